@@ -1,0 +1,43 @@
+/* Bump arenas: one per lifetime (a compilation, a graph, a pass, an executable).
+ *
+ * Nothing allocated here is freed alone; the whole arena dies at once. Running out of host memory is
+ * handled at one place: the public entry points set a recovery point, see arena_on_failure. */
+#ifndef DGC_BASE_ARENA_H
+#define DGC_BASE_ARENA_H
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdarg.h>
+
+struct arena;
+
+/* A new, empty arena. Owned by the caller; end it with arena_destroy. */
+struct arena *arena_create(void);
+/* Releases everything allocated from `a`. NULL is allowed. */
+void arena_destroy(struct arena *a);
+/* Forgets every allocation but keeps the memory for the next use (pass scratch). */
+void arena_reset(struct arena *a);
+
+/* `size` bytes, zeroed, aligned to 16. Size 0 gives a valid pointer. Never returns NULL. */
+void *arena_alloc(struct arena *a, size_t size);
+/* `count` elements of `size` bytes; a product that overflows counts as out of memory. */
+void *arena_array(struct arena *a, size_t count, size_t size);
+/* A copy of `size` bytes at `data`. */
+void *arena_copy(struct arena *a, const void *data, size_t size);
+/* A NUL-terminated copy of the first `len` bytes of `s`. */
+char *arena_strndup(struct arena *a, const char *s, size_t len);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap);
+/* Bytes handed out so far. */
+size_t arena_used(const struct arena *a);
+
+#define arena_new(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define arena_new_array(a, n, T) ((T *)arena_array((a), (n), sizeof(T)))
+
+/* Where to go when the host is out of memory: the innermost public entry point of this thread. With no
+ * recovery point set, the process prints one line and aborts. Returns the previous point, which the
+ * caller restores before it returns. */
+jmp_buf *arena_on_failure(jmp_buf *point);
+
+#endif

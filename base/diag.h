@@ -1,0 +1,70 @@
+/* Source locations and diagnostics: collected while the compiler works, printed at the end.
+ *
+ *   digits.dsl:9:12: error: matmul needs equal inner dimensions: f32[B,784] @ f32[512,10]
+ *     9 |   logits = h @ kernel
+ *       |            ^~~~~~~~~~
+ *   digits.dsl:4:3: note: kernel : f32[512,10] is declared here
+ */
+#ifndef DGC_BASE_DIAG_H
+#define DGC_BASE_DIAG_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* One text that locations point into. `text` holds `len` bytes and a NUL behind them; it may hold NULs. */
+struct source {
+  const char *name; /* as the user wrote it: a path, "-" or "<nn>" */
+  const char *text;
+  size_t len;
+};
+
+/* A half-open byte range of a source. `source == NULL` means that no location is known. */
+struct loc {
+  const struct source *source;
+  uint32_t begin, end;
+};
+
+enum severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_HELP };
+
+struct diag {
+  enum severity severity;
+  struct loc loc;
+  const char *message;
+  struct diag *next;
+};
+
+/* Diagnostics of one call, in order. Notes and helps belong to the error or warning before them. */
+struct diags {
+  struct arena *arena;
+  struct diag *first, **tail;
+  int nerrors;    /* all errors seen */
+  int max_errors; /* further ones are counted, not kept (default 20) */
+  bool dropped;   /* inside an error past the limit: its notes are dropped too */
+};
+
+void diags_init(struct diags *d, struct arena *a);
+void diag_error(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_warning(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_note(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_help(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* Line and column (both from 1, columns in bytes) of a byte offset. */
+void source_position(const struct source *s, uint32_t offset, int *line, int *column);
+/* The range from the start of `a` to the end of `b`. */
+struct loc loc_join(struct loc a, struct loc b);
+#define LOC_NONE ((struct loc){0})
+
+/* All diagnostics as text: source line, carets, ranges; long lines are cut around the caret and control
+ * characters are shown as '.'. Colours only when asked. The result lives in the diagnostics' arena. */
+const char *diags_text(const struct diags *d, bool color);
+
+/* Reads a whole file ("-" = standard input) into the arena. On failure: an error in `d`, NULL returned.
+ * Files larger than `limit` bytes are refused. */
+struct source *source_read(struct arena *a, const char *path, size_t limit, struct diags *d);
+/* A source from memory; `text` is copied. */
+struct source *source_make(struct arena *a, const char *name, const char *text, size_t len);
+
+#endif

@@ -1,0 +1,31 @@
+/* A hash map from strings to pointers, in an arena. Iteration follows insertion order, so that nothing
+ * printed from a map depends on addresses. */
+#ifndef DGC_BASE_MAP_H
+#define DGC_BASE_MAP_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct map_entry {
+  const char *key; /* owned by the map's arena */
+  void *value;
+};
+
+struct map {
+  struct arena *arena;
+  struct map_entry *entries; /* in insertion order */
+  uint32_t count, cap;
+  uint32_t *slots; /* index + 1 into entries; 0 = empty */
+  uint32_t nslots;
+};
+
+struct map map_make(struct arena *a);
+/* The value of `key`, or NULL. */
+void *map_get(const struct map *m, const char *key);
+void *map_getn(const struct map *m, const char *key, size_t len);
+/* Sets `key` to `value`, copying the key; returns the old value or NULL. */
+void *map_put(struct map *m, const char *key, void *value);
+
+#endif
