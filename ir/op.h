@@ -1,0 +1,98 @@
+/* An op: one row in ops.def, one `const struct op_info op_<name>` in ops/<family>.c.
+ *
+ * Everything that the compiler knows about an op stands in that one paragraph. Passes and backends ask the kind
+ * and the traits, never the name. */
+#ifndef DGC_IR_OP_H
+#define DGC_IR_OP_H
+
+#include "ir/graph.h"
+#include "ir/scalar.h"
+
+enum op_kind {
+  KIND_SOURCE,      /* no inputs, or a random stream */
+  KIND_ELEMENTWISE, /* all shapes equal, one scalar body */
+  KIND_REDUCE,      /* some axes disappear */
+  KIND_MOVEMENT,    /* elements move, none is computed */
+  KIND_CONTRACT,    /* a library call */
+  KIND_EFFECT,      /* writes a variable */
+  KIND_META         /* distribution and grouping: split, all_reduce, copy, fused ... */
+};
+
+/* Element types an op takes and gives. */
+enum dtype_rule {
+  DTYPE_ANY,      /* all inputs equal; result the same */
+  DTYPE_NUMBER,   /* not bool; result the same */
+  DTYPE_FLOAT,    /* f32, f64; result the same */
+  DTYPE_BOOL,     /* bool; result bool */
+  DTYPE_INTBOOL,  /* integers or bool; result the same */
+  DTYPE_COMPARE,  /* all inputs equal; result bool */
+  DTYPE_TEST,     /* float; result bool */
+  DTYPE_CUSTOM    /* infer decides */
+};
+
+/* From where test samples are drawn so that the op is defined and its gradient smooth. An op without one does
+ * not compile into the table (DOMAIN_NONE is for ops that are tested by name). */
+enum sample_domain {
+  DOMAIN_MISSING, DOMAIN_ANY, DOMAIN_POSITIVE, DOMAIN_NONZERO, DOMAIN_UNIT /* (-1,1) */,
+  DOMAIN_ABOVE_ONE, DOMAIN_SMALL_INT, DOMAIN_DISTINCT, DOMAIN_NONE
+};
+
+/* Traits. */
+enum {
+  OP_COMMUTATIVE = 1 << 0,
+  OP_TYPED = 1 << 1,      /* the type is given, not inferred */
+  OP_NO_GRADIENT = 1 << 2, /* nothing flows back */
+  OP_NO_CSE = 1 << 3,
+  /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
+};
+
+struct grad;
+
+struct op_info {
+  const char *name;
+  enum op_kind kind;
+  enum dtype_rule dtypes;
+  int min_inputs, max_inputs;     /* max -1: any number */
+  uint32_t traits;
+  uint32_t attrs;                 /* bit per enum attr_key that must be there */
+  uint32_t optional_attrs;
+  uint32_t linear;                /* bit i: linear in input i when all other inputs are mirrored */
+  bool linear_jointly;            /* linear in all inputs together: add, sub, concat */
+  const char *roles[3];           /* operand names for messages and names: "lhs" */
+  enum sample_domain domain;
+  /* The type of the result, into *out (which holds the given type for typed ops; the dtype rule has been applied already). False: *why says why not. */
+  bool (*infer)(const struct node *n, struct type *out, struct arena *a, const char **why);
+  /* A simpler equal node, or NULL. Called with n's op, inputs, attributes and type filled in; n is not yet in the graph. */
+  struct node *(*fold)(struct graph *g, const struct node *n);
+  /* Elementwise: the body, recorded once. in[i] are the operands. */
+  sval (*scalar)(struct sprog *p, const struct node *n, const sval *in);
+  /* Adds to each input's gradient, given the gradient dy of the result: grad_add(c, i, node). */
+  void (*grad)(struct grad *c, const struct node *n, struct node *dy);
+  /* Floating point operations, for figures; 0: one per element of the result. */
+  int64_t (*flops)(const struct node *n);
+};
+
+/* The gradient being built: nodes of the forward graph are already in `g`. */
+struct grad {
+  struct graph *g;
+  void *state;
+  void (*add)(struct grad *c, const struct node *n, int input, struct node *d);
+};
+static inline void grad_add(struct grad *c, const struct node *n, int input, struct node *d) {
+  c->add(c, n, input, d);
+}
+
+#define OP(name) extern const struct op_info op_##name;
+#include "ir/ops.def"
+#undef OP
+
+extern const struct op_info *const op_table[OP_COUNT];
+static inline const struct op_info *op_of(const struct node *n) { return op_table[n->op]; }
+/* OP_COUNT if there is none. */
+enum op_id op_lookup(const char *name, size_t len);
+const char *attr_name(enum attr_key key);
+enum attr_kind attr_kind_of(enum attr_key key);
+enum attr_key attr_lookup(const char *name, size_t len); /* ATTR_COUNT if there is none */
+int64_t node_flops(const struct node *n);
+
+#endif

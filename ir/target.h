@@ -1,0 +1,47 @@
+/* What passes may know about devices. The runtime fills it in; a graph carries it in its header. */
+#ifndef DGC_IR_TARGET_H
+#define DGC_IR_TARGET_H
+
+#include "base/diag.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+
+/* "/job:worker/task:0/gpu:1"; a field that is not given is NULL or -1. */
+struct device_name {
+  const char *job; /* NULL = any */
+  int task;        /* -1 = any */
+  const char *kind; /* "cpu", "gpu"; NULL = any */
+  int index;       /* -1 = any */
+};
+
+struct device {
+  struct device_name name;
+  const char *text; /* canonical: "/cpu:0", "/job:ps/task:1/cpu:0" */
+  int memory;       /* devices with equal numbers share one memory: no copy is needed between them */
+  bool simulated;
+};
+
+struct target {
+  struct device *devices;
+  int ndevices;
+};
+
+/* Reads "cpu:0", "/CPU:0", "/job:ps/task:3/device:GPU:0"; case does not matter. False if it is none. */
+bool device_name_parse(struct arena *a, const char *text, struct device_name *out);
+/* Whether `d` satisfies every field that `want` gives. */
+bool device_matches(const struct device_name *want, const struct device_name *d);
+/* Fields of `over` win, one by one. */
+struct device_name device_name_merge(struct device_name base, struct device_name over);
+const char *device_name_text(struct arena *a, struct device_name n);
+/* "cpu:0-1,gpu:0", "cpu:0,cpu:3", "/job:worker/task:0/cpu:0". An error in `d` (at `loc`) and false if it is malformed,
+ * holds a device twice or more than 1024 devices. All CPU devices of a task share one memory. */
+bool target_parse(struct arena *a, const char *list, struct target *out, struct diags *d, struct loc loc);
+
+/* Towers over devices, law 4: contiguous blocks, the first towers mod devices get one more. The device index. */
+int tower_device(int tower, int towers, int ndevices);
+/* Rows over towers: the first rows mod towers get one more. */
+int64_t tower_rows(int tower, int towers, int64_t rows);
+int64_t tower_first_row(int tower, int towers, int64_t rows);
+
+#endif

@@ -1,0 +1,62 @@
+/* Types: an element type and a shape.
+ *
+ * A dimension is a size, or a multiple of the symbolic batch B: the value -k stands for k*B. So products and
+ * sums of dimensions work with plain integer arithmetic as long as one factor at most is symbolic.
+ * After replication every dimension is a size; a tower without rows has size 0. */
+#ifndef DGC_IR_TYPE_H
+#define DGC_IR_TYPE_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dtype { DT_F32, DT_F64, DT_I32, DT_I64, DT_U8, DT_BOOL, DT_COUNT };
+
+#define MAX_RANK 8
+/* A tensor holds at most this many elements (8 TiB of f64): larger shapes are refused where they arise. */
+#define MAX_ELEMENTS (INT64_C(1) << 40)
+
+struct type {
+  uint8_t dtype; /* enum dtype */
+  uint8_t rank;
+  int64_t dim[MAX_RANK];
+};
+
+/* How a value lies over the towers. DIST_NONE before replication. */
+enum dist { DIST_NONE, DIST_MIRRORED, DIST_PER_REPLICA, DIST_PARTIAL };
+
+const char *dtype_name(enum dtype d);                 /* "f32" */
+bool dtype_parse(const char *name, size_t len, enum dtype *out);
+int dtype_size(enum dtype d);                          /* bytes; bool is one byte, 0 or 1 */
+bool dtype_is_float(enum dtype d);
+bool dtype_is_int(enum dtype d);                       /* i32, i64, u8 */
+const char *dist_name(enum dist d);                    /* "mirrored", "per_replica", "partial(sum)", "" */
+
+struct type type_scalar(enum dtype d);
+struct type type_make(enum dtype d, int rank, const int64_t *dims);
+struct type type_with_dtype(struct type t, enum dtype d);
+bool type_equal(const struct type *a, const struct type *b);
+bool shape_equal(const struct type *a, const struct type *b);
+bool type_is_symbolic(const struct type *t);           /* some dimension depends on B */
+int type_batch_axis(const struct type *t);             /* the first axis that depends on B, or -1 */
+/* Elements; negative -k means k*B. The type must be valid. */
+int64_t type_count(const struct type *t);
+int64_t type_bytes(const struct type *t);              /* needs a concrete type */
+/* False when a product overflows MAX_ELEMENTS or two dimensions depend on B. */
+bool type_valid(const struct type *t);
+/* B replaced by `batch`. */
+struct type type_specialize(const struct type *t, int64_t batch);
+/* a*b for dimensions; false on overflow or B*B. */
+bool dim_mul(int64_t a, int64_t b, int64_t *out);
+void dim_print(struct str *s, int64_t dim);            /* "784", "B", "3*B" */
+void type_print(struct str *s, const struct type *t);  /* "f32[B,784]", "f32" for a scalar: "f32[]" */
+const char *type_text(struct arena *a, const struct type *t);
+
+/* A dense row-major array on the host. Does not own `data`. */
+struct tensor {
+  struct type type;
+  void *data;
+};
+
+#endif
