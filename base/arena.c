@@ -1,1 +1,183 @@
+/* Bump arenas: a list of chunks, the newest first. Large requests get a chunk of their own. */
 #include "base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define POISONING 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POISONING 1
+#endif
+#endif
+#ifdef POISONING
+#include <sanitizer/asan_interface.h>
+#define REDZONE 16
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define REDZONE                           0
+#endif
+
+enum { ALIGN = 16, FIRST_CHUNK = 1 << 14, LAST_CHUNK = 1 << 20 };
+
+struct chunk {
+  struct chunk *next;
+  size_t size; /* bytes behind this header */
+  _Alignas(ALIGN) char data[];
+};
+
+struct arena {
+  struct chunk *chunks; /* the first one is being filled */
+  struct chunk *spare;  /* emptied by arena_reset, used before the system is asked */
+  size_t fill;          /* bytes taken of the first chunk */
+  size_t next_size;
+  size_t used;
+};
+
+static _Thread_local jmp_buf *recovery;
+static _Thread_local long requests_left = -1;
+
+jmp_buf *arena_on_failure(jmp_buf *point) {
+  jmp_buf *previous = recovery;
+  recovery = point;
+  return previous;
+}
+
+void arena_fail_after(long count) { requests_left = count; }
+
+static _Noreturn void out_of_memory(void) {
+  if (recovery) longjmp(*recovery, 1);
+  fputs("dgc: out of memory\n", stderr);
+  abort();
+}
+
+static void *system_alloc(size_t size) {
+  if (requests_left == 0) out_of_memory();
+  void *p = malloc(size);
+  if (!p) out_of_memory();
+  if (requests_left > 0) requests_left--;
+  return p;
+}
+
+struct arena *arena_create(void) {
+  struct arena *a = system_alloc(sizeof *a);
+  *a = (struct arena){.next_size = FIRST_CHUNK};
+  return a;
+}
+
+static void free_chunks(struct chunk *c) {
+  while (c) {
+    struct chunk *next = c->next;
+    ASAN_UNPOISON_MEMORY_REGION(c->data, c->size);
+    free(c);
+    c = next;
+  }
+}
+
+void arena_destroy(struct arena *a) {
+  if (!a) return;
+  free_chunks(a->chunks);
+  free_chunks(a->spare);
+  free(a);
+}
+
+void arena_reset(struct arena *a) {
+  while (a->chunks) {
+    struct chunk *c = a->chunks;
+    a->chunks = c->next;
+    c->next = a->spare;
+    a->spare = c;
+    ASAN_POISON_MEMORY_REGION(c->data, c->size);
+  }
+  a->fill = 0;
+  a->used = 0;
+}
+
+/* A chunk with room for `size` bytes, in no list. */
+static struct chunk *take_chunk(struct arena *a, size_t size) {
+  for (struct chunk **p = &a->spare; *p; p = &(*p)->next) {
+    struct chunk *c = *p;
+    if (c->size < size) continue;
+    *p = c->next;
+    return c;
+  }
+  size_t room = size > a->next_size ? size : a->next_size;
+  struct chunk *c = system_alloc(sizeof *c + room);
+  c->size = room;
+  ASAN_POISON_MEMORY_REGION(c->data, c->size);
+  if (a->next_size < LAST_CHUNK) a->next_size *= 2;
+  return c;
+}
+
+void *arena_alloc(struct arena *a, size_t size) {
+  if (size > SIZE_MAX / 4) out_of_memory();
+  size_t need = (size + ALIGN - 1) / ALIGN * ALIGN + REDZONE;
+  char *p;
+  struct chunk *first = a->chunks;
+  if (first && first->size - a->fill >= need) {
+    p = first->data + a->fill;
+    a->fill += need;
+  } else {
+    struct chunk *c = take_chunk(a, need);
+    p = c->data;
+    if (first && first->size - a->fill > c->size - need) { /* the one with more room is filled further */
+      c->next = first->next;
+      first->next = c;
+    } else {
+      c->next = first;
+      a->chunks = c;
+      a->fill = need;
+    }
+  }
+  a->used += size;
+  ASAN_UNPOISON_MEMORY_REGION(p, size);
+  return memset(p, 0, size);
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes)) out_of_memory();
+  return arena_alloc(a, bytes);
+}
+
+void *arena_copy(struct arena *a, const void *data, size_t size) {
+  void *p = arena_alloc(a, size);
+  return size ? memcpy(p, data, size) : p;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t len) {
+  char *p = arena_alloc(a, len + 1);
+  if (len) memcpy(p, s, len);
+  return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s) { return arena_strndup(a, s, strlen(s)); }
+
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) {
+  char buf[256];
+  va_list again;
+  va_copy(again, ap);
+  int len = vsnprintf(buf, sizeof buf, fmt, ap);
+  if (len < 0) len = 0, buf[0] = 0;
+  char *p = arena_alloc(a, (size_t)len + 1);
+  if ((size_t)len < sizeof buf)
+    memcpy(p, buf, (size_t)len + 1);
+  else
+    vsnprintf(p, (size_t)len + 1, fmt, again);
+  va_end(again);
+  return p;
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  char *p = arena_vprintf(a, fmt, ap);
+  va_end(ap);
+  return p;
+}
+
+size_t arena_used(const struct arena *a) { return a->used; }

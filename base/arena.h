@@ -6,8 +6,8 @@
 #define DGC_BASE_ARENA_H
 
 #include <setjmp.h>
-#include <stddef.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 struct arena;
 
@@ -32,12 +32,15 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap);
 /* Bytes handed out so far. */
 size_t arena_used(const struct arena *a);
 
-#define arena_new(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define arena_new(a, T)          ((T *)arena_alloc((a), sizeof(T)))
 #define arena_new_array(a, n, T) ((T *)arena_array((a), (n), sizeof(T)))
 
 /* Where to go when the host is out of memory: the innermost public entry point of this thread. With no
  * recovery point set, the process prints one line and aborts. Returns the previous point, which the
  * caller restores before it returns. */
 jmp_buf *arena_on_failure(jmp_buf *point);
+/* For tests: after `count` more successful requests to the system, those of this thread fail until the next call.
+ * A negative count means never, which is the default. */
+void arena_fail_after(long count);
 
 #endif

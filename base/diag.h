@@ -19,6 +19,8 @@ struct source {
   const char *name; /* as the user wrote it: a path, "-" or "<nn>" */
   const char *text;
   size_t len;
+  const uint32_t *lines; /* where each line begins; NULL if not known, then positions are counted */
+  uint32_t nlines;
 };
 
 /* A half-open byte range of a source. `source == NULL` means that no location is known. */
@@ -47,7 +49,8 @@ struct diags {
 
 void diags_init(struct diags *d, struct arena *a);
 void diag_error(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void diag_warning(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void diag_warning(struct diags *d, struct loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void diag_note(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_help(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
@@ -64,7 +67,7 @@ const char *diags_text(const struct diags *d, bool color);
 /* Reads a whole file ("-" = standard input) into the arena. On failure: an error in `d`, NULL returned.
  * Files larger than `limit` bytes are refused. */
 struct source *source_read(struct arena *a, const char *path, size_t limit, struct diags *d);
-/* A source from memory; `text` is copied. */
+/* A source from memory; `text` is copied. Bytes past 4 GiB are dropped. */
 struct source *source_make(struct arena *a, const char *name, const char *text, size_t len);
 
 #endif

@@ -1,0 +1,404 @@
+/* Arenas, strings and numbers, maps, diagnostics. */
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/map.h"
+#include "base/str.h"
+
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int setup(void **state) {
+  *state = arena_create();
+  return 0;
+}
+
+static int teardown(void **state) {
+  arena_destroy(*state);
+  return 0;
+}
+
+static void arena_alignment(void **state) {
+  struct arena *a = *state;
+  size_t total = 0;
+  for (size_t i = 0; i < 3000; i++) {
+    size_t size = i * 37 % 5000;
+    unsigned char *p = arena_alloc(a, size);
+    assert_int_equal((uintptr_t)p % 16, 0);
+    for (size_t k = 0; k < size; k++) assert_int_equal(p[k], 0);
+    memset(p, 0xff, size);
+    total += size;
+  }
+  assert_int_equal(arena_used(a), total);
+  arena_reset(a);
+  assert_int_equal(arena_used(a), 0);
+  unsigned char *again = arena_alloc(a, 100000);
+  for (size_t k = 0; k < 100000; k++) assert_int_equal(again[k], 0);
+}
+
+static void arena_large(void **state) {
+  struct arena *a = *state;
+  char *before = arena_strdup(a, "before");
+  char *large = arena_alloc(a, 9 << 20);
+  char *after = arena_strdup(a, "after");
+  memset(large, 'x', 9 << 20);
+  assert_string_equal(before, "before");
+  assert_string_equal(after, "after");
+}
+
+static void arena_text(void **state) {
+  struct arena *a = *state;
+  assert_string_equal(arena_strndup(a, "abcdef", 3), "abc");
+  assert_string_equal(arena_printf(a, "%s-%d", "x", 7), "x-7");
+  char *wide = arena_printf(a, "%0*d", 5000, 1);
+  assert_int_equal(strlen(wide), 5000);
+  assert_int_equal(wide[4999], '1');
+  arena_destroy(NULL);
+}
+
+/* Every request may fail; each failure arrives at the recovery point and nothing leaks. */
+static void arena_out_of_memory(void **state) {
+  (void)state;
+  volatile int failures = 0;
+  volatile bool done = false;
+  while (!done) {
+    struct arena *volatile a = NULL;
+    jmp_buf here, *previous = arena_on_failure(&here);
+    arena_fail_after(failures);
+    if (setjmp(here) == 0) {
+      a = arena_create();
+      for (int i = 0; i < 20; i++) arena_alloc(a, 20000);
+      done = true;
+    } else {
+      failures++;
+    }
+    arena_fail_after(-1);
+    assert_ptr_equal(arena_on_failure(previous), &here);
+    arena_destroy(a);
+  }
+  assert_true(failures > 3);
+
+  struct arena *a = arena_create();
+  jmp_buf here, *previous = arena_on_failure(&here);
+  volatile int caught = 0;
+  if (setjmp(here) == 0)
+    arena_array(a, SIZE_MAX / 2, 3);
+  else
+    caught++;
+  if (setjmp(here) == 0)
+    arena_alloc(a, SIZE_MAX - 3);
+  else
+    caught++;
+  arena_on_failure(previous);
+  assert_int_equal(caught, 2);
+  arena_destroy(a);
+}
+
+static void str_building(void **state) {
+  struct str s = str_make(*state);
+  assert_string_equal(s.data, "");
+  str_put(&s, "");
+  for (int i = 0; i < 1000; i++) str_printf(&s, "%d,", i % 10);
+  assert_int_equal(s.len, 2000);
+  str_printf(&s, "%0*d", 3000, 0);
+  str_putc(&s, '!');
+  assert_int_equal(strlen(s.data), 5001);
+  str_putn(&s, "a\0b", 3);
+  assert_int_equal(s.len, 5004);
+}
+
+static const char *double_text(struct arena *a, double value) {
+  struct str s = str_make(a);
+  str_double(&s, value);
+  return s.data;
+}
+
+static const char *float_text(struct arena *a, float value) {
+  struct str s = str_make(a);
+  str_float(&s, value);
+  return s.data;
+}
+
+static void check_numbers(struct arena *a) {
+  assert_string_equal(double_text(a, 0.1), "0.1");
+  assert_string_equal(double_text(a, 1e-7), "1e-07");
+  assert_string_equal(double_text(a, 3), "3.0");
+  assert_string_equal(double_text(a, -0.0), "-0.0");
+  assert_string_equal(double_text(a, 0), "0.0");
+  assert_string_equal(double_text(a, INFINITY), "inf");
+  assert_string_equal(double_text(a, -INFINITY), "-inf");
+  assert_string_equal(double_text(a, NAN), "nan");
+  assert_string_equal(double_text(a, 1e15), "1000000000000000.0");
+  assert_string_equal(double_text(a, 1e16), "1e+16");
+  assert_string_equal(double_text(a, 1e-4), "0.0001");
+  assert_string_equal(double_text(a, 1.25e-5), "1.25e-05");
+  assert_string_equal(double_text(a, 123.456), "123.456");
+  assert_string_equal(double_text(a, -1.5e300), "-1.5e+300");
+  assert_string_equal(double_text(a, 5e-324), "5e-324");
+  assert_string_equal(double_text(a, DBL_MAX), "1.7976931348623157e+308");
+  assert_string_equal(double_text(a, DBL_MIN), "2.2250738585072014e-308");
+  assert_string_equal(double_text(a, 9007199254740993.0), "9007199254740992.0");
+  assert_string_equal(double_text(a, 0.3), "0.3");
+  assert_string_equal(double_text(a, 0.1 + 0.2), "0.30000000000000004");
+  assert_string_equal(double_text(a, 5e-323), "5e-323");
+  assert_string_equal(double_text(a, ldexp(1, -44)), "5.684341886080802e-14");
+  assert_string_equal(float_text(a, 0.1f), "0.1");
+  assert_string_equal(float_text(a, 1e-3f), "0.001");
+  assert_string_equal(float_text(a, 16777216.0f), "16777216.0");
+  assert_string_equal(float_text(a, FLT_MAX), "3.4028235e+38");
+  assert_string_equal(float_text(a, 1e-45f), "1e-45");
+  const char *text = "1.5e3,x", *end;
+  assert_float_equal(str_to_double(text, &end), 1500, 0);
+  assert_ptr_equal(end, text + 5);
+}
+
+static void numbers(void **state) { check_numbers(*state); }
+
+static void numbers_in_comma_locale(void **state) {
+  const char *names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8"};
+  const char *have = NULL;
+  for (size_t i = 0; i < 4 && !have; i++) have = setlocale(LC_ALL, names[i]);
+  if (!have) skip();
+  check_numbers(*state);
+  setlocale(LC_ALL, "C");
+}
+
+static void numbers_round_trip(void **state) {
+  struct arena *a = *state;
+  uint64_t bits = 1;
+  for (int i = 0; i < 20000; i++) {
+    bits = bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    if (i % 3 == 0) d = ldexp(1, i / 3 % 2098 - 1074); /* powers of two have uneven neighbours */
+    float f;
+    memcpy(&f, (char *)&bits + 4, sizeof f);
+    const char *end;
+    if (!isnan(d)) {
+      const char *text = double_text(a, d);
+      assert_true(str_to_double(text, &end) == d && *end == 0);
+    }
+    if (!isnan(f)) assert_true(strtof(float_text(a, f), NULL) == f);
+    arena_reset(a);
+  }
+}
+
+static void number_reading(void **state) {
+  (void)state;
+  const char *end, *text = "0x1.8p1]";
+  assert_true(str_to_double(text, &end) == 3 && *end == ']');
+  text = "-inf";
+  assert_true(str_to_double(text, &end) == -INFINITY && !*end);
+  text = "nan";
+  assert_true(isnan(str_to_double(text, &end)) && !*end);
+  text = " 1";
+  str_to_double(text, &end);
+  assert_ptr_equal(end, text);
+  text = "x";
+  str_to_double(text, &end);
+  assert_ptr_equal(end, text);
+}
+
+static void distance(void **state) {
+  (void)state;
+  assert_int_equal(str_distance("", "abc"), 3);
+  assert_int_equal(str_distance("kitten", "sitting"), 3);
+  assert_int_equal(str_distance("relu", "rleu"), 1);
+  assert_int_equal(str_distance("same", "same"), 0);
+  const char *ops[] = {"relu", "selu", "softmax", "matmul", "tanh"};
+  assert_string_equal(str_closest("rleu", ops, 5), "relu");
+  assert_string_equal(str_closest("sofmax", ops, 5), "softmax");
+  assert_string_equal(str_closest("MATMUL", ops, 5), "matmul");
+  assert_string_equal(str_closest("nelu", ops, 5), "relu");
+  assert_null(str_closest("x", ops, 5));
+  assert_null(str_closest("convolution", ops, 5));
+  assert_null(str_closest("", ops, 5));
+}
+
+static void hash(void **state) {
+  (void)state;
+  assert_int_equal(str_hash(STR_HASH_SEED, "", 0), STR_HASH_SEED);
+  assert_int_equal(str_hash(STR_HASH_SEED, "a", 1), UINT64_C(0xaf63dc4c8601ec8c));
+  assert_int_equal(str_hash(str_hash(STR_HASH_SEED, "foo", 3), "bar", 3), UINT64_C(0x85944171f73967e8));
+}
+
+static void map_order(void **state) {
+  struct arena *a = *state;
+  struct map m = map_make(a);
+  assert_null(map_get(&m, "x"));
+  int values[1000];
+  for (int i = 0; i < 1000; i++) assert_null(map_put(&m, arena_printf(a, "key%d", i), &values[i]));
+  assert_int_equal(m.count, 1000);
+  for (int i = 0; i < 1000; i++) {
+    assert_ptr_equal(map_get(&m, arena_printf(a, "key%d", i)), &values[i]);
+    assert_string_equal(m.entries[i].key, arena_printf(a, "key%d", i));
+  }
+  assert_ptr_equal(map_put(&m, "key7", &values[0]), &values[7]);
+  assert_ptr_equal(map_getn(&m, "key77", 4), &values[0]);
+  assert_null(map_getn(&m, "key7\0", 5));
+  assert_null(map_getn(&m, "key", 3));
+  assert_int_equal(m.count, 1000);
+  map_put(&m, "", &values[3]);
+  assert_ptr_equal(map_get(&m, ""), &values[3]);
+}
+
+static struct loc at(const struct source *s, const char *word) {
+  const char *p = memmem(s->text, s->len, word, strlen(word));
+  assert_non_null(p);
+  uint32_t begin = (uint32_t)(p - s->text);
+  return (struct loc){s, begin, begin + (uint32_t)strlen(word)};
+}
+
+static void diag_shape(void **state) {
+  struct diags d;
+  diags_init(&d, *state);
+  struct source *s = source_make(*state, "m.dsl", "use nn\n\n  y = h @ kernel\r\n", 26);
+  diag_error(&d, at(s, "h @ kernel"), "no %s", "match");
+  diag_note(&d, at(s, "use"), "from here");
+  diag_help(&d, LOC_NONE, "try again");
+  assert_string_equal(diags_text(&d, false), "m.dsl:3:7: error: no match\n"
+                                             "  3 |   y = h @ kernel\n"
+                                             "    |       ^~~~~~~~~~\n"
+                                             "m.dsl:1:1: note: from here\n"
+                                             "  1 | use nn\n"
+                                             "    | ^~~\n"
+                                             "help: try again\n");
+  assert_non_null(strstr(diags_text(&d, true), "\033[1;31merror:\033[0m"));
+}
+
+static void diag_odd_text(void **state) {
+  struct diags d;
+  diags_init(&d, *state);
+  struct source *s = source_make(*state, "t", "\tx\0y\xff é漢z w\nnext", 18);
+  diag_error(&d, at(s, "y"), "tab and NUL");
+  diag_error(&d, at(s, "z"), "wide \x1b[31m");
+  diag_error(&d, (struct loc){s, 13, 18}, "two lines");
+  diag_error(&d, (struct loc){s, 18, 18}, "end");
+  diag_error(&d, (struct loc){s, 99, 120}, "past");
+  assert_string_equal(diags_text(&d, false), "t:1:4: error: tab and NUL\n"
+                                             "  1 |     x.y. é漢z w\n"
+                                             "    |       ^\n"
+                                             "t:1:12: error: wide .[31m\n"
+                                             "  1 |     x.y. é漢z w\n"
+                                             "    |             ^\n"
+                                             "t:1:14: error: two lines\n"
+                                             "  1 |     x.y. é漢z w\n"
+                                             "    |               ^\n"
+                                             "t:2:5: error: end\n"
+                                             "  2 | next\n"
+                                             "    |     ^\n"
+                                             "t:2:5: error: past\n"
+                                             "  2 | next\n"
+                                             "    |     ^\n");
+}
+
+static void diag_long_line(void **state) {
+  struct arena *a = *state;
+  struct diags d;
+  diags_init(&d, a);
+  size_t len = 8 << 20;
+  char *text = malloc(len + 1);
+  memset(text, 'a', len);
+  text[len] = 0;
+  text[len / 2] = ' ';
+  struct source *s = source_make(a, "long", text, len);
+  clock_t start = clock();
+  for (int i = 0; i < 20; i++)
+    diag_error(&d, (struct loc){s, 4194305, 8388608}, "unknown name '%s'", text + len / 2 + 1);
+  const char *shown = diags_text(&d, false);
+  assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 2);
+  assert_true(strlen(shown) < 20 * 1200);
+  assert_non_null(strstr(shown, "  1 | ...aaaa"));
+  assert_non_null(strstr(shown, "aaa...\n"));
+  free(text);
+}
+
+static void diag_limit(void **state) {
+  struct diags d;
+  diags_init(&d, *state);
+  d.max_errors = 2;
+  for (int i = 0; i < 5; i++) {
+    diag_error(&d, LOC_NONE, "e%d", i);
+    diag_note(&d, LOC_NONE, "n%d", i);
+  }
+  diag_warning(&d, LOC_NONE, "w");
+  assert_int_equal(d.nerrors, 5);
+  assert_string_equal(diags_text(&d, false), "error: e0\nnote: n0\nerror: e1\nnote: n1\nwarning: w\n"
+                                             "3 more errors are not shown\n");
+}
+
+static void positions(void **state) {
+  struct source *s = source_make(*state, "p", "ab\n\ncd", 6);
+  struct source unindexed = {"p", s->text, s->len, NULL, 0};
+  static const int expected[][2] = {{1, 1}, {1, 2}, {1, 3}, {2, 1}, {3, 1}, {3, 2}, {3, 3}, {3, 3}};
+  for (uint32_t i = 0; i < 8; i++) {
+    int line, column;
+    source_position(s, i, &line, &column);
+    assert_int_equal(line, expected[i][0]);
+    assert_int_equal(column, expected[i][1]);
+    source_position(&unindexed, i, &line, &column);
+    assert_int_equal(line, expected[i][0]);
+    assert_int_equal(column, expected[i][1]);
+  }
+  struct loc joined = loc_join((struct loc){s, 1, 2}, (struct loc){s, 4, 6});
+  assert_int_equal(joined.begin, 1);
+  assert_int_equal(joined.end, 6);
+}
+
+static void reading(void **state) {
+  struct arena *a = *state;
+  struct diags d;
+  diags_init(&d, a);
+  assert_null(source_read(a, "/nonexistent/file", 100, &d));
+  assert_null(source_read(a, "/", 100, &d));
+  char path[] = "/tmp/dgc_test_XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0 && write(fd, "line\nx\0y", 8) == 8);
+  close(fd);
+  struct source *s = source_read(a, path, 8, &d);
+  assert_non_null(s);
+  assert_int_equal(s->len, 8);
+  assert_memory_equal(s->text, "line\nx\0y", 9);
+  assert_null(source_read(a, path, 7, &d));
+  unlink(path);
+  assert_int_equal(d.nerrors, 3);
+  s = source_read(a, "/proc/self/status", 1 << 20, &d); /* its size is not known beforehand */
+  assert_non_null(s);
+  assert_true(s->len > 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(arena_alignment),
+      TEST(arena_large),
+      TEST(arena_text),
+      TEST(arena_out_of_memory),
+      TEST(str_building),
+      TEST(numbers),
+      TEST(numbers_in_comma_locale),
+      TEST(numbers_round_trip),
+      TEST(number_reading),
+      TEST(distance),
+      TEST(hash),
+      TEST(map_order),
+      TEST(diag_shape),
+      TEST(diag_odd_text),
+      TEST(diag_long_line),
+      TEST(diag_limit),
+      TEST(positions),
+      TEST(reading),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
