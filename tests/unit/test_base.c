@@ -279,11 +279,11 @@ static void diag_shape(void **state) {
 static void diag_odd_text(void **state) {
   struct diags d;
   diags_init(&d, *state);
-  struct source *s = source_make(*state, "t", "\tx\0y\xff é漢z w\nnext", 18);
+  struct source *s = source_make(*state, "t", "\tx\0y\xff é漢z w\nnext", 19);
   diag_error(&d, at(s, "y"), "tab and NUL");
   diag_error(&d, at(s, "z"), "wide \x1b[31m");
-  diag_error(&d, (struct loc){s, 13, 18}, "two lines");
-  diag_error(&d, (struct loc){s, 18, 18}, "end");
+  diag_error(&d, (struct loc){s, 13, 19}, "two lines");
+  diag_error(&d, (struct loc){s, 19, 19}, "end");
   diag_error(&d, (struct loc){s, 99, 120}, "past");
   assert_string_equal(diags_text(&d, false), "t:1:4: error: tab and NUL\n"
                                              "  1 |     x.y. é漢z w\n"
