@@ -1,0 +1,166 @@
+/* Device names and lists; how towers and rows are laid out. */
+#include "ir/target.h"
+
+#include <string.h>
+
+#define MAX_DEVICES 1024
+
+static const struct device_name any_device = {.task = -1, .index = -1};
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+static bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+/* A number without sign, at most 999999999, or "*" for any. */
+static const char *parse_number(const char *p, int *out) {
+  if (*p == '*') {
+    *out = -1;
+    return p + 1;
+  }
+  if (*p < '0' || *p > '9') return NULL;
+  int value = 0, digits = 0;
+  for (; *p >= '0' && *p <= '9'; p++) {
+    if (++digits > 9) return NULL;
+    value = value * 10 + (*p - '0');
+  }
+  *out = value;
+  return p;
+}
+
+/* One field at `p`, lower case: "job:worker", "task:0", "gpu:1", "device:gpu:1", "cpu". What follows it, or NULL. */
+static const char *parse_field(struct arena *a, const char *p, struct device_name *out) {
+  if (strncmp(p, "job:", 4) == 0) {
+    const char *begin = p += 4;
+    while (is_word(*p)) p++;
+    if (out->job || p == begin) return NULL;
+    out->job = arena_strndup(a, begin, (size_t)(p - begin));
+    return p;
+  }
+  if (strncmp(p, "task:", 5) == 0) return out->task >= 0 ? NULL : parse_number(p + 5, &out->task);
+  if (strncmp(p, "device:", 7) == 0) p += 7;
+  if (out->kind) return NULL;
+  if (strncmp(p, "cpu", 3) == 0)
+    out->kind = "cpu";
+  else if (strncmp(p, "gpu", 3) == 0)
+    out->kind = "gpu";
+  else
+    return NULL;
+  p += 3;
+  return *p == ':' ? parse_number(p + 1, &out->index) : p;
+}
+
+/* The fields at the start of `text`, or NULL; where they end otherwise. `text` is lower case. */
+static const char *parse_fields(struct arena *a, const char *text, struct device_name *out) {
+  *out = any_device;
+  const char *p = *text == '/' ? text + 1 : text;
+  for (;;) {
+    p = parse_field(a, p, out);
+    if (!p || *p != '/') return p;
+    p++;
+  }
+}
+
+static char *lower_case(struct arena *a, const char *text, size_t len) {
+  char *out = arena_strndup(a, text, len);
+  for (char *c = out; *c; c++)
+    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+  return out;
+}
+
+bool device_name_parse(struct arena *a, const char *text, struct device_name *out) {
+  const char *end = parse_fields(a, lower_case(a, text, strlen(text)), out);
+  return end && !*end;
+}
+
+bool device_matches(const struct device_name *want, const struct device_name *d) {
+  return (!want->job || same_text(want->job, d->job)) && (want->task < 0 || want->task == d->task) &&
+         (!want->kind || same_text(want->kind, d->kind)) && (want->index < 0 || want->index == d->index);
+}
+
+struct device_name device_name_merge(struct device_name base, struct device_name over) {
+  if (over.job) base.job = over.job;
+  if (over.task >= 0) base.task = over.task;
+  if (over.kind) base.kind = over.kind;
+  if (over.index >= 0) base.index = over.index;
+  return base;
+}
+
+const char *device_name_text(struct arena *a, struct device_name n) {
+  struct str s = str_make(a);
+  if (n.job) str_printf(&s, "/job:%s", n.job);
+  if (n.task >= 0) str_printf(&s, "/task:%d", n.task);
+  if (n.kind) str_printf(&s, n.index >= 0 ? "/%s:%d" : "/%s", n.kind, n.index);
+  return s.data;
+}
+
+static bool target_add(struct arena *a, struct target *t, struct device_name name, struct diags *d,
+                       struct loc loc) {
+  const char *text = device_name_text(a, name);
+  struct device added = {.name = name, .text = text, .memory = t->ndevices};
+  for (int i = t->ndevices - 1; i >= 0; i--) {
+    const struct device_name *other = &t->devices[i].name;
+    if (strcmp(t->devices[i].text, text) == 0) {
+      diag_error(d, loc, "device %s is listed twice", text);
+      return false;
+    }
+    if (same_text(name.kind, "cpu") && same_text(other->kind, "cpu") && same_text(name.job, other->job) &&
+        name.task == other->task)
+      added.memory = t->devices[i].memory;
+  }
+  if (t->ndevices == MAX_DEVICES) {
+    diag_error(d, loc, "more than %d devices", MAX_DEVICES);
+    return false;
+  }
+  t->devices[t->ndevices++] = added;
+  return true;
+}
+
+/* One entry of a list: a device, or a range of indices. */
+static bool target_add_entry(struct arena *a, struct target *t, const char *entry, struct diags *d,
+                             struct loc loc) {
+  struct device_name name;
+  const char *end = parse_fields(a, entry, &name);
+  int last = end ? name.index : -1;
+  if (end && *end == '-') end = parse_number(end + 1, &last);
+  if (!end || *end || !name.kind || name.index < 0) {
+    diag_error(d, loc,
+               "'%s' is not a device: expected something like cpu:0, gpu:0-3 or /job:worker/task:0/cpu:0",
+               entry);
+    return false;
+  }
+  if (last < name.index) {
+    diag_error(d, loc, "the range of '%s' is empty", entry);
+    return false;
+  }
+  for (; name.index <= last; name.index++)
+    if (!target_add(a, t, name, d, loc)) return false;
+  return true;
+}
+
+bool target_parse(struct arena *a, const char *list, struct target *out, struct diags *d, struct loc loc) {
+  *out = (struct target){.devices = arena_new_array(a, MAX_DEVICES, struct device)};
+  for (const char *p = list;; p++) {
+    while (*p == ' ') p++;
+    const char *begin = p;
+    p += strcspn(p, ",");
+    size_t len = (size_t)(p - begin);
+    while (len && begin[len - 1] == ' ') len--;
+    if (!target_add_entry(a, out, lower_case(a, begin, len), d, loc)) return false;
+    if (!*p) return true;
+  }
+}
+
+int tower_device(int tower, int towers, int ndevices) {
+  int each = towers / ndevices, more = towers % ndevices;
+  if (tower < more * (each + 1)) return tower / (each + 1);
+  return more + (tower - more * (each + 1)) / each;
+}
+
+int64_t tower_rows(int tower, int towers, int64_t rows) { return rows / towers + (tower < rows % towers); }
+
+int64_t tower_first_row(int tower, int towers, int64_t rows) {
+  int64_t more = rows % towers;
+  return tower * (rows / towers) + (tower < more ? tower : more);
+}
