@@ -1,0 +1,88 @@
+/* The plan: what the runtime executes, and the only thing it sees.
+ *
+ * A flat list of steps per device, run in order, once per training step. Every value lies at a fixed offset of
+ * its device's arena. Devices meet at signal/wait pairs only: a signal says that everything before it on its device has been done;
+ * at the end of a plan all devices have finished before any begins the next run. Nothing is decided at run time. */
+#ifndef DGC_IR_PLAN_H
+#define DGC_IR_PLAN_H
+
+#include "ir/graph.h"
+#include "ir/kernel.h"
+
+/* Where a buffer lives. Variables outlive plans and are shared by all plans of a session, by name. */
+enum region { REGION_ARENA, REGION_CONSTANT, REGION_VARIABLE, REGION_COUNT };
+
+struct plan_buffer {
+  const char *name;   /* the value it holds first; REGION_VARIABLE: the variable, "h.kernel/replica_1" */
+  int device;
+  enum region region;
+  int64_t offset;     /* bytes from the start of the region on that device, a multiple of 64 */
+  int64_t bytes;
+  int first, last;    /* steps of its device between which it is in use, both included; whole plan: 0, INT_MAX */
+  const void *data;   /* REGION_CONSTANT: its bytes */
+  struct type type;   /* REGION_VARIABLE: what a checkpoint stores */
+};
+
+struct operand {
+  int buffer;
+  int64_t offset; /* bytes into the buffer: slices and splits are views */
+};
+
+enum step_kind { STEP_KERNEL, STEP_MATMUL, STEP_COPY, STEP_SIGNAL, STEP_WAIT };
+
+/* c = op(a) op(b), row-major, `batch` of them one behind the other. */
+struct matmul_size {
+  enum dtype dtype;
+  bool transpose_a, transpose_b;
+  int64_t batch, m, n, k;
+};
+
+struct step {
+  enum step_kind kind;
+  const struct node *node;      /* what it computes, for names in dumps and traces */
+  const struct kernel *kernel;  /* KERNEL */
+  const int64_t *sizes;         /* KERNEL: kernel_nsizes() of them */
+  const struct operand *operands; /* KERNEL: args in the kernel's order; MATMUL: a, b, c; COPY: from, to */
+  int noperands;
+  struct matmul_size matmul;
+  int64_t bytes;                /* COPY */
+  int signal;                   /* SIGNAL, WAIT: 0..nsignals */
+  int64_t flops, traffic;       /* floating point operations; bytes read and written */
+};
+
+struct device_plan {
+  struct step *steps;
+  int nsteps;
+  int64_t bytes[REGION_COUNT];  /* size of each region on this device; ARENA: the high-water mark */
+};
+
+struct plan_value {
+  enum output_role role; /* outputs */
+  const char *name;
+  struct type type;
+  struct operand operand;
+  int64_t count;         /* as struct output */
+};
+
+struct plan {
+  struct arena *arena;
+  const struct graph *graph;    /* fused and scheduled; steps point into it */
+  struct device_plan *devices;  /* as graph->config.target */
+  int ndevices;
+  struct plan_buffer *buffers;
+  int nbuffers;
+  int nsignals;
+  const struct kernel **kernels; /* distinct ones */
+  int nkernels;
+  struct plan_value *inputs, *outputs; /* inputs: written before the first step of each run, whole batch */
+  int ninputs, noutputs;
+};
+
+void plan_print(struct str *s, const struct plan *p);
+/* Bytes per device and region, the peak and what is alive at it, and each copy with its bytes (`alias`: 0). */
+void plan_print_memory(struct str *s, const struct plan *p);
+/* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each wait has its one signal;
+ * the devices' meetings cannot deadlock; operands lie inside their buffers. */
+bool plan_verify(const struct plan *p, struct diags *d);
+
+#endif

@@ -1,0 +1,40 @@
+/* A pass is a function from graph to graph: one file, one row in passes.def. It never changes its input; it returns the same graph when there is nothing to
+ * do, or a new one built through the builder, so that folding and merging are free. NULL after an error in ctx->diags. */
+#ifndef DGC_PASSES_PASS_H
+#define DGC_PASSES_PASS_H
+
+#include "ir/build.h"
+#include "ir/plan.h"
+
+struct pass_ctx {
+  struct arena *arena;   /* where the new graph goes */
+  struct arena *scratch; /* reset after each pass */
+  struct diags *diags;
+};
+
+#define PASS(name, from, to, help) struct graph *pass_##name(struct pass_ctx *ctx, struct graph *g);
+#include "passes/passes.def"
+#undef PASS
+
+/* What the pipeline tells its caller about itself. All optional. */
+struct pipeline_options {
+  bool verify_each;
+  const char *print_after;  /* a pass, or "all"; text goes to print */
+  const char *disable;      /* comma-separated passes to skip; required ones are refused */
+  bool time_passes;
+  bool roundtrip;           /* print and read back after each pass: --stress=roundtrip */
+  void (*print)(void *user, const char *pass, const char *text); /* print_after, dump_dir and time_passes */
+  void *user;
+  bool dump_all;            /* call print with every pass's result, numbered in order */
+};
+
+/* Runs `passes` ("simplify,grad"; NULL: all from the graph's stage up to and including `last`, or to the end). */
+struct graph *pipeline_run(struct arena *a, struct graph *g, const char *passes, const char *last,
+                           const struct pipeline_options *o, struct diags *d);
+/* The list of passes with their help, a line each. */
+void pipeline_help(struct str *s);
+
+/* schedule.c and memplan.c: the fused graph as steps, buffers at fixed offsets. NULL after an error. */
+struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d);
+
+#endif
