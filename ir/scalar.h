@@ -46,6 +46,7 @@ struct sprog {
   struct arena *arena;
   struct sinst *inst;
   int count, cap;
+  uint32_t *slots; /* hash table over `inst`, 2*cap entries: value number + 1, or 0 */
 };
 
 typedef int sval;
