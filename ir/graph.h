@@ -53,6 +53,7 @@ struct node {
   const struct attr *attrs; /* ascending by key */
   const char *name;         /* unique in its graph; from the model's own paths, never from counters */
   struct loc loc;           /* where it came from; not part of identity */
+  const char *origin;       /* that as text, when it was read from graph text ("" = unknown); NULL: see loc */
   const char *want;         /* the `on` annotation in force, or NULL */
   int tower;                /* the tower of a per_replica or partial value, else -1 */
   int replica;              /* the copy a mirrored value belongs to, else -1 */
@@ -151,5 +152,7 @@ bool graph_verify(const struct graph *g, const char *after, struct diags *d);
 /* Evaluates one node on dense host tensors, the slow and obvious way: the oracle, and the constant folder. `in` has
  * ninputs tensors; out->data has room. False for ops that have no value of their own (input, variable). `step` drives random ops. */
 bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step);
+/* A fused node with all its results: outs[k] is the value of its body's output k. `output` nodes project from these. */
+bool fused_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts, int64_t step);
 
 #endif
