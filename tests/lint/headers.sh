@@ -1,0 +1,23 @@
+#!/bin/sh
+# Every header compiles alone; the public one also as C99 and as C++. headers.sh SOURCE BUILD CC...
+cd "$1" || exit 1
+build=$2
+shift 2
+status=0
+check() {
+  header=$1
+  shift
+  "$@" -fsyntax-only -Wall -Wextra -Werror "$header" || {
+    echo "$header does not compile alone: $*"
+    status=1
+  }
+}
+for header in $(find base ir frontend passes kernels runtime -name '*.h'); do
+  check "$header" "$@" -x c -std=c17 -D_GNU_SOURCE -I. -I"$build" -isystem /usr/lib/llvm-19/include
+done
+if [ -f include/dgc.h ]; then
+  check include/dgc.h "$@" -x c -std=c99 -pedantic
+  echo 'int main() { return 0; }' | "$@" -x c++ -fsyntax-only - 2>/dev/null &&
+    check include/dgc.h "$@" -x c++ -std=c++11 -pedantic
+fi
+exit $status

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Checks what the compiler does not: who includes whom, and a few habits. check_layers.py [ROOT]"""
+import os
+import re
+import sys
+
+# A folder may include headers of these folders.
+LAYERS = {
+    "base": {"base"},
+    "ir": {"base", "ir"},
+    "frontend": {"base", "ir", "frontend"},
+    "passes": {"base", "ir", "passes"},
+    "kernels": {"base", "kernels"},
+    "runtime": {"base", "ir", "kernels", "runtime"},
+    "samples": set(),
+    "bench": set(),
+}
+# Headers of others, and the only folders that may see them.
+FOREIGN = [
+    (re.compile(r"llvm-c/|llvm/|dnnl|oneapi"), ("runtime/cpu/",)),
+    (re.compile(r"zlib\.h"), ("runtime/data/", "tests/")),
+    (re.compile(r"cuda|nvrtc|cublas|nccl"), ("runtime/cuda/", "kernels/cuda/", "tests/simulated_cuda/")),
+    (re.compile(r"mpi\.h"), ("runtime/mpi/",)),
+]
+MAX_LINES = 1000
+MAX_COLUMNS = 120  # of a comment: clang-format keeps code within 110
+TABLES = re.compile(r"\.(def|y)$")
+SKIP = re.compile(r"^(\.git|build.*|generated|__pycache__|subprojects)$")
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)')
+ALLOCATION = re.compile(r"\b(malloc|calloc|realloc|free)\s*\(")
+# Text that others read must not depend on the locale: str_double prints numbers.
+FLOAT_FORMAT = re.compile(r'\b(str_printf|arena_printf|diag_\w+)\s*\(.*"[^"]*%[-+ #0-9.*]*[lL]?[aAeEfFgG]')
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = root
+        self.failures = 0
+
+    def fail(self, path, line, message):
+        print("%s:%d: %s" % (path, line, message))
+        self.failures += 1
+
+    def include(self, path, n, kind, header):
+        for pattern, allowed in FOREIGN:
+            if kind == "<" and pattern.search(header) and not path.startswith(allowed):
+                self.fail(path, n, "<%s> belongs to %s alone" % (header, allowed[0]))
+        if kind != '"' or path.startswith("tests/") or path == "dgc.c":
+            return
+        folder = path.split("/")[0]
+        if "/" not in header:
+            if folder == "tools" and header != "dgc.h":
+                self.fail(path, n, "the tool is a client of dgc.h and sees nothing else")
+            elif folder not in ("tools", "samples", "bench"):
+                self.fail(path, n, 'includes start at the root: "%s/%s"' % (os.path.dirname(path), header))
+            return
+        target = header.split("/")[0]
+        if folder in LAYERS and target not in LAYERS[folder]:
+            self.fail(path, n, "%s must not include %s" % (folder, header))
+        if folder in ("tools", "include"):
+            self.fail(path, n, "%s must not include %s" % (path, header))
+        inner = header.split("/")[1] if header.startswith("runtime/") and header.count("/") > 1 else None
+        if inner in ("cpu", "cuda") and path.startswith("runtime/") and path.split("/")[1] != inner:
+            if not header.endswith("/backend.h"):
+                self.fail(path, n, "only runtime/%s and its backend.h may be seen from outside" % inner)
+
+    def code(self, path, lines):
+        folder = path.split("/")[0]
+        compiler = folder in ("base", "ir", "frontend", "passes") and path != "base/arena.c"
+        for n, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if match:
+                self.include(path, n, match.group(1), match.group(2))
+            if len(line) > MAX_COLUMNS:
+                self.fail(path, n, "more than %d columns" % MAX_COLUMNS)
+            if compiler and path.endswith(".c"):
+                if ALLOCATION.search(re.sub(r'"[^"]*"|/\*.*|^ \*.*', "", line)):
+                    self.fail(path, n, "the compiler allocates from arenas only")
+                if FLOAT_FORMAT.search(line):
+                    self.fail(path, n, "floating point numbers are printed by str_double")
+        if path.endswith(".h"):
+            relative = path[len("include/"):] if path.startswith("include/") else path
+            guard = re.sub(r"[^A-Z0-9]", "_", relative.upper())
+            wanted = guard if relative.startswith("dgc") else "DGC_" + guard
+            if not any(l == "#ifndef " + wanted for l in lines) and not path.startswith("tests/"):
+                self.fail(path, 1, "the guard should be " + wanted)
+
+    def file(self, path):
+        with open(os.path.join(self.root, path), "rb") as f:
+            data = f.read()
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            self.fail(path, 1, "not UTF-8")
+            return
+        lines = text.split("\n")
+        if text and lines.pop():
+            self.fail(path, len(lines) + 1, "no newline at the end")
+        if len(lines) > MAX_LINES and not TABLES.search(path):
+            self.fail(path, len(lines), "more than %d lines" % MAX_LINES)
+        for n, line in enumerate(lines, 1):
+            if line.endswith((" ", "\t", "\r")):
+                self.fail(path, n, "space at the end of the line")
+        if path.endswith((".c", ".h")):
+            self.code(path, lines)
+
+    def run(self):
+        for folder, subfolders, names in os.walk(self.root):
+            subfolders[:] = sorted(d for d in subfolders if not SKIP.match(d))
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(folder, name), self.root)
+                if name == "meson.build" or path.endswith((".c", ".h", ".def", ".l", ".y", ".py", ".sh")):
+                    self.file(path)
+        if self.failures:
+            print("%d failures" % self.failures)
+        return 1 if self.failures else 0
+
+
+sys.exit(Checker(sys.argv[1] if len(sys.argv) > 1 else ".").run())

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Adds up meson's test logs: summary.py testlog.json... prints "PASSED FAILED SKIPPED".
+
+A test program that reports its cases (cmocka, lit, or a line "N passed, N failed") counts with all of them.
+"""
+import json
+import re
+import sys
+
+OWN = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$", re.M)
+CMOCKA = {
+    "passed": re.compile(r"^\[  PASSED  \] (\d+) test", re.M),
+    "failed": re.compile(r"^\[  FAILED  \] (\d+) test", re.M),
+    "skipped": re.compile(r"^\[  SKIPPED \] (\d+) test", re.M),
+}
+LIT = {
+    "passed": re.compile(r"^ +(?:Passed|Expectedly Failed) *: +(\d+)", re.M),
+    "failed": re.compile(r"^ +(?:Failed|Timed Out|Unexpectedly Passed|Unresolved) *: +(\d+)", re.M),
+    "skipped": re.compile(r"^ +(?:Unsupported|Skipped) *: +(\d+)", re.M),
+}
+
+
+def cases(text):
+    own = OWN.findall(text)
+    if own:
+        return [sum(int(row[i] or 0) for row in own) for i in range(3)]
+    for style in (CMOCKA, LIT):
+        counts = [sum(map(int, pattern.findall(text))) for pattern in style.values()]
+        if any(counts):
+            return counts
+    return None
+
+
+def main():
+    total = [0, 0, 0]
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as f:
+            for line in f:
+                test = json.loads(line)
+                result = test["result"]
+                kind = {"OK": 0, "EXPECTEDFAIL": 0, "SKIP": 2}.get(result, 1)
+                counts = cases((test.get("stdout") or "") + "\n" + (test.get("stderr") or ""))
+                if counts is None or (kind == 1 and not counts[1]):
+                    counts = counts or [0, 0, 0]
+                    counts[kind] += 1
+                total = [a + b for a, b in zip(total, counts)]
+    print(*total)
+
+
+main()
