@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { MAX_INPUT = 1 << 16 };
+enum { LARGEST = 1 << 16 };
 
 static uint64_t state = 1;
 
@@ -18,7 +18,7 @@ static size_t draw(size_t below) {
   return (size_t)(state >> 33) % below;
 }
 
-/* Changes, drops, repeats or moves a few bytes of `data`, which has room for twice MAX_INPUT. */
+/* Changes, drops, repeats or moves a few bytes of `data`, which has room for twice LARGEST. */
 static size_t mutate(uint8_t *data, size_t size) {
   static const char *const words[] = {"-1",   "0", "9223372036854775807", "(", "}", "\"", "#", "\n",
                                       "f32[", "B"};
@@ -43,7 +43,7 @@ static size_t mutate(uint8_t *data, size_t size) {
       size += len;
     }
     }
-    if (size > MAX_INPUT) size = MAX_INPUT;
+    if (size > LARGEST) size = LARGEST;
   }
   return size;
 }
@@ -51,13 +51,13 @@ static size_t mutate(uint8_t *data, size_t size) {
 static long inputs;
 
 static void run_file(const char *path, long runs) {
-  static uint8_t original[2 * MAX_INPUT], data[2 * MAX_INPUT];
+  static uint8_t original[2 * LARGEST], data[2 * LARGEST];
   FILE *f = fopen(path, "rb");
   if (!f) {
     perror(path);
     exit(1);
   }
-  size_t size = fread(original, 1, MAX_INPUT, f);
+  size_t size = fread(original, 1, LARGEST, f);
   fclose(f);
   LLVMFuzzerTestOneInput(original, size);
   inputs++;
