@@ -1,0 +1,26 @@
+/* Compiles kernels to machine code of this host: each distinct kernel once, many at a time. */
+#ifndef DGC_RUNTIME_CPU_JIT_H
+#define DGC_RUNTIME_CPU_JIT_H
+
+#include "base/diag.h"
+#include "ir/kernel.h"
+
+struct cpu_jit;
+
+/* NULL and an error if the machine has no code generator. May be used by several threads. */
+struct cpu_jit *cpu_jit_create(struct diags *d);
+/* Ends all functions it made. NULL is allowed. */
+void cpu_jit_destroy(struct cpu_jit *jit);
+
+/* out[i] = the function of kernels[i]. Kernels equal to one compiled before, here or in an earlier call, share
+ * its function; all new ones are compiled together. The kernels are copied. */
+bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
+                     struct diags *d);
+
+/* Kernels compiled, kernels that found a function made before, seconds spent to compile. Each may be NULL. */
+void cpu_jit_stats(struct cpu_jit *jit, int64_t *compiled, int64_t *reused, double *seconds);
+
+/* The kernel as LLVM IR, as it enters the passes: the same text on every machine. `triple` may be NULL. */
+const char *cpu_kernel_llvm(struct arena *a, const struct kernel *k, const char *triple);
+
+#endif

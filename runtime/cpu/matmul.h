@@ -1,0 +1,20 @@
+/* Matrix products on the host, each on the calling thread alone. */
+#ifndef DGC_RUNTIME_CPU_MATMUL_H
+#define DGC_RUNTIME_CPU_MATMUL_H
+
+#include "ir/type.h"
+
+/* C[batch,m,n] = op(A) op(B), all dense and row-major; op(A) is m x k and op(B) k x n. A transposed operand lies
+ * in memory the other way round: A as k x m, B as n x k. */
+struct matmul {
+  enum dtype dtype; /* not bool */
+  int64_t batch, m, n, k;
+  bool transpose_a, transpose_b;
+};
+
+/* Once per thread that calls cpu_matmul: keeps the library from starting threads of its own. */
+void cpu_thread_init(void);
+/* Overwrites C, which overlaps neither A nor B; k = 0 gives zeros. False if the library refuses. */
+bool cpu_matmul(const struct matmul *mm, const void *a, const void *b, void *c);
+
+#endif
