@@ -8,9 +8,18 @@
 #include "ir/graph.h"
 #include "ir/op.h"
 
+/* The raw constructor: finds a node equal to `proto` or appends one exactly as it is described (name, type, place), without folding.
+ * Inputs and attributes are copied. The name must be free; proto's type must be what node_infer says. */
+struct node *graph_node(struct graph *g, const struct node *proto);
+/* Applies the op's dtype and shape rules to proto's op, inputs, attributes (and type, for typed ops) and sets its type.
+ * False: *why says what is wrong; it lives in g's arena. */
+bool node_infer(struct graph *g, struct node *proto, const char **why);
+/* Gives a node another name if that is free (a binding names the value of its expression). False if it is taken. */
+bool graph_rename(struct graph *g, struct node *n, const char *name);
+
 /* The general form. `type` is needed by ops whose type is not inferred (op_info.typed), else NULL or the expected type.
- * Names: the node is called g->scope if that is free and `op` is the last node of the scope, see build_named;
- * otherwise scope.op, and if taken scope.op with the leaves of its operands' names, in order. */
+ * The node is called <scope>.<op>; where a different node has that name, the last parts of its operands' names are
+ * appended one by one until it is free: what a node is called depends on what it computes, never on a count. */
 struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *const *inputs, int nattrs,
                    const struct attr *attrs, const struct type *type);
 /* As build, with a name of its own. If the name is taken by a different node, a suffix is derived as above. If an equal node
@@ -52,8 +61,9 @@ struct node *build_batch_size(struct graph *g, enum dtype d);
 struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, enum dtype d);
 /* stream: the op's own number, a hash of its path; step: scalar i64. */
 struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step, int64_t seed, int64_t stream);
+/* "<variable>.update". */
 struct node *build_assign(struct graph *g, struct node *variable, struct node *value);
-/* Names an update: "<variable>.update". */
+/* d loss / d variable, to be expanded by the grad pass: "<variable>.grad". */
 struct node *build_gradient(struct graph *g, struct node *loss, struct node *variable);
 
 /* `n` of another graph, with these inputs, in g: same op, attributes, name, location, place. The type is inferred
@@ -64,7 +74,7 @@ struct node *build_like(struct graph *g, const struct node *n, struct node *cons
 struct build_context {
   const char *scope;
   struct loc loc;
-  const char *want, *why;
+  const char *want, *why, *origin;
   int tower, replica, device;
   enum dist dist;
 };

@@ -53,12 +53,12 @@ struct node {
   const struct attr *attrs; /* ascending by key */
   const char *name;         /* unique in its graph; from the model's own paths, never from counters */
   struct loc loc;           /* where it came from; not part of identity */
-  const char *origin;       /* that as text, when it was read from graph text ("" = unknown); NULL: see loc */
   const char *want;         /* the `on` annotation in force, or NULL */
   int tower;                /* the tower of a per_replica or partial value, else -1 */
   int replica;              /* the copy a mirrored value belongs to, else -1 */
   int device;               /* index into config.target.devices once placed, else -1 */
   const char *why;          /* the rule that placed it; not part of identity */
+  const char *origin;       /* "nn.dsl:3", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
 };
 
 /* What a graph gives to its caller. */
@@ -103,7 +103,7 @@ struct graph {
   /* Context of the nodes being built; see build.h. */
   const char *scope;
   struct loc loc;
-  const char *want, *why;
+  const char *want, *why, *origin;
   int tower, replica, device;
   enum dist dist;
   /* Hash-consing and name tables. */

@@ -1,0 +1,44 @@
+/* The op table and the attribute table, from ops.def and attrs.def. */
+#include "ir/op.h"
+
+#include <string.h>
+
+const struct op_info *const op_table[OP_COUNT] = {
+#define OP(name) &op_##name,
+#include "ir/ops.def"
+#undef OP
+};
+
+static const struct {
+  const char *name;
+  enum attr_kind kind;
+} attr_table[ATTR_COUNT] = {
+#define ATTR(name, kind) {#name, ATTR_##kind},
+#include "ir/attrs.def"
+#undef ATTR
+};
+
+enum op_id op_lookup(const char *name, size_t len) {
+  for (int i = 0; i < OP_COUNT; i++)
+    if (strlen(op_table[i]->name) == len && memcmp(op_table[i]->name, name, len) == 0) return (enum op_id)i;
+  return OP_COUNT;
+}
+
+const char *attr_name(enum attr_key key) { return attr_table[key].name; }
+
+enum attr_kind attr_kind_of(enum attr_key key) { return attr_table[key].kind; }
+
+enum attr_key attr_lookup(const char *name, size_t len) {
+  for (int i = 0; i < ATTR_COUNT; i++)
+    if (strlen(attr_table[i].name) == len && memcmp(attr_table[i].name, name, len) == 0)
+      return (enum attr_key)i;
+  return ATTR_COUNT;
+}
+
+int64_t node_flops(const struct node *n) {
+  const struct op_info *op = op_of(n);
+  if (op->flops) return op->flops(n);
+  if (op->kind == KIND_ELEMENTWISE) return type_count(&n->type);
+  if (op->kind == KIND_REDUCE) return type_count(&n->inputs[0]->type);
+  return 0;
+}

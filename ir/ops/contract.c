@@ -1,0 +1,75 @@
+/* Contractions: the ops a library runs. Convolution finds its place here. */
+#include "ir/build.h"
+
+/* matmul: a [..., M, K] and b [..., K, N] give [..., M, N]; transpose_a, transpose_b swap the last two axes of an
+ * operand before. The leading axes are equal. */
+static bool matmul_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *l = &n->inputs[0]->type, *r = &n->inputs[1]->type;
+  bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
+  bool ok = l->rank >= 2 && l->rank == r->rank;
+  for (int i = 0; ok && i < l->rank - 2; i++) ok = l->dim[i] == r->dim[i];
+  if (!ok) {
+    *why = arena_printf(a, "matmul needs two operands of equal rank, at least 2, with equal leading axes: %s @ %s",
+                        type_text(a, l), type_text(a, r));
+    return false;
+  }
+  int rank = l->rank;
+  int64_t k = l->dim[rank - 1 - ta], k2 = r->dim[rank - 2 + tb];
+  if (k != k2) {
+    *why = arena_printf(a, "matmul needs equal inner dimensions: %s%s @ %s%s", type_text(a, l), ta ? " transposed" : "",
+                        type_text(a, r), tb ? " transposed" : "");
+    return false;
+  }
+  struct type t = *l;
+  t.dim[rank - 2] = l->dim[rank - 2 + ta];
+  t.dim[rank - 1] = r->dim[rank - 1 - tb];
+  *out = t;
+  return true;
+}
+
+/* x is the transpose of its operand in the last two axes, and of nothing else. */
+static bool swaps_last_two(const struct node *x) {
+  if (!node_is(x, OP_transpose)) return false;
+  int rank;
+  const int64_t *perm = node_ints(x, ATTR_perm, &rank);
+  for (int i = 0; i < rank - 2; i++)
+    if (perm[i] != i) return false;
+  return rank >= 2 && perm[rank - 2] == rank - 1;
+}
+
+static struct node *matmul_fold(struct graph *g, const struct node *n) {
+  struct node *a = n->inputs[0], *b = n->inputs[1];
+  bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
+  if (!swaps_last_two(a) && !swaps_last_two(b)) return NULL;
+  if (swaps_last_two(a)) a = a->inputs[0], ta = !ta;
+  if (swaps_last_two(b)) b = b->inputs[0], tb = !tb;
+  return build_matmul(g, a, b, ta, tb);
+}
+
+/* y = op(a) op(b): d op(a) = dy op(b)', d op(b) = op(a)' dy, each written without a transpose of its own. */
+static void matmul_grad(struct grad *c, const struct node *n, struct node *dy) {
+  struct graph *g = c->g;
+  struct node *a = n->inputs[0], *b = n->inputs[1];
+  bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
+  grad_add(c, n, 0, ta ? build_matmul(g, b, dy, tb, true) : build_matmul(g, dy, b, false, !tb));
+  grad_add(c, n, 1, tb ? build_matmul(g, dy, a, true, ta) : build_matmul(g, a, dy, !ta, false));
+}
+
+static int64_t matmul_flops(const struct node *n) {
+  const struct type *l = &n->inputs[0]->type;
+  return 2 * type_count(&n->type) * l->dim[l->rank - 1 - node_int_or(n, ATTR_transpose_a, 0)];
+}
+
+const struct op_info op_matmul = {.name = "matmul",
+                                  .kind = KIND_CONTRACT,
+                                  .dtypes = DTYPE_NUMBER,
+                                  .min_inputs = 2,
+                                  .max_inputs = 2,
+                                  .optional_attrs = 1u << ATTR_transpose_a | 1u << ATTR_transpose_b,
+                                  .linear = 3,
+                                  .roles = {"lhs", "rhs"},
+                                  .domain = DOMAIN_ANY,
+                                  .infer = matmul_infer,
+                                  .fold = matmul_fold,
+                                  .grad = matmul_grad,
+                                  .flops = matmul_flops};

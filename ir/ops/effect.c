@@ -1,0 +1,103 @@
+/* Effects, distribution and grouping: what passes insert. */
+#include "ir/build.h"
+
+#include <string.h>
+
+#define META(name_, kind_, traits_, ...)                                                                     \
+  const struct op_info op_##name_ = {.name = #name_,                                                         \
+                                     .kind = kind_,                                                          \
+                                     .dtypes = DTYPE_CUSTOM,                                                 \
+                                     .traits = OP_NO_GRADIENT | (traits_),                                   \
+                                     .domain = DOMAIN_NONE,                                                  \
+                                     __VA_ARGS__};
+
+/* The variable holds `value` from the next step on. Its own result is that value. */
+static bool assign_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct node *v = n->inputs[0];
+  if (v->op != OP_variable) {
+    *why = arena_printf(a, "only a variable can be assigned, and %s is none", v->name);
+    return false;
+  }
+  if (!type_equal(&v->type, &n->inputs[1]->type)) {
+    *why = arena_printf(a, "cannot assign %s to the variable %s : %s", type_text(a, &n->inputs[1]->type), v->name,
+                        type_text(a, &v->type));
+    return false;
+  }
+  *out = v->type;
+  return true;
+}
+META(assign, KIND_EFFECT, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"variable", "value"}, .infer = assign_infer)
+
+/* d loss / d variable, until the grad pass has expanded it. */
+static bool gradient_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *loss = &n->inputs[0]->type, *x = &n->inputs[1]->type;
+  if (loss->rank != 0 || !dtype_is_float(loss->dtype) || !dtype_is_float(x->dtype)) {
+    *why = arena_printf(a, "a gradient needs a scalar loss and floating point operands, not %s by %s",
+                        type_text(a, loss), type_text(a, x));
+    return false;
+  }
+  *out = *x;
+  return true;
+}
+META(gradient, KIND_META, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"loss", "variable"}, .infer = gradient_infer)
+
+/* The rows of one tower: from `offset`, as many as the type says. */
+static bool split_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  int64_t first = node_int(n, ATTR_offset);
+  bool ok = x->rank == out->rank && x->rank > 0 && x->dtype == out->dtype && first >= 0 && out->dim[0] >= 0 &&
+            first <= x->dim[0] && out->dim[0] <= x->dim[0] - first;
+  for (int i = 1; ok && i < x->rank; i++) ok = x->dim[i] == out->dim[i];
+  if (!ok) *why = arena_printf(a, "%s from row %lld is no part of %s", type_text(a, out), (long long)first, type_text(a, x));
+  return ok;
+}
+META(split, KIND_META, OP_TYPED, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_offset, .roles = {"x"},
+     .infer = split_infer)
+
+static bool same_types(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  for (int i = 1; i < n->ninputs; i++)
+    if (!type_equal(&n->inputs[0]->type, &n->inputs[i]->type)) {
+      *why = arena_printf(a, "%s needs operands of one type, not %s and %s", op_of(n)->name,
+                          type_text(a, &n->inputs[0]->type), type_text(a, &n->inputs[i]->type));
+      return false;
+    }
+  *out = n->inputs[0]->type;
+  return true;
+}
+
+/* The sum (or maximum) over the towers, one operand per tower in tower order. */
+static bool all_reduce_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const char *r = node_string(n, ATTR_reduction);
+  if (strcmp(r, "sum") != 0 && strcmp(r, "mean") != 0 && strcmp(r, "max") != 0 && strcmp(r, "min") != 0) {
+    *why = arena_printf(a, "all_reduce knows sum, mean, max and min, not %s", r);
+    return false;
+  }
+  return same_types(n, out, a, why);
+}
+META(all_reduce, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .attrs = 1u << ATTR_reduction, .roles = {"x"},
+     .infer = all_reduce_infer)
+
+/* The same value on another device. */
+META(copy, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u << ATTR_alias, .roles = {"x"},
+     .infer = same_types)
+
+/* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is that of the first
+ * result; the others are read through `output`. */
+META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .min_inputs = 0, .max_inputs = -1, .attrs = 1u << ATTR_body, .roles = {"x"})
+
+/* Result `index` of a fused node. */
+static bool output_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  if (n->inputs[0]->op != OP_fused) {
+    *why = arena_printf(a, "only a fused node has several results, and %s is none", n->inputs[0]->name);
+    return false;
+  }
+  const struct graph *body = node_attr(n->inputs[0], ATTR_body)->body;
+  int64_t index = node_int(n, ATTR_index);
+  if (index < 0 || index >= body->noutputs) {
+    *why = arena_printf(a, "%s has %d results, no number %lld", n->inputs[0]->name, body->noutputs, (long long)index);
+    return false;
+  }
+  *out = body->outputs[index].node->type;
+  return true;
+}
+META(output, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_index, .roles = {"x"}, .infer = output_infer)

@@ -1,0 +1,229 @@
+/* Movement: elements change place, none is computed. Backends turn these into strides and offsets. */
+#include "ir/build.h"
+
+#include <string.h>
+
+#define MOVE(name_, traits_, ...)                                                                            \
+  const struct op_info op_##name_ = {.name = #name_,                                                         \
+                                     .kind = KIND_MOVEMENT,                                                  \
+                                     .dtypes = DTYPE_ANY,                                                    \
+                                     .traits = traits_,                                                      \
+                                     .min_inputs = 1,                                                        \
+                                     .max_inputs = 1,                                                        \
+                                     .roles = {"x"},                                                         \
+                                     .domain = DOMAIN_ANY,                                                   \
+                                     __VA_ARGS__};
+
+/* ---- reshape: the same elements in row-major order ---- */
+
+static bool reshape_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  out->dtype = x->dtype;
+  if (type_valid(out) && type_count(out) == type_count(x)) return true;
+  *why = arena_printf(a, "cannot reshape %s to %s: the number of elements differs", type_text(a, x), type_text(a, out));
+  return false;
+}
+static struct node *reshape_fold(struct graph *g, const struct node *n) {
+  struct node *x = n->inputs[0];
+  if (shape_equal(&x->type, &n->type)) return x;
+  if (node_is(x, OP_reshape)) return build_reshape(g, x->inputs[0], &n->type);
+  if (node_is(x, OP_constant)) return build_constant(g, &n->type, node_attr(x, ATTR_value)->data);
+  return NULL;
+}
+static void reshape_grad(struct grad *c, const struct node *n, struct node *dy) {
+  grad_add(c, n, 0, build_reshape(c->g, dy, &n->inputs[0]->type));
+}
+MOVE(reshape, OP_TYPED, .infer = reshape_infer, .fold = reshape_fold, .grad = reshape_grad, .linear = 1)
+
+/* ---- transpose: output axis i is input axis perm[i] ---- */
+
+static bool transpose_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  int count;
+  const int64_t *perm = node_ints(n, ATTR_perm, &count);
+  uint32_t seen = 0;
+  struct type t = {.dtype = x->dtype, .rank = x->rank};
+  for (int i = 0; i < count && i < x->rank; i++) {
+    if (perm[i] < 0 || perm[i] >= x->rank) break;
+    seen |= 1u << perm[i];
+    t.dim[i] = x->dim[perm[i]];
+  }
+  if (count != x->rank || seen != (1u << x->rank) - 1) {
+    *why = arena_printf(a, "transpose of %s needs each of its %d axes once", type_text(a, x), x->rank);
+    return false;
+  }
+  *out = t;
+  return true;
+}
+static struct node *transpose_fold(struct graph *g, const struct node *n) {
+  struct node *x = n->inputs[0];
+  int count;
+  const int64_t *perm = node_ints(n, ATTR_perm, &count);
+  bool same = true;
+  for (int i = 0; i < count; i++) same &= perm[i] == i;
+  if (same) return x;
+  if (node_is(x, OP_transpose)) {
+    const int64_t *first = node_ints(x, ATTR_perm, &count);
+    int64_t both[MAX_RANK];
+    for (int i = 0; i < count; i++) both[i] = first[perm[i]];
+    return build_transpose(g, x->inputs[0], both);
+  }
+  return NULL;
+}
+static void transpose_grad(struct grad *c, const struct node *n, struct node *dy) {
+  int count;
+  const int64_t *perm = node_ints(n, ATTR_perm, &count);
+  int64_t back[MAX_RANK] = {0};
+  for (int i = 0; i < count; i++) back[perm[i]] = i;
+  grad_add(c, n, 0, build_transpose(c->g, dy, back));
+}
+MOVE(transpose, 0, .attrs = 1u << ATTR_perm, .infer = transpose_infer, .fold = transpose_fold, .grad = transpose_grad,
+     .linear = 1)
+
+/* ---- broadcast: axis i of x becomes axis axes[i]; all other axes repeat it ---- */
+
+static bool broadcast_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  int count;
+  const int64_t *axes = node_ints(n, ATTR_axes, &count);
+  out->dtype = x->dtype;
+  bool ok = count == x->rank;
+  for (int i = 0; ok && i < count; i++)
+    ok = axes[i] >= 0 && axes[i] < out->rank && (i == 0 || axes[i] > axes[i - 1]) && out->dim[axes[i]] == x->dim[i];
+  if (!ok) *why = arena_printf(a, "cannot broadcast %s to %s", type_text(a, x), type_text(a, out));
+  return ok;
+}
+static struct node *broadcast_fold(struct graph *g, const struct node *n) {
+  struct node *x = n->inputs[0];
+  if (n->type.rank == x->type.rank) return x;
+  if (node_is(x, OP_broadcast)) {
+    int count;
+    const int64_t *outer = node_ints(n, ATTR_axes, &count), *inner = node_ints(x, ATTR_axes, &count);
+    int64_t both[MAX_RANK] = {0};
+    for (int i = 0; i < count; i++) both[i] = outer[inner[i]];
+    return build_broadcast(g, x->inputs[0], &n->type, both);
+  }
+  return NULL;
+}
+static void broadcast_grad(struct grad *c, const struct node *n, struct node *dy) {
+  int count;
+  const int64_t *axes = node_ints(n, ATTR_axes, &count);
+  uint32_t made = (1u << n->type.rank) - 1;
+  for (int i = 0; i < count; i++) made &= ~(1u << axes[i]);
+  grad_add(c, n, 0, build_reduce(c->g, OP_reduce_sum, dy, made));
+}
+MOVE(broadcast, OP_TYPED, .attrs = 1u << ATTR_axes, .infer = broadcast_infer, .fold = broadcast_fold,
+     .grad = broadcast_grad, .linear = 1)
+
+/* ---- slice: from begin[i], as many as the type says ---- */
+
+static bool slice_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  int count;
+  const int64_t *begin = node_ints(n, ATTR_begin, &count);
+  out->dtype = x->dtype;
+  bool ok = count == x->rank && out->rank == x->rank;
+  for (int i = 0; ok && i < count; i++) {
+    int64_t from = x->dim[i], size = out->dim[i];
+    if (from < 0 || size < 0) ok = from == size && begin[i] == 0; /* the batch is sliced by replication only */
+    else ok = begin[i] >= 0 && begin[i] <= from && size <= from - begin[i];
+  }
+  if (!ok) *why = arena_printf(a, "cannot cut %s out of %s: it reaches outside, or cuts the batch", type_text(a, out), type_text(a, x));
+  return ok;
+}
+static struct node *slice_fold(struct graph *g, const struct node *n) {
+  (void)g;
+  return type_equal(&n->type, &n->inputs[0]->type) ? n->inputs[0] : NULL;
+}
+static void slice_grad(struct grad *c, const struct node *n, struct node *dy) {
+  const struct type *x = &n->inputs[0]->type;
+  int count;
+  const int64_t *begin = node_ints(n, ATTR_begin, &count);
+  int64_t high[MAX_RANK] = {0};
+  for (int i = 0; i < count; i++) high[i] = x->dim[i] < 0 ? 0 : x->dim[i] - begin[i] - n->type.dim[i];
+  grad_add(c, n, 0, build_pad(c->g, dy, begin, high, build_scalar(c->g, x->dtype, 0)));
+}
+MOVE(slice, OP_TYPED, .attrs = 1u << ATTR_begin, .infer = slice_infer, .fold = slice_fold, .grad = slice_grad,
+     .linear = 1)
+
+/* ---- pad: `value` around x ---- */
+
+static bool pad_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  int nlow, nhigh;
+  const int64_t *low = node_ints(n, ATTR_low, &nlow), *high = node_ints(n, ATTR_high, &nhigh);
+  bool ok = nlow == x->rank && nhigh == x->rank && n->inputs[1]->type.rank == 0;
+  struct type t = *x;
+  for (int i = 0; ok && i < x->rank; i++) {
+    ok = low[i] >= 0 && high[i] >= 0 && low[i] <= MAX_ELEMENTS && high[i] <= MAX_ELEMENTS;
+    if (t.dim[i] < 0) ok = ok && low[i] == 0 && high[i] == 0;
+    else t.dim[i] += low[i] + high[i];
+  }
+  if (!ok)
+    *why = arena_printf(a, "pad of %s needs a scalar value and sizes of at least 0 per axis, none along the batch", type_text(a, x));
+  *out = t;
+  return ok;
+}
+static struct node *pad_fold(struct graph *g, const struct node *n) {
+  (void)g;
+  return type_equal(&n->type, &n->inputs[0]->type) ? n->inputs[0] : NULL;
+}
+static void pad_grad(struct grad *c, const struct node *n, struct node *dy) {
+  int count;
+  grad_add(c, n, 0, build_slice(c->g, dy, node_ints(n, ATTR_low, &count), &n->inputs[0]->type));
+}
+const struct op_info op_pad = {.name = "pad",
+                               .kind = KIND_MOVEMENT,
+                               .dtypes = DTYPE_ANY,
+                               .min_inputs = 2,
+                               .max_inputs = 2,
+                               .attrs = 1u << ATTR_low | 1u << ATTR_high,
+                               .roles = {"x", "value"},
+                               .domain = DOMAIN_ANY,
+                               .infer = pad_infer,
+                               .fold = pad_fold,
+                               .grad = pad_grad};
+
+/* ---- concat ---- */
+
+static bool concat_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  struct type t = n->inputs[0]->type;
+  int64_t axis = node_int(n, ATTR_axis);
+  bool ok = axis >= 0 && axis < t.rank;
+  int i = 1;
+  for (; ok && i < n->ninputs; i++) {
+    const struct type *x = &n->inputs[i]->type;
+    ok = x->rank == t.rank;
+    for (int k = 0; ok && k < t.rank; k++) ok = k == axis ? (x->dim[k] < 0) == (t.dim[k] < 0) : x->dim[k] == t.dim[k];
+    if (ok) t.dim[axis] += x->dim[axis];
+  }
+  if (!ok)
+    *why = arena_printf(a, "cannot join %s and %s along axis %lld", type_text(a, &n->inputs[0]->type),
+                        type_text(a, &n->inputs[i > 1 ? i - 1 : 0]->type), (long long)axis);
+  *out = t;
+  return ok;
+}
+static struct node *concat_fold(struct graph *g, const struct node *n) {
+  (void)g;
+  return n->ninputs == 1 ? n->inputs[0] : NULL;
+}
+static void concat_grad(struct grad *c, const struct node *n, struct node *dy) {
+  int64_t axis = node_int(n, ATTR_axis), begin[MAX_RANK] = {0};
+  for (int i = 0; i < n->ninputs; i++) {
+    const struct type *t = &n->inputs[i]->type;
+    grad_add(c, n, i, build_slice(c->g, dy, begin, t));
+    begin[axis] += t->dim[axis];
+  }
+}
+const struct op_info op_concat = {.name = "concat",
+                                  .kind = KIND_MOVEMENT,
+                                  .dtypes = DTYPE_ANY,
+                                  .min_inputs = 1,
+                                  .max_inputs = -1,
+                                  .attrs = 1u << ATTR_axis,
+                                  .linear_jointly = true,
+                                  .roles = {"x"},
+                                  .domain = DOMAIN_ANY,
+                                  .infer = concat_infer,
+                                  .fold = concat_fold,
+                                  .grad = concat_grad};

@@ -1,0 +1,146 @@
+/* Reductions: some axes disappear. The reduced axes are `axes` (ascending), or the one `axis` of argmax, argmin. */
+#include "ir/build.h"
+
+static bool reduce_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  int naxes;
+  const int64_t *axes = node_ints(n, ATTR_axes, &naxes);
+  uint32_t gone = 0;
+  for (int i = 0; i < naxes; i++) {
+    if (axes[i] < 0 || axes[i] >= x->rank || (i > 0 && axes[i] <= axes[i - 1])) {
+      *why = arena_printf(a, "axis %lld does not exist in %s, or is out of order", (long long)axes[i], type_text(a, x));
+      return false;
+    }
+    gone |= 1u << axes[i];
+  }
+  struct type t = {.dtype = x->dtype};
+  for (int i = 0; i < x->rank; i++)
+    if (!(gone >> i & 1)) t.dim[t.rank++] = x->dim[i];
+  *out = t;
+  return true;
+}
+
+static uint32_t axis_mask(const struct node *n) {
+  int count;
+  const int64_t *axes = node_ints(n, ATTR_axes, &count);
+  uint32_t mask = 0;
+  for (int i = 0; i < count; i++) mask |= 1u << axes[i];
+  return mask;
+}
+
+/* y, or its gradient, in the shape of the operand. */
+static struct node *spread(struct graph *g, const struct node *n, struct node *y) {
+  int64_t axes[MAX_RANK];
+  uint32_t gone = axis_mask(n);
+  int k = 0;
+  for (int i = 0; i < n->inputs[0]->type.rank; i++)
+    if (!(gone >> i & 1)) axes[k++] = i;
+  return build_broadcast(g, y, &n->inputs[0]->type, axes);
+}
+
+static struct node *reduce_fold(struct graph *g, const struct node *n) {
+  (void)g;
+  return n->type.rank == n->inputs[0]->type.rank ? n->inputs[0] : NULL;
+}
+
+/* The sum over axes that a broadcast has just made is a product; a sum of a sum is one sum. */
+static struct node *sum_fold(struct graph *g, const struct node *n) {
+  struct node *x = n->inputs[0], *same = reduce_fold(g, n);
+  if (same) return same;
+  uint32_t gone = axis_mask(n);
+  if (node_is(x, OP_broadcast)) {
+    int count;
+    const int64_t *axes = node_ints(x, ATTR_axes, &count);
+    uint32_t kept = 0;
+    for (int i = 0; i < count; i++) kept |= 1u << axes[i];
+    if ((gone & kept) == 0) {
+      struct node *factor = build_count(g, &x->type, gone, x->type.dtype);
+      struct node *y = x->inputs[0];
+      if (n->type.rank > 0) {
+        /* The axes that stay, renumbered. */
+        int64_t stay[MAX_RANK];
+        for (int i = 0; i < count; i++) {
+          stay[i] = axes[i];
+          for (int k = 0; k < axes[i]; k++) stay[i] -= gone >> k & 1;
+        }
+        y = build_broadcast(g, y, &n->type, stay);
+        factor = build_broadcast(g, factor, &n->type, NULL);
+      }
+      return build2(g, OP_mul, y, factor);
+    }
+  }
+  if (node_is(x, OP_reduce_sum)) {
+    uint32_t inner = axis_mask(x), all = inner;
+    int k = 0;
+    for (int i = 0; i < x->inputs[0]->type.rank; i++) {
+      if (inner >> i & 1) continue;
+      all |= (gone >> k & 1) << i;
+      k++;
+    }
+    return build_reduce(g, OP_reduce_sum, x->inputs[0], all);
+  }
+  return NULL;
+}
+
+static void sum_grad(struct grad *c, const struct node *n, struct node *dy) { grad_add(c, n, 0, spread(c->g, n, dy)); }
+
+/* Holds where no element is 0. */
+static void prod_grad(struct grad *c, const struct node *n, struct node *dy) {
+  struct node *y = (struct node *)(uintptr_t)n;
+  struct node *all = spread(c->g, n, build2(c->g, OP_mul, dy, y));
+  grad_add(c, n, 0, build2(c->g, OP_div, all, n->inputs[0]));
+}
+
+/* Equal extremes share the gradient evenly. */
+static void extreme_grad(struct grad *c, const struct node *n, struct node *dy) {
+  struct graph *g = c->g;
+  struct node *x = n->inputs[0], *y = (struct node *)(uintptr_t)n;
+  struct node *hit = build_cast(g, build2(g, OP_eq, x, spread(g, n, y)), x->type.dtype);
+  struct node *hits = build_reduce(g, OP_reduce_sum, hit, axis_mask(n));
+  grad_add(c, n, 0, build2(g, OP_mul, hit, spread(g, n, build2(g, OP_div, dy, hits))));
+}
+
+#define REDUCE(name_, dtypes_, domain_, ...)                                                                 \
+  const struct op_info op_reduce_##name_ = {.name = "reduce_" #name_,                                        \
+                                            .kind = KIND_REDUCE,                                             \
+                                            .dtypes = dtypes_,                                               \
+                                            .min_inputs = 1,                                                 \
+                                            .max_inputs = 1,                                                 \
+                                            .attrs = 1u << ATTR_axes,                                        \
+                                            .roles = {"x"},                                                  \
+                                            .domain = domain_,                                               \
+                                            .infer = reduce_infer,                                           \
+                                            __VA_ARGS__};
+
+REDUCE(sum, DTYPE_NUMBER, DOMAIN_ANY, .fold = sum_fold, .grad = sum_grad, .linear = 1)
+REDUCE(prod, DTYPE_NUMBER, DOMAIN_NONZERO, .fold = reduce_fold, .grad = prod_grad)
+REDUCE(max, DTYPE_ANY, DOMAIN_DISTINCT, .fold = reduce_fold, .grad = extreme_grad)
+REDUCE(min, DTYPE_ANY, DOMAIN_DISTINCT, .fold = reduce_fold, .grad = extreme_grad)
+
+static bool arg_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  int64_t axis = node_int(n, ATTR_axis);
+  if (axis < 0 || axis >= x->rank) {
+    *why = arena_printf(a, "axis %lld does not exist in %s", (long long)axis, type_text(a, x));
+    return false;
+  }
+  struct type t = {.dtype = DT_I32};
+  for (int i = 0; i < x->rank; i++)
+    if (i != axis) t.dim[t.rank++] = x->dim[i];
+  *out = t;
+  return true;
+}
+
+#define ARG(name_)                                                                                           \
+  const struct op_info op_##name_ = {.name = #name_,                                                         \
+                                     .kind = KIND_REDUCE,                                                    \
+                                     .dtypes = DTYPE_ANY,                                                    \
+                                     .traits = OP_NO_GRADIENT,                                               \
+                                     .min_inputs = 1,                                                        \
+                                     .max_inputs = 1,                                                        \
+                                     .attrs = 1u << ATTR_axis,                                               \
+                                     .roles = {"x"},                                                         \
+                                     .domain = DOMAIN_SMALL_INT,                                             \
+                                     .infer = arg_infer};
+ARG(argmax)
+ARG(argmin)
