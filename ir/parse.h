@@ -1,0 +1,15 @@
+/* The two halves of the parser of graph text: lines (parse.c), and the values in them (parse_value.c). */
+#ifndef DGC_IR_PARSE_H
+#define DGC_IR_PARSE_H
+
+#include "ir/graph.h"
+#include "ir/lex.h"
+
+#define MAX_TOWERS (1 << 20)
+
+/* What follows the key of a header line, into g's config or stage. The key is a known one. */
+bool parse_option(struct lex *l, const char *key, struct graph *g);
+/* The elements of a constant, which begin at `data`, into n's `value`. *total counts the bytes of all constants. */
+bool parse_data(struct lex *l, struct node *n, const char *data, size_t *total);
+
+#endif

@@ -1,0 +1,27 @@
+/* What the printers, the verifier and the parser of graph text share. */
+#ifndef DGC_IR_TEXT_H
+#define DGC_IR_TEXT_H
+
+#include "ir/graph.h"
+
+/* A source of graph text is refused past this size, and so are constants that together need more. */
+#define TEXT_MAX_BYTES (16u << 20)
+#define TEXT_MAX_DATA  (64u << 20)
+
+/* By enum stage and enum output_role. */
+extern const char *const text_stages[4];
+extern const char *const text_roles[5];
+
+/* Names are runs of these characters, not starting with '#'; any other name is printed in quotes. */
+bool text_is_word(char c);
+/* `text` as a word, or as a string in quotes. */
+void text_print_name(struct str *s, const char *text);
+void text_print_string(struct str *s, const char *text, size_t len);
+/* Element `index` of an array of `d`. */
+void text_print_element(struct str *s, enum dtype d, const void *data, int64_t index);
+/* Where n came from, "digits.dsl:5", or NULL. */
+const char *node_origin(struct arena *a, const struct node *n);
+/* The node's line as graph_print prints it, without indentation, body and line end. */
+void node_print(struct str *s, const struct graph *g, const struct node *n);
+
+#endif
