@@ -1,0 +1,136 @@
+#include "runtime/checkpoint.h"
+#include "base/map.h"
+#include "runtime/data/atomic.h"
+#include "runtime/data/blob.h"
+#include "runtime/data/json.h"
+#include "runtime/data/safetensors.h"
+#include "runtime/data/xxh64.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define NO_CHECKSUM "0000000000000000"
+
+static bool fail(struct diags *d, const char *path, const char *what, const char *name) {
+  diag_error(d, LOC_NONE, "cannot save %s: %s '%s'", path, what, name);
+  return false;
+}
+
+/* Names have to be read back as they were, and apart. */
+static bool check_names(const char *path, const struct checkpoint_entry *entries, int n,
+                        const struct checkpoint_text *texts, int ntexts, struct diags *d) {
+  struct map seen = map_make(d->arena);
+  for (int i = 0; i < n; i++) {
+    const char *name = entries[i].name;
+    assert(type_valid(&entries[i].type) && !type_is_symbolic(&entries[i].type));
+    if (!utf8_valid(name, strlen(name))) return fail(d, path, "this name is not UTF-8:", name);
+    if (strcmp(name, "__metadata__") == 0) return fail(d, path, "the format reserves the name", name);
+    if (map_put(&seen, name, &seen)) return fail(d, path, "there are two tensors named", name);
+  }
+  seen = map_make(d->arena);
+  for (int i = 0; i < ntexts; i++) {
+    const char *key = texts[i].key, *value = texts[i].value;
+    assert(strncmp(key, "dgc.", 4) != 0);
+    if (!utf8_valid(key, strlen(key)) || !utf8_valid(value, strlen(value)))
+      return fail(d, path, "this text is not UTF-8:", key);
+    if (map_put(&seen, key, &seen)) return fail(d, path, "there are two texts named", key);
+  }
+  return true;
+}
+
+/* The length and the JSON text, with zeros for a checksum. `*digits`: where these are. */
+static struct str make_header(struct arena *a, const struct checkpoint_entry *entries, int n,
+                              const struct checkpoint_text *texts, int ntexts, int64_t *digits) {
+  struct str s = str_make(a);
+  str_putn(&s, "\0\0\0\0\0\0\0\0", 8);
+  str_put(&s, "{\"__metadata__\":{\"" SAFETENSORS_CHECKSUM_KEY "\":\"" SAFETENSORS_CHECKSUM_PREFIX);
+  *digits = (int64_t)s.len;
+  str_put(&s, NO_CHECKSUM "\",\"" SAFETENSORS_FORMAT_KEY "\":\"1\"");
+  for (int i = 0; i < ntexts; i++) {
+    str_putc(&s, ',');
+    json_quote(&s, texts[i].key);
+    str_putc(&s, ':');
+    json_quote(&s, texts[i].value);
+  }
+  str_putc(&s, '}');
+  int64_t at = 0;
+  for (int i = 0; i < n; i++) {
+    const struct type *t = &entries[i].type;
+    str_putc(&s, ',');
+    json_quote(&s, entries[i].name);
+    str_printf(&s, ":{\"dtype\":\"%s\",\"shape\":[", safetensors_dtype(t->dtype));
+    for (int k = 0; k < t->rank; k++) str_printf(&s, "%s%lld", k ? "," : "", (long long)t->dim[k]);
+    int64_t end = at + type_bytes(t);
+    str_printf(&s, "],\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)end);
+    at = end;
+  }
+  str_putc(&s, '}');
+  while (s.len % 8) str_putc(&s, ' ');
+  uint64_t len = s.len - 8;
+  memcpy(s.data, &len, sizeof len);
+  return s;
+}
+
+bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, int n,
+                     const struct checkpoint_text *texts, int ntexts, struct diags *d) {
+  if (!check_names(path, entries, n, texts, ntexts, d)) return false;
+  int64_t digits;
+  struct str header = make_header(d->arena, entries, n, texts, ntexts, &digits);
+  if (header.len - 8 > SAFETENSORS_HEADER_LIMIT) return fail(d, path, "there are too many tensors or texts for", path);
+  struct xxh64 h;
+  xxh64_init(&h);
+  xxh64_add(&h, header.data, header.len);
+  for (int i = 0; i < n; i++) xxh64_add(&h, entries[i].data, (size_t)type_bytes(&entries[i].type));
+  char checksum[sizeof NO_CHECKSUM];
+  snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)xxh64_end(&h));
+  memcpy(header.data + digits, checksum, sizeof checksum - 1);
+
+  struct atomic_file f;
+  if (!atomic_open(&f, d->arena, path, d)) return false;
+  bool ok = atomic_write(&f, header.data, header.len, d);
+  for (int i = 0; i < n && ok; i++) ok = atomic_write(&f, entries[i].data, (size_t)type_bytes(&entries[i].type), d);
+  return atomic_commit(&f, d);
+}
+
+static const char *load(struct arena *a, const struct blob *b, struct checkpoint *c) {
+  struct safetensors s;
+  const char *wrong = safetensors_parse(&s, a, b->bytes, b->len);
+  if (!wrong) wrong = safetensors_verify(&s, b->bytes, b->len);
+  if (wrong) return wrong;
+  c->entries = arena_new_array(a, (size_t)s.count, struct checkpoint_entry);
+  for (; c->count < s.count; c->count++) {
+    const struct safetensors_entry *e = &s.entries[c->count];
+    if (!e->supported)
+      return arena_printf(a, "tensor '%s' is %s, which is not supported; convert it to F32", e->name, e->dtype);
+    const void *data = arena_copy(a, b->bytes + s.data + e->begin, (size_t)(e->end - e->begin));
+    c->entries[c->count] = (struct checkpoint_entry){e->name, e->type, data};
+  }
+  c->texts = arena_new_array(a, (size_t)s.nmetadata, struct checkpoint_text);
+  for (int i = 0; i < s.nmetadata; i++)
+    if (strncmp(s.metadata[i].key, "dgc.", 4) != 0)
+      c->texts[c->ntexts++] = (struct checkpoint_text){s.metadata[i].key, s.metadata[i].value};
+  return NULL;
+}
+
+struct checkpoint *checkpoint_load(struct arena *a, const char *path, struct diags *d) {
+  struct blob b;
+  if (!blob_open(&b, path, LOC_NONE, d)) return NULL;
+  struct checkpoint *c = arena_new(a, struct checkpoint);
+  const char *wrong = load(a, &b, c);
+  blob_close(&b);
+  if (!wrong) return c;
+  diag_error(d, LOC_NONE, "cannot load %s: %s", path, wrong);
+  return NULL;
+}
+
+const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name) {
+  for (int i = 0; i < c->count; i++)
+    if (strcmp(c->entries[i].name, name) == 0) return &c->entries[i];
+  return NULL;
+}
+
+const char *checkpoint_text(const struct checkpoint *c, const char *key) {
+  for (int i = 0; i < c->ntexts; i++)
+    if (strcmp(c->texts[i].key, key) == 0) return c->texts[i].value;
+  return NULL;
+}

@@ -1,0 +1,39 @@
+/* Checkpoints: named tensors and named texts in a safetensors file, which other programs can read.
+ *
+ * The bytes depend on the arguments alone. A checkpoint replaces an older one whole or leaves it as it was, also
+ * when the disk is full or the machine stops. A checksum of the whole file stands in its metadata
+ * (dgc.checksum); files of other programs have none and are accepted without. */
+#ifndef DGC_RUNTIME_CHECKPOINT_H
+#define DGC_RUNTIME_CHECKPOINT_H
+
+#include "base/diag.h"
+#include "ir/type.h"
+
+struct checkpoint_entry {
+  const char *name; /* UTF-8, unique */
+  struct type type; /* concrete; sizes of 0 are allowed */
+  const void *data; /* dense */
+};
+
+/* Keys that start with "dgc." are reserved. */
+struct checkpoint_text {
+  const char *key, *value; /* UTF-8 */
+};
+
+struct checkpoint {
+  struct checkpoint_entry *entries; /* in the order they were saved in */
+  int count;
+  struct checkpoint_text *texts;
+  int ntexts;
+};
+
+/* False after an error in `d`; then the file at `path` is what it was before. */
+bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, int n,
+                     const struct checkpoint_text *texts, int ntexts, struct diags *d);
+/* All of it in the arena. NULL after an error in `d`. */
+struct checkpoint *checkpoint_load(struct arena *a, const char *path, struct diags *d);
+const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name);
+/* NULL if there is none. */
+const char *checkpoint_text(const struct checkpoint *c, const char *key);
+
+#endif

@@ -1,0 +1,99 @@
+/* Opens one column of a dataset: finds the file, recognises its format, hands it to that format's reader. */
+#include "runtime/data/reader.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little endian, and mapped as they are");
+
+bool reader_fail(struct reader *r, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *message = arena_vprintf(r->arena, fmt, ap);
+  va_end(ap);
+  diag_error(r->diags, r->loc, "%s: %s", r->path, message);
+  return false;
+}
+
+bool reader_no_member(struct reader *r, const char *format) {
+  if (!r->member) return true;
+  return reader_fail(r, "%s holds one array; leave out ':%s'", format, r->member);
+}
+
+bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, const uint8_t *data,
+                int64_t available) {
+  if (rank < 1) return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
+  if (rank > MAX_RANK) return reader_fail(r, "it has %d axes; at most %d are supported", rank, MAX_RANK);
+  int64_t bytes = dtype_size(dtype), row_bytes = bytes;
+  bool fits = true;
+  for (int i = rank - 1; i >= 0 && fits; i--) {
+    fits = dims[i] >= 0 && !__builtin_mul_overflow(bytes, dims[i], &bytes);
+    if (i == 1) row_bytes = bytes;
+  }
+  if (!fits || bytes != available) {
+    struct str shape = str_make(r->arena);
+    for (int i = 0; i < rank; i++) str_printf(&shape, "%s%lld", i ? "," : "", (long long)dims[i]);
+    return reader_fail(r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
+                       dtype_name(dtype), shape.data, (long long)available);
+  }
+  struct column *c = r->column;
+  c->stored = dtype;
+  c->row = type_make(dtype, rank - 1, dims + 1);
+  c->rows = dims[0];
+  c->data = data;
+  c->stride = rank > 1 ? row_bytes : dtype_size(dtype);
+  if (bytes == 0) return reader_fail(r, "it holds no numbers");
+  if (bytes / dtype_size(dtype) > MAX_ELEMENTS) return reader_fail(r, "it holds too many numbers");
+  if (dtype != DT_BOOL) return true;
+  for (int64_t i = 0; i < bytes; i++)
+    if (data[i] > 1)
+      return reader_fail(r, "byte %lld of its bool data is %d, not 0 or 1; the file is damaged", (long long)i,
+                         data[i]);
+  return true;
+}
+
+static bool name_has_suffix(const char *path, const char *suffix) {
+  size_t n = strlen(path), m = strlen(suffix);
+  if (n > 3 && memcmp(path + n - 3, ".gz", 3) == 0) n -= 3;
+  return n >= m && memcmp(path + n - m, suffix, m) == 0;
+}
+
+static bool read_any(struct reader *r) {
+  if (name_has_suffix(r->path, ".txt")) return read_text(r);
+  if (r->in.len == 0) return reader_fail(r, "it unpacks to nothing");
+  if (is_npy(&r->in)) return read_npy(r);
+  if (is_npz(&r->in)) return read_npz(r);
+  if (is_safetensors(&r->in)) return read_safetensors(r);
+  if (is_idx(&r->in)) return read_idx(r);
+  if (name_has_suffix(r->path, ".csv") || name_has_suffix(r->path, ".tsv")) return read_csv(r);
+  return reader_fail(r, "its first bytes are not those of IDX, npy, npz or safetensors, and its name does not end "
+                        "in .csv, .tsv or .txt");
+}
+
+bool column_open(struct arena *a, const char *folder, const struct data_spec *spec, struct column *c,
+                 struct blob *blob, struct diags *d) {
+  struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .column = c};
+  *c = (struct column){.name = arena_strdup(a, spec->name), .path = arena_strdup(a, spec->path), .loc = spec->loc};
+  *blob = (struct blob){0};
+  char *path = folder && *folder && spec->path[0] != '/' ? arena_printf(a, "%s/%s", folder, spec->path)
+                                                         : arena_strdup(a, spec->path);
+  /* A ':' separates the member unless it belongs to the name of a file that is there. */
+  char *colon = strrchr(path, ':');
+  if (colon && !strchr(colon, '/') && access(path, F_OK) != 0) {
+    *colon = 0;
+    r.member = colon + 1;
+  }
+  r.path = path;
+  if (!blob_open(&r.in, path, r.loc, d)) return false;
+  bool ok = read_any(&r);
+  if (ok && r.own.map) {
+    blob_close(&r.in);
+    *blob = r.own;
+  } else {
+    blob_close(&r.own);
+    *blob = r.in;
+  }
+  if (!ok) blob_close(blob);
+  return ok;
+}

@@ -1,0 +1,123 @@
+/* Training and prediction data: files become datasets, datasets become batches, predictions become files.
+ *
+ *   format       recognised by            path                        rows
+ *   IDX          00 00 type rank          digits-images               first axis
+ *   npy          \x93NUMPY                x.npy                       first axis
+ *   npz          PK                       x.npz:member                first axis of the member
+ *   safetensors  length, then '{'         x.safetensors:tensor        first axis of the tensor
+ *   CSV          name ends in .csv, .tsv  x.csv  x.csv:age  x.csv:2   lines; one value a row with a name or number
+ *                                         x.csv:1-4                   columns 1 to 4, counted from 1
+ *   bytes        name ends in .txt        x.txt                       one byte a row
+ *                                         x.txt:64  x.txt:64+1        windows of 64 bytes; the same, one byte later
+ *
+ * Every format may be packed with gzip. Headers are checked against the length of the file before anything is
+ * allocated. Plain files are mapped, not read: they must not be shortened while a dataset is open. */
+#ifndef DGC_RUNTIME_DATA_DATA_H
+#define DGC_RUNTIME_DATA_DATA_H
+
+#include "base/diag.h"
+#include "ir/type.h"
+
+/* --- datasets --- */
+
+struct data_spec {
+  const char *name; /* of the model's input */
+  const char *path; /* with its ":member"; relative to the dataset's folder */
+  struct loc loc;   /* where the user wrote it, for messages */
+};
+
+/* One column: `rows` values of type `row`, which is what a batch holds without its first axis. */
+struct column {
+  const char *name, *path;
+  struct loc loc;
+  struct type row;     /* as delivered; see dataset_expect */
+  enum dtype stored;   /* as it lies in the file */
+  int64_t rows;
+  const uint8_t *data; /* of the first row; may be unaligned */
+  int64_t stride;      /* bytes from a row to the next */
+};
+
+struct dataset {
+  int64_t rows;
+  int ncolumns;
+  struct column *columns;
+  struct blob *blobs; /* what the columns point into */
+  int nblobs;
+};
+
+/* Opens `n` columns that must have equal row counts. `rows` selects a part of them like numpy's a:b: "100:200",
+ * ":-1000", "8000:"; NULL or "" = all. Unlike numpy's, a bound outside of the data is an error.
+ * `folder`: what relative paths are relative to, NULL = the current folder. NULL after an error in `d`. */
+struct dataset *dataset_open(struct arena *a, const char *folder, const struct data_spec *specs, int n,
+                             const char *rows, struct diags *d);
+/* NULL is allowed. Loaders of the dataset must be destroyed before. */
+void dataset_close(struct dataset *ds);
+const struct column *dataset_find(const struct dataset *ds, const char *name);
+
+/* Delivers the column as rows of type `row`: its shape is replaced by one of as many elements, its numbers are
+ * converted where nothing is lost but precision. Integers that may not fit are checked when they are read. A
+ * fraction does not become an integer: that is an error. */
+bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d);
+
+/* --- batches --- */
+
+struct loader_options {
+  int64_t batch;      /* rows of a whole batch, over all workers */
+  bool shuffle;       /* a new order in every epoch, see data_order */
+  uint64_t seed;
+  int64_t epochs;     /* the loader ends before this epoch; 0 = never */
+  int64_t epoch;      /* where to begin: */
+  int64_t index;      /* ... batch of that epoch. May be the epoch's batch count: the next epoch's first. */
+  int parts, part;    /* deliver only part `part` of every batch, see batch_part; parts 0 or 1 = all of it */
+  int ring;           /* batches prepared ahead; 0 = 4 */
+};
+
+struct batch {
+  int64_t epoch, index; /* index: within the epoch */
+  bool last;            /* of its epoch */
+  int64_t rows;         /* here; the last batch of an epoch may have fewer than the others, a part even none */
+  int64_t total_rows;   /* of the whole batch, over all workers */
+  int64_t position;     /* of the first delivered row in the epoch's order */
+  const struct tensor *columns; /* in the dataset's order, `rows` rows each, 64-byte aligned */
+};
+
+enum loader_status { LOADER_BATCH, LOADER_END, LOADER_ERROR };
+
+struct loader;
+
+/* Starts a thread that prepares batches ahead. After that nothing is allocated. */
+struct loader *loader_create(struct arena *a, const struct dataset *ds, const struct loader_options *o,
+                             struct diags *d);
+/* The next batch, valid until it is released; several may be held, fewer than the ring has. Errors come behind
+ * the batches before them, and again on every further call. For one consumer thread. */
+enum loader_status loader_next(struct loader *l, const struct batch **b, struct diags *d);
+void loader_release(struct loader *l, const struct batch *b);
+/* Stops the thread; held batches die. NULL is allowed. */
+void loader_destroy(struct loader *l);
+int64_t loader_batches_per_epoch(const struct loader *l);
+
+/* The row that stands at `position` of an epoch's order: a permutation of 0..rows-1 that depends on the
+ * arguments alone. It is a Feistel network over the smallest even number of bits that can number the rows, applied
+ * again until the result is a row; so any position is found without the ones before it. */
+int64_t data_order(uint64_t seed, int64_t epoch, int64_t rows, int64_t position);
+
+/* How a batch is dealt to `parts` workers or towers: the parts of a full batch are as equal as can be, larger ones
+ * first (4 over 3: 2, 1, 1); a last batch of `total` rows fills them in that order (6 of 8 over 2: 4, 2). */
+void batch_part(int64_t batch, int64_t total, int parts, int part, int64_t *begin, int64_t *rows);
+
+/* --- predictions --- */
+
+struct row_writer;
+
+/* Writes rows to `path`: .npy takes one column; .csv any number, whose elements become columns x_0, x_1, ...
+ * "-" is CSV on standard output. A regular file appears whole, when finished, or not at all. */
+struct row_writer *row_writer_create(struct arena *a, const char *path, const char *const *names,
+                                     const struct type *row_types, int n, struct diags *d);
+/* `data[i]`: `rows` dense rows of column i. */
+bool row_writer_put(struct row_writer *w, const void *const *data, int64_t rows, struct diags *d);
+/* Ends the writer either way; false if the file could not be completed. */
+bool row_writer_finish(struct row_writer *w, struct diags *d);
+/* Ends the writer without leaving a file. NULL is allowed. */
+void row_writer_abandon(struct row_writer *w);
+
+#endif

@@ -1,0 +1,110 @@
+/* Datasets: columns of equal length, cut to a range of rows. */
+#include "runtime/data/reader.h"
+
+#include <string.h>
+
+/* An end of a range: empty, or a number that may count from the end. */
+static bool parse_bound(const char **p, int64_t rows, int64_t otherwise, int64_t *out) {
+  bool negative = **p == '-';
+  const char *digits = *p += negative;
+  int64_t n = 0;
+  for (; **p >= '0' && **p <= '9'; ++*p)
+    if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, **p - '0', &n)) return false;
+  if (*p == digits) return *out = otherwise, !negative;
+  *out = negative ? rows - n : n;
+  return true;
+}
+
+static bool select_rows(struct dataset *ds, const char *range, struct loc loc, struct diags *d) {
+  const char *p = range;
+  int64_t begin, end;
+  bool ok = parse_bound(&p, ds->rows, 0, &begin) && *p++ == ':' && parse_bound(&p, ds->rows, ds->rows, &end) && !*p;
+  if (!ok) {
+    diag_error(d, loc, "'%s' is not a range of rows; write begin:end as in 0:8000, :-100 or 8000:", range);
+    return false;
+  }
+  if (begin < 0 || end > ds->rows || begin >= end) {
+    diag_error(d, loc, "rows %s: there are %lld rows, so this is %s", range, (long long)ds->rows,
+               begin < 0 || end > ds->rows || begin >= ds->rows ? "outside of them" : "an empty range");
+    return false;
+  }
+  ds->rows = end - begin;
+  for (int i = 0; i < ds->ncolumns; i++) {
+    struct column *c = &ds->columns[i];
+    c->data += begin * c->stride;
+    c->rows = ds->rows;
+  }
+  return true;
+}
+
+static bool open_columns(struct dataset *ds, struct arena *a, const char *folder, const struct data_spec *specs,
+                         struct diags *d) {
+  bool ok = true;
+  for (int i = 0; i < ds->ncolumns; i++) {
+    ok &= column_open(a, folder, &specs[i], &ds->columns[i], &ds->blobs[i], d);
+    for (int k = 0; k < i; k++) {
+      if (strcmp(specs[i].name, specs[k].name) != 0) continue;
+      diag_error(d, specs[i].loc, "input '%s' is given twice: %s and %s", specs[i].name, specs[k].path, specs[i].path);
+      ok = false;
+    }
+  }
+  if (!ok) return false;
+  ds->rows = ds->columns[0].rows;
+  for (int i = 1; i < ds->ncolumns; i++) {
+    const struct column *first = &ds->columns[0], *c = &ds->columns[i];
+    if (c->rows == ds->rows) continue;
+    diag_error(d, c->loc, "inputs differ in their number of rows: %s has %lld, %s has %lld", first->path,
+               (long long)first->rows, c->path, (long long)c->rows);
+    ok = false;
+  }
+  return ok;
+}
+
+struct dataset *dataset_open(struct arena *a, const char *folder, const struct data_spec *specs, int n,
+                             const char *rows, struct diags *d) {
+  if (n < 1) {
+    diag_error(d, LOC_NONE, "no data given; name a file for each input of the model");
+    return NULL;
+  }
+  struct dataset *ds = arena_new(a, struct dataset);
+  ds->ncolumns = ds->nblobs = n;
+  ds->columns = arena_new_array(a, (size_t)n, struct column);
+  ds->blobs = arena_new_array(a, (size_t)n, struct blob);
+  if (open_columns(ds, a, folder, specs, d) && (!rows || !*rows || select_rows(ds, rows, specs[0].loc, d))) return ds;
+  dataset_close(ds);
+  return NULL;
+}
+
+void dataset_close(struct dataset *ds) {
+  if (!ds) return;
+  for (int i = 0; i < ds->nblobs; i++) blob_close(&ds->blobs[i]);
+  ds->ncolumns = ds->nblobs = 0;
+}
+
+const struct column *dataset_find(const struct dataset *ds, const char *name) {
+  for (int i = 0; i < ds->ncolumns; i++)
+    if (strcmp(ds->columns[i].name, name) == 0) return &ds->columns[i];
+  return NULL;
+}
+
+bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d) {
+  struct column *c = (struct column *)dataset_find(ds, name);
+  if (!c) {
+    diag_error(d, LOC_NONE, "no data given for input '%s'", name);
+    return false;
+  }
+  struct type have = c->row;
+  have.dtype = c->stored;
+  if (!convert_allowed(row->dtype, c->stored)) {
+    diag_error(d, c->loc, "%s holds %s, which does not become the %s of input '%s' without loss; convert the file",
+               c->path, dtype_name(c->stored), dtype_name(row->dtype), name);
+    return false;
+  }
+  if (type_count(row) != type_count(&have)) {
+    diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path, type_text(d->arena, &have), name,
+               type_text(d->arena, row));
+    return false;
+  }
+  c->row = *row;
+  return true;
+}

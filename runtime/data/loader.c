@@ -1,0 +1,188 @@
+/* The loader: one thread gathers the rows of coming batches into a ring of buffers; the consumer takes and gives
+ * back whole batches. Each slot of the ring goes free -> ready -> held -> free; batch n lies in slot n mod ring. */
+#include "runtime/data/loader.h"
+#include "runtime/data/reader.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, RING = 4, RING_LIMIT = 1024 };
+
+enum slot_state { SLOT_FREE, SLOT_READY, SLOT_HELD };
+
+struct slot {
+  struct batch batch; /* first: loader_release gets its address */
+  struct tensor *columns;
+  enum slot_state state;
+};
+
+struct loader {
+  const struct dataset *dataset;
+  struct loader_options options;
+  struct loader_cursor cursor; /* of the thread */
+  struct slot *slots;
+  struct blob buffers;
+  uint64_t taken; /* batches the consumer took */
+
+  pthread_t thread;
+  pthread_mutex_t lock; /* guards what follows, and the slots' states */
+  pthread_cond_t ready, freed;
+  bool stop, ended, failed;
+  struct loader_failure failure;
+};
+
+/* --- the thread --- */
+
+/* The next batch's slot once it is free; NULL when the loader is destroyed. */
+static struct slot *wait_for_slot(struct loader *l, uint64_t n) {
+  struct slot *s = &l->slots[n % (uint64_t)l->options.ring];
+  pthread_mutex_lock(&l->lock);
+  while (!l->stop && s->state != SLOT_FREE) pthread_cond_wait(&l->freed, &l->lock);
+  bool stop = l->stop;
+  pthread_mutex_unlock(&l->lock);
+  return stop ? NULL : s;
+}
+
+static void *prepare_batches(void *arg) {
+  struct loader *l = arg;
+  bool ended = false, failed = false;
+  for (uint64_t n = 0; !ended && !failed; n++) {
+    struct slot *s = wait_for_slot(l, n);
+    if (!s) break;
+    ended = !cursor_next(&l->cursor, l->dataset, &l->options, &s->batch);
+    failed = !ended && !batch_gather(l->dataset, &l->options, &s->batch, s->columns, &l->failure);
+    pthread_mutex_lock(&l->lock);
+    l->ended = ended;
+    l->failed = failed;
+    if (!ended && !failed) s->state = SLOT_READY;
+    pthread_cond_signal(&l->ready);
+    pthread_mutex_unlock(&l->lock);
+  }
+  return NULL;
+}
+
+/* --- the consumer --- */
+
+static bool check_options(const struct dataset *ds, struct loader_options *o, struct diags *d) {
+  if (o->batch < 1 || o->batch > MAX_ELEMENTS) {
+    diag_error(d, LOC_NONE, "the batch size is %lld; it must be at least 1", (long long)o->batch);
+    return false;
+  }
+  if (o->ring == 0) o->ring = RING;
+  if (o->parts == 0) o->parts = 1;
+  assert(o->ring >= 1 && o->ring <= RING_LIMIT && o->part >= 0 && o->part < o->parts);
+  int64_t batches = (ds->rows - 1) / o->batch + 1;
+  if (o->epoch < 0 || o->index < 0 || o->index > batches) {
+    diag_error(d, LOC_NONE, "cannot go on at epoch %lld, batch %lld: an epoch of %lld rows has %lld batches of %lld; "
+                            "were the data or the batch size changed?",
+               (long long)o->epoch, (long long)o->index, (long long)ds->rows, (long long)batches,
+               (long long)o->batch);
+    return false;
+  }
+  return true;
+}
+
+/* Divides one block of memory among the columns of all slots. */
+static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
+  const struct dataset *ds = l->dataset;
+  const struct loader_options *o = &l->options;
+  int64_t begin, rows, total = 0;
+  batch_part(o->batch, o->batch < ds->rows ? o->batch : ds->rows, o->parts, o->part, &begin, &rows);
+  int64_t *bytes = arena_new_array(a, (size_t)ds->ncolumns, int64_t);
+  bool fits = true;
+  for (int i = 0; i < ds->ncolumns && fits; i++) {
+    fits = !__builtin_mul_overflow(type_bytes(&ds->columns[i].row), rows, &bytes[i]) && bytes[i] < INT64_MAX / 4;
+    bytes[i] = (bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    fits = fits && !__builtin_add_overflow(total, bytes[i], &total);
+  }
+  if (!fits || __builtin_mul_overflow(total, (int64_t)o->ring, &total)) {
+    diag_error(d, LOC_NONE, "a batch of %lld rows does not fit into memory; use a smaller one", (long long)rows);
+    return false;
+  }
+  if (!blob_alloc(&l->buffers, total, "batches", LOC_NONE, d)) return false;
+  char *next = l->buffers.map;
+  for (int s = 0; s < o->ring; s++) {
+    l->slots[s].columns = arena_new_array(a, (size_t)ds->ncolumns, struct tensor);
+    l->slots[s].batch.columns = l->slots[s].columns;
+    for (int i = 0; i < ds->ncolumns; i++) {
+      l->slots[s].columns[i].data = next;
+      next += bytes[i];
+    }
+  }
+  return true;
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(struct loader *l) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int rc = pthread_create(&l->thread, NULL, prepare_batches, l);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return rc;
+}
+
+struct loader *loader_create(struct arena *a, const struct dataset *ds, const struct loader_options *o,
+                             struct diags *d) {
+  struct loader *l = arena_new(a, struct loader);
+  l->dataset = ds;
+  l->options = *o;
+  if (!check_options(ds, &l->options, d)) return NULL;
+  for (int i = 0; i < ds->ncolumns; i++)
+    assert(ds->columns[i].row.rank < MAX_RANK); /* a batch has one axis more */
+  l->cursor = (struct loader_cursor){l->options.epoch, l->options.index};
+  l->slots = arena_new_array(a, (size_t)l->options.ring, struct slot);
+  if (!alloc_buffers(l, a, d)) return NULL;
+  pthread_mutex_init(&l->lock, NULL);
+  pthread_cond_init(&l->ready, NULL);
+  pthread_cond_init(&l->freed, NULL);
+  int rc = start_thread(l);
+  if (rc == 0) return l;
+  diag_error(d, LOC_NONE, "cannot start the thread that loads data: %s", strerror(rc));
+  blob_close(&l->buffers);
+  return NULL;
+}
+
+enum loader_status loader_next(struct loader *l, const struct batch **b, struct diags *d) {
+  struct slot *s = &l->slots[l->taken % (uint64_t)l->options.ring];
+  pthread_mutex_lock(&l->lock);
+  assert(s->state != SLOT_HELD); /* the whole ring is held: nothing could ever come */
+  while (s->state != SLOT_READY && !l->ended && !l->failed) pthread_cond_wait(&l->ready, &l->lock);
+  bool ready = s->state == SLOT_READY;
+  if (ready) s->state = SLOT_HELD;
+  enum loader_status status = ready ? LOADER_BATCH : l->failed ? LOADER_ERROR : LOADER_END;
+  pthread_mutex_unlock(&l->lock);
+  *b = ready ? &s->batch : NULL;
+  l->taken += ready;
+  if (status == LOADER_ERROR) diag_error(d, l->failure.loc, "%s", l->failure.message);
+  return status;
+}
+
+void loader_release(struct loader *l, const struct batch *b) {
+  struct slot *s = (struct slot *)b;
+  pthread_mutex_lock(&l->lock);
+  assert(s->state == SLOT_HELD);
+  s->state = SLOT_FREE;
+  pthread_cond_signal(&l->freed);
+  pthread_mutex_unlock(&l->lock);
+}
+
+void loader_destroy(struct loader *l) {
+  if (!l) return;
+  pthread_mutex_lock(&l->lock);
+  l->stop = true;
+  pthread_cond_signal(&l->freed);
+  pthread_mutex_unlock(&l->lock);
+  pthread_join(l->thread, NULL);
+  pthread_cond_destroy(&l->freed);
+  pthread_cond_destroy(&l->ready);
+  pthread_mutex_destroy(&l->lock);
+  blob_close(&l->buffers);
+}
+
+int64_t loader_batches_per_epoch(const struct loader *l) {
+  return (l->dataset->rows - 1) / l->options.batch + 1;
+}

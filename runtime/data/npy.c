@@ -1,0 +1,126 @@
+/* Reads npy versions 1 to 3: {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), } */
+#include "runtime/data/npy.h"
+
+#include <string.h>
+
+#define MAGIC "\x93NUMPY"
+
+enum { HEADER_LIMIT = 1 << 16 };
+
+bool is_npy(const struct blob *b) { return b->len >= 6 && memcmp(b->bytes, MAGIC, 6) == 0; }
+
+struct cursor {
+  const char *p, *end;
+};
+
+static void skip_blanks(struct cursor *c) {
+  while (c->p < c->end && (*c->p == ' ' || *c->p == '\n')) c->p++;
+}
+
+static bool take(struct cursor *c, const char *word) {
+  skip_blanks(c);
+  size_t n = strlen(word);
+  if ((size_t)(c->end - c->p) < n || memcmp(c->p, word, n) != 0) return false;
+  c->p += n;
+  return true;
+}
+
+/* A quoted string without escapes. */
+static bool take_string(struct cursor *c, const char **text, int *len) {
+  skip_blanks(c);
+  if (c->p == c->end || (*c->p != '\'' && *c->p != '"')) return false;
+  const char *begin = c->p + 1, *close = memchr(begin, *c->p, (size_t)(c->end - begin));
+  if (!close || memchr(begin, '\\', (size_t)(close - begin))) return false;
+  *text = begin;
+  *len = (int)(close - begin);
+  c->p = close + 1;
+  return true;
+}
+
+static bool take_size(struct cursor *c, int64_t *out) {
+  skip_blanks(c);
+  const char *begin = c->p;
+  int64_t n = 0;
+  for (; c->p < c->end && *c->p >= '0' && *c->p <= '9'; c->p++)
+    if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *c->p - '0', &n)) return false;
+  *out = n;
+  return c->p > begin;
+}
+
+/* (), (3,), (3, 4) */
+static bool take_shape(struct cursor *c, int *rank, int64_t *dims) {
+  if (!take(c, "(")) return false;
+  bool comma = true;
+  for (*rank = 0; !take(c, ")"); ++*rank) {
+    int64_t dim;
+    if (!comma || !take_size(c, &dim)) return false;
+    if (*rank < MAX_RANK) dims[*rank] = dim;
+    comma = take(c, ",");
+  }
+  return *rank != 1 || comma;
+}
+
+static bool parse_descr(struct reader *r, const char *text, int len, enum dtype *out) {
+  static const struct {
+    const char *descr;
+    enum dtype dtype;
+  } known[] = {{"<f4", DT_F32}, {"<f8", DT_F64}, {"<i4", DT_I32}, {"<i8", DT_I64},
+               {"|u1", DT_U8},  {"<u1", DT_U8},  {"|b1", DT_BOOL}};
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (len == 3 && memcmp(text, known[i].descr, 3) == 0) return *out = known[i].dtype, true;
+  const char *hint = len && *text == '>' ? "it is big endian" : "this element type is not supported";
+  return reader_fail(r, "element type '%.*s': %s; save it with .astype('<f4'), or f8, i4, i8, u1, bool",
+                     len < 40 ? len : 40, text, hint);
+}
+
+static bool parse_dict(struct reader *r, struct cursor *c, enum dtype *dtype, int *rank, int64_t *dims) {
+  bool descr = false, order = false, shape = false, comma = true;
+  if (!take(c, "{")) goto bad;
+  while (!take(c, "}")) {
+    const char *key, *text;
+    int key_len, len;
+    if (!comma || !take_string(c, &key, &key_len) || !take(c, ":")) goto bad;
+    if (key_len == 5 && memcmp(key, "descr", 5) == 0 && !descr) {
+      if (take(c, "["))
+        return reader_fail(r, "it holds records with named fields; save each field as an array of its own");
+      if (!take_string(c, &text, &len)) goto bad;
+      if (!parse_descr(r, text, len, dtype)) return false;
+      descr = true;
+    } else if (key_len == 13 && memcmp(key, "fortran_order", 13) == 0 && !order) {
+      if (take(c, "True"))
+        return reader_fail(r, "it is in Fortran order; save numpy.ascontiguousarray(...) of it");
+      if (!take(c, "False")) goto bad;
+      order = true;
+    } else if (key_len == 5 && memcmp(key, "shape", 5) == 0 && !shape) {
+      if (!take_shape(c, rank, dims)) goto bad;
+      shape = true;
+    } else {
+      goto bad;
+    }
+    comma = take(c, ",");
+  }
+  skip_blanks(c);
+  if (c->p == c->end && descr && order && shape) return true;
+bad:
+  return reader_fail(r, "its npy header is malformed; the file is damaged");
+}
+
+bool npy_parse(struct reader *r, const uint8_t *bytes, int64_t len) {
+  if (len < 10) return reader_fail(r, "its npy header is truncated");
+  int major = bytes[6];
+  if (major < 1 || major > 3)
+    return reader_fail(r, "npy version %d.%d is not supported, only 1 to 3", major, bytes[7]);
+  int64_t start = major == 1 ? 10 : 12;
+  int64_t header = bytes[8] | bytes[9] << 8;
+  if (major > 1 && len >= 12) header |= (int64_t)bytes[10] << 16 | (int64_t)bytes[11] << 24;
+  if (header > HEADER_LIMIT || start + header > len)
+    return reader_fail(r, "its npy header claims %lld bytes; the file is damaged or truncated", (long long)header);
+  struct cursor c = {(const char *)bytes + start, (const char *)bytes + start + header};
+  enum dtype dtype = DT_U8;
+  int rank = 0;
+  int64_t dims[MAX_RANK] = {0};
+  if (!parse_dict(r, &c, &dtype, &rank, dims)) return false;
+  return reader_set(r, dtype, rank, dims, bytes + start + header, len - start - header);
+}
+
+bool read_npy(struct reader *r) { return reader_no_member(r, "npy") && npy_parse(r, r->in.bytes, r->in.len); }

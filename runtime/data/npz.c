@@ -1,0 +1,140 @@
+/* npz: a zip archive of npy files, stored or deflated; with zip64 where numpy writes it. */
+#include "runtime/data/npy.h"
+
+#include <string.h>
+
+enum { EOCD_SIZE = 22, EOCD64_SIZE = 56, LOCATOR_SIZE = 20, CENTRAL_SIZE = 46, LOCAL_SIZE = 30 };
+
+static uint32_t le16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+static uint32_t le32(const uint8_t *p) { return le16(p) | le16(p + 2) << 16; }
+static uint64_t le64(const uint8_t *p) { return le32(p) | (uint64_t)le32(p + 4) << 32; }
+
+bool is_npz(const struct blob *b) {
+  return b->len >= 4 && (memcmp(b->bytes, "PK\3\4", 4) == 0 || memcmp(b->bytes, "PK\5\6", 4) == 0);
+}
+
+struct directory {
+  const uint8_t *p, *end;
+  uint64_t count;
+};
+
+struct member {
+  const char *name; /* not terminated, without ".npy" */
+  int name_len;
+  uint32_t flags, method, crc;
+  uint64_t packed, size, offset;
+};
+
+/* Whether `len` bytes at `offset` lie in the file. */
+static bool inside(const struct blob *b, uint64_t offset, uint64_t len) {
+  uint64_t total = (uint64_t)b->len;
+  return offset <= total && len <= total - offset;
+}
+
+/* Finds the central directory through the record at the end of the file. */
+static bool find_directory(const struct blob *b, struct directory *out) {
+  for (int64_t at = b->len - EOCD_SIZE; at >= 0 && at >= b->len - EOCD_SIZE - 0xffff; at--) {
+    const uint8_t *e = b->bytes + at;
+    if (memcmp(e, "PK\5\6", 4) != 0 || at + EOCD_SIZE + le16(e + 20) != b->len) continue;
+    uint64_t count = le16(e + 10), size = le32(e + 12), offset = le32(e + 16);
+    const uint8_t *locator = e - LOCATOR_SIZE;
+    if (at >= LOCATOR_SIZE && memcmp(locator, "PK\6\7", 4) == 0) {
+      uint64_t big = le64(locator + 8);
+      if (!inside(b, big, EOCD64_SIZE) || memcmp(b->bytes + big, "PK\6\6", 4) != 0) return false;
+      count = le64(b->bytes + big + 32), size = le64(b->bytes + big + 40), offset = le64(b->bytes + big + 48);
+    }
+    if (!inside(b, offset, size)) return false;
+    *out = (struct directory){b->bytes + offset, b->bytes + offset + size, count};
+    return true;
+  }
+  return false;
+}
+
+/* Sizes past 4 GiB stand in an extra field, in this order, each only if its 32-bit place is full of ones. */
+static bool read_zip64(const uint8_t *extra, const uint8_t *end, struct member *m) {
+  uint64_t *wide[] = {&m->size, &m->packed, &m->offset};
+  while (end - extra >= 4) {
+    uint32_t id = le16(extra), len = le16(extra + 2);
+    extra += 4;
+    if (len > (size_t)(end - extra)) return false;
+    const uint8_t *p = extra;
+    for (int i = 0; id == 1 && i < 3; i++) {
+      if (*wide[i] != UINT32_MAX) continue;
+      if (extra + len - p < 8) return false;
+      *wide[i] = le64(p);
+      p += 8;
+    }
+    extra += len;
+  }
+  return true;
+}
+
+static bool next_member(struct directory *d, struct member *m) {
+  const uint8_t *p = d->p;
+  if (d->end - p < CENTRAL_SIZE || memcmp(p, "PK\1\2", 4) != 0) return false;
+  uint32_t name = le16(p + 28), extra = le16(p + 30), comment = le16(p + 32);
+  if ((size_t)(d->end - p) < (size_t)CENTRAL_SIZE + name + extra + comment) return false;
+  *m = (struct member){.name = (const char *)p + CENTRAL_SIZE,
+                       .name_len = (int)name,
+                       .flags = le16(p + 8),
+                       .method = le16(p + 10),
+                       .crc = le32(p + 16),
+                       .packed = le32(p + 20),
+                       .size = le32(p + 24),
+                       .offset = le32(p + 42)};
+  if (name > 4 && memcmp(m->name + name - 4, ".npy", 4) == 0) m->name_len -= 4;
+  const uint8_t *fields = p + CENTRAL_SIZE + name;
+  d->p = fields + extra + comment;
+  return read_zip64(fields, fields + extra, m);
+}
+
+/* The member asked for; the only one if none was asked for. */
+static bool find_member(struct reader *r, struct member *out) {
+  struct directory d;
+  if (!find_directory(&r->in, &d))
+    return reader_fail(r, "its zip directory is missing; the file is damaged or truncated");
+  struct str names = str_make(r->arena);
+  uint64_t found = 0, count = d.count;
+  for (uint64_t i = 0; i < count; i++) {
+    struct member m;
+    if (!next_member(&d, &m)) return reader_fail(r, "its zip directory is malformed; the file is damaged");
+    if (names.len < 400) str_printf(&names, "%s%.*s", i ? ", " : "", m.name_len, m.name);
+    if (r->member && (strlen(r->member) != (size_t)m.name_len || memcmp(r->member, m.name, (size_t)m.name_len) != 0))
+      continue;
+    *out = m;
+    found++;
+  }
+  if (found == 1) return true;
+  if (count == 0) return reader_fail(r, "it has no members");
+  if (!r->member) return reader_fail(r, "it has several members; write %s:NAME with one of %s", r->path, names.data);
+  if (found) return reader_fail(r, "it has %llu members named '%s'", (unsigned long long)found, r->member);
+  return reader_fail(r, "it has no member '%s', only %s", r->member, names.data);
+}
+
+bool read_npz(struct reader *r) {
+  struct member m = {0};
+  if (!find_member(r, &m)) return false;
+  if (m.flags & 1) return reader_fail(r, "member '%.*s' is encrypted", m.name_len, m.name);
+  if (m.method != 0 && m.method != 8)
+    return reader_fail(r, "member '%.*s' is packed with zip method %u; use numpy.savez or savez_compressed",
+                       m.name_len, m.name, m.method);
+  const uint8_t *local = r->in.bytes + m.offset;
+  uint64_t start = 0;
+  bool ok = inside(&r->in, m.offset, LOCAL_SIZE) && memcmp(local, "PK\3\4", 4) == 0;
+  if (ok) {
+    start = m.offset + LOCAL_SIZE + le16(local + 26) + le16(local + 28);
+    ok = inside(&r->in, start, m.packed) && (m.method == 8 || m.packed == m.size) && m.size <= INT64_MAX;
+  }
+  if (!ok) return reader_fail(r, "member '%.*s' lies outside of the file; it is damaged", m.name_len, m.name);
+  const uint8_t *bytes = r->in.bytes + start;
+  int64_t packed = (int64_t)m.packed, size = (int64_t)m.size;
+  if (m.method == 8) {
+    if (!blob_inflate(&r->own, bytes, packed, size, m.crc, r->path, r->loc, r->diags)) return false;
+    bytes = r->own.bytes;
+  } else if (!blob_crc_ok(bytes, size, m.crc)) {
+    return reader_fail(r, "member '%.*s' does not match its checksum; the file is damaged", m.name_len, m.name);
+  }
+  struct blob inner = {.bytes = bytes, .len = size};
+  if (!is_npy(&inner)) return reader_fail(r, "member '%.*s' is not an npy array", m.name_len, m.name);
+  return npy_parse(r, bytes, size);
+}

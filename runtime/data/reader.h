@@ -1,0 +1,50 @@
+/* What the readers of the single formats share. Each fills in a column's row type, stored type, rows, data and
+ * stride from `in`; memory of its own (inflated, parsed, swapped bytes) goes to `own`, which is then not empty. */
+#ifndef DGC_RUNTIME_DATA_READER_H
+#define DGC_RUNTIME_DATA_READER_H
+
+#include "runtime/data/blob.h"
+#include "runtime/data/data.h"
+
+struct reader {
+  struct arena *arena;
+  const char *path;   /* of the file, for messages and for what depends on its name */
+  const char *member; /* behind the ':', or NULL */
+  struct loc loc;
+  struct diags *diags;
+  struct blob in;
+  struct blob own;
+  struct column *column;
+};
+
+bool read_idx(struct reader *r);
+bool read_npy(struct reader *r);
+bool read_npz(struct reader *r);
+bool read_csv(struct reader *r);
+bool read_text(struct reader *r);
+bool read_safetensors(struct reader *r);
+
+bool is_idx(const struct blob *b);
+bool is_npy(const struct blob *b);
+bool is_npz(const struct blob *b);
+bool is_safetensors(const struct blob *b);
+
+/* "path: message" as an error; returns false. */
+bool reader_fail(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The format has no members: an error if one was asked for. */
+bool reader_no_member(struct reader *r, const char *format);
+/* Sets the column to a dense array whose first axis counts rows, and checks that exactly `available` bytes hold it. */
+bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, const uint8_t *data,
+                int64_t available);
+
+/* Opens one column: splits off the member, opens the file, recognises the format. `blob` is what it points into. */
+bool column_open(struct arena *a, const char *folder, const struct data_spec *spec, struct column *c,
+                 struct blob *blob, struct diags *d);
+
+/* Converts `count` numbers from one dense array to another; the source may be unaligned. -1, or the index of the
+ * first number that does not fit. */
+int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *in, int64_t count);
+/* Whether numbers of one type may become the other at all. */
+bool convert_allowed(enum dtype to, enum dtype from);
+
+#endif
