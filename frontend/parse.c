@@ -1,0 +1,97 @@
+/* Runs lexer and parser: which line breaks count, which brackets are open, what to say of stray bytes. */
+#include "frontend/parse.h"
+
+#include "parser.h"
+/* clang-format: the lexer's header needs the parser's types. */
+#include "lexer.h"
+
+/* A line break behind one of these ends nothing. */
+static bool continues(int token) {
+  switch (token) {
+  case NEWLINE: case '{': case '(': case '[': case ',': case '=': case ':': case ASSIGN:
+  case '+': case '-': case '*': case '/': case '%': case '@': case POW: case '<': case '>':
+  case LE: case GE: case EQ: case NE: case AND: case OR: case NOT:
+    return true;
+  }
+  return false;
+}
+
+static bool open_bracket(struct parser *p, char bracket, struct loc loc) {
+  if (p->depth == MAX_NESTING) {
+    if (!p->fatal) diag_error(p->diags, loc, "brackets are nested more than %d deep", MAX_NESTING);
+    p->fatal = true;
+    return false;
+  }
+  p->depth++;
+  p->bracket[p->depth] = bracket;
+  p->open[p->depth] = loc;
+  return true;
+}
+
+static void close_bracket(struct parser *p, char open) {
+  if (p->depth && p->bracket[p->depth] == open) p->depth--;
+}
+
+static void report_stray(struct parser *p, struct loc loc) {
+  unsigned char c = (unsigned char)p->source->text[loc.begin];
+  if (c >= 0x80)
+    diag_error(p->diags, loc, "letters outside ASCII may only stand in strings and comments");
+  else if (c < 0x20 || c == 0x7f)
+    diag_error(p->diags, loc, "unexpected byte 0x%02x", c);
+  else
+    diag_error(p->diags, loc, "unexpected character `%c`", c);
+  if (c == '!') diag_help(p->diags, LOC_NONE, "logical negation is written `not`");
+  if (c == '\'') diag_help(p->diags, LOC_NONE, "strings stand in double quotes");
+  if (c == '&') diag_help(p->diags, LOC_NONE, "logical conjunction is written `and`");
+  if (c == '|') diag_help(p->diags, LOC_NONE, "logical disjunction is written `or`");
+}
+
+int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
+  for (;;) {
+    int token = p->fatal ? 0 : frontend_raw_lex(value, loc, p->scanner);
+    switch (token) {
+    case 0:
+      *loc = (struct loc){p->source, (uint32_t)p->source->len, (uint32_t)p->source->len};
+      break;
+    case NEWLINE:
+      if (continues(p->previous) || (p->depth && p->bracket[p->depth] != '{')) continue;
+      break;
+    case '(': case '[': case '{':
+      if (!open_bracket(p, (char)token, *loc)) continue;
+      break;
+    case ')': close_bracket(p, '('); break;
+    case ']': close_bracket(p, '['); break;
+    case '}': close_bracket(p, '{'); break;
+    case STRAY:
+      report_stray(p, *loc);
+      continue;
+    case BAD_NUMBER:
+      diag_error(p->diags, *loc, "a number ends before the first letter");
+      value->slice = (struct slice){"0", 1};
+      token = INT;
+      break;
+    case OPEN_STRING:
+      diag_error(p->diags, *loc, "this string does not end on its line");
+      value->slice = (struct slice){"\"\"", 2};
+      token = STRING;
+      break;
+    }
+    return p->previous = token;
+  }
+}
+
+struct file *ast_parse(struct arena *a, const struct source *source, struct diags *d) {
+  struct loc start = {source, 0, 0};
+  if (source->len > MAX_SOURCE) {
+    diag_error(d, start, "a source may have at most %d bytes", MAX_SOURCE);
+    return NULL;
+  }
+  struct parser *p = arena_new(a, struct parser);
+  *p = (struct parser){.arena = a, .source = source, .diags = d, .previous = NEWLINE};
+  p->file = arena_new(a, struct file);
+  p->file->source = source;
+  frontend_raw_lex_init_extra(p, &p->scanner);
+  frontend_raw__scan_bytes(source->text, (int)source->len, p->scanner);
+  frontend_parse(p);
+  return p->file;
+}

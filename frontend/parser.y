@@ -1,0 +1,337 @@
+/* The grammar. Actions only build the tree; see docs/language.md for the language in words. */
+%require "3.8"
+%define api.pure full
+%define api.prefix {frontend_}
+%define api.location.type {struct loc}
+%define parse.error custom
+%define parse.lac full
+%locations
+%param {struct parser *p}
+
+%code requires {
+#include "frontend/parse.h"
+}
+
+%code provides {
+/* The lexer's names for the same types. */
+#define YYSTYPE FRONTEND_STYPE
+#define YYLTYPE FRONTEND_LTYPE
+int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p);
+}
+
+%code {
+#include <string.h>
+
+#define YYLLOC_DEFAULT(result, rhs, n)                                           \
+  (result) = (n) ? loc_join(YYRHSLOC(rhs, 1), YYRHSLOC(rhs, n))                  \
+                 : (struct loc){YYRHSLOC(rhs, 0).source, YYRHSLOC(rhs, 0).end,   \
+                                YYRHSLOC(rhs, 0).end}
+#define YYMAXDEPTH 100000
+
+static void frontend_error(const struct loc *loc, struct parser *p, const char *message);
+}
+
+%union {
+  struct slice slice;
+  struct expr *expr;
+  struct args args;
+  struct names names;
+  struct params params;
+  struct stmt *stmt;
+  struct block block;
+  enum def_kind def_kind;
+}
+
+%token END 0       "the end of the file"
+%token NEWLINE     "the end of the line"
+%token <slice> NAME "a name" INT "a number" FLOAT "a number with a point" STRING "a string"
+%token <slice> BAD_NUMBER OPEN_STRING STRAY
+%token USE "`use`" AS "`as`" LAYER "`layer`" FUNCTION "`function`" INITIALIZER "`initializer`"
+%token OPTIMIZER "`optimizer`" MODEL "`model`" INPUT "`input`" VAR "`var`" STATE "`state`"
+%token RETURN "`return`" FOR "`for`" IN "`in`" IF "`if`" ELSE "`else`"
+%token <slice> TRAIN "`train`"
+%token WITH "`with`" OVER "`over`" METRIC "`metric`" PREDICT "`predict`" DATA "`data`" ON "`on`"
+%token AND "`and`" OR "`or`" NOT "`not`" TRUE_ "`true`" FALSE_ "`false`"
+%token REST "`...`" TO "`..`" ASSIGN "`<-`" EQ "`==`" NE "`!=`" LE "`<=`" GE "`>=`" POW "`^`"
+%token '(' "`(`" ')' "`)`" '[' "`[`" ']' "`]`" '{' "`{`" '}' "`}`" ',' "`,`" ':' "`:`" '=' "`=`"
+%token '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`" '%' "`%`" '@' "`@`" '<' "`<`" '>' "`>`" '.' "`.`"
+
+%right IF
+%left OR
+%left AND
+%precedence NOT
+%nonassoc EQ NE '<' LE '>' GE
+%left '+' '-'
+%left '*' '/' '%' '@'
+%precedence NEGATIVE
+%right POW
+
+%type <expr> expr postfix item place over
+%type <args> args arg_list items item_list entries entry_list
+%type <names> name names
+%type <params> params param_list
+%type <stmt> statement simple line conditional
+%type <block> block lines
+%type <def_kind> kind
+%type <slice> split
+
+%%
+
+file
+  : toplevel
+  | file NEWLINE toplevel
+  ;
+
+toplevel
+  : %empty
+  | use
+  | definition
+  | error
+  ;
+
+use
+  : USE NAME                   { ast_use(p, @2, ast_text(p, @2, $2), false, NULL); }
+  | USE NAME AS NAME           { ast_use(p, @2, ast_text(p, @2, $2), false, ast_text(p, @4, $4)); }
+  | USE STRING AS NAME         { ast_use(p, @2, ast_string(p, @2, $2)->name, true, ast_text(p, @4, $4)); }
+  ;
+
+definition
+  : kind NAME '(' params ')' block  { ast_def(p, $1, @2, $2, $4, $6); }
+  ;
+
+kind
+  : LAYER                      { $$ = DEF_LAYER; }
+  | FUNCTION                   { $$ = DEF_FUNCTION; }
+  | INITIALIZER                { $$ = DEF_INITIALIZER; }
+  | OPTIMIZER                  { $$ = DEF_OPTIMIZER; }
+  | MODEL                      { $$ = DEF_MODEL; }
+  ;
+
+params
+  : %empty                     { $$ = (struct params){0}; }
+  | param_list
+  | param_list ','
+  ;
+
+param_list
+  : NAME                                    { $$ = ast_params(p, (struct params){0}, @1, $1, NULL, NULL); }
+  | NAME ':' expr                           { $$ = ast_params(p, (struct params){0}, @1, $1, $3, NULL); }
+  | NAME '=' expr                           { $$ = ast_params(p, (struct params){0}, @1, $1, NULL, $3); }
+  | NAME ':' expr '=' expr                  { $$ = ast_params(p, (struct params){0}, @1, $1, $3, $5); }
+  | param_list ',' NAME                     { $$ = ast_params(p, $1, @3, $3, NULL, NULL); }
+  | param_list ',' NAME ':' expr            { $$ = ast_params(p, $1, @3, $3, $5, NULL); }
+  | param_list ',' NAME '=' expr            { $$ = ast_params(p, $1, @3, $3, NULL, $5); }
+  | param_list ',' NAME ':' expr '=' expr   { $$ = ast_params(p, $1, @3, $3, $5, $7); }
+  ;
+
+block
+  : '{' lines '}'              { $$ = $2; }
+  ;
+
+lines
+  : line                       { $$ = ast_block(p, (struct block){0}, $1); }
+  | lines NEWLINE line         { $$ = ast_block(p, $1, $3); }
+  ;
+
+line
+  : %empty                     { $$ = NULL; }
+  | statement
+  | error                      { $$ = NULL; }
+  ;
+
+statement
+  : simple
+  | simple ON place            { $$ = $1; $$->place = $3; }
+  | FOR name IN expr block
+      { $$ = ast_stmt(p, @1, STMT_FOR, $2, $4); $$->body = $5; }
+  | FOR name IN expr TO expr block
+      { $$ = ast_stmt(p, @1, STMT_FOR, $2, $4); $$->limit = $6; $$->body = $7; }
+  | conditional
+  | DATA split '{' entries '}'
+      { $$ = ast_stmt(p, @1, STMT_DATA, ast_names(p, (struct names){0}, @2, $2), NULL); $$->entries = $4; }
+  | ON place block
+      { $$ = ast_stmt(p, @1, STMT_ON, (struct names){0}, NULL); $$->place = $2; $$->body = $3; }
+  ;
+
+simple
+  : INPUT name ':' expr        { $$ = ast_stmt(p, @$, STMT_INPUT, $2, NULL); $$->type = $4; }
+  | VAR name ':' expr '=' expr { $$ = ast_stmt(p, @$, STMT_VAR, $2, $6); $$->type = $4; }
+  | STATE name ':' expr '=' expr
+                               { $$ = ast_stmt(p, @$, STMT_STATE, $2, $6); $$->type = $4; }
+  | names '=' expr             { $$ = ast_stmt(p, @$, STMT_BIND, $1, $3); }
+  | name ASSIGN expr           { $$ = ast_stmt(p, @$, STMT_ASSIGN, $1, $3); }
+  | RETURN expr                { $$ = ast_stmt(p, @$, STMT_RETURN, (struct names){0}, $2); }
+  | TRAIN expr WITH expr over
+      { $$ = ast_stmt(p, @$, STMT_TRAIN, (struct names){0}, $2); $$->optimizer = $4; $$->over = $5; }
+  | TRAIN name '=' expr WITH expr over
+      { $$ = ast_stmt(p, @$, STMT_TRAIN, $2, $4); $$->optimizer = $6; $$->over = $7; }
+  | METRIC name '=' expr       { $$ = ast_stmt(p, @$, STMT_METRIC, $2, $4); }
+  | PREDICT name '=' expr      { $$ = ast_stmt(p, @$, STMT_PREDICT, $2, $4); }
+  ;
+
+conditional
+  : IF expr block              { $$ = ast_stmt(p, @1, STMT_IF, (struct names){0}, $2); $$->body = $3; }
+  | IF expr block ELSE block
+      { $$ = ast_stmt(p, @1, STMT_IF, (struct names){0}, $2); $$->body = $3; $$->otherwise = $5; }
+  | IF expr block ELSE conditional
+      { $$ = ast_stmt(p, @1, STMT_IF, (struct names){0}, $2); $$->body = $3;
+        $$->otherwise = ast_block(p, (struct block){0}, $5); }
+  ;
+
+name
+  : NAME                       { $$ = ast_names(p, (struct names){0}, @1, $1); }
+  ;
+
+names
+  : name
+  | names ',' NAME             { $$ = ast_names(p, $1, @3, $3); }
+  ;
+
+split
+  : NAME
+  | TRAIN
+  ;
+
+entries
+  : %empty                     { $$ = (struct args){0}; }
+  | entry_list
+  | entry_list NEWLINE
+  ;
+
+entry_list
+  : NAME '=' expr
+      { $$ = ast_args(p, (struct args){0}, @$, ast_text(p, @1, $1), $3); }
+  | entry_list NEWLINE NAME '=' expr
+      { $$ = ast_args(p, $1, loc_join(@3, @5), ast_text(p, @3, $3), $5); }
+  ;
+
+over
+  : %empty                     { $$ = NULL; }
+  | OVER expr                  { $$ = $2; }
+  ;
+
+place
+  : postfix
+  ;
+
+expr
+  : postfix
+  | expr OR expr               { $$ = ast_binary(p, @$, OPERATOR_OR, $1, $3); }
+  | expr AND expr              { $$ = ast_binary(p, @$, OPERATOR_AND, $1, $3); }
+  | expr EQ expr               { $$ = ast_binary(p, @$, OPERATOR_EQ, $1, $3); }
+  | expr NE expr               { $$ = ast_binary(p, @$, OPERATOR_NE, $1, $3); }
+  | expr '<' expr              { $$ = ast_binary(p, @$, OPERATOR_LT, $1, $3); }
+  | expr LE expr               { $$ = ast_binary(p, @$, OPERATOR_LE, $1, $3); }
+  | expr '>' expr              { $$ = ast_binary(p, @$, OPERATOR_GT, $1, $3); }
+  | expr GE expr               { $$ = ast_binary(p, @$, OPERATOR_GE, $1, $3); }
+  | expr '+' expr              { $$ = ast_binary(p, @$, OPERATOR_ADD, $1, $3); }
+  | expr '-' expr              { $$ = ast_binary(p, @$, OPERATOR_SUB, $1, $3); }
+  | expr '*' expr              { $$ = ast_binary(p, @$, OPERATOR_MUL, $1, $3); }
+  | expr '/' expr              { $$ = ast_binary(p, @$, OPERATOR_DIV, $1, $3); }
+  | expr '%' expr              { $$ = ast_binary(p, @$, OPERATOR_MOD, $1, $3); }
+  | expr '@' expr              { $$ = ast_binary(p, @$, OPERATOR_MATMUL, $1, $3); }
+  | expr POW expr              { $$ = ast_binary(p, @$, OPERATOR_POW, $1, $3); }
+  | NOT expr                   { $$ = ast_unary(p, @$, OPERATOR_NOT, $2); }
+  | '-' expr %prec NEGATIVE    { $$ = ast_unary(p, @$, OPERATOR_NEG, $2); }
+  | expr IF expr ELSE expr %prec IF
+                               { $$ = ast_conditional(p, @$, $1, $3, $5); }
+  ;
+
+postfix
+  : NAME                       { $$ = ast_name(p, @1, $1); }
+  | INT                        { $$ = ast_int(p, @1, $1); }
+  | FLOAT                      { $$ = ast_float(p, @1, $1); }
+  | STRING                     { $$ = ast_string(p, @1, $1); }
+  | TRUE_                      { $$ = ast_bool(p, @1, true); }
+  | FALSE_                     { $$ = ast_bool(p, @1, false); }
+  | '(' expr ')'               { $$ = $2; }
+  | '[' items ']'              { $$ = ast_items(p, @$, EXPR_LIST, NULL, $2); }
+  | postfix '.' NAME           { $$ = ast_member(p, @$, $1, $3); }
+  | postfix '(' args ')'       { $$ = ast_items(p, @$, EXPR_CALL, $1, $3); }
+  | postfix '[' items ']'      { $$ = ast_items(p, @$, EXPR_INDEX, $1, $3); }
+  ;
+
+args
+  : %empty                     { $$ = (struct args){0}; }
+  | arg_list
+  | arg_list ','
+  ;
+
+arg_list
+  : expr                       { $$ = ast_args(p, (struct args){0}, @$, NULL, $1); }
+  | NAME '=' expr              { $$ = ast_args(p, (struct args){0}, @$, ast_text(p, @1, $1), $3); }
+  | arg_list ',' expr          { $$ = ast_args(p, $1, @3, NULL, $3); }
+  | arg_list ',' NAME '=' expr
+      { $$ = ast_args(p, $1, loc_join(@3, @5), ast_text(p, @3, $3), $5); }
+  ;
+
+items
+  : %empty                     { $$ = (struct args){0}; }
+  | item_list
+  | item_list ','
+  ;
+
+item_list
+  : item                       { $$ = ast_args(p, (struct args){0}, @$, NULL, $1); }
+  | item_list ',' item         { $$ = ast_args(p, $1, @3, NULL, $3); }
+  ;
+
+item
+  : expr
+  | REST                       { $$ = ast_rest(p, @$, NULL); }
+  | REST postfix               { $$ = ast_rest(p, @$, $2); }
+  | ':'                        { $$ = ast_range(p, @$, NULL, NULL); }
+  | expr ':'                   { $$ = ast_range(p, @$, $1, NULL); }
+  | ':' expr                   { $$ = ast_range(p, @$, NULL, $2); }
+  | expr ':' expr              { $$ = ast_range(p, @$, $1, $3); }
+  ;
+
+%%
+
+/* Only called when the parser's stack is full. */
+static void frontend_error(const struct loc *loc, struct parser *p, const char *message) {
+  (void)message;
+  if (!p->fatal) diag_error(p->diags, *loc, "this is nested too deeply");
+  p->fatal = true;
+}
+
+/* "unexpected X, expected A or B", and where an open bracket waits for its end. */
+static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) {
+  if (p->fatal) return 0;
+  enum { MOST = 5 };
+  yysymbol_kind_t found = yypcontext_token(context), expected[MOST];
+  struct loc loc = *yypcontext_location(context);
+  int n = yypcontext_expected_tokens(context, expected, MOST);
+
+  struct str s = str_make(p->arena);
+  if (found == YYSYMBOL_NAME || found == YYSYMBOL_INT || found == YYSYMBOL_FLOAT) {
+    size_t len = loc.end - loc.begin;
+    str_printf(&s, "unexpected `%.*s`", len < 40 ? (int)len : 40, loc.source->text + loc.begin);
+  } else {
+    const char *name = yysymbol_name(found);
+    str_printf(&s, "unexpected %s", strncmp(name, "a ", 2) == 0 ? name + 2 : strncmp(name, "the ", 4) == 0 ? name + 4 : name);
+  }
+  bool closing = p->depth && p->bracket[p->depth] != '{';
+  if (closing) {
+    char close = p->bracket[p->depth] == '(' ? ')' : ']';
+    diag_error(p->diags, loc, "%s before `%c`", s.data, close);
+    diag_note(p->diags, p->open[p->depth], "for this `%c`", p->bracket[p->depth]);
+  } else {
+    for (int i = 0; i < n; i++)
+      str_printf(&s, "%s %s", i == 0 ? ", expected" : i == n - 1 ? " or" : ",", yysymbol_name(expected[i]));
+    diag_error(p->diags, loc, "%s", s.data);
+    if (found == YYSYMBOL_YYEOF && p->depth) diag_note(p->diags, p->open[p->depth], "this `{` is not closed");
+  }
+  if (found == YYSYMBOL_NAME && !closing) {
+    static const char *const words[] = {"use", "layer", "function", "initializer", "optimizer", "model", "input", "var",
+                                        "state", "return", "for", "in", "if", "else", "train", "with", "over", "metric",
+                                        "predict", "data"};
+    const char *word = ast_text(p, loc, (struct slice){loc.source->text + loc.begin, loc.end - loc.begin});
+    const char *meant = str_closest(word, words, sizeof words / sizeof *words);
+    if (meant) diag_help(p->diags, LOC_NONE, "did you mean `%s`?", meant);
+  }
+  if (found == YYSYMBOL_ASSIGN) diag_help(p->diags, LOC_NONE, "to compare with a negative number write `< -`");
+  /* Go on at the end of the line, whatever is still open in it. */
+  while (p->depth && p->bracket[p->depth] != '{') p->depth--;
+  return 0;
+}
