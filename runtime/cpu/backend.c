@@ -1,0 +1,70 @@
+/* The CPU backend: kernels as machine code, matrix products by a library, memory of the host. */
+#include "runtime/backend.h"
+
+#include "runtime/cpu/jit.h"
+#include "runtime/cpu/matmul.h"
+
+#include <string.h>
+
+static void *cpu_open(const struct target *target, struct diags *d) {
+  for (int i = 0; i < target->ndevices; i++)
+    if (strcmp(target->devices[i].name.kind, "cpu") != 0) {
+      diag_error(d, LOC_NONE, "the cpu backend has no device %s", target->devices[i].text);
+      return NULL;
+    }
+  return cpu_jit_create(d);
+}
+
+static void cpu_close(void *self) { cpu_jit_destroy(self); }
+
+static void *cpu_alloc(void *self, int device, size_t bytes) {
+  (void)self, (void)device;
+  return host_alloc(bytes);
+}
+
+static void cpu_free(void *self, int device, void *data, size_t bytes) {
+  (void)self, (void)device, (void)bytes;
+  host_free(data);
+}
+
+static void cpu_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
+  (void)self, (void)to_device, (void)from_device;
+  if (bytes) memcpy(to, from, bytes);
+}
+
+static bool cpu_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
+                        struct diags *d) {
+  return cpu_jit_compile(self, kernels, count, out, d);
+}
+
+static void run_matmul(void *const *args, const void *state) { cpu_matmul(state, args[0], args[1], args[2]); }
+
+static bool cpu_prepare(void *self, struct arena *a, const struct step *step, struct command *c,
+                        struct diags *d) {
+  (void)self, (void)d;
+  const struct matmul_size *m = &step->matmul;
+  struct matmul *mm = arena_new(a, struct matmul);
+  *mm = (struct matmul){m->dtype, m->batch, m->m, m->n, m->k, m->transpose_a, m->transpose_b};
+  c->kind = COMMAND_CALL;
+  c->call = run_matmul;
+  c->state = mm;
+  return true;
+}
+
+static void cpu_enter(void *self) {
+  (void)self;
+  cpu_thread_init();
+}
+
+const struct backend backend_cpu = {
+    .name = "cpu",
+    .help = "machine code for this processor, matrix products by oneDNN",
+    .open = cpu_open,
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .copy = cpu_copy,
+    .compile = cpu_compile,
+    .prepare = cpu_prepare,
+    .enter = cpu_enter,
+};

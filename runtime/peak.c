@@ -1,0 +1,87 @@
+/* The f32 peak of this machine: independent chains of multiply-adds in the widest vectors there are. */
+#include "runtime/devices.h"
+
+#include "runtime/workers.h"
+
+#include <string.h>
+#include <time.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* Enough chains to cover the latency of two units. */
+enum { CHAINS = 12, ROUNDS = 1 << 16 };
+static volatile float sink;
+
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 12")
+#endif
+
+#if defined(__x86_64__)
+#define LOOP(NAME, TARGET, VECTOR, SET, FMA, FIRST)                          \
+  __attribute__((target(TARGET))) static double NAME(void) {                 \
+    VECTOR acc[CHAINS], x = SET(0.999f), y = SET(0.001f);                    \
+    for (int i = 0; i < CHAINS; i++) acc[i] = SET((float)i);                 \
+    for (int r = 0; r < ROUNDS; r++) {                                       \
+      UNROLL for (int i = 0; i < CHAINS; i++) acc[i] = FMA(acc[i], x, y);    \
+    }                                                                        \
+    float sum = 0;                                                           \
+    for (int i = 0; i < CHAINS; i++) sum += FIRST(acc[i]);                   \
+    sink = sum;                                                              \
+    return 2.0 * ROUNDS * CHAINS * (double)(sizeof(VECTOR) / sizeof(float)); \
+  }
+LOOP(loop_avx512, "avx512f", __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_cvtss_f32)
+LOOP(loop_avx2, "avx2,fma", __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_cvtss_f32)
+#endif
+
+static double loop_plain(void) {
+  float acc[CHAINS * 4];
+  for (int i = 0; i < CHAINS * 4; i++) acc[i] = (float)i;
+  for (int r = 0; r < ROUNDS; r++)
+    for (int i = 0; i < CHAINS * 4; i++) acc[i] = acc[i] * 0.999f + 0.001f;
+  float sum = 0;
+  for (int i = 0; i < CHAINS * 4; i++) sum += acc[i];
+  sink = sum;
+  return 2.0 * ROUNDS * CHAINS * 4;
+}
+
+static double loop(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f")) return loop_avx512();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return loop_avx2();
+#endif
+  return loop_plain();
+}
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void run_loop(void *arg, int worker) { ((double *)arg)[worker * 8] = loop(); }
+
+double machine_peak(int threads) {
+  if (threads < 1) threads = 1;
+  if (threads > 256) threads = 256;
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  struct workers *w = workers_create(threads, &d);
+  double *flops = arena_new_array(a, (size_t)threads * 8, double);
+  double best = 0, until = now() + 0.1;
+  for (int i = 0; w && (i < 8 || now() < until); i++) {
+    double begin = now(), sum = 0;
+    workers_run(w, run_loop, flops);
+    double seconds = now() - begin;
+    for (int t = 0; t < threads; t++) sum += flops[t * 8];
+    if (sum / seconds > best) best = sum / seconds;
+  }
+  workers_destroy(w);
+  arena_destroy(a);
+  return best;
+}

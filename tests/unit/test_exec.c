@@ -1,0 +1,319 @@
+/* The executor on plans made by hand: order, meetings of devices, threads, arenas and variables. */
+#include "runtime/exec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+/* --- a backend whose kernels are C functions: kernel number `nparams` of the list below --- */
+
+static void add(void *const *args, const int64_t *sizes) {
+  const float *x = args[0], *y = args[1];
+  float *z = args[2];
+  for (int64_t i = 0; i < sizes[0]; i++) z[i] = x[i] + y[i];
+}
+
+static void nothing(void *const *args, const int64_t *sizes) { (void)args, (void)sizes; }
+
+static kernel_fn *const functions[] = {add, nothing};
+
+static bool test_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
+                         struct diags *d) {
+  (void)self, (void)d;
+  for (int i = 0; i < count; i++) out[i] = functions[kernels[i]->nparams];
+  return true;
+}
+
+static struct backend test_backend(void) {
+  struct backend b = backend_interp;
+  b.compile = test_compile;
+  return b;
+}
+
+/* --- plans --- */
+
+enum { N = 16, BYTES = 64, MAX_STEPS = 4096, MAX_DEVICES = 64 };
+
+static const struct kernel add_kernel = {
+    .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 0, .args = {{0}, {0}, {0}}};
+static const struct kernel empty_kernel = {.rank = 1, .nparams = 1};
+static const int64_t sizes[] = {N, 1, 1, 1};
+
+struct fixture {
+  struct arena *arena;
+  struct diags diags;
+  struct backend backend;
+  struct target target;
+  struct graph graph;
+  struct plan plan;
+  struct store *store;
+  struct workers *workers;
+};
+
+static void start(struct fixture *f, int ndevices, int nthreads) {
+  *f = (struct fixture){.arena = arena_create(), .backend = test_backend()};
+  struct arena *a = f->arena;
+  diags_init(&f->diags, a);
+  char *list = arena_printf(a, "cpu:0-%d", ndevices - 1);
+  assert_true(target_parse(a, list, &f->graph.config.target, &f->diags, LOC_NONE));
+  f->plan = (struct plan){.arena = a, .graph = &f->graph, .ndevices = ndevices};
+  f->plan.devices = arena_new_array(a, (size_t)ndevices, struct device_plan);
+  for (int i = 0; i < ndevices; i++) f->plan.devices[i].steps = arena_new_array(a, MAX_STEPS, struct step);
+  f->plan.buffers = arena_new_array(a, 1024, struct plan_buffer);
+  f->plan.inputs = arena_new_array(a, 16, struct plan_value);
+  f->plan.outputs = arena_new_array(a, 16, struct plan_value);
+  f->plan.kernels = arena_new_array(a, 2, const struct kernel *);
+  f->plan.kernels[0] = &add_kernel;
+  f->plan.kernels[1] = &empty_kernel;
+  f->plan.nkernels = 2;
+  f->store = store_create(&f->backend, NULL, ndevices);
+  f->workers = workers_create(nthreads, &f->diags);
+  assert_non_null(f->workers);
+}
+
+static void finish(struct fixture *f) {
+  workers_destroy(f->workers);
+  store_destroy(f->store);
+  arena_destroy(f->arena);
+}
+
+static struct type vector_type(void) { return type_make(DT_F32, 1, (int64_t[]){N}); }
+
+static int buffer(struct fixture *f, int device, enum region region) {
+  struct plan_buffer *b = &f->plan.buffers[f->plan.nbuffers];
+  struct device_plan *dp = &f->plan.devices[device];
+  *b = (struct plan_buffer){
+      .name = "", .device = device, .region = region, .bytes = BYTES, .type = vector_type()};
+  b->offset = dp->bytes[region];
+  dp->bytes[region] += BYTES;
+  return f->plan.nbuffers++;
+}
+
+static struct step *step(struct fixture *f, int device, enum step_kind kind) {
+  struct step *s = &f->plan.devices[device].steps[f->plan.devices[device].nsteps++];
+  assert_true(f->plan.devices[device].nsteps <= MAX_STEPS);
+  s->kind = kind;
+  return s;
+}
+
+static void add_step(struct fixture *f, int device, int x, int y, int z) {
+  struct step *s = step(f, device, STEP_KERNEL);
+  struct operand *o = arena_new_array(f->arena, 3, struct operand);
+  o[0].buffer = x, o[1].buffer = y, o[2].buffer = z;
+  s->kernel = &add_kernel;
+  s->sizes = sizes;
+  s->operands = o;
+  s->noperands = 3;
+}
+
+static void meet(struct fixture *f, int from, int to) {
+  step(f, from, STEP_SIGNAL)->signal = f->plan.nsignals;
+  step(f, to, STEP_WAIT)->signal = f->plan.nsignals++;
+}
+
+static void input(struct fixture *f, int b) {
+  f->plan.inputs[f->plan.ninputs++] =
+      (struct plan_value){.name = "x", .type = vector_type(), .operand = {b, 0}};
+}
+
+static void output(struct fixture *f, int b) {
+  f->plan.outputs[f->plan.noutputs++] =
+      (struct plan_value){.role = OUTPUT_VALUE, .name = "y", .type = vector_type(), .operand = {b, 0}};
+}
+
+static struct exec *load(struct fixture *f) {
+  struct exec *e = exec_load(&f->plan, &f->backend, NULL, f->store, f->workers, &f->diags);
+  assert_non_null(e);
+  return e;
+}
+
+static float run_once(struct exec *e, float x) {
+  float in[N], out[N];
+  for (int i = 0; i < N; i++) in[i] = x;
+  exec_write(e, 0, in);
+  exec_run(e);
+  exec_read(e, 0, out);
+  for (int i = 1; i < N; i++) assert_true(out[i] == out[0]);
+  return out[0];
+}
+
+/* --- tests --- */
+
+static void one_device(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 1, 1);
+  int x = buffer(&f, 0, REGION_ARENA), c = buffer(&f, 0, REGION_CONSTANT), y = buffer(&f, 0, REGION_ARENA);
+  static const float ones[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+  f.plan.buffers[c].data = ones;
+  add_step(&f, 0, x, c, y);
+  add_step(&f, 0, y, y, y);
+  input(&f, x);
+  output(&f, y);
+  struct exec *e = load(&f);
+  for (int i = 0; i < 3; i++) assert_true(run_once(e, (float)i) == 2.0f * ((float)i + 1));
+  assert_int_equal(exec_high_water(e, 0), 2 * BYTES);
+  exec_unload(e);
+  finish(&f);
+}
+
+/* A ring: the value goes round all devices `rounds` times and doubles at each. */
+static void ring(struct fixture *f, int ndevices, int nthreads, int rounds) {
+  start(f, ndevices, nthreads);
+  int values[MAX_DEVICES];
+  for (int d = 0; d < ndevices; d++) values[d] = buffer(f, d, REGION_ARENA);
+  int x = buffer(f, 0, REGION_ARENA);
+  input(f, x);
+  int from = x;
+  for (int i = 0; i < rounds * ndevices; i++) {
+    int d = i % ndevices;
+    if (i > 0 && ndevices > 1) meet(f, (i - 1) % ndevices, d);
+    add_step(f, d, from, from, values[d]);
+    from = values[d];
+  }
+  output(f, from);
+}
+
+static void devices_and_threads(void **state) {
+  (void)state;
+  for (int ndevices = 1; ndevices <= 9; ndevices++)
+    for (int nthreads = 1; nthreads <= 4; nthreads++) {
+      struct fixture f;
+      ring(&f, ndevices, nthreads, 2);
+      struct exec *e = load(&f);
+      for (int i = 1; i < 50; i++)
+        assert_true(run_once(e, (float)i) == (float)i * (float)(1 << (2 * ndevices)));
+      exec_unload(e);
+      finish(&f);
+    }
+}
+
+/* Every device waits for the one behind it in the list: on two threads each must pass over devices that cannot go on. */
+static void backwards(void **state) {
+  (void)state;
+  enum { DEVICES = 8 };
+  struct fixture f;
+  start(&f, DEVICES, 2);
+  int x = buffer(&f, DEVICES - 1, REGION_ARENA), from = x;
+  input(&f, x);
+  for (int d = DEVICES - 1; d >= 0; d--) {
+    int y = buffer(&f, d, REGION_ARENA);
+    if (d < DEVICES - 1) meet(&f, d + 1, d);
+    add_step(&f, d, from, from, y);
+    from = y;
+  }
+  output(&f, from);
+  struct exec *e = load(&f);
+  for (int i = 1; i < 100; i++) assert_true(run_once(e, (float)i) == (float)i * 256);
+  exec_unload(e);
+  finish(&f);
+}
+
+static void copies_and_variables(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2, 2);
+  int v = buffer(&f, 0, REGION_VARIABLE), w = buffer(&f, 1, REGION_VARIABLE);
+  f.plan.buffers[v].name = "v";
+  f.plan.buffers[w].name = "v/replica_1";
+  int x = buffer(&f, 0, REGION_ARENA);
+  input(&f, x);
+  add_step(&f, 0, v, x, v);
+  meet(&f, 0, 1);
+  struct operand *o = arena_new_array(f.arena, 2, struct operand);
+  o[0].buffer = v, o[1].buffer = w;
+  struct step *s = step(&f, 1, STEP_COPY);
+  s->operands = o;
+  s->noperands = 2;
+  s->bytes = BYTES;
+  output(&f, w);
+  struct type t = vector_type();
+  float start_value[N], back[N];
+  for (int i = 0; i < N; i++) start_value[i] = 10;
+  struct variable *primary = store_variable(f.store, "v", &t, 0, &f.diags);
+  store_write(f.store, primary, start_value);
+  struct exec *e = load(&f);
+  struct variable *copy = store_find(f.store, "v/replica_1");
+  store_read(f.store, copy, back);
+  assert_true(back[3] == 10);
+  assert_string_equal(variable_primary(f.arena, copy->name), "v");
+  assert_true(run_once(e, 1) == 11);
+  assert_true(run_once(e, 2) == 13);
+  store_read(f.store, primary, back);
+  assert_true(back[15] == 13);
+  store_write(f.store, primary, start_value);
+  store_spread(f.store);
+  store_read(f.store, copy, back);
+  assert_true(back[0] == 10);
+  struct type other = type_scalar(DT_F32);
+  assert_null(store_variable(f.store, "v", &other, 0, &f.diags));
+  assert_int_equal(f.diags.nerrors, 1);
+  exec_unload(e);
+  finish(&f);
+}
+
+/* A second, larger plan moves the arena; the first must follow. */
+static void shared_arena(void **state) {
+  (void)state;
+  struct fixture f;
+  ring(&f, 2, 2, 1);
+  struct exec *small = load(&f);
+  assert_true(run_once(small, 3) == 12);
+  struct plan first = f.plan;
+  f.plan.devices = arena_copy(f.arena, first.devices, 2 * sizeof *first.devices);
+  f.plan.devices[0].bytes[REGION_ARENA] += 1 << 22;
+  struct exec *large = load(&f);
+  assert_true(run_once(large, 5) == 20);
+  assert_true(run_once(small, 7) == 28);
+  exec_unload(large);
+  exec_unload(small);
+  finish(&f);
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Prints figures; they are judged in bench/. */
+static void cost(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 1, 1);
+  for (int i = 0; i < 1000; i++) {
+    struct step *s = step(&f, 0, STEP_KERNEL);
+    s->kernel = &empty_kernel;
+    s->sizes = sizes;
+  }
+  struct exec *e = load(&f);
+  double begin = seconds();
+  for (int i = 0; i < 1000; i++) exec_run(e);
+  printf("a step: %.1f ns\n", (seconds() - begin) * 1e9 / 1e6);
+  exec_unload(e);
+  finish(&f);
+
+  start(&f, 2, 2);
+  for (int i = 0; i < 1000; i++) meet(&f, i % 2, 1 - i % 2);
+  e = load(&f);
+  begin = seconds();
+  for (int i = 0; i < 100; i++) exec_run(e);
+  printf("a meeting of two devices: %.1f ns\n", (seconds() - begin) * 1e9 / 1e5);
+  exec_unload(e);
+  finish(&f);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_device),   cmocka_unit_test(devices_and_threads),
+      cmocka_unit_test(backwards),    cmocka_unit_test(copies_and_variables),
+      cmocka_unit_test(shared_arena), cmocka_unit_test(cost),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
