@@ -76,7 +76,8 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
   if (!check_names(path, entries, n, texts, ntexts, d)) return false;
   int64_t digits;
   struct str header = make_header(d->arena, entries, n, texts, ntexts, &digits);
-  if (header.len - 8 > SAFETENSORS_HEADER_LIMIT) return fail(d, path, "there are too many tensors or texts for", path);
+  if (header.len - 8 > SAFETENSORS_HEADER_LIMIT)
+    return fail(d, path, "there are too many tensors or texts for", path);
   struct xxh64 h;
   xxh64_init(&h);
   xxh64_add(&h, header.data, header.len);
@@ -88,7 +89,8 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
   struct atomic_file f;
   if (!atomic_open(&f, d->arena, path, d)) return false;
   bool ok = atomic_write(&f, header.data, header.len, d);
-  for (int i = 0; i < n && ok; i++) ok = atomic_write(&f, entries[i].data, (size_t)type_bytes(&entries[i].type), d);
+  for (int i = 0; i < n && ok; i++)
+    ok = atomic_write(&f, entries[i].data, (size_t)type_bytes(&entries[i].type), d);
   return atomic_commit(&f, d);
 }
 
@@ -101,7 +103,8 @@ static const char *load(struct arena *a, const struct blob *b, struct checkpoint
   for (; c->count < s.count; c->count++) {
     const struct safetensors_entry *e = &s.entries[c->count];
     if (!e->supported)
-      return arena_printf(a, "tensor '%s' is %s, which is not supported; convert it to F32", e->name, e->dtype);
+      return arena_printf(a, "tensor '%s' is %s, which is not supported; convert it to F32", e->name,
+                          e->dtype);
     const void *data = arena_copy(a, b->bytes + s.data + e->begin, (size_t)(e->end - e->begin));
     c->entries[c->count] = (struct checkpoint_entry){e->name, e->type, data};
   }

@@ -105,7 +105,8 @@ void atomic_discard(struct atomic_file *f) {
 static bool sync_folder(struct atomic_file *f, struct diags *d) {
   const char *slash = strrchr(f->target, '/');
   char folder[PATH_MAX] = ".";
-  if (slash) snprintf(folder, sizeof folder, "%.*s", slash > f->target ? (int)(slash - f->target) : 1, f->target);
+  if (slash)
+    snprintf(folder, sizeof folder, "%.*s", slash > f->target ? (int)(slash - f->target) : 1, f->target);
   int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return true; /* a folder may be writable, but not readable */
   bool ok = fsync(fd) == 0 || errno == EINVAL || errno == EROFS;

@@ -7,7 +7,7 @@
 
 struct atomic_file {
   int fd;
-  const char *path; /* as the user wrote it */
+  const char *path;          /* as the user wrote it */
   const char *target, *temp; /* temp NULL: written directly */
   char *buffer;
   size_t fill;

@@ -23,7 +23,8 @@ bool reader_no_member(struct reader *r, const char *format) {
 
 bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, const uint8_t *data,
                 int64_t available) {
-  if (rank < 1) return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
+  if (rank < 1)
+    return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
   if (rank > MAX_RANK) return reader_fail(r, "it has %d axes; at most %d are supported", rank, MAX_RANK);
   int64_t bytes = dtype_size(dtype), row_bytes = bytes;
   bool fits = true;
@@ -34,8 +35,9 @@ bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dim
   if (!fits || bytes != available) {
     struct str shape = str_make(r->arena);
     for (int i = 0; i < rank; i++) str_printf(&shape, "%s%lld", i ? "," : "", (long long)dims[i]);
-    return reader_fail(r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
-                       dtype_name(dtype), shape.data, (long long)available);
+    return reader_fail(
+        r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
+        dtype_name(dtype), shape.data, (long long)available);
   }
   struct column *c = r->column;
   c->stored = dtype;
@@ -67,14 +69,16 @@ static bool read_any(struct reader *r) {
   if (is_safetensors(&r->in)) return read_safetensors(r);
   if (is_idx(&r->in)) return read_idx(r);
   if (name_has_suffix(r->path, ".csv") || name_has_suffix(r->path, ".tsv")) return read_csv(r);
-  return reader_fail(r, "its first bytes are not those of IDX, npy, npz or safetensors, and its name does not end "
-                        "in .csv, .tsv or .txt");
+  return reader_fail(
+      r, "its first bytes are not those of IDX, npy, npz or safetensors, and its name does not end "
+         "in .csv, .tsv or .txt");
 }
 
 bool column_open(struct arena *a, const char *folder, const struct data_spec *spec, struct column *c,
                  struct blob *blob, struct diags *d) {
   struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .column = c};
-  *c = (struct column){.name = arena_strdup(a, spec->name), .path = arena_strdup(a, spec->path), .loc = spec->loc};
+  *c = (struct column){
+      .name = arena_strdup(a, spec->name), .path = arena_strdup(a, spec->path), .loc = spec->loc};
   *blob = (struct blob){0};
   char *path = folder && *folder && spec->path[0] != '/' ? arena_printf(a, "%s/%s", folder, spec->path)
                                                          : arena_strdup(a, spec->path);

@@ -9,36 +9,37 @@ bool convert_allowed(enum dtype to, enum dtype from) {
   return !dtype_is_float(from);
 }
 
-#define EACH(FROM, v)                                                                                              \
-  FROM v;                                                                                                          \
-  for (int64_t i = 0; i < count && (memcpy(&v, (const char *)in + i * (int64_t)sizeof v, sizeof v), true); i++)
+#define EACH(FROM, v)                                                                                      \
+  FROM v;                                                                                                  \
+  for (int64_t i = 0; i < count && (memcpy(&v, (const char *)in + i * (int64_t)sizeof v, sizeof v), true); \
+       i++)
 
 /* To a type that takes all: a float, rounded to nearest; i64. */
-#define TO_WIDE(TO, FROM)                                                                                          \
-  do {                                                                                                             \
-    EACH(FROM, v)((TO *)out)[i] = (TO)v;                                                                           \
-    return -1;                                                                                                     \
+#define TO_WIDE(TO, FROM)                \
+  do {                                   \
+    EACH(FROM, v)((TO *)out)[i] = (TO)v; \
+    return -1;                           \
   } while (0)
 
 /* A whole number to another whole type, if it is in [min, max]. */
-#define TO_NARROW(TO, FROM, min, max)                                                                              \
-  do {                                                                                                             \
-    EACH(FROM, v) {                                                                                                \
-      int64_t wide = (int64_t)v;                                                                                   \
-      if (wide < (min) || wide > (max)) return i;                                                                  \
-      ((TO *)out)[i] = (TO)wide;                                                                                   \
-    }                                                                                                              \
-    return -1;                                                                                                     \
+#define TO_NARROW(TO, FROM, min, max)             \
+  do {                                            \
+    EACH(FROM, v) {                               \
+      int64_t wide = (int64_t)v;                  \
+      if (wide < (min) || wide > (max)) return i; \
+      ((TO *)out)[i] = (TO)wide;                  \
+    }                                             \
+    return -1;                                    \
   } while (0)
 
-#define CONVERT_WHOLE(FROM)                                                                                        \
-  switch (to) {                                                                                                    \
-  case DT_F32: TO_WIDE(float, FROM);                                                                               \
-  case DT_F64: TO_WIDE(double, FROM);                                                                              \
-  case DT_I64: TO_WIDE(int64_t, FROM);                                                                             \
-  case DT_I32: TO_NARROW(int32_t, FROM, INT32_MIN, INT32_MAX);                                                     \
-  case DT_U8: TO_NARROW(uint8_t, FROM, 0, UINT8_MAX);                                                              \
-  default: TO_NARROW(uint8_t, FROM, 0, 1);                                                                         \
+#define CONVERT_WHOLE(FROM)                                    \
+  switch (to) {                                                \
+  case DT_F32: TO_WIDE(float, FROM);                           \
+  case DT_F64: TO_WIDE(double, FROM);                          \
+  case DT_I64: TO_WIDE(int64_t, FROM);                         \
+  case DT_I32: TO_NARROW(int32_t, FROM, INT32_MIN, INT32_MAX); \
+  case DT_U8: TO_NARROW(uint8_t, FROM, 0, UINT8_MAX);          \
+  default: TO_NARROW(uint8_t, FROM, 0, 1);                     \
   }
 
 int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *in, int64_t count) {

@@ -19,8 +19,8 @@ struct csv {
   char separator;
   int first, last; /* wanted columns, from 0, half-open */
   int ncolumns;
-  bool whole;      /* what is stored so far are i64, not f64 */
-  bool small;      /* and all fit into i32 */
+  bool whole; /* what is stored so far are i64, not f64 */
+  bool small; /* and all fit into i32 */
 };
 
 static bool next_line(struct csv *c, struct line *out) {
@@ -117,12 +117,14 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
   for (; line.p; c->ncolumns++) {
     const char *cell;
     int len;
-    if (c->ncolumns == COLUMN_LIMIT) return reader_fail(r, "its first line has more than %d cells", COLUMN_LIMIT);
+    if (c->ncolumns == COLUMN_LIMIT)
+      return reader_fail(r, "its first line has more than %d cells", COLUMN_LIMIT);
     if (!next_cell(c, &line, &cell, &len)) return false;
     if (names.len < 400) str_printf(&names, "%s%.*s", c->ncolumns ? ", " : "", len < 60 ? len : 60, cell);
     bool word = !is_number(cell, len);
     if (word && (!ranged || (c->ncolumns >= c->first && c->ncolumns < c->last))) words = true;
-    if (!member || strlen(member) != (size_t)len || memcmp(member, cell, (size_t)len) != 0 || (ranged && !word))
+    if (!member || strlen(member) != (size_t)len || memcmp(member, cell, (size_t)len) != 0 ||
+        (ranged && !word))
       continue;
     if (named) return reader_fail(r, "it has two columns named '%s'; choose by number", member);
     named = true;
@@ -171,9 +173,11 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
       if (!next_cell(c, &line, &cell, &len)) return false;
       if (i < c->first || i >= c->last) continue;
       if (!store(c, out, n++, cell, len))
-        return reader_fail(r, len ? "line %lld, column %d: '%.*s' is not a number; choose other columns with ':1-4'"
-                                  : "line %lld, column %d: the cell is empty; fill it in or drop the line",
-                           line.number, i + 1, len < 60 ? len : 60, cell);
+        return reader_fail(
+            r,
+            len ? "line %lld, column %d: '%.*s' is not a number; choose other columns with ':1-4'"
+                : "line %lld, column %d: the cell is empty; fill it in or drop the line",
+            line.number, i + 1, len < 60 ? len : 60, cell);
       if (i + 1 == c->ncolumns && line.p) break;
     }
     if (i != c->ncolumns || line.p)
@@ -190,7 +194,8 @@ bool read_csv(struct reader *r) {
   struct line line;
   if (!next_line(&c, &line)) return reader_fail(r, "it has no lines");
   size_t len = (size_t)(line.end - line.p);
-  if (!memchr(line.p, ',', len)) c.separator = memchr(line.p, ';', len) ? ';' : memchr(line.p, '\t', len) ? '\t' : ',';
+  if (!memchr(line.p, ',', len))
+    c.separator = memchr(line.p, ';', len) ? ';' : memchr(line.p, '\t', len) ? '\t' : ',';
   bool header = false;
   if (!read_first_line(&c, r->member, line, &header)) return false;
 
@@ -201,9 +206,11 @@ bool read_csv(struct reader *r) {
   /* A cell takes a byte and a separator at least: lines too short for the header's cells fail below, but must not
    * make this large. */
   if (__builtin_mul_overflow(rows, width, &count) || count > r->in.len)
-    return reader_fail(r, "its lines have fewer cells than the first line's %d; is it truncated?", c.ncolumns);
+    return reader_fail(r, "its lines have fewer cells than the first line's %d; is it truncated?",
+                       c.ncolumns);
   if (count == 0) return reader_fail(r, "it has a header, but no lines of numbers");
-  if (!blob_alloc(&r->own, count * 8, r->path, r->loc, r->diags) || !read_cells(&c, rows, r->own.map)) return false;
+  if (!blob_alloc(&r->own, count * 8, r->path, r->loc, r->diags) || !read_cells(&c, rows, r->own.map))
+    return false;
 
   int64_t *wide = r->own.map;
   int32_t *narrow = r->own.map;
@@ -213,5 +220,6 @@ bool read_csv(struct reader *r) {
   }
   enum dtype dtype = !c.whole ? DT_F64 : c.small ? DT_I32 : DT_I64;
   bool vector = width > 1 || !r->member || strchr(r->member, '-');
-  return reader_set(r, dtype, vector ? 2 : 1, (int64_t[]){rows, width}, r->own.bytes, count * dtype_size(dtype));
+  return reader_set(r, dtype, vector ? 2 : 1, (int64_t[]){rows, width}, r->own.bytes,
+                    count * dtype_size(dtype));
 }

@@ -30,8 +30,8 @@ struct data_spec {
 struct column {
   const char *name, *path;
   struct loc loc;
-  struct type row;     /* as delivered; see dataset_expect */
-  enum dtype stored;   /* as it lies in the file */
+  struct type row;   /* as delivered; see dataset_expect */
+  enum dtype stored; /* as it lies in the file */
   int64_t rows;
   const uint8_t *data; /* of the first row; may be unaligned */
   int64_t stride;      /* bytes from a row to the next */
@@ -62,22 +62,22 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
 /* --- batches --- */
 
 struct loader_options {
-  int64_t batch;      /* rows of a whole batch, over all workers */
-  bool shuffle;       /* a new order in every epoch, see data_order */
+  int64_t batch; /* rows of a whole batch, over all workers */
+  bool shuffle;  /* a new order in every epoch, see data_order */
   uint64_t seed;
-  int64_t epochs;     /* the loader ends before this epoch; 0 = never */
-  int64_t epoch;      /* where to begin: */
-  int64_t index;      /* ... batch of that epoch. May be the epoch's batch count: the next epoch's first. */
-  int parts, part;    /* deliver only part `part` of every batch, see batch_part; parts 0 or 1 = all of it */
-  int ring;           /* batches prepared ahead; 0 = 4 */
+  int64_t epochs;  /* the loader ends before this epoch; 0 = never */
+  int64_t epoch;   /* where to begin: */
+  int64_t index;   /* ... batch of that epoch. May be the epoch's batch count: the next epoch's first. */
+  int parts, part; /* deliver only part `part` of every batch, see batch_part; parts 0 or 1 = all of it */
+  int ring;        /* batches prepared ahead; 0 = 4 */
 };
 
 struct batch {
   int64_t epoch, index; /* index: within the epoch */
   bool last;            /* of its epoch */
-  int64_t rows;         /* here; the last batch of an epoch may have fewer than the others, a part even none */
-  int64_t total_rows;   /* of the whole batch, over all workers */
-  int64_t position;     /* of the first delivered row in the epoch's order */
+  int64_t rows;       /* here; the last batch of an epoch may have fewer than the others, a part even none */
+  int64_t total_rows; /* of the whole batch, over all workers */
+  int64_t position;   /* of the first delivered row in the epoch's order */
   const struct tensor *columns; /* in the dataset's order, `rows` rows each, 64-byte aligned */
 };
 

@@ -18,7 +18,8 @@ static bool parse_bound(const char **p, int64_t rows, int64_t otherwise, int64_t
 static bool select_rows(struct dataset *ds, const char *range, struct loc loc, struct diags *d) {
   const char *p = range;
   int64_t begin, end;
-  bool ok = parse_bound(&p, ds->rows, 0, &begin) && *p++ == ':' && parse_bound(&p, ds->rows, ds->rows, &end) && !*p;
+  bool ok =
+      parse_bound(&p, ds->rows, 0, &begin) && *p++ == ':' && parse_bound(&p, ds->rows, ds->rows, &end) && !*p;
   if (!ok) {
     diag_error(d, loc, "'%s' is not a range of rows; write begin:end as in 0:8000, :-100 or 8000:", range);
     return false;
@@ -37,14 +38,15 @@ static bool select_rows(struct dataset *ds, const char *range, struct loc loc, s
   return true;
 }
 
-static bool open_columns(struct dataset *ds, struct arena *a, const char *folder, const struct data_spec *specs,
-                         struct diags *d) {
+static bool open_columns(struct dataset *ds, struct arena *a, const char *folder,
+                         const struct data_spec *specs, struct diags *d) {
   bool ok = true;
   for (int i = 0; i < ds->ncolumns; i++) {
     ok &= column_open(a, folder, &specs[i], &ds->columns[i], &ds->blobs[i], d);
     for (int k = 0; k < i; k++) {
       if (strcmp(specs[i].name, specs[k].name) != 0) continue;
-      diag_error(d, specs[i].loc, "input '%s' is given twice: %s and %s", specs[i].name, specs[k].path, specs[i].path);
+      diag_error(d, specs[i].loc, "input '%s' is given twice: %s and %s", specs[i].name, specs[k].path,
+                 specs[i].path);
       ok = false;
     }
   }
@@ -70,7 +72,8 @@ struct dataset *dataset_open(struct arena *a, const char *folder, const struct d
   ds->ncolumns = ds->nblobs = n;
   ds->columns = arena_new_array(a, (size_t)n, struct column);
   ds->blobs = arena_new_array(a, (size_t)n, struct blob);
-  if (open_columns(ds, a, folder, specs, d) && (!rows || !*rows || select_rows(ds, rows, specs[0].loc, d))) return ds;
+  if (open_columns(ds, a, folder, specs, d) && (!rows || !*rows || select_rows(ds, rows, specs[0].loc, d)))
+    return ds;
   dataset_close(ds);
   return NULL;
 }
@@ -96,13 +99,14 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
   struct type have = c->row;
   have.dtype = c->stored;
   if (!convert_allowed(row->dtype, c->stored)) {
-    diag_error(d, c->loc, "%s holds %s, which does not become the %s of input '%s' without loss; convert the file",
+    diag_error(d, c->loc,
+               "%s holds %s, which does not become the %s of input '%s' without loss; convert the file",
                c->path, dtype_name(c->stored), dtype_name(row->dtype), name);
     return false;
   }
   if (type_count(row) != type_count(&have)) {
-    diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path, type_text(d->arena, &have), name,
-               type_text(d->arena, row));
+    diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path,
+               type_text(d->arena, &have), name, type_text(d->arena, row));
     return false;
   }
   c->row = *row;

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-bool cursor_next(struct loader_cursor *c, const struct dataset *ds, const struct loader_options *o, struct batch *b) {
+bool cursor_next(struct loader_cursor *c, const struct dataset *ds, const struct loader_options *o,
+                 struct batch *b) {
   int64_t batches = (ds->rows - 1) / o->batch + 1;
   if (c->index >= batches) c->epoch++, c->index = 0;
   if (o->epochs > 0 && c->epoch >= o->epochs) return false;
@@ -36,8 +37,9 @@ static bool gather_column(const struct column *c, const struct dataset *ds, cons
     const uint8_t *at = c->data + row * c->stride + bad * dtype_size(c->stored);
     convert_numbers(DT_I64, &value, c->stored, at, 1);
     f->loc = c->loc;
-    snprintf(f->message, sizeof f->message, "%.200s: %lld in row %lld of the selected ones does not fit into the %s "
-                                            "of input '%.60s'",
+    snprintf(f->message, sizeof f->message,
+             "%.200s: %lld in row %lld of the selected ones does not fit into the %s "
+             "of input '%.60s'",
              c->path, (long long)value, (long long)row, dtype_name(c->row.dtype), c->name);
     return false;
   }

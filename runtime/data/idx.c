@@ -34,12 +34,16 @@ bool read_idx(struct reader *r) {
   case 0x0d: dtype = DT_F32; break;
   case 0x0e: dtype = DT_F64; break;
   default:
-    return reader_fail(r, "IDX data of type 0x%02x (%s) is not supported; convert it to u8, i32, f32 or f64", p[2],
-                       p[2] == 0x09 ? "i8" : p[2] == 0x0b ? "i16" : "unknown");
+    return reader_fail(r, "IDX data of type 0x%02x (%s) is not supported; convert it to u8, i32, f32 or f64",
+                       p[2],
+                       p[2] == 0x09   ? "i8"
+                       : p[2] == 0x0b ? "i16"
+                                      : "unknown");
   }
   int rank = p[3];
   int64_t header = 4 + 4 * (int64_t)rank;
-  if (r->in.len < header) return reader_fail(r, "its IDX header is truncated: %lld bytes", (long long)r->in.len);
+  if (r->in.len < header)
+    return reader_fail(r, "its IDX header is truncated: %lld bytes", (long long)r->in.len);
   int64_t dims[MAX_RANK];
   for (int i = 0; i < rank && i < MAX_RANK; i++) dims[i] = be32(p + 4 + 4 * i);
   int64_t bytes = r->in.len - header;

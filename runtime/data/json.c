@@ -31,7 +31,11 @@ bool json_size(struct json *j, int64_t *out) {
 bool utf8_valid(const char *text, size_t len) {
   const unsigned char *p = (const unsigned char *)text, *end = p + len;
   while (p < end) {
-    int more = *p < 0x80 ? 0 : *p >= 0xc2 && *p < 0xe0 ? 1 : *p >= 0xe0 && *p < 0xf0 ? 2 : *p >= 0xf0 && *p < 0xf5 ? 3 : -1;
+    int more = *p < 0x80                 ? 0
+               : *p >= 0xc2 && *p < 0xe0 ? 1
+               : *p >= 0xe0 && *p < 0xf0 ? 2
+               : *p >= 0xf0 && *p < 0xf5 ? 3
+                                         : -1;
     if (more < 0 || end - p <= more) return false;
     unsigned first = *p++, low = 0x80, high = 0xbf; /* bounds of the byte behind the first */
     if (first == 0xe0) low = 0xa0;                  /* overlong */
@@ -83,7 +87,8 @@ const char *json_string(struct json *j) {
   for (;;) {
     const char *begin = j->p;
     while (j->p < j->end && *j->p != '"' && *j->p != '\\' && (unsigned char)*j->p >= ' ') j->p++;
-    if (j->p == j->end || (unsigned char)*j->p < ' ' || !utf8_valid(begin, (size_t)(j->p - begin))) return NULL;
+    if (j->p == j->end || (unsigned char)*j->p < ' ' || !utf8_valid(begin, (size_t)(j->p - begin)))
+      return NULL;
     str_putn(&s, begin, (size_t)(j->p - begin));
     if (*j->p++ == '"') return s.data;
     if (j->p == j->end) return NULL;

@@ -76,8 +76,9 @@ static bool check_options(const struct dataset *ds, struct loader_options *o, st
   assert(o->ring >= 1 && o->ring <= RING_LIMIT && o->part >= 0 && o->part < o->parts);
   int64_t batches = (ds->rows - 1) / o->batch + 1;
   if (o->epoch < 0 || o->index < 0 || o->index > batches) {
-    diag_error(d, LOC_NONE, "cannot go on at epoch %lld, batch %lld: an epoch of %lld rows has %lld batches of %lld; "
-                            "were the data or the batch size changed?",
+    diag_error(d, LOC_NONE,
+               "cannot go on at epoch %lld, batch %lld: an epoch of %lld rows has %lld batches of %lld; "
+               "were the data or the batch size changed?",
                (long long)o->epoch, (long long)o->index, (long long)ds->rows, (long long)batches,
                (long long)o->batch);
     return false;
@@ -94,12 +95,14 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
   int64_t *bytes = arena_new_array(a, (size_t)ds->ncolumns, int64_t);
   bool fits = true;
   for (int i = 0; i < ds->ncolumns && fits; i++) {
-    fits = !__builtin_mul_overflow(type_bytes(&ds->columns[i].row), rows, &bytes[i]) && bytes[i] < INT64_MAX / 4;
+    fits =
+        !__builtin_mul_overflow(type_bytes(&ds->columns[i].row), rows, &bytes[i]) && bytes[i] < INT64_MAX / 4;
     bytes[i] = (bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     fits = fits && !__builtin_add_overflow(total, bytes[i], &total);
   }
   if (!fits || __builtin_mul_overflow(total, (int64_t)o->ring, &total)) {
-    diag_error(d, LOC_NONE, "a batch of %lld rows does not fit into memory; use a smaller one", (long long)rows);
+    diag_error(d, LOC_NONE, "a batch of %lld rows does not fit into memory; use a smaller one",
+               (long long)rows);
     return false;
   }
   if (!blob_alloc(&l->buffers, total, "batches", LOC_NONE, d)) return false;

@@ -14,7 +14,8 @@ struct loader_failure {
 };
 
 /* Describes the next batch but leaves its columns alone; false at the end of the last epoch. */
-bool cursor_next(struct loader_cursor *c, const struct dataset *ds, const struct loader_options *o, struct batch *b);
+bool cursor_next(struct loader_cursor *c, const struct dataset *ds, const struct loader_options *o,
+                 struct batch *b);
 /* Copies the batch's rows into the memory of `columns` and sets their types. */
 bool batch_gather(const struct dataset *ds, const struct loader_options *o, const struct batch *b,
                   struct tensor *columns, struct loader_failure *f);

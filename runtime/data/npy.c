@@ -114,7 +114,8 @@ bool npy_parse(struct reader *r, const uint8_t *bytes, int64_t len) {
   int64_t header = bytes[8] | bytes[9] << 8;
   if (major > 1 && len >= 12) header |= (int64_t)bytes[10] << 16 | (int64_t)bytes[11] << 24;
   if (header > HEADER_LIMIT || start + header > len)
-    return reader_fail(r, "its npy header claims %lld bytes; the file is damaged or truncated", (long long)header);
+    return reader_fail(r, "its npy header claims %lld bytes; the file is damaged or truncated",
+                       (long long)header);
   struct cursor c = {(const char *)bytes + start, (const char *)bytes + start + header};
   enum dtype dtype = DT_U8;
   int rank = 0;

@@ -99,14 +99,16 @@ static bool find_member(struct reader *r, struct member *out) {
     struct member m;
     if (!next_member(&d, &m)) return reader_fail(r, "its zip directory is malformed; the file is damaged");
     if (names.len < 400) str_printf(&names, "%s%.*s", i ? ", " : "", m.name_len, m.name);
-    if (r->member && (strlen(r->member) != (size_t)m.name_len || memcmp(r->member, m.name, (size_t)m.name_len) != 0))
+    if (r->member &&
+        (strlen(r->member) != (size_t)m.name_len || memcmp(r->member, m.name, (size_t)m.name_len) != 0))
       continue;
     *out = m;
     found++;
   }
   if (found == 1) return true;
   if (count == 0) return reader_fail(r, "it has no members");
-  if (!r->member) return reader_fail(r, "it has several members; write %s:NAME with one of %s", r->path, names.data);
+  if (!r->member)
+    return reader_fail(r, "it has several members; write %s:NAME with one of %s", r->path, names.data);
   if (found) return reader_fail(r, "it has %llu members named '%s'", (unsigned long long)found, r->member);
   return reader_fail(r, "it has no member '%s', only %s", r->member, names.data);
 }
@@ -132,7 +134,8 @@ bool read_npz(struct reader *r) {
     if (!blob_inflate(&r->own, bytes, packed, size, m.crc, r->path, r->loc, r->diags)) return false;
     bytes = r->own.bytes;
   } else if (!blob_crc_ok(bytes, size, m.crc)) {
-    return reader_fail(r, "member '%.*s' does not match its checksum; the file is damaged", m.name_len, m.name);
+    return reader_fail(r, "member '%.*s' does not match its checksum; the file is damaged", m.name_len,
+                       m.name);
   }
   struct blob inner = {.bytes = bytes, .len = size};
   if (!is_npy(&inner)) return reader_fail(r, "member '%.*s' is not an npy array", m.name_len, m.name);

@@ -57,7 +57,8 @@ static bool parse_metadata(struct parser *p) {
     s->metadata = grow(j->arena, s->metadata, s->nmetadata, &p->metadata_cap, sizeof *s->metadata);
     s->metadata[s->nmetadata++] = (struct safetensors_text){key, value};
     size_t prefix = sizeof SAFETENSORS_CHECKSUM_PREFIX - 1;
-    bool plain = j->p - raw == (ptrdiff_t)(prefix + DIGITS + 1) && memcmp(raw, SAFETENSORS_CHECKSUM_PREFIX, prefix) == 0;
+    bool plain = j->p - raw == (ptrdiff_t)(prefix + DIGITS + 1) &&
+                 memcmp(raw, SAFETENSORS_CHECKSUM_PREFIX, prefix) == 0;
     if (strcmp(key, SAFETENSORS_CHECKSUM_KEY) != 0) continue;
     if (!plain) return false;
     s->checksum = 8 + (raw + prefix - p->start);
@@ -138,7 +139,8 @@ static int by_offset(const void *a, const void *b) {
 
 /* The tensors fill the data exactly: without gaps, without overlaps, each as long as its type says. */
 static const char *check_layout(const struct safetensors *s, struct arena *a, int64_t len) {
-  const struct safetensors_entry **sorted = arena_new_array(a, (size_t)s->count, const struct safetensors_entry *);
+  const struct safetensors_entry **sorted =
+      arena_new_array(a, (size_t)s->count, const struct safetensors_entry *);
   for (int i = 0; i < s->count; i++) sorted[i] = &s->entries[i];
   qsort(sorted, (size_t)s->count, sizeof *sorted, by_offset);
   int64_t at = 0;
@@ -153,11 +155,14 @@ static const char *check_layout(const struct safetensors *s, struct arena *a, in
     int64_t bytes = e->supported ? dtype_size(e->type.dtype) : 0;
     bool fits = true, empty = false;
     for (int k = 0; k < e->type.rank; k++) {
-      if (e->type.dim[k] == 0) empty = true;
-      else fits = fits && !__builtin_mul_overflow(bytes, e->type.dim[k], &bytes);
+      if (e->type.dim[k] == 0)
+        empty = true;
+      else
+        fits = fits && !__builtin_mul_overflow(bytes, e->type.dim[k], &bytes);
     }
     if (e->supported && (empty ? e->end != e->begin || !fits : !fits || bytes != e->end - e->begin))
-      return arena_printf(a, "tensor '%s' has %lld bytes, which is not what its shape says; the file is damaged",
+      return arena_printf(a,
+                          "tensor '%s' has %lld bytes, which is not what its shape says; the file is damaged",
                           e->name, (long long)(e->end - e->begin));
     if (!type_valid(&e->type) && e->supported) return arena_printf(a, "tensor '%s' is too large", e->name);
   }
@@ -179,7 +184,8 @@ const char *safetensors_parse(struct safetensors *out, struct arena *a, const ui
                      .keys = map_make(a)};
   out->data = 8 + (int64_t)header;
   if (!parse_header(&p))
-    return arena_printf(a, "its header is malformed at byte %lld; the file is damaged, or no safetensors file",
+    return arena_printf(a,
+                        "its header is malformed at byte %lld; the file is damaged, or no safetensors file",
                         (long long)(8 + (p.json.p - p.start)));
   return check_layout(out, a, len - out->data);
 }
@@ -216,8 +222,9 @@ bool read_safetensors(struct reader *r) {
     return reader_fail(r, "it has several tensors; write %s:NAME with one of %s", r->path, names.data);
   if (!found) return reader_fail(r, "it has no tensor '%s', only %s", r->member, names.data);
   if (!found->supported)
-    return reader_fail(r, "tensor '%s' is %s, which is not supported; convert it to F32", found->name, found->dtype);
+    return reader_fail(r, "tensor '%s' is %s, which is not supported; convert it to F32", found->name,
+                       found->dtype);
   if ((wrong = safetensors_verify(&s, r->in.bytes, r->in.len))) return reader_fail(r, "%s", wrong);
-  return reader_set(r, found->type.dtype, found->type.rank, found->type.dim, r->in.bytes + s.data + found->begin,
-                    found->end - found->begin);
+  return reader_set(r, found->type.dtype, found->type.rank, found->type.dim,
+                    r->in.bytes + s.data + found->begin, found->end - found->begin);
 }

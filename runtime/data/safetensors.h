@@ -13,8 +13,8 @@
 
 struct safetensors_entry {
   const char *name;
-  const char *dtype;  /* "F32" */
-  bool supported;     /* whether dgc has that element type; if not, `type.dtype` is u8 and means nothing */
+  const char *dtype; /* "F32" */
+  bool supported;    /* whether dgc has that element type; if not, `type.dtype` is u8 and means nothing */
   struct type type;
   int64_t begin, end; /* of its bytes, behind the header */
 };

@@ -22,9 +22,11 @@ bool read_text(struct reader *r) {
   int64_t window;
   int shift;
   if (!parse_window(r->member, &window, &shift))
-    return reader_fail(r, "':%s' is not a window; write the bytes a row, as in ':64', or ':64+1' for the same one "
-                          "byte later",
-                       r->member);
+    return reader_fail(
+        r,
+        "':%s' is not a window; write the bytes a row, as in ':64', or ':64+1' for the same one "
+        "byte later",
+        r->member);
   int64_t rows = (r->in.len - 1) / window;
   if (rows < 1)
     return reader_fail(r, "its %lld bytes are too few for one window of %lld and the byte behind it",

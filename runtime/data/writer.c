@@ -30,11 +30,13 @@ static const char *npy_descr(enum dtype dtype) {
 /* Room for any row count, so that the header can be written again when it is known. */
 static void npy_header(const struct row_writer *w, char header[NPY_HEADER]) {
   const struct type *t = &w->types[0];
-  static const char magic[10] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (NPY_HEADER - 10) & 0xff, (NPY_HEADER - 10) >> 8};
+  static const char magic[10] = {
+      '\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, (NPY_HEADER - 10) & 0xff, (NPY_HEADER - 10) >> 8};
   memcpy(header, magic, sizeof magic);
   int n = (int)sizeof magic;
-  n += snprintf(header + n, (size_t)(NPY_HEADER - n), "{'descr': '%s', 'fortran_order': False, 'shape': (%lld,",
-                npy_descr(t->dtype), (long long)w->rows);
+  n += snprintf(header + n, (size_t)(NPY_HEADER - n),
+                "{'descr': '%s', 'fortran_order': False, 'shape': (%lld,", npy_descr(t->dtype),
+                (long long)w->rows);
   for (int i = 0; i < t->rank; i++)
     n += snprintf(header + n, (size_t)(NPY_HEADER - n), "%s%lld", i ? ", " : " ", (long long)t->dim[i]);
   n += snprintf(header + n, (size_t)(NPY_HEADER - n), "), }");
@@ -85,7 +87,8 @@ struct row_writer *row_writer_create(struct arena *a, const char *path, const ch
     return NULL;
   }
   if (w->npy && n != 1) {
-    diag_error(d, LOC_NONE, "cannot write %s: an npy file holds one array, but there are %d; write .csv, or choose one",
+    diag_error(d, LOC_NONE,
+               "cannot write %s: an npy file holds one array, but there are %d; write .csv, or choose one",
                path, n);
     return NULL;
   }
