@@ -362,6 +362,138 @@ static void random_kernels(struct fixture *f, enum kernel_kind kind, int batches
 static void random_maps(void **state) { random_kernels(*state, KERNEL_MAP, 8, 1); }
 static void random_reductions(void **state) { random_kernels(*state, KERNEL_REDUCE, 8, 2); }
 
+/* ---- every instruction on every pair of special values ---- */
+
+static int special_values(enum dtype d, uint64_t *out) {
+  static const uint32_t f32[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 1,
+                                 0x7f7fffff, 0x4f000000, 0xcf000001, 0x3f000000, 0x40200000, 0xc0600000, 0x437f8000};
+  static const int64_t ints[] = {0, 1, -1, 2, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX, 255, 128, -7, 31, 77};
+  int n = 0;
+  if (dtype_is_float(d)) {
+    for (size_t i = 0; i < sizeof f32 / sizeof f32[0]; i++) {
+      float narrow;
+      memcpy(&narrow, &f32[i], 4);
+      double wide = narrow;
+      if (d == DT_F32) out[n++] = f32[i];
+      else memcpy(&out[n++], &wide, 8);
+    }
+    return n;
+  }
+  for (size_t i = 0; i < sizeof ints / sizeof ints[0]; i++)
+    out[n++] = d == DT_I64   ? (uint64_t)ints[i]
+               : d == DT_I32 ? (uint32_t)ints[i]
+               : d == DT_U8  ? (uint8_t)ints[i]
+                             : (uint64_t)(ints[i] & 1);
+  return n;
+}
+
+static bool op_takes(enum sop op, enum dtype d) {
+  switch (op) {
+  case S_FMA:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT: return dtype_is_float(d);
+  case S_AND:
+  case S_OR:
+  case S_XOR: return !dtype_is_float(d);
+  case S_SHL:
+  case S_SHR:
+  case S_SAR: return dtype_is_int(d);
+  case S_MULHI: return d == DT_I32;
+  case S_NOT: return d == DT_BOOL;
+  case S_BITCAST: return d != DT_U8 && d != DT_BOOL;
+  default: return true;
+  }
+}
+
+static sval apply_op(struct sprog *p, enum sop op, enum dtype to, sval a, sval b) {
+  static const enum dtype twin[] = {[DT_F32] = DT_I32, [DT_F64] = DT_I64, [DT_I32] = DT_F32, [DT_I64] = DT_F64};
+  switch (op) {
+  case S_FMA: return s_fma(p, a, b, s_unary(p, S_NEG, b));
+  case S_NEG:
+  case S_ABS:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_NOT: return s_unary(p, op, a);
+  case S_SELECT: return s_select(p, s_binary(p, S_LT, a, b), a, b);
+  case S_CONVERT: return s_convert(p, to, a);
+  case S_BITCAST: return s_bitcast(p, twin[s_dtype(p, a)], guard_nan(p, a));
+  default: return s_binary(p, op, a, b);
+  }
+}
+
+/* How the operands come: both in lanes; one the same for all lanes; both; the second a constant. */
+enum form { IN_LANES, FIRST_UNIFORM, UNIFORM, CONSTANT, FORMS = CONSTANT + 4 };
+
+static void special_sample(struct arena *arena, struct sample *s, enum sop op, enum dtype d, enum dtype to, int form) {
+  struct kernel *k = &s->kernel;
+  uint64_t value[32];
+  int n = special_values(d, value);
+  *k = (struct kernel){.kind = KERNEL_MAP, .rank = 2, .vector = 1, .nargs = 3, .noutputs = 1, .name = "special"};
+  k->body = sprog_make(arena);
+  k->epilogue = sprog_make(arena);
+  sval a = s_arg(&k->body, 0, d), b = s_arg(&k->body, 1, d);
+  if (form >= CONSTANT) b = s_bits(&k->body, d, value[form - CONSTANT + (dtype_is_float(d) ? 0 : form & 1)]);
+  k->result[0] = apply_op(&k->body, op, to, a, b);
+  enum dtype result = s_dtype(&k->body, k->result[0]);
+  /* Pairs lie in memory as a[i], b[j] or, for lanes alone, as a[i*n+j], b[j]; a third loop of one element
+   * makes both uniform. */
+  int64_t a_row = 1, a_col = 0;
+  if (form == IN_LANES || form >= CONSTANT) a_row = n, a_col = 1;
+  if (form == UNIFORM) {
+    k->rank = 3, k->vector = 2;
+    int64_t sizes[] = {n, n, 1, 1, 0, 0, 0, 1, 0, n, 1, 1};
+    memcpy(s->sizes, sizes, sizeof sizes);
+  } else {
+    int64_t sizes[] = {n, n, a_row, a_col, 0, 1, n, 1};
+    memcpy(s->sizes, sizes, sizeof sizes);
+  }
+  enum stride_class lanes = form == UNIFORM ? STRIDE_ZERO : STRIDE_ONE;
+  k->args[0] = (struct kernel_arg){.dtype = (uint8_t)d, .vector = (uint8_t)(a_col ? STRIDE_ONE : STRIDE_ZERO)};
+  k->args[1] = (struct kernel_arg){.dtype = (uint8_t)d, .vector = (uint8_t)lanes};
+  k->args[2] = (struct kernel_arg){.dtype = (uint8_t)result, .vector = STRIDE_ONE, .output = true};
+  k->hash = sprog_hash(&k->body, (uint64_t)form << 8 | d);
+  size_t size = (size_t)dtype_size(d);
+  s->buffer[0] = (struct buffer){.data = arena_array(arena, (size_t)(n * n) + 4, size), .elements = n * n};
+  s->buffer[1] = (struct buffer){.data = arena_array(arena, (size_t)n + 4, size), .elements = n};
+  for (int i = 0; i < n * n; i++) memcpy(s->buffer[0].data + (size_t)i * size, &value[a_col ? i / n : i % n], size);
+  for (int i = 0; i < n; i++) memcpy(s->buffer[1].data + (size_t)i * size, &value[i], size);
+  s->buffer[0].expected = s->buffer[0].data;
+  s->buffer[1].expected = s->buffer[1].data;
+  size_t out_size = (size_t)dtype_size(result);
+  s->buffer[2] = (struct buffer){.data = arena_array(arena, (size_t)(n * n) + 4, out_size),
+                                 .expected = arena_array(arena, (size_t)(n * n) + 4, out_size),
+                                 .elements = n * n};
+}
+
+static void check_op(struct fixture *f, enum sop op) {
+  struct arena *a = arena_create();
+  int max = DT_COUNT * DT_COUNT * FORMS, n = 0;
+  struct sample *s = arena_new_array(a, (size_t)max, struct sample);
+  const struct kernel **kernels = arena_new_array(a, (size_t)max, const struct kernel *);
+  kernel_fn **fn = arena_new_array(a, (size_t)max, kernel_fn *);
+  for (enum dtype d = 0; d < DT_COUNT; d++)
+    for (enum dtype to = 0; to < (op == S_CONVERT ? DT_COUNT : 1); to++)
+      for (int form = 0; form < FORMS && op_takes(op, d); form++) {
+        if (op == S_CONVERT && (to == d || form >= CONSTANT)) continue;
+        special_sample(a, &s[n], op, d, to, form);
+        kernels[n] = &s[n].kernel;
+        n++;
+      }
+  if (!cpu_jit_compile(f->jit, kernels, n, fn, &f->diags)) fail_msg("%s", diags_text(&f->diags, false));
+  for (int i = 0; i < n; i++) check_sample(a, &s[i], fn[i], i);
+  arena_destroy(a);
+}
+
+static void every_instruction(void **state) {
+  for (enum sop op = S_ADD; op <= S_BITCAST; op++) check_op(*state, op);
+}
+
 /* ---- compiled once ---- */
 
 static void relu_kernel(struct arena *a, struct kernel *k, double floor_value) {
@@ -488,6 +620,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(random_maps, setup, teardown),
       cmocka_unit_test_setup_teardown(random_reductions, setup, teardown),
+      cmocka_unit_test_setup_teardown(every_instruction, setup, teardown),
       cmocka_unit_test_setup_teardown(compiled_once, setup, teardown),
       cmocka_unit_test_setup_teardown(text_is_stable, setup, teardown),
       cmocka_unit_test(products),
