@@ -1,0 +1,204 @@
+/* What holds of towers and devices: the distribution is a type, each edge obeys it, and every node has its place. */
+#include "ir/op.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+
+#include <string.h>
+
+/* ---- towers ---- */
+
+static void check_tower(struct verify *v, const struct node *n) {
+  int towers = v->g->config.towers;
+  switch (n->dist) {
+  case DIST_NONE: verify_breach(v, n, "the value has no distribution"); return;
+  case DIST_MIRRORED:
+    if (n->tower >= 0) verify_breach(v, n, "a mirrored value belongs to no tower");
+    return;
+  case DIST_PER_REPLICA:
+  case DIST_PARTIAL:
+    if (n->replica >= 0) verify_breach(v, n, "only mirrored values have copies");
+    if (n->tower < 0 || (towers > 0 && n->tower >= towers))
+      verify_breach(v, n, "the value belongs to no tower");
+    return;
+  }
+}
+
+/* Operands in tower order; each tower once where the operands are still those of all towers. */
+static void check_tower_order(struct verify *v, const struct node *n, bool all) {
+  int towers = v->g->config.towers;
+  for (int i = 0; i < n->ninputs; i++) {
+    int tower = n->inputs[i]->tower;
+    bool good = all ? tower == i : i == 0 || tower > n->inputs[i - 1]->tower;
+    if (!good) {
+      verify_breach(v, n, "operand %s is out of tower order", n->inputs[i]->name);
+      return;
+    }
+  }
+  if (all && towers > 0 && n->ninputs != towers)
+    verify_breach(v, n, "there are %d operands for %d towers", n->ninputs, towers);
+}
+
+static bool all_inputs(const struct node *n, enum dist d) {
+  for (int i = 0; i < n->ninputs; i++)
+    if (n->inputs[i]->dist != d) return false;
+  return n->ninputs > 0;
+}
+
+/* all_reduce: over the towers' partial sums, or over their own extremes. Once placed, its operands may be the sums of
+ * several towers each. */
+static void check_all_reduce(struct verify *v, const struct node *n) {
+  bool sums = strcmp(node_string(n, ATTR_reduction), "sum") == 0;
+  if (n->dist != DIST_MIRRORED) verify_breach(v, n, "the result of all_reduce is mirrored");
+  if (sums ? !all_inputs(n, DIST_PARTIAL)
+           : !all_inputs(n, DIST_PARTIAL) && !all_inputs(n, DIST_PER_REPLICA)) {
+    verify_breach(v, n, "all_reduce reads what is %s", sums ? "not a partial sum" : "no tower's own");
+    return;
+  }
+  check_tower_order(v, n, v->g->stage == STAGE_REPLICATED);
+}
+
+/* The towers' rows one behind the other. */
+static bool is_gather(const struct node *n) {
+  return n->op == OP_concat && node_int(n, ATTR_axis) == 0 && all_inputs(n, DIST_PER_REPLICA);
+}
+
+/* A node of the tree that an all_reduce becomes once it is placed. */
+static bool is_tree(const struct verify *v, const struct node *n) {
+  return v->g->stage >= STAGE_PLACED && op_of(n)->kind == KIND_ELEMENTWISE && n->ninputs == 2 &&
+         (all_inputs(n, DIST_PARTIAL) || all_inputs(n, DIST_PER_REPLICA)) &&
+         (op_of(n)->linear_jointly || n->op == OP_max || n->op == OP_min);
+}
+
+static void check_mirrored(struct verify *v, const struct node *n) {
+  if (is_gather(n)) {
+    check_tower_order(v, n, v->g->stage == STAGE_REPLICATED);
+    return;
+  }
+  if (is_tree(v, n)) return;
+  for (int i = 0; i < n->ninputs; i++)
+    if (n->inputs[i]->dist != DIST_MIRRORED)
+      verify_breach(v, n, "a mirrored value reads %s, which is %s", n->inputs[i]->name,
+                    dist_name(n->inputs[i]->dist));
+}
+
+/* Values of one tower read mirrored values and their own tower's. */
+static void check_own_tower(struct verify *v, const struct node *n) {
+  if (is_tree(v, n)) return;
+  for (int i = 0; i < n->ninputs; i++) {
+    const struct node *x = n->inputs[i];
+    if (x->dist != DIST_MIRRORED && x->tower != n->tower)
+      verify_breach(v, n, "tower %d reads %s of tower %d", n->tower, x->name, x->tower);
+  }
+}
+
+/* A partial sum passes through what is linear in it, and through nothing else. */
+static void check_partial(struct verify *v, const struct node *n) {
+  const struct op_info *op = op_of(n);
+  int partial = 0, mirrored = 0, which = 0;
+  for (int i = 0; i < n->ninputs; i++) {
+    if (n->inputs[i]->dist == DIST_PARTIAL) partial++, which = i;
+    if (n->inputs[i]->dist == DIST_MIRRORED) mirrored++;
+  }
+  if (partial == 0 || (is_tree(v, n) && n->dist != DIST_PER_REPLICA)) return;
+  const struct node *x = n->inputs[which];
+  bool jointly = op->linear_jointly && partial == n->ninputs;
+  bool alone = partial == 1 && mirrored == n->ninputs - 1 && which < 32 && (op->linear >> which & 1);
+  if (n->dist != DIST_PARTIAL)
+    verify_breach(v, n, "%s is a partial sum and is read before it is reduced", x->name);
+  else if (!jointly && !alone)
+    verify_breach(v, n, "%s is a partial sum, and %s is not linear in it", x->name, op->name);
+}
+
+static void check_copy(struct verify *v, const struct node *n) {
+  const struct node *x = n->inputs[0];
+  if (n->dist != x->dist || n->tower != x->tower)
+    verify_breach(v, n, "a copy lies over the towers as its operand");
+}
+
+static void check_assign(struct verify *v, const struct node *n) {
+  const struct node *variable = n->inputs[0], *value = n->inputs[1];
+  if (n->dist != variable->dist || n->replica != variable->replica || n->tower != variable->tower)
+    verify_breach(v, n, "an update lies over the towers as its variable");
+  if (value->dist != variable->dist)
+    verify_breach(v, n, "%s is %s and cannot hold %s, which is %s", variable->name, dist_name(variable->dist),
+                  value->name, dist_name(value->dist));
+}
+
+static void check_split(struct verify *v, const struct node *n) {
+  if (n->inputs[0]->dist != DIST_MIRRORED) verify_breach(v, n, "only a mirrored value is split");
+  if (n->dist != DIST_PER_REPLICA) verify_breach(v, n, "the result of split is per_replica");
+}
+
+/* Inside a fused node partial sums may be reduced and read on: its edges were checked before it was made. */
+static void check_fused(struct verify *v, const struct node *n) {
+  if (n->dist != DIST_PER_REPLICA) return;
+  for (int i = 0; i < n->ninputs; i++)
+    if (n->inputs[i]->dist == DIST_PER_REPLICA && n->inputs[i]->tower != n->tower)
+      verify_breach(v, n, "tower %d reads %s of tower %d", n->tower, n->inputs[i]->name, n->inputs[i]->tower);
+}
+
+void verify_towers(struct verify *v) {
+  for (uint32_t i = 0; i < v->g->count; i++) {
+    const struct node *n = v->g->nodes[i];
+    check_tower(v, n);
+    switch (n->op) {
+    case OP_split: check_split(v, n); break;
+    case OP_all_reduce: check_all_reduce(v, n); break;
+    case OP_copy: check_copy(v, n); break;
+    case OP_assign: check_assign(v, n); break;
+    case OP_fused: check_fused(v, n); break;
+    case OP_output: break;
+    default:
+      if (n->dist == DIST_MIRRORED)
+        check_mirrored(v, n);
+      else
+        check_own_tower(v, n);
+      if (n->dist != DIST_MIRRORED) check_partial(v, n);
+      break;
+    }
+  }
+}
+
+/* ---- devices ---- */
+
+static void check_wanted(struct verify *v, const struct node *n) {
+  struct device_name want;
+  enum op_kind kind = op_of(n)->kind;
+  /* What strategies place by rules of their own: variables, their updates, what passes insert. */
+  if (!n->want || v->g->config.soft_placement || n->op == OP_variable || kind == KIND_EFFECT ||
+      kind == KIND_META)
+    return;
+  const struct device *d = &v->g->config.target.devices[n->device];
+  if (!device_name_parse(v->arena, n->want, &want))
+    verify_breach(v, n, "'%s' is no device", n->want);
+  else if (!device_matches(&want, &d->name))
+    verify_breach(v, n, "%s is not what the model wants: %s", d->text, n->want);
+}
+
+/* Edges may cross devices until the first copy is made; from then on only copies read from elsewhere. */
+static void check_crossing(struct verify *v, const struct node *n) {
+  for (int i = 0; i < n->ninputs; i++) {
+    bool crosses = n->inputs[i]->device != n->device;
+    if (n->op == OP_copy && !crosses)
+      verify_breach(v, n, "the copy stays on its device");
+    else if (n->op != OP_copy && crosses)
+      verify_breach(v, n, "%s lies on another device, and there is no copy", n->inputs[i]->name);
+  }
+}
+
+void verify_placement(struct verify *v) {
+  bool copied = v->g->stage == STAGE_FUSED;
+  for (uint32_t i = 0; i < v->g->count; i++) copied = copied || v->g->nodes[i]->op == OP_copy;
+  for (uint32_t i = 0; i < v->g->count; i++) {
+    const struct node *n = v->g->nodes[i];
+    if (n->device < 0 || n->device >= v->g->config.target.ndevices) {
+      verify_breach(v, n, "the node has no device");
+      continue;
+    }
+    if (!n->why || !*n->why) verify_breach(v, n, "no rule says why the node is where it is");
+    if (n->op == OP_assign && n->inputs[0]->device != n->device)
+      verify_breach(v, n, "the update is not where its variable is");
+    check_wanted(v, n);
+    if (copied) check_crossing(v, n);
+  }
+}
