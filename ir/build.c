@@ -76,7 +76,9 @@ static void table_grow(struct graph *g) {
 static const struct attr *attrs_copy(struct arena *a, const struct node *n) {
   struct attr *attrs = arena_copy(a, n->attrs, sizeof *attrs * (size_t)n->nattrs);
   for (int i = 0; i < n->nattrs; i++) switch (attr_kind_of(attrs[i].key)) {
-    case ATTR_INTS: attrs[i].ints = arena_copy(a, attrs[i].ints, sizeof(int64_t) * (size_t)attrs[i].count); break;
+    case ATTR_INTS:
+      attrs[i].ints = arena_copy(a, attrs[i].ints, sizeof(int64_t) * (size_t)attrs[i].count);
+      break;
     case ATTR_DATA: attrs[i].data = arena_copy(a, attrs[i].data, (size_t)attrs[i].count); break;
     case ATTR_STRING: attrs[i].string = arena_strdup(a, attrs[i].string); break;
     default: break;
@@ -139,7 +141,8 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   default: break;
   }
   if (!ok) {
-    *why = arena_printf(g->arena, "%s needs %s, not %s", op->name, wanted, type_text(g->arena, &n->inputs[0]->type));
+    *why = arena_printf(g->arena, "%s needs %s, not %s", op->name, wanted,
+                        type_text(g->arena, &n->inputs[0]->type));
     return false;
   }
   if (!(op->traits & OP_TYPED))
@@ -176,8 +179,9 @@ bool node_infer(struct graph *g, struct node *n, const char **why) {
   if (op->kind == KIND_ELEMENTWISE) {
     for (int i = 1; i < n->ninputs; i++)
       if (!shape_equal(&n->inputs[0]->type, &n->inputs[i]->type)) {
-        *why = arena_printf(g->arena, "%s needs equal shapes, not %s and %s", op->name,
-                            type_text(g->arena, &n->inputs[0]->type), type_text(g->arena, &n->inputs[i]->type));
+        *why =
+            arena_printf(g->arena, "%s needs equal shapes, not %s and %s", op->name,
+                         type_text(g->arena, &n->inputs[0]->type), type_text(g->arena, &n->inputs[i]->type));
         return false;
       }
     enum dtype d = n->type.dtype;
@@ -185,7 +189,8 @@ bool node_infer(struct graph *g, struct node *n, const char **why) {
   }
   if (op->infer && !op->infer(n, &n->type, g->arena, why)) return false;
   if (!type_valid(&n->type)) {
-    *why = arena_printf(g->arena, "the shape %s is too large, or depends on B twice", type_text(g->arena, &n->type));
+    *why = arena_printf(g->arena, "the shape %s is too large, or depends on B twice",
+                        type_text(g->arena, &n->type));
     return false;
   }
   return true;
@@ -226,7 +231,8 @@ static const char *scope_name(struct graph *g, const char *op) {
 
 /* A small constant of constants is computed now; floats by the very bodies that the kernels run. */
 static struct node *fold_constants(struct graph *g, const struct node *n) {
-  if (op_of(n)->kind != KIND_ELEMENTWISE || type_is_symbolic(&n->type) || type_count(&n->type) > 64) return NULL;
+  if (op_of(n)->kind != KIND_ELEMENTWISE || type_is_symbolic(&n->type) || type_count(&n->type) > 64)
+    return NULL;
   struct tensor in[4];
   for (int i = 0; i < n->ninputs; i++) {
     if (!node_is(n->inputs[i], OP_constant)) return NULL;
@@ -292,10 +298,12 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
 
 #define MAX_STACK_INPUTS 8
 
-static struct node *make(struct graph *g, const char *name, enum op_id op, int ninputs, struct node *const *inputs,
-                         int nattrs, const struct attr *attrs, const struct type *type) {
+static struct node *make(struct graph *g, const char *name, enum op_id op, int ninputs,
+                         struct node *const *inputs, int nattrs, const struct attr *attrs,
+                         const struct type *type) {
   struct node *few[MAX_STACK_INPUTS];
-  struct node **in = ninputs <= MAX_STACK_INPUTS ? few : arena_new_array(g->arena, (size_t)ninputs, struct node *);
+  struct node **in =
+      ninputs <= MAX_STACK_INPUTS ? few : arena_new_array(g->arena, (size_t)ninputs, struct node *);
   if (ninputs) memcpy(in, inputs, sizeof *in * (size_t)ninputs);
   struct node n = {.op = op,
                    .ninputs = ninputs,
@@ -313,8 +321,9 @@ static struct node *make(struct graph *g, const char *name, enum op_id op, int n
   return construct(g, name, &n, type);
 }
 
-struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs, struct node *const *inputs,
-                         int nattrs, const struct attr *attrs, const struct type *type) {
+struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs,
+                         struct node *const *inputs, int nattrs, const struct attr *attrs,
+                         const struct type *type) {
   return make(g, name, op, ninputs, inputs, nattrs, attrs, type);
 }
 
@@ -324,8 +333,15 @@ struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *con
 }
 
 struct build_context build_save(const struct graph *g) {
-  return (struct build_context){.scope = g->scope, .loc = g->loc, .want = g->want, .why = g->why, .origin = g->origin,
-                                .tower = g->tower, .replica = g->replica, .device = g->device, .dist = g->dist};
+  return (struct build_context){.scope = g->scope,
+                                .loc = g->loc,
+                                .want = g->want,
+                                .why = g->why,
+                                .origin = g->origin,
+                                .tower = g->tower,
+                                .replica = g->replica,
+                                .device = g->device,
+                                .dist = g->dist};
 }
 
 void build_restore(struct graph *g, const struct build_context *c) {
@@ -338,12 +354,15 @@ void build_at(struct graph *g, const struct node *n) {
   g->tower = n->tower, g->replica = n->replica, g->device = n->device, g->dist = n->dist;
 }
 
-struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs, const struct type *type) {
+struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
+                        const struct type *type) {
   struct build_context saved = build_save(g);
   build_at(g, n);
   bool typed = op_of(n)->traits & OP_TYPED;
-  struct node *made =
-      make(g, n->name, n->op, n->ninputs, inputs, n->nattrs, n->attrs, type ? type : typed ? &n->type : NULL);
+  struct node *made = make(g, n->name, n->op, n->ninputs, inputs, n->nattrs, n->attrs,
+                           type    ? type
+                           : typed ? &n->type
+                                   : NULL);
   build_restore(g, &saved);
   return made;
 }

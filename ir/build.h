@@ -24,8 +24,9 @@ struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *con
                    const struct attr *attrs, const struct type *type);
 /* As build, with a name of its own. If the name is taken by a different node, a suffix is derived as above. If an equal node
  * exists already, it is returned with the name it has. */
-struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs, struct node *const *inputs,
-                         int nattrs, const struct attr *attrs, const struct type *type);
+struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs,
+                         struct node *const *inputs, int nattrs, const struct attr *attrs,
+                         const struct type *type);
 
 struct node *build1(struct graph *g, enum op_id op, struct node *a);
 struct node *build2(struct graph *g, enum op_id op, struct node *a, struct node *b);
@@ -37,7 +38,8 @@ struct node *build_scalar(struct graph *g, enum dtype d, double value);
 /* A constant of the type of `like`: a scalar, broadcast. */
 struct node *build_fill(struct graph *g, const struct type *like, double value);
 struct node *build_input(struct graph *g, const char *name, const struct type *t);
-struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable, bool slot);
+struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,
+                            bool slot);
 struct node *build_cast(struct graph *g, struct node *x, enum dtype d);
 struct node *build_reshape(struct graph *g, struct node *x, const struct type *t);
 struct node *build_transpose(struct graph *g, struct node *x, const int64_t *perm);
@@ -49,18 +51,22 @@ struct node *build_broadcast_to(struct graph *g, struct node *x, const struct ty
 bool broadcast_shape(const struct type *a, const struct type *b, struct type *out);
 /* axes: bit i = axis i is reduced. op: OP_reduce_*; the result has no reduced axes. */
 struct node *build_reduce(struct graph *g, enum op_id op, struct node *x, uint32_t axes);
-struct node *build_arg(struct graph *g, enum op_id op, struct node *x, int axis); /* OP_argmax, OP_argmin: i32 */
+struct node *build_arg(struct graph *g, enum op_id op, struct node *x,
+                       int axis); /* OP_argmax, OP_argmin: i32 */
 struct node *build_slice(struct graph *g, struct node *x, const int64_t *begin, const struct type *t);
-struct node *build_pad(struct graph *g, struct node *x, const int64_t *low, const int64_t *high, struct node *value);
+struct node *build_pad(struct graph *g, struct node *x, const int64_t *low, const int64_t *high,
+                       struct node *value);
 struct node *build_concat(struct graph *g, int n, struct node *const *x, int axis);
-struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a, bool transpose_b);
+struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a,
+                          bool transpose_b);
 struct node *build_iota(struct graph *g, const struct type *t, int axis);
 /* The number of rows of the global batch as a scalar. */
 struct node *build_batch_size(struct graph *g, enum dtype d);
 /* Elements of axes of x (bitmask) as a scalar: a constant, times batch_size where an axis depends on B. */
 struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, enum dtype d);
 /* stream: the op's own number, a hash of its path; step: scalar i64. */
-struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step, int64_t seed, int64_t stream);
+struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step,
+                          int64_t seed, int64_t stream);
 /* "<variable>.update". */
 struct node *build_assign(struct graph *g, struct node *variable, struct node *value);
 /* d loss / d variable, to be expanded by the grad pass: "<variable>.grad". */
@@ -68,7 +74,8 @@ struct node *build_gradient(struct graph *g, struct node *loss, struct node *var
 
 /* `n` of another graph, with these inputs, in g: same op, attributes, name, location, place. The type is inferred
  * again (typed ops: `type`, or n's own type when NULL). */
-struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs, const struct type *type);
+struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
+                        const struct type *type);
 
 /* Sets scope, location and annotation for what follows; returns the old ones, to be restored with build_restore. */
 struct build_context {

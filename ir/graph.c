@@ -21,7 +21,8 @@ struct graph *graph_create_like(struct arena *a, const struct graph *from) {
   return g;
 }
 
-void graph_add_output(struct graph *g, enum output_role role, const char *name, struct node *n, int64_t count) {
+void graph_add_output(struct graph *g, enum output_role role, const char *name, struct node *n,
+                      int64_t count) {
   /* Grows by doubling: at every power of two the array moves. */
   if ((g->noutputs & (g->noutputs - 1)) == 0) {
     int cap = g->noutputs ? 2 * g->noutputs : 1;
@@ -33,7 +34,9 @@ void graph_add_output(struct graph *g, enum output_role role, const char *name, 
       (struct output){.role = role, .name = arena_strdup(g->arena, name), .node = n, .count = count};
 }
 
-struct node *graph_find(const struct graph *g, const char *name) { return map_get(&g->names, name); }
+struct node *graph_find(const struct graph *g, const char *name) {
+  return map_get(&g->names, name);
+}
 
 const struct attr *node_attr(const struct node *n, enum attr_key key) {
   for (int i = 0; i < n->nattrs; i++)

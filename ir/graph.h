@@ -58,7 +58,7 @@ struct node {
   int replica;              /* the copy a mirrored value belongs to, else -1 */
   int device;               /* index into config.target.devices once placed, else -1 */
   const char *why;          /* the rule that placed it; not part of identity */
-  const char *origin;       /* "nn.dsl:3", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
+  const char *origin; /* "nn.dsl:3", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
 };
 
 /* What a graph gives to its caller. */
@@ -81,10 +81,10 @@ enum stage { STAGE_SOURCE, STAGE_REPLICATED, STAGE_PLACED, STAGE_FUSED };
 
 /* What a graph is compiled for; printed in its header, read back by the passes of `dgc opt`. */
 struct config {
-  int64_t batch;                 /* rows of the global batch; 0 = still symbolic */
-  int towers;                    /* 0 = one per device */
-  const char *strategy;          /* "one_device", "central_storage", "mirrored"; NULL = default */
-  const char *parameter_device;  /* as the user wrote it, or NULL */
+  int64_t batch;                /* rows of the global batch; 0 = still symbolic */
+  int towers;                   /* 0 = one per device */
+  const char *strategy;         /* "one_device", "central_storage", "mirrored"; NULL = default */
+  const char *parameter_device; /* as the user wrote it, or NULL */
   const char *consolidation_device;
   bool soft_placement;
   struct target target;
@@ -114,7 +114,8 @@ struct graph {
 
 /* An empty graph in a fresh or given arena. */
 struct graph *graph_create(struct arena *a, const char *name, struct diags *d);
-void graph_add_output(struct graph *g, enum output_role role, const char *name, struct node *n, int64_t count);
+void graph_add_output(struct graph *g, enum output_role role, const char *name, struct node *n,
+                      int64_t count);
 struct node *graph_find(const struct graph *g, const char *name);
 /* Copies name, stage, config of `from`: the start of every pass. */
 struct graph *graph_create_like(struct arena *a, const struct graph *from);

@@ -16,7 +16,7 @@ enum kernel_kind { KERNEL_MAP, KERNEL_REDUCE };
 enum reduce_op { REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ARGMAX, REDUCE_ARGMIN };
 enum stride_class { STRIDE_ZERO, STRIDE_ONE, STRIDE_ANY }; /* along the vector loop, in elements */
 
-#define MAX_KERNEL_ARGS 24
+#define MAX_KERNEL_ARGS    24
 #define MAX_KERNEL_RESULTS 8
 
 struct kernel_arg {
@@ -27,22 +27,22 @@ struct kernel_arg {
 
 struct kernel {
   enum kernel_kind kind;
-  enum reduce_op reduce;      /* KERNEL_REDUCE */
-  int rank;                   /* loops, outermost first; 1..MAX_RANK */
-  int nreduce;                /* the last `nreduce` loops are reduced over; 0 for a map */
-  int vector;                 /* the loop that runs in vector lanes: any loop of a map; a kept or reduced one */
-  int nargs, noutputs;        /* args[0..nargs-noutputs) are read, the rest written */
+  enum reduce_op reduce; /* KERNEL_REDUCE */
+  int rank;              /* loops, outermost first; 1..MAX_RANK */
+  int nreduce;           /* the last `nreduce` loops are reduced over; 0 for a map */
+  int vector;            /* the loop that runs in vector lanes: any loop of a map; a kept or reduced one */
+  int nargs, noutputs;   /* args[0..nargs-noutputs) are read, the rest written */
   struct kernel_arg args[MAX_KERNEL_ARGS];
-  struct sprog body;          /* S_ARG: args; S_INDEX: loops */
+  struct sprog body; /* S_ARG: args; S_INDEX: loops */
   /* map: one value of `body` per output. reduce: result[0] is the value of `body` that is reduced */
   sval result[MAX_KERNEL_RESULTS];
   /* reduce: S_ARG nargs is the accumulator (argmax/argmin: its i32 index along the one reduced loop);
    * other S_ARGs are read at the outer index. One value per output. */
   struct sprog epilogue;
   sval epilogue_result[MAX_KERNEL_RESULTS];
-  int nparams;                /* S_PARAM count */
-  uint64_t hash;              /* of everything above: equal hash and kernel_equal = the same compiled code */
-  const char *name;           /* of the first node that needed it, for symbols and dumps */
+  int nparams;      /* S_PARAM count */
+  uint64_t hash;    /* of everything above: equal hash and kernel_equal = the same compiled code */
+  const char *name; /* of the first node that needed it, for symbols and dumps */
 };
 
 /* Reduction order, fixed by the extents alone, equal in every backend that promises bits: along a reduced

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-struct node *build1(struct graph *g, enum op_id op, struct node *a) { return build(g, op, 1, &a, 0, NULL, NULL); }
+struct node *build1(struct graph *g, enum op_id op, struct node *a) {
+  return build(g, op, 1, &a, 0, NULL, NULL);
+}
 
 struct node *build2(struct graph *g, enum op_id op, struct node *a, struct node *b) {
   return build(g, op, 2, (struct node *[]){a, b}, 0, NULL, NULL);
@@ -38,7 +40,8 @@ struct node *build_input(struct graph *g, const char *name, const struct type *t
   return build_named(g, name, OP_input, 0, NULL, 0, NULL, t);
 }
 
-struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable, bool slot) {
+struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,
+                            bool slot) {
   struct attr attrs[2];
   int n = 0;
   if (trainable) attrs[n++] = attr_int(ATTR_trainable, 1);
@@ -119,7 +122,8 @@ struct node *build_slice(struct graph *g, struct node *x, const int64_t *begin, 
   return build(g, OP_slice, 1, &x, 1, &a, &full);
 }
 
-struct node *build_pad(struct graph *g, struct node *x, const int64_t *low, const int64_t *high, struct node *value) {
+struct node *build_pad(struct graph *g, struct node *x, const int64_t *low, const int64_t *high,
+                       struct node *value) {
   if (!x) return NULL;
   struct attr a[2] = {attr_ints(ATTR_low, x->type.rank, low), attr_ints(ATTR_high, x->type.rank, high)};
   return build(g, OP_pad, 2, (struct node *[]){x, value}, 2, a, NULL);
@@ -130,7 +134,8 @@ struct node *build_concat(struct graph *g, int n, struct node *const *x, int axi
   return build(g, OP_concat, n, x, 1, &a, NULL);
 }
 
-struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a, bool transpose_b) {
+struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a,
+                          bool transpose_b) {
   struct attr attrs[2];
   int n = 0;
   if (transpose_a) attrs[n++] = attr_int(ATTR_transpose_a, 1);
@@ -161,8 +166,8 @@ struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, e
   return symbolic ? build2(g, OP_mul, n, build_batch_size(g, d)) : n;
 }
 
-struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step, int64_t seed,
-                          int64_t stream) {
+struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step,
+                          int64_t seed, int64_t stream) {
   struct attr a[2] = {attr_int(ATTR_key, stream), attr_int(ATTR_seed, seed)};
   return build(g, op, 1, &step, 2, a, t);
 }

@@ -20,27 +20,34 @@ enum op_kind {
 
 /* Element types an op takes and gives. */
 enum dtype_rule {
-  DTYPE_ANY,      /* all inputs equal; result the same */
-  DTYPE_NUMBER,   /* not bool; result the same */
-  DTYPE_FLOAT,    /* f32, f64; result the same */
-  DTYPE_BOOL,     /* bool; result bool */
-  DTYPE_INTBOOL,  /* integers or bool; result the same */
-  DTYPE_COMPARE,  /* all inputs equal; result bool */
-  DTYPE_TEST,     /* float; result bool */
-  DTYPE_CUSTOM    /* infer decides */
+  DTYPE_ANY,     /* all inputs equal; result the same */
+  DTYPE_NUMBER,  /* not bool; result the same */
+  DTYPE_FLOAT,   /* f32, f64; result the same */
+  DTYPE_BOOL,    /* bool; result bool */
+  DTYPE_INTBOOL, /* integers or bool; result the same */
+  DTYPE_COMPARE, /* all inputs equal; result bool */
+  DTYPE_TEST,    /* float; result bool */
+  DTYPE_CUSTOM   /* infer decides */
 };
 
 /* From where test samples are drawn so that the op is defined and its gradient smooth. An op without one does
  * not compile into the table (DOMAIN_NONE is for ops that are tested by name). */
 enum sample_domain {
-  DOMAIN_MISSING, DOMAIN_ANY, DOMAIN_POSITIVE, DOMAIN_NONZERO, DOMAIN_UNIT /* (-1,1) */,
-  DOMAIN_ABOVE_ONE, DOMAIN_SMALL_INT, DOMAIN_DISTINCT, DOMAIN_NONE
+  DOMAIN_MISSING,
+  DOMAIN_ANY,
+  DOMAIN_POSITIVE,
+  DOMAIN_NONZERO,
+  DOMAIN_UNIT /* (-1,1) */,
+  DOMAIN_ABOVE_ONE,
+  DOMAIN_SMALL_INT,
+  DOMAIN_DISTINCT,
+  DOMAIN_NONE
 };
 
 /* Traits. */
 enum {
   OP_COMMUTATIVE = 1 << 0,
-  OP_TYPED = 1 << 1,      /* the type is given, not inferred */
+  OP_TYPED = 1 << 1,       /* the type is given, not inferred */
   OP_NO_GRADIENT = 1 << 2, /* nothing flows back */
   OP_NO_CSE = 1 << 3,
   /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
@@ -52,13 +59,13 @@ struct op_info {
   const char *name;
   enum op_kind kind;
   enum dtype_rule dtypes;
-  int min_inputs, max_inputs;     /* max -1: any number */
+  int min_inputs, max_inputs; /* max -1: any number */
   uint32_t traits;
-  uint32_t attrs;                 /* bit per enum attr_key that must be there */
+  uint32_t attrs; /* bit per enum attr_key that must be there */
   uint32_t optional_attrs;
-  uint32_t linear;                /* bit i: linear in input i when all other inputs are mirrored */
-  bool linear_jointly;            /* linear in all inputs together: add, sub, concat */
-  const char *roles[3];           /* operand names for messages and names: "lhs" */
+  uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored */
+  bool linear_jointly;  /* linear in all inputs together: add, sub, concat */
+  const char *roles[3]; /* operand names for messages and names: "lhs" */
   enum sample_domain domain;
   /* The type of the result, into *out (which holds the given type for typed ops; the dtype rule has been applied already). False: *why says why not. */
   bool (*infer)(const struct node *n, struct type *out, struct arena *a, const char **why);

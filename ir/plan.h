@@ -13,14 +13,14 @@
 enum region { REGION_ARENA, REGION_CONSTANT, REGION_VARIABLE, REGION_COUNT };
 
 struct plan_buffer {
-  const char *name;   /* the value it holds first; REGION_VARIABLE: the variable, "h.kernel/replica_1" */
+  const char *name; /* the value it holds first; REGION_VARIABLE: the variable, "h.kernel/replica_1" */
   int device;
   enum region region;
-  int64_t offset;     /* bytes from the start of the region on that device, a multiple of 64 */
+  int64_t offset; /* bytes from the start of the region on that device, a multiple of 64 */
   int64_t bytes;
-  int first, last;    /* steps of its device between which it is in use, both included; whole plan: 0, INT_MAX */
-  const void *data;   /* REGION_CONSTANT: its bytes */
-  struct type type;   /* REGION_VARIABLE: what a checkpoint stores */
+  int first, last; /* steps of its device between which it is in use, both included; whole plan: 0, INT_MAX */
+  const void *data; /* REGION_CONSTANT: its bytes */
+  struct type type; /* REGION_VARIABLE: what a checkpoint stores */
 };
 
 struct operand {
@@ -39,21 +39,21 @@ struct matmul_size {
 
 struct step {
   enum step_kind kind;
-  const struct node *node;      /* what it computes, for names in dumps and traces */
-  const struct kernel *kernel;  /* KERNEL */
-  const int64_t *sizes;         /* KERNEL: kernel_nsizes() of them */
+  const struct node *node;        /* what it computes, for names in dumps and traces */
+  const struct kernel *kernel;    /* KERNEL */
+  const int64_t *sizes;           /* KERNEL: kernel_nsizes() of them */
   const struct operand *operands; /* KERNEL: args in the kernel's order; MATMUL: a, b, c; COPY: from, to */
   int noperands;
   struct matmul_size matmul;
-  int64_t bytes;                /* COPY */
-  int signal;                   /* SIGNAL, WAIT: 0..nsignals */
-  int64_t flops, traffic;       /* floating point operations; bytes read and written */
+  int64_t bytes;          /* COPY */
+  int signal;             /* SIGNAL, WAIT: 0..nsignals */
+  int64_t flops, traffic; /* floating point operations; bytes read and written */
 };
 
 struct device_plan {
   struct step *steps;
   int nsteps;
-  int64_t bytes[REGION_COUNT];  /* size of each region on this device; ARENA: the high-water mark */
+  int64_t bytes[REGION_COUNT]; /* size of each region on this device; ARENA: the high-water mark */
 };
 
 struct plan_value {
@@ -61,13 +61,13 @@ struct plan_value {
   const char *name;
   struct type type;
   struct operand operand;
-  int64_t count;         /* as struct output */
+  int64_t count; /* as struct output */
 };
 
 struct plan {
   struct arena *arena;
-  const struct graph *graph;    /* fused and scheduled; steps point into it */
-  struct device_plan *devices;  /* as graph->config.target */
+  const struct graph *graph;   /* fused and scheduled; steps point into it */
+  struct device_plan *devices; /* as graph->config.target */
   int ndevices;
   struct plan_buffer *buffers;
   int nbuffers;

@@ -16,22 +16,40 @@
  *   min, max: NaN if one operand is NaN; max(+0,-0) is the second operand, as is min
  *   convert: float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: x != 0 */
 enum sop {
-  S_CONST,   /* bits */
-  S_ARG,     /* operand number `a` at the current element */
-  S_INDEX,   /* i64: index of the current element along loop `a` */
-  S_PARAM,   /* i64: runtime parameter number `a` of the kernel */
-  S_ADD, S_SUB, S_MUL, S_DIV, S_REM,
-  S_FMA,     /* a*b+c with one rounding; floats only */
-  S_NEG, S_ABS, S_SQRT, S_FLOOR, S_CEIL, S_TRUNC, S_RINT, /* rint: ties to even; floats, neg/abs also ints */
-  S_MIN, S_MAX,
-  S_EQ, S_NE, S_LT, S_LE, /* bool; false when an operand is NaN, except ne */
-  S_AND, S_OR, S_XOR,     /* bits of integers; bool */
-  S_NOT,                  /* bool */
-  S_SHL, S_SHR, S_SAR,    /* integers by a count in range; shr logical, sar arithmetic */
-  S_MULHI,                /* i32: high half of the unsigned 32x32 product */
-  S_SELECT,               /* a ? b : c; a is bool */
-  S_CONVERT,              /* a to this dtype */
-  S_BITCAST               /* same size: f32/i32, f64/i64 */
+  S_CONST, /* bits */
+  S_ARG,   /* operand number `a` at the current element */
+  S_INDEX, /* i64: index of the current element along loop `a` */
+  S_PARAM, /* i64: runtime parameter number `a` of the kernel */
+  S_ADD,
+  S_SUB,
+  S_MUL,
+  S_DIV,
+  S_REM,
+  S_FMA, /* a*b+c with one rounding; floats only */
+  S_NEG,
+  S_ABS,
+  S_SQRT,
+  S_FLOOR,
+  S_CEIL,
+  S_TRUNC,
+  S_RINT, /* rint: ties to even; floats, neg/abs also ints */
+  S_MIN,
+  S_MAX,
+  S_EQ,
+  S_NE,
+  S_LT,
+  S_LE, /* bool; false when an operand is NaN, except ne */
+  S_AND,
+  S_OR,
+  S_XOR, /* bits of integers; bool */
+  S_NOT, /* bool */
+  S_SHL,
+  S_SHR,
+  S_SAR,     /* integers by a count in range; shr logical, sar arithmetic */
+  S_MULHI,   /* i32: high half of the unsigned 32x32 product */
+  S_SELECT,  /* a ? b : c; a is bool */
+  S_CONVERT, /* a to this dtype */
+  S_BITCAST  /* same size: f32/i32, f64/i64 */
 };
 
 struct sinst {
@@ -53,7 +71,8 @@ typedef int sval;
 
 struct sprog sprog_make(struct arena *a);
 enum dtype s_dtype(const struct sprog *p, sval v);
-sval s_const(struct sprog *p, enum dtype d, double value); /* value converted to d; exact for |integers| < 2^53 */
+sval s_const(struct sprog *p, enum dtype d,
+             double value); /* value converted to d; exact for |integers| < 2^53 */
 sval s_int(struct sprog *p, enum dtype d, int64_t value);
 sval s_bits(struct sprog *p, enum dtype d, uint64_t bits);
 sval s_arg(struct sprog *p, int arg, enum dtype d);

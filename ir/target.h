@@ -9,10 +9,10 @@
 
 /* "/job:worker/task:0/gpu:1"; a field that is not given is NULL or -1. */
 struct device_name {
-  const char *job; /* NULL = any */
-  int task;        /* -1 = any */
+  const char *job;  /* NULL = any */
+  int task;         /* -1 = any */
   const char *kind; /* "cpu", "gpu"; NULL = any */
-  int index;       /* -1 = any */
+  int index;        /* -1 = any */
 };
 
 struct device {

@@ -26,31 +26,31 @@ struct type {
 /* How a value lies over the towers. DIST_NONE before replication. */
 enum dist { DIST_NONE, DIST_MIRRORED, DIST_PER_REPLICA, DIST_PARTIAL };
 
-const char *dtype_name(enum dtype d);                 /* "f32" */
+const char *dtype_name(enum dtype d); /* "f32" */
 bool dtype_parse(const char *name, size_t len, enum dtype *out);
-int dtype_size(enum dtype d);                          /* bytes; bool is one byte, 0 or 1 */
+int dtype_size(enum dtype d); /* bytes; bool is one byte, 0 or 1 */
 bool dtype_is_float(enum dtype d);
-bool dtype_is_int(enum dtype d);                       /* i32, i64, u8 */
-const char *dist_name(enum dist d);                    /* "mirrored", "per_replica", "partial(sum)", "" */
+bool dtype_is_int(enum dtype d);    /* i32, i64, u8 */
+const char *dist_name(enum dist d); /* "mirrored", "per_replica", "partial(sum)", "" */
 
 struct type type_scalar(enum dtype d);
 struct type type_make(enum dtype d, int rank, const int64_t *dims);
 struct type type_with_dtype(struct type t, enum dtype d);
 bool type_equal(const struct type *a, const struct type *b);
 bool shape_equal(const struct type *a, const struct type *b);
-bool type_is_symbolic(const struct type *t);           /* some dimension depends on B */
-int type_batch_axis(const struct type *t);             /* the first axis that depends on B, or -1 */
+bool type_is_symbolic(const struct type *t); /* some dimension depends on B */
+int type_batch_axis(const struct type *t);   /* the first axis that depends on B, or -1 */
 /* Elements; negative -k means k*B. The type must be valid. */
 int64_t type_count(const struct type *t);
-int64_t type_bytes(const struct type *t);              /* needs a concrete type */
+int64_t type_bytes(const struct type *t); /* needs a concrete type */
 /* False when a product overflows MAX_ELEMENTS or two dimensions depend on B. */
 bool type_valid(const struct type *t);
 /* B replaced by `batch`. */
 struct type type_specialize(const struct type *t, int64_t batch);
 /* a*b for dimensions; false on overflow or B*B. */
 bool dim_mul(int64_t a, int64_t b, int64_t *out);
-void dim_print(struct str *s, int64_t dim);            /* "784", "B", "3*B" */
-void type_print(struct str *s, const struct type *t);  /* "f32[B,784]", "f32" for a scalar: "f32[]" */
+void dim_print(struct str *s, int64_t dim);           /* "784", "B", "3*B" */
+void type_print(struct str *s, const struct type *t); /* "f32[B,784]", "f32" for a scalar: "f32[]" */
 const char *type_text(struct arena *a, const struct type *t);
 
 /* A dense row-major array on the host. Does not own `data`. */

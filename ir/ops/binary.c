@@ -5,40 +5,40 @@
 #include "ir/build.h"
 
 #define BIN(op, l, r) s_binary(p, S_##op, (l), (r))
-#define K(v) s_const(p, s_dtype(p, a), (v))
+#define K(v)          s_const(p, s_dtype(p, a), (v))
 
-#define FILL(v) build_fill(c->g, &y->type, (v))
-#define MUL(l, r) build2(c->g, OP_mul, (l), (r))
-#define DIV(l, r) build2(c->g, OP_div, (l), (r))
-#define ADD(l, r) build2(c->g, OP_add, (l), (r))
-#define SUB(l, r) build2(c->g, OP_sub, (l), (r))
+#define FILL(v)       build_fill(c->g, &y->type, (v))
+#define MUL(l, r)     build2(c->g, OP_mul, (l), (r))
+#define DIV(l, r)     build2(c->g, OP_div, (l), (r))
+#define ADD(l, r)     build2(c->g, OP_add, (l), (r))
+#define SUB(l, r)     build2(c->g, OP_sub, (l), (r))
 #define CMP(op, l, r) build2(c->g, OP_##op, (l), (r))
-#define SEL(k, l, r) build3(c->g, OP_select, (k), (l), (r))
-#define F(op, l) build1(c->g, OP_##op, (l))
+#define SEL(k, l, r)  build3(c->g, OP_select, (k), (l), (r))
+#define F(op, l)      build1(c->g, OP_##op, (l))
 
-#define BODY(name_, expr)                                                                                    \
-  static sval name_##_scalar(struct sprog *p, const struct node *n, const sval *in) {                        \
-    (void)n;                                                                                                 \
-    sval a = in[0], b = in[1];                                                                               \
-    return expr;                                                                                             \
+#define BODY(name_, expr)                                                             \
+  static sval name_##_scalar(struct sprog *p, const struct node *n, const sval *in) { \
+    (void)n;                                                                          \
+    sval a = in[0], b = in[1];                                                        \
+    return expr;                                                                      \
   }
-#define GRAD(name_, da, db)                                                                                  \
-  static void name_##_grad(struct grad *c, const struct node *n, struct node *dy) {                          \
-    struct node *a = n->inputs[0], *b = n->inputs[1], *y = (struct node *)(uintptr_t)n;                      \
-    (void)a, (void)b, (void)y;                                                                               \
-    grad_add(c, n, 0, da);                                                                                   \
-    grad_add(c, n, 1, db);                                                                                   \
+#define GRAD(name_, da, db)                                                             \
+  static void name_##_grad(struct grad *c, const struct node *n, struct node *dy) {     \
+    struct node *a = n->inputs[0], *b = n->inputs[1], *y = (struct node *)(uintptr_t)n; \
+    (void)a, (void)b, (void)y;                                                          \
+    grad_add(c, n, 0, da);                                                              \
+    grad_add(c, n, 1, db);                                                              \
   }
-#define BINARY(name_, dtypes_, domain_, traits_, ...)                                                        \
-  const struct op_info op_##name_ = {.name = #name_,                                                         \
-                                     .kind = KIND_ELEMENTWISE,                                               \
-                                     .dtypes = dtypes_,                                                      \
-                                     .traits = traits_,                                                      \
-                                     .min_inputs = 2,                                                        \
-                                     .max_inputs = 2,                                                        \
-                                     .roles = {"lhs", "rhs"},                                                \
-                                     .domain = domain_,                                                      \
-                                     .scalar = name_##_scalar,                                               \
+#define BINARY(name_, dtypes_, domain_, traits_, ...)          \
+  const struct op_info op_##name_ = {.name = #name_,           \
+                                     .kind = KIND_ELEMENTWISE, \
+                                     .dtypes = dtypes_,        \
+                                     .traits = traits_,        \
+                                     .min_inputs = 2,          \
+                                     .max_inputs = 2,          \
+                                     .roles = {"lhs", "rhs"},  \
+                                     .domain = domain_,        \
+                                     .scalar = name_##_scalar, \
                                      __VA_ARGS__};
 
 /* ---- arithmetic ---- */
@@ -50,7 +50,8 @@ static struct node *add_fold(struct graph *g, const struct node *n) {
 }
 BODY(add, BIN(ADD, a, b))
 GRAD(add, dy, dy)
-BINARY(add, DTYPE_NUMBER, DOMAIN_ANY, OP_COMMUTATIVE, .fold = add_fold, .grad = add_grad, .linear_jointly = true)
+BINARY(add, DTYPE_NUMBER, DOMAIN_ANY, OP_COMMUTATIVE, .fold = add_fold, .grad = add_grad,
+       .linear_jointly = true)
 
 static struct node *sub_fold(struct graph *g, const struct node *n) {
   if (node_is_constant(n->inputs[1], 0)) return n->inputs[0];
@@ -114,7 +115,8 @@ BINARY(fdim, DTYPE_FLOAT, DOMAIN_DISTINCT, 0, .grad = fdim_grad)
 /* ---- geometry ---- */
 
 BODY(atan2, m_atan2(p, a, b))
-GRAD(atan2, DIV(MUL(dy, b), ADD(F(square, a), F(square, b))), F(neg, DIV(MUL(dy, a), ADD(F(square, a), F(square, b)))))
+GRAD(atan2, DIV(MUL(dy, b), ADD(F(square, a), F(square, b))),
+     F(neg, DIV(MUL(dy, a), ADD(F(square, a), F(square, b)))))
 BINARY(atan2, DTYPE_FLOAT, DOMAIN_NONZERO, 0, .grad = atan2_grad)
 
 BODY(hypot, m_hypot(p, a, b))
@@ -124,7 +126,8 @@ BINARY(hypot, DTYPE_FLOAT, DOMAIN_NONZERO, 0, .grad = hypot_grad)
 BODY(copysign, m_copysign(p, a, b))
 static void copysign_grad(struct grad *c, const struct node *n, struct node *dy) {
   struct node *y = (struct node *)(uintptr_t)n, *one = FILL(1);
-  struct node *flip = MUL(build2(c->g, OP_copysign, one, n->inputs[0]), build2(c->g, OP_copysign, one, n->inputs[1]));
+  struct node *flip =
+      MUL(build2(c->g, OP_copysign, one, n->inputs[0]), build2(c->g, OP_copysign, one, n->inputs[1]));
   grad_add(c, n, 0, MUL(dy, flip));
 }
 BINARY(copysign, DTYPE_FLOAT, DOMAIN_NONZERO, 0, .grad = copysign_grad)
@@ -159,7 +162,8 @@ static bool select_infer(const struct node *n, struct type *out, struct arena *a
     return false;
   }
   if (!type_equal(l, r)) {
-    *why = arena_printf(a, "select needs two values of one type, not %s and %s", type_text(a, l), type_text(a, r));
+    *why = arena_printf(a, "select needs two values of one type, not %s and %s", type_text(a, l),
+                        type_text(a, r));
     return false;
   }
   *out = *l;

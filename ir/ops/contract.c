@@ -9,15 +9,16 @@ static bool matmul_infer(const struct node *n, struct type *out, struct arena *a
   bool ok = l->rank >= 2 && l->rank == r->rank;
   for (int i = 0; ok && i < l->rank - 2; i++) ok = l->dim[i] == r->dim[i];
   if (!ok) {
-    *why = arena_printf(a, "matmul needs two operands of equal rank, at least 2, with equal leading axes: %s @ %s",
-                        type_text(a, l), type_text(a, r));
+    *why = arena_printf(
+        a, "matmul needs two operands of equal rank, at least 2, with equal leading axes: %s @ %s",
+        type_text(a, l), type_text(a, r));
     return false;
   }
   int rank = l->rank;
   int64_t k = l->dim[rank - 1 - ta], k2 = r->dim[rank - 2 + tb];
   if (k != k2) {
-    *why = arena_printf(a, "matmul needs equal inner dimensions: %s%s @ %s%s", type_text(a, l), ta ? " transposed" : "",
-                        type_text(a, r), tb ? " transposed" : "");
+    *why = arena_printf(a, "matmul needs equal inner dimensions: %s%s @ %s%s", type_text(a, l),
+                        ta ? " transposed" : "", type_text(a, r), tb ? " transposed" : "");
     return false;
   }
   struct type t = *l;

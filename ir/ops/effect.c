@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#define META(name_, kind_, traits_, ...)                                                                     \
-  const struct op_info op_##name_ = {.name = #name_,                                                         \
-                                     .kind = kind_,                                                          \
-                                     .dtypes = DTYPE_CUSTOM,                                                 \
-                                     .traits = OP_NO_GRADIENT | (traits_),                                   \
-                                     .domain = DOMAIN_NONE,                                                  \
+#define META(name_, kind_, traits_, ...)                                   \
+  const struct op_info op_##name_ = {.name = #name_,                       \
+                                     .kind = kind_,                        \
+                                     .dtypes = DTYPE_CUSTOM,               \
+                                     .traits = OP_NO_GRADIENT | (traits_), \
+                                     .domain = DOMAIN_NONE,                \
                                      __VA_ARGS__};
 
 /* The variable holds `value` from the next step on. Its own result is that value. */
@@ -19,14 +19,15 @@ static bool assign_infer(const struct node *n, struct type *out, struct arena *a
     return false;
   }
   if (!type_equal(&v->type, &n->inputs[1]->type)) {
-    *why = arena_printf(a, "cannot assign %s to the variable %s : %s", type_text(a, &n->inputs[1]->type), v->name,
-                        type_text(a, &v->type));
+    *why = arena_printf(a, "cannot assign %s to the variable %s : %s", type_text(a, &n->inputs[1]->type),
+                        v->name, type_text(a, &v->type));
     return false;
   }
   *out = v->type;
   return true;
 }
-META(assign, KIND_EFFECT, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"variable", "value"}, .infer = assign_infer)
+META(assign, KIND_EFFECT, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"variable", "value"},
+     .infer = assign_infer)
 
 /* d loss / d variable, until the grad pass has expanded it. */
 static bool gradient_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -39,7 +40,8 @@ static bool gradient_infer(const struct node *n, struct type *out, struct arena 
   *out = *x;
   return true;
 }
-META(gradient, KIND_META, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"loss", "variable"}, .infer = gradient_infer)
+META(gradient, KIND_META, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"loss", "variable"},
+     .infer = gradient_infer)
 
 /* The rows of one tower: from `offset`, as many as the type says. */
 static bool split_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -48,7 +50,9 @@ static bool split_infer(const struct node *n, struct type *out, struct arena *a,
   bool ok = x->rank == out->rank && x->rank > 0 && x->dtype == out->dtype && first >= 0 && out->dim[0] >= 0 &&
             first <= x->dim[0] && out->dim[0] <= x->dim[0] - first;
   for (int i = 1; ok && i < x->rank; i++) ok = x->dim[i] == out->dim[i];
-  if (!ok) *why = arena_printf(a, "%s from row %lld is no part of %s", type_text(a, out), (long long)first, type_text(a, x));
+  if (!ok)
+    *why = arena_printf(a, "%s from row %lld is no part of %s", type_text(a, out), (long long)first,
+                        type_text(a, x));
   return ok;
 }
 META(split, KIND_META, OP_TYPED, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_offset, .roles = {"x"},
@@ -74,8 +78,24 @@ static bool all_reduce_infer(const struct node *n, struct type *out, struct aren
   }
   return same_types(n, out, a, why);
 }
-META(all_reduce, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .attrs = 1u << ATTR_reduction, .roles = {"x"},
-     .infer = all_reduce_infer)
+META(all_reduce, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .attrs = 1u << ATTR_reduction,
+     .roles = {"x"}, .infer = all_reduce_infer)
+
+/* The rows of all towers one behind the other, one operand per tower in tower order. */
+static bool all_gather_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  struct type t = n->inputs[0]->type;
+  bool ok = t.rank > 0;
+  for (int i = 1; ok && i < n->ninputs; i++) {
+    const struct type *x = &n->inputs[i]->type;
+    ok = x->rank == t.rank && x->dtype == t.dtype;
+    for (int k = 1; ok && k < t.rank; k++) ok = x->dim[k] == t.dim[k];
+    if (ok) t.dim[0] += x->dim[0];
+  }
+  if (!ok) *why = arena_printf(a, "all_gather needs rows of one type");
+  *out = t;
+  return ok;
+}
+META(all_gather, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .roles = {"x"}, .infer = all_gather_infer)
 
 /* The same value on another device. */
 META(copy, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u << ATTR_alias, .roles = {"x"},
@@ -83,7 +103,8 @@ META(copy, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u 
 
 /* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is that of the first
  * result; the others are read through `output`. */
-META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .min_inputs = 0, .max_inputs = -1, .attrs = 1u << ATTR_body, .roles = {"x"})
+META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .min_inputs = 0, .max_inputs = -1, .attrs = 1u << ATTR_body,
+     .roles = {"x"})
 
 /* Result `index` of a fused node. */
 static bool output_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -94,10 +115,12 @@ static bool output_infer(const struct node *n, struct type *out, struct arena *a
   const struct graph *body = node_attr(n->inputs[0], ATTR_body)->body;
   int64_t index = node_int(n, ATTR_index);
   if (index < 0 || index >= body->noutputs) {
-    *why = arena_printf(a, "%s has %d results, no number %lld", n->inputs[0]->name, body->noutputs, (long long)index);
+    *why = arena_printf(a, "%s has %d results, no number %lld", n->inputs[0]->name, body->noutputs,
+                        (long long)index);
     return false;
   }
   *out = body->outputs[index].node->type;
   return true;
 }
-META(output, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_index, .roles = {"x"}, .infer = output_infer)
+META(output, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_index, .roles = {"x"},
+     .infer = output_infer)

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#define MOVE(name_, traits_, ...)                                                                            \
-  const struct op_info op_##name_ = {.name = #name_,                                                         \
-                                     .kind = KIND_MOVEMENT,                                                  \
-                                     .dtypes = DTYPE_ANY,                                                    \
-                                     .traits = traits_,                                                      \
-                                     .min_inputs = 1,                                                        \
-                                     .max_inputs = 1,                                                        \
-                                     .roles = {"x"},                                                         \
-                                     .domain = DOMAIN_ANY,                                                   \
+#define MOVE(name_, traits_, ...)                           \
+  const struct op_info op_##name_ = {.name = #name_,        \
+                                     .kind = KIND_MOVEMENT, \
+                                     .dtypes = DTYPE_ANY,   \
+                                     .traits = traits_,     \
+                                     .min_inputs = 1,       \
+                                     .max_inputs = 1,       \
+                                     .roles = {"x"},        \
+                                     .domain = DOMAIN_ANY,  \
                                      __VA_ARGS__};
 
 /* ---- reshape: the same elements in row-major order ---- */
@@ -20,7 +20,8 @@ static bool reshape_infer(const struct node *n, struct type *out, struct arena *
   const struct type *x = &n->inputs[0]->type;
   out->dtype = x->dtype;
   if (type_valid(out) && type_count(out) == type_count(x)) return true;
-  *why = arena_printf(a, "cannot reshape %s to %s: the number of elements differs", type_text(a, x), type_text(a, out));
+  *why = arena_printf(a, "cannot reshape %s to %s: the number of elements differs", type_text(a, x),
+                      type_text(a, out));
   return false;
 }
 static struct node *reshape_fold(struct graph *g, const struct node *n) {
@@ -77,8 +78,8 @@ static void transpose_grad(struct grad *c, const struct node *n, struct node *dy
   for (int i = 0; i < count; i++) back[perm[i]] = i;
   grad_add(c, n, 0, build_transpose(c->g, dy, back));
 }
-MOVE(transpose, 0, .attrs = 1u << ATTR_perm, .infer = transpose_infer, .fold = transpose_fold, .grad = transpose_grad,
-     .linear = 1)
+MOVE(transpose, 0, .attrs = 1u << ATTR_perm, .infer = transpose_infer, .fold = transpose_fold,
+     .grad = transpose_grad, .linear = 1)
 
 /* ---- broadcast: axis i of x becomes axis axes[i]; all other axes repeat it ---- */
 
@@ -89,7 +90,8 @@ static bool broadcast_infer(const struct node *n, struct type *out, struct arena
   out->dtype = x->dtype;
   bool ok = count == x->rank;
   for (int i = 0; ok && i < count; i++)
-    ok = axes[i] >= 0 && axes[i] < out->rank && (i == 0 || axes[i] > axes[i - 1]) && out->dim[axes[i]] == x->dim[i];
+    ok = axes[i] >= 0 && axes[i] < out->rank && (i == 0 || axes[i] > axes[i - 1]) &&
+         out->dim[axes[i]] == x->dim[i];
   if (!ok) *why = arena_printf(a, "cannot broadcast %s to %s", type_text(a, x), type_text(a, out));
   return ok;
 }
@@ -125,10 +127,14 @@ static bool slice_infer(const struct node *n, struct type *out, struct arena *a,
   bool ok = count == x->rank && out->rank == x->rank;
   for (int i = 0; ok && i < count; i++) {
     int64_t from = x->dim[i], size = out->dim[i];
-    if (from < 0 || size < 0) ok = from == size && begin[i] == 0; /* the batch is sliced by replication only */
-    else ok = begin[i] >= 0 && begin[i] <= from && size <= from - begin[i];
+    if (from < 0 || size < 0)
+      ok = from == size && begin[i] == 0; /* the batch is sliced by replication only */
+    else
+      ok = begin[i] >= 0 && begin[i] <= from && size <= from - begin[i];
   }
-  if (!ok) *why = arena_printf(a, "cannot cut %s out of %s: it reaches outside, or cuts the batch", type_text(a, out), type_text(a, x));
+  if (!ok)
+    *why = arena_printf(a, "cannot cut %s out of %s: it reaches outside, or cuts the batch",
+                        type_text(a, out), type_text(a, x));
   return ok;
 }
 static struct node *slice_fold(struct graph *g, const struct node *n) {
@@ -156,11 +162,15 @@ static bool pad_infer(const struct node *n, struct type *out, struct arena *a, c
   struct type t = *x;
   for (int i = 0; ok && i < x->rank; i++) {
     ok = low[i] >= 0 && high[i] >= 0 && low[i] <= MAX_ELEMENTS && high[i] <= MAX_ELEMENTS;
-    if (t.dim[i] < 0) ok = ok && low[i] == 0 && high[i] == 0;
-    else t.dim[i] += low[i] + high[i];
+    if (t.dim[i] < 0)
+      ok = ok && low[i] == 0 && high[i] == 0;
+    else
+      t.dim[i] += low[i] + high[i];
   }
   if (!ok)
-    *why = arena_printf(a, "pad of %s needs a scalar value and sizes of at least 0 per axis, none along the batch", type_text(a, x));
+    *why = arena_printf(
+        a, "pad of %s needs a scalar value and sizes of at least 0 per axis, none along the batch",
+        type_text(a, x));
   *out = t;
   return ok;
 }
@@ -194,7 +204,8 @@ static bool concat_infer(const struct node *n, struct type *out, struct arena *a
   for (; ok && i < n->ninputs; i++) {
     const struct type *x = &n->inputs[i]->type;
     ok = x->rank == t.rank;
-    for (int k = 0; ok && k < t.rank; k++) ok = k == axis ? (x->dim[k] < 0) == (t.dim[k] < 0) : x->dim[k] == t.dim[k];
+    for (int k = 0; ok && k < t.rank; k++)
+      ok = k == axis ? (x->dim[k] < 0) == (t.dim[k] < 0) : x->dim[k] == t.dim[k];
     if (ok) t.dim[axis] += x->dim[axis];
   }
   if (!ok)

@@ -8,7 +8,8 @@ static bool reduce_infer(const struct node *n, struct type *out, struct arena *a
   uint32_t gone = 0;
   for (int i = 0; i < naxes; i++) {
     if (axes[i] < 0 || axes[i] >= x->rank || (i > 0 && axes[i] <= axes[i - 1])) {
-      *why = arena_printf(a, "axis %lld does not exist in %s, or is out of order", (long long)axes[i], type_text(a, x));
+      *why = arena_printf(a, "axis %lld does not exist in %s, or is out of order", (long long)axes[i],
+                          type_text(a, x));
       return false;
     }
     gone |= 1u << axes[i];
@@ -82,7 +83,9 @@ static struct node *sum_fold(struct graph *g, const struct node *n) {
   return NULL;
 }
 
-static void sum_grad(struct grad *c, const struct node *n, struct node *dy) { grad_add(c, n, 0, spread(c->g, n, dy)); }
+static void sum_grad(struct grad *c, const struct node *n, struct node *dy) {
+  grad_add(c, n, 0, spread(c->g, n, dy));
+}
 
 /* Holds where no element is 0. */
 static void prod_grad(struct grad *c, const struct node *n, struct node *dy) {
@@ -100,16 +103,16 @@ static void extreme_grad(struct grad *c, const struct node *n, struct node *dy) 
   grad_add(c, n, 0, build2(g, OP_mul, hit, spread(g, n, build2(g, OP_div, dy, hits))));
 }
 
-#define REDUCE(name_, dtypes_, domain_, ...)                                                                 \
-  const struct op_info op_reduce_##name_ = {.name = "reduce_" #name_,                                        \
-                                            .kind = KIND_REDUCE,                                             \
-                                            .dtypes = dtypes_,                                               \
-                                            .min_inputs = 1,                                                 \
-                                            .max_inputs = 1,                                                 \
-                                            .attrs = 1u << ATTR_axes,                                        \
-                                            .roles = {"x"},                                                  \
-                                            .domain = domain_,                                               \
-                                            .infer = reduce_infer,                                           \
+#define REDUCE(name_, dtypes_, domain_, ...)                          \
+  const struct op_info op_reduce_##name_ = {.name = "reduce_" #name_, \
+                                            .kind = KIND_REDUCE,      \
+                                            .dtypes = dtypes_,        \
+                                            .min_inputs = 1,          \
+                                            .max_inputs = 1,          \
+                                            .attrs = 1u << ATTR_axes, \
+                                            .roles = {"x"},           \
+                                            .domain = domain_,        \
+                                            .infer = reduce_infer,    \
                                             __VA_ARGS__};
 
 REDUCE(sum, DTYPE_NUMBER, DOMAIN_ANY, .fold = sum_fold, .grad = sum_grad, .linear = 1)
@@ -131,16 +134,16 @@ static bool arg_infer(const struct node *n, struct type *out, struct arena *a, c
   return true;
 }
 
-#define ARG(name_)                                                                                           \
-  const struct op_info op_##name_ = {.name = #name_,                                                         \
-                                     .kind = KIND_REDUCE,                                                    \
-                                     .dtypes = DTYPE_ANY,                                                    \
-                                     .traits = OP_NO_GRADIENT,                                               \
-                                     .min_inputs = 1,                                                        \
-                                     .max_inputs = 1,                                                        \
-                                     .attrs = 1u << ATTR_axis,                                               \
-                                     .roles = {"x"},                                                         \
-                                     .domain = DOMAIN_SMALL_INT,                                             \
+#define ARG(name_)                                               \
+  const struct op_info op_##name_ = {.name = #name_,             \
+                                     .kind = KIND_REDUCE,        \
+                                     .dtypes = DTYPE_ANY,        \
+                                     .traits = OP_NO_GRADIENT,   \
+                                     .min_inputs = 1,            \
+                                     .max_inputs = 1,            \
+                                     .attrs = 1u << ATTR_axis,   \
+                                     .roles = {"x"},             \
+                                     .domain = DOMAIN_SMALL_INT, \
                                      .infer = arg_infer};
 ARG(argmax)
 ARG(argmin)

@@ -1,18 +1,19 @@
 /* Sources: where values come from. Their types are given, not inferred. */
 #include "ir/build.h"
 
-#define SOURCE(name_, traits_, ...)                                                                          \
-  const struct op_info op_##name_ = {.name = #name_,                                                         \
-                                     .kind = KIND_SOURCE,                                                    \
-                                     .dtypes = DTYPE_CUSTOM,                                                 \
-                                     .traits = OP_TYPED | OP_NO_GRADIENT | (traits_),                        \
-                                     .domain = DOMAIN_NONE,                                                  \
+#define SOURCE(name_, traits_, ...)                                                   \
+  const struct op_info op_##name_ = {.name = #name_,                                  \
+                                     .kind = KIND_SOURCE,                             \
+                                     .dtypes = DTYPE_CUSTOM,                          \
+                                     .traits = OP_TYPED | OP_NO_GRADIENT | (traits_), \
+                                     .domain = DOMAIN_NONE,                           \
                                      __VA_ARGS__};
 
 static bool constant_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   int64_t bytes = type_is_symbolic(out) || !type_valid(out) ? -1 : type_bytes(out);
   if (bytes == node_attr(n, ATTR_value)->count) return true;
-  *why = arena_printf(a, "a constant of type %s does not have %d bytes", type_text(a, out), node_attr(n, ATTR_value)->count);
+  *why = arena_printf(a, "a constant of type %s does not have %d bytes", type_text(a, out),
+                      node_attr(n, ATTR_value)->count);
   return false;
 }
 SOURCE(constant, 0, .attrs = 1u << ATTR_value, .infer = constant_infer)
@@ -26,7 +27,8 @@ SOURCE(variable, OP_NO_CSE, .optional_attrs = 1u << ATTR_trainable | 1u << ATTR_
 static bool iota_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   int64_t axis = node_int(n, ATTR_axis);
   if (out->dtype != DT_BOOL && axis >= 0 && axis < out->rank) return true;
-  *why = arena_printf(a, "iota of %s has no axis %lld, or counts in bool", type_text(a, out), (long long)axis);
+  *why =
+      arena_printf(a, "iota of %s has no axis %lld, or counts in bool", type_text(a, out), (long long)axis);
   return false;
 }
 SOURCE(iota, 0, .attrs = 1u << ATTR_axis, .optional_attrs = 1u << ATTR_offset, .infer = iota_infer)
@@ -48,12 +50,12 @@ SOURCE(batch_size, 0, .infer = batch_size_infer, .fold = batch_size_fold)
 static bool random_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *step = &n->inputs[0]->type;
   if (dtype_is_float(out->dtype) && step->rank == 0 && step->dtype == DT_I64) return true;
-  *why = arena_printf(a, "random numbers are f32 or f64 and need the step as i64[], not %s from %s", type_text(a, out),
-                      type_text(a, step));
+  *why = arena_printf(a, "random numbers are f32 or f64 and need the step as i64[], not %s from %s",
+                      type_text(a, out), type_text(a, step));
   return false;
 }
-#define RANDOM_ATTRS                                                                                         \
-  .min_inputs = 1, .max_inputs = 1, .roles = {"step"}, .attrs = 1u << ATTR_key | 1u << ATTR_seed,            \
+#define RANDOM_ATTRS                                                                              \
+  .min_inputs = 1, .max_inputs = 1, .roles = {"step"}, .attrs = 1u << ATTR_key | 1u << ATTR_seed, \
   .optional_attrs = 1u << ATTR_offset, .infer = random_infer
 SOURCE(random_uniform, 0, RANDOM_ATTRS)
 SOURCE(random_normal, 0, RANDOM_ATTRS)

@@ -3,54 +3,54 @@
  * In a body, `x` is the operand; in a gradient, `x` is the operand's node, `y` the result's, `dy` its gradient. */
 #include "ir/build.h"
 
-#define K(v) s_const(p, s_dtype(p, x), (v))
+#define K(v)          s_const(p, s_dtype(p, x), (v))
 #define BIN(op, a, b) s_binary(p, S_##op, (a), (b))
-#define UN(op, a) s_unary(p, S_##op, (a))
+#define UN(op, a)     s_unary(p, S_##op, (a))
 
-#define FILL(v) build_fill(c->g, &y->type, (v))
+#define FILL(v)   build_fill(c->g, &y->type, (v))
 #define MUL(a, b) build2(c->g, OP_mul, (a), (b))
 #define DIV(a, b) build2(c->g, OP_div, (a), (b))
 #define ADD(a, b) build2(c->g, OP_add, (a), (b))
 #define SUB(a, b) build2(c->g, OP_sub, (a), (b))
-#define F(op, a) build1(c->g, OP_##op, (a))
+#define F(op, a)  build1(c->g, OP_##op, (a))
 
-#define BODY(name_, expr)                                                                                    \
-  static sval name_##_scalar(struct sprog *p, const struct node *n, const sval *in) {                        \
-    (void)n, (void)p;                                                                                        \
-    sval x = in[0];                                                                                          \
-    return expr;                                                                                             \
+#define BODY(name_, expr)                                                             \
+  static sval name_##_scalar(struct sprog *p, const struct node *n, const sval *in) { \
+    (void)n, (void)p;                                                                 \
+    sval x = in[0];                                                                   \
+    return expr;                                                                      \
   }
-#define GRAD(name_, expr)                                                                                    \
-  static void name_##_grad(struct grad *c, const struct node *n, struct node *dy) {                          \
-    struct node *x = n->inputs[0], *y = (struct node *)(uintptr_t)n;                                         \
-    (void)x, (void)y;                                                                                        \
-    grad_add(c, n, 0, expr);                                                                                 \
+#define GRAD(name_, expr)                                                           \
+  static void name_##_grad(struct grad *c, const struct node *n, struct node *dy) { \
+    struct node *x = n->inputs[0], *y = (struct node *)(uintptr_t)n;                \
+    (void)x, (void)y;                                                               \
+    grad_add(c, n, 0, expr);                                                        \
   }
 
 /* A smooth function: body, gradient. */
-#define SMOOTH(name_, dtypes_, domain_, body, gradient)                                                      \
-  BODY(name_, body)                                                                                          \
-  GRAD(name_, gradient)                                                                                      \
-  const struct op_info op_##name_ = {.name = #name_,                                                         \
-                                     .kind = KIND_ELEMENTWISE,                                               \
-                                     .dtypes = dtypes_,                                                      \
-                                     .min_inputs = 1,                                                        \
-                                     .max_inputs = 1,                                                        \
-                                     .roles = {"x"},                                                         \
-                                     .domain = domain_,                                                      \
-                                     .scalar = name_##_scalar,                                               \
+#define SMOOTH(name_, dtypes_, domain_, body, gradient)        \
+  BODY(name_, body)                                            \
+  GRAD(name_, gradient)                                        \
+  const struct op_info op_##name_ = {.name = #name_,           \
+                                     .kind = KIND_ELEMENTWISE, \
+                                     .dtypes = dtypes_,        \
+                                     .min_inputs = 1,          \
+                                     .max_inputs = 1,          \
+                                     .roles = {"x"},           \
+                                     .domain = domain_,        \
+                                     .scalar = name_##_scalar, \
                                      .grad = name_##_grad};
 /* A step function: no gradient flows back. */
-#define STEP(name_, dtypes_, domain_, body)                                                                  \
-  BODY(name_, body)                                                                                          \
-  const struct op_info op_##name_ = {.name = #name_,                                                         \
-                                     .kind = KIND_ELEMENTWISE,                                               \
-                                     .dtypes = dtypes_,                                                      \
-                                     .traits = OP_NO_GRADIENT,                                               \
-                                     .min_inputs = 1,                                                        \
-                                     .max_inputs = 1,                                                        \
-                                     .roles = {"x"},                                                         \
-                                     .domain = domain_,                                                      \
+#define STEP(name_, dtypes_, domain_, body)                    \
+  BODY(name_, body)                                            \
+  const struct op_info op_##name_ = {.name = #name_,           \
+                                     .kind = KIND_ELEMENTWISE, \
+                                     .dtypes = dtypes_,        \
+                                     .traits = OP_NO_GRADIENT, \
+                                     .min_inputs = 1,          \
+                                     .max_inputs = 1,          \
+                                     .roles = {"x"},           \
+                                     .domain = domain_,        \
                                      .scalar = name_##_scalar};
 
 /* ---- the value itself ---- */
@@ -126,7 +126,8 @@ const struct op_info op_neg = {.name = "neg",
 
 SMOOTH(abs, DTYPE_NUMBER, DOMAIN_NONZERO, s_dtype(p, x) == DT_U8 ? x : UN(ABS, x), MUL(dy, F(sign, x)))
 STEP(sign, DTYPE_NUMBER, DOMAIN_NONZERO,
-     s_select(p, BIN(LT, K(0), x), K(1), s_dtype(p, x) == DT_U8 ? x : s_select(p, BIN(LT, x, K(0)), K(-1), x)))
+     s_select(p, BIN(LT, K(0), x), K(1),
+              s_dtype(p, x) == DT_U8 ? x : s_select(p, BIN(LT, x, K(0)), K(-1), x)))
 STEP(floor, DTYPE_FLOAT, DOMAIN_ANY, UN(FLOOR, x))
 STEP(ceil, DTYPE_FLOAT, DOMAIN_ANY, UN(CEIL, x))
 STEP(round, DTYPE_FLOAT, DOMAIN_ANY, UN(RINT, x))
@@ -141,7 +142,7 @@ SMOOTH(cbrt, DTYPE_FLOAT, DOMAIN_NONZERO, m_cbrt(p, x), DIV(dy, MUL(FILL(3), F(s
 
 /* ---- exponentials and logarithms ---- */
 
-#define LN2 0.69314718055994530942
+#define LN2  0.69314718055994530942
 #define LN10 2.30258509299404568402
 SMOOTH(exp, DTYPE_FLOAT, DOMAIN_ANY, m_exp(p, x), MUL(dy, y))
 SMOOTH(exp2, DTYPE_FLOAT, DOMAIN_ANY, m_exp2(p, x), MUL(dy, MUL(FILL(LN2), y)))
@@ -169,14 +170,15 @@ SMOOTH(atanh, DTYPE_FLOAT, DOMAIN_UNIT, m_atanh(p, x), DIV(dy, SUB(FILL(1), F(sq
 /* ---- of statistics and networks ---- */
 
 #define TWO_OVER_SQRT_PI 1.12837916709551257390
-SMOOTH(erf, DTYPE_FLOAT, DOMAIN_ANY, m_erf(p, x), MUL(dy, MUL(FILL(TWO_OVER_SQRT_PI), F(exp, F(neg, F(square, x))))))
+SMOOTH(erf, DTYPE_FLOAT, DOMAIN_ANY, m_erf(p, x),
+       MUL(dy, MUL(FILL(TWO_OVER_SQRT_PI), F(exp, F(neg, F(square, x))))))
 SMOOTH(erfc, DTYPE_FLOAT, DOMAIN_ANY, m_erfc(p, x),
        MUL(dy, MUL(FILL(-TWO_OVER_SQRT_PI), F(exp, F(neg, F(square, x))))))
 SMOOTH(sigmoid, DTYPE_FLOAT, DOMAIN_ANY, BIN(DIV, K(1), BIN(ADD, K(1), m_exp(p, UN(NEG, x)))),
        MUL(dy, MUL(y, SUB(FILL(1), y))))
 /* log(1 + exp(x)), without overflow */
-SMOOTH(softplus, DTYPE_FLOAT, DOMAIN_ANY, BIN(ADD, BIN(MAX, x, K(0)), m_log1p(p, m_exp(p, UN(NEG, UN(ABS, x))))),
-       MUL(dy, F(sigmoid, x)))
+SMOOTH(softplus, DTYPE_FLOAT, DOMAIN_ANY,
+       BIN(ADD, BIN(MAX, x, K(0)), m_log1p(p, m_exp(p, UN(NEG, UN(ABS, x))))), MUL(dy, F(sigmoid, x)))
 
 /* ---- tests ---- */
 

@@ -1,0 +1,153 @@
+/* The pipeline: the list of passes, and the one place where each is run, timed, verified and shown. */
+#include "passes/pass.h"
+
+#include <string.h>
+#include <time.h>
+
+static const struct pass {
+  const char *name;
+  enum stage from, to;
+  const char *help;
+  struct graph *(*run)(struct pass_ctx *, struct graph *);
+} passes[] = {
+#define PASS(name, from, to, help) {#name, STAGE_##from, STAGE_##to, help, pass_##name},
+#include "passes/passes.def"
+#undef PASS
+};
+
+#define NPASSES ((int)(sizeof passes / sizeof *passes))
+
+static const char *const stage_names[] = {"source", "replicated", "placed", "fused"};
+
+static int find_pass(const char *name, size_t len) {
+  for (int i = 0; i < NPASSES; i++)
+    if (strlen(passes[i].name) == len && memcmp(passes[i].name, name, len) == 0) return i;
+  return -1;
+}
+
+static void unknown_pass(struct diags *d, const char *name) {
+  const char *names[NPASSES];
+  for (int i = 0; i < NPASSES; i++) names[i] = passes[i].name;
+  diag_error(d, LOC_NONE, "there is no pass '%s'", name);
+  const char *close = str_closest(name, names, NPASSES);
+  struct str s = str_make(d->arena);
+  for (int i = 0; i < NPASSES; i++) str_printf(&s, "%s%s", i ? ", " : "", names[i]);
+  if (close)
+    diag_help(d, LOC_NONE, "did you mean %s?", close);
+  else
+    diag_help(d, LOC_NONE, "passes are %s", s.data);
+}
+
+static bool listed(const char *list, const char *name) {
+  size_t len = strlen(name);
+  for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
+    if (strncmp(p, name, len) == 0 && (p[len] == ',' || p[len] == '\0')) return true;
+  return false;
+}
+
+/* The passes to run, in order; -1 after an error. */
+static int choose(const struct graph *g, const char *list, const char *last, const struct pipeline_options *o,
+                  struct arena *a, struct diags *d, int **out) {
+  size_t most = NPASSES + 1;
+  for (const char *p = list; p && *p; p++) most += *p == ',';
+  int *chosen = *out = arena_new_array(a, most, int), n = 0;
+  if (last && find_pass(last, strlen(last)) < 0) return unknown_pass(d, last), -1;
+  if (o && o->disable)
+    for (int i = 0; i < NPASSES; i++)
+      if (listed(o->disable, passes[i].name) && passes[i].from != passes[i].to) {
+        diag_error(d, LOC_NONE, "pass %s cannot be switched off: later passes need stage %s", passes[i].name,
+                   stage_names[passes[i].to]);
+        return -1;
+      }
+  if (list) {
+    for (const char *p = list; *p;) {
+      size_t len = strcspn(p, ",");
+      int i = find_pass(p, len);
+      if (i < 0) return unknown_pass(d, arena_strndup(a, p, len)), -1;
+      chosen[n++] = i;
+      p += len;
+      if (*p) p++;
+    }
+    return n;
+  }
+  for (int i = 0; i < NPASSES; i++) {
+    bool due = passes[i].from >= g->stage;
+    if (due && !(o && o->disable && listed(o->disable, passes[i].name))) chosen[n++] = i;
+    if (last && strcmp(passes[i].name, last) == 0) break;
+  }
+  return n;
+}
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const char *text_of(struct arena *a, const struct graph *g) {
+  struct str s = str_make(a);
+  graph_print(&s, g);
+  return s.data;
+}
+
+/* Prints and reads back: the text must be all there is. */
+static struct graph *roundtrip(struct pass_ctx *ctx, struct graph *g, const char *pass) {
+  const char *text = text_of(ctx->scratch, g);
+  struct source *s =
+      source_make(ctx->arena, arena_printf(ctx->arena, "<after %s>", pass), text, strlen(text));
+  struct graph *back = graph_parse(ctx->arena, s, ctx->diags);
+  if (back && strcmp(text_of(ctx->scratch, back), text) == 0) {
+    back->diags = g->diags;
+    return back;
+  }
+  diag_error(ctx->diags, LOC_NONE, "the graph after %s does not read back as it was printed", pass);
+  return NULL;
+}
+
+static struct graph *run_pass(struct pass_ctx *ctx, const struct pass *p, struct graph *g, int number,
+                              const struct pipeline_options *o) {
+  if (g->stage != p->from) {
+    diag_error(ctx->diags, LOC_NONE, "pass %s needs a graph of stage %s, and %s is %s", p->name,
+               stage_names[p->from], g->name, stage_names[g->stage]);
+    return NULL;
+  }
+  double start = seconds();
+  struct graph *out = p->run(ctx, g);
+  double took = seconds() - start;
+  if (out) out->stage = p->to;
+  if (o && o->time_passes && o->print) {
+    struct str s = str_make(ctx->scratch);
+    str_printf(&s, "%-12s %8lld us %8u nodes\n", p->name, (long long)(took * 1e6), out ? out->count : 0);
+    o->print(o->user, "time", s.data);
+  }
+  if (!out) return NULL;
+  if (o && o->verify_each && !graph_verify(out, p->name, ctx->diags)) return NULL;
+  bool show = o && o->print_after && (strcmp(o->print_after, "all") == 0 || listed(o->print_after, p->name));
+  if (o && o->print && (show || o->dump_all))
+    o->print(o->user, o->dump_all ? arena_printf(ctx->scratch, "%02d-%s", number, p->name) : p->name,
+             text_of(ctx->scratch, out));
+  return o && o->roundtrip ? roundtrip(ctx, out, p->name) : out;
+}
+
+struct graph *pipeline_run(struct arena *a, struct graph *g, const char *list, const char *last,
+                           const struct pipeline_options *o, struct diags *d) {
+  int *chosen, n = choose(g, list, last, o, a, d, &chosen);
+  if (n < 0) return NULL;
+  if (o && o->print_after && strcmp(o->print_after, "all") != 0 &&
+      find_pass(o->print_after, strcspn(o->print_after, ",")) < 0)
+    return unknown_pass(d, o->print_after), NULL;
+  struct pass_ctx ctx = {.arena = a, .scratch = arena_create(), .diags = d};
+  g->diags = d;
+  for (int i = 0; g && i < n; i++) {
+    g = run_pass(&ctx, &passes[chosen[i]], g, i + 1, o);
+    arena_reset(ctx.scratch);
+  }
+  arena_destroy(ctx.scratch);
+  return g;
+}
+
+void pipeline_help(struct str *s) {
+  for (int i = 0; i < NPASSES; i++)
+    str_printf(s, "  %-12s %s -> %s: %s\n", passes[i].name, stage_names[passes[i].from],
+               stage_names[passes[i].to], passes[i].help);
+}

@@ -1,0 +1,16 @@
+/* The walk that most passes are: every live node again, in order, through the builder. */
+#ifndef DGC_PASSES_REBUILD_H
+#define DGC_PASSES_REBUILD_H
+
+#include "passes/pass.h"
+
+/* What n becomes in `out`, given what its inputs have become; NULL after an error. */
+typedef struct node *rebuild_visit(struct pass_ctx *ctx, struct graph *out, const struct node *n,
+                                   struct node **in, const void *user);
+
+/* Builds each live node of g again with build_like, or as `visit` says, in `out` (NULL: a new graph like g), and the outputs
+ * with it. */
+struct graph *rebuild(struct pass_ctx *ctx, struct graph *g, struct graph *out, rebuild_visit *visit,
+                      const void *user);
+
+#endif
