@@ -100,12 +100,12 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
     bytes[i] = (bytes[i] + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     fits = fits && !__builtin_add_overflow(total, bytes[i], &total);
   }
-  if (!fits || __builtin_mul_overflow(total, (int64_t)o->ring, &total)) {
+  if (!fits || __builtin_mul_overflow(total, (int64_t)o->ring, &total) || total > INT64_MAX / 2) {
     diag_error(d, LOC_NONE, "a batch of %lld rows does not fit into memory; use a smaller one",
                (long long)rows);
     return false;
   }
-  if (!blob_alloc(&l->buffers, total, "batches", LOC_NONE, d)) return false;
+  if (!blob_alloc(&l->buffers, total + ALIGNMENT, "batches", LOC_NONE, d)) return false;
   char *next = l->buffers.map;
   for (int s = 0; s < o->ring; s++) {
     l->slots[s].columns = arena_new_array(a, (size_t)ds->ncolumns, struct tensor);

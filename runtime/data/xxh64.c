@@ -26,6 +26,7 @@ void xxh64_init(struct xxh64 *h) { *h = (struct xxh64){.lane = {P1 + P2, P2, 0, 
 
 void xxh64_add(struct xxh64 *h, const void *data, size_t len) {
   const uint8_t *p = data;
+  if (len == 0) return;
   size_t held = h->len % 32;
   h->len += len;
   if (held) {

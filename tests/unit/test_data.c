@@ -1,0 +1,344 @@
+/* Readers and datasets: right files, wrong files, damaged files. The files in data/ were written by numpy and by the
+ * reference implementation of safetensors. */
+#include "runtime/data/data.h"
+
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct world {
+  struct arena *arena;
+  struct diags diags;
+  char folder[64]; /* for files made here */
+};
+
+static int setup(void **state) {
+  struct world *w = calloc(1, sizeof *w);
+  w->arena = arena_create();
+  diags_init(&w->diags, w->arena);
+  strcpy(w->folder, "/tmp/dgc_test_data_XXXXXX");
+  if (!mkdtemp(w->folder)) return -1;
+  *state = w;
+  return 0;
+}
+
+static int teardown(void **state) {
+  struct world *w = *state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", w->folder);
+  int rc = system(command);
+  arena_destroy(w->arena);
+  free(w);
+  return rc;
+}
+
+static void write_file(struct world *w, const char *name, const void *bytes, size_t len) {
+  FILE *f = fopen(arena_printf(w->arena, "%s/%s", w->folder, name), "wb");
+  assert_non_null(f);
+  assert_int_equal(fwrite(bytes, 1, len, f), len);
+  fclose(f);
+}
+
+static struct dataset *open_in(struct world *w, const char *folder, const char *path, const char *rows) {
+  struct data_spec spec = {.name = "x", .path = path};
+  return dataset_open(w->arena, folder, &spec, 1, rows, &w->diags);
+}
+
+/* Type, rows and the first numbers as text; or the error. */
+static const char *show_in(struct world *w, const char *folder, const char *path, const char *rows) {
+  diags_init(&w->diags, w->arena);
+  struct dataset *ds = open_in(w, folder, path, rows);
+  if (!ds) return diags_text(&w->diags, false);
+  const struct column *c = &ds->columns[0];
+  struct str s = str_make(w->arena);
+  str_printf(&s, "%lld x ", (long long)ds->rows);
+  type_print(&s, &c->row);
+  str_putc(&s, ':');
+  struct loader_options o = {.batch = 8, .epochs = 1};
+  struct type wide = type_with_dtype(c->row, dtype_is_float(c->stored) ? DT_F64 : DT_I64);
+  assert_true(dataset_expect(ds, "x", &wide, &w->diags));
+  struct loader *l = loader_create(w->arena, ds, &o, &w->diags);
+  const struct batch *b;
+  assert_int_equal(loader_next(l, &b, &w->diags), LOADER_BATCH);
+  int64_t count = type_count(&b->columns[0].type);
+  for (int64_t i = 0; i < count && i < 6; i++) {
+    str_putc(&s, ' ');
+    if (dtype_is_float(wide.dtype))
+      str_double(&s, ((double *)b->columns[0].data)[i]);
+    else
+      str_printf(&s, "%lld", (long long)((int64_t *)b->columns[0].data)[i]);
+  }
+  loader_destroy(l);
+  dataset_close(ds);
+  return s.data;
+}
+
+static const char *show(struct world *w, const char *path) { return show_in(w, TEST_DATA, path, NULL); }
+
+static const char *show_text(struct world *w, const char *name, const char *spec, const char *text) {
+  write_file(w, name, text, strlen(text));
+  return show_in(w, w->folder, spec, NULL);
+}
+
+static void assert_mentions(const char *text, const char *words) {
+  if (!strstr(text, words)) fail_msg("expected '%s' in: %s", words, text);
+}
+
+static void idx(void **state) {
+  struct world *w = *state;
+  assert_string_equal(show(w, "images.idx"), "5 x u8[3,2]: 0 1 2 3 4 5");
+  assert_string_equal(show(w, "labels.gz"), "5 x u8[]: 7 2 1 0 4");
+  assert_string_equal(show(w, "floats.idx"), "5 x f32[]: 0.0 0.75 1.5 2.25 3.0");
+  assert_mentions(show(w, "images.idx:x"), "holds one array");
+  write_file(*state, "i16", "\0\0\x0b\1\0\0\0\1\0\0", 10);
+  assert_mentions(show_in(w, w->folder, "i16", NULL), "i16");
+}
+
+static void npy(void **state) {
+  struct world *w = *state;
+  assert_string_equal(show(w, "f4.npy"), "5 x f32[3]: 0.0 0.25 0.5 0.75 1.0 1.25");
+  assert_string_equal(show(w, "i8_v2.npy"), "5 x i64[]: -1 2 3 1099511627776 5");
+  assert_string_equal(show(w, "u1.npy"), "5 x u8[2,2]: 0 1 2 3 4 5");
+  assert_string_equal(show(w, "b1.npy"), "5 x bool[]: 1 0 1 1 0");
+  assert_mentions(show(w, "big_endian.npy"), "'>f4': it is big endian");
+  assert_mentions(show(w, "half.npy"), "'<f2'");
+  assert_mentions(show(w, "fortran.npy"), "ascontiguousarray");
+  assert_mentions(show(w, "records.npy"), "named fields");
+  assert_mentions(show(w, "scalar.npy"), "single number");
+  assert_mentions(show(w, "absent.npy"), "No such file");
+}
+
+static void npz(void **state) {
+  struct world *w = *state;
+  assert_string_equal(show(w, "stored.npz:x"), "5 x f32[3]: 0.0 0.25 0.5 0.75 1.0 1.25");
+  assert_string_equal(show(w, "packed.npz:y"), "5 x i32[]: 0 1 2 3 4");
+  assert_string_equal(show(w, "packed.npz:x"), "5 x f32[40]: 0.0 0.0 0.0 0.0 0.0 0.0");
+  assert_mentions(show(w, "packed.npz"), "NAME with one of x, y");
+  assert_mentions(show(w, "packed.npz:z"), "no member 'z', only x, y");
+}
+
+static void safetensors(void **state) {
+  struct world *w = *state;
+  assert_string_equal(show(w, "tensors.safetensors:x"), "5 x f32[3]: 0.0 0.25 0.5 0.75 1.0 1.25");
+  assert_string_equal(show(w, "tensors.safetensors:y"), "5 x i64[]: 0 1 2 3 4");
+  assert_mentions(show(w, "tensors.safetensors:half"), "F16");
+  assert_mentions(show(w, "tensors.safetensors:z"), "no tensor 'z'");
+}
+
+static void csv(void **state) {
+  struct world *w = *state;
+  const char *table = "\xef\xbb\xbf"
+                      "age,size,\"the label\"\r\n31, 1.5 ,0\r\n\r\n-4,2e-1,\"2\"\r\n";
+  assert_string_equal(show_text(w, "a.csv", "a.csv", table), "2 x f64[3]: 31.0 1.5 0.0 -4.0 0.2 2.0");
+  assert_string_equal(show_in(w, w->folder, "a.csv:age", NULL), "2 x i32[]: 31 -4");
+  assert_string_equal(show_in(w, w->folder, "a.csv:the label", NULL), "2 x i32[]: 0 2");
+  assert_string_equal(show_in(w, w->folder, "a.csv:2", NULL), "2 x f64[]: 1.5 0.2");
+  assert_string_equal(show_in(w, w->folder, "a.csv:2-3", NULL), "2 x f64[2]: 1.5 0.0 0.2 2.0");
+  assert_string_equal(show_in(w, w->folder, "a.csv:3-3", NULL), "2 x i32[1]: 0 2");
+  assert_mentions(show_in(w, w->folder, "a.csv:4", NULL), "3 columns");
+  assert_mentions(show_in(w, w->folder, "a.csv:agee", NULL), "only: age, size, the label");
+  assert_string_equal(show_text(w, "b.csv", "b.csv", "1;2\n3;9223372036854775807"),
+                      "2 x i64[2]: 1 2 3 9223372036854775807");
+  assert_string_equal(show_text(w, "b.csv", "b.csv", "-9223372036854775808\n"),
+                      "1 x i64[1]: -9223372036854775808");
+  assert_string_equal(show_text(w, "b.csv", "b.csv", "9223372036854775808\n"),
+                      "1 x f64[1]: 9.223372036854776e+18");
+  assert_string_equal(show_text(w, "b.tsv", "b.tsv", "1\t2\nnan\t-inf\n"), "2 x f64[2]: 1.0 2.0 nan -inf");
+  assert_string_equal(show_text(w, "b.csv", "b.csv:2", "x,1\ny,2\n"), "2 x i32[]: 1 2");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n1,2\n3\n"),
+                  "line 3 has fewer cells than the first line's 2");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n1,2\n3,4,5\n"), "line 3 has more cells");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n1,2\n3,x\n"), "line 3, column 2: 'x' is not a number");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n1,\n"), "the cell is empty");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "a,b\n"), "no lines of numbers");
+  assert_mentions(show_text(w, "b.csv", "b.csv", "\n\n"), "no lines");
+  assert_mentions(show_text(w, "b.csv", "b.csv:a", "a,a\n1,2\n"), "two columns named 'a'");
+  if (!setlocale(LC_ALL, "de_DE.UTF-8")) return;
+  assert_string_equal(show_text(w, "b.csv", "b.csv", "1.5\n"), "1 x f64[1]: 1.5");
+  setlocale(LC_ALL, "C");
+}
+
+static void text(void **state) {
+  struct world *w = *state;
+  assert_string_equal(show_text(w, "a.txt", "a.txt", "abcdefg"), "7 x u8[]: 97 98 99 100 101 102");
+  assert_string_equal(show_in(w, w->folder, "a.txt:3", NULL), "2 x u8[3]: 97 98 99 100 101 102");
+  assert_string_equal(show_in(w, w->folder, "a.txt:3+1", NULL), "2 x u8[3]: 98 99 100 101 102 103");
+  assert_mentions(show_in(w, w->folder, "a.txt:7", NULL), "too few");
+  assert_mentions(show_in(w, w->folder, "a.txt:3+2", NULL), "not a window");
+  assert_mentions(show_text(w, "c", "c", "hello"), "first bytes");
+  assert_mentions(show_text(w, "c", "c", ""), "empty");
+  write_file(w, "odd:1.txt", "ab", 2); /* a colon in the name of a file that is there */
+  assert_string_equal(show_in(w, w->folder, "odd:1.txt", NULL), "2 x u8[]: 97 98");
+  assert_mentions(show_in(w, "/", "tmp", NULL), "folder");
+}
+
+static void ranges(void **state) {
+  struct world *w = *state;
+  const struct {
+    const char *rows, *shown;
+  } good[] = {{":", "5 x u8[]: 7 2 1 0 4"}, {"1:3", "2 x u8[]: 2 1"}, {"-2:", "2 x u8[]: 0 4"},
+              {":-3", "2 x u8[]: 7 2"},     {"4:5", "1 x u8[]: 4"},   {"-5:-4", "1 x u8[]: 7"}};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    assert_string_equal(show_in(w, TEST_DATA, "labels.gz", good[i].rows), good[i].shown);
+  const struct {
+    const char *rows, *words;
+  } bad[] = {{"3:2", "empty range"}, {"2:2", "empty range"},
+             {"0:6", "outside"},     {"-6:", "outside"},
+             {"5:", "outside"},      {"1", "not a range"},
+             {"a:b", "not a range"}, {"1:2:3", "not a range"},
+             {"-:3", "not a range"}, {"1:99999999999999999999", "not a range"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    assert_mentions(show_in(w, TEST_DATA, "labels.gz", bad[i].rows), bad[i].words);
+}
+
+static void datasets(void **state) {
+  struct world *w = *state;
+  write_file(w, "short.txt", "abc", 3);
+  char *path = arena_printf(w->arena, "%s/short.txt", w->folder);
+  struct data_spec specs[] = {{.name = "image", .path = "images.idx"}, {.name = "label", .path = path}};
+  assert_null(dataset_open(w->arena, TEST_DATA, specs, 2, NULL, &w->diags));
+  assert_mentions(diags_text(&w->diags, false), "images.idx has 5, ");
+  assert_mentions(diags_text(&w->diags, false), "short.txt has 3");
+
+  specs[1].path = "labels.gz";
+  struct dataset *ds = dataset_open(w->arena, TEST_DATA, specs, 2, "1:4", &w->diags);
+  assert_non_null(ds);
+  assert_int_equal(ds->rows, 3);
+  int64_t six = 6, seven = 7;
+  struct type image = type_make(DT_F32, 1, &six), wrong = type_make(DT_F32, 1, &seven);
+  struct type label = type_scalar(DT_I32);
+  assert_false(dataset_expect(ds, "image", &wrong, &w->diags));
+  assert_mentions(diags_text(&w->diags, false), "u8[3,2]");
+  assert_true(dataset_expect(ds, "image", &image, &w->diags));
+  assert_true(dataset_expect(ds, "label", &label, &w->diags));
+  assert_false(dataset_expect(ds, "other", &label, &w->diags));
+  dataset_close(ds);
+  dataset_close(NULL);
+
+  specs[1].name = "image";
+  assert_null(dataset_open(w->arena, TEST_DATA, specs, 2, NULL, &w->diags));
+  assert_mentions(diags_text(&w->diags, false), "given twice");
+  ds = open_in(w, TEST_DATA, "f4.npy", NULL);
+  struct type whole = type_with_dtype(ds->columns[0].row, DT_I32);
+  assert_false(dataset_expect(ds, "x", &whole, &w->diags));
+  assert_mentions(diags_text(&w->diags, false), "without loss");
+  dataset_close(ds);
+}
+
+/* --- damage --- */
+
+static const char *const samples[] = {
+    "f4.npy",     "i8_v2.npy",  "u1.npy",   "b1.npy", "stored.npz:x", "packed.npz:x", "tensors.safetensors:x",
+    "images.idx", "floats.idx", "labels.gz"};
+
+static size_t read_sample(const char *spec, char *name, unsigned char *bytes, size_t room) {
+  char path[512];
+  snprintf(name, 64, "%s", spec);
+  name[strcspn(name, ":")] = 0;
+  snprintf(path, sizeof path, "%s/%s", TEST_DATA, name);
+  FILE *f = fopen(path, "rb");
+  assert_non_null(f);
+  size_t len = fread(bytes, 1, room, f);
+  fclose(f);
+  return len;
+}
+
+/* Opens what was written, and touches every byte it claims to have. */
+static bool survives(struct world *w, const char *spec) {
+  arena_reset(w->arena);
+  diags_init(&w->diags, w->arena);
+  struct dataset *ds = open_in(w, w->folder, spec, NULL);
+  if (!ds) {
+    assert_true(w->diags.nerrors > 0);
+    return false;
+  }
+  const struct column *c = &ds->columns[0];
+  volatile unsigned sum = 0;
+  for (int64_t i = 0; i < c->rows; i++)
+    for (int64_t k = 0; k < type_count(&c->row) * dtype_size(c->stored); k++)
+      sum += c->data[i * c->stride + k];
+  dataset_close(ds);
+  return sum != UINT32_MAX;
+}
+
+static void truncated(void **state) {
+  struct world *w = *state;
+  for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    unsigned char bytes[1024];
+    char name[64];
+    size_t len = read_sample(samples[i], name, bytes, sizeof bytes);
+    for (size_t n = 0; n < len; n++) {
+      write_file(w, name, bytes, n);
+      if (survives(w, samples[i])) fail_msg("%s cut to %zu bytes was accepted", samples[i], n);
+    }
+    write_file(w, name, bytes, len);
+    assert_true(survives(w, samples[i]));
+    write_file(w, name, bytes, len + 1); /* and one byte too many */
+    assert_false(survives(w, samples[i]));
+  }
+}
+
+static void flipped(void **state) {
+  struct world *w = *state;
+  unsigned random = 1;
+  for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+    unsigned char bytes[1024];
+    char name[64];
+    size_t len = read_sample(samples[i], name, bytes, sizeof bytes);
+    for (size_t n = 0; n < len * 8; n++) {
+      unsigned char damaged[1024];
+      memcpy(damaged, bytes, len);
+      damaged[n / 8] ^= 1u << n % 8;
+      for (int more = n % 3; more > 0; more--) {
+        random = random * 1664525 + 1013904223;
+        damaged[(random >> 8) % len] ^= 1u << (random >> 5) % 8;
+      }
+      write_file(w, name, damaged, len);
+      survives(w, samples[i]);
+    }
+  }
+}
+
+/* Headers that claim far more than there is. */
+static void lying(void **state) {
+  struct world *w = *state;
+  write_file(w, "a", "\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16);
+  assert_mentions(show_in(w, w->folder, "a", NULL), "damaged or truncated");
+  write_file(w, "a", "\0\0\x08\xff", 4);
+  assert_mentions(show_in(w, w->folder, "a", NULL), "truncated");
+  write_file(w, "a", "\0\0\x08\x02\0\0\0\0\0\0\0\5", 12);
+  assert_mentions(show_in(w, w->folder, "a", NULL), "no numbers");
+  static const char npy_header[] = "\x93NUMPY\1\0\x76\0{'descr': '<f8', 'fortran_order': False, "
+                                   "'shape': (9223372036854775807, 9223372036854775807), }";
+  char file[128];
+  memset(file, ' ', sizeof file);
+  memcpy(file, npy_header, sizeof npy_header - 1);
+  write_file(w, "a", file, sizeof file);
+  assert_mentions(show_in(w, w->folder, "a", NULL), "0 bytes of data follow");
+  /* A first line that is much longer than all others. */
+  char *wide = arena_alloc(w->arena, 1 << 18);
+  for (int i = 0; i < 1 << 17; i++) wide[i] = i % 2 ? ',' : '1';
+  for (int i = 1 << 17; i < (1 << 18) - 1; i++) wide[i] = i % 2 ? '\n' : '1';
+  assert_mentions(show_text(w, "a.csv", "a.csv", wide), "fewer cells");
+  static const char deep[] =
+      "\x40\0\0\0\0\0\0\0{\"a\":{\"dtype\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[";
+  write_file(w, "a", deep, sizeof deep - 1);
+  assert_mentions(show_in(w, w->folder, "a", NULL), "damaged");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(idx),   TEST(npy),    TEST(npz),      TEST(safetensors), TEST(csv),     TEST(text),
+      TEST(lying), TEST(ranges), TEST(datasets), TEST(truncated),   TEST(flipped),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
