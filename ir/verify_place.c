@@ -58,22 +58,24 @@ static void check_all_reduce(struct verify *v, const struct node *n) {
 }
 
 /* The towers' rows one behind the other. */
-static bool is_gather(const struct node *n) {
-  return n->op == OP_concat && node_int(n, ATTR_axis) == 0 && all_inputs(n, DIST_PER_REPLICA);
+static void check_all_gather(struct verify *v, const struct node *n) {
+  if (n->dist != DIST_MIRRORED) verify_breach(v, n, "the result of all_gather is mirrored");
+  if (all_inputs(n, DIST_PER_REPLICA))
+    check_tower_order(v, n, true);
+  else
+    verify_breach(v, n, "all_gather reads the rows of towers");
 }
 
 /* A node of the tree that an all_reduce becomes once it is placed. */
 static bool is_tree(const struct verify *v, const struct node *n) {
+  /* What an all_gather becomes. */
+  if (v->g->stage >= STAGE_PLACED && n->op == OP_concat && all_inputs(n, DIST_PER_REPLICA)) return true;
   return v->g->stage >= STAGE_PLACED && op_of(n)->kind == KIND_ELEMENTWISE && n->ninputs == 2 &&
          (all_inputs(n, DIST_PARTIAL) || all_inputs(n, DIST_PER_REPLICA)) &&
          (op_of(n)->linear_jointly || n->op == OP_max || n->op == OP_min);
 }
 
 static void check_mirrored(struct verify *v, const struct node *n) {
-  if (is_gather(n)) {
-    check_tower_order(v, n, v->g->stage == STAGE_REPLICATED);
-    return;
-  }
   if (is_tree(v, n)) return;
   for (int i = 0; i < n->ninputs; i++)
     if (n->inputs[i]->dist != DIST_MIRRORED)
@@ -144,6 +146,7 @@ void verify_towers(struct verify *v) {
     switch (n->op) {
     case OP_split: check_split(v, n); break;
     case OP_all_reduce: check_all_reduce(v, n); break;
+    case OP_all_gather: check_all_gather(v, n); break;
     case OP_copy: check_copy(v, n); break;
     case OP_assign: check_assign(v, n); break;
     case OP_fused: check_fused(v, n); break;

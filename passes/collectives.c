@@ -29,6 +29,7 @@ static struct node *sum(const struct tree *t, int lo, int hi) {
   if (!root) {
     name = arena_printf(g->arena, "%s.towers_%d-%d", name, lo, hi - 1);
     g->dist = DIST_PARTIAL;
+    g->tower = lo;
     g->replica = -1;
     if (pair[0]->device == pair[1]->device) {
       g->device = pair[0]->device;
