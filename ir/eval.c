@@ -174,7 +174,7 @@ static bool eval_pad(const struct node *n, const struct tensor *in, struct tenso
 }
 
 static bool eval_concat(const struct node *n, const struct tensor *in, struct tensor *out) {
-  int64_t axis = node_int(n, ATTR_axis);
+  int64_t axis = node_int_or(n, ATTR_axis, 0); /* all_gather: rows */
   struct view to = dense(&out->type);
   for (int i = 0; i < n->ninputs; i++) {
     struct view from = dense(&in[i].type);
@@ -366,7 +366,8 @@ static bool eval_in(struct arena *a, const struct node *n, const struct tensor *
   case OP_slice:
   case OP_split: return eval_gather(n, in, out);
   case OP_pad: return eval_pad(n, in, out);
-  case OP_concat: return eval_concat(n, in, out);
+  case OP_concat:
+  case OP_all_gather: return eval_concat(n, in, out);
   case OP_matmul: return eval_matmul(n, in, out);
   case OP_all_reduce: return eval_all_reduce(n, in, out);
   case OP_fused: return fused_eval(n, in, out, 1, step);

@@ -78,7 +78,8 @@ bool lex_keyword(struct lex *l, const char *word) {
   lex_blanks(l);
   size_t len = strlen(word);
   if ((size_t)(l->end - l->p) < len || memcmp(l->p, word, len) != 0) return false;
-  if (l->p + len < l->end && text_is_word(l->p[len])) return false;
+  char next = l->p + len < l->end ? l->p[len] : 0;
+  if (text_is_word(next) && next != ']') return false; /* a list may end behind it */
   l->p += len;
   return true;
 }
@@ -162,7 +163,7 @@ bool lex_float(struct lex *l, double *out) {
   if (l->p >= l->end) return false;
   const char *end;
   *out = str_to_double(l->p, &end);
-  if (end == l->p || end > l->end) return false;
+  if (end == l->p || end > l->end || end[-1] == ')') return false; /* nan(...): see lex_nan_bits */
   l->p = end;
   return true;
 }

@@ -269,7 +269,6 @@ static bool parse_node_line(struct parser *p, struct node *n, struct attr *attrs
   struct lex *l = &p->l;
   const char *data = NULL;
   struct loc op;
-  *typed = false;
   n->loc = lex_loc(l, l->p, l->p);
   if (!parse_op(p, &n->op, &op)) return false;
   n->loc = op;
@@ -306,31 +305,42 @@ static void skip_node(struct parser *p, const char *line) {
   }
 }
 
-static bool parse_node(struct parser *p, struct piece name, const char *line) {
+/* The node of a line, or NULL after an error. */
+static struct node *read_node(struct parser *p, struct piece name, const char *line) {
   struct attr attrs[ATTR_COUNT + 1];
   struct node n = {.name = name.text, .attrs = attrs, .tower = -1, .replica = -1, .device = -1};
-  struct loc type_loc;
-  bool body, typed, twice = map_get(p->names, name.text) != NULL;
-  p->has_nodes = true;
-  if (!twice) map_put(p->names, name.text, &broken);
+  struct loc type_loc = name.loc;
+  bool body = false, typed = false;
   if (!parse_node_line(p, &n, attrs, &body, &type_loc, &typed)) {
     skip_node(p, line);
-    return false;
+    return NULL;
   }
   if (body) {
-    if (p->in_body || !(op_of(&n)->attrs & 1u << ATTR_body)) {
+    bool allowed = op_of(&n)->attrs & 1u << ATTR_body;
+    if (p->in_body || !allowed) {
       skip_node(p, line);
-      return fail(p, n.loc, p->in_body ? "a body cannot hold another one" : "this op has no body");
+      fail(p, n.loc, allowed ? "a body cannot hold another one" : "this op has no body");
+      return NULL;
     }
     struct graph *inside = parse_body(p, &n);
-    if (!inside) return false;
+    if (!inside) return NULL;
     attrs[n.nattrs++] = (struct attr){.key = ATTR_body, .count = 1, .body = inside};
   }
-  if (!*name.text) return fail(p, name.loc, "a name cannot be empty");
-  if (twice) return fail(p, name.loc, "this name is taken by a node above");
-  if (!check_type(p, &n, typed, type_loc)) return false;
-  map_put(p->names, name.text, graph_node(p->g, &n));
-  return true;
+  return check_type(p, &n, typed, type_loc) ? graph_node(p->g, &n) : NULL;
+}
+
+static bool parse_node(struct parser *p, struct piece name, const char *line) {
+  p->has_nodes = true;
+  const char *wrong = !*name.text                    ? "a name cannot be empty"
+                      : map_get(p->names, name.text) ? "this name is taken by a node above"
+                                                     : NULL;
+  if (wrong) {
+    skip_node(p, line);
+    return fail(p, name.loc, wrong);
+  }
+  struct node *n = read_node(p, name, line);
+  map_put(p->names, name.text, n ? n : &broken);
+  return n;
 }
 
 /* ---- outputs and headers ---- */

@@ -126,7 +126,8 @@ static void check_stage(struct verify *v, const struct node *n) {
   switch (n->op) {
   case OP_gradient: last = STAGE_SOURCE; break;
   case OP_split:
-  case OP_all_reduce: first = STAGE_REPLICATED; break;
+  case OP_all_reduce:
+  case OP_all_gather: first = STAGE_REPLICATED; break;
   case OP_copy: first = STAGE_PLACED; break;
   case OP_fused:
   case OP_output: first = STAGE_FUSED; break;
