@@ -54,7 +54,8 @@ struct nest {
   LLVMValueRef mask;                 /* active lanes, or NULL for all */
   LLVMValueRef active;               /* their number (i64), or NULL */
   int chunks;                        /* of this round */
-  LLVMValueRef acc[MAX_UNROLL], acc_index[MAX_UNROLL];
+  LLVMValueRef acc[MAX_UNROLL];
+  LLVMValueRef extra[MAX_UNROLL]; /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
 };
 
 static LLVMTypeRef i64(struct nest *n) { return LLVMInt64TypeInContext(n->e->context); }
@@ -66,9 +67,13 @@ static bool is_reduce(const struct nest *n) { return n->k->kind == KERNEL_REDUCE
 static bool is_arg_reduce(const struct nest *n) {
   return is_reduce(n) && (n->k->reduce == REDUCE_ARGMAX || n->k->reduce == REDUCE_ARGMIN);
 }
+static enum dtype acc_dtype(const struct nest *n) { return s_dtype(&n->k->body, n->k->result[0]); }
+/* NaNs are kept apart, so that the loop waits for one instruction a round, not for three. */
+static bool tracks_nan(const struct nest *n) {
+  return is_reduce(n) && (n->k->reduce == REDUCE_MAX || n->k->reduce == REDUCE_MIN) && dtype_is_float(acc_dtype(n));
+}
 static bool vector_is_kept(const struct nest *n) { return n->vector_depth < n->kept; }
 static enum dtype arg_dtype(const struct nest *n, int a) { return (enum dtype)n->k->args[a].dtype; }
-static enum dtype acc_dtype(const struct nest *n) { return s_dtype(&n->k->body, n->k->result[0]); }
 
 /* ---- programs: what is live, uniform and how deep ---- */
 
@@ -264,21 +269,22 @@ static LLVMValueRef index_lanes(struct nest *n, int chunk) {
   return LLVMBuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
 }
 
-static LLVMValueRef load_param(struct nest *n, int param) {
-  LLVMValueRef at = int64(n, n->k->rank + n->k->nargs * n->k->rank + param);
-  LLVMValueRef p = LLVMBuildGEP2(n->e->builder, i64(n), n->sizes, &at, 1, "");
-  return LLVMBuildLoad2(n->e->builder, i64(n), p, "");
+static LLVMValueRef load_size(struct nest *n, int number) {
+  LLVMValueRef at = int64(n, number), p = LLVMBuildGEP2(n->e->builder, i64(n), n->sizes, &at, 1, "");
+  LLVMValueRef size = LLVMBuildLoad2(n->e->builder, i64(n), p, "");
+  LLVMSetAlignment(size, 8);
+  return size;
 }
 
 static void emit_uniform(struct nest *n, struct program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return;
   if (i->op == S_ARG) {
-    g->scalar[v] = i->a == n->k->nargs ? (is_arg_reduce(n) ? n->acc_index[0] : n->acc[0]) : load_scalar(n, i->a);
+    g->scalar[v] = i->a == n->k->nargs ? (is_arg_reduce(n) ? n->extra[0] : n->acc[0]) : load_scalar(n, i->a);
   } else if (i->op == S_INDEX) {
     g->scalar[v] = n->index[i->a];
   } else if (i->op == S_PARAM) {
-    g->scalar[v] = load_param(n, i->a);
+    g->scalar[v] = load_size(n, n->k->rank + n->k->nargs * n->k->rank + i->a);
   } else {
     int use[3];
     LLVMValueRef x[3] = {NULL, NULL, NULL};
@@ -294,7 +300,7 @@ static void emit_lane_value(struct nest *n, struct program *g, int v, int chunk)
   const struct sinst *i = &g->text->inst[v];
   LLVMValueRef *out = &g->lanes[v][chunk];
   if (i->op == S_ARG) {
-    if (i->a == n->k->nargs) *out = is_arg_reduce(n) ? n->acc_index[chunk] : n->acc[chunk];
+    if (i->a == n->k->nargs) *out = is_arg_reduce(n) ? n->extra[chunk] : n->acc[chunk];
     else *out = load_lanes(n, i->a, chunk);
   } else if (i->op == S_INDEX) {
     *out = index_lanes(n, chunk);
@@ -354,7 +360,8 @@ static LLVMValueRef combine(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
   return emit_instruction(n->e, &i, d, a, b, NULL);
 }
 
-static LLVMValueRef apply(struct nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
+
+static LLVMValueRef compare(struct nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
   struct sinst i = {.op = (uint8_t)op, .dtype = DT_BOOL};
   return emit_instruction(n->e, &i, acc_dtype(n), a, b, NULL);
 }
@@ -362,9 +369,9 @@ static LLVMValueRef apply(struct nest *n, enum sop op, LLVMValueRef a, LLVMValue
 /* Where `b` beats `a`: larger (smaller), or the first NaN. */
 static LLVMValueRef beats(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = n->e->builder;
-  LLVMValueRef better = n->k->reduce == REDUCE_ARGMAX ? apply(n, S_LT, a, b) : apply(n, S_LT, b, a);
+  LLVMValueRef better = n->k->reduce == REDUCE_ARGMAX ? compare(n, S_LT, a, b) : compare(n, S_LT, b, a);
   if (!dtype_is_float(acc_dtype(n))) return better;
-  LLVMValueRef first_nan = LLVMBuildAnd(ir, apply(n, S_NE, b, b), apply(n, S_EQ, a, a), "");
+  LLVMValueRef first_nan = LLVMBuildAnd(ir, compare(n, S_NE, b, b), compare(n, S_EQ, a, a), "");
   return LLVMBuildOr(ir, better, first_nan, "");
 }
 
@@ -372,9 +379,9 @@ static LLVMValueRef beats(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
 static LLVMValueRef hi_wins(struct nest *n, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef lo_index,
                             LLVMValueRef hi_index) {
   LLVMBuilderRef ir = n->e->builder;
-  LLVMValueRef same = apply(n, S_EQ, lo, hi);
+  LLVMValueRef same = compare(n, S_EQ, lo, hi);
   if (dtype_is_float(acc_dtype(n)))
-    same = LLVMBuildOr(ir, same, LLVMBuildAnd(ir, apply(n, S_NE, lo, lo), apply(n, S_NE, hi, hi), ""), "");
+    same = LLVMBuildOr(ir, same, LLVMBuildAnd(ir, compare(n, S_NE, lo, lo), compare(n, S_NE, hi, hi), ""), "");
   LLVMValueRef earlier = LLVMBuildICmp(ir, LLVMIntSLT, hi_index, lo_index, "");
   return LLVMBuildOr(ir, beats(n, lo, hi), LLVMBuildAnd(ir, same, earlier, ""), "");
 }
@@ -383,7 +390,7 @@ static void reduce_start(struct nest *n) {
   enum dtype d = acc_dtype(n);
   for (int c = 0; c < n->chunks; c++) {
     n->acc[c] = emit_const(n->e, d, identity_bits(n->k->reduce, d), KERNEL_LANES);
-    n->acc_index[c] = emit_const(n->e, DT_I32, 0, KERNEL_LANES);
+    n->extra[c] = emit_const(n->e, tracks_nan(n) ? d : DT_I32, 0, KERNEL_LANES);
   }
 }
 
@@ -395,6 +402,23 @@ static LLVMValueRef reduced_index(struct nest *n) {
   return loop == n->k->vector ? LLVMBuildAdd(ir, at, emit_iota(n->e, 32), "") : at;
 }
 
+/* acc = S_MAX or S_MIN of acc and x, but for the NaNs that reduce_settle puts back. */
+static void track_nan(struct nest *n, int c, LLVMValueRef x, LLVMValueRef mask) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef keep = n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
+  LLVMValueRef next = LLVMBuildSelect(ir, keep, n->acc[c], x, ""), is_nan = compare(n, S_NE, x, x);
+  if (mask) is_nan = LLVMBuildAnd(ir, is_nan, mask, "");
+  n->acc[c] = mask ? LLVMBuildSelect(ir, mask, next, n->acc[c], "") : next;
+  n->extra[c] = LLVMBuildSelect(ir, is_nan, x, n->extra[c], "");
+}
+
+static void reduce_settle(struct nest *n) {
+  for (int c = 0; tracks_nan(n) && c < n->chunks; c++) {
+    LLVMValueRef is_nan = compare(n, S_NE, n->extra[c], n->extra[c]);
+    n->acc[c] = LLVMBuildSelect(n->e->builder, is_nan, n->extra[c], n->acc[c], "");
+  }
+}
+
 /* One more element in each active lane. */
 static void reduce_step(struct nest *n) {
   LLVMBuilderRef ir = n->e->builder;
@@ -404,8 +428,12 @@ static void reduce_step(struct nest *n) {
     if (is_arg_reduce(n)) {
       LLVMValueRef wins = beats(n, n->acc[c], x);
       if (mask) wins = LLVMBuildAnd(ir, wins, mask, "");
-      n->acc_index[c] = LLVMBuildSelect(ir, wins, reduced_index(n), n->acc_index[c], "");
+      n->extra[c] = LLVMBuildSelect(ir, wins, reduced_index(n), n->extra[c], "");
       n->acc[c] = LLVMBuildSelect(ir, wins, x, n->acc[c], "");
+      continue;
+    }
+    if (tracks_nan(n)) {
+      track_nan(n, c, x, mask);
       continue;
     }
     LLVMValueRef next = combine(n, n->acc[c], x);
@@ -427,10 +455,10 @@ static void reduce_lanes(struct nest *n) {
   for (int lanes = KERNEL_LANES / 2; lanes > 0; lanes /= 2) {
     LLVMValueRef lo = half(n, n->acc[0], lanes, 0), hi = half(n, n->acc[0], lanes, lanes);
     if (is_arg_reduce(n)) {
-      LLVMValueRef lo_index = half(n, n->acc_index[0], lanes, 0), hi_index = half(n, n->acc_index[0], lanes, lanes);
+      LLVMValueRef lo_index = half(n, n->extra[0], lanes, 0), hi_index = half(n, n->extra[0], lanes, lanes);
       LLVMValueRef wins = hi_wins(n, lo, hi, lo_index, hi_index);
       n->acc[0] = LLVMBuildSelect(ir, wins, hi, lo, "");
-      n->acc_index[0] = LLVMBuildSelect(ir, wins, hi_index, lo_index, "");
+      n->extra[0] = LLVMBuildSelect(ir, wins, hi_index, lo_index, "");
     } else {
       n->acc[0] = combine(n, lo, hi);
     }
@@ -439,6 +467,7 @@ static void reduce_lanes(struct nest *n) {
 
 static void reduce_finish(struct nest *n) {
   bool in_lanes = vector_is_kept(n);
+  reduce_settle(n);
   if (!in_lanes) reduce_lanes(n);
   emit_values(n, &n->epilogue, 0, n->k->rank);
   store_results(n, &n->epilogue, n->k->epilogue_result, in_lanes);
@@ -497,7 +526,7 @@ static struct carried carried_by(struct nest *n, int depth) {
   if (!is_reduce(n) || depth < n->kept) return c;
   for (int i = 0; i < n->chunks; i++) {
     c.slot[c.count++] = &n->acc[i];
-    if (is_arg_reduce(n)) c.slot[c.count++] = &n->acc_index[i];
+    if (is_arg_reduce(n) || tracks_nan(n)) c.slot[c.count++] = &n->extra[i];
   }
   return c;
 }
@@ -595,7 +624,8 @@ static void set_mask(struct nest *n, LLVMValueRef i) {
   n->mask = LLVMBuildICmp(ir, LLVMIntULT, emit_iota(n->e, 32), count, "");
 }
 
-/* Rounds of `chunks` chunks from `first` up to `limit`, at least one; returns the last block. */
+/* Rounds of `chunks` chunks from `first` up to `limit`, at least one; returns the last block. `limit` is NULL if there
+ * is one round alone. */
 static LLVMBasicBlockRef emit_rounds(struct nest *n, int depth, LLVMBasicBlockRef round, LLVMValueRef first,
                                      LLVMBasicBlockRef from, LLVMValueRef limit, bool masked,
                                      LLVMBasicBlockRef done) {
@@ -603,12 +633,16 @@ static LLVMBasicBlockRef emit_rounds(struct nest *n, int depth, LLVMBasicBlockRe
   struct carried c = carried_by(n, depth);
   LLVMValueRef phis[2 * MAX_UNROLL];
   go_to(n, round);
-  LLVMValueRef i = phi(n, first, from);
-  carried_enter(n, &c, from, phis);
+  LLVMValueRef i = limit ? phi(n, first, from) : first;
+  if (limit) carried_enter(n, &c, from, phis);
   if (masked) set_mask(n, i);
   emit_round(n, depth, i);
   n->mask = n->active = NULL;
   LLVMBasicBlockRef end = here(n);
+  if (limit == NULL) {
+    LLVMBuildBr(ir, done);
+    return end;
+  }
   LLVMValueRef next = LLVMBuildAdd(ir, i, int64(n, n->chunks * KERNEL_LANES), "");
   phi_add(i, next, end);
   carried_edge(&c, phis, end);
@@ -655,7 +689,8 @@ static void emit_vector_loop(struct nest *n, int depth) {
   }
   LLVMValueRef at_rest[2 * MAX_UNROLL];
   carried_save(&c, at_rest);
-  LLVMBasicBlockRef end = emit_rounds(n, depth, masked, first, from, extent, true, done);
+  bool once = !n->heavy && n->unroll == 1;
+  LLVMBasicBlockRef end = emit_rounds(n, depth, masked, first, from, once ? NULL : extent, true, done);
 
   go_to(n, done);
   carried_save(&c, last);
@@ -695,17 +730,13 @@ static void load_sizes(struct nest *n, LLVMValueRef args) {
   LLVMBuilderRef ir = n->e->builder;
   const struct kernel *k = n->k;
   LLVMTypeRef pointer = LLVMPointerTypeInContext(n->e->context, 0);
-  for (int l = 0; l < k->rank; l++) {
-    LLVMValueRef at = int64(n, l);
-    n->extent[l] = LLVMBuildLoad2(ir, i64(n), LLVMBuildGEP2(ir, i64(n), n->sizes, &at, 1, ""), "");
-  }
+  for (int l = 0; l < k->rank; l++) n->extent[l] = load_size(n, l);
   for (int a = 0; a < k->nargs; a++) {
     LLVMValueRef at = int64(n, a);
     n->ptr[a] = LLVMBuildLoad2(ir, pointer, LLVMBuildGEP2(ir, pointer, args, &at, 1, ""), "");
     for (int l = 0; l < k->rank; l++) {
       if (l == k->vector && k->args[a].vector != STRIDE_ANY) continue; /* known */
-      at = int64(n, k->rank + a * k->rank + l);
-      LLVMValueRef stride = LLVMBuildLoad2(ir, i64(n), LLVMBuildGEP2(ir, i64(n), n->sizes, &at, 1, ""), "");
+      LLVMValueRef stride = load_size(n, k->rank + a * k->rank + l);
       n->stride[a][l] = LLVMBuildMul(ir, stride, int64(n, dtype_size(arg_dtype(n, a))), "");
     }
     if (k->args[a].vector == STRIDE_ANY)
