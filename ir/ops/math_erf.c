@@ -26,7 +26,12 @@ static sval erfc_positive(struct sprog *p, sval a, bool full) {
   sval q = full ? math_poly(p, t, erfc_full, COUNT(erfc_full)) : math_poly(p, t, erfc_short, COUNT(erfc_short));
   sval h = mul(p, a, a), low = full ? neg(p, s_fma(p, a, a, neg(p, h))) : -1;
   sval e = math_exp_f64(p, neg(p, h), low, 0, full);
-  return mul(p, e, quo(p, q, s_fma(p, a, f64(p, 2), f64(p, 1))));
+  sval one = f64(p, 1), twice = add(p, a, a), d = add(p, twice, one);
+  if (!full) return mul(p, e, quo(p, q, d));
+  /* q / (1+2a) with the roundings of the sum and of the quotient put right; the former for a > 1/2 */
+  sval d_lo = sub(p, one, sub(p, d, twice)), over = quo(p, one, d), y = mul(p, q, over);
+  sval rest = s_fma(p, neg(p, y), d_lo, s_fma(p, neg(p, y), d, q));
+  return mul(p, e, s_fma(p, rest, over, y));
 }
 
 /* erf x = x P(x^2) for |x| < 1, error 2^-55.4. */
