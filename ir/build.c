@@ -359,10 +359,13 @@ struct node *build_like(struct graph *g, const struct node *n, struct node *cons
   struct build_context saved = build_save(g);
   build_at(g, n);
   bool typed = op_of(n)->traits & OP_TYPED;
+  uint32_t before = g->count;
   struct node *made = make(g, n->name, n->op, n->ninputs, inputs, n->nattrs, n->attrs,
                            type    ? type
                            : typed ? &n->type
                                    : NULL);
+  /* What n has been folded to takes over its name, if it is new. */
+  if (made && made->id >= before && !graph_find(g, n->name)) graph_rename(g, made, n->name);
   build_restore(g, &saved);
   return made;
 }
