@@ -48,6 +48,8 @@ struct backend {
                   struct diags *d);
   /* Fills in a KERNEL (without compile) or MATMUL step: kind, call and state, which lives in `a`. `args` are set already. */
   bool (*prepare)(void *self, struct arena *a, const struct step *step, struct command *c, struct diags *d);
+  /* (optional) The kernel as the text that is compiled. */
+  const char *(*emit)(struct arena *a, const struct kernel *k);
   /* (optional) Once on each worker's thread before its first run: rounding, thread-local library settings. */
   void (*enter)(void *self);
 };

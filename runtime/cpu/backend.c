@@ -51,6 +51,8 @@ static bool cpu_prepare(void *self, struct arena *a, const struct step *step, st
   return true;
 }
 
+static const char *cpu_emit(struct arena *a, const struct kernel *k) { return cpu_kernel_llvm(a, k, NULL); }
+
 static void cpu_enter(void *self) {
   (void)self;
   cpu_thread_init();
@@ -66,5 +68,6 @@ const struct backend backend_cpu = {
     .copy = cpu_copy,
     .compile = cpu_compile,
     .prepare = cpu_prepare,
+    .emit = cpu_emit,
     .enter = cpu_enter,
 };

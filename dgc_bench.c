@@ -1,0 +1,133 @@
+/* Figures of a training step. */
+#include "dgc_internal.h"
+
+#include "runtime/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Numbers for an input without data: fractions for floats, small ones else. */
+static void make_up(void *data, const struct type *t) {
+  int64_t n = type_count(t);
+  uint32_t state = 1;
+  for (int64_t i = 0; i < n; i++) {
+    state = state * 1664525u + 1013904223u;
+    uint32_t r = state >> 8;
+    switch ((enum dtype)t->dtype) {
+    case DT_F32: ((float *)data)[i] = (float)r * 0x1p-24f; break;
+    case DT_F64: ((double *)data)[i] = (double)r * 0x1p-24; break;
+    case DT_I32: ((int32_t *)data)[i] = (int32_t)(r & 1); break;
+    case DT_I64: ((int64_t *)data)[i] = (int64_t)(r & 1); break;
+    default: ((uint8_t *)data)[i] = (uint8_t)(r & 1); break;
+    }
+  }
+}
+
+/* One batch in host memory: the first of the data, or made up. */
+static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, void **inputs) {
+  struct dataset *ds;
+  for (int i = 0; i < p->ninputs; i++) {
+    inputs[i] = arena_alloc(s->call, (size_t)type_bytes(&p->inputs[i].type));
+    make_up(inputs[i], &p->inputs[i].type);
+  }
+  enum dgc_status status = session_data(s, DATA_TRAIN, true, &ds);
+  if (status || !ds) return status;
+  struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
+  struct loader *loader = loader_create(s->call, ds, &lo, &s->diags);
+  const struct batch *b;
+  if (loader && loader_next(loader, &b, &s->diags) == LOADER_BATCH) {
+    for (int i = 0; i < ds->ncolumns; i++) {
+      int input = plan_input(p, ds->columns[i].name);
+      const struct type *t = &b->columns[i].type;
+      if (input >= 0 && b->rows == lo.batch) memcpy(inputs[input], b->columns[i].data, (size_t)type_bytes(t));
+    }
+    loader_release(loader, b);
+  } else
+    status = DGC_INPUT;
+  loader_destroy(loader);
+  dataset_close(ds);
+  return status;
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, int count) {
+  qsort(values, (size_t)count, sizeof *values, ascending);
+  return values[count / 2];
+}
+
+static void step(struct loaded *l, void *const *inputs, struct exec_times *times) {
+  for (int i = 0; i < l->plan->ninputs; i++) exec_write(l->exec, i, inputs[i]);
+  if (times)
+    exec_run_timed(l->exec, times);
+  else
+    exec_run(l->exec);
+}
+
+static void measure(struct dgc_session *s, struct loaded *l, void *const *inputs, struct dgc_bench *out) {
+  int count = out->steps, ndevices = s->target.ndevices;
+  double *seconds = arena_new_array(s->call, (size_t)count, double);
+  for (int i = 0; i < 5 + count / 10; i++) step(l, inputs, NULL);
+  for (int i = 0; i < count; i++) {
+    double begin = now();
+    step(l, inputs, NULL);
+    seconds[i] = now() - begin;
+  }
+  out->step_seconds = median(seconds, count);
+  uint64_t *busy = arena_new_array(s->call, (size_t)ndevices, uint64_t), wall = 0;
+  uint64_t *sum = arena_new_array(s->call, (size_t)ndevices, uint64_t), all = 0;
+  for (int i = 0; i < count; i++) {
+    struct exec_times times = {.busy = busy};
+    step(l, inputs, &times);
+    wall += times.wall;
+    for (int d = 0; d < ndevices; d++) sum[d] += busy[d];
+  }
+  struct dgc_bench_device *devices = arena_new_array(s->text, (size_t)ndevices, struct dgc_bench_device);
+  for (int d = 0; d < ndevices; d++) {
+    all += sum[d];
+    devices[d] = (struct dgc_bench_device){.name = s->target.devices[d].text,
+                                           .arena = l->plan->devices[d].bytes[REGION_ARENA],
+                                           .high_water = exec_high_water(l->exec, d),
+                                           .busy = (double)sum[d] / (double)wall};
+  }
+  out->outside = 1 - (double)all / ((double)wall * out->threads);
+  out->ndevices = ndevices;
+  out->devices = devices;
+}
+
+static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
+  struct loaded *l;
+  *out = (struct dgc_bench){.steps = s->options.steps ? (int)s->options.steps : 100};
+  arena_reset(s->text);
+  enum dgc_status status = session_ready(s, ENTRY_TRAIN);
+  double begin = now();
+  if (!status) status = session_plan(s, ENTRY_TRAIN, session_batch(s), &l);
+  out->compile_seconds = now() - begin;
+  if (status) return status;
+  void **inputs = arena_new_array(s->call, (size_t)l->plan->ninputs, void *);
+  status = first_batch(s, l->plan, inputs);
+  if (status) return status;
+  out->batch = l->batch;
+  out->towers = s->options.towers ? (int)s->options.towers : s->target.ndevices;
+  out->threads = workers_count(s->workers);
+  out->kernels = l->plan->nkernels;
+  out->plan_steps = exec_commands(l->exec, &out->signals);
+  for (int d = 0; d < l->plan->ndevices; d++)
+    for (int i = 0; i < l->plan->devices[d].nsteps; i++)
+      out->flops += (double)l->plan->devices[d].steps[i].flops;
+  measure(s, l, inputs, out);
+  out->peak = machine_peak(out->threads);
+  return DGC_OK;
+}
+
+enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out) { CALL(s, bench(s, out)); }

@@ -1,0 +1,282 @@
+/* Checkpoints of a session: its variables, where training stands, and what the numbers depend on. */
+#include "dgc_internal.h"
+
+#include "runtime/data/atomic.h"
+#include "runtime/data/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT "dgc-1"
+
+static int by_name(const void *a, const void *b) {
+  return strcmp((*(struct variable *const *)a)->name, (*(struct variable *const *)b)->name);
+}
+
+struct variable **session_variables(const struct dgc_session *s, struct arena *a, int *count) {
+  struct variable **all = arena_new_array(a, (size_t)store_count(s->store), struct variable *);
+  int n = 0;
+  for (int i = 0; i < store_count(s->store); i++) {
+    struct variable *v = store_at(s->store, i);
+    if (!variable_primary(a, v->name)) all[n++] = v;
+  }
+  qsort(all, (size_t)n, sizeof *all, by_name);
+  *count = n;
+  return all;
+}
+
+/* How many towers the graphs are made for. */
+static int towers(const struct dgc_session *s) {
+  return s->options.towers ? (int)s->options.towers : s->target.ndevices;
+}
+
+/* --- saving --- */
+
+static void add_number(struct arena *a, struct checkpoint_text *texts, int *n, const char *key,
+                       int64_t value) {
+  texts[(*n)++] = (struct checkpoint_text){key, arena_printf(a, "%lld", (long long)value)};
+}
+
+static bool save_with(struct dgc_session *s, struct arena *a, const char *path) {
+  int count, ntexts = 0;
+  struct variable **all = session_variables(s, a, &count);
+  struct checkpoint_entry *entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
+  for (int i = 0; i < count; i++) {
+    void *data = arena_alloc(a, all[i]->bytes);
+    store_read(s->store, all[i], data);
+    entries[i] = (struct checkpoint_entry){all[i]->name, all[i]->type, data};
+  }
+  struct checkpoint_text texts[8];
+  texts[ntexts++] = (struct checkpoint_text){"format", FORMAT};
+  texts[ntexts++] = (struct checkpoint_text){"model", s->model->name};
+  add_number(a, texts, &ntexts, "seed", s->options.seed);
+  add_number(a, texts, &ntexts, "towers", towers(s));
+  add_number(a, texts, &ntexts, "batch", session_batch(s));
+  add_number(a, texts, &ntexts, "step", s->position.step);
+  add_number(a, texts, &ntexts, "epoch", s->position.epoch);
+  add_number(a, texts, &ntexts, "epoch_batch", s->position.index);
+  return checkpoint_save(path, entries, count, texts, ntexts, &s->diags);
+}
+
+enum dgc_status session_save(struct dgc_session *s, const char *path) {
+  struct arena *a = s->building = arena_create();
+  bool saved = save_with(s, a, path);
+  s->building = NULL;
+  arena_destroy(a);
+  return saved ? DGC_OK : DGC_RUNTIME;
+}
+
+static enum dgc_status save(struct dgc_session *s, const char *path) {
+  enum dgc_status status = session_open(s);
+  if (!status) status = session_init(s);
+  return status ? status : session_save(s, path);
+}
+
+enum dgc_status dgc_save(struct dgc_session *s, const char *path) { CALL(s, save(s, path)); }
+
+/* --- restoring --- */
+
+/* The number under `key`, or `otherwise`; false if it is none or out of range. */
+static bool number(const struct checkpoint *c, const char *key, int64_t max, int64_t *out) {
+  const char *text = checkpoint_text(c, key);
+  if (!text) return true;
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end || errno || value < 0 || value > max) return false;
+  *out = value;
+  return true;
+}
+
+struct saved {
+  int64_t seed, towers;
+  struct position position;
+};
+
+static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const char *path,
+                       struct saved *out) {
+  *out = (struct saved){.seed = s->options.seed};
+  if (number(c, "seed", INT64_MAX, &out->seed) && number(c, "towers", 4096, &out->towers) &&
+      number(c, "batch", INT64_C(1) << 32, &out->position.batch) &&
+      number(c, "step", INT64_MAX, &out->position.step) &&
+      number(c, "epoch", INT64_MAX, &out->position.epoch) &&
+      number(c, "epoch_batch", INT64_MAX, &out->position.index))
+    return true;
+  session_fail(s, DGC_INPUT, "%s: its metadata holds a number that is none", path);
+  return false;
+}
+
+static enum dgc_status fit_options(struct dgc_session *s, const struct saved *saved, const char *path) {
+  struct options *o = &s->options;
+  bool changed = false;
+  if (!o->seed_given && o->seed != saved->seed) {
+    o->seed = saved->seed;
+    changed = true;
+  } else if (o->seed != saved->seed)
+    diag_warning(&s->diags, LOC_NONE, "%s was made with seed %lld, and now it is %lld", path,
+                 (long long)saved->seed, (long long)o->seed);
+  if (saved->towers && !o->towers) {
+    if (saved->towers != s->target.ndevices && s->target.ndevices > 1)
+      diag_note(&s->diags, LOC_NONE, "%lld towers, as in %s", (long long)saved->towers, path);
+    o->towers = saved->towers;
+    changed = true;
+  } else if (saved->towers && saved->towers != o->towers)
+    diag_warning(&s->diags, LOC_NONE,
+                 "%s was made with %lld towers, and now there are %lld: bits will differ", path,
+                 (long long)saved->towers, (long long)o->towers);
+  if (!changed) return DGC_OK;
+  session_drop_plans(s);
+  return session_compile(s);
+}
+
+/* With another batch size, the position in the data is the nearest one behind. */
+static void fit_position(struct dgc_session *s, const struct saved *saved, const char *path) {
+  s->position = saved->position;
+  int64_t batch = session_batch(s);
+  if (!saved->position.batch || saved->position.batch == batch) return;
+  s->position.index = saved->position.index * saved->position.batch / batch;
+  diag_warning(&s->diags, LOC_NONE, "%s was made with batches of %lld rows, and now they have %lld", path,
+               (long long)saved->position.batch, (long long)batch);
+}
+
+static bool is_slot(const struct dgc_session *s, const char *name) {
+  const struct graph *g = entry_source(s, ENTRY_INIT);
+  const struct node *n = g ? graph_find(g, name) : NULL;
+  return n && n->op == OP_variable && node_int_or(n, ATTR_slot, 0);
+}
+
+static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {
+  int count;
+  struct variable **all = session_variables(s, s->call, &count);
+  bool fits = true;
+  for (int i = 0; i < count; i++) {
+    const struct variable *v = all[i];
+    const struct checkpoint_entry *e = checkpoint_find(c, v->name);
+    if (e && type_equal(&e->type, &v->type)) continue;
+    if (!e && is_slot(s, v->name)) continue;
+    fits = false;
+    if (e)
+      session_fail(s, DGC_MISMATCH, "%s: %s is %s there, and %s in model %s", path, v->name,
+                   type_text(s->call, &e->type), type_text(s->call, &v->type), s->model->name);
+    else
+      session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", path, v->name, s->model->name);
+  }
+  if (!fits) return DGC_MISMATCH;
+  for (int i = 0; i < count; i++) {
+    const struct checkpoint_entry *e = checkpoint_find(c, all[i]->name);
+    if (e) store_write(s->store, all[i], e->data);
+  }
+  store_spread(s->store);
+  return DGC_OK;
+}
+
+enum dgc_status session_restore(struct dgc_session *s, const char *path) {
+  if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
+  struct saved saved;
+  struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
+  if (!c || !read_texts(s, c, path, &saved)) return DGC_INPUT;
+  enum dgc_status status = session_target(s);
+  if (!status) status = fit_options(s, &saved, path);
+  if (!status) status = session_open(s);
+  if (status) return status;
+  fit_position(s, &saved, path);
+  status = session_init(s);
+  return status ? status : fit_variables(s, c, path);
+}
+
+enum dgc_status dgc_restore(struct dgc_session *s, const char *path) { CALL(s, session_restore(s, path)); }
+
+/* --- looking into files --- */
+
+/* One tensor: "name : f32[784,512]", or a JSON object. */
+static void inspect_tensor(struct str *out, bool json, const char *name, const struct type *t) {
+  if (!json) {
+    str_printf(out, "%s : ", name);
+    type_print(out, t);
+    str_putc(out, '\n');
+    return;
+  }
+  str_put(out, "{\"name\":");
+  json_quote(out, name);
+  str_printf(out, ",\"dtype\":\"%s\",\"shape\":[", dtype_name((enum dtype)t->dtype));
+  for (int i = 0; i < t->rank; i++) str_printf(out, "%s%lld", i ? "," : "", (long long)t->dim[i]);
+  str_put(out, "]}");
+}
+
+static void inspect_checkpoint(struct str *out, bool json, const struct checkpoint *c) {
+  if (json) str_put(out, "{\"texts\":{");
+  for (int i = 0; i < c->ntexts; i++) {
+    if (json) {
+      if (i) str_putc(out, ',');
+      json_quote(out, c->texts[i].key);
+      str_putc(out, ':');
+      json_quote(out, c->texts[i].value);
+    } else
+      str_printf(out, "# %s: %s\n", c->texts[i].key, c->texts[i].value);
+  }
+  if (json) str_put(out, "},\"tensors\":[");
+  for (int i = 0; i < c->count; i++) {
+    if (json && i) str_putc(out, ',');
+    inspect_tensor(out, json, c->entries[i].name, &c->entries[i].type);
+  }
+  if (json) str_put(out, "]}\n");
+}
+
+/* A data file is one tensor: rows, then the row's own shape. */
+static bool inspect_data(struct dgc_session *s, struct str *out, bool json, const char *path) {
+  struct data_spec spec = {.name = "data", .path = path};
+  struct dataset *ds = dataset_open(s->call, NULL, &spec, 1, NULL, &s->diags);
+  if (!ds) return false;
+  struct type t = ds->columns[0].row;
+  if (t.rank < MAX_RANK) {
+    memmove(t.dim + 1, t.dim, (size_t)t.rank * sizeof *t.dim);
+    t.dim[0] = ds->rows;
+    t.rank++;
+  }
+  if (json) str_put(out, "{\"texts\":{},\"tensors\":[");
+  inspect_tensor(out, json, path, &t);
+  if (json) str_put(out, "]}\n");
+  dataset_close(ds);
+  return true;
+}
+
+/* A safetensors file: eight bytes of length, then JSON. */
+static bool is_checkpoint(const char *path) {
+  unsigned char head[9] = {0};
+  FILE *f = fopen(path, "rb");
+  bool is = f && fread(head, 1, sizeof head, f) == sizeof head && head[8] == '{' && !head[7];
+  if (f) fclose(f);
+  return is;
+}
+
+static enum dgc_status inspect(struct dgc_session *s, const char *path, bool json, const char **text) {
+  struct str out = session_text(s);
+  bool done;
+  if (is_checkpoint(path)) {
+    struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
+    done = c != NULL;
+    if (c) inspect_checkpoint(&out, json, c);
+  } else
+    done = inspect_data(s, &out, json, path);
+  *text = out.data;
+  return done ? DGC_OK : DGC_INPUT;
+}
+
+enum dgc_status dgc_inspect(struct dgc_session *s, const char *path, bool json, const char **text) {
+  CALL(s, inspect(s, path, json, text));
+}
+
+static enum dgc_status write_file(struct dgc_session *s, const char *path, const char *text) {
+  struct atomic_file f;
+  if (!atomic_open(&f, s->call, path, &s->diags)) return DGC_RUNTIME;
+  if (!atomic_write(&f, text, strlen(text), &s->diags)) {
+    atomic_discard(&f);
+    return DGC_RUNTIME;
+  }
+  return atomic_commit(&f, &s->diags) ? DGC_OK : DGC_RUNTIME;
+}
+
+enum dgc_status dgc_write_file(struct dgc_session *s, const char *path, const char *text) {
+  CALL(s, write_file(s, path, text));
+}

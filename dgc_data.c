@@ -1,0 +1,336 @@
+/* Training, evaluation and prediction over files. */
+#include "dgc_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* --- which files --- */
+
+/* "image=x.npy": the path, if the name is `name`. */
+static const char *given_path(const struct list *l, const char *name) {
+  size_t len = strlen(name);
+  for (int i = l->count - 1; i >= 0; i--)
+    if (strncmp(l->items[i], name, len) == 0 && l->items[i][len] == '=') return l->items[i] + len + 1;
+  return NULL;
+}
+
+static bool names_files(const struct list *l) {
+  for (int i = 0; i < l->count; i++)
+    if (strchr(l->items[i], '=')) return true;
+  return false;
+}
+
+/* Every name that was given must be an input. */
+static enum dgc_status check_names(struct dgc_session *s, const struct list *l) {
+  const struct model *m = s->model;
+  const char **names = arena_new_array(s->call, (size_t)m->ninputs, const char *);
+  for (int i = 0; i < m->ninputs; i++) names[i] = m->inputs[i].name;
+  for (int i = 0; i < l->count; i++) {
+    const char *equals = strchr(l->items[i], '=');
+    if (!equals) continue;
+    const char *name = arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i]));
+    bool known = false;
+    for (int k = 0; k < m->ninputs; k++) known |= strcmp(name, names[k]) == 0;
+    if (known) continue;
+    const char *closest = str_closest(name, names, (size_t)m->ninputs);
+    session_fail(s, DGC_USAGE, "model %s has no input '%s'", m->name, name);
+    if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+    return DGC_USAGE;
+  }
+  return DGC_OK;
+}
+
+static bool declared(const struct model *m, const char *split, const char *input, struct data_spec *out) {
+  for (int i = 0; i < m->ndata; i++) {
+    const struct model_data *d = &m->data[i];
+    if (strcmp(d->split, split) != 0 || strcmp(d->input, input) != 0) continue;
+    *out = (struct data_spec){.name = input, .path = d->resolved, .loc = d->loc};
+    return true;
+  }
+  return false;
+}
+
+/* Where an input comes from: what was given, then what the model declares. */
+static bool find_file(const struct dgc_session *s, enum data_use use, const char *input,
+                      struct data_spec *out) {
+  const struct options *o = &s->options;
+  const char *path = NULL;
+  bool same_data = use == DATA_TRAIN || o->eval_rows || !s->trained;
+  if (use != DATA_TRAIN) path = given_path(&o->eval_data, input);
+  if (!path && same_data) path = given_path(&o->data, input);
+  if (path) {
+    *out = (struct data_spec){.name = input, .path = path};
+    return true;
+  }
+  if (use == DATA_TRAIN) return declared(s->model, "train", input, out);
+  /* Test data of the model must not be joined with other files that were given for training. */
+  if (s->trained && !o->eval_rows && !o->eval_data.count && names_files(&o->data)) return false;
+  return declared(s->model, "test", input, out) || (o->eval_rows && declared(s->model, "train", input, out));
+}
+
+static const enum entry_kind entries_of[] = {ENTRY_TRAIN, ENTRY_EVAL, ENTRY_PREDICT};
+
+static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool optional,
+                                  struct data_spec *specs, int *count) {
+  const struct graph *g = entry_source(s, entries_of[use]);
+  *count = 0;
+  for (int i = 0; i < s->model->ninputs; i++) {
+    const char *name = s->model->inputs[i].name;
+    if (!graph_find(g, name)) continue;
+    if (find_file(s, use, name, &specs[*count]))
+      (*count)++;
+    else if (optional) {
+      *count = 0;
+      return DGC_OK;
+    } else
+      return session_fail(s, DGC_USAGE, "no data for input %s of model %s: give --data %s=FILE", name,
+                          s->model->name, name);
+  }
+  return DGC_OK;
+}
+
+enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out) {
+  const struct options *o = &s->options;
+  struct data_spec *specs = arena_new_array(s->call, (size_t)s->model->ninputs, struct data_spec);
+  int count;
+  *out = NULL;
+  enum dgc_status status = check_names(s, &o->data);
+  if (!status) status = check_names(s, &o->eval_data);
+  if (!status) status = find_files(s, use, optional, specs, &count);
+  if (status || (optional && !count)) return status;
+  if (!count)
+    return session_fail(s, DGC_USAGE, "model %s has no inputs: nothing to run over", s->model->name);
+  const char *rows = use == DATA_TRAIN || (!o->eval_rows && !s->trained) ? o->rows : o->eval_rows;
+  struct dataset *ds = dataset_open(s->call, NULL, specs, count, rows, &s->diags);
+  for (int i = 0; ds && i < s->model->ninputs; i++) {
+    const struct model_input *input = &s->model->inputs[i];
+    if (!dataset_find(ds, input->name)) continue;
+    struct type row = type_make((enum dtype)input->type.dtype, input->type.rank - 1, input->type.dim + 1);
+    if (dataset_expect(ds, input->name, &row, &s->diags)) continue;
+    dataset_close(ds);
+    ds = NULL;
+  }
+  *out = ds;
+  return ds ? DGC_OK : DGC_INPUT;
+}
+
+enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
+                                  const struct batch *b, struct loaded **out) {
+  enum dgc_status status = session_plan(s, kind, b->rows, out);
+  if (status) return status;
+  struct loaded *l = *out;
+  for (int i = 0; i < ds->ncolumns; i++) {
+    int input = plan_input(l->plan, ds->columns[i].name);
+    if (input >= 0) exec_write(l->exec, input, b->columns[i].data);
+  }
+  exec_run(l->exec);
+  return DGC_OK;
+}
+
+/* --- training --- */
+
+struct training {
+  struct dgc_session *s;
+  struct dataset *data;
+  struct loader *loader;
+  int64_t epochs, steps; /* where to end; 0 = does not matter */
+  double begin, epoch_begin, reported;
+  double loss_sum, loss_count; /* of the epoch so far */
+  int64_t rows;
+  bool stop;
+};
+
+static bool done(const struct training *t) {
+  const struct position *p = &t->s->position;
+  return t->stop || (t->epochs && p->epoch >= t->epochs) || (t->steps && p->step >= t->steps);
+}
+
+/* Adds the batch's loss: a mean counts with its rows, a sum with its own count. */
+static void add_loss(struct training *t, const struct loaded *l, int64_t rows) {
+  for (int i = 0; i < l->plan->noutputs; i++) {
+    const struct plan_value *v = &l->plan->outputs[i];
+    if (v->role != OUTPUT_LOSS) continue;
+    double value = output_number(l, i);
+    t->loss_sum += v->count ? value : value * (double)rows;
+    t->loss_count += v->count ? (double)(v->count < 0 ? -v->count * rows : v->count) : (double)rows;
+  }
+}
+
+static void report(struct training *t, const struct batch *b) {
+  struct dgc_session *s = t->s;
+  double time = now();
+  if (!s->on_progress || (!b->last && time - t->reported < 0.1)) return;
+  t->reported = time;
+  struct dgc_progress p = {
+      .epoch = b->epoch,
+      .epochs = t->epochs,
+      .step = b->index + 1,
+      .steps = loader_batches_per_epoch(t->loader),
+      .total_steps = s->position.step,
+      .loss = t->loss_count > 0 ? t->loss_sum / t->loss_count : NAN,
+      .seconds = time - t->begin,
+      .examples_per_second = time > t->epoch_begin ? (double)t->rows / (time - t->epoch_begin) : 0,
+      .epoch_end = b->last,
+  };
+  if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
+}
+
+static enum dgc_status train_batch(struct training *t, const struct batch *b) {
+  struct dgc_session *s = t->s;
+  struct loaded *l;
+  enum dgc_status status = session_batch_run(s, ENTRY_TRAIN, t->data, b, &l);
+  if (status) return status;
+  add_loss(t, l, b->rows);
+  t->rows += b->rows;
+  s->position.step++;
+  s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
+  s->position.index = b->last ? 0 : b->index + 1;
+  report(t, b);
+  if (b->last) {
+    t->loss_sum = t->loss_count = 0;
+    t->rows = 0;
+    t->epoch_begin = now();
+  }
+  const struct options *o = &s->options;
+  bool due = b->last || (o->checkpoint_every && s->position.step % o->checkpoint_every == 0);
+  return o->checkpoint && due && !done(t) ? session_save(s, o->checkpoint) : DGC_OK;
+}
+
+static enum dgc_status train_over(struct training *t) {
+  struct dgc_session *s = t->s;
+  struct loader_options lo = {.batch = session_batch(s),
+                              .shuffle = !s->options.no_shuffle,
+                              .seed = (uint64_t)s->options.seed,
+                              .epoch = s->position.epoch,
+                              .index = s->position.index};
+  s->position.batch = lo.batch;
+  if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
+  t->loader = loader_create(s->call, t->data, &lo, &s->diags);
+  if (!t->loader) return DGC_RUNTIME;
+  t->begin = t->epoch_begin = now();
+  enum dgc_status status = DGC_OK;
+  while (!status && !done(t)) {
+    const struct batch *b;
+    if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {
+      status = DGC_INPUT;
+      break;
+    }
+    status = train_batch(t, b);
+    loader_release(t->loader, b);
+  }
+  if (!status && s->options.checkpoint) status = session_save(s, s->options.checkpoint);
+  return status;
+}
+
+static enum dgc_status train(struct dgc_session *s) {
+  struct training t = {.s = s, .epochs = s->options.epochs, .steps = s->options.steps};
+  if (!t.epochs && !t.steps) t.epochs = 1;
+  s->trained = false;
+  enum dgc_status status = session_need(s, ENTRY_TRAIN);
+  if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
+  if (!status) status = session_ready(s, ENTRY_TRAIN);
+  if (!status) status = train_over(&t);
+  s->trained = true;
+  loader_destroy(t.loader);
+  dataset_close(t.data);
+  return status;
+}
+
+enum dgc_status dgc_train(struct dgc_session *s) { CALL(s, train(s)); }
+
+/* --- evaluation --- */
+
+struct sum {
+  double total, count;
+};
+
+static void add_outputs(const struct loaded *l, int64_t rows, struct sum *sums) {
+  for (int i = 0; i < l->plan->noutputs; i++) {
+    const struct plan_value *v = &l->plan->outputs[i];
+    if (v->role != OUTPUT_LOSS && v->role != OUTPUT_METRIC) continue;
+    double value = output_number(l, i);
+    bool mean = v->role == OUTPUT_LOSS && !v->count;
+    sums[i].total += mean ? value * (double)rows : value;
+    sums[i].count += mean ? (double)rows : (double)(v->count < 0 ? -v->count * rows : v->count);
+  }
+}
+
+static void finish_metrics(struct dgc_session *s, const struct graph *g, const struct sum *sums,
+                           const struct dgc_metric **metrics, int *count) {
+  arena_reset(s->text);
+  struct dgc_metric *m = arena_new_array(s->text, (size_t)g->noutputs, struct dgc_metric);
+  *count = 0;
+  for (int i = 0; i < g->noutputs; i++) {
+    enum output_role role = g->outputs[i].role;
+    if (role != OUTPUT_LOSS && role != OUTPUT_METRIC) continue;
+    double value = sums[i].count > 0 ? sums[i].total / sums[i].count : sums[i].total;
+    m[(*count)++] = (struct dgc_metric){arena_strdup(s->text, g->outputs[i].name), value};
+  }
+  *metrics = m;
+}
+
+static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset *ds, struct loader *loader,
+                                     struct sum *sums) {
+  const struct batch *b;
+  for (;;) {
+    enum loader_status next = loader_next(loader, &b, &s->diags);
+    if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : DGC_INPUT;
+    struct loaded *l;
+    enum dgc_status status = session_batch_run(s, ENTRY_EVAL, ds, b, &l);
+    if (!status) add_outputs(l, b->rows, sums);
+    loader_release(loader, b);
+    if (status) return status;
+  }
+}
+
+static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
+                                int64_t *rows) {
+  struct dataset *ds = NULL;
+  struct loader *loader = NULL;
+  enum dgc_status status = session_need(s, ENTRY_EVAL);
+  if (!status) status = session_data(s, DATA_EVAL, false, &ds);
+  if (!status) status = session_ready(s, ENTRY_EVAL);
+  if (status) goto end;
+  const struct graph *g = entry_source(s, ENTRY_EVAL);
+  struct sum *sums = arena_new_array(s->call, (size_t)g->noutputs, struct sum);
+  struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
+  loader = loader_create(s->call, ds, &lo, &s->diags);
+  status = loader ? evaluate_over(s, ds, loader, sums) : DGC_RUNTIME;
+  if (status) goto end;
+  finish_metrics(s, g, sums, metrics, count);
+  if (rows) *rows = ds->rows;
+end:
+  loader_destroy(loader);
+  dataset_close(ds);
+  return status;
+}
+
+enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
+                             int64_t *rows) {
+  CALL(s, evaluate(s, metrics, count, rows));
+}
+
+static enum dgc_status can_evaluate(struct dgc_session *s, bool *can) {
+  struct dataset *ds = NULL;
+  if (!entry_there(s, ENTRY_EVAL)) return DGC_OK;
+  enum dgc_status status = session_data(s, DATA_EVAL, true, &ds);
+  *can = !status && ds;
+  dataset_close(ds);
+  return status;
+}
+
+static enum dgc_status can_evaluate_call(struct dgc_session *s, bool *can) { CALL(s, can_evaluate(s, can)); }
+
+bool dgc_can_evaluate(struct dgc_session *s) {
+  bool can = false;
+  can_evaluate_call(s, &can);
+  return can;
+}

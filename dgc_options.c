@@ -1,0 +1,131 @@
+/* The options of a session: one table that dgc_set, the tool and the manual read. */
+#include "dgc_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum option_kind { FLAG, TEXT, INTEGER, LIST };
+
+struct option_row {
+  const char *name;
+  enum option_kind kind;
+  size_t offset; /* into struct options */
+  int64_t min, max;
+  const char *value, *help;
+};
+
+#define AT(field) offsetof(struct options, field)
+
+static const struct option_row option_table[] = {
+    {"set", LIST, AT(set), 0, 0, "NAME=VALUE", "a parameter of the model; may be repeated"},
+    {"model", TEXT, AT(model), 0, 0, "NAME", "which model of a file that has several"},
+    {"devices", TEXT, AT(devices), 0, 0, "LIST", "devices to use, as cpu:0-3 or cpu:0,cpu:2 (default cpu:0)"},
+    {"towers", INTEGER, AT(towers), 1, 4096, "N",
+     "copies of the model on slices of the batch (default: one per device)"},
+    {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
+     "one_device, central_storage or mirrored (default: mirrored, with one tower one_device)"},
+    {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
+    {"consolidation-device", TEXT, AT(consolidation_device), 0, 0, "DEVICE",
+     "where batches are split and results gathered"},
+    {"soft-placement", FLAG, AT(soft_placement), 0, 0, NULL,
+     "use another device where the annotated one is missing"},
+    {"batch", INTEGER, AT(batch), 1, INT64_C(1) << 32, "N",
+     "rows of the global batch (default: the model's, else 128)"},
+    {"seed", INTEGER, AT(seed), 0, INT64_MAX, "N",
+     "of initial values, random ops and the order of the data (default 0)"},
+    {"threads", INTEGER, AT(threads), 1, 1024, "N",
+     "worker threads (default: one per device, at most one per core)"},
+    {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},
+    {"data", LIST, AT(data), 0, 0, "NAME=PATH",
+     "the file of an input; a folder alone: where the model's own files are; may be repeated"},
+    {"rows", TEXT, AT(rows), 0, 0, "A:B", "use these rows of the data only"},
+    {"eval-data", LIST, AT(eval_data), 0, 0, "NAME=PATH", "as --data, for evaluation and prediction"},
+    {"eval-rows", TEXT, AT(eval_rows), 0, 0, "A:B", "rows of the data to evaluate on"},
+    {"no-shuffle", FLAG, AT(no_shuffle), 0, 0, NULL, "train on rows in the order of the files"},
+    {"epochs", INTEGER, AT(epochs), 0, INT64_C(1) << 40, "N",
+     "train until this many epochs are done (default 1)"},
+    {"steps", INTEGER, AT(steps), 0, INT64_C(1) << 40, "N", "train until this many steps are done"},
+    {"checkpoint", TEXT, AT(checkpoint), 0, 0, "FILE",
+     "where training saves, where other verbs read variables"},
+    {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N",
+     "save also after every N steps"},
+    {"output", LIST, AT(output), 0, 0, "NAME=FILE",
+     "where a prediction goes: .npy, .csv, or - for CSV on standard output"},
+    {"verify-each", FLAG, AT(verify_each), 0, 0, NULL, "check all invariants after each pass"},
+    {"disable-pass", TEXT, AT(disable_pass), 0, 0, "LIST", "skip these passes"},
+    {"print-after", TEXT, AT(print_after), 0, 0, "PASS", "print the graph after this pass, or all"},
+    {"dump-passes", FLAG, AT(dump_passes), 0, 0, NULL, "report the graph after each pass"},
+    {"time-passes", FLAG, AT(time_passes), 0, 0, NULL, "print the time of each pass"},
+    {"stress", TEXT, AT(stress), 0, 0, "WHAT", "roundtrip: print and read back the graph after each pass"},
+    {"color", FLAG, AT(color), 0, 0, NULL, "colours in messages"},
+};
+enum { NOPTIONS = sizeof option_table / sizeof *option_table };
+
+bool dgc_option(int index, struct dgc_option *out) {
+  if (index < 0 || index >= NOPTIONS) return false;
+  const struct option_row *r = &option_table[index];
+  *out = (struct dgc_option){r->name, r->value, r->help};
+  return true;
+}
+
+static const struct option_row *find(const char *name) {
+  for (int i = 0; i < NOPTIONS; i++)
+    if (strcmp(option_table[i].name, name) == 0) return &option_table[i];
+  return NULL;
+}
+
+static enum dgc_status unknown(struct dgc_session *s, const char *name) {
+  const char *names[NOPTIONS];
+  for (int i = 0; i < NOPTIONS; i++) names[i] = option_table[i].name;
+  const char *closest = str_closest(name, names, NOPTIONS);
+  session_fail(s, DGC_USAGE, "there is no option '%s'", name);
+  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  return DGC_USAGE;
+}
+
+static enum dgc_status set_integer(struct dgc_session *s, const struct option_row *r, const char *value,
+                                   int64_t *out) {
+  char *end;
+  errno = 0;
+  long long number = strtoll(value, &end, 10);
+  if (end == value || *end || errno || number < r->min || number > r->max)
+    return session_fail(s, DGC_USAGE, "%s: expected an integer from %lld to %lld, not '%s'", r->name,
+                        (long long)r->min, (long long)r->max, value);
+  *out = number;
+  return DGC_OK;
+}
+
+static enum dgc_status set_flag(struct dgc_session *s, const struct option_row *r, const char *value,
+                                bool *out) {
+  bool yes = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+  if (!yes && strcmp(value, "false") != 0 && strcmp(value, "0") != 0)
+    return session_fail(s, DGC_USAGE, "%s: expected true or false, not '%s'", r->name, value);
+  *out = yes;
+  return DGC_OK;
+}
+
+static void append(struct dgc_session *s, struct list *l, const char *value) {
+  const char **items = arena_new_array(s->arena, (size_t)l->count + 1, const char *);
+  if (l->count) memcpy(items, l->items, (size_t)l->count * sizeof *items);
+  items[l->count] = arena_strdup(s->arena, value);
+  *l = (struct list){items, l->count + 1};
+}
+
+enum dgc_status options_set(struct dgc_session *s, const char *name, const char *value) {
+  const struct option_row *r = find(name);
+  if (!r) return unknown(s, name);
+  void *field = (char *)&s->options + r->offset;
+  if (!value) value = "true";
+  switch (r->kind) {
+  case FLAG: return set_flag(s, r, value, field);
+  case INTEGER: {
+    enum dgc_status status = set_integer(s, r, value, field);
+    if (r->offset == AT(seed)) s->options.seed_given = true;
+    return status;
+  }
+  case TEXT: *(const char **)field = arena_strdup(s->arena, value); return DGC_OK;
+  case LIST: append(s, field, value); return DGC_OK;
+  }
+  return DGC_OK;
+}

@@ -1,0 +1,166 @@
+/* Predictions over files. */
+#include "dgc_internal.h"
+
+#include <string.h>
+
+/* One file, and the outputs of the plan that go into it. */
+struct sink {
+  const char *path;
+  const char **names;
+  struct type *rows;
+  int *outputs; /* into the source graph's outputs */
+  const void **data;
+  int count;
+  struct row_writer *writer;
+};
+
+static const struct output *find_output(const struct graph *g, const char *name, int *index) {
+  for (int i = 0; i < g->noutputs; i++)
+    if (g->outputs[i].role == OUTPUT_PREDICT && strcmp(g->outputs[i].name, name) == 0) {
+      *index = i;
+      return &g->outputs[i];
+    }
+  return NULL;
+}
+
+static enum dgc_status no_output(struct dgc_session *s, const struct graph *g, const char *name) {
+  const char **names = arena_new_array(s->call, (size_t)g->noutputs, const char *);
+  size_t count = 0;
+  for (int i = 0; i < g->noutputs; i++)
+    if (g->outputs[i].role == OUTPUT_PREDICT) names[count++] = g->outputs[i].name;
+  const char *closest = str_closest(name, names, count);
+  session_fail(s, DGC_USAGE, "model %s predicts no '%s'", s->model->name, name);
+  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  return DGC_USAGE;
+}
+
+static void add_to_sink(struct dgc_session *s, const struct graph *g, struct sink *sinks, int *nsinks,
+                        const char *path, int output) {
+  int i = 0;
+  while (i < *nsinks && strcmp(sinks[i].path, path) != 0) i++;
+  struct sink *k = &sinks[i];
+  if (i == *nsinks) {
+    *k = (struct sink){.path = path,
+                       .names = arena_new_array(s->call, (size_t)g->noutputs, const char *),
+                       .rows = arena_new_array(s->call, (size_t)g->noutputs, struct type),
+                       .outputs = arena_new_array(s->call, (size_t)g->noutputs, int),
+                       .data = arena_new_array(s->call, (size_t)g->noutputs, const void *)};
+    (*nsinks)++;
+  }
+  const struct output *o = &g->outputs[output];
+  const struct type *t = &o->node->type;
+  k->names[k->count] = o->name;
+  k->rows[k->count] = type_make((enum dtype)t->dtype, t->rank - 1, t->dim + 1);
+  k->outputs[k->count++] = output;
+}
+
+/* "probability=p.npy", "p.npy" when there is one output, nothing: all of them on standard output. */
+static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, struct sink *sinks,
+                                  int *nsinks) {
+  const struct list *l = &s->options.output;
+  int npredictions = 0, only = 0;
+  for (int i = 0; i < g->noutputs; i++)
+    if (g->outputs[i].role == OUTPUT_PREDICT) npredictions++, only = i;
+  for (int i = 0; i < l->count; i++) {
+    const char *equals = strchr(l->items[i], '=');
+    int output = only;
+    if (equals) {
+      const char *name = arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i]));
+      if (!find_output(g, name, &output)) return no_output(s, g, name);
+    } else if (npredictions != 1)
+      return session_fail(s, DGC_USAGE, "model %s predicts %d things: say which goes to %s with NAME=FILE",
+                          s->model->name, npredictions, l->items[i]);
+    add_to_sink(s, g, sinks, nsinks, equals ? equals + 1 : l->items[i], output);
+  }
+  for (int i = 0; !l->count && i < g->noutputs; i++)
+    if (g->outputs[i].role == OUTPUT_PREDICT) add_to_sink(s, g, sinks, nsinks, "-", i);
+  return DGC_OK;
+}
+
+static enum dgc_status open_sinks(struct dgc_session *s, struct sink *sinks, int nsinks) {
+  for (int i = 0; i < nsinks; i++) {
+    sinks[i].writer =
+        row_writer_create(s->call, sinks[i].path, sinks[i].names, sinks[i].rows, sinks[i].count, &s->diags);
+    if (!sinks[i].writer) return DGC_RUNTIME;
+  }
+  return DGC_OK;
+}
+
+/* The plan's output for one of the source graph's. */
+static int plan_output(const struct plan *p, const char *name) {
+  for (int i = 0; i < p->noutputs; i++)
+    if (p->outputs[i].role == OUTPUT_PREDICT && strcmp(p->outputs[i].name, name) == 0) return i;
+  return -1;
+}
+
+static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l, int64_t rows,
+                                   struct sink *sinks, int nsinks, void **buffers) {
+  for (int i = 0; i < nsinks; i++) {
+    for (int k = 0; k < sinks[i].count; k++) {
+      exec_read(l->exec, plan_output(l->plan, sinks[i].names[k]), buffers[sinks[i].outputs[k]]);
+      sinks[i].data[k] = buffers[sinks[i].outputs[k]];
+    }
+    if (!row_writer_put(sinks[i].writer, sinks[i].data, rows, &s->diags)) return DGC_RUNTIME;
+  }
+  return DGC_OK;
+}
+
+static enum dgc_status predict_over(struct dgc_session *s, const struct dataset *ds, struct loader *loader,
+                                    struct sink *sinks, int nsinks) {
+  const struct graph *g = entry_source(s, ENTRY_PREDICT);
+  void **buffers = arena_new_array(s->call, (size_t)g->noutputs, void *);
+  for (int i = 0; i < g->noutputs; i++) {
+    struct type t = type_specialize(&g->outputs[i].node->type, session_batch(s));
+    if (g->outputs[i].role == OUTPUT_PREDICT) buffers[i] = arena_alloc(s->call, (size_t)type_bytes(&t));
+  }
+  const struct batch *b;
+  for (;;) {
+    enum loader_status next = loader_next(loader, &b, &s->diags);
+    if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : DGC_INPUT;
+    struct loaded *l;
+    enum dgc_status status = session_batch_run(s, ENTRY_PREDICT, ds, b, &l);
+    if (!status) status = write_batch(s, l, b->rows, sinks, nsinks, buffers);
+    loader_release(loader, b);
+    if (status) return status;
+  }
+}
+
+static enum dgc_status close_sinks(struct dgc_session *s, enum dgc_status status, struct sink *sinks,
+                                   int nsinks) {
+  for (int i = 0; i < nsinks; i++) {
+    if (status || !sinks[i].writer)
+      row_writer_abandon(sinks[i].writer);
+    else if (!row_writer_finish(sinks[i].writer, &s->diags))
+      status = DGC_RUNTIME;
+  }
+  return status;
+}
+
+static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
+  struct dataset *ds = NULL;
+  struct loader *loader = NULL;
+  struct sink *sinks = NULL;
+  int nsinks = 0;
+  enum dgc_status status = session_need(s, ENTRY_PREDICT);
+  if (!status) {
+    const struct graph *g = entry_source(s, ENTRY_PREDICT);
+    sinks = arena_new_array(s->call, (size_t)(g->noutputs + s->options.output.count), struct sink);
+    status = make_sinks(s, g, sinks, &nsinks);
+  }
+  if (!status) status = session_data(s, DATA_PREDICT, false, &ds);
+  if (!status) status = session_ready(s, ENTRY_PREDICT);
+  if (!status) {
+    struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
+    loader = loader_create(s->call, ds, &lo, &s->diags);
+    if (!loader) status = DGC_RUNTIME;
+  }
+  if (!status) status = open_sinks(s, sinks, nsinks);
+  if (!status) status = predict_over(s, ds, loader, sinks, nsinks);
+  status = close_sinks(s, status, sinks, nsinks);
+  if (!status && rows) *rows = ds->rows;
+  loader_destroy(loader);
+  dataset_close(ds);
+  return status;
+}
+
+enum dgc_status dgc_predict(struct dgc_session *s, int64_t *rows) { CALL(s, predict(s, rows)); }

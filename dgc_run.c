@@ -1,0 +1,304 @@
+/* Running: the devices of a session, its plans, its variables, and single batches. */
+#include "dgc_internal.h"
+
+#include "runtime/devices.h"
+
+#include <string.h>
+
+/* --- devices --- */
+
+enum dgc_status session_no_backend(struct dgc_session *s) {
+  struct str names = str_make(s->call);
+  for (int i = 0; backends[i]; i++) str_printf(&names, "%s%s", i ? ", " : "", backends[i]->name);
+  return session_fail(s, DGC_USAGE, "there is no backend '%s' in this build: it has %s", s->options.backend,
+                      names.data);
+}
+
+enum dgc_status session_open(struct dgc_session *s) {
+  if (s->store) return DGC_OK;
+  enum dgc_status status = session_target(s);
+  if (status) return status;
+  if (!s->backend) s->backend = backend_find(s->options.backend);
+  if (!s->backend) return session_no_backend(s);
+  if (!s->backend_self) s->backend_self = s->backend->open(&s->target, &s->diags);
+  if (!s->backend_self) return DGC_RUNTIME;
+  int threads = s->options.threads ? (int)s->options.threads : cpu_cores();
+  if (threads > s->target.ndevices) threads = s->target.ndevices;
+  if (!s->workers) s->workers = workers_create(threads, &s->diags);
+  if (!s->workers) return DGC_RUNTIME;
+  s->store = store_create(s->backend, s->backend_self, s->target.ndevices);
+  return DGC_OK;
+}
+
+void session_drop_plans(struct dgc_session *s) {
+  while (s->plans) {
+    struct loaded *l = s->plans;
+    s->plans = l->next;
+    exec_unload(l->exec);
+    arena_destroy(l->arena);
+  }
+}
+
+void session_close(struct dgc_session *s) {
+  session_drop_plans(s);
+  store_destroy(s->store);
+  workers_destroy(s->workers);
+  if (s->backend_self) s->backend->close(s->backend_self);
+}
+
+/* --- plans --- */
+
+static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
+  struct graph *g = session_graph(s, l->arena, l->kind, l->batch, NULL);
+  if (!g) return DGC_INPUT;
+  struct plan *p = plan_build(l->arena, g, &s->diags);
+  if (!p) return DGC_INPUT;
+#ifndef DGC_DEBUG
+  if (s->options.verify_each)
+#endif
+    if (!plan_verify(p, &s->diags)) return DGC_RUNTIME;
+  l->graph = g;
+  l->plan = p;
+  l->exec = exec_load(p, s->backend, s->backend_self, s->store, s->workers, &s->diags);
+  return l->exec ? DGC_OK : DGC_RUNTIME;
+}
+
+enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
+                             struct loaded **out) {
+  for (struct loaded **p = &s->plans; *p; p = &(*p)->next) {
+    struct loaded *l = *p;
+    if (l->kind != kind || l->batch != batch) continue;
+    *p = l->next; /* the one in use stands first */
+    l->next = s->plans;
+    s->plans = *out = l;
+    return DGC_OK;
+  }
+  struct arena *a = s->building = arena_create();
+  struct loaded *l = arena_new(a, struct loaded);
+  *l = (struct loaded){.kind = kind, .batch = batch, .arena = a};
+  enum dgc_status status = build_plan(s, l);
+  s->building = NULL;
+  if (status) {
+    arena_destroy(a);
+    return status;
+  }
+  l->next = s->plans;
+  s->plans = *out = l;
+  return DGC_OK;
+}
+
+static void mark_filled(struct dgc_session *s) {
+  for (int i = 0; i < store_count(s->store); i++) store_at(s->store, i)->filled = true;
+}
+
+enum dgc_status session_init(struct dgc_session *s) {
+  if (s->initialised) return DGC_OK;
+  if (entry_there(s, ENTRY_INIT)) {
+    struct loaded *l;
+    enum dgc_status status = session_plan(s, ENTRY_INIT, session_batch(s), &l);
+    if (status) return status;
+    exec_run(l->exec);
+    mark_filled(s);
+    store_spread(s->store);
+  }
+  s->initialised = true;
+  return DGC_OK;
+}
+
+enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind) {
+  enum dgc_status status = session_need(s, kind);
+  if (!status) status = session_open(s);
+  if (!status) status = session_init(s);
+  return status;
+}
+
+int plan_input(const struct plan *p, const char *name) {
+  for (int i = 0; i < p->ninputs; i++)
+    if (strcmp(p->inputs[i].name, name) == 0) return i;
+  return -1;
+}
+
+double output_number(const struct loaded *l, int output) {
+  union {
+    float f32;
+    double f64;
+    int32_t i32;
+    int64_t i64;
+    uint8_t u8;
+  } v;
+  exec_read(l->exec, output, &v);
+  switch ((enum dtype)l->plan->outputs[output].type.dtype) {
+  case DT_F32: return (double)v.f32;
+  case DT_F64: return v.f64;
+  case DT_I32: return v.i32;
+  case DT_I64: return (double)v.i64;
+  default: return v.u8;
+  }
+}
+
+/* --- single batches --- */
+
+static void describe(const char *name, const struct type *t, struct dgc_tensor *out) {
+  *out = (struct dgc_tensor){.name = name, .dtype = dtype_name((enum dtype)t->dtype), .rank = t->rank};
+  for (int i = 0; i < t->rank; i++) out->shape[i] = t->dim[i];
+}
+
+/* The entry of this name without a word about it if there is none. */
+static const struct graph *find_entry(const struct dgc_session *s, const char *name, enum entry_kind *kind) {
+  for (int i = 0; s->model && i < ENTRY_COUNT; i++)
+    if (strcmp(name, entry_names[i]) == 0) {
+      *kind = (enum entry_kind)i;
+      return entry_source(s, *kind);
+    }
+  return NULL;
+}
+
+static const struct node *source_input(const struct graph *g, int index) {
+  for (uint32_t i = 0; g && i < g->count; i++)
+    if (g->nodes[i]->op == OP_input && index-- == 0) return g->nodes[i];
+  return NULL;
+}
+
+static const struct output *source_output(const struct graph *g, int index) {
+  for (int i = 0; g && i < g->noutputs; i++)
+    if (g->outputs[i].role != OUTPUT_UPDATE && index-- == 0) return &g->outputs[i];
+  return NULL;
+}
+
+bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out) {
+  enum entry_kind kind;
+  const struct node *n = source_input(find_entry(s, entry, &kind), index);
+  if (n) describe(n->name, &n->type, out);
+  return n != NULL;
+}
+
+bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out) {
+  enum entry_kind kind;
+  const struct output *o = source_output(find_entry(s, entry, &kind), index);
+  if (o) describe(o->name, &o->node->type, out);
+  return o != NULL;
+}
+
+static int plan_output(const struct plan *p, const struct output *o) {
+  for (int i = 0; i < p->noutputs; i++)
+    if (p->outputs[i].role == o->role && strcmp(p->outputs[i].name, o->name) == 0) return i;
+  return -1;
+}
+
+static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64_t rows,
+                                 const void *const *inputs, void *const *outputs) {
+  enum entry_kind kind;
+  struct loaded *l;
+  enum dgc_status status = entry_find(s, entry, &kind);
+  if (!status && rows < 1) status = session_fail(s, DGC_USAGE, "a batch of %lld rows", (long long)rows);
+  if (!status) status = session_ready(s, kind);
+  if (!status) status = session_plan(s, kind, rows, &l);
+  if (status) return status;
+  const struct graph *g = entry_source(s, kind);
+  const struct node *n;
+  for (int i = 0; (n = source_input(g, i)); i++) {
+    int input = plan_input(l->plan, n->name);
+    if (input >= 0) exec_write(l->exec, input, inputs[i]);
+  }
+  exec_run(l->exec);
+  if (kind == ENTRY_TRAIN) s->position.step++;
+  const struct output *o;
+  for (int i = 0; outputs && (o = source_output(g, i)); i++) {
+    int output = plan_output(l->plan, o);
+    if (outputs[i] && output >= 0) exec_read(l->exec, output, outputs[i]);
+  }
+  return DGC_OK;
+}
+
+enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_t rows, const void *const *inputs,
+                        void *const *outputs) {
+  CALL(s, run_batch(s, entry, rows, inputs, outputs));
+}
+
+/* --- variables --- */
+
+static enum dgc_status need_variables(struct dgc_session *s) {
+  if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
+  enum dgc_status status = session_open(s);
+  return status ? status : session_init(s);
+}
+
+static enum dgc_status nth_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
+  enum dgc_status status = need_variables(s);
+  if (status) return status;
+  int count;
+  struct variable **all = session_variables(s, s->call, &count);
+  if (index < 0 || index >= count) return DGC_USAGE;
+  describe(all[index]->name, &all[index]->type, out);
+  return DGC_OK;
+}
+
+static enum dgc_status nth_variable_call(struct dgc_session *s, int index, struct dgc_tensor *out) {
+  CALL(s, nth_variable(s, index, out));
+}
+
+bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
+  return nth_variable_call(s, index, out) == DGC_OK;
+}
+
+static enum dgc_status no_variable(struct dgc_session *s, const char *name) {
+  int count;
+  struct variable **all = session_variables(s, s->call, &count);
+  const char **names = arena_new_array(s->call, (size_t)count, const char *);
+  for (int i = 0; i < count; i++) names[i] = all[i]->name;
+  const char *closest = str_closest(name, names, (size_t)count);
+  session_fail(s, DGC_USAGE, "there is no variable '%s'", name);
+  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  return DGC_USAGE;
+}
+
+static enum dgc_status access_variable(struct dgc_session *s, const char *name, void *out, const void *in,
+                                       size_t bytes) {
+  enum dgc_status status = need_variables(s);
+  if (status) return status;
+  struct variable *v = store_find(s->store, name);
+  if (!v) return no_variable(s, name);
+  if (v->bytes != bytes)
+    return session_fail(s, DGC_USAGE, "variable %s is %s: %zu bytes, not %zu", name,
+                        type_text(s->call, &v->type), v->bytes, bytes);
+  if (out) store_read(s->store, v, out);
+  if (in) {
+    store_write(s->store, v, in);
+    store_spread(s->store);
+  }
+  return DGC_OK;
+}
+
+enum dgc_status dgc_read(struct dgc_session *s, const char *variable, void *out, size_t bytes) {
+  CALL(s, access_variable(s, variable, out, NULL, bytes));
+}
+
+enum dgc_status dgc_write(struct dgc_session *s, const char *variable, const void *data, size_t bytes) {
+  CALL(s, access_variable(s, variable, NULL, data, bytes));
+}
+
+/* --- the machine --- */
+
+static enum dgc_status look(struct dgc_session *s, struct dgc_machine *out) {
+  struct machine m = machine_look(s->arena);
+  *out = (struct dgc_machine){m.cpu, m.vectors, m.cores, m.memory};
+  return DGC_OK;
+}
+
+enum dgc_status dgc_machine(struct dgc_session *s, struct dgc_machine *out) { CALL(s, look(s, out)); }
+
+static enum dgc_status target_call(struct dgc_session *s) { CALL(s, session_target(s)); }
+
+bool dgc_device(struct dgc_session *s, int index, const char **name) {
+  if (target_call(s) || index < 0 || index >= s->target.ndevices) return false;
+  *name = s->target.devices[index].text;
+  return true;
+}
+
+bool dgc_backend(int index, const char **name, const char **help) {
+  for (int i = 0; i <= index; i++)
+    if (!backends[i]) return false;
+  *name = backends[index]->name;
+  *help = backends[index]->help;
+  return index >= 0;
+}

@@ -1,0 +1,182 @@
+/* dgc: compile a model, train it, evaluate it, predict with it.
+ *
+ *   struct dgc_session *s = dgc_create();
+ *   dgc_set(s, "devices", "cpu:0-1");
+ *   if (dgc_load(s, "digits.dsl") || dgc_train(s)) fprintf(stderr, "%s", dgc_message(s));
+ *   dgc_destroy(s);
+ *
+ * There is no global state: sessions are independent, and each may be used by one thread at a time. A session
+ * holds one model, its variables and its compiled plans. Calls return a status; dgc_message says what was wrong.
+ * Texts that a call hands out live until the next call that hands out a text, or the end of the session. */
+#ifndef DGC_H
+#define DGC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define DGC_API __attribute__((visibility("default")))
+#else
+#define DGC_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum dgc_status {
+  DGC_OK = 0,
+  DGC_INPUT = 1,   /* the model, the data or a file is wrong */
+  DGC_USAGE = 2,   /* the call or an option is wrong */
+  DGC_RUNTIME = 3, /* a device, memory or the system failed */
+  DGC_MISMATCH = 4 /* two things that should fit do not: a checkpoint and a model */
+};
+
+struct dgc_session;
+
+/* "0.1.0" */
+DGC_API const char *dgc_version(void);
+/* Compiler, backends and libraries of this build, a line each. */
+DGC_API const char *dgc_build(void);
+
+/* --- sessions --- */
+
+/* NULL when the host is out of memory. */
+DGC_API struct dgc_session *dgc_create(void);
+/* NULL is allowed. */
+DGC_API void dgc_destroy(struct dgc_session *s);
+/* Errors, warnings and notes of the last call, each with its place and source line; "" if there were none. */
+DGC_API const char *dgc_message(const struct dgc_session *s);
+
+/* Options; see dgc_option. Those that the model depends on must be set before dgc_load. "set" and "data" and "output"
+ * may be given several times. Flags take "true" or "false". */
+DGC_API enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *value);
+
+/* The options there are: false behind the last one. `value` names what it takes; NULL for a flag. */
+struct dgc_option {
+  const char *name, *value, *help;
+};
+DGC_API bool dgc_option(int index, struct dgc_option *out);
+
+/* --- models --- */
+
+/* Compiles the model in a file ("-" = standard input) or in memory. */
+DGC_API enum dgc_status dgc_load(struct dgc_session *s, const char *path);
+DGC_API enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const char *text, size_t len);
+/* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is.
+ * `stage`: ast, graph, grad, replicated, placed, fused, plan, memory, llvm, dot or json. */
+DGC_API enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const char *stage,
+                                 const char **text);
+/* Why a node of the placed graph is where it is, and its inputs. */
+DGC_API enum dgc_status dgc_explain(struct dgc_session *s, const char *entry, const char *node,
+                                    const char **text);
+/* Reads graphs as text, runs passes over each ("simplify,place"; NULL or "" = none), verifies, prints. */
+DGC_API enum dgc_status dgc_opt(struct dgc_session *s, const char *path, const char *passes,
+                                const char **text);
+/* The passes in their order with what they do, a line each. */
+DGC_API enum dgc_status dgc_passes(struct dgc_session *s, const char **text);
+/* Called with what the options print-after, dump-passes and time-passes ask for. */
+typedef void dgc_pass_fn(void *user, const char *pass, const char *text);
+DGC_API void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user);
+
+/* --- training, evaluation, prediction over files --- */
+
+struct dgc_progress {
+  int64_t epoch, epochs;      /* the present one from 0; 0 epochs = not limited */
+  int64_t step, steps;        /* within the epoch: done, and all */
+  int64_t total_steps;        /* done since the model's first */
+  double loss;                /* mean over the epoch so far */
+  double seconds;             /* since the call */
+  double examples_per_second; /* over the epoch so far */
+  bool epoch_end;
+};
+/* Called after steps, not more often than ten times a second, and at the end of each epoch. False stops the training. */
+typedef bool dgc_progress_fn(void *user, const struct dgc_progress *p);
+DGC_API void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user);
+
+struct dgc_metric {
+  const char *name;
+  double value;
+};
+
+/* Trains for the options epochs or steps on the option data, or what the model declares; with checkpoint, saves there. */
+DGC_API enum dgc_status dgc_train(struct dgc_session *s);
+/* Whether there is data to evaluate on. */
+DGC_API bool dgc_can_evaluate(struct dgc_session *s);
+/* Mean loss and metrics over all rows, the last partial batch included exactly. */
+DGC_API enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
+                                     int64_t *rows);
+/* Writes predictions to the files of the option output, in the order of the rows. */
+DGC_API enum dgc_status dgc_predict(struct dgc_session *s, int64_t *rows);
+
+/* Variables, optimizer state, step and the position in the data. A checkpoint replaces an older one whole or not at all. */
+DGC_API enum dgc_status dgc_save(struct dgc_session *s, const char *path);
+DGC_API enum dgc_status dgc_restore(struct dgc_session *s, const char *path);
+
+/* --- batches of the caller's own --- */
+
+/* Elements lie dense in row-major order. */
+struct dgc_tensor {
+  const char *name;
+  const char *dtype; /* "f32", "f64", "i32", "i64", "u8", "bool" */
+  int rank;
+  int64_t shape[8]; /* -k stands for k rows of the batch */
+};
+/* Inputs and outputs of an entry, "train", "eval" or "predict": false behind the last one. */
+DGC_API bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);
+DGC_API bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);
+/* Runs an entry once on a batch of `rows`: a training step, say. inputs[i] and outputs[i] belong to dgc_input and
+ * dgc_output i; outputs may be NULL, or single ones. Each number of rows is compiled once. */
+DGC_API enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_t rows,
+                                const void *const *inputs, void *const *outputs);
+
+/* Variables, each once however many copies there are: false behind the last one. */
+DGC_API bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out);
+/* `bytes` is the size of the caller's array and must be the variable's. */
+DGC_API enum dgc_status dgc_read(struct dgc_session *s, const char *variable, void *out, size_t bytes);
+DGC_API enum dgc_status dgc_write(struct dgc_session *s, const char *variable, const void *data,
+                                  size_t bytes);
+
+/* --- the machine and its files --- */
+
+struct dgc_machine {
+  const char *cpu, *vectors;
+  int cores;
+  int64_t memory;
+};
+DGC_API enum dgc_status dgc_machine(struct dgc_session *s, struct dgc_machine *out);
+/* Devices of the option devices (default: one), "/cpu:0": false behind the last one. */
+DGC_API bool dgc_device(struct dgc_session *s, int index, const char **name);
+/* Backends of this build, the default first. */
+DGC_API bool dgc_backend(int index, const char **name, const char **help);
+/* Tensors and texts of a checkpoint or data file, a line each, or as JSON. */
+DGC_API enum dgc_status dgc_inspect(struct dgc_session *s, const char *path, bool json, const char **text);
+
+struct dgc_bench_device {
+  const char *name;
+  int64_t arena, high_water; /* bytes: planned, reached */
+  double busy;               /* share of a step inside of kernels */
+};
+struct dgc_bench {
+  int64_t batch;
+  int towers, threads, kernels, plan_steps, signals, steps;
+  double compile_seconds; /* source to a loaded plan */
+  double step_seconds;    /* median */
+  double flops;           /* of one step */
+  double peak;    /* f32 operations a second that the threads in use reach on this machine, measured now */
+  double outside; /* share of the threads' time outside of kernels: executor and waiting */
+  int ndevices;
+  const struct dgc_bench_device *devices;
+};
+/* Times the option steps (default 100) of training on the option data, or on numbers made up. */
+DGC_API enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out);
+
+/* Writes a text to a file that appears whole or not at all; "-" is standard output. */
+DGC_API enum dgc_status dgc_write_file(struct dgc_session *s, const char *path, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
