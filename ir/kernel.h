@@ -47,7 +47,8 @@ struct kernel {
 
 /* Reduction order, fixed by the extents alone, equal in every backend that promises bits: along a reduced
  * vector loop the accumulator has 16 lanes, lane = index mod 16, and lanes are combined as a binary tree
- * (0+8, 1+9, ...; then 0+4 ...; 0+2; 0+1); all other reduced loops run in order, outermost first. An accumulator
+ * (0+8, 1+9, ...; then 0+4 ...; 0+2; 0+1); reduced loops run in order, outermost first, the vector loop among
+ * them. An accumulator
  * starts at the reduction's identity. sum and prod of f32 accumulate in f32. argmax/argmin: the first of equals wins; NaN is larger
  * (smaller) than everything. */
 #define KERNEL_LANES 16
