@@ -66,17 +66,25 @@ static void check_all_gather(struct verify *v, const struct node *n) {
     verify_breach(v, n, "all_gather reads the rows of towers");
 }
 
-/* A node of the tree that an all_reduce becomes once it is placed. */
+/* What an all_gather becomes once it is placed. */
+static bool is_gather(const struct verify *v, const struct node *n) {
+  return v->g->stage >= STAGE_PLACED && n->op == OP_concat && node_int(n, ATTR_axis) == 0 &&
+         all_inputs(n, DIST_PER_REPLICA);
+}
+
+/* A node of the tree that an all_reduce becomes once it is placed: it joins what several towers have. */
 static bool is_tree(const struct verify *v, const struct node *n) {
-  /* What an all_gather becomes. */
-  if (v->g->stage >= STAGE_PLACED && n->op == OP_concat && all_inputs(n, DIST_PER_REPLICA)) return true;
   return v->g->stage >= STAGE_PLACED && op_of(n)->kind == KIND_ELEMENTWISE && n->ninputs == 2 &&
-         (all_inputs(n, DIST_PARTIAL) || all_inputs(n, DIST_PER_REPLICA)) &&
+         n->dist != DIST_PER_REPLICA && (all_inputs(n, DIST_PARTIAL) || all_inputs(n, DIST_PER_REPLICA)) &&
          (op_of(n)->linear_jointly || n->op == OP_max || n->op == OP_min);
 }
 
 static void check_mirrored(struct verify *v, const struct node *n) {
   if (is_tree(v, n)) return;
+  if (is_gather(v, n)) {
+    check_tower_order(v, n, true);
+    return;
+  }
   for (int i = 0; i < n->ninputs; i++)
     if (n->inputs[i]->dist != DIST_MIRRORED)
       verify_breach(v, n, "a mirrored value reads %s, which is %s", n->inputs[i]->name,
@@ -101,7 +109,7 @@ static void check_partial(struct verify *v, const struct node *n) {
     if (n->inputs[i]->dist == DIST_PARTIAL) partial++, which = i;
     if (n->inputs[i]->dist == DIST_MIRRORED) mirrored++;
   }
-  if (partial == 0 || (is_tree(v, n) && n->dist != DIST_PER_REPLICA)) return;
+  if (partial == 0 || is_tree(v, n)) return;
   const struct node *x = n->inputs[which];
   bool jointly = op->linear_jointly && partial == n->ninputs;
   bool alone = partial == 1 && mirrored == n->ninputs - 1 && which < 32 && (op->linear >> which & 1);

@@ -1,0 +1,417 @@
+/* Graph text: printed and read back, byte for byte; what is wrong in it is said where it stands. */
+#include "ir/build.h"
+#include "ir/graph.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static int setup(void **state) {
+  *state = arena_create();
+  return 0;
+}
+
+static int teardown(void **state) {
+  arena_destroy(*state);
+  return 0;
+}
+
+static const char *print(struct arena *a, const struct graph *g) {
+  struct str s = str_make(a);
+  graph_print(&s, g);
+  return s.data;
+}
+
+/* The graph of `text`, which is right. */
+static struct graph *read_graph(struct arena *a, const char *text) {
+  struct diags d;
+  diags_init(&d, a);
+  struct graph *g = graph_parse(a, source_make(a, "t.dg", text, strlen(text)), &d);
+  if (!g || d.nerrors) print_message("%s%s", text, diags_text(&d, false));
+  assert_non_null(g);
+  assert_int_equal(d.nerrors, 0);
+  return g;
+}
+
+static void same_text(struct arena *a, const char *text) {
+  assert_string_equal(print(a, read_graph(a, text)), text);
+}
+
+/* What is said about `text`, which is wrong. */
+static const char *errors(struct arena *a, const char *text, size_t len) {
+  struct diags d;
+  diags_init(&d, a);
+  struct graph *g = graph_parse(a, source_make(a, "t.dg", text, len), &d);
+  if (g || !d.nerrors) print_message("no error: %s\n", text);
+  assert_null(g);
+  assert_true(d.nerrors > 0);
+  return diags_text(&d, false);
+}
+
+/* The same for lines of one graph: only the messages, without the source lines. */
+static void expect_error(struct arena *a, const char *lines, const char *expected) {
+  const char *text = arena_printf(a, "graph g {\n  devices /cpu:0\n  x = input : f32[2]\n%s\n}\n", lines);
+  const char *said = errors(a, text, strlen(text));
+  if (!strstr(said, expected)) print_message("expected: %s\nsaid: %s\n", expected, said);
+  assert_non_null(strstr(said, expected));
+}
+
+static const char source_text[] =
+    "graph digits.train {\n"
+    "  stage source\n"
+    "  image = input : f32[B,784]  # digits.dsl:5\n"
+    "  label = input : i32[B]  # digits.dsl:6\n"
+    "  h.kernel = variable {trainable=1} : f32[784,10]  # nn.dsl:3\n"
+    "  h.matmul = matmul image, h.kernel : f32[B,10] want \"/gpu:1\"  # nn.dsl:5\n"
+    "  best = argmax h.matmul {axis=1} : i32[B]\n"
+    "  hit = eq best, label : bool[B]\n"
+    "  hit.cast = cast hit : f32[B]\n"
+    "  hits = reduce_sum hit.cast {axes=[0]} : f32[]\n"
+    "  empty = reshape h.matmul : f32[B,2,5]\n"
+    "  \"a name, of its own\" = neg hits : f32[]\n"
+    "  metric accuracy = hits / B\n"
+    "  predict best\n"
+    "  value \"odd = one\" = \"a name, of its own\" / 3*B\n"
+    "}\n";
+
+static void source_round_trip(void **state) {
+  struct arena *a = *state;
+  struct graph *g = read_graph(a, source_text);
+  assert_string_equal(print(a, g), source_text);
+  assert_string_equal(g->name, "digits.train");
+  assert_int_equal(g->count, 10);
+  struct node *matmul = graph_find(g, "h.matmul");
+  assert_string_equal(matmul->want, "/gpu:1");
+  assert_string_equal(matmul->origin, "nn.dsl:5");
+  assert_null(matmul->why);
+  assert_int_equal(g->outputs[0].count, -1);
+  assert_int_equal(g->outputs[2].count, -3);
+  assert_string_equal(g->outputs[1].name, "best");
+  struct diags d;
+  diags_init(&d, a);
+  assert_true(graph_verify(g, "parse", &d));
+}
+
+static const char placed_text[] =
+    "graph digits.train {\n"
+    "  stage fused\n"
+    "  batch 4\n"
+    "  towers 2\n"
+    "  strategy central_storage\n"
+    "  parameter_device \"/cpu:0\"\n"
+    "  consolidation_device \"CPU:0\"\n"
+    "  soft_placement\n"
+    "  devices /cpu:0 /cpu:1 /gpu:0(simulated) /gpu:1@/gpu:0(simulated) /cpu:2@/cpu:2\n"
+    "  image = input : f32[4,2] mirrored replica 0 on /cpu:0  # batch -> consolidation device, digits.dsl:5\n"
+    "  split_inputs/image = split image {offset=0} : f32[2,2] per_replica tower 0 on /cpu:0  # split\n"
+    "  tower_1/split_inputs/image = split image {offset=2} : f32[2,2] per_replica tower 1 on /cpu:0  # a, b, "
+    "x:y\n"
+    "  k = fused split_inputs/image, split_inputs/image : f32[2,2] per_replica tower 0 on /cpu:0 {  # "
+    "joined, d.dsl:7\n"
+    "    a = input : f32[2,2]\n"
+    "    b = input : f32[2,2]\n"
+    "    s = add a, b : f32[2,2]  # d.dsl:7\n"
+    "    m = mul s, s : f32[2,2]\n"
+    "    value s\n"
+    "    value m\n"
+    "  }\n"
+    "  k'1 = output k {index=1} : f32[2,2] per_replica tower 0 on /cpu:0  # joined\n"
+    "  w[0]'s-copy#1 = copy k {alias=1} : f32[2,2] per_replica tower 0 on /cpu:1\n"
+    "  value r = w[0]'s-copy#1 / 4\n"
+    "}\n";
+
+static void placed_round_trip(void **state) {
+  struct arena *a = *state;
+  struct graph *g = read_graph(a, placed_text);
+  assert_string_equal(print(a, g), placed_text);
+  assert_int_equal(g->stage, STAGE_FUSED);
+  assert_int_equal(g->config.batch, 4);
+  assert_true(g->config.soft_placement);
+  assert_true(g->config.target.devices[2].simulated);
+  assert_int_equal(g->config.target.devices[3].memory, g->config.target.devices[2].memory);
+  assert_int_not_equal(g->config.target.devices[4].memory, g->config.target.devices[0].memory);
+  assert_string_equal(graph_find(g, "split_inputs/image")->why, "split");
+  assert_string_equal(graph_find(g, "tower_1/split_inputs/image")->why, "a, b, x:y");
+  struct node *k = graph_find(g, "k");
+  assert_string_equal(k->why, "joined");
+  assert_string_equal(k->origin, "d.dsl:7");
+  assert_int_equal(node_attr(k, ATTR_body)->body->count, 4);
+}
+
+static void constants(void **state) {
+  struct arena *a = *state;
+  same_text(a, "graph c {\n"
+               "  stage source\n"
+               "  a = constant {value=2.5} : f32[2,3]\n"
+               "  b = constant {value=[1.0, -0.0, 0.1, inf, -inf, nan]} : f64[6]\n"
+               "  c = constant {value=[0.0, -0.0]} : f32[2]\n"
+               "  d = constant {value=nan(0xffc00001)} : f32[]\n"
+               "  e = constant {value=nan(0xfff8000000000000)} : f64[2]\n"
+               "  f = constant {value=[-2147483648, 2147483647]} : i32[2]\n"
+               "  g = constant {value=[-9223372036854775808, 9223372036854775807]} : i64[2]\n"
+               "  h = constant {value=[0, 255]} : u8[2]\n"
+               "  i = constant {value=[true, false, true]} : bool[3]\n"
+               "  j = constant {value=true} : bool[1,2]\n"
+               "  k = constant {value=[]} : f32[0,3]\n"
+               "  l = constant {value=[1e-45, 3.4028235e+38, 16777216.0]} : f32[3]\n"
+               "  m = constant {value=[5e-324, 1.7976931348623157e+308]} : f64[2]\n"
+               "}\n");
+  struct graph *g = read_graph(a, "graph c {\n c = constant { value = [ 1, 2.0,3e0 ] } : f32[3]\n}\n");
+  const float *data = node_attr(g->nodes[0], ATTR_value)->data;
+  assert_true(data[0] == 1 && data[1] == 2 && data[2] == 3);
+}
+
+/* What people write is read too, and printed in the one way there is. */
+static void written_by_hand(void **state) {
+  struct arena *a = *state;
+  struct graph *g = read_graph(a, "# a test\n\ngraph  t  {   # here\r\n\tdevices  cpu:0-1\n"
+                                  "  # RUN: not data\n x=input:f32[ B , 3 ]\n"
+                                  "  y = add x,x   # twice\n\n"
+                                  "  z = matmul y , x {transpose_b=0, transpose_a = 1}\n"
+                                  "  value y\n}\n# the end");
+  assert_string_equal(print(a, g), "graph t {\n"
+                                   "  stage source\n"
+                                   "  devices /cpu:0 /cpu:1\n"
+                                   "  x = input : f32[B,3]\n"
+                                   "  y = add x, x : f32[B,3]  # twice\n"
+                                   "  z = matmul y, x {transpose_a=1, transpose_b=0} : f32[3,3]\n"
+                                   "  value y\n"
+                                   "}\n");
+}
+
+/* Locations become text relative to nothing: the file's name and the line. */
+static void origins(void **state) {
+  struct arena *a = *state;
+  struct diags d;
+  diags_init(&d, a);
+  struct graph *g = graph_create(a, "o", &d);
+  struct source *s = source_make(a, "models/deep/net.dsl", "a\nb\nc", 5);
+  struct node n = {.op = OP_input,
+                   .type = type_scalar(DT_F32),
+                   .name = "x",
+                   .loc = {s, 2, 3},
+                   .tower = -1,
+                   .replica = -1,
+                   .device = -1,
+                   .why = "two\nlines"};
+  assert_non_null(graph_node(g, &n));
+  const char *text = "graph o {\n  stage source\n  x = input : f32[]  # two lines, net.dsl:2\n}\n";
+  assert_string_equal(print(a, g), text);
+  same_text(a, text);
+}
+
+static void several(void **state) {
+  struct arena *a = *state;
+  const char *text = "graph a {\n}\n\ngraph b {\n x = input : f32[]\n}\n";
+  struct diags d;
+  struct graph **graphs;
+  diags_init(&d, a);
+  assert_int_equal(graph_parse_all(a, source_make(a, "t.dg", text, strlen(text)), &d, &graphs), 2);
+  assert_string_equal(graphs[1]->name, "b");
+  assert_int_equal(graphs[1]->count, 1);
+  assert_non_null(strstr(errors(a, text, strlen(text)), "expected one graph, found 2"));
+  assert_non_null(strstr(errors(a, "", 0), "expected 'graph NAME {'"));
+}
+
+static void located_errors(void **state) {
+  struct arena *a = *state;
+  const char *text = "graph g {\n"
+                     "  image = input : f32[B,784]\n"
+                     "  h = matmull image, image\n"
+                     "  i = neg h : f32[B]\n"
+                     "  j = neg imagee : f32[B]\n"
+                     "  k = neg image : f32[B,10]\n"
+                     "}\n";
+  assert_string_equal(errors(a, text, strlen(text)),
+                      "t.dg:3:7: error: there is no op 'matmull'\n"
+                      "  3 |   h = matmull image, image\n"
+                      "    |       ^~~~~~~\n"
+                      "t.dg:3:7: help: did you mean 'matmul'?\n"
+                      "  3 |   h = matmull image, image\n"
+                      "    |       ^~~~~~~\n"
+                      "t.dg:5:11: error: no node above is called 'imagee'\n"
+                      "  5 |   j = neg imagee : f32[B]\n"
+                      "    |           ^~~~~~\n"
+                      "t.dg:5:11: help: did you mean 'image'?\n"
+                      "  5 |   j = neg imagee : f32[B]\n"
+                      "    |           ^~~~~~\n"
+                      "t.dg:6:19: error: the type is f32[B,784], not f32[B,10]\n"
+                      "  6 |   k = neg image : f32[B,10]\n"
+                      "    |                   ^~~~~~~~~\n");
+}
+
+static void every_error(void **state) {
+  struct arena *a = *state;
+  static const char *const cases[][2] = {
+      {"y", "expected 'name = op ...', an output or a header line, found 'y'"},
+      {"vallue x", "did you mean 'value'?"},
+      {"y =", "expected an op before the end of the line"},
+      {"y = neg z : f32[2]", "no node above is called 'z'"},
+      {"y = neg x, : f32[2]", "expected the name of a node, found ':'"},
+      {"y = neg x x : f32[2]", "expected a place or the end of the line, found 'x'"},
+      {"y = add x : f32[2]", "add takes 2 operands, not 1"},
+      {"y = neg y : f32[2]", "t.dg:4"},
+      {"x = neg x : f32[2]", "this name is taken by a node above"},
+      {"\"\" = neg x : f32[2]", "a name cannot be empty"},
+      {"y = reduce_sum x : f32[]", "reduce_sum needs the attribute axes"},
+      {"y = neg x {axis=0} : f32[2]", "neg has no attribute axis"},
+      {"y = neg x {axes=0} : f32[2]", "expected a list, like [0, 1], found '0'"},
+      {"y = neg x {axxis=0} : f32[2]", "did you mean 'axis'?"},
+      {"y = neg x {axis=0, axis=1} : f32[2]", "this attribute is given twice"},
+      {"y = neg x {axis=99999999999999999999} : f32[2]", "expected an integer"},
+      {"y = neg x {axis=0 : f32[2]", "expected ',' or '}'"},
+      {"y = input", "input needs a type"},
+      {"y = input : f16[2]", "expected a type, like f32[B,784], found 'f16[2]'"},
+      {"y = input : f32[1,1,1,1,1,1,1,1,1]", "a type has at most 8 dimensions"},
+      {"y = input : f32[B,B]", "the shape is too large, or depends on B twice"},
+      {"y = input : f32[1099511627776,2]", "the shape is too large"},
+      {"y = input : f32[-3]", "expected a dimension"},
+      {"y = input : f32[-9223372036854775808*B]", "expected a dimension"},
+      {"y = input : f32[2", "expected ',' or ']'"},
+      {"y = neg x : f32[2] on /gpu:0", "'/gpu:0' is not among the devices of the header"},
+      {"y = neg x : f32[2] tower -1", "expected a small number, found '-1'"},
+      {"y = neg x : f32[2] want /cpu:0", "expected a device in quotes"},
+      {"y = neg x : f32[2] want \"/cpu:0", "the string does not end on its line"},
+      {"y = neg x : f32[2] want \"\\x00\"", "a string cannot hold this"},
+      {"y = constant : f32[]", "constant needs the attribute value"},
+      {"y = constant {value=[1.0]} : f32[2]", "the type has more elements"},
+      {"y = constant {value=[1.0, 2.0, 3.0]} : f32[2]", "the type has no more elements"},
+      {"y = constant {value=1.0} : f32[0]", "the type has no elements"},
+      {"y = constant {value=1.0} : f32[B]", "a constant needs a shape without B"},
+      {"y = constant {value=1.0} : f32[1099511627776]",
+       "constants of more than 64 MiB in one text are refused"},
+      {"y = constant {value=1e39} : f32[]", "expected a number within f32"},
+      {"y = constant {value=256} : u8[]", "expected an integer from 0 to 255"},
+      {"y = constant {value=2147483648} : i32[]", "expected an integer that fits its type"},
+      {"y = constant {value=1} : bool[]", "expected true or false"},
+      {"y = constant {value=nan(0x)} : f32[]", "error: expected"},
+      {"y = neg x : f32[2] {\n  a = input : f32[2]\n  value a\n}", "this op has no body"},
+      {"k = fused x : f32[2] {\n a = input : f32[2]\n b = fused a : f32[2] {\n }\n value a\n}",
+       "a body cannot hold another one"},
+      {"k = fused x : f32[2] {\n stage source\n a = input : f32[2]\n value a\n}", "a body has no header"},
+      {"k = fused x : f32[2]", "fused needs the attribute body"},
+      {"k = fused x : f32[2] {\n a = input : f32[2]\n value b\n}", "no node above is called 'b'"},
+      {"batch 3", "header lines stand before the nodes"},
+      {"loss l = y", "no node above is called 'y'"},
+      {"metric x / 0", "expected a count"},
+      {"value x y", "expected the end of the line, found 'y'"},
+      {"} x", "expected the end of the line, found 'x'"},
+      {"}\ngraph", "expected the name of the graph"},
+      {"}\nx", "expected 'graph NAME {', found 'x'"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) expect_error(a, cases[i][0], cases[i][1]);
+  static const char *const headers[][2] = {
+      {"stage done", "expected source, replicated, placed or fused, found 'done'"},
+      {"batch 0", "expected a positive number, found '0'"},
+      {"towers 2000000", "expected a positive number"},
+      {"batch 1\nbatch 1", "this is given twice"},
+      {"devices cpu:0 cpu:0", "device /cpu:0 is listed twice"},
+      {"devices /cpu:0@/cpu:1 /cpu:1", "expected the device itself or one listed before it"},
+      {"devices /cpu:0(real)", "expected 'simulated)'"},
+      {"devices", "is not a device"},
+      {"strategy", "expected a name"},
+  };
+  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+    const char *text = arena_printf(a, "graph g {\n%s\n}\n", headers[i][0]);
+    const char *said = errors(a, text, strlen(text));
+    if (!strstr(said, headers[i][1])) print_message("expected: %s\nsaid: %s\n", headers[i][1], said);
+    assert_non_null(strstr(said, headers[i][1]));
+  }
+}
+
+static void cut_anywhere(void **state) {
+  struct arena *a = *state;
+  struct diags d;
+  for (size_t len = 0; len < sizeof source_text; len++) {
+    diags_init(&d, a);
+    struct graph *g = graph_parse(a, source_make(a, "t.dg", source_text, len), &d);
+    assert_true((g != NULL) == (d.nerrors == 0));
+    assert_true(g || len < sizeof source_text - 2);
+  }
+  errors(a, "graph g {\n x\0 = input : f32[]\n}\n", 31);
+}
+
+static void too_large(void **state) {
+  struct arena *a = *state;
+  size_t len = (16u << 20) + 1;
+  char *text = arena_alloc(a, len);
+  memset(text, '\n', len);
+  assert_non_null(strstr(errors(a, text, len), "graph text of more than 16 MiB is refused"));
+  /* Long lines, names and lists are merely slow. */
+  memset(text, 'a', len);
+  memcpy(text, "graph ", 6);
+  errors(a, text, len - 1);
+}
+
+static void many_nodes(void **state) {
+  struct arena *a = *state;
+  struct str s = str_make(a);
+  str_put(&s, "graph many {\n  stage source\n  n0 = input : f32[B,3]\n");
+  for (int i = 1; i < 20000; i++)
+    str_printf(&s, "  n%d = add n%d, n%d : f32[B,3]  # m.dsl:%d\n", i, i - 1, i / 2, i);
+  str_put(&s, "  value n19999\n}\n");
+  same_text(a, s.data);
+}
+
+static void json(void **state) {
+  struct arena *a = *state;
+  char path[] = "/tmp/dgc_json_XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  struct graph *g =
+      read_graph(a, "graph \"q\\\"\\x01\" {\n  devices /cpu:0\n  x = input : f32[B]  # why \"so\"\n"
+                    "  c = constant {value=[inf, nan, 1.5]} : f32[3]\n"
+                    "  k = fused x : f32[B] {\n    i = input : f32[B]\n    value i\n  }\n"
+                    "  metric x / B\n}\n");
+  struct str s = str_make(a), again = str_make(a);
+  graph_print_json(&s, g);
+  graph_print_json(&again, g);
+  assert_string_equal(s.data, again.data);
+  assert_int_equal(write(fd, s.data, s.len), s.len);
+  close(fd);
+  if (system("python3 --version >/dev/null 2>&1") == 0)
+    assert_int_equal(system(arena_printf(a, "python3 -m json.tool %s >/dev/null", path)), 0);
+  unlink(path);
+}
+
+static void dot(void **state) {
+  struct arena *a = *state;
+  struct str s = str_make(a);
+  graph_print_dot(&s, read_graph(a, "graph d {\n  x = input : f32[B]\n  y = neg x\n  value y\n}\n"));
+  assert_string_equal(s.data, "digraph \"d\" {\n"
+                              "  node [fontname=\"monospace\"];\n"
+                              "  n0 [shape=ellipse, label=\"x\\ninput : f32[B]\"];\n"
+                              "  n1 [shape=box, label=\"y\\nneg : f32[B]\"];\n"
+                              "  n0 -> n1;\n"
+                              "  out0 [shape=plaintext, label=\"value y\"];\n"
+                              "  n1 -> out0;\n"
+                              "}\n");
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(source_round_trip),
+      TEST(placed_round_trip),
+      TEST(constants),
+      TEST(written_by_hand),
+      TEST(origins),
+      TEST(several),
+      TEST(located_errors),
+      TEST(every_error),
+      TEST(cut_anywhere),
+      TEST(too_large),
+      TEST(many_nodes),
+      TEST(json),
+      TEST(dot),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
