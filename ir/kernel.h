@@ -45,12 +45,11 @@ struct kernel {
   const char *name; /* of the first node that needed it, for symbols and dumps */
 };
 
-/* Reduction order, fixed by the extents alone, equal in every backend that promises bits: along a reduced
- * vector loop the accumulator has 16 lanes, lane = index mod 16, and lanes are combined as a binary tree
- * (0+8, 1+9, ...; then 0+4 ...; 0+2; 0+1); reduced loops run in order, outermost first, the vector loop among
- * them. An accumulator
- * starts at the reduction's identity. sum and prod of f32 accumulate in f32. argmax/argmin: the first of equals wins; NaN is larger
- * (smaller) than everything. */
+/* Reduction order, fixed by the extents alone, equal in every backend that promises bits: the reduced loops run in
+ * order, outermost first. If the vector loop is one of them, the accumulator has 16 lanes, lane = index along it mod 16,
+ * which are combined at the end as a binary tree (0+8, 1+9, ...; then 0+4 ...; 0+2; 0+1). An accumulator starts at the
+ * reduction's identity, and stays the first operand. sum and prod of f32 accumulate in f32. argmax/argmin: the first of
+ * equals wins; NaN is larger (smaller) than everything; 0 where there is nothing. */
 #define KERNEL_LANES 16
 
 /* Run time arguments of one launch, `int64_t sizes[]`:

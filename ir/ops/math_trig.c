@@ -26,6 +26,14 @@ static const uint64_t two_over_pi[] = {
 /* t = n + magic, see math_scale. */
 struct reduced { sval t, r; };
 
+struct pair { sval hi, lo; };
+
+/* a + b without error (Knuth). */
+static struct pair two_sum(struct sprog *p, sval a, sval b) {
+  sval s = add(p, a, b), v = sub(p, s, a);
+  return (struct pair){s, add(p, sub(p, a, sub(p, s, v)), sub(p, b, v))};
+}
+
 /* 53 bits of the words hi, lo from bit `from` of hi on (from >= 11) as an f64 times 2^scale. */
 static sval chunk(struct sprog *p, sval hi, sval lo, int from, int scale) {
   int have = 64 - from; /* taken from hi: at most 53 */
@@ -63,21 +71,26 @@ static struct reduced payne_hanek(struct sprog *p, sval a, bool full) {
   sval p0 = mul(p, x, c0), low0 = s_fma(p, x, c0, neg(p, p0));
   sval turns = s_unary(p, S_RINT, mul(p, p0, f64(p, 0.25)));
   p0 = s_fma(p, turns, f64(p, -4), p0);
-  sval sum = mul(p, x, c1), rest;
+  sval p1 = mul(p, x, c1);
+  struct pair rest = {p1, -1}, sum = {low0, -1};
   if (full) {
-    sval c2 = chunk(p, w[1], w[2], 42, -157), p1 = sum;
-    rest = s_fma(p, x, c2, s_fma(p, x, c1, neg(p, p1)));
-    sum = add(p, low0, p1); /* Knuth's two-sum */
-    sval v = sub(p, sum, low0);
-    rest = add(p, add(p, sub(p, low0, sub(p, sum, v)), sub(p, p1, v)), rest);
-  } else {
-    rest = sum;
-    sum = low0;
+    sval c2 = chunk(p, w[1], w[2], 42, -157);
+    sval c3 = mul(p, s_convert(p, DT_F64, and(p, w[2], i64(p, (UINT64_C(1) << 33) - 1))), f64(p, 0x1p-190));
+    rest.hi = mul(p, x, c2);
+    rest.lo = s_fma(p, x, c3, s_fma(p, x, c2, neg(p, rest.hi)));
+    sum = two_sum(p, low0, p1);
+    sum.lo = add(p, sum.lo, s_fma(p, x, c1, neg(p, p1)));
   }
-  sval t = add(p, add(p, p0, sum), magic);
-  sval f = add(p, sub(p, p0, sub(p, t, magic)), sum); /* exact */
-  rest = s_fma(p, rest, f64(p, HALF_PI_1), mul(p, f, f64(p, HALF_PI_2)));
-  return (struct reduced){t, s_fma(p, f, f64(p, HALF_PI_1), rest)};
+  sval t = add(p, add(p, p0, sum.hi), magic);
+  struct pair f = {add(p, sub(p, p0, sub(p, t, magic)), sum.hi), rest.hi}; /* exact */
+  if (full) {
+    /* The parts cancel down to 2^-62 at worst; what is left then is still exact but for the smallest. */
+    f = two_sum(p, f.hi, sum.lo);
+    struct pair g = two_sum(p, f.hi, rest.hi);
+    f = (struct pair){g.hi, add(p, g.lo, add(p, f.lo, rest.lo))};
+  }
+  sval low = s_fma(p, f.lo, f64(p, HALF_PI_1), mul(p, f.hi, f64(p, HALF_PI_2)));
+  return (struct reduced){t, s_fma(p, f.hi, f64(p, HALF_PI_1), low)};
 }
 
 static struct reduced reduce(struct sprog *p, sval a, bool full) {
