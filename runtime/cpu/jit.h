@@ -17,8 +17,13 @@ void cpu_jit_destroy(struct cpu_jit *jit);
 bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
                      struct diags *d);
 
-/* Kernels compiled, kernels that found a function made before, seconds spent to compile. Each may be NULL. */
-void cpu_jit_stats(struct cpu_jit *jit, int64_t *compiled, int64_t *reused, double *seconds);
+/* Distinct kernels compiled, those whose code came from the cache on disk instead, kernels that found a function
+ * made before, and the seconds all this took. */
+struct cpu_jit_stats {
+  int64_t compiled, cached, reused;
+  double seconds;
+};
+void cpu_jit_stats(struct cpu_jit *jit, struct cpu_jit_stats *out);
 
 /* The kernel as LLVM IR, as it enters the passes: the same text on every machine. `triple` may be NULL. */
 const char *cpu_kernel_llvm(struct arena *a, const struct kernel *k, const char *triple);

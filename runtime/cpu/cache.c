@@ -1,0 +1,128 @@
+/* File format: struct header, key, code. The digest covers key and code. */
+#include "runtime/cpu/cache.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <llvm-c/Core.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC "dgcobj1"
+#define MAX_CODE (INT64_C(1) << 30)
+
+struct header {
+  char magic[8];
+  uint64_t key_size, code_size, digest;
+};
+
+/* Eight bytes at a time: a megabyte of code must cost no time. Guards against damage, not against malice. */
+static uint64_t digest(uint64_t h, const char *data, size_t size) {
+  for (; size >= 8; data += 8, size -= 8) {
+    uint64_t word;
+    memcpy(&word, data, 8);
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 32;
+  }
+  return str_hash(h, data, size);
+}
+
+static bool is_ours(const struct stat *s) { return s->st_uid == geteuid() && (s->st_mode & 022) == 0; }
+
+static bool make_folder(const char *path) {
+  struct stat s;
+  if (mkdir(path, 0700) == 0) return true;
+  return lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && is_ours(&s);
+}
+
+const char *cache_folder(struct arena *a) {
+  const char *off = getenv("DGC_CACHE"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if (off && strcmp(off, "off") == 0) return NULL;
+  if (base == NULL || base[0] != '/') {
+    if (home == NULL || home[0] != '/') return NULL;
+    base = arena_printf(a, "%s/.cache", home);
+  }
+  const char *folder = arena_printf(a, "%s/dgc", base);
+  mkdir(base, 0700);
+  return make_folder(folder) ? folder : NULL;
+}
+
+static void file_name(char *out, size_t size, const char *folder, const struct str *key, const char *suffix) {
+  snprintf(out, size, "%s/%016" PRIx64 ".o%s", folder, digest(STR_HASH_SEED, key->data, key->len), suffix);
+}
+
+static bool read_all(int fd, char *data, size_t size) {
+  while (size > 0) {
+    ssize_t got = read(fd, data, size);
+    if (got <= 0) return false;
+    data += got;
+    size -= (size_t)got;
+  }
+  return true;
+}
+
+static bool write_all(int fd, const char *data, size_t size) {
+  while (size > 0) {
+    ssize_t put = write(fd, data, size);
+    if (put <= 0) return false;
+    data += put;
+    size -= (size_t)put;
+  }
+  return true;
+}
+
+/* The header says what the file is long, and the key is the one looked for. */
+static bool header_fits(const struct header *h, const struct stat *s, const struct str *key) {
+  return memcmp(h->magic, MAGIC, sizeof h->magic) == 0 && h->key_size == key->len && h->code_size > 0 &&
+         h->code_size < MAX_CODE && (uint64_t)s->st_size == sizeof *h + h->key_size + h->code_size;
+}
+
+static LLVMMemoryBufferRef read_code(int fd, const struct str *key) {
+  struct stat s;
+  struct header h;
+  if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || !is_ours(&s)) return NULL;
+  if (!read_all(fd, (char *)&h, sizeof h) || !header_fits(&h, &s, key)) return NULL;
+  size_t size = (size_t)(h.key_size + h.code_size);
+  char *data = malloc(size);
+  LLVMMemoryBufferRef code = NULL;
+  if (data && read_all(fd, data, size) && memcmp(data, key->data, key->len) == 0 &&
+      digest(STR_HASH_SEED, data, size) == h.digest)
+    code = LLVMCreateMemoryBufferWithMemoryRangeCopy(data + key->len, (size_t)h.code_size, "cached");
+  free(data);
+  return code;
+}
+
+LLVMMemoryBufferRef cache_read(const char *folder, const struct str *key) {
+  char path[4096];
+  file_name(path, sizeof path, folder, key, "");
+  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return NULL;
+  LLVMMemoryBufferRef code = read_code(fd, key);
+  close(fd);
+  return code;
+}
+
+void cache_write(const char *folder, const struct str *key, LLVMMemoryBufferRef code) {
+  static atomic_uint serial;
+  char path[4096], temporary[4096], suffix[64];
+  file_name(path, sizeof path, folder, key, "");
+  snprintf(suffix, sizeof suffix, ".%ld.%u", (long)getpid(), serial++);
+  file_name(temporary, sizeof temporary, folder, key, suffix);
+  int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return;
+  size_t code_size = LLVMGetBufferSize(code), size = key->len + code_size;
+  struct header h = {.magic = MAGIC, .key_size = key->len, .code_size = code_size};
+  char *data = malloc(size);
+  bool ok = data != NULL;
+  if (ok) {
+    memcpy(data, key->data, key->len);
+    memcpy(data + key->len, LLVMGetBufferStart(code), code_size);
+    h.digest = digest(STR_HASH_SEED, data, size);
+    ok = write_all(fd, (const char *)&h, sizeof h) && write_all(fd, data, size);
+  }
+  free(data);
+  if (close(fd) != 0 || !ok || rename(temporary, path) != 0) unlink(temporary);
+}

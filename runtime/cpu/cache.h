@@ -1,0 +1,19 @@
+/* Object code on disk: $XDG_CACHE_HOME/dgc, or ~/.cache/dgc; DGC_CACHE=off does without.
+ *
+ * A file is named after a hash of its key and holds the whole key, so that two keys never share code. Only files and
+ * folders that belong to the user and that nobody else may write are trusted. Nothing fails here: without a usable
+ * file there is no hit, without a usable folder there is no cache. */
+#ifndef DGC_RUNTIME_CPU_CACHE_H
+#define DGC_RUNTIME_CPU_CACHE_H
+
+#include "base/str.h"
+
+#include <llvm-c/Types.h>
+
+/* The folder, made if need be, or NULL. */
+const char *cache_folder(struct arena *a);
+/* The code stored under `key`, or NULL; the caller owns it. */
+LLVMMemoryBufferRef cache_read(const char *folder, const struct str *key);
+void cache_write(const char *folder, const struct str *key, LLVMMemoryBufferRef code);
+
+#endif
