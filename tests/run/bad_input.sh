@@ -1,0 +1,75 @@
+#!/bin/sh
+# Wrong input of every kind: a message and the right exit code, within seconds, and nothing destroyed.
+. "$(dirname "$0")/lib.sh"
+model=$samples/digits.dsl
+
+# quick CODE WHAT COMMAND...: as expect, but must not take long.
+quick() {
+  code=$1
+  what=$2
+  shift 2
+  expect "$code" "$what" timeout 5 "$@"
+  [ "$code" = 0 ] || shows err error
+}
+
+: >empty.dsl
+quick 1 'empty file' "$dgc" check empty.dsl
+printf 'model m {\0\0\0}\n' >nul.dsl
+quick 1 'NUL bytes' "$dgc" check nul.dsl
+{ printf 'model '; head -c 8388608 /dev/zero | tr '\0' a; printf ' {}\n'; } >long.dsl
+quick 1 'an identifier of 8 MB' "$dgc" check long.dsl
+{ printf 'model m {\n  input x : f32[B]\n  predict y = '; head -c 20000 /dev/zero | tr '\0' '('; printf 'x\n}\n'; } >deep.dsl
+quick 1 '20000 parentheses' "$dgc" check deep.dsl
+{
+  printf 'model m {\n  input x : f32[B]\n  predict y = x'
+  i=0
+  while [ $i -lt 1000 ]; do
+    printf '%0400d' 0 | sed 's/0/ + x/g'
+    i=$((i + 1))
+  done
+  printf '\n}\n'
+} >sum.dsl
+expect 0 'a sum of 400000 terms' timeout 20 "$dgc" check sum.dsl
+printf 'model m {\n  var x : f32[4611686018427387904]\n  predict y = x\n}\n' >huge.dsl
+quick 1 'a shape of 2^62' "$dgc" check huge.dsl
+printf 'layer f(x) {\n  return f(x)\n}\nmodel m {\n  input x : f32[B]\n  predict y = f(x)\n}\n' >loop.dsl
+quick 1 'a recursive layer' "$dgc" check loop.dsl
+head -c 4096 /dev/urandom >noise.dsl
+quick 1 noise "$dgc" check noise.dsl
+quick 1 'a folder' "$dgc" check .
+
+expect 0 'train' "$dgc" train "$model" --rows 0:256 --eval-rows 0:64 --quiet --steps 1 --checkpoint good.safetensors
+head -c 1000 good.safetensors >short.safetensors
+quick 1 'a truncated checkpoint' "$dgc" eval "$model" --checkpoint short.safetensors
+python3 - <<'PYTHON'
+data = bytearray(open("good.safetensors", "rb").read())
+data[len(data) // 2] ^= 16
+open("flipped.safetensors", "wb").write(data)
+data = bytearray(open("good.safetensors", "rb").read())
+data[7] = 0xff
+open("header.safetensors", "wb").write(data)
+open("lies.npy", "wb").write(b"\x93NUMPY\x01\x00\x76\x00" + b"{'descr': '|u1', 'fortran_order': False, "
+                             b"'shape': (1000000, 28, 28), }".ljust(117) + b"\n" + bytes(784))
+PYTHON
+quick 1 'a flipped bit' "$dgc" eval "$model" --checkpoint flipped.safetensors
+quick 1 'a header of 2^63' "$dgc" eval "$model" --checkpoint header.safetensors
+quick 1 'an npy that lies' "$dgc" train "$model" --data image=lies.npy --steps 1
+quick 4 'another model' "$dgc" eval "$model" --set hidden=100 --checkpoint good.safetensors
+quick 1 'rows that are not there' "$dgc" train "$model" --rows 0:999999999 --steps 1
+quick 2 'an input that is not there' "$dgc" train "$model" --data imgae=x.npy
+shows err "did you mean 'image'"
+quick 2 'a parameter without value' "$dgc" check "$model" --set hidden
+quick 1 'a parameter that is not there' "$dgc" check "$model" --set hiden=3
+
+# A disk that is full while saving: the old checkpoint stays.
+cp good.safetensors old.safetensors
+cp good.safetensors kept.safetensors
+(
+  ulimit -f 100
+  trap '' XFSZ
+  expect 3 'a full disk' "$dgc" train "$model" --rows 0:256 --eval-rows 0:64 --quiet --steps 3 --checkpoint old.safetensors
+  [ "$failed" = 0 ]
+) || fail 'a full disk'
+same old.safetensors kept.safetensors
+expect 3 'a folder that is not there' "$dgc" compile "$model" -o missing/a.dg
+finish

@@ -1,0 +1,62 @@
+#!/bin/sh
+# The same bits for a tower count, whatever carries the towers: devices, threads, strategies, a resumed run.
+. "$(dirname "$0")/lib.sh"
+model=$samples/digits.dsl
+small="--rows 0:1000 --eval-rows 0:300 --batch 96 --seed 7 --quiet"
+
+train() {
+  name=$1
+  shift
+  expect 0 "train $name" "$dgc" train "$model" $small --epochs 2 --checkpoint "$name.safetensors" "$@"
+  mv out "$name.out"
+}
+train base --towers 4 --devices cpu:0
+for devices in cpu:0-1 cpu:0-2 cpu:0-3 cpu:0-6; do
+  for strategy in mirrored central_storage; do
+    train "$strategy-$devices" --towers 4 --devices $devices --strategy $strategy
+    same base.safetensors "$strategy-$devices.safetensors"
+    same base.out "$strategy-$devices.out"
+  done
+done
+train one --towers 4 --devices cpu:0-3 --strategy one_device
+same base.safetensors one.safetensors
+for threads in 1 2 3 4; do
+  train "threads-$threads" --towers 4 --devices cpu:0-3 --threads $threads
+  same base.safetensors "threads-$threads.safetensors"
+done
+train again --towers 4 --devices cpu:0
+same base.safetensors again.safetensors
+
+# In two parts, the second on other devices, the first ending inside of an epoch.
+expect 0 'first part' "$dgc" train "$model" $small --steps 5 --towers 4 --checkpoint part.safetensors
+expect 0 'second part' "$dgc" train "$model" --rows 0:1000 --eval-rows 0:300 --quiet --epochs 2 --devices cpu:0-2 \
+  --resume=part.safetensors --checkpoint part.safetensors
+same base.safetensors part.safetensors
+
+# Killed at any time, and resumed until it is done.
+for delay in 0.05 0.15 0.3 0.5; do
+  rm -f killed.safetensors
+  "$dgc" train "$model" $small --epochs 2 --towers 4 --devices cpu:0-1 --checkpoint killed.safetensors \
+    --checkpoint-every 2 >/dev/null 2>&1 &
+  job=$!
+  sleep $delay
+  kill -9 $job 2>/dev/null
+  wait $job 2>/dev/null
+  expect 0 "resume after $delay s" "$dgc" train "$model" $small --epochs 2 --towers 4 --devices cpu:0-3 \
+    --checkpoint killed.safetensors --resume
+  same base.safetensors killed.safetensors
+done
+
+# A trained model does not change by looking at it, and evaluation does not depend on devices.
+expect 0 eval "$dgc" eval "$model" --checkpoint base.safetensors --json
+cp out eval.json
+expect 0 'eval on others' "$dgc" eval "$model" --checkpoint base.safetensors --json --devices cpu:0-2
+same eval.json out
+expect 0 predict "$dgc" predict "$model" --checkpoint base.safetensors --output probability=p.npy
+expect 0 'predict on others' "$dgc" predict "$model" --checkpoint base.safetensors --output probability=q.npy --devices cpu:0-1
+same p.npy q.npy
+expect 0 inspect "$dgc" inspect base.safetensors
+shows out '# towers: 4'
+expect 0 'inspect as JSON' "$dgc" inspect base.safetensors --json
+python3 -m json.tool <out >/dev/null && pass || fail 'inspect --json is no JSON'
+finish

@@ -1,0 +1,67 @@
+#!/bin/sh
+# The command line: exit codes, which stream, help, misspellings.
+. "$(dirname "$0")/lib.sh"
+
+expect 0 version "$dgc" --version
+shows out dgc
+empty err
+expect 0 'version --verbose' "$dgc" --version --verbose
+shows out backends
+expect 0 help "$dgc" --help
+shows out predict
+empty err
+for verb in check compile opt train eval predict bench devices inspect explain; do
+  expect 0 "$verb --help" "$dgc" $verb --help
+  shows out "usage: dgc $verb"
+  empty err
+done
+expect 2 'no verb' "$dgc"
+empty out
+expect 2 'misspelt verb' "$dgc" trian
+shows err "did you mean 'train'"
+expect 2 'misspelt option' "$dgc" train "$samples/digits.dsl" --epoch 3
+shows err 'did you mean --epochs'
+expect 2 'no value' "$dgc" train "$samples/digits.dsl" --epochs
+expect 2 'not a number' "$dgc" train "$samples/digits.dsl" --epochs many
+shows err "not 'many'"
+expect 2 'too much' "$dgc" check a.dsl b.dsl
+expect 2 'too little' "$dgc" check
+expect 2 'bad device' "$dgc" compile "$samples/digits.dsl" --devices tpu:0
+shows err tpu:0
+expect 2 'bad backend' "$dgc" bench "$samples/digits.dsl" --backend abacus
+shows err abacus
+expect 2 'bad stage' "$dgc" compile "$samples/digits.dsl" --emit plcaed
+shows err "did you mean 'placed'"
+expect 2 'eval without variables' "$dgc" eval "$samples/digits.dsl"
+shows err --checkpoint
+expect 1 'missing model' "$dgc" check missing.dsl
+shows err missing.dsl
+empty out
+
+expect 0 devices "$dgc" devices
+shows out /cpu:0
+expect 0 'devices as JSON' "$dgc" devices --json
+python3 -m json.tool <out >/dev/null && pass || fail 'devices --json is no JSON'
+
+expect 0 check "$dgc" check "$samples/digits.dsl"
+shows out ok
+empty err
+for stage in ast graph grad replicated placed fused plan memory llvm dot json; do
+  expect 0 "emit $stage" "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --emit $stage
+  empty err
+  [ -s out ] && pass || fail "nothing emitted for $stage"
+done
+expect 0 '-o' "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --strategy central_storage --emit placed -o a.dg
+empty out
+expect 0 opt "$dgc" opt a.dg -o b.dg
+same a.dg b.dg
+expect 0 'dump-dir' "$dgc" compile "$samples/digits.dsl" --dump-dir dumps -o /dev/null
+[ "$(ls dumps | wc -l)" -ge 5 ] && pass || fail "dumps: $(ls dumps)"
+expect 0 time-passes "$dgc" compile "$samples/digits.dsl" --time-passes -o /dev/null
+shows err simplify
+expect 0 roundtrip "$dgc" compile "$samples/digits.dsl" --devices cpu:0-3 --stress=roundtrip --verify-each -o /dev/null
+node=$(sed -n 's/^  \([a-z_.0-9]*\) *= matmul.*/\1/p' a.dg | head -1)
+expect 0 explain "$dgc" explain "$samples/digits.dsl" "$node" --devices cpu:0-1
+shows out "$node"
+expect 2 'explain nothing' "$dgc" explain "$samples/digits.dsl" no.such.node
+finish

@@ -1,0 +1,46 @@
+# What the shell tests share. A test begins with `. "$(dirname "$0")/lib.sh"`; it is called with the tool, the folder of
+# the samples with their data, and the source tree.
+dgc=$1
+samples=$2
+source=$3
+work=$(mktemp -d)
+trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  echo "FAILED: $*"
+}
+
+# expect CODE WHAT COMMAND...: the exit code; output is kept in ./out and ./err.
+expect() {
+  code=$1
+  what=$2
+  shift 2
+  "$@" >out 2>err </dev/null
+  got=$?
+  if [ "$got" = "$code" ]; then
+    pass
+  else
+    fail "$what: exit code $got, not $code: $*"
+    sed 's/^/  /' err | head -20
+  fi
+}
+# shows FILE TEXT: a line of it holds the text.
+shows() {
+  if grep -qF -- "$2" "$1"; then pass; else
+    fail "$1 does not show '$2'"
+    sed 's/^/  /' "$1" | head -20
+  fi
+}
+empty() { if [ -s "$1" ]; then fail "$1 is not empty: $(head -3 "$1")"; else pass; fi; }
+same() { if cmp "$1" "$2"; then pass; else fail "$1 and $2 differ"; fi; }
+
+finish() {
+  echo "$passed passed, $failed failed"
+  [ "$failed" = 0 ]
+  exit
+}

@@ -1,0 +1,53 @@
+/* What the files of the command line tool share. It is a client of dgc.h and sees nothing else. */
+#ifndef DGC_TOOLS_CLI_H
+#define DGC_TOOLS_CLI_H
+
+#include "dgc.h"
+
+#include <stdio.h>
+
+enum { MAX_WORDS = 4 };
+
+/* One run of the tool. */
+struct cli {
+  struct dgc_session *session;
+  const struct verb *verb;
+  const char *words[MAX_WORDS]; /* arguments that are no options */
+  int nwords;
+  const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume;
+  bool json, help, verbose, quiet, resumes, color;
+};
+
+struct verb {
+  const char *name;
+  const char *words; /* "MODEL NODE": one name per word that must be there */
+  const char *help;
+  const char *options; /* names, separated by spaces */
+  int (*run)(struct cli *c);
+};
+
+extern const struct verb verbs[]; /* ends with a name of NULL */
+
+/* cli_options.c */
+/* Fills in `c` from the arguments behind the verb; options of the library go to the session. The exit code. */
+int cli_parse(struct cli *c, int argc, char **argv);
+void cli_print_help(const struct verb *v);
+/* "error: ..." on standard error; gives DGC_USAGE back. */
+int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
+const char *cli_closest(const char *word, const char *candidates);
+
+/* cli_report.c */
+/* What the session has to say goes to standard error; gives `status` back. */
+int cli_status(struct cli *c, enum dgc_status status);
+bool cli_progress(void *user, const struct dgc_progress *p);
+/* Removes the progress bar, if there is one, before something else is printed. */
+void cli_clear_progress(void);
+void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows);
+void cli_print_bench(const struct cli *c, const struct dgc_bench *b);
+void cli_json_string(FILE *f, const char *text);
+void cli_json_number(FILE *f, double value);
+/* The shortest decimal with at most `digits` digits; the same in every locale. */
+void cli_number(FILE *f, double value, int digits);
+
+#endif

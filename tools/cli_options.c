@@ -1,0 +1,213 @@
+/* Options: a table of the tool's own, and those of the library. */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct own_option {
+  const char *name;
+  char letter;
+  const char *value; /* NULL: a flag */
+  const char *help;
+  size_t offset; /* of a const char * or, for a flag, a bool */
+};
+
+#define AT(field) offsetof(struct cli, field)
+
+static const struct own_option own_options[] = {
+    {"emit", 0, "STAGE",
+     "ast, graph, grad, replicated, placed, fused, plan, memory, llvm, dot or json (default: placed)",
+     AT(emit)},
+    {"entry", 0, "NAME",
+     "which graph of the model: train, eval, predict or init (default: the first there is)", AT(entry)},
+    {"file", 'o', "FILE", "where the text goes (default: -, standard output)", AT(file)},
+    {"passes", 0, "LIST", "passes to run, in this order, as simplify,place", AT(passes)},
+    {"dump-dir", 0, "DIR", "a numbered file with the graph after each pass", AT(dump_dir)},
+    {"checkpoint", 0, "FILE", "where training saves, and where eval and predict find the variables",
+     AT(checkpoint)},
+    {"resume", 0, "[FILE]",
+     "go on from this checkpoint, bit for bit (default: the one of --checkpoint, if it is there)",
+     AT(resume)},
+    {"json", 0, NULL, "results as JSON", AT(json)},
+    {"quiet", 'q', NULL, "no progress", AT(quiet)},
+    {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},
+    {"help", 'h', NULL, "this text", AT(help)},
+};
+enum { NOWN = sizeof own_options / sizeof *own_options };
+
+static bool takes(const struct verb *v, const char *name) {
+  size_t len = strlen(name);
+  for (const char *p = v->options; (p = strstr(p, name)); p += len)
+    if ((p == v->options || p[-1] == ' ') && (p[len] == ' ' || !p[len])) return true;
+  return strcmp(name, "help") == 0 || strcmp(name, "color") == 0;
+}
+
+static const struct own_option *find_own(const char *name, size_t len) {
+  for (int i = 0; i < NOWN; i++)
+    if (strlen(own_options[i].name) == len && strncmp(own_options[i].name, name, len) == 0)
+      return &own_options[i];
+  return NULL;
+}
+
+static bool find_library(const char *name, size_t len, struct dgc_option *out) {
+  for (int i = 0; dgc_option(i, out); i++)
+    if (strlen(out->name) == len && strncmp(out->name, name, len) == 0) return true;
+  return false;
+}
+
+int cli_usage(const struct cli *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  fprintf(stderr, "dgc %s: error: ", c->verb->name);
+  vfprintf(stderr, fmt, ap);
+  fputc('\n', stderr);
+  va_end(ap);
+  return DGC_USAGE;
+}
+
+/* Edits from one word to the other, Levenshtein. */
+static int distance(const char *a, const char *b, size_t blen) {
+  enum { MAX = 32 };
+  int row[MAX + 1];
+  if (blen > MAX || strlen(a) > MAX) return MAX;
+  for (size_t j = 0; j <= blen; j++) row[j] = (int)j;
+  for (size_t i = 1; a[i - 1]; i++) {
+    int diagonal = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= blen; j++) {
+      int change = diagonal + (a[i - 1] != b[j - 1]);
+      int best = row[j] < row[j - 1] ? row[j] : row[j - 1];
+      diagonal = row[j];
+      row[j] = best + 1 < change ? best + 1 : change;
+    }
+  }
+  return row[blen];
+}
+
+const char *cli_closest(const char *word, const char *candidates) {
+  static char found[40];
+  int best = (int)strlen(word) / 3 + 2;
+  *found = 0;
+  for (const char *p = candidates; *p; p += strspn(p, " ")) {
+    size_t len = strcspn(p, " ");
+    int d = distance(word, p, len);
+    if (d < best && len < sizeof found) {
+      best = d;
+      memcpy(found, p, len);
+      found[len] = 0;
+    }
+    p += len;
+  }
+  return *found ? found : NULL;
+}
+
+static int unknown(const struct cli *c, const char *name, size_t len) {
+  char word[40] = "";
+  if (len < sizeof word) memcpy(word, name, len);
+  const char *closest = cli_closest(word, c->verb->options);
+  cli_usage(c, "there is no option --%.*s", (int)len, name);
+  if (closest) fprintf(stderr, "dgc %s: help: did you mean --%s?\n", c->verb->name, closest);
+  return DGC_USAGE;
+}
+
+static int set_color(struct cli *c, const char *when) {
+  if (strcmp(when, "always") == 0)
+    c->color = true;
+  else if (strcmp(when, "never") == 0)
+    c->color = false;
+  else if (strcmp(when, "auto") != 0)
+    return cli_usage(c, "--color is always, never or auto, not '%s'", when);
+  return DGC_OK;
+}
+
+static int set_own(struct cli *c, const struct own_option *o, const char *value) {
+  void *field = (char *)c + o->offset;
+  if (strcmp(o->name, "color") == 0) return set_color(c, value);
+  if (strcmp(o->name, "resume") == 0) c->resumes = true;
+  if (o->value)
+    *(const char **)field = value;
+  else
+    *(bool *)field = true;
+  if (strcmp(o->name, "checkpoint") == 0) return cli_status(c, dgc_set(c->session, "checkpoint", value));
+  if (strcmp(o->name, "dump-dir") == 0) return cli_status(c, dgc_set(c->session, "dump-passes", "true"));
+  return DGC_OK;
+}
+
+/* One option at argv[*i]; moves *i over its value. */
+static int parse_option(struct cli *c, int argc, char **argv, int *i) {
+  const char *text = argv[*i], *name = text + 2;
+  size_t len = strcspn(name, "=");
+  const char *value = name[len] ? name + len + 1 : NULL;
+  const struct own_option *own = NULL;
+  if (text[1] != '-') {
+    for (int k = 0; k < NOWN; k++)
+      if (own_options[k].letter && own_options[k].letter == text[1]) own = &own_options[k];
+    if (!own) return cli_usage(c, "there is no option %.2s", text);
+    name = own->name;
+    len = strlen(name);
+    value = text[2] ? text + 2 : NULL;
+    if (value && !own->value) return cli_usage(c, "-%c takes no value", own->letter);
+  } else
+    own = find_own(name, len);
+  struct dgc_option library = {0};
+  if (!own && !find_library(name, len, &library)) return unknown(c, name, len);
+  if (!takes(c->verb, own ? own->name : library.name)) return unknown(c, name, len);
+  const char *wants = own ? own->value : library.value;
+  bool optional = wants && *wants == '[';
+  if (!wants && value && own) return cli_usage(c, "--%s takes no value", own->name);
+  /* What may follow is a value only once the model has been named. */
+  if (wants && !value && *i + 1 < argc && (!optional || (argv[*i + 1][0] != '-' && c->nwords)))
+    value = argv[++*i];
+  if (wants && !value && !optional) return cli_usage(c, "--%.*s needs a value: %s", (int)len, name, wants);
+  if (own) return set_own(c, own, value);
+  return cli_status(c, dgc_set(c->session, library.name, value ? value : "true"));
+}
+
+static int count_words(const char *words) {
+  int n = *words != 0;
+  for (const char *p = words; *p; p++) n += *p == ' ';
+  return n;
+}
+
+int cli_parse(struct cli *c, int argc, char **argv) {
+  bool only_words = false;
+  int wanted = count_words(c->verb->words);
+  for (int i = 0; i < argc; i++) {
+    const char *text = argv[i];
+    if (!only_words && strcmp(text, "--") == 0)
+      only_words = true;
+    else if (!only_words && text[0] == '-' && text[1]) {
+      int code = parse_option(c, argc, argv, &i);
+      if (code) return code;
+    } else if (c->nwords == wanted)
+      return cli_usage(c, "'%s' is one argument too many: usage: dgc %s %s", text, c->verb->name,
+                       c->verb->words);
+    else
+      c->words[c->nwords++] = text;
+  }
+  if (!c->help && c->nwords < wanted)
+    return cli_usage(c, "something is missing: usage: dgc %s [OPTIONS] %s", c->verb->name, c->verb->words);
+  return DGC_OK;
+}
+
+static void print_option(char letter, const char *name, const char *value, const char *help) {
+  char left[64];
+  if (letter)
+    snprintf(left, sizeof left, "-%c, --%s%s%s", letter, name, value ? " " : "", value ? value : "");
+  else
+    snprintf(left, sizeof left, "--%s%s%s", name, value ? " " : "", value ? value : "");
+  printf("  %-28s %s\n", left, help);
+}
+
+void cli_print_help(const struct verb *v) {
+  printf("usage: dgc %s [OPTIONS] %s\n\n%s\n\n", v->name, v->words, v->help);
+  for (int i = 0; i < NOWN; i++) {
+    const struct own_option *o = &own_options[i];
+    if (takes(v, o->name)) print_option(o->letter, o->name, o->value, o->help);
+  }
+  struct dgc_option o;
+  for (int i = 0; dgc_option(i, &o); i++)
+    if (takes(v, o.name) && !find_own(o.name, strlen(o.name))) print_option(0, o.name, o.value, o.help);
+}

@@ -1,0 +1,151 @@
+/* What the tool prints: messages, progress, metrics, figures. */
+#include "cli.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool bar_shown;
+
+void cli_clear_progress(void) {
+  if (!bar_shown) return;
+  fputs("\r\033[K", stderr);
+  bar_shown = false;
+}
+
+int cli_status(struct cli *c, enum dgc_status status) {
+  const char *message = dgc_message(c->session);
+  if (*message) {
+    cli_clear_progress();
+    fputs(message, stderr);
+  }
+  return (int)status;
+}
+
+/* The tool never calls setlocale, so printf's point is a point. */
+void cli_number(FILE *f, double value, int digits) { fprintf(f, "%.*g", digits, value); }
+
+void cli_json_number(FILE *f, double value) {
+  if (!isfinite(value)) {
+    fputs("null", f);
+    return;
+  }
+  for (int digits = 6; digits <= 17; digits++) {
+    char text[40];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (digits < 17 && strtod(text, NULL) != value) continue;
+    fputs(text, f);
+    return;
+  }
+}
+
+void cli_json_string(FILE *f, const char *text) {
+  fputc('"', f);
+  for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+    if (*p == '"' || *p == '\\')
+      fprintf(f, "\\%c", *p);
+    else if (*p < 0x20)
+      fprintf(f, "\\u%04x", *p);
+    else
+      fputc(*p, f);
+  }
+  fputc('"', f);
+}
+
+static void print_bar(const struct dgc_progress *p) {
+  enum { WIDTH = 24 };
+  int full = p->steps > 0 ? (int)(p->step * WIDTH / p->steps) : 0;
+  char bar[WIDTH + 1];
+  for (int i = 0; i < WIDTH; i++) bar[i] = i < full ? '#' : '.';
+  bar[WIDTH] = 0;
+  fprintf(stderr, "\r\033[Kepoch %lld  %s  step %lld/%lld  loss %.4g  %.0f examples/s",
+          (long long)p->epoch + 1, bar, (long long)p->step, (long long)p->steps, p->loss,
+          p->examples_per_second);
+  fflush(stderr);
+  bar_shown = true;
+}
+
+bool cli_progress(void *user, const struct dgc_progress *p) {
+  const struct cli *c = user;
+  if (c->quiet) return true;
+  if (!p->epoch_end) {
+    if (isatty(STDERR_FILENO)) print_bar(p);
+    return true;
+  }
+  cli_clear_progress();
+  fprintf(stderr, "epoch %lld", (long long)p->epoch + 1);
+  if (p->epochs) fprintf(stderr, "/%lld", (long long)p->epochs);
+  fprintf(stderr, "  loss %.4g  %.0f examples/s  %.1f s\n", p->loss, p->examples_per_second, p->seconds);
+  return true;
+}
+
+void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows) {
+  if (c->json) fprintf(stdout, "{\"rows\":%lld", (long long)rows);
+  for (int i = 0; i < count; i++) {
+    if (c->json) {
+      fputc(',', stdout);
+      cli_json_string(stdout, m[i].name);
+      fputc(':', stdout);
+      cli_json_number(stdout, m[i].value);
+    } else {
+      printf("%s ", m[i].name);
+      cli_number(stdout, m[i].value, 6);
+      fputc('\n', stdout);
+    }
+  }
+  if (c->json) fputs("}\n", stdout);
+}
+
+static void bench_json(const struct dgc_bench *b) {
+  printf("{\"batch\":%lld,\"towers\":%d,\"threads\":%d,\"steps\":%d,\"kernels\":%d,\"plan_steps\":%d,"
+         "\"signals\":%d",
+         (long long)b->batch, b->towers, b->threads, b->steps, b->kernels, b->plan_steps, b->signals);
+  const struct {
+    const char *name;
+    double value;
+  } numbers[] = {
+      {"compile_ms", b->compile_seconds * 1e3},
+      {"step_ms", b->step_seconds * 1e3},
+      {"gflop", b->flops * 1e-9},
+      {"gflops", b->flops / b->step_seconds * 1e-9},
+      {"peak_gflops", b->peak * 1e-9},
+      {"share_of_peak", b->flops / b->step_seconds / b->peak},
+      {"outside_kernels", b->outside},
+  };
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    printf(",\"%s\":", numbers[i].name);
+    cli_json_number(stdout, numbers[i].value);
+  }
+  fputs(",\"devices\":[", stdout);
+  for (int i = 0; i < b->ndevices; i++) {
+    printf("%s{\"name\":", i ? "," : "");
+    cli_json_string(stdout, b->devices[i].name);
+    printf(",\"arena\":%lld,\"high_water\":%lld,\"busy\":", (long long)b->devices[i].arena,
+           (long long)b->devices[i].high_water);
+    cli_json_number(stdout, b->devices[i].busy);
+    fputc('}', stdout);
+  }
+  fputs("]}\n", stdout);
+}
+
+void cli_print_bench(const struct cli *c, const struct dgc_bench *b) {
+  if (c->json) {
+    bench_json(b);
+    return;
+  }
+  double rate = b->flops / b->step_seconds;
+  printf("batch %lld, %d towers on %d devices, %d threads\n", (long long)b->batch, b->towers, b->ndevices,
+         b->threads);
+  printf("compile          %10.2f ms   %d kernels\n", b->compile_seconds * 1e3, b->kernels);
+  printf("step             %10.4f ms   median of %d; %d plan steps, %d signals\n", b->step_seconds * 1e3,
+         b->steps, b->plan_steps, b->signals);
+  printf("work             %10.2f GFLOP/s   %.4f GFLOP a step\n", rate * 1e-9, b->flops * 1e-9);
+  printf("machine's peak   %10.2f GFLOP/s   f32, %d threads\n", b->peak * 1e-9, b->threads);
+  printf("share of peak    %10.1f %%\n", rate / b->peak * 100);
+  printf("outside kernels  %10.1f %%    of the threads' time: executor and waiting\n", b->outside * 100);
+  for (int i = 0; i < b->ndevices; i++)
+    printf("arena of %-8s%10lld bytes   high-water mark %lld, busy %.1f %%\n", b->devices[i].name,
+           (long long)b->devices[i].arena, (long long)b->devices[i].high_water, b->devices[i].busy * 100);
+}

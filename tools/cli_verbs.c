@@ -1,0 +1,207 @@
+/* The verbs. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODEL_OPTIONS                                                                                  \
+  "set model devices towers strategy parameter-device consolidation-device soft-placement batch seed " \
+  "backend"
+#define PASS_OPTIONS "verify-each disable-pass print-after time-passes stress dump-dir"
+#define DATA_OPTIONS "data rows threads"
+
+/* --- compiling --- */
+
+/* Dumps go to their folder, all else to standard error. */
+static void on_pass(void *user, const char *pass, const char *text) {
+  const struct cli *c = user;
+  if (!c->dump_dir || strcmp(pass, "time") == 0) {
+    if (strcmp(pass, "time") != 0) fprintf(stderr, "# after %s\n", pass);
+    fputs(text, stderr);
+    return;
+  }
+  char path[4096];
+  if (snprintf(path, sizeof path, "%s/%s.dg", c->dump_dir, pass) >= (int)sizeof path) return;
+  FILE *f = fopen(path, "w");
+  bool written = f && fputs(text, f) >= 0;
+  if (f && fclose(f)) written = false;
+  if (!written) fprintf(stderr, "warning: cannot write %s: %s\n", path, strerror(errno));
+}
+
+static int start(struct cli *c) {
+  dgc_on_pass(c->session, on_pass, c);
+  if (c->dump_dir && mkdir(c->dump_dir, 0777) && errno != EEXIST) {
+    fprintf(stderr, "error: cannot make %s: %s\n", c->dump_dir, strerror(errno));
+    return DGC_RUNTIME;
+  }
+  return DGC_OK;
+}
+
+static int load(struct cli *c) {
+  int code = start(c);
+  return code ? code : cli_status(c, dgc_load(c->session, c->words[0]));
+}
+
+static int put_text(struct cli *c, const char *text) {
+  if (c->file && strcmp(c->file, "-") != 0) return cli_status(c, dgc_write_file(c->session, c->file, text));
+  fputs(text, stdout);
+  return DGC_OK;
+}
+
+static int check(struct cli *c) {
+  static const char *const entries[] = {"init", "train", "eval", "predict"};
+  int code = load(c);
+  const char *text;
+  struct dgc_tensor t;
+  for (int i = 0; !code && i < 4; i++)
+    if (dgc_input(c->session, entries[i], 0, &t) || dgc_output(c->session, entries[i], 0, &t))
+      code = cli_status(c, dgc_emit(c->session, entries[i], "placed", &text));
+  if (c->json) {
+    printf("{\"ok\":%s}\n", code ? "false" : "true");
+  } else if (!code)
+    printf("%s: ok\n", c->words[0]);
+  return code;
+}
+
+static int compile(struct cli *c) {
+  int code = load(c);
+  const char *text;
+  if (!code) code = cli_status(c, dgc_emit(c->session, c->entry, c->emit ? c->emit : "placed", &text));
+  return code ? code : put_text(c, text);
+}
+
+static int opt(struct cli *c) {
+  const char *text;
+  int code = start(c);
+  if (!code) code = cli_status(c, dgc_opt(c->session, c->words[0], c->passes, &text));
+  return code ? code : put_text(c, text);
+}
+
+static int explain(struct cli *c) {
+  int code = load(c);
+  const char *text;
+  if (!code) code = cli_status(c, dgc_explain(c->session, c->entry, c->words[1], &text));
+  return code ? code : put_text(c, text);
+}
+
+/* --- running --- */
+
+static int restore(struct cli *c) {
+  const char *from = c->resume ? c->resume : c->checkpoint;
+  if (!c->resumes) return DGC_OK;
+  if (!from) return cli_usage(c, "--resume needs a file, or --checkpoint");
+  if (!c->resume && access(from, F_OK)) {
+    fprintf(stderr, "note: no %s yet: training begins at the first step\n", from);
+    return DGC_OK;
+  }
+  return cli_status(c, dgc_restore(c->session, from));
+}
+
+static int evaluate(struct cli *c) {
+  const struct dgc_metric *metrics;
+  int count;
+  int64_t rows;
+  int code = cli_status(c, dgc_evaluate(c->session, &metrics, &count, &rows));
+  if (!code) cli_print_metrics(c, metrics, count, rows);
+  return code;
+}
+
+static int train(struct cli *c) {
+  int code = load(c);
+  if (!code) code = restore(c);
+  if (code) return code;
+  dgc_on_progress(c->session, cli_progress, c);
+  code = cli_status(c, dgc_train(c->session));
+  cli_clear_progress();
+  if (code) return code;
+  return dgc_can_evaluate(c->session) ? evaluate(c) : cli_status(c, DGC_OK);
+}
+
+/* The variables of --checkpoint, without which there is nothing to evaluate or predict with. */
+static int load_trained(struct cli *c) {
+  if (!c->checkpoint) return cli_usage(c, "--checkpoint FILE says which variables to use");
+  int code = load(c);
+  return code ? code : cli_status(c, dgc_restore(c->session, c->checkpoint));
+}
+
+static int eval(struct cli *c) {
+  int code = load_trained(c);
+  return code ? code : evaluate(c);
+}
+
+static int predict(struct cli *c) {
+  int code = load_trained(c);
+  int64_t rows;
+  if (!code) code = cli_status(c, dgc_predict(c->session, &rows));
+  if (!code && !c->quiet) fprintf(stderr, "%lld rows\n", (long long)rows);
+  return code;
+}
+
+static int bench(struct cli *c) {
+  int code = load(c);
+  struct dgc_bench b;
+  if (!code) code = cli_status(c, dgc_benchmark(c->session, &b));
+  if (!code) cli_print_bench(c, &b);
+  return code;
+}
+
+/* --- looking --- */
+
+static int devices(struct cli *c) {
+  struct dgc_machine m;
+  int code = cli_status(c, dgc_machine(c->session, &m));
+  if (code) return code;
+  const char *name, *help;
+  if (c->json) {
+    fputs("{\"cpu\":", stdout);
+    cli_json_string(stdout, m.cpu);
+    printf(",\"cores\":%d,\"vectors\":\"%s\",\"memory\":%lld,\"devices\":[", m.cores, m.vectors,
+           (long long)m.memory);
+    for (int i = 0; i < m.cores; i++) printf("%s\"/cpu:%d\"", i ? "," : "", i);
+    fputs("],\"backends\":[", stdout);
+    for (int i = 0; dgc_backend(i, &name, &help); i++) printf("%s\"%s\"", i ? "," : "", name);
+    fputs("]}\n", stdout);
+    return DGC_OK;
+  }
+  printf("%s, %d cores, %s, %.1f GiB\n", m.cpu, m.cores, m.vectors, (double)m.memory / (1 << 30));
+  for (int i = 0; i < m.cores; i++) printf("/cpu:%d\n", i);
+  fputs("CPU devices are logical: there may be more of them than cores.\n", stdout);
+  for (int i = 0; dgc_backend(i, &name, &help); i++) printf("backend %-7s %s\n", name, help);
+  return DGC_OK;
+}
+
+static int inspect(struct cli *c) {
+  const char *text;
+  int code = cli_status(c, dgc_inspect(c->session, c->words[0], c->json, &text));
+  if (!code) fputs(text, stdout);
+  return code;
+}
+
+const struct verb verbs[] = {
+    {"check", "MODEL", "says what is wrong with a model", MODEL_OPTIONS " " PASS_OPTIONS " json", check},
+    {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
+     MODEL_OPTIONS " " PASS_OPTIONS " emit entry file", compile},
+    {"opt", "GRAPH", "runs passes over graph text, and prints it",
+     "devices towers strategy parameter-device consolidation-device soft-placement batch passes "
+     "file " PASS_OPTIONS,
+     opt},
+    {"train", "MODEL", "trains a model, then evaluates it if there is test data",
+     MODEL_OPTIONS " " DATA_OPTIONS
+                   " epochs steps eval-data eval-rows no-shuffle checkpoint checkpoint-every resume"
+                   " json quiet " PASS_OPTIONS,
+     train},
+    {"eval", "MODEL", "prints loss and metrics of a trained model",
+     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint json quiet " PASS_OPTIONS, eval},
+    {"predict", "MODEL", "writes what a trained model predicts",
+     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint output quiet " PASS_OPTIONS, predict},
+    {"bench", "MODEL", "times training steps, and compares with the machine's peak",
+     MODEL_OPTIONS " " DATA_OPTIONS " steps json " PASS_OPTIONS, bench},
+    {"devices", "", "lists devices and backends", "json", devices},
+    {"inspect", "FILE", "lists the tensors of a checkpoint or data file", "json", inspect},
+    {"explain", "MODEL NODE", "says why a node of the placed graph is where it is",
+     MODEL_OPTIONS " " PASS_OPTIONS " entry file", explain},
+    {0},
+};

@@ -1,0 +1,87 @@
+/* dgc: the command line. Results go to standard output, everything else to standard error. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void print_verbs(FILE *f) {
+  fputs("usage: dgc VERB [OPTIONS] ...\n\n", f);
+  for (const struct verb *v = verbs; v->name; v++) fprintf(f, "  %-8s %s\n", v->name, v->help);
+  fputs("\ndgc VERB --help says more. dgc --version [--verbose].\n"
+        "exit codes: 0 ok, 1 the input is wrong, 2 usage, 3 device or runtime, 4 mismatch\n",
+        f);
+}
+
+static int print_version(bool verbose) {
+  printf("dgc %s\n", dgc_version());
+  if (verbose) {
+    struct dgc_session *s = dgc_create();
+    struct dgc_machine m;
+    fputs(dgc_build(), stdout);
+    if (s && !dgc_machine(s, &m)) printf("machine: %s, %d cores, %s\n", m.cpu, m.cores, m.vectors);
+    dgc_destroy(s);
+  }
+  return DGC_OK;
+}
+
+static int no_verb(const char *word) {
+  char names[256] = "";
+  for (const struct verb *v = verbs; v->name; v++) {
+    if (*names) strcat(names, " ");
+    strcat(names, v->name);
+  }
+  const char *closest = cli_closest(word, names);
+  fprintf(stderr, "dgc: error: there is no verb '%s'\n", word);
+  if (closest) fprintf(stderr, "dgc: help: did you mean '%s'?\n", closest);
+  return DGC_USAGE;
+}
+
+static int run_verb(const struct verb *v, int argc, char **argv) {
+  struct cli c = {.verb = v, .session = dgc_create()};
+  if (!c.session) {
+    fputs("dgc: error: out of memory\n", stderr);
+    return DGC_RUNTIME;
+  }
+  const char *no_color = getenv("NO_COLOR");
+  c.color = isatty(STDERR_FILENO) && !(no_color && *no_color);
+  int code = cli_parse(&c, argc, argv);
+  if (!code && c.help)
+    cli_print_help(v);
+  else if (!code) {
+    dgc_set(c.session, "color", c.color ? "true" : "false");
+    code = v->run(&c);
+  }
+  dgc_destroy(c.session);
+  return code;
+}
+
+static int run(int argc, char **argv) {
+  const char *first = argc > 1 ? argv[1] : NULL;
+  if (!first) {
+    print_verbs(stderr);
+    return DGC_USAGE;
+  }
+  if (strcmp(first, "--version") == 0) return print_version(argc > 2 && strcmp(argv[2], "--verbose") == 0);
+  if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+    for (const struct verb *v = verbs; v->name; v++)
+      if (argc > 2 && strcmp(argv[2], v->name) == 0) {
+        cli_print_help(v);
+        return DGC_OK;
+      }
+    print_verbs(stdout);
+    return DGC_OK;
+  }
+  for (const struct verb *v = verbs; v->name; v++)
+    if (strcmp(first, v->name) == 0) return run_verb(v, argc - 2, argv + 2);
+  return no_verb(first);
+}
+
+int main(int argc, char **argv) {
+  int code = run(argc, argv);
+  if ((fflush(stdout) || ferror(stdout)) && !code) {
+    fputs("dgc: error: cannot write to standard output\n", stderr);
+    code = DGC_RUNTIME;
+  }
+  return code;
+}
