@@ -27,15 +27,11 @@ void lex_skip_lines(struct lex *l) {
 }
 
 const char *lex_comment(struct lex *l) {
-  const char *begin = l->p, *end;
+  lex_blanks(l);
+  const char *begin = l->p;
   lex_skip_line(l);
-  end = l->p;
-  while (begin < end && (*begin == ' ' || *begin == '\t')) begin++;
-  if (begin == end || *begin != '#') return NULL;
-  begin++;
-  while (begin < end && (*begin == ' ' || *begin == '\t')) begin++;
-  while (end > begin && strchr(" \t\r\n", end[-1])) end--;
-  return end > begin ? arena_strndup(l->arena, begin, (size_t)(end - begin)) : NULL;
+  if (begin == l->p || *begin != '#') return NULL;
+  return text_comment(l->arena, begin + 1, (size_t)(l->p - begin - 1));
 }
 
 bool lex_expected(struct lex *l, const char *what) {

@@ -137,6 +137,7 @@ static bool read_devices(struct lex *l, struct target *t) {
   l->p = start;
   while (!lex_line_end(l)) {
     struct piece name = lex_until(l, "@(");
+    if (!name.text) return lex_expected(l, "a device");
     if (l->p < l->end && (*l->p == '@' || *l->p == '(') && !read_suffixes(l, t, name.text)) return false;
   }
   return true;

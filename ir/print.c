@@ -133,19 +133,25 @@ const char *node_origin(struct arena *a, const struct node *n) {
   return arena_printf(a, "%s:%d", slash ? slash + 1 : name, line);
 }
 
-/* Comments are data too, but never more than one line. */
-static void print_comment_text(struct str *s, const char *text) {
-  for (; *text; text++) str_putc(s, (unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text);
+static bool is_blank(char c) { return (unsigned char)c <= ' ' || c == 0x7f; }
+
+const char *text_comment(struct arena *a, const char *text, size_t len) {
+  while (len && is_blank(*text)) text++, len--;
+  while (len && is_blank(text[len - 1])) len--;
+  if (!len) return NULL;
+  char *line = arena_copy(a, text, len + 1);
+  line[len] = 0;
+  for (size_t i = 0; i < len; i++)
+    if (is_blank(line[i])) line[i] = ' ';
+  return line;
 }
 
 static void print_comment(struct str *s, const struct node *n) {
   const char *origin = node_origin(s->arena, n);
-  bool why = n->why && *n->why;
-  if (!origin && !why) return;
-  str_put(s, "  # ");
-  if (why) print_comment_text(s, n->why);
-  if (why && origin) str_put(s, ", ");
-  if (origin) print_comment_text(s, origin);
+  const char *why = n->why ? text_comment(s->arena, n->why, strlen(n->why)) : NULL;
+  if (origin) origin = text_comment(s->arena, origin, strlen(origin));
+  if (why || origin)
+    str_printf(s, "  # %s%s%s", why ? why : "", why && origin ? ", " : "", origin ? origin : "");
 }
 
 static void print_device(struct str *s, const struct graph *g, int device) {

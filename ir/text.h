@@ -19,6 +19,8 @@ void text_print_name(struct str *s, const char *text);
 void text_print_string(struct str *s, const char *text, size_t len);
 /* Element `index` of an array of `d`. */
 void text_print_element(struct str *s, enum dtype d, const void *data, int64_t index);
+/* `len` bytes as one line: trimmed, control characters as blanks. NULL if nothing is left. */
+const char *text_comment(struct arena *a, const char *text, size_t len);
 /* Where n came from, "digits.dsl:5", or NULL. */
 const char *node_origin(struct arena *a, const struct node *n);
 /* The node's line as graph_print prints it, without indentation, body and line end. */
