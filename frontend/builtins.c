@@ -1,0 +1,114 @@
+/* The functions that are neither elementwise ops nor written in the language: their table, and those about values. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+const struct builtin *const builtin_tables[] = {builtins_values, builtins_reduce, builtins_shape, builtins_random, NULL};
+
+const struct builtin *builtin_find(const char *name) {
+  for (int t = 0; builtin_tables[t]; t++)
+    for (const struct builtin *b = builtin_tables[t]; b->name; b++)
+      if (strcmp(b->name, name) == 0) return b;
+  return NULL;
+}
+
+bool value_axis(struct resolver *r, const struct value *v, int rank, int *out) {
+  if (v->kind != VALUE_INT) {
+    if (v->kind != VALUE_ERROR) report(r, v->at, "an axis must be an integer, not %s", value_describe(r->arena, v));
+    return false;
+  }
+  int64_t axis = v->i < 0 ? v->i + rank : v->i;
+  if (axis < 0 || axis >= rank) {
+    report(r, v->at, "there is no axis %lld: the tensor has %d", (long long)v->i, rank);
+    return false;
+  }
+  *out = (int)axis;
+  return true;
+}
+
+bool value_ints(struct resolver *r, const struct value *v, const char *what, int64_t *out, int *count) {
+  bool ok = v->kind == VALUE_LIST && v->list.count <= MAX_RANK;
+  for (int i = 0; ok && i < v->list.count; i++) {
+    ok = v->list.items[i].kind == VALUE_INT;
+    out[i] = v->list.items[i].i;
+  }
+  if (ok) return *count = v->list.count, true;
+  if (v->kind != VALUE_ERROR)
+    report(r, v->at, "%s must be a list of at most %d integers, not %s", what, MAX_RANK, value_describe(r->arena, v));
+  return false;
+}
+
+/* cast(x, f32) */
+static struct value run_cast(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+  (void)role;
+  if (args[1].kind != VALUE_DTYPE) {
+    report(r, args[1].at, "a cast goes to an element type such as f32, not %s", value_describe(r->arena, &args[1]));
+    return value_error();
+  }
+  enum dtype d = args[1].dtype;
+  if (args[0].kind != VALUE_TENSOR) {
+    if (args[0].kind == VALUE_INT && dtype_is_float(d)) return value_float((double)args[0].i);
+    return value_tensor(r, value_node(r, &args[0], d), loc);
+  }
+  struct node *x = tensor_node(r, &args[0], "`x`");
+  return x ? value_tensor(r, build_cast(r->g, x, d), loc) : value_error();
+}
+
+static struct value dims_of(struct resolver *r, const struct type *t) {
+  struct value v = {.kind = VALUE_LIST};
+  v.list.count = t->rank;
+  v.list.items = arena_new_array(r->arena, t->rank, struct value);
+  for (int i = 0; i < t->rank; i++) v.list.items[i] = value_dim(t->dim[i]);
+  return v;
+}
+
+/* The type of a tensor or of a type. */
+static bool type_of(struct resolver *r, const struct value *v, struct type *t) {
+  if (v->kind == VALUE_TENSOR) return *t = v->tensor.node->type, true;
+  if (v->kind == VALUE_TYPE || v->kind == VALUE_DTYPE) return value_as_type(r, v, t);
+  report(r, v->at, "only tensors and types have a shape, not %s", value_describe(r->arena, v));
+  return false;
+}
+
+static struct value run_shape(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+  struct type t;
+  (void)loc, (void)role;
+  return type_of(r, &args[0], &t) ? dims_of(r, &t) : value_error();
+}
+
+static struct value run_rank(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+  struct type t;
+  (void)loc, (void)role;
+  return type_of(r, &args[0], &t) ? value_int(t.rank) : value_error();
+}
+
+static struct value run_dtype(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+  struct type t;
+  (void)loc, (void)role;
+  return type_of(r, &args[0], &t) ? value_dtype((enum dtype)t.dtype) : value_error();
+}
+
+static struct value run_type(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+  struct type t;
+  (void)loc, (void)role;
+  if (!type_of(r, &args[0], &t)) return value_error();
+  return (struct value){.kind = VALUE_TYPE, .type = arena_copy(r->arena, &t, sizeof t)};
+}
+
+/* size(x): how many elements; of a list: how many items */
+static struct value run_size(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+  struct type t;
+  (void)loc, (void)role;
+  if (args[0].kind == VALUE_LIST) return value_int(args[0].list.count);
+  return type_of(r, &args[0], &t) ? value_dim(type_count(&t)) : value_error();
+}
+
+const struct builtin builtins_values[] = {
+    {"cast", {"x", "dtype"}, 2, run_cast},
+    {"shape", {"x"}, 1, run_shape},
+    {"rank", {"x"}, 1, run_rank},
+    {"dtype", {"x"}, 1, run_dtype},
+    {"type", {"x"}, 1, run_type},
+    {"size", {"x"}, 1, run_size},
+    {NULL, {NULL}, 0, NULL},
+};

@@ -1,0 +1,227 @@
+/* Calls: arguments meet parameters, a function of the language runs in a frame of its own. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+struct signature {
+  const char *what, *name;
+  const char *params[MAX_PARAMS];
+  struct loc locs[MAX_PARAMS];
+  int count, required;
+};
+
+static void signature_of(const struct value *callee, struct signature *s) {
+  *s = (struct signature){.what = "function"};
+  if (callee->kind == VALUE_FUNCTION) {
+    const struct def *d = callee->function->def;
+    s->what = def_kind_name(d->kind);
+    s->name = d->name;
+    for (const struct param *p = d->params.first; p; p = p->next) {
+      s->params[s->count] = p->name;
+      s->locs[s->count++] = p->loc;
+      if (!p->value) s->required = s->count;
+    }
+  } else if (callee->kind == VALUE_BUILTIN) {
+    s->name = callee->builtin->name;
+    for (int i = 0; i < 6 && callee->builtin->params[i]; i++) s->params[s->count++] = callee->builtin->params[i];
+    s->required = callee->builtin->required;
+  } else {
+    const struct op_info *op = op_table[callee->op];
+    static const char *const names[] = {"x", "y", "z"};
+    s->name = op->name;
+    s->count = s->required = op->min_inputs;
+    for (int i = 0; i < s->count; i++) s->params[i] = op->roles[i] ? op->roles[i] : names[i];
+  }
+}
+
+static int find_param(const struct signature *s, const char *name) {
+  for (int i = 0; i < s->count; i++)
+    if (strcmp(s->params[i], name) == 0) return i;
+  return -1;
+}
+
+static const char *list_params(struct resolver *r, const struct signature *s) {
+  struct str t = str_make(r->arena);
+  for (int i = 0; i < s->count; i++) str_printf(&t, "%s%s%s", i ? ", " : "", s->params[i], i < s->required ? "" : " = ...");
+  return t.data;
+}
+
+static void note_signature(struct resolver *r, const struct signature *s, const struct value *callee) {
+  struct loc loc = callee->kind == VALUE_FUNCTION ? callee->function->def->loc : LOC_NONE;
+  report_note(r, loc, "its parameters: %s(%s)", s->name, list_params(r, s));
+}
+
+bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
+               struct value *out) {
+  struct signature *s = arena_new(r->arena, struct signature);
+  signature_of(callee, s);
+  const struct arg **given = arena_new_array(r->arena, (size_t)s->count + 1, const struct arg *);
+  bool ok = true;
+  int next = 0;
+  bool named = false;
+  for (const struct arg *a = e->items.first; a; a = a->next) {
+    int at = a->name ? find_param(s, a->name) : next++;
+    named |= a->name != NULL;
+    if (!a->name && named) {
+      report(r, a->loc, "arguments without a name stand before those with one");
+      return false;
+    }
+    if (a->name && at < 0) {
+      report(r, a->loc, "%s `%s` has no parameter `%s`", s->what, s->name, a->name);
+      report_closest(r, a->name, s->params, (size_t)s->count);
+      note_signature(r, s, callee);
+      ok = false;
+    } else if (at >= s->count) {
+      report(r, a->loc, "%s `%s` takes %d argument%s, not %d", s->what, s->name, s->count, s->count == 1 ? "" : "s",
+             e->items.count);
+      note_signature(r, s, callee);
+      return false;
+    } else if (given[at]) {
+      report(r, a->loc, "`%s` of `%s` is given twice", s->params[at], s->name);
+      report_note(r, given[at]->loc, "it is given here");
+      ok = false;
+    } else {
+      given[at] = a;
+    }
+  }
+  for (int i = 0; i < s->required && ok; i++) {
+    if (given[i]) continue;
+    report(r, e->loc, "%s `%s` needs `%s`", s->what, s->name, s->params[i]);
+    note_signature(r, s, callee);
+    ok = false;
+  }
+  for (int i = 0; i < s->count; i++) {
+    out[i] = value_none();
+    if (!given[i]) continue;
+    struct role inner = {role, s->params[i], 0};
+    out[i] = eval(r, given[i]->value, &inner);
+    if (out[i].kind == VALUE_ERROR) ok = false;
+  }
+  return ok;
+}
+
+/* The names that a definition gets besides its parameters. */
+static bool bind_implicit(struct resolver *r, const struct def *d, struct loc loc) {
+  if (d->kind == DEF_INITIALIZER) {
+    if (!r->declaring) {
+      struct frame *f = r->frame;
+      r->frame = f->caller;
+      report(r, loc, "`%s` is an initializer: it can only give a variable its first value", d->name);
+      r->frame = f;
+      return false;
+    }
+    struct value shape = {.kind = VALUE_LIST};
+    shape.list.count = r->declaring->rank;
+    shape.list.items = arena_new_array(r->arena, (size_t)shape.list.count, struct value);
+    for (int i = 0; i < shape.list.count; i++) shape.list.items[i] = value_dim(r->declaring->dim[i]);
+    bind(r, "shape", d->loc, shape, true);
+    bind(r, "dtype", d->loc, value_dtype((enum dtype)r->declaring->dtype), true);
+  }
+  if (d->kind == DEF_OPTIMIZER) {
+    if (!r->updating) {
+      struct frame *f = r->frame;
+      r->frame = f->caller;
+      report(r, loc, "`%s` is an optimizer: it stands behind `with`", d->name);
+      r->frame = f;
+      return false;
+    }
+    struct value v = value_tensor(r, r->updating->node, d->loc);
+    v.tensor.variable = r->updating;
+    bind(r, "variable", r->updating->loc, v, true);
+    bind(r, "gradient", d->loc, value_tensor(r, r->gradient, d->loc), true);
+  }
+  return true;
+}
+
+static bool bind_params(struct resolver *r, const struct def *d, struct value *args, struct loc loc) {
+  bool ok = true;
+  int i = 0;
+  for (const struct param *p = d->params.first; p; p = p->next, i++) {
+    struct value v = args[i];
+    if (v.kind == VALUE_NONE && !v.at.source && p->value) {
+      struct role role = {NULL, p->name, 0};
+      v = eval(r, p->value, &role);
+    }
+    if (v.kind == VALUE_ERROR || (p->type && v.kind != VALUE_NONE && !match_param(r, p, &v, loc))) {
+      ok = false;
+      v = value_error();
+    }
+    if (!v.name && v.at.source && v.kind == VALUE_TENSOR) {
+      /* Notes then point at the argument, not at the parameter. */
+      v.name = p->name;
+      v.decl = v.at;
+    }
+    bind(r, p->name, p->loc, v, true);
+  }
+  return ok;
+}
+
+static void report_recursion(struct resolver *r, const struct function *f, struct loc loc) {
+  report(r, loc, "%s `%s` calls itself without end (%d calls deep)", def_kind_name(f->def->kind), f->def->name, MAX_CALLS);
+  int shown = 0;
+  for (const struct frame *q = r->frame; q && q->caller && shown < 3; q = q->caller, shown++)
+    report_note(r, q->call, "`%s` is called here", q->function->def->name);
+  r->stopped = true;
+}
+
+struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
+                           const char *path) {
+  if (r->calls == MAX_CALLS) {
+    report_recursion(r, f, loc);
+    return value_error();
+  }
+  const char *saved_path = r->path;
+  struct frame frame = {.caller = r->frame, .function = f, .call = loc, .path = path, .suffix = "", .block = ++r->blocks};
+  frame.result = value_none();
+  r->frame = &frame;
+  r->path = path;
+  r->calls++;
+  scope_push(r);
+  uint32_t mark = r->g->count;
+  bool ok = bind_implicit(r, f->def, loc) && bind_params(r, f->def, args, loc);
+  if (ok) run_block(r, &f->def->body);
+  struct value y = ok ? frame.result : value_error();
+  r->calls--;
+  r->path = saved_path;
+  r->frame = frame.caller;
+  if (ok && !frame.returned && f->def->kind != DEF_OPTIMIZER && !r->stopped) {
+    report(r, loc, "%s `%s` returns nothing", def_kind_name(f->def->kind), f->def->name);
+    report_note(r, f->def->loc, "it is defined here");
+    return value_error();
+  }
+  if (y.kind == VALUE_TENSOR && y.tensor.graph == r->g && y.tensor.node->id >= mark && *path &&
+      !(op_of(y.tensor.node)->traits & OP_NO_CSE))
+    graph_rename(r->g, y.tensor.node, path);
+  return y;
+}
+
+struct value eval_call(struct resolver *r, const struct expr *e, const struct role *role) {
+  struct value callee;
+  if (e->base->kind == EXPR_NAME) {
+    callee = lookup(r, e->base->name, true);
+    if (!value_is_callable(&callee)) {
+      struct binding *b = scope_find(r, e->base->name);
+      if (!b || b->value.kind != VALUE_ERROR) report_unknown(r, e->base->loc, e->base->name, true);
+      return value_error();
+    }
+  } else {
+    callee = eval(r, e->base, NULL);
+    if (callee.kind == VALUE_ERROR) return callee;
+  }
+  if (!value_is_callable(&callee)) {
+    report(r, e->base->loc, "%s cannot be called", value_describe(r->arena, &callee));
+    return value_error();
+  }
+  if (callee.kind == VALUE_FUNCTION && callee.function->def->kind == DEF_MODEL) {
+    report(r, e->base->loc, "a model cannot be called");
+    return value_error();
+  }
+  struct value few[6], *args = few;
+  if (callee.kind == VALUE_FUNCTION)
+    args = arena_new_array(r->arena, (size_t)callee.function->def->params.count + 1, struct value);
+  if (!eval_args(r, e, &callee, role, args)) return value_error();
+  build_here(r, e->loc);
+  if (callee.kind == VALUE_BUILTIN) return callee.builtin->run(r, args, e->loc, role);
+  if (callee.kind == VALUE_OP) return elementwise(r, callee.op, args, op_table[callee.op]->min_inputs, e->loc);
+  return call_function(r, callee.function, args, e->loc, role_path(r, role));
+}

@@ -1,0 +1,185 @@
+/* Arithmetic on compile-time values. Integers are exact: what does not fit or does not divide is an error. Floats are f64;
+ * what is no basic operation runs the op's own scalar body, so it gives what the graph would give. */
+#include "frontend/resolve.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct value overflow(struct resolver *r, struct loc loc) {
+  report(r, loc, "this number does not fit into 64 bits");
+  return value_error();
+}
+
+static struct value compare(enum operator op, int order, bool unordered) {
+  switch (op) {
+  case OPERATOR_EQ: return value_bool(!unordered && order == 0);
+  case OPERATOR_NE: return value_bool(unordered || order != 0);
+  case OPERATOR_LT: return value_bool(!unordered && order < 0);
+  case OPERATOR_LE: return value_bool(!unordered && order <= 0);
+  case OPERATOR_GT: return value_bool(!unordered && order > 0);
+  default: return value_bool(!unordered && order >= 0);
+  }
+}
+
+static bool is_comparison(enum operator op) { return op >= OPERATOR_EQ && op <= OPERATOR_GE; }
+
+static struct value int_power(struct resolver *r, int64_t x, int64_t n, struct loc loc) {
+  if (n < 0) {
+    report(r, loc, "an integer has no negative powers");
+    report_help(r, "write one operand with a point: `%lld.0`", (long long)x);
+    return value_error();
+  }
+  int64_t y = 1;
+  for (; n; n >>= 1) {
+    if ((n & 1) && __builtin_mul_overflow(y, x, &y)) return overflow(r, loc);
+    if (n > 1 && __builtin_mul_overflow(x, x, &x)) return overflow(r, loc);
+  }
+  return value_int(y);
+}
+
+static struct value int_binary(struct resolver *r, enum operator op, int64_t a, int64_t b, struct loc loc) {
+  int64_t y = 0;
+  if (is_comparison(op)) return compare(op, (a > b) - (a < b), false);
+  switch (op) {
+  case OPERATOR_ADD:
+    if (__builtin_add_overflow(a, b, &y)) return overflow(r, loc);
+    return value_int(y);
+  case OPERATOR_SUB:
+    if (__builtin_sub_overflow(a, b, &y)) return overflow(r, loc);
+    return value_int(y);
+  case OPERATOR_MUL:
+    if (__builtin_mul_overflow(a, b, &y)) return overflow(r, loc);
+    return value_int(y);
+  case OPERATOR_DIV:
+  case OPERATOR_MOD:
+    if (b == 0) {
+      report(r, loc, "division by zero");
+      return value_error();
+    }
+    if (a == INT64_MIN && b == -1) return op == OPERATOR_MOD ? value_int(0) : overflow(r, loc);
+    if (op == OPERATOR_MOD) return value_int(a % b);
+    if (a % b) {
+      report(r, loc, "%lld is not divisible by %lld", (long long)a, (long long)b);
+      report_help(r, "integers divide exactly; for a fraction write `%lld.0 / %lld`", (long long)a, (long long)b);
+      return value_error();
+    }
+    return value_int(a / b);
+  case OPERATOR_POW: return int_power(r, a, b, loc);
+  default: break;
+  }
+  report(r, loc, "`%s` does not work on numbers", operators[op].text);
+  return value_error();
+}
+
+static struct value float_binary(struct resolver *r, enum operator op, double a, double b, struct loc loc) {
+  if (is_comparison(op)) return compare(op, (a > b) - (a < b), isnan(a) || isnan(b));
+  switch (op) {
+  case OPERATOR_ADD: return value_float(a + b);
+  case OPERATOR_SUB: return value_float(a - b);
+  case OPERATOR_MUL: return value_float(a * b);
+  case OPERATOR_DIV: return value_float(a / b);
+  case OPERATOR_MOD:
+  case OPERATOR_POW: {
+    struct value v[] = {value_float(a), value_float(b)};
+    return const_op(r, op == OPERATOR_POW ? OP_pow : OP_mod, v, 2, loc);
+  }
+  default: break;
+  }
+  report(r, loc, "`%s` does not work on numbers", operators[op].text);
+  return value_error();
+}
+
+/* a and b are multiples of B (0: of nothing). */
+static struct value batch_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
+                                 struct loc loc) {
+  bool both = a->kind == b->kind;
+  int64_t y = 0;
+  if (both && (op == OPERATOR_EQ || op == OPERATOR_NE)) return value_bool((a->i == b->i) == (op == OPERATOR_EQ));
+  if (both && op == OPERATOR_ADD && !__builtin_add_overflow(a->i, b->i, &y)) return value_dim(-y);
+  if (both && op == OPERATOR_DIV && b->i && a->i % b->i == 0) return value_int(a->i / b->i);
+  if (!both && op == OPERATOR_MUL && a->i > 0 && b->i > 0 && !__builtin_mul_overflow(a->i, b->i, &y)) return value_dim(-y);
+  if (!both && op == OPERATOR_DIV && a->kind == VALUE_BATCH && b->i > 0 && a->i % b->i == 0)
+    return value_dim(-(a->i / b->i));
+  if (!both && (op == OPERATOR_EQ || op == OPERATOR_NE)) return value_bool(op == OPERATOR_NE);
+  report(r, loc, "`%s %s %s` is not known when the model is compiled: B is the batch", value_text(r->arena, a),
+         operators[op].text, value_text(r->arena, b));
+  return value_error();
+}
+
+static struct value list_add(struct resolver *r, const struct value *a, const struct value *b, struct loc loc) {
+  if ((int64_t)a->list.count + b->list.count > MAX_TRIPS) {
+    report(r, loc, "a list may have at most %d items", MAX_TRIPS);
+    return value_error();
+  }
+  struct value v = {.kind = VALUE_LIST};
+  v.list.count = a->list.count + b->list.count;
+  v.list.items = arena_new_array(r->arena, (size_t)v.list.count, struct value);
+  if (a->list.count) memcpy(v.list.items, a->list.items, sizeof v * (size_t)a->list.count);
+  if (b->list.count) memcpy(v.list.items + a->list.count, b->list.items, sizeof v * (size_t)b->list.count);
+  return v;
+}
+
+struct value const_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
+                          struct loc loc) {
+  if (a->kind == VALUE_ERROR || b->kind == VALUE_ERROR) return value_error();
+  bool numbers = (a->kind == VALUE_INT || a->kind == VALUE_FLOAT) && (b->kind == VALUE_INT || b->kind == VALUE_FLOAT);
+  if (a->kind == VALUE_INT && b->kind == VALUE_INT) return int_binary(r, op, a->i, b->i, loc);
+  if (numbers)
+    return float_binary(r, op, a->kind == VALUE_INT ? (double)a->i : a->f, b->kind == VALUE_INT ? (double)b->i : b->f, loc);
+  bool dims = (a->kind == VALUE_INT || a->kind == VALUE_BATCH) && (b->kind == VALUE_INT || b->kind == VALUE_BATCH);
+  if (dims) return batch_binary(r, op, a, b, loc);
+  if (op == OPERATOR_EQ) return value_bool(value_equal(a, b));
+  if (op == OPERATOR_NE) return value_bool(!value_equal(a, b));
+  if (op == OPERATOR_ADD && a->kind == VALUE_LIST && b->kind == VALUE_LIST) return list_add(r, a, b, loc);
+  if (op == OPERATOR_ADD && a->kind == VALUE_STRING && b->kind == VALUE_STRING) {
+    struct value v = {.kind = VALUE_STRING, .string = arena_printf(r->arena, "%s%s", a->string, b->string)};
+    return v;
+  }
+  report(r, loc, "`%s` does not work on %s and %s", operators[op].text, value_describe(r->arena, a),
+         value_describe(r->arena, b));
+  return value_error();
+}
+
+struct value const_op(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc) {
+  const struct op_info *info = op_table[op];
+  bool any_float = info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST, any_bool = false;
+  for (int i = 0; i < n; i++) {
+    any_float |= v[i].kind == VALUE_FLOAT;
+    any_bool |= v[i].kind == VALUE_BOOL;
+  }
+  if (n > 3 || (any_bool && op != OP_not)) {
+    report(r, loc, "%s does not work on these values", info->name);
+    return value_error();
+  }
+  enum dtype d = any_bool ? DT_BOOL : any_float ? DT_F64 : DT_I64;
+  struct node operands[3] = {0}, *inputs[3], node = {.op = op, .ninputs = n, .inputs = inputs};
+  struct tensor in[3], out;
+  double f[3], y = 0;
+  int64_t ints[3];
+  uint8_t bools[3];
+  for (int i = 0; i < n; i++) {
+    operands[i] = (struct node){.op = OP_constant, .type = type_scalar(d)};
+    inputs[i] = &operands[i];
+    f[i] = v[i].kind == VALUE_INT ? (double)v[i].i : v[i].kind == VALUE_FLOAT ? v[i].f : 0;
+    ints[i] = v[i].kind == VALUE_INT ? v[i].i : 0;
+    bools[i] = v[i].kind == VALUE_BOOL && v[i].b;
+    in[i] = (struct tensor){type_scalar(d), d == DT_F64 ? (void *)&f[i] : d == DT_I64 ? (void *)&ints[i] : &bools[i]};
+  }
+  const char *why = NULL;
+  if (!node_infer(r->g, &node, &why)) {
+    report(r, loc, "%s", why);
+    return value_error();
+  }
+  out = (struct tensor){node.type, &y};
+  if (!node_eval(&node, in, &out, 0)) {
+    report(r, loc, "%s cannot be computed here", info->name);
+    return value_error();
+  }
+  if (node.type.dtype == DT_BOOL) return value_bool(*(const uint8_t *)out.data);
+  if (node.type.dtype == DT_I64) {
+    int64_t i;
+    memcpy(&i, out.data, sizeof i);
+    return value_int(i);
+  }
+  return value_float(y);
+}

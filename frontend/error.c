@@ -1,0 +1,66 @@
+/* Errors of the resolver. One that arises inside the standard library is shown at the user's own call, with a note that
+ * leads inside; one that arises in a layer is followed by the calls that led there. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+enum { SHOWN_CALLS = 4 };
+
+bool is_library(const struct resolver *r, struct loc loc) {
+  const struct module *m = loc.source ? map_get(&r->modules, loc.source->name) : NULL;
+  return m && m->library && m->source == loc.source;
+}
+
+void report(struct resolver *r, struct loc loc, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *message = arena_vprintf(r->arena, fmt, ap);
+  va_end(ap);
+
+  const struct frame *f = r->frame;
+  struct loc shown = loc;
+  while (f && is_library(r, shown)) {
+    shown = f->call;
+    f = f->caller;
+  }
+  const char *key = arena_printf(r->arena, "%s:%u:%u:%s", shown.source ? shown.source->name : "", shown.begin,
+                                 loc.begin, message);
+  r->quiet = map_put(&r->reported, key, r) != NULL;
+  if (r->quiet) return;
+  diag_error(r->diags, shown, "%s", message);
+  if (shown.source != loc.source) diag_note(r->diags, loc, "in the standard library here");
+  for (int i = 0; f && f->caller && i < SHOWN_CALLS; f = f->caller, i++)
+    if (!is_library(r, f->call))
+      diag_note(r->diags, f->call, "in %s `%s`, used here", def_kind_name(f->function->def->kind),
+                f->function->def->name);
+}
+
+void report_note(struct resolver *r, struct loc loc, const char *fmt, ...) {
+  if (r->quiet) return;
+  va_list ap;
+  va_start(ap, fmt);
+  diag_note(r->diags, loc, "%s", arena_vprintf(r->arena, fmt, ap));
+  va_end(ap);
+}
+
+void report_help(struct resolver *r, const char *fmt, ...) {
+  if (r->quiet) return;
+  va_list ap;
+  va_start(ap, fmt);
+  diag_help(r->diags, LOC_NONE, "%s", arena_vprintf(r->arena, fmt, ap));
+  va_end(ap);
+}
+
+void report_value(struct resolver *r, const struct value *v) {
+  if (v->kind != VALUE_TENSOR) return;
+  const char *type = type_text(r->arena, &v->tensor.node->type);
+  if (v->name && v->decl.source)
+    report_note(r, v->decl, "`%s` is %s", v->name, type);
+  else
+    report_note(r, v->at, "this is %s", type);
+}
+
+void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count) {
+  const char *meant = str_closest(word, names, count);
+  if (meant && strcmp(meant, word) != 0) report_help(r, "did you mean `%s`?", meant);
+}

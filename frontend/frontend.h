@@ -1,0 +1,51 @@
+/* The frontend: a source in, the model's graphs or diagnostics out. The language is described in docs/language.md. */
+#ifndef DGC_FRONTEND_FRONTEND_H
+#define DGC_FRONTEND_FRONTEND_H
+
+#include "frontend/ast.h"
+#include "ir/graph.h"
+
+struct frontend_options {
+  const char *const *sets; /* "hidden=256": values for the model's parameters */
+  int nsets;
+  int64_t seed;       /* of all random ops */
+  const char *model;  /* which model of a source that has several; NULL: the only one */
+  const char *folder; /* where relative paths begin; NULL: the folder of the source's name */
+};
+
+struct model_parameter {
+  const char *name;
+  const char *value; /* as the language writes it */
+};
+
+struct model_input {
+  const char *name;
+  struct type type; /* axis 0 is B */
+  struct loc loc;
+};
+
+struct model_data {
+  const char *split; /* "train", "test" */
+  const char *input;
+  const char *path;     /* as written */
+  const char *resolved; /* relative to the source's folder */
+  struct loc loc;
+};
+
+struct model {
+  const char *name;
+  struct model_parameter *parameters;
+  int nparameters;
+  struct model_input *inputs;
+  int ninputs;
+  struct model_data *data;
+  int ndata;
+  /* NULL where the model has no statement for it. */
+  struct graph *init, *train, *eval, *predict;
+};
+
+/* NULL after an error. Everything lives in the arena; the diagnostics may hold warnings. */
+struct model *frontend_compile(struct arena *a, const struct source *source,
+                               const struct frontend_options *options, struct diags *d);
+
+#endif

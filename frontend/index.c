@@ -1,0 +1,187 @@
+/* What square brackets mean: a type behind an element type, an item of a list, a part of a tensor. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+bool type_append(struct resolver *r, struct type *t, const struct value *v) {
+  if (v->kind == VALUE_ERROR) return false;
+  if (v->kind != VALUE_INT && v->kind != VALUE_BATCH) {
+    report(r, v->at, "a dimension must be an integer or B, not %s", value_describe(r->arena, v));
+    return false;
+  }
+  if (v->kind == VALUE_INT && v->i < 0) {
+    report(r, v->at, "a dimension cannot be negative: %lld", (long long)v->i);
+    return false;
+  }
+  if (t->rank == MAX_RANK) {
+    report(r, v->at, "a tensor has at most %d axes", MAX_RANK);
+    return false;
+  }
+  t->dim[t->rank++] = v->kind == VALUE_INT ? v->i : -v->i;
+  return true;
+}
+
+bool type_check(struct resolver *r, const struct type *t, struct loc loc) {
+  if (type_valid(t)) return true;
+  int symbolic = 0;
+  for (int i = 0; i < t->rank; i++) symbolic += t->dim[i] < 0;
+  if (symbolic > 1)
+    report(r, loc, "only one axis of %s may depend on B", type_text(r->arena, t));
+  else
+    report(r, loc, "%s is too large: a tensor has at most %lld elements", type_text(r->arena, t),
+           (long long)MAX_ELEMENTS);
+  return false;
+}
+
+static struct value type_value(struct resolver *r, const struct expr *e, enum dtype d) {
+  struct type t = {.dtype = (uint8_t)d};
+  for (const struct arg *a = e->items.first; a; a = a->next) {
+    if (a->value->kind == EXPR_RANGE || (a->value->kind == EXPR_REST && !a->value->lhs)) {
+      report(r, a->loc, "`%s` stands only in the types of parameters", a->value->kind == EXPR_REST ? "..." : ":");
+      return value_error();
+    }
+    bool rest = a->value->kind == EXPR_REST;
+    struct value v = eval(r, rest ? a->value->lhs : a->value, NULL);
+    if (rest && v.kind != VALUE_LIST && v.kind != VALUE_ERROR) {
+      report(r, a->loc, "`...` spreads a list of dimensions, not %s", value_describe(r->arena, &v));
+      return value_error();
+    }
+    if (v.kind == VALUE_LIST) {
+      for (int i = 0; rest && i < v.list.count; i++) {
+        v.list.items[i].at = a->loc;
+        if (!type_append(r, &t, &v.list.items[i])) return value_error();
+      }
+      if (rest) continue;
+    }
+    if (!type_append(r, &t, &v)) return value_error();
+  }
+  if (!type_check(r, &t, e->loc)) return value_error();
+  return (struct value){.kind = VALUE_TYPE, .type = arena_copy(r->arena, &t, sizeof t)};
+}
+
+bool value_as_type(struct resolver *r, const struct value *v, struct type *out) {
+  if (v->kind == VALUE_TYPE) return *out = *v->type, true;
+  if (v->kind == VALUE_DTYPE) return *out = type_scalar(v->dtype), true;
+  if (v->kind != VALUE_ERROR)
+    report(r, v->at, "a type is needed here, such as f32[B, 10], not %s", value_describe(r->arena, v));
+  return false;
+}
+
+bool eval_type(struct resolver *r, const struct expr *e, struct type *out) {
+  /* A misspelt element type deserves a better answer than an unknown name. */
+  const struct expr *base = e->kind == EXPR_INDEX ? e->base : e;
+  if (base->kind == EXPR_NAME && lookup(r, base->name, false).kind == VALUE_ERROR && !scope_find(r, base->name)) {
+    report(r, base->loc, "unknown type `%s`", base->name);
+    const char *names[DT_COUNT];
+    for (int d = 0; d < DT_COUNT; d++) names[d] = dtype_name((enum dtype)d);
+    report_closest(r, base->name, names, DT_COUNT);
+    return false;
+  }
+  struct value v = eval(r, e, NULL);
+  return value_as_type(r, &v, out);
+}
+
+/* The bound `e` of a range over an axis of `size`, or `otherwise`. Negative bounds count from the end. */
+static bool bound(struct resolver *r, const struct expr *e, int64_t size, int64_t otherwise, int64_t *out) {
+  if (!e) return *out = otherwise, true;
+  if (!eval_int(r, e, "an index", out)) return false;
+  if (*out < 0) *out += size;
+  if (*out >= 0 && *out <= size) return true;
+  report(r, e->loc, "this index lies outside of 0..%lld", (long long)size);
+  return false;
+}
+
+static struct value list_part(struct resolver *r, const struct expr *e, const struct value *list) {
+  if (e->items.count != 1) {
+    report(r, e->loc, "a list has one index");
+    return value_error();
+  }
+  const struct expr *q = e->items.first->value;
+  int64_t lo, hi, n = list->list.count;
+  if (q->kind == EXPR_RANGE) {
+    if (!bound(r, q->lhs, n, 0, &lo) || !bound(r, q->rhs, n, n, &hi)) return value_error();
+    struct value v = {.kind = VALUE_LIST};
+    v.list.items = list->list.items + lo;
+    v.list.count = hi > lo ? (int)(hi - lo) : 0;
+    return v;
+  }
+  if (!eval_int(r, q, "an index", &lo)) return value_error();
+  if (lo < 0) lo += n;
+  if (lo >= 0 && lo < n) return list->list.items[lo];
+  report(r, q->loc, "this index lies outside of a list of %lld", (long long)n);
+  return value_error();
+}
+
+static struct value tensor_part(struct resolver *r, const struct expr *e, struct value *base) {
+  struct node *x = tensor_node(r, base, "this");
+  if (!x) return value_error();
+  struct type t = x->type, kept = {.dtype = t.dtype};
+  int64_t begin[MAX_RANK] = {0};
+  int axis = 0, given = 0;
+  for (const struct arg *a = e->items.first; a; a = a->next) given += a->value->kind != EXPR_REST;
+  if (given > t.rank) {
+    report(r, e->loc, "%d indices are too many for %s", given, type_text(r->arena, &t));
+    report_value(r, base);
+    return value_error();
+  }
+  bool rested = false;
+  for (const struct arg *a = e->items.first; a; a = a->next) {
+    const struct expr *q = a->value;
+    if (q->kind == EXPR_REST) {
+      if (rested || q->lhs) {
+        report(r, q->loc, "an index has at most one plain `...`");
+        return value_error();
+      }
+      rested = true;
+      for (int n = t.rank - given; n > 0; n--) kept.dim[kept.rank++] = t.dim[axis++];
+      continue;
+    }
+    int64_t size = t.dim[axis], lo, hi;
+    bool all = q->kind == EXPR_RANGE && !q->lhs && !q->rhs;
+    if (!all && size < 0) {
+      report(r, q->loc, "the batch axis cannot be cut: its rows lie on different towers");
+      report_value(r, base);
+      return value_error();
+    }
+    if (all) {
+      kept.dim[kept.rank++] = size;
+    } else if (q->kind == EXPR_RANGE) {
+      if (!bound(r, q->lhs, size, 0, &lo) || !bound(r, q->rhs, size, size, &hi)) return value_error();
+      begin[axis] = lo;
+      t.dim[axis] = hi > lo ? hi - lo : 0;
+      kept.dim[kept.rank++] = t.dim[axis];
+    } else {
+      if (!eval_int(r, q, "an index of a tensor", &lo)) {
+        report_help(r, "to look up rows by a tensor of numbers use `lookup(table, ids)`");
+        return value_error();
+      }
+      if (lo < 0) lo += size;
+      if (lo < 0 || lo >= size) {
+        report(r, q->loc, "this index lies outside of axis %d of %s", axis, type_text(r->arena, &x->type));
+        report_value(r, base);
+        return value_error();
+      }
+      begin[axis] = lo;
+      t.dim[axis] = 1;
+    }
+    axis++;
+  }
+  while (axis < t.rank) kept.dim[kept.rank++] = t.dim[axis++];
+  build_here(r, e->loc);
+  struct node *y = shape_equal(&t, &x->type) ? x : build_slice(r->g, x, begin, &t);
+  return value_tensor(r, shape_equal(&t, &kept) ? y : build_reshape(r->g, y, &kept), e->loc);
+}
+
+struct value eval_index(struct resolver *r, const struct expr *e, const struct role *role) {
+  struct role inner = {role, "base", 0};
+  struct value base = eval(r, e->base, &inner);
+  switch (base.kind) {
+  case VALUE_ERROR: return base;
+  case VALUE_DTYPE: return type_value(r, e, base.dtype);
+  case VALUE_LIST: return list_part(r, e, &base);
+  case VALUE_TENSOR: return tensor_part(r, e, &base);
+  default: break;
+  }
+  report(r, e->loc, "%s has no parts", value_describe(r->arena, &base));
+  return value_error();
+}

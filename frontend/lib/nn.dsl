@@ -1,0 +1,114 @@
+# Layers: `use nn`.
+
+layer dense(x : T[..., K], units : int, activation = identity, use_bias = true, initial = glorot_uniform) {
+  var kernel : T[K, units] = initial()
+  if not use_bias { return activation(x @ kernel) }
+  var bias : T[units] = zeros()
+  return activation(x @ kernel + bias)
+}
+
+# Dense layers, one after another: `units` lists their sizes.
+layer mlp(x, units : list, activation = relu) {
+  h = x
+  for n in units { h = dense(h, n, activation) }
+  return h
+}
+
+# A learned row of numbers for each of `size` ids.
+layer embedding(ids, size : int, units : int, initial = uniform) {
+  var table : f32[size, units] = initial()
+  return lookup(table, ids)
+}
+
+layer layer_norm(x : T[..., K], epsilon = 1e-5) {
+  var scale : T[K] = ones()
+  var shift : T[K] = zeros()
+  center = mean(x, axis = -1, keep = true)
+  spread = mean(square(x - center), axis = -1, keep = true)
+  return (x - center) * rsqrt(spread + epsilon) * scale + shift
+}
+
+# Statistics are those of the whole batch, over all towers; running averages serve evaluation and prediction.
+layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
+  var scale : T[K] = ones()
+  var shift : T[K] = zeros()
+  state moving_mean : T[K] = zeros()
+  state moving_variance : T[K] = ones()
+  if not training { return (x - moving_mean) * rsqrt(moving_variance + epsilon) * scale + shift }
+  axes = []
+  for i in 0..size(S) { axes = axes + [i] }
+  center = mean(x, axis = axes)
+  spread = mean(square(x - center), axis = axes)
+  moving_mean <- momentum * moving_mean + (1 - momentum) * center
+  moving_variance <- momentum * moving_variance + (1 - momentum) * spread
+  return (x - center) * rsqrt(spread + epsilon) * scale + shift
+}
+
+# Images are [B, height, width, channels]. Each of size*size shifted copies of x is one part of the rows that the
+# kernel multiplies.
+layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+             initial = glorot_uniform) {
+  out_h = ceil_div(H, stride) if padding == "same" else (H - size - (H - size) % stride) / stride + 1
+  out_w = ceil_div(W, stride) if padding == "same" else (W - size - (W - size) % stride) / stride + 1
+  need_h = max((out_h - 1) * stride + size - H, 0)
+  need_w = max((out_w - 1) * stride + size - W, 0)
+  top = (need_h - need_h % 2) / 2
+  left = (need_w - need_w % 2) / 2
+  # A multiple of the stride is cut below, so up to stride - 1 more rows and columns are read.
+  wide = pad(x, [0, top, left, 0], [0, need_h - top + stride - 1, need_w - left + stride - 1, 0])
+  parts = []
+  for i in 0..size {
+    for j in 0..size {
+      part = wide[:, i:i + out_h * stride, j:j + out_w * stride, :]
+      if stride > 1 { part = reshape(part, [N, out_h, stride, out_w, stride, C])[:, :, 0, :, 0, :] }
+      parts = parts + [part]
+    }
+  }
+  var kernel : T[size * size * C, filters] = initial()
+  var bias : T[filters] = zeros()
+  return activation(concat(parts, axis = 3) @ kernel + bias)
+}
+
+function ceil_div(a : int, b : int) { return (a + b - 1 - (a + b - 1) % b) / b }
+
+# Pooling over blocks of size x size that do not overlap.
+function blocks(x : T[N, H, W, C], size) { return reshape(x, [N, H / size, size, W / size, size, C]) }
+function max_pool2d(x, size = 2) { return max(blocks(x, size), axis = [2, 4]) }
+function mean_pool2d(x, size = 2) { return mean(blocks(x, size), axis = [2, 4]) }
+
+# Sequences are [B, length, features]. Unrolled; gives the last output, or all of them with `sequence = true`.
+layer lstm(x : T[N, L, K], units : int, sequence = false) {
+  var kernel : T[K + units, 4 * units] = glorot_uniform()
+  var bias : T[4 * units] = zeros()
+  h = broadcast(cast(0, T), [N, units])
+  c = h
+  all_h = []
+  for t in 0..L {
+    z = concat([x[:, t], h], axis = 1) @ kernel + bias
+    c = sigmoid(z[:, units:2 * units] + 1) * c + sigmoid(z[:, 0:units]) * tanh(z[:, 2 * units:3 * units])
+    h = sigmoid(z[:, 3 * units:]) * tanh(c)
+    all_h = all_h + [h]
+  }
+  return stack(all_h, axis = 1) if sequence else h
+}
+
+# Self-attention with `heads` heads; `causal`: no position looks at later ones.
+layer attention(x : T[N, L, K], heads : int, causal = false) {
+  q = split_heads(dense(x, K, use_bias = false), heads)
+  k = split_heads(dense(x, K, use_bias = false), heads)
+  v = split_heads(dense(x, K, use_bias = false), heads)
+  score = q @ transpose(k) * (1.0 / sqrt(K / heads))
+  if causal { score = select(iota(i32[L, L], axis = 0) >= iota(i32[L, L], axis = 1), score, -1e9) }
+  y = transpose(softmax(score) @ v, [0, 2, 1, 3])
+  return dense(reshape(y, [N, L, K]), K)
+}
+
+function split_heads(x : T[N, L, K], heads) {
+  return transpose(reshape(x, [N, L, heads, K / heads]), [0, 2, 1, 3])
+}
+
+# One block of a transformer, normalised first.
+layer transformer_block(x : T[N, L, K], heads : int, hidden : int, causal = false, rate = 0.0) {
+  a = x + dropout(attention(layer_norm(x), heads, causal), rate)
+  return a + dropout(dense(dense(layer_norm(a), hidden, activation = gelu), K), rate)
+}

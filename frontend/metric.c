@@ -1,0 +1,190 @@
+/* Metrics add up: a batch gives a sum and how many elements it sums, and the figure for all batches is the sum of the sums
+ * over the sum of the counts. So a metric must be a mean or a sum over the batch, or be put together from such and from
+ * scalars that do not depend on the batch, by + and -, and by * and / with the latter. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+enum average_kind { AVERAGE_REDUCED, AVERAGE_COMBINED, AVERAGE_SCALED };
+
+struct average {
+  enum average_kind kind;
+  struct node *sum; /* REDUCED */
+  int64_t count;    /* REDUCED: elements; -k means k*B; 0: a sum, not a mean */
+  enum op_id op;    /* COMBINED: add, sub, neg; SCALED: mul, div */
+  struct value a, b;
+};
+
+const struct average *average_reduced(struct resolver *r, struct node *sum, int64_t count) {
+  struct average *v = arena_new(r->arena, struct average);
+  *v = (struct average){.kind = AVERAGE_REDUCED, .sum = sum, .count = count};
+  return v;
+}
+
+static bool has_average(const struct value *v) { return v->kind == VALUE_TENSOR && v->tensor.average; }
+
+const struct average *average_of(struct resolver *r, enum op_id op, const struct value *v, int n) {
+  bool a = has_average(&v[0]), b = n > 1 && has_average(&v[1]);
+  bool combined = (op == OP_add || op == OP_sub || op == OP_neg || op == OP_identity) && (a || b);
+  bool scaled = (op == OP_mul && a != b) || (op == OP_div && a && !b);
+  if (!combined && !scaled) return NULL;
+  struct average *y = arena_new(r->arena, struct average);
+  *y = (struct average){.kind = combined ? AVERAGE_COMBINED : AVERAGE_SCALED, .op = op, .a = v[0]};
+  if (n > 1) y->b = v[1];
+  if (op == OP_mul && b) y->a = v[1], y->b = v[0];
+  return y;
+}
+
+/* Does n depend on the rows of the batch? */
+static bool depends_on_batch(struct resolver *r, const struct node *n) {
+  uint8_t *seen = arena_alloc(r->arena, r->g->count);
+  const struct node **stack = arena_new_array(r->arena, r->g->count, const struct node *);
+  uint32_t k = 0;
+  stack[k++] = n;
+  seen[n->id] = 1;
+  while (k) {
+    const struct node *q = stack[--k];
+    if (q->op == OP_input || q->op == OP_batch_size || type_is_symbolic(&q->type)) return true;
+    for (int i = 0; i < q->ninputs; i++)
+      if (!seen[q->inputs[i]->id]) {
+        seen[q->inputs[i]->id] = 1;
+        stack[k++] = q->inputs[i];
+      }
+  }
+  return false;
+}
+
+struct total {
+  struct value sum;
+  int64_t count;  /* as in struct average */
+  bool constant;  /* the same for every batch: `sum` is the value itself */
+};
+
+static struct value apply(struct resolver *r, enum op_id op, struct value a, struct value b, struct loc loc) {
+  struct value v[] = {a, b};
+  v[0].tensor.average = NULL;
+  if (b.kind == VALUE_TENSOR) v[1].tensor.average = NULL;
+  return elementwise(r, op, v, 2, loc);
+}
+
+static struct value count_value(int64_t count) {
+  return count < 0 ? (struct value){.kind = VALUE_BATCH, .i = -count} : value_int(count);
+}
+
+/* A constant, as a sum of `count` elements. */
+static struct value times_count(struct resolver *r, struct value v, int64_t count, struct loc loc) {
+  return apply(r, OP_mul, v, count_value(count), loc);
+}
+
+static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth, struct total *out);
+
+static bool combine(struct resolver *r, const struct average *q, struct loc loc, int depth, struct total *out) {
+  struct total a, b;
+  if (!total_of(r, &q->a, loc, depth + 1, &a)) return false;
+  if (q->op == OP_neg || q->op == OP_identity) {
+    *out = a;
+    if (q->op == OP_neg) out->sum = elementwise(r, OP_neg, &a.sum, 1, loc);
+    return true;
+  }
+  if (!total_of(r, &q->b, loc, depth + 1, &b)) return false;
+  if (a.constant && !b.constant && b.count) {
+    a.sum = times_count(r, a.sum, b.count, loc);
+    a.count = b.count;
+  } else if (b.constant && !a.constant && a.count) {
+    b.sum = times_count(r, b.sum, a.count, loc);
+    b.count = a.count;
+  } else if (a.constant != b.constant || (a.count < 0) != (b.count < 0) || (a.count > 0) != (b.count > 0)) {
+    return false;
+  } else if (a.count != b.count) {
+    b.sum = apply(r, OP_mul, b.sum, value_float((double)a.count / (double)b.count), loc);
+  }
+  *out = (struct total){apply(r, q->op, a.sum, b.sum, loc), a.count, a.constant && b.constant};
+  return out->sum.kind != VALUE_ERROR;
+}
+
+static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth, struct total *out) {
+  if (depth > 100) return false;
+  const struct average *q = has_average(v) ? v->tensor.average : NULL;
+  if (!q) {
+    *out = (struct total){*v, 0, true};
+    return v->kind != VALUE_TENSOR || !depends_on_batch(r, v->tensor.node);
+  }
+  switch (q->kind) {
+  case AVERAGE_REDUCED:
+    *out = (struct total){value_tensor(r, q->sum, loc), q->count, false};
+    return true;
+  case AVERAGE_COMBINED: return combine(r, q, loc, depth, out);
+  case AVERAGE_SCALED: {
+    struct total factor;
+    if (!total_of(r, &q->a, loc, depth + 1, out) || !total_of(r, &q->b, loc, depth + 1, &factor)) return false;
+    if (!factor.constant) return false;
+    out->sum = apply(r, q->op, out->sum, factor.sum, loc);
+    return out->sum.kind != VALUE_ERROR;
+  }
+  }
+  return false;
+}
+
+void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v) {
+  if (v->kind == VALUE_ERROR) return;
+  struct value number = *v;
+  struct node *n;
+  build_here(r, loc);
+  if (v->kind == VALUE_INT || v->kind == VALUE_FLOAT) {
+    n = value_node(r, v, DT_F32);
+    number = value_tensor(r, n, loc);
+  } else {
+    n = tensor_node(r, v, "a metric");
+  }
+  if (!n) return;
+  if (n->type.rank != 0) {
+    report(r, loc, "a metric is a scalar, not %s", type_text(r->arena, &n->type));
+    report_value(r, v);
+    report_help(r, "end it in `mean(...)` or `sum(...)`");
+    return;
+  }
+  for (int i = 0; i < r->g->noutputs; i++)
+    if (strcmp(r->g->outputs[i].name, name) == 0) {
+      report(r, loc, "two metrics are called `%s`", name);
+      report_help(r, "a train statement gives the metric `loss`, or what it is named");
+      return;
+    }
+  struct total t;
+  if (!total_of(r, &number, loc, 0, &t)) {
+    report(r, loc, "a metric must end in a mean or a sum over the batch");
+    report_note(r, loc, "batches are added up by their sums and counts, and this does not add up");
+    return;
+  }
+  if (t.constant) {
+    if (!dtype_is_float((enum dtype)n->type.dtype)) t.sum = value_tensor(r, build_cast(r->g, n, DT_F32), loc);
+    t.sum = times_count(r, t.sum, -1, loc);
+    t.count = -1;
+  }
+  if (t.sum.kind != VALUE_TENSOR) return;
+  n = t.sum.tensor.node;
+  if (!dtype_is_float((enum dtype)n->type.dtype)) n = build_cast(r->g, n, DT_F32);
+  if (n) graph_add_output(r->g, OUTPUT_METRIC, name, n, t.count);
+}
+
+void run_predict(struct resolver *r, const struct stmt *s) {
+  const char *saved = r->path;
+  const struct name *name = s->names.first;
+  r->path = name->text;
+  uint32_t mark = r->g->count;
+  struct value v = eval(r, s->value, NULL);
+  struct node *n = v.kind == VALUE_ERROR ? NULL : tensor_node(r, &v, "a prediction");
+  r->path = saved;
+  if (!n) return;
+  if (n->type.rank == 0 || n->type.dim[0] != -1) {
+    report(r, s->value->loc, "a prediction has one row per example: f32[B, ...], not %s", type_text(r->arena, &n->type));
+    report_value(r, &v);
+    return;
+  }
+  for (int i = 0; i < r->g->noutputs; i++)
+    if (strcmp(r->g->outputs[i].name, name->text) == 0) {
+      report(r, name->loc, "two predictions are called `%s`", name->text);
+      return;
+    }
+  if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->g, n, name->text);
+  graph_add_output(r->g, OUTPUT_PREDICT, name->text, n, 0);
+}

@@ -1,0 +1,120 @@
+/* Where names come from: the prelude, the standard library, other files. */
+#include "frontend/resolve.h"
+
+#include "base/embed.h"
+
+#include <string.h>
+
+extern const struct embedded frontend_library[];
+
+enum { MAX_USES = 64 }; /* files that use each other */
+
+static void define(struct resolver *r, struct module *m, const char *name, struct loc loc, struct value v) {
+  const struct value *old = map_get(&m->names, name);
+  v.decl = loc;
+  v.name = name;
+  if (old) {
+    report(r, loc, "`%s` is defined already", name);
+    report_note(r, old->decl, "it is defined here");
+    return;
+  }
+  map_put(&m->names, name, arena_copy(r->arena, &v, sizeof v));
+}
+
+static void define_all(struct resolver *r, struct module *m, const struct file *file) {
+  for (const struct def *d = file->defs; d; d = d->next) {
+    struct function *f = arena_new(r->arena, struct function);
+    *f = (struct function){d, m};
+    define(r, m, d->name, d->loc, (struct value){.kind = VALUE_FUNCTION, .function = f});
+  }
+}
+
+static struct module *new_module(struct resolver *r, const char *name, const struct source *source, bool library) {
+  struct module *m = arena_new(r->arena, struct module);
+  *m = (struct module){.name = name, .source = source, .outer = r->prelude, .library = library};
+  m->names = map_make(r->arena);
+  return m;
+}
+
+/* One embedded file, its names into `m` (or a module of its own). */
+static struct module *load_embedded(struct resolver *r, const struct embedded *e, struct module *m) {
+  const struct source *source = source_make(r->arena, e->name, e->text, e->len);
+  struct module *own = new_module(r, arena_strndup(r->arena, e->name, strcspn(e->name, ".")), source, true);
+  map_put(&r->modules, e->name, own);
+  const struct file *file = ast_parse(r->arena, source, r->diags);
+  define_all(r, m ? m : own, file);
+  return own;
+}
+
+static bool is_prelude(const char *name) { return strcmp(name, "nn.dsl") != 0; }
+
+struct module *load_library(struct resolver *r, const char *name) {
+  if (!r->prelude) {
+    struct module *prelude = new_module(r, "prelude", NULL, true);
+    for (const struct embedded *e = frontend_library; e->name; e++)
+      if (is_prelude(e->name)) load_embedded(r, e, prelude);
+    r->prelude = prelude;
+  }
+  const char *file = arena_printf(r->arena, "%s.dsl", name);
+  for (const struct embedded *e = frontend_library; e->name; e++) {
+    if (strcmp(e->name, file) != 0 || is_prelude(e->name)) continue;
+    struct module *m = map_get(&r->modules, file);
+    return m && m->library ? m : load_embedded(r, e, NULL);
+  }
+  return NULL;
+}
+
+const char *resolve_path(struct resolver *r, const struct source *from, const char *path) {
+  if (path[0] == '/' || strstr(path, "://")) return path;
+  const char *folder = r->options->folder;
+  if (folder && *folder) return arena_printf(r->arena, "%s/%s", folder, path);
+  const char *slash = strrchr(from->name, '/');
+  if (!slash) return path;
+  return arena_printf(r->arena, "%.*s%s", (int)(slash - from->name + 1), from->name, path);
+}
+
+static struct module *load_file(struct resolver *r, const struct use *u) {
+  const char *path = resolve_path(r, u->loc.source, u->what);
+  struct module *m = map_get(&r->modules, path);
+  if (m && m->loading) {
+    report(r, u->loc, "`%s` uses itself", u->what);
+    return NULL;
+  }
+  if (m) return m;
+  if (r->modules.count > MAX_USES) {
+    report(r, u->loc, "a model may use at most %d files", MAX_USES);
+    return NULL;
+  }
+  struct diags d;
+  diags_init(&d, r->arena);
+  const struct source *source = source_read(r->arena, path, MAX_SOURCE, &d);
+  if (!source) {
+    report(r, u->loc, "%s", d.first ? d.first->message : "cannot be read");
+    return NULL;
+  }
+  int errors = r->diags->nerrors;
+  const struct file *file = ast_parse(r->arena, source, r->diags);
+  return r->diags->nerrors == errors ? load_modules(r, source, file) : NULL;
+}
+
+struct module *load_modules(struct resolver *r, const struct source *source, const struct file *file) {
+  struct module *m = new_module(r, source->name, source, false);
+  map_put(&r->modules, source->name, m);
+  m->loading = true;
+  for (const struct use *u = file->uses; u; u = u->next) {
+    struct module *used = u->is_path ? load_file(r, u) : load_library(r, u->what);
+    const char *as = u->as ? u->as : u->what;
+    if (!used && !u->is_path) {
+      report(r, u->loc, "there is no library `%s`", u->what);
+      static const char *const names[] = {"nn"};
+      report_closest(r, u->what, names, 1);
+      report_help(r, "a file is used by its path: `use \"%s.dsl\" as %s`", u->what, u->what);
+    }
+    struct value v = value_error();
+    if (used) v = (struct value){.kind = VALUE_MODULE, .module = used};
+    define(r, m, as, u->loc, v);
+  }
+  define_all(r, m, file);
+  m->loading = false;
+  return m;
+}

@@ -1,0 +1,144 @@
+/* Types of parameters: they check an argument and bind what they name.
+ *
+ *   x : f32[..., K]    f32 of rank 1 or more; K is its last dimension
+ *   x : T[...S, H, W]  any element type T; S is the list of leading dimensions
+ *   n : int            a compile-time integer; so with float, bool, string, list, function */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+static bool compile_time(const char *name, enum value_kind *kind) {
+  static const struct {
+    const char *name;
+    enum value_kind kind;
+  } kinds[] = {{"int", VALUE_INT},       {"float", VALUE_FLOAT}, {"string", VALUE_STRING},
+               {"list", VALUE_LIST},     {"function", VALUE_FUNCTION}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strcmp(kinds[i].name, name) == 0) return *kind = kinds[i].kind, true;
+  return false;
+}
+
+static void mismatch(struct resolver *r, const struct param *p, const struct value *v, const char *why) {
+  struct str want = str_make(r->arena);
+  ast_print_expr(&want, p->type);
+  const struct frame *f = r->frame;
+  r->frame = f->caller; /* the fault is the caller's */
+  report(r, v->at.source ? v->at : f->call, "`%s` of `%s` must be %s, not %s%s%s", p->name, f->function->def->name,
+         want.data, value_describe(r->arena, v), *why ? ": " : "", why);
+  report_value(r, v);
+  report_note(r, p->type->loc, "the parameter is declared here");
+  r->frame = (struct frame *)(uintptr_t)f;
+}
+
+/* A name that the signature itself has bound. */
+static struct binding *own_binding(struct resolver *r, const char *name) {
+  return map_get(&r->frame->scope->names, name);
+}
+
+static bool match_dim(struct resolver *r, const struct param *p, const struct expr *e, int64_t dim, const struct value *v) {
+  struct value want, have = value_dim(dim);
+  if (e->kind == EXPR_NAME && strcmp(e->name, "B") != 0) {
+    struct binding *b = own_binding(r, e->name);
+    if (!b) {
+      bind(r, e->name, e->loc, have, true);
+      return true;
+    }
+    want = b->value;
+  } else {
+    want = eval(r, e, NULL);
+  }
+  if (want.kind == VALUE_ERROR || value_equal(&want, &have)) return want.kind != VALUE_ERROR;
+  struct str name = str_make(r->arena);
+  ast_print_expr(&name, e);
+  const char *is = value_text(r->arena, &want);
+  mismatch(r, p, v,
+           strcmp(is, name.data) == 0 ? arena_printf(r->arena, "%s is not %s", value_text(r->arena, &have), is)
+                                      : arena_printf(r->arena, "%s is %s here", name.data, is));
+  return false;
+}
+
+static bool match_shape(struct resolver *r, const struct param *p, const struct expr *e, const struct type *t,
+                        const struct value *v) {
+  int fixed = 0, axis = 0;
+  const struct expr *rest = NULL;
+  for (const struct arg *a = e->items.first; a; a = a->next) {
+    if (a->value->kind != EXPR_REST) fixed++;
+    else rest = a->value;
+  }
+  if (t->rank < fixed || (!rest && t->rank != fixed)) {
+    mismatch(r, p, v, arena_printf(r->arena, "it needs %s%d %s", rest ? "at least " : "", fixed, fixed == 1 ? "axis" : "axes"));
+    return false;
+  }
+  for (const struct arg *a = e->items.first; a; a = a->next) {
+    if (a->value->kind != EXPR_REST) {
+      if (!match_dim(r, p, a->value, t->dim[axis++], v)) return false;
+      continue;
+    }
+    if (a->value != rest) {
+      report(r, a->loc, "the type of a parameter has at most one `...`");
+      return false;
+    }
+    struct value list = {.kind = VALUE_LIST};
+    list.list.count = t->rank - fixed;
+    list.list.items = arena_new_array(r->arena, (size_t)list.list.count, struct value);
+    for (int i = 0; i < list.list.count; i++) list.list.items[i] = value_dim(t->dim[axis++]);
+    if (!rest->lhs) continue;
+    if (rest->lhs->kind != EXPR_NAME) {
+      report(r, rest->loc, "`...` of a parameter takes a name");
+      return false;
+    }
+    struct binding *b = own_binding(r, rest->lhs->name);
+    if (!b) {
+      bind(r, rest->lhs->name, rest->loc, list, true);
+    } else if (!value_equal(&b->value, &list)) {
+      mismatch(r, p, v, arena_printf(r->arena, "%s is %s here", rest->lhs->name, value_text(r->arena, &b->value)));
+      return false;
+    }
+  }
+  return true;
+}
+
+bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call) {
+  const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
+  (void)call;
+  if (base->kind != EXPR_NAME) {
+    report(r, e->loc, "the type of a parameter begins with a name");
+    return false;
+  }
+  enum value_kind kind;
+  if (e->kind == EXPR_NAME && compile_time(e->name, &kind)) {
+    if (kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i);
+    if (v->kind == kind || (kind == VALUE_FUNCTION && value_is_callable(v))) return true;
+    mismatch(r, p, v, "");
+    return false;
+  }
+  enum dtype d;
+  bool known = dtype_parse(base->name, strlen(base->name), &d);
+  if (known && d == DT_BOOL && e->kind == EXPR_NAME && v->kind == VALUE_BOOL) return true;
+  if (known && e->kind == EXPR_NAME && v->kind != VALUE_TENSOR && value_is_scalar(v)) {
+    struct node *n = value_node(r, v, d);
+    *v = value_tensor(r, n, v->at);
+    return n != NULL;
+  }
+  if (v->kind != VALUE_TENSOR) {
+    mismatch(r, p, v, "");
+    return false;
+  }
+  const struct type *t = &v->tensor.node->type;
+  struct binding *b = known ? NULL : own_binding(r, base->name);
+  if (!known && !b) {
+    bind(r, base->name, base->loc, value_dtype((enum dtype)t->dtype), true);
+    d = t->dtype;
+  } else if (b) {
+    d = b->value.kind == VALUE_DTYPE ? b->value.dtype : DT_COUNT;
+  }
+  if (t->dtype != d) {
+    mismatch(r, p, v, "");
+    if (d < DT_COUNT) report_help(r, "write `cast(%s, %s)`", v->name ? v->name : "x", dtype_name(d));
+    return false;
+  }
+  if (e->kind == EXPR_INDEX) return match_shape(r, p, e, t, v);
+  if (t->rank == 0) return true;
+  mismatch(r, p, v, "it needs a scalar");
+  return false;
+}

@@ -1,0 +1,96 @@
+/* From a parsed source to the graphs of its model: one run of the text per graph. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+static const struct def *find_model(struct resolver *r, const struct source *source, const struct file *file) {
+  const struct def *found = NULL;
+  const char **names = NULL;
+  size_t n = 0, k = 0;
+  struct loc start = {source, 0, 0};
+  for (const struct def *d = file->defs; d; d = d->next) n += d->kind == DEF_MODEL;
+  names = arena_new_array(r->arena, n, const char *);
+  for (const struct def *d = file->defs; d; d = d->next) {
+    if (d->kind != DEF_MODEL) continue;
+    names[k++] = d->name;
+    if (!r->options->model) {
+      if (found) {
+        report(r, d->loc, "there are several models: say which one");
+        report_note(r, found->loc, "another one is here");
+        return NULL;
+      }
+      found = d;
+    } else if (strcmp(d->name, r->options->model) == 0) {
+      found = d;
+    }
+  }
+  if (found) return found;
+  if (r->options->model) {
+    report(r, start, "there is no model `%s`", r->options->model);
+    report_closest(r, r->options->model, names, n);
+  } else {
+    report(r, start, "there is no model in `%s`", source->name);
+  }
+  return NULL;
+}
+
+static struct graph *run_model(struct resolver *r, const struct def *d, struct module *m, enum run run) {
+  static const char *const names[] = {[RUN_TRAIN] = "train", [RUN_EVAL] = "eval", [RUN_PREDICT] = "predict"};
+  struct function f = {d, m};
+  struct frame frame = {.function = &f, .path = "", .suffix = "", .call = d->loc, .block = ++r->blocks};
+  r->g = graph_create(r->arena, arena_printf(r->arena, "%s.%s", d->name, names[run]), &r->built);
+  r->run = run;
+  r->runs++;
+  r->steps = 0;
+  r->train_statements = 0;
+  r->frame = &frame;
+  r->path = "";
+  scope_push(r);
+  if (model_parameters(r, d, m)) {
+    scope_push(r);
+    run_block(r, &d->body);
+    if (run == RUN_TRAIN && r->train_statements && !r->stopped) finish_updates(r);
+  }
+  r->frame = NULL;
+  return r->g;
+}
+
+struct model *frontend_compile(struct arena *a, const struct source *source, const struct frontend_options *options,
+                               struct diags *d) {
+  static const struct frontend_options defaults = {0};
+  int errors = d->nerrors;
+  struct file *file = ast_parse(a, source, d);
+  if (!file || d->nerrors > errors) return NULL;
+
+  struct resolver *r = arena_new(a, struct resolver);
+  *r = (struct resolver){.arena = a, .diags = d, .options = options ? options : &defaults, .path = ""};
+  diags_init(&r->built, a);
+  r->reported = map_make(a);
+  r->modules = map_make(a);
+  r->variables = map_make(a);
+  r->last_variable = &r->first_variable;
+  load_library(r, "prelude");
+  struct module *m = load_modules(r, source, file);
+  const struct def *def = find_model(r, source, file);
+  if (!def || d->nerrors > errors) return NULL;
+  warn_unused(r, file);
+
+  struct model *model = r->model = arena_new(a, struct model);
+  model->name = def->name;
+  r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);
+  struct graph *train = run_model(r, def, m, RUN_TRAIN);
+  bool trains = r->train_statements > 0;
+  struct graph *eval_graph = NULL, *predict = NULL;
+  if (!r->stopped && (trains || r->evaluates)) eval_graph = run_model(r, def, m, RUN_EVAL);
+  if (!r->stopped && r->predicts) predict = run_model(r, def, m, RUN_PREDICT);
+  if (d->nerrors > errors) return NULL;
+  if (!trains && !eval_graph && !predict) {
+    report(r, def->loc, "model `%s` has nothing to do: it has no train, metric or predict statement", def->name);
+    return NULL;
+  }
+  model->init = r->init->noutputs ? sweep(a, r->init, d) : NULL;
+  model->train = trains ? sweep(a, train, d) : NULL;
+  model->eval = eval_graph && eval_graph->noutputs ? sweep(a, eval_graph, d) : NULL;
+  model->predict = predict ? sweep(a, predict, d) : NULL;
+  return model;
+}

@@ -1,0 +1,221 @@
+/* The resolver: runs the model's text once per graph. Compile-time values are computed, tensor expressions become nodes.
+ *
+ * A model is run three times, as training, evaluation and prediction; the first run that meets a variable also builds its
+ * initial value in the init graph. Errors are kept once, however often their line is run. */
+#ifndef DGC_FRONTEND_RESOLVE_H
+#define DGC_FRONTEND_RESOLVE_H
+
+#include "frontend/frontend.h"
+#include "frontend/value.h"
+#include "ir/build.h"
+
+enum {
+  MAX_CALLS = 200,     /* layers that call each other */
+  MAX_EVAL = 2500,     /* expressions and blocks inside each other, through all calls */
+  MAX_PARAMS = 64,
+  MAX_NODES = 1000000, /* of one graph */
+  MAX_TRIPS = 1000000, /* of one loop */
+  MAX_STEPS = 5000000  /* expressions evaluated in one run */
+};
+
+/* The names that one source defines or uses. */
+struct module {
+  const char *name;
+  const struct source *source;
+  struct map names; /* struct value */
+  struct module *outer; /* looked in next: the prelude */
+  bool library;
+  bool loading;
+};
+
+enum run { RUN_TRAIN, RUN_EVAL, RUN_PREDICT };
+
+struct variable {
+  struct variable *next;
+  const char *path;
+  struct type type;
+  bool trainable, slot;
+  struct loc loc;
+  int run;              /* the last run that declared it */
+  struct node *node;    /* in that run's graph */
+  struct node *pending; /* what it becomes after this step, or NULL */
+  struct loc pending_loc;
+  int writer;           /* the train statement that wrote it; 0: a layer */
+};
+
+/* Names of a block; the body of a loop has its own, the body of an `if` has not. */
+struct scope {
+  struct scope *outer;
+  struct map names; /* struct binding */
+};
+
+struct binding {
+  struct value value;
+  struct loc loc;
+  uint64_t block; /* that bound it last: binding twice in one block is an error */
+  bool fixed;     /* an input, variable or parameter */
+};
+
+struct frame {
+  struct frame *caller;
+  const struct function *function;
+  struct loc call;
+  struct scope *scope;
+  const char *path;     /* of the binding that called: "h", "" for the model */
+  const char *suffix;   /* of the loops around: ".0.1" */
+  uint64_t block;
+  int loops;            /* loops and conditions around */
+  bool returned;
+  struct value result;
+};
+
+/* Where in its statement an expression stands: names what is anonymous. */
+struct role {
+  const struct role *outer;
+  const char *name;
+  int index; /* when name is NULL */
+};
+
+struct resolver {
+  struct arena *arena;
+  struct diags *diags;
+  const struct frontend_options *options;
+  struct diags built;        /* what the builder says, until it is told where the user sees it */
+  struct map reported;       /* errors told already */
+  bool quiet;                /* the last error was told before: drop its notes */
+  struct map modules;        /* by path or library name */
+  struct module *prelude;
+  struct model *model;
+  struct graph *g, *init;
+  enum run run;
+  int runs;                  /* counts runs, to tell this one's variables from another's */
+  struct map variables;
+  struct variable *first_variable, **last_variable;
+  struct variable *step;
+  struct frame *frame;
+  const char *path;          /* of the binding being evaluated */
+  const struct type *declaring; /* the type of the variable whose initializer runs, or NULL */
+  struct variable *updating; /* the variable whose optimizer runs, or NULL */
+  struct node *gradient;
+  int train_statements;
+  int calls, depth;
+  uint64_t blocks;
+  int64_t steps;
+  bool stopped;              /* out of budget */
+  bool predicts, evaluates;  /* the model has such statements */
+};
+
+/* error.c */
+void report(struct resolver *r, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void report_note(struct resolver *r, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void report_help(struct resolver *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A note that tells where a value comes from and what type it has. */
+void report_value(struct resolver *r, const struct value *v);
+/* "did you mean", among the given names. */
+void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count);
+bool is_library(const struct resolver *r, struct loc loc);
+
+/* scope.c */
+struct binding *scope_find(const struct resolver *r, const char *name);
+/* Finds any visible name; `called`: only what can be called. VALUE_ERROR (silent) if there is none. */
+struct value lookup(struct resolver *r, const char *name, bool called);
+void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called);
+/* `name = value` in the current block. */
+void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed);
+void scope_push(struct resolver *r);
+void scope_pop(struct resolver *r);
+struct value builtin_name(struct resolver *r, const char *name);
+
+/* expr.c */
+struct value eval(struct resolver *r, const struct expr *e, const struct role *role);
+/* Evaluates to an integer, a string, a truth value; reports and returns false otherwise. `what` names it in messages. */
+bool eval_int(struct resolver *r, const struct expr *e, const char *what, int64_t *out);
+bool eval_string(struct resolver *r, const struct expr *e, const char *what, const char **out);
+bool eval_bool(struct resolver *r, const struct expr *e, const char *what, bool *out);
+/* The path of what stands at `role` in the binding being evaluated. */
+const char *role_path(struct resolver *r, const struct role *role);
+bool spend(struct resolver *r, struct loc loc);
+
+/* const_eval.c: operators and elementwise ops on compile-time values */
+struct value const_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
+                          struct loc loc);
+struct value const_op(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc);
+
+/* tensor.c */
+/* What is built next stands at `loc` in the binding being evaluated. */
+void build_here(struct resolver *r, struct loc loc);
+struct value value_tensor(struct resolver *r, struct node *n, struct loc loc);
+/* The value as a node of the graph being built; numbers become constants of `d`. NULL after an error. */
+struct node *value_node(struct resolver *r, const struct value *v, enum dtype d);
+/* Tensors only. */
+struct node *tensor_node(struct resolver *r, const struct value *v, const char *what);
+struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc);
+struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
+
+/* index.c */
+struct value eval_index(struct resolver *r, const struct expr *e, const struct role *role);
+/* An expression as a type: `f32[K, units]`, `f32`, `type(x)`. */
+bool eval_type(struct resolver *r, const struct expr *e, struct type *out);
+bool value_as_type(struct resolver *r, const struct value *v, struct type *out);
+bool type_append(struct resolver *r, struct type *t, const struct value *v);
+bool type_check(struct resolver *r, const struct type *t, struct loc loc);
+
+/* call.c */
+struct value eval_call(struct resolver *r, const struct expr *e, const struct role *role);
+/* The arguments of a call, one per parameter; those not given are VALUE_NONE with no location. */
+bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
+               struct value *out);
+struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
+                           const char *path);
+
+/* pattern.c */
+bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call);
+
+/* statement.c */
+void run_block(struct resolver *r, const struct block *b);
+
+/* declare.c */
+void declare_input(struct resolver *r, const struct stmt *s);
+void declare_variable(struct resolver *r, const struct stmt *s);
+void declare_data(struct resolver *r, const struct stmt *s);
+struct value step_value(struct resolver *r);
+const char *binding_path(struct resolver *r, const char *name);
+
+/* train.c */
+void run_train(struct resolver *r, const struct stmt *s);
+void run_assign(struct resolver *r, const struct stmt *s);
+void finish_updates(struct resolver *r);
+
+/* metric.c */
+const struct average *average_reduced(struct resolver *r, struct node *sum, int64_t count);
+const struct average *average_of(struct resolver *r, enum op_id op, const struct value *v, int n);
+void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v);
+void run_predict(struct resolver *r, const struct stmt *s);
+
+/* builtins.c */
+struct builtin {
+  const char *name;
+  const char *params[6];
+  int required;
+  struct value (*run)(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
+};
+extern const struct builtin *const builtin_tables[];
+const struct builtin *builtin_find(const char *name);
+extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_random[];
+/* An axis argument: an integer, counted from the end when negative. */
+bool value_axis(struct resolver *r, const struct value *v, int rank, int *out);
+bool value_ints(struct resolver *r, const struct value *v, const char *what, int64_t *out, int *count);
+
+/* module.c */
+struct module *load_library(struct resolver *r, const char *name);
+struct module *load_modules(struct resolver *r, const struct source *source, const struct file *file);
+const char *resolve_path(struct resolver *r, const struct source *from, const char *path);
+
+/* sets.c */
+bool model_parameters(struct resolver *r, const struct def *d, struct module *m);
+/* unused.c */
+void warn_unused(struct resolver *r, const struct file *file);
+/* sweep.c */
+struct graph *sweep(struct arena *a, struct graph *g, struct diags *d);
+
+#endif

@@ -1,0 +1,125 @@
+/* Names: what a block binds, what a module defines, what the language has built in. */
+#include "frontend/resolve.h"
+
+#include <math.h>
+#include <string.h>
+
+struct binding *scope_find(const struct resolver *r, const char *name) {
+  for (const struct scope *s = r->frame ? r->frame->scope : NULL; s; s = s->outer) {
+    struct binding *b = map_get(&s->names, name);
+    if (b) return b;
+  }
+  return NULL;
+}
+
+struct value builtin_name(struct resolver *r, const char *name) {
+  enum dtype d;
+  if (dtype_parse(name, strlen(name), &d)) return value_dtype(d);
+  if (strcmp(name, "B") == 0) return value_dim(-1);
+  if (strcmp(name, "none") == 0) return value_none();
+  if (strcmp(name, "pi") == 0) return value_float(3.14159265358979323846);
+  if (strcmp(name, "inf") == 0) return value_float((double)INFINITY);
+  if (strcmp(name, "training") == 0) return value_bool(r->run == RUN_TRAIN);
+  if (strcmp(name, "step") == 0) return step_value(r);
+  const struct builtin *b = builtin_find(name);
+  if (b) return (struct value){.kind = VALUE_BUILTIN, .builtin = b};
+  enum op_id op = op_lookup(name, strlen(name));
+  if (op < OP_COUNT && op_table[op]->kind == KIND_ELEMENTWISE) return (struct value){.kind = VALUE_OP, .op = op};
+  return value_error();
+}
+
+struct value lookup(struct resolver *r, const char *name, bool called) {
+  for (const struct scope *s = r->frame ? r->frame->scope : NULL; s; s = s->outer) {
+    struct binding *b = map_get(&s->names, name);
+    if (b && (!called || value_is_callable(&b->value) || b->value.kind == VALUE_ERROR)) return b->value;
+  }
+  for (const struct module *m = r->frame ? r->frame->function->module : NULL; m; m = m->outer) {
+    const struct value *v = map_get(&m->names, name);
+    if (v && (!called || value_is_callable(v))) return *v;
+  }
+  return builtin_name(r, name);
+}
+
+static void collect(struct str *seen, const char ***names, size_t *count, size_t *cap, const struct map *m) {
+  for (uint32_t i = 0; i < m->count; i++) {
+    if (*count == *cap) {
+      *cap = *cap ? 2 * *cap : 256;
+      const char **more = arena_new_array(seen->arena, *cap, const char *);
+      if (*count) memcpy(more, *names, *count * sizeof *more);
+      *names = more;
+    }
+    (*names)[(*count)++] = m->entries[i].key;
+  }
+}
+
+/* All names that could have been meant. */
+static const char **visible(struct resolver *r, size_t *count) {
+  const char **names = NULL;
+  size_t cap = 0;
+  struct str s = str_make(r->arena);
+  *count = 0;
+  for (const struct scope *sc = r->frame ? r->frame->scope : NULL; sc; sc = sc->outer)
+    collect(&s, &names, count, &cap, &sc->names);
+  for (const struct module *m = r->frame ? r->frame->function->module : NULL; m; m = m->outer)
+    collect(&s, &names, count, &cap, &m->names);
+  struct map others = map_make(r->arena);
+  static const char *const words[] = {"none", "pi", "inf", "training", "step", "true", "false"};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) map_put(&others, words[i], r);
+  for (int d = 0; d < DT_COUNT; d++) map_put(&others, dtype_name((enum dtype)d), r);
+  for (int t = 0; builtin_tables[t]; t++)
+    for (const struct builtin *b = builtin_tables[t]; b->name; b++) map_put(&others, b->name, r);
+  for (int op = 0; op < OP_COUNT; op++)
+    if (op_table[op] && op_table[op]->kind == KIND_ELEMENTWISE) map_put(&others, op_table[op]->name, r);
+  collect(&s, &names, count, &cap, &others);
+  return names;
+}
+
+void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called) {
+  struct binding *b = called ? scope_find(r, name) : NULL;
+  if (b) {
+    report(r, loc, "`%s` is not a function: it is %s", name, value_describe(r->arena, &b->value));
+    report_note(r, b->loc, "`%s` is bound here", name);
+    return;
+  }
+  report(r, loc, "unknown %s `%s`", called ? "function" : "name", name);
+  const struct module *nn = load_library(r, "nn");
+  if (nn && map_get(&nn->names, name)) {
+    report_help(r, "the library has it: `use nn` and write `nn.%s`", name);
+    return;
+  }
+  size_t count;
+  const char **names = visible(r, &count);
+  report_closest(r, name, names, count);
+}
+
+void scope_push(struct resolver *r) {
+  struct scope *s = arena_new(r->arena, struct scope);
+  s->outer = r->frame->scope;
+  s->names = map_make(r->arena);
+  r->frame->scope = s;
+}
+
+void scope_pop(struct resolver *r) { r->frame->scope = r->frame->scope->outer; }
+
+void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed) {
+  if (!value.name) {
+    value.name = name;
+    value.decl = loc;
+  }
+  struct binding *b = scope_find(r, name);
+  if (b) {
+    if (b->fixed || fixed || b->block == r->frame->block || r->frame->loops == 0) {
+      report(r, loc, "`%s` is bound already", name);
+      report_note(r, b->loc, "it is bound here");
+      if (!b->fixed && !fixed) report_help(r, "a name is bound once in a block; give this value another name");
+      return;
+    }
+  } else {
+    b = arena_new(r->arena, struct binding);
+    map_put(&r->frame->scope->names, name, b);
+    b->loc = loc;
+    b->fixed = fixed;
+  }
+  b->value = value;
+  b->block = r->frame->block;
+}

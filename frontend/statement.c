@@ -1,0 +1,173 @@
+/* Statements: blocks are run, loops unrolled, conditions decided. */
+#include "frontend/resolve.h"
+
+/* The value of a binding carries the binding's name, unless it had a name before. */
+static void name_value(struct resolver *r, struct value *v, uint32_t mark, const char *path) {
+  if (v->kind == VALUE_TENSOR && v->tensor.graph == r->g && v->tensor.node->id >= mark &&
+      !(op_of(v->tensor.node)->traits & OP_NO_CSE))
+    graph_rename(r->g, v->tensor.node, path);
+}
+
+static void run_bind(struct resolver *r, const struct stmt *s) {
+  const struct name *first = s->names.first;
+  const char *saved = r->path;
+  r->path = binding_path(r, first->text);
+  uint32_t mark = r->g->count;
+  struct value v = eval(r, s->value, NULL);
+  if (s->names.count == 1) {
+    name_value(r, &v, mark, r->path);
+    bind(r, first->text, first->loc, v, false);
+  } else {
+    bool fits = v.kind == VALUE_LIST && v.list.count == s->names.count;
+    if (!fits && v.kind != VALUE_ERROR)
+      report(r, s->loc, "%d names need a list of %d values, not %s", s->names.count, s->names.count,
+             value_describe(r->arena, &v));
+    int i = 0;
+    for (const struct name *n = first; n; n = n->next, i++) {
+      struct value item = fits ? v.list.items[i] : value_error();
+      name_value(r, &item, mark, binding_path(r, n->text));
+      item.at = n->loc;
+      bind(r, n->text, n->loc, item, false);
+    }
+  }
+  r->path = saved;
+}
+
+static void run_trip(struct resolver *r, const struct stmt *s, struct value item, int64_t index) {
+  struct frame *f = r->frame;
+  const char *suffix = f->suffix, *path = r->path;
+  uint64_t block = f->block;
+  f->suffix = arena_printf(r->arena, "%s.%lld", suffix, (long long)index);
+  f->block = ++r->blocks;
+  f->loops++;
+  scope_push(r);
+  bind(r, s->names.first->text, s->names.first->loc, item, true);
+  run_block(r, &s->body);
+  scope_pop(r);
+  f->loops--;
+  f->suffix = suffix;
+  f->block = block;
+  r->path = path;
+}
+
+static void run_for(struct resolver *r, const struct stmt *s) {
+  int64_t lo, hi;
+  if (scope_find(r, s->names.first->text)) {
+    report(r, s->names.first->loc, "`%s` is bound already", s->names.first->text);
+    report_note(r, scope_find(r, s->names.first->text)->loc, "it is bound here");
+    return;
+  }
+  if (s->limit) {
+    if (!eval_int(r, s->value, "the start of a loop", &lo) || !eval_int(r, s->limit, "the end of a loop", &hi)) return;
+    if (hi > lo && (uint64_t)hi - (uint64_t)lo > MAX_TRIPS) {
+      report(r, loc_join(s->value->loc, s->limit->loc), "a loop runs at most %d times", MAX_TRIPS);
+      return;
+    }
+    for (int64_t i = lo; i < hi && !r->frame->returned && spend(r, s->loc); i++) run_trip(r, s, value_int(i), i);
+    return;
+  }
+  struct value list = eval(r, s->value, NULL);
+  if (list.kind != VALUE_LIST) {
+    if (list.kind != VALUE_ERROR) {
+      report(r, s->value->loc, "a loop goes over a range or a list, not %s", value_describe(r->arena, &list));
+      if (list.kind == VALUE_INT) report_help(r, "write `0..%lld`", (long long)list.i);
+    }
+    return;
+  }
+  for (int i = 0; i < list.list.count && !r->frame->returned && spend(r, s->loc); i++)
+    run_trip(r, s, list.list.items[i], i);
+}
+
+static void run_if(struct resolver *r, const struct stmt *s) {
+  bool b;
+  if (!eval_bool(r, s->value, "a condition", &b)) return;
+  struct frame *f = r->frame;
+  uint64_t block = f->block;
+  f->block = ++r->blocks;
+  f->loops++;
+  run_block(r, b ? &s->body : &s->otherwise);
+  f->loops--;
+  f->block = block;
+}
+
+static void run_return(struct resolver *r, const struct stmt *s) {
+  struct frame *f = r->frame;
+  const char *saved = r->path;
+  r->path = f->path;
+  f->result = eval(r, s->value, NULL);
+  f->returned = true;
+  r->path = saved;
+}
+
+/* Which definitions a statement may stand in. */
+static bool belongs(struct resolver *r, const struct stmt *s) {
+  enum def_kind kind = r->frame->function->def->kind;
+  const char *wrong = NULL;
+  switch (s->kind) {
+  case STMT_INPUT:
+  case STMT_TRAIN:
+  case STMT_METRIC:
+  case STMT_PREDICT:
+  case STMT_DATA:
+    if (kind != DEF_MODEL) wrong = "stands only in a model";
+    break;
+  case STMT_RETURN:
+    if (kind == DEF_MODEL) wrong = "does not stand in a model: use `predict`";
+    if (kind == DEF_OPTIMIZER) wrong = "does not stand in an optimizer: assign with `<-`";
+    break;
+  case STMT_VAR:
+  case STMT_STATE:
+    if (kind == DEF_FUNCTION || kind == DEF_INITIALIZER) wrong = "does not stand in a function or initializer: use a layer";
+    break;
+  default: break;
+  }
+  if (wrong) report(r, s->loc, "this statement %s", wrong);
+  return !wrong;
+}
+
+static void run_kind(struct resolver *r, const struct stmt *s) {
+  switch (s->kind) {
+  case STMT_INPUT: declare_input(r, s); break;
+  case STMT_VAR:
+  case STMT_STATE: declare_variable(r, s); break;
+  case STMT_BIND: run_bind(r, s); break;
+  case STMT_ASSIGN: run_assign(r, s); break;
+  case STMT_RETURN: run_return(r, s); break;
+  case STMT_FOR: run_for(r, s); break;
+  case STMT_IF: run_if(r, s); break;
+  case STMT_TRAIN: run_train(r, s); break;
+  case STMT_METRIC:
+    r->evaluates = true;
+    if (r->run == RUN_EVAL) {
+      const char *saved = r->path;
+      r->path = s->names.first->text;
+      struct value v = eval(r, s->value, NULL);
+      run_metric(r, s->names.first->text, s->value->loc, &v);
+      r->path = saved;
+    }
+    break;
+  case STMT_PREDICT:
+    r->predicts = true;
+    if (r->run == RUN_PREDICT) run_predict(r, s);
+    break;
+  case STMT_DATA: declare_data(r, s); break;
+  case STMT_ON: run_block(r, &s->body); break;
+  }
+}
+
+void run_block(struct resolver *r, const struct block *b) {
+  if (r->depth >= MAX_EVAL) {
+    if (!r->stopped && b->first)
+      report(r, b->first->loc, "expressions and calls are nested more than %d deep", MAX_EVAL);
+    r->stopped = true;
+    return;
+  }
+  r->depth++;
+  for (const struct stmt *s = b->first; s && !r->frame->returned && !r->stopped; s = s->next) {
+    const char *want = r->g->want, *place;
+    if (s->place && eval_string(r, s->place, "a device", &place)) r->g->want = place;
+    if (belongs(r, s)) run_kind(r, s);
+    r->g->want = want;
+  }
+  r->depth--;
+}

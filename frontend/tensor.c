@@ -1,0 +1,238 @@
+/* Elementwise expressions on tensors: numbers take the tensor's type, shapes broadcast, types never change by themselves. */
+#include "frontend/resolve.h"
+
+#include <math.h>
+
+void build_here(struct resolver *r, struct loc loc) {
+  r->g->loc = loc;
+  r->g->scope = r->path;
+}
+
+struct value value_tensor(struct resolver *r, struct node *n, struct loc loc) {
+  if (!n) {
+    const struct diag *d = r->built.first;
+    if (d) report(r, loc, "%s", d->message);
+    for (d = d ? d->next : NULL; d; d = d->next) report_note(r, LOC_NONE, "%s", d->message);
+    diags_init(&r->built, r->arena);
+    return value_error();
+  }
+  struct value v = {.kind = VALUE_TENSOR, .at = loc};
+  v.tensor.node = n;
+  v.tensor.graph = r->g;
+  return v;
+}
+
+struct node *tensor_node(struct resolver *r, const struct value *v, const char *what) {
+  if (v->kind == VALUE_ERROR) return NULL;
+  if (v->kind != VALUE_TENSOR) {
+    report(r, v->at, "%s must be a tensor, not %s", what, value_describe(r->arena, v));
+    return NULL;
+  }
+  if (v->tensor.graph != r->g) {
+    report(r, v->at, "a tensor is not known yet when variables get their first values");
+    return NULL;
+  }
+  return v->tensor.node;
+}
+
+static const double int_limits[DT_COUNT][2] = {
+    [DT_I32] = {-2147483648.0, 2147483647.0}, [DT_I64] = {-9223372036854775808.0, 9223372036854775807.0}, [DT_U8] = {0, 255}};
+
+static struct node *number(struct resolver *r, const struct value *v, enum dtype d) {
+  if (d == DT_BOOL || (v->kind == VALUE_FLOAT && !dtype_is_float(d))) {
+    report(r, v->at, "%s cannot become %s", value_describe(r->arena, v), dtype_name(d));
+    if (d != DT_BOOL) report_help(r, "convert the tensor instead: `cast(x, f32)`");
+    return NULL;
+  }
+  if (dtype_is_float(d)) return build_scalar(r->g, d, v->kind == VALUE_INT ? (double)v->i : v->f);
+  if ((double)v->i < int_limits[d][0] || (double)v->i > int_limits[d][1]) {
+    report(r, v->at, "%lld does not fit into %s", (long long)v->i, dtype_name(d));
+    return NULL;
+  }
+  struct type t = type_scalar(d);
+  int32_t i32 = (int32_t)v->i;
+  uint8_t u8 = (uint8_t)v->i;
+  return build_constant(r->g, &t, d == DT_I64 ? (const void *)&v->i : d == DT_I32 ? (const void *)&i32 : &u8);
+}
+
+struct node *value_node(struct resolver *r, const struct value *v, enum dtype d) {
+  switch (v->kind) {
+  case VALUE_ERROR: return NULL;
+  case VALUE_TENSOR: return tensor_node(r, v, "this");
+  case VALUE_INT:
+  case VALUE_FLOAT: return number(r, v, d);
+  case VALUE_BOOL:
+    if (d != DT_BOOL) {
+      report(r, v->at, "%s cannot become %s", v->b ? "true" : "false", dtype_name(d));
+      report_help(r, "write 1 or 0");
+      return NULL;
+    }
+    {
+      struct type t = type_scalar(DT_BOOL);
+      uint8_t b = v->b;
+      return build_constant(r->g, &t, &b);
+    }
+  case VALUE_BATCH:
+    if (d == DT_BOOL) break;
+    {
+      struct node *n = build_batch_size(r->g, d);
+      return v->i == 1 ? n : build2(r->g, OP_mul, n, build_scalar(r->g, d, (double)v->i));
+    }
+  default: break;
+  }
+  report(r, v->at, "this must be a tensor or a number, not %s", value_describe(r->arena, v));
+  return NULL;
+}
+
+/* The one element type of the tensors in v, into *d; reports two different ones. */
+static bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc, enum dtype *d) {
+  const struct value *first = NULL;
+  bool any_float = op_table[op]->dtypes == DTYPE_FLOAT, any_bool = false;
+  for (int i = 0; i < n; i++) {
+    any_float |= v[i].kind == VALUE_FLOAT;
+    any_bool |= v[i].kind == VALUE_BOOL;
+    if (v[i].kind != VALUE_TENSOR) continue;
+    if (!first) {
+      first = &v[i];
+    } else if (first->tensor.node->type.dtype != v[i].tensor.node->type.dtype) {
+      enum dtype to = first->tensor.node->type.dtype;
+      if (!dtype_is_float(to)) to = v[i].tensor.node->type.dtype;
+      report(r, loc, "%s needs operands of one type, not %s and %s", op_table[op]->name,
+             type_text(r->arena, &first->tensor.node->type), type_text(r->arena, &v[i].tensor.node->type));
+      report_value(r, first);
+      report_value(r, &v[i]);
+      report_help(r, "types are never converted silently: write `cast(x, %s)`", dtype_name(to == DT_BOOL ? DT_F32 : to));
+      return false;
+    }
+  }
+  *d = first ? first->tensor.node->type.dtype : any_bool ? DT_BOOL : any_float ? DT_F32 : DT_I32;
+  return true;
+}
+
+static bool wants_number(enum dtype_rule rule) {
+  return rule == DTYPE_NUMBER || rule == DTYPE_FLOAT || rule == DTYPE_TEST;
+}
+
+/* Says what the builder would, but where the operand comes from and what to do about it. */
+static bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc) {
+  enum dtype_rule rule = op_table[op]->dtypes;
+  const char *name = op_table[op]->name;
+  bool needs_float = (rule == DTYPE_FLOAT || rule == DTYPE_TEST) && !dtype_is_float(d);
+  bool needs_bool = rule == DTYPE_BOOL && d != DT_BOOL;
+  bool needs_number = wants_number(rule) && d == DT_BOOL;
+  if (!needs_float && !needs_bool && !needs_number) return true;
+  report(r, loc, "%s needs %s, not %s", name, needs_float ? "f32 or f64" : needs_bool ? "bool" : "a number",
+         value_describe(r->arena, v));
+  report_value(r, v);
+  if (!needs_bool) report_help(r, "write `cast(x, f32)`");
+  return false;
+}
+
+struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc) {
+  bool tensors = false;
+  for (int i = 0; i < n; i++) {
+    if (v[i].kind == VALUE_ERROR) return value_error();
+    if (v[i].kind == VALUE_TENSOR && !tensor_node(r, &v[i], "this")) return value_error();
+    tensors |= v[i].kind == VALUE_TENSOR || v[i].kind == VALUE_BATCH;
+    if (v[i].kind != VALUE_TENSOR && v[i].kind != VALUE_BATCH && !value_is_scalar(&v[i])) {
+      report(r, v[i].at, "%s does not work on %s", op_table[op]->name, value_describe(r->arena, &v[i]));
+      return value_error();
+    }
+  }
+  if (!tensors) return const_op(r, op, v, n, loc);
+
+  build_here(r, loc);
+  enum dtype d = DT_BOOL;
+  int rest = op == OP_select; /* the condition has a type of its own */
+  if (rest && v[0].kind == VALUE_TENSOR && v[0].tensor.node->type.dtype != DT_BOOL) {
+    report(r, loc, "select needs a condition of bool, not %s", type_text(r->arena, &v[0].tensor.node->type));
+    report_value(r, &v[0]);
+    return value_error();
+  }
+  if (!common_dtype(r, op, v + rest, n - rest, loc, &d)) return value_error();
+  if (!dtype_fits(r, op, &v[rest], d, loc)) return value_error();
+
+  struct node *in[4];
+  struct type shape = {0};
+  for (int i = 0; i < n; i++) {
+    in[i] = value_node(r, &v[i], i < rest ? DT_BOOL : d);
+    if (!in[i]) return value_tensor(r, NULL, loc);
+    struct type both;
+    if (i == 0) {
+      shape = in[i]->type;
+    } else if (broadcast_shape(&shape, &in[i]->type, &both)) {
+      shape = both;
+    } else {
+      report(r, loc, "%s needs shapes that broadcast, not %s and %s", op_table[op]->name,
+             type_text(r->arena, &in[i - 1]->type), type_text(r->arena, &in[i]->type));
+      for (int k = 0; k < n; k++) report_value(r, &v[k]);
+      return value_error();
+    }
+  }
+  if (!type_check(r, &shape, loc)) return value_error();
+  for (int i = 0; i < n; i++) {
+    struct type t = type_with_dtype(shape, (enum dtype)in[i]->type.dtype);
+    in[i] = build_broadcast_to(r->g, in[i], &t);
+  }
+  struct value y = value_tensor(r, build(r->g, op, n, in, 0, NULL, NULL), loc);
+  if (y.kind == VALUE_TENSOR && shape.rank == 0) y.tensor.average = average_of(r, op, v, n);
+  return y;
+}
+
+/* Batched matmul: leading axes broadcast; a matrix on the right serves all rows of the left. */
+static struct value matmul(struct resolver *r, struct value *v, struct loc loc) {
+  struct node *a = tensor_node(r, &v[0], "the left side of `@`"), *b = tensor_node(r, &v[1], "the right side of `@`");
+  if (!a || !b) return value_error();
+  enum dtype d;
+  if (!common_dtype(r, OP_matmul, v, 2, loc, &d)) return value_error();
+  build_here(r, loc);
+  struct type ta = a->type, tb = b->type;
+  bool fits = ta.rank >= 2 && tb.rank >= 2 && ta.dim[ta.rank - 1] == tb.dim[tb.rank - 2];
+  struct type ba = ta, bb = tb, batch = {0};
+  ba.rank = (uint8_t)(ta.rank >= 2 ? ta.rank - 2 : 0);
+  bb.rank = (uint8_t)(tb.rank >= 2 ? tb.rank - 2 : 0);
+  if (!fits || !broadcast_shape(&ba, &bb, &batch)) {
+    report(r, loc, ta.rank < 2 || tb.rank < 2 ? "`@` needs at least two axes on both sides: %s @ %s"
+           : !fits ? "`@` needs equal inner dimensions: %s @ %s" : "`@` needs leading axes that broadcast: %s @ %s",
+           type_text(r->arena, &ta), type_text(r->arena, &tb));
+    report_value(r, &v[0]);
+    report_value(r, &v[1]);
+    return value_error();
+  }
+  if (ta.rank > 2 && tb.rank == 2) {
+    int64_t dims[2] = {1, ta.dim[ta.rank - 1]};
+    for (int i = 0; i < ta.rank - 1; i++)
+      if (!dim_mul(dims[0], ta.dim[i], &dims[0])) return value_error();
+    struct type flat = type_make(d, 2, dims), out = ta;
+    out.dim[out.rank - 1] = tb.dim[1];
+    struct node *y = build_matmul(r->g, build_reshape(r->g, a, &flat), b, false, false);
+    return value_tensor(r, build_reshape(r->g, y, &out), loc);
+  }
+  struct type wa = batch, wb = batch;
+  wa.dtype = wb.dtype = (uint8_t)d;
+  for (int i = 0; i < 2; i++) {
+    wa.dim[wa.rank++] = ta.dim[ta.rank - 2 + i];
+    wb.dim[wb.rank++] = tb.dim[tb.rank - 2 + i];
+  }
+  a = build_broadcast_to(r->g, a, &wa);
+  b = build_broadcast_to(r->g, b, &wb);
+  return value_tensor(r, build_matmul(r->g, a, b, false, false), loc);
+}
+
+static enum op_id op_of_operator(enum operator op) {
+#define OPERATOR(name, text, precedence, op_) [OPERATOR_##name] = OP_##op_,
+  static const enum op_id ops[] = {
+#include "frontend/operators.def"
+  };
+#undef OPERATOR
+  return ops[op];
+}
+
+struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc) {
+  if (v[0].kind == VALUE_ERROR || v[1].kind == VALUE_ERROR) return value_error();
+  if (v[0].kind != VALUE_TENSOR && v[1].kind != VALUE_TENSOR) return const_binary(r, op, &v[0], &v[1], loc);
+  if (op == OPERATOR_MATMUL) return matmul(r, v, loc);
+  if (op == OPERATOR_POW && v[1].kind == VALUE_INT && v[1].i == 2 && v[0].kind == VALUE_TENSOR)
+    return elementwise(r, OP_square, v, 1, loc);
+  return elementwise(r, op_of_operator(op), v, 2, loc);
+}

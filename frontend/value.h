@@ -1,0 +1,92 @@
+/* What an expression gives: compile-time values, and tensors, which are nodes of the graph being built. */
+#ifndef DGC_FRONTEND_VALUE_H
+#define DGC_FRONTEND_VALUE_H
+
+#include "frontend/ast.h"
+#include "ir/graph.h"
+
+enum value_kind {
+  VALUE_ERROR,    /* reported already: everything made of it is silent */
+  VALUE_NONE,     /* `none`, and an argument that was not given */
+  VALUE_INT,
+  VALUE_BATCH,    /* i times the symbolic batch B */
+  VALUE_FLOAT,
+  VALUE_BOOL,
+  VALUE_STRING,
+  VALUE_LIST,
+  VALUE_DTYPE,
+  VALUE_TYPE,
+  VALUE_FUNCTION, /* defined in the language */
+  VALUE_BUILTIN,
+  VALUE_OP,       /* an elementwise op of the graph */
+  VALUE_MODULE,
+  VALUE_TENSOR
+};
+
+struct module;
+struct variable;
+struct builtin;
+
+/* A definition and the module whose names its body sees. */
+struct function {
+  const struct def *def;
+  struct module *module;
+};
+
+/* How a scalar adds up over batches, see metric.c. */
+struct average;
+
+struct value {
+  enum value_kind kind;
+  struct loc at;    /* the expression it stands for */
+  const char *name; /* of its declaration, or NULL */
+  struct loc decl;
+  union {
+    int64_t i;
+    double f;
+    bool b;
+    const char *string;
+    struct {
+      struct value *items;
+      int count;
+    } list;
+    enum dtype dtype;
+    const struct type *type;
+    const struct function *function;
+    const struct builtin *builtin;
+    enum op_id op;
+    struct module *module;
+    struct {
+      struct node *node;
+      struct graph *graph;
+      struct variable *variable; /* of which this is the value, or NULL */
+      const struct average *average;
+    } tensor;
+  };
+};
+
+static inline struct value value_error(void) { return (struct value){.kind = VALUE_ERROR}; }
+static inline struct value value_none(void) { return (struct value){.kind = VALUE_NONE}; }
+static inline struct value value_int(int64_t i) { return (struct value){.kind = VALUE_INT, .i = i}; }
+static inline struct value value_float(double f) { return (struct value){.kind = VALUE_FLOAT, .f = f}; }
+static inline struct value value_bool(bool b) { return (struct value){.kind = VALUE_BOOL, .b = b}; }
+static inline struct value value_dtype(enum dtype d) { return (struct value){.kind = VALUE_DTYPE, .dtype = d}; }
+
+static inline bool value_is_callable(const struct value *v) {
+  return v->kind == VALUE_FUNCTION || v->kind == VALUE_BUILTIN || v->kind == VALUE_OP;
+}
+/* A number or truth value known now. */
+static inline bool value_is_scalar(const struct value *v) {
+  return v->kind == VALUE_INT || v->kind == VALUE_FLOAT || v->kind == VALUE_BOOL;
+}
+
+/* A dimension of a type: an integer, or a multiple of B. */
+struct value value_dim(int64_t dim);
+/* As the language writes it: `512`, `[1, 2]`, `f32[B,784]`, `nn.dense`. */
+void value_print(struct str *s, const struct value *v);
+const char *value_text(struct arena *a, const struct value *v);
+/* What it is, for messages: "a list", "f32[B,784]". */
+const char *value_describe(struct arena *a, const struct value *v);
+bool value_equal(const struct value *a, const struct value *b);
+
+#endif
