@@ -156,12 +156,20 @@ static bool bind_params(struct resolver *r, const struct def *d, struct value *a
   return ok;
 }
 
+/* Shown where the outermost of these calls begins. */
 static void report_recursion(struct resolver *r, const struct function *f, struct loc loc) {
-  report(r, loc, "%s `%s` calls itself without end (%d calls deep)", def_kind_name(f->def->kind), f->def->name, MAX_CALLS);
-  int shown = 0;
-  for (const struct frame *q = r->frame; q && q->caller && shown < 3; q = q->caller, shown++)
-    report_note(r, q->call, "`%s` is called here", q->function->def->name);
-  r->stopped = true;
+  struct frame *inner = r->frame;
+  struct loc first = loc;
+  for (struct frame *q = inner; q && q->caller; q = q->caller) {
+    if (q->function->def != f->def) continue;
+    first = q->call;
+    r->frame = q->caller;
+  }
+  report(r, first, "%s `%s` calls itself without end: calls are nested more than %d deep", def_kind_name(f->def->kind),
+         f->def->name, MAX_CALLS);
+  if (inner->call.begin != loc.begin || inner->call.source != loc.source) report_note(r, inner->call, "by way of this call");
+  report_note(r, loc, "it is called again here");
+  r->frame = inner;
 }
 
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,

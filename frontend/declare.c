@@ -46,6 +46,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   r->init->scope = r->path;
   r->init->loc = value->loc;
   struct node *variable = build_variable(r->init, v->path, &v->type, v->trainable, v->slot);
+  uint32_t mark = r->init->count;
   struct value first = eval(r, value, NULL);
   struct node *n = NULL;
   if (first.kind != VALUE_ERROR) {
@@ -59,7 +60,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
     }
   }
   if (n) {
-    if (!(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
+    if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
     r->init->loc = v->loc;
     struct node *assign = build_assign(r->init, variable, n);
     if (assign) graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
@@ -135,7 +136,13 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
 /* `step`: how many training steps have been done. */
 struct value step_value(struct resolver *r) {
   struct type t = type_scalar(DT_I64);
-  if (r->g == r->init) return value_tensor(r, build_scalar(r->init, DT_I64, 0), LOC_NONE);
+  if (r->g == r->init) {
+    struct build_context saved = build_save(r->init);
+    r->init->scope = "step.initial";
+    struct node *zero = build_scalar(r->init, DT_I64, 0);
+    build_restore(r->init, &saved);
+    return value_tensor(r, zero, LOC_NONE);
+  }
   if (!r->step || r->step->run != r->runs) {
     struct build_context saved = build_save(r->g);
     r->g->want = NULL;

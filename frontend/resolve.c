@@ -73,7 +73,6 @@ struct model *frontend_compile(struct arena *a, const struct source *source, con
   struct module *m = load_modules(r, source, file);
   const struct def *def = find_model(r, source, file);
   if (!def || d->nerrors > errors) return NULL;
-  warn_unused(r, file);
 
   struct model *model = r->model = arena_new(a, struct model);
   model->name = def->name;
@@ -88,6 +87,7 @@ struct model *frontend_compile(struct arena *a, const struct source *source, con
     report(r, def->loc, "model `%s` has nothing to do: it has no train, metric or predict statement", def->name);
     return NULL;
   }
+  warn_unused(r, file);
   model->init = r->init->noutputs ? sweep(a, r->init, d) : NULL;
   model->train = trains ? sweep(a, train, d) : NULL;
   model->eval = eval_graph && eval_graph->noutputs ? sweep(a, eval_graph, d) : NULL;

@@ -22,9 +22,12 @@ static bool typed_value(struct resolver *r, const char *text, const struct sourc
     *out = (struct value){.kind = VALUE_STRING, .string = text};
     return true;
   }
-  int errors = r->diags->nerrors;
+  struct diags *kept = r->diags, own;
+  diags_init(&own, r->arena);
+  r->diags = &own;
   *out = parse_value(r, text, source);
-  if (r->diags->nerrors > errors) return false;
+  r->diags = kept;
+  if (own.nerrors) return false;
   if (like->kind == VALUE_FLOAT && out->kind == VALUE_INT) *out = value_float((double)out->i);
   return out->kind == like->kind || (value_is_callable(out) && value_is_callable(like)) ||
          (like->kind == VALUE_NONE && out->kind != VALUE_ERROR);

@@ -108,6 +108,14 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
   report(r, s->value->loc, "this loss depends on no variable%s that can be trained", s->over ? " of `over`" : "");
 }
 
+/* `mean(loss)` is called loss.mean where `loss` is a value already. */
+static void name_loss(struct resolver *r, const struct value *v, uint32_t mark, const char *name, const struct expr *e) {
+  if (v->kind != VALUE_TENSOR || v->tensor.node->id < mark || (op_of(v->tensor.node)->traits & OP_NO_CSE)) return;
+  if (graph_rename(r->g, v->tensor.node, name)) return;
+  bool called = e->kind == EXPR_CALL && e->base->kind == EXPR_NAME;
+  if (called) graph_rename(r->g, v->tensor.node, arena_printf(r->arena, "%s.%s", name, e->base->name));
+}
+
 void run_train(struct resolver *r, const struct stmt *s) {
   r->train_statements++;
   if (r->run == RUN_PREDICT) return;
@@ -117,11 +125,13 @@ void run_train(struct resolver *r, const struct stmt *s) {
   if (s->names.count) name = s->names.first->text;
   else if (inner->kind == EXPR_NAME) name = inner->name;
   r->path = name;
+  uint32_t mark = r->g->count;
   struct value v = eval(r, s->value, NULL);
   if (v.kind == VALUE_ERROR) {
     r->path = saved;
     return;
   }
+  name_loss(r, &v, mark, name, s->value);
   struct node *loss = tensor_node(r, &v, "a loss");
   if (loss && (loss->type.rank != 0 || !dtype_is_float((enum dtype)loss->type.dtype))) {
     report(r, s->value->loc, "a loss is a scalar of f32 or f64, not %s", type_text(r->arena, &loss->type));

@@ -9,9 +9,9 @@ layer dense(x : T[..., K], units : int, activation = identity, use_bias = true, 
 
 # Dense layers, one after another: `units` lists their sizes.
 layer mlp(x, units : list, activation = relu) {
-  h = x
-  for n in units { h = dense(h, n, activation) }
-  return h
+  part = x
+  for n in units { part = dense(part, n, activation) }
+  return part
 }
 
 # A learned row of numbers for each of `size` ids.

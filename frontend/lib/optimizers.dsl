@@ -37,7 +37,8 @@ optimizer adam(rate = 0.001, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7) {
   next_v = beta2 * v + (1 - beta2) * square(gradient)
   m <- next_m
   v <- next_v
-  variable <- variable - adam_rate(rate, beta1, beta2, dtype(variable)) * next_m / (sqrt(next_v) + epsilon)
+  rate_t = adam_rate(rate, beta1, beta2, dtype(variable))
+  variable <- variable - rate_t * next_m / (sqrt(next_v) + epsilon)
 }
 
 # Adam with weights that decay on their own, not through the gradient.
@@ -48,6 +49,6 @@ optimizer adamw(rate = 0.001, decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon 
   next_v = beta2 * v + (1 - beta2) * square(gradient)
   m <- next_m
   v <- next_v
-  adapted = adam_rate(rate, beta1, beta2, dtype(variable)) * next_m / (sqrt(next_v) + epsilon)
-  variable <- variable - adapted - cast(rate, dtype(variable)) * decay * variable
+  rate_t = adam_rate(rate, beta1, beta2, dtype(variable))
+  variable <- variable - rate_t * next_m / (sqrt(next_v) + epsilon) - cast(rate, dtype(variable)) * decay * variable
 }
