@@ -1,7 +1,7 @@
 /* Kernels on the host: identity, text, and the interpreter.
  *
- * The interpreter walks the loops in lexicographic order. An element of a reduction goes to the lane its index along a
- * reduced vector loop belongs to; within a lane the order of elements is that of the loops. */
+ * The interpreter walks the loops in lexicographic order. An element of a reduction goes to the lane its
+ * index along a reduced vector loop belongs to; within a lane the order of elements is that of the loops. */
 #include "ir/kernel.h"
 
 #include <inttypes.h>
@@ -9,11 +9,17 @@
 
 static int results(const struct kernel *k) { return k->kind == KERNEL_MAP ? k->noutputs : 1; }
 
+void kernel_settle(struct kernel *k) {
+  sprog_order(&k->body, k->result, results(k));
+  if (k->kind == KERNEL_REDUCE) sprog_order(&k->epilogue, k->epilogue_result, k->noutputs);
+}
+
 static bool sprog_equal(const struct sprog *a, const struct sprog *b) {
   if (a->count != b->count) return false;
   for (int v = 0; v < a->count; v++) {
     const struct sinst *x = &a->inst[v], *y = &b->inst[v];
-    if (x->op != y->op || x->dtype != y->dtype || x->a != y->a || x->b != y->b || x->c != y->c || x->bits != y->bits)
+    if (x->op != y->op || x->dtype != y->dtype || x->a != y->a || x->b != y->b || x->c != y->c ||
+        x->bits != y->bits)
       return false;
   }
   return true;
@@ -63,10 +69,21 @@ static void print_inst(struct str *s, const struct sinst *i) {
     str_putc(s, ' ');
     print_const(s, i->dtype, i->bits);
     return;
-  case S_ARG: case S_INDEX: case S_PARAM: str_printf(s, " %d", i->a); return;
-  case S_FMA: case S_SELECT: str_printf(s, " v%d, v%d, v%d", i->a, i->b, i->c); return;
-  case S_NEG: case S_ABS: case S_SQRT: case S_FLOOR: case S_CEIL: case S_TRUNC: case S_RINT: case S_NOT:
-  case S_CONVERT: case S_BITCAST: str_printf(s, " v%d", i->a); return;
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM: str_printf(s, " %d", i->a); return;
+  case S_FMA:
+  case S_SELECT: str_printf(s, " v%d, v%d, v%d", i->a, i->b, i->c); return;
+  case S_NEG:
+  case S_ABS:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_NOT:
+  case S_CONVERT:
+  case S_BITCAST: str_printf(s, " v%d", i->a); return;
   default: str_printf(s, " v%d, v%d", i->a, i->b);
   }
 }
@@ -95,8 +112,8 @@ void kernel_print(struct str *s, const struct kernel *k) {
   if (k->nparams) str_printf(s, ", %d params", k->nparams);
   str_putc(s, '\n');
   for (int i = 0; i < k->nargs; i++)
-    str_printf(s, "  arg %d %s %s stride %s\n", i, k->args[i].output ? "out" : "in", dtype_name(k->args[i].dtype),
-               stride[k->args[i].vector]);
+    str_printf(s, "  arg %d %s %s stride %s\n", i, k->args[i].output ? "out" : "in",
+               dtype_name(k->args[i].dtype), stride[k->args[i].vector]);
   print_program(s, "body", &k->body, k->result, results(k));
   if (k->kind == KERNEL_REDUCE) print_program(s, "epilogue", &k->epilogue, k->epilogue_result, k->noutputs);
 }
@@ -198,7 +215,9 @@ static uint64_t identity(enum reduce_op op, enum dtype d) {
   }
 }
 
-static bool is_arg(const struct kernel *k) { return k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN; }
+static bool is_arg(const struct kernel *k) {
+  return k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN;
+}
 
 /* Whether x comes before y in the order of argmax or argmin: NaN first, then by value. */
 static bool beats(const struct kernel *k, uint64_t x, uint64_t y) {
@@ -232,7 +251,8 @@ static void reduce(struct run *r, int64_t *index, uint64_t *args) {
   if (!empty(r, kept, k->rank)) do {
       load(r, r->body_reads, index, args);
       sprog_eval(&k->body, args, index, r->params, r->values);
-      combine(r, lanes > 1 ? (int)(index[k->vector] % KERNEL_LANES) : 0, r->values[k->result[0]], index[kept]);
+      combine(r, lanes > 1 ? (int)(index[k->vector] % KERNEL_LANES) : 0, r->values[k->result[0]],
+              index[kept]);
     } while (advance(r, index, kept, k->rank));
   for (int half = lanes / 2; half > 0; half /= 2)
     for (int l = 0; l < half; l++) combine(r, l, r->acc[l + half], r->where[l + half]);

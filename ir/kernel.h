@@ -45,20 +45,23 @@ struct kernel {
   const char *name; /* of the first node that needed it, for symbols and dumps */
 };
 
-/* Reduction order, fixed by the extents alone, equal in every backend that promises bits: the reduced loops run in
- * order, outermost first. If the vector loop is one of them, the accumulator has 16 lanes, lane = index along it mod 16,
- * which are combined at the end as a binary tree (0+8, 1+9, ...; then 0+4 ...; 0+2; 0+1). An accumulator starts at the
- * reduction's identity, and stays the first operand. sum and prod of f32 accumulate in f32. argmax/argmin: the first of
- * equals wins; NaN is larger (smaller) than everything; 0 where there is nothing. */
+/* Reduction order, fixed by the extents alone, equal in every backend that promises bits: the reduced
+ * loops run in order, outermost first. If the vector loop is one of them, the accumulator has 16 lanes,
+ * lane = index along it mod 16, which are combined at the end as a binary tree (0+8, 1+9, ...; then 0+4
+ * ...; 0+2; 0+1). An accumulator starts at the reduction's identity, and stays the first operand. sum and
+ * prod of f32 accumulate in f32. argmax/argmin: the first of equals wins; NaN is larger (smaller) than
+ * everything; 0 where there is nothing. */
 #define KERNEL_LANES 16
 
-/* Run time arguments of one launch, `int64_t sizes[]`:
- *   extents[rank], then for each arg strides[rank] (in elements; outputs of a reduce have 0 on reduced loops), then params[nparams]. */
+/* Run time arguments of one launch, `int64_t sizes[]`: extents[rank], then for each arg strides[rank] (in
+ * elements; outputs of a reduce have 0 on reduced loops), then params[nparams]. */
 static inline int kernel_nsizes(const struct kernel *k) { return k->rank + k->nargs * k->rank + k->nparams; }
 
 /* What a compiled kernel looks like to the executor. */
 typedef void kernel_fn(void *const *args, const int64_t *sizes);
 
+/* sprog_order on both programs. Call it once they are recorded, before the kernel is hashed or printed. */
+void kernel_settle(struct kernel *k);
 bool kernel_equal(const struct kernel *a, const struct kernel *b);
 void kernel_print(struct str *s, const struct kernel *k);
 /* Runs the kernel on host memory with scalar_eval, in the documented order: slow and obvious. */

@@ -11,13 +11,15 @@
 #define MAX_VALUES 65536
 
 static const char *const names[] = {
-    [S_CONST] = "const", [S_ARG] = "arg",     [S_INDEX] = "index", [S_PARAM] = "param",   [S_ADD] = "add",
-    [S_SUB] = "sub",     [S_MUL] = "mul",     [S_DIV] = "div",     [S_REM] = "rem",       [S_FMA] = "fma",
-    [S_NEG] = "neg",     [S_ABS] = "abs",     [S_SQRT] = "sqrt",   [S_FLOOR] = "floor",   [S_CEIL] = "ceil",
-    [S_TRUNC] = "trunc", [S_RINT] = "rint",   [S_MIN] = "min",     [S_MAX] = "max",       [S_EQ] = "eq",
-    [S_NE] = "ne",       [S_LT] = "lt",       [S_LE] = "le",       [S_AND] = "and",       [S_OR] = "or",
-    [S_XOR] = "xor",     [S_NOT] = "not",     [S_SHL] = "shl",     [S_SHR] = "shr",       [S_SAR] = "sar",
-    [S_MULHI] = "mulhi", [S_SELECT] = "select", [S_CONVERT] = "convert", [S_BITCAST] = "bitcast",
+    [S_CONST] = "const",     [S_ARG] = "arg",         [S_INDEX] = "index", [S_PARAM] = "param",
+    [S_ADD] = "add",         [S_SUB] = "sub",         [S_MUL] = "mul",     [S_DIV] = "div",
+    [S_REM] = "rem",         [S_FMA] = "fma",         [S_NEG] = "neg",     [S_ABS] = "abs",
+    [S_SQRT] = "sqrt",       [S_FLOOR] = "floor",     [S_CEIL] = "ceil",   [S_TRUNC] = "trunc",
+    [S_RINT] = "rint",       [S_MIN] = "min",         [S_MAX] = "max",     [S_EQ] = "eq",
+    [S_NE] = "ne",           [S_LT] = "lt",           [S_LE] = "le",       [S_AND] = "and",
+    [S_OR] = "or",           [S_XOR] = "xor",         [S_NOT] = "not",     [S_SHL] = "shl",
+    [S_SHR] = "shr",         [S_SAR] = "sar",         [S_MULHI] = "mulhi", [S_SELECT] = "select",
+    [S_CONVERT] = "convert", [S_BITCAST] = "bitcast",
 };
 
 const char *sop_name(enum sop op) { return names[op]; }
@@ -25,15 +27,29 @@ const char *sop_name(enum sop op) { return names[op]; }
 /* How many of a, b, c are value numbers. */
 static int operands(enum sop op) {
   switch (op) {
-  case S_CONST: case S_ARG: case S_INDEX: case S_PARAM: return 0;
-  case S_NEG: case S_ABS: case S_SQRT: case S_FLOOR: case S_CEIL: case S_TRUNC: case S_RINT: case S_NOT:
-  case S_CONVERT: case S_BITCAST: return 1;
-  case S_FMA: case S_SELECT: return 3;
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM: return 0;
+  case S_NEG:
+  case S_ABS:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_NOT:
+  case S_CONVERT:
+  case S_BITCAST: return 1;
+  case S_FMA:
+  case S_SELECT: return 3;
   default: return 2;
   }
 }
 
-struct sprog sprog_make(struct arena *a) { return (struct sprog){.arena = a}; }
+struct sprog sprog_make(struct arena *a) {
+  return (struct sprog){.arena = a};
+}
 
 enum dtype s_dtype(const struct sprog *p, sval v) { return p->inst[v].dtype; }
 
@@ -97,7 +113,8 @@ static sval record(struct sprog *p, enum sop op, enum dtype d, sval a, sval b, s
     fold = fold && p->inst[v[i]].op == S_CONST;
     x[i] = p->inst[v[i]].bits;
   }
-  struct sinst inst = {.op = (uint8_t)op, .dtype = (uint8_t)d, .a = (uint16_t)a, .b = (uint16_t)b, .c = (uint16_t)c};
+  struct sinst inst = {
+      .op = (uint8_t)op, .dtype = (uint8_t)d, .a = (uint16_t)a, .b = (uint16_t)b, .c = (uint16_t)c};
   if (fold) {
     uint64_t bits = scalar_eval(&inst, s_dtype(p, a), x[0], x[1], x[2]);
     if (!is_nan(d, bits)) return s_bits(p, d, bits);
@@ -190,6 +207,42 @@ sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, s
       map[v] = record(p, i->op, i->dtype, map[i->a], n > 1 ? map[i->b] : 0, n > 2 ? map[i->c] : 0);
   }
   return map[result];
+}
+
+/* The first operand of `i` that has no number in `map` yet, or -1. */
+static sval missing(const struct sinst *i, const sval *map) {
+  int n = operands(i->op);
+  if (n > 0 && map[i->a] < 0) return i->a;
+  if (n > 1 && map[i->b] < 0) return i->b;
+  if (n > 2 && map[i->c] < 0) return i->c;
+  return -1;
+}
+
+void sprog_order(struct sprog *p, sval *results, int nresults) {
+  struct sprog out = sprog_make(p->arena);
+  sval *map = arena_new_array(p->arena, (size_t)p->count, sval);
+  sval *stack = arena_new_array(p->arena, (size_t)p->count, sval);
+  for (int v = 0; v < p->count; v++) map[v] = -1;
+  for (int r = 0; r < nresults; r++) {
+    int depth = 0;
+    if (map[results[r]] < 0) stack[depth++] = results[r];
+    while (depth > 0) { /* operands first: a path is never longer than the program */
+      sval v = stack[depth - 1], next = missing(&p->inst[v], map);
+      if (next >= 0) {
+        stack[depth++] = next;
+        continue;
+      }
+      struct sinst i = p->inst[v];
+      int n = operands(i.op);
+      if (n > 0) i.a = (uint16_t)map[i.a];
+      if (n > 1) i.b = (uint16_t)map[i.b];
+      if (n > 2) i.c = (uint16_t)map[i.c];
+      map[v] = append(&out, i);
+      depth--;
+    }
+    results[r] = map[results[r]];
+  }
+  *p = out;
 }
 
 uint64_t sprog_hash(const struct sprog *p, uint64_t seed) {

@@ -88,6 +88,11 @@ sval s_bitcast(struct sprog *p, enum dtype d, sval a);
 /* Copies `body` into `p`: its S_ARG i becomes args[i]. Returns what `result` of `body` has become. */
 sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, sval result);
 
+/* Renumbers `p` in the order in which the results reach their operands, and drops what no result needs; the results
+ * are renumbered too. Bodies are written as nested calls, whose arguments C evaluates, and so records, in an order of
+ * the compiler's own: after this nothing shows of it. */
+void sprog_order(struct sprog *p, sval *results, int nresults);
+
 /* One instruction on numbers; operands and result are bits, zero-extended. */
 uint64_t scalar_eval(const struct sinst *inst, enum dtype operand, uint64_t a, uint64_t b, uint64_t c);
 /* The whole program for one element: args, indices and params as bits; `values` has room for p->count. */

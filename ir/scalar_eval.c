@@ -1,6 +1,7 @@
 /* The interpreter's reading of scalar programs: one instruction on numbers, without undefined behaviour.
  *
- * Values travel as bits, zero-extended to 64. Integer arithmetic is done on unsigned numbers of 64 bits and cut to size. */
+ * Values travel as bits, zero-extended to 64. Integer arithmetic is done on unsigned numbers of 64 bits
+ * and cut to size. */
 #include "ir/scalar.h"
 
 #include <assert.h>

@@ -31,7 +31,7 @@ sval math_sign_bit(struct sprog *p, sval x) {
 }
 
 sval math_with_sign(struct sprog *p, sval x, sval sign) {
-  return math_float(p, or(p, math_bits(p, x), math_sign_bit(p, sign)));
+  return math_float(p, or (p, math_bits(p, x), math_sign_bit(p, sign)));
 }
 
 sval m_copysign(struct sprog *p, sval x, sval y) { return math_with_sign(p, mag(p, x), y); }
@@ -52,7 +52,7 @@ sval math_scale(struct sprog *p, sval y, sval t) {
   sval i = math_bits(p, t);
   sval exponent = single ? i32(p, 0xff800000) : i64(p, UINT64_C(0xfff) << 52);
   sval one = math_bits(p, s_const(p, s_dtype(p, y), 1));
-  sval half = and(p, shl(p, i, mantissa - 1), exponent);  /* n/2, rounded down, at its place in the exponent */
+  sval half = and(p, shl(p, i, mantissa - 1), exponent); /* n/2, rounded down, at its place in the exponent */
   sval rest = sub(p, shl(p, i, mantissa), half);
   return mul(p, mul(p, y, math_float(p, add(p, half, one))), math_float(p, add(p, rest, one)));
 }

@@ -1,13 +1,14 @@
 /* Logarithms and the inverse hyperbolic functions: x = 2^k (1+f) with 1+f in [sqrt(1/2), sqrt(2)), and
- * log(1+f) = 2 atanh(s), s = f / (2+f), an odd series in s (Tang, "Table-driven implementation of the logarithm
- * function", ACM TOMS 16, 1990, without the table). f32 log and log2 take a polynomial in f and no division. */
+ * log(1+f) = 2 atanh(s), s = f / (2+f), an odd series in s (Tang, "Table-driven implementation of the
+ * logarithm function", ACM TOMS 16, 1990, without the table). f32 log and log2 take a polynomial in f and
+ * no division. */
 #include "ir/ops/math.h"
 
-#define LN2_HI 0x1.62e42feep-1 /* 33 bits: k LN2_HI is exact */
-#define LN2_LO 0x1.a39ef35793c76p-33
+#define LN2_HI        0x1.62e42feep-1 /* 33 bits: k LN2_HI is exact */
+#define LN2_LO        0x1.a39ef35793c76p-33
 #define SQRT_HALF_F32 0x3f3504f3
 #define SQRT_HALF_F64 UINT64_C(0x3fe6a09e667f3bcd)
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+#define COUNT(a)      ((int)(sizeof(a) / sizeof *(a)))
 
 struct math_split math_split(struct sprog *p, sval x, bool subnormals) {
   bool single = s_dtype(p, x) == DT_F32;
@@ -65,8 +66,8 @@ static sval log_f64(struct sprog *p, sval x, bool full) {
 }
 
 /* log(1+f) = f + f^2 q(f), error 2^-25. */
-static const double log_f32[] = {-0x1.fffffap-2, 0x1.5556f6p-2, -0x1.0004cap-2, 0x1.98d23p-3, -0x1.535262p-3,
-                                 0x1.317f4ap-3, -0x1.2558f2p-3, 0x1.66cc1p-4};
+static const double log_f32[] = {-0x1.fffffap-2, 0x1.5556f6p-2, -0x1.0004cap-2, 0x1.98d23p-3,
+                                 -0x1.535262p-3, 0x1.317f4ap-3, -0x1.2558f2p-3, 0x1.66cc1p-4};
 
 sval m_log(struct sprog *p, sval x) {
   if (s_dtype(p, x) == DT_F64) return log_f64(p, x, true);
@@ -76,8 +77,9 @@ sval m_log(struct sprog *p, sval x) {
 }
 
 /* log2(1+f) = f q(f), error 2^-25.8. */
-static const double log2_f32[] = {0x1.715476p+0, -0x1.71546ep-1, 0x1.ec7246p-2, -0x1.715d42p-2, 0x1.2726e4p-2,
-                                  -0x1.e9afcap-3, 0x1.ae753ap-3, -0x1.9ae344p-3, 0x1.408fccp-3, -0x1.aba8b4p-5};
+static const double log2_f32[] = {0x1.715476p+0, -0x1.71546ep-1, 0x1.ec7246p-2, -0x1.715d42p-2,
+                                  0x1.2726e4p-2, -0x1.e9afcap-3, 0x1.ae753ap-3, -0x1.9ae344p-3,
+                                  0x1.408fccp-3, -0x1.aba8b4p-5};
 
 sval m_log2(struct sprog *p, sval x) {
   struct math_split v = math_split(p, x, true);

@@ -1,14 +1,16 @@
 /* pow, cbrt, hypot. */
 #include "ir/ops/math.h"
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-#define LOG2E_HI 0x1.71547652b82fep+0
-#define LOG2E_LO 0x1.777d0ffda0d24p-56
+#define COUNT(a)      ((int)(sizeof(a) / sizeof *(a)))
+#define LOG2E_HI      0x1.71547652b82fep+0
+#define LOG2E_LO      0x1.777d0ffda0d24p-56
 #define TWO_THIRDS_HI 0x1.5555555555555p-1
 #define TWO_THIRDS_LO 0x1.5555555555555p-55
 
 /* hi + lo, |lo| below half an ulp of hi or a little more. */
-struct pair { sval hi, lo; };
+struct pair {
+  sval hi, lo;
+};
 
 /* The sum of a and b where |a| >= |b| or a = 0 (Dekker), and `low`. */
 static struct pair pair_add(struct sprog *p, sval a, sval b, sval low) {
@@ -24,7 +26,7 @@ static struct pair pair_mul(struct sprog *p, struct pair a, struct pair b) {
 
 /* (2 atanh(s) - 2s - 2/3 s^3) / s^5 in s^2, error of the logarithm 2^-72. */
 static const double log_tail[] = {0x1.9999999999996p-2, 0x1.2492492492f51p-2, 0x1.c71c71c59698fp-3,
-                                  0x1.745d18295136p-3, 0x1.3b1364cad2d8cp-3, 0x1.11206ef00cc03p-3,
+                                  0x1.745d18295136p-3,  0x1.3b1364cad2d8cp-3, 0x1.11206ef00cc03p-3,
                                   0x1.de3d7ab5217ddp-4, 0x1.eac5684562cdbp-4};
 
 /* log2 of finite x > 0 to about 65 bits, relative. */
@@ -64,7 +66,7 @@ static sval pow_f64(struct sprog *p, sval x, sval y, bool full) {
   sval a = mag(p, x), zero = f64(p, 0), one = f64(p, 1), inf = f64(p, INFINITY), half = f64(p, 0.5);
   sval r = pow_positive(p, a, y, full);
   /* 0 and inf */
-  sval is_zero = eq(p, a, zero), extreme = or(p, is_zero, eq(p, a, inf));
+  sval is_zero = eq(p, a, zero), extreme = or (p, is_zero, eq(p, a, inf));
   r = s_select(p, extreme, s_select(p, xor(p, is_zero, lt(p, y, zero)), zero, inf), r);
   r = s_select(p, eq(p, x, x), s_select(p, eq(p, y, y), r, y), x);
   /* negative x: the sign follows an odd y, and between integers there is no power */
@@ -73,8 +75,8 @@ static sval pow_f64(struct sprog *p, sval x, sval y, bool full) {
   sval odd = and(p, whole, s_binary(p, S_NE, s_unary(p, S_FLOOR, y2), y2));
   sval sign = s_select(p, odd, math_sign_bit(p, x), i64(p, 0));
   sval none = and(p, and(p, lt(p, x, zero), s_unary(p, S_NOT, whole)), s_unary(p, S_NOT, extreme));
-  r = s_select(p, none, f64(p, NAN), math_float(p, or(p, math_bits(p, r), sign)));
-  return s_select(p, or(p, eq(p, y, zero), eq(p, x, one)), one, r);
+  r = s_select(p, none, f64(p, NAN), math_float(p, or (p, math_bits(p, r), sign)));
+  return s_select(p, or (p, eq(p, y, zero), eq(p, x, one)), one, r);
 }
 
 sval m_pow(struct sprog *p, sval x, sval y) { return math_wide2(p, x, y, pow_f64); }
@@ -93,7 +95,9 @@ static sval cbrt_f64(struct sprog *p, sval x, bool full) {
   sval m = add(p, v.f, one);
   sval r = math_poly(p, m, cbrt_start, COUNT(cbrt_start));
   m = mul(p, m, s_select(p, below, f64(p, 0.5), s_select(p, above, f64(p, 2), one)));
-  r = mul(p, r, s_select(p, below, f64(p, 0x1.428a2f98d728bp+0), s_select(p, above, f64(p, 0x1.965fea53d6e3dp-1), one)));
+  r = mul(p, r,
+          s_select(p, below, f64(p, 0x1.428a2f98d728bp+0),
+                   s_select(p, above, f64(p, 0x1.965fea53d6e3dp-1), one)));
   sval e = s_fma(p, neg(p, m), mul(p, r, mul(p, r, r)), one);
   r = s_fma(p, mul(p, r, e), s_fma(p, e, f64(p, 0x1.c71c71c71c71cp-3), third), r);
   sval rr = mul(p, r, r), y = mul(p, m, rr);
@@ -106,7 +110,7 @@ sval m_cbrt(struct sprog *p, sval x) { return math_wide(p, x, cbrt_f64); }
 
 static sval hypot_f64(struct sprog *p, sval x, sval y, bool full) {
   sval a = mag(p, x), b = mag(p, y), inf = f64(p, INFINITY), back = -1;
-  sval infinite = or(p, eq(p, a, inf), eq(p, b, inf));
+  sval infinite = or (p, eq(p, a, inf), eq(p, b, inf));
   if (full) { /* keep the squares in range */
     sval big = s_select(p, lt(p, a, b), b, a), one = f64(p, 1);
     sval high = lt(p, f64(p, 0x1p500), big), low = lt(p, big, f64(p, 0x1p-500));

@@ -1,5 +1,6 @@
-/* Random numbers by counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * SC'11), and normals by Box and Muller ("A note on the generation of random normal deviates", 1958). */
+/* Random numbers by counter: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+ * as 1, 2, 3", SC'11), and normals by Box and Muller ("A note on the generation of random normal
+ * deviates", 1958). */
 #include "ir/ops/random.h"
 
 #include "ir/ops/math.h"
@@ -52,11 +53,16 @@ sval m_random_uniform(struct sprog *p, enum dtype d, sval seed, sval stream, sva
 /* sin(pi v) / v and cos(pi v) in v^2 for |v| <= 1/4: errors 2^-25 and 2^-54. */
 static const double sin_f32[] = {0x1.921fb6p+1, -0x1.4abc24p+2, 0x1.4680a4p+1, -0x1.331962p-1};
 static const double cos_f32[] = {0x1p+0, -0x1.3bd3ccp+2, 0x1.03c1bp+2, -0x1.55b2b6p+0, 0x1.d4f868p-3};
-static const double sin_wide[] = {0x1.921fb54442d18p+1, -0x1.4abbce625bd7ep+2, 0x1.466bc677404d9p+1,
-                                  -0x1.32d2ccbeec3d4p-1, 0x1.5077fcd21b90bp-4, -0x1.e2b6078166653p-8,
+static const double sin_wide[] = {0x1.921fb54442d18p+1,  -0x1.4abbce625bd7ep+2, 0x1.466bc677404d9p+1,
+                                  -0x1.32d2ccbeec3d4p-1, 0x1.5077fcd21b90bp-4,  -0x1.e2b6078166653p-8,
                                   0x1.ae176935e3cc4p-12, 0x1.ea6d5bf925bf1p-13};
-static const double cos_wide[] = {0x1p+0, -0x1.3bd3cc9be45dep+2, 0x1.03c1f081b5aaap+2, -0x1.55d3c7e3c8d5cp+0,
-                                  0x1.e1f5068303f1ep-3, -0x1.a6d1ec3d4731fp-6, 0x1.f9cc15d434fe1p-10,
+static const double cos_wide[] = {0x1p+0,
+                                  -0x1.3bd3cc9be45dep+2,
+                                  0x1.03c1f081b5aaap+2,
+                                  -0x1.55d3c7e3c8d5cp+0,
+                                  0x1.e1f5068303f1ep-3,
+                                  -0x1.a6d1ec3d4731fp-6,
+                                  0x1.f9cc15d434fe1p-10,
                                   -0x1.b2586b4946827p-14};
 
 /* cos(2 pi u) for u in [0, 1): u in half turns v, two quadrants to a half turn. */
@@ -71,7 +77,8 @@ static sval cos_turn(struct sprog *p, sval u) {
   sval c = single ? math_poly(p, z, cos_f32, COUNT(cos_f32)) : math_poly(p, z, cos_wide, COUNT(cos_wide));
   sval odd = s_binary(p, S_NE, and(p, i, s_int(p, s_dtype(p, i), 1)), s_int(p, s_dtype(p, i), 0));
   sval y = s_select(p, odd, mul(p, s, v), c);
-  sval sign = shl(p, and(p, add(p, i, s_int(p, s_dtype(p, i), 1)), s_int(p, s_dtype(p, i), 2)), single ? 30 : 62);
+  sval sign =
+      shl(p, and(p, add(p, i, s_int(p, s_dtype(p, i), 1)), s_int(p, s_dtype(p, i), 2)), single ? 30 : 62);
   return math_float(p, xor(p, math_bits(p, y), sign));
 }
 

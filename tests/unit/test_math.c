@@ -17,17 +17,91 @@
 #include <cmocka.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define SAMPLES 60000
+#define SAMPLES  60000
 
-static const double special[] = {
-    0.0,      -0.0,     1,         -1,        2,         -2,        0.5,    -0.5,     3,       -3,      4,
-    -4,       7,        -7,        8,         27,        1e10,      -1e10,  1e-20,    -1e-20,  1.5,     -1.5,
-    INFINITY, -INFINITY, NAN,      DBL_MIN,   -DBL_MIN,  DBL_MAX,   -DBL_MAX, FLT_MIN, -FLT_MIN, FLT_MAX, -FLT_MAX,
-    0x1p-1074, -0x1p-1074, 0x1p-149, -0x1p-149, 0x1p-1040, 0x1p-140, 1e-300, 1e300, 0x1p53,   0x1p52 + 1,
-    709.78,   709.79,   710.47,    710.48,    -708.5,    -745.1,    -745.2, 88.72,    88.73,   89.4,    89.5,
-    -87.4,    -103.9,   -104.0,    1024,      -1074,     -1075,     -1076,  128,      -149,    -150,    -151,
-    0x1p38,   0x1.fffffep37, 0x1.921fb54442d18p0, 0x1.921fb54442d18p1, 0x1p-30, 0x1p-60, 0.41421356, 0.99999999,
-    26.5,     27.3,     10.05,     3.92,      -6,        9.01,      22,     0x1p27,   0x1p55,  0x1.6ac5b262ca1ffp849};
+static const double special[] = {0.0,
+                                 -0.0,
+                                 1,
+                                 -1,
+                                 2,
+                                 -2,
+                                 0.5,
+                                 -0.5,
+                                 3,
+                                 -3,
+                                 4,
+                                 -4,
+                                 7,
+                                 -7,
+                                 8,
+                                 27,
+                                 1e10,
+                                 -1e10,
+                                 1e-20,
+                                 -1e-20,
+                                 1.5,
+                                 -1.5,
+                                 INFINITY,
+                                 -INFINITY,
+                                 NAN,
+                                 DBL_MIN,
+                                 -DBL_MIN,
+                                 DBL_MAX,
+                                 -DBL_MAX,
+                                 FLT_MIN,
+                                 -FLT_MIN,
+                                 FLT_MAX,
+                                 -FLT_MAX,
+                                 0x1p-1074,
+                                 -0x1p-1074,
+                                 0x1p-149,
+                                 -0x1p-149,
+                                 0x1p-1040,
+                                 0x1p-140,
+                                 1e-300,
+                                 1e300,
+                                 0x1p53,
+                                 0x1p52 + 1,
+                                 709.78,
+                                 709.79,
+                                 710.47,
+                                 710.48,
+                                 -708.5,
+                                 -745.1,
+                                 -745.2,
+                                 88.72,
+                                 88.73,
+                                 89.4,
+                                 89.5,
+                                 -87.4,
+                                 -103.9,
+                                 -104.0,
+                                 1024,
+                                 -1074,
+                                 -1075,
+                                 -1076,
+                                 128,
+                                 -149,
+                                 -150,
+                                 -151,
+                                 0x1p38,
+                                 0x1.fffffep37,
+                                 0x1.921fb54442d18p0,
+                                 0x1.921fb54442d18p1,
+                                 0x1p-30,
+                                 0x1p-60,
+                                 0.41421356,
+                                 0.99999999,
+                                 26.5,
+                                 27.3,
+                                 10.05,
+                                 3.92,
+                                 -6,
+                                 9.01,
+                                 22,
+                                 0x1p27,
+                                 0x1p55,
+                                 0x1.6ac5b262ca1ffp849};
 
 static uint64_t state = 88172645463325252u;
 
@@ -84,7 +158,8 @@ static double sample(enum dtype d, int i) {
   uint64_t r = next_random();
   double u = (double)(int64_t)r * 0x1p-63, x;
   switch (i % 8) {
-  case 0: case 1: return value_of(d, r);
+  case 0:
+  case 1: return value_of(d, r);
   case 2: x = u; break;
   case 3: x = u * 8; break;
   case 4: x = u * 128; break;
@@ -121,7 +196,9 @@ static double call(struct recorded *r, enum dtype d, double x, double y) {
 
 static const double bound[] = {[DT_F32] = 2, [DT_F64] = LDBL_MANT_DIG >= 64 ? 4 : 5};
 
-struct worst { double error, x, y, got; };
+struct worst {
+  double error, x, y, got;
+};
 
 static void report(const char *name, enum dtype d, const struct recorded *r, struct worst w) {
   print_message("%-6s %s: %.3f ulp, %d instructions\n", name, dtype_name(d), w.error, r->prog.count);
@@ -151,7 +228,8 @@ static void check2(const char *name, function2 *f, long double (*want)(long doub
     struct worst w = {0};
     const int n = (int)COUNT(special);
     for (int i = 0; i < SAMPLES + n * n; i++) {
-      double x = i < n * n ? special[i / n] : sample(d, i), y = i < n * n ? special[i % n] : sample(d, i / 8 + n);
+      double x = i < n * n ? special[i / n] : sample(d, i),
+             y = i < n * n ? special[i % n] : sample(d, i / 8 + n);
       if (i >= n * n && i % 3 == 0 && fabs(x) < 1e3) /* for pow: results in range from bases near 1 */
         y = (double)(int64_t)next_random() * (d == DT_F32 ? 0x1p-57 : 0x1p-54) / (1e-9 + fabs(log2(fabs(x))));
       x = rounded(d, x);
@@ -164,26 +242,30 @@ static void check2(const char *name, function2 *f, long double (*want)(long doub
   }
 }
 
-#define ONE(f)                                                                                                  \
-  static void test_##f(void **s) {                                                                              \
-    (void)s;                                                                                                    \
-    check1(#f, m_##f, f##l);                                                                                    \
+#define ONE(f)                     \
+  static void test_##f(void **s) { \
+    (void)s;                       \
+    check1(#f, m_##f, f##l);       \
   }
-#define TWO(f)                                                                                                  \
-  static void test_##f(void **s) {                                                                              \
-    (void)s;                                                                                                    \
-    check2(#f, m_##f, f##l);                                                                                    \
+#define TWO(f)                     \
+  static void test_##f(void **s) { \
+    (void)s;                       \
+    check2(#f, m_##f, f##l);       \
   }
-ONE(exp) ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p) ONE(sin) ONE(cos) ONE(tan) ONE(asin)
-ONE(acos) ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(erfc) ONE(cbrt)
-TWO(atan2) TWO(pow) TWO(hypot) TWO(copysign)
+ONE(exp)
+ONE(exp2) ONE(expm1) ONE(log) ONE(log2) ONE(log10) ONE(log1p) ONE(sin) ONE(cos) ONE(tan) ONE(asin) ONE(acos)
+    ONE(atan) ONE(sinh) ONE(cosh) ONE(tanh) ONE(asinh) ONE(acosh) ONE(atanh) ONE(erf) ONE(erfc) ONE(cbrt)
+        TWO(atan2) TWO(pow) TWO(hypot) TWO(copysign)
 
-/* What floats far from each other turn up in: the whole range of f32 at even steps. */
-static void test_f32_sweep(void **s) {
+    /* What floats far from each other turn up in: the whole range of f32 at even steps. */
+    static void test_f32_sweep(void **s) {
   (void)s;
-  static const struct { const char *name; function1 *f; double (*want)(double); } hot[] = {
-      {"exp", m_exp, exp}, {"log", m_log, log}, {"tanh", m_tanh, tanh}, {"erf", m_erf, erf}, {"exp2", m_exp2, exp2},
-      {"log2", m_log2, log2}, {"sin", m_sin, sin}};
+  static const struct {
+    const char *name;
+    function1 *f;
+    double (*want)(double);
+  } hot[] = {{"exp", m_exp, exp},    {"log", m_log, log},    {"tanh", m_tanh, tanh}, {"erf", m_erf, erf},
+             {"exp2", m_exp2, exp2}, {"log2", m_log2, log2}, {"sin", m_sin, sin}};
   for (size_t k = 0; k < COUNT(hot); k++) {
     struct arena *a = arena_create();
     struct recorded r = record(a, hot[k].f, NULL, DT_F32);
@@ -221,7 +303,8 @@ static void test_philox(void **s) {
                (uint32_t[4]){0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
   check_philox((uint32_t[4]){~0u, ~0u, ~0u, ~0u}, (uint32_t[2]){~0u, ~0u},
                (uint32_t[4]){0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-  check_philox((uint32_t[4]){0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, (uint32_t[2]){0xa4093822, 0x299f31d0},
+  check_philox((uint32_t[4]){0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
+               (uint32_t[2]){0xa4093822, 0x299f31d0},
                (uint32_t[4]){0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 }
 
@@ -246,8 +329,8 @@ static void check_moments(enum dtype d, bool normal, uint64_t seed, uint64_t str
     last = x;
   }
   double variance = squares / N, want = normal ? 1 : 1.0 / 12, deviation = sqrt(want / N);
-  print_message("%s %s: %d instructions, mean %+.5f, variance %.5f\n", normal ? "normal" : "uniform", dtype_name(d),
-                p.count, sum / N + mean, variance);
+  print_message("%s %s: %d instructions, mean %+.5f, variance %.5f\n", normal ? "normal" : "uniform",
+                dtype_name(d), p.count, sum / N + mean, variance);
   assert_true(fabs(sum / N) < 4 * deviation);
   assert_true(fabs(variance / want - 1) < 4 * sqrt(2.0 / N));
   assert_true(fabs(neighbours / N / want) < 4 / sqrt(N));
@@ -285,15 +368,15 @@ static void test_counters(void **s) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_exp),   cmocka_unit_test(test_exp2),  cmocka_unit_test(test_expm1),
-      cmocka_unit_test(test_log),   cmocka_unit_test(test_log2),  cmocka_unit_test(test_log10),
-      cmocka_unit_test(test_log1p), cmocka_unit_test(test_sin),   cmocka_unit_test(test_cos),
-      cmocka_unit_test(test_tan),   cmocka_unit_test(test_asin),  cmocka_unit_test(test_acos),
-      cmocka_unit_test(test_atan),  cmocka_unit_test(test_atan2), cmocka_unit_test(test_sinh),
-      cmocka_unit_test(test_cosh),  cmocka_unit_test(test_tanh),  cmocka_unit_test(test_asinh),
-      cmocka_unit_test(test_acosh), cmocka_unit_test(test_atanh), cmocka_unit_test(test_erf),
-      cmocka_unit_test(test_erfc),  cmocka_unit_test(test_pow),   cmocka_unit_test(test_cbrt),
-      cmocka_unit_test(test_hypot), cmocka_unit_test(test_copysign), cmocka_unit_test(test_f32_sweep),
-      cmocka_unit_test(test_philox), cmocka_unit_test(test_moments), cmocka_unit_test(test_counters)};
+      cmocka_unit_test(test_exp),    cmocka_unit_test(test_exp2),     cmocka_unit_test(test_expm1),
+      cmocka_unit_test(test_log),    cmocka_unit_test(test_log2),     cmocka_unit_test(test_log10),
+      cmocka_unit_test(test_log1p),  cmocka_unit_test(test_sin),      cmocka_unit_test(test_cos),
+      cmocka_unit_test(test_tan),    cmocka_unit_test(test_asin),     cmocka_unit_test(test_acos),
+      cmocka_unit_test(test_atan),   cmocka_unit_test(test_atan2),    cmocka_unit_test(test_sinh),
+      cmocka_unit_test(test_cosh),   cmocka_unit_test(test_tanh),     cmocka_unit_test(test_asinh),
+      cmocka_unit_test(test_acosh),  cmocka_unit_test(test_atanh),    cmocka_unit_test(test_erf),
+      cmocka_unit_test(test_erfc),   cmocka_unit_test(test_pow),      cmocka_unit_test(test_cbrt),
+      cmocka_unit_test(test_hypot),  cmocka_unit_test(test_copysign), cmocka_unit_test(test_f32_sweep),
+      cmocka_unit_test(test_philox), cmocka_unit_test(test_moments),  cmocka_unit_test(test_counters)};
   return cmocka_run_group_tests_name("math", tests, NULL, NULL);
 }
