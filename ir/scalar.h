@@ -1,9 +1,9 @@
 /* Scalar programs: the body of an elementwise op, written once and read three times.
  *
  * An op records its body for one element as a short straight-line program of primitive instructions. The
- * interpreter runs it on numbers (scalar_eval.c), the CPU backend turns each instruction into one 16-wide LLVM
- * value, the CUDA backend into one line of CUDA C. All three follow the semantics below to the bit: only
- * IEEE basic operations, no contraction, no library function. exp, tanh, erf ... are written in these
+ * interpreter runs it on numbers (scalar_eval.c), the CPU backend turns each instruction into one 16-wide
+ * LLVM value, the CUDA backend into one line of CUDA C. All three follow the semantics below to the bit:
+ * only IEEE basic operations, no contraction, no library function. exp, tanh, erf ... are written in these
  * primitives (ops/math.c), so vector body, vector tail, interpreter and GPU agree exactly. */
 #ifndef DGC_IR_SCALAR_H
 #define DGC_IR_SCALAR_H
@@ -88,9 +88,9 @@ sval s_bitcast(struct sprog *p, enum dtype d, sval a);
 /* Copies `body` into `p`: its S_ARG i becomes args[i]. Returns what `result` of `body` has become. */
 sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, sval result);
 
-/* Renumbers `p` in the order in which the results reach their operands, and drops what no result needs; the results
- * are renumbered too. Bodies are written as nested calls, whose arguments C evaluates, and so records, in an order of
- * the compiler's own: after this nothing shows of it. */
+/* Renumbers `p` in the order in which the results reach their operands, and drops what no result needs;
+ * the results are renumbered too. Bodies are written as nested calls, whose arguments C evaluates, and so
+ * records, in an order of the compiler's own: after this nothing shows of it. */
 void sprog_order(struct sprog *p, sval *results, int nresults);
 
 /* One instruction on numbers; operands and result are bits, zero-extended. */
@@ -102,8 +102,8 @@ void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *inde
 const char *sop_name(enum sop op); /* "add" */
 uint64_t sprog_hash(const struct sprog *p, uint64_t seed);
 
-/* Functions of one or two floats in the primitives above (math.c); each keeps within 4 ulp of the exact result
- * (f32: 2) over the whole range, and treats infinities, NaN and subnormals as C99 Annex F says. */
+/* Functions of one or two floats in the primitives above (math.c); each keeps within 4 ulp of the exact
+ * result (f32: 2) over the whole range, and treats infinities, NaN and subnormals as C99 Annex F says. */
 sval m_exp(struct sprog *p, sval x);
 sval m_exp2(struct sprog *p, sval x);
 sval m_expm1(struct sprog *p, sval x);

@@ -1,4 +1,5 @@
-/* Scalar programs and kernels: recording, every primitive's corner cases, the loop nests and the order of reductions. */
+/* Scalar programs and kernels: recording, every primitive's corner cases, the loop nests and the order of
+ * reductions. */
 #include "ir/kernel.h"
 
 #include <math.h>
