@@ -141,5 +141,7 @@ static struct node *strip(struct pass_ctx *ctx, struct graph *out, const struct 
 
 struct graph *pass_grad(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = expand(ctx, g);
-  return out ? rebuild(ctx, out, NULL, strip, NULL) : NULL;
+  if (out) out = rebuild(ctx, out, NULL, strip, NULL);
+  /* Without stop_gradient between them more nodes fold. */
+  return out ? pass_simplify(ctx, out) : NULL;
 }
