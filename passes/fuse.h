@@ -1,0 +1,51 @@
+/* Groups of nodes that become one kernel: decided in fuse.c, built in fuse_build.c. */
+#ifndef DGC_PASSES_FUSE_H
+#define DGC_PASSES_FUSE_H
+
+#include "ir/kernel.h"
+#include "passes/pass.h"
+
+enum { MAX_GROUP_MEMBERS = 128, NOWHERE = -1 };
+
+/* A value that a group reads from outside, under one view: what will be one argument of the kernel. */
+struct group_use {
+  const struct node *node;
+  uint32_t view;    /* hash of the movements between; 0 = none */
+  bool inside;      /* read in the loops of the reduction, not after them */
+  bool expanding;   /* repeated by a broadcast */
+};
+
+struct group {
+  const struct node *root;   /* its last node; the group runs at its place in the order */
+  const struct node *reduce; /* its reduction, or NULL */
+  int nmembers, nresults, nuses;
+  int members;               /* index into fusion.members, ascending by node */
+  struct group_use uses[MAX_KERNEL_ARGS];
+};
+
+struct member {
+  const struct node *node;
+  int group;
+  int next_in_group, next_of_node; /* or NOWHERE */
+  bool result;                     /* read from outside the group too */
+};
+
+struct fusion {
+  const struct graph *g;
+  struct arena *scratch;
+  struct users users;
+  uint8_t *live, *is_output;
+  struct group *groups;
+  int ngroups, groups_cap;
+  struct member *members;
+  int nmembers, members_cap;
+  int *member_of;   /* by node: its newest membership */
+  uint32_t *place;  /* by node that is in no group: where it runs in the order */
+  uint8_t cheap[OP_COUNT][DT_COUNT]; /* of an op on this type; 0: not known yet */
+};
+
+/* A node that is no step of its own, or one that waits for its reader: it stands right before what reads it. */
+bool fuse_floats(const struct node *n);
+struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f);
+
+#endif

@@ -1,0 +1,156 @@
+/* From nodes to kernels.
+ *
+ * The value of every node is seen through a view: for each of its axes the loop that runs along it and where it
+ * begins. Broadcasts, transposes and slices only change views; what is left at the leaves becomes strides and
+ * offsets. How a reduction is ordered depends on the shape of what is reduced and on nothing else, so that its
+ * bits do not depend on what it was fused with. */
+#include "passes/lower.h"
+
+#include "passes/nest.h"
+
+#include <assert.h>
+#include <string.h>
+
+struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struct graph *g) {
+  struct lowerer *l = arena_new(scratch, struct lowerer);
+  l->arena = a;
+  l->scratch = scratch;
+  l->batch = g->config.batch;
+  return l;
+}
+
+int lower_kernels(const struct lowerer *l, const struct kernel ***out) {
+  *out = l->kernels;
+  return l->nkernels;
+}
+
+bool lower_is_immediate(const struct node *n) {
+  return n->op == OP_constant && type_count(&n->type) == 1;
+}
+
+bool lower_is_strided(const struct node *n) {
+  return n->op == OP_broadcast || n->op == OP_transpose || n->op == OP_slice;
+}
+
+/* Bytes of one step along `axis` of a dense value. */
+static int64_t axis_bytes(const struct type *t, int axis) {
+  int64_t bytes = dtype_size(t->dtype);
+  for (int i = axis + 1; i < t->rank; i++) bytes *= t->dim[i];
+  return bytes;
+}
+
+/* Whole rows are contiguous. That a piece of a single row is too does not count: batch size 1 is nothing special. */
+static bool slice_is_view(const struct node *n, int64_t *offset) {
+  const struct type *from = &n->inputs[0]->type;
+  for (int i = 1; i < n->type.rank; i++)
+    if (n->type.dim[i] != from->dim[i]) return false;
+  int count;
+  *offset = n->type.rank ? node_ints(n, ATTR_begin, &count)[0] * axis_bytes(from, 0) : 0;
+  return true;
+}
+
+bool lower_is_view(const struct node *n, int64_t *offset) {
+  *offset = 0;
+  switch (n->op) {
+  case OP_reshape:
+  case OP_identity:
+  case OP_stop_gradient: return true;
+  case OP_copy: return node_int_or(n, ATTR_alias, 0) != 0;
+  case OP_split: *offset = node_int_or(n, ATTR_offset, 0) * axis_bytes(&n->type, 0); return true;
+  case OP_slice: return slice_is_view(n, offset);
+  default: return false;
+  }
+}
+
+int lower_results(const struct node *n) {
+  return n->op == OP_fused ? node_attr(n, ATTR_body)->body->noutputs : 1;
+}
+
+const struct type *lower_result_type(const struct node *n, int result) {
+  return n->op == OP_fused ? &node_attr(n, ATTR_body)->body->outputs[result].node->type : &n->type;
+}
+
+struct matmul_size lower_matmul(const struct node *n) {
+  const struct type *a = &n->inputs[0]->type, *c = &n->type;
+  struct matmul_size s = {.dtype = n->type.dtype, .batch = 1};
+  s.transpose_a = node_int_or(n, ATTR_transpose_a, 0) != 0;
+  s.transpose_b = node_int_or(n, ATTR_transpose_b, 0) != 0;
+  s.m = c->dim[c->rank - 2];
+  s.n = c->dim[c->rank - 1];
+  s.k = a->dim[a->rank - (s.transpose_a ? 2 : 1)];
+  for (int i = 0; i + 2 < c->rank; i++) s.batch *= c->dim[i];
+  return s;
+}
+
+bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result, int input) {
+  const struct type *to = lower_result_type(n, result), *from = &n->inputs[input]->type;
+  if (nlaunches != 1 || type_count(to) != type_count(from) || dtype_size(to->dtype) != dtype_size(from->dtype))
+    return false;
+  const struct kernel *k = launches->kernel;
+  const int64_t *strides = launches->sizes + k->rank;
+  int out = -1;
+  for (int i = 0; i < k->nargs; i++)
+    if (launches->args[i].result == result) out = i;
+  if (launches->args[out].offset != 0) return false;
+  for (int i = 0; i < k->nargs; i++) {
+    if (launches->args[i].input < 0 || n->inputs[launches->args[i].input] != n->inputs[input]) continue;
+    if (launches->args[i].offset != 0) return false;
+    for (int d = 0; d < k->rank; d++)
+      if (launches->sizes[d] > 1 && strides[i * k->rank + d] != strides[out * k->rank + d]) return false;
+  }
+  return true;
+}
+
+/* The node's results as one nest of loops. */
+static int lower_group(struct lowerer *l, const struct node *n, struct launch *out) {
+  struct nest t;
+  const struct graph *body = n->op == OP_fused ? node_attr(n, ATTR_body)->body : NULL;
+  const struct node *reduce = body ? NULL : op_of(n)->kind == KIND_REDUCE ? n : NULL;
+  for (uint32_t i = 0; body && i < body->count; i++)
+    if (op_of(body->nodes[i])->kind == KIND_REDUCE) reduce = body->nodes[i];
+  nest_begin(&t, l, n, body, lower_result_type(n, 0), reduce);
+  int results = lower_results(n);
+  for (int i = 0; i < results; i++)
+    nest_result(&t, body ? body->outputs[i].node : n, lower_result_type(n, i), NULL);
+  nest_end(&t, out);
+  return 1;
+}
+
+/* Input `input` into the piece of the result that begins at `begin`. */
+static void lower_piece(struct lowerer *l, const struct node *n, int input, const int64_t *begin,
+                        struct launch *out) {
+  struct nest t;
+  nest_begin(&t, l, n, NULL, &n->inputs[input]->type, NULL);
+  nest_copy(&t, input, &n->type, begin);
+  nest_end(&t, out);
+}
+
+static int lower_concat(struct lowerer *l, const struct node *n, struct launch *out) {
+  int64_t begin[MAX_RANK] = {0};
+  int axis = (int)node_int(n, ATTR_axis);
+  for (int i = 0; i < n->ninputs; i++) {
+    lower_piece(l, n, i, begin, &out[i]);
+    begin[axis] += n->inputs[i]->type.dim[axis];
+  }
+  return n->ninputs;
+}
+
+static int lower_pad(struct lowerer *l, const struct node *n, struct launch *out) {
+  struct nest t;
+  nest_begin(&t, l, n, NULL, &n->type, NULL);
+  nest_fill(&t, 1, &n->type);
+  nest_end(&t, &out[0]);
+  int count;
+  lower_piece(l, n, 0, node_ints(n, ATTR_low, &count), &out[1]);
+  return 2;
+}
+
+int lower_node(struct lowerer *l, const struct node *n, const struct launch **out) {
+  struct launch *launches = arena_new_array(l->scratch, n->op == OP_concat ? (size_t)n->ninputs : 2, struct launch);
+  *out = launches;
+  switch (n->op) {
+  case OP_concat: return lower_concat(l, n, launches);
+  case OP_pad: return lower_pad(l, n, launches);
+  default: return lower_group(l, n, launches);
+  }
+}

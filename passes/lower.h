@@ -1,0 +1,46 @@
+/* Nodes of a fused graph as launches of kernels: loops, strides, offsets. Knows nothing of buffers or order. */
+#ifndef DGC_PASSES_LOWER_H
+#define DGC_PASSES_LOWER_H
+
+#include "ir/kernel.h"
+#include "ir/op.h"
+#include "ir/plan.h"
+
+/* One argument of a launch, in the kernel's order. */
+struct launch_arg {
+  int input;      /* the node's input that is read, or -1 */
+  int result;     /* the node's result that is written, or -1 */
+  int64_t offset; /* bytes into that value */
+};
+
+struct launch {
+  const struct kernel *kernel;
+  const int64_t *sizes; /* see kernel.h */
+  const struct launch_arg *args;
+  int64_t traffic; /* bytes */
+};
+
+struct lowerer;
+
+/* Everything returned lives in `a`; `scratch` must outlive the lowerer. */
+struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struct graph *g);
+/* The launches of a node that computes, in order: 0 or more of them. */
+int lower_node(struct lowerer *l, const struct node *n, const struct launch **out);
+/* The distinct kernels so far. */
+int lower_kernels(const struct lowerer *l, const struct kernel ***out);
+
+/* Whether n's value is a contiguous piece of its first input's value, `*offset` bytes into it: no step computes it. */
+bool lower_is_view(const struct node *n, int64_t *offset);
+/* A constant of one element: an immediate in kernels. */
+bool lower_is_immediate(const struct node *n);
+/* A movement that kernels read through by strides alone. */
+bool lower_is_strided(const struct node *n);
+/* What a fused or plain node gives: results, each a node that has its type. */
+int lower_results(const struct node *n);
+const struct type *lower_result_type(const struct node *n, int result);
+struct matmul_size lower_matmul(const struct node *n);
+/* Whether result `result` may lie where input `input` lies: in every launch each element of the input is read by
+ * the iteration that overwrites it, and by no other. */
+bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result, int input);
+
+#endif

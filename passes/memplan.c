@@ -1,0 +1,115 @@
+/* Buffers: how long each lives, and which values take over the storage of another.
+ *
+ * A buffer is free again after its last reader. A reader on another device counts until a wait has told that it is
+ * done, or to the end of the plan. A kernel's result takes over the buffer of an operand that dies with that kernel
+ * if each element is read by the iteration that writes it. */
+#include "passes/schedule.h"
+
+#include <limits.h>
+
+static int new_buffer(struct schedule *s, int value, int first, int last) {
+  struct plan *p = s->plan;
+  struct value *v = &s->values[value];
+  v->buffer = p->nbuffers++;
+  p->buffers[v->buffer] = (struct plan_buffer){.name = v->node->name, .device = v->device, .region = v->region,
+                                               .bytes = v->bytes, .first = first, .last = last};
+  return v->buffer;
+}
+
+/* The place of the task's first step, and of its last. */
+static int first_place(const struct schedule *s, const struct task *t) {
+  return s->lines[t->device].at[t->begin];
+}
+
+static int last_place(const struct schedule *s, const struct task *t) {
+  return s->lines[t->device].at[t->begin + t->nlaunches - 1];
+}
+
+/* The last place of its own device at which the value is in use. */
+static int last_use(const struct schedule *s, const struct value *v) {
+  if (v->is_output) return INT_MAX;
+  int last = 0;
+  if (v->producer != NONE) last = last_place(s, &s->tasks[v->producer]);
+  for (int l = v->readers; l != NONE && last < INT_MAX; l = s->links[l].next) {
+    const struct task *t = &s->tasks[s->links[l].task];
+    if (t->nlaunches == 0) continue;
+    int use;
+    if (t->device == v->device) {
+      use = last_place(s, t);
+    } else {
+      int step = sync_first_knowing(s, v->device, t->device, t->begin + t->nlaunches);
+      use = step == INT_MAX ? INT_MAX : s->lines[v->device].at[step] - 1; /* the last of the waits before it */
+    }
+    if (use > last) last = use;
+  }
+  return last;
+}
+
+/* Whether result `r` of the task may lie in `buffer`, which dies with the task. */
+static bool may_take_over(const struct schedule *s, const struct task *t, int r, int buffer) {
+  for (int i = 0; i < r; i++)
+    if (s->values[t->result + i].buffer == buffer) return false;
+  for (int i = 0; i < t->nreads; i++) {
+    if (t->reads[i].value == NONE || s->values[t->reads[i].value].buffer != buffer) continue;
+    if (t->reads[i].offset != 0 || !lower_in_place(t->node, t->launches, t->nlaunches, r, i)) return false;
+  }
+  return true;
+}
+
+static int take_over(const struct schedule *s, const struct task *t, int r) {
+  const struct value *v = &s->values[t->result + r];
+  if (t->kind != STEP_KERNEL || t->nlaunches != 1) return NONE;
+  int now = last_place(s, t);
+  for (int i = 0; i < t->nreads; i++) {
+    if (t->reads[i].value == NONE) continue;
+    int buffer = s->values[t->reads[i].value].buffer;
+    const struct plan_buffer *b = &s->plan->buffers[buffer];
+    if (b->region != REGION_ARENA || b->device != t->device || b->last != now || b->bytes != v->bytes) continue;
+    if (may_take_over(s, t, r, buffer)) return buffer;
+  }
+  return NONE;
+}
+
+static void place_result(struct schedule *s, const struct task *t, int r) {
+  struct value *v = &s->values[t->result + r];
+  if (v->bound != NONE) {
+    v->buffer = s->values[v->bound].buffer;
+    return;
+  }
+  int last = last_use(s, v);
+  v->buffer = take_over(s, t, r);
+  if (v->buffer != NONE) s->plan->buffers[v->buffer].last = last;
+  else new_buffer(s, t->result + r, first_place(s, t), last);
+}
+
+/* Inputs, variables and constants are there before the first step. */
+static void place_given(struct schedule *s, int value) {
+  struct value *v = &s->values[value];
+  bool used = v->is_output || v->readers != NONE;
+  if (v->producer != NONE || (!used && v->region == REGION_CONSTANT)) return;
+  int last = v->region == REGION_ARENA ? last_use(s, v) : INT_MAX;
+  struct plan_buffer *b = &s->plan->buffers[new_buffer(s, value, 0, last)];
+  if (v->region == REGION_CONSTANT) b->data = node_attr(v->node, ATTR_value)->data;
+  if (v->region == REGION_VARIABLE) b->type = v->node->type;
+}
+
+static void place_fixed_regions(struct plan *p) {
+  for (int i = 0; i < p->nbuffers; i++) {
+    struct plan_buffer *b = &p->buffers[i];
+    if (b->region == REGION_ARENA) continue;
+    int64_t *bytes = &p->devices[b->device].bytes[b->region];
+    b->offset = *bytes;
+    *bytes += (b->bytes + 63) / 64 * 64;
+  }
+}
+
+void schedule_memory(struct schedule *s) {
+  s->plan->buffers = arena_new_array(s->arena, (size_t)s->nvalues, struct plan_buffer);
+  for (int i = 0; i < s->nvalues; i++) place_given(s, i);
+  for (int i = 0; i < s->norder; i++) {
+    const struct task *t = &s->tasks[s->order[i]];
+    for (int r = 0; r < t->nresults; r++) place_result(s, t, r);
+  }
+  place_fixed_regions(s->plan);
+  memory_pack(s);
+}

@@ -1,0 +1,73 @@
+/* One kernel in the making: a nest of loops, the values in it, what they read and write. Used by lower.c alone. */
+#ifndef DGC_PASSES_NEST_H
+#define DGC_PASSES_NEST_H
+
+#include "passes/lower.h"
+
+struct lowerer {
+  struct arena *arena, *scratch;
+  int64_t batch;
+  const struct kernel **kernels;
+  int nkernels, cap;
+  const struct kernel **table; /* open addressing by hash */
+  uint32_t table_size;
+  struct item *items; /* kept between nests */
+  int items_cap;
+  int *memo, *leaf; /* of the body's nodes: their newest item; which input they are */
+  uint32_t memo_cap;
+};
+
+/* How a value is seen from the loops: its element along axis i is number begin[i] + (index of loop[i]). */
+struct view {
+  int8_t loop[MAX_RANK]; /* -1: none, always begin[i] */
+  int64_t begin[MAX_RANK];
+};
+
+enum item_kind { ITEM_LEAF, ITEM_IMMEDIATE, ITEM_BATCH, ITEM_IOTA, ITEM_RANDOM, ITEM_SCALAR, ITEM_ACCUMULATOR };
+
+/* One value under one view. */
+struct item {
+  enum item_kind kind;
+  const struct node *node; /* leaf: the value read */
+  struct view view;
+  bool epilogue;
+  int input;    /* leaf: which input of the node being lowered */
+  int in[3];    /* items */
+  int next;     /* another item of the same node, or -1 */
+  int64_t stride[MAX_RANK]; /* leaf, random: elements per step of each loop */
+  int64_t offset;           /* in elements */
+  int arg;      /* leaf: kernel argument */
+  sval value;
+};
+
+struct nest {
+  struct lowerer *l;
+  const struct node *node;
+  const struct graph *body; /* NULL: the node itself is the body */
+  const struct node *reduce;
+  int nloops;
+  int64_t extent[MAX_RANK];
+  bool reduced[MAX_RANK], indexed[MAX_RANK];
+  struct view outer; /* of the results */
+  int nitems;
+  int prologue; /* reduce: the item that is reduced */
+  int nresults;
+  int result[MAX_KERNEL_RESULTS];
+  int64_t out_stride[MAX_KERNEL_RESULTS][MAX_RANK], out_offset[MAX_KERNEL_RESULTS];
+  uint8_t out_dtype[MAX_KERNEL_RESULTS];
+};
+
+/* Loops over the elements of `over`, or over those of reduce's input. */
+void nest_begin(struct nest *t, struct lowerer *l, const struct node *n, const struct graph *body,
+                const struct type *over, const struct node *reduce);
+/* The next result is `value`, stored into a value of type `into` from element `begin` on (NULL: its start). */
+void nest_result(struct nest *t, const struct node *value, const struct type *into, const int64_t *begin);
+/* The next result is an input, element by element, or one element of it repeated. */
+void nest_copy(struct nest *t, int input, const struct type *into, const int64_t *begin);
+void nest_fill(struct nest *t, int input, const struct type *into);
+void nest_end(struct nest *t, struct launch *out);
+
+/* The stored kernel that equals k, or a copy of k, now stored. */
+const struct kernel *lower_intern(struct lowerer *l, struct kernel *k);
+
+#endif

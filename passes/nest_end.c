@@ -1,0 +1,240 @@
+/* The second half of a nest: join loops, choose the vector loop, number the arguments, record the programs. */
+#include "passes/nest.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* The loops that remain, outermost first. Loop `loop[i]` is the innermost of those that were joined. */
+struct order {
+  int rank, nreduce, vector;
+  int loop[MAX_RANK + 1]; /* -1: a loop of one round, where no other is left */
+  int64_t extent[MAX_RANK + 1];
+  int place[MAX_RANK]; /* of a loop whose index is used; -1: always 0 */
+};
+
+static bool strides_join(const int64_t *stride, int outer, int inner, int64_t extent) {
+  return stride[outer] == stride[inner] * extent;
+}
+
+/* Whether `outer` and the loop right inside it can be one: everything that is read or written lies so. */
+static bool can_join(const struct nest *t, int outer, int inner, int64_t extent) {
+  if (t->indexed[outer] || t->indexed[inner]) return false;
+  for (int i = 0; i < t->nitems; i++) {
+    const struct item *it = &t->l->items[i];
+    bool strided = it->kind == ITEM_LEAF || it->kind == ITEM_RANDOM;
+    if (strided && !strides_join(it->stride, outer, inner, extent)) return false;
+  }
+  for (int i = 0; i < t->nresults; i++)
+    if (!strides_join(t->out_stride[i], outer, inner, extent)) return false;
+  return true;
+}
+
+/* Appends the kept or the reduced loops. Axes of one element are no loops, but the first axis always is: it may be
+ * the batch, and a kernel must not know its size. */
+static void take_loops(const struct nest *t, struct order *o, bool reduced, int fixed) {
+  int begin = o->rank;
+  for (int i = 0; i < t->nloops; i++) {
+    if (t->reduced[i] != reduced || (t->extent[i] == 1 && i > 0 && i != fixed)) continue;
+    int last = o->rank - 1;
+    bool join = last >= begin && i != fixed && can_join(t, o->loop[last], i, t->extent[i]);
+    if (!join) last = o->rank++;
+    o->extent[last] = join ? o->extent[last] * t->extent[i] : t->extent[i];
+    o->loop[last] = i;
+  }
+  if (reduced) o->nreduce = o->rank - begin;
+}
+
+/* The axis along which lanes run in a reduction, or -1 if they run along a kept one. It is never joined with others: the order
+ * of the additions depends on the shape alone. */
+static int reduced_lanes(const struct nest *t) {
+  int last = -1, reduced = -1;
+  for (int i = 0; i < t->nloops; i++) {
+    if (t->reduced[i]) reduced = i;
+    if (t->extent[i] != 1 || i == 0) last = i;
+  }
+  bool none = true; /* no reduced axis would be a loop otherwise */
+  for (int i = 0; i < t->nloops; i++) none = none && !(t->reduced[i] && (t->extent[i] != 1 || i == 0));
+  if (none) return reduced;
+  return last >= 0 && t->reduced[last] ? last : -1;
+}
+
+static struct order order_loops(const struct nest *t) {
+  struct order o = {.rank = 0};
+  int fixed = t->reduce ? reduced_lanes(t) : -1;
+  take_loops(t, &o, false, -1);
+  int kept = o.rank;
+  if (t->reduce) take_loops(t, &o, true, fixed);
+  if (o.rank == 0) {
+    o.loop[o.rank] = -1;
+    o.extent[o.rank++] = 1;
+  }
+  o.vector = fixed >= 0 || kept == 0 ? o.rank - 1 : kept - 1;
+  for (int i = 0; i < t->nloops; i++) o.place[i] = -1;
+  for (int i = 0; i < o.rank; i++)
+    if (o.loop[i] >= 0) o.place[o.loop[i]] = i;
+  return o;
+}
+
+enum { MAX_PARAMS = 1024 };
+
+/* One kernel being filled. */
+struct emit {
+  struct nest *t;
+  struct order o;
+  struct kernel k;
+  struct item *args[MAX_KERNEL_ARGS]; /* those that are read */
+  int64_t *params;
+};
+
+static bool same_access(const struct item *a, const struct item *b) {
+  return a->node == b->node && a->input == b->input && a->offset == b->offset &&
+         memcmp(a->stride, b->stride, sizeof a->stride) == 0;
+}
+
+static void number_args(struct emit *e) {
+  struct nest *t = e->t;
+  int n = 0;
+  for (int i = 0; i < t->nitems; i++) {
+    struct item *it = &t->l->items[i];
+    if (it->kind != ITEM_LEAF) continue;
+    for (it->arg = 0; it->arg < n; it->arg++)
+      if (same_access(e->args[it->arg], it)) break;
+    if (it->arg < n) continue;
+    assert(n + t->nresults < MAX_KERNEL_ARGS);
+    e->k.args[n].dtype = it->node->type.dtype;
+    e->args[n++] = it;
+  }
+  for (int i = 0; i < t->nresults; i++)
+    e->k.args[n + i] = (struct kernel_arg){.dtype = t->out_dtype[i], .output = true};
+  e->k.nargs = n + t->nresults;
+  e->k.noutputs = t->nresults;
+}
+
+static sval param(struct emit *e, struct sprog *p, int64_t value) {
+  assert(e->k.nparams < MAX_PARAMS);
+  e->params[e->k.nparams] = value;
+  return s_param(p, e->k.nparams++);
+}
+
+/* Number of an element of a random stream, from the indices of all loops. Sizes are parameters; the innermost
+ * stride is 1 whatever they are. */
+static sval element_number(struct emit *e, struct sprog *p, const struct item *it) {
+  sval sum = param(e, p, node_int_or(it->node, ATTR_offset, 0) + it->offset);
+  for (int i = 0; i < e->o.rank; i++) {
+    int64_t stride = e->o.loop[i] >= 0 ? it->stride[e->o.loop[i]] : 0;
+    if (stride == 0) continue;
+    sval index = s_index(p, i);
+    if (stride != 1) index = s_binary(p, S_MUL, index, param(e, p, stride));
+    sum = s_binary(p, S_ADD, sum, index);
+  }
+  return sum;
+}
+
+static sval immediate(struct sprog *p, const struct node *n) {
+  const struct attr *a = node_attr(n, ATTR_value);
+  uint64_t bits = 0;
+  memcpy(&bits, a->data, (size_t)dtype_size((enum dtype)n->type.dtype));
+  return s_bits(p, (enum dtype)n->type.dtype, bits);
+}
+
+static void record(struct emit *e, struct item *it) {
+  struct sprog *p = it->epilogue ? &e->k.epilogue : &e->k.body;
+  const struct node *n = it->node;
+  enum dtype d = (enum dtype)n->type.dtype;
+  sval in[3];
+  for (int i = 0; i < 3 && it->in[i] >= 0; i++) in[i] = e->t->l->items[it->in[i]].value;
+  switch (it->kind) {
+  case ITEM_LEAF: it->value = s_arg(p, it->arg, d); break;
+  case ITEM_IMMEDIATE: it->value = immediate(p, n); break;
+  case ITEM_BATCH: it->value = s_convert(p, d, param(e, p, e->t->l->batch)); break;
+  case ITEM_ACCUMULATOR: it->value = s_arg(p, e->k.nargs, d); break;
+  case ITEM_SCALAR: it->value = op_of(n)->scalar(p, n, in); break;
+  case ITEM_IOTA: {
+    int axis = (int)node_int_or(n, ATTR_axis, 0), loop = it->view.loop[axis];
+    sval index = param(e, p, node_int_or(n, ATTR_offset, 0) + it->view.begin[axis]);
+    if (loop >= 0 && e->o.place[loop] >= 0) index = s_binary(p, S_ADD, index, s_index(p, e->o.place[loop]));
+    it->value = s_convert(p, d, index);
+    break;
+  }
+  case ITEM_RANDOM: {
+    sval seed = param(e, p, node_int(n, ATTR_seed)), stream = param(e, p, node_int(n, ATTR_key));
+    sval element = element_number(e, p, it);
+    it->value = n->op == OP_random_uniform ? m_random_uniform(p, d, seed, stream, in[0], element)
+                                           : m_random_normal(p, d, seed, stream, in[0], element);
+    break;
+  }
+  }
+}
+
+static void record_all(struct emit *e) {
+  struct nest *t = e->t;
+  e->k.body = sprog_make(t->l->arena);
+  e->k.epilogue = sprog_make(t->l->arena);
+  for (int i = 0; i < t->nitems; i++) record(e, &t->l->items[i]);
+  sval *results = t->reduce ? e->k.epilogue_result : e->k.result;
+  for (int i = 0; i < t->nresults; i++) results[i] = t->l->items[t->result[i]].value;
+  if (t->reduce) e->k.result[0] = t->l->items[t->prologue].value;
+}
+
+static int64_t stride_at(const struct order *o, const int64_t *stride, int loop) {
+  return o->loop[loop] >= 0 ? stride[o->loop[loop]] : 0;
+}
+
+/* Strides of argument i, and the bytes it touches. */
+static int64_t fill_strides(struct emit *e, int i, const int64_t *stride, int64_t *out) {
+  int64_t bytes = dtype_size((enum dtype)e->k.args[i].dtype);
+  for (int d = 0; d < e->o.rank; d++) {
+    out[d] = stride_at(&e->o, stride, d);
+    if (out[d] != 0) bytes *= e->o.extent[d];
+    if (e->o.extent[d] == 0) bytes = 0;
+  }
+  int64_t along = out[e->o.vector];
+  e->k.args[i].vector = along == 0 ? STRIDE_ZERO : along == 1 ? STRIDE_ONE : STRIDE_ANY;
+  return bytes;
+}
+
+static const int64_t *fill_sizes(struct emit *e, int64_t *traffic) {
+  struct nest *t = e->t;
+  int rank = e->o.rank, reads = e->k.nargs - e->k.noutputs;
+  int64_t *sizes = arena_new_array(t->l->arena, (size_t)kernel_nsizes(&e->k), int64_t);
+  memcpy(sizes, e->o.extent, (size_t)rank * sizeof *sizes);
+  *traffic = 0;
+  for (int i = 0; i < e->k.nargs; i++)
+    *traffic += fill_strides(e, i, i < reads ? e->args[i]->stride : t->out_stride[i - reads],
+                             sizes + rank + i * rank);
+  memcpy(sizes + rank + e->k.nargs * rank, e->params, (size_t)e->k.nparams * sizeof *sizes);
+  return sizes;
+}
+
+static const struct launch_arg *launch_args(struct emit *e) {
+  struct nest *t = e->t;
+  int reads = e->k.nargs - e->k.noutputs;
+  bool empty = false; /* then nothing is touched, wherever it would be */
+  for (int i = 0; i < e->o.rank; i++) empty |= e->o.extent[i] == 0;
+  struct launch_arg *args = arena_new_array(t->l->scratch, (size_t)e->k.nargs, struct launch_arg);
+  for (int i = 0; i < e->k.nargs; i++) {
+    int64_t offset = i < reads ? e->args[i]->offset : t->out_offset[i - reads];
+    args[i] = (struct launch_arg){.input = i < reads ? e->args[i]->input : -1,
+                                  .result = i < reads ? -1 : i - reads,
+                                  .offset = empty ? 0 : offset * dtype_size((enum dtype)e->k.args[i].dtype)};
+  }
+  return args;
+}
+
+_Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN, "the ops of a reduction stand in the kernels' order");
+
+void nest_end(struct nest *t, struct launch *out) {
+  int64_t params[MAX_PARAMS];
+  struct emit e = {.t = t, .o = order_loops(t), .params = params};
+  e.k.name = t->node->name;
+  e.k.kind = t->reduce ? KERNEL_REDUCE : KERNEL_MAP;
+  if (t->reduce) e.k.reduce = (enum reduce_op)(t->reduce->op - OP_reduce_sum);
+  e.k.rank = e.o.rank;
+  e.k.nreduce = e.o.nreduce;
+  e.k.vector = e.o.vector;
+  number_args(&e);
+  record_all(&e);
+  out->sizes = fill_sizes(&e, &out->traffic);
+  out->args = launch_args(&e);
+  out->kernel = lower_intern(t->l, &e.k);
+}

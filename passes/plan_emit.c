@@ -1,0 +1,139 @@
+/* plan_build: the parts in order, and the plan written down. */
+#include "passes/schedule.h"
+
+static struct operand operand_at(const struct schedule *s, struct ref r) {
+  return (struct operand){s->values[r.value].buffer, r.offset};
+}
+
+/* Floating point operations of a node; of a fused one, of its body. */
+static int64_t flops_of(const struct node *n) {
+  if (n->op != OP_fused) return node_flops(n);
+  const struct graph *body = node_attr(n, ATTR_body)->body;
+  int64_t flops = 0;
+  for (uint32_t i = 0; i < body->count; i++) flops += node_flops(body->nodes[i]);
+  return flops;
+}
+
+static void emit_kernel(const struct schedule *s, const struct task *t, int launch, struct step *step) {
+  const struct launch *l = &t->launches[launch];
+  step->kernel = l->kernel;
+  step->sizes = l->sizes;
+  step->noperands = l->kernel->nargs;
+  struct operand *operands = arena_new_array(s->arena, (size_t)step->noperands, struct operand);
+  for (int i = 0; i < step->noperands; i++) {
+    const struct launch_arg *a = &l->args[i];
+    struct ref r = a->input >= 0 ? t->reads[a->input] : (struct ref){t->result + a->result, 0};
+    operands[i] = operand_at(s, (struct ref){r.value, r.offset + a->offset});
+  }
+  step->operands = operands;
+  step->traffic = l->traffic;
+  if (launch == 0) step->flops = flops_of(t->node);
+}
+
+static void emit_matmul(const struct schedule *s, const struct task *t, struct step *step) {
+  struct operand *operands = arena_new_array(s->arena, 3, struct operand);
+  step->matmul = lower_matmul(t->node);
+  for (int i = 0; i < 2; i++) {
+    operands[i] = operand_at(s, t->reads[i]);
+    step->traffic += type_bytes(&t->node->inputs[i]->type);
+  }
+  operands[2] = operand_at(s, (struct ref){t->result, 0});
+  step->operands = operands;
+  step->noperands = 3;
+  step->flops = node_flops(t->node);
+  step->traffic += type_bytes(&t->node->type);
+}
+
+static void emit_copy(const struct schedule *s, const struct task *t, struct step *step) {
+  struct operand *operands = arena_new_array(s->arena, 2, struct operand);
+  int to = t->variable != NONE ? t->variable : t->result;
+  operands[0] = operand_at(s, t->reads[0]);
+  operands[1] = operand_at(s, (struct ref){to, 0});
+  step->operands = operands;
+  step->noperands = 2;
+  step->bytes = s->values[to].bytes;
+  step->traffic = 2 * step->bytes;
+}
+
+static void emit_task(const struct schedule *s, const struct task *t) {
+  struct step *steps = s->plan->devices[t->device].steps;
+  const struct timeline *line = &s->lines[t->device];
+  for (int i = 0; i < t->nlaunches; i++) {
+    struct step *step = &steps[line->at[t->begin + i]];
+    step->kind = t->kind;
+    step->node = t->node;
+    if (t->kind == STEP_KERNEL) emit_kernel(s, t, i, step);
+    else if (t->kind == STEP_MATMUL) emit_matmul(s, t, step);
+    else emit_copy(s, t, step);
+  }
+}
+
+static void emit_meetings(const struct timeline *line, struct step *steps) {
+  for (int i = 0; i < line->nsteps; i++)
+    if (line->signal_after[i] != NONE) {
+      struct step *step = &steps[line->at[i] + 1];
+      step->kind = STEP_SIGNAL;
+      step->signal = line->signal_after[i];
+      step->node = steps[line->at[i]].node;
+    }
+  for (int i = line->nwaits - 1, back = 1; i >= 0; i--) { /* several before one step: in their order */
+    struct step *step = &steps[line->at[line->waits[i].step] - back];
+    step->kind = STEP_WAIT;
+    step->signal = line->waits[i].signal;
+    step->node = steps[line->at[line->waits[i].step]].node;
+    back = i > 0 && line->waits[i - 1].step == line->waits[i].step ? back + 1 : 1;
+  }
+}
+
+static void emit_values(struct schedule *s) {
+  struct plan *p = s->plan;
+  p->inputs = arena_new_array(s->arena, (size_t)s->nvalues, struct plan_value);
+  for (int i = 0; i < s->nvalues; i++) {
+    if (!s->values[i].is_input) continue;
+    const struct node *n = s->values[i].node;
+    p->inputs[p->ninputs++] = (struct plan_value){
+        .role = OUTPUT_VALUE, .name = n->name, .type = n->type, .operand = {s->values[i].buffer, 0}};
+  }
+  p->outputs = arena_new_array(s->arena, (size_t)s->g->noutputs, struct plan_value);
+  for (int i = 0; i < s->g->noutputs; i++) {
+    const struct output *o = &s->g->outputs[i];
+    if (o->role == OUTPUT_UPDATE) continue;
+    p->outputs[p->noutputs++] = (struct plan_value){.role = o->role, .name = o->name, .type = o->node->type,
+                                                    .operand = operand_at(s, s->outputs[i]), .count = o->count};
+  }
+}
+
+void schedule_emit(struct schedule *s) {
+  struct plan *p = s->plan;
+  for (int d = 0; d < p->ndevices; d++) {
+    const struct timeline *line = &s->lines[d];
+    p->devices[d].nsteps = line->at[line->nsteps];
+    p->devices[d].steps = arena_new_array(s->arena, (size_t)p->devices[d].nsteps, struct step);
+  }
+  for (int i = 0; i < s->norder; i++) emit_task(s, &s->tasks[s->order[i]]);
+  for (int d = 0; d < p->ndevices; d++) emit_meetings(&s->lines[d], p->devices[d].steps);
+  emit_values(s);
+  p->nsignals = s->nsignals;
+  p->nkernels = lower_kernels(s->lower, &p->kernels);
+}
+
+struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d) {
+  if (g->stage != STAGE_FUSED) {
+    diag_error(d, LOC_NONE, "only a fused graph can be planned, and %s is not", g->name);
+    return NULL;
+  }
+  struct arena *scratch = arena_create();
+  struct schedule s = {.g = g, .arena = a, .scratch = scratch, .lower = lower_create(a, scratch, g)};
+  s.plan = arena_new(a, struct plan);
+  s.plan->arena = a;
+  s.plan->graph = g;
+  s.plan->ndevices = g->config.target.ndevices > 0 ? g->config.target.ndevices : 1;
+  s.plan->devices = arena_new_array(a, (size_t)s.plan->ndevices, struct device_plan);
+  schedule_tasks(&s);
+  schedule_order(&s);
+  schedule_sync(&s);
+  schedule_memory(&s);
+  schedule_emit(&s);
+  arena_destroy(scratch);
+  return s.plan;
+}

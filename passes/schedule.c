@@ -1,0 +1,162 @@
+/* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon.
+ *
+ * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
+ * write). Where that cannot be, because the reader needs what the task computes, the task writes elsewhere and a copy
+ * follows; where two variables change places, one of them is saved first. */
+#include "passes/schedule.h"
+
+#include <string.h>
+
+/* A binary heap of tasks: the smallest key first. */
+struct heap {
+  int64_t *keys;
+  int count;
+};
+
+static void push(struct heap *h, int64_t key) {
+  int i = h->count++;
+  for (; i > 0 && h->keys[(i - 1) / 2] > key; i = (i - 1) / 2) h->keys[i] = h->keys[(i - 1) / 2];
+  h->keys[i] = key;
+}
+
+static int64_t pop(struct heap *h) {
+  int64_t top = h->keys[0], last = h->keys[--h->count];
+  int i = 0;
+  for (int child = 1; child < h->count; child = 2 * i + 1) {
+    if (child + 1 < h->count && h->keys[child + 1] < h->keys[child]) child++;
+    if (last <= h->keys[child]) break;
+    h->keys[i] = h->keys[child];
+    i = child;
+  }
+  h->keys[i] = last;
+  return top;
+}
+
+struct run {
+  struct schedule *s;
+  struct heap ready;
+  int *stuck; /* tasks that wait for readers of variables only; may hold some that run since */
+  int nstuck, stuck_cap;
+};
+
+#define SINKS (INT64_C(1) << 40)
+
+static void offer(struct run *r, int task) {
+  struct task *t = &r->s->tasks[task];
+  if (t->unmet > 0 || t->done) return;
+  if (t->blocked == 0) {
+    push(&r->ready, t->sink ? task : task + SINKS);
+    return;
+  }
+  ROOM(r->s, r->stuck, r->nstuck, r->stuck_cap);
+  r->stuck[r->nstuck++] = task;
+}
+
+/* `task` has read `value`: if that is a variable, its writer waits for one reader less. */
+static void has_read(struct run *r, int task, int value) {
+  struct value *v = &r->s->values[value];
+  if (v->writer == NONE || v->writer == task) return;
+  v->unread--;
+  struct task *w = &r->s->tasks[v->writer];
+  if (--w->blocked == 0 && w->unmet == 0) offer(r, v->writer);
+}
+
+static void has_read_all(struct run *r, int task) {
+  const struct task *t = &r->s->tasks[task];
+  for (int i = 0; i < t->nreads; i++) {
+    int value = t->reads[i].value;
+    bool seen = value == NONE;
+    for (int k = 0; k < i && !seen; k++) seen = t->reads[k].value == value;
+    if (!seen) has_read(r, task, value);
+  }
+}
+
+static void run_task(struct run *r, int task) {
+  struct schedule *s = r->s;
+  s->tasks[task].done = true;
+  s->order[s->norder++] = task;
+  has_read_all(r, task);
+  const struct task *t = &s->tasks[task];
+  for (int v = t->result; v < t->result + t->nresults; v++)
+    for (int l = s->values[v].readers; l != NONE; l = s->links[l].next) {
+      int reader = s->links[l].task;
+      if (--s->tasks[reader].unmet == 0) offer(r, reader);
+    }
+}
+
+/* The task writes its own storage after all; a copy per variable that is still read follows. */
+static void unbind(struct run *r, int task) {
+  struct schedule *s = r->s;
+  struct task *t = &s->tasks[task];
+  for (int v = t->result; v < t->result + t->nresults; v++) {
+    int variable = s->values[v].bound;
+    if (variable == NONE || s->values[variable].unread == 0) continue;
+    s->values[v].bound = NONE;
+    for (int l = s->values[v].readers; l != NONE; l = s->links[l].next) {
+      int update = s->links[l].task;
+      if (s->tasks[update].variable != variable) continue;
+      s->values[variable].writer = update;
+      s->tasks[update].nlaunches = 1;
+      /* The task itself may read the variable: one reader more. */
+      for (int k = s->values[variable].readers; k != NONE; k = s->links[k].next)
+        if (s->links[k].task == task) s->values[variable].unread++;
+      s->tasks[update].blocked = s->values[variable].unread;
+    }
+  }
+  t->blocked = 0;
+}
+
+/* The update reads a variable that another one wants to overwrite: saves what it reads, now. */
+static void save_source(struct run *r, int update) {
+  struct schedule *s = r->s;
+  struct ref from = s->tasks[update].reads[0];
+  int64_t bytes = s->values[s->tasks[update].variable].bytes;
+  int task = schedule_copy(s, s->tasks[update].node, from, s->tasks[update].device, bytes);
+  struct task *u = &s->tasks[update];
+  *(struct ref *)u->reads = (struct ref){s->tasks[task].result, 0};
+  for (int l = s->values[from.value].readers; l != NONE; l = s->links[l].next)
+    if (s->links[l].task == update) s->links[l].task = task; /* it reads the saved value instead */
+  schedule_read(s, update, s->tasks[task].result);
+  run_task(r, task);
+}
+
+/* Nothing can run: some task has to give way. */
+static void give_way(struct run *r) {
+  struct schedule *s = r->s;
+  int best = NONE, save = NONE, kept = 0;
+  for (int i = 0; i < r->nstuck; i++) {
+    int task = r->stuck[i];
+    if (s->tasks[task].done || s->tasks[task].blocked == 0) continue;
+    r->stuck[kept++] = task;
+    if (s->tasks[task].variable == NONE) {
+      if (best == NONE || task < best) best = task;
+    } else if (s->values[s->tasks[task].reads[0].value].region == REGION_VARIABLE) {
+      if (save == NONE || task < save) save = task;
+    }
+  }
+  r->nstuck = kept;
+  if (best != NONE) {
+    unbind(r, best);
+    offer(r, best);
+  } else {
+    save_source(r, save);
+  }
+}
+
+void schedule_order(struct schedule *s) {
+  struct run r = {.s = s};
+  int work = s->ntasks;
+  size_t room = 2 * (size_t)s->ntasks + 2; /* each update may cost one copy more */
+  r.ready.keys = arena_new_array(s->scratch, room, int64_t);
+  s->order = arena_new_array(s->scratch, room, int);
+  for (int i = 0; i < work; i++) offer(&r, i);
+  while (work > 0) {
+    if (r.ready.count == 0) {
+      give_way(&r);
+      continue;
+    }
+    int64_t key = pop(&r.ready);
+    run_task(&r, (int)(key >= SINKS ? key - SINKS : key));
+    work--;
+  }
+}

@@ -1,0 +1,121 @@
+/* From the fused graph to the plan, in five parts that share one state:
+ *   tasks.c     what is computed and what it reads and writes
+ *   schedule.c  the order
+ *   sync.c      where devices meet
+ *   memplan.c   buffers and offsets
+ *   plan_emit.c the plan itself */
+#ifndef DGC_PASSES_SCHEDULE_H
+#define DGC_PASSES_SCHEDULE_H
+
+#include "passes/lower.h"
+#include "passes/pass.h"
+
+enum { NONE = -1 };
+
+/* Storage that one task writes, or that holds something from the start. Views share the value they look into. */
+struct value {
+  const struct node *node; /* whose value it is; an output node's for further results */
+  enum region region;
+  bool is_input, is_output;
+  int device;
+  int64_t bytes;
+  int producer; /* task, or NONE */
+  int readers;  /* index into links, or NONE */
+  int bound;    /* the variable in whose storage it is written, or NONE */
+  int writer;   /* of a variable: the task that overwrites it, or NONE */
+  int unread;   /* of a variable with a writer: readers that have not run */
+  int buffer;
+};
+
+/* A piece of a value. */
+struct ref {
+  int value;
+  int64_t offset;
+};
+
+struct link {
+  int task, next;
+};
+
+struct task {
+  const struct node *node;
+  enum step_kind kind; /* of its steps */
+  int device;
+  const struct launch *launches;
+  int nlaunches;       /* also of a copy or matmul: 1; of an update made in place: 0 */
+  const struct ref *reads; /* by input of the node; value NONE: not read. A copy: its source */
+  int nreads;
+  int result, nresults; /* values result .. result + nresults */
+  int variable;        /* an update: what it writes, else NONE */
+  int unmet;           /* values read that are not there yet */
+  int blocked;         /* readers of the variables it overwrites that have not run */
+  bool sink;           /* nothing but variables comes of it */
+  bool done;
+  int begin;           /* its first step among those of its device that work */
+};
+
+/* What a device knew of the others when it reached a step. */
+struct snapshot {
+  int step;
+  const int *clock; /* per device: how many of its steps are done */
+};
+
+struct wait {
+  int step, signal;
+};
+
+struct timeline {
+  int nsteps;              /* that work */
+  int *signal_after;       /* by step: signal or NONE */
+  struct wait *waits;      /* ascending by step */
+  int nwaits, waits_cap;
+  struct snapshot *snapshots;
+  int nsnapshots, snapshots_cap;
+  int *at;                 /* by step: its place in the plan, waits and signals counted */
+};
+
+struct schedule {
+  const struct graph *g;
+  struct arena *arena, *scratch;
+  struct lowerer *lower;
+  struct ref *refs; /* by node */
+  struct value *values;
+  int nvalues, values_cap;
+  struct task *tasks;
+  int ntasks, tasks_cap;
+  struct link *links;
+  int nlinks, links_cap;
+  int *order; /* of tasks */
+  int norder;
+  struct timeline *lines; /* by device */
+  int nsignals;
+  struct ref *outputs; /* by output of the graph */
+  struct plan *plan;
+};
+
+/* An array with room for one more element. */
+#define ROOM(s, array, count, cap)                                                                \
+  do {                                                                                            \
+    if ((count) == (cap)) {                                                                       \
+      (cap) = (cap) ? 2 * (cap) : 256;                                                            \
+      void *more_ = arena_array((s)->scratch, (size_t)(cap), sizeof *(array));                    \
+      if (count) memcpy(more_, (array), (size_t)(count) * sizeof *(array));                       \
+      (array) = more_;                                                                            \
+    }                                                                                             \
+  } while (0)
+
+void schedule_tasks(struct schedule *s);
+/* A copy of `from` into a fresh value of `node`'s name; the new task's index. It reads, but is not in the order yet. */
+int schedule_copy(struct schedule *s, const struct node *node, struct ref from, int device, int64_t bytes);
+void schedule_read(struct schedule *s, int task, int value);
+void schedule_order(struct schedule *s);
+void schedule_sync(struct schedule *s);
+/* Steps of `other` that `device` knows to be done before its step `step`; and the first step of `device` before
+ * which it knows `done` steps of `other` to be done, or INT_MAX. */
+int sync_first_knowing(const struct schedule *s, int device, int other, int done);
+void schedule_memory(struct schedule *s);
+void schedule_emit(struct schedule *s);
+/* Offsets of buffers in arenas (arena_pack.c): the bytes each device needs go to plan->devices. */
+void memory_pack(struct schedule *s);
+
+#endif

@@ -1,0 +1,194 @@
+/* The fused graph as tasks that read and write values. */
+#include "passes/schedule.h"
+
+#include <string.h>
+
+static int new_value(struct schedule *s, const struct node *n, enum region region, int64_t bytes) {
+  ROOM(s, s->values, s->nvalues, s->values_cap);
+  s->values[s->nvalues] = (struct value){.node = n, .region = region, .device = n->device > 0 ? n->device : 0,
+                                         .bytes = bytes, .producer = NONE, .readers = NONE, .bound = NONE,
+                                         .writer = NONE, .buffer = NONE};
+  return s->nvalues++;
+}
+
+void schedule_read(struct schedule *s, int task, int value) {
+  for (int l = s->values[value].readers; l != NONE && s->links[l].task == task; l = s->links[l].next) return;
+  ROOM(s, s->links, s->nlinks, s->links_cap);
+  s->links[s->nlinks] = (struct link){task, s->values[value].readers};
+  s->values[value].readers = s->nlinks++;
+  s->tasks[task].unmet += s->values[value].producer != NONE;
+}
+
+static struct task *new_task(struct schedule *s, const struct node *n, enum step_kind kind, int nreads) {
+  ROOM(s, s->tasks, s->ntasks, s->tasks_cap);
+  struct task *t = &s->tasks[s->ntasks++];
+  struct ref *reads = arena_new_array(s->scratch, (size_t)nreads, struct ref);
+  for (int i = 0; i < nreads; i++) reads[i].value = NONE;
+  *t = (struct task){.node = n, .kind = kind, .device = n->device > 0 ? n->device : 0, .nlaunches = 1,
+                     .reads = reads, .nreads = nreads, .variable = NONE};
+  return t;
+}
+
+static void produce(struct schedule *s, int task, const struct node *n, int nresults) {
+  struct task *t = &s->tasks[task];
+  t->result = s->nvalues;
+  t->nresults = nresults;
+  for (int i = 0; i < nresults; i++) {
+    int v = new_value(s, n, REGION_ARENA, type_bytes(lower_result_type(n, i)));
+    s->values[v].producer = task;
+  }
+}
+
+static void reads_input(struct schedule *s, int task, int input) {
+  struct task *t = &s->tasks[task];
+  struct ref *reads = (struct ref *)t->reads;
+  if (reads[input].value != NONE) return;
+  reads[input] = s->refs[t->node->inputs[input]->id];
+  schedule_read(s, task, reads[input].value);
+}
+
+static void kernel_task(struct schedule *s, const struct node *n) {
+  int task = s->ntasks;
+  struct task *t = new_task(s, n, STEP_KERNEL, n->ninputs);
+  t->nlaunches = lower_node(s->lower, n, &t->launches);
+  for (int k = 0; k < t->nlaunches; k++)
+    for (int i = 0; i < t->launches[k].kernel->nargs; i++)
+      if (t->launches[k].args[i].input >= 0) reads_input(s, task, t->launches[k].args[i].input);
+  produce(s, task, n, lower_results(n));
+}
+
+static void plain_task(struct schedule *s, const struct node *n, enum step_kind kind) {
+  int task = s->ntasks;
+  new_task(s, n, kind, n->ninputs);
+  for (int i = 0; i < n->ninputs; i++) reads_input(s, task, i);
+  produce(s, task, n, 1);
+}
+
+int schedule_copy(struct schedule *s, const struct node *node, struct ref from, int device, int64_t bytes) {
+  int task = s->ntasks;
+  struct task *t = new_task(s, node, STEP_COPY, 1);
+  *(struct ref *)t->reads = from;
+  t->device = device;
+  t->nresults = 1;
+  t->result = new_value(s, node, REGION_ARENA, bytes);
+  s->values[t->result].device = device;
+  s->values[t->result].producer = task;
+  schedule_read(s, task, from.value);
+  return task;
+}
+
+/* An update: a copy step of its own until bind_update finds something better. */
+static void update_task(struct schedule *s, const struct node *n) {
+  struct ref variable = s->refs[n->inputs[0]->id], from = s->refs[n->inputs[1]->id];
+  if (from.value == variable.value) return; /* keeps what it has */
+  int task = s->ntasks;
+  struct task *t = new_task(s, n, STEP_COPY, 1);
+  *(struct ref *)t->reads = from;
+  t->variable = variable.value;
+  t->sink = true;
+  schedule_read(s, task, from.value);
+  s->values[variable.value].writer = task;
+}
+
+/* The value a node has or looks into; makes the task that computes it. */
+static struct ref visit(struct schedule *s, const struct node *n) {
+  int64_t offset;
+  if (lower_is_view(n, &offset)) {
+    struct ref r = s->refs[n->inputs[0]->id];
+    r.offset += offset;
+    return r;
+  }
+  switch (n->op) {
+  case OP_output: {
+    struct ref r = s->refs[n->inputs[0]->id];
+    r.value += (int)node_int(n, ATTR_index);
+    if (node_int(n, ATTR_index)) s->values[r.value].node = n;
+    return r;
+  }
+  case OP_input: {
+    int v = new_value(s, n, REGION_ARENA, type_bytes(&n->type));
+    s->values[v].is_input = true;
+    return (struct ref){v, 0};
+  }
+  case OP_variable: return (struct ref){new_value(s, n, REGION_VARIABLE, type_bytes(&n->type)), 0};
+  case OP_constant: return (struct ref){new_value(s, n, REGION_CONSTANT, type_bytes(&n->type)), 0};
+  case OP_copy: plain_task(s, n, STEP_COPY); break;
+  default:
+    if (op_of(n)->kind == KIND_CONTRACT) plain_task(s, n, STEP_MATMUL);
+    else kernel_task(s, n);
+  }
+  return (struct ref){s->tasks[s->ntasks - 1].result, 0};
+}
+
+/* A result that is asked for as it was before the step must not lie where the update goes. */
+static void keep_outputs(struct schedule *s) {
+  for (int i = 0; i < s->g->noutputs; i++) {
+    const struct output *o = &s->g->outputs[i];
+    if (o->role == OUTPUT_UPDATE) continue;
+    struct ref r = s->refs[o->node->id];
+    if (s->values[r.value].writer != NONE) {
+      int task = schedule_copy(s, o->node, r, s->values[r.value].device, type_bytes(&o->node->type));
+      r = (struct ref){s->tasks[task].result, 0};
+    }
+    s->values[r.value].is_output = true;
+    s->outputs[i] = r;
+  }
+}
+
+/* Whether the task may write `result` over `variable`: it reads the variable, if at all, element by element. */
+static bool may_overwrite(const struct task *t, int result, int variable) {
+  for (int i = 0; i < t->nreads; i++) {
+    if (t->reads[i].value != variable) continue;
+    if (t->kind != STEP_KERNEL || t->reads[i].offset != 0) return false;
+    if (!lower_in_place(t->node, t->launches, t->nlaunches, result, i)) return false;
+  }
+  return true;
+}
+
+/* Lets the task that computes an update write it where it belongs. */
+static void bind_update(struct schedule *s, int update) {
+  struct task *u = &s->tasks[update];
+  struct value *from = &s->values[u->reads[0].value], *variable = &s->values[u->variable];
+  if (from->producer == NONE || from->bound != NONE || u->reads[0].offset != 0) return;
+  if (from->bytes != variable->bytes || from->device != variable->device) return;
+  struct task *t = &s->tasks[from->producer];
+  if (t->variable != NONE || !may_overwrite(t, u->reads[0].value - t->result, u->variable)) return;
+  from->bound = u->variable;
+  variable->writer = from->producer;
+  u->nlaunches = 0;
+}
+
+/* Nothing reads the results but updates. */
+static bool is_sink(const struct schedule *s, const struct task *t) {
+  for (int r = t->result; r < t->result + t->nresults; r++) {
+    if (s->values[r].is_output || s->values[r].readers == NONE) return false;
+    for (int l = s->values[r].readers; l != NONE; l = s->links[l].next)
+      if (s->tasks[s->links[l].task].variable == NONE) return false;
+  }
+  return true;
+}
+
+static void count_readers(struct schedule *s, int variable) {
+  struct value *v = &s->values[variable];
+  if (v->writer == NONE) return;
+  for (int l = v->readers; l != NONE; l = s->links[l].next) v->unread += s->links[l].task != v->writer;
+  s->tasks[v->writer].blocked += v->unread;
+}
+
+void schedule_tasks(struct schedule *s) {
+  uint8_t *live = graph_live(s->scratch, s->g);
+  s->refs = arena_new_array(s->scratch, s->g->count + 1, struct ref);
+  s->outputs = arena_new_array(s->scratch, (size_t)s->g->noutputs, struct ref);
+  for (uint32_t i = 0; i < s->g->count; i++) {
+    const struct node *n = s->g->nodes[i];
+    if (!live[i]) continue;
+    if (n->op == OP_assign) update_task(s, n);
+    else s->refs[i] = visit(s, n);
+  }
+  keep_outputs(s);
+  for (int i = 0; i < s->ntasks; i++)
+    if (s->tasks[i].variable != NONE) bind_update(s, i);
+    else s->tasks[i].sink = is_sink(s, &s->tasks[i]);
+  for (int i = 0; i < s->nvalues; i++)
+    if (s->values[i].region == REGION_VARIABLE) count_readers(s, i);
+}

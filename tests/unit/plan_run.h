@@ -1,0 +1,116 @@
+/* Runs plans the slow and obvious way, for tests: kernels by kernel_eval, devices in a random interleaving. */
+#ifndef DGC_TESTS_PLAN_RUN_H
+#define DGC_TESTS_PLAN_RUN_H
+
+#include "ir/op.h"
+#include "ir/plan.h"
+
+#include <limits.h>
+#include <string.h>
+
+struct machine {
+  struct arena *arena;
+  const struct plan *p;
+  char **memory;    /* of each buffer */
+  uint64_t random;
+};
+
+static inline uint64_t random_next(uint64_t *state) { /* splitmix64 */
+  uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return z ^ z >> 31;
+}
+
+static inline int random_below(uint64_t *state, int n) { return (int)(random_next(state) % (uint64_t)n); }
+
+/* Memory for every region, filled with a pattern; constants are there. */
+static inline struct machine machine_make(struct arena *a, const struct plan *p) {
+  struct machine m = {.arena = a, .p = p};
+  m.memory = arena_new_array(a, (size_t)p->nbuffers, char *);
+  for (int d = 0; d < p->ndevices; d++)
+    for (int r = 0; r < REGION_COUNT; r++) {
+      size_t bytes = (size_t)p->devices[d].bytes[r];
+      char *base = arena_alloc(a, bytes + 64);
+      memset(base, 0xa5, bytes);
+      for (int i = 0; i < p->nbuffers; i++)
+        if (p->buffers[i].device == d && (int)p->buffers[i].region == r) m.memory[i] = base + p->buffers[i].offset;
+    }
+  for (int i = 0; i < p->nbuffers; i++)
+    if (p->buffers[i].data && p->buffers[i].bytes) memcpy(m.memory[i], p->buffers[i].data, (size_t)p->buffers[i].bytes);
+  return m;
+}
+
+static inline char *machine_at(const struct machine *m, const struct operand *o) {
+  return m->memory[o->buffer] + o->offset;
+}
+
+static inline char *machine_variable(const struct machine *m, const char *name) {
+  for (int i = 0; i < m->p->nbuffers; i++)
+    if (m->p->buffers[i].region == REGION_VARIABLE && strcmp(m->p->buffers[i].name, name) == 0) return m->memory[i];
+  return NULL;
+}
+
+#define MATMUL(T)                                                                                          \
+  do {                                                                                                     \
+    const T *a = args[0], *b = args[1];                                                                    \
+    T *c = args[2];                                                                                        \
+    for (int64_t i = 0; i < s->batch * s->m * s->n; i++) {                                                 \
+      int64_t batch = i / (s->m * s->n), row = i / s->n % s->m, col = i % s->n;                            \
+      T sum = 0;                                                                                           \
+      for (int64_t k = 0; k < s->k; k++)                                                                   \
+        sum += a[batch * s->m * s->k + (s->transpose_a ? k * s->m + row : row * s->k + k)] *               \
+               b[batch * s->k * s->n + (s->transpose_b ? col * s->k + k : k * s->n + col)];                \
+      c[i] = sum;                                                                                          \
+    }                                                                                                      \
+  } while (0)
+
+static inline void machine_matmul(const struct matmul_size *s, void **args) {
+  switch (s->dtype) {
+  case DT_F32: MATMUL(float); break;
+  case DT_F64: MATMUL(double); break;
+  default: MATMUL(uint32_t); break; /* wraps */
+  }
+}
+
+static inline void machine_step(struct machine *m, const struct step *s) {
+  void *args[MAX_KERNEL_ARGS];
+  for (int i = 0; i < s->noperands; i++) args[i] = machine_at(m, &s->operands[i]);
+  switch (s->kind) {
+  case STEP_KERNEL: kernel_eval(s->kernel, args, s->sizes); break;
+  case STEP_MATMUL: machine_matmul(&s->matmul, args); break;
+  case STEP_COPY:
+    if (s->bytes) memmove(args[1], args[0], (size_t)s->bytes);
+    break;
+  default: break;
+  }
+}
+
+/* One run; false when the devices wait for each other for ever. */
+static inline bool machine_run(struct machine *m) {
+  const struct plan *p = m->p;
+  int *pc = arena_new_array(m->arena, (size_t)p->ndevices, int), left = p->ndevices, idle = 0;
+  bool *given = arena_new_array(m->arena, (size_t)p->nsignals, bool);
+  bool *ended = arena_new_array(m->arena, (size_t)p->ndevices, bool);
+  while (left > 0 && idle < 1000 * p->ndevices) {
+    int d = random_below(&m->random, p->ndevices);
+    int burst = 1 + random_below(&m->random, 4);
+    idle++;
+    for (int i = 0; i < burst && pc[d] < p->devices[d].nsteps; i++) {
+      const struct step *s = &p->devices[d].steps[pc[d]];
+      if (s->kind == STEP_WAIT && !given[s->signal]) break;
+      if (s->kind == STEP_SIGNAL) given[s->signal] = true;
+      machine_step(m, s);
+      pc[d]++;
+      idle = 0;
+    }
+    if (pc[d] == p->devices[d].nsteps && !ended[d]) {
+      ended[d] = true;
+      left--;
+      idle = 0;
+    }
+  }
+  return left == 0;
+}
+
+#endif
