@@ -30,15 +30,16 @@ static void make_up(void *data, const struct type *t) {
   }
 }
 
-/* One batch in host memory: the first of the data, or made up. */
+/* One batch in host memory: the first of the data, or made up when none was given. */
 static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, void **inputs) {
   struct dataset *ds;
   for (int i = 0; i < p->ninputs; i++) {
     inputs[i] = arena_alloc(s->call, (size_t)type_bytes(&p->inputs[i].type));
     make_up(inputs[i], &p->inputs[i].type);
   }
-  enum dgc_status status = session_data(s, DATA_TRAIN, true, &ds);
-  if (status || !ds) return status;
+  if (!s->options.data.count) return DGC_OK;
+  enum dgc_status status = session_data(s, DATA_TRAIN, false, &ds);
+  if (status) return status;
   struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
   struct loader *loader = loader_create(s->call, ds, &lo, &s->diags);
   const struct batch *b;

@@ -125,7 +125,11 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
     return status;
   }
   case TEXT: *(const char **)field = arena_strdup(s->arena, value); return DGC_OK;
-  case LIST: append(s, field, value); return DGC_OK;
+  case LIST:
+    if (r->offset == AT(set) && !strchr(value, '='))
+      return session_fail(s, DGC_USAGE, "a parameter is set by NAME=VALUE, not by '%s'", value);
+    append(s, field, value);
+    return DGC_OK;
   }
   return DGC_OK;
 }

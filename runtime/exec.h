@@ -33,7 +33,7 @@ struct exec_times {
 void exec_run_timed(struct exec *e, struct exec_times *t);
 
 /* Bytes of the arena of a device up to the last one that a command, an input or an output touches, from the addresses
- * and sizes of the commands: the check on what the memory plan printed. */
+ * and sizes of the commands: the check on what the memory plan printed. A multiple of 64. */
 int64_t exec_high_water(const struct exec *e, int device);
 /* Commands over all devices, and how many of them are signals. */
 int exec_commands(const struct exec *e, int *signals);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char program[] = "model line {\n"
+static const char program[] = "model line() {\n"
                               "  input x : f32[B]\n"
                               "  input y : f32[B]\n"
                               "  var a : f32[] = zeros()\n"
@@ -14,7 +14,7 @@ static const char program[] = "model line {\n"
                               "  predict guess = a * x + b\n"
                               "}\n";
 
-enum { ROWS = 32, STEPS = 300 };
+enum { ROWS = 32, STEPS = 2000 };
 
 static int fail(struct dgc_session *s) {
   fputs(dgc_message(s), stderr);

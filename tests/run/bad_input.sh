@@ -14,14 +14,14 @@ quick() {
 
 : >empty.dsl
 quick 1 'empty file' "$dgc" check empty.dsl
-printf 'model m {\0\0\0}\n' >nul.dsl
+printf 'model m() {\0\0\0}\n' >nul.dsl
 quick 1 'NUL bytes' "$dgc" check nul.dsl
 { printf 'model '; head -c 8388608 /dev/zero | tr '\0' a; printf ' {}\n'; } >long.dsl
 quick 1 'an identifier of 8 MB' "$dgc" check long.dsl
-{ printf 'model m {\n  input x : f32[B]\n  predict y = '; head -c 20000 /dev/zero | tr '\0' '('; printf 'x\n}\n'; } >deep.dsl
+{ printf 'model m() {\n  input x : f32[B]\n  predict y = '; head -c 20000 /dev/zero | tr '\0' '('; printf 'x\n}\n'; } >deep.dsl
 quick 1 '20000 parentheses' "$dgc" check deep.dsl
 {
-  printf 'model m {\n  input x : f32[B]\n  predict y = x'
+  printf 'model m() {\n  input x : f32[B]\n  predict y = x'
   i=0
   while [ $i -lt 1000 ]; do
     printf '%0400d' 0 | sed 's/0/ + x/g'
@@ -30,9 +30,9 @@ quick 1 '20000 parentheses' "$dgc" check deep.dsl
   printf '\n}\n'
 } >sum.dsl
 expect 0 'a sum of 400000 terms' timeout 20 "$dgc" check sum.dsl
-printf 'model m {\n  var x : f32[4611686018427387904]\n  predict y = x\n}\n' >huge.dsl
+printf 'model m() {\n  var x : f32[4611686018427387904]\n  predict y = x\n}\n' >huge.dsl
 quick 1 'a shape of 2^62' "$dgc" check huge.dsl
-printf 'layer f(x) {\n  return f(x)\n}\nmodel m {\n  input x : f32[B]\n  predict y = f(x)\n}\n' >loop.dsl
+printf 'layer f(x) {\n  return f(x)\n}\nmodel m() {\n  input x : f32[B]\n  predict y = f(x)\n}\n' >loop.dsl
 quick 1 'a recursive layer' "$dgc" check loop.dsl
 head -c 4096 /dev/urandom >noise.dsl
 quick 1 noise "$dgc" check noise.dsl

@@ -18,7 +18,7 @@ for devices in cpu:0-1 cpu:0-2 cpu:0-3 cpu:0-6; do
     same base.out "$strategy-$devices.out"
   done
 done
-train one --towers 4 --devices cpu:0-3 --strategy one_device
+train one --towers 4 --devices cpu:2 --strategy one_device
 same base.safetensors one.safetensors
 for threads in 1 2 3 4; do
   train "threads-$threads" --towers 4 --devices cpu:0-3 --threads $threads
