@@ -615,11 +615,11 @@ static void emit_round(struct nest *n, int depth, LLVMValueRef i) {
   for (int a = 0; a < n->k->nargs; a++) n->ptr[a] = outer[a];
 }
 
-/* Active lanes of the chunk that starts at `i`. */
-static void set_mask(struct nest *n, LLVMValueRef i) {
+/* Active lanes of the chunk that starts at `i`; `last` if no whole chunk is left. */
+static void set_mask(struct nest *n, LLVMValueRef i, bool last) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef rest = LLVMBuildSub(ir, n->extent[n->k->vector], i, ""), lanes = int64(n, KERNEL_LANES);
-  n->active = LLVMBuildSelect(ir, LLVMBuildICmp(ir, LLVMIntSLT, rest, lanes, ""), rest, lanes, "");
+  n->active = last ? rest : LLVMBuildSelect(ir, LLVMBuildICmp(ir, LLVMIntSLT, rest, lanes, ""), rest, lanes, "");
   LLVMValueRef count = emit_splat(n->e, LLVMBuildTrunc(ir, n->active, i32(n), ""));
   n->mask = LLVMBuildICmp(ir, LLVMIntULT, emit_iota(n->e, 32), count, "");
 }
@@ -635,7 +635,7 @@ static LLVMBasicBlockRef emit_rounds(struct nest *n, int depth, LLVMBasicBlockRe
   go_to(n, round);
   LLVMValueRef i = limit ? phi(n, first, from) : first;
   if (limit) carried_enter(n, &c, from, phis);
-  if (masked) set_mask(n, i);
+  if (masked) set_mask(n, i, limit == NULL);
   emit_round(n, depth, i);
   n->mask = n->active = NULL;
   LLVMBasicBlockRef end = here(n);

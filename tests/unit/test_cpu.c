@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -537,6 +539,81 @@ static void compiled_once(void **state) {
   assert_true(out[40] == 7);
 }
 
+/* ---- the cache ---- */
+
+static struct cpu_jit_stats compile_in_new_jit(struct fixture *f, kernel_fn **fn) {
+  struct kernel k;
+  struct cpu_jit_stats stats;
+  relu_kernel(f->arena, &k, 0.5);
+  const struct kernel *list[] = {&k};
+  struct cpu_jit *jit = cpu_jit_create(&f->diags);
+  assert_non_null(jit);
+  assert_true(cpu_jit_compile(jit, list, 1, fn, &f->diags));
+  float in[] = {1, 0.25f}, out[2];
+  (*fn)((void *[]){in, out}, (int64_t[]){2, 1, 1});
+  assert_true(out[0] == 1 && out[1] == 0.5f);
+  cpu_jit_stats(jit, &stats);
+  cpu_jit_destroy(jit);
+  return stats;
+}
+
+/* The one file in the cache below `folder`. */
+static void cached_file(const char *folder, char *path, size_t size) {
+  char command[600];
+  snprintf(command, sizeof command, "ls -d %s/dgc/*", folder);
+  FILE *list = popen(command, "r");
+  assert_non_null(list);
+  assert_non_null(fgets(path, (int)size, list));
+  path[strcspn(path, "\n")] = 0;
+  pclose(list);
+}
+
+static void damage(const char *path, long at) {
+  FILE *file = fopen(path, "r+b");
+  assert_non_null(file);
+  fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
+  int c = getc(file);
+  fseek(file, at, at < 0 ? SEEK_END : SEEK_SET);
+  putc(c ^ 0x40, file);
+  fclose(file);
+}
+
+static void cache_on_disk(void **state) {
+  struct fixture *f = *state;
+  char folder[] = "/tmp/dgc-cache-XXXXXX", path[500], command[600];
+  const char *before = getenv("XDG_CACHE_HOME");
+  kernel_fn *fn;
+  assert_non_null(mkdtemp(folder));
+  before = before ? arena_strdup(f->arena, before) : NULL;
+  setenv("XDG_CACHE_HOME", folder, 1);
+  unsetenv("DGC_CACHE");
+  assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
+  assert_int_equal(compile_in_new_jit(f, &fn).cached, 1);
+  cached_file(folder, path, sizeof path);
+  static const long places[] = {0, 9, 17, 25, 40, -1};
+  for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) { /* found out, replaced, good again */
+    damage(path, places[i]);
+    assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
+    assert_int_equal(compile_in_new_jit(f, &fn).cached, 1);
+  }
+  assert_int_equal(truncate(path, 100), 0);
+  assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
+  assert_int_equal(chmod(path, 0666), 0); /* anybody could have written it */
+  assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
+  assert_int_equal(compile_in_new_jit(f, &fn).cached, 1);
+  snprintf(command, sizeof command, "%s/dgc", folder);
+  assert_int_equal(chmod(command, 0777), 0);
+  assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
+  assert_int_equal(chmod(command, 0700), 0);
+  setenv("DGC_CACHE", "off", 1);
+  assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
+  unsetenv("DGC_CACHE");
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+  if (before) setenv("XDG_CACHE_HOME", before, 1);
+  else unsetenv("XDG_CACHE_HOME");
+}
+
 static void text_is_stable(void **state) {
   struct fixture *f = *state;
   struct kernel k;
@@ -621,6 +698,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(random_reductions, setup, teardown),
       cmocka_unit_test_setup_teardown(every_instruction, setup, teardown),
       cmocka_unit_test_setup_teardown(compiled_once, setup, teardown),
+      cmocka_unit_test_setup_teardown(cache_on_disk, setup, teardown),
       cmocka_unit_test_setup_teardown(text_is_stable, setup, teardown),
       cmocka_unit_test(products),
   };
