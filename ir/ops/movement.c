@@ -179,8 +179,16 @@ static struct node *pad_fold(struct graph *g, const struct node *n) {
   return type_equal(&n->type, &n->inputs[0]->type) ? n->inputs[0] : NULL;
 }
 static void pad_grad(struct grad *c, const struct node *n, struct node *dy) {
+  struct graph *g = c->g;
+  struct node *x = n->inputs[0];
   int count;
-  grad_add(c, n, 0, build_slice(c->g, dy, node_ints(n, ATTR_low, &count), &n->inputs[0]->type));
+  const int64_t *low = node_ints(n, ATTR_low, &count), *high = node_ints(n, ATTR_high, &count);
+  grad_add(c, n, 0, build_slice(g, dy, low, &x->type));
+  if (node_is(n->inputs[1], OP_constant)) return;
+  struct type flags = type_with_dtype(x->type, DT_BOOL);
+  struct node *around = build_pad(g, build_fill(g, &flags, 0), low, high, build_scalar(g, DT_BOOL, 1));
+  struct node *outside = build3(g, OP_select, around, dy, build_fill(g, &dy->type, 0));
+  grad_add(c, n, 1, build_reduce(g, OP_reduce_sum, outside, (1u << n->type.rank) - 1));
 }
 const struct op_info op_pad = {.name = "pad",
                                .kind = KIND_MOVEMENT,

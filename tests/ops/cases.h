@@ -1,0 +1,31 @@
+/* Every op as small graphs: odd shapes, broadcast and transposed operands, all axes. A new op of a known kind needs
+ * nothing here. */
+#ifndef TESTS_OPS_CASES_H
+#define TESTS_OPS_CASES_H
+
+#include "ir/build.h"
+
+struct op_case {
+  struct node *node; /* the op */
+  int nleaves;
+  struct node *const *leaves; /* what it reads, perhaps through a broadcast or a transposition */
+};
+
+struct cases {
+  struct graph *g;
+  enum op_id op;
+  bool variables; /* leaves are variables, else inputs */
+  bool small;     /* few elements: each is perturbed */
+  struct op_case *list;
+  int count, cap;
+  /* of the case being built */
+  struct node **leaves;
+  int nleaves;
+};
+
+/* Element types that the op takes. */
+bool op_takes(enum op_id op, enum dtype d);
+/* Adds all cases of c->op on dtype d to c->list and c->g. Ops that are tested by name have none. */
+void cases_add(struct cases *c, enum dtype d);
+
+#endif

@@ -1,0 +1,99 @@
+/* The gradient of every op against finite differences, one test per op, driven from the op table: an op that has no samples, or
+ * no gradient without saying so, fails here by name. */
+#include "passes/pass.h"
+#include "tests/ops/cases.h"
+#include "tests/support/bound.h"
+#include "tests/support/finite.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Multiples of 2^-12: so they and their neighbours are exact in f32 too. */
+static void settle(struct tensor *t) {
+  int64_t count = type_count(&t->type);
+  for (int64_t i = 0; i < count; i++) tensor_set(t, i, rint(tensor_at(t, i) * 4096) / 4096);
+}
+
+/* Away from whole quotients, where mod jumps. */
+static void avoid_jumps(struct rng *r, struct tensor *a, const struct tensor *b) {
+  int64_t count = type_count(&a->type);
+  for (int64_t i = 0; i < count; i++)
+    tensor_set(a, i, tensor_at(b, i) * (rng_below(r, 5) - 2 + rng_uniform(r, 0.2, 0.8)));
+}
+
+static void fill(struct arena *a, struct rng *r, const struct op_case *c, struct values *variables) {
+  struct tensor *filled[64];
+  for (int i = 0; i < c->nleaves; i++) {
+    const struct node *x = c->leaves[i];
+    struct tensor t = {x->type, arena_alloc(a, (size_t)type_bytes(&x->type))};
+    sample_fill(r, op_of(c->node)->domain, i, &t);
+    values_put(variables, x->name, &t.type, t.data);
+    filled[i] = values_get(variables, x->name);
+  }
+  if (c->node->op == OP_mod) avoid_jumps(r, filled[0], filled[1]);
+  for (int i = 0; i < c->nleaves; i++) settle(filled[i]);
+}
+
+static void gradient_of_op(void **state) {
+  enum op_id op = (enum op_id)(uintptr_t)*state;
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  struct graph *g = graph_create(a, op_table[op]->name, &d);
+  struct cases c = {.g = g, .op = op, .variables = true, .small = true};
+  struct rng r = {op};
+  cases_add(&c, DT_F64);
+  if (op == OP_cast) cases_add(&c, DT_F32);
+  struct values variables = values_make(a), none = values_make(a);
+  struct finite *f = arena_new_array(a, (size_t)c.count, struct finite);
+  int n = 0;
+  for (int i = 0; i < c.count; i++) {
+    fill(a, &r, &c.list[i], &variables);
+    if (dtype_is_float(c.list[i].node->type.dtype))
+      f[n++] = finite_add(g, &r, c.list[i].node, c.list[i].nleaves, c.list[i].leaves);
+  }
+  struct graph *expanded =
+      pipeline_run(a, g, "grad", NULL, &(struct pipeline_options){.verify_each = true}, &d);
+  if (!expanded) fail_msg("%s", diags_text(&d, false));
+  struct tensor *values = arena_new_array(a, expanded->count, struct tensor);
+  assert_true(graph_eval(a, expanded, &none, &variables, values));
+  long before = finite_compared();
+  for (int i = 0; i < n; i++) {
+    const char *breach = finite_breach(a, g, &f[i], expanded, values, &variables);
+    if (breach) fail_msg("%s\n%s", breach, graph_text(a, expanded));
+  }
+  if (finite_compared() - before < 10)
+    fail_msg("%s: only %ld gradients", op_table[op]->name, finite_compared() - before);
+  arena_destroy(a);
+}
+
+static void every_op_has_samples(void **state) {
+  (void)state;
+  int missing = 0;
+  for (int i = 0; i < OP_COUNT; i++) {
+    const struct op_info *op = op_table[i];
+    if (op->domain == DOMAIN_MISSING)
+      print_error("%s has no domain to draw samples from\n", op->name), missing++;
+    if (!op->grad && !(op->traits & OP_NO_GRADIENT))
+      print_error("%s has no gradient and does not say OP_NO_GRADIENT\n", op->name), missing++;
+    if (op->grad && op->domain == DOMAIN_NONE)
+      print_error("%s has a gradient and no domain to draw samples from\n", op->name), missing++;
+  }
+  assert_int_equal(missing, 0);
+}
+
+int main(void) {
+  struct CMUnitTest tests[OP_COUNT + 1] = {cmocka_unit_test(every_op_has_samples)};
+  int n = 1;
+  for (int i = 0; i < OP_COUNT; i++)
+    if (op_table[i]->grad)
+      tests[n++] = (struct CMUnitTest){
+          .name = op_table[i]->name, .test_func = gradient_of_op, .initial_state = (void *)(uintptr_t)i};
+  return _cmocka_run_group_tests("gradients", tests, (size_t)n, NULL, NULL);
+}

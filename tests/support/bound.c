@@ -1,0 +1,495 @@
+#include "tests/support/bound.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ULPS_OF_TWO_BODIES 8
+
+static const struct interval anything = {-(double)INFINITY, (double)INFINITY};
+
+static bool is_point(struct interval x) { return x.lo == x.hi || (isnan(x.lo) && isnan(x.hi)); }
+static bool is_anything(struct interval x) { return x.lo == -(double)INFINITY && x.hi == (double)INFINITY; }
+
+/* ---- elements ---- */
+
+static uint64_t bits_at(const struct tensor *t, int64_t i) {
+  uint64_t bits = 0;
+  size_t size = (size_t)dtype_size(t->type.dtype);
+  memcpy(&bits, (const char *)t->data + (size_t)i * size, size);
+  return bits;
+}
+
+static uint64_t convert(enum dtype to, enum dtype from, uint64_t bits) {
+  return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
+}
+
+static double number(enum dtype d, uint64_t bits) {
+  double value;
+  bits = convert(DT_F64, d, bits);
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static uint64_t bits_of(enum dtype d, double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return convert(d, DT_F64, bits);
+}
+
+double tensor_at(const struct tensor *t, int64_t i) { return number(t->type.dtype, bits_at(t, i)); }
+
+void tensor_set(struct tensor *t, int64_t i, double value) {
+  uint64_t bits = bits_of(t->type.dtype, value);
+  size_t size = (size_t)dtype_size(t->type.dtype);
+  memcpy((char *)t->data + (size_t)i * size, &bits, size);
+}
+
+static struct interval bound_at(const struct bounds *b, int64_t i) {
+  if (b->at) return b->at[i];
+  double x = tensor_at(&b->value, i);
+  return (struct interval){x, x};
+}
+
+/* The next number of `d` below (direction -1) or above x, `n` times. */
+static double step(enum dtype d, double x, int direction, int n) {
+  for (; n > 0; n--) {
+    if (d == DT_F32)
+      x = (double)nextafterf((float)x, direction < 0 ? -INFINITY : INFINITY);
+    else
+      x = nextafter(x, direction < 0 ? -(double)INFINITY : (double)INFINITY);
+  }
+  return x;
+}
+
+/* ---- elementwise ---- */
+
+struct body {
+  struct sprog program;
+  sval result;
+  uint64_t *values;
+  const struct node *n;
+};
+
+static struct body body_of(struct arena *a, const struct node *n) {
+  struct body b = {.program = sprog_make(a), .n = n};
+  sval operands[3];
+  for (int i = 0; i < n->ninputs; i++) operands[i] = s_arg(&b.program, i, n->inputs[i]->type.dtype);
+  b.result = op_of(n)->scalar(&b.program, n, operands);
+  b.values = arena_new_array(a, (size_t)b.program.count, uint64_t);
+  return b;
+}
+
+static double body_at(struct body *b, const double *x) {
+  uint64_t args[3];
+  for (int i = 0; i < b->n->ninputs; i++) args[i] = bits_of(b->n->inputs[i]->type.dtype, x[i]);
+  sprog_eval(&b->program, args, NULL, NULL, b->values);
+  return number(b->n->type.dtype, b->values[b->result]);
+}
+
+/* Ops that round once, and so keep order. */
+static bool rounds_once(enum op_id op) {
+  static const uint8_t once[OP_COUNT] = {
+      [OP_identity] = 1, [OP_cast] = 1,          [OP_neg] = 1,   [OP_abs] = 1,   [OP_sign] = 1,
+      [OP_floor] = 1,    [OP_ceil] = 1,          [OP_round] = 1, [OP_trunc] = 1, [OP_square] = 1,
+      [OP_sqrt] = 1,     [OP_stop_gradient] = 1, [OP_add] = 1,   [OP_sub] = 1,   [OP_mul] = 1,
+      [OP_div] = 1,      [OP_max] = 1,           [OP_min] = 1,   [OP_fdim] = 1,  [OP_copysign] = 1};
+  return once[op];
+}
+
+/* Whether corners and zeros do not tell: the op turns around, or breaks, inside of the box. */
+static bool turns_inside(enum op_id op, const struct interval *x) {
+  switch (op) {
+  case OP_mod: return true;
+  case OP_tan: return x[0].lo < -1.5 || x[0].hi > 1.5;
+  case OP_div: return x[1].lo <= 0 && x[1].hi >= 0;
+  case OP_pow: return x[0].lo <= 0;
+  case OP_atan2: return x[1].lo <= 0 && x[0].lo <= 0 && x[0].hi >= 0;
+  default: return false;
+  }
+}
+
+static void widen(struct interval *r, double x) {
+  if (x < r->lo) r->lo = x;
+  if (x > r->hi) r->hi = x;
+}
+
+/* The range over corners and zeros of the box; `anything` where one of them is NaN. */
+static struct interval corners(struct body *b, const struct interval *x) {
+  int n = b->n->ninputs, total = 1;
+  for (int i = 0; i < n; i++) total *= 3;
+  struct interval r = {(double)INFINITY, -(double)INFINITY};
+  for (int c = 0; c < total; c++) {
+    double at[3];
+    for (int i = 0, code = c; i < n; i++, code /= 3) {
+      bool inside = x[i].lo < 0 && x[i].hi > 0;
+      at[i] = code % 3 == 0 ? x[i].lo : code % 3 == 1 ? x[i].hi : inside ? 0 : x[i].lo;
+    }
+    double y = body_at(b, at);
+    if (isnan(y)) return anything;
+    widen(&r, y);
+  }
+  return r;
+}
+
+static struct interval elementwise(struct body *b, const struct interval *x) {
+  const struct node *n = b->n;
+  enum dtype d = n->type.dtype;
+  bool points = true, unknown = false;
+  for (int i = 0; i < n->ninputs; i++) {
+    points &= is_point(x[i]);
+    unknown |= is_anything(x[i]) || isnan(x[i].lo);
+  }
+  if (points) {
+    double y = body_at(b, (double[3]){x[0].lo, n->ninputs > 1 ? x[1].lo : 0, n->ninputs > 2 ? x[2].lo : 0});
+    return (struct interval){y, y};
+  }
+  if (n->op == OP_select) {
+    if (x[0].lo == x[0].hi) return x[0].lo != 0 ? x[1] : x[2];
+    if (unknown) return anything;
+    struct interval r = x[1];
+    widen(&r, x[2].lo);
+    widen(&r, x[2].hi);
+    return r;
+  }
+  if (d == DT_BOOL && (unknown || n->op == OP_eq || n->op == OP_ne)) {
+    bool apart = !unknown && n->ninputs == 2 && (x[0].hi < x[1].lo || x[1].hi < x[0].lo);
+    double y = n->op == OP_ne;
+    return apart ? (struct interval){y, y} : (struct interval){0, 1};
+  }
+  if (unknown || turns_inside(n->op, x)) return anything;
+  struct interval r;
+  if (n->op == OP_sin || n->op == OP_cos) { /* no steeper than 1 */
+    double y = body_at(b, &x[0].lo), w = x[0].hi - x[0].lo;
+    r = (struct interval){fmax(-1, y - w), fmin(1, y + w)};
+  } else
+    r = corners(b, x);
+  if (is_anything(r) || d == DT_BOOL || !dtype_is_float(d) || rounds_once(n->op)) return r;
+  return (struct interval){step(d, r.lo, -1, ULPS_OF_TWO_BODIES), step(d, r.hi, 1, ULPS_OF_TWO_BODIES)};
+}
+
+/* ---- sums ---- */
+
+/* Terms of one sum, any order. */
+struct sum {
+  enum dtype dtype;
+  int64_t terms;
+  long double lo, hi, size; /* size: sum of |term| */
+  int quantum;              /* all terms are multiples of 2^quantum */
+  bool points, unknown;
+};
+
+static struct sum sum_make(enum dtype d) {
+  return (struct sum){.dtype = d, .quantum = INT32_MAX, .points = true};
+}
+
+/* The exponent of the lowest bit of x. */
+static int lowest_bit(long double x) {
+  int exponent;
+  long double m = frexpl(fabsl(x), &exponent);
+  uint64_t bits = (uint64_t)(m * 0x1p64L);
+  return exponent - 64 + __builtin_ctzll(bits);
+}
+
+static void sum_add(struct sum *s, long double lo, long double hi) {
+  s->terms++;
+  if (!isfinite(lo) || !isfinite(hi)) {
+    s->unknown = true;
+    return;
+  }
+  s->lo += lo;
+  s->hi += hi;
+  s->size += fmaxl(fabsl(lo), fabsl(hi));
+  s->points &= lo == hi;
+  if (lo != 0 && lowest_bit(lo) < s->quantum) s->quantum = lowest_bit(lo);
+}
+
+static struct interval sum_total(const struct sum *s, int additions) {
+  int digits = s->dtype == DT_F32 ? 24 : 53;
+  if (s->unknown) return anything;
+  if (s->points && (s->size == 0 || s->size <= ldexpl(1, s->quantum + digits)))
+    return (struct interval){(double)s->lo, (double)s->lo};
+  long double nu = (long double)(s->terms + additions) * ldexpl(1, -digits);
+  long double slack = s->terms == 1 ? 0 : nu / (1 - nu) * s->size; /* one term rounds once: a step */
+  return (struct interval){step(s->dtype, (double)(s->lo - slack), -1, 1),
+                           step(s->dtype, (double)(s->hi + slack), 1, 1)};
+}
+
+/* The range of a product of two intervals. */
+static void product(struct interval x, struct interval y, long double *lo, long double *hi) {
+  long double p[4] = {(long double)x.lo * y.lo, (long double)x.lo * y.hi, (long double)x.hi * y.lo,
+                      (long double)x.hi * y.hi};
+  *lo = *hi = p[0];
+  for (int i = 1; i < 4; i++) *lo = fminl(*lo, p[i]), *hi = fmaxl(*hi, p[i]);
+  for (int i = 0; i < 4; i++)
+    if (isnan(p[i])) *lo = -INFINITY, *hi = INFINITY;
+}
+
+/* Where element e of reduce's operand goes. */
+static int64_t kept_index(const struct node *n, int64_t e) {
+  int count;
+  const int64_t *axes = node_ints(n, ATTR_axes, &count);
+  const struct type *x = &n->inputs[0]->type;
+  int64_t index[MAX_RANK], to = 0;
+  for (int i = x->rank; i-- > 0; e /= x->dim[i]) index[i] = e % x->dim[i];
+  for (int i = 0; i < x->rank; i++) {
+    bool gone = false;
+    for (int k = 0; k < count; k++) gone |= axes[k] == i;
+    if (!gone) to = to * x->dim[i] + index[i];
+  }
+  return to;
+}
+
+static void reduce_bounds(struct arena *a, const struct node *n, const struct bounds *x, int additions,
+                          struct interval *out) {
+  enum dtype d = n->type.dtype;
+  int64_t count = type_count(&n->inputs[0]->type), results = type_count(&n->type);
+  struct sum *sums = arena_new_array(a, (size_t)results, struct sum);
+  for (int64_t r = 0; r < results; r++) {
+    sums[r] = sum_make(d);
+    if (n->op == OP_reduce_prod) sums[r].lo = sums[r].hi = 1;
+    if (n->op == OP_reduce_max) out[r] = (struct interval){-(double)INFINITY, -(double)INFINITY};
+    if (n->op == OP_reduce_min) out[r] = (struct interval){(double)INFINITY, (double)INFINITY};
+  }
+  for (int64_t e = 0; e < count; e++) {
+    int64_t r = kept_index(n, e);
+    struct interval v = bound_at(x, e), *o = &out[r];
+    struct sum *s = &sums[r];
+    if (is_anything(v) || isnan(v.lo)) s->unknown = true;
+    if (n->op == OP_reduce_sum) {
+      sum_add(s, v.lo, v.hi);
+    } else if (n->op == OP_reduce_prod) {
+      product((struct interval){(double)s->lo, (double)s->hi}, v, &s->lo, &s->hi);
+      s->terms++;
+    } else {
+      o->lo = n->op == OP_reduce_max ? fmax(o->lo, v.lo) : fmin(o->lo, v.lo);
+      o->hi = n->op == OP_reduce_max ? fmax(o->hi, v.hi) : fmin(o->hi, v.hi);
+    }
+  }
+  for (int64_t r = 0; r < results; r++) {
+    struct sum *s = &sums[r];
+    if (n->op == OP_reduce_sum)
+      out[r] = sum_total(s, additions);
+    else if (n->op == OP_reduce_prod) {
+      /* each factor rounds once: relative gamma(terms) */
+      double u = d == DT_F32 ? 0x1p-24 : 0x1p-53, nu = (double)(s->terms + additions) * u,
+             off = nu / (1 - nu);
+      double size = fmax(fabs((double)s->lo), fabs((double)s->hi));
+      out[r] = (struct interval){step(d, (double)s->lo - off * size, -1, 1),
+                                 step(d, (double)s->hi + off * size, 1, 1)};
+    }
+    if (s->unknown) out[r] = anything;
+  }
+}
+
+static void matmul_bounds(const struct node *n, const struct bounds *x, const struct bounds *y, int additions,
+                          struct interval *out) {
+  const struct type *l = &n->inputs[0]->type;
+  int last = n->type.rank - 1;
+  bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
+  int64_t rows = n->type.dim[last - 1], columns = n->type.dim[last], inner = l->dim[last - ta];
+  int64_t count = type_count(&n->type);
+  for (int64_t e = 0; e < count; e++) {
+    int64_t batch = e / (rows * columns), i = e / columns % rows, j = e % columns;
+    struct sum s = sum_make(n->type.dtype);
+    for (int64_t k = 0; k < inner; k++) {
+      int64_t at_x = batch * rows * inner + (ta ? k * rows + i : i * inner + k);
+      int64_t at_y = batch * inner * columns + (tb ? j * inner + k : k * columns + j);
+      long double lo, hi;
+      product(bound_at(x, at_x), bound_at(y, at_y), &lo, &hi);
+      sum_add(&s, lo, hi);
+    }
+    /* the product of a term may round too: one more per term */
+    out[e] = sum_total(&s, additions + (int)inner);
+  }
+}
+
+/* ---- other ops ---- */
+
+static void arg_bounds(const struct node *n, const struct bounds *x, struct interval *out) {
+  const struct type *t = &n->inputs[0]->type;
+  int64_t axis = node_int(n, ATTR_axis), size = t->dim[axis], below = 1, results = type_count(&n->type);
+  for (int i = (int)axis + 1; i < t->rank; i++) below *= t->dim[i];
+  double sign = n->op == OP_argmax ? 1 : -1;
+  for (int64_t r = 0; r < results; r++) {
+    int64_t base = r / below * below * size + r % below;
+    double best = -(double)INFINITY; /* the winner is at least this */
+    bool unknown = false;
+    for (int64_t k = 0; k < size; k++) {
+      struct interval v = bound_at(x, base + k * below);
+      unknown |= is_anything(v) || isnan(v.lo);
+      best = fmax(best, sign > 0 ? v.lo : -v.hi);
+    }
+    out[r] = (struct interval){(double)size - 1, 0};
+    for (int64_t k = 0; k < size; k++) {
+      struct interval v = bound_at(x, base + k * below);
+      if (unknown || (sign > 0 ? v.hi : -v.lo) >= best) widen(&out[r], (double)k);
+      /* the first of certain equals wins */
+      if (!unknown && is_point(v) && sign * v.lo == best && out[r].lo == (double)k) break;
+    }
+  }
+}
+
+/* Ops that only move elements: lo and hi are moved as f64 tensors. */
+static bool move_bounds(struct arena *a, const struct node *n, const struct bounds *in,
+                        struct interval *out) {
+  struct type t = type_with_dtype(n->type, DT_F64);
+  int64_t results = type_count(&t);
+  struct tensor *operands = arena_new_array(a, (size_t)n->ninputs, struct tensor);
+  struct tensor moved = {t, arena_alloc(a, (size_t)type_bytes(&t))};
+  for (int side = 0; side < 2; side++) {
+    for (int k = 0; k < n->ninputs; k++) {
+      struct type wide = type_with_dtype(n->inputs[k]->type, DT_F64);
+      operands[k] = (struct tensor){wide, arena_alloc(a, (size_t)type_bytes(&wide))};
+      int64_t count = type_count(&wide);
+      for (int64_t e = 0; e < count; e++) {
+        struct interval v = bound_at(&in[k], e);
+        tensor_set(&operands[k], e, side ? v.hi : v.lo);
+      }
+    }
+    struct node same = *n;
+    same.type = t;
+    if (!node_eval(&same, operands, &moved, 0)) return false;
+    for (int64_t e = 0; e < results; e++) *(side ? &out[e].hi : &out[e].lo) = tensor_at(&moved, e);
+  }
+  return true;
+}
+
+/* Bounds of a node of which an operand is inexact, or which sums floats. */
+static bool node_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
+                        struct bounds *out) {
+  int64_t count = type_count(&n->type);
+  out->at = arena_new_array(a, (size_t)count, struct interval);
+  switch (op_of(n)->kind) {
+  case KIND_ELEMENTWISE: {
+    struct body b = body_of(a, n);
+    for (int64_t e = 0; e < count; e++) {
+      struct interval x[3] = {{0, 0}};
+      for (int k = 0; k < n->ninputs; k++) x[k] = bound_at(&in[k], e);
+      out->at[e] = elementwise(&b, x);
+    }
+    break;
+  }
+  case KIND_REDUCE:
+    if (n->op == OP_argmax || n->op == OP_argmin)
+      arg_bounds(n, in, out->at);
+    else
+      reduce_bounds(a, n, in, additions, out->at);
+    break;
+  case KIND_CONTRACT: matmul_bounds(n, &in[0], &in[1], additions, out->at); break;
+  case KIND_MOVEMENT: return move_bounds(a, n, in, out->at);
+  default: out->at = in[n->ninputs - 1].at; return n->op == OP_assign;
+  }
+  return true;
+}
+
+/* All points: the oracle's value says it all. */
+static void forget_points(struct bounds *b) {
+  int64_t count = type_count(&b->value.type);
+  for (int64_t e = 0; b->at && e < count; e++)
+    if (!is_point(b->at[e])) return;
+  b->at = NULL;
+}
+
+static bool sums_floats(const struct node *n) {
+  bool sum = n->op == OP_reduce_sum || n->op == OP_reduce_prod || n->op == OP_matmul;
+  return sum && dtype_is_float(n->type.dtype);
+}
+
+bool graph_bounds(struct arena *a, const struct graph *g, const struct values *inputs,
+                  const struct values *variables, int additions, struct bounds *out) {
+  struct tensor *values = arena_new_array(a, g->count + 1, struct tensor);
+  struct values scratch = values_copy(a, variables);
+  if (!graph_eval(a, g, inputs, &scratch, values)) return false;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    out[i] = (struct bounds){.value = values[i]};
+    if (!values[i].data) continue;
+    struct bounds *in = arena_new_array(a, (size_t)n->ninputs + 1, struct bounds);
+    bool inexact = sums_floats(n);
+    for (int k = 0; k < n->ninputs; k++) {
+      in[k] = out[n->inputs[k]->id];
+      inexact |= in[k].at != NULL;
+    }
+    if (!inexact) continue;
+    if (!node_bounds(a, n, in, additions, &out[i])) {
+      fprintf(stderr, "no bounds for %s (%s)\n", n->name, op_of(n)->name);
+      return false;
+    }
+    forget_points(&out[i]);
+    const char *breach = bounds_breach(a, &out[i], &values[i]);
+    if (breach) {
+      fprintf(stderr, "the bounds of %s (%s) do not hold its own value: %s\n", n->name, op_of(n)->name,
+              breach);
+      return false;
+    }
+  }
+  return true;
+}
+
+const struct bounds *output_bounds(const struct graph *g, const struct bounds *bounds, const char *name) {
+  for (int i = 0; i < g->noutputs; i++)
+    if (strcmp(g->outputs[i].name, name) == 0) return &bounds[g->outputs[i].node->id];
+  return NULL;
+}
+
+/* ---- comparison ---- */
+
+static bool same_bits(enum dtype d, uint64_t x, uint64_t y) {
+  return x == y || (dtype_is_float(d) && isnan(number(d, x)) && isnan(number(d, y)));
+}
+
+static const char *element_text(struct arena *a, const struct tensor *t, int64_t e) {
+  struct str s = str_make(a);
+  enum dtype d = t->type.dtype;
+  if (dtype_is_float(d))
+    str_double(&s, tensor_at(t, e));
+  else
+    str_printf(&s, "%lld", (long long)convert(DT_I64, d, bits_at(t, e)));
+  return s.data;
+}
+
+static const char *difference(struct arena *a, const struct tensor *want, const struct tensor *got,
+                              bool zeros_differ) {
+  if (!type_equal(&want->type, &got->type))
+    return arena_printf(a, "type %s, not %s", type_text(a, &got->type), type_text(a, &want->type));
+  int64_t count = type_count(&want->type);
+  enum dtype d = want->type.dtype;
+  for (int64_t e = 0; e < count; e++) {
+    uint64_t x = bits_at(want, e), y = bits_at(got, e);
+    bool zeros = dtype_is_float(d) && !zeros_differ && number(d, x) == 0 && number(d, y) == 0;
+    if (!same_bits(d, x, y) && !zeros)
+      return arena_printf(a, "element %lld of %s is %s, not %s", (long long)e, type_text(a, &want->type),
+                          element_text(a, got, e), element_text(a, want, e));
+  }
+  return NULL;
+}
+
+const char *tensor_difference(struct arena *a, const struct tensor *want, const struct tensor *got) {
+  return difference(a, want, got, true);
+}
+
+const char *bounds_breach(struct arena *a, const struct bounds *b, const struct tensor *got) {
+  if (!b->at || !type_equal(&b->value.type, &got->type)) return difference(a, &b->value, got, false);
+  int64_t count = type_count(&got->type);
+  for (int64_t e = 0; e < count; e++) {
+    struct interval v = b->at[e];
+    double x = tensor_at(got, e);
+    bool ok = is_anything(v) || (isnan(v.lo) ? isnan(x) : v.lo <= x && x <= v.hi);
+    if (ok) continue;
+    struct str s = str_make(a);
+    str_printf(&s, "element %lld of %s is %s, not within ", (long long)e, type_text(a, &got->type),
+               element_text(a, got, e));
+    str_double(&s, v.lo);
+    str_put(&s, " .. ");
+    str_double(&s, v.hi);
+    return s.data;
+  }
+  return NULL;
+}
+
+int64_t bounds_unknown(const struct bounds *b) {
+  int64_t count = type_count(&b->value.type), unknown = 0;
+  for (int64_t e = 0; b->at && e < count; e++) unknown += is_anything(b->at[e]);
+  return unknown;
+}
