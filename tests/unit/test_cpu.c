@@ -496,6 +496,60 @@ static void every_instruction(void **state) {
   for (enum sop op = S_ADD; op <= S_BITCAST; op++) check_op(*state, op);
 }
 
+/* ---- functions ---- */
+
+typedef sval function(struct sprog *p, sval x);
+static function *const functions[] = {m_exp, m_exp2, m_expm1, m_log,  m_log2, m_log10, m_log1p, m_sin,   m_cos,
+                                      m_tan, m_asin, m_acos,  m_atan, m_sinh, m_cosh,  m_tanh,  m_asinh, m_acosh,
+                                      m_atanh, m_erf, m_erfc, m_cbrt};
+#define FUNCTIONS (int)(sizeof functions / sizeof functions[0])
+
+static sval function_of_two(struct sprog *p, int which, sval x, sval y) {
+  enum dtype d = s_dtype(p, x);
+  sval seed = s_int(p, DT_I64, 7), stream = s_int(p, DT_I64, 3), step = s_param(p, 0), at = s_index(p, 0);
+  switch (which) {
+  case 0: return m_pow(p, x, y);
+  case 1: return m_atan2(p, x, y);
+  case 2: return m_hypot(p, x, y);
+  case 3: return m_random_uniform(p, d, seed, stream, step, at);
+  default: return m_random_normal(p, d, seed, stream, step, at);
+  }
+}
+
+static void function_sample(struct arena *arena, struct sample *s, int which, enum dtype d) {
+  struct kernel *k = &s->kernel;
+  int64_t n = 1500;
+  *k = (struct kernel){.kind = KERNEL_MAP, .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 1, .name = "function"};
+  k->body = sprog_make(arena);
+  k->epilogue = sprog_make(arena);
+  sval x = s_arg(&k->body, 0, d), y = s_arg(&k->body, 1, d);
+  k->result[0] = which < FUNCTIONS ? functions[which](&k->body, x) : function_of_two(&k->body, which - FUNCTIONS, x, y);
+  k->hash = sprog_hash(&k->body, (uint64_t)which);
+  memcpy(s->sizes, (int64_t[]){n, 1, 1, 1, 12}, 5 * sizeof(int64_t));
+  for (int a = 0; a < 3; a++) {
+    k->args[a] = (struct kernel_arg){.dtype = (uint8_t)d, .vector = STRIDE_ONE, .output = a == 2};
+    s->buffer[a].elements = n;
+    random_data(arena, &s->buffer[a], d);
+  }
+}
+
+static void functions_agree(void **state) {
+  struct fixture *f = *state;
+  struct arena *a = arena_create();
+  int n = 2 * (FUNCTIONS + 5);
+  struct sample *s = arena_new_array(a, (size_t)n, struct sample);
+  const struct kernel **kernels = arena_new_array(a, (size_t)n, const struct kernel *);
+  kernel_fn **fn = arena_new_array(a, (size_t)n, kernel_fn *);
+  random_state = 4;
+  for (int i = 0; i < n; i++) {
+    function_sample(a, &s[i], i / 2, i % 2 ? DT_F64 : DT_F32);
+    kernels[i] = &s[i].kernel;
+  }
+  if (!cpu_jit_compile(f->jit, kernels, n, fn, &f->diags)) fail_msg("%s", diags_text(&f->diags, false));
+  for (int i = 0; i < n; i++) check_sample(a, &s[i], fn[i], i);
+  arena_destroy(a);
+}
+
 /* ---- compiled once ---- */
 
 static void relu_kernel(struct arena *a, struct kernel *k, double floor_value) {
@@ -697,6 +751,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(random_maps, setup, teardown),
       cmocka_unit_test_setup_teardown(random_reductions, setup, teardown),
       cmocka_unit_test_setup_teardown(every_instruction, setup, teardown),
+      cmocka_unit_test_setup_teardown(functions_agree, setup, teardown),
       cmocka_unit_test_setup_teardown(compiled_once, setup, teardown),
       cmocka_unit_test_setup_teardown(cache_on_disk, setup, teardown),
       cmocka_unit_test_setup_teardown(text_is_stable, setup, teardown),
