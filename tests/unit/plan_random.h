@@ -170,7 +170,7 @@ static inline void random_node(struct random_graph *r) {
   else if (which < 18) n = random_reduction(r);
   else if (which < 19) n = random_source(r);
   else n = random_matmul(r);
-  if (type_count(&n->type) <= 8000) r->pool[r->count++] = n;
+  if (n && type_count(&n->type) <= 8000) r->pool[r->count++] = n;
 }
 
 /* The value of variable i from the next step on: something of its type, perhaps another variable. */

@@ -131,14 +131,15 @@ static void one_random(uint64_t seed, int nodes, int ndevices) {
   end(&f);
 }
 
-static int rounds(void) {
-  const char *text = getenv("PLAN_ROUNDS");
-  return text ? atoi(text) : 60;
+static int number(const char *variable, int otherwise) {
+  const char *text = getenv(variable);
+  return text ? atoi(text) : otherwise;
 }
 
 static void random_graphs(void **state) {
   (void)state;
-  for (int i = 0; i < rounds(); i++) one_random((uint64_t)i, 4 + i % 9 * 12, 1 + i % 4);
+  int first = number("PLAN_FIRST", 0), rounds = number("PLAN_ROUNDS", 60);
+  for (int i = first; i < first + rounds; i++) one_random((uint64_t)i, 4 + i % 9 * 12, 1 + i % 4);
 }
 
 int main(void) {
