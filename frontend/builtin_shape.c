@@ -179,7 +179,7 @@ static struct value run_pad(struct resolver *r, struct value *args, struct loc l
   for (int i = 0; ok && i < n; i++) {
     ok = low[i] >= 0 && high[i] >= 0 && low[i] <= MAX_ELEMENTS && high[i] <= MAX_ELEMENTS &&
          (t.dim[i] >= 0 || (low[i] == 0 && high[i] == 0));
-    t.dim[i] += low[i] + high[i];
+    if (ok) t.dim[i] += low[i] + high[i];
   }
   if (!ok) {
     report(r, loc, "%s cannot be padded by %s and %s", type_text(r->arena, &x->type), value_text(r->arena, &args[1]),

@@ -169,6 +169,7 @@ static void report_recursion(struct resolver *r, const struct function *f, struc
          f->def->name, MAX_CALLS);
   if (inner->call.begin != loc.begin || inner->call.source != loc.source) report_note(r, inner->call, "by way of this call");
   report_note(r, loc, "it is called again here");
+  if (r->quiet) r->stopped = true; /* it branches: told once, and not followed further */
   r->frame = inner;
 }
 

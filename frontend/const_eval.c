@@ -132,8 +132,10 @@ struct value const_binary(struct resolver *r, enum operator op, const struct val
   if (op == OPERATOR_NE) return value_bool(!value_equal(a, b));
   if (op == OPERATOR_ADD && a->kind == VALUE_LIST && b->kind == VALUE_LIST) return list_add(r, a, b, loc);
   if (op == OPERATOR_ADD && a->kind == VALUE_STRING && b->kind == VALUE_STRING) {
-    struct value v = {.kind = VALUE_STRING, .string = arena_printf(r->arena, "%s%s", a->string, b->string)};
-    return v;
+    if (strlen(a->string) + strlen(b->string) <= MAX_STRING)
+      return (struct value){.kind = VALUE_STRING, .string = arena_printf(r->arena, "%s%s", a->string, b->string)};
+    report(r, loc, "a string may have at most %d bytes", MAX_STRING);
+    return value_error();
   }
   report(r, loc, "`%s` does not work on %s and %s", operators[op].text, value_describe(r->arena, a),
          value_describe(r->arena, b));

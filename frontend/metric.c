@@ -107,7 +107,9 @@ static bool total_of(struct resolver *r, const struct value *v, struct loc loc, 
   const struct average *q = has_average(v) ? v->tensor.average : NULL;
   if (!q) {
     *out = (struct total){*v, 0, true};
-    return v->kind != VALUE_TENSOR || !depends_on_batch(r, v->tensor.node);
+    if (v->kind == VALUE_TENSOR) return !depends_on_batch(r, v->tensor.node);
+    out->sum = value_tensor(r, value_node(r, v, r->metric_dtype), loc);
+    return v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
   }
   switch (q->kind) {
   case AVERAGE_REDUCED:
@@ -150,6 +152,7 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
       return;
     }
   struct total t;
+  r->metric_dtype = (enum dtype)n->type.dtype;
   if (!total_of(r, &number, loc, 0, &t)) {
     report(r, loc, "a metric must end in a mean or a sum over the batch");
     report_note(r, loc, "batches are added up by their sums and counts, and this does not add up");

@@ -13,9 +13,10 @@ enum {
   MAX_CALLS = 200,     /* layers that call each other */
   MAX_EVAL = 2500,     /* expressions and blocks inside each other, through all calls */
   MAX_PARAMS = 64,
+  MAX_STRING = 65536,  /* bytes of a string put together */
   MAX_NODES = 1000000, /* of one graph */
   MAX_TRIPS = 1000000, /* of one loop */
-  MAX_STEPS = 5000000  /* expressions evaluated in one run */
+  MAX_STEPS = 1000000  /* expressions evaluated in one run */
 };
 
 /* The names that one source defines or uses. */
@@ -98,10 +99,12 @@ struct resolver {
   struct variable *updating; /* the variable whose optimizer runs, or NULL */
   struct node *gradient;
   int train_statements;
+  enum dtype metric_dtype;   /* of the metric being taken apart */
   int calls, depth;
   uint64_t blocks;
   int64_t steps;
   bool stopped;              /* out of budget */
+  int warnings;
   bool predicts, evaluates;  /* the model has such statements */
 };
 

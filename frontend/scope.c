@@ -83,6 +83,10 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
   }
   report(r, loc, "unknown %s `%s`", called ? "function" : "name", name);
   const struct module *nn = load_library(r, "nn");
+  if (strcmp(name, "nn") == 0) {
+    report_help(r, "write `use nn` at the top");
+    return;
+  }
   if (nn && map_get(&nn->names, name)) {
     report_help(r, "the library has it: `use nn` and write `nn.%s`", name);
     return;

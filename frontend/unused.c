@@ -27,12 +27,15 @@ static void see_block(struct map *used, const struct block *b) {
   }
 }
 
+enum { MAX_WARNINGS = 20 };
+
 static void warn_block(struct resolver *r, const struct map *used, const struct block *b) {
   for (const struct stmt *s = b->first; s; s = s->next) {
     const char *what = s->kind == STMT_INPUT ? "input" : s->kind == STMT_BIND ? "value"
                        : s->kind == STMT_VAR || s->kind == STMT_STATE ? "variable" : NULL;
     for (const struct name *n = s->names.first; what && n; n = n->next)
-      if (n->text[0] != '_' && !map_get(used, n->text)) diag_warning(r->diags, n->loc, "%s `%s` is never used", what, n->text);
+      if (n->text[0] != '_' && !map_get(used, n->text) && r->warnings++ < MAX_WARNINGS)
+        diag_warning(r->diags, n->loc, "%s `%s` is never used", what, n->text);
     warn_block(r, used, &s->body);
     warn_block(r, used, &s->otherwise);
   }

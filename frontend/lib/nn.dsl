@@ -94,12 +94,12 @@ layer lstm(x : T[N, L, K], units : int, sequence = false) {
 
 # Self-attention with `heads` heads; `causal`: no position looks at later ones.
 layer attention(x : T[N, L, K], heads : int, causal = false) {
-  q = split_heads(dense(x, K, use_bias = false), heads)
-  k = split_heads(dense(x, K, use_bias = false), heads)
-  v = split_heads(dense(x, K, use_bias = false), heads)
-  score = q @ transpose(k) * (1.0 / sqrt(K / heads))
+  q = dense(x, K, use_bias = false)
+  k = dense(x, K, use_bias = false)
+  v = dense(x, K, use_bias = false)
+  score = split_heads(q, heads) @ transpose(split_heads(k, heads)) * (1.0 / sqrt(K / heads))
   if causal { score = select(iota(i32[L, L], axis = 0) >= iota(i32[L, L], axis = 1), score, -1e9) }
-  y = transpose(softmax(score) @ v, [0, 2, 1, 3])
+  y = transpose(softmax(score) @ split_heads(v, heads), [0, 2, 1, 3])
   return dense(reshape(y, [N, L, K]), K)
 }
 
@@ -109,6 +109,11 @@ function split_heads(x : T[N, L, K], heads) {
 
 # One block of a transformer, normalised first.
 layer transformer_block(x : T[N, L, K], heads : int, hidden : int, causal = false, rate = 0.0) {
-  a = x + dropout(attention(layer_norm(x), heads, causal), rate)
-  return a + dropout(dense(dense(layer_norm(a), hidden, activation = gelu), K), rate)
+  first = layer_norm(x)
+  mixed = attention(first, heads, causal)
+  a = x + dropout(mixed, rate)
+  second = layer_norm(a)
+  wide = dense(second, hidden, activation = gelu)
+  narrow = dense(wide, K)
+  return a + dropout(narrow, rate)
 }
