@@ -1,5 +1,6 @@
 #include "tests/support/bound.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -205,12 +206,15 @@ static void sum_add(struct sum *s, long double lo, long double hi) {
 }
 
 static struct interval sum_total(const struct sum *s, int additions) {
-  int digits = s->dtype == DT_F32 ? 24 : 53;
-  if (s->unknown) return anything;
-  if (s->points && (s->size == 0 || s->size <= ldexpl(1, s->quantum + digits)))
-    return (struct interval){(double)s->lo, (double)s->lo};
+  bool f32 = s->dtype == DT_F32;
+  int digits = f32 ? 24 : 53, smallest = f32 ? -149 : -1074; /* exponent of the least subnormal */
+  if (s->unknown || s->size > (f32 ? FLT_MAX : DBL_MAX) / 2) return anything;
+  bool exact = s->size == 0 || (s->quantum >= smallest && s->size <= ldexpl(1, s->quantum + digits));
+  if (s->points && exact) return (struct interval){(double)s->lo, (double)s->lo};
   long double nu = (long double)(s->terms + additions) * ldexpl(1, -digits);
-  long double slack = s->terms == 1 ? 0 : nu / (1 - nu) * s->size; /* one term rounds once: a step */
+  /* One term rounds once: a step. A product below the normal numbers loses up to half of the least subnormal. */
+  long double slack = s->terms == 1 ? 0 : nu / (1 - nu) * s->size;
+  if (s->quantum < smallest) slack += (long double)s->terms * ldexpl(1, smallest - 1);
   return (struct interval){step(s->dtype, (double)(s->lo - slack), -1, 1),
                            step(s->dtype, (double)(s->hi + slack), 1, 1)};
 }
@@ -240,45 +244,69 @@ static int64_t kept_index(const struct node *n, int64_t e) {
   return to;
 }
 
+/* A product of floats, each factor rounded once: relative gamma(terms). Where a part of the factors may leave the normal numbers,
+ * the order decides what comes out. `large` and `small` are the products of the factors above and below 1. */
+struct factors {
+  int64_t terms;
+  long double lo, hi, large, small;
+  bool unknown, zero;
+};
+
+static void factors_add(struct factors *f, struct interval v) {
+  double size = fmax(fabs(v.lo), fabs(v.hi)),
+         least = v.lo <= 0 && v.hi >= 0 ? 0 : fmin(fabs(v.lo), fabs(v.hi));
+  f->terms++;
+  f->unknown |= !isfinite(v.lo) || !isfinite(v.hi);
+  f->zero |= least == 0;
+  if (f->unknown) return;
+  long double p[4] = {f->lo * v.lo, f->lo * v.hi, f->hi * v.lo, f->hi * v.hi};
+  f->lo = fminl(fminl(p[0], p[1]), fminl(p[2], p[3]));
+  f->hi = fmaxl(fmaxl(p[0], p[1]), fmaxl(p[2], p[3]));
+  if (size > 1) f->large *= size;
+  if (least < 1 && least > 0) f->small *= least;
+}
+
+static struct interval factors_total(const struct factors *f, enum dtype d, int additions) {
+  bool f32 = d == DT_F32;
+  if (f->unknown || f->large > (f32 ? FLT_MAX : DBL_MAX) / 2) return anything;
+  if (f->zero && f->lo == 0 && f->hi == 0) return (struct interval){0, 0};
+  if (f->small < (f32 ? FLT_MIN : DBL_MIN) * 2.0L) return anything;
+  long double nu = (long double)(f->terms + additions) * (f32 ? 0x1p-24L : 0x1p-53L);
+  long double slack = f->terms <= 1 ? 0 : nu / (1 - nu) * fmaxl(fabsl(f->lo), fabsl(f->hi));
+  if (slack == 0 && f->lo == f->hi) return (struct interval){(double)f->lo, (double)f->lo};
+  return (struct interval){step(d, (double)(f->lo - slack), -1, 1), step(d, (double)(f->hi + slack), 1, 1)};
+}
+
 static void reduce_bounds(struct arena *a, const struct node *n, const struct bounds *x, int additions,
                           struct interval *out) {
   enum dtype d = n->type.dtype;
   int64_t count = type_count(&n->inputs[0]->type), results = type_count(&n->type);
   struct sum *sums = arena_new_array(a, (size_t)results, struct sum);
+  struct factors *products = arena_new_array(a, (size_t)results, struct factors);
+  bool max = n->op == OP_reduce_max, extreme = max || n->op == OP_reduce_min;
   for (int64_t r = 0; r < results; r++) {
+    double worst = max ? -(double)INFINITY : (double)INFINITY;
     sums[r] = sum_make(d);
-    if (n->op == OP_reduce_prod) sums[r].lo = sums[r].hi = 1;
-    if (n->op == OP_reduce_max) out[r] = (struct interval){-(double)INFINITY, -(double)INFINITY};
-    if (n->op == OP_reduce_min) out[r] = (struct interval){(double)INFINITY, (double)INFINITY};
+    products[r] = (struct factors){.lo = 1, .hi = 1, .large = 1, .small = 1};
+    out[r] = (struct interval){worst, worst};
   }
   for (int64_t e = 0; e < count; e++) {
     int64_t r = kept_index(n, e);
     struct interval v = bound_at(x, e), *o = &out[r];
-    struct sum *s = &sums[r];
-    if (is_anything(v) || isnan(v.lo)) s->unknown = true;
-    if (n->op == OP_reduce_sum) {
-      sum_add(s, v.lo, v.hi);
-    } else if (n->op == OP_reduce_prod) {
-      product((struct interval){(double)s->lo, (double)s->hi}, v, &s->lo, &s->hi);
-      s->terms++;
+    if (!extreme) {
+      sum_add(&sums[r], v.lo, v.hi);
+      factors_add(&products[r], v);
+    } else if (isnan(v.lo) || is_anything(v)) {
+      sums[r].unknown = true;
     } else {
-      o->lo = n->op == OP_reduce_max ? fmax(o->lo, v.lo) : fmin(o->lo, v.lo);
-      o->hi = n->op == OP_reduce_max ? fmax(o->hi, v.hi) : fmin(o->hi, v.hi);
+      o->lo = max ? fmax(o->lo, v.lo) : fmin(o->lo, v.lo);
+      o->hi = max ? fmax(o->hi, v.hi) : fmin(o->hi, v.hi);
     }
   }
   for (int64_t r = 0; r < results; r++) {
-    struct sum *s = &sums[r];
-    if (n->op == OP_reduce_sum)
-      out[r] = sum_total(s, additions);
-    else if (n->op == OP_reduce_prod) {
-      /* each factor rounds once: relative gamma(terms) */
-      double u = d == DT_F32 ? 0x1p-24 : 0x1p-53, nu = (double)(s->terms + additions) * u,
-             off = nu / (1 - nu);
-      double size = fmax(fabs((double)s->lo), fabs((double)s->hi));
-      out[r] = (struct interval){step(d, (double)s->lo - off * size, -1, 1),
-                                 step(d, (double)s->hi + off * size, 1, 1)};
-    }
-    if (s->unknown) out[r] = anything;
+    if (extreme && sums[r].unknown) out[r] = anything;
+    if (n->op == OP_reduce_sum) out[r] = sum_total(&sums[r], additions);
+    if (n->op == OP_reduce_prod) out[r] = factors_total(&products[r], d, additions);
   }
 }
 

@@ -1,0 +1,142 @@
+/* Every op on every dtype it takes and on odd shapes, one test per op, driven from the op table: compiled by each backend, and
+ * against node_eval. Backends agree bit for bit, except in f32 products, which a library computes. With node_eval they agree bit
+ * for bit where nothing is summed up, else within bound.h. */
+#include "tests/ops/cases.h"
+#include "tests/support/bound.h"
+#include "tests/support/engine.h"
+#include "tests/support/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct engine engines[2];
+static int nengines;
+
+static int open_engines(void **state) {
+  (void)state;
+  static const char *const names[] = {"interp", "cpu"};
+  for (int i = 0; i < 2; i++)
+    if (backend_find(names[i])) {
+      if (!engine_open(&engines[nengines], names[i], 1)) return 1;
+      nengines++;
+    }
+  return 0;
+}
+
+static int close_engines(void **state) {
+  (void)state;
+  for (int i = 0; i < nengines; i++) engine_close(&engines[i]);
+  return 0;
+}
+
+static bool is_random(enum op_id op) { return op == OP_random_uniform || op == OP_random_normal; }
+
+/* All cases of one op and dtype as one graph. */
+struct batch {
+  struct arena *arena;
+  struct diags diags;
+  struct cases cases;
+  struct graph *g;
+  struct values inputs, variables;
+};
+
+static void build_batch(struct batch *b, enum op_id op, enum dtype d) {
+  struct arena *a = b->arena = arena_create();
+  diags_init(&b->diags, a);
+  b->g = graph_create(a, op_table[op]->name, &b->diags);
+  b->g->config.batch = 1;
+  b->cases = (struct cases){.g = b->g, .op = op};
+  cases_add(&b->cases, d);
+  for (int i = 0; i < b->cases.count; i++)
+    graph_add_output(b->g, OUTPUT_VALUE, arena_printf(a, "case_%d", i), b->cases.list[i].node, 0);
+  if (b->diags.nerrors) fail_msg("%s", diags_text(&b->diags, false));
+}
+
+/* From the whole type (`special`), or from the op's own domain. */
+static void fill_batch(struct batch *b, uint64_t seed, bool special) {
+  struct rng r = {seed};
+  b->inputs = values_make(b->arena);
+  b->variables = values_make(b->arena);
+  for (int i = 0; i < b->cases.count; i++) {
+    const struct op_case *c = &b->cases.list[i];
+    for (int k = 0; k < c->nleaves; k++) {
+      struct tensor t = {c->leaves[k]->type, arena_alloc(b->arena, (size_t)type_bytes(&c->leaves[k]->type))};
+      enum sample_domain domain = op_of(c->node)->domain;
+      if (special && !is_random(c->node->op))
+        special_fill(&r, &t);
+      else
+        sample_fill(&r, domain, k, &t);
+      values_put(&b->inputs, c->leaves[k]->name, &t.type, t.data);
+    }
+  }
+}
+
+static void check_case(struct batch *b, int i, const struct bounds *want, const struct values *got,
+                       bool exact) {
+  const char *name = b->g->outputs[i].name;
+  struct arena *a = b->arena;
+  const struct node *n = b->cases.list[i].node;
+  const struct bounds *w = &want[n->id];
+  for (int e = 0; e < nengines; e++) {
+    const struct tensor *have = values_get(&got[e], name);
+    assert_non_null(have);
+    const char *wrong = exact ? tensor_difference(a, &w->value, have) : bounds_breach(a, w, have);
+    if (!wrong && e > 0 && !(n->op == OP_matmul && n->type.dtype == DT_F32))
+      wrong = tensor_difference(a, values_get(&got[0], name), have);
+    if (wrong)
+      fail_msg("%s %s of %s, backend %s: %s", op_of(n)->name, name,
+               n->ninputs ? type_text(a, &n->inputs[0]->type) : type_text(a, &n->type),
+               engines[e].backend->name, wrong);
+  }
+}
+
+static void run_batch(struct batch *b, const struct plan *p) {
+  struct arena *a = b->arena;
+  struct bounds *want = arena_new_array(a, b->g->count, struct bounds);
+  if (!graph_bounds(a, b->g, &b->inputs, &b->variables, 0, want)) fail_msg("%s", graph_text(a, b->g));
+  struct values got[2];
+  for (int e = 0; e < nengines; e++) {
+    got[e] = values_make(a);
+    if (!engine_run(&engines[e], p, &b->inputs, &b->variables, &got[e], 1, &b->diags))
+      fail_msg("%s", diags_text(&b->diags, false));
+  }
+  enum op_kind kind = op_table[b->cases.op]->kind;
+  bool exact = kind != KIND_REDUCE && kind != KIND_CONTRACT;
+  for (int i = 0; i < b->cases.count; i++) check_case(b, i, want, got, exact);
+}
+
+static void backends_agree(void **state) {
+  enum op_id op = (enum op_id)(uintptr_t)*state;
+  int count = 0;
+  for (enum dtype d = DT_F32; d < DT_COUNT; d++) {
+    struct batch b;
+    build_batch(&b, op, d);
+    if (b.cases.count) {
+      struct plan *p = engine_plan(b.arena, b.g, &b.diags);
+      if (!p) fail_msg("%s", diags_text(&b.diags, false));
+      for (int round = 0; round < 2; round++) {
+        fill_batch(&b, 100 * op + 10 * d + (unsigned)round, round);
+        run_batch(&b, p);
+      }
+    } else if (op_takes(op, d) && op_table[op]->kind != KIND_SOURCE)
+      fail_msg("%s has no cases on %s", op_table[op]->name, dtype_name(d));
+    count += b.cases.count;
+    arena_destroy(b.arena);
+  }
+  if (count == 0) fail_msg("%s has no cases", op_table[op]->name);
+}
+
+int main(void) {
+  struct CMUnitTest tests[OP_COUNT];
+  int n = 0;
+  for (int i = 0; i < OP_COUNT; i++)
+    if (op_table[i]->domain != DOMAIN_NONE || i == OP_iota || is_random(i))
+      tests[n++] = (struct CMUnitTest){
+          .name = op_table[i]->name, .test_func = backends_agree, .initial_state = (void *)(uintptr_t)i};
+  return _cmocka_run_group_tests("ops", tests, (size_t)n, open_engines, close_engines);
+}

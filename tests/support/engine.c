@@ -1,0 +1,99 @@
+#include "tests/support/engine.h"
+
+#include "passes/pass.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool engine_open(struct engine *e, const char *backend, int threads) {
+  *e = (struct engine){.backend = backend_find(backend), .arena = arena_create()};
+  diags_init(&e->diags, e->arena);
+  struct target target;
+  if (e->backend && target_parse(e->arena, "cpu:0-7", &target, &e->diags, LOC_NONE)) {
+    e->self = e->backend->open(&target, &e->diags);
+    e->workers = workers_create(threads, &e->diags);
+  }
+  if (e->self && e->workers) return true;
+  fprintf(stderr, "no backend %s\n%s", backend, diags_text(&e->diags, false));
+  engine_close(e);
+  return false;
+}
+
+void engine_close(struct engine *e) {
+  workers_destroy(e->workers);
+  if (e->self) e->backend->close(e->self);
+  arena_destroy(e->arena);
+}
+
+struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d) {
+  struct pipeline_options o = {.verify_each = true};
+  struct graph *fused = g->stage == STAGE_FUSED ? g : pipeline_run(a, g, NULL, NULL, &o, d);
+  struct plan *p = fused ? plan_build(a, fused, d) : NULL;
+  return p && plan_verify(p, d) ? p : NULL;
+}
+
+/* The value of a variable, or that of its primary copy. */
+static const struct tensor *initial(struct arena *a, const struct values *variables, const char *name) {
+  const struct tensor *t = values_get(variables, name);
+  const char *primary = variable_primary(a, name);
+  return t || !primary ? t : values_get(variables, primary);
+}
+
+static bool fill_variables(struct arena *a, struct store *s, const struct values *variables) {
+  for (int i = 0; i < store_count(s); i++) {
+    struct variable *v = store_at(s, i);
+    const struct tensor *t = initial(a, variables, v->name);
+    if (!t || !type_equal(&t->type, &v->type)) {
+      fprintf(stderr, "no variable %s : %s\n", v->name, type_text(a, &v->type));
+      return false;
+    }
+    store_write(s, v, t->data);
+    v->filled = true;
+  }
+  return true;
+}
+
+static bool fill_inputs(struct arena *a, struct exec *e, const struct plan *p, const struct values *inputs) {
+  for (int i = 0; i < p->ninputs; i++) {
+    const struct tensor *t = values_get(inputs, p->inputs[i].name);
+    if (!t || !type_equal(&t->type, &p->inputs[i].type)) {
+      fprintf(stderr, "no input %s : %s\n", p->inputs[i].name, type_text(a, &p->inputs[i].type));
+      return false;
+    }
+    exec_write(e, i, t->data);
+  }
+  return true;
+}
+
+static void read_back(struct arena *a, struct exec *e, const struct plan *p, struct store *s,
+                      struct values *variables, struct values *outputs) {
+  for (int i = 0; outputs && i < p->noutputs; i++) {
+    if (p->outputs[i].role == OUTPUT_UPDATE) continue;
+    void *data = arena_alloc(a, (size_t)type_bytes(&p->outputs[i].type));
+    exec_read(e, i, data);
+    values_put(outputs, p->outputs[i].name, &p->outputs[i].type, data);
+  }
+  for (int i = 0; i < store_count(s); i++) {
+    const struct variable *v = store_at(s, i);
+    void *data = arena_alloc(a, v->bytes);
+    store_read(s, v, data);
+    values_put(variables, v->name, &v->type, data);
+  }
+}
+
+bool engine_run(struct engine *e, const struct plan *p, const struct values *inputs, struct values *variables,
+                struct values *outputs, int steps, struct diags *d) {
+  struct arena *a = arena_create();
+  struct store *s = store_create(e->backend, e->self, p->ndevices);
+  struct exec *x = exec_load(p, e->backend, e->self, s, e->workers, d);
+  bool ok = x && fill_variables(a, s, variables);
+  for (int i = 0; ok && i < steps; i++) {
+    ok = fill_inputs(a, x, p, inputs);
+    if (ok) exec_run(x);
+  }
+  if (ok) read_back(a, x, p, s, variables, outputs);
+  exec_unload(x);
+  store_destroy(s);
+  arena_destroy(a);
+  return ok;
+}

@@ -1,0 +1,29 @@
+/* Graphs through the whole compiler and a backend, with named tensors in and out as graph_eval has them. */
+#ifndef TESTS_SUPPORT_ENGINE_H
+#define TESTS_SUPPORT_ENGINE_H
+
+#include "ir/plan.h"
+#include "runtime/exec.h"
+#include "tests/support/eval.h"
+
+/* A backend that stays open: kernels are compiled once for all graphs. */
+struct engine {
+  const struct backend *backend;
+  void *self;
+  struct workers *workers;
+  struct arena *arena;
+  struct diags diags;
+};
+
+/* False (and a line on stderr) if this build has no backend of the name, or it does not start. */
+bool engine_open(struct engine *e, const char *backend, int threads);
+void engine_close(struct engine *e);
+
+/* Verified passes from g's stage to the end, and the verified plan. NULL after errors in `d`. */
+struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d);
+/* `steps` runs. Variables are set before and read back after, each copy under its own name; `outputs`, which may be NULL, gets the
+ * outputs of the last run that have a value. False after errors in `d`. */
+bool engine_run(struct engine *e, const struct plan *p, const struct values *inputs, struct values *variables,
+                struct values *outputs, int steps, struct diags *d);
+
+#endif
