@@ -1,4 +1,5 @@
-/* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon.
+/* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon, and
+ * what needs another device after everything that does not, so that devices wait as little as they can.
  *
  * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
  * write). Where that cannot be, because the reader needs what the task computes, the task writes elsewhere and a copy
@@ -35,17 +36,32 @@ static int64_t pop(struct heap *h) {
 struct run {
   struct schedule *s;
   struct heap ready;
+  int *chosen; /* by readiness: the task */
+  int nready;
   int *stuck; /* tasks that wait for readers of variables only; may hold some that run since */
   int nstuck, stuck_cap;
 };
 
-#define SINKS (INT64_C(1) << 40)
+/* Keys order tasks first by what they are, then by their place in the graph or by when they became ready. */
+enum { KEY_SINK, KEY_LOCAL, KEY_MEETING };
+#define KEY_BITS 40
+
+static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
+  const struct task *t = &s->tasks[task];
+  for (int i = 0; i < t->nreads; i++) {
+    int producer = t->reads[i].value == NONE ? NONE : s->values[t->reads[i].value].producer;
+    if (producer != NONE && s->tasks[producer].device != t->device)
+      return (int64_t)KEY_MEETING << KEY_BITS | ready;
+  }
+  return (int64_t)(t->sink ? KEY_SINK : KEY_LOCAL) << KEY_BITS | task;
+}
 
 static void offer(struct run *r, int task) {
   struct task *t = &r->s->tasks[task];
   if (t->unmet > 0 || t->done) return;
   if (t->blocked == 0) {
-    push(&r->ready, t->sink ? task : task + SINKS);
+    r->chosen[r->nready] = task;
+    push(&r->ready, key_of(r->s, task, r->nready++));
     return;
   }
   ROOM(r->s, r->stuck, r->nstuck, r->stuck_cap);
@@ -148,6 +164,7 @@ void schedule_order(struct schedule *s) {
   int work = s->ntasks;
   size_t room = 2 * (size_t)s->ntasks + 2; /* each update may cost one copy more */
   r.ready.keys = arena_new_array(s->scratch, room, int64_t);
+  r.chosen = arena_new_array(s->scratch, room, int);
   s->order = arena_new_array(s->scratch, room, int);
   for (int i = 0; i < work; i++) offer(&r, i);
   while (work > 0) {
@@ -156,7 +173,8 @@ void schedule_order(struct schedule *s) {
       continue;
     }
     int64_t key = pop(&r.ready);
-    run_task(&r, (int)(key >= SINKS ? key - SINKS : key));
+    int low = (int)(key & ((INT64_C(1) << KEY_BITS) - 1));
+    run_task(&r, key >> KEY_BITS == KEY_MEETING ? r.chosen[low] : low);
     work--;
   }
 }
