@@ -5,7 +5,7 @@
 
 /* The text of --set NAME=TEXT as an expression of the language. */
 static struct value parse_value(struct resolver *r, const char *text, const struct source *source) {
-  const char *program = arena_printf(r->arena, "function value() {\nreturn (%s\n)\n}\n", text);
+  const char *program = arena_printf(r->arena, "function value() {\nreturn %s\n}\n", text);
   struct diags d;
   diags_init(&d, r->arena);
   const struct source *s = source_make(r->arena, source->name, program, strlen(program));

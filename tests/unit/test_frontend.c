@@ -1,0 +1,199 @@
+/* The language: canonical text, what a model becomes, how metrics add up, and texts that nobody means well with. */
+#include "frontend/frontend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int setup(void **state) {
+  *state = arena_create();
+  return 0;
+}
+
+static int teardown(void **state) {
+  arena_destroy(*state);
+  return 0;
+}
+
+static struct model *compile(struct arena *a, const char *text, struct diags *d, const char *const *sets, int nsets) {
+  struct frontend_options options = {.sets = sets, .nsets = nsets};
+  diags_init(d, a);
+  return frontend_compile(a, source_make(a, "test.dsl", text, strlen(text)), &options, d);
+}
+
+static struct model *accept(struct arena *a, const char *text) {
+  struct diags d;
+  struct model *m = compile(a, text, &d, NULL, 0);
+  if (!m) print_error("%s", diags_text(&d, false));
+  assert_non_null(m);
+  struct graph *graphs[] = {m->init, m->train, m->eval, m->predict};
+  for (int i = 0; i < 4; i++)
+    if (graphs[i]) assert_true(graph_verify(graphs[i], "frontend", &d));
+  return m;
+}
+
+/* Compilation fails with a message that holds `expected`. */
+static void reject(struct arena *a, const char *text, const char *expected) {
+  struct diags d;
+  assert_null(compile(a, text, &d, NULL, 0));
+  const char *said = diags_text(&d, false);
+  if (!strstr(said, expected)) print_error("wanted: %s\ngot: %s", expected, said);
+  assert_non_null(strstr(said, expected));
+}
+
+#define MODEL(body) "model m() {\n input x : f32[B, 4]\n" body "\n}\n"
+
+static const char *canonical(struct arena *a, const char *text) {
+  struct diags d;
+  diags_init(&d, a);
+  struct file *file = ast_parse(a, source_make(a, "t", text, strlen(text)), &d);
+  assert_int_equal(d.nerrors, 0);
+  struct str s = str_make(a);
+  ast_print(&s, file);
+  return s.data;
+}
+
+static void printing_is_stable(void **state) {
+  struct arena *a = *state;
+  const char *once = canonical(a, "use nn; use \"a\\\"b.dsl\" as c\n"
+                                  "model m(a = 1e-7, b = [1, [2], -3]) {\n"
+                                  " y, z = (a + b) * (c - (d - e)) ^ (f ^ g) ^ -h; q = not (u and v) or w == (s == t)\n"
+                                  " r = (a if b else c) + (-x) ^ 2 - -x ^ 2 + (-x)(1)[2:, ..., ...k].l on \"/cpu:1\"\n"
+                                  " if a { } else if b { x <- 2 } else { for i in 0..n + 1 { }; for j in [1] { } }\n"
+                                  " train s = a with b over [c]; data train { x = \"y\" }\n on \"/cpu:0\" { k = 1_000 }\n}\n");
+  assert_string_equal(once, canonical(a, once));
+  assert_non_null(strstr(once, "(a + b) * (c - (d - e)) ^ (f ^ g) ^ -h"));
+}
+
+static void graphs_of_a_model(void **state) {
+  struct arena *a = *state;
+  struct model *m = accept(a, "use nn\n" MODEL(" input t : f32[B]\n h = nn.dense(x, 3, relu)\n y = squeeze(nn.dense(h, 1), 1)\n"
+                                               " loss = squared_error(y, t)\n train mean(loss) with adam(rate = 0.1)\n"
+                                               " metric error = mean(abs(y - t))\n predict value = y"));
+  assert_string_equal(m->name, "m");
+  assert_int_equal(m->ninputs, 2);
+  static const char *const variables[] = {"h.kernel", "h.bias", "y.x.kernel", "y.x.bias", "step", "h.kernel.adam.m"};
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    const struct node *n = graph_find(m->init, variables[i]);
+    assert_non_null(n);
+    assert_true(node_is(n, OP_variable));
+    assert_true(node_is(graph_find(m->init, arena_printf(a, "%s.update", variables[i])), OP_assign));
+  }
+  assert_int_equal(node_int_or(graph_find(m->init, "h.kernel"), ATTR_trainable, 0), 1);
+  assert_int_equal(node_int_or(graph_find(m->init, "h.kernel.adam.m"), ATTR_slot, 0), 1);
+  assert_int_equal(m->init->noutputs, 4 + 8 + 1);
+  assert_int_equal(m->train->outputs[0].role, OUTPUT_LOSS);
+  assert_string_equal(m->train->outputs[0].name, "loss");
+  assert_true(node_is(graph_find(m->train, "h.kernel.grad"), OP_gradient));
+  assert_int_equal(m->eval->noutputs, 2);
+  assert_int_equal(m->eval->outputs[0].count, -1);
+  assert_int_equal(m->predict->noutputs, 1);
+  assert_null(graph_find(m->predict, "t")); /* what prediction does not need is not there */
+}
+
+static void loops_and_conditions(void **state) {
+  struct arena *a = *state;
+  struct model *m = accept(a, "use nn\n" MODEL(" h = x\n for i in 0..3 { h = nn.dense(h, 4)\n if i == 1 { h = h * 2 } }\n"
+                                               " for n in [5, 6] { g = n }\n predict y = h"));
+  assert_non_null(graph_find(m->predict, "h.0.kernel"));
+  assert_non_null(graph_find(m->predict, "h.2.kernel"));
+  assert_null(graph_find(m->predict, "h.3.kernel"));
+  reject(a, MODEL(" y = x\n y = x\n predict p = y"), "`y` is bound already");
+  reject(a, "use nn\n" MODEL(" y = nn.dense(x, 2)\n if true { y = nn.dense(x, 2) }\n predict p = y"),
+         "two variables would be called `y.kernel`");
+}
+
+static void parameters_are_set(void **state) {
+  struct arena *a = *state;
+  const char *text = "model m(n = 4, rate = 1e-3, deep = false, sizes = [1], act = relu, name = \"a\") {\n"
+                     " input x : f32[B, n]\n predict y = act(x)\n}\n";
+  const char *const sets[] = {"n=7", "rate=2", "deep=true", "sizes=[2, 3]", "act=tanh", "name=b c"};
+  static const char *const values[] = {"7", "2.0", "true", "[2, 3]", "tanh", "\"b c\""};
+  struct diags d;
+  struct model *m = compile(a, text, &d, sets, 6);
+  assert_non_null(m);
+  for (int i = 0; i < 6; i++) assert_string_equal(m->parameters[i].value, values[i]);
+  assert_int_equal(m->inputs[0].type.dim[1], 7);
+  static const struct {
+    const char *set, *message;
+  } bad[] = {{"nn=3", "did you mean"}, {"n=2.5", "must be an integer"}, {"n=", "must be an integer"}, {"=1", "NAME=VALUE"},
+             {"deep=1", "true or false"}, {"sizes=3", "a list"}, {"act=exq", "same kind"}, {"n=1) + (2", "must be an integer"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_null(compile(a, text, &d, &bad[i].set, 1));
+    assert_non_null(strstr(diags_text(&d, false), bad[i].message));
+  }
+}
+
+static int64_t count_of(struct arena *a, const char *metric) {
+  struct model *m = accept(a, arena_printf(a, "model m() {\n input x : f32[B, 4]\n var w : f32[4] = ones()\n metric k = %s\n}\n", metric));
+  return m->eval->outputs[0].count;
+}
+
+static void metrics_add_up(void **state) {
+  struct arena *a = *state;
+  assert_int_equal(count_of(a, "mean(x * w)"), -4);
+  assert_int_equal(count_of(a, "mean(mean(x * w, axis = 1))"), -1);
+  assert_int_equal(count_of(a, "sum(x * w)"), 0);
+  assert_int_equal(count_of(a, "1 - 2 * mean(x) / 3 + sum(square(w))"), -4);
+  assert_int_equal(count_of(a, "mean(x) + mean(x[:, 0])"), -4);
+  assert_int_equal(count_of(a, "sum(w)"), -1);
+  assert_int_equal(count_of(a, "0.5"), -1);
+  reject(a, MODEL(" metric k = sqrt(mean(x))"), "a metric must end in a mean or a sum");
+  reject(a, MODEL(" metric k = sum(x) + 1"), "a metric must end in a mean or a sum");
+  reject(a, MODEL(" metric k = mean(x) * mean(x)"), "a metric must end in a mean or a sum");
+  reject(a, MODEL(" metric k = x"), "a metric is a scalar");
+}
+
+static void state_and_optimizers(void **state) {
+  struct arena *a = *state;
+  struct model *m = accept(a, MODEL(" var c : f32 = 10\n state seen : i32 = 0\n seen <- seen + 1\n loss = sum(x * c)\n"
+                                    " train loss with sgd(rate = 1)\n train again = sum(x * c) with adam(rate = 1)"));
+  assert_int_equal(node_int_or(graph_find(m->train, "seen"), ATTR_trainable, 0), 0);
+  int updates = 0;
+  for (int i = 0; i < m->train->noutputs; i++) updates += m->train->outputs[i].role == OUTPUT_UPDATE;
+  assert_int_equal(updates, 5); /* c once, though two optimizers change it; seen; adam's m and v; step */
+  reject(a, MODEL(" var c : f32 = 1\n c <- 2.0\n train mean(x * c) with sgd()"), "only its optimizer may assign it");
+  reject(a, MODEL(" state c : f32 = 1\n c <- 2.0\n c <- 3.0\n predict y = x"), "assigned twice");
+  reject(a, MODEL(" train mean(x) with sgd()"), "depends on no variable");
+  reject(a, MODEL(" y = sgd(1)\n predict p = x"), "stands behind `with`");
+  reject(a, MODEL(" y = zeros()\n predict p = x"), "first value");
+}
+
+static void hostile_texts(void **state) {
+  struct arena *a = *state;
+  reject(a, "", "there is no model");
+  reject(a, MODEL(" y = x\n for i in 0..1000000 { for j in 0..1000000 { k = 1 } }\n predict p = y"), "steps");
+  reject(a, MODEL(" for i in 0..9000000000000000000 { }"), "at most 1000000 times");
+  reject(a, "layer f(x) { return f(x) + f(x) }\n" MODEL(" predict p = f(x)"), "calls itself without end");
+  reject(a, MODEL(" var v : f32[4611686018427387904] = 0\n predict p = x"), "too large");
+  reject(a, MODEL(" predict p = pad(x, [0, 9223372036854775807], [0, 5])"), "cannot be padded");
+  struct str s = str_make(a);
+  for (int i = 0; i < 20000; i++) str_putc(&s, '(');
+  reject(a, arena_printf(a, "model m() { y = %s", s.data), "more than 1000 deep");
+  s = str_make(a);
+  for (int i = 0; i < 300000; i++) str_put(&s, "1 + ");
+  accept(a, arena_printf(a, MODEL(" predict p = x + (%s 1)"), s.data));
+  struct diags d;
+  diags_init(&d, a);
+  char bytes[] = "model m() {\n y = \0 3 \xff\n}";
+  assert_null(frontend_compile(a, source_make(a, "t", bytes, sizeof bytes - 1), NULL, &d));
+  assert_non_null(strstr(diags_text(&d, false), "unexpected byte 0x00"));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(printing_is_stable, setup, teardown),
+      cmocka_unit_test_setup_teardown(graphs_of_a_model, setup, teardown),
+      cmocka_unit_test_setup_teardown(loops_and_conditions, setup, teardown),
+      cmocka_unit_test_setup_teardown(parameters_are_set, setup, teardown),
+      cmocka_unit_test_setup_teardown(metrics_add_up, setup, teardown),
+      cmocka_unit_test_setup_teardown(state_and_optimizers, setup, teardown),
+      cmocka_unit_test_setup_teardown(hostile_texts, setup, teardown),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
