@@ -246,10 +246,10 @@ static bool write_idx(const char *folder, const char *name, const uint8_t *data,
 }
 
 static bool write_all(const char *folder, const uint8_t *images, const uint8_t *labels) {
-  return write_idx(folder, "train-images", images, TRAIN, true) &&
-         write_idx(folder, "train-labels", labels, TRAIN, false) &&
-         write_idx(folder, "test-images", images + (size_t)TRAIN * PIXELS, TEST, true) &&
-         write_idx(folder, "test-labels", labels + TRAIN, TEST, false);
+  return write_idx(folder, "train-images.idx", images, TRAIN, true) &&
+         write_idx(folder, "train-labels.idx", labels, TRAIN, false) &&
+         write_idx(folder, "test-images.idx", images + (size_t)TRAIN * PIXELS, TEST, true) &&
+         write_idx(folder, "test-labels.idx", labels + TRAIN, TEST, false);
 }
 
 int main(int argc, char **argv) {
