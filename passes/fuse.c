@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { MAX_COPIES = 4, CHEAP = 4 };
+enum { MAX_COPIES = 4 };
 #define LAST UINT32_MAX
 
 static bool is_source(const struct node *n) {
@@ -22,6 +22,8 @@ static bool is_source(const struct node *n) {
 }
 
 static bool is_index(const struct node *n) { return n->op == OP_iota || n->op == OP_batch_size; }
+
+static bool is_cheap(struct fusion *f, const struct node *n) { return is_index(n) || fuse_is_cheap(&f->cost, n); }
 
 bool fuse_floats(const struct node *n) {
   int64_t offset;
@@ -45,29 +47,6 @@ static bool is_expanding(const struct node *n) {
     else if (i == 0 || n->type.dim[i] != 1) return true;
   }
   return false;
-}
-
-/* Instructions of a scalar body; division and roots count more. */
-static int scalar_cost(struct fusion *f, const struct node *n) {
-  static const uint8_t slow[] = {S_DIV, S_REM, S_SQRT};
-  struct sprog p = sprog_make(f->scratch);
-  sval in[3] = {0};
-  for (int i = 0; i < n->ninputs; i++) in[i] = s_arg(&p, i, (enum dtype)n->inputs[i]->type.dtype);
-  op_of(n)->scalar(&p, n, in);
-  int cost = 0;
-  for (int i = 0; i < p.count; i++) {
-    cost += p.inst[i].op != S_ARG && p.inst[i].op != S_CONST;
-    if (memchr(slow, p.inst[i].op, sizeof slow)) cost += 2 * CHEAP;
-  }
-  return cost;
-}
-
-static bool is_cheap(struct fusion *f, const struct node *n) {
-  if (is_index(n)) return true;
-  if (op_of(n)->kind != KIND_ELEMENTWISE) return false;
-  uint8_t *known = &f->cheap[n->op][n->inputs[0]->type.dtype];
-  if (!*known) *known = scalar_cost(f, n) <= CHEAP ? 2 : 1;
-  return *known == 2;
 }
 
 /* Operands that are as large as the result and have to be loaded. */
@@ -195,6 +174,7 @@ struct readers {
   int first;           /* the group that stands first, or NOWHERE */
   uint32_t place, next; /* where it stands; where the first reader that is not it stands */
   bool outside;        /* some reader is in no group */
+  bool elsewhere;      /* some reader is on another device */
 };
 
 static void see(struct readers *r, uint32_t place, int group) {
@@ -212,6 +192,7 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
   for (uint32_t i = f->users.first[n->id]; i < f->users.first[n->id + 1]; i++) {
     const struct node *u = f->users.users[i];
     if (!f->live[u->id]) continue;
+    r.elsewhere |= u->op == OP_copy;
     if (f->member_of[u->id] == NOWHERE) {
       r.outside = true;
       see(&r, f->place[u->id], NOWHERE);
@@ -225,6 +206,13 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
     }
   }
   return r;
+}
+
+/* Whether the group has to wait for another device: what other devices wait for is no result of it. */
+static bool meets(const struct group *g) {
+  for (int i = 0; i < g->nuses; i++)
+    if (g->uses[i].node->op == OP_copy) return true;
+  return false;
 }
 
 /* Computes n in each group that reads it. False if it has to be stored after all. */
@@ -245,14 +233,16 @@ static void visit(struct fusion *f, const struct node *n) {
   f->place[n->id] = fuse_floats(n) ? r.place : n->op == OP_assign ? LAST : n->id;
   if (!can_fuse(n)) return;
   if (is_free(f, n, &r) && join_all(f, n, &r)) return;
-  bool alone = lower_is_strided(n) || is_index(n);
   bool result = r.outside || r.ngroups > 1;
+  bool alone = lower_is_strided(n) || is_index(n);
+  if (r.first != NOWHERE && r.elsewhere && meets(&f->groups[r.first])) alone = true;
   if (!alone && r.first != NOWHERE && r.place < r.next && join(f, n, r.first, result)) return;
   new_group(f, n);
 }
 
 struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
-  struct fusion f = {.g = g, .scratch = ctx->scratch};
+  g = fuse_pull(ctx, g);
+  struct fusion f = {.g = g, .scratch = ctx->scratch, .cost = {.scratch = ctx->scratch}};
   f.users = graph_users(ctx->scratch, g);
   f.live = graph_live(ctx->scratch, g);
   f.is_output = arena_new_array(ctx->scratch, g->count + 1, uint8_t);

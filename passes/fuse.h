@@ -7,6 +7,12 @@
 
 enum { MAX_GROUP_MEMBERS = 128, NOWHERE = -1 };
 
+/* What elementwise ops cost: of an op on this type; 0: not known yet. */
+struct fuse_cost {
+  struct arena *scratch;
+  uint8_t known[OP_COUNT][DT_COUNT];
+};
+
 /* A value that a group reads from outside, under one view: what will be one argument of the kernel. */
 struct group_use {
   const struct node *node;
@@ -41,11 +47,15 @@ struct fusion {
   int nmembers, members_cap;
   int *member_of;   /* by node: its newest membership */
   uint32_t *place;  /* by node that is in no group: where it runs in the order */
-  uint8_t cheap[OP_COUNT][DT_COUNT]; /* of an op on this type; 0: not known yet */
+  struct fuse_cost cost;
 };
 
 /* A node that is no step of its own, or one that waits for its reader: it stands right before what reads it. */
 bool fuse_floats(const struct node *n);
+/* Elementwise, and cheaper to compute again than to store and load. */
+bool fuse_is_cheap(struct fuse_cost *c, const struct node *n);
+/* Cheap values that another device of the same memory reads are computed there too (fuse_pull.c). */
+struct graph *fuse_pull(struct pass_ctx *ctx, struct graph *g);
 struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f);
 
 #endif
