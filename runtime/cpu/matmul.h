@@ -12,9 +12,18 @@ struct matmul {
   bool transpose_a, transpose_b;
 };
 
-/* Once per thread that calls cpu_matmul: keeps the library from starting threads of its own. */
+/* Once per thread that runs products: keeps the library from starting threads of its own. */
 void cpu_thread_init(void);
 /* Overwrites C, which overlaps neither A nor B; k = 0 gives zeros. False if the library refuses. */
 bool cpu_matmul(const struct matmul *mm, const void *a, const void *b, void *c);
+
+/* The same product prepared for many runs, by code made for its shape where that is faster. Which way is taken
+ * follows from the shape alone, and so do the bits. NULL if there is no memory. */
+struct cpu_matmul_plan;
+struct cpu_matmul_plan *cpu_matmul_plan_create(const struct matmul *mm);
+/* NULL is allowed. */
+void cpu_matmul_plan_destroy(struct cpu_matmul_plan *plan);
+/* Any thread, but one at a time for one plan. */
+bool cpu_matmul_plan_run(const struct cpu_matmul_plan *plan, const void *a, const void *b, void *c);
 
 #endif

@@ -702,7 +702,7 @@ static void set_number(enum dtype d, void *p, int64_t i, int v) {
 }
 
 /* Small integers: every sum is exact in every dtype, whatever the order. */
-static void check_product(struct arena *arena, const struct matmul *mm) {
+static void check_product(struct arena *arena, const struct matmul *mm, bool planned) {
   enum dtype d = mm->dtype;
   int64_t na = mm->batch * mm->m * mm->k, nb = mm->batch * mm->k * mm->n, nc = mm->batch * mm->m * mm->n;
   int limit = d == DT_U8 ? 3 : 9;
@@ -711,7 +711,9 @@ static void check_product(struct arena *arena, const struct matmul *mm) {
   for (int64_t i = 0; i < na; i++) set_number(d, a, i, random_below(limit) - (d == DT_U8 ? 0 : limit / 2));
   for (int64_t i = 0; i < nb; i++) set_number(d, b, i, random_below(limit) - (d == DT_U8 ? 0 : limit / 2));
   for (int64_t i = 0; i <= nc; i++) set_number(d, c, i, 77);
-  assert_true(cpu_matmul(mm, a, b, c));
+  struct cpu_matmul_plan *plan = planned ? cpu_matmul_plan_create(mm) : NULL;
+  assert_true(planned ? cpu_matmul_plan_run(plan, a, b, c) : cpu_matmul(mm, a, b, c));
+  cpu_matmul_plan_destroy(plan);
   assert_true(number_at(d, c, nc) == 77);
   for (int64_t at = 0; at < nc; at++) {
     int64_t batch = at / (mm->m * mm->n), i = at / mm->n % mm->m, j = at % mm->n;
@@ -741,7 +743,7 @@ static void products(void **state) {
                         .k = size[random_below(8)],
                         .transpose_a = chance(50),
                         .transpose_b = chance(50)};
-    check_product(a, &mm);
+    check_product(a, &mm, i % 10 < 5);
     arena_destroy(a);
   }
 }
