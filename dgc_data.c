@@ -131,8 +131,7 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
     int input = plan_input(l->plan, ds->columns[i].name);
     if (input >= 0) exec_write(l->exec, input, b->columns[i].data);
   }
-  exec_run(l->exec);
-  return DGC_OK;
+  return session_run(s, l);
 }
 
 /* --- training --- */
@@ -235,8 +234,8 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!t.epochs && !t.steps) t.epochs = 1;
   s->trained = false;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
-  if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
+  if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = train_over(&t);
   s->trained = true;
   loader_destroy(t.loader);

@@ -123,6 +123,8 @@ void session_close(struct dgc_session *s);
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch, struct loaded **out);
 /* Forgets all plans: options that they depend on have changed. */
 void session_drop_plans(struct dgc_session *s);
+/* One run of a plan whose inputs are written. */
+enum dgc_status session_run(struct dgc_session *s, struct loaded *l);
 /* Gives variables their first values unless they have some. */
 enum dgc_status session_init(struct dgc_session *s);
 /* Everything an entry needs to run but its plan. */

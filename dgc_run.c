@@ -87,6 +87,10 @@ enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_
   return DGC_OK;
 }
 
+enum dgc_status session_run(struct dgc_session *s, struct loaded *l) {
+  return exec_run(l->exec) ? DGC_OK : session_fail(s, DGC_RUNTIME, "out of memory");
+}
+
 static void mark_filled(struct dgc_session *s) {
   for (int i = 0; i < store_count(s->store); i++) store_at(s->store, i)->filled = true;
 }
@@ -97,7 +101,8 @@ enum dgc_status session_init(struct dgc_session *s) {
     struct loaded *l;
     enum dgc_status status = session_plan(s, ENTRY_INIT, session_batch(s), &l);
     if (status) return status;
-    exec_run(l->exec);
+    status = session_run(s, l);
+    if (status) return status;
     mark_filled(s);
     store_spread(s->store);
   }
@@ -200,7 +205,8 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
     int input = plan_input(l->plan, n->name);
     if (input >= 0) exec_write(l->exec, input, inputs[i]);
   }
-  exec_run(l->exec);
+  status = session_run(s, l);
+  if (status) return status;
   if (kind == ENTRY_TRAIN) s->position.step++;
   const struct output *o;
   for (int i = 0; outputs && (o = source_output(g, i)); i++) {

@@ -45,6 +45,7 @@ struct exec {
   int *first_lane;     /* of each worker; one more entry for the end */
   struct signal *signals;
   uint64_t run;
+  _Atomic bool failed;
   struct exec_times *times; /* in a timed run */
 };
 
@@ -237,8 +238,7 @@ static const struct command *advance_timed(struct lane *lane, const struct comma
 }
 
 /* One worker's part of a run: its devices in turn, each as far as it gets. */
-static void run_lanes(void *arg, int worker) {
-  struct exec *e = arg;
+static void run_lanes(struct exec *e, int worker) {
   struct lane *first = e->lanes + e->first_lane[worker], *end = e->lanes + e->first_lane[worker + 1];
   uint64_t run = e->run;
   for (struct lane *l = first; l < end; l++) l->next = l->commands;
@@ -256,9 +256,22 @@ static void run_lanes(void *arg, int worker) {
     }
     if (moved)
       spins = 0;
-    else if (left > 0)
+    else if (left > 0) {
+      if (atomic_load_explicit(&e->failed, memory_order_relaxed)) return;
       workers_relax(e->workers, &spins);
+    }
   }
+}
+
+/* Only the interpreter asks for memory in a run; if there is none, nobody waits for this worker any longer. */
+static void run_worker(void *arg, int worker) {
+  struct exec *e = arg;
+  jmp_buf point, *outer = arena_on_failure(&point);
+  if (setjmp(point))
+    atomic_store(&e->failed, true);
+  else
+    run_lanes(e, worker);
+  arena_on_failure(outer);
 }
 
 /* Fills what no input occupies with a pattern, so that a value read before it is written is seen. */
@@ -288,23 +301,29 @@ static void rebind(struct exec *e) {
     bind(e, NULL); /* only grew: everything fits, nothing is new */
 }
 
-void exec_run(struct exec *e) {
-  rebind(e);
-  if (POISON) poison(e);
+static bool run(struct exec *e) {
   e->run++;
-  workers_run(e->workers, run_lanes, e);
+  atomic_store_explicit(&e->failed, false, memory_order_relaxed);
+  workers_run(e->workers, run_worker, e);
+  return !atomic_load_explicit(&e->failed, memory_order_relaxed);
 }
 
-void exec_run_timed(struct exec *e, struct exec_times *t) {
+bool exec_run(struct exec *e) {
+  rebind(e);
+  if (POISON) poison(e);
+  return run(e);
+}
+
+bool exec_run_timed(struct exec *e, struct exec_times *t) {
   rebind(e);
   for (int i = 0; i < e->plan->ndevices; i++) e->lanes[i].busy = 0;
   e->times = t;
-  e->run++;
   uint64_t begin = now();
-  workers_run(e->workers, run_lanes, e);
+  bool done = run(e);
   t->wall = now() - begin;
   e->times = NULL;
   for (int i = 0; i < e->plan->ndevices; i++) t->busy[e->lanes[i].device] = e->lanes[i].busy;
+  return done;
 }
 
 void exec_write(struct exec *e, int input, const void *data) {

@@ -22,15 +22,16 @@ void exec_unload(struct exec *e);
 /* Inputs are written before each run, outputs read after it and before any other run of the session. */
 void exec_write(struct exec *e, int input, const void *data);
 void exec_read(const struct exec *e, int output, void *data);
-/* One step of training, evaluation or prediction. */
-void exec_run(struct exec *e);
+/* One step of training, evaluation or prediction. False when the interpreter ran out of host memory: variables may then hold
+ * anything. */
+bool exec_run(struct exec *e);
 
 /* What a timed run measured, in nanoseconds. */
 struct exec_times {
   uint64_t wall;
   uint64_t *busy; /* per device: inside of kernels, library calls and copies */
 };
-void exec_run_timed(struct exec *e, struct exec_times *t);
+bool exec_run_timed(struct exec *e, struct exec_times *t);
 
 /* Bytes of the arena of a device up to the last one that a command, an input or an output touches, from the addresses
  * and sizes of the commands: the check on what the memory plan printed. A multiple of 64. */

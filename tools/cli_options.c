@@ -198,7 +198,7 @@ static void print_option(char letter, const char *name, const char *value, const
     snprintf(left, sizeof left, "-%c, --%s%s%s", letter, name, value ? " " : "", value ? value : "");
   else
     snprintf(left, sizeof left, "--%s%s%s", name, value ? " " : "", value ? value : "");
-  printf("  %-28s %s\n", left, help);
+  printf("  %-29s %s\n", left, help);
 }
 
 void cli_print_help(const struct verb *v) {

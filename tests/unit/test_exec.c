@@ -137,7 +137,7 @@ static float run_once(struct exec *e, float x) {
   float in[N], out[N];
   for (int i = 0; i < N; i++) in[i] = x;
   exec_write(e, 0, in);
-  exec_run(e);
+  assert_true(exec_run(e));
   exec_read(e, 0, out);
   for (int i = 1; i < N; i++) assert_true(out[i] == out[0]);
   return out[0];

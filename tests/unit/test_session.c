@@ -1,0 +1,206 @@
+/* Sessions through dgc.h: batches of the caller's own, variables, checkpoints, threads, and memory that runs out. */
+#include "base/arena.h"
+#include "include/dgc.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char program[] = "use nn\n"
+                              "model small(hidden = 5) {\n"
+                              "  input x : f32[B, 3]\n"
+                              "  input y : f32[B, 1]\n"
+                              "  h = nn.dense(x, units = hidden, activation = tanh)\n"
+                              "  p = nn.dense(h, units = 1)\n"
+                              "  train mean(square(p - y)) with adam(rate = 0.01)\n"
+                              "  metric error = mean(abs(p - y))\n"
+                              "  predict guess = p\n"
+                              "}\n";
+
+enum { ROWS = 7 };
+static float x[ROWS * 3], y[ROWS];
+
+static int fill(void **state) {
+  (void)state;
+  for (int i = 0; i < ROWS * 3; i++) x[i] = (float)(i % 5) / 5;
+  for (int i = 0; i < ROWS; i++) y[i] = x[3 * i] - x[3 * i + 1];
+  return 0;
+}
+
+static struct dgc_session *open_with(const char *devices, const char *towers) {
+  struct dgc_session *s = dgc_create();
+  assert_non_null(s);
+  assert_int_equal(dgc_set(s, "devices", devices), DGC_OK);
+  assert_int_equal(dgc_set(s, "towers", towers), DGC_OK);
+  enum dgc_status status = dgc_load_text(s, "small", program, strlen(program));
+  assert_string_equal(dgc_message(s), "");
+  assert_int_equal(status, DGC_OK);
+  return s;
+}
+
+static enum dgc_status run(struct dgc_session *s, const char *entry, int rows, void *const *outputs) {
+  const void *inputs[2];
+  struct dgc_tensor t;
+  for (int i = 0; dgc_input(s, entry, i, &t); i++) inputs[i] = strcmp(t.name, "x") == 0 ? x : y;
+  return dgc_run(s, entry, rows, inputs, outputs);
+}
+
+static float loss_after(struct dgc_session *s, int steps) {
+  float loss = -1;
+  void *outputs[] = {&loss};
+  for (int i = 0; i < steps; i++) assert_int_equal(run(s, "train", ROWS, outputs), DGC_OK);
+  return loss;
+}
+
+static void descriptions(void **state) {
+  (void)state;
+  struct dgc_session *s = open_with("cpu:0", "1");
+  struct dgc_tensor t;
+  assert_true(dgc_input(s, "train", 0, &t));
+  assert_string_equal(t.name, "x");
+  assert_string_equal(t.dtype, "f32");
+  assert_int_equal(t.rank, 2);
+  assert_int_equal(t.shape[0], -1);
+  assert_int_equal(t.shape[1], 3);
+  assert_true(dgc_output(s, "predict", 0, &t));
+  assert_string_equal(t.name, "guess");
+  assert_false(dgc_output(s, "predict", 1, &t));
+  assert_false(dgc_input(s, "nothing", 0, &t));
+  int count = 0;
+  bool kernel = false;
+  for (; dgc_variable(s, count, &t); count++)
+    kernel |= strcmp(t.name, "h.kernel") == 0 && t.shape[0] == 3 && t.shape[1] == 5;
+  assert_true(kernel);
+  assert_true(count >= 4);
+  dgc_destroy(s);
+}
+
+static void learning(void **state) {
+  (void)state;
+  struct dgc_session *s = open_with("cpu:0-1", "2");
+  float before = loss_after(s, 1), after = loss_after(s, 200);
+  assert_true(after < before / 2);
+  float guess[ROWS];
+  void *outputs[] = {guess};
+  assert_int_equal(run(s, "predict", 3, outputs), DGC_OK); /* another batch size is another plan */
+  float again = guess[0];
+  assert_int_equal(run(s, "predict", ROWS, outputs), DGC_OK);
+  assert_true(guess[0] - again < 1e-5f && again - guess[0] < 1e-5f);
+  dgc_destroy(s);
+}
+
+static void variables(void **state) {
+  (void)state;
+  struct dgc_session *s = open_with("cpu:0-2", "3");
+  float kernel[15], other[15];
+  assert_int_equal(dgc_read(s, "h.kernel", kernel, sizeof kernel), DGC_OK);
+  for (int i = 0; i < 15; i++) kernel[i] += 1;
+  assert_int_equal(dgc_write(s, "h.kernel", kernel, sizeof kernel), DGC_OK);
+  assert_int_equal(dgc_read(s, "h.kernel", other, sizeof other), DGC_OK);
+  assert_memory_equal(kernel, other, sizeof kernel);
+  assert_int_equal(dgc_read(s, "h.kernel", kernel, 4), DGC_USAGE);
+  assert_int_equal(dgc_read(s, "h.kernal", kernel, sizeof kernel), DGC_USAGE);
+  assert_non_null(strstr(dgc_message(s), "did you mean 'h.kernel'?"));
+  dgc_destroy(s);
+}
+
+/* Ten steps are five, a checkpoint, and five more on other devices. */
+static void checkpoints(void **state) {
+  (void)state;
+  char path[] = "/tmp/dgc-session-XXXXXX";
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  struct dgc_session *s = open_with("cpu:0-1", "4");
+  loss_after(s, 5);
+  assert_int_equal(dgc_save(s, path), DGC_OK);
+  float whole = loss_after(s, 5);
+  dgc_destroy(s);
+  s = open_with("cpu:0-2", "4");
+  assert_int_equal(dgc_restore(s, path), DGC_OK);
+  float rest = loss_after(s, 5);
+  assert_memory_equal(&whole, &rest, sizeof rest);
+  dgc_destroy(s);
+
+  s = dgc_create();
+  assert_int_equal(dgc_set(s, "set", "hidden=6"), DGC_OK);
+  assert_int_equal(dgc_load_text(s, "small", program, strlen(program)), DGC_OK);
+  assert_int_equal(dgc_restore(s, path), DGC_MISMATCH);
+  dgc_destroy(s);
+  unlink(path);
+}
+
+static void misuse(void **state) {
+  (void)state;
+  struct dgc_session *s = dgc_create();
+  const char *text;
+  assert_int_equal(dgc_train(s), DGC_USAGE);
+  assert_int_equal(dgc_emit(s, NULL, "graph", &text), DGC_USAGE);
+  assert_int_equal(dgc_set(s, "devises", "cpu:0"), DGC_USAGE);
+  assert_non_null(strstr(dgc_message(s), "did you mean 'devices'?"));
+  assert_int_equal(dgc_set(s, "batch", "-1"), DGC_USAGE);
+  assert_int_equal(dgc_load_text(s, "wrong", "model", 5), DGC_INPUT);
+  assert_int_equal(dgc_load_text(s, "small", program, strlen(program)), DGC_OK);
+  assert_int_equal(dgc_train(s), DGC_USAGE); /* no data */
+  assert_int_equal(dgc_run(s, "train", 0, NULL, NULL), DGC_USAGE);
+  assert_int_equal(dgc_emit(s, "train", "nothing", &text), DGC_USAGE);
+  dgc_destroy(s);
+  dgc_destroy(NULL);
+}
+
+static void *one_thread(void *arg) {
+  struct dgc_session *s = open_with("cpu:0-1", "2");
+  *(float *)arg = loss_after(s, 20);
+  dgc_destroy(s);
+  return NULL;
+}
+
+static void sessions_in_threads(void **state) {
+  (void)state;
+  pthread_t threads[4];
+  float losses[4];
+  for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, one_thread, &losses[i]), 0);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  for (int i = 1; i < 4; i++) assert_memory_equal(&losses[i], &losses[0], sizeof losses[0]);
+}
+
+/* Every request for memory fails once: the call says so, and the session can still be ended. */
+static void out_of_memory(void **state) {
+  (void)state;
+  int failures = 0;
+  for (long n = 0;; n++) {
+    arena_fail_after(n);
+    enum dgc_status status = DGC_RUNTIME;
+    struct dgc_session *s = dgc_create();
+    if (s) {
+      dgc_set(s, "devices", "cpu:0-1");
+      dgc_set(s, "backend", "interp");
+      status = dgc_load_text(s, "small", program, strlen(program));
+      if (!status) status = run(s, "train", ROWS, NULL);
+      if (status) assert_non_null(strstr(dgc_message(s), "out of memory"));
+    }
+    arena_fail_after(-1);
+    dgc_destroy(s);
+    if (status == DGC_OK) break;
+    assert_int_equal(status, DGC_RUNTIME);
+    failures++;
+  }
+  assert_true(failures > 5);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(descriptions),  cmocka_unit_test(learning), cmocka_unit_test(variables),
+      cmocka_unit_test(checkpoints),   cmocka_unit_test(misuse),   cmocka_unit_test(sessions_in_threads),
+      cmocka_unit_test(out_of_memory),
+  };
+  return cmocka_run_group_tests(tests, fill, NULL);
+}
