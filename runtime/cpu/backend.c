@@ -25,8 +25,10 @@ static void *cpu_open(const struct target *target, struct diags *d) {
     }
   struct cpu_jit *jit = cpu_jit_create(d);
   struct cpu *cpu = jit ? calloc(1, sizeof *cpu) : NULL;
-  if (cpu == NULL) cpu_jit_destroy(jit);
-  else cpu->jit = jit;
+  if (cpu == NULL)
+    cpu_jit_destroy(jit);
+  else
+    cpu->jit = jit;
   return cpu;
 }
 

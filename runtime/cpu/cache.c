@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC "dgcobj1"
+#define MAGIC    "dgcobj1"
 #define MAX_CODE (INT64_C(1) << 30)
 
 struct header {

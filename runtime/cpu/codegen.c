@@ -20,8 +20,8 @@
 #include <string.h>
 
 /* The emitter hoists and merges already; what is left is in single instructions. */
-#define PASSES "early-cse,instcombine<no-verify-fixpoint>"
-#define GROUP 8
+#define PASSES      "early-cse,instcombine<no-verify-fixpoint>"
+#define GROUP       8
 #define MAX_WORKERS 8
 
 /* What the workers share. */

@@ -25,22 +25,22 @@
 struct program {
   const struct sprog *text;
   bool *live;
-  bool *uniform;     /* the same in all lanes */
-  bool *needs_splat; /* uniform, but used as a vector */
-  int *depth;        /* loops to enter before the value is known */
-  LLVMValueRef *scalar;                /* uniform values */
-  LLVMValueRef *splat;                 /* uniform values that need it */
-  LLVMValueRef (*lanes)[MAX_UNROLL];   /* the others, per chunk of a round */
+  bool *uniform;                     /* the same in all lanes */
+  bool *needs_splat;                 /* uniform, but used as a vector */
+  int *depth;                        /* loops to enter before the value is known */
+  LLVMValueRef *scalar;              /* uniform values */
+  LLVMValueRef *splat;               /* uniform values that need it */
+  LLVMValueRef (*lanes)[MAX_UNROLL]; /* the others, per chunk of a round */
 };
 
 struct nest {
   struct emit *e;
   const struct kernel *k;
   LLVMValueRef fn;
-  int order[MAX_RANK];  /* loops, as they nest */
-  int vector_depth;     /* where the vector loop stands in `order` */
-  int kept;             /* the first `kept` of `order` are not reduced over */
-  int unroll;           /* chunks per round of the unmasked vector loop */
+  int order[MAX_RANK]; /* loops, as they nest */
+  int vector_depth;    /* where the vector loop stands in `order` */
+  int kept;            /* the first `kept` of `order` are not reduced over */
+  int unroll;          /* chunks per round of the unmasked vector loop */
   bool heavy;
   bool body_reads[MAX_KERNEL_ARGS];
   struct program body, epilogue;
@@ -70,7 +70,8 @@ static bool is_arg_reduce(const struct nest *n) {
 static enum dtype acc_dtype(const struct nest *n) { return s_dtype(&n->k->body, n->k->result[0]); }
 /* NaNs are kept apart, so that the loop waits for one instruction a round, not for three. */
 static bool tracks_nan(const struct nest *n) {
-  return is_reduce(n) && (n->k->reduce == REDUCE_MAX || n->k->reduce == REDUCE_MIN) && dtype_is_float(acc_dtype(n));
+  return is_reduce(n) && (n->k->reduce == REDUCE_MAX || n->k->reduce == REDUCE_MIN) &&
+         dtype_is_float(acc_dtype(n));
 }
 static bool vector_is_kept(const struct nest *n) { return n->vector_depth < n->kept; }
 static enum dtype arg_dtype(const struct nest *n, int a) { return (enum dtype)n->k->args[a].dtype; }
@@ -265,7 +266,8 @@ static LLVMValueRef lanes_value(struct nest *n, const struct program *g, int v, 
 
 static LLVMValueRef index_lanes(struct nest *n, int chunk) {
   LLVMBuilderRef ir = n->e->builder;
-  LLVMValueRef lane = LLVMConstAdd(emit_iota(n->e, 64), emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
+  LLVMValueRef lane = LLVMConstAdd(emit_iota(n->e, 64),
+                                   emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
   return LLVMBuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
 }
 
@@ -300,8 +302,10 @@ static void emit_lane_value(struct nest *n, struct program *g, int v, int chunk)
   const struct sinst *i = &g->text->inst[v];
   LLVMValueRef *out = &g->lanes[v][chunk];
   if (i->op == S_ARG) {
-    if (i->a == n->k->nargs) *out = is_arg_reduce(n) ? n->extra[chunk] : n->acc[chunk];
-    else *out = load_lanes(n, i->a, chunk);
+    if (i->a == n->k->nargs)
+      *out = is_arg_reduce(n) ? n->extra[chunk] : n->acc[chunk];
+    else
+      *out = load_lanes(n, i->a, chunk);
   } else if (i->op == S_INDEX) {
     *out = index_lanes(n, chunk);
   } else {
@@ -318,7 +322,8 @@ static void emit_lane_value(struct nest *n, struct program *g, int v, int chunk)
 static void emit_values(struct nest *n, struct program *g, int first, int last) {
   for (int v = 0; v < g->text->count; v++) {
     if (!g->live[v] || g->depth[v] < first || g->depth[v] > last) continue;
-    if (g->uniform[v]) emit_uniform(n, g, v);
+    if (g->uniform[v])
+      emit_uniform(n, g, v);
     else
       for (int c = 0; c < n->chunks; c++) emit_lane_value(n, g, v, c);
   }
@@ -327,7 +332,8 @@ static void emit_values(struct nest *n, struct program *g, int first, int last) 
 static void store_results(struct nest *n, struct program *g, const sval *results, bool in_lanes) {
   int first = n->k->nargs - n->k->noutputs;
   for (int r = 0; r < n->k->noutputs; r++) {
-    if (!in_lanes) store_scalar(n, first + r, scalar_value(n, g, results[r]));
+    if (!in_lanes)
+      store_scalar(n, first + r, scalar_value(n, g, results[r]));
     else
       for (int c = 0; c < n->chunks; c++) store_lanes(n, first + r, c, lanes_value(n, g, results[r], c));
   }
@@ -360,7 +366,6 @@ static LLVMValueRef combine(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
   return emit_instruction(n->e, &i, d, a, b, NULL);
 }
 
-
 static LLVMValueRef compare(struct nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
   struct sinst i = {.op = (uint8_t)op, .dtype = DT_BOOL};
   return emit_instruction(n->e, &i, acc_dtype(n), a, b, NULL);
@@ -381,7 +386,8 @@ static LLVMValueRef hi_wins(struct nest *n, LLVMValueRef lo, LLVMValueRef hi, LL
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef same = compare(n, S_EQ, lo, hi);
   if (dtype_is_float(acc_dtype(n)))
-    same = LLVMBuildOr(ir, same, LLVMBuildAnd(ir, compare(n, S_NE, lo, lo), compare(n, S_NE, hi, hi), ""), "");
+    same =
+        LLVMBuildOr(ir, same, LLVMBuildAnd(ir, compare(n, S_NE, lo, lo), compare(n, S_NE, hi, hi), ""), "");
   LLVMValueRef earlier = LLVMBuildICmp(ir, LLVMIntSLT, hi_index, lo_index, "");
   return LLVMBuildOr(ir, beats(n, lo, hi), LLVMBuildAnd(ir, same, earlier, ""), "");
 }
@@ -405,7 +411,8 @@ static LLVMValueRef reduced_index(struct nest *n) {
 /* acc = S_MAX or S_MIN of acc and x, but for the NaNs that reduce_settle puts back. */
 static void track_nan(struct nest *n, int c, LLVMValueRef x, LLVMValueRef mask) {
   LLVMBuilderRef ir = n->e->builder;
-  LLVMValueRef keep = n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
+  LLVMValueRef keep =
+      n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
   LLVMValueRef next = LLVMBuildSelect(ir, keep, n->acc[c], x, ""), is_nan = compare(n, S_NE, x, x);
   if (mask) is_nan = LLVMBuildAnd(ir, is_nan, mask, "");
   n->acc[c] = mask ? LLVMBuildSelect(ir, mask, next, n->acc[c], "") : next;
@@ -481,8 +488,10 @@ static void emit_loops(struct nest *n, int depth);
 static void emit_inside(struct nest *n, int depth) {
   if (depth == n->k->rank) {
     emit_values(n, &n->body, depth, depth);
-    if (is_reduce(n)) reduce_step(n);
-    else store_results(n, &n->body, n->k->result, true);
+    if (is_reduce(n))
+      reduce_step(n);
+    else
+      store_results(n, &n->body, n->k->result, true);
   } else {
     emit_loops(n, depth);
   }
@@ -619,7 +628,8 @@ static void emit_round(struct nest *n, int depth, LLVMValueRef i) {
 static void set_mask(struct nest *n, LLVMValueRef i, bool last) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef rest = LLVMBuildSub(ir, n->extent[n->k->vector], i, ""), lanes = int64(n, KERNEL_LANES);
-  n->active = last ? rest : LLVMBuildSelect(ir, LLVMBuildICmp(ir, LLVMIntSLT, rest, lanes, ""), rest, lanes, "");
+  n->active =
+      last ? rest : LLVMBuildSelect(ir, LLVMBuildICmp(ir, LLVMIntSLT, rest, lanes, ""), rest, lanes, "");
   LLVMValueRef count = emit_splat(n->e, LLVMBuildTrunc(ir, n->active, i32(n), ""));
   n->mask = LLVMBuildICmp(ir, LLVMIntULT, emit_iota(n->e, 32), count, "");
 }
@@ -706,8 +716,10 @@ static void emit_vector_loop(struct nest *n, int depth) {
 }
 
 static void emit_loops(struct nest *n, int depth) {
-  if (depth == n->vector_depth) emit_vector_loop(n, depth);
-  else emit_scalar_loop(n, depth);
+  if (depth == n->vector_depth)
+    emit_vector_loop(n, depth);
+  else
+    emit_scalar_loop(n, depth);
 }
 
 /* ---- the function ---- */

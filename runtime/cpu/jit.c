@@ -70,8 +70,10 @@ static bool link_objects(struct cpu_jit *jit, LLVMMemoryBufferRef *objects, int 
   LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit->orc);
   bool ok = true;
   for (int i = 0; i < nobjects; i++) {
-    if (ok) ok = !llvm_failed(d, "loading code", LLVMOrcLLJITAddObjectFile(jit->orc, library, objects[i]));
-    else LLVMDisposeMemoryBuffer(objects[i]);
+    if (ok)
+      ok = !llvm_failed(d, "loading code", LLVMOrcLLJITAddObjectFile(jit->orc, library, objects[i]));
+    else
+      LLVMDisposeMemoryBuffer(objects[i]);
   }
   return ok;
 }
@@ -140,8 +142,10 @@ bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, i
     entry[i] = entry_of(jit, kernels[i]);
     bool known = entry[i]->fn != NULL;
     for (int f = 0; f < nfresh && !known; f++) known = fresh[f] == entry[i];
-    if (known) jit->reused++;
-    else fresh[nfresh++] = entry[i];
+    if (known)
+      jit->reused++;
+    else
+      fresh[nfresh++] = entry[i];
   }
   bool ok = nfresh == 0 || compile_fresh(jit, fresh, nfresh, scratch, d);
   for (int i = 0; i < n; i++) out[i] = entry[i]->fn;

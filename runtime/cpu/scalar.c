@@ -103,7 +103,8 @@ static LLVMValueRef min_max(struct emit *e, bool is_max, enum dtype d, LLVMValue
   bool is_signed = d == DT_I32 || d == DT_I64;
   LLVMIntPredicate less = is_signed ? LLVMIntSLT : LLVMIntULT;
   LLVMValueRef a_less = LLVMBuildICmp(e->builder, less, a, b, "");
-  return is_max ? LLVMBuildSelect(e->builder, a_less, b, a, "") : LLVMBuildSelect(e->builder, a_less, a, b, "");
+  return is_max ? LLVMBuildSelect(e->builder, a_less, b, a, "")
+                : LLVMBuildSelect(e->builder, a_less, a, b, "");
 }
 
 static LLVMValueRef compare(struct emit *e, enum sop op, enum dtype d, LLVMValueRef a, LLVMValueRef b) {

@@ -79,7 +79,7 @@ static uint64_t random_value(enum dtype d) {
   case DT_U8: return (uint8_t)random_bits();
   default: break;
   }
-  int64_t v = chance(20) ? ints[random_below((int)(sizeof ints / sizeof ints[0]))]
+  int64_t v = chance(20)   ? ints[random_below((int)(sizeof ints / sizeof ints[0]))]
               : chance(50) ? random_below(41) - 20
                            : (int64_t)random_bits();
   return d == DT_I32 ? (uint32_t)v : (uint64_t)v;
@@ -147,7 +147,8 @@ static void random_instruction(struct sprog *p) {
 }
 
 static sval value_of(struct sprog *p, enum dtype d) {
-  sval any = p->count > 0 && chance(90) ? p->count - 1 - random_below(p->count < 4 ? p->count : 4) : pick(p, d);
+  sval any =
+      p->count > 0 && chance(90) ? p->count - 1 - random_below(p->count < 4 ? p->count : 4) : pick(p, d);
   return s_convert(p, d, any);
 }
 
@@ -164,8 +165,8 @@ struct sample {
   struct kernel kernel;
   int64_t sizes[MAX_RANK + MAX_KERNEL_ARGS * MAX_RANK + 8];
   struct buffer buffer[MAX_KERNEL_ARGS];
-  int64_t origin[MAX_KERNEL_ARGS];  /* elements from the start of the buffer */
-  int alias[MAX_KERNEL_ARGS];       /* the argument whose buffer this is */
+  int64_t origin[MAX_KERNEL_ARGS]; /* elements from the start of the buffer */
+  int alias[MAX_KERNEL_ARGS];      /* the argument whose buffer this is */
 };
 
 static void random_extents(struct kernel *k, int64_t *extent) {
@@ -211,7 +212,7 @@ static void random_strides(struct sample *s, int a, int broadcast, int first_zer
       stride[l] = -stride[l];
     }
   }
-  k->args[a].vector = (uint8_t)class;
+  k->args[a].vector = (uint8_t) class;
   s->buffer[a].elements = running;
 }
 
@@ -245,12 +246,15 @@ static void random_arguments(struct arena *arena, struct sample *s) {
     }
   }
   for (int a = 0; a < k->nargs; a++) {
-    if (s->alias[a] == a) random_data(arena, &s->buffer[a], (enum dtype)k->args[a].dtype);
-    else s->buffer[a] = s->buffer[s->alias[a]];
+    if (s->alias[a] == a)
+      random_data(arena, &s->buffer[a], (enum dtype)k->args[a].dtype);
+    else
+      s->buffer[a] = s->buffer[s->alias[a]];
   }
 }
 
-static void random_body(struct kernel *k, struct sprog *p, int loops, bool has_acc, enum dtype acc, int length) {
+static void random_body(struct kernel *k, struct sprog *p, int loops, bool has_acc, enum dtype acc,
+                        int length) {
   int ninputs = k->nargs - k->noutputs;
   for (int a = 0; a < ninputs; a++)
     if (chance(85)) s_arg(p, a, (enum dtype)k->args[a].dtype);
@@ -321,8 +325,10 @@ static void run(struct sample *s, kernel_fn *fn) {
     struct buffer *b = &s->buffer[a];
     args[a] = (fn ? b->data : b->expected) + s->origin[a] * dtype_size((enum dtype)k->args[a].dtype);
   }
-  if (fn) fn(args, s->sizes);
-  else kernel_eval(k, args, s->sizes);
+  if (fn)
+    fn(args, s->sizes);
+  else
+    kernel_eval(k, args, s->sizes);
 }
 
 static void check_sample(struct arena *a, struct sample *s, kernel_fn *fn, int number) {
@@ -332,7 +338,8 @@ static void check_sample(struct arena *a, struct sample *s, kernel_fn *fn, int n
   for (int i = k->nargs - k->noutputs; i < k->nargs; i++) {
     enum dtype d = (enum dtype)k->args[i].dtype;
     for (int64_t at = 0; at < s->buffer[i].elements + 4; at++) {
-      unsigned char *x = s->buffer[i].data + at * dtype_size(d), *y = s->buffer[i].expected + at * dtype_size(d);
+      unsigned char *x = s->buffer[i].data + at * dtype_size(d),
+                    *y = s->buffer[i].expected + at * dtype_size(d);
       if (same_bits(d, x, y)) continue;
       struct str text = str_make(a);
       kernel_print(&text, k);
@@ -367,17 +374,21 @@ static void random_reductions(void **state) { random_kernels(*state, KERNEL_REDU
 /* ---- every instruction on every pair of special values ---- */
 
 static int special_values(enum dtype d, uint64_t *out) {
-  static const uint32_t f32[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 1,
-                                 0x7f7fffff, 0x4f000000, 0xcf000001, 0x3f000000, 0x40200000, 0xc0600000, 0x437f8000};
-  static const int64_t ints[] = {0, 1, -1, 2, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX, 255, 128, -7, 31, 77};
+  static const uint32_t f32[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000,
+                                 0xff800000, 0x7fc00000, 1,          0x7f7fffff, 0x4f000000,
+                                 0xcf000001, 0x3f000000, 0x40200000, 0xc0600000, 0x437f8000};
+  static const int64_t ints[] = {0,         1,   -1,  2,  INT32_MIN, INT32_MAX, INT64_MIN,
+                                 INT64_MAX, 255, 128, -7, 31,        77};
   int n = 0;
   if (dtype_is_float(d)) {
     for (size_t i = 0; i < sizeof f32 / sizeof f32[0]; i++) {
       float narrow;
       memcpy(&narrow, &f32[i], 4);
       double wide = narrow;
-      if (d == DT_F32) out[n++] = f32[i];
-      else memcpy(&out[n++], &wide, 8);
+      if (d == DT_F32)
+        out[n++] = f32[i];
+      else
+        memcpy(&out[n++], &wide, 8);
     }
     return n;
   }
@@ -411,7 +422,8 @@ static bool op_takes(enum sop op, enum dtype d) {
 }
 
 static sval apply_op(struct sprog *p, enum sop op, enum dtype to, sval a, sval b) {
-  static const enum dtype twin[] = {[DT_F32] = DT_I32, [DT_F64] = DT_I64, [DT_I32] = DT_F32, [DT_I64] = DT_F64};
+  static const enum dtype twin[] = {
+      [DT_F32] = DT_I32, [DT_F64] = DT_I64, [DT_I32] = DT_F32, [DT_I64] = DT_F64};
   switch (op) {
   case S_FMA: return s_fma(p, a, b, s_unary(p, S_NEG, b));
   case S_NEG:
@@ -432,11 +444,13 @@ static sval apply_op(struct sprog *p, enum sop op, enum dtype to, sval a, sval b
 /* How the operands come: both in lanes; one the same for all lanes; both; the second a constant. */
 enum form { IN_LANES, FIRST_UNIFORM, UNIFORM, CONSTANT, FORMS = CONSTANT + 4 };
 
-static void special_sample(struct arena *arena, struct sample *s, enum sop op, enum dtype d, enum dtype to, int form) {
+static void special_sample(struct arena *arena, struct sample *s, enum sop op, enum dtype d, enum dtype to,
+                           int form) {
   struct kernel *k = &s->kernel;
   uint64_t value[32];
   int n = special_values(d, value);
-  *k = (struct kernel){.kind = KERNEL_MAP, .rank = 2, .vector = 1, .nargs = 3, .noutputs = 1, .name = "special"};
+  *k = (struct kernel){
+      .kind = KERNEL_MAP, .rank = 2, .vector = 1, .nargs = 3, .noutputs = 1, .name = "special"};
   k->body = sprog_make(arena);
   k->epilogue = sprog_make(arena);
   sval a = s_arg(&k->body, 0, d), b = s_arg(&k->body, 1, d);
@@ -456,14 +470,16 @@ static void special_sample(struct arena *arena, struct sample *s, enum sop op, e
     memcpy(s->sizes, sizes, sizeof sizes);
   }
   enum stride_class lanes = form == UNIFORM ? STRIDE_ZERO : STRIDE_ONE;
-  k->args[0] = (struct kernel_arg){.dtype = (uint8_t)d, .vector = (uint8_t)(a_col ? STRIDE_ONE : STRIDE_ZERO)};
+  k->args[0] =
+      (struct kernel_arg){.dtype = (uint8_t)d, .vector = (uint8_t)(a_col ? STRIDE_ONE : STRIDE_ZERO)};
   k->args[1] = (struct kernel_arg){.dtype = (uint8_t)d, .vector = (uint8_t)lanes};
   k->args[2] = (struct kernel_arg){.dtype = (uint8_t)result, .vector = STRIDE_ONE, .output = true};
   k->hash = sprog_hash(&k->body, (uint64_t)form << 8 | d);
   size_t size = (size_t)dtype_size(d);
   s->buffer[0] = (struct buffer){.data = arena_array(arena, (size_t)(n * n) + 4, size), .elements = n * n};
   s->buffer[1] = (struct buffer){.data = arena_array(arena, (size_t)n + 4, size), .elements = n};
-  for (int i = 0; i < n * n; i++) memcpy(s->buffer[0].data + (size_t)i * size, &value[a_col ? i / n : i % n], size);
+  for (int i = 0; i < n * n; i++)
+    memcpy(s->buffer[0].data + (size_t)i * size, &value[a_col ? i / n : i % n], size);
   for (int i = 0; i < n; i++) memcpy(s->buffer[1].data + (size_t)i * size, &value[i], size);
   s->buffer[0].expected = s->buffer[0].data;
   s->buffer[1].expected = s->buffer[1].data;
@@ -499,9 +515,9 @@ static void every_instruction(void **state) {
 /* ---- functions ---- */
 
 typedef sval function(struct sprog *p, sval x);
-static function *const functions[] = {m_exp, m_exp2, m_expm1, m_log,  m_log2, m_log10, m_log1p, m_sin,   m_cos,
-                                      m_tan, m_asin, m_acos,  m_atan, m_sinh, m_cosh,  m_tanh,  m_asinh, m_acosh,
-                                      m_atanh, m_erf, m_erfc, m_cbrt};
+static function *const functions[] = {m_exp,   m_exp2,  m_expm1, m_log,  m_log2, m_log10, m_log1p, m_sin,
+                                      m_cos,   m_tan,   m_asin,  m_acos, m_atan, m_sinh,  m_cosh,  m_tanh,
+                                      m_asinh, m_acosh, m_atanh, m_erf,  m_erfc, m_cbrt};
 #define FUNCTIONS (int)(sizeof functions / sizeof functions[0])
 
 static sval function_of_two(struct sprog *p, int which, sval x, sval y) {
@@ -519,11 +535,13 @@ static sval function_of_two(struct sprog *p, int which, sval x, sval y) {
 static void function_sample(struct arena *arena, struct sample *s, int which, enum dtype d) {
   struct kernel *k = &s->kernel;
   int64_t n = 1500;
-  *k = (struct kernel){.kind = KERNEL_MAP, .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 1, .name = "function"};
+  *k = (struct kernel){
+      .kind = KERNEL_MAP, .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 1, .name = "function"};
   k->body = sprog_make(arena);
   k->epilogue = sprog_make(arena);
   sval x = s_arg(&k->body, 0, d), y = s_arg(&k->body, 1, d);
-  k->result[0] = which < FUNCTIONS ? functions[which](&k->body, x) : function_of_two(&k->body, which - FUNCTIONS, x, y);
+  k->result[0] =
+      which < FUNCTIONS ? functions[which](&k->body, x) : function_of_two(&k->body, which - FUNCTIONS, x, y);
   k->hash = sprog_hash(&k->body, (uint64_t)which);
   memcpy(s->sizes, (int64_t[]){n, 1, 1, 1, 12}, 5 * sizeof(int64_t));
   for (int a = 0; a < 3; a++) {
@@ -558,7 +576,8 @@ static void relu_kernel(struct arena *a, struct kernel *k, double floor_value) {
   k->args[1] = (struct kernel_arg){.dtype = DT_F32, .vector = STRIDE_ONE, .output = true};
   k->body = sprog_make(a);
   k->epilogue = sprog_make(a);
-  k->result[0] = s_binary(&k->body, S_MAX, s_arg(&k->body, 0, DT_F32), s_const(&k->body, DT_F32, floor_value));
+  k->result[0] =
+      s_binary(&k->body, S_MAX, s_arg(&k->body, 0, DT_F32), s_const(&k->body, DT_F32, floor_value));
   k->hash = sprog_hash(&k->body, STR_HASH_SEED);
 }
 
@@ -664,8 +683,10 @@ static void cache_on_disk(void **state) {
   unsetenv("DGC_CACHE");
   snprintf(command, sizeof command, "rm -r %s", folder);
   assert_int_equal(system(command), 0);
-  if (before) setenv("XDG_CACHE_HOME", before, 1);
-  else unsetenv("XDG_CACHE_HOME");
+  if (before)
+    setenv("XDG_CACHE_HOME", before, 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
 }
 
 static void text_is_stable(void **state) {
