@@ -67,7 +67,7 @@ static void printing_is_stable(void **state) {
                                   " if a { } else if b { x <- 2 } else { for i in 0..n + 1 { }; for j in [1] { } }\n"
                                   " train s = a with b over [c]; data train { x = \"y\" }\n on \"/cpu:0\" { k = 1_000 }\n}\n");
   assert_string_equal(once, canonical(a, once));
-  assert_non_null(strstr(once, "(a + b) * (c - (d - e)) ^ (f ^ g) ^ -h"));
+  assert_non_null(strstr(once, "(a + b) * (c - (d - e)) ^ (f ^ g) ^ (-h)"));
 }
 
 static void graphs_of_a_model(void **state) {
