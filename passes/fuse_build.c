@@ -64,20 +64,25 @@ static void make_plain(struct builder *b, const struct node *n) {
   make_updates(b, n);
 }
 
-/* A node of a body has no place: it runs where the group runs. */
-static struct node inner_proto(const struct node *n) {
-  struct node proto = {.op = n->op, .type = n->type, .name = n->name, .loc = n->loc, .origin = n->origin};
-  proto.tower = proto.replica = proto.device = -1;
-  return proto;
+/* Appends a copy of n to the body, without a place: it runs where the group runs. A body holds no equal nodes and nobody
+ * looks for their names, so that it needs no tables. */
+static struct node *append(struct builder *b, struct graph *body, const struct node *n, struct node **inputs) {
+  if (body->count == body->cap) {
+    body->cap = body->cap ? 2 * body->cap : 32;
+    struct node **more = arena_new_array(body->arena, body->cap, struct node *);
+    if (body->count) memcpy(more, body->nodes, body->count * sizeof *more);
+    body->nodes = more;
+  }
+  struct node *copy = arena_new(body->arena, struct node);
+  *copy = (struct node){.op = n->op, .id = body->count, .type = n->type, .ninputs = n->ninputs, .inputs = inputs,
+                        .nattrs = n->nattrs, .attrs = n->attrs, .name = n->name, .loc = n->loc,
+                        .origin = n->origin, .tower = -1, .replica = -1, .device = -1};
+  b->inner[n->id] = copy;
+  return body->nodes[body->count++] = copy;
 }
 
 static bool is_inner(const struct builder *b, const struct node *n, int group) {
   return b->inner_of[n->id] == group + 1;
-}
-
-static void set_inner(struct builder *b, const struct node *n, int group, struct node *made) {
-  b->inner[n->id] = made;
-  b->inner_of[n->id] = group + 1;
 }
 
 static bool is_member(const struct fusion *f, const struct node *n, int group) {
@@ -96,28 +101,23 @@ static int make_body_inputs(struct builder *b, int group, struct graph *body, st
       const struct node *x = n->inputs[i];
       if (lower_is_immediate(x) || is_inner(b, x, group) || is_member(f, x, group)) continue;
       inputs[count++] = value_of(b, x);
-      struct node proto = inner_proto(x);
-      proto.op = OP_input;
-      set_inner(b, x, group, graph_node(body, &proto));
+      struct node input = {.op = OP_input, .id = x->id, .type = x->type, .name = x->name, .loc = x->loc, .origin = x->origin};
+      append(b, body, &input, NULL);
+      b->inner_of[x->id] = group + 1;
     }
   }
   return count;
 }
 
-static struct node *make_inner(struct builder *b, int group, struct graph *body, const struct node *n) {
-  struct node *inputs[3];
-  struct node proto = inner_proto(n);
-  proto.inputs = inputs;
-  proto.ninputs = n->ninputs;
-  proto.nattrs = n->nattrs;
-  proto.attrs = n->attrs;
+static void make_inner(struct builder *b, int group, struct graph *body, const struct node *n) {
+  struct node **inputs = arena_new_array(body->arena, (size_t)n->ninputs, struct node *);
   for (int i = 0; i < n->ninputs; i++) {
     const struct node *x = n->inputs[i];
     if (!is_inner(b, x, group)) make_inner(b, group, body, x); /* an immediate */
     inputs[i] = b->inner[x->id];
   }
-  set_inner(b, n, group, graph_node(body, &proto));
-  return b->inner[n->id];
+  append(b, body, n, inputs);
+  b->inner_of[n->id] = group + 1;
 }
 
 static void make_result(struct builder *b, struct node *fused, const struct node *n, int index) {
