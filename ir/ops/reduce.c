@@ -55,6 +55,8 @@ static struct node *sum_fold(struct graph *g, const struct node *n) {
     uint32_t kept = 0;
     for (int i = 0; i < count; i++) kept |= 1u << axes[i];
     if ((gone & kept) == 0) {
+      for (int i = 0; i < x->type.rank; i++) /* no times infinity would not be 0 */
+        if ((gone >> i & 1) && x->type.dim[i] == 0) return build_fill(g, &n->type, 0);
       struct node *factor = build_count(g, &x->type, gone, x->type.dtype);
       struct node *y = x->inputs[0];
       if (n->type.rank > 0) {
