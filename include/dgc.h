@@ -91,7 +91,8 @@ struct dgc_progress {
   double examples_per_second; /* over the epoch so far */
   bool epoch_end;
 };
-/* Called after steps, not more often than ten times a second, and at the end of each epoch. False stops the training. */
+/* Called after steps, not more often than ten times a second, and at the end of each epoch. False stops the
+ * training. */
 typedef bool dgc_progress_fn(void *user, const struct dgc_progress *p);
 DGC_API void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user);
 
@@ -100,7 +101,8 @@ struct dgc_metric {
   double value;
 };
 
-/* Trains for the options epochs or steps on the option data, or what the model declares; with checkpoint, saves there. */
+/* Trains for the options epochs or steps on the option data, or what the model declares; with checkpoint,
+ * saves there. */
 DGC_API enum dgc_status dgc_train(struct dgc_session *s);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);
@@ -110,7 +112,8 @@ DGC_API enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_met
 /* Writes predictions to the files of the option output, in the order of the rows. */
 DGC_API enum dgc_status dgc_predict(struct dgc_session *s, int64_t *rows);
 
-/* Variables, optimizer state, step and the position in the data. A checkpoint replaces an older one whole or not at all. */
+/* Variables, optimizer state, step and the position in the data. A checkpoint replaces an older one whole or
+ * not at all. */
 DGC_API enum dgc_status dgc_save(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_restore(struct dgc_session *s, const char *path);
 

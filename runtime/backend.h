@@ -46,7 +46,8 @@ struct backend {
    * prepare is given the kernels too. */
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                   struct diags *d);
-  /* Fills in a KERNEL (without compile) or MATMUL step: kind, call and state, which lives in `a`. `args` are set already. */
+  /* Fills in a KERNEL (without compile) or MATMUL step: kind, call and state, which lives in `a`. `args` are
+   * set already. */
   bool (*prepare)(void *self, struct arena *a, const struct step *step, struct command *c, struct diags *d);
   /* (optional) The kernel as the text that is compiled. */
   const char *(*emit)(struct arena *a, const struct kernel *k);

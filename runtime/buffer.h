@@ -21,8 +21,8 @@ void store_destroy(struct store *s);
 
 /* The variable of this name, or NULL. */
 struct variable *store_find(const struct store *s, const char *name);
-/* The variable of this name, made if it is not there: a copy ("v/replica_1") starts with the value of its primary. NULL after an
- * error in `d`: no memory, or it is there with another type or device. */
+/* The variable of this name, made if it is not there: a copy ("v/replica_1") starts with the value of its
+ * primary. NULL after an error in `d`: no memory, or it is there with another type or device. */
 struct variable *store_variable(struct store *s, const char *name, const struct type *type, int device,
                                 struct diags *d);
 int store_count(const struct store *s);
@@ -34,8 +34,8 @@ void store_spread(struct store *s);
 void store_read(const struct store *s, const struct variable *v, void *out);
 void store_write(struct store *s, struct variable *v, const void *data);
 
-/* The arena of a device with at least `bytes`. A larger one than before replaces the old: its contents are lost and pointers
- * into it are out of date, see store_generation. NULL without memory. */
+/* The arena of a device with at least `bytes`. A larger one than before replaces the old: its contents are
+ * lost and pointers into it are out of date, see store_generation. NULL without memory. */
 void *store_arena(struct store *s, int device, size_t bytes);
 /* Counts replacements of arenas. */
 unsigned store_generation(const struct store *s);

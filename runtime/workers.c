@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #define CACHE_LINE 64
-/* A worker spins for some hundred microseconds before it parks: longer than what lies between two training steps. Inside of a
- * run it offers its core to others after some tens: whom it waits for is then late, perhaps for want of a core. */
+/* A worker spins for some hundred microseconds before it parks: longer than what lies between two training
+ * steps. Inside of a run it offers its core to others after some tens: whom it waits for is then late, perhaps
+ * for want of a core. */
 enum { SPINS_BEFORE_PARKING = 1 << 14, SPINS_BEFORE_YIELDING = 1 << 11, SPINS_WHEN_CROWDED = 64 };
 
 struct member {

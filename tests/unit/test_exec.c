@@ -194,7 +194,8 @@ static void devices_and_threads(void **state) {
     }
 }
 
-/* Every device waits for the one behind it in the list: on two threads each must pass over devices that cannot go on. */
+/* Every device waits for the one behind it in the list: on two threads each must pass over devices that cannot
+ * go on. */
 static void backwards(void **state) {
   (void)state;
   enum { DEVICES = 8 };
