@@ -1,0 +1,174 @@
+/* Values of a scalar program and the memory they come from and go to, at the current place of a nest. */
+#include "runtime/cpu/nest.h"
+
+/* ---- memory ---- */
+
+LLVMValueRef nest_advance(struct nest *n, LLVMValueRef p, LLVMValueRef bytes) {
+  return LLVMBuildGEP2(n->e->builder, i8(n), p, &bytes, 1, "");
+}
+
+static LLVMValueRef from_memory(struct nest *n, enum dtype d, LLVMValueRef v) {
+  if (d != DT_BOOL) return v;
+  return LLVMBuildICmp(n->e->builder, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+}
+
+static LLVMValueRef to_memory(struct nest *n, enum dtype d, LLVMValueRef v) {
+  if (d != DT_BOOL) return v;
+  return LLVMBuildZExt(n->e->builder, v, emit_memory_type(n->e, d, emit_lanes(v)), "");
+}
+
+/* The lanes of argument `a` in chunk `chunk` of a round: a pointer, or a vector of them for STRIDE_ANY. */
+static LLVMValueRef lane_address(struct nest *n, int a, int chunk) {
+  LLVMValueRef p = n->ptr[a];
+  if (n->k->args[a].vector == STRIDE_ONE) {
+    if (chunk > 0) p = nest_advance(n, p, int64(n, chunk * KERNEL_LANES * dtype_size(arg_dtype(n, a))));
+    return p;
+  }
+  if (chunk > 0) {
+    LLVMValueRef stride = n->stride[a][n->k->vector];
+    p = nest_advance(n, p, LLVMBuildMul(n->e->builder, stride, int64(n, chunk * KERNEL_LANES), ""));
+  }
+  return nest_advance(n, p, n->lane_offset[a]);
+}
+
+static LLVMValueRef load_lanes(struct nest *n, int a, int chunk) {
+  struct emit *e = n->e;
+  enum dtype d = arg_dtype(n, a);
+  LLVMTypeRef t = emit_memory_type(e, d, KERNEL_LANES);
+  LLVMValueRef p = lane_address(n, a, chunk), v;
+  unsigned align = (unsigned)dtype_size(d);
+  if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
+    v = LLVMBuildLoad2(e->builder, t, p, "");
+    LLVMSetAlignment(v, align);
+  } else {
+    LLVMValueRef mask = n->mask ? n->mask : LLVMConstAllOnes(emit_type(e, DT_BOOL, KERNEL_LANES));
+    LLVMTypeRef types[] = {t, LLVMTypeOf(p)};
+    LLVMValueRef args[] = {p, LLVMConstInt(i32(n), align, 0), mask, LLVMConstNull(t)};
+    bool one = n->k->args[a].vector == STRIDE_ONE;
+    v = emit_intrinsic(e, one ? "llvm.masked.load" : "llvm.masked.gather", types, 2, args, 4);
+  }
+  return from_memory(n, d, v);
+}
+
+static LLVMValueRef load_scalar(struct nest *n, int a) {
+  enum dtype d = arg_dtype(n, a);
+  LLVMValueRef v = LLVMBuildLoad2(n->e->builder, emit_memory_type(n->e, d, 1), n->ptr[a], "");
+  LLVMSetAlignment(v, (unsigned)dtype_size(d));
+  return from_memory(n, d, v);
+}
+
+static void store_scalar(struct nest *n, int a, LLVMValueRef v) {
+  LLVMValueRef s = LLVMBuildStore(n->e->builder, to_memory(n, arg_dtype(n, a), v), n->ptr[a]);
+  LLVMSetAlignment(s, (unsigned)dtype_size(arg_dtype(n, a)));
+}
+
+static void store_lanes(struct nest *n, int a, int chunk, LLVMValueRef v) {
+  struct emit *e = n->e;
+  enum dtype d = arg_dtype(n, a);
+  if (n->k->args[a].vector == STRIDE_ZERO) { /* all lanes write one element: the last one wins */
+    LLVMValueRef active = n->active ? n->active : int64(n, KERNEL_LANES);
+    LLVMValueRef last = LLVMBuildSub(e->builder, active, int64(n, 1), "");
+    store_scalar(n, a, LLVMBuildExtractElement(e->builder, v, last, ""));
+    return;
+  }
+  v = to_memory(n, d, v);
+  LLVMValueRef p = lane_address(n, a, chunk);
+  unsigned align = (unsigned)dtype_size(d);
+  if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
+    LLVMSetAlignment(LLVMBuildStore(e->builder, v, p), align);
+    return;
+  }
+  LLVMValueRef mask = n->mask ? n->mask : LLVMConstAllOnes(emit_type(e, DT_BOOL, KERNEL_LANES));
+  LLVMTypeRef types[] = {LLVMTypeOf(v), LLVMTypeOf(p)};
+  LLVMValueRef args[] = {v, p, LLVMConstInt(i32(n), align, 0), mask};
+  bool one = n->k->args[a].vector == STRIDE_ONE;
+  emit_intrinsic(e, one ? "llvm.masked.store" : "llvm.masked.scatter", types, 2, args, 4);
+}
+
+/* ---- values ---- */
+
+static LLVMValueRef scalar_value(struct nest *n, const struct program *g, int v) {
+  const struct sinst *i = &g->text->inst[v];
+  if (i->op == S_CONST) return emit_const(n->e, (enum dtype)i->dtype, i->bits, 1);
+  return g->scalar[v];
+}
+
+LLVMValueRef nest_lanes(struct nest *n, const struct program *g, int v, int chunk) {
+  const struct sinst *i = &g->text->inst[v];
+  if (i->op == S_CONST) return emit_const(n->e, (enum dtype)i->dtype, i->bits, KERNEL_LANES);
+  return g->uniform[v] ? g->splat[v] : g->lanes[v][chunk];
+}
+
+static LLVMValueRef index_lanes(struct nest *n, int chunk) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef lane = LLVMConstAdd(emit_iota(n->e, 64),
+                                   emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
+  return LLVMBuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
+}
+
+LLVMValueRef nest_size(struct nest *n, int number) {
+  LLVMValueRef at = int64(n, number), p = LLVMBuildGEP2(n->e->builder, i64(n), n->sizes, &at, 1, "");
+  LLVMValueRef size = LLVMBuildLoad2(n->e->builder, i64(n), p, "");
+  LLVMSetAlignment(size, 8);
+  return size;
+}
+
+static void emit_uniform(struct nest *n, struct program *g, int v) {
+  const struct sinst *i = &g->text->inst[v];
+  if (i->op == S_CONST) return;
+  if (i->op == S_ARG) {
+    g->scalar[v] = i->a == n->k->nargs ? (is_arg_reduce(n) ? n->extra[0] : n->acc[0]) : load_scalar(n, i->a);
+  } else if (i->op == S_INDEX) {
+    g->scalar[v] = n->index[i->a];
+  } else if (i->op == S_PARAM) {
+    g->scalar[v] = nest_size(n, n->k->rank + n->k->nargs * n->k->rank + i->a);
+  } else {
+    int use[3];
+    LLVMValueRef x[3] = {NULL, NULL, NULL};
+    int nuse = program_operands(i, use);
+    for (int u = 0; u < nuse; u++) x[u] = scalar_value(n, g, use[u]);
+    enum dtype operand = s_dtype(g->text, i->op == S_SELECT ? i->b : i->a);
+    g->scalar[v] = emit_instruction(n->e, i, operand, x[0], x[1], x[2]);
+  }
+  if (g->needs_splat[v]) g->splat[v] = emit_splat(n->e, g->scalar[v]);
+}
+
+static void emit_lane_value(struct nest *n, struct program *g, int v, int chunk) {
+  const struct sinst *i = &g->text->inst[v];
+  LLVMValueRef *out = &g->lanes[v][chunk];
+  if (i->op == S_ARG) {
+    if (i->a == n->k->nargs)
+      *out = is_arg_reduce(n) ? n->extra[chunk] : n->acc[chunk];
+    else
+      *out = load_lanes(n, i->a, chunk);
+  } else if (i->op == S_INDEX) {
+    *out = index_lanes(n, chunk);
+  } else {
+    int use[3];
+    LLVMValueRef x[3] = {NULL, NULL, NULL};
+    int nuse = program_operands(i, use);
+    for (int u = 0; u < nuse; u++) x[u] = nest_lanes(n, g, use[u], chunk);
+    enum dtype operand = s_dtype(g->text, i->op == S_SELECT ? i->b : i->a);
+    *out = emit_instruction(n->e, i, operand, x[0], x[1], x[2]);
+  }
+}
+
+void nest_values(struct nest *n, struct program *g, int first, int last) {
+  for (int v = 0; v < g->text->count; v++) {
+    if (!g->live[v] || g->depth[v] < first || g->depth[v] > last) continue;
+    if (g->uniform[v])
+      emit_uniform(n, g, v);
+    else
+      for (int c = 0; c < n->chunks; c++) emit_lane_value(n, g, v, c);
+  }
+}
+
+void nest_store(struct nest *n, struct program *g, const sval *results, bool in_lanes) {
+  int first = n->k->nargs - n->k->noutputs;
+  for (int r = 0; r < n->k->noutputs; r++) {
+    if (!in_lanes)
+      store_scalar(n, first + r, scalar_value(n, g, results[r]));
+    else
+      for (int c = 0; c < n->chunks; c++) store_lanes(n, first + r, c, nest_lanes(n, g, results[r], c));
+  }
+}

@@ -1,0 +1,92 @@
+/* One kernel while it is emitted: shared by the loops (emit.c), what stands in them (lanes.c, reduce.c) and the look at
+ * a program beforehand (program.c). */
+#ifndef DGC_RUNTIME_CPU_NEST_H
+#define DGC_RUNTIME_CPU_NEST_H
+
+#include "runtime/cpu/emit.h"
+
+/* Chunks of one round when a kept vector loop encloses reduced ones: columns are summed 256 bytes at a time,
+ * which memory likes better than 64. */
+#define MAX_UNROLL 4
+
+/* A scalar program and what its values have become at the current place. */
+struct program {
+  const struct sprog *text;
+  bool *live;
+  bool *uniform;                     /* the same in all lanes */
+  bool *needs_splat;                 /* uniform, but used as a vector */
+  int *depth;                        /* loops to enter before the value is known */
+  LLVMValueRef *scalar;              /* uniform values */
+  LLVMValueRef *splat;               /* uniform values that need it */
+  LLVMValueRef (*lanes)[MAX_UNROLL]; /* the others, per chunk of a round */
+};
+
+struct nest {
+  struct emit *e;
+  const struct kernel *k;
+  LLVMValueRef fn;
+  int order[MAX_RANK]; /* loops, as they nest */
+  int vector_depth;    /* where the vector loop stands in `order` */
+  int kept;            /* the first `kept` of `order` are not reduced over */
+  int unroll;          /* chunks per round of the unmasked vector loop */
+  bool heavy;
+  bool body_reads[MAX_KERNEL_ARGS];
+  struct program body, epilogue;
+  LLVMValueRef sizes;
+  LLVMValueRef extent[MAX_RANK];
+  LLVMValueRef stride[MAX_KERNEL_ARGS][MAX_RANK]; /* bytes */
+  LLVMValueRef lane_offset[MAX_KERNEL_ARGS];      /* STRIDE_ANY: lane number times stride, bytes */
+  /* The current place: */
+  LLVMValueRef index[MAX_RANK];      /* i64; the first lane's for the vector loop */
+  LLVMValueRef ptr[MAX_KERNEL_ARGS]; /* the element at `index` */
+  LLVMValueRef mask;                 /* active lanes, or NULL for all */
+  LLVMValueRef active;               /* their number (i64), or NULL */
+  int chunks;                        /* of this round */
+  LLVMValueRef acc[MAX_UNROLL];
+  LLVMValueRef extra[MAX_UNROLL]; /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
+};
+
+static inline LLVMTypeRef i64(struct nest *n) { return LLVMInt64TypeInContext(n->e->context); }
+static inline LLVMTypeRef i32(struct nest *n) { return LLVMInt32TypeInContext(n->e->context); }
+static inline LLVMTypeRef i8(struct nest *n) { return LLVMInt8TypeInContext(n->e->context); }
+static inline LLVMValueRef int64(struct nest *n, int64_t v) { return LLVMConstInt(i64(n), (uint64_t)v, 1); }
+
+static inline bool is_reduce(const struct nest *n) { return n->k->kind == KERNEL_REDUCE; }
+static inline bool is_arg_reduce(const struct nest *n) {
+  return is_reduce(n) && (n->k->reduce == REDUCE_ARGMAX || n->k->reduce == REDUCE_ARGMIN);
+}
+static inline enum dtype acc_dtype(const struct nest *n) { return s_dtype(&n->k->body, n->k->result[0]); }
+/* NaNs are kept apart, so that the loop waits for one instruction a round, not for three. */
+static inline bool tracks_nan(const struct nest *n) {
+  return is_reduce(n) && (n->k->reduce == REDUCE_MAX || n->k->reduce == REDUCE_MIN) &&
+         dtype_is_float(acc_dtype(n));
+}
+static inline bool vector_is_kept(const struct nest *n) { return n->vector_depth < n->kept; }
+static inline enum dtype arg_dtype(const struct nest *n, int a) { return (enum dtype)n->k->args[a].dtype; }
+
+/* The value numbers an instruction uses; their number is returned. */
+int program_operands(const struct sinst *i, int out[3]);
+/* Looks at `p`: what `results` need of it, what is uniform and how deep. `in_lanes`: the program runs in vector lanes, not
+ * once for all of them. */
+void program_init(struct nest *n, struct program *g, const struct sprog *p, const sval *results, int nresults,
+                  bool in_lanes, struct arena *scratch);
+/* Instructions that run at `depth` or deeper, those of 8 bytes twice. */
+int program_weight(const struct program *g, int depth);
+
+/* sizes[number] */
+LLVMValueRef nest_size(struct nest *n, int number);
+LLVMValueRef nest_advance(struct nest *n, LLVMValueRef p, LLVMValueRef bytes);
+/* Emits the live values that become known at depths first..last, for all chunks of the round. */
+void nest_values(struct nest *n, struct program *g, int first, int last);
+/* A value emitted before, as lanes. */
+LLVMValueRef nest_lanes(struct nest *n, const struct program *g, int v, int chunk);
+/* Writes the outputs. */
+void nest_store(struct nest *n, struct program *g, const sval *results, bool in_lanes);
+
+void reduce_start(struct nest *n);
+/* One more element in each active lane. */
+void reduce_step(struct nest *n);
+/* The lanes become one, unless they are kept; then the epilogue. */
+void reduce_finish(struct nest *n);
+
+#endif

@@ -1,0 +1,88 @@
+/* What a scalar program asks of the loops around it: what is live, uniform and how deep. */
+#include "runtime/cpu/nest.h"
+
+int program_operands(const struct sinst *i, int out[3]) {
+  switch ((enum sop)i->op) {
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM: return 0;
+  case S_NEG:
+  case S_ABS:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_NOT:
+  case S_CONVERT:
+  case S_BITCAST: out[0] = i->a; return 1;
+  case S_FMA:
+  case S_SELECT: out[0] = i->a, out[1] = i->b, out[2] = i->c; return 3;
+  default: out[0] = i->a, out[1] = i->b; return 2;
+  }
+}
+
+static void mark_live(struct program *g, const sval *results, int nresults) {
+  int use[3];
+  for (int r = 0; r < nresults; r++) g->live[results[r]] = true;
+  for (int v = g->text->count - 1; v >= 0; v--) {
+    int nuse = g->live[v] ? program_operands(&g->text->inst[v], use) : 0;
+    for (int u = 0; u < nuse; u++) g->live[use[u]] = true;
+  }
+}
+
+static void mark_places(struct nest *n, struct program *g, bool in_lanes) {
+  const struct kernel *k = n->k;
+  bool vector_innermost = n->vector_depth == k->rank - 1;
+  int use[3];
+  for (int v = 0; v < g->text->count; v++) {
+    const struct sinst *i = &g->text->inst[v];
+    g->uniform[v] = true;
+    if (i->op == S_INDEX) {
+      g->uniform[v] = !in_lanes || i->a != k->vector;
+      for (int d = 0; d < k->rank; d++)
+        if (n->order[d] == i->a) g->depth[v] = d + 1;
+    } else if (i->op == S_ARG) {
+      g->uniform[v] = !in_lanes || (i->a < k->nargs && k->args[i->a].vector == STRIDE_ZERO);
+      g->depth[v] = g->uniform[v] && vector_innermost ? k->rank - 1 : k->rank;
+    }
+    int nuse = program_operands(i, use);
+    for (int u = 0; u < nuse; u++) {
+      g->uniform[v] &= g->uniform[use[u]];
+      if (g->depth[use[u]] > g->depth[v]) g->depth[v] = g->depth[use[u]];
+    }
+  }
+}
+
+static void mark_splats(struct program *g, const sval *results, int nresults) {
+  int use[3];
+  for (int v = 0; v < g->text->count; v++) {
+    int nuse = g->live[v] && !g->uniform[v] ? program_operands(&g->text->inst[v], use) : 0;
+    for (int u = 0; u < nuse; u++) g->needs_splat[use[u]] = g->uniform[use[u]];
+  }
+  for (int r = 0; r < nresults; r++) g->needs_splat[results[r]] = g->uniform[results[r]];
+}
+
+void program_init(struct nest *n, struct program *g, const struct sprog *p, const sval *results, int nresults,
+                  bool in_lanes, struct arena *scratch) {
+  size_t count = (size_t)p->count;
+  g->text = p;
+  g->live = arena_new_array(scratch, count, bool);
+  g->uniform = arena_new_array(scratch, count, bool);
+  g->needs_splat = arena_new_array(scratch, count, bool);
+  g->depth = arena_new_array(scratch, count, int);
+  g->scalar = arena_new_array(scratch, count, LLVMValueRef);
+  g->splat = arena_new_array(scratch, count, LLVMValueRef);
+  g->lanes = arena_array(scratch, count, sizeof *g->lanes);
+  mark_live(g, results, nresults);
+  mark_places(n, g, in_lanes);
+  if (in_lanes) mark_splats(g, results, nresults);
+}
+
+int program_weight(const struct program *g, int depth) {
+  int weight = 0;
+  for (int v = 0; v < g->text->count; v++)
+    if (g->live[v] && g->depth[v] >= depth) weight += dtype_size(s_dtype(g->text, v)) == 8 ? 2 : 1;
+  return weight;
+}

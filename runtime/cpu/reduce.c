@@ -1,0 +1,140 @@
+/* Accumulators, in the order that ir/kernel.h promises. */
+#include "runtime/cpu/nest.h"
+
+static uint64_t identity_bits(enum reduce_op op, enum dtype d) {
+  bool largest = op == REDUCE_MIN || op == REDUCE_ARGMIN;
+  if (op == REDUCE_SUM) return 0;
+  if (op == REDUCE_PROD)
+    return d == DT_F32 ? UINT64_C(0x3f800000) : d == DT_F64 ? UINT64_C(0x3ff0000000000000) : 1;
+  switch (d) {
+  case DT_F32: return largest ? UINT64_C(0x7f800000) : UINT64_C(0xff800000);
+  case DT_F64: return largest ? UINT64_C(0x7ff0000000000000) : UINT64_C(0xfff0000000000000);
+  case DT_I32: return largest ? INT32_MAX : UINT64_C(0x80000000);
+  case DT_I64: return largest ? INT64_MAX : UINT64_C(0x8000000000000000);
+  case DT_U8: return largest ? UINT8_MAX : 0;
+  case DT_BOOL: return largest ? 1 : 0;
+  case DT_COUNT: break;
+  }
+  return 0;
+}
+
+static LLVMValueRef combine(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
+  static const enum sop op[] = {
+      [REDUCE_SUM] = S_ADD, [REDUCE_PROD] = S_MUL, [REDUCE_MAX] = S_MAX, [REDUCE_MIN] = S_MIN};
+  enum dtype d = acc_dtype(n);
+  struct sinst i = {.op = (uint8_t)op[n->k->reduce], .dtype = (uint8_t)d};
+  return emit_instruction(n->e, &i, d, a, b, NULL);
+}
+
+static LLVMValueRef compare(struct nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
+  struct sinst i = {.op = (uint8_t)op, .dtype = DT_BOOL};
+  return emit_instruction(n->e, &i, acc_dtype(n), a, b, NULL);
+}
+
+/* Where `b` beats `a`: larger (smaller), or the first NaN. */
+static LLVMValueRef beats(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef better = n->k->reduce == REDUCE_ARGMAX ? compare(n, S_LT, a, b) : compare(n, S_LT, b, a);
+  if (!dtype_is_float(acc_dtype(n))) return better;
+  LLVMValueRef first_nan = LLVMBuildAnd(ir, compare(n, S_NE, b, b), compare(n, S_EQ, a, a), "");
+  return LLVMBuildOr(ir, better, first_nan, "");
+}
+
+/* Lanes lo and hi hold winners of their own; of equals the smaller index wins. */
+static LLVMValueRef hi_wins(struct nest *n, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef lo_index,
+                            LLVMValueRef hi_index) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef same = compare(n, S_EQ, lo, hi);
+  if (dtype_is_float(acc_dtype(n)))
+    same =
+        LLVMBuildOr(ir, same, LLVMBuildAnd(ir, compare(n, S_NE, lo, lo), compare(n, S_NE, hi, hi), ""), "");
+  LLVMValueRef earlier = LLVMBuildICmp(ir, LLVMIntSLT, hi_index, lo_index, "");
+  return LLVMBuildOr(ir, beats(n, lo, hi), LLVMBuildAnd(ir, same, earlier, ""), "");
+}
+
+void reduce_start(struct nest *n) {
+  enum dtype d = acc_dtype(n);
+  for (int c = 0; c < n->chunks; c++) {
+    n->acc[c] = emit_const(n->e, d, identity_bits(n->k->reduce, d), KERNEL_LANES);
+    n->extra[c] = emit_const(n->e, tracks_nan(n) ? d : DT_I32, 0, KERNEL_LANES);
+  }
+}
+
+/* The index along the one reduced loop of argmax and argmin, per lane. */
+static LLVMValueRef reduced_index(struct nest *n) {
+  LLVMBuilderRef ir = n->e->builder;
+  int loop = n->order[n->kept];
+  LLVMValueRef at = emit_splat(n->e, LLVMBuildTrunc(ir, n->index[loop], i32(n), ""));
+  return loop == n->k->vector ? LLVMBuildAdd(ir, at, emit_iota(n->e, 32), "") : at;
+}
+
+/* acc = S_MAX or S_MIN of acc and x, but for the NaNs that reduce_settle puts back. */
+static void track_nan(struct nest *n, int c, LLVMValueRef x, LLVMValueRef mask) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef keep =
+      n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
+  LLVMValueRef next = LLVMBuildSelect(ir, keep, n->acc[c], x, ""), is_nan = compare(n, S_NE, x, x);
+  if (mask) is_nan = LLVMBuildAnd(ir, is_nan, mask, "");
+  n->acc[c] = mask ? LLVMBuildSelect(ir, mask, next, n->acc[c], "") : next;
+  n->extra[c] = LLVMBuildSelect(ir, is_nan, x, n->extra[c], "");
+}
+
+static void reduce_settle(struct nest *n) {
+  for (int c = 0; tracks_nan(n) && c < n->chunks; c++) {
+    LLVMValueRef is_nan = compare(n, S_NE, n->extra[c], n->extra[c]);
+    n->acc[c] = LLVMBuildSelect(n->e->builder, is_nan, n->extra[c], n->acc[c], "");
+  }
+}
+
+void reduce_step(struct nest *n) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef mask = vector_is_kept(n) ? NULL : n->mask; /* lanes of kept loops are masked when stored */
+  for (int c = 0; c < n->chunks; c++) {
+    LLVMValueRef x = nest_lanes(n, &n->body, n->k->result[0], c);
+    if (is_arg_reduce(n)) {
+      LLVMValueRef wins = beats(n, n->acc[c], x);
+      if (mask) wins = LLVMBuildAnd(ir, wins, mask, "");
+      n->extra[c] = LLVMBuildSelect(ir, wins, reduced_index(n), n->extra[c], "");
+      n->acc[c] = LLVMBuildSelect(ir, wins, x, n->acc[c], "");
+      continue;
+    }
+    if (tracks_nan(n)) {
+      track_nan(n, c, x, mask);
+      continue;
+    }
+    LLVMValueRef next = combine(n, n->acc[c], x);
+    n->acc[c] = mask ? LLVMBuildSelect(ir, mask, next, n->acc[c], "") : next;
+  }
+}
+
+static LLVMValueRef half(struct nest *n, LLVMValueRef v, int lanes, int first) {
+  LLVMValueRef lane[KERNEL_LANES];
+  for (int i = 0; i < lanes; i++) lane[i] = LLVMConstInt(i32(n), (unsigned)(first + i), 0);
+  if (lanes == 1) return LLVMBuildExtractElement(n->e->builder, v, lane[0], "");
+  return LLVMBuildShuffleVector(n->e->builder, v, LLVMGetPoison(LLVMTypeOf(v)),
+                                LLVMConstVector(lane, (unsigned)lanes), "");
+}
+
+/* The lanes of the accumulator as one value: 0+8, 1+9, ...; then 0+4, ... */
+static void reduce_lanes(struct nest *n) {
+  LLVMBuilderRef ir = n->e->builder;
+  for (int lanes = KERNEL_LANES / 2; lanes > 0; lanes /= 2) {
+    LLVMValueRef lo = half(n, n->acc[0], lanes, 0), hi = half(n, n->acc[0], lanes, lanes);
+    if (is_arg_reduce(n)) {
+      LLVMValueRef lo_index = half(n, n->extra[0], lanes, 0), hi_index = half(n, n->extra[0], lanes, lanes);
+      LLVMValueRef wins = hi_wins(n, lo, hi, lo_index, hi_index);
+      n->acc[0] = LLVMBuildSelect(ir, wins, hi, lo, "");
+      n->extra[0] = LLVMBuildSelect(ir, wins, hi_index, lo_index, "");
+    } else {
+      n->acc[0] = combine(n, lo, hi);
+    }
+  }
+}
+
+void reduce_finish(struct nest *n) {
+  bool in_lanes = vector_is_kept(n);
+  reduce_settle(n);
+  if (!in_lanes) reduce_lanes(n);
+  nest_values(n, &n->epilogue, 0, n->k->rank);
+  nest_store(n, &n->epilogue, n->k->epilogue_result, in_lanes);
+}
