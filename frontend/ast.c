@@ -1,4 +1,5 @@
-/* Constructors of the syntax tree. They measure nesting, and report tokens that cannot be what they look like. */
+/* Constructors of the syntax tree. They measure nesting, and report tokens that cannot be what they look
+ * like. */
 #include "frontend/parse.h"
 
 #include <math.h>
@@ -11,8 +12,10 @@ const struct operator_info operators[OPERATOR_COUNT] = {
 #undef OPERATOR
 
 const char *def_kind_name(enum def_kind kind) {
-  static const char *const names[] = {[DEF_LAYER] = "layer", [DEF_FUNCTION] = "function",
-                                      [DEF_INITIALIZER] = "initializer", [DEF_OPTIMIZER] = "optimizer",
+  static const char *const names[] = {[DEF_LAYER] = "layer",
+                                      [DEF_FUNCTION] = "function",
+                                      [DEF_INITIALIZER] = "initializer",
+                                      [DEF_OPTIMIZER] = "optimizer",
                                       [DEF_MODEL] = "model"};
   return names[kind];
 }
@@ -85,8 +88,10 @@ struct expr *ast_string(struct parser *p, struct loc loc, struct slice text) {
     }
     if (c == '\\') {
       c = text.text[++i];
-      if (c == 'n') c = '\n';
-      else if (c == 't') c = '\t';
+      if (c == 'n')
+        c = '\n';
+      else if (c == 't')
+        c = '\t';
       else if (c != '"' && c != '\\')
         diag_error(p->diags, loc, "strings know only the escapes \\n, \\t, \\\" and \\\\");
     }
@@ -163,14 +168,17 @@ struct expr *ast_rest(struct parser *p, struct loc loc, struct expr *x) {
   return set_depth(p, e, depth_of(x) + 1);
 }
 
-#define APPEND(list, new)                            \
-  do {                                               \
-    if ((list).last) (list).last->next = (new);      \
-    else (list).first = (new);                       \
-    (list).last = (new);                             \
+#define APPEND(list, new)        \
+  do {                           \
+    if ((list).last)             \
+      (list).last->next = (new); \
+    else                         \
+      (list).first = (new);      \
+    (list).last = (new);         \
   } while (0)
 
-struct args ast_args(struct parser *p, struct args list, struct loc loc, const char *name, struct expr *value) {
+struct args ast_args(struct parser *p, struct args list, struct loc loc, const char *name,
+                     struct expr *value) {
   struct arg *a = arena_new(p->arena, struct arg);
   *a = (struct arg){NULL, name, loc, value};
   APPEND(list, a);
@@ -229,15 +237,19 @@ void ast_def(struct parser *p, enum def_kind kind, struct loc loc, struct slice 
              struct block body) {
   struct def *d = arena_new(p->arena, struct def);
   *d = (struct def){kind, NULL, ast_text(p, loc, name), loc, params, body};
-  if (p->file->last_def) p->file->last_def->next = d;
-  else p->file->defs = d;
+  if (p->file->last_def)
+    p->file->last_def->next = d;
+  else
+    p->file->defs = d;
   p->file->last_def = d;
 }
 
 void ast_use(struct parser *p, struct loc loc, const char *what, bool is_path, const char *as) {
   struct use *u = arena_new(p->arena, struct use);
   *u = (struct use){NULL, loc, what, is_path, as};
-  if (p->file->last_use) p->file->last_use->next = u;
-  else p->file->uses = u;
+  if (p->file->last_use)
+    p->file->last_use->next = u;
+  else
+    p->file->uses = u;
   p->file->last_use = u;
 }

@@ -1,7 +1,7 @@
 /* The syntax tree: what the parser saw, nothing resolved. Lives in the arena of the compilation.
  *
- * Chains of left-associative operators lean to the left and may be as long as the source; all other nesting is at most
- * MAX_NESTING deep. So walkers may recurse, except down `lhs` of a chain of binary operators. */
+ * Chains of left-associative operators lean to the left and may be as long as the source; all other nesting
+ * is at most MAX_NESTING deep. So walkers may recurse, except down `lhs` of a chain of binary operators. */
 #ifndef DGC_FRONTEND_AST_H
 #define DGC_FRONTEND_AST_H
 
@@ -9,13 +9,13 @@
 #include "base/str.h"
 
 enum {
-  MAX_NESTING = 1000,       /* brackets, blocks and operators inside each other */
-  MAX_NAME = 256,           /* bytes of a name */
-  MAX_SOURCE = 16 << 20     /* bytes of a source */
+  MAX_NESTING = 1000,   /* brackets, blocks and operators inside each other */
+  MAX_NAME = 256,       /* bytes of a name */
+  MAX_SOURCE = 16 << 20 /* bytes of a source */
 };
 
 #define OPERATOR(name, text, precedence, op) OPERATOR_##name,
-enum operator {
+enum operator{
 #include "frontend/operators.def"
   OPERATOR_COUNT
 };
@@ -109,7 +109,7 @@ struct stmt {
   enum stmt_kind kind;
   struct stmt *next;
   struct loc loc;
-  struct names names;     /* what it binds or declares */
+  struct names names; /* what it binds or declares */
   struct expr *type;
   struct expr *value;
   struct expr *limit;     /* FOR */
@@ -149,7 +149,7 @@ struct use {
   struct loc loc;
   const char *what; /* a library's name, or a path */
   bool is_path;
-  const char *as;   /* the name it is known by; NULL: `what` */
+  const char *as; /* the name it is known by; NULL: `what` */
 };
 
 struct file {
@@ -161,7 +161,8 @@ struct file {
 /* "layer" and so on. */
 const char *def_kind_name(enum def_kind kind);
 
-/* Reads a source. NULL after an error that left no tree; the tree is only worth resolving when no error was added. */
+/* Reads a source. NULL after an error that left no tree; the tree is only worth resolving when no error was
+ * added. */
 struct file *ast_parse(struct arena *a, const struct source *source, struct diags *d);
 
 /* Canonical text: parses back to an equal tree, and prints as itself. */

@@ -14,8 +14,10 @@ static void put_items(struct str *s, const struct args *items) {
 static void put_string(struct str *s, const char *text) {
   str_putc(s, '"');
   for (; *text; text++) {
-    if (*text == '\n') str_put(s, "\\n");
-    else if (*text == '\t') str_put(s, "\\t");
+    if (*text == '\n')
+      str_put(s, "\\n");
+    else if (*text == '\t')
+      str_put(s, "\\t");
     else {
       if (*text == '"' || *text == '\\') str_putc(s, '\\');
       str_putc(s, *text);
@@ -52,8 +54,10 @@ static void put_binary(struct str *s, const struct expr *e) {
   for (int i = 0; i < n; i++) {
     int p = operators[chain[i]->op].precedence;
     bool tight = chain[i]->op == OPERATOR_POW || (p == operators[OPERATOR_EQ].precedence);
-    if (i == 0) put_expr(s, chain[0]->lhs, p + tight);
-    else if (operators[chain[i - 1]->op].precedence < p + tight) str_putc(s, ')');
+    if (i == 0)
+      put_expr(s, chain[0]->lhs, p + tight);
+    else if (operators[chain[i - 1]->op].precedence < p + tight)
+      str_putc(s, ')');
     str_printf(s, " %s ", operators[chain[i]->op].text);
     put_expr(s, chain[i]->rhs, chain[i]->op == OPERATOR_POW ? p : p + 1);
   }
@@ -153,9 +157,9 @@ static void put_if(struct str *s, const struct stmt *st, int depth) {
 
 static void put_stmt(struct str *s, const struct stmt *st, int depth) {
   static const char *const words[] = {
-      [STMT_INPUT] = "input ",   [STMT_VAR] = "var ",      [STMT_STATE] = "state ",    [STMT_BIND] = "",
-      [STMT_ASSIGN] = "",        [STMT_RETURN] = "return ", [STMT_FOR] = "for ",       [STMT_IF] = "",
-      [STMT_TRAIN] = "train ",   [STMT_METRIC] = "metric ", [STMT_PREDICT] = "predict ", [STMT_DATA] = "data ",
+      [STMT_INPUT] = "input ", [STMT_VAR] = "var ",       [STMT_STATE] = "state ",     [STMT_BIND] = "",
+      [STMT_ASSIGN] = "",      [STMT_RETURN] = "return ", [STMT_FOR] = "for ",         [STMT_IF] = "",
+      [STMT_TRAIN] = "train ", [STMT_METRIC] = "metric ", [STMT_PREDICT] = "predict ", [STMT_DATA] = "data ",
       [STMT_ON] = "",
   };
   str_put(s, words[st->kind]);
@@ -217,8 +221,10 @@ static void put_block(struct str *s, const struct block *b, int depth) {
 void ast_print(struct str *s, const struct file *file) {
   for (const struct use *u = file->uses; u; u = u->next) {
     str_put(s, "use ");
-    if (u->is_path) put_string(s, u->what);
-    else str_put(s, u->what);
+    if (u->is_path)
+      put_string(s, u->what);
+    else
+      str_put(s, u->what);
     if (u->as) str_put(s, " as "), str_put(s, u->as);
     str_putc(s, '\n');
   }

@@ -1,9 +1,11 @@
-/* Random tensors. The stream of numbers belongs to the place in the model: no order of building can change it. */
+/* Random tensors. The stream of numbers belongs to the place in the model: no order of building can change
+ * it. */
 #include "frontend/resolve.h"
 
 #include <string.h>
 
-static struct value draw(struct resolver *r, enum op_id op, struct value *args, struct loc loc, const struct role *role) {
+static struct value draw(struct resolver *r, enum op_id op, struct value *args, struct loc loc,
+                         const struct role *role) {
   struct type t;
   if (!value_as_type(r, &args[0], &t)) return value_error();
   if (!dtype_is_float((enum dtype)t.dtype)) {
@@ -19,7 +21,8 @@ static struct value draw(struct resolver *r, enum op_id op, struct value *args, 
 }
 
 /* x * scale + shift, leaving out what changes nothing */
-static struct value affine(struct resolver *r, struct value x, struct value scale, struct value shift, struct loc loc) {
+static struct value affine(struct resolver *r, struct value x, struct value scale, struct value shift,
+                           struct loc loc) {
   struct value one = value_float(1), zero = value_float(0);
   if (x.kind == VALUE_ERROR) return x;
   if (!value_equal(&scale, &one)) {
@@ -38,14 +41,16 @@ static struct value or_else(struct value v, double otherwise) {
 }
 
 /* random_uniform(f32[10], low = 0, high = 1) */
-static struct value run_uniform(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_uniform(struct resolver *r, struct value *args, struct loc loc,
+                                const struct role *role) {
   struct value v[] = {or_else(args[2], 1), or_else(args[1], 0)};
   struct value width = binary_values(r, OPERATOR_SUB, v, loc);
   return affine(r, draw(r, OP_random_uniform, args, loc, role), width, v[1], loc);
 }
 
 /* random_normal(f32[10], mean = 0, stddev = 1) */
-static struct value run_normal(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_normal(struct resolver *r, struct value *args, struct loc loc,
+                               const struct role *role) {
   return affine(r, draw(r, OP_random_normal, args, loc, role), or_else(args[2], 1), or_else(args[1], 0), loc);
 }
 

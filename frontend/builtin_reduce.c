@@ -1,4 +1,5 @@
-/* Reductions: sum(x, axis = 1), mean(x), max(x, axis = [0, 1], keep = true); max(x, y) of two operands is elementwise. */
+/* Reductions: sum(x, axis = 1), mean(x), max(x, axis = [0, 1], keep = true); max(x, y) of two operands is
+ * elementwise. */
 #include "frontend/resolve.h"
 
 /* The axes as a bit mask; without `axis`, all of them. */
@@ -31,7 +32,8 @@ static bool flag(struct resolver *r, const struct value *v, bool *out) {
 }
 
 /* y, which lacks the axes, with 1 in their place. */
-static struct node *keep_axes(struct resolver *r, struct node *y, const struct type *x, uint32_t axes, bool keep) {
+static struct node *keep_axes(struct resolver *r, struct node *y, const struct type *x, uint32_t axes,
+                              bool keep) {
   if (!keep || !y) return y;
   struct type t = *x;
   t.dtype = y->type.dtype;
@@ -64,16 +66,18 @@ static struct value reduce(struct resolver *r, const struct reduction *how, cons
     y = build2(r->g, OP_div, sum, build_broadcast_to(r->g, count, &sum->type));
   }
   struct value v = value_tensor(r, keep_axes(r, y, &x->type, axes, keep), loc);
-  if (v.kind != VALUE_TENSOR || how->op != OP_reduce_sum || sum->type.rank || !type_is_symbolic(&x->type)) return v;
+  if (v.kind != VALUE_TENSOR || how->op != OP_reduce_sum || sum->type.rank || !type_is_symbolic(&x->type))
+    return v;
   v.tensor.average = average_reduced(r, sum, how->mean ? type_count(&x->type) : 0);
   return v;
 }
 
-#define REDUCTION(name, ...)                                                                                \
-  static struct value run_##name(struct resolver *r, struct value *args, struct loc loc, const struct role *role) { \
-    static const struct reduction how = {__VA_ARGS__};                                                      \
-    (void)role;                                                                                             \
-    return reduce(r, &how, &args[0], &args[1], &args[2], loc);                                              \
+#define REDUCTION(name, ...)                                                             \
+  static struct value run_##name(struct resolver *r, struct value *args, struct loc loc, \
+                                 const struct role *role) {                              \
+    static const struct reduction how = {__VA_ARGS__};                                   \
+    (void)role;                                                                          \
+    return reduce(r, &how, &args[0], &args[1], &args[2], loc);                           \
   }
 REDUCTION(sum, OP_reduce_sum, DT_I64, DT_COUNT, false)
 REDUCTION(mean, OP_reduce_sum, DT_F32, DT_F32, true)
@@ -81,7 +85,8 @@ REDUCTION(prod, OP_reduce_prod, DT_I64, DT_COUNT, false)
 REDUCTION(any, OP_reduce_max, DT_COUNT, DT_COUNT, false)
 REDUCTION(all, OP_reduce_min, DT_COUNT, DT_COUNT, false)
 
-static struct value extreme(struct resolver *r, enum op_id reduction, enum op_id op, struct value *args, struct loc loc) {
+static struct value extreme(struct resolver *r, enum op_id reduction, enum op_id op, struct value *args,
+                            struct loc loc) {
   const struct reduction how = {reduction, DT_COUNT, DT_COUNT, false};
   if (args[1].kind == VALUE_NONE) return reduce(r, &how, &args[0], &args[2], &args[3], loc);
   if (args[2].kind == VALUE_NONE && args[3].kind == VALUE_NONE) return elementwise(r, op, args, 2, loc);
@@ -107,25 +112,22 @@ static struct value arg(struct resolver *r, enum op_id op, struct value *args, s
   return value_tensor(r, build_arg(r->g, op, x, axis), loc);
 }
 
-static struct value run_argmax(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_argmax(struct resolver *r, struct value *args, struct loc loc,
+                               const struct role *role) {
   (void)role;
   return arg(r, OP_argmax, args, loc);
 }
 
-static struct value run_argmin(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_argmin(struct resolver *r, struct value *args, struct loc loc,
+                               const struct role *role) {
   (void)role;
   return arg(r, OP_argmin, args, loc);
 }
 
 const struct builtin builtins_reduce[] = {
-    {"sum", {"x", "axis", "keep"}, 1, run_sum},
-    {"mean", {"x", "axis", "keep"}, 1, run_mean},
-    {"prod", {"x", "axis", "keep"}, 1, run_prod},
-    {"any", {"x", "axis", "keep"}, 1, run_any},
-    {"all", {"x", "axis", "keep"}, 1, run_all},
-    {"max", {"x", "y", "axis", "keep"}, 1, run_max},
-    {"min", {"x", "y", "axis", "keep"}, 1, run_min},
-    {"argmax", {"x", "axis"}, 2, run_argmax},
-    {"argmin", {"x", "axis"}, 2, run_argmin},
-    {NULL, {NULL}, 0, NULL},
+    {"sum", {"x", "axis", "keep"}, 1, run_sum},      {"mean", {"x", "axis", "keep"}, 1, run_mean},
+    {"prod", {"x", "axis", "keep"}, 1, run_prod},    {"any", {"x", "axis", "keep"}, 1, run_any},
+    {"all", {"x", "axis", "keep"}, 1, run_all},      {"max", {"x", "y", "axis", "keep"}, 1, run_max},
+    {"min", {"x", "y", "axis", "keep"}, 1, run_min}, {"argmax", {"x", "axis"}, 2, run_argmax},
+    {"argmin", {"x", "axis"}, 2, run_argmin},        {NULL, {NULL}, 0, NULL},
 };

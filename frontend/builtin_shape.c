@@ -2,7 +2,8 @@
 #include "frontend/resolve.h"
 
 /* A list of dimensions as a type; one of them may be -1, then *open is its axis. */
-static bool shape_argument(struct resolver *r, const struct value *v, enum dtype d, struct type *t, int *open) {
+static bool shape_argument(struct resolver *r, const struct value *v, enum dtype d, struct type *t,
+                           int *open) {
   *t = (struct type){.dtype = (uint8_t)d};
   *open = -1;
   if (v->kind != VALUE_LIST) {
@@ -21,7 +22,8 @@ static bool shape_argument(struct resolver *r, const struct value *v, enum dtype
   return type_check(r, t, v->at);
 }
 
-static struct value run_reshape(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_reshape(struct resolver *r, struct value *args, struct loc loc,
+                                const struct role *role) {
   struct node *x = tensor_node(r, &args[0], "`x`");
   struct type t;
   int open;
@@ -37,13 +39,14 @@ static struct value run_reshape(struct resolver *r, struct value *args, struct l
     known = fits ? have : known;
   }
   if (known == have) return value_tensor(r, build_reshape(r->g, x, &t), loc);
-  report(r, loc, "%s cannot become %s: they hold different numbers of elements", type_text(r->arena, &x->type),
-         value_text(r->arena, &args[1]));
+  report(r, loc, "%s cannot become %s: they hold different numbers of elements",
+         type_text(r->arena, &x->type), value_text(r->arena, &args[1]));
   report_value(r, &args[0]);
   return value_error();
 }
 
-static struct value run_transpose(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_transpose(struct resolver *r, struct value *args, struct loc loc,
+                                  const struct role *role) {
   struct node *x = tensor_node(r, &args[0], "`x`");
   int64_t perm[MAX_RANK];
   int n = 0;
@@ -68,14 +71,17 @@ static struct value run_transpose(struct resolver *r, struct value *args, struct
   return value_tensor(r, build_transpose(r->g, x, perm), loc);
 }
 
-static struct value run_broadcast(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_broadcast(struct resolver *r, struct value *args, struct loc loc,
+                                  const struct role *role) {
   struct type t, both;
   int open;
   (void)role;
-  struct node *x = args[0].kind == VALUE_TENSOR ? tensor_node(r, &args[0], "`x`") : value_node(r, &args[0], DT_F32);
+  struct node *x =
+      args[0].kind == VALUE_TENSOR ? tensor_node(r, &args[0], "`x`") : value_node(r, &args[0], DT_F32);
   if (!x || !shape_argument(r, &args[1], (enum dtype)x->type.dtype, &t, &open)) return value_error();
   if (open >= 0 || !broadcast_shape(&x->type, &t, &both) || !shape_equal(&both, &t)) {
-    report(r, loc, "%s does not broadcast to %s", type_text(r->arena, &x->type), value_text(r->arena, &args[1]));
+    report(r, loc, "%s does not broadcast to %s", type_text(r->arena, &x->type),
+           value_text(r->arena, &args[1]));
     report_value(r, &args[0]);
     return value_error();
   }
@@ -95,13 +101,14 @@ static struct node **tensors_of(struct resolver *r, const struct value *v, int *
   return x;
 }
 
-static bool join(struct resolver *r, const struct value *list, struct node **x, int n, int axis, struct loc loc) {
+static bool join(struct resolver *r, const struct value *list, struct node **x, int n, int axis,
+                 struct loc loc) {
   for (int i = 0; i < n; i++) {
     struct type a = x[0]->type, b = x[i]->type;
     if (axis >= 0 && axis < a.rank && axis < b.rank) a.dim[axis] = b.dim[axis] = 1;
     if (type_equal(&a, &b)) continue;
-    report(r, loc, "%s and %s do not fit together%s", type_text(r->arena, &x[0]->type), type_text(r->arena, &x[i]->type),
-           axis >= 0 ? arena_printf(r->arena, " along axis %d", axis) : "");
+    report(r, loc, "%s and %s do not fit together%s", type_text(r->arena, &x[0]->type),
+           type_text(r->arena, &x[i]->type), axis >= 0 ? arena_printf(r->arena, " along axis %d", axis) : "");
     report_value(r, &list->list.items[0]);
     report_value(r, &list->list.items[i]);
     return false;
@@ -109,11 +116,13 @@ static bool join(struct resolver *r, const struct value *list, struct node **x, 
   return true;
 }
 
-static struct value run_concat(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_concat(struct resolver *r, struct value *args, struct loc loc,
+                               const struct role *role) {
   int n = 0, axis;
   (void)role;
   struct node **x = tensors_of(r, &args[0], &n);
-  if (!x || !value_axis(r, &args[1], x[0]->type.rank, &axis) || !join(r, &args[0], x, n, axis, loc)) return value_error();
+  if (!x || !value_axis(r, &args[1], x[0]->type.rank, &axis) || !join(r, &args[0], x, n, axis, loc))
+    return value_error();
   for (int i = 0; i < n; i++)
     if (x[i]->type.dim[axis] < 0) {
       report(r, loc, "batches cannot be joined along the batch axis: %s", type_text(r->arena, &x[i]->type));
@@ -122,7 +131,8 @@ static struct value run_concat(struct resolver *r, struct value *args, struct lo
   return value_tensor(r, build_concat(r->g, n, x, axis), loc);
 }
 
-static struct value run_stack(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_stack(struct resolver *r, struct value *args, struct loc loc,
+                              const struct role *role) {
   int n = 0, axis = 0;
   (void)role;
   struct node **x = tensors_of(r, &args[0], &n);
@@ -140,7 +150,8 @@ static struct value run_stack(struct resolver *r, struct value *args, struct loc
 }
 
 /* slice(x, [0, 3], [-1, 2]): `size` elements from `begin`; -1 means all that are left */
-static struct value run_slice(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_slice(struct resolver *r, struct value *args, struct loc loc,
+                              const struct role *role) {
   struct node *x = tensor_node(r, &args[0], "`x`");
   int64_t begin[MAX_RANK], size[MAX_RANK];
   int n, m;
@@ -159,8 +170,8 @@ static struct value run_slice(struct resolver *r, struct value *args, struct loc
     t.dim[i] = size[i] == -1 ? dim - begin[i] : size[i];
   }
   if (!ok) {
-    report(r, loc, "%s has no slice of %s elements from %s", type_text(r->arena, &x->type), value_text(r->arena, &args[2]),
-           value_text(r->arena, &args[1]));
+    report(r, loc, "%s has no slice of %s elements from %s", type_text(r->arena, &x->type),
+           value_text(r->arena, &args[2]), value_text(r->arena, &args[1]));
     report_value(r, &args[0]);
     return value_error();
   }
@@ -182,28 +193,32 @@ static struct value run_pad(struct resolver *r, struct value *args, struct loc l
     if (ok) t.dim[i] += low[i] + high[i];
   }
   if (!ok) {
-    report(r, loc, "%s cannot be padded by %s and %s", type_text(r->arena, &x->type), value_text(r->arena, &args[1]),
-           value_text(r->arena, &args[2]));
+    report(r, loc, "%s cannot be padded by %s and %s", type_text(r->arena, &x->type),
+           value_text(r->arena, &args[1]), value_text(r->arena, &args[2]));
     report_value(r, &args[0]);
     return value_error();
   }
   if (!type_check(r, &t, loc)) return value_error();
   struct value zero = value_int(0);
-  struct node *value = value_node(r, args[3].kind == VALUE_NONE ? &zero : &args[3], (enum dtype)x->type.dtype);
+  struct node *value =
+      value_node(r, args[3].kind == VALUE_NONE ? &zero : &args[3], (enum dtype)x->type.dtype);
   return value ? value_tensor(r, build_pad(r->g, x, low, high, value), loc) : value_error();
 }
 
 /* iota(i32[B, 10], axis = 1): 0, 1, 2, ... along an axis */
-static struct value run_iota(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_iota(struct resolver *r, struct value *args, struct loc loc,
+                             const struct role *role) {
   struct type t;
   int axis = 0;
   (void)role;
   if (!value_as_type(r, &args[0], &t)) return value_error();
-  if (args[1].kind != VALUE_NONE ? !value_axis(r, &args[1], t.rank, &axis) : t.rank == 0) return value_error();
+  if (args[1].kind != VALUE_NONE ? !value_axis(r, &args[1], t.rank, &axis) : t.rank == 0)
+    return value_error();
   return value_tensor(r, build_iota(r->g, &t, axis), loc);
 }
 
-static struct value run_matmul(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_matmul(struct resolver *r, struct value *args, struct loc loc,
+                               const struct role *role) {
   (void)role;
   if (args[0].kind != VALUE_TENSOR || args[1].kind != VALUE_TENSOR) {
     const struct value *v = args[0].kind != VALUE_TENSOR ? &args[0] : &args[1];

@@ -1,9 +1,11 @@
-/* The functions that are neither elementwise ops nor written in the language: their table, and those about values. */
+/* The functions that are neither elementwise ops nor written in the language: their table, and those about
+ * values. */
 #include "frontend/resolve.h"
 
 #include <string.h>
 
-const struct builtin *const builtin_tables[] = {builtins_values, builtins_reduce, builtins_shape, builtins_random, NULL};
+const struct builtin *const builtin_tables[] = {builtins_values, builtins_reduce, builtins_shape,
+                                                builtins_random, NULL};
 
 const struct builtin *builtin_find(const char *name) {
   for (int t = 0; builtin_tables[t]; t++)
@@ -14,7 +16,8 @@ const struct builtin *builtin_find(const char *name) {
 
 bool value_axis(struct resolver *r, const struct value *v, int rank, int *out) {
   if (v->kind != VALUE_INT) {
-    if (v->kind != VALUE_ERROR) report(r, v->at, "an axis must be an integer, not %s", value_describe(r->arena, v));
+    if (v->kind != VALUE_ERROR)
+      report(r, v->at, "an axis must be an integer, not %s", value_describe(r->arena, v));
     return false;
   }
   int64_t axis = v->i < 0 ? v->i + rank : v->i;
@@ -34,15 +37,18 @@ bool value_ints(struct resolver *r, const struct value *v, const char *what, int
   }
   if (ok) return *count = v->list.count, true;
   if (v->kind != VALUE_ERROR)
-    report(r, v->at, "%s must be a list of at most %d integers, not %s", what, MAX_RANK, value_describe(r->arena, v));
+    report(r, v->at, "%s must be a list of at most %d integers, not %s", what, MAX_RANK,
+           value_describe(r->arena, v));
   return false;
 }
 
 /* cast(x, f32) */
-static struct value run_cast(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_cast(struct resolver *r, struct value *args, struct loc loc,
+                             const struct role *role) {
   (void)role;
   if (args[1].kind != VALUE_DTYPE) {
-    report(r, args[1].at, "a cast goes to an element type such as f32, not %s", value_describe(r->arena, &args[1]));
+    report(r, args[1].at, "a cast goes to an element type such as f32, not %s",
+           value_describe(r->arena, &args[1]));
     return value_error();
   }
   enum dtype d = args[1].dtype;
@@ -70,25 +76,29 @@ static bool type_of(struct resolver *r, const struct value *v, struct type *t) {
   return false;
 }
 
-static struct value run_shape(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_shape(struct resolver *r, struct value *args, struct loc loc,
+                              const struct role *role) {
   struct type t;
   (void)loc, (void)role;
   return type_of(r, &args[0], &t) ? dims_of(r, &t) : value_error();
 }
 
-static struct value run_rank(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_rank(struct resolver *r, struct value *args, struct loc loc,
+                             const struct role *role) {
   struct type t;
   (void)loc, (void)role;
   return type_of(r, &args[0], &t) ? value_int(t.rank) : value_error();
 }
 
-static struct value run_dtype(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_dtype(struct resolver *r, struct value *args, struct loc loc,
+                              const struct role *role) {
   struct type t;
   (void)loc, (void)role;
   return type_of(r, &args[0], &t) ? value_dtype((enum dtype)t.dtype) : value_error();
 }
 
-static struct value run_type(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_type(struct resolver *r, struct value *args, struct loc loc,
+                             const struct role *role) {
   struct type t;
   (void)loc, (void)role;
   if (!type_of(r, &args[0], &t)) return value_error();
@@ -96,7 +106,8 @@ static struct value run_type(struct resolver *r, struct value *args, struct loc 
 }
 
 /* size(x): how many elements; of a list: how many items */
-static struct value run_size(struct resolver *r, struct value *args, struct loc loc, const struct role *role) {
+static struct value run_size(struct resolver *r, struct value *args, struct loc loc,
+                             const struct role *role) {
   struct type t;
   (void)loc, (void)role;
   if (args[0].kind == VALUE_LIST) return value_int(args[0].list.count);

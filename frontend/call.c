@@ -23,7 +23,8 @@ static void signature_of(const struct value *callee, struct signature *s) {
     }
   } else if (callee->kind == VALUE_BUILTIN) {
     s->name = callee->builtin->name;
-    for (int i = 0; i < 6 && callee->builtin->params[i]; i++) s->params[s->count++] = callee->builtin->params[i];
+    for (int i = 0; i < 6 && callee->builtin->params[i]; i++)
+      s->params[s->count++] = callee->builtin->params[i];
     s->required = callee->builtin->required;
   } else {
     const struct op_info *op = op_table[callee->op];
@@ -42,7 +43,8 @@ static int find_param(const struct signature *s, const char *name) {
 
 static const char *list_params(struct resolver *r, const struct signature *s) {
   struct str t = str_make(r->arena);
-  for (int i = 0; i < s->count; i++) str_printf(&t, "%s%s%s", i ? ", " : "", s->params[i], i < s->required ? "" : " = ...");
+  for (int i = 0; i < s->count; i++)
+    str_printf(&t, "%s%s%s", i ? ", " : "", s->params[i], i < s->required ? "" : " = ...");
   return t.data;
 }
 
@@ -72,8 +74,8 @@ bool eval_args(struct resolver *r, const struct expr *e, const struct value *cal
       note_signature(r, s, callee);
       ok = false;
     } else if (at >= s->count) {
-      report(r, a->loc, "%s `%s` takes %d argument%s, not %d", s->what, s->name, s->count, s->count == 1 ? "" : "s",
-             e->items.count);
+      report(r, a->loc, "%s `%s` takes %d argument%s, not %d", s->what, s->name, s->count,
+             s->count == 1 ? "" : "s", e->items.count);
       note_signature(r, s, callee);
       return false;
     } else if (given[at]) {
@@ -165,9 +167,10 @@ static void report_recursion(struct resolver *r, const struct function *f, struc
     first = q->call;
     r->frame = q->caller;
   }
-  report(r, first, "%s `%s` calls itself without end: calls are nested more than %d deep", def_kind_name(f->def->kind),
-         f->def->name, MAX_CALLS);
-  if (inner->call.begin != loc.begin || inner->call.source != loc.source) report_note(r, inner->call, "by way of this call");
+  report(r, first, "%s `%s` calls itself without end: calls are nested more than %d deep",
+         def_kind_name(f->def->kind), f->def->name, MAX_CALLS);
+  if (inner->call.begin != loc.begin || inner->call.source != loc.source)
+    report_note(r, inner->call, "by way of this call");
   report_note(r, loc, "it is called again here");
   if (r->quiet) r->stopped = true; /* it branches: told once, and not followed further */
   r->frame = inner;
@@ -180,7 +183,8 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
     return value_error();
   }
   const char *saved_path = r->path;
-  struct frame frame = {.caller = r->frame, .function = f, .call = loc, .path = path, .suffix = "", .block = ++r->blocks};
+  struct frame frame = {
+      .caller = r->frame, .function = f, .call = loc, .path = path, .suffix = "", .block = ++r->blocks};
   frame.result = value_none();
   r->frame = &frame;
   r->path = path;
@@ -231,6 +235,7 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
   if (!eval_args(r, e, &callee, role, args)) return value_error();
   build_here(r, e->loc);
   if (callee.kind == VALUE_BUILTIN) return callee.builtin->run(r, args, e->loc, role);
-  if (callee.kind == VALUE_OP) return elementwise(r, callee.op, args, op_table[callee.op]->min_inputs, e->loc);
+  if (callee.kind == VALUE_OP)
+    return elementwise(r, callee.op, args, op_table[callee.op]->min_inputs, e->loc);
   return call_function(r, callee.function, args, e->loc, role_path(r, role));
 }

@@ -1,5 +1,6 @@
-/* Arithmetic on compile-time values. Integers are exact: what does not fit or does not divide is an error. Floats are f64;
- * what is no basic operation runs the op's own scalar body, so it gives what the graph would give. */
+/* Arithmetic on compile-time values. Integers are exact: what does not fit or does not divide is an error.
+ * Floats are f64; what is no basic operation runs the op's own scalar body, so it gives what the graph
+ * would give. */
 #include "frontend/resolve.h"
 
 #include <math.h>
@@ -60,7 +61,8 @@ static struct value int_binary(struct resolver *r, enum operator op, int64_t a, 
     if (op == OPERATOR_MOD) return value_int(a % b);
     if (a % b) {
       report(r, loc, "%lld is not divisible by %lld", (long long)a, (long long)b);
-      report_help(r, "integers divide exactly; for a fraction write `%lld.0 / %lld`", (long long)a, (long long)b);
+      report_help(r, "integers divide exactly; for a fraction write `%lld.0 / %lld`", (long long)a,
+                  (long long)b);
       return value_error();
     }
     return value_int(a / b);
@@ -90,23 +92,26 @@ static struct value float_binary(struct resolver *r, enum operator op, double a,
 }
 
 /* a and b are multiples of B (0: of nothing). */
-static struct value batch_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
-                                 struct loc loc) {
+static struct value batch_binary(struct resolver *r, enum operator op, const struct value *a,
+                                 const struct value *b, struct loc loc) {
   bool both = a->kind == b->kind;
   int64_t y = 0;
-  if (both && (op == OPERATOR_EQ || op == OPERATOR_NE)) return value_bool((a->i == b->i) == (op == OPERATOR_EQ));
+  if (both && (op == OPERATOR_EQ || op == OPERATOR_NE))
+    return value_bool((a->i == b->i) == (op == OPERATOR_EQ));
   if (both && op == OPERATOR_ADD && !__builtin_add_overflow(a->i, b->i, &y)) return value_dim(-y);
   if (both && op == OPERATOR_DIV && b->i && a->i % b->i == 0) return value_int(a->i / b->i);
-  if (!both && op == OPERATOR_MUL && a->i > 0 && b->i > 0 && !__builtin_mul_overflow(a->i, b->i, &y)) return value_dim(-y);
+  if (!both && op == OPERATOR_MUL && a->i > 0 && b->i > 0 && !__builtin_mul_overflow(a->i, b->i, &y))
+    return value_dim(-y);
   if (!both && op == OPERATOR_DIV && a->kind == VALUE_BATCH && b->i > 0 && a->i % b->i == 0)
     return value_dim(-(a->i / b->i));
   if (!both && (op == OPERATOR_EQ || op == OPERATOR_NE)) return value_bool(op == OPERATOR_NE);
-  report(r, loc, "`%s %s %s` is not known when the model is compiled: B is the batch", value_text(r->arena, a),
-         operators[op].text, value_text(r->arena, b));
+  report(r, loc, "`%s %s %s` is not known when the model is compiled: B is the batch",
+         value_text(r->arena, a), operators[op].text, value_text(r->arena, b));
   return value_error();
 }
 
-static struct value list_add(struct resolver *r, const struct value *a, const struct value *b, struct loc loc) {
+static struct value list_add(struct resolver *r, const struct value *a, const struct value *b,
+                             struct loc loc) {
   if ((int64_t)a->list.count + b->list.count > MAX_TRIPS) {
     report(r, loc, "a list may have at most %d items", MAX_TRIPS);
     return value_error();
@@ -122,18 +127,22 @@ static struct value list_add(struct resolver *r, const struct value *a, const st
 struct value const_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
                           struct loc loc) {
   if (a->kind == VALUE_ERROR || b->kind == VALUE_ERROR) return value_error();
-  bool numbers = (a->kind == VALUE_INT || a->kind == VALUE_FLOAT) && (b->kind == VALUE_INT || b->kind == VALUE_FLOAT);
+  bool numbers =
+      (a->kind == VALUE_INT || a->kind == VALUE_FLOAT) && (b->kind == VALUE_INT || b->kind == VALUE_FLOAT);
   if (a->kind == VALUE_INT && b->kind == VALUE_INT) return int_binary(r, op, a->i, b->i, loc);
   if (numbers)
-    return float_binary(r, op, a->kind == VALUE_INT ? (double)a->i : a->f, b->kind == VALUE_INT ? (double)b->i : b->f, loc);
-  bool dims = (a->kind == VALUE_INT || a->kind == VALUE_BATCH) && (b->kind == VALUE_INT || b->kind == VALUE_BATCH);
+    return float_binary(r, op, a->kind == VALUE_INT ? (double)a->i : a->f,
+                        b->kind == VALUE_INT ? (double)b->i : b->f, loc);
+  bool dims =
+      (a->kind == VALUE_INT || a->kind == VALUE_BATCH) && (b->kind == VALUE_INT || b->kind == VALUE_BATCH);
   if (dims) return batch_binary(r, op, a, b, loc);
   if (op == OPERATOR_EQ) return value_bool(value_equal(a, b));
   if (op == OPERATOR_NE) return value_bool(!value_equal(a, b));
   if (op == OPERATOR_ADD && a->kind == VALUE_LIST && b->kind == VALUE_LIST) return list_add(r, a, b, loc);
   if (op == OPERATOR_ADD && a->kind == VALUE_STRING && b->kind == VALUE_STRING) {
     if (strlen(a->string) + strlen(b->string) <= MAX_STRING)
-      return (struct value){.kind = VALUE_STRING, .string = arena_printf(r->arena, "%s%s", a->string, b->string)};
+      return (struct value){.kind = VALUE_STRING,
+                            .string = arena_printf(r->arena, "%s%s", a->string, b->string)};
     report(r, loc, "a string may have at most %d bytes", MAX_STRING);
     return value_error();
   }
@@ -165,7 +174,9 @@ struct value const_op(struct resolver *r, enum op_id op, const struct value *v, 
     f[i] = v[i].kind == VALUE_INT ? (double)v[i].i : v[i].kind == VALUE_FLOAT ? v[i].f : 0;
     ints[i] = v[i].kind == VALUE_INT ? v[i].i : 0;
     bools[i] = v[i].kind == VALUE_BOOL && v[i].b;
-    in[i] = (struct tensor){type_scalar(d), d == DT_F64 ? (void *)&f[i] : d == DT_I64 ? (void *)&ints[i] : &bools[i]};
+    in[i] = (struct tensor){type_scalar(d), d == DT_F64   ? (void *)&f[i]
+                                            : d == DT_I64 ? (void *)&ints[i]
+                                                          : &bools[i]};
   }
   const char *why = NULL;
   if (!node_infer(r->g, &node, &why)) {

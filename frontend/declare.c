@@ -51,7 +51,8 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   struct node *n = NULL;
   if (first.kind != VALUE_ERROR) {
     n = value_node(r, &first, (enum dtype)v->type.dtype);
-    if (n && n->type.rank == 0 && n->type.dtype == v->type.dtype) n = build_broadcast_to(r->init, n, &v->type);
+    if (n && n->type.rank == 0 && n->type.dtype == v->type.dtype)
+      n = build_broadcast_to(r->init, n, &v->type);
     if (n && !type_equal(&n->type, &v->type)) {
       report(r, value->loc, "`%s` is %s, but its first value is %s", v->path, type_text(r->arena, &v->type),
              type_text(r->arena, &n->type));
@@ -70,8 +71,8 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   r->path = path;
 }
 
-static struct variable *variable_at(struct resolver *r, const char *path, const struct type *t, bool trainable, bool slot,
-                                    struct loc loc, const struct expr *value) {
+static struct variable *variable_at(struct resolver *r, const char *path, const struct type *t,
+                                    bool trainable, bool slot, struct loc loc, const struct expr *value) {
   struct variable *v = map_get(&r->variables, path);
   if (v && v->run == r->runs) {
     report(r, loc, "two variables would be called `%s`", path);
@@ -195,7 +196,8 @@ void declare_data(struct resolver *r, const struct stmt *s) {
     if (twice) continue;
     struct model_data *more = arena_new_array(r->arena, (size_t)m->ndata + 1, struct model_data);
     if (m->ndata) memcpy(more, m->data, sizeof *more * (size_t)m->ndata);
-    more[m->ndata++] = (struct model_data){split, a->name, path, resolve_path(r, a->loc.source, path), a->loc};
+    more[m->ndata++] =
+        (struct model_data){split, a->name, path, resolve_path(r, a->loc.source, path), a->loc};
     m->data = more;
   }
 }

@@ -1,5 +1,5 @@
-/* Errors of the resolver. One that arises inside the standard library is shown at the user's own call, with a note that
- * leads inside; one that arises in a layer is followed by the calls that led there. */
+/* Errors of the resolver. One that arises inside the standard library is shown at the user's own call, with
+ * a note that leads inside; one that arises in a layer is followed by the calls that led there. */
 #include "frontend/resolve.h"
 
 #include <string.h>

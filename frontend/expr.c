@@ -10,8 +10,10 @@ const char *role_path(struct resolver *r, const struct role *role) {
   while (n-- > 0) {
     if (s.len) str_putc(&s, '.');
     if (chain[n]->name) str_put(&s, chain[n]->name);
-    if (!chain[n]->name) str_printf(&s, "%d", chain[n]->index);
-    else if (chain[n]->index) str_printf(&s, "_%d", chain[n]->index);
+    if (!chain[n]->name)
+      str_printf(&s, "%d", chain[n]->index);
+    else if (chain[n]->index)
+      str_printf(&s, "_%d", chain[n]->index);
   }
   return s.data;
 }
@@ -31,8 +33,8 @@ bool spend(struct resolver *r, struct loc loc) {
 static struct value eval_name(struct resolver *r, const struct expr *e) {
   struct value v = lookup(r, e->name, false);
   if (v.kind == VALUE_ERROR && !scope_find(r, e->name)) report_unknown(r, e->loc, e->name, false);
-  if (v.kind == VALUE_TENSOR && v.tensor.variable && v.tensor.graph == r->g && v.tensor.variable == r->updating &&
-      r->updating->pending)
+  if (v.kind == VALUE_TENSOR && v.tensor.variable && v.tensor.graph == r->g &&
+      v.tensor.variable == r->updating && r->updating->pending)
     v.tensor.node = r->updating->pending;
   return v;
 }
@@ -72,7 +74,8 @@ static struct value eval_list(struct resolver *r, const struct expr *e, const st
     }
     struct value rest = eval(r, a->value->lhs, &inner);
     if (rest.kind != VALUE_LIST) {
-      if (rest.kind != VALUE_ERROR) report(r, a->loc, "`...` spreads a list, not %s", value_describe(r->arena, &rest));
+      if (rest.kind != VALUE_ERROR)
+        report(r, a->loc, "`...` spreads a list, not %s", value_describe(r->arena, &rest));
       return value_error();
     }
     struct value sum = const_binary(r, OPERATOR_ADD, &v, &rest, a->loc);
@@ -108,7 +111,8 @@ static struct value logic(struct resolver *r, enum operator op, struct value *v,
   if (v[0].kind == VALUE_BOOL && v[1].kind == VALUE_BOOL) return v[1];
   for (int i = 0; i < 2; i++)
     if (v[i].kind != VALUE_BOOL && v[i].kind != VALUE_TENSOR && v[i].kind != VALUE_ERROR) {
-      report(r, v[i].at, "`%s` works on bool, not on %s", operators[op].text, value_describe(r->arena, &v[i]));
+      report(r, v[i].at, "`%s` works on bool, not on %s", operators[op].text,
+             value_describe(r->arena, &v[i]));
       return value_error();
     }
   return binary_values(r, op, v, loc);
@@ -132,7 +136,8 @@ static struct value eval_binary(struct resolver *r, const struct expr *e, const 
     inner = (struct role){role, "rhs", i ? i + 1 : 0};
     v[1] = eval(r, q->rhs, &inner);
     if (!spend(r, q->loc)) return value_error();
-    v[0] = q->op == OPERATOR_AND || q->op == OPERATOR_OR ? logic(r, q->op, v, q->loc) : binary_values(r, q->op, v, q->loc);
+    v[0] = q->op == OPERATOR_AND || q->op == OPERATOR_OR ? logic(r, q->op, v, q->loc)
+                                                         : binary_values(r, q->op, v, q->loc);
     v[0].at = q->loc;
   }
   return v[0];
@@ -182,14 +187,16 @@ struct value eval(struct resolver *r, const struct expr *e, const struct role *r
 bool eval_int(struct resolver *r, const struct expr *e, const char *what, int64_t *out) {
   struct value v = eval(r, e, NULL);
   if (v.kind == VALUE_INT) return *out = v.i, true;
-  if (v.kind != VALUE_ERROR) report(r, e->loc, "%s must be an integer, not %s", what, value_describe(r->arena, &v));
+  if (v.kind != VALUE_ERROR)
+    report(r, e->loc, "%s must be an integer, not %s", what, value_describe(r->arena, &v));
   return false;
 }
 
 bool eval_string(struct resolver *r, const struct expr *e, const char *what, const char **out) {
   struct value v = eval(r, e, NULL);
   if (v.kind == VALUE_STRING) return *out = v.string, true;
-  if (v.kind != VALUE_ERROR) report(r, e->loc, "%s must be a string, not %s", what, value_describe(r->arena, &v));
+  if (v.kind != VALUE_ERROR)
+    report(r, e->loc, "%s must be a string, not %s", what, value_describe(r->arena, &v));
   return false;
 }
 

@@ -1,4 +1,5 @@
-/* The frontend: a source in, the model's graphs or diagnostics out. The language is described in docs/language.md. */
+/* The frontend: a source in, the model's graphs or diagnostics out. The language is described in
+ * docs/language.md. */
 #ifndef DGC_FRONTEND_FRONTEND_H
 #define DGC_FRONTEND_FRONTEND_H
 

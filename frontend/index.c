@@ -37,7 +37,8 @@ static struct value type_value(struct resolver *r, const struct expr *e, enum dt
   struct type t = {.dtype = (uint8_t)d};
   for (const struct arg *a = e->items.first; a; a = a->next) {
     if (a->value->kind == EXPR_RANGE || (a->value->kind == EXPR_REST && !a->value->lhs)) {
-      report(r, a->loc, "`%s` stands only in the types of parameters", a->value->kind == EXPR_REST ? "..." : ":");
+      report(r, a->loc, "`%s` stands only in the types of parameters",
+             a->value->kind == EXPR_REST ? "..." : ":");
       return value_error();
     }
     bool rest = a->value->kind == EXPR_REST;
@@ -70,7 +71,8 @@ bool value_as_type(struct resolver *r, const struct value *v, struct type *out) 
 bool eval_type(struct resolver *r, const struct expr *e, struct type *out) {
   /* A misspelt element type deserves a better answer than an unknown name. */
   const struct expr *base = e->kind == EXPR_INDEX ? e->base : e;
-  if (base->kind == EXPR_NAME && lookup(r, base->name, false).kind == VALUE_ERROR && !scope_find(r, base->name)) {
+  if (base->kind == EXPR_NAME && lookup(r, base->name, false).kind == VALUE_ERROR &&
+      !scope_find(r, base->name)) {
     report(r, base->loc, "unknown type `%s`", base->name);
     const char *names[DT_COUNT];
     for (int d = 0; d < DT_COUNT; d++) names[d] = dtype_name((enum dtype)d);

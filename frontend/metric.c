@@ -1,6 +1,7 @@
-/* Metrics add up: a batch gives a sum and how many elements it sums, and the figure for all batches is the sum of the sums
- * over the sum of the counts. So a metric must be a mean or a sum over the batch, or be put together from such and from
- * scalars that do not depend on the batch, by + and -, and by * and / with the latter. */
+/* Metrics add up: a batch gives a sum and how many elements it sums, and the figure for all batches is the
+ * sum of the sums over the sum of the counts. So a metric must be a mean or a sum over the batch, or be put
+ * together from such and from scalars that do not depend on the batch, by + and -, and by * and / with the
+ * latter. */
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -56,8 +57,8 @@ static bool depends_on_batch(struct resolver *r, const struct node *n) {
 
 struct total {
   struct value sum;
-  int64_t count;  /* as in struct average */
-  bool constant;  /* the same for every batch: `sum` is the value itself */
+  int64_t count; /* as in struct average */
+  bool constant; /* the same for every batch: `sum` is the value itself */
 };
 
 static struct value apply(struct resolver *r, enum op_id op, struct value a, struct value b, struct loc loc) {
@@ -78,7 +79,8 @@ static struct value times_count(struct resolver *r, struct value v, int64_t coun
 
 static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth, struct total *out);
 
-static bool combine(struct resolver *r, const struct average *q, struct loc loc, int depth, struct total *out) {
+static bool combine(struct resolver *r, const struct average *q, struct loc loc, int depth,
+                    struct total *out) {
   struct total a, b;
   if (!total_of(r, &q->a, loc, depth + 1, &a)) return false;
   if (q->op == OP_neg || q->op == OP_identity) {
@@ -102,7 +104,8 @@ static bool combine(struct resolver *r, const struct average *q, struct loc loc,
   return out->sum.kind != VALUE_ERROR;
 }
 
-static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth, struct total *out) {
+static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth,
+                     struct total *out) {
   if (depth > 100) return false;
   const struct average *q = has_average(v) ? v->tensor.average : NULL;
   if (!q) {
@@ -112,13 +115,12 @@ static bool total_of(struct resolver *r, const struct value *v, struct loc loc, 
     return v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
   }
   switch (q->kind) {
-  case AVERAGE_REDUCED:
-    *out = (struct total){value_tensor(r, q->sum, loc), q->count, false};
-    return true;
+  case AVERAGE_REDUCED: *out = (struct total){value_tensor(r, q->sum, loc), q->count, false}; return true;
   case AVERAGE_COMBINED: return combine(r, q, loc, depth, out);
   case AVERAGE_SCALED: {
     struct total factor;
-    if (!total_of(r, &q->a, loc, depth + 1, out) || !total_of(r, &q->b, loc, depth + 1, &factor)) return false;
+    if (!total_of(r, &q->a, loc, depth + 1, out) || !total_of(r, &q->b, loc, depth + 1, &factor))
+      return false;
     if (!factor.constant) return false;
     out->sum = apply(r, q->op, out->sum, factor.sum, loc);
     return out->sum.kind != VALUE_ERROR;
@@ -179,7 +181,8 @@ void run_predict(struct resolver *r, const struct stmt *s) {
   r->path = saved;
   if (!n) return;
   if (n->type.rank == 0 || n->type.dim[0] != -1) {
-    report(r, s->value->loc, "a prediction has one row per example: f32[B, ...], not %s", type_text(r->arena, &n->type));
+    report(r, s->value->loc, "a prediction has one row per example: f32[B, ...], not %s",
+           type_text(r->arena, &n->type));
     report_value(r, &v);
     return;
   }

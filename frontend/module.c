@@ -29,7 +29,8 @@ static void define_all(struct resolver *r, struct module *m, const struct file *
   }
 }
 
-static struct module *new_module(struct resolver *r, const char *name, const struct source *source, bool library) {
+static struct module *new_module(struct resolver *r, const char *name, const struct source *source,
+                                 bool library) {
   struct module *m = arena_new(r->arena, struct module);
   *m = (struct module){.name = name, .source = source, .outer = r->prelude, .library = library};
   m->names = map_make(r->arena);

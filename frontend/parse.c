@@ -1,17 +1,37 @@
 /* Runs lexer and parser: which line breaks count, which brackets are open, what to say of stray bytes. */
 #include "frontend/parse.h"
 
-#include "parser.h"
-/* clang-format: the lexer's header needs the parser's types. */
-#include "lexer.h"
+#include "frontend/parser.h"
+/* The lexer's header needs the parser's types. */
+#include "frontend/lexer.h"
 
 /* A line break behind one of these ends nothing. */
 static bool continues(int token) {
   switch (token) {
-  case NEWLINE: case '{': case '(': case '[': case ',': case '=': case ':': case ASSIGN:
-  case '+': case '-': case '*': case '/': case '%': case '@': case POW: case '<': case '>':
-  case LE: case GE: case EQ: case NE: case AND: case OR: case NOT:
-    return true;
+  case NEWLINE:
+  case '{':
+  case '(':
+  case '[':
+  case ',':
+  case '=':
+  case ':':
+  case ASSIGN:
+  case '+':
+  case '-':
+  case '*':
+  case '/':
+  case '%':
+  case '@':
+  case POW:
+  case '<':
+  case '>':
+  case LE:
+  case GE:
+  case EQ:
+  case NE:
+  case AND:
+  case OR:
+  case NOT: return true;
   }
   return false;
 }
@@ -50,21 +70,19 @@ int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
   for (;;) {
     int token = p->fatal ? 0 : frontend_raw_lex(value, loc, p->scanner);
     switch (token) {
-    case 0:
-      *loc = (struct loc){p->source, (uint32_t)p->source->len, (uint32_t)p->source->len};
-      break;
+    case 0: *loc = (struct loc){p->source, (uint32_t)p->source->len, (uint32_t)p->source->len}; break;
     case NEWLINE:
       if (continues(p->previous) || (p->depth && p->bracket[p->depth] != '{')) continue;
       break;
-    case '(': case '[': case '{':
+    case '(':
+    case '[':
+    case '{':
       if (!open_bracket(p, (char)token, *loc)) continue;
       break;
     case ')': close_bracket(p, '('); break;
     case ']': close_bracket(p, '['); break;
     case '}': close_bracket(p, '{'); break;
-    case STRAY:
-      report_stray(p, *loc);
-      continue;
+    case STRAY: report_stray(p, *loc); continue;
     case BAD_NUMBER:
       diag_error(p->diags, *loc, "a number ends before the first letter");
       value->slice = (struct slice){"0", 1};

@@ -15,12 +15,12 @@ struct parser {
   const struct source *source;
   struct diags *diags;
   void *scanner;
-  uint32_t offset;                  /* of the lexer */
-  int previous;                     /* the token given last */
-  int depth;                        /* open brackets */
+  uint32_t offset; /* of the lexer */
+  int previous;    /* the token given last */
+  int depth;       /* open brackets */
   struct loc open[MAX_NESTING + 1];
   char bracket[MAX_NESTING + 1];
-  bool fatal;                       /* reported something that makes all further messages noise */
+  bool fatal; /* reported something that makes all further messages noise */
   struct file *file;
 };
 
@@ -41,7 +41,8 @@ struct expr *ast_items(struct parser *p, struct loc loc, enum expr_kind kind, st
 struct expr *ast_range(struct parser *p, struct loc loc, struct expr *l, struct expr *r);
 struct expr *ast_rest(struct parser *p, struct loc loc, struct expr *x);
 
-struct args ast_args(struct parser *p, struct args list, struct loc loc, const char *name, struct expr *value);
+struct args ast_args(struct parser *p, struct args list, struct loc loc, const char *name,
+                     struct expr *value);
 struct names ast_names(struct parser *p, struct names list, struct loc loc, struct slice name);
 struct params ast_params(struct parser *p, struct params list, struct loc loc, struct slice name,
                          struct expr *type, struct expr *value);

@@ -11,8 +11,11 @@ static bool compile_time(const char *name, enum value_kind *kind) {
   static const struct {
     const char *name;
     enum value_kind kind;
-  } kinds[] = {{"int", VALUE_INT},       {"float", VALUE_FLOAT}, {"string", VALUE_STRING},
-               {"list", VALUE_LIST},     {"function", VALUE_FUNCTION}};
+  } kinds[] = {{"int", VALUE_INT},
+               {"float", VALUE_FLOAT},
+               {"string", VALUE_STRING},
+               {"list", VALUE_LIST},
+               {"function", VALUE_FUNCTION}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i].name, name) == 0) return *kind = kinds[i].kind, true;
   return false;
@@ -23,8 +26,8 @@ static void mismatch(struct resolver *r, const struct param *p, const struct val
   ast_print_expr(&want, p->type);
   const struct frame *f = r->frame;
   r->frame = f->caller; /* the fault is the caller's */
-  report(r, v->at.source ? v->at : f->call, "`%s` of `%s` must be %s, not %s%s%s", p->name, f->function->def->name,
-         want.data, value_describe(r->arena, v), *why ? ": " : "", why);
+  report(r, v->at.source ? v->at : f->call, "`%s` of `%s` must be %s, not %s%s%s", p->name,
+         f->function->def->name, want.data, value_describe(r->arena, v), *why ? ": " : "", why);
   report_value(r, v);
   report_note(r, p->type->loc, "the parameter is declared here");
   r->frame = (struct frame *)(uintptr_t)f;
@@ -35,7 +38,8 @@ static struct binding *own_binding(struct resolver *r, const char *name) {
   return map_get(&r->frame->scope->names, name);
 }
 
-static bool match_dim(struct resolver *r, const struct param *p, const struct expr *e, int64_t dim, const struct value *v) {
+static bool match_dim(struct resolver *r, const struct param *p, const struct expr *e, int64_t dim,
+                      const struct value *v) {
   struct value want, have = value_dim(dim);
   if (e->kind == EXPR_NAME && strcmp(e->name, "B") != 0) {
     struct binding *b = own_binding(r, e->name);
@@ -52,8 +56,9 @@ static bool match_dim(struct resolver *r, const struct param *p, const struct ex
   ast_print_expr(&name, e);
   const char *is = value_text(r->arena, &want);
   mismatch(r, p, v,
-           strcmp(is, name.data) == 0 ? arena_printf(r->arena, "%s is not %s", value_text(r->arena, &have), is)
-                                      : arena_printf(r->arena, "%s is %s here", name.data, is));
+           strcmp(is, name.data) == 0
+               ? arena_printf(r->arena, "%s is not %s", value_text(r->arena, &have), is)
+               : arena_printf(r->arena, "%s is %s here", name.data, is));
   return false;
 }
 
@@ -62,11 +67,15 @@ static bool match_shape(struct resolver *r, const struct param *p, const struct 
   int fixed = 0, axis = 0;
   const struct expr *rest = NULL;
   for (const struct arg *a = e->items.first; a; a = a->next) {
-    if (a->value->kind != EXPR_REST) fixed++;
-    else rest = a->value;
+    if (a->value->kind != EXPR_REST)
+      fixed++;
+    else
+      rest = a->value;
   }
   if (t->rank < fixed || (!rest && t->rank != fixed)) {
-    mismatch(r, p, v, arena_printf(r->arena, "it needs %s%d %s", rest ? "at least " : "", fixed, fixed == 1 ? "axis" : "axes"));
+    mismatch(r, p, v,
+             arena_printf(r->arena, "it needs %s%d %s", rest ? "at least " : "", fixed,
+                          fixed == 1 ? "axis" : "axes"));
     return false;
   }
   for (const struct arg *a = e->items.first; a; a = a->next) {
@@ -91,7 +100,8 @@ static bool match_shape(struct resolver *r, const struct param *p, const struct 
     if (!b) {
       bind(r, rest->lhs->name, rest->loc, list, true);
     } else if (!value_equal(&b->value, &list)) {
-      mismatch(r, p, v, arena_printf(r->arena, "%s is %s here", rest->lhs->name, value_text(r->arena, &b->value)));
+      mismatch(r, p, v,
+               arena_printf(r->arena, "%s is %s here", rest->lhs->name, value_text(r->arena, &b->value)));
       return false;
     }
   }

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const struct def *find_model(struct resolver *r, const struct source *source, const struct file *file) {
+static const struct def *find_model(struct resolver *r, const struct source *source,
+                                    const struct file *file) {
   const struct def *found = NULL;
   const char **names = NULL;
   size_t n = 0, k = 0;
@@ -55,8 +56,8 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   return r->g;
 }
 
-struct model *frontend_compile(struct arena *a, const struct source *source, const struct frontend_options *options,
-                               struct diags *d) {
+struct model *frontend_compile(struct arena *a, const struct source *source,
+                               const struct frontend_options *options, struct diags *d) {
   static const struct frontend_options defaults = {0};
   int errors = d->nerrors;
   struct file *file = ast_parse(a, source, d);
@@ -84,7 +85,8 @@ struct model *frontend_compile(struct arena *a, const struct source *source, con
   if (!r->stopped && r->predicts) predict = run_model(r, def, m, RUN_PREDICT);
   if (d->nerrors > errors) return NULL;
   if (!trains && !eval_graph && !predict) {
-    report(r, def->loc, "model `%s` has nothing to do: it has no train, metric or predict statement", def->name);
+    report(r, def->loc, "model `%s` has nothing to do: it has no train, metric or predict statement",
+           def->name);
     return NULL;
   }
   warn_unused(r, file);

@@ -1,7 +1,8 @@
-/* The resolver: runs the model's text once per graph. Compile-time values are computed, tensor expressions become nodes.
+/* The resolver: runs the model's text once per graph. Compile-time values are computed, tensor expressions
+ * become nodes.
  *
- * A model is run three times, as training, evaluation and prediction; the first run that meets a variable also builds its
- * initial value in the init graph. Errors are kept once, however often their line is run. */
+ * A model is run three times, as training, evaluation and prediction; the first run that meets a variable
+ * also builds its initial value in the init graph. Errors are kept once, however often their line is run. */
 #ifndef DGC_FRONTEND_RESOLVE_H
 #define DGC_FRONTEND_RESOLVE_H
 
@@ -10,8 +11,8 @@
 #include "ir/build.h"
 
 enum {
-  MAX_CALLS = 200,     /* layers that call each other */
-  MAX_EVAL = 2500,     /* expressions and blocks inside each other, through all calls */
+  MAX_CALLS = 200, /* layers that call each other */
+  MAX_EVAL = 2500, /* expressions and blocks inside each other, through all calls */
   MAX_PARAMS = 64,
   MAX_STRING = 65536,  /* bytes of a string put together */
   MAX_NODES = 1000000, /* of one graph */
@@ -23,7 +24,7 @@ enum {
 struct module {
   const char *name;
   const struct source *source;
-  struct map names; /* struct value */
+  struct map names;     /* struct value */
   struct module *outer; /* looked in next: the prelude */
   bool library;
   bool loading;
@@ -41,7 +42,7 @@ struct variable {
   struct node *node;    /* in that run's graph */
   struct node *pending; /* what it becomes after this step, or NULL */
   struct loc pending_loc;
-  int writer;           /* the train statement that wrote it; 0: a layer */
+  int writer; /* the train statement that wrote it; 0: a layer */
 };
 
 /* Names of a block; the body of a loop has its own, the body of an `if` has not. */
@@ -62,10 +63,10 @@ struct frame {
   const struct function *function;
   struct loc call;
   struct scope *scope;
-  const char *path;     /* of the binding that called: "h", "" for the model */
-  const char *suffix;   /* of the loops around: ".0.1" */
+  const char *path;   /* of the binding that called: "h", "" for the model */
+  const char *suffix; /* of the loops around: ".0.1" */
   uint64_t block;
-  int loops;            /* loops and conditions around */
+  int loops; /* loops and conditions around */
   bool returned;
   struct value result;
 };
@@ -81,36 +82,37 @@ struct resolver {
   struct arena *arena;
   struct diags *diags;
   const struct frontend_options *options;
-  struct diags built;        /* what the builder says, until it is told where the user sees it */
-  struct map reported;       /* errors told already */
-  bool quiet;                /* the last error was told before: drop its notes */
-  struct map modules;        /* by path or library name */
+  struct diags built;  /* what the builder says, until it is told where the user sees it */
+  struct map reported; /* errors told already */
+  bool quiet;          /* the last error was told before: drop its notes */
+  struct map modules;  /* by path or library name */
   struct module *prelude;
   struct model *model;
   struct graph *g, *init;
   enum run run;
-  int runs;                  /* counts runs, to tell this one's variables from another's */
+  int runs; /* counts runs, to tell this one's variables from another's */
   struct map variables;
   struct variable *first_variable, **last_variable;
   struct variable *step;
   struct frame *frame;
-  const char *path;          /* of the binding being evaluated */
+  const char *path;             /* of the binding being evaluated */
   const struct type *declaring; /* the type of the variable whose initializer runs, or NULL */
-  struct variable *updating; /* the variable whose optimizer runs, or NULL */
+  struct variable *updating;    /* the variable whose optimizer runs, or NULL */
   struct node *gradient;
   int train_statements;
-  enum dtype metric_dtype;   /* of the metric being taken apart */
+  enum dtype metric_dtype; /* of the metric being taken apart */
   int calls, depth;
   uint64_t blocks;
   int64_t steps;
-  bool stopped;              /* out of budget */
+  bool stopped; /* out of budget */
   int warnings;
-  bool predicts, evaluates;  /* the model has such statements */
+  bool predicts, evaluates; /* the model has such statements */
 };
 
 /* error.c */
 void report(struct resolver *r, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void report_note(struct resolver *r, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void report_note(struct resolver *r, struct loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void report_help(struct resolver *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A note that tells where a value comes from and what type it has. */
 void report_value(struct resolver *r, const struct value *v);
@@ -131,7 +133,8 @@ struct value builtin_name(struct resolver *r, const char *name);
 
 /* expr.c */
 struct value eval(struct resolver *r, const struct expr *e, const struct role *role);
-/* Evaluates to an integer, a string, a truth value; reports and returns false otherwise. `what` names it in messages. */
+/* Evaluates to an integer, a string, a truth value; reports and returns false otherwise. `what` names it in
+ * messages. */
 bool eval_int(struct resolver *r, const struct expr *e, const char *what, int64_t *out);
 bool eval_string(struct resolver *r, const struct expr *e, const char *what, const char **out);
 bool eval_bool(struct resolver *r, const struct expr *e, const char *what, bool *out);

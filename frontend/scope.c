@@ -24,7 +24,8 @@ struct value builtin_name(struct resolver *r, const char *name) {
   const struct builtin *b = builtin_find(name);
   if (b) return (struct value){.kind = VALUE_BUILTIN, .builtin = b};
   enum op_id op = op_lookup(name, strlen(name));
-  if (op < OP_COUNT && op_table[op]->kind == KIND_ELEMENTWISE) return (struct value){.kind = VALUE_OP, .op = op};
+  if (op < OP_COUNT && op_table[op]->kind == KIND_ELEMENTWISE)
+    return (struct value){.kind = VALUE_OP, .op = op};
   return value_error();
 }
 
@@ -115,7 +116,8 @@ void bind(struct resolver *r, const char *name, struct loc loc, struct value val
     if (b->fixed || fixed || b->block == r->frame->block || r->frame->loops == 0) {
       report(r, loc, "`%s` is bound already", name);
       report_note(r, b->loc, "it is bound here");
-      if (!b->fixed && !fixed) report_help(r, "a name is bound once in a block; give this value another name");
+      if (!b->fixed && !fixed)
+        report_help(r, "a name is bound once in a block; give this value another name");
       return;
     }
   } else {

@@ -1,4 +1,5 @@
-/* The model's parameters: their defaults, and what the caller set instead. A value is read as what the default is. */
+/* The model's parameters: their defaults, and what the caller set instead. A value is read as what the
+ * default is. */
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -10,14 +11,15 @@ static struct value parse_value(struct resolver *r, const char *text, const stru
   diags_init(&d, r->arena);
   const struct source *s = source_make(r->arena, source->name, program, strlen(program));
   const struct file *file = ast_parse(r->arena, s, &d);
-  const struct stmt *only = file && file->defs && !file->defs->next && !file->uses ? file->defs->body.first : NULL;
+  const struct stmt *only =
+      file && file->defs && !file->defs->next && !file->uses ? file->defs->body.first : NULL;
   if (d.nerrors || !only || only->next || only->kind != STMT_RETURN) return value_error();
   return eval(r, only->value, NULL);
 }
 
 /* `text` as a value of the kind of `like`. False if it is none. */
-static bool typed_value(struct resolver *r, const char *text, const struct source *source, const struct value *like,
-                        struct value *out) {
+static bool typed_value(struct resolver *r, const char *text, const struct source *source,
+                        const struct value *like, struct value *out) {
   if (like->kind == VALUE_STRING) {
     *out = (struct value){.kind = VALUE_STRING, .string = text};
     return true;
@@ -44,7 +46,8 @@ static const char *kind_name(enum value_kind kind) {
   }
 }
 
-static bool apply_set(struct resolver *r, const struct def *d, const char *set, struct value *values, bool *given) {
+static bool apply_set(struct resolver *r, const struct def *d, const char *set, struct value *values,
+                      bool *given) {
   const char *equals = strchr(set, '=');
   const struct source *source = source_make(r->arena, "--set", set, strlen(set));
   struct loc loc = {source, 0, (uint32_t)(equals ? (size_t)(equals - set) : source->len)};
@@ -119,6 +122,7 @@ bool model_parameters(struct resolver *r, const struct def *d, struct module *m)
   r->model->parameters = arena_new_array(r->arena, (size_t)n, struct model_parameter);
   i = 0;
   for (const struct param *p = d->params.first; p; p = p->next, i++)
-    r->model->parameters[r->model->nparameters++] = (struct model_parameter){p->name, value_text(r->arena, &values[i])};
+    r->model->parameters[r->model->nparameters++] =
+        (struct model_parameter){p->name, value_text(r->arena, &values[i])};
   return ok;
 }

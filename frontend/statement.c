@@ -58,12 +58,15 @@ static void run_for(struct resolver *r, const struct stmt *s) {
     return;
   }
   if (s->limit) {
-    if (!eval_int(r, s->value, "the start of a loop", &lo) || !eval_int(r, s->limit, "the end of a loop", &hi)) return;
+    if (!eval_int(r, s->value, "the start of a loop", &lo) ||
+        !eval_int(r, s->limit, "the end of a loop", &hi))
+      return;
     if (hi > lo && (uint64_t)hi - (uint64_t)lo > MAX_TRIPS) {
       report(r, loc_join(s->value->loc, s->limit->loc), "a loop runs at most %d times", MAX_TRIPS);
       return;
     }
-    for (int64_t i = lo; i < hi && !r->frame->returned && spend(r, s->loc); i++) run_trip(r, s, value_int(i), i);
+    for (int64_t i = lo; i < hi && !r->frame->returned && spend(r, s->loc); i++)
+      run_trip(r, s, value_int(i), i);
     return;
   }
   struct value list = eval(r, s->value, NULL);
@@ -117,7 +120,8 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
     break;
   case STMT_VAR:
   case STMT_STATE:
-    if (kind == DEF_FUNCTION || kind == DEF_INITIALIZER) wrong = "does not stand in a function or initializer: use a layer";
+    if (kind == DEF_FUNCTION || kind == DEF_INITIALIZER)
+      wrong = "does not stand in a function or initializer: use a layer";
     break;
   default: break;
   }

@@ -1,4 +1,5 @@
-/* Elementwise expressions on tensors: numbers take the tensor's type, shapes broadcast, types never change by themselves. */
+/* Elementwise expressions on tensors: numbers take the tensor's type, shapes broadcast, types never change
+ * by themselves. */
 #include "frontend/resolve.h"
 
 #include <math.h>
@@ -35,8 +36,9 @@ struct node *tensor_node(struct resolver *r, const struct value *v, const char *
   return v->tensor.node;
 }
 
-static const double int_limits[DT_COUNT][2] = {
-    [DT_I32] = {-2147483648.0, 2147483647.0}, [DT_I64] = {-9223372036854775808.0, 9223372036854775807.0}, [DT_U8] = {0, 255}};
+static const double int_limits[DT_COUNT][2] = {[DT_I32] = {-2147483648.0, 2147483647.0},
+                                               [DT_I64] = {-9223372036854775808.0, 9223372036854775807.0},
+                                               [DT_U8] = {0, 255}};
 
 static struct node *number(struct resolver *r, const struct value *v, enum dtype d) {
   if (d == DT_BOOL || (v->kind == VALUE_FLOAT && !dtype_is_float(d))) {
@@ -85,7 +87,8 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
 }
 
 /* The one element type of the tensors in v, into *d; reports two different ones. */
-static bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc, enum dtype *d) {
+static bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc,
+                         enum dtype *d) {
   const struct value *first = NULL;
   bool any_float = op_table[op]->dtypes == DTYPE_FLOAT, any_bool = false;
   for (int i = 0; i < n; i++) {
@@ -101,7 +104,8 @@ static bool common_dtype(struct resolver *r, enum op_id op, const struct value *
              type_text(r->arena, &first->tensor.node->type), type_text(r->arena, &v[i].tensor.node->type));
       report_value(r, first);
       report_value(r, &v[i]);
-      report_help(r, "types are never converted silently: write `cast(x, %s)`", dtype_name(to == DT_BOOL ? DT_F32 : to));
+      report_help(r, "types are never converted silently: write `cast(x, %s)`",
+                  dtype_name(to == DT_BOOL ? DT_F32 : to));
       return false;
     }
   }
@@ -114,14 +118,18 @@ static bool wants_number(enum dtype_rule rule) {
 }
 
 /* Says what the builder would, but where the operand comes from and what to do about it. */
-static bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc) {
+static bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d,
+                       struct loc loc) {
   enum dtype_rule rule = op_table[op]->dtypes;
   const char *name = op_table[op]->name;
   bool needs_float = (rule == DTYPE_FLOAT || rule == DTYPE_TEST) && !dtype_is_float(d);
   bool needs_bool = rule == DTYPE_BOOL && d != DT_BOOL;
   bool needs_number = wants_number(rule) && d == DT_BOOL;
   if (!needs_float && !needs_bool && !needs_number) return true;
-  report(r, loc, "%s needs %s, not %s", name, needs_float ? "f32 or f64" : needs_bool ? "bool" : "a number",
+  report(r, loc, "%s needs %s, not %s", name,
+         needs_float  ? "f32 or f64"
+         : needs_bool ? "bool"
+                      : "a number",
          value_describe(r->arena, v));
   report_value(r, v);
   if (!needs_bool) report_help(r, "write `cast(x, f32)`");
@@ -181,7 +189,8 @@ struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int
 
 /* Batched matmul: leading axes broadcast; a matrix on the right serves all rows of the left. */
 static struct value matmul(struct resolver *r, struct value *v, struct loc loc) {
-  struct node *a = tensor_node(r, &v[0], "the left side of `@`"), *b = tensor_node(r, &v[1], "the right side of `@`");
+  struct node *a = tensor_node(r, &v[0], "the left side of `@`"),
+              *b = tensor_node(r, &v[1], "the right side of `@`");
   if (!a || !b) return value_error();
   enum dtype d;
   if (!common_dtype(r, OP_matmul, v, 2, loc, &d)) return value_error();
@@ -192,8 +201,10 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
   ba.rank = (uint8_t)(ta.rank >= 2 ? ta.rank - 2 : 0);
   bb.rank = (uint8_t)(tb.rank >= 2 ? tb.rank - 2 : 0);
   if (!fits || !broadcast_shape(&ba, &bb, &batch)) {
-    report(r, loc, ta.rank < 2 || tb.rank < 2 ? "`@` needs at least two axes on both sides: %s @ %s"
-           : !fits ? "`@` needs equal inner dimensions: %s @ %s" : "`@` needs leading axes that broadcast: %s @ %s",
+    report(r, loc,
+           ta.rank < 2 || tb.rank < 2 ? "`@` needs at least two axes on both sides: %s @ %s"
+           : !fits                    ? "`@` needs equal inner dimensions: %s @ %s"
+                                      : "`@` needs leading axes that broadcast: %s @ %s",
            type_text(r->arena, &ta), type_text(r->arena, &tb));
     report_value(r, &v[0]);
     report_value(r, &v[1]);

@@ -1,7 +1,7 @@
 /* Training: which variables a loss trains, the optimizer's run for each, and the assignments of a step.
  *
- * A variable has one writer per step. When two train statements change the same variable, the second optimizer starts from
- * what the first one leaves. */
+ * A variable has one writer per step. When two train statements change the same variable, the second
+ * optimizer starts from what the first one leaves. */
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -60,13 +60,15 @@ static bool eval_over(struct resolver *r, const struct stmt *s, struct value *ov
       for (const struct variable *v = r->first_variable; v && !found; v = v->next)
         found = v->trainable && under(v->path, q->string);
     if (found) continue;
-    report(r, over->at, "`over` takes trained variables or paths to them, not %s", value_describe(r->arena, q));
+    report(r, over->at, "`over` takes trained variables or paths to them, not %s",
+           value_describe(r->arena, q));
     return false;
   }
   return true;
 }
 
-static const struct function *optimizer_of(struct resolver *r, const struct expr *call, struct value *callee) {
+static const struct function *optimizer_of(struct resolver *r, const struct expr *call,
+                                           struct value *callee) {
   *callee = call->base->kind == EXPR_NAME ? lookup(r, call->base->name, true) : eval(r, call->base, NULL);
   if (callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_OPTIMIZER) return callee->function;
   if (callee->kind == VALUE_ERROR) {
@@ -105,12 +107,15 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
     if ((uint32_t)r->diags->nerrors > before) return;
   }
   if (trained) return;
-  report(r, s->value->loc, "this loss depends on no variable%s that can be trained", s->over ? " of `over`" : "");
+  report(r, s->value->loc, "this loss depends on no variable%s that can be trained",
+         s->over ? " of `over`" : "");
 }
 
 /* `mean(loss)` is called loss.mean where `loss` is a value already. */
-static void name_loss(struct resolver *r, const struct value *v, uint32_t mark, const char *name, const struct expr *e) {
-  if (v->kind != VALUE_TENSOR || v->tensor.node->id < mark || (op_of(v->tensor.node)->traits & OP_NO_CSE)) return;
+static void name_loss(struct resolver *r, const struct value *v, uint32_t mark, const char *name,
+                      const struct expr *e) {
+  if (v->kind != VALUE_TENSOR || v->tensor.node->id < mark || (op_of(v->tensor.node)->traits & OP_NO_CSE))
+    return;
   if (graph_rename(r->g, v->tensor.node, name)) return;
   bool called = e->kind == EXPR_CALL && e->base->kind == EXPR_NAME;
   if (called) graph_rename(r->g, v->tensor.node, arena_printf(r->arena, "%s.%s", name, e->base->name));
@@ -122,8 +127,10 @@ void run_train(struct resolver *r, const struct stmt *s) {
   const char *saved = r->path, *name = "loss";
   const struct expr *inner = s->value;
   if (inner->kind == EXPR_CALL && inner->items.count == 1) inner = inner->items.first->value;
-  if (s->names.count) name = s->names.first->text;
-  else if (inner->kind == EXPR_NAME) name = inner->name;
+  if (s->names.count)
+    name = s->names.first->text;
+  else if (inner->kind == EXPR_NAME)
+    name = inner->name;
   r->path = name;
   uint32_t mark = r->g->count;
   struct value v = eval(r, s->value, NULL);

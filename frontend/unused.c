@@ -1,5 +1,5 @@
-/* Warns of parameters, inputs, variables and bindings that nothing reads. Looks at the text alone, so that what an untaken
- * `if` reads counts as read. */
+/* Warns of parameters, inputs, variables and bindings that nothing reads. Looks at the text alone, so that
+ * what an untaken `if` reads counts as read. */
 #include "frontend/resolve.h"
 
 static void see(struct map *used, const struct expr *e) {
@@ -31,8 +31,10 @@ enum { MAX_WARNINGS = 20 };
 
 static void warn_block(struct resolver *r, const struct map *used, const struct block *b) {
   for (const struct stmt *s = b->first; s; s = s->next) {
-    const char *what = s->kind == STMT_INPUT ? "input" : s->kind == STMT_BIND ? "value"
-                       : s->kind == STMT_VAR || s->kind == STMT_STATE ? "variable" : NULL;
+    const char *what = s->kind == STMT_INPUT                          ? "input"
+                       : s->kind == STMT_BIND                         ? "value"
+                       : s->kind == STMT_VAR || s->kind == STMT_STATE ? "variable"
+                                                                      : NULL;
     for (const struct name *n = s->names.first; what && n; n = n->next)
       if (n->text[0] != '_' && !map_get(used, n->text) && r->warnings++ < MAX_WARNINGS)
         diag_warning(r->diags, n->loc, "%s `%s` is never used", what, n->text);

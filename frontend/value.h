@@ -6,10 +6,10 @@
 #include "ir/graph.h"
 
 enum value_kind {
-  VALUE_ERROR,    /* reported already: everything made of it is silent */
-  VALUE_NONE,     /* `none`, and an argument that was not given */
+  VALUE_ERROR, /* reported already: everything made of it is silent */
+  VALUE_NONE,  /* `none`, and an argument that was not given */
   VALUE_INT,
-  VALUE_BATCH,    /* i times the symbolic batch B */
+  VALUE_BATCH, /* i times the symbolic batch B */
   VALUE_FLOAT,
   VALUE_BOOL,
   VALUE_STRING,
@@ -18,7 +18,7 @@ enum value_kind {
   VALUE_TYPE,
   VALUE_FUNCTION, /* defined in the language */
   VALUE_BUILTIN,
-  VALUE_OP,       /* an elementwise op of the graph */
+  VALUE_OP, /* an elementwise op of the graph */
   VALUE_MODULE,
   VALUE_TENSOR
 };
@@ -70,7 +70,9 @@ static inline struct value value_none(void) { return (struct value){.kind = VALU
 static inline struct value value_int(int64_t i) { return (struct value){.kind = VALUE_INT, .i = i}; }
 static inline struct value value_float(double f) { return (struct value){.kind = VALUE_FLOAT, .f = f}; }
 static inline struct value value_bool(bool b) { return (struct value){.kind = VALUE_BOOL, .b = b}; }
-static inline struct value value_dtype(enum dtype d) { return (struct value){.kind = VALUE_DTYPE, .dtype = d}; }
+static inline struct value value_dtype(enum dtype d) {
+  return (struct value){.kind = VALUE_DTYPE, .dtype = d};
+}
 
 static inline bool value_is_callable(const struct value *v) {
   return v->kind == VALUE_FUNCTION || v->kind == VALUE_BUILTIN || v->kind == VALUE_OP;

@@ -20,7 +20,8 @@ static int teardown(void **state) {
   return 0;
 }
 
-static struct model *compile(struct arena *a, const char *text, struct diags *d, const char *const *sets, int nsets) {
+static struct model *compile(struct arena *a, const char *text, struct diags *d, const char *const *sets,
+                             int nsets) {
   struct frontend_options options = {.sets = sets, .nsets = nsets};
   diags_init(d, a);
   return frontend_compile(a, source_make(a, "test.dsl", text, strlen(text)), &options, d);
@@ -60,24 +61,27 @@ static const char *canonical(struct arena *a, const char *text) {
 
 static void printing_is_stable(void **state) {
   struct arena *a = *state;
-  const char *once = canonical(a, "use nn; use \"a\\\"b.dsl\" as c\n"
-                                  "model m(a = 1e-7, b = [1, [2], -3]) {\n"
-                                  " y, z = (a + b) * (c - (d - e)) ^ (f ^ g) ^ -h; q = not (u and v) or w == (s == t)\n"
-                                  " r = (a if b else c) + (-x) ^ 2 - -x ^ 2 + (-x)(1)[2:, ..., ...k].l on \"/cpu:1\"\n"
-                                  " if a { } else if b { x <- 2 } else { for i in 0..n + 1 { }; for j in [1] { } }\n"
-                                  " train s = a with b over [c]; data train { x = \"y\" }\n on \"/cpu:0\" { k = 1_000 }\n}\n");
+  const char *once = canonical(
+      a, "use nn; use \"a\\\"b.dsl\" as c\n"
+         "model m(a = 1e-7, b = [1, [2], -3]) {\n"
+         " y, z = (a + b) * (c - (d - e)) ^ (f ^ g) ^ -h; q = not (u and v) or w == (s == t)\n"
+         " r = (a if b else c) + (-x) ^ 2 - -x ^ 2 + (-x)(1)[2:, ..., ...k].l on \"/cpu:1\"\n"
+         " if a { } else if b { x <- 2 } else { for i in 0..n + 1 { }; for j in [1] { } }\n"
+         " train s = a with b over [c]; data train { x = \"y\" }\n on \"/cpu:0\" { k = 1_000 }\n}\n");
   assert_string_equal(once, canonical(a, once));
   assert_non_null(strstr(once, "(a + b) * (c - (d - e)) ^ (f ^ g) ^ (-h)"));
 }
 
 static void graphs_of_a_model(void **state) {
   struct arena *a = *state;
-  struct model *m = accept(a, "use nn\n" MODEL(" input t : f32[B]\n h = nn.dense(x, 3, relu)\n y = squeeze(nn.dense(h, 1), 1)\n"
-                                               " loss = squared_error(y, t)\n train mean(loss) with adam(rate = 0.1)\n"
-                                               " metric error = mean(abs(y - t))\n predict value = y"));
+  struct model *m = accept(
+      a, "use nn\n" MODEL(" input t : f32[B]\n h = nn.dense(x, 3, relu)\n y = squeeze(nn.dense(h, 1), 1)\n"
+                          " loss = squared_error(y, t)\n train mean(loss) with adam(rate = 0.1)\n"
+                          " metric error = mean(abs(y - t))\n predict value = y"));
   assert_string_equal(m->name, "m");
   assert_int_equal(m->ninputs, 2);
-  static const char *const variables[] = {"h.kernel", "h.bias", "y.x.kernel", "y.x.bias", "step", "h.kernel.adam.m"};
+  static const char *const variables[] = {"h.kernel", "h.bias", "y.x.kernel",
+                                          "y.x.bias", "step",   "h.kernel.adam.m"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
     const struct node *n = graph_find(m->init, variables[i]);
     assert_non_null(n);
@@ -98,8 +102,9 @@ static void graphs_of_a_model(void **state) {
 
 static void loops_and_conditions(void **state) {
   struct arena *a = *state;
-  struct model *m = accept(a, "use nn\n" MODEL(" h = x\n for i in 0..3 { h = nn.dense(h, 4)\n if i == 1 { h = h * 2 } }\n"
-                                               " for n in [5, 6] { g = n }\n predict y = h"));
+  struct model *m =
+      accept(a, "use nn\n" MODEL(" h = x\n for i in 0..3 { h = nn.dense(h, 4)\n if i == 1 { h = h * 2 } }\n"
+                                 " for n in [5, 6] { g = n }\n predict y = h"));
   assert_non_null(graph_find(m->predict, "h.0.kernel"));
   assert_non_null(graph_find(m->predict, "h.2.kernel"));
   assert_null(graph_find(m->predict, "h.3.kernel"));
@@ -121,8 +126,9 @@ static void parameters_are_set(void **state) {
   assert_int_equal(m->inputs[0].type.dim[1], 7);
   static const struct {
     const char *set, *message;
-  } bad[] = {{"nn=3", "did you mean"}, {"n=2.5", "must be an integer"}, {"n=", "must be an integer"}, {"=1", "NAME=VALUE"},
-             {"deep=1", "true or false"}, {"sizes=3", "a list"}, {"act=exq", "same kind"}, {"n=1) + (2", "must be an integer"}};
+  } bad[] = {{"nn=3", "did you mean"}, {"n=2.5", "must be an integer"},    {"n=", "must be an integer"},
+             {"=1", "NAME=VALUE"},     {"deep=1", "true or false"},        {"sizes=3", "a list"},
+             {"act=exq", "same kind"}, {"n=1) + (2", "must be an integer"}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     assert_null(compile(a, text, &d, &bad[i].set, 1));
     assert_non_null(strstr(diags_text(&d, false), bad[i].message));
@@ -130,7 +136,9 @@ static void parameters_are_set(void **state) {
 }
 
 static int64_t count_of(struct arena *a, const char *metric) {
-  struct model *m = accept(a, arena_printf(a, "model m() {\n input x : f32[B, 4]\n var w : f32[4] = ones()\n metric k = %s\n}\n", metric));
+  struct model *m = accept(
+      a, arena_printf(a, "model m() {\n input x : f32[B, 4]\n var w : f32[4] = ones()\n metric k = %s\n}\n",
+                      metric));
   return m->eval->outputs[0].count;
 }
 
@@ -151,13 +159,15 @@ static void metrics_add_up(void **state) {
 
 static void state_and_optimizers(void **state) {
   struct arena *a = *state;
-  struct model *m = accept(a, MODEL(" var c : f32 = 10\n state seen : i32 = 0\n seen <- seen + 1\n loss = sum(x * c)\n"
-                                    " train loss with sgd(rate = 1)\n train again = sum(x * c) with adam(rate = 1)"));
+  struct model *m =
+      accept(a, MODEL(" var c : f32 = 10\n state seen : i32 = 0\n seen <- seen + 1\n loss = sum(x * c)\n"
+                      " train loss with sgd(rate = 1)\n train again = sum(x * c) with adam(rate = 1)"));
   assert_int_equal(node_int_or(graph_find(m->train, "seen"), ATTR_trainable, 0), 0);
   int updates = 0;
   for (int i = 0; i < m->train->noutputs; i++) updates += m->train->outputs[i].role == OUTPUT_UPDATE;
   assert_int_equal(updates, 5); /* c once, though two optimizers change it; seen; adam's m and v; step */
-  reject(a, MODEL(" var c : f32 = 1\n c <- 2.0\n train mean(x * c) with sgd()"), "only its optimizer may assign it");
+  reject(a, MODEL(" var c : f32 = 1\n c <- 2.0\n train mean(x * c) with sgd()"),
+         "only its optimizer may assign it");
   reject(a, MODEL(" state c : f32 = 1\n c <- 2.0\n c <- 3.0\n predict y = x"), "assigned twice");
   reject(a, MODEL(" train mean(x) with sgd()"), "depends on no variable");
   reject(a, MODEL(" y = sgd(1)\n predict p = x"), "stands behind `with`");
