@@ -9,24 +9,26 @@ struct map map_make(struct arena *a) {
   return (struct map){.arena = a};
 }
 
+/* FNV's low bits depend on the low bits of the key alone: mix the high ones in. */
 static uint32_t hash(const char *key, size_t len) {
   uint64_t h = str_hash(STR_HASH_SEED, key, len);
-  return (uint32_t)(h ^ h >> 32);
+  h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+  return (uint32_t)(h >> 32);
 }
 
 /* The slot that holds `key`, or the empty slot where it belongs. The map has slots. */
-static uint32_t *find(const struct map *m, const char *key, size_t len) {
-  for (uint32_t i = hash(key, len);; i++) {
+static uint32_t *find(const struct map *m, const char *key, size_t len, uint32_t h) {
+  for (uint32_t i = h;; i++) {
     uint32_t *slot = &m->slots[i & (m->nslots - 1)];
     if (!*slot) return slot;
-    const char *have = m->entries[*slot - 1].key;
-    if (strncmp(have, key, len) == 0 && have[len] == 0) return slot;
+    const struct map_entry *e = &m->entries[*slot - 1];
+    if (e->hash == h && strncmp(e->key, key, len) == 0 && e->key[len] == 0) return slot;
   }
 }
 
 void *map_getn(const struct map *m, const char *key, size_t len) {
   if (!m->nslots || memchr(key, 0, len)) return NULL;
-  uint32_t slot = *find(m, key, len);
+  uint32_t slot = *find(m, key, len, hash(key, len));
   return slot ? m->entries[slot - 1].value : NULL;
 }
 
@@ -39,20 +41,28 @@ static void grow(struct map *m) {
   struct map_entry *entries = arena_new_array(m->arena, m->cap, struct map_entry);
   if (m->count) memcpy(entries, m->entries, m->count * sizeof *entries);
   m->entries = entries;
-  for (uint32_t i = 0; i < m->count; i++) *find(m, entries[i].key, strlen(entries[i].key)) = i + 1;
+  for (uint32_t i = 0; i < m->count; i++) {
+    uint32_t at = entries[i].hash & (m->nslots - 1);
+    while (m->slots[at]) at = (at + 1) & (m->nslots - 1);
+    m->slots[at] = i + 1;
+  }
 }
 
-void *map_put(struct map *m, const char *key, void *value) {
+static void *put(struct map *m, const char *key, void *value, bool owned) {
   if (m->count == m->cap) grow(m);
   size_t len = strlen(key);
-  uint32_t *slot = find(m, key, len);
+  uint32_t h = hash(key, len), *slot = find(m, key, len, h);
   if (*slot) {
     struct map_entry *e = &m->entries[*slot - 1];
     void *old = e->value;
     e->value = value;
     return old;
   }
-  m->entries[m->count] = (struct map_entry){arena_strndup(m->arena, key, len), value};
+  m->entries[m->count] = (struct map_entry){owned ? key : arena_strndup(m->arena, key, len), value, h};
   *slot = ++m->count;
   return NULL;
 }
+
+void *map_put(struct map *m, const char *key, void *value) { return put(m, key, value, false); }
+
+void *map_put_owned(struct map *m, const char *key, void *value) { return put(m, key, value, true); }

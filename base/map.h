@@ -11,6 +11,7 @@
 struct map_entry {
   const char *key; /* owned by the map's arena */
   void *value;
+  uint32_t hash;
 };
 
 struct map {
@@ -27,5 +28,7 @@ void *map_get(const struct map *m, const char *key);
 void *map_getn(const struct map *m, const char *key, size_t len);
 /* Sets `key` to `value`, copying the key; returns the old value or NULL. */
 void *map_put(struct map *m, const char *key, void *value);
+/* As map_put, for a key that lives as long as the map: it is not copied. */
+void *map_put_owned(struct map *m, const char *key, void *value);
 
 #endif

@@ -33,7 +33,7 @@ static bool attr_equal(const struct attr *a, const struct attr *b) {
 }
 
 /* Ids instead of addresses: the table's order never shows, but a debugger thanks for it. */
-static uint64_t node_hash(const struct node *n) {
+static uint32_t node_hash(const struct node *n) {
   uint64_t h = str_hash(STR_HASH_SEED, &n->op, sizeof n->op);
   h = str_hash(h, &n->type.dtype, 2);
   h = str_hash(h, n->type.dim, sizeof *n->type.dim * n->type.rank);
@@ -42,7 +42,8 @@ static uint64_t node_hash(const struct node *n) {
   for (int i = 0; i < n->ninputs; i++) h = str_hash(h, &n->inputs[i]->id, sizeof n->inputs[i]->id);
   for (int i = 0; i < n->nattrs; i++) h = attr_hash(h, &n->attrs[i]);
   if (op_of(n)->traits & OP_NO_CSE) h = str_hash(h, n->name, strlen(n->name));
-  return h;
+  h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+  return (uint32_t)(h >> 32);
 }
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
@@ -60,17 +61,25 @@ static bool node_equal(const struct node *a, const struct node *b) {
   return true;
 }
 
+/* Where a node equal to n stands, or would: n->hash is set. */
 static struct node **table_slot(struct graph *g, const struct node *n) {
   uint32_t mask = g->table_size - 1;
-  for (uint32_t i = (uint32_t)node_hash(n) & mask;; i = (i + 1) & mask)
-    if (!g->table[i] || node_equal(g->table[i], n)) return &g->table[i];
+  for (uint32_t i = n->hash & mask;; i = (i + 1) & mask) {
+    struct node *have = g->table[i];
+    if (!have || (have->hash == n->hash && node_equal(have, n))) return &g->table[i];
+  }
 }
 
 static void table_grow(struct graph *g) {
   if (2 * (g->count + 1) < g->table_size) return;
   g->table_size = g->table_size ? 2 * g->table_size : 64;
   g->table = arena_new_array(g->arena, g->table_size, struct node *);
-  for (uint32_t i = 0; i < g->count; i++) *table_slot(g, g->nodes[i]) = g->nodes[i];
+  uint32_t mask = g->table_size - 1;
+  for (uint32_t i = 0; i < g->count; i++) {
+    uint32_t at = g->nodes[i]->hash & mask;
+    while (g->table[at]) at = (at + 1) & mask;
+    g->table[at] = g->nodes[i];
+  }
 }
 
 static const struct attr *attrs_copy(struct arena *a, const struct node *n) {
@@ -86,7 +95,7 @@ static const struct attr *attrs_copy(struct arena *a, const struct node *n) {
   return attrs;
 }
 
-static struct node *append(struct graph *g, const struct node *proto, struct node **slot) {
+static struct node *append(struct graph *g, const struct node *proto, uint32_t hash, struct node **slot) {
   if (g->count == g->cap) {
     g->cap = g->cap ? 2 * g->cap : 64;
     struct node **more = arena_new_array(g->arena, g->cap, struct node *);
@@ -95,26 +104,29 @@ static struct node *append(struct graph *g, const struct node *proto, struct nod
   }
   struct node *n = arena_copy(g->arena, proto, sizeof *proto);
   n->id = g->count;
+  n->hash = hash;
   n->inputs = arena_copy(g->arena, proto->inputs, sizeof *n->inputs * (size_t)n->ninputs);
   n->attrs = attrs_copy(g->arena, proto);
   n->name = arena_strdup(g->arena, proto->name);
   g->nodes[g->count++] = n;
   *slot = n;
-  map_put(&g->names, n->name, n);
+  map_put_owned(&g->names, n->name, n);
   return n;
 }
 
 struct node *graph_node(struct graph *g, const struct node *proto) {
+  struct node n = *proto;
+  n.hash = node_hash(proto);
   table_grow(g);
-  struct node **slot = table_slot(g, proto);
-  return *slot ? *slot : append(g, proto, slot);
+  struct node **slot = table_slot(g, &n);
+  return *slot ? *slot : append(g, proto, n.hash, slot);
 }
 
 bool graph_rename(struct graph *g, struct node *n, const char *name) {
   struct node *holder = graph_find(g, name);
   if (holder) return holder == n;
   n->name = arena_strdup(g->arena, name);
-  map_put(&g->names, n->name, n);
+  map_put_owned(&g->names, n->name, n);
   return true;
 }
 
@@ -289,11 +301,12 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
   if (!folded && op->fold) folded = op->fold(g, n);
   if (folded) return folded;
   n->name = name;
+  n->hash = node_hash(n);
   table_grow(g);
   struct node **slot = table_slot(g, n);
   if (*slot) return *slot;
   n->name = free_name(g, name, n);
-  return append(g, n, slot);
+  return append(g, n, n->hash, slot);
 }
 
 #define MAX_STACK_INPUTS 8

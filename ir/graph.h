@@ -46,6 +46,7 @@ struct attr {
 struct node {
   enum op_id op;
   uint32_t id;
+  uint32_t hash; /* of its identity: op, type, inputs, attributes, place */
   struct type type;
   enum dist dist;
   int ninputs, nattrs;
