@@ -15,7 +15,9 @@
 
 /* A body with more instructions in the innermost loop is emitted once, always masked: the mask costs less there
  * than the time to compile the body twice. */
-#define HEAVY_BODY 40
+#define HEAVY_BODY 120
+/* A column sum with a body no heavier than this takes MAX_UNROLL chunks a round, others two. */
+#define LIGHT_BODY 10
 
 /* ---- loops ---- */
 
@@ -299,7 +301,8 @@ static void choose_shape(struct nest *n) {
   int weight = program_weight(&n->body, n->k->rank);
   n->heavy = weight > HEAVY_BODY;
   n->unroll = 1;
-  if (is_reduce(n) && vector_is_kept(n) && !n->heavy) n->unroll = weight <= HEAVY_BODY / 4 ? MAX_UNROLL : 2;
+  if (is_reduce(n) && vector_is_kept(n) && weight <= 4 * LIGHT_BODY)
+    n->unroll = weight <= LIGHT_BODY ? MAX_UNROLL : 2;
   n->chunks = 1;
 }
 

@@ -66,7 +66,7 @@ static inline enum dtype arg_dtype(const struct nest *n, int a) { return (enum d
 
 /* The value numbers an instruction uses; their number is returned. */
 int program_operands(const struct sinst *i, int out[3]);
-/* Looks at `p`: what `results` need of it, what is uniform and how deep. `in_lanes`: the program runs in vector lanes, not
+/* Looks at `p`: what `results` need of it, what is uniform and how deep. `in_lanes`: it runs in vector lanes, not
  * once for all of them. */
 void program_init(struct nest *n, struct program *g, const struct sprog *p, const sval *results, int nresults,
                   bool in_lanes, struct arena *scratch);
