@@ -47,8 +47,7 @@ static const struct tensor *moved(struct arena *a, const struct graph *g, const 
   forward.noutputs = 1;
   struct tensor *values = arena_new_array(a, g->count, struct tensor);
   tensor_set(t, e, old + by);
-  struct values none = values_make(a);
-  bool ok = graph_eval(a, &forward, &none, variables, values);
+  bool ok = graph_eval(a, &forward, variables, variables, values);
   tensor_set(t, e, old);
   return ok ? &values[f->y->id] : NULL;
 }

@@ -22,7 +22,8 @@ struct finite {
 /* Adds the gradients of y by its leaves to g's outputs, each named <leaf>.grad. */
 struct finite finite_add(struct graph *g, struct rng *r, struct node *y, int nleaves,
                          struct node *const *leaves);
-/* Compares all gradients: `expanded` is g after the grad pass, `gradients` its values at `variables`. What is wrong, or NULL. */
+/* Compares all gradients: `expanded` is g after the grad pass, `gradients` its values at `variables`, which hold
+ * the inputs too. What is wrong, or NULL. */
 const char *finite_breach(struct arena *a, const struct graph *g, const struct finite *f,
                           const struct graph *expanded, const struct tensor *gradients,
                           struct values *variables);
