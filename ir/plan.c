@@ -31,8 +31,10 @@ static void print_kernel(struct str *s, const struct plan *p, const struct step 
   const struct kernel *k = step->kernel;
   str_printf(s, "k%d ", kernel_number(p, k));
   for (int i = 0; i < k->rank; i++) {
-    if (i == k->rank - k->nreduce) str_putc(s, '/');
-    else if (i) str_putc(s, 'x');
+    if (i == k->rank - k->nreduce)
+      str_putc(s, '/');
+    else if (i)
+      str_putc(s, 'x');
     str_printf(s, "%lld", (long long)step->sizes[i]);
   }
 }
@@ -48,7 +50,8 @@ static void print_step(struct str *s, const struct plan *p, int device, int inde
   const struct step *step = &p->devices[device].steps[index];
   str_printf(s, "    %4d %-6s ", index, kinds[step->kind]);
   if (step->kind == STEP_SIGNAL || step->kind == STEP_WAIT) {
-    str_printf(s, "%d%s%s\n", step->signal, step->kind == STEP_SIGNAL ? " after " : " before ", step->node->name);
+    str_printf(s, "%d%s%s\n", step->signal, step->kind == STEP_SIGNAL ? " after " : " before ",
+               step->node->name);
     return;
   }
   str_printf(s, "%s ", step->node->name);
@@ -110,10 +113,12 @@ static void print_live(struct str *s, const struct plan *p, int device, int at) 
   for (int i = 0; i < p->nbuffers; i++) {
     const struct plan_buffer *b = &p->buffers[i];
     if (b->device != device || b->region != REGION_ARENA || b->first > at || b->last < at) continue;
-    str_printf(s, "      %10lld at %-10lld %s (steps %d to ", (long long)b->bytes, (long long)b->offset, b->name,
-               b->first);
-    if (b->last == INT_MAX) str_put(s, "the end)\n");
-    else str_printf(s, "%d)\n", b->last);
+    str_printf(s, "      %10lld at %-10lld %s (steps %d to ", (long long)b->bytes, (long long)b->offset,
+               b->name, b->first);
+    if (b->last == INT_MAX)
+      str_put(s, "the end)\n");
+    else
+      str_printf(s, "%d)\n", b->last);
   }
 }
 
@@ -122,8 +127,9 @@ static void print_copies(struct str *s, const struct plan *p) {
     const struct node *n = p->graph->nodes[i];
     if (n->op != OP_copy) continue;
     bool alias = node_int_or(n, ATTR_alias, 0) != 0;
-    str_printf(s, "  copy %s : %s -> %s, %lld bytes%s\n", n->inputs[0]->name, device_text(p, n->inputs[0]->device),
-               device_text(p, n->device), alias ? 0LL : (long long)type_bytes(&n->type), alias ? " (alias)" : "");
+    str_printf(s, "  copy %s : %s -> %s, %lld bytes%s\n", n->inputs[0]->name,
+               device_text(p, n->inputs[0]->device), device_text(p, n->device),
+               alias ? 0LL : (long long)type_bytes(&n->type), alias ? " (alias)" : "");
   }
 }
 

@@ -25,11 +25,11 @@ struct check {
   struct arena *arena;
   struct diags *d;
   bool ok;
-  int n;               /* devices */
-  int *clocks;         /* device * n + other: steps of other known to be done */
-  int *pc;             /* by device */
-  int **signal_clock;  /* by signal: the clock it passes on, NULL before it is given */
-  struct state *states; /* by buffer */
+  int n;                   /* devices */
+  int *clocks;             /* device * n + other: steps of other known to be done */
+  int *pc;                 /* by device */
+  int **signal_clock;      /* by signal: the clock it passes on, NULL before it is given */
+  struct state *states;    /* by buffer */
   const struct step *step; /* at hand */
   int device;
 };
@@ -43,8 +43,9 @@ static void breach(struct check *c, const char *fmt, ...) {
   c->ok = false;
   const struct target *t = &c->p->graph->config.target;
   if (c->step && c->device < t->ndevices)
-    diag_error(c->d, c->step->node ? c->step->node->loc : LOC_NONE, "plan %s, %s, step %d (%s): %s", c->p->graph->name,
-               t->devices[c->device].text, c->pc[c->device], c->step->node ? c->step->node->name : "?", what);
+    diag_error(c->d, c->step->node ? c->step->node->loc : LOC_NONE, "plan %s, %s, step %d (%s): %s",
+               c->p->graph->name, t->devices[c->device].text, c->pc[c->device],
+               c->step->node ? c->step->node->name : "?", what);
   else
     diag_error(c->d, LOC_NONE, "plan %s: %s", c->p->graph->name, what);
 }
@@ -83,20 +84,23 @@ static void check_bounds(struct check *c, int operand) {
   const struct plan_buffer *b = &c->p->buffers[o->buffer];
   int64_t bytes = extent_of(c->step, operand);
   if (o->offset < 0 || o->offset + bytes > b->bytes)
-    breach(c, "operand %d reaches %lld bytes into %s, which has %lld", operand, (long long)(o->offset + bytes), b->name,
-           (long long)b->bytes);
+    breach(c, "operand %d reaches %lld bytes into %s, which has %lld", operand,
+           (long long)(o->offset + bytes), b->name, (long long)b->bytes);
   int at = c->pc[c->device];
   if (b->device == c->device && (at < b->first || at > b->last))
     breach(c, "%s lives from step %d to %d only", b->name, b->first, b->last);
-  if (b->device != c->device && b->last < c->pc[b->device]) breach(c, "%s may have died before it is read", b->name);
+  if (b->device != c->device && b->last < c->pc[b->device])
+    breach(c, "%s may have died before it is read", b->name);
 }
 
 static void check_read(struct check *c, int operand) {
   int buffer = c->step->operands[operand].buffer;
   const struct plan_buffer *b = &c->p->buffers[buffer];
   struct state *s = &c->states[buffer];
-  if (s->write.step == INT_MAX) breach(c, "%s is read before it is written", b->name);
-  else if (!known(c, s->write)) breach(c, "%s is read without a wait for what writes it", b->name);
+  if (s->write.step == INT_MAX)
+    breach(c, "%s is read before it is written", b->name);
+  else if (!known(c, s->write))
+    breach(c, "%s is read without a wait for what writes it", b->name);
   s->reads[c->device] = (struct access){c->device, c->pc[c->device]};
 }
 
@@ -106,7 +110,8 @@ static void check_write(struct check *c, int operand) {
   struct state *s = &c->states[buffer];
   if (b->device != c->device) breach(c, "%s of another device is written", b->name);
   if (b->region == REGION_CONSTANT) breach(c, "the constant %s is written", b->name);
-  if (s->write.step != INT_MAX && !known(c, s->write)) breach(c, "%s is written twice without a wait between", b->name);
+  if (s->write.step != INT_MAX && !known(c, s->write))
+    breach(c, "%s is written twice without a wait between", b->name);
   for (int d = 0; d < c->n; d++) {
     if (!known(c, s->reads[d])) breach(c, "%s is overwritten without a wait for what reads it", b->name);
     s->reads[d].step = -1;
@@ -117,7 +122,8 @@ static void check_write(struct check *c, int operand) {
 static bool same_strides(const struct step *s, int a, int b) {
   const struct kernel *k = s->kernel;
   for (int d = 0; d < k->rank; d++)
-    if (s->sizes[d] > 1 && s->sizes[k->rank + a * k->rank + d] != s->sizes[k->rank + b * k->rank + d]) return false;
+    if (s->sizes[d] > 1 && s->sizes[k->rank + a * k->rank + d] != s->sizes[k->rank + b * k->rank + d])
+      return false;
   return dtype_size((enum dtype)k->args[a].dtype) == dtype_size((enum dtype)k->args[b].dtype);
 }
 
@@ -129,8 +135,8 @@ static void check_in_place(struct check *c, int out) {
   for (int i = 0; i < s->noperands; i++) {
     const struct plan_buffer *b = &c->p->buffers[s->operands[i].buffer];
     int64_t at = b->offset + s->operands[i].offset, stop = at + extent_of(s, i);
-    if (i == out || b->device != to->device || b->region != to->region || at >= end || stop <= begin || at == stop ||
-        begin == end)
+    if (i == out || b->device != to->device || b->region != to->region || at >= end || stop <= begin ||
+        at == stop || begin == end)
       continue;
     if (s->kind == STEP_KERNEL && !is_write(s, i) && at == begin && same_strides(s, i, out)) continue;
     breach(c, "%s overlaps operand %d, %s", to->name, i, b->name);
@@ -169,7 +175,8 @@ static void check_deaths(struct check *c, const int *dying, int count) {
   for (int i = 0; i < count; i++) {
     const struct state *s = &c->states[dying[i]];
     for (int d = 0; d < c->n; d++)
-      if (!known(c, s->reads[d])) breach(c, "%s dies while another device may read it", c->p->buffers[dying[i]].name);
+      if (!known(c, s->reads[d]))
+        breach(c, "%s dies while another device may read it", c->p->buffers[dying[i]].name);
   }
 }
 
@@ -239,7 +246,8 @@ static void check_overlaps(struct check *c) {
         const struct plan_buffer *other = &p->buffers[alive[k]];
         if (other->last < b->first) continue;
         alive[kept++] = alive[k];
-        if (other->region == b->region && other->offset < b->offset + b->bytes && b->offset < other->offset + other->bytes)
+        if (other->region == b->region && other->offset < b->offset + b->bytes &&
+            b->offset < other->offset + other->bytes)
           breach(c, "%s and %s are alive at the same time and overlap", other->name, b->name);
       }
       alive[kept++] = order[i];
@@ -277,7 +285,8 @@ static void check_values(struct check *c) {
     const struct plan_value *v = &c->p->outputs[i];
     const struct plan_buffer *b = &c->p->buffers[v->operand.buffer];
     if (b->last != INT_MAX) breach(c, "the output %s dies at step %d", v->name, b->last);
-    if (v->operand.offset + type_bytes(&v->type) > b->bytes) breach(c, "the output %s reaches outside its buffer", v->name);
+    if (v->operand.offset + type_bytes(&v->type) > b->bytes)
+      breach(c, "the output %s reaches outside its buffer", v->name);
   }
 }
 

@@ -73,8 +73,10 @@ static void give(struct heap_state *h, int64_t begin, int64_t end) {
   int lo = 0, hi = h->count;
   while (lo < hi) {
     int mid = (lo + hi) / 2;
-    if (h->gaps[mid].begin < begin) lo = mid + 1;
-    else hi = mid;
+    if (h->gaps[mid].begin < begin)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   bool left = lo > 0 && h->gaps[lo - 1].end == begin, right = lo < h->count && h->gaps[lo].begin == end;
   if (left && right) {
@@ -112,7 +114,8 @@ static int64_t take(struct heap_state *h, int64_t size) {
 
 static int64_t pack_by_time(struct arena *scratch, const struct pack *p, int places, int64_t *offsets) {
   struct heap_state h = {.gaps = arena_new_array(scratch, (size_t)p->count + 1, struct gap)};
-  int *dies = arena_new_array(scratch, (size_t)places + 1, int); /* by place: the first that dies there, + 1 */
+  int *dies =
+      arena_new_array(scratch, (size_t)places + 1, int); /* by place: the first that dies there, + 1 */
   int *next = arena_new_array(scratch, (size_t)p->count, int);
   int now = 0;
   for (int i = 0; i < p->count; i++) {

@@ -18,12 +18,15 @@ enum { MAX_COPIES = 4 };
 #define LAST UINT32_MAX
 
 static bool is_source(const struct node *n) {
-  return n->op == OP_iota || n->op == OP_random_uniform || n->op == OP_random_normal || n->op == OP_batch_size;
+  return n->op == OP_iota || n->op == OP_random_uniform || n->op == OP_random_normal ||
+         n->op == OP_batch_size;
 }
 
 static bool is_index(const struct node *n) { return n->op == OP_iota || n->op == OP_batch_size; }
 
-static bool is_cheap(struct fusion *f, const struct node *n) { return is_index(n) || fuse_is_cheap(&f->cost, n); }
+static bool is_cheap(struct fusion *f, const struct node *n) {
+  return is_index(n) || fuse_is_cheap(&f->cost, n);
+}
 
 bool fuse_floats(const struct node *n) {
   int64_t offset;
@@ -43,8 +46,10 @@ static bool is_expanding(const struct node *n) {
   int count, at = 0;
   const int64_t *axes = node_ints(n, ATTR_axes, &count);
   for (int i = 0; i < n->type.rank; i++) {
-    if (at < count && axes[at] == i) at++;
-    else if (i == 0 || n->type.dim[i] != 1) return true;
+    if (at < count && axes[at] == i)
+      at++;
+    else if (i == 0 || n->type.dim[i] != 1)
+      return true;
   }
   return false;
 }
@@ -126,8 +131,8 @@ static void new_group(struct fusion *f, const struct node *n) {
 }
 
 /* Whether n may be computed where u reads it. */
-static bool use_allows(struct fusion *f, const struct node *n, const struct group *g, const struct group_use *u,
-                       bool result) {
+static bool use_allows(struct fusion *f, const struct node *n, const struct group *g,
+                       const struct group_use *u, bool result) {
   if (op_of(n)->kind == KIND_REDUCE) return !g->reduce && u->view == 0;
   if (result && (u->inside || u->view != 0)) return false;
   if (u->view == 0 || lower_is_strided(n) || is_index(n)) return true;
@@ -171,10 +176,10 @@ static bool join(struct fusion *f, const struct node *n, int group, bool result)
 struct readers {
   int groups[MAX_COPIES + 1]; /* the first ones met */
   int ngroups;
-  int first;           /* the group that stands first, or NOWHERE */
+  int first;            /* the group that stands first, or NOWHERE */
   uint32_t place, next; /* where it stands; where the first reader that is not it stands */
-  bool outside;        /* some reader is in no group */
-  bool elsewhere;      /* some reader is on another device */
+  bool outside;         /* some reader is in no group */
+  bool elsewhere;       /* some reader is on another device */
 };
 
 static void see(struct readers *r, uint32_t place, int group) {

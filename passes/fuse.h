@@ -16,16 +16,16 @@ struct fuse_cost {
 /* A value that a group reads from outside, under one view: what will be one argument of the kernel. */
 struct group_use {
   const struct node *node;
-  uint32_t view;    /* hash of the movements between; 0 = none */
-  bool inside;      /* read in the loops of the reduction, not after them */
-  bool expanding;   /* repeated by a broadcast */
+  uint32_t view;  /* hash of the movements between; 0 = none */
+  bool inside;    /* read in the loops of the reduction, not after them */
+  bool expanding; /* repeated by a broadcast */
 };
 
 struct group {
   const struct node *root;   /* its last node; the group runs at its place in the order */
   const struct node *reduce; /* its reduction, or NULL */
   int nmembers, nresults, nuses;
-  int members;               /* index into fusion.members, ascending by node */
+  int members; /* index into fusion.members, ascending by node */
   struct group_use uses[MAX_KERNEL_ARGS];
 };
 
@@ -45,8 +45,8 @@ struct fusion {
   int ngroups, groups_cap;
   struct member *members;
   int nmembers, members_cap;
-  int *member_of;   /* by node: its newest membership */
-  uint32_t *place;  /* by node that is in no group: where it runs in the order */
+  int *member_of;  /* by node: its newest membership */
+  uint32_t *place; /* by node that is in no group: where it runs in the order */
   struct fuse_cost cost;
 };
 

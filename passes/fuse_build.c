@@ -7,11 +7,11 @@
 
 struct builder {
   const struct fusion *f;
-  struct graph *g;       /* the result */
-  struct node **made;    /* by old node: what holds its value */
-  struct node **inner;   /* by old node: its copy in the body being built */
-  int *inner_of;         /* ... and in which group's */
-  struct node **inputs;  /* scratch for one node */
+  struct graph *g;      /* the result */
+  struct node **made;   /* by old node: what holds its value */
+  struct node **inner;  /* by old node: its copy in the body being built */
+  int *inner_of;        /* ... and in which group's */
+  struct node **inputs; /* scratch for one node */
   int inputs_cap;
 };
 
@@ -66,7 +66,8 @@ static void make_plain(struct builder *b, const struct node *n) {
 
 /* Appends a copy of n to the body, without a place: it runs where the group runs. A body holds no equal nodes and nobody
  * looks for their names, so that it needs no tables. */
-static struct node *append(struct builder *b, struct graph *body, const struct node *n, struct node **inputs) {
+static struct node *append(struct builder *b, struct graph *body, const struct node *n,
+                           struct node **inputs) {
   if (body->count == body->cap) {
     body->cap = body->cap ? 2 * body->cap : 32;
     struct node **more = arena_new_array(body->arena, body->cap, struct node *);
@@ -74,9 +75,19 @@ static struct node *append(struct builder *b, struct graph *body, const struct n
     body->nodes = more;
   }
   struct node *copy = arena_new(body->arena, struct node);
-  *copy = (struct node){.op = n->op, .id = body->count, .type = n->type, .ninputs = n->ninputs, .inputs = inputs,
-                        .nattrs = n->nattrs, .attrs = n->attrs, .name = n->name, .loc = n->loc,
-                        .origin = n->origin, .tower = -1, .replica = -1, .device = -1};
+  *copy = (struct node){.op = n->op,
+                        .id = body->count,
+                        .type = n->type,
+                        .ninputs = n->ninputs,
+                        .inputs = inputs,
+                        .nattrs = n->nattrs,
+                        .attrs = n->attrs,
+                        .name = n->name,
+                        .loc = n->loc,
+                        .origin = n->origin,
+                        .tower = -1,
+                        .replica = -1,
+                        .device = -1};
   b->inner[n->id] = copy;
   return body->nodes[body->count++] = copy;
 }
@@ -101,7 +112,8 @@ static int make_body_inputs(struct builder *b, int group, struct graph *body, st
       const struct node *x = n->inputs[i];
       if (lower_is_immediate(x) || is_inner(b, x, group) || is_member(f, x, group)) continue;
       inputs[count++] = value_of(b, x);
-      struct node input = {.op = OP_input, .id = x->id, .type = x->type, .name = x->name, .loc = x->loc, .origin = x->origin};
+      struct node input = {
+          .op = OP_input, .id = x->id, .type = x->type, .name = x->name, .loc = x->loc, .origin = x->origin};
       append(b, body, &input, NULL);
       b->inner_of[x->id] = group + 1;
     }
@@ -178,8 +190,10 @@ struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f) {
     const struct node *n = g->nodes[i];
     if (!f->live[i] || b.made[i] || fuse_floats(n) || n->op == OP_assign || n->op == OP_constant) continue;
     int group = rooted(f, n);
-    if (group != NOWHERE && f->groups[group].nmembers > 1) make_fused(&b, group);
-    else if (group != NOWHERE || f->member_of[i] == NOWHERE) make_plain(&b, n);
+    if (group != NOWHERE && f->groups[group].nmembers > 1)
+      make_fused(&b, group);
+    else if (group != NOWHERE || f->member_of[i] == NOWHERE)
+      make_plain(&b, n);
   }
   for (uint32_t i = 0; i < g->count; i++)
     if (f->live[i] && g->nodes[i]->op == OP_assign && !b.made[i]) make_plain(&b, g->nodes[i]);

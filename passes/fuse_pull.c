@@ -47,8 +47,8 @@ static int leaves(struct fuse_cost *c, const struct node *x, int depth) {
   return count;
 }
 
-static struct node *again(struct pass_ctx *ctx, struct fuse_cost *c, struct graph *out, struct node *x, int device,
-                          int depth, const char *name) {
+static struct node *again(struct pass_ctx *ctx, struct fuse_cost *c, struct graph *out, struct node *x,
+                          int device, int depth, const char *name) {
   while (is_alias(x)) x = x->inputs[0];
   if (x->device == device) return x;
   bool leaf = !is_filler(x) && (depth == 0 || !fuse_is_cheap(c, x));
@@ -82,6 +82,7 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
 struct graph *fuse_pull(struct pass_ctx *ctx, struct graph *g) {
   struct fuse_cost c = {.scratch = ctx->scratch};
   bool any = false;
-  for (uint32_t i = 0; i < g->count && !any; i++) any = is_alias(g->nodes[i]) && fuse_is_cheap(&c, g->nodes[i]->inputs[0]);
+  for (uint32_t i = 0; i < g->count && !any; i++)
+    any = is_alias(g->nodes[i]) && fuse_is_cheap(&c, g->nodes[i]->inputs[0]);
   return any ? rebuild(ctx, g, NULL, visit, &c) : g;
 }

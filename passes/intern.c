@@ -4,7 +4,8 @@
 #include <string.h>
 
 static uint64_t kernel_hash(const struct kernel *k) {
-  int shape[] = {(int)k->kind, (int)k->reduce, k->rank, k->nreduce, k->vector, k->nargs, k->noutputs, k->nparams};
+  int shape[] = {(int)k->kind, (int)k->reduce, k->rank,     k->nreduce,
+                 k->vector,    k->nargs,       k->noutputs, k->nparams};
   uint64_t h = str_hash(STR_HASH_SEED, shape, sizeof shape);
   for (int i = 0; i < k->nargs; i++) {
     uint8_t arg[] = {k->args[i].dtype, k->args[i].vector, k->args[i].output};

@@ -24,9 +24,7 @@ int lower_kernels(const struct lowerer *l, const struct kernel ***out) {
   return l->nkernels;
 }
 
-bool lower_is_immediate(const struct node *n) {
-  return n->op == OP_constant && type_count(&n->type) == 1;
-}
+bool lower_is_immediate(const struct node *n) { return n->op == OP_constant && type_count(&n->type) == 1; }
 
 bool lower_is_strided(const struct node *n) {
   return n->op == OP_broadcast || n->op == OP_transpose || n->op == OP_slice;
@@ -82,9 +80,11 @@ struct matmul_size lower_matmul(const struct node *n) {
   return s;
 }
 
-bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result, int input) {
+bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,
+                    int input) {
   const struct type *to = lower_result_type(n, result), *from = &n->inputs[input]->type;
-  if (nlaunches != 1 || type_count(to) != type_count(from) || dtype_size(to->dtype) != dtype_size(from->dtype))
+  if (nlaunches != 1 || type_count(to) != type_count(from) ||
+      dtype_size(to->dtype) != dtype_size(from->dtype))
     return false;
   const struct kernel *k = launches->kernel;
   const int64_t *strides = launches->sizes + k->rank;
@@ -146,7 +146,8 @@ static int lower_pad(struct lowerer *l, const struct node *n, struct launch *out
 }
 
 int lower_node(struct lowerer *l, const struct node *n, const struct launch **out) {
-  struct launch *launches = arena_new_array(l->scratch, n->op == OP_concat ? (size_t)n->ninputs : 2, struct launch);
+  struct launch *launches =
+      arena_new_array(l->scratch, n->op == OP_concat ? (size_t)n->ninputs : 2, struct launch);
   *out = launches;
   switch (n->op) {
   case OP_concat: return lower_concat(l, n, launches);

@@ -41,6 +41,7 @@ const struct type *lower_result_type(const struct node *n, int result);
 struct matmul_size lower_matmul(const struct node *n);
 /* Whether result `result` may lie where input `input` lies: in every launch each element of the input is read by
  * the iteration that overwrites it, and by no other. */
-bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result, int input);
+bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,
+                    int input);
 
 #endif

@@ -11,8 +11,12 @@ static int new_buffer(struct schedule *s, int value, int first, int last) {
   struct plan *p = s->plan;
   struct value *v = &s->values[value];
   v->buffer = p->nbuffers++;
-  p->buffers[v->buffer] = (struct plan_buffer){.name = v->node->name, .device = v->device, .region = v->region,
-                                               .bytes = v->bytes, .first = first, .last = last};
+  p->buffers[v->buffer] = (struct plan_buffer){.name = v->node->name,
+                                               .device = v->device,
+                                               .region = v->region,
+                                               .bytes = v->bytes,
+                                               .first = first,
+                                               .last = last};
   return v->buffer;
 }
 
@@ -38,7 +42,8 @@ static int last_use(const struct schedule *s, const struct value *v) {
       use = last_place(s, t);
     } else {
       int step = sync_first_knowing(s, v->device, t->device, t->begin + t->nlaunches);
-      use = step == INT_MAX ? INT_MAX : s->lines[v->device].at[step] - 1; /* the last of the waits before it */
+      use =
+          step == INT_MAX ? INT_MAX : s->lines[v->device].at[step] - 1; /* the last of the waits before it */
     }
     if (use > last) last = use;
   }
@@ -64,7 +69,8 @@ static int take_over(const struct schedule *s, const struct task *t, int r) {
     if (t->reads[i].value == NONE) continue;
     int buffer = s->values[t->reads[i].value].buffer;
     const struct plan_buffer *b = &s->plan->buffers[buffer];
-    if (b->region != REGION_ARENA || b->device != t->device || b->last != now || b->bytes != v->bytes) continue;
+    if (b->region != REGION_ARENA || b->device != t->device || b->last != now || b->bytes != v->bytes)
+      continue;
     if (may_take_over(s, t, r, buffer)) return buffer;
   }
   return NONE;
@@ -78,8 +84,10 @@ static void place_result(struct schedule *s, const struct task *t, int r) {
   }
   int last = last_use(s, v);
   v->buffer = take_over(s, t, r);
-  if (v->buffer != NONE) s->plan->buffers[v->buffer].last = last;
-  else new_buffer(s, t->result + r, first_place(s, t), last);
+  if (v->buffer != NONE)
+    s->plan->buffers[v->buffer].last = last;
+  else
+    new_buffer(s, t->result + r, first_place(s, t), last);
 }
 
 /* Inputs, variables and constants are there before the first step. */

@@ -38,9 +38,7 @@ static struct view view_through(const struct node *n, const struct view *v) {
       in.loop[i] = v->loop[i];
       in.begin[i] = v->begin[i] + ints[i];
       break;
-    default: /* broadcast */
-      in.loop[i] = v->loop[ints[i]];
-      in.begin[i] = v->begin[ints[i]];
+    default: /* broadcast */ in.loop[i] = v->loop[ints[i]]; in.begin[i] = v->begin[ints[i]];
     }
   }
   return in;
@@ -83,7 +81,8 @@ static int walk(struct nest *t, const struct node *n, int input, struct view v, 
   for (int i = memo ? *memo : -1; i >= 0; i = t->l->items[i].next)
     if (t->l->items[i].epilogue == epilogue && view_equal(&t->l->items[i].view, &v, n->type.rank)) return i;
 
-  struct item it = {.node = n, .view = v, .epilogue = epilogue, .input = input, .in = {-1, -1, -1}, .arg = -1};
+  struct item it = {
+      .node = n, .view = v, .epilogue = epilogue, .input = input, .in = {-1, -1, -1}, .arg = -1};
   it.kind = kind_of(t, n, outside);
   if (it.kind == ITEM_LEAF) {
     if (t->body) it.input = t->l->leaf[n->id];

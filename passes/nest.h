@@ -23,7 +23,15 @@ struct view {
   int64_t begin[MAX_RANK];
 };
 
-enum item_kind { ITEM_LEAF, ITEM_IMMEDIATE, ITEM_BATCH, ITEM_IOTA, ITEM_RANDOM, ITEM_SCALAR, ITEM_ACCUMULATOR };
+enum item_kind {
+  ITEM_LEAF,
+  ITEM_IMMEDIATE,
+  ITEM_BATCH,
+  ITEM_IOTA,
+  ITEM_RANDOM,
+  ITEM_SCALAR,
+  ITEM_ACCUMULATOR
+};
 
 /* One value under one view. */
 struct item {
@@ -31,12 +39,12 @@ struct item {
   const struct node *node; /* leaf: the value read */
   struct view view;
   bool epilogue;
-  int input;    /* leaf: which input of the node being lowered */
-  int in[3];    /* items */
-  int next;     /* another item of the same node, or -1 */
+  int input;                /* leaf: which input of the node being lowered */
+  int in[3];                /* items */
+  int next;                 /* another item of the same node, or -1 */
   int64_t stride[MAX_RANK]; /* leaf, random: elements per step of each loop */
   int64_t offset;           /* in elements */
-  int arg;      /* leaf: kernel argument */
+  int arg;                  /* leaf: kernel argument */
   sval value;
 };
 

@@ -221,7 +221,8 @@ static const struct launch_arg *launch_args(struct emit *e) {
   return args;
 }
 
-_Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN, "the ops of a reduction stand in the kernels' order");
+_Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN,
+               "the ops of a reduction stand in the kernels' order");
 
 void nest_end(struct nest *t, struct launch *out) {
   int64_t params[MAX_PARAMS];

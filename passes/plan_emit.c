@@ -62,9 +62,12 @@ static void emit_task(const struct schedule *s, const struct task *t) {
     struct step *step = &steps[line->at[t->begin + i]];
     step->kind = t->kind;
     step->node = t->node;
-    if (t->kind == STEP_KERNEL) emit_kernel(s, t, i, step);
-    else if (t->kind == STEP_MATMUL) emit_matmul(s, t, step);
-    else emit_copy(s, t, step);
+    if (t->kind == STEP_KERNEL)
+      emit_kernel(s, t, i, step);
+    else if (t->kind == STEP_MATMUL)
+      emit_matmul(s, t, step);
+    else
+      emit_copy(s, t, step);
   }
 }
 
@@ -98,8 +101,11 @@ static void emit_values(struct schedule *s) {
   for (int i = 0; i < s->g->noutputs; i++) {
     const struct output *o = &s->g->outputs[i];
     if (o->role == OUTPUT_UPDATE) continue;
-    p->outputs[p->noutputs++] = (struct plan_value){.role = o->role, .name = o->name, .type = o->node->type,
-                                                    .operand = operand_at(s, s->outputs[i]), .count = o->count};
+    p->outputs[p->noutputs++] = (struct plan_value){.role = o->role,
+                                                    .name = o->name,
+                                                    .type = o->node->type,
+                                                    .operand = operand_at(s, s->outputs[i]),
+                                                    .count = o->count};
   }
 }
 

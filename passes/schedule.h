@@ -42,16 +42,16 @@ struct task {
   enum step_kind kind; /* of its steps */
   int device;
   const struct launch *launches;
-  int nlaunches;       /* also of a copy or matmul: 1; of an update made in place: 0 */
+  int nlaunches;           /* also of a copy or matmul: 1; of an update made in place: 0 */
   const struct ref *reads; /* by input of the node; value NONE: not read. A copy: its source */
   int nreads;
   int result, nresults; /* values result .. result + nresults */
-  int variable;        /* an update: what it writes, else NONE */
-  int unmet;           /* values read that are not there yet */
-  int blocked;         /* readers of the variables it overwrites that have not run */
-  bool sink;           /* nothing but variables comes of it */
+  int variable;         /* an update: what it writes, else NONE */
+  int unmet;            /* values read that are not there yet */
+  int blocked;          /* readers of the variables it overwrites that have not run */
+  bool sink;            /* nothing but variables comes of it */
   bool done;
-  int begin;           /* its first step among those of its device that work */
+  int begin; /* its first step among those of its device that work */
 };
 
 /* What a device knew of the others when it reached a step. */
@@ -65,13 +65,13 @@ struct wait {
 };
 
 struct timeline {
-  int nsteps;              /* that work */
-  int *signal_after;       /* by step: signal or NONE */
-  struct wait *waits;      /* ascending by step */
+  int nsteps;         /* that work */
+  int *signal_after;  /* by step: signal or NONE */
+  struct wait *waits; /* ascending by step */
   int nwaits, waits_cap;
   struct snapshot *snapshots;
   int nsnapshots, snapshots_cap;
-  int *at;                 /* by step: its place in the plan, waits and signals counted */
+  int *at; /* by step: its place in the plan, waits and signals counted */
 };
 
 struct schedule {
@@ -94,14 +94,14 @@ struct schedule {
 };
 
 /* An array with room for one more element. */
-#define ROOM(s, array, count, cap)                                                                \
-  do {                                                                                            \
-    if ((count) == (cap)) {                                                                       \
-      (cap) = (cap) ? 2 * (cap) : 256;                                                            \
-      void *more_ = arena_array((s)->scratch, (size_t)(cap), sizeof *(array));                    \
-      if (count) memcpy(more_, (array), (size_t)(count) * sizeof *(array));                       \
-      (array) = more_;                                                                            \
-    }                                                                                             \
+#define ROOM(s, array, count, cap)                                             \
+  do {                                                                         \
+    if ((count) == (cap)) {                                                    \
+      (cap) = (cap) ? 2 * (cap) : 256;                                         \
+      void *more_ = arena_array((s)->scratch, (size_t)(cap), sizeof *(array)); \
+      if (count) memcpy(more_, (array), (size_t)(count) * sizeof *(array));    \
+      (array) = more_;                                                         \
+    }                                                                          \
   } while (0)
 
 void schedule_tasks(struct schedule *s);

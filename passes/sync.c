@@ -11,9 +11,9 @@
 struct sync {
   struct schedule *s;
   int ndevices;
-  int *clocks;      /* device * ndevices + other */
-  int *need;        /* by device: how many of its steps the task at hand needs */
-  int *asked;       /* devices with a need */
+  int *clocks; /* device * ndevices + other */
+  int *need;   /* by device: how many of its steps the task at hand needs */
+  int *asked;  /* devices with a need */
   int nasked;
 };
 
@@ -33,8 +33,10 @@ static const int *known_at(const struct timeline *line, int done) {
   int lo = 0, hi = line->nsnapshots; /* the last snapshot before step done - 1 or at it */
   while (lo < hi) {
     int mid = (lo + hi) / 2;
-    if (line->snapshots[mid].step < done) lo = mid + 1;
-    else hi = mid;
+    if (line->snapshots[mid].step < done)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   return lo > 0 ? line->snapshots[lo - 1].clock : NULL;
 }
@@ -135,8 +137,10 @@ int sync_first_knowing(const struct schedule *s, int device, int other, int done
   int lo = 0, hi = line->nsnapshots;
   while (lo < hi) {
     int mid = (lo + hi) / 2;
-    if (line->snapshots[mid].clock[other] < done) lo = mid + 1;
-    else hi = mid;
+    if (line->snapshots[mid].clock[other] < done)
+      lo = mid + 1;
+    else
+      hi = mid;
   }
   return lo < line->nsnapshots ? line->snapshots[lo].step : INT_MAX;
 }

@@ -5,9 +5,15 @@
 
 static int new_value(struct schedule *s, const struct node *n, enum region region, int64_t bytes) {
   ROOM(s, s->values, s->nvalues, s->values_cap);
-  s->values[s->nvalues] = (struct value){.node = n, .region = region, .device = n->device > 0 ? n->device : 0,
-                                         .bytes = bytes, .producer = NONE, .readers = NONE, .bound = NONE,
-                                         .writer = NONE, .buffer = NONE};
+  s->values[s->nvalues] = (struct value){.node = n,
+                                         .region = region,
+                                         .device = n->device > 0 ? n->device : 0,
+                                         .bytes = bytes,
+                                         .producer = NONE,
+                                         .readers = NONE,
+                                         .bound = NONE,
+                                         .writer = NONE,
+                                         .buffer = NONE};
   return s->nvalues++;
 }
 
@@ -24,8 +30,13 @@ static struct task *new_task(struct schedule *s, const struct node *n, enum step
   struct task *t = &s->tasks[s->ntasks++];
   struct ref *reads = arena_new_array(s->scratch, (size_t)nreads, struct ref);
   for (int i = 0; i < nreads; i++) reads[i].value = NONE;
-  *t = (struct task){.node = n, .kind = kind, .device = n->device > 0 ? n->device : 0, .nlaunches = 1,
-                     .reads = reads, .nreads = nreads, .variable = NONE};
+  *t = (struct task){.node = n,
+                     .kind = kind,
+                     .device = n->device > 0 ? n->device : 0,
+                     .nlaunches = 1,
+                     .reads = reads,
+                     .nreads = nreads,
+                     .variable = NONE};
   return t;
 }
 
@@ -114,8 +125,10 @@ static struct ref visit(struct schedule *s, const struct node *n) {
   case OP_constant: return (struct ref){new_value(s, n, REGION_CONSTANT, type_bytes(&n->type)), 0};
   case OP_copy: plain_task(s, n, STEP_COPY); break;
   default:
-    if (op_of(n)->kind == KIND_CONTRACT) plain_task(s, n, STEP_MATMUL);
-    else kernel_task(s, n);
+    if (op_of(n)->kind == KIND_CONTRACT)
+      plain_task(s, n, STEP_MATMUL);
+    else
+      kernel_task(s, n);
   }
   return (struct ref){s->tasks[s->ntasks - 1].result, 0};
 }
@@ -182,13 +195,17 @@ void schedule_tasks(struct schedule *s) {
   for (uint32_t i = 0; i < s->g->count; i++) {
     const struct node *n = s->g->nodes[i];
     if (!live[i]) continue;
-    if (n->op == OP_assign) update_task(s, n);
-    else s->refs[i] = visit(s, n);
+    if (n->op == OP_assign)
+      update_task(s, n);
+    else
+      s->refs[i] = visit(s, n);
   }
   keep_outputs(s);
   for (int i = 0; i < s->ntasks; i++)
-    if (s->tasks[i].variable != NONE) bind_update(s, i);
-    else s->tasks[i].sink = is_sink(s, &s->tasks[i]);
+    if (s->tasks[i].variable != NONE)
+      bind_update(s, i);
+    else
+      s->tasks[i].sink = is_sink(s, &s->tasks[i]);
   for (int i = 0; i < s->nvalues; i++)
     if (s->values[i].region == REGION_VARIABLE) count_readers(s, i);
 }

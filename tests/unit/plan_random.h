@@ -47,7 +47,9 @@ static inline struct node *pick_like(struct random_graph *r, const struct type *
     struct node *x = r->pool[below(r, r->count)];
     if (type_equal(&x->type, t)) return bring(r, x);
   }
-  if (t->dtype == DT_BOOL) return build2(r->g, OP_lt, build_fill(r->g, &(struct type){.dtype = DT_I32}, 1), build_fill(r->g, &(struct type){.dtype = DT_I32}, 2));
+  if (t->dtype == DT_BOOL)
+    return build2(r->g, OP_lt, build_fill(r->g, &(struct type){.dtype = DT_I32}, 1),
+                  build_fill(r->g, &(struct type){.dtype = DT_I32}, 2));
   return build_fill(r->g, t, below(r, 7) - 3);
 }
 
@@ -61,7 +63,8 @@ static inline struct node *random_elementwise(struct random_graph *r) {
     struct type t = type_with_dtype(x->type, DT_I32);
     return build3(g, OP_select, x, pick_like(r, &t), pick_like(r, &t));
   }
-  if (x->type.dtype == DT_F32 && below(r, 4) == 0) return build1(g, OP_exp, build1(g, OP_neg, build1(g, OP_abs, x)));
+  if (x->type.dtype == DT_F32 && below(r, 4) == 0)
+    return build1(g, OP_exp, build1(g, OP_neg, build1(g, OP_abs, x)));
   switch (below(r, 8)) {
   case 0:
   case 1: return build1(g, unary[below(r, 5)], x);
@@ -109,7 +112,8 @@ static inline struct node *random_movement(struct random_graph *r) {
     if (t.dtype == DT_BOOL || type_count(&t) > 1000) return x;
     for (int i = 0; i < t.rank; i++) ints[i] = below(r, 3), more[i] = below(r, 2);
     struct type scalar = type_scalar((enum dtype)t.dtype);
-    return build_pad(g, x, ints, more, below(r, 2) ? pick_like(r, &scalar) : build_scalar(g, (enum dtype)t.dtype, 3));
+    return build_pad(g, x, ints, more,
+                     below(r, 2) ? pick_like(r, &scalar) : build_scalar(g, (enum dtype)t.dtype, 3));
   case 4: { /* concat */
     if (t.rank == 0 || type_count(&t) > 1000) return x;
     struct node *xs[3] = {x, pick_like(r, &t), x};
@@ -130,7 +134,8 @@ static inline struct node *random_movement(struct random_graph *r) {
 }
 
 static inline struct node *random_reduction(struct random_graph *r) {
-  static const enum op_id ops[] = {OP_reduce_sum, OP_reduce_max, OP_reduce_min, OP_reduce_prod, OP_reduce_sum};
+  static const enum op_id ops[] = {OP_reduce_sum, OP_reduce_max, OP_reduce_min, OP_reduce_prod,
+                                   OP_reduce_sum};
   struct graph *g = r->g;
   struct node *x = pick(r);
   if (x->type.rank == 0 || x->type.dtype == DT_BOOL) return x;
@@ -165,11 +170,16 @@ static inline void random_node(struct random_graph *r) {
   r->g->device = below(r, r->ndevices);
   struct node *n;
   int which = below(r, 20);
-  if (which < 10) n = random_elementwise(r);
-  else if (which < 15) n = random_movement(r);
-  else if (which < 18) n = random_reduction(r);
-  else if (which < 19) n = random_source(r);
-  else n = random_matmul(r);
+  if (which < 10)
+    n = random_elementwise(r);
+  else if (which < 15)
+    n = random_movement(r);
+  else if (which < 18)
+    n = random_reduction(r);
+  else if (which < 19)
+    n = random_source(r);
+  else
+    n = random_matmul(r);
   if (n && type_count(&n->type) <= 8000) r->pool[r->count++] = n;
 }
 
@@ -179,15 +189,19 @@ static inline void random_update(struct random_graph *r, int i) {
   struct node *v = r->variables[i];
   g->device = v->device;
   struct node *x;
-  if (below(r, 3) == 0) x = bring(r, r->variables[1 + below(r, r->nvariables - 1)]);
-  else x = pick_like(r, &v->type);
+  if (below(r, 3) == 0)
+    x = bring(r, r->variables[1 + below(r, r->nvariables - 1)]);
+  else
+    x = pick_like(r, &v->type);
   if (!type_equal(&x->type, &v->type)) x = pick_like(r, &v->type);
   if (below(r, 2)) x = build2(g, OP_sub, x, v);
   graph_add_output(g, OUTPUT_UPDATE, v->name, build_assign(g, v, x), 0);
 }
 
-static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nodes, int ndevices, struct diags *d) {
-  struct random_graph r = {.g = graph_create(a, "random", d), .random = seed, .ndevices = ndevices, .splits = seed % 2};
+static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nodes, int ndevices,
+                                         struct diags *d) {
+  struct random_graph r = {
+      .g = graph_create(a, "random", d), .random = seed, .ndevices = ndevices, .splits = seed % 2};
   struct graph *g = r.g;
   g->stage = STAGE_PLACED;
   g->config.batch = 4;
@@ -202,7 +216,8 @@ static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nod
   for (int i = 1; i < 6; i++) {
     g->device = below(&r, ndevices);
     struct type t = below(&r, 2) ? shared : random_type(&r, DT_I32, 2);
-    r.pool[r.count++] = r.variables[r.nvariables++] = build_variable(g, arena_printf(a, "v%d", i), &t, true, false);
+    r.pool[r.count++] = r.variables[r.nvariables++] =
+        build_variable(g, arena_printf(a, "v%d", i), &t, true, false);
   }
   for (int i = 0; i < 3; i++) {
     g->device = below(&r, ndevices);
@@ -223,9 +238,12 @@ static inline struct tensor initial(struct arena *a, const struct node *n) {
   uint64_t state = str_hash(STR_HASH_SEED, n->name, strlen(n->name));
   for (int64_t i = 0; i < type_count(&n->type); i++) {
     int x = random_below(&state, 13) - 6;
-    if (n->type.dtype == DT_F32) ((float *)t.data)[i] = (float)x / 2;
-    else if (n->type.dtype == DT_I64) ((int64_t *)t.data)[i] = x + 8;
-    else ((int32_t *)t.data)[i] = x;
+    if (n->type.dtype == DT_F32)
+      ((float *)t.data)[i] = (float)x / 2;
+    else if (n->type.dtype == DT_I64)
+      ((int64_t *)t.data)[i] = x + 8;
+    else
+      ((int32_t *)t.data)[i] = x;
   }
   return t;
 }

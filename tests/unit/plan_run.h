@@ -11,7 +11,7 @@
 struct machine {
   struct arena *arena;
   const struct plan *p;
-  char **memory;    /* of each buffer */
+  char **memory; /* of each buffer */
   uint64_t random;
 };
 
@@ -34,10 +34,12 @@ static inline struct machine machine_make(struct arena *a, const struct plan *p)
       char *base = arena_alloc(a, bytes + 64);
       memset(base, 0xa5, bytes);
       for (int i = 0; i < p->nbuffers; i++)
-        if (p->buffers[i].device == d && (int)p->buffers[i].region == r) m.memory[i] = base + p->buffers[i].offset;
+        if (p->buffers[i].device == d && (int)p->buffers[i].region == r)
+          m.memory[i] = base + p->buffers[i].offset;
     }
   for (int i = 0; i < p->nbuffers; i++)
-    if (p->buffers[i].data && p->buffers[i].bytes) memcpy(m.memory[i], p->buffers[i].data, (size_t)p->buffers[i].bytes);
+    if (p->buffers[i].data && p->buffers[i].bytes)
+      memcpy(m.memory[i], p->buffers[i].data, (size_t)p->buffers[i].bytes);
   return m;
 }
 
@@ -47,22 +49,23 @@ static inline char *machine_at(const struct machine *m, const struct operand *o)
 
 static inline char *machine_variable(const struct machine *m, const char *name) {
   for (int i = 0; i < m->p->nbuffers; i++)
-    if (m->p->buffers[i].region == REGION_VARIABLE && strcmp(m->p->buffers[i].name, name) == 0) return m->memory[i];
+    if (m->p->buffers[i].region == REGION_VARIABLE && strcmp(m->p->buffers[i].name, name) == 0)
+      return m->memory[i];
   return NULL;
 }
 
-#define MATMUL(T)                                                                                          \
-  do {                                                                                                     \
-    const T *a = args[0], *b = args[1];                                                                    \
-    T *c = args[2];                                                                                        \
-    for (int64_t i = 0; i < s->batch * s->m * s->n; i++) {                                                 \
-      int64_t batch = i / (s->m * s->n), row = i / s->n % s->m, col = i % s->n;                            \
-      T sum = 0;                                                                                           \
-      for (int64_t k = 0; k < s->k; k++)                                                                   \
-        sum += a[batch * s->m * s->k + (s->transpose_a ? k * s->m + row : row * s->k + k)] *               \
-               b[batch * s->k * s->n + (s->transpose_b ? col * s->k + k : k * s->n + col)];                \
-      c[i] = sum;                                                                                          \
-    }                                                                                                      \
+#define MATMUL(T)                                                                            \
+  do {                                                                                       \
+    const T *a = args[0], *b = args[1];                                                      \
+    T *c = args[2];                                                                          \
+    for (int64_t i = 0; i < s->batch * s->m * s->n; i++) {                                   \
+      int64_t batch = i / (s->m * s->n), row = i / s->n % s->m, col = i % s->n;              \
+      T sum = 0;                                                                             \
+      for (int64_t k = 0; k < s->k; k++)                                                     \
+        sum += a[batch * s->m * s->k + (s->transpose_a ? k * s->m + row : row * s->k + k)] * \
+               b[batch * s->k * s->n + (s->transpose_b ? col * s->k + k : k * s->n + col)];  \
+      c[i] = sum;                                                                            \
+    }                                                                                        \
   } while (0)
 
 static inline void machine_matmul(const struct matmul_size *s, void **args) {

@@ -87,7 +87,8 @@ static const char *run_and_compare(struct fixture *f, const struct graph *g, con
     const struct node *n = g->outputs[i].node;
     const void *have = g->outputs[i].role == OUTPUT_UPDATE ? machine_variable(&m, n->inputs[0]->name)
                                                            : machine_at(&m, &p->outputs[k++].operand);
-    if (have && !same(&want[n->id], have)) return arena_printf(f->arena, "%s (%s)", g->outputs[i].name, n->name);
+    if (have && !same(&want[n->id], have))
+      return arena_printf(f->arena, "%s (%s)", g->outputs[i].name, n->name);
   }
   return NULL;
 }
@@ -124,7 +125,8 @@ static void one_random(uint64_t seed, int nodes, int ndevices) {
     if (!wrong) continue;
     show(&f, g, NULL);
     show(&f, fused, p);
-    print_message("seed %llu, %d nodes, %d devices: %s differs\n", (unsigned long long)seed, nodes, ndevices, wrong);
+    print_message("seed %llu, %d nodes, %d devices: %s differs\n", (unsigned long long)seed, nodes, ndevices,
+                  wrong);
     fail();
   }
   drop_waits(&f, p);
@@ -142,9 +144,93 @@ static void random_graphs(void **state) {
   for (int i = first; i < first + rounds; i++) one_random((uint64_t)i, 4 + i % 9 * 12, 1 + i % 4);
 }
 
+/* A classifier's loss for each row: products, broadcasts, reductions along both axes, one-hot by iota. */
+static struct graph *classifier(struct fixture *f, int64_t batch) {
+  struct graph *g = graph_create(f->arena, "classifier", &f->diags);
+  g->stage = STAGE_PLACED;
+  g->device = 0;
+  g->dist = DIST_MIRRORED;
+  g->why = "given";
+  target_parse(f->arena, "cpu:0", &g->config.target, &f->diags, LOC_NONE);
+  struct type x = {DT_F32, 2, {batch, 20}}, w = {DT_F32, 2, {20, 10}}, b = {DT_F32, 1, {10}},
+              l = {DT_I32, 1, {batch}};
+  struct type rows = {DT_F32, 2, {batch, 10}}, ids = type_with_dtype(rows, DT_I32);
+  int64_t first = 0, second = 1;
+  struct node *bias = build_variable(g, "b", &b, true, false), *label = build_input(g, "label", &l);
+  struct node *logits =
+      build_matmul(g, build_input(g, "x", &x), build_variable(g, "w", &w, true, false), false, false);
+  logits = build2(g, OP_add, logits, build_broadcast(g, bias, &rows, &second));
+  struct node *most = build_broadcast(g, build_reduce(g, OP_reduce_max, logits, 2), &rows, &first);
+  struct node *shifted = build2(g, OP_sub, logits, most);
+  struct node *total = build1(g, OP_log, build_reduce(g, OP_reduce_sum, build1(g, OP_exp, shifted), 2));
+  struct node *hit = build2(g, OP_eq, build_broadcast(g, label, &ids, &first), build_iota(g, &ids, 1));
+  struct node *own =
+      build_reduce(g, OP_reduce_sum, build3(g, OP_select, hit, shifted, build_fill(g, &rows, 0)), 2);
+  graph_add_output(g, OUTPUT_VALUE, "loss", build2(g, OP_sub, total, own), 0);
+  graph_add_output(g, OUTPUT_VALUE, "guess", build_arg(g, OP_argmax, logits, 1), 0);
+  struct node *columns = build_reduce(g, OP_reduce_sum, shifted, 1);
+  graph_add_output(g, OUTPUT_UPDATE, "b", build_assign(g, bias, build2(g, OP_sub, bias, columns)), 0);
+  return g;
+}
+
+static void one_kernel_for_all_batches(void **state) {
+  (void)state;
+  struct fixture f;
+  begin(&f);
+  struct plan *p = plan(&f, fuse(&f, classifier(&f, 64), true));
+  static const int64_t batches[] = {0, 1, 2, 15, 16, 17, 65};
+  for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+    struct plan *q = plan(&f, fuse(&f, classifier(&f, batches[i]), true));
+    assert_int_equal(p->nkernels, q->nkernels);
+    for (int k = 0; k < p->nkernels; k++) assert_true(kernel_equal(p->kernels[k], q->kernels[k]));
+  }
+  end(&f);
+}
+
+/* a <- b, b <- a: one of them is saved first, and nothing else is copied. */
+static void variables_change_places(void **state) {
+  (void)state;
+  struct fixture f;
+  begin(&f);
+  struct graph *g = graph_create(f.arena, "swap", &f.diags);
+  g->stage = STAGE_PLACED;
+  g->device = 0;
+  g->dist = DIST_MIRRORED;
+  g->why = "given";
+  target_parse(f.arena, "cpu:0", &g->config.target, &f.diags, LOC_NONE);
+  struct type t = {DT_I32, 1, {5}};
+  struct node *a = build_variable(g, "a", &t, true, false), *b = build_variable(g, "b", &t, true, false);
+  graph_add_output(g, OUTPUT_UPDATE, "a", build_assign(g, a, b), 0);
+  graph_add_output(g, OUTPUT_UPDATE, "b", build_assign(g, b, a), 0);
+  struct tensor *want = oracle(f.arena, g);
+  struct plan *p = plan(&f, fuse(&f, g, true));
+  assert_int_equal(p->devices[0].nsteps, 3);
+  assert_null(run_and_compare(&f, g, want, p, 1));
+  end(&f);
+}
+
+/* Elementwise chains run in the storage of what they read, updates in that of their variable. */
+static void storage_is_used_again(void **state) {
+  (void)state;
+  struct fixture f;
+  begin(&f);
+  struct plan *p = plan(&f, fuse(&f, classifier(&f, 64), true));
+  for (int d = 0; d < p->ndevices; d++)
+    for (int i = 0; i < p->devices[d].nsteps; i++)
+      assert_int_not_equal(p->devices[d].steps[i].kind, STEP_COPY);
+  int64_t sum = 0;
+  for (int i = 0; i < p->nbuffers; i++)
+    if (p->buffers[i].region == REGION_ARENA) sum += (p->buffers[i].bytes + 63) / 64 * 64;
+  assert_true(p->devices[0].bytes[REGION_ARENA] < sum);
+  end(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(random_graphs),
+      cmocka_unit_test(one_kernel_for_all_batches),
+      cmocka_unit_test(variables_change_places),
+      cmocka_unit_test(storage_is_used_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
