@@ -12,8 +12,11 @@ const char *const entry_names[ENTRY_COUNT] = {"init", "train", "eval", "predict"
 
 /* --- models --- */
 
-static enum dgc_status wrong(const struct dgc_session *s, enum dgc_status status) {
-  return s->diags.nerrors ? status : DGC_OK;
+/* Whose fault an error of the passes is: one without a place in a source is about an option. */
+enum dgc_status session_blame(const struct dgc_session *s) {
+  for (const struct diag *d = s->diags.first; d; d = d->next)
+    if (d->severity == DIAG_ERROR && d->loc.source) return DGC_INPUT;
+  return DGC_USAGE;
 }
 
 enum dgc_status session_target(struct dgc_session *s) {
@@ -168,7 +171,7 @@ static const struct {
 static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, const char *stage,
                                   const char *last, struct str *out) {
   const struct graph *g = last ? session_graph(s, s->call, kind, 0, last) : entry_source(s, kind);
-  if (!g) return DGC_INPUT;
+  if (!g) return session_blame(s);
   if (strcmp(stage, "dot") == 0)
     graph_print_dot(out, g);
   else if (strcmp(stage, "json") == 0)
@@ -181,7 +184,8 @@ static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, c
 static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, const char *stage,
                                  struct str *out) {
   struct graph *g = session_graph(s, s->call, kind, 0, NULL);
-  struct plan *p = g ? plan_build(s->call, g, &s->diags) : NULL;
+  if (!g) return session_blame(s);
+  struct plan *p = plan_build(s->call, g, &s->diags);
   if (!p) return DGC_INPUT;
   if (strcmp(stage, "plan") == 0)
     plan_print(out, p);
@@ -267,7 +271,8 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const c
   if (passes && *passes) {
     struct pipeline_options options = pipeline_options(s);
     g = pipeline_run(s->call, g, passes, NULL, &options, &s->diags);
-    if (!g || !graph_verify(g, "the last pass", &s->diags)) return DGC_INPUT;
+    if (!g) return session_blame(s);
+    if (!graph_verify(g, "the last pass", &s->diags)) return DGC_INPUT;
   }
   graph_print(out, g);
   return DGC_OK;
@@ -286,7 +291,7 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
     if (status) return status;
   }
   *text = out.data;
-  return wrong(s, DGC_INPUT);
+  return s->diags.nerrors ? DGC_INPUT : DGC_OK;
 }
 
 enum dgc_status dgc_opt(struct dgc_session *s, const char *path, const char *passes, const char **text) {
@@ -342,7 +347,7 @@ static enum dgc_status explain(struct dgc_session *s, const char *entry, const c
   if (!status) status = session_target(s);
   if (status) return status;
   struct graph *g = session_graph(s, s->call, kind, 0, "copies");
-  if (!g) return DGC_INPUT;
+  if (!g) return session_blame(s);
   struct node *n = graph_find(g, name);
   if (!n) return no_such_node(s, g, name);
   explain_node(&out, g, n, "");

@@ -112,6 +112,7 @@ enum dgc_status entry_find(struct dgc_session *s, const char *name, enum entry_k
 /* The entry's graph for this batch (0: the session's) after the passes up to and including `last`, NULL = all. */
 struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
                             const char *last);
+enum dgc_status session_blame(const struct dgc_session *s);
 int64_t session_batch(const struct dgc_session *s);
 
 /* dgc_run.c */

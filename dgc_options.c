@@ -105,6 +105,40 @@ static enum dgc_status set_flag(struct dgc_session *s, const struct option_row *
   return DGC_OK;
 }
 
+/* "simplify,fuse": all of them must be passes. */
+static enum dgc_status check_passes(struct dgc_session *s, const char *list) {
+#define PASS(name, from, to, help) #name,
+  static const char *const names[] = {
+#include "passes/passes.def"
+  };
+#undef PASS
+  enum { COUNT = sizeof names / sizeof *names };
+  for (const char *p = list; *p; p += *p == ',') {
+    size_t len = strcspn(p, ",");
+    const char *word = arena_strndup(s->call, p, len);
+    bool known = false;
+    for (int i = 0; i < COUNT; i++) known |= strcmp(word, names[i]) == 0;
+    p += len;
+    if (known) continue;
+    const char *closest = str_closest(word, names, COUNT);
+    session_fail(s, DGC_USAGE, "there is no pass '%s'", word);
+    if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+    return DGC_USAGE;
+  }
+  return DGC_OK;
+}
+
+/* Values that are wrong whatever the model is. */
+static enum dgc_status check_text(struct dgc_session *s, const struct option_row *r, const char *value) {
+  if (r->offset == AT(set) && !strchr(value, '='))
+    return session_fail(s, DGC_USAGE, "a parameter is set by NAME=VALUE, not by '%s'", value);
+  if (r->offset == AT(stress) && strcmp(value, "roundtrip") != 0)
+    return session_fail(s, DGC_USAGE, "stress: 'roundtrip' is all there is, not '%s'", value);
+  if (r->offset == AT(disable_pass)) return check_passes(s, value);
+  if (r->offset == AT(print_after) && strcmp(value, "all") != 0) return check_passes(s, value);
+  return DGC_OK;
+}
+
 static void append(struct dgc_session *s, struct list *l, const char *value) {
   const char **items = arena_new_array(s->arena, (size_t)l->count + 1, const char *);
   if (l->count) memcpy(items, l->items, (size_t)l->count * sizeof *items);
@@ -117,19 +151,14 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   if (!r) return unknown(s, name);
   void *field = (char *)&s->options + r->offset;
   if (!value) value = "true";
-  switch (r->kind) {
-  case FLAG: return set_flag(s, r, value, field);
-  case INTEGER: {
-    enum dgc_status status = set_integer(s, r, value, field);
-    if (r->offset == AT(seed)) s->options.seed_given = true;
-    return status;
-  }
-  case TEXT: *(const char **)field = arena_strdup(s->arena, value); return DGC_OK;
-  case LIST:
-    if (r->offset == AT(set) && !strchr(value, '='))
-      return session_fail(s, DGC_USAGE, "a parameter is set by NAME=VALUE, not by '%s'", value);
+  if (r->kind == FLAG) return set_flag(s, r, value, field);
+  if (r->offset == AT(seed)) s->options.seed_given = true;
+  if (r->kind == INTEGER) return set_integer(s, r, value, field);
+  enum dgc_status status = check_text(s, r, value);
+  if (status) return status;
+  if (r->kind == LIST)
     append(s, field, value);
-    return DGC_OK;
-  }
+  else
+    *(const char **)field = arena_strdup(s->arena, value);
   return DGC_OK;
 }

@@ -50,7 +50,7 @@ void session_close(struct dgc_session *s) {
 
 static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
   struct graph *g = session_graph(s, l->arena, l->kind, l->batch, NULL);
-  if (!g) return DGC_INPUT;
+  if (!g) return session_blame(s);
   struct plan *p = plan_build(l->arena, g, &s->diags);
   if (!p) return DGC_INPUT;
 #ifndef DGC_DEBUG

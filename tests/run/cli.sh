@@ -32,6 +32,11 @@ expect 2 'bad backend' "$dgc" bench "$samples/digits.dsl" --backend abacus
 shows err abacus
 expect 2 'bad stage' "$dgc" compile "$samples/digits.dsl" --emit plcaed
 shows err "did you mean 'placed'"
+expect 2 'bad strategy' "$dgc" compile "$samples/digits.dsl" --strategy mirorred
+shows err mirrored
+expect 2 'bad pass' "$dgc" compile "$samples/digits.dsl" --disable-pass plcae
+shows err "did you mean 'place'"
+expect 2 'a pass that is needed' "$dgc" compile "$samples/digits.dsl" --disable-pass place
 expect 2 'eval without variables' "$dgc" eval "$samples/digits.dsl"
 shows err --checkpoint
 expect 1 'missing model' "$dgc" check missing.dsl
