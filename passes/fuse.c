@@ -101,12 +101,7 @@ static bool add_inputs(struct group *g, const struct node *n, struct group_use u
 }
 
 static void add_member(struct fusion *f, int group, const struct node *n, bool result) {
-  if (f->nmembers == f->members_cap) {
-    f->members_cap = f->members_cap ? 2 * f->members_cap : 256;
-    struct member *more = arena_new_array(f->scratch, (size_t)f->members_cap, struct member);
-    if (f->nmembers) memcpy(more, f->members, (size_t)f->nmembers * sizeof *more);
-    f->members = more;
-  }
+  ROOM(f, f->members, f->nmembers, f->members_cap);
   struct group *g = &f->groups[group];
   f->members[f->nmembers] = (struct member){n, group, g->members, f->member_of[n->id], result};
   g->members = f->member_of[n->id] = f->nmembers++;
@@ -116,12 +111,7 @@ static void add_member(struct fusion *f, int group, const struct node *n, bool r
 }
 
 static void new_group(struct fusion *f, const struct node *n) {
-  if (f->ngroups == f->groups_cap) {
-    f->groups_cap = f->groups_cap ? 2 * f->groups_cap : 64;
-    struct group *more = arena_new_array(f->scratch, (size_t)f->groups_cap, struct group);
-    if (f->ngroups) memcpy(more, f->groups, (size_t)f->ngroups * sizeof *more);
-    f->groups = more;
-  }
+  ROOM(f, f->groups, f->ngroups, f->groups_cap);
   struct group *g = &f->groups[f->ngroups];
   memset(g, 0, offsetof(struct group, uses));
   g->root = n;
@@ -174,8 +164,7 @@ static bool join(struct fusion *f, const struct node *n, int group, bool result)
 
 /* The readers of a node: the groups among them, and where the first of the others stands. */
 struct readers {
-  int groups[MAX_COPIES + 1]; /* the first ones met */
-  int ngroups;
+  int ngroups;          /* how many groups; which: fusion.found */
   int first;            /* the group that stands first, or NOWHERE */
   uint32_t place, next; /* where it stands; where the first reader that is not it stands */
   bool outside;         /* some reader is in no group */
@@ -205,9 +194,10 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
     for (int m = f->member_of[u->id]; m != NOWHERE; m = f->members[m].next_of_node) {
       int group = f->members[m].group;
       see(&r, f->groups[group].root->id, group);
-      int k = 0;
-      while (k < r.ngroups && r.groups[k] != group) k++;
-      if (k == r.ngroups && r.ngroups <= MAX_COPIES) r.groups[r.ngroups++] = group;
+      if (f->groups[group].seen == n->id + 1) continue;
+      f->groups[group].seen = n->id + 1;
+      ROOM(f, f->found, r.ngroups, f->found_cap);
+      f->found[r.ngroups++] = group;
     }
   }
   return r;
@@ -222,9 +212,9 @@ static bool meets(const struct group *g) {
 
 /* Computes n in each group that reads it. False if it has to be stored after all. */
 static bool join_all(struct fusion *f, const struct node *n, const struct readers *r) {
-  bool all = !r->outside && r->ngroups <= MAX_COPIES;
-  if (!all && !lower_is_strided(n) && !is_index(n)) return false;
-  for (int i = 0; i < r->ngroups; i++) all &= join(f, n, r->groups[i], false);
+  bool all = !r->outside, always = lower_is_strided(n) || is_index(n);
+  if (!always && (!all || r->ngroups > MAX_COPIES)) return false;
+  for (int i = 0; i < r->ngroups; i++) all &= join(f, n, f->found[i], false);
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ir/kernel.h"
 #include "passes/pass.h"
+#include "passes/room.h"
 
 enum { MAX_GROUP_MEMBERS = 128, NOWHERE = -1 };
 
@@ -25,7 +26,8 @@ struct group {
   const struct node *root;   /* its last node; the group runs at its place in the order */
   const struct node *reduce; /* its reduction, or NULL */
   int nmembers, nresults, nuses;
-  int members; /* index into fusion.members, ascending by node */
+  uint32_t seen; /* the node + 1 whose readers were counted last */
+  int members;   /* index into fusion.members, ascending by node */
   struct group_use uses[MAX_KERNEL_ARGS];
 };
 
@@ -45,6 +47,8 @@ struct fusion {
   int ngroups, groups_cap;
   struct member *members;
   int nmembers, members_cap;
+  int *found; /* groups that read a node */
+  int found_cap;
   int *member_of;  /* by node: its newest membership */
   uint32_t *place; /* by node that is in no group: where it runs in the order */
   struct fuse_cost cost;

@@ -10,7 +10,8 @@ struct builder {
   struct graph *g;      /* the result */
   struct node **made;   /* by old node: what holds its value */
   struct node **inner;  /* by old node: its copy in the body being built */
-  int *inner_of;        /* ... and in which group's */
+  int *inner_of;        /* ... and in which group's, + 1 */
+  int *member_of;       /* by old node: the last group seen to have it, + 1 */
   struct node **inputs; /* scratch for one node */
   int inputs_cap;
 };
@@ -64,8 +65,8 @@ static void make_plain(struct builder *b, const struct node *n) {
   make_updates(b, n);
 }
 
-/* Appends a copy of n to the body, without a place: it runs where the group runs. A body holds no equal nodes and nobody
- * looks for their names, so that it needs no tables. */
+/* Appends a copy of n to the body, without a place: it runs where the group runs. A body holds no equal nodes
+ * and nobody looks for their names, so that it needs no tables. */
 static struct node *append(struct builder *b, struct graph *body, const struct node *n,
                            struct node **inputs) {
   if (body->count == body->cap) {
@@ -96,21 +97,17 @@ static bool is_inner(const struct builder *b, const struct node *n, int group) {
   return b->inner_of[n->id] == group + 1;
 }
 
-static bool is_member(const struct fusion *f, const struct node *n, int group) {
-  for (int m = f->member_of[n->id]; m != NOWHERE; m = f->members[m].next_of_node)
-    if (f->members[m].group == group) return true;
-  return false;
-}
-
 /* Inputs of the body, in the order of first use; the outer values go to `inputs`. */
 static int make_body_inputs(struct builder *b, int group, struct graph *body, struct node **inputs) {
   const struct fusion *f = b->f;
   int count = 0;
+  for (int m = f->groups[group].members; m != NOWHERE; m = f->members[m].next_in_group)
+    b->member_of[f->members[m].node->id] = group + 1;
   for (int m = f->groups[group].members; m != NOWHERE; m = f->members[m].next_in_group) {
     const struct node *n = f->members[m].node;
     for (int i = 0; i < n->ninputs; i++) {
       const struct node *x = n->inputs[i];
-      if (lower_is_immediate(x) || is_inner(b, x, group) || is_member(f, x, group)) continue;
+      if (lower_is_immediate(x) || is_inner(b, x, group) || b->member_of[x->id] == group + 1) continue;
       inputs[count++] = value_of(b, x);
       struct node input = {
           .op = OP_input, .id = x->id, .type = x->type, .name = x->name, .loc = x->loc, .origin = x->origin};
@@ -186,6 +183,7 @@ struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f) {
   b.made = arena_new_array(ctx->scratch, g->count + 1, struct node *);
   b.inner = arena_new_array(ctx->scratch, g->count + 1, struct node *);
   b.inner_of = arena_new_array(ctx->scratch, g->count + 1, int);
+  b.member_of = arena_new_array(ctx->scratch, g->count + 1, int);
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     if (!f->live[i] || b.made[i] || fuse_floats(n) || n->op == OP_assign || n->op == OP_constant) continue;

@@ -44,8 +44,8 @@ static void take_loops(const struct nest *t, struct order *o, bool reduced, int 
   if (reduced) o->nreduce = o->rank - begin;
 }
 
-/* The axis along which lanes run in a reduction, or -1 if they run along a kept one. It is never joined with others: the order
- * of the additions depends on the shape alone. */
+/* The axis along which lanes run in a reduction, or -1 if they run along a kept one. It is never joined with
+ * others: the order of the additions depends on the shape alone. */
 static int reduced_lanes(const struct nest *t) {
   int last = -1, reduced = -1;
   for (int i = 0; i < t->nloops; i++) {

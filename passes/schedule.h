@@ -9,6 +9,7 @@
 
 #include "passes/lower.h"
 #include "passes/pass.h"
+#include "passes/room.h"
 
 enum { NONE = -1 };
 
@@ -92,17 +93,6 @@ struct schedule {
   struct ref *outputs; /* by output of the graph */
   struct plan *plan;
 };
-
-/* An array with room for one more element. */
-#define ROOM(s, array, count, cap)                                             \
-  do {                                                                         \
-    if ((count) == (cap)) {                                                    \
-      (cap) = (cap) ? 2 * (cap) : 256;                                         \
-      void *more_ = arena_array((s)->scratch, (size_t)(cap), sizeof *(array)); \
-      if (count) memcpy(more_, (array), (size_t)(count) * sizeof *(array));    \
-      (array) = more_;                                                         \
-    }                                                                          \
-  } while (0)
 
 void schedule_tasks(struct schedule *s);
 /* A copy of `from` into a fresh value of `node`'s name; the new task's index. It reads, but is not in the order yet. */

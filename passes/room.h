@@ -1,0 +1,20 @@
+/* Arrays that grow, in the scratch arena of whoever fills them. */
+#ifndef DGC_PASSES_ROOM_H
+#define DGC_PASSES_ROOM_H
+
+#include "base/arena.h"
+
+#include <string.h>
+
+/* Makes room for one more element: `array` holds `count` of them and has room for `cap`. */
+#define ROOM(owner, array, count, cap)                                             \
+  do {                                                                             \
+    if ((count) == (cap)) {                                                        \
+      (cap) = (cap) ? 2 * (cap) : 256;                                             \
+      void *more_ = arena_array((owner)->scratch, (size_t)(cap), sizeof *(array)); \
+      if (count) memcpy(more_, (array), (size_t)(count) * sizeof *(array));        \
+      (array) = more_;                                                             \
+    }                                                                              \
+  } while (0)
+
+#endif
