@@ -134,6 +134,16 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
   return session_run(s, l);
 }
 
+static enum dgc_status can_evaluate(struct dgc_session *s, bool *can) {
+  struct dataset *ds = NULL;
+  *can = false;
+  if (!entry_there(s, ENTRY_EVAL)) return DGC_OK;
+  enum dgc_status status = session_data(s, DATA_EVAL, true, &ds);
+  *can = !status && ds;
+  dataset_close(ds);
+  return status;
+}
+
 /* --- training --- */
 
 struct training {
@@ -232,12 +242,14 @@ static enum dgc_status train_over(struct training *t) {
 static enum dgc_status train(struct dgc_session *s) {
   struct training t = {.s = s, .epochs = s->options.epochs, .steps = s->options.steps};
   if (!t.epochs && !t.steps) t.epochs = 1;
-  s->trained = false;
+  s->trained = true;
+  bool can;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
+  if (!status)
+    status = can_evaluate(s, &can); /* what is wrong with test data is said before hours of training */
   if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = train_over(&t);
-  s->trained = true;
   loader_destroy(t.loader);
   dataset_close(t.data);
   return status;
@@ -315,15 +327,6 @@ end:
 enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
                              int64_t *rows) {
   CALL(s, evaluate(s, metrics, count, rows));
-}
-
-static enum dgc_status can_evaluate(struct dgc_session *s, bool *can) {
-  struct dataset *ds = NULL;
-  if (!entry_there(s, ENTRY_EVAL)) return DGC_OK;
-  enum dgc_status status = session_data(s, DATA_EVAL, true, &ds);
-  *can = !status && ds;
-  dataset_close(ds);
-  return status;
 }
 
 static enum dgc_status can_evaluate_call(struct dgc_session *s, bool *can) { CALL(s, can_evaluate(s, can)); }

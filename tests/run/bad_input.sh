@@ -56,6 +56,7 @@ quick 1 'a header of 2^63' "$dgc" eval "$model" --checkpoint header.safetensors
 quick 1 'an npy that lies' "$dgc" train "$model" --data image=lies.npy --steps 1
 quick 4 'another model' "$dgc" eval "$model" --set hidden=100 --checkpoint good.safetensors
 quick 1 'rows that are not there' "$dgc" train "$model" --rows 0:999999999 --steps 1
+quick 1 'test rows that are not there' "$dgc" train "$model" --eval-rows 0:999999999 --epochs 1000
 quick 2 'an input that is not there' "$dgc" train "$model" --data imgae=x.npy
 shows err "did you mean 'image'"
 quick 2 'a parameter without value' "$dgc" check "$model" --set hidden
