@@ -35,6 +35,12 @@ static void grow(struct lowerer *l) {
   }
 }
 
+/* The finished program, in an arena that lasts. */
+static struct sprog keep(struct arena *a, const struct sprog *p) {
+  struct sinst *inst = arena_copy(a, p->inst, (size_t)p->count * sizeof *inst);
+  return (struct sprog){.arena = a, .inst = inst, .count = p->count, .cap = p->count};
+}
+
 const struct kernel *lower_intern(struct lowerer *l, struct kernel *k) {
   grow(l);
   k->hash = kernel_hash(k);
@@ -43,6 +49,8 @@ const struct kernel *lower_intern(struct lowerer *l, struct kernel *k) {
     if (!have) break;
     if (have->hash == k->hash && kernel_equal(have, k)) return have;
   }
+  k->body = keep(l->arena, &k->body);
+  k->epilogue = keep(l->arena, &k->epilogue);
   const struct kernel *kept = arena_copy(l->arena, k, sizeof *k);
   l->kernels[l->nkernels++] = kept;
   insert(l, kept);

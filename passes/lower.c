@@ -15,9 +15,12 @@ struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struc
   struct lowerer *l = arena_new(scratch, struct lowerer);
   l->arena = a;
   l->scratch = scratch;
+  l->record = arena_create();
   l->batch = g->config.batch;
   return l;
 }
+
+void lower_destroy(struct lowerer *l) { arena_destroy(l->record); }
 
 int lower_kernels(const struct lowerer *l, const struct kernel ***out) {
   *out = l->kernels;

@@ -24,6 +24,7 @@ struct lowerer;
 
 /* Everything returned lives in `a`; `scratch` must outlive the lowerer. */
 struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struct graph *g);
+void lower_destroy(struct lowerer *l);
 /* The launches of a node that computes, in order: 0 or more of them. */
 int lower_node(struct lowerer *l, const struct node *n, const struct launch **out);
 /* The distinct kernels so far. */

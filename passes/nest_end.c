@@ -168,8 +168,9 @@ static void record(struct emit *e, struct item *it) {
 
 static void record_all(struct emit *e) {
   struct nest *t = e->t;
-  e->k.body = sprog_make(t->l->arena);
-  e->k.epilogue = sprog_make(t->l->arena);
+  arena_reset(t->l->record);
+  e->k.body = sprog_make(t->l->record);
+  e->k.epilogue = sprog_make(t->l->record);
   for (int i = 0; i < t->nitems; i++) record(e, &t->l->items[i]);
   sval *results = t->reduce ? e->k.epilogue_result : e->k.result;
   for (int i = 0; i < t->nresults; i++) results[i] = t->l->items[t->result[i]].value;

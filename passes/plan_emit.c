@@ -140,6 +140,7 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
   schedule_sync(&s);
   schedule_memory(&s);
   schedule_emit(&s);
+  lower_destroy(s.lower);
   arena_destroy(scratch);
   return s.plan;
 }
