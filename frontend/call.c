@@ -5,20 +5,20 @@
 
 struct signature {
   const char *what, *name;
-  const char *params[MAX_PARAMS];
-  struct loc locs[MAX_PARAMS];
+  const char **params;
   int count, required;
 };
 
-static void signature_of(const struct value *callee, struct signature *s) {
-  *s = (struct signature){.what = "function"};
+static void signature_of(struct resolver *r, const struct value *callee, struct signature *s) {
+  int most = callee->kind == VALUE_FUNCTION ? callee->function->def->params.count : 6;
+  *s =
+      (struct signature){.what = "function", .params = arena_new_array(r->arena, (size_t)most, const char *)};
   if (callee->kind == VALUE_FUNCTION) {
     const struct def *d = callee->function->def;
     s->what = def_kind_name(d->kind);
     s->name = d->name;
     for (const struct param *p = d->params.first; p; p = p->next) {
-      s->params[s->count] = p->name;
-      s->locs[s->count++] = p->loc;
+      s->params[s->count++] = p->name;
       if (!p->value) s->required = s->count;
     }
   } else if (callee->kind == VALUE_BUILTIN) {
@@ -55,8 +55,8 @@ static void note_signature(struct resolver *r, const struct signature *s, const 
 
 bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
                struct value *out) {
-  struct signature *s = arena_new(r->arena, struct signature);
-  signature_of(callee, s);
+  struct signature signature, *s = &signature;
+  signature_of(r, callee, s);
   const struct arg **given = arena_new_array(r->arena, (size_t)s->count + 1, const struct arg *);
   bool ok = true;
   int next = 0;

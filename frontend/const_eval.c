@@ -110,6 +110,26 @@ static struct value batch_binary(struct resolver *r, enum operator op, const str
   return value_error();
 }
 
+bool list_seal(struct resolver *r, struct value *list, struct loc loc) {
+  int64_t total = 0;
+  int depth = 0;
+  for (int i = 0; i < list->list.count; i++) {
+    const struct value *v = &list->list.items[i];
+    total += v->kind == VALUE_LIST ? 1 + v->list.total : 1;
+    if (v->kind == VALUE_LIST && v->list.depth > depth) depth = v->list.depth;
+  }
+  list->list.total = (int)(total <= MAX_TRIPS ? total : MAX_TRIPS);
+  list->list.depth = depth + 1;
+  r->steps += list->list.count / 4;
+  if (total > MAX_TRIPS)
+    report(r, loc, "a list may have at most %d items", MAX_TRIPS);
+  else if (depth >= MAX_LIST_DEPTH)
+    report(r, loc, "lists may be nested at most %d deep", MAX_LIST_DEPTH);
+  else
+    return true;
+  return false;
+}
+
 static struct value list_add(struct resolver *r, const struct value *a, const struct value *b,
                              struct loc loc) {
   if ((int64_t)a->list.count + b->list.count > MAX_TRIPS) {
@@ -121,7 +141,7 @@ static struct value list_add(struct resolver *r, const struct value *a, const st
   v.list.items = arena_new_array(r->arena, (size_t)v.list.count, struct value);
   if (a->list.count) memcpy(v.list.items, a->list.items, sizeof v * (size_t)a->list.count);
   if (b->list.count) memcpy(v.list.items + a->list.count, b->list.items, sizeof v * (size_t)b->list.count);
-  return v;
+  return list_seal(r, &v, loc) ? v : value_error();
 }
 
 struct value const_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
@@ -140,6 +160,7 @@ struct value const_binary(struct resolver *r, enum operator op, const struct val
   if (op == OPERATOR_NE) return value_bool(!value_equal(a, b));
   if (op == OPERATOR_ADD && a->kind == VALUE_LIST && b->kind == VALUE_LIST) return list_add(r, a, b, loc);
   if (op == OPERATOR_ADD && a->kind == VALUE_STRING && b->kind == VALUE_STRING) {
+    r->steps += (int64_t)strlen(a->string) / 64;
     if (strlen(a->string) + strlen(b->string) <= MAX_STRING)
       return (struct value){.kind = VALUE_STRING,
                             .string = arena_printf(r->arena, "%s%s", a->string, b->string)};

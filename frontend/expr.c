@@ -86,7 +86,7 @@ static struct value eval_list(struct resolver *r, const struct expr *e, const st
     v.list.items = items;
     v.list.count = sum.list.count;
   }
-  return v;
+  return list_seal(r, &v, e->loc) ? v : value_error();
 }
 
 static struct value eval_unary(struct resolver *r, const struct expr *e, const struct role *role) {

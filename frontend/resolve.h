@@ -14,6 +14,7 @@ enum {
   MAX_CALLS = 200, /* layers that call each other */
   MAX_EVAL = 2500, /* expressions and blocks inside each other, through all calls */
   MAX_PARAMS = 64,
+  MAX_LIST_DEPTH = 100,
   MAX_STRING = 65536,  /* bytes of a string put together */
   MAX_NODES = 1000000, /* of one graph */
   MAX_TRIPS = 1000000, /* of one loop */
@@ -141,6 +142,9 @@ bool eval_bool(struct resolver *r, const struct expr *e, const char *what, bool 
 /* The path of what stands at `role` in the binding being evaluated. */
 const char *role_path(struct resolver *r, const struct role *role);
 bool spend(struct resolver *r, struct loc loc);
+
+/* Measures a new list and pays for it; false after an error when it is too large. */
+bool list_seal(struct resolver *r, struct value *list, struct loc loc);
 
 /* const_eval.c: operators and elementwise ops on compile-time values */
 struct value const_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,

@@ -3,6 +3,12 @@
 
 struct graph *sweep(struct arena *a, struct graph *g, struct diags *d) {
   const uint8_t *live = graph_live(a, g);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < g->count; i++) count += live[i] != 0;
+  if (count == g->count) {
+    g->diags = d;
+    return g;
+  }
   struct graph *out = graph_create_like(a, g);
   out->diags = d;
   struct node **copy = arena_new_array(a, g->count, struct node *);

@@ -11,6 +11,8 @@ struct value value_dim(int64_t dim) {
   return value_int(dim);
 }
 
+enum { MAX_SHOWN = 200 }; /* bytes after which a list is cut */
+
 void value_print(struct str *s, const struct value *v) {
   switch (v->kind) {
   case VALUE_ERROR: str_put(s, "?"); break;
@@ -24,7 +26,7 @@ void value_print(struct str *s, const struct value *v) {
     str_putc(s, '[');
     for (int i = 0; i < v->list.count; i++) {
       if (i) str_put(s, ", ");
-      if (i == 16) {
+      if (s->len > MAX_SHOWN) {
         str_put(s, "...");
         break;
       }
@@ -86,6 +88,7 @@ bool value_equal(const struct value *a, const struct value *b) {
   case VALUE_STRING: return strcmp(a->string, b->string) == 0;
   case VALUE_LIST:
     if (a->list.count != b->list.count) return false;
+    if (a->list.items == b->list.items) return true;
     for (int i = 0; i < a->list.count; i++)
       if (!value_equal(&a->list.items[i], &b->list.items[i])) return false;
     return true;

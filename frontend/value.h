@@ -49,6 +49,7 @@ struct value {
     struct {
       struct value *items;
       int count;
+      int total, depth; /* with the lists inside; 0 where none can be */
     } list;
     enum dtype dtype;
     const struct type *type;
