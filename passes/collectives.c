@@ -40,7 +40,7 @@ static struct node *sum(const struct tree *t, int lo, int hi) {
 }
 
 static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
-                           const void *user) {
+                           void *user) {
   (void)ctx, (void)user;
   if (n->op == OP_all_gather) {
     build_at(out, n);

@@ -19,7 +19,7 @@ static struct node *copy_to(struct graph *out, struct node *x, int device) {
 }
 
 static struct node *bring(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
-                          const void *user) {
+                          void *user) {
   (void)ctx, (void)user;
   for (int k = 0; k < n->ninputs; k++)
     if (n->op != OP_copy && in[k]->device != n->device) in[k] = copy_to(out, in[k], n->device);

@@ -68,7 +68,7 @@ static struct node *again(struct pass_ctx *ctx, struct fuse_cost *c, struct grap
 }
 
 static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
-                          const void *user) {
+                          void *user) {
   struct fuse_cost *c = (struct fuse_cost *)(uintptr_t)user;
   if (is_alias(n) && fuse_is_cheap(c, in[0])) {
     for (int depth = MAX_DEPTH; depth > 0; depth--)

@@ -134,7 +134,7 @@ static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
 
 /* stop_gradient has done its work. */
 static struct node *strip(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
-                          const void *user) {
+                          void *user) {
   (void)ctx, (void)user;
   return n->op == OP_stop_gradient ? in[0] : build_like(out, n, in, NULL);
 }

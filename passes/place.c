@@ -14,9 +14,29 @@ struct choice {
   const char *why;
 };
 
+struct placing {
+  struct strategy s;
+  int64_t *reduced; /* bytes that each device reduces so far */
+};
+
+/* Below this size a reduction is not worth a second device. */
+#define SMALL_SUM 16384
+
+/* Mirrored: every device applies every update, and one of them sums the towers first. Large sums go to the device that has the
+ * least to sum yet, so that no device waits for another to do all of it. */
+static struct choice choose_reducer(struct arena *a, struct placing *p, const struct node *n) {
+  int64_t bytes = type_bytes(&n->type);
+  int best = 0;
+  for (int i = 1; bytes >= SMALL_SUM && i < p->s.ndevices; i++)
+    if (p->reduced[i] < p->reduced[best]) best = i;
+  p->reduced[best] += bytes;
+  return (struct choice){best, arena_printf(a, "sum -> device %d", best)};
+}
+
 /* The rule's device, before annotations. */
-static struct choice choose(struct arena *a, const struct strategy *s, const struct node *n,
+static struct choice choose(struct arena *a, struct placing *p, const struct node *n,
                             struct node *const *in) {
+  const struct strategy *s = &p->s;
   switch (n->op) {
   case OP_variable:
     if (s->mirrored && n->replica > 0)
@@ -28,7 +48,8 @@ static struct choice choose(struct arena *a, const struct strategy *s, const str
   case OP_split: return (struct choice){s->consolidation, "split -> consolidation device"};
   case OP_all_gather: return (struct choice){s->consolidation, "results -> consolidation device"};
   case OP_all_reduce:
-    return (struct choice){s->parameter, s->mirrored ? "sum -> device 0" : "sum -> parameter device"};
+    if (s->mirrored) return choose_reducer(a, p, n);
+    return (struct choice){s->parameter, "sum -> parameter device"};
   default: break;
   }
   if (n->tower >= 0)
@@ -87,9 +108,8 @@ static bool annotate(struct pass_ctx *ctx, const struct config *c, const struct 
 }
 
 static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const struct node *n,
-                               struct node **in, const void *user) {
-  const struct strategy *s = user;
-  struct choice choice = choose(ctx->arena, s, n, in);
+                               struct node **in, void *user) {
+  struct choice choice = choose(ctx->arena, user, n, in);
   bool stays = n->op == OP_variable || n->op == OP_assign || n->op == OP_input;
   if (n->want && !stays && !annotate(ctx, &out->config, n, &choice)) return NULL;
   struct node placed = *n;
@@ -101,8 +121,9 @@ static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const st
 
 struct graph *pass_place(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
-  struct strategy s;
-  if (!strategy_resolve(ctx->arena, &out->config, &s, ctx->diags)) return NULL;
+  struct placing p;
+  if (!strategy_resolve(ctx->arena, &out->config, &p.s, ctx->diags)) return NULL;
+  p.reduced = arena_new_array(ctx->scratch, (size_t)out->config.target.ndevices, int64_t);
   out->stage = STAGE_PLACED;
-  return rebuild(ctx, g, out, place_node, &s);
+  return rebuild(ctx, g, out, place_node, &p);
 }

@@ -2,7 +2,7 @@
 #include "passes/rebuild.h"
 
 struct graph *rebuild(struct pass_ctx *ctx, struct graph *g, struct graph *out, rebuild_visit *visit,
-                      const void *user) {
+                      void *user) {
   if (!out) out = graph_create_like(ctx->arena, g);
   uint8_t *live = graph_live(ctx->scratch, g);
   struct node **map = arena_new_array(ctx->scratch, g->count + 1, struct node *);
