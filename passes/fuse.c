@@ -225,7 +225,7 @@ static bool is_free(struct fusion *f, const struct node *n, const struct readers
 
 static void visit(struct fusion *f, const struct node *n) {
   struct readers r = readers_of(f, n);
-  f->place[n->id] = fuse_floats(n) ? r.place : n->op == OP_assign ? LAST : n->id;
+  f->place[n->id] = fuse_floats(n) || n->op == OP_assign ? r.place : n->id;
   if (!can_fuse(n)) return;
   if (is_free(f, n, &r) && join_all(f, n, &r)) return;
   bool result = r.outside || r.ngroups > 1;

@@ -14,6 +14,8 @@ struct builder {
   int *member_of;       /* by old node: the last group seen to have it, + 1 */
   struct node **inputs; /* scratch for one node */
   int inputs_cap;
+  const struct node **chain; /* scratch for values that wait for each other */
+  int chain_cap;
 };
 
 static struct node **inputs_room(struct builder *b, int count) {
@@ -32,22 +34,20 @@ static struct node *make_like(struct builder *b, const struct node *n) {
   return b->made[n->id] = graph_node(b->g, &proto);
 }
 
-/* The value of n. Sources and nodes that float are made when first read. */
+/* The value of n. Sources and nodes that float are made when first read; an update has the value it writes. */
 static struct node *value_of(struct builder *b, const struct node *n) {
-  if (b->made[n->id]) return b->made[n->id];
-  uint32_t depth = 0;
-  const struct node *bottom = n;
-  while (bottom->ninputs && !b->made[bottom->inputs[0]->id]) {
-    bottom = bottom->inputs[0];
-    depth++;
+  int count = 0;
+  for (const struct node *x = n; !b->made[x->id]; x = x->inputs[x->ninputs - 1]) {
+    ROOM(b->f, b->chain, count, b->chain_cap);
+    b->chain[count++] = x;
+    if (x->ninputs == 0) break;
   }
-  for (;;) { /* from what is made up to n */
-    make_like(b, bottom);
-    if (depth-- == 0) return b->made[n->id];
-    const struct node *next = n;
-    for (uint32_t i = 0; i < depth; i++) next = next->inputs[0];
-    bottom = next;
+  while (count > 0) {
+    const struct node *x = b->chain[--count];
+    if (x->op == OP_assign && !b->made[x->inputs[0]->id]) make_like(b, x->inputs[0]); /* the variable */
+    make_like(b, x);
   }
+  return b->made[n->id];
 }
 
 static void make_updates(struct builder *b, const struct node *n) {

@@ -195,10 +195,12 @@ void schedule_tasks(struct schedule *s) {
   for (uint32_t i = 0; i < s->g->count; i++) {
     const struct node *n = s->g->nodes[i];
     if (!live[i]) continue;
-    if (n->op == OP_assign)
+    if (n->op == OP_assign) {
       update_task(s, n);
-    else
+      s->refs[i] = s->refs[n->inputs[1]->id];
+    } else {
       s->refs[i] = visit(s, n);
+    }
   }
   keep_outputs(s);
   for (int i = 0; i < s->ntasks; i++)

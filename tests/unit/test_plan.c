@@ -140,7 +140,7 @@ static int number(const char *variable, int otherwise) {
 
 static void random_graphs(void **state) {
   (void)state;
-  int first = number("PLAN_FIRST", 0), rounds = number("PLAN_ROUNDS", 60);
+  int first = number("PLAN_FIRST", 0), rounds = number("PLAN_ROUNDS", 300);
   for (int i = first; i < first + rounds; i++) one_random((uint64_t)i, 4 + i % 9 * 12, 1 + i % 4);
 }
 
