@@ -162,6 +162,9 @@ struct node *tensor_node(struct resolver *r, const struct value *v, const char *
 struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 
+/* literal.c: a list of numbers as a constant; NULL after an error */
+struct node *list_constant(struct resolver *r, const struct value *v, enum dtype d);
+
 /* index.c */
 struct value eval_index(struct resolver *r, const struct expr *e, const struct role *role);
 /* An expression as a type: `f32[K, units]`, `f32`, `type(x)`. */

@@ -60,6 +60,7 @@ static struct node *number(struct resolver *r, const struct value *v, enum dtype
 struct node *value_node(struct resolver *r, const struct value *v, enum dtype d) {
   switch (v->kind) {
   case VALUE_ERROR: return NULL;
+  case VALUE_LIST: return list_constant(r, v, d);
   case VALUE_TENSOR: return tensor_node(r, v, "this");
   case VALUE_INT:
   case VALUE_FLOAT: return number(r, v, d);
@@ -241,7 +242,10 @@ static enum op_id op_of_operator(enum operator op) {
 
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc) {
   if (v[0].kind == VALUE_ERROR || v[1].kind == VALUE_ERROR) return value_error();
-  if (v[0].kind != VALUE_TENSOR && v[1].kind != VALUE_TENSOR) return const_binary(r, op, &v[0], &v[1], loc);
+  bool fraction = (v[0].kind == VALUE_BATCH && v[1].kind == VALUE_FLOAT) ||
+                  (v[0].kind == VALUE_FLOAT && v[1].kind == VALUE_BATCH);
+  if (v[0].kind != VALUE_TENSOR && v[1].kind != VALUE_TENSOR && !fraction)
+    return const_binary(r, op, &v[0], &v[1], loc);
   if (op == OPERATOR_MATMUL) return matmul(r, v, loc);
   if (op == OPERATOR_POW && v[1].kind == VALUE_INT && v[1].i == 2 && v[0].kind == VALUE_TENSOR)
     return elementwise(r, OP_square, v, 1, loc);
