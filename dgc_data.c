@@ -114,7 +114,12 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
     const struct model_input *input = &s->model->inputs[i];
     if (!dataset_find(ds, input->name)) continue;
     struct type row = type_make((enum dtype)input->type.dtype, input->type.rank - 1, input->type.dim + 1);
-    if (dataset_expect(ds, input->name, &row, &s->diags)) continue;
+    bool fits = dataset_expect(ds, input->name, &row, &s->diags);
+    if (fits && input->low <= input->high) {
+      fits = dataset_check_range(ds, input->name, input->low, input->high, &s->diags);
+      if (!fits) diag_note(&s->diags, input->limited, "the model can use no other values");
+    }
+    if (fits) continue;
     dataset_close(ds);
     ds = NULL;
   }

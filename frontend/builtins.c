@@ -114,6 +114,33 @@ static struct value run_size(struct resolver *r, struct value *args, struct loc 
   return type_of(r, &args[0], &t) ? value_dim(type_count(&t)) : value_error();
 }
 
+/* The input that x is, up to its shape and element type, or NULL. */
+static struct model_input *input_behind(struct resolver *r, const struct node *x) {
+  while (x->op == OP_cast || x->op == OP_reshape || x->op == OP_broadcast) x = x->inputs[0];
+  for (int i = 0; x->op == OP_input && i < r->model->ninputs; i++)
+    if (strcmp(r->model->inputs[i].name, x->name) == 0) return &r->model->inputs[i];
+  return NULL;
+}
+
+/* expect_range(x, low, high): x itself. Where x is an input of integers, its data is checked before it is used. */
+static struct value run_expect_range(struct resolver *r, struct value *args, struct loc loc,
+                                     const struct role *role) {
+  (void)role;
+  struct node *x = tensor_node(r, &args[0], "`x`");
+  if (!x) return value_error();
+  if (args[1].kind != VALUE_INT || args[2].kind != VALUE_INT || args[1].i > args[2].i) {
+    report(r, loc, "a range has two integers, the lower one first");
+    return value_error();
+  }
+  struct model_input *input = input_behind(r, x);
+  if (input && dtype_is_int((enum dtype)input->type.dtype)) {
+    bool first = input->low > input->high;
+    if (first || args[1].i > input->low) input->low = args[1].i;
+    if (first || args[2].i < input->high) input->high = args[2].i, input->limited = loc;
+  }
+  return args[0];
+}
+
 const struct builtin builtins_values[] = {
     {"cast", {"x", "dtype"}, 2, run_cast},
     {"shape", {"x"}, 1, run_shape},
@@ -121,5 +148,6 @@ const struct builtin builtins_values[] = {
     {"dtype", {"x"}, 1, run_dtype},
     {"type", {"x"}, 1, run_type},
     {"size", {"x"}, 1, run_size},
+    {"expect_range", {"x", "low", "high"}, 3, run_expect_range},
     {NULL, {NULL}, 0, NULL},
 };

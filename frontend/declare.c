@@ -31,7 +31,7 @@ void declare_input(struct resolver *r, const struct stmt *s) {
     if (strcmp(m->inputs[i].name, name->text) == 0) return;
   struct model_input *more = arena_new_array(r->arena, (size_t)m->ninputs + 1, struct model_input);
   if (m->ninputs) memcpy(more, m->inputs, sizeof *more * (size_t)m->ninputs);
-  more[m->ninputs++] = (struct model_input){name->text, t, name->loc};
+  more[m->ninputs++] = (struct model_input){.name = name->text, .type = t, .loc = name->loc, .high = -1};
   m->inputs = more;
 }
 

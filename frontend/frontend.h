@@ -23,6 +23,9 @@ struct model_input {
   const char *name;
   struct type type; /* axis 0 is B */
   struct loc loc;
+  /* What the model can use, when low <= high: class numbers, rows of a table. `limited`: where it says so. */
+  int64_t low, high;
+  struct loc limited;
 };
 
 struct model_data {

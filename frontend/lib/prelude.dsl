@@ -32,7 +32,8 @@ function flatten(x) { return reshape(x, [shape(x)[0], -1]) }
 
 # A row of 0s with a 1 at the place that x says.
 function one_hot(x, depth : int, to = f32) {
-  id = cast(x, i32) if dtype(x) == u8 else x
+  known = expect_range(x, 0, depth - 1)
+  id = cast(known, i32) if dtype(x) == u8 else known
   return cast(expand(id) == iota(dtype(id)[depth]), to)
 }
 
@@ -79,7 +80,8 @@ function softmax_cross_entropy(logits : T[..., classes], label) {
   shifted = logits - stop_gradient(max(logits, axis = -1, keep = true))
   total = log(sum(exp(shifted), axis = -1))
   if dtype(label) == T { return sum(label, axis = -1) * total - sum(label * shifted, axis = -1) }
-  id = cast(label, i32) if dtype(label) == u8 else label
+  known = expect_range(label, 0, classes - 1)
+  id = cast(known, i32) if dtype(label) == u8 else known
   hit = expand(id) == iota(dtype(id)[classes])
   return total - sum(select(hit, shifted, 0), axis = -1)
 }

@@ -112,3 +112,30 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
   c->row = *row;
   return true;
 }
+
+static int64_t integer_at(enum dtype d, const uint8_t *p) {
+  int32_t i;
+  int64_t l;
+  switch (d) {
+  case DT_I32: return memcpy(&i, p, sizeof i), i;
+  case DT_I64: return memcpy(&l, p, sizeof l), l;
+  default: return *p;
+  }
+}
+
+bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high,
+                         struct diags *d) {
+  const struct column *c = dataset_find(ds, name);
+  if (!c || dtype_is_float(c->stored)) return true;
+  int64_t each = type_count(&c->row);
+  int size = dtype_size(c->stored);
+  for (int64_t row = 0; row < ds->rows; row++)
+    for (int64_t i = 0; i < each; i++) {
+      int64_t v = integer_at(c->stored, c->data + row * c->stride + i * size);
+      if (v >= low && v <= high) continue;
+      diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld",
+                 (long long)row, c->path, (long long)v, name, (long long)low, (long long)high);
+      return false;
+    }
+  return true;
+}
