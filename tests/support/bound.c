@@ -158,7 +158,9 @@ static struct interval elementwise(struct body *b, const struct interval *x) {
     double y = n->op == OP_ne;
     return apart ? (struct interval){y, y} : (struct interval){0, 1};
   }
-  if (unknown || turns_inside(n->op, x)) return anything;
+  bool wraps =
+      dtype_is_int(d) && dtype_is_int(n->inputs[0]->type.dtype) && n->op != OP_max && n->op != OP_min;
+  if (unknown || wraps || turns_inside(n->op, x)) return anything;
   struct interval r;
   if (n->op == OP_sin || n->op == OP_cos) { /* no steeper than 1 */
     double y = body_at(b, &x[0].lo), w = x[0].hi - x[0].lo;
@@ -205,7 +207,15 @@ static void sum_add(struct sum *s, long double lo, long double hi) {
   if (lo != 0 && lowest_bit(lo) < s->quantum) s->quantum = lowest_bit(lo);
 }
 
+/* A term that is itself the sum of terms of this size and quantum. */
+static void sum_add_share(struct sum *s, struct interval v, double size, double quantum) {
+  sum_add(s, v.lo, v.hi);
+  s->size += size;
+  if (quantum < s->quantum) s->quantum = (int)quantum;
+}
+
 static struct interval sum_total(const struct sum *s, int additions) {
+  if (!dtype_is_float(s->dtype)) return anything; /* an uncertain sum may wrap */
   bool f32 = s->dtype == DT_F32;
   int digits = f32 ? 24 : 53, smallest = f32 ? -149 : -1074; /* exponent of the least subnormal */
   if (s->unknown || s->size > (f32 ? FLT_MAX : DBL_MAX) / 2) return anything;
@@ -277,8 +287,16 @@ static struct interval factors_total(const struct factors *f, enum dtype d, int 
   return (struct interval){step(d, (double)(f->lo - slack), -1, 1), step(d, (double)(f->hi + slack), 1, 1)};
 }
 
+static void sum_result(const struct sum *s, int additions, struct bounds *out, int64_t e) {
+  out->at[e] = sum_total(s, additions);
+  if (!out->size) return;
+  out->size[e] = (double)s->size;
+  out->quantum[e] = s->quantum;
+}
+
 static void reduce_bounds(struct arena *a, const struct node *n, const struct bounds *x, int additions,
-                          struct interval *out) {
+                          struct bounds *result) {
+  struct interval *out = result->at;
   enum dtype d = n->type.dtype;
   int64_t count = type_count(&n->inputs[0]->type), results = type_count(&n->type);
   struct sum *sums = arena_new_array(a, (size_t)results, struct sum);
@@ -294,7 +312,10 @@ static void reduce_bounds(struct arena *a, const struct node *n, const struct bo
     int64_t r = kept_index(n, e);
     struct interval v = bound_at(x, e), *o = &out[r];
     if (!extreme) {
-      sum_add(&sums[r], v.lo, v.hi);
+      if (x->size)
+        sum_add_share(&sums[r], v, x->size[e], x->quantum[e]);
+      else
+        sum_add(&sums[r], v.lo, v.hi);
       factors_add(&products[r], v);
     } else if (isnan(v.lo) || is_anything(v)) {
       sums[r].unknown = true;
@@ -305,13 +326,13 @@ static void reduce_bounds(struct arena *a, const struct node *n, const struct bo
   }
   for (int64_t r = 0; r < results; r++) {
     if (extreme && sums[r].unknown) out[r] = anything;
-    if (n->op == OP_reduce_sum) out[r] = sum_total(&sums[r], additions);
+    if (n->op == OP_reduce_sum) sum_result(&sums[r], additions, result, r);
     if (n->op == OP_reduce_prod) out[r] = factors_total(&products[r], d, additions);
   }
 }
 
 static void matmul_bounds(const struct node *n, const struct bounds *x, const struct bounds *y, int additions,
-                          struct interval *out) {
+                          struct bounds *out) {
   const struct type *l = &n->inputs[0]->type;
   int last = n->type.rank - 1;
   bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
@@ -328,7 +349,7 @@ static void matmul_bounds(const struct node *n, const struct bounds *x, const st
       sum_add(&s, lo, hi);
     }
     /* the product of a term may round too: one more per term */
-    out[e] = sum_total(&s, additions + (int)inner);
+    sum_result(&s, additions + (int)inner, out, e);
   }
 }
 
@@ -358,29 +379,64 @@ static void arg_bounds(const struct node *n, const struct bounds *x, struct inte
   }
 }
 
-/* Ops that only move elements: lo and hi are moved as f64 tensors. */
-static bool move_bounds(struct arena *a, const struct node *n, const struct bounds *in,
-                        struct interval *out) {
-  struct type t = type_with_dtype(n->type, DT_F64);
-  int64_t results = type_count(&t);
+/* What n, which only moves elements, makes of arrays of numbers. */
+static bool move_numbers(struct arena *a, const struct node *n, double *const *in, double *out) {
+  struct node same = *n;
+  same.type = type_with_dtype(n->type, DT_F64);
   struct tensor *operands = arena_new_array(a, (size_t)n->ninputs, struct tensor);
-  struct tensor moved = {t, arena_alloc(a, (size_t)type_bytes(&t))};
-  for (int side = 0; side < 2; side++) {
+  for (int k = 0; k < n->ninputs; k++)
+    operands[k] = (struct tensor){type_with_dtype(n->inputs[k]->type, DT_F64), in[k]};
+  return node_eval(&same, operands, &(struct tensor){same.type, out}, 0);
+}
+
+static bool move_bounds(struct arena *a, const struct node *n, const struct bounds *in, struct bounds *out) {
+  int64_t results = type_count(&n->type);
+  double **side = arena_new_array(a, (size_t)n->ninputs, double *);
+  double *moved = arena_new_array(a, (size_t)results, double);
+  for (int high = 0; high < 2; high++) {
     for (int k = 0; k < n->ninputs; k++) {
-      struct type wide = type_with_dtype(n->inputs[k]->type, DT_F64);
-      operands[k] = (struct tensor){wide, arena_alloc(a, (size_t)type_bytes(&wide))};
-      int64_t count = type_count(&wide);
-      for (int64_t e = 0; e < count; e++) {
-        struct interval v = bound_at(&in[k], e);
-        tensor_set(&operands[k], e, side ? v.hi : v.lo);
-      }
+      int64_t count = type_count(&n->inputs[k]->type);
+      side[k] = arena_new_array(a, (size_t)count, double);
+      for (int64_t e = 0; e < count; e++) side[k][e] = high ? bound_at(&in[k], e).hi : bound_at(&in[k], e).lo;
     }
-    struct node same = *n;
-    same.type = t;
-    if (!node_eval(&same, operands, &moved, 0)) return false;
-    for (int64_t e = 0; e < results; e++) *(side ? &out[e].hi : &out[e].lo) = tensor_at(&moved, e);
+    if (!move_numbers(a, n, side, moved)) return false;
+    for (int64_t e = 0; e < results; e++) *(high ? &out->at[e].hi : &out->at[e].lo) = moved[e];
   }
-  return true;
+  if (!out->size) return true;
+  for (int k = 0; k < n->ninputs; k++) side[k] = in[k].size;
+  if (!move_numbers(a, n, side, out->size)) return false;
+  for (int k = 0; k < n->ninputs; k++) side[k] = in[k].quantum;
+  return move_numbers(a, n, side, out->quantum);
+}
+
+/* add, sub, neg ... of sums. */
+static void elementwise_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
+                               struct bounds *out) {
+  struct body b = body_of(a, n);
+  int64_t count = type_count(&n->type);
+  for (int64_t e = 0; e < count; e++) {
+    struct interval x[3] = {{0, 0}};
+    for (int k = 0; k < n->ninputs; k++) x[k] = bound_at(&in[k], e);
+    out->at[e] = elementwise(&b, x);
+    if (!out->size) continue;
+    struct sum s = sum_make(n->type.dtype);
+    for (int k = 0; k < n->ninputs; k++) {
+      bool minus = n->op == OP_neg || (n->op == OP_sub && k == 1);
+      struct interval v = minus ? (struct interval){-x[k].hi, -x[k].lo} : x[k];
+      sum_add_share(&s, v, in[k].size[e], in[k].quantum[e]);
+    }
+    if (n->ninputs > 1)
+      sum_result(&s, additions, out, e);
+    else
+      out->size[e] = in[0].size[e], out->quantum[e] = in[0].quantum[e];
+  }
+}
+
+/* A share of a sum passes through n: replicate.c, passes_partial. */
+static bool passes_shares(const struct node *n, const struct bounds *in) {
+  for (int k = 0; k < n->ninputs; k++)
+    if (!in[k].size) return false;
+  return n->ninputs > 0 && (op_of(n)->linear_jointly || (n->ninputs == 1 && (op_of(n)->linear & 1)));
 }
 
 /* Bounds of a node of which an operand is inexact, or which sums floats. */
@@ -389,23 +445,15 @@ static bool node_bounds(struct arena *a, const struct node *n, const struct boun
   int64_t count = type_count(&n->type);
   out->at = arena_new_array(a, (size_t)count, struct interval);
   switch (op_of(n)->kind) {
-  case KIND_ELEMENTWISE: {
-    struct body b = body_of(a, n);
-    for (int64_t e = 0; e < count; e++) {
-      struct interval x[3] = {{0, 0}};
-      for (int k = 0; k < n->ninputs; k++) x[k] = bound_at(&in[k], e);
-      out->at[e] = elementwise(&b, x);
-    }
-    break;
-  }
+  case KIND_ELEMENTWISE: elementwise_bounds(a, n, in, additions, out); break;
   case KIND_REDUCE:
     if (n->op == OP_argmax || n->op == OP_argmin)
       arg_bounds(n, in, out->at);
     else
-      reduce_bounds(a, n, in, additions, out->at);
+      reduce_bounds(a, n, in, additions, out);
     break;
-  case KIND_CONTRACT: matmul_bounds(n, &in[0], &in[1], additions, out->at); break;
-  case KIND_MOVEMENT: return move_bounds(a, n, in, out->at);
+  case KIND_CONTRACT: matmul_bounds(n, &in[0], &in[1], additions, out); break;
+  case KIND_MOVEMENT: return move_bounds(a, n, in, out);
   default: out->at = in[n->ninputs - 1].at; return n->op == OP_assign;
   }
   return true;
@@ -434,12 +482,17 @@ bool graph_bounds(struct arena *a, const struct graph *g, const struct values *i
     out[i] = (struct bounds){.value = values[i]};
     if (!values[i].data) continue;
     struct bounds *in = arena_new_array(a, (size_t)n->ninputs + 1, struct bounds);
-    bool inexact = sums_floats(n);
+    bool inexact = sums_floats(n), share = inexact && n->op != OP_reduce_prod;
     for (int k = 0; k < n->ninputs; k++) {
       in[k] = out[n->inputs[k]->id];
       inexact |= in[k].at != NULL;
     }
-    if (!inexact) continue;
+    share |= passes_shares(n, in);
+    if (!inexact && !share) continue;
+    if (share && additions > 0) {
+      out[i].size = arena_new_array(a, (size_t)type_count(&n->type), double);
+      out[i].quantum = arena_new_array(a, (size_t)type_count(&n->type), double);
+    }
     if (!node_bounds(a, n, in, additions, &out[i])) {
       fprintf(stderr, "no bounds for %s (%s)\n", n->name, op_of(n)->name);
       return false;

@@ -21,10 +21,13 @@ struct interval {
 struct bounds {
   struct tensor value; /* the oracle's */
   struct interval *at; /* NULL: exactly `value` */
+  /* Of sums, and of what is linear in them, if towers are allowed for: the sum of |term|, and the exponent of two of which all
+   * terms are multiples. NULL for others. */
+  double *size, *quantum;
 };
 
-/* As graph_eval for a source graph, with bounds; `additions` more per sum than its own terms are allowed for: those
- * of a tree over towers, and those that passed through it. */
+/* As graph_eval for a source graph, with bounds. `additions` 0: what one tower gives. Else towers are allowed for: each may hold a share
+ * of a sum, additions may be done on the shares, and the shares are added up; that many more additions per sum. */
 bool graph_bounds(struct arena *a, const struct graph *g, const struct values *inputs,
                   const struct values *variables, int additions, struct bounds *out);
 const struct bounds *output_bounds(const struct graph *g, const struct bounds *bounds, const char *name);

@@ -25,6 +25,30 @@ void engine_close(struct engine *e) {
   arena_destroy(e->arena);
 }
 
+void layout_set(struct graph *g, const struct layout *l, int64_t rows, struct diags *d) {
+  g->config = (struct config){
+      .batch = rows, .towers = l->towers, .strategy = l->strategy, .parameter_device = l->parameter_device};
+  target_parse(g->arena, l->devices, &g->config.target, d, LOC_NONE);
+}
+
+const char *layout_text(struct arena *a, const struct layout *l) {
+  return arena_printf(a, "%d towers, %s on %s", l->towers, l->strategy, l->devices);
+}
+
+int layouts_of(int towers, struct layout *out) {
+  static const char *const devices[] = {"cpu:0", "cpu:0-1", "cpu:0-2", "cpu:0-3"};
+  int n = 0;
+  out[n++] = (struct layout){towers, "one_device", "cpu:0", NULL};
+  for (int i = 0; i < 4; i++) {
+    out[n++] = (struct layout){towers, "mirrored", devices[i], NULL};
+    out[n++] = (struct layout){towers, "central_storage", devices[i], NULL};
+  }
+  /* a parameter device that computes nothing, and one that is not the first */
+  out[n++] = (struct layout){towers, "central_storage", "cpu:1-2", NULL};
+  out[n++] = (struct layout){towers, "central_storage", "cpu:0-2", "/cpu:2"};
+  return n;
+}
+
 struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d) {
   struct pipeline_options o = {.verify_each = true};
   struct graph *fused = g->stage == STAGE_FUSED ? g : pipeline_run(a, g, NULL, NULL, &o, d);

@@ -19,6 +19,20 @@ struct engine {
 bool engine_open(struct engine *e, const char *backend, int threads);
 void engine_close(struct engine *e);
 
+/* What a model is compiled for. */
+struct layout {
+  int towers;
+  const char *strategy, *devices; /* "mirrored", "cpu:0-1" */
+  const char *parameter_device;   /* or NULL */
+};
+
+/* Asks for the layout and a batch of `rows` in g's header, where the passes read it. */
+void layout_set(struct graph *g, const struct layout *l, int64_t rows, struct diags *d);
+/* "3 towers, mirrored on cpu:0-1" */
+const char *layout_text(struct arena *a, const struct layout *l);
+/* All strategies on 1 to 4 devices that can carry this many towers; how many. `out` has room for 16. */
+int layouts_of(int towers, struct layout *out);
+
 /* Verified passes from g's stage to the end, and the verified plan. NULL after errors in `d`. */
 struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d);
 /* `steps` runs. Variables are set before and read back after, each copy under its own name; `outputs`, which may be NULL, gets the

@@ -381,6 +381,26 @@ static struct node *mean_of_all(struct maker *m) {
   return sum;
 }
 
+/* A loss that is linear in every variable, row by row: its gradients are sums of numbers on the grid over the batch. */
+static struct node *linear_loss(struct maker *m) {
+  struct graph *g = m->g;
+  struct node *sum = NULL;
+  for (int i = 0; i < m->model->nvariables; i++) {
+    struct node *v = m->model->variables[i];
+    struct type rows = {
+        .dtype = v->type.dtype, .rank = (uint8_t)(v->type.rank + 1), .dim = {m->o->batch ? -1 : 3}};
+    memcpy(rows.dim + 1, v->type.dim, sizeof *rows.dim * v->type.rank);
+    struct node *factor = build_grid(g, like(m, &rows));
+    struct node *terms = build2(g, OP_mul, build_broadcast_to(g, v, &rows), factor);
+    struct node *total = build_reduce(g, OP_reduce_sum, build_cast(g, terms, DT_F64), (1u << rows.rank) - 1);
+    sum = sum ? build2(g, OP_add, sum, total) : total;
+  }
+  return chance(m, 50)
+             ? sum
+             : build2(g, OP_div, sum,
+                      build_count(g, &(struct type){.rank = 1, .dim = {m->o->batch ? -1 : 3}}, 1, DT_F64));
+}
+
 static struct node *scaled(struct graph *g, struct node *x, double factor) {
   return build2(g, OP_mul, x, build_fill(g, &x->type, factor));
 }
@@ -420,9 +440,12 @@ static void finish(struct maker *m) {
     graph_add_output(g, OUTPUT_VALUE, arena_printf(g->arena, "y%d", i), x, 0);
   }
   if (!m->o->updates) return;
+  struct node *loss = linear_loss(m);
+  graph_add_output(g, OUTPUT_LOSS, "linear", loss, 0);
+  if (chance(m, 50)) loss = build2(g, OP_add, loss, m->model->scalar);
   for (int i = 0; i < m->model->nvariables; i++)
     add_update(m, i,
-               chance(m, 70) ? build_gradient(g, m->model->scalar, m->model->variables[i])
+               chance(m, 70) ? build_gradient(g, loss, m->model->variables[i])
                              : like(m, &m->model->variables[i]->type));
   struct node *one = build_scalar(g, DT_I64, 1);
   graph_add_output(g, OUTPUT_UPDATE, "step.update", build_assign(g, m->step, build2(g, OP_add, m->step, one)),
