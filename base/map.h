@@ -11,14 +11,18 @@
 struct map_entry {
   const char *key; /* owned by the map's arena */
   void *value;
-  uint32_t hash;
+};
+
+/* Beside the index stands the hash, so that a search rarely looks at an entry that is not its own. */
+struct map_slot {
+  uint32_t hash, index; /* index + 1 into entries; 0 = empty */
 };
 
 struct map {
   struct arena *arena;
   struct map_entry *entries; /* in insertion order */
   uint32_t count, cap;
-  uint32_t *slots; /* index + 1 into entries; 0 = empty */
+  struct map_slot *slots;
   uint32_t nslots;
 };
 

@@ -61,24 +61,27 @@ static bool node_equal(const struct node *a, const struct node *b) {
   return true;
 }
 
-/* Where a node equal to n stands, or would: n->hash is set. */
-static struct node **table_slot(struct graph *g, const struct node *n) {
+/* Where a node equal to n stands, or would. */
+static struct graph_slot *table_slot(struct graph *g, const struct node *n, uint32_t hash) {
   uint32_t mask = g->table_size - 1;
-  for (uint32_t i = n->hash & mask;; i = (i + 1) & mask) {
-    struct node *have = g->table[i];
-    if (!have || (have->hash == n->hash && node_equal(have, n))) return &g->table[i];
+  for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+    struct graph_slot *slot = &g->table[i];
+    if (!slot->index) return slot;
+    if (slot->hash == hash && node_equal(g->nodes[slot->index - 1], n)) return slot;
   }
 }
 
 static void table_grow(struct graph *g) {
   if (2 * (g->count + 1) < g->table_size) return;
-  g->table_size = g->table_size ? 2 * g->table_size : 64;
-  g->table = arena_new_array(g->arena, g->table_size, struct node *);
-  uint32_t mask = g->table_size - 1;
-  for (uint32_t i = 0; i < g->count; i++) {
-    uint32_t at = g->nodes[i]->hash & mask;
-    while (g->table[at]) at = (at + 1) & mask;
-    g->table[at] = g->nodes[i];
+  struct graph_slot *old = g->table;
+  uint32_t nold = g->table_size;
+  g->table_size = nold ? 2 * nold : 64;
+  g->table = arena_new_array(g->arena, g->table_size, struct graph_slot);
+  for (uint32_t i = 0; i < nold; i++) {
+    if (!old[i].index) continue;
+    uint32_t at = old[i].hash & (g->table_size - 1);
+    while (g->table[at].index) at = (at + 1) & (g->table_size - 1);
+    g->table[at] = old[i];
   }
 }
 
@@ -95,7 +98,8 @@ static const struct attr *attrs_copy(struct arena *a, const struct node *n) {
   return attrs;
 }
 
-static struct node *append(struct graph *g, const struct node *proto, uint32_t hash, struct node **slot) {
+static struct node *append(struct graph *g, const struct node *proto, uint32_t hash,
+                           struct graph_slot *slot) {
   if (g->count == g->cap) {
     g->cap = g->cap ? 2 * g->cap : 64;
     struct node **more = arena_new_array(g->arena, g->cap, struct node *);
@@ -104,22 +108,20 @@ static struct node *append(struct graph *g, const struct node *proto, uint32_t h
   }
   struct node *n = arena_copy(g->arena, proto, sizeof *proto);
   n->id = g->count;
-  n->hash = hash;
   n->inputs = arena_copy(g->arena, proto->inputs, sizeof *n->inputs * (size_t)n->ninputs);
   n->attrs = attrs_copy(g->arena, proto);
   n->name = arena_strdup(g->arena, proto->name);
   g->nodes[g->count++] = n;
-  *slot = n;
+  *slot = (struct graph_slot){hash, g->count};
   map_put_owned(&g->names, n->name, n);
   return n;
 }
 
 struct node *graph_node(struct graph *g, const struct node *proto) {
-  struct node n = *proto;
-  n.hash = node_hash(proto);
   table_grow(g);
-  struct node **slot = table_slot(g, &n);
-  return *slot ? *slot : append(g, proto, n.hash, slot);
+  uint32_t hash = node_hash(proto);
+  struct graph_slot *slot = table_slot(g, proto, hash);
+  return slot->index ? g->nodes[slot->index - 1] : append(g, proto, hash, slot);
 }
 
 bool graph_rename(struct graph *g, struct node *n, const char *name) {
@@ -301,12 +303,12 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
   if (!folded && op->fold) folded = op->fold(g, n);
   if (folded) return folded;
   n->name = name;
-  n->hash = node_hash(n);
   table_grow(g);
-  struct node **slot = table_slot(g, n);
-  if (*slot) return *slot;
+  uint32_t hash = node_hash(n);
+  struct graph_slot *slot = table_slot(g, n, hash);
+  if (slot->index) return g->nodes[slot->index - 1];
   n->name = free_name(g, name, n);
-  return append(g, n, n->hash, slot);
+  return append(g, n, hash, slot);
 }
 
 #define MAX_STACK_INPUTS 8

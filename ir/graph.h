@@ -46,7 +46,6 @@ struct attr {
 struct node {
   enum op_id op;
   uint32_t id;
-  uint32_t hash; /* of its identity: op, type, inputs, attributes, place */
   struct type type;
   enum dist dist;
   int ninputs, nattrs;
@@ -91,6 +90,11 @@ struct config {
   struct target target;
 };
 
+/* Of the hash-consing table: a node by its identity (op, type, inputs, attributes, place). */
+struct graph_slot {
+  uint32_t hash, index; /* index + 1 into nodes; 0 = empty */
+};
+
 struct graph {
   struct arena *arena;
   const char *name; /* "digits.train" */
@@ -108,7 +112,7 @@ struct graph {
   int tower, replica, device;
   enum dist dist;
   /* Hash-consing and name tables. */
-  struct node **table;
+  struct graph_slot *table;
   uint32_t table_size;
   struct map names;
 };

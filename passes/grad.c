@@ -140,6 +140,10 @@ static struct node *strip(struct pass_ctx *ctx, struct graph *out, const struct 
 }
 
 struct graph *pass_grad(struct pass_ctx *ctx, struct graph *g) {
+  bool any = false;
+  for (uint32_t i = 0; i < g->count; i++)
+    any |= g->nodes[i]->op == OP_gradient || g->nodes[i]->op == OP_stop_gradient;
+  if (!any) return g;
   struct graph *out = expand(ctx, g);
   if (out) out = rebuild(ctx, out, NULL, strip, NULL);
   /* Without stop_gradient between them more nodes fold. */
