@@ -97,6 +97,7 @@ use
 
 definition
   : kind NAME '(' params ')' block  { ast_def(p, $1, @2, $2, $4, $6); }
+  | kind NAME block                 { ast_def(p, $1, @2, $2, (struct params){0}, $3); }
   ;
 
 kind

@@ -16,9 +16,9 @@ enum {
   MAX_PARAMS = 64,
   MAX_LIST_DEPTH = 100,
   MAX_STRING = 65536,  /* bytes of a string put together */
-  MAX_NODES = 1000000, /* of one graph */
+  MAX_NODES = 400000,  /* of one graph */
   MAX_TRIPS = 1000000, /* of one loop */
-  MAX_STEPS = 1000000  /* expressions evaluated in one run */
+  MAX_STEPS = 400000   /* expressions evaluated in one run */
 };
 
 /* The names that one source defines or uses. */

@@ -1,29 +1,32 @@
 /* The only way to make a node: infer its type, fold it, find an equal one, name it.
  *
- * Functions return NULL after an error (reported at g->loc) and accept NULL inputs (returning NULL silently), so
- * that a caller may build a whole expression and look once. Inputs of passes are valid by construction; there NULL is a bug. */
+ * Functions return NULL after an error (reported at g->loc) and accept NULL inputs (returning NULL silently),
+ * so that a caller may build a whole expression and look once. Inputs of passes are valid by construction;
+ * there NULL is a bug. */
 #ifndef DGC_IR_BUILD_H
 #define DGC_IR_BUILD_H
 
 #include "ir/graph.h"
 #include "ir/op.h"
 
-/* The raw constructor: finds a node equal to `proto` or appends one exactly as it is described (name, type, place), without folding.
- * Inputs and attributes are copied. The name must be free; proto's type must be what node_infer says. */
+/* The raw constructor: finds a node equal to `proto` or appends one exactly as it is described (name, type,
+ * place), without folding. Inputs and attributes are copied. The name must be free; proto's type must be what
+ * node_infer says. */
 struct node *graph_node(struct graph *g, const struct node *proto);
-/* Applies the op's dtype and shape rules to proto's op, inputs, attributes (and type, for typed ops) and sets its type.
- * False: *why says what is wrong; it lives in g's arena. */
+/* Applies the op's dtype and shape rules to proto's op, inputs, attributes (and type, for typed ops) and sets
+ * its type. False: *why says what is wrong; it lives in g's arena. */
 bool node_infer(struct graph *g, struct node *proto, const char **why);
 /* Gives a node another name if that is free (a binding names the value of its expression). False if it is taken. */
 bool graph_rename(struct graph *g, struct node *n, const char *name);
 
-/* The general form. `type` is needed by ops whose type is not inferred (op_info.typed), else NULL or the expected type.
- * The node is called <scope>.<op>; where a different node has that name, the last parts of its operands' names are
- * appended one by one until it is free: what a node is called depends on what it computes, never on a count. */
+/* The general form. `type` is needed by ops whose type is not inferred (op_info.typed), else NULL or the
+ * expected type. The node is called <scope>.<op>; where a different node has that name, the last parts of its
+ * operands' names are appended one by one until it is free: what a node is called depends on what it computes,
+ * never on a count. */
 struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *const *inputs, int nattrs,
                    const struct attr *attrs, const struct type *type);
-/* As build, with a name of its own. If the name is taken by a different node, a suffix is derived as above. If an equal node
- * exists already, it is returned with the name it has. */
+/* As build, with a name of its own. If the name is taken by a different node, a suffix is derived as above. If
+ * an equal node exists already, it is returned with the name it has. */
 struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs,
                          struct node *const *inputs, int nattrs, const struct attr *attrs,
                          const struct type *type);

@@ -2,8 +2,8 @@
  *
  * A node has one result. Equal nodes (same op, type, inputs, attributes and place) are one node. Nodes are
  * numbered in creation order, inputs before users, so a walk over `nodes` is a topological order, and side
- * tables are arrays indexed by id. Effects are `assign` nodes reachable from the outputs; a read of a variable sees the value
- * from before the step. A pass never changes a graph: it builds another one. */
+ * tables are arrays indexed by id. Effects are `assign` nodes reachable from the outputs; a read of a variable
+ * sees the value from before the step. A pass never changes a graph: it builds another one. */
 #ifndef DGC_IR_GRAPH_H
 #define DGC_IR_GRAPH_H
 
@@ -155,10 +155,12 @@ void graph_print_json(struct str *s, const struct graph *g);
 /* Checks every invariant of the graph's stage; reports each breach on the printed node. `after` names the pass. */
 bool graph_verify(const struct graph *g, const char *after, struct diags *d);
 
-/* Evaluates one node on dense host tensors, the slow and obvious way: the oracle, and the constant folder. `in` has
- * ninputs tensors; out->data has room. False for ops that have no value of their own (input, variable). `step` drives random ops. */
+/* Evaluates one node on dense host tensors, the slow and obvious way: the oracle, and the constant folder. `in`
+ * has ninputs tensors; out->data has room. False for ops that have no value of their own (input, variable).
+ * `step` drives random ops. */
 bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step);
-/* A fused node with all its results: outs[k] is the value of its body's output k. `output` nodes project from these. */
+/* A fused node with all its results: outs[k] is the value of its body's output k. `output` nodes project from
+ * these. */
 bool fused_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts, int64_t step);
 
 #endif

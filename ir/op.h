@@ -67,9 +67,11 @@ struct op_info {
   bool linear_jointly;  /* linear in all inputs together: add, sub, concat */
   const char *roles[3]; /* operand names for messages and names: "lhs" */
   enum sample_domain domain;
-  /* The type of the result, into *out (which holds the given type for typed ops; the dtype rule has been applied already). False: *why says why not. */
+  /* The type of the result, into *out (which holds the given type for typed ops; the dtype rule has been
+   * applied already). False: *why says why not. */
   bool (*infer)(const struct node *n, struct type *out, struct arena *a, const char **why);
-  /* A simpler equal node, or NULL. Called with n's op, inputs, attributes and type filled in; n is not yet in the graph. */
+  /* A simpler equal node, or NULL. Called with n's op, inputs, attributes and type filled in; n is not yet in
+   * the graph. */
   struct node *(*fold)(struct graph *g, const struct node *n);
   /* Elementwise: the body, recorded once. in[i] are the operands. */
   sval (*scalar)(struct sprog *p, const struct node *n, const sval *in);

@@ -1,8 +1,9 @@
 /* The plan: what the runtime executes, and the only thing it sees.
  *
  * A flat list of steps per device, run in order, once per training step. Every value lies at a fixed offset of
- * its device's arena. Devices meet at signal/wait pairs only: a signal says that everything before it on its device has been done;
- * at the end of a plan all devices have finished before any begins the next run. Nothing is decided at run time. */
+ * its device's arena. Devices meet at signal/wait pairs only: a signal says that everything before it on its
+ * device has been done; at the end of a plan all devices have finished before any begins the next run. Nothing
+ * is decided at run time. */
 #ifndef DGC_IR_PLAN_H
 #define DGC_IR_PLAN_H
 
@@ -81,8 +82,8 @@ struct plan {
 void plan_print(struct str *s, const struct plan *p);
 /* Bytes per device and region, the peak and what is alive at it, and each copy with its bytes (`alias`: 0). */
 void plan_print_memory(struct str *s, const struct plan *p);
-/* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each wait has its one signal;
- * the devices' meetings cannot deadlock; operands lie inside their buffers. */
+/* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
+ * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. */
 bool plan_verify(const struct plan *p, struct diags *d);
 
 #endif

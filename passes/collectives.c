@@ -1,8 +1,8 @@
 /* collectives: expands all_reduce into a tree of additions and all_gather into a concatenation: reduce_to_one.
  *
- * The tree over the towers is fixed by their number alone: a range of n towers is cut after the largest power of two below n. So the bits of
- * a sum do not depend on where the towers run. A subtree whose towers share a device is summed there, and only its sum
- * travels; everything else is summed where the reduction was placed.
+ * The tree over the towers is fixed by their number alone: a range of n towers is cut after the largest power
+ * of two below n. So the bits of a sum do not depend on where the towers run. A subtree whose towers share a
+ * device is summed there, and only its sum travels; everything else is summed where the reduction was placed.
  *
  * Requires: stage placed. Guarantees: no all_reduce and no all_gather is left. */
 #include "passes/rebuild.h"

@@ -1,8 +1,9 @@
 /* grad: expands `gradient` nodes by reverse-mode differentiation.
  *
- * Walks from the loss towards the variables once per loss; every op adds to its operands' gradients by its own rule, in
- * ordinary nodes. Only values that depend on a wanted variable get a gradient, so none is computed for the inputs. The gradient of x
- * is called x.grad. A variable that the loss does not depend on has no gradient: what would need it is dropped.
+ * Walks from the loss towards the variables once per loss; every op adds to its operands' gradients by its own
+ * rule, in ordinary nodes. Only values that depend on a wanted variable get a gradient, so none is computed for
+ * the inputs. The gradient of x is called x.grad. A variable that the loss does not depend on has no gradient:
+ * what would need it is dropped.
  *
  * Requires: stage source. Guarantees: no gradient and no stop_gradient node is left. */
 #include "passes/rebuild.h"

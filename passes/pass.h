@@ -1,5 +1,6 @@
-/* A pass is a function from graph to graph: one file, one row in passes.def. It never changes its input; it returns the same graph when there is nothing to
- * do, or a new one built through the builder, so that folding and merging are free. NULL after an error in ctx->diags. */
+/* A pass is a function from graph to graph: one file, one row in passes.def. It never changes its input; it
+ * returns the same graph when there is nothing to do, or a new one built through the builder, so that folding
+ * and merging are free. NULL after an error in ctx->diags. */
 #ifndef DGC_PASSES_PASS_H
 #define DGC_PASSES_PASS_H
 
@@ -19,13 +20,13 @@ struct pass_ctx {
 /* What the pipeline tells its caller about itself. All optional. */
 struct pipeline_options {
   bool verify_each;
-  const char *print_after;  /* a pass, or "all"; text goes to print */
-  const char *disable;      /* comma-separated passes to skip; required ones are refused */
+  const char *print_after; /* a pass, or "all"; text goes to print */
+  const char *disable;     /* comma-separated passes to skip; required ones are refused */
   bool time_passes;
-  bool roundtrip;           /* print and read back after each pass: --stress=roundtrip */
+  bool roundtrip; /* print and read back after each pass: --stress=roundtrip */
   void (*print)(void *user, const char *pass, const char *text); /* print_after, dump_dir and time_passes */
   void *user;
-  bool dump_all;            /* call print with every pass's result, numbered in order */
+  bool dump_all; /* call print with every pass's result, numbered in order */
 };
 
 /* Runs `passes` ("simplify,grad"; NULL: all from the graph's stage up to and including `last`, or to the end). */

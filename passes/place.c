@@ -1,9 +1,11 @@
 /* place: gives every node a device, and says which rule chose it.
  *
- * Only variables, their initializers and their updates go to the parameter device; what a tower computes goes to its worker.
- * An `on` annotation wins field by field over the rule's device, for ops; a variable stays where its strategy puts it.
+ * Only variables, their initializers and their updates go to the parameter device; what a tower computes goes
+ * to its worker. An `on` annotation wins field by field over the rule's device, for ops; a variable stays where
+ * its strategy puts it.
  *
- * Requires: stage replicated. Guarantees: stage placed; device and why are set on every node; an update is with its variable. */
+ * Requires: stage replicated. Guarantees: stage placed; device and why are set on every node; an update is with
+ * its variable. */
 #include "passes/rebuild.h"
 #include "passes/strategy.h"
 
@@ -22,8 +24,8 @@ struct placing {
 /* Below this size a reduction is not worth a second device. */
 #define SMALL_SUM 16384
 
-/* Mirrored: every device applies every update, and one of them sums the towers first. Large sums go to the device that has the
- * least to sum yet, so that no device waits for another to do all of it. */
+/* Mirrored: every device applies every update, and one of them sums the towers first. Large sums go to the
+ * device that has the least to sum yet, so that no device waits for another to do all of it. */
 static struct choice choose_reducer(struct arena *a, struct placing *p, const struct node *n) {
   int64_t bytes = type_bytes(&n->type);
   int best = 0;

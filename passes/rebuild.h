@@ -8,8 +8,8 @@
 typedef struct node *rebuild_visit(struct pass_ctx *ctx, struct graph *out, const struct node *n,
                                    struct node **in, void *user);
 
-/* Builds each live node of g again with build_like, or as `visit` says, in `out` (NULL: a new graph like g), and the outputs
- * with it. */
+/* Builds each live node of g again with build_like, or as `visit` says, in `out` (NULL: a new graph like g),
+ * and the outputs with it. */
 struct graph *rebuild(struct pass_ctx *ctx, struct graph *g, struct graph *out, rebuild_visit *visit,
                       void *user);
 

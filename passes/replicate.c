@@ -1,15 +1,17 @@
 /* replicate: fixes the batch and clones the model into towers.
  *
- * Every value gets a distribution. What depends on the batch exists once per tower, on a slice of its batch axis (per_replica),
- * or as one tower's share of a sum over the batch (partial); everything else is the same everywhere (mirrored) and exists once per
- * device that needs it. A partial value passes through additions and movement and is summed over the towers, by one all_reduce, before
- * anything else reads it: so a mean over the batch is one sum divided once by the true count, a batch statistic in the forward pass is
- * an all_reduce like any other, and a gradient is reduced once, however often its variable was used.
+ * Every value gets a distribution. What depends on the batch exists once per tower, on a slice of its batch
+ * axis (per_replica), or as one tower's share of a sum over the batch (partial); everything else is the same
+ * everywhere (mirrored) and exists once per device that needs it. A partial value passes through additions and
+ * movement and is summed over the towers, by one all_reduce, before anything else reads it: so a mean over the
+ * batch is one sum divided once by the true count, a batch statistic in the forward pass is an all_reduce like
+ * any other, and a gradient is reduced once, however often its variable was used.
  *
- * Tower 0 keeps the model's names; tower i > 0 has tower_i/<name>, a mirrored copy on device i > 0 <name>/replica_i. With one
- * tower nothing is split, reduced or renamed.
+ * Tower 0 keeps the model's names; tower i > 0 has tower_i/<name>, a mirrored copy on device i > 0
+ * <name>/replica_i. With one tower nothing is split, reduced or renamed.
  *
- * Requires: stage source without gradients; config.batch. Guarantees: stage replicated, all shapes concrete, law 2. */
+ * Requires: stage source without gradients; config.batch. Guarantees: stage replicated, all shapes concrete,
+ * law 2. */
 #include "passes/pass.h"
 #include "passes/strategy.h"
 
@@ -42,8 +44,8 @@ struct replicate {
 
 static int batch_axis(const struct node *n) { return type_batch_axis(&n->type); }
 
-/* Whether a partial(sum) may pass through n instead of being reduced before: additions and movement, which keep sums. A product with a
- * mirrored value would too, but then a mean would no longer divide once. */
+/* Whether a partial(sum) may pass through n instead of being reduced before: additions and movement, which keep
+ * sums. A product with a mirrored value would too, but then a mean would no longer divide once. */
 static bool passes_partial(const struct replicate *r, const struct node *n) {
   const struct op_info *op = op_of(n);
   if (batch_axis(n) >= 0) return false;

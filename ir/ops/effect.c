@@ -101,8 +101,8 @@ META(all_gather, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .roles = {"x"}
 META(copy, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u << ATTR_alias, .roles = {"x"},
      .infer = same_types)
 
-/* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is that of the first
- * result; the others are read through `output`. */
+/* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is
+ * that of the first result; the others are read through `output`. */
 META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .min_inputs = 0, .max_inputs = -1, .attrs = 1u << ATTR_body,
      .roles = {"x"})
 

@@ -58,9 +58,10 @@ const struct column *dataset_find(const struct dataset *ds, const char *name);
  * converted where nothing is lost but precision. Integers that may not fit are checked when they are read. A
  * fraction does not become an integer: that is an error. */
 bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d);
-/* Reads a column of integers once: false, with an error in `d` that names the file, the row and the value, when one of them is not
- * from low to high. */
-bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d);
+/* Reads a column of integers once: false, with an error in `d` that names the file, the row and the value, when
+ * one of them is not from low to high. */
+bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high,
+                         struct diags *d);
 
 /* --- batches --- */
 
