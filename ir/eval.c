@@ -350,6 +350,10 @@ static bool eval_in(struct arena *a, const struct node *n, const struct tensor *
   case OP_constant:
     return eval_same(&(struct tensor){n->type, (void *)(uintptr_t)node_attr(n, ATTR_value)->data}, out);
   case OP_iota: return eval_iota(n, out);
+  case OP_batch_size:
+    if (!node_attr(n, ATTR_batch)) return false; /* not known before replication */
+    store(out, 0, from_int(dtype_of(out), node_int(n, ATTR_batch)));
+    return true;
   case OP_random_uniform:
   case OP_random_normal: return eval_random(a, n, in, out);
   case OP_reduce_sum:

@@ -259,7 +259,8 @@ static void reduce(struct run *r, int64_t *index, uint64_t *args) {
 }
 
 void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes) {
-  struct arena *scratch = arena_create();
+  struct arena_guard guard;
+  struct arena *scratch = arena_create_guarded(&guard);
   int most = k->body.count > k->epilogue.count ? k->body.count : k->epilogue.count;
   struct run r = {.k = k,
                   .args = args,
@@ -285,5 +286,5 @@ void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes
         store(&r, k->epilogue_result, index);
       }
     } while (advance(&r, index, 0, kept));
-  arena_destroy(scratch);
+  arena_destroy_guarded(scratch, &guard);
 }

@@ -150,7 +150,6 @@ struct node *build_iota(struct graph *g, const struct type *t, int axis) {
 
 struct node *build_batch_size(struct graph *g, enum dtype d) {
   struct type t = type_scalar(d);
-  if (g->config.batch) return build_scalar(g, d, (double)g->config.batch);
   return build(g, OP_batch_size, 0, NULL, 0, NULL, &t);
 }
 

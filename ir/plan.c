@@ -91,7 +91,8 @@ void plan_print(struct str *s, const struct plan *p) {
 
 /* The first step at which the most bytes are alive. */
 static int peak_of(const struct plan *p, int device, int64_t *bytes) {
-  struct arena *a = arena_create();
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
   int nsteps = p->devices[device].nsteps, at = 0;
   int64_t *change = arena_new_array(a, (size_t)nsteps + 2, int64_t), live = 0;
   for (int i = 0; i < p->nbuffers; i++) {
@@ -105,7 +106,7 @@ static int peak_of(const struct plan *p, int device, int64_t *bytes) {
     live += change[i];
     if (live > *bytes) *bytes = live, at = i;
   }
-  arena_destroy(a);
+  arena_destroy_guarded(a, &guard);
   return at;
 }
 

@@ -291,7 +291,8 @@ static void check_values(struct check *c) {
 }
 
 bool plan_verify(const struct plan *p, struct diags *d) {
-  struct arena *a = arena_create();
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
   struct check c = {.p = p, .arena = a, .d = d, .ok = true, .n = p->ndevices};
   c.clocks = arena_new_array(a, (size_t)c.n * (size_t)c.n, int);
   c.pc = arena_new_array(a, (size_t)c.n, int);
@@ -311,6 +312,6 @@ bool plan_verify(const struct plan *p, struct diags *d) {
       if (c.states[p->outputs[i].operand.buffer].write.step == INT_MAX)
         breach(&c, "the output %s is never written", p->outputs[i].name);
   }
-  arena_destroy(a);
+  arena_destroy_guarded(a, &guard);
   return c.ok;
 }

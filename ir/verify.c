@@ -143,6 +143,8 @@ static void check_stage(struct verify *v, const struct node *n) {
     return;
   }
   if (type_is_symbolic(&n->type)) verify_breach(v, n, "the type still depends on B");
+  if (n->op == OP_batch_size && node_int_or(n, ATTR_batch, -1) != v->g->config.batch)
+    verify_breach(v, n, "the batch is not that of the graph");
 }
 
 static bool check_nodes(struct verify *v) {

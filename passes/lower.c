@@ -15,12 +15,12 @@ struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struc
   struct lowerer *l = arena_new(scratch, struct lowerer);
   l->arena = a;
   l->scratch = scratch;
-  l->record = arena_create();
+  l->record = arena_create_guarded(&l->guard);
   l->batch = g->config.batch;
   return l;
 }
 
-void lower_destroy(struct lowerer *l) { arena_destroy(l->record); }
+void lower_destroy(struct lowerer *l) { arena_destroy_guarded(l->record, &l->guard); }
 
 int lower_kernels(const struct lowerer *l, const struct kernel ***out) {
   *out = l->kernels;

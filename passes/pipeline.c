@@ -136,13 +136,14 @@ struct graph *pipeline_run(struct arena *a, struct graph *g, const char *list, c
   if (o && o->print_after && strcmp(o->print_after, "all") != 0 &&
       find_pass(o->print_after, strcspn(o->print_after, ",")) < 0)
     return unknown_pass(d, o->print_after), NULL;
-  struct pass_ctx ctx = {.arena = a, .scratch = arena_create(), .diags = d};
+  struct arena_guard guard;
+  struct pass_ctx ctx = {.arena = a, .scratch = arena_create_guarded(&guard), .diags = d};
   g->diags = d;
   for (int i = 0; g && i < n; i++) {
     g = run_pass(&ctx, &passes[chosen[i]], g, i + 1, o);
     arena_reset(ctx.scratch);
   }
-  arena_destroy(ctx.scratch);
+  arena_destroy_guarded(ctx.scratch, &guard);
   return g;
 }
 

@@ -128,7 +128,8 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
     diag_error(d, LOC_NONE, "only a fused graph can be planned, and %s is not", g->name);
     return NULL;
   }
-  struct arena *scratch = arena_create();
+  struct arena_guard guard;
+  struct arena *scratch = arena_create_guarded(&guard);
   struct schedule s = {.g = g, .arena = a, .scratch = scratch, .lower = lower_create(a, scratch, g)};
   s.plan = arena_new(a, struct plan);
   s.plan->arena = a;
@@ -141,6 +142,6 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
   schedule_memory(&s);
   schedule_emit(&s);
   lower_destroy(s.lower);
-  arena_destroy(scratch);
+  arena_destroy_guarded(scratch, &guard);
   return s.plan;
 }

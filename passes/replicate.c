@@ -180,6 +180,7 @@ static struct node *clone(struct replicate *r, const struct node *n, const char 
     int64_t each = n->op == OP_iota ? -n->type.dim[axis] : -type_count(&n->type);
     attrs[nattrs++] = attr_int(ATTR_offset, first * each);
   }
+  if (n->op == OP_batch_size) attrs[nattrs++] = attr_int(ATTR_batch, r->batch);
   bool typed = op_of(n)->traits & OP_TYPED;
   return build_named(r->to, name, n->op, n->ninputs, in, nattrs, attrs, typed ? &t : NULL);
 }

@@ -33,17 +33,15 @@ static bool iota_infer(const struct node *n, struct type *out, struct arena *a, 
 }
 SOURCE(iota, 0, .attrs = 1u << ATTR_axis, .optional_attrs = 1u << ATTR_offset, .infer = iota_infer)
 
-/* The number of rows of the global batch, as a scalar. */
+/* The number of rows of the global batch, as a scalar. It stays a node when the batch is known (`batch`):
+ * kernels take it as an argument, so that another batch size needs no other kernel. */
 static bool batch_size_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   (void)n;
   if (out->rank == 0 && out->dtype != DT_BOOL) return true;
   *why = arena_printf(a, "batch_size is a scalar number, not %s", type_text(a, out));
   return false;
 }
-static struct node *batch_size_fold(struct graph *g, const struct node *n) {
-  return g->config.batch ? build_scalar(g, n->type.dtype, (double)g->config.batch) : NULL;
-}
-SOURCE(batch_size, 0, .infer = batch_size_infer, .fold = batch_size_fold)
+SOURCE(batch_size, 0, .infer = batch_size_infer, .optional_attrs = 1u << ATTR_batch)
 
 /* Element i is drawn from the stream `key` of `seed` at the given step with counter offset + i: no matter how the
  * elements lie over towers and devices. */

@@ -110,7 +110,6 @@ static const struct rule {
      "a = input : $[3,4]\n b = input : $[4,5]\n s = transpose a {perm=[1, 0]}\n t = transpose b {perm=[1, "
      "0]}\n"
      " y = matmul s, t {transpose_a=1, transpose_b=1}"},
-    {"batch size", OP_batch_size, OP_batch_size, NUMBERS, 0, DOMAIN_NONE, "y = batch_size : $[]"},
     {"a sum twice", OP_add, OP_add, NUMBERS, 0, DOMAIN_NONE,
      "a = input : $[5]\n b = input : $[5]\n p = add a, b\n q = add b, a\n y = max p, q"},
 };
