@@ -64,28 +64,15 @@ static void print_const(struct str *s, enum dtype d, uint64_t bits) {
 
 static void print_inst(struct str *s, const struct sinst *i) {
   str_put(s, sop_name(i->op));
-  switch (i->op) {
-  case S_CONST:
+  if (i->op == S_CONST) {
     str_putc(s, ' ');
     print_const(s, i->dtype, i->bits);
     return;
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM: str_printf(s, " %d", i->a); return;
-  case S_FMA:
-  case S_SELECT: str_printf(s, " v%d, v%d, v%d", i->a, i->b, i->c); return;
-  case S_NEG:
-  case S_ABS:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_NOT:
-  case S_CONVERT:
-  case S_BITCAST: str_printf(s, " v%d", i->a); return;
-  default: str_printf(s, " v%d, v%d", i->a, i->b);
   }
+  const int v[3] = {i->a, i->b, i->c};
+  int n = sop_operands(i->op);
+  if (n == 0) str_printf(s, " %d", i->a); /* arg, index, param: a number of their own */
+  for (int k = 0; k < n; k++) str_printf(s, "%s v%d", k ? "," : "", v[k]);
 }
 
 static void print_program(struct str *s, const char *what, const struct sprog *p, const sval *result, int n) {

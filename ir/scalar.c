@@ -10,42 +10,18 @@
 
 #define MAX_VALUES 65536
 
-static const char *const names[] = {
-    [S_CONST] = "const",     [S_ARG] = "arg",         [S_INDEX] = "index", [S_PARAM] = "param",
-    [S_ADD] = "add",         [S_SUB] = "sub",         [S_MUL] = "mul",     [S_DIV] = "div",
-    [S_REM] = "rem",         [S_FMA] = "fma",         [S_NEG] = "neg",     [S_ABS] = "abs",
-    [S_SQRT] = "sqrt",       [S_FLOOR] = "floor",     [S_CEIL] = "ceil",   [S_TRUNC] = "trunc",
-    [S_RINT] = "rint",       [S_MIN] = "min",         [S_MAX] = "max",     [S_EQ] = "eq",
-    [S_NE] = "ne",           [S_LT] = "lt",           [S_LE] = "le",       [S_AND] = "and",
-    [S_OR] = "or",           [S_XOR] = "xor",         [S_NOT] = "not",     [S_SHL] = "shl",
-    [S_SHR] = "shr",         [S_SAR] = "sar",         [S_MULHI] = "mulhi", [S_SELECT] = "select",
-    [S_CONVERT] = "convert", [S_BITCAST] = "bitcast",
+static const struct {
+  const char *name;
+  int operands;
+} sops[] = {
+#define SOP(constant, name, operands) {name, operands},
+#include "ir/scalar.def"
+#undef SOP
 };
 
-const char *sop_name(enum sop op) { return names[op]; }
+const char *sop_name(enum sop op) { return sops[op].name; }
 
-/* How many of a, b, c are value numbers. */
-static int operands(enum sop op) {
-  switch (op) {
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM: return 0;
-  case S_NEG:
-  case S_ABS:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_NOT:
-  case S_CONVERT:
-  case S_BITCAST: return 1;
-  case S_FMA:
-  case S_SELECT: return 3;
-  default: return 2;
-  }
-}
+int sop_operands(enum sop op) { return sops[op].operands; }
 
 struct sprog sprog_make(struct arena *a) {
   return (struct sprog){.arena = a};
@@ -104,7 +80,7 @@ static bool is_nan(enum dtype d, uint64_t bits) {
 
 /* A computed instruction: its value if all operands are constants, unless that is NaN, whose bits are not fixed. */
 static sval record(struct sprog *p, enum sop op, enum dtype d, sval a, sval b, sval c) {
-  int n = operands(op);
+  int n = sop_operands(op);
   const sval v[3] = {a, b, c};
   uint64_t x[3] = {0};
   bool fold = true;
@@ -151,12 +127,12 @@ sval s_param(struct sprog *p, int param) {
 }
 
 sval s_unary(struct sprog *p, enum sop op, sval a) {
-  assert(operands(op) == 1 && op != S_CONVERT && op != S_BITCAST);
+  assert(sop_operands(op) == 1 && op != S_CONVERT && op != S_BITCAST);
   return record(p, op, s_dtype(p, a), a, 0, 0);
 }
 
 sval s_binary(struct sprog *p, enum sop op, sval a, sval b) {
-  assert(operands(op) == 2 && s_dtype(p, a) == s_dtype(p, b));
+  assert(sop_operands(op) == 2 && s_dtype(p, a) == s_dtype(p, b));
   bool compare = op == S_EQ || op == S_NE || op == S_LT || op == S_LE;
   return record(p, op, compare ? DT_BOOL : s_dtype(p, a), a, b, 0);
 }
@@ -189,7 +165,7 @@ sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, s
   map[result] = NEEDED;
   for (sval v = result; v >= 0; v--) {
     const struct sinst *i = &body->inst[v];
-    int n = map[v] == NEEDED ? operands(i->op) : 0;
+    int n = map[v] == NEEDED ? sop_operands(i->op) : 0;
     if (n > 0) map[i->a] = NEEDED;
     if (n > 1) map[i->b] = NEEDED;
     if (n > 2) map[i->c] = NEEDED;
@@ -197,7 +173,7 @@ sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, s
   for (sval v = 0; v <= result; v++) {
     const struct sinst *i = &body->inst[v];
     if (map[v] == DEAD) continue;
-    int n = operands(i->op);
+    int n = sop_operands(i->op);
     if (i->op == S_ARG) {
       map[v] = args[i->a];
       assert(s_dtype(p, map[v]) == i->dtype);
@@ -211,7 +187,7 @@ sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, s
 
 /* The first operand of `i` that has no number in `map` yet, or -1. */
 static sval missing(const struct sinst *i, const sval *map) {
-  int n = operands(i->op);
+  int n = sop_operands(i->op);
   if (n > 0 && map[i->a] < 0) return i->a;
   if (n > 1 && map[i->b] < 0) return i->b;
   if (n > 2 && map[i->c] < 0) return i->c;
@@ -233,7 +209,7 @@ void sprog_order(struct sprog *p, sval *results, int nresults) {
         continue;
       }
       struct sinst i = p->inst[v];
-      int n = operands(i.op);
+      int n = sop_operands(i.op);
       if (n > 0) i.a = (uint16_t)map[i.a];
       if (n > 1) i.b = (uint16_t)map[i.b];
       if (n > 2) i.c = (uint16_t)map[i.c];

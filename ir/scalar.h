@@ -15,42 +15,11 @@
  *   rem (floats): fmod, exact
  *   min, max: NaN if one operand is NaN; max(+0,-0) is the second operand, as is min
  *   convert: float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: x != 0 */
+#define SOP(constant, name, operands) S_##constant,
 enum sop {
-  S_CONST, /* bits */
-  S_ARG,   /* operand number `a` at the current element */
-  S_INDEX, /* i64: index of the current element along loop `a` */
-  S_PARAM, /* i64: runtime parameter number `a` of the kernel */
-  S_ADD,
-  S_SUB,
-  S_MUL,
-  S_DIV,
-  S_REM,
-  S_FMA, /* a*b+c with one rounding; floats only */
-  S_NEG,
-  S_ABS,
-  S_SQRT,
-  S_FLOOR,
-  S_CEIL,
-  S_TRUNC,
-  S_RINT, /* rint: ties to even; floats, neg/abs also ints */
-  S_MIN,
-  S_MAX,
-  S_EQ,
-  S_NE,
-  S_LT,
-  S_LE, /* bool; false when an operand is NaN, except ne */
-  S_AND,
-  S_OR,
-  S_XOR, /* bits of integers; bool */
-  S_NOT, /* bool */
-  S_SHL,
-  S_SHR,
-  S_SAR,     /* integers by a count in range; shr logical, sar arithmetic */
-  S_MULHI,   /* i32: high half of the unsigned 32x32 product */
-  S_SELECT,  /* a ? b : c; a is bool */
-  S_CONVERT, /* a to this dtype */
-  S_BITCAST  /* same size: f32/i32, f64/i64 */
+#include "ir/scalar.def"
 };
+#undef SOP
 
 struct sinst {
   uint8_t op;    /* enum sop */
@@ -100,6 +69,7 @@ void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *inde
                 uint64_t *values);
 
 const char *sop_name(enum sop op); /* "add" */
+int sop_operands(enum sop op);     /* how many of a, b, c are value numbers */
 uint64_t sprog_hash(const struct sprog *p, uint64_t seed);
 
 /* Functions of one or two floats in the primitives above (math.c); each keeps within 4 ulp of the exact

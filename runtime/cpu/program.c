@@ -2,25 +2,8 @@
 #include "runtime/cpu/nest.h"
 
 int program_operands(const struct sinst *i, int out[3]) {
-  switch ((enum sop)i->op) {
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM: return 0;
-  case S_NEG:
-  case S_ABS:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_NOT:
-  case S_CONVERT:
-  case S_BITCAST: out[0] = i->a; return 1;
-  case S_FMA:
-  case S_SELECT: out[0] = i->a, out[1] = i->b, out[2] = i->c; return 3;
-  default: out[0] = i->a, out[1] = i->b; return 2;
-  }
+  out[0] = i->a, out[1] = i->b, out[2] = i->c;
+  return sop_operands((enum sop)i->op);
 }
 
 static void mark_live(struct program *g, const sval *results, int nresults) {

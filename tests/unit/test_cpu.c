@@ -131,18 +131,15 @@ static void random_instruction(struct sprog *p) {
   sval a = pick(p, d);
   switch (op) {
   case S_FMA: s_fma(p, a, pick(p, d), pick(p, d)); break;
-  case S_NEG:
-  case S_ABS:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_NOT: s_unary(p, op, a); break;
   case S_SELECT: s_select(p, pick(p, DT_BOOL), a, pick(p, d)); break;
   case S_CONVERT: s_convert(p, (enum dtype)random_below(DT_COUNT), a); break;
   case S_BITCAST: s_bitcast(p, twin[d], guard_nan(p, a)); break;
-  default: s_binary(p, op, a, pick(p, d)); break;
+  default:
+    if (sop_operands(op) == 1)
+      s_unary(p, op, a);
+    else
+      s_binary(p, op, a, pick(p, d));
+    break;
   }
 }
 
@@ -426,18 +423,10 @@ static sval apply_op(struct sprog *p, enum sop op, enum dtype to, sval a, sval b
       [DT_F32] = DT_I32, [DT_F64] = DT_I64, [DT_I32] = DT_F32, [DT_I64] = DT_F64};
   switch (op) {
   case S_FMA: return s_fma(p, a, b, s_unary(p, S_NEG, b));
-  case S_NEG:
-  case S_ABS:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_NOT: return s_unary(p, op, a);
   case S_SELECT: return s_select(p, s_binary(p, S_LT, a, b), a, b);
   case S_CONVERT: return s_convert(p, to, a);
   case S_BITCAST: return s_bitcast(p, twin[s_dtype(p, a)], guard_nan(p, a));
-  default: return s_binary(p, op, a, b);
+  default: return sop_operands(op) == 1 ? s_unary(p, op, a) : s_binary(p, op, a, b);
   }
 }
 
