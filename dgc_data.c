@@ -244,9 +244,17 @@ static enum dgc_status train_over(struct training *t) {
   return status;
 }
 
+static void end_training(void *training) {
+  struct training *t = training;
+  loader_destroy(t->loader);
+  dataset_close(t->data);
+}
+
 static enum dgc_status train(struct dgc_session *s) {
   struct training t = {.s = s, .epochs = s->options.epochs, .steps = s->options.steps};
   if (!t.epochs && !t.steps) t.epochs = 1;
+  struct arena_guard guard;
+  arena_guard(&guard, end_training, &t);
   s->trained = true;
   bool can;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
@@ -255,8 +263,8 @@ static enum dgc_status train(struct dgc_session *s) {
     status = can_evaluate(s, &can); /* what is wrong with test data is said before hours of training */
   if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = train_over(&t);
-  loader_destroy(t.loader);
-  dataset_close(t.data);
+  arena_unguard(&guard);
+  end_training(&t);
   return status;
 }
 
@@ -307,25 +315,37 @@ static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset
   }
 }
 
+struct evaluation {
+  struct dataset *data;
+  struct loader *loader;
+};
+
+static void end_evaluation(void *evaluation) {
+  struct evaluation *e = evaluation;
+  loader_destroy(e->loader);
+  dataset_close(e->data);
+}
+
 static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
                                 int64_t *rows) {
-  struct dataset *ds = NULL;
-  struct loader *loader = NULL;
+  struct evaluation e = {0};
+  struct arena_guard guard;
+  arena_guard(&guard, end_evaluation, &e);
   enum dgc_status status = session_need(s, ENTRY_EVAL);
-  if (!status) status = session_data(s, DATA_EVAL, false, &ds);
+  if (!status) status = session_data(s, DATA_EVAL, false, &e.data);
   if (!status) status = session_ready(s, ENTRY_EVAL);
   if (status) goto end;
   const struct graph *g = entry_source(s, ENTRY_EVAL);
   struct sum *sums = arena_new_array(s->call, (size_t)g->noutputs, struct sum);
   struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
-  loader = loader_create(s->call, ds, &lo, &s->diags);
-  status = loader ? evaluate_over(s, ds, loader, sums) : DGC_RUNTIME;
+  e.loader = loader_create(s->call, e.data, &lo, &s->diags);
+  status = e.loader ? evaluate_over(s, e.data, e.loader, sums) : DGC_RUNTIME;
   if (status) goto end;
   finish_metrics(s, g, sums, metrics, count);
-  if (rows) *rows = ds->rows;
+  if (rows) *rows = e.data->rows;
 end:
-  loader_destroy(loader);
-  dataset_close(ds);
+  arena_unguard(&guard);
+  end_evaluation(&e);
   return status;
 }
 

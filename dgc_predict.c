@@ -136,30 +136,48 @@ static enum dgc_status close_sinks(struct dgc_session *s, enum dgc_status status
   return status;
 }
 
+struct prediction {
+  struct dataset *data;
+  struct loader *loader;
+  struct sink *sinks;
+  int nsinks;
+};
+
+static void end_prediction(void *prediction) {
+  struct prediction *p = prediction;
+  loader_destroy(p->loader);
+  dataset_close(p->data);
+}
+
+static void abandon_prediction(void *prediction) {
+  struct prediction *p = prediction;
+  for (int i = 0; i < p->nsinks; i++) row_writer_abandon(p->sinks[i].writer);
+  end_prediction(p);
+}
+
 static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
-  struct dataset *ds = NULL;
-  struct loader *loader = NULL;
-  struct sink *sinks = NULL;
-  int nsinks = 0;
+  struct prediction p = {0};
+  struct arena_guard guard;
+  arena_guard(&guard, abandon_prediction, &p);
   enum dgc_status status = session_need(s, ENTRY_PREDICT);
   if (!status) {
     const struct graph *g = entry_source(s, ENTRY_PREDICT);
-    sinks = arena_new_array(s->call, (size_t)(g->noutputs + s->options.output.count), struct sink);
-    status = make_sinks(s, g, sinks, &nsinks);
+    p.sinks = arena_new_array(s->call, (size_t)(g->noutputs + s->options.output.count), struct sink);
+    status = make_sinks(s, g, p.sinks, &p.nsinks);
   }
-  if (!status) status = session_data(s, DATA_PREDICT, false, &ds);
+  if (!status) status = session_data(s, DATA_PREDICT, false, &p.data);
   if (!status) status = session_ready(s, ENTRY_PREDICT);
   if (!status) {
     struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
-    loader = loader_create(s->call, ds, &lo, &s->diags);
-    if (!loader) status = DGC_RUNTIME;
+    p.loader = loader_create(s->call, p.data, &lo, &s->diags);
+    if (!p.loader) status = DGC_RUNTIME;
   }
-  if (!status) status = open_sinks(s, sinks, nsinks);
-  if (!status) status = predict_over(s, ds, loader, sinks, nsinks);
-  status = close_sinks(s, status, sinks, nsinks);
-  if (!status && rows) *rows = ds->rows;
-  loader_destroy(loader);
-  dataset_close(ds);
+  if (!status) status = open_sinks(s, p.sinks, p.nsinks);
+  if (!status) status = predict_over(s, p.data, p.loader, p.sinks, p.nsinks);
+  arena_unguard(&guard);
+  status = close_sinks(s, status, p.sinks, p.nsinks);
+  if (!status && rows) *rows = p.data->rows;
+  end_prediction(&p);
   return status;
 }
 

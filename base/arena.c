@@ -39,6 +39,7 @@ struct arena {
 };
 
 static _Thread_local jmp_buf *recovery;
+static _Thread_local struct arena_guard *guards; /* the newest first */
 static _Thread_local long requests_left = -1;
 
 jmp_buf *arena_on_failure(jmp_buf *point) {
@@ -49,7 +50,19 @@ jmp_buf *arena_on_failure(jmp_buf *point) {
 
 void arena_fail_after(long count) { requests_left = count; }
 
+void arena_guard(struct arena_guard *g, void (*undo)(void *arg), void *arg) {
+  *g = (struct arena_guard){undo, arg, guards, recovery};
+  guards = g;
+}
+
+void arena_unguard(struct arena_guard *g) { guards = g->older; }
+
 static _Noreturn void out_of_memory(void) {
+  while (recovery && guards && guards->point == recovery) {
+    struct arena_guard *g = guards;
+    guards = g->older; /* first: g may lie in what is undone */
+    g->undo(g->arg);
+  }
   if (recovery) longjmp(*recovery, 1);
   fputs("dgc: out of memory\n", stderr);
   abort();
@@ -83,6 +96,19 @@ void arena_destroy(struct arena *a) {
   free_chunks(a->chunks);
   free_chunks(a->spare);
   free(a);
+}
+
+static void undo_arena(void *a) { arena_destroy(a); }
+
+struct arena *arena_create_guarded(struct arena_guard *g) {
+  struct arena *a = arena_create();
+  arena_guard(g, undo_arena, a);
+  return a;
+}
+
+void arena_destroy_guarded(struct arena *a, struct arena_guard *g) {
+  arena_unguard(g);
+  arena_destroy(a);
 }
 
 void arena_reset(struct arena *a) {

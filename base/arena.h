@@ -39,6 +39,21 @@ size_t arena_used(const struct arena *a);
  * recovery point set, the process prints one line and aborts. Returns the previous point, which the
  * caller restores before it returns. */
 jmp_buf *arena_on_failure(jmp_buf *point);
+
+/* What has to be undone when memory runs out before arena_unguard: a lock, a thread, an arena that nobody else knows
+ * of. A guard lies in the frame of the function that sets it; guards are taken away in the opposite order. */
+struct arena_guard {
+  void (*undo)(void *arg);
+  void *arg;
+  struct arena_guard *older;
+  jmp_buf *point; /* whose failure it is about */
+};
+void arena_guard(struct arena_guard *g, void (*undo)(void *arg), void *arg);
+void arena_unguard(struct arena_guard *g);
+/* An arena of one function, guarded between the two. */
+struct arena *arena_create_guarded(struct arena_guard *g);
+void arena_destroy_guarded(struct arena *a, struct arena_guard *g);
+
 /* For tests: after `count` more successful requests to the system, those of this thread fail until the next call.
  * A negative count means never, which is the default. */
 void arena_fail_after(long count);

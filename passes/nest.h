@@ -7,7 +7,7 @@
 struct lowerer {
   struct arena *arena, *scratch;
   struct arena_guard guard; /* of `record` */
-  struct arena *record; /* the programs of the kernel at hand, until it is known to be a new one */
+  struct arena *record;     /* the programs of the kernel at hand, until it is known to be a new one */
   int64_t batch;
   const struct kernel **kernels;
   int nkernels, cap;

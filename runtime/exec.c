@@ -181,17 +181,24 @@ static void enter(void *arg, int worker) {
   e->backend->enter(e->self);
 }
 
+static void undo_load(void *e) { exec_unload(e); }
+
 struct exec *exec_load(const struct plan *p, const struct backend *backend, void *self, struct store *store,
                        struct workers *workers, struct diags *d) {
-  struct arena *a = arena_create();
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
   struct exec *e = arena_new(a, struct exec);
   *e = (struct exec){
       .arena = a, .plan = p, .backend = backend, .self = self, .store = store, .workers = workers};
   e->constants = arena_new_array(a, (size_t)p->ndevices, void *);
+  arena_unguard(&guard);
+  arena_guard(&guard, undo_load, e);
   e->buffers = arena_new_array(a, (size_t)p->nbuffers, void *);
   e->lanes = arena_new_array(a, (size_t)p->ndevices, struct lane);
   if (backend->enter) workers_run(workers, enter, e);
-  if (load(e, d)) return e;
+  bool loaded = load(e, d);
+  arena_unguard(&guard);
+  if (loaded) return e;
   exec_unload(e);
   return NULL;
 }

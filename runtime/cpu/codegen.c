@@ -31,7 +31,7 @@ struct work {
   int n;
   LLVMMemoryBufferRef *objects; /* one per group */
   atomic_int next, cached;
-  _Atomic(char *) error; /* of LLVM; the first one stays */
+  _Atomic(char *) error; /* the first one stays */
 };
 
 static void initialize_target(void) {
@@ -164,9 +164,9 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
   LLVMDisposeTargetData(layout);
 }
 
-static void *worker(void *argument) {
-  struct work *w = argument;
-  struct arena *scratch = arena_create();
+static void make_groups(struct work *w) {
+  struct arena_guard guard;
+  struct arena *scratch = arena_create_guarded(&guard);
   char *message = NULL;
   LLVMTargetMachineRef machine = create_machine(w->host, &message);
   if (machine == NULL) {
@@ -179,7 +179,18 @@ static void *worker(void *argument) {
     arena_reset(scratch);
   }
   if (machine) LLVMDisposeTargetMachine(machine);
-  arena_destroy(scratch);
+  arena_destroy_guarded(scratch, &guard);
+}
+
+/* Memory that runs out is an error like others: the threads must all have ended before their caller goes on. */
+static void *worker(void *argument) {
+  struct work *w = argument;
+  jmp_buf point, *outer = arena_on_failure(&point);
+  if (setjmp(point))
+    set_error(w, "generating code failed", "out of memory");
+  else
+    make_groups(w);
+  arena_on_failure(outer);
   return NULL;
 }
 

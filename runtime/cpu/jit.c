@@ -102,13 +102,13 @@ static struct entry *entry_of(struct cpu_jit *jit, const struct kernel *k) {
     if (kernel_equal(&(*slot)->kernel, k)) return *slot;
     same_hash++;
   }
-  struct entry *e = *slot = arena_new(jit->arena, struct entry);
+  struct entry *e = arena_new(jit->arena, struct entry);
   e->kernel = *k;
   e->kernel.body = sprog_copy(jit->arena, &k->body);
   if (k->kind == KERNEL_REDUCE) e->kernel.epilogue = sprog_copy(jit->arena, &k->epilogue);
   e->kernel.name = NULL;
   e->symbol = arena_printf(jit->arena, "kernel_%016" PRIx64 "_%d", k->hash, same_hash);
-  return e;
+  return *slot = e; /* at last: memory may run out before */
 }
 
 /* A failed compilation leaves entries without a function: they are tried again by the next call, under a new
@@ -131,13 +131,17 @@ static bool compile_fresh(struct cpu_jit *jit, struct entry **fresh, int n, stru
   return ok;
 }
 
+static void undo_lock(void *lock) { pthread_mutex_unlock(lock); }
+
 bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
                      struct diags *d) {
-  struct arena *scratch = arena_create();
+  struct arena_guard guard, locked;
+  struct arena *scratch = arena_create_guarded(&guard);
   struct entry **entry = arena_new_array(scratch, (size_t)n, struct entry *);
   struct entry **fresh = arena_new_array(scratch, (size_t)n, struct entry *);
   int nfresh = 0;
   pthread_mutex_lock(&jit->lock);
+  arena_guard(&locked, undo_lock, &jit->lock);
   for (int i = 0; i < n; i++) {
     entry[i] = entry_of(jit, kernels[i]);
     bool known = entry[i]->fn != NULL;
@@ -149,8 +153,9 @@ bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, i
   }
   bool ok = nfresh == 0 || compile_fresh(jit, fresh, nfresh, scratch, d);
   for (int i = 0; i < n; i++) out[i] = entry[i]->fn;
+  arena_unguard(&locked);
   pthread_mutex_unlock(&jit->lock);
-  arena_destroy(scratch);
+  arena_destroy_guarded(scratch, &guard);
   return ok;
 }
 
