@@ -172,28 +172,82 @@ static void sessions_in_threads(void **state) {
   for (int i = 1; i < 4; i++) assert_memory_equal(&losses[i], &losses[0], sizeof losses[0]);
 }
 
-/* Every request for memory fails once: the call says so, and the session can still be ended. */
-static void out_of_memory(void **state) {
-  (void)state;
+/* Every request for memory fails once: the call says so, and the session goes on as if nothing had been. */
+static void fail_each(const char *backend, enum dgc_status (*call)(struct dgc_session *)) {
   int failures = 0;
   for (long n = 0;; n++) {
-    arena_fail_after(n);
-    enum dgc_status status = DGC_RUNTIME;
     struct dgc_session *s = dgc_create();
-    if (s) {
-      dgc_set(s, "devices", "cpu:0-1");
-      dgc_set(s, "backend", "interp");
-      status = dgc_load_text(s, "small", program, strlen(program));
-      if (!status) status = run(s, "train", ROWS, NULL);
-      if (status) assert_non_null(strstr(dgc_message(s), "out of memory"));
-    }
+    assert_non_null(s);
+    dgc_set(s, "devices", "cpu:0-1");
+    dgc_set(s, "backend", backend);
+    dgc_set(s, "batch", "3");
+    dgc_set(s, "steps", "4");
+    arena_fail_after(n);
+    enum dgc_status status = dgc_load_text(s, "small", program, strlen(program));
+    bool loaded = status == DGC_OK;
+    if (loaded) status = call(s);
     arena_fail_after(-1);
+    if (status) {
+      assert_int_equal(status, DGC_RUNTIME);
+      assert_non_null(strstr(dgc_message(s), "out of memory"));
+      if (loaded) assert_int_equal(call(s), DGC_OK);
+      failures++;
+    }
     dgc_destroy(s);
-    if (status == DGC_OK) break;
-    assert_int_equal(status, DGC_RUNTIME);
-    failures++;
+    if (!status) break;
   }
   assert_true(failures > 5);
+}
+
+static enum dgc_status one_batch(struct dgc_session *s) { return run(s, "train", ROWS, NULL); }
+
+static void write_npy(char *path, const float *data, int columns) {
+  char header[128];
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  FILE *f = fdopen(fd, "wb");
+  assert_non_null(f);
+  int len = snprintf(header, sizeof header,
+                     "\x93NUMPY%c%c%c%c{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d)}", 1, 0,
+                     118, 0, ROWS, columns);
+  memset(header + len, ' ', sizeof header - (size_t)len);
+  header[sizeof header - 1] = '\n';
+  assert_int_equal(fwrite(header, 1, sizeof header, f), sizeof header);
+  assert_int_equal(fwrite(data, sizeof *data, (size_t)(ROWS * columns), f), ROWS * columns);
+  assert_int_equal(fclose(f), 0);
+}
+
+static char x_path[] = "/tmp/dgc-session-x-XXXXXX", y_path[] = "/tmp/dgc-session-y-XXXXXX";
+
+/* Also of what a thread reads ahead. */
+static enum dgc_status training(struct dgc_session *s) {
+  char option[64];
+  snprintf(option, sizeof option, "x=%s", x_path);
+  enum dgc_status status = dgc_set(s, "data", option);
+  snprintf(option, sizeof option, "y=%s", y_path);
+  if (!status) status = dgc_set(s, "data", option);
+  return status ? status : dgc_train(s);
+}
+
+static void out_of_memory(void **state) {
+  (void)state;
+  const char *name, *help;
+  struct dgc_session *s = NULL;
+  for (long n = 0; !s; n++) {
+    arena_fail_after(n);
+    s = dgc_create();
+    arena_fail_after(-1);
+    assert_true(s == NULL || n > 0);
+  }
+  dgc_destroy(s);
+  write_npy(x_path, x, 3);
+  write_npy(y_path, y, 1);
+  for (int i = 0; dgc_backend(i, &name, &help); i++) {
+    fail_each(name, one_batch);
+    fail_each(name, training);
+  }
+  unlink(x_path);
+  unlink(y_path);
 }
 
 int main(void) {
