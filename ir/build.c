@@ -227,7 +227,10 @@ static const char *free_name(struct graph *g, const char *wanted, const struct n
     if (!graph_find(g, name)) return name;
   }
   /* Content decides, never order: the same node has the same name in every compilation. */
-  uint64_t h = str_hash(STR_HASH_SEED, &n->type, sizeof n->type);
+  int64_t dims[MAX_RANK] = {0}; /* sizes behind the last axis are nobody's business, and so is padding */
+  for (int i = 0; i < n->type.rank; i++) dims[i] = n->type.dim[i];
+  uint64_t h = str_hash(STR_HASH_SEED, (uint8_t[8]){n->type.dtype, n->type.rank}, 8);
+  h = str_hash(h, dims, sizeof dims);
   for (int i = 0; i < n->nattrs; i++) h = attr_hash(h, &n->attrs[i]);
   for (int i = 0; i < n->ninputs; i++) h = str_hash(h, n->inputs[i]->name, strlen(n->inputs[i]->name) + 1);
   do {

@@ -395,6 +395,25 @@ static void dot(void **state) {
                               "}\n");
 }
 
+/* Two constants in one scope: the second one's name tells its content, and nothing that lies behind its shape. */
+static void names_by_content(void **state) {
+  struct arena *a = *state;
+  const char *names[2];
+  for (int i = 0; i < 2; i++) {
+    struct diags d;
+    diags_init(&d, a);
+    struct graph *g = graph_create(a, "g", &d);
+    struct type t;
+    memset(&t, i ? 0xab : 0, sizeof t);
+    t.dtype = DT_F32;
+    t.rank = 1;
+    t.dim[0] = 2;
+    assert_string_equal(build_constant(g, &t, (float[]){1, 2})->name, "constant");
+    names[i] = build_constant(g, &t, (float[]){3, 4})->name;
+  }
+  assert_string_equal(names[0], names[1]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -412,6 +431,7 @@ int main(void) {
       TEST(many_nodes),
       TEST(json),
       TEST(dot),
+      TEST(names_by_content),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
