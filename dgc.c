@@ -34,23 +34,51 @@ static void fresh_call(struct dgc_session *s) {
   s->message = "";
 }
 
-void session_begin(struct dgc_session *s, jmp_buf *point) {
-  s->outer = arena_on_failure(point);
+bool session_begin(struct dgc_session *s, struct call *c) {
+  if (s->calls && !s->listening) {
+    s->message = "error: the session is called while it runs a call; only on_progress may do so\n";
+    return false;
+  }
+  c->outer = arena_on_failure(&c->point);
+  c->arena = s->call;
+  c->diags = s->diags;
+  c->listening = s->listening;
+  s->listening = false;
+  if (s->calls++) s->call = arena_create();
   fresh_call(s);
+  return true;
 }
 
-enum dgc_status session_end(struct dgc_session *s, enum dgc_status status) {
+/* Back to the enclosing call, if there is one. */
+static void leave(struct dgc_session *s, struct call *c) {
+  arena_on_failure(c->outer);
+  s->listening = c->listening;
+  if (--s->calls == 0) return;
+  if (s->call != c->arena) {
+    arena_destroy(s->inner);
+    s->inner = s->call;
+  }
+  s->call = c->arena;
+  s->diags = c->diags;
+}
+
+enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status) {
   s->message = diags_text(&s->diags, s->options.color);
-  arena_on_failure(s->outer);
+  leave(s, c);
   return status;
 }
 
-enum dgc_status session_out_of_memory(struct dgc_session *s) {
-  arena_on_failure(s->outer);
+enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c) {
+  leave(s, c);
   arena_destroy(s->building);
   s->building = NULL;
   s->message = "error: out of memory\n";
   return DGC_RUNTIME;
+}
+
+enum dgc_status session_alone(struct dgc_session *s) {
+  if (s->calls == 1) return DGC_OK;
+  return session_fail(s, DGC_USAGE, "this cannot be done while the session is training");
 }
 
 enum dgc_status session_fail(struct dgc_session *s, enum dgc_status status, const char *fmt, ...) {
@@ -90,6 +118,7 @@ void dgc_destroy(struct dgc_session *s) {
   session_close(s);
   arena_destroy(s->building);
   arena_destroy(s->text);
+  arena_destroy(s->inner);
   arena_destroy(s->call);
   arena_destroy(s->arena);
 }

@@ -172,11 +172,13 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
 }
 
 enum dgc_status session_restore(struct dgc_session *s, const char *path) {
+  enum dgc_status status = session_alone(s);
+  if (status) return status;
   if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
   struct saved saved;
   struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
   if (!c || !read_texts(s, c, path, &saved)) return DGC_INPUT;
-  enum dgc_status status = session_target(s);
+  status = session_target(s);
   if (!status) status = fit_options(s, &saved, path);
   if (!status) status = session_open(s);
   if (status) return status;

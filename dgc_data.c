@@ -194,7 +194,9 @@ static void report(struct training *t, const struct batch *b) {
       .examples_per_second = time > t->epoch_begin ? (double)t->rows / (time - t->epoch_begin) : 0,
       .epoch_end = b->last,
   };
+  s->listening = true;
   if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
+  s->listening = false;
 }
 
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
@@ -268,7 +270,12 @@ static enum dgc_status train(struct dgc_session *s) {
   return status;
 }
 
-enum dgc_status dgc_train(struct dgc_session *s) { CALL(s, train(s)); }
+static enum dgc_status train_alone(struct dgc_session *s) {
+  enum dgc_status status = session_alone(s);
+  return status ? status : train(s);
+}
+
+enum dgc_status dgc_train(struct dgc_session *s) { CALL(s, train_alone(s)); }
 
 /* --- evaluation --- */
 

@@ -76,20 +76,32 @@ struct dgc_session {
   bool initialised; /* the variables hold values */
   bool trained;     /* by this session: its training data is not what to evaluate on */
 
-  jmp_buf *outer; /* recovery point of an enclosing call */
+  int calls;           /* going on: a second one comes from on_progress */
+  bool listening;      /* on_progress is running */
+  struct arena *inner; /* of the last call that came from there: its message */
 };
 
-/* A public function is one CALL: diagnostics are collected, and running out of memory ends here. */
-void session_begin(struct dgc_session *s, jmp_buf *point);
-enum dgc_status session_end(struct dgc_session *s, enum dgc_status status);
-enum dgc_status session_out_of_memory(struct dgc_session *s);
-#define CALL(s, expression)                             \
-  do {                                                  \
-    jmp_buf point;                                      \
-    session_begin((s), &point);                         \
-    if (setjmp(point)) return session_out_of_memory(s); \
-    return session_end((s), (expression));              \
+/* What a call puts back when it ends. */
+struct call {
+  jmp_buf point, *outer;
+  struct arena *arena;
+  struct diags diags;
+  bool listening;
+};
+/* A public function is one CALL: diagnostics are collected, and running out of memory ends here. A call from within a call is
+ * refused, except from on_progress. */
+bool session_begin(struct dgc_session *s, struct call *c);
+enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status);
+enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c);
+#define CALL(s, expression)                                         \
+  do {                                                              \
+    struct call call;                                               \
+    if (setjmp(call.point)) return session_out_of_memory(s, &call); \
+    if (!session_begin((s), &call)) return DGC_USAGE;               \
+    return session_end((s), &call, (expression));                   \
   } while (0)
+/* An error where the session is called from on_progress. */
+enum dgc_status session_alone(struct dgc_session *s);
 /* Reports, and gives the status back. */
 enum dgc_status session_fail(struct dgc_session *s, enum dgc_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -76,7 +76,7 @@ DGC_API enum dgc_status dgc_opt(struct dgc_session *s, const char *path, const c
                                 const char **text);
 /* The passes in their order with what they do, a line each. */
 DGC_API enum dgc_status dgc_passes(struct dgc_session *s, const char **text);
-/* Called with what the options print-after, dump-passes and time-passes ask for. */
+/* Called with what the options print-after, dump-passes and time-passes ask for; must not call the session. */
 typedef void dgc_pass_fn(void *user, const char *pass, const char *text);
 DGC_API void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user);
 
@@ -92,7 +92,7 @@ struct dgc_progress {
   bool epoch_end;
 };
 /* Called after steps, not more often than ten times a second, and at the end of each epoch. False stops the
- * training. */
+ * training. The session may be called from there, to evaluate or to save, but not to train or to restore. */
 typedef bool dgc_progress_fn(void *user, const struct dgc_progress *p);
 DGC_API void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user);
 

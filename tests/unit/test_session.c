@@ -172,6 +172,91 @@ static void sessions_in_threads(void **state) {
   for (int i = 1; i < 4; i++) assert_memory_equal(&losses[i], &losses[0], sizeof losses[0]);
 }
 
+static void write_npy(char *path, const float *data, int columns);
+
+struct listener {
+  struct dgc_session *s;
+  const char *path;
+  int epochs;
+  double error;
+};
+
+/* Looks at the model after each epoch, keeps it, and then tries what would pull the rug out. */
+static bool listen(void *user, const struct dgc_progress *p) {
+  struct listener *l = user;
+  const struct dgc_metric *metrics;
+  int count;
+  int64_t rows;
+  if (!p->epoch_end) return true;
+  l->epochs++;
+  assert_int_equal(dgc_evaluate(l->s, &metrics, &count, &rows), DGC_OK);
+  assert_int_equal(rows, ROWS);
+  l->error = metrics[count - 1].value;
+  assert_int_equal(dgc_save(l->s, l->path), DGC_OK);
+  assert_int_equal(dgc_train(l->s), DGC_USAGE);
+  assert_int_equal(dgc_restore(l->s, l->path), DGC_USAGE);
+  assert_non_null(strstr(dgc_message(l->s), "training"));
+  return true;
+}
+
+static void calls_from_progress(void **state) {
+  (void)state;
+  char xs[] = "/tmp/dgc-session-x-XXXXXX", ys[] = "/tmp/dgc-session-y-XXXXXX", option[64];
+  char path[] = "/tmp/dgc-session-XXXXXX";
+  const struct dgc_metric *metrics;
+  int count, fd = mkstemp(path);
+  float kernel[15], saved[15];
+  assert_true(fd >= 0);
+  close(fd);
+  write_npy(xs, x, 3);
+  write_npy(ys, y, 1);
+  struct listener l = {.path = path};
+  for (int listens = 0; listens < 2; listens++) {
+    struct dgc_session *s = l.s = open_with("cpu:0-1", "2");
+    dgc_set(s, "batch", "3");
+    dgc_set(s, "epochs", "3");
+    for (int i = 0; i < 2; i++) {
+      snprintf(option, sizeof option, "x=%s", xs);
+      assert_int_equal(dgc_set(s, i ? "eval-data" : "data", option), DGC_OK);
+      snprintf(option, sizeof option, "y=%s", ys);
+      assert_int_equal(dgc_set(s, i ? "eval-data" : "data", option), DGC_OK);
+    }
+    if (listens) dgc_on_progress(s, listen, &l);
+    assert_int_equal(dgc_train(s), DGC_OK);
+    assert_string_equal(dgc_message(s), "");
+    assert_int_equal(dgc_read(s, "h.kernel", listens ? kernel : saved, sizeof kernel), DGC_OK);
+    if (listens) {
+      assert_int_equal(l.epochs, 3);
+      assert_memory_equal(kernel, saved, sizeof kernel);
+      assert_int_equal(dgc_evaluate(s, &metrics, &count, NULL), DGC_OK);
+      assert_true(metrics[count - 1].value == l.error);
+      assert_int_equal(dgc_restore(s, path), DGC_OK);
+      assert_int_equal(dgc_read(s, "h.kernel", kernel, sizeof kernel), DGC_OK);
+      assert_memory_equal(kernel, saved, sizeof kernel);
+    }
+    dgc_destroy(s);
+  }
+  unlink(xs);
+  unlink(ys);
+  unlink(path);
+}
+
+static void call_while_compiling(void *user, const char *pass, const char *text) {
+  (void)pass, (void)text;
+  assert_int_equal(dgc_set(user, "batch", "5"), DGC_USAGE);
+}
+
+static void calls_from_passes(void **state) {
+  (void)state;
+  struct dgc_session *s = open_with("cpu:0", "1");
+  const char *text;
+  assert_int_equal(dgc_set(s, "print-after", "all"), DGC_OK);
+  dgc_on_pass(s, call_while_compiling, s);
+  assert_int_equal(dgc_emit(s, "train", "placed", &text), DGC_OK);
+  assert_string_equal(dgc_message(s), "");
+  dgc_destroy(s);
+}
+
 /* Every request for memory fails once: the call says so, and the session goes on as if nothing had been. */
 static void fail_each(const char *backend, enum dgc_status (*call)(struct dgc_session *)) {
   int failures = 0;
@@ -252,9 +337,15 @@ static void out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(descriptions),  cmocka_unit_test(learning), cmocka_unit_test(variables),
-      cmocka_unit_test(checkpoints),   cmocka_unit_test(misuse),   cmocka_unit_test(sessions_in_threads),
+      cmocka_unit_test(descriptions),
+      cmocka_unit_test(learning),
+      cmocka_unit_test(variables),
+      cmocka_unit_test(checkpoints),
+      cmocka_unit_test(misuse),
+      cmocka_unit_test(sessions_in_threads),
       cmocka_unit_test(out_of_memory),
+      cmocka_unit_test(calls_from_progress),
+      cmocka_unit_test(calls_from_passes),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }
