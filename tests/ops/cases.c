@@ -63,13 +63,22 @@ static int ints(const char *text, int64_t *out) {
 
 /* ---- elementwise ---- */
 
-enum pattern { WHOLE, SCALAR, ROW, COLUMN, TRANSPOSED, PATTERNS };
+enum pattern { WHOLE, SLICED, SCALAR, ROW, COLUMN, TRANSPOSED, PATTERNS };
 
 /* An operand of type t that is read through a view. */
 static struct node *operand(struct cases *c, const struct type *t, enum pattern p) {
   struct type from = {.dtype = t->dtype};
   int64_t axes[1] = {0}, perm[MAX_RANK];
   switch (p) {
+  case SLICED: { /* a margin of 1 before and 2 behind */
+    int64_t begin[MAX_RANK];
+    from = *t;
+    for (int i = 0; i < t->rank; i++) {
+      begin[i] = 1;
+      from.dim[i] += 3;
+    }
+    return build_slice(c->g, leaf(c, &from), begin, t);
+  }
   case SCALAR: return build_broadcast(c->g, leaf(c, &from), t, axes);
   case ROW:
   case COLUMN:
@@ -119,7 +128,7 @@ static void elementwise_cases(struct cases *c, enum dtype d) {
     if (!c->small || type_count(&t) < 18) elementwise(c, &t, WHOLE);
   }
   for (int i = 0; i < COUNT(viewed) && !c->small; i++)
-    for (enum pattern p = SCALAR; p < PATTERNS; p++) {
+    for (enum pattern p = SLICED; p < PATTERNS; p++) {
       struct type t = shape(d, viewed[i]);
       elementwise(c, &t, p);
     }
@@ -136,8 +145,8 @@ static void reduce_cases(struct cases *c, enum dtype d) {
     for (uint32_t mask = 1; mask < 1u << t.rank; mask++)
       done(c, build_reduce(c->g, c->op, leaf(c, &t), mask));
   }
-  /* of a transposed and of a repeated operand */
-  for (enum pattern p = SCALAR; p < PATTERNS && !c->small; p++)
+  /* of a cut, a transposed and a repeated operand */
+  for (enum pattern p = SLICED; p < PATTERNS && !c->small; p++)
     for (uint32_t mask = 1; mask < 4; mask++) {
       struct type t = shape(d, "18,5");
       done(c, build_reduce(c->g, c->op, operand(c, &t, p), mask));
@@ -163,7 +172,7 @@ static void reshape_cases(struct cases *c, enum dtype d) {
   }
 }
 
-static void transpose_cases(struct cases *c, enum dtype d) {
+static void transpose_cases(struct cases *c, enum dtype d, enum pattern p) {
   static const char *const pairs[][2] = {{"3,5", "1,0"},     {"16,17", "1,0"},      {"33,15", "1,0"},
                                          {"0,3", "1,0"},     {"2,3,4", "0,2,1"},    {"2,3,4", "1,0,2"},
                                          {"2,3,4", "1,2,0"}, {"2,3,4", "2,0,1"},    {"2,3,4", "2,1,0"},
@@ -172,11 +181,11 @@ static void transpose_cases(struct cases *c, enum dtype d) {
     struct type t = shape(d, pairs[i][0]);
     int64_t perm[MAX_RANK];
     ints(pairs[i][1], perm);
-    if (!c->small || type_count(&t) < 30) done(c, build_transpose(c->g, leaf(c, &t), perm));
+    if (!c->small || type_count(&t) < 30) done(c, build_transpose(c->g, operand(c, &t, p), perm));
   }
 }
 
-static void broadcast_cases(struct cases *c, enum dtype d) {
+static void broadcast_cases(struct cases *c, enum dtype d, enum pattern p) {
   static const char *const triples[][3] = {{"", "17", ""},          {"3", "3,5", "0"},  {"5", "3,5", "1"},
                                            {"2,4", "2,3,4", "0,2"}, {"1", "1,5", "0"},  {"0", "0,3", "0"},
                                            {"3", "3,0", "0"},       {"", "2,3", ""},    {"16", "2,16", "1"},
@@ -185,11 +194,11 @@ static void broadcast_cases(struct cases *c, enum dtype d) {
     struct type from = shape(d, triples[i][0]), to = shape(d, triples[i][1]);
     int64_t axes[MAX_RANK];
     ints(triples[i][2], axes);
-    done(c, build_broadcast(c->g, leaf(c, &from), &to, axes));
+    done(c, build_broadcast(c->g, operand(c, &from, p), &to, axes));
   }
 }
 
-static void slice_cases(struct cases *c, enum dtype d) {
+static void slice_cases(struct cases *c, enum dtype d, enum pattern p) {
   static const char *const triples[][3] = {
       {"10", "3", "4"},      {"10", "10", "0"},           {"4,6", "1,2", "2,3"},
       {"4,6", "0,3", "4,1"}, {"2,3,4", "1,0,1", "1,3,2"}, {"33,17", "16,1", "17,16"},
@@ -198,11 +207,11 @@ static void slice_cases(struct cases *c, enum dtype d) {
     struct type from = shape(d, triples[i][0]), to = shape(d, triples[i][2]);
     int64_t begin[MAX_RANK];
     ints(triples[i][1], begin);
-    if (!c->small || type_count(&from) < 30) done(c, build_slice(c->g, leaf(c, &from), begin, &to));
+    if (!c->small || type_count(&from) < 30) done(c, build_slice(c->g, operand(c, &from, p), begin, &to));
   }
 }
 
-static void pad_cases(struct cases *c, enum dtype d) {
+static void pad_cases(struct cases *c, enum dtype d, enum pattern p) {
   static const char *const triples[][3] = {
       {"3", "1", "2"},  {"2,3", "0,1", "2,0"},    {"0", "2", "1"},  {"2,2,2", "1,0,1", "0,1,1"},
       {"16", "0", "1"}, {"17,15", "1,16", "0,2"}, {"1", "16", "16"}};
@@ -212,7 +221,7 @@ static void pad_cases(struct cases *c, enum dtype d) {
     ints(triples[i][1], low);
     ints(triples[i][2], high);
     if (c->small && type_count(&t) > 30) continue;
-    struct node *x = leaf(c, &t);
+    struct node *x = operand(c, &t, p);
     done(c, build_pad(c->g, x, low, high, leaf(c, &value)));
   }
 }
@@ -302,10 +311,22 @@ void cases_add(struct cases *c, enum dtype d) {
   }
   switch (c->op) {
   case OP_reshape: reshape_cases(c, d); break;
-  case OP_transpose: transpose_cases(c, d); break;
-  case OP_broadcast: broadcast_cases(c, d); break;
-  case OP_slice: slice_cases(c, d); break;
-  case OP_pad: pad_cases(c, d); break;
+  case OP_transpose:
+    transpose_cases(c, d, WHOLE);
+    transpose_cases(c, d, SLICED);
+    break;
+  case OP_broadcast:
+    broadcast_cases(c, d, WHOLE);
+    broadcast_cases(c, d, SLICED);
+    break;
+  case OP_slice:
+    slice_cases(c, d, WHOLE);
+    slice_cases(c, d, SLICED);
+    break;
+  case OP_pad:
+    pad_cases(c, d, WHOLE);
+    pad_cases(c, d, SLICED);
+    break;
   case OP_concat: concat_cases(c, d); break;
   default: break;
   }

@@ -112,7 +112,10 @@ static void cut_down(try_fn *try, uint64_t seed, int size) {
   for (int n = 0; n <= size; n++) {
     struct arena *a = arena_create();
     const char *text = "", *wrong = try(a, seed, n, &text);
-    if (wrong) fail_msg("seed %llu, size %d: %s\n%s", (unsigned long long)seed, n, wrong, text);
+    if (wrong) {
+      fprintf(stderr, "seed %llu, size %d: %s\n%s", (unsigned long long)seed, n, wrong, text);
+      fail();
+    }
     arena_destroy(a);
   }
 }

@@ -115,16 +115,17 @@ static void widen(struct interval *r, double x) {
   if (x > r->hi) r->hi = x;
 }
 
-/* The range over corners and zeros of the box; `anything` where one of them is NaN. */
+/* The range over corners and zeros of the box, zeros of both signs; `anything` where one of them is NaN. */
 static struct interval corners(struct body *b, const struct interval *x) {
   int n = b->n->ninputs, total = 1;
-  for (int i = 0; i < n; i++) total *= 3;
+  for (int i = 0; i < n; i++) total *= 4;
   struct interval r = {(double)INFINITY, -(double)INFINITY};
   for (int c = 0; c < total; c++) {
     double at[3];
-    for (int i = 0, code = c; i < n; i++, code /= 3) {
-      bool inside = x[i].lo < 0 && x[i].hi > 0;
-      at[i] = code % 3 == 0 ? x[i].lo : code % 3 == 1 ? x[i].hi : inside ? 0 : x[i].lo;
+    for (int i = 0, code = c; i < n; i++, code /= 4) {
+      bool zero = x[i].lo <= 0 && x[i].hi >= 0;
+      double choice[4] = {x[i].lo, x[i].hi, zero ? 0.0 : x[i].lo, zero ? -0.0 : x[i].lo};
+      at[i] = choice[code % 4];
     }
     double y = body_at(b, at);
     if (isnan(y)) return anything;
@@ -140,6 +141,12 @@ static struct interval elementwise(struct body *b, const struct interval *x) {
   for (int i = 0; i < n->ninputs; i++) {
     points &= is_point(x[i]);
     unknown |= is_anything(x[i]) || isnan(x[i].lo);
+  }
+  bool zero = x[0].lo == 0 || (n->ninputs > 1 && x[1].lo == 0); /* of either sign */
+  if (points && zero && dtype_is_float(n->inputs[0]->type.dtype)) {
+    struct interval r = corners(b, x);
+    if (is_point(r)) return r;
+    return anything;
   }
   if (points) {
     double y = body_at(b, (double[3]){x[0].lo, n->ninputs > 1 ? x[1].lo : 0, n->ninputs > 2 ? x[2].lo : 0});

@@ -116,6 +116,7 @@ static struct node *elementwise(struct maker *m) {
     if (!takes) continue;
     if (info->min_inputs == 1) return build1(m->g, op, x);
     struct node *y = like(m, &x->type);
+    if (op == OP_copysign) return build2(m->g, op, x, build_grid(m->g, y)); /* a NaN has no sign */
     return chance(m, 50) ? build2(m->g, op, x, y) : build2(m->g, op, y, x);
   }
   return x;
@@ -322,10 +323,12 @@ static struct node *source(struct maker *m) {
 typedef struct node *step_fn(struct maker *m);
 
 static void grow(struct maker *m) {
+  static const char *const devices[] = {"/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"};
+  m->g->want = m->o->annotated && chance(m, 25) ? devices[below(m, 4)] : NULL;
   static step_fn *const any[] = {
-      elementwise, elementwise, elementwise, elementwise, elementwise, elementwise, reduction,
-      reduction,   transposed,  repeated,    sliced,      padded,      joined,      reshaped,
-      product,     product,     softmax,     centred,     one_hot,     source,      extreme_index};
+      elementwise, elementwise, elementwise, elementwise, elementwise, elementwise,  reduction, reduction,
+      transposed,  repeated,    sliced,      padded,      joined,      reshaped,     product,   product,
+      softmax,     centred,     one_hot,     source,      source,      extreme_index};
   static step_fn *const smooth[] = {smooth_elementwise,
                                     smooth_elementwise,
                                     smooth_elementwise,
@@ -340,7 +343,7 @@ static void grow(struct maker *m) {
                                     product,
                                     softmax,
                                     centred};
-  keep(m, m->o->smooth ? smooth[below(m, 14)](m) : any[below(m, 21)](m));
+  keep(m, m->o->smooth ? smooth[below(m, 14)](m) : any[below(m, 22)](m));
 }
 
 /* ---- the whole model ---- */
@@ -434,7 +437,7 @@ static void finish(struct maker *m) {
   struct graph *g = m->g;
   m->model->scalar = mean_of_all(m);
   graph_add_output(g, OUTPUT_LOSS, "loss", m->model->scalar, 0);
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 12; i++) {
     struct node *x = m->pool[m->count - 1 - below(m, m->count)];
     if (batch_axis(x) > 0) continue;
     graph_add_output(g, OUTPUT_VALUE, arena_printf(g->arena, "y%d", i), x, 0);
@@ -463,6 +466,7 @@ struct model random_model(struct arena *a, const struct model_options *o, struct
     grow(&m);
   }
   m.rng.state = o->seed * 1000003 - 1;
+  m.g->want = NULL;
   finish(&m);
   return model;
 }

@@ -8,10 +8,11 @@
 
 struct model_options {
   uint64_t seed;
-  int size;     /* steps of construction, each a few nodes */
-  bool batch;   /* inputs have the symbolic batch as first axis; else all shapes are fixed */
-  bool smooth;  /* f64 and differentiable everywhere: for finite differences */
-  bool updates; /* variables are trained, by sgd, momentum and adam */
+  int size;       /* steps of construction, each a few nodes */
+  bool batch;     /* inputs have the symbolic batch as first axis; else all shapes are fixed */
+  bool smooth;    /* f64 and differentiable everywhere: for finite differences */
+  bool updates;   /* variables are trained, by sgd, momentum and adam */
+  bool annotated; /* some nodes ask for a device, cpu:0 to cpu:3 */
 };
 
 struct model {
