@@ -24,7 +24,7 @@ static const struct option_row option_table[] = {
     {"towers", INTEGER, AT(towers), 1, 4096, "N",
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
-     "one_device, central_storage or mirrored (default: mirrored, with one tower one_device)"},
+     "one_device, central_storage or mirrored (default: mirrored, on one device one_device)"},
     {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
     {"consolidation-device", TEXT, AT(consolidation_device), 0, 0, "DEVICE",
      "where batches are split and results gathered"},

@@ -57,7 +57,7 @@ bool strategy_resolve(struct arena *a, struct config *c, struct strategy *out, s
     diag_error(d, LOC_NONE, "%d towers: there may be 1 to 1024", c->towers);
     return false;
   }
-  if (!c->strategy) c->strategy = c->towers == 1 || compute == 1 ? "one_device" : "mirrored";
+  if (!c->strategy) c->strategy = compute == 1 ? "one_device" : "mirrored";
   bool known = false;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) known |= strcmp(names[i], c->strategy) == 0;
   if (!known) {

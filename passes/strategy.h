@@ -14,7 +14,7 @@ struct strategy {
 };
 
 /* Fills in what config leaves open (devices: /cpu:0; towers: one per device; strategy: one_device for one
- * tower, else mirrored; parameter device: the only compute device, else /cpu:0, which is added where it is
+ * device, else mirrored; parameter device: the only compute device, else /cpu:0, which is added where it is
  * missing) and writes it back, so that the graph's header says it. False after an error. */
 bool strategy_resolve(struct arena *a, struct config *config, struct strategy *out, struct diags *d);
 

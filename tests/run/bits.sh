@@ -55,6 +55,16 @@ same eval.json out
 expect 0 predict "$dgc" predict "$model" --checkpoint base.safetensors --output probability=p.npy
 expect 0 'predict on others' "$dgc" predict "$model" --checkpoint base.safetensors --output probability=q.npy --devices cpu:0-1
 same p.npy q.npy
+
+# A model of one tower runs where there are more devices.
+expect 0 'train one tower' "$dgc" train "$model" $small --epochs 1 --checkpoint single.safetensors
+expect 0 'eval one tower' "$dgc" eval "$model" --checkpoint single.safetensors --json
+cp out single.json
+expect 0 'eval one tower on two devices' "$dgc" eval "$model" --checkpoint single.safetensors --json --devices cpu:0-1
+same single.json out
+expect 0 'one tower on two devices' "$dgc" train "$model" $small --epochs 1 --towers 1 --devices cpu:0-1 \
+  --checkpoint twice.safetensors
+same single.safetensors twice.safetensors
 expect 0 inspect "$dgc" inspect base.safetensors
 shows out '# towers: 4'
 expect 0 'inspect as JSON' "$dgc" inspect base.safetensors --json
