@@ -1,6 +1,7 @@
 /* Loading plans and running them. */
 #include "runtime/exec.h"
 
+#include <pthread.h>
 #include <stdalign.h>
 #include <string.h>
 #include <time.h>
@@ -38,6 +39,7 @@ struct exec {
   void *self;
   struct store *store;
   struct workers *workers;
+  pthread_t caller;    /* the thread that was worker 0 when the backend was told of its threads */
   unsigned generation; /* of the store's arenas when pointers were computed */
   void **constants;    /* per device */
   void **buffers;      /* where each buffer of the plan begins */
@@ -195,6 +197,7 @@ struct exec *exec_load(const struct plan *p, const struct backend *backend, void
   arena_guard(&guard, undo_load, e);
   e->buffers = arena_new_array(a, (size_t)p->nbuffers, void *);
   e->lanes = arena_new_array(a, (size_t)p->ndevices, struct lane);
+  e->caller = pthread_self();
   if (backend->enter) workers_run(workers, enter, e);
   bool loaded = load(e, d);
   arena_unguard(&guard);
@@ -308,7 +311,15 @@ static void rebind(struct exec *e) {
     bind(e, NULL); /* only grew: everything fits, nothing is new */
 }
 
+/* A session may move to another thread between two calls. */
+static void enter_caller(struct exec *e) {
+  if (pthread_equal(e->caller, pthread_self())) return;
+  e->caller = pthread_self();
+  if (e->backend->enter) e->backend->enter(e->self);
+}
+
 static bool run(struct exec *e) {
+  enter_caller(e);
   e->run++;
   atomic_store_explicit(&e->failed, false, memory_order_relaxed);
   workers_run(e->workers, run_worker, e);

@@ -1,6 +1,7 @@
 /* The executor on plans made by hand: order, meetings of devices, threads, arenas and variables. */
 #include "runtime/exec.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,6 +164,41 @@ static void one_device(void **state) {
   finish(&f);
 }
 
+static _Thread_local int entered;
+
+static void enter(void *self) {
+  (void)self;
+  entered++;
+}
+
+static void *run_elsewhere(void *arg) {
+  for (int i = 0; i < 2; i++) assert_true(run_once(arg, 1) == 2);
+  return entered == 1 ? arg : NULL;
+}
+
+/* The backend is told of a thread that has not run the plan before. */
+static void another_thread(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 1, 1);
+  f.backend.enter = enter;
+  int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA);
+  add_step(&f, 0, x, x, y);
+  input(&f, x);
+  output(&f, y);
+  struct exec *e = load(&f);
+  assert_int_equal(entered, 1);
+  assert_true(run_once(e, 1) == 2);
+  assert_int_equal(entered, 1);
+  pthread_t thread;
+  void *result;
+  assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, e), 0);
+  pthread_join(thread, &result);
+  assert_ptr_equal(result, e);
+  exec_unload(e);
+  finish(&f);
+}
+
 /* A ring: the value goes round all devices `rounds` times and doubles at each. */
 static void ring(struct fixture *f, int ndevices, int nthreads, int rounds) {
   start(f, ndevices, nthreads);
@@ -314,7 +350,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device),   cmocka_unit_test(devices_and_threads),
       cmocka_unit_test(backwards),    cmocka_unit_test(copies_and_variables),
-      cmocka_unit_test(shared_arena), cmocka_unit_test(cost),
+      cmocka_unit_test(shared_arena), cmocka_unit_test(another_thread),
+      cmocka_unit_test(cost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
