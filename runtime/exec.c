@@ -1,7 +1,6 @@
 /* Loading plans and running them. */
 #include "runtime/exec.h"
 
-#include <pthread.h>
 #include <stdalign.h>
 #include <string.h>
 #include <time.h>
