@@ -150,15 +150,18 @@ struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_k
 
 /* --- texts --- */
 
-static void print_kernels(struct dgc_session *s, struct str *out, const struct plan *p) {
+static enum dgc_status print_kernels(struct dgc_session *s, struct str *out, const struct plan *p) {
   const struct backend *b = backend_find(s->options.backend);
   for (int i = 0; i < p->nkernels; i++) {
-    if (b->emit)
-      str_put(out, b->emit(s->call, p->kernels[i]));
-    else
+    if (b->emit) {
+      const char *text = b->emit(s->call, p->kernels[i], &s->diags);
+      if (!text) return DGC_RUNTIME;
+      str_put(out, text);
+    } else
       kernel_print(out, p->kernels[i]);
     str_putc(out, '\n');
   }
+  return DGC_OK;
 }
 
 static const struct {
@@ -192,7 +195,7 @@ static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, co
   else if (strcmp(stage, "memory") == 0)
     plan_print_memory(out, p);
   else
-    print_kernels(s, out, p);
+    return print_kernels(s, out, p);
   return DGC_OK;
 }
 

@@ -92,7 +92,9 @@ static bool cpu_prepare(void *self, struct arena *a, const struct step *step, st
   return true;
 }
 
-static const char *cpu_emit(struct arena *a, const struct kernel *k) { return cpu_kernel_llvm(a, k, NULL); }
+static const char *cpu_emit(struct arena *a, const struct kernel *k, struct diags *d) {
+  return cpu_kernel_llvm(a, k, NULL, d);
+}
 
 static void cpu_enter(void *self) {
   (void)self;

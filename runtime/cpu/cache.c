@@ -1,9 +1,10 @@
 /* File format: struct header, key, code. The digest covers key and code. */
 #include "runtime/cpu/cache.h"
 
+#include "runtime/cpu/llvm.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
-#include <llvm-c/Core.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static LLVMMemoryBufferRef read_code(int fd, const struct str *key) {
   LLVMMemoryBufferRef code = NULL;
   if (data && read_all(fd, data, size) && memcmp(data, key->data, key->len) == 0 &&
       digest(STR_HASH_SEED, data, size) == h.digest)
-    code = LLVMCreateMemoryBufferWithMemoryRangeCopy(data + key->len, (size_t)h.code_size, "cached");
+    code = llvm.CreateMemoryBufferWithMemoryRangeCopy(data + key->len, (size_t)h.code_size, "cached");
   free(data);
   return code;
 }
@@ -113,13 +114,13 @@ void cache_write(const char *folder, const struct str *key, LLVMMemoryBufferRef 
   file_name(temporary, sizeof temporary, folder, key, suffix);
   int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;
-  size_t code_size = LLVMGetBufferSize(code), size = key->len + code_size;
+  size_t code_size = llvm.GetBufferSize(code), size = key->len + code_size;
   struct header h = {.magic = MAGIC, .key_size = key->len, .code_size = code_size};
   char *data = malloc(size);
   bool ok = data != NULL;
   if (ok) {
     memcpy(data, key->data, key->len);
-    memcpy(data + key->len, LLVMGetBufferStart(code), code_size);
+    memcpy(data + key->len, llvm.GetBufferStart(code), code_size);
     h.digest = digest(STR_HASH_SEED, data, size);
     ok = write_all(fd, (const char *)&h, sizeof h) && write_all(fd, data, size);
   }

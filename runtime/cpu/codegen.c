@@ -6,13 +6,6 @@
 #include "runtime/cpu/cache.h"
 #include "runtime/cpu/emit.h"
 
-#include <llvm-c/Analysis.h>
-#include <llvm-c/BitWriter.h>
-#include <llvm-c/Core.h>
-#include <llvm-c/Error.h>
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
-#include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -34,11 +27,6 @@ struct work {
   _Atomic(char *) error; /* the first one stays */
 };
 
-static void initialize_target(void) {
-  LLVMInitializeNativeTarget();
-  LLVMInitializeNativeAsmPrinter();
-}
-
 static int count_cores(void) {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -46,23 +34,22 @@ static int count_cores(void) {
 
 static const char *take_text(struct arena *a, char *message) {
   const char *copy = arena_strdup(a, message);
-  LLVMDisposeMessage(message);
+  llvm.DisposeMessage(message);
   return copy;
 }
 
 static LLVMTargetMachineRef create_machine(const struct host *host, char **message) {
   LLVMTargetRef target;
-  if (LLVMGetTargetFromTriple(host->triple, &target, message)) return NULL;
-  return LLVMCreateTargetMachine(target, host->triple, host->cpu, host->features, LLVMCodeGenLevelLess,
-                                 LLVMRelocPIC, LLVMCodeModelSmall);
+  if (llvm.GetTargetFromTriple(host->triple, &target, message)) return NULL;
+  return llvm.CreateTargetMachine(target, host->triple, host->cpu, host->features, LLVMCodeGenLevelLess,
+                                  LLVMRelocPIC, LLVMCodeModelSmall);
 }
 
 bool codegen_host(struct arena *a, struct host *host, struct diags *d) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, initialize_target);
-  host->triple = take_text(a, LLVMGetDefaultTargetTriple());
-  host->cpu = take_text(a, LLVMGetHostCPUName());
-  host->features = take_text(a, LLVMGetHostCPUFeatures());
+  if (!llvm_load(d)) return false;
+  host->triple = take_text(a, llvm.GetDefaultTargetTriple());
+  host->cpu = take_text(a, llvm.GetHostCPUName());
+  host->features = take_text(a, llvm.GetHostCPUFeatures());
   host->cache = cache_folder(a);
   host->cores = count_cores();
   char *message = NULL;
@@ -70,10 +57,10 @@ bool codegen_host(struct arena *a, struct host *host, struct diags *d) {
   if (machine == NULL) {
     diag_error(d, LOC_NONE, "cpu: no code generator for %s (%s)%s%s", host->triple, host->cpu,
                message ? ": " : "", message ? message : "");
-    LLVMDisposeMessage(message);
+    llvm.DisposeMessage(message);
     return false;
   }
-  LLVMDisposeTargetMachine(machine);
+  llvm.DisposeTargetMachine(machine);
   return true;
 }
 
@@ -91,9 +78,9 @@ static void set_error(struct work *w, const char *what, const char *why) {
 static bool verify(struct work *w, LLVMModuleRef module) {
 #ifdef DGC_DEBUG
   char *message = NULL;
-  bool broken = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
+  bool broken = llvm.VerifyModule(module, LLVMReturnStatusAction, &message);
   if (broken) set_error(w, "invalid code", message);
-  LLVMDisposeMessage(message);
+  llvm.DisposeMessage(message);
   return !broken;
 #else
   (void)w, (void)module;
@@ -102,13 +89,13 @@ static bool verify(struct work *w, LLVMModuleRef module) {
 }
 
 static bool optimize(struct work *w, LLVMModuleRef module, LLVMTargetMachineRef machine) {
-  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(module, PASSES, machine, options);
-  LLVMDisposePassBuilderOptions(options);
+  LLVMPassBuilderOptionsRef options = llvm.CreatePassBuilderOptions();
+  LLVMErrorRef error = llvm.RunPasses(module, PASSES, machine, options);
+  llvm.DisposePassBuilderOptions(options);
   if (error == NULL) return true;
-  char *message = LLVMGetErrorMessage(error);
+  char *message = llvm.GetErrorMessage(error);
   set_error(w, "optimizing failed", message);
-  LLVMDisposeErrorMessage(message);
+  llvm.DisposeErrorMessage(message);
   return false;
 }
 
@@ -116,9 +103,9 @@ static LLVMMemoryBufferRef compile(struct work *w, LLVMModuleRef module, LLVMTar
   LLVMMemoryBufferRef object = NULL;
   char *message = NULL;
   if (!verify(w, module) || !optimize(w, module, machine)) return NULL;
-  if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &object)) {
+  if (llvm.TargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &object)) {
     set_error(w, "generating code failed", message);
-    LLVMDisposeMessage(message);
+    llvm.DisposeMessage(message);
     return NULL;
   }
   return object;
@@ -127,25 +114,25 @@ static LLVMMemoryBufferRef compile(struct work *w, LLVMModuleRef module, LLVMTar
 /* Everything that the code depends on, as bytes. */
 static struct str key_of(struct arena *a, const struct host *host, LLVMModuleRef module) {
   unsigned major, minor, patch;
-  LLVMGetVersion(&major, &minor, &patch);
+  llvm.GetVersion(&major, &minor, &patch);
   struct str key = str_make(a);
   str_printf(&key, "LLVM %u.%u.%u %s\n%s\n%s\n%s\n", major, minor, patch, PASSES, host->triple, host->cpu,
              host->features);
-  LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(module);
-  str_putn(&key, LLVMGetBufferStart(bitcode), LLVMGetBufferSize(bitcode));
-  LLVMDisposeMemoryBuffer(bitcode);
+  LLVMMemoryBufferRef bitcode = llvm.WriteBitcodeToMemoryBuffer(module);
+  str_putn(&key, llvm.GetBufferStart(bitcode), llvm.GetBufferSize(bitcode));
+  llvm.DisposeMemoryBuffer(bitcode);
   return key;
 }
 
 static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, struct arena *scratch) {
   int first = group * GROUP, end = first + GROUP < w->n ? first + GROUP : w->n;
-  struct emit e = {.context = LLVMContextCreate()};
-  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
-  LLVMContextSetDiscardValueNames(e.context, 1);
-  e.module = LLVMModuleCreateWithNameInContext("kernels", e.context);
-  e.builder = LLVMCreateBuilderInContext(e.context);
-  LLVMSetTarget(e.module, w->host->triple);
-  LLVMSetModuleDataLayout(e.module, layout);
+  struct emit e = {.context = llvm.ContextCreate()};
+  LLVMTargetDataRef layout = llvm.CreateTargetDataLayout(machine);
+  llvm.ContextSetDiscardValueNames(e.context, 1);
+  e.module = llvm.ModuleCreateWithNameInContext("kernels", e.context);
+  e.builder = llvm.CreateBuilderInContext(e.context);
+  llvm.SetTarget(e.module, w->host->triple);
+  llvm.SetModuleDataLayout(e.module, layout);
   for (int i = first; i < end; i++) emit_kernel(&e, w->requests[i].kernel, w->requests[i].symbol, scratch);
   struct str key = {0};
   if (w->host->cache) {
@@ -158,10 +145,10 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
     w->objects[group] = compile(w, e.module, machine);
     if (w->objects[group] && w->host->cache) cache_write(w->host->cache, &key, w->objects[group]);
   }
-  LLVMDisposeBuilder(e.builder);
-  LLVMDisposeModule(e.module);
-  LLVMContextDispose(e.context);
-  LLVMDisposeTargetData(layout);
+  llvm.DisposeBuilder(e.builder);
+  llvm.DisposeModule(e.module);
+  llvm.ContextDispose(e.context);
+  llvm.DisposeTargetData(layout);
 }
 
 static void make_groups(struct work *w) {
@@ -171,14 +158,14 @@ static void make_groups(struct work *w) {
   LLVMTargetMachineRef machine = create_machine(w->host, &message);
   if (machine == NULL) {
     set_error(w, "no code generator", message ? message : w->host->triple);
-    LLVMDisposeMessage(message);
+    llvm.DisposeMessage(message);
   }
   int groups = (w->n + GROUP - 1) / GROUP, group;
   while (machine != NULL && w->error == NULL && (group = w->next++) < groups) {
     make_group(w, group, machine, scratch);
     arena_reset(scratch);
   }
-  if (machine) LLVMDisposeTargetMachine(machine);
+  if (machine) llvm.DisposeTargetMachine(machine);
   arena_destroy_guarded(scratch, &guard);
 }
 
@@ -211,6 +198,6 @@ int codegen(const struct host *host, const struct request *requests, int n, LLVM
   diag_error(d, LOC_NONE, "cpu: %s", w.error);
   free(w.error);
   for (int i = 0; i < groups; i++)
-    if (objects[i]) LLVMDisposeMemoryBuffer(objects[i]);
+    if (objects[i]) llvm.DisposeMemoryBuffer(objects[i]);
   return -1;
 }

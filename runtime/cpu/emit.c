@@ -47,20 +47,20 @@ static void emit_depth(struct nest *n, int depth) {
 }
 
 static LLVMBasicBlockRef new_block(struct nest *n, const char *name) {
-  return LLVMAppendBasicBlockInContext(n->e->context, n->fn, name);
+  return llvm.AppendBasicBlockInContext(n->e->context, n->fn, name);
 }
 
-static LLVMBasicBlockRef here(struct nest *n) { return LLVMGetInsertBlock(n->e->builder); }
-static void go_to(struct nest *n, LLVMBasicBlockRef b) { LLVMPositionBuilderAtEnd(n->e->builder, b); }
+static LLVMBasicBlockRef here(struct nest *n) { return llvm.GetInsertBlock(n->e->builder); }
+static void go_to(struct nest *n, LLVMBasicBlockRef b) { llvm.PositionBuilderAtEnd(n->e->builder, b); }
 
 static LLVMValueRef phi(struct nest *n, LLVMValueRef from_value, LLVMBasicBlockRef from) {
-  LLVMValueRef p = LLVMBuildPhi(n->e->builder, LLVMTypeOf(from_value), "");
-  LLVMAddIncoming(p, &from_value, &from, 1);
+  LLVMValueRef p = llvm.BuildPhi(n->e->builder, llvm.TypeOf(from_value), "");
+  llvm.AddIncoming(p, &from_value, &from, 1);
   return p;
 }
 
 static void phi_add(LLVMValueRef p, LLVMValueRef value, LLVMBasicBlockRef from) {
-  LLVMAddIncoming(p, &value, &from, 1);
+  llvm.AddIncoming(p, &value, &from, 1);
 }
 
 /* The accumulators that a loop at `depth` carries. */
@@ -111,11 +111,11 @@ static void emit_scalar_loop(struct nest *n, int depth) {
   LLVMValueRef start[2 * MAX_UNROLL], phis[2 * MAX_UNROLL], at_end[2 * MAX_UNROLL];
   LLVMValueRef outer[MAX_KERNEL_ARGS], ptr_phi[MAX_KERNEL_ARGS] = {NULL};
   carried_save(&c, start);
-  LLVMBuildCondBr(ir, LLVMBuildICmp(ir, LLVMIntSGT, n->extent[loop], int64(n, 0), ""), enter, done);
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSGT, n->extent[loop], int64(n, 0), ""), enter, done);
 
   go_to(n, enter);
   nest_values(n, &n->body, depth, depth);
-  LLVMBuildBr(ir, round);
+  llvm.BuildBr(ir, round);
 
   go_to(n, round);
   LLVMValueRef i = phi(n, int64(n, 0), enter);
@@ -132,11 +132,11 @@ static void emit_scalar_loop(struct nest *n, int depth) {
     if (ptr_phi[a]) phi_add(ptr_phi[a], nest_advance(n, ptr_phi[a], n->stride[a][loop]), end);
     n->ptr[a] = outer[a];
   }
-  LLVMValueRef next = LLVMBuildAdd(ir, i, int64(n, 1), "");
+  LLVMValueRef next = llvm.BuildAdd(ir, i, int64(n, 1), "");
   phi_add(i, next, end);
   carried_edge(&c, phis, end);
   carried_save(&c, at_end);
-  LLVMBuildCondBr(ir, LLVMBuildICmp(ir, LLVMIntSLT, next, n->extent[loop], ""), round, done);
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSLT, next, n->extent[loop], ""), round, done);
 
   go_to(n, done);
   carried_restore(&c, start);
@@ -154,9 +154,9 @@ static void emit_round(struct nest *n, int depth, LLVMValueRef i) {
     outer[a] = n->ptr[a];
     if (!used_inside(n, a, depth) || n->k->args[a].vector == STRIDE_ZERO) continue;
     if (n->k->args[a].vector == STRIDE_ONE)
-      n->ptr[a] = LLVMBuildGEP2(ir, emit_memory_type(n->e, arg_dtype(n, a), 1), n->ptr[a], &i, 1, "");
+      n->ptr[a] = llvm.BuildGEP2(ir, emit_memory_type(n->e, arg_dtype(n, a), 1), n->ptr[a], &i, 1, "");
     else
-      n->ptr[a] = nest_advance(n, n->ptr[a], LLVMBuildMul(ir, i, n->stride[a][n->k->vector], ""));
+      n->ptr[a] = nest_advance(n, n->ptr[a], llvm.BuildMul(ir, i, n->stride[a][n->k->vector], ""));
   }
   n->index[n->k->vector] = i;
   emit_depth(n, depth + 1);
@@ -166,11 +166,11 @@ static void emit_round(struct nest *n, int depth, LLVMValueRef i) {
 /* Active lanes of the chunk that starts at `i`; `last` if no whole chunk is left. */
 static void set_mask(struct nest *n, LLVMValueRef i, bool last) {
   LLVMBuilderRef ir = n->e->builder;
-  LLVMValueRef rest = LLVMBuildSub(ir, n->extent[n->k->vector], i, ""), lanes = int64(n, KERNEL_LANES);
+  LLVMValueRef rest = llvm.BuildSub(ir, n->extent[n->k->vector], i, ""), lanes = int64(n, KERNEL_LANES);
   n->active =
-      last ? rest : LLVMBuildSelect(ir, LLVMBuildICmp(ir, LLVMIntSLT, rest, lanes, ""), rest, lanes, "");
-  LLVMValueRef count = emit_splat(n->e, LLVMBuildTrunc(ir, n->active, i32(n), ""));
-  n->mask = LLVMBuildICmp(ir, LLVMIntULT, emit_iota(n->e, 32), count, "");
+      last ? rest : llvm.BuildSelect(ir, llvm.BuildICmp(ir, LLVMIntSLT, rest, lanes, ""), rest, lanes, "");
+  LLVMValueRef count = emit_splat(n->e, llvm.BuildTrunc(ir, n->active, i32(n), ""));
+  n->mask = llvm.BuildICmp(ir, LLVMIntULT, emit_iota(n->e, 32), count, "");
 }
 
 /* Rounds of `chunks` chunks from `first` up to `limit`, at least one; returns the last block. `limit` is NULL if there
@@ -189,13 +189,13 @@ static LLVMBasicBlockRef emit_rounds(struct nest *n, int depth, LLVMBasicBlockRe
   n->mask = n->active = NULL;
   LLVMBasicBlockRef end = here(n);
   if (limit == NULL) {
-    LLVMBuildBr(ir, done);
+    llvm.BuildBr(ir, done);
     return end;
   }
-  LLVMValueRef next = LLVMBuildAdd(ir, i, int64(n, n->chunks * KERNEL_LANES), "");
+  LLVMValueRef next = llvm.BuildAdd(ir, i, int64(n, n->chunks * KERNEL_LANES), "");
   phi_add(i, next, end);
   carried_edge(&c, phis, end);
-  LLVMBuildCondBr(ir, LLVMBuildICmp(ir, LLVMIntSLT, next, limit, ""), round, done);
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSLT, next, limit, ""), round, done);
   return end;
 }
 
@@ -212,16 +212,16 @@ static void emit_vector_loop(struct nest *n, int depth) {
   LLVMValueRef first = zero;
   LLVMBasicBlockRef from = enter;
   carried_save(&c, start);
-  LLVMBuildCondBr(ir, LLVMBuildICmp(ir, LLVMIntSGT, extent, zero, ""), enter, done);
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSGT, extent, zero, ""), enter, done);
 
   go_to(n, enter);
   nest_values(n, &n->body, depth, depth);
   if (n->heavy) {
-    LLVMBuildBr(ir, masked);
+    llvm.BuildBr(ir, masked);
   } else {
     n->chunks = n->unroll;
-    LLVMValueRef limit = LLVMBuildAnd(ir, extent, int64(n, -(int64_t)(n->chunks * KERNEL_LANES)), "");
-    LLVMBuildCondBr(ir, LLVMBuildICmp(ir, LLVMIntNE, limit, zero, ""), whole, rest);
+    LLVMValueRef limit = llvm.BuildAnd(ir, extent, int64(n, -(int64_t)(n->chunks * KERNEL_LANES)), "");
+    llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntNE, limit, zero, ""), whole, rest);
     LLVMBasicBlockRef end = emit_rounds(n, depth, whole, zero, enter, limit, false, rest);
     go_to(n, rest);
     first = phi(n, zero, enter);
@@ -233,7 +233,7 @@ static void emit_vector_loop(struct nest *n, int depth) {
     carried_edge(&c, phis, end);
     carried_restore(&c, phis);
     n->chunks = 1;
-    LLVMBuildCondBr(ir, LLVMBuildICmp(ir, LLVMIntSLT, first, extent, ""), masked, done);
+    llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSLT, first, extent, ""), masked, done);
     from = rest;
   }
   LLVMValueRef at_rest[2 * MAX_UNROLL];
@@ -280,19 +280,19 @@ static void order_loops(struct nest *n) {
 static void load_sizes(struct nest *n, LLVMValueRef args) {
   LLVMBuilderRef ir = n->e->builder;
   const struct kernel *k = n->k;
-  LLVMTypeRef pointer = LLVMPointerTypeInContext(n->e->context, 0);
+  LLVMTypeRef pointer = llvm.PointerTypeInContext(n->e->context, 0);
   for (int l = 0; l < k->rank; l++) n->extent[l] = nest_size(n, l);
   for (int a = 0; a < k->nargs; a++) {
     LLVMValueRef at = int64(n, a);
-    n->ptr[a] = LLVMBuildLoad2(ir, pointer, LLVMBuildGEP2(ir, pointer, args, &at, 1, ""), "");
+    n->ptr[a] = llvm.BuildLoad2(ir, pointer, llvm.BuildGEP2(ir, pointer, args, &at, 1, ""), "");
     for (int l = 0; l < k->rank; l++) {
       if (l == k->vector && k->args[a].vector != STRIDE_ANY) continue; /* known */
       LLVMValueRef stride = nest_size(n, k->rank + a * k->rank + l);
-      n->stride[a][l] = LLVMBuildMul(ir, stride, int64(n, dtype_size(arg_dtype(n, a))), "");
+      n->stride[a][l] = llvm.BuildMul(ir, stride, int64(n, dtype_size(arg_dtype(n, a))), "");
     }
     if (k->args[a].vector == STRIDE_ANY)
       n->lane_offset[a] =
-          LLVMBuildMul(ir, emit_splat(n->e, n->stride[a][k->vector]), emit_iota(n->e, 64), "");
+          llvm.BuildMul(ir, emit_splat(n->e, n->stride[a][k->vector]), emit_iota(n->e, 64), "");
   }
 }
 
@@ -318,18 +318,18 @@ LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *sym
     if (n->body.live[v] && k->body.inst[v].op == S_ARG) n->body_reads[k->body.inst[v].a] = true;
   choose_shape(n);
 
-  LLVMTypeRef pointer = LLVMPointerTypeInContext(e->context, 0), params[] = {pointer, pointer};
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(e->context), params, 2, 0);
-  n->fn = LLVMAddFunction(e->module, symbol, type);
-  unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-  LLVMAddAttributeAtIndex(n->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                          LLVMCreateEnumAttribute(e->context, nounwind, 0));
-  n->sizes = LLVMGetParam(n->fn, 1);
-  LLVMSetValueName2(LLVMGetParam(n->fn, 0), "args", 4);
-  LLVMSetValueName2(n->sizes, "sizes", 5);
+  LLVMTypeRef pointer = llvm.PointerTypeInContext(e->context, 0), params[] = {pointer, pointer};
+  LLVMTypeRef type = llvm.FunctionType(llvm.VoidTypeInContext(e->context), params, 2, 0);
+  n->fn = llvm.AddFunction(e->module, symbol, type);
+  unsigned nounwind = llvm.GetEnumAttributeKindForName("nounwind", 8);
+  llvm.AddAttributeAtIndex(n->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                           llvm.CreateEnumAttribute(e->context, nounwind, 0));
+  n->sizes = llvm.GetParam(n->fn, 1);
+  llvm.SetValueName2(llvm.GetParam(n->fn, 0), "args", 4);
+  llvm.SetValueName2(n->sizes, "sizes", 5);
   go_to(n, new_block(n, "entry"));
-  load_sizes(n, LLVMGetParam(n->fn, 0));
+  load_sizes(n, llvm.GetParam(n->fn, 0));
   emit_depth(n, 0);
-  LLVMBuildRetVoid(e->builder);
+  llvm.BuildRetVoid(e->builder);
   return n->fn;
 }

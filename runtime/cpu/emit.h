@@ -7,8 +7,7 @@
 #define DGC_RUNTIME_CPU_EMIT_H
 
 #include "ir/kernel.h"
-
-#include <llvm-c/Core.h>
+#include "runtime/cpu/llvm.h"
 
 struct emit {
   LLVMContextRef context;

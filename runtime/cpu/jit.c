@@ -5,10 +5,6 @@
 #include "runtime/cpu/emit.h"
 
 #include <inttypes.h>
-#include <llvm-c/Core.h>
-#include <llvm-c/Error.h>
-#include <llvm-c/LLJIT.h>
-#include <llvm-c/Orc.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -40,9 +36,9 @@ static double now(void) {
 
 static bool llvm_failed(struct diags *d, const char *what, LLVMErrorRef error) {
   if (error == NULL) return false;
-  char *message = LLVMGetErrorMessage(error);
+  char *message = llvm.GetErrorMessage(error);
   diag_error(d, LOC_NONE, "cpu: %s failed: %s", what, message);
-  LLVMDisposeErrorMessage(message);
+  llvm.DisposeErrorMessage(message);
   return true;
 }
 
@@ -51,7 +47,7 @@ struct cpu_jit *cpu_jit_create(struct diags *d) {
   struct cpu_jit *jit = arena_new(a, struct cpu_jit);
   jit->arena = a;
   if (!codegen_host(a, &jit->host, d) ||
-      llvm_failed(d, "starting the JIT", LLVMOrcCreateLLJIT(&jit->orc, NULL))) {
+      llvm_failed(d, "starting the JIT", llvm.OrcCreateLLJIT(&jit->orc, NULL))) {
     arena_destroy(a);
     return NULL;
   }
@@ -61,26 +57,26 @@ struct cpu_jit *cpu_jit_create(struct diags *d) {
 
 void cpu_jit_destroy(struct cpu_jit *jit) {
   if (jit == NULL) return;
-  LLVMConsumeError(LLVMOrcDisposeLLJIT(jit->orc));
+  llvm.ConsumeError(llvm.OrcDisposeLLJIT(jit->orc));
   pthread_mutex_destroy(&jit->lock);
   arena_destroy(jit->arena);
 }
 
 static bool link_objects(struct cpu_jit *jit, LLVMMemoryBufferRef *objects, int nobjects, struct diags *d) {
-  LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(jit->orc);
+  LLVMOrcJITDylibRef library = llvm.OrcLLJITGetMainJITDylib(jit->orc);
   bool ok = true;
   for (int i = 0; i < nobjects; i++) {
     if (ok)
-      ok = !llvm_failed(d, "loading code", LLVMOrcLLJITAddObjectFile(jit->orc, library, objects[i]));
+      ok = !llvm_failed(d, "loading code", llvm.OrcLLJITAddObjectFile(jit->orc, library, objects[i]));
     else
-      LLVMDisposeMemoryBuffer(objects[i]);
+      llvm.DisposeMemoryBuffer(objects[i]);
   }
   return ok;
 }
 
 static bool look_up(struct cpu_jit *jit, struct entry *e, struct diags *d) {
   LLVMOrcExecutorAddress address = 0;
-  if (llvm_failed(d, "linking code", LLVMOrcLLJITLookup(jit->orc, &address, e->symbol))) return false;
+  if (llvm_failed(d, "linking code", llvm.OrcLLJITLookup(jit->orc, &address, e->symbol))) return false;
   e->fn = (kernel_fn *)(uintptr_t)address;
   return true;
 }
@@ -165,20 +161,21 @@ void cpu_jit_stats(struct cpu_jit *jit, struct cpu_jit_stats *out) {
   pthread_mutex_unlock(&jit->lock);
 }
 
-const char *cpu_kernel_llvm(struct arena *a, const struct kernel *k, const char *triple) {
-  struct emit e = {.context = LLVMContextCreate()};
+const char *cpu_kernel_llvm(struct arena *a, const struct kernel *k, const char *triple, struct diags *d) {
+  if (!llvm_load(d)) return NULL;
+  struct emit e = {.context = llvm.ContextCreate()};
   struct arena *scratch = arena_create();
   const char *name = k->name != NULL && k->name[0] != 0 ? k->name : "kernel";
-  e.module = LLVMModuleCreateWithNameInContext(name, e.context);
-  e.builder = LLVMCreateBuilderInContext(e.context);
-  if (triple != NULL) LLVMSetTarget(e.module, triple);
+  e.module = llvm.ModuleCreateWithNameInContext(name, e.context);
+  e.builder = llvm.CreateBuilderInContext(e.context);
+  if (triple != NULL) llvm.SetTarget(e.module, triple);
   emit_kernel(&e, k, name, scratch);
-  char *text = LLVMPrintModuleToString(e.module);
+  char *text = llvm.PrintModuleToString(e.module);
   const char *copy = arena_strdup(a, text);
-  LLVMDisposeMessage(text);
-  LLVMDisposeBuilder(e.builder);
-  LLVMDisposeModule(e.module);
-  LLVMContextDispose(e.context);
+  llvm.DisposeMessage(text);
+  llvm.DisposeBuilder(e.builder);
+  llvm.DisposeModule(e.module);
+  llvm.ContextDispose(e.context);
   arena_destroy(scratch);
   return copy;
 }

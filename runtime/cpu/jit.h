@@ -25,7 +25,8 @@ struct cpu_jit_stats {
 };
 void cpu_jit_stats(struct cpu_jit *jit, struct cpu_jit_stats *out);
 
-/* The kernel as LLVM IR, as it enters the passes: the same text on every machine. `triple` may be NULL. */
-const char *cpu_kernel_llvm(struct arena *a, const struct kernel *k, const char *triple);
+/* The kernel as LLVM IR, as it enters the passes: the same text on every machine. `triple` may be NULL.
+ * NULL and an error if LLVM cannot be loaded. */
+const char *cpu_kernel_llvm(struct arena *a, const struct kernel *k, const char *triple, struct diags *d);
 
 #endif

@@ -4,17 +4,17 @@
 /* ---- memory ---- */
 
 LLVMValueRef nest_advance(struct nest *n, LLVMValueRef p, LLVMValueRef bytes) {
-  return LLVMBuildGEP2(n->e->builder, i8(n), p, &bytes, 1, "");
+  return llvm.BuildGEP2(n->e->builder, i8(n), p, &bytes, 1, "");
 }
 
 static LLVMValueRef from_memory(struct nest *n, enum dtype d, LLVMValueRef v) {
   if (d != DT_BOOL) return v;
-  return LLVMBuildICmp(n->e->builder, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+  return llvm.BuildICmp(n->e->builder, LLVMIntNE, v, llvm.ConstNull(llvm.TypeOf(v)), "");
 }
 
 static LLVMValueRef to_memory(struct nest *n, enum dtype d, LLVMValueRef v) {
   if (d != DT_BOOL) return v;
-  return LLVMBuildZExt(n->e->builder, v, emit_memory_type(n->e, d, emit_lanes(v)), "");
+  return llvm.BuildZExt(n->e->builder, v, emit_memory_type(n->e, d, emit_lanes(v)), "");
 }
 
 /* The lanes of argument `a` in chunk `chunk` of a round: a pointer, or a vector of them for STRIDE_ANY. */
@@ -26,7 +26,7 @@ static LLVMValueRef lane_address(struct nest *n, int a, int chunk) {
   }
   if (chunk > 0) {
     LLVMValueRef stride = n->stride[a][n->k->vector];
-    p = nest_advance(n, p, LLVMBuildMul(n->e->builder, stride, int64(n, chunk * KERNEL_LANES), ""));
+    p = nest_advance(n, p, llvm.BuildMul(n->e->builder, stride, int64(n, chunk * KERNEL_LANES), ""));
   }
   return nest_advance(n, p, n->lane_offset[a]);
 }
@@ -38,12 +38,12 @@ static LLVMValueRef load_lanes(struct nest *n, int a, int chunk) {
   LLVMValueRef p = lane_address(n, a, chunk), v;
   unsigned align = (unsigned)dtype_size(d);
   if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
-    v = LLVMBuildLoad2(e->builder, t, p, "");
-    LLVMSetAlignment(v, align);
+    v = llvm.BuildLoad2(e->builder, t, p, "");
+    llvm.SetAlignment(v, align);
   } else {
-    LLVMValueRef mask = n->mask ? n->mask : LLVMConstAllOnes(emit_type(e, DT_BOOL, KERNEL_LANES));
-    LLVMTypeRef types[] = {t, LLVMTypeOf(p)};
-    LLVMValueRef args[] = {p, LLVMConstInt(i32(n), align, 0), mask, LLVMConstNull(t)};
+    LLVMValueRef mask = n->mask ? n->mask : llvm.ConstAllOnes(emit_type(e, DT_BOOL, KERNEL_LANES));
+    LLVMTypeRef types[] = {t, llvm.TypeOf(p)};
+    LLVMValueRef args[] = {p, llvm.ConstInt(i32(n), align, 0), mask, llvm.ConstNull(t)};
     bool one = n->k->args[a].vector == STRIDE_ONE;
     v = emit_intrinsic(e, one ? "llvm.masked.load" : "llvm.masked.gather", types, 2, args, 4);
   }
@@ -52,14 +52,14 @@ static LLVMValueRef load_lanes(struct nest *n, int a, int chunk) {
 
 static LLVMValueRef load_scalar(struct nest *n, int a) {
   enum dtype d = arg_dtype(n, a);
-  LLVMValueRef v = LLVMBuildLoad2(n->e->builder, emit_memory_type(n->e, d, 1), n->ptr[a], "");
-  LLVMSetAlignment(v, (unsigned)dtype_size(d));
+  LLVMValueRef v = llvm.BuildLoad2(n->e->builder, emit_memory_type(n->e, d, 1), n->ptr[a], "");
+  llvm.SetAlignment(v, (unsigned)dtype_size(d));
   return from_memory(n, d, v);
 }
 
 static void store_scalar(struct nest *n, int a, LLVMValueRef v) {
-  LLVMValueRef s = LLVMBuildStore(n->e->builder, to_memory(n, arg_dtype(n, a), v), n->ptr[a]);
-  LLVMSetAlignment(s, (unsigned)dtype_size(arg_dtype(n, a)));
+  LLVMValueRef s = llvm.BuildStore(n->e->builder, to_memory(n, arg_dtype(n, a), v), n->ptr[a]);
+  llvm.SetAlignment(s, (unsigned)dtype_size(arg_dtype(n, a)));
 }
 
 static void store_lanes(struct nest *n, int a, int chunk, LLVMValueRef v) {
@@ -67,20 +67,20 @@ static void store_lanes(struct nest *n, int a, int chunk, LLVMValueRef v) {
   enum dtype d = arg_dtype(n, a);
   if (n->k->args[a].vector == STRIDE_ZERO) { /* all lanes write one element: the last one wins */
     LLVMValueRef active = n->active ? n->active : int64(n, KERNEL_LANES);
-    LLVMValueRef last = LLVMBuildSub(e->builder, active, int64(n, 1), "");
-    store_scalar(n, a, LLVMBuildExtractElement(e->builder, v, last, ""));
+    LLVMValueRef last = llvm.BuildSub(e->builder, active, int64(n, 1), "");
+    store_scalar(n, a, llvm.BuildExtractElement(e->builder, v, last, ""));
     return;
   }
   v = to_memory(n, d, v);
   LLVMValueRef p = lane_address(n, a, chunk);
   unsigned align = (unsigned)dtype_size(d);
   if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
-    LLVMSetAlignment(LLVMBuildStore(e->builder, v, p), align);
+    llvm.SetAlignment(llvm.BuildStore(e->builder, v, p), align);
     return;
   }
-  LLVMValueRef mask = n->mask ? n->mask : LLVMConstAllOnes(emit_type(e, DT_BOOL, KERNEL_LANES));
-  LLVMTypeRef types[] = {LLVMTypeOf(v), LLVMTypeOf(p)};
-  LLVMValueRef args[] = {v, p, LLVMConstInt(i32(n), align, 0), mask};
+  LLVMValueRef mask = n->mask ? n->mask : llvm.ConstAllOnes(emit_type(e, DT_BOOL, KERNEL_LANES));
+  LLVMTypeRef types[] = {llvm.TypeOf(v), llvm.TypeOf(p)};
+  LLVMValueRef args[] = {v, p, llvm.ConstInt(i32(n), align, 0), mask};
   bool one = n->k->args[a].vector == STRIDE_ONE;
   emit_intrinsic(e, one ? "llvm.masked.store" : "llvm.masked.scatter", types, 2, args, 4);
 }
@@ -101,15 +101,15 @@ LLVMValueRef nest_lanes(struct nest *n, const struct program *g, int v, int chun
 
 static LLVMValueRef index_lanes(struct nest *n, int chunk) {
   LLVMBuilderRef ir = n->e->builder;
-  LLVMValueRef lane = LLVMConstAdd(emit_iota(n->e, 64),
-                                   emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
-  return LLVMBuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
+  LLVMValueRef lane = llvm.ConstAdd(emit_iota(n->e, 64),
+                                    emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
+  return llvm.BuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
 }
 
 LLVMValueRef nest_size(struct nest *n, int number) {
-  LLVMValueRef at = int64(n, number), p = LLVMBuildGEP2(n->e->builder, i64(n), n->sizes, &at, 1, "");
-  LLVMValueRef size = LLVMBuildLoad2(n->e->builder, i64(n), p, "");
-  LLVMSetAlignment(size, 8);
+  LLVMValueRef at = int64(n, number), p = llvm.BuildGEP2(n->e->builder, i64(n), n->sizes, &at, 1, "");
+  LLVMValueRef size = llvm.BuildLoad2(n->e->builder, i64(n), p, "");
+  llvm.SetAlignment(size, 8);
   return size;
 }
 

@@ -46,10 +46,10 @@ struct nest {
   LLVMValueRef extra[MAX_UNROLL]; /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
 };
 
-static inline LLVMTypeRef i64(struct nest *n) { return LLVMInt64TypeInContext(n->e->context); }
-static inline LLVMTypeRef i32(struct nest *n) { return LLVMInt32TypeInContext(n->e->context); }
-static inline LLVMTypeRef i8(struct nest *n) { return LLVMInt8TypeInContext(n->e->context); }
-static inline LLVMValueRef int64(struct nest *n, int64_t v) { return LLVMConstInt(i64(n), (uint64_t)v, 1); }
+static inline LLVMTypeRef i64(struct nest *n) { return llvm.Int64TypeInContext(n->e->context); }
+static inline LLVMTypeRef i32(struct nest *n) { return llvm.Int32TypeInContext(n->e->context); }
+static inline LLVMTypeRef i8(struct nest *n) { return llvm.Int8TypeInContext(n->e->context); }
+static inline LLVMValueRef int64(struct nest *n, int64_t v) { return llvm.ConstInt(i64(n), (uint64_t)v, 1); }
 
 static inline bool is_reduce(const struct nest *n) { return n->k->kind == KERNEL_REDUCE; }
 static inline bool is_arg_reduce(const struct nest *n) {

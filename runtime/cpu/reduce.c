@@ -36,8 +36,8 @@ static LLVMValueRef beats(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef better = n->k->reduce == REDUCE_ARGMAX ? compare(n, S_LT, a, b) : compare(n, S_LT, b, a);
   if (!dtype_is_float(acc_dtype(n))) return better;
-  LLVMValueRef first_nan = LLVMBuildAnd(ir, compare(n, S_NE, b, b), compare(n, S_EQ, a, a), "");
-  return LLVMBuildOr(ir, better, first_nan, "");
+  LLVMValueRef first_nan = llvm.BuildAnd(ir, compare(n, S_NE, b, b), compare(n, S_EQ, a, a), "");
+  return llvm.BuildOr(ir, better, first_nan, "");
 }
 
 /* Lanes lo and hi hold winners of their own; of equals the smaller index wins. */
@@ -47,9 +47,9 @@ static LLVMValueRef hi_wins(struct nest *n, LLVMValueRef lo, LLVMValueRef hi, LL
   LLVMValueRef same = compare(n, S_EQ, lo, hi);
   if (dtype_is_float(acc_dtype(n)))
     same =
-        LLVMBuildOr(ir, same, LLVMBuildAnd(ir, compare(n, S_NE, lo, lo), compare(n, S_NE, hi, hi), ""), "");
-  LLVMValueRef earlier = LLVMBuildICmp(ir, LLVMIntSLT, hi_index, lo_index, "");
-  return LLVMBuildOr(ir, beats(n, lo, hi), LLVMBuildAnd(ir, same, earlier, ""), "");
+        llvm.BuildOr(ir, same, llvm.BuildAnd(ir, compare(n, S_NE, lo, lo), compare(n, S_NE, hi, hi), ""), "");
+  LLVMValueRef earlier = llvm.BuildICmp(ir, LLVMIntSLT, hi_index, lo_index, "");
+  return llvm.BuildOr(ir, beats(n, lo, hi), llvm.BuildAnd(ir, same, earlier, ""), "");
 }
 
 void reduce_start(struct nest *n) {
@@ -64,8 +64,8 @@ void reduce_start(struct nest *n) {
 static LLVMValueRef reduced_index(struct nest *n) {
   LLVMBuilderRef ir = n->e->builder;
   int loop = n->order[n->kept];
-  LLVMValueRef at = emit_splat(n->e, LLVMBuildTrunc(ir, n->index[loop], i32(n), ""));
-  return loop == n->k->vector ? LLVMBuildAdd(ir, at, emit_iota(n->e, 32), "") : at;
+  LLVMValueRef at = emit_splat(n->e, llvm.BuildTrunc(ir, n->index[loop], i32(n), ""));
+  return loop == n->k->vector ? llvm.BuildAdd(ir, at, emit_iota(n->e, 32), "") : at;
 }
 
 /* acc = S_MAX or S_MIN of acc and x, but for the NaNs that reduce_settle puts back. */
@@ -73,16 +73,16 @@ static void track_nan(struct nest *n, int c, LLVMValueRef x, LLVMValueRef mask) 
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef keep =
       n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
-  LLVMValueRef next = LLVMBuildSelect(ir, keep, n->acc[c], x, ""), is_nan = compare(n, S_NE, x, x);
-  if (mask) is_nan = LLVMBuildAnd(ir, is_nan, mask, "");
-  n->acc[c] = mask ? LLVMBuildSelect(ir, mask, next, n->acc[c], "") : next;
-  n->extra[c] = LLVMBuildSelect(ir, is_nan, x, n->extra[c], "");
+  LLVMValueRef next = llvm.BuildSelect(ir, keep, n->acc[c], x, ""), is_nan = compare(n, S_NE, x, x);
+  if (mask) is_nan = llvm.BuildAnd(ir, is_nan, mask, "");
+  n->acc[c] = mask ? llvm.BuildSelect(ir, mask, next, n->acc[c], "") : next;
+  n->extra[c] = llvm.BuildSelect(ir, is_nan, x, n->extra[c], "");
 }
 
 static void reduce_settle(struct nest *n) {
   for (int c = 0; tracks_nan(n) && c < n->chunks; c++) {
     LLVMValueRef is_nan = compare(n, S_NE, n->extra[c], n->extra[c]);
-    n->acc[c] = LLVMBuildSelect(n->e->builder, is_nan, n->extra[c], n->acc[c], "");
+    n->acc[c] = llvm.BuildSelect(n->e->builder, is_nan, n->extra[c], n->acc[c], "");
   }
 }
 
@@ -93,9 +93,9 @@ void reduce_step(struct nest *n) {
     LLVMValueRef x = nest_lanes(n, &n->body, n->k->result[0], c);
     if (is_arg_reduce(n)) {
       LLVMValueRef wins = beats(n, n->acc[c], x);
-      if (mask) wins = LLVMBuildAnd(ir, wins, mask, "");
-      n->extra[c] = LLVMBuildSelect(ir, wins, reduced_index(n), n->extra[c], "");
-      n->acc[c] = LLVMBuildSelect(ir, wins, x, n->acc[c], "");
+      if (mask) wins = llvm.BuildAnd(ir, wins, mask, "");
+      n->extra[c] = llvm.BuildSelect(ir, wins, reduced_index(n), n->extra[c], "");
+      n->acc[c] = llvm.BuildSelect(ir, wins, x, n->acc[c], "");
       continue;
     }
     if (tracks_nan(n)) {
@@ -103,16 +103,16 @@ void reduce_step(struct nest *n) {
       continue;
     }
     LLVMValueRef next = combine(n, n->acc[c], x);
-    n->acc[c] = mask ? LLVMBuildSelect(ir, mask, next, n->acc[c], "") : next;
+    n->acc[c] = mask ? llvm.BuildSelect(ir, mask, next, n->acc[c], "") : next;
   }
 }
 
 static LLVMValueRef half(struct nest *n, LLVMValueRef v, int lanes, int first) {
   LLVMValueRef lane[KERNEL_LANES];
-  for (int i = 0; i < lanes; i++) lane[i] = LLVMConstInt(i32(n), (unsigned)(first + i), 0);
-  if (lanes == 1) return LLVMBuildExtractElement(n->e->builder, v, lane[0], "");
-  return LLVMBuildShuffleVector(n->e->builder, v, LLVMGetPoison(LLVMTypeOf(v)),
-                                LLVMConstVector(lane, (unsigned)lanes), "");
+  for (int i = 0; i < lanes; i++) lane[i] = llvm.ConstInt(i32(n), (unsigned)(first + i), 0);
+  if (lanes == 1) return llvm.BuildExtractElement(n->e->builder, v, lane[0], "");
+  return llvm.BuildShuffleVector(n->e->builder, v, llvm.GetPoison(llvm.TypeOf(v)),
+                                 llvm.ConstVector(lane, (unsigned)lanes), "");
 }
 
 /* The lanes of the accumulator as one value: 0+8, 1+9, ...; then 0+4, ... */
@@ -123,8 +123,8 @@ static void reduce_lanes(struct nest *n) {
     if (is_arg_reduce(n)) {
       LLVMValueRef lo_index = half(n, n->extra[0], lanes, 0), hi_index = half(n, n->extra[0], lanes, lanes);
       LLVMValueRef wins = hi_wins(n, lo, hi, lo_index, hi_index);
-      n->acc[0] = LLVMBuildSelect(ir, wins, hi, lo, "");
-      n->extra[0] = LLVMBuildSelect(ir, wins, hi_index, lo_index, "");
+      n->acc[0] = llvm.BuildSelect(ir, wins, hi, lo, "");
+      n->extra[0] = llvm.BuildSelect(ir, wins, hi_index, lo_index, "");
     } else {
       n->acc[0] = combine(n, lo, hi);
     }

@@ -11,15 +11,15 @@
 LLVMTypeRef emit_type(struct emit *e, enum dtype d, int lanes) {
   LLVMTypeRef t = NULL;
   switch (d) {
-  case DT_F32: t = LLVMFloatTypeInContext(e->context); break;
-  case DT_F64: t = LLVMDoubleTypeInContext(e->context); break;
-  case DT_I32: t = LLVMInt32TypeInContext(e->context); break;
-  case DT_I64: t = LLVMInt64TypeInContext(e->context); break;
-  case DT_U8: t = LLVMInt8TypeInContext(e->context); break;
-  case DT_BOOL: t = LLVMInt1TypeInContext(e->context); break;
+  case DT_F32: t = llvm.FloatTypeInContext(e->context); break;
+  case DT_F64: t = llvm.DoubleTypeInContext(e->context); break;
+  case DT_I32: t = llvm.Int32TypeInContext(e->context); break;
+  case DT_I64: t = llvm.Int64TypeInContext(e->context); break;
+  case DT_U8: t = llvm.Int8TypeInContext(e->context); break;
+  case DT_BOOL: t = llvm.Int1TypeInContext(e->context); break;
   case DT_COUNT: break;
   }
-  return lanes == 1 ? t : LLVMVectorType(t, (unsigned)lanes);
+  return lanes == 1 ? t : llvm.VectorType(t, (unsigned)lanes);
 }
 
 LLVMTypeRef emit_memory_type(struct emit *e, enum dtype d, int lanes) {
@@ -27,84 +27,84 @@ LLVMTypeRef emit_memory_type(struct emit *e, enum dtype d, int lanes) {
 }
 
 int emit_lanes(LLVMValueRef v) {
-  LLVMTypeRef t = LLVMTypeOf(v);
-  return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(t) : 1;
+  LLVMTypeRef t = llvm.TypeOf(v);
+  return llvm.GetTypeKind(t) == LLVMVectorTypeKind ? (int)llvm.GetVectorSize(t) : 1;
 }
 
 static LLVMValueRef const_splat(LLVMValueRef v, int lanes) {
   if (lanes == 1) return v;
   LLVMValueRef all[KERNEL_LANES];
   for (int i = 0; i < lanes; i++) all[i] = v;
-  return LLVMConstVector(all, (unsigned)lanes);
+  return llvm.ConstVector(all, (unsigned)lanes);
 }
 
 LLVMValueRef emit_const(struct emit *e, enum dtype d, uint64_t bits, int lanes) {
   LLVMValueRef v;
   if (d == DT_F32)
-    v = LLVMConstBitCast(LLVMConstInt(LLVMInt32TypeInContext(e->context), (uint32_t)bits, 0),
-                         emit_type(e, d, 1));
+    v = llvm.ConstBitCast(llvm.ConstInt(llvm.Int32TypeInContext(e->context), (uint32_t)bits, 0),
+                          emit_type(e, d, 1));
   else if (d == DT_F64)
-    v = LLVMConstBitCast(LLVMConstInt(LLVMInt64TypeInContext(e->context), bits, 0), emit_type(e, d, 1));
+    v = llvm.ConstBitCast(llvm.ConstInt(llvm.Int64TypeInContext(e->context), bits, 0), emit_type(e, d, 1));
   else
-    v = LLVMConstInt(emit_type(e, d, 1), d == DT_BOOL ? bits != 0 : bits, 0);
+    v = llvm.ConstInt(emit_type(e, d, 1), d == DT_BOOL ? bits != 0 : bits, 0);
   return const_splat(v, lanes);
 }
 
 LLVMValueRef emit_splat(struct emit *e, LLVMValueRef scalar) {
-  if (LLVMIsConstant(scalar)) return const_splat(scalar, KERNEL_LANES);
-  LLVMTypeRef index = LLVMInt32TypeInContext(e->context);
-  LLVMTypeRef vector = LLVMVectorType(LLVMTypeOf(scalar), KERNEL_LANES);
+  if (llvm.IsConstant(scalar)) return const_splat(scalar, KERNEL_LANES);
+  LLVMTypeRef index = llvm.Int32TypeInContext(e->context);
+  LLVMTypeRef vector = llvm.VectorType(llvm.TypeOf(scalar), KERNEL_LANES);
   LLVMValueRef first =
-      LLVMBuildInsertElement(e->builder, LLVMGetPoison(vector), scalar, LLVMConstNull(index), "");
-  return LLVMBuildShuffleVector(e->builder, first, LLVMGetPoison(vector),
-                                LLVMConstNull(LLVMVectorType(index, KERNEL_LANES)), "");
+      llvm.BuildInsertElement(e->builder, llvm.GetPoison(vector), scalar, llvm.ConstNull(index), "");
+  return llvm.BuildShuffleVector(e->builder, first, llvm.GetPoison(vector),
+                                 llvm.ConstNull(llvm.VectorType(index, KERNEL_LANES)), "");
 }
 
 LLVMValueRef emit_iota(struct emit *e, unsigned width) {
-  LLVMTypeRef t = LLVMIntTypeInContext(e->context, width);
+  LLVMTypeRef t = llvm.IntTypeInContext(e->context, width);
   LLVMValueRef lane[KERNEL_LANES];
-  for (int i = 0; i < KERNEL_LANES; i++) lane[i] = LLVMConstInt(t, (unsigned)i, 0);
-  return LLVMConstVector(lane, KERNEL_LANES);
+  for (int i = 0; i < KERNEL_LANES; i++) lane[i] = llvm.ConstInt(t, (unsigned)i, 0);
+  return llvm.ConstVector(lane, KERNEL_LANES);
 }
 
 LLVMValueRef emit_intrinsic(struct emit *e, const char *name, LLVMTypeRef *types, int ntypes,
                             LLVMValueRef *args, int nargs) {
-  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  unsigned id = llvm.LookupIntrinsicID(name, strlen(name));
   assert(id != 0);
-  LLVMValueRef fn = LLVMGetIntrinsicDeclaration(e->module, id, types, (size_t)ntypes);
-  return LLVMBuildCall2(e->builder, LLVMGlobalGetValueType(fn), fn, args, (unsigned)nargs, "");
+  LLVMValueRef fn = llvm.GetIntrinsicDeclaration(e->module, id, types, (size_t)ntypes);
+  return llvm.BuildCall2(e->builder, llvm.GlobalGetValueType(fn), fn, args, (unsigned)nargs, "");
 }
 
 /* An intrinsic overloaded on the type of its first operand alone. */
 static LLVMValueRef simple_intrinsic(struct emit *e, const char *name, LLVMValueRef a, LLVMValueRef b,
                                      LLVMValueRef c) {
-  LLVMTypeRef t = LLVMTypeOf(a);
+  LLVMTypeRef t = llvm.TypeOf(a);
   LLVMValueRef args[] = {a, b, c};
   return emit_intrinsic(e, name, &t, 1, args, b == NULL ? 1 : c == NULL ? 2 : 3);
 }
 
 static bool never_nan(struct emit *e, LLVMValueRef v) {
-  return LLVMIsConstant(v) && LLVMIsNull(LLVMBuildFCmp(e->builder, LLVMRealUNO, v, v, ""));
+  return llvm.IsConstant(v) && llvm.IsNull(llvm.BuildFCmp(e->builder, LLVMRealUNO, v, v, ""));
 }
 
 /* Equal operands (zeros of either sign) give the second one; a NaN wins over everything. */
 static LLVMValueRef float_min_max(struct emit *e, bool is_max, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = e->builder;
   if (never_nan(e, b))
-    return LLVMBuildSelect(ir, LLVMBuildFCmp(ir, is_max ? LLVMRealUGT : LLVMRealULT, a, b, ""), a, b, "");
+    return llvm.BuildSelect(ir, llvm.BuildFCmp(ir, is_max ? LLVMRealUGT : LLVMRealULT, a, b, ""), a, b, "");
   LLVMValueRef best =
-      LLVMBuildSelect(ir, LLVMBuildFCmp(ir, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, ""), a, b, "");
+      llvm.BuildSelect(ir, llvm.BuildFCmp(ir, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, ""), a, b, "");
   if (never_nan(e, a)) return best;
-  return LLVMBuildSelect(ir, LLVMBuildFCmp(ir, LLVMRealUNO, a, a, ""), a, best, "");
+  return llvm.BuildSelect(ir, llvm.BuildFCmp(ir, LLVMRealUNO, a, a, ""), a, best, "");
 }
 
 static LLVMValueRef min_max(struct emit *e, bool is_max, enum dtype d, LLVMValueRef a, LLVMValueRef b) {
   if (dtype_is_float(d)) return float_min_max(e, is_max, a, b);
   bool is_signed = d == DT_I32 || d == DT_I64;
   LLVMIntPredicate less = is_signed ? LLVMIntSLT : LLVMIntULT;
-  LLVMValueRef a_less = LLVMBuildICmp(e->builder, less, a, b, "");
-  return is_max ? LLVMBuildSelect(e->builder, a_less, b, a, "")
-                : LLVMBuildSelect(e->builder, a_less, a, b, "");
+  LLVMValueRef a_less = llvm.BuildICmp(e->builder, less, a, b, "");
+  return is_max ? llvm.BuildSelect(e->builder, a_less, b, a, "")
+                : llvm.BuildSelect(e->builder, a_less, a, b, "");
 }
 
 static LLVMValueRef compare(struct emit *e, enum sop op, enum dtype d, LLVMValueRef a, LLVMValueRef b) {
@@ -113,14 +113,14 @@ static LLVMValueRef compare(struct emit *e, enum sop op, enum dtype d, LLVMValue
                           : op == S_NE ? LLVMRealUNE
                           : op == S_LT ? LLVMRealOLT
                                        : LLVMRealOLE;
-    return LLVMBuildFCmp(e->builder, p, a, b, "");
+    return llvm.BuildFCmp(e->builder, p, a, b, "");
   }
   bool is_signed = d == DT_I32 || d == DT_I64;
   LLVMIntPredicate p = op == S_EQ   ? LLVMIntEQ
                        : op == S_NE ? LLVMIntNE
                        : op == S_LT ? (is_signed ? LLVMIntSLT : LLVMIntULT)
                                     : (is_signed ? LLVMIntSLE : LLVMIntULE);
-  return LLVMBuildICmp(e->builder, p, a, b, "");
+  return llvm.BuildICmp(e->builder, p, a, b, "");
 }
 
 /* Vectors of small integers divide as floats: the quotient of two n-bit integers, rounded to more than 2n bits,
@@ -130,46 +130,46 @@ static LLVMValueRef divide_as_float(struct emit *e, enum dtype d, LLVMValueRef a
   int lanes = emit_lanes(a);
   if (d == DT_U8) {
     LLVMTypeRef f = emit_type(e, DT_F32, lanes);
-    LLVMValueRef q = LLVMBuildFDiv(ir, LLVMBuildUIToFP(ir, a, f, ""), LLVMBuildUIToFP(ir, b, f, ""), "");
-    return LLVMBuildTrunc(ir, LLVMBuildFPToSI(ir, q, emit_type(e, DT_I32, lanes), ""), LLVMTypeOf(a), "");
+    LLVMValueRef q = llvm.BuildFDiv(ir, llvm.BuildUIToFP(ir, a, f, ""), llvm.BuildUIToFP(ir, b, f, ""), "");
+    return llvm.BuildTrunc(ir, llvm.BuildFPToSI(ir, q, emit_type(e, DT_I32, lanes), ""), llvm.TypeOf(a), "");
   }
   LLVMTypeRef f = emit_type(e, DT_F64, lanes);
-  LLVMValueRef q = LLVMBuildFDiv(ir, LLVMBuildSIToFP(ir, a, f, ""), LLVMBuildSIToFP(ir, b, f, ""), "");
-  return LLVMBuildFPToSI(ir, q, LLVMTypeOf(a), "");
+  LLVMValueRef q = llvm.BuildFDiv(ir, llvm.BuildSIToFP(ir, a, f, ""), llvm.BuildSIToFP(ir, b, f, ""), "");
+  return llvm.BuildFPToSI(ir, q, llvm.TypeOf(a), "");
 }
 
 /* Truncating; x/0 = 0, x%0 = 0, MIN/-1 = MIN, MIN%-1 = 0. A divisor that would trap becomes 1. */
 static LLVMValueRef int_divide(struct emit *e, bool want_rem, enum dtype d, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = e->builder;
-  LLVMTypeRef t = LLVMTypeOf(a);
+  LLVMTypeRef t = llvm.TypeOf(a);
   int lanes = emit_lanes(a);
   bool is_signed = d == DT_I32 || d == DT_I64;
-  LLVMValueRef zero = LLVMConstNull(t);
-  LLVMValueRef is_zero = LLVMBuildICmp(ir, LLVMIntEQ, b, zero, ""), bad = is_zero;
+  LLVMValueRef zero = llvm.ConstNull(t);
+  LLVMValueRef is_zero = llvm.BuildICmp(ir, LLVMIntEQ, b, zero, ""), bad = is_zero;
   if (is_signed) {
     uint64_t min = d == DT_I32 ? UINT64_C(1) << 31 : UINT64_C(1) << 63;
-    LLVMValueRef is_min = LLVMBuildICmp(ir, LLVMIntEQ, a, emit_const(e, d, min, lanes), "");
-    LLVMValueRef is_minus = LLVMBuildICmp(ir, LLVMIntEQ, b, LLVMConstAllOnes(t), "");
-    bad = LLVMBuildOr(ir, is_zero, LLVMBuildAnd(ir, is_min, is_minus, ""), "");
+    LLVMValueRef is_min = llvm.BuildICmp(ir, LLVMIntEQ, a, emit_const(e, d, min, lanes), "");
+    LLVMValueRef is_minus = llvm.BuildICmp(ir, LLVMIntEQ, b, llvm.ConstAllOnes(t), "");
+    bad = llvm.BuildOr(ir, is_zero, llvm.BuildAnd(ir, is_min, is_minus, ""), "");
   }
-  LLVMValueRef divisor = LLVMBuildSelect(ir, bad, emit_const(e, d, 1, lanes), b, "");
-  if (lanes > 1 && d != DT_I64 && !LLVMIsConstant(b)) {
+  LLVMValueRef divisor = llvm.BuildSelect(ir, bad, emit_const(e, d, 1, lanes), b, "");
+  if (lanes > 1 && d != DT_I64 && !llvm.IsConstant(b)) {
     LLVMValueRef q = divide_as_float(e, d, a, divisor);
-    if (want_rem) return LLVMBuildSub(ir, a, LLVMBuildMul(ir, q, divisor, ""), "");
-    return LLVMBuildSelect(ir, is_zero, zero, q, "");
+    if (want_rem) return llvm.BuildSub(ir, a, llvm.BuildMul(ir, q, divisor, ""), "");
+    return llvm.BuildSelect(ir, is_zero, zero, q, "");
   }
-  if (want_rem) return is_signed ? LLVMBuildSRem(ir, a, divisor, "") : LLVMBuildURem(ir, a, divisor, "");
-  LLVMValueRef q = is_signed ? LLVMBuildSDiv(ir, a, divisor, "") : LLVMBuildUDiv(ir, a, divisor, "");
-  return LLVMBuildSelect(ir, is_zero, zero, q, "");
+  if (want_rem) return is_signed ? llvm.BuildSRem(ir, a, divisor, "") : llvm.BuildURem(ir, a, divisor, "");
+  LLVMValueRef q = is_signed ? llvm.BuildSDiv(ir, a, divisor, "") : llvm.BuildUDiv(ir, a, divisor, "");
+  return llvm.BuildSelect(ir, is_zero, zero, q, "");
 }
 
 /* Integers cut to 0 and 1: any other number is true. */
 static LLVMValueRef bool_arithmetic(struct emit *e, enum sop op, LLVMValueRef a, LLVMValueRef b) {
   switch (op) {
-  case S_ADD: return LLVMBuildOr(e->builder, a, b, "");
-  case S_SUB: return LLVMBuildXor(e->builder, a, b, "");
-  case S_REM: return LLVMConstNull(LLVMTypeOf(a));
-  default: return LLVMBuildAnd(e->builder, a, b, "");
+  case S_ADD: return llvm.BuildOr(e->builder, a, b, "");
+  case S_SUB: return llvm.BuildXor(e->builder, a, b, "");
+  case S_REM: return llvm.ConstNull(llvm.TypeOf(a));
+  default: return llvm.BuildAnd(e->builder, a, b, "");
   }
 }
 
@@ -178,29 +178,30 @@ static LLVMValueRef arithmetic(struct emit *e, enum sop op, enum dtype d, LLVMVa
   bool is_float = dtype_is_float(d);
   if (d == DT_BOOL) return bool_arithmetic(e, op, a, b);
   switch (op) {
-  case S_ADD: return is_float ? LLVMBuildFAdd(ir, a, b, "") : LLVMBuildAdd(ir, a, b, "");
-  case S_SUB: return is_float ? LLVMBuildFSub(ir, a, b, "") : LLVMBuildSub(ir, a, b, "");
-  case S_MUL: return is_float ? LLVMBuildFMul(ir, a, b, "") : LLVMBuildMul(ir, a, b, "");
-  case S_DIV: return is_float ? LLVMBuildFDiv(ir, a, b, "") : int_divide(e, false, d, a, b);
-  default: return is_float ? LLVMBuildFRem(ir, a, b, "") : int_divide(e, true, d, a, b);
+  case S_ADD: return is_float ? llvm.BuildFAdd(ir, a, b, "") : llvm.BuildAdd(ir, a, b, "");
+  case S_SUB: return is_float ? llvm.BuildFSub(ir, a, b, "") : llvm.BuildSub(ir, a, b, "");
+  case S_MUL: return is_float ? llvm.BuildFMul(ir, a, b, "") : llvm.BuildMul(ir, a, b, "");
+  case S_DIV: return is_float ? llvm.BuildFDiv(ir, a, b, "") : int_divide(e, false, d, a, b);
+  default: return is_float ? llvm.BuildFRem(ir, a, b, "") : int_divide(e, true, d, a, b);
   }
 }
 
 /* The count is taken modulo the width, so that no count is poison. u8 has no sign to copy. */
 static LLVMValueRef shift(struct emit *e, enum sop op, enum dtype d, LLVMValueRef a, LLVMValueRef b) {
   LLVMValueRef last = emit_const(e, d, (uint64_t)dtype_size(d) * 8 - 1, emit_lanes(a));
-  LLVMValueRef count = LLVMBuildAnd(e->builder, b, last, "");
-  if (op == S_SHL) return LLVMBuildShl(e->builder, a, count, "");
-  if (op == S_SHR || d == DT_U8) return LLVMBuildLShr(e->builder, a, count, "");
-  return LLVMBuildAShr(e->builder, a, count, "");
+  LLVMValueRef count = llvm.BuildAnd(e->builder, b, last, "");
+  if (op == S_SHL) return llvm.BuildShl(e->builder, a, count, "");
+  if (op == S_SHR || d == DT_U8) return llvm.BuildLShr(e->builder, a, count, "");
+  return llvm.BuildAShr(e->builder, a, count, "");
 }
 
 static LLVMValueRef mulhi(struct emit *e, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = e->builder;
   LLVMTypeRef wide = emit_type(e, DT_I64, emit_lanes(a));
-  LLVMValueRef product = LLVMBuildMul(ir, LLVMBuildZExt(ir, a, wide, ""), LLVMBuildZExt(ir, b, wide, ""), "");
-  LLVMValueRef high = LLVMBuildLShr(ir, product, emit_const(e, DT_I64, 32, emit_lanes(a)), "");
-  return LLVMBuildTrunc(ir, high, LLVMTypeOf(a), "");
+  LLVMValueRef product =
+      llvm.BuildMul(ir, llvm.BuildZExt(ir, a, wide, ""), llvm.BuildZExt(ir, b, wide, ""), "");
+  LLVMValueRef high = llvm.BuildLShr(ir, product, emit_const(e, DT_I64, 32, emit_lanes(a)), "");
+  return llvm.BuildTrunc(ir, high, llvm.TypeOf(a), "");
 }
 
 static LLVMValueRef convert(struct emit *e, enum dtype from, enum dtype to, LLVMValueRef a) {
@@ -208,31 +209,31 @@ static LLVMValueRef convert(struct emit *e, enum dtype from, enum dtype to, LLVM
   LLVMTypeRef t = emit_type(e, to, emit_lanes(a));
   if (from == to) return a;
   if (to == DT_BOOL) {
-    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a));
-    return dtype_is_float(from) ? LLVMBuildFCmp(ir, LLVMRealUNE, a, zero, "")
-                                : LLVMBuildICmp(ir, LLVMIntNE, a, zero, "");
+    LLVMValueRef zero = llvm.ConstNull(llvm.TypeOf(a));
+    return dtype_is_float(from) ? llvm.BuildFCmp(ir, LLVMRealUNE, a, zero, "")
+                                : llvm.BuildICmp(ir, LLVMIntNE, a, zero, "");
   }
   bool is_signed = from == DT_I32 || from == DT_I64;
   if (dtype_is_float(from)) {
-    if (to == DT_F64) return LLVMBuildFPExt(ir, a, t, "");
-    if (to == DT_F32) return LLVMBuildFPTrunc(ir, a, t, "");
-    LLVMTypeRef types[] = {t, LLVMTypeOf(a)};
+    if (to == DT_F64) return llvm.BuildFPExt(ir, a, t, "");
+    if (to == DT_F32) return llvm.BuildFPTrunc(ir, a, t, "");
+    LLVMTypeRef types[] = {t, llvm.TypeOf(a)};
     return emit_intrinsic(e, to == DT_U8 ? "llvm.fptoui.sat" : "llvm.fptosi.sat", types, 2, &a, 1);
   }
-  if (dtype_is_float(to)) return is_signed ? LLVMBuildSIToFP(ir, a, t, "") : LLVMBuildUIToFP(ir, a, t, "");
-  if (from != DT_BOOL && dtype_size(to) < dtype_size(from)) return LLVMBuildTrunc(ir, a, t, "");
-  return is_signed ? LLVMBuildSExt(ir, a, t, "") : LLVMBuildZExt(ir, a, t, "");
+  if (dtype_is_float(to)) return is_signed ? llvm.BuildSIToFP(ir, a, t, "") : llvm.BuildUIToFP(ir, a, t, "");
+  if (from != DT_BOOL && dtype_size(to) < dtype_size(from)) return llvm.BuildTrunc(ir, a, t, "");
+  return is_signed ? llvm.BuildSExt(ir, a, t, "") : llvm.BuildZExt(ir, a, t, "");
 }
 
 static LLVMValueRef negate(struct emit *e, enum dtype d, LLVMValueRef a) {
   if (d == DT_BOOL) return a;
-  return dtype_is_float(d) ? LLVMBuildFNeg(e->builder, a, "") : LLVMBuildNeg(e->builder, a, "");
+  return dtype_is_float(d) ? llvm.BuildFNeg(e->builder, a, "") : llvm.BuildNeg(e->builder, a, "");
 }
 
 static LLVMValueRef absolute(struct emit *e, enum dtype d, LLVMValueRef a) {
   if (dtype_is_float(d)) return simple_intrinsic(e, "llvm.fabs", a, NULL, NULL);
   if (d == DT_U8 || d == DT_BOOL) return a;
-  return simple_intrinsic(e, "llvm.abs", a, LLVMConstNull(LLVMInt1TypeInContext(e->context)), NULL);
+  return simple_intrinsic(e, "llvm.abs", a, llvm.ConstNull(llvm.Int1TypeInContext(e->context)), NULL);
 }
 
 LLVMValueRef emit_instruction(struct emit *e, const struct sinst *inst, enum dtype operand, LLVMValueRef a,
@@ -259,17 +260,17 @@ LLVMValueRef emit_instruction(struct emit *e, const struct sinst *inst, enum dty
   case S_NE:
   case S_LT:
   case S_LE: return compare(e, op, operand, a, b);
-  case S_AND: return LLVMBuildAnd(ir, a, b, "");
-  case S_OR: return LLVMBuildOr(ir, a, b, "");
-  case S_XOR: return LLVMBuildXor(ir, a, b, "");
-  case S_NOT: return LLVMBuildNot(ir, a, "");
+  case S_AND: return llvm.BuildAnd(ir, a, b, "");
+  case S_OR: return llvm.BuildOr(ir, a, b, "");
+  case S_XOR: return llvm.BuildXor(ir, a, b, "");
+  case S_NOT: return llvm.BuildNot(ir, a, "");
   case S_SHL:
   case S_SHR:
   case S_SAR: return shift(e, op, operand, a, b);
   case S_MULHI: return mulhi(e, a, b);
-  case S_SELECT: return LLVMBuildSelect(ir, a, b, c, "");
+  case S_SELECT: return llvm.BuildSelect(ir, a, b, c, "");
   case S_CONVERT: return convert(e, operand, (enum dtype)inst->dtype, a);
-  case S_BITCAST: return LLVMBuildBitCast(ir, a, emit_type(e, (enum dtype)inst->dtype, emit_lanes(a)), "");
+  case S_BITCAST: return llvm.BuildBitCast(ir, a, emit_type(e, (enum dtype)inst->dtype, emit_lanes(a)), "");
   case S_CONST:
   case S_ARG:
   case S_INDEX:

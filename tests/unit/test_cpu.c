@@ -682,11 +682,13 @@ static void text_is_stable(void **state) {
   struct fixture *f = *state;
   struct kernel k;
   relu_kernel(f->arena, &k, 0);
-  const char *one = cpu_kernel_llvm(f->arena, &k, NULL), *two = cpu_kernel_llvm(f->arena, &k, NULL);
+  const char *one = cpu_kernel_llvm(f->arena, &k, NULL, &f->diags),
+             *two = cpu_kernel_llvm(f->arena, &k, NULL, &f->diags);
   assert_string_equal(one, two);
   assert_non_null(strstr(one, "define void @h.relu(ptr %args, ptr %sizes)"));
   assert_null(strstr(one, "target triple"));
-  assert_non_null(strstr(cpu_kernel_llvm(f->arena, &k, "x86_64-pc-linux-gnu"), "x86_64-pc-linux-gnu"));
+  assert_non_null(
+      strstr(cpu_kernel_llvm(f->arena, &k, "x86_64-pc-linux-gnu", &f->diags), "x86_64-pc-linux-gnu"));
 }
 
 /* ---- products ---- */

@@ -1,0 +1,45 @@
+#!/bin/sh
+# LLVM is loaded when kernels are compiled, and not before; what is said when it cannot be loaded.
+. "$(dirname "$0")/lib.sh"
+
+# loads WHAT COMMAND...: the libraries that the dynamic linker opens while a command runs end up in ./files.
+loads() {
+  what=$1
+  shift
+  rm -f linker.*
+  expect 0 "$what" env LD_DEBUG=files LD_DEBUG_OUTPUT=linker "$@"
+  cat linker.* | grep -o 'file=[^ ]*' >files
+}
+without_llvm() {
+  loads "$@"
+  if grep libLLVM files; then fail "$1 loads LLVM"; else pass; fi
+}
+
+loads 'any program' cat /dev/null
+if ! grep -q libc files; then
+  echo "this system does not tell what it loads: skipped"
+  exit 77
+fi
+without_llvm help "$dgc" --help
+without_llvm check "$dgc" check "$samples/digits.dsl"
+without_llvm compile "$dgc" compile "$samples/digits.dsl" --devices cpu:0-7 --emit placed -o x.dg
+without_llvm interpreter "$dgc" train "$samples/digits.dsl" --steps 1 --quiet --backend interp
+
+if "$dgc" --version --verbose | grep -q LLVM; then
+  DGC_CACHE=off loads train "$dgc" train "$samples/digits.dsl" --steps 1 --quiet
+  if grep -q libLLVM files; then pass; else fail 'training without a cache does not load LLVM'; fi
+
+  export DGC_CACHE=off DGC_LLVM=/nowhere/libLLVM.so
+  expect 3 'train without LLVM' "$dgc" train "$samples/digits.dsl" --steps 1 --quiet
+  shows err "LLVM cannot be loaded: $DGC_LLVM"
+  [ "$(wc -l <err)" = 1 ] && pass || fail 'more than one line'
+  expect 3 'emit without LLVM' "$dgc" compile "$samples/digits.dsl" --emit llvm
+  shows err "LLVM cannot be loaded: $DGC_LLVM"
+  empty out
+  expect 0 'interpreter without LLVM' "$dgc" train "$samples/digits.dsl" --steps 1 --quiet --backend interp
+  for library in $(ldd "$dgc" | grep -o '/[^ ]*libz[^ ]*'); do
+    DGC_LLVM=$library expect 3 'another library' "$dgc" train "$samples/digits.dsl" --steps 1 --quiet
+    shows err 'undefined symbol: LLVM'
+  done
+fi
+finish
