@@ -38,7 +38,7 @@ struct exec {
   void *self;
   struct store *store;
   struct workers *workers;
-  pthread_t caller;    /* the thread that was worker 0 when the backend was told of its threads */
+  uint64_t caller;     /* the thread that was worker 0 when the backend was told of its threads */
   unsigned generation; /* of the store's arenas when pointers were computed */
   void **constants;    /* per device */
   void **buffers;      /* where each buffer of the plan begins */
@@ -176,6 +176,14 @@ static bool load(struct exec *e, struct diags *d) {
   return load_constants(e, d) && bind(e, d);
 }
 
+/* A number that no other thread has or had: the system's own may come back when a thread has ended. */
+static uint64_t this_thread(void) {
+  static _Atomic uint64_t count;
+  static _Thread_local uint64_t number;
+  if (!number) number = ++count;
+  return number;
+}
+
 static void enter(void *arg, int worker) {
   struct exec *e = arg;
   (void)worker;
@@ -196,7 +204,7 @@ struct exec *exec_load(const struct plan *p, const struct backend *backend, void
   arena_guard(&guard, undo_load, e);
   e->buffers = arena_new_array(a, (size_t)p->nbuffers, void *);
   e->lanes = arena_new_array(a, (size_t)p->ndevices, struct lane);
-  e->caller = pthread_self();
+  e->caller = this_thread();
   if (backend->enter) workers_run(workers, enter, e);
   bool loaded = load(e, d);
   arena_unguard(&guard);
@@ -312,8 +320,8 @@ static void rebind(struct exec *e) {
 
 /* A session may move to another thread between two calls. */
 static void enter_caller(struct exec *e) {
-  if (pthread_equal(e->caller, pthread_self())) return;
-  e->caller = pthread_self();
+  if (e->caller == this_thread()) return;
+  e->caller = this_thread();
   if (e->backend->enter) e->backend->enter(e->self);
 }
 

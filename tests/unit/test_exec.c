@@ -190,11 +190,13 @@ static void another_thread(void **state) {
   assert_int_equal(entered, 1);
   assert_true(run_once(e, 1) == 2);
   assert_int_equal(entered, 1);
-  pthread_t thread;
-  void *result;
-  assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, e), 0);
-  pthread_join(thread, &result);
-  assert_ptr_equal(result, e);
+  for (int i = 0; i < 3; i++) { /* the system gives them all one number */
+    pthread_t thread;
+    void *result;
+    assert_int_equal(pthread_create(&thread, NULL, run_elsewhere, e), 0);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, e);
+  }
   exec_unload(e);
   finish(&f);
 }
