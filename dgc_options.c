@@ -146,15 +146,41 @@ static void append(struct dgc_session *s, struct list *l, const char *value) {
   *l = (struct list){items, l->count + 1};
 }
 
+static bool is_among(const struct option_row *r, const size_t *offsets, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (r->offset == offsets[i]) return true;
+  return false;
+}
+#define IS_AMONG(r, ...) \
+  is_among((r), (const size_t[]){__VA_ARGS__}, sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t))
+
+/* What has been made of the old value goes, or the change is refused. */
+static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
+  if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed)))
+    return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);
+  if (s->store && IS_AMONG(r, AT(devices), AT(backend), AT(threads)))
+    return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
+  if (r->offset == AT(devices)) s->target = (struct target){0};
+  if (r->offset == AT(backend) && !s->backend_self) s->backend = NULL;
+  if (s->store && IS_AMONG(r, AT(towers), AT(strategy), AT(parameter_device), AT(consolidation_device),
+                           AT(soft_placement), AT(disable_pass))) {
+    session_drop_plans(s);
+    store_spread(s->store); /* other plans may write fewer copies */
+  }
+  return DGC_OK;
+}
+
 enum dgc_status options_set(struct dgc_session *s, const char *name, const char *value) {
   const struct option_row *r = find(name);
   if (!r) return unknown(s, name);
+  enum dgc_status status = prepare_change(s, r);
+  if (status) return status;
   void *field = (char *)&s->options + r->offset;
   if (!value) value = "true";
   if (r->kind == FLAG) return set_flag(s, r, value, field);
   if (r->offset == AT(seed)) s->options.seed_given = true;
   if (r->kind == INTEGER) return set_integer(s, r, value, field);
-  enum dgc_status status = check_text(s, r, value);
+  status = check_text(s, r, value);
   if (status) return status;
   if (r->kind == LIST)
     append(s, field, value);

@@ -49,7 +49,8 @@ DGC_API void dgc_destroy(struct dgc_session *s);
 /* Errors, warnings and notes of the last call, each with its place and source line; "" if there were none. */
 DGC_API const char *dgc_message(const struct dgc_session *s);
 
-/* Options; see dgc_option. Those that the model depends on must be set before dgc_load. "set" and "data" and "output"
+/* Options; see dgc_option. Those that the model depends on must be set before dgc_load, devices, threads and backend
+ * before anything runs. "set" and "data" and "output"
  * may be given several times. Flags take "true" or "false". */
 DGC_API enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *value);
 

@@ -241,6 +241,38 @@ static void calls_from_progress(void **state) {
   unlink(path);
 }
 
+/* How the work is shared out may change between two steps, and no bit with it; what has been built in may not. */
+static void changed_options(void **state) {
+  (void)state;
+  struct dgc_session *s = open_with("cpu:0-1", "2");
+  float whole = loss_after(s, 9), kernel[15], other[15];
+  assert_int_equal(dgc_read(s, "h.kernel", kernel, sizeof kernel), DGC_OK);
+  dgc_destroy(s);
+
+  s = dgc_create();
+  assert_int_equal(dgc_set(s, "devices", "cpu:0"), DGC_OK);
+  const char *device;
+  assert_true(dgc_device(s, 0, &device));
+  assert_false(dgc_device(s, 1, &device));
+  assert_int_equal(dgc_set(s, "devices", "cpu:0-1"), DGC_OK);
+  assert_true(dgc_device(s, 1, &device));
+  assert_int_equal(dgc_load_text(s, "small", program, strlen(program)), DGC_OK);
+  loss_after(s, 3);
+  assert_int_equal(dgc_set(s, "strategy", "central_storage"), DGC_OK);
+  loss_after(s, 3);
+  assert_int_equal(dgc_set(s, "strategy", "mirrored"), DGC_OK);
+  float rest = loss_after(s, 3);
+  assert_memory_equal(&whole, &rest, sizeof rest);
+  assert_int_equal(dgc_read(s, "h.kernel", other, sizeof other), DGC_OK);
+  assert_memory_equal(kernel, other, sizeof kernel);
+
+  static const char *const fixed[][2] = {{"seed", "3"},        {"set", "hidden=7"}, {"model", "small"},
+                                         {"devices", "cpu:0"}, {"threads", "1"},    {"backend", "interp"}};
+  for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+    assert_int_equal(dgc_set(s, fixed[i][0], fixed[i][1]), DGC_USAGE);
+  dgc_destroy(s);
+}
+
 static void call_while_compiling(void *user, const char *pass, const char *text) {
   (void)pass, (void)text;
   assert_int_equal(dgc_set(user, "batch", "5"), DGC_USAGE);
@@ -346,6 +378,7 @@ int main(void) {
       cmocka_unit_test(out_of_memory),
       cmocka_unit_test(calls_from_progress),
       cmocka_unit_test(calls_from_passes),
+      cmocka_unit_test(changed_options),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }
