@@ -88,8 +88,8 @@ struct call {
   struct diags diags;
   bool listening;
 };
-/* A public function is one CALL: diagnostics are collected, and running out of memory ends here. A call from within a call is
- * refused, except from on_progress. */
+/* A public function is one CALL: diagnostics are collected, and running out of memory ends here. A call from within a
+ * call is refused, except from on_progress. */
 bool session_begin(struct dgc_session *s, struct call *c);
 enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status);
 enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c);

@@ -51,7 +51,8 @@ struct backend {
   bool (*prepare)(void *self, struct arena *a, const struct step *step, struct command *c, struct diags *d);
   /* (optional) The kernel as the text that is compiled. NULL after an error in `d`. */
   const char *(*emit)(struct arena *a, const struct kernel *k, struct diags *d);
-  /* (optional) On each worker's thread before its first run: rounding, thread-local library settings. May be called again. */
+  /* (optional) On each worker's thread before its first run: rounding, thread-local library settings. May be
+   * called again. */
   void (*enter)(void *self);
 };
 
