@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define ULPS_OF_TWO_BODIES 8
+#define NO_QUANTUM         4096 /* of zeros: above all exponents */
 
 static const struct interval anything = {-(double)INFINITY, (double)INFINITY};
 
@@ -190,7 +191,7 @@ struct sum {
 };
 
 static struct sum sum_make(enum dtype d) {
-  return (struct sum){.dtype = d, .quantum = INT32_MAX, .points = true};
+  return (struct sum){.dtype = d, .quantum = NO_QUANTUM, .points = true};
 }
 
 /* The exponent of the lowest bit of x. */
