@@ -182,9 +182,10 @@ enum dgc_status session_restore(struct dgc_session *s, const char *path) {
   if (!status) status = fit_options(s, &saved, path);
   if (!status) status = session_open(s);
   if (status) return status;
-  fit_position(s, &saved, path);
   status = session_init(s);
-  return status ? status : fit_variables(s, c, path);
+  if (!status) status = fit_variables(s, c, path);
+  if (!status) fit_position(s, &saved, path);
+  return status;
 }
 
 enum dgc_status dgc_restore(struct dgc_session *s, const char *path) { CALL(s, session_restore(s, path)); }

@@ -134,6 +134,12 @@ static void checkpoints(void **state) {
   assert_int_equal(dgc_set(s, "set", "hidden=6"), DGC_OK);
   assert_int_equal(dgc_load_text(s, "small", program, strlen(program)), DGC_OK);
   assert_int_equal(dgc_restore(s, path), DGC_MISMATCH);
+  /* It goes on as if nothing had been tried: its steps are its own. */
+  loss_after(s, 2);
+  const char *text;
+  assert_int_equal(dgc_save(s, path), DGC_OK);
+  assert_int_equal(dgc_inspect(s, path, false, &text), DGC_OK);
+  assert_non_null(strstr(text, "# step: 2\n"));
   dgc_destroy(s);
   unlink(path);
 }
