@@ -97,12 +97,14 @@ struct str session_text(struct dgc_session *s) {
 /* --- sessions --- */
 
 static struct dgc_session *create(void) {
-  struct arena *a = arena_create();
+  struct arena_guard guards[3];
+  struct arena *a = arena_create_guarded(&guards[0]);
   struct dgc_session *s = arena_new(a, struct dgc_session);
   s->arena = a;
-  s->call = arena_create();
-  s->text = arena_create();
+  s->call = arena_create_guarded(&guards[1]);
+  s->text = arena_create_guarded(&guards[2]);
   fresh_call(s);
+  for (int i = 2; i >= 0; i--) arena_unguard(&guards[i]);
   return s;
 }
 

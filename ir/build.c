@@ -311,9 +311,9 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
   struct graph_slot *slot = table_slot(g, n, hash);
   if (slot->index) return g->nodes[slot->index - 1];
   n->name = free_name(g, name, n);
-  if ((n->op == OP_input || n->op == OP_variable) && strcmp(n->name, name) != 0) {
+  if (n->op == OP_variable && strcmp(n->name, name) != 0) {
     /* Its name is what the world knows it by. */
-    diag_error(g->diags, n->loc, "%s %s cannot be called so: another node has the name", op->name, name);
+    diag_error(g->diags, n->loc, "variable %s cannot be called so: another node has the name", name);
     return NULL;
   }
   return append(g, n, hash, slot);

@@ -338,9 +338,10 @@ static bool eval_body(struct arena *a, const struct graph *body, const struct te
 }
 
 bool fused_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts, int64_t step) {
-  struct arena *a = arena_create();
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
   bool ok = eval_body(a, node_attr(n, ATTR_body)->body, in, n->ninputs, outs, nouts, step);
-  arena_destroy(a);
+  arena_destroy_guarded(a, &guard);
   return ok;
 }
 
@@ -382,8 +383,9 @@ static bool eval_in(struct arena *a, const struct node *n, const struct tensor *
 
 bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step) {
   if (type_is_symbolic(&n->type)) return false;
-  struct arena *a = arena_create();
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
   bool ok = eval_in(a, n, in, out, step);
-  arena_destroy(a);
+  arena_destroy_guarded(a, &guard);
   return ok;
 }

@@ -229,8 +229,9 @@ static void verify_graph(struct verify *v) {
 }
 
 bool graph_verify(const struct graph *g, const char *after, struct diags *d) {
-  struct verify v = {.arena = arena_create(), .g = g, .after = after, .diags = d, .ok = true};
+  struct arena_guard guard;
+  struct verify v = {.arena = arena_create_guarded(&guard), .g = g, .after = after, .diags = d, .ok = true};
   verify_graph(&v);
-  arena_destroy(v.arena);
+  arena_destroy_guarded(v.arena, &guard);
   return v.ok;
 }

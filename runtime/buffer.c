@@ -23,11 +23,13 @@ struct store {
 static const char copy_mark[] = "/replica_";
 
 struct store *store_create(const struct backend *backend, void *self, int ndevices) {
-  struct arena *a = arena_create();
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
   struct store *s = arena_new(a, struct store);
   *s = (struct store){.backend = backend, .self = self, .arena = a, .ndevices = ndevices};
   s->names = map_make(a);
   s->arenas = arena_new_array(a, (size_t)ndevices, struct device_arena);
+  arena_unguard(&guard);
   return s;
 }
 
