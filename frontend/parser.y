@@ -7,6 +7,7 @@
 %define parse.lac full
 %locations
 %param {struct parser *p}
+%initial-action { (void)yynerrs; } /* bison counts errors for those who ask */
 
 %code requires {
 #include "frontend/parse.h"
