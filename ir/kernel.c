@@ -42,6 +42,28 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b) {
   return a->reduce == b->reduce && sprog_equal(&a->epilogue, &b->epilogue);
 }
 
+static void put_program(struct str *s, const struct sprog *p, const sval *result, int n) {
+  _Static_assert(sizeof(struct sinst) == 16, "no padding: it would show in the bytes");
+  str_putn(s, (const char *)&p->count, sizeof p->count);
+  str_putn(s, (const char *)p->inst, (size_t)p->count * sizeof *p->inst);
+  str_putn(s, (const char *)result, (size_t)n * sizeof *result);
+}
+
+void kernel_bytes(struct str *s, const struct kernel *k) {
+  const int head[] = {(int)k->kind, k->kind == KERNEL_REDUCE ? (int)k->reduce : 0,
+                      k->rank,      k->nreduce,
+                      k->vector,    k->nargs,
+                      k->noutputs,  k->nparams};
+  str_putn(s, (const char *)head, sizeof head);
+  for (int i = 0; i < k->nargs; i++) {
+    const struct kernel_arg *x = &k->args[i];
+    const char arg[] = {(char)x->dtype, (char)x->vector, (char)x->output};
+    str_putn(s, arg, sizeof arg);
+  }
+  put_program(s, &k->body, k->result, results(k));
+  if (k->kind == KERNEL_REDUCE) put_program(s, &k->epilogue, k->epilogue_result, k->noutputs);
+}
+
 /* ---- text ---- */
 
 static void print_const(struct str *s, enum dtype d, uint64_t bits) {

@@ -63,6 +63,8 @@ typedef void kernel_fn(void *const *args, const int64_t *sizes);
 /* sprog_order on both programs. Call it once they are recorded, before the kernel is hashed or printed. */
 void kernel_settle(struct kernel *k);
 bool kernel_equal(const struct kernel *a, const struct kernel *b);
+/* All that kernel_equal looks at, appended as bytes: equal bytes = kernel_equal. */
+void kernel_bytes(struct str *s, const struct kernel *k);
 void kernel_print(struct str *s, const struct kernel *k);
 /* Runs the kernel on host memory with scalar_eval, in the documented order: slow and obvious. */
 void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes);

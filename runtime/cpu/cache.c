@@ -1,8 +1,6 @@
 /* File format: struct header, key, code. The digest covers key and code. */
 #include "runtime/cpu/cache.h"
 
-#include "runtime/cpu/llvm.h"
-
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -81,32 +79,39 @@ static bool header_fits(const struct header *h, const struct stat *s, const stru
          h->code_size < MAX_CODE && (uint64_t)s->st_size == sizeof *h + h->key_size + h->code_size;
 }
 
-static LLVMMemoryBufferRef read_code(int fd, const struct str *key) {
+/* Reads the header; the size of what follows, 0 if the file is not to be trusted. */
+static size_t read_header(int fd, const struct str *key, struct header *h) {
   struct stat s;
-  struct header h;
-  if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || !is_ours(&s)) return NULL;
-  if (!read_all(fd, (char *)&h, sizeof h) || !header_fits(&h, &s, key)) return NULL;
-  size_t size = (size_t)(h.key_size + h.code_size);
-  char *data = malloc(size);
-  LLVMMemoryBufferRef code = NULL;
-  if (data && read_all(fd, data, size) && memcmp(data, key->data, key->len) == 0 &&
-      digest(STR_HASH_SEED, data, size) == h.digest)
-    code = llvm.CreateMemoryBufferWithMemoryRangeCopy(data + key->len, (size_t)h.code_size, "cached");
-  free(data);
-  return code;
+  if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || !is_ours(&s)) return 0;
+  if (!read_all(fd, (char *)h, sizeof *h) || !header_fits(h, &s, key)) return 0;
+  return (size_t)(h->key_size + h->code_size);
 }
 
-LLVMMemoryBufferRef cache_read(const char *folder, const struct str *key) {
+static int open_file(const char *folder, const struct str *key) {
   char path[4096];
   file_name(path, sizeof path, folder, key, "");
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return NULL;
-  LLVMMemoryBufferRef code = read_code(fd, key);
-  close(fd);
-  return code;
+  return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 
-void cache_write(const char *folder, const struct str *key, LLVMMemoryBufferRef code) {
+static void undo_open(void *fd) { close(*(int *)fd); }
+
+const char *cache_read(struct arena *a, const char *folder, const struct str *key, size_t *code_size) {
+  struct arena_guard guard;
+  struct header h;
+  int fd = open_file(folder, key);
+  if (fd < 0) return NULL;
+  arena_guard(&guard, undo_open, &fd);
+  size_t size = read_header(fd, key, &h);
+  char *data = size > 0 ? arena_alloc(a, size) : NULL;
+  arena_unguard(&guard);
+  bool good = data != NULL && read_all(fd, data, size) && memcmp(data, key->data, key->len) == 0 &&
+              digest(STR_HASH_SEED, data, size) == h.digest;
+  close(fd);
+  *code_size = good ? (size_t)h.code_size : 0;
+  return good ? data + key->len : NULL;
+}
+
+void cache_write(const char *folder, const struct str *key, const char *code, size_t code_size) {
   static atomic_uint serial;
   char path[4096], temporary[4096], suffix[64];
   file_name(path, sizeof path, folder, key, "");
@@ -114,13 +119,13 @@ void cache_write(const char *folder, const struct str *key, LLVMMemoryBufferRef 
   file_name(temporary, sizeof temporary, folder, key, suffix);
   int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;
-  size_t code_size = llvm.GetBufferSize(code), size = key->len + code_size;
+  size_t size = key->len + code_size;
   struct header h = {.magic = MAGIC, .key_size = key->len, .code_size = code_size};
   char *data = malloc(size);
   bool ok = data != NULL;
   if (ok) {
     memcpy(data, key->data, key->len);
-    memcpy(data + key->len, llvm.GetBufferStart(code), code_size);
+    memcpy(data + key->len, code, code_size);
     h.digest = digest(STR_HASH_SEED, data, size);
     ok = write_all(fd, (const char *)&h, sizeof h) && write_all(fd, data, size);
   }

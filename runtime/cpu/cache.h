@@ -8,12 +8,10 @@
 
 #include "base/str.h"
 
-#include <llvm-c/Types.h>
-
 /* The folder, made if need be, or NULL. */
 const char *cache_folder(struct arena *a);
-/* The code stored under `key`, or NULL; the caller owns it. */
-LLVMMemoryBufferRef cache_read(const char *folder, const struct str *key);
-void cache_write(const char *folder, const struct str *key, LLVMMemoryBufferRef code);
+/* The code stored under `key`, in `a`, or NULL. */
+const char *cache_read(struct arena *a, const char *folder, const struct str *key, size_t *size);
+void cache_write(const char *folder, const struct str *key, const char *code, size_t size);
 
 #endif

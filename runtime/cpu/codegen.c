@@ -1,20 +1,22 @@
-/* Requests are cut into groups of a fixed size, one module each, so that neither the objects nor their names in the
- * cache depend on the number of cores. The key of an object is the module itself before any pass, with everything
- * else that shapes the code: a changed emitter finds no old code. */
+/* Requests are cut into groups of a fixed size, one module each, so that neither the objects nor their names in
+ * the cache depend on the number of cores. The key of an object is the kernels themselves, with everything else
+ * that shapes the code: host, LLVM and the text of the emitter, so that a changed one finds no old code. What is
+ * in the cache needs no LLVM. */
 #include "runtime/cpu/codegen.h"
 
 #include "runtime/cpu/cache.h"
 #include "runtime/cpu/emit.h"
+#include "runtime/cpu/emitter_stamp.h"
+#include "runtime/cpu/host.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The emitter hoists and merges already; what is left is in single instructions. */
 #define PASSES      "early-cse,instcombine<no-verify-fixpoint>"
-#define GROUP       8
+#define GROUP       CODEGEN_GROUP
 #define MAX_WORKERS 8
 
 /* What the workers share. */
@@ -22,14 +24,17 @@ struct work {
   const struct host *host;
   const struct request *requests;
   int n;
-  LLVMMemoryBufferRef *objects; /* one per group */
-  atomic_int next, cached;
+  struct str *keys;  /* one per group; NULL for no cache */
+  struct code *code; /* one per group */
+  int *missing;      /* groups to compile */
+  int nmissing;
+  atomic_int next;       /* of `missing` */
   _Atomic(char *) error; /* the first one stays */
 };
 
-static int count_cores(void) {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+void code_dispose(struct code *c) {
+  if (c->owner) llvm.DisposeMemoryBuffer(c->owner);
+  *c = (struct code){0};
 }
 
 static const char *take_text(struct arena *a, char *message) {
@@ -45,13 +50,7 @@ static LLVMTargetMachineRef create_machine(const struct host *host, char **messa
                                   LLVMRelocPIC, LLVMCodeModelSmall);
 }
 
-bool codegen_host(struct arena *a, struct host *host, struct diags *d) {
-  if (!llvm_load(d)) return false;
-  host->triple = take_text(a, llvm.GetDefaultTargetTriple());
-  host->cpu = take_text(a, llvm.GetHostCPUName());
-  host->features = take_text(a, llvm.GetHostCPUFeatures());
-  host->cache = cache_folder(a);
-  host->cores = count_cores();
+static bool has_generator(const struct host *host, struct diags *d) {
   char *message = NULL;
   LLVMTargetMachineRef machine = create_machine(host, &message);
   if (machine == NULL) {
@@ -61,6 +60,28 @@ bool codegen_host(struct arena *a, struct host *host, struct diags *d) {
     return false;
   }
   llvm.DisposeTargetMachine(machine);
+  return true;
+}
+
+bool codegen_start(struct host *host, struct diags *d) {
+  if (host->features != NULL) return true;
+  if (!llvm_load(d)) return false;
+  struct host h = *host;
+  h.triple = take_text(h.arena, llvm.GetDefaultTargetTriple());
+  h.cpu = take_text(h.arena, llvm.GetHostCPUName());
+  h.features = take_text(h.arena, llvm.GetHostCPUFeatures());
+  if (!has_generator(&h, d)) return false;
+  *host = h;
+  return true;
+}
+
+bool codegen_host(struct arena *a, struct host *host, struct diags *d) {
+  *host = (struct host){.arena = a, .cores = host_cores(), .cache = cache_folder(a)};
+  host->identity = host_identity(a);
+  if (host->identity != NULL) return true;
+  if (!codegen_start(host, d)) return false;
+  host->identity =
+      arena_printf(a, "LLVM %s\n%s\n%s\n%s\n", LLVM_VERSION_STRING, host->triple, host->cpu, host->features);
   return true;
 }
 
@@ -111,21 +132,12 @@ static LLVMMemoryBufferRef compile(struct work *w, LLVMModuleRef module, LLVMTar
   return object;
 }
 
-/* Everything that the code depends on, as bytes. */
-static struct str key_of(struct arena *a, const struct host *host, LLVMModuleRef module) {
-  unsigned major, minor, patch;
-  llvm.GetVersion(&major, &minor, &patch);
-  struct str key = str_make(a);
-  str_printf(&key, "LLVM %u.%u.%u %s\n%s\n%s\n%s\n", major, minor, patch, PASSES, host->triple, host->cpu,
-             host->features);
-  LLVMMemoryBufferRef bitcode = llvm.WriteBitcodeToMemoryBuffer(module);
-  str_putn(&key, llvm.GetBufferStart(bitcode), llvm.GetBufferSize(bitcode));
-  llvm.DisposeMemoryBuffer(bitcode);
-  return key;
+static int group_start(int group) { return group * GROUP; }
+static int group_end(const struct work *w, int group) {
+  return group_start(group) + GROUP < w->n ? group_start(group) + GROUP : w->n;
 }
 
 static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, struct arena *scratch) {
-  int first = group * GROUP, end = first + GROUP < w->n ? first + GROUP : w->n;
   struct emit e = {.context = llvm.ContextCreate()};
   LLVMTargetDataRef layout = llvm.CreateTargetDataLayout(machine);
   llvm.ContextSetDiscardValueNames(e.context, 1);
@@ -133,17 +145,13 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
   e.builder = llvm.CreateBuilderInContext(e.context);
   llvm.SetTarget(e.module, w->host->triple);
   llvm.SetModuleDataLayout(e.module, layout);
-  for (int i = first; i < end; i++) emit_kernel(&e, w->requests[i].kernel, w->requests[i].symbol, scratch);
-  struct str key = {0};
-  if (w->host->cache) {
-    key = key_of(scratch, w->host, e.module);
-    w->objects[group] = cache_read(w->host->cache, &key);
-  }
-  if (w->objects[group]) {
-    w->cached += end - first;
-  } else {
-    w->objects[group] = compile(w, e.module, machine);
-    if (w->objects[group] && w->host->cache) cache_write(w->host->cache, &key, w->objects[group]);
+  for (int i = group_start(group); i < group_end(w, group); i++)
+    emit_kernel(&e, w->requests[i].kernel, w->requests[i].symbol, scratch);
+  LLVMMemoryBufferRef object = compile(w, e.module, machine);
+  if (object) {
+    struct code *c = &w->code[group];
+    *c = (struct code){llvm.GetBufferStart(object), llvm.GetBufferSize(object), object};
+    if (w->keys) cache_write(w->host->cache, &w->keys[group], c->data, c->size);
   }
   llvm.DisposeBuilder(e.builder);
   llvm.DisposeModule(e.module);
@@ -160,9 +168,9 @@ static void make_groups(struct work *w) {
     set_error(w, "no code generator", message ? message : w->host->triple);
     llvm.DisposeMessage(message);
   }
-  int groups = (w->n + GROUP - 1) / GROUP, group;
-  while (machine != NULL && w->error == NULL && (group = w->next++) < groups) {
-    make_group(w, group, machine, scratch);
+  int i;
+  while (machine != NULL && w->error == NULL && (i = w->next++) < w->nmissing) {
+    make_group(w, w->missing[i], machine, scratch);
     arena_reset(scratch);
   }
   if (machine) llvm.DisposeTargetMachine(machine);
@@ -181,23 +189,55 @@ static void *worker(void *argument) {
   return NULL;
 }
 
-int codegen(const struct host *host, const struct request *requests, int n, LLVMMemoryBufferRef *objects,
-            int *cached, struct diags *d) {
-  struct work w = {.host = host, .requests = requests, .n = n, .objects = objects};
-  int groups = (n + GROUP - 1) / GROUP;
-  int helpers = (host->cores < groups ? host->cores : groups) - 1;
+/* Compiles what is missing. */
+static bool make_missing(struct work *w, struct diags *d) {
+  int helpers = (w->host->cores < w->nmissing ? w->host->cores : w->nmissing) - 1;
   if (helpers > MAX_WORKERS - 1) helpers = MAX_WORKERS - 1;
   pthread_t thread[MAX_WORKERS];
   int started = 0;
-  for (int i = 0; i < groups; i++) objects[i] = NULL;
-  while (started < helpers && pthread_create(&thread[started], NULL, worker, &w) == 0) started++;
-  worker(&w);
+  while (started < helpers && pthread_create(&thread[started], NULL, worker, w) == 0) started++;
+  worker(w);
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
-  *cached = w.cached;
-  if (w.error == NULL) return groups;
-  diag_error(d, LOC_NONE, "cpu: %s", w.error);
-  free(w.error);
-  for (int i = 0; i < groups; i++)
-    if (objects[i]) llvm.DisposeMemoryBuffer(objects[i]);
-  return -1;
+  if (w->error == NULL) return true;
+  diag_error(d, LOC_NONE, "cpu: %s", w->error);
+  free(w->error);
+  return false;
+}
+
+/* ---- the cache ---- */
+
+/* Everything that the code of a group depends on, as bytes. */
+static struct str key_of(struct arena *a, const struct work *w, int group) {
+  struct str key = str_make(a);
+  str_printf(&key, "%s\n%s\n%s", EMITTER_STAMP, PASSES, w->host->identity);
+  for (int i = group_start(group); i < group_end(w, group); i++) {
+    str_printf(&key, "%s\n", w->requests[i].symbol);
+    kernel_bytes(&key, w->requests[i].kernel);
+  }
+  return key;
+}
+
+static void read_cached(struct arena *a, struct work *w, int groups) {
+  if (w->host->cache == NULL) return;
+  w->keys = arena_new_array(a, (size_t)groups, struct str);
+  for (int i = 0; i < groups; i++) {
+    w->keys[i] = key_of(a, w, i);
+    w->code[i].data = cache_read(a, w->host->cache, &w->keys[i], &w->code[i].size);
+  }
+}
+
+int codegen(struct arena *a, struct host *host, const struct request *requests, int n, struct code *out,
+            int *cached, struct diags *d) {
+  int groups = (n + GROUP - 1) / GROUP;
+  struct work w = {.host = host, .requests = requests, .n = n, .code = out};
+  w.missing = arena_new_array(a, (size_t)groups, int);
+  *cached = 0;
+  read_cached(a, &w, groups);
+  for (int i = 0; i < groups; i++) {
+    if (out[i].data == NULL)
+      w.missing[w.nmissing++] = i;
+    else
+      *cached += group_end(&w, i) - group_start(i);
+  }
+  return w.nmissing == 0 || (codegen_start(host, d) && make_missing(&w, d)) ? groups : -1;
 }

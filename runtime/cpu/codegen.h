@@ -9,9 +9,11 @@
 
 /* The machine that code is made for. */
 struct host {
-  const char *triple, *cpu, *features;
-  const char *cache; /* a folder, or NULL for no cache */
+  struct arena *arena;
+  const char *identity; /* all that code for it depends on */
+  const char *cache;    /* a folder, or NULL for no cache */
   int cores;
+  const char *triple, *cpu, *features; /* of LLVM; NULL before it is needed */
 };
 
 /* One function to make. */
@@ -20,12 +22,24 @@ struct request {
   const char *symbol;
 };
 
-/* Fills in `host`; its texts live in `a`. False and an error if there is no code generator for it. */
-bool codegen_host(struct arena *a, struct host *host, struct diags *d);
+/* Request i is in object i / CODEGEN_GROUP. */
+#define CODEGEN_GROUP 8
+struct code {
+  const char *data;
+  size_t size;
+  LLVMMemoryBufferRef owner; /* NULL: `data` lies in an arena */
+};
+void code_dispose(struct code *c);
 
-/* Object files that hold all requests; their number is returned, -1 after an error. `objects` has room for one per
- * request; the caller owns them. `*cached` counts the requests whose code came from the cache. */
-int codegen(const struct host *host, const struct request *requests, int n, LLVMMemoryBufferRef *objects,
+/* Fills in `host`; its texts live in `a`. False and an error if it cannot be told without LLVM, which fails. */
+bool codegen_host(struct arena *a, struct host *host, struct diags *d);
+/* LLVM and its code generator for the host: loaded when code is not in the cache, or if asked. */
+bool codegen_start(struct host *host, struct diags *d);
+
+/* Object files that hold all requests; their number is returned, -1 after an error. `out` has room for one per
+ * request, zeroed; the caller disposes of all, also after an error. `*cached` counts the requests whose code came
+ * from the cache. */
+int codegen(struct arena *a, struct host *host, const struct request *requests, int n, struct code *out,
             int *cached, struct diags *d);
 
 #endif

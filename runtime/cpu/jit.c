@@ -1,8 +1,9 @@
-/* The table of kernels, and ORC to link their code. */
+/* The table of kernels, and the linking of their code: by object.c where it can, else by ORC. */
 #include "runtime/cpu/jit.h"
 
 #include "runtime/cpu/codegen.h"
 #include "runtime/cpu/emit.h"
+#include "runtime/cpu/object.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,11 +19,17 @@ struct entry {
 
 #define BUCKETS 1024
 
+struct loaded {
+  struct object *object;
+  struct loaded *next;
+};
+
 struct cpu_jit {
   struct arena *arena;
   pthread_mutex_t lock;
   struct host host;
-  LLVMOrcLLJITRef orc;
+  struct loaded *loaded;
+  LLVMOrcLLJITRef orc; /* NULL before it is needed */
   struct entry *bucket[BUCKETS];
   int64_t compiled, cached, reused;
   double seconds;
@@ -43,11 +50,13 @@ static bool llvm_failed(struct diags *d, const char *what, LLVMErrorRef error) {
 }
 
 struct cpu_jit *cpu_jit_create(struct diags *d) {
-  struct arena *a = arena_create();
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
   struct cpu_jit *jit = arena_new(a, struct cpu_jit);
   jit->arena = a;
-  if (!codegen_host(a, &jit->host, d) ||
-      llvm_failed(d, "starting the JIT", llvm.OrcCreateLLJIT(&jit->orc, NULL))) {
+  bool ok = codegen_host(a, &jit->host, d);
+  arena_unguard(&guard);
+  if (!ok) {
     arena_destroy(a);
     return NULL;
   }
@@ -57,21 +66,24 @@ struct cpu_jit *cpu_jit_create(struct diags *d) {
 
 void cpu_jit_destroy(struct cpu_jit *jit) {
   if (jit == NULL) return;
-  llvm.ConsumeError(llvm.OrcDisposeLLJIT(jit->orc));
+  for (struct loaded *l = jit->loaded; l != NULL; l = l->next) object_unload(l->object);
+  if (jit->orc) llvm.ConsumeError(llvm.OrcDisposeLLJIT(jit->orc));
   pthread_mutex_destroy(&jit->lock);
   arena_destroy(jit->arena);
 }
 
-static bool link_objects(struct cpu_jit *jit, LLVMMemoryBufferRef *objects, int nobjects, struct diags *d) {
+/* ---- linking ---- */
+
+/* Takes over what `c` owns. */
+static bool add_to_orc(struct cpu_jit *jit, struct code *c, struct diags *d) {
+  if (!codegen_start(&jit->host, d)) return false;
+  if (jit->orc == NULL && llvm_failed(d, "starting the JIT", llvm.OrcCreateLLJIT(&jit->orc, NULL)))
+    return false;
+  LLVMMemoryBufferRef buffer = c->owner;
+  if (buffer == NULL) buffer = llvm.CreateMemoryBufferWithMemoryRangeCopy(c->data, c->size, "cached");
+  c->owner = NULL;
   LLVMOrcJITDylibRef library = llvm.OrcLLJITGetMainJITDylib(jit->orc);
-  bool ok = true;
-  for (int i = 0; i < nobjects; i++) {
-    if (ok)
-      ok = !llvm_failed(d, "loading code", llvm.OrcLLJITAddObjectFile(jit->orc, library, objects[i]));
-    else
-      llvm.DisposeMemoryBuffer(objects[i]);
-  }
-  return ok;
+  return !llvm_failed(d, "loading code", llvm.OrcLLJITAddObjectFile(jit->orc, library, buffer));
 }
 
 static bool look_up(struct cpu_jit *jit, struct entry *e, struct diags *d) {
@@ -79,6 +91,28 @@ static bool look_up(struct cpu_jit *jit, struct entry *e, struct diags *d) {
   if (llvm_failed(d, "linking code", llvm.OrcLLJITLookup(jit->orc, &address, e->symbol))) return false;
   e->fn = (kernel_fn *)(uintptr_t)address;
   return true;
+}
+
+/* False if this is for ORC to do. */
+static bool load_object(struct cpu_jit *jit, const struct code *c, struct entry **entries, int n) {
+  struct loaded *l = arena_new(jit->arena, struct loaded);
+  l->object = object_load(c->data, c->size);
+  if (l->object == NULL) return false;
+  l->next = jit->loaded;
+  jit->loaded = l;
+  for (int i = 0; i < n; i++) {
+    void *address = object_find(l->object, entries[i]->symbol);
+    if (address == NULL) return false;
+    memcpy(&entries[i]->fn, &address, sizeof address);
+  }
+  return true;
+}
+
+static bool link_code(struct cpu_jit *jit, struct code *c, struct entry **entries, int n, struct diags *d) {
+  if (load_object(jit, c, entries, n)) return true;
+  bool ok = add_to_orc(jit, c, d);
+  for (int i = 0; ok && i < n; i++) ok = look_up(jit, entries[i], d);
+  return ok;
 }
 
 /* ---- the table of kernels ---- */
@@ -107,17 +141,33 @@ static struct entry *entry_of(struct cpu_jit *jit, const struct kernel *k) {
   return *slot = e; /* at last: memory may run out before */
 }
 
+struct codes {
+  struct code *code;
+  int n;
+};
+
+static void undo_codes(void *argument) {
+  const struct codes *all = argument;
+  for (int i = 0; i < all->n; i++) code_dispose(&all->code[i]);
+}
+
 /* A failed compilation leaves entries without a function: they are tried again by the next call, under a new
  * symbol, as the linker may know the old one. */
 static bool compile_fresh(struct cpu_jit *jit, struct entry **fresh, int n, struct arena *scratch,
                           struct diags *d) {
   double start = now();
   struct request *requests = arena_new_array(scratch, (size_t)n, struct request);
-  LLVMMemoryBufferRef *objects = arena_new_array(scratch, (size_t)n, LLVMMemoryBufferRef);
+  struct codes all = {arena_new_array(scratch, (size_t)n, struct code), n};
+  struct arena_guard guard;
   for (int i = 0; i < n; i++) requests[i] = (struct request){&fresh[i]->kernel, fresh[i]->symbol};
-  int cached = 0, nobjects = codegen(&jit->host, requests, n, objects, &cached, d);
-  bool ok = nobjects >= 0 && link_objects(jit, objects, nobjects, d);
-  for (int i = 0; ok && i < n; i++) ok = look_up(jit, fresh[i], d);
+  arena_guard(&guard, undo_codes, &all);
+  int cached = 0, nobjects = codegen(scratch, &jit->host, requests, n, all.code, &cached, d);
+  bool ok = nobjects >= 0;
+  for (int i = 0, first = 0; ok && i < nobjects; i++, first += CODEGEN_GROUP)
+    ok =
+        link_code(jit, &all.code[i], fresh + first, n - first < CODEGEN_GROUP ? n - first : CODEGEN_GROUP, d);
+  arena_unguard(&guard);
+  undo_codes(&all);
   for (int i = 0; !ok && i < n; i++) {
     fresh[i]->fn = NULL;
     fresh[i]->symbol = arena_printf(jit->arena, "%s_again", fresh[i]->symbol);

@@ -1,5 +1,5 @@
-/* The library is looked for at $DGC_LLVM alone, or else where it was when dgc was built, then where the system's
- * linker looks. */
+/* The library is looked for at $DGC_LLVM alone, or else where it was when dgc was built, then where the system
+ * looks. */
 #include "runtime/cpu/llvm.h"
 
 #include <dlfcn.h>

@@ -1,11 +1,10 @@
-/* LLVM, loaded on first need: its start costs 10 ms that most calls of the tool can do without. */
+/* LLVM, loaded on first need: its start costs 10 ms, and what is compiled already can do without. */
 #ifndef DGC_RUNTIME_CPU_LLVM_H
 #define DGC_RUNTIME_CPU_LLVM_H
 
 #include "base/diag.h"
 
 #include <llvm-c/Analysis.h>
-#include <llvm-c/BitWriter.h>
 #include <llvm-c/Core.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
@@ -21,8 +20,8 @@ extern struct llvm {
 } llvm;
 #undef LLVM
 
-/* Loads LLVM and its code generator for this machine, once for the process; it is never unloaded. May be called by
- * several threads. False and an error that names the file if it cannot be loaded, then and ever after. */
+/* Loads LLVM and its code generator for this machine, once for the process; it is never unloaded. May be called
+ * by several threads. False and an error that names the file if it cannot be loaded, then and ever after. */
 bool llvm_load(struct diags *d);
 
 #endif

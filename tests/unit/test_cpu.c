@@ -1,6 +1,7 @@
 /* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. */
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/matmul.h"
+#include "runtime/cpu/object.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -678,6 +679,79 @@ static void cache_on_disk(void **state) {
     unsetenv("XDG_CACHE_HOME");
 }
 
+/* ---- objects ---- */
+
+/* The code in a file of the cache: behind a header of four words and the key, whose length is the second one. */
+static char *code_of(struct arena *a, const char *path, size_t *size) {
+  uint64_t header[4];
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  assert_int_equal(fread(header, 1, sizeof header, file), sizeof header);
+  char *code = arena_alloc(a, header[2]);
+  fseek(file, (long)header[1], SEEK_CUR);
+  assert_int_equal(fread(code, 1, header[2], file), header[2]);
+  fclose(file);
+  *size = header[2];
+  return code;
+}
+
+/* A copy with nothing behind it. */
+static void load_copy(const char *code, size_t size) {
+  char *copy = malloc(size ? size : 1);
+  assert_non_null(copy);
+  memcpy(copy, code, size);
+  object_unload(object_load(copy, size));
+  free(copy);
+}
+
+static void damaged_objects(void **state) {
+  struct fixture *f = *state;
+  char folder[] = "/tmp/dgc-object-XXXXXX", path[500], command[600];
+  char *before = getenv("XDG_CACHE_HOME");
+  kernel_fn *fn;
+  size_t size;
+  before = before ? arena_strdup(f->arena, before) : NULL;
+  assert_non_null(mkdtemp(folder));
+  setenv("XDG_CACHE_HOME", folder, 1);
+  unsetenv("DGC_CACHE");
+  compile_in_new_jit(f, &fn);
+  cached_file(folder, path, sizeof path);
+  char *code = code_of(f->arena, path, &size);
+  for (size_t cut = 0; cut <= size; cut += 7) load_copy(code, cut);
+  for (int i = 0; i < 5000; i++) {
+    char *copy = arena_copy(f->arena, code, size);
+    for (int n = random_below(4); n >= 0; n--) copy[random_below((int)size)] ^= (char)(1 << random_below(8));
+    if (chance(20)) memset(copy + random_below((int)size - 8), -1, 8);
+    load_copy(copy, size);
+  }
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+  if (before)
+    setenv("XDG_CACHE_HOME", before, 1);
+  else
+    unsetenv("XDG_CACHE_HOME");
+}
+
+/* What calls fmod is linked by LLVM, also when it comes from the cache. */
+static void calls_of_the_library(void **state) {
+  struct fixture *f = *state;
+  struct kernel k = {.kind = KERNEL_MAP, .rank = 1, .nargs = 3, .noutputs = 1, .name = "rem"};
+  for (int i = 0; i < 3; i++) k.args[i] = (struct kernel_arg){DT_F64, STRIDE_ONE, i == 2};
+  k.body = sprog_make(f->arena);
+  k.result[0] = s_binary(&k.body, S_REM, s_arg(&k.body, 0, DT_F64), s_arg(&k.body, 1, DT_F64));
+  kernel_settle(&k);
+  const struct kernel *list[] = {&k};
+  for (int i = 0; i < 2; i++) {
+    double x[] = {5.5, -7}, y[] = {2, 4}, out[2];
+    kernel_fn *fn;
+    struct cpu_jit *jit = cpu_jit_create(&f->diags);
+    assert_true(cpu_jit_compile(jit, list, 1, &fn, &f->diags));
+    fn((void *[]){x, y, out}, (int64_t[]){2, 1, 1, 1});
+    assert_true(out[0] == 1.5 && out[1] == -3);
+    cpu_jit_destroy(jit);
+  }
+}
+
 static void text_is_stable(void **state) {
   struct fixture *f = *state;
   struct kernel k;
@@ -768,6 +842,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(functions_agree, setup, teardown),
       cmocka_unit_test_setup_teardown(compiled_once, setup, teardown),
       cmocka_unit_test_setup_teardown(cache_on_disk, setup, teardown),
+      cmocka_unit_test_setup_teardown(damaged_objects, setup, teardown),
+      cmocka_unit_test_setup_teardown(calls_of_the_library, setup, teardown),
       cmocka_unit_test_setup_teardown(text_is_stable, setup, teardown),
       cmocka_unit_test(products),
   };

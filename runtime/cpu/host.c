@@ -1,0 +1,69 @@
+/* LLVM finds out a processor's name and features from these CPUID leaves, and asks the system which registers it
+ * saves. Fields that differ between the cores of a processor are left out. */
+#include "runtime/cpu/host.h"
+
+#include "runtime/cpu/llvm.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+int host_cores(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+#ifdef __x86_64__
+
+#include <cpuid.h>
+
+enum { EAX = 1, EBX = 2, ECX = 4, EDX = 8, ALL = 15 };
+
+static const struct {
+  uint32_t leaf, subleaf;
+  int registers;
+} leaves[] = {
+    {0, 0, EBX | ECX | EDX}, /* vendor */
+    {1, 0, EAX | ECX | EDX}, {7, 0, ALL},    {7, 1, ALL},    {7, 2, EDX},    {0xd, 0, EAX},
+    {0xd, 1, EAX},           {0x14, 0, EBX}, {0x19, 0, EBX}, {0x24, 0, EBX}, {0x80000001, 0, ECX | EDX},
+    {0x80000008, 0, EBX},
+};
+
+static void put_processor(struct str *s) {
+  const uint32_t saves_registers = UINT32_C(1) << 27;
+  uint32_t r[4], low = 0, high = 0;
+  for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+    if (!__get_cpuid_count(leaves[i].leaf, leaves[i].subleaf, &r[0], &r[1], &r[2], &r[3])) continue;
+    str_printf(s, " %" PRIx32 ".%" PRIx32, leaves[i].leaf, leaves[i].subleaf);
+    for (int k = 0; k < 4; k++)
+      if (leaves[i].registers >> k & 1) str_printf(s, ":%" PRIx32, r[k]);
+    if (leaves[i].leaf == 1 && (r[2] & saves_registers)) {
+      __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+      str_printf(s, " xcr0:%" PRIx32 ":%" PRIx32, high, low);
+    }
+  }
+}
+
+const char *host_identity(struct arena *a) {
+  const char *library = getenv("DGC_LLVM");
+  struct stat file = {0};
+  struct str s = str_make(a);
+  if (library == NULL || library[0] == 0) library = DGC_LLVM_LIBRARY;
+  str_printf(&s, "LLVM %s", LLVM_VERSION_STRING);
+  if (stat(library, &file) == 0)
+    str_printf(&s, " %" PRId64 " bytes of %" PRId64, (int64_t)file.st_size, (int64_t)file.st_mtime);
+  str_put(&s, "\nx86-64");
+  put_processor(&s);
+  str_putc(&s, '\n');
+  return s.data;
+}
+
+#else
+
+const char *host_identity(struct arena *a) {
+  (void)a;
+  return NULL;
+}
+
+#endif

@@ -1,0 +1,197 @@
+/* ELF for x86-64, relocatable. Code comes first, constants follow on pages of their own; nothing is writable once
+ * it can be run. Every offset is checked: the file was kept on disk. */
+#include "runtime/cpu/object.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define PAGE         4096
+#define LEAD         64 /* readable bytes before the first function: sanitizers look there before a call */
+#define MAX_SECTIONS 64
+
+struct object {
+  char *base;
+  size_t size, code_size; /* whole pages */
+  int nfunctions;
+  struct function {
+    char *name;
+    void *address;
+  } function[]; /* names are behind */
+};
+
+#ifdef __x86_64__
+
+/* A file while it is loaded. */
+struct loader {
+  const char *data;
+  size_t size;
+  Elf64_Shdr section[MAX_SECTIONS];
+  int nsections;
+  bool placed[MAX_SECTIONS];
+  size_t at[MAX_SECTIONS]; /* where a placed section lies behind `base` */
+  char *base;
+  size_t total, code_size;
+  int symbols; /* the section of symbols; 0 if there is none */
+};
+
+static bool inside(const struct loader *l, uint64_t offset, uint64_t size) {
+  return offset <= l->size && size <= l->size - offset;
+}
+
+static bool read_sections(struct loader *l) {
+  Elf64_Ehdr h;
+  if (l->size < sizeof h) return false;
+  memcpy(&h, l->data, sizeof h);
+  if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_REL ||
+      h.e_machine != EM_X86_64 || h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shnum > MAX_SECTIONS)
+    return false;
+  l->nsections = h.e_shnum;
+  size_t bytes = (size_t)l->nsections * sizeof(Elf64_Shdr);
+  if (!inside(l, h.e_shoff, bytes)) return false;
+  memcpy(l->section, l->data + h.e_shoff, bytes);
+  for (int i = 0; i < l->nsections; i++) {
+    const Elf64_Shdr *s = &l->section[i];
+    if (s->sh_type != SHT_NOBITS && !inside(l, s->sh_offset, s->sh_size)) return false;
+    if (s->sh_type == SHT_SYMTAB) l->symbols = i;
+  }
+  return true;
+}
+
+/* Lays out the sections with these flags from `total` on. */
+static bool place(struct loader *l, uint64_t flags) {
+  const uint64_t known = SHF_ALLOC | SHF_EXECINSTR | SHF_MERGE | SHF_STRINGS;
+  for (int i = 0; i < l->nsections; i++) {
+    const Elf64_Shdr *s = &l->section[i];
+    uint64_t align = s->sh_addralign > 1 ? s->sh_addralign : 1;
+    if (!(s->sh_flags & SHF_ALLOC) || (s->sh_flags & SHF_EXECINSTR) != flags) continue;
+    if (s->sh_type != SHT_PROGBITS || (s->sh_flags & ~known) || align > PAGE || (align & (align - 1)))
+      return false;
+    l->at[i] = (l->total + align - 1) & ~(align - 1);
+    l->total = l->at[i] + s->sh_size;
+    l->placed[i] = true;
+  }
+  l->total = (l->total + PAGE - 1) & ~(size_t)(PAGE - 1);
+  return true;
+}
+
+static int count_symbols(const struct loader *l) {
+  const Elf64_Shdr *s = &l->section[l->symbols];
+  if (!l->symbols || s->sh_link >= (unsigned)l->nsections || s->sh_size / sizeof(Elf64_Sym) > INT32_MAX)
+    return 0;
+  return (int)(s->sh_size / sizeof(Elf64_Sym));
+}
+
+static bool read_symbol(const struct loader *l, uint64_t number, Elf64_Sym *out) {
+  if (number >= (uint64_t)count_symbols(l)) return false;
+  memcpy(out, l->data + l->section[l->symbols].sh_offset + number * sizeof *out, sizeof *out);
+  return out->st_shndx < l->nsections && l->placed[out->st_shndx] &&
+         out->st_value <= l->section[out->st_shndx].sh_size;
+}
+
+/* Its name, or NULL. */
+static const char *name_of(const struct loader *l, const Elf64_Sym *s) {
+  const Elf64_Shdr *names = &l->section[l->section[l->symbols].sh_link];
+  if (names->sh_type != SHT_STRTAB || s->st_name >= names->sh_size) return NULL;
+  const char *name = l->data + names->sh_offset + s->st_name;
+  return memchr(name, 0, names->sh_size - s->st_name) ? name : NULL;
+}
+
+static bool relocate(struct loader *l, int target, const Elf64_Rela *r) {
+  uint32_t type = ELF64_R_TYPE(r->r_info);
+  uint64_t size = l->section[target].sh_size;
+  Elf64_Sym symbol;
+  if (type != R_X86_64_PC32 && type != R_X86_64_PLT32) return false;
+  if (size < 4 || r->r_offset > size - 4 || !read_symbol(l, ELF64_R_SYM(r->r_info), &symbol)) return false;
+  size_t place = l->at[target] + r->r_offset;
+  uint64_t value = l->at[symbol.st_shndx] + symbol.st_value + (uint64_t)r->r_addend - place;
+  int32_t word = (int32_t)value;
+  if ((uint64_t)(int64_t)word != value) return false;
+  memcpy(l->base + place, &word, sizeof word);
+  return true;
+}
+
+static bool relocate_all(struct loader *l) {
+  for (int i = 0; i < l->nsections; i++) {
+    const Elf64_Shdr *s = &l->section[i];
+    if (s->sh_type != SHT_RELA && s->sh_type != SHT_REL) continue;
+    if (s->sh_info >= (unsigned)l->nsections) return false;
+    if (!l->placed[s->sh_info]) continue;
+    if (s->sh_type == SHT_REL || s->sh_link != (unsigned)l->symbols) return false;
+    for (size_t n = 0; n < s->sh_size / sizeof(Elf64_Rela); n++) {
+      Elf64_Rela r;
+      memcpy(&r, l->data + s->sh_offset + n * sizeof r, sizeof r);
+      if (!relocate(l, (int)s->sh_info, &r)) return false;
+    }
+  }
+  return true;
+}
+
+static bool is_function(const struct loader *l, int number, Elf64_Sym *s) {
+  return read_symbol(l, (uint64_t)number, s) && ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
+         (l->section[s->st_shndx].sh_flags & SHF_EXECINSTR) && name_of(l, s) != NULL;
+}
+
+static struct object *list_functions(const struct loader *l) {
+  int count = 0;
+  size_t names = 0;
+  Elf64_Sym s;
+  for (int i = 0; i < count_symbols(l); i++)
+    if (is_function(l, i, &s)) count++, names += strlen(name_of(l, &s)) + 1;
+  struct object *o = malloc(sizeof *o + (size_t)count * sizeof o->function[0] + names);
+  if (o == NULL) return NULL;
+  *o = (struct object){.base = l->base, .size = l->total, .code_size = l->code_size};
+  char *text = (char *)&o->function[count];
+  for (int i = 0; i < count_symbols(l); i++)
+    if (is_function(l, i, &s)) {
+      struct function *f = &o->function[o->nfunctions++];
+      *f = (struct function){text, l->base + l->at[s.st_shndx] + s.st_value};
+      text = stpcpy(text, name_of(l, &s)) + 1;
+    }
+  return o;
+}
+
+static struct object *load(struct loader *l) {
+  for (int i = 0; i < l->nsections; i++)
+    if (l->placed[i]) memcpy(l->base + l->at[i], l->data + l->section[i].sh_offset, l->section[i].sh_size);
+  if (!relocate_all(l) || mprotect(l->base, l->code_size, PROT_READ | PROT_EXEC) != 0) return NULL;
+  size_t constants = l->total - l->code_size;
+  if (constants > 0 && mprotect(l->base + l->code_size, constants, PROT_READ) != 0) return NULL;
+  return list_functions(l);
+}
+
+struct object *object_load(const char *data, size_t size) {
+  struct loader l = {.data = data, .size = size, .total = LEAD};
+  if (!read_sections(&l) || !place(&l, SHF_EXECINSTR)) return NULL;
+  l.code_size = l.total;
+  if (!place(&l, 0)) return NULL;
+  l.base = mmap(NULL, l.total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (l.base == MAP_FAILED) return NULL;
+  struct object *o = load(&l);
+  if (o == NULL) munmap(l.base, l.total);
+  return o;
+}
+
+#else
+
+struct object *object_load(const char *data, size_t size) {
+  (void)data, (void)size;
+  return NULL;
+}
+
+#endif
+
+void *object_find(const struct object *o, const char *name) {
+  for (int i = 0; i < o->nfunctions; i++)
+    if (strcmp(o->function[i].name, name) == 0) return o->function[i].address;
+  return NULL;
+}
+
+void object_unload(struct object *o) {
+  if (o == NULL) return;
+  munmap(o->base, o->size);
+  free(o);
+}
