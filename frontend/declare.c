@@ -119,7 +119,12 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   }
   if (ok && trainable && !dtype_is_float((enum dtype)t.dtype)) {
     report(r, s->type->loc, "a trained variable must be f32 or f64, not %s", type_text(r->arena, &t));
-    report_help(r, "declare it with `state`: it is then only changed by `<-`");
+    if (r->frame->function->def->kind == DEF_MODEL)
+      report_help(r, "declare it with `state`: it is then only changed by `<-`");
+    else
+      report_help(
+          r, "a layer's input can be converted first, as in `cast(x, f32)`; what is only changed by `<-` "
+             "is declared with `state`");
     ok = false;
   }
   if (ok && r->frame->function->def->kind == DEF_FUNCTION) {

@@ -297,13 +297,30 @@ static void frontend_error(const struct loc *loc, struct parser *p, const char *
   p->fatal = true;
 }
 
+/* An expression can always go on: what could stand behind its end says more. */
+static int drop_operators(yysymbol_kind_t *tokens, int n) {
+  static const char *const binary[] = {"`if`", "`and`", "`or`", "`==`", "`!=`", "`<=`", "`>=`", "`^`", "`+`", "`-`",
+                                       "`*`",  "`/`",   "`%`",  "`@`",  "`<`",  "`>`",  "`(`",  "`[`", "`.`"};
+  enum { COUNT = sizeof binary / sizeof *binary };
+  bool follows = false;
+  int left = 0;
+  for (int i = 0; i < n; i++) follows |= tokens[i] == YYSYMBOL_POW;
+  for (int i = 0; i < n; i++) {
+    bool drop = false;
+    for (int k = 0; k < COUNT && follows; k++) drop |= strcmp(yysymbol_name(tokens[i]), binary[k]) == 0;
+    if (!drop) tokens[left++] = tokens[i];
+  }
+  return left;
+}
+
 /* "unexpected X, expected A or B", and where an open bracket waits for its end. */
 static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) {
   if (p->fatal) return 0;
   enum { MOST = 5 };
-  yysymbol_kind_t found = yypcontext_token(context), expected[MOST];
+  yysymbol_kind_t found = yypcontext_token(context), expected[YYNTOKENS];
   struct loc loc = *yypcontext_location(context);
-  int n = yypcontext_expected_tokens(context, expected, MOST);
+  int n = drop_operators(expected, yypcontext_expected_tokens(context, expected, YYNTOKENS));
+  if (n > MOST) n = 0;
 
   struct str s = str_make(p->arena);
   if (found == YYSYMBOL_NAME || found == YYSYMBOL_INT || found == YYSYMBOL_FLOAT) {
@@ -313,7 +330,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     const char *name = yysymbol_name(found);
     str_printf(&s, "unexpected %s", strncmp(name, "a ", 2) == 0 ? name + 2 : strncmp(name, "the ", 4) == 0 ? name + 4 : name);
   }
-  bool closing = p->depth && p->bracket[p->depth] != '{';
+  /* The lexer has counted the token itself if it is a bracket. */
+  bool closing = p->depth && p->bracket[p->depth] != '{' && p->open[p->depth].begin != loc.begin;
   if (closing) {
     char close = p->bracket[p->depth] == '(' ? ')' : ']';
     diag_error(p->diags, loc, "%s before `%c`", s.data, close);

@@ -18,6 +18,7 @@ static const struct def *find_model(struct resolver *r, const struct source *sou
       if (found) {
         report(r, d->loc, "there are several models: say which one");
         report_note(r, found->loc, "another one is here");
+        report_help(r, "`--model %s` takes this one", d->name);
         return NULL;
       }
       found = d;

@@ -11,6 +11,16 @@ layer f(x, y = 1, z) {
   k = 99999999999999999999
 }
 modle m() { }
+model n() {
+  relu(x, 3)
+  train x adam()
+}
+model o() {
+  if x > 3: y = 2
+}
+model p() {
+  y = f(x))
+}
 # CHECK: :3:19: error: `z` needs a default, because `y` before it has one
 # CHECK: :5:3: error: unexpected `c` before `)`
 # CHECK: :4:8: note: for this `(`
@@ -23,3 +33,7 @@ modle m() { }
 # CHECK: help: to compare with a negative number write `< -`
 # CHECK: :13:1: error: unexpected `modle`
 # CHECK: help: did you mean `model`?
+# CHECK: :15:7: error: unexpected `(`, expected `<-`, `,` or `=`
+# CHECK: :16:11: error: unexpected `adam`, expected `with` or `=`
+# CHECK: :19:11: error: unexpected `:`, expected `{`
+# CHECK: :22:11: error: unexpected `)`, expected the end of the line, `on` or `}`
