@@ -189,7 +189,7 @@ static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, co
   struct graph *g = session_graph(s, s->call, kind, 0, NULL);
   if (!g) return session_blame(s);
   struct plan *p = plan_build(s->call, g, &s->diags);
-  if (!p) return DGC_INPUT;
+  if (!p) return session_blame(s);
   if (strcmp(stage, "plan") == 0)
     plan_print(out, p);
   else if (strcmp(stage, "memory") == 0)
@@ -281,6 +281,16 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const c
   return DGC_OK;
 }
 
+static enum dgc_status no_such_graph(struct dgc_session *s, const char *path, struct graph **graphs,
+                                     int count) {
+  const char **names = arena_new_array(s->call, (size_t)count, const char *);
+  for (int i = 0; i < count; i++) names[i] = graphs[i]->name;
+  session_fail(s, DGC_USAGE, "%s holds no graph '%s'", path, s->options.graph);
+  const char *closest = str_closest(s->options.graph, names, (size_t)count);
+  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  return DGC_USAGE;
+}
+
 static enum dgc_status opt(struct dgc_session *s, const char *path, const char *passes, const char **text) {
   struct str out = session_text(s);
   *text = out.data;
@@ -288,11 +298,15 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
   struct graph **graphs;
   int count = source ? graph_parse_all(s->call, source, &s->diags, &graphs) : -1;
   if (count < 0) return DGC_INPUT;
+  const char *wanted = s->options.graph;
+  int chosen = 0;
   for (int i = 0; i < count; i++) {
-    if (i) str_putc(&out, '\n');
+    if (wanted && strcmp(graphs[i]->name, wanted) != 0) continue;
+    if (chosen++) str_putc(&out, '\n');
     enum dgc_status status = opt_graph(s, graphs[i], passes, &out);
     if (status) return status;
   }
+  if (wanted && !chosen) return no_such_graph(s, path, graphs, count);
   *text = out.data;
   return s->diags.nerrors ? DGC_INPUT : DGC_OK;
 }

@@ -167,14 +167,15 @@ static bool done(const struct training *t) {
   return t->stop || (t->epochs && p->epoch >= t->epochs) || (t->steps && p->step >= t->steps);
 }
 
-/* Adds the batch's loss: a mean counts with its rows, a sum with its own count. */
+/* Adds the batch's losses, each as its mean, and weighs the batch by its rows. */
 static void add_loss(struct training *t, const struct loaded *l, int64_t rows) {
+  t->loss_count += (double)rows;
   for (int i = 0; i < l->plan->noutputs; i++) {
     const struct plan_value *v = &l->plan->outputs[i];
     if (v->role != OUTPUT_LOSS) continue;
     double value = output_number(l, i);
-    t->loss_sum += v->count ? value : value * (double)rows;
-    t->loss_count += v->count ? (double)(v->count < 0 ? -v->count * rows : v->count) : (double)rows;
+    if (v->count) value /= (double)(v->count < 0 ? -v->count * rows : v->count);
+    t->loss_sum += value * (double)rows;
   }
 }
 
@@ -298,14 +299,15 @@ static void finish_metrics(struct dgc_session *s, const struct graph *g, const s
                            const struct dgc_metric **metrics, int *count) {
   arena_reset(s->text);
   struct dgc_metric *m = arena_new_array(s->text, (size_t)g->noutputs, struct dgc_metric);
-  *count = 0;
+  int n = 0;
   for (int i = 0; i < g->noutputs; i++) {
     enum output_role role = g->outputs[i].role;
     if (role != OUTPUT_LOSS && role != OUTPUT_METRIC) continue;
     double value = sums[i].count > 0 ? sums[i].total / sums[i].count : sums[i].total;
-    m[(*count)++] = (struct dgc_metric){arena_strdup(s->text, g->outputs[i].name), value};
+    m[n++] = (struct dgc_metric){arena_strdup(s->text, g->outputs[i].name), value};
   }
-  *metrics = m;
+  if (metrics) *metrics = m;
+  if (count) *count = n;
 }
 
 static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset *ds, struct loader *loader,

@@ -20,7 +20,7 @@ struct list {
 /* Options by name; see option_table in dgc_options.c. */
 struct options {
   struct list set, data, eval_data, output;
-  const char *model, *devices, *strategy, *parameter_device, *consolidation_device, *backend;
+  const char *model, *graph, *devices, *strategy, *parameter_device, *consolidation_device, *backend;
   const char *rows, *eval_rows;
   const char *checkpoint;
   const char *disable_pass, *print_after, *stress;

@@ -20,6 +20,7 @@ struct option_row {
 static const struct option_row option_table[] = {
     {"set", LIST, AT(set), 0, 0, "NAME=VALUE", "a parameter of the model; may be repeated"},
     {"model", TEXT, AT(model), 0, 0, "NAME", "which model of a file that has several"},
+    {"graph", TEXT, AT(graph), 0, 0, "NAME", "which graph of a text that holds several (default: all)"},
     {"devices", TEXT, AT(devices), 0, 0, "LIST", "devices to use, as cpu:0-3 or cpu:0,cpu:2 (default cpu:0)"},
     {"towers", INTEGER, AT(towers), 1, 4096, "N",
      "copies of the model on slices of the batch (default: one per device)"},
@@ -45,7 +46,8 @@ static const struct option_row option_table[] = {
     {"no-shuffle", FLAG, AT(no_shuffle), 0, 0, NULL, "train on rows in the order of the files"},
     {"epochs", INTEGER, AT(epochs), 0, INT64_C(1) << 40, "N",
      "train until this many epochs are done (default 1)"},
-    {"steps", INTEGER, AT(steps), 0, INT64_C(1) << 40, "N", "train until this many steps are done"},
+    {"steps", INTEGER, AT(steps), 0, INT64_C(1) << 40, "N",
+     "train until this many steps are done; bench: how many are timed (default 100)"},
     {"checkpoint", TEXT, AT(checkpoint), 0, 0, "FILE",
      "where training saves, where other verbs read variables"},
     {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N",
@@ -128,12 +130,33 @@ static enum dgc_status check_passes(struct dgc_session *s, const char *list) {
   return DGC_OK;
 }
 
+static bool is_among(const struct option_row *r, const size_t *offsets, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (r->offset == offsets[i]) return true;
+  return false;
+}
+#define IS_AMONG(r, ...) \
+  is_among((r), (const size_t[]){__VA_ARGS__}, sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t))
+
+/* "0:8000", ":-100", "8000:" */
+static bool is_range(const char *value) {
+  static const char digits[] = "0123456789";
+  const char *p = value + (*value == '-');
+  p += strspn(p, digits);
+  if (*p++ != ':') return false;
+  p += *p == '-';
+  return !p[strspn(p, digits)];
+}
+
 /* Values that are wrong whatever the model is. */
 static enum dgc_status check_text(struct dgc_session *s, const struct option_row *r, const char *value) {
   if (r->offset == AT(set) && !strchr(value, '='))
     return session_fail(s, DGC_USAGE, "a parameter is set by NAME=VALUE, not by '%s'", value);
   if (r->offset == AT(stress) && strcmp(value, "roundtrip") != 0)
     return session_fail(s, DGC_USAGE, "stress: 'roundtrip' is all there is, not '%s'", value);
+  if (IS_AMONG(r, AT(rows), AT(eval_rows)) && !is_range(value))
+    return session_fail(s, DGC_USAGE, "%s: write begin:end as in 0:8000, :-100 or 8000:, not '%s'", r->name,
+                        value);
   if (r->offset == AT(disable_pass)) return check_passes(s, value);
   if (r->offset == AT(print_after) && strcmp(value, "all") != 0) return check_passes(s, value);
   return DGC_OK;
@@ -145,14 +168,6 @@ static void append(struct dgc_session *s, struct list *l, const char *value) {
   items[l->count] = arena_strdup(s->arena, value);
   *l = (struct list){items, l->count + 1};
 }
-
-static bool is_among(const struct option_row *r, const size_t *offsets, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (r->offset == offsets[i]) return true;
-  return false;
-}
-#define IS_AMONG(r, ...) \
-  is_among((r), (const size_t[]){__VA_ARGS__}, sizeof((const size_t[]){__VA_ARGS__}) / sizeof(size_t))
 
 /* What has been made of the old value goes, or the change is refused. */
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {

@@ -52,7 +52,7 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
   struct graph *g = session_graph(s, l->arena, l->kind, l->batch, NULL);
   if (!g) return session_blame(s);
   struct plan *p = plan_build(l->arena, g, &s->diags);
-  if (!p) return DGC_INPUT;
+  if (!p) return session_blame(s);
 #ifndef DGC_DEBUG
   if (s->options.verify_each)
 #endif
@@ -203,7 +203,9 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
   const struct node *n;
   for (int i = 0; (n = source_input(g, i)); i++) {
     int input = plan_input(l->plan, n->name);
-    if (input >= 0) exec_write(l->exec, input, inputs[i]);
+    if (input < 0) continue;
+    if (!inputs || !inputs[i]) return session_fail(s, DGC_USAGE, "there is no array for input '%s'", n->name);
+    exec_write(l->exec, input, inputs[i]);
   }
   status = session_run(s, l);
   if (status) return status;

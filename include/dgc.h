@@ -72,7 +72,8 @@ DGC_API enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const
 /* Why a node of the placed graph is where it is, and its inputs. */
 DGC_API enum dgc_status dgc_explain(struct dgc_session *s, const char *entry, const char *node,
                                     const char **text);
-/* Reads graphs as text, runs passes over each ("simplify,place"; NULL or "" = none), verifies, prints. */
+/* Reads graphs as text, runs passes over each, or over the one that the option graph names ("simplify,place"; NULL or
+ * "" = none), verifies, prints. */
 DGC_API enum dgc_status dgc_opt(struct dgc_session *s, const char *path, const char *passes,
                                 const char **text);
 /* The passes in their order with what they do, a line each. */
@@ -87,7 +88,7 @@ struct dgc_progress {
   int64_t epoch, epochs;      /* the present one from 0; 0 epochs = not limited */
   int64_t step, steps;        /* within the epoch: done, and all */
   int64_t total_steps;        /* done since the model's first */
-  double loss;                /* mean over the epoch so far */
+  double loss;                /* mean over the epoch so far; of several losses the sum */
   double seconds;             /* since the call */
   double examples_per_second; /* over the epoch so far */
   bool epoch_end;
@@ -107,7 +108,7 @@ struct dgc_metric {
 DGC_API enum dgc_status dgc_train(struct dgc_session *s);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);
-/* Mean loss and metrics over all rows, the last partial batch included exactly. */
+/* Mean loss and metrics over all rows, the last partial batch included exactly. What is not wanted may be NULL. */
 DGC_API enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
                                      int64_t *rows);
 /* Writes predictions to the files of the option output, in the order of the rows. */

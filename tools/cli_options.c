@@ -202,7 +202,7 @@ static void print_option(char letter, const char *name, const char *value, const
 }
 
 void cli_print_help(const struct verb *v) {
-  printf("usage: dgc %s [OPTIONS] %s\n\n%s\n\n", v->name, v->words, v->help);
+  printf("usage: dgc %s [OPTIONS]%s%s\n\n%s\n\n", v->name, *v->words ? " " : "", v->words, v->help);
   for (int i = 0; i < NOWN; i++) {
     const struct own_option *o = &own_options[i];
     if (takes(v, o->name)) print_option(o->letter, o->name, o->value, o->help);

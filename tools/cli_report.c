@@ -130,19 +130,22 @@ static void bench_json(const struct dgc_bench *b) {
   fputs("]}\n", stdout);
 }
 
+static const char *plural(int n) { return n == 1 ? "" : "s"; }
+
 void cli_print_bench(const struct cli *c, const struct dgc_bench *b) {
   if (c->json) {
     bench_json(b);
     return;
   }
   double rate = b->flops / b->step_seconds;
-  printf("batch %lld, %d towers on %d devices, %d threads\n", (long long)b->batch, b->towers, b->ndevices,
-         b->threads);
+  printf("batch %lld, %d tower%s on %d device%s, %d thread%s\n", (long long)b->batch, b->towers,
+         plural(b->towers), b->ndevices, plural(b->ndevices), b->threads, plural(b->threads));
   printf("compile          %10.2f ms   %d kernels\n", b->compile_seconds * 1e3, b->kernels);
   printf("step             %10.4f ms   median of %d; %d plan steps, %d signals\n", b->step_seconds * 1e3,
          b->steps, b->plan_steps, b->signals);
   printf("work             %10.2f GFLOP/s   %.4f GFLOP a step\n", rate * 1e-9, b->flops * 1e-9);
-  printf("machine's peak   %10.2f GFLOP/s   f32, %d threads\n", b->peak * 1e-9, b->threads);
+  printf("machine's peak   %10.2f GFLOP/s   f32, %d thread%s\n", b->peak * 1e-9, b->threads,
+         plural(b->threads));
   printf("share of peak    %10.1f %%\n", rate / b->peak * 100);
   printf("outside kernels  %10.1f %%    of the threads' time: executor and waiting\n", b->outside * 100);
   for (int i = 0; i < b->ndevices; i++)

@@ -136,7 +136,7 @@ static int predict(struct cli *c) {
   int code = load_trained(c);
   int64_t rows;
   if (!code) code = cli_status(c, dgc_predict(c->session, &rows));
-  if (!code && !c->quiet) fprintf(stderr, "%lld rows\n", (long long)rows);
+  if (!code && !c->quiet) fprintf(stderr, "%lld row%s\n", (long long)rows, rows == 1 ? "" : "s");
   return code;
 }
 
@@ -186,7 +186,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " PASS_OPTIONS " emit entry file", compile},
     {"opt", "GRAPH", "runs passes over graph text, and prints it",
      "devices towers strategy parameter-device consolidation-device soft-placement batch passes "
-     "file " PASS_OPTIONS,
+     "graph file " PASS_OPTIONS,
      opt},
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
      MODEL_OPTIONS " " DATA_OPTIONS

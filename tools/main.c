@@ -25,6 +25,11 @@ static int print_version(bool verbose) {
   return DGC_OK;
 }
 
+static int too_much(const char *word) {
+  fprintf(stderr, "dgc: error: '%s' is one argument too many: usage: dgc --version [--verbose]\n", word);
+  return DGC_USAGE;
+}
+
 static int no_verb(const char *word) {
   char names[256] = "";
   for (const struct verb *v = verbs; v->name; v++) {
@@ -62,13 +67,18 @@ static int run(int argc, char **argv) {
     print_verbs(stderr);
     return DGC_USAGE;
   }
-  if (strcmp(first, "--version") == 0) return print_version(argc > 2 && strcmp(argv[2], "--verbose") == 0);
+  if (strcmp(first, "--version") == 0) {
+    bool verbose = argc > 2 && strcmp(argv[2], "--verbose") == 0;
+    if (argc > 2 + verbose) return too_much(argv[2 + verbose]);
+    return print_version(verbose);
+  }
   if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
     for (const struct verb *v = verbs; v->name; v++)
       if (argc > 2 && strcmp(argv[2], v->name) == 0) {
         cli_print_help(v);
         return DGC_OK;
       }
+    if (argc > 2) return no_verb(argv[2]);
     print_verbs(stdout);
     return DGC_OK;
   }

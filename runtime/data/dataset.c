@@ -15,17 +15,18 @@ static bool parse_bound(const char **p, int64_t rows, int64_t otherwise, int64_t
   return true;
 }
 
-static bool select_rows(struct dataset *ds, const char *range, struct loc loc, struct diags *d) {
+static bool select_rows(struct dataset *ds, const char *range, struct diags *d) {
   const char *p = range;
   int64_t begin, end;
   bool ok =
       parse_bound(&p, ds->rows, 0, &begin) && *p++ == ':' && parse_bound(&p, ds->rows, ds->rows, &end) && !*p;
   if (!ok) {
-    diag_error(d, loc, "'%s' is not a range of rows; write begin:end as in 0:8000, :-100 or 8000:", range);
+    diag_error(d, LOC_NONE,
+               "'%s' is not a range of rows; write begin:end as in 0:8000, :-100 or 8000:", range);
     return false;
   }
   if (begin < 0 || end > ds->rows || begin >= end) {
-    diag_error(d, loc, "rows %s: there are %lld rows, so this is %s", range, (long long)ds->rows,
+    diag_error(d, LOC_NONE, "rows %s: there are %lld rows, so this is %s", range, (long long)ds->rows,
                begin < 0 || end > ds->rows || begin >= ds->rows ? "outside of them" : "an empty range");
     return false;
   }
@@ -72,8 +73,7 @@ struct dataset *dataset_open(struct arena *a, const char *folder, const struct d
   ds->ncolumns = ds->nblobs = n;
   ds->columns = arena_new_array(a, (size_t)n, struct column);
   ds->blobs = arena_new_array(a, (size_t)n, struct blob);
-  if (open_columns(ds, a, folder, specs, d) && (!rows || !*rows || select_rows(ds, rows, specs[0].loc, d)))
-    return ds;
+  if (open_columns(ds, a, folder, specs, d) && (!rows || !*rows || select_rows(ds, rows, d))) return ds;
   dataset_close(ds);
   return NULL;
 }

@@ -15,6 +15,11 @@ for verb in check compile opt train eval predict bench devices inspect explain; 
   shows out "usage: dgc $verb"
   empty err
 done
+expect 0 'help VERB' "$dgc" help train
+shows out 'usage: dgc train'
+expect 2 'help of what is not there' "$dgc" help trian
+shows err "did you mean 'train'"
+expect 2 'misspelt --verbose' "$dgc" --version --verbos
 expect 2 'no verb' "$dgc"
 empty out
 expect 2 'misspelt verb' "$dgc" trian
@@ -37,6 +42,12 @@ shows err mirrored
 expect 2 'bad pass' "$dgc" compile "$samples/digits.dsl" --disable-pass plcae
 shows err "did you mean 'place'"
 expect 2 'a pass that is needed' "$dgc" compile "$samples/digits.dsl" --disable-pass place
+expect 2 'a plan without gradients' "$dgc" bench "$samples/digits.dsl" --disable-pass grad
+shows err 'pass grad must run'
+expect 2 'a plan without sums' "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --disable-pass collectives --emit plan
+shows err 'pass collectives must run'
+expect 2 'no range' "$dgc" train "$samples/digits.dsl" --rows 8000
+shows err 'rows: write begin:end'
 expect 2 'eval without variables' "$dgc" eval "$samples/digits.dsl"
 shows err --checkpoint
 expect 1 'missing model' "$dgc" check missing.dsl
@@ -60,6 +71,15 @@ expect 0 '-o' "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --strategy 
 empty out
 expect 0 opt "$dgc" opt a.dg -o b.dg
 same a.dg b.dg
+"$dgc" compile "$samples/digits.dsl" --entry eval --emit graph >>two.dg
+"$dgc" compile "$samples/digits.dsl" --entry train --emit graph >>two.dg
+expect 0 'all graphs' "$dgc" opt two.dg
+[ "$(grep -c '^graph' out)" = 2 ] && pass || fail 'opt does not print both graphs'
+expect 0 'one graph' "$dgc" opt two.dg --graph digits.train --passes=simplify,grad
+shows out 'graph digits.train {'
+grep -q digits.eval out && fail 'opt --graph prints another one' || pass
+expect 2 'no such graph' "$dgc" opt two.dg --graph digits.trian
+shows err "did you mean 'digits.train'"
 expect 0 'dump-dir' "$dgc" compile "$samples/digits.dsl" --dump-dir dumps -o /dev/null
 [ "$(ls dumps | wc -l)" -ge 5 ] && pass || fail "dumps: $(ls dumps)"
 expect 0 time-passes "$dgc" compile "$samples/digits.dsl" --time-passes -o /dev/null
@@ -69,4 +89,18 @@ node=$(sed -n 's/^  \([a-z_.0-9]*\) *= matmul.*/\1/p' a.dg | head -1)
 expect 0 explain "$dgc" explain "$samples/digits.dsl" "$node" --devices cpu:0-1
 shows out "$node"
 expect 2 'explain nothing' "$dgc" explain "$samples/digits.dsl" no.such.node
+
+# The loss of an epoch is that of all train statements together: here 1 + 10, whatever the rows.
+cat >sum.dsl <<'MODEL'
+model sum() {
+  input x : f32[B]
+  var a : f32 = 1
+  var b : f32 = 10
+  train first = a + 0 * mean(x) with sgd(rate = 0.0)
+  train second = mean(b + 0 * x) with sgd(rate = 0.0)
+}
+MODEL
+printf 'x\n1\n2\n3\n' >x.csv
+expect 0 'two losses' "$dgc" train sum.dsl --data x=x.csv --batch 2
+shows err 'loss 11 '
 finish

@@ -157,6 +157,8 @@ static void misuse(void **state) {
   assert_int_equal(dgc_load_text(s, "small", program, strlen(program)), DGC_OK);
   assert_int_equal(dgc_train(s), DGC_USAGE); /* no data */
   assert_int_equal(dgc_run(s, "train", 0, NULL, NULL), DGC_USAGE);
+  assert_int_equal(dgc_run(s, "train", ROWS, NULL, NULL), DGC_USAGE); /* no arrays */
+  assert_non_null(strstr(dgc_message(s), "no array for input 'x'"));
   assert_int_equal(dgc_emit(s, "train", "nothing", &text), DGC_USAGE);
   dgc_destroy(s);
   dgc_destroy(NULL);
