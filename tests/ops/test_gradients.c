@@ -1,5 +1,5 @@
-/* The gradient of every op against finite differences, one test per op, driven from the op table: an op that has no samples, or
- * no gradient without saying so, fails here by name. */
+/* The gradient of every op against finite differences, one test per op, driven from the op table: an op that has
+ * no samples, or no gradient without saying so, fails here by name. */
 #include "passes/pass.h"
 #include "tests/ops/cases.h"
 #include "tests/support/bound.h"
@@ -88,8 +88,8 @@ static void every_op_has_samples(void **state) {
   assert_int_equal(missing, 0);
 }
 
-/* Where differences do not exist: between equals max and min go to the left operand, reductions share evenly; abs has the
- * slope 0 at 0. What flows back is 1, 10, 100. */
+/* Where differences do not exist: between equals max and min go to the left operand, reductions share evenly; abs
+ * has the slope 0 at 0. What flows back is 1, 10, 100. */
 static void ties(void **state) {
   (void)state;
   static const struct {

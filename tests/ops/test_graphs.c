@@ -1,5 +1,6 @@
-/* Random models through the whole compiler: each backend against the oracle, within bound.h, and backends against each other, bit for
- * bit. Gradients of random expressions against finite differences. TEST_GRAPHS=N runs N times as many; TEST_SEED=S that one. */
+/* Random models through the whole compiler: each backend against the oracle, within bound.h, and backends against
+ * each other, bit for bit. Gradients of random expressions against finite differences. TEST_GRAPHS=N runs N times
+ * as many; TEST_SEED=S that one. */
 #include "tests/support/engine.h"
 #include "tests/support/expect.h"
 #include "tests/support/finite.h"

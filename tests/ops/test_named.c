@@ -1,4 +1,5 @@
-/* Ops without a domain of samples, each by name: sources, effects, and what passes insert. One that is missing here fails by name. */
+/* Ops without a domain of samples, each by name: sources, effects, and what passes insert. One that is missing
+ * here fails by name. */
 #include "tests/support/bound.h"
 #include "tests/support/engine.h"
 
@@ -51,7 +52,8 @@ static const struct named {
     {OP_assign,
      " v = variable : f64[2] mirrored on /cpu:0 # rule\n w = variable : f64[2] mirrored on /cpu:0 # rule\n"
      " two = add v, v mirrored on /cpu:0 # rule\n a = assign v, w mirrored on /cpu:0 # rule\n"
-     " b = assign w, two mirrored on /cpu:0 # rule\n value old = v\n value a\n update ua = a\n update ub = b\n",
+     " b = assign w, two mirrored on /cpu:0 # rule\n value old = v\n value a\n update ua = a\n update ub = "
+     "b\n",
      2, "old 1 2 ; v 2 4 ; w 2 4 ; a 2 4"},
     {OP_split,
      " x = input : f64[3] mirrored on /cpu:0 # rule\n s = split x {offset=0} : f64[2] per_replica tower 0 on "
@@ -87,8 +89,8 @@ static const struct named {
      1, "y -1 -4 -9 ; z 0 0 0"},
 };
 
-/* Not run by themselves: gradient by test_gradients, fused and output by every graph that is fused, random numbers, iota and the batch
- * size by test_ops and test_graphs. */
+/* Not run by themselves: gradient by test_gradients, fused and output by every graph that is fused, random
+ * numbers, iota and the batch size by test_ops and test_graphs. */
 static const enum op_id elsewhere[] = {OP_gradient,   OP_fused,          OP_output,       OP_iota,
                                        OP_batch_size, OP_random_uniform, OP_random_normal};
 

@@ -1,5 +1,5 @@
-/* Every rewrite rule, numerically: a graph as it is written against the same graph simplified, on values from the whole type.
- * The rules hold up to the sign of zero (x + 0 is x for -0 too). */
+/* Every rewrite rule, numerically: a graph as it is written against the same graph simplified, on values from the
+ * whole type. The rules hold up to the sign of zero (x + 0 is x for -0 too). */
 #include "passes/pass.h"
 #include "tests/ops/cases.h"
 #include "tests/support/bound.h"

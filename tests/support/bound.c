@@ -262,8 +262,9 @@ static int64_t kept_index(const struct node *n, int64_t e) {
   return to;
 }
 
-/* A product of floats, each factor rounded once: relative gamma(terms). Where a part of the factors may leave the normal numbers,
- * the order decides what comes out. `large` and `small` are the products of the factors above and below 1. */
+/* A product of floats, each factor rounded once: relative gamma(terms). Where a part of the factors may leave the
+ * normal numbers, the order decides what comes out. `large` and `small` are the products of the factors above and
+ * below 1. */
 struct factors {
   int64_t terms;
   long double lo, hi, large, small;

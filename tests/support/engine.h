@@ -35,8 +35,8 @@ int layouts_of(int towers, struct layout *out);
 
 /* Verified passes from g's stage to the end, and the verified plan. NULL after errors in `d`. */
 struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d);
-/* `steps` runs. Variables are set before and read back after, each copy under its own name; `outputs`, which may be NULL, gets the
- * outputs of the last run that have a value. False after errors in `d`. */
+/* `steps` runs. Variables are set before and read back after, each copy under its own name; `outputs`, which may
+ * be NULL, gets the outputs of the last run that have a value. False after errors in `d`. */
 bool engine_run(struct engine *e, const struct plan *p, const struct values *inputs, struct values *variables,
                 struct values *outputs, int steps, struct diags *d);
 

@@ -26,9 +26,10 @@ struct graph *graph_concrete(struct arena *a, struct graph *g, int64_t batch);
 struct node *raw_node(struct graph *g, enum op_id op, int ninputs, struct node *const *inputs, int nattrs,
                       const struct attr *attrs, const struct type *type);
 
-/* One step of a concrete graph: `out[id]` is the value of each live node, elsewhere its data is NULL. Inputs and variables
- * are found by name; a copy "v/replica_1" that is not among the variables starts as "v". Assigned values are in
- * `variables` afterwards, under the name of the variable node. False (and a line on stderr) if something is missing. */
+/* One step of a concrete graph: `out[id]` is the value of each live node, elsewhere its data is NULL. Inputs and
+ * variables are found by name; a copy "v/replica_1" that is not among the variables starts as "v". Assigned values
+ * are in `variables` afterwards, under the name of the variable node. False (and a line on stderr) if something is
+ * missing. */
 bool graph_eval(struct arena *a, const struct graph *g, const struct values *inputs, struct values *variables,
                 struct tensor *out);
 

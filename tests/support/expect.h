@@ -12,15 +12,15 @@ struct expectation {
       unknown; /* elements of outputs and variables that must be equal, lie inside, may be anything */
 };
 
-/* Additions allowed for, over those of a sum's own terms: a tree over 8 towers adds 3 per sum, and a sum of up to 8 sums that are
- * joined before it 8 more; doubled. */
+/* Additions allowed for, over those of a sum's own terms: a tree over 8 towers adds 3 per sum, and a sum of up to
+ * 8 sums that are joined before it 8 more; doubled. */
 #define TOWER_ADDITIONS 22
 
 /* False after errors in `d`. */
 bool expect_step(struct arena *a, struct graph *source, int64_t rows, const struct values *inputs,
                  const struct values *variables, struct diags *d, struct expectation *out);
-/* Outputs, and variables after the step: those that were not assigned have kept their value, and all copies are equal. What is
- * wrong, or NULL. */
+/* Outputs, and variables after the step: those that were not assigned have kept their value, and all copies are
+ * equal. What is wrong, or NULL. */
 const char *expect_breach(struct arena *a, const struct expectation *e, const struct values *before,
                           const struct values *outputs, const struct values *after);
 /* Bit for bit the same names and tensors; NULL or the first difference. Copies "v/replica_1" are left out. */

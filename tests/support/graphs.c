@@ -384,7 +384,8 @@ static struct node *mean_of_all(struct maker *m) {
   return sum;
 }
 
-/* A loss that is linear in every variable, row by row: its gradients are sums of numbers on the grid over the batch. */
+/* A loss that is linear in every variable, row by row: its gradients are sums of numbers on the grid over the
+ * batch. */
 static struct node *linear_loss(struct maker *m) {
   struct graph *g = m->g;
   struct node *sum = NULL;

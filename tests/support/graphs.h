@@ -1,5 +1,5 @@
-/* Random models: typed source graphs that verify, replicate and differentiate. The same seed and size give the same graph; a smaller
- * size gives its beginning, so that a failure can be cut down. */
+/* Random models: typed source graphs that verify, replicate and differentiate. The same seed and size give the
+ * same graph; a smaller size gives its beginning, so that a failure can be cut down. */
 #ifndef TESTS_SUPPORT_GRAPHS_H
 #define TESTS_SUPPORT_GRAPHS_H
 
@@ -28,7 +28,8 @@ struct model random_model(struct arena *a, const struct model_options *o, struct
 void model_values(struct arena *a, const struct graph *g, int64_t rows, uint64_t seed, bool smooth,
                   struct values *inputs, struct values *variables);
 
-/* x, kept to multiples of 1/16 within -8 .. 8 by elementwise ops: sums and products of such are exact in f32 in any order. */
+/* x, kept to multiples of 1/16 within -8 .. 8 by elementwise ops: sums and products of such are exact in f32 in
+ * any order. */
 struct node *build_grid(struct graph *g, struct node *x);
 
 #endif

@@ -1,5 +1,6 @@
-/* Law 1 and law 5 on random models: N towers compute what the model says for the whole batch, within bound.h, and for a fixed N the
- * bits depend neither on devices nor on strategy nor on threads. TEST_GRAPHS=N runs N times as many; TEST_SEED=S that one. */
+/* Law 1 and law 5 on random models: N towers compute what the model says for the whole batch, within bound.h, and
+ * for a fixed N the bits depend neither on devices nor on strategy nor on threads. TEST_GRAPHS=N runs N times as
+ * many; TEST_SEED=S that one. */
 #include "passes/pass.h"
 #include "tests/support/engine.h"
 #include "tests/support/expect.h"

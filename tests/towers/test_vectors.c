@@ -1,11 +1,12 @@
-/* Small models with known numbers: each on one device and on every layout of its towers, by every backend. Numbers are
- * compared to 8 units in the last place of f64: what a decimal fraction and a handful of operations can be off.
+/* Small models with known numbers: each on one device and on every layout of its towers, by every backend. Numbers
+ * are compared to 8 units in the last place of f64: what a decimal fraction and a handful of operations can be
+ * off.
  *
- * The names are those of the list of vectors that replication is specified by. Not here yet, for what they need is not there
- * yet: R2 and R7 with scaling and counters per tower, R5's area under a curve, R10 (uneven batches refused), R12 (round robin), R14,
- * R15 and R20 (sparse values), R18's state that is zeroed on replicas; variables with an aggregation (sum, mean,
- * only first), variables that synchronize on read and their checkpoints, rebatch and sharding of a data set, packing, and
- * the other algorithms of all-reduce. */
+ * The names are those of the list of vectors that replication is specified by. Not here yet, for what they need is
+ * not there yet: R2 and R7 with scaling and counters per tower, R5's area under a curve, R10 (uneven batches
+ * refused), R12 (round robin), R14, R15 and R20 (sparse values), R18's state that is zeroed on replicas; variables
+ * with an aggregation (sum, mean, only first), variables that synchronize on read and their checkpoints, rebatch
+ * and sharding of a data set, packing, and the other algorithms of all-reduce. */
 #include "passes/pass.h"
 #include "tests/support/bound.h"
 #include "tests/support/engine.h"
