@@ -44,6 +44,11 @@ static struct value eval_member(struct resolver *r, const struct expr *e) {
   if (base.kind == VALUE_ERROR) return base;
   if (base.kind != VALUE_MODULE) {
     report(r, e->loc, "only libraries have members, not %s", value_describe(r->arena, &base));
+    struct value function = lookup(r, e->name, true);
+    if (value_is_callable(&function))
+      report_help(r, "it is a function: `%s(...)`", e->name);
+    else if (base.kind == VALUE_TENSOR)
+      report_help(r, "the variables of a layer are seen inside of it only");
     return value_error();
   }
   const struct value *v = map_get(&base.module->names, e->name);

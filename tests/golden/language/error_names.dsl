@@ -14,6 +14,9 @@ model names(hidden = 4) {
   h = nn.dense(x, units = 1, units = 2)
   i = hidden(3)
   x = 3
+  j = nn.dense(x, 2)
+  k = j.kernel
+  l = x.shape[1]
   train mean(x) with adm()
 }
 # CHECK: :5:17: error: unknown type `f23`
@@ -34,5 +37,9 @@ model names(hidden = 4) {
 # CHECK: :14:30: error: `units` of `dense` is given twice
 # CHECK: :15:7: error: `hidden` is not a function: it is the number 4
 # CHECK: :16:3: error: `x` is bound already
-# CHECK: :17:22: error: unknown function `adm`
+# CHECK: :18:7: error: only libraries have members, not f32[B,2]
+# CHECK: help: the variables of a layer are seen inside of it only
+# CHECK: :19:7: error: only libraries have members, not f32[B,4]
+# CHECK: help: it is a function: `shape(...)`
+# CHECK: :20:22: error: unknown function `adm`
 # CHECK: help: did you mean `adam`?
