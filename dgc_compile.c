@@ -264,13 +264,22 @@ static enum dgc_status override(struct dgc_session *s, struct config *c) {
   return DGC_OK;
 }
 
+static bool has_target_options(const struct options *o) {
+  return o->devices || o->batch || o->towers || o->strategy || o->parameter_device ||
+         o->consolidation_device || o->soft_placement;
+}
+
 static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const char *passes,
                                  struct str *out) {
   if (!graph_verify(g, "read", &s->diags)) return DGC_INPUT;
   if (g->stage == STAGE_SOURCE) {
     enum dgc_status status = override(s, &g->config);
     if (status) return status;
-  }
+  } else if (has_target_options(&s->options))
+    diag_warning(
+        &s->diags, LOC_NONE,
+        "graph %s is replicated already: options do not change its devices, towers, strategy or batch",
+        g->name);
   if (passes && *passes) {
     struct pipeline_options options = pipeline_options(s);
     g = pipeline_run(s->call, g, passes, NULL, &options, &s->diags);

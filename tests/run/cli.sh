@@ -78,6 +78,10 @@ expect 0 'all graphs' "$dgc" opt two.dg
 expect 0 'one graph' "$dgc" opt two.dg --graph digits.train --passes=simplify,grad
 shows out 'graph digits.train {'
 grep -q digits.eval out && fail 'opt --graph prints another one' || pass
+expect 0 'an option that comes too late' "$dgc" opt a.dg --towers 4
+same out a.dg
+shows err 'warning: graph digits.train is replicated already'
+for sample in "$samples"/*.dsl; do expect 0 "check $sample" "$dgc" check "$sample" --devices cpu:0-1; done
 expect 2 'no such graph' "$dgc" opt two.dg --graph digits.trian
 shows err "did you mean 'digits.train'"
 expect 0 'dump-dir' "$dgc" compile "$samples/digits.dsl" --dump-dir dumps -o /dev/null
