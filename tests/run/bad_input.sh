@@ -30,8 +30,9 @@ quick 1 '20000 parentheses' "$dgc" check deep.dsl
   printf '\n}\n'
 } >sum.dsl
 quick 1 'a sum of 400000 terms' "$dgc" check sum.dsl
-printf 'model m() {\n  var x : f32[4611686018427387904]\n  predict y = x\n}\n' >huge.dsl
+printf 'model m() {\n  input x : f32[B]\n  var v : f32[4611686018427387904] = 0\n  predict y = x + sum(v)\n}\n' >huge.dsl
 quick 1 'a shape of 2^62' "$dgc" check huge.dsl
+shows err "is too large"
 printf 'layer f(x) {\n  return f(x)\n}\nmodel m() {\n  input x : f32[B]\n  predict y = f(x)\n}\n' >loop.dsl
 quick 1 'a recursive layer' "$dgc" check loop.dsl
 head -c 4096 /dev/urandom >noise.dsl
