@@ -1,7 +1,7 @@
 /* Requests are cut into groups of a fixed size, one module each, so that neither the objects nor their names in
  * the cache depend on the number of cores. The key of an object is the kernels themselves, with everything else
- * that shapes the code: host, LLVM and the text of the emitter, so that a changed one finds no old code. What is
- * in the cache needs no LLVM. */
+ * that shapes the code: host, LLVM and the text of the emitter, so that a changed one finds no old code. What
+ * is in the cache needs no LLVM. */
 #include "runtime/cpu/codegen.h"
 
 #include "runtime/cpu/cache.h"

@@ -37,8 +37,8 @@ bool codegen_host(struct arena *a, struct host *host, struct diags *d);
 bool codegen_start(struct host *host, struct diags *d);
 
 /* Object files that hold all requests; their number is returned, -1 after an error. `out` has room for one per
- * request, zeroed; the caller disposes of all, also after an error. `*cached` counts the requests whose code came
- * from the cache. */
+ * request, zeroed; the caller disposes of all, also after an error. `*cached` counts the requests whose code
+ * came from the cache. */
 int codegen(struct arena *a, struct host *host, const struct request *requests, int n, struct code *out,
             int *cached, struct diags *d);
 

@@ -1,5 +1,5 @@
-/* LLVM finds out a processor's name and features from these CPUID leaves, and asks the system which registers it
- * saves. Fields that differ between the cores of a processor are left out. */
+/* LLVM finds out a processor's name and features from these CPUID leaves, and asks the system which registers
+ * it saves. Fields that differ between the cores of a processor are left out. */
 #include "runtime/cpu/host.h"
 
 #include "runtime/cpu/llvm.h"

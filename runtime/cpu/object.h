@@ -1,5 +1,5 @@
-/* Object files of kernels brought to life without LLVM: sections laid out, references among them filled in. Only
- * the simple ones that kernels compile to; ORC links the others. */
+/* Object files of kernels brought to life without LLVM: sections laid out, references among them filled in.
+ * Only the simple ones that kernels compile to; ORC links the others. */
 #ifndef DGC_RUNTIME_CPU_OBJECT_H
 #define DGC_RUNTIME_CPU_OBJECT_H
 
@@ -7,8 +7,8 @@
 
 struct object;
 
-/* `data` may be anything. NULL if it is no object for this machine, refers to something outside, has data that can
- * be written, or if there is no memory. */
+/* `data` may be anything. NULL if it is no object for this machine, refers to something outside, has data that
+ * can be written, or if there is no memory. */
 struct object *object_load(const char *data, size_t size);
 /* The address of a function, NULL if there is none of this name. */
 void *object_find(const struct object *o, const char *name);
