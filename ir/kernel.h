@@ -60,6 +60,14 @@ static inline int kernel_nsizes(const struct kernel *k) { return k->rank + k->na
 /* What a compiled kernel looks like to the executor. */
 typedef void kernel_fn(void *const *args, const int64_t *sizes);
 
+/* For functions that call one: clang's function sanitizer looks for a mark in front of the code, and compiled
+ * kernels have none. */
+#if defined(__clang__)
+#define KERNEL_CALLER __attribute__((no_sanitize("function")))
+#else
+#define KERNEL_CALLER
+#endif
+
 /* sprog_order on both programs. Call it once they are recorded, before the kernel is hashed or printed. */
 void kernel_settle(struct kernel *k);
 bool kernel_equal(const struct kernel *a, const struct kernel *b);

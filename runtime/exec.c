@@ -222,7 +222,7 @@ void exec_unload(struct exec *e) {
 }
 
 /* Runs commands from `c` on up to a wait that is not satisfied, or the end. */
-static inline const struct command *advance(const struct command *c, uint64_t run) {
+KERNEL_CALLER static inline const struct command *advance(const struct command *c, uint64_t run) {
   for (;; c++) {
     switch (c->kind) {
     case COMMAND_KERNEL: c->kernel(c->args, c->sizes); break;

@@ -316,7 +316,7 @@ static bool same_bits(enum dtype d, const unsigned char *x, const unsigned char 
   return false;
 }
 
-static void run(struct sample *s, kernel_fn *fn) {
+KERNEL_CALLER static void run(struct sample *s, kernel_fn *fn) {
   void *args[MAX_KERNEL_ARGS];
   struct kernel *k = &s->kernel;
   for (int a = 0; a < k->nargs; a++) {
@@ -733,7 +733,7 @@ static void damaged_objects(void **state) {
 }
 
 /* What calls fmod is linked by LLVM, also when it comes from the cache. */
-static void calls_of_the_library(void **state) {
+KERNEL_CALLER static void calls_of_the_library(void **state) {
   struct fixture *f = *state;
   struct kernel k = {.kind = KERNEL_MAP, .rank = 1, .nargs = 3, .noutputs = 1, .name = "rem"};
   for (int i = 0; i < 3; i++) k.args[i] = (struct kernel_arg){DT_F64, STRIDE_ONE, i == 2};
