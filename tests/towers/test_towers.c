@@ -169,16 +169,19 @@ static void eval_after(struct subject *s, const char *pass, struct values *outpu
   }
 }
 
-/* The tree that collectives makes gives the bits of all_reduce as node_eval has it. */
+/* What stands after place means the same after collectives, whose tree gives the bits of all_reduce as node_eval has
+ * it, after copies and after fuse. */
 static void check_placed(struct subject *s, const struct expectation *want, const struct layout *l) {
-  struct values outputs[2], after[2];
+  static const char *const passes[] = {"place", "copies", "fuse"};
+  struct values outputs[3], after[3];
   layout_set(s->g, l, s->rows, &s->diags);
-  eval_after(s, "place", &outputs[0], &after[0]);
-  eval_after(s, "copies", &outputs[1], &after[1]);
-  const char *wrong = expect_breach(s->arena, want, &s->before, &outputs[0], &after[0]);
-  if (!wrong) wrong = values_difference(s->arena, &outputs[0], &outputs[1]);
-  if (!wrong) wrong = values_difference(s->arena, &after[0], &after[1]);
-  if (wrong) fail_msg("%s, placed: %s", layout_text(s->arena, l), wrong);
+  for (int i = 0; i < 3; i++) {
+    eval_after(s, passes[i], &outputs[i], &after[i]);
+    const char *wrong = expect_breach(s->arena, want, &s->before, &outputs[i], &after[i]);
+    if (!wrong) wrong = values_difference(s->arena, &outputs[0], &outputs[i]);
+    if (!wrong) wrong = values_difference(s->arena, &after[0], &after[i]);
+    if (wrong) fail_msg("%s, after %s: %s", layout_text(s->arena, l), passes[i], wrong);
+  }
 }
 
 static void every_split(const char *nodes, enum dtype d, bool placed) {
