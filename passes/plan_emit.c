@@ -123,14 +123,13 @@ void schedule_emit(struct schedule *s) {
   p->nkernels = lower_kernels(s->lower, &p->kernels);
 }
 
-/* Nothing is left that a pass should have expanded: a pass may have been switched off. */
+/* Pass collectives may have been switched off. */
 static bool is_expanded(const struct graph *g, struct diags *d) {
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    bool gradient = n->op == OP_gradient;
-    if (!gradient && n->op != OP_all_reduce && n->op != OP_all_gather) continue;
-    diag_error(d, LOC_NONE, "node '%s' is of op %s, which a plan cannot hold: pass %s must run", n->name,
-               op_of(n)->name, gradient ? "grad" : "collectives");
+    if (n->op != OP_all_reduce && n->op != OP_all_gather) continue;
+    diag_error(d, LOC_NONE, "node '%s' is of op %s, which a plan cannot hold: pass collectives must run",
+               n->name, op_of(n)->name);
     return false;
   }
   return true;

@@ -310,6 +310,16 @@ static bool add_outputs(struct replicate *r) {
   return true;
 }
 
+static bool has_gradients(const struct graph *g, struct diags *d) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    if (g->nodes[i]->op != OP_gradient) continue;
+    diag_error(d, LOC_NONE, "replicate needs gradients expanded, and %s is not: pass grad must run before",
+               g->nodes[i]->name);
+    return true;
+  }
+  return false;
+}
+
 struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
   struct replicate r = {.ctx = ctx, .from = g, .batch = g->config.batch};
   if (r.batch <= 0) {
@@ -317,6 +327,7 @@ struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
     diag_help(ctx->diags, LOC_NONE, "give --batch, or a line `batch 128` in the graph's header");
     return NULL;
   }
+  if (has_gradients(g, ctx->diags)) return NULL;
   r.to = graph_create_like(ctx->arena, g);
   r.to->stage = STAGE_REPLICATED;
   if (!strategy_resolve(ctx->arena, &r.to->config, &r.s, ctx->diags)) return NULL;

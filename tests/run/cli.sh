@@ -43,7 +43,7 @@ expect 2 'bad pass' "$dgc" compile "$samples/digits.dsl" --disable-pass plcae
 shows err "did you mean 'place'"
 expect 2 'a pass that is needed' "$dgc" compile "$samples/digits.dsl" --disable-pass place
 expect 2 'a plan without gradients' "$dgc" bench "$samples/digits.dsl" --disable-pass grad
-shows err 'pass grad must run'
+shows err 'pass grad must run before'
 expect 2 'a plan without sums' "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --disable-pass collectives --emit plan
 shows err 'pass collectives must run'
 expect 2 'no range' "$dgc" train "$samples/digits.dsl" --rows 8000
