@@ -88,7 +88,6 @@ BINARY(mod, DTYPE_NUMBER, DOMAIN_NONZERO, 0, .grad = mod_grad)
 static struct node *pow_fold(struct graph *g, const struct node *n) {
   if (node_is_constant(n->inputs[1], 1)) return n->inputs[0];
   if (node_is_constant(n->inputs[1], 2)) return build1(g, OP_square, n->inputs[0]);
-  if (node_is_constant(n->inputs[1], 0.5)) return build1(g, OP_sqrt, n->inputs[0]);
   return NULL;
 }
 BODY(pow, m_pow(p, a, b))
