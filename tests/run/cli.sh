@@ -20,6 +20,11 @@ shows out 'usage: dgc train'
 expect 2 'help of what is not there' "$dgc" help trian
 shows err "did you mean 'train'"
 expect 2 'misspelt --verbose' "$dgc" --version --verbos
+# The manual knows every option.
+verbs='check compile opt train eval predict bench devices inspect explain'
+for option in $(for verb in $verbs; do "$dgc" $verb --help; done | sed -n 's/^  [-a-z, ]*--\([a-z-]*\).*/\1/p' | sort -u); do
+  grep -qF -- "\-\-$(echo "$option" | sed 's/-/\\-/g')" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of --$option"
+done
 expect 2 'no verb' "$dgc"
 empty out
 expect 2 'misspelt verb' "$dgc" trian
