@@ -190,6 +190,20 @@ static int plan_output(const struct plan *p, const struct output *o) {
   return -1;
 }
 
+/* The caller's numbers must be what the model can use, as those in files. */
+static enum dgc_status check_range(struct dgc_session *s, const char *name, int64_t rows, const void *data) {
+  for (int i = 0; i < s->model->ninputs; i++) {
+    const struct model_input *in = &s->model->inputs[i];
+    if (in->low > in->high || strcmp(in->name, name) != 0) continue;
+    struct type row = type_make((enum dtype)in->type.dtype, in->type.rank - 1, in->type.dim + 1);
+    int64_t wrong = integers_outside((enum dtype)row.dtype, data, rows * type_count(&row), in->low, in->high);
+    if (wrong < 0) continue;
+    return session_fail(s, DGC_INPUT, "row %lld of input '%s': its values must be from %lld to %lld",
+                        (long long)(wrong / type_count(&row)), name, (long long)in->low, (long long)in->high);
+  }
+  return DGC_OK;
+}
+
 static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64_t rows,
                                  const void *const *inputs, void *const *outputs) {
   enum entry_kind kind;
@@ -205,6 +219,8 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
     int input = plan_input(l->plan, n->name);
     if (input < 0) continue;
     if (!inputs || !inputs[i]) return session_fail(s, DGC_USAGE, "there is no array for input '%s'", n->name);
+    status = check_range(s, n->name, rows, inputs[i]);
+    if (status) return status;
     exec_write(l->exec, input, inputs[i]);
   }
   status = session_run(s, l);

@@ -132,7 +132,8 @@ struct dgc_tensor {
 DGC_API bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);
 DGC_API bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);
 /* Runs an entry once on a batch of `rows`: a training step, say. inputs[i] and outputs[i] belong to dgc_input and
- * dgc_output i; outputs may be NULL, or single ones. Each number of rows is compiled once. */
+ * dgc_output i; outputs may be NULL, or single ones. Each number of rows is compiled once. Class numbers that the
+ * model cannot use are DGC_INPUT, and nothing is run. */
 DGC_API enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_t rows,
                                 const void *const *inputs, void *const *outputs);
 

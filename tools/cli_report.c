@@ -60,9 +60,10 @@ static void print_bar(const struct dgc_progress *p) {
   char bar[WIDTH + 1];
   for (int i = 0; i < WIDTH; i++) bar[i] = i < full ? '#' : '.';
   bar[WIDTH] = 0;
-  fprintf(stderr, "\r\033[Kepoch %lld  %s  step %lld/%lld  loss %.4g  %.0f examples/s",
-          (long long)p->epoch + 1, bar, (long long)p->step, (long long)p->steps, p->loss,
-          p->examples_per_second);
+  fprintf(stderr, "\r\033[Kepoch %lld", (long long)p->epoch + 1);
+  if (p->epochs) fprintf(stderr, "/%lld", (long long)p->epochs);
+  fprintf(stderr, "  %s  step %lld/%lld  loss %.4g  %.0f examples/s", bar, (long long)p->step,
+          (long long)p->steps, p->loss, p->examples_per_second);
   fflush(stderr);
   bar_shown = true;
 }

@@ -63,6 +63,9 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
 bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high,
                          struct diags *d);
 
+/* Where the first of n integers is that is not from low to high; -1: nowhere, or they are floats. */
+int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high);
+
 /* --- batches --- */
 
 struct loader_options {

@@ -107,6 +107,10 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
   if (type_count(row) != type_count(&have)) {
     diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path,
                type_text(d->arena, &have), name, type_text(d->arena, row));
+    if (have.rank == 1 && type_count(row) < type_count(&have))
+      diag_help(d, LOC_NONE,
+                "of a CSV file, columns are chosen by number or name: FILE.csv:1-%lld, FILE.csv:NAME",
+                (long long)type_count(row));
     return false;
   }
   c->row = *row;
@@ -123,19 +127,29 @@ static int64_t integer_at(enum dtype d, const uint8_t *p) {
   }
 }
 
+int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high) {
+  if (dtype_is_float(d)) return -1;
+  int size = dtype_size(d);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t v = integer_at(d, (const uint8_t *)data + i * size);
+    if (v < low || v > high) return i;
+  }
+  return -1;
+}
+
 bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high,
                          struct diags *d) {
   const struct column *c = dataset_find(ds, name);
   if (!c || dtype_is_float(c->stored)) return true;
   int64_t each = type_count(&c->row);
-  int size = dtype_size(c->stored);
-  for (int64_t row = 0; row < ds->rows; row++)
-    for (int64_t i = 0; i < each; i++) {
-      int64_t v = integer_at(c->stored, c->data + row * c->stride + i * size);
-      if (v >= low && v <= high) continue;
-      diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld",
-                 (long long)row, c->path, (long long)v, name, (long long)low, (long long)high);
-      return false;
-    }
+  for (int64_t row = 0; row < ds->rows; row++) {
+    const uint8_t *values = c->data + row * c->stride;
+    int64_t i = integers_outside(c->stored, values, each, low, high);
+    if (i < 0) continue;
+    int64_t v = integer_at(c->stored, values + i * dtype_size(c->stored));
+    diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld", (long long)row,
+               c->path, (long long)v, name, (long long)low, (long long)high);
+    return false;
+  }
   return true;
 }

@@ -110,6 +110,10 @@ model sum() {
 }
 MODEL
 printf 'x\n1\n2\n3\n' >x.csv
+printf 'a,b,c,d,y\n1,2,3,4,5\n2,3,4,5,6\n' >wide.csv
+expect 1 'too many columns' "$dgc" train "$samples/linear.dsl" --data x=wide.csv --data y=wide.csv:y
+shows err 'FILE.csv:1-4'
+expect 0 'columns of one file' "$dgc" train "$samples/linear.dsl" --data x=wide.csv:1-4 --data y=wide.csv:y
 expect 0 'two losses' "$dgc" train sum.dsl --data x=x.csv --batch 2
 shows err 'loss 11 '
 finish

@@ -164,6 +164,31 @@ static void misuse(void **state) {
   dgc_destroy(NULL);
 }
 
+/* Class numbers of the caller's are checked as those in files. */
+static void classes(void **state) {
+  (void)state;
+  static const char text[] = "model m() {\n"
+                             "  input x : f32[B, 3]\n"
+                             "  input label : u8[B]\n"
+                             "  var w : f32[3, 4] = ones()\n"
+                             "  train mean(softmax_cross_entropy(x @ w, label)) with sgd(0.1)\n"
+                             "  predict p = x @ w\n"
+                             "}\n";
+  struct dgc_session *s = dgc_create();
+  assert_int_equal(dgc_load_text(s, "m", text, strlen(text)), DGC_OK);
+  uint8_t label[ROWS] = {0, 1, 2, 3, 4, 0, 0};
+  const void *inputs[] = {x, label};
+  float before[12], after[12];
+  assert_int_equal(dgc_read(s, "w", before, sizeof before), DGC_OK);
+  assert_int_equal(dgc_run(s, "train", ROWS, inputs, NULL), DGC_INPUT);
+  assert_non_null(strstr(dgc_message(s), "row 4 of input 'label': its values must be from 0 to 3"));
+  assert_int_equal(dgc_read(s, "w", after, sizeof after), DGC_OK);
+  assert_memory_equal(before, after, sizeof before);
+  label[4] = 3;
+  assert_int_equal(dgc_run(s, "train", ROWS, inputs, NULL), DGC_OK);
+  dgc_destroy(s);
+}
+
 static void *one_thread(void *arg) {
   struct dgc_session *s = open_with("cpu:0-1", "2");
   *(float *)arg = loss_after(s, 20);
@@ -382,6 +407,7 @@ int main(void) {
       cmocka_unit_test(variables),
       cmocka_unit_test(checkpoints),
       cmocka_unit_test(misuse),
+      cmocka_unit_test(classes),
       cmocka_unit_test(sessions_in_threads),
       cmocka_unit_test(out_of_memory),
       cmocka_unit_test(calls_from_progress),
