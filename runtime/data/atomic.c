@@ -19,14 +19,33 @@ static bool fail(struct atomic_file *f, const char *what, struct diags *d) {
   return false;
 }
 
-/* The temporary file beside the target; with the permissions of the file it replaces. */
-static bool open_temp(struct atomic_file *f, struct arena *a, const struct stat *old, struct diags *d) {
+static void next_name(struct atomic_file *f, struct arena *a) {
   static unsigned serial;
-  for (int i = 0; i < ATTEMPTS; i++) {
-    unsigned n = __atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
-    f->temp = arena_printf(a, "%s.tmp-%ld-%u", f->target, (long)getpid(), n);
+  unsigned n = __atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
+  f->temp = arena_printf(a, "%s.tmp-%ld-%u", f->target, (long)getpid(), n);
+}
+
+static void folder_of(const char *path, char *folder, size_t size) {
+  const char *slash = strrchr(path, '/');
+  if (slash)
+    snprintf(folder, size, "%.*s", slash > path ? (int)(slash - path) : 1, path);
+  else
+    snprintf(folder, size, ".");
+}
+
+/* The temporary file beside the target; with the permissions of the file it replaces. Where the system can, it
+ * has no name until it is whole, so that a process that is killed leaves nothing behind. */
+static bool open_temp(struct atomic_file *f, struct arena *a, const struct stat *old, struct diags *d) {
+  f->arena = a;
+  char folder[PATH_MAX];
+  folder_of(f->target, folder, sizeof folder);
+  next_name(f, a);
+  if (access("/proc/self/fd", X_OK) == 0) f->fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+  f->unnamed = f->fd >= 0;
+  for (int i = 0; f->fd < 0 && i < ATTEMPTS; i++) {
     f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (f->fd >= 0 || errno != EEXIST) break;
+    next_name(f, a);
   }
   if (f->fd < 0) return fail(f, "write", d);
   if (old && fchmod(f->fd, old->st_mode & 07777) != 0) {
@@ -35,6 +54,18 @@ static bool open_temp(struct atomic_file *f, struct arena *a, const struct stat 
     return false;
   }
   return true;
+}
+
+/* Gives the whole file its temporary name. */
+static bool name_it(struct atomic_file *f, struct diags *d) {
+  char self[64];
+  snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
+  for (int i = 0; i < ATTEMPTS; i++) {
+    if (linkat(AT_FDCWD, self, AT_FDCWD, f->temp, AT_SYMLINK_FOLLOW) == 0) return f->unnamed = false, true;
+    if (errno != EEXIST) break;
+    next_name(f, f->arena);
+  }
+  return fail(f, "write", d);
 }
 
 bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struct diags *d) {
@@ -98,15 +129,13 @@ bool atomic_patch(struct atomic_file *f, int64_t offset, const void *data, size_
 
 void atomic_discard(struct atomic_file *f) {
   if (f->fd >= 0) close(f->fd);
-  if (f->fd >= 0 && f->temp) unlink(f->temp);
+  if (f->fd >= 0 && f->temp && !f->unnamed) unlink(f->temp);
   f->fd = -1;
 }
 
 static bool sync_folder(struct atomic_file *f, struct diags *d) {
-  const char *slash = strrchr(f->target, '/');
-  char folder[PATH_MAX] = ".";
-  if (slash)
-    snprintf(folder, sizeof folder, "%.*s", slash > f->target ? (int)(slash - f->target) : 1, f->target);
+  char folder[PATH_MAX];
+  folder_of(f->target, folder, sizeof folder);
   int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return true; /* a folder may be writable, but not readable */
   bool ok = fsync(fd) == 0 || errno == EINVAL || errno == EROFS;
@@ -118,6 +147,7 @@ static bool sync_folder(struct atomic_file *f, struct diags *d) {
 bool atomic_commit(struct atomic_file *f, struct diags *d) {
   bool ok = !f->failed && flush(f, d);
   if (ok && f->temp && fsync(f->fd) != 0) ok = fail(f, "flush", d);
+  if (ok && f->unnamed) ok = name_it(f, d);
   int fd = f->fd;
   if (ok) {
     f->fd = -1;

@@ -1,5 +1,5 @@
-/* A file that appears whole or not at all: written under another name in the same folder, flushed to the disk,
- * then renamed. What is no regular file (a pipe, a device) is written directly. */
+/* A file that appears whole or not at all: written without a name, or under another one, in the same folder,
+ * flushed to the disk, then renamed. What is no regular file (a pipe, a device) is written directly. */
 #ifndef DGC_RUNTIME_DATA_ATOMIC_H
 #define DGC_RUNTIME_DATA_ATOMIC_H
 
@@ -11,7 +11,9 @@ struct atomic_file {
   const char *target, *temp; /* temp NULL: written directly */
   char *buffer;
   size_t fill;
-  bool failed; /* reported already */
+  struct arena *arena;
+  bool unnamed; /* temp is the name it will get, but has not yet */
+  bool failed;  /* reported already */
 };
 
 /* "-" is standard output. */

@@ -5,6 +5,7 @@
 #include "runtime/data/xxh64.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -357,12 +359,37 @@ static void checksum(void **state) {
   }
 }
 
+/* A process that is killed in the middle of a save leaves the old file, and nothing beside it. */
+static void killed(void **state) {
+  struct world *w = *state;
+  char *path = in_folder(w, "kept");
+  struct atomic_file f;
+  assert_true(atomic_open(&f, w->arena, path, &w->diags) && atomic_write(&f, "old", 3, &w->diags));
+  assert_true(atomic_commit(&f, &w->diags));
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    char bytes[100000] = {0};
+    if (atomic_open(&f, w->arena, path, &w->diags)) atomic_write(&f, bytes, sizeof bytes, &w->diags);
+    raise(SIGKILL);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status));
+  int fd = open(w->folder, O_WRONLY | O_TMPFILE, 0600); /* not every file system has files without names */
+  if (fd >= 0) assert_int_equal(files_in(w->folder), 1);
+  if (fd >= 0) close(fd);
+  char bytes[8];
+  assert_int_equal(read_file(path, bytes, sizeof bytes), 3);
+  assert_memory_equal(bytes, "old", 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(round_trip), TEST(damage), TEST(headers),     TEST(names),
-      TEST(full_disk),  TEST(places), TEST(predictions), TEST(checksum),
+      TEST(round_trip), TEST(damage),      TEST(headers),  TEST(names),  TEST(full_disk),
+      TEST(places),     TEST(predictions), TEST(checksum), TEST(killed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
