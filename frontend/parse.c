@@ -104,6 +104,14 @@ struct file *ast_parse(struct arena *a, const struct source *source, struct diag
     diag_error(d, start, "a source may have at most %d bytes", MAX_SOURCE);
     return NULL;
   }
+  /* Before the scanner sees it: flex takes time quadratic in a run of NULs. */
+  const char *zero = memchr(source->text, 0, source->len);
+  if (zero) {
+    uint32_t at = (uint32_t)(zero - source->text);
+    diag_error(d, (struct loc){source, at, at + 1}, "unexpected byte 0x00");
+    diag_help(d, LOC_NONE, "a source is text; this may be a file of another kind");
+    return NULL;
+  }
   struct parser *p = arena_new(a, struct parser);
   *p = (struct parser){.arena = a, .source = source, .diags = d, .previous = NEWLINE};
   p->file = arena_new(a, struct file);

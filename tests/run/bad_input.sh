@@ -16,6 +16,8 @@ quick() {
 quick 1 'empty file' "$dgc" check empty.dsl
 printf 'model m() {\0\0\0}\n' >nul.dsl
 quick 1 'NUL bytes' "$dgc" check nul.dsl
+head -c 4000000 /dev/zero >zeros.dsl
+quick 1 'four million NUL bytes' "$dgc" check zeros.dsl
 { printf 'model '; head -c 8388608 /dev/zero | tr '\0' a; printf ' {}\n'; } >long.dsl
 quick 1 'an identifier of 8 MB' "$dgc" check long.dsl
 { printf 'model m() {\n  input x : f32[B]\n  predict y = '; head -c 20000 /dev/zero | tr '\0' '('; printf 'x\n}\n'; } >deep.dsl
