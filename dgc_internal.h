@@ -74,7 +74,7 @@ struct dgc_session {
   struct arena *building; /* of a plan that is not in `plans` yet */
   struct position position;
   bool initialised; /* the variables hold values */
-  bool trained;     /* by this session: its training data is not what to evaluate on */
+  bool trained;     /* since it was loaded: its training data is not what to evaluate on */
 
   int calls;           /* going on: a second one comes from on_progress */
   bool listening;      /* on_progress is running */
