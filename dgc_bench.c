@@ -67,36 +67,49 @@ static double median(double *values, int count) {
   return values[count / 2];
 }
 
-static void step(struct loaded *l, void *const *inputs, struct exec_times *times) {
-  for (int i = 0; i < l->plan->ninputs; i++) exec_write(l->exec, i, inputs[i]);
-  if (times)
-    exec_run_timed(l->exec, times);
-  else
-    exec_run(l->exec);
+/* As in training, with a look at the losses: so the step is done when this returns. */
+static enum dgc_status step(struct dgc_session *s, struct loaded *l, void *const *inputs,
+                            struct exec_times *times) {
+  for (int i = 0; i < l->plan->ninputs; i++)
+    if (!exec_write(l->exec, i, inputs[i])) return session_device_failed(s);
+  if (!(times ? exec_run_timed(l->exec, times) : exec_run(l->exec))) {
+    exec_status(l->exec, &s->diags);
+    return DGC_RUNTIME;
+  }
+  double loss;
+  for (int i = 0; i < l->plan->noutputs; i++)
+    if (l->plan->outputs[i].role == OUTPUT_LOSS && output_number(s, l, i, &loss)) return DGC_RUNTIME;
+  return DGC_OK;
 }
 
-static void measure(struct dgc_session *s, struct loaded *l, void *const *inputs, struct dgc_bench *out) {
-  int count = out->steps, ndevices = s->target.ndevices;
+static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *const *inputs,
+                               struct dgc_bench *out) {
+  int count = out->steps, ndevices = l->plan->ndevices;
   double *seconds = arena_new_array(s->call, (size_t)count, double);
-  for (int i = 0; i < 5 + count / 10; i++) step(l, inputs, NULL);
-  for (int i = 0; i < count; i++) {
+  enum dgc_status status = DGC_OK;
+  for (int i = 0; !status && i < 5 + count / 10; i++) status = step(s, l, inputs, NULL);
+  for (int i = 0; !status && i < count; i++) {
     double begin = now();
-    step(l, inputs, NULL);
+    status = step(s, l, inputs, NULL);
     seconds[i] = now() - begin;
   }
+  if (status) return status;
   out->step_seconds = median(seconds, count);
   uint64_t *busy = arena_new_array(s->call, (size_t)ndevices, uint64_t), wall = 0;
   uint64_t *sum = arena_new_array(s->call, (size_t)ndevices, uint64_t), all = 0;
   for (int i = 0; i < count; i++) {
     struct exec_times times = {.busy = busy};
-    step(l, inputs, &times);
+    status = step(s, l, inputs, &times);
+    if (status) return status;
     wall += times.wall;
     for (int d = 0; d < ndevices; d++) sum[d] += busy[d];
   }
+  const struct device *planned = l->plan->graph->config.target.devices;
   struct dgc_bench_device *devices = arena_new_array(s->text, (size_t)ndevices, struct dgc_bench_device);
   for (int d = 0; d < ndevices; d++) {
     all += sum[d];
-    devices[d] = (struct dgc_bench_device){.name = s->target.devices[d].text,
+    devices[d] = (struct dgc_bench_device){.name = planned[d].text,
+                                           .simulated = planned[d].simulated,
                                            .arena = l->plan->devices[d].bytes[REGION_ARENA],
                                            .high_water = exec_high_water(l->exec, d),
                                            .busy = (double)sum[d] / (double)wall};
@@ -104,6 +117,7 @@ static void measure(struct dgc_session *s, struct loaded *l, void *const *inputs
   out->outside = 1 - (double)all / ((double)wall * out->threads);
   out->ndevices = ndevices;
   out->devices = devices;
+  return DGC_OK;
 }
 
 static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
@@ -119,16 +133,16 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   status = first_batch(s, l->plan, inputs);
   if (status) return status;
   out->batch = l->batch;
-  out->towers = s->options.towers ? (int)s->options.towers : s->target.ndevices;
+  out->towers = s->config.towers;
   out->threads = workers_count(s->workers);
   out->kernels = l->plan->nkernels;
   out->plan_steps = exec_commands(l->exec, &out->signals);
   for (int d = 0; d < l->plan->ndevices; d++)
     for (int i = 0; i < l->plan->devices[d].nsteps; i++)
       out->flops += (double)l->plan->devices[d].steps[i].flops;
-  measure(s, l, inputs, out);
-  out->peak = machine_peak(out->threads);
-  return DGC_OK;
+  status = measure(s, l, inputs, out);
+  if (!status) out->peak = machine_peak(out->threads);
+  return status;
 }
 
 enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out) { CALL(s, bench(s, out)); }

@@ -10,27 +10,6 @@
 
 #define FORMAT "dgc-1"
 
-static int by_name(const void *a, const void *b) {
-  return strcmp((*(struct variable *const *)a)->name, (*(struct variable *const *)b)->name);
-}
-
-struct variable **session_variables(const struct dgc_session *s, struct arena *a, int *count) {
-  struct variable **all = arena_new_array(a, (size_t)store_count(s->store), struct variable *);
-  int n = 0;
-  for (int i = 0; i < store_count(s->store); i++) {
-    struct variable *v = store_at(s->store, i);
-    if (!variable_primary(a, v->name)) all[n++] = v;
-  }
-  qsort(all, (size_t)n, sizeof *all, by_name);
-  *count = n;
-  return all;
-}
-
-/* How many towers the graphs are made for. */
-static int towers(const struct dgc_session *s) {
-  return s->options.towers ? (int)s->options.towers : s->target.ndevices;
-}
-
 /* --- saving --- */
 
 static void add_number(struct arena *a, struct checkpoint_text *texts, int *n, const char *key,
@@ -39,19 +18,22 @@ static void add_number(struct arena *a, struct checkpoint_text *texts, int *n, c
 }
 
 static bool save_with(struct dgc_session *s, struct arena *a, const char *path) {
-  int count, ntexts = 0;
-  struct variable **all = session_variables(s, a, &count);
+  struct whole *all;
+  int count = store_wholes(s->store, a, &all), ntexts = 0;
   struct checkpoint_entry *entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
   for (int i = 0; i < count; i++) {
-    void *data = arena_alloc(a, all[i]->bytes);
-    store_read(s->store, all[i], data);
-    entries[i] = (struct checkpoint_entry){all[i]->name, all[i]->type, data};
+    void *data = arena_alloc(a, all[i].bytes);
+    if (!whole_read(s->store, &all[i], data)) {
+      session_device_failed(s);
+      return false;
+    }
+    entries[i] = (struct checkpoint_entry){all[i].name, all[i].type, data};
   }
   struct checkpoint_text texts[8];
   texts[ntexts++] = (struct checkpoint_text){"format", FORMAT};
   texts[ntexts++] = (struct checkpoint_text){"model", s->model->name};
   add_number(a, texts, &ntexts, "seed", s->options.seed);
-  add_number(a, texts, &ntexts, "towers", towers(s));
+  add_number(a, texts, &ntexts, "towers", s->config.towers);
   add_number(a, texts, &ntexts, "batch", session_batch(s));
   add_number(a, texts, &ntexts, "step", s->position.step);
   add_number(a, texts, &ntexts, "epoch", s->position.epoch);
@@ -117,8 +99,9 @@ static enum dgc_status fit_options(struct dgc_session *s, const struct saved *sa
     diag_warning(&s->diags, LOC_NONE, "%s was made with seed %lld, and now it is %lld", path,
                  (long long)saved->seed, (long long)o->seed);
   if (saved->towers && !o->towers) {
-    if (saved->towers != s->target.ndevices && s->target.ndevices > 1)
-      diag_note(&s->diags, LOC_NONE, "%lld towers, as in %s", (long long)saved->towers, path);
+    if (saved->towers != s->config.towers && s->config.towers > 1)
+      diag_note(&s->diags, LOC_NONE, "%lld tower%s, as in %s", (long long)saved->towers,
+                saved->towers == 1 ? "" : "s", path);
     o->towers = saved->towers;
     changed = true;
   } else if (saved->towers && saved->towers != o->towers)
@@ -126,7 +109,7 @@ static enum dgc_status fit_options(struct dgc_session *s, const struct saved *sa
                  "%s was made with %lld towers, and now there are %lld: bits will differ", path,
                  (long long)saved->towers, (long long)o->towers);
   if (!changed) return DGC_OK;
-  session_drop_plans(s);
+  session_unsettle(s);
   return session_compile(s);
 }
 
@@ -147,11 +130,11 @@ static bool is_slot(const struct dgc_session *s, const char *name) {
 }
 
 static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {
-  int count;
-  struct variable **all = session_variables(s, s->call, &count);
+  struct whole *all;
+  int count = store_wholes(s->store, s->call, &all);
   bool fits = true;
   for (int i = 0; i < count; i++) {
-    const struct variable *v = all[i];
+    const struct whole *v = &all[i];
     const struct checkpoint_entry *e = checkpoint_find(c, v->name);
     if (e && type_equal(&e->type, &v->type)) continue;
     if (!e && is_slot(s, v->name)) continue;
@@ -164,13 +147,40 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
   }
   if (!fits) return DGC_MISMATCH;
   for (int i = 0; i < count; i++) {
-    const struct checkpoint_entry *e = checkpoint_find(c, all[i]->name);
-    if (e) store_write(s->store, all[i], e->data);
+    const struct checkpoint_entry *e = checkpoint_find(c, all[i].name);
+    if (e && !whole_write(s->store, &all[i], e->data)) return session_device_failed(s);
   }
-  store_spread(s->store);
-  return DGC_OK;
+  return store_spread(s->store) ? DGC_OK : session_device_failed(s);
 }
 
+/* What a checkpoint changes before it is known to fit. */
+struct before {
+  struct dgc_session *s;
+  int64_t seed, towers;
+  struct model *model;
+  bool initialised;
+};
+
+static void undo_restore(void *arg) {
+  const struct before *b = arg;
+  struct dgc_session *s = b->s;
+  if (s->model != b->model) session_unsettle(s);
+  s->options.seed = b->seed;
+  s->options.towers = b->towers;
+  s->model = b->model;
+  s->initialised = b->initialised && !s->kept.arena;
+}
+
+static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint *c, const struct saved *saved,
+                                 const char *path) {
+  enum dgc_status status = session_target(s);
+  if (!status) status = fit_options(s, saved, path);
+  if (!status) status = session_open(s);
+  if (!status) status = session_init(s);
+  return status ? status : fit_variables(s, c, path);
+}
+
+/* All of the checkpoint, or nothing of it. */
 enum dgc_status session_restore(struct dgc_session *s, const char *path) {
   enum dgc_status status = session_alone(s);
   if (status) return status;
@@ -178,13 +188,15 @@ enum dgc_status session_restore(struct dgc_session *s, const char *path) {
   struct saved saved;
   struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
   if (!c || !read_texts(s, c, path, &saved)) return DGC_INPUT;
-  status = session_target(s);
-  if (!status) status = fit_options(s, &saved, path);
-  if (!status) status = session_open(s);
-  if (status) return status;
-  status = session_init(s);
-  if (!status) status = fit_variables(s, c, path);
-  if (!status) fit_position(s, &saved, path);
+  struct before before = {s, s->options.seed, s->options.towers, s->model, s->initialised};
+  struct arena_guard guard;
+  arena_guard(&guard, undo_restore, &before);
+  status = take_over(s, c, &saved, path);
+  arena_unguard(&guard);
+  if (status)
+    undo_restore(&before);
+  else
+    fit_position(s, &saved, path);
   return status;
 }
 

@@ -2,11 +2,10 @@
 #include "dgc_internal.h"
 
 #include "frontend/ast.h"
+#include "ir/books.h"
 #include "ir/text.h"
 
 #include <string.h>
-
-enum { DEFAULT_BATCH = 128 };
 
 const char *const entry_names[ENTRY_COUNT] = {"init", "train", "eval", "predict"};
 
@@ -17,15 +16,6 @@ enum dgc_status session_blame(const struct dgc_session *s) {
   for (const struct diag *d = s->diags.first; d; d = d->next)
     if (d->severity == DIAG_ERROR && d->loc.source) return DGC_INPUT;
   return DGC_USAGE;
-}
-
-enum dgc_status session_target(struct dgc_session *s) {
-  if (s->target.ndevices) return DGC_OK;
-  const char *list = s->options.devices ? s->options.devices : "cpu:0";
-  struct target t;
-  if (!target_parse(s->arena, list, &t, &s->diags, LOC_NONE)) return DGC_USAGE;
-  s->target = t;
-  return DGC_OK;
 }
 
 /* "--data FOLDER": where the model's own data files are. NULL if there is none. */
@@ -43,6 +33,7 @@ enum dgc_status session_compile(struct dgc_session *s) {
                                      .model = o->model,
                                      .folder = data_folder(s)};
   s->model = frontend_compile(s->arena, s->source, &options, &s->diags);
+  s->settled = false;
   return s->model ? DGC_OK : DGC_INPUT;
 }
 
@@ -105,12 +96,7 @@ enum dgc_status entry_find(struct dgc_session *s, const char *name, enum entry_k
   return session_fail(s, DGC_USAGE, "there is no entry '%s': init, train, eval and predict are known", name);
 }
 
-int64_t session_batch(const struct dgc_session *s) {
-  if (s->options.batch) return s->options.batch;
-  return s->position.batch ? s->position.batch : DEFAULT_BATCH;
-}
-
-static struct pipeline_options pipeline_options(const struct dgc_session *s) {
+struct pipeline_options session_passes(const struct dgc_session *s) {
   const struct options *o = &s->options;
   bool quiet = !s->on_pass;
   return (struct pipeline_options){
@@ -125,67 +111,103 @@ static struct pipeline_options pipeline_options(const struct dgc_session *s) {
   };
 }
 
-static void configure(const struct dgc_session *s, struct config *c, int64_t batch) {
-  const struct options *o = &s->options;
-  *c = (struct config){
-      .batch = batch ? batch : session_batch(s),
-      .towers = (int)o->towers,
-      .strategy = o->strategy,
-      .parameter_device = o->parameter_device,
-      .consolidation_device = o->consolidation_device,
-      .soft_placement = o->soft_placement,
-      .target = s->target,
-  };
+struct graph *session_source(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch) {
+  struct graph *g = arena_new(a, struct graph);
+  *g = *entry_source(s, kind);
+  g->diags = &s->diags;
+  session_configure(s, &g->config, batch);
+  return g;
 }
 
 struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
                             const char *last) {
-  struct graph *g = arena_new(a, struct graph);
-  *g = *entry_source(s, kind);
-  g->diags = &s->diags;
-  configure(s, &g->config, batch);
-  struct pipeline_options options = pipeline_options(s);
+  struct graph *g = session_source(s, a, kind, batch);
+  struct pipeline_options options = session_passes(s);
   return pipeline_run(a, g, NULL, last, &options, &s->diags);
 }
 
 /* --- texts --- */
 
-static enum dgc_status print_kernels(struct dgc_session *s, struct str *out, const struct plan *p) {
-  const struct backend *b = backend_find(s->options.backend);
+/* The kernels that devices of this kind run. */
+static int kernels_of_kind(struct dgc_session *s, const struct plan *p, const char *kind,
+                           const struct kernel **out) {
+  int n = 0;
   for (int i = 0; i < p->nkernels; i++) {
-    if (b->emit) {
-      const char *text = b->emit(s->call, p->kernels[i], &s->diags);
-      if (!text) return DGC_RUNTIME;
-      str_put(out, text);
-    } else
-      kernel_print(out, p->kernels[i]);
+    bool used = false;
+    for (int d = 0; d < p->ndevices && !used; d++) {
+      if (strcmp(s->target.devices[d].name.kind, kind) != 0) continue;
+      for (int k = 0; k < p->devices[d].nsteps && !used; k++)
+        used = p->devices[d].steps[k].kernel == p->kernels[i];
+    }
+    if (used) out[n++] = p->kernels[i];
+  }
+  return n;
+}
+
+/* The backend that shows kernels as `form`: the one asked for, or the default for devices of the kind. */
+static const struct backend *emitter(const struct dgc_session *s, const char *kind) {
+  const struct backend *chosen = s->options.backend ? backend_find(s->options.backend) : NULL;
+  if (chosen && strcmp(chosen->kind, kind) == 0) return chosen;
+  for (int i = 0; backends[i]; i++)
+    if (strcmp(backends[i]->kind, kind) == 0) return backends[i];
+  return NULL;
+}
+
+static enum dgc_status print_kernels(struct dgc_session *s, struct str *out, const char *form,
+                                     const struct plan *p) {
+  const char *kind = strcmp(form, "llvm") == 0 ? "cpu" : "gpu";
+  const struct kernel **kernels = arena_new_array(s->call, (size_t)p->nkernels, const struct kernel *);
+  int count = kernels_of_kind(s, p, kind, kernels);
+  const struct backend *b = emitter(s, kind);
+  if (b->emit) {
+    const char *text = b->emit(s->call, kernels, count, form, s->options.arch, &s->diags);
+    if (!text) return DGC_RUNTIME;
+    str_put(out, text);
+    return DGC_OK;
+  }
+  for (int i = 0; i < count; i++) {
+    kernel_print(out, kernels[i]);
     str_putc(out, '\n');
   }
   return DGC_OK;
 }
 
+/* Whether there is a device whose kernels have this form. */
+static enum dgc_status check_form(struct dgc_session *s, const char *form) {
+  bool cpu = strcmp(form, "llvm") == 0;
+  const char *kind = cpu ? "cpu" : "gpu";
+  for (int i = 0; i < s->target.ndevices; i++)
+    if (strcmp(s->target.devices[i].name.kind, kind) == 0) return DGC_OK;
+  session_fail(s, DGC_USAGE, "--emit %s shows the kernels of %s devices, and there is none", form, kind);
+  diag_help(&s->diags, LOC_NONE, cpu ? "--emit cuda shows those of GPUs" : "add --devices gpu:0");
+  return DGC_USAGE;
+}
+
 static const struct {
   const char *stage, *last; /* NULL: the source graph */
 } graph_stages[] = {
-    {"graph", NULL},   {"grad", "grad"},  {"replicated", "replicate"}, {"placed", "copies"},
+    {"graph", NULL},   {"grad", "grad"},  {"replicated", "pack"}, {"placed", "copies"},
     {"fused", "fuse"}, {"dot", "copies"}, {"json", "copies"},
 };
 
 static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, const char *stage,
-                                  const char *last, struct str *out) {
+                                  const char *last, bool json, struct str *out) {
   const struct graph *g = last ? session_graph(s, s->call, kind, 0, last) : entry_source(s, kind);
   if (!g) return session_blame(s);
   if (strcmp(stage, "dot") == 0)
     graph_print_dot(out, g);
-  else if (strcmp(stage, "json") == 0)
+  else if (json || strcmp(stage, "json") == 0)
     graph_print_json(out, g);
   else
     graph_print(out, g);
   return DGC_OK;
 }
 
-static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, const char *stage,
+static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, const char *stage, bool json,
                                  struct str *out) {
+  bool kernels = strcmp(stage, "llvm") == 0 || strcmp(stage, "cuda") == 0 || strcmp(stage, "ptx") == 0;
+  enum dgc_status status = kernels ? check_form(s, stage) : DGC_OK;
+  if (status) return status;
   struct graph *g = session_graph(s, s->call, kind, 0, NULL);
   if (!g) return session_blame(s);
   struct plan *p = plan_build(s->call, g, &s->diags);
@@ -193,9 +215,11 @@ static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, co
   if (strcmp(stage, "plan") == 0)
     plan_print(out, p);
   else if (strcmp(stage, "memory") == 0)
-    plan_print_memory(out, p);
+    (json ? plan_print_memory_json : plan_print_memory)(out, p);
+  else if (strcmp(stage, "traffic") == 0)
+    (json ? plan_print_traffic_json : plan_print_traffic)(out, p);
   else
-    return print_kernels(s, out, p);
+    return print_kernels(s, out, stage, p);
   return DGC_OK;
 }
 
@@ -207,8 +231,9 @@ static enum dgc_status emit_ast(struct dgc_session *s, struct str *out) {
 }
 
 static enum dgc_status unknown_stage(struct dgc_session *s, const char *stage) {
-  static const char *const stages[] = {"ast",  "graph",  "grad", "replicated", "placed", "fused",
-                                       "plan", "memory", "llvm", "dot",        "json"};
+  static const char *const stages[] = {"ast",   "graph", "grad",   "replicated", "placed",
+                                       "fused", "plan",  "memory", "traffic",    "llvm",
+                                       "cuda",  "ptx",   "dot",    "json",       "strategies"};
   enum { COUNT = sizeof stages / sizeof *stages };
   struct str all = str_make(s->call);
   for (int i = 0; i < COUNT; i++) str_printf(&all, "%s%s", i ? ", " : "", stages[i]);
@@ -218,18 +243,35 @@ static enum dgc_status unknown_stage(struct dgc_session *s, const char *stage) {
   return DGC_USAGE;
 }
 
+/* "memory-json": a stage as JSON. */
+static const char *take_json(struct arena *a, const char *stage, bool *json) {
+  size_t len = strlen(stage);
+  *json = len > 5 && strcmp(stage + len - 5, "-json") == 0;
+  return *json ? arena_strndup(a, stage, len - 5) : stage;
+}
+
 static enum dgc_status emit(struct dgc_session *s, const char *entry, const char *stage, struct str *out) {
+  bool json;
+  stage = take_json(s->call, stage, &json);
+  static const char *const texts[] = {"ast", "plan", "llvm", "cuda", "ptx", "dot", "strategies"};
+  for (size_t i = 0; json && i < sizeof texts / sizeof *texts; i++)
+    if (strcmp(stage, texts[i]) == 0)
+      return session_fail(s, DGC_USAGE, "there is no JSON of '%s': graphs, memory and traffic have one",
+                          stage);
   if (strcmp(stage, "ast") == 0 && s->source) return emit_ast(s, out);
+  if (strcmp(stage, "strategies") == 0 && s->model) return session_compare(s, out);
   enum entry_kind kind;
+  const struct backend *backend;
   enum dgc_status status = entry_find(s, entry, &kind);
   if (!status) status = session_target(s);
-  if (!status && !backend_find(s->options.backend)) status = session_no_backend(s);
+  if (!status) status = session_backend(s, &backend);
   if (status) return status;
   for (size_t i = 0; i < sizeof graph_stages / sizeof *graph_stages; i++)
     if (strcmp(stage, graph_stages[i].stage) == 0)
-      return emit_graph(s, kind, stage, graph_stages[i].last, out);
-  if (strcmp(stage, "plan") == 0 || strcmp(stage, "memory") == 0 || strcmp(stage, "llvm") == 0)
-    return emit_plan(s, kind, stage, out);
+      return emit_graph(s, kind, stage, graph_stages[i].last, json, out);
+  static const char *const of_plan[] = {"plan", "memory", "traffic", "llvm", "cuda", "ptx"};
+  for (int i = 0; i < 6; i++)
+    if (strcmp(stage, of_plan[i]) == 0) return emit_plan(s, kind, stage, json, out);
   return unknown_stage(s, stage);
 }
 
@@ -247,33 +289,34 @@ enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const char *s
 
 /* --- graph text --- */
 
+static bool has_target_options(const struct options *o) {
+#define NUMBER(type, name, most) || o->name
+#define WORD(name)               || o->name
+#define TEXT(name)               || o->name
+#define FLAG(name)               || o->name
+  return o->devices
+#include "ir/config.def"
+      ;
+}
+
 /* Options that were given win over what the graph's header says, as long as they can still matter. */
-static enum dgc_status override(struct dgc_session *s, struct config *c) {
+enum dgc_status session_override(struct dgc_session *s, struct config *c) {
   const struct options *o = &s->options;
-  if (o->devices) {
+  if (o->devices || o->cluster) {
     enum dgc_status status = session_target(s);
     if (status) return status;
     c->target = s->target;
   }
-  if (o->batch) c->batch = o->batch;
-  if (o->towers) c->towers = (int)o->towers;
-  if (o->strategy) c->strategy = o->strategy;
-  if (o->parameter_device) c->parameter_device = o->parameter_device;
-  if (o->consolidation_device) c->consolidation_device = o->consolidation_device;
-  if (o->soft_placement) c->soft_placement = true;
+  options_over(o, c);
+  if (has_target_options(o)) c->nhomes = 0;
   return DGC_OK;
-}
-
-static bool has_target_options(const struct options *o) {
-  return o->devices || o->batch || o->towers || o->strategy || o->parameter_device ||
-         o->consolidation_device || o->soft_placement;
 }
 
 static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const char *passes,
                                  struct str *out) {
   if (!graph_verify(g, "read", &s->diags)) return DGC_INPUT;
   if (g->stage == STAGE_SOURCE) {
-    enum dgc_status status = override(s, &g->config);
+    enum dgc_status status = session_override(s, &g->config);
     if (status) return status;
   } else if (has_target_options(&s->options))
     diag_warning(
@@ -281,7 +324,7 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const c
         "graph %s is replicated already: options do not change its devices, towers, strategy or batch",
         g->name);
   if (passes && *passes) {
-    struct pipeline_options options = pipeline_options(s);
+    struct pipeline_options options = session_passes(s);
     g = pipeline_run(s->call, g, passes, NULL, &options, &s->diags);
     if (!g) return session_blame(s);
     if (!graph_verify(g, "the last pass", &s->diags)) return DGC_INPUT;
@@ -332,59 +375,3 @@ static enum dgc_status passes(struct dgc_session *s, const char **text) {
 }
 
 enum dgc_status dgc_passes(struct dgc_session *s, const char **text) { CALL(s, passes(s, text)); }
-
-/* --- why --- */
-
-static void explain_node(struct str *out, const struct graph *g, const struct node *n, const char *lead) {
-  str_put(out, lead);
-  node_print(out, g, n);
-  str_putc(out, '\n');
-}
-
-/* The line of the model that a node comes from. */
-static void explain_source(struct str *out, const struct node *n) {
-  const struct source *source = n->loc.source;
-  if (!source) return;
-  int line, column;
-  source_position(source, n->loc.begin, &line, &column);
-  const char *begin = source->text + n->loc.begin, *end = source->text + n->loc.begin;
-  while (begin > source->text && begin[-1] != '\n') begin--;
-  while (end < source->text + source->len && *end != '\n') end++;
-  str_printf(out, "  %s:%d: ", source->name, line);
-  str_putn(out, begin, (size_t)(end - begin));
-  str_putc(out, '\n');
-}
-
-static enum dgc_status no_such_node(struct dgc_session *s, const struct graph *g, const char *name) {
-  const char **names = arena_new_array(s->call, g->count, const char *);
-  for (uint32_t i = 0; i < g->count; i++) names[i] = g->nodes[i]->name;
-  const char *closest = str_closest(name, names, g->count);
-  session_fail(s, DGC_USAGE, "graph %s has no node '%s'", g->name, name);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
-  return DGC_USAGE;
-}
-
-static enum dgc_status explain(struct dgc_session *s, const char *entry, const char *name,
-                               const char **text) {
-  struct str out = session_text(s);
-  *text = out.data;
-  enum entry_kind kind;
-  enum dgc_status status = entry_find(s, entry, &kind);
-  if (!status) status = session_target(s);
-  if (status) return status;
-  struct graph *g = session_graph(s, s->call, kind, 0, "copies");
-  if (!g) return session_blame(s);
-  struct node *n = graph_find(g, name);
-  if (!n) return no_such_node(s, g, name);
-  explain_node(&out, g, n, "");
-  explain_source(&out, n);
-  for (int i = 0; i < n->ninputs; i++) explain_node(&out, g, n->inputs[i], "  <- ");
-  struct users u = graph_users(s->call, g);
-  for (uint32_t i = u.first[n->id]; i < u.first[n->id + 1]; i++) explain_node(&out, g, u.users[i], "  -> ");
-  *text = out.data;
-  return DGC_OK;
-}
-
-enum dgc_status dgc_explain(struct dgc_session *s, const char *entry, const char *node, const char **text) {
-  CALL(s, explain(s, entry, node, text));
-}

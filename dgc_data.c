@@ -1,10 +1,13 @@
 /* Training, evaluation and prediction over files. */
 #include "dgc_internal.h"
 
+#include "passes/strategy.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static double now(void) {
   struct timespec t;
@@ -14,7 +17,7 @@ static double now(void) {
 
 /* --- which files --- */
 
-/* "image=x.npy": the path, if the name is `name`. */
+/* "image=x.npy": the paths, if the name is `name`. */
 static const char *given_path(const struct list *l, const char *name) {
   size_t len = strlen(name);
   for (int i = l->count - 1; i >= 0; i--)
@@ -52,10 +55,33 @@ static bool declared(const struct model *m, const char *split, const char *input
   for (int i = 0; i < m->ndata; i++) {
     const struct model_data *d = &m->data[i];
     if (strcmp(d->split, split) != 0 || strcmp(d->input, input) != 0) continue;
-    *out = (struct data_spec){.name = input, .path = d->resolved, .loc = d->loc};
+    *out = (struct data_spec){
+        .name = input, .path = d->paths[0], .more = d->paths + 1, .nmore = d->npaths - 1, .loc = d->loc};
     return true;
   }
   return false;
+}
+
+/* "x.npz:a": x.npz. */
+static bool file_is_there(const struct dgc_session *s, const char *path) {
+  const char *colon = strrchr(path, ':');
+  return access(path, F_OK) == 0 ||
+         (colon && access(arena_strndup(s->call, path, (size_t)(colon - path)), F_OK) == 0);
+}
+
+/* "a.npy,b.npy": two files, unless it is the name of one that is there. */
+static struct data_spec split_files(const struct dgc_session *s, const char *input, const char *paths) {
+  struct data_spec spec = {.name = input, .path = paths};
+  int commas = 0;
+  for (const char *p = paths; *p; p++) commas += *p == ',';
+  if (!commas || file_is_there(s, paths)) return spec;
+  const char **all = arena_new_array(s->call, (size_t)commas + 1, const char *);
+  for (int i = 0; i <= commas; i++) {
+    size_t len = strcspn(paths, ",");
+    all[i] = arena_strndup(s->call, paths, len);
+    paths += len + 1;
+  }
+  return (struct data_spec){.name = input, .path = all[0], .more = all + 1, .nmore = commas};
 }
 
 /* Where an input comes from: what was given, then what the model declares. */
@@ -67,7 +93,7 @@ static bool find_file(const struct dgc_session *s, enum data_use use, const char
   if (use != DATA_TRAIN) path = given_path(&o->eval_data, input);
   if (!path && same_data) path = given_path(&o->data, input);
   if (path) {
-    *out = (struct data_spec){.name = input, .path = path};
+    *out = split_files(s, input, path);
     return true;
   }
   if (use == DATA_TRAIN) return declared(s->model, "train", input, out);
@@ -134,7 +160,7 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
   struct loaded *l = *out;
   for (int i = 0; i < ds->ncolumns; i++) {
     int input = plan_input(l->plan, ds->columns[i].name);
-    if (input >= 0) exec_write(l->exec, input, b->columns[i].data);
+    if (input >= 0 && !exec_write(l->exec, input, b->columns[i].data)) return session_device_failed(s);
   }
   return session_run(s, l);
 }
@@ -151,6 +177,14 @@ static enum dgc_status can_evaluate(struct dgc_session *s, bool *can) {
 
 /* --- training --- */
 
+/* A batch whose losses are on their way from the devices. */
+struct unread {
+  const struct loaded *l; /* NULL: none */
+  int64_t rows;
+  struct late_read *losses; /* by output */
+  int room;                 /* for so many */
+};
+
 struct training {
   struct dgc_session *s;
   struct dataset *data;
@@ -158,6 +192,7 @@ struct training {
   int64_t epochs, steps; /* where to end; 0 = does not matter */
   double begin, epoch_begin, reported;
   double loss_sum, loss_count; /* of the epoch so far */
+  struct unread unread, spare;
   int64_t rows;
   bool stop;
 };
@@ -167,23 +202,50 @@ static bool done(const struct training *t) {
   return t->stop || (t->epochs && p->epoch >= t->epochs) || (t->steps && p->step >= t->steps);
 }
 
-/* Adds the batch's losses, each as its mean, and weighs the batch by its rows. */
-static void add_loss(struct training *t, const struct loaded *l, int64_t rows) {
-  t->loss_count += (double)rows;
-  for (int i = 0; i < l->plan->noutputs; i++) {
+/* Adds the losses that are on their way, each as its mean, and weighs their batch by its rows. */
+static enum dgc_status add_loss(struct training *t) {
+  const struct loaded *l = t->unread.l;
+  int64_t rows = t->unread.rows;
+  t->unread.l = NULL;
+  for (int i = 0; l && i < l->plan->noutputs; i++) {
     const struct plan_value *v = &l->plan->outputs[i];
     if (v->role != OUTPUT_LOSS) continue;
-    double value = output_number(l, i);
+    double value;
+    enum dgc_status status = output_collect(t->s, l, i, &t->unread.losses[i], &value);
+    if (status) return status;
     if (v->count) value /= (double)(v->count < 0 ? -v->count * rows : v->count);
     t->loss_sum += value * (double)rows;
   }
+  t->loss_count += l ? (double)rows : 0;
+  return DGC_OK;
 }
 
-static void report(struct training *t, const struct batch *b) {
+/* Asks for the losses of this batch before it waits for those of the last one, so that the devices have work
+ * meanwhile. */
+static enum dgc_status next_loss(struct training *t, const struct loaded *l, int64_t rows) {
+  struct unread next = t->spare;
+  int noutputs = l->plan->noutputs;
+  next.l = l;
+  next.rows = rows;
+  if (next.room < noutputs) {
+    next.room = noutputs;
+    next.losses = arena_new_array(t->s->call, (size_t)noutputs, struct late_read);
+  }
+  for (int i = 0; i < noutputs; i++)
+    if (l->plan->outputs[i].role == OUTPUT_LOSS && !exec_post(l->exec, i, &next.losses[i]))
+      return session_device_failed(t->s);
+  enum dgc_status status = add_loss(t);
+  t->spare = t->unread;
+  t->unread = next;
+  return status;
+}
+
+static enum dgc_status report(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
-  double time = now();
-  if (!s->on_progress || (!b->last && time - t->reported < 0.1)) return;
-  t->reported = time;
+  bool due = b->last || (s->on_progress && now() - t->reported >= 0.1);
+  enum dgc_status status = due ? add_loss(t) : DGC_OK;
+  if (status || !due || !s->on_progress) return status;
+  double time = t->reported = now();
   struct dgc_progress p = {
       .epoch = b->epoch,
       .epochs = t->epochs,
@@ -198,19 +260,21 @@ static void report(struct training *t, const struct batch *b) {
   s->listening = true;
   if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
   s->listening = false;
+  return DGC_OK;
 }
 
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   struct loaded *l;
   enum dgc_status status = session_batch_run(s, ENTRY_TRAIN, t->data, b, &l);
+  if (!status) status = next_loss(t, l, b->rows);
   if (status) return status;
-  add_loss(t, l, b->rows);
   t->rows += b->rows;
   s->position.step++;
   s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
   s->position.index = b->last ? 0 : b->index + 1;
-  report(t, b);
+  status = report(t, b);
+  if (status) return status;
   if (b->last) {
     t->loss_sum = t->loss_count = 0;
     t->rows = 0;
@@ -219,6 +283,24 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   const struct options *o = &s->options;
   bool due = b->last || (o->checkpoint_every && s->position.step % o->checkpoint_every == 0);
   return o->checkpoint && due && !done(t) ? session_save(s, o->checkpoint) : DGC_OK;
+}
+
+/* How the rows are dealt to workers, which the strategy knows. */
+static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
+  if (!s->options.auto_shard || !shard_find(s->options.auto_shard, &o->shard) || o->shard == SHARD_DATA)
+    return DGC_OK;
+  struct graph *g = session_source(s, s->call, ENTRY_TRAIN, o->batch);
+  struct strategy strategy;
+  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return DGC_USAGE;
+  int *first = arena_new_array(s->call, (size_t)strategy.towers + 1, int);
+  int64_t *shares = arena_new_array(s->call, (size_t)strategy.towers, int64_t);
+  o->workers = strategy_tasks(&strategy, &g->config.target, first);
+  first[o->workers] = strategy.towers;
+  for (int i = 0; i < o->workers; i++)
+    shares[i] = tower_first_row(first[i + 1], strategy.towers, o->batch) -
+                tower_first_row(first[i], strategy.towers, o->batch);
+  o->shares = shares;
+  return DGC_OK;
 }
 
 static enum dgc_status train_over(struct training *t) {
@@ -230,10 +312,11 @@ static enum dgc_status train_over(struct training *t) {
                               .index = s->position.index};
   s->position.batch = lo.batch;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
+  enum dgc_status status = shard(s, &lo);
+  if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
-  if (!t->loader) return DGC_RUNTIME;
+  if (!t->loader) return DGC_INPUT;
   t->begin = t->epoch_begin = now();
-  enum dgc_status status = DGC_OK;
   while (!status && !done(t)) {
     const struct batch *b;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {
@@ -243,6 +326,7 @@ static enum dgc_status train_over(struct training *t) {
     status = train_batch(t, b);
     loader_release(t->loader, b);
   }
+  if (!status) status = add_loss(t);
   if (!status && s->options.checkpoint) status = session_save(s, s->options.checkpoint);
   return status;
 }
@@ -284,15 +368,28 @@ struct sum {
   double total, count;
 };
 
-static void add_outputs(const struct loaded *l, int64_t rows, struct sum *sums) {
+static enum dgc_status add_outputs(struct dgc_session *s, const struct loaded *l, int64_t rows,
+                                   struct sum *sums) {
   for (int i = 0; i < l->plan->noutputs; i++) {
     const struct plan_value *v = &l->plan->outputs[i];
-    if (v->role != OUTPUT_LOSS && v->role != OUTPUT_METRIC) continue;
-    double value = output_number(l, i);
+    if (v->role != OUTPUT_LOSS && v->role != OUTPUT_METRIC && v->role != OUTPUT_COUNT) continue;
+    double value;
+    enum dgc_status status = output_number(s, l, i, &value);
+    if (status) return status;
     bool mean = v->role == OUTPUT_LOSS && !v->count;
     sums[i].total += mean ? value * (double)rows : value;
     sums[i].count += mean ? (double)rows : (double)(v->count < 0 ? -v->count * rows : v->count);
   }
+  return DGC_OK;
+}
+
+/* A metric over all batches: its sum, over the count or over the sum that it is divided by. */
+static double metric_value(const struct graph *g, int metric, const struct sum *sums) {
+  const struct sum *s = &sums[metric];
+  for (int i = 0; i < g->noutputs; i++)
+    if (g->outputs[i].role == OUTPUT_COUNT && strcmp(g->outputs[i].name, g->outputs[metric].name) == 0)
+      return sums[i].total != 0 ? s->total / sums[i].total : 0;
+  return s->count > 0 ? s->total / s->count : s->total;
 }
 
 static void finish_metrics(struct dgc_session *s, const struct graph *g, const struct sum *sums,
@@ -303,8 +400,7 @@ static void finish_metrics(struct dgc_session *s, const struct graph *g, const s
   for (int i = 0; i < g->noutputs; i++) {
     enum output_role role = g->outputs[i].role;
     if (role != OUTPUT_LOSS && role != OUTPUT_METRIC) continue;
-    double value = sums[i].count > 0 ? sums[i].total / sums[i].count : sums[i].total;
-    m[n++] = (struct dgc_metric){arena_strdup(s->text, g->outputs[i].name), value};
+    m[n++] = (struct dgc_metric){arena_strdup(s->text, g->outputs[i].name), metric_value(g, i, sums)};
   }
   if (metrics) *metrics = m;
   if (count) *count = n;
@@ -318,7 +414,7 @@ static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset
     if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : DGC_INPUT;
     struct loaded *l;
     enum dgc_status status = session_batch_run(s, ENTRY_EVAL, ds, b, &l);
-    if (!status) add_outputs(l, b->rows, sums);
+    if (!status) status = add_outputs(s, l, b->rows, sums);
     loader_release(loader, b);
     if (status) return status;
   }

@@ -9,6 +9,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/data/data.h"
 #include "runtime/exec.h"
+#include "runtime/whole.h"
 
 #include <setjmp.h>
 
@@ -20,12 +21,19 @@ struct list {
 /* Options by name; see option_table in dgc_options.c. */
 struct options {
   struct list set, data, eval_data, output;
-  const char *model, *graph, *devices, *strategy, *parameter_device, *consolidation_device, *backend;
-  const char *rows, *eval_rows;
+#define NUMBER(type, name, most) int64_t name;
+#define WORD(name)               const char *name;
+#define TEXT(name)               const char *name;
+#define FLAG(name)               bool name;
+#include "ir/config.def"
+  const char *model, *graph, *devices, *backend, *arch, *batch_is;
+  const char *rows, *eval_rows, *auto_shard;
   const char *checkpoint;
   const char *disable_pass, *print_after, *stress;
-  int64_t towers, batch, threads, epochs, steps, seed, checkpoint_every;
-  bool soft_placement, verify_each, dump_passes, time_passes, no_shuffle, color;
+  const char *source_path; /* of verify */
+  bool numeric;
+  int64_t threads, epochs, steps, seed, checkpoint_every, timeout;
+  bool verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
   bool seed_given;
 };
 
@@ -51,6 +59,13 @@ struct position {
   int64_t batch;        /* rows of a global batch, which `index` counts in */
 };
 
+/* Values of variables that have no place at present. */
+struct kept {
+  struct arena *arena;
+  struct checkpoint_entry *entries;
+  int count;
+};
+
 struct dgc_session {
   struct arena *arena; /* the session's */
   struct arena *call;  /* the present call's */
@@ -65,15 +80,18 @@ struct dgc_session {
 
   const struct source *source;
   struct model *model;
-  struct target target;
-  const struct backend *backend;
-  void *backend_self;
+  struct target listed; /* the devices of the options */
+  struct target target; /* and what the strategy adds to them */
+  struct config config; /* once it is settled, but for the batch */
+  bool settled, moves;  /* variables lie where another settlement put them */
+  struct engines *engines;
   struct workers *workers;
   struct store *store;
   struct loaded *plans;
   struct arena *building; /* of a plan that is not in `plans` yet */
   struct position position;
   bool initialised; /* the variables hold values */
+  struct kept kept; /* or these are to be theirs */
   bool trained;     /* since it was loaded: its training data is not what to evaluate on */
 
   int calls;           /* going on: a second one comes from on_progress */
@@ -111,8 +129,28 @@ struct str session_text(struct dgc_session *s);
 /* dgc_options.c */
 enum dgc_status options_set(struct dgc_session *s, const char *name, const char *value);
 
-/* dgc_compile.c */
+/* dgc_strategy.c */
+/* The devices; once there is a model, all that its graphs are compiled for is settled with them. */
 enum dgc_status session_target(struct dgc_session *s);
+/* Options have changed: it is settled again when it is needed, and variables move with their values. */
+void session_unsettle(struct dgc_session *s);
+/* What is settled, for this batch (0: the session's). */
+void session_configure(const struct dgc_session *s, struct config *c, int64_t batch);
+int64_t session_batch(const struct dgc_session *s);
+/* Options that were given win over what is in `c`. */
+void options_over(const struct options *o, struct config *c);
+
+/* The table of strategies alone. */
+enum dgc_status session_compare(struct dgc_session *s, struct str *table);
+/* A graph that holds all variables of the model. */
+const struct graph *session_all_variables(const struct dgc_session *s);
+
+/* dgc_auto.c */
+/* The strategy that moves least in a step; of those the one whose fullest device holds least; of those the default, or
+ * the first. NULL after an error. */
+const char *session_choose(struct dgc_session *s, const struct config *config, struct str *table);
+
+/* dgc_compile.c */
 enum dgc_status session_load(struct dgc_session *s, const struct source *source);
 /* The source again, with the options as they are now. */
 enum dgc_status session_compile(struct dgc_session *s);
@@ -121,14 +159,19 @@ bool entry_there(const struct dgc_session *s, enum entry_kind kind);
 enum dgc_status session_need(struct dgc_session *s, enum entry_kind kind);
 /* NULL stands for the first worth a look. */
 enum dgc_status entry_find(struct dgc_session *s, const char *name, enum entry_kind *out);
+/* The entry's source graph with the options in its header, for this batch (0: the session's). */
+struct graph *session_source(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch);
+struct pipeline_options session_passes(const struct dgc_session *s);
+/* Options that were given win over what a source graph's header says. */
+enum dgc_status session_override(struct dgc_session *s, struct config *c);
 /* The entry's graph for this batch (0: the session's) after the passes up to and including `last`, NULL = all. */
 struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
                             const char *last);
 enum dgc_status session_blame(const struct dgc_session *s);
-int64_t session_batch(const struct dgc_session *s);
 
 /* dgc_run.c */
-enum dgc_status session_no_backend(struct dgc_session *s);
+/* The backend of the option, or the default: an error if there is none of the name, or no device for it. */
+enum dgc_status session_backend(struct dgc_session *s, const struct backend **out);
 /* Backend, workers and memory for the options' devices. */
 enum dgc_status session_open(struct dgc_session *s);
 void session_close(struct dgc_session *s);
@@ -136,6 +179,7 @@ void session_close(struct dgc_session *s);
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch, struct loaded **out);
 /* Forgets all plans: options that they depend on have changed. */
 void session_drop_plans(struct dgc_session *s);
+
 /* One run of a plan whose inputs are written. */
 enum dgc_status session_run(struct dgc_session *s, struct loaded *l);
 /* Gives variables their first values unless they have some. */
@@ -144,8 +188,12 @@ enum dgc_status session_init(struct dgc_session *s);
 enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind);
 /* The input of a plan by name, -1 if it needs none of that name. */
 int plan_input(const struct plan *p, const char *name);
-/* A scalar output as a number. */
-double output_number(const struct loaded *l, int output);
+/* A scalar output as a number; or one that exec_post has asked for. */
+enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out);
+enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,
+                               const struct late_read *r, double *out);
+/* Reports the failure of a device. */
+enum dgc_status session_device_failed(struct dgc_session *s);
 const struct graph *entry_source(const struct dgc_session *s, enum entry_kind kind);
 
 /* dgc_data.c */
@@ -160,7 +208,5 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
 enum dgc_status session_save(struct dgc_session *s, const char *path);
 /* Seed, towers and batch come from the checkpoint unless they were given. */
 enum dgc_status session_restore(struct dgc_session *s, const char *path);
-/* The variables that a checkpoint holds, by name: primary copies. */
-struct variable **session_variables(const struct dgc_session *s, struct arena *a, int *count);
 
 #endif

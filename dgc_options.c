@@ -1,6 +1,8 @@
 /* The options of a session: one table that dgc_set, the tool and the manual read. */
 #include "dgc_internal.h"
 
+#include "passes/strategy.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,28 +23,62 @@ static const struct option_row option_table[] = {
     {"set", LIST, AT(set), 0, 0, "NAME=VALUE", "a parameter of the model; may be repeated"},
     {"model", TEXT, AT(model), 0, 0, "NAME", "which model of a file that has several"},
     {"graph", TEXT, AT(graph), 0, 0, "NAME", "which graph of a text that holds several (default: all)"},
-    {"devices", TEXT, AT(devices), 0, 0, "LIST", "devices to use, as cpu:0-3 or cpu:0,cpu:2 (default cpu:0)"},
-    {"towers", INTEGER, AT(towers), 1, 4096, "N",
+    {"source", TEXT, AT(source_path), 0, 0, "FILE",
+     "verify: graph text that holds the sources of the placed graphs"},
+    {"numeric", FLAG, AT(numeric), 0, 0, NULL, "verify: also compute both graphs on random numbers"},
+    {"devices", TEXT, AT(devices), 0, 0, "LIST",
+     "devices to use, as cpu:0-3, gpu:0,gpu:2 or gpu:0/0-1 (two on one card; default cpu:0)"},
+    {"cluster", TEXT, AT(cluster), 0, 0, "JOBS",
+     "tasks by job, as worker=2;ps=1 or with their hosts; each worker has the devices of --devices"},
+    {"towers", INTEGER, AT(towers), 1, 1024, "N",
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
-     "one_device, central_storage or mirrored (default: mirrored, on one device one_device)"},
+     "one_device, replicate, round_robin, central_storage, mirrored, multi_worker_mirrored, "
+     "parameter_server or auto "
+     "(default: mirrored, on one device one_device)"},
     {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
+    {"staleness", INTEGER, AT(staleness), 0, 1024, "S",
+     "parameter_server: workers apply their own gradients in turn, computed with variables at most S updates "
+     "old"},
+    {"min-part-bytes", INTEGER, AT(min_part_bytes), 1, INT64_C(1) << 40, "N",
+     "parameter_server: cut large variables into parts of at least N bytes (default 262144)"},
+    {"balance", TEXT, AT(balance), 0, 0, "HOW",
+     "size: variables go to the device that holds least, the largest first (default: in turn)"},
+    {"uneven", FLAG, AT(uneven), 0, 0, NULL,
+     "strategy replicate: give the first towers one row more where the batch does not divide"},
+    {"loss-scaling", TEXT, AT(loss_scaling), 0, 0, "HOW",
+     "strategy replicate: per_tower: each tower divides its own loss and gradient by the number of towers "
+     "(default: exact)"},
     {"consolidation-device", TEXT, AT(consolidation_device), 0, 0, "DEVICE",
      "where batches are split and results gathered"},
+    {"cross-device", TEXT, AT(cross_device), 0, 0, "NAME",
+     "how sums over towers travel: reduce_to_one (default), hierarchical_copy or ring"},
+    {"packs", INTEGER, AT(packs), 1, 4096, "N", "sum gradients as N arrays of equal size"},
+    {"bytes-per-pack", INTEGER, AT(bytes_per_pack), 1, INT64_C(1) << 40, "N",
+     "sum gradients as arrays that end once they are larger than N bytes"},
     {"soft-placement", FLAG, AT(soft_placement), 0, 0, NULL,
      "use another device where the annotated one is missing"},
     {"batch", INTEGER, AT(batch), 1, INT64_C(1) << 32, "N",
      "rows of the global batch (default: the model's, else 128)"},
+    {"batch-is", TEXT, AT(batch_is), 0, 0, "WHOSE",
+     "global (default), or per_replica: the batch is N rows for each tower"},
     {"seed", INTEGER, AT(seed), 0, INT64_MAX, "N",
      "of initial values, random ops and the order of the data (default 0)"},
     {"threads", INTEGER, AT(threads), 1, 1024, "N",
      "worker threads (default: one per device, at most one per core)"},
+    {"tf32", FLAG, AT(tf32), 0, 0, NULL,
+     "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster"},
     {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},
+    {"arch", TEXT, AT(arch), 0, 0, "ARCH", "compile: the GPUs to show PTX for (default sm_90)"},
+    {"timeout", INTEGER, AT(timeout), 0, 86400, "SECONDS",
+     "give up when a step does not end within this time, and say who waits for whom (default: never)"},
     {"data", LIST, AT(data), 0, 0, "NAME=PATH",
      "the file of an input; a folder alone: where the model's own files are; may be repeated"},
     {"rows", TEXT, AT(rows), 0, 0, "A:B", "use these rows of the data only"},
     {"eval-data", LIST, AT(eval_data), 0, 0, "NAME=PATH", "as --data, for evaluation and prediction"},
     {"eval-rows", TEXT, AT(eval_rows), 0, 0, "A:B", "rows of the data to evaluate on"},
+    {"auto-shard", TEXT, AT(auto_shard), 0, 0, "HOW",
+     "what the workers of a cluster train on: data (default), file, auto or off"},
     {"no-shuffle", FLAG, AT(no_shuffle), 0, 0, NULL, "train on rows in the order of the files"},
     {"epochs", INTEGER, AT(epochs), 0, INT64_C(1) << 40, "N",
      "train until this many epochs are done (default 1)"},
@@ -130,6 +166,24 @@ static enum dgc_status check_passes(struct dgc_session *s, const char *list) {
   return DGC_OK;
 }
 
+/* A strategy, or auto, which is none of a graph. */
+static enum dgc_status check_strategy(struct dgc_session *s, const char *value) {
+  const char *names[16] = {"auto"};
+  size_t n = 1;
+  for (; strategies[n - 1].name; n++) names[n] = strategies[n - 1].name;
+  for (size_t i = 0; i < n; i++)
+    if (strcmp(value, names[i]) == 0) return DGC_OK;
+  struct str all = str_make(s->call);
+  for (size_t i = 0; i < n; i++) str_printf(&all, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", names[i]);
+  session_fail(s, DGC_USAGE, "there is no strategy '%s'", value);
+  const char *closest = str_closest(value, names, n);
+  if (closest)
+    diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  else
+    diag_help(&s->diags, LOC_NONE, "strategies are %s", all.data);
+  return DGC_USAGE;
+}
+
 static bool is_among(const struct option_row *r, const size_t *offsets, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (r->offset == offsets[i]) return true;
@@ -157,6 +211,11 @@ static enum dgc_status check_text(struct dgc_session *s, const struct option_row
   if (IS_AMONG(r, AT(rows), AT(eval_rows)) && !is_range(value))
     return session_fail(s, DGC_USAGE, "%s: write begin:end as in 0:8000, :-100 or 8000:, not '%s'", r->name,
                         value);
+  if (r->offset == AT(batch_is) && strcmp(value, "global") != 0 && strcmp(value, "per_replica") != 0)
+    return session_fail(s, DGC_USAGE, "batch-is: global or per_replica, not '%s'", value);
+  if (r->offset == AT(auto_shard) && !shard_find(value, NULL))
+    return session_fail(s, DGC_USAGE, "auto-shard: expected auto, file, data or off, not '%s'", value);
+  if (r->offset == AT(strategy)) return check_strategy(s, value);
   if (r->offset == AT(disable_pass)) return check_passes(s, value);
   if (r->offset == AT(print_after) && strcmp(value, "all") != 0) return check_passes(s, value);
   return DGC_OK;
@@ -173,15 +232,14 @@ static void append(struct dgc_session *s, struct list *l, const char *value) {
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
   if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed)))
     return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);
-  if (s->store && IS_AMONG(r, AT(devices), AT(backend), AT(threads)))
+  if (s->store && IS_AMONG(r, AT(devices), AT(cluster), AT(backend), AT(threads), AT(tf32)))
     return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
-  if (r->offset == AT(devices)) s->target = (struct target){0};
-  if (r->offset == AT(backend) && !s->backend_self) s->backend = NULL;
-  if (s->store && IS_AMONG(r, AT(towers), AT(strategy), AT(parameter_device), AT(consolidation_device),
-                           AT(soft_placement), AT(disable_pass))) {
-    session_drop_plans(s);
-    store_spread(s->store); /* other plans may write fewer copies */
-  }
+  if (IS_AMONG(r, AT(devices), AT(cluster))) s->listed = (struct target){0};
+  if (IS_AMONG(r, AT(devices), AT(cluster), AT(towers), AT(strategy), AT(staleness), AT(uneven),
+               AT(loss_scaling), AT(parameter_device), AT(consolidation_device), AT(balance),
+               AT(min_part_bytes), AT(cross_device), AT(packs), AT(bytes_per_pack), AT(soft_placement),
+               AT(disable_pass), AT(timeout)))
+    session_unsettle(s);
   return DGC_OK;
 }
 
@@ -194,6 +252,7 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   if (!value) value = "true";
   if (r->kind == FLAG) return set_flag(s, r, value, field);
   if (r->offset == AT(seed)) s->options.seed_given = true;
+  if (r->offset == AT(staleness)) s->options.asynchronous = true;
   if (r->kind == INTEGER) return set_integer(s, r, value, field);
   status = check_text(s, r, value);
   if (status) return status;

@@ -97,7 +97,8 @@ static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l
                                    struct sink *sinks, int nsinks, void **buffers) {
   for (int i = 0; i < nsinks; i++) {
     for (int k = 0; k < sinks[i].count; k++) {
-      exec_read(l->exec, plan_output(l->plan, sinks[i].names[k]), buffers[sinks[i].outputs[k]]);
+      if (!exec_read(l->exec, plan_output(l->plan, sinks[i].names[k]), buffers[sinks[i].outputs[k]]))
+        return session_device_failed(s);
       sinks[i].data[k] = buffers[sinks[i].outputs[k]];
     }
     if (!row_writer_put(sinks[i].writer, sinks[i].data, rows, &s->diags)) return DGC_RUNTIME;

@@ -7,27 +7,48 @@
 
 /* --- devices --- */
 
-enum dgc_status session_no_backend(struct dgc_session *s) {
+static enum dgc_status no_backend(struct dgc_session *s) {
   struct str names = str_make(s->call);
   for (int i = 0; backends[i]; i++) str_printf(&names, "%s%s", i ? ", " : "", backends[i]->name);
   return session_fail(s, DGC_USAGE, "there is no backend '%s' in this build: it has %s", s->options.backend,
                       names.data);
 }
 
-enum dgc_status session_open(struct dgc_session *s) {
-  if (s->store) return DGC_OK;
-  enum dgc_status status = session_target(s);
-  if (status) return status;
-  if (!s->backend) s->backend = backend_find(s->options.backend);
-  if (!s->backend) return session_no_backend(s);
-  if (!s->backend_self) s->backend_self = s->backend->open(&s->target, &s->diags);
-  if (!s->backend_self) return DGC_RUNTIME;
-  int threads = s->options.threads ? (int)s->options.threads : cpu_cores();
-  if (threads > s->target.ndevices) threads = s->target.ndevices;
-  if (!s->workers) s->workers = workers_create(threads, &s->diags);
-  if (!s->workers) return DGC_RUNTIME;
-  s->store = store_create(s->backend, s->backend_self, s->target.ndevices);
-  return DGC_OK;
+enum dgc_status session_backend(struct dgc_session *s, const struct backend **out) {
+  *out = backend_find(s->options.backend);
+  if (!*out) return no_backend(s);
+  if (!s->options.backend) return DGC_OK;
+  for (int i = 0; i < s->target.ndevices; i++)
+    if (strcmp(s->target.devices[i].name.kind, (*out)->kind) == 0) return DGC_OK;
+  return session_fail(s, DGC_USAGE, "backend %s runs %s devices, and none is among the devices", (*out)->name,
+                      (*out)->kind);
+}
+
+/* One for each device of the host, and one that gives work to all others. */
+static int useful_threads(const struct engines *e) {
+  int hosts = 0;
+  for (int i = 0; i < e->target.ndevices; i++) hosts += engines_on_host(e, i);
+  return hosts + (hosts < e->target.ndevices);
+}
+
+/* Notes in the target which GPUs a stand-in for the driver simulates. */
+static void note_simulated(struct dgc_session *s) {
+  for (int i = 0; i < s->engines->count; i++) {
+    const struct backend *b = s->engines->all[i].backend;
+    struct device_info *info = NULL;
+    const char *why_none;
+    int count = b->list ? b->list(s->call, &info, &why_none) : 0;
+    for (int d = 0; d < s->target.ndevices; d++)
+      for (int k = 0; k < count && strcmp(s->target.devices[d].name.kind, b->kind) == 0; k++)
+        if (info[k].index == s->target.devices[d].name.index)
+          s->target.devices[d].simulated = info[k].simulated;
+  }
+}
+
+static bool same_devices(const struct target *a, const struct target *b) {
+  for (int i = 0; i < a->ndevices && i < b->ndevices; i++)
+    if (strcmp(a->devices[i].text, b->devices[i].text) != 0) return false;
+  return a->ndevices == b->ndevices;
 }
 
 void session_drop_plans(struct dgc_session *s) {
@@ -39,11 +60,76 @@ void session_drop_plans(struct dgc_session *s) {
   }
 }
 
+static void forget_kept(struct dgc_session *s) {
+  arena_destroy(s->kept.arena);
+  s->kept = (struct kept){0};
+}
+
+/* Plans and device memory go; the values of the variables are kept until there is a place for them. */
+static enum dgc_status move(struct dgc_session *s) {
+  struct whole *all;
+  session_drop_plans(s);
+  if (s->initialised) forget_kept(s);
+  if (s->initialised) {
+    struct arena *a = s->kept.arena = arena_create();
+    int count = store_wholes(s->store, a, &all);
+    s->kept.entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
+    for (int i = 0; i < count; i++) {
+      void *data = arena_alloc(a, all[i].bytes);
+      if (!whole_read(s->store, &all[i], data)) return session_device_failed(s);
+      s->kept.entries[s->kept.count++] =
+          (struct checkpoint_entry){arena_strdup(a, all[i].name), all[i].type, data};
+    }
+  }
+  s->initialised = s->moves = false;
+  store_destroy(s->store);
+  s->store = NULL;
+  return DGC_OK;
+}
+
+enum dgc_status session_open(struct dgc_session *s) {
+  const struct backend *chosen;
+  enum dgc_status status = s->moves ? move(s) : DGC_OK;
+  if (s->store || status) return status;
+  status = session_target(s);
+  if (!status) status = session_backend(s, &chosen);
+  if (status) return status;
+  if (s->engines && !same_devices(&s->engines->target, &s->target)) {
+    engines_close(s->engines);
+    s->engines = NULL;
+  }
+  if (!s->engines) s->engines = engines_open(&s->target, (const struct backend *[]){chosen, NULL}, &s->diags);
+  if (!s->engines) return DGC_RUNTIME;
+  note_simulated(s);
+  engines_allow_tf32(s->engines, s->options.tf32);
+  int threads = s->options.threads ? (int)s->options.threads : cpu_cores();
+  int useful = useful_threads(s->engines);
+  if (threads > useful) threads = useful;
+  if (!s->workers) s->workers = workers_create(threads, &s->diags);
+  if (!s->workers) return DGC_RUNTIME;
+  s->store = store_create(s->engines);
+  return DGC_OK;
+}
+
+/* Gives variables the values they had before they moved. */
+static enum dgc_status restore_kept(struct dgc_session *s) {
+  struct whole *all;
+  struct checkpoint saved = {.entries = s->kept.entries, .count = s->kept.count};
+  int count = store_wholes(s->store, s->call, &all);
+  for (int i = 0; i < count; i++) {
+    const struct checkpoint_entry *e = checkpoint_find(&saved, all[i].name);
+    if (e && !whole_write(s->store, &all[i], e->data)) return session_device_failed(s);
+  }
+  forget_kept(s);
+  return DGC_OK;
+}
+
 void session_close(struct dgc_session *s) {
+  forget_kept(s);
   session_drop_plans(s);
   store_destroy(s->store);
   workers_destroy(s->workers);
-  if (s->backend_self) s->backend->close(s->backend_self);
+  engines_close(s->engines);
 }
 
 /* --- plans --- */
@@ -59,12 +145,19 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
     if (!plan_verify(p, &s->diags)) return DGC_RUNTIME;
   l->graph = g;
   l->plan = p;
-  l->exec = exec_load(p, s->backend, s->backend_self, s->store, s->workers, &s->diags);
-  return l->exec ? DGC_OK : DGC_RUNTIME;
+  l->exec = exec_load(p, s->engines, s->store, s->workers, &s->diags);
+  if (!l->exec) return DGC_RUNTIME;
+  if (exec_set_limit(l->exec, (int)s->options.timeout, &s->diags)) return DGC_OK;
+  exec_unload(l->exec);
+  return DGC_RUNTIME;
 }
 
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
                              struct loaded **out) {
+  if (!s->store || s->moves) { /* options were changed while it was running */
+    enum dgc_status status = session_ready(s, kind);
+    if (status) return status;
+  }
   for (struct loaded **p = &s->plans; *p; p = &(*p)->next) {
     struct loaded *l = *p;
     if (l->kind != kind || l->batch != batch) continue;
@@ -88,7 +181,9 @@ enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_
 }
 
 enum dgc_status session_run(struct dgc_session *s, struct loaded *l) {
-  return exec_run(l->exec) ? DGC_OK : session_fail(s, DGC_RUNTIME, "out of memory");
+  if (exec_run(l->exec)) return DGC_OK;
+  exec_status(l->exec, &s->diags);
+  return DGC_RUNTIME;
 }
 
 static void mark_filled(struct dgc_session *s) {
@@ -101,10 +196,10 @@ enum dgc_status session_init(struct dgc_session *s) {
     struct loaded *l;
     enum dgc_status status = session_plan(s, ENTRY_INIT, session_batch(s), &l);
     if (status) return status;
-    status = session_run(s, l);
+    status = s->kept.arena ? restore_kept(s) : session_run(s, l);
     if (status) return status;
     mark_filled(s);
-    store_spread(s->store);
+    if (!store_spread(s->store)) return session_device_failed(s);
   }
   s->initialised = true;
   return DGC_OK;
@@ -123,7 +218,13 @@ int plan_input(const struct plan *p, const char *name) {
   return -1;
 }
 
-double output_number(const struct loaded *l, int output) {
+enum dgc_status session_device_failed(struct dgc_session *s) {
+  engines_status(s->engines, &s->diags);
+  return DGC_RUNTIME;
+}
+
+enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,
+                               const struct late_read *r, double *out) {
   union {
     float f32;
     double f64;
@@ -131,14 +232,21 @@ double output_number(const struct loaded *l, int output) {
     int64_t i64;
     uint8_t u8;
   } v;
-  exec_read(l->exec, output, &v);
+  if (!exec_collect(l->exec, r, &v)) return session_device_failed(s);
   switch ((enum dtype)l->plan->outputs[output].type.dtype) {
-  case DT_F32: return (double)v.f32;
-  case DT_F64: return v.f64;
-  case DT_I32: return v.i32;
-  case DT_I64: return (double)v.i64;
-  default: return v.u8;
+  case DT_F32: *out = (double)v.f32; break;
+  case DT_F64: *out = v.f64; break;
+  case DT_I32: *out = v.i32; break;
+  case DT_I64: *out = (double)v.i64; break;
+  default: *out = v.u8;
   }
+  return DGC_OK;
+}
+
+enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out) {
+  struct late_read r;
+  if (!exec_post(l->exec, output, &r)) return session_device_failed(s);
+  return output_collect(s, l, output, &r, out);
 }
 
 /* --- single batches --- */
@@ -221,7 +329,7 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
     if (!inputs || !inputs[i]) return session_fail(s, DGC_USAGE, "there is no array for input '%s'", n->name);
     status = check_range(s, n->name, rows, inputs[i]);
     if (status) return status;
-    exec_write(l->exec, input, inputs[i]);
+    if (!exec_write(l->exec, input, inputs[i])) return session_device_failed(s);
   }
   status = session_run(s, l);
   if (status) return status;
@@ -229,7 +337,7 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
   const struct output *o;
   for (int i = 0; outputs && (o = source_output(g, i)); i++) {
     int output = plan_output(l->plan, o);
-    if (outputs[i] && output >= 0) exec_read(l->exec, output, outputs[i]);
+    if (outputs[i] && output >= 0 && !exec_read(l->exec, output, outputs[i])) return session_device_failed(s);
   }
   return DGC_OK;
 }
@@ -250,10 +358,10 @@ static enum dgc_status need_variables(struct dgc_session *s) {
 static enum dgc_status nth_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
   enum dgc_status status = need_variables(s);
   if (status) return status;
-  int count;
-  struct variable **all = session_variables(s, s->call, &count);
+  struct whole *all;
+  int count = store_wholes(s->store, s->call, &all);
   if (index < 0 || index >= count) return DGC_USAGE;
-  describe(all[index]->name, &all[index]->type, out);
+  describe(all[index].name, &all[index].type, out);
   return DGC_OK;
 }
 
@@ -266,10 +374,10 @@ bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
 }
 
 static enum dgc_status no_variable(struct dgc_session *s, const char *name) {
-  int count;
-  struct variable **all = session_variables(s, s->call, &count);
+  struct whole *all;
+  int count = store_wholes(s->store, s->call, &all);
   const char **names = arena_new_array(s->call, (size_t)count, const char *);
-  for (int i = 0; i < count; i++) names[i] = all[i]->name;
+  for (int i = 0; i < count; i++) names[i] = all[i].name;
   const char *closest = str_closest(name, names, (size_t)count);
   session_fail(s, DGC_USAGE, "there is no variable '%s'", name);
   if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
@@ -280,17 +388,17 @@ static enum dgc_status access_variable(struct dgc_session *s, const char *name, 
                                        size_t bytes) {
   enum dgc_status status = need_variables(s);
   if (status) return status;
-  struct variable *v = store_find(s->store, name);
+  struct whole *all, *v = NULL;
+  int count = store_wholes(s->store, s->call, &all);
+  for (int i = 0; i < count; i++)
+    if (strcmp(all[i].name, name) == 0) v = &all[i];
   if (!v) return no_variable(s, name);
   if (v->bytes != bytes)
     return session_fail(s, DGC_USAGE, "variable %s is %s: %zu bytes, not %zu", name,
                         type_text(s->call, &v->type), v->bytes, bytes);
-  if (out) store_read(s->store, v, out);
-  if (in) {
-    store_write(s->store, v, in);
-    store_spread(s->store);
-  }
-  return DGC_OK;
+  bool good = !out || whole_read(s->store, v, out);
+  if (in) good = whole_write(s->store, v, in) && store_spread(s->store);
+  return good ? DGC_OK : session_device_failed(s);
 }
 
 enum dgc_status dgc_read(struct dgc_session *s, const char *variable, void *out, size_t bytes) {
@@ -310,6 +418,30 @@ static enum dgc_status look(struct dgc_session *s, struct dgc_machine *out) {
 }
 
 enum dgc_status dgc_machine(struct dgc_session *s, struct dgc_machine *out) { CALL(s, look(s, out)); }
+
+static enum dgc_status list_gpus(struct dgc_session *s, const struct dgc_gpu **gpus, int *count,
+                                 const char **why_none) {
+  const char *why = "this build has no backend for GPUs";
+  struct device_info *info = NULL;
+  int n = 0;
+  arena_reset(s->text);
+  for (int i = 0; backends[i] && !n; i++)
+    if (strcmp(backends[i]->kind, "gpu") == 0 && backends[i]->list)
+      n = backends[i]->list(s->text, &info, &why);
+  struct dgc_gpu *out = arena_new_array(s->text, (size_t)n, struct dgc_gpu);
+  for (int i = 0; i < n; i++)
+    out[i] = (struct dgc_gpu){arena_printf(s->text, "/gpu:%d", info[i].index), info[i].name, info[i].arch,
+                              info[i].memory, info[i].simulated};
+  *gpus = out;
+  *count = n;
+  if (why_none) *why_none = n ? NULL : why;
+  return DGC_OK;
+}
+
+enum dgc_status dgc_gpus(struct dgc_session *s, const struct dgc_gpu **gpus, int *count,
+                         const char **why_none) {
+  CALL(s, list_gpus(s, gpus, count, why_none));
+}
 
 static enum dgc_status target_call(struct dgc_session *s) { CALL(s, session_target(s)); }
 

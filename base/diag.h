@@ -29,6 +29,13 @@ struct loc {
   uint32_t begin, end;
 };
 
+/* How a place inside of a function was reached: calls, the innermost first. */
+struct trail {
+  const struct trail *outer;
+  struct loc call;
+  const char *callee; /* "nn.dense" */
+};
+
 enum severity { DIAG_ERROR, DIAG_WARNING, DIAG_NOTE, DIAG_HELP };
 
 struct diag {

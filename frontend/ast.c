@@ -234,9 +234,9 @@ struct block ast_block(struct parser *p, struct block list, struct stmt *s) {
 }
 
 void ast_def(struct parser *p, enum def_kind kind, struct loc loc, struct slice name, struct params params,
-             struct block body) {
+             struct args with, struct block body) {
   struct def *d = arena_new(p->arena, struct def);
-  *d = (struct def){kind, NULL, ast_text(p, loc, name), loc, params, body};
+  *d = (struct def){kind, NULL, ast_text(p, loc, name), loc, params, with, body};
   if (p->file->last_def)
     p->file->last_def->next = d;
   else

@@ -74,19 +74,21 @@ struct expr {
 };
 
 enum stmt_kind {
-  STMT_INPUT,   /* input name : type */
-  STMT_VAR,     /* var name : type = value */
-  STMT_STATE,   /* state name : type = value */
-  STMT_BIND,    /* names = value */
-  STMT_ASSIGN,  /* name <- value */
-  STMT_RETURN,  /* return value */
-  STMT_FOR,     /* for name in value [.. limit] body */
-  STMT_IF,      /* if value body [else otherwise] */
-  STMT_TRAIN,   /* train [name =] value with optimizer [over variables] */
-  STMT_METRIC,  /* metric name = value */
-  STMT_PREDICT, /* predict name = value */
-  STMT_DATA,    /* data name { entries } */
-  STMT_ON       /* on place body */
+  STMT_INPUT,    /* input name : type */
+  STMT_VAR,      /* var name : type = value entries */
+  STMT_STATE,    /* state name : type = value entries */
+  STMT_BIND,     /* names = value */
+  STMT_ASSIGN,   /* name <- value */
+  STMT_ADD,      /* name += value */
+  STMT_RETURN,   /* return value */
+  STMT_FOR,      /* for name in value [.. limit] body */
+  STMT_IF,       /* if value body [else otherwise] */
+  STMT_TRAIN,    /* train [name =] value with optimizer [over variables] */
+  STMT_METRIC,   /* metric name = value */
+  STMT_PREDICT,  /* predict name = value */
+  STMT_DATA,     /* data name { entries } */
+  STMT_STRATEGY, /* strategy value: a name or a call of one */
+  STMT_ON        /* on place body */
 };
 
 struct name {
@@ -116,7 +118,7 @@ struct stmt {
   struct expr *optimizer; /* TRAIN */
   struct expr *over;      /* TRAIN, or NULL */
   struct expr *place;     /* the `on` of any statement, or NULL */
-  struct args entries;    /* DATA */
+  struct args entries;    /* DATA; VAR, STATE: aggregation(sum) */
   struct block body, otherwise;
 };
 
@@ -141,6 +143,7 @@ struct def {
   const char *name;
   struct loc loc; /* of the name */
   struct params params;
+  struct args with; /* settings by name */
   struct block body;
 };
 

@@ -157,10 +157,21 @@ static void put_if(struct str *s, const struct stmt *st, int depth) {
 
 static void put_stmt(struct str *s, const struct stmt *st, int depth) {
   static const char *const words[] = {
-      [STMT_INPUT] = "input ", [STMT_VAR] = "var ",       [STMT_STATE] = "state ",     [STMT_BIND] = "",
-      [STMT_ASSIGN] = "",      [STMT_RETURN] = "return ", [STMT_FOR] = "for ",         [STMT_IF] = "",
-      [STMT_TRAIN] = "train ", [STMT_METRIC] = "metric ", [STMT_PREDICT] = "predict ", [STMT_DATA] = "data ",
+      [STMT_INPUT] = "input ",
+      [STMT_VAR] = "var ",
+      [STMT_STATE] = "state ",
+      [STMT_BIND] = "",
+      [STMT_ASSIGN] = "",
+      [STMT_RETURN] = "return ",
+      [STMT_FOR] = "for ",
+      [STMT_IF] = "",
+      [STMT_TRAIN] = "train ",
+      [STMT_METRIC] = "metric ",
+      [STMT_PREDICT] = "predict ",
+      [STMT_DATA] = "data ",
+      [STMT_STRATEGY] = "strategy ",
       [STMT_ON] = "",
+      [STMT_ADD] = "",
   };
   str_put(s, words[st->kind]);
   put_names(s, &st->names);
@@ -170,9 +181,13 @@ static void put_stmt(struct str *s, const struct stmt *st, int depth) {
   case STMT_STATE:
     put_field(s, " : ", st->type);
     put_field(s, " = ", st->value);
+    for (const struct arg *a = st->entries.first; a; a = a->next)
+      str_printf(s, " %s(%s)", a->name, a->value->name);
     break;
   case STMT_ASSIGN: put_field(s, " <- ", st->value); break;
-  case STMT_RETURN: put_field(s, "", st->value); break;
+  case STMT_ADD: put_field(s, " += ", st->value); break;
+  case STMT_RETURN:
+  case STMT_STRATEGY: put_field(s, "", st->value); break;
   case STMT_FOR:
     put_field(s, " in ", st->value);
     put_field(s, "..", st->limit);
@@ -241,6 +256,10 @@ void ast_print(struct str *s, const struct file *file) {
       if (q->next) str_put(s, ", ");
     }
     str_putc(s, ')');
+    for (const struct arg *w = d->with.first; w; w = w->next) {
+      str_printf(s, " with %s", w->name);
+      put_field(s, " = ", w->value);
+    }
     put_block(s, &d->body, 0);
     str_putc(s, '\n');
   }

@@ -124,10 +124,34 @@ static struct value run_argmin(struct resolver *r, struct value *args, struct lo
   return arg(r, OP_argmin, args, loc);
 }
 
+/* ratio(x, y): x / y, and 0 where y is 0. */
+static struct value run_ratio(struct resolver *r, struct value *args, struct loc loc,
+                              const struct role *role) {
+  struct value none[2] = {args[1], value_int(0)}, safe[3], q[2] = {args[0]}, result[3];
+  (void)role;
+  if (!tensor_node(r, &args[1], "`y`")) return value_error();
+  safe[0] = elementwise(r, OP_eq, none, 2, loc);
+  safe[1] = value_int(1);
+  safe[2] = args[1];
+  q[1] = elementwise(r, OP_select, safe, 3, loc);
+  result[0] = safe[0];
+  result[1] = value_int(0);
+  result[2] = elementwise(r, OP_div, q, 2, loc);
+  struct value v = elementwise(r, OP_select, result, 3, loc);
+  if (v.kind == VALUE_TENSOR) v.tensor.average = average_ratio(r, &args[0], &args[1]);
+  return v;
+}
+
 const struct builtin builtins_reduce[] = {
-    {"sum", {"x", "axis", "keep"}, 1, run_sum},      {"mean", {"x", "axis", "keep"}, 1, run_mean},
-    {"prod", {"x", "axis", "keep"}, 1, run_prod},    {"any", {"x", "axis", "keep"}, 1, run_any},
-    {"all", {"x", "axis", "keep"}, 1, run_all},      {"max", {"x", "y", "axis", "keep"}, 1, run_max},
-    {"min", {"x", "y", "axis", "keep"}, 1, run_min}, {"argmax", {"x", "axis"}, 2, run_argmax},
-    {"argmin", {"x", "axis"}, 2, run_argmin},        {NULL, {NULL}, 0, NULL},
+    {"sum", {"x", "axis", "keep"}, 1, run_sum},
+    {"mean", {"x", "axis", "keep"}, 1, run_mean},
+    {"prod", {"x", "axis", "keep"}, 1, run_prod},
+    {"any", {"x", "axis", "keep"}, 1, run_any},
+    {"all", {"x", "axis", "keep"}, 1, run_all},
+    {"max", {"x", "y", "axis", "keep"}, 1, run_max},
+    {"min", {"x", "y", "axis", "keep"}, 1, run_min},
+    {"argmax", {"x", "axis"}, 2, run_argmax},
+    {"argmin", {"x", "axis"}, 2, run_argmin},
+    {"ratio", {"x", "y"}, 2, run_ratio},
+    {NULL, {NULL}, 0, NULL},
 };

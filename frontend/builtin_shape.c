@@ -225,18 +225,13 @@ static struct value run_matmul(struct resolver *r, struct value *args, struct lo
     report(r, v->at, "matmul works on tensors, not on %s", value_describe(r->arena, v));
     return value_error();
   }
-  return binary_values(r, OPERATOR_MATMUL, args, loc);
+  return matmul_in(r, args, &args[2], loc);
 }
 
 const struct builtin builtins_shape[] = {
-    {"reshape", {"x", "shape"}, 2, run_reshape},
-    {"transpose", {"x", "perm"}, 1, run_transpose},
-    {"broadcast", {"x", "shape"}, 2, run_broadcast},
-    {"concat", {"tensors", "axis"}, 2, run_concat},
-    {"stack", {"tensors", "axis"}, 2, run_stack},
-    {"slice", {"x", "begin", "size"}, 3, run_slice},
-    {"pad", {"x", "low", "high", "value"}, 3, run_pad},
-    {"iota", {"type", "axis"}, 1, run_iota},
-    {"matmul", {"a", "b"}, 2, run_matmul},
-    {NULL, {NULL}, 0, NULL},
+    {"reshape", {"x", "shape"}, 2, run_reshape},        {"transpose", {"x", "perm"}, 1, run_transpose},
+    {"broadcast", {"x", "shape"}, 2, run_broadcast},    {"concat", {"tensors", "axis"}, 2, run_concat},
+    {"stack", {"tensors", "axis"}, 2, run_stack},       {"slice", {"x", "begin", "size"}, 3, run_slice},
+    {"pad", {"x", "low", "high", "value"}, 3, run_pad}, {"iota", {"type", "axis"}, 1, run_iota},
+    {"matmul", {"a", "b", "precision"}, 2, run_matmul}, {NULL, {NULL}, 0, NULL},
 };

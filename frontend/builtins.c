@@ -5,7 +5,7 @@
 #include <string.h>
 
 const struct builtin *const builtin_tables[] = {builtins_values, builtins_reduce, builtins_shape,
-                                                builtins_random, NULL};
+                                                builtins_rows,   builtins_random, NULL};
 
 const struct builtin *builtin_find(const char *name) {
   for (int t = 0; builtin_tables[t]; t++)
@@ -122,6 +122,14 @@ static struct model_input *input_behind(struct resolver *r, const struct node *x
   return NULL;
 }
 
+void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc) {
+  struct model_input *input = input_behind(r, x);
+  if (!input || !dtype_is_int((enum dtype)input->type.dtype)) return;
+  bool first = input->low > input->high;
+  if (first || low > input->low) input->low = low;
+  if (first || high < input->high) input->high = high, input->limited = loc;
+}
+
 /* expect_range(x, low, high): x itself. Where x is an input of integers, its data is checked before it is used. */
 static struct value run_expect_range(struct resolver *r, struct value *args, struct loc loc,
                                      const struct role *role) {
@@ -132,13 +140,26 @@ static struct value run_expect_range(struct resolver *r, struct value *args, str
     report(r, loc, "a range has two integers, the lower one first");
     return value_error();
   }
-  struct model_input *input = input_behind(r, x);
-  if (input && dtype_is_int((enum dtype)input->type.dtype)) {
-    bool first = input->low > input->high;
-    if (first || args[1].i > input->low) input->low = args[1].i;
-    if (first || args[2].i < input->high) input->high = args[2].i, input->limited = loc;
-  }
+  limit_input(r, x, args[1].i, args[2].i, loc);
   return args[0];
+}
+
+static struct value tower_scalar(struct resolver *r, enum op_id op, struct loc loc) {
+  struct type t = type_scalar(DT_I64);
+  return value_tensor(r, build_named(r->g, op_table[op]->name, op, 0, NULL, 0, NULL, &t), loc);
+}
+
+/* tower_id(): which tower computes this, from 0. */
+static struct value run_tower_id(struct resolver *r, struct value *args, struct loc loc,
+                                 const struct role *role) {
+  (void)args, (void)role;
+  return tower_scalar(r, OP_tower_id, loc);
+}
+
+static struct value run_tower_count(struct resolver *r, struct value *args, struct loc loc,
+                                    const struct role *role) {
+  (void)args, (void)role;
+  return tower_scalar(r, OP_tower_count, loc);
 }
 
 const struct builtin builtins_values[] = {
@@ -149,5 +170,7 @@ const struct builtin builtins_values[] = {
     {"type", {"x"}, 1, run_type},
     {"size", {"x"}, 1, run_size},
     {"expect_range", {"x", "low", "high"}, 3, run_expect_range},
+    {"tower_id", {NULL}, 0, run_tower_id},
+    {"tower_count", {NULL}, 0, run_tower_count},
     {NULL, {NULL}, 0, NULL},
 };

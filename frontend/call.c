@@ -176,6 +176,12 @@ static void report_recursion(struct resolver *r, const struct function *f, struc
   r->frame = inner;
 }
 
+/* As a user writes it. */
+static const char *callee_name(struct resolver *r, const struct function *f) {
+  bool own = f->module == r->frame->function->module || f->module == r->prelude;
+  return own ? f->def->name : arena_printf(r->arena, "%s.%s", f->module->name, f->def->name);
+}
+
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
                            const char *path) {
   if (r->calls == MAX_CALLS) {
@@ -183,18 +189,24 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
     return value_error();
   }
   const char *saved_path = r->path;
+  const struct trail *outer = r->g->trail;
+  struct trail *trail = arena_new(r->arena, struct trail);
+  *trail = (struct trail){outer, loc, callee_name(r, f)};
+  r->g->trail = r->init->trail = trail;
   struct frame frame = {
       .caller = r->frame, .function = f, .call = loc, .path = path, .suffix = "", .block = ++r->blocks};
+  frame.bf16 = r->frame && r->frame->bf16;
   frame.result = value_none();
   r->frame = &frame;
   r->path = path;
   r->calls++;
   scope_push(r);
   uint32_t mark = r->g->count;
-  bool ok = bind_implicit(r, f->def, loc) && bind_params(r, f->def, args, loc);
+  bool ok = bind_implicit(r, f->def, loc) && bind_params(r, f->def, args, loc) && apply_settings(r, f->def);
   if (ok) run_block(r, &f->def->body);
   struct value y = ok ? frame.result : value_error();
   r->calls--;
+  r->g->trail = r->init->trail = outer;
   r->path = saved_path;
   r->frame = frame.caller;
   if (ok && !frame.returned && f->def->kind != DEF_OPTIMIZER && !r->stopped) {

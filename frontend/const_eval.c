@@ -174,7 +174,8 @@ struct value const_binary(struct resolver *r, enum operator op, const struct val
 
 struct value const_op(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc) {
   const struct op_info *info = op_table[op];
-  bool any_float = info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST, any_bool = false;
+  bool single = info->dtypes == DTYPE_SINGLE, any_bool = false;
+  bool any_float = single || info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST;
   for (int i = 0; i < n; i++) {
     any_float |= v[i].kind == VALUE_FLOAT;
     any_bool |= v[i].kind == VALUE_BOOL;
@@ -183,10 +184,11 @@ struct value const_op(struct resolver *r, enum op_id op, const struct value *v, 
     report(r, loc, "%s does not work on these values", info->name);
     return value_error();
   }
-  enum dtype d = any_bool ? DT_BOOL : any_float ? DT_F64 : DT_I64;
+  enum dtype d = any_bool ? DT_BOOL : single ? DT_F32 : any_float ? DT_F64 : DT_I64;
   struct node operands[3] = {0}, *inputs[3], node = {.op = op, .ninputs = n, .inputs = inputs};
   struct tensor in[3], out;
   double f[3], y = 0;
+  float narrow[3], y_narrow;
   int64_t ints[3];
   uint8_t bools[3];
   for (int i = 0; i < n; i++) {
@@ -195,7 +197,9 @@ struct value const_op(struct resolver *r, enum op_id op, const struct value *v, 
     f[i] = v[i].kind == VALUE_INT ? (double)v[i].i : v[i].kind == VALUE_FLOAT ? v[i].f : 0;
     ints[i] = v[i].kind == VALUE_INT ? v[i].i : 0;
     bools[i] = v[i].kind == VALUE_BOOL && v[i].b;
+    narrow[i] = (float)f[i];
     in[i] = (struct tensor){type_scalar(d), d == DT_F64   ? (void *)&f[i]
+                                            : d == DT_F32 ? (void *)&narrow[i]
                                             : d == DT_I64 ? (void *)&ints[i]
                                                           : &bools[i]};
   }
@@ -214,6 +218,10 @@ struct value const_op(struct resolver *r, enum op_id op, const struct value *v, 
     int64_t i;
     memcpy(&i, out.data, sizeof i);
     return value_int(i);
+  }
+  if (node.type.dtype == DT_F32) {
+    memcpy(&y_narrow, out.data, sizeof y_narrow);
+    return value_float((double)y_narrow);
   }
   return value_float(y);
 }

@@ -35,6 +35,30 @@ void declare_input(struct resolver *r, const struct stmt *s) {
   m->inputs = more;
 }
 
+static struct node *variable_node(struct graph *g, const struct variable *v) {
+  struct attr attrs[4];
+  int n = 0;
+  if (v->trainable) attrs[n++] = attr_int(ATTR_trainable, 1);
+  if (v->slot) attrs[n++] = attr_int(ATTR_slot, 1);
+  if (v->aggregation) attrs[n++] = attr_string(ATTR_aggregation, v->aggregation);
+  if (v->on_read) attrs[n++] = attr_string(ATTR_synchronization, "on_read");
+  return build_named(g, v->path, OP_variable, 0, NULL, n, attrs, &v->type);
+}
+
+/* What each tower's copy begins with: together they are the first value. */
+static struct node *share_of(struct graph *g, const struct variable *v, struct node *n) {
+  if (!v->on_read || strcmp(v->aggregation, "sum") != 0) return n;
+  struct type scalar = type_scalar((enum dtype)v->type.dtype);
+  if (dtype_is_float((enum dtype)v->type.dtype)) {
+    struct node *towers = build(g, OP_tower_count, 0, NULL, 0, NULL, &scalar);
+    return build2(g, OP_div, n, build_broadcast_to(g, towers, &v->type));
+  }
+  struct node *tower = build(g, OP_tower_id, 0, NULL, 0, NULL, &scalar);
+  struct node *first = build2(g, OP_eq, tower, build_scalar(g, (enum dtype)v->type.dtype, 0));
+  struct type flags = type_with_dtype(v->type, DT_BOOL);
+  return build3(g, OP_select, build_broadcast_to(g, first, &flags), n, build_fill(g, &v->type, 0));
+}
+
 /* Builds the first value in the init graph. */
 static void initialize(struct resolver *r, struct variable *v, const struct expr *value) {
   struct graph *g = r->g;
@@ -45,7 +69,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   r->path = arena_printf(r->arena, "%s.initial", v->path);
   r->init->scope = r->path;
   r->init->loc = value->loc;
-  struct node *variable = build_variable(r->init, v->path, &v->type, v->trainable, v->slot);
+  struct node *variable = variable_node(r->init, v);
   uint32_t mark = r->init->count;
   struct value first = eval(r, value, NULL);
   struct node *n = NULL;
@@ -63,7 +87,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   if (n) {
     if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
     r->init->loc = v->loc;
-    struct node *assign = build_assign(r->init, variable, n);
+    struct node *assign = build_assign(r->init, variable, share_of(r->init, v, n));
     if (assign) graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
   }
   r->declaring = NULL;
@@ -71,8 +95,10 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   r->path = path;
 }
 
-static struct variable *variable_at(struct resolver *r, const char *path, const struct type *t,
-                                    bool trainable, bool slot, struct loc loc, const struct expr *value) {
+static struct variable *variable_at(struct resolver *r, const char *path, const struct variable *as,
+                                    const struct expr *value) {
+  const struct type *t = &as->type;
+  struct loc loc = as->loc;
   struct variable *v = map_get(&r->variables, path);
   if (v && v->run == r->runs) {
     report(r, loc, "two variables would be called `%s`", path);
@@ -88,7 +114,8 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   bool is_new = !v;
   if (is_new) {
     v = arena_new(r->arena, struct variable);
-    *v = (struct variable){.path = path, .type = *t, .trainable = trainable, .slot = slot, .loc = loc};
+    *v = *as;
+    v->path = path;
     map_put(&r->variables, path, v);
     *r->last_variable = v;
     r->last_variable = &v->next;
@@ -97,7 +124,7 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   v->pending = NULL;
   v->writer = 0;
   r->g->loc = loc;
-  v->node = build_variable(r->g, path, t, trainable, slot);
+  v->node = variable_node(r->g, v);
   if (v->node && strcmp(v->node->name, path) != 0) {
     report(r, loc, "the variable cannot be called `%s`: another value is called so", path);
     return NULL;
@@ -106,13 +133,55 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   return v->node ? v : NULL;
 }
 
+/* aggregation(sum) synchronization(on_read) */
+static bool eval_traits(struct resolver *r, const struct stmt *s, struct variable *out) {
+  static const char *const traits[] = {"aggregation", "synchronization"};
+  static const char *const values[2][5] = {{"none", "sum", "mean", "only_first_replica", NULL},
+                                           {"on_write", "on_read", NULL}};
+  bool given[2] = {false, false};
+  for (const struct arg *a = s->entries.first; a; a = a->next) {
+    int k = strcmp(a->name, traits[1]) == 0, i = 0;
+    if (strcmp(a->name, traits[k]) != 0) {
+      report(r, a->loc, "a variable has an aggregation and a synchronization, and no `%s`", a->name);
+      report_closest(r, a->name, traits, 2);
+      return false;
+    }
+    while (values[k][i] && strcmp(values[k][i], a->value->name) != 0) i++;
+    if (!values[k][i]) {
+      report(r, a->value->loc, "there is no %s `%s`", traits[k], a->value->name);
+      report_help(r, k ? "it is on_write or on_read" : "it is none, sum, mean or only_first_replica");
+      return false;
+    }
+    if (given[k]) {
+      report(r, a->loc, "the %s is given twice", traits[k]);
+      return false;
+    }
+    given[k] = true;
+    if (k)
+      out->on_read = i == 1;
+    else
+      out->aggregation = i ? values[k][i] : NULL;
+  }
+  if (out->on_read && !out->aggregation) {
+    report(r, s->loc, "`%s` is joined when it is read, and nothing says how", s->names.first->text);
+    report_help(r, "add `aggregation(sum)`, `aggregation(mean)` or `aggregation(only_first_replica)`");
+    return false;
+  }
+  if (!out->aggregation || (s->kind == STMT_STATE && !out->slot) || (out->on_read && !out->slot)) return true;
+  report(r, s->loc, "only an optimizer writes `%s`, the same in all towers: there is nothing to aggregate",
+         s->names.first->text);
+  report_help(r, "declare it with `state` if the model is to write it");
+  return false;
+}
+
 void declare_variable(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
   bool slot = r->frame->function->def->kind == DEF_OPTIMIZER;
-  bool trainable = s->kind == STMT_VAR && !slot;
+  struct variable as = {.slot = slot, .loc = name->loc}, *v = NULL;
   struct type t;
-  struct variable *v = NULL;
   bool ok = eval_type(r, s->type, &t);
+  ok &= eval_traits(r, s, &as);
+  bool trainable = as.trainable = s->kind == STMT_VAR && !slot && !as.on_read;
   if (ok && type_is_symbolic(&t)) {
     report(r, s->type->loc, "a variable cannot depend on the batch: %s", type_text(r->arena, &t));
     ok = false;
@@ -131,7 +200,8 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
     report(r, s->loc, "a function has no variables; make it a layer");
     ok = false;
   }
-  if (ok) v = variable_at(r, binding_path(r, name->text), &t, trainable, slot, name->loc, s->value);
+  as.type = t;
+  if (ok) v = variable_at(r, binding_path(r, name->text), &as, s->value);
   struct value value = v ? value_tensor(r, v->node, name->loc) : value_error();
   value.name = name->text;
   value.decl = name->loc;
@@ -152,22 +222,46 @@ struct value step_value(struct resolver *r) {
   if (!r->step || r->step->run != r->runs) {
     struct build_context saved = build_save(r->g);
     r->g->want = NULL;
+    r->g->trail = NULL;
     bool is_new = !r->step;
-    r->step = variable_at(r, "step", &t, false, false, LOC_NONE, NULL);
+    const struct frame *model = r->frame;
+    while (model->caller) model = model->caller;
+    r->step = variable_at(r, "step", &(struct variable){.type = t, .loc = model->call}, NULL);
     if (r->step && is_new) {
       r->init->want = NULL;
       r->init->scope = "step.initial";
-      r->init->loc = LOC_NONE;
+      r->init->loc = model->call;
+      r->init->trail = NULL;
       struct node *n = build_variable(r->init, "step", &t, false, false);
       struct node *assign = build_assign(r->init, n, build_scalar(r->init, DT_I64, 0));
       graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
     }
     build_restore(r->g, &saved);
+    r->init->trail = saved.trail;
     if (!r->step) return value_error();
   }
   struct value v = value_tensor(r, r->step->node, LOC_NONE);
   v.name = "step";
   return v;
+}
+
+/* A string, or a list of them. */
+static bool eval_files(struct resolver *r, const struct expr *e, struct model_data *out) {
+  struct value v = eval(r, e, NULL);
+  const struct value *items = &v;
+  out->npaths = 1;
+  if (v.kind == VALUE_ERROR) return false;
+  if (v.kind == VALUE_LIST) items = v.list.items, out->npaths = v.list.count;
+  out->paths = arena_new_array(r->arena, (size_t)out->npaths + 1, const char *);
+  bool strings = out->npaths > 0;
+  for (int i = 0; i < out->npaths && strings; i++) {
+    strings = items[i].kind == VALUE_STRING;
+    if (strings) out->paths[i] = resolve_path(r, e->loc.source, items[i].string);
+  }
+  if (!strings)
+    report(r, e->loc, "a data file must be a string or a list of strings, not %s",
+           value_describe(r->arena, &v));
+  return strings;
 }
 
 void declare_data(struct resolver *r, const struct stmt *s) {
@@ -179,8 +273,8 @@ void declare_data(struct resolver *r, const struct stmt *s) {
   }
   if (r->run != RUN_TRAIN) return;
   for (const struct arg *a = s->entries.first; a; a = a->next) {
-    const char *path;
-    if (!eval_string(r, a->value, "a data file", &path)) continue;
+    struct model_data data = {.split = split, .input = a->name, .loc = a->loc};
+    if (!eval_files(r, a->value, &data)) continue;
     const struct model_input *in = NULL;
     for (int i = 0; i < m->ninputs && !in; i++)
       if (strcmp(m->inputs[i].name, a->name) == 0) in = &m->inputs[i];
@@ -201,8 +295,61 @@ void declare_data(struct resolver *r, const struct stmt *s) {
     if (twice) continue;
     struct model_data *more = arena_new_array(r->arena, (size_t)m->ndata + 1, struct model_data);
     if (m->ndata) memcpy(more, m->data, sizeof *more * (size_t)m->ndata);
-    more[m->ndata++] =
-        (struct model_data){split, a->name, path, resolve_path(r, a->loc.source, path), a->loc};
+    more[m->ndata++] = data;
     m->data = more;
   }
+}
+
+/* `towers = 4`: which settings there are is not known here. */
+static void add_setting(struct resolver *r, const struct arg *a) {
+  struct model_strategy *m = &r->model->strategy;
+  struct model_setting *set = &m->settings[m->nsettings];
+  *set = (struct model_setting){.name = a->name, .loc = a->loc};
+  if (!a->name) {
+    report(r, a->loc, "a strategy's settings have names, as in `towers = 4`");
+    return;
+  }
+  for (int i = 0; i < m->nsettings; i++)
+    if (strcmp(m->settings[i].name, a->name) == 0) {
+      report(r, a->loc, "`%s` is given twice", a->name);
+      return;
+    }
+  struct value v = eval(r, a->value, NULL);
+  switch (v.kind) {
+  case VALUE_INT:
+  case VALUE_BOOL:
+    set->kind = v.kind == VALUE_INT ? SETTING_INT : SETTING_FLAG;
+    set->i = v.kind == VALUE_INT ? v.i : v.b;
+    break;
+  case VALUE_STRING:
+    set->kind = SETTING_TEXT;
+    set->text = v.string;
+    break;
+  case VALUE_ERROR: return;
+  default:
+    report(r, a->value->loc, "a setting is an integer, a string or a truth value, not %s",
+           value_describe(r->arena, &v));
+    return;
+  }
+  m->nsettings++;
+}
+
+void declare_strategy(struct resolver *r, const struct stmt *s) {
+  struct model_strategy *m = &r->model->strategy;
+  const struct expr *e = s->value, *name = e->kind == EXPR_CALL ? e->base : e;
+  if (r->run != RUN_TRAIN) return;
+  if (name->kind != EXPR_NAME) {
+    report(r, e->loc, "behind `strategy` stands its name, as in `strategy mirrored(towers = 4)`");
+    return;
+  }
+  if (m->name) {
+    report(r, s->loc, "a model has one strategy");
+    report_note(r, m->loc, "the other one is here");
+    return;
+  }
+  m->name = name->name;
+  m->loc = name->loc;
+  if (e->kind != EXPR_CALL) return;
+  m->settings = arena_new_array(r->arena, (size_t)e->items.count, struct model_setting);
+  for (const struct arg *a = e->items.first; a; a = a->next) add_setting(r, a);
 }

@@ -31,13 +31,30 @@ struct model_input {
 struct model_data {
   const char *split; /* "train", "test" */
   const char *input;
-  const char *path;     /* as written */
-  const char *resolved; /* relative to the source's folder */
+  const char **paths; /* relative to the source's folder; several files are one behind the other */
+  int npaths;
   struct loc loc;
+};
+
+/* What a model says of the strategy it wants; what the words mean is not known here. */
+struct model_setting {
+  const char *name;
+  enum { SETTING_INT, SETTING_TEXT, SETTING_FLAG } kind;
+  int64_t i; /* INT, FLAG */
+  const char *text;
+  struct loc loc;
+};
+
+struct model_strategy {
+  const char *name; /* NULL: nothing */
+  struct loc loc;
+  struct model_setting *settings;
+  int nsettings;
 };
 
 struct model {
   const char *name;
+  struct model_strategy strategy;
   struct model_parameter *parameters;
   int nparameters;
   struct model_input *inputs;

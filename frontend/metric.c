@@ -1,7 +1,7 @@
 /* Metrics add up: a batch gives a sum and how many elements it sums, and the figure for all batches is the
  * sum of the sums over the sum of the counts. So a metric must be a mean or a sum over the batch, or be put
  * together from such and from scalars that do not depend on the batch, by + and -, and by * and / with the
- * latter. */
+ * latter. A ratio() of two sums over the batch adds up as well: both sums do. */
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -12,6 +12,7 @@ struct average {
   enum average_kind kind;
   struct node *sum; /* REDUCED */
   int64_t count;    /* REDUCED: elements; -k means k*B; 0: a sum, not a mean */
+  struct node *by;  /* REDUCED: the sum that it is divided by, or NULL */
   enum op_id op;    /* COMBINED: add, sub, neg; SCALED: mul, div */
   struct value a, b;
 };
@@ -20,6 +21,18 @@ const struct average *average_reduced(struct resolver *r, struct node *sum, int6
   struct average *v = arena_new(r->arena, struct average);
   *v = (struct average){.kind = AVERAGE_REDUCED, .sum = sum, .count = count};
   return v;
+}
+
+const struct average *average_ratio(struct resolver *r, const struct value *sum, const struct value *by) {
+  const struct value *v[2] = {sum, by};
+  for (int i = 0; i < 2; i++) {
+    const struct average *q = v[i]->kind == VALUE_TENSOR ? v[i]->tensor.average : NULL;
+    if (!q || q->kind != AVERAGE_REDUCED || q->count || q->by) return NULL;
+  }
+  struct average *q = arena_new(r->arena, struct average);
+  *q = (struct average){
+      .kind = AVERAGE_REDUCED, .sum = sum->tensor.average->sum, .by = by->tensor.average->sum};
+  return q;
 }
 
 static bool has_average(const struct value *v) { return v->kind == VALUE_TENSOR && v->tensor.average; }
@@ -58,6 +71,7 @@ static bool depends_on_batch(struct resolver *r, const struct node *n) {
 struct total {
   struct value sum;
   int64_t count; /* as in struct average */
+  struct node *by;
   bool constant; /* the same for every batch: `sum` is the value itself */
 };
 
@@ -72,10 +86,13 @@ static struct value count_value(int64_t count) {
   return count < 0 ? (struct value){.kind = VALUE_BATCH, .i = -count} : value_int(count);
 }
 
-/* A constant, as a sum of `count` elements. */
-static struct value times_count(struct resolver *r, struct value v, int64_t count, struct loc loc) {
-  return apply(r, OP_mul, v, count_value(count), loc);
+/* A constant, as a sum of as many elements as the other total has. */
+static struct value times_count(struct resolver *r, struct value v, const struct total *t, struct loc loc) {
+  return apply(r, OP_mul, v, t->by ? value_tensor(r, t->by, loc) : count_value(t->count), loc);
 }
+
+/* Whether the other total is a constant's to join. */
+static bool is_mean(const struct total *t) { return !t->constant && (t->count || t->by); }
 
 static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth, struct total *out);
 
@@ -89,18 +106,20 @@ static bool combine(struct resolver *r, const struct average *q, struct loc loc,
     return true;
   }
   if (!total_of(r, &q->b, loc, depth + 1, &b)) return false;
-  if (a.constant && !b.constant && b.count) {
-    a.sum = times_count(r, a.sum, b.count, loc);
+  if (a.constant && is_mean(&b)) {
+    a.sum = times_count(r, a.sum, &b, loc);
     a.count = b.count;
-  } else if (b.constant && !a.constant && a.count) {
-    b.sum = times_count(r, b.sum, a.count, loc);
+    a.by = b.by;
+  } else if (b.constant && is_mean(&a)) {
+    b.sum = times_count(r, b.sum, &a, loc);
     b.count = a.count;
-  } else if (a.constant != b.constant || (a.count < 0) != (b.count < 0) || (a.count > 0) != (b.count > 0)) {
+  } else if (a.constant != b.constant || a.by != b.by || (a.count < 0) != (b.count < 0) ||
+             (a.count > 0) != (b.count > 0)) {
     return false;
   } else if (a.count != b.count) {
     b.sum = apply(r, OP_mul, b.sum, value_float((double)a.count / (double)b.count), loc);
   }
-  *out = (struct total){apply(r, q->op, a.sum, b.sum, loc), a.count, a.constant && b.constant};
+  *out = (struct total){apply(r, q->op, a.sum, b.sum, loc), a.count, a.by, a.constant && b.constant};
   return out->sum.kind != VALUE_ERROR;
 }
 
@@ -109,13 +128,15 @@ static bool total_of(struct resolver *r, const struct value *v, struct loc loc, 
   if (depth > 100) return false;
   const struct average *q = has_average(v) ? v->tensor.average : NULL;
   if (!q) {
-    *out = (struct total){*v, 0, true};
+    *out = (struct total){*v, 0, NULL, true};
     if (v->kind == VALUE_TENSOR) return !depends_on_batch(r, v->tensor.node);
     out->sum = value_tensor(r, value_node(r, v, r->metric_dtype), loc);
     return v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
   }
   switch (q->kind) {
-  case AVERAGE_REDUCED: *out = (struct total){value_tensor(r, q->sum, loc), q->count, false}; return true;
+  case AVERAGE_REDUCED:
+    *out = (struct total){value_tensor(r, q->sum, loc), q->count, q->by, false};
+    return true;
   case AVERAGE_COMBINED: return combine(r, q, loc, depth, out);
   case AVERAGE_SCALED: {
     struct total factor;
@@ -162,13 +183,14 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
   }
   if (t.constant) {
     if (!dtype_is_float((enum dtype)n->type.dtype)) t.sum = value_tensor(r, build_cast(r->g, n, DT_F32), loc);
-    t.sum = times_count(r, t.sum, -1, loc);
     t.count = -1;
+    t.sum = times_count(r, t.sum, &t, loc);
   }
   if (t.sum.kind != VALUE_TENSOR) return;
   n = t.sum.tensor.node;
   if (!dtype_is_float((enum dtype)n->type.dtype)) n = build_cast(r->g, n, DT_F32);
   if (n) graph_add_output(r->g, OUTPUT_METRIC, name, n, t.count);
+  if (n && t.by) graph_add_output(r->g, OUTPUT_COUNT, name, t.by, 0);
 }
 
 void run_predict(struct resolver *r, const struct stmt *s) {

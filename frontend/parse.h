@@ -50,7 +50,7 @@ struct stmt *ast_stmt(struct parser *p, struct loc loc, enum stmt_kind kind, str
                       struct expr *value);
 struct block ast_block(struct parser *p, struct block list, struct stmt *s);
 void ast_def(struct parser *p, enum def_kind kind, struct loc loc, struct slice name, struct params params,
-             struct block body);
+             struct args with, struct block body);
 void ast_use(struct parser *p, struct loc loc, const char *what, bool is_path, const char *as);
 /* A name as a string of its own. */
 const char *ast_text(struct parser *p, struct loc loc, struct slice text);

@@ -52,8 +52,9 @@ static void frontend_error(const struct loc *loc, struct parser *p, const char *
 %token RETURN "`return`" FOR "`for`" IN "`in`" IF "`if`" ELSE "`else`"
 %token <slice> TRAIN "`train`"
 %token WITH "`with`" OVER "`over`" METRIC "`metric`" PREDICT "`predict`" DATA "`data`" ON "`on`"
+%token STRATEGY "`strategy`"
 %token AND "`and`" OR "`or`" NOT "`not`" TRUE_ "`true`" FALSE_ "`false`"
-%token REST "`...`" TO "`..`" ASSIGN "`<-`" EQ "`==`" NE "`!=`" LE "`<=`" GE "`>=`" POW "`^`"
+%token REST "`...`" TO "`..`" ASSIGN "`<-`" ADD "`+=`" EQ "`==`" NE "`!=`" LE "`<=`" GE "`>=`" POW "`^`"
 %token '(' "`(`" ')' "`)`" '[' "`[`" ']' "`]`" '{' "`{`" '}' "`}`" ',' "`,`" ':' "`:`" '=' "`=`"
 %token '+' "`+`" '-' "`-`" '*' "`*`" '/' "`/`" '%' "`%`" '@' "`@`" '<' "`<`" '>' "`>`" '.' "`.`"
 
@@ -68,13 +69,14 @@ static void frontend_error(const struct loc *loc, struct parser *p, const char *
 %right POW
 
 %type <expr> expr postfix item place over
-%type <args> args arg_list items item_list entries entry_list
+%type <args> args arg_list items item_list entries entry_list traits
 %type <names> name names
 %type <params> params param_list
 %type <stmt> statement simple line conditional
 %type <block> block lines
 %type <def_kind> kind
 %type <slice> split
+%type <args> with
 
 %%
 
@@ -97,8 +99,14 @@ use
   ;
 
 definition
-  : kind NAME '(' params ')' block  { ast_def(p, $1, @2, $2, $4, $6); }
-  | kind NAME block                 { ast_def(p, $1, @2, $2, (struct params){0}, $3); }
+  : kind NAME '(' params ')' with block  { ast_def(p, $1, @2, $2, $4, $6, $7); }
+  | kind NAME with block                 { ast_def(p, $1, @2, $2, (struct params){0}, $3, $4); }
+  ;
+
+with
+  : %empty                     { $$ = (struct args){0}; }
+  | WITH NAME '=' expr
+      { $$ = ast_args(p, (struct args){0}, loc_join(@2, @4), ast_text(p, @2, $2), $4); }
   ;
 
 kind
@@ -157,11 +165,13 @@ statement
 
 simple
   : INPUT name ':' expr        { $$ = ast_stmt(p, @$, STMT_INPUT, $2, NULL); $$->type = $4; }
-  | VAR name ':' expr '=' expr { $$ = ast_stmt(p, @$, STMT_VAR, $2, $6); $$->type = $4; }
-  | STATE name ':' expr '=' expr
-                               { $$ = ast_stmt(p, @$, STMT_STATE, $2, $6); $$->type = $4; }
+  | VAR name ':' expr '=' expr traits
+      { $$ = ast_stmt(p, @$, STMT_VAR, $2, $6); $$->type = $4; $$->entries = $7; }
+  | STATE name ':' expr '=' expr traits
+      { $$ = ast_stmt(p, @$, STMT_STATE, $2, $6); $$->type = $4; $$->entries = $7; }
   | names '=' expr             { $$ = ast_stmt(p, @$, STMT_BIND, $1, $3); }
   | name ASSIGN expr           { $$ = ast_stmt(p, @$, STMT_ASSIGN, $1, $3); }
+  | name ADD expr              { $$ = ast_stmt(p, @$, STMT_ADD, $1, $3); }
   | RETURN expr                { $$ = ast_stmt(p, @$, STMT_RETURN, (struct names){0}, $2); }
   | TRAIN expr WITH expr over
       { $$ = ast_stmt(p, @$, STMT_TRAIN, (struct names){0}, $2); $$->optimizer = $4; $$->over = $5; }
@@ -169,6 +179,7 @@ simple
       { $$ = ast_stmt(p, @$, STMT_TRAIN, $2, $4); $$->optimizer = $6; $$->over = $7; }
   | METRIC name '=' expr       { $$ = ast_stmt(p, @$, STMT_METRIC, $2, $4); }
   | PREDICT name '=' expr      { $$ = ast_stmt(p, @$, STMT_PREDICT, $2, $4); }
+  | STRATEGY postfix           { $$ = ast_stmt(p, @$, STMT_STRATEGY, (struct names){0}, $2); }
   ;
 
 conditional
@@ -205,6 +216,12 @@ entry_list
       { $$ = ast_args(p, (struct args){0}, @$, ast_text(p, @1, $1), $3); }
   | entry_list NEWLINE NAME '=' expr
       { $$ = ast_args(p, $1, loc_join(@3, @5), ast_text(p, @3, $3), $5); }
+  ;
+
+traits
+  : %empty                     { $$ = (struct args){0}; }
+  | traits NAME '(' NAME ')'
+      { $$ = ast_args(p, $1, loc_join(@2, @5), ast_text(p, @2, $2), ast_name(p, @4, $4)); }
   ;
 
 over
@@ -345,7 +362,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
   if (found == YYSYMBOL_NAME && !closing) {
     static const char *const words[] = {"use", "layer", "function", "initializer", "optimizer", "model", "input", "var",
                                         "state", "return", "for", "in", "if", "else", "train", "with", "over", "metric",
-                                        "predict", "data"};
+                                        "predict", "data", "strategy"};
     const char *word = ast_text(p, loc, (struct slice){loc.source->text + loc.begin, loc.end - loc.begin});
     const char *meant = str_closest(word, words, sizeof words / sizeof *words);
     if (meant) diag_help(p->diags, LOC_NONE, "did you mean `%s`?", meant);

@@ -48,7 +48,7 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   r->frame = &frame;
   r->path = "";
   scope_push(r);
-  if (model_parameters(r, d, m)) {
+  if (model_parameters(r, d, m) && apply_settings(r, d)) {
     scope_push(r);
     run_block(r, &d->body);
     if (run == RUN_TRAIN && r->train_statements && !r->stopped) finish_updates(r);

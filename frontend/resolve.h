@@ -38,11 +38,14 @@ struct variable {
   const char *path;
   struct type type;
   bool trainable, slot;
+  const char *aggregation; /* how what towers write becomes one value; NULL: they write the same */
+  bool on_read;            /* each tower has a copy, joined when it is read */
   struct loc loc;
   int run;              /* the last run that declared it */
   struct node *node;    /* in that run's graph */
   struct node *pending; /* what it becomes after this step, or NULL */
   struct loc pending_loc;
+  const struct trail *pending_trail;
   int writer; /* the train statement that wrote it; 0: a layer */
 };
 
@@ -68,6 +71,7 @@ struct frame {
   const char *suffix; /* of the loops around: ".0.1" */
   uint64_t block;
   int loops; /* loops and conditions around */
+  bool bf16; /* the precision of products: bf16, not f32 */
   bool returned;
   struct value result;
 };
@@ -162,6 +166,12 @@ struct node *tensor_node(struct resolver *r, const struct value *v, const char *
 struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 
+/* precision.c */
+/* `with precision = ...` of the definition whose frame has begun; without it the caller's holds. */
+bool apply_settings(struct resolver *r, const struct def *d);
+/* a @ b in the precision `v`, or where that is none in the one that holds here. */
+struct value matmul_in(struct resolver *r, struct value *ab, const struct value *v, struct loc loc);
+
 /* literal.c: a list of numbers as a constant; NULL after an error */
 struct node *list_constant(struct resolver *r, const struct value *v, enum dtype d);
 
@@ -191,6 +201,7 @@ void run_block(struct resolver *r, const struct block *b);
 void declare_input(struct resolver *r, const struct stmt *s);
 void declare_variable(struct resolver *r, const struct stmt *s);
 void declare_data(struct resolver *r, const struct stmt *s);
+void declare_strategy(struct resolver *r, const struct stmt *s);
 struct value step_value(struct resolver *r);
 const char *binding_path(struct resolver *r, const char *name);
 
@@ -201,6 +212,8 @@ void finish_updates(struct resolver *r);
 
 /* metric.c */
 const struct average *average_reduced(struct resolver *r, struct node *sum, int64_t count);
+/* The quotient of two sums over the batch, or NULL if one of them is none. */
+const struct average *average_ratio(struct resolver *r, const struct value *sum, const struct value *by);
 const struct average *average_of(struct resolver *r, enum op_id op, const struct value *v, int n);
 void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v);
 void run_predict(struct resolver *r, const struct stmt *s);
@@ -214,7 +227,10 @@ struct builtin {
 };
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
-extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_random[];
+extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
+    builtins_random[];
+/* Where x is an input of integers, its data is checked to lie within low and high before it is used. */
+void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc);
 /* An axis argument: an integer, counted from the end when negative. */
 bool value_axis(struct resolver *r, const struct value *v, int rank, int *out);
 bool value_ints(struct resolver *r, const struct value *v, const char *what, int64_t *out, int *count);

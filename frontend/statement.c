@@ -112,6 +112,7 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
   case STMT_METRIC:
   case STMT_PREDICT:
   case STMT_DATA:
+  case STMT_STRATEGY:
     if (kind != DEF_MODEL) wrong = "stands only in a model";
     break;
   case STMT_RETURN:
@@ -135,7 +136,8 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
   case STMT_VAR:
   case STMT_STATE: declare_variable(r, s); break;
   case STMT_BIND: run_bind(r, s); break;
-  case STMT_ASSIGN: run_assign(r, s); break;
+  case STMT_ASSIGN:
+  case STMT_ADD: run_assign(r, s); break;
   case STMT_RETURN: run_return(r, s); break;
   case STMT_FOR: run_for(r, s); break;
   case STMT_IF: run_if(r, s); break;
@@ -155,6 +157,7 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
     if (r->run == RUN_PREDICT) run_predict(r, s);
     break;
   case STMT_DATA: declare_data(r, s); break;
+  case STMT_STRATEGY: declare_strategy(r, s); break;
   case STMT_ON: run_block(r, &s->body); break;
   }
 }

@@ -115,7 +115,7 @@ static bool common_dtype(struct resolver *r, enum op_id op, const struct value *
 }
 
 static bool wants_number(enum dtype_rule rule) {
-  return rule == DTYPE_NUMBER || rule == DTYPE_FLOAT || rule == DTYPE_TEST;
+  return rule == DTYPE_NUMBER || rule == DTYPE_FLOAT || rule == DTYPE_SINGLE || rule == DTYPE_TEST;
 }
 
 /* Says what the builder would, but where the operand comes from and what to do about it. */
@@ -125,12 +125,13 @@ static bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v,
   const char *name = op_table[op]->name;
   bool needs_float = (rule == DTYPE_FLOAT || rule == DTYPE_TEST) && !dtype_is_float(d);
   bool needs_bool = rule == DTYPE_BOOL && d != DT_BOOL;
-  bool needs_number = wants_number(rule) && d == DT_BOOL;
-  if (!needs_float && !needs_bool && !needs_number) return true;
+  bool needs_number = wants_number(rule) && d == DT_BOOL, needs_single = rule == DTYPE_SINGLE && d != DT_F32;
+  if (!needs_float && !needs_bool && !needs_number && !needs_single) return true;
   report(r, loc, "%s needs %s, not %s", name,
-         needs_float  ? "f32 or f64"
-         : needs_bool ? "bool"
-                      : "a number",
+         needs_single  ? "f32"
+         : needs_float ? "f32 or f64"
+         : needs_bool  ? "bool"
+                       : "a number",
          value_describe(r->arena, v));
   report_value(r, v);
   if (!needs_bool) report_help(r, "write `cast(x, f32)`");
@@ -188,7 +189,8 @@ struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int
   return y;
 }
 
-/* Batched matmul: leading axes broadcast; a matrix on the right serves all rows of the left. */
+/* Batched matmul: leading axes broadcast; a matrix on the right serves all rows of the left. The precision that
+ * holds here is that of products of f32; others have their own. */
 static struct value matmul(struct resolver *r, struct value *v, struct loc loc) {
   struct node *a = tensor_node(r, &v[0], "the left side of `@`"),
               *b = tensor_node(r, &v[1], "the right side of `@`");
@@ -211,13 +213,18 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
     report_value(r, &v[1]);
     return value_error();
   }
+  const char *precision = d == DT_F32 && r->frame->bf16 ? "bf16" : NULL;
+  if (precision) {
+    a = build1(r->g, OP_round_bf16, a);
+    b = build1(r->g, OP_round_bf16, b);
+  }
   if (ta.rank > 2 && tb.rank == 2) {
     int64_t dims[2] = {1, ta.dim[ta.rank - 1]};
     for (int i = 0; i < ta.rank - 1; i++)
       if (!dim_mul(dims[0], ta.dim[i], &dims[0])) return value_error();
     struct type flat = type_make(d, 2, dims), out = ta;
     out.dim[out.rank - 1] = tb.dim[1];
-    struct node *y = build_matmul(r->g, build_reshape(r->g, a, &flat), b, false, false);
+    struct node *y = build_matmul_in(r->g, build_reshape(r->g, a, &flat), b, false, false, precision);
     return value_tensor(r, build_reshape(r->g, y, &out), loc);
   }
   struct type wa = batch, wb = batch;
@@ -228,7 +235,7 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
   }
   a = build_broadcast_to(r->g, a, &wa);
   b = build_broadcast_to(r->g, b, &wb);
-  return value_tensor(r, build_matmul(r->g, a, b, false, false), loc);
+  return value_tensor(r, build_matmul_in(r->g, a, b, false, false, precision), loc);
 }
 
 static enum op_id op_of_operator(enum operator op) {

@@ -121,6 +121,20 @@ static void name_loss(struct resolver *r, const struct value *v, uint32_t mark, 
   if (called) graph_rename(r->g, v->tensor.node, arena_printf(r->arena, "%s.%s", name, e->base->name));
 }
 
+static void report_loss(struct resolver *r, const struct stmt *s, const struct value *v,
+                        const struct type *t) {
+  const char *text = type_text(r->arena, t), *name = v->name ? v->name : "...";
+  if (type_batch_axis(t) >= 0)
+    report(r, s->value->loc, "the loss %s%s is not reduced: it is %s, and a loss is one number",
+           v->name ? "`" : "", v->name ? arena_printf(r->arena, "%s`", name) : "of this statement", text);
+  else
+    report(r, s->value->loc, "a loss is a scalar of f32 or f64, not %s", text);
+  report_value(r, v);
+  if (t->rank)
+    report_help(r, "write `mean(%s)`, `sum(%s)`, or with weights `sum_by_nonzero_weights(%s, weights)`", name,
+                name, name);
+}
+
 void run_train(struct resolver *r, const struct stmt *s) {
   r->train_statements++;
   if (r->run == RUN_PREDICT) return;
@@ -141,9 +155,7 @@ void run_train(struct resolver *r, const struct stmt *s) {
   name_loss(r, &v, mark, name, s->value);
   struct node *loss = tensor_node(r, &v, "a loss");
   if (loss && (loss->type.rank != 0 || !dtype_is_float((enum dtype)loss->type.dtype))) {
-    report(r, s->value->loc, "a loss is a scalar of f32 or f64, not %s", type_text(r->arena, &loss->type));
-    report_value(r, &v);
-    if (loss->type.rank) report_help(r, "write `mean(...)` or `sum(...)`");
+    report_loss(r, s, &v, &loss->type);
   } else if (loss && r->run == RUN_EVAL) {
     run_metric(r, name, s->value->loc, &v);
   } else if (loss) {
@@ -175,6 +187,41 @@ static bool may_write(struct resolver *r, const struct stmt *s, const struct var
   return true;
 }
 
+static bool depends_on_tower(struct resolver *r, const struct node *n) {
+  uint8_t *seen = arena_alloc(r->arena, r->g->count);
+  const struct node **stack = arena_new_array(r->arena, r->g->count, const struct node *);
+  uint32_t k = 0;
+  stack[k++] = n;
+  seen[n->id] = 1;
+  while (k) {
+    const struct node *q = stack[--k];
+    if (q->op == OP_tower_id) return true;
+    for (int i = 0; q->op != OP_aggregate && i < q->ninputs; i++)
+      if (!seen[q->inputs[i]->id]) {
+        seen[q->inputs[i]->id] = 1;
+        stack[k++] = q->inputs[i];
+      }
+  }
+  return false;
+}
+
+/* What a statement writes into a variable of which there is one value: what the towers have of it, joined. */
+static bool written(struct resolver *r, const struct stmt *s, const struct variable *v, struct node **n) {
+  if (v->on_read) return true; /* each tower writes its own */
+  if (!v->aggregation && depends_on_tower(r, *n)) {
+    report(r, s->value->loc, "`%s` cannot hold what differs from tower to tower", v->path);
+    report_note(r, v->loc, "`%s` is declared here", v->path);
+    report_help(r, "say there how the towers' values become one: `aggregation(sum)`, `aggregation(mean)` or "
+                   "`aggregation(only_first_replica)`");
+    return false;
+  }
+  if (!v->aggregation || (*n)->type.dtype == DT_BOOL) return true;
+  struct attr attrs[2] = {attr_string(ATTR_reduction, v->aggregation), attr_int(ATTR_each, 1)};
+  const char *name = arena_printf(r->arena, "%s.aggregate", v->path);
+  *n = build_named(r->g, name, OP_aggregate, 1, n, s->kind == STMT_ADD ? 2 : 1, attrs, NULL);
+  return *n != NULL;
+}
+
 void run_assign(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
   struct binding *b = scope_find(r, name->text);
@@ -185,7 +232,8 @@ void run_assign(struct resolver *r, const struct stmt *s) {
   if (b->value.kind == VALUE_ERROR) return;
   struct variable *v = b->value.kind == VALUE_TENSOR ? b->value.tensor.variable : NULL;
   if (!v) {
-    report(r, name->loc, "`%s` is no variable: `<-` changes variables, `=` binds a name", name->text);
+    report(r, name->loc, "`%s` is no variable: `%s` changes variables, `=` binds a name", name->text,
+           s->kind == STMT_ADD ? "+=" : "<-");
     report_note(r, b->loc, "it is bound here");
     return;
   }
@@ -195,7 +243,9 @@ void run_assign(struct resolver *r, const struct stmt *s) {
   struct value new = eval(r, s->value, NULL);
   build_here(r, s->value->loc);
   struct node *n = new.kind == VALUE_ERROR ? NULL : value_node(r, &new, (enum dtype)v->type.dtype);
+  if (n && !written(r, s, v, &n)) n = NULL;
   if (n && n->type.rank == 0 && n->type.dtype == v->type.dtype) n = build_broadcast_to(r->g, n, &v->type);
+  if (n && s->kind == STMT_ADD && type_equal(&n->type, &v->type)) n = build2(r->g, OP_add, v->node, n);
   if (n && !type_equal(&n->type, &v->type)) {
     report(r, s->value->loc, "`%s` is %s and cannot become %s", name->text, type_text(r->arena, &v->type),
            type_text(r->arena, &n->type));
@@ -203,6 +253,7 @@ void run_assign(struct resolver *r, const struct stmt *s) {
   } else if (n) {
     v->pending = n;
     v->pending_loc = s->loc;
+    v->pending_trail = r->g->trail;
     v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;
   }
   r->path = saved;
@@ -213,12 +264,16 @@ void finish_updates(struct resolver *r) {
   if (!g->noutputs) return;
   struct value step = step_value(r);
   g->scope = "step";
-  if (r->step && step.kind == VALUE_TENSOR && !r->step->pending)
+  if (r->step && step.kind == VALUE_TENSOR && !r->step->pending) {
+    g->loc = r->step->pending_loc = r->step->loc;
+    g->trail = r->step->pending_trail = NULL;
     r->step->pending = build2(g, OP_add, step.tensor.node, build_scalar(g, DT_I64, 1));
+  }
   for (struct variable *v = r->first_variable; v; v = v->next) {
     if (v->run != r->runs || !v->pending) continue;
     g->scope = v->path;
     g->loc = v->pending_loc;
+    g->trail = v->pending_trail;
     struct node *n = build_assign(g, v->node, v->pending);
     if (n) graph_add_output(g, OUTPUT_UPDATE, n->name, n, 0);
   }

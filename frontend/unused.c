@@ -23,7 +23,7 @@ static void see_block(struct map *used, const struct block *b) {
     for (const struct arg *a = s->entries.first; a; a = a->next) see(used, a->value);
     see_block(used, &s->body);
     see_block(used, &s->otherwise);
-    if (s->kind == STMT_ASSIGN) map_put(used, s->names.first->text, used);
+    if (s->kind == STMT_ASSIGN || s->kind == STMT_ADD) map_put(used, s->names.first->text, used);
   }
 }
 
@@ -47,6 +47,7 @@ void warn_unused(struct resolver *r, const struct file *file) {
   for (const struct def *d = file->defs; d; d = d->next) {
     struct map used = map_make(r->arena);
     see_block(&used, &d->body);
+    for (const struct arg *w = d->with.first; w; w = w->next) see(&used, w->value);
     for (const struct param *p = d->params.first; p; p = p->next) {
       see(&used, p->type);
       see(&used, p->value);

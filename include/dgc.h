@@ -49,9 +49,9 @@ DGC_API void dgc_destroy(struct dgc_session *s);
 /* Errors, warnings and notes of the last call, each with its place and source line; "" if there were none. */
 DGC_API const char *dgc_message(const struct dgc_session *s);
 
-/* Options; see dgc_option. Those that the model depends on must be set before dgc_load, devices, threads and backend
- * before anything runs. "set" and "data" and "output"
- * may be given several times. Flags take "true" or "false". */
+/* Options; see dgc_option. Those that the model depends on must be set before dgc_load, devices, threads, tf32
+ * and backend before anything runs. "set" and "data" and "output" may be given several times. Flags take "true"
+ * or "false". */
 DGC_API enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *value);
 
 /* The options there are: false behind the last one. `value` names what it takes; NULL for a flag. */
@@ -66,19 +66,26 @@ DGC_API bool dgc_option(int index, struct dgc_option *out);
 DGC_API enum dgc_status dgc_load(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const char *text, size_t len);
 /* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is.
- * `stage`: ast, graph, grad, replicated, placed, fused, plan, memory, llvm, dot or json. */
+ * `stage`: ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, json or
+ * strategies (a table of what each needs); with "-json" behind a graph, memory or traffic. */
 DGC_API enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const char *stage,
                                  const char **text);
-/* Why a node of the placed graph is where it is, and its inputs. */
-DGC_API enum dgc_status dgc_explain(struct dgc_session *s, const char *entry, const char *node,
+/* Why a node of the placed graph is where it is: who asked for what, the rule that won, the lines that it comes from,
+ * what it costs, its copies, inputs and readers. */
+DGC_API enum dgc_status dgc_explain(struct dgc_session *s, const char *entry, const char *node, bool json,
                                     const char **text);
 /* Reads graphs as text, runs passes over each, or over the one that the option graph names ("simplify,place"; NULL or
  * "" = none), verifies, prints. */
 DGC_API enum dgc_status dgc_opt(struct dgc_session *s, const char *path, const char *passes,
                                 const char **text);
+/* Proves claim by claim that the placed graphs of a model compute what the model says, or those of a graph text what
+ * its source does (option source): a line per claim, and numbers. `entry`: NULL = all. DGC_MISMATCH if one does not. */
+DGC_API enum dgc_status dgc_verify(struct dgc_session *s, const char *path, const char *entry,
+                                   const char **text);
 /* The passes in their order with what they do, a line each. */
 DGC_API enum dgc_status dgc_passes(struct dgc_session *s, const char **text);
-/* Called with what the options print-after, dump-passes and time-passes ask for; must not call the session. */
+/* Called with what the options print-after, dump-passes and time-passes ask for, and with the table ("strategies")
+ * that strategy auto chooses by; must not call the session. */
 typedef void dgc_pass_fn(void *user, const char *pass, const char *text);
 DGC_API void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user);
 
@@ -152,6 +159,16 @@ struct dgc_machine {
   int64_t memory;
 };
 DGC_API enum dgc_status dgc_machine(struct dgc_session *s, struct dgc_machine *out);
+/* The GPUs that can be used: "/gpu:0" first. `why_none` (NULL is allowed) is a line that says why there is none. */
+struct dgc_gpu {
+  const char *device; /* "/gpu:0" */
+  const char *name;   /* "NVIDIA H100 80GB HBM3" */
+  const char *arch;   /* "sm_90" */
+  int64_t memory;     /* bytes */
+  bool simulated;     /* by a stand-in for the driver: nothing to measure */
+};
+DGC_API enum dgc_status dgc_gpus(struct dgc_session *s, const struct dgc_gpu **gpus, int *count,
+                                 const char **why_none);
 /* Devices of the option devices (default: one), "/cpu:0": false behind the last one. */
 DGC_API bool dgc_device(struct dgc_session *s, int index, const char **name);
 /* Backends of this build, the default first. */
@@ -161,6 +178,7 @@ DGC_API enum dgc_status dgc_inspect(struct dgc_session *s, const char *path, boo
 
 struct dgc_bench_device {
   const char *name;
+  bool simulated;
   int64_t arena, high_water; /* bytes: planned, reached */
   double busy;               /* share of a step inside of kernels */
 };

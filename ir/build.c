@@ -85,7 +85,7 @@ static void table_grow(struct graph *g) {
   }
 }
 
-static const struct attr *attrs_copy(struct arena *a, const struct node *n) {
+const struct attr *node_attrs_copy(struct arena *a, const struct node *n) {
   struct attr *attrs = arena_copy(a, n->attrs, sizeof *attrs * (size_t)n->nattrs);
   for (int i = 0; i < n->nattrs; i++) switch (attr_kind_of(attrs[i].key)) {
     case ATTR_INTS:
@@ -96,6 +96,15 @@ static const struct attr *attrs_copy(struct arena *a, const struct node *n) {
     default: break;
     }
   return attrs;
+}
+
+const char *graph_keep_text(struct graph *g, const char *text) {
+  enum { KEPT = 64 };
+  if (!text || !*text) return text ? "" : NULL;
+  if (!g->texts) g->texts = arena_new_array(g->arena, KEPT, const char *);
+  const char **last = &g->texts[str_hash(STR_HASH_SEED, text, strlen(text)) >> 32 & (KEPT - 1)];
+  if (!*last || strcmp(*last, text) != 0) *last = arena_strdup(g->arena, text);
+  return *last;
 }
 
 static struct node *append(struct graph *g, const struct node *proto, uint32_t hash,
@@ -109,8 +118,11 @@ static struct node *append(struct graph *g, const struct node *proto, uint32_t h
   struct node *n = arena_copy(g->arena, proto, sizeof *proto);
   n->id = g->count;
   n->inputs = arena_copy(g->arena, proto->inputs, sizeof *n->inputs * (size_t)n->ninputs);
-  n->attrs = attrs_copy(g->arena, proto);
+  n->attrs = node_attrs_copy(g->arena, proto);
   n->name = arena_strdup(g->arena, proto->name);
+  n->want = graph_keep_text(g, proto->want);
+  n->why = graph_keep_text(g, proto->why);
+  n->origin = graph_keep_text(g, proto->origin);
   g->nodes[g->count++] = n;
   *slot = (struct graph_slot){hash, g->count};
   map_put_owned(&g->names, n->name, n);
@@ -150,6 +162,7 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   case DTYPE_NUMBER: ok = d != DT_BOOL, wanted = "a number"; break;
   case DTYPE_FLOAT:
   case DTYPE_TEST: ok = dtype_is_float(d), wanted = "f32 or f64"; break;
+  case DTYPE_SINGLE: ok = d == DT_F32, wanted = "f32"; break;
   case DTYPE_BOOL: ok = d == DT_BOOL, wanted = "bool"; break;
   case DTYPE_INTBOOL: ok = !dtype_is_float(d), wanted = "an integer or bool"; break;
   default: break;
@@ -334,6 +347,7 @@ static struct node *make(struct graph *g, const char *name, enum op_id op, int n
                    .nattrs = nattrs,
                    .attrs = attrs,
                    .loc = g->loc,
+                   .trail = g->trail,
                    .want = g->want,
                    .why = g->why,
                    .origin = g->origin,
@@ -358,6 +372,7 @@ struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *con
 struct build_context build_save(const struct graph *g) {
   return (struct build_context){.scope = g->scope,
                                 .loc = g->loc,
+                                .trail = g->trail,
                                 .want = g->want,
                                 .why = g->why,
                                 .origin = g->origin,
@@ -368,12 +383,14 @@ struct build_context build_save(const struct graph *g) {
 }
 
 void build_restore(struct graph *g, const struct build_context *c) {
-  g->scope = c->scope, g->loc = c->loc, g->want = c->want, g->why = c->why, g->origin = c->origin;
+  g->scope = c->scope, g->loc = c->loc, g->trail = c->trail, g->want = c->want, g->why = c->why,
+  g->origin = c->origin;
   g->tower = c->tower, g->replica = c->replica, g->device = c->device, g->dist = c->dist;
 }
 
 void build_at(struct graph *g, const struct node *n) {
-  g->scope = n->name, g->loc = n->loc, g->want = n->want, g->why = n->why, g->origin = n->origin;
+  g->scope = n->name, g->loc = n->loc, g->trail = n->trail, g->want = n->want, g->why = n->why,
+  g->origin = n->origin;
   g->tower = n->tower, g->replica = n->replica, g->device = n->device, g->dist = n->dist;
 }
 

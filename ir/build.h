@@ -16,6 +16,9 @@ struct node *graph_node(struct graph *g, const struct node *proto);
 /* Applies the op's dtype and shape rules to proto's op, inputs, attributes (and type, for typed ops) and sets
  * its type. False: *why says what is wrong; it lives in g's arena. */
 bool node_infer(struct graph *g, struct node *proto, const char **why);
+/* The attributes and a text of a node, in `a` or g's arena; equal texts may be one. */
+const struct attr *node_attrs_copy(struct arena *a, const struct node *n);
+const char *graph_keep_text(struct graph *g, const char *text);
 /* Gives a node another name if that is free (a binding names the value of its expression). False if it is taken. */
 bool graph_rename(struct graph *g, struct node *n, const char *name);
 
@@ -62,6 +65,9 @@ struct node *build_pad(struct graph *g, struct node *x, const int64_t *low, cons
 struct node *build_concat(struct graph *g, int n, struct node *const *x, int axis);
 struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a,
                           bool transpose_b);
+/* precision: NULL for f32, or "bf16", for operands that hold bfloat16 values only. */
+struct node *build_matmul_in(struct graph *g, struct node *a, struct node *b, bool transpose_a,
+                             bool transpose_b, const char *precision);
 struct node *build_iota(struct graph *g, const struct type *t, int axis);
 /* The number of rows of the global batch as a scalar. */
 struct node *build_batch_size(struct graph *g, enum dtype d);
@@ -84,6 +90,7 @@ struct node *build_like(struct graph *g, const struct node *n, struct node *cons
 struct build_context {
   const char *scope;
   struct loc loc;
+  const struct trail *trail;
   const char *want, *why, *origin;
   int tower, replica, device;
   enum dist dist;

@@ -135,7 +135,7 @@ static struct view dense(const struct type *t) {
 }
 
 /* transpose, broadcast, slice, split: each element of the result comes from one place of the operand. */
-static bool eval_gather(const struct node *n, const struct tensor *in, struct tensor *out) {
+static bool eval_strided(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct view to = dense(&out->type), whole = dense(&in->type), from = {0};
   int count;
   const int64_t *ints;
@@ -180,6 +180,44 @@ static bool eval_concat(const struct node *n, const struct tensor *in, struct te
     struct view from = dense(&in[i].type);
     move(&in[i].type, out, &to, &in[i], &from);
     to.base += in[i].type.dim[axis] * to.step[axis];
+  }
+  return true;
+}
+
+/* ---- rows by number ---- */
+
+/* The row that element i of `index` names, or -1: none. */
+static int64_t row_at(const struct tensor *index, int64_t i, int64_t rows) {
+  int64_t row = (int64_t)convert(DT_I64, dtype_of(index), load(index, i));
+  return row >= 0 && row < rows ? row : -1;
+}
+
+/* Elements of one row. */
+static int64_t row_width(const struct type *t) {
+  int64_t width = 1;
+  for (int i = 1; i < t->rank; i++) width *= t->dim[i];
+  return width;
+}
+
+static bool eval_gather(const struct tensor *in, struct tensor *out) {
+  int64_t width = row_width(&in[0].type), count = type_count(&in[1].type);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t row = row_at(&in[1], i, in[0].type.dim[0]);
+    for (int64_t k = 0; k < width; k++)
+      store(out, i * width + k, row < 0 ? 0 : load(&in[0], row * width + k));
+  }
+  return true;
+}
+
+static bool eval_scatter(const struct tensor *in, struct tensor *out) {
+  int64_t width = row_width(&out->type), count = type_count(&in[1].type);
+  eval_same(&in[0], out);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t row = row_at(&in[1], i, out->type.dim[0]);
+    for (int64_t k = 0; row >= 0 && k < width; k++) {
+      int64_t at = row * width + k;
+      store(out, at, apply(S_ADD, dtype_of(out), load(out, at), load(&in[2], i * width + k)));
+    }
   }
   return true;
 }
@@ -304,10 +342,11 @@ static uint64_t tree(enum sop op, const struct tensor *in, int lo, int hi, int64
 static bool eval_all_reduce(const struct node *n, const struct tensor *in, struct tensor *out) {
   const char *r = node_string(n, ATTR_reduction);
   enum sop op = strcmp(r, "max") == 0 ? S_MAX : strcmp(r, "min") == 0 ? S_MIN : S_ADD;
+  bool first = strcmp(r, "only_first_replica") == 0;
   enum dtype d = dtype_of(out);
   int64_t count = type_count(&out->type);
   for (int64_t e = 0; e < count; e++) {
-    uint64_t x = tree(op, in, 0, n->ninputs, e);
+    uint64_t x = first ? load(&in[0], e) : tree(op, in, 0, n->ninputs, e);
     if (strcmp(r, "mean") == 0) x = apply(S_DIV, d, x, from_int(d, n->ninputs));
     store(out, e, x);
   }
@@ -369,10 +408,12 @@ static bool eval_in(struct arena *a, const struct node *n, const struct tensor *
   case OP_transpose:
   case OP_broadcast:
   case OP_slice:
-  case OP_split: return eval_gather(n, in, out);
+  case OP_split: return eval_strided(n, in, out);
   case OP_pad: return eval_pad(n, in, out);
   case OP_concat:
   case OP_all_gather: return eval_concat(n, in, out);
+  case OP_gather: return eval_gather(in, out);
+  case OP_scatter_add: return eval_scatter(in, out);
   case OP_matmul: return eval_matmul(n, in, out);
   case OP_all_reduce: return eval_all_reduce(n, in, out);
   case OP_fused: return fused_eval(n, in, out, 1, step);

@@ -58,7 +58,7 @@ static int utf8_length(const char *p) {
   return surrogate_or_long || outside ? 0 : n;
 }
 
-static void json_string(struct str *s, const char *text) {
+void text_print_json(struct str *s, const char *text) {
   str_putc(s, '"');
   while (*text) {
     int n = utf8_length(text);
@@ -79,7 +79,7 @@ static void json_string(struct str *s, const char *text) {
 static void json_field(struct str *s, const char *key, const char *value) {
   if (!value) return;
   str_printf(s, ", \"%s\": ", key);
-  json_string(s, value);
+  text_print_json(s, value);
 }
 
 /* inf and nan have no JSON: they become strings. */
@@ -113,7 +113,7 @@ static void json_attr(struct str *s, const struct node *n, const struct attr *at
   switch (attr_kind_of(attr->key)) {
   case ATTR_INT: str_printf(s, "%lld", (long long)attr->i); return;
   case ATTR_FLOAT: json_double(s, attr->f); return;
-  case ATTR_STRING: json_string(s, attr->string); return;
+  case ATTR_STRING: text_print_json(s, attr->string); return;
   case ATTR_DATA: json_data(s, n, attr); return;
   case ATTR_INTS:
     str_putc(s, '[');
@@ -174,21 +174,31 @@ static void json_contents(struct str *s, const struct graph *g, int indent) {
 void graph_print_json(struct str *s, const struct graph *g) {
   const struct config *c = &g->config;
   str_put(s, "{\n  \"graph\": ");
-  json_string(s, g->name);
+  text_print_json(s, g->name);
   json_field(s, "stage", text_stages[g->stage]);
-  if (c->batch) str_printf(s, ", \"batch\": %lld", (long long)c->batch);
-  if (c->towers) str_printf(s, ", \"towers\": %d", c->towers);
-  json_field(s, "strategy", c->strategy);
-  json_field(s, "parameter_device", c->parameter_device);
-  json_field(s, "consolidation_device", c->consolidation_device);
-  str_printf(s, ", \"soft_placement\": %s,\n  \"devices\": [", c->soft_placement ? "true" : "false");
+#define NUMBER(type, name, most) \
+  if (c->name) str_printf(s, ", \"" #name "\": %lld", (long long)c->name);
+#define WORD(name) json_field(s, #name, c->name);
+#define TEXT(name) json_field(s, #name, c->name);
+#define FLAG(name) str_printf(s, ", \"" #name "\": %s", c->name ? "true" : "false");
+#include "ir/config.def"
+  str_put(s, ",\n  \"devices\": [");
   for (int i = 0; i < c->target.ndevices; i++) {
     const struct device *d = &c->target.devices[i];
     str_printf(s, "%s{\"name\": ", i ? ", " : "");
-    json_string(s, d->text);
-    str_printf(s, ", \"memory\": %d, \"simulated\": %s}", d->memory, d->simulated ? "true" : "false");
+    text_print_json(s, d->text);
+    str_printf(s, ", \"memory\": %d, \"simulated\": %s%s}", d->memory, d->simulated ? "true" : "false",
+               d->storage ? ", \"storage\": true" : "");
   }
   str_put(s, "],\n");
+  if (c->nhomes) str_put(s, "  \"homes\": {");
+  for (int i = 0; i < c->nhomes; i++) {
+    str_put(s, i ? ", " : "");
+    text_print_json(s, c->homes[i].variable);
+    str_put(s, ": ");
+    text_print_json(s, c->homes[i].device);
+  }
+  if (c->nhomes) str_put(s, "},\n");
   json_contents(s, g, 2);
   str_put(s, "}\n");
 }

@@ -14,10 +14,42 @@ struct graph *graph_create(struct arena *a, const char *name, struct diags *d) {
   return g;
 }
 
+static const char *text_copy(struct arena *a, const char *text) {
+  return text ? arena_strdup(a, text) : NULL;
+}
+
+struct config config_copy(struct arena *a, const struct config *from) {
+  struct config c = *from;
+#define WORD(name) c.name = text_copy(a, c.name);
+#define TEXT(name) c.name = text_copy(a, c.name);
+#include "ir/config.def"
+  c.target = target_copy(a, &c.target);
+  c.homes = arena_new_array(a, (size_t)c.nhomes, struct home);
+  for (int i = 0; i < c.nhomes; i++)
+    c.homes[i] =
+        (struct home){arena_strdup(a, from->homes[i].variable), arena_strdup(a, from->homes[i].device)};
+  return c;
+}
+
 struct graph *graph_create_like(struct arena *a, const struct graph *from) {
   struct graph *g = graph_create(a, from->name, from->diags);
   g->stage = from->stage;
-  g->config = from->config;
+  g->config = config_copy(a, &from->config);
+  return g;
+}
+
+struct graph *graph_copy(struct arena *a, const struct graph *from) {
+  struct graph *g = graph_create_like(a, from);
+  for (uint32_t i = 0; i < from->count; i++) {
+    struct node n = *from->nodes[i];
+    n.inputs = arena_new_array(a, (size_t)n.ninputs, struct node *);
+    for (int k = 0; k < n.ninputs; k++) n.inputs[k] = g->nodes[from->nodes[i]->inputs[k]->id];
+    graph_node(g, &n);
+  }
+  for (int i = 0; i < from->noutputs; i++) {
+    const struct output *o = &from->outputs[i];
+    graph_add_output(g, o->role, o->name, g->nodes[o->node->id], o->count);
+  }
   return g;
 }
 

@@ -1,4 +1,5 @@
-/* The graph: immutable, hash-consed nodes in one arena.
+/* The graph: immutable, hash-consed nodes in one arena. All that nodes and header point to lies in that arena, except
+ * for sources and the bodies of fused nodes.
  *
  * A node has one result. Equal nodes (same op, type, inputs, attributes and place) are one node. Nodes are
  * numbered in creation order, inputs before users, so a walk over `nodes` is a topological order, and side
@@ -50,21 +51,24 @@ struct node {
   enum dist dist;
   int ninputs, nattrs;
   struct node **inputs;
-  const struct attr *attrs; /* ascending by key */
-  const char *name;         /* unique in its graph; from the model's own paths, never from counters */
-  struct loc loc;           /* where it came from; not part of identity */
-  const char *want;         /* the `on` annotation in force, or NULL */
-  int tower;                /* the tower of a per_replica or partial value, else -1 */
-  int replica;              /* the copy a mirrored value belongs to, else -1 */
-  int device;               /* index into config.target.devices once placed, else -1 */
-  const char *why;          /* the rule that placed it; not part of identity */
-  const char *origin; /* "nn.dsl:3", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
+  const struct attr *attrs;  /* ascending by key */
+  const char *name;          /* unique in its graph; from the model's own paths, never from counters */
+  struct loc loc;            /* where it came from; not part of identity */
+  const struct trail *trail; /* the calls that led there, or NULL */
+  const char *want;          /* the `on` annotation in force, or NULL */
+  int tower;                 /* the tower of a per_replica or partial value, else -1 */
+  int replica;               /* the copy a mirrored value belongs to, else -1 */
+  int device;                /* index into config.target.devices once placed, else -1 */
+  const char *why;           /* the rule that placed it; not part of identity */
+  /* "digits.dsl:9 (nn.dense, nn.dsl:3)", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
+  const char *origin;
 };
 
 /* What a graph gives to its caller. */
 enum output_role {
   OUTPUT_LOSS,    /* scalar */
-  OUTPUT_METRIC,  /* a scalar sum over the batch; its partner holds the count, see `count` */
+  OUTPUT_METRIC,  /* a scalar sum over the batch, see `count` */
+  OUTPUT_COUNT,   /* a scalar sum over the batch that the metric of the same name is divided by */
   OUTPUT_PREDICT, /* one row per example */
   OUTPUT_VALUE,   /* anything else: asked for in graph text */
   OUTPUT_UPDATE   /* an effect: no value */
@@ -79,15 +83,23 @@ struct output {
 
 enum stage { STAGE_SOURCE, STAGE_REPLICATED, STAGE_PLACED, STAGE_FUSED };
 
+#define MAX_TOWERS (1 << 20)
+
+/* Where a variable lives, for strategies that give each a device of its own. */
+struct home {
+  const char *variable, *device; /* the device's canonical name */
+};
+
 /* What a graph is compiled for; printed in its header, read back by the passes of `dgc opt`. */
 struct config {
-  int64_t batch;                /* rows of the global batch; 0 = still symbolic */
-  int towers;                   /* 0 = one per device */
-  const char *strategy;         /* "one_device", "central_storage", "mirrored"; NULL = default */
-  const char *parameter_device; /* as the user wrote it, or NULL */
-  const char *consolidation_device;
-  bool soft_placement;
+#define NUMBER(type, name, most) type name;
+#define WORD(name)               const char *name;
+#define TEXT(name)               const char *name;
+#define FLAG(name)               bool name;
+#include "ir/config.def"
   struct target target;
+  struct home *homes; /* the same in all graphs of a model */
+  int nhomes;
 };
 
 /* Of the hash-consing table: a node by its identity (op, type, inputs, attributes, place). */
@@ -108,6 +120,7 @@ struct graph {
   /* Context of the nodes being built; see build.h. */
   const char *scope;
   struct loc loc;
+  const struct trail *trail;
   const char *want, *why, *origin;
   int tower, replica, device;
   enum dist dist;
@@ -115,6 +128,7 @@ struct graph {
   struct graph_slot *table;
   uint32_t table_size;
   struct map names;
+  const char **texts; /* rules and origins used last: many nodes share one */
 };
 
 /* An empty graph in a fresh or given arena. */
@@ -122,8 +136,12 @@ struct graph *graph_create(struct arena *a, const char *name, struct diags *d);
 void graph_add_output(struct graph *g, enum output_role role, const char *name, struct node *n,
                       int64_t count);
 struct node *graph_find(const struct graph *g, const char *name);
+/* A copy that shares nothing with `from`. */
+struct config config_copy(struct arena *a, const struct config *from);
 /* Copies name, stage, config of `from`: the start of every pass. */
 struct graph *graph_create_like(struct arena *a, const struct graph *from);
+/* All of `from`, dead nodes too. */
+struct graph *graph_copy(struct arena *a, const struct graph *from);
 
 /* Attributes; the node must have them, except for the _or forms. */
 const struct attr *node_attr(const struct node *n, enum attr_key key);

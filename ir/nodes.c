@@ -20,14 +20,15 @@ struct node *build_constant(struct graph *g, const struct type *t, const void *d
   return build(g, OP_constant, 0, NULL, 1, &value, t);
 }
 
+/* Integers wrap, as a count of elements of u8 does. */
 struct node *build_scalar(struct graph *g, enum dtype d, double value) {
   struct type t = type_scalar(d);
   switch (d) {
   case DT_F32: return build_constant(g, &t, &(float){(float)value});
   case DT_F64: return build_constant(g, &t, &value);
-  case DT_I32: return build_constant(g, &t, &(int32_t){(int32_t)value});
+  case DT_I32: return build_constant(g, &t, &(int32_t){(int32_t)(int64_t)value});
   case DT_I64: return build_constant(g, &t, &(int64_t){(int64_t)value});
-  case DT_U8: return build_constant(g, &t, &(uint8_t){(uint8_t)value});
+  case DT_U8: return build_constant(g, &t, &(uint8_t){(uint8_t)(int64_t)value});
   default: return build_constant(g, &t, &(uint8_t){value != 0});
   }
 }
@@ -134,13 +135,19 @@ struct node *build_concat(struct graph *g, int n, struct node *const *x, int axi
   return build(g, OP_concat, n, x, 1, &a, NULL);
 }
 
-struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a,
-                          bool transpose_b) {
-  struct attr attrs[2];
+struct node *build_matmul_in(struct graph *g, struct node *a, struct node *b, bool transpose_a,
+                             bool transpose_b, const char *precision) {
+  struct attr attrs[3];
   int n = 0;
   if (transpose_a) attrs[n++] = attr_int(ATTR_transpose_a, 1);
   if (transpose_b) attrs[n++] = attr_int(ATTR_transpose_b, 1);
+  if (precision) attrs[n++] = attr_string(ATTR_precision, precision);
   return build(g, OP_matmul, 2, (struct node *[]){a, b}, n, attrs, NULL);
+}
+
+struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a,
+                          bool transpose_b) {
+  return build_matmul_in(g, a, b, transpose_a, transpose_b, NULL);
 }
 
 struct node *build_iota(struct graph *g, const struct type *t, int axis) {

@@ -35,6 +35,14 @@ enum attr_key attr_lookup(const char *name, size_t len) {
   return ATTR_COUNT;
 }
 
+bool is_aggregation(const char *name) {
+  return strcmp(name, "sum") == 0 || strcmp(name, "mean") == 0 || strcmp(name, "only_first_replica") == 0;
+}
+
+bool is_on_read(const struct node *n) {
+  return n->op == OP_variable && node_attr(n, ATTR_synchronization) != NULL;
+}
+
 int64_t node_flops(const struct node *n) {
   const struct op_info *op = op_of(n);
   if (op->flops) return op->flops(n);
@@ -42,3 +50,5 @@ int64_t node_flops(const struct node *n) {
   if (op->kind == KIND_REDUCE) return type_count(&n->inputs[0]->type);
   return 0;
 }
+
+uint32_t node_linear(const struct node *n) { return node_attr(n, ATTR_precision) ? 0 : op_of(n)->linear; }

@@ -14,6 +14,7 @@ enum op_kind {
   KIND_REDUCE,      /* some axes disappear */
   KIND_MOVEMENT,    /* elements move, none is computed */
   KIND_CONTRACT,    /* a library call */
+  KIND_ROWS,        /* rows whose numbers are data: a leaf of its own */
   KIND_EFFECT,      /* writes a variable */
   KIND_META         /* distribution and grouping: split, all_reduce, copy, fused ... */
 };
@@ -23,6 +24,7 @@ enum dtype_rule {
   DTYPE_ANY,     /* all inputs equal; result the same */
   DTYPE_NUMBER,  /* not bool; result the same */
   DTYPE_FLOAT,   /* f32, f64; result the same */
+  DTYPE_SINGLE,  /* f32; result the same */
   DTYPE_BOOL,    /* bool; result bool */
   DTYPE_INTBOOL, /* integers or bool; result the same */
   DTYPE_COMPARE, /* all inputs equal; result bool */
@@ -63,7 +65,7 @@ struct op_info {
   uint32_t traits;
   uint32_t attrs; /* bit per enum attr_key that must be there */
   uint32_t optional_attrs;
-  uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored */
+  uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
   bool linear_jointly;  /* linear in all inputs together: add, sub, concat */
   const char *roles[3]; /* operand names for messages and names: "lhs" */
   enum sample_domain domain;
@@ -97,11 +99,18 @@ static inline void grad_add(struct grad *c, const struct node *n, int input, str
 
 extern const struct op_info *const op_table[OP_COUNT];
 static inline const struct op_info *op_of(const struct node *n) { return op_table[n->op]; }
+/* Ways in which towers' values become one: sum, mean, only_first_replica. */
+bool is_aggregation(const char *name);
+/* A variable of which each tower has a copy of its own, joined when it is read. */
+bool is_on_read(const struct node *n);
 /* OP_COUNT if there is none. */
 enum op_id op_lookup(const char *name, size_t len);
 const char *attr_name(enum attr_key key);
 enum attr_kind attr_kind_of(enum attr_key key);
 enum attr_key attr_lookup(const char *name, size_t len); /* ATTR_COUNT if there is none */
 int64_t node_flops(const struct node *n);
+/* The inputs that n is linear in, as op_info's `linear`. A product of bfloat16 values is in none: that a sum
+ * keeps its promise says nothing of the shares. */
+uint32_t node_linear(const struct node *n);
 
 #endif

@@ -191,9 +191,8 @@ static bool parse_device(struct parser *p, int *out) {
 
 static bool parse_place(struct parser *p, struct node *n) {
   struct lex *l = &p->l;
-  static const enum dist dists[] = {DIST_MIRRORED, DIST_PER_REPLICA, DIST_PARTIAL};
-  for (size_t i = 0; i < 3 && n->dist == DIST_NONE; i++)
-    if (lex_keyword(l, dist_name(dists[i]))) n->dist = dists[i];
+  for (int i = DIST_NONE + 1; i < DIST_COUNT && n->dist == DIST_NONE; i++)
+    if (lex_keyword(l, dist_name((enum dist)i))) n->dist = (enum dist)i;
   if (!parse_small(p, "tower", &n->tower) || !parse_small(p, "replica", &n->replica)) return false;
   if (lex_keyword(l, "want")) {
     struct piece want = lex_string(l);
@@ -203,27 +202,15 @@ static bool parse_place(struct parser *p, struct node *n) {
   return !lex_keyword(l, "on") || parse_device(p, &n->device);
 }
 
-/* "digits.dsl:5" */
-static bool is_origin(const char *text) {
-  const char *colon = strrchr(text, ':');
-  if (!colon || colon == text || !colon[1] || strchr(text, ' ')) return false;
-  return strspn(colon + 1, "0123456789") == strlen(colon + 1);
-}
-
 /* "rule, digits.dsl:5". What has no origin must not get one from the text it stands in: "". */
 static void split_comment(struct parser *p, const char *comment, struct node *n) {
   n->origin = "";
   if (!comment) return;
-  if (is_origin(comment)) {
-    n->origin = comment;
-    return;
-  }
   n->why = comment;
-  const char *cut = NULL;
-  for (const char *c = comment; (c = strstr(c, ", ")); c += 2) cut = c;
-  if (!cut || cut == comment || !is_origin(cut + 2)) return;
-  n->origin = cut + 2;
-  n->why = arena_strndup(p->l.arena, comment, (size_t)(cut - comment));
+  const char *origin = text_origin(comment);
+  if (!origin) return;
+  n->origin = origin;
+  n->why = origin == comment ? NULL : arena_strndup(p->l.arena, comment, (size_t)(origin - 2 - comment));
 }
 
 /* ---- node lines ---- */
@@ -362,22 +349,31 @@ static bool parse_output(struct parser *p, enum output_role role) {
 
 static bool parse_header(struct parser *p, struct piece key) {
   static const char *const keys[] = {
-      "stage",          "batch",  "towers", "strategy", "parameter_device", "consolidation_device",
-      "soft_placement", "devices"};
+      "home", /* a line per variable; all others stand once */
+      "stage",
+      "devices",
+#define NUMBER(type, name, most) #name,
+#define WORD(name)               #name,
+#define TEXT(name)               #name,
+#define FLAG(name)               #name,
+#include "ir/config.def"
+  };
+  enum { NKEYS = sizeof keys / sizeof *keys };
   size_t k = 0;
-  while (k < 8 && strcmp(keys[k], key.text) != 0) k++;
-  if (k == 8) {
+  while (k < NKEYS && strcmp(keys[k], key.text) != 0) k++;
+  if (k == NKEYS) {
     diag_error(p->l.diags, key.loc, "expected 'name = op ...', an output or a header line, found '%s'",
                key.text);
-    const char *known[13];
+    enum { NROLES = 6 };
+    const char *known[NKEYS + NROLES];
     memcpy(known, keys, sizeof keys);
-    memcpy(known + 8, text_roles, sizeof text_roles);
-    suggest(p, key.loc, key.text, known, 13);
+    memcpy(known + NKEYS, text_roles, NROLES * sizeof *known);
+    suggest(p, key.loc, key.text, known, NKEYS + NROLES);
     return false;
   }
   if (p->in_body) return fail(p, key.loc, "a body has no header: that of the graph holds");
   if (p->has_nodes) return fail(p, key.loc, "header lines stand before the nodes");
-  if (p->seen & 1u << k) return fail(p, key.loc, "this is given twice");
+  if (k > 0 && p->seen & 1u << k) return fail(p, key.loc, "this is given twice");
   p->seen |= 1u << k;
   return parse_option(&p->l, key.text, p->g);
 }
@@ -406,8 +402,8 @@ static bool parse_contents(struct parser *p) {
       continue;
     }
     int role = 0;
-    while (role < 5 && strcmp(text_roles[role], first.text) != 0) role++;
-    bool good = role < 5 ? parse_output(p, (enum output_role)role) : parse_header(p, first);
+    while (role < 6 && strcmp(text_roles[role], first.text) != 0) role++;
+    bool good = role < 6 ? parse_output(p, (enum output_role)role) : parse_header(p, first);
     if (good && !lex_line_end(l)) good = lex_expected(l, "the end of the line");
     if (!good) ok = false;
     lex_skip_line(l);

@@ -5,8 +5,6 @@
 #include "ir/graph.h"
 #include "ir/lex.h"
 
-#define MAX_TOWERS (1 << 20)
-
 /* What follows the key of a header line, into g's config or stage. The key is a known one. */
 bool parse_option(struct lex *l, const char *key, struct graph *g);
 /* The elements of a constant, which begin at `data`, into n's `value`. *total counts the bytes of all constants. */

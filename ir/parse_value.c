@@ -103,7 +103,7 @@ static int find_device(const struct target *t, struct arena *a, const char *text
   return -1;
 }
 
-/* "@/gpu:0" and "(simulated)" behind the device at `name`. */
+/* "@/gpu:0", "(simulated)" and "(storage)" behind the device at `name`. */
 static bool read_suffixes(struct lex *l, struct target *t, const char *name) {
   int device = find_device(t, l->arena, name);
   if (lex_char(l, '@')) {
@@ -116,9 +116,13 @@ static bool read_suffixes(struct lex *l, struct target *t, const char *name) {
     }
     t->devices[device].memory = shared == device ? device : t->devices[shared].memory;
   }
-  if (!lex_char(l, '(')) return true;
-  if (device < 0 || !lex_keyword(l, "simulated") || !lex_char(l, ')')) return lex_expected(l, "'simulated)'");
-  t->devices[device].simulated = true;
+  while (lex_char(l, '(')) {
+    bool simulated = lex_keyword(l, "simulated"), storage = !simulated && lex_keyword(l, "storage");
+    if (device < 0 || !(simulated || storage) || !lex_char(l, ')'))
+      return lex_expected(l, "'simulated)' or 'storage)'");
+    t->devices[device].simulated |= simulated;
+    t->devices[device].storage |= storage;
+  }
   return true;
 }
 
@@ -168,19 +172,42 @@ static bool read_stage(struct lex *l, enum stage *out) {
   return lex_expected(l, "source, replicated, placed or fused");
 }
 
+/* "h.kernel /gpu:0" */
+static bool read_home(struct lex *l, struct config *c) {
+  struct piece variable = lex_name(l);
+  if (!variable.text) return lex_expected(l, "the name of a variable");
+  struct piece device = lex_until(l, "");
+  struct device_name name;
+  if (!device.text || !device_name_parse(l->arena, device.text, &name)) {
+    diag_error(l->diags, device.text ? device.loc : variable.loc, "expected the device that holds %s",
+               variable.text);
+    return false;
+  }
+  /* Grows by doubling: at every power of two the array moves. */
+  if ((c->nhomes & (c->nhomes - 1)) == 0) {
+    struct home *more = arena_new_array(l->arena, c->nhomes ? 2 * (size_t)c->nhomes : 1, struct home);
+    if (c->nhomes) memcpy(more, c->homes, sizeof *more * (size_t)c->nhomes);
+    c->homes = more;
+  }
+  c->homes[c->nhomes++] = (struct home){variable.text, device_name_text(l->arena, name)};
+  return true;
+}
+
 bool parse_option(struct lex *l, const char *key, struct graph *g) {
   struct config *c = &g->config;
   if (strcmp(key, "stage") == 0) return read_stage(l, &g->stage);
-  if (strcmp(key, "batch") == 0) return read_number(l, MAX_ELEMENTS, &c->batch);
-  if (strcmp(key, "strategy") == 0) return read_text(l, &c->strategy);
-  if (strcmp(key, "parameter_device") == 0) return read_text(l, &c->parameter_device);
-  if (strcmp(key, "consolidation_device") == 0) return read_text(l, &c->consolidation_device);
-  if (strcmp(key, "devices") == 0) return read_devices(l, &c->target);
-  if (strcmp(key, "towers") == 0) {
-    int64_t towers;
-    if (!read_number(l, MAX_TOWERS, &towers)) return false;
-    c->towers = (int)towers;
-    return true;
+#define NUMBER(type, name, most)          \
+  if (strcmp(key, #name) == 0) {          \
+    int64_t n;                            \
+    bool good = read_number(l, most, &n); \
+    c->name = (type)n;                    \
+    return good;                          \
   }
-  return c->soft_placement = true;
+#define WORD(name) \
+  if (strcmp(key, #name) == 0) return read_text(l, &c->name);
+#define TEXT(name) WORD(name)
+#define FLAG(name) \
+  if (strcmp(key, #name) == 0) return c->name = true;
+#include "ir/config.def"
+  return strcmp(key, "home") == 0 ? read_home(l, c) : read_devices(l, &c->target);
 }

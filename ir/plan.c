@@ -3,7 +3,15 @@
 
 #include "ir/op.h"
 
-#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t step_rows_bytes(const struct step *s, int operand) {
+  const struct rows_size *r = &s->rows;
+  if (operand == 1) return r->count * dtype_size(r->index);
+  bool whole = operand == 0 || operand == 3;
+  return (whole ? r->rows : r->count) * r->width * dtype_size(r->dtype);
+}
 
 static const char *device_text(const struct plan *p, int device) {
   const struct target *t = &p->graph->config.target;
@@ -41,12 +49,17 @@ static void print_kernel(struct str *s, const struct plan *p, const struct step 
 
 static void print_matmul(struct str *s, const struct matmul_size *m) {
   if (m->batch != 1) str_printf(s, "%lldx", (long long)m->batch);
-  str_printf(s, "%lldx%lldx%lld%s%s", (long long)m->m, (long long)m->n, (long long)m->k,
-             m->transpose_a ? " ta" : "", m->transpose_b ? " tb" : "");
+  str_printf(s, "%lldx%lldx%lld%s%s%s", (long long)m->m, (long long)m->n, (long long)m->k,
+             m->transpose_a ? " ta" : "", m->transpose_b ? " tb" : "", m->bf16 ? " bf16" : "");
+}
+
+/* Row numbers, and the table: "64 of 1000x16". */
+static void print_rows(struct str *s, const struct rows_size *r) {
+  str_printf(s, "%lld of %lldx%lld", (long long)r->count, (long long)r->rows, (long long)r->width);
 }
 
 static void print_step(struct str *s, const struct plan *p, int device, int index) {
-  static const char *const kinds[] = {"kernel", "matmul", "copy", "signal", "wait"};
+  static const char *const kinds[] = {"kernel", "matmul", "gather", "scatter", "copy", "signal", "wait"};
   const struct step *step = &p->devices[device].steps[index];
   str_printf(s, "    %4d %-6s ", index, kinds[step->kind]);
   if (step->kind == STEP_SIGNAL || step->kind == STEP_WAIT) {
@@ -57,6 +70,7 @@ static void print_step(struct str *s, const struct plan *p, int device, int inde
   str_printf(s, "%s ", step->node->name);
   if (step->kind == STEP_KERNEL) print_kernel(s, p, step);
   if (step->kind == STEP_MATMUL) print_matmul(s, &step->matmul);
+  if (step->kind == STEP_GATHER || step->kind == STEP_SCATTER) print_rows(s, &step->rows);
   if (step->kind == STEP_COPY) str_printf(s, "%lld bytes", (long long)step->bytes);
   int writes = step->kind == STEP_KERNEL ? step->kernel->noutputs : 1;
   for (int i = 0; i < step->noperands; i++) {
@@ -74,6 +88,36 @@ static void print_value(struct str *s, const struct plan *p, const char *what, c
   str_putc(s, '\n');
 }
 
+/* The number of the pack that a step belongs to, or -1. */
+static int pack_of(const struct step *step) {
+  static const char mark[] = "gradient_aggregating/pack_";
+  const char *at = step->node ? strstr(step->node->name, mark) : NULL;
+  return at ? (int)strtol(at + strlen(mark), NULL, 10) : -1;
+}
+
+/* When the sum of each pack starts and ends on each device that takes part. */
+static void print_packs(struct str *s, const struct plan *p) {
+  bool found = true;
+  for (int pack = 0; found; pack++) {
+    found = false;
+    for (int d = 0; d < p->ndevices; d++) {
+      const struct device_plan *dp = &p->devices[d];
+      int first = -1, last = -1;
+      for (int i = 0; i < dp->nsteps; i++) {
+        if (pack_of(&dp->steps[i]) != pack) continue;
+        if (first < 0) first = i;
+        last = i;
+      }
+      if (first < 0) continue;
+      if (!found) str_printf(s, "  pack %d:", pack);
+      str_printf(s, "%s steps %d to %d of %d on %s", found ? "," : "", first, last, dp->nsteps,
+                 device_text(p, d));
+      found = true;
+    }
+    if (found) str_putc(s, '\n');
+  }
+}
+
 void plan_print(struct str *s, const struct plan *p) {
   str_printf(s, "plan %s {\n", p->graph->name);
   for (int i = 0; i < p->ninputs; i++) print_value(s, p, "input", &p->inputs[i]);
@@ -86,67 +130,6 @@ void plan_print(struct str *s, const struct plan *p) {
     str_put(s, "  }\n");
   }
   for (int i = 0; i < p->noutputs; i++) print_value(s, p, "output", &p->outputs[i]);
-  str_put(s, "}\n");
-}
-
-/* The first step at which the most bytes are alive. */
-static int peak_of(const struct plan *p, int device, int64_t *bytes) {
-  struct arena_guard guard;
-  struct arena *a = arena_create_guarded(&guard);
-  int nsteps = p->devices[device].nsteps, at = 0;
-  int64_t *change = arena_new_array(a, (size_t)nsteps + 2, int64_t), live = 0;
-  for (int i = 0; i < p->nbuffers; i++) {
-    const struct plan_buffer *b = &p->buffers[i];
-    if (b->device != device || b->region != REGION_ARENA) continue;
-    change[b->first] += b->bytes;
-    if (b->last < nsteps) change[b->last + 1] -= b->bytes;
-  }
-  *bytes = 0;
-  for (int i = 0; i <= nsteps; i++) {
-    live += change[i];
-    if (live > *bytes) *bytes = live, at = i;
-  }
-  arena_destroy_guarded(a, &guard);
-  return at;
-}
-
-static void print_live(struct str *s, const struct plan *p, int device, int at) {
-  for (int i = 0; i < p->nbuffers; i++) {
-    const struct plan_buffer *b = &p->buffers[i];
-    if (b->device != device || b->region != REGION_ARENA || b->first > at || b->last < at) continue;
-    str_printf(s, "      %10lld at %-10lld %s (steps %d to ", (long long)b->bytes, (long long)b->offset,
-               b->name, b->first);
-    if (b->last == INT_MAX)
-      str_put(s, "the end)\n");
-    else
-      str_printf(s, "%d)\n", b->last);
-  }
-}
-
-static void print_copies(struct str *s, const struct plan *p) {
-  for (uint32_t i = 0; i < p->graph->count; i++) {
-    const struct node *n = p->graph->nodes[i];
-    if (n->op != OP_copy) continue;
-    bool alias = node_int_or(n, ATTR_alias, 0) != 0;
-    str_printf(s, "  copy %s : %s -> %s, %lld bytes%s\n", n->inputs[0]->name,
-               device_text(p, n->inputs[0]->device), device_text(p, n->device),
-               alias ? 0LL : (long long)type_bytes(&n->type), alias ? " (alias)" : "");
-  }
-}
-
-void plan_print_memory(struct str *s, const struct plan *p) {
-  str_printf(s, "memory %s {\n", p->graph->name);
-  for (int d = 0; d < p->ndevices; d++) {
-    const struct device_plan *dp = &p->devices[d];
-    int64_t live;
-    int at = peak_of(p, d, &live);
-    str_printf(s, "  %s: %lld bytes of arena, %lld of constants, %lld of variables\n", device_text(p, d),
-               (long long)dp->bytes[REGION_ARENA], (long long)dp->bytes[REGION_CONSTANT],
-               (long long)dp->bytes[REGION_VARIABLE]);
-    if (live == 0) continue;
-    str_printf(s, "    most at step %d: %lld bytes alive\n", at, (long long)live);
-    print_live(s, p, d, at);
-  }
-  print_copies(s, p);
+  print_packs(s, p);
   str_put(s, "}\n");
 }

@@ -20,8 +20,9 @@ struct plan_buffer {
   int64_t offset; /* bytes from the start of the region on that device, a multiple of 64 */
   int64_t bytes;
   int first, last; /* steps of its device between which it is in use, both included; whole plan: 0, INT_MAX */
-  const void *data; /* REGION_CONSTANT: its bytes */
-  struct type type; /* REGION_VARIABLE: what a checkpoint stores */
+  const void *data;  /* REGION_CONSTANT: its bytes */
+  struct type type;  /* REGION_VARIABLE: what a checkpoint stores */
+  const char *joins; /* REGION_VARIABLE: how the towers' copies are read as one, or NULL */
 };
 
 struct operand {
@@ -29,23 +30,36 @@ struct operand {
   int64_t offset; /* bytes into the buffer: slices and splits are views */
 };
 
-enum step_kind { STEP_KERNEL, STEP_MATMUL, STEP_COPY, STEP_SIGNAL, STEP_WAIT };
+enum step_kind { STEP_KERNEL, STEP_MATMUL, STEP_GATHER, STEP_SCATTER, STEP_COPY, STEP_SIGNAL, STEP_WAIT };
 
 /* c = op(a) op(b), row-major, `batch` of them one behind the other. */
 struct matmul_size {
   enum dtype dtype;
   bool transpose_a, transpose_b;
+  bool bf16; /* a and b, of f32, hold bfloat16 values only: may be multiplied as such, and added up in f32 */
   int64_t batch, m, n, k;
+};
+
+/* gather: out[i] = table[index[i]], zeros where there is no such row. scatter: out = x; for i in order:
+ * out[index[i]] += values[i], nothing where there is no such row. x and out may be one place, and then nothing
+ * but the named rows is touched. */
+struct rows_size {
+  enum dtype dtype, index; /* of the rows; of the row numbers: i32, i64 or u8 */
+  int64_t rows, width;     /* of the table or x: rows, elements of each */
+  int64_t count;           /* row numbers */
 };
 
 struct step {
   enum step_kind kind;
-  const struct node *node;        /* what it computes, for names in dumps and traces */
-  const struct kernel *kernel;    /* KERNEL */
-  const int64_t *sizes;           /* KERNEL: kernel_nsizes() of them */
-  const struct operand *operands; /* KERNEL: args in the kernel's order; MATMUL: a, b, c; COPY: from, to */
+  const struct node *node;     /* what it computes, for names in dumps and traces */
+  const struct kernel *kernel; /* KERNEL */
+  const int64_t *sizes;        /* KERNEL: kernel_nsizes() of them */
+  /* KERNEL: args in the kernel's order; MATMUL: a, b, c; GATHER: table, index, out; SCATTER: x, index, values,
+   * out; COPY: from, to */
+  const struct operand *operands;
   int noperands;
   struct matmul_size matmul;
+  struct rows_size rows;  /* GATHER, SCATTER */
   int64_t bytes;          /* COPY */
   int signal;             /* SIGNAL, WAIT: 0..nsignals */
   int64_t flops, traffic; /* floating point operations; bytes read and written */
@@ -79,9 +93,10 @@ struct plan {
   int ninputs, noutputs;
 };
 
+/* Bytes of an operand of a GATHER or SCATTER step. */
+int64_t step_rows_bytes(const struct step *s, int operand);
+
 void plan_print(struct str *s, const struct plan *p);
-/* Bytes per device and region, the peak and what is alive at it, and each copy with its bytes (`alias`: 0). */
-void plan_print_memory(struct str *s, const struct plan *p);
 /* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
  * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. */
 bool plan_verify(const struct plan *p, struct diags *d);

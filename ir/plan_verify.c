@@ -54,6 +54,8 @@ static void breach(struct check *c, const char *fmt, ...) {
 static int64_t extent_of(const struct step *s, int operand) {
   switch (s->kind) {
   case STEP_COPY: return s->bytes;
+  case STEP_GATHER:
+  case STEP_SCATTER: return step_rows_bytes(s, operand);
   case STEP_MATMUL: {
     const struct matmul_size *m = &s->matmul;
     int64_t count = operand == 0 ? m->m * m->k : operand == 1 ? m->k * m->n : m->m * m->n;
@@ -139,6 +141,7 @@ static void check_in_place(struct check *c, int out) {
         at == stop || begin == end)
       continue;
     if (s->kind == STEP_KERNEL && !is_write(s, i) && at == begin && same_strides(s, i, out)) continue;
+    if (s->kind == STEP_SCATTER && i == 0 && at == begin) continue;
     breach(c, "%s overlaps operand %d, %s", to->name, i, b->name);
   }
 }

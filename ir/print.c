@@ -11,9 +11,9 @@ const char *const text_stages[4] = {
     [STAGE_FUSED] = "fused",
 };
 
-const char *const text_roles[5] = {
-    [OUTPUT_LOSS] = "loss",   [OUTPUT_METRIC] = "metric", [OUTPUT_PREDICT] = "predict",
-    [OUTPUT_VALUE] = "value", [OUTPUT_UPDATE] = "update",
+const char *const text_roles[6] = {
+    [OUTPUT_LOSS] = "loss",       [OUTPUT_METRIC] = "metric", [OUTPUT_COUNT] = "count",
+    [OUTPUT_PREDICT] = "predict", [OUTPUT_VALUE] = "value",   [OUTPUT_UPDATE] = "update",
 };
 
 bool text_is_word(char c) {
@@ -124,15 +124,6 @@ static struct graph *node_body(const struct node *n) {
   return NULL;
 }
 
-const char *node_origin(struct arena *a, const struct node *n) {
-  if (n->origin) return *n->origin ? n->origin : NULL;
-  if (!n->loc.source) return NULL;
-  const char *name = n->loc.source->name, *slash = strrchr(name, '/');
-  int line, column;
-  source_position(n->loc.source, n->loc.begin, &line, &column);
-  return arena_printf(a, "%s:%d", slash ? slash + 1 : name, line);
-}
-
 static bool is_blank(char c) { return (unsigned char)c <= ' ' || c == 0x7f; }
 
 const char *text_comment(struct arena *a, const char *text, size_t len) {
@@ -231,35 +222,26 @@ static void print_node(struct str *s, const struct graph *g, const struct node *
 
 void node_print(struct str *s, const struct graph *g, const struct node *n) { print_node(s, g, n, false, 0); }
 
-/* Which earlier device's memory a device has unless the text says otherwise: as target_parse. */
-static int usual_memory(const struct target *t, int i) {
-  const struct device_name *name = &t->devices[i].name;
-  if (!name->kind || strcmp(name->kind, "cpu") != 0) return i;
-  for (int k = 0; k < i; k++) {
-    const struct device_name *other = &t->devices[k].name;
-    bool same_job =
-        name->job == other->job || (name->job && other->job && strcmp(name->job, other->job) == 0);
-    if (same_job && name->task == other->task && other->kind && strcmp(other->kind, "cpu") == 0) return k;
-  }
-  return i;
-}
-
 static void print_devices(struct str *s, const struct target *t) {
   str_put(s, "  devices");
   for (int i = 0; i < t->ndevices; i++) {
     str_printf(s, " %s", t->devices[i].text);
     int first = 0;
     while (t->devices[first].memory != t->devices[i].memory) first++;
-    if (first != usual_memory(t, i)) str_printf(s, "@%s", t->devices[first].text);
+    if (first != target_usual_memory(t, i)) str_printf(s, "@%s", t->devices[first].text);
     if (t->devices[i].simulated) str_put(s, "(simulated)");
+    if (t->devices[i].storage) str_put(s, "(storage)");
   }
   str_putc(s, '\n');
 }
 
-static void print_option(struct str *s, const char *key, const char *value) {
+static void print_quoted(struct str *s, const char *text) { text_print_string(s, text, strlen(text)); }
+
+static void print_option(struct str *s, const char *key, const char *value,
+                         void (*print)(struct str *, const char *)) {
   if (!value) return;
   str_printf(s, "  %s ", key);
-  text_print_string(s, value, strlen(value));
+  print(s, value);
   str_putc(s, '\n');
 }
 
@@ -268,17 +250,19 @@ void graph_print(struct str *s, const struct graph *g) {
   str_put(s, "graph ");
   text_print_name(s, g->name ? g->name : "");
   str_printf(s, " {\n  stage %s\n", text_stages[g->stage]);
-  if (c->batch) str_printf(s, "  batch %lld\n", (long long)c->batch);
-  if (c->towers) str_printf(s, "  towers %d\n", c->towers);
-  if (c->strategy) {
-    str_put(s, "  strategy ");
-    text_print_name(s, c->strategy);
-    str_putc(s, '\n');
-  }
-  print_option(s, "parameter_device", c->parameter_device);
-  print_option(s, "consolidation_device", c->consolidation_device);
-  if (c->soft_placement) str_put(s, "  soft_placement\n");
+#define NUMBER(type, name, most) \
+  if (c->name) str_printf(s, "  " #name " %lld\n", (long long)c->name);
+#define WORD(name) print_option(s, #name, c->name, text_print_name);
+#define TEXT(name) print_option(s, #name, c->name, print_quoted);
+#define FLAG(name) \
+  if (c->name) str_put(s, "  " #name "\n");
+#include "ir/config.def"
   if (c->target.ndevices) print_devices(s, &c->target);
+  for (int i = 0; i < c->nhomes; i++) {
+    print_option(s, "home", c->homes[i].variable, text_print_name);
+    s->len--; /* the line goes on */
+    str_printf(s, " %s\n", c->homes[i].device);
+  }
   print_contents(s, g, 2);
   str_put(s, "}\n");
 }

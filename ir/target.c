@@ -5,7 +5,7 @@
 
 #define MAX_DEVICES 1024
 
-static const struct device_name any_device = {.task = -1, .index = -1};
+static const struct device_name any_device = {.task = -1, .index = -1, .part = -1};
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
@@ -29,7 +29,8 @@ static const char *parse_number(const char *p, int *out) {
   return p;
 }
 
-/* One field at `p`, lower case: "job:worker", "task:0", "gpu:1", "device:gpu:1", "cpu". What follows it, or NULL. */
+/* One field at `p`, lower case: "job:worker", "task:0", "gpu:1", "gpu:1/0", "device:gpu:1", "cpu". What follows
+ * it, or NULL. */
 static const char *parse_field(struct arena *a, const char *p, struct device_name *out) {
   if (strncmp(p, "job:", 4) == 0) {
     const char *begin = p += 4;
@@ -48,7 +49,11 @@ static const char *parse_field(struct arena *a, const char *p, struct device_nam
   else
     return NULL;
   p += 3;
-  return *p == ':' ? parse_number(p + 1, &out->index) : p;
+  if (*p != ':') return p;
+  p = parse_number(p + 1, &out->index);
+  bool part = p && *p == '/' && ((p[1] >= '0' && p[1] <= '9') || p[1] == '*');
+  if (!part) return p;
+  return strcmp(out->kind, "gpu") == 0 && out->index >= 0 ? parse_number(p + 1, &out->part) : NULL;
 }
 
 /* The fields at the start of `text`, or NULL; where they end otherwise. `text` is lower case. */
@@ -76,7 +81,8 @@ bool device_name_parse(struct arena *a, const char *text, struct device_name *ou
 
 bool device_matches(const struct device_name *want, const struct device_name *d) {
   return (!want->job || same_text(want->job, d->job)) && (want->task < 0 || want->task == d->task) &&
-         (!want->kind || same_text(want->kind, d->kind)) && (want->index < 0 || want->index == d->index);
+         (!want->kind || same_text(want->kind, d->kind)) && (want->index < 0 || want->index == d->index) &&
+         (want->part < 0 || want->part == d->part);
 }
 
 struct device_name device_name_merge(struct device_name base, struct device_name over) {
@@ -84,6 +90,7 @@ struct device_name device_name_merge(struct device_name base, struct device_name
   if (over.task >= 0) base.task = over.task;
   if (over.kind) base.kind = over.kind;
   if (over.index >= 0) base.index = over.index;
+  if (over.part >= 0) base.part = over.part;
   return base;
 }
 
@@ -92,49 +99,93 @@ const char *device_name_text(struct arena *a, struct device_name n) {
   if (n.job) str_printf(&s, "/job:%s", n.job);
   if (n.task >= 0) str_printf(&s, "/task:%d", n.task);
   if (n.kind) str_printf(&s, n.index >= 0 ? "/%s:%d" : "/%s", n.kind, n.index);
+  if (n.kind && n.part >= 0) str_printf(&s, "/%d", n.part);
   return s.data;
+}
+
+static bool same_task(const struct device_name *a, const struct device_name *b) {
+  return same_text(a->job, b->job) && a->task == b->task;
+}
+
+static bool is_cpu(const struct device_name *n) { return same_text(n->kind, "cpu"); }
+
+static bool same_card(const struct device_name *a, const struct device_name *b) {
+  return same_text(a->kind, "gpu") && same_text(b->kind, "gpu") && a->index == b->index && same_task(a, b);
+}
+
+int target_usual_memory(const struct target *t, int i) {
+  const struct device_name *name = &t->devices[i].name;
+  for (int k = 0; k < i; k++) {
+    const struct device_name *other = &t->devices[k].name;
+    if ((is_cpu(name) && is_cpu(other) && same_task(name, other)) || same_card(name, other)) return k;
+  }
+  return i;
+}
+
+int target_first_cpu(const struct target *t) {
+  for (int i = 0; i < t->ndevices; i++)
+    if (is_cpu(&t->devices[i].name)) return i;
+  return -1;
+}
+
+int target_add_cpu(struct arena *a, struct target *t) {
+  struct device *more = arena_new_array(a, (size_t)t->ndevices + 1, struct device);
+  if (t->ndevices) memcpy(more, t->devices, sizeof *more * (size_t)t->ndevices);
+  struct device_name name = t->devices[0].name;
+  name.kind = "cpu";
+  name.index = 0;
+  name.part = -1;
+  more[t->ndevices] = (struct device){.name = name, .text = device_name_text(a, name), .storage = true};
+  t->devices = more;
+  more[t->ndevices].memory = target_usual_memory(t, t->ndevices);
+  return t->ndevices++;
 }
 
 static bool target_add(struct arena *a, struct target *t, struct device_name name, struct diags *d,
                        struct loc loc) {
   const char *text = device_name_text(a, name);
-  struct device added = {.name = name, .text = text, .memory = t->ndevices};
-  for (int i = t->ndevices - 1; i >= 0; i--) {
+  for (int i = 0; i < t->ndevices; i++) {
     const struct device_name *other = &t->devices[i].name;
     if (strcmp(t->devices[i].text, text) == 0) {
       diag_error(d, loc, "device %s is listed twice", text);
       return false;
     }
-    if (same_text(name.kind, "cpu") && same_text(other->kind, "cpu") && same_text(name.job, other->job) &&
-        name.task == other->task)
-      added.memory = t->devices[i].memory;
+    if (same_card(&name, other) && (name.part < 0 || other->part < 0)) {
+      diag_error(d, loc, "%s is a part of %s: list the whole card or its parts",
+                 name.part < 0 ? t->devices[i].text : text, name.part < 0 ? text : t->devices[i].text);
+      return false;
+    }
   }
   if (t->ndevices == MAX_DEVICES) {
     diag_error(d, loc, "more than %d devices", MAX_DEVICES);
     return false;
   }
-  t->devices[t->ndevices++] = added;
+  t->devices[t->ndevices] = (struct device){.name = name, .text = text};
+  int shared = target_usual_memory(t, t->ndevices);
+  t->devices[t->ndevices].memory = shared == t->ndevices ? shared : t->devices[shared].memory;
+  t->ndevices++;
   return true;
 }
 
-/* One entry of a list: a device, or a range of indices. */
+/* One entry of a list: a device, or a range of indices or of parts. */
 static bool target_add_entry(struct arena *a, struct target *t, const char *entry, struct diags *d,
                              struct loc loc) {
   struct device_name name;
   const char *end = parse_fields(a, entry, &name);
-  int last = end ? name.index : -1;
+  int *number = name.part >= 0 ? &name.part : &name.index, last = *number;
   if (end && *end == '-') end = parse_number(end + 1, &last);
-  if (!end || *end || !name.kind || name.index < 0) {
+  if (!end || *end || !name.kind || *number < 0 || (end[-1] == '*')) {
     diag_error(d, loc,
-               "'%s' is not a device: expected something like cpu:0, gpu:0-3 or /job:worker/task:0/cpu:0",
+               "'%s' is not a device: expected something like cpu:0, gpu:0-3, gpu:0/1 or "
+               "/job:worker/task:0/cpu:0",
                entry);
     return false;
   }
-  if (last < name.index) {
+  if (last < *number) {
     diag_error(d, loc, "the range of '%s' is empty", entry);
     return false;
   }
-  for (; name.index <= last; name.index++)
+  for (; *number <= last; ++*number)
     if (!target_add(a, t, name, d, loc)) return false;
   return true;
 }
@@ -150,6 +201,17 @@ bool target_parse(struct arena *a, const char *list, struct target *out, struct 
     if (!target_add_entry(a, out, lower_case(a, begin, len), d, loc)) return false;
     if (!*p) return true;
   }
+}
+
+struct target target_copy(struct arena *a, const struct target *t) {
+  struct target out = *t;
+  out.devices = arena_copy(a, t->devices, sizeof *t->devices * (size_t)t->ndevices);
+  for (int i = 0; i < t->ndevices; i++) {
+    struct device *d = &out.devices[i];
+    d->text = arena_strdup(a, d->text);
+    if (d->name.job) d->name.job = arena_strdup(a, d->name.job);
+  }
+  return out;
 }
 
 int tower_device(int tower, int towers, int ndevices) {

@@ -7,12 +7,13 @@
 
 #include <stdbool.h>
 
-/* "/job:worker/task:0/gpu:1"; a field that is not given is NULL or -1. */
+/* "/job:worker/task:0/gpu:1/0"; a field that is not given is NULL or -1. */
 struct device_name {
   const char *job;  /* NULL = any */
   int task;         /* -1 = any */
   const char *kind; /* "cpu", "gpu"; NULL = any */
   int index;        /* -1 = any */
+  int part;         /* of a GPU that stands for several: "gpu:0/0" and "gpu:0/1" are one card; -1 = any */
 };
 
 struct device {
@@ -20,6 +21,7 @@ struct device {
   const char *text; /* canonical: "/cpu:0", "/job:ps/task:1/cpu:0" */
   int memory;       /* devices with equal numbers share one memory: no copy is needed between them */
   bool simulated;
+  bool storage; /* carries no towers: it keeps variables, or splits batches */
 };
 
 struct target {
@@ -34,9 +36,25 @@ bool device_matches(const struct device_name *want, const struct device_name *d)
 /* Fields of `over` win, one by one. */
 struct device_name device_name_merge(struct device_name base, struct device_name over);
 const char *device_name_text(struct arena *a, struct device_name n);
-/* "cpu:0-1,gpu:0", "cpu:0,cpu:3", "/job:worker/task:0/cpu:0". An error in `d` (at `loc`) and false if it is malformed,
- * holds a device twice or more than 1024 devices. All CPU devices of a task share one memory. */
+/* "cpu:0-1,gpu:0", "cpu:0,cpu:3", "gpu:0/0-3", "/job:worker/task:0/cpu:0". An error in `d` (at `loc`) and false
+ * if it is malformed, holds a device twice, a GPU whole and in parts, or more than 1024 devices. */
 bool target_parse(struct arena *a, const char *list, struct target *out, struct diags *d, struct loc loc);
+/* The first device of the list up to `i` whose memory this one has, unless a text says otherwise: all CPUs of a
+ * task share one, and all parts of a GPU. */
+int target_usual_memory(const struct target *t, int i);
+/* The first CPU, -1 if there is none. */
+int target_first_cpu(const struct target *t);
+/* Adds /cpu:0 of the first device's task, which every machine has, behind the others, in an array of `a`, as
+ * storage. Its number. */
+int target_add_cpu(struct arena *a, struct target *t);
+
+/* A copy that shares nothing with `t`. */
+struct target target_copy(struct arena *a, const struct target *t);
+/* The devices of a cluster: "worker=host:port,host:port;ps=host:port", or with numbers of tasks, "worker=2;ps=1". Each
+ * worker has the devices of the list (NULL: cpu:0), each parameter server its /cpu:0; a list that names jobs is taken
+ * as it is. An error in `d` and false if the specification is malformed. */
+bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
+                   struct diags *d, struct loc loc);
 
 /* Towers over devices, law 4: contiguous blocks, the first towers mod devices get one more. The device index. */
 int tower_device(int tower, int towers, int ndevices);

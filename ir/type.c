@@ -31,9 +31,17 @@ const char *dist_name(enum dist d) {
   case DIST_MIRRORED: return "mirrored";
   case DIST_PER_REPLICA: return "per_replica";
   case DIST_PARTIAL: return "partial(sum)";
-  case DIST_NONE: break;
+  case DIST_PARTIAL_MAX: return "partial(max)";
+  case DIST_PARTIAL_MIN: return "partial(min)";
+  case DIST_NONE:
+  case DIST_COUNT: break;
   }
   return "";
+}
+
+enum dist dist_partial(const char *reduction) {
+  if (strcmp(reduction, "max") == 0) return DIST_PARTIAL_MAX;
+  return strcmp(reduction, "min") == 0 ? DIST_PARTIAL_MIN : DIST_PARTIAL;
 }
 
 struct type type_scalar(enum dtype d) {

@@ -24,14 +24,24 @@ struct type {
 };
 
 /* How a value lies over the towers. DIST_NONE before replication. */
-enum dist { DIST_NONE, DIST_MIRRORED, DIST_PER_REPLICA, DIST_PARTIAL };
+enum dist {
+  DIST_NONE,
+  DIST_MIRRORED,
+  DIST_PER_REPLICA,
+  DIST_PARTIAL, /* a tower's share of a sum */
+  DIST_PARTIAL_MAX,
+  DIST_PARTIAL_MIN,
+  DIST_COUNT
+};
 
 const char *dtype_name(enum dtype d); /* "f32" */
 bool dtype_parse(const char *name, size_t len, enum dtype *out);
 int dtype_size(enum dtype d); /* bytes; bool is one byte, 0 or 1 */
 bool dtype_is_float(enum dtype d);
 bool dtype_is_int(enum dtype d);    /* i32, i64, u8 */
-const char *dist_name(enum dist d); /* "mirrored", "per_replica", "partial(sum)", "" */
+const char *dist_name(enum dist d); /* "mirrored", "per_replica", "partial(sum)", "partial(max)", "" */
+/* A tower's share of what an all_reduce of this kind ("sum", "mean", "max", "min") joins. */
+enum dist dist_partial(const char *reduction);
 
 struct type type_scalar(enum dtype d);
 struct type type_make(enum dtype d, int rank, const int64_t *dims);

@@ -96,7 +96,7 @@ static void check_output(struct verify *v, int index) {
     verify_breach(v, NULL, "output %d of %s is no node of the graph", index, v->g->name);
     return;
   }
-  bool scalar = o->role == OUTPUT_LOSS || o->role == OUTPUT_METRIC;
+  bool scalar = o->role == OUTPUT_LOSS || o->role == OUTPUT_METRIC || o->role == OUTPUT_COUNT;
   if (scalar && n->type.rank != 0)
     verify_breach(v, n, "the %s %s is not a scalar", text_roles[o->role], o->name);
   if (o->role == OUTPUT_UPDATE && n->op != OP_assign)
@@ -106,11 +106,11 @@ static void check_output(struct verify *v, int index) {
 }
 
 static void check_outputs(struct verify *v) {
-  struct map names[5];
-  for (int role = 0; role < 5; role++) names[role] = map_make(v->arena);
+  struct map names[6];
+  for (int role = 0; role < 6; role++) names[role] = map_make(v->arena);
   for (int i = 0; i < v->g->noutputs; i++) {
     const struct output *o = &v->g->outputs[i];
-    if ((unsigned)o->role >= 5) {
+    if ((unsigned)o->role >= 6) {
       verify_breach(v, NULL, "output %d of %s has no role", i, v->g->name);
       continue;
     }
@@ -120,11 +120,15 @@ static void check_outputs(struct verify *v) {
   }
 }
 
-/* Ops that come into being at a stage, and gradient, which is gone after the first. */
+/* Ops that come into being at a stage, and those that are gone after the first. */
 static void check_stage(struct verify *v, const struct node *n) {
   enum stage stage = v->g->stage, first = STAGE_SOURCE, last = STAGE_FUSED;
   switch (n->op) {
-  case OP_gradient: last = STAGE_SOURCE; break;
+  case OP_gradient:
+  case OP_tower_id:
+  case OP_tower_count:
+  case OP_aggregate:
+  case OP_newest: last = STAGE_SOURCE; break;
   case OP_split:
   case OP_all_reduce:
   case OP_all_gather: first = STAGE_REPLICATED; break;
@@ -143,7 +147,10 @@ static void check_stage(struct verify *v, const struct node *n) {
     return;
   }
   if (type_is_symbolic(&n->type)) verify_breach(v, n, "the type still depends on B");
-  if (n->op == OP_batch_size && node_int_or(n, ATTR_batch, -1) != v->g->config.batch)
+  if (n->op != OP_batch_size) return;
+  /* Workers that apply their own gradients, and towers that speak for themselves, count their own rows. */
+  int64_t batch = node_int_or(n, ATTR_batch, -1), all = v->g->config.batch;
+  if (v->g->config.asynchronous || n->dist == DIST_PER_REPLICA ? batch < 0 || batch > all : batch != all)
     verify_breach(v, n, "the batch is not that of the graph");
 }
 

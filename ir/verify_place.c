@@ -16,19 +16,27 @@ static void check_tower(struct verify *v, const struct node *n) {
     return;
   case DIST_PER_REPLICA:
   case DIST_PARTIAL:
+  case DIST_PARTIAL_MAX:
+  case DIST_PARTIAL_MIN:
     if (n->replica >= 0) verify_breach(v, n, "only mirrored values have copies");
     if (n->tower < 0 || (towers > 0 && n->tower >= towers))
       verify_breach(v, n, "the value belongs to no tower");
     return;
+  case DIST_COUNT: return;
   }
 }
 
-/* Operands in tower order; each tower once where the operands are still those of all towers. */
+/* Operands in tower order; each tower once where the operands are still those of all towers. In asynchronous training
+ * a worker's towers are all there are to its updates. */
 static void check_tower_order(struct verify *v, const struct node *n, bool all) {
-  int towers = v->g->config.towers;
+  int towers = v->g->config.towers, first = 0;
+  if (v->g->config.asynchronous && n->ninputs > 0) {
+    first = n->inputs[0]->tower;
+    towers = 0;
+  }
   for (int i = 0; i < n->ninputs; i++) {
     int tower = n->inputs[i]->tower;
-    bool good = all ? tower == i : i == 0 || tower > n->inputs[i - 1]->tower;
+    bool good = all ? tower == first + i : i == 0 || tower > n->inputs[i - 1]->tower;
     if (!good) {
       verify_breach(v, n, "operand %s is out of tower order", n->inputs[i]->name);
       return;
@@ -47,14 +55,15 @@ static bool all_inputs(const struct node *n, enum dist d) {
 /* all_reduce: over the towers' partial sums, or over their own extremes. Once placed, its operands may be the sums of
  * several towers each. */
 static void check_all_reduce(struct verify *v, const struct node *n) {
-  bool sums = strcmp(node_string(n, ATTR_reduction), "sum") == 0;
+  const char *how = node_string(n, ATTR_reduction);
+  bool first = strcmp(how, "only_first_replica") == 0, sums = is_aggregation(how) && !first;
   if (n->dist != DIST_MIRRORED) verify_breach(v, n, "the result of all_reduce is mirrored");
-  if (sums ? !all_inputs(n, DIST_PARTIAL)
-           : !all_inputs(n, DIST_PARTIAL) && !all_inputs(n, DIST_PER_REPLICA)) {
+  if ((first || !all_inputs(n, dist_partial(how))) && (sums || !all_inputs(n, DIST_PER_REPLICA))) {
     verify_breach(v, n, "all_reduce reads what is %s", sums ? "not a partial sum" : "no tower's own");
     return;
   }
-  check_tower_order(v, n, v->g->stage == STAGE_REPLICATED);
+  if (first && n->ninputs != 1) verify_breach(v, n, "only the first tower's value counts");
+  check_tower_order(v, n, v->g->stage == STAGE_REPLICATED && !first);
 }
 
 /* The towers' rows one behind the other. */
@@ -74,9 +83,14 @@ static bool is_gather(const struct verify *v, const struct node *n) {
 
 /* A node of the tree that an all_reduce becomes once it is placed: it joins what several towers have. */
 static bool is_tree(const struct verify *v, const struct node *n) {
-  return v->g->stage >= STAGE_PLACED && op_of(n)->kind == KIND_ELEMENTWISE && n->ninputs == 2 &&
-         n->dist != DIST_PER_REPLICA && (all_inputs(n, DIST_PARTIAL) || all_inputs(n, DIST_PER_REPLICA)) &&
-         (op_of(n)->linear_jointly || n->op == OP_max || n->op == OP_min);
+  if (n->op == OP_identity && n->dist == DIST_MIRRORED && v->g->stage >= STAGE_PLACED)
+    return n->inputs[0]->tower >= 0; /* of a worker with one tower, or only the first tower's */
+  if (v->g->stage < STAGE_PLACED || op_of(n)->kind != KIND_ELEMENTWISE || n->ninputs != 2 ||
+      n->dist == DIST_PER_REPLICA)
+    return false;
+  enum dist share = n->op == OP_max ? DIST_PARTIAL_MAX : n->op == OP_min ? DIST_PARTIAL_MIN : DIST_PARTIAL;
+  return (share != DIST_PARTIAL || op_of(n)->linear_jointly) &&
+         (all_inputs(n, share) || all_inputs(n, DIST_PER_REPLICA));
 }
 
 static void check_mirrored(struct verify *v, const struct node *n) {
@@ -104,15 +118,21 @@ static void check_own_tower(struct verify *v, const struct node *n) {
 /* A partial sum passes through what is linear in it, and through nothing else. */
 static void check_partial(struct verify *v, const struct node *n) {
   const struct op_info *op = op_of(n);
+  const struct node *extreme = NULL;
   int partial = 0, mirrored = 0, which = 0;
   for (int i = 0; i < n->ninputs; i++) {
+    if (n->inputs[i]->dist == DIST_PARTIAL_MAX || n->inputs[i]->dist == DIST_PARTIAL_MIN)
+      extreme = n->inputs[i];
     if (n->inputs[i]->dist == DIST_PARTIAL) partial++, which = i;
     if (n->inputs[i]->dist == DIST_MIRRORED) mirrored++;
   }
-  if (partial == 0 || is_tree(v, n)) return;
+  if (is_tree(v, n)) return;
+  if (extreme)
+    verify_breach(v, n, "%s is %s and is read before it is reduced", extreme->name, dist_name(extreme->dist));
+  if (partial == 0) return;
   const struct node *x = n->inputs[which];
   bool jointly = op->linear_jointly && partial == n->ninputs;
-  bool alone = partial == 1 && mirrored == n->ninputs - 1 && which < 32 && (op->linear >> which & 1);
+  bool alone = partial == 1 && mirrored == n->ninputs - 1 && which < 32 && (node_linear(n) >> which & 1);
   if (n->dist != DIST_PARTIAL)
     verify_breach(v, n, "%s is a partial sum and is read before it is reduced", x->name);
   else if (!jointly && !alone)
@@ -129,7 +149,8 @@ static void check_assign(struct verify *v, const struct node *n) {
   const struct node *variable = n->inputs[0], *value = n->inputs[1];
   if (n->dist != variable->dist || n->replica != variable->replica || n->tower != variable->tower)
     verify_breach(v, n, "an update lies over the towers as its variable");
-  if (value->dist != variable->dist)
+  bool own = variable->dist == DIST_PER_REPLICA && value->dist == DIST_MIRRORED;
+  if (value->dist != variable->dist && !own)
     verify_breach(v, n, "%s is %s and cannot hold %s, which is %s", variable->name, dist_name(variable->dist),
                   value->name, dist_name(value->dist));
 }

@@ -1,12 +1,28 @@
 /* copies: where an edge crosses devices, one copy per value and destination, reused by later readers there.
  *
- * Between devices that share a memory the copy is an alias: it stays in the graph, and nothing moves.
+ * Between devices that share a memory the copy is an alias: it stays in the graph, and nothing moves. So a value
+ * crosses once into each memory: where another device there has a copy already, the next one is its alias. An
+ * identity whose operand lies on another device is a relay, a copy that collectives asked for: it becomes that copy.
  *
  * Requires: stage placed. Guarantees: only a copy reads a value of another device. */
 #include "passes/rebuild.h"
 
+/* A copy of x in the memory of the device, made for another one there, or x itself. */
+static struct node *nearest(const struct graph *out, struct node *x, int device) {
+  const struct target *t = &out->config.target;
+  if (t->devices[x->device].memory == t->devices[device].memory) return x;
+  for (int d = 0; d < t->ndevices; d++) {
+    if (d == device || t->devices[d].memory != t->devices[device].memory) continue;
+    struct node *copy = graph_find(out, arena_printf(out->arena, "%s.copy_%d", x->name, d));
+    if (copy && copy->op == OP_copy && copy->inputs[0] == x && copy->device == d) return copy;
+  }
+  return x;
+}
+
 static struct node *copy_to(struct graph *out, struct node *x, int device) {
   const struct device *devices = out->config.target.devices;
+  const char *name = arena_printf(out->arena, "%s.copy_%d", x->name, device);
+  x = nearest(out, x, device);
   build_at(out, x);
   out->device = device;
   out->want = NULL;
@@ -14,13 +30,13 @@ static struct node *copy_to(struct graph *out, struct node *x, int device) {
   struct attr alias = attr_int(ATTR_alias, 1);
   bool shared = devices[x->device].memory == devices[device].memory;
   /* Equal copies are one node. */
-  return build_named(out, arena_printf(out->arena, "%s.copy_%d", x->name, device), OP_copy, 1, &x, shared,
-                     &alias, NULL);
+  return build_named(out, name, OP_copy, 1, &x, shared, &alias, NULL);
 }
 
 static struct node *bring(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                           void *user) {
   (void)ctx, (void)user;
+  if (n->op == OP_identity && in[0]->device != n->device) return copy_to(out, in[0], n->device);
   for (int k = 0; k < n->ninputs; k++)
     if (n->op != OP_copy && in[k]->device != n->device) in[k] = copy_to(out, in[k], n->device);
   struct node same = *n;

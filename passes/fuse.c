@@ -235,8 +235,7 @@ static void visit(struct fusion *f, const struct node *n) {
   new_group(f, n);
 }
 
-struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
-  g = fuse_pull(ctx, g);
+static struct graph *fuse(struct pass_ctx *ctx, struct graph *g) {
   struct fusion f = {.g = g, .scratch = ctx->scratch, .cost = {.scratch = ctx->scratch}};
   f.users = graph_users(ctx->scratch, g);
   f.live = graph_live(ctx->scratch, g);
@@ -248,4 +247,13 @@ struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
   for (uint32_t i = g->count; i-- > 0;)
     if (f.live[i]) visit(&f, g->nodes[i]);
   return fuse_build(ctx, &f);
+}
+
+struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
+  struct arena_guard guard;
+  struct pass_ctx inner = *ctx;
+  inner.arena = arena_create_guarded(&guard);
+  struct graph *out = fuse(ctx, fuse_pull(&inner, g));
+  arena_destroy_guarded(inner.arena, &guard);
+  return out;
 }

@@ -82,10 +82,11 @@ static struct node *append(struct builder *b, struct graph *body, const struct n
                         .ninputs = n->ninputs,
                         .inputs = inputs,
                         .nattrs = n->nattrs,
-                        .attrs = n->attrs,
-                        .name = n->name,
+                        .attrs = node_attrs_copy(body->arena, n),
+                        .name = arena_strdup(body->arena, n->name),
                         .loc = n->loc,
-                        .origin = n->origin,
+                        .trail = n->trail,
+                        .origin = graph_keep_text(b->g, n->origin),
                         .tower = -1,
                         .replica = -1,
                         .device = -1};
@@ -109,8 +110,13 @@ static int make_body_inputs(struct builder *b, int group, struct graph *body, st
       const struct node *x = n->inputs[i];
       if (lower_is_immediate(x) || is_inner(b, x, group) || b->member_of[x->id] == group + 1) continue;
       inputs[count++] = value_of(b, x);
-      struct node input = {
-          .op = OP_input, .id = x->id, .type = x->type, .name = x->name, .loc = x->loc, .origin = x->origin};
+      struct node input = {.op = OP_input,
+                           .id = x->id,
+                           .type = x->type,
+                           .name = x->name,
+                           .loc = x->loc,
+                           .trail = x->trail,
+                           .origin = x->origin};
       append(b, body, &input, NULL);
       b->inner_of[x->id] = group + 1;
     }

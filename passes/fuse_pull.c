@@ -26,6 +26,8 @@ static int scalar_cost(struct fuse_cost *c, const struct node *n) {
 
 bool fuse_is_cheap(struct fuse_cost *c, const struct node *n) {
   if (op_of(n)->kind != KIND_ELEMENTWISE) return false;
+  if (n->op == OP_identity && n->dist != n->inputs[0]->dist)
+    return false; /* it says what the value is from here on */
   uint8_t *known = &c->known[n->op][n->inputs[0]->type.dtype];
   if (!*known) *known = scalar_cost(c, n) <= CHEAP ? 2 : 1;
   return *known == 2;

@@ -5,8 +5,12 @@
  * the inputs. The gradient of x is called x.grad. A variable that the loss does not depend on has no gradient:
  * what would need it is dropped.
  *
+ * With losses scaled per tower a tower's loss is that of its own rows: it and its gradients are joined over the towers,
+ * as their mean, or as their sum if the loss is a sum.
+ *
  * Requires: stage source. Guarantees: no gradient and no stop_gradient node is left. */
 #include "passes/rebuild.h"
+#include "passes/strategy.h"
 
 #include <string.h>
 
@@ -68,7 +72,8 @@ static struct node **differentiate(struct pass_ctx *ctx, struct graph *g, struct
   for (uint32_t i = count; i-- > 0;) {
     struct node *n = g->nodes[i], *dy = w.grads[i];
     if (!dy) continue;
-    if (dy->id >= count && !is_gradient_name(dy->name) && dy->op != OP_constant)
+    /* What goes straight through bears the name of what it comes to. */
+    if (dy->id >= count && n->op != OP_round_bf16 && !is_gradient_name(dy->name) && dy->op != OP_constant)
       graph_rename(g, dy, arena_printf(g->arena, "%s.grad", n->name));
     if (!op_of(n)->grad) continue;
     build_at(g, n);
@@ -85,6 +90,31 @@ struct loss_grads {
   uint32_t count;
   struct loss_grads *next;
 };
+
+/* Whether the rows come to the loss by additions alone. */
+static bool is_sum(const struct node *n, int depth) {
+  bool sum = false;
+  if (type_is_symbolic(&n->type) || n->op == OP_batch_size || depth > 100) return false;
+  if (n->op == OP_reduce_sum || n->op == OP_matmul)
+    for (int i = 0; i < n->ninputs; i++) sum |= type_is_symbolic(&n->inputs[i]->type);
+  if (sum) return true;
+  bool linear =
+      n->op == OP_add || n->op == OP_sub || n->op == OP_neg || n->op == OP_mul || n->op == OP_reshape;
+  for (int i = 0; linear && i < n->ninputs; i++) sum |= is_sum(n->inputs[i], depth + 1);
+  return sum;
+}
+
+/* What towers have of a loss, or of its gradient by x. */
+static struct node *of_towers(struct graph *out, const struct node *loss, struct node *n,
+                              const struct node *x) {
+  if (!n || !scales_per_tower(&out->config)) return n;
+  struct attr attrs[2] = {attr_string(ATTR_reduction, is_sum(loss, 0) ? "sum" : "mean"),
+                          attr_int(ATTR_each, 1)};
+  const char *name = x ? arena_printf(out->arena, "gradient_aggregating/%s", x->name)
+                       : arena_printf(out->arena, "%s.scaled", n->name);
+  build_at(out, x ? x : n);
+  return build_named(out, name, OP_aggregate, 1, &n, 2, attrs, NULL);
+}
 
 /* The nodes of g in a new graph, gradients expanded. */
 static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
@@ -112,7 +142,7 @@ static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
           uint8_t *needed = needed_nodes(ctx->scratch, out, g, map, l->loss, l->count);
           l->grads = differentiate(ctx, out, loss, needed);
         }
-        map[i] = x->id < l->count ? l->grads[x->id] : NULL;
+        map[i] = x->id < l->count ? of_towers(out, l->loss, l->grads[x->id], x) : NULL;
         continue;
       }
       struct node **in = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct node *);
@@ -122,8 +152,10 @@ static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
     }
   for (int i = 0; i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
-    if (map[o->node->id])
-      graph_add_output(out, o->role, o->name, map[o->node->id], o->count);
+    struct node *n = map[o->node->id];
+    if (n && o->role == OUTPUT_LOSS) n = of_towers(out, o->node, n, NULL);
+    if (n)
+      graph_add_output(out, o->role, o->name, n, o->count);
     else if (o->role != OUTPUT_UPDATE) {
       diag_error(ctx->diags, o->node->loc, "%s is a gradient by a variable that the loss does not depend on",
                  o->name);
@@ -145,8 +177,13 @@ struct graph *pass_grad(struct pass_ctx *ctx, struct graph *g) {
   for (uint32_t i = 0; i < g->count; i++)
     any |= g->nodes[i]->op == OP_gradient || g->nodes[i]->op == OP_stop_gradient;
   if (!any) return g;
-  struct graph *out = expand(ctx, g);
-  if (out) out = rebuild(ctx, out, NULL, strip, NULL);
+  struct arena_guard guard;
+  struct pass_ctx inner = *ctx;
+  inner.arena = arena_create_guarded(&guard);
+  struct graph *out = expand(&inner, g);
+  if (out) out = rebuild(&inner, out, NULL, strip, NULL);
   /* Without stop_gradient between them more nodes fold. */
-  return out ? pass_simplify(ctx, out) : NULL;
+  if (out) out = pass_simplify(ctx, out);
+  arena_destroy_guarded(inner.arena, &guard);
+  return out;
 }

@@ -76,6 +76,7 @@ struct matmul_size lower_matmul(const struct node *n) {
   struct matmul_size s = {.dtype = n->type.dtype, .batch = 1};
   s.transpose_a = node_int_or(n, ATTR_transpose_a, 0) != 0;
   s.transpose_b = node_int_or(n, ATTR_transpose_b, 0) != 0;
+  s.bf16 = node_attr(n, ATTR_precision) != NULL;
   s.m = c->dim[c->rank - 2];
   s.n = c->dim[c->rank - 1];
   s.k = a->dim[a->rank - (s.transpose_a ? 2 : 1)];
@@ -83,8 +84,19 @@ struct matmul_size lower_matmul(const struct node *n) {
   return s;
 }
 
+struct rows_size lower_rows(const struct node *n) {
+  const struct type *table = &n->inputs[0]->type, *index = &n->inputs[1]->type;
+  struct rows_size r = {.dtype = table->dtype,
+                        .index = index->dtype,
+                        .rows = table->dim[0],
+                        .width = axis_bytes(table, 0) / dtype_size(table->dtype),
+                        .count = type_count(index)};
+  return r;
+}
+
 bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,
                     int input) {
+  if (n->op == OP_scatter_add) return input == 0;
   const struct type *to = lower_result_type(n, result), *from = &n->inputs[input]->type;
   if (nlaunches != 1 || type_count(to) != type_count(from) ||
       dtype_size(to->dtype) != dtype_size(from->dtype))

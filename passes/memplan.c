@@ -2,7 +2,7 @@
  *
  * A buffer is free again after its last reader. A reader on another device counts until a wait has told that it is
  * done, or to the end of the plan. A kernel's result takes over the buffer of an operand that dies with that kernel
- * if each element is read by the iteration that writes it. */
+ * if each element is read by the iteration that writes it; scatter_add's that of what it adds to. */
 #include "passes/schedule.h"
 
 #include <limits.h>
@@ -63,7 +63,7 @@ static bool may_take_over(const struct schedule *s, const struct task *t, int r,
 
 static int take_over(const struct schedule *s, const struct task *t, int r) {
   const struct value *v = &s->values[t->result + r];
-  if (t->kind != STEP_KERNEL || t->nlaunches != 1) return NONE;
+  if ((t->kind != STEP_KERNEL && t->kind != STEP_SCATTER) || t->nlaunches != 1) return NONE;
   int now = last_place(s, t);
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value == NONE) continue;
@@ -99,6 +99,7 @@ static void place_given(struct schedule *s, int value) {
   struct plan_buffer *b = &s->plan->buffers[new_buffer(s, value, 0, last)];
   if (v->region == REGION_CONSTANT) b->data = node_attr(v->node, ATTR_value)->data;
   if (v->region == REGION_VARIABLE) b->type = v->node->type;
+  if (v->region == REGION_VARIABLE && is_on_read(v->node)) b->joins = node_string(v->node, ATTR_aggregation);
 }
 
 static void place_fixed_regions(struct plan *p) {

@@ -146,7 +146,9 @@ static void record(struct emit *e, struct item *it) {
   switch (it->kind) {
   case ITEM_LEAF: it->value = s_arg(p, it->arg, d); break;
   case ITEM_IMMEDIATE: it->value = immediate(p, n); break;
-  case ITEM_BATCH: it->value = s_convert(p, d, param(e, p, e->t->l->batch)); break;
+  case ITEM_BATCH:
+    it->value = s_convert(p, d, param(e, p, node_int_or(n, ATTR_batch, e->t->l->batch)));
+    break;
   case ITEM_ACCUMULATOR: it->value = s_arg(p, e->k.nargs, d); break;
   case ITEM_SCALAR: it->value = op_of(n)->scalar(p, n, in); break;
   case ITEM_IOTA: {

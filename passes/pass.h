@@ -5,6 +5,7 @@
 #define DGC_PASSES_PASS_H
 
 #include "ir/build.h"
+#include "ir/certify.h"
 #include "ir/plan.h"
 
 struct pass_ctx {
@@ -26,7 +27,8 @@ struct pipeline_options {
   bool roundtrip; /* print and read back after each pass: --stress=roundtrip */
   void (*print)(void *user, const char *pass, const char *text); /* print_after, dump_dir and time_passes */
   void *user;
-  bool dump_all; /* call print with every pass's result, numbered in order */
+  bool dump_all;                   /* call print with every pass's result, numbered in order */
+  struct certificate *certificate; /* of the placed graph, for the caller to read: a breach ends no run */
 };
 
 /* Runs `passes` ("simplify,grad"; NULL: all from the graph's stage up to and including `last`, or to the end). */

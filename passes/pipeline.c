@@ -90,11 +90,10 @@ static const char *text_of(struct arena *a, const struct graph *g) {
   return s.data;
 }
 
-/* Prints and reads back: the text must be all there is. */
-static struct graph *roundtrip(struct pass_ctx *ctx, struct graph *g, const char *pass) {
+/* Prints and reads back: the text must be all there is. Locations point into it from then on. */
+static struct graph *roundtrip(struct pass_ctx *ctx, struct arena *kept, struct graph *g, const char *pass) {
   const char *text = text_of(ctx->scratch, g);
-  struct source *s =
-      source_make(ctx->arena, arena_printf(ctx->arena, "<after %s>", pass), text, strlen(text));
+  struct source *s = source_make(kept, arena_printf(kept, "<after %s>", pass), text, strlen(text));
   struct graph *back = graph_parse(ctx->arena, s, ctx->diags);
   if (back && strcmp(text_of(ctx->scratch, back), text) == 0) {
     back->diags = g->diags;
@@ -104,8 +103,8 @@ static struct graph *roundtrip(struct pass_ctx *ctx, struct graph *g, const char
   return NULL;
 }
 
-static struct graph *run_pass(struct pass_ctx *ctx, const struct pass *p, struct graph *g, int number,
-                              const struct pipeline_options *o) {
+static struct graph *run_pass(struct pass_ctx *ctx, struct arena *kept, const struct pass *p, struct graph *g,
+                              int number, const struct pipeline_options *o) {
   if (g->stage != p->from) {
     diag_error(ctx->diags, LOC_NONE, "pass %s needs a graph of stage %s, and %s is %s", p->name,
                stage_names[p->from], g->name, stage_names[g->stage]);
@@ -126,7 +125,69 @@ static struct graph *run_pass(struct pass_ctx *ctx, const struct pass *p, struct
   if (o && o->print && (show || o->dump_all))
     o->print(o->user, o->dump_all ? arena_printf(ctx->scratch, "%02d-%s", number, p->name) : p->name,
              text_of(ctx->scratch, out));
-  return o && o->roundtrip ? roundtrip(ctx, out, p->name) : out;
+  return o && o->roundtrip ? roundtrip(ctx, kept, out, p->name) : out;
+}
+
+/* The arenas of the graph that a pass reads, of the one that it builds, and of the one that the certificate
+ * compares with; NULL: the caller's. */
+struct arenas {
+  struct arena *old, *new, *source;
+};
+
+static void destroy_arenas(void *arg) {
+  struct arenas *s = arg;
+  arena_destroy(s->old);
+  arena_destroy(s->new);
+  arena_destroy(s->source);
+}
+
+/* Whether the placed graph computes what the source of replicate said. Once the copies are made, it must. */
+static bool certify(struct pass_ctx *ctx, struct arena *kept, const struct graph *source,
+                    const struct graph *g, const struct pass *p, const struct pipeline_options *o) {
+  if (!source || p->run != pass_copies) return true;
+  double start = seconds();
+  struct certificate *out = o ? o->certificate : NULL;
+  bool ok = graph_certify(out ? kept : ctx->scratch, source, g, p->name, ctx->diags, out) || out;
+  if (o && o->time_passes && o->print) {
+    struct str s = str_make(ctx->scratch);
+    str_printf(&s, "%-12s %8lld us %8u nodes\n", "certify", (long long)((seconds() - start) * 1e6), g->count);
+    o->print(o->user, "time", s.data);
+  }
+  return ok;
+}
+
+/* Each graph dies as soon as the next one is built; the last one lies in `a`. */
+static struct graph *run_passes(struct pass_ctx *ctx, struct arena *a, struct graph *g, const int *chosen,
+                                int n, const struct pipeline_options *o) {
+  struct arenas s = {NULL, NULL, NULL};
+  struct arena_guard guard;
+  const struct graph *source = NULL;
+  arena_guard(&guard, destroy_arenas, &s);
+  for (int i = 0; g && i < n; i++) {
+    if (i + 1 < n) s.new = arena_create();
+    ctx->arena = s.new ? s.new : a;
+    const struct pass *p = &passes[chosen[i]];
+    struct graph *out = run_pass(ctx, a, p, g, i + 1, o);
+    if (out && !certify(ctx, a, source, out, p, o)) out = NULL;
+    arena_reset(ctx->scratch);
+    if (out == g) { /* nothing to do: it lies where it lay */
+      arena_destroy(s.new);
+    } else if (p->run == pass_replicate) {
+      source = g;
+      s.source = s.old;
+      s.old = s.new;
+      g = out;
+    } else {
+      arena_destroy(s.old);
+      s.old = s.new;
+      g = out;
+    }
+    s.new = NULL;
+  }
+  if (g && s.old) g = graph_copy(a, g);
+  arena_unguard(&guard);
+  destroy_arenas(&s);
+  return g;
 }
 
 struct graph *pipeline_run(struct arena *a, struct graph *g, const char *list, const char *last,
@@ -137,12 +198,9 @@ struct graph *pipeline_run(struct arena *a, struct graph *g, const char *list, c
       find_pass(o->print_after, strcspn(o->print_after, ",")) < 0)
     return unknown_pass(d, o->print_after), NULL;
   struct arena_guard guard;
-  struct pass_ctx ctx = {.arena = a, .scratch = arena_create_guarded(&guard), .diags = d};
+  struct pass_ctx ctx = {.scratch = arena_create_guarded(&guard), .diags = d};
   g->diags = d;
-  for (int i = 0; g && i < n; i++) {
-    g = run_pass(&ctx, &passes[chosen[i]], g, i + 1, o);
-    arena_reset(ctx.scratch);
-  }
+  g = run_passes(&ctx, a, g, chosen, n, o);
   arena_destroy_guarded(ctx.scratch, &guard);
   return g;
 }

@@ -1,7 +1,8 @@
 /* place: gives every node a device, and says which rule chose it.
  *
  * Only variables, their initializers and their updates go to the parameter device; what a tower computes goes
- * to its worker. An `on` annotation wins field by field over the rule's device, for ops; a variable stays where
+ * to its worker, but for rows of a variable in another memory: they are picked there, so that they cross and the
+ * table does not. An `on` annotation wins field by field over the rule's device, for ops; a variable stays where
  * its strategy puts it.
  *
  * Requires: stage replicated. Guarantees: stage placed; device and why are set on every node; an update is with
@@ -18,7 +19,9 @@ struct choice {
 
 struct placing {
   struct strategy s;
+  const struct target *target;
   int64_t *reduced; /* bytes that each device reduces so far */
+  uint8_t *result;  /* by id: what is given to the caller */
 };
 
 /* Below this size a reduction is not worth a second device. */
@@ -28,11 +31,57 @@ struct placing {
  * device that has the least to sum yet, so that no device waits for another to do all of it. */
 static struct choice choose_reducer(struct arena *a, struct placing *p, const struct node *n) {
   int64_t bytes = type_bytes(&n->type);
-  int best = 0;
-  for (int i = 1; bytes >= SMALL_SUM && i < p->s.ndevices; i++)
-    if (p->reduced[i] < p->reduced[best]) best = i;
+  int best = p->s.workers[0];
+  for (int i = 1; bytes >= SMALL_SUM && i < p->s.nworkers; i++)
+    if (p->reduced[p->s.workers[i]] < p->reduced[best]) best = p->s.workers[i];
   p->reduced[best] += bytes;
   return (struct choice){best, arena_printf(a, "sum -> device %d", best)};
+}
+
+static bool is_shard(const struct strategy *s, int device) {
+  for (int i = 0; i < s->nshards; i++)
+    if (s->shards[i] == device) return true;
+  return false;
+}
+
+static struct choice choose_variable(struct arena *a, const struct strategy *s, const struct node *n) {
+  if (n->tower >= 0)
+    return (struct choice){strategy_worker(s, n->tower),
+                           arena_printf(a, "joined on read -> tower %d's worker", n->tower)};
+  int home = strategy_home(s, n->name);
+  if (s->parameter < 0 && !is_shard(s, home)) /* initialized as a whole */
+    return (struct choice){home, arena_printf(a, "variable in parts -> device %d, which fills them", home)};
+  if (s->parameter < 0) return (struct choice){home, "variable -> its home"};
+  if (!s->mirrored) return (struct choice){home, "variable -> parameter device"};
+  int device = n->replica >= 0 ? n->replica : s->main;
+  return (struct choice){
+      device,
+      arena_printf(a, device == s->main ? "variable -> device %d" : "mirrored copy -> device %d", device)};
+}
+
+/* A value that exists once, or once per device. */
+static struct choice choose_mirrored(struct arena *a, const struct strategy *s, const struct node *n) {
+  int device = n->replica >= 0 ? n->replica : s->main;
+  if (s->towers == 1 && device == s->workers[0]) return (struct choice){device, "compute -> the worker"};
+  if (!s->mirrored && device == s->parameter) return (struct choice){device, "mirrored -> parameter device"};
+  if (s->parameter < 0)
+    return (struct choice){device, arena_printf(a, "mirrored -> where it is needed, device %d", device)};
+  return (struct choice){device, arena_printf(a, "mirrored -> device %d", device)};
+}
+
+static struct choice choose_worker(struct arena *a, const struct strategy *s, const struct node *n) {
+  if (n->tower < 0) return choose_mirrored(a, s, n);
+  return (struct choice){strategy_worker(s, n->tower),
+                         arena_printf(a, "compute -> tower %d's worker", n->tower)};
+}
+
+static struct choice choose_gather(struct arena *a, struct placing *p, const struct node *n,
+                                   const struct node *table) {
+  struct choice c = choose_worker(a, &p->s, n);
+  const struct device *devices = p->target->devices;
+  if (table->op == OP_variable && devices[table->device].memory != devices[c.device].memory)
+    c = (struct choice){table->device, "rows -> with their table"};
+  return c;
 }
 
 /* The rule's device, before annotations. */
@@ -40,28 +89,23 @@ static struct choice choose(struct arena *a, struct placing *p, const struct nod
                             struct node *const *in) {
   const struct strategy *s = &p->s;
   switch (n->op) {
-  case OP_variable:
-    if (s->mirrored && n->replica > 0)
-      return (struct choice){n->replica, arena_printf(a, "mirrored copy -> device %d", n->replica)};
-    return (struct choice){s->mirrored ? n->replica : s->parameter,
-                           s->mirrored ? "variable -> device 0" : "variable -> parameter device"};
+  case OP_variable: return choose_variable(a, s, n);
   case OP_assign: return (struct choice){in[0]->device, "update -> with its variable"};
   case OP_input: return (struct choice){s->consolidation, "batch -> consolidation device"};
   case OP_split: return (struct choice){s->consolidation, "split -> consolidation device"};
-  case OP_all_gather: return (struct choice){s->consolidation, "results -> consolidation device"};
+  case OP_all_gather:
+    if (p->result[n->id]) return (struct choice){s->consolidation, "results -> consolidation device"};
+    return (struct choice){n->replica, arena_printf(a, "rows of all towers -> device %d", n->replica)};
   case OP_all_reduce:
     if (s->mirrored) return choose_reducer(a, p, n);
+    if (s->parameter < 0 || (n->replica >= 0 && n->replica != s->parameter)) {
+      int device = n->replica < 0 ? s->main : n->replica;
+      return (struct choice){device, arena_printf(a, "sum -> where it is needed, device %d", device)};
+    }
     return (struct choice){s->parameter, "sum -> parameter device"};
-  default: break;
+  case OP_gather: return choose_gather(a, p, n, in[0]);
+  default: return choose_worker(a, s, n);
   }
-  if (n->tower >= 0)
-    return (struct choice){tower_device(n->tower, s->towers, s->ndevices),
-                           arena_printf(a, "compute -> tower %d's worker", n->tower)};
-  if (!s->mirrored && n->replica == s->parameter && s->towers > 1)
-    return (struct choice){n->replica, "mirrored -> parameter device"};
-  return (struct choice){n->replica < 0 ? 0 : n->replica,
-                         s->towers == 1 ? "compute -> the worker"
-                                        : arena_printf(a, "mirrored -> device %d", n->replica)};
 }
 
 static const char *device_list(struct arena *a, const struct target *t) {
@@ -88,19 +132,21 @@ static bool annotate(struct pass_ctx *ctx, const struct config *c, const struct 
     diag_help(ctx->diags, LOC_NONE, "names look like /cpu:0 or /job:worker/task:0/gpu:1");
     return false;
   }
-  /* Another kind of device has its own numbers: the rule's index does not carry over. */
+  /* Another kind of device has its own numbers, and another card its own parts: the rule's do not carry over. */
   struct device_name base = c->target.devices[choice->device].name;
-  if (want.kind && strcmp(want.kind, base.kind) != 0) base.index = -1;
+  if (want.kind && strcmp(want.kind, base.kind) != 0) base.index = base.part = -1;
+  if (want.index >= 0 && want.index != base.index) base.part = -1;
   struct device_name merged = device_name_merge(base, want);
   for (int i = 0; i < c->target.ndevices; i++)
     if (device_matches(&merged, &c->target.devices[i].name)) {
-      *choice = (struct choice){i, arena_printf(ctx->arena, "on \"%s\"", n->want)};
+      *choice = (struct choice){i, arena_printf(ctx->scratch, "on \"%s\" over %s", n->want, choice->why)};
       return true;
     }
   if (c->soft_placement) {
     int d = soft_device(&c->target, &want, choice->device);
-    *choice = (struct choice){d, arena_printf(ctx->arena, "on \"%s\" is not there, soft placement -> %s",
-                                              n->want, c->target.devices[d].text)};
+    *choice =
+        (struct choice){d, arena_printf(ctx->scratch, "on \"%s\" is not there, soft placement -> %s over %s",
+                                        n->want, c->target.devices[d].text, choice->why)};
     return true;
   }
   diag_error(ctx->diags, n->loc, "%s wants the device %s, which is not there", n->name, n->want);
@@ -111,9 +157,10 @@ static bool annotate(struct pass_ctx *ctx, const struct config *c, const struct 
 
 static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const struct node *n,
                                struct node **in, void *user) {
-  struct choice choice = choose(ctx->arena, user, n, in);
+  struct choice choice = choose(ctx->scratch, user, n, in);
   bool stays = n->op == OP_variable || n->op == OP_assign || n->op == OP_input;
   if (n->want && !stays && !annotate(ctx, &out->config, n, &choice)) return NULL;
+  if (n->want && stays) choice.why = arena_printf(ctx->scratch, "%s over on \"%s\"", choice.why, n->want);
   struct node placed = *n;
   placed.device = choice.device;
   placed.why = choice.why;
@@ -124,8 +171,11 @@ static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const st
 struct graph *pass_place(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
   struct placing p;
-  if (!strategy_resolve(ctx->arena, &out->config, &p.s, ctx->diags)) return NULL;
+  if (!strategy_resolve(ctx->arena, g, &out->config, &p.s, ctx->diags)) return NULL;
+  p.target = &out->config.target;
   p.reduced = arena_new_array(ctx->scratch, (size_t)out->config.target.ndevices, int64_t);
+  p.result = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
+  for (int i = 0; i < g->noutputs; i++) p.result[g->outputs[i].node->id] = 1;
   out->stage = STAGE_PLACED;
   return rebuild(ctx, g, out, place_node, &p);
 }

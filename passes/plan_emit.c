@@ -44,6 +44,22 @@ static void emit_matmul(const struct schedule *s, const struct task *t, struct s
   step->traffic += type_bytes(&t->node->type);
 }
 
+static void emit_rows(const struct schedule *s, const struct task *t, struct step *step) {
+  int n = t->nreads;
+  struct operand *operands = arena_new_array(s->arena, (size_t)n + 1, struct operand);
+  for (int i = 0; i < n; i++) operands[i] = operand_at(s, t->reads[i]);
+  operands[n] = operand_at(s, (struct ref){t->result, 0});
+  step->operands = operands;
+  step->noperands = n + 1;
+  step->rows = lower_rows(t->node);
+  step->flops = node_flops(t->node);
+  /* A scatter reads and writes the rows it adds to, and has to copy all others unless it adds in place. */
+  bool scatter = t->kind == STEP_SCATTER;
+  step->traffic = step_rows_bytes(step, 1) + (scatter ? 3 : 2) * step_rows_bytes(step, 2);
+  if (scatter && (operands[0].buffer != operands[n].buffer || operands[0].offset))
+    step->traffic += 2 * step_rows_bytes(step, 0);
+}
+
 static void emit_copy(const struct schedule *s, const struct task *t, struct step *step) {
   struct operand *operands = arena_new_array(s->arena, 2, struct operand);
   int to = t->variable != NONE ? t->variable : t->result;
@@ -66,6 +82,8 @@ static void emit_task(const struct schedule *s, const struct task *t) {
       emit_kernel(s, t, i, step);
     else if (t->kind == STEP_MATMUL)
       emit_matmul(s, t, step);
+    else if (t->kind == STEP_GATHER || t->kind == STEP_SCATTER)
+      emit_rows(s, t, step);
     else
       emit_copy(s, t, step);
   }

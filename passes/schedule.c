@@ -1,5 +1,6 @@
 /* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon, and
- * what needs another device after everything that does not, so that devices wait as little as they can.
+ * what needs another device after everything that does not, so that devices wait as little as they can. GPUs update
+ * variables last, those of one kernel together: there, neighbours become one launch.
  *
  * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
  * write). Where that cannot be, because the reader needs what the task computes, the task writes elsewhere and a copy
@@ -43,11 +44,29 @@ struct run {
 };
 
 /* Keys order tasks first by what they are, then by their place in the graph or by when they became ready. */
-enum { KEY_SINK, KEY_LOCAL, KEY_MEETING };
-#define KEY_BITS 40
+enum { KEY_SINK, KEY_LOCAL, KEY_MEETING, KEY_LATE };
+#define KEY_BITS  40
+#define TASK_BITS 26 /* of those; KEY_LATE: the rest are bits of the kernel's hash */
+
+/* Sums of packs start as soon as their last gradient is there, whatever else could run: what they move is under way
+ * while the backward pass goes on. */
+static bool in_pack(const struct task *t) {
+  return t->node && strstr(t->node->name, "gradient_aggregating/pack_") != NULL;
+}
+
+static bool is_late(const struct schedule *s, const struct task *t) {
+  return t->sink && strcmp(s->g->config.target.devices[t->device].name.kind, "gpu") == 0;
+}
 
 static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
   const struct task *t = &s->tasks[task];
+  if (in_pack(t)) return (int64_t)KEY_SINK << KEY_BITS | task;
+  if (is_late(s, t)) {
+    int64_t kernel = t->launches && t->nlaunches
+                         ? (int64_t)(t->launches[0].kernel->hash >> (64 - (KEY_BITS - TASK_BITS)))
+                         : 0;
+    return (int64_t)KEY_LATE << KEY_BITS | kernel << TASK_BITS | task;
+  }
   for (int i = 0; i < t->nreads; i++) {
     int producer = t->reads[i].value == NONE ? NONE : s->values[t->reads[i].value].producer;
     if (producer != NONE && s->tasks[producer].device != t->device)
@@ -100,6 +119,21 @@ static void run_task(struct run *r, int task) {
     }
 }
 
+/* The update of `variable` that reads `value`, or what is added to it; none of it is written over the variable. */
+static int unbind_value(struct schedule *s, int value, int variable) {
+  for (;;) {
+    int next = NONE;
+    s->values[value].bound = NONE;
+    for (int l = s->values[value].readers; l != NONE; l = s->links[l].next) {
+      const struct task *t = &s->tasks[s->links[l].task];
+      if (t->variable == variable) return s->links[l].task;
+      if (t->kind == STEP_SCATTER && s->values[t->result].bound == variable) next = t->result;
+    }
+    if (next == NONE) return NONE;
+    value = next;
+  }
+}
+
 /* The task writes its own storage after all; a copy per variable that is still read follows. */
 static void unbind(struct run *r, int task) {
   struct schedule *s = r->s;
@@ -107,17 +141,13 @@ static void unbind(struct run *r, int task) {
   for (int v = t->result; v < t->result + t->nresults; v++) {
     int variable = s->values[v].bound;
     if (variable == NONE || s->values[variable].unread == 0) continue;
-    s->values[v].bound = NONE;
-    for (int l = s->values[v].readers; l != NONE; l = s->links[l].next) {
-      int update = s->links[l].task;
-      if (s->tasks[update].variable != variable) continue;
-      s->values[variable].writer = update;
-      s->tasks[update].nlaunches = 1;
-      /* The task itself may read the variable: one reader more. */
-      for (int k = s->values[variable].readers; k != NONE; k = s->links[k].next)
-        if (s->links[k].task == task) s->values[variable].unread++;
-      s->tasks[update].blocked = s->values[variable].unread;
-    }
+    int update = unbind_value(s, v, variable);
+    s->values[variable].writer = update;
+    s->tasks[update].nlaunches = 1;
+    /* The task itself may read the variable: one reader more. */
+    for (int k = s->values[variable].readers; k != NONE; k = s->links[k].next)
+      if (s->links[k].task == task) s->values[variable].unread++;
+    s->tasks[update].blocked = s->values[variable].unread;
   }
   t->blocked = 0;
 }
@@ -173,7 +203,7 @@ void schedule_order(struct schedule *s) {
       continue;
     }
     int64_t key = pop(&r.ready);
-    int low = (int)(key & ((INT64_C(1) << KEY_BITS) - 1));
+    int low = (int)(key & ((INT64_C(1) << TASK_BITS) - 1));
     run_task(&r, key >> KEY_BITS == KEY_MEETING ? r.chosen[low] : low);
     work--;
   }

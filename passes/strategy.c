@@ -1,9 +1,18 @@
-/* From the configuration to devices: REPLICATION.md's table of strategies, as far as it is one device index each. */
+/* From the configuration to devices: which device computes, which stores, which splits the batch. */
 #include "passes/strategy.h"
 
 #include <string.h>
 
-static const char *const names[] = {"one_device", "central_storage", "mirrored"};
+const struct strategy_info strategies[] = {
+    {"one_device", "variables and towers on one device"},
+    {"replicate", "variables on the only GPU, else on /cpu:0; refuses uneven batches"},
+    {"round_robin", "one copy of each variable, on the worker devices in turn"},
+    {"central_storage", "all variables on the parameter device"},
+    {"mirrored", "a copy of each variable on each device of one task"},
+    {"multi_worker_mirrored", "a copy of each variable on each device of all workers"},
+    {"parameter_server", "variables and their parts on the tasks of the job ps in turn"},
+    {NULL, NULL},
+};
 
 static const char *device_list(struct arena *a, const struct target *t) {
   struct str s = str_make(a);
@@ -11,8 +20,8 @@ static const char *device_list(struct arena *a, const struct target *t) {
   return s.data;
 }
 
-/* The device the user named, or -1 after an error. */
-static int find_device(struct arena *a, const struct target *t, const char *text, const char *what,
+/* The device the user named, or -1 after an error. The CPU that every machine has need not be in the list. */
+static int find_device(struct arena *a, struct target *t, const char *text, const char *what,
                        struct diags *d) {
   struct device_name want;
   if (!device_name_parse(a, text, &want)) {
@@ -22,83 +31,243 @@ static int find_device(struct arena *a, const struct target *t, const char *text
   }
   for (int i = 0; i < t->ndevices; i++)
     if (device_matches(&want, &t->devices[i].name)) return i;
+  if (target_first_cpu(t) < 0) {
+    struct target more = *t;
+    int cpu = target_add_cpu(a, &more);
+    if (device_matches(&want, &more.devices[cpu].name)) {
+      *t = more;
+      return cpu;
+    }
+  }
   diag_error(d, LOC_NONE, "the %s device %s is not among the devices: %s", what, text, device_list(a, t));
   return -1;
 }
 
-static int first_cpu(const struct target *t) {
+static bool is_cpu(const struct device *d) { return strcmp(d->name.kind, "cpu") == 0; }
+static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
+
+bool scales_per_tower(const struct config *c) {
+  return c->loss_scaling && strcmp(c->loss_scaling, "per_tower") == 0;
+}
+
+bool same_task(const struct target *t, int a, int b) {
+  const struct device_name *x = &t->devices[a].name, *y = &t->devices[b].name;
+  bool same_job = x->job == y->job || (x->job && y->job && strcmp(x->job, y->job) == 0);
+  return same_job && x->task == y->task;
+}
+
+/* The first CPU of the worker's task; where there is none, /cpu:0 is added. */
+static int first_cpu(struct arena *a, struct target *t, int worker) {
   for (int i = 0; i < t->ndevices; i++)
-    if (strcmp(t->devices[i].name.kind, "cpu") == 0) return i;
-  return -1;
+    if (is_cpu(&t->devices[i]) && same_task(t, i, worker)) return i;
+  return target_add_cpu(a, t);
 }
 
-/* /cpu:0 of the first device's task, which every machine has. */
-static int add_cpu(struct arena *a, struct target *t) {
-  struct target one;
-  struct diags silent;
-  diags_init(&silent, a);
-  struct device_name name = t->devices[0].name;
-  name.kind = "cpu";
-  name.index = 0;
-  if (!target_parse(a, device_name_text(a, name), &one, &silent, LOC_NONE)) return -1;
-  struct device *more = arena_new_array(a, (size_t)t->ndevices + 1, struct device);
-  memcpy(more, t->devices, sizeof *more * (size_t)t->ndevices);
-  more[t->ndevices] = one.devices[0];
-  more[t->ndevices].memory = t->ndevices;
-  t->devices = more;
-  return t->ndevices++;
+static bool check_name(const char *name, struct arena *a, struct diags *d) {
+  size_t n = 0;
+  while (strategies[n].name && strcmp(strategies[n].name, name) != 0) n++;
+  if (strategies[n].name) return true;
+  const char **names = arena_new_array(a, n + 1, const char *);
+  struct str all = str_make(a);
+  for (size_t i = 0; i < n; i++) {
+    names[i] = strategies[i].name;
+    str_printf(&all, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", names[i]);
+  }
+  diag_error(d, LOC_NONE, "there is no strategy '%s'", name);
+  const char *close = str_closest(name, names, n);
+  if (close)
+    diag_help(d, LOC_NONE, "did you mean %s?", close);
+  else
+    diag_help(d, LOC_NONE, "strategies are %s", all.data);
+  return false;
 }
 
-bool strategy_resolve(struct arena *a, struct config *c, struct strategy *out, struct diags *d) {
+static bool is(const struct strategy *s, const char *name) { return strcmp(s->name, name) == 0; }
+
+/* What the devices are for: workers in order, and the tasks they belong to. */
+struct cast {
+  int *compute, ncompute;
+  int ntasks; /* of the devices that compute */
+  int *servers, nservers;
+};
+
+static struct cast cast_devices(struct arena *a, const struct target *t) {
+  struct cast c = {.compute = arena_new_array(a, (size_t)t->ndevices, int),
+                   .servers = arena_new_array(a, (size_t)t->ndevices, int)};
+  for (int i = 0; i < t->ndevices; i++) {
+    if (!is_server(&t->devices[i])) {
+      if (t->devices[i].storage) continue;
+      bool seen = false;
+      for (int k = 0; k < c.ncompute; k++) seen |= same_task(t, i, c.compute[k]);
+      c.ntasks += !seen;
+      c.compute[c.ncompute++] = i;
+      continue;
+    }
+    bool seen = false; /* one device of each task is enough */
+    for (int k = 0; k < c.nservers; k++) seen |= same_task(t, i, c.servers[k]);
+    if (!seen) c.servers[c.nservers++] = i;
+  }
+  return c;
+}
+
+static const char *default_name(const struct cast *c) {
+  if (c->nservers) return "parameter_server";
+  if (c->ncompute == 1) return "one_device";
+  return c->ntasks > 1 ? "multi_worker_mirrored" : "mirrored";
+}
+
+/* Whether the strategy and what was asked for go with each other and with the devices. */
+static bool check_fit(struct arena *a, const struct config *c, const struct cast *cast,
+                      const struct strategy *s, struct diags *d) {
+  if (is(s, "one_device") && cast->ncompute > 1) {
+    diag_error(d, LOC_NONE, "strategy one_device runs on one device, and %d are given: %s", cast->ncompute,
+               device_list(a, &c->target));
+    diag_help(d, LOC_NONE, "name one device, or choose another strategy, as mirrored or central_storage");
+    return false;
+  }
+  if (is(s, "mirrored") && cast->ntasks > 1) {
+    diag_error(d, LOC_NONE, "strategy mirrored is for the devices of one task, and these belong to %d: %s",
+               cast->ntasks, device_list(a, &c->target));
+    diag_help(d, LOC_NONE, "use --strategy multi_worker_mirrored");
+    return false;
+  }
+  if (is(s, "parameter_server") && !cast->nservers) {
+    diag_error(d, LOC_NONE, "strategy parameter_server needs tasks of the job ps, and the devices are %s",
+               device_list(a, &c->target));
+    diag_help(d, LOC_NONE, "as with --cluster \"worker=2;ps=1\"");
+    return false;
+  }
+  bool fixed = is(s, "one_device") || is(s, "central_storage");
+  if (c->parameter_device && !fixed) {
+    diag_error(d, LOC_NONE, "strategy %s %s and has no parameter device", s->name,
+               s->mirrored ? "keeps variables on every device" : "chooses the devices of variables itself");
+    diag_help(d, LOC_NONE, "use --strategy central_storage, or leave out --parameter-device");
+    return false;
+  }
+  if (c->asynchronous && !is(s, "parameter_server")) {
+    diag_error(d, LOC_NONE, "only strategy parameter_server trains asynchronously, not %s", s->name);
+    diag_help(d, LOC_NONE, "leave out --staleness, or give a cluster with the job ps");
+    return false;
+  }
+  if (c->loss_scaling && strcmp(c->loss_scaling, "per_tower") != 0 && strcmp(c->loss_scaling, "exact") != 0) {
+    diag_error(d, LOC_NONE, "there is no loss scaling '%s'", c->loss_scaling);
+    diag_help(d, LOC_NONE, "it is exact, or per_tower with strategy replicate");
+    return false;
+  }
+  if (scales_per_tower(c) && !is(s, "replicate")) {
+    diag_error(d, LOC_NONE, "only strategy replicate scales losses per tower: with %s they are exact",
+               s->name);
+    diag_help(d, LOC_NONE, "leave out --loss-scaling, or use --strategy replicate");
+    return false;
+  }
+  if (c->balance && strcmp(c->balance, "size") != 0) {
+    diag_error(d, LOC_NONE, "variables can be balanced by size, not by '%s'", c->balance);
+    return false;
+  }
+  if (c->balance && !is(s, "parameter_server") && !is(s, "round_robin")) {
+    diag_error(d, LOC_NONE, "strategy %s does not distribute variables: there is nothing to balance",
+               s->name);
+    diag_help(d, LOC_NONE, "--balance is for round_robin and parameter_server");
+    return false;
+  }
+  return true;
+}
+
+/* The batch, and whether the towers may have it. */
+static bool check_batch(struct config *c, const struct strategy *s, struct diags *d) {
+  if (c->batch_per_replica && !c->batch) {
+    if (c->batch_per_replica > MAX_ELEMENTS / s->towers) {
+      diag_error(d, LOC_NONE, "%d towers of %lld rows are too many rows", s->towers,
+                 (long long)c->batch_per_replica);
+      return false;
+    }
+    c->batch = c->batch_per_replica * s->towers;
+  }
+  int64_t more = c->batch % s->towers;
+  if (!is(s, "replicate") || c->uneven || more == 0) return true;
+  diag_error(d, LOC_NONE,
+             "strategy replicate gives each tower the same number of rows, and %lld rows do not divide by %d "
+             "towers",
+             (long long)c->batch, s->towers);
+  if (more == 1)
+    diag_help(d, LOC_NONE, "--uneven gives the first tower one row more");
+  else
+    diag_help(d, LOC_NONE, "--uneven gives the first %lld towers one row more", (long long)more);
+  return false;
+}
+
+/* Where variables are stored. False after an error. */
+static bool choose_storage(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
+                           struct diags *d) {
+  s->parameter = -1;
+  if (is(s, "round_robin")) {
+    s->shards = s->workers;
+    s->nshards = s->nworkers;
+  } else if (is(s, "parameter_server")) {
+    s->shards = cast->servers;
+    s->nshards = cast->nservers;
+  } else if (is(s, "replicate")) {
+    bool gpu = cast->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
+    s->parameter = gpu ? s->workers[0] : first_cpu(a, &c->target, s->workers[0]);
+  } else if (c->parameter_device) {
+    s->parameter = find_device(a, &c->target, c->parameter_device, "parameter", d);
+    if (s->parameter < 0) return false;
+  } else if (is(s, "central_storage") && cast->ncompute > 1) {
+    s->parameter = first_cpu(a, &c->target, s->workers[0]);
+    c->parameter_device = c->target.devices[s->parameter].text;
+  } else {
+    s->parameter = s->workers[0];
+  }
+  s->main = s->towers > 1 && s->parameter >= 0 ? s->parameter : s->workers[0];
+  return true;
+}
+
+/* The first CPU of the workers, which need not compute. */
+static bool choose_consolidation(struct arena *a, struct config *c, struct strategy *s, struct diags *d) {
+  if (c->consolidation_device) {
+    s->consolidation = find_device(a, &c->target, c->consolidation_device, "consolidation", d);
+    return s->consolidation >= 0;
+  }
+  s->consolidation = s->workers[0];
+  for (int i = c->target.ndevices; i-- > 0;)
+    if (is_cpu(&c->target.devices[i]) && same_task(&c->target, i, s->workers[0])) s->consolidation = i;
+  return true;
+}
+
+bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, struct strategy *out,
+                      struct diags *d) {
   if (c->target.ndevices == 0 && !target_parse(a, "cpu:0", &c->target, d, LOC_NONE)) return false;
-  int compute = c->target.ndevices;
-  if (c->towers == 0) c->towers = c->strategy && strcmp(c->strategy, "one_device") == 0 ? 1 : compute;
+  struct cast cast = cast_devices(a, &c->target);
+  if (cast.ncompute == 0) {
+    diag_error(d, LOC_NONE, "there is no device that carries towers: %s", device_list(a, &c->target));
+    diag_help(d, LOC_NONE, "a job ps only stores variables: add a worker, as in worker=2;ps=1");
+    return false;
+  }
+  if (c->towers == 0) c->towers = c->strategy && strcmp(c->strategy, "one_device") == 0 ? 1 : cast.ncompute;
   if (c->towers < 0 || c->towers > 1024) {
     diag_error(d, LOC_NONE, "%d towers: there may be 1 to 1024", c->towers);
     return false;
   }
-  if (!c->strategy) c->strategy = compute == 1 ? "one_device" : "mirrored";
-  bool known = false;
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) known |= strcmp(names[i], c->strategy) == 0;
-  if (!known) {
-    const char *close = str_closest(c->strategy, names, sizeof names / sizeof *names);
-    diag_error(d, LOC_NONE, "there is no strategy '%s'", c->strategy);
-    if (close)
-      diag_help(d, LOC_NONE, "did you mean %s?", close);
-    else
-      diag_help(d, LOC_NONE, "strategies are one_device, central_storage and mirrored");
-    return false;
-  }
-  bool one = strcmp(c->strategy, "one_device") == 0;
-  if (one && compute > 1) {
-    diag_error(d, LOC_NONE, "strategy one_device runs on one device, and %d are given: %s", compute,
-               device_list(a, &c->target));
-    diag_help(d, LOC_NONE, "name one device, or choose mirrored or central_storage");
-    return false;
-  }
+  if (!c->strategy) c->strategy = default_name(&cast);
+  if (!check_name(c->strategy, a, d)) return false;
   *out = (struct strategy){.name = c->strategy,
                            .towers = c->towers,
-                           .ndevices = c->towers < compute ? c->towers : compute,
-                           .mirrored = strcmp(c->strategy, "mirrored") == 0};
-  if (out->mirrored) {
-    if (c->parameter_device) {
-      diag_error(d, LOC_NONE,
-                 "strategy mirrored keeps variables on every device and has no parameter device");
-      diag_help(d, LOC_NONE, "use --strategy central_storage, or leave out --parameter-device");
-      return false;
-    }
-  } else if (c->parameter_device) {
-    out->parameter = find_device(a, &c->target, c->parameter_device, "parameter", d);
-  } else if (!one && compute > 1) {
-    out->parameter = first_cpu(&c->target);
-    if (out->parameter < 0) out->parameter = add_cpu(a, &c->target);
-    c->parameter_device = c->target.devices[out->parameter].text;
-  }
-  if (c->consolidation_device) {
-    out->consolidation = find_device(a, &c->target, c->consolidation_device, "consolidation", d);
-  } else {
-    int cpu = first_cpu(&c->target);
-    out->consolidation = cpu < 0 ? 0 : cpu;
-  }
-  return out->parameter >= 0 && out->consolidation >= 0;
+                           .workers = cast.compute,
+                           .nworkers = c->towers < cast.ncompute ? c->towers : cast.ncompute};
+  out->mirrored = is(out, "mirrored") || is(out, "multi_worker_mirrored");
+  if (!check_fit(a, c, &cast, out, d) || !choose_storage(a, c, &cast, out, d) ||
+      !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
+    return false;
+  return !out->nshards || strategy_homes(a, g, c, out, d);
+}
+
+int strategy_worker(const struct strategy *s, int tower) {
+  return s->workers[tower_device(tower, s->towers, s->nworkers)];
+}
+
+int strategy_tasks(const struct strategy *s, const struct target *t, int *first) {
+  int n = 0;
+  for (int i = 0; i < s->towers; i++)
+    if (i == 0 || !same_task(t, strategy_worker(s, i), strategy_worker(s, i - 1))) first[n++] = i;
+  return n;
 }

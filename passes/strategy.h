@@ -7,15 +7,53 @@
 struct strategy {
   const char *name;
   int towers;
-  int ndevices;      /* devices that carry towers: the first ones of the target */
-  bool mirrored;     /* a copy of each variable on every one of them; else one, on the parameter device */
-  int parameter;     /* index of the device that holds the variables (mirrored: that reduces) */
-  int consolidation; /* index of the device that splits the batch and gathers results */
+  int *workers; /* the devices that carry towers, in the order of the towers */
+  int nworkers;
+  bool mirrored;     /* a copy of each variable on every worker device; else one, at home */
+  int parameter;     /* the device that holds all variables, or -1: each has its own home */
+  int main;          /* the device of mirrored values that are needed once: losses, metrics */
+  int consolidation; /* the device that splits the batch and gathers results */
+  int *shards;       /* the devices whose turn it is for variables, when parameter is -1 */
+  int nshards;
+  struct map homes; /* by variable: int *, its device, when parameter is -1 */
 };
 
-/* Fills in what config leaves open (devices: /cpu:0; towers: one per device; strategy: one_device for one
- * device, else mirrored; parameter device: the only compute device, else /cpu:0, which is added where it is
- * missing) and writes it back, so that the graph's header says it. False after an error. */
-bool strategy_resolve(struct arena *a, struct config *config, struct strategy *out, struct diags *d);
+/* Fills in what config leaves open and writes it back, so that the graph's header says it: devices (/cpu:0), towers
+ * (one per device), strategy (one_device for one device, parameter_server where there is a job ps,
+ * multi_worker_mirrored for several tasks, else mirrored), the parameter device (the only compute device, else
+ * /cpu:0, which is added where it is missing), the batch, and the home of each variable: config's own where it has
+ * them, else by the order of the variables in g, which must then hold all of the model. False after an error. */
+bool strategy_resolve(struct arena *a, const struct graph *g, struct config *config, struct strategy *out,
+                      struct diags *d);
+
+/* All names, with a line of help each; the last name is NULL. */
+struct strategy_info {
+  const char *name, *help;
+};
+extern const struct strategy_info strategies[];
+
+/* The towers of each worker: those that follow each other on one task. first[i]: the first of worker i; room for
+ * all towers. How many there are. */
+int strategy_tasks(const struct strategy *s, const struct target *t, int *first);
+/* The device that a tower runs on. */
+int strategy_worker(const struct strategy *s, int tower);
+/* The device that holds the variable, or its primary copy. */
+int strategy_home(const struct strategy *s, const char *variable);
+/* Whether a tower's loss is that of its own rows, as replicate_model_fn has it. */
+bool scales_per_tower(const struct config *c);
+/* Whether two devices belong to one task. */
+bool same_task(const struct target *t, int a, int b);
+
+/* homes.c */
+/* Fills in s->homes, and config's if it has none. False after an error. */
+bool strategy_homes(struct arena *a, const struct graph *g, struct config *config, struct strategy *s,
+                    struct diags *d);
+/* Into how many parts a variable of g is cut along its first axis; 1: it stays whole. */
+int strategy_parts(const struct strategy *s, const struct config *config, const struct graph *g,
+                   const struct node *variable);
+/* "v/part_2" of "v"; also for a name that only begins with the variable's: "v/part_2.grad" of "v.grad". */
+const char *part_name(struct arena *a, const char *variable, const char *name, int part);
+/* The variable whose optimizer has this state, by their names, or NULL: "h.kernel" of "h.kernel.adam.m". */
+const struct node *slot_owner(const struct graph *g, const char *slot);
 
 #endif

@@ -127,6 +127,8 @@ static struct ref visit(struct schedule *s, const struct node *n) {
   default:
     if (op_of(n)->kind == KIND_CONTRACT)
       plain_task(s, n, STEP_MATMUL);
+    else if (op_of(n)->kind == KIND_ROWS)
+      plain_task(s, n, n->op == OP_gather ? STEP_GATHER : STEP_SCATTER);
     else
       kernel_task(s, n);
   }
@@ -152,23 +154,47 @@ static void keep_outputs(struct schedule *s) {
 static bool may_overwrite(const struct task *t, int result, int variable) {
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value != variable) continue;
-    if (t->kind != STEP_KERNEL || t->reads[i].offset != 0) return false;
+    if ((t->kind != STEP_KERNEL && t->kind != STEP_SCATTER) || t->reads[i].offset != 0) return false;
     if (!lower_in_place(t->node, t->launches, t->nlaunches, result, i)) return false;
   }
   return true;
 }
 
-/* Lets the task that computes an update write it where it belongs. */
+/* Whether a task may write the value that `from` is where the variable is. */
+static bool may_bind(const struct schedule *s, struct ref from, int variable) {
+  const struct value *v = &s->values[from.value], *to = &s->values[variable];
+  if (v->producer == NONE || v->bound != NONE || from.offset != 0) return false;
+  if (v->bytes != to->bytes || v->device != to->device) return false;
+  const struct task *t = &s->tasks[v->producer];
+  return t->variable == NONE && may_overwrite(t, from.value - t->result, variable);
+}
+
+static bool reads_value(const struct task *t, int value) {
+  for (int i = 0; i < t->nreads; i++)
+    if (t->reads[i].value == value) return true;
+  return false;
+}
+
+/* Lets the task that computes an update write it where it belongs. What a scatter_add adds to is written there
+ * too, if nothing else reads it, so that no row is copied that is not added to. */
 static void bind_update(struct schedule *s, int update) {
   struct task *u = &s->tasks[update];
-  struct value *from = &s->values[u->reads[0].value], *variable = &s->values[u->variable];
-  if (from->producer == NONE || from->bound != NONE || u->reads[0].offset != 0) return;
-  if (from->bytes != variable->bytes || from->device != variable->device) return;
-  struct task *t = &s->tasks[from->producer];
-  if (t->variable != NONE || !may_overwrite(t, u->reads[0].value - t->result, u->variable)) return;
-  from->bound = u->variable;
-  variable->writer = from->producer;
+  struct ref from = u->reads[0];
+  if (!may_bind(s, from, u->variable)) return;
   u->nlaunches = 0;
+  for (;;) {
+    struct value *v = &s->values[from.value];
+    const struct task *t = &s->tasks[v->producer];
+    v->bound = u->variable;
+    s->values[u->variable].writer = v->producer;
+    if (t->kind != STEP_SCATTER || reads_value(t, u->variable)) return;
+    from = t->reads[0];
+    const struct value *x = &s->values[from.value];
+    bool alone = x->readers != NONE && s->links[x->readers].next == NONE && !x->is_output;
+    if (!alone || t->reads[1].value == from.value || t->reads[2].value == from.value ||
+        !may_bind(s, from, u->variable))
+      return;
+  }
 }
 
 /* Nothing reads the results but updates. */

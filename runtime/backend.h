@@ -1,7 +1,13 @@
 /* A backend: one struct of hooks that turns the steps of a plan into commands and owns the memory they touch.
  *
- * `self` is what open returned. Hooks other than the calls inside of commands run on one thread of a session,
- * never inside of a step. Hooks marked (optional) may be NULL. */
+ * `self` is what open returned; devices are numbered as in the whole target. Hooks are called by one thread at
+ * a time, never inside of a run, unless they say otherwise. Commands run on worker 0 for devices of a backend
+ * whose memory is not the host's, and on any worker for those of the host: a copy to a host device is one.
+ * Hooks marked (optional) may be NULL.
+ *
+ * Work may run behind the host (`host` false): a call gives it to the device, in the device's order, and
+ * returns. A call that fails keeps the failure for `status` (the first one wins), and all later calls do
+ * nothing: a run is never left in the middle, and no device waits for ever. */
 #ifndef DGC_RUNTIME_BACKEND_H
 #define DGC_RUNTIME_BACKEND_H
 
@@ -9,59 +15,143 @@
 
 #include <stdatomic.h>
 
-/* A library call or an interpreted kernel: the operands in the plan's order, and what prepare stored. */
+/* What is read later: bytes of each, at most, and how many may be on their way. */
+enum { LATE_BYTES = 8, LATE_READS = 64 };
+
+/* A library call, an interpreted kernel, or work given to a device: the operands in the plan's order, and what
+ * the backend stored. Operands may be elsewhere in a later run: their addresses are to be read in each call. */
 typedef void call_fn(void *const *args, const void *state);
 
-enum command_kind { COMMAND_KERNEL, COMMAND_CALL, COMMAND_COPY, COMMAND_SIGNAL, COMMAND_WAIT, COMMAND_END };
+enum command_kind {
+  COMMAND_KERNEL,
+  COMMAND_CALL,
+  COMMAND_COPY,
+  COMMAND_SIGNAL,
+  COMMAND_WAIT,
+  COMMAND_POLL,
+  COMMAND_END
+};
 
 /* A step with everything resolved: the executor does no more than call it. */
 struct command {
   enum command_kind kind;
   uint32_t step; /* its number in the device's plan */
   union {
-    kernel_fn *kernel;        /* KERNEL */
-    call_fn *call;            /* CALL */
-    _Atomic uint64_t *signal; /* SIGNAL, WAIT: the number of the last run that gave it */
+    kernel_fn *kernel;            /* KERNEL */
+    call_fn *call;                /* CALL */
+    _Atomic uint64_t *signal;     /* SIGNAL, WAIT: the number of the last run that gave it */
+    bool (*reached)(void *event); /* POLL: goes on when it says true */
   };
   void *const *args; /* COPY: from, to */
   union {
     const int64_t *sizes; /* KERNEL */
     const void *state;    /* CALL */
     size_t bytes;         /* COPY */
+    void *event;          /* POLL */
   };
+};
+
+/* A device that there is, for lists. */
+struct device_info {
+  int index;
+  const char *name; /* "NVIDIA H100 80GB HBM3" */
+  const char *arch; /* "sm_90" */
+  int64_t memory;   /* bytes */
+  bool simulated;
 };
 
 struct backend {
   const char *name;
   const char *help;
-  /* Starts it for these devices. NULL after an error in `d`. */
+  const char *kind; /* of the devices it runs: "cpu" or "gpu" */
+  /* Its memory is the host's, and a call has done its work when it returns: the executor itself copies (COPY)
+   * and fills there. None of the hooks about meeting points and runs is needed then. */
+  bool host;
+  /* Starts it for the devices of its kind in the target; others are in it for their numbers only. NULL after an
+   * error in `d`: also when one of them is not there. */
   void *(*open)(const struct target *target, struct diags *d);
   void (*close)(void *self);
-  /* Memory of one device, aligned to 64 bytes, undefined. NULL if there is not enough. Size 0 is allowed. */
+  /* Memory of one device, aligned to 64 bytes, undefined. NULL if there is not enough. Size 0 is allowed. It is
+   * freed when the work that was given to the device is done. */
   void *(*alloc)(void *self, int device, size_t bytes);
   void (*free)(void *self, int device, void *data, size_t bytes);
-  /* Between devices of this backend and the host (-1). */
-  void (*copy)(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
-  /* (optional) Machine code for `count` distinct kernels. Those of earlier calls are compiled once only. Without it,
-   * prepare is given the kernels too. */
+  /* (optional) Bytes of the device's memory that are free, and all of them: for messages. */
+  bool (*room)(void *self, int device, size_t *available, size_t *total);
+  /* (optional) Whether f32 products may round their factors to TF32, which is not so at first. Before any plan
+   * is loaded. */
+  void (*allow_tf32)(void *self, bool allow);
+  /* Between devices of this backend, or one of them and the host: -1, which other backends' devices count as.
+   * Runs and copies are done in their order, see begin. What goes to the host is there on return; memory of
+   * the host that is read may be used again on return, although its bytes may reach the device later. False:
+   * see status. */
+  bool (*copy)(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
+  /* (optional) A copy to the host in two parts, so that the host need not wait for it: `post` is its place among
+   * the runs and copies, and collect gives the bytes, once they have come, for the number that post gave. */
+  bool (*post)(void *self, int device, const void *from, size_t bytes, unsigned *number);
+  bool (*collect)(void *self, int device, unsigned number, void *to, size_t bytes);
+  /* (optional) Code for `count` distinct kernels, those of this backend's devices. Kernels of earlier calls are
+   * compiled once only. Where it leaves out[i] NULL, or without it, prepare is given the kernel's steps. */
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                   struct diags *d);
-  /* Fills in a KERNEL (without compile) or MATMUL step: kind, call and state, which lives in `a`. `args` are
-   * set already. */
-  bool (*prepare)(void *self, struct arena *a, const struct step *step, struct command *c, struct diags *d);
-  /* (optional) The kernel as the text that is compiled. NULL after an error in `d`. */
-  const char *(*emit)(struct arena *a, const struct kernel *k, struct diags *d);
+  /* Fills in a KERNEL (see compile), MATMUL, GATHER or SCATTER step of `device`: kind, call and state, which
+   * lives in `a`. `args` are set already; addresses stand in them by the first run, and may change between
+   * runs. */
+  bool (*prepare)(void *self, struct arena *a, const struct step *step, int device, struct command *c,
+                  struct diags *d);
+  /* A COPY step likewise, unless `host`: between devices of this backend or one of them and the host (-1), in
+   * the order of device `to`'s work. To the host: on any worker's thread, when the source has been reached or
+   * has been there since before the run; the bytes are there on return. From the host: the source stays as it
+   * is until the next mark of `to` is reached. */
+  bool (*prepare_copy)(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
+                       struct diags *d);
   /* (optional) On each worker's thread before its first run: rounding, thread-local library settings. May be
    * called again. */
   void (*enter)(void *self);
+
+  /* --- devices that work behind the host --- */
+
+  /* A CALL that marks a point of the device's work, once in each run; `*event` stands for it below. */
+  bool (*mark)(void *self, struct arena *a, int device, struct command *c, void **event, struct diags *d);
+  /* A CALL on the thread of `device`: its later work waits for the mark, which has been called in this run. */
+  bool (*follow)(void *self, struct arena *a, int device, void *event, struct command *c, struct diags *d);
+  /* Whether the work before the mark, which has been called in this run, is done, and its results can be read
+   * by any device. True after a failure. On any thread, inside of runs. */
+  bool (*reached)(void *event);
+  /* Around each run, on the thread of worker 0. Runs and calls of `copy` are done in their order: whatever any
+   * device of this backend is given in one comes behind all that all of them were given in those before.
+   * `timed`: busy will be asked. With `wait`, end returns when everything is done. False: see status. */
+  bool (*begin)(void *self, bool timed);
+  bool (*end)(void *self, bool wait);
+  /* True: no failure so far. Else reports the first one: the call's name, the driver's name for the error and
+   * its text, and the device. On the thread of worker 0, also between calls of a run. */
+  bool (*status)(void *self, struct diags *d);
+  /* (optional) Whole runs as one recording. record calls issue(arg), which makes all calls of a run once; they
+   * are kept, but not done. NULL when it cannot: runs are issued call by call from then on. replay does the
+   * recorded run, in the place of its calls between begin and end. A recording holds addresses: it is forgotten
+   * when they change. */
+  void *(*record)(void *self, void (*issue)(void *arg), void *arg);
+  bool (*replay)(void *self, void *recording);
+  void (*forget)(void *self, void *recording);
+  /* (optional) Nanoseconds that the device worked in the last run, which was a timed one and has ended with
+   * wait. */
+  uint64_t (*busy)(void *self, int device);
+
+  /* --- without being open --- */
+
+  /* (optional) The devices of this machine, into `a`. If there are none, why: a line without its end, or NULL. */
+  int (*list)(struct arena *a, struct device_info **out, const char **why_none);
+  /* (optional) Kernels as the text that is compiled: `form` is "llvm", "cuda" or "ptx"; `arch` may be NULL.
+   * NULL after an error in `d`: also for a form that it does not have. */
+  const char *(*emit)(struct arena *a, const struct kernel *const *kernels, int count, const char *form,
+                      const char *arch, struct diags *d);
 };
 
-extern const struct backend backend_interp;
+extern const struct backend backend_interp, backend_cuda;
 #ifdef DGC_WITH_LLVM
 extern const struct backend backend_cpu;
 #endif
 
-/* All of this build, the default first; ends with NULL. */
+/* All of this build, the default of each kind first; ends with NULL. */
 extern const struct backend *const backends[];
 /* NULL stands for the default. NULL returned if there is none of this name. */
 const struct backend *backend_find(const char *name);

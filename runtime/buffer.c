@@ -11,36 +11,38 @@ struct device_arena {
 };
 
 struct store {
-  const struct backend *backend;
-  void *self;
+  const struct engines *engines;
   struct arena *arena;
   struct map names;
-  struct device_arena *arenas;
-  int ndevices;
+  struct device_arena *arenas; /* by device */
   unsigned generation;
 };
 
 static const char copy_mark[] = "/replica_";
 
-struct store *store_create(const struct backend *backend, void *self, int ndevices) {
+struct store *store_create(const struct engines *engines) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   struct store *s = arena_new(a, struct store);
-  *s = (struct store){.backend = backend, .self = self, .arena = a, .ndevices = ndevices};
+  *s = (struct store){.engines = engines, .arena = a};
   s->names = map_make(a);
-  s->arenas = arena_new_array(a, (size_t)ndevices, struct device_arena);
+  s->arenas = arena_new_array(a, (size_t)engines->target.ndevices, struct device_arena);
   arena_unguard(&guard);
   return s;
 }
 
 void store_destroy(struct store *s) {
   if (!s) return;
+  if (*s->engines->lost) {
+    engines_abandon(s);
+    return;
+  }
   for (int i = 0; i < store_count(s); i++) {
     struct variable *v = store_at(s, i);
-    s->backend->free(s->self, v->device, v->data, v->bytes);
+    engines_free(s->engines, v->device, v->data, v->bytes);
   }
-  for (int i = 0; i < s->ndevices; i++)
-    if (s->arenas[i].data) s->backend->free(s->self, i, s->arenas[i].data, s->arenas[i].bytes);
+  for (int i = 0; i < s->engines->target.ndevices; i++)
+    if (s->arenas[i].data) engines_free(s->engines, i, s->arenas[i].data, s->arenas[i].bytes);
   arena_destroy(s->arena);
 }
 
@@ -57,9 +59,9 @@ const char *variable_primary(struct arena *a, const char *name) {
   return mark ? arena_strndup(a, name, (size_t)(mark - name)) : NULL;
 }
 
-static void copy_variable(struct store *s, struct variable *to, const struct variable *from) {
-  s->backend->copy(s->self, to->data, to->device, from->data, from->device, to->bytes);
+static bool copy_variable(struct store *s, struct variable *to, const struct variable *from) {
   to->filled = from->filled;
+  return engines_copy(s->engines, to->data, to->device, from->data, from->device, to->bytes);
 }
 
 /* The variable that `v` is a copy of, or NULL. */
@@ -80,39 +82,49 @@ struct variable *store_variable(struct store *s, const char *name, const struct 
   v = arena_new(s->arena, struct variable);
   *v = (struct variable){.name = arena_strdup(s->arena, name), .type = *type, .device = device};
   v->bytes = (size_t)type_bytes(type);
-  v->data = s->backend->alloc(s->self, device, v->bytes);
+  v->data = engines_alloc(s->engines, device, v->bytes);
   if (!v->data) {
-    diag_error(d, LOC_NONE, "no memory for variable %s: %zu bytes", name, v->bytes);
+    engines_no_memory(s->engines, device, arena_printf(s->arena, "variable %s", name), v->bytes, d);
     return NULL;
   }
   map_put(&s->names, name, v);
   struct variable *primary = primary_of(s, v);
-  if (primary && primary->filled) copy_variable(s, v, primary);
+  if (primary && primary->filled && !copy_variable(s, v, primary)) {
+    engines_status(s->engines, d);
+    return NULL;
+  }
   return v;
 }
 
-void store_spread(struct store *s) {
+void store_join(struct store *s, struct variable *v, const char *joins) {
+  bool same = joins && v->joins && strcmp(joins, v->joins) == 0;
+  if (!same) v->joins = joins ? arena_strdup(s->arena, joins) : NULL;
+}
+
+bool store_spread(struct store *s) {
+  bool good = true;
   for (int i = 0; i < store_count(s); i++) {
     struct variable *v = store_at(s, i), *primary = primary_of(s, v);
-    if (primary) copy_variable(s, v, primary);
+    if (primary) good &= copy_variable(s, v, primary);
   }
+  return good;
 }
 
-void store_read(const struct store *s, const struct variable *v, void *out) {
-  s->backend->copy(s->self, out, -1, v->data, v->device, v->bytes);
+bool store_read(const struct store *s, const struct variable *v, void *out) {
+  return engines_copy(s->engines, out, -1, v->data, v->device, v->bytes);
 }
 
-void store_write(struct store *s, struct variable *v, const void *data) {
-  s->backend->copy(s->self, v->data, v->device, data, -1, v->bytes);
+bool store_write(struct store *s, struct variable *v, const void *data) {
   v->filled = true;
+  return engines_copy(s->engines, v->data, v->device, data, -1, v->bytes);
 }
 
 void *store_arena(struct store *s, int device, size_t bytes) {
   struct device_arena *a = &s->arenas[device];
   if (a->data && a->bytes >= bytes) return a->data;
-  void *data = s->backend->alloc(s->self, device, bytes);
+  void *data = engines_alloc(s->engines, device, bytes);
   if (!data) return NULL;
-  if (a->data) s->backend->free(s->self, device, a->data, a->bytes);
+  if (a->data) engines_free(s->engines, device, a->data, a->bytes);
   *a = (struct device_arena){data, bytes};
   s->generation++;
   return data;

@@ -2,7 +2,7 @@
 #ifndef DGC_RUNTIME_BUFFER_H
 #define DGC_RUNTIME_BUFFER_H
 
-#include "runtime/backend.h"
+#include "runtime/engines.h"
 
 struct variable {
   const char *name; /* "h.kernel", "h.kernel/replica_1" */
@@ -10,12 +10,13 @@ struct variable {
   int device;
   void *data;
   size_t bytes;
-  bool filled; /* holds a value: initialised, restored or copied from its primary */
+  const char *joins; /* "tower_2/v" and "v": how all of them are read as one; NULL: they are not */
+  bool filled;       /* holds a value: initialised, restored or copied from its primary */
 };
 
 struct store;
 
-struct store *store_create(const struct backend *backend, void *self, int ndevices);
+struct store *store_create(const struct engines *engines);
 /* NULL is allowed. */
 void store_destroy(struct store *s);
 
@@ -25,14 +26,17 @@ struct variable *store_find(const struct store *s, const char *name);
  * primary. NULL after an error in `d`: no memory, or it is there with another type or device. */
 struct variable *store_variable(struct store *s, const char *name, const struct type *type, int device,
                                 struct diags *d);
+/* Says how the copies of v are read as one; the text is copied. NULL: they are not. */
+void store_join(struct store *s, struct variable *v, const char *joins);
 int store_count(const struct store *s);
 struct variable *store_at(const struct store *s, int i); /* in the order of their making */
 /* "v" of "v/replica_3", into `a`; NULL if `name` is a primary copy itself. */
 const char *variable_primary(struct arena *a, const char *name);
+/* These are false when a device has failed: see engines_status. */
 /* Gives every copy the value of its primary. */
-void store_spread(struct store *s);
-void store_read(const struct store *s, const struct variable *v, void *out);
-void store_write(struct store *s, struct variable *v, const void *data);
+bool store_spread(struct store *s);
+bool store_read(const struct store *s, const struct variable *v, void *out);
+bool store_write(struct store *s, struct variable *v, const void *data);
 
 /* The arena of a device with at least `bytes`. A larger one than before replaces the old: its contents are
  * lost and pointers into it are out of date, see store_generation. NULL without memory. */

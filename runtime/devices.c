@@ -14,6 +14,7 @@ const struct backend *const backends[] = {
     &backend_cpu,
 #endif
     &backend_interp,
+    &backend_cuda,
     NULL,
 };
 

@@ -8,34 +8,60 @@
 #ifndef DGC_RUNTIME_EXEC_H
 #define DGC_RUNTIME_EXEC_H
 
+#include "runtime/backend.h"
 #include "runtime/buffer.h"
 #include "runtime/workers.h"
 
 struct exec;
 
 /* Compiles the plan's kernels and binds its buffers: arenas and variables of `store`, constants of its own.
- * All four must outlive it. NULL after an error in `d`. */
-struct exec *exec_load(const struct plan *p, const struct backend *backend, void *self, struct store *store,
+ * Devices of the plan are those of the engines' target with the same numbers. All four must outlive it. NULL
+ * after an error in `d`. */
+struct exec *exec_load(const struct plan *p, const struct engines *engines, struct store *store,
                        struct workers *workers, struct diags *d);
 /* NULL is allowed. */
 void exec_unload(struct exec *e);
 
-/* Inputs are written before each run, outputs read after it and before any other run of the session. */
-void exec_write(struct exec *e, int input, const void *data);
-void exec_read(const struct exec *e, int output, void *data);
-/* One step of training, evaluation or prediction. False when the interpreter ran out of host memory: variables
- * may then hold anything. */
+/* Inputs are written before each run, outputs read after it and before any other run of the session. False when
+ * a device has failed, see exec_status. */
+bool exec_write(struct exec *e, int input, const void *data);
+bool exec_read(const struct exec *e, int output, void *data);
+/* The same in two parts, for an output of LATE_BYTES at most: it will be as it is now, but other runs may begin before
+ * it is asked for. If many are on their way already, it is read at once. */
+struct late_read {
+  const struct opened *on; /* NULL: it is here */
+  int device;
+  unsigned number;
+  size_t bytes;
+  char value[LATE_BYTES];
+};
+bool exec_post(struct exec *e, int output, struct late_read *r);
+bool exec_collect(struct exec *e, const struct late_read *r, void *data);
+/* One step of training, evaluation or prediction. It may go on behind the host when this returns; whatever asks
+ * for its results waits for them. False when a device failed, in this run or an earlier one, or the interpreter
+ * ran out of host memory: variables may then hold anything. */
 bool exec_run(struct exec *e);
+/* Reports in `d` why one of the above was false. */
+void exec_status(const struct exec *e, struct diags *d);
 
 /* What a timed run measured, in nanoseconds. */
 struct exec_times {
   uint64_t wall;
-  uint64_t *busy; /* per device: inside of kernels, library calls and copies */
+  uint64_t *busy; /* per device: inside of kernels, library calls and copies, or as its backend says */
 };
 bool exec_run_timed(struct exec *e, struct exec_times *t);
 
-/* Bytes of the arena of a device up to the last one that a command, an input or an output touches, from the addresses
- * and sizes of the commands: the check on what the memory plan printed. A multiple of 64. */
+/* A run that does not end within `seconds` is given up: it is false, and exec_status says which device has not
+ * answered. 0 = none, as before the first call. False after an error in `d`. */
+bool exec_set_limit(struct exec *e, int seconds, struct diags *d);
+
+/* A run that counts what it copies. */
+bool exec_run_counted(struct exec *e);
+/* Bytes that copy steps of the last counted run moved from one device to another, as they were done. */
+int64_t exec_traffic(const struct exec *e, int from, int to);
+
+/* Bytes of the arena of a device up to the last one that a command, an input or an output touches, from the
+ * addresses and sizes of the commands: the check on what the memory plan printed. A multiple of 64. */
 int64_t exec_high_water(const struct exec *e, int device);
 /* Commands over all devices, and how many of them are signals. */
 int exec_commands(const struct exec *e, int *signals);

@@ -58,13 +58,14 @@ static void spin_hint(void) {
 #endif
 }
 
-void workers_relax(const struct workers *w, unsigned *spins) {
+bool workers_relax(const struct workers *w, unsigned *spins) {
   unsigned limit = w->crowded ? SPINS_WHEN_CROWDED : SPINS_BEFORE_YIELDING;
   if (++*spins < limit) {
     spin_hint();
-    return;
+    return false;
   }
   sched_yield();
+  return true;
 }
 
 static void park(struct workers *w, uint32_t seen) {

@@ -17,8 +17,9 @@ void workers_destroy(struct workers *w);
 int workers_count(const struct workers *w);
 /* Calls fn(arg, i) for every worker i, each on its own thread; returns when all calls have. One run at a time. */
 void workers_run(struct workers *w, work_fn *fn, void *arg);
-/* Passes the time between two looks at something another worker will change; `*spins` starts at 0. */
-void workers_relax(const struct workers *w, unsigned *spins);
+/* Passes the time between two looks at something another worker will change; `*spins` starts at 0. True when it
+ * has been waiting for long, and asks the system to run others. */
+bool workers_relax(const struct workers *w, unsigned *spins);
 /* Cores that this process may use. */
 int cpu_cores(void);
 

@@ -19,7 +19,7 @@ LAYERS = {
 FOREIGN = [
     (re.compile(r"llvm-c/|llvm/|dnnl|oneapi"), ("runtime/cpu/",)),
     (re.compile(r"zlib\.h"), ("runtime/data/", "tests/")),
-    (re.compile(r"cuda|nvrtc|cublas|nccl"), ("runtime/cuda/", "kernels/cuda/", "tests/simulated_cuda/")),
+    (re.compile(r"cuda|nvrtc|cublas|nccl"), ("runtime/cuda/", "kernels/cuda/", "tests/simulated_cuda/", "tests/gpu/")),
     (re.compile(r"mpi\.h"), ("runtime/mpi/",)),
 ]
 MAX_LINES = 1000

@@ -123,7 +123,8 @@ static void bench_json(const struct dgc_bench *b) {
   for (int i = 0; i < b->ndevices; i++) {
     printf("%s{\"name\":", i ? "," : "");
     cli_json_string(stdout, b->devices[i].name);
-    printf(",\"arena\":%lld,\"high_water\":%lld,\"busy\":", (long long)b->devices[i].arena,
+    printf(",\"simulated\":%s,\"arena\":%lld,\"high_water\":%lld,\"busy\":",
+           b->devices[i].simulated ? "true" : "false", (long long)b->devices[i].arena,
            (long long)b->devices[i].high_water);
     cli_json_number(stdout, b->devices[i].busy);
     fputc('}', stdout);
@@ -150,6 +151,7 @@ void cli_print_bench(const struct cli *c, const struct dgc_bench *b) {
   printf("share of peak    %10.1f %%\n", rate / b->peak * 100);
   printf("outside kernels  %10.1f %%    of the threads' time: executor and waiting\n", b->outside * 100);
   for (int i = 0; i < b->ndevices; i++)
-    printf("arena of %-8s%10lld bytes   high-water mark %lld, busy %.1f %%\n", b->devices[i].name,
-           (long long)b->devices[i].arena, (long long)b->devices[i].high_water, b->devices[i].busy * 100);
+    printf("arena of %-8s%10lld bytes   high-water mark %lld, busy %.1f %%%s\n", b->devices[i].name,
+           (long long)b->devices[i].arena, (long long)b->devices[i].high_water, b->devices[i].busy * 100,
+           b->devices[i].simulated ? ", simulated" : "");
 }

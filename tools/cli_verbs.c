@@ -7,19 +7,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODEL_OPTIONS                                                                                  \
-  "set model devices towers strategy parameter-device consolidation-device soft-placement batch seed " \
-  "backend"
-#define PASS_OPTIONS "verify-each disable-pass print-after time-passes stress dump-dir"
-#define DATA_OPTIONS "data rows threads"
+#define TARGET_OPTIONS                                                                                     \
+  "devices cluster towers strategy parameter-device staleness min-part-bytes balance uneven loss-scaling " \
+  "consolidation-device cross-device packs bytes-per-pack soft-placement batch batch-is"
+#define MODEL_OPTIONS "set model " TARGET_OPTIONS " seed backend tf32"
+#define PASS_OPTIONS  "verify-each disable-pass print-after time-passes stress dump-dir"
+#define DATA_OPTIONS  "data rows threads timeout"
 
 /* --- compiling --- */
 
 /* Dumps go to their folder, all else to standard error. */
 static void on_pass(void *user, const char *pass, const char *text) {
   const struct cli *c = user;
-  if (!c->dump_dir || strcmp(pass, "time") == 0) {
-    if (strcmp(pass, "time") != 0) fprintf(stderr, "# after %s\n", pass);
+  bool graph = strcmp(pass, "time") != 0 && strcmp(pass, "strategies") != 0;
+  if (!c->dump_dir || !graph) {
+    if (graph) fprintf(stderr, "# after %s\n", pass);
     fputs(text, stderr);
     return;
   }
@@ -68,8 +70,10 @@ static int check(struct cli *c) {
 
 static int compile(struct cli *c) {
   int code = load(c);
-  const char *text;
-  if (!code) code = cli_status(c, dgc_emit(c->session, c->entry, c->emit ? c->emit : "placed", &text));
+  const char *text, *emit = c->emit ? c->emit : "placed";
+  char stage[64];
+  if (snprintf(stage, sizeof stage, "%s%s", emit, c->json ? "-json" : "") < (int)sizeof stage) emit = stage;
+  if (!code) code = cli_status(c, dgc_emit(c->session, c->entry, emit, &text));
   return code ? code : put_text(c, text);
 }
 
@@ -83,8 +87,18 @@ static int opt(struct cli *c) {
 static int explain(struct cli *c) {
   int code = load(c);
   const char *text;
-  if (!code) code = cli_status(c, dgc_explain(c->session, c->entry, c->words[1], &text));
+  if (!code) code = cli_status(c, dgc_explain(c->session, c->entry, c->words[1], c->json, &text));
   return code ? code : put_text(c, text);
+}
+
+/* What has been proved is worth reading even where something has not. */
+static int verify(struct cli *c) {
+  const char *text;
+  int code = start(c);
+  if (code) return code;
+  code = cli_status(c, dgc_verify(c->session, c->words[0], c->entry, &text));
+  int written = put_text(c, text);
+  return code ? code : written;
 }
 
 /* --- running --- */
@@ -150,17 +164,37 @@ static int bench(struct cli *c) {
 
 /* --- looking --- */
 
+static void print_gpus(const struct cli *c, const struct dgc_gpu *gpus, int count, const char *why_none) {
+  for (int i = 0; i < count; i++) {
+    const struct dgc_gpu *g = &gpus[i];
+    if (c->json) {
+      printf("%s{\"device\":\"%s\",\"name\":", i ? "," : "", g->device);
+      cli_json_string(stdout, g->name);
+      printf(",\"arch\":\"%s\",\"memory\":%lld,\"simulated\":%s}", g->arch, (long long)g->memory,
+             g->simulated ? "true" : "false");
+    } else
+      printf("%s: %s, %s, %.1f GiB%s\n", g->device, g->name, g->arch, (double)g->memory / (1 << 30),
+             g->simulated ? ", simulated" : "");
+  }
+  if (!c->json && !count) printf("no GPU: %s\n", why_none ? why_none : "the driver knows of none");
+}
+
 static int devices(struct cli *c) {
   struct dgc_machine m;
+  const struct dgc_gpu *gpus;
+  int count;
+  const char *name, *help, *why_none;
   int code = cli_status(c, dgc_machine(c->session, &m));
+  if (!code) code = cli_status(c, dgc_gpus(c->session, &gpus, &count, &why_none));
   if (code) return code;
-  const char *name, *help;
   if (c->json) {
     fputs("{\"cpu\":", stdout);
     cli_json_string(stdout, m.cpu);
     printf(",\"cores\":%d,\"vectors\":\"%s\",\"memory\":%lld,\"devices\":[", m.cores, m.vectors,
            (long long)m.memory);
     for (int i = 0; i < m.cores; i++) printf("%s\"/cpu:%d\"", i ? "," : "", i);
+    fputs("],\"gpus\":[", stdout);
+    print_gpus(c, gpus, count, why_none);
     fputs("],\"backends\":[", stdout);
     for (int i = 0; dgc_backend(i, &name, &help); i++) printf("%s\"%s\"", i ? "," : "", name);
     fputs("]}\n", stdout);
@@ -169,6 +203,7 @@ static int devices(struct cli *c) {
   printf("%s, %d cores, %s, %.1f GiB\n", m.cpu, m.cores, m.vectors, (double)m.memory / (1 << 30));
   for (int i = 0; i < m.cores; i++) printf("/cpu:%d\n", i);
   fputs("CPU devices are logical: there may be more of them than cores.\n", stdout);
+  print_gpus(c, gpus, count, why_none);
   for (int i = 0; dgc_backend(i, &name, &help); i++) printf("backend %-7s %s\n", name, help);
   return DGC_OK;
 }
@@ -183,15 +218,14 @@ static int inspect(struct cli *c) {
 const struct verb verbs[] = {
     {"check", "MODEL", "says what is wrong with a model", MODEL_OPTIONS " " PASS_OPTIONS " json", check},
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
-     MODEL_OPTIONS " " PASS_OPTIONS " emit entry file", compile},
+     MODEL_OPTIONS " " PASS_OPTIONS " emit arch entry file json", compile},
     {"opt", "GRAPH", "runs passes over graph text, and prints it",
-     "devices towers strategy parameter-device consolidation-device soft-placement batch passes "
-     "graph file " PASS_OPTIONS,
-     opt},
+     TARGET_OPTIONS " passes graph file " PASS_OPTIONS, opt},
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
-     MODEL_OPTIONS " " DATA_OPTIONS
-                   " epochs steps eval-data eval-rows no-shuffle checkpoint checkpoint-every resume"
-                   " json quiet " PASS_OPTIONS,
+     MODEL_OPTIONS
+     " " DATA_OPTIONS
+     " epochs steps eval-data eval-rows auto-shard no-shuffle checkpoint checkpoint-every resume"
+     " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
      MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint json quiet " PASS_OPTIONS, eval},
@@ -201,7 +235,9 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS " steps json " PASS_OPTIONS, bench},
     {"devices", "", "lists devices and backends", "json", devices},
     {"inspect", "FILE", "lists the tensors of a checkpoint or data file", "json", inspect},
+    {"verify", "FILE", "proves that placed graphs compute what their model says",
+     MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric", verify},
     {"explain", "MODEL NODE", "says why a node of the placed graph is where it is",
-     MODEL_OPTIONS " " PASS_OPTIONS " entry file", explain},
+     MODEL_OPTIONS " " PASS_OPTIONS " entry file json", explain},
     {0},
 };

@@ -1,6 +1,6 @@
-# Layers: `use nn`.
-
-layer dense(x : T[..., K], units : int, activation = identity, use_bias = true, initial = glorot_uniform) {
+# Layers: `use nn`. `precision` is that of their products; none leaves it to the caller.
+layer dense(x : T[..., K], units : int, activation = identity, use_bias = true, initial = glorot_uniform,
+            precision = none) with precision = precision {
   var kernel : T[K, units] = initial()
   if not use_bias { return activation(x @ kernel) }
   var bias : T[units] = zeros()
@@ -8,7 +8,7 @@ layer dense(x : T[..., K], units : int, activation = identity, use_bias = true, 
 }
 
 # Dense layers, one after another: `units` lists their sizes.
-layer mlp(x, units : list, activation = relu) {
+layer mlp(x, units : list, activation = relu, precision = none) with precision = precision {
   part = x
   for n in units { part = dense(part, n, activation) }
   return part
@@ -47,7 +47,7 @@ layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
 # Images are [B, height, width, channels]. Each of size*size shifted copies of x is one part of the rows that the
 # kernel multiplies.
 layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
-             initial = glorot_uniform) {
+             initial = glorot_uniform, precision = none) with precision = precision {
   out_h = ceil_div(H, stride) if padding == "same" else (H - size - (H - size) % stride) / stride + 1
   out_w = ceil_div(W, stride) if padding == "same" else (W - size - (W - size) % stride) / stride + 1
   need_h = max((out_h - 1) * stride + size - H, 0)
@@ -77,7 +77,7 @@ function max_pool2d(x, size = 2) { return max(blocks(x, size), axis = [2, 4]) }
 function mean_pool2d(x, size = 2) { return mean(blocks(x, size), axis = [2, 4]) }
 
 # Sequences are [B, length, features]. Unrolled; gives the last output, or all of them with `sequence = true`.
-layer lstm(x : T[N, L, K], units : int, sequence = false) {
+layer lstm(x : T[N, L, K], units : int, sequence = false, precision = none) with precision = precision {
   var kernel : T[K + units, 4 * units] = glorot_uniform()
   var bias : T[4 * units] = zeros()
   h = broadcast(cast(0, T), [N, units])
@@ -93,7 +93,7 @@ layer lstm(x : T[N, L, K], units : int, sequence = false) {
 }
 
 # Self-attention with `heads` heads; `causal`: no position looks at later ones.
-layer attention(x : T[N, L, K], heads : int, causal = false) {
+layer attention(x : T[N, L, K], heads : int, causal = false, precision = none) with precision = precision {
   q = dense(x, K, use_bias = false)
   k = dense(x, K, use_bias = false)
   v = dense(x, K, use_bias = false)
@@ -108,7 +108,8 @@ function split_heads(x : T[N, L, K], heads) {
 }
 
 # One block of a transformer, normalised first.
-layer transformer_block(x : T[N, L, K], heads : int, hidden : int, causal = false, rate = 0.0) {
+layer transformer_block(x : T[N, L, K], heads : int, hidden : int, causal = false, rate = 0.0,
+                        precision = none) with precision = precision {
   first = layer_norm(x)
   mixed = attention(first, heads, causal)
   a = x + dropout(mixed, rate)

@@ -37,8 +37,8 @@ function one_hot(x, depth : int, to = f32) {
   return cast(expand(id) == iota(dtype(id)[depth]), to)
 }
 
-# The rows of a table that `ids` name.
-function lookup(table : T[rows, units], ids) { return one_hot(ids, rows, T) @ table }
+# The rows of a table that `ids` name: of an embedding.
+function lookup(table : T[rows, units], ids) { return gather(table, ids) }
 
 # ---- statistics ----
 
@@ -95,6 +95,22 @@ function huber(x, y, delta = 1.0) {
   error = abs(x - y)
   inside = min(error, delta)
   return inside * (error - 0.5 * inside)
+}
+
+# ---- a loss per example as one number; the same for batches that are split over towers ----
+
+# Over the number of elements, whatever their weights are.
+function sum_over_batch_size(loss, weights = 1) { return mean(loss * weights) }
+
+# Over the number of elements whose weight is not 0: examples without a weight do not count. 0 if there are none.
+function sum_by_nonzero_weights(loss, weights) {
+  counts = broadcast(weights, shape(loss)) != 0
+  return ratio(sum(loss * weights), sum(cast(counts, dtype(loss))))
+}
+
+# Over the sum of the weights.
+function weighted_mean(loss, weights) {
+  return ratio(sum(loss * weights), sum(broadcast(weights, shape(loss))))
 }
 
 # Is the largest logit the label's?

@@ -1,8 +1,32 @@
 /* Contractions: the ops a library runs. Convolution finds its place here. */
 #include "ir/build.h"
 
+#include <string.h>
+
+/* NULL: f32. */
+static const char *precision_of(const struct node *n) {
+  const struct attr *a = node_attr(n, ATTR_precision);
+  return a ? a->string : NULL;
+}
+
+static bool precision_infer(const struct node *n, struct arena *a, const char **why) {
+  const char *precision = precision_of(n);
+  if (!precision) return true;
+  if (strcmp(precision, "bf16") != 0)
+    *why = arena_printf(a, "the precision of a product is \"bf16\", or f32 when it is not given, not \"%s\"",
+                        precision);
+  else if (n->inputs[0]->type.dtype != DT_F32)
+    *why = arena_printf(a, "a product of precision bf16 has operands of f32, not %s",
+                        type_text(a, &n->inputs[0]->type));
+  else
+    return true;
+  return false;
+}
+
 /* matmul: a [..., M, K] and b [..., K, N] give [..., M, N]; transpose_a, transpose_b swap the last two axes of an
- * operand before. The leading axes are equal. */
+ * operand before. The leading axes are equal. precision "bf16" is a promise: all elements of both operands are
+ * bfloat16 values. The product of two such is exact in f32, so a backend may multiply in bfloat16 units that add
+ * up in f32, and no product of elements changes. */
 static bool matmul_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *l = &n->inputs[0]->type, *r = &n->inputs[1]->type;
   bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
@@ -14,6 +38,7 @@ static bool matmul_infer(const struct node *n, struct type *out, struct arena *a
         type_text(a, l), type_text(a, r));
     return false;
   }
+  if (!precision_infer(n, a, why)) return false;
   int rank = l->rank;
   int64_t k = l->dim[rank - 1 - ta], k2 = r->dim[rank - 2 + tb];
   if (k != k2) {
@@ -44,16 +69,19 @@ static struct node *matmul_fold(struct graph *g, const struct node *n) {
   if (!swaps_last_two(a) && !swaps_last_two(b)) return NULL;
   if (swaps_last_two(a)) a = a->inputs[0], ta = !ta;
   if (swaps_last_two(b)) b = b->inputs[0], tb = !tb;
-  return build_matmul(g, a, b, ta, tb);
+  return build_matmul_in(g, a, b, ta, tb, precision_of(n));
 }
 
-/* y = op(a) op(b): d op(a) = dy op(b)', d op(b) = op(a)' dy, each written without a transpose of its own. */
+/* y = op(a) op(b): d op(a) = dy op(b)', d op(b) = op(a)' dy, each written without a transpose of its own. In bf16
+ * dy is rounded too, so that these products keep the promise. */
 static void matmul_grad(struct grad *c, const struct node *n, struct node *dy) {
   struct graph *g = c->g;
+  const char *in = precision_of(n);
   struct node *a = n->inputs[0], *b = n->inputs[1];
   bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
-  grad_add(c, n, 0, ta ? build_matmul(g, b, dy, tb, true) : build_matmul(g, dy, b, false, !tb));
-  grad_add(c, n, 1, tb ? build_matmul(g, dy, a, true, ta) : build_matmul(g, a, dy, !ta, false));
+  if (in) dy = build1(g, OP_round_bf16, dy);
+  grad_add(c, n, 0, ta ? build_matmul_in(g, b, dy, tb, true, in) : build_matmul_in(g, dy, b, false, !tb, in));
+  grad_add(c, n, 1, tb ? build_matmul_in(g, dy, a, true, ta, in) : build_matmul_in(g, a, dy, !ta, false, in));
 }
 
 static int64_t matmul_flops(const struct node *n) {
@@ -66,7 +94,8 @@ const struct op_info op_matmul = {.name = "matmul",
                                   .dtypes = DTYPE_NUMBER,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
-                                  .optional_attrs = 1u << ATTR_transpose_a | 1u << ATTR_transpose_b,
+                                  .optional_attrs =
+                                      1u << ATTR_transpose_a | 1u << ATTR_transpose_b | 1u << ATTR_precision,
                                   .linear = 3,
                                   .roles = {"lhs", "rhs"},
                                   .domain = DOMAIN_ANY,

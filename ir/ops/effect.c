@@ -43,6 +43,34 @@ static bool gradient_infer(const struct node *n, struct type *out, struct arena 
 META(gradient, KIND_META, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"loss", "variable"},
      .infer = gradient_infer)
 
+/* A variable as the updates of the workers before have left it in this step, for asynchronous training; what reads the
+ * variable itself may see an older version. */
+static bool newest_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  if (n->inputs[0]->op != OP_variable) {
+    *why = arena_printf(a, "only variables have versions, and %s is none", n->inputs[0]->name);
+    return false;
+  }
+  *out = n->inputs[0]->type;
+  return true;
+}
+META(newest, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .roles = {"variable"}, .infer = newest_infer)
+
+/* What the towers have of x, each computed from its own rows, as one value: the reductions of the batch that x is made
+ * of are those of a tower. Nothing flows back. */
+static bool aggregate_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  const char *how = node_string(n, ATTR_reduction);
+  if (!is_aggregation(how))
+    *why = arena_printf(a, "there is no aggregation %s", how);
+  else if (type_is_symbolic(x) || x->dtype == DT_BOOL)
+    *why = arena_printf(a, "numbers are aggregated, not %s", type_text(a, x));
+  else
+    return *out = *x, true;
+  return false;
+}
+META(aggregate, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_reduction,
+     .optional_attrs = 1u << ATTR_each, .roles = {"x"}, .infer = aggregate_infer)
+
 /* The rows of one tower: from `offset`, as many as the type says. */
 static bool split_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type;
@@ -69,11 +97,11 @@ static bool same_types(const struct node *n, struct type *out, struct arena *a, 
   return true;
 }
 
-/* The sum (or maximum) over the towers, one operand per tower in tower order. */
+/* The sum (or maximum) over the towers, one operand per tower in tower order; of only_first_replica the first. */
 static bool all_reduce_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const char *r = node_string(n, ATTR_reduction);
-  if (strcmp(r, "sum") != 0 && strcmp(r, "mean") != 0 && strcmp(r, "max") != 0 && strcmp(r, "min") != 0) {
-    *why = arena_printf(a, "all_reduce knows sum, mean, max and min, not %s", r);
+  if (!is_aggregation(r) && strcmp(r, "max") != 0 && strcmp(r, "min") != 0) {
+    *why = arena_printf(a, "all_reduce knows sum, mean, max, min and only_first_replica, not %s", r);
     return false;
   }
   return same_types(n, out, a, why);

@@ -89,11 +89,20 @@ static void sum_grad(struct grad *c, const struct node *n, struct node *dy) {
   grad_add(c, n, 0, spread(c->g, n, dy));
 }
 
-/* Holds where no element is 0. */
+/* The product of the others. A zero leaves only its own gradient: the product of what is not zero, unless there is
+ * another one. Without zeros the others' product is the whole by the element. */
 static void prod_grad(struct grad *c, const struct node *n, struct node *dy) {
-  struct node *y = (struct node *)(uintptr_t)n;
-  struct node *all = spread(c->g, n, build2(c->g, OP_mul, dy, y));
-  grad_add(c, n, 0, build2(c->g, OP_div, all, n->inputs[0]));
+  struct graph *g = c->g;
+  struct node *x = n->inputs[0];
+  struct node *zero = build2(g, OP_eq, x, build_fill(g, &x->type, 0));
+  struct node *safe = build3(g, OP_select, zero, build_fill(g, &x->type, 1), x);
+  struct node *zeros = build_reduce(g, OP_reduce_sum, build_cast(g, zero, x->type.dtype), axis_mask(n));
+  struct node *all = build2(g, OP_mul, dy, build_reduce(g, OP_reduce_prod, safe, axis_mask(n)));
+  struct node *none = build_fill(g, &n->type, 0);
+  struct node *without = build3(g, OP_select, build2(g, OP_eq, zeros, none), all, none);
+  struct node *single = build3(g, OP_select, build2(g, OP_eq, zeros, build_fill(g, &n->type, 1)), all, none);
+  struct node *others = build2(g, OP_div, spread(g, n, without), safe);
+  grad_add(c, n, 0, build3(g, OP_select, zero, spread(g, n, single), others));
 }
 
 /* Equal extremes share the gradient evenly. */

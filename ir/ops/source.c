@@ -1,6 +1,8 @@
 /* Sources: where values come from. Their types are given, not inferred. */
 #include "ir/build.h"
 
+#include <string.h>
+
 #define SOURCE(name_, traits_, ...)                                                   \
   const struct op_info op_##name_ = {.name = #name_,                                  \
                                      .kind = KIND_SOURCE,                             \
@@ -21,7 +23,22 @@ SOURCE(constant, 0, .attrs = 1u << ATTR_value, .infer = constant_infer)
 /* A batch from outside; its name is the input's. */
 SOURCE(input, OP_NO_CSE)
 /* The value of a variable before the step; its name is the variable's. */
-SOURCE(variable, OP_NO_CSE, .optional_attrs = 1u << ATTR_trainable | 1u << ATTR_slot)
+static bool variable_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct attr *how = node_attr(n, ATTR_aggregation), *when = node_attr(n, ATTR_synchronization);
+  (void)out;
+  if (how && !is_aggregation(how->string))
+    *why = arena_printf(a, "there is no aggregation %s", how->string);
+  else if (when && strcmp(when->string, "on_read") != 0)
+    *why = arena_printf(a, "there is no synchronization %s", when->string);
+  else if (when && !how)
+    *why = arena_printf(a, "%s is joined on_read and needs an aggregation", n->name);
+  else
+    return true;
+  return false;
+}
+SOURCE(variable, OP_NO_CSE, .infer = variable_infer,
+       .optional_attrs = 1u << ATTR_trainable | 1u << ATTR_slot | 1u << ATTR_aggregation |
+                         1u << ATTR_synchronization)
 
 /* 0, 1, 2, ... along `axis`, plus `offset` */
 static bool iota_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -42,6 +59,16 @@ static bool batch_size_infer(const struct node *n, struct type *out, struct aren
   return false;
 }
 SOURCE(batch_size, 0, .infer = batch_size_infer, .optional_attrs = 1u << ATTR_batch)
+
+/* Which tower this is, from 0. Each tower has its own. */
+static bool scalar_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  if (out->rank == 0 && out->dtype != DT_BOOL) return true;
+  *why = arena_printf(a, "%s is a scalar number, not %s", op_of(n)->name, type_text(a, out));
+  return false;
+}
+SOURCE(tower_id, 0, .infer = scalar_infer)
+/* How many towers there are. */
+SOURCE(tower_count, 0, .infer = scalar_infer)
 
 /* Element i is drawn from the stream `key` of `seed` at the given step with counter offset + i: no matter how the
  * elements lie over towers and devices. */

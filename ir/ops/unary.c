@@ -133,6 +133,41 @@ STEP(ceil, DTYPE_FLOAT, DOMAIN_ANY, UN(CEIL, x))
 STEP(round, DTYPE_FLOAT, DOMAIN_ANY, UN(RINT, x))
 STEP(trunc, DTYPE_FLOAT, DOMAIN_ANY, UN(TRUNC, x))
 
+/* To the nearest bfloat16, the upper half of an f32's bits; ties go to even, and a carry out of the mantissa
+ * counts the exponent up, to infinity in the end. A NaN could lose its last bits so: it gets one that stays.
+ * Where a certificate computes all floats in f64, by way of f32. */
+static sval round_bf16_scalar(struct sprog *p, const struct node *n, const sval *in) {
+  (void)n;
+  sval x = s_convert(p, DT_F32, in[0]), bits = s_bitcast(p, DT_I32, x), one = s_int(p, DT_I32, 1);
+  sval odd = BIN(AND, BIN(SHR, bits, s_int(p, DT_I32, 16)), one);
+  sval up = BIN(ADD, bits, BIN(ADD, odd, s_int(p, DT_I32, 0x7fff)));
+  sval quiet = BIN(OR, bits, s_int(p, DT_I32, 0x400000));
+  sval near = s_select(p, BIN(NE, x, x), quiet, up);
+  sval y = s_bitcast(p, DT_F32, BIN(AND, near, s_bits(p, DT_I32, 0xffff0000)));
+  return s_convert(p, s_dtype(p, in[0]), y);
+}
+/* Once is enough; and what is only moved or repeated is rounded before, where it is fewer elements, and where a
+ * product can take the transpose upon itself. */
+static struct node *round_bf16_fold(struct graph *g, const struct node *n) {
+  struct node *x = n->inputs[0];
+  if (node_is(x, OP_round_bf16)) return x;
+  if (!node_is(x, OP_transpose) && !node_is(x, OP_reshape) && !node_is(x, OP_broadcast)) return NULL;
+  struct node *near = build1(g, OP_round_bf16, x->inputs[0]);
+  return build(g, x->op, 1, &near, x->nattrs, x->attrs, &x->type);
+}
+/* Straight through: the slope of the steps is 0 nearly everywhere, and would stop all learning. */
+GRAD(round_bf16, dy)
+const struct op_info op_round_bf16 = {.name = "round_bf16",
+                                      .kind = KIND_ELEMENTWISE,
+                                      .dtypes = DTYPE_SINGLE,
+                                      .min_inputs = 1,
+                                      .max_inputs = 1,
+                                      .roles = {"x"},
+                                      .domain = DOMAIN_ANY,
+                                      .fold = round_bf16_fold,
+                                      .scalar = round_bf16_scalar,
+                                      .grad = round_bf16_grad};
+
 /* ---- powers and roots ---- */
 
 SMOOTH(square, DTYPE_NUMBER, DOMAIN_ANY, BIN(MUL, x, x), MUL(dy, MUL(FILL(2), x)))

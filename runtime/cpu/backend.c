@@ -3,6 +3,7 @@
 
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/matmul.h"
+#include "runtime/cpu/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,7 @@ struct product {
 };
 
 static void *cpu_open(const struct target *target, struct diags *d) {
-  for (int i = 0; i < target->ndevices; i++)
-    if (strcmp(target->devices[i].name.kind, "cpu") != 0) {
-      diag_error(d, LOC_NONE, "the cpu backend has no device %s", target->devices[i].text);
-      return NULL;
-    }
+  (void)target;
   struct cpu_jit *jit = cpu_jit_create(d);
   struct cpu *cpu = jit ? calloc(1, sizeof *cpu) : NULL;
   if (cpu == NULL)
@@ -55,9 +52,10 @@ static void cpu_free(void *self, int device, void *data, size_t bytes) {
   host_free(data);
 }
 
-static void cpu_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
+static bool cpu_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
   (void)self, (void)to_device, (void)from_device;
   if (bytes) memcpy(to, from, bytes);
+  return true;
 }
 
 static bool cpu_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
@@ -71,14 +69,20 @@ static void run_matmul(void *const *args, const void *state) {
 }
 
 /* Prepared products live until the backend is closed. */
-static bool cpu_prepare(void *self, struct arena *a, const struct step *step, struct command *c,
+static bool cpu_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                         struct diags *d) {
   struct cpu *cpu = self;
+  if (step->kind == STEP_GATHER || step->kind == STEP_SCATTER) {
+    c->kind = COMMAND_CALL;
+    c->call = step->kind == STEP_GATHER ? cpu_gather : cpu_scatter;
+    c->state = &step->rows;
+    return true;
+  }
   const struct matmul_size *m = &step->matmul;
   struct matmul mm = {m->dtype, m->batch, m->m, m->n, m->k, m->transpose_a, m->transpose_b};
   struct product *p = malloc(sizeof *p);
   struct cpu_matmul_plan *plan = p ? cpu_matmul_plan_create(&mm) : NULL;
-  (void)a;
+  (void)a, (void)device;
   if (plan == NULL) {
     free(p);
     diag_error(d, LOC_NONE, "cpu: out of memory");
@@ -92,8 +96,20 @@ static bool cpu_prepare(void *self, struct arena *a, const struct step *step, st
   return true;
 }
 
-static const char *cpu_emit(struct arena *a, const struct kernel *k, struct diags *d) {
-  return cpu_kernel_llvm(a, k, NULL, d);
+static const char *cpu_emit(struct arena *a, const struct kernel *const *kernels, int count, const char *form,
+                            const char *arch, struct diags *d) {
+  struct str text = str_make(a);
+  (void)arch;
+  if (strcmp(form, "llvm") != 0) {
+    diag_error(d, LOC_NONE, "the cpu backend shows its kernels as llvm, not as %s", form);
+    return NULL;
+  }
+  for (int i = 0; i < count; i++) {
+    const char *one = cpu_kernel_llvm(a, kernels[i], NULL, d);
+    if (one == NULL) return NULL;
+    str_printf(&text, "%s\n", one);
+  }
+  return text.data;
 }
 
 static void cpu_enter(void *self) {
@@ -104,6 +120,8 @@ static void cpu_enter(void *self) {
 const struct backend backend_cpu = {
     .name = "cpu",
     .help = "machine code for this processor, matrix products by oneDNN",
+    .kind = "cpu",
+    .host = true,
     .open = cpu_open,
     .close = cpu_close,
     .alloc = cpu_alloc,

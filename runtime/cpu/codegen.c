@@ -4,7 +4,7 @@
  * is in the cache needs no LLVM. */
 #include "runtime/cpu/codegen.h"
 
-#include "runtime/cpu/cache.h"
+#include "runtime/cache.h"
 #include "runtime/cpu/emit.h"
 #include "runtime/cpu/emitter_stamp.h"
 #include "runtime/cpu/host.h"

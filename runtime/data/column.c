@@ -1,4 +1,4 @@
-/* Opens one column of a dataset: finds the file, recognises its format, hands it to that format's reader. */
+/* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
 #include "runtime/data/reader.h"
 
 #include <stdarg.h>
@@ -39,12 +39,11 @@ bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dim
         r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
         dtype_name(dtype), shape.data, (long long)available);
   }
-  struct column *c = r->column;
-  c->stored = dtype;
-  c->row = type_make(dtype, rank - 1, dims + 1);
-  c->rows = dims[0];
-  c->data = data;
-  c->stride = rank > 1 ? row_bytes : dtype_size(dtype);
+  struct piece *p = r->piece;
+  p->row = type_make(dtype, rank - 1, dims + 1);
+  p->rows = dims[0];
+  p->data = data;
+  p->stride = rank > 1 ? row_bytes : dtype_size(dtype);
   if (bytes == 0) return reader_fail(r, "it holds no numbers");
   if (bytes / dtype_size(dtype) > MAX_ELEMENTS) return reader_fail(r, "it holds too many numbers");
   if (dtype != DT_BOOL) return true;
@@ -74,14 +73,13 @@ static bool read_any(struct reader *r) {
          "in .csv, .tsv or .txt");
 }
 
-bool column_open(struct arena *a, const char *folder, const struct data_spec *spec, struct column *c,
-                 struct blob *blob, struct diags *d) {
-  struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .column = c};
-  *c = (struct column){
-      .name = arena_strdup(a, spec->name), .path = arena_strdup(a, spec->path), .loc = spec->loc};
+bool piece_open(struct arena *a, const char *folder, const char *name, struct loc loc, struct piece *p,
+                struct blob *blob, struct diags *d) {
+  struct reader r = {.arena = a, .loc = loc, .diags = d, .piece = p};
+  *p = (struct piece){.path = arena_strdup(a, name)};
   *blob = (struct blob){0};
-  char *path = folder && *folder && spec->path[0] != '/' ? arena_printf(a, "%s/%s", folder, spec->path)
-                                                         : arena_strdup(a, spec->path);
+  char *path =
+      folder && *folder && name[0] != '/' ? arena_printf(a, "%s/%s", folder, name) : arena_strdup(a, name);
   /* A ':' separates the member unless it belongs to the name of a file that is there. */
   char *colon = strrchr(path, ':');
   if (colon && !strchr(colon, '/') && access(path, F_OK) != 0) {
@@ -100,4 +98,63 @@ bool column_open(struct arena *a, const char *folder, const struct data_spec *sp
   }
   if (!ok) blob_close(blob);
   return ok;
+}
+
+static const struct piece *piece_of(const struct column *c, int64_t row) {
+  int low = 0, high = c->npieces - 1;
+  while (low < high) {
+    int middle = (low + high + 1) / 2;
+    if (c->pieces[middle].first <= row)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return &c->pieces[low];
+}
+
+static bool misfit(struct misfit *bad, const struct piece *p, int64_t row, const uint8_t *number) {
+  *bad = (struct misfit){.piece = p, .row = row};
+  convert_numbers(DT_I64, &bad->value, (enum dtype)p->row.dtype, number, 1);
+  return false;
+}
+
+/* A sparse row: zeros, and its values in their places. */
+static bool sparse_read(const struct piece *p, enum dtype to, int64_t row, uint8_t *out, struct misfit *bad) {
+  enum dtype from = (enum dtype)p->row.dtype;
+  memset(out, 0, (size_t)(p->row.dim[0] * dtype_size(to)));
+  for (int64_t k = p->starts[row]; k < p->starts[row + 1]; k++) {
+    const uint8_t *in = p->data + k * dtype_size(from);
+    if (convert_numbers(to, out + p->places[k] * dtype_size(to), from, in, 1) >= 0)
+      return misfit(bad, p, row, in);
+  }
+  return true;
+}
+
+/* Rows of one piece. */
+static bool piece_read(const struct piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
+                       struct misfit *bad) {
+  enum dtype from = (enum dtype)p->row.dtype;
+  int64_t each = type_count(&p->row), size = dtype_size(from);
+  int64_t together = !p->starts && p->stride == each * size ? rows : 1;
+  for (int64_t end = row + rows; row < end; row += together, out += together * each * dtype_size(to)) {
+    if (p->starts) {
+      if (!sparse_read(p, to, row, out, bad)) return false;
+      continue;
+    }
+    const uint8_t *in = p->data + row * p->stride;
+    int64_t wrong = convert_numbers(to, out, from, in, together * each);
+    if (wrong >= 0) return misfit(bad, p, row + wrong / each, in + wrong * size);
+  }
+  return true;
+}
+
+bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad) {
+  uint8_t *to = out;
+  while (count > 0) {
+    const struct piece *p = piece_of(c, row);
+    int64_t left = p->first + p->rows - row, n = count < left ? count : left;
+    if (!piece_read(p, (enum dtype)c->row.dtype, row - p->first, n, to, bad)) return false;
+    row += n, count -= n, to += n * type_bytes(&c->row);
+  }
+  return true;
 }

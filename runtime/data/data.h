@@ -4,6 +4,7 @@
  *   IDX          00 00 type rank          digits-images               first axis
  *   npy          \x93NUMPY                x.npy                       first axis
  *   npz          PK                       x.npz:member                first axis of the member
+ *                                         x.npz                       rows of a sparse matrix (CSR of scipy)
  *   safetensors  length, then '{'         x.safetensors:tensor        first axis of the tensor
  *   CSV          name ends in .csv, .tsv  x.csv  x.csv:age  x.csv:2   lines; one value a row with a name or number
  *                                         x.csv:1-4                   columns 1 to 4, counted from 1
@@ -21,20 +22,33 @@
 /* --- datasets --- */
 
 struct data_spec {
-  const char *name; /* of the model's input */
-  const char *path; /* with its ":member"; relative to the dataset's folder */
-  struct loc loc;   /* where the user wrote it, for messages */
+  const char *name;        /* of the model's input */
+  const char *path;        /* with its ":member"; relative to the dataset's folder */
+  const char *const *more; /* further files, whose rows come behind */
+  int nmore;
+  struct loc loc; /* where the user wrote it, for messages */
+};
+
+/* The rows of a column that lie in one file. */
+struct piece {
+  const char *path;
+  struct type row; /* as it lies there */
+  int64_t first;   /* the number that its first row has in the column */
+  int64_t rows;
+  const uint8_t *data; /* of the first row; may be unaligned */
+  int64_t stride;      /* bytes from a row to the next */
+  /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
+  const int64_t *starts, *places;
 };
 
 /* One column: `rows` values of type `row`, which is what a batch holds without its first axis. */
 struct column {
-  const char *name, *path;
+  const char *name, *path; /* path: of the first file */
   struct loc loc;
-  struct type row;   /* as delivered; see dataset_expect */
-  enum dtype stored; /* as it lies in the file */
+  struct type row; /* as delivered; see dataset_expect */
   int64_t rows;
-  const uint8_t *data; /* of the first row; may be unaligned */
-  int64_t stride;      /* bytes from a row to the next */
+  struct piece *pieces; /* none of them is empty */
+  int npieces;
 };
 
 struct dataset {
@@ -45,8 +59,9 @@ struct dataset {
   int nblobs;
 };
 
-/* Opens `n` columns that must have equal row counts. `rows` selects a part of them like numpy's a:b: "100:200",
- * ":-1000", "8000:"; NULL or "" = all. Unlike numpy's, a bound outside of the data is an error.
+/* Opens `n` columns that must have equal row counts; the files of one must agree in the shape of a row.
+ * `rows` selects a part like numpy's a:b: "100:200", ":-1000", "8000:"; NULL or "" = all. Unlike numpy's, a bound
+ * outside of the data is an error.
  * `folder`: what relative paths are relative to, NULL = the current folder. NULL after an error in `d`. */
 struct dataset *dataset_open(struct arena *a, const char *folder, const struct data_spec *specs, int n,
                              const char *rows, struct diags *d);
@@ -68,23 +83,33 @@ int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low,
 
 /* --- batches --- */
 
+/* Which rows the workers of a cluster get.
+ *   data  each batch is the next rows of the dataset, dealt to the workers: numbers do not depend on workers
+ *   file  worker w has files w, w + workers, ... and takes its share of each batch from there; an epoch ends with
+ *         the longest of these sequences
+ *   off   every worker takes its share from all rows: an epoch has each row once for every worker
+ *   auto  file where each worker can have one, else data */
+enum shard { SHARD_DATA, SHARD_FILE, SHARD_OFF, SHARD_AUTO };
+/* By its name; `out` may be NULL. */
+bool shard_find(const char *name, enum shard *out);
+
 struct loader_options {
   int64_t batch; /* rows of a whole batch, over all workers */
   bool shuffle;  /* a new order in every epoch, see data_order */
   uint64_t seed;
-  int64_t epochs;  /* the loader ends before this epoch; 0 = never */
-  int64_t epoch;   /* where to begin: */
-  int64_t index;   /* ... batch of that epoch. May be the epoch's batch count: the next epoch's first. */
-  int parts, part; /* deliver only part `part` of every batch, see batch_part; parts 0 or 1 = all of it */
-  int ring;        /* batches prepared ahead; 0 = 4 */
+  int64_t epochs; /* the loader ends before this epoch; 0 = never */
+  int64_t epoch;  /* where to begin: */
+  int64_t index;  /* ... batch of that epoch. May be the epoch's batch count: the next epoch's first. */
+  enum shard shard;
+  const int64_t *shares; /* rows of a whole batch for each worker */
+  int workers;           /* with 0 or 1 there is nothing to shard */
+  int ring;              /* batches prepared ahead; 0 = 4 */
 };
 
 struct batch {
-  int64_t epoch, index; /* index: within the epoch */
-  bool last;            /* of its epoch */
-  int64_t rows;       /* here; the last batch of an epoch may have fewer than the others, a part even none */
-  int64_t total_rows; /* of the whole batch, over all workers */
-  int64_t position;   /* of the first delivered row in the epoch's order */
+  int64_t epoch, index;         /* index: within the epoch */
+  bool last;                    /* of its epoch */
+  int64_t rows;                 /* the last ones of an epoch may have fewer than the others */
   const struct tensor *columns; /* in the dataset's order, `rows` rows each, 64-byte aligned */
 };
 
@@ -107,10 +132,6 @@ int64_t loader_batches_per_epoch(const struct loader *l);
  * arguments alone. It is a Feistel network over the smallest even number of bits that can number the rows, applied
  * again until the result is a row; so any position is found without the ones before it. */
 int64_t data_order(uint64_t seed, int64_t epoch, int64_t rows, int64_t position);
-
-/* How a batch is dealt to `parts` workers or towers: the parts of a full batch are as equal as can be, larger ones
- * first (4 over 3: 2, 1, 1); a last batch of `total` rows fills them in that order (6 of 8 over 2: 4, 2). */
-void batch_part(int64_t batch, int64_t total, int parts, int part, int64_t *begin, int64_t *rows);
 
 /* --- predictions --- */
 

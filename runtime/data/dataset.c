@@ -1,4 +1,4 @@
-/* Datasets: columns of equal length, cut to a range of rows. */
+/* Datasets: columns of equal length, each of one file or of several, cut to a range of rows. */
 #include "runtime/data/reader.h"
 
 #include <string.h>
@@ -13,6 +13,26 @@ static bool parse_bound(const char **p, int64_t rows, int64_t otherwise, int64_t
   if (*p == digits) return *out = otherwise, !negative;
   *out = negative ? rows - n : n;
   return true;
+}
+
+/* Leaves rows [begin, end) of the column; pieces without any go. */
+static void cut_column(struct column *c, int64_t begin, int64_t end) {
+  int n = 0;
+  for (int i = 0; i < c->npieces; i++) {
+    struct piece p = c->pieces[i];
+    int64_t skip = begin > p.first ? begin - p.first : 0;
+    int64_t last = end - p.first < p.rows ? end - p.first : p.rows;
+    if (skip >= last) continue;
+    if (p.starts)
+      p.starts += skip;
+    else
+      p.data += skip * p.stride;
+    p.first += skip - begin;
+    p.rows = last - skip;
+    c->pieces[n++] = p;
+  }
+  c->npieces = n;
+  c->rows = end - begin;
 }
 
 static bool select_rows(struct dataset *ds, const char *range, struct diags *d) {
@@ -31,11 +51,31 @@ static bool select_rows(struct dataset *ds, const char *range, struct diags *d) 
     return false;
   }
   ds->rows = end - begin;
-  for (int i = 0; i < ds->ncolumns; i++) {
-    struct column *c = &ds->columns[i];
-    c->data += begin * c->stride;
-    c->rows = ds->rows;
+  for (int i = 0; i < ds->ncolumns; i++) cut_column(&ds->columns[i], begin, end);
+  return true;
+}
+
+/* Opens the files of a column, one behind the other. */
+static bool open_column(struct dataset *ds, struct arena *a, const char *folder, const struct data_spec *spec,
+                        struct column *c, struct diags *d) {
+  *c = (struct column){.name = arena_strdup(a, spec->name),
+                       .path = arena_strdup(a, spec->path),
+                       .loc = spec->loc,
+                       .npieces = 1 + spec->nmore};
+  c->pieces = arena_new_array(a, (size_t)c->npieces, struct piece);
+  for (int i = 0; i < c->npieces; i++) {
+    struct piece *p = &c->pieces[i];
+    const char *path = i ? spec->more[i - 1] : spec->path;
+    if (!piece_open(a, folder, path, spec->loc, p, &ds->blobs[ds->nblobs++], d)) return false;
+    p->first = c->rows;
+    c->rows += p->rows;
+    struct type row = type_with_dtype(p->row, (enum dtype)c->pieces[0].row.dtype);
+    if (type_equal(&row, &c->pieces[0].row)) continue;
+    diag_error(d, spec->loc, "a row of %s is %s, but one of %s, which it continues, is %s", p->path,
+               type_text(d->arena, &p->row), c->path, type_text(d->arena, &c->pieces[0].row));
+    return false;
   }
+  c->row = c->pieces[0].row;
   return true;
 }
 
@@ -43,7 +83,7 @@ static bool open_columns(struct dataset *ds, struct arena *a, const char *folder
                          const struct data_spec *specs, struct diags *d) {
   bool ok = true;
   for (int i = 0; i < ds->ncolumns; i++) {
-    ok &= column_open(a, folder, &specs[i], &ds->columns[i], &ds->blobs[i], d);
+    ok &= open_column(ds, a, folder, &specs[i], &ds->columns[i], d);
     for (int k = 0; k < i; k++) {
       if (strcmp(specs[i].name, specs[k].name) != 0) continue;
       diag_error(d, specs[i].loc, "input '%s' is given twice: %s and %s", specs[i].name, specs[k].path,
@@ -70,9 +110,11 @@ struct dataset *dataset_open(struct arena *a, const char *folder, const struct d
     return NULL;
   }
   struct dataset *ds = arena_new(a, struct dataset);
-  ds->ncolumns = ds->nblobs = n;
+  size_t files = (size_t)n;
+  for (int i = 0; i < n; i++) files += (size_t)specs[i].nmore;
+  ds->ncolumns = n;
   ds->columns = arena_new_array(a, (size_t)n, struct column);
-  ds->blobs = arena_new_array(a, (size_t)n, struct blob);
+  ds->blobs = arena_new_array(a, files, struct blob);
   if (open_columns(ds, a, folder, specs, d) && (!rows || !*rows || select_rows(ds, rows, d))) return ds;
   dataset_close(ds);
   return NULL;
@@ -96,14 +138,15 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
     diag_error(d, LOC_NONE, "no data given for input '%s'", name);
     return false;
   }
-  struct type have = c->row;
-  have.dtype = c->stored;
-  if (!convert_allowed(row->dtype, c->stored)) {
+  for (int i = 0; i < c->npieces; i++) {
+    enum dtype stored = (enum dtype)c->pieces[i].row.dtype;
+    if (convert_allowed(row->dtype, stored)) continue;
     diag_error(d, c->loc,
                "%s holds %s, which does not become the %s of input '%s' without loss; convert the file",
-               c->path, dtype_name(c->stored), dtype_name(row->dtype), name);
+               c->pieces[i].path, dtype_name(stored), dtype_name(row->dtype), name);
     return false;
   }
+  struct type have = c->pieces[0].row;
   if (type_count(row) != type_count(&have)) {
     diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path,
                type_text(d->arena, &have), name, type_text(d->arena, row));
@@ -140,16 +183,23 @@ int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low,
 bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high,
                          struct diags *d) {
   const struct column *c = dataset_find(ds, name);
-  if (!c || dtype_is_float(c->stored)) return true;
-  int64_t each = type_count(&c->row);
-  for (int64_t row = 0; row < ds->rows; row++) {
-    const uint8_t *values = c->data + row * c->stride;
-    int64_t i = integers_outside(c->stored, values, each, low, high);
-    if (i < 0) continue;
-    int64_t v = integer_at(c->stored, values + i * dtype_size(c->stored));
-    diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld", (long long)row,
-               c->path, (long long)v, name, (long long)low, (long long)high);
-    return false;
+  for (int k = 0; c && k < c->npieces; k++) {
+    const struct piece *p = &c->pieces[k];
+    enum dtype stored = (enum dtype)p->row.dtype;
+    for (int64_t row = 0; row < p->rows && !dtype_is_float(stored); row++) {
+      int64_t count = type_count(&p->row), first = p->starts ? p->starts[row] : 0, v = 0;
+      const uint8_t *values = p->data + row * p->stride + first * dtype_size(stored);
+      bool zeros = p->starts && p->starts[row + 1] - first < count;
+      if (p->starts) count = p->starts[row + 1] - first;
+      int64_t i = integers_outside(stored, values, count, low, high);
+      if (i >= 0)
+        v = integer_at(stored, values + i * dtype_size(stored));
+      else if (!zeros || (low <= 0 && high >= 0))
+        continue;
+      diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld",
+                 (long long)row, p->path, (long long)v, name, (long long)low, (long long)high);
+      return false;
+    }
   }
   return true;
 }

@@ -12,15 +12,15 @@ bool is_idx(const struct blob *b) {
          b->bytes[3] >= 1;
 }
 
-/* A copy of the column's numbers in this machine's byte order. */
+/* A copy of the numbers in this machine's byte order. */
 static bool swap_bytes(struct reader *r, int64_t bytes) {
-  struct column *c = r->column;
+  struct piece *p = r->piece;
   if (!blob_alloc(&r->own, bytes, r->path, r->loc, r->diags)) return false;
   uint8_t *out = r->own.map;
-  int size = dtype_size(c->stored);
+  int size = dtype_size((enum dtype)p->row.dtype);
   for (int64_t i = 0; i < bytes; i += size)
-    for (int k = 0; k < size; k++) out[i + k] = c->data[i + size - 1 - k];
-  c->data = out;
+    for (int k = 0; k < size; k++) out[i + k] = p->data[i + size - 1 - k];
+  p->data = out;
   return true;
 }
 

@@ -22,6 +22,7 @@ struct slot {
 struct loader {
   const struct dataset *dataset;
   struct loader_options options;
+  struct shards shards;
   struct loader_cursor cursor; /* of the thread */
   struct slot *slots;
   struct blob buffers;
@@ -52,8 +53,8 @@ static void *prepare_batches(void *arg) {
   for (uint64_t n = 0; !ended && !failed; n++) {
     struct slot *s = wait_for_slot(l, n);
     if (!s) break;
-    ended = !cursor_next(&l->cursor, l->dataset, &l->options, &s->batch);
-    failed = !ended && !batch_gather(l->dataset, &l->options, &s->batch, s->columns, &l->failure);
+    ended = !cursor_next(&l->cursor, &l->shards, &l->options, &s->batch);
+    failed = !ended && !batch_gather(l->dataset, &l->shards, &l->options, &s->batch, s->columns, &l->failure);
     pthread_mutex_lock(&l->lock);
     l->ended = ended;
     l->failed = failed;
@@ -66,15 +67,17 @@ static void *prepare_batches(void *arg) {
 
 /* --- the consumer --- */
 
-static bool check_options(const struct dataset *ds, struct loader_options *o, struct diags *d) {
+static bool check_options(struct loader *l, struct arena *a, struct diags *d) {
+  const struct dataset *ds = l->dataset;
+  struct loader_options *o = &l->options;
   if (o->batch < 1 || o->batch > MAX_ELEMENTS) {
     diag_error(d, LOC_NONE, "the batch size is %lld; it must be at least 1", (long long)o->batch);
     return false;
   }
   if (o->ring == 0) o->ring = RING;
-  if (o->parts == 0) o->parts = 1;
-  assert(o->ring >= 1 && o->ring <= RING_LIMIT && o->part >= 0 && o->part < o->parts);
-  int64_t batches = (ds->rows - 1) / o->batch + 1;
+  assert(o->ring >= 1 && o->ring <= RING_LIMIT);
+  if (!shards_make(&l->shards, a, ds, o, d)) return false;
+  int64_t batches = l->shards.batches;
   if (o->epoch < 0 || o->index < 0 || o->index > batches) {
     diag_error(d, LOC_NONE,
                "cannot go on at epoch %lld, batch %lld: an epoch of %lld rows has %lld batches of %lld; "
@@ -90,8 +93,7 @@ static bool check_options(const struct dataset *ds, struct loader_options *o, st
 static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
   const struct dataset *ds = l->dataset;
   const struct loader_options *o = &l->options;
-  int64_t begin, rows, total = 0;
-  batch_part(o->batch, o->batch < ds->rows ? o->batch : ds->rows, o->parts, o->part, &begin, &rows);
+  int64_t rows = shards_rows(&l->shards, 0), total = 0; /* the first batch is the largest */
   int64_t *bytes = arena_new_array(a, (size_t)ds->ncolumns, int64_t);
   bool fits = true;
   for (int i = 0; i < ds->ncolumns && fits; i++) {
@@ -133,7 +135,7 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
   struct loader *l = arena_new(a, struct loader);
   l->dataset = ds;
   l->options = *o;
-  if (!check_options(ds, &l->options, d)) return NULL;
+  if (!check_options(l, a, d)) return NULL;
   for (int i = 0; i < ds->ncolumns; i++)
     assert(ds->columns[i].row.rank < MAX_RANK); /* a batch has one axis more */
   l->cursor = (struct loader_cursor){l->options.epoch, l->options.index};
@@ -186,6 +188,4 @@ void loader_destroy(struct loader *l) {
   blob_close(&l->buffers);
 }
 
-int64_t loader_batches_per_epoch(const struct loader *l) {
-  return (l->dataset->rows - 1) / l->options.batch + 1;
-}
+int64_t loader_batches_per_epoch(const struct loader *l) { return l->shards.batches; }

@@ -13,11 +13,41 @@ struct loader_failure {
   char message[400];
 };
 
+/* Rows of a dataset from `row` on, up to the next range; `position`: of the first, in the sequence. */
+struct range {
+  int64_t position, row;
+};
+
+/* What one worker reads in an epoch; the order before it is shuffled. */
+struct sequence {
+  struct range *ranges;
+  int nranges;
+  int64_t rows;
+  int64_t share; /* of each batch */
+  uint64_t seed;
+};
+
+struct shards {
+  struct sequence *sequences; /* of the workers; or one, for all of them together */
+  int count;
+  int64_t batches; /* of an epoch: until the longest sequence ends */
+};
+
+/* shard.c */
+bool shards_make(struct shards *s, struct arena *a, const struct dataset *ds, const struct loader_options *o,
+                 struct diags *d);
+/* The rows of an epoch's batch; those that one sequence gives to it. */
+int64_t shards_rows(const struct shards *s, int64_t batch);
+int64_t sequence_rows(const struct sequence *q, int64_t batch);
+/* The dataset's row at this position; `together`: how many follow each other from there. */
+int64_t sequence_row(const struct sequence *q, int64_t position, int64_t *together);
+
+/* gather.c */
 /* Describes the next batch but leaves its columns alone; false at the end of the last epoch. */
-bool cursor_next(struct loader_cursor *c, const struct dataset *ds, const struct loader_options *o,
+bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct loader_options *o,
                  struct batch *b);
 /* Copies the batch's rows into the memory of `columns` and sets their types. */
-bool batch_gather(const struct dataset *ds, const struct loader_options *o, const struct batch *b,
-                  struct tensor *columns, struct loader_failure *f);
+bool batch_gather(const struct dataset *ds, const struct shards *s, const struct loader_options *o,
+                  const struct batch *b, struct tensor *columns, struct loader_failure *f);
 
 #endif

@@ -113,7 +113,20 @@ static bool find_member(struct reader *r, struct member *out) {
   return reader_fail(r, "it has no member '%s', only %s", r->member, names.data);
 }
 
-bool read_npz(struct reader *r) {
+/* Whether all of the file is one sparse matrix. */
+static bool is_sparse(const struct reader *r) {
+  struct directory d;
+  struct member m;
+  bool format = false, shape = false;
+  if (r->member || !find_directory(&r->in, &d)) return false;
+  while (next_member(&d, &m)) {
+    format |= m.name_len == 6 && memcmp(m.name, "format", 6) == 0;
+    shape |= m.name_len == 5 && memcmp(m.name, "shape", 5) == 0;
+  }
+  return format && shape;
+}
+
+bool npz_member(struct reader *r, const uint8_t **out, int64_t *len) {
   struct member m = {0};
   if (!find_member(r, &m)) return false;
   if (m.flags & 1) return reader_fail(r, "member '%.*s' is encrypted", m.name_len, m.name);
@@ -139,5 +152,14 @@ bool read_npz(struct reader *r) {
   }
   struct blob inner = {.bytes = bytes, .len = size};
   if (!is_npy(&inner)) return reader_fail(r, "member '%.*s' is not an npy array", m.name_len, m.name);
-  return npy_parse(r, bytes, size);
+  *out = bytes;
+  *len = size;
+  return true;
+}
+
+bool read_npz(struct reader *r) {
+  const uint8_t *bytes;
+  int64_t len;
+  if (is_sparse(r)) return read_sparse(r);
+  return npz_member(r, &bytes, &len) && npy_parse(r, bytes, len);
 }

@@ -1,5 +1,4 @@
-/* The order of rows in an epoch, and how a batch is dealt to workers: both are pure functions, so that a run
- * can go on anywhere, on any number of workers, on any machine. */
+/* The order of rows in an epoch: a pure function, so that a run can go on anywhere, on any machine. */
 #include "runtime/data/data.h"
 
 enum { ROUNDS = 8 };
@@ -28,12 +27,4 @@ int64_t data_order(uint64_t seed, int64_t epoch, int64_t rows, int64_t position)
     x = left << half | right;
   } while (x >= (uint64_t)rows);
   return (int64_t)x;
-}
-
-void batch_part(int64_t batch, int64_t total, int parts, int part, int64_t *begin, int64_t *rows) {
-  int64_t least = batch / parts, larger = batch % parts;
-  int64_t from = part * least + (part < larger ? part : larger);
-  int64_t size = least + (part < larger);
-  *begin = from < total ? from : total;
-  *rows = total - *begin < size ? total - *begin : size;
 }

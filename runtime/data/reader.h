@@ -1,5 +1,5 @@
-/* What the readers of the single formats share. Each fills in a column's row type, stored type, rows, data and
- * stride from `in`; memory of its own (inflated, parsed, swapped bytes) goes to `own`, which is then not empty. */
+/* What the readers of the single formats share. Each fills in a piece's row type, rows, data and stride from
+ * `in`; memory of its own (inflated, parsed, swapped bytes) goes to `own`, which is then not empty. */
 #ifndef DGC_RUNTIME_DATA_READER_H
 #define DGC_RUNTIME_DATA_READER_H
 
@@ -14,12 +14,13 @@ struct reader {
   struct diags *diags;
   struct blob in;
   struct blob own;
-  struct column *column;
+  struct piece *piece;
 };
 
 bool read_idx(struct reader *r);
 bool read_npy(struct reader *r);
 bool read_npz(struct reader *r);
+bool read_sparse(struct reader *r);
 bool read_csv(struct reader *r);
 bool read_text(struct reader *r);
 bool read_safetensors(struct reader *r);
@@ -33,13 +34,22 @@ bool is_safetensors(const struct blob *b);
 bool reader_fail(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The format has no members: an error if one was asked for. */
 bool reader_no_member(struct reader *r, const char *format);
-/* Sets the column to a dense array whose first axis counts rows, and checks that exactly `available` bytes hold it. */
+/* Sets the piece to a dense array whose first axis counts rows, and checks that exactly `available` bytes hold it. */
 bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, const uint8_t *data,
                 int64_t available);
 
-/* Opens one column: splits off the member, opens the file, recognises the format. `blob` is what it points into. */
-bool column_open(struct arena *a, const char *folder, const struct data_spec *spec, struct column *c,
-                 struct blob *blob, struct diags *d);
+/* Opens one file: splits off the member, recognises the format. `blob` is what the piece points into. */
+bool piece_open(struct arena *a, const char *folder, const char *path, struct loc loc, struct piece *p,
+                struct blob *blob, struct diags *d);
+
+/* A number that does not fit into the type a column is delivered as. */
+struct misfit {
+  const struct piece *piece;
+  int64_t row; /* of the piece */
+  int64_t value;
+};
+/* Copies rows [row, row + count) into dense memory, as they are delivered. False if a number does not fit. */
+bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad);
 
 /* Converts `count` numbers from one dense array to another; the source may be unaligned. -1, or the index of the
  * first number that does not fit. */

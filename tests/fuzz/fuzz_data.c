@@ -12,8 +12,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const char *const names[] = {"f.npy",     "f.npz:a",   "f.csv",
-                                      "f.csv:1-2", "f.txt:8+1", "f.safetensors:a"};
+  static const char *const names[] = {"f.npy",     "f.npz:a",         "f.csv", "f.csv:1-2",
+                                      "f.txt:8+1", "f.safetensors:a", "f.npz"};
   static char folder[] = "/tmp/dgc_fuzz_XXXXXX";
   static int made;
   if (!made && !mkdtemp(folder)) abort();

@@ -7,10 +7,12 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 bool op_takes(enum op_id op, enum dtype d) {
+  if (op == OP_scatter_add) return d != DT_BOOL;
   switch (op_table[op]->dtypes) {
   case DTYPE_NUMBER: return d != DT_BOOL;
   case DTYPE_FLOAT:
   case DTYPE_TEST: return dtype_is_float(d);
+  case DTYPE_SINGLE: return d == DT_F32;
   case DTYPE_BOOL: return d == DT_BOOL;
   case DTYPE_INTBOOL: return !dtype_is_float(d);
   default: return true;
@@ -280,6 +282,29 @@ static void matmul_cases(struct cases *c, enum dtype d) {
       r.dim[r.rank++] = tb ? n : k, r.dim[r.rank++] = tb ? k : n;
       struct node *x = leaf(c, &l);
       done(c, build_matmul(c->g, x, leaf(c, &r), ta, tb));
+      if (d != DT_F32) continue;
+      x = build1(c->g, OP_round_bf16, leaf(c, &l));
+      done(c, build_matmul_in(c->g, x, build1(c->g, OP_round_bf16, leaf(c, &r)), ta, tb, "bf16"));
+    }
+}
+
+/* Row numbers of each integer type; some name no row, some the same one. */
+static void rows_cases(struct cases *c, enum dtype d) {
+  static const char *const pairs[][2] = {{"5", "7"},     {"5,3", "7"},    {"5,3", ""},      {"8,17", "3,2"},
+                                         {"4,2,3", "6"}, {"1,1", "1"},    {"5,0", "3"},     {"0,3", "4"},
+                                         {"5,3", "0"},   {"3,16", "2,0"}, {"300,33", "70"}, {"7,2", "2,3,2"}};
+  static const enum dtype numbers[] = {DT_I32, DT_I64, DT_U8};
+  for (int i = 0; i < COUNT(pairs); i++)
+    for (int k = 0; k < COUNT(numbers); k++) {
+      struct type table = shape(d, pairs[i][0]), index = shape(numbers[k], pairs[i][1]), rows = index;
+      if (c->small && type_count(&table) > 30) continue;
+      rows.dtype = (uint8_t)d;
+      for (int axis = 1; axis < table.rank; axis++) rows.dim[rows.rank++] = table.dim[axis];
+      struct node *x = leaf(c, &table), *at = leaf(c, &index);
+      if (c->op == OP_gather)
+        done(c, build2(c->g, OP_gather, x, at));
+      else
+        done(c, build3(c->g, OP_scatter_add, x, at, leaf(c, &rows)));
     }
 }
 
@@ -300,6 +325,7 @@ void cases_add(struct cases *c, enum dtype d) {
   switch (op_table[c->op]->kind) {
   case KIND_ELEMENTWISE: elementwise_cases(c, d); return;
   case KIND_CONTRACT: matmul_cases(c, d); return;
+  case KIND_ROWS: rows_cases(c, d); return;
   case KIND_SOURCE: source_cases(c, d); return;
   case KIND_REDUCE:
     if (c->op == OP_argmax || c->op == OP_argmin)

@@ -1,9 +1,9 @@
 /* Random models through the whole compiler: each backend against the oracle, within bound.h, and backends against
  * each other, bit for bit. Gradients of random expressions against finite differences. TEST_GRAPHS=N runs N times
  * as many; TEST_SEED=S that one. */
-#include "tests/support/engine.h"
 #include "tests/support/expect.h"
 #include "tests/support/finite.h"
+#include "tests/support/fixture.h"
 #include "tests/support/graphs.h"
 
 #include "passes/pass.h"
@@ -17,31 +17,7 @@
 
 #include <cmocka.h>
 
-static struct engine engines[2];
-static int nengines;
 static int64_t exact, inside, unknown;
-
-static int open_engines(void **state) {
-  (void)state;
-  static const char *const names[] = {"interp", "cpu"};
-  for (int i = 0; i < 2; i++)
-    if (backend_find(names[i])) {
-      if (!engine_open(&engines[nengines], names[i], 1)) return 1;
-      nengines++;
-    }
-  return 0;
-}
-
-static int close_engines(void **state) {
-  (void)state;
-  for (int i = 0; i < nengines; i++) engine_close(&engines[i]);
-  return 0;
-}
-
-static uint64_t number_from(const char *variable, uint64_t otherwise) {
-  const char *text = getenv(variable);
-  return text ? strtoull(text, NULL, 10) : otherwise;
-}
 
 /* One model of this size; what is wrong, or NULL. Lives in `a`. */
 typedef const char *try_fn(struct arena *a, uint64_t seed, int size, const char **text);

@@ -1,7 +1,7 @@
 /* Ops without a domain of samples, each by name: sources, effects, and what passes insert. One that is missing
  * here fails by name. */
 #include "tests/support/bound.h"
-#include "tests/support/engine.h"
+#include "tests/support/fixture.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -12,26 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static struct engine engines[2];
-static int nengines;
-
-static int open_engines(void **state) {
-  (void)state;
-  static const char *const names[] = {"interp", "cpu"};
-  for (int i = 0; i < 2; i++)
-    if (backend_find(names[i])) {
-      if (!engine_open(&engines[nengines], names[i], 2)) return 1;
-      nengines++;
-    }
-  return 0;
-}
-
-static int close_engines(void **state) {
-  (void)state;
-  for (int i = 0; i < nengines; i++) engine_close(&engines[i]);
-  return 0;
-}
 
 /* Placed graphs on two devices that run a few steps: what each backend and node_eval make of them. */
 static const struct named {
@@ -68,20 +48,24 @@ static const struct named {
      " t = split x {offset=2} : f64[0] per_replica tower 1 on /cpu:1 # rule\n"
      " y = all_gather s, t mirrored on /cpu:0 # rule\n value y\n",
      1, "y 1 2"},
-#define SHARES                                                                \
-  " x = input : f64[2,2] mirrored on /cpu:0 # rule\n"                         \
-  " s = split x {offset=0} : f64[1,2] per_replica tower 0 on /cpu:0 # rule\n" \
-  " t = split x {offset=1} : f64[1,2] per_replica tower 1 on /cpu:0 # rule\n" \
-  " a = reduce_sum s {axes=[0]} partial(sum) tower 0 on /cpu:0 # rule\n"      \
-  " b = reduce_sum t {axes=[0]} partial(sum) tower 1 on /cpu:1 # rule\n"
-    {OP_all_reduce, SHARES " y = all_reduce a, b {reduction=\"sum\"} mirrored on /cpu:0 # rule\n value y\n",
-     1, "y 4 6"},
-    {OP_all_reduce, SHARES " y = all_reduce a, b {reduction=\"mean\"} mirrored on /cpu:0 # rule\n value y\n",
-     1, "y 2 3"},
-    {OP_all_reduce, SHARES " y = all_reduce a, b {reduction=\"max\"} mirrored on /cpu:0 # rule\n value y\n",
-     1, "y 3 4"},
-    {OP_all_reduce, SHARES " y = all_reduce a, b {reduction=\"min\"} mirrored on /cpu:0 # rule\n value y\n",
-     1, "y 1 2"},
+#define SHARES(kind)                                                               \
+  " x = input : f64[2,2] mirrored on /cpu:0 # rule\n"                              \
+  " s = split x {offset=0} : f64[1,2] per_replica tower 0 on /cpu:0 # rule\n"      \
+  " t = split x {offset=1} : f64[1,2] per_replica tower 1 on /cpu:0 # rule\n"      \
+  " a = reduce_" kind " s {axes=[0]} partial(" kind ") tower 0 on /cpu:0 # rule\n" \
+  " b = reduce_" kind " t {axes=[0]} partial(" kind ") tower 1 on /cpu:1 # rule\n"
+    {OP_all_reduce,
+     SHARES("sum") " y = all_reduce a, b {reduction=\"sum\"} mirrored on /cpu:0 # rule\n value y\n", 1,
+     "y 4 6"},
+    {OP_all_reduce,
+     SHARES("sum") " y = all_reduce a, b {reduction=\"mean\"} mirrored on /cpu:0 # rule\n value y\n", 1,
+     "y 2 3"},
+    {OP_all_reduce,
+     SHARES("max") " y = all_reduce a, b {reduction=\"max\"} mirrored on /cpu:0 # rule\n value y\n", 1,
+     "y 3 4"},
+    {OP_all_reduce,
+     SHARES("min") " y = all_reduce a, b {reduction=\"min\"} mirrored on /cpu:0 # rule\n value y\n", 1,
+     "y 1 2"},
     {OP_copy,
      " x = input : f64[3] mirrored on /cpu:0 # rule\n q = square x mirrored on /cpu:0 # rule\n"
      " c = copy q mirrored on /cpu:1 # rule\n d = copy q {alias=1} mirrored on /cpu:1 # rule\n"
@@ -90,9 +74,10 @@ static const struct named {
 };
 
 /* Not run by themselves: gradient by test_gradients, fused and output by every graph that is fused, random
- * numbers, iota and the batch size by test_ops and test_graphs. */
-static const enum op_id elsewhere[] = {OP_gradient,   OP_fused,          OP_output,       OP_iota,
-                                       OP_batch_size, OP_random_uniform, OP_random_normal};
+ * numbers, iota and the batch size by test_ops and test_graphs; of towers by test_variables. */
+static const enum op_id elsewhere[] = {OP_gradient, OP_newest,      OP_fused,          OP_output,
+                                       OP_iota,     OP_batch_size,  OP_random_uniform, OP_random_normal,
+                                       OP_tower_id, OP_tower_count, OP_aggregate};
 
 static void every_op_is_here(void **state) {
   (void)state;

@@ -1,9 +1,9 @@
-/* Every op on every dtype it takes and on odd shapes, one test per op, driven from the op table: compiled by each
- * backend, and against node_eval. Backends agree bit for bit, except in f32 products, which a library computes.
- * With node_eval they agree bit for bit where nothing is summed up, else within bound.h. */
+/* Every op on every dtype it takes and on odd shapes, one test per op, driven from the op table: compiled by
+ * each backend, or on a GPU, and against node_eval. Backends agree bit for bit, except in f32 products, which a
+ * library computes. With node_eval they agree bit for bit where nothing is summed up, else within bound.h. */
 #include "tests/ops/cases.h"
 #include "tests/support/bound.h"
-#include "tests/support/engine.h"
+#include "tests/support/fixture.h"
 #include "tests/support/random.h"
 
 #include <setjmp.h>
@@ -14,25 +14,8 @@
 
 #include <cmocka.h>
 
-static struct engine engines[2];
-static int nengines;
-
-static int open_engines(void **state) {
-  (void)state;
-  static const char *const names[] = {"interp", "cpu"};
-  for (int i = 0; i < 2; i++)
-    if (backend_find(names[i])) {
-      if (!engine_open(&engines[nengines], names[i], 1)) return 1;
-      nengines++;
-    }
-  return 0;
-}
-
-static int close_engines(void **state) {
-  (void)state;
-  for (int i = 0; i < nengines; i++) engine_close(&engines[i]);
-  return 0;
-}
+static bool no_gpu;
+static const char *gpu; /* "gpu:0": on this one alone; NULL: by each backend of the CPU */
 
 static bool is_random(enum op_id op) { return op == OP_random_uniform || op == OP_random_normal; }
 
@@ -50,6 +33,7 @@ static void build_batch(struct batch *b, enum op_id op, enum dtype d) {
   diags_init(&b->diags, a);
   b->g = graph_create(a, op_table[op]->name, &b->diags);
   b->g->config.batch = 1;
+  if (gpu) target_parse(a, gpu, &b->g->config.target, &b->diags, LOC_NONE);
   b->cases = (struct cases){.g = b->g, .op = op};
   cases_add(&b->cases, d);
   for (int i = 0; i < b->cases.count; i++)
@@ -110,8 +94,7 @@ static void run_batch(struct batch *b, const struct plan *p) {
   for (int i = 0; i < b->cases.count; i++) check_case(b, i, want, got, exact);
 }
 
-static void backends_agree(void **state) {
-  enum op_id op = (enum op_id)(uintptr_t)*state;
+static void check_op(enum op_id op) {
   int count = 0;
   for (enum dtype d = DT_F32; d < DT_COUNT; d++) {
     struct batch b;
@@ -131,11 +114,47 @@ static void backends_agree(void **state) {
   if (count == 0) fail_msg("%s has no cases", op_table[op]->name);
 }
 
-int main(void) {
+static void backends_agree(void **state) { check_op((enum op_id)(uintptr_t)*state); }
+
+static bool is_tested(int op) {
+  return op_table[op]->domain != DOMAIN_NONE || op == OP_iota || is_random((enum op_id)op);
+}
+
+static bool find_gpu(void) {
+  struct arena *a = arena_create();
+  struct device_info *list;
+  const char *why_none = NULL;
+  int count = backend_find("cuda")->list(a, &list, &why_none);
+  if (count)
+    printf("%s, %s\n", list[0].name, list[0].arch);
+  else
+    printf("SKIP: %s\n", why_none ? why_none : "no GPU");
+  arena_destroy(a);
+  return count > 0;
+}
+
+/* All ops in one test, which opens the device: simulated ones see to faults of memory themselves, and each test
+ * of the framework begins with seeing to them instead. */
+static void gpu_agrees(void **state) {
+  (void)state;
+  no_gpu = !find_gpu();
+  if (no_gpu) skip();
+  assert_true(engine_open_on(&engines[0], "cuda", gpu, 1));
+  nengines = 1;
+  for (int i = 0; i < OP_COUNT; i++)
+    if (is_tested(i)) check_op((enum op_id)i);
+  engine_close(&engines[0]);
+}
+
+int main(int argc, char **argv) {
   struct CMUnitTest tests[OP_COUNT];
+  if (argc > 1) gpu = argv[1];
+  const struct CMUnitTest one[] = {cmocka_unit_test(gpu_agrees)};
+  int failures = gpu ? cmocka_run_group_tests(one, NULL, NULL) : 0;
+  if (gpu) return no_gpu ? 77 : failures;
   int n = 0;
   for (int i = 0; i < OP_COUNT; i++)
-    if (op_table[i]->domain != DOMAIN_NONE || i == OP_iota || is_random(i))
+    if (is_tested(i))
       tests[n++] = (struct CMUnitTest){
           .name = op_table[i]->name, .test_func = backends_agree, .initial_state = (void *)(uintptr_t)i};
   return _cmocka_run_group_tests("ops", tests, (size_t)n, open_engines, close_engines);

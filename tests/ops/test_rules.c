@@ -21,6 +21,14 @@
 #define BOOLS   (1u << DT_BOOL)
 #define ONE(d)  (1u << DT_##d)
 
+/* Rows on zeros, by numbers of which some name no row and some the same one; more of them on top; a scale. */
+#define ROWS                                                                                 \
+  "z = constant {value=0} : $[]\n o = broadcast z {axes=[]} : $[9,2]\n i = input : i32[7]\n" \
+  " v = input : $[7,2]\n"
+#define TWICE \
+  ROWS " j = input : i64[3]\n w = input : $[3,2]\n r = scatter_add o, i, v\n s = scatter_add r, j, w\n"
+#define FOUR " c = constant {value=4} : $[]\n four = broadcast c {axes=[]} : $[9,2]\n"
+
 static const struct rule {
   const char *name;
   enum op_id of;             /* the op whose rule it is */
@@ -99,6 +107,20 @@ static const struct rule {
      "x = input : $[9]\n m = broadcast x {axes=[1]} : $[0,9]\n y = reduce_sum m {axes=[0]}"},
     {"sum of a sum", OP_reduce_sum, OP_reduce_sum, NUMBERS, 0, DOMAIN_ANY,
      "x = input : $[3,4,5,2]\n m = reduce_sum x {axes=[1, 3]}\n y = reduce_sum m {axes=[1]}"},
+    {"x + rows", OP_add, OP_add, NUMBERS, 0, DOMAIN_SMALL_INT,
+     ROWS " x = input : $[9,2]\n s = scatter_add o, i, v\n y = add x, s"},
+    {"rows + rows", OP_add, OP_add, NUMBERS, 0, DOMAIN_SMALL_INT,
+     TWICE " k = input : u8[4]\n u = input : $[4,2]\n t = scatter_add o, k, u\n y = add s, t"},
+    {"twice rows + x", OP_add, OP_add, NUMBERS, 0, DOMAIN_SMALL_INT,
+     TWICE " x = input : $[9,2]\n y = add s, x"},
+    {"x - rows", OP_sub, OP_sub, NUMBERS, 0, DOMAIN_SMALL_INT, TWICE " x = input : $[9,2]\n y = sub x, s"},
+    {"rows - x", OP_sub, OP_sub, NUMBERS, 0, DOMAIN_SMALL_INT, TWICE " x = input : $[9,2]\n y = sub s, x"},
+    {"x + -rows", OP_neg, OP_add, NUMBERS, 0, DOMAIN_SMALL_INT,
+     TWICE " x = input : $[9,2]\n n = neg s\n y = add x, n"},
+    {"x + rows * 4", OP_mul, OP_add, NUMBERS, 0, DOMAIN_SMALL_INT,
+     TWICE FOUR " x = input : $[9,2]\n n = mul four, s\n y = add x, n"},
+    {"x + rows / 4", OP_div, OP_add, FLOATS, 0, DOMAIN_SMALL_INT,
+     TWICE FOUR " x = input : $[9,2]\n n = div s, four\n y = add x, n"},
     {"product of a transpose", OP_matmul, OP_transpose, NUMBERS, 0, DOMAIN_ANY,
      "a = input : $[4,3]\n b = input : $[4,5]\n t = transpose a {perm=[1, 0]}\n y = matmul t, b"},
     {"product with a transpose", OP_matmul, OP_transpose, NUMBERS, 0, DOMAIN_ANY,
@@ -107,6 +129,15 @@ static const struct rule {
      "a = input : $[3,4]\n b = input : $[4,5]\n s = transpose a {perm=[1, 0]}\n t = transpose b {perm=[1, "
      "0]}\n"
      " y = matmul s, t {transpose_a=1, transpose_b=1}"},
+    {"rounded twice", OP_round_bf16, OP_round_bf16, ONE(F32), 0, DOMAIN_NONE,
+     "x = input : $[9]\n m = round_bf16 x\n y = round_bf16 m"},
+    {"round what is repeated", OP_round_bf16, OP_mul, ONE(F32), 0, DOMAIN_NONE,
+     "x = input : $[3]\n m = broadcast x {axes=[1]} : $[2,3]\n r = round_bf16 m\n s = round_bf16 x\n"
+     " t = broadcast s {axes=[1]} : $[2,3]\n p = mul r, r\n q = mul t, t\n y = max p, q"},
+    {"round what is turned", OP_round_bf16, OP_transpose, ONE(F32), 0, DOMAIN_NONE,
+     "x = input : $[3,4]\n m = transpose x {perm=[1, 0]}\n r = round_bf16 m\n y = transpose r {perm=[1, 0]}"},
+    {"round what is reshaped", OP_round_bf16, OP_reshape, ONE(F32), 0, DOMAIN_NONE,
+     "x = input : $[3,4]\n m = reshape x : $[12]\n r = round_bf16 m\n y = reshape r : $[4,3]"},
     {"a sum twice", OP_add, OP_add, NUMBERS, 0, DOMAIN_NONE,
      "a = input : $[5]\n b = input : $[5]\n p = add a, b\n q = add b, a\n y = max p, q"},
 };
@@ -124,8 +155,8 @@ static int count_ops(struct arena *a, const struct graph *g, enum op_id op) {
 }
 
 static struct graph *simplify(struct fixture *f, struct graph *g) {
-  struct graph *simple =
-      pipeline_run(f->arena, g, "simplify", NULL, &(struct pipeline_options){.verify_each = true}, &f->diags);
+  struct graph *simple = pipeline_run(f->arena, g, "simplify,rows", NULL,
+                                      &(struct pipeline_options){.verify_each = true}, &f->diags);
   if (!simple) fail_msg("%s", diags_text(&f->diags, false));
   return simple;
 }

@@ -63,6 +63,9 @@ quick 1 'a flipped bit' "$dgc" eval "$model" --checkpoint flipped.safetensors
 quick 1 'a header of 2^63' "$dgc" eval "$model" --checkpoint header.safetensors
 quick 1 'labels out of range' "$dgc" train "$model" --data image=zeros.npy --data label=high.npy --steps 1
 shows err "row 3 of high.npy is 10, and input 'label' must be from 0 to 9"
+printf 'use nn\nmodel m() {\n  input id : u8[B]\n  e = nn.embedding(id, 10, 2)\n  train mean(e) with sgd()\n}\n' >rows.dsl
+quick 1 'a row that is not there' "$dgc" train rows.dsl --data id=high.npy --steps 1
+shows err "row 3 of high.npy is 10, and input 'id' must be from 0 to 9"
 quick 1 'an npy that lies' "$dgc" train "$model" --data image=lies.npy --steps 1
 quick 4 'another model' "$dgc" eval "$model" --set hidden=100 --checkpoint good.safetensors
 quick 1 'rows that are not there' "$dgc" train "$model" --rows 0:999999999 --steps 1

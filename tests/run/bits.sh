@@ -18,6 +18,15 @@ for devices in cpu:0-1 cpu:0-2 cpu:0-3 cpu:0-6; do
     same base.out "$strategy-$devices.out"
   done
 done
+for strategy in replicate round_robin; do
+  train $strategy --towers 4 --devices cpu:0-2 --strategy $strategy
+  same base.safetensors $strategy.safetensors
+done
+train workers --towers 4 --devices cpu:0-1 --cluster 'worker=2' --strategy multi_worker_mirrored
+same base.safetensors workers.safetensors
+train servers --towers 4 --cluster 'worker=3;ps=2' --min-part-bytes 4096 --balance size
+same base.safetensors servers.safetensors
+same base.out servers.out
 train one --towers 4 --devices cpu:2 --strategy one_device
 same base.safetensors one.safetensors
 for threads in 1 2 3 4; do
@@ -32,6 +41,28 @@ expect 0 'first part' "$dgc" train "$model" $small --steps 5 --towers 4 --checkp
 expect 0 'second part' "$dgc" train "$model" --rows 0:1000 --eval-rows 0:300 --quiet --epochs 2 --devices cpu:0-2 \
   --resume=part.safetensors --checkpoint part.safetensors
 same base.safetensors part.safetensors
+
+# The same with variables in parts: a checkpoint knows nothing of them.
+expect 0 'first part on servers' "$dgc" train "$model" $small --steps 5 --towers 4 --cluster 'worker=2;ps=3' \
+  --min-part-bytes 1000 --checkpoint cut.safetensors
+expect 0 'second part on other servers' "$dgc" train "$model" --rows 0:1000 --eval-rows 0:300 --quiet --epochs 2 \
+  --cluster 'worker=1;ps=2' --min-part-bytes 20000 --resume=cut.safetensors --checkpoint cut.safetensors
+same base.safetensors cut.safetensors
+
+# Asynchronous training has bits of its own, which threads do not change; other staleness gives others.
+for threads in 1 3; do
+  train "async-$threads" --cluster 'worker=3;ps=1' --staleness 1 --threads $threads
+done
+same async-1.safetensors async-3.safetensors
+train in-turn --cluster 'worker=3;ps=1' --staleness 0
+cmp -s async-1.safetensors in-turn.safetensors && fail 'staleness makes no difference' || pass
+expect 2 'rows that do not divide' "$dgc" train "$model" --rows 0:96 --batch 96 --quiet --towers 5 --strategy replicate \
+  --checkpoint uneven.safetensors
+shows err '96 rows do not divide by 5 towers'
+[ ! -e uneven.safetensors ] && pass || fail 'a refused batch left a checkpoint'
+expect 0 'rows per tower' "$dgc" compile "$model" --batch 32 --batch-is per_replica --towers 4
+shows out '  batch 128'
+shows out '  batch_per_replica 32'
 
 # Killed at any time, and resumed until it is done.
 for delay in 0.05 0.15 0.3 0.5; do

@@ -10,7 +10,7 @@ shows out backends
 expect 0 help "$dgc" --help
 shows out predict
 empty err
-for verb in check compile opt train eval predict bench devices inspect explain; do
+for verb in check compile opt train eval predict bench devices inspect verify explain; do
   expect 0 "$verb --help" "$dgc" $verb --help
   shows out "usage: dgc $verb"
   empty err
@@ -21,9 +21,16 @@ expect 2 'help of what is not there' "$dgc" help trian
 shows err "did you mean 'train'"
 expect 2 'misspelt --verbose' "$dgc" --version --verbos
 # The manual knows every option.
-verbs='check compile opt train eval predict bench devices inspect explain'
+verbs='check compile opt train eval predict bench devices inspect verify explain'
 for option in $(for verb in $verbs; do "$dgc" $verb --help; done | sed -n 's/^  [-a-z, ]*--\([a-z-]*\).*/\1/p' | sort -u); do
   grep -qF -- "\-\-$(echo "$option" | sed 's/-/\\-/g')" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of --$option"
+done
+# And every variable of the environment; graph.md every header line.
+for name in DGC_LLVM DGC_CUDA_PATH DGC_CACHE NO_COLOR; do
+  grep -q "$name" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of $name"
+done
+for key in $(sed -n 's/^[A-Z]*(\(.*, \)\{0,1\}\([a-z_]*\)\(, [A-Z_]*\)\{0,1\}).*/\2/p' "$source/ir/config.def"); do
+  grep -q "\"$key\"" "$source/docs/graph.md" && pass || fail "graph.md's grammar has no header line $key"
 done
 expect 2 'no verb' "$dgc"
 empty out
@@ -44,6 +51,20 @@ expect 2 'bad stage' "$dgc" compile "$samples/digits.dsl" --emit plcaed
 shows err "did you mean 'placed'"
 expect 2 'bad strategy' "$dgc" compile "$samples/digits.dsl" --strategy mirorred
 shows err mirrored
+expect 2 'bad auto' "$dgc" compile "$samples/digits.dsl" --strategy atuo
+shows err "did you mean 'auto'"
+for hosts in -1 a:99999 a: 'a b'; do
+  expect 2 "no host: $hosts" "$dgc" compile "$samples/linear.dsl" --cluster "worker=$hosts"
+  shows err 'no host'
+done
+expect 0 'hosts' "$dgc" compile "$samples/linear.dsl" --cluster 'worker=[::1]:2222,b-1.c:80,d' -o /dev/null
+expect 2 'a cluster without workers' "$dgc" compile "$samples/linear.dsl" --cluster ps=1
+shows err 'add a worker'
+sed 's|^  predict.*|&\n  strategy parameter_server|' "$samples/linear.dsl" >servers.dsl
+expect 2 'a clause that the devices do not allow' "$dgc" compile servers.dsl
+shows err 'servers.dsl:15:12: note: the model asks for its strategy here'
+expect 2 'more towers than there may be' "$dgc" compile "$samples/linear.dsl" --towers 1025
+shows err 'from 1 to 1024'
 expect 2 'bad pass' "$dgc" compile "$samples/digits.dsl" --disable-pass plcae
 shows err "did you mean 'place'"
 expect 2 'a pass that is needed' "$dgc" compile "$samples/digits.dsl" --disable-pass place
@@ -63,6 +84,10 @@ expect 0 devices "$dgc" devices
 shows out /cpu:0
 expect 0 'devices as JSON' "$dgc" devices --json
 python3 -m json.tool <out >/dev/null && pass || fail 'devices --json is no JSON'
+expect 0 'devices without a GPU' env DGC_CUDA_PATH=/nowhere "$dgc" devices
+shows out 'no GPU: '
+expect 3 'a GPU that is not there' env DGC_CUDA_PATH=/nowhere "$dgc" bench "$samples/linear.dsl" --devices gpu:3
+test "$(wc -l <err)" = 1 && pass || fail 'a GPU that is not there: more than one line'
 
 expect 0 check "$dgc" check "$samples/digits.dsl"
 shows out ok
@@ -97,7 +122,53 @@ expect 0 roundtrip "$dgc" compile "$samples/digits.dsl" --devices cpu:0-3 --stre
 node=$(sed -n 's/^  \([a-z_.0-9]*\) *= matmul.*/\1/p' a.dg | head -1)
 expect 0 explain "$dgc" explain "$samples/digits.dsl" "$node" --devices cpu:0-1
 shows out "$node"
+expect 0 'explain as JSON' "$dgc" explain "$samples/digits.dsl" "$node" --devices cpu:0-1 --json
+python3 -c 'import json, sys; sys.exit(json.load(open("out"))["name"] != sys.argv[1])' "$node" && pass || fail "no JSON"
+for stage in memory traffic placed; do
+  expect 0 "$stage as JSON" "$dgc" compile "$samples/digits.dsl" --emit $stage --devices cpu:0-1 --json
+  python3 -c 'import json; json.load(open("out"))["graph"]' && pass || fail "no JSON"
+done
+expect 2 'plan as JSON' "$dgc" compile "$samples/digits.dsl" --emit plan --json
 expect 2 'explain nothing' "$dgc" explain "$samples/digits.dsl" no.such.node
+shows err '--emit placed'
+# Who asked: the model's clause, or the option by its own name.
+sed 's|^  predict.*|&\n  strategy central_storage(parameter_device = "/cpu:1", towers = 4)|' "$samples/linear.dsl" >clause.dsl
+expect 0 'explain a clause' "$dgc" explain clause.dsl weight --devices cpu:0-1 --towers 2
+shows out 'towers 2 (--towers)'
+shows out 'strategy central_storage (the model, clause.dsl:15)'
+shows out 'parameter-device /cpu:1 (the model, clause.dsl:15)'
+expect 0 'explain staleness' "$dgc" explain "$samples/linear.dsl" weight --cluster 'worker=2;ps=1' --staleness 0
+shows out 'staleness 0 (--staleness)'
+shows out '(default: the tasks of the cluster)'
+expect 0 'explain a batch per tower' "$dgc" explain "$samples/linear.dsl" weight --devices cpu:0-1 --batch-is per_replica --batch 4
+shows out 'batch 8 (default: so many rows for each tower)'
+shows out 'batch-per-replica 4 (--batch)'
+expect 2 'strategies as JSON' "$dgc" compile "$samples/digits.dsl" --emit strategies --json
+expect 0 'auto where the default does not fit' "$dgc" compile "$samples/linear.dsl" --devices cpu:0-1 --strategy auto --balance size
+shows err '* round_robin'
+grep -q default err && fail 'a default that does not fit is listed' || pass
+expect 2 'auto where nothing fits' "$dgc" compile "$samples/linear.dsl" --devices cpu:0-1 --strategy auto --balance size --packs 2
+shows err 'nothing to balance'
+
+# Certificates.
+expect 0 verify "$dgc" verify "$samples/linear.dsl" --devices cpu:0-1 --towers 5 --numeric
+shows out 'linear.train: 5 towers, mirrored, 2 devices, 128 rows'
+shows out '5 copies of 14 nodes'
+shows out 'equal to 1'
+expect 0 'placed text' "$dgc" compile "$samples/linear.dsl" --devices cpu:0-1 -o placed.dg
+expect 0 'verify text' "$dgc" verify placed.dg --source "$samples/linear.dsl"
+expect 0 'verify text alone' "$dgc" verify placed.dg
+shows out 'needs the source'
+sed 's/= div loss/= mul loss/' placed.dg >wrong.dg
+expect 4 'verify a wrong graph' "$dgc" verify wrong.dg --source "$samples/linear.dsl"
+shows err 'scale: loss.mean: '
+shows err 'the source has: loss.mean = div'
+shows out 'scale      WRONG'
+sed 's/batch=128/batch=127/' placed.dg >wrong.dg
+expect 4 'verify a graph of two batches' "$dgc" verify wrong.dg
+expect 1 'verify what is not there' "$dgc" verify nowhere.dg
+expect 1 'verify against another model' "$dgc" verify placed.dg --source "$samples/digits.dsl"
+shows err "no source graph 'linear.train'"
 
 # The loss of an epoch is that of all train statements together: here 1 + 10, whatever the rows.
 cat >sum.dsl <<'MODEL'

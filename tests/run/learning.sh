@@ -16,6 +16,7 @@ reaches() {
 }
 
 reaches 0.95 'digits, two devices' "$dgc" train "$samples/digits.dsl" --devices cpu:0-1 --strategy mirrored --epochs 3 --quiet
+reaches 0.95 'words, two devices' "$dgc" train "$samples/words.dsl" --devices cpu:0-1 --batch 16 --epochs 8 --quiet
 reaches 0.95 'digits, one device' "$dgc" train "$samples/digits.dsl" --epochs 3 --quiet
 
 mnist=${DGC_DATA:-$source/../shared/data}/mnist

@@ -92,10 +92,11 @@ static double body_at(struct body *b, const double *x) {
 /* Ops that round once, and so keep order. */
 static bool rounds_once(enum op_id op) {
   static const uint8_t once[OP_COUNT] = {
-      [OP_identity] = 1, [OP_cast] = 1,          [OP_neg] = 1,   [OP_abs] = 1,   [OP_sign] = 1,
-      [OP_floor] = 1,    [OP_ceil] = 1,          [OP_round] = 1, [OP_trunc] = 1, [OP_square] = 1,
-      [OP_sqrt] = 1,     [OP_stop_gradient] = 1, [OP_add] = 1,   [OP_sub] = 1,   [OP_mul] = 1,
-      [OP_div] = 1,      [OP_max] = 1,           [OP_min] = 1,   [OP_fdim] = 1,  [OP_copysign] = 1};
+      [OP_identity] = 1,  [OP_cast] = 1,          [OP_neg] = 1,   [OP_abs] = 1,   [OP_sign] = 1,
+      [OP_floor] = 1,     [OP_ceil] = 1,          [OP_round] = 1, [OP_trunc] = 1, [OP_square] = 1,
+      [OP_sqrt] = 1,      [OP_stop_gradient] = 1, [OP_add] = 1,   [OP_sub] = 1,   [OP_mul] = 1,
+      [OP_div] = 1,       [OP_max] = 1,           [OP_min] = 1,   [OP_fdim] = 1,  [OP_copysign] = 1,
+      [OP_round_bf16] = 1};
   return once[op];
 }
 
@@ -418,6 +419,39 @@ static bool move_bounds(struct arena *a, const struct node *n, const struct boun
   return move_numbers(a, n, side, out->quantum);
 }
 
+/* The rows that gather picks, and the sums that scatter_add makes. */
+static void rows_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
+                        struct bounds *out) {
+  const struct type *table = &n->inputs[0]->type;
+  int64_t results = type_count(&n->type), width = 1, count = type_count(&n->inputs[1]->type);
+  for (int i = 1; i < table->rank; i++) width *= table->dim[i];
+  struct sum *sums = arena_new_array(a, (size_t)results, struct sum);
+  for (int64_t e = 0; e < results; e++) {
+    sums[e] = sum_make(n->type.dtype);
+    out->at[e] = in[1].at ? anything : (struct interval){0, 0};
+    if (n->op == OP_gather) continue;
+    struct interval v = bound_at(&in[0], e);
+    if (in[0].size)
+      sum_add_share(&sums[e], v, in[0].size[e], in[0].quantum[e]);
+    else
+      sum_add(&sums[e], v.lo, v.hi);
+  }
+  if (in[1].at) return; /* any row, it may be */
+  for (int64_t i = 0; i < count; i++) {
+    double row = tensor_at(&in[1].value, i);
+    for (int64_t k = 0; k < width && row >= 0 && row < (double)table->dim[0]; k++) {
+      int64_t at = (int64_t)row * width + k;
+      struct interval v = bound_at(&in[n->op == OP_gather ? 0 : 2], n->op == OP_gather ? at : i * width + k);
+      if (n->op == OP_gather)
+        out->at[i * width + k] = v;
+      else
+        sum_add(&sums[at], v.lo, v.hi);
+    }
+  }
+  for (int64_t e = 0; e < results && n->op == OP_scatter_add; e++)
+    out->at[e] = sum_total(&sums[e], additions);
+}
+
 /* add, sub, neg ... of sums. */
 static void elementwise_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
                                struct bounds *out) {
@@ -463,6 +497,7 @@ static bool node_bounds(struct arena *a, const struct node *n, const struct boun
     break;
   case KIND_CONTRACT: matmul_bounds(n, &in[0], &in[1], additions, out); break;
   case KIND_MOVEMENT: return move_bounds(a, n, in, out);
+  case KIND_ROWS: rows_bounds(a, n, in, additions, out); break;
   default: out->at = in[n->ninputs - 1].at; return n->op == OP_assign;
   }
   return true;
@@ -477,7 +512,8 @@ static void forget_points(struct bounds *b) {
 }
 
 static bool sums_floats(const struct node *n) {
-  bool sum = n->op == OP_reduce_sum || n->op == OP_reduce_prod || n->op == OP_matmul;
+  bool sum =
+      n->op == OP_reduce_sum || n->op == OP_reduce_prod || n->op == OP_matmul || n->op == OP_scatter_add;
   return sum && dtype_is_float(n->type.dtype);
 }
 
@@ -491,7 +527,7 @@ bool graph_bounds(struct arena *a, const struct graph *g, const struct values *i
     out[i] = (struct bounds){.value = values[i]};
     if (!values[i].data) continue;
     struct bounds *in = arena_new_array(a, (size_t)n->ninputs + 1, struct bounds);
-    bool inexact = sums_floats(n), share = inexact && n->op != OP_reduce_prod;
+    bool inexact = sums_floats(n), share = inexact && n->op != OP_reduce_prod && n->op != OP_scatter_add;
     for (int k = 0; k < n->ninputs; k++) {
       in[k] = out[n->inputs[k]->id];
       inexact |= in[k].at != NULL;

@@ -1,19 +1,24 @@
 #include "tests/support/engine.h"
 
 #include "passes/pass.h"
+#include "runtime/whole.h"
 
 #include <stdio.h>
 #include <string.h>
 
 bool engine_open(struct engine *e, const char *backend, int threads) {
+  return engine_open_on(e, backend, "cpu:0-7", threads);
+}
+
+bool engine_open_on(struct engine *e, const char *backend, const char *devices, int threads) {
   *e = (struct engine){.backend = backend_find(backend), .arena = arena_create()};
   diags_init(&e->diags, e->arena);
   struct target target;
-  if (e->backend && target_parse(e->arena, "cpu:0-7", &target, &e->diags, LOC_NONE)) {
-    e->self = e->backend->open(&target, &e->diags);
+  if (e->backend && target_parse(e->arena, devices, &target, &e->diags, LOC_NONE)) {
+    e->engines = engines_open(&target, (const struct backend *[]){e->backend, NULL}, &e->diags);
     e->workers = workers_create(threads, &e->diags);
   }
-  if (e->self && e->workers) return true;
+  if (e->engines && e->workers) return true;
   fprintf(stderr, "no backend %s\n%s", backend, diags_text(&e->diags, false));
   engine_close(e);
   return false;
@@ -21,13 +26,17 @@ bool engine_open(struct engine *e, const char *backend, int threads) {
 
 void engine_close(struct engine *e) {
   workers_destroy(e->workers);
-  if (e->self) e->backend->close(e->self);
+  engines_close(e->engines);
   arena_destroy(e->arena);
 }
 
 void layout_set(struct graph *g, const struct layout *l, int64_t rows, struct diags *d) {
-  g->config = (struct config){
-      .batch = rows, .towers = l->towers, .strategy = l->strategy, .parameter_device = l->parameter_device};
+  g->config = (struct config){.batch = rows,
+                              .towers = l->towers,
+                              .strategy = l->strategy,
+                              .uneven = true,
+                              .min_part_bytes = 8,
+                              .parameter_device = l->parameter_device};
   target_parse(g->arena, l->devices, &g->config.target, d, LOC_NONE);
 }
 
@@ -37,15 +46,27 @@ const char *layout_text(struct arena *a, const struct layout *l) {
 
 int layouts_of(int towers, struct layout *out) {
   static const char *const devices[] = {"cpu:0", "cpu:0-1", "cpu:0-2", "cpu:0-3"};
+  static const char *const clusters[] = {
+      "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0,/job:ps/task:0/cpu:0",
+      "/job:ps/task:0/cpu:0,/job:ps/task:1/cpu:0,/job:worker/task:0/cpu:0-1,/job:worker/task:1/cpu:0-1",
+      ("/job:worker/task:0/cpu:0-1,/job:worker/task:1/cpu:0,/job:worker/task:2/cpu:0-1,/job:ps/task:0/cpu:0,"
+       "/job:ps/task:1/cpu:0,/job:ps/task:2/cpu:0")};
   int n = 0;
   out[n++] = (struct layout){towers, "one_device", "cpu:0", NULL};
   for (int i = 0; i < 4; i++) {
     out[n++] = (struct layout){towers, "mirrored", devices[i], NULL};
     out[n++] = (struct layout){towers, "central_storage", devices[i], NULL};
   }
+  out[n++] = (struct layout){towers, "round_robin", devices[1], NULL};
+  out[n++] = (struct layout){towers, "round_robin", devices[3], NULL};
   /* a parameter device that computes nothing, and one that is not the first */
-  out[n++] = (struct layout){towers, "central_storage", "cpu:1-2", NULL};
+  out[n++] = (struct layout){towers, "replicate", "cpu:1-2", NULL};
+  out[n++] = (struct layout){towers, "central_storage", "cpu:1-3", NULL};
   out[n++] = (struct layout){towers, "central_storage", "cpu:0-2", "/cpu:2"};
+  for (int i = 0; i < 3; i++) {
+    out[n++] = (struct layout){towers, "multi_worker_mirrored", clusters[i], NULL};
+    out[n++] = (struct layout){towers, "parameter_server", clusters[i], NULL};
+  }
   return n;
 }
 
@@ -56,25 +77,19 @@ struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d) {
   return p && plan_verify(p, d) ? p : NULL;
 }
 
-/* The value of a variable, or that of its primary copy. */
-static const struct tensor *initial(struct arena *a, const struct values *variables, const char *name) {
-  const struct tensor *t = values_get(variables, name);
-  const char *primary = variable_primary(a, name);
-  return t || !primary ? t : values_get(variables, primary);
-}
-
+/* Whole variables by their names, copies from their primaries. */
 static bool fill_variables(struct arena *a, struct store *s, const struct values *variables) {
-  for (int i = 0; i < store_count(s); i++) {
-    struct variable *v = store_at(s, i);
-    const struct tensor *t = initial(a, variables, v->name);
-    if (!t || !type_equal(&t->type, &v->type)) {
-      fprintf(stderr, "no variable %s : %s\n", v->name, type_text(a, &v->type));
+  struct whole *all;
+  int count = store_wholes(s, a, &all);
+  for (int i = 0; i < count; i++) {
+    const struct tensor *t = values_get(variables, all[i].name);
+    if (!t || !type_equal(&t->type, &all[i].type)) {
+      fprintf(stderr, "no variable %s : %s\n", all[i].name, type_text(a, &all[i].type));
       return false;
     }
-    store_write(s, v, t->data);
-    v->filled = true;
+    if (!whole_write(s, &all[i], t->data)) return false;
   }
-  return true;
+  return store_spread(s);
 }
 
 static bool fill_inputs(struct arena *a, struct exec *e, const struct plan *p, const struct values *inputs) {
@@ -95,10 +110,25 @@ static void read_back(struct arena *a, struct exec *e, const struct plan *p, str
     if (p->outputs[i].role == OUTPUT_UPDATE) continue;
     void *data = arena_alloc(a, (size_t)type_bytes(&p->outputs[i].type));
     exec_read(e, i, data);
-    values_put(outputs, p->outputs[i].name, &p->outputs[i].type, data);
+    const char *name = p->outputs[i].name;
+    if (p->outputs[i].role == OUTPUT_COUNT) name = arena_printf(a, "%s/count", name);
+    values_put(outputs, name, &p->outputs[i].type, data);
+  }
+  struct whole *all;
+  int count = store_wholes(s, a, &all);
+  for (int i = 0; i < count; i++) {
+    void *data = arena_alloc(a, all[i].bytes);
+    whole_read(s, &all[i], data);
+    values_put(variables, all[i].name, &all[i].type, data);
+    for (int k = 0; all[i].joins && k < all[i].nparts; k++) {
+      void *copy = arena_alloc(a, all[i].bytes);
+      store_read(s, all[i].parts[k], copy);
+      values_put(variables, arena_printf(a, "tower_%d/%s", k, all[i].name), &all[i].type, copy);
+    }
   }
   for (int i = 0; i < store_count(s); i++) {
     const struct variable *v = store_at(s, i);
+    if (!variable_primary(a, v->name)) continue;
     void *data = arena_alloc(a, v->bytes);
     store_read(s, v, data);
     values_put(variables, v->name, &v->type, data);
@@ -108,12 +138,15 @@ static void read_back(struct arena *a, struct exec *e, const struct plan *p, str
 bool engine_run(struct engine *e, const struct plan *p, const struct values *inputs, struct values *variables,
                 struct values *outputs, int steps, struct diags *d) {
   struct arena *a = arena_create();
-  struct store *s = store_create(e->backend, e->self, p->ndevices);
-  struct exec *x = exec_load(p, e->backend, e->self, s, e->workers, d);
+  struct store *s = store_create(e->engines);
+  struct exec *x = exec_load(p, e->engines, s, e->workers, d);
   bool ok = x && fill_variables(a, s, variables);
   for (int i = 0; ok && i < steps; i++) {
     ok = fill_inputs(a, x, p, inputs);
-    if (ok) exec_run(x);
+    if (ok && !exec_run(x)) {
+      exec_status(x, d);
+      ok = false;
+    }
   }
   if (ok) read_back(a, x, p, s, variables, outputs);
   exec_unload(x);

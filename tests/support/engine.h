@@ -9,7 +9,7 @@
 /* A backend that stays open: kernels are compiled once for all graphs. */
 struct engine {
   const struct backend *backend;
-  void *self;
+  struct engines *engines;
   struct workers *workers;
   struct arena *arena;
   struct diags diags;
@@ -17,6 +17,8 @@ struct engine {
 
 /* False (and a line on stderr) if this build has no backend of the name, or it does not start. */
 bool engine_open(struct engine *e, const char *backend, int threads);
+/* The same on these devices, in place of eight CPUs. */
+bool engine_open_on(struct engine *e, const char *backend, const char *devices, int threads);
 void engine_close(struct engine *e);
 
 /* What a model is compiled for. */
@@ -26,11 +28,13 @@ struct layout {
   const char *parameter_device;   /* or NULL */
 };
 
-/* Asks for the layout and a batch of `rows` in g's header, where the passes read it. */
+/* Asks for the layout and a batch of `rows` in g's header, where the passes read it; that variables of more than 8
+ * bytes are cut into parts where that is done; and that no batch is refused. */
 void layout_set(struct graph *g, const struct layout *l, int64_t rows, struct diags *d);
 /* "3 towers, mirrored on cpu:0-1" */
 const char *layout_text(struct arena *a, const struct layout *l);
-/* All strategies on 1 to 4 devices that can carry this many towers; how many. `out` has room for 16. */
+/* All strategies on 1 to 4 devices, and on clusters of up to 3 workers; how many. */
+enum { MAX_LAYOUTS = 32 };
 int layouts_of(int towers, struct layout *out);
 
 /* Verified passes from g's stage to the end, and the verified plan. NULL after errors in `d`. */

@@ -93,8 +93,50 @@ static const char *primary_name(struct arena *a, const char *name) {
   return slash ? arena_strndup(a, name, (size_t)(slash - name)) : name;
 }
 
-static bool read_named(struct arena *a, const struct node *n, const struct values *from, struct tensor *out) {
+/* The name of the whole that "v/part_2" or "v/part_2.adam.m" is a part of, and the row it begins at; or NULL. */
+static const char *whole_name(struct arena *a, const struct graph *g, const struct node *n, int64_t *first) {
+  const char *mark = strstr(n->name, "/part_");
+  int part, length = 0;
+  if (!mark || sscanf(mark, "/part_%d%n", &part, &length) != 1) return NULL;
+  *first = 0;
+  for (int i = 0; i < part; i++)
+    *first +=
+        graph_find(g, arena_printf(a, "%.*s/part_%d%s", (int)(mark - n->name), n->name, i, mark + length))
+            ->type.dim[0];
+  return arena_printf(a, "%.*s%s", (int)(mark - n->name), n->name, mark + length);
+}
+
+/* Bytes before the row. */
+static size_t row_offset(const struct type *t, int64_t row) {
+  struct type before = *t;
+  before.dim[0] = row;
+  return (size_t)type_bytes(&before);
+}
+
+static void write_variable(struct arena *a, const struct graph *g, const struct node *n,
+                           const struct tensor *x, struct values *variables) {
+  int64_t first;
+  const char *name = whole_name(a, g, n, &first);
+  const struct tensor *whole = name ? values_get(variables, name) : NULL;
+  if (!whole) {
+    values_put(variables, n->name, &x->type, x->data);
+    return;
+  }
+  char *data = arena_copy(a, whole->data, (size_t)type_bytes(&whole->type));
+  memcpy(data + row_offset(&whole->type, first), x->data, (size_t)type_bytes(&x->type));
+  values_put(variables, name, &whole->type, data);
+}
+
+static bool read_named(struct arena *a, const struct graph *g, const struct node *n,
+                       const struct values *from, struct tensor *out) {
   const struct tensor *t = values_get(from, n->name);
+  int64_t first;
+  const char *name = whole_name(a, g, n, &first);
+  const struct tensor *whole = name ? values_get(from, name) : NULL;
+  if (whole) {
+    *out = (struct tensor){n->type, (char *)whole->data + row_offset(&whole->type, first)};
+    return true;
+  }
   if (!t) t = values_get(from, primary_name(a, n->name));
   if (t && type_equal(&t->type, &n->type)) {
     *out = *t;
@@ -136,8 +178,8 @@ bool graph_eval(struct arena *a, const struct graph *g, const struct values *inp
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     if (!live[i]) continue;
-    bool ok = n->op == OP_input      ? read_named(a, n, inputs, &out[i])
-              : n->op == OP_variable ? read_named(a, n, variables, &out[i])
+    bool ok = n->op == OP_input      ? read_named(a, g, n, inputs, &out[i])
+              : n->op == OP_variable ? read_named(a, g, n, variables, &out[i])
                                      : eval_node(a, n, out, results);
     if (ok) continue;
     fprintf(stderr, "cannot evaluate %s (%s)\n", n->name, op_of(n)->name);
@@ -145,7 +187,7 @@ bool graph_eval(struct arena *a, const struct graph *g, const struct values *inp
   }
   for (uint32_t i = 0; i < g->count; i++)
     if (live[i] && g->nodes[i]->op == OP_assign)
-      values_put(variables, g->nodes[i]->inputs[0]->name, &out[i].type, out[i].data);
+      write_variable(a, g, g->nodes[i]->inputs[0], &out[i], variables);
   return true;
 }
 

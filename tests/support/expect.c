@@ -15,7 +15,7 @@ static void count_elements(struct expectation *e, const struct bounds *b) {
 bool expect_step(struct arena *a, struct graph *source, int64_t rows, const struct values *inputs,
                  const struct values *variables, struct diags *d, struct expectation *out) {
   struct pipeline_options o = {.verify_each = true};
-  struct graph *g = pipeline_run(a, source, "grad", NULL, &o, d);
+  struct graph *g = pipeline_run(a, source, "grad,rows", NULL, &o, d);
   if (!g) return false;
   *out = (struct expectation){.g = graph_concrete(a, g, rows), .exact_products = true};
   out->bounds = arena_new_array(a, out->g->count + 1, struct bounds);

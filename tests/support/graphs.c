@@ -110,6 +110,7 @@ static struct node *elementwise(struct maker *m) {
     }
     bool takes = info->dtypes == DTYPE_NUMBER                                ? d != DT_BOOL
                  : info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST ? dtype_is_float(d)
+                 : info->dtypes == DTYPE_SINGLE                              ? d == DT_F32
                  : info->dtypes == DTYPE_BOOL                                ? d == DT_BOOL
                  : info->dtypes == DTYPE_INTBOOL                             ? !dtype_is_float(d)
                                                                              : true;
@@ -264,7 +265,10 @@ static struct node *product(struct maker *m) {
   t.dim[tb ? last : last - 1] = inner;
   t.dim[tb ? last - 1 : last] = columns;
   if (!type_valid(&t) || elements(&t) > MOST_ELEMENTS) return x;
-  return build_matmul(m->g, summand(m, x), summand(m, like(m, &t)), ta, tb);
+  struct node *a = summand(m, x), *b = summand(m, like(m, &t));
+  if (x->type.dtype != DT_F32 || !chance(m, 30)) return build_matmul(m->g, a, b, ta, tb);
+  a = build1(m->g, OP_round_bf16, a), b = build1(m->g, OP_round_bf16, b);
+  return build_matmul_in(m->g, a, b, ta, tb, "bf16");
 }
 
 /* exp(x - max) / sum, along the last axis */
@@ -310,6 +314,34 @@ static struct node *one_hot(struct maker *m) {
   return build_cast(m->g, flags, DT_F32);
 }
 
+/* Numbers for the rows of a table, some of which name none. */
+static struct node *row_numbers(struct maker *m, int64_t rows) {
+  struct node *x = pick(m);
+  if (x->type.rank > 2) return NULL;
+  x = build_cast(m->g, x, DT_I32);
+  return build2(m->g, OP_mod, x, build_fill(m->g, &x->type, (double)rows));
+}
+
+static struct node *picked_rows(struct maker *m) {
+  struct node *x = pick(m), *index = NULL;
+  if (x->type.rank > 0 && x->type.dim[0] > 0) index = row_numbers(m, x->type.dim[0]);
+  if (!index || (batch_axis(x) >= 0 && batch_axis(index) >= 0)) return x;
+  return build2(m->g, OP_gather, x, index);
+}
+
+/* Rows added to a table, or to zeros as gradients are. */
+static struct node *added_rows(struct maker *m) {
+  struct node *x = pick_float(m), *index = NULL;
+  if (x->type.rank > 0 && x->type.dim[0] > 0) index = row_numbers(m, x->type.dim[0]);
+  if (!index || (batch_axis(x) >= 0 && batch_axis(index) >= 0)) return x;
+  struct type t = type_with_dtype(index->type, (enum dtype)x->type.dtype);
+  for (int i = 1; i < x->type.rank; i++) t.dim[t.rank++] = x->type.dim[i];
+  if (!type_valid(&t) || elements(&t) > MOST_ELEMENTS) return x;
+  struct node *values = build_grid(m->g, like(m, &t)), *zeros = build_fill(m->g, &x->type, 0);
+  struct node *rows = build3(m->g, OP_scatter_add, chance(m, 50) ? zeros : x, index, values);
+  return chance(m, 50) ? rows : build2(m->g, OP_sub, x, rows);
+}
+
 static struct node *source(struct maker *m) {
   struct type t = {.dtype = (uint8_t)random_dtype(m), .rank = (uint8_t)(1 + below(m, 3))};
   for (int i = 0; i < t.rank; i++) t.dim[i] = random_size(m);
@@ -325,10 +357,11 @@ typedef struct node *step_fn(struct maker *m);
 static void grow(struct maker *m) {
   static const char *const devices[] = {"/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"};
   m->g->want = m->o->annotated && chance(m, 25) ? devices[below(m, 4)] : NULL;
-  static step_fn *const any[] = {
-      elementwise, elementwise, elementwise, elementwise, elementwise, elementwise,  reduction, reduction,
-      transposed,  repeated,    sliced,      padded,      joined,      reshaped,     product,   product,
-      softmax,     centred,     one_hot,     source,      source,      extreme_index};
+  static step_fn *const any[] = {elementwise, elementwise,   elementwise, elementwise, elementwise,
+                                 elementwise, reduction,     reduction,   transposed,  repeated,
+                                 sliced,      padded,        joined,      reshaped,    product,
+                                 product,     softmax,       centred,     one_hot,     source,
+                                 source,      extreme_index, picked_rows, added_rows};
   static step_fn *const smooth[] = {smooth_elementwise,
                                     smooth_elementwise,
                                     smooth_elementwise,
@@ -343,7 +376,7 @@ static void grow(struct maker *m) {
                                     product,
                                     softmax,
                                     centred};
-  keep(m, m->o->smooth ? smooth[below(m, 14)](m) : any[below(m, 22)](m));
+  keep(m, m->o->smooth ? smooth[below(m, 14)](m) : any[below(m, 24)](m));
 }
 
 /* ---- the whole model ---- */

@@ -2,8 +2,8 @@
  * for a fixed N the bits depend neither on devices nor on strategy nor on threads. TEST_GRAPHS=N runs N times as
  * many; TEST_SEED=S that one. */
 #include "passes/pass.h"
-#include "tests/support/engine.h"
 #include "tests/support/expect.h"
+#include "tests/support/fixture.h"
 #include "tests/support/graphs.h"
 
 #include <setjmp.h>
@@ -28,11 +28,6 @@ static int close_engine(void **state) {
   (void)state;
   engine_close(&engine);
   return 0;
-}
-
-static uint64_t number_from(const char *variable, uint64_t otherwise) {
-  const char *text = getenv(variable);
-  return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
 /* A random model with all that is needed to run it. */
@@ -75,7 +70,7 @@ static const char *global_view(struct subject *s) {
   if (!expect_step(a, s->g, s->rows, &s->inputs, &s->before, &s->diags, &want))
     return diags_text(&s->diags, false);
   for (int i = 0; i < 6; i++) {
-    struct layout all[16];
+    struct layout all[MAX_LAYOUTS];
     int n = layouts_of(towers[i], all);
     const struct layout *l = &all[(s->o.seed + (unsigned)i) % (unsigned)n];
     struct values outputs, after;
@@ -88,7 +83,7 @@ static const char *global_view(struct subject *s) {
 
 static const char *same_bits(struct subject *s) {
   struct arena *a = s->arena;
-  struct layout all[16];
+  struct layout all[MAX_LAYOUTS];
   int n = layouts_of(1 + (int)(s->o.seed % 8), all);
   struct values outputs[2], after[2];
   for (int i = 0; i < n; i++) {

@@ -79,6 +79,24 @@ static const char batch_statistic[] =
             UPDATE("w", "[5]", "rate") " loss loss\n value largest\n predict y\n" OUTPUT_UPDATES(
                 "scale", "shift", "w", "running");
 
+/* A table of which the rows of a bag and one more row are read: two sparse gradients, which stay rows; and one
+ * whose momentum takes rows too, and whose second moment needs all of the gradient. Some numbers name no row. */
+static const char lookups[] =
+    " bag = input : i32[B,3]\n one = input : i32[B]\n target = input : $[B]\n"
+    " table = variable {trainable=1} : $[6,3]\n other = variable {trainable=1} : $[6,3]\n"
+    " m = variable {slot=1} : $[6,3]\n v = variable {slot=1} : $[6,3]\n"
+    " bag.rows = gather table, bag\n bag.sum = reduce_sum bag.rows {axes=[1]}\n one.row = gather table, one\n"
+    " other.row = gather other, one\n pair = mul bag.sum, one.row\n terms = mul pair, other.row\n"
+    " y = reduce_sum terms {axes=[1]}\n miss = sub y, target\n miss2 = square miss\n"
+    " miss2.sum = reduce_sum miss2 {axes=[0]}\n rows = batch_size : $[]\n loss = div miss2.sum, rows\n"
+    " rate = constant {value=0.125} : $[]\n keep = constant {value=0.75} : $[]\n"
+    " keep.all = broadcast keep {axes=[]} : $[6,3]\n rate.all = broadcast rate {axes=[]} : $[6,3]\n"
+    " other.grad = gradient loss, other\n m.old = mul m, keep.all\n m.in = mul other.grad, rate.all\n"
+    " m.next = add m.old, m.in\n m.update = assign m, m.next\n grad2 = square other.grad\n v.old = mul v, "
+    "keep.all\n v.next = add v.old, grad2\n v.update = assign v, v.next\n other.step = mul m.next, rate.all\n"
+    " other.next = sub other, other.step\n other.update = assign other, other.next\n" UPDATE(
+        "table", "[6,3]", "rate") " loss loss\n predict y\n" OUTPUT_UPDATES("table", "other", "m", "v");
+
 /* ---- engines ---- */
 
 static struct engine engines[4]; /* cpu with 1, 2, 3 threads; interp */
@@ -193,7 +211,7 @@ static void every_split(const char *nodes, enum dtype d, bool placed) {
       if (!expect_step(s.arena, s.g, rows, &s.inputs, &s.before, &s.diags, &want))
         fail_msg("%s", diags_text(&s.diags, false));
       assert_int_equal(want.unknown, 0);
-      struct layout all[16];
+      struct layout all[MAX_LAYOUTS];
       int n = layouts_of(towers, all);
       const struct layout *l = &all[(rows + towers) % n];
       struct values outputs, after;
@@ -225,6 +243,16 @@ static void batch_statistic_f32(void **state) {
   every_split(batch_statistic, DT_F32, false);
 }
 
+static void lookups_f64(void **state) {
+  (void)state;
+  every_split(lookups, DT_F64, true);
+}
+
+static void lookups_f32(void **state) {
+  (void)state;
+  every_split(lookups, DT_F32, false);
+}
+
 /* ---- law 5 ---- */
 
 static void same_bits(const char *nodes, enum dtype d, bool interp) {
@@ -233,7 +261,7 @@ static void same_bits(const char *nodes, enum dtype d, bool interp) {
     for (int towers = 1; towers <= 8; towers++) {
       struct subject s;
       begin(&s, nodes, d, rows[i]);
-      struct layout all[16];
+      struct layout all[MAX_LAYOUTS];
       int n = layouts_of(towers, all);
       struct values outputs[2], after[2];
       run_on(&s, &engines[0], &all[0], 3, &outputs[0], &after[0]);
@@ -261,11 +289,22 @@ static void bits_of_batch_statistic(void **state) {
   same_bits(batch_statistic, DT_F32, true);
 }
 
+static void bits_of_lookups(void **state) {
+  (void)state;
+  same_bits(lookups, DT_F32, true);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(perceptron_f32),      cmocka_unit_test(perceptron_f64),
-      cmocka_unit_test(batch_statistic_f32), cmocka_unit_test(batch_statistic_f64),
-      cmocka_unit_test(bits_of_perceptron),  cmocka_unit_test(bits_of_batch_statistic),
+      cmocka_unit_test(perceptron_f32),
+      cmocka_unit_test(perceptron_f64),
+      cmocka_unit_test(batch_statistic_f32),
+      cmocka_unit_test(batch_statistic_f64),
+      cmocka_unit_test(lookups_f32),
+      cmocka_unit_test(lookups_f64),
+      cmocka_unit_test(bits_of_lookups),
+      cmocka_unit_test(bits_of_perceptron),
+      cmocka_unit_test(bits_of_batch_statistic),
   };
   return cmocka_run_group_tests(tests, open_engines, close_engines);
 }

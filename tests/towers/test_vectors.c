@@ -2,14 +2,11 @@
  * are compared to 8 units in the last place of f64: what a decimal fraction and a handful of operations can be
  * off.
  *
- * The names are those of the list of vectors that replication is specified by. Not here yet, for what they need is
- * not there yet: R2 and R7 with scaling and counters per tower, R5's area under a curve, R10 (uneven batches
- * refused), R12 (round robin), R14, R15 and R20 (sparse values), R18's state that is zeroed on replicas; variables
- * with an aggregation (sum, mean, only first), variables that synchronize on read and their checkpoints, rebatch
- * and sharding of a data set, packing, and the other algorithms of all-reduce. */
+ * The names are those of the list of vectors that replication is specified by. Those that need the language, for
+ * they are about variables, losses and optimizers, are in test_variables.c; those of data in test_rows.c. */
 #include "passes/pass.h"
 #include "tests/support/bound.h"
-#include "tests/support/engine.h"
+#include "tests/support/fixture.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -35,6 +32,11 @@
   " " v ".grad = gradient " loss ", " v "\n" \
   " " v ".next = sub " v ", " v ".grad\n"
 #define SGD(loss, v) STEP(loss, v) " " v ".update = assign " v ", " v ".next\n"
+
+/* Rows v, numbered i, on zeros. */
+#define ROWS(index, values, shape)                                                                    \
+  " i = input : i32[" index "]\n v = input : f64[" values "]\n zero = constant {value=0.0} : f64[]\n" \
+  " zeros = broadcast zero {axes=[]} : f64[" shape "]\n rows = scatter_add zeros, i, v\n"
 
 static const struct vector {
   const char *name;
@@ -126,6 +128,13 @@ static const struct vector {
      "y 10"},
     {"R19, of vectors", 2, 2, 1, " x = input : f64[B,2]\n y = reduce_sum x {axes=[0]}\n value y\n",
      "x 1 2 3 4", "y 4 6"},
+    {"R20", 2, 2, 1, ROWS("B,2", "B,2", "4") " value rows\n", "i 0 3 0 1 ; v 1 2 3 4", "rows 4 4 0 2"},
+    /* the first tower has two rows, the second one */
+    {"sum and mean of rows", 2, 3, 1,
+     ROWS("B", "B,2", "4,2") " n = constant {value=2.0} : f64[]\n ns = broadcast n {axes=[]} : f64[4,2]\n "
+                             "mean = div rows, ns\n"
+                             " value rows\n value mean\n",
+     "i 1 3 1 ; v 3 4 5 6 1 2", "rows 0 0 4 6 0 0 5 6 ; mean 0 0 2 3 0 0 2.5 3"},
     {"all-reduce of 1 and 3", 2, 2, 1,
      " x = input : f64[B]\n sum = reduce_sum x {axes=[0]}\n n = batch_size : f64[]\n mean = div sum, n\n "
      "value sum\n value mean\n",
@@ -175,26 +184,6 @@ static const struct vector {
      " update w.update\n",
      "v 1 ; w 1", "v 22 ; w 11.5"},
 };
-
-static struct engine engines[2];
-static int nengines;
-
-static int open_engines(void **state) {
-  (void)state;
-  static const char *const names[] = {"interp", "cpu"};
-  for (int i = 0; i < 2; i++)
-    if (backend_find(names[i])) {
-      if (!engine_open(&engines[nengines], names[i], 2)) return 1;
-      nengines++;
-    }
-  return 0;
-}
-
-static int close_engines(void **state) {
-  (void)state;
-  for (int i = 0; i < nengines; i++) engine_close(&engines[i]);
-  return 0;
-}
 
 static struct graph *parse(struct arena *a, const char *name, const char *text, struct diags *d) {
   const char *whole = arena_printf(a, "graph vector {\n%s}\n", text);
@@ -277,7 +266,7 @@ static void check_layout(const struct vector *v, const struct layout *l) {
 
 static void check_vector(void **state) {
   const struct vector *v = *state;
-  struct layout all[16];
+  struct layout all[MAX_LAYOUTS];
   int n = layouts_of(v->towers, all);
   for (int i = 0; i < n; i++) check_layout(v, &all[i]);
   /* the model means the same with one tower, and with more towers than rows */

@@ -166,11 +166,40 @@ static inline struct node *random_matmul(struct random_graph *r) {
   return build_matmul(r->g, x, pick_like(r, &t), false, false);
 }
 
+/* Numbers of rows: most name one, some the same one, some none. */
+static inline struct node *random_index(struct random_graph *r, int64_t rows) {
+  struct type t = random_type(r, DT_I32, 2);
+  struct node *x = pick(r);
+  if (x->type.dtype != DT_I32 || x->type.rank > 2) x = pick_like(r, &t);
+  if (x->type.rank && below(r, 2)) x = build2(r->g, OP_add, x, build_iota(r->g, &x->type, 0));
+  return build2(r->g, OP_mod, x, build_fill(r->g, &x->type, rows > 0 ? (double)rows : 1));
+}
+
+static inline struct node *random_scatter(struct random_graph *r, struct node *x) {
+  if (!x || x->type.rank == 0 || x->type.dtype != DT_I32) return x;
+  struct node *index = random_index(r, x->type.dim[0]);
+  struct type t = index->type;
+  if (t.rank + x->type.rank - 1 > MAX_RANK) return x;
+  for (int i = 1; i < x->type.rank; i++) t.dim[t.rank++] = x->type.dim[i];
+  if (!type_valid(&t) || type_count(&t) > 8000) return x;
+  return build3(r->g, OP_scatter_add, x, index, pick_like(r, &t));
+}
+
+static inline struct node *random_rows(struct random_graph *r) {
+  struct node *x = pick(r);
+  if (x->type.rank == 0) return x;
+  if (below(r, 2)) return random_scatter(r, random_scatter(r, x));
+  struct node *index = random_index(r, x->type.dim[0]);
+  return index->type.rank + x->type.rank > MAX_RANK ? x : build2(r->g, OP_gather, x, index);
+}
+
 static inline void random_node(struct random_graph *r) {
   r->g->device = below(r, r->ndevices);
   struct node *n;
-  int which = below(r, 20);
-  if (which < 10)
+  int which = below(r, 22);
+  if (which >= 20)
+    n = random_rows(r);
+  else if (which < 10)
     n = random_elementwise(r);
   else if (which < 15)
     n = random_movement(r);
@@ -195,6 +224,7 @@ static inline void random_update(struct random_graph *r, int i) {
     x = pick_like(r, &v->type);
   if (!type_equal(&x->type, &v->type)) x = pick_like(r, &v->type);
   if (below(r, 2)) x = build2(g, OP_sub, x, v);
+  for (int k = below(r, 5); k > 1; k--) x = random_scatter(r, k > 2 && x != v ? v : x); /* in place, or not */
   graph_add_output(g, OUTPUT_UPDATE, v->name, build_assign(g, v, x), 0);
 }
 

@@ -76,12 +76,42 @@ static inline void machine_matmul(const struct matmul_size *s, void **args) {
   }
 }
 
+/* The row that number i names, or -1. */
+static inline int64_t machine_row(const struct rows_size *s, const void *index, int64_t i) {
+  int64_t row = s->index == DT_I32   ? ((const int32_t *)index)[i]
+                : s->index == DT_I64 ? ((const int64_t *)index)[i]
+                                     : ((const uint8_t *)index)[i];
+  return row >= 0 && row < s->rows ? row : -1;
+}
+
+static inline void machine_gather(const struct rows_size *s, void **args) {
+  int64_t bytes = s->width * dtype_size(s->dtype);
+  for (int64_t i = 0; i < s->count; i++) {
+    int64_t row = machine_row(s, args[1], i);
+    for (int64_t k = 0; k < bytes; k++)
+      ((char *)args[2])[i * bytes + k] = row < 0 ? 0 : ((char *)args[0])[row * bytes + k];
+  }
+}
+
+/* Of i32, which wraps. */
+static inline void machine_scatter(const struct rows_size *s, void **args) {
+  const uint32_t *values = args[2];
+  uint32_t *out = args[3];
+  if (s->rows > 0 && s->width > 0) memmove(out, args[0], (size_t)(s->rows * s->width) * sizeof *out);
+  for (int64_t i = 0; i < s->count; i++) {
+    int64_t row = machine_row(s, args[1], i);
+    for (int64_t k = 0; row >= 0 && k < s->width; k++) out[row * s->width + k] += values[i * s->width + k];
+  }
+}
+
 static inline void machine_step(struct machine *m, const struct step *s) {
   void *args[MAX_KERNEL_ARGS];
   for (int i = 0; i < s->noperands; i++) args[i] = machine_at(m, &s->operands[i]);
   switch (s->kind) {
   case STEP_KERNEL: kernel_eval(s->kernel, args, s->sizes); break;
   case STEP_MATMUL: machine_matmul(&s->matmul, args); break;
+  case STEP_GATHER: machine_gather(&s->rows, args); break;
+  case STEP_SCATTER: machine_scatter(&s->rows, args); break;
   case STEP_COPY:
     if (s->bytes) memmove(args[1], args[0], (size_t)s->bytes);
     break;

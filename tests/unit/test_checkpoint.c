@@ -3,6 +3,7 @@
 #include "runtime/data/atomic.h"
 #include "runtime/data/data.h"
 #include "runtime/data/xxh64.h"
+#include "tests/support/fixture.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,36 +20,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-struct world {
-  struct arena *arena;
-  struct diags diags;
-  char folder[64];
-};
-
-static int setup(void **state) {
-  struct world *w = calloc(1, sizeof *w);
-  w->arena = arena_create();
-  diags_init(&w->diags, w->arena);
-  strcpy(w->folder, "/tmp/dgc_test_checkpoint_XXXXXX");
-  if (!mkdtemp(w->folder)) return -1;
-  *state = w;
-  return 0;
-}
-
-static int teardown(void **state) {
-  struct world *w = *state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", w->folder);
-  int rc = system(command);
-  arena_destroy(w->arena);
-  free(w);
-  return rc;
-}
-
-static char *in_folder(struct world *w, const char *name) {
-  return arena_printf(w->arena, "%s/%s", w->folder, name);
-}
 
 static int files_in(const char *folder) {
   DIR *dir = opendir(folder);
@@ -329,7 +300,7 @@ static void predictions(void **state) {
   struct dataset *ds = dataset_open(w->arena, NULL, &spec, 1, NULL, &w->diags);
   assert_int_equal(ds->rows, 100);
   assert_true(type_equal(&ds->columns[0].row, &types[0]));
-  assert_memory_equal(ds->columns[0].data + 99 * ds->columns[0].stride, p + 2, 8);
+  assert_memory_equal(ds->columns[0].pieces[0].data + 99 * ds->columns[0].pieces[0].stride, p + 2, 8);
   dataset_close(ds);
 
   row_writer_abandon(NULL);
@@ -384,7 +355,7 @@ static void killed(void **state) {
   assert_memory_equal(bytes, "old", 3);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
 int main(void) {
   const struct CMUnitTest tests[] = {

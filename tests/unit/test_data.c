@@ -1,6 +1,7 @@
 /* Readers and datasets: right files, wrong files, damaged files. The files in data/ were written by numpy and by the
  * reference implementation of safetensors. */
-#include "runtime/data/data.h"
+#include "runtime/data/reader.h"
+#include "tests/support/fixture.h"
 
 #include <locale.h>
 #include <setjmp.h>
@@ -12,32 +13,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-struct world {
-  struct arena *arena;
-  struct diags diags;
-  char folder[64]; /* for files made here */
-};
-
-static int setup(void **state) {
-  struct world *w = calloc(1, sizeof *w);
-  w->arena = arena_create();
-  diags_init(&w->diags, w->arena);
-  strcpy(w->folder, "/tmp/dgc_test_data_XXXXXX");
-  if (!mkdtemp(w->folder)) return -1;
-  *state = w;
-  return 0;
-}
-
-static int teardown(void **state) {
-  struct world *w = *state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf %s", w->folder);
-  int rc = system(command);
-  arena_destroy(w->arena);
-  free(w);
-  return rc;
-}
 
 static void write_file(struct world *w, const char *name, const void *bytes, size_t len) {
   FILE *f = fopen(arena_printf(w->arena, "%s/%s", w->folder, name), "wb");
@@ -62,7 +37,7 @@ static const char *show_in(struct world *w, const char *folder, const char *path
   type_print(&s, &c->row);
   str_putc(&s, ':');
   struct loader_options o = {.batch = 8, .epochs = 1};
-  struct type wide = type_with_dtype(c->row, dtype_is_float(c->stored) ? DT_F64 : DT_I64);
+  struct type wide = type_with_dtype(c->row, dtype_is_float(c->row.dtype) ? DT_F64 : DT_I64);
   assert_true(dataset_expect(ds, "x", &wide, &w->diags));
   struct loader *l = loader_create(w->arena, ds, &o, &w->diags);
   const struct batch *b;
@@ -122,6 +97,82 @@ static void npz(void **state) {
   assert_string_equal(show(w, "packed.npz:x"), "5 x f32[40]: 0.0 0.0 0.0 0.0 0.0 0.0");
   assert_mentions(show(w, "packed.npz"), "NAME with one of x, y");
   assert_mentions(show(w, "packed.npz:z"), "no member 'z', only x, y");
+}
+
+static size_t read_sample(const char *spec, char *name, unsigned char *bytes, size_t room) {
+  char path[512];
+  snprintf(name, 64, "%s", spec);
+  name[strcspn(name, ":")] = 0;
+  snprintf(path, sizeof path, "%s/%s", TEST_DATA, name);
+  FILE *f = fopen(path, "rb");
+  assert_non_null(f);
+  size_t len = fread(bytes, 1, room, f);
+  fclose(f);
+  return len;
+}
+
+static uint32_t crc_of(const unsigned char *p, size_t len) {
+  uint32_t crc = ~0u;
+  for (size_t i = 0; i < len; i++) {
+    crc ^= p[i];
+    for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+  }
+  return ~crc;
+}
+
+/* Sets the byte that is `from_end` before the end of a stored member, and the checksum to what it then is. */
+static void change_member(unsigned char *zip, size_t len, const char *member, int from_end, uint8_t value) {
+  size_t name = strlen(member), size = 0;
+  for (size_t at = 0; at + 46 + name < len; at++) {
+    bool local = memcmp(zip + at, "PK\3\4", 4) == 0, central = memcmp(zip + at, "PK\1\2", 4) == 0;
+    if ((!local && !central) || memcmp(zip + at + (local ? 30 : 46), member, name) != 0) continue;
+    static uint32_t crc;
+    if (local) {
+      unsigned char *body =
+          zip + at + 30 + (zip[at + 26] | zip[at + 27] << 8) + (zip[at + 28] | zip[at + 29] << 8);
+      for (size = 0; memcmp(body + size, "PK", 2) != 0;) size++;
+      body[size - (size_t)from_end] = value;
+      crc = crc_of(body, size);
+    }
+    memcpy(zip + at + (local ? 14 : 16), &crc, 4);
+  }
+  assert_true(size > 0);
+}
+
+/* What scipy wrote is read; what it would not write is refused. */
+static void sparse(void **state) {
+  struct world *w = *state;
+  assert_string_equal(show(w, "sparse.npz"), "3 x f32[4]: 1.5 0.0 0.0 0.0 0.0 0.0");
+  assert_string_equal(show(w, "sparse_top.npz"), "3 x f32[4]: 1.0 0.0 0.0 0.0 2.0 3.0");
+  assert_string_equal(show_in(w, TEST_DATA, "sparse.npz", "1:"), "2 x f32[4]: 0.0 0.0 2.0 0.0 0.0 0.0");
+  assert_string_equal(show(w, "sparse.npz:indptr"), "4 x i32[]: 0 1 2 3");
+  assert_mentions(show(w, "sparse_coo.npz"), "save .tocsr() of it");
+  assert_mentions(show(w, "sparse_unsorted.npz"), "row 0 are not in order: call sum_duplicates()");
+  const struct {
+    const char *member;
+    int at; /* from the end of its bytes */
+    uint8_t value;
+    const char *words;
+  } wrong[] = {{"indptr", 16, 1, "do not fit together"},
+               {"indptr", 8, 0, "row 1 of this sparse matrix ends"},
+               {"indptr", 9, 0x80, "row 0 of this"},
+               {"indptr", 4, 4, "do not fit together"},
+               {"indices", 4, 4, "in column 4 of 4"},
+               {"indices", 1, 0xff, "in column -"},
+               {"indices", 8, 1, "row 1 are not in order"},
+               {"shape", 16, 2, "do not fit together"},
+               {"shape", 8, 0, "no columns"},
+               {"shape", 9, 0x80, "no rows"},
+               {"shape", 1, 0x7f, "at most 1048576 are"},
+               {"format", 1, 'c', "save .tocsr() of it"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    unsigned char bytes[2048];
+    char name[64];
+    size_t len = read_sample("sparse_top.npz", name, bytes, sizeof bytes);
+    change_member(bytes, len, wrong[i].member, wrong[i].at, wrong[i].value);
+    write_file(w, name, bytes, len);
+    assert_mentions(show_in(w, w->folder, name, NULL), wrong[i].words);
+  }
 }
 
 static void safetensors(void **state) {
@@ -232,23 +283,73 @@ static void datasets(void **state) {
   dataset_close(ds);
 }
 
+/* Several files of one column are one behind the other, whatever types they hold. */
+static void several_files(void **state) {
+  struct world *w = *state;
+  write_file(w, "a.csv", "1,2\n3,4\n", 8);
+  write_file(w, "b.csv", "5.5,6\n", 6);
+  write_file(w, "c.csv", "7,8\n9,10\n11,12\n", 15);
+  write_file(w, "wide.csv", "1,2,3\n", 6);
+  const char *more[] = {"b.csv", "c.csv"};
+  struct data_spec spec = {.name = "x", .path = "a.csv", .more = more, .nmore = 2};
+  int64_t two = 2;
+  struct type pair = type_make(DT_F64, 1, &two);
+  const struct {
+    const char *rows;
+    int count, first;
+  } cases[] = {{NULL, 6, 0}, {"1:4", 3, 1}, {"2:3", 1, 2}, {"3:", 3, 3}, {":2", 2, 0}, {"-1:", 1, 5}};
+  const double numbers[] = {1, 2, 3, 4, 5.5, 6, 7, 8, 9, 10, 11, 12};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    for (int batch = 1; batch <= 6; batch++) {
+      struct dataset *ds = dataset_open(w->arena, w->folder, &spec, 1, cases[i].rows, &w->diags);
+      assert_non_null(ds);
+      assert_int_equal(ds->rows, cases[i].count);
+      assert_true(dataset_expect(ds, "x", &pair, &w->diags));
+      struct loader *l =
+          loader_create(w->arena, ds, &(struct loader_options){.batch = batch, .epochs = 1}, &w->diags);
+      const struct batch *b;
+      int row = 0;
+      for (; loader_next(l, &b, &w->diags) == LOADER_BATCH; row += (int)b->rows, loader_release(l, b))
+        assert_memory_equal(b->columns[0].data, numbers + 2 * (cases[i].first + row),
+                            (size_t)b->rows * 2 * sizeof(double));
+      assert_int_equal(row, cases[i].count);
+      loader_destroy(l);
+      dataset_close(ds);
+    }
+
+  struct dataset *ds = dataset_open(w->arena, w->folder, &spec, 1, NULL, &w->diags);
+  struct type whole = type_with_dtype(pair, DT_I32);
+  assert_false(dataset_expect(ds, "x", &whole, &w->diags));
+  assert_mentions(diags_text(&w->diags, false), "b.csv holds f64");
+  dataset_close(ds);
+  more[0] = "a.csv";
+  ds = dataset_open(w->arena, w->folder, &spec, 1, NULL, &w->diags);
+  assert_false(dataset_check_range(ds, "x", 0, 10, &w->diags));
+  assert_mentions(diags_text(&w->diags, false), "row 2 of c.csv is 11");
+  dataset_close(ds);
+  more[1] = "wide.csv";
+  assert_null(dataset_open(w->arena, w->folder, &spec, 1, NULL, &w->diags));
+  assert_mentions(diags_text(&w->diags, false),
+                  "a row of wide.csv is i32[3], but one of a.csv, which it continues, is i32[2]");
+  more[1] = "gone.csv";
+  assert_null(dataset_open(w->arena, w->folder, &spec, 1, NULL, &w->diags));
+  assert_mentions(diags_text(&w->diags, false), "gone.csv: No such file");
+}
+
 /* --- damage --- */
 
-static const char *const samples[] = {
-    "f4.npy",     "i8_v2.npy",  "u1.npy",   "b1.npy", "stored.npz:x", "packed.npz:x", "tensors.safetensors:x",
-    "images.idx", "floats.idx", "labels.gz"};
-
-static size_t read_sample(const char *spec, char *name, unsigned char *bytes, size_t room) {
-  char path[512];
-  snprintf(name, 64, "%s", spec);
-  name[strcspn(name, ":")] = 0;
-  snprintf(path, sizeof path, "%s/%s", TEST_DATA, name);
-  FILE *f = fopen(path, "rb");
-  assert_non_null(f);
-  size_t len = fread(bytes, 1, room, f);
-  fclose(f);
-  return len;
-}
+static const char *const samples[] = {"f4.npy",
+                                      "i8_v2.npy",
+                                      "u1.npy",
+                                      "b1.npy",
+                                      "stored.npz:x",
+                                      "packed.npz:x",
+                                      "tensors.safetensors:x",
+                                      "sparse.npz",
+                                      "sparse_top.npz",
+                                      "images.idx",
+                                      "floats.idx",
+                                      "labels.gz"};
 
 /* Opens what was written, and touches every byte it claims to have. */
 static bool survives(struct world *w, const char *spec) {
@@ -260,10 +361,14 @@ static bool survives(struct world *w, const char *spec) {
     return false;
   }
   const struct column *c = &ds->columns[0];
+  size_t bytes = (size_t)(ds->rows * type_bytes(&c->row));
+  uint8_t *all = malloc(bytes);
+  assert_non_null(all);
+  struct misfit bad;
+  assert_true(column_read(c, 0, ds->rows, all, &bad));
   volatile unsigned sum = 0;
-  for (int64_t i = 0; i < c->rows; i++)
-    for (int64_t k = 0; k < type_count(&c->row) * dtype_size(c->stored); k++)
-      sum += c->data[i * c->stride + k];
+  for (size_t i = 0; i < bytes; i++) sum += all[i];
+  free(all);
   dataset_close(ds);
   return sum != UINT32_MAX;
 }
@@ -271,7 +376,7 @@ static bool survives(struct world *w, const char *spec) {
 static void truncated(void **state) {
   struct world *w = *state;
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
-    unsigned char bytes[1024];
+    unsigned char bytes[2048];
     char name[64];
     size_t len = read_sample(samples[i], name, bytes, sizeof bytes);
     for (size_t n = 0; n < len; n++) {
@@ -289,11 +394,12 @@ static void flipped(void **state) {
   struct world *w = *state;
   unsigned random = 1;
   for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
-    unsigned char bytes[1024];
+    unsigned char bytes[2048];
     char name[64];
     size_t len = read_sample(samples[i], name, bytes, sizeof bytes);
-    for (size_t n = 0; n < len * 8; n++) {
-      unsigned char damaged[1024];
+    size_t step = len > 512 ? 7 : 1; /* 7: low bits and high ones */
+    for (size_t n = 0; n < len * 8; n += step) {
+      unsigned char damaged[2048];
       memcpy(damaged, bytes, len);
       damaged[n / 8] ^= 1u << n % 8;
       for (int more = n % 3; more > 0; more--) {
@@ -333,12 +439,13 @@ static void lying(void **state) {
   assert_mentions(show_in(w, w->folder, "a", NULL), "damaged");
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(idx),   TEST(npy),    TEST(npz),      TEST(safetensors), TEST(csv),     TEST(text),
-      TEST(lying), TEST(ranges), TEST(datasets), TEST(truncated),   TEST(flipped),
+      TEST(idx),           TEST(npy),       TEST(npz),     TEST(sparse), TEST(safetensors),
+      TEST(csv),           TEST(text),      TEST(lying),   TEST(ranges), TEST(datasets),
+      TEST(several_files), TEST(truncated), TEST(flipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

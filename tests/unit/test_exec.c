@@ -50,7 +50,7 @@ struct fixture {
   struct arena *arena;
   struct diags diags;
   struct backend backend;
-  struct target target;
+  struct engines *engines;
   struct graph graph;
   struct plan plan;
   struct store *store;
@@ -73,7 +73,9 @@ static void start(struct fixture *f, int ndevices, int nthreads) {
   f->plan.kernels[0] = &add_kernel;
   f->plan.kernels[1] = &empty_kernel;
   f->plan.nkernels = 2;
-  f->store = store_create(&f->backend, NULL, ndevices);
+  f->engines =
+      engines_open(&f->graph.config.target, (const struct backend *[]){&f->backend, NULL}, &f->diags);
+  f->store = store_create(f->engines);
   f->workers = workers_create(nthreads, &f->diags);
   assert_non_null(f->workers);
 }
@@ -81,6 +83,7 @@ static void start(struct fixture *f, int ndevices, int nthreads) {
 static void finish(struct fixture *f) {
   workers_destroy(f->workers);
   store_destroy(f->store);
+  engines_close(f->engines);
   arena_destroy(f->arena);
 }
 
@@ -129,7 +132,7 @@ static void output(struct fixture *f, int b) {
 }
 
 static struct exec *load(struct fixture *f) {
-  struct exec *e = exec_load(&f->plan, &f->backend, NULL, f->store, f->workers, &f->diags);
+  struct exec *e = exec_load(&f->plan, f->engines, f->store, f->workers, &f->diags);
   assert_non_null(e);
   return e;
 }

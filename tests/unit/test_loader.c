@@ -1,4 +1,4 @@
-/* The loader: order, parts, partial batches, going on in the middle, errors from its thread. */
+/* The loader: order, partial batches, what workers get, going on in the middle, errors from its thread. */
 #include "runtime/data/data.h"
 
 #include <setjmp.h>
@@ -146,34 +146,112 @@ static void orders(void **state) {
   }
 }
 
-static void parts(void **state) {
-  struct world *w = *state;
-  const struct {
-    int64_t batch, total;
-    int parts;
-    const char *sizes;
-  } cases[] = {{4, 4, 2, "2 2 "}, {4, 1, 2, "1 0 "},   {4, 4, 5, "1 1 1 1 0 "}, {4, 4, 3, "2 1 1 "},
-               {8, 6, 2, "4 2 "}, {4, 3, 3, "2 1 0 "}, {7, 7, 1, "7 "},         {9, 2, 4, "2 0 0 0 "}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    struct str s = str_make(w->arena);
-    int64_t next = 0;
-    for (int k = 0; k < cases[i].parts; k++) {
-      int64_t begin, rows;
-      batch_part(cases[i].batch, cases[i].total, cases[i].parts, k, &begin, &rows);
-      assert_int_equal(begin, next);
-      next += rows;
-      str_printf(&s, "%d ", (int)rows);
-    }
-    assert_int_equal(next, cases[i].total);
-    assert_string_equal(s.data, cases[i].sizes);
+/* A column of `files` files, of `rows[i]` rows each, numbered through. */
+static struct dataset *numbered_files(struct world *w, int files, const int *rows) {
+  const char **paths = arena_new_array(w->arena, (size_t)files, const char *);
+  for (int i = 0, next = 0; i < files; i++) {
+    paths[i] = arena_printf(w->arena, "%s.%d.csv", w->path, i);
+    FILE *f = fopen(paths[i], "w");
+    assert_non_null(f);
+    for (int k = 0; k < rows[i]; k++, next++) fprintf(f, "%d,%d\n", next, 1000 + next);
+    fclose(f);
   }
-  struct dataset *ds = numbers(w, 5);
-  struct loader_options o = {.batch = 4, .epochs = 1, .parts = 2};
-  assert_string_equal(run(w, ds, o, 9), "0:0[0 1] 0:1[4].");
-  o.part = 1;
-  assert_string_equal(run(w, ds, o, 9), "0:0[2 3] 0:1[].");
-  o.parts = 5, o.part = 4;
-  assert_string_equal(run(w, ds, o, 9), "0:0[] 0:1[].");
+  struct data_spec specs[2] = {{.name = "one"}, {.name = "both"}};
+  for (int c = 0; c < 2; c++) {
+    const char **own = arena_new_array(w->arena, (size_t)files, const char *);
+    for (int i = 0; i < files; i++) own[i] = c ? paths[i] : arena_printf(w->arena, "%s:1", paths[i]);
+    specs[c].path = own[0], specs[c].more = own + 1, specs[c].nmore = files - 1;
+  }
+  struct dataset *ds = dataset_open(w->arena, NULL, specs, 2, NULL, &w->diags);
+  assert_non_null(ds);
+  int64_t two = 2;
+  struct type both = type_make(DT_I64, 1, &two);
+  assert_true(dataset_expect(ds, "both", &both, &w->diags));
+  for (int i = 0; i < files; i++) unlink(paths[i]); /* they stay mapped */
+  return ds;
+}
+
+static const char *deal(struct world *w, const struct dataset *ds, enum shard how, int workers,
+                        const int64_t *shares) {
+  struct loader_options o = {.epochs = 1, .shard = how, .workers = workers, .shares = shares};
+  for (int i = 0; i < workers; i++) o.batch += shares[i];
+  diags_init(&w->diags, w->arena);
+  const char *dealt = run(w, ds, o, 100);
+  return strcmp(dealt, "none") == 0 ? diags_text(&w->diags, false) : dealt;
+}
+
+#define EACH(...) ((const int64_t[]){__VA_ARGS__})
+#define FILES(...) \
+  (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) { __VA_ARGS__ }
+
+/* Four rows over two workers that take one row each: the workers' rows are side by side in a batch. */
+static void shards(void **state) {
+  struct world *w = *state;
+  struct dataset *ds = numbers(w, 4);
+  assert_string_equal(deal(w, ds, SHARD_DATA, 2, EACH(1, 1)), "0:0[0 1] 0:1[2 3].");
+  assert_string_equal(deal(w, ds, SHARD_AUTO, 2, EACH(1, 1)), "0:0[0 1] 0:1[2 3].");
+  assert_string_equal(deal(w, ds, SHARD_OFF, 2, EACH(1, 1)), "0:0[0 0] 0:1[1 1] 0:2[2 2] 0:3[3 3].");
+  assert_string_equal(deal(w, ds, SHARD_OFF, 2, EACH(3, 3)), "0:0[0 1 2 0 1 2] 0:1[3 3].");
+  const char *error = deal(w, ds, SHARD_FILE, 2, EACH(1, 1));
+  assert_non_null(
+      strstr(error, "each of 2 workers needs a file of its own, and one has its rows in 1 file\n"));
+  assert_non_null(strstr(error, "--auto-shard data"));
+  assert_non_null(strstr(deal(w, ds, SHARD_OFF, 3, EACH(2, 1, 1)), "worker 0 has 2 and worker 1 1"));
+  for (int how = SHARD_DATA; how <= SHARD_AUTO; how++) { /* one worker: nothing happens, silently */
+    assert_string_equal(deal(w, ds, (enum shard)how, 1, EACH(2)), "0:0[0 1] 0:1[2 3].");
+    assert_null(w->diags.first);
+  }
+  dataset_close(ds);
+}
+
+/* Files 0 and 2 are the first worker's, file 1 the second's. */
+static void shards_of_files(void **state) {
+  struct world *w = *state;
+  struct dataset *ds = numbered_files(w, FILES(2, 3, 2));
+  const char *dealt = "0:0[0 1 2] 0:1[5 6 3] 0:2[4].";
+  assert_string_equal(deal(w, ds, SHARD_FILE, 2, EACH(2, 1)), dealt);
+  assert_string_equal(deal(w, ds, SHARD_AUTO, 2, EACH(2, 1)), dealt);
+  assert_string_equal(deal(w, ds, SHARD_FILE, 3, EACH(1, 1, 1)), "0:0[0 2 5] 0:1[1 3 6] 0:2[4].");
+  assert_string_equal(deal(w, ds, SHARD_DATA, 2, EACH(2, 2)), "0:0[0 1 2 3] 0:1[4 5 6].");
+  assert_string_equal(deal(w, ds, SHARD_AUTO, 4, EACH(1, 1, 1, 1)), "0:0[0 1 2 3] 0:1[4 5 6].");
+  assert_non_null(strstr(deal(w, ds, SHARD_FILE, 4, EACH(1, 1, 1, 1)), "4 workers needs a file of its own, "
+                                                                       "and one has its rows in 3 files"));
+  assert_string_equal(deal(w, ds, SHARD_AUTO, 3, EACH(1, 1, 0)), "0:0[0 1] 0:1[2 3] 0:2[4 5] 0:3[6].");
+  assert_non_null(strstr(deal(w, ds, SHARD_FILE, 3, EACH(1, 1, 0)), "none for worker 2"));
+  dataset_close(ds);
+}
+
+/* Shuffled, every worker goes through its own rows, and any batch can be the first. */
+static void shards_shuffled(void **state) {
+  struct world *w = *state;
+  struct dataset *ds = numbered_files(w, FILES(5, 20, 7, 1));
+  for (int how = SHARD_DATA; how <= SHARD_AUTO; how++) {
+    struct loader_options o = {
+        .batch = 6, .shuffle = true, .seed = 5, .shard = (enum shard)how, .workers = 2, .shares = EACH(3, 3)};
+    struct loader *l = loader_create(w->arena, ds, &o, &w->diags);
+    int64_t batches = loader_batches_per_epoch(l);
+    int seen[33] = {0};
+    for (int64_t n = 0; n < batches; n++) {
+      const struct batch *b;
+      assert_int_equal(loader_next(l, &b, &w->diags), LOADER_BATCH);
+      assert_int_equal(b->last, n + 1 == batches);
+      const int32_t *one = b->columns[0].data;
+      for (int64_t i = 0; i < b->rows; i++) seen[one[i]]++;
+      for (int64_t i = 0; how == SHARD_OFF && i < b->rows / 2; i++)
+        assert_int_equal(one[i], one[b->rows / 2 + i]);
+      for (int64_t i = 0; how == SHARD_FILE && b->rows == 6 && i < 6; i++)
+        assert_int_equal(one[i] < 5 || (one[i] >= 25 && one[i] < 32), i < 3);
+      loader_release(l, b);
+    }
+    loader_destroy(l);
+    for (int i = 0; i < 33; i++) assert_int_equal(seen[i], how == SHARD_OFF ? 2 : 1);
+    o.epochs = 2;
+    const char *whole = run(w, ds, o, 1000);
+    for (o.index = 0; o.index <= batches; o.index++) {
+      const char *rest = run(w, ds, o, 1000);
+      assert_string_equal(whole + strlen(whole) - strlen(rest), rest);
+    }
+  }
   dataset_close(ds);
 }
 
@@ -194,7 +272,7 @@ static void held(void **state) {
       const struct batch *have = b[(i * 3 + n) % 4];
       const int32_t *one = have->columns[0].data;
       for (int64_t k = 0; k < have->rows; k++)
-        assert_int_equal(one[k], data_order(4, have->epoch, 1000, have->position + k));
+        assert_int_equal(one[k], data_order(4, have->epoch, 1000, 3 * have->index + k));
     }
     for (int i = 0; i < 4; i++) loader_release(l, b[(i * 3 + n) % 4]);
   }
@@ -271,8 +349,8 @@ static void conversions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(batches), TEST(resumes), TEST(orders), TEST(parts),
-      TEST(held),    TEST(stopped), TEST(errors), TEST(conversions),
+      TEST(batches),         TEST(resumes), TEST(orders),  TEST(shards), TEST(shards_of_files),
+      TEST(shards_shuffled), TEST(held),    TEST(stopped), TEST(errors), TEST(conversions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

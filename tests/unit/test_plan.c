@@ -225,12 +225,81 @@ static void storage_is_used_again(void **state) {
   end(&f);
 }
 
+static struct graph *parse(struct fixture *f, const char *nodes) {
+  const char *text = arena_printf(f->arena,
+                                  "graph rows {\n stage placed\n devices /cpu:0\n"
+                                  " t = variable : i32[1000,4] mirrored on /cpu:0  # given\n"
+                                  " s = variable : i32[] mirrored on /cpu:0  # given\n"
+                                  " i = input : i32[7] mirrored on /cpu:0  # given\n"
+                                  " v = input : i32[7,4] mirrored on /cpu:0  # given\n"
+                                  "%s update t = u\n}\n",
+                                  nodes);
+  struct graph *g = graph_parse(f->arena, source_make(f->arena, "rows", text, strlen(text)), &f->diags);
+  if (!g || !graph_verify(g, "parse", &f->diags)) fail_msg("%s", diags_text(&f->diags, false));
+  return g;
+}
+
+static int count_steps(const struct plan *p, enum step_kind kind) {
+  int count = 0;
+  for (int i = 0; i < p->devices[0].nsteps; i++) count += p->devices[0].steps[i].kind == kind;
+  return count;
+}
+
+/* A table to which rows are added is not copied: not for several scatter_adds, nor when something is computed of
+ * it first, nor when its rows are read; unless what is added needs to know what comes of it. */
+static void rows_are_added_in_place(void **state) {
+  (void)state;
+#define ON " mirrored on /cpu:0  # given\n"
+  static const struct {
+    const char *nodes;
+    int kernels, gathers, scatters, copies;
+    bool in_place;
+  } rows[] = {
+      {" a = scatter_add t, i, v" ON " u = assign t, a" ON, 0, 0, 1, 0, true},
+      {" q = gather t, i" ON " a = scatter_add t, i, v" ON " b = scatter_add a, i, q" ON
+       " c = scatter_add b, i, v" ON " u = assign t, c" ON,
+       0, 1, 3, 0, true},
+      {" d = add t, t" ON " a = scatter_add d, i, v" ON " b = scatter_add a, i, v" ON " u = assign t, b" ON,
+       1, 0, 2, 0, true},
+      /* the variable is given as it was, too: that is the one copy */
+      {" a = scatter_add t, i, v" ON " u = assign t, a" ON " value t\n", 0, 0, 1, 1, true},
+      /* t is read once more after the sum of what has been added is known */
+      {" a = scatter_add t, i, v" ON " b = scatter_add a, i, v" ON " m = reduce_max b {axes=[0, 1]}" ON
+       " w = assign s, m" ON " n = broadcast m {axes=[]} : i32[1000,4]" ON " o = mul n, t" ON
+       " p = reduce_max o {axes=[0, 1]}" ON " u = assign t, b" ON " update s = w\n value p\n",
+       2, 0, 2, 1, false},
+      /* the sum that is added to is read again */
+      {" a = scatter_add t, i, v" ON " b = scatter_add a, i, v" ON " u = assign t, b" ON " value a\n", 0, 0,
+       2, 0, false},
+  };
+#undef ON
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    struct fixture f;
+    begin(&f);
+    struct graph *g = parse(&f, rows[k].nodes);
+    struct tensor *want = oracle(f.arena, g);
+    struct plan *p = plan(&f, fuse(&f, g, true));
+    bool in_place = true;
+    for (int i = 0; i < p->devices[0].nsteps; i++) {
+      const struct step *s = &p->devices[0].steps[i];
+      if (s->kind == STEP_SCATTER) in_place &= s->operands[0].buffer == s->operands[3].buffer;
+    }
+    bool right = count_steps(p, STEP_KERNEL) == rows[k].kernels && in_place == rows[k].in_place &&
+                 count_steps(p, STEP_GATHER) == rows[k].gathers &&
+                 count_steps(p, STEP_COPY) == rows[k].copies &&
+                 count_steps(p, STEP_SCATTER) == rows[k].scatters;
+    if (!right) show(&f, NULL, p);
+    assert_true(right);
+    assert_null(run_and_compare(&f, g, want, p, k));
+    end(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_graphs),
-      cmocka_unit_test(one_kernel_for_all_batches),
-      cmocka_unit_test(variables_change_places),
-      cmocka_unit_test(storage_is_used_again),
+      cmocka_unit_test(random_graphs),           cmocka_unit_test(one_kernel_for_all_batches),
+      cmocka_unit_test(variables_change_places), cmocka_unit_test(storage_is_used_again),
+      cmocka_unit_test(rows_are_added_in_place),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

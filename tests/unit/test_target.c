@@ -36,24 +36,17 @@ static void names(void **state) {
   assert_string_equal(canonical("/device:GPU:3"), "/gpu:3");
   assert_string_equal(canonical("/job:PS/task:3/device:GPU:0"), "/job:ps/task:3/gpu:0");
   assert_string_equal(canonical("gpu:*"), "/gpu");
+  assert_string_equal(canonical("gpu:2/1"), "/gpu:2/1");
+  assert_string_equal(canonical("gpu:0/*"), "/gpu:0");
+  assert_string_equal(canonical("/device:GPU:0/3/job:w"), "/job:w/gpu:0/3");
   assert_string_equal(canonical("/job:worker"), "/job:worker");
-  static const char *const wrong[] = {"",
-                                      "/",
-                                      "cpu:",
-                                      "cpu:0x",
-                                      "cpu:-1",
-                                      "tpu:0",
-                                      "cpu:0/",
-                                      "//cpu:0",
-                                      "/task:",
-                                      "cpu:99999999999",
-                                      "cpu:0-1",
-                                      "/job:",
-                                      "cpu:0/gpu:0",
-                                      "cpux",
-                                      "/job:a/job:b",
-                                      "/task:1/task:2",
-                                      " cpu:0"};
+  static const char *const wrong[] = {
+      "",         "/",         "cpu:",        "cpu:0x",       "cpu:-1",
+      "tpu:0",    "cpu:0/",    "//cpu:0",     "/task:",       "cpu:99999999999",
+      "cpu:0-1",  "/job:",     "cpu:0/gpu:0", "cpux",         "cpu:0/0",
+      "gpu/0",    "gpu:*/0",   "gpu:0/",      "gpu:0/0/0",    "gpu:0/x",
+      "gpu:0//0", "gpu:0/0-1", "gpu:0/-1",    "/job:a/job:b", "/task:1/task:2",
+      " cpu:0"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_null(canonical(wrong[i]));
 }
 
@@ -71,6 +64,11 @@ static void matching(void **state) {
   assert_false(matches("/job:ps", "/gpu:1"));
   assert_false(matches("gpu:1", "/gpu:0"));
   assert_false(matches("cpu", "/gpu:0"));
+  assert_true(matches("gpu:0", "/gpu:0/1"));
+  assert_true(matches("gpu:0/1", "/gpu:0/1"));
+  assert_false(matches("gpu:0/0", "/gpu:0/1"));
+  assert_false(matches("gpu:0/0", "/gpu:0"));
+  assert_false(matches("gpu:1/1", "/gpu:0/1"));
 }
 
 static void merging(void **state) {
@@ -79,6 +77,11 @@ static void merging(void **state) {
   device_name_parse(arena, "/job:worker/task:1/cpu:0", &base);
   device_name_parse(arena, "/task:2/gpu", &over);
   assert_string_equal(device_name_text(arena, device_name_merge(base, over)), "/job:worker/task:2/gpu:0");
+  device_name_parse(arena, "/task:1/gpu:3/1", &base);
+  device_name_parse(arena, "/gpu:2", &over);
+  assert_string_equal(device_name_text(arena, device_name_merge(base, over)), "/task:1/gpu:2/1");
+  device_name_parse(arena, "/gpu:2/0", &over);
+  assert_string_equal(device_name_text(arena, device_name_merge(base, over)), "/task:1/gpu:2/0");
 }
 
 static bool parse(const char *list, struct target *t, const char **error) {
@@ -107,6 +110,15 @@ static void lists(void **state) {
   assert_int_equal(t.devices[0].memory, 0);
   assert_int_equal(t.devices[1].memory, 1);
   assert_int_equal(t.devices[2].memory, 1);
+  assert_true(parse("gpu:0/0-1,cpu:0,gpu:1/3,gpu:2,/task:1/gpu:0/0,gpu:0/7", &t, &error));
+  static const char *const parts[] = {"/gpu:0/0", "/gpu:0/1",        "/cpu:0",  "/gpu:1/3",
+                                      "/gpu:2",   "/task:1/gpu:0/0", "/gpu:0/7"};
+  static const int shared[] = {0, 0, 2, 3, 4, 5, 0};
+  assert_int_equal(t.ndevices, 7);
+  for (int i = 0; i < 7; i++) {
+    assert_string_equal(t.devices[i].text, parts[i]);
+    assert_int_equal(t.devices[i].memory, shared[i]);
+  }
   assert_true(parse("cpu:0-1023", &t, &error));
   assert_int_equal(t.ndevices, 1024);
 }
@@ -120,12 +132,37 @@ static void wrong_lists(void **state) {
   assert_false(parse("cpu:0,/CPU:0", &t, &error));
   assert_false(parse("cpu:3-1", &t, &error));
   assert_string_equal(error, "error: the range of 'cpu:3-1' is empty\n");
+  assert_false(parse("gpu:0,gpu:0/1", &t, &error));
+  assert_string_equal(error, "error: /gpu:0/1 is a part of /gpu:0: list the whole card or its parts\n");
+  assert_false(parse("gpu:1,gpu:0/1,gpu:0", &t, &error));
+  assert_string_equal(error, "error: /gpu:0/1 is a part of /gpu:0: list the whole card or its parts\n");
+  assert_false(parse("gpu:0/0,gpu:0/0", &t, &error));
+  assert_string_equal(error, "error: device /gpu:0/0 is listed twice\n");
+  assert_false(parse("gpu:0/1-0", &t, &error));
+  assert_string_equal(error, "error: the range of 'gpu:0/1-0' is empty\n");
+  assert_false(parse("cpu:0/1", &t, &error));
+  assert_string_equal(error,
+                      "error: 'cpu:0/1' is not a device: expected something like cpu:0, gpu:0-3, gpu:0/1 or "
+                      "/job:worker/task:0/cpu:0\n");
   assert_false(parse("cpu:0-1024", &t, &error));
   assert_string_equal(error, "error: more than 1024 devices\n");
   assert_false(parse("cpu:0-999999999", &t, &error));
-  static const char *const wrong[] = {"",      ",",       "cpu:0,", "cpu", "/job:w/task:0", "cpu:0 cpu:1",
-                                      "cpu:*", "cpu:0-*", "cpu:*-3"};
+  static const char *const wrong[] = {
+      "",        ",",       "cpu:0,",  "cpu",       "/job:w/task:0", "cpu:0 cpu:1", "cpu:*",
+      "cpu:0-*", "cpu:*-3", "gpu:0/*", "gpu:0-1/0", "gpu:0/0-*",     "tpu:0"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(parse(wrong[i], &t, &error));
+}
+
+static void implied_cpu(void **state) {
+  (void)state;
+  struct target t;
+  const char *error;
+  assert_true(parse("/job:w/task:1/gpu:3/1,/job:w/task:1/gpu:0", &t, &error));
+  assert_int_equal(target_first_cpu(&t), -1);
+  assert_int_equal(target_add_cpu(arena, &t), 2);
+  assert_string_equal(t.devices[2].text, "/job:w/task:1/cpu:0");
+  assert_int_equal(t.devices[2].memory, 2);
+  assert_int_equal(target_first_cpu(&t), 2);
 }
 
 /* Every tower and every row has one place, blocks are contiguous and differ by at most one. */
@@ -157,8 +194,9 @@ static void blocks(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(names), cmocka_unit_test(matching),    cmocka_unit_test(merging),
-      cmocka_unit_test(lists), cmocka_unit_test(wrong_lists), cmocka_unit_test(blocks),
+      cmocka_unit_test(names),       cmocka_unit_test(matching),    cmocka_unit_test(merging),
+      cmocka_unit_test(lists),       cmocka_unit_test(wrong_lists), cmocka_unit_test(blocks),
+      cmocka_unit_test(implied_cpu),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,6 +1,7 @@
 /* Graph text: printed and read back, byte for byte; what is wrong in it is said where it stands. */
 #include "ir/build.h"
 #include "ir/graph.h"
+#include "ir/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,7 +109,8 @@ static const char placed_text[] =
     "  parameter_device \"/cpu:0\"\n"
     "  consolidation_device \"CPU:0\"\n"
     "  soft_placement\n"
-    "  devices /cpu:0 /cpu:1 /gpu:0(simulated) /gpu:1@/gpu:0(simulated) /cpu:2@/cpu:2\n"
+    "  devices /cpu:0 /cpu:1 /gpu:0(simulated) /gpu:1@/gpu:0(simulated)(storage) /cpu:2@/cpu:2 /gpu:3/0 "
+    "/gpu:3/1\n"
     "  image = input : f32[4,2] mirrored replica 0 on /cpu:0  # batch -> consolidation device, digits.dsl:5\n"
     "  split_inputs/image = split image {offset=0} : f32[2,2] per_replica tower 0 on /cpu:0  # split\n"
     "  tower_1/split_inputs/image = split image {offset=2} : f32[2,2] per_replica tower 1 on /cpu:0  # a, b, "
@@ -205,6 +207,47 @@ static void origins(void **state) {
   const char *text = "graph o {\n  stage source\n  x = input : f32[]  # two lines, net.dsl:2\n}\n";
   assert_string_equal(print(a, g), text);
   same_text(a, text);
+}
+
+/* The user's line stands first, then each function with the line inside of it; a long chain has no middle. */
+static void trails(void **state) {
+  struct arena *a = *state;
+  struct diags d;
+  diags_init(&d, a);
+  struct source *s = source_make(a, "net.dsl", "a\nb\nc\nd\ne\nf\ng\n", 14);
+  struct trail calls[6];
+  for (uint32_t i = 0; i < 6; i++)
+    calls[i] = (struct trail){i ? &calls[i - 1] : NULL, {s, 2 * i, 2 * i + 1}, arena_printf(a, "nn.f%u", i)};
+  static const struct {
+    int calls;
+    const char *origin;
+  } rows[] = {
+      {1, "net.dsl:1 (nn.f0, net.dsl:7)"},
+      {2, "net.dsl:1 (nn.f0, net.dsl:2; nn.f1, net.dsl:7)"},
+      {4, "net.dsl:1 (nn.f0, net.dsl:2; nn.f1, net.dsl:3; nn.f2, net.dsl:4; nn.f3, net.dsl:7)"},
+      {6, "net.dsl:1 (nn.f0, net.dsl:2; nn.f1, net.dsl:3; ...; nn.f4, net.dsl:6; nn.f5, net.dsl:7)"},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct node n = {.loc = {s, 12, 13}, .trail = &calls[rows[i].calls - 1]};
+    assert_string_equal(node_origin(a, &n), rows[i].origin);
+    assert_ptr_equal(text_origin(rows[i].origin), rows[i].origin);
+    const char *comment = arena_printf(a, "on \"/cpu:0\", (as it is), %s", rows[i].origin);
+    assert_string_equal(text_origin(comment), rows[i].origin);
+    same_text(a, arena_printf(a, "graph o {\n  stage source\n  x = input : f32[]  # %s\n}\n", comment));
+  }
+  static const char *const none[] = {"",
+                                     "rule",
+                                     "rule (a.dsl:1)",
+                                     "x a.dsl:1",
+                                     "r, a.dsl:",
+                                     ", a.dsl:1",
+                                     "r, a.dsl:1 (f)",
+                                     "r, a.dsl:1 (f, b.dsl)",
+                                     "r, :1",
+                                     "r, (f, b.dsl:1)",
+                                     "r, a.dsl:1 (f, b.dsl:1;)",
+                                     "(f, b.dsl:1)"};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_null(text_origin(none[i]));
 }
 
 static void several(void **state) {
@@ -314,7 +357,7 @@ static void every_error(void **state) {
       {"batch 1\nbatch 1", "this is given twice"},
       {"devices cpu:0 cpu:0", "device /cpu:0 is listed twice"},
       {"devices /cpu:0@/cpu:1 /cpu:1", "expected the device itself or one listed before it"},
-      {"devices /cpu:0(real)", "expected 'simulated)'"},
+      {"devices /cpu:0(real)", "expected 'simulated)' or 'storage)'"},
       {"devices", "is not a device"},
       {"strategy", "expected a name"},
   };
@@ -423,6 +466,7 @@ int main(void) {
       TEST(constants),
       TEST(written_by_hand),
       TEST(origins),
+      TEST(trails),
       TEST(several),
       TEST(located_errors),
       TEST(every_error),

@@ -41,6 +41,9 @@ static void dtypes(void **state) {
   assert_false(dtype_is_int(DT_BOOL));
   assert_string_equal(dist_name(DIST_NONE), "");
   assert_string_equal(dist_name(DIST_PARTIAL), "partial(sum)");
+  assert_string_equal(dist_name(dist_partial("mean")), "partial(sum)");
+  assert_string_equal(dist_name(dist_partial("max")), "partial(max)");
+  assert_string_equal(dist_name(dist_partial("min")), "partial(min)");
 }
 
 static void text(void **state) {

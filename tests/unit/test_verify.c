@@ -130,6 +130,10 @@ static void towers(void **state) {
                "n0 = mul s0, w : f32[3] partial(sum) tower 0\nm0 = add s0, n0 : f32[3] partial(sum) tower 0\n"
                "r = all_reduce m0, s1 {reduction=\"sum\"} : f32[3] mirrored\nq = exp r : f32[3] mirrored\n"
                "u = assign w, q : f32[3] mirrored\np = all_gather x0, x1 : f32[4,3] mirrored\nupdate u");
+  expect_right(a, TWO,
+               ROWS "m0 = reduce_min x0 {axes=[0]} : f32[3] partial(min) tower 0\n"
+                    "m1 = reduce_min x1 {axes=[0]} : f32[3] partial(min) tower 1\n"
+                    "y = all_reduce m0, m1 {reduction=\"min\"} : f32[3] mirrored");
   static const char *const cases[][2] = {
       {"y = neg w : f32[3]", "the value has no distribution"},
       {"y = neg w : f32[3] mirrored tower 0", "a mirrored value belongs to no tower"},
@@ -141,6 +145,12 @@ static void towers(void **state) {
       {"y = add x0, x1 : f32[2,3] per_replica tower 0", "tower 0 reads x1 of tower 1"},
       {"y = exp s0 : f32[3] partial(sum) tower 0", "s0 is a partial sum, and exp is not linear in it"},
       {"y = neg s0 : f32[3] per_replica tower 0", "s0 is a partial sum and is read before it is reduced"},
+      {"m = reduce_max x0 {axes=[0]} : f32[3] partial(max) tower 0\ny = neg m : f32[3] partial(max) tower 0",
+       "m is partial(max) and is read before it is reduced"},
+      {"m = reduce_max x0 {axes=[0]} : f32[3] partial(max) tower 0\n"
+       "n = reduce_max x1 {axes=[0]} : f32[3] partial(max) tower 1\n"
+       "y = all_reduce m, n {reduction=\"min\"} : f32[3] mirrored",
+       "all_reduce reads what is no tower's own"},
       {"y = add s0, w : f32[3] partial(sum) tower 0", "add is not linear in it"},
       {"y = mul s0, s0 : f32[3] partial(sum) tower 0", "mul is not linear in it"},
       {"y = div w, s0 : f32[3] partial(sum) tower 0", "div is not linear in it"},

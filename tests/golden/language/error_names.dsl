@@ -10,7 +10,7 @@ model names(hidden = 4) {
   d = nn.dense(x, 10, activaton = relu)
   e = dense(x, 10)
   f = nn.dense(x)
-  g = nn.dense(x, 1, relu, true, zeros, 3)
+  g = nn.dense(x, 1, relu, true, zeros, none, 3)
   h = nn.dense(x, units = 1, units = 2)
   i = hidden(3)
   x = 3
@@ -33,7 +33,7 @@ model names(hidden = 4) {
 # CHECK: :11:7: error: unknown function `dense`
 # CHECK: help: the library has it: `use nn` and write `nn.dense`
 # CHECK: :12:7: error: layer `dense` needs `units`
-# CHECK: :13:41: error: layer `dense` takes 5 arguments, not 6
+# CHECK: :13:47: error: layer `dense` takes 6 arguments, not 7
 # CHECK: :14:30: error: `units` of `dense` is given twice
 # CHECK: :15:7: error: `hidden` is not a function: it is the number 4
 # CHECK: :16:3: error: `x` is bound already

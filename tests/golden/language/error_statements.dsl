@@ -49,5 +49,5 @@ model statements() {
 # CHECK: :24:7: error: 1 is not divisible by 3
 # CHECK: help: integers divide exactly; for a fraction write `1.0 / 3`
 # CHECK: :25:3: error: this statement does not stand in a model: use `predict`
-# CHECK: :26:9: error: a loss is a scalar of f32 or f64, not f32[B,4]
+# CHECK: :26:9: error: the loss `x` is not reduced: it is f32[B,4], and a loss is one number
 # CHECK: :27:22: error: behind `with` stands an optimizer, not {{.*}}relu

@@ -33,7 +33,7 @@ model p() {
 # CHECK: help: to compare with a negative number write `< -`
 # CHECK: :13:1: error: unexpected `modle`
 # CHECK: help: did you mean `model`?
-# CHECK: :15:7: error: unexpected `(`, expected `<-`, `,` or `=`
+# CHECK: :15:7: error: unexpected `(`, expected `<-`, `+=`, `,` or `=`
 # CHECK: :16:11: error: unexpected `adam`, expected `with` or `=`
 # CHECK: :19:11: error: unexpected `:`, expected `{`
 # CHECK: :22:11: error: unexpected `)`, expected the end of the line, `on` or `}`

@@ -3,14 +3,14 @@
  * A file is named after a hash of its key and holds the whole key, so that two keys never share code. Only files and
  * folders that belong to the user and that nobody else may write are trusted. Nothing fails here: without a usable
  * file there is no hit, without a usable folder there is no cache. */
-#ifndef DGC_RUNTIME_CPU_CACHE_H
-#define DGC_RUNTIME_CPU_CACHE_H
+#ifndef DGC_RUNTIME_CACHE_H
+#define DGC_RUNTIME_CACHE_H
 
 #include "base/str.h"
 
 /* The folder, made if need be, or NULL. */
 const char *cache_folder(struct arena *a);
-/* The code stored under `key`, in `a`, or NULL. */
+/* The code stored under `key`, in `a` and aligned to 16 bytes, or NULL. */
 const char *cache_read(struct arena *a, const char *folder, const struct str *key, size_t *size);
 void cache_write(const char *folder, const struct str *key, const char *code, size_t size);
 

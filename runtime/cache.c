@@ -1,5 +1,5 @@
 /* File format: struct header, key, code. The digest covers key and code. */
-#include "runtime/cpu/cache.h"
+#include "runtime/cache.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC    "dgcobj1"
-#define MAX_CODE (INT64_C(1) << 30)
+#define MAGIC     "dgcobj1"
+#define MAX_CODE  (INT64_C(1) << 30)
+#define ALIGNMENT 16 /* of the code, which lies behind its key; the arena's */
 
 struct header {
   char magic[8];
@@ -101,8 +102,8 @@ const char *cache_read(struct arena *a, const char *folder, const struct str *ke
   int fd = open_file(folder, key);
   if (fd < 0) return NULL;
   arena_guard(&guard, undo_open, &fd);
-  size_t size = read_header(fd, key, &h);
-  char *data = size > 0 ? arena_alloc(a, size) : NULL;
+  size_t size = read_header(fd, key, &h), before = -key->len % ALIGNMENT;
+  char *data = size > 0 ? (char *)arena_alloc(a, before + size) + before : NULL;
   arena_unguard(&guard);
   bool good = data != NULL && read_all(fd, data, size) && memcmp(data, key->data, key->len) == 0 &&
               digest(STR_HASH_SEED, data, size) == h.digest;

@@ -1,0 +1,58 @@
+"""PyTorch on the same model: peer_torch.py WIDTHS BATCH STEPS TF32. A line of JSON for each way to run it. A step copies
+the batch from pinned memory, trains, and waits for the device, as `dgc bench` does."""
+import json
+import sys
+import time
+
+import torch
+
+from models import WARM_UP, summary
+
+widths, batch, steps, tf32 = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "1"
+torch.backends.cuda.matmul.allow_tf32 = tf32
+torch.manual_seed(0)
+classes = widths[-1] == 10
+
+
+def build():
+    layers = []
+    for i, (a, b) in enumerate(zip(widths, widths[1:])):
+        layers += [torch.nn.Linear(a, b)] + ([torch.nn.ReLU()] if i < len(widths) - 2 else [])
+    net = torch.nn.Sequential(*layers).cuda()
+    rate = torch.tensor(1e-3, device="cuda") if classes else 1e-3
+    optimizer = (torch.optim.Adam(net.parameters(), lr=rate, capturable=True) if classes
+                 else torch.optim.SGD(net.parameters(), lr=rate))
+    loss = torch.nn.CrossEntropyLoss() if classes else torch.nn.MSELoss()
+    return net, optimizer, loss
+
+
+def measure(name, compiled):
+    net, optimizer, loss_of = build()
+    x_host = torch.rand(batch, widths[0]).pin_memory()
+    y_host = (torch.randint(0, 10, (batch,)) if classes else torch.rand(batch, widths[-1])).pin_memory()
+    x, y = x_host.cuda(), y_host.cuda()
+
+    def forward_and_back():
+        loss = loss_of(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    train = torch.compile(forward_and_back, mode="reduce-overhead") if compiled else forward_and_back
+    times = []
+    for i in range(WARM_UP + steps):
+        begin = time.perf_counter()
+        x.copy_(x_host, non_blocking=True)
+        y.copy_(y_host, non_blocking=True)
+        train()
+        torch.cuda.synchronize()
+        if i >= WARM_UP:
+            times.append(1e3 * (time.perf_counter() - begin))
+    print(json.dumps({"who": name, "version": torch.__version__, **summary(times)}), flush=True)
+
+
+measure("PyTorch", False)
+try:
+    measure("PyTorch, compiled with CUDA graphs", True)
+except Exception as e:  # no compiler on this machine, or a version that cannot
+    print(json.dumps({"who": "PyTorch, compiled with CUDA graphs", "absent": str(e).splitlines()[0]}))

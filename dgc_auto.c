@@ -1,0 +1,115 @@
+/* Choosing a strategy: every one that the devices allow is compiled, and what it needs is compared. */
+#include "dgc_internal.h"
+
+#include "passes/strategy.h"
+
+#include <string.h>
+
+/* What a strategy needs on a device. */
+struct need {
+  int64_t variables, state, arena; /* bytes; state: of optimizers */
+};
+
+struct candidate {
+  const char *name;
+  const struct plan *plan;
+  struct need *needs; /* by device */
+  int64_t moved;      /* bytes a step that cross memories */
+  int64_t fullest;    /* bytes of the device that needs most */
+  bool is_default;
+};
+
+static void measure(struct arena *a, struct candidate *c) {
+  const struct plan *p = c->plan;
+  c->needs = arena_new_array(a, (size_t)p->ndevices, struct need);
+  for (uint32_t i = 0; i < p->graph->count; i++) {
+    const struct node *n = p->graph->nodes[i];
+    if (n->op == OP_copy && !node_int_or(n, ATTR_alias, 0)) c->moved += type_bytes(&n->type);
+    if (n->op != OP_variable) continue;
+    struct need *need = &c->needs[n->device];
+    *(node_int_or(n, ATTR_slot, 0) ? &need->state : &need->variables) += type_bytes(&n->type);
+  }
+  for (int d = 0; d < p->ndevices; d++) {
+    struct need *need = &c->needs[d];
+    need->arena = p->devices[d].bytes[REGION_ARENA];
+    int64_t all = need->variables + need->state + need->arena;
+    if (all > c->fullest) c->fullest = all;
+  }
+}
+
+/* The plan of the entry under this strategy (NULL: the default); NULL if it does not go with the devices, the batch or
+ * what else was asked for. */
+static const struct plan *plan_with(struct dgc_session *s, enum entry_kind kind, const struct config *config,
+                                    const char *strategy, struct diags *why) {
+  struct graph *g = graph_copy(s->call, entry_source(s, kind));
+  g->config = config_copy(s->call, config);
+  g->config.strategy = strategy;
+  struct config all = config_copy(s->call, &g->config);
+  struct strategy unused;
+  if (!strategy_resolve(s->call, session_all_variables(s), &all, &unused, why)) return NULL;
+  g->config.homes = all.homes;
+  g->config.nhomes = all.nhomes;
+  g->config.strategy = all.strategy;
+  g = pipeline_run(s->call, g, NULL, NULL, NULL, why);
+  return g ? plan_build(s->call, g, why) : NULL;
+}
+
+static bool better(const struct candidate *a, const struct candidate *b) {
+  if (a->moved != b->moved) return a->moved < b->moved;
+  return a->fullest < b->fullest;
+}
+
+/* None: `why` says what the default strategy lacks. */
+static int find_candidates(struct dgc_session *s, enum entry_kind kind, const struct config *config,
+                           struct candidate *out, struct diags *why) {
+  int n = 0;
+  struct diags silent;
+  diags_init(&silent, s->call);
+  struct candidate first = {.plan = plan_with(s, kind, config, NULL, &silent), .is_default = true};
+  if (first.plan) {
+    first.name = first.plan->graph->config.strategy;
+    out[n++] = first;
+  }
+  for (int i = 0; strategies[i].name; i++) {
+    diags_init(&silent, s->call);
+    if (n && strcmp(strategies[i].name, out[0].name) == 0) continue;
+    struct candidate c = {.name = strategies[i].name};
+    c.plan = plan_with(s, kind, config, c.name, &silent);
+    if (c.plan) out[n++] = c;
+  }
+  if (!n) plan_with(s, kind, config, NULL, why);
+  for (int i = 0; i < n; i++) measure(s->call, &out[i]);
+  return n;
+}
+
+static void print_table(struct str *s, const struct candidate *all, int n, int best) {
+  const struct graph *g = all[0].plan->graph;
+  str_printf(s, "strategies of %s, batch %lld, %d towers: bytes per device\n", g->name,
+             (long long)g->config.batch, g->config.towers);
+  str_printf(s, "  %-23s %14s %14s %14s %14s  %s\n", "strategy", "variables", "state", "arena",
+             "moved a step", "device");
+  for (int i = 0; i < n; i++)
+    for (int d = 0; d < all[i].plan->ndevices; d++) {
+      const struct need *need = &all[i].needs[d];
+      str_printf(s, "%c %-23s %14lld %14lld %14lld ", d == 0 && i == best ? '*' : ' ', d ? "" : all[i].name,
+                 (long long)need->variables, (long long)need->state, (long long)need->arena);
+      if (d == 0)
+        str_printf(s, "%14lld", (long long)all[i].moved);
+      else
+        str_printf(s, "%14s", "");
+      str_printf(s, "  %s%s\n", all[i].plan->graph->config.target.devices[d].text,
+                 d == 0 && all[i].is_default ? " (the default)" : "");
+    }
+}
+
+const char *session_choose(struct dgc_session *s, const struct config *config, struct str *table) {
+  struct candidate all[16];
+  enum entry_kind kind = entry_there(s, ENTRY_TRAIN)     ? ENTRY_TRAIN
+                         : entry_there(s, ENTRY_PREDICT) ? ENTRY_PREDICT
+                                                         : ENTRY_EVAL;
+  int n = find_candidates(s, kind, config, all, &s->diags), best = 0;
+  for (int i = 1; i < n; i++)
+    if (better(&all[i], &all[best])) best = i;
+  if (n) print_table(table, all, n, best);
+  return n ? all[best].name : NULL;
+}

@@ -1,0 +1,224 @@
+/* What a session's model is compiled for: the options over the model's own strategy clause, settled once for all of
+ * its graphs, so that each variable has one home. */
+#include "dgc_internal.h"
+
+#include "passes/strategy.h"
+
+#include <string.h>
+
+enum { DEFAULT_BATCH = 128 };
+
+static const char automatic[] = "auto";
+
+static bool is_per_replica(const struct options *o) {
+  return o->batch_is && strcmp(o->batch_is, "per_replica") == 0;
+}
+
+/* --- devices --- */
+
+/* What the options list, before a strategy adds to it. */
+static enum dgc_status list_devices(struct dgc_session *s) {
+  const struct options *o = &s->options;
+  struct target t;
+  if (s->listed.ndevices) return DGC_OK;
+  bool good = o->cluster ? cluster_parse(s->arena, o->cluster, o->devices, &t, &s->diags, LOC_NONE)
+                         : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
+  if (good) s->listed = t;
+  return good ? DGC_OK : DGC_USAGE;
+}
+
+/* --- the model's clause --- */
+
+static enum dgc_status wrong_setting(struct dgc_session *s, const struct model_setting *m,
+                                     const char *expected) {
+  diag_error(&s->diags, m->loc, "`%s` of a strategy is %s", m->name, expected);
+  return DGC_INPUT;
+}
+
+static enum dgc_status set_number(struct dgc_session *s, const struct model_setting *m, int64_t least,
+                                  int64_t most, int64_t *out) {
+  if (m->kind != SETTING_INT) return wrong_setting(s, m, "an integer");
+  *out = m->i;
+  if (m->i >= least && m->i <= most) return DGC_OK;
+  return wrong_setting(s, m, arena_printf(s->call, "from %lld to %lld", (long long)least, (long long)most));
+}
+
+static const char *const settings[] = {
+#define NUMBER(type, name, most) #name,
+#define WORD(name)               #name,
+#define TEXT(name)               #name,
+#define FLAG(name)               #name,
+#include "ir/config.def"
+};
+
+/* What is said of a strategy elsewhere, or follows from it. */
+static bool is_setting(const char *name) {
+  static const char *const other[] = {"batch",        "batch_per_replica", "strategy",
+                                      "asynchronous", "soft_placement",    "cluster"};
+  for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+    if (strcmp(name, other[i]) == 0) return false;
+  return true;
+}
+
+static enum dgc_status no_setting(struct dgc_session *s, const struct model_setting *m) {
+  enum { COUNT = sizeof settings / sizeof *settings };
+  const char *names[COUNT];
+  size_t n = 0;
+  for (int i = 0; i < COUNT; i++)
+    if (is_setting(settings[i])) names[n++] = settings[i];
+  diag_error(&s->diags, m->loc, "strategies have no setting `%s`", m->name);
+  const char *closest = str_closest(m->name, names, n);
+  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean `%s`?", closest);
+  return DGC_INPUT;
+}
+
+static enum dgc_status take_setting(struct dgc_session *s, const struct model_setting *m, struct config *c) {
+  if (!is_setting(m->name)) return no_setting(s, m);
+#define NUMBER(type, field, most)                                                              \
+  if (strcmp(m->name, #field) == 0) {                                                          \
+    int64_t value = 0;                                                                         \
+    enum dgc_status status = set_number(s, m, strcmp(#field, "staleness") != 0, most, &value); \
+    c->field = (type)value;                                                                    \
+    c->asynchronous |= strcmp(#field, "staleness") == 0;                                       \
+    return status;                                                                             \
+  }
+#define WORD(field)                                                      \
+  if (strcmp(m->name, #field) == 0) {                                    \
+    if (m->kind != SETTING_TEXT) return wrong_setting(s, m, "a string"); \
+    c->field = m->text;                                                  \
+    return DGC_OK;                                                       \
+  }
+#define TEXT(field) WORD(field)
+#define FLAG(field)                                                           \
+  if (strcmp(m->name, #field) == 0) {                                         \
+    if (m->kind != SETTING_FLAG) return wrong_setting(s, m, "true or false"); \
+    c->field = m->i != 0;                                                     \
+    return DGC_OK;                                                            \
+  }
+#include "ir/config.def"
+  return no_setting(s, m);
+}
+
+/* A strategy given as an option replaces the clause whole. */
+static bool has_clause(const struct dgc_session *s) {
+  const char *given = s->options.strategy, *own = s->model->strategy.name;
+  return own && (!given || strcmp(given, own) == 0);
+}
+
+static enum dgc_status take_clause(struct dgc_session *s, struct config *c) {
+  const struct model_strategy *m = &s->model->strategy;
+  if (!has_clause(s)) return DGC_OK;
+  size_t n = 1;
+  const char *names[16] = {automatic};
+  bool known = strcmp(m->name, automatic) == 0;
+  for (; strategies[n - 1].name; n++) {
+    names[n] = strategies[n - 1].name;
+    known |= strcmp(m->name, names[n]) == 0;
+  }
+  if (!known) {
+    diag_error(&s->diags, m->loc, "there is no strategy `%s`", m->name);
+    const char *closest = str_closest(m->name, names, n);
+    if (closest) diag_help(&s->diags, LOC_NONE, "did you mean `%s`?", closest);
+    return DGC_INPUT;
+  }
+  c->strategy = m->name;
+  enum dgc_status status = DGC_OK;
+  for (int i = 0; !status && i < m->nsettings; i++) status = take_setting(s, &m->settings[i], c);
+  return status;
+}
+
+/* --- settling --- */
+
+void options_over(const struct options *o, struct config *c) {
+#define NUMBER(type, name, most) \
+  if (o->name) c->name = (type)o->name;
+#define WORD(name) \
+  if (o->name) c->name = o->name;
+#define TEXT(name) WORD(name)
+#define FLAG(name) WORD(name)
+#include "ir/config.def"
+  if (o->asynchronous) c->staleness = (int)o->staleness; /* 0 is a bound, too */
+  if (is_per_replica(o) && o->batch) {
+    c->batch_per_replica = o->batch;
+    c->batch = 0;
+  }
+}
+
+const struct graph *session_all_variables(const struct dgc_session *s) {
+  for (int i = 0; i < ENTRY_COUNT; i++)
+    if (entry_there(s, (enum entry_kind)i)) return entry_source(s, (enum entry_kind)i);
+  return NULL;
+}
+
+static enum dgc_status asked_for(struct dgc_session *s, struct config *c) {
+  *c = (struct config){.target = s->listed};
+  enum dgc_status status = take_clause(s, c);
+  if (!status) options_over(&s->options, c);
+  return status;
+}
+
+static enum dgc_status compare(struct dgc_session *s, struct config *c, struct str *table) {
+  bool multiplied = is_per_replica(&s->options);
+  c->batch = multiplied ? 0 : session_batch(s);
+  c->batch_per_replica = multiplied ? session_batch(s) : 0;
+  const char *best = session_choose(s, c, table);
+  if (!best) return session_blame(s);
+  c->strategy = arena_strdup(s->arena, best);
+  return DGC_OK;
+}
+
+/* The strategy that needs least, with the table that says so. */
+static enum dgc_status choose(struct dgc_session *s, struct config *c) {
+  struct str table = str_make(s->call);
+  enum dgc_status status = compare(s, c, &table);
+  if (!status && s->on_pass) s->on_pass(s->on_pass_user, "strategies", table.data);
+  return status;
+}
+
+enum dgc_status session_compare(struct dgc_session *s, struct str *table) {
+  struct config c;
+  enum dgc_status status = list_devices(s);
+  if (!status) status = asked_for(s, &c);
+  return status ? status : compare(s, &c, table);
+}
+
+enum dgc_status session_target(struct dgc_session *s) {
+  enum dgc_status status = list_devices(s);
+  if (status || s->settled) return status;
+  s->target = s->listed;
+  if (!s->model) return DGC_OK;
+  struct config c;
+  struct strategy strategy;
+  status = asked_for(s, &c);
+  if (!status && c.strategy && strcmp(c.strategy, automatic) == 0) status = choose(s, &c);
+  if (status) return status;
+  c.batch = c.batch_per_replica = 0; /* it is another for each graph */
+  if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
+    if (has_clause(s)) diag_note(&s->diags, s->model->strategy.loc, "the model asks for its strategy here");
+    return session_blame(s);
+  }
+  s->config = c;
+  s->target = c.target;
+  s->settled = true;
+  return DGC_OK;
+}
+
+int64_t session_batch(const struct dgc_session *s) {
+  const struct options *o = &s->options;
+  if (!o->batch && s->position.batch) return s->position.batch;
+  int64_t rows = o->batch ? o->batch : DEFAULT_BATCH;
+  return is_per_replica(o) && s->settled ? rows * s->config.towers : rows;
+}
+
+void session_configure(const struct dgc_session *s, struct config *c, int64_t batch) {
+  const struct options *o = &s->options;
+  *c = s->config;
+  c->target = s->target;
+  c->batch = batch ? batch : session_batch(s);
+  if (is_per_replica(o)) c->batch_per_replica = o->batch ? o->batch : DEFAULT_BATCH;
+}
+
+void session_unsettle(struct dgc_session *s) {
+  s->settled = false;
+  s->moves = s->store != NULL;
+}

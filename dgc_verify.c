@@ -1,0 +1,177 @@
+/* dgc verify: the certificates of a model's placed graphs, or of placed graphs as text. */
+#include "dgc_internal.h"
+
+#include "ir/certify.h"
+#include "ir/text.h"
+
+#include <string.h>
+
+/* Placed graphs that stand in a text may lack what a plan needs: then there is none. */
+static bool can_be_planned(const struct graph *g) {
+  for (uint32_t i = 0; i < g->count; i++)
+    if (g->nodes[i]->op == OP_all_reduce || g->nodes[i]->op == OP_all_gather) return false;
+  return g->stage == STAGE_PLACED;
+}
+
+/* The order of meetings is the plan's. */
+static void verify_plan(struct dgc_session *s, struct graph *g, struct certificate *c) {
+  struct plan *p = NULL;
+  if (c->breaches || !can_be_planned(g)) return;
+  struct graph *fused = pipeline_run(s->call, g, "fuse", NULL, NULL, &s->diags);
+  if (fused) p = plan_build(s->call, fused, &s->diags);
+  if (!p || !plan_certify(s->call, p, &s->diags, c) || plan_verify(p, &s->diags)) return;
+  c->claims[CLAIM_ORDER].breaches++;
+  c->breaches++;
+}
+
+static enum dgc_status report(struct dgc_session *s, const struct graph *g, const struct certificate *c,
+                              struct str *out) {
+  if (out->len) str_putc(out, '\n');
+  str_printf(out, "%s: %d tower%s, %s, %d device%s, %lld rows\n", g->name, g->config.towers,
+             g->config.towers == 1 ? "" : "s", g->config.strategy ? g->config.strategy : "no strategy",
+             g->config.target.ndevices, g->config.target.ndevices == 1 ? "" : "s",
+             (long long)g->config.batch);
+  certificate_print(out, c);
+  return c->breaches || s->diags.nerrors ? DGC_MISMATCH : DGC_OK;
+}
+
+static void verify_numbers(struct dgc_session *s, const struct graph *source, const struct graph *g,
+                           struct certificate *c) {
+  if (s->options.numeric && source)
+    graph_certify_numbers(s->call, source, g, (uint64_t)s->options.seed, &s->diags, c);
+}
+
+/* From a graph of stage source on. */
+static enum dgc_status verify_source(struct dgc_session *s, struct graph *g, struct str *out) {
+  struct certificate c = {0};
+  struct pipeline_options o = session_passes(s);
+  struct graph *source = pipeline_run(s->call, g, NULL, "partition", &o, &s->diags);
+  o.certificate = &c;
+  struct graph *placed = source ? pipeline_run(s->call, source, NULL, "copies", &o, &s->diags) : NULL;
+  if (!placed) return session_blame(s);
+  graph_verify(placed, "copies", &s->diags);
+  verify_numbers(s, source, placed, &c);
+  verify_plan(s, placed, &c);
+  return report(s, placed, &c, out);
+}
+
+/* ---- models ---- */
+
+static enum dgc_status verify_entry(struct dgc_session *s, enum entry_kind kind, struct str *out) {
+  return verify_source(s, session_source(s, s->call, kind, 0), out);
+}
+
+static enum dgc_status verify_model(struct dgc_session *s, const struct source *text, const char *entry,
+                                    struct str *out) {
+  enum dgc_status status = session_load(s, text);
+  if (!status) status = session_target(s);
+  if (status) return status;
+  enum entry_kind one;
+  if (entry) return (status = entry_find(s, entry, &one)) ? status : verify_entry(s, one, out);
+  for (int i = 0; i < ENTRY_COUNT; i++) {
+    enum dgc_status this =
+        entry_there(s, (enum entry_kind)i) ? verify_entry(s, (enum entry_kind)i, out) : DGC_OK;
+    if (this && this != DGC_MISMATCH) return this;
+    if (this) status = this;
+  }
+  return status;
+}
+
+/* ---- graph text ---- */
+
+/* The first word of graph text is `graph`, which begins nothing in a model. */
+static bool is_graph_text(const struct source *text) {
+  const char *p = text->text;
+  for (;;) {
+    p += strspn(p, " \t\r\n");
+    if (*p != '#') break;
+    p += strcspn(p, "\n");
+  }
+  return strncmp(p, "graph", 5) == 0 && strspn(p + 5, " \t\"") > 0;
+}
+
+/* The graphs of a text, or the entries of a model. */
+static int read_sources(struct dgc_session *s, const char *path, struct graph ***out) {
+  const struct source *text = source_read(s->arena, path, TEXT_MAX_BYTES, &s->diags);
+  if (!text) return -1;
+  if (is_graph_text(text)) return graph_parse_all(s->call, text, &s->diags, out);
+  if (session_load(s, text)) return -1;
+  *out = arena_new_array(s->call, ENTRY_COUNT, struct graph *);
+  int count = 0;
+  for (int i = 0; i < ENTRY_COUNT; i++)
+    if (entry_there(s, (enum entry_kind)i))
+      (*out)[count++] = session_source(s, s->call, (enum entry_kind)i, 0);
+  return count;
+}
+
+/* The source of a placed graph, differentiated; NULL if there is none. False after an error. */
+static bool find_source(struct dgc_session *s, const struct graph *g, struct graph **sources, int count,
+                        struct graph **out) {
+  *out = NULL;
+  if (!s->options.source_path) return true;
+  for (int i = 0; i < count; i++)
+    if (strcmp(sources[i]->name, g->name) == 0 && sources[i]->stage == STAGE_SOURCE) *out = sources[i];
+  if (!*out) {
+    session_fail(s, DGC_INPUT, "%s holds no source graph '%s'", s->options.source_path, g->name);
+    return false;
+  }
+  bool sound = graph_verify(*out, "read", &s->diags);
+  *out = sound ? pipeline_run(s->call, *out, NULL, "rows", NULL, &s->diags) : NULL;
+  return *out != NULL;
+}
+
+static enum dgc_status verify_placed(struct dgc_session *s, struct graph *g, const struct graph *source,
+                                     struct str *out) {
+  if (g->stage == STAGE_FUSED)
+    return session_fail(s, DGC_INPUT, "%s is fused: what is certified is the placed graph before", g->name);
+  struct certificate c;
+  graph_certify(s->call, source, g, "read", &s->diags, &c);
+  verify_numbers(s, source, g, &c);
+  verify_plan(s, g, &c);
+  return report(s, g, &c, out);
+}
+
+static enum dgc_status verify_graph(struct dgc_session *s, struct graph *g, struct graph **sources, int count,
+                                    struct str *out) {
+  if (!graph_verify(g, "read", &s->diags)) return g->stage == STAGE_SOURCE ? DGC_INPUT : DGC_MISMATCH;
+  if (g->stage == STAGE_SOURCE) {
+    enum dgc_status status = session_override(s, &g->config);
+    return status ? status : verify_source(s, g, out);
+  }
+  struct graph *source;
+  return find_source(s, g, sources, count, &source) ? verify_placed(s, g, source, out) : DGC_INPUT;
+}
+
+static enum dgc_status verify_text(struct dgc_session *s, const struct source *text, struct str *out) {
+  struct graph **graphs, **sources = NULL;
+  int count = graph_parse_all(s->call, text, &s->diags, &graphs), nsources = 0, chosen = 0;
+  if (s->options.source_path) nsources = read_sources(s, s->options.source_path, &sources);
+  if (count < 0 || nsources < 0) return DGC_INPUT;
+  enum dgc_status status = DGC_OK;
+  for (int i = 0; i < count; i++) {
+    if (s->options.graph && strcmp(graphs[i]->name, s->options.graph) != 0) continue;
+    chosen++;
+    enum dgc_status this = verify_graph(s, graphs[i], sources, nsources, out);
+    if (this && this != DGC_MISMATCH) return this;
+    if (this) status = this;
+  }
+  if (chosen) return status;
+  if (!s->options.graph) return session_fail(s, DGC_INPUT, "%s holds no graph", text->name);
+  return session_fail(s, DGC_USAGE, "%s holds no graph '%s'", text->name, s->options.graph);
+}
+
+static enum dgc_status verify(struct dgc_session *s, const char *path, const char *entry, const char **text) {
+  struct str out = session_text(s);
+  *text = out.data;
+  const struct source *file = source_read(s->arena, path, TEXT_MAX_BYTES, &s->diags);
+  if (!file) return DGC_INPUT;
+  enum dgc_status status =
+      is_graph_text(file) ? verify_text(s, file, &out) : verify_model(s, file, entry, &out);
+  *text = out.data;
+  return status;
+}
+
+enum dgc_status dgc_verify(struct dgc_session *s, const char *path, const char *entry, const char **text) {
+  *text = "";
+  CALL(s, verify(s, path, entry, text));
+}

@@ -1,0 +1,48 @@
+/* In which precision matrices are multiplied: f32, or bf16, where both sides are rounded to bfloat16 before. A
+ * definition says so for its body and for all that it calls, `with precision = bf16`; a call of matmul for
+ * itself. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+/* bf16, f32 or their names; none leaves what is there. */
+static bool read_precision(struct resolver *r, const struct value *v, bool *bf16) {
+  if (v->kind == VALUE_NONE) return true;
+  bool f32 = (v->kind == VALUE_DTYPE && v->dtype == DT_F32) ||
+             (v->kind == VALUE_STRING && strcmp(v->string, "f32") == 0);
+  *bf16 = v->kind == VALUE_STRING && strcmp(v->string, "bf16") == 0;
+  if (f32 || *bf16) return true;
+  if (v->kind != VALUE_ERROR)
+    report(r, v->at, "a precision is bf16 or f32, not %s", value_describe(r->arena, v));
+  return false;
+}
+
+bool apply_settings(struct resolver *r, const struct def *d) {
+  bool ok = true;
+  for (const struct arg *w = d->with.first; w; w = w->next) {
+    if (strcmp(w->name, "precision") != 0) {
+      report(r, w->loc, "`with` sets the precision of matrix products, not `%s`", w->name);
+      report_help(r, "write `with precision = bf16`");
+      return false;
+    }
+    struct value v = eval(r, w->value, NULL);
+    ok &= read_precision(r, &v, &r->frame->bf16);
+  }
+  return ok;
+}
+
+struct value matmul_in(struct resolver *r, struct value *ab, const struct value *v, struct loc loc) {
+  bool outer = r->frame->bf16, bf16 = outer;
+  if (!read_precision(r, v, &bf16)) return value_error();
+  for (int i = 0; i < 2 && bf16 && v->kind != VALUE_NONE; i++) {
+    if (ab[i].tensor.node->type.dtype == DT_F32) continue;
+    report(r, loc, "a product of precision bf16 has operands of f32, not %s",
+           type_text(r->arena, &ab[i].tensor.node->type));
+    report_value(r, &ab[i]);
+    return value_error();
+  }
+  r->frame->bf16 = bf16;
+  struct value y = binary_values(r, OPERATOR_MATMUL, ab, loc);
+  r->frame->bf16 = outer;
+  return y;
+}

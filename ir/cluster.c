@@ -1,0 +1,123 @@
+/* Clusters: jobs and their tasks, as TensorFlow's cluster specifications have them, as a list of devices.
+ *
+ * All tasks run in this process, over logical devices; their hosts are only carried along. */
+#include "ir/target.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TASKS = 1024 };
+
+struct job {
+  const char *name;
+  int tasks;
+};
+
+static bool wrong(struct diags *d, struct loc loc, const char *what, const char *part) {
+  diag_error(d, loc, "cluster: %s: '%s'", what, part);
+  diag_help(
+      d, loc,
+      "write jobs with their hosts, as worker=host:2222,other:2222;ps=host:2223, or how many tasks they "
+      "have, as worker=2;ps=1");
+  return false;
+}
+
+/* "host" or "host:port", of len bytes. */
+static bool is_host(const char *text, size_t len) {
+  const char *colon = memrchr(text, ':', len);
+  size_t name = colon ? (size_t)(colon - text) : len;
+  if (name == 0 || *text == '-') return false;
+  for (size_t i = 0; i < name; i++)
+    if (!isalnum((unsigned char)text[i]) && !strchr(".-_[]:", text[i])) return false;
+  if (!colon || text[len - 1] == ']') return true;
+  size_t digits = len - name - 1;
+  return digits > 0 && digits <= 5 && strspn(colon + 1, "0123456789") == digits &&
+         strtol(colon + 1, NULL, 10) <= 65535;
+}
+
+/* "worker=2" or "worker=host:port,host:port" */
+static bool parse_job(struct arena *a, const char *text, struct job *out, struct diags *d, struct loc loc) {
+  static const char *const jobs[] = {"chief", "worker", "ps"};
+  const char *equals = strchr(text, '=');
+  if (!equals) return wrong(d, loc, "a job needs tasks", text);
+  const char *name = arena_strndup(a, text, (size_t)(equals - text)), *tasks = equals + 1;
+  *out = (struct job){0};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(name, jobs[i]) == 0) out->name = jobs[i];
+  if (!out->name) return wrong(d, loc, "the jobs of training are chief, worker and ps, not", name);
+  if (!*tasks) return wrong(d, loc, "a job needs tasks", text);
+  if (strspn(tasks, "0123456789") == strlen(tasks)) {
+    out->tasks = strlen(tasks) > 4 ? MAX_TASKS + 1 : (int)strtol(tasks, NULL, 10);
+    if (out->tasks < 1 || out->tasks > MAX_TASKS) return wrong(d, loc, "a job has 1 to 1024 tasks", text);
+  } else {
+    for (const char *p = tasks;; p++) {
+      size_t len = strcspn(p, ",");
+      if (len == 0) return wrong(d, loc, "a host is missing", text);
+      if (!is_host(p, len)) return wrong(d, loc, "no host, and no host:port", arena_strndup(a, p, len));
+      out->tasks++;
+      p += len;
+      if (!*p) break;
+    }
+  }
+  return true;
+}
+
+/* Whether a device of the list says which job it belongs to: then the list is complete. */
+static bool names_jobs(const struct target *t) {
+  for (int i = 0; i < t->ndevices; i++)
+    if (t->devices[i].name.job) return true;
+  return false;
+}
+
+static bool check_members(const struct target *t, const struct job *jobs, int njobs, struct diags *d,
+                          struct loc loc) {
+  for (int i = 0; i < t->ndevices; i++) {
+    const struct device_name *n = &t->devices[i].name;
+    bool member = false;
+    for (int k = 0; k < njobs; k++)
+      member |= n->job && strcmp(n->job, jobs[k].name) == 0 && n->task >= 0 && n->task < jobs[k].tasks;
+    if (member) continue;
+    diag_error(d, loc, "%s is no device of the cluster's tasks", t->devices[i].text);
+    return false;
+  }
+  return true;
+}
+
+/* Workers have the listed devices each, a parameter server its CPU. */
+static void list_devices(struct str *s, const struct job *job, const struct target *each) {
+  bool stores = strcmp(job->name, "ps") == 0;
+  for (int task = 0; task < job->tasks; task++)
+    for (int i = 0; i < (stores ? 1 : each->ndevices); i++)
+      str_printf(s, "%s/job:%s/task:%d%s", s->len ? "," : "", job->name, task,
+                 stores ? "/cpu:0" : each->devices[i].text);
+}
+
+bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
+                   struct diags *d, struct loc loc) {
+  struct job jobs[3];
+  struct target each;
+  int njobs = 0;
+  for (const char *p = spec;; p++) {
+    size_t len = strcspn(p, ";");
+    struct job job;
+    if (!parse_job(a, arena_strndup(a, p, len), &job, d, loc)) return false;
+    for (int i = 0; i < njobs; i++)
+      if (strcmp(jobs[i].name, job.name) == 0) return wrong(d, loc, "a job is given twice", job.name);
+    jobs[njobs++] = job;
+    p += len;
+    if (!*p) break;
+  }
+  if (!target_parse(a, devices ? devices : "cpu:0", &each, d, loc)) return false;
+  if (names_jobs(&each)) {
+    *out = each;
+    return check_members(out, jobs, njobs, d, loc);
+  }
+  struct str list = str_make(a);
+  /* The chief's devices first, the workers' next: towers begin there. */
+  static const char *const order[] = {"chief", "worker", "ps"};
+  for (int k = 0; k < 3; k++)
+    for (int i = 0; i < njobs; i++)
+      if (strcmp(jobs[i].name, order[k]) == 0) list_devices(&list, &jobs[i], &each);
+  return target_parse(a, list.data, out, d, loc);
+}

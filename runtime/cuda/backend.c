@@ -1,0 +1,112 @@
+/* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, work given to streams. */
+#include "runtime/cuda/engine.h"
+
+#include <string.h>
+
+/* Everything of a half-opened engine too. */
+static void cuda_close(void *self) {
+  struct cuda_engine *e = self;
+  if (!e) return;
+  if (e->ncards) cuda_wait(e, NULL);
+  for (int i = 0; e->ncards && i < e->ndevices; i++) {
+    if (!e->devices[i].card) continue;
+    cuda.cuCtxSetCurrent(e->devices[i].card->context);
+    cuda_close_blas(e, i);
+    cuda_close_memory(e, i);
+    cuda_close_streams(e, i);
+    pthread_mutex_destroy(&e->devices[i].reading);
+  }
+  for (const struct cuda_event *m = e->events; m; m = m->next) cuda.cuEventDestroy(m->event);
+  cuda_close_code(e);
+  cuda_close_cards(e);
+  pthread_mutex_destroy(&e->lock);
+  arena_destroy(e->arena);
+}
+
+static void undo_open(void *e) { cuda_close(e); }
+
+static bool open_devices(struct cuda_engine *e, struct diags *d) {
+  for (int i = 0; i < e->ndevices; i++)
+    if (e->devices[i].card && !(cuda_open_streams(e, i) && cuda_open_memory(e, i))) {
+      cuda_status(e, d);
+      return false;
+    }
+  return true;
+}
+
+static void *cuda_open(const struct target *target, struct diags *d) {
+  struct arena_guard guard;
+  const char *why_not = cuda_load_driver();
+  if (why_not) {
+    diag_error(d, LOC_NONE, "%s", why_not);
+    return NULL;
+  }
+  struct arena *a = arena_create_guarded(&guard);
+  struct cuda_engine *e = arena_new(a, struct cuda_engine);
+  e->arena = a;
+  pthread_mutex_init(&e->lock, NULL);
+  arena_unguard(&guard);
+  arena_guard(&guard, undo_open, e);
+  cuda_come_in();
+  bool good = cuda_open_cards(e, target, d) && open_devices(e, d);
+  arena_unguard(&guard);
+  if (good) return e;
+  cuda_close(e);
+  return NULL;
+}
+
+bool cuda_status(void *self, struct diags *d) {
+  struct cuda_engine *e = self;
+  if (!cuda_failed(e)) return true;
+  pthread_mutex_lock(&e->lock);
+  const char *message = arena_strdup(d->arena, e->message);
+  pthread_mutex_unlock(&e->lock);
+  diag_error(d, LOC_NONE, "%s", message);
+  return false;
+}
+
+static void cuda_allow_tf32(void *self, bool allow) {
+  struct cuda_engine *e = self;
+  e->tf32 = allow;
+}
+
+static bool cuda_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
+                         struct diags *d) {
+  struct cuda_engine *e = self;
+  cuda_come_in();
+  switch (step->kind) {
+  case STEP_KERNEL: return cuda_prepare_kernel(e, a, step, device, c, d);
+  case STEP_MATMUL: return cuda_prepare_matmul(e, a, step, device, c, d);
+  default: return cuda_prepare_rows(e, a, step, device, c, d);
+  }
+}
+
+const struct backend backend_cuda = {
+    .name = "cuda",
+    .help = "CUDA GPUs: kernels by NVRTC, matrix products by cuBLAS",
+    .kind = "gpu",
+    .open = cuda_open,
+    .close = cuda_close,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .room = cuda_room,
+    .allow_tf32 = cuda_allow_tf32,
+    .copy = cuda_copy,
+    .post = cuda_post,
+    .collect = cuda_collect,
+    .compile = cuda_compile,
+    .prepare = cuda_prepare,
+    .prepare_copy = cuda_prepare_copy,
+    .mark = cuda_mark,
+    .follow = cuda_follow,
+    .reached = cuda_reached,
+    .begin = cuda_begin,
+    .end = cuda_end,
+    .status = cuda_status,
+    .record = cuda_record,
+    .replay = cuda_replay,
+    .forget = cuda_forget,
+    .busy = cuda_busy,
+    .list = cuda_list,
+    .emit = cuda_emit,
+};

@@ -1,0 +1,235 @@
+/* The open CUDA backend: cards, the devices on them, and what belongs to each.
+ *
+ * A device has one stream for its work: whatever is given to it happens in that order, copies included. Its
+ * second stream moves bytes between the host and the card beside that work. Devices on one card share its
+ * context and memory. Everything made here is destroyed by cuda_close; nothing is made or freed inside of a
+ * run. */
+#ifndef DGC_RUNTIME_CUDA_ENGINE_H
+#define DGC_RUNTIME_CUDA_ENGINE_H
+
+#include "runtime/backend.h"
+#include "runtime/cuda/library.h"
+#include "runtime/cuda/program.h"
+
+#include <pthread.h>
+
+struct cuda_card {
+  int ordinal; /* the driver's number for it, /gpu:N */
+  CUdevice handle;
+  CUcontext context; /* its primary one; NULL: not retained */
+  int arch;          /* 10 * major + minor */
+};
+
+/* Bytes on their way from the host: in pinned memory, then beside the device's work in memory of the card. */
+struct cuda_slot {
+  void *pinned;
+  CUdeviceptr staged; /* 0: small ones go straight to their place */
+  CUevent arrived, done;
+};
+
+struct cuda_ring {
+  struct cuda_slot *slots;
+  int count, next;
+  size_t bytes; /* of each */
+};
+
+/* Pinned memory that bytes pass through in pieces, in turns. */
+struct cuda_pieces {
+  void *pinned[2];
+  CUevent filled[2], emptied[2];
+};
+
+/* What is read later, in turns. */
+struct cuda_late {
+  char (*pinned)[LATE_BYTES]; /* LATE_READS of them; made on need, as the events are */
+  CUevent arrived[LATE_READS];
+  unsigned next;
+};
+
+/* Memory of a device for one step at a time. */
+enum cuda_scratch_use { SCRATCH_A, SCRATCH_B, SCRATCH_C, SCRATCH_REDUCE, SCRATCH_COUNT };
+
+struct cuda_outgrown {
+  CUdeviceptr data;
+  struct cuda_outgrown *next;
+};
+
+/* The kernel step that was prepared last, which the next one may join. */
+struct cuda_last {
+  const struct step *step;
+  const void *code; /* NULL: it cannot be joined */
+  struct arena *arena;
+  struct command *command;  /* of the group's first step */
+  struct cuda_group *group; /* NULL: it is alone */
+};
+
+struct cuda_device {
+  const char *text;
+  struct cuda_card *card; /* NULL: a device of another backend */
+  CUstream stream, copies;
+  CUevent met;                   /* for meetings of all devices */
+  CUevent began, ended;          /* of a timed run */
+  bool loose;                    /* was given work since all devices met */
+  bool read_by_host;             /* in runs, by means of the second stream */
+  struct cuda_ring small, large; /* from the host */
+  pthread_mutex_t reading;       /* one reader at a time */
+  struct cuda_pieces reader;     /* to the host */
+  struct cuda_late late;         /* likewise */
+  struct cuda_pieces **from;     /* by device: from a card whose memory this one cannot reach; made on need */
+  struct {
+    CUdeviceptr data;
+    size_t bytes;
+  } scratch[SCRATCH_COUNT];
+  struct cuda_outgrown *outgrown;
+  CUdeviceptr sets; /* memory for the tables of many.c: the present slab */
+  size_t sets_used, sets_bytes;
+  struct cuda_last last;
+  cublasHandle_t blas; /* made on need */
+  CUdeviceptr workspace;
+};
+
+struct cuda_event {
+  CUevent event;
+  struct cuda_engine *engine;
+  int device;
+  struct cuda_event *next;
+};
+
+struct cuda_engine {
+  struct arena *arena;
+  struct cuda_card *cards;
+  int ncards;
+  struct cuda_device *devices; /* as in the target */
+  int ndevices, first;         /* the first of ours */
+  bool tf32;
+  bool timed, replayed;      /* the present run */
+  bool *peers;               /* [a * ncards + b]: card a reaches the memory of card b, and b that of a */
+  struct cuda_event *events; /* all marks */
+  struct cuda_code *code;    /* see code.c */
+  CUfunction **leaves;       /* see leaves.c; made on need */
+  bool recording;            /* failures end the recording, not the engine */
+  bool unrecorded;           /* one has */
+  _Atomic bool failed;
+  pthread_mutex_t lock; /* of the message */
+  char message[512];    /* the first failure */
+};
+
+/* --- context.c --- */
+
+/* Keeps a failed call as the engine's failure if it is the first. True: it has not failed. */
+bool cuda_check(struct cuda_engine *e, int device, const char *call, CUresult result);
+void cuda_fail(struct cuda_engine *e, int device, const char *call, const char *name, const char *text);
+static inline bool cuda_failed(const struct cuda_engine *e) {
+  return atomic_load_explicit(&e->failed, memory_order_relaxed) || e->unrecorded;
+}
+/* A call of the driver for a device, unless something has failed: whether all is well. */
+#define CUDA(e, device, name, ...) \
+  (cuda_failed(e) ? false : cuda_check((e), (device), #name, cuda.name(__VA_ARGS__)))
+
+bool cuda_status(void *self, struct diags *d);
+
+/* Makes the card of `device` this thread's current one, and remembers that it is. */
+bool cuda_use(struct cuda_engine *e, int device);
+/* The thread may have changed it meanwhile: called wherever the program comes in. */
+void cuda_come_in(void);
+
+/* Cards and devices of the target. False after an error in `d`. */
+bool cuda_open_cards(struct cuda_engine *e, const struct target *target, struct diags *d);
+/* Gives up the cards; nothing may run there. */
+void cuda_close_cards(struct cuda_engine *e);
+int cuda_list(struct arena *a, struct device_info **out, const char **why_none);
+/* The first device on the card. */
+int cuda_device_on(const struct cuda_engine *e, const struct cuda_card *card);
+/* Whether the two devices' cards reach each other's memory: one card does. */
+bool cuda_peers(const struct cuda_engine *e, int a, int b);
+
+/* --- stream.c --- */
+
+bool cuda_event_create(struct cuda_engine *e, int device, unsigned flags, CUevent *out);
+bool cuda_open_streams(struct cuda_engine *e, int device);
+void cuda_close_streams(struct cuda_engine *e, int device);
+/* Later work of each device waits for what all have been given. */
+bool cuda_meet(struct cuda_engine *e);
+/* Later work of stream `to` (of device `device`) waits for what `from` has been given, by means of `event`. */
+bool cuda_order(struct cuda_engine *e, int device, CUstream to, int from_device, CUstream from,
+                CUevent event);
+/* The host waits until a card, or all of them, have done what they were given. */
+void cuda_wait(struct cuda_engine *e, const struct cuda_card *card);
+
+bool cuda_mark(void *self, struct arena *a, int device, struct command *c, void **event, struct diags *d);
+bool cuda_follow(void *self, struct arena *a, int device, void *event, struct command *c, struct diags *d);
+bool cuda_reached(void *event);
+bool cuda_begin(void *self, bool timed);
+bool cuda_end(void *self, bool wait);
+uint64_t cuda_busy(void *self, int device);
+
+/* --- graph.c --- */
+
+void *cuda_record(void *self, void (*issue)(void *arg), void *arg);
+bool cuda_replay(void *self, void *recording);
+void cuda_forget(void *self, void *recording);
+
+/* --- memory.c --- */
+
+bool cuda_open_memory(struct cuda_engine *e, int device);
+void cuda_close_memory(struct cuda_engine *e, int device);
+void *cuda_alloc(void *self, int device, size_t bytes);
+void cuda_free(void *self, int device, void *data, size_t bytes);
+bool cuda_room(void *self, int device, size_t *available, size_t *total);
+/* Reports that there is none, or the failure that is the cause. */
+void cuda_no_work_space(struct cuda_engine *e, int device, size_t bytes, struct diags *d);
+/* At least this much for steps of the device. False after an error in `d`. */
+bool cuda_scratch(struct cuda_engine *e, int device, enum cuda_scratch_use use, size_t bytes,
+                  struct diags *d);
+bool cuda_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
+bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned *number);
+bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes);
+/* From the host, as cuda_copy, in the order of the device's work. */
+bool cuda_write(struct cuda_engine *e, int device, void *to, const void *from, size_t bytes);
+bool cuda_prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
+                       struct diags *d);
+
+/* --- code.c --- */
+
+bool cuda_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
+                  struct diags *d);
+bool cuda_prepare_kernel(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
+                         struct command *c, struct diags *d);
+void cuda_close_code(struct cuda_engine *e);
+/* The program's module on each card, to stay until the end. False after an error in `d`. */
+bool cuda_load_program(struct cuda_engine *e, const struct cuda_program *p, CUmodule *out, struct diags *d);
+bool cuda_find_function(struct cuda_engine *e, int card, CUmodule module, const char *name, CUfunction *out,
+                        struct diags *d);
+/* In the device's order. */
+bool cuda_launch(struct cuda_engine *e, int device, CUfunction function, const struct cuda_launch *l,
+                 void **params);
+void cuda_run_nothing(void *const *args, const void *state);
+
+/* --- many.c --- */
+
+/* Launches of one map as one; it lives in `a`. */
+struct cuda_group *cuda_group_create(struct cuda_engine *e, struct arena *a, int device,
+                                     const struct kernel *k, CUfunction one, CUfunction many);
+bool cuda_group_full(const struct cuda_group *g);
+/* All but `d` must outlive the group. False after an error. */
+bool cuda_group_join(struct cuda_group *g, void *const *args, const int64_t *sizes,
+                     const struct cuda_launch *launch, void **params, struct diags *d);
+/* The call of a group's first command: the work of all. */
+void cuda_run_group(void *const *args, const void *group);
+
+/* --- leaves.c --- */
+
+bool cuda_prepare_product(struct cuda_engine *e, struct arena *a, const struct matmul_size *s, int device,
+                          struct command *c, struct diags *d);
+bool cuda_prepare_rows(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
+                       struct command *c, struct diags *d);
+
+/* --- blas.c --- */
+
+bool cuda_prepare_matmul(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
+                         struct command *c, struct diags *d);
+void cuda_close_blas(struct cuda_engine *e, int device);
+
+static inline CUdeviceptr cuda_address(const void *p) { return (CUdeviceptr)(uintptr_t)p; }
+
+#endif

@@ -1,0 +1,367 @@
+/* Memory of the cards, and bytes that move between it, the host and other cards.
+ *
+ * From the host: the bytes go into pinned memory at once, from there beside the device's work into a staging
+ * place on the card, and only the last leg, within the card, waits for its turn in the device's order. So the
+ * next batch travels while the present one is worked on. To the host: through pinned memory, in pieces, two on
+ * their way. Between cards that do not reach each other's memory: likewise. */
+#include "runtime/cuda/engine.h"
+
+#include <string.h>
+
+enum {
+  PIECE = 1 << 20,  /* bytes that move at once */
+  SMALL = 32 << 10, /* from the host: goes straight to its place */
+  MAX_SLOTS = 64,   /* of each size; made on need */
+};
+
+/* --- memory --- */
+
+void *cuda_alloc(void *self, int device, size_t bytes) {
+  struct cuda_engine *e = self;
+  CUdeviceptr data = 0;
+  cuda_come_in();
+  if (!cuda_use(e, device) || cuda_failed(e)) return NULL;
+  CUresult r = cuda.cuMemAlloc(&data, bytes ? bytes : 1);
+  if (r == CUDA_ERROR_OUT_OF_MEMORY) return NULL;
+  return cuda_check(e, device, "cuMemAlloc", r) ? (void *)(uintptr_t)data
+                                                : NULL; /* NOLINT: an address there */
+}
+
+void cuda_free(void *self, int device, void *data, size_t bytes) {
+  struct cuda_engine *e = self;
+  (void)bytes;
+  if (!data) return;
+  /* After a failure its card may no longer follow those that read it. */
+  cuda_wait(e, cuda_failed(e) ? NULL : e->devices[device].card);
+  cuda.cuCtxSetCurrent(e->devices[device].card->context);
+  cuda_check(e, device, "cuMemFree", cuda.cuMemFree(cuda_address(data)));
+  cuda_come_in();
+}
+
+bool cuda_room(void *self, int device, size_t *available, size_t *total) {
+  struct cuda_engine *e = self;
+  cuda_come_in();
+  return cuda_use(e, device) && cuda.cuMemGetInfo(available, total) == CUDA_SUCCESS;
+}
+
+void cuda_no_work_space(struct cuda_engine *e, int device, size_t bytes, struct diags *d) {
+  size_t available = 0, total = 0;
+  if (!cuda_status(e, d)) return;
+  cuda_room(e, device, &available, &total);
+  diag_error(d, LOC_NONE, "no memory for the work space: %zu bytes are wanted, and %zu of %zu are free on %s",
+             bytes, available, total, e->devices[device].text);
+}
+
+/* What it outgrows stays: recordings hold its address. */
+bool cuda_scratch(struct cuda_engine *e, int device, enum cuda_scratch_use use, size_t bytes,
+                  struct diags *d) {
+  struct cuda_device *dev = &e->devices[device];
+  if (dev->scratch[use].bytes >= bytes) return true;
+  struct cuda_outgrown *old = arena_new(e->arena, struct cuda_outgrown);
+  size_t size = 2 * dev->scratch[use].bytes > bytes ? 2 * dev->scratch[use].bytes : bytes;
+  void *data = cuda_alloc(e, device, size);
+  if (!data) {
+    cuda_no_work_space(e, device, size, d);
+    return false;
+  }
+  if (dev->scratch[use].data) {
+    *old = (struct cuda_outgrown){dev->scratch[use].data, dev->outgrown};
+    dev->outgrown = old;
+  }
+  dev->scratch[use].data = cuda_address(data);
+  dev->scratch[use].bytes = size;
+  return true;
+}
+
+static bool move(struct cuda_engine *e, int device, CUstream stream, const void *to, const void *from,
+                 size_t bytes) {
+  return CUDA(e, device, cuMemcpyAsync, cuda_address(to), cuda_address(from), bytes, stream);
+}
+
+static bool open_pieces(struct cuda_engine *e, int from, int to, struct cuda_pieces *p) {
+  for (int i = 0; i < 2; i++) {
+    if (!cuda_use(e, from) || !CUDA(e, from, cuMemHostAlloc, &p->pinned[i], PIECE, CU_MEMHOSTALLOC_PORTABLE))
+      return false;
+    if (!cuda_event_create(e, from, CU_EVENT_DISABLE_TIMING, &p->filled[i]) ||
+        !cuda_event_create(e, to, CU_EVENT_DISABLE_TIMING, &p->emptied[i]))
+      return false;
+  }
+  return true;
+}
+
+static void close_pieces(const struct cuda_pieces *p) {
+  for (int i = 0; i < 2; i++) {
+    if (p->pinned[i]) cuda.cuMemFreeHost(p->pinned[i]);
+    if (p->filled[i]) cuda.cuEventDestroy(p->filled[i]);
+    if (p->emptied[i]) cuda.cuEventDestroy(p->emptied[i]);
+  }
+}
+
+static void close_late(const struct cuda_late *late) {
+  if (late->pinned) cuda.cuMemFreeHost(late->pinned);
+  for (int i = 0; i < LATE_READS; i++)
+    if (late->arrived[i]) cuda.cuEventDestroy(late->arrived[i]);
+}
+
+static void close_slot(const struct cuda_slot *s) {
+  if (s->pinned) cuda.cuMemFreeHost(s->pinned);
+  if (s->staged) cuda.cuMemFree(s->staged);
+  if (s->arrived) cuda.cuEventDestroy(s->arrived);
+  if (s->done) cuda.cuEventDestroy(s->done);
+}
+
+static void close_ring(const struct cuda_ring *r) {
+  for (int i = 0; i < r->count; i++) close_slot(&r->slots[i]);
+}
+
+bool cuda_open_memory(struct cuda_engine *e, int device) {
+  struct cuda_device *dev = &e->devices[device];
+  dev->small = (struct cuda_ring){arena_new_array(e->arena, MAX_SLOTS, struct cuda_slot), 0, 0, SMALL};
+  dev->large = (struct cuda_ring){arena_new_array(e->arena, MAX_SLOTS, struct cuda_slot), 0, 0, PIECE};
+  dev->from = arena_new_array(e->arena, (size_t)e->ndevices, struct cuda_pieces *);
+  return open_pieces(e, device, device, &dev->reader);
+}
+
+void cuda_close_memory(struct cuda_engine *e, int device) {
+  struct cuda_device *dev = &e->devices[device];
+  close_pieces(&dev->reader);
+  close_late(&dev->late);
+  for (int i = 0; dev->from && i < e->ndevices; i++)
+    if (dev->from[i]) close_pieces(dev->from[i]);
+  close_ring(&dev->small);
+  close_ring(&dev->large);
+  for (int i = 0; i < SCRATCH_COUNT; i++)
+    if (dev->scratch[i].data) cuda.cuMemFree(dev->scratch[i].data);
+  for (const struct cuda_outgrown *o = dev->outgrown; o; o = o->next) cuda.cuMemFree(o->data);
+}
+
+/* --- from the host --- */
+
+/* One more of the ring, where the next one is due. */
+static struct cuda_slot *add_slot(struct cuda_engine *e, int device, struct cuda_ring *r) {
+  struct cuda_slot s = {0};
+  bool good = CUDA(e, device, cuMemHostAlloc, &s.pinned, r->bytes, CU_MEMHOSTALLOC_PORTABLE) &&
+              (r->bytes <= SMALL || CUDA(e, device, cuMemAlloc, &s.staged, r->bytes)) &&
+              cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &s.arrived) &&
+              cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &s.done);
+  if (!good) {
+    close_slot(&s);
+    return NULL;
+  }
+  r->slots[r->count++] = r->slots[r->next];
+  r->slots[r->next] = s;
+  return &r->slots[r->next];
+}
+
+/* A slot whose bytes have arrived where they belong: the one that has waited longest, else a new one while
+ * there is room for it, else the host waits. */
+static struct cuda_slot *take_slot(struct cuda_engine *e, int device, struct cuda_ring *r) {
+  struct cuda_slot *s = &r->slots[r->next];
+  if (cuda_failed(e)) return NULL;
+  CUresult ready = r->count ? cuda.cuEventQuery(s->done) : CUDA_ERROR_NOT_READY;
+  if (ready == CUDA_ERROR_NOT_READY && r->count < MAX_SLOTS) {
+    s = add_slot(e, device, r);
+    if (!s) return NULL;
+  } else if (ready == CUDA_ERROR_NOT_READY) {
+    if (!CUDA(e, device, cuEventSynchronize, s->done)) return NULL;
+  } else if (!cuda_check(e, device, "cuEventQuery", ready))
+    return NULL;
+  r->next = (r->next + 1) % r->count;
+  return s;
+}
+
+static bool write_piece(struct cuda_engine *e, int device, char *to, const char *from, size_t bytes) {
+  struct cuda_device *dev = &e->devices[device];
+  bool small = bytes <= SMALL;
+  struct cuda_slot *s = take_slot(e, device, small ? &dev->small : &dev->large);
+  if (!s) return false;
+  memcpy(s->pinned, from, bytes);
+  if (small)
+    return move(e, device, dev->stream, to, s->pinned, bytes) &&
+           CUDA(e, device, cuEventRecord, s->done, dev->stream);
+  return CUDA(e, device, cuMemcpyAsync, s->staged, cuda_address(s->pinned), bytes, dev->copies) &&
+         cuda_order(e, device, dev->stream, device, dev->copies, s->arrived) &&
+         CUDA(e, device, cuMemcpyAsync, cuda_address(to), s->staged, bytes, dev->stream) &&
+         CUDA(e, device, cuEventRecord, s->done, dev->stream);
+}
+
+bool cuda_write(struct cuda_engine *e, int device, void *to, const void *from, size_t bytes) {
+  bool good = cuda_use(e, device);
+  e->devices[device].loose = true;
+  for (size_t at = 0; good && at < bytes; at += PIECE)
+    good = write_piece(e, device, (char *)to + at, (const char *)from + at,
+                       bytes - at < PIECE ? bytes - at : PIECE);
+  return good;
+}
+
+/* --- to the host --- */
+
+static bool fetch(struct cuda_engine *e, int device, CUstream stream, int turn, const char *from,
+                  size_t bytes) {
+  const struct cuda_pieces *p = &e->devices[device].reader;
+  return move(e, device, stream, p->pinned[turn], from, bytes) &&
+         CUDA(e, device, cuEventRecord, p->filled[turn], stream);
+}
+
+/* While one piece is copied out of pinned memory, the next one is on its way. */
+static bool read_pieces(struct cuda_engine *e, int device, CUstream stream, char *to, const char *from,
+                        size_t bytes) {
+  const struct cuda_pieces *p = &e->devices[device].reader;
+  size_t size = bytes < PIECE ? bytes : PIECE;
+  bool good = cuda_use(e, device) && (bytes == 0 || fetch(e, device, stream, 0, from, size));
+  for (int turn = 0; good && bytes > 0; turn ^= 1) {
+    size_t next = bytes - size < PIECE ? bytes - size : PIECE;
+    if (next > 0) good = fetch(e, device, stream, turn ^ 1, from + size, next);
+    good = good && CUDA(e, device, cuEventSynchronize, p->filled[turn]);
+    if (good) memcpy(to, p->pinned[turn], size);
+    to += size, from += size, bytes -= size, size = next;
+  }
+  return good;
+}
+
+static bool read_bytes(struct cuda_engine *e, int device, CUstream stream, void *to, const void *from,
+                       size_t bytes) {
+  struct cuda_device *dev = &e->devices[device];
+  pthread_mutex_lock(&dev->reading);
+  bool good = read_pieces(e, device, stream, to, from, bytes);
+  pthread_mutex_unlock(&dev->reading);
+  return good;
+}
+
+/* Copies are done in their order: one may touch what another device on the same card was given. */
+static bool come_after(struct cuda_engine *e, int to, int from) {
+  for (int i = e->first; i < e->ndevices; i++)
+    if (e->devices[i].loose && i != to && i != from) return cuda_meet(e);
+  return true;
+}
+
+bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned *number) {
+  struct cuda_engine *e = self;
+  struct cuda_device *dev = &e->devices[device];
+  struct cuda_late *late = &dev->late;
+  unsigned i = late->next++ % LATE_READS;
+  *number = i;
+  cuda_come_in();
+  if (!come_after(e, device, device) || !cuda_use(e, device)) return false;
+  if (!late->pinned && !CUDA(e, device, cuMemHostAlloc, (void **)&late->pinned,
+                             LATE_READS * sizeof *late->pinned, CU_MEMHOSTALLOC_PORTABLE))
+    return false;
+  if (!late->arrived[i] && !cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &late->arrived[i]))
+    return false;
+  dev->loose = true; /* what is given to other devices next may overwrite it */
+  return move(e, device, dev->stream, late->pinned[i], from, bytes) &&
+         CUDA(e, device, cuEventRecord, late->arrived[i], dev->stream);
+}
+
+bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes) {
+  struct cuda_engine *e = self;
+  const struct cuda_late *late = &e->devices[device].late;
+  cuda_come_in();
+  if (!cuda_use(e, device) || !CUDA(e, device, cuEventSynchronize, late->arrived[number])) return false;
+  memcpy(to, late->pinned[number], bytes);
+  return true;
+}
+
+/* --- between cards --- */
+
+/* In the order of `to`'s work; `staging` NULL: they reach each other. */
+static bool move_between(struct cuda_engine *e, const struct cuda_pieces *staging, int to_device, char *to,
+                         int from_device, const char *from, size_t bytes) {
+  const struct cuda_device *target = &e->devices[to_device], *source = &e->devices[from_device];
+  if (bytes == 0) return !cuda_failed(e);
+  if (target->card == source->card)
+    return cuda_use(e, to_device) && move(e, to_device, target->stream, to, from, bytes);
+  if (!staging)
+    return cuda_use(e, to_device) &&
+           CUDA(e, to_device, cuMemcpyPeerAsync, cuda_address(to), target->card->context, cuda_address(from),
+                source->card->context, bytes, target->stream);
+  bool good = cuda_order(e, from_device, source->copies, to_device, target->stream, staging->emptied[0]);
+  for (size_t piece = 0; good && bytes > 0; piece++) {
+    int turn = piece & 1;
+    size_t size = bytes < PIECE ? bytes : PIECE;
+    /* Of the first two pieces, earlier copies are done: the target's stream was just waited for. */
+    good =
+        cuda_use(e, from_device) &&
+        (piece < 2 || CUDA(e, from_device, cuStreamWaitEvent, source->copies, staging->emptied[turn], 0)) &&
+        move(e, from_device, source->copies, staging->pinned[turn], from, size) &&
+        cuda_order(e, to_device, target->stream, from_device, source->copies, staging->filled[turn]) &&
+        move(e, to_device, target->stream, to, staging->pinned[turn], size) &&
+        CUDA(e, to_device, cuEventRecord, staging->emptied[turn], target->stream);
+    to += size, from += size, bytes -= size;
+  }
+  return good;
+}
+
+/* NULL where the cards reach each other. */
+static bool find_staging(struct cuda_engine *e, int to, int from, struct cuda_pieces **out) {
+  struct cuda_device *target = &e->devices[to];
+  *out = NULL;
+  if (cuda_peers(e, to, from)) return true;
+  if (!target->from[from]) {
+    struct cuda_pieces *p = arena_new(e->arena, struct cuda_pieces);
+    target->from[from] = p; /* at once: what is opened of it is closed with it */
+    if (!open_pieces(e, from, to, p)) return false;
+  }
+  *out = target->from[from];
+  return true;
+}
+
+bool cuda_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
+  struct cuda_engine *e = self;
+  cuda_come_in();
+  if (!come_after(e, to_device, from_device)) return false;
+  if (from_device < 0) return cuda_write(e, to_device, to, from, bytes);
+  if (to_device < 0) return read_bytes(e, from_device, e->devices[from_device].stream, to, from, bytes);
+  struct cuda_device *target = &e->devices[to_device], *source = &e->devices[from_device];
+  struct cuda_pieces *staging;
+  if (!find_staging(e, to_device, from_device, &staging)) return false;
+  if (target == source) return move_between(e, NULL, to_device, to, from_device, from, bytes);
+  target->loose = source->loose = true;
+  return cuda_order(e, to_device, target->stream, from_device, source->stream, source->met) &&
+         move_between(e, staging, to_device, to, from_device, from, bytes) &&
+         cuda_order(e, from_device, source->stream, to_device, target->stream, target->met);
+}
+
+/* --- copies of a plan --- */
+
+struct transfer {
+  struct cuda_engine *engine;
+  const struct cuda_pieces *staging;
+  int to, from;
+  size_t bytes;
+};
+
+static void run_write(void *const *args, const void *state) {
+  const struct transfer *t = state;
+  cuda_write(t->engine, t->to, args[1], args[0], t->bytes);
+}
+
+/* The source has been reached, or was there when the run began: what the device has been given since need not
+ * be waited for. */
+static void run_read(void *const *args, const void *state) {
+  const struct transfer *t = state;
+  read_bytes(t->engine, t->from, t->engine->devices[t->from].copies, args[1], args[0], t->bytes);
+}
+
+static void run_between(void *const *args, const void *state) {
+  const struct transfer *t = state;
+  move_between(t->engine, t->staging, t->to, args[1], t->from, args[0], t->bytes);
+}
+
+bool cuda_prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
+                       struct diags *d) {
+  struct cuda_engine *e = self;
+  struct transfer *t = arena_new(a, struct transfer);
+  struct cuda_pieces *staging = NULL;
+  cuda_come_in();
+  if (to >= 0 && from >= 0 && !find_staging(e, to, from, &staging)) {
+    cuda_status(e, d);
+    return false;
+  }
+  *t = (struct transfer){e, staging, to, from, bytes};
+  if (to < 0) e->devices[from].read_by_host = true;
+  c->kind = COMMAND_CALL;
+  c->call = to < 0 ? run_read : from < 0 ? run_write : run_between;
+  c->state = t;
+  return true;
+}

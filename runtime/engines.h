@@ -1,0 +1,50 @@
+/* The open backends of a target: one per kind of device. */
+#ifndef DGC_RUNTIME_ENGINES_H
+#define DGC_RUNTIME_ENGINES_H
+
+#include "runtime/backend.h"
+
+struct opened {
+  const struct backend *backend;
+  void *self;
+};
+
+struct engines {
+  struct arena *arena;
+  struct target target;
+  struct opened *all; /* in the order in which they were opened */
+  int count;
+  const struct opened **devices; /* by device of the target */
+  bool *lost;                    /* a device has not answered in time: see engines_lose */
+};
+
+/* Opens a backend for each kind of device: the first of `wanted` (NULL-terminated; NULL is allowed) that runs
+ * it, else the build's default. NULL after an error in `d`. */
+struct engines *engines_open(const struct target *target, const struct backend *const *wanted,
+                             struct diags *d);
+/* NULL is allowed. Last opened, first closed. */
+void engines_close(struct engines *e);
+
+void *engines_alloc(const struct engines *e, int device, size_t bytes);
+void engines_free(const struct engines *e, int device, void *data, size_t bytes);
+/* Between any two devices, or one and the host (-1), by the backend whose memory is not the host's. False: see
+ * engines_status. */
+bool engines_copy(const struct engines *e, void *to, int to_device, const void *from, int from_device,
+                  size_t bytes);
+/* False, with reports in `d`, if a backend has failed. */
+bool engines_status(const struct engines *e, struct diags *d);
+/* Gives up devices that may never be done. Nothing that they may still work with is freed from now on, by
+ * whomever: it is theirs until the process ends. engines_copy and engines_status are false. */
+void engines_lose(const struct engines *e);
+/* What would have been freed. */
+void engines_abandon(void *what);
+/* Tells all backends of the calling thread. */
+void engines_enter(const struct engines *e);
+/* Reports that there are not `bytes` on the device for `what`. */
+void engines_no_memory(const struct engines *e, int device, const char *what, size_t bytes, struct diags *d);
+/* Before any plan is loaded. */
+void engines_allow_tf32(const struct engines *e, bool allow);
+/* Whether the device's memory is the host's; the host itself is -1. */
+bool engines_on_host(const struct engines *e, int device);
+
+#endif

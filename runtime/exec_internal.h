@@ -1,0 +1,88 @@
+/* What the files of the executor share. */
+#ifndef DGC_RUNTIME_EXEC_INTERNAL_H
+#define DGC_RUNTIME_EXEC_INTERNAL_H
+
+#include "runtime/exec.h"
+
+#include <stdalign.h>
+
+/* On a line of its own, so that devices that meet do not disturb others. */
+struct signal {
+  alignas(64) _Atomic uint64_t run;
+};
+
+/* A device on its worker. */
+struct lane {
+  const struct command *commands; /* the last one is COMMAND_END */
+  const struct command *next;     /* in the present run */
+  int device;
+  uint64_t busy;
+};
+
+/* A signal or the end of a device whose work runs behind the host. */
+struct point {
+  const struct opened *on; /* NULL: what is before it is done when the host has come there */
+  int device;
+  struct command mark;
+  void *event;
+};
+
+struct exec {
+  struct arena *arena;
+  const struct plan *plan;
+  const struct engines *engines;
+  struct store *store;
+  struct workers *workers;
+  uint64_t caller;     /* the thread that was worker 0 when the backends were told of their threads */
+  unsigned generation; /* of the store's arenas when pointers were computed */
+  void **constants;    /* per device */
+  void **buffers;      /* where each buffer of the plan begins */
+  struct lane *lanes;  /* one per device, grouped by worker */
+  int *first_lane;     /* of each worker; one more entry for the end */
+  struct signal *signals;
+  uint64_t run;
+  _Atomic bool failed;
+  struct exec_times *times; /* in a timed run */
+  int64_t *traffic;         /* by from * devices + to; counted while `counts` */
+  bool counts;
+
+  /* The watch over runs. */
+  int limit;          /* seconds; 0 = none */
+  uint64_t deadline;  /* of the present run; 0 = none */
+  _Atomic bool late;  /* it has passed */
+  bool asked;         /* all devices have been given all of the work of the run, and its end */
+  struct point *ends; /* of devices whose work runs behind the host */
+  int nends;
+
+  struct point *points; /* by signal */
+  /* Backends whose work runs behind the host. */
+  const struct opened **far;
+  int nfar;
+  bool mixed;        /* devices of another backend have work as well */
+  bool near;         /* values lie in memory of the host as well: a run ends when all devices are done */
+  unsigned runs;     /* since pointers were computed */
+  int late_reads;    /* on their way */
+  bool unrecordable; /* the backend cannot keep a recording of this plan */
+  void *recording;   /* of a whole run */
+};
+
+/* Computes where every buffer is, then what every command works on. False after an error in `d`. */
+bool exec_bind(struct exec *e, struct diags *d);
+/* Nanoseconds of a clock that never goes back. */
+uint64_t exec_now(void);
+/* Sets the run's deadline. */
+void exec_watch(struct exec *e);
+/* Where a wait takes long: true when the run is to be given up. */
+bool exec_give_up(struct exec *e);
+/* Waits until the devices behind the host are done, or the deadline has passed. */
+bool exec_await_ends(struct exec *e);
+/* Reports who waits for whom. */
+void exec_explain_late(const struct exec *e, struct diags *d);
+/* A number that no other thread has or had: the system's own may come back when a thread has ended. */
+uint64_t exec_thread(void);
+
+static inline void *operand_address(const struct exec *e, const struct operand *o) {
+  return (char *)e->buffers[o->buffer] + o->offset;
+}
+
+#endif

@@ -1,0 +1,338 @@
+/* Loading: steps become commands, and commands get their addresses.
+ *
+ * A device whose work runs behind the host gives a signal when the work before it has been issued; a mark in
+ * the device's own order says when it is done. Whoever waits for the signal then waits for the mark: a device
+ * of the same backend lets its device do so, any other asks until it is reached. */
+#include "runtime/exec_internal.h"
+
+#include <string.h>
+
+/* --- addresses --- */
+
+static const char *device_text(const struct exec *e, int device) {
+  return e->plan->graph->config.target.devices[device].text;
+}
+
+bool exec_bind(struct exec *e, struct diags *d) {
+  const struct plan *p = e->plan;
+  for (int i = 0; i < p->ndevices; i++)
+    if (!store_arena(e->store, i, (size_t)p->devices[i].bytes[REGION_ARENA])) {
+      engines_no_memory(e->engines, i, "the arena", (size_t)p->devices[i].bytes[REGION_ARENA], d);
+      return false;
+    }
+  e->generation = store_generation(e->store);
+  for (int i = 0; i < p->nbuffers; i++) {
+    const struct plan_buffer *b = &p->buffers[i];
+    if (b->region == REGION_ARENA)
+      e->buffers[i] = (char *)store_arena(e->store, b->device, 0) + b->offset;
+    else if (b->region == REGION_CONSTANT)
+      e->buffers[i] = (char *)e->constants[b->device] + b->offset;
+    else {
+      struct variable *v = store_variable(e->store, b->name, &b->type, b->device, d);
+      if (!v) return false;
+      store_join(e->store, v, b->joins);
+      e->buffers[i] = v->data;
+    }
+  }
+  for (int l = 0; l < p->ndevices; l++) {
+    struct lane *lane = &e->lanes[l];
+    for (const struct command *c = lane->commands; c->kind != COMMAND_END; c++) {
+      const struct step *s = &p->devices[lane->device].steps[c->step];
+      void **args = (void **)c->args;
+      for (int i = 0; i < s->noperands; i++) args[i] = operand_address(e, &s->operands[i]);
+    }
+  }
+  return true;
+}
+
+static bool load_constants(struct exec *e, struct diags *d) {
+  const struct plan *p = e->plan;
+  for (int i = 0; i < p->ndevices; i++) {
+    e->constants[i] = engines_alloc(e->engines, i, (size_t)p->devices[i].bytes[REGION_CONSTANT]);
+    if (e->constants[i]) continue;
+    engines_no_memory(e->engines, i, "the constants", (size_t)p->devices[i].bytes[REGION_CONSTANT], d);
+    return false;
+  }
+  for (int i = 0; i < p->nbuffers; i++) {
+    const struct plan_buffer *b = &p->buffers[i];
+    if (b->region == REGION_CONSTANT && !engines_copy(e->engines, (char *)e->constants[b->device] + b->offset,
+                                                      b->device, b->data, -1, (size_t)b->bytes)) {
+      engines_status(e->engines, d);
+      return false;
+    }
+  }
+  return true;
+}
+
+/* --- commands --- */
+
+/* What loading knows beside the executor. */
+struct loading {
+  struct exec *e;
+  struct diags *diags;
+  kernel_fn ***compiled; /* by open backend, then by kernel of the plan; NULL: prepare is asked */
+};
+
+static const struct opened *on_device(const struct exec *e, int device) {
+  return e->engines->devices[device];
+}
+
+static int find_kernel(const struct plan *p, const struct kernel *k) {
+  for (int i = 0; i < p->nkernels; i++)
+    if (p->kernels[i] == k) return i;
+  for (int i = 0; i < p->nkernels; i++)
+    if (kernel_equal(p->kernels[i], k)) return i;
+  return -1;
+}
+
+/* The kernels that devices of one backend run. */
+static bool compile_on(struct loading *l, const struct opened *o, kernel_fn **out) {
+  const struct plan *p = l->e->plan;
+  struct arena *a = l->e->arena;
+  bool *used = arena_new_array(a, (size_t)p->nkernels, bool);
+  for (int d = 0; d < p->ndevices; d++)
+    for (int i = 0; on_device(l->e, d) == o && i < p->devices[d].nsteps; i++)
+      if (p->devices[d].steps[i].kind == STEP_KERNEL) {
+        int k = find_kernel(p, p->devices[d].steps[i].kernel);
+        if (k >= 0) used[k] = true;
+      }
+  const struct kernel **kernels = arena_new_array(a, (size_t)p->nkernels, const struct kernel *);
+  kernel_fn **code = arena_new_array(a, (size_t)p->nkernels, kernel_fn *);
+  int count = 0;
+  for (int i = 0; i < p->nkernels; i++)
+    if (used[i]) kernels[count++] = p->kernels[i];
+  if (count && !o->backend->compile(o->self, kernels, count, code, l->diags)) return false;
+  count = 0;
+  for (int i = 0; i < p->nkernels; i++)
+    if (used[i]) out[i] = code[count++];
+  return true;
+}
+
+static bool compile(struct loading *l) {
+  const struct exec *e = l->e;
+  l->compiled = arena_new_array(e->arena, (size_t)e->engines->count, kernel_fn **);
+  for (int i = 0; i < e->engines->count; i++) {
+    const struct opened *o = &e->engines->all[i];
+    if (!o->backend->compile) continue;
+    l->compiled[i] = arena_new_array(e->arena, (size_t)e->plan->nkernels, kernel_fn *);
+    if (!compile_on(l, o, l->compiled[i])) return false;
+  }
+  return true;
+}
+
+static bool load_kernel(struct loading *l, const struct step *s, int device, struct command *c) {
+  const struct exec *e = l->e;
+  const struct opened *o = on_device(e, device);
+  kernel_fn **compiled = l->compiled[o - e->engines->all];
+  int k = compiled ? find_kernel(e->plan, s->kernel) : -1;
+  c->kind = COMMAND_KERNEL;
+  c->kernel = k >= 0 ? compiled[k] : NULL;
+  c->sizes = s->sizes;
+  return c->kernel || o->backend->prepare(o->self, e->arena, s, device, c, l->diags);
+}
+
+/* Between devices of the host the executor copies; else the backend that is not the host's does. */
+static bool load_copy(struct loading *l, const struct step *s, int device, struct command *c) {
+  const struct exec *e = l->e;
+  int from = e->plan->buffers[s->operands[0].buffer].device, to = device;
+  c->kind = COMMAND_COPY;
+  c->bytes = (size_t)s->bytes;
+  bool to_host = engines_on_host(e->engines, to), from_host = engines_on_host(e->engines, from);
+  if (to_host && from_host) return true;
+  const struct opened *o = on_device(e, to_host ? from : to);
+  if (!to_host && !from_host && on_device(e, from) != o) {
+    diag_error(l->diags, LOC_NONE, "there is no way to copy from %s to %s", device_text(e, from),
+               device_text(e, to));
+    return false;
+  }
+  return o->backend->prepare_copy(o->self, e->arena, to_host ? -1 : to, from_host ? -1 : from, c->bytes, c,
+                                  l->diags);
+}
+
+/* The commands of a signal or wait: one or two. */
+static bool load_signal(struct loading *l, const struct step *s, struct command **next) {
+  const struct point *p = &l->e->points[s->signal];
+  struct command *c = *next;
+  if (p->event) {
+    uint32_t step = c->step;
+    *c = p->mark;
+    c->step = step;
+    *++c = (struct command){.step = step};
+  }
+  c->kind = COMMAND_SIGNAL;
+  c->signal = &l->e->signals[s->signal].run;
+  *next = c;
+  return true;
+}
+
+static bool load_wait(struct loading *l, const struct step *s, int device, struct command **next) {
+  const struct point *p = &l->e->points[s->signal];
+  const struct opened *o = on_device(l->e, device);
+  struct command *c = *next;
+  c->kind = COMMAND_WAIT;
+  c->signal = &l->e->signals[s->signal].run;
+  if (!p->event) return true;
+  c[1] = (struct command){.step = c->step};
+  *next = ++c;
+  if (o == p->on) return o->backend->follow(o->self, l->e->arena, device, p->event, c, l->diags);
+  c->kind = COMMAND_POLL;
+  c->reached = p->on->backend->reached;
+  c->event = p->event;
+  return true;
+}
+
+/* Fills in the command at `*next`, and others behind it; `*next` is then the last one. */
+static bool load_step(struct loading *l, const struct step *s, int device, struct command **next) {
+  struct command *c = *next;
+  const struct opened *o = on_device(l->e, device);
+  if (s->noperands) c->args = arena_new_array(l->e->arena, (size_t)s->noperands, void *);
+  switch (s->kind) {
+  case STEP_SIGNAL: return load_signal(l, s, next);
+  case STEP_WAIT: return load_wait(l, s, device, next);
+  case STEP_COPY: return load_copy(l, s, device, c);
+  case STEP_KERNEL: return load_kernel(l, s, device, c);
+  case STEP_MATMUL:
+  case STEP_GATHER:
+  case STEP_SCATTER: break;
+  }
+  return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);
+}
+
+static bool load_lane(struct loading *l, int device, struct lane *lane) {
+  const struct device_plan *dp = &l->e->plan->devices[device];
+  struct command *commands = arena_new_array(l->e->arena, 2 * (size_t)dp->nsteps + 1, struct command);
+  struct command *next = commands;
+  for (int i = 0; i < dp->nsteps; i++, next++) {
+    next->step = (uint32_t)i;
+    if (!load_step(l, &dp->steps[i], device, &next)) return false;
+  }
+  next->kind = COMMAND_END;
+  *lane = (struct lane){.commands = commands, .device = device};
+  return true;
+}
+
+static bool load_marks(struct loading *l) {
+  struct exec *e = l->e;
+  const struct plan *p = e->plan;
+  e->points = arena_new_array(e->arena, (size_t)p->nsignals, struct point);
+  for (int d = 0; d < p->ndevices; d++) {
+    const struct opened *o = on_device(e, d);
+    for (int i = 0; !o->backend->host && o->backend->mark && i < p->devices[d].nsteps; i++) {
+      const struct step *s = &p->devices[d].steps[i];
+      if (s->kind != STEP_SIGNAL) continue;
+      struct point *point = &e->points[s->signal];
+      point->on = o;
+      point->device = d;
+      if (!o->backend->mark(o->self, e->arena, d, &point->mark, &point->event, l->diags)) return false;
+    }
+  }
+  return true;
+}
+
+/* --- the executor --- */
+
+/* All devices that work behind the host are worker 0's, which has little to do but to issue; those of the host
+ * are shared out over the others in contiguous blocks, or over all if there are only such. */
+static void share_out(struct exec *e, int *worker_of) {
+  int ndevices = e->plan->ndevices, nworkers = workers_count(e->workers), nhosts = 0, host = 0;
+  for (int i = 0; i < ndevices; i++) nhosts += engines_on_host(e->engines, i);
+  int first = nhosts < ndevices && nworkers > 1;
+  for (int i = 0; i < ndevices; i++) {
+    worker_of[i] = 0;
+    if (!engines_on_host(e->engines, i)) continue;
+    int n = nworkers - first;
+    worker_of[i] = first + (nhosts <= n ? host : tower_device(host, nhosts, n));
+    host++;
+  }
+  e->first_lane = arena_new_array(e->arena, (size_t)nworkers + 1, int);
+  for (int i = 0; i < ndevices; i++) e->first_lane[worker_of[i] + 1]++;
+  for (int i = 0; i < nworkers; i++) e->first_lane[i + 1] += e->first_lane[i];
+}
+
+static bool load_lanes(struct loading *l) {
+  struct exec *e = l->e;
+  int *worker_of = arena_new_array(e->arena, (size_t)e->plan->ndevices, int);
+  share_out(e, worker_of);
+  int lane = 0;
+  for (int worker = 0; worker < workers_count(e->workers); worker++)
+    for (int i = 0; i < e->plan->ndevices; i++)
+      if (worker_of[i] == worker && !load_lane(l, i, &e->lanes[lane++])) return false;
+  return true;
+}
+
+/* Which backends have work, and how many of them do theirs behind the host. */
+static void find_far(struct exec *e) {
+  e->far = arena_new_array(e->arena, (size_t)e->engines->count, const struct opened *);
+  int working = 0;
+  for (int i = 0; i < e->engines->count; i++) {
+    const struct opened *o = &e->engines->all[i];
+    bool works = false;
+    for (int d = 0; d < e->plan->ndevices; d++) works |= on_device(e, d) == o && e->plan->devices[d].nsteps;
+    working += works;
+    if (works && !o->backend->host) e->far[e->nfar++] = o;
+  }
+  e->mixed = working > 1;
+  for (int i = 0; i < e->plan->nbuffers; i++)
+    e->near |= engines_on_host(e->engines, e->plan->buffers[i].device);
+}
+
+static bool load(struct exec *e, struct diags *d) {
+  const struct plan *p = e->plan;
+  if (p->ndevices > e->engines->target.ndevices) {
+    diag_error(d, LOC_NONE, "the plan is for %d devices, and %d are open", p->ndevices,
+               e->engines->target.ndevices);
+    return false;
+  }
+  void *signals = arena_alloc(e->arena, ((size_t)p->nsignals + 1) * sizeof(struct signal));
+  e->signals = (struct signal *)(((uintptr_t)signals + 63) & ~(uintptr_t)63);
+  struct loading l = {.e = e, .diags = d};
+  find_far(e);
+  return compile(&l) && load_marks(&l) && load_lanes(&l) && load_constants(e, d) && exec_bind(e, d);
+}
+
+uint64_t exec_thread(void) {
+  static _Atomic uint64_t count;
+  static _Thread_local uint64_t number;
+  if (!number) number = ++count;
+  return number;
+}
+
+static void enter(void *arg, int worker) {
+  (void)worker;
+  engines_enter(((struct exec *)arg)->engines);
+}
+
+static void undo_load(void *e) { exec_unload(e); }
+
+struct exec *exec_load(const struct plan *p, const struct engines *engines, struct store *store,
+                       struct workers *workers, struct diags *d) {
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  struct exec *e = arena_new(a, struct exec);
+  *e = (struct exec){.arena = a, .plan = p, .engines = engines, .store = store, .workers = workers};
+  e->constants = arena_new_array(a, (size_t)p->ndevices, void *);
+  arena_unguard(&guard);
+  arena_guard(&guard, undo_load, e);
+  e->buffers = arena_new_array(a, (size_t)p->nbuffers, void *);
+  e->lanes = arena_new_array(a, (size_t)p->ndevices, struct lane);
+  e->caller = exec_thread();
+  workers_run(workers, enter, e);
+  bool loaded = load(e, d);
+  arena_unguard(&guard);
+  if (loaded) return e;
+  exec_unload(e);
+  return NULL;
+}
+
+void exec_unload(struct exec *e) {
+  if (!e) return;
+  if (*e->engines->lost) {
+    engines_abandon(e);
+    return;
+  }
+  if (e->recording) e->far[0]->backend->forget(e->far[0]->self, e->recording);
+  for (int i = 0; i < e->plan->ndevices; i++)
+    if (e->constants[i])
+      engines_free(e->engines, i, e->constants[i], (size_t)e->plan->devices[i].bytes[REGION_CONSTANT]);
+  arena_destroy(e->arena);
+}

@@ -1,0 +1,59 @@
+/* What a loaded plan is made of. */
+#include "runtime/exec_internal.h"
+
+/* Bytes from the start of an operand to the end of what the step touches of it. */
+static int64_t reach(const struct step *s, int operand) {
+  if (s->kind == STEP_COPY) return s->bytes;
+  if (s->kind == STEP_GATHER || s->kind == STEP_SCATTER) return step_rows_bytes(s, operand);
+  if (s->kind == STEP_MATMUL) {
+    const struct matmul_size *m = &s->matmul;
+    int64_t elements = operand == 0 ? m->m * m->k : operand == 1 ? m->k * m->n : m->m * m->n;
+    return m->batch * elements * dtype_size(m->dtype);
+  }
+  const struct kernel *k = s->kernel;
+  const int64_t *strides = s->sizes + k->rank + (int64_t)operand * k->rank;
+  int64_t last = 0;
+  for (int i = 0; i < k->rank; i++) {
+    if (s->sizes[i] == 0) return 0;
+    last += (s->sizes[i] - 1) * (strides[i] > 0 ? strides[i] : 0);
+  }
+  return (last + 1) * dtype_size(k->args[operand].dtype);
+}
+
+static void raise_mark(const struct exec *e, const struct operand *o, int64_t bytes, int device,
+                       int64_t *mark) {
+  const struct plan_buffer *b = &e->plan->buffers[o->buffer];
+  if (b->region == REGION_ARENA && b->device == device && bytes > 0 && b->offset + o->offset + bytes > *mark)
+    *mark = b->offset + o->offset + bytes;
+}
+
+int64_t exec_high_water(const struct exec *e, int device) {
+  const struct plan *p = e->plan;
+  int64_t mark = 0;
+  for (int d = 0; d < p->ndevices; d++)
+    for (int i = 0; i < p->devices[d].nsteps; i++) {
+      const struct step *s = &p->devices[d].steps[i];
+      for (int k = 0; k < s->noperands; k++) raise_mark(e, &s->operands[k], reach(s, k), device, &mark);
+    }
+  for (int i = 0; i < p->ninputs; i++)
+    raise_mark(e, &p->inputs[i].operand, type_bytes(&p->inputs[i].type), device, &mark);
+  for (int i = 0; i < p->noutputs; i++)
+    if (p->outputs[i].role != OUTPUT_UPDATE)
+      raise_mark(e, &p->outputs[i].operand, type_bytes(&p->outputs[i].type), device, &mark);
+  return (mark + 63) / 64 * 64;
+}
+
+int exec_commands(const struct exec *e, int *signals) {
+  int count = 0;
+  *signals = 0;
+  for (int d = 0; d < e->plan->ndevices; d++)
+    for (const struct command *c = e->lanes[d].commands; c->kind != COMMAND_END; c++) {
+      count++;
+      *signals += c->kind == COMMAND_SIGNAL;
+    }
+  return count;
+}
+
+int64_t exec_traffic(const struct exec *e, int from, int to) {
+  return e->traffic ? e->traffic[from * e->plan->ndevices + to] : 0;
+}

@@ -1,0 +1,158 @@
+/* The watch over runs: one that does not end within its limit is given up, and the report names who waits for
+ * whom.
+ *
+ * The clock is looked at only where a worker has nothing to do for long. Devices whose work runs behind the
+ * host are asked whether they have done all of it, so that a run with a limit ends when they have. */
+#include "runtime/exec_internal.h"
+
+#include <time.h>
+
+uint64_t exec_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool make_ends(struct exec *e, struct diags *d) {
+  e->ends = arena_new_array(e->arena, (size_t)e->plan->ndevices, struct point);
+  for (int i = 0; i < e->plan->ndevices; i++) {
+    const struct opened *o = e->engines->devices[i];
+    struct point *end = &e->ends[e->nends];
+    if (o->backend->host || !o->backend->mark || !e->plan->devices[i].nsteps) continue;
+    if (!o->backend->mark(o->self, e->arena, i, &end->mark, &end->event, d)) return false;
+    end->on = o;
+    end->device = i;
+    e->nends++;
+  }
+  return true;
+}
+
+bool exec_set_limit(struct exec *e, int seconds, struct diags *d) {
+  e->limit = seconds;
+  return !seconds || e->ends || make_ends(e, d);
+}
+
+void exec_watch(struct exec *e) {
+  e->asked = false;
+  if (!e->limit) return;
+  atomic_store(&e->late, false);
+  e->deadline = exec_now() + (uint64_t)e->limit * 1000000000u;
+}
+
+bool exec_give_up(struct exec *e) {
+  if (!e->limit || exec_now() < e->deadline) return false;
+  atomic_store(&e->late, true);
+  atomic_store(&e->failed, true);
+  return true;
+}
+
+bool exec_await_ends(struct exec *e) {
+  unsigned spins = 0;
+  if (!e->limit) return true;
+  if (atomic_load(&e->late)) {
+    engines_lose(e->engines);
+    return false;
+  }
+  e->asked = true;
+  for (int i = 0; i < e->nends; i++) e->ends[i].mark.call(e->ends[i].mark.args, e->ends[i].mark.state);
+  for (int i = 0; i < e->nends; i++)
+    while (!e->ends[i].on->backend->reached(e->ends[i].event))
+      if (workers_relax(e->workers, &spins) && exec_give_up(e)) {
+        engines_lose(e->engines);
+        return false;
+      }
+  return true;
+}
+
+/* --- who waits for whom --- */
+
+/* Where a device stands: at step `step`, number `nsteps` is the end; it waits for signal `waits`, -1 = for
+ * none. */
+struct standing {
+  int step, waits;
+};
+
+static const struct lane *lane_of(const struct exec *e, int device) {
+  const struct lane *l = e->lanes;
+  while (l->device != device) l++;
+  return l;
+}
+
+static bool given(const struct exec *e, int signal) {
+  const struct point *p = &e->points[signal];
+  bool issued = atomic_load(&e->signals[signal].run) == e->run;
+  return issued && (!p->event || p->on->backend->reached(p->event));
+}
+
+/* A device whose work runs behind the host is asked at its marks; it stands somewhere before the first that it
+ * has not reached. */
+static struct standing stand(const struct exec *e, int device) {
+  const struct device_plan *p = &e->plan->devices[device];
+  const struct command *next = lane_of(e, device)->next;
+  int end = next->kind == COMMAND_END ? p->nsteps : (int)next->step;
+  struct standing at = {0, -1};
+  if (engines_on_host(e->engines, device)) at.step = end;
+  for (int i = at.step; i < p->nsteps && i <= end; i++) {
+    const struct step *s = &p->steps[i];
+    if (s->kind == STEP_SIGNAL && given(e, s->signal)) at.step = i + 1;
+    if (s->kind == STEP_SIGNAL && !given(e, s->signal)) break;
+    if (s->kind == STEP_WAIT && !given(e, s->signal)) return (struct standing){i, s->signal};
+  }
+  for (int i = 0; e->asked && i < e->nends; i++)
+    if (e->ends[i].device == device && e->ends[i].on->backend->reached(e->ends[i].event)) at.step = end;
+  return at;
+}
+
+static int giver(const struct exec *e, int signal) {
+  for (int d = 0; d < e->plan->ndevices; d++)
+    for (int i = 0; i < e->plan->devices[d].nsteps; i++) {
+      const struct step *s = &e->plan->devices[d].steps[i];
+      if (s->kind == STEP_SIGNAL && s->signal == signal) return d;
+    }
+  return -1;
+}
+
+/* "step 7 of 20 (h.matmul, tower 1)" */
+static const char *place(struct arena *a, const struct exec *e, int device, int step) {
+  const struct device_plan *p = &e->plan->devices[device];
+  if (step >= p->nsteps) return "its end";
+  const struct node *n = p->steps[step].node;
+  if (!n) return arena_printf(a, "step %d of %d", step, p->nsteps);
+  const char *tower = n->tower >= 0 ? arena_printf(a, ", tower %d", n->tower) : "";
+  return arena_printf(a, "step %d of %d (%s%s)", step, p->nsteps, n->name, tower);
+}
+
+void exec_explain_late(const struct exec *e, struct diags *d) {
+  const struct device *devices = e->plan->graph->config.target.devices;
+  struct arena *a = arena_create();
+  int blamed = -1, waiting = -1;
+  struct standing at = {0, -1}, before = at;
+  for (int i = 0; i < e->plan->ndevices && at.waits < 0; i++) {
+    struct standing here = stand(e, i);
+    if (here.waits < 0 && (blamed >= 0 || here.step >= e->plan->devices[i].nsteps)) continue;
+    at = here;
+    blamed = i;
+  }
+  for (int hops = 0; at.waits >= 0 && hops < e->plan->ndevices; hops++) {
+    before = at;
+    waiting = blamed;
+    blamed = giver(e, at.waits);
+    if (blamed < 0) break;
+    at = stand(e, blamed);
+  }
+  if (waiting < 0 && blamed >= 0)
+    diag_error(d, LOC_NONE, "the step did not end within %d s: %s has not answered; it stands at %s",
+               e->limit, devices[blamed].text, place(a, e, blamed, at.step));
+  else if (blamed >= 0)
+    diag_error(d, LOC_NONE,
+               "the step did not end within %d s: %s waits at %s for signal %d of %s, which stands at %s",
+               e->limit, devices[waiting].text, place(a, e, waiting, before.step), before.waits,
+               devices[blamed].text, place(a, e, blamed, at.step));
+  else if (waiting >= 0)
+    diag_error(d, LOC_NONE,
+               "the step did not end within %d s: %s waits at %s for signal %d, which nobody gives", e->limit,
+               devices[waiting].text, place(a, e, waiting, before.step), before.waits);
+  else
+    diag_error(d, LOC_NONE, "the step did not end within %d s", e->limit);
+  arena_destroy(a);
+}

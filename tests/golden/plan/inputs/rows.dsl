@@ -1,0 +1,4 @@
+model rows {
+  input x : f32[B, 10]
+  predict total = sum(x, 1)
+}

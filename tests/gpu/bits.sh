@@ -1,0 +1,77 @@
+#!/bin/sh
+# The same bits for a tower count, whatever GPUs carry the towers: several, one, or parts of one; and in every run.
+. "$(dirname "$0")/lib.sh"
+gpus
+
+train() {
+  name=$1
+  model=$2
+  shift 2
+  expect 0 "train $name" "$dgc" train "$samples/$model.dsl" --rows 0:180 --eval-rows 0:50 --batch 48 --seed 7 --quiet \
+    --epochs 1 --checkpoint "$name.safetensors" "$@"
+  mv out "$name.out"
+}
+
+lists="gpu:0/0,gpu:0/1 gpu:0/0,gpu:0/1,gpu:0/2,gpu:0/3"
+if [ "$count" -ge 2 ]; then lists="$lists gpu:0-1 gpu:0/0,gpu:0/1,gpu:1"; fi
+if [ "$count" -ge 4 ]; then lists="$lists gpu:0-2 gpu:0-3"; fi
+if [ "$count" -ge 8 ]; then lists="$lists gpu:0-7"; fi
+for model in digits words; do
+  train $model-base $model --towers 4 --devices gpu:0
+  train $model-again $model --towers 4 --devices gpu:0
+  same $model-base.safetensors $model-again.safetensors
+  for devices in $lists; do
+    name=$model-$(echo "$devices" | tr '/:,' '...')
+    train "$name" $model --towers 4 --devices "$devices"
+    same $model-base.safetensors "$name.safetensors"
+    same $model-base.out "$name.out"
+  done
+done
+
+# Whatever runs when; where GPUs do not reach each other's memory; and without graphs.
+if [ -n "$4" ]; then
+  for seed in 2 3 4; do
+    for peer in 0 1; do
+      export DGC_SIMULATED_SEED=$seed DGC_SIMULATED_PEER=$peer
+      train "drawn-$seed-$peer" digits --towers 4 --devices gpu:0-3
+      same digits-base.safetensors "drawn-$seed-$peer.safetensors"
+    done
+    export DGC_SIMULATED_FAIL=cuStreamBeginCapture:1
+    train "calls-$seed" digits --towers 4 --devices gpu:0-1
+    same digits-base.safetensors "calls-$seed.safetensors"
+    unset DGC_SIMULATED_FAIL
+  done
+  unset DGC_SIMULATED_SEED DGC_SIMULATED_PEER
+fi
+
+# What training prints is read while the next batches run.
+losses() {
+  "$dgc" train "$samples/digits.dsl" --rows 0:200 --batch 16 --seed 7 --epochs 3 --towers 4 "$@" 2>&1 |
+    sed -n 's/^\(epoch.*loss [^ ]*\).*/\1/p'
+}
+losses --devices gpu:0 >losses
+if [ "$(wc -l <losses)" = 3 ]; then pass; else fail "losses: $(cat losses)"; fi
+for devices in gpu:0 gpu:0/0,gpu:0/1 gpu:0-$(((count > 4 ? 4 : count) - 1)); do
+  DGC_SIMULATED_SEED=2 losses --devices "$devices" >other
+  same losses other
+done
+
+# In two parts, on other devices, the first ending inside of an epoch.
+expect 0 'first part' "$dgc" train "$samples/digits.dsl" --rows 0:180 --eval-rows 0:50 --batch 48 --seed 7 --quiet --steps 3 \
+  --towers 4 --devices gpu:0/0,gpu:0/1 --checkpoint part.safetensors
+expect 0 'second part' "$dgc" train "$samples/digits.dsl" --rows 0:180 --eval-rows 0:50 --quiet --epochs 1 --devices gpu:0 \
+  --resume=part.safetensors --checkpoint part.safetensors
+same digits-base.safetensors part.safetensors
+
+# Evaluation and prediction do not depend on devices either.
+expect 0 eval "$dgc" eval "$samples/digits.dsl" --checkpoint digits-base.safetensors --devices gpu:0 --json
+cp out eval.json
+expect 0 'eval on parts' "$dgc" eval "$samples/digits.dsl" --checkpoint digits-base.safetensors --json \
+  --devices gpu:0/0,gpu:0/1
+same eval.json out
+expect 0 predict "$dgc" predict "$samples/digits.dsl" --checkpoint digits-base.safetensors --devices gpu:0 \
+  --output probability=p.npy
+expect 0 'predict on parts' "$dgc" predict "$samples/digits.dsl" --checkpoint digits-base.safetensors \
+  --devices gpu:0/0,gpu:0/1 --output probability=q.npy
+same p.npy q.npy
+finish

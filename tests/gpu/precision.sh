@@ -1,0 +1,44 @@
+#!/bin/sh
+# Digits in products of bfloat16 values, on CPUs or on the GPUs of a fifth argument: as good as in f32, and two devices have
+# the bits of one.
+. "$(dirname "$0")/lib.sh"
+devices=${5:-cpu:0-1}
+one=cpu:0
+case $devices in
+  gpu*)
+    one=gpu:0
+    gpus
+    ;;
+esac
+mkdir data && cp "$samples"/data/*.idx data
+cp "$samples/digits.dsl" f32.dsl
+sed 's/^\(model digits(.*)\) {/\1 with precision = bf16 {/' f32.dsl >bf16.dsl
+if cmp -s f32.dsl bf16.dsl; then fail 'digits.dsl is written otherwise'; fi
+
+# accuracy FILE: what training gives on the test rows, into ./accuracy.
+accuracy() {
+  expect 0 "$1 on $devices" "$dgc" train "$1" --devices $devices --epochs 3 --quiet
+  awk '$1 == "accuracy" { print $2 }' out >accuracy
+}
+accuracy f32.dsl
+mv accuracy want
+accuracy bf16.dsl
+if awk 'NR == FNR { want = $1; next } { exit !($1 > 0.9 && $1 >= want - 0.01) }' want accuracy; then pass; else
+  fail "bf16 on $devices: $(cat accuracy) where f32 has $(cat want)"
+fi
+
+# Other precisions, other numbers; TF32 has nothing to do with products of bfloat16 values.
+short="--rows 0:256 --batch 64 --epochs 1 --seed 3 --no-shuffle --quiet"
+for model in f32 bf16; do
+  expect 0 "$model on $one" "$dgc" train $model.dsl $short --devices $one --checkpoint $model.safetensors
+done
+if cmp -s f32.safetensors bf16.safetensors; then fail 'bf16 trains like f32'; else pass; fi
+if [ $one = gpu:0 ]; then
+  expect 0 "bf16 on $one, --tf32" "$dgc" train bf16.dsl $short --devices $one --tf32 --checkpoint tf32.safetensors
+  same bf16.safetensors tf32.safetensors
+fi
+expect 0 "bf16, two towers on $one" "$dgc" train bf16.dsl $short --devices $one --towers 2 --checkpoint one.safetensors
+expect 0 "bf16, two towers on $devices" "$dgc" train bf16.dsl $short --devices $devices --checkpoint two.safetensors
+same one.safetensors two.safetensors
+expect 0 'certificate' "$dgc" verify bf16.dsl --devices $devices --batch 16 --numeric
+finish

@@ -1,0 +1,60 @@
+#!/bin/sh
+# --strategy auto: by its own table, what it takes is no worse than any other, the default among them; and what the
+# table says of copies and arenas is what the books say.
+. "$(dirname "$0")/lib.sh"
+
+# NAME MOVED FULLEST ARENAS MARK of each strategy in a table; MARK is *, default, *default or -.
+cat >summary.awk <<'EOF'
+function show() { if (name != "") print name, moved, fullest, arenas, (mark == "" ? "-" : mark) }
+NR > 2 {
+  first = $1 ~ /^[*a-z]/
+  if (first) {
+    show(); mark = ""; fullest = arenas = 0
+    if ($1 == "*") { mark = "*"; $1 = ""; $0 = $0 }
+    name = $1; moved = $5; bytes = $2 + $3 + $4; arenas = $4
+    if (/\(the default\)/) mark = mark "default"
+  } else { bytes = $1 + $2 + $3; arenas += $3 }
+  if (bytes > fullest) fullest = bytes
+}
+END { show() }
+EOF
+
+# books STRATEGY OPTIONS...: "MOVED ARENAS" of the plan.
+books() {
+  "$dgc" compile "$@" --emit traffic --json >traffic.json && "$dgc" compile "$@" --emit memory --json >memory.json &&
+    python3 -c 'import json
+print(json.load(open("traffic.json"))["bytes"], sum(d["arena"] for d in json.load(open("memory.json"))["devices"]))'
+}
+
+try() {
+  expect 0 "table $*" "$dgc" compile "$@" --emit strategies
+  cp out table
+  awk -f summary.awk table >summary
+  taken=$(awk '$5 ~ /^\*/ { print $1 }' summary)
+  if [ "$(awk '$5 ~ /^\*/' summary | wc -l)" = 1 ] && [ "$(grep -c 'default$' summary)" = 1 ]; then pass; else
+    fail "$*: not one star and one default"
+    cat table
+  fi
+  if awk '$5 ~ /^\*/ { moved = $2; fullest = $3 } { m[NR] = $2; f[NR] = $3 }
+      END { for (i = 1; i <= NR; i++) if (m[i] < moved || (m[i] == moved && f[i] < fullest)) exit 1 }' summary; then pass; else
+    fail "$*: $taken is worse than another"
+    cat table
+  fi
+  expect 0 "auto $*" "$dgc" compile "$@" --strategy auto --emit placed
+  shows out "strategy $taken"
+  while read -r name moved fullest arenas mark; do
+    case $mark in -) continue ;; esac
+    [ "$(books "$@" --strategy "$name")" = "$moved $arenas" ] && pass ||
+      fail "$* --strategy $name: the books say $(books "$@" --strategy "$name"), the table $moved $arenas"
+  done <summary
+}
+
+for model in linear digits words; do
+  for devices in cpu:0 cpu:0-2 cpu:0,gpu:0-1 gpu:0-3 /job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0; do
+    try "$samples/$model.dsl" --devices $devices
+  done
+  for cluster in 'worker=2' 'worker=3;ps=2' 'worker=1;ps=1'; do
+    try "$samples/$model.dsl" --cluster "$cluster" --towers 5 --batch 7
+  done
+done
+finish

@@ -1,0 +1,78 @@
+/* CUDA C's words and intrinsics for a C compiler. The text in front of every simulated kernel; it includes
+ * nothing, so that no name of the C library is in the kernels' way. sim_rewrite() has already seen to `extern
+ * "C"`, `__global__` and `__shared__`. */
+#define __device__      __attribute__((unused))
+#define __host__        __attribute__((unused))
+#define __constant__    __attribute__((unused))
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__    __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define bool _Bool
+#define true 1
+#define false 0
+
+/* Variables of kernel number k: static, because one block runs at a time; in a section of their own, to be
+ * poisoned before each block. */
+#define SIMULATED_SHARED(k) static __attribute__((unused, section("simulated_shared_" #k)))
+#define SIMULATED_SHARED_RANGE(k)                                                         \
+  extern char __start_simulated_shared_##k[] __attribute__((weak, visibility("hidden"))), \
+      __stop_simulated_shared_##k[] __attribute__((weak, visibility("hidden")));
+
+/* Not static: their addresses leave the module, so that a barrier may change them. */
+__attribute__((visibility("hidden"))) struct simulated_dims simulated_thread, simulated_block,
+    simulated_block_dim, simulated_grid_dim;
+__attribute__((visibility("hidden"))) void (*simulated_barrier)(int);
+#define threadIdx       simulated_thread
+#define blockIdx        simulated_block
+#define blockDim        simulated_block_dim
+#define gridDim         simulated_grid_dim
+#define __syncthreads() simulated_barrier(__LINE__)
+#define warpSize        32
+
+static inline __attribute__((unused)) void simulated_set_thread(unsigned t) {
+  if (blockDim.y == 1 && blockDim.z == 1) {
+    threadIdx.x = t;
+    return;
+  }
+  threadIdx.x = t % blockDim.x;
+  threadIdx.y = t / blockDim.x % blockDim.y;
+  threadIdx.z = t / blockDim.x / blockDim.y;
+}
+
+float fmaf(float, float, float), sqrtf(float), floorf(float), ceilf(float), truncf(float), rintf(float),
+    fabsf(float), fmodf(float, float), copysignf(float, float), fminf(float, float), fmaxf(float, float);
+double fma(double, double, double), sqrt(double), floor(double), ceil(double), trunc(double), rint(double),
+    fabs(double), fmod(double, double), copysign(double, double), fmin(double, double), fmax(double, double);
+
+#define SIMULATED_INTRINSIC static inline __attribute__((unused, always_inline))
+SIMULATED_INTRINSIC float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+SIMULATED_INTRINSIC double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
+SIMULATED_INTRINSIC float __fsqrt_rn(float a) { return sqrtf(a); }
+SIMULATED_INTRINSIC double __dsqrt_rn(double a) { return sqrt(a); }
+SIMULATED_INTRINSIC float __fadd_rn(float a, float b) { return a + b; }
+SIMULATED_INTRINSIC float __fsub_rn(float a, float b) { return a - b; }
+SIMULATED_INTRINSIC float __fmul_rn(float a, float b) { return a * b; }
+SIMULATED_INTRINSIC float __fdiv_rn(float a, float b) { return a / b; }
+SIMULATED_INTRINSIC double __dadd_rn(double a, double b) { return a + b; }
+SIMULATED_INTRINSIC double __dsub_rn(double a, double b) { return a - b; }
+SIMULATED_INTRINSIC double __dmul_rn(double a, double b) { return a * b; }
+SIMULATED_INTRINSIC double __ddiv_rn(double a, double b) { return a / b; }
+SIMULATED_INTRINSIC unsigned __umulhi(unsigned a, unsigned b) {
+  return (unsigned)((unsigned long long)a * b >> 32);
+}
+SIMULATED_INTRINSIC unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+#define SIMULATED_BITS(name, to, from)  \
+  SIMULATED_INTRINSIC to name(from a) { \
+    to b;                               \
+    __builtin_memcpy(&b, &a, sizeof b); \
+    return b;                           \
+  }
+SIMULATED_BITS(__float_as_int, int, float)
+SIMULATED_BITS(__int_as_float, float, int)
+SIMULATED_BITS(__float_as_uint, unsigned, float)
+SIMULATED_BITS(__uint_as_float, float, unsigned)
+SIMULATED_BITS(__double_as_longlong, long long, double)
+SIMULATED_BITS(__longlong_as_double, double, long long)

@@ -1,0 +1,523 @@
+/* NVRTC, launches, barriers and cuBLAS of the simulation. */
+#include "tests/simulated_cuda/harness.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- NVRTC --- */
+
+#define ARCH "--gpu-architecture=sm_90"
+
+static const char small[] = "extern \"C\" __global__ void one(float *x) { x[0] = 1; }\n";
+
+static void test_errors(void) {
+  char log[4096];
+  fails_with(NVRTC_ERROR_COMPILATION,
+             gpu_compile("extern \"C\"\n__global__ void k(float *x)\n{\n  x[0] = nonsense;\n}\n", ARCH,
+                         "--fmad=false", NULL, log));
+  check(strstr(log, "test.cu(4): error:") != NULL);
+  fails_with(NVRTC_ERROR_COMPILATION, gpu_compile("__global__ int;", ARCH, "--fmad=false", NULL, log));
+  fails_with(NVRTC_ERROR_INVALID_OPTION, gpu_compile(small, ARCH, "--fast", NULL, log));
+  check(strstr(log, "--fast") != NULL);
+  fails_with(NVRTC_ERROR_INVALID_OPTION, gpu_compile(small, "--gpu-architecture=sm_91", "-w", NULL, log));
+  fails_with(NVRTC_ERROR_INVALID_OPTION,
+             gpu_compile(small, "--gpu-architecture=sm_120", "-w", NULL, log)); /* of 12.8 */
+  ok(gpu_compile(small, "-arch=compute_80", "--std=c++17", NULL, log));
+}
+
+static void test_version(void) {
+  int major, minor, count, archs[64];
+  ok(cu.nvrtcGetNumSupportedArchs(&count));
+  ok(cu.nvrtcGetSupportedArchs(archs));
+  check(count > 0 && count < 64 && archs[0] == 50 && archs[count - 1] == 120);
+  ok(cu.nvrtcVersion(&major, &minor));
+  check(major == 12 && minor == 8);
+  ok(gpu_compile(small, "--gpu-architecture=sm_120", "-w", NULL, NULL));
+}
+
+static void test_wrong_arch(void) {
+  struct gpu g = gpu_open(0);
+  CUmodule m;
+  _Alignas(16) static const char junk[] = "what is this? not a cubin";
+  _Alignas(16) char cubin[1 << 16];
+  nvrtcProgram p;
+  ok(cu.nvrtcCreateProgram(&p, small, "test.cu", 0, NULL, NULL));
+  ok(cu.nvrtcCompileProgram(p, 1, (const char *[]){"--gpu-architecture=sm_90"}));
+  ok(cu.nvrtcGetCUBIN(p, cubin));
+  fails_with(209, cu.cuModuleLoadData(&m, cubin));
+  fails_with(CUDA_ERROR_INVALID_IMAGE, cu.cuModuleLoadData(&m, junk));
+  ok(cu.nvrtcDestroyProgram(&p));
+  gpu_close(&g);
+}
+
+static void test_ptx(void) {
+  struct gpu g = gpu_open(0);
+  CUmodule m;
+  CUdeviceptr x = gpu_alloc(4);
+  float *host = gpu_host(4);
+  nvrtcProgram p;
+  size_t bytes;
+  ok(cu.nvrtcCreateProgram(&p, small, "test.cu", 0, NULL, NULL));
+  ok(cu.nvrtcCompileProgram(p, 1, (const char *[]){"--gpu-architecture=compute_80"}));
+  ok(cu.nvrtcGetCUBINSize(p, &bytes));
+  check(bytes == 0);
+  ok(cu.nvrtcGetPTXSize(p, &bytes));
+  char *ptx = malloc(bytes);
+  ok(cu.nvrtcGetPTX(p, ptx));
+  check(strlen(ptx) + 1 == bytes && strstr(ptx, "simulated"));
+  ok(cu.cuModuleLoadData(&m, ptx));
+  ok(cu.cuLaunchKernel(gpu_function(m, "one"), 1, 1, 1, 1, 1, 1, 0, g.stream, (void *[]){&x}, NULL));
+  ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, x, 4, g.stream));
+  ok(cu.cuStreamSynchronize(g.stream));
+  check(*host == 1);
+  free(ptx);
+  ok(cu.nvrtcDestroyProgram(&p));
+  ok(cu.cuModuleUnload(m));
+  ok(cu.cuMemFree(x));
+  ok(cu.cuMemFreeHost(host));
+  gpu_close(&g);
+}
+
+static void test_fail_compile(void) {
+  fails_with(NVRTC_ERROR_COMPILATION, gpu_compile(small, ARCH, "-w", NULL, NULL));
+  ok(gpu_compile(small, ARCH, "-w", NULL, NULL));
+}
+
+/* a*b+c is one operation unless --fmad=false, as on hardware; the intrinsics are exact. */
+static void contraction(const char *option, bool contracted) {
+  struct gpu g = gpu_open(0);
+  CUmodule m;
+  float a = 1 + 0x1p-12f, c = -1 - 0x1p-11f, *host = gpu_host(64);
+  ok(gpu_compile("extern \"C\" __global__ void k(float *x, float a, float b, float c) {\n"
+                 "  x[0] = a * b + c;\n"
+                 "  x[1] = __fmaf_rn(a, b, c);\n"
+                 "  x[2] = __fsqrt_rn(2.0f);\n"
+                 "  x[3] = __fdiv_rn(1.0f, 3.0f);\n"
+                 "  x[4] = __int_as_float(__float_as_int(-1.5f));\n"
+                 "  x[5] = (float)__umulhi(0x80000000u, 6u);\n"
+                 "  x[6] = rintf(2.5f) + floorf(-1.5f) + fmodf(-7.0f, 4.0f);\n"
+                 "  x[7] = (float)__longlong_as_double(__double_as_longlong(0.25));\n"
+                 "}\n",
+                 ARCH, option, &m, NULL));
+  CUdeviceptr x = gpu_alloc(32);
+  ok(cu.cuLaunchKernel(gpu_function(m, "k"), 1, 1, 1, 1, 1, 1, 0, g.stream, (void *[]){&x, &a, &a, &c},
+                       NULL));
+  ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, x, 32, g.stream));
+  ok(cu.cuStreamSynchronize(g.stream));
+  check(host[0] == (contracted ? 0x1p-24f : 0));
+  check(host[1] == 0x1p-24f && host[2] == sqrtf(2) && host[3] == 1.0f / 3 && host[4] == -1.5f &&
+        host[5] == 3);
+  check(host[6] == 2 - 2 - 3 && host[7] == 0.25f);
+}
+
+static void test_exact(void) { contraction("--fmad=false", false); }
+static void test_contracted(void) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("fma")) return; /* then the host has no such operation to contract to */
+#endif
+  contraction("-w", true);
+}
+
+/* --- launches --- */
+
+static const char shapes[] =
+    "// __global__ void not_one(\n"
+    "struct pair { long long a; int b[3]; };\n"
+    "#define WIDTH 4\n"
+    "extern \"C\" __global__ void __launch_bounds__(64) where(int *out, const struct pair p, char c, double "
+    "d) {\n"
+    "  int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;\n"
+    "  int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;\n"
+    "  out[block * blockDim.x * blockDim.y * blockDim.z + thread] =\n"
+    "      block * 1000 + thread + (p.a == 5 && p.b[2] == 7 && c == 3 && d == 0.5 ? 0 : -1000000);\n"
+    "}\n";
+
+static void test_shapes(void) {
+  struct gpu g = gpu_open(0);
+  CUmodule m = gpu_module(shapes);
+  CUfunction f = gpu_function(m, "where"), none;
+  CUdeviceptr out = gpu_alloc(24 * 24 * sizeof(int));
+  int *host = gpu_host(24 * 24 * sizeof(int));
+  struct {
+    long long a;
+    int b[3];
+  } pair = {5, {0, 0, 7}};
+  char c = 3;
+  double d = 0.5;
+  void *params[] = {&out, &pair, &c, &d};
+  fails_with(CUDA_ERROR_NOT_FOUND, cu.cuModuleGetFunction(&none, m, "not_one"));
+  ok(cu.cuLaunchKernel(f, 2, 3, 4, 4, 3, 2, 0, g.stream, params, NULL));
+  ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, out, 24 * 24 * sizeof(int), g.stream));
+  ok(cu.cuStreamSynchronize(g.stream));
+  for (int i = 0; i < 24; i++)
+    for (int k = 0; k < 24; k++) check(host[24 * i + k] == 1000 * i + k);
+  fails_with(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(f, 1, 1, 1, 65, 1, 1, 0, g.stream, params, NULL));
+  fails_with(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(f, 1, 65536, 1, 1, 1, 1, 0, g.stream, params, NULL));
+  fails_with(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 0, g.stream, params, NULL));
+  fails_with(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 50000, g.stream, params, NULL));
+  fails_with(CUDA_ERROR_INVALID_VALUE, cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, g.stream, NULL, NULL));
+  ok(cu.cuModuleUnload(m));
+  fails_with(CUDA_ERROR_INVALID_HANDLE, cu.cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, g.stream, params, NULL));
+  ok(cu.cuMemFree(out));
+  ok(cu.cuMemFreeHost(host));
+  gpu_close(&g);
+}
+
+static const char barriers[] = "static __device__ float half(float x) { return x / 2; }\n"
+                               "extern \"C\" __global__ void sum(const float *x, float *out) {\n"
+                               "  __shared__ float part[256];\n"
+                               "  unsigned t = threadIdx.x;\n"
+                               "  part[t] = half(x[blockIdx.x * 256 + t]);\n"
+                               "  __syncthreads();\n"
+                               "  for (unsigned n = 128; n > 0; n /= 2) {\n"
+                               "    if (t < n) part[t] += part[t + n];\n"
+                               "    __syncthreads();\n"
+                               "  }\n"
+                               "  if (t == 0) out[blockIdx.x] = part[0];\n"
+                               "}\n"
+                               "extern \"C\" __global__ void forgetful(float *out) {\n"
+                               "  __shared__ float part[256];\n"
+                               "  part[threadIdx.x] = 1;\n"
+                               "  out[threadIdx.x] = part[255 - threadIdx.x];\n"
+                               "}\n"
+                               "extern \"C\" __global__ void leaves(float *out) {\n"
+                               "  if (threadIdx.x < 3) return;\n"
+                               "  __syncthreads();\n"
+                               "  out[threadIdx.x] = 1;\n"
+                               "}\n"
+                               "extern \"C\" __global__ void diverges(float *out) {\n"
+                               "  if (threadIdx.x < 3)\n"
+                               "    __syncthreads();\n"
+                               "  else\n"
+                               "    __syncthreads();\n"
+                               "  out[threadIdx.x] = 1;\n"
+                               "}\n"
+                               "extern \"C\" __global__ void stray(float *out) {\n"
+                               "  __syncthreads();\n"
+                               "  out[threadIdx.x + 100000000] = 1;\n"
+                               "}\n";
+
+struct barrier_fixture {
+  struct gpu gpu;
+  CUmodule module;
+  CUdeviceptr x, out;
+  float *host;
+};
+
+static struct barrier_fixture open_barriers(void) {
+  struct barrier_fixture f = {.gpu = gpu_open(0), .module = gpu_module(barriers)};
+  f.x = gpu_alloc(10 * 256 * sizeof(float));
+  f.out = gpu_alloc(256 * sizeof(float));
+  f.host = gpu_host(10 * 256 * sizeof(float));
+  return f;
+}
+
+static int run(struct barrier_fixture *f, const char *kernel) {
+  int r = cu.cuLaunchKernel(gpu_function(f->module, kernel), 1, 1, 1, 256, 1, 1, 0, f->gpu.stream,
+                            (void *[]){&f->out}, NULL);
+  return r ? r : cu.cuStreamSynchronize(f->gpu.stream);
+}
+
+static void test_barriers(void) {
+  struct barrier_fixture f = open_barriers();
+  for (int i = 0; i < 2560; i++) f.host[i] = (float)(2 * i);
+  ok(cu.cuMemcpyAsync(f.x, (CUdeviceptr)(uintptr_t)f.host, 2560 * sizeof(float), f.gpu.stream));
+  ok(cu.cuLaunchKernel(gpu_function(f.module, "sum"), 10, 1, 1, 256, 1, 1, 0, f.gpu.stream,
+                       (void *[]){&f.x, &f.out}, NULL));
+  ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)f.host, f.out, 10 * sizeof(float), f.gpu.stream));
+  ok(cu.cuStreamSynchronize(f.gpu.stream));
+  for (int i = 0; i < 10; i++) check(f.host[i] == (float)(256 * 256 * i + 255 * 128));
+  ok(cu.cuMemFree(f.x));
+  ok(cu.cuMemFree(f.out));
+  ok(cu.cuMemFreeHost(f.host));
+  ok(cu.cuModuleUnload(f.module));
+  gpu_close(&f.gpu);
+}
+
+/* Without a barrier a thread reads what another one has not written: poison. */
+static void test_missing_barrier(void) {
+  struct barrier_fixture f = open_barriers();
+  ok(run(&f, "forgetful"));
+  ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)f.host, f.out, 256 * sizeof(float), f.gpu.stream));
+  ok(cu.cuStreamSynchronize(f.gpu.stream));
+  int missing = 0;
+  for (int i = 0; i < 256; i++) missing += isnan(f.host[i]);
+  check(missing == 128);
+}
+
+static void test_leaves(void) {
+  struct barrier_fixture f = open_barriers();
+  fails_with(CUDA_ERROR_LAUNCH_FAILED, run(&f, "leaves"));
+}
+
+static void test_diverges(void) {
+  struct barrier_fixture f = open_barriers();
+  fails_with(CUDA_ERROR_LAUNCH_FAILED, run(&f, "diverges"));
+}
+
+static void test_stray(void) {
+  struct barrier_fixture f = open_barriers();
+  fails_with(CUDA_ERROR_ILLEGAL_ADDRESS, run(&f, "stray"));
+}
+
+/* --- cuBLAS --- */
+
+enum { MAX_ELEMENTS = 40 * 40 * 3, ROOM = MAX_ELEMENTS * sizeof(double) };
+
+struct product {
+  int ta, tb, m, n, k, lda, ldb, ldc, batch, in, out, compute;
+  double alpha, beta;
+};
+
+struct blas_fixture {
+  struct gpu gpu;
+  cublasHandle_t handle;
+  CUdeviceptr data[3], workspace;
+  void *host[3];
+};
+
+static struct blas_fixture open_blas(void) {
+  struct blas_fixture f = {.gpu = gpu_open(0)};
+  for (int i = 0; i < 3; i++) {
+    f.data[i] = gpu_alloc(ROOM);
+    f.host[i] = gpu_host(ROOM);
+  }
+  f.workspace = gpu_alloc(4096);
+  ok(cu.cublasCreate_v2(&f.handle));
+  ok(cu.cublasSetStream_v2(f.handle, f.gpu.stream));
+  ok(cu.cublasSetWorkspace_v2(f.handle, (void *)(uintptr_t)f.workspace, 4096));
+  return f;
+}
+
+static void close_blas(struct blas_fixture *f) {
+  for (int i = 0; i < 3; i++) {
+    ok(cu.cuMemFree(f->data[i]));
+    ok(cu.cuMemFreeHost(f->host[i]));
+  }
+  ok(cu.cublasDestroy_v2(f->handle));
+  ok(cu.cuMemFree(f->workspace));
+  gpu_close(&f->gpu);
+}
+
+static double get(const void *data, int type, int i) {
+  if (type == CUDA_R_64F) return ((const double *)data)[i];
+  if (type == CUDA_R_32F) return (double)((const float *)data)[i];
+  uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return (double)f;
+}
+
+static void put(void *data, int type, int i, double value) { /* values that fit */
+  if (type == CUDA_R_64F)
+    ((double *)data)[i] = value;
+  else if (type == CUDA_R_32F)
+    ((float *)data)[i] = (float)value;
+  else {
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    ((uint16_t *)data)[i] = (uint16_t)(bits >> 16);
+  }
+}
+
+static int multiply(struct blas_fixture *f, const struct product *p) {
+  float alpha = (float)p->alpha, beta = (float)p->beta;
+  bool wide = p->compute == CUBLAS_COMPUTE_64F;
+  return cu.cublasGemmStridedBatchedEx(f->handle, p->ta, p->tb, p->m, p->n, p->k,
+                                       wide ? (void *)&p->alpha : &alpha, (void *)(uintptr_t)f->data[0],
+                                       p->in, p->lda, 1600, (void *)(uintptr_t)f->data[1], p->in, p->ldb,
+                                       1600, wide ? (void *)&p->beta : &beta, (void *)(uintptr_t)f->data[2],
+                                       p->out, p->ldc, 1600, p->batch, p->compute, CUBLAS_GEMM_DEFAULT);
+}
+
+static int below(int n) { /* xorshift: the same numbers each time */
+  static uint32_t x = 2463534242;
+  x ^= x << 13, x ^= x >> 17, x ^= x << 5;
+  return (int)(x % (uint32_t)n);
+}
+
+/* Small whole numbers, so that the order of sums does not matter. */
+static void compare(struct blas_fixture *f, const struct product *p) {
+  for (int i = 0; i < 3; i++) {
+    for (int k = 0; k < MAX_ELEMENTS; k++) put(f->host[i], i == 2 ? p->out : p->in, k, below(5) - 2);
+    ok(cu.cuMemcpyAsync(f->data[i], (CUdeviceptr)(uintptr_t)f->host[i], ROOM, f->gpu.stream));
+  }
+  ok(cu.cuStreamSynchronize(f->gpu.stream));
+  static double expected[MAX_ELEMENTS];
+  for (int i = 0; i < MAX_ELEMENTS; i++) expected[i] = get(f->host[2], p->out, i);
+  for (int b = 0; b < p->batch; b++)
+    for (int i = 0; i < p->m; i++)
+      for (int j = 0; j < p->n; j++) {
+        double sum = 0;
+        for (int k = 0; k < p->k; k++)
+          sum += get(f->host[0], p->in, 1600 * b + (p->ta ? k + i * p->lda : i + k * p->lda)) *
+                 get(f->host[1], p->in, 1600 * b + (p->tb ? j + k * p->ldb : k + j * p->ldb));
+        double *c = &expected[1600 * b + i + j * p->ldc];
+        *c = p->alpha * sum + p->beta * *c;
+      }
+  ok(multiply(f, p));
+  ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)f->host[2], f->data[2], ROOM, f->gpu.stream));
+  ok(cu.cuStreamSynchronize(f->gpu.stream));
+  for (int i = 0; i < MAX_ELEMENTS; i++) check(get(f->host[2], p->out, i) == expected[i]);
+}
+
+static void test_products(void) {
+  struct blas_fixture f = open_blas();
+  static const int types[][3] = {{CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
+                                 {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
+                                 {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_16BF},
+                                 {CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F},
+                                 {CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F},
+                                 {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F}};
+  for (int i = 0; i < 100; i++) {
+    const int *t = types[i % 6];
+    struct product p = {.ta = below(2),
+                        .tb = below(2),
+                        .m = 1 + below(40),
+                        .n = 1 + below(40),
+                        .k = below(32),
+                        .batch = 1 + below(3),
+                        .in = t[0],
+                        .out = t[1],
+                        .compute = t[2],
+                        .alpha = 1 + below(2),
+                        .beta = below(2)};
+    p.lda = 40, p.ldb = 40, p.ldc = p.m + below(40 - p.m + 1);
+    compare(&f, &p);
+  }
+  close_blas(&f);
+}
+
+/* What a product rounds its factors to: its own type of computation comes before the handle's mode. */
+static void test_rounding(void) {
+  struct blas_fixture f = open_blas();
+  struct product p = {.m = 1,
+                      .n = 1,
+                      .k = 1,
+                      .lda = 1,
+                      .ldb = 1,
+                      .ldc = 1,
+                      .batch = 1,
+                      .in = CUDA_R_32F,
+                      .out = CUDA_R_32F,
+                      .alpha = 1,
+                      .beta = 0};
+  static const float full = 1 + 0x1p-12f + 0x1p-9f + 0x1p-7f, tf32 = 1 + 0x1p-9f + 0x1p-7f,
+                     bf16 = 1 + 0x1p-7f;
+  static const struct {
+    int compute, math;
+    float expected;
+  } rows[] = {{CUBLAS_COMPUTE_32F, CUBLAS_DEFAULT_MATH, full},
+              {CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_DEFAULT_MATH, tf32},
+              {CUBLAS_COMPUTE_32F, CUBLAS_TF32_TENSOR_OP_MATH, tf32},
+              {CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_DEFAULT_MATH, bf16},
+              {CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_TF32_TENSOR_OP_MATH, bf16}};
+  float *a = f.host[0], *b = f.host[1], *c = f.host[2];
+  a[0] = full;
+  b[0] = 1;
+  for (int i = 0; i < 5; i++) {
+    p.compute = rows[i].compute;
+    ok(cu.cublasSetMathMode(f.handle, rows[i].math));
+    ok(cu.cuMemcpyAsync(f.data[0], (CUdeviceptr)(uintptr_t)a, 4, f.gpu.stream));
+    ok(cu.cuMemcpyAsync(f.data[1], (CUdeviceptr)(uintptr_t)b, 4, f.gpu.stream));
+    ok(multiply(&f, &p)); /* beta is 0: what c holds, poison, does not count */
+    ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)c, f.data[2], 4, f.gpu.stream));
+    ok(cu.cuStreamSynchronize(f.gpu.stream));
+    check(c[0] == rows[i].expected);
+  }
+  close_blas(&f);
+}
+
+static void test_refused(void) {
+  enum { INVALID_VALUE = 7, NOT_SUPPORTED = 15 };
+  struct blas_fixture f = open_blas();
+  const struct product good = {.m = 4,
+                               .n = 4,
+                               .k = 4,
+                               .lda = 4,
+                               .ldb = 4,
+                               .ldc = 4,
+                               .batch = 1,
+                               .in = CUDA_R_32F,
+                               .out = CUDA_R_32F,
+                               .compute = CUBLAS_COMPUTE_32F,
+                               .alpha = 1,
+                               .beta = 0};
+  ok(multiply(&f, &good));
+  struct product p = good;
+  p.lda = 3;
+  fails_with(INVALID_VALUE, multiply(&f, &p));
+  p = good;
+  p.out = CUDA_R_64F;
+  fails_with(NOT_SUPPORTED, multiply(&f, &p));
+  p = good;
+  p.batch = 2, p.n = 500;
+  fails_with(INVALID_VALUE, multiply(&f, &p)); /* results overlap */
+  ok(cu.cublasSetStream_v2(f.handle, f.gpu.stream));
+  fails_with(INVALID_VALUE, multiply(&f, &good)); /* the workspace is gone */
+  ok(cu.cublasSetWorkspace_v2(f.handle, (void *)(uintptr_t)f.workspace, 4096));
+  fails_with(INVALID_VALUE, cu.cublasSetWorkspace_v2(f.handle, (void *)(uintptr_t)f.workspace, 8192));
+  p = good;
+  p.ldb = 100000; /* out of the allocation */
+  int r = multiply(&f, &p);
+  check(r == CUBLAS_STATUS_SUCCESS || r == CUBLAS_STATUS_EXECUTION_FAILED);
+  fails_with(CUDA_ERROR_ILLEGAL_ADDRESS, cu.cuStreamSynchronize(f.gpu.stream));
+}
+
+static void test_fail_product(void) {
+  cublasHandle_t h;
+  struct blas_fixture f = open_blas();
+  fails_with(CUBLAS_STATUS_ALLOC_FAILED, cu.cublasCreate_v2(&h));
+  const struct product p = {.m = 4,
+                            .n = 4,
+                            .k = 4,
+                            .lda = 4,
+                            .ldb = 4,
+                            .ldc = 4,
+                            .batch = 1,
+                            .in = CUDA_R_32F,
+                            .out = CUDA_R_32F,
+                            .compute = CUBLAS_COMPUTE_32F,
+                            .alpha = 1,
+                            .beta = 0};
+  fails_with(CUBLAS_STATUS_EXECUTION_FAILED, multiply(&f, &p));
+  ok(multiply(&f, &p));
+  ok(cu.cuStreamSynchronize(f.gpu.stream));
+  close_blas(&f);
+}
+
+static void leak_handle(void) {
+  struct gpu g = gpu_open(0);
+  cublasHandle_t h;
+  ok(cu.cublasCreate_v2(&h));
+  gpu_close(&g);
+}
+
+static const struct test_case cases[] = {
+    {"errors", test_errors, "LEAKS=1", 0, NULL},
+    {"version", test_version, "NVRTC=12.8", 0, NULL},
+    {"wrong arch", test_wrong_arch, "ARCH=80 LEAKS=1", 0, "does not run on sm_80"},
+    {"ptx", test_ptx, "LEAKS=1", 0, NULL},
+    {"fail compile", test_fail_compile, "FAIL=nvrtcCompileProgram:1", 0, NULL},
+    {"exact", test_exact, NULL, 0, NULL},
+    {"contracted", test_contracted, NULL, 0, NULL},
+    {"shapes", test_shapes, "LEAKS=1", 0, "block (65,1,1)"},
+    {"barriers", test_barriers, "LEAKS=1", 0, NULL},
+    {"barriers, seed 2", test_barriers, "SEED=2", 0, NULL},
+    {"missing barrier", test_missing_barrier, NULL, 0, NULL},
+    {"leaves", test_leaves, NULL, 0, "3 of 256 threads have ended"},
+    {"diverges", test_diverges, NULL, 0, "different barriers, lines"},
+    {"stray", test_stray, NULL, 0, "kernel stray, block (0,0,0): access to"},
+    {"products", test_products, "LEAKS=1", 0, NULL},
+    {"rounding", test_rounding, "LEAKS=1", 0, NULL},
+    {"refused", test_refused, NULL, 0, "no workspace was set"},
+    {"fail product", test_fail_product, "LEAKS=1 FAIL=cublasGemmStridedBatchedEx:1,cublasCreate_v2:2", 0,
+     NULL},
+    {"leak: handle", leak_handle, "LEAKS=1", 66, "not destroyed: cuBLAS handle"},
+};
+
+int main(int argc, char **argv) { return run_cases(argc, argv, cases, sizeof cases / sizeof *cases); }

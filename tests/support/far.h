@@ -1,0 +1,38 @@
+/* A backend for tests whose devices work behind the host: kind "gpu", a thread and a queue for each device.
+ *
+ * How fast a device gets on is random. Its addresses are not the host's: whoever touches them directly crashes.
+ * What it computes is the interpreter's. It can also record, instead of computing, who reads and writes which
+ * address, with vector clocks (Fidge and Mattern, 1988): two accesses that nothing orders are counted,
+ * whichever came first. */
+#ifndef TESTS_SUPPORT_FAR_H
+#define TESTS_SUPPORT_FAR_H
+
+#include "runtime/backend.h"
+
+struct far_options {
+  uint64_t seed;
+  bool check; /* records accesses, computes nothing */
+  bool recordable;
+  int fail_at; /* this call of a run's commands fails: 1 is the first since the backend was opened; 0 = none */
+  int no_memory_at; /* this request for memory likewise */
+  int stuck;        /* device whose work is never done from its second mark on; -1 = none */
+};
+
+/* Of all backends opened since far_configure. */
+struct far_counts {
+  int allocations; /* that have not been freed */
+  int asked;       /* requests for memory */
+  int calls;       /* work given to devices, by commands */
+  int unordered;   /* pairs of accesses */
+  int recorded, replayed, forgotten;
+};
+
+extern const struct backend backend_far;
+
+/* For the backends that are opened from now on; not while one is open. */
+void far_configure(struct far_options o);
+struct far_counts far_counts(void);
+/* Lets a stuck device go on, and closes the backend that was opened last, which nobody has closed. */
+void far_release(void);
+
+#endif

@@ -1,0 +1,59 @@
+#include "tests/support/fixture.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct engine engines[2];
+int nengines;
+
+int open_engines(void **state) {
+  (void)state;
+  static const char *const names[] = {"interp", "cpu"};
+  for (int i = 0; i < 2; i++)
+    if (backend_find(names[i])) {
+      if (!engine_open(&engines[nengines], names[i], 2)) return 1;
+      nengines++;
+    }
+  return 0;
+}
+
+int close_engines(void **state) {
+  (void)state;
+  while (nengines > 0) engine_close(&engines[--nengines]);
+  return 0;
+}
+
+int open_world(void **state) {
+  struct world *w = calloc(1, sizeof *w); /* not in its arena, which tests may reset */
+  w->arena = arena_create();
+  diags_init(&w->diags, w->arena);
+  strcpy(w->folder, "/tmp/dgc_test_XXXXXX");
+  if (!mkdtemp(w->folder)) return -1;
+  *state = w;
+  return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
+  (void)st, (void)kind, (void)at;
+  return remove(path);
+}
+
+int close_world(void **state) {
+  struct world *w = *state;
+  int left = nftw(w->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  arena_destroy(w->arena);
+  free(w);
+  return left;
+}
+
+char *in_folder(struct world *w, const char *name) {
+  return arena_printf(w->arena, "%s/%s", w->folder, name);
+}
+
+uint64_t number_from(const char *variable, uint64_t otherwise) {
+  const char *text = getenv(variable);
+  return text ? strtoull(text, NULL, 10) : otherwise;
+}

@@ -1,0 +1,27 @@
+/* What tests set up and take down. */
+#ifndef TESTS_SUPPORT_FIXTURE_H
+#define TESTS_SUPPORT_FIXTURE_H
+
+#include "tests/support/engine.h"
+
+/* For a group of tests: interp and, where this build has it, cpu, two threads each. */
+extern struct engine engines[2];
+extern int nengines;
+int open_engines(void **state);
+int close_engines(void **state);
+
+/* For one test: an arena, diagnostics and an empty folder; *state is a struct world *. */
+struct world {
+  struct arena *arena;
+  struct diags diags;
+  char folder[64];
+};
+int open_world(void **state);
+int close_world(void **state);
+/* The path of a file there. */
+char *in_folder(struct world *w, const char *name);
+
+/* A number from the environment, as TEST_SEED. */
+uint64_t number_from(const char *variable, uint64_t otherwise);
+
+#endif

@@ -1,0 +1,27 @@
+/* Faults to plant in placed graphs and plans: what passes could do wrong, each by name. */
+#ifndef TESTS_TOWERS_MUTATIONS_H
+#define TESTS_TOWERS_MUTATIONS_H
+
+#include "ir/build.h"
+#include "ir/plan.h"
+
+/* A placed graph of its own, to be changed in place; its tables of names and equal nodes go stale. */
+struct patient {
+  struct arena *arena;
+  const struct graph *source;
+  struct graph *g;
+  struct plan *plan;    /* for faults of plans */
+  int site;             /* which of the places where the fault can be planted */
+  const char *names[8]; /* one of them must be in the message */
+  int nnames;
+};
+
+struct mutation {
+  const char *name;
+  bool (*plant)(struct patient *p); /* false: there is no such place */
+};
+
+/* Both end with a name of NULL. */
+extern const struct mutation graph_mutations[], plan_mutations[];
+
+#endif

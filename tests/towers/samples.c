@@ -1,0 +1,111 @@
+#include "tests/towers/samples.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Also of those that a build's strategies do not know yet: they are told apart by an error. */
+static const char *const strategies[] = {"one_device",      "central_storage", "mirrored",
+                                         "replicate",       "round_robin",     "multi_worker_mirrored",
+                                         "parameter_server"};
+enum { NSTRATEGIES = sizeof strategies / sizeof *strategies };
+static const char *const algorithms[] = {"reduce_to_one", "hierarchical_copy", "ring"};
+
+struct walk {
+  const char *const *lists;
+  int64_t rows;
+  bool shorter;
+  sample_check *check;
+  void *user;
+  int cases, wrong;
+};
+
+/* A strategy that cannot have this layout says so; any other error is one. */
+static bool refused(const struct diags *d) {
+  for (const struct diag *e = d->first; e; e = e->next)
+    if (e->severity == DIAG_ERROR && (strstr(e->message, "strategy") || strstr(e->message, "devices") ||
+                                      strstr(e->message, "sums on every device")))
+      return true;
+  return false;
+}
+
+static void try_case(struct walk *w, const struct model *m, const struct graph *source,
+                     const struct config *config, const char *list) {
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  struct sample_case c = {NULL, m, source, *config};
+  c.name = arena_printf(a, "%s, %d towers, %s, %s on %s", source->name, config->towers, config->strategy,
+                        config->cross_device ? config->cross_device : "default", list);
+  bool ok = target_parse(a, list, &c.config.target, &d, LOC_NONE);
+  struct graph *g = arena_copy(a, source, sizeof *source);
+  g->config = c.config;
+  ok = ok && pipeline_run(a, g, NULL, "copies", NULL, &d);
+  if (ok) {
+    const char *wrong = w->check(a, &c, w->user);
+    if (wrong && w->wrong++ < 5) print_error("%s: %s\n", c.name, wrong);
+    w->cases++;
+  } else if (!refused(&d)) {
+    if (w->wrong++ < 5) print_error("%s: %s\n", c.name, diags_text(&d, false));
+  }
+  arena_destroy(a);
+}
+
+static void try_layouts(struct walk *w, const struct model *m, const struct graph *source) {
+  static const int towers[] = {1, 2, 3, 4, 6};
+  for (int l = 0; w->lists[l]; l++)
+    for (int s = 0; s < NSTRATEGIES; s++)
+      for (int t = 0; t < 5; t++)
+        for (int x = 0; x < 3; x++) {
+          if (w->shorter ? t % 2 == 0 || (x > 0 && t != 3) : x > 0 && t < 2) continue;
+          struct config c = {.batch = w->rows,
+                             .towers = towers[t],
+                             .strategy = strategies[s],
+                             .cross_device = x ? algorithms[x] : NULL};
+          try_case(w, m, source, &c, w->lists[l]);
+        }
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+static int find_samples(struct arena *a, const char **names) {
+  int n = 0;
+  DIR *dir = opendir(TEST_SAMPLES);
+  assert_non_null(dir);
+  for (const struct dirent *e; (e = readdir(dir));) {
+    size_t len = strlen(e->d_name);
+    if (len > 4 && strcmp(e->d_name + len - 4, ".dsl") == 0 && n < 64)
+      names[n++] = arena_strdup(a, e->d_name);
+  }
+  closedir(dir);
+  qsort(names, (size_t)n, sizeof *names, by_name);
+  return n;
+}
+
+void each_sample(const char *const *lists, int64_t rows, bool shorter, sample_check *check, void *user) {
+  struct walk w = {lists, rows, shorter, check, user, 0, 0};
+  struct arena *a = arena_create();
+  struct diags d;
+  const char *names[64];
+  int n = find_samples(a, names);
+  assert_true(n >= 5);
+  for (int i = 0; i < n; i++) {
+    diags_init(&d, a);
+    const struct source *source =
+        source_read(a, arena_printf(a, "%s/%s", TEST_SAMPLES, names[i]), 1 << 20, &d);
+    const struct model *m = source ? frontend_compile(a, source, NULL, &d) : NULL;
+    if (!m) fail_msg("%s", diags_text(&d, false));
+    const struct graph *entries[] = {m->init, m->train, m->eval, m->predict};
+    for (int k = 0; k < 4; k++)
+      if (entries[k]) try_layouts(&w, m, entries[k]);
+  }
+  arena_destroy(a);
+  print_message("%d graphs\n", w.cases);
+  assert_true(w.cases >= 50);
+  assert_int_equal(w.wrong, 0);
+}

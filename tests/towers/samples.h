@@ -1,0 +1,24 @@
+/* The samples as graphs, each compiled for layouts of towers and devices. */
+#ifndef TESTS_TOWERS_SAMPLES_H
+#define TESTS_TOWERS_SAMPLES_H
+
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+
+/* One model for one layout. */
+struct sample_case {
+  const char *name; /* "digits.train, 4 towers, mirrored on cpu:0-1" */
+  const struct model *model;
+  const struct graph *source;
+  struct config config;
+};
+
+/* What is done with each; what is wrong, or NULL. `a` lives for the case. */
+typedef const char *sample_check(struct arena *a, const struct sample_case *c, void *user);
+
+/* Every entry of every sample on every layout with a batch of `rows`: all strategies, cross-device algorithms, packs,
+ * fewer and more towers than devices. `list`: devices, as "cpu:0-3"; NULL-terminated. Fails the cmocka test with all
+ * that `check` finds wrong; `shorter` leaves most of them out. */
+void each_sample(const char *const *lists, int64_t rows, bool shorter, sample_check *check, void *user);
+
+#endif

@@ -1,0 +1,217 @@
+/* The rule behind each node of a placed graph tells its device: from the printed graph alone, its header and the rules
+ * that stand on the lines, every device is computed again. */
+#include "tests/towers/samples.h"
+
+#include "ir/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct reader {
+  struct arena *arena;
+  const struct graph *g;
+  int *devices; /* by node, as derived */
+};
+
+/* The first device that has all fields of `text`; -1 if there is none. */
+static int named(const struct reader *r, const char *text) {
+  struct device_name want;
+  if (!device_name_parse(r->arena, text, &want)) return -1;
+  for (int i = 0; i < r->g->config.target.ndevices; i++)
+    if (device_matches(&want, &r->g->config.target.devices[i].name)) return i;
+  return -1;
+}
+
+/* Servers and what only stores carry no towers. */
+static bool carries(const struct device *d) {
+  return !d->storage && !(d->name.job && strcmp(d->name.job, "ps") == 0);
+}
+
+/* Towers lie over the devices that carry some in contiguous blocks. */
+static int worker(const struct reader *r, int tower) {
+  const struct config *c = &r->g->config;
+  int *carry = arena_new_array(r->arena, (size_t)c->target.ndevices, int), n = 0;
+  for (int i = 0; i < c->target.ndevices; i++)
+    if (carries(&c->target.devices[i])) carry[n++] = i;
+  return carry[tower_device(tower, c->towers, c->towers < n ? c->towers : n)];
+}
+
+/* The first CPU of the first worker's task, or that worker. */
+static int first_cpu(const struct reader *r) {
+  const struct target *t = &r->g->config.target;
+  const struct device_name *first = &t->devices[worker(r, 0)].name;
+  for (int i = 0; i < t->ndevices; i++) {
+    const struct device_name *d = &t->devices[i].name;
+    bool same_job = (!d->job && !first->job) || (d->job && first->job && strcmp(d->job, first->job) == 0);
+    if (strcmp(d->kind, "cpu") == 0 && same_job && d->task == first->task) return i;
+  }
+  return worker(r, 0);
+}
+
+static int parameter_device(const struct reader *r) {
+  const struct config *c = &r->g->config;
+  if (c->parameter_device) return named(r, c->parameter_device);
+  int compute = 0;
+  for (int i = 0; i < c->target.ndevices; i++) compute += carries(&c->target.devices[i]);
+  bool gpu = strcmp(c->target.devices[worker(r, 0)].name.kind, "gpu") == 0;
+  bool shared = strcmp(c->strategy, "replicate") == 0 && !(compute == 1 && gpu);
+  return shared ? first_cpu(r) : worker(r, 0);
+}
+
+/* What the header says of a variable; what an optimizer keeps for one is where that is. */
+static int home(const struct reader *r, const char *variable) {
+  const struct config *c = &r->g->config;
+  size_t longest = 0;
+  int device = -1;
+  for (int i = 0; i < c->nhomes; i++) {
+    size_t len = strlen(c->homes[i].variable);
+    bool its = strncmp(c->homes[i].variable, variable, len) == 0 && (!variable[len] || variable[len] == '.');
+    if (its && len > longest) longest = len, device = named(r, c->homes[i].device);
+  }
+  return device;
+}
+
+/* What a rule without annotations says. */
+static int by_rule(const struct reader *r, const struct node *n, const char *rule) {
+  const struct config *c = &r->g->config;
+  int number;
+  const char *arrow = strstr(rule, " -> "), *last = NULL;
+  if (!arrow) return -1;
+  const char *to = arrow + 4;
+  if (*to == '/') return named(r, to);
+  if (strcmp(to, "parameter device") == 0) return parameter_device(r);
+  if (strcmp(to, "its home") == 0) return home(r, n->name);
+  if (strcmp(to, "consolidation device") == 0)
+    return c->consolidation_device ? named(r, c->consolidation_device) : first_cpu(r);
+  if (strcmp(to, "with its variable") == 0) return r->devices[n->inputs[0]->id];
+  if (strcmp(to, "where its towers are") == 0) return r->devices[n->inputs[0]->id];
+  if (strcmp(to, "with their table") == 0) return r->devices[n->inputs[0]->id];
+  if (strcmp(to, "the worker") == 0) return worker(r, 0);
+  if (sscanf(to, "tower %d's worker", &number) == 1) return worker(r, number);
+  for (const char *p = to; (p = strstr(p, "device ")); p += 7) last = p;
+  return last && sscanf(last, "device %d", &number) == 1 ? number : -1;
+}
+
+/* `on "X" over RULE`: the fields of X over those of the rule's device. */
+static int annotated(const struct reader *r, const struct node *n, const char *why, const char *over) {
+  const char *end = strchr(why + 4, '"');
+  const char *text = arena_strndup(r->arena, why + 4, (size_t)(end - why - 4));
+  int device = by_rule(r, n, over);
+  struct device_name want;
+  if (device < 0 || !device_name_parse(r->arena, text, &want)) return -1;
+  struct device_name base = r->g->config.target.devices[device].name;
+  if (want.kind && strcmp(want.kind, base.kind) != 0) base.index = -1;
+  struct device_name merged = device_name_merge(base, want);
+  return named(r, device_name_text(r->arena, merged));
+}
+
+static int derive(const struct reader *r, const struct node *n) {
+  const char *over = strstr(n->why, " over ");
+  const char *rule = over ? arena_strndup(r->arena, n->why, (size_t)(over - n->why)) : n->why;
+  const char *soft = strstr(rule, "soft placement -> ");
+  if (soft) return named(r, soft + 18);
+  if (strncmp(rule, "on \"", 4) == 0) return over ? annotated(r, n, rule, over + 6) : -1;
+  return by_rule(r, n, rule);
+}
+
+static const char *read_back(struct arena *a, const struct graph *placed, struct graph **out) {
+  struct str s = str_make(a);
+  struct diags d;
+  graph_print(&s, placed);
+  diags_init(&d, a);
+  *out = graph_parse(a, source_make(a, "placed", s.data, s.len), &d);
+  if (!*out) return diags_text(&d, false);
+  struct str again = str_make(a);
+  graph_print(&again, *out);
+  return strcmp(s.data, again.data) == 0 ? NULL : "the text is another when it is read and printed again";
+}
+
+static const char *rules_tell_devices(struct arena *a, const struct graph *placed) {
+  struct graph *g;
+  const char *wrong = read_back(a, placed, &g);
+  if (wrong) return wrong;
+  struct reader r = {a, g, arena_new_array(a, g->count, int)};
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    const char *origin = node_origin(a, n);
+    if (!n->why) return arena_printf(a, "%s has no rule", n->name);
+    if (!origin) return arena_printf(a, "%s has no origin", n->name);
+    r.devices[i] = derive(&r, n);
+    if (r.devices[i] != n->device)
+      return arena_printf(a, "%s is on device %d, and its rule says %d: %s", n->name, n->device, r.devices[i],
+                          n->why);
+  }
+  return NULL;
+}
+
+static const char *check_sample(struct arena *a, const struct sample_case *c, void *user) {
+  (void)user;
+  struct diags d;
+  diags_init(&d, a);
+  struct graph *g = arena_copy(a, c->source, sizeof *c->source);
+  g->config = c->config;
+  g = pipeline_run(a, g, NULL, "copies", NULL, &d);
+  return g ? rules_tell_devices(a, g) : diags_text(&d, false);
+}
+
+static void samples(void **state) {
+  (void)state;
+  static const char *const lists[] = {
+      "cpu:0",
+      "cpu:0-1",
+      "cpu:0-3",
+      "gpu:0-1",
+      "cpu:0,gpu:0-2",
+      "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0",
+      "/job:ps/task:0/cpu:0,/job:ps/task:1/cpu:0,/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0",
+      NULL};
+  each_sample(lists, 24, false, check_sample, NULL);
+}
+
+/* Annotations: on ops they win, field by field; variables, updates and inputs stay. */
+static void annotations(void **state) {
+  (void)state;
+  static const char text[] = "graph m.train {\n"
+                             "  stage source\n"
+                             "  x = input : f32[B,4] want \"/cpu:1\"\n"
+                             "  w = variable {trainable=1} : f32[4,2] want \"/cpu:1\"\n"
+                             "  y = matmul x, w : f32[B,2] want \"/cpu:1\"\n"
+                             "  z = exp y : f32[B,2] want \"/gpu:0\"\n"
+                             "  s = reduce_sum z {axes=[0]} : f32[2] want \"cpu\"\n"
+                             "  b = broadcast s {axes=[1]} : f32[4,2] want \"/cpu:3\"\n"
+                             "  w.update = assign w, b want \"/cpu:1\"\n"
+                             "  value s\n"
+                             "  update w.update\n"
+                             "}\n";
+  static const char *const lists[] = {"cpu:0-1", "cpu:0-3", "cpu:0-3,gpu:0", "cpu:1,gpu:0-1"};
+  static const char *const strategies[] = {"mirrored", "central_storage"};
+  for (int l = 0; l < 4; l++)
+    for (int s = 0; s < 2; s++)
+      for (int towers = 1; towers < 5; towers++) {
+        struct arena *a = arena_create();
+        struct diags d;
+        diags_init(&d, a);
+        struct graph *g = graph_parse(a, source_make(a, "m.dg", text, sizeof text - 1), &d);
+        assert_non_null(g);
+        for (uint32_t i = 0; i < g->count; i++) g->nodes[i]->origin = "m.dsl:1";
+        g->config =
+            (struct config){.batch = 8, .towers = towers, .strategy = strategies[s], .soft_placement = true};
+        assert_true(target_parse(a, lists[l], &g->config.target, &d, LOC_NONE));
+        g = pipeline_run(a, g, NULL, "copies", NULL, &d);
+        if (!g) fail_msg("%s", diags_text(&d, false));
+        const char *wrong = rules_tell_devices(a, g);
+        if (wrong) fail_msg("%s, %s, %d towers: %s", lists[l], strategies[s], towers, wrong);
+        arena_destroy(a);
+      }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(annotations), cmocka_unit_test(samples)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
