@@ -159,7 +159,7 @@ bool strategy_homes(struct arena *a, const struct graph *g, struct config *c, st
   c->homes = arena_new_array(a, (size_t)t.count, struct home);
   for (int i = 0; i < t.count; i++) {
     const int *device = map_get(&s->homes, t.items[i].name);
-    c->homes[c->nhomes++] = (struct home){t.items[i].name, c->target.devices[*device].text};
+    c->homes[c->nhomes++] = (struct home){arena_strdup(a, t.items[i].name), c->target.devices[*device].text};
   }
   return true;
 }
