@@ -59,9 +59,35 @@ static bool better(const struct candidate *a, const struct candidate *b) {
   return a->fullest < b->fullest;
 }
 
-/* None: `why` says what the default strategy lacks. */
+static const struct diag *first_error(const struct diags *d) {
+  const struct diag *e = d->first;
+  while (e && e->severity != DIAG_ERROR) e = e->next;
+  return e;
+}
+
+/* What each strategy lacks, `lacks[i]`, or what all of them lack, which the default then says. */
+static void explain_none(struct dgc_session *s, enum entry_kind kind, const struct config *config,
+                         const struct diag *const *lacks, struct diags *why) {
+  bool same = true;
+  for (int i = 0; strategies[i].name; i++)
+    same &= lacks[i] && strcmp(lacks[i]->message, lacks[0]->message) == 0;
+  if (same) {
+    plan_with(s, kind, config, NULL, why);
+    return;
+  }
+  diag_error(why, config->asked.strategy, "no strategy goes with the devices and with all that is asked for");
+  for (int i = 0; strategies[i].name; i++) {
+    if (!lacks[i]) continue;
+    bool named = strstr(lacks[i]->message, strategies[i].name);
+    diag_note(why, lacks[i]->loc, "%s%s%s", named ? "" : strategies[i].name, named ? "" : ": ",
+              lacks[i]->message);
+  }
+}
+
+/* None: `why` says what each strategy lacks. */
 static int find_candidates(struct dgc_session *s, enum entry_kind kind, const struct config *config,
                            struct candidate *out, struct diags *why) {
+  const struct diag *lacks[16] = {NULL};
   int n = 0;
   struct diags silent;
   diags_init(&silent, s->call);
@@ -76,8 +102,9 @@ static int find_candidates(struct dgc_session *s, enum entry_kind kind, const st
     struct candidate c = {.name = strategies[i].name};
     c.plan = plan_with(s, kind, config, c.name, &silent);
     if (c.plan) out[n++] = c;
+    lacks[i] = first_error(&silent);
   }
-  if (!n) plan_with(s, kind, config, NULL, why);
+  if (!n) explain_none(s, kind, config, lacks, why);
   for (int i = 0; i < n; i++) measure(s->call, &out[i]);
   return n;
 }

@@ -122,6 +122,8 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
 
 static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   struct loaded *l;
+  if (s->options.steps_given && !s->options.steps)
+    return session_fail(s, DGC_USAGE, "steps: 0 steps cannot be timed; give at least 1");
   *out = (struct dgc_bench){.steps = s->options.steps ? (int)s->options.steps : 100};
   arena_reset(s->text);
   enum dgc_status status = session_ready(s, ENTRY_TRAIN);

@@ -235,9 +235,7 @@ static enum dgc_status unknown_stage(struct dgc_session *s, const char *stage) {
                                        "fused", "plan",  "memory", "traffic",    "llvm",
                                        "cuda",  "ptx",   "dot",    "json",       "strategies"};
   enum { COUNT = sizeof stages / sizeof *stages };
-  struct str all = str_make(s->call);
-  for (int i = 0; i < COUNT; i++) str_printf(&all, "%s%s", i ? ", " : "", stages[i]);
-  session_fail(s, DGC_USAGE, "cannot emit '%s': there are %s", stage, all.data);
+  session_fail(s, DGC_USAGE, "cannot emit '%s': there are %s", stage, str_join(s->call, stages, COUNT));
   const char *closest = str_closest(stage, stages, COUNT);
   if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
   return DGC_USAGE;
@@ -339,7 +337,10 @@ static enum dgc_status no_such_graph(struct dgc_session *s, const char *path, st
   for (int i = 0; i < count; i++) names[i] = graphs[i]->name;
   session_fail(s, DGC_USAGE, "%s holds no graph '%s'", path, s->options.graph);
   const char *closest = str_closest(s->options.graph, names, (size_t)count);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  if (closest)
+    diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  else
+    diag_help(&s->diags, LOC_NONE, "it holds %s", str_join(s->call, names, (size_t)count));
   return DGC_USAGE;
 }
 

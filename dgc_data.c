@@ -165,12 +165,28 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
   return session_run(s, l);
 }
 
-static enum dgc_status can_evaluate(struct dgc_session *s, bool *can) {
+enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows) {
+  struct graph *g = session_source(s, s->call, kind, rows);
+  struct strategy strategy;
+  return strategy_resolve(s->call, g, &g->config, &strategy, &s->diags) ? DGC_OK : session_blame(s);
+}
+
+enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all) {
+  int64_t batch = session_batch(s), last = all % batch;
+  enum dgc_status status = last ? session_takes(s, kind, last) : DGC_OK;
+  if (status)
+    diag_note(&s->diags, LOC_NONE, "%s: %lld rows in batches of %lld end with one of %lld", entry_names[kind],
+              (long long)all, (long long)batch, (long long)last);
+  return status;
+}
+
+/* How many rows there are to evaluate on; -1: nothing to evaluate, or no data. */
+static enum dgc_status evaluation_rows(struct dgc_session *s, int64_t *rows) {
   struct dataset *ds = NULL;
-  *can = false;
+  *rows = -1;
   if (!entry_there(s, ENTRY_EVAL)) return DGC_OK;
   enum dgc_status status = session_data(s, DATA_EVAL, true, &ds);
-  *can = !status && ds;
+  if (!status && ds) *rows = ds->rows;
   dataset_close(ds);
   return status;
 }
@@ -189,7 +205,7 @@ struct training {
   struct dgc_session *s;
   struct dataset *data;
   struct loader *loader;
-  int64_t epochs, steps; /* where to end; 0 = does not matter */
+  int64_t epochs, steps; /* where to end; -1 = does not matter */
   double begin, epoch_begin, reported;
   double loss_sum, loss_count; /* of the epoch so far */
   struct unread unread, spare;
@@ -199,7 +215,7 @@ struct training {
 
 static bool done(const struct training *t) {
   const struct position *p = &t->s->position;
-  return t->stop || (t->epochs && p->epoch >= t->epochs) || (t->steps && p->step >= t->steps);
+  return t->stop || (t->epochs >= 0 && p->epoch >= t->epochs) || (t->steps >= 0 && p->step >= t->steps);
 }
 
 /* Adds the losses that are on their way, each as its mean, and weighs their batch by its rows. */
@@ -248,7 +264,7 @@ static enum dgc_status report(struct training *t, const struct batch *b) {
   double time = t->reported = now();
   struct dgc_progress p = {
       .epoch = b->epoch,
-      .epochs = t->epochs,
+      .epochs = t->epochs > 0 ? t->epochs : 0,
       .step = b->index + 1,
       .steps = loader_batches_per_epoch(t->loader),
       .total_steps = s->position.step,
@@ -291,7 +307,7 @@ static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
     return DGC_OK;
   struct graph *g = session_source(s, s->call, ENTRY_TRAIN, o->batch);
   struct strategy strategy;
-  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return DGC_USAGE;
+  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return session_blame(s);
   int *first = arena_new_array(s->call, (size_t)strategy.towers + 1, int);
   int64_t *shares = arena_new_array(s->call, (size_t)strategy.towers, int64_t);
   o->workers = strategy_tasks(&strategy, &g->config.target, first);
@@ -301,6 +317,24 @@ static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
                 tower_first_row(first[i], strategy.towers, o->batch);
   o->shares = shares;
   return DGC_OK;
+}
+
+/* Whether the strategy takes each batch that comes, the last of an epoch too, before the first one is run. */
+static enum dgc_status check_batches(struct training *t) {
+  struct dgc_session *s = t->s;
+  int64_t each = loader_batches_per_epoch(t->loader), first = s->position.index, count = each;
+  if (t->steps >= 0 && t->steps - s->position.step < each) count = t->steps - s->position.step;
+  enum dgc_status status = DGC_OK;
+  for (int64_t i = 0, before = 0; !status && i < count; i++) {
+    int64_t rows = loader_batch_rows(t->loader, (first + i) % each);
+    if (rows != before) status = session_takes(s, ENTRY_TRAIN, rows);
+    if (status)
+      diag_note(&s->diags, LOC_NONE, "batch %lld of the %lld of an epoch of %lld rows has %lld",
+                (long long)((first + i) % each + 1), (long long)each, (long long)t->data->rows,
+                (long long)rows);
+    before = rows;
+  }
+  return status;
 }
 
 static enum dgc_status train_over(struct training *t) {
@@ -316,6 +350,7 @@ static enum dgc_status train_over(struct training *t) {
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
   if (!t->loader) return DGC_INPUT;
+  status = check_batches(t);
   t->begin = t->epoch_begin = now();
   while (!status && !done(t)) {
     const struct batch *b;
@@ -338,16 +373,19 @@ static void end_training(void *training) {
 }
 
 static enum dgc_status train(struct dgc_session *s) {
-  struct training t = {.s = s, .epochs = s->options.epochs, .steps = s->options.steps};
-  if (!t.epochs && !t.steps) t.epochs = 1;
+  const struct options *o = &s->options;
+  struct training t = {
+      .s = s, .epochs = o->epochs_given ? o->epochs : -1, .steps = o->steps_given ? o->steps : -1};
+  if (t.epochs < 0 && t.steps < 0) t.epochs = 1;
   struct arena_guard guard;
   arena_guard(&guard, end_training, &t);
   s->trained = true;
-  bool can;
+  int64_t rows;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status)
-    status = can_evaluate(s, &can); /* what is wrong with test data is said before hours of training */
+    status = evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */
+  if (!status && rows > 0) status = session_takes_all(s, ENTRY_EVAL, rows);
   if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = train_over(&t);
   arena_unguard(&guard);
@@ -439,6 +477,7 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   enum dgc_status status = session_need(s, ENTRY_EVAL);
   if (!status) status = session_data(s, DATA_EVAL, false, &e.data);
   if (!status) status = session_ready(s, ENTRY_EVAL);
+  if (!status) status = session_takes_all(s, ENTRY_EVAL, e.data->rows);
   if (status) goto end;
   const struct graph *g = entry_source(s, ENTRY_EVAL);
   struct sum *sums = arena_new_array(s->call, (size_t)g->noutputs, struct sum);
@@ -459,10 +498,11 @@ enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **me
   CALL(s, evaluate(s, metrics, count, rows));
 }
 
-static enum dgc_status can_evaluate_call(struct dgc_session *s, bool *can) { CALL(s, can_evaluate(s, can)); }
+static enum dgc_status evaluation_rows_call(struct dgc_session *s, int64_t *rows) {
+  CALL(s, evaluation_rows(s, rows));
+}
 
 bool dgc_can_evaluate(struct dgc_session *s) {
-  bool can = false;
-  can_evaluate_call(s, &can);
-  return can;
+  int64_t rows = -1;
+  return evaluation_rows_call(s, &rows) == DGC_OK && rows >= 0;
 }

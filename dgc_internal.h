@@ -34,7 +34,7 @@ struct options {
   bool numeric;
   int64_t threads, epochs, steps, seed, checkpoint_every, timeout;
   bool verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
-  bool seed_given;
+  bool seed_given, epochs_given, steps_given;
 };
 
 enum entry_kind { ENTRY_INIT, ENTRY_TRAIN, ENTRY_EVAL, ENTRY_PREDICT, ENTRY_COUNT };
@@ -200,6 +200,9 @@ const struct graph *entry_source(const struct dgc_session *s, enum entry_kind ki
 enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT };
 /* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. */
 enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out);
+/* Whether the strategy takes a batch of so many rows, and the batches that `all` rows make; else an error. */
+enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows);
+enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all);
 /* One batch of the dataset through its plan. */
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
                                   const struct batch *b, struct loaded **out);

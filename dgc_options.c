@@ -252,6 +252,8 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   if (!value) value = "true";
   if (r->kind == FLAG) return set_flag(s, r, value, field);
   if (r->offset == AT(seed)) s->options.seed_given = true;
+  if (r->offset == AT(epochs)) s->options.epochs_given = true;
+  if (r->offset == AT(steps)) s->options.steps_given = true;
   if (r->offset == AT(staleness)) s->options.asynchronous = true;
   if (r->kind == INTEGER) return set_integer(s, r, value, field);
   status = check_text(s, r, value);

@@ -168,6 +168,7 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
   }
   if (!status) status = session_data(s, DATA_PREDICT, false, &p.data);
   if (!status) status = session_ready(s, ENTRY_PREDICT);
+  if (!status) status = session_takes_all(s, ENTRY_PREDICT, p.data->rows);
   if (!status) {
     struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
     p.loader = loader_create(s->call, p.data, &lo, &s->diags);

@@ -79,6 +79,7 @@ static enum dgc_status take_setting(struct dgc_session *s, const struct model_se
     int64_t value = 0;                                                                         \
     enum dgc_status status = set_number(s, m, strcmp(#field, "staleness") != 0, most, &value); \
     c->field = (type)value;                                                                    \
+    c->asked.field = m->loc;                                                                   \
     c->asynchronous |= strcmp(#field, "staleness") == 0;                                       \
     return status;                                                                             \
   }
@@ -86,6 +87,7 @@ static enum dgc_status take_setting(struct dgc_session *s, const struct model_se
   if (strcmp(m->name, #field) == 0) {                                    \
     if (m->kind != SETTING_TEXT) return wrong_setting(s, m, "a string"); \
     c->field = m->text;                                                  \
+    c->asked.field = m->loc;                                             \
     return DGC_OK;                                                       \
   }
 #define TEXT(field) WORD(field)
@@ -93,6 +95,7 @@ static enum dgc_status take_setting(struct dgc_session *s, const struct model_se
   if (strcmp(m->name, #field) == 0) {                                         \
     if (m->kind != SETTING_FLAG) return wrong_setting(s, m, "true or false"); \
     c->field = m->i != 0;                                                     \
+    c->asked.field = m->loc;                                                  \
     return DGC_OK;                                                            \
   }
 #include "ir/config.def"
@@ -122,6 +125,7 @@ static enum dgc_status take_clause(struct dgc_session *s, struct config *c) {
     return DGC_INPUT;
   }
   c->strategy = m->name;
+  c->asked.strategy = m->loc;
   enum dgc_status status = DGC_OK;
   for (int i = 0; !status && i < m->nsettings; i++) status = take_setting(s, &m->settings[i], c);
   return status;
@@ -131,13 +135,14 @@ static enum dgc_status take_clause(struct dgc_session *s, struct config *c) {
 
 void options_over(const struct options *o, struct config *c) {
 #define NUMBER(type, name, most) \
-  if (o->name) c->name = (type)o->name;
+  if (o->name) c->name = (type)o->name, c->asked.name = LOC_NONE;
 #define WORD(name) \
-  if (o->name) c->name = o->name;
+  if (o->name) c->name = o->name, c->asked.name = LOC_NONE;
 #define TEXT(name) WORD(name)
 #define FLAG(name) WORD(name)
 #include "ir/config.def"
-  if (o->asynchronous) c->staleness = (int)o->staleness; /* 0 is a bound, too */
+  if (o->asynchronous)
+    c->staleness = (int)o->staleness, c->asked.staleness = LOC_NONE; /* 0 is a bound, too */
   if (is_per_replica(o) && o->batch) {
     c->batch_per_replica = o->batch;
     c->batch = 0;
@@ -194,7 +199,8 @@ enum dgc_status session_target(struct dgc_session *s) {
   if (status) return status;
   c.batch = c.batch_per_replica = 0; /* it is another for each graph */
   if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
-    if (has_clause(s)) diag_note(&s->diags, s->model->strategy.loc, "the model asks for its strategy here");
+    if (has_clause(s) && session_blame(s) == DGC_USAGE)
+      diag_note(&s->diags, s->model->strategy.loc, "the model asks for its strategy here");
     return session_blame(s);
   }
   s->config = c;

@@ -186,6 +186,12 @@ static bool same_but_case(const char *a, const char *b) {
   return lower(*a) == lower(*b);
 }
 
+const char *str_join(struct arena *a, const char *const *words, size_t count) {
+  struct str s = str_make(a);
+  for (size_t i = 0; i < count; i++) str_printf(&s, "%s%s", i ? ", " : "", words[i]);
+  return s.data;
+}
+
 const char *str_closest(const char *word, const char *const *candidates, size_t count) {
   size_t len = strnlen(word, MAX_WORD + 1);
   if (len > MAX_WORD) return NULL;

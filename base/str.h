@@ -35,6 +35,9 @@ int str_distance(const char *a, const char *b);
 /* The candidate closest to `word`, or NULL if none is close enough to be meant. Ties: the first. */
 const char *str_closest(const char *word, const char *const *candidates, size_t count);
 
+/* "a, b, c" */
+const char *str_join(struct arena *a, const char *const *words, size_t count);
+
 /* FNV-1a, 64 bits. Seed the first call with STR_HASH_SEED; chain calls by passing the result. */
 #define STR_HASH_SEED UINT64_C(0xcbf29ce484222325)
 uint64_t str_hash(uint64_t seed, const void *data, size_t len);

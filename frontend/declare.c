@@ -174,6 +174,22 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
   return false;
 }
 
+/* A mistake in some number above, which would come up again in whatever is made of the variable. */
+static bool has_elements(struct resolver *r, const struct stmt *s, const struct type *t) {
+  int axis = 0;
+  while (axis < t->rank && t->dim[axis] != 0) axis++;
+  if (axis == t->rank) return true;
+  report(r, s->type->loc, "variable `%s` is %s and holds nothing", binding_path(r, s->names.first->text),
+         type_text(r->arena, t));
+  for (const struct arg *a = s->type->items.first; a && s->type->kind == EXPR_INDEX && !r->quiet;
+       a = a->next) {
+    struct value v = eval(r, a->value->kind == EXPR_REST ? a->value->lhs : a->value, NULL);
+    if (v.kind == VALUE_INT && v.i == 0) report_number(r, &v);
+  }
+  report_help(r, "each axis of a variable has a length of at least 1");
+  return false;
+}
+
 void declare_variable(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
   bool slot = r->frame->function->def->kind == DEF_OPTIMIZER;
@@ -200,6 +216,7 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
     report(r, s->loc, "a function has no variables; make it a layer");
     ok = false;
   }
+  ok = ok && has_elements(r, s, &t);
   as.type = t;
   if (ok) v = variable_at(r, binding_path(r, name->text), &as, s->value);
   struct value value = v ? value_tensor(r, v->node, name->loc) : value_error();

@@ -60,6 +60,11 @@ void report_value(struct resolver *r, const struct value *v) {
     report_note(r, v->at, "this is %s", type);
 }
 
+void report_number(struct resolver *r, const struct value *v) {
+  if (v->name && v->decl.source && !is_library(r, v->decl))
+    report_note(r, v->decl, "`%s` is %s", v->name, value_text(r->arena, v));
+}
+
 void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count) {
   const char *meant = str_closest(word, names, count);
   if (meant && strcmp(meant, word) != 0) report_help(r, "did you mean `%s`?", meant);

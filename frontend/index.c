@@ -11,6 +11,7 @@ bool type_append(struct resolver *r, struct type *t, const struct value *v) {
   }
   if (v->kind == VALUE_INT && v->i < 0) {
     report(r, v->at, "a dimension cannot be negative: %lld", (long long)v->i);
+    report_number(r, v);
     return false;
   }
   if (t->rank == MAX_RANK) {

@@ -29,7 +29,7 @@ static const struct def *find_model(struct resolver *r, const struct source *sou
   if (found) return found;
   if (r->options->model) {
     report(r, start, "there is no model `%s`", r->options->model);
-    report_closest(r, r->options->model, names, n);
+    if (n) report_help(r, "`%s` has %s", source->name, str_join(r->arena, names, n));
   } else {
     report(r, start, "there is no model in `%s`", source->name);
   }

@@ -121,6 +121,8 @@ void report_note(struct resolver *r, struct loc loc, const char *fmt, ...)
 void report_help(struct resolver *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A note that tells where a value comes from and what type it has. */
 void report_value(struct resolver *r, const struct value *v);
+/* A note that tells which of the user's names has this value, if one has. */
+void report_number(struct resolver *r, const struct value *v);
 /* "did you mean", among the given names. */
 void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count);
 bool is_library(const struct resolver *r, struct loc loc);

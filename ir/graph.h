@@ -90,6 +90,15 @@ struct home {
   const char *variable, *device; /* the device's canonical name */
 };
 
+/* Where a source asks for each setting. No source: an option did, or nobody. */
+struct config_asked {
+#define NUMBER(type, name, most) struct loc name;
+#define WORD(name)               struct loc name;
+#define TEXT(name)               struct loc name;
+#define FLAG(name)               struct loc name;
+#include "ir/config.def"
+};
+
 /* What a graph is compiled for; printed in its header, read back by the passes of `dgc opt`. */
 struct config {
 #define NUMBER(type, name, most) type name;
@@ -97,6 +106,7 @@ struct config {
 #define TEXT(name)               const char *name;
 #define FLAG(name)               bool name;
 #include "ir/config.def"
+  struct config_asked asked;
   struct target target;
   struct home *homes; /* the same in all graphs of a model */
   int nhomes;

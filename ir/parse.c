@@ -375,7 +375,7 @@ static bool parse_header(struct parser *p, struct piece key) {
   if (p->has_nodes) return fail(p, key.loc, "header lines stand before the nodes");
   if (k > 0 && p->seen & 1u << k) return fail(p, key.loc, "this is given twice");
   p->seen |= 1u << k;
-  return parse_option(&p->l, key.text, p->g);
+  return parse_option(&p->l, key, p->g);
 }
 
 /* The lines up to '}', and that. False if one of them was wrong. */

@@ -193,7 +193,8 @@ static bool read_home(struct lex *l, struct config *c) {
   return true;
 }
 
-bool parse_option(struct lex *l, const char *key, struct graph *g) {
+bool parse_option(struct lex *l, struct piece line, struct graph *g) {
+  const char *key = line.text;
   struct config *c = &g->config;
   if (strcmp(key, "stage") == 0) return read_stage(l, &g->stage);
 #define NUMBER(type, name, most)          \
@@ -201,13 +202,20 @@ bool parse_option(struct lex *l, const char *key, struct graph *g) {
     int64_t n;                            \
     bool good = read_number(l, most, &n); \
     c->name = (type)n;                    \
+    c->asked.name = line.loc;             \
     return good;                          \
   }
-#define WORD(name) \
-  if (strcmp(key, #name) == 0) return read_text(l, &c->name);
+#define WORD(name)                 \
+  if (strcmp(key, #name) == 0) {   \
+    c->asked.name = line.loc;      \
+    return read_text(l, &c->name); \
+  }
 #define TEXT(name) WORD(name)
-#define FLAG(name) \
-  if (strcmp(key, #name) == 0) return c->name = true;
+#define FLAG(name)               \
+  if (strcmp(key, #name) == 0) { \
+    c->asked.name = line.loc;    \
+    return c->name = true;       \
+  }
 #include "ir/config.def"
   return strcmp(key, "home") == 0 ? read_home(l, c) : read_devices(l, &c->target);
 }

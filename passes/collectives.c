@@ -153,38 +153,27 @@ static const char *const names[] = {[REDUCE_TO_ONE] = "reduce_to_one",
                                     [NCCL] = "nccl"};
 enum { COUNT = sizeof names / sizeof *names };
 
-/* Which algorithm the configuration asks for; -1 after an error. */
-static int choose(struct config *c, struct diags *d) {
+int cross_device_find(const struct config *c, struct diags *d) {
   int i = REDUCE_TO_ONE;
-  if (c->cross_device)
-    for (i = 0; i < COUNT && strcmp(names[i], c->cross_device) != 0;) i++;
-  if (i == COUNT) {
-    const char *close = str_closest(c->cross_device, names, COUNT);
-    diag_error(d, LOC_NONE, "there is no cross-device algorithm '%s'", c->cross_device);
-    if (close)
-      diag_help(d, LOC_NONE, "did you mean %s?", close);
-    else
-      diag_help(d, LOC_NONE, "algorithms are reduce_to_one, hierarchical_copy, ring and nccl");
-    return -1;
-  }
-  if (i == NCCL) {
-    diag_warning(d, LOC_NONE, "NCCL's all-reduce is not in this build: hierarchical_copy is used");
-    i = HIERARCHICAL;
-    c->cross_device = names[i];
-  }
-  if (i != REDUCE_TO_ONE && !sums_everywhere(c, names[i], d)) return -1;
-  return i;
+  if (!c->cross_device) return i;
+  for (i = 0; i < COUNT && strcmp(names[i], c->cross_device) != 0;) i++;
+  if (i < COUNT) return i;
+  const char *close = str_closest(c->cross_device, names, COUNT);
+  diag_error(d, c->asked.cross_device, "there is no cross-device algorithm '%s'", c->cross_device);
+  if (close)
+    diag_help(d, LOC_NONE, "did you mean %s?", close);
+  else
+    diag_help(d, LOC_NONE, "algorithms are reduce_to_one, hierarchical_copy, ring and nccl");
+  return -1;
 }
 
-bool sums_everywhere(const struct config *c, const char *what, struct diags *d) {
-  if (c->strategy && strstr(c->strategy, "mirrored")) return true;
-  if (c->strategy && strcmp(c->strategy, "one_device") == 0) return true; /* nothing travels */
-  diag_error(
-      d, LOC_NONE,
-      "%s is for sums that every device needs, and strategy %s sums each gradient where its variable is",
-      what, c->strategy ? c->strategy : "one_device");
-  diag_help(d, LOC_NONE, "use --strategy mirrored, or leave it out");
-  return false;
+/* Which algorithm the configuration asks for; -1 after an error. */
+static int choose(struct config *c, struct diags *d) {
+  int i = cross_device_find(c, d);
+  if (i != NCCL) return i;
+  diag_warning(d, c->asked.cross_device, "NCCL's all-reduce is not in this build: hierarchical_copy is used");
+  c->cross_device = names[HIERARCHICAL];
+  return HIERARCHICAL;
 }
 
 struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {

@@ -48,7 +48,7 @@ struct node *ring_result(struct graph *out, struct ring *r, int device);
 /* x by way of a device: an identity there, which pass copies makes a copy. Equal relays are one node. */
 struct node *relay(struct graph *out, struct node *x, int device);
 
-/* Whether the strategy gives every device every sum; else an error that names `what` needs that. */
-bool sums_everywhere(const struct config *c, const char *what, struct diags *d);
+/* The enum cross_device that the configuration names; -1 after an error. */
+int cross_device_find(const struct config *c, struct diags *d);
 
 #endif

@@ -201,12 +201,6 @@ static struct graph *rebuild_packed(struct packing *p) {
 struct graph *pass_pack(struct pass_ctx *ctx, struct graph *g) {
   const struct config *c = &g->config;
   if (!c->packs && !c->bytes_per_pack) return g;
-  if (c->packs && c->bytes_per_pack) {
-    diag_error(ctx->diags, LOC_NONE, "both packs %d and bytes_per_pack %lld are given: choose one", c->packs,
-               (long long)c->bytes_per_pack);
-    return NULL;
-  }
-  if (!sums_everywhere(c, c->packs ? "packs" : "bytes_per_pack", ctx->diags)) return NULL;
   struct arena *s = ctx->scratch;
   struct packing p = {
       .ctx = ctx, .from = g, .to = graph_create_like(ctx->arena, g), .ndevices = c->target.ndevices};

@@ -30,12 +30,10 @@ static void unknown_pass(struct diags *d, const char *name) {
   for (int i = 0; i < NPASSES; i++) names[i] = passes[i].name;
   diag_error(d, LOC_NONE, "there is no pass '%s'", name);
   const char *close = str_closest(name, names, NPASSES);
-  struct str s = str_make(d->arena);
-  for (int i = 0; i < NPASSES; i++) str_printf(&s, "%s%s", i ? ", " : "", names[i]);
   if (close)
     diag_help(d, LOC_NONE, "did you mean %s?", close);
   else
-    diag_help(d, LOC_NONE, "passes are %s", s.data);
+    diag_help(d, LOC_NONE, "passes are %s", str_join(d->arena, names, NPASSES));
 }
 
 static bool listed(const char *list, const char *name) {
@@ -103,11 +101,25 @@ static struct graph *roundtrip(struct pass_ctx *ctx, struct arena *kept, struct 
   return NULL;
 }
 
+/* Which passes bring the graph to the stage that p needs. */
+static void help_stage(struct pass_ctx *ctx, const struct pass *p, enum stage stage) {
+  struct str before = str_make(ctx->scratch);
+  for (int i = 0; i < NPASSES; i++)
+    if (passes[i].from != passes[i].to && passes[i].from >= stage && passes[i].to <= p->from)
+      str_printf(&before, "%s,", passes[i].name);
+  if (before.len)
+    diag_help(ctx->diags, LOC_NONE, "run what comes before, as in --passes=%s%s", before.data, p->name);
+  else
+    diag_help(ctx->diags, LOC_NONE, "the graph is past that pass: give it one of stage %s",
+              stage_names[p->from]);
+}
+
 static struct graph *run_pass(struct pass_ctx *ctx, struct arena *kept, const struct pass *p, struct graph *g,
                               int number, const struct pipeline_options *o) {
   if (g->stage != p->from) {
     diag_error(ctx->diags, LOC_NONE, "pass %s needs a graph of stage %s, and %s is %s", p->name,
                stage_names[p->from], g->name, stage_names[g->stage]);
+    help_stage(ctx, p, g->stage);
     return NULL;
   }
   double start = seconds();

@@ -1,5 +1,5 @@
 /* From the configuration to devices: which device computes, which stores, which splits the batch. */
-#include "passes/strategy.h"
+#include "passes/fit.h"
 
 #include <string.h>
 
@@ -14,18 +14,12 @@ const struct strategy_info strategies[] = {
     {NULL, NULL},
 };
 
-static const char *device_list(struct arena *a, const struct target *t) {
-  struct str s = str_make(a);
-  for (int i = 0; i < t->ndevices; i++) str_printf(&s, "%s%s", i ? ", " : "", t->devices[i].text);
-  return s.data;
-}
-
 /* The device the user named, or -1 after an error. The CPU that every machine has need not be in the list. */
-static int find_device(struct arena *a, struct target *t, const char *text, const char *what,
-                       struct diags *d) {
+static int find_device(struct arena *a, struct target *t, const char *text, struct loc asked,
+                       const char *what, struct diags *d) {
   struct device_name want;
   if (!device_name_parse(a, text, &want)) {
-    diag_error(d, LOC_NONE, "'%s' is no device name", text);
+    diag_error(d, asked, "'%s' is no device name", text);
     diag_help(d, LOC_NONE, "names look like /cpu:0 or /job:worker/task:0/gpu:1");
     return -1;
   }
@@ -39,7 +33,7 @@ static int find_device(struct arena *a, struct target *t, const char *text, cons
       return cpu;
     }
   }
-  diag_error(d, LOC_NONE, "the %s device %s is not among the devices: %s", what, text, device_list(a, t));
+  diag_error(d, asked, "the %s device %s is not among the devices: %s", what, text, device_list(a, t));
   return -1;
 }
 
@@ -63,33 +57,7 @@ static int first_cpu(struct arena *a, struct target *t, int worker) {
   return target_add_cpu(a, t);
 }
 
-static bool check_name(const char *name, struct arena *a, struct diags *d) {
-  size_t n = 0;
-  while (strategies[n].name && strcmp(strategies[n].name, name) != 0) n++;
-  if (strategies[n].name) return true;
-  const char **names = arena_new_array(a, n + 1, const char *);
-  struct str all = str_make(a);
-  for (size_t i = 0; i < n; i++) {
-    names[i] = strategies[i].name;
-    str_printf(&all, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", names[i]);
-  }
-  diag_error(d, LOC_NONE, "there is no strategy '%s'", name);
-  const char *close = str_closest(name, names, n);
-  if (close)
-    diag_help(d, LOC_NONE, "did you mean %s?", close);
-  else
-    diag_help(d, LOC_NONE, "strategies are %s", all.data);
-  return false;
-}
-
 static bool is(const struct strategy *s, const char *name) { return strcmp(s->name, name) == 0; }
-
-/* What the devices are for: workers in order, and the tasks they belong to. */
-struct cast {
-  int *compute, ncompute;
-  int ntasks; /* of the devices that compute */
-  int *servers, nservers;
-};
 
 static struct cast cast_devices(struct arena *a, const struct target *t) {
   struct cast c = {.compute = arena_new_array(a, (size_t)t->ndevices, int),
@@ -116,63 +84,6 @@ static const char *default_name(const struct cast *c) {
   return c->ntasks > 1 ? "multi_worker_mirrored" : "mirrored";
 }
 
-/* Whether the strategy and what was asked for go with each other and with the devices. */
-static bool check_fit(struct arena *a, const struct config *c, const struct cast *cast,
-                      const struct strategy *s, struct diags *d) {
-  if (is(s, "one_device") && cast->ncompute > 1) {
-    diag_error(d, LOC_NONE, "strategy one_device runs on one device, and %d are given: %s", cast->ncompute,
-               device_list(a, &c->target));
-    diag_help(d, LOC_NONE, "name one device, or choose another strategy, as mirrored or central_storage");
-    return false;
-  }
-  if (is(s, "mirrored") && cast->ntasks > 1) {
-    diag_error(d, LOC_NONE, "strategy mirrored is for the devices of one task, and these belong to %d: %s",
-               cast->ntasks, device_list(a, &c->target));
-    diag_help(d, LOC_NONE, "use --strategy multi_worker_mirrored");
-    return false;
-  }
-  if (is(s, "parameter_server") && !cast->nservers) {
-    diag_error(d, LOC_NONE, "strategy parameter_server needs tasks of the job ps, and the devices are %s",
-               device_list(a, &c->target));
-    diag_help(d, LOC_NONE, "as with --cluster \"worker=2;ps=1\"");
-    return false;
-  }
-  bool fixed = is(s, "one_device") || is(s, "central_storage");
-  if (c->parameter_device && !fixed) {
-    diag_error(d, LOC_NONE, "strategy %s %s and has no parameter device", s->name,
-               s->mirrored ? "keeps variables on every device" : "chooses the devices of variables itself");
-    diag_help(d, LOC_NONE, "use --strategy central_storage, or leave out --parameter-device");
-    return false;
-  }
-  if (c->asynchronous && !is(s, "parameter_server")) {
-    diag_error(d, LOC_NONE, "only strategy parameter_server trains asynchronously, not %s", s->name);
-    diag_help(d, LOC_NONE, "leave out --staleness, or give a cluster with the job ps");
-    return false;
-  }
-  if (c->loss_scaling && strcmp(c->loss_scaling, "per_tower") != 0 && strcmp(c->loss_scaling, "exact") != 0) {
-    diag_error(d, LOC_NONE, "there is no loss scaling '%s'", c->loss_scaling);
-    diag_help(d, LOC_NONE, "it is exact, or per_tower with strategy replicate");
-    return false;
-  }
-  if (scales_per_tower(c) && !is(s, "replicate")) {
-    diag_error(d, LOC_NONE, "only strategy replicate scales losses per tower: with %s they are exact",
-               s->name);
-    diag_help(d, LOC_NONE, "leave out --loss-scaling, or use --strategy replicate");
-    return false;
-  }
-  if (c->balance && strcmp(c->balance, "size") != 0) {
-    diag_error(d, LOC_NONE, "variables can be balanced by size, not by '%s'", c->balance);
-    return false;
-  }
-  if (c->balance && !is(s, "parameter_server") && !is(s, "round_robin")) {
-    diag_error(d, LOC_NONE, "strategy %s does not distribute variables: there is nothing to balance",
-               s->name);
-    diag_help(d, LOC_NONE, "--balance is for round_robin and parameter_server");
-    return false;
-  }
-  return true;
-}
-
 /* The batch, and whether the towers may have it. */
 static bool check_batch(struct config *c, const struct strategy *s, struct diags *d) {
   if (c->batch_per_replica && !c->batch) {
@@ -185,10 +96,10 @@ static bool check_batch(struct config *c, const struct strategy *s, struct diags
   }
   int64_t more = c->batch % s->towers;
   if (!is(s, "replicate") || c->uneven || more == 0) return true;
-  diag_error(d, LOC_NONE,
-             "strategy replicate gives each tower the same number of rows, and %lld rows do not divide by %d "
-             "towers",
-             (long long)c->batch, s->towers);
+  diag_error(
+      d, LOC_NONE,
+      "strategy replicate gives each tower the same number of rows, and %lld %s not divide by %d towers",
+      (long long)c->batch, c->batch == 1 ? "row does" : "rows do", s->towers);
   if (more == 1)
     diag_help(d, LOC_NONE, "--uneven gives the first tower one row more");
   else
@@ -210,7 +121,7 @@ static bool choose_storage(struct arena *a, struct config *c, const struct cast 
     bool gpu = cast->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
     s->parameter = gpu ? s->workers[0] : first_cpu(a, &c->target, s->workers[0]);
   } else if (c->parameter_device) {
-    s->parameter = find_device(a, &c->target, c->parameter_device, "parameter", d);
+    s->parameter = find_device(a, &c->target, c->parameter_device, c->asked.parameter_device, "parameter", d);
     if (s->parameter < 0) return false;
   } else if (is(s, "central_storage") && cast->ncompute > 1) {
     s->parameter = first_cpu(a, &c->target, s->workers[0]);
@@ -225,7 +136,8 @@ static bool choose_storage(struct arena *a, struct config *c, const struct cast 
 /* The first CPU of the workers, which need not compute. */
 static bool choose_consolidation(struct arena *a, struct config *c, struct strategy *s, struct diags *d) {
   if (c->consolidation_device) {
-    s->consolidation = find_device(a, &c->target, c->consolidation_device, "consolidation", d);
+    s->consolidation = find_device(a, &c->target, c->consolidation_device, c->asked.consolidation_device,
+                                   "consolidation", d);
     return s->consolidation >= 0;
   }
   s->consolidation = s->workers[0];
@@ -245,17 +157,17 @@ bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, 
   }
   if (c->towers == 0) c->towers = c->strategy && strcmp(c->strategy, "one_device") == 0 ? 1 : cast.ncompute;
   if (c->towers < 0 || c->towers > 1024) {
-    diag_error(d, LOC_NONE, "%d towers: there may be 1 to 1024", c->towers);
+    diag_error(d, c->asked.towers, "%d towers: there may be 1 to 1024", c->towers);
     return false;
   }
   if (!c->strategy) c->strategy = default_name(&cast);
-  if (!check_name(c->strategy, a, d)) return false;
+  if (!strategy_known(a, c, d)) return false;
   *out = (struct strategy){.name = c->strategy,
                            .towers = c->towers,
                            .workers = cast.compute,
                            .nworkers = c->towers < cast.ncompute ? c->towers : cast.ncompute};
   out->mirrored = is(out, "mirrored") || is(out, "multi_worker_mirrored");
-  if (!check_fit(a, c, &cast, out, d) || !choose_storage(a, c, &cast, out, d) ||
+  if (!strategy_fits(a, c, &cast, out, d) || !choose_storage(a, c, &cast, out, d) ||
       !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
     return false;
   return !out->nshards || strategy_homes(a, g, c, out, d);

@@ -127,6 +127,8 @@ void loader_release(struct loader *l, const struct batch *b);
 /* Stops the thread; held batches die. NULL is allowed. */
 void loader_destroy(struct loader *l);
 int64_t loader_batches_per_epoch(const struct loader *l);
+/* The rows of an epoch's batch. */
+int64_t loader_batch_rows(const struct loader *l, int64_t index);
 
 /* The row that stands at `position` of an epoch's order: a permutation of 0..rows-1 that depends on the
  * arguments alone. It is a Feistel network over the smallest even number of bits that can number the rows, applied

@@ -189,3 +189,4 @@ void loader_destroy(struct loader *l) {
 }
 
 int64_t loader_batches_per_epoch(const struct loader *l) { return l->shards.batches; }
+int64_t loader_batch_rows(const struct loader *l, int64_t index) { return shards_rows(&l->shards, index); }

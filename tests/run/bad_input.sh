@@ -72,6 +72,13 @@ quick 1 'rows that are not there' "$dgc" train "$model" --rows 0:999999999 --ste
 quick 1 'test rows that are not there' "$dgc" train "$model" --eval-rows 0:999999999 --epochs 1000
 quick 2 'an input that is not there' "$dgc" train "$model" --data imgae=x.npy
 shows err "did you mean 'image'"
+quick 1 'a variable of nothing' "$dgc" train "$model" --set hidden=0
+shows err 'variable `h.kernel` is f32[784,0] and holds nothing'
+shows err 'note: `hidden` is 0'
+shows err 'in the standard library here'
+grep -q 'division by zero' err && fail 'a division by zero' || pass
+quick 1 'less than nothing' "$dgc" train "$model" --set hidden=-4
+shows err 'note: `hidden` is -4'
 quick 2 'a parameter without value' "$dgc" check "$model" --set hidden
 quick 1 'a parameter that is not there' "$dgc" check "$model" --set hiden=3
 

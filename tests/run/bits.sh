@@ -60,6 +60,28 @@ expect 2 'rows that do not divide' "$dgc" train "$model" --rows 0:96 --batch 96 
   --checkpoint uneven.safetensors
 shows err '96 rows do not divide by 5 towers'
 [ ! -e uneven.safetensors ] && pass || fail 'a refused batch left a checkpoint'
+# A batch that comes late is refused before the first step, if it comes at all.
+uneven() {
+  code=$1
+  shift
+  expect "$code" "$*" "$dgc" train "$model" --quiet --batch 64 --devices cpu:0-1 --strategy replicate \
+    --checkpoint uneven.safetensors --checkpoint-every 1 "$@"
+}
+uneven 2 --rows 0:129 --eval-rows 0:64
+shows err 'batch 3 of the 3 of an epoch of 129 rows has 1'
+shows err '1 row does not divide by 2 towers'
+uneven 2 --rows 0:128 --eval-rows 0:67
+shows err 'eval: 67 rows in batches of 64 end with one of 3'
+[ ! -e uneven.safetensors ] && pass || fail 'steps were done before a batch was refused'
+uneven 0 --rows 0:129 --eval-rows 0:64 --steps 2
+uneven 2 --rows 0:129 --eval-rows 0:64 --steps 3 --resume
+shows err 'batch 3 of the 3 of an epoch of 129 rows has 1'
+uneven 0 --rows 0:129 --eval-rows 0:67 --uneven
+expect 2 'uneven eval' "$dgc" eval "$model" --checkpoint uneven.safetensors --eval-rows 0:67 --batch 64 --devices cpu:0-1 \
+  --strategy replicate
+expect 2 'uneven predict' "$dgc" predict "$model" --checkpoint uneven.safetensors --eval-rows 0:67 --batch 64 \
+  --devices cpu:0-1 --strategy replicate --output probability=p.npy
+[ ! -e p.npy ] && pass || fail 'a refused prediction left a file'
 expect 0 'rows per tower' "$dgc" compile "$model" --batch 32 --batch-is per_replica --towers 4
 shows out '  batch 128'
 shows out '  batch_per_replica 32'

@@ -63,6 +63,38 @@ shows err 'add a worker'
 sed 's|^  predict.*|&\n  strategy parameter_server|' "$samples/linear.dsl" >servers.dsl
 expect 2 'a clause that the devices do not allow' "$dgc" compile servers.dsl
 shows err 'servers.dsl:15:12: note: the model asks for its strategy here'
+# What a strategy does not know it refuses, all settings alike; in a model it is the model that is wrong.
+refused() {
+  expect 2 "$*" "$dgc" compile "$samples/linear.dsl" --devices cpu:0-1 "$@"
+  shows err "leave out $3"
+}
+for strategy in mirrored central_storage replicate; do
+  refused --strategy $strategy --staleness 1
+  refused --strategy $strategy --min-part-bytes 10
+done
+refused --strategy mirrored --uneven
+refused --strategy round_robin --uneven
+refused --strategy central_storage --loss-scaling per_tower
+refused --strategy mirrored --parameter-device cpu:0
+refused --strategy replicate --cross-device ring
+refused --strategy round_robin --packs 2
+refused --strategy central_storage --bytes-per-pack 99
+for setting in 'mirrored(uneven = true)' 'mirrored(min_part_bytes = 9)' 'mirrored(balance = "size")' \
+  'mirrored(parameter_device = "cpu:0")' 'mirrored(staleness = 1)' 'mirrored(loss_scaling = "per_tower")' \
+  'round_robin(cross_device = "ring")' 'round_robin(packs = 2)' 'round_robin(balance = "weight")' \
+  'mirrored(cross_device = "wire")' 'replicate(loss_scaling = "half")' 'mirrored(consolidation_device = "cpu:9")' \
+  'central_storage(parameter_device = "tpu")' 'mirrored(packs = 0)' 'mirrored(towers = 2000)' \
+  'mirrored(packs = 2, bytes_per_pack = 3)'; do
+  sed "s|^  predict.*|&\n  strategy $setting|" "$samples/linear.dsl" >setting.dsl
+  expect 1 "$setting" "$dgc" check setting.dsl --devices cpu:0-1
+  grep -q '^setting.dsl:15:[0-9]*: error: ' err && grep -qF "15 |   strategy $setting" err && pass ||
+    fail "$setting: $(cat err)"
+done
+sed 's|^  predict.*|&\n  strategy mirrored(packs = 2)|' "$samples/linear.dsl" >setting.dsl
+expect 2 'an option over a clause' "$dgc" check setting.dsl --devices cpu:0-1 --cross-device wire
+"$dgc" compile "$samples/linear.dsl" --emit grad | sed 's/^  stage source/&\n  balance weight/' >header.dg
+expect 1 'a wrong header' "$dgc" opt header.dg --passes=replicate --batch 4
+shows err 'header.dg:3:3: error: variables can be balanced by size'
 expect 2 'more towers than there may be' "$dgc" compile "$samples/linear.dsl" --towers 1025
 shows err 'from 1 to 1024'
 expect 2 'bad pass' "$dgc" compile "$samples/digits.dsl" --disable-pass plcae
@@ -70,8 +102,17 @@ shows err "did you mean 'place'"
 expect 2 'a pass that is needed' "$dgc" compile "$samples/digits.dsl" --disable-pass place
 expect 2 'a plan without gradients' "$dgc" bench "$samples/digits.dsl" --disable-pass grad
 shows err 'pass grad must run before'
+expect 2 'a pass too early' "$dgc" opt --passes place "$source/tests/golden/passes/pack.dg"
+shows err 'as in --passes=replicate,place'
 expect 2 'a plan without sums' "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --disable-pass collectives --emit plan
 shows err 'pass collectives must run'
+expect 2 'no steps to time' "$dgc" bench "$samples/linear.dsl" --steps 0
+shows err 'give at least 1'
+expect 0 'no steps' "$dgc" train "$samples/digits.dsl" --steps 0 --quiet --checkpoint begin.safetensors
+expect 0 'no epochs' "$dgc" train "$samples/digits.dsl" --epochs 0 --quiet --checkpoint none.safetensors
+same begin.safetensors none.safetensors
+expect 1 'no such model' "$dgc" check "$samples/digits.dsl" --model diggits
+shows err 'has digits'
 expect 2 'no range' "$dgc" train "$samples/digits.dsl" --rows 8000
 shows err 'rows: write begin:end'
 expect 2 'eval without variables' "$dgc" eval "$samples/digits.dsl"
@@ -114,6 +155,8 @@ shows err 'warning: graph digits.train is replicated already'
 for sample in "$samples"/*.dsl; do expect 0 "check $sample" "$dgc" check "$sample" --devices cpu:0-1; done
 expect 2 'no such graph' "$dgc" opt two.dg --graph digits.trian
 shows err "did you mean 'digits.train'"
+expect 2 'nothing like a graph' "$dgc" opt two.dg --graph nosuch
+shows err 'it holds digits.eval, digits.train'
 expect 0 'dump-dir' "$dgc" compile "$samples/digits.dsl" --dump-dir dumps -o /dev/null
 [ "$(ls dumps | wc -l)" -ge 5 ] && pass || fail "dumps: $(ls dumps)"
 expect 0 time-passes "$dgc" compile "$samples/digits.dsl" --time-passes -o /dev/null
@@ -149,6 +192,9 @@ shows err '* round_robin'
 grep -q default err && fail 'a default that does not fit is listed' || pass
 expect 2 'auto where nothing fits' "$dgc" compile "$samples/linear.dsl" --devices cpu:0-1 --strategy auto --balance size --packs 2
 shows err 'nothing to balance'
+shows err 'round_robin sums each gradient where its variable is'
+expect 2 'auto with a device that is not there' "$dgc" compile "$samples/linear.dsl" --devices cpu:0-1 --strategy auto --parameter-device cpu:7
+shows err 'note: central_storage: the parameter device cpu:7 is not among the devices'
 
 # Certificates.
 expect 0 verify "$dgc" verify "$samples/linear.dsl" --devices cpu:0-1 --towers 5 --numeric

@@ -34,8 +34,8 @@ void layout_set(struct graph *g, const struct layout *l, int64_t rows, struct di
   g->config = (struct config){.batch = rows,
                               .towers = l->towers,
                               .strategy = l->strategy,
-                              .uneven = true,
-                              .min_part_bytes = 8,
+                              .uneven = strcmp(l->strategy, "replicate") == 0,
+                              .min_part_bytes = strcmp(l->strategy, "parameter_server") == 0 ? 8 : 0,
                               .parameter_device = l->parameter_device};
   target_parse(g->arena, l->devices, &g->config.target, d, LOC_NONE);
 }

@@ -340,6 +340,7 @@ static void changed_options(void **state) {
   assert_int_equal(dgc_read(s, "h.kernel", other, sizeof other), DGC_OK);
   loss_after(s, 1);
   assert_int_equal(dgc_set(s, "strategy", "mirrored"), DGC_OK);
+  assert_int_equal(dgc_set(s, "uneven", "false"), DGC_OK);
   float rest = loss_after(s, 1);
   assert_memory_equal(&whole, &rest, sizeof rest);
   assert_int_equal(dgc_read(s, "h.kernel", other, sizeof other), DGC_OK);
