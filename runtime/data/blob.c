@@ -1,5 +1,5 @@
-/* Maps files and inflates them. The only user of zlib. No descriptor stays open. */
-#include "runtime/data/blob.h"
+/* Maps files. No descriptor stays open. */
+#include "runtime/data/inflate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,9 +7,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-
-enum { STEP = 1 << 30 }; /* zlib counts in 32 bits */
 
 /* Deflate packs at most 1032 bytes into one, plus a constant. */
 static int64_t inflate_bound(int64_t packed) {
@@ -61,74 +58,14 @@ static bool map_file(struct blob *b, const char *path, struct loc loc, struct di
   return !cause;
 }
 
-/* Feeds all of `in` through `z` into `out`. True at the clean end of the last stream. */
-static bool inflate_all(z_stream *z, const struct blob *in, bool many, struct blob *out, int64_t limit,
-                        const char **cause) {
-  int64_t fed = 0, made = 0;
-  for (;;) {
-    if (z->avail_in == 0 && fed < in->len) {
-      int64_t step = in->len - fed < STEP ? in->len - fed : STEP;
-      z->next_in = (Bytef *)(in->bytes + fed);
-      z->avail_in = (uInt)step;
-      fed += step;
-    }
-    if (made == out->len && out->len < limit) { /* untouched pages cost nothing: grow fast */
-      int64_t len = out->len * 2 < limit ? out->len * 2 : limit;
-      void *map = mremap(out->map, out->map_len, (size_t)len, MREMAP_MAYMOVE);
-      if (map == MAP_FAILED) return *cause = "no memory for the unpacked bytes", false;
-      out->map = map, out->map_len = (size_t)len, out->bytes = map, out->len = len;
-    }
-    int64_t room = out->len - made < STEP ? out->len - made : STEP;
-    Bytef end_probe; /* with the memory full, only the end of the stream may follow */
-    z->next_out = room ? (Bytef *)out->map + made : &end_probe;
-    z->avail_out = room ? (uInt)room : 1;
-    uInt before = z->avail_out;
-    int rc = inflate(z, Z_NO_FLUSH);
-    uInt got = before - z->avail_out;
-    if (!room && got) {
-      *cause = many ? "it unpacks to more than 16 GiB; unpack it on disk and use that file"
-                    : "it unpacks to more than its header says; the file is damaged";
-      return false;
-    }
-    made += got;
-    if (rc == Z_STREAM_END) {
-      if (!many || (z->avail_in == 0 && fed == in->len)) break;
-      if (inflateReset(z) != Z_OK) return *cause = "zlib failed", false;
-    } else if (rc == Z_BUF_ERROR && z->avail_in == 0 && fed == in->len) {
-      return *cause = "the packed data ends too early; the file is truncated", false;
-    } else if (rc != Z_OK) {
-      return *cause = z->msg ? z->msg : "the packed data is damaged", false;
-    }
-  }
-  out->len = made;
-  return true;
-}
-
-static bool unpack(struct blob *b, const struct blob *in, int window, int64_t first, int64_t limit,
-                   const char *path, struct loc loc, struct diags *d) {
-  if (!blob_alloc(b, first < limit ? first : limit, path, loc, d)) return false;
-  z_stream z = {0};
-  const char *cause = "zlib failed";
-  bool ok = inflateInit2(&z, window) == Z_OK && inflate_all(&z, in, window > 15, b, limit, &cause);
-  if (!ok) {
-    diag_error(d, loc, "cannot unpack %s: %s", path, cause);
-    blob_close(b);
-  }
-  inflateEnd(&z);
-  return ok;
-}
-
 bool blob_open(struct blob *b, const char *path, struct loc loc, struct diags *d) {
   if (!map_file(b, path, loc, d)) return false;
   if (b->len < 2 || b->bytes[0] != 0x1f || b->bytes[1] != 0x8b) return true;
   struct blob packed = *b;
-  bool ok = unpack(b, &packed, 15 + 16, packed.len * 4 + 4096, inflate_bound(packed.len), path, loc, d);
+  bool ok =
+      inflate_blob(b, &packed, INFLATE_GZIP, packed.len * 4 + 4096, inflate_bound(packed.len), path, loc, d);
   blob_close(&packed);
   return ok;
-}
-
-bool blob_crc_ok(const uint8_t *bytes, int64_t len, uint32_t crc) {
-  return crc32_z(0, bytes, (z_size_t)len) == crc;
 }
 
 bool blob_inflate(struct blob *b, const uint8_t *packed, int64_t packed_len, int64_t len, uint32_t crc,
@@ -140,7 +77,7 @@ bool blob_inflate(struct blob *b, const uint8_t *packed, int64_t packed_len, int
     return false;
   }
   struct blob in = {.bytes = packed, .len = packed_len};
-  if (!unpack(b, &in, -15, len, len, path, loc, d)) return false;
+  if (!inflate_blob(b, &in, INFLATE_RAW, len, len, path, loc, d)) return false;
   if (b->len == len && blob_crc_ok(b->bytes, len, crc)) return true;
   diag_error(d, loc, "%s: the unpacked bytes do not match their checksum; the file is damaged", path);
   blob_close(b);

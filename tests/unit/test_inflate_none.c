@@ -1,0 +1,38 @@
+/* Where zlib is missing, packed files are refused in words of use, and checksums are still checked. */
+#include "runtime/data/inflate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void packed_files(void **state) {
+  (void)state;
+  struct arena *a = arena_create();
+  struct diags d;
+  struct blob b;
+  diags_init(&d, a);
+  assert_false(blob_open(&b, TEST_DATA "/labels.gz", LOC_NONE, &d));
+  assert_int_equal(b.len, 0);
+  const char *text = diags_text(&d, false);
+  assert_non_null(strstr(text, "labels.gz is packed, and this dgc was built without zlib"));
+  assert_non_null(strstr(text, "gunzip"));
+  assert_true(blob_open(&b, TEST_DATA "/f4.npy", LOC_NONE, &d));
+  blob_close(&b);
+  arena_destroy(a);
+}
+
+static void checksums(void **state) {
+  (void)state;
+  const uint8_t *check = (const uint8_t *)"123456789";
+  assert_true(blob_crc_ok(check, 9, 0xcbf43926)); /* the check value of CRC-32 */
+  assert_false(blob_crc_ok(check, 8, 0xcbf43926));
+  assert_true(blob_crc_ok(check, 0, 0));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(packed_files), cmocka_unit_test(checksums)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
