@@ -7,7 +7,10 @@ fi
 
 # gpus: how many there are; 77 ends the test where there are none.
 gpus() {
-  "$dgc" devices >devices 2>&1
+  if ! "$dgc" devices >devices 2>&1; then
+    cat devices
+    exit 1
+  fi
   count=$(grep -c '^/gpu:' devices)
   if [ "$count" = 0 ]; then
     echo "SKIP: no GPU"
