@@ -141,26 +141,26 @@ static void for_every_strategy(struct world *w, int towers, int count, int64_t b
 }
 
 /* R13 */
-static void equal_slices(void **state) {
+static void r13_equal_slices(void **state) {
   for_every_strategy(*state, 2, 4, 4, "0 1 | 2 3 .");
   for_every_strategy(*state, 4, 4, 4, "0 | 1 | 2 | 3 .");
   for_every_strategy(*state, 1, 4, 4, "0 1 2 3 .");
 }
 
-static void partial_last_batches(void **state) {
+static void s4_rebatch_partial_last_batches(void **state) {
   for_every_strategy(*state, 2, 5, 4, "0 1 | 2 3 / 4 | .");
   for_every_strategy(*state, 3, 6, 4, "0 1 | 2 | 3 / 4 | 5 | .");
 }
 
-static void fewer_rows_than_towers(void **state) {
+static void s4_rebatch_fewer_rows_than_towers(void **state) {
   for_every_strategy(*state, 5, 4, 4, "0 | 1 | 2 | 3 | .");
   for_every_strategy(*state, 5, 5, 4, "0 | 1 | 2 | 3 | / 4 | | | | .");
 }
 
-static void uneven_batches(void **state) { for_every_strategy(*state, 3, 4, 4, "0 1 | 2 | 3 ."); }
+static void s4_rebatch_uneven_batches(void **state) { for_every_strategy(*state, 3, 4, 4, "0 1 | 2 | 3 ."); }
 
 /* R14, R15: a sparse matrix is cut by rows, which are numbered anew in each tower. */
-static void sparse_rows(void **state) {
+static void r14_r15_sparse_rows(void **state) {
   int64_t four = 4;
   struct rows rows = {MODEL("f64[B,4]", "[0, 1]"), TEST_DATA, "sparse.npz", type_make(DT_F64, 1, &four)};
   everywhere(*state, &rows, 2, 3, "[2,4] (0,0) (1,2) | [1,4] (0,2) .");
@@ -172,7 +172,8 @@ static void sparse_rows(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(equal_slices), TEST(partial_last_batches),
-                                     TEST(fewer_rows_than_towers), TEST(uneven_batches), TEST(sparse_rows)};
+  const struct CMUnitTest tests[] = {TEST(r13_equal_slices), TEST(s4_rebatch_partial_last_batches),
+                                     TEST(s4_rebatch_fewer_rows_than_towers), TEST(s4_rebatch_uneven_batches),
+                                     TEST(r14_r15_sparse_rows)};
   return cmocka_run_group_tests(tests, open_engines, close_engines);
 }

@@ -130,34 +130,34 @@ static const struct vector {
      "x 1 2 3 4", "y 4 6"},
     {"R20", 2, 2, 1, ROWS("B,2", "B,2", "4") " value rows\n", "i 0 3 0 1 ; v 1 2 3 4", "rows 4 4 0 2"},
     /* the first tower has two rows, the second one */
-    {"sum and mean of rows", 2, 3, 1,
+    {"S4, sum and mean of rows", 2, 3, 1,
      ROWS("B", "B,2", "4,2") " n = constant {value=2.0} : f64[]\n ns = broadcast n {axes=[]} : f64[4,2]\n "
                              "mean = div rows, ns\n"
                              " value rows\n value mean\n",
      "i 1 3 1 ; v 3 4 5 6 1 2", "rows 0 0 4 6 0 0 5 6 ; mean 0 0 2 3 0 0 2.5 3"},
-    {"all-reduce of 1 and 3", 2, 2, 1,
+    {"S4, all-reduce of 1 and 3", 2, 2, 1,
      " x = input : f64[B]\n sum = reduce_sum x {axes=[0]}\n n = batch_size : f64[]\n mean = div sum, n\n "
      "value sum\n value mean\n",
      "x 1 3", "sum 4 ; mean 2"},
-    {"all-reduce of [39,2] and [3,41]", 2, 2, 1,
+    {"S4, all-reduce of [39,2] and [3,41]", 2, 2, 1,
      " x = input : f64[B,2]\n sum = reduce_sum x {axes=[0]}\n n = batch_size : f64[]\n ns = broadcast n "
      "{axes=[]} : f64[2]\n"
      " mean = div sum, ns\n value sum\n value mean\n",
      "x 39 2 3 41", "sum 42 43 ; mean 21 21.5"},
-    {"mean of a last batch of 6", 4, 6, 1,
+    {"S4, mean of a last batch of 6", 4, 6, 1,
      " x = input : f64[B]\n sum = reduce_sum x {axes=[0]}\n n = batch_size : f64[]\n mean = div sum, n\n "
      "value mean\n",
      "x 1 2 3 4 5 9", "mean 4"},
-    {"all-reduce of 0 to 7", 8, 8, 1,
+    {"S4, all-reduce of 0 to 7", 8, 8, 1,
      " x = input : f64[B]\n sum = reduce_sum x {axes=[0]}\n n = batch_size : f64[]\n mean = div sum, n\n "
      "value sum\n value mean\n",
      "x 0 1 2 3 4 5 6 7", "sum 28 ; mean 3.5"},
-    {"all-reduce of 0 to 4", 5, 5, 1,
+    {"S4, all-reduce of 0 to 4", 5, 5, 1,
      " x = input : f64[B]\n sum = reduce_sum x {axes=[0]}\n n = batch_size : f64[]\n mean = div sum, n\n "
      "value sum\n value mean\n",
      "x 0 1 2 3 4", "sum 10 ; mean 2"},
     /* loss = sum over towers of u * sum(x): what each x gets is the all-reduce of u */
-    {"the gradient of all-reduce", 2, 2, 1,
+    {"S4, the gradient of all-reduce", 2, 2, 1,
      " x = input : f64[B]\n u = input : f64[B]\n sum = reduce_sum x {axes=[0]}\n n = batch_size : f64[]\n "
      "mean = div sum, n\n"
      " sums = broadcast sum {axes=[]} : f64[B]\n means = broadcast mean {axes=[]} : f64[B]\n us = mul u, "
@@ -165,7 +165,7 @@ static const struct vector {
      " loss.s = reduce_sum us {axes=[0]}\n loss.m = reduce_sum um {axes=[0]}\n of.sum = gradient loss.s, x\n"
      " of.mean = gradient loss.m, x\n predict of.sum\n predict of.mean\n",
      "x 5 7 ; u 1 3", "of.sum 4 4 ; of.mean 2 2"},
-    {"values of each tower's number", 2, 2, 1,
+    {"S4, values of each tower's number", 2, 2, 1,
      " id = iota {axis=0} : f64[B]\n one = constant {value=1.0} : f64[]\n two = constant {value=2.0} : "
      "f64[]\n"
      " ones = broadcast one {axes=[]} : f64[B]\n twos = broadcast two {axes=[]} : f64[B]\n n = add id, "
@@ -174,7 +174,7 @@ static const struct vector {
      "y\n",
      "", "n 1 2 ; a 2 4 ; b 1 4 ; y 6 14"},
     /* each tower adds 10 + its number to a variable, summed; its mean to another */
-    {"increments of two towers", 2, 2, 1,
+    {"S4, increments of two towers", 2, 2, 1,
      " id = iota {axis=0} : f64[B]\n ten = constant {value=10.0} : f64[]\n tens = broadcast ten {axes=[]} : "
      "f64[B]\n by = add id, tens\n"
      " sum = reduce_sum by {axes=[0]}\n n = batch_size : f64[]\n mean = div sum, n\n v = variable : f64[]\n "
@@ -350,7 +350,7 @@ static void check_rows(int towers, int64_t rows, const int64_t *sizes) {
 }
 
 /* range(5) in batches of 4 over two towers: [0,1] [2,3], then [4] []. */
-static void batches_over_towers(void **state) {
+static void s2_batches_over_towers(void **state) {
   (void)state;
   check_rows(2, 4, (int64_t[]){2, 2});
   check_rows(2, 1, (int64_t[]){1, 0});
@@ -410,7 +410,7 @@ int main(void) {
   enum { N = sizeof vectors / sizeof *vectors };
   static const struct CMUnitTest others[] = {
       cmocka_unit_test(r4_has_no_split_and_no_sum), cmocka_unit_test(names_tell_the_tower),
-      cmocka_unit_test(central_storage_has_one_variable), cmocka_unit_test(batches_over_towers),
+      cmocka_unit_test(central_storage_has_one_variable), cmocka_unit_test(s2_batches_over_towers),
       cmocka_unit_test(r21_concat_of_uneven_towers)};
   enum { M = sizeof others / sizeof *others };
   struct CMUnitTest tests[N + M];

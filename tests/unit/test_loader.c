@@ -185,7 +185,7 @@ static const char *deal(struct world *w, const struct dataset *ds, enum shard ho
   (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)), (int[]) { __VA_ARGS__ }
 
 /* Four rows over two workers that take one row each: the workers' rows are side by side in a batch. */
-static void shards(void **state) {
+static void s4_auto_shard(void **state) {
   struct world *w = *state;
   struct dataset *ds = numbers(w, 4);
   assert_string_equal(deal(w, ds, SHARD_DATA, 2, EACH(1, 1)), "0:0[0 1] 0:1[2 3].");
@@ -205,7 +205,7 @@ static void shards(void **state) {
 }
 
 /* Files 0 and 2 are the first worker's, file 1 the second's. */
-static void shards_of_files(void **state) {
+static void s4_auto_shard_of_files(void **state) {
   struct world *w = *state;
   struct dataset *ds = numbered_files(w, FILES(2, 3, 2));
   const char *dealt = "0:0[0 1 2] 0:1[5 6 3] 0:2[4].";
@@ -222,7 +222,7 @@ static void shards_of_files(void **state) {
 }
 
 /* Shuffled, every worker goes through its own rows, and any batch can be the first. */
-static void shards_shuffled(void **state) {
+static void s4_auto_shard_shuffled(void **state) {
   struct world *w = *state;
   struct dataset *ds = numbered_files(w, FILES(5, 20, 7, 1));
   for (int how = SHARD_DATA; how <= SHARD_AUTO; how++) {
@@ -349,8 +349,16 @@ static void conversions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(batches),         TEST(resumes), TEST(orders),  TEST(shards), TEST(shards_of_files),
-      TEST(shards_shuffled), TEST(held),    TEST(stopped), TEST(errors), TEST(conversions),
+      TEST(batches),
+      TEST(resumes),
+      TEST(orders),
+      TEST(s4_auto_shard),
+      TEST(s4_auto_shard_of_files),
+      TEST(s4_auto_shard_shuffled),
+      TEST(held),
+      TEST(stopped),
+      TEST(errors),
+      TEST(conversions),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
