@@ -92,7 +92,7 @@ static const char *default_reason(const struct explanation *e, const char *what)
     return c->strategy && strcmp(c->strategy, "one_device") == 0 ? "one device has one" : "one per device";
   if (strcmp(what, "batch") == 0 && c->batch_per_replica) return "so many rows for each tower";
   if (strcmp(what, "batch") == 0) return s->position.batch ? "as in the checkpoint" : NULL;
-  if (strcmp(what, "parameter_device") == 0) return "the first CPU";
+  if (strcmp(what, "parameter_device") == 0) return "the first worker's /cpu:0";
   return NULL;
 }
 

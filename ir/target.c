@@ -122,16 +122,10 @@ int target_usual_memory(const struct target *t, int i) {
   return i;
 }
 
-int target_first_cpu(const struct target *t) {
-  for (int i = 0; i < t->ndevices; i++)
-    if (is_cpu(&t->devices[i].name)) return i;
-  return -1;
-}
-
-int target_add_cpu(struct arena *a, struct target *t) {
+int target_add_cpu(struct arena *a, struct target *t, int like) {
   struct device *more = arena_new_array(a, (size_t)t->ndevices + 1, struct device);
   if (t->ndevices) memcpy(more, t->devices, sizeof *more * (size_t)t->ndevices);
-  struct device_name name = t->devices[0].name;
+  struct device_name name = t->devices[like].name;
   name.kind = "cpu";
   name.index = 0;
   name.part = -1;

@@ -42,11 +42,9 @@ bool target_parse(struct arena *a, const char *list, struct target *out, struct 
 /* The first device of the list up to `i` whose memory this one has, unless a text says otherwise: all CPUs of a
  * task share one, and all parts of a GPU. */
 int target_usual_memory(const struct target *t, int i);
-/* The first CPU, -1 if there is none. */
-int target_first_cpu(const struct target *t);
-/* Adds /cpu:0 of the first device's task, which every machine has, behind the others, in an array of `a`, as
+/* Adds /cpu:0 of the task of device `like`, which every machine has, behind the others, in an array of `a`, as
  * storage. Its number. */
-int target_add_cpu(struct arena *a, struct target *t);
+int target_add_cpu(struct arena *a, struct target *t, int like);
 
 /* A copy that shares nothing with `t`. */
 struct target target_copy(struct arena *a, const struct target *t);

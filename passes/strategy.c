@@ -14,29 +14,6 @@ const struct strategy_info strategies[] = {
     {NULL, NULL},
 };
 
-/* The device the user named, or -1 after an error. The CPU that every machine has need not be in the list. */
-static int find_device(struct arena *a, struct target *t, const char *text, struct loc asked,
-                       const char *what, struct diags *d) {
-  struct device_name want;
-  if (!device_name_parse(a, text, &want)) {
-    diag_error(d, asked, "'%s' is no device name", text);
-    diag_help(d, LOC_NONE, "names look like /cpu:0 or /job:worker/task:0/gpu:1");
-    return -1;
-  }
-  for (int i = 0; i < t->ndevices; i++)
-    if (device_matches(&want, &t->devices[i].name)) return i;
-  if (target_first_cpu(t) < 0) {
-    struct target more = *t;
-    int cpu = target_add_cpu(a, &more);
-    if (device_matches(&want, &more.devices[cpu].name)) {
-      *t = more;
-      return cpu;
-    }
-  }
-  diag_error(d, asked, "the %s device %s is not among the devices: %s", what, text, device_list(a, t));
-  return -1;
-}
-
 static bool is_cpu(const struct device *d) { return strcmp(d->name.kind, "cpu") == 0; }
 static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
 
@@ -50,11 +27,32 @@ bool same_task(const struct target *t, int a, int b) {
   return same_job && x->task == y->task;
 }
 
-/* The first CPU of the worker's task; where there is none, /cpu:0 is added. */
-static int first_cpu(struct arena *a, struct target *t, int worker) {
+/* /cpu:0 of the worker's task. Every machine has it, and it need not be in the list. */
+static int cpu_zero(struct arena *a, struct target *t, int worker) {
   for (int i = 0; i < t->ndevices; i++)
-    if (is_cpu(&t->devices[i]) && same_task(t, i, worker)) return i;
-  return target_add_cpu(a, t);
+    if (is_cpu(&t->devices[i]) && t->devices[i].name.index == 0 && same_task(t, i, worker)) return i;
+  return target_add_cpu(a, t, worker);
+}
+
+/* The device the user named, or -1 after an error. */
+static int find_device(struct arena *a, struct target *t, int worker, const char *text, struct loc asked,
+                       const char *what, struct diags *d) {
+  struct device_name want;
+  if (!device_name_parse(a, text, &want)) {
+    diag_error(d, asked, "'%s' is no device name", text);
+    diag_help(d, LOC_NONE, "names look like /cpu:0 or /job:worker/task:0/gpu:1");
+    return -1;
+  }
+  for (int i = 0; i < t->ndevices; i++)
+    if (device_matches(&want, &t->devices[i].name)) return i;
+  struct target more = *t;
+  int cpu = cpu_zero(a, &more, worker);
+  if (device_matches(&want, &more.devices[cpu].name)) {
+    *t = more;
+    return cpu;
+  }
+  diag_error(d, asked, "the %s device %s is not among the devices: %s", what, text, device_list(a, t));
+  return -1;
 }
 
 static bool is(const struct strategy *s, const char *name) { return strcmp(s->name, name) == 0; }
@@ -119,12 +117,13 @@ static bool choose_storage(struct arena *a, struct config *c, const struct cast 
     s->nshards = cast->nservers;
   } else if (is(s, "replicate")) {
     bool gpu = cast->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
-    s->parameter = gpu ? s->workers[0] : first_cpu(a, &c->target, s->workers[0]);
+    s->parameter = gpu ? s->workers[0] : cpu_zero(a, &c->target, s->workers[0]);
   } else if (c->parameter_device) {
-    s->parameter = find_device(a, &c->target, c->parameter_device, c->asked.parameter_device, "parameter", d);
+    s->parameter = find_device(a, &c->target, s->workers[0], c->parameter_device, c->asked.parameter_device,
+                               "parameter", d);
     if (s->parameter < 0) return false;
   } else if (is(s, "central_storage") && cast->ncompute > 1) {
-    s->parameter = first_cpu(a, &c->target, s->workers[0]);
+    s->parameter = cpu_zero(a, &c->target, s->workers[0]);
     c->parameter_device = c->target.devices[s->parameter].text;
   } else {
     s->parameter = s->workers[0];
@@ -136,8 +135,8 @@ static bool choose_storage(struct arena *a, struct config *c, const struct cast 
 /* The first CPU of the workers, which need not compute. */
 static bool choose_consolidation(struct arena *a, struct config *c, struct strategy *s, struct diags *d) {
   if (c->consolidation_device) {
-    s->consolidation = find_device(a, &c->target, c->consolidation_device, c->asked.consolidation_device,
-                                   "consolidation", d);
+    s->consolidation = find_device(a, &c->target, s->workers[0], c->consolidation_device,
+                                   c->asked.consolidation_device, "consolidation", d);
     return s->consolidation >= 0;
   }
   s->consolidation = s->workers[0];

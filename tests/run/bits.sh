@@ -18,9 +18,11 @@ for devices in cpu:0-1 cpu:0-2 cpu:0-3 cpu:0-6; do
     same base.out "$strategy-$devices.out"
   done
 done
-for strategy in replicate round_robin; do
-  train $strategy --towers 4 --devices cpu:0-2 --strategy $strategy
-  same base.safetensors $strategy.safetensors
+for strategy in replicate round_robin central_storage; do
+  for devices in cpu:0-2 cpu:1-2; do
+    train "$strategy-$devices" --towers 4 --devices $devices --strategy $strategy
+    same base.safetensors "$strategy-$devices.safetensors"
+  done
 done
 train workers --towers 4 --devices cpu:0-1 --cluster 'worker=2' --strategy multi_worker_mirrored
 same base.safetensors workers.safetensors

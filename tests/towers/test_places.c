@@ -54,6 +54,16 @@ static int first_cpu(const struct reader *r) {
   return worker(r, 0);
 }
 
+/* /cpu:0 of its task, which is there wherever variables need it. */
+static int cpu_zero(const struct reader *r) {
+  const struct target *t = &r->g->config.target;
+  const struct device_name *first = &t->devices[worker(r, 0)].name;
+  struct device_name zero = {.job = first->job, .task = first->task, .kind = "cpu", .part = -1};
+  for (int i = 0; i < t->ndevices; i++)
+    if (device_matches(&zero, &t->devices[i].name)) return i;
+  return -1;
+}
+
 static int parameter_device(const struct reader *r) {
   const struct config *c = &r->g->config;
   if (c->parameter_device) return named(r, c->parameter_device);
@@ -61,7 +71,7 @@ static int parameter_device(const struct reader *r) {
   for (int i = 0; i < c->target.ndevices; i++) compute += carries(&c->target.devices[i]);
   bool gpu = strcmp(c->target.devices[worker(r, 0)].name.kind, "gpu") == 0;
   bool shared = strcmp(c->strategy, "replicate") == 0 && !(compute == 1 && gpu);
-  return shared ? first_cpu(r) : worker(r, 0);
+  return shared ? cpu_zero(r) : worker(r, 0);
 }
 
 /* What the header says of a variable; what an optimizer keeps for one is where that is. */
@@ -166,6 +176,7 @@ static void samples(void **state) {
       "cpu:0",
       "cpu:0-1",
       "cpu:0-3",
+      "cpu:1-2",
       "gpu:0-1",
       "cpu:0,gpu:0-2",
       "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0",

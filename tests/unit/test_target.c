@@ -158,11 +158,9 @@ static void implied_cpu(void **state) {
   struct target t;
   const char *error;
   assert_true(parse("/job:w/task:1/gpu:3/1,/job:w/task:1/gpu:0", &t, &error));
-  assert_int_equal(target_first_cpu(&t), -1);
-  assert_int_equal(target_add_cpu(arena, &t), 2);
+  assert_int_equal(target_add_cpu(arena, &t, 1), 2);
   assert_string_equal(t.devices[2].text, "/job:w/task:1/cpu:0");
   assert_int_equal(t.devices[2].memory, 2);
-  assert_int_equal(target_first_cpu(&t), 2);
 }
 
 /* Every tower and every row has one place, blocks are contiguous and differ by at most one. */
