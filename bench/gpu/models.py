@@ -1,10 +1,18 @@
-"""What is measured: the same two models for everybody. A row: name, dgc's source, widths of the layers, the batch."""
+"""What is measured: the same two models for everybody. A row: name, dgc's source, widths of the layers, the batch, how
+products are rounded."""
+import json
+
 CASES = [
-    ("perceptron", "samples/perceptron.dsl", [784, 512, 512, 10], 128),
-    ("perceptron", "samples/perceptron.dsl", [784, 512, 512, 10], 4096),
-    ("wide", "bench/gpu/wide.dsl", [4096, 4096, 4096, 4096, 4096], 4096),
+    ("perceptron", "samples/perceptron.dsl", [784, 512, 512, 10], 128, ["f32", "tf32"]),
+    ("perceptron", "samples/perceptron.dsl", [784, 512, 512, 10], 4096, ["f32", "tf32"]),
+    ("wide", "bench/gpu/wide.dsl", [4096, 4096, 4096, 4096, 4096], 4096, ["f32", "tf32", "bf16"]),
 ]
 WARM_UP = 20
+
+
+def arguments(argv):
+    """Widths, batch, steps, rounding, device (cuda or cpu), steps to warm up: what a peer is called with."""
+    return json.loads(argv[1]), int(argv[2]), int(argv[3]), argv[4], argv[5], WARM_UP if argv[5] == "cuda" else 1
 
 
 def summary(times):

@@ -1,4 +1,4 @@
-"""JAX on the same model: peer_jax.py WIDTHS BATCH STEPS TF32. A line of JSON. A step copies the batch to the device,
+"""JAX on the same model: peer_jax.py WIDTHS BATCH STEPS ROUNDING DEVICE. A line of JSON. A step copies the batch to the device,
 trains, and waits for it, as `dgc bench` does."""
 import json
 import sys
@@ -8,22 +8,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from models import WARM_UP, summary
+from models import arguments, summary
 
-widths, batch, steps, tf32 = json.loads(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "1"
-if jax.default_backend() != "gpu":
+widths, batch, steps, rounding, device, warm_up = arguments(sys.argv)
+if device == "cuda" and jax.default_backend() != "gpu":
     print(json.dumps({"who": "JAX", "absent": "this JAX has no GPU"}))
     sys.exit()
-jax.config.update("jax_default_matmul_precision", "tensorfloat32" if tf32 else "highest")
+jax.config.update("jax_default_matmul_precision", "tensorfloat32" if rounding == "tf32" else "highest")
 classes = widths[-1] == 10
 rng = np.random.default_rng(0)
 parameters = [(jnp.array(rng.normal(0, (2 / (a + b)) ** 0.5, (a, b)), jnp.float32), jnp.zeros(b, jnp.float32))
               for a, b in zip(widths, widths[1:])]
 
 
+def product(x, w):
+    if rounding == "bf16":
+        return jnp.matmul(x.astype(jnp.bfloat16), w.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
+    return x @ w
+
+
 def loss_of(parameters, x, y):
     for i, (w, b) in enumerate(parameters):
-        x = x @ w + b
+        x = product(x, w) + b
         if i < len(parameters) - 1:
             x = jax.nn.relu(x)
     if classes:
@@ -53,10 +59,10 @@ train = jax.jit(step, donate_argnums=0)
 x_host = rng.random((batch, widths[0]), np.float32)
 y_host = rng.integers(0, 10, batch, np.int32) if classes else rng.random((batch, widths[-1]), np.float32)
 times = []
-for i in range(WARM_UP + steps):
+for i in range(warm_up + steps):
     begin = time.perf_counter()
     state = train(state, jax.device_put(x_host), jax.device_put(y_host))
     jax.block_until_ready(state)
-    if i >= WARM_UP:
+    if i >= warm_up:
         times.append(1e3 * (time.perf_counter() - begin))
 print(json.dumps({"who": "JAX", "version": jax.__version__, **summary(times)}))

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """dgc, PyTorch and JAX on one GPU, one after the other in one run: bench/gpu/run.py BUILD [--steps N] [--case NAME]
-[--batch N] [--peak TFLOPS] [--tf32-peak TFLOPS] [--bandwidth GB/S].
+[--batch N] [--peak TFLOPS] [--tf32-peak TFLOPS] [--bf16-peak TFLOPS] [--bandwidth GB/S].
 
-Each gets the same models, batches and rounding (f32, then TF32). A step's time is set against the floor: what the device
-needs at least for the step's floating point operations, or for the bytes that have to move between its chip and its
-memory, whichever is longer. Who is not installed is named. On simulated GPUs it shows that it works, and no figures."""
+Each gets the same models, batches and rounding (f32, TF32, and bf16 for the wide one). A step's time is set against the
+floor: what the device needs at least for the step's floating point operations, or for the bytes that have to move between
+its chip and its memory, whichever is longer. Who is not installed is named. On simulated GPUs it shows that it works, the
+peers on the CPU, and no figures."""
 import argparse
 import ctypes
 import json
@@ -17,13 +18,16 @@ from models import CASES
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
-# f32 and dense TF32 operations of a multiprocessor in a clock, by compute capability, as NVIDIA's tuning guides say.
-PER_CLOCK = {(7, 0): (128, None), (7, 5): (128, None), (8, 0): (128, 1024), (8, 6): (256, 256), (8, 9): (256, 256),
-             (9, 0): (256, 2048)}
+# f32, dense TF32 and dense bf16 operations of a multiprocessor in a clock, by compute capability, as NVIDIA's
+# architecture papers say.
+PER_CLOCK = {(7, 0): (128, None, None), (7, 5): (128, None, None), (8, 0): (128, 1024, 2048),
+             (8, 6): (256, 256, 512), (8, 9): (256, 256, 512), (9, 0): (256, 2048, 4096)}
+
+OPTIONS = {"f32": [], "tf32": ["--tf32"], "bf16": ["--set", "precision=bf16"]}
 
 
 def peaks(given):
-    """Operations a second for f32 and TF32, bytes a second; None where the driver does not say enough."""
+    """Operations a second by rounding, bytes a second; None where the driver does not say enough."""
     path = os.environ.get("DGC_CUDA_PATH")
     cuda = ctypes.CDLL(os.path.join(path, "libcuda.so.1") if path else "libcuda.so.1")
 
@@ -32,14 +36,15 @@ def peaks(given):
         cuda.cuDeviceGetAttribute(ctypes.byref(value), number, 0)
         return value.value
 
-    f32 = tf32 = bandwidth = None
+    f32 = tf32 = bf16 = bandwidth = None
     if not hasattr(cuda, "dgc_simulated_cuda") and cuda.cuInit(0) == 0:
         processors, clock = attribute(16), 1e3 * attribute(13)
-        per_clock = PER_CLOCK.get((attribute(75), attribute(76)), (None, None))
-        f32, tf32 = (processors * clock * n if n else None for n in per_clock)
+        per_clock = PER_CLOCK.get((attribute(75), attribute(76)), (None, None, None))
+        f32, tf32, bf16 = (processors * clock * n if n else None for n in per_clock)
         bandwidth = 2e3 * attribute(36) * attribute(37) / 8 or None
     return {"f32": given.peak * 1e12 if given.peak else f32,
             "tf32": given.tf32_peak * 1e12 if given.tf32_peak else tf32,
+            "bf16": given.bf16_peak * 1e12 if given.bf16_peak else bf16,
             "bytes": given.bandwidth * 1e9 if given.bandwidth else bandwidth}
 
 
@@ -60,9 +65,9 @@ def run_json(command, **more):
     return lines, said[-1]
 
 
-def measure_dgc(build, source, batch, steps, tf32):
+def measure_dgc(build, source, batch, steps, rounding):
     command = [os.path.join(build, "dgc"), "bench", os.path.join(ROOT, source), "--devices", "gpu:0", "--json",
-               "--batch", str(batch), "--steps", str(steps)] + (["--tf32"] if tf32 else [])
+               "--batch", str(batch), "--steps", str(steps)] + OPTIONS[rounding]
     lines, wrong = run_json(command)
     if wrong:
         sys.exit("dgc: " + wrong)
@@ -71,9 +76,9 @@ def measure_dgc(build, source, batch, steps, tf32):
     return {"who": "dgc", "step_ms": result["step_ms"], "busy": device["busy"]}, result["gflop"], device["simulated"]
 
 
-def measure_peer(name, script, widths, batch, steps, tf32):
+def measure_peer(name, script, widths, batch, steps, rounding, device):
     lines, wrong = run_json([sys.executable, os.path.join(HERE, script), json.dumps(widths), str(batch), str(steps),
-                             "1" if tf32 else "0"])
+                             rounding, device])
     return lines + ([{"who": name, "absent": wrong}] if wrong else [])
 
 
@@ -82,7 +87,8 @@ def show(result, floor, simulated):
         print("  %-36s absent: %s" % (result["who"], result["absent"]))
         return
     if simulated:
-        print("  %-36s works; simulated, so there are no figures" % result["who"])
+        print("  %-36s works; %s, so there are no figures" % (result["who"], "simulated" if result["who"] == "dgc"
+                                                                     else "on the CPU"))
         return
     spread = " (%.3f to %.3f)" % (result["low_ms"], result["high_ms"]) if "low_ms" in result else ""
     busy = ", busy %.0f %%" % (100 * result["busy"]) if "busy" in result else ""
@@ -97,26 +103,26 @@ def main():
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--case")
     parser.add_argument("--batch", type=int)
-    for name in ("--peak", "--tf32-peak", "--bandwidth"):
+    for name in ("--peak", "--tf32-peak", "--bf16-peak", "--bandwidth"):
         parser.add_argument(name, type=float)
     given = parser.parse_args()
     print(subprocess.run([os.path.join(given.build, "dgc"), "devices"], capture_output=True, text=True).stdout, end="")
     peak = None
-    for name, source, widths, batch in CASES:
+    for name, source, widths, batch, roundings in CASES:
         if given.case not in (None, name):
             continue
         batch = given.batch or batch
-        for rounding in ("f32", "tf32"):
-            tf32 = rounding == "tf32"
-            mine, gflop, simulated = measure_dgc(given.build, source, batch, given.steps, tf32)
+        for rounding in roundings:
+            mine, gflop, simulated = measure_dgc(given.build, source, batch, given.steps, rounding)
+            device, rows = ("cpu", 8) if simulated else ("cuda", batch)
             peak = peak or peaks(given)
             floor = None if simulated else floor_ms(widths, batch, gflop, peak[rounding], peak["bytes"])
             print("%s %s, batch %d, %s: %s" % (name, "-".join(map(str, widths)), batch, rounding,
                                                "floor %.3f ms" % floor if floor else "no floor: simulated" if simulated
-                                               else "no floor: give --peak, --tf32-peak and --bandwidth"))
+                                               else "no floor: give --peak, --tf32-peak, --bf16-peak and --bandwidth"))
             show(mine, floor, simulated)
             for peer, script in (("PyTorch", "peer_torch.py"), ("JAX", "peer_jax.py")):
-                for result in measure_peer(peer, script, widths, batch, given.steps, tf32):
+                for result in measure_peer(peer, script, widths, rows, given.steps, rounding, device):
                     show(result, floor, simulated)
 
 

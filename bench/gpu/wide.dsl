@@ -1,7 +1,7 @@
 # Four layers of 4096 units: matrix products and little else.
 use nn
 
-model wide(width = 4096, rate = 1e-3) {
+model wide(width = 4096, rate = 1e-3, precision = "f32") with precision = precision {
   input x      : f32[B, width]
   input target : f32[B, width]
 
