@@ -102,6 +102,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   if (!s->engines) return DGC_RUNTIME;
   note_simulated(s);
   engines_allow_tf32(s->engines, s->options.tf32);
+  engines_limit(s->engines, (int)s->options.timeout);
   int threads = s->options.threads ? (int)s->options.threads : cpu_cores();
   int useful = useful_threads(s->engines);
   if (threads > useful) threads = useful;

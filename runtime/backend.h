@@ -80,6 +80,9 @@ struct backend {
   /* (optional) Whether f32 products may round their factors to TF32, which is not so at first. Before any plan
    * is loaded. */
   void (*allow_tf32)(void *self, bool allow);
+  /* (optional) Whoever waits outside of runs for a device that does not answer for so many seconds (0: never) gives it
+   * up: that is a failure, and *lost is set; see engines_lose. */
+  void (*limit)(void *self, int seconds, _Atomic bool *lost);
   /* Between devices of this backend, or one of them and the host: -1, which other backends' devices count as.
    * Runs and copies are done in their order, see begin. What goes to the host is there on return; memory of
    * the host that is read may be used again on return, although its bytes may reach the device later. False:

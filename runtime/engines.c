@@ -38,7 +38,7 @@ struct engines *engines_open(const struct target *target, const struct backend *
   struct arena *a = arena_create_guarded(&guard);
   struct engines *e = arena_new(a, struct engines);
   *e = (struct engines){.arena = a, .target = *target};
-  e->lost = arena_new(a, bool);
+  e->lost = arena_new(a, _Atomic bool);
   arena_unguard(&guard);
   arena_guard(&guard, undo_open, e);
   e->all = arena_new_array(a, (size_t)target->ndevices, struct opened);
@@ -94,13 +94,13 @@ bool engines_copy(const struct engines *e, void *to, int to_device, const void *
 }
 
 bool engines_status(const struct engines *e, struct diags *d) {
-  bool good = !*e->lost;
-  if (!good) diag_error(d, LOC_NONE, "a device did not answer in time in an earlier step");
-  for (int i = 0; good && i < e->count; i++) {
+  for (int i = 0; i < e->count; i++) {
     const struct opened *o = &e->all[i];
-    if (o->backend->status) good &= o->backend->status(o->self, d);
+    if (o->backend->status && !o->backend->status(o->self, d)) return false;
   }
-  return good;
+  if (!*e->lost) return true;
+  diag_error(d, LOC_NONE, "a device did not answer in time in an earlier step");
+  return false;
 }
 
 void engines_lose(const struct engines *e) { *e->lost = true; }
@@ -133,6 +133,11 @@ void engines_no_memory(const struct engines *e, int device, const char *what, si
 void engines_allow_tf32(const struct engines *e, bool allow) {
   for (int i = 0; i < e->count; i++)
     if (e->all[i].backend->allow_tf32) e->all[i].backend->allow_tf32(e->all[i].self, allow);
+}
+
+void engines_limit(const struct engines *e, int seconds) {
+  for (int i = 0; i < e->count; i++)
+    if (e->all[i].backend->limit) e->all[i].backend->limit(e->all[i].self, seconds, e->lost);
 }
 
 void engines_enter(const struct engines *e) {

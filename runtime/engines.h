@@ -15,7 +15,7 @@ struct engines {
   struct opened *all; /* in the order in which they were opened */
   int count;
   const struct opened **devices; /* by device of the target */
-  bool *lost;                    /* a device has not answered in time: see engines_lose */
+  _Atomic bool *lost;            /* a device has not answered in time: see engines_lose */
 };
 
 /* Opens a backend for each kind of device: the first of `wanted` (NULL-terminated; NULL is allowed) that runs
@@ -42,6 +42,8 @@ void engines_abandon(void *what);
 void engines_enter(const struct engines *e);
 /* Reports that there are not `bytes` on the device for `what`. */
 void engines_no_memory(const struct engines *e, int device, const char *what, size_t bytes, struct diags *d);
+/* How long to wait for a device outside of runs, 0: for ever. Then it is lost. */
+void engines_limit(const struct engines *e, int seconds);
 /* Before any plan is loaded. */
 void engines_allow_tf32(const struct engines *e, bool allow);
 /* Whether the device's memory is the host's; the host itself is -1. */

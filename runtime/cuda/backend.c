@@ -1,5 +1,6 @@
 /* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, work given to streams. */
 #include "runtime/cuda/engine.h"
+#include "runtime/engines.h"
 
 #include <string.h>
 
@@ -8,6 +9,10 @@ static void cuda_close(void *self) {
   struct cuda_engine *e = self;
   if (!e) return;
   if (e->ncards) cuda_wait(e, NULL);
+  if (cuda_lost(e)) {
+    engines_abandon(e);
+    return;
+  }
   for (int i = 0; e->ncards && i < e->ndevices; i++) {
     if (!e->devices[i].card) continue;
     cuda.cuCtxSetCurrent(e->devices[i].card->context);
@@ -70,6 +75,12 @@ static void cuda_allow_tf32(void *self, bool allow) {
   e->tf32 = allow;
 }
 
+static void cuda_limit(void *self, int seconds, _Atomic bool *lost) {
+  struct cuda_engine *e = self;
+  e->limit = seconds;
+  e->lost = lost;
+}
+
 static bool cuda_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                          struct diags *d) {
   struct cuda_engine *e = self;
@@ -91,6 +102,7 @@ const struct backend backend_cuda = {
     .free = cuda_free,
     .room = cuda_room,
     .allow_tf32 = cuda_allow_tf32,
+    .limit = cuda_limit,
     .copy = cuda_copy,
     .post = cuda_post,
     .collect = cuda_collect,

@@ -102,6 +102,8 @@ struct cuda_engine {
   struct cuda_device *devices; /* as in the target */
   int ndevices, first;         /* the first of ours */
   bool tf32;
+  int limit;                 /* seconds that are waited for a device outside of runs; 0: for ever */
+  _Atomic bool *lost;        /* that was too long; NULL without a limit */
   bool timed, replayed;      /* the present run */
   bool *peers;               /* [a * ncards + b]: card a reaches the memory of card b, and b that of a */
   struct cuda_event *events; /* all marks */
@@ -155,6 +157,10 @@ bool cuda_order(struct cuda_engine *e, int device, CUstream to, int from_device,
                 CUevent event);
 /* The host waits until a card, or all of them, have done what they were given. */
 void cuda_wait(struct cuda_engine *e, const struct cuda_card *card);
+/* Until the event has come. False: a failure; also when it takes longer than the limit. */
+bool cuda_await(struct cuda_engine *e, int device, CUevent event);
+/* Whether a device was waited for too long: nothing that it may still work with is freed. */
+bool cuda_lost(const struct cuda_engine *e);
 
 bool cuda_mark(void *self, struct arena *a, int device, struct command *c, void **event, struct diags *d);
 bool cuda_follow(void *self, struct arena *a, int device, void *event, struct command *c, struct diags *d);

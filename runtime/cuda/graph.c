@@ -81,6 +81,7 @@ void cuda_forget(void *self, void *recording) {
   struct cuda_engine *e = self;
   cuda_come_in();
   cuda_wait(e, NULL);
+  if (cuda_lost(e)) return;
   cuda.cuCtxSetCurrent(e->devices[e->first].card->context);
   cuda.cuGraphExecDestroy(recording);
   cuda_come_in();

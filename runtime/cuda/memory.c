@@ -33,6 +33,7 @@ void cuda_free(void *self, int device, void *data, size_t bytes) {
   if (!data) return;
   /* After a failure its card may no longer follow those that read it. */
   cuda_wait(e, cuda_failed(e) ? NULL : e->devices[device].card);
+  if (cuda_lost(e)) return;
   cuda.cuCtxSetCurrent(e->devices[device].card->context);
   cuda_check(e, device, "cuMemFree", cuda.cuMemFree(cuda_address(data)));
   cuda_come_in();
@@ -163,7 +164,7 @@ static struct cuda_slot *take_slot(struct cuda_engine *e, int device, struct cud
     s = add_slot(e, device, r);
     if (!s) return NULL;
   } else if (ready == CUDA_ERROR_NOT_READY) {
-    if (!CUDA(e, device, cuEventSynchronize, s->done)) return NULL;
+    if (!cuda_await(e, device, s->done)) return NULL;
   } else if (!cuda_check(e, device, "cuEventQuery", ready))
     return NULL;
   r->next = (r->next + 1) % r->count;
@@ -212,7 +213,7 @@ static bool read_pieces(struct cuda_engine *e, int device, CUstream stream, char
   for (int turn = 0; good && bytes > 0; turn ^= 1) {
     size_t next = bytes - size < PIECE ? bytes - size : PIECE;
     if (next > 0) good = fetch(e, device, stream, turn ^ 1, from + size, next);
-    good = good && CUDA(e, device, cuEventSynchronize, p->filled[turn]);
+    good = good && cuda_await(e, device, p->filled[turn]);
     if (good) memcpy(to, p->pinned[turn], size);
     to += size, from += size, bytes -= size, size = next;
   }
@@ -257,7 +258,7 @@ bool cuda_collect(void *self, int device, unsigned number, void *to, size_t byte
   struct cuda_engine *e = self;
   const struct cuda_late *late = &e->devices[device].late;
   cuda_come_in();
-  if (!cuda_use(e, device) || !CUDA(e, device, cuEventSynchronize, late->arrived[number])) return false;
+  if (!cuda_use(e, device) || !cuda_await(e, device, late->arrived[number])) return false;
   memcpy(to, late->pinned[number], bytes);
   return true;
 }

@@ -2,6 +2,9 @@
  * runs. */
 #include "runtime/cuda/engine.h"
 
+#include <stdio.h>
+#include <time.h>
+
 bool cuda_event_create(struct cuda_engine *e, int device, unsigned flags, CUevent *out) {
   return cuda_use(e, device) && CUDA(e, device, cuEventCreate, out, flags);
 }
@@ -55,14 +58,66 @@ bool cuda_meet(struct cuda_engine *e) {
   return true;
 }
 
+/* --- waiting --- */
+
+bool cuda_lost(const struct cuda_engine *e) { return e->lost && *e->lost; }
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* CUDA_ERROR_NOT_READY: not within the limit. */
+static CUresult await_limited(struct cuda_engine *e, CUevent event) {
+  static const struct timespec pause = {0, 20000};
+  uint64_t end = now() + (uint64_t)e->limit * 1000000000u;
+  CUresult r = cuda.cuEventQuery(event);
+  while (r == CUDA_ERROR_NOT_READY && now() < end) {
+    nanosleep(&pause, NULL);
+    r = cuda.cuEventQuery(event);
+  }
+  return r;
+}
+
+static bool check_limited(struct cuda_engine *e, int device, CUresult r) {
+  if (r != CUDA_ERROR_NOT_READY) return cuda_check(e, device, "cuEventQuery", r);
+  char text[256];
+  int n = snprintf(text, sizeof text, "no answer within %d s", e->limit);
+  for (int i = 0; i < e->ndevices && n < (int)sizeof text; i++) {
+    const struct cuda_device *other = &e->devices[i];
+    if (i != device && other->card && cuda.cuEventQuery(other->met) == CUDA_ERROR_NOT_READY)
+      n += snprintf(text + n, sizeof text - (size_t)n, ", nor from %s", other->text);
+  }
+  cuda_fail(e, device, "waiting for copies", text, NULL);
+  *e->lost = true;
+  return false;
+}
+
+bool cuda_await(struct cuda_engine *e, int device, CUevent event) {
+  if (!e->limit) return CUDA(e, device, cuEventSynchronize, event);
+  return !cuda_failed(e) && check_limited(e, device, await_limited(e, event));
+}
+
+static void finish(struct cuda_engine *e, int device, CUstream stream) {
+  const struct cuda_device *dev = &e->devices[device];
+  if (!e->limit) {
+    cuda_check(e, device, "cuStreamSynchronize", cuda.cuStreamSynchronize(stream));
+    return;
+  }
+  if (cuda_lost(e)) return;
+  if (cuda_check(e, device, "cuEventRecord", cuda.cuEventRecord(dev->met, stream)))
+    check_limited(e, device, await_limited(e, dev->met));
+}
+
 /* After a failure too: what still runs must not outlive the memory it works on. */
 void cuda_wait(struct cuda_engine *e, const struct cuda_card *card) {
   for (int i = 0; i < e->ndevices; i++) {
     const struct cuda_device *dev = &e->devices[i];
     if (!dev->card || (card && dev->card != card)) continue;
     cuda.cuCtxSetCurrent(dev->card->context);
-    if (dev->stream) cuda_check(e, i, "cuStreamSynchronize", cuda.cuStreamSynchronize(dev->stream));
-    if (dev->copies) cuda_check(e, i, "cuStreamSynchronize", cuda.cuStreamSynchronize(dev->copies));
+    if (dev->stream) finish(e, i, dev->stream);
+    if (dev->copies) finish(e, i, dev->copies);
   }
   cuda_come_in();
 }

@@ -336,6 +336,8 @@ bool graph_step(CUstream s, struct op *op) {
   const struct CUgraphExec_st *e = op->exec;
   if (op->left == 0) return true;
   int i = take_ready(op), ready = op->nready;
+  s->stuck = work_stuck(e->nodes[i].work);
+  if (s->stuck) return false;
   uint64_t start = op->issued, begin = sim_now();
   for (int k = 0; k < e->nodes[i].nbefore; k++) {
     uint64_t before = op->finish[e->nodes[i].before[k]];

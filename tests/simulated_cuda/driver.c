@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct CUctx_st sim_contexts[MAX_DEVICES];
 int sim_ndevices = -1, sim_arch;
@@ -142,6 +143,12 @@ CUresult sim_leave(CUresult r) {
   if (!r && entered_traits & DESTROYS && current) r = current->failed;
   pthread_mutex_unlock(&lock);
   return r;
+}
+
+void sim_hang(void) {
+  memory_allow(0);
+  pthread_mutex_unlock(&lock);
+  for (;;) pause();
 }
 
 /* --- entry points --- */

@@ -52,6 +52,7 @@ enum {
 };
 CUresult sim_enter(const char *entry_point, unsigned traits);
 CUresult sim_leave(CUresult r);
+_Noreturn void sim_hang(void); /* for a call that waits for a device that never answers */
 struct CUctx_st *sim_current(void);
 void sim_fail(int device, CUresult r);
 uint64_t sim_random(void);
@@ -162,6 +163,7 @@ struct CUstream_st {
   struct object object;
   struct CUctx_st *context;
   struct op *head, *tail;
+  bool stuck;     /* its first operation never ends */
   uint64_t clock; /* when its work is done, if devices really ran side by side */
   struct capture *capture;
   int *frontier, nfrontier; /* nodes of the capture that come before the stream's next one */
@@ -179,6 +181,8 @@ struct CUevent_st {
 struct work *work_new(enum work_kind kind, struct CUctx_st *context);
 void work_drop(struct work *w);
 CUresult work_run(struct work *w);
+/* Asked once before each piece of work is run. */
+bool work_stuck(const struct work *w);
 const char *work_name(const struct work *w);
 /* NULL if it is a stream to use now; complains. */
 CUresult stream_check(CUstream s);

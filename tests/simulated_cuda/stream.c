@@ -83,6 +83,24 @@ CUresult work_run(struct work *w) {
   return r;
 }
 
+/* --- a device that never answers --- */
+
+/* DGC_SIMULATED_STUCK="DEVICE:nth": that piece of work is begun and does not end. */
+bool work_stuck(const struct work *w) {
+  static long long left = -1; /* pieces that end; -1: not read yet */
+  static int device = -1;
+  if (left < 0) {
+    const char *setting = sim_setting("STUCK", "");
+    const char *colon = strchr(setting, ':');
+    if (*setting) device = atoi(setting);
+    left = colon && atoll(colon + 1) > 0 ? atoll(colon + 1) - 1 : 0;
+  }
+  if (w->device != device) return false;
+  if (left == 0) return true;
+  left--;
+  return false;
+}
+
 /* --- moments --- */
 
 struct moment *moment_new(CUstream s) {
@@ -98,7 +116,9 @@ void moment_drop(struct moment *m) {
 
 /* --- running --- */
 
-static bool ready(CUstream s) { return s->head && (s->head->kind != OP_WAIT || s->head->moment->done); }
+static bool ready(CUstream s) {
+  return s->head && !s->stuck && (s->head->kind != OP_WAIT || s->head->moment->done);
+}
 
 static void remove_stream(CUstream s) {
   for (int i = 0; i < nstreams; i++)
@@ -118,12 +138,15 @@ static void op_free(struct op *op) {
   free(op);
 }
 
-/* One operation, or one node of a graph. The stream may be gone afterwards, if it was destroyed. */
+/* One operation, or one node of a graph; nothing, if it is one that does not end. The stream may be gone afterwards, if
+ * it was destroyed. */
 static void step(CUstream s) {
   struct op *op = s->head;
   if (s->clock < op->issued) s->clock = op->issued;
   switch (op->kind) {
   case OP_WORK: {
+    s->stuck = work_stuck(op->work);
+    if (s->stuck) return;
     uint64_t begin = sim_now();
     work_run(op->work);
     s->clock += sim_now() - begin;
@@ -156,10 +179,20 @@ static CUstream random_ready(CUstream except) {
   return chosen;
 }
 
-/* What must run for `s` to go on. */
+/* What must run for `s` to go on; NULL: a device that never answers. */
 static CUstream needed(CUstream s) {
-  while (!ready(s)) s = s->head->moment->stream;
+  while (!ready(s)) {
+    if (s->stuck) return NULL;
+    s = s->head->moment->stream;
+  }
   return s;
+}
+
+/* Does what `s` needs, or does not return. */
+static void step_needed(CUstream s) {
+  CUstream next = needed(s);
+  if (!next) sim_hang();
+  step(next);
 }
 
 /* Until the moment has come. */
@@ -169,7 +202,10 @@ static void run_until(struct moment *m) {
   m->users++;
   while (!m->done) {
     CUstream s = way == OTHERS_FIRST ? random_ready(m->stream) : way == ANY ? random_ready(NULL) : NULL;
-    step(s ? s : needed(m->stream));
+    if (s)
+      step(s);
+    else
+      step_needed(m->stream);
   }
   moment_drop(m);
 }
@@ -203,7 +239,7 @@ void streams_finish(int device) {
   for (int i = 0; i < nstreams;) {
     CUstream s = streams[i];
     if (s->context->device == device && s->head) {
-      step(needed(s)); /* which may remove a stream from the list: look again */
+      step_needed(s); /* which may remove a stream from the list: look again */
       i = 0;
     } else
       i++;

@@ -1,0 +1,67 @@
+#!/bin/sh
+# A simulated GPU that stops answering: --timeout ends the run within seconds, with exit code 3 and a line that names who
+# waits and who has not answered, whatever the tool was doing then. What was not saved before is not there.
+. "$(dirname "$0")/lib.sh"
+gpus
+export DGC_SIMULATED_DEVICES=2
+unset DGC_SIMULATED_LEAKS # what the device may still work with is not freed
+
+train() {
+  rm -f w.safetensors*
+  timeout 20 "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
+    --set hidden=32 --timeout 1 --checkpoint w.safetensors "$@"
+}
+nothing_left() { if ls "$@" >files 2>/dev/null; then fail "left behind: $(cat files)"; else pass; fi; }
+# stuck DEVICE NTH WHAT COMMAND...: its NTH piece of work never ends.
+stuck() {
+  device=$1
+  export DGC_SIMULATED_STUCK=$1:$2
+  what="GPU $1 stuck at $2: $3"
+  shift 3
+  expect 3 "$what" "$@"
+  unset DGC_SIMULATED_STUCK
+  empty out
+  if [ "$(wc -l <err)" = 1 ]; then pass; else fail "more than a line: $(cat err)"; fi
+  name='step [0-9]* of [0-9]* ([^ ]*\(, tower [0-9]\)\{0,1\})'
+  if grep -q "^error: the step did not end within 1 s: /[cg]pu:[01] waits at $name for signal [0-9]* of /gpu:$device, which stands at \($name\|its end\)$" err ||
+    grep -q "^error: the step did not end within 1 s: /gpu:$device has not answered; it stands at \($name\|its end\)$" err ||
+    grep -q "^error: waiting for copies on .*: no answer within 1 s.*/gpu:$device\|^error: waiting for copies on /gpu:$device: no answer within 1 s" err; then
+    pass
+  else
+    fail "$what: $(cat err)"
+  fi
+}
+
+# The code is there, so that no time goes by with compiling.
+expect 0 'nothing is stuck' train --devices gpu:0-1
+cp w.safetensors good.safetensors
+for nth in 1 20 33 71; do
+  for device in 0 1; do
+    stuck $device $nth train train --devices gpu:0-1
+    nothing_left w.safetensors*
+  done
+done
+for strategy in round_robin central_storage; do
+  expect 0 $strategy train --devices gpu:0-1 --strategy $strategy
+  stuck 1 60 $strategy train --devices gpu:0-1 --strategy $strategy
+done
+expect 0 'with a CPU' train --devices cpu:0,gpu:0
+stuck 0 50 'with a CPU' train --devices cpu:0,gpu:0
+nothing_left w.safetensors*
+
+# What had been saved is whole.
+stuck 1 120 'after a checkpoint' train --devices gpu:0-1 --checkpoint-every 1
+nothing_left w.safetensors?*
+expect 0 'the last checkpoint' "$dgc" eval "$samples/digits.dsl" --set hidden=32 --checkpoint w.safetensors
+predict() {
+  timeout 20 "$dgc" predict "$samples/digits.dsl" --set hidden=32 --checkpoint good.safetensors --eval-rows 0:64 --quiet \
+    --batch 32 --timeout 1 --output probability=p.npy --devices gpu:0-1
+}
+expect 0 predict predict
+rm p.npy
+stuck 1 25 predict predict
+nothing_left p.npy*
+bench() { timeout 20 "$dgc" bench "$samples/digits.dsl" --set hidden=32 --batch 32 --timeout 1 --devices gpu:0-1 --steps 5; }
+expect 0 bench bench
+stuck 0 150 bench bench
+finish
