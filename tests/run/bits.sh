@@ -58,6 +58,21 @@ done
 same async-1.safetensors async-3.safetensors
 train in-turn --cluster 'worker=3;ps=1' --staleness 0
 cmp -s async-1.safetensors in-turn.safetensors && fail 'staleness makes no difference' || pass
+# Rows of a table, asynchronously: certified, trained, and the same for any threads.
+words() {
+  name=$1
+  shift
+  expect 0 "words $name" "$dgc" train "$samples/words.dsl" --quiet --batch 24 --checkpoint "$name.safetensors" "$@"
+}
+for cluster in 'worker=2;ps=1' 'worker=3;ps=2' 'chief=1;worker=2;ps=1'; do
+  for staleness in 0 1 5; do
+    expect 0 "words certified, $cluster, $staleness" "$dgc" verify "$samples/words.dsl" --cluster "$cluster" \
+      --strategy parameter_server --staleness $staleness --min-part-bytes 4096 --batch 7 --set width=2 --numeric
+    words words-1 --cluster "$cluster" --strategy parameter_server --staleness $staleness --threads 1
+    words words-3 --cluster "$cluster" --staleness $staleness --min-part-bytes 4096 --threads 3
+    same words-1.safetensors words-3.safetensors
+  done
+done
 expect 2 'rows that do not divide' "$dgc" train "$model" --rows 0:96 --batch 96 --quiet --towers 5 --strategy replicate \
   --checkpoint uneven.safetensors
 shows err '96 rows do not divide by 5 towers'
