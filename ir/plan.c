@@ -2,15 +2,39 @@
 #include "ir/plan.h"
 
 #include "ir/op.h"
+#include "ir/queues.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+int step_results(const struct step *s) { return s->kind == STEP_KERNEL ? s->kernel->noutputs : 1; }
 
 int64_t step_rows_bytes(const struct step *s, int operand) {
   const struct rows_size *r = &s->rows;
   if (operand == 1) return r->count * dtype_size(r->index);
   bool whole = operand == 0 || operand == 3;
   return (whole ? r->rows : r->count) * r->width * dtype_size(r->dtype);
+}
+
+int64_t step_extent(const struct step *s, int operand) {
+  switch (s->kind) {
+  case STEP_COPY: return s->bytes;
+  case STEP_GATHER:
+  case STEP_SCATTER: return step_rows_bytes(s, operand);
+  case STEP_MATMUL: {
+    const struct matmul_size *m = &s->matmul;
+    int64_t count = operand == 0 ? m->m * m->k : operand == 1 ? m->k * m->n : m->m * m->n;
+    return m->batch * count * dtype_size(m->dtype);
+  }
+  default: break;
+  }
+  const struct kernel *k = s->kernel;
+  int64_t last = 0;
+  for (int d = 0; d < k->rank; d++) {
+    if (s->sizes[d] == 0) return 0;
+    last += (s->sizes[d] - 1) * s->sizes[k->rank + operand * k->rank + d];
+  }
+  return (last + 1) * dtype_size((enum dtype)k->args[operand].dtype);
 }
 
 static const char *device_text(const struct plan *p, int device) {
@@ -58,7 +82,22 @@ static void print_rows(struct str *s, const struct rows_size *r) {
   str_printf(s, "%lld of %lldx%lld", (long long)r->count, (long long)r->rows, (long long)r->width);
 }
 
-static void print_step(struct str *s, const struct plan *p, int device, int index) {
+/* What of the device's other work a copy may overlap: "; beside steps 12 to 29". */
+static void print_overlap(struct str *s, const struct plan *p, const struct device_queues *q, int device,
+                          int copy) {
+  int first = -1, last = -1;
+  for (int i = q->after[copy] + 1; i < q->until[copy]; i++) {
+    enum step_kind kind = p->devices[device].steps[i].kind;
+    if (kind == STEP_SIGNAL || kind == STEP_WAIT || q->queue[i] != QUEUE_WORK) continue;
+    if (first < 0) first = i;
+    last = i;
+  }
+  if (first < 0) return;
+  str_printf(s, "; beside step%s %d", first == last ? "" : "s", first);
+  if (first < last) str_printf(s, " to %d", last);
+}
+
+static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index) {
   static const char *const kinds[] = {"kernel", "matmul", "gather", "scatter", "copy", "signal", "wait"};
   const struct step *step = &p->devices[device].steps[index];
   str_printf(s, "    %4d %-6s ", index, kinds[step->kind]);
@@ -72,11 +111,12 @@ static void print_step(struct str *s, const struct plan *p, int device, int inde
   if (step->kind == STEP_MATMUL) print_matmul(s, &step->matmul);
   if (step->kind == STEP_GATHER || step->kind == STEP_SCATTER) print_rows(s, &step->rows);
   if (step->kind == STEP_COPY) str_printf(s, "%lld bytes", (long long)step->bytes);
-  int writes = step->kind == STEP_KERNEL ? step->kernel->noutputs : 1;
   for (int i = 0; i < step->noperands; i++) {
-    str_put(s, i == step->noperands - writes ? " -> " : i ? ", " : " : ");
+    str_put(s, i == step->noperands - step_results(step) ? " -> " : i ? ", " : " : ");
     print_operand(s, p, device, &step->operands[i]);
   }
+  if (q && q->devices[device].queue[index] == QUEUE_COPIES)
+    print_overlap(s, p, &q->devices[device], device, index);
   str_putc(s, '\n');
 }
 
@@ -118,7 +158,23 @@ static void print_packs(struct str *s, const struct plan *p) {
   }
 }
 
+/* How GPUs take the plan; NULL where there are none. */
+static const struct queues *queues_of(struct arena *a, const struct plan *p) {
+  const struct target *t = &p->graph->config.target;
+  enum manner *manners = arena_new_array(a, (size_t)p->ndevices, enum manner);
+  bool gpus = false;
+  for (int d = 0; d < p->ndevices && d < t->ndevices; d++) {
+    if (strcmp(t->devices[d].name.kind, "gpu") != 0) continue;
+    manners[d] = MANNER_COPIES_APART;
+    gpus = true;
+  }
+  return gpus ? queues_make(a, p, manners) : NULL;
+}
+
 void plan_print(struct str *s, const struct plan *p) {
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  const struct queues *q = queues_of(a, p);
   str_printf(s, "plan %s {\n", p->graph->name);
   for (int i = 0; i < p->ninputs; i++) print_value(s, p, "input", &p->inputs[i]);
   for (int d = 0; d < p->ndevices; d++) {
@@ -126,10 +182,11 @@ void plan_print(struct str *s, const struct plan *p) {
     str_printf(s, "  %s: %d step%s, %lld bytes of arena, %lld of constants, %lld of variables {\n",
                device_text(p, d), dp->nsteps, dp->nsteps == 1 ? "" : "s", (long long)dp->bytes[REGION_ARENA],
                (long long)dp->bytes[REGION_CONSTANT], (long long)dp->bytes[REGION_VARIABLE]);
-    for (int i = 0; i < dp->nsteps; i++) print_step(s, p, d, i);
+    for (int i = 0; i < dp->nsteps; i++) print_step(s, p, q, d, i);
     str_put(s, "  }\n");
   }
   for (int i = 0; i < p->noutputs; i++) print_value(s, p, "output", &p->outputs[i]);
   print_packs(s, p);
   str_put(s, "}\n");
+  arena_destroy_guarded(a, &guard);
 }

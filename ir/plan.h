@@ -93,6 +93,10 @@ struct plan {
   int ninputs, noutputs;
 };
 
+/* How many of its operands, the last ones, a step writes. */
+int step_results(const struct step *s);
+/* Bytes from where an operand begins to the end of what the step touches of it. */
+int64_t step_extent(const struct step *s, int operand);
 /* Bytes of an operand of a GATHER or SCATTER step. */
 int64_t step_rows_bytes(const struct step *s, int operand);
 

@@ -50,32 +50,7 @@ static void breach(struct check *c, const char *fmt, ...) {
     diag_error(c->d, LOC_NONE, "plan %s: %s", c->p->graph->name, what);
 }
 
-/* Bytes that an operand of a step reaches. */
-static int64_t extent_of(const struct step *s, int operand) {
-  switch (s->kind) {
-  case STEP_COPY: return s->bytes;
-  case STEP_GATHER:
-  case STEP_SCATTER: return step_rows_bytes(s, operand);
-  case STEP_MATMUL: {
-    const struct matmul_size *m = &s->matmul;
-    int64_t count = operand == 0 ? m->m * m->k : operand == 1 ? m->k * m->n : m->m * m->n;
-    return m->batch * count * dtype_size(m->dtype);
-  }
-  default: break;
-  }
-  const struct kernel *k = s->kernel;
-  int64_t last = 0;
-  for (int d = 0; d < k->rank; d++) {
-    if (s->sizes[d] == 0) return 0;
-    last += (s->sizes[d] - 1) * s->sizes[k->rank + operand * k->rank + d];
-  }
-  return (last + 1) * dtype_size((enum dtype)k->args[operand].dtype);
-}
-
-static bool is_write(const struct step *s, int operand) {
-  int writes = s->kind == STEP_KERNEL ? s->kernel->noutputs : 1;
-  return operand >= s->noperands - writes;
-}
+static bool is_write(const struct step *s, int operand) { return operand >= s->noperands - step_results(s); }
 
 static bool known(const struct check *c, struct access a) {
   return a.step < 0 || a.device == c->device || c->clocks[c->device * c->n + a.device] > a.step;
@@ -84,7 +59,7 @@ static bool known(const struct check *c, struct access a) {
 static void check_bounds(struct check *c, int operand) {
   const struct operand *o = &c->step->operands[operand];
   const struct plan_buffer *b = &c->p->buffers[o->buffer];
-  int64_t bytes = extent_of(c->step, operand);
+  int64_t bytes = step_extent(c->step, operand);
   if (o->offset < 0 || o->offset + bytes > b->bytes)
     breach(c, "operand %d reaches %lld bytes into %s, which has %lld", operand,
            (long long)(o->offset + bytes), b->name, (long long)b->bytes);
@@ -133,10 +108,10 @@ static bool same_strides(const struct step *s, int a, int b) {
 static void check_in_place(struct check *c, int out) {
   const struct step *s = c->step;
   const struct plan_buffer *to = &c->p->buffers[s->operands[out].buffer];
-  int64_t begin = to->offset + s->operands[out].offset, end = begin + extent_of(s, out);
+  int64_t begin = to->offset + s->operands[out].offset, end = begin + step_extent(s, out);
   for (int i = 0; i < s->noperands; i++) {
     const struct plan_buffer *b = &c->p->buffers[s->operands[i].buffer];
-    int64_t at = b->offset + s->operands[i].offset, stop = at + extent_of(s, i);
+    int64_t at = b->offset + s->operands[i].offset, stop = at + step_extent(s, i);
     if (i == out || b->device != to->device || b->region != to->region || at >= end || stop <= begin ||
         at == stop || begin == end)
       continue;

@@ -12,6 +12,7 @@
 #define DGC_RUNTIME_BACKEND_H
 
 #include "ir/plan.h"
+#include "ir/queues.h"
 
 #include <stdatomic.h>
 
@@ -42,7 +43,7 @@ struct command {
     _Atomic uint64_t *signal;     /* SIGNAL, WAIT: the number of the last run that gave it */
     bool (*reached)(void *event); /* POLL: goes on when it says true */
   };
-  void *const *args; /* COPY: from, to */
+  void *const *args; /* COPY: from, to; NULL: it does not work on the step's operands */
   union {
     const int64_t *sizes; /* KERNEL */
     const void *state;    /* CALL */
@@ -67,6 +68,9 @@ struct backend {
   /* Its memory is the host's, and a call has done its work when it returns: the executor itself copies (COPY)
    * and fills there. None of the hooks about meeting points and runs is needed then. */
   bool host;
+  /* What its devices copy from each other is done beside their other work, in QUEUE_COPIES; without it, a device has
+   * QUEUE_WORK only. */
+  bool copies_apart;
   /* Starts it for the devices of its kind in the target; others are in it for their numbers only. NULL after an
    * error in `d`: also when one of them is not there. */
   void *(*open)(const struct target *target, struct diags *d);
@@ -102,9 +106,10 @@ struct backend {
   bool (*prepare)(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                   struct diags *d);
   /* A COPY step likewise, unless `host`: between devices of this backend or one of them and the host (-1), in
-   * the order of device `to`'s work. To the host: on any worker's thread, when the source has been reached or
-   * has been there since before the run; the bytes are there on return. From the host: the source stays as it
-   * is until the next mark of `to` is reached. */
+   * the order of a queue of device `to`: QUEUE_COPIES with copies_apart and another device of this backend as the
+   * source, else QUEUE_WORK. To the host: on any worker's thread, when the source has been reached or has been there
+   * since before the run; the bytes are there on return. From the host: the source stays as it is until the next
+   * mark of `to` is reached. */
   bool (*prepare_copy)(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
                        struct diags *d);
   /* (optional) On each worker's thread before its first run: rounding, thread-local library settings. May be
@@ -113,16 +118,20 @@ struct backend {
 
   /* --- devices that work behind the host --- */
 
-  /* A CALL that marks a point of the device's work, once in each run; `*event` stands for it below. */
-  bool (*mark)(void *self, struct arena *a, int device, struct command *c, void **event, struct diags *d);
-  /* A CALL on the thread of `device`: its later work waits for the mark, which has been called in this run. */
-  bool (*follow)(void *self, struct arena *a, int device, void *event, struct command *c, struct diags *d);
+  /* A CALL that marks a point of a queue, once in each run; `*event` stands for it below. */
+  bool (*mark)(void *self, struct arena *a, int device, enum queue queue, struct command *c, void **event,
+               struct diags *d);
+  /* A CALL on the thread of `device`: later work of its queue waits for the mark, which has been called in this
+   * run. */
+  bool (*follow)(void *self, struct arena *a, int device, enum queue queue, void *event, struct command *c,
+                 struct diags *d);
   /* Whether the work before the mark, which has been called in this run, is done, and its results can be read
    * by any device. True after a failure. On any thread, inside of runs. */
   bool (*reached)(void *event);
-  /* Around each run, on the thread of worker 0. Runs and calls of `copy` are done in their order: whatever any
-   * device of this backend is given in one comes behind all that all of them were given in those before.
-   * `timed`: busy will be asked. With `wait`, end returns when everything is done. False: see status. */
+  /* Around each run, on the thread of worker 0. Runs and calls of `copy` are done in their order: whatever the
+   * QUEUE_WORK of any device is given in one comes behind all that those of all devices were given in the ones
+   * before. In a run, QUEUE_COPIES is made to wait, and is waited for, by marks. `timed`: busy will be asked. With
+   * `wait`, end returns when everything is done. False: see status. */
   bool (*begin)(void *self, bool timed);
   bool (*end)(void *self, bool wait);
   /* True: no failure so far. Else reports the first one: the call's name, the driver's name for the error and

@@ -38,7 +38,7 @@ KERNEL_CALLER static inline const struct command *advance(const struct command *
 static void count_copy(struct exec *e, int to, const struct command *c) {
   const struct plan *p = e->plan;
   const struct step *s = &p->devices[to].steps[c->step];
-  if (s->kind == STEP_COPY)
+  if (s->kind == STEP_COPY && c->args)
     e->traffic[p->buffers[s->operands[0].buffer].device * p->ndevices + to] += s->bytes;
 }
 

@@ -19,10 +19,10 @@ struct lane {
   uint64_t busy;
 };
 
-/* A signal or the end of a device whose work runs behind the host. */
+/* A point of a queue, or the end of a device whose work runs behind the host. */
 struct point {
-  const struct opened *on; /* NULL: what is before it is done when the host has come there */
-  int device;
+  const struct opened *on;
+  int device, after; /* step; -1: the beginning */
   struct command mark;
   void *event;
 };
@@ -54,7 +54,9 @@ struct exec {
   struct point *ends; /* of devices whose work runs behind the host */
   int nends;
 
-  struct point *points; /* by signal */
+  /* Where devices work behind the host. */
+  const struct queues *queues;
+  struct point *points; /* as in queues */
   /* Backends whose work runs behind the host. */
   const struct opened **far;
   int nfar;

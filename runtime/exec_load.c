@@ -1,8 +1,9 @@
 /* Loading: steps become commands, and commands get their addresses.
  *
- * A device whose work runs behind the host gives a signal when the work before it has been issued; a mark in
- * the device's own order says when it is done. Whoever waits for the signal then waits for the mark: a device
- * of the same backend lets its device do so, any other asks until it is reached. */
+ * A device whose work runs behind the host gives a signal when the work before it has been issued. What has to be
+ * done, too, before others go on is marked in the queues of the device (ir/queues.h), right behind the step; the
+ * steps that need it wait for the mark: a device of the same backend lets its queue do so, any other asks until it is
+ * reached. */
 #include "runtime/exec_internal.h"
 
 #include <string.h>
@@ -39,7 +40,7 @@ bool exec_bind(struct exec *e, struct diags *d) {
     for (const struct command *c = lane->commands; c->kind != COMMAND_END; c++) {
       const struct step *s = &p->devices[lane->device].steps[c->step];
       void **args = (void **)c->args;
-      for (int i = 0; i < s->noperands; i++) args[i] = operand_address(e, &s->operands[i]);
+      for (int i = 0; args && i < s->noperands; i++) args[i] = operand_address(e, &s->operands[i]);
     }
   }
   return true;
@@ -149,46 +150,15 @@ static bool load_copy(struct loading *l, const struct step *s, int device, struc
                                   l->diags);
 }
 
-/* The commands of a signal or wait: one or two. */
-static bool load_signal(struct loading *l, const struct step *s, struct command **next) {
-  const struct point *p = &l->e->points[s->signal];
-  struct command *c = *next;
-  if (p->event) {
-    uint32_t step = c->step;
-    *c = p->mark;
-    c->step = step;
-    *++c = (struct command){.step = step};
-  }
-  c->kind = COMMAND_SIGNAL;
-  c->signal = &l->e->signals[s->signal].run;
-  *next = c;
-  return true;
-}
-
-static bool load_wait(struct loading *l, const struct step *s, int device, struct command **next) {
-  const struct point *p = &l->e->points[s->signal];
-  const struct opened *o = on_device(l->e, device);
-  struct command *c = *next;
-  c->kind = COMMAND_WAIT;
-  c->signal = &l->e->signals[s->signal].run;
-  if (!p->event) return true;
-  c[1] = (struct command){.step = c->step};
-  *next = ++c;
-  if (o == p->on) return o->backend->follow(o->self, l->e->arena, device, p->event, c, l->diags);
-  c->kind = COMMAND_POLL;
-  c->reached = p->on->backend->reached;
-  c->event = p->event;
-  return true;
-}
-
-/* Fills in the command at `*next`, and others behind it; `*next` is then the last one. */
-static bool load_step(struct loading *l, const struct step *s, int device, struct command **next) {
-  struct command *c = *next;
+static bool load_step(struct loading *l, const struct step *s, int device, struct command *c) {
   const struct opened *o = on_device(l->e, device);
   if (s->noperands) c->args = arena_new_array(l->e->arena, (size_t)s->noperands, void *);
   switch (s->kind) {
-  case STEP_SIGNAL: return load_signal(l, s, next);
-  case STEP_WAIT: return load_wait(l, s, device, next);
+  case STEP_SIGNAL:
+  case STEP_WAIT:
+    c->kind = s->kind == STEP_SIGNAL ? COMMAND_SIGNAL : COMMAND_WAIT;
+    c->signal = &l->e->signals[s->signal].run;
+    return true;
   case STEP_COPY: return load_copy(l, s, device, c);
   case STEP_KERNEL: return load_kernel(l, s, device, c);
   case STEP_MATMUL:
@@ -198,33 +168,89 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
   return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);
 }
 
-static bool load_lane(struct loading *l, int device, struct lane *lane) {
-  const struct device_plan *dp = &l->e->plan->devices[device];
-  struct command *commands = arena_new_array(l->e->arena, 2 * (size_t)dp->nsteps + 1, struct command);
-  struct command *next = commands;
-  for (int i = 0; i < dp->nsteps; i++, next++) {
-    next->step = (uint32_t)i;
-    if (!load_step(l, &dp->steps[i], device, &next)) return false;
+static struct command *add_command(struct command **next, int step) {
+  struct command *c = (*next)++;
+  c->step = (uint32_t)step;
+  return c;
+}
+
+static bool load_waits(struct loading *l, int device, int step, struct command **next) {
+  const struct queues *q = l->e->queues;
+  const struct opened *o = on_device(l->e, device);
+  const struct device_queues *dq = &q->devices[device];
+  enum queue queue = step < l->e->plan->devices[device].nsteps ? dq->queue[step] : QUEUE_WORK;
+  for (const struct queue_wait *w = dq->waits[step]; w; w = w->next) {
+    const struct point *p = &l->e->points[w->point];
+    struct command *c = add_command(next, step);
+    if (o == p->on) {
+      if (!o->backend->follow(o->self, l->e->arena, device, queue, p->event, c, l->diags)) return false;
+      continue;
+    }
+    c->kind = COMMAND_POLL;
+    c->reached = p->on->backend->reached;
+    c->event = p->event;
   }
+  return true;
+}
+
+/* Behind the step; -1: at the beginning. */
+static void load_mark(const struct loading *l, int device, int step, struct command **next) {
+  int point = l->e->queues->devices[device].point[step + 1];
+  if (point < 0) return;
+  *add_command(next, 0) = l->e->points[point].mark;
+  (*next)[-1].step = (uint32_t)(step < 0 ? 0 : step);
+}
+
+static size_t count_commands(const struct exec *e, int device) {
+  int nsteps = e->plan->devices[device].nsteps;
+  size_t count = (size_t)nsteps + 1;
+  for (int i = 0; e->queues && i <= nsteps; i++) {
+    const struct device_queues *dq = &e->queues->devices[device];
+    count += dq->point[i] >= 0;
+    for (const struct queue_wait *w = dq->waits[i]; w; w = w->next) count++;
+  }
+  return count;
+}
+
+static bool load_lane(struct loading *l, int device, struct lane *lane) {
+  const struct exec *e = l->e;
+  const struct device_plan *dp = &e->plan->devices[device];
+  struct command *commands = arena_new_array(e->arena, count_commands(e, device), struct command);
+  struct command *next = commands;
+  if (e->queues) load_mark(l, device, -1, &next);
+  for (int i = 0; i < dp->nsteps; i++) {
+    if (e->queues && !load_waits(l, device, i, &next)) return false;
+    if (!load_step(l, &dp->steps[i], device, add_command(&next, i))) return false;
+    if (e->queues) load_mark(l, device, i, &next);
+  }
+  if (e->queues && !load_waits(l, device, dp->nsteps, &next)) return false;
   next->kind = COMMAND_END;
   *lane = (struct lane){.commands = commands, .device = device};
   return true;
 }
 
-static bool load_marks(struct loading *l) {
+static enum manner manner_of(const struct backend *b) {
+  if (b->host || !b->mark) return MANNER_AT_ONCE;
+  return b->copies_apart ? MANNER_COPIES_APART : MANNER_IN_ORDER;
+}
+
+static bool load_queues(struct loading *l) {
   struct exec *e = l->e;
   const struct plan *p = e->plan;
-  e->points = arena_new_array(e->arena, (size_t)p->nsignals, struct point);
-  for (int d = 0; d < p->ndevices; d++) {
-    const struct opened *o = on_device(e, d);
-    for (int i = 0; !o->backend->host && o->backend->mark && i < p->devices[d].nsteps; i++) {
-      const struct step *s = &p->devices[d].steps[i];
-      if (s->kind != STEP_SIGNAL) continue;
-      struct point *point = &e->points[s->signal];
-      point->on = o;
-      point->device = d;
-      if (!o->backend->mark(o->self, e->arena, d, &point->mark, &point->event, l->diags)) return false;
-    }
+  if (e->nfar == 0) return true;
+  enum manner *manners = arena_new_array(e->arena, (size_t)p->ndevices, enum manner);
+  for (int d = 0; d < p->ndevices; d++) manners[d] = manner_of(on_device(e, d)->backend);
+  e->queues = queues_make(e->arena, p, manners);
+  e->points = arena_new_array(e->arena, (size_t)e->queues->npoints, struct point);
+  for (int i = 0; i < e->queues->npoints; i++) {
+    const struct queue_point *q = &e->queues->points[i];
+    const struct opened *o = on_device(e, q->device);
+    struct point *point = &e->points[i];
+    point->on = o;
+    point->device = q->device;
+    point->after = q->after;
+    if (!o->backend->mark(o->self, e->arena, q->device, q->queue, &point->mark, &point->event, l->diags))
+      return false;
   }
   return true;
 }
@@ -287,7 +313,7 @@ static bool load(struct exec *e, struct diags *d) {
   e->signals = (struct signal *)(((uintptr_t)signals + 63) & ~(uintptr_t)63);
   struct loading l = {.e = e, .diags = d};
   find_far(e);
-  return compile(&l) && load_marks(&l) && load_lanes(&l) && load_constants(e, d) && exec_bind(e, d);
+  return compile(&l) && load_queues(&l) && load_lanes(&l) && load_constants(e, d) && exec_bind(e, d);
 }
 
 uint64_t exec_thread(void) {

@@ -19,7 +19,7 @@ static bool make_ends(struct exec *e, struct diags *d) {
     const struct opened *o = e->engines->devices[i];
     struct point *end = &e->ends[e->nends];
     if (o->backend->host || !o->backend->mark || !e->plan->devices[i].nsteps) continue;
-    if (!o->backend->mark(o->self, e->arena, i, &end->mark, &end->event, d)) return false;
+    if (!o->backend->mark(o->self, e->arena, i, QUEUE_WORK, &end->mark, &end->event, d)) return false;
     end->on = o;
     end->device = i;
     e->nends++;
@@ -78,38 +78,53 @@ static const struct lane *lane_of(const struct exec *e, int device) {
   return l;
 }
 
-static bool given(const struct exec *e, int signal) {
-  const struct point *p = &e->points[signal];
-  bool issued = atomic_load(&e->signals[signal].run) == e->run;
-  return issued && (!p->event || p->on->backend->reached(p->event));
+/* The signal, step `step` of `device`: issued, and whatever is marked before it is done. */
+static bool given(const struct exec *e, int signal, int device, int step) {
+  bool done = atomic_load(&e->signals[signal].run) == e->run;
+  for (int i = 0; done && e->queues && i < e->queues->npoints; i++) {
+    const struct point *p = &e->points[i];
+    if (p->device == device && p->after < step) done = p->on->backend->reached(p->event);
+  }
+  return done;
+}
+
+/* The device that gives a signal, -1 if none does, and the step at which it does. */
+static int giver(const struct exec *e, int signal, int *step) {
+  for (int d = 0; d < e->plan->ndevices; d++)
+    for (int i = 0; i < e->plan->devices[d].nsteps; i++) {
+      const struct step *s = &e->plan->devices[d].steps[i];
+      if (s->kind != STEP_SIGNAL || s->signal != signal) continue;
+      *step = i;
+      return d;
+    }
+  return -1;
+}
+
+static bool was_given(const struct exec *e, int signal) {
+  int step = 0, device = giver(e, signal, &step);
+  return device >= 0 && given(e, signal, device, step);
 }
 
 /* A device whose work runs behind the host is asked at its marks; it stands somewhere before the first that it
- * has not reached. */
+ * has not reached. One of the host may ask for such a mark some steps behind the wait. */
 static struct standing stand(const struct exec *e, int device) {
   const struct device_plan *p = &e->plan->devices[device];
   const struct command *next = lane_of(e, device)->next;
   int end = next->kind == COMMAND_END ? p->nsteps : (int)next->step;
   struct standing at = {0, -1};
-  if (engines_on_host(e->engines, device)) at.step = end;
+  if (engines_on_host(e->engines, device)) at.step = next->kind == COMMAND_POLL ? 0 : end;
   for (int i = at.step; i < p->nsteps && i <= end; i++) {
     const struct step *s = &p->steps[i];
-    if (s->kind == STEP_SIGNAL && given(e, s->signal)) at.step = i + 1;
-    if (s->kind == STEP_SIGNAL && !given(e, s->signal)) break;
-    if (s->kind == STEP_WAIT && !given(e, s->signal)) return (struct standing){i, s->signal};
+    if (s->kind == STEP_SIGNAL) {
+      if (!given(e, s->signal, device, i)) break;
+      at.step = i + 1;
+    }
+    if (s->kind == STEP_WAIT && !was_given(e, s->signal)) return (struct standing){i, s->signal};
   }
+  if (engines_on_host(e->engines, device)) at.step = end;
   for (int i = 0; e->asked && i < e->nends; i++)
     if (e->ends[i].device == device && e->ends[i].on->backend->reached(e->ends[i].event)) at.step = end;
   return at;
-}
-
-static int giver(const struct exec *e, int signal) {
-  for (int d = 0; d < e->plan->ndevices; d++)
-    for (int i = 0; i < e->plan->devices[d].nsteps; i++) {
-      const struct step *s = &e->plan->devices[d].steps[i];
-      if (s->kind == STEP_SIGNAL && s->signal == signal) return d;
-    }
-  return -1;
 }
 
 /* "step 7 of 20 (h.matmul, tower 1)" */
@@ -136,7 +151,8 @@ void exec_explain_late(const struct exec *e, struct diags *d) {
   for (int hops = 0; at.waits >= 0 && hops < e->plan->ndevices; hops++) {
     before = at;
     waiting = blamed;
-    blamed = giver(e, at.waits);
+    int step = 0;
+    blamed = giver(e, at.waits, &step);
     if (blamed < 0) break;
     at = stand(e, blamed);
   }

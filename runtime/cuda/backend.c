@@ -96,6 +96,7 @@ const struct backend backend_cuda = {
     .name = "cuda",
     .help = "CUDA GPUs: kernels by NVRTC, matrix products by cuBLAS",
     .kind = "gpu",
+    .copies_apart = true,
     .open = cuda_open,
     .close = cuda_close,
     .alloc = cuda_alloc,

@@ -1,7 +1,9 @@
 /* The open CUDA backend: cards, the devices on them, and what belongs to each.
  *
- * A device has one stream for its work: whatever is given to it happens in that order, copies included. Its
- * second stream moves bytes between the host and the card beside that work. Devices on one card share its
+ * A device has one stream for its work (QUEUE_WORK): whatever is given to it happens in that order. Its second
+ * stream moves bytes beside that work: from and to the host, and in runs what it copies from other devices
+ * (QUEUE_COPIES). Between two runs nothing of a run is left there that the first stream has not waited for, or
+ * that of another device, which is the same once all have met. Devices on one card share its
  * context and memory. Everything made here is destroyed by cuda_close; nothing is made or freed inside of a
  * run. */
 #ifndef DGC_RUNTIME_CUDA_ENGINE_H
@@ -65,8 +67,8 @@ struct cuda_last {
 
 struct cuda_device {
   const char *text;
-  struct cuda_card *card; /* NULL: a device of another backend */
-  CUstream stream, copies;
+  struct cuda_card *card;        /* NULL: a device of another backend */
+  CUstream stream, copies;       /* QUEUE_WORK, QUEUE_COPIES */
   CUevent met;                   /* for meetings of all devices */
   CUevent began, ended;          /* of a timed run */
   bool loose;                    /* was given work since all devices met */
@@ -90,6 +92,7 @@ struct cuda_device {
 
 struct cuda_event {
   CUevent event;
+  CUstream stream; /* where it is recorded */
   struct cuda_engine *engine;
   int device;
   struct cuda_event *next;
@@ -162,8 +165,10 @@ bool cuda_await(struct cuda_engine *e, int device, CUevent event);
 /* Whether a device was waited for too long: nothing that it may still work with is freed. */
 bool cuda_lost(const struct cuda_engine *e);
 
-bool cuda_mark(void *self, struct arena *a, int device, struct command *c, void **event, struct diags *d);
-bool cuda_follow(void *self, struct arena *a, int device, void *event, struct command *c, struct diags *d);
+bool cuda_mark(void *self, struct arena *a, int device, enum queue queue, struct command *c, void **event,
+               struct diags *d);
+bool cuda_follow(void *self, struct arena *a, int device, enum queue queue, void *event, struct command *c,
+                 struct diags *d);
 bool cuda_reached(void *event);
 bool cuda_begin(void *self, bool timed);
 bool cuda_end(void *self, bool wait);

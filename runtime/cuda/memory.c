@@ -265,29 +265,31 @@ bool cuda_collect(void *self, int device, unsigned number, void *to, size_t byte
 
 /* --- between cards --- */
 
-/* In the order of `to`'s work; `staging` NULL: they reach each other. */
-static bool move_between(struct cuda_engine *e, const struct cuda_pieces *staging, int to_device, char *to,
-                         int from_device, const char *from, size_t bytes) {
+/* In the order of `stream`, one of the target's; `staging` NULL: they reach each other. Else the source's second
+ * stream brings the bytes to the host: what else it has been given comes first. */
+static bool move_between(struct cuda_engine *e, const struct cuda_pieces *staging, CUstream stream,
+                         int to_device, char *to, int from_device, const char *from, size_t bytes) {
   const struct cuda_device *target = &e->devices[to_device], *source = &e->devices[from_device];
   if (bytes == 0) return !cuda_failed(e);
   if (target->card == source->card)
-    return cuda_use(e, to_device) && move(e, to_device, target->stream, to, from, bytes);
+    return cuda_use(e, to_device) && move(e, to_device, stream, to, from, bytes);
   if (!staging)
     return cuda_use(e, to_device) &&
            CUDA(e, to_device, cuMemcpyPeerAsync, cuda_address(to), target->card->context, cuda_address(from),
-                source->card->context, bytes, target->stream);
-  bool good = cuda_order(e, from_device, source->copies, to_device, target->stream, staging->emptied[0]);
+                source->card->context, bytes, stream);
+  bool good = cuda_order(e, from_device, source->copies, to_device, stream, staging->emptied[0]);
   for (size_t piece = 0; good && bytes > 0; piece++) {
     int turn = piece & 1;
     size_t size = bytes < PIECE ? bytes : PIECE;
-    /* Of the first two pieces, earlier copies are done: the target's stream was just waited for. */
+    /* Of the first two pieces, earlier copies are done: the target's stream was just waited for, and that knows
+     * of those that another of its streams made. */
     good =
         cuda_use(e, from_device) &&
         (piece < 2 || CUDA(e, from_device, cuStreamWaitEvent, source->copies, staging->emptied[turn], 0)) &&
         move(e, from_device, source->copies, staging->pinned[turn], from, size) &&
-        cuda_order(e, to_device, target->stream, from_device, source->copies, staging->filled[turn]) &&
-        move(e, to_device, target->stream, to, staging->pinned[turn], size) &&
-        CUDA(e, to_device, cuEventRecord, staging->emptied[turn], target->stream);
+        cuda_order(e, to_device, stream, from_device, source->copies, staging->filled[turn]) &&
+        move(e, to_device, stream, to, staging->pinned[turn], size) &&
+        CUDA(e, to_device, cuEventRecord, staging->emptied[turn], stream);
     to += size, from += size, bytes -= size;
   }
   return good;
@@ -316,10 +318,10 @@ bool cuda_copy(void *self, void *to, int to_device, const void *from, int from_d
   struct cuda_device *target = &e->devices[to_device], *source = &e->devices[from_device];
   struct cuda_pieces *staging;
   if (!find_staging(e, to_device, from_device, &staging)) return false;
-  if (target == source) return move_between(e, NULL, to_device, to, from_device, from, bytes);
+  if (target == source) return move_between(e, NULL, target->stream, to_device, to, from_device, from, bytes);
   target->loose = source->loose = true;
   return cuda_order(e, to_device, target->stream, from_device, source->stream, source->met) &&
-         move_between(e, staging, to_device, to, from_device, from, bytes) &&
+         move_between(e, staging, target->stream, to_device, to, from_device, from, bytes) &&
          cuda_order(e, from_device, source->stream, to_device, target->stream, target->met);
 }
 
@@ -328,6 +330,7 @@ bool cuda_copy(void *self, void *to, int to_device, const void *from, int from_d
 struct transfer {
   struct cuda_engine *engine;
   const struct cuda_pieces *staging;
+  CUstream stream; /* between devices */
   int to, from;
   size_t bytes;
 };
@@ -346,7 +349,7 @@ static void run_read(void *const *args, const void *state) {
 
 static void run_between(void *const *args, const void *state) {
   const struct transfer *t = state;
-  move_between(t->engine, t->staging, t->to, args[1], t->from, args[0], t->bytes);
+  move_between(t->engine, t->staging, t->stream, t->to, args[1], t->from, args[0], t->bytes);
 }
 
 bool cuda_prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
@@ -359,7 +362,8 @@ bool cuda_prepare_copy(void *self, struct arena *a, int to, int from, size_t byt
     cuda_status(e, d);
     return false;
   }
-  *t = (struct transfer){e, staging, to, from, bytes};
+  CUstream stream = to < 0 ? NULL : to == from ? e->devices[to].stream : e->devices[to].copies;
+  *t = (struct transfer){e, staging, stream, to, from, bytes};
   if (to < 0) e->devices[from].read_by_host = true;
   c->kind = COMMAND_CALL;
   c->call = to < 0 ? run_read : from < 0 ? run_write : run_between;

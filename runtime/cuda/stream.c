@@ -131,11 +131,15 @@ struct follow {
   CUevent event;
 };
 
+static CUstream stream_of(const struct cuda_engine *e, int device, enum queue queue) {
+  const struct cuda_device *dev = &e->devices[device];
+  return queue == QUEUE_COPIES ? dev->copies : dev->stream;
+}
+
 static void run_mark(void *const *args, const void *state) {
   const struct cuda_event *m = state;
   (void)args;
-  if (cuda_use(m->engine, m->device))
-    CUDA(m->engine, m->device, cuEventRecord, m->event, m->engine->devices[m->device].stream);
+  if (cuda_use(m->engine, m->device)) CUDA(m->engine, m->device, cuEventRecord, m->event, m->stream);
 }
 
 static void run_follow(void *const *args, const void *state) {
@@ -144,11 +148,12 @@ static void run_follow(void *const *args, const void *state) {
   if (cuda_use(f->engine, f->device)) CUDA(f->engine, f->device, cuStreamWaitEvent, f->stream, f->event, 0);
 }
 
-bool cuda_mark(void *self, struct arena *a, int device, struct command *c, void **event, struct diags *d) {
+bool cuda_mark(void *self, struct arena *a, int device, enum queue queue, struct command *c, void **event,
+               struct diags *d) {
   struct cuda_engine *e = self;
   struct cuda_event *m = arena_new(e->arena, struct cuda_event);
   (void)a;
-  *m = (struct cuda_event){.engine = e, .device = device};
+  *m = (struct cuda_event){.engine = e, .device = device, .stream = stream_of(e, device, queue)};
   if (!cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &m->event)) {
     cuda_status(e, d);
     return false;
@@ -161,11 +166,12 @@ bool cuda_mark(void *self, struct arena *a, int device, struct command *c, void 
   return true;
 }
 
-bool cuda_follow(void *self, struct arena *a, int device, void *event, struct command *c, struct diags *d) {
+bool cuda_follow(void *self, struct arena *a, int device, enum queue queue, void *event, struct command *c,
+                 struct diags *d) {
   struct cuda_engine *e = self;
   struct follow *f = arena_new(a, struct follow);
   (void)d;
-  *f = (struct follow){e, device, e->devices[device].stream, ((const struct cuda_event *)event)->event};
+  *f = (struct follow){e, device, stream_of(e, device, queue), ((const struct cuda_event *)event)->event};
   c->kind = COMMAND_CALL;
   c->call = run_follow;
   c->state = f;

@@ -1,5 +1,6 @@
-/* Every wait is needed. Plans of small models on several simulated GPUs lose one wait at a time, then the backend
- * loses one of the waits that it makes itself: around runs, for copies, in recordings. Each time some order that
+/* Every wait is needed. Plans of small models on several simulated GPUs lose one wait at a time, then their queues
+ * lose one of the waits for each other, then the backend loses one of those that it makes itself: around runs and for
+ * copies. Each time some order that
  * streams and events allow then gives another result. The simulation draws the orders, and memory that was not
  * written reads as NaN; so that what an earlier step left is seen as well, each step has its own inputs. The draws go
  * on from try to try: TEST_SEED=S begins with others, TEST_TRIES=N gives up later. */
@@ -96,6 +97,11 @@ static const struct tensor *initial(struct arena *a, const struct values *before
   return values_get(before, primary ? primary : name);
 }
 
+enum { MAX_MARKS = 256 };
+static const void *marks[MAX_MARKS]; /* of the plan that was loaded last */
+static bool asked[MAX_MARKS];        /* by the host, so far */
+static int nmarks;
+
 static bool abrupt; /* the results are not read: all ends while devices work */
 
 /* All steps, and nothing that waits for the devices between them. */
@@ -135,6 +141,7 @@ static bool play(struct scene *s, struct arena *a, const struct plan *p, struct 
   struct diags d;
   diags_init(&d, a);
   *out = values_make(a);
+  nmarks = 0;
   struct store *store = store_create(s->engines);
   struct exec *e = exec_load(p, s->engines, store, s->workers, &d);
   bool good = e && run_steps(s, a, p, e, store, out);
@@ -284,15 +291,31 @@ static void waits_of_plans(void) {
 /* --- waits of the backend --- */
 
 /* Its hooks that wait. */
-enum hook { HOOK_NONE, HOOK_BEGIN, HOOK_END, HOOK_COPY, HOOK_FREE, NHOOKS };
-static const char *const hook_names[] = {"none", "begin", "end", "copy", "free"};
+enum hook { HOOK_NONE, HOOK_BEGIN, HOOK_END, HOOK_COPY, HOOK_FREE, HOOK_FOLLOW, HOOK_REACHED, HOOK_BETWEEN };
+static const char *const hook_names[] = {"none", "begin",  "end",     "copy",
+                                         "free", "follow", "reached", "copies of a run"};
 static enum hook inside, mutant;
-static int calls, left_out; /* in the mutant: so far; the one that is left out, 0 = all */
+static int calls,
+    left_out; /* in the mutant: so far; the one that is left out, or NONE, ALL, ODD, EVEN ones */
+enum { NONE = -4, ALL, ODD, EVEN };
 
 static CUresult (*wait_event)(CUstream, CUevent, unsigned), (*event_synchronize)(CUevent),
     (*stream_synchronize)(CUstream);
 
-static bool leave_out(void) { return inside == mutant && mutant && (++calls == left_out || !left_out); }
+static bool peers = true;
+static CUresult (*can_access_peer)(int *, CUdevice, CUdevice);
+
+static CUresult maybe_can_access_peer(int *can, CUdevice from, CUdevice to) {
+  CUresult r = can_access_peer(can, from, to);
+  *can &= peers;
+  return r;
+}
+
+static bool leave_out(void) {
+  if (inside != mutant || !mutant) return false;
+  bool odd = ++calls & 1;
+  return calls == left_out || left_out == ALL || (odd && left_out == ODD) || (!odd && left_out == EVEN);
+}
 
 static CUresult maybe_wait_event(CUstream s, CUevent e, unsigned flags) {
   return leave_out() ? CUDA_SUCCESS : wait_event(s, e, flags);
@@ -330,7 +353,80 @@ static void give_back(void *self, int device, void *data, size_t bytes) {
   inside = HOOK_NONE;
 }
 
-/* The mutant without call number `which` of those that wait, or without all of them: 0. */
+static bool mark(void *self, struct arena *a, int device, enum queue queue, struct command *c, void **event,
+                 struct diags *d) {
+  bool good = backend_cuda.mark(self, a, device, queue, c, event, d);
+  if (nmarks == MAX_MARKS) stop("too many marks");
+  marks[nmarks++] = *event;
+  return good;
+}
+
+static void run_nothing(void *const *args, const void *state) { (void)args, (void)state; }
+
+static bool follow(void *self, struct arena *a, int device, enum queue queue, void *event, struct command *c,
+                   struct diags *d) {
+  inside = HOOK_FOLLOW;
+  if (!leave(leave_out())) return backend_cuda.follow(self, a, device, queue, event, c, d);
+  *c = (struct command){.kind = COMMAND_CALL, .step = c->step, .call = run_nothing};
+  return true;
+}
+
+static bool reached(void *event) {
+  int i = 0;
+  while (i < nmarks && marks[i] != event) i++;
+  if (i < nmarks) asked[i] = true;
+  return (mutant == HOOK_REACHED && i + 1 == left_out) || backend_cuda.reached(event);
+}
+
+static const char *step_text(struct arena *a, const struct plan *p, int device, int step) {
+  const struct device_plan *d = &p->devices[device];
+  const char *text = p->graph->config.target.devices[device].text;
+  if (step < 0) return arena_printf(a, "the beginning of %s", text);
+  if (step == d->nsteps) return arena_printf(a, "the end of %s", text);
+  return arena_printf(a, "step %d of %s, %s", step, text, d->steps[step].node->name);
+}
+
+/* Call number `which` of `follow`. All devices that wait in queues have two. */
+static const char *describe_follow(struct arena *a, const struct plan *p, int which) {
+  const struct target *t = &p->graph->config.target;
+  enum manner *manners = arena_new_array(a, (size_t)p->ndevices, enum manner);
+  for (int d = 0; d < p->ndevices; d++)
+    manners[d] = strcmp(t->devices[d].name.kind, "gpu") == 0 ? MANNER_COPIES_APART : MANNER_AT_ONCE;
+  const struct queues *q = queues_make(a, p, manners);
+  for (int d = 0, n = 0; d < p->ndevices; d++)
+    for (int i = 0; i <= p->devices[d].nsteps && manners[d] != MANNER_AT_ONCE; i++)
+      for (const struct queue_wait *w = q->devices[d].waits[i]; w; w = w->next) {
+        const struct queue_point *point = &q->points[w->point];
+        if (++n == which)
+          return arena_printf(a, "%s waits for %s", step_text(a, p, d, i),
+                              step_text(a, p, point->device, point->after));
+      }
+  return "?";
+}
+
+/* A copy of a plan, which may wait between its parts. */
+struct watched_copy {
+  call_fn *call;
+  const void *state;
+};
+
+static void run_copy(void *const *args, const void *state) {
+  const struct watched_copy *w = state;
+  inside = HOOK_BETWEEN;
+  w->call(args, w->state);
+  inside = HOOK_NONE;
+}
+
+static bool prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
+                         struct diags *d) {
+  if (!backend_cuda.prepare_copy(self, a, to, from, bytes, c, d)) return false;
+  if (to < 0 || from < 0) return true; /* on any thread */
+  c->state = arena_copy(a, &(struct watched_copy){c->call, c->state}, sizeof(struct watched_copy));
+  c->call = run_copy;
+  return true;
+}
+
+/* The mutant without call number `which` of those that wait, or without some of them. */
 static void leaves_out(struct scene *s, enum hook hook, int which) {
   int n = 1;
   for (; n <= max_tries(); n++) {
@@ -342,7 +438,37 @@ static void leaves_out(struct scene *s, enum hook hook, int which) {
   mutant = HOOK_NONE;
   count(n <= max_tries(), n);
   if (n > max_tries())
-    printf("%s: nothing changes without wait %d of the hook `%s`\n", s->name, which, hook_names[hook]);
+    printf("%s: nothing changes without wait %d of the hook `%s`%s%s\n", s->name, which, hook_names[hook],
+           hook == HOOK_FOLLOW ? ": " : "",
+           hook == HOOK_FOLLOW ? describe_follow(s->arena, s->plan, which) : "");
+}
+
+/* Of one queue for another, and of the host for a queue. */
+static void each_queue_wait(const struct layout_case *l) {
+  struct scene s;
+  memset(asked, 0, sizeof asked);
+  open_scene(&s, perceptron, &l->config, l->devices);
+  expect_right(&s, 1);
+  mutant = HOOK_FOLLOW;
+  left_out = NONE;
+  calls = 0;
+  if (goes_wrong(&s, s.plan)) stop("%s: it fails", s.name);
+  for (int i = 1, ncalls = calls; i <= ncalls; i++) leaves_out(&s, HOOK_FOLLOW, i);
+  for (int i = 0; i < MAX_MARKS; i++)
+    if (asked[i]) leaves_out(&s, HOOK_REACHED, i + 1);
+  close_scene(&s);
+}
+
+/* Issued call by call, and recorded as graphs. */
+static void waits_of_queues(void) {
+  int before = passed + failed;
+  tries = 0;
+  for (int i = 0; i < 2 * NLAYOUTS; i++) {
+    watched.record = i & 1 ? backend_cuda.record : NULL;
+    each_queue_wait(&layouts[i / 2]);
+  }
+  printf("%d waits of queues, %d tries\n", passed + failed - before, tries);
+  if (passed + failed - before < 600) stop("there should be more waits");
 }
 
 /* Waits of `begin` each by itself. Those of `end` and `copy` overlap: what the one leaves out, the next one or the
@@ -352,12 +478,12 @@ static void each_call(const struct layout_case *l) {
   open_scene(&s, perceptron, &l->config, l->devices);
   expect_right(&s, 1);
   mutant = HOOK_BEGIN;
-  left_out = -1;
+  left_out = NONE;
   calls = 0;
   if (goes_wrong(&s, s.plan) || calls < STEPS) stop("%s: %d waits at the beginning of runs", s.name, calls);
   for (int i = 1, ncalls = calls; i <= ncalls; i++) leaves_out(&s, HOOK_BEGIN, i);
-  leaves_out(&s, HOOK_END, 0);
-  leaves_out(&s, HOOK_COPY, 0);
+  leaves_out(&s, HOOK_END, ALL);
+  leaves_out(&s, HOOK_COPY, ALL);
   close_scene(&s);
 }
 
@@ -367,12 +493,25 @@ static void freed_in_the_middle(const struct layout_case *l) {
   abrupt = true;
   open_scene(&s, perceptron, &l->config, l->devices);
   if (goes_wrong(&s, s.plan)) stop("%s: it fails", s.name);
-  leaves_out(&s, HOOK_FREE, 0);
+  leaves_out(&s, HOOK_FREE, ALL);
   close_scene(&s);
   abrupt = false;
 }
 
-/* Each run is issued call by call: a recorded one is a single piece of work of the first device. */
+/* Copies by way of the host: the leg to it waits for the target's turn, the leg from it for the first one. */
+static void without_peers(const struct layout_case *l) {
+  struct scene s;
+  peers = false;
+  open_scene(&s, perceptron, &l->config, l->devices);
+  expect_right(&s, 3);
+  leaves_out(&s, HOOK_BETWEEN, ODD);
+  leaves_out(&s, HOOK_BETWEEN, EVEN);
+  close_scene(&s);
+  peers = true;
+}
+
+/* But for the last ones, each run is issued call by call: a recorded one is a single piece of work of the first
+ * device. */
 static void waits_of_the_backend(void) {
   int before = passed + failed;
   tries = 0;
@@ -380,6 +519,11 @@ static void waits_of_the_backend(void) {
   each_call(&layouts[0]);
   each_call(&layouts[7]);
   freed_in_the_middle(&layouts[0]);
+  for (int i = 0; i < 2; i++) {
+    without_peers(&layouts[0]);
+    without_peers(&layouts[4]);
+    watched.record = backend_cuda.record;
+  }
   printf("%d waits of the backend, %d tries\n", passed + failed - before, tries);
 }
 
@@ -395,11 +539,17 @@ static bool watch_calls(void) {
   cuda.cuEventSynchronize = maybe_event_synchronize;
   stream_synchronize = cuda.cuStreamSynchronize;
   cuda.cuStreamSynchronize = maybe_stream_synchronize;
+  can_access_peer = cuda.cuDeviceCanAccessPeer;
+  cuda.cuDeviceCanAccessPeer = maybe_can_access_peer;
   watched = backend_cuda;
   watched.begin = begin;
   watched.end = end;
   watched.copy = copy;
+  watched.prepare_copy = prepare_copy;
   watched.free = give_back;
+  watched.mark = mark;
+  watched.follow = follow;
+  watched.reached = reached;
   return true;
 }
 
@@ -412,6 +562,7 @@ int main(int argc, char **argv) {
   setenv("DGC_SIMULATED_SEED", seed, 1);
   if (!watch_calls()) return 1;
   waits_of_plans();
+  waits_of_queues();
   waits_of_the_backend();
   printf("%d passed, %d failed\n", passed, failed);
   return failed > 0;

@@ -371,9 +371,10 @@ static bool far_prepare_copy(void *self, struct arena *a, int to, int from, size
   return true;
 }
 
-static bool far_mark(void *self, struct arena *a, int device, struct command *c, void **event,
-                     struct diags *d) {
+static bool far_mark(void *self, struct arena *a, int device, enum queue queue, struct command *c,
+                     void **event, struct diags *d) {
   struct far *f = self;
+  (void)queue; /* there is one */
   struct event *e = calloc(1, sizeof *e);
   (void)d;
   e->device = device_of(self, device);
@@ -384,9 +385,9 @@ static bool far_mark(void *self, struct arena *a, int device, struct command *c,
   return true;
 }
 
-static bool far_follow(void *self, struct arena *a, int device, void *event, struct command *c,
-                       struct diags *d) {
-  (void)d;
+static bool far_follow(void *self, struct arena *a, int device, enum queue queue, void *event,
+                       struct command *c, struct diags *d) {
+  (void)queue, (void)d;
   set_call(c, a, (struct state){device_of(self, device), {.kind = WORK_FOLLOW, .event = event}, 0});
   return true;
 }
