@@ -46,7 +46,8 @@ static bool runs(char *const *argv, const char *log) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The compilers to try, the first that exists: $CC, split at its spaces, then the usual names. */
+/* The compilers to try, the first that exists: $CC, split at its spaces, then the usual names. Kernels run for a
+ * moment, and there are many: so they are not optimised, but where operations are to be contracted. */
 static bool compiles(char *folder, bool contract, const char *source, const char *object, const char *log) {
   char words[512], *argv[64];
   snprintf(words, sizeof words, "%s", getenv("CC") && *getenv("CC") ? getenv("CC") : "");
@@ -57,10 +58,17 @@ static bool compiles(char *folder, bool contract, const char *source, const char
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     int n = i == 0 && leading ? leading : 1;
     argv[0] = (char *)names[i];
-    static const char *const options[] = {"-O2",     "-std=gnu17",         "-w",  "-shared",
-                                          "-fPIC",   "-fno-math-errno",    "-lm", "-fno-strict-aliasing",
-                                          "-fwrapv", "-fno-tree-vectorize"};
+    static const char *const options[] = {"-std=gnu17",
+                                          "-w",
+                                          "-shared",
+                                          "-fPIC",
+                                          "-fno-math-errno",
+                                          "-lm",
+                                          "-fno-strict-aliasing",
+                                          "-fwrapv",
+                                          "-fno-tree-vectorize"};
     argv[n++] = (char *)source;
+    argv[n++] = (char *)(contract ? "-O2" : "-O0");
     for (unsigned k = 0; k < sizeof options / sizeof *options; k++) argv[n++] = (char *)options[k];
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("fma")) argv[n++] = (char *)"-mfma";

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-enum { STACK = 64 << 10, PAGE = 4096, MAX_THREADS = 1024 };
+enum { STACK = 256 << 10, PAGE = 4096, MAX_THREADS = 1024 };
 enum { WAITS, ENDED };
 
 static struct fiber {
