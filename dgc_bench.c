@@ -57,6 +57,8 @@ static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, 
   return status;
 }
 
+enum { MAX_TIMED = 1000000 };
+
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
@@ -122,8 +124,9 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
 
 static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   struct loaded *l;
-  if (s->options.steps_given && !s->options.steps)
-    return session_fail(s, DGC_USAGE, "steps: 0 steps cannot be timed; give at least 1");
+  if (s->options.steps_given && (s->options.steps < 1 || s->options.steps > MAX_TIMED))
+    return session_fail(s, DGC_USAGE, "steps: %lld steps cannot be timed; give 1 to %d",
+                        (long long)s->options.steps, MAX_TIMED);
   *out = (struct dgc_bench){.steps = s->options.steps ? (int)s->options.steps : 100};
   arena_reset(s->text);
   enum dgc_status status = session_ready(s, ENTRY_TRAIN);

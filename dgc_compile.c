@@ -305,6 +305,11 @@ enum dgc_status session_override(struct dgc_session *s, struct config *c) {
     if (status) return status;
     c->target = s->target;
   }
+  if (o->strategy && strcmp(o->strategy, "auto") == 0) {
+    session_fail(s, DGC_USAGE, "strategy auto compares strategies for a model, not for graph text");
+    diag_help(&s->diags, LOC_NONE, "dgc compile MODEL --emit strategies prints the comparison");
+    return DGC_USAGE;
+  }
   options_over(o, c);
   if (has_target_options(o)) c->nhomes = 0;
   return DGC_OK;

@@ -30,7 +30,10 @@ static enum dgc_status no_output(struct dgc_session *s, const struct graph *g, c
     if (g->outputs[i].role == OUTPUT_PREDICT) names[count++] = g->outputs[i].name;
   const char *closest = str_closest(name, names, count);
   session_fail(s, DGC_USAGE, "model %s predicts no '%s'", s->model->name, name);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  if (closest)
+    diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  else
+    diag_help(&s->diags, LOC_NONE, "it predicts %s", str_join(s->call, names, count));
   return DGC_USAGE;
 }
 
@@ -74,6 +77,8 @@ static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, 
   }
   for (int i = 0; !l->count && i < g->noutputs; i++)
     if (g->outputs[i].role == OUTPUT_PREDICT) add_to_sink(s, g, sinks, nsinks, "-", i);
+  for (int i = 0; i < *nsinks; i++)
+    if (!row_writer_takes(sinks[i].path, sinks[i].count, &s->diags)) return DGC_USAGE;
   return DGC_OK;
 }
 

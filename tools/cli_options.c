@@ -89,7 +89,8 @@ static int distance(const char *a, const char *b, size_t blen) {
 
 const char *cli_closest(const char *word, const char *candidates) {
   static char found[40];
-  int best = (int)strlen(word) / 3 + 2;
+  int best = (int)strlen(word) / 3 + 1; /* one slip in three letters is meant, and two in a short word */
+  if (best < 3) best = 3;
   *found = 0;
   for (const char *p = candidates; *p; p += strspn(p, " ")) {
     size_t len = strcspn(p, " ");
@@ -104,12 +105,34 @@ const char *cli_closest(const char *word, const char *candidates) {
   return *found ? found : NULL;
 }
 
+/* Which verbs have the option; false if there are none. */
+static bool print_takers(const struct cli *c, const char *name) {
+  int n = 0;
+  for (const struct verb *v = verbs; v->name; v++) {
+    if (!takes(v, name)) continue;
+    if (n++)
+      fprintf(stderr, ", dgc %s", v->name);
+    else
+      fprintf(stderr, "dgc %s: help: it is an option of dgc %s", c->verb->name, v->name);
+  }
+  if (n) fputc('\n', stderr);
+  return n > 0;
+}
+
 static int unknown(const struct cli *c, const char *name, size_t len) {
   char word[40] = "";
   if (len < sizeof word) memcpy(word, name, len);
   const char *closest = cli_closest(word, c->verb->options);
   cli_usage(c, "there is no option --%.*s", (int)len, name);
+  if (*word && print_takers(c, word)) return DGC_USAGE;
   if (closest) fprintf(stderr, "dgc %s: help: did you mean --%s?\n", c->verb->name, closest);
+  return DGC_USAGE;
+}
+
+/* -devices */
+static int unknown_letter(const struct cli *c, const char *text) {
+  cli_usage(c, "there is no option %.2s", text);
+  if (takes(c->verb, text + 1)) fprintf(stderr, "dgc %s: help: did you mean -%s?\n", c->verb->name, text);
   return DGC_USAGE;
 }
 
@@ -145,7 +168,7 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
   if (text[1] != '-') {
     for (int k = 0; k < NOWN; k++)
       if (own_options[k].letter && own_options[k].letter == text[1]) own = &own_options[k];
-    if (!own) return cli_usage(c, "there is no option %.2s", text);
+    if (!own) return unknown_letter(c, text);
     name = own->name;
     len = strlen(name);
     value = text[2] ? text + 2 : NULL;

@@ -38,7 +38,10 @@ static int no_verb(const char *word) {
   }
   const char *closest = cli_closest(word, names);
   fprintf(stderr, "dgc: error: there is no verb '%s'\n", word);
-  if (closest) fprintf(stderr, "dgc: help: did you mean '%s'?\n", closest);
+  if (closest)
+    fprintf(stderr, "dgc: help: did you mean '%s'?\n", closest);
+  else
+    fprintf(stderr, "dgc: help: verbs are %s\n", names);
   return DGC_USAGE;
 }
 

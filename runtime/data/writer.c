@@ -78,20 +78,24 @@ static bool ends_in(const char *path, const char *suffix) {
   return n > m && strcmp(path + n - m, suffix) == 0;
 }
 
+bool row_writer_takes(const char *path, int n, struct diags *d) {
+  bool npy = ends_in(path, ".npy");
+  if (!npy && !ends_in(path, ".csv") && strcmp(path, "-") != 0 && strncmp(path, "/dev/", 5) != 0)
+    diag_error(d, LOC_NONE, "cannot write %s: its name must end in .npy or .csv", path);
+  else if (npy && n != 1)
+    diag_error(d, LOC_NONE,
+               "cannot write %s: an npy file holds one array, but there are %d; write .csv, or choose one",
+               path, n);
+  else
+    return true;
+  return false;
+}
+
 struct row_writer *row_writer_create(struct arena *a, const char *path, const char *const *names,
                                      const struct type *row_types, int n, struct diags *d) {
   struct row_writer *w = arena_new(a, struct row_writer);
   w->npy = ends_in(path, ".npy");
-  if (!w->npy && !ends_in(path, ".csv") && strcmp(path, "-") != 0 && strncmp(path, "/dev/", 5) != 0) {
-    diag_error(d, LOC_NONE, "cannot write %s: its name must end in .npy or .csv", path);
-    return NULL;
-  }
-  if (w->npy && n != 1) {
-    diag_error(d, LOC_NONE,
-               "cannot write %s: an npy file holds one array, but there are %d; write .csv, or choose one",
-               path, n);
-    return NULL;
-  }
+  if (!row_writer_takes(path, n, d)) return NULL;
   w->ncolumns = n;
   w->names = arena_new_array(a, (size_t)n, const char *);
   for (int i = 0; i < n; i++) w->names[i] = arena_strdup(a, names[i]);

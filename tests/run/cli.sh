@@ -38,6 +38,14 @@ expect 2 'misspelt verb' "$dgc" trian
 shows err "did you mean 'train'"
 expect 2 'misspelt option' "$dgc" train "$samples/digits.dsl" --epoch 3
 shows err 'did you mean --epochs'
+expect 2 "another verb's option" "$dgc" bench "$samples/digits.dsl" --epochs 3
+shows err 'it is an option of dgc train'
+expect 2 'one dash' "$dgc" train "$samples/digits.dsl" -devices cpu:0
+shows err 'did you mean --devices'
+expect 2 'nothing like a verb' "$dgc" --strategy auto
+shows err 'verbs are check'
+expect 2 'auto for graph text' "$dgc" opt "$source/tests/golden/passes/pack.dg" --passes replicate --batch 4 --strategy auto
+shows err '--emit strategies'
 expect 2 'no value' "$dgc" train "$samples/digits.dsl" --epochs
 expect 2 'not a number' "$dgc" train "$samples/digits.dsl" --epochs many
 shows err "not 'many'"
@@ -107,10 +115,15 @@ shows err 'as in --passes=replicate,place'
 expect 2 'a plan without sums' "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --disable-pass collectives --emit plan
 shows err 'pass collectives must run'
 expect 2 'no steps to time' "$dgc" bench "$samples/linear.dsl" --steps 0
-shows err 'give at least 1'
+shows err 'give 1 to 1000000'
+expect 2 'too many steps to time' "$dgc" bench "$samples/linear.dsl" --steps 99999999999
 expect 0 'no steps' "$dgc" train "$samples/digits.dsl" --steps 0 --quiet --checkpoint begin.safetensors
 expect 0 'no epochs' "$dgc" train "$samples/digits.dsl" --epochs 0 --quiet --checkpoint none.safetensors
 same begin.safetensors none.safetensors
+expect 2 'no such prediction' "$dgc" predict "$samples/digits.dsl" --checkpoint none.safetensors --output odds=p.npy
+shows err 'it predicts probability'
+expect 2 'no such format' "$dgc" predict "$samples/digits.dsl" --checkpoint none.safetensors --output probability=p.txt
+shows err 'must end in .npy or .csv'
 expect 1 'no such model' "$dgc" check "$samples/digits.dsl" --model diggits
 shows err 'has digits'
 expect 2 'no range' "$dgc" train "$samples/digits.dsl" --rows 8000
