@@ -382,6 +382,8 @@ static enum dgc_status train(struct dgc_session *s) {
   s->trained = true;
   int64_t rows;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
+  if (!status && o->checkpoint_every && !o->checkpoint)
+    status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status)
     status = evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */

@@ -136,7 +136,8 @@ static bool fits_replicate(struct arena *a, const struct config *c, const struct
 }
 
 /* Whether every device needs the sum of each gradient; with one device, every device is that one. */
-static bool fits_sums(struct arena *a, const struct config *c, const struct strategy *s, struct diags *d) {
+static bool fits_sums(struct arena *a, const struct config *c, const struct cast *cast,
+                      const struct strategy *s, struct diags *d) {
   if (s->mirrored || is(s, "one_device")) return true;
   const char *setting = c->packs ? "packs" : c->bytes_per_pack ? "bytes_per_pack" : NULL;
   struct loc asked = c->packs ? c->asked.packs : c->asked.bytes_per_pack;
@@ -151,7 +152,8 @@ static bool fits_sums(struct arena *a, const struct config *c, const struct stra
       d, asked,
       "%s is for sums that every device needs, and strategy %s sums each gradient where its variable is",
       what, s->name);
-  leave_out(a, asked, setting, "use strategy mirrored", d);
+  leave_out(a, asked, setting,
+            cast->ntasks > 1 ? "use strategy multi_worker_mirrored" : "use strategy mirrored", d);
   return false;
 }
 
@@ -166,5 +168,5 @@ static bool fits_storage(struct arena *a, const struct config *c, const struct s
 bool strategy_fits(struct arena *a, const struct config *c, const struct cast *cast, const struct strategy *s,
                    struct diags *d) {
   return has_values(c, d) && fits_devices(a, c, cast, s, d) && fits_storage(a, c, s, d) &&
-         fits_servers(a, c, s, d) && fits_replicate(a, c, s, d) && fits_sums(a, c, s, d);
+         fits_servers(a, c, s, d) && fits_replicate(a, c, s, d) && fits_sums(a, c, cast, s, d);
 }

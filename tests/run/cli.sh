@@ -120,6 +120,10 @@ expect 2 'too many steps to time' "$dgc" bench "$samples/linear.dsl" --steps 999
 expect 0 'no steps' "$dgc" train "$samples/digits.dsl" --steps 0 --quiet --checkpoint begin.safetensors
 expect 0 'no epochs' "$dgc" train "$samples/digits.dsl" --epochs 0 --quiet --checkpoint none.safetensors
 same begin.safetensors none.safetensors
+expect 2 'nowhere to save' "$dgc" train "$samples/digits.dsl" --steps 3 --checkpoint-every 2
+shows err 'no --checkpoint FILE'
+expect 2 'a ring of workers' "$dgc" compile "$samples/linear.dsl" --cluster 'worker=2;ps=1' --cross-device ring
+shows err 'use strategy multi_worker_mirrored'
 expect 2 'no such prediction' "$dgc" predict "$samples/digits.dsl" --checkpoint none.safetensors --output odds=p.npy
 shows err 'it predicts probability'
 expect 2 'no such format' "$dgc" predict "$samples/digits.dsl" --checkpoint none.safetensors --output probability=p.txt
