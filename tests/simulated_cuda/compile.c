@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static bool compiles(char *folder, bool contract, const char *source, const char
   return false;
 }
 
-void *sim_compile(const char *text, bool contract, size_t *bytes, char **log) {
+static void *compile_anew(const char *text, bool contract, size_t *bytes, char **log) {
   const char *tmp = getenv("TMPDIR");
   char folder[256], source[300], object[300], messages[300];
   snprintf(folder, sizeof folder, "%s/simulated_cuda.XXXXXX", tmp && *tmp ? tmp : "/tmp");
@@ -116,4 +117,73 @@ void *sim_compile(const char *text, bool contract, size_t *bytes, char **log) {
   unlink(messages);
   rmdir(folder);
   return data;
+}
+
+/* --- what has been compiled already, if DGC_SIMULATED_CACHE names a folder ---
+ *
+ * A file holds struct kept, what was compiled, and the object. Its name is a digest of what was compiled. The
+ * folder is of use as long as the machine's compilers stay the same. */
+
+struct kept {
+  uint64_t key_bytes, object_bytes;
+};
+
+static char *key_of(const char *text, bool contract, size_t *bytes) {
+  char *key;
+  const char *cc = getenv("CC");
+  int n = asprintf(&key, "%s\n%s\n%s", cc ? cc : "", contract ? "contract" : "", text);
+  *bytes = n < 0 ? 0 : (size_t)n;
+  return n < 0 ? NULL : key;
+}
+
+static void name_file(char *path, size_t size, const char *folder, const char *key, size_t bytes) {
+  uint64_t digest[2] = {UINT64_C(0xcbf29ce484222325), UINT64_C(0x84222325cbf29ce4)};
+  for (size_t i = 0; i < bytes; i++)
+    for (int k = 0; k < 2; k++) digest[k] = (digest[k] ^ (unsigned char)key[i]) * UINT64_C(0x100000001b3);
+  snprintf(path, size, "%s/%016" PRIx64 "%016" PRIx64, folder, digest[0], digest[1]);
+}
+
+static void *take_kept(const char *path, const char *key, size_t key_bytes, size_t *bytes) {
+  size_t size = 0;
+  char *data = read_file(path, &size);
+  struct kept head = {0, 0};
+  if (data && size >= sizeof head) memcpy(&head, data, sizeof head);
+  bool good = data && head.key_bytes == key_bytes && size == sizeof head + key_bytes + head.object_bytes &&
+              head.object_bytes > 0 && memcmp(data + sizeof head, key, key_bytes) == 0;
+  if (!good) {
+    free(data);
+    return NULL;
+  }
+  *bytes = head.object_bytes;
+  memmove(data, data + sizeof head + key_bytes, *bytes);
+  return data;
+}
+
+/* Whole, or not at all: others read at the same time. */
+static void keep(const char *path, const char *key, size_t key_bytes, const void *object, size_t bytes) {
+  static unsigned serial;
+  char other[600];
+  snprintf(other, sizeof other, "%s.%ld.%u", path, (long)getpid(), serial++);
+  FILE *f = fopen(other, "wbx");
+  if (!f) return;
+  struct kept head = {key_bytes, bytes};
+  bool ok = fwrite(&head, sizeof head, 1, f) == 1 && fwrite(key, key_bytes, 1, f) == 1 &&
+            fwrite(object, bytes, 1, f) == 1;
+  if (fclose(f) != 0 || !ok || rename(other, path) != 0) unlink(other);
+}
+
+void *sim_compile(const char *text, bool contract, size_t *bytes, char **log) {
+  const char *folder = getenv("DGC_SIMULATED_CACHE");
+  size_t key_bytes;
+  char *key = folder && *folder ? key_of(text, contract, &key_bytes) : NULL;
+  if (!key) return compile_anew(text, contract, bytes, log);
+  char path[512];
+  name_file(path, sizeof path, folder, key, key_bytes);
+  void *object = take_kept(path, key, key_bytes, bytes);
+  if (object)
+    *log = strdup("");
+  else if ((object = compile_anew(text, contract, bytes, log)) != NULL && !**log)
+    keep(path, key, key_bytes, object, *bytes);
+  free(key);
+  return object;
 }

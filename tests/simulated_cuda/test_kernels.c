@@ -1,11 +1,13 @@
 /* NVRTC, launches, barriers and cuBLAS of the simulation. */
 #include "tests/simulated_cuda/harness.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* --- NVRTC --- */
 
@@ -84,6 +86,35 @@ static void test_ptx(void) {
 static void test_fail_compile(void) {
   fails_with(NVRTC_ERROR_COMPILATION, gpu_compile(small, ARCH, "-w", NULL, NULL));
   ok(gpu_compile(small, ARCH, "-w", NULL, NULL));
+}
+
+/* What is in the folder needs no compiler; what is damaged is compiled anew. */
+static void test_kept(void) {
+  static const char one[] = "extern \"C\" __global__ void one(int *p) { *p = 1; }";
+  static const char two[] = "extern \"C\" __global__ void two(int *p) { *p = 2; }";
+  char folder[] = "/tmp/simulated_kept.XXXXXX", path[512];
+  struct gpu g = gpu_open(0);
+  CUmodule module;
+  check(mkdtemp(folder) != NULL);
+  setenv("DGC_SIMULATED_CACHE", folder, 1);
+  ok(gpu_compile(one, ARCH, "--fmad=false", NULL, NULL));
+  setenv("PATH", "/nowhere", 1);
+  ok(gpu_compile(one, ARCH, "--fmad=false", &module, NULL));
+  gpu_function(module, "one");
+  ok(cu.cuModuleUnload(module));
+  fails_with(NVRTC_ERROR_COMPILATION, gpu_compile(one, ARCH, "--fmad=true", NULL, NULL));
+  fails_with(NVRTC_ERROR_COMPILATION, gpu_compile(two, ARCH, "--fmad=false", NULL, NULL));
+  DIR *files = opendir(folder);
+  for (struct dirent *f; files && (f = readdir(files));) {
+    if (f->d_name[0] == '.') continue;
+    snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
+    check(truncate(path, 1000) == 0);
+    fails_with(NVRTC_ERROR_COMPILATION, gpu_compile(one, ARCH, "--fmad=false", NULL, NULL));
+    unlink(path);
+  }
+  if (files) closedir(files);
+  check(rmdir(folder) == 0); /* there was one file, and no other name is left */
+  gpu_close(&g);
 }
 
 /* a*b+c is one operation unless --fmad=false, as on hardware; the intrinsics are exact. */
@@ -503,6 +534,7 @@ static const struct test_case cases[] = {
     {"wrong arch", test_wrong_arch, "ARCH=80 LEAKS=1", 0, "does not run on sm_80"},
     {"ptx", test_ptx, "LEAKS=1", 0, NULL},
     {"fail compile", test_fail_compile, "FAIL=nvrtcCompileProgram:1", 0, NULL},
+    {"kept", test_kept, "LEAKS=1", 0, NULL},
     {"exact", test_exact, NULL, 0, NULL},
     {"contracted", test_contracted, NULL, 0, NULL},
     {"shapes", test_shapes, "LEAKS=1", 0, "block (65,1,1)"},

@@ -1,5 +1,5 @@
 /* Every kernel of every sample through the real NVRTC, where it is installed; no GPU and no driver are needed.
- * test_nvrtc DGC FOLDER-OF-SAMPLES */
+ * test_nvrtc DGC FOLDER-OF-SAMPLES; TEST_CACHE=DIR keeps there what NVRTC makes of a text, and takes it from there. */
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 
@@ -57,7 +57,8 @@ int main(int argc, char **argv) {
   int failures = 0, compiled = 0;
   if (argc < 3) return 2;
   unsetenv("DGC_CUDA_PATH");
-  setenv("DGC_CACHE", "off", 1);
+  const char *cache = getenv("TEST_CACHE");
+  setenv(cache ? "XDG_CACHE_HOME" : "DGC_CACHE", cache ? cache : "off", 1);
   const char *why_not = cuda_load_nvrtc();
   if (why_not) {
     printf("SKIP: %s\n", why_not);
