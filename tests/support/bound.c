@@ -13,40 +13,6 @@ static const struct interval anything = {-(double)INFINITY, (double)INFINITY};
 static bool is_point(struct interval x) { return x.lo == x.hi || (isnan(x.lo) && isnan(x.hi)); }
 static bool is_anything(struct interval x) { return x.lo == -(double)INFINITY && x.hi == (double)INFINITY; }
 
-/* ---- elements ---- */
-
-static uint64_t bits_at(const struct tensor *t, int64_t i) {
-  uint64_t bits = 0;
-  size_t size = (size_t)dtype_size(t->type.dtype);
-  memcpy(&bits, (const char *)t->data + (size_t)i * size, size);
-  return bits;
-}
-
-static uint64_t convert(enum dtype to, enum dtype from, uint64_t bits) {
-  return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
-}
-
-static double number(enum dtype d, uint64_t bits) {
-  double value;
-  bits = convert(DT_F64, d, bits);
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-static uint64_t bits_of(enum dtype d, double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return convert(d, DT_F64, bits);
-}
-
-double tensor_at(const struct tensor *t, int64_t i) { return number(t->type.dtype, bits_at(t, i)); }
-
-void tensor_set(struct tensor *t, int64_t i, double value) {
-  uint64_t bits = bits_of(t->type.dtype, value);
-  size_t size = (size_t)dtype_size(t->type.dtype);
-  memcpy((char *)t->data + (size_t)i * size, &bits, size);
-}
-
 static struct interval bound_at(const struct bounds *b, int64_t i) {
   if (b->at) return b->at[i];
   double x = tensor_at(&b->value, i);
@@ -84,9 +50,9 @@ static struct body body_of(struct arena *a, const struct node *n) {
 
 static double body_at(struct body *b, const double *x) {
   uint64_t args[3];
-  for (int i = 0; i < b->n->ninputs; i++) args[i] = bits_of(b->n->inputs[i]->type.dtype, x[i]);
+  for (int i = 0; i < b->n->ninputs; i++) args[i] = number_bits(b->n->inputs[i]->type.dtype, x[i]);
   sprog_eval(&b->program, args, NULL, NULL, b->values);
-  return number(b->n->type.dtype, b->values[b->result]);
+  return bits_number(b->n->type.dtype, b->values[b->result]);
 }
 
 /* Ops that round once, and so keep order. */
@@ -561,42 +527,9 @@ const struct bounds *output_bounds(const struct graph *g, const struct bounds *b
 
 /* ---- comparison ---- */
 
-static bool same_bits(enum dtype d, uint64_t x, uint64_t y) {
-  return x == y || (dtype_is_float(d) && isnan(number(d, x)) && isnan(number(d, y)));
-}
-
-static const char *element_text(struct arena *a, const struct tensor *t, int64_t e) {
-  struct str s = str_make(a);
-  enum dtype d = t->type.dtype;
-  if (dtype_is_float(d))
-    str_double(&s, tensor_at(t, e));
-  else
-    str_printf(&s, "%lld", (long long)convert(DT_I64, d, bits_at(t, e)));
-  return s.data;
-}
-
-static const char *difference(struct arena *a, const struct tensor *want, const struct tensor *got,
-                              bool zeros_differ) {
-  if (!type_equal(&want->type, &got->type))
-    return arena_printf(a, "type %s, not %s", type_text(a, &got->type), type_text(a, &want->type));
-  int64_t count = type_count(&want->type);
-  enum dtype d = want->type.dtype;
-  for (int64_t e = 0; e < count; e++) {
-    uint64_t x = bits_at(want, e), y = bits_at(got, e);
-    bool zeros = dtype_is_float(d) && !zeros_differ && number(d, x) == 0 && number(d, y) == 0;
-    if (!same_bits(d, x, y) && !zeros)
-      return arena_printf(a, "element %lld of %s is %s, not %s", (long long)e, type_text(a, &want->type),
-                          element_text(a, got, e), element_text(a, want, e));
-  }
-  return NULL;
-}
-
-const char *tensor_difference(struct arena *a, const struct tensor *want, const struct tensor *got) {
-  return difference(a, want, got, true);
-}
-
 const char *bounds_breach(struct arena *a, const struct bounds *b, const struct tensor *got) {
-  if (!b->at || !type_equal(&b->value.type, &got->type)) return difference(a, &b->value, got, false);
+  if (!b->at || !type_equal(&b->value.type, &got->type))
+    return tensor_difference_but_zeros(a, &b->value, got);
   int64_t count = type_count(&got->type);
   for (int64_t e = 0; e < count; e++) {
     struct interval v = b->at[e];
@@ -605,7 +538,7 @@ const char *bounds_breach(struct arena *a, const struct bounds *b, const struct 
     if (ok) continue;
     struct str s = str_make(a);
     str_printf(&s, "element %lld of %s is %s, not within ", (long long)e, type_text(a, &got->type),
-               element_text(a, got, e));
+               tensor_element(a, got, e));
     str_double(&s, v.lo);
     str_put(&s, " .. ");
     str_double(&s, v.hi);

@@ -11,7 +11,7 @@
 #ifndef TESTS_SUPPORT_BOUND_H
 #define TESTS_SUPPORT_BOUND_H
 
-#include "tests/support/eval.h"
+#include "tests/support/elements.h"
 
 /* lo == hi: this value. lo = -inf, hi = inf: anything, NaN too. Integers and bools as numbers. */
 struct interval {
@@ -38,11 +38,5 @@ const struct bounds *output_bounds(const struct graph *g, const struct bounds *b
 const char *bounds_breach(struct arena *a, const struct bounds *b, const struct tensor *got);
 /* Elements of which anything is allowed. */
 int64_t bounds_unknown(const struct bounds *b);
-
-/* Bits for bits; any NaN is any NaN. What differs, or NULL. */
-const char *tensor_difference(struct arena *a, const struct tensor *want, const struct tensor *got);
-double tensor_at(const struct tensor *t, int64_t i);
-/* `value` converted to t's dtype. */
-void tensor_set(struct tensor *t, int64_t i, double value);
 
 #endif
