@@ -37,14 +37,19 @@ static const char *error_text(CUresult r) {
 }
 
 void cuda_fail(struct cuda_engine *e, int device, const char *call, const char *name, const char *text) {
-  if (e->recording) {
-    e->unrecorded = true;
-    return;
-  }
+  char message[sizeof e->message];
+  snprintf(message, sizeof message, "%s on %s: %s%s%s", call, e->devices[device].text, name, text ? ": " : "",
+           text ? text : "");
   pthread_mutex_lock(&e->lock);
-  if (!e->failed) {
-    snprintf(e->message, sizeof e->message, "%s on %s: %s%s%s", call, e->devices[device].text, name,
-             text ? ": " : "", text ? text : "");
+  if (e->recording) {
+    if (!*e->cause_name) {
+      memcpy(e->cause, message, sizeof message);
+      snprintf(e->cause_name, sizeof e->cause_name, "%s", name);
+    }
+    e->unrecorded = true;
+  } else if (!e->failed) {
+    bool same = strncmp(e->cause_name, name, sizeof e->cause_name - 1) == 0;
+    memcpy(e->message, same ? e->cause : message, sizeof message);
     atomic_store(&e->failed, true);
   }
   pthread_mutex_unlock(&e->lock);

@@ -115,13 +115,17 @@ struct cuda_engine {
   bool recording;            /* failures end the recording, not the engine */
   bool unrecorded;           /* one has */
   _Atomic bool failed;
-  pthread_mutex_t lock; /* of the message */
+  pthread_mutex_t lock; /* of the messages */
   char message[512];    /* the first failure */
+  /* What ended a recording, until the run that took its place is over, and the name of the error. */
+  char cause[512], cause_name[64]; /* "": nothing */
 };
 
 /* --- context.c --- */
 
-/* Keeps a failed call as the engine's failure if it is the first. True: it has not failed. */
+/* Keeps a failed call as the engine's failure if it is the first. A recording is only ended by it: then the run is
+ * issued call by call, and if that fails with the same error, it is the recording's call that is reported. True: it
+ * has not failed. */
 bool cuda_check(struct cuda_engine *e, int device, const char *call, CUresult result);
 void cuda_fail(struct cuda_engine *e, int device, const char *call, const char *name, const char *text);
 static inline bool cuda_failed(const struct cuda_engine *e) {

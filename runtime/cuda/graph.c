@@ -22,9 +22,10 @@ static bool join_streams(struct cuda_engine *e) {
   for (int i = e->first + 1; i < e->ndevices; i++) {
     const struct cuda_device *dev = &e->devices[i];
     if (!dev->card) continue;
+    /* What was not recorded here is no event of the capture, and must not be waited for. */
     good &= cuda.cuCtxSetCurrent(dev->card->context) == CUDA_SUCCESS &&
-            cuda.cuEventRecord(dev->met, dev->stream) == CUDA_SUCCESS;
-    good &= cuda.cuCtxSetCurrent(first->card->context) == CUDA_SUCCESS &&
+            cuda.cuEventRecord(dev->met, dev->stream) == CUDA_SUCCESS &&
+            cuda.cuCtxSetCurrent(first->card->context) == CUDA_SUCCESS &&
             cuda.cuStreamWaitEvent(first->stream, dev->met, 0) == CUDA_SUCCESS;
   }
   return good;
@@ -32,11 +33,8 @@ static bool join_streams(struct cuda_engine *e) {
 
 /* Earlier work may have failed meanwhile: that is the device's failure, not the recording's. */
 static bool is_well(struct cuda_engine *e, const char *call, CUresult r) {
-  if (r == CUDA_ERROR_LAUNCH_FAILED || r == CUDA_ERROR_ILLEGAL_ADDRESS) {
-    e->recording = false;
-    cuda_check(e, e->first, call, r);
-  }
-  return r == CUDA_SUCCESS;
+  if (r == CUDA_ERROR_LAUNCH_FAILED || r == CUDA_ERROR_ILLEGAL_ADDRESS) e->recording = false;
+  return cuda_check(e, e->first, call, r);
 }
 
 /* What was captured, ready to be launched; NULL if anything went wrong. */
@@ -52,7 +50,8 @@ static CUgraphExec capture(struct cuda_engine *e, void (*issue)(void *arg), void
   if (!is_well(e, "cuStreamEndCapture", cuda.cuStreamEndCapture(stream, &graph))) graph = NULL;
   cuda_come_in();
   if (!graph) return NULL;
-  if (whole && cuda.cuGraphInstantiateWithFlags(&exec, graph, 0) != CUDA_SUCCESS) exec = NULL;
+  if (whole && !is_well(e, "cuGraphInstantiateWithFlags", cuda.cuGraphInstantiateWithFlags(&exec, graph, 0)))
+    exec = NULL;
   is_well(e, "cuGraphDestroy", cuda.cuGraphDestroy(graph));
   return exec;
 }

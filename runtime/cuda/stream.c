@@ -217,9 +217,10 @@ bool cuda_end(void *self, bool wait) {
   for (int i = e->first; i < e->ndevices && e->timed; i++)
     if (e->devices[i].card) good = good && stamp(e, i, e->devices[i].ended);
   good = good && cuda_meet(e);
-  if (!good || !wait) return good && !cuda_failed(e);
-  cuda_wait(e, NULL);
-  return !cuda_failed(e);
+  if (good && wait) cuda_wait(e, NULL);
+  good = good && !cuda_failed(e);
+  if (good) *e->cause_name = 0;
+  return good;
 }
 
 uint64_t cuda_busy(void *self, int device) {

@@ -188,6 +188,8 @@ CUresult cuStreamEndCapture(CUstream s, CUgraph *graph) {
         refuse(c, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, "it does not end in the stream where it began"));
   if (!pthread_equal(c->thread, pthread_self()))
     return sim_leave(refuse(c, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, "it ends in another thread"));
+  for (int i = 0; i < c->nstreams; i++) /* nothing can be joined to it any more */
+    c->invalid = c->invalid || c->streams[i]->context->failed;
   if (!r && c->invalid)
     r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   else if (!r && !joined(c))
