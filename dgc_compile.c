@@ -336,8 +336,7 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const c
   return DGC_OK;
 }
 
-static enum dgc_status no_such_graph(struct dgc_session *s, const char *path, struct graph **graphs,
-                                     int count) {
+enum dgc_status session_no_graph(struct dgc_session *s, const char *path, struct graph **graphs, int count) {
   const char **names = arena_new_array(s->call, (size_t)count, const char *);
   for (int i = 0; i < count; i++) names[i] = graphs[i]->name;
   session_fail(s, DGC_USAGE, "%s holds no graph '%s'", path, s->options.graph);
@@ -364,7 +363,7 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
     enum dgc_status status = opt_graph(s, graphs[i], passes, &out);
     if (status) return status;
   }
-  if (wanted && !chosen) return no_such_graph(s, path, graphs, count);
+  if (wanted && !chosen) return session_no_graph(s, path, graphs, count);
   *text = out.data;
   return s->diags.nerrors ? DGC_INPUT : DGC_OK;
 }

@@ -157,7 +157,7 @@ static enum dgc_status verify_text(struct dgc_session *s, const struct source *t
   }
   if (chosen) return status;
   if (!s->options.graph) return session_fail(s, DGC_INPUT, "%s holds no graph", text->name);
-  return session_fail(s, DGC_USAGE, "%s holds no graph '%s'", text->name, s->options.graph);
+  return session_no_graph(s, text->name, graphs, count);
 }
 
 static enum dgc_status verify(struct dgc_session *s, const char *path, const char *entry, const char **text) {
@@ -165,8 +165,11 @@ static enum dgc_status verify(struct dgc_session *s, const char *path, const cha
   *text = out.data;
   const struct source *file = source_read(s->arena, path, TEXT_MAX_BYTES, &s->diags);
   if (!file) return DGC_INPUT;
-  enum dgc_status status =
-      is_graph_text(file) ? verify_text(s, file, &out) : verify_model(s, file, entry, &out);
+  bool is_text = is_graph_text(file);
+  if (!is_text && (s->options.source_path || s->options.graph))
+    return session_fail(s, DGC_USAGE, "%s is a model, and --%s is for graph text", path,
+                        s->options.source_path ? "source" : "graph");
+  enum dgc_status status = is_text ? verify_text(s, file, &out) : verify_model(s, file, entry, &out);
   *text = out.data;
   return status;
 }

@@ -110,8 +110,8 @@ struct dgc_metric {
   double value;
 };
 
-/* Trains for the options epochs or steps on the option data, or what the model declares; with checkpoint,
- * saves there. */
+/* Trains until as many epochs or steps are done as these options say (0: none; neither given: one epoch), on the option
+ * data or what the model declares; with checkpoint, saves there. */
 DGC_API enum dgc_status dgc_train(struct dgc_session *s);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);

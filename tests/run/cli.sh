@@ -222,6 +222,10 @@ expect 0 'placed text' "$dgc" compile "$samples/linear.dsl" --devices cpu:0-1 -o
 expect 0 'verify text' "$dgc" verify placed.dg --source "$samples/linear.dsl"
 expect 0 'verify text alone' "$dgc" verify placed.dg
 shows out 'needs the source'
+expect 2 'verify one graph that is not there' "$dgc" verify placed.dg --graph nosuch
+shows err 'it holds linear.train'
+expect 2 'a source of a model' "$dgc" verify "$samples/linear.dsl" --source "$samples/linear.dsl"
+shows err 'is a model, and --source is for graph text'
 sed 's/= div loss/= mul loss/' placed.dg >wrong.dg
 expect 4 'verify a wrong graph' "$dgc" verify wrong.dg --source "$samples/linear.dsl"
 shows err 'scale: loss.mean: '
