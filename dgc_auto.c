@@ -29,6 +29,8 @@ static void measure(struct arena *a, struct candidate *c) {
     struct need *need = &c->needs[n->device];
     *(node_int_or(n, ATTR_slot, 0) ? &need->state : &need->variables) += type_bytes(&n->type);
   }
+  for (int i = 0; i < p->ncollectives; i++)
+    for (int k = 0; k < p->collectives[i].count; k++) c->moved += collective_bytes(&p->collectives[i], k);
   for (int d = 0; d < p->ndevices; d++) {
     struct need *need = &c->needs[d];
     need->arena = p->devices[d].bytes[REGION_ARENA];

@@ -247,6 +247,7 @@ static bool is_partial(const struct node *n) {
 /* Joins what different towers have. */
 static bool is_sum(const struct node *n) {
   if (n->ninputs < 2) return false;
+  if (is_collective(n)) return true;
   const struct node *a = behind(n->inputs[0]), *b = behind(n->inputs[n->ninputs - 1]);
   if (n->op == OP_concat) return is_sum(a) && is_sum(b);
   return n->ninputs == 2 && is_partial(a) && is_partial(b) && a->tower != b->tower;

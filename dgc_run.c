@@ -87,6 +87,20 @@ static enum dgc_status move(struct dgc_session *s) {
   return DGC_OK;
 }
 
+/* Where devices are to make sums together and their backend cannot, the plans that will run are other ones. */
+static void settle_sums(struct dgc_session *s) {
+  const char *how = s->config.cross_device;
+  if (!how || strcmp(how, "nccl") != 0 || s->config.towers < 2) return;
+  for (int i = 0; i < s->engines->count; i++) {
+    const struct opened *o = &s->engines->all[i];
+    const char *why = o->backend->no_gathering ? o->backend->no_gathering(o->self) : NULL;
+    if (!why) continue;
+    s->config.cross_device = "hierarchical_copy";
+    diag_warning(&s->diags, s->config.asked.cross_device, "%s: %s is used", why, s->config.cross_device);
+    return;
+  }
+}
+
 enum dgc_status session_open(struct dgc_session *s) {
   const struct backend *chosen;
   enum dgc_status status = s->moves ? move(s) : DGC_OK;
@@ -108,6 +122,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   if (threads > useful) threads = useful;
   if (!s->workers) s->workers = workers_create(threads, &s->diags);
   if (!s->workers) return DGC_RUNTIME;
+  settle_sums(s);
   s->store = store_create(s->engines);
   return DGC_OK;
 }

@@ -2,6 +2,7 @@
 #include "dgc_internal.h"
 
 #include "ir/certify.h"
+#include "ir/op.h"
 #include "ir/text.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@
 /* Placed graphs that stand in a text may lack what a plan needs: then there is none. */
 static bool can_be_planned(const struct graph *g) {
   for (uint32_t i = 0; i < g->count; i++)
-    if (g->nodes[i]->op == OP_all_reduce || g->nodes[i]->op == OP_all_gather) return false;
+    if ((g->nodes[i]->op == OP_all_reduce && !is_collective(g->nodes[i])) || g->nodes[i]->op == OP_all_gather)
+      return false;
   return g->stage == STAGE_PLACED;
 }
 

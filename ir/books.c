@@ -124,16 +124,22 @@ struct transfer *traffic_book(struct arena *a, const struct plan *p, int *count)
   for (int d = 0; d < p->ndevices; d++)
     for (int i = 0; i < p->devices[d].nsteps; i++) {
       const struct step *s = &p->devices[d].steps[i];
+      enum purpose purpose = s->node ? (enum purpose)purposes[s->node->id] : PURPOSE_ACTIVATION;
+      if (s->kind == STEP_ALL_REDUCE) {
+        const struct collective *c = s->collective;
+        int rank = collective_place(c, d), to = c->devices[(rank + 1) % c->count];
+        all[n++] = (struct transfer){s->node, d, to, i, d, collective_bytes(c, rank), purpose, true};
+      }
       if (s->kind != STEP_COPY) continue;
       int from = p->buffers[s->operands[0].buffer].device, to = p->buffers[s->operands[1].buffer].device;
       if (from == to) continue;
-      all[n++] = (struct transfer){s->node, from, to, i, d, s->bytes, (enum purpose)purposes[s->node->id]};
+      all[n++] = (struct transfer){s->node, from, to, i, d, s->bytes, purpose, false};
     }
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *c = g->nodes[i];
     if (c->op == OP_copy && live[i] && node_int_or(c, ATTR_alias, 0))
-      all[n++] =
-          (struct transfer){c, c->inputs[0]->device, c->device, -1, c->device, 0, (enum purpose)purposes[i]};
+      all[n++] = (struct transfer){c, c->inputs[0]->device,      c->device, -1, c->device,
+                                   0, (enum purpose)purposes[i], false};
   }
   qsort(all, (size_t)n, sizeof *all, by_edge);
   *count = n;

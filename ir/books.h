@@ -34,7 +34,8 @@ struct memory_book {
 /* `purposes` are those of the plan's graph. */
 struct memory_book memory_book(struct arena *a, const struct plan *p, const uint8_t *purposes, int device);
 
-/* A copy from one device to another. */
+/* A copy from one device to another, or what a device's part of a collective sends to the next one: see
+ * collective_bytes. NCCL may take another way. */
 struct transfer {
   const struct node *node;
   int from, to;
@@ -42,6 +43,7 @@ struct transfer {
   int by;        /* the device that copies */
   int64_t bytes; /* 0: an alias */
   enum purpose purpose;
+  bool collective;
 };
 /* Ascending by edge, then by step; aliases last. */
 struct transfer *traffic_book(struct arena *a, const struct plan *p, int *count);

@@ -1,5 +1,6 @@
 /* Memory and traffic of a plan as text and as JSON. */
 #include "ir/books.h"
+#include "ir/op.h"
 #include "ir/text.h"
 
 #include <limits.h>
@@ -51,6 +52,7 @@ void plan_print_memory(struct str *s, const struct plan *p) {
 
 /* What a copy copies. */
 static const char *source_of(const struct transfer *t) {
+  if (t->collective) return t->node->inputs[collective_rank(t->node)]->name;
   return t->node->inputs[t->node->op == OP_assign]->name;
 }
 
@@ -66,7 +68,7 @@ static void print_transfer(struct str *s, const struct transfer *t) {
 void plan_print_traffic(struct str *s, const struct plan *p) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
-  int count, copies = 0;
+  int count, copies = 0, aliases = 0;
   const struct transfer *all = traffic_book(a, p, &count);
   int64_t total = 0;
   str_printf(s, "traffic %s {\n", p->graph->name);
@@ -74,14 +76,17 @@ void plan_print_traffic(struct str *s, const struct plan *p) {
     int end = i;
     int64_t bytes = 0;
     for (; end < count && all[end].from == all[i].from && all[end].to == all[i].to; end++)
-      bytes += all[end].bytes, copies += all[end].step >= 0;
+      bytes += all[end].bytes, copies += all[end].step >= 0 && !all[end].collective,
+          aliases += all[end].step < 0;
     str_printf(s, "  %s -> %s: %lld bytes\n", device_text(p, all[i].from), device_text(p, all[i].to),
                (long long)bytes);
     total += bytes;
     for (; i < end; i++) print_transfer(s, &all[i]);
   }
-  str_printf(s, "  all: %lld bytes in %d cop%s, %d alias%s\n}\n", (long long)total, copies,
-             copies == 1 ? "y" : "ies", count - copies, count - copies == 1 ? "" : "es");
+  str_printf(s, "  all: %lld bytes in %d cop%s, %d alias%s", (long long)total, copies,
+             copies == 1 ? "y" : "ies", aliases, aliases == 1 ? "" : "es");
+  if (p->ncollectives) str_printf(s, ", %d collective%s", p->ncollectives, p->ncollectives == 1 ? "" : "s");
+  str_put(s, "\n}\n");
   arena_destroy_guarded(a, &guard);
 }
 
@@ -156,7 +161,8 @@ void plan_print_traffic_json(struct str *s, const struct plan *p) {
     str_printf(s, ", \"carries\": \"%s\", ", purpose_names[t->purpose]);
     json_ends(s, p, t);
     if (t->step >= 0) str_printf(s, ", \"step\": %d", t->step);
-    str_printf(s, ", \"bytes\": %lld, \"alias\": %s}", (long long)t->bytes, t->step < 0 ? "true" : "false");
+    str_printf(s, ", \"bytes\": %lld, \"alias\": %s", (long long)t->bytes, t->step < 0 ? "true" : "false");
+    str_put(s, t->collective ? ", \"collective\": true}" : "}");
   }
   str_put(s, "\n]}\n");
   arena_destroy_guarded(a, &guard);

@@ -80,10 +80,12 @@ const struct node *certify_variable(const struct graph *source, const char *name
   return node_is(n, OP_variable) ? n : NULL;
 }
 
-bool certify_is_ring(const struct certify *c) {
+static bool travels_by(const struct certify *c, const char *name) {
   const char *how = c->placed->config.cross_device;
-  return how && strcmp(how, "ring") == 0;
+  return how && strcmp(how, name) == 0;
 }
+
+bool certify_is_ring(const struct certify *c) { return travels_by(c, "ring"); }
 
 /* ---- towers ---- */
 
@@ -283,7 +285,9 @@ static void say_sums(struct certify *c) {
     if (n->op == OP_all_reduce) *(needed[i] & UPDATES ? &updates : &results) += 1;
     factors += n->tower < 1 && (n->op == OP_div || n->op == OP_constant || n->op == OP_batch_size);
   }
-  const char *how = certify_is_ring(c) ? "around the ring" : "by the fixed tree";
+  const char *how = certify_is_ring(c)      ? "around the ring"
+                    : travels_by(c, "nccl") ? "by NCCL or the fixed tree"
+                                            : "by the fixed tree";
   if (c->towers == 1)
     say(c, CLAIM_GRADIENTS, "one tower, nothing to reduce");
   else if (c->nviews > 1)
@@ -309,7 +313,8 @@ static void say_shares(struct certify *c) {
 
 static bool before_copies(const struct graph *g) {
   for (uint32_t i = 0; i < g->count; i++)
-    if (g->nodes[i]->op == OP_all_reduce || g->nodes[i]->op == OP_all_gather) return true;
+    if ((g->nodes[i]->op == OP_all_reduce && !is_collective(g->nodes[i])) || g->nodes[i]->op == OP_all_gather)
+      return true;
   return false;
 }
 
@@ -327,9 +332,35 @@ static void check_copy(struct certify *c, const struct node *n) {
                    devices[from].text, devices[n->device].text);
 }
 
+/* Whether two collectives are the parts of two devices in one. */
+static bool together(const struct node *a, const struct node *b) {
+  return is_collective(b) && a->ninputs == b->ninputs &&
+         memcmp(a->inputs, b->inputs, sizeof *a->inputs * (size_t)a->ninputs) == 0;
+}
+
+/* One operand per device, and a live part on each of these devices, once. */
+static void check_collective(struct certify *c, const struct node *n) {
+  const struct graph *g = c->placed;
+  for (int i = 0; i < n->ninputs; i++) {
+    int parts = 0, device = n->inputs[i]->device;
+    if (device < 0 || device >= g->config.target.ndevices) continue;
+    for (int k = 0; k < i; k++)
+      if (n->inputs[k]->device == device)
+        certify_breach(c, CLAIM_DEVICES, n, "%s and %s lie on one device", n->inputs[k]->name,
+                       n->inputs[i]->name);
+    for (uint32_t k = 0; k < g->count; k++)
+      parts += c->live[k] && g->nodes[k]->device == device && together(n, g->nodes[k]);
+    if (parts != 1)
+      certify_breach(c, CLAIM_DEVICES, n, "%s takes part in it %d times, not once",
+                     g->config.target.devices[device].text, parts);
+  }
+  if (collective_rank(n) < 0)
+    certify_breach(c, CLAIM_DEVICES, n, "it reads nothing of its own device, and cannot take part");
+}
+
 static void check_devices(struct certify *c) {
   const struct graph *g = c->placed;
-  int ndevices = g->config.target.ndevices, copies = 0, aliases = 0;
+  int ndevices = g->config.target.ndevices, copies = 0, aliases = 0, collectives = 0;
   if (g->stage != STAGE_PLACED || before_copies(g)) return;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
@@ -340,6 +371,11 @@ static void check_devices(struct certify *c) {
     }
     if (n->op == OP_assign && n->inputs[0]->device != n->device)
       certify_breach(c, CLAIM_DEVICES, n, "the update is not where its variable is");
+    if (is_collective(n)) {
+      collectives += collective_rank(n) == 0;
+      check_collective(c, n);
+      continue;
+    }
     for (int k = 0; k < n->ninputs && n->op != OP_copy; k++)
       if (n->inputs[k]->device != n->device)
         certify_breach(c, CLAIM_DEVICES, n, "%s is on another device, and there is no copy",
@@ -349,8 +385,11 @@ static void check_devices(struct certify *c) {
     aliases += node_int_or(n, ATTR_alias, 0) != 0;
     check_copy(c, n);
   }
-  say(c, CLAIM_DEVICES, "%d; %d values cross by copies, %d of them without moving", ndevices, copies,
-      aliases);
+  const char *sums = collectives == 0 ? ""
+                                      : arena_printf(c->arena, "; %d sum%s made together", collectives,
+                                                     collectives == 1 ? " is" : "s are");
+  say(c, CLAIM_DEVICES, "%d; %d values cross by copies, %d of them without moving%s", ndevices, copies,
+      aliases, sums);
 }
 
 /* Every node reads nodes before it: in the order of the graph no device ever waits for what comes later. */
@@ -360,7 +399,7 @@ static void check_order(struct certify *c) {
     const struct node *n = c->placed->nodes[i];
     for (int k = 0; k < n->ninputs; k++)
       if (n->inputs[k]->id >= i) certify_breach(c, CLAIM_ORDER, n, "%s comes after it", n->inputs[k]->name);
-    meetings += c->live[i] && n->op == OP_copy;
+    meetings += c->live[i] && (n->op == OP_copy || (is_collective(n) && collective_rank(n) == 0));
   }
   say(c, CLAIM_ORDER, "%d meeting%s, in the one order of the graph", meetings, meetings == 1 ? "" : "s");
 }

@@ -35,6 +35,14 @@ enum attr_key attr_lookup(const char *name, size_t len) {
   return ATTR_COUNT;
 }
 
+bool is_collective(const struct node *n) { return n->op == OP_all_reduce && node_attr(n, ATTR_by) != NULL; }
+
+int collective_rank(const struct node *n) {
+  for (int i = 0; i < n->ninputs; i++)
+    if (n->inputs[i]->device == n->device) return i;
+  return -1;
+}
+
 bool is_aggregation(const char *name) {
   return strcmp(name, "sum") == 0 || strcmp(name, "mean") == 0 || strcmp(name, "only_first_replica") == 0;
 }

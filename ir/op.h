@@ -103,6 +103,11 @@ static inline const struct op_info *op_of(const struct node *n) { return op_tabl
 bool is_aggregation(const char *name);
 /* A variable of which each tower has a copy of its own, joined when it is read. */
 bool is_on_read(const struct node *n);
+/* An all_reduce that its devices do together, each with a node of its own of the same operands: one per device, in
+ * tower order, of which each device reads its own. */
+bool is_collective(const struct node *n);
+/* Which operand of a collective lies on its device, -1 if none does. */
+int collective_rank(const struct node *n);
 /* OP_COUNT if there is none. */
 enum op_id op_lookup(const char *name, size_t len);
 const char *attr_name(enum attr_key key);

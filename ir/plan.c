@@ -18,7 +18,8 @@ int64_t step_rows_bytes(const struct step *s, int operand) {
 
 int64_t step_extent(const struct step *s, int operand) {
   switch (s->kind) {
-  case STEP_COPY: return s->bytes;
+  case STEP_COPY:
+  case STEP_ALL_REDUCE: return s->bytes;
   case STEP_GATHER:
   case STEP_SCATTER: return step_rows_bytes(s, operand);
   case STEP_MATMUL: {
@@ -35,6 +36,25 @@ int64_t step_extent(const struct step *s, int operand) {
     last += (s->sizes[d] - 1) * s->sizes[k->rank + operand * k->rank + d];
   }
   return (last + 1) * dtype_size((enum dtype)k->args[operand].dtype);
+}
+
+/* Chunk c of the array begins at this element. */
+static int64_t chunk_begin(const struct collective *c, int chunk) { return c->elements * chunk / c->count; }
+
+static int64_t chunk_size(const struct collective *c, int chunk) {
+  return chunk_begin(c, chunk + 1) - chunk_begin(c, chunk);
+}
+
+/* Twice around, but for the chunk whose sum ends there, and for that which is back where it was. */
+int64_t collective_bytes(const struct collective *c, int rank) {
+  int64_t kept = chunk_size(c, rank) + chunk_size(c, (rank + 1) % c->count);
+  return (2 * c->elements - kept) * dtype_size(c->dtype);
+}
+
+int collective_place(const struct collective *c, int device) {
+  for (int i = 0; i < c->count; i++)
+    if (c->devices[i] == device) return i;
+  return -1;
 }
 
 static const char *device_text(const struct plan *p, int device) {
@@ -97,8 +117,16 @@ static void print_overlap(struct str *s, const struct plan *p, const struct devi
   if (first < last) str_printf(s, " to %d", last);
 }
 
+/* "c3 1/4 4096 bytes": the collective, which device of how many, its bytes. */
+static void print_all_reduce(struct str *s, const struct step *step, int device) {
+  const struct collective *c = step->collective;
+  str_printf(s, "c%d %d/%d %lld bytes", c->number, collective_place(c, device), c->count,
+             (long long)step->bytes);
+}
+
 static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index) {
-  static const char *const kinds[] = {"kernel", "matmul", "gather", "scatter", "copy", "signal", "wait"};
+  static const char *const kinds[] = {"kernel", "matmul",     "gather", "scatter",
+                                      "copy",   "all_reduce", "signal", "wait"};
   const struct step *step = &p->devices[device].steps[index];
   str_printf(s, "    %4d %-6s ", index, kinds[step->kind]);
   if (step->kind == STEP_SIGNAL || step->kind == STEP_WAIT) {
@@ -111,6 +139,7 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
   if (step->kind == STEP_MATMUL) print_matmul(s, &step->matmul);
   if (step->kind == STEP_GATHER || step->kind == STEP_SCATTER) print_rows(s, &step->rows);
   if (step->kind == STEP_COPY) str_printf(s, "%lld bytes", (long long)step->bytes);
+  if (step->kind == STEP_ALL_REDUCE) print_all_reduce(s, step, device);
   for (int i = 0; i < step->noperands; i++) {
     str_put(s, i == step->noperands - step_results(step) ? " -> " : i ? ", " : " : ");
     print_operand(s, p, device, &step->operands[i]);

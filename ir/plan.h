@@ -30,7 +30,16 @@ struct operand {
   int64_t offset; /* bytes into the buffer: slices and splits are views */
 };
 
-enum step_kind { STEP_KERNEL, STEP_MATMUL, STEP_GATHER, STEP_SCATTER, STEP_COPY, STEP_SIGNAL, STEP_WAIT };
+enum step_kind {
+  STEP_KERNEL,
+  STEP_MATMUL,
+  STEP_GATHER,
+  STEP_SCATTER,
+  STEP_COPY,
+  STEP_ALL_REDUCE,
+  STEP_SIGNAL,
+  STEP_WAIT
+};
 
 /* c = op(a) op(b), row-major, `batch` of them one behind the other. */
 struct matmul_size {
@@ -49,20 +58,31 @@ struct rows_size {
   int64_t count;           /* row numbers */
 };
 
+/* A sum that devices make together: each has one ALL_REDUCE step, which reads its own share and writes the sum of all,
+ * perhaps to the same place. All devices meet their collectives in one order. */
+struct collective {
+  int number;         /* in the plan */
+  const int *devices; /* in the order of their ranks */
+  int count;          /* of devices */
+  enum dtype dtype;
+  int64_t elements;
+};
+
 struct step {
   enum step_kind kind;
   const struct node *node;     /* what it computes, for names in dumps and traces */
   const struct kernel *kernel; /* KERNEL */
   const int64_t *sizes;        /* KERNEL: kernel_nsizes() of them */
   /* KERNEL: args in the kernel's order; MATMUL: a, b, c; GATHER: table, index, out; SCATTER: x, index, values,
-   * out; COPY: from, to */
+   * out; COPY, ALL_REDUCE: from, to */
   const struct operand *operands;
   int noperands;
   struct matmul_size matmul;
-  struct rows_size rows;  /* GATHER, SCATTER */
-  int64_t bytes;          /* COPY */
-  int signal;             /* SIGNAL, WAIT: 0..nsignals */
-  int64_t flops, traffic; /* floating point operations; bytes read and written */
+  struct rows_size rows;               /* GATHER, SCATTER */
+  int64_t bytes;                       /* COPY, ALL_REDUCE */
+  const struct collective *collective; /* ALL_REDUCE */
+  int signal;                          /* SIGNAL, WAIT: 0..nsignals */
+  int64_t flops, traffic;              /* floating point operations; bytes read and written */
 };
 
 struct device_plan {
@@ -87,6 +107,8 @@ struct plan {
   struct plan_buffer *buffers;
   int nbuffers;
   int nsignals;
+  struct collective *collectives;
+  int ncollectives;
   const struct kernel **kernels; /* distinct ones */
   int nkernels;
   struct plan_value *inputs, *outputs; /* inputs: written before the first step of each run, whole batch */
@@ -100,9 +122,16 @@ int64_t step_extent(const struct step *s, int operand);
 /* Bytes of an operand of a GATHER or SCATTER step. */
 int64_t step_rows_bytes(const struct step *s, int operand);
 
+/* Bytes that the device of this rank sends to the next one, if the sum goes around a ring in as many chunks as there
+ * are devices, once to be added and once to be known: what all send is 2 (count - 1) times the array. */
+int64_t collective_bytes(const struct collective *c, int rank);
+/* The rank of a device, -1 if it takes no part. */
+int collective_place(const struct collective *c, int device);
+
 void plan_print(struct str *s, const struct plan *p);
 /* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
- * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. */
+ * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. A collective
+ * tells a device nothing of what others have done. */
 bool plan_verify(const struct plan *p, struct diags *d);
 
 #endif

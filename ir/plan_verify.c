@@ -28,6 +28,7 @@ struct check {
   int n;                   /* devices */
   int *clocks;             /* device * n + other: steps of other known to be done */
   int *pc;                 /* by device */
+  bool *met;               /* by collective: all of its devices have come there */
   int **signal_clock;      /* by signal: the clock it passes on, NULL before it is given */
   struct state *states;    /* by buffer */
   const struct step *step; /* at hand */
@@ -116,7 +117,7 @@ static void check_in_place(struct check *c, int out) {
         at == stop || begin == end)
       continue;
     if (s->kind == STEP_KERNEL && !is_write(s, i) && at == begin && same_strides(s, i, out)) continue;
-    if (s->kind == STEP_SCATTER && i == 0 && at == begin) continue;
+    if ((s->kind == STEP_SCATTER || s->kind == STEP_ALL_REDUCE) && i == 0 && at == begin) continue;
     breach(c, "%s overlaps operand %d, %s", to->name, i, b->name);
   }
 }
@@ -158,7 +159,19 @@ static void check_deaths(struct check *c, const int *dying, int count) {
   }
 }
 
-static bool can_run(const struct check *c, const struct step *s) {
+/* Whether all devices have come to their part of it. */
+static bool have_met(struct check *c, const struct collective *m) {
+  bool here = true;
+  for (int i = 0; i < m->count && !c->met[m->number]; i++) {
+    const struct device_plan *dp = &c->p->devices[m->devices[i]];
+    int at = c->pc[m->devices[i]];
+    here = here && at < dp->nsteps && dp->steps[at].collective == m;
+  }
+  return c->met[m->number] |= here;
+}
+
+static bool can_run(struct check *c, const struct step *s) {
+  if (s->kind == STEP_ALL_REDUCE) return have_met(c, s->collective);
   return s->kind != STEP_WAIT || c->signal_clock[s->signal] != NULL;
 }
 
@@ -196,7 +209,11 @@ static void run(struct check *c) {
   for (c->device = 0; c->device < c->n; c->device++) {
     if (c->pc[c->device] >= p->devices[c->device].nsteps) continue;
     c->step = &p->devices[c->device].steps[c->pc[c->device]];
-    breach(c, "nothing gives signal %d: the devices wait for each other", c->step->signal);
+    if (c->step->kind == STEP_ALL_REDUCE)
+      breach(c, "the devices of collective %d do not meet: they wait for each other",
+             c->step->collective->number);
+    else
+      breach(c, "nothing gives signal %d: the devices wait for each other", c->step->signal);
   }
   c->step = NULL;
 }
@@ -243,12 +260,24 @@ static void check_buffers(struct check *c) {
   }
 }
 
+static void check_collective(struct check *c, const struct step *s) {
+  const struct collective *m = s->collective;
+  if (!m || m->number < 0 || m->number >= c->p->ncollectives || m != &c->p->collectives[m->number])
+    breach(c, "there is no such collective");
+  else if (collective_place(m, c->device) < 0)
+    breach(c, "collective %d is not for this device", m->number);
+  else if (s->bytes != m->elements * dtype_size(m->dtype))
+    breach(c, "%lld bytes are no %lld elements of %s", (long long)s->bytes, (long long)m->elements,
+           dtype_name(m->dtype));
+}
+
 static bool check_steps(struct check *c) {
   for (c->device = 0; c->device < c->n; c->device++)
     for (int i = 0; i < c->p->devices[c->device].nsteps; i++) {
       const struct step *s = &c->p->devices[c->device].steps[i];
       if ((s->kind == STEP_SIGNAL || s->kind == STEP_WAIT) && (s->signal < 0 || s->signal >= c->p->nsignals))
         breach(c, "there is no signal %d", s->signal);
+      if (s->kind == STEP_ALL_REDUCE) check_collective(c, s);
       for (int k = 0; k < s->noperands; k++)
         if (s->operands[k].buffer < 0 || s->operands[k].buffer >= c->p->nbuffers)
           breach(c, "there is no buffer %d", s->operands[k].buffer);
@@ -274,6 +303,7 @@ bool plan_verify(const struct plan *p, struct diags *d) {
   struct check c = {.p = p, .arena = a, .d = d, .ok = true, .n = p->ndevices};
   c.clocks = arena_new_array(a, (size_t)c.n * (size_t)c.n, int);
   c.pc = arena_new_array(a, (size_t)c.n, int);
+  c.met = arena_new_array(a, (size_t)p->ncollectives, bool);
   c.signal_clock = arena_new_array(a, (size_t)p->nsignals, int *);
   c.states = arena_new_array(a, (size_t)p->nbuffers, struct state);
   check_buffers(&c);

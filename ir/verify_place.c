@@ -207,8 +207,13 @@ static void check_wanted(struct verify *v, const struct node *n) {
     verify_breach(v, n, "%s is not what the model wants: %s", d->text, n->want);
 }
 
-/* Edges may cross devices until the first copy is made; from then on only copies read from elsewhere. */
+/* Edges may cross devices until the first copy is made; from then on only copies read from elsewhere, and collectives
+ * but for one operand. */
 static void check_crossing(struct verify *v, const struct node *n) {
+  if (is_collective(n)) {
+    if (collective_rank(n) < 0) verify_breach(v, n, "no operand lies on its device");
+    return;
+  }
   for (int i = 0; i < n->ninputs; i++) {
     bool crosses = n->inputs[i]->device != n->device;
     if (n->op == OP_copy && !crosses)

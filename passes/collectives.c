@@ -9,10 +9,12 @@
  *   hierarchical_copy  each half of the tree on a device of its own towers, which another sum moves on by one; the sum
  *                      of both on one of the two roots; readers fetch it from the root of their half
  *   ring               see ring.c: the order of additions is another, and the bits depend on the number of devices
+ *   nccl               see nccl.c: the devices add together, in an order that is NCCL's own
  *
- * Requires: stage placed. Guarantees: no all_reduce and no all_gather is left. */
+ * Requires: stage placed. Guarantees: no all_reduce is left but those that devices do together, and no all_gather. */
 #include "passes/collectives.h"
-#include "passes/strategy.h"
+
+#include "ir/op.h"
 
 #include <string.h>
 
@@ -54,6 +56,26 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
   return build_named(g, name, t->op, 2, pair, 0, NULL, NULL);
 }
 
+int tree_devices(const struct tree *t) {
+  int count = 1;
+  for (int i = 1; i < t->all->ninputs; i++) count += t->leaves[i]->device != t->leaves[i - 1]->device;
+  for (int i = 0; i < t->all->ninputs; i++)
+    for (int k = i + 2; k < t->all->ninputs; k++)
+      if (t->leaves[k]->device == t->leaves[i]->device && t->leaves[k - 1]->device != t->leaves[i]->device)
+        return 1;
+  return count;
+}
+
+void tree_blocks(const struct tree *t, int *devices, struct node **sums) {
+  int count = 0;
+  for (int lo = 0, hi; lo < t->all->ninputs; lo = hi) {
+    int device = t->leaves[lo]->device;
+    for (hi = lo + 1; hi < t->all->ninputs && t->leaves[hi]->device == device;) hi++;
+    devices[count] = device;
+    sums[count++] = tree_sum(t, lo, hi, device, NULL);
+  }
+}
+
 /* Devices by halves of the tree. */
 static void note_half(const struct tree *t, struct sum *s, int lo, int hi, int half) {
   for (int i = lo; i < hi; i++) s->half[t->leaves[i]->device] |= 1 << half;
@@ -90,6 +112,7 @@ struct node *relay(struct graph *out, struct node *x, int device) {
 /* What a reader on this device reads. */
 static struct node *result_on(struct graph *out, struct sum *s, int device) {
   if (s->ring) return ring_result(out, s->ring, device);
+  if (s->parts && s->parts[device]) return s->parts[device];
   bool other = s->half && s->half[device] == 1 << s->other_half;
   return other && s->total->device != s->other_root ? relay(out, s->total, s->other_root) : s->total;
 }
@@ -121,6 +144,7 @@ static struct node *reduce(struct expansion *e, struct graph *out, const struct 
   bool adds = strcmp(how, "sum") == 0;
   if (e->algorithm == RING && adds) s->ring = ring_make(e->ctx, &t);
   if (s->ring) return ring_result(out, s->ring, n->device);
+  if (e->algorithm == NCCL && adds && nccl_make(e, &t, s)) return result_on(out, s, n->device);
   s->total = e->algorithm == HIERARCHICAL && n->ninputs > 1 ? hierarchical(e, &t, s)
                                                             : tree_sum(&t, 0, n->ninputs, n->device, NULL);
   e->count++;
@@ -135,7 +159,7 @@ static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct
     struct sum *s = e->sums[n->inputs[k]->id];
     if (s && !(in[k] = result_on(out, s, n->device))) return NULL;
   }
-  if (n->op == OP_all_reduce) return reduce(e, out, n, in);
+  if (n->op == OP_all_reduce && !is_collective(n)) return reduce(e, out, n, in);
   if (n->op == OP_all_gather) {
     if (n->ninputs == 1) return only_share(out, n, in);
     build_at(out, n);
@@ -167,21 +191,28 @@ int cross_device_find(const struct config *c, struct diags *d) {
   return -1;
 }
 
-/* Which algorithm the configuration asks for; -1 after an error. */
-static int choose(struct config *c, struct diags *d) {
-  int i = cross_device_find(c, d);
-  if (i != NCCL) return i;
-  diag_warning(d, c->asked.cross_device, "NCCL's all-reduce is not in this build: hierarchical_copy is used");
-  c->cross_device = names[HIERARCHICAL];
-  return HIERARCHICAL;
+/* The devices of the values that are to be summed. */
+static void settle(struct pass_ctx *ctx, struct config *c, const struct graph *g) {
+  uint8_t *seen = arena_new_array(ctx->scratch, (size_t)c->target.ndevices + 1, uint8_t);
+  int *devices = arena_new_array(ctx->scratch, (size_t)c->target.ndevices + 1, int), count = 0;
+  for (uint32_t i = 0; i < g->count; i++)
+    for (int k = 0; g->nodes[i]->op == OP_all_reduce && k < g->nodes[i]->ninputs; k++) {
+      int device = g->nodes[i]->inputs[k]->device;
+      if (!seen[device]) devices[count++] = device;
+      seen[device] = 1;
+    }
+  nccl_settle(c, devices, count, ctx->diags);
 }
 
 struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
   struct expansion e = {.ctx = ctx};
-  int algorithm = choose(&out->config, ctx->diags);
+  settle(ctx, &out->config, g);
+  int algorithm = cross_device_find(&out->config, ctx->diags);
   if (algorithm < 0) return NULL;
   e.algorithm = (enum cross_device)algorithm;
   e.sums = arena_new_array(ctx->scratch, g->count + 1, struct sum *);
+  e.users = graph_users(ctx->scratch, g);
+  e.live = graph_live(ctx->scratch, g);
   return rebuild(ctx, g, out, expand, &e);
 }

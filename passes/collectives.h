@@ -4,6 +4,8 @@
 
 #include "passes/rebuild.h"
 
+#include "passes/strategy.h"
+
 enum cross_device { REDUCE_TO_ONE, HIERARCHICAL, RING, NCCL };
 
 /* An all_reduce in the making. */
@@ -23,13 +25,16 @@ struct sum {
   int other_half; /* the one whose root does not hold the total */
   int other_root;
   struct ring *ring;
+  struct node **parts; /* NCCL: by device, the whole sum; NULL where there is none */
 };
 
 struct expansion {
   struct pass_ctx *ctx;
   enum cross_device algorithm;
-  struct sum **sums; /* by source id */
-  int count;         /* of sums so far: roots take turns */
+  struct sum **sums;  /* by source id */
+  int count;          /* of sums so far: roots take turns */
+  struct users users; /* of the source */
+  const uint8_t *live;
 };
 
 /* How many of a range of towers stand left of the cut. */
@@ -40,10 +45,19 @@ struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const ch
 /* One addition of it. */
 struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, int device, const char *why);
 
+/* How many devices have towers. 1 also if those of one device do not follow each other. */
+int tree_devices(const struct tree *t);
+/* Those devices in tower order, and the sum that each has of its towers by the fixed tree. */
+void tree_blocks(const struct tree *t, int *devices, struct node **sums);
+
 /* NULL if a ring is not worth it: one device, or fewer elements than devices. */
 struct ring *ring_make(struct pass_ctx *ctx, const struct tree *t);
 /* The whole sum on a device; every device's is made once, by passing the chunks on. */
 struct node *ring_result(struct graph *out, struct ring *r, int device);
+
+/* Makes the sum once on each device that has towers, by NCCL; false if that cannot be, or is not worth it: where one of
+ * them does not read the sum. */
+bool nccl_make(struct expansion *e, const struct tree *t, struct sum *s);
 
 /* x by way of a device: an identity there, which pass copies makes a copy. Equal relays are one node. */
 struct node *relay(struct graph *out, struct node *x, int device);

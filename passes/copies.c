@@ -4,7 +4,8 @@
  * crosses once into each memory: where another device there has a copy already, the next one is its alias. An
  * identity whose operand lies on another device is a relay, a copy that collectives asked for: it becomes that copy.
  *
- * Requires: stage placed. Guarantees: only a copy reads a value of another device. */
+ * Requires: stage placed. Guarantees: only a copy reads a value of another device, or what the devices do together. */
+#include "ir/op.h"
 #include "passes/rebuild.h"
 
 /* A copy of x in the memory of the device, made for another one there, or x itself. */
@@ -38,7 +39,8 @@ static struct node *bring(struct pass_ctx *ctx, struct graph *out, const struct 
   (void)ctx, (void)user;
   if (n->op == OP_identity && in[0]->device != n->device) return copy_to(out, in[0], n->device);
   for (int k = 0; k < n->ninputs; k++)
-    if (n->op != OP_copy && in[k]->device != n->device) in[k] = copy_to(out, in[k], n->device);
+    if (n->op != OP_copy && !is_collective(n) && in[k]->device != n->device)
+      in[k] = copy_to(out, in[k], n->device);
   struct node same = *n;
   same.inputs = in;
   return graph_node(out, &same);

@@ -186,7 +186,7 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
   for (uint32_t i = f->users.first[n->id]; i < f->users.first[n->id + 1]; i++) {
     const struct node *u = f->users.users[i];
     if (!f->live[u->id]) continue;
-    r.elsewhere |= u->op == OP_copy;
+    r.elsewhere |= u->op == OP_copy || is_collective(u);
     if (f->member_of[u->id] == NOWHERE) {
       r.outside = true;
       see(&r, f->place[u->id], NOWHERE);
@@ -206,7 +206,7 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
 /* Whether the group has to wait for another device: what other devices wait for is no result of it. */
 static bool meets(const struct group *g) {
   for (int i = 0; i < g->nuses; i++)
-    if (g->uses[i].node->op == OP_copy) return true;
+    if (g->uses[i].node->op == OP_copy || is_collective(g->uses[i].node)) return true;
   return false;
 }
 

@@ -97,6 +97,7 @@ struct rows_size lower_rows(const struct node *n) {
 bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,
                     int input) {
   if (n->op == OP_scatter_add) return input == 0;
+  if (n->op == OP_all_reduce) return true;
   const struct type *to = lower_result_type(n, result), *from = &n->inputs[input]->type;
   if (nlaunches != 1 || type_count(to) != type_count(from) ||
       dtype_size(to->dtype) != dtype_size(from->dtype))

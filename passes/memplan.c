@@ -2,7 +2,8 @@
  *
  * A buffer is free again after its last reader. A reader on another device counts until a wait has told that it is
  * done, or to the end of the plan. A kernel's result takes over the buffer of an operand that dies with that kernel
- * if each element is read by the iteration that writes it; scatter_add's that of what it adds to. */
+ * if each element is read by the iteration that writes it; scatter_add's that of what it adds to; what devices sum
+ * together that of the device's own share. */
 #include "passes/schedule.h"
 
 #include <limits.h>
@@ -63,7 +64,8 @@ static bool may_take_over(const struct schedule *s, const struct task *t, int r,
 
 static int take_over(const struct schedule *s, const struct task *t, int r) {
   const struct value *v = &s->values[t->result + r];
-  if ((t->kind != STEP_KERNEL && t->kind != STEP_SCATTER) || t->nlaunches != 1) return NONE;
+  bool may = t->kind == STEP_KERNEL || t->kind == STEP_SCATTER || t->kind == STEP_ALL_REDUCE;
+  if (!may || t->nlaunches != 1) return NONE;
   int now = last_place(s, t);
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value == NONE) continue;

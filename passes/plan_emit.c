@@ -1,6 +1,8 @@
 /* plan_build: the parts in order, and the plan written down. */
 #include "passes/schedule.h"
 
+#include "ir/op.h"
+
 static struct operand operand_at(const struct schedule *s, struct ref r) {
   return (struct operand){s->values[r.value].buffer, r.offset};
 }
@@ -71,6 +73,40 @@ static void emit_copy(const struct schedule *s, const struct task *t, struct ste
   step->traffic = 2 * step->bytes;
 }
 
+static void emit_all_reduce(const struct schedule *s, const struct task *t, struct step *step) {
+  struct operand *operands = arena_new_array(s->arena, 2, struct operand);
+  operands[0] = operand_at(s, t->reads[collective_rank(t->node)]);
+  operands[1] = operand_at(s, (struct ref){t->result, 0});
+  step->operands = operands;
+  step->noperands = 2;
+  step->collective = &s->plan->collectives[s->meetings[t->collective].number];
+  step->bytes = type_bytes(&t->node->type);
+  step->flops = type_count(&t->node->type) * (t->node->ninputs - 1) / t->node->ninputs;
+  step->traffic = 2 * step->bytes;
+}
+
+static void emit_collective(const struct schedule *s, struct meeting *m) {
+  struct plan *p = s->plan;
+  const struct node *n = m->node;
+  int *devices = arena_new_array(s->arena, (size_t)n->ninputs, int);
+  for (int k = 0; k < n->ninputs; k++) devices[k] = n->inputs[k]->device;
+  m->number = p->ncollectives++;
+  p->collectives[m->number] = (struct collective){.number = m->number,
+                                                  .devices = devices,
+                                                  .count = n->ninputs,
+                                                  .dtype = (enum dtype)n->type.dtype,
+                                                  .elements = type_count(&n->type)};
+}
+
+/* Numbered in their order. */
+static void emit_collectives(const struct schedule *s) {
+  s->plan->collectives = arena_new_array(s->arena, (size_t)s->nmeetings, struct collective);
+  for (int i = 0; i < s->norder; i++) {
+    int task = s->order[i], which = s->tasks[task].collective;
+    if (which != NONE && s->meetings[which].tasks[0] == task) emit_collective(s, &s->meetings[which]);
+  }
+}
+
 static void emit_task(const struct schedule *s, const struct task *t) {
   struct step *steps = s->plan->devices[t->device].steps;
   const struct timeline *line = &s->lines[t->device];
@@ -84,6 +120,8 @@ static void emit_task(const struct schedule *s, const struct task *t) {
       emit_matmul(s, t, step);
     else if (t->kind == STEP_GATHER || t->kind == STEP_SCATTER)
       emit_rows(s, t, step);
+    else if (t->kind == STEP_ALL_REDUCE)
+      emit_all_reduce(s, t, step);
     else
       emit_copy(s, t, step);
   }
@@ -134,6 +172,7 @@ void schedule_emit(struct schedule *s) {
     p->devices[d].nsteps = line->at[line->nsteps];
     p->devices[d].steps = arena_new_array(s->arena, (size_t)p->devices[d].nsteps, struct step);
   }
+  emit_collectives(s);
   for (int i = 0; i < s->norder; i++) emit_task(s, &s->tasks[s->order[i]]);
   for (int d = 0; d < p->ndevices; d++) emit_meetings(&s->lines[d], p->devices[d].steps);
   emit_values(s);
@@ -145,7 +184,7 @@ void schedule_emit(struct schedule *s) {
 static bool is_expanded(const struct graph *g, struct diags *d) {
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    if (n->op != OP_all_reduce && n->op != OP_all_gather) continue;
+    if (is_collective(n) || (n->op != OP_all_reduce && n->op != OP_all_gather)) continue;
     diag_error(d, LOC_NONE, "node '%s' is of op %s, which a plan cannot hold: pass collectives must run",
                n->name, op_of(n)->name);
     return false;

@@ -24,27 +24,6 @@ static struct node *flat(struct graph *g, struct node *x) {
   return build_reshape(g, x, &t);
 }
 
-/* The devices' own sums: each run of towers on one device is a block. */
-static void find_devices(struct ring *r, const struct tree *t) {
-  for (int lo = 0, hi; lo < t->all->ninputs; lo = hi) {
-    int device = t->leaves[lo]->device;
-    for (hi = lo + 1; hi < t->all->ninputs && t->leaves[hi]->device == device;) hi++;
-    r->devices[r->count] = device;
-    r->parts[r->count++] = flat(t->out, tree_sum(t, lo, hi, device, NULL));
-  }
-}
-
-/* A device must stand in the ring once. */
-static int runs(const struct tree *t) {
-  int count = 1;
-  for (int i = 1; i < t->all->ninputs; i++) count += t->leaves[i]->device != t->leaves[i - 1]->device;
-  for (int i = 0; i < t->all->ninputs; i++)
-    for (int k = i + 2; k < t->all->ninputs; k++)
-      if (t->leaves[k]->device == t->leaves[i]->device && t->leaves[k - 1]->device != t->leaves[i]->device)
-        return 1;
-  return count;
-}
-
 static int64_t chunk_begin(const struct ring *r, int chunk) {
   return type_count(&r->all->type) * chunk / r->count;
 }
@@ -81,15 +60,16 @@ static void reduce_chunk(struct graph *g, struct ring *r, int chunk) {
 
 struct ring *ring_make(struct pass_ctx *ctx, const struct tree *t) {
   struct arena *a = ctx->scratch;
-  size_t count = (size_t)runs(t);
+  size_t count = (size_t)tree_devices(t);
   if (count < 2 || type_count(&t->all->type) < (int64_t)count) return NULL;
   struct ring *r = arena_new(a, struct ring);
-  *r = (struct ring){.ctx = ctx, .all = t->all};
+  *r = (struct ring){.ctx = ctx, .all = t->all, .count = (int)count};
   r->devices = arena_new_array(a, count, int);
   r->parts = arena_new_array(a, count, struct node *);
   r->have = arena_array(a, count * count, sizeof *r->have);
   r->whole = arena_new_array(a, count, struct node *);
-  find_devices(r, t);
+  tree_blocks(t, r->devices, r->parts);
+  for (int i = 0; i < r->count; i++) r->parts[i] = flat(t->out, r->parts[i]);
   for (int c = 0; c < r->count; c++) reduce_chunk(t->out, r, c);
   return r;
 }

@@ -1,5 +1,6 @@
 /* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon, and
- * what needs another device after everything that does not, so that devices wait as little as they can. GPUs update
+ * what needs another device after everything that does not, so that devices wait as little as they can. What devices do
+ * together is one task to the order, so that it cannot be another on another device. GPUs update
  * variables last, those of one kernel together: there, neighbours become one launch.
  *
  * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
@@ -61,6 +62,7 @@ static bool is_late(const struct schedule *s, const struct task *t) {
 static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
   const struct task *t = &s->tasks[task];
   if (in_pack(t)) return (int64_t)KEY_SINK << KEY_BITS | task;
+  if (t->collective != NONE) return (int64_t)KEY_MEETING << KEY_BITS | ready;
   if (is_late(s, t)) {
     int64_t kernel = t->launches && t->nlaunches
                          ? (int64_t)(t->launches[0].kernel->hash >> (64 - (KEY_BITS - TASK_BITS)))
@@ -75,9 +77,24 @@ static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
   return (int64_t)(t->sink ? KEY_SINK : KEY_LOCAL) << KEY_BITS | task;
 }
 
+/* What devices do together is ready when all of them are, and is offered as the first one's task. */
+static bool meet(struct run *r, struct meeting *m) {
+  for (int i = 0; i < m->count; i++)
+    if (r->s->tasks[m->tasks[i]].unmet > 0) return false;
+  bool first = !m->offered;
+  m->offered = true;
+  return first;
+}
+
 static void offer(struct run *r, int task) {
   struct task *t = &r->s->tasks[task];
   if (t->unmet > 0 || t->done) return;
+  if (t->collective != NONE) {
+    struct meeting *m = &r->s->meetings[t->collective];
+    if (!meet(r, m)) return;
+    task = m->tasks[0];
+    t = &r->s->tasks[task];
+  }
   if (t->blocked == 0) {
     r->chosen[r->nready] = task;
     push(&r->ready, key_of(r->s, task, r->nready++));
@@ -117,6 +134,18 @@ static void run_task(struct run *r, int task) {
       int reader = s->links[l].task;
       if (--s->tasks[reader].unmet == 0) offer(r, reader);
     }
+}
+
+/* A task, or all those of what devices do together, so that all of them meet in one order. How many. */
+static int run_chosen(struct run *r, int task) {
+  int collective = r->s->tasks[task].collective;
+  if (collective == NONE) {
+    run_task(r, task);
+    return 1;
+  }
+  const struct meeting *m = &r->s->meetings[collective];
+  for (int i = 0; i < m->count; i++) run_task(r, m->tasks[i]);
+  return m->count;
 }
 
 /* The update of `variable` that reads `value`, or what is added to it; none of it is written over the variable. */
@@ -204,7 +233,6 @@ void schedule_order(struct schedule *s) {
     }
     int64_t key = pop(&r.ready);
     int low = (int)(key & ((INT64_C(1) << TASK_BITS) - 1));
-    run_task(&r, key >> KEY_BITS == KEY_MEETING ? r.chosen[low] : low);
-    work--;
+    work -= run_chosen(&r, key >> KEY_BITS == KEY_MEETING ? r.chosen[low] : low);
   }
 }

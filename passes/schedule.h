@@ -50,9 +50,18 @@ struct task {
   int variable;         /* an update: what it writes, else NONE */
   int unmet;            /* values read that are not there yet */
   int blocked;          /* readers of the variables it overwrites that have not run */
+  int collective;       /* ALL_REDUCE: its number, else NONE */
   bool sink;            /* nothing but variables comes of it */
   bool done;
   int begin; /* its first step among those of its device that work */
+};
+
+/* An all_reduce that devices do together: the task of each of them. */
+struct meeting {
+  const struct node *node; /* of the first */
+  int *tasks, count;       /* room for one per operand */
+  bool offered;            /* all of its tasks are ready */
+  int number;              /* in the plan, where they are numbered as they come */
 };
 
 /* What a device knew of the others when it reached a step. */
@@ -86,6 +95,8 @@ struct schedule {
   int ntasks, tasks_cap;
   struct link *links;
   int nlinks, links_cap;
+  struct meeting *meetings;
+  int nmeetings, meetings_cap;
   int *order; /* of tasks */
   int norder;
   struct timeline *lines; /* by device */

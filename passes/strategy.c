@@ -169,6 +169,7 @@ bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, 
   if (!strategy_fits(a, c, &cast, out, d) || !choose_storage(a, c, &cast, out, d) ||
       !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
     return false;
+  if (out->mirrored) nccl_settle(c, out->workers, out->nworkers, d);
   return !out->nshards || strategy_homes(a, g, c, out, d);
 }
 

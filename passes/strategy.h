@@ -44,6 +44,11 @@ bool scales_per_tower(const struct config *c);
 /* Whether two devices belong to one task. */
 bool same_task(const struct target *t, int a, int b);
 
+/* nccl.c */
+/* Settles for hierarchical_copy, with a warning that says why, where the configuration asks for NCCL and these devices
+ * cannot do it. */
+void nccl_settle(struct config *c, const int *devices, int ndevices, struct diags *d);
+
 /* homes.c */
 /* Fills in s->homes, and config's if it has none. False after an error. */
 bool strategy_homes(struct arena *a, const struct graph *g, struct config *config, struct strategy *s,

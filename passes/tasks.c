@@ -36,7 +36,8 @@ static struct task *new_task(struct schedule *s, const struct node *n, enum step
                      .nlaunches = 1,
                      .reads = reads,
                      .nreads = nreads,
-                     .variable = NONE};
+                     .variable = NONE,
+                     .collective = NONE};
   return t;
 }
 
@@ -73,6 +74,29 @@ static void plain_task(struct schedule *s, const struct node *n, enum step_kind 
   new_task(s, n, kind, n->ninputs);
   for (int i = 0; i < n->ninputs; i++) reads_input(s, task, i);
   produce(s, task, n, 1);
+}
+
+/* The collective that n is a device's part of. */
+static int find_meeting(struct schedule *s, const struct node *n) {
+  for (int i = s->nmeetings; i-- > 0;) {
+    const struct node *m = s->meetings[i].node;
+    if (m->ninputs == n->ninputs && memcmp(m->inputs, n->inputs, sizeof *n->inputs * (size_t)n->ninputs) == 0)
+      return i;
+  }
+  ROOM(s, s->meetings, s->nmeetings, s->meetings_cap);
+  s->meetings[s->nmeetings] =
+      (struct meeting){.node = n, .tasks = arena_new_array(s->scratch, (size_t)n->ninputs, int)};
+  return s->nmeetings++;
+}
+
+/* Of its operands a device's part reads the device's own. */
+static void collective_task(struct schedule *s, const struct node *n) {
+  int task = s->ntasks, number = find_meeting(s, n);
+  struct meeting *m = &s->meetings[number];
+  new_task(s, n, STEP_ALL_REDUCE, n->ninputs)->collective = number;
+  reads_input(s, task, collective_rank(n));
+  produce(s, task, n, 1);
+  if (m->count < n->ninputs) m->tasks[m->count++] = task;
 }
 
 int schedule_copy(struct schedule *s, const struct node *node, struct ref from, int device, int64_t bytes) {
@@ -124,6 +148,7 @@ static struct ref visit(struct schedule *s, const struct node *n) {
   case OP_variable: return (struct ref){new_value(s, n, REGION_VARIABLE, type_bytes(&n->type)), 0};
   case OP_constant: return (struct ref){new_value(s, n, REGION_CONSTANT, type_bytes(&n->type)), 0};
   case OP_copy: plain_task(s, n, STEP_COPY); break;
+  case OP_all_reduce: collective_task(s, n); break;
   default:
     if (op_of(n)->kind == KIND_CONTRACT)
       plain_task(s, n, STEP_MATMUL);
@@ -166,7 +191,8 @@ static bool may_bind(const struct schedule *s, struct ref from, int variable) {
   if (v->producer == NONE || v->bound != NONE || from.offset != 0) return false;
   if (v->bytes != to->bytes || v->device != to->device) return false;
   const struct task *t = &s->tasks[v->producer];
-  return t->variable == NONE && may_overwrite(t, from.value - t->result, variable);
+  return t->variable == NONE && t->kind != STEP_ALL_REDUCE &&
+         may_overwrite(t, from.value - t->result, variable);
 }
 
 static bool reads_value(const struct task *t, int value) {

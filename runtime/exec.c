@@ -38,6 +38,11 @@ KERNEL_CALLER static inline const struct command *advance(const struct command *
 static void count_copy(struct exec *e, int to, const struct command *c) {
   const struct plan *p = e->plan;
   const struct step *s = &p->devices[to].steps[c->step];
+  if (s->kind == STEP_ALL_REDUCE && c->args) {
+    const struct collective *all = s->collective;
+    int rank = collective_place(all, to);
+    e->traffic[to * p->ndevices + all->devices[(rank + 1) % all->count]] += collective_bytes(all, rank);
+  }
   if (s->kind == STEP_COPY && c->args)
     e->traffic[p->buffers[s->operands[0].buffer].device * p->ndevices + to] += s->bytes;
 }

@@ -64,7 +64,7 @@ struct exec {
   bool near;         /* values lie in memory of the host as well: a run ends when all devices are done */
   unsigned runs;     /* since pointers were computed */
   int late_reads;    /* on their way */
-  bool unrecordable; /* the backend cannot keep a recording of this plan */
+  bool unrecordable; /* the backend cannot keep a recording of this plan, or is not to: it has collectives */
   void *recording;   /* of a whole run */
 };
 

@@ -72,6 +72,7 @@ struct loading {
   struct exec *e;
   struct diags *diags;
   kernel_fn ***compiled; /* by open backend, then by kernel of the plan; NULL: prepare is asked */
+  void **gatherings;     /* by collective */
 };
 
 static const struct opened *on_device(const struct exec *e, int device) {
@@ -150,6 +151,13 @@ static bool load_copy(struct loading *l, const struct step *s, int device, struc
                                   l->diags);
 }
 
+/* The device's arrival: see load_gathered. */
+static bool load_all_reduce(struct loading *l, const struct step *s, int device, struct command *c) {
+  const struct opened *o = on_device(l->e, device);
+  int rank = collective_place(s->collective, device);
+  return o->backend->arrive(o->self, l->e->arena, l->gatherings[s->collective->number], rank, c, l->diags);
+}
+
 static bool load_step(struct loading *l, const struct step *s, int device, struct command *c) {
   const struct opened *o = on_device(l->e, device);
   if (s->noperands) c->args = arena_new_array(l->e->arena, (size_t)s->noperands, void *);
@@ -164,6 +172,7 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
   case STEP_MATMUL:
   case STEP_GATHER:
   case STEP_SCATTER: break;
+  case STEP_ALL_REDUCE: return load_all_reduce(l, s, device, c);
   }
   return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);
 }
@@ -201,9 +210,19 @@ static void load_mark(const struct loading *l, int device, int step, struct comm
   (*next)[-1].step = (uint32_t)(step < 0 ? 0 : step);
 }
 
+/* When all others have arrived, the device goes on. */
+static void load_gathered(const struct loading *l, int device, struct command **next) {
+  const struct command *arrival = *next - 1;
+  struct command *c = add_command(next, (int)arrival->step);
+  c->kind = COMMAND_POLL;
+  c->reached = on_device(l->e, device)->backend->gathered;
+  c->event = (void *)(uintptr_t)arrival->state;
+}
+
 static size_t count_commands(const struct exec *e, int device) {
   int nsteps = e->plan->devices[device].nsteps;
   size_t count = (size_t)nsteps + 1;
+  for (int i = 0; i < nsteps; i++) count += e->plan->devices[device].steps[i].kind == STEP_ALL_REDUCE;
   for (int i = 0; e->queues && i <= nsteps; i++) {
     const struct device_queues *dq = &e->queues->devices[device];
     count += dq->point[i] >= 0;
@@ -221,6 +240,7 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
   for (int i = 0; i < dp->nsteps; i++) {
     if (e->queues && !load_waits(l, device, i, &next)) return false;
     if (!load_step(l, &dp->steps[i], device, add_command(&next, i))) return false;
+    if (dp->steps[i].kind == STEP_ALL_REDUCE) load_gathered(l, device, &next);
     if (e->queues) load_mark(l, device, i, &next);
   }
   if (e->queues && !load_waits(l, device, dp->nsteps, &next)) return false;
@@ -251,6 +271,27 @@ static bool load_queues(struct loading *l) {
     point->after = q->after;
     if (!o->backend->mark(o->self, e->arena, q->device, q->queue, &point->mark, &point->event, l->diags))
       return false;
+  }
+  return true;
+}
+
+/* Devices of one backend make a sum together. */
+static bool load_gatherings(struct loading *l) {
+  struct exec *e = l->e;
+  const struct plan *p = e->plan;
+  l->gatherings = arena_new_array(e->arena, (size_t)p->ncollectives, void *);
+  for (int i = 0; i < p->ncollectives; i++) {
+    const struct collective *c = &p->collectives[i];
+    const struct opened *o = on_device(e, c->devices[0]);
+    bool can = o->backend->gather != NULL;
+    for (int k = 1; k < c->count; k++) can = can && on_device(e, c->devices[k]) == o;
+    if (!can) {
+      diag_error(l->diags, LOC_NONE, "%s and %s cannot make a sum together", device_text(e, c->devices[0]),
+                 device_text(e, c->devices[c->count - 1]));
+      return false;
+    }
+    l->gatherings[i] = o->backend->gather(o->self, e->arena, c, l->diags);
+    if (!l->gatherings[i]) return false;
   }
   return true;
 }
@@ -311,9 +352,11 @@ static bool load(struct exec *e, struct diags *d) {
   }
   void *signals = arena_alloc(e->arena, ((size_t)p->nsignals + 1) * sizeof(struct signal));
   e->signals = (struct signal *)(((uintptr_t)signals + 63) & ~(uintptr_t)63);
+  e->unrecordable = p->ncollectives > 0;
   struct loading l = {.e = e, .diags = d};
   find_far(e);
-  return compile(&l) && load_queues(&l) && load_lanes(&l) && load_constants(e, d) && exec_bind(e, d);
+  return compile(&l) && load_queues(&l) && load_gatherings(&l) && load_lanes(&l) && load_constants(e, d) &&
+         exec_bind(e, d);
 }
 
 uint64_t exec_thread(void) {

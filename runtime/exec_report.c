@@ -3,7 +3,7 @@
 
 /* Bytes from the start of an operand to the end of what the step touches of it. */
 static int64_t reach(const struct step *s, int operand) {
-  if (s->kind == STEP_COPY) return s->bytes;
+  if (s->kind == STEP_COPY || s->kind == STEP_ALL_REDUCE) return s->bytes;
   if (s->kind == STEP_GATHER || s->kind == STEP_SCATTER) return step_rows_bytes(s, operand);
   if (s->kind == STEP_MATMUL) {
     const struct matmul_size *m = &s->matmul;

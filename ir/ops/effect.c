@@ -104,10 +104,15 @@ static bool all_reduce_infer(const struct node *n, struct type *out, struct aren
     *why = arena_printf(a, "all_reduce knows sum, mean, max, min and only_first_replica, not %s", r);
     return false;
   }
+  if (is_collective(n) && (strcmp(r, "sum") != 0 || strcmp(node_string(n, ATTR_by), "nccl") != 0)) {
+    *why =
+        arena_printf(a, "devices do no %s together by %s: only a sum, by nccl", r, node_string(n, ATTR_by));
+    return false;
+  }
   return same_types(n, out, a, why);
 }
 META(all_reduce, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .attrs = 1u << ATTR_reduction,
-     .roles = {"x"}, .infer = all_reduce_infer)
+     .optional_attrs = 1u << ATTR_by, .roles = {"x"}, .infer = all_reduce_infer)
 
 /* The rows of all towers one behind the other, one operand per tower in tower order. */
 static bool all_gather_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {

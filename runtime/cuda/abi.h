@@ -1,4 +1,4 @@
-/* The part of the CUDA driver's, NVRTC's and cuBLAS's binary interface that dgc calls.
+/* The part of the CUDA driver's, NVRTC's, cuBLAS's and NCCL's binary interface that dgc calls.
  *
  * CUDA is no build requirement: these are the facts of the interface in our own words. Where the real headers
  * are installed, a test checks every value (constants.def), size and signature (syms.def) against them.
@@ -35,6 +35,12 @@ typedef int cublasMath_t;
 typedef int cublasComputeType_t;
 typedef int cublasGemmAlgo_t;
 typedef int cudaDataType;
+
+/* NCCL */
+typedef struct ncclComm *ncclComm_t;
+typedef int ncclResult_t;
+typedef int ncclDataType_t;
+typedef int ncclRedOp_t;
 
 enum cuda_constant {
 #define CONSTANT(name, value) name = value,

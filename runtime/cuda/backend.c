@@ -1,4 +1,5 @@
-/* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, work given to streams. */
+/* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, sums over devices by NCCL, work given to
+ * streams. */
 #include "runtime/cuda/engine.h"
 #include "runtime/engines.h"
 
@@ -8,11 +9,14 @@
 static void cuda_close(void *self) {
   struct cuda_engine *e = self;
   if (!e) return;
+  if (cuda_failed(e) && !cuda_lost(e))
+    cuda_close_nccl(e); /* what waits for devices that never come would wait for ever */
   if (e->ncards) cuda_wait(e, NULL);
   if (cuda_lost(e)) {
     engines_abandon(e);
     return;
   }
+  cuda_close_nccl(e);
   for (int i = 0; e->ncards && i < e->ndevices; i++) {
     if (!e->devices[i].card) continue;
     cuda.cuCtxSetCurrent(e->devices[i].card->context);
@@ -116,6 +120,10 @@ const struct backend backend_cuda = {
     .begin = cuda_begin,
     .end = cuda_end,
     .status = cuda_status,
+    .gather = cuda_gather,
+    .arrive = cuda_arrive,
+    .gathered = cuda_gathered,
+    .no_gathering = cuda_no_gathering,
     .record = cuda_record,
     .replay = cuda_replay,
     .forget = cuda_forget,

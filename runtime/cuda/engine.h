@@ -105,15 +105,16 @@ struct cuda_engine {
   struct cuda_device *devices; /* as in the target */
   int ndevices, first;         /* the first of ours */
   bool tf32;
-  int limit;                 /* seconds that are waited for a device outside of runs; 0: for ever */
-  _Atomic bool *lost;        /* that was too long; NULL without a limit */
-  bool timed, replayed;      /* the present run */
-  bool *peers;               /* [a * ncards + b]: card a reaches the memory of card b, and b that of a */
-  struct cuda_event *events; /* all marks */
-  struct cuda_code *code;    /* see code.c */
-  CUfunction **leaves;       /* see leaves.c; made on need */
-  bool recording;            /* failures end the recording, not the engine */
-  bool unrecorded;           /* one has */
+  int limit;                   /* seconds that are waited for a device outside of runs; 0: for ever */
+  _Atomic bool *lost;          /* that was too long; NULL without a limit */
+  bool timed, replayed;        /* the present run */
+  bool *peers;                 /* [a * ncards + b]: card a reaches the memory of card b, and b that of a */
+  struct cuda_event *events;   /* all marks */
+  struct cuda_code *code;      /* see code.c */
+  CUfunction **leaves;         /* see leaves.c; made on need */
+  struct cuda_clique *cliques; /* see nccl.c; made on need */
+  bool recording;              /* failures end the recording, not the engine */
+  bool unrecorded;             /* one has */
   _Atomic bool failed;
   pthread_mutex_t lock; /* of the messages */
   char message[512];    /* the first failure */
@@ -244,6 +245,15 @@ bool cuda_prepare_rows(struct cuda_engine *e, struct arena *a, const struct step
 bool cuda_prepare_matmul(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                          struct command *c, struct diags *d);
 void cuda_close_blas(struct cuda_engine *e, int device);
+
+/* --- nccl.c --- */
+
+void *cuda_gather(void *self, struct arena *a, const struct collective *collective, struct diags *d);
+bool cuda_arrive(void *self, struct arena *a, void *gathering, int rank, struct command *c, struct diags *d);
+bool cuda_gathered(void *state);
+const char *cuda_no_gathering(void *self);
+/* All communicators. After a failure this also ends what still runs there; else nothing may run. */
+void cuda_close_nccl(struct cuda_engine *e);
 
 static inline CUdeviceptr cuda_address(const void *p) { return (CUdeviceptr)(uintptr_t)p; }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MIN_NVRTC 11020 /* the first that makes code for the processor itself, not only PTX */
+#define MIN_NCCL  21300 /* 2.13, the first that says what went wrong (ncclGetLastError) */
 enum { MAX_MESSAGE = 512 };
 
 struct cuda_library cuda;
@@ -20,34 +21,28 @@ struct entry {
   size_t offset;
 };
 
-#define DRIVER(result, name, version, arguments) {#name, version, offsetof(struct cuda_library, name)},
-#define NVRTC(result, name, arguments)
-#define BLAS(result, name, arguments)
 static const struct entry driver_entries[] = {
+#define DRIVER(result, name, version, arguments) {#name, version, offsetof(struct cuda_library, name)},
 #include "runtime/cuda/syms.def"
 };
-#undef DRIVER
-#undef NVRTC
-#define DRIVER(result, name, version, arguments)
-#define NVRTC(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
 static const struct entry nvrtc_entries[] = {
+#define NVRTC(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
 #include "runtime/cuda/syms.def"
 };
-#undef NVRTC
-#undef BLAS
-#define NVRTC(result, name, arguments)
-#define BLAS(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
 static const struct entry blas_entries[] = {
+#define BLAS(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
 #include "runtime/cuda/syms.def"
 };
-#undef DRIVER
-#undef NVRTC
-#undef BLAS
+static const struct entry nccl_entries[] = {
+#define NCCL(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
+#include "runtime/cuda/syms.def"
+};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const char *const driver_names[] = {"libcuda.so.1", NULL};
 static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
 static const char *const blas_names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL};
+static const char *const nccl_names[] = {"libnccl.so.2", NULL};
 
 static void set_entry(const struct entry *e, void *address) {
   memcpy((char *)&cuda + e->offset, &address, sizeof address);
@@ -56,8 +51,10 @@ static void set_entry(const struct entry *e, void *address) {
 /* Of the driver, once that is loaded; else 0. */
 static _Atomic int driver_major;
 
-/* Libraries need a driver that is as new as they are, but for the second number of the version. */
+/* Libraries need a driver that is as new as they are, but for the second number of the version. NCCL counts on its
+ * own. */
 static bool too_new(const char *name) {
+  if (strncmp(name, "libnccl", 7) == 0) return false;
   int major = atoi(strstr(name, ".so.") + 4), driver = atomic_load(&driver_major);
   return driver && major > driver;
 }
@@ -170,7 +167,8 @@ static bool start_driver(char *why_not) {
   return false;
 }
 
-static char no_driver[MAX_MESSAGE], no_nvrtc[MAX_MESSAGE], no_blas[MAX_MESSAGE]; /* empty: loaded */
+static char no_driver[MAX_MESSAGE], no_nvrtc[MAX_MESSAGE], no_blas[MAX_MESSAGE],
+    no_nccl[MAX_MESSAGE]; /* empty: loaded */
 
 static void load_driver(void) {
   void *library = open_library("CUDA driver", driver_names, no_driver);
@@ -219,4 +217,25 @@ const char *cuda_load_blas(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, load_blas);
   return no_blas[0] ? no_blas : NULL;
+}
+
+/* --- NCCL --- */
+
+/* 22809 is 2.28.9; up to 2.8 it was counted by thousands, 2805. */
+static void load_nccl(void) {
+  void *library = open_library("NCCL", nccl_names, no_nccl);
+  if (!library || !find_by_name(library, "NCCL", nccl_entries, COUNT(nccl_entries), no_nccl)) return;
+  int version = 0;
+  if (cuda.ncclGetVersion(&version) != ncclSuccess) version = 0;
+  int major = version < 10000 ? version / 1000 : version / 10000;
+  int minor = version < 10000 ? version % 1000 / 100 : version % 10000 / 100;
+  if (version < MIN_NCCL)
+    snprintf(no_nccl, sizeof no_nccl, "NCCL is too old: it is %d.%d, and dgc needs %d.%d or newer", major,
+             minor, MIN_NCCL / 10000, MIN_NCCL % 10000 / 100);
+}
+
+const char *cuda_load_nccl(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, load_nccl);
+  return no_nccl[0] ? no_nccl : NULL;
 }

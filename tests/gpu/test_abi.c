@@ -7,6 +7,9 @@
 
 #include <cublas_v2.h>
 #include <nvrtc.h>
+#ifdef REAL_NCCL_HEADER
+#include <nccl.h>
+#endif
 
 /* The types under their real names: syms.def is read with these in place of those of abi.h. */
 #define SAME(a, b) __builtin_types_compatible_p(a, b)
@@ -17,12 +20,15 @@
   typedef result our_##name arguments; \
   _Static_assert(SAME(our_##name, __typeof__(name)), #name);
 #define BLAS(result, name, arguments) NVRTC(result, name, arguments)
+#ifdef REAL_NCCL_HEADER
+#define NCCL(result, name, arguments) NVRTC(result, name, arguments)
+#endif
 #include "runtime/cuda/syms.def"
-#undef DRIVER
-#undef NVRTC
-#undef BLAS
 
 #define CONSTANT(name, value) _Static_assert((int)(name) == (value), #name);
+#ifndef REAL_NCCL_HEADER
+#define NCCL_CONSTANT(name, value)
+#endif
 #include "runtime/cuda/constants.def"
 #undef CONSTANT
 
@@ -49,6 +55,12 @@ HANDLE(CUgraph, CUgraph_st);
 HANDLE(CUgraphExec, CUgraphExec_st);
 HANDLE(nvrtcProgram, _nvrtcProgram);
 HANDLE(cublasHandle_t, cublasContext);
+#ifdef REAL_NCCL_HEADER
+INTEGER(ncclResult_t);
+INTEGER(ncclDataType_t);
+INTEGER(ncclRedOp_t);
+HANDLE(ncclComm_t, ncclComm);
+#endif
 _Static_assert(SAME(CUdeviceptr, unsigned long long), "CUdeviceptr");
 
 int main(void) {
@@ -57,10 +69,18 @@ int main(void) {
 #define NVRTC(result, name, arguments)           NVRTC_##name,
 #define BLAS(result, name, arguments)            BLAS_##name,
 #define CONSTANT(name, value)                    CONSTANT_##name,
+#ifdef REAL_NCCL_HEADER
+#define NCCL(result, name, arguments) NCCL_##name,
+#else
+#define NCCL_CONSTANT(name, value)
+#endif
 #include "runtime/cuda/constants.def"
 #include "runtime/cuda/syms.def"
     CHECKED
   };
+#ifdef REAL_NCCL_HEADER
+  printf("compared with the header of NCCL %d.%d\n", NCCL_MAJOR, NCCL_MINOR);
+#endif
   printf("compared with the headers of CUDA %d.%d\n%d passed, 0 failed\n", CUDA_VERSION / 1000,
          CUDA_VERSION % 1000 / 10, (int)CHECKED);
   return 0;

@@ -10,7 +10,8 @@
 const char kind_context[] = "context", kind_stream[] = "stream", kind_event[] = "event",
            kind_module[] = "module", kind_function[] = "function", kind_graph[] = "graph",
            kind_exec[] = "executable graph", kind_memory[] = "device memory",
-           kind_host_memory[] = "host memory", kind_program[] = "program", kind_handle[] = "cuBLAS handle";
+           kind_host_memory[] = "host memory", kind_program[] = "program", kind_handle[] = "cuBLAS handle",
+           kind_communicator[] = "NCCL communicator";
 
 const char *sim_setting(const char *name, const char *fallback) {
   char full[64];

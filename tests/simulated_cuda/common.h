@@ -1,4 +1,4 @@
-/* What the three simulated libraries share: settings from the environment, failures on demand, the list of what
+/* What the simulated libraries share: settings from the environment, failures on demand, the list of what
  * has to be destroyed, and the host compiler. */
 #ifndef SIMULATED_COMMON_H
 #define SIMULATED_COMMON_H
@@ -35,7 +35,7 @@ struct object {
 };
 
 extern const char kind_context[], kind_stream[], kind_event[], kind_module[], kind_function[], kind_graph[],
-    kind_exec[], kind_memory[], kind_host_memory[], kind_program[], kind_handle[];
+    kind_exec[], kind_memory[], kind_host_memory[], kind_program[], kind_handle[], kind_communicator[];
 
 void object_begin(struct object *o, const char *kind, int device);
 bool object_is(const struct object *o, const char *kind);

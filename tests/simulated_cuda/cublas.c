@@ -10,11 +10,6 @@
 
 enum { CUBLAS_STATUS_NOT_INITIALIZED = 1, CUBLAS_STATUS_INVALID_VALUE = 7, CUBLAS_STATUS_NOT_SUPPORTED = 15 };
 
-#undef DRIVER
-#undef NVRTC
-#undef BLAS
-#define DRIVER(result, name, version, arguments)
-#define NVRTC(result, name, arguments)
 #define BLAS(result, name, arguments) EXPORT result name arguments;
 #include "runtime/cuda/syms.def"
 

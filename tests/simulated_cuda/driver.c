@@ -1,7 +1,7 @@
-/* Simulated GPUs: a stand-in for libcuda (here), libnvrtc (nvrtc.c) and libcublas (cublas.c) that runs kernels on
- * the host, for tests of code that uses GPUs on machines that have none. It is built against the entry points
- * that dgc uses, and is stricter than hardware; docs/gpu.md lists what it checks and the environment that
- * steers it.
+/* Simulated GPUs: a stand-in for libcuda (here), libnvrtc (nvrtc.c), libcublas (cublas.c) and libnccl (nccl.c) that
+ * runs kernels on the host, for tests of code that uses GPUs on machines that have none. It is built against the
+ * entry points that dgc uses, and is stricter than hardware; docs/gpu.md lists what it checks and the environment
+ * that steers it.
  *
  * Nothing runs at its own time. Streams are queues, and each call that could let time pass, an enqueue, a
  * query, a synchronisation, lets a random generator decide which stream does how much: nothing at all until
@@ -15,6 +15,7 @@
  *   kernel.c   modules, launches
  *   fiber.c    the threads of a block, traps
  *   blas.c     what cublas.c uses of all this
+ *   ranks.c    what nccl.c uses of it
  *   rewrite.c, shim.h, module.h, compile.c   CUDA C for the host's compiler */
 #include "tests/simulated_cuda/simulated.h"
 
@@ -69,6 +70,8 @@ uint64_t sim_now(void) {
 struct CUctx_st *sim_current(void) {
   return current;
 }
+
+void sim_make_current(int device) { current = &sim_contexts[device]; }
 
 void sim_fail(int device, CUresult r) {
   if (!sim_contexts[device].failed) sim_contexts[device].failed = r;
@@ -343,12 +346,7 @@ static const struct {
   void *address;
 } entry_points[] = {
 #define DRIVER(result, name, version, arguments) {#name, version, (void *)name},
-#define NVRTC(result, name, arguments)
-#define BLAS(result, name, arguments)
 #include "runtime/cuda/syms.def"
-#undef DRIVER
-#undef NVRTC
-#undef BLAS
 };
 
 /* Like the real one: success with no address if there is no such entry point, or not in that version. Earlier

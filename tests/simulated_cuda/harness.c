@@ -42,7 +42,8 @@ static void set(size_t offset, void *address) { memcpy((char *)&cu + offset, &ad
 
 static void load(const char *folder) {
   void *driver = library(folder, "libcuda.so.1"), *nvrtc = library(folder, "libnvrtc.so.12");
-  void *blas = library(folder, "libcublas.so.12"), *address = dlsym(driver, "cuGetProcAddress_v2");
+  void *blas = library(folder, "libcublas.so.12"), *nccl = library(folder, "libnccl.so.2");
+  void *address = dlsym(driver, "cuGetProcAddress_v2");
   check(dlsym(driver, "dgc_simulated_cuda") != NULL);
   ask_fn *ask;
   memcpy(&ask, &address, sizeof ask);
@@ -50,6 +51,7 @@ static void load(const char *folder) {
   if (ask(#name, &address, version, 0, NULL) == 0) set(offsetof(struct entry_points, name), address);
 #define NVRTC(result, name, arguments) set(offsetof(struct entry_points, name), dlsym(nvrtc, #name));
 #define BLAS(result, name, arguments)  set(offsetof(struct entry_points, name), dlsym(blas, #name));
+#define NCCL(result, name, arguments)  set(offsetof(struct entry_points, name), dlsym(nccl, #name));
 #include "runtime/cuda/syms.def"
 }
 

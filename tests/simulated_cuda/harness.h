@@ -12,10 +12,8 @@ extern struct entry_points {
 #define DRIVER(result, name, version, arguments) result(*name) arguments;
 #define NVRTC(result, name, arguments)           result(*name) arguments;
 #define BLAS(result, name, arguments)            result(*name) arguments;
+#define NCCL(result, name, arguments)            result(*name) arguments;
 #include "runtime/cuda/syms.def"
-#undef DRIVER
-#undef NVRTC
-#undef BLAS
 } cu;
 
 enum { DIES = -1 }; /* killed by a signal, or by the sanitizer that catches it */

@@ -10,9 +10,7 @@
 
 enum { NVRTC_ERROR_OUT_OF_MEMORY = 1, NVRTC_ERROR_INVALID_INPUT = 3, NVRTC_ERROR_INVALID_PROGRAM = 4 };
 
-#define DRIVER(result, name, version, arguments)
 #define NVRTC(result, name, arguments) EXPORT result name arguments;
-#define BLAS(result, name, arguments)
 #include "runtime/cuda/syms.def"
 
 struct _nvrtcProgram {

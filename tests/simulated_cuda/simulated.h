@@ -23,12 +23,7 @@ enum { /* what abi.h does not need */
 };
 
 #define DRIVER(result, name, version, arguments) result name arguments;
-#define NVRTC(result, name, arguments)
-#define BLAS(result, name, arguments)
 #include "runtime/cuda/syms.def"
-#undef DRIVER
-#undef NVRTC
-#undef BLAS
 
 /* --- driver.c: entry and exit, devices, contexts --- */
 
@@ -54,6 +49,7 @@ CUresult sim_enter(const char *entry_point, unsigned traits);
 CUresult sim_leave(CUresult r);
 _Noreturn void sim_hang(void); /* for a call that waits for a device that never answers */
 struct CUctx_st *sim_current(void);
+void sim_make_current(int device);
 void sim_fail(int device, CUresult r);
 uint64_t sim_random(void);
 uint64_t sim_below(uint64_t n);  /* a random number below n */
@@ -243,5 +239,31 @@ EXPORT void sim_blas_begin(struct object *o);
 EXPORT void sim_blas_end(struct object *o);
 EXPORT bool sim_blas_is(const struct object *o);
 EXPORT void sim_blas_complain(const char *why);
+
+/* --- what NCCL uses beside that; exported: ranks.c --- */
+
+/* As sim_enter; refuses and spoils a capture. */
+EXPORT CUresult sim_nccl_enter(const char *entry_point, unsigned traits);
+EXPORT int sim_nccl_version(void);
+/* Is this a device that a context is retained of? */
+EXPORT bool sim_nccl_device(int device);
+EXPORT void sim_nccl_begin(struct object *o, int device);
+EXPORT void sim_nccl_end(struct object *o);
+EXPORT bool sim_nccl_is(const struct object *o);
+EXPORT void sim_nccl_complain(const char *why);
+/* One rank's part of a sum. */
+struct sim_rank {
+  CUstream stream;
+  const void *from;
+  void *to;
+};
+/* Are these bytes memory of the device? */
+EXPORT bool sim_nccl_range(int device, const void *address, size_t bytes);
+/* In each stream, at its time, the rank's share is taken; when all have been taken, each stream at its time is given
+ * the sum: the first rank's share, to which the others are added in their order. `a` is what it adds to. */
+EXPORT void sim_nccl_sum(const struct sim_rank *ranks, int count, size_t bytes,
+                         void (*add)(void *a, const void *b, size_t bytes));
+/* Makes a random one of them current, as a library may that does not say what it leaves. */
+EXPORT void sim_nccl_wander(const int *devices, int count);
 
 #endif

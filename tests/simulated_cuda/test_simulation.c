@@ -442,10 +442,8 @@ static void test_complete(void) {
 #define DRIVER(result, name, version, arguments) check(cu.name != NULL);
 #define NVRTC(result, name, arguments)           check(cu.name != NULL);
 #define BLAS(result, name, arguments)            check(cu.name != NULL);
+#define NCCL(result, name, arguments)            check(cu.name != NULL);
 #include "runtime/cuda/syms.def"
-#undef DRIVER
-#undef NVRTC
-#undef BLAS
 }
 
 static void test_no_device(void) { fails_with(CUDA_ERROR_NO_DEVICE, cu.cuInit(0)); }

@@ -4,12 +4,6 @@
 
 /* ---- places ---- */
 
-static bool here(struct patient *p) { return p->site-- == 0; }
-
-static void suspect(struct patient *p, const char *name) {
-  if (p->nnames < 8) p->names[p->nnames++] = name;
-}
-
 /* The fault is n's, or shows in the first that read it. */
 static bool planted(struct patient *p, const struct node *n) {
   suspect(p, n->name);
@@ -802,9 +796,67 @@ static bool read_before_made(struct patient *p) {
   return false;
 }
 
-#define MUTATION(name) \
-  { #name, name }
+/* ---- what devices do together ---- */
+
+/* One device reads what another one has. */
+static bool missing_part(struct patient *p) {
+  EACH(p, n) {
+    if (!is_collective(n)) continue;
+    EACH(p, other)
+    if (other != n && is_collective(other) && other->inputs[0] == n->inputs[0] && here(p)) {
+      replace(p, n, other);
+      suspect(p, n->name);
+      return planted(p, other);
+    }
+  }
+  return false;
+}
+
+/* A device takes part with the operands of another sum. */
+static bool part_of_another_sum(struct patient *p) {
+  EACH(p, n) {
+    if (!is_collective(n)) continue;
+    EACH(p, other) {
+      if (!is_collective(other) || other->id > n->id || other->inputs[0] == n->inputs[0] ||
+          !type_equal(&other->type, &n->type) || !here(p))
+        continue;
+      n->inputs = other->inputs;
+      suspect(p, other->name);
+      return planted(p, n);
+    }
+  }
+  return false;
+}
+
+/* All devices do without the share of the last. */
+static bool share_left_out(struct patient *p) {
+  EACH(p, n) {
+    if (!is_collective(n) || n->ninputs < 3 || !here(p)) continue;
+    const struct node *first = n->inputs[0];
+    EACH(p, other)
+    if (is_collective(other) && other->inputs[0] == first) {
+      other->ninputs--;
+      suspect(p, other->name);
+    }
+    return true;
+  }
+  return false;
+}
+
+static bool part_moved(struct patient *p) {
+  EACH(p, n) {
+    if (!is_collective(n) || !here(p)) continue;
+    n->device = (n->device + 1) % p->g->config.target.ndevices;
+    return planted(p, n);
+  }
+  return false;
+}
+
 const struct mutation graph_mutations[] = {
+    MUTATION(missing_part),
+    MUTATION(part_of_another_sum),
+    MUTATION(share_left_out),
+    MUTATION(part_moved),
     MUTATION(dropped_divide),
     MUTATION(dropped_factor),
     MUTATION(dropped_factor_of_tower),
@@ -872,121 +924,4 @@ const struct mutation graph_mutations[] = {
     MUTATION(update_away_from_its_variable),
     MUTATION(read_before_made),
     {NULL, NULL},
-};
-
-/* ---- plans ---- */
-
-static struct step *meeting(struct patient *p, enum step_kind kind, int *device, int *at) {
-  for (int d = 0; d < p->plan->ndevices; d++)
-    for (int i = 0; i < p->plan->devices[d].nsteps; i++) {
-      if (p->plan->devices[d].steps[i].kind != kind || !here(p)) continue;
-      suspect(p, p->g->config.target.devices[d].text);
-      *device = d;
-      *at = i;
-      return &p->plan->devices[d].steps[i];
-    }
-  return NULL;
-}
-
-static void remove_step(struct patient *p, int device, int at) {
-  struct device_plan *d = &p->plan->devices[device];
-  memmove(&d->steps[at], &d->steps[at + 1], sizeof *d->steps * (size_t)(d->nsteps - at - 1));
-  d->nsteps--;
-}
-
-/* The next meeting of the same kind on the device changes places with this one; there is work between them. */
-static bool swap_with_next(struct patient *p, enum step_kind kind) {
-  for (int d = 0; d < p->plan->ndevices; d++) {
-    struct step *steps = p->plan->devices[d].steps, *last = NULL;
-    bool works = false;
-    for (int i = 0; i < p->plan->devices[d].nsteps; i++) {
-      works = works || steps[i].kind < STEP_SIGNAL;
-      if (steps[i].kind != kind) continue;
-      if (last && works && here(p)) {
-        int signal = last->signal;
-        last->signal = steps[i].signal;
-        steps[i].signal = signal;
-        suspect(p, arena_printf(p->arena, "signal %d", signal));
-        suspect(p, arena_printf(p->arena, "signal %d", last->signal));
-        suspect(p, "without a wait");
-        return true;
-      }
-      last = &steps[i];
-      works = false;
-    }
-  }
-  return false;
-}
-
-static bool removed_wait(struct patient *p) {
-  int device, at;
-  if (!meeting(p, STEP_WAIT, &device, &at)) return false;
-  remove_step(p, device, at);
-  suspect(p, "wait");
-  return true;
-}
-
-static bool removed_signal(struct patient *p) {
-  int device, at;
-  struct step *s = meeting(p, STEP_SIGNAL, &device, &at);
-  if (!s) return false;
-  suspect(p, arena_printf(p->arena, "signal %d", s->signal));
-  remove_step(p, device, at);
-  return true;
-}
-
-static bool signal_given_twice(struct patient *p) {
-  int device, at;
-  struct step *s = meeting(p, STEP_SIGNAL, &device, &at);
-  if (!s) return false;
-  struct device_plan *d = &p->plan->devices[device];
-  struct step *more = arena_new_array(p->arena, (size_t)d->nsteps + 1, struct step);
-  memcpy(more, d->steps, sizeof *more * (size_t)(at + 1));
-  memcpy(more + at + 1, d->steps + at, sizeof *more * (size_t)(d->nsteps - at));
-  d->steps = more;
-  d->nsteps++;
-  return true;
-}
-
-static bool waits_swapped(struct patient *p) { return swap_with_next(p, STEP_WAIT); }
-static bool signals_swapped(struct patient *p) { return swap_with_next(p, STEP_SIGNAL); }
-
-static bool wait_for_itself(struct patient *p) {
-  int device, at;
-  struct step *s = meeting(p, STEP_WAIT, &device, &at);
-  if (!s) return false;
-  for (int i = 0; i < p->plan->devices[device].nsteps; i++)
-    if (p->plan->devices[device].steps[i].kind == STEP_SIGNAL)
-      s->signal = p->plan->devices[device].steps[i].signal;
-  return true;
-}
-
-/* A device waits at its very end for what it should have waited for at once. */
-static bool late_wait(struct patient *p) {
-  int device, at;
-  struct step *s = meeting(p, STEP_WAIT, &device, &at), wait;
-  if (!s) return false;
-  wait = *s;
-  remove_step(p, device, at);
-  p->plan->devices[device].steps[p->plan->devices[device].nsteps++] = wait;
-  suspect(p, "wait");
-  return true;
-}
-
-/* The value is announced before it is there. */
-static bool early_signal(struct patient *p) {
-  int device, at;
-  struct step *s = meeting(p, STEP_SIGNAL, &device, &at), signal;
-  if (!s || at == 0) return false;
-  signal = *s;
-  *s = s[-1];
-  s[-1] = signal;
-  suspect(p, "wait");
-  return true;
-}
-
-const struct mutation plan_mutations[] = {
-    MUTATION(removed_wait),  MUTATION(removed_signal),  MUTATION(signal_given_twice),
-    MUTATION(waits_swapped), MUTATION(signals_swapped), MUTATION(wait_for_itself),
-    MUTATION(late_wait),     MUTATION(early_signal),    {NULL, NULL},
 };

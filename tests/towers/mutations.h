@@ -21,6 +21,16 @@ struct mutation {
   bool (*plant)(struct patient *p); /* false: there is no such place */
 };
 
+/* Whether it is the place at hand. */
+static inline bool here(struct patient *p) { return p->site-- == 0; }
+
+static inline void suspect(struct patient *p, const char *name) {
+  if (p->nnames < 8) p->names[p->nnames++] = name;
+}
+
+#define MUTATION(name) \
+  { #name, name }
+
 /* Both end with a name of NULL. */
 extern const struct mutation graph_mutations[], plan_mutations[];
 

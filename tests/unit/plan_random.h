@@ -9,9 +9,10 @@
 struct random_graph {
   struct graph *g;
   uint64_t random;
-  struct node *pool[400];
+  struct node *pool[600];
   int count, ndevices, nvariables;
-  bool splits; /* which no mirrored value is, for the verifier */
+  bool splits;   /* which no mirrored value is, for the verifier */
+  bool together; /* sums of several devices, whose shares the verifier would want to be shares */
   struct node *variables[8];
 };
 
@@ -193,9 +194,34 @@ static inline struct node *random_rows(struct random_graph *r) {
   return index->type.rank + x->type.rank > MAX_RANK ? x : build2(r->g, OP_gather, x, index);
 }
 
+/* A sum that all devices make together, of shares of one type. All of them are read, so that none is missing. */
+static inline struct node *random_collective(struct random_graph *r) {
+  struct graph *g = r->g;
+  struct node *shares[8], *x = pick(r), *all = NULL;
+  if (r->ndevices < 2 || x->type.dtype != DT_I32) return x;
+  for (int d = 0; d < r->ndevices; d++) {
+    g->device = d;
+    shares[d] = pick_like(r, &x->type);
+  }
+  struct attr attrs[2] = {attr_string(ATTR_reduction, "sum"), attr_string(ATTR_by, "nccl")};
+  for (int d = 0; d < r->ndevices; d++) {
+    g->device = d;
+    struct node *part = build(g, OP_all_reduce, r->ndevices, shares, 2, attrs, NULL);
+    r->pool[r->count++] = part;
+    all = all ? build2(g, OP_add, part, bring(r, all)) : part;
+  }
+  graph_add_output(g, OUTPUT_VALUE, all->name, all, 0);
+  return all;
+}
+
 static inline void random_node(struct random_graph *r) {
   r->g->device = below(r, r->ndevices);
   struct node *n;
+  if (r->together && below(r, 8) == 0) {
+    struct node *all = random_collective(r);
+    r->pool[r->count++] = all;
+    return;
+  }
   int which = below(r, 22);
   if (which >= 20)
     n = random_rows(r);
@@ -230,8 +256,11 @@ static inline void random_update(struct random_graph *r, int i) {
 
 static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nodes, int ndevices,
                                          struct diags *d) {
-  struct random_graph r = {
-      .g = graph_create(a, "random", d), .random = seed, .ndevices = ndevices, .splits = seed % 2};
+  struct random_graph r = {.g = graph_create(a, "random", d),
+                           .random = seed,
+                           .ndevices = ndevices,
+                           .splits = seed % 2,
+                           .together = seed % 6 == 1 || seed % 6 == 5};
   struct graph *g = r.g;
   g->stage = STAGE_PLACED;
   g->config.batch = 4;

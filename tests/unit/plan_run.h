@@ -119,11 +119,32 @@ static inline void machine_step(struct machine *m, const struct step *s) {
   }
 }
 
+/* The sum of what all devices have, once all stand at their parts: false before. */
+static inline bool machine_sum(struct machine *m, const int *pc, const struct collective *c) {
+  const struct step *parts[64];
+  size_t bytes = (size_t)(c->elements * dtype_size(c->dtype));
+  uint32_t *sum = arena_alloc(m->arena, bytes + 1); /* of i32, which wraps */
+  for (int i = 0; i < c->count; i++) {
+    int d = c->devices[i];
+    parts[i] = pc[d] < m->p->devices[d].nsteps ? &m->p->devices[d].steps[pc[d]] : NULL;
+    if (!parts[i] || parts[i]->kind != STEP_ALL_REDUCE || parts[i]->collective != c) return false;
+  }
+  memset(sum, 0, bytes);
+  for (int i = 0; i < c->count; i++) {
+    const uint32_t *share = (const void *)machine_at(m, &parts[i]->operands[0]);
+    for (int64_t k = 0; k < c->elements; k++) sum[k] += share[k];
+  }
+  for (int i = 0; i < c->count; i++)
+    if (bytes) memcpy(machine_at(m, &parts[i]->operands[1]), sum, bytes);
+  return true;
+}
+
 /* One run; false when the devices wait for each other for ever. */
 static inline bool machine_run(struct machine *m) {
   const struct plan *p = m->p;
   int *pc = arena_new_array(m->arena, (size_t)p->ndevices, int), left = p->ndevices, idle = 0;
   bool *given = arena_new_array(m->arena, (size_t)p->nsignals, bool);
+  bool *met = arena_new_array(m->arena, (size_t)p->ncollectives, bool);
   bool *ended = arena_new_array(m->arena, (size_t)p->ndevices, bool);
   while (left > 0 && idle < 1000 * p->ndevices) {
     int d = random_below(&m->random, p->ndevices);
@@ -132,6 +153,9 @@ static inline bool machine_run(struct machine *m) {
     for (int i = 0; i < burst && pc[d] < p->devices[d].nsteps; i++) {
       const struct step *s = &p->devices[d].steps[pc[d]];
       if (s->kind == STEP_WAIT && !given[s->signal]) break;
+      if (s->kind == STEP_ALL_REDUCE && !met[s->collective->number] &&
+          !(met[s->collective->number] = machine_sum(m, pc, s->collective)))
+        break;
       if (s->kind == STEP_SIGNAL) given[s->signal] = true;
       machine_step(m, s);
       pc[d]++;
