@@ -8,18 +8,19 @@
 
 struct access {
   int stream, place, step; /* stream -1: none */
-  int64_t begin, end; /* bytes of the region: between these lies all that was touched of the buffer so far */
+  int64_t begin, end;      /* bytes of the region */
 };
 
-struct reading {
-  struct access last;
-  struct reading *next;
+struct past {
+  struct access access;
+  struct past *next;
 };
 
-/* A buffer so far: the last write, and the last read since by each stream. */
+/* A buffer so far: the last write, and the last read since by each stream; all accesses but those of bytes that the
+ * same stream touched again later. */
 struct touched {
   struct access write;
-  struct reading *reads;
+  struct past *reads, *all;
 };
 
 /* What a stream knew from a place on. */
@@ -88,22 +89,17 @@ static void need_access(struct making *m, int stream, const struct access *a) {
 
 static void need_touched(struct making *m, int stream, const struct touched *t) {
   need_access(m, stream, &t->write);
-  for (const struct reading *r = t->reads; r; r = r->next) need_access(m, stream, &r->last);
-}
-
-static bool overlaps(const struct access *a, const struct plan_buffer *b) {
-  return a->begin < b->offset + b->bytes && b->offset < a->end;
+  for (const struct past *r = t->reads; r; r = r->next) need_access(m, stream, &r->access);
 }
 
 /* What lay in the bytes of the buffer before. */
 static void need_earlier(struct making *m, int stream, const struct plan_buffer *b) {
   for (int i = 0; i < m->p->nbuffers; i++) {
     const struct plan_buffer *o = &m->p->buffers[i];
-    const struct touched *t = &m->touched[i];
     if (o->device != b->device || o->region != b->region || o->last >= b->first) continue;
-    if (overlaps(&t->write, b)) need_access(m, stream, &t->write);
-    for (const struct reading *r = t->reads; r; r = r->next)
-      if (overlaps(&r->last, b)) need_access(m, stream, &r->last);
+    for (const struct past *r = m->touched[i].all; r; r = r->next)
+      if (r->access.begin < b->offset + b->bytes && b->offset < r->access.end)
+        need_access(m, stream, &r->access);
   }
 }
 
@@ -192,28 +188,30 @@ static int add_place(struct making *m, int stream, int step) {
   return s->done;
 }
 
-static void extend(struct access *a, const struct access *by) {
-  if (by->begin < a->begin) a->begin = by->begin;
-  if (by->end > a->end) a->end = by->end;
+static struct past *add_past(const struct making *m, struct access now, struct past *next) {
+  struct past *r = arena_new(m->scratch, struct past);
+  *r = (struct past){now, next};
+  return r;
 }
 
-static void keep_read(struct making *m, struct touched *t, struct access now) {
-  struct reading *r = t->reads;
-  while (r && r->last.stream != now.stream) r = r->next;
-  if (!r) {
-    r = arena_new(m->scratch, struct reading);
-    r->next = t->reads;
-    t->reads = r;
-  } else
-    extend(&now, &r->last);
-  r->last = now;
+static void keep_read(const struct making *m, struct touched *t, struct access now) {
+  struct past *r = t->reads;
+  while (r && r->access.stream != now.stream) r = r->next;
+  if (r)
+    r->access = now;
+  else
+    t->reads = add_past(m, now, t->reads);
 }
 
-/* It came behind all others. */
-static void keep_write(struct touched *t, struct access now) {
-  if (t->write.stream >= 0) extend(&now, &t->write);
-  for (const struct reading *r = t->reads; r; r = r->next) extend(&now, &r->last);
-  *t = (struct touched){.write = now};
+static void keep_bytes(const struct making *m, struct touched *t, struct access now) {
+  for (struct past **r = &t->all; *r;) {
+    const struct access *a = &(*r)->access;
+    if (a->stream == now.stream && a->begin >= now.begin && a->end <= now.end)
+      *r = (*r)->next;
+    else
+      r = &(*r)->next;
+  }
+  t->all = add_past(m, now, t->all);
 }
 
 static void keep_accesses(struct making *m, const struct step *s, struct access now) {
@@ -222,10 +220,13 @@ static void keep_accesses(struct making *m, const struct step *s, struct access 
     struct touched *t = &m->touched[s->operands[i].buffer];
     now.begin = m->p->buffers[s->operands[i].buffer].offset + s->operands[i].offset;
     now.end = now.begin + step_extent(s, i);
-    if (i < reads)
+    keep_bytes(m, t, now);
+    if (i < reads) {
       keep_read(m, t, now);
-    else
-      keep_write(t, now);
+    } else {
+      t->write = now;
+      t->reads = NULL;
+    }
   }
 }
 

@@ -1,13 +1,19 @@
 /* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon, and
+<<<<<<< HEAD
  * what needs another device after everything that does not, so that devices wait as little as they can. What devices do
  * together is one task to the order, so that it cannot be another on another device. GPUs update
  * variables last, those of one kernel together: there, neighbours become one launch.
+=======
+ * what needs another device after everything that does not, so that devices wait as little as they can. GPUs update
+ * variables last, those of one kernel together: there, neighbours become one launch. Sums of packs: see pack_of and
+ * is_held.
  *
  * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
  * write). Where that cannot be, because the reader needs what the task computes, the task writes elsewhere and a copy
  * follows; where two variables change places, one of them is saved first. */
 #include "passes/schedule.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A binary heap of tasks: the smallest key first. */
@@ -37,9 +43,11 @@ static int64_t pop(struct heap *h) {
 
 struct run {
   struct schedule *s;
-  struct heap ready;
-  int *chosen; /* by readiness: the task */
+  struct heap ready; /* a task that is not held any more is there twice */
+  int *chosen;       /* by readiness: the task */
   int nready;
+  int *held; /* see is_held */
+  int nheld, held_cap;
   int *stuck; /* tasks that wait for readers of variables only; may hold some that run since */
   int nstuck, stuck_cap;
 };
@@ -50,18 +58,37 @@ enum { KEY_SINK, KEY_LOCAL, KEY_MEETING, KEY_LATE };
 #define TASK_BITS 26 /* of those; KEY_LATE: the rest are bits of the kernel's hash */
 
 /* Sums of packs start as soon as their last gradient is there, whatever else could run: what they move is under way
- * while the backward pass goes on. */
-static bool in_pack(const struct task *t) {
-  return t->node && strstr(t->node->name, "gradient_aggregating/pack_") != NULL;
+ * while the backward pass goes on. The number of the pack, or NONE. */
+static int pack_of(const struct task *t) {
+  static const char mark[] = "gradient_aggregating/pack_";
+  const char *at = t->node ? strstr(t->node->name, mark) : NULL;
+  return at ? (int)strtol(at + strlen(mark), NULL, 10) : NONE;
 }
 
-static bool is_late(const struct schedule *s, const struct task *t) {
-  return t->sink && strcmp(s->g->config.target.devices[t->device].name.kind, "gpu") == 0;
+static bool on_gpu(const struct schedule *s, const struct task *t) {
+  return strcmp(s->g->config.target.devices[t->device].name.kind, "gpu") == 0;
+}
+
+static bool is_late(const struct schedule *s, const struct task *t) { return t->sink && on_gpu(s, t); }
+
+/* GPUs copy beside their other work. What reads such a copy of a pack would make that work wait for it: it comes when
+ * the next pack starts, or when only what needs other devices is left. */
+static bool is_held(const struct schedule *s, const struct task *t) {
+  if (pack_of(t) == NONE || t->collective != NONE || !on_gpu(s, t)) return false;
+  for (int i = 0; i < t->nreads; i++) {
+    int producer = t->reads[i].value == NONE ? NONE : s->values[t->reads[i].value].producer;
+    const struct task *p = producer == NONE ? NULL : &s->tasks[producer];
+    if (!p || p->kind != STEP_COPY || p->device != t->device) continue;
+    int from = p->reads[0].value;
+    if (from != NONE && s->values[from].device != t->device) return true;
+  }
+  return false;
 }
 
 static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
   const struct task *t = &s->tasks[task];
-  if (in_pack(t)) return (int64_t)KEY_SINK << KEY_BITS | task;
+  if (is_held(s, t)) return (int64_t)KEY_MEETING << KEY_BITS | ready;
+  if (pack_of(t) != NONE) return (int64_t)KEY_SINK << KEY_BITS | task;
   if (t->collective != NONE) return (int64_t)KEY_MEETING << KEY_BITS | ready;
   if (is_late(s, t)) {
     int64_t kernel = t->launches && t->nlaunches
@@ -98,6 +125,9 @@ static void offer(struct run *r, int task) {
   if (t->blocked == 0) {
     r->chosen[r->nready] = task;
     push(&r->ready, key_of(r->s, task, r->nready++));
+    if (!is_held(r->s, t)) return;
+    ROOM(r->s, r->held, r->nheld, r->held_cap);
+    r->held[r->nheld++] = task;
     return;
   }
   ROOM(r->s, r->stuck, r->nstuck, r->stuck_cap);
@@ -123,8 +153,24 @@ static void has_read_all(struct run *r, int task) {
   }
 }
 
+/* A pack starts: those before it need not be held any longer. */
+static void let_go(struct run *r, int pack) {
+  int kept = 0;
+  for (int i = 0; i < r->nheld; i++) {
+    int task = r->held[i];
+    if (r->s->tasks[task].done) continue;
+    if (pack_of(&r->s->tasks[task]) == pack)
+      r->held[kept++] = task;
+    else
+      push(&r->ready, (int64_t)KEY_SINK << KEY_BITS | task);
+  }
+  r->nheld = kept;
+}
+
 static void run_task(struct run *r, int task) {
   struct schedule *s = r->s;
+  int pack = pack_of(&s->tasks[task]);
+  if (pack != NONE && r->nheld && !is_held(s, &s->tasks[task])) let_go(r, pack);
   s->tasks[task].done = true;
   s->order[s->norder++] = task;
   has_read_all(r, task);
@@ -221,7 +267,7 @@ static void give_way(struct run *r) {
 void schedule_order(struct schedule *s) {
   struct run r = {.s = s};
   int work = s->ntasks;
-  size_t room = 2 * (size_t)s->ntasks + 2; /* each update may cost one copy more */
+  size_t room = 3 * (size_t)s->ntasks + 2; /* each update may cost one copy more, and a task be held */
   r.ready.keys = arena_new_array(s->scratch, room, int64_t);
   r.chosen = arena_new_array(s->scratch, room, int);
   s->order = arena_new_array(s->scratch, room, int);
@@ -233,6 +279,7 @@ void schedule_order(struct schedule *s) {
     }
     int64_t key = pop(&r.ready);
     int low = (int)(key & ((INT64_C(1) << TASK_BITS) - 1));
-    work -= run_chosen(&r, key >> KEY_BITS == KEY_MEETING ? r.chosen[low] : low);
+    int task = key >> KEY_BITS == KEY_MEETING ? r.chosen[low] : low;
+    if (!s->tasks[task].done) work -= run_chosen(&r, task);
   }
 }
