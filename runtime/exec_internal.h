@@ -40,6 +40,7 @@ struct exec {
   struct lane *lanes;  /* one per device, grouped by worker */
   int *first_lane;     /* of each worker; one more entry for the end */
   struct signal *signals;
+  struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
   _Atomic bool failed;
   struct exec_times *times; /* in a timed run */

@@ -210,6 +210,14 @@ static void load_mark(const struct loading *l, int device, int step, struct comm
   (*next)[-1].step = (uint32_t)(step < 0 ? 0 : step);
 }
 
+/* The mark by which the watch knows that the device has come there. */
+static void load_arrival(const struct loading *l, int device, int step, struct command **next) {
+  const struct plan *p = l->e->plan;
+  const struct collective *c = p->devices[device].steps[step].collective;
+  *add_command(next, 0) = l->e->arrivals[c->number * p->ndevices + device].mark;
+  (*next)[-1].step = (uint32_t)step;
+}
+
 /* When all others have arrived, the device goes on. */
 static void load_gathered(const struct loading *l, int device, struct command **next) {
   const struct command *arrival = *next - 1;
@@ -222,7 +230,7 @@ static void load_gathered(const struct loading *l, int device, struct command **
 static size_t count_commands(const struct exec *e, int device) {
   int nsteps = e->plan->devices[device].nsteps;
   size_t count = (size_t)nsteps + 1;
-  for (int i = 0; i < nsteps; i++) count += e->plan->devices[device].steps[i].kind == STEP_ALL_REDUCE;
+  for (int i = 0; i < nsteps; i++) count += 2 * (e->plan->devices[device].steps[i].kind == STEP_ALL_REDUCE);
   for (int i = 0; e->queues && i <= nsteps; i++) {
     const struct device_queues *dq = &e->queues->devices[device];
     count += dq->point[i] >= 0;
@@ -239,6 +247,7 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
   if (e->queues) load_mark(l, device, -1, &next);
   for (int i = 0; i < dp->nsteps; i++) {
     if (e->queues && !load_waits(l, device, i, &next)) return false;
+    if (dp->steps[i].kind == STEP_ALL_REDUCE) load_arrival(l, device, i, &next);
     if (!load_step(l, &dp->steps[i], device, add_command(&next, i))) return false;
     if (dp->steps[i].kind == STEP_ALL_REDUCE) load_gathered(l, device, &next);
     if (e->queues) load_mark(l, device, i, &next);
@@ -280,6 +289,7 @@ static bool load_gatherings(struct loading *l) {
   struct exec *e = l->e;
   const struct plan *p = e->plan;
   l->gatherings = arena_new_array(e->arena, (size_t)p->ncollectives, void *);
+  e->arrivals = arena_new_array(e->arena, (size_t)p->ncollectives * (size_t)p->ndevices, struct point);
   for (int i = 0; i < p->ncollectives; i++) {
     const struct collective *c = &p->collectives[i];
     const struct opened *o = on_device(e, c->devices[0]);
@@ -292,6 +302,12 @@ static bool load_gatherings(struct loading *l) {
     }
     l->gatherings[i] = o->backend->gather(o->self, e->arena, c, l->diags);
     if (!l->gatherings[i]) return false;
+    for (int k = 0; k < c->count; k++) {
+      struct point *at = &e->arrivals[i * p->ndevices + c->devices[k]];
+      *at = (struct point){.on = o, .device = c->devices[k]};
+      if (!o->backend->mark(o->self, e->arena, at->device, QUEUE_WORK, &at->mark, &at->event, l->diags))
+        return false;
+    }
   }
   return true;
 }

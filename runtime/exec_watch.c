@@ -67,10 +67,12 @@ bool exec_await_ends(struct exec *e) {
 /* --- who waits for whom --- */
 
 /* Where a device stands: at step `step`, number `nsteps` is the end; it waits for signal `waits`, -1 = for
- * none. */
+ * none, or for device `missing` at a collective, -1 = for none. */
 struct standing {
-  int step, waits;
+  int step, waits, missing;
 };
+
+static bool waits(struct standing s) { return s.waits >= 0 || s.missing >= 0; }
 
 static const struct lane *lane_of(const struct exec *e, int device) {
   const struct lane *l = e->lanes;
@@ -105,13 +107,37 @@ static bool was_given(const struct exec *e, int signal) {
   return device >= 0 && given(e, signal, device, step);
 }
 
+/* Whether all is done that comes before the device's part of the collective at step `step`, which it has come to in
+ * this run. */
+static bool arrived(const struct exec *e, int device, int step) {
+  const struct command *next = lane_of(e, device)->next;
+  const struct collective *c = e->plan->devices[device].steps[step].collective;
+  const struct point *at = &e->arrivals[c->number * e->plan->ndevices + device];
+  bool marked = next->kind == COMMAND_END || (int)next->step > step ||
+                ((int)next->step == step && next->kind == COMMAND_POLL);
+  return marked && at->on->backend->reached(at->event);
+}
+
+static int find_part(const struct device_plan *p, const struct collective *c) {
+  int step = 0;
+  while (p->steps[step].kind != STEP_ALL_REDUCE || p->steps[step].collective != c) step++;
+  return step;
+}
+
+/* The first of a collective's devices that has not come there, -1 if all have. */
+static int missing_device(const struct exec *e, const struct collective *c) {
+  for (int i = 0; i < c->count; i++)
+    if (!arrived(e, c->devices[i], find_part(&e->plan->devices[c->devices[i]], c))) return c->devices[i];
+  return -1;
+}
+
 /* A device whose work runs behind the host is asked at its marks; it stands somewhere before the first that it
  * has not reached. One of the host may ask for such a mark some steps behind the wait. */
 static struct standing stand(const struct exec *e, int device) {
   const struct device_plan *p = &e->plan->devices[device];
   const struct command *next = lane_of(e, device)->next;
   int end = next->kind == COMMAND_END ? p->nsteps : (int)next->step;
-  struct standing at = {0, -1};
+  struct standing at = {0, -1, -1};
   if (engines_on_host(e->engines, device)) at.step = next->kind == COMMAND_POLL ? 0 : end;
   for (int i = at.step; i < p->nsteps && i <= end; i++) {
     const struct step *s = &p->steps[i];
@@ -119,7 +145,13 @@ static struct standing stand(const struct exec *e, int device) {
       if (!given(e, s->signal, device, i)) break;
       at.step = i + 1;
     }
-    if (s->kind == STEP_WAIT && !was_given(e, s->signal)) return (struct standing){i, s->signal};
+    if (s->kind == STEP_WAIT && !was_given(e, s->signal)) return (struct standing){i, s->signal, -1};
+    if (s->kind == STEP_ALL_REDUCE) {
+      if (!arrived(e, device, i)) break;
+      at.step = i;
+      at.missing = missing_device(e, s->collective);
+      if (at.missing >= 0) return at;
+    }
   }
   if (engines_on_host(e->engines, device)) at.step = end;
   for (int i = 0; e->asked && i < e->nends; i++)
@@ -141,18 +173,18 @@ void exec_explain_late(const struct exec *e, struct diags *d) {
   const struct device *devices = e->plan->graph->config.target.devices;
   struct arena *a = arena_create();
   int blamed = -1, waiting = -1;
-  struct standing at = {0, -1}, before = at;
-  for (int i = 0; i < e->plan->ndevices && at.waits < 0; i++) {
+  struct standing at = {0, -1, -1}, before = at;
+  for (int i = 0; i < e->plan->ndevices && !waits(at); i++) {
     struct standing here = stand(e, i);
-    if (here.waits < 0 && (blamed >= 0 || here.step >= e->plan->devices[i].nsteps)) continue;
+    if (!waits(here) && (blamed >= 0 || here.step >= e->plan->devices[i].nsteps)) continue;
     at = here;
     blamed = i;
   }
-  for (int hops = 0; at.waits >= 0 && hops < e->plan->ndevices; hops++) {
+  for (int hops = 0; waits(at) && hops < e->plan->ndevices; hops++) {
     before = at;
     waiting = blamed;
     int step = 0;
-    blamed = giver(e, at.waits, &step);
+    blamed = at.missing >= 0 ? at.missing : giver(e, at.waits, &step);
     if (blamed < 0) break;
     at = stand(e, blamed);
   }
@@ -160,9 +192,9 @@ void exec_explain_late(const struct exec *e, struct diags *d) {
     diag_error(d, LOC_NONE, "the step did not end within %d s: %s has not answered; it stands at %s",
                e->limit, devices[blamed].text, place(a, e, blamed, at.step));
   else if (blamed >= 0)
-    diag_error(d, LOC_NONE,
-               "the step did not end within %d s: %s waits at %s for signal %d of %s, which stands at %s",
-               e->limit, devices[waiting].text, place(a, e, waiting, before.step), before.waits,
+    diag_error(d, LOC_NONE, "the step did not end within %d s: %s waits at %s for %s%s, which stands at %s",
+               e->limit, devices[waiting].text, place(a, e, waiting, before.step),
+               before.missing >= 0 ? "" : arena_printf(a, "signal %d of ", before.waits),
                devices[blamed].text, place(a, e, blamed, at.step));
   else if (waiting >= 0)
     diag_error(d, LOC_NONE,

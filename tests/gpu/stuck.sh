@@ -23,7 +23,7 @@ stuck() {
   empty out
   if [ "$(wc -l <err)" = 1 ]; then pass; else fail "more than a line: $(cat err)"; fi
   name='step [0-9]* of [0-9]* ([^ ]*\(, tower [0-9]\)\{0,1\})'
-  if grep -q "^error: the step did not end within 1 s: /[cg]pu:[01] waits at $name for signal [0-9]* of /gpu:$device, which stands at \($name\|its end\)$" err ||
+  if grep -q "^error: the step did not end within 1 s: /[cg]pu:[01] waits at $name for \(signal [0-9]* of \)\{0,1\}/gpu:$device, which stands at \($name\|its end\)$" err ||
     grep -q "^error: the step did not end within 1 s: /gpu:$device has not answered; it stands at \($name\|its end\)$" err ||
     grep -q "^error: waiting for copies on .*: no answer within 1 s.*/gpu:$device\|^error: waiting for copies on /gpu:$device: no answer within 1 s" err; then
     pass
@@ -45,6 +45,14 @@ for strategy in round_robin central_storage; do
   expect 0 $strategy train --devices gpu:0-1 --strategy $strategy
   stuck 1 60 $strategy train --devices gpu:0-1 --strategy $strategy
 done
+# At a sum of NCCL the device that has not come there is named.
+expect 0 'sums by NCCL' train --devices gpu:0-1 --cross-device nccl
+for nth in 24 33; do
+  for device in 0 1; do stuck $device $nth 'sums by NCCL' train --devices gpu:0-1 --cross-device nccl; done
+done
+stuck 0 60 'sums by NCCL' train --devices gpu:0-1 --cross-device nccl
+shows err '(gradient_aggregating/logits.bias/replica_1) for /gpu:0, which stands at'
+nothing_left w.safetensors*
 expect 0 'with a CPU' train --devices cpu:0,gpu:0
 stuck 0 50 'with a CPU' train --devices cpu:0,gpu:0
 nothing_left w.safetensors*
