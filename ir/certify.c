@@ -339,8 +339,9 @@ static bool together(const struct node *a, const struct node *b) {
 }
 
 /* One operand per device, and a live part on each of these devices, once. */
-static void check_collective(struct certify *c, const struct node *n) {
+static void check_collective(struct certify *c, const struct users *users, const struct node *n) {
   const struct graph *g = c->placed;
+  uint32_t first = users->first[n->inputs[0]->id], end = users->first[n->inputs[0]->id + 1];
   for (int i = 0; i < n->ninputs; i++) {
     int parts = 0, device = n->inputs[i]->device;
     if (device < 0 || device >= g->config.target.ndevices) continue;
@@ -348,8 +349,10 @@ static void check_collective(struct certify *c, const struct node *n) {
       if (n->inputs[k]->device == device)
         certify_breach(c, CLAIM_DEVICES, n, "%s and %s lie on one device", n->inputs[k]->name,
                        n->inputs[i]->name);
-    for (uint32_t k = 0; k < g->count; k++)
-      parts += c->live[k] && g->nodes[k]->device == device && together(n, g->nodes[k]);
+    for (uint32_t k = first; k < end; k++) {
+      const struct node *u = users->users[k];
+      parts += c->live[u->id] && u->device == device && together(n, u);
+    }
     if (parts != 1)
       certify_breach(c, CLAIM_DEVICES, n, "%s takes part in it %d times, not once",
                      g->config.target.devices[device].text, parts);
@@ -362,6 +365,7 @@ static void check_devices(struct certify *c) {
   const struct graph *g = c->placed;
   int ndevices = g->config.target.ndevices, copies = 0, aliases = 0, collectives = 0;
   if (g->stage != STAGE_PLACED || before_copies(g)) return;
+  struct users users = graph_users(c->arena, g);
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     if (!c->live[i]) continue;
@@ -373,7 +377,7 @@ static void check_devices(struct certify *c) {
       certify_breach(c, CLAIM_DEVICES, n, "the update is not where its variable is");
     if (is_collective(n)) {
       collectives += collective_rank(n) == 0;
-      check_collective(c, n);
+      check_collective(c, &users, n);
       continue;
     }
     for (int k = 0; k < n->ninputs && n->op != OP_copy; k++)
