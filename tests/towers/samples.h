@@ -18,7 +18,8 @@ typedef const char *sample_check(struct arena *a, const struct sample_case *c, v
 
 /* Every entry of every sample on every layout with a batch of `rows`: all strategies, cross-device algorithms, packs,
  * fewer and more towers than devices. `list`: devices, as "cpu:0-3"; NULL-terminated. Fails the cmocka test with all
- * that `check` finds wrong; `shorter` leaves most of them out. */
+ * that `check` finds wrong; `shorter` leaves most of them out. TEST_SHARE=N tries every Nth only: up to 11, or 4 if
+ * `shorter`, each entry still meets each strategy on each list. */
 void each_sample(const char *const *lists, int64_t rows, bool shorter, sample_check *check, void *user);
 
 #endif
