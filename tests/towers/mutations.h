@@ -28,9 +28,6 @@ static inline void suspect(struct patient *p, const char *name) {
   if (p->nnames < 8) p->names[p->nnames++] = name;
 }
 
-#define MUTATION(name) \
-  { #name, name }
-
 /* Both end with a name of NULL. */
 extern const struct mutation graph_mutations[], plan_mutations[];
 

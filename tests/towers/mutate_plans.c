@@ -158,6 +158,9 @@ static bool parts_swapped(struct patient *p) {
   return false;
 }
 
+#define MUTATION(name) \
+  { #name, name }
+
 const struct mutation plan_mutations[] = {
     MUTATION(removed_part),
     MUTATION(wrong_count),
