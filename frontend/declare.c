@@ -56,7 +56,8 @@ static struct node *share_of(struct graph *g, const struct variable *v, struct n
   struct node *tower = build(g, OP_tower_id, 0, NULL, 0, NULL, &scalar);
   struct node *first = build2(g, OP_eq, tower, build_scalar(g, (enum dtype)v->type.dtype, 0));
   struct type flags = type_with_dtype(v->type, DT_BOOL);
-  return build3(g, OP_select, build_broadcast_to(g, first, &flags), n, build_fill(g, &v->type, 0));
+  first = build_broadcast_to(g, first, &flags);
+  return build3(g, OP_select, first, n, build_fill(g, &v->type, 0));
 }
 
 /* Builds the first value in the init graph. */

@@ -111,4 +111,13 @@ static inline struct attr attr_string(enum attr_key key, const char *s) {
   return (struct attr){.key = key, .count = 1, .string = s};
 }
 
+/* An expression of nested nodes, built from left to right whatever the compiler: C leaves the order of arguments open,
+ * and the order of nodes is part of a graph's text. (grad_hold(c, x), grad_hold(c, y), grad_build(c, OP_mul, 2)) is
+ * x * y. */
+static inline void grad_hold(struct grad *c, struct node *operand) { c->held[c->nheld++] = operand; }
+static inline struct node *grad_build(struct grad *c, enum op_id op, int noperands) {
+  c->nheld -= noperands;
+  return build(c->g, op, noperands, c->held + c->nheld, 0, NULL, NULL);
+}
+
 #endif

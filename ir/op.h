@@ -88,6 +88,8 @@ struct grad {
   struct graph *g;
   void *state;
   void (*add)(struct grad *c, const struct node *n, int input, struct node *d);
+  struct node *held[8]; /* operands of what is being built: grad_hold */
+  int nheld;
 };
 static inline void grad_add(struct grad *c, const struct node *n, int input, struct node *d) {
   c->add(c, n, input, d);

@@ -25,7 +25,8 @@ struct node *gathered_rows(struct replicate *r, struct group *g, const struct no
   const char *name = arena_printf(r->to->arena, "%s.rows", x->name);
   if (x->op == OP_input && g->ntowers == r->s.towers) { /* it is there as a whole */
     place_context(r, x, DIST_MIRRORED, -1, device);
-    return *have = flat_rows(r, copy_name(r, g, n, name, device), mirrored_value(r, g, x, device), axes);
+    struct node *whole = mirrored_value(r, g, x, device);
+    return *have = flat_rows(r, copy_name(r, g, n, name, device), whole, axes);
   }
   struct node **all = arena_new_array(r->ctx->scratch, (size_t)g->ntowers, struct node *);
   for (int i = 0; i < g->ntowers; i++) {

@@ -238,6 +238,7 @@ void nest_end(struct nest *t, struct launch *out) {
   e.k.vector = e.o.vector;
   number_args(&e);
   record_all(&e);
+  kernel_settle(&e.k);
   out->sizes = fill_sizes(&e, &out->traffic);
   out->args = launch_args(&e);
   out->kernel = lower_intern(t->l, &e.k);

@@ -8,12 +8,13 @@
 #define K(v)          s_const(p, s_dtype(p, a), (v))
 
 #define FILL(v)       build_fill(c->g, &y->type, (v))
-#define MUL(l, r)     build2(c->g, OP_mul, (l), (r))
-#define DIV(l, r)     build2(c->g, OP_div, (l), (r))
-#define ADD(l, r)     build2(c->g, OP_add, (l), (r))
-#define SUB(l, r)     build2(c->g, OP_sub, (l), (r))
-#define CMP(op, l, r) build2(c->g, OP_##op, (l), (r))
-#define SEL(k, l, r)  build3(c->g, OP_select, (k), (l), (r))
+#define TWO(op, l, r) (grad_hold(c, (l)), grad_hold(c, (r)), grad_build(c, OP_##op, 2))
+#define MUL(l, r)     TWO(mul, l, r)
+#define DIV(l, r)     TWO(div, l, r)
+#define ADD(l, r)     TWO(add, l, r)
+#define SUB(l, r)     TWO(sub, l, r)
+#define CMP(op, l, r) TWO(op, l, r)
+#define SEL(k, l, r)  (grad_hold(c, (k)), grad_hold(c, (l)), grad_hold(c, (r)), grad_build(c, OP_select, 3))
 #define F(op, l)      build1(c->g, OP_##op, (l))
 
 #define BODY(name_, expr)                                                             \
@@ -92,7 +93,7 @@ static struct node *pow_fold(struct graph *g, const struct node *n) {
 }
 BODY(pow, m_pow(p, a, b))
 /* d/db is 0 where the base is not positive: the logarithm is not defined there */
-GRAD(pow, MUL(dy, MUL(b, build2(c->g, OP_pow, a, SUB(b, FILL(1))))),
+GRAD(pow, MUL(dy, MUL(b, TWO(pow, a, SUB(b, FILL(1))))),
      MUL(dy, MUL(y, SEL(CMP(gt, a, FILL(0)), F(log, SEL(CMP(gt, a, FILL(0)), a, FILL(1))), FILL(0)))))
 BINARY(pow, DTYPE_FLOAT, DOMAIN_POSITIVE, 0, .fold = pow_fold, .grad = pow_grad)
 
@@ -125,8 +126,7 @@ BINARY(hypot, DTYPE_FLOAT, DOMAIN_NONZERO, 0, .grad = hypot_grad)
 BODY(copysign, m_copysign(p, a, b))
 static void copysign_grad(struct grad *c, const struct node *n, struct node *dy) {
   struct node *y = (struct node *)(uintptr_t)n, *one = FILL(1);
-  struct node *flip =
-      MUL(build2(c->g, OP_copysign, one, n->inputs[0]), build2(c->g, OP_copysign, one, n->inputs[1]));
+  struct node *flip = MUL(TWO(copysign, one, n->inputs[0]), TWO(copysign, one, n->inputs[1]));
   grad_add(c, n, 0, MUL(dy, flip));
 }
 BINARY(copysign, DTYPE_FLOAT, DOMAIN_NONZERO, 0, .grad = copysign_grad)

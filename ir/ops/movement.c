@@ -186,7 +186,8 @@ static void pad_grad(struct grad *c, const struct node *n, struct node *dy) {
   grad_add(c, n, 0, build_slice(g, dy, low, &x->type));
   if (node_is(n->inputs[1], OP_constant)) return;
   struct type flags = type_with_dtype(x->type, DT_BOOL);
-  struct node *around = build_pad(g, build_fill(g, &flags, 0), low, high, build_scalar(g, DT_BOOL, 1));
+  struct node *inside = build_fill(g, &flags, 0);
+  struct node *around = build_pad(g, inside, low, high, build_scalar(g, DT_BOOL, 1));
   struct node *outside = build3(g, OP_select, around, dy, build_fill(g, &dy->type, 0));
   grad_add(c, n, 1, build_reduce(g, OP_reduce_sum, outside, (1u << n->type.rank) - 1));
 }

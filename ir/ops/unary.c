@@ -7,12 +7,13 @@
 #define BIN(op, a, b) s_binary(p, S_##op, (a), (b))
 #define UN(op, a)     s_unary(p, S_##op, (a))
 
-#define FILL(v)   build_fill(c->g, &y->type, (v))
-#define MUL(a, b) build2(c->g, OP_mul, (a), (b))
-#define DIV(a, b) build2(c->g, OP_div, (a), (b))
-#define ADD(a, b) build2(c->g, OP_add, (a), (b))
-#define SUB(a, b) build2(c->g, OP_sub, (a), (b))
-#define F(op, a)  build1(c->g, OP_##op, (a))
+#define FILL(v)       build_fill(c->g, &y->type, (v))
+#define TWO(op, a, b) (grad_hold(c, (a)), grad_hold(c, (b)), grad_build(c, OP_##op, 2))
+#define MUL(a, b)     TWO(mul, a, b)
+#define DIV(a, b)     TWO(div, a, b)
+#define ADD(a, b)     TWO(add, a, b)
+#define SUB(a, b)     TWO(sub, a, b)
+#define F(op, a)      build1(c->g, OP_##op, (a))
 
 #define BODY(name_, expr)                                                             \
   static sval name_##_scalar(struct sprog *p, const struct node *n, const sval *in) { \
