@@ -9,6 +9,8 @@
 #include "ir/graph.h"
 #include "ir/op.h"
 
+#include <assert.h>
+
 /* The raw constructor: finds a node equal to `proto` or appends one exactly as it is described (name, type,
  * place), without folding. Inputs and attributes are copied. The name must be free; proto's type must be what
  * node_infer says. */
@@ -114,7 +116,10 @@ static inline struct attr attr_string(enum attr_key key, const char *s) {
 /* An expression of nested nodes, built from left to right whatever the compiler: C leaves the order of arguments open,
  * and the order of nodes is part of a graph's text. (grad_hold(c, x), grad_hold(c, y), grad_build(c, OP_mul, 2)) is
  * x * y. */
-static inline void grad_hold(struct grad *c, struct node *operand) { c->held[c->nheld++] = operand; }
+static inline void grad_hold(struct grad *c, struct node *operand) {
+  assert(c->nheld < MAX_HELD);
+  c->held[c->nheld++] = operand;
+}
 static inline struct node *grad_build(struct grad *c, enum op_id op, int noperands) {
   c->nheld -= noperands;
   return build(c->g, op, noperands, c->held + c->nheld, 0, NULL, NULL);

@@ -83,12 +83,14 @@ struct op_info {
   int64_t (*flops)(const struct node *n);
 };
 
+enum { MAX_HELD = 8 };
+
 /* The gradient being built: nodes of the forward graph are already in `g`. */
 struct grad {
   struct graph *g;
   void *state;
   void (*add)(struct grad *c, const struct node *n, int input, struct node *d);
-  struct node *held[8]; /* operands of what is being built: grad_hold */
+  struct node *held[MAX_HELD]; /* operands of what is being built: grad_hold */
   int nheld;
 };
 static inline void grad_add(struct grad *c, const struct node *n, int input, struct node *d) {
