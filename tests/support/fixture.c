@@ -57,3 +57,16 @@ uint64_t number_from(const char *variable, uint64_t otherwise) {
   const char *text = getenv(variable);
   return text ? strtoull(text, NULL, 10) : otherwise;
 }
+
+bool next_entry(const char **p, char *name, double *numbers, int *count) {
+  int length = 0;
+  *p += strspn(*p, " ;");
+  if (sscanf(*p, "%63s%n", name, &length) != 1) return false;
+  *p += length;
+  for (*count = 0; (*p += strspn(*p, " ")), **p && **p != ';'; (*count)++) {
+    char *end;
+    numbers[*count] = strtod(*p, &end);
+    *p = end;
+  }
+  return true;
+}

@@ -24,4 +24,7 @@ char *in_folder(struct world *w, const char *name);
 /* A number from the environment, as TEST_SEED. */
 uint64_t number_from(const char *variable, uint64_t otherwise);
 
+/* "x 1 2 ; y 3": moves on to the next name (63 characters at most) and its numbers; false at the end. */
+bool next_entry(const char **p, char *name, double *numbers, int *count);
+
 #endif

@@ -177,20 +177,6 @@ static const struct model *compile(struct arena *a, const char *name, const char
   return frontend_compile(a, source_make(a, name, whole, strlen(whole)), NULL, d);
 }
 
-/* "x 1 2 ; y 3": the next name, its numbers; false at the end. */
-static bool next_entry(const char **p, char *name, double *numbers, int *count) {
-  int length = 0;
-  *p += strspn(*p, " ;");
-  if (sscanf(*p, "%63s%n", name, &length) != 1) return false;
-  *p += length;
-  for (*count = 0; (*p += strspn(*p, " ")), **p && **p != ';'; (*count)++) {
-    char *end;
-    numbers[*count] = strtod(*p, &end);
-    *p = end;
-  }
-  return true;
-}
-
 static void set_inputs(struct arena *a, const struct model *m, int64_t rows, const char *text,
                        struct values *inputs) {
   char name[64];

@@ -192,20 +192,6 @@ static struct graph *parse(struct arena *a, const char *name, const char *text, 
   return g;
 }
 
-/* "x 1 2 ; y 3": the next name, its numbers; false at the end. */
-static bool next_entry(const char **p, char *name, double *numbers, int *count) {
-  int length = 0;
-  *p += strspn(*p, " ;");
-  if (sscanf(*p, "%63s%n", name, &length) != 1) return false;
-  *p += length;
-  for (*count = 0; (*p += strspn(*p, " ")), **p && **p != ';'; (*count)++) {
-    char *end;
-    numbers[*count] = strtod(*p, &end);
-    *p = end;
-  }
-  return true;
-}
-
 static void set_values(struct arena *a, const struct graph *g, int64_t rows, const char *text,
                        struct values *inputs, struct values *variables) {
   char name[64];
