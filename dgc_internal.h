@@ -198,6 +198,13 @@ enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, in
 enum dgc_status session_device_failed(struct dgc_session *s);
 const struct graph *entry_source(const struct dgc_session *s, enum entry_kind kind);
 
+/* One tensor for the caller; its name is not copied. */
+void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out);
+
+/* dgc_evaluate.c */
+/* How many rows there are to evaluate on; -1: nothing to evaluate, or no data. */
+enum dgc_status session_evaluation_rows(struct dgc_session *s, int64_t *rows);
+
 /* dgc_data.c */
 enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT };
 /* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. */
