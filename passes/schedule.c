@@ -1,12 +1,7 @@
 /* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon, and
-<<<<<<< HEAD
  * what needs another device after everything that does not, so that devices wait as little as they can. What devices do
- * together is one task to the order, so that it cannot be another on another device. GPUs update
- * variables last, those of one kernel together: there, neighbours become one launch.
-=======
- * what needs another device after everything that does not, so that devices wait as little as they can. GPUs update
- * variables last, those of one kernel together: there, neighbours become one launch. Sums of packs: see pack_of and
- * is_held.
+ * together is one task to the order, so that it cannot be another on another device. GPUs update variables last, those
+ * of one kernel together: there, neighbours become one launch. Sums of packs: see pack_of and is_held.
  *
  * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
  * write). Where that cannot be, because the reader needs what the task computes, the task writes elsewhere and a copy

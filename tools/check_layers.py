@@ -29,6 +29,8 @@ SKIP = re.compile(r"^(\.git|build.*|generated|__pycache__|subprojects)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)')
 ALLOCATION = re.compile(r"\b(malloc|calloc|realloc|free)\s*\(")
+# What git leaves where two changes meet.
+CONFLICT = re.compile(r"(<{7}|>{7}|\|{7})( |$)|={7}$")
 # Text that others read must not depend on the locale: str_double prints numbers.
 FLOAT_FORMAT = re.compile(r'\b(str_printf|arena_printf|diag_\w+)\s*\(.*"[^"]*%[-+ #0-9.*]*[lL]?[aAeEfFgG]')
 
@@ -86,9 +88,21 @@ class Checker:
             if not any(l == "#ifndef " + wanted for l in lines) and not path.startswith("tests/"):
                 self.fail(path, 1, "the guard should be " + wanted)
 
-    def file(self, path):
+    def read(self, path):
         with open(os.path.join(self.root, path), "rb") as f:
-            data = f.read()
+            return f.read()
+
+    # Any file that is text, as git tells it: it has no zero byte.
+    def conflicts(self, path):
+        data = self.read(path)
+        if b"\0" in data:
+            return
+        for n, line in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+            if CONFLICT.match(line):
+                self.fail(path, n, "a conflict marker is left")
+
+    def file(self, path):
+        data = self.read(path)
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError:
@@ -110,6 +124,8 @@ class Checker:
             subfolders[:] = sorted(d for d in subfolders if not SKIP.match(d))
             for name in sorted(names):
                 path = os.path.relpath(os.path.join(folder, name), self.root)
+                if os.path.isfile(os.path.join(self.root, path)):
+                    self.conflicts(path)
                 if name == "meson.build" or path.endswith((".c", ".h", ".def", ".l", ".y", ".py", ".sh")):
                     self.file(path)
         if self.failures:
