@@ -67,10 +67,12 @@ function log_softmax(x, axis = -1) {
   return shifted - log(sum(exp(shifted), axis = axis, keep = true))
 }
 
+# An infinite largest element is not taken off: exp gives what it should, and Inf - Inf would not.
 function logsumexp(x, axis = -1, keep = false) {
   top = stop_gradient(max(x, axis = axis, keep = true))
-  y = log(sum(exp(x - top), axis = axis, keep = true)) + top
-  return y if keep else squeeze(y, axis)
+  base = select(is_finite(top), top, 0)
+  y = log(sum(exp(x - base), axis = axis, keep = true)) + base
+  return y if keep else reshape(y, shape(max(x, axis = axis)))
 }
 
 # ---- losses: one number per example ----
