@@ -51,7 +51,7 @@ static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, 
     }
     loader_release(loader, b);
   } else
-    status = DGC_INPUT;
+    status = session_unread(s);
   loader_destroy(loader);
   dataset_close(ds);
   return status;

@@ -1,12 +1,14 @@
 /* Checkpoints of a session: its variables, where training stands, and what the numbers depend on. */
 #include "dgc_internal.h"
 
+#include "base/file.h"
 #include "runtime/data/atomic.h"
 #include "runtime/data/json.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FORMAT "dgc-1"
 
@@ -187,7 +189,7 @@ enum dgc_status session_restore(struct dgc_session *s, const char *path) {
   if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
   struct saved saved;
   struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
-  if (!c || !read_texts(s, c, path, &saved)) return DGC_INPUT;
+  if (!c || !read_texts(s, c, path, &saved)) return session_unread(s);
   struct before before = {s, s->options.seed, s->options.towers, s->model, s->initialised};
   struct arena_guard guard;
   arena_guard(&guard, undo_restore, &before);
@@ -259,9 +261,11 @@ static bool inspect_data(struct dgc_session *s, struct str *out, bool json, cons
 /* A safetensors file: eight bytes of length, then JSON. */
 static bool is_checkpoint(const char *path) {
   unsigned char head[9] = {0};
-  FILE *f = fopen(path, "rb");
-  bool is = f && fread(head, 1, sizeof head, f) == sizeof head && head[8] == '{' && !head[7];
-  if (f) fclose(f);
+  int64_t size;
+  const char *cause;
+  int fd = file_open(path, &size, &cause);
+  bool is = fd >= 0 && file_read(fd, head, sizeof head, 0) == sizeof head && head[8] == '{' && !head[7];
+  if (fd >= 0) close(fd);
   return is;
 }
 
@@ -275,7 +279,7 @@ static enum dgc_status inspect(struct dgc_session *s, const char *path, bool jso
   } else
     done = inspect_data(s, &out, json, path);
   *text = out.data;
-  return done ? DGC_OK : DGC_INPUT;
+  return done ? DGC_OK : session_unread(s);
 }
 
 enum dgc_status dgc_inspect(struct dgc_session *s, const char *path, bool json, const char **text) {

@@ -18,6 +18,10 @@ enum dgc_status session_blame(const struct dgc_session *s) {
   return DGC_USAGE;
 }
 
+enum dgc_status session_unread(const struct dgc_session *s) {
+  return s->diags.failure ? DGC_RUNTIME : DGC_INPUT;
+}
+
 /* "--data FOLDER": where the model's own data files are. NULL if there is none. */
 static const char *data_folder(const struct dgc_session *s) {
   for (int i = 0; i < s->options.data.count; i++)
@@ -34,11 +38,11 @@ enum dgc_status session_compile(struct dgc_session *s) {
                                      .folder = data_folder(s)};
   s->model = frontend_compile(s->arena, s->source, &options, &s->diags);
   s->settled = false;
-  return s->model ? DGC_OK : DGC_INPUT;
+  return s->model ? DGC_OK : session_unread(s);
 }
 
 enum dgc_status session_load(struct dgc_session *s, const struct source *source) {
-  if (!source) return DGC_INPUT;
+  if (!source) return session_unread(s);
   if (s->source) return session_fail(s, DGC_USAGE, "the session has a model already");
   s->source = source;
   enum dgc_status status = session_compile(s);
@@ -354,7 +358,7 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
   struct source *source = source_read(s->call, path, TEXT_MAX_BYTES, &s->diags);
   struct graph **graphs;
   int count = source ? graph_parse_all(s->call, source, &s->diags, &graphs) : -1;
-  if (count < 0) return DGC_INPUT;
+  if (count < 0) return session_unread(s);
   const char *wanted = s->options.graph;
   int chosen = 0;
   for (int i = 0; i < count; i++) {

@@ -150,7 +150,7 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
     ds = NULL;
   }
   *out = ds;
-  return ds ? DGC_OK : DGC_INPUT;
+  return ds ? DGC_OK : session_unread(s);
 }
 
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
@@ -338,13 +338,13 @@ static enum dgc_status train_over(struct training *t) {
   enum dgc_status status = shard(s, &lo);
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
-  if (!t->loader) return DGC_INPUT;
+  if (!t->loader) return session_unread(s);
   status = check_batches(t);
   t->begin = t->epoch_begin = now();
   while (!status && !done(t)) {
     const struct batch *b;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {
-      status = DGC_INPUT;
+      status = session_unread(s);
       break;
     }
     status = train_batch(t, b);

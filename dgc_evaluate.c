@@ -60,7 +60,7 @@ static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset
   const struct batch *b;
   for (;;) {
     enum loader_status next = loader_next(loader, &b, &s->diags);
-    if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : DGC_INPUT;
+    if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : session_unread(s);
     struct loaded *l;
     enum dgc_status status = session_batch_run(s, ENTRY_EVAL, ds, b, &l);
     if (!status) status = add_outputs(s, l, b->rows, sums);
@@ -94,7 +94,7 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   struct sum *sums = arena_new_array(s->call, (size_t)g->noutputs, struct sum);
   struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
   e.loader = loader_create(s->call, e.data, &lo, &s->diags);
-  status = e.loader ? evaluate_over(s, e.data, e.loader, sums) : DGC_RUNTIME;
+  status = e.loader ? evaluate_over(s, e.data, e.loader, sums) : session_unread(s);
   if (status) goto end;
   finish_metrics(s, g, sums, metrics, count);
   if (rows) *rows = e.data->rows;

@@ -170,6 +170,8 @@ enum dgc_status session_override(struct dgc_session *s, struct config *c);
 struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
                             const char *last);
 enum dgc_status session_blame(const struct dgc_session *s);
+/* Whose fault it is that a file could not be used: the system's where the diagnostics say so, else the file's. */
+enum dgc_status session_unread(const struct dgc_session *s);
 
 /* dgc_run.c */
 /* The backend of the option, or the default: an error if there is none of the name, or no device for it. */

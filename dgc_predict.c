@@ -122,7 +122,7 @@ static enum dgc_status predict_over(struct dgc_session *s, const struct dataset 
   const struct batch *b;
   for (;;) {
     enum loader_status next = loader_next(loader, &b, &s->diags);
-    if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : DGC_INPUT;
+    if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : session_unread(s);
     struct loaded *l;
     enum dgc_status status = session_batch_run(s, ENTRY_PREDICT, ds, b, &l);
     if (!status) status = write_batch(s, l, b->rows, sinks, nsinks, buffers);
@@ -177,7 +177,7 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
   if (!status) {
     struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
     p.loader = loader_create(s->call, p.data, &lo, &s->diags);
-    if (!p.loader) status = DGC_RUNTIME;
+    if (!p.loader) status = session_unread(s);
   }
   if (!status) status = open_sinks(s, p.sinks, p.nsinks);
   if (!status) status = predict_over(s, p.data, p.loader, p.sinks, p.nsinks);

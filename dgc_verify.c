@@ -148,7 +148,7 @@ static enum dgc_status verify_text(struct dgc_session *s, const struct source *t
   struct graph **graphs, **sources = NULL;
   int count = graph_parse_all(s->call, text, &s->diags, &graphs), nsources = 0, chosen = 0;
   if (s->options.source_path) nsources = read_sources(s, s->options.source_path, &sources);
-  if (count < 0 || nsources < 0) return DGC_INPUT;
+  if (count < 0 || nsources < 0) return session_unread(s);
   enum dgc_status status = DGC_OK;
   for (int i = 0; i < count; i++) {
     if (s->options.graph && strcmp(graphs[i]->name, s->options.graph) != 0) continue;
@@ -166,7 +166,7 @@ static enum dgc_status verify(struct dgc_session *s, const char *path, const cha
   struct str out = session_text(s);
   *text = out.data;
   const struct source *file = source_read(s->arena, path, TEXT_MAX_BYTES, &s->diags);
-  if (!file) return DGC_INPUT;
+  if (!file) return session_unread(s);
   bool is_text = is_graph_text(file);
   if (!is_text && (s->options.source_path || s->options.graph))
     return session_fail(s, DGC_USAGE, "%s is a model, and --%s is for graph text", path,

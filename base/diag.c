@@ -2,12 +2,11 @@
  * characters and bytes that are no UTF-8 print as '.', long lines and long messages are cut. */
 #include "base/diag.h"
 
+#include "base/file.h"
 #include "base/str.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -43,6 +42,14 @@ DEFINE(diag_warning, DIAG_WARNING)
 DEFINE(diag_note, DIAG_NOTE)
 DEFINE(diag_help, DIAG_HELP)
 #undef DEFINE
+
+void diag_failure(struct diags *d, struct loc loc, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  add(d, DIAG_ERROR, loc, fmt, ap);
+  va_end(ap);
+  d->failure = true;
+}
 
 void source_position(const struct source *s, uint32_t offset, int *line, int *column) {
   if (offset > s->len) offset = (uint32_t)s->len;
@@ -218,38 +225,54 @@ struct source *source_make(struct arena *a, const char *name, const char *text, 
   return make(a, name, arena_strndup(a, text, len), len);
 }
 
-struct source *source_read(struct arena *a, const char *path, size_t limit, struct diags *d) {
-  bool is_stdin = strcmp(path, "-") == 0;
-  if (limit > UINT32_MAX - 1) limit = UINT32_MAX - 1;
-  struct stat st;
-  bool known = (is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) == 0 && S_ISREG(st.st_mode);
-  size_t cap = known && (uintmax_t)st.st_size <= limit ? (size_t)st.st_size + 1 : 4096, len = 0;
-  char *text = arena_alloc(a, cap + 1); /* before the file is open: this may not return */
+/* "cannot VERB 'PATH': CAUSE"; gives NULL back. */
+static struct source *unread(struct diags *d, const char *verb, const char *path, const char *cause,
+                             int error) {
+  if (file_system_failed(error))
+    diag_failure(d, LOC_NONE, "cannot %s '%s': %s", verb, path, cause);
+  else
+    diag_error(d, LOC_NONE, "cannot %s '%s': %s", verb, path, cause);
+  return NULL;
+}
 
-  int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    diag_error(d, LOC_NONE, "cannot open '%s': %s", path, strerror(errno));
-    return NULL;
-  }
-  ssize_t got = 0;
-  while (len <= limit) {
-    if (len == cap) {
+/* Reads on to the end of the file, or to a byte more than the limit. */
+static bool read_on(struct arena *a, int fd, size_t limit, size_t cap, char **text, size_t *len) {
+  while (*len <= limit) {
+    if (*len == cap) {
       char *more = arena_alloc(a, 2 * cap + 1);
-      memcpy(more, text, len);
-      text = more;
+      memcpy(more, *text, *len);
+      *text = more;
       cap *= 2;
     }
-    got = read(fd, text + len, cap - len);
+    ssize_t got = read(fd, *text + *len, cap - *len);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    len += (size_t)got;
+    if (got < 0) return false;
+    if (got == 0) return true;
+    *len += (size_t)got;
   }
+  return true;
+}
+
+static void undo_open(void *fd) { close(*(int *)fd); }
+
+struct source *source_read(struct arena *a, const char *path, size_t limit, struct diags *d) {
+  bool is_stdin = strcmp(path, "-") == 0;
+  int64_t size = 0;
+  const char *cause;
+  if (limit > UINT32_MAX - 1) limit = UINT32_MAX - 1;
+  int fd = is_stdin ? STDIN_FILENO : file_open(path, &size, &cause);
+  if (fd < 0) return unread(d, "open", path, cause, errno);
+  struct arena_guard guard; /* memory may run out */
+  if (!is_stdin) arena_guard(&guard, undo_open, &fd);
+  size_t cap = size > 0 && (uintmax_t)size <= limit ? (size_t)size + 1 : 4096, len = 0;
+  char *text = arena_alloc(a, cap + 1);
+  bool good = read_on(a, fd, limit, cap, &text, &len);
   int error = errno;
-  if (!is_stdin) close(fd);
-  if (got < 0) {
-    diag_error(d, LOC_NONE, "cannot read '%s': %s", path, strerror(error));
-    return NULL;
+  if (!is_stdin) {
+    arena_unguard(&guard);
+    close(fd);
   }
+  if (!good) return unread(d, "read", path, strerror(error), error);
   if (len > limit) {
     diag_error(d, LOC_NONE, "'%s' is larger than %zu bytes", path, limit);
     return NULL;

@@ -52,10 +52,14 @@ struct diags {
   int nerrors;    /* all errors seen */
   int max_errors; /* further ones are counted, not kept (default 20) */
   bool dropped;   /* inside an error past the limit: its notes are dropped too */
+  bool failure;   /* one of the errors is a failure */
 };
 
 void diags_init(struct diags *d, struct arena *a);
 void diag_error(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* An error that is the system's and not the input's: no memory, a disk that cannot be read. */
+void diag_failure(struct diags *d, struct loc loc, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void diag_warning(struct diags *d, struct loc loc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void diag_note(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -91,6 +91,7 @@ static struct module *load_file(struct resolver *r, const struct use *u) {
   const struct source *source = source_read(r->arena, path, MAX_SOURCE, &d);
   if (!source) {
     report(r, u->loc, "%s", d.first ? d.first->message : "cannot be read");
+    r->diags->failure |= d.failure;
     return NULL;
   }
   int errors = r->diags->nerrors;

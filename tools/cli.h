@@ -16,6 +16,7 @@ struct cli {
   int nwords;
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume;
   bool json, help, verbose, quiet, resumes, color;
+  bool failed; /* a dump could not be written */
 };
 
 struct verb {

@@ -21,7 +21,7 @@ int cli_status(struct cli *c, enum dgc_status status) {
     cli_clear_progress();
     fputs(message, stderr);
   }
-  return (int)status;
+  return status == DGC_OK && c->failed ? DGC_RUNTIME : (int)status;
 }
 
 /* The tool never calls setlocale, so printf's point is a point. */

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,9 +17,18 @@
 
 /* --- compiling --- */
 
+/* Nothing waits for the other end of a pipe that lies in the place of a dump. */
+static bool write_dump(const char *path, const char *text) {
+  int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+  if (!f && fd >= 0) close(fd);
+  bool written = f && fputs(text, f) >= 0;
+  return f && fclose(f) == 0 && written;
+}
+
 /* Dumps go to their folder, all else to standard error. */
 static void on_pass(void *user, const char *pass, const char *text) {
-  const struct cli *c = user;
+  struct cli *c = user;
   bool graph = strcmp(pass, "time") != 0 && strcmp(pass, "strategies") != 0;
   if (!c->dump_dir || !graph) {
     if (graph) fprintf(stderr, "# after %s\n", pass);
@@ -26,20 +36,25 @@ static void on_pass(void *user, const char *pass, const char *text) {
     return;
   }
   char path[4096];
-  if (snprintf(path, sizeof path, "%s/%s.dg", c->dump_dir, pass) >= (int)sizeof path) return;
-  FILE *f = fopen(path, "w");
-  bool written = f && fputs(text, f) >= 0;
-  if (f && fclose(f)) written = false;
-  if (!written) fprintf(stderr, "warning: cannot write %s: %s\n", path, strerror(errno));
+  errno = ENAMETOOLONG;
+  if (c->failed || (snprintf(path, sizeof path, "%s/%s.dg", c->dump_dir, pass) < (int)sizeof path &&
+                    write_dump(path, text)))
+    return;
+  c->failed = true;
+  fprintf(stderr, "error: cannot write %s/%s.dg: %s\n", c->dump_dir, pass, strerror(errno));
 }
 
+/* The folder of the dumps is there and can be written to before any work is done. */
 static int start(struct cli *c) {
   dgc_on_pass(c->session, on_pass, c);
-  if (c->dump_dir && mkdir(c->dump_dir, 0777) && errno != EEXIST) {
-    fprintf(stderr, "error: cannot make %s: %s\n", c->dump_dir, strerror(errno));
-    return DGC_RUNTIME;
-  }
-  return DGC_OK;
+  if (!c->dump_dir) return DGC_OK;
+  struct stat st;
+  bool made = mkdir(c->dump_dir, 0777) == 0 || errno == EEXIST;
+  bool there = made && stat(c->dump_dir, &st) == 0;
+  if (there && !S_ISDIR(st.st_mode)) errno = ENOTDIR, there = false;
+  if (there && access(c->dump_dir, W_OK | X_OK) == 0) return DGC_OK;
+  fprintf(stderr, "error: cannot %s %s: %s\n", made ? "write to" : "make", c->dump_dir, strerror(errno));
+  return DGC_RUNTIME;
 }
 
 static int load(struct cli *c) {

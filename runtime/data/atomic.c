@@ -14,7 +14,9 @@ static bool fail(struct atomic_file *f, const char *what, struct diags *d) {
   int cause = errno;
   if (!f->failed)
     diag_error(d, LOC_NONE, "cannot %s %s: %s%s", what, f->path, strerror(cause),
-               cause == ENOSPC || cause == EDQUOT ? "; make room and try again" : "");
+               cause == ENOSPC || cause == EDQUOT ? "; make room and try again"
+               : cause == ENXIO                   ? ": nothing reads from it"
+                                                  : "");
   f->failed = true;
   return false;
 }
@@ -68,6 +70,13 @@ static bool name_it(struct atomic_file *f, struct diags *d) {
   return fail(f, "write", d);
 }
 
+/* A pipe that nobody reads is an error: opening it would wait for a reader. */
+static bool open_special(struct atomic_file *f, const char *path) {
+  f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int flags = f->fd >= 0 ? fcntl(f->fd, F_GETFL) : -1;
+  return flags >= 0 && fcntl(f->fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
+}
+
 bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struct diags *d) {
   *f = (struct atomic_file){.fd = -1, .path = arena_strdup(a, path), .buffer = arena_alloc(a, BUFFER)};
   f->target = f->path;
@@ -80,8 +89,7 @@ bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struc
   if (stat(path, &st) != 0) return errno == ENOENT ? open_temp(f, a, NULL, d) : fail(f, "write", d);
   if (S_ISDIR(st.st_mode)) return errno = EISDIR, fail(f, "write", d);
   if (!S_ISREG(st.st_mode)) {
-    f->fd = open(path, O_WRONLY | O_CLOEXEC);
-    return f->fd >= 0 || fail(f, "write", d);
+    return open_special(f, path) || fail(f, "write", d);
   }
   if (access(path, W_OK) != 0) return fail(f, "replace", d);
   char real[PATH_MAX]; /* a link stays a link */

@@ -1,11 +1,11 @@
 /* Maps files. No descriptor stays open. */
 #include "runtime/data/inflate.h"
 
+#include "base/file.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Deflate packs at most 1032 bytes into one, plus a constant. */
@@ -14,12 +14,20 @@ static int64_t inflate_bound(int64_t packed) {
   return __builtin_mul_overflow(packed, 1032, &bound) || bound > INFLATE_LIMIT ? INFLATE_LIMIT : bound + 1032;
 }
 
+static bool blob_fail(const char *path, struct loc loc, const char *cause, int error, struct diags *d) {
+  if (file_system_failed(error))
+    diag_failure(d, loc, "cannot read %s: %s", path, cause);
+  else
+    diag_error(d, loc, "cannot read %s: %s", path, cause);
+  return false;
+}
+
 bool blob_alloc(struct blob *b, int64_t len, const char *path, struct loc loc, struct diags *d) {
   *b = (struct blob){.len = len};
   if (len == 0) return true;
   void *map = mmap(NULL, (size_t)len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED) {
-    diag_error(d, loc, "%s: no memory for its %lld bytes: %s", path, (long long)len, strerror(errno));
+    diag_failure(d, loc, "%s: no memory for its %lld bytes: %s", path, (long long)len, strerror(errno));
     return false;
   }
   b->map = map, b->map_len = (size_t)len, b->bytes = map;
@@ -32,30 +40,21 @@ void blob_close(struct blob *b) {
 }
 
 static bool map_file(struct blob *b, const char *path, struct loc loc, struct diags *d) {
+  const char *cause;
+  int64_t size;
   *b = (struct blob){0};
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    diag_error(d, loc, "cannot open %s: %s", path, strerror(errno));
-    return false;
-  }
-  struct stat st;
-  const char *cause = NULL;
-  if (fstat(fd, &st) != 0) {
-    cause = strerror(errno);
-  } else if (!S_ISREG(st.st_mode)) {
-    cause = S_ISDIR(st.st_mode) ? "it is a folder" : "it is not a regular file; copy its content into one";
-  } else if (st.st_size > 0) {
-    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+  int fd = file_open(path, &size, &cause);
+  if (fd < 0) return blob_fail(path, loc, cause, errno, d);
+  if (size > 0) {
+    void *map = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (map == MAP_FAILED)
-      cause = strerror(errno);
+      blob_fail(path, loc, strerror(errno), errno, d);
     else
-      *b = (struct blob){.bytes = map, .len = st.st_size, .map = map, .map_len = (size_t)st.st_size};
-  } else {
-    cause = "it is empty";
-  }
+      *b = (struct blob){.bytes = map, .len = size, .map = map, .map_len = (size_t)size};
+  } else
+    blob_fail(path, loc, "it is empty", 0, d);
   close(fd);
-  if (cause) diag_error(d, loc, "cannot read %s: %s", path, cause);
-  return !cause;
+  return b->map != NULL;
 }
 
 bool blob_open(struct blob *b, const char *path, struct loc loc, struct diags *d) {

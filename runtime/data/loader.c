@@ -146,7 +146,7 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
   pthread_cond_init(&l->freed, NULL);
   int rc = start_thread(l);
   if (rc == 0) return l;
-  diag_error(d, LOC_NONE, "cannot start the thread that loads data: %s", strerror(rc));
+  diag_failure(d, LOC_NONE, "cannot start the thread that loads data: %s", strerror(rc));
   blob_close(&l->buffers);
   return NULL;
 }
@@ -162,7 +162,10 @@ enum loader_status loader_next(struct loader *l, const struct batch **b, struct 
   pthread_mutex_unlock(&l->lock);
   *b = ready ? &s->batch : NULL;
   l->taken += ready;
-  if (status == LOADER_ERROR) diag_error(d, l->failure.loc, "%s", l->failure.message);
+  if (status == LOADER_ERROR && l->failure.system)
+    diag_failure(d, l->failure.loc, "%s", l->failure.message);
+  else if (status == LOADER_ERROR)
+    diag_error(d, l->failure.loc, "%s", l->failure.message);
   return status;
 }
 

@@ -10,6 +10,7 @@ struct loader_cursor {
 
 struct loader_failure {
   struct loc loc;
+  bool system; /* and not the data */
   char message[400];
 };
 

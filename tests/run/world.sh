@@ -1,0 +1,51 @@
+#!/bin/sh
+# The world fails: what is no regular file, files that change, signals. One line, the right exit code, nothing lost, and
+# nothing half-written.
+. "$(dirname "$0")/lib.sh"
+model=$samples/digits.dsl
+small='--rows 0:256 --eval-rows 0:64 --quiet'
+
+# --- what is no regular file ---
+
+expect 0 train "$dgc" train "$model" $small --steps 2 --checkpoint good.safetensors
+mkfifo pipe
+mkdir folder
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("socket")'
+for thing in pipe folder socket /dev/zero; do
+  for use in "train $model --data image=$thing" "train $model --resume $thing" "eval $model --checkpoint $thing" \
+    "check $thing" "opt $thing" "verify $thing" "inspect $thing"; do
+    expect 1 "$use" timeout 20 "$dgc" $use
+    shows err "cannot "
+    [ "$(wc -l <err)" = 1 ] && pass || fail "$use: not one line: $(cat err)"
+  done
+done
+printf 'use "./pipe" as p\nmodel m() {\n  input x : f32[B]\n  predict y = x\n}\n' >uses.dsl
+expect 1 'a pipe that is used' timeout 20 "$dgc" check uses.dsl
+shows err 'it is a pipe'
+expect 3 'a pipe that nobody reads' timeout 20 "$dgc" compile "$model" -o pipe
+shows err 'nothing reads from it'
+expect 3 'a socket to write to' timeout 20 "$dgc" compile "$model" -o socket
+(cat pipe >read.dg) &
+expect 0 'a pipe that is read' timeout 20 "$dgc" compile "$samples/linear.dsl" -o pipe
+wait $!
+expect 0 'to a file' "$dgc" compile "$samples/linear.dsl" -o file.dg
+same read.dg file.dg
+timeout 20 "$dgc" check - <"$samples/linear.dsl" >out 2>err && pass || fail 'a model from standard input'
+cat "$samples/linear.dsl" | timeout 20 "$dgc" check - >out 2>err && pass || fail 'a model from a pipe as standard input'
+
+# --- folders for dumps ---
+
+: >occupied
+expect 3 'dumps into a file' "$dgc" train "$model" $small --steps 1 --checkpoint never.safetensors --dump-dir occupied
+shows err 'cannot write to occupied: Not a directory'
+[ ! -e never.safetensors ] && pass || fail 'work was done before the folder of the dumps was looked at'
+expect 3 'dumps to nowhere' "$dgc" check "$model" --dump-dir missing/dumps
+mkdir dumps
+expect 0 'dumps' "$dgc" check "$samples/linear.dsl" --dump-dir dumps
+first=$(ls dumps | head -1)
+rm "dumps/$first"
+mkfifo "dumps/$first"
+expect 3 'a pipe in the place of a dump' timeout 20 "$dgc" check "$samples/linear.dsl" --dump-dir dumps
+shows err "cannot write dumps/$first"
+
+finish
