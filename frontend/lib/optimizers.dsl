@@ -24,10 +24,11 @@ optimizer rmsprop(rate = 0.001, decay = 0.9, epsilon = 1e-7) {
   variable <- variable - cast(rate, dtype(variable)) * gradient / (sqrt(next) + epsilon)
 }
 
-# The rate of step t, corrected for moments that begin at zero.
+# The rate of step t, corrected for moments that begin at zero. In f64: the first steps are all in what beta2 ^ t lacks
+# to 1.
 function adam_rate(rate, beta1, beta2, to) {
-  t = cast(step + 1, to)
-  return cast(rate, to) * sqrt(1 - beta2 ^ t) / (1 - beta1 ^ t)
+  t = cast(step + 1, f64)
+  return cast(cast(rate, f64) * sqrt(1 - beta2 ^ t) / (1 - beta1 ^ t), to)
 }
 
 optimizer adam(rate = 0.001, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7) {
