@@ -19,11 +19,65 @@ static const struct node *source_input(const struct graph *g, int index) {
   return NULL;
 }
 
-static const struct output *source_output(const struct graph *g, int index) {
-  for (int i = 0; g && i < g->noutputs; i++)
-    if (g->outputs[i].role != OUTPUT_UPDATE && index-- == 0) return &g->outputs[i];
-  return NULL;
+/* --- what a batch gives --- */
+
+enum part { VALUE, SUM, COUNT };
+
+/* One of the things that dgc_output lists: an output of the source graph, or a half of a metric. */
+struct result {
+  const struct output *output, *by; /* a metric's own divisor: NULL if it is a number of elements, or none */
+  enum part part;
+};
+
+/* First the values, then, where they are asked for, the sums and counts of those that are divided. */
+static bool nth_result(const struct dgc_session *s, const struct graph *g, int index, struct result *out) {
+  for (int halves = 0; g && halves <= s->options.sums; halves++)
+    for (int i = 0; i < g->noutputs; i++) {
+      const struct output *o = &g->outputs[i], *by = metric_divisor(g, o);
+      if (o->role == OUTPUT_UPDATE || o->role == OUTPUT_COUNT) continue;
+      if (halves && !by && (o->role != OUTPUT_METRIC || !o->count)) continue;
+      for (enum part part = halves ? SUM : VALUE; part <= (halves ? COUNT : VALUE); part++) {
+        *out = (struct result){o, by, part};
+        if (index-- == 0) return true;
+      }
+    }
+  return false;
 }
+
+static int plan_output(const struct plan *p, const struct output *o) {
+  for (int i = 0; i < p->noutputs; i++)
+    if (p->outputs[i].role == o->role && strcmp(p->outputs[i].name, o->name) == 0) return i;
+  return -1;
+}
+
+/* What a metric of this batch is divided by; 0: nothing. */
+static enum dgc_status read_count(struct dgc_session *s, const struct loaded *l, const struct result *r,
+                                  double *out) {
+  if (r->by) return output_number(s, l, plan_output(l->plan, r->by), out);
+  int64_t count = l->plan->outputs[plan_output(l->plan, r->output)].count;
+  *out = (double)(count < 0 ? -count * l->batch : count);
+  return DGC_OK;
+}
+
+static enum dgc_status read_result(struct dgc_session *s, const struct loaded *l, const struct result *r,
+                                   void *out) {
+  int output = plan_output(l->plan, r->output);
+  if (r->part == COUNT) return read_count(s, l, r, out);
+  if (r->part == SUM || r->output->role != OUTPUT_METRIC)
+    return exec_read(l->exec, output, out) ? DGC_OK : session_device_failed(s);
+  double sum, count;
+  enum dgc_status status = output_number(s, l, output, &sum);
+  if (!status) status = read_count(s, l, r, &count);
+  if (status) return status;
+  double value = metric_value(sum, count, r->by != NULL);
+  if (l->plan->outputs[output].type.dtype == DT_F64)
+    memcpy(out, &value, sizeof value);
+  else
+    memcpy(out, &(float){(float)value}, sizeof(float));
+  return DGC_OK;
+}
+
+/* --- descriptions --- */
 
 bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out) {
   enum entry_kind kind;
@@ -32,18 +86,36 @@ bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_t
   return n != NULL;
 }
 
-bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out) {
-  enum entry_kind kind;
-  const struct output *o = source_output(find_entry(s, entry, &kind), index);
-  if (o) tensor_describe(o->name, &o->node->type, out);
-  return o != NULL;
+/* "accuracy.sum", for as long as the session lives. */
+static const char *part_name(struct dgc_session *s, const struct result *r) {
+  const char *name = arena_printf(s->call, "%s.%s", r->output->name, r->part == SUM ? "sum" : "count");
+  for (int i = 0; i < s->part_names.count; i++)
+    if (strcmp(s->part_names.items[i], name) == 0) return s->part_names.items[i];
+  list_append(s->arena, &s->part_names, name);
+  return s->part_names.items[s->part_names.count - 1];
 }
 
-static int plan_output(const struct plan *p, const struct output *o) {
-  for (int i = 0; i < p->noutputs; i++)
-    if (p->outputs[i].role == o->role && strcmp(p->outputs[i].name, o->name) == 0) return i;
-  return -1;
+static enum dgc_status describe_part(struct dgc_session *s, const struct result *r, struct dgc_tensor *out) {
+  static const struct type number = {.dtype = DT_F64};
+  tensor_describe(part_name(s, r), r->part == COUNT ? &number : &r->output->node->type, out);
+  return DGC_OK;
 }
+
+static enum dgc_status describe_part_call(struct dgc_session *s, const struct result *r,
+                                          struct dgc_tensor *out) {
+  CALL(s, describe_part(s, r, out));
+}
+
+bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out) {
+  enum entry_kind kind;
+  struct result r;
+  if (!nth_result(s, find_entry(s, entry, &kind), index, &r)) return false;
+  if (r.part != VALUE) return describe_part_call(s, &r, out) == DGC_OK;
+  tensor_describe(r.output->name, &r.output->node->type, out);
+  return true;
+}
+
+/* --- runs --- */
 
 /* The caller's numbers must be what the model can use, as those in files. */
 static enum dgc_status check_range(struct dgc_session *s, const char *name, int64_t rows, const void *data) {
@@ -81,12 +153,10 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
   status = session_run(s, l);
   if (status) return status;
   if (kind == ENTRY_TRAIN) s->position.step++;
-  const struct output *o;
-  for (int i = 0; outputs && (o = source_output(g, i)); i++) {
-    int output = plan_output(l->plan, o);
-    if (outputs[i] && output >= 0 && !exec_read(l->exec, output, outputs[i])) return session_device_failed(s);
-  }
-  return DGC_OK;
+  struct result r;
+  for (int i = 0; !status && outputs && nth_result(s, g, i, &r); i++)
+    if (outputs[i]) status = read_result(s, l, &r, outputs[i]);
+  return status;
 }
 
 enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_t rows, const void *const *inputs,

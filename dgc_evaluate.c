@@ -21,24 +21,26 @@ static enum dgc_status add_outputs(struct dgc_session *s, const struct loaded *l
                                    struct sum *sums) {
   for (int i = 0; i < l->plan->noutputs; i++) {
     const struct plan_value *v = &l->plan->outputs[i];
-    if (v->role != OUTPUT_LOSS && v->role != OUTPUT_METRIC && v->role != OUTPUT_COUNT) continue;
+    if (v->role != OUTPUT_METRIC && v->role != OUTPUT_COUNT) continue;
     double value;
     enum dgc_status status = output_number(s, l, i, &value);
     if (status) return status;
-    bool mean = v->role == OUTPUT_LOSS && !v->count;
-    sums[i].total += mean ? value * (double)rows : value;
-    sums[i].count += mean ? (double)rows : (double)(v->count < 0 ? -v->count * rows : v->count);
+    sums[i].total += value;
+    sums[i].count += (double)(v->count < 0 ? -v->count * rows : v->count);
   }
   return DGC_OK;
 }
 
-/* A metric over all batches: its sum, over the count or over the sum that it is divided by. */
-static double metric_value(const struct graph *g, int metric, const struct sum *sums) {
-  const struct sum *s = &sums[metric];
-  for (int i = 0; i < g->noutputs; i++)
-    if (g->outputs[i].role == OUTPUT_COUNT && strcmp(g->outputs[i].name, g->outputs[metric].name) == 0)
-      return sums[i].total != 0 ? s->total / sums[i].total : 0;
-  return s->count > 0 ? s->total / s->count : s->total;
+const struct output *metric_divisor(const struct graph *g, const struct output *metric) {
+  for (int i = 0; metric->role == OUTPUT_METRIC && i < g->noutputs; i++)
+    if (g->outputs[i].role == OUTPUT_COUNT && strcmp(g->outputs[i].name, metric->name) == 0)
+      return &g->outputs[i];
+  return NULL;
+}
+
+double metric_value(double sum, double count, bool ratio) {
+  if (ratio) return count != 0 ? sum / count : 0;
+  return count > 0 ? sum / count : sum;
 }
 
 static void finish_metrics(struct dgc_session *s, const struct graph *g, const struct sum *sums,
@@ -47,9 +49,10 @@ static void finish_metrics(struct dgc_session *s, const struct graph *g, const s
   struct dgc_metric *m = arena_new_array(s->text, (size_t)g->noutputs, struct dgc_metric);
   int n = 0;
   for (int i = 0; i < g->noutputs; i++) {
-    enum output_role role = g->outputs[i].role;
-    if (role != OUTPUT_LOSS && role != OUTPUT_METRIC) continue;
-    m[n++] = (struct dgc_metric){arena_strdup(s->text, g->outputs[i].name), metric_value(g, i, sums)};
+    const struct output *o = &g->outputs[i], *by = metric_divisor(g, o);
+    if (o->role != OUTPUT_METRIC) continue;
+    double value = metric_value(sums[i].total, by ? sums[by - g->outputs].total : sums[i].count, by != NULL);
+    m[n++] = (struct dgc_metric){arena_strdup(s->text, o->name), value};
   }
   if (metrics) *metrics = m;
   if (count) *count = n;

@@ -33,7 +33,7 @@ struct options {
   const char *source_path; /* of verify */
   bool numeric;
   int64_t threads, epochs, steps, seed, checkpoint_every, timeout;
-  bool verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
+  bool sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
   bool seed_given, epochs_given, steps_given;
 };
 
@@ -90,9 +90,10 @@ struct dgc_session {
   struct loaded *plans;
   struct arena *building; /* of a plan that is not in `plans` yet */
   struct position position;
-  bool initialised; /* the variables hold values */
-  struct kept kept; /* or these are to be theirs */
-  bool trained;     /* since it was loaded: its training data is not what to evaluate on */
+  bool initialised;       /* the variables hold values */
+  struct kept kept;       /* or these are to be theirs */
+  struct list part_names; /* that dgc_output has handed out */
+  bool trained;           /* since it was loaded: its training data is not what to evaluate on */
 
   int calls;           /* going on: a second one comes from on_progress */
   bool listening;      /* on_progress is running */
@@ -127,6 +128,8 @@ enum dgc_status session_fail(struct dgc_session *s, enum dgc_status status, cons
 struct str session_text(struct dgc_session *s);
 
 /* dgc_options.c */
+/* A copy of the value behind the last one. */
+void list_append(struct arena *a, struct list *l, const char *value);
 enum dgc_status options_set(struct dgc_session *s, const char *name, const char *value);
 
 /* dgc_strategy.c */
@@ -204,6 +207,10 @@ const struct graph *entry_source(const struct dgc_session *s, enum entry_kind ki
 void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out);
 
 /* dgc_evaluate.c */
+/* A sum that is divided: by the sum that a ratio has below it, or by a number of elements, 0 if by nothing. */
+double metric_value(double sum, double count, bool ratio);
+/* The output that the metric is divided by: NULL unless it is a ratio. */
+const struct output *metric_divisor(const struct graph *g, const struct output *metric);
 /* How many rows there are to evaluate on; -1: nothing to evaluate, or no data. */
 enum dgc_status session_evaluation_rows(struct dgc_session *s, int64_t *rows);
 

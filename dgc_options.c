@@ -90,6 +90,7 @@ static const struct option_row option_table[] = {
      "save also after every N steps"},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",
      "where a prediction goes: .npy, .csv, or - for CSV on standard output"},
+    {"sums", FLAG, AT(sums), 0, 0, NULL, "dgc_run: give the sum and the count of each metric, too"},
     {"verify-each", FLAG, AT(verify_each), 0, 0, NULL, "check all invariants after each pass"},
     {"disable-pass", TEXT, AT(disable_pass), 0, 0, "LIST", "skip these passes"},
     {"print-after", TEXT, AT(print_after), 0, 0, "PASS", "print the graph after this pass, or all"},
@@ -221,10 +222,10 @@ static enum dgc_status check_text(struct dgc_session *s, const struct option_row
   return DGC_OK;
 }
 
-static void append(struct dgc_session *s, struct list *l, const char *value) {
-  const char **items = arena_new_array(s->arena, (size_t)l->count + 1, const char *);
+void list_append(struct arena *a, struct list *l, const char *value) {
+  const char **items = arena_new_array(a, (size_t)l->count + 1, const char *);
   if (l->count) memcpy(items, l->items, (size_t)l->count * sizeof *items);
-  items[l->count] = arena_strdup(s->arena, value);
+  items[l->count] = arena_strdup(a, value);
   *l = (struct list){items, l->count + 1};
 }
 
@@ -259,7 +260,7 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   status = check_text(s, r, value);
   if (status) return status;
   if (r->kind == LIST)
-    append(s, field, value);
+    list_append(s->arena, field, value);
   else
     *(const char **)field = arena_strdup(s->arena, value);
   return DGC_OK;

@@ -135,12 +135,21 @@ struct dgc_tensor {
   int rank;
   int64_t shape[8]; /* -k stands for k rows of the batch */
 };
-/* Inputs and outputs of an entry, "train", "eval" or "predict": false behind the last one. */
+/* Inputs and outputs of an entry, "train", "eval" or "predict": false behind the last one. Names live as long as the
+ * session. What there is, of one batch:
+ *   train    each loss, scalar, as the model defines it: a mean is divided. By its name, as "loss"
+ *   eval     each loss and metric, scalar, by its name and divided: what dgc_evaluate gives for these rows. With the
+ *            option sums, behind all of them, for each that is divided: NAME.sum, of the same type, and NAME.count,
+ *            f64, what it is divided by. Over several batches these add up; a metric without them is a sum, and does
+ *            so itself. A ratio is 0 where its count is 0
+ *   predict  each prediction, a row for each row of the batch */
 DGC_API bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);
 DGC_API bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);
 /* Runs an entry once on a batch of `rows`: a training step, say. inputs[i] and outputs[i] belong to dgc_input and
- * dgc_output i; outputs may be NULL, or single ones. Each number of rows is compiled once. Class numbers that the
- * model cannot use are DGC_INPUT, and nothing is run. */
+ * dgc_output i: arrays of the caller, as large as their descriptions say for so many rows; outputs may be NULL, or
+ * single ones. Each number of rows is compiled once. DGC_INPUT for class numbers that the model cannot use, and
+ * DGC_USAGE for an array that is missing: then nothing is run. A loss that is not a number is no error here: the
+ * caller has it. */
 DGC_API enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_t rows,
                                 const void *const *inputs, void *const *outputs);
 

@@ -1,5 +1,5 @@
 /* Trains a line through points, in C: cc train.c $(pkg-config --cflags --libs dgc) && ./a.out
- * expect: y = 2.00 x + 1.00 */
+ * expect: y = 2.00 x + 1.00, error 0.00 */
 #include <dgc.h>
 
 #include <stdio.h>
@@ -11,6 +11,7 @@ static const char program[] = "model line() {\n"
                               "  var a : f32[] = zeros()\n"
                               "  var b : f32[] = zeros()\n"
                               "  train mean(square(a * x + b - y)) with sgd(rate = 0.1)\n"
+                              "  metric error = mean(abs(a * x + b - y))\n"
                               "  predict guess = a * x + b\n"
                               "}\n";
 
@@ -39,13 +40,15 @@ int main(void) {
   if (!s) return 1;
   if (dgc_set(s, "devices", "cpu:0-1") || dgc_load_text(s, "line", program, strlen(program))) return fail(s);
   const void *inputs[2];
-  float loss;
-  void *outputs[] = {&loss};
   bind(s, "train", x, y, inputs);
   for (int i = 0; i < STEPS; i++)
-    if (dgc_run(s, "train", ROWS, inputs, outputs)) return fail(s);
+    if (dgc_run(s, "train", ROWS, inputs, NULL)) return fail(s);
+  float loss, error;
+  void *outputs[] = {&loss, &error}; /* as dgc_output lists them */
+  bind(s, "eval", x, y, inputs);
+  if (dgc_run(s, "eval", ROWS, inputs, outputs)) return fail(s);
   if (dgc_read(s, "a", &a, sizeof a) || dgc_read(s, "b", &b, sizeof b)) return fail(s);
-  printf("y = %.2f x + %.2f\n", (double)a, (double)b);
+  printf("y = %.2f x + %.2f, error %.2f\n", (double)a, (double)b, (double)error);
   dgc_destroy(s);
   return 0;
 }

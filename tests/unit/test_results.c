@@ -1,0 +1,155 @@
+/* What dgc_run gives: values that are divided, sums and counts on request. The numbers are numpy's. */
+#include "include/dgc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Eighths throughout, so that sums are exact in any order. */
+static const float x[] = {1, -2, 3, 0.5F, 4, -1, 2}, y[] = {1, 0, 2, 1, 3, 0, 1};
+enum { MOST = 20, VALUES = 7 /* those that are no sum and no count */ };
+
+#define MODEL(type)                                           \
+  "model m() {\n"                                             \
+  "  input x : f32[B]\n"                                      \
+  "  input y : f32[B]\n"                                      \
+  "  var w : " type "[] = 0.5\n"                              \
+  "  p = cast(x, " type ") * w\n"                             \
+  "  t = cast(y, " type ")\n"                                 \
+  "  train fit = mean(square(p - t)) with sgd(rate = 0.0)\n"  \
+  "  train whole = sum(square(p - t)) with sgd(rate = 0.0)\n" \
+  "  metric far = mean(cast(abs(p - t) > 0.5, " type "))\n"   \
+  "  metric total = sum(p)\n"                                 \
+  "  metric share = ratio(sum(p), sum(t))\n"                  \
+  "  metric nothing = ratio(sum(p), sum(0 * t))\n"            \
+  "  metric scaled = 2 * mean(square(p - t)) + 1\n"           \
+  "  predict p = p\n"                                         \
+  "}\n"
+
+struct expected {
+  const char *name;
+  double value[2]; /* of 7 rows and of 3 */
+};
+/* e = p - y; p = x[:n] * 0.5:  (e * e).mean(), (e * e).sum(), (abs(e) > 0.5).mean(), p.sum(), p.sum() / y[:n].sum() */
+static const struct expected eval_values[] = {
+    {"fit", {0.4732142857142857, 0.5}},
+    {"whole", {3.3125, 1.5}},
+    {"far", {0.42857142857142855, 1.0 / 3}},
+    {"total", {3.75, 1}},
+    {"share", {0.46875, 1.0 / 3}},
+    {"nothing", {0, 0}},
+    {"scaled", {2 * 0.4732142857142857 + 1, 2}},
+    {"fit.sum", {3.3125, 1.5}},
+    {"fit.count", {7, 3}},
+    {"far.sum", {3, 1}},
+    {"far.count", {7, 3}},
+    {"share.sum", {3.75, 1}},
+    {"share.count", {8, 3}},
+    {"nothing.sum", {3.75, 1}},
+    {"nothing.count", {0, 0}},
+    {"scaled.sum", {2 * 3.3125 + 7, 6}},
+    {"scaled.count", {7, 3}},
+};
+static const struct expected train_values[] = {{"fit", {0.4732142857142857, 0.5}}, {"whole", {3.3125, 1.5}}};
+
+static struct dgc_session *open_with(const char *text, const char *devices, const char *towers,
+                                     const char *sums) {
+  struct dgc_session *s = dgc_create();
+  assert_non_null(s);
+  assert_int_equal(dgc_set(s, "devices", devices), DGC_OK);
+  assert_int_equal(dgc_set(s, "towers", towers), DGC_OK);
+  assert_int_equal(dgc_set(s, "sums", sums), DGC_OK);
+  enum dgc_status status = dgc_load_text(s, "m", text, strlen(text));
+  assert_string_equal(dgc_message(s), "");
+  assert_int_equal(status, DGC_OK);
+  return s;
+}
+
+static void run(struct dgc_session *s, const char *entry, int rows, void *const *outputs) {
+  const void *inputs[2];
+  struct dgc_tensor t;
+  for (int i = 0; dgc_input(s, entry, i, &t); i++) inputs[i] = strcmp(t.name, "x") == 0 ? x : y;
+  if (dgc_run(s, entry, rows, inputs, outputs)) fail_msg("%s", dgc_message(s));
+}
+
+/* Every output that there is, by its name and in its order, f64 or rounded to f32. */
+static void check(struct dgc_session *s, const char *entry, const struct expected *want, int count,
+                  bool is_double) {
+  static const int rows[] = {7, 3};
+  struct dgc_tensor t;
+  for (int k = 0; k < 2; k++) {
+    double got[MOST];
+    void *outputs[MOST];
+    memset(got, 0x55, sizeof got);
+    for (int i = 0; i < count; i++) outputs[i] = &got[i];
+    run(s, entry, rows[k], outputs);
+    for (int i = 0; i < count; i++) {
+      assert_true(dgc_output(s, entry, i, &t));
+      assert_string_equal(t.name, want[i].name);
+      assert_int_equal(t.rank, 0);
+      bool wide = is_double || strstr(t.name, ".count");
+      assert_string_equal(t.dtype, wide ? "f64" : "f32");
+      float narrow;
+      memcpy(&narrow, &got[i], sizeof narrow);
+      double value = want[i].value[k];
+      if (wide ? got[i] != value : narrow != (float)value)
+        fail_msg("%s of %d rows: %.17g, not %.17g", t.name, rows[k], wide ? got[i] : (double)narrow, value);
+    }
+    assert_false(dgc_output(s, entry, count, &t));
+  }
+}
+
+static void values(void **state) {
+  (void)state;
+  static const char *const texts[] = {MODEL("f32"), MODEL("f64")};
+  static const char *const layouts[][2] = {
+      {"cpu:0", "1"}, {"cpu:0-1", "2"}, {"cpu:0", "3"}, {"cpu:0-2", "4"}};
+  for (int wide = 0; wide < 2; wide++)
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+      struct dgc_session *s = open_with(texts[wide], layouts[i][0], layouts[i][1], "true");
+      check(s, "eval", eval_values, sizeof eval_values / sizeof *eval_values, wide);
+      check(s, "train", train_values, sizeof train_values / sizeof *train_values, wide);
+      assert_int_equal(dgc_set(s, "sums", "false"), DGC_OK);
+      check(s, "eval", eval_values, VALUES, wide);
+      dgc_destroy(s);
+    }
+}
+
+/* Two batches are joined by their sums and counts: 3 rows and the other 4 make 7. */
+static void batches_add_up(void **state) {
+  (void)state;
+  struct dgc_session *s = open_with(MODEL("f64"), "cpu:0-1", "2", "true");
+  double sums[2] = {0}, counts[2] = {0}; /* of fit and of share */
+  for (int k = 0; k < 2; k++) {
+    const void *inputs[2];
+    struct dgc_tensor t;
+    double got[MOST];
+    void *outputs[MOST] = {0}; /* what nobody asks for is not written */
+    for (int i = 0; dgc_input(s, "eval", i, &t); i++) {
+      const float *all = strcmp(t.name, "x") == 0 ? x : y;
+      inputs[i] = k ? all + 3 : all;
+    }
+    for (int i = 0; dgc_output(s, "eval", i, &t); i++)
+      if (strchr(t.name, '.')) outputs[i] = &got[i];
+    assert_int_equal(dgc_run(s, "eval", k ? 4 : 3, inputs, outputs), DGC_OK);
+    for (int i = 0; dgc_output(s, "eval", i, &t); i++) {
+      if (strcmp(t.name, "fit.sum") == 0) sums[0] += got[i];
+      if (strcmp(t.name, "fit.count") == 0) counts[0] += got[i];
+      if (strcmp(t.name, "share.sum") == 0) sums[1] += got[i];
+      if (strcmp(t.name, "share.count") == 0) counts[1] += got[i];
+    }
+  }
+  assert_true(sums[0] / counts[0] == 0.4732142857142857);
+  assert_true(sums[1] / counts[1] == 0.46875);
+  dgc_destroy(s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(batches_add_up)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
