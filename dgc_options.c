@@ -29,7 +29,9 @@ static const struct option_row option_table[] = {
     {"devices", TEXT, AT(devices), 0, 0, "LIST",
      "devices to use, as cpu:0-3, gpu:0,gpu:2 or gpu:0/0-1 (two on one card; default cpu:0)"},
     {"cluster", TEXT, AT(cluster), 0, 0, "JOBS",
-     "tasks by job, as worker=2;ps=1 or with their hosts; each worker has the devices of --devices"},
+     "tasks by job, as worker=2;ps=1, all in this process, or, to compile only, with their hosts; each "
+     "worker has "
+     "the devices of --devices"},
     {"towers", INTEGER, AT(towers), 1, 1024, "N",
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",

@@ -101,11 +101,23 @@ static void settle_sums(struct dgc_session *s) {
   }
 }
 
+/* What hosts are named for cannot be done yet; numbered tasks are one process by what is said of them. */
+static enum dgc_status refuse_hosts(struct dgc_session *s) {
+  const char *spec = s->options.cluster, *numbered = spec ? cluster_numbered(s->call, spec, &s->diags) : NULL;
+  if (!numbered) return DGC_OK;
+  session_fail(s, DGC_USAGE,
+               "cluster: tasks run on no other hosts yet, but all in this process: '%s' can be compiled only",
+               spec);
+  diag_help(&s->diags, LOC_NONE, "give their numbers to run them here, as --cluster \"%s\"", numbered);
+  return DGC_USAGE;
+}
+
 enum dgc_status session_open(struct dgc_session *s) {
   const struct backend *chosen;
   enum dgc_status status = s->moves ? move(s) : DGC_OK;
   if (s->store || status) return status;
   status = session_target(s);
+  if (!status) status = refuse_hosts(s);
   if (!status) status = session_backend(s, &chosen);
   if (status) return status;
   if (s->engines && !same_devices(&s->engines->target, &s->target)) {

@@ -1,6 +1,7 @@
 /* Clusters: jobs and their tasks, as TensorFlow's cluster specifications have them, as a list of devices.
  *
- * All tasks run in this process, over logical devices; their hosts are only carried along. */
+ * All tasks are compiled for logical devices of one process, and run there if they are only numbered: where hosts are
+ * named, they are carried along, and what runs refuses them (cluster_numbered). */
 #include "ir/target.h"
 
 #include <ctype.h>
@@ -12,6 +13,7 @@ enum { MAX_TASKS = 1024 };
 struct job {
   const char *name;
   int tasks;
+  bool hosts; /* they are named */
 };
 
 static bool wrong(struct diags *d, struct loc loc, const char *what, const char *part) {
@@ -51,6 +53,7 @@ static bool parse_job(struct arena *a, const char *text, struct job *out, struct
     out->tasks = strlen(tasks) > 4 ? MAX_TASKS + 1 : (int)strtol(tasks, NULL, 10);
     if (out->tasks < 1 || out->tasks > MAX_TASKS) return wrong(d, loc, "a job has 1 to 1024 tasks", text);
   } else {
+    out->hosts = true;
     for (const char *p = tasks;; p++) {
       size_t len = strcspn(p, ",");
       if (len == 0) return wrong(d, loc, "a host is missing", text);
@@ -93,21 +96,39 @@ static void list_devices(struct str *s, const struct job *job, const struct targ
                  stores ? "/cpu:0" : each->devices[i].text);
 }
 
-bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
-                   struct diags *d, struct loc loc) {
-  struct job jobs[3];
-  struct target each;
+/* At most three jobs; how many, 0 after an error. */
+static int parse_jobs(struct arena *a, const char *spec, struct job *jobs, struct diags *d, struct loc loc) {
   int njobs = 0;
   for (const char *p = spec;; p++) {
     size_t len = strcspn(p, ";");
     struct job job;
-    if (!parse_job(a, arena_strndup(a, p, len), &job, d, loc)) return false;
+    if (!parse_job(a, arena_strndup(a, p, len), &job, d, loc)) return 0;
     for (int i = 0; i < njobs; i++)
-      if (strcmp(jobs[i].name, job.name) == 0) return wrong(d, loc, "a job is given twice", job.name);
+      if (strcmp(jobs[i].name, job.name) == 0) return wrong(d, loc, "a job is given twice", job.name), 0;
     jobs[njobs++] = job;
     p += len;
-    if (!*p) break;
+    if (!*p) return njobs;
   }
+}
+
+const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d) {
+  struct job jobs[3];
+  struct str numbers = str_make(a);
+  bool hosts = false;
+  int njobs = parse_jobs(a, spec, jobs, d, LOC_NONE);
+  for (int i = 0; i < njobs; i++) {
+    hosts |= jobs[i].hosts;
+    str_printf(&numbers, "%s%s=%d", i ? ";" : "", jobs[i].name, jobs[i].tasks);
+  }
+  return hosts ? numbers.data : NULL;
+}
+
+bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
+                   struct diags *d, struct loc loc) {
+  struct job jobs[3];
+  struct target each;
+  int njobs = parse_jobs(a, spec, jobs, d, loc);
+  if (!njobs) return false;
   if (!target_parse(a, devices ? devices : "cpu:0", &each, d, loc)) return false;
   if (names_jobs(&each)) {
     *out = each;

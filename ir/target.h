@@ -53,6 +53,9 @@ struct target target_copy(struct arena *a, const struct target *t);
  * as it is. An error in `d` and false if the specification is malformed. */
 bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
                    struct diags *d, struct loc loc);
+/* The same cluster by the numbers of its tasks, "worker=2;ps=1", if the specification names hosts; NULL if it names
+ * none, or is malformed (an error in `d`). */
+const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d);
 
 /* Towers over devices, law 4: contiguous blocks, the first towers mod devices get one more. The device index. */
 int tower_device(int tower, int towers, int ndevices);

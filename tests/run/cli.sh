@@ -66,6 +66,28 @@ for hosts in -1 a:99999 a: 'a b'; do
   shows err 'no host'
 done
 expect 0 'hosts' "$dgc" compile "$samples/linear.dsl" --cluster 'worker=[::1]:2222,b-1.c:80,d' -o /dev/null
+# Nothing trains here as if it trained there: hosts are for what does not run.
+"$dgc" compile "$samples/linear.dsl" --cluster 'worker=2;ps=1' -o numbers.dg
+"$dgc" compile "$samples/linear.dsl" --cluster 'worker=a:1,b;ps=[::1]:9' -o hosts.dg
+grep -v '^  cluster ' numbers.dg >a.dg
+grep -v '^  cluster ' hosts.dg >b.dg
+same a.dg b.dg
+expect 0 'verify hosts' "$dgc" verify "$samples/linear.dsl" --cluster 'worker=a:1,b;ps=[::1]:9' --numeric
+expect 0 'explain hosts' "$dgc" explain "$samples/linear.dsl" weight --cluster 'worker=a:1,b;ps=[::1]:9'
+expect 0 'one step' "$dgc" train "$samples/digits.dsl" --quiet --steps 1 --checkpoint one.safetensors
+for verb in train bench eval predict; do
+  for hosts in 'worker=a:1,b;ps=[::1]:9' 'worker=localhost:2222,localhost:2223;ps=1' 'ps=1;worker=127.0.0.1,b'; do
+    from='--checkpoint one.safetensors'
+    [ $verb = bench ] && from=
+    [ $verb = train ] && from='--checkpoint far.safetensors'
+    expect 2 "$verb on $hosts" "$dgc" $verb "$samples/digits.dsl" $from --cluster "$hosts"
+    shows err 'tasks run on no other hosts yet'
+    grep -q 'as --cluster "\(worker=2;ps=1\|ps=1;worker=2\)"' err && pass || fail "hosts: $(cat err)"
+    empty out
+  done
+done
+[ ! -e far.safetensors ] && pass || fail 'a refused cluster left a checkpoint'
+expect 0 'numbers' "$dgc" train "$samples/digits.dsl" --quiet --steps 2 --cluster 'worker=2;ps=1'
 expect 2 'a cluster without workers' "$dgc" compile "$samples/linear.dsl" --cluster ps=1
 shows err 'add a worker'
 sed 's|^  predict.*|&\n  strategy parameter_server|' "$samples/linear.dsl" >servers.dsl
