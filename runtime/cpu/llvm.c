@@ -1,5 +1,10 @@
 /* The library is looked for at $DGC_LLVM alone, or else where it was when dgc was built, then where the system
- * looks. */
+ * looks.
+ *
+ * Another LLVM may be in the process: TensorFlow has one, and loads it so that all libraries see it. libLLVM's
+ * functions call each other directly, but its vtables and variables are looked for by name, among what all see first:
+ * half of ours would be theirs. So ours is bound at once, before another may come; hidden from others; and bound to
+ * itself first where another is there already. Only there, as then it has libc's malloc, whatever was preloaded. */
 #include "runtime/cpu/llvm.h"
 
 #include <dlfcn.h>
@@ -33,11 +38,28 @@ static void keep_error(void) {
   snprintf(message, sizeof message, "%s", text ? text : "unknown error");
 }
 
+/* Whether all libraries see an LLVM, or a part of one: something of each of its layers is looked for. */
+static bool another_is_seen(void) {
+  static const char *const names[] = {
+      "_ZTVN4llvm11raw_ostreamE",   "_ZTVN4llvm2cl6OptionE",     "_ZN4llvm13ErrorInfoBase2IDE",
+      "_ZTVN4llvm13ErrorInfoBaseE", "_ZTVN4llvm12MemoryBufferE", "_ZN4llvm11LLVMContextC1Ev",
+      "_ZTVN4llvm4PassE",           "_ZTVN4llvm12FunctionPassE", "_ZTVN4llvm13TargetMachineE",
+      "_ZTVN4llvm10MCStreamerE",    "_ZTVN4llvm9MCAsmInfoE",     "LLVMContextCreate",
+  };
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (dlsym(RTLD_DEFAULT, names[i]) != NULL) return true;
+  return false;
+}
+
 static void *open_library(void) {
   const char *path = getenv("DGC_LLVM"), *built = DGC_LLVM_LIBRARY;
-  if (path != NULL && path[0] != 0) return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  void *library = dlopen(built, RTLD_LAZY | RTLD_LOCAL);
-  return library ? library : dlopen(strrchr(built, '/') + 1, RTLD_LAZY | RTLD_LOCAL);
+  int flags = RTLD_NOW | RTLD_LOCAL;
+#ifdef RTLD_DEEPBIND
+  if (another_is_seen()) flags |= RTLD_DEEPBIND;
+#endif
+  if (path != NULL && path[0] != 0) return dlopen(path, flags);
+  void *library = dlopen(built, flags);
+  return library ? library : dlopen(strrchr(built, '/') + 1, flags);
 }
 
 static bool right_version(void) {
@@ -52,12 +74,16 @@ static bool right_version(void) {
   return false;
 }
 
+/* What LLVM does, by the free that fits the malloc in libc's strdup, which LLVM's own may not. */
+static void dispose_message(char *text) { free(text); }
+
 static bool find_functions(void *library) {
   for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
     void *f = dlsym(library, functions[i].name);
     if (f == NULL) return false;
     memcpy((char *)&llvm + functions[i].offset, &f, sizeof f);
   }
+  llvm.DisposeMessage = dispose_message;
   return true;
 }
 

@@ -8,6 +8,7 @@ trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 passed=0
 failed=0
+skipped=0
 
 pass() { passed=$((passed + 1)); }
 fail() {
@@ -40,7 +41,7 @@ empty() { if [ -s "$1" ]; then fail "$1 is not empty: $(head -3 "$1")"; else pas
 same() { if cmp "$1" "$2"; then pass; else fail "$1 and $2 differ"; fi; }
 
 finish() {
-  echo "$passed passed, $failed failed"
+  echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
   [ "$failed" = 0 ]
   exit
 }
