@@ -6,11 +6,41 @@
 #include "runtime/data/json.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FORMAT "dgc-1"
+
+/* --- whose file it is --- */
+
+static bool is_own(const struct dgc_session *s, const char *path) {
+  char real[PATH_MAX];
+  if (!realpath(path, real)) return false;
+  for (int i = 0; i < s->own_files.count; i++)
+    if (strcmp(s->own_files.items[i], real) == 0) return true;
+  return false;
+}
+
+static void make_own(struct dgc_session *s, const char *path) {
+  char real[PATH_MAX];
+  if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->own_files, real);
+}
+
+enum dgc_status session_may_save(struct dgc_session *s) {
+  const char *path = s->options.checkpoint;
+  struct stat st;
+  if (!path) return DGC_OK;
+  bool holds = stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+  if (holds && !s->options.overwrite && !is_own(s, path)) {
+    session_fail(s, DGC_USAGE, "%s is there already, and this training would replace it", path);
+    diag_help(&s->diags, LOC_NONE, "--resume goes on from it, --overwrite begins anew");
+    return DGC_USAGE;
+  }
+  return atomic_try(s->call, path, &s->diags) ? DGC_OK : DGC_RUNTIME;
+}
 
 /* --- saving --- */
 
@@ -46,6 +76,7 @@ static bool save_with(struct dgc_session *s, struct arena *a, const char *path) 
 enum dgc_status session_save(struct dgc_session *s, const char *path) {
   struct arena *a = s->building = arena_create();
   bool saved = save_with(s, a, path);
+  if (saved) make_own(s, path);
   s->building = NULL;
   arena_destroy(a);
   return saved ? DGC_OK : DGC_RUNTIME;
@@ -197,8 +228,10 @@ enum dgc_status session_restore(struct dgc_session *s, const char *path) {
   arena_unguard(&guard);
   if (status)
     undo_restore(&before);
-  else
+  else {
     fit_position(s, &saved, path);
+    make_own(s, path);
+  }
   return status;
 }
 

@@ -290,6 +290,20 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   return o->checkpoint && due && !done(t) ? session_save(s, o->checkpoint) : DGC_OK;
 }
 
+/* A training that would go on from where another one ended, and ends there as well. */
+static void say_done(const struct training *t) {
+  const struct position *p = &t->s->position;
+  const struct options *o = &t->s->options;
+  if (!p->step || !done(t)) return;
+  bool epochs = t->epochs >= 0 && p->epoch >= t->epochs;
+  long long is = (long long)(epochs ? p->epoch : p->step),
+            wanted = (long long)(epochs ? t->epochs : t->steps);
+  diag_note(&t->s->diags, LOC_NONE,
+            "nothing is left to do: %lld %s%s done, and --%ss %lld%s asks for no more", is,
+            epochs ? "epoch" : "step", is == 1 ? " is" : "s are", epochs ? "epoch" : "step", wanted,
+            epochs && !o->epochs_given ? " (the default)" : "");
+}
+
 /* How the rows are dealt to workers, which the strategy knows. */
 static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
   if (!s->options.auto_shard || !shard_find(s->options.auto_shard, &o->shard) || o->shard == SHARD_DATA)
@@ -340,6 +354,7 @@ static enum dgc_status train_over(struct training *t) {
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
   if (!t->loader) return session_unread(s);
   status = check_batches(t);
+  if (!status) say_done(t);
   t->begin = t->epoch_begin = now();
   while (!status && !done(t)) {
     const struct batch *b;
@@ -373,6 +388,7 @@ static enum dgc_status train(struct dgc_session *s) {
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
   if (!status && o->checkpoint_every && !o->checkpoint)
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
+  if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status)
     status =

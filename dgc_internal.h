@@ -33,7 +33,7 @@ struct options {
   const char *source_path; /* of verify */
   bool numeric;
   int64_t threads, epochs, steps, seed, checkpoint_every, timeout;
-  bool sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
+  bool overwrite, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
   bool seed_given, epochs_given, steps_given;
 };
 
@@ -93,6 +93,7 @@ struct dgc_session {
   bool initialised;       /* the variables hold values */
   struct kept kept;       /* or these are to be theirs */
   struct list part_names; /* that dgc_output has handed out */
+  struct list own_files;  /* checkpoints that hold what this session has, or had: by their real paths */
   bool trained;           /* since it was loaded: its training data is not what to evaluate on */
 
   int calls;           /* going on: a second one comes from on_progress */
@@ -227,6 +228,9 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
 
 /* dgc_checkpoint.c */
 enum dgc_status session_save(struct dgc_session *s, const char *path);
+/* Before the first step of a training: an error if the option checkpoint cannot be written, or would replace a file
+ * that this session has neither read nor written. */
+enum dgc_status session_may_save(struct dgc_session *s);
 /* Seed, towers and batch come from the checkpoint unless they were given. */
 enum dgc_status session_restore(struct dgc_session *s, const char *path);
 

@@ -88,6 +88,8 @@ static const struct option_row option_table[] = {
      "train until this many steps are done; bench: how many are timed (default 100)"},
     {"checkpoint", TEXT, AT(checkpoint), 0, 0, "FILE",
      "where training saves, where other verbs read variables"},
+    {"overwrite", FLAG, AT(overwrite), 0, 0, NULL,
+     "train from the first step, though the file of --checkpoint is there: it is replaced"},
     {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N",
      "save also after every N steps"},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",

@@ -142,6 +142,8 @@ static int train(struct cli *c) {
   int code = load(c);
   if (!code) code = restore(c);
   if (code) return code;
+  if (!c->checkpoint && !c->quiet && isatty(STDERR_FILENO))
+    fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
   dgc_on_progress(c->session, cli_progress, c);
   code = cli_status(c, dgc_train(c->session));
   cli_clear_progress();
@@ -239,7 +241,7 @@ const struct verb verbs[] = {
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
      MODEL_OPTIONS
      " " DATA_OPTIONS
-     " epochs steps eval-data eval-rows auto-shard no-shuffle checkpoint checkpoint-every resume"
+     " epochs steps eval-data eval-rows auto-shard no-shuffle checkpoint checkpoint-every resume overwrite"
      " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",

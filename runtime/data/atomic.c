@@ -98,6 +98,16 @@ bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struc
   return open_temp(f, a, &st, d);
 }
 
+bool atomic_try(struct arena *a, const char *path, struct diags *d) {
+  struct atomic_file f = {.path = path};
+  struct stat st;
+  if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+    return access(path, W_OK) == 0 || fail(&f, "write", d);
+  if (!atomic_open(&f, a, path, d)) return false;
+  atomic_discard(&f);
+  return true;
+}
+
 static bool write_all(struct atomic_file *f, const char *data, size_t len, struct diags *d) {
   while (len > 0 && !f->failed) {
     ssize_t n = write(f->fd, data, len < SSIZE_MAX ? len : SSIZE_MAX);

@@ -18,6 +18,8 @@ struct atomic_file {
 
 /* "-" is standard output. */
 bool atomic_open(struct atomic_file *f, struct arena *a, const char *path, struct diags *d);
+/* Whether it could be opened to be written now. Nothing is changed or left behind; a pipe or device is not opened. */
+bool atomic_try(struct arena *a, const char *path, struct diags *d);
 bool atomic_write(struct atomic_file *f, const void *data, size_t len, struct diags *d);
 /* Overwrites bytes written before; not for a file that is written directly. */
 bool atomic_patch(struct atomic_file *f, int64_t offset, const void *data, size_t len, struct diags *d);

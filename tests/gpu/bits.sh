@@ -8,7 +8,7 @@ train() {
   model=$2
   shift 2
   expect 0 "train $name" "$dgc" train "$samples/$model.dsl" --rows 0:180 --eval-rows 0:50 --batch 48 --seed 7 --quiet \
-    --epochs 1 --checkpoint "$name.safetensors" "$@"
+    --epochs 1 --overwrite --checkpoint "$name.safetensors" "$@"
   mv out "$name.out"
 }
 

@@ -112,7 +112,7 @@ fails() {
 }
 again() {
   timeout 300 "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
-    --set hidden=32 --checkpoint w.safetensors --threads $threads "$@"
+    --set hidden=32 --overwrite --checkpoint w.safetensors --threads $threads "$@"
 }
 threads=1
 any_call=

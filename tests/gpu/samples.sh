@@ -37,7 +37,7 @@ turn=0
 # on DEVICES STRATEGY TOWERS FILE: trains `name`.
 on() {
   expect 0 "$name on $1, $2, $3 towers" "$dgc" train "$samples/$name.dsl" $arguments --rows 0:64 --batch 32 --steps 3 \
-    --seed 5 --no-shuffle --quiet --devices "$1" --strategy "$2" --towers "$3" --checkpoint "$4"
+    --seed 5 --no-shuffle --quiet --devices "$1" --strategy "$2" --towers "$3" --overwrite --checkpoint "$4"
   empty err
 }
 # near FILE TOLERANCE WHAT

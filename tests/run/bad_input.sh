@@ -94,7 +94,8 @@ cp good.safetensors kept.safetensors
   failed=0
   ulimit -f 100
   trap '' XFSZ
-  expect 3 'a full disk' "$dgc" train "$model" --rows 0:256 --eval-rows 0:64 --quiet --steps 3 --checkpoint old.safetensors
+  expect 3 'a full disk' "$dgc" train "$model" --rows 0:256 --eval-rows 0:64 --quiet --steps 3 --overwrite \
+    --checkpoint old.safetensors
   [ "$failed" = 0 ]
 ) || fail 'a full disk'
 same old.safetensors kept.safetensors

@@ -7,7 +7,8 @@ small="--rows 0:1000 --eval-rows 0:300 --batch 96 --seed 7 --quiet"
 train() {
   name=$1
   shift
-  expect 0 "train $name" "$dgc" train "$model" $small --epochs 2 --checkpoint "$name.safetensors" "$@"
+  expect 0 "train $name" "$dgc" train "$model" $small --epochs 2 --overwrite \
+    --checkpoint "$name.safetensors" "$@"
   mv out "$name.out"
 }
 train base --towers 4 --devices cpu:0
@@ -62,7 +63,8 @@ cmp -s async-1.safetensors in-turn.safetensors && fail 'staleness makes no diffe
 words() {
   name=$1
   shift
-  expect 0 "words $name" "$dgc" train "$samples/words.dsl" --quiet --batch 24 --checkpoint "$name.safetensors" "$@"
+  expect 0 "words $name" "$dgc" train "$samples/words.dsl" --quiet --batch 24 --overwrite \
+    --checkpoint "$name.safetensors" "$@"
 }
 for cluster in 'worker=2;ps=1' 'worker=3;ps=2' 'chief=1;worker=2;ps=1'; do
   for staleness in 0 1 5; do
@@ -93,7 +95,7 @@ shows err 'eval: 67 rows in batches of 64 end with one of 3'
 uneven 0 --rows 0:129 --eval-rows 0:64 --steps 2
 uneven 2 --rows 0:129 --eval-rows 0:64 --steps 3 --resume
 shows err 'batch 3 of the 3 of an epoch of 129 rows has 1'
-uneven 0 --rows 0:129 --eval-rows 0:67 --uneven
+uneven 0 --rows 0:129 --eval-rows 0:67 --uneven --overwrite
 expect 2 'uneven eval' "$dgc" eval "$model" --checkpoint uneven.safetensors --eval-rows 0:67 --batch 64 --devices cpu:0-1 \
   --strategy replicate
 expect 2 'uneven predict' "$dgc" predict "$model" --checkpoint uneven.safetensors --eval-rows 0:67 --batch 64 \

@@ -25,7 +25,8 @@ echo 0 >zero.csv
 logs() {
   sums=$1
   shift
-  expect 0 "train $*" "$dgc" train log.dsl --no-shuffle --batch 2 --checkpoint log.safetensors --quiet "$@"
+  expect 0 "train $*" "$dgc" train log.dsl --no-shuffle --batch 2 --checkpoint log.safetensors --overwrite \
+    --quiet "$@"
   empty err
   expect 0 "predict after $*" "$dgc" predict log.dsl --data x=zero.csv:1 --checkpoint log.safetensors --quiet
   if [ "$(tail -n 1 out)" = "$sums" ]; then pass; else fail "$*: $(tail -n 1 out), not $sums"; fi
