@@ -177,24 +177,6 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   return true;
 }
 
-static bool infer_attrs(struct graph *g, const struct node *n, const char **why) {
-  const struct op_info *op = op_of(n);
-  uint32_t have = 0;
-  for (int i = 0; i < n->nattrs; i++) have |= 1u << n->attrs[i].key;
-  for (int k = 0; k < ATTR_COUNT; k++) {
-    uint32_t bit = 1u << k;
-    if ((op->attrs & bit) && !(have & bit)) {
-      *why = arena_printf(g->arena, "%s needs the attribute %s", op->name, attr_name((enum attr_key)k));
-      return false;
-    }
-    if ((have & bit) && !((op->attrs | op->optional_attrs) & bit)) {
-      *why = arena_printf(g->arena, "%s has no attribute %s", op->name, attr_name((enum attr_key)k));
-      return false;
-    }
-  }
-  return true;
-}
-
 bool node_infer(struct graph *g, struct node *n, const char **why) {
   const struct op_info *op = op_of(n);
   if (n->ninputs < op->min_inputs || (op->max_inputs >= 0 && n->ninputs > op->max_inputs)) {
@@ -202,7 +184,13 @@ bool node_infer(struct graph *g, struct node *n, const char **why) {
                         op->min_inputs == 1 ? "" : "s", n->ninputs);
     return false;
   }
-  if (!infer_attrs(g, n, why) || !infer_dtype(g, n, why)) return false;
+  enum attr_key which;
+  const char *wrong = attrs_check(n, &which, g->arena);
+  if (wrong) {
+    *why = wrong;
+    return false;
+  }
+  if (!infer_dtype(g, n, why)) return false;
   if (op->kind == KIND_ELEMENTWISE) {
     for (int i = 1; i < n->ninputs; i++)
       if (!shape_equal(&n->inputs[0]->type, &n->inputs[i]->type)) {

@@ -246,7 +246,8 @@ static void check_results(struct certify *c) {
     struct node *value = c->whole[want->node->id];
     const char *what = arena_printf(c->arena, "the %s %s", text_roles[want->role], want->name);
     if (m->of && (m->of != value || m->towers)) certify_blame(c, CLAIM_RESULTS, have->node, value, what);
-    int64_t count = want->count < 0 ? -want->count * c->batch : want->count;
+    int64_t count = want->count;
+    if (count < 0 && !dim_mul(-count, c->batch, &count)) count = 0;
     if (have->count != count)
       certify_breach(c, CLAIM_SCALE, have->node, "%s is divided by %lld, and not by %lld", what,
                      (long long)have->count, (long long)count);

@@ -35,8 +35,8 @@ void certify_own_begin(struct certify *c, const uint8_t *live) {
   bool any = false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    c->varies[i] = n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || n->op == OP_input ||
-                   type_batch_axis(&n->type) >= 0;
+    c->varies[i] =
+        n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || type_batch_axis(&n->type) >= 0;
     for (int k = 0; k < n->ninputs; k++) c->varies[i] |= varies(c, n->inputs[k]);
     any = any || n->op == OP_aggregate || n->op == OP_tower_id || is_on_read(n);
   }

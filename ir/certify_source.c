@@ -107,9 +107,10 @@ struct node *certify_instance(struct certify *c, const struct node *n, struct no
                               int64_t counted) {
   struct type t = type_specialize(&n->type, tower < 0 ? c->batch : certify_rows(c, tower));
   int64_t first = tower < 0 ? 0 : certify_first(c, tower);
-  int axis = type_batch_axis(&n->type), nattrs = n->nattrs;
+  int axis = type_batch_axis(&n->type), nattrs = 0;
   struct attr attrs[ATTR_COUNT];
-  memcpy(attrs, n->attrs, sizeof *attrs * (size_t)nattrs);
+  for (int i = 0; i < n->nattrs; i++) /* an offset of 0 is none, as in what the placed graph computes */
+    if (n->attrs[i].key != ATTR_offset || n->attrs[i].i != 0) attrs[nattrs++] = n->attrs[i];
   int64_t offset = 0;
   if (n->op == OP_tower_id || n->op == OP_tower_count) return certify_number(c, n, tower);
   if (n->op == OP_iota && axis == node_int(n, ATTR_axis)) offset = -first * n->type.dim[axis];

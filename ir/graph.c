@@ -133,3 +133,20 @@ uint8_t *graph_live(struct arena *a, const struct graph *g) {
       for (int k = 0; k < g->nodes[i]->ninputs; k++) live[g->nodes[i]->inputs[k]->id] = 1;
   return live;
 }
+
+/* A type is valid: fewer than 2^44 bytes. */
+static int64_t magnitude(const struct type *t) {
+  int64_t bytes = type_bytes(t);
+  return bytes < 0 ? -bytes : bytes;
+}
+
+const struct node *graph_excess(const struct graph *g) {
+  int64_t bytes = 0;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    bytes += magnitude(&n->type);
+    for (int k = 0; k < n->ninputs && bytes < MAX_GRAPH_BYTES; k++) bytes += magnitude(&n->inputs[k]->type);
+    if (bytes >= MAX_GRAPH_BYTES) return n;
+  }
+  return NULL;
+}

@@ -20,7 +20,7 @@ enum op_id {
 };
 #undef OP
 
-#define ATTR(name, kind) ATTR_##name,
+#define ATTR(name, kind, rule, words) ATTR_##name,
 enum attr_key {
 #include "ir/attrs.def"
   ATTR_COUNT
@@ -180,6 +180,10 @@ int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, 
 void graph_print_dot(struct str *s, const struct graph *g);
 void graph_print_json(struct str *s, const struct graph *g);
 
+/* What the results of all nodes, and what they read, may need together, so that no book of bytes overflows. */
+#define MAX_GRAPH_BYTES (INT64_C(1) << 60)
+/* The first node with which they need more, or NULL; B counts as 1. */
+const struct node *graph_excess(const struct graph *g);
 /* Checks every invariant of the graph's stage; reports each breach on the printed node. `after` names the pass. */
 bool graph_verify(const struct graph *g, const char *after, struct diags *d);
 

@@ -1,4 +1,4 @@
-/* The op table and the attribute table, from ops.def and attrs.def. */
+/* The op table, from ops.def. */
 #include "ir/op.h"
 
 #include <string.h>
@@ -9,30 +9,10 @@ const struct op_info *const op_table[OP_COUNT] = {
 #undef OP
 };
 
-static const struct {
-  const char *name;
-  enum attr_kind kind;
-} attr_table[ATTR_COUNT] = {
-#define ATTR(name, kind) {#name, ATTR_##kind},
-#include "ir/attrs.def"
-#undef ATTR
-};
-
 enum op_id op_lookup(const char *name, size_t len) {
   for (int i = 0; i < OP_COUNT; i++)
     if (strlen(op_table[i]->name) == len && memcmp(op_table[i]->name, name, len) == 0) return (enum op_id)i;
   return OP_COUNT;
-}
-
-const char *attr_name(enum attr_key key) { return attr_table[key].name; }
-
-enum attr_kind attr_kind_of(enum attr_key key) { return attr_table[key].kind; }
-
-enum attr_key attr_lookup(const char *name, size_t len) {
-  for (int i = 0; i < ATTR_COUNT; i++)
-    if (strlen(attr_table[i].name) == len && memcmp(attr_table[i].name, name, len) == 0)
-      return (enum attr_key)i;
-  return ATTR_COUNT;
 }
 
 bool is_collective(const struct node *n) { return n->op == OP_all_reduce && node_attr(n, ATTR_by) != NULL; }

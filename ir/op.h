@@ -114,9 +114,29 @@ bool is_collective(const struct node *n);
 int collective_rank(const struct node *n);
 /* OP_COUNT if there is none. */
 enum op_id op_lookup(const char *name, size_t len);
+
+/* attr.c: what values an attribute may have, beyond its kind. */
+enum attr_rule {
+  RULE_ANY,
+  RULE_FLAG, /* 0 or 1 */
+  RULE_SIZE, /* 0 .. MAX_ELEMENTS */
+  RULE_AXIS, /* an axis of the first operand; of the type where there is no operand */
+  RULE_AXES, /* axes of the operand, ascending; of a typed op one per axis of the operand, of its result */
+  RULE_PERMUTATION, /* each axis of the operand once */
+  RULE_SIZES,       /* one size per axis of the operand */
+  RULE_WORD         /* one of the attribute's words */
+};
 const char *attr_name(enum attr_key key);
 enum attr_kind attr_kind_of(enum attr_key key);
+enum attr_rule attr_rule_of(enum attr_key key);
+const char *attr_words(enum attr_key key);               /* "sum mean"; "" unless the rule is RULE_WORD */
 enum attr_key attr_lookup(const char *name, size_t len); /* ATTR_COUNT if there is none */
+/* What is wrong with an attribute of n, whose op, operands and (of a typed op) type are valid; NULL: nothing. */
+const char *attr_check(const struct node *n, const struct attr *a, struct arena *arena);
+/* The same for all of them: those that n has, and those that it must have. *which: the one that is wrong, ATTR_COUNT
+ * where one is missing. */
+const char *attrs_check(const struct node *n, enum attr_key *which, struct arena *arena);
+
 int64_t node_flops(const struct node *n);
 /* The inputs that n is linear in, as op_info's `linear`. A product of bfloat16 values is in none: that a sum
  * keeps its promise says nothing of the shares. */

@@ -19,7 +19,8 @@ struct parser {
   struct map *names; /* of g */
   size_t data_bytes; /* of all constants so far */
   bool in_body, has_nodes;
-  uint32_t seen; /* header lines, by index */
+  uint32_t seen;                /* header lines, by index */
+  struct loc where[ATTR_COUNT]; /* of the node being read: its attributes */
 };
 
 static bool fail(struct parser *p, struct loc loc, const char *message) {
@@ -148,6 +149,7 @@ static bool parse_attr(struct parser *p, struct attr *attrs, int *count, const c
   if (at > 0 && attrs[at - 1].key == a.key) return fail(p, word.loc, "this attribute is given twice");
   memmove(&attrs[at + 1], &attrs[at], sizeof *attrs * (size_t)(*count - at));
   attrs[at] = a;
+  p->where[a.key] = lex_loc(l, l->source->text + word.loc.begin, l->p);
   ++*count;
   return true;
 }
@@ -240,7 +242,11 @@ static bool check_type(struct parser *p, struct node *n, bool given, struct loc 
   }
   struct node inferred = *n;
   const char *why = "the type cannot be inferred";
-  if (!node_infer(p->g, &inferred, &why)) return fail(p, n->loc, why);
+  if (!node_infer(p->g, &inferred, &why)) {
+    enum attr_key which;
+    const char *wrong = attrs_check(n, &which, p->l.arena);
+    return fail(p, wrong && which < ATTR_COUNT && strcmp(wrong, why) == 0 ? p->where[which] : n->loc, why);
+  }
   if (given && !type_equal(&inferred.type, &n->type)) {
     diag_error(p->l.diags, type_loc, "the type is %s, not %s", type_text(p->l.arena, &inferred.type),
                type_text(p->l.arena, &n->type));
@@ -342,7 +348,8 @@ static bool parse_output(struct parser *p, enum output_role role) {
   struct node *n = parse_reference(p);
   if (!n) return false;
   int64_t count = 0;
-  if (lex_char(l, '/') && (!lex_dim(l, &count) || !count)) return lex_expected(l, "a count, like 64 or B");
+  if (lex_char(l, '/') && (!lex_dim(l, &count) || !count || !dim_mul(count, 1, &count)))
+    return lex_expected(l, "a count, like 64 or B");
   graph_add_output(p->g, role, name.text, n, count);
   return true;
 }

@@ -111,6 +111,13 @@ bool dim_mul(int64_t a, int64_t b, int64_t *out) {
   return true;
 }
 
+bool dim_add(int64_t a, int64_t b, int64_t *out) {
+  int64_t sum;
+  if (__builtin_add_overflow(a, b, &sum) || sum > MAX_ELEMENTS || sum < -MAX_ELEMENTS) return false;
+  *out = sum;
+  return true;
+}
+
 void dim_print(struct str *s, int64_t dim) {
   if (dim >= 0)
     str_printf(s, "%lld", (long long)dim);

@@ -59,6 +59,8 @@ bool type_valid(const struct type *t);
 struct type type_specialize(const struct type *t, int64_t batch);
 /* a*b for dimensions; false on overflow or B*B. */
 bool dim_mul(int64_t a, int64_t b, int64_t *out);
+/* a+b for two sizes or two multiples of B; false past MAX_ELEMENTS. */
+bool dim_add(int64_t a, int64_t b, int64_t *out);
 void dim_print(struct str *s, int64_t dim);           /* "784", "B", "3*B" */
 void type_print(struct str *s, const struct type *t); /* "f32[B,784]", "f32" for a scalar: "f32[]" */
 const char *type_text(struct arena *a, const struct type *t);

@@ -47,6 +47,13 @@ static void check_name(struct verify *v, const struct node *n, struct map *names
     verify_breach(v, n, "the name %s is taken twice", n->name);
 }
 
+/* What the model asks for is the name of a device; whether there is one is a matter of placement. */
+static void check_want(struct verify *v, const struct node *n) {
+  struct device_name want;
+  if (n->want && !device_name_parse(v->arena, n->want, &want))
+    verify_breach(v, n, "'%s' is no device name", n->want);
+}
+
 static bool check_attrs(struct verify *v, const struct node *n) {
   for (int i = 0; i < n->nattrs; i++) {
     const struct attr *a = &n->attrs[i];
@@ -101,6 +108,8 @@ static void check_output(struct verify *v, int index) {
     verify_breach(v, n, "the %s %s is not a scalar", text_roles[o->role], o->name);
   if (o->role == OUTPUT_UPDATE && n->op != OP_assign)
     verify_breach(v, n, "the update %s assigns nothing", o->name);
+  if (o->count > MAX_ELEMENTS || o->count < -MAX_ELEMENTS)
+    verify_breach(v, n, "the count of %s is too large", o->name);
   if (v->g->stage != STAGE_SOURCE && o->count < 0)
     verify_breach(v, n, "the count of %s still depends on B", o->name);
 }
@@ -144,6 +153,9 @@ static void check_stage(struct verify *v, const struct node *n) {
   if (stage == STAGE_SOURCE) {
     if (n->dist != DIST_NONE || n->tower >= 0 || n->replica >= 0 || n->device >= 0)
       verify_breach(v, n, "a source graph says nothing of towers and devices");
+    if (node_attr(n, ATTR_batch)) verify_breach(v, n, "a source graph does not know the batch");
+    if (node_attr(n, ATTR_offset) && type_is_symbolic(&n->type))
+      verify_breach(v, n, "a source graph has no parts of the batch: no offset");
     return;
   }
   if (type_is_symbolic(&n->type)) verify_breach(v, n, "the type still depends on B");
@@ -164,6 +176,7 @@ static bool check_nodes(struct verify *v) {
       break;
     }
     check_name(v, n, &names);
+    check_want(v, n);
     check_type(v, n);
     check_constant(v, n);
   }
@@ -229,7 +242,9 @@ static void verify_graph(struct verify *v) {
     check_stage(v, n);
     if (n->op == OP_fused && node_attr(n, ATTR_body)) check_body(v, n);
   }
-  if (!v->ok) return; /* what follows trusts arity and operands */
+  if (!v->ok) return; /* what follows trusts arity, operands and types */
+  const struct node *excess = graph_excess(v->g);
+  if (excess) verify_breach(v, excess, "the values up to here need more than 2^60 bytes");
   check_writers(v);
   if (v->g->stage >= STAGE_REPLICATED) verify_towers(v);
   if (v->g->stage >= STAGE_PLACED) verify_placement(v);

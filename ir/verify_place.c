@@ -8,7 +8,9 @@
 /* ---- towers ---- */
 
 static void check_tower(struct verify *v, const struct node *n) {
-  int towers = v->g->config.towers;
+  int towers = v->g->config.towers, devices = v->g->config.target.ndevices;
+  if (devices > 0 && n->replica >= devices)
+    verify_breach(v, n, "copy %d is that of none of %d devices", n->replica, devices);
   switch (n->dist) {
   case DIST_NONE: verify_breach(v, n, "the value has no distribution"); return;
   case DIST_MIRRORED:
@@ -196,14 +198,12 @@ void verify_towers(struct verify *v) {
 static void check_wanted(struct verify *v, const struct node *n) {
   struct device_name want;
   enum op_kind kind = op_of(n)->kind;
-  /* What strategies place by rules of their own: variables, their updates, what passes insert. */
-  if (!n->want || v->g->config.soft_placement || n->op == OP_variable || kind == KIND_EFFECT ||
-      kind == KIND_META)
+  /* What strategies place by rules of their own: inputs, variables, their updates, what passes insert. */
+  if (!n->want || v->g->config.soft_placement || n->op == OP_variable || n->op == OP_input ||
+      kind == KIND_EFFECT || kind == KIND_META)
     return;
   const struct device *d = &v->g->config.target.devices[n->device];
-  if (!device_name_parse(v->arena, n->want, &want))
-    verify_breach(v, n, "'%s' is no device", n->want);
-  else if (!device_matches(&want, &d->name))
+  if (device_name_parse(v->arena, n->want, &want) && !device_matches(&want, &d->name))
     verify_breach(v, n, "%s is not what the model wants: %s", d->text, n->want);
 }
 

@@ -37,7 +37,8 @@ static struct node *copy_to(struct graph *out, struct node *x, int device) {
 static struct node *bring(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                           void *user) {
   (void)ctx, (void)user;
-  if (n->op == OP_identity && in[0]->device != n->device) return copy_to(out, in[0], n->device);
+  bool relay = n->op == OP_identity && n->dist == in[0]->dist; /* else it is a tower's share */
+  if (relay && in[0]->device != n->device) return copy_to(out, in[0], n->device);
   for (int k = 0; k < n->ninputs; k++)
     if (n->op != OP_copy && !is_collective(n) && in[k]->device != n->device)
       in[k] = copy_to(out, in[k], n->device);

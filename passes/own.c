@@ -27,8 +27,7 @@ static int takers(const struct replicate *r, const struct group *g) {
 }
 
 bool distribute_own(struct replicate *r, const struct node *n) {
-  bool varies = n->op == OP_input || n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) ||
-                type_is_symbolic(&n->type);
+  bool varies = n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || type_is_symbolic(&n->type);
   for (int k = 0; k < n->ninputs; k++)
     varies |= r->varies[n->inputs[k]->id] && n->inputs[k]->op != OP_aggregate;
   r->varies[n->id] = varies;

@@ -198,6 +198,11 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
     return NULL;
   }
   if (!is_expanded(g, d)) return NULL;
+  const struct node *excess = graph_excess(g);
+  if (excess) {
+    diag_error(d, excess->loc, "the values of %s need more than 2^60 bytes", g->name);
+    return NULL;
+  }
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   struct schedule s = {.g = g, .arena = a, .scratch = scratch, .lower = lower_create(a, scratch, g)};

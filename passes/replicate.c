@@ -184,7 +184,10 @@ static bool add_output(struct replicate *r, const struct output *o) {
   } else {
     n = mirrored_value(r, g, o->node, r->s.main);
   }
-  if (n) graph_add_output(r->to, o->role, o->name, n, o->count < 0 ? -o->count * r->batch : o->count);
+  int64_t count = o->count;
+  if (count < 0 && !dim_mul(-count, r->batch, &count))
+    return refuse(r, o->node, "a batch of this size counts too many elements");
+  if (n) graph_add_output(r->to, o->role, o->name, n, count);
   return n != NULL;
 }
 

@@ -12,14 +12,9 @@ static const char *precision_of(const struct node *n) {
 static bool precision_infer(const struct node *n, struct arena *a, const char **why) {
   const char *precision = precision_of(n);
   if (!precision) return true;
-  if (strcmp(precision, "bf16") != 0)
-    *why = arena_printf(a, "the precision of a product is \"bf16\", or f32 when it is not given, not \"%s\"",
-                        precision);
-  else if (n->inputs[0]->type.dtype != DT_F32)
-    *why = arena_printf(a, "a product of precision bf16 has operands of f32, not %s",
-                        type_text(a, &n->inputs[0]->type));
-  else
-    return true;
+  if (n->inputs[0]->type.dtype == DT_F32) return true;
+  *why = arena_printf(a, "a product of precision %s has operands of f32, not %s", precision,
+                      type_text(a, &n->inputs[0]->type));
   return false;
 }
 

@@ -75,7 +75,7 @@ META(aggregate, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << A
 static bool split_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type;
   int64_t first = node_int(n, ATTR_offset);
-  bool ok = x->rank == out->rank && x->rank > 0 && x->dtype == out->dtype && first >= 0 && out->dim[0] >= 0 &&
+  bool ok = x->rank == out->rank && x->rank > 0 && x->dtype == out->dtype && out->dim[0] >= 0 &&
             first <= x->dim[0] && out->dim[0] <= x->dim[0] - first;
   for (int i = 1; ok && i < x->rank; i++) ok = x->dim[i] == out->dim[i];
   if (!ok)
@@ -100,13 +100,8 @@ static bool same_types(const struct node *n, struct type *out, struct arena *a, 
 /* The sum (or maximum) over the towers, one operand per tower in tower order; of only_first_replica the first. */
 static bool all_reduce_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const char *r = node_string(n, ATTR_reduction);
-  if (!is_aggregation(r) && strcmp(r, "max") != 0 && strcmp(r, "min") != 0) {
-    *why = arena_printf(a, "all_reduce knows sum, mean, max, min and only_first_replica, not %s", r);
-    return false;
-  }
-  if (is_collective(n) && (strcmp(r, "sum") != 0 || strcmp(node_string(n, ATTR_by), "nccl") != 0)) {
-    *why =
-        arena_printf(a, "devices do no %s together by %s: only a sum, by nccl", r, node_string(n, ATTR_by));
+  if (is_collective(n) && strcmp(r, "sum") != 0) {
+    *why = arena_printf(a, "devices do no %s together by %s: only a sum", r, node_string(n, ATTR_by));
     return false;
   }
   return same_types(n, out, a, why);
@@ -122,7 +117,7 @@ static bool all_gather_infer(const struct node *n, struct type *out, struct aren
     const struct type *x = &n->inputs[i]->type;
     ok = x->rank == t.rank && x->dtype == t.dtype;
     for (int k = 1; ok && k < t.rank; k++) ok = x->dim[k] == t.dim[k];
-    if (ok) t.dim[0] += x->dim[0];
+    ok = ok && dim_add(t.dim[0], x->dim[0], &t.dim[0]);
   }
   if (!ok) *why = arena_printf(a, "all_gather needs rows of one type");
   *out = t;
@@ -147,7 +142,7 @@ static bool output_infer(const struct node *n, struct type *out, struct arena *a
   }
   const struct graph *body = node_attr(n->inputs[0], ATTR_body)->body;
   int64_t index = node_int(n, ATTR_index);
-  if (index < 0 || index >= body->noutputs) {
+  if (index >= body->noutputs) {
     *why = arena_printf(a, "%s has %d results, no number %lld", n->inputs[0]->name, body->noutputs,
                         (long long)index);
     return false;

@@ -25,11 +25,8 @@ SOURCE(input, OP_NO_CSE)
 /* The value of a variable before the step; its name is the variable's. */
 static bool variable_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct attr *how = node_attr(n, ATTR_aggregation), *when = node_attr(n, ATTR_synchronization);
-  (void)out;
-  if (how && !is_aggregation(how->string))
-    *why = arena_printf(a, "there is no aggregation %s", how->string);
-  else if (when && strcmp(when->string, "on_read") != 0)
-    *why = arena_printf(a, "there is no synchronization %s", when->string);
+  if (type_is_symbolic(out))
+    *why = arena_printf(a, "a variable cannot depend on the batch: %s", type_text(a, out));
   else if (when && !how)
     *why = arena_printf(a, "%s is joined on_read and needs an aggregation", n->name);
   else
@@ -42,10 +39,9 @@ SOURCE(variable, OP_NO_CSE, .infer = variable_infer,
 
 /* 0, 1, 2, ... along `axis`, plus `offset` */
 static bool iota_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
-  int64_t axis = node_int(n, ATTR_axis);
-  if (out->dtype != DT_BOOL && axis >= 0 && axis < out->rank) return true;
-  *why =
-      arena_printf(a, "iota of %s has no axis %lld, or counts in bool", type_text(a, out), (long long)axis);
+  (void)n;
+  if (out->dtype != DT_BOOL) return true;
+  *why = arena_printf(a, "iota counts in numbers, not in %s", type_text(a, out));
   return false;
 }
 SOURCE(iota, 0, .attrs = 1u << ATTR_axis, .optional_attrs = 1u << ATTR_offset, .infer = iota_infer)
