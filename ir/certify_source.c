@@ -66,7 +66,7 @@ static bool row_by_row(const struct node *n, int axis) {
   default: break;
   }
   enum op_kind kind = op_of(n)->kind;
-  return kind == KIND_ELEMENTWISE || kind == KIND_MOVEMENT || kind == KIND_REDUCE || kind == KIND_ROWS;
+  return kind == KIND_ELEMENTWISE || kind == KIND_MOVEMENT || kind == KIND_REDUCE || kind == KIND_LEAF;
 }
 
 static bool adds_rows(const struct node *n) {

@@ -1,8 +1,8 @@
 /* The slow and obvious evaluator: the oracle of the tests and the constant folder of the builder.
  *
- * Elementwise ops run their own scalar bodies, so that they agree with every backend to the bit. Sums, products and
- * matrix products of floats are accumulated in f64 and rounded once: they are what a backend is measured by, not what
- * it must equal. */
+ * Elementwise ops run their own scalar bodies, so that they agree with every backend to the bit; leaves bring their
+ * own functions. Sums, products and matrix products of floats are accumulated in f64 and rounded once: they are what
+ * a backend is measured by, not what it must equal. */
 #include "ir/op.h"
 
 #include <math.h>
@@ -184,45 +184,7 @@ static bool eval_concat(const struct node *n, const struct tensor *in, struct te
   return true;
 }
 
-/* ---- rows by number ---- */
-
-/* The row that element i of `index` names, or -1: none. */
-static int64_t row_at(const struct tensor *index, int64_t i, int64_t rows) {
-  int64_t row = (int64_t)convert(DT_I64, dtype_of(index), load(index, i));
-  return row >= 0 && row < rows ? row : -1;
-}
-
-/* Elements of one row. */
-static int64_t row_width(const struct type *t) {
-  int64_t width = 1;
-  for (int i = 1; i < t->rank; i++) width *= t->dim[i];
-  return width;
-}
-
-static bool eval_gather(const struct tensor *in, struct tensor *out) {
-  int64_t width = row_width(&in[0].type), count = type_count(&in[1].type);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t row = row_at(&in[1], i, in[0].type.dim[0]);
-    for (int64_t k = 0; k < width; k++)
-      store(out, i * width + k, row < 0 ? 0 : load(&in[0], row * width + k));
-  }
-  return true;
-}
-
-static bool eval_scatter(const struct tensor *in, struct tensor *out) {
-  int64_t width = row_width(&out->type), count = type_count(&in[1].type);
-  eval_same(&in[0], out);
-  for (int64_t i = 0; i < count; i++) {
-    int64_t row = row_at(&in[1], i, out->type.dim[0]);
-    for (int64_t k = 0; row >= 0 && k < width; k++) {
-      int64_t at = row * width + k;
-      store(out, at, apply(S_ADD, dtype_of(out), load(out, at), load(&in[2], i * width + k)));
-    }
-  }
-  return true;
-}
-
-/* ---- reductions and contractions ---- */
+/* ---- reductions ---- */
 
 /* Where in the result each element of the operand goes. */
 static struct view kept_axes(const struct type *x, uint32_t reduced, const struct type *result) {
@@ -302,28 +264,6 @@ static bool eval_arg(const struct node *n, const struct tensor *in, struct tenso
       if (beats(n->op, dtype_of(in), load(in, base + i * stride[axis]), load(in, base + best * stride[axis])))
         best = i;
     store(out, r, from_int(dtype_of(out), best));
-  }
-  return true;
-}
-
-static bool eval_matmul(const struct node *n, const struct tensor *in, struct tensor *out) {
-  const struct tensor *l = &in[0], *r = &in[1];
-  int last = out->type.rank - 1;
-  bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
-  int64_t rows = out->type.dim[last - 1], columns = out->type.dim[last], inner = l->type.dim[last - ta];
-  int64_t row = ta ? 1 : inner,
-          down_l = ta ? rows : 1; /* steps in l: to the next row, along the inner axis */
-  int64_t column = tb ? inner : 1, down_r = tb ? 1 : columns;
-  int64_t count = type_count(&out->type);
-  enum dtype acc_type = wide(dtype_of(out));
-  for (int64_t e = 0; e < count; e++) {
-    int64_t batch = e / (rows * columns), i = e / columns % rows, j = e % columns;
-    int64_t at_l = batch * rows * inner + i * row, at_r = batch * inner * columns + j * column;
-    uint64_t acc = 0;
-    for (int64_t k = 0; k < inner; k++)
-      acc = apply(S_ADD, acc_type, acc,
-                  apply(S_MUL, acc_type, load_wide(l, at_l + k * down_l), load_wide(r, at_r + k * down_r)));
-    store_wide(out, e, acc);
   }
   return true;
 }
@@ -412,14 +352,16 @@ static bool eval_in(struct arena *a, const struct node *n, const struct tensor *
   case OP_pad: return eval_pad(n, in, out);
   case OP_concat:
   case OP_all_gather: return eval_concat(n, in, out);
-  case OP_gather: return eval_gather(in, out);
-  case OP_scatter_add: return eval_scatter(in, out);
-  case OP_matmul: return eval_matmul(n, in, out);
   case OP_all_reduce: return eval_all_reduce(n, in, out);
   case OP_fused: return fused_eval(n, in, out, 1, step);
   case OP_output: return node_int(n, ATTR_index) == 0 && eval_same(in, out); /* others: fused_eval */
-  default: return op_of(n)->kind == KIND_ELEMENTWISE && eval_elementwise(a, n, in, out);
+  default: break;
   }
+  if (node_is_leaf(n)) {
+    op_of(n)->eval(n, in, out);
+    return true;
+  }
+  return op_of(n)->kind == KIND_ELEMENTWISE && eval_elementwise(a, n, in, out);
 }
 
 bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step) {

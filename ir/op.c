@@ -39,4 +39,13 @@ int64_t node_flops(const struct node *n) {
   return 0;
 }
 
+bool node_is_leaf(const struct node *n) { return op_of(n)->kind == KIND_LEAF; }
+
+int64_t node_traffic(const struct node *n, bool in_place) {
+  if (op_of(n)->traffic) return op_of(n)->traffic(n, in_place);
+  int64_t bytes = type_bytes(&n->type);
+  for (int i = 0; i < n->ninputs; i++) bytes += type_bytes(&n->inputs[i]->type);
+  return bytes;
+}
+
 uint32_t node_linear(const struct node *n) { return node_attr(n, ATTR_precision) ? 0 : op_of(n)->linear; }

@@ -13,8 +13,7 @@ enum op_kind {
   KIND_ELEMENTWISE, /* all shapes equal, one scalar body */
   KIND_REDUCE,      /* some axes disappear */
   KIND_MOVEMENT,    /* elements move, none is computed */
-  KIND_CONTRACT,    /* a library call */
-  KIND_ROWS,        /* rows whose numbers are data: a leaf of its own */
+  KIND_LEAF,        /* a library call, or a kernel written by hand: each backend has a function for it */
   KIND_EFFECT,      /* writes a variable */
   KIND_META         /* distribution and grouping: split, all_reduce, copy, fused ... */
 };
@@ -81,9 +80,23 @@ struct op_info {
   void (*grad)(struct grad *c, const struct node *n, struct node *dy);
   /* Floating point operations, for figures; 0: one per element of the result. */
   int64_t (*flops)(const struct node *n);
+
+  /* --- leaves --- */
+
+  /* The result, dense as the operands, the slow and obvious way. Types are concrete; out->data has room, and is
+   * none of the operands' unless in_place says so. */
+  void (*eval)(const struct node *n, const struct tensor *in, struct tensor *out);
+  /* What the plan says of its sizes: "64x512x784 ta". */
+  void (*sizes)(struct str *s, const struct node *n);
+  /* One more than the operand where the result may lie, so that what the op leaves as it is need not be copied;
+   * 0: none. */
+  int in_place;
+  /* (optional) Bytes that are read and written when the result lies there, `there`, or elsewhere; without it,
+   * those of operands and result. */
+  int64_t (*traffic)(const struct node *n, bool there);
 };
 
-enum { MAX_HELD = 8 };
+enum { MAX_LEAF_INPUTS = 3, MAX_HELD = 8 };
 
 /* The gradient being built: nodes of the forward graph are already in `g`. */
 struct grad {
@@ -138,6 +151,9 @@ const char *attr_check(const struct node *n, const struct attr *a, struct arena 
 const char *attrs_check(const struct node *n, enum attr_key *which, struct arena *arena);
 
 int64_t node_flops(const struct node *n);
+bool node_is_leaf(const struct node *n);
+/* Of a leaf; see op_info. Its types are concrete. */
+int64_t node_traffic(const struct node *n, bool in_place);
 /* The inputs that n is linear in, as op_info's `linear`. A product of bfloat16 values is in none: that a sum
  * keeps its promise says nothing of the shares. */
 uint32_t node_linear(const struct node *n);

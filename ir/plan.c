@@ -9,25 +9,15 @@
 
 int step_results(const struct step *s) { return s->kind == STEP_KERNEL ? s->kernel->noutputs : 1; }
 
-int64_t step_rows_bytes(const struct step *s, int operand) {
-  const struct rows_size *r = &s->rows;
-  if (operand == 1) return r->count * dtype_size(r->index);
-  bool whole = operand == 0 || operand == 3;
-  return (whole ? r->rows : r->count) * r->width * dtype_size(r->dtype);
-}
-
 int64_t step_extent(const struct step *s, int operand) {
   switch (s->kind) {
   case STEP_COPY:
   case STEP_ALL_REDUCE: return s->bytes;
-  case STEP_GATHER:
-  case STEP_SCATTER: return step_rows_bytes(s, operand);
-  case STEP_MATMUL: {
-    const struct matmul_size *m = &s->matmul;
-    int64_t count = operand == 0 ? m->m * m->k : operand == 1 ? m->k * m->n : m->m * m->n;
-    return m->batch * count * dtype_size(m->dtype);
-  }
-  default: break;
+  case STEP_LEAF:
+    return type_bytes(operand < s->node->ninputs ? &s->node->inputs[operand]->type : &s->node->type);
+  case STEP_SIGNAL:
+  case STEP_WAIT: return 0;
+  case STEP_KERNEL: break;
   }
   const struct kernel *k = s->kernel;
   int64_t last = 0;
@@ -36,6 +26,26 @@ int64_t step_extent(const struct step *s, int operand) {
     last += (s->sizes[d] - 1) * s->sizes[k->rank + operand * k->rank + d];
   }
   return (last + 1) * dtype_size((enum dtype)k->args[operand].dtype);
+}
+
+static bool same_strides(const struct step *s, int a, int b) {
+  const struct kernel *k = s->kernel;
+  for (int d = 0; d < k->rank; d++)
+    if (s->sizes[d] > 1 && s->sizes[k->rank + a * k->rank + d] != s->sizes[k->rank + b * k->rank + d])
+      return false;
+  return dtype_size((enum dtype)k->args[a].dtype) == dtype_size((enum dtype)k->args[b].dtype);
+}
+
+bool step_in_place(const struct step *s, int input, int output) {
+  switch (s->kind) {
+  case STEP_KERNEL: return same_strides(s, input, output);
+  case STEP_LEAF: return op_of(s->node)->in_place == input + 1;
+  case STEP_ALL_REDUCE: return true;
+  case STEP_COPY:
+  case STEP_SIGNAL:
+  case STEP_WAIT: break;
+  }
+  return false;
 }
 
 /* Chunk c of the array begins at this element. */
@@ -91,17 +101,6 @@ static void print_kernel(struct str *s, const struct plan *p, const struct step 
   }
 }
 
-static void print_matmul(struct str *s, const struct matmul_size *m) {
-  if (m->batch != 1) str_printf(s, "%lldx", (long long)m->batch);
-  str_printf(s, "%lldx%lldx%lld%s%s%s", (long long)m->m, (long long)m->n, (long long)m->k,
-             m->transpose_a ? " ta" : "", m->transpose_b ? " tb" : "", m->bf16 ? " bf16" : "");
-}
-
-/* Row numbers, and the table: "64 of 1000x16". */
-static void print_rows(struct str *s, const struct rows_size *r) {
-  str_printf(s, "%lld of %lldx%lld", (long long)r->count, (long long)r->rows, (long long)r->width);
-}
-
 /* What of the device's other work a copy may overlap: "; beside steps 12 to 29". */
 static void print_overlap(struct str *s, const struct plan *p, const struct device_queues *q, int device,
                           int copy) {
@@ -125,10 +124,10 @@ static void print_all_reduce(struct str *s, const struct step *step, int device)
 }
 
 static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index) {
-  static const char *const kinds[] = {"kernel", "matmul",     "gather", "scatter",
-                                      "copy",   "all_reduce", "signal", "wait"};
+  static const char *const kinds[] = {"kernel", NULL, "copy", "all_reduce", "signal", "wait"};
   const struct step *step = &p->devices[device].steps[index];
-  str_printf(s, "    %4d %-6s ", index, kinds[step->kind]);
+  str_printf(s, "    %4d %-6s ", index,
+             step->kind == STEP_LEAF ? op_of(step->node)->name : kinds[step->kind]);
   if (step->kind == STEP_SIGNAL || step->kind == STEP_WAIT) {
     str_printf(s, "%d%s%s\n", step->signal, step->kind == STEP_SIGNAL ? " after " : " before ",
                step->node->name);
@@ -136,8 +135,7 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
   }
   str_printf(s, "%s ", step->node->name);
   if (step->kind == STEP_KERNEL) print_kernel(s, p, step);
-  if (step->kind == STEP_MATMUL) print_matmul(s, &step->matmul);
-  if (step->kind == STEP_GATHER || step->kind == STEP_SCATTER) print_rows(s, &step->rows);
+  if (step->kind == STEP_LEAF) op_of(step->node)->sizes(s, step->node);
   if (step->kind == STEP_COPY) str_printf(s, "%lld bytes", (long long)step->bytes);
   if (step->kind == STEP_ALL_REDUCE) print_all_reduce(s, step, device);
   for (int i = 0; i < step->noperands; i++) {

@@ -30,33 +30,7 @@ struct operand {
   int64_t offset; /* bytes into the buffer: slices and splits are views */
 };
 
-enum step_kind {
-  STEP_KERNEL,
-  STEP_MATMUL,
-  STEP_GATHER,
-  STEP_SCATTER,
-  STEP_COPY,
-  STEP_ALL_REDUCE,
-  STEP_SIGNAL,
-  STEP_WAIT
-};
-
-/* c = op(a) op(b), row-major, `batch` of them one behind the other. */
-struct matmul_size {
-  enum dtype dtype;
-  bool transpose_a, transpose_b;
-  bool bf16; /* a and b, of f32, hold bfloat16 values only: may be multiplied as such, and added up in f32 */
-  int64_t batch, m, n, k;
-};
-
-/* gather: out[i] = table[index[i]], zeros where there is no such row. scatter: out = x; for i in order:
- * out[index[i]] += values[i], nothing where there is no such row. x and out may be one place, and then nothing
- * but the named rows is touched. */
-struct rows_size {
-  enum dtype dtype, index; /* of the rows; of the row numbers: i32, i64 or u8 */
-  int64_t rows, width;     /* of the table or x: rows, elements of each */
-  int64_t count;           /* row numbers */
-};
+enum step_kind { STEP_KERNEL, STEP_LEAF, STEP_COPY, STEP_ALL_REDUCE, STEP_SIGNAL, STEP_WAIT };
 
 /* A sum that devices make together: each has one ALL_REDUCE step, which reads its own share and writes the sum of all,
  * perhaps to the same place. All devices meet their collectives in one order. */
@@ -70,15 +44,12 @@ struct collective {
 
 struct step {
   enum step_kind kind;
-  const struct node *node;     /* what it computes, for names in dumps and traces */
+  const struct node *node;     /* what it computes: LEAF: op and sizes; else for names in dumps and traces */
   const struct kernel *kernel; /* KERNEL */
   const int64_t *sizes;        /* KERNEL: kernel_nsizes() of them */
-  /* KERNEL: args in the kernel's order; MATMUL: a, b, c; GATHER: table, index, out; SCATTER: x, index, values,
-   * out; COPY, ALL_REDUCE: from, to */
+  /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to */
   const struct operand *operands;
   int noperands;
-  struct matmul_size matmul;
-  struct rows_size rows;               /* GATHER, SCATTER */
   int64_t bytes;                       /* COPY, ALL_REDUCE */
   const struct collective *collective; /* ALL_REDUCE */
   int signal;                          /* SIGNAL, WAIT: 0..nsignals */
@@ -119,8 +90,8 @@ struct plan {
 int step_results(const struct step *s);
 /* Bytes from where an operand begins to the end of what the step touches of it. */
 int64_t step_extent(const struct step *s, int operand);
-/* Bytes of an operand of a GATHER or SCATTER step. */
-int64_t step_rows_bytes(const struct step *s, int operand);
+/* Whether an operand that a step writes may lie where `input` lies, an operand that it reads, and begins there. */
+bool step_in_place(const struct step *s, int input, int output);
 
 /* Bytes that the device of this rank sends to the next one, if the sum goes around a ring in as many chunks as there
  * are devices, once to be added and once to be known: what all send is 2 (count - 1) times the array. */

@@ -97,14 +97,6 @@ static void check_write(struct check *c, int operand) {
   s->write = (struct access){c->device, c->pc[c->device]};
 }
 
-static bool same_strides(const struct step *s, int a, int b) {
-  const struct kernel *k = s->kernel;
-  for (int d = 0; d < k->rank; d++)
-    if (s->sizes[d] > 1 && s->sizes[k->rank + a * k->rank + d] != s->sizes[k->rank + b * k->rank + d])
-      return false;
-  return dtype_size((enum dtype)k->args[a].dtype) == dtype_size((enum dtype)k->args[b].dtype);
-}
-
 /* Within a step: what is written is no operand, or is one element by element. */
 static void check_in_place(struct check *c, int out) {
   const struct step *s = c->step;
@@ -116,8 +108,7 @@ static void check_in_place(struct check *c, int out) {
     if (i == out || b->device != to->device || b->region != to->region || at >= end || stop <= begin ||
         at == stop || begin == end)
       continue;
-    if (s->kind == STEP_KERNEL && !is_write(s, i) && at == begin && same_strides(s, i, out)) continue;
-    if ((s->kind == STEP_SCATTER || s->kind == STEP_ALL_REDUCE) && i == 0 && at == begin) continue;
+    if (!is_write(s, i) && at == begin && step_in_place(s, i, out)) continue;
     breach(c, "%s overlaps operand %d, %s", to->name, i, b->name);
   }
 }

@@ -71,32 +71,9 @@ const struct type *lower_result_type(const struct node *n, int result) {
   return n->op == OP_fused ? &node_attr(n, ATTR_body)->body->outputs[result].node->type : &n->type;
 }
 
-struct matmul_size lower_matmul(const struct node *n) {
-  const struct type *a = &n->inputs[0]->type, *c = &n->type;
-  struct matmul_size s = {.dtype = n->type.dtype, .batch = 1};
-  s.transpose_a = node_int_or(n, ATTR_transpose_a, 0) != 0;
-  s.transpose_b = node_int_or(n, ATTR_transpose_b, 0) != 0;
-  s.bf16 = node_attr(n, ATTR_precision) != NULL;
-  s.m = c->dim[c->rank - 2];
-  s.n = c->dim[c->rank - 1];
-  s.k = a->dim[a->rank - (s.transpose_a ? 2 : 1)];
-  for (int i = 0; i + 2 < c->rank; i++) s.batch *= c->dim[i];
-  return s;
-}
-
-struct rows_size lower_rows(const struct node *n) {
-  const struct type *table = &n->inputs[0]->type, *index = &n->inputs[1]->type;
-  struct rows_size r = {.dtype = table->dtype,
-                        .index = index->dtype,
-                        .rows = table->dim[0],
-                        .width = axis_bytes(table, 0) / dtype_size(table->dtype),
-                        .count = type_count(index)};
-  return r;
-}
-
 bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,
                     int input) {
-  if (n->op == OP_scatter_add) return input == 0;
+  if (node_is_leaf(n)) return op_of(n)->in_place == input + 1;
   if (n->op == OP_all_reduce) return true;
   const struct type *to = lower_result_type(n, result), *from = &n->inputs[input]->type;
   if (nlaunches != 1 || type_count(to) != type_count(from) ||

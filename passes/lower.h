@@ -39,10 +39,8 @@ bool lower_is_strided(const struct node *n);
 /* What a fused or plain node gives: results, each a node that has its type. */
 int lower_results(const struct node *n);
 const struct type *lower_result_type(const struct node *n, int result);
-struct matmul_size lower_matmul(const struct node *n);
-struct rows_size lower_rows(const struct node *n); /* gather, scatter_add */
 /* Whether result `result` may lie where input `input` lies: in every launch each element of the input is read by
- * the iteration that overwrites it, and by no other; scatter_add adds to its first input where that is. */
+ * the iteration that overwrites it, and by no other; a leaf says so of itself. */
 bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,
                     int input);
 

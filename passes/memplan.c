@@ -64,8 +64,7 @@ static bool may_take_over(const struct schedule *s, const struct task *t, int r,
 
 static int take_over(const struct schedule *s, const struct task *t, int r) {
   const struct value *v = &s->values[t->result + r];
-  bool may = t->kind == STEP_KERNEL || t->kind == STEP_SCATTER || t->kind == STEP_ALL_REDUCE;
-  if (!may || t->nlaunches != 1) return NONE;
+  if (t->kind == STEP_COPY || t->nlaunches != 1) return NONE;
   int now = last_place(s, t);
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value == NONE) continue;

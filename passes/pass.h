@@ -34,6 +34,9 @@ struct pipeline_options {
 /* Runs `passes` ("simplify,grad"; NULL: all from the graph's stage up to and including `last`, or to the end). */
 struct graph *pipeline_run(struct arena *a, struct graph *g, const char *passes, const char *last,
                            const struct pipeline_options *o, struct diags *d);
+/* Passes in an order, each at its first place: NULL, or which of them must change places and why, as passes/order.def
+ * says; into `a`. */
+const char *pipeline_order(struct arena *a, const char *const *names, int count);
 /* The list of passes with their help, a line each. */
 void pipeline_help(struct str *s);
 

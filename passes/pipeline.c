@@ -36,6 +36,38 @@ static void unknown_pass(struct diags *d, const char *name) {
     diag_help(d, LOC_NONE, "passes are %s", str_join(d->arena, names, NPASSES));
 }
 
+static const struct order {
+  const char *first, *then, *reason;
+} orders[] = {
+#define BEFORE(first, then, reason) {#first, #then, reason},
+#include "passes/order.def"
+#undef BEFORE
+};
+
+static int place_of(const char *name, const char *const *names, int count) {
+  int i = 0;
+  while (i < count && strcmp(names[i], name) != 0) i++;
+  return i;
+}
+
+const char *pipeline_order(struct arena *a, const char *const *names, int count) {
+  for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+    const struct order *o = &orders[i];
+    int first = place_of(o->first, names, count);
+    if (first < count && place_of(o->then, names, count) < first)
+      return arena_printf(a, "pass %s must come before %s: %s", o->first, o->then, o->reason);
+  }
+  return NULL;
+}
+
+static bool in_order(const int *chosen, int n, struct diags *d) {
+  const char **names = arena_new_array(d->arena, (size_t)n + 1, const char *);
+  for (int i = 0; i < n; i++) names[i] = passes[chosen[i]].name;
+  const char *breach = pipeline_order(d->arena, names, n);
+  if (breach) diag_error(d, LOC_NONE, "%s", breach);
+  return !breach;
+}
+
 static bool listed(const char *list, const char *name) {
   size_t len = strlen(name);
   for (const char *p = list; p; p = strchr(p, ','), p = p ? p + 1 : NULL)
@@ -205,7 +237,7 @@ static struct graph *run_passes(struct pass_ctx *ctx, struct arena *a, struct gr
 struct graph *pipeline_run(struct arena *a, struct graph *g, const char *list, const char *last,
                            const struct pipeline_options *o, struct diags *d) {
   int *chosen, n = choose(g, list, last, o, a, d, &chosen);
-  if (n < 0) return NULL;
+  if (n < 0 || !in_order(chosen, n, d)) return NULL;
   if (o && o->print_after && strcmp(o->print_after, "all") != 0 &&
       find_pass(o->print_after, strcspn(o->print_after, ",")) < 0)
     return unknown_pass(d, o->print_after), NULL;

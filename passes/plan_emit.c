@@ -32,34 +32,17 @@ static void emit_kernel(const struct schedule *s, const struct task *t, int laun
   if (launch == 0) step->flops = flops_of(t->node);
 }
 
-static void emit_matmul(const struct schedule *s, const struct task *t, struct step *step) {
-  struct operand *operands = arena_new_array(s->arena, 3, struct operand);
-  step->matmul = lower_matmul(t->node);
-  for (int i = 0; i < 2; i++) {
-    operands[i] = operand_at(s, t->reads[i]);
-    step->traffic += type_bytes(&t->node->inputs[i]->type);
-  }
-  operands[2] = operand_at(s, (struct ref){t->result, 0});
-  step->operands = operands;
-  step->noperands = 3;
-  step->flops = node_flops(t->node);
-  step->traffic += type_bytes(&t->node->type);
-}
-
-static void emit_rows(const struct schedule *s, const struct task *t, struct step *step) {
-  int n = t->nreads;
+static void emit_leaf(const struct schedule *s, const struct task *t, struct step *step) {
+  int n = t->nreads, in_place = task_in_place(t);
   struct operand *operands = arena_new_array(s->arena, (size_t)n + 1, struct operand);
   for (int i = 0; i < n; i++) operands[i] = operand_at(s, t->reads[i]);
   operands[n] = operand_at(s, (struct ref){t->result, 0});
   step->operands = operands;
   step->noperands = n + 1;
-  step->rows = lower_rows(t->node);
   step->flops = node_flops(t->node);
-  /* A scatter reads and writes the rows it adds to, and has to copy all others unless it adds in place. */
-  bool scatter = t->kind == STEP_SCATTER;
-  step->traffic = step_rows_bytes(step, 1) + (scatter ? 3 : 2) * step_rows_bytes(step, 2);
-  if (scatter && (operands[0].buffer != operands[n].buffer || operands[0].offset))
-    step->traffic += 2 * step_rows_bytes(step, 0);
+  bool there = in_place != NONE && operands[in_place].buffer == operands[n].buffer &&
+               operands[in_place].offset == operands[n].offset;
+  step->traffic = node_traffic(t->node, there);
 }
 
 static void emit_copy(const struct schedule *s, const struct task *t, struct step *step) {
@@ -116,10 +99,8 @@ static void emit_task(const struct schedule *s, const struct task *t) {
     step->node = t->node;
     if (t->kind == STEP_KERNEL)
       emit_kernel(s, t, i, step);
-    else if (t->kind == STEP_MATMUL)
-      emit_matmul(s, t, step);
-    else if (t->kind == STEP_GATHER || t->kind == STEP_SCATTER)
-      emit_rows(s, t, step);
+    else if (t->kind == STEP_LEAF)
+      emit_leaf(s, t, step);
     else if (t->kind == STEP_ALL_REDUCE)
       emit_all_reduce(s, t, step);
     else

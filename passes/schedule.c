@@ -197,7 +197,7 @@ static int unbind_value(struct schedule *s, int value, int variable) {
     for (int l = s->values[value].readers; l != NONE; l = s->links[l].next) {
       const struct task *t = &s->tasks[s->links[l].task];
       if (t->variable == variable) return s->links[l].task;
-      if (t->kind == STEP_SCATTER && s->values[t->result].bound == variable) next = t->result;
+      if (task_in_place(t) != NONE && s->values[t->result].bound == variable) next = t->result;
     }
     if (next == NONE) return NONE;
     value = next;

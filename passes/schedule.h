@@ -43,7 +43,7 @@ struct task {
   enum step_kind kind; /* of its steps */
   int device;
   const struct launch *launches;
-  int nlaunches;           /* also of a copy or matmul: 1; of an update made in place: 0 */
+  int nlaunches;           /* also of a copy or leaf: 1; of an update made in place: 0 */
   const struct ref *reads; /* by input of the node; value NONE: not read. A copy: its source */
   int nreads;
   int result, nresults; /* values result .. result + nresults */
@@ -106,6 +106,8 @@ struct schedule {
 };
 
 void schedule_tasks(struct schedule *s);
+/* The operand whose place the result of a leaf may take, or NONE. */
+int task_in_place(const struct task *t);
 /* A copy of `from` into a fresh value of `node`'s name; the new task's index. It reads, but is not in the order yet. */
 int schedule_copy(struct schedule *s, const struct node *node, struct ref from, int device, int64_t bytes);
 void schedule_read(struct schedule *s, int task, int value);

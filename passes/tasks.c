@@ -150,10 +150,8 @@ static struct ref visit(struct schedule *s, const struct node *n) {
   case OP_copy: plain_task(s, n, STEP_COPY); break;
   case OP_all_reduce: collective_task(s, n); break;
   default:
-    if (op_of(n)->kind == KIND_CONTRACT)
-      plain_task(s, n, STEP_MATMUL);
-    else if (op_of(n)->kind == KIND_ROWS)
-      plain_task(s, n, n->op == OP_gather ? STEP_GATHER : STEP_SCATTER);
+    if (node_is_leaf(n))
+      plain_task(s, n, STEP_LEAF);
     else
       kernel_task(s, n);
   }
@@ -179,7 +177,7 @@ static void keep_outputs(struct schedule *s) {
 static bool may_overwrite(const struct task *t, int result, int variable) {
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value != variable) continue;
-    if ((t->kind != STEP_KERNEL && t->kind != STEP_SCATTER) || t->reads[i].offset != 0) return false;
+    if ((t->kind != STEP_KERNEL && t->kind != STEP_LEAF) || t->reads[i].offset != 0) return false;
     if (!lower_in_place(t->node, t->launches, t->nlaunches, result, i)) return false;
   }
   return true;
@@ -201,6 +199,15 @@ static bool reads_value(const struct task *t, int value) {
   return false;
 }
 
+int task_in_place(const struct task *t) { return t->kind == STEP_LEAF ? op_of(t->node)->in_place - 1 : NONE; }
+
+/* Whether another operand than this one is that value. */
+static bool reads_again(const struct task *t, int operand) {
+  for (int i = 0; i < t->nreads; i++)
+    if (i != operand && t->reads[i].value == t->reads[operand].value) return true;
+  return false;
+}
+
 /* Lets the task that computes an update write it where it belongs. What a scatter_add adds to is written there
  * too, if nothing else reads it, so that no row is copied that is not added to. */
 static void bind_update(struct schedule *s, int update) {
@@ -213,13 +220,12 @@ static void bind_update(struct schedule *s, int update) {
     const struct task *t = &s->tasks[v->producer];
     v->bound = u->variable;
     s->values[u->variable].writer = v->producer;
-    if (t->kind != STEP_SCATTER || reads_value(t, u->variable)) return;
-    from = t->reads[0];
+    int operand = task_in_place(t);
+    if (operand == NONE || reads_value(t, u->variable)) return;
+    from = t->reads[operand];
     const struct value *x = &s->values[from.value];
     bool alone = x->readers != NONE && s->links[x->readers].next == NONE && !x->is_output;
-    if (!alone || t->reads[1].value == from.value || t->reads[2].value == from.value ||
-        !may_bind(s, from, u->variable))
-      return;
+    if (!alone || reads_again(t, operand) || !may_bind(s, from, u->variable)) return;
   }
 }
 

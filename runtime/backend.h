@@ -100,8 +100,8 @@ struct backend {
    * compiled once only. Where it leaves out[i] NULL, or without it, prepare is given the kernel's steps. */
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                   struct diags *d);
-  /* Fills in a KERNEL (see compile), MATMUL, GATHER or SCATTER step of `device`: kind, call and state, which
-   * lives in `a`. `args` are set already; addresses stand in them by the first run, and may change between
+  /* Fills in a KERNEL (see compile) or LEAF step of `device`: kind, call and state, which lives in `a` or with the
+   * backend. `args` are set already; addresses stand in them by the first run, and may change between
    * runs. */
   bool (*prepare)(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                   struct diags *d);

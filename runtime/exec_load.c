@@ -169,9 +169,7 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
     return true;
   case STEP_COPY: return load_copy(l, s, device, c);
   case STEP_KERNEL: return load_kernel(l, s, device, c);
-  case STEP_MATMUL:
-  case STEP_GATHER:
-  case STEP_SCATTER: break;
+  case STEP_LEAF: break;
   case STEP_ALL_REDUCE: return load_all_reduce(l, s, device, c);
   }
   return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);

@@ -1,25 +1,6 @@
 /* What a loaded plan is made of. */
 #include "runtime/exec_internal.h"
 
-/* Bytes from the start of an operand to the end of what the step touches of it. */
-static int64_t reach(const struct step *s, int operand) {
-  if (s->kind == STEP_COPY || s->kind == STEP_ALL_REDUCE) return s->bytes;
-  if (s->kind == STEP_GATHER || s->kind == STEP_SCATTER) return step_rows_bytes(s, operand);
-  if (s->kind == STEP_MATMUL) {
-    const struct matmul_size *m = &s->matmul;
-    int64_t elements = operand == 0 ? m->m * m->k : operand == 1 ? m->k * m->n : m->m * m->n;
-    return m->batch * elements * dtype_size(m->dtype);
-  }
-  const struct kernel *k = s->kernel;
-  const int64_t *strides = s->sizes + k->rank + (int64_t)operand * k->rank;
-  int64_t last = 0;
-  for (int i = 0; i < k->rank; i++) {
-    if (s->sizes[i] == 0) return 0;
-    last += (s->sizes[i] - 1) * (strides[i] > 0 ? strides[i] : 0);
-  }
-  return (last + 1) * dtype_size(k->args[operand].dtype);
-}
-
 static void raise_mark(const struct exec *e, const struct operand *o, int64_t bytes, int device,
                        int64_t *mark) {
   const struct plan_buffer *b = &e->plan->buffers[o->buffer];
@@ -33,7 +14,7 @@ int64_t exec_high_water(const struct exec *e, int device) {
   for (int d = 0; d < p->ndevices; d++)
     for (int i = 0; i < p->devices[d].nsteps; i++) {
       const struct step *s = &p->devices[d].steps[i];
-      for (int k = 0; k < s->noperands; k++) raise_mark(e, &s->operands[k], reach(s, k), device, &mark);
+      for (int k = 0; k < s->noperands; k++) raise_mark(e, &s->operands[k], step_extent(s, k), device, &mark);
     }
   for (int i = 0; i < p->ninputs; i++)
     raise_mark(e, &p->inputs[i].operand, type_bytes(&p->inputs[i].type), device, &mark);

@@ -1,5 +1,6 @@
 /* Contractions: the ops a library runs. Convolution finds its place here. */
 #include "ir/build.h"
+#include "ir/leaf.h"
 
 #include <string.h>
 
@@ -84,8 +85,58 @@ static int64_t matmul_flops(const struct node *n) {
   return 2 * type_count(&n->type) * l->dim[l->rank - 1 - node_int_or(n, ATTR_transpose_a, 0)];
 }
 
+struct product product_of(const struct node *n) {
+  const struct type *a = &n->inputs[0]->type, *c = &n->type;
+  struct product p = {.dtype = n->type.dtype, .batch = 1};
+  p.transpose_a = node_int_or(n, ATTR_transpose_a, 0) != 0;
+  p.transpose_b = node_int_or(n, ATTR_transpose_b, 0) != 0;
+  p.bf16 = node_attr(n, ATTR_precision) != NULL;
+  p.m = c->dim[c->rank - 2];
+  p.n = c->dim[c->rank - 1];
+  p.k = a->dim[a->rank - (p.transpose_a ? 2 : 1)];
+  for (int i = 0; i + 2 < c->rank; i++) p.batch *= c->dim[i];
+  return p;
+}
+
+static void matmul_sizes(struct str *s, const struct node *n) {
+  struct product p = product_of(n);
+  if (p.batch != 1) str_printf(s, "%lldx", (long long)p.batch);
+  str_printf(s, "%lldx%lldx%lld%s%s%s", (long long)p.m, (long long)p.n, (long long)p.k,
+             p.transpose_a ? " ta" : "", p.transpose_b ? " tb" : "", p.bf16 ? " bf16" : "");
+}
+
+/* c[i,j] = sum over l, in order, of a[i,l] b[l,j]: of floats in f64, rounded once; integers wrap. */
+#define MULTIPLY(T, SUM)                                                                \
+  do {                                                                                  \
+    const T *a = in[0].data, *b = in[1].data;                                           \
+    T *c = out->data;                                                                   \
+    for (int64_t batch = 0; batch < p.batch; batch++, a += p.m * p.k, b += p.k * p.n)   \
+      for (int64_t i = 0; i < p.m; i++)                                                 \
+        for (int64_t j = 0; j < p.n; j++) {                                             \
+          SUM sum = 0;                                                                  \
+          for (int64_t l = 0; l < p.k; l++)                                             \
+            sum += (SUM)a[i * row_a + l * column_a] * (SUM)b[l * row_b + j * column_b]; \
+          *c++ = (T)sum;                                                                \
+        }                                                                               \
+  } while (0)
+
+static void matmul_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct product p = product_of(n);
+  int64_t row_a = p.transpose_a ? 1 : p.k, column_a = p.transpose_a ? p.m : 1;
+  int64_t row_b = p.transpose_b ? 1 : p.n, column_b = p.transpose_b ? p.k : 1;
+  switch (p.dtype) {
+  case DT_F32: MULTIPLY(float, double); break;
+  case DT_F64: MULTIPLY(double, double); break;
+  case DT_I32: MULTIPLY(uint32_t, uint32_t); break;
+  case DT_I64: MULTIPLY(uint64_t, uint64_t); break;
+  case DT_U8: MULTIPLY(uint8_t, uint32_t); break;
+  case DT_BOOL:
+  case DT_COUNT: break;
+  }
+}
+
 const struct op_info op_matmul = {.name = "matmul",
-                                  .kind = KIND_CONTRACT,
+                                  .kind = KIND_LEAF,
                                   .dtypes = DTYPE_NUMBER,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
@@ -97,4 +148,6 @@ const struct op_info op_matmul = {.name = "matmul",
                                   .infer = matmul_infer,
                                   .fold = matmul_fold,
                                   .grad = matmul_grad,
-                                  .flops = matmul_flops};
+                                  .flops = matmul_flops,
+                                  .eval = matmul_eval,
+                                  .sizes = matmul_sizes};

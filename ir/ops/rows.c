@@ -1,7 +1,9 @@
-/* Rows that are picked out of a table, and rows that are added to one, where the row numbers are data: a leaf
- * of its own each. No row number leads outside: gather gives zeros for one that is not there, scatter_add adds
- * nothing. */
+/* Rows that are picked out of a table, and rows that are added to one, where the row numbers are data. No row number
+ * leads outside: gather gives zeros for one that is not there, scatter_add adds nothing. */
 #include "ir/build.h"
+#include "ir/leaf.h"
+
+#include <string.h>
 
 /* The shape of the rows of `table` that `index` names. */
 static bool row_shape(const struct type *table, const struct type *index, struct type *out) {
@@ -29,6 +31,28 @@ static bool check_rows(const struct node *n, struct type *rows, struct arena *a,
   return false;
 }
 
+struct rows rows_of(const struct node *n) {
+  const struct type *table = &n->inputs[0]->type, *index = &n->inputs[1]->type;
+  struct rows r = {.dtype = table->dtype, .index = index->dtype, .rows = table->dim[0], .width = 1};
+  for (int i = 1; i < table->rank; i++) r.width *= table->dim[i];
+  r.count = type_count(index);
+  return r;
+}
+
+/* Row numbers, and the table: "64 of 1000x16". */
+static void rows_sizes(struct str *s, const struct node *n) {
+  struct rows r = rows_of(n);
+  str_printf(s, "%lld of %lldx%lld", (long long)r.count, (long long)r.rows, (long long)r.width);
+}
+
+/* The row that number i names, or -1: none. */
+static int64_t row_at(const struct rows *r, const struct tensor *index, int64_t i) {
+  int64_t row = r->index == DT_U8    ? ((const uint8_t *)index->data)[i]
+                : r->index == DT_I32 ? ((const int32_t *)index->data)[i]
+                                     : ((const int64_t *)index->data)[i];
+  return row >= 0 && row < r->rows ? row : -1;
+}
+
 static bool gather_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   return check_rows(n, out, a, why);
 }
@@ -43,8 +67,27 @@ static int64_t gather_flops(const struct node *n) {
   return 0;
 }
 
+static void gather_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct rows r = rows_of(n);
+  size_t bytes = (size_t)(r.width * dtype_size(r.dtype));
+  char *to = out->data;
+  for (int64_t i = 0; i < r.count && bytes; i++, to += bytes) {
+    int64_t row = row_at(&r, &in[1], i);
+    if (row < 0)
+      memset(to, 0, bytes);
+    else
+      memcpy(to, (const char *)in[0].data + (size_t)row * bytes, bytes);
+  }
+}
+
+/* The rows that are named, not the table. */
+static int64_t gather_traffic(const struct node *n, bool in_place) {
+  (void)in_place;
+  return type_bytes(&n->inputs[1]->type) + 2 * type_bytes(&n->type);
+}
+
 const struct op_info op_gather = {.name = "gather",
-                                  .kind = KIND_ROWS,
+                                  .kind = KIND_LEAF,
                                   .dtypes = DTYPE_CUSTOM,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
@@ -53,7 +96,10 @@ const struct op_info op_gather = {.name = "gather",
                                   .domain = DOMAIN_ANY,
                                   .infer = gather_infer,
                                   .grad = gather_grad,
-                                  .flops = gather_flops};
+                                  .flops = gather_flops,
+                                  .eval = gather_eval,
+                                  .sizes = rows_sizes,
+                                  .traffic = gather_traffic};
 
 /* ---- scatter_add: x, with values[i] added to row index[i], in the order of i ---- */
 
@@ -81,8 +127,39 @@ static void scatter_grad(struct grad *c, const struct node *n, struct node *dy) 
 
 static int64_t scatter_flops(const struct node *n) { return type_count(&n->inputs[2]->type); }
 
+#define ADD_ROWS(T)                                                     \
+  for (int64_t i = 0; i < r.count; i++) {                               \
+    int64_t row = row_at(&r, &in[1], i);                                \
+    if (row < 0) continue;                                              \
+    T *to = (T *)out->data + row * r.width;                             \
+    const T *from = (const T *)in[2].data + i * r.width;                \
+    for (int64_t k = 0; k < r.width; k++) to[k] = (T)(to[k] + from[k]); \
+  }
+
+/* Integers wrap. */
+static void scatter_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct rows r = rows_of(n);
+  if (in[0].data != out->data && type_bytes(&n->type))
+    memcpy(out->data, in[0].data, (size_t)type_bytes(&n->type));
+  switch (r.dtype) {
+  case DT_F32: ADD_ROWS(float) break;
+  case DT_F64: ADD_ROWS(double) break;
+  case DT_I32: ADD_ROWS(uint32_t) break;
+  case DT_I64: ADD_ROWS(uint64_t) break;
+  case DT_U8: ADD_ROWS(uint8_t) break;
+  case DT_BOOL:
+  case DT_COUNT: break;
+  }
+}
+
+/* The rows that are added to are read and written; all others are copied, unless they are there. */
+static int64_t scatter_traffic(const struct node *n, bool in_place) {
+  int64_t copied = in_place ? 0 : 2 * type_bytes(&n->type);
+  return type_bytes(&n->inputs[1]->type) + 3 * type_bytes(&n->inputs[2]->type) + copied;
+}
+
 const struct op_info op_scatter_add = {.name = "scatter_add",
-                                       .kind = KIND_ROWS,
+                                       .kind = KIND_LEAF,
                                        .dtypes = DTYPE_CUSTOM,
                                        .min_inputs = 3,
                                        .max_inputs = 3,
@@ -90,4 +167,8 @@ const struct op_info op_scatter_add = {.name = "scatter_add",
                                        .domain = DOMAIN_ANY,
                                        .infer = scatter_infer,
                                        .grad = scatter_grad,
-                                       .flops = scatter_flops};
+                                       .flops = scatter_flops,
+                                       .eval = scatter_eval,
+                                       .sizes = rows_sizes,
+                                       .in_place = 1,
+                                       .traffic = scatter_traffic};

@@ -1,21 +1,23 @@
-/* The CPU backend: kernels as machine code, matrix products by a library, memory of the host. */
+/* The CPU backend: kernels as machine code, leaves by a library or kernels/cpu, memory of the host. */
 #include "runtime/backend.h"
 
+#include "ir/op.h"
 #include "runtime/cpu/jit.h"
+#include "runtime/cpu/leaf.h"
 #include "runtime/cpu/matmul.h"
-#include "runtime/cpu/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct cpu {
   struct cpu_jit *jit;
-  struct product *products; /* prepared so far */
+  struct owned *owned; /* by leaves that are prepared */
 };
 
-struct product {
-  struct cpu_matmul_plan *plan;
-  struct product *next;
+struct owned {
+  void *data;
+  void (*destroy)(void *data);
+  struct owned *next;
 };
 
 static void *cpu_open(const struct target *target, struct diags *d) {
@@ -32,11 +34,11 @@ static void *cpu_open(const struct target *target, struct diags *d) {
 static void cpu_close(void *self) {
   struct cpu *cpu = self;
   if (cpu == NULL) return;
-  while (cpu->products) {
-    struct product *p = cpu->products;
-    cpu->products = p->next;
-    cpu_matmul_plan_destroy(p->plan);
-    free(p);
+  while (cpu->owned) {
+    struct owned *o = cpu->owned;
+    cpu->owned = o->next;
+    o->destroy(o->data);
+    free(o);
   }
   cpu_jit_destroy(cpu->jit);
   free(cpu);
@@ -64,36 +66,30 @@ static bool cpu_compile(void *self, const struct kernel *const *kernels, int cou
   return cpu_jit_compile(cpu->jit, kernels, count, out, d);
 }
 
-static void run_matmul(void *const *args, const void *state) {
-  cpu_matmul_plan_run(state, args[0], args[1], args[2]);
-}
-
-/* Prepared products live until the backend is closed. */
-static bool cpu_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
-                        struct diags *d) {
-  struct cpu *cpu = self;
-  if (step->kind == STEP_GATHER || step->kind == STEP_SCATTER) {
-    c->kind = COMMAND_CALL;
-    c->call = step->kind == STEP_GATHER ? cpu_gather : cpu_scatter;
-    c->state = &step->rows;
-    return true;
-  }
-  const struct matmul_size *m = &step->matmul;
-  struct matmul mm = {m->dtype, m->batch, m->m, m->n, m->k, m->transpose_a, m->transpose_b};
-  struct product *p = malloc(sizeof *p);
-  struct cpu_matmul_plan *plan = p ? cpu_matmul_plan_create(&mm) : NULL;
-  (void)a, (void)device;
-  if (plan == NULL) {
-    free(p);
+bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct diags *d) {
+  struct owned *o = data ? malloc(sizeof *o) : NULL;
+  if (o == NULL) {
+    if (data) destroy(data);
     diag_error(d, LOC_NONE, "cpu: out of memory");
     return false;
   }
-  *p = (struct product){plan, cpu->products};
-  cpu->products = p;
-  c->kind = COMMAND_CALL;
-  c->call = run_matmul;
-  c->state = plan;
+  *o = (struct owned){data, destroy, cpu->owned};
+  cpu->owned = o;
   return true;
+}
+
+static cpu_leaf_fn *const leaves[OP_COUNT] = {
+#define OP(name)
+#define LEAF(name) [OP_##name] = cpu_leaf_##name,
+#include "ir/ops.def"
+#undef OP
+};
+
+static bool cpu_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
+                        struct diags *d) {
+  (void)device;
+  c->kind = COMMAND_CALL;
+  return leaves[step->node->op](self, a, step, c, d);
 }
 
 static const char *cpu_emit(struct arena *a, const struct kernel *const *kernels, int count, const char *form,

@@ -5,6 +5,7 @@
 #include "runtime/cpu/matmul.h"
 
 #include "kernels/cpu/matmul.h"
+#include "runtime/cpu/leaf.h"
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -30,13 +31,13 @@ static int get_threads(void) {
 
 void cpu_thread_init(void) { set_threads(1); }
 
-static bool one_f32(const struct matmul *mm, const void *a, const void *b, void *c) {
+static bool one_f32(const struct product *mm, const void *a, const void *b, void *c) {
   return dnnl_sgemm(mm->transpose_a ? 'T' : 'N', mm->transpose_b ? 'T' : 'N', mm->m, mm->n, mm->k, 1.0f, a,
                     mm->transpose_a ? mm->m : mm->k, b, mm->transpose_b ? mm->k : mm->n, 0.0f, c,
                     mm->n) == dnnl_success;
 }
 
-static bool one_product(const struct matmul *mm, const void *a, const void *b, void *c) {
+static bool one_product(const struct product *mm, const void *a, const void *b, void *c) {
   int64_t m = mm->m, n = mm->n, k = mm->k;
   int64_t a_row = mm->transpose_a ? 1 : k, a_col = mm->transpose_a ? m : 1;
   int64_t b_row = mm->transpose_b ? 1 : n, b_col = mm->transpose_b ? k : 1;
@@ -46,11 +47,13 @@ static bool one_product(const struct matmul *mm, const void *a, const void *b, v
   case DT_I64: matmul_u64(m, n, k, a, a_row, a_col, b, b_row, b_col, c); return true;
   case DT_I32: matmul_u32(m, n, k, a, a_row, a_col, b, b_row, b_col, c); return true;
   case DT_U8: matmul_u8(m, n, k, a, a_row, a_col, b, b_row, b_col, c); return true;
-  default: return false;
+  case DT_BOOL:
+  case DT_COUNT: break;
   }
+  return false;
 }
 
-bool cpu_matmul(const struct matmul *mm, const void *a, const void *b, void *c) {
+bool cpu_matmul(const struct product *mm, const void *a, const void *b, void *c) {
   int64_t size = dtype_size(mm->dtype);
   int64_t a_step = mm->m * mm->k * size, b_step = mm->k * mm->n * size, c_step = mm->m * mm->n * size;
   if (mm->batch == 0 || c_step == 0) return true;
@@ -67,7 +70,7 @@ bool cpu_matmul(const struct matmul *mm, const void *a, const void *b, void *c) 
 /* ---- plans ---- */
 
 struct cpu_matmul_plan {
-  struct matmul size;
+  struct product size;
   bool has_primitive; /* else cpu_matmul does it */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
@@ -78,7 +81,7 @@ struct cpu_matmul_plan {
 #if DNNL_VERSION_MAJOR == 2
 
 /* Measured with oneDNN 2.6 on AVX-512: 1.02 to 2.6 times as fast as the plain call within these bounds. */
-static bool wants_primitive(const struct matmul *mm) {
+static bool wants_primitive(const struct product *mm) {
   if (mm->dtype != DT_F32 || mm->batch <= 0 || mm->m < 32 || mm->n <= 0 || mm->k <= 0) return false;
   return mm->transpose_b || (!mm->transpose_a && mm->n <= 64);
 }
@@ -104,7 +107,7 @@ static bool create_memory(struct cpu_matmul_plan *p, dnnl_primitive_desc_t desc,
 }
 
 static bool create_primitive(struct cpu_matmul_plan *p) {
-  const struct matmul *mm = &p->size;
+  const struct product *mm = &p->size;
   dnnl_memory_desc_t a, b, c;
   dnnl_matmul_desc_t desc;
   dnnl_primitive_attr_t attr = NULL;
@@ -126,7 +129,7 @@ static bool create_primitive(struct cpu_matmul_plan *p) {
 
 #else
 
-static bool wants_primitive(const struct matmul *mm) {
+static bool wants_primitive(const struct product *mm) {
   (void)mm;
   return false;
 }
@@ -138,7 +141,7 @@ static bool create_primitive(struct cpu_matmul_plan *p) {
 
 #endif
 
-struct cpu_matmul_plan *cpu_matmul_plan_create(const struct matmul *mm) {
+struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm) {
   struct cpu_matmul_plan *p = calloc(1, sizeof *p);
   if (p == NULL) return NULL;
   p->size = *mm;
@@ -149,7 +152,8 @@ struct cpu_matmul_plan *cpu_matmul_plan_create(const struct matmul *mm) {
   return p;
 }
 
-void cpu_matmul_plan_destroy(struct cpu_matmul_plan *p) {
+void cpu_matmul_plan_destroy(void *plan) {
+  struct cpu_matmul_plan *p = plan;
   if (p == NULL) return;
   if (p->a) dnnl_memory_destroy(p->a);
   if (p->b) dnnl_memory_destroy(p->b);
@@ -179,10 +183,24 @@ static bool run_primitive(const struct cpu_matmul_plan *p, const void *a, const 
 
 bool cpu_matmul_plan_run(const struct cpu_matmul_plan *p, const void *a, const void *b, void *c) {
   if (!p->has_primitive) return cpu_matmul(&p->size, a, b, c);
-  const struct matmul *mm = &p->size;
+  const struct product *mm = &p->size;
   for (int64_t i = 0; i < mm->batch; i++)
     if (!run_primitive(p, (const float *)a + i * mm->m * mm->k, (const float *)b + i * mm->k * mm->n,
                        (float *)c + i * mm->m * mm->n))
       return false;
   return true;
+}
+
+static void run_matmul(void *const *args, const void *state) {
+  cpu_matmul_plan_run(state, args[0], args[1], args[2]);
+}
+
+bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                     struct diags *d) {
+  (void)a;
+  struct product p = product_of(step->node);
+  struct cpu_matmul_plan *plan = cpu_matmul_plan_create(&p);
+  c->call = run_matmul;
+  c->state = plan;
+  return cpu_own(cpu, plan, cpu_matmul_plan_destroy, d);
 }

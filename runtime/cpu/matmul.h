@@ -2,27 +2,19 @@
 #ifndef DGC_RUNTIME_CPU_MATMUL_H
 #define DGC_RUNTIME_CPU_MATMUL_H
 
-#include "ir/type.h"
-
-/* C[batch,m,n] = op(A) op(B), all dense and row-major; op(A) is m x k and op(B) k x n. A transposed operand lies
- * in memory the other way round: A as k x m, B as n x k. */
-struct matmul {
-  enum dtype dtype; /* not bool */
-  int64_t batch, m, n, k;
-  bool transpose_a, transpose_b;
-};
+#include "ir/leaf.h"
 
 /* Once per thread that runs products: keeps the library from starting threads of its own. */
 void cpu_thread_init(void);
 /* Overwrites C, which overlaps neither A nor B; k = 0 gives zeros. False if the library refuses. */
-bool cpu_matmul(const struct matmul *mm, const void *a, const void *b, void *c);
+bool cpu_matmul(const struct product *mm, const void *a, const void *b, void *c);
 
 /* The same product prepared for many runs, by code made for its shape where that is faster. Which way is taken
  * follows from the shape alone, and so do the bits. NULL if there is no memory. */
 struct cpu_matmul_plan;
-struct cpu_matmul_plan *cpu_matmul_plan_create(const struct matmul *mm);
-/* NULL is allowed. */
-void cpu_matmul_plan_destroy(struct cpu_matmul_plan *plan);
+struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm);
+/* A struct cpu_matmul_plan; NULL is allowed. */
+void cpu_matmul_plan_destroy(void *plan);
 /* Any thread, but one at a time for one plan. */
 bool cpu_matmul_plan_run(const struct cpu_matmul_plan *plan, const void *a, const void *b, void *c);
 

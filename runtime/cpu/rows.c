@@ -1,21 +1,23 @@
-#include "runtime/cpu/rows.h"
-
+/* Gather and scatter_add: from a step to kernels/cpu/rows.c. */
 #include "kernels/cpu/rows.h"
+
+#include "ir/leaf.h"
+#include "runtime/cpu/leaf.h"
 
 #include <string.h>
 
-static struct row_numbers numbers_of(const struct rows_size *r, const void *index) {
+static struct row_numbers numbers_of(const struct rows *r, const void *index) {
   return (struct row_numbers){index, dtype_size(r->index), r->count};
 }
 
-void cpu_gather(void *const *args, const void *rows_size) {
-  const struct rows_size *r = rows_size;
+static void run_gather(void *const *args, const void *state) {
+  const struct rows *r = state;
   struct row_numbers n = numbers_of(r, args[1]);
   rows_gather(&n, r->rows, (size_t)(r->width * dtype_size(r->dtype)), args[0], args[2]);
 }
 
-void cpu_scatter(void *const *args, const void *rows_size) {
-  const struct rows_size *r = rows_size;
+static void run_scatter_add(void *const *args, const void *state) {
+  const struct rows *r = state;
   struct row_numbers n = numbers_of(r, args[1]);
   size_t bytes = (size_t)(r->rows * r->width * dtype_size(r->dtype));
   const void *values = args[2];
@@ -26,6 +28,27 @@ void cpu_scatter(void *const *args, const void *rows_size) {
   case DT_F64: rows_scatter_f64(&n, r->rows, r->width, values, x); break;
   case DT_I64: rows_scatter_u64(&n, r->rows, r->width, values, x); break;
   case DT_I32: rows_scatter_u32(&n, r->rows, r->width, values, x); break;
-  default: rows_scatter_u8(&n, r->rows, r->width, values, x); break;
+  case DT_U8: rows_scatter_u8(&n, r->rows, r->width, values, x); break;
+  case DT_BOOL:
+  case DT_COUNT: break;
   }
+}
+
+static bool prepare(struct arena *a, const struct step *step, call_fn *call, struct command *c) {
+  struct rows r = rows_of(step->node);
+  c->call = call;
+  c->state = arena_copy(a, &r, sizeof r);
+  return true;
+}
+
+bool cpu_leaf_gather(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                     struct diags *d) {
+  (void)cpu, (void)d;
+  return prepare(a, step, run_gather, c);
+}
+
+bool cpu_leaf_scatter_add(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                          struct diags *d) {
+  (void)cpu, (void)d;
+  return prepare(a, step, run_scatter_add, c);
 }

@@ -1,6 +1,7 @@
 /* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, sums over devices by NCCL, work given to
  * streams. */
 #include "runtime/cuda/engine.h"
+#include "runtime/cuda/leaf.h"
 #include "runtime/engines.h"
 
 #include <string.h>
@@ -85,15 +86,19 @@ static void cuda_limit(void *self, int seconds, _Atomic bool *lost) {
   e->lost = lost;
 }
 
+static cuda_leaf_fn *const leaves[OP_COUNT] = {
+#define OP(name)
+#define LEAF(name) [OP_##name] = cuda_leaf_##name,
+#include "ir/ops.def"
+#undef OP
+};
+
 static bool cuda_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                          struct diags *d) {
   struct cuda_engine *e = self;
   cuda_come_in();
-  switch (step->kind) {
-  case STEP_KERNEL: return cuda_prepare_kernel(e, a, step, device, c, d);
-  case STEP_MATMUL: return cuda_prepare_matmul(e, a, step, device, c, d);
-  default: return cuda_prepare_rows(e, a, step, device, c, d);
-  }
+  if (step->kind == STEP_KERNEL) return cuda_prepare_kernel(e, a, step, device, c, d);
+  return leaves[step->node->op](e, a, step, device, c, d);
 }
 
 const struct backend backend_cuda = {

@@ -1,19 +1,19 @@
-/* Matrix products: floating point by cuBLAS, integers by a kernel of leaves.c.
+/* Matrix products: floating point by cuBLAS, integers by a kernel of kernels/cuda.
  *
  * The bits of a product must depend on its sizes alone, not on where its operands lie: cuBLAS may choose
  * another way for addresses that vectors do not like, so operands that do not begin at a multiple of 16 go
  * through memory that does. Each device has a handle with a work space of its own: products then give equal
  * bits in every run, and can be recorded. */
-#include "runtime/cuda/engine.h"
+#include "runtime/cuda/leaf.h"
 
 #include <limits.h>
 
 enum { ALIGNMENT = 16 };
 
-struct product {
+struct blas_call {
   struct cuda_engine *engine;
   int device;
-  struct matmul_size size;
+  struct product size;
   int64_t bytes[3]; /* of a, b and c */
   bool unaligned[3];
 };
@@ -62,17 +62,17 @@ void cuda_close_blas(struct cuda_engine *e, int device) {
 
 /* Of f32 those that are promised to be of bfloat16 values take bfloat16 units, which add up in f32; they have
  * nothing to gain from TF32. */
-static int compute_type(const struct cuda_engine *e, const struct matmul_size *s) {
+static int compute_type(const struct cuda_engine *e, const struct product *s) {
   if (s->dtype == DT_F64) return CUBLAS_COMPUTE_64F;
   if (s->bf16) return CUBLAS_COMPUTE_32F_FAST_16BF;
   return e->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
 }
 
 /* cuBLAS counts by columns: it is asked for the transposed product, whose columns are our rows. */
-static bool multiply(const struct product *p, const void *a, const void *b, void *c) {
+static bool multiply(const struct blas_call *p, const void *a, const void *b, void *c) {
   static const float one = 1, zero = 0;
   static const double one_double = 1, zero_double = 0;
-  const struct matmul_size *s = &p->size;
+  const struct product *s = &p->size;
   struct cuda_engine *e = p->engine;
   bool f64 = s->dtype == DT_F64;
   int type = f64 ? CUDA_R_64F : CUDA_R_32F, m = (int)s->m, n = (int)s->n, k = (int)s->k;
@@ -90,7 +90,7 @@ static bool multiply(const struct product *p, const void *a, const void *b, void
 }
 
 static void run_float(void *const *args, const void *state) {
-  const struct product *p = state;
+  const struct blas_call *p = state;
   struct cuda_engine *e = p->engine;
   const struct cuda_device *dev = &e->devices[p->device];
   void *at[3] = {args[0], args[1], args[2]};
@@ -110,14 +110,14 @@ static void run_float(void *const *args, const void *state) {
 
 /* A sum of nothing. */
 static void run_zero(void *const *args, const void *state) {
-  const struct product *p = state;
+  const struct blas_call *p = state;
   struct cuda_engine *e = p->engine;
   if (cuda_use(e, p->device))
     CUDA(e, p->device, cuMemsetD8Async, cuda_address(args[2]), 0, (size_t)p->bytes[2],
          e->devices[p->device].stream);
 }
 
-static bool prepare_float(struct cuda_engine *e, const struct step *step, struct product *p,
+static bool prepare_float(struct cuda_engine *e, const struct step *step, struct blas_call *p,
                           struct diags *d) {
   for (int i = 0; i < 3; i++) {
     p->unaligned[i] = step->operands[i].offset % ALIGNMENT != 0;
@@ -130,12 +130,12 @@ static bool prepare_float(struct cuda_engine *e, const struct step *step, struct
 
 /* --- steps --- */
 
-bool cuda_prepare_matmul(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
-                         struct command *c, struct diags *d) {
-  const struct matmul_size *s = &step->matmul;
-  struct product *p = arena_new(a, struct product);
+bool cuda_leaf_matmul(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
+                      struct command *c, struct diags *d) {
+  struct product product = product_of(step->node), *s = &product;
+  struct blas_call *p = arena_new(a, struct blas_call);
   int64_t size = dtype_size(s->dtype);
-  *p = (struct product){.engine = e, .device = device, .size = *s};
+  *p = (struct blas_call){.engine = e, .device = device, .size = *s};
   p->bytes[0] = s->batch * s->m * s->k * size;
   p->bytes[1] = s->batch * s->k * s->n * size;
   p->bytes[2] = s->batch * s->m * s->n * size;
@@ -143,7 +143,7 @@ bool cuda_prepare_matmul(struct cuda_engine *e, struct arena *a, const struct st
   c->state = p;
   c->call = p->bytes[2] == 0 ? cuda_run_nothing : run_zero;
   if (p->bytes[2] == 0 || s->k == 0) return true;
-  if (s->dtype != DT_F32 && s->dtype != DT_F64) return cuda_prepare_product(e, a, s, device, c, d);
+  if (s->dtype != DT_F32 && s->dtype != DT_F64) return cuda_integer_product(e, a, s, device, c, d);
   c->call = run_float;
   if (s->m <= INT_MAX && s->n <= INT_MAX && s->k <= INT_MAX && s->batch <= INT_MAX)
     return prepare_float(e, step, p, d);

@@ -111,7 +111,7 @@ struct cuda_engine {
   bool *peers;                 /* [a * ncards + b]: card a reaches the memory of card b, and b that of a */
   struct cuda_event *events;   /* all marks */
   struct cuda_code *code;      /* see code.c */
-  CUfunction **leaves;         /* see leaves.c; made on need */
+  struct cuda_leaf *leaves;    /* see leaves.c; made on need */
   struct cuda_clique *cliques; /* see nccl.c; made on need */
   bool recording;              /* failures end the recording, not the engine */
   bool unrecorded;             /* one has */
@@ -233,17 +233,8 @@ bool cuda_group_join(struct cuda_group *g, void *const *args, const int64_t *siz
 /* The call of a group's first command: the work of all. */
 void cuda_run_group(void *const *args, const void *group);
 
-/* --- leaves.c --- */
-
-bool cuda_prepare_product(struct cuda_engine *e, struct arena *a, const struct matmul_size *s, int device,
-                          struct command *c, struct diags *d);
-bool cuda_prepare_rows(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
-                       struct command *c, struct diags *d);
-
 /* --- blas.c --- */
 
-bool cuda_prepare_matmul(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
-                         struct command *c, struct diags *d);
 void cuda_close_blas(struct cuda_engine *e, int device);
 
 /* --- nccl.c --- */

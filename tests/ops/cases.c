@@ -320,12 +320,22 @@ static void source_cases(struct cases *c, enum dtype d) {
   }
 }
 
+#define gather_cases      rows_cases
+#define scatter_add_cases rows_cases
+
+typedef void leaf_cases_fn(struct cases *c, enum dtype d);
+static leaf_cases_fn *const leaves[OP_COUNT] = {
+#define OP(name)
+#define LEAF(name) [OP_##name] = name##_cases,
+#include "ir/ops.def"
+#undef OP
+};
+
 void cases_add(struct cases *c, enum dtype d) {
   if (!op_takes(c->op, d)) return;
   switch (op_table[c->op]->kind) {
   case KIND_ELEMENTWISE: elementwise_cases(c, d); return;
-  case KIND_CONTRACT: matmul_cases(c, d); return;
-  case KIND_ROWS: rows_cases(c, d); return;
+  case KIND_LEAF: leaves[c->op](c, d); return;
   case KIND_SOURCE: source_cases(c, d); return;
   case KIND_REDUCE:
     if (c->op == OP_argmax || c->op == OP_argmin)

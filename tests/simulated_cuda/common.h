@@ -47,8 +47,8 @@ void object_bury(struct object *o); /* frees its memory, later */
 char *sim_rewrite(const char *text, const char *name, char **message);
 
 /* Runs the host compiler on C text. The shared object's bytes, malloc'ed, or NULL. `log`: what the compiler
- * said, malloc'ed; may be empty. `contract`: a*b+c may become one operation. What DGC_SIMULATED_CACHE holds already
- * needs no compiler. */
+ * said, malloc'ed; may be empty. `contract`: a*b+c may become one operation. What the cache holds already needs
+ * no compiler. */
 void *sim_compile(const char *text, bool contract, size_t *bytes, char **log);
 
 /* The head of a simulated cubin; the shared object follows. PTX is text: a line that begins with SIM_PTX and

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,7 +120,7 @@ static void *compile_anew(const char *text, bool contract, size_t *bytes, char *
   return data;
 }
 
-/* --- what has been compiled already, if DGC_SIMULATED_CACHE names a folder ---
+/* --- what has been compiled already: in the build folder, or where DGC_SIMULATED_CACHE says; "": nowhere ---
  *
  * A file holds struct kept, what was compiled, and the object. Its name is a digest of what was compiled. The
  * folder is of use as long as the machine's compilers stay the same. */
@@ -160,11 +161,13 @@ static void *take_kept(const char *path, const char *key, size_t key_bytes, size
 }
 
 /* Whole, or not at all: others read at the same time. */
-static void keep(const char *path, const char *key, size_t key_bytes, const void *object, size_t bytes) {
+static void keep(const char *folder, const char *path, const char *key, size_t key_bytes, const void *object,
+                 size_t bytes) {
   static unsigned serial;
   char other[600];
   snprintf(other, sizeof other, "%s.%ld.%u", path, (long)getpid(), serial++);
   FILE *f = fopen(other, "wbx");
+  if (!f && mkdir(folder, 0777) == 0) f = fopen(other, "wbx");
   if (!f) return;
   struct kept head = {key_bytes, bytes};
   bool ok = fwrite(&head, sizeof head, 1, f) == 1 && fwrite(key, key_bytes, 1, f) == 1 &&
@@ -175,7 +178,8 @@ static void keep(const char *path, const char *key, size_t key_bytes, const void
 void *sim_compile(const char *text, bool contract, size_t *bytes, char **log) {
   const char *folder = getenv("DGC_SIMULATED_CACHE");
   size_t key_bytes;
-  char *key = folder && *folder ? key_of(text, contract, &key_bytes) : NULL;
+  if (!folder) folder = SIMULATED_CACHE;
+  char *key = *folder ? key_of(text, contract, &key_bytes) : NULL;
   if (!key) return compile_anew(text, contract, bytes, log);
   char path[512];
   name_file(path, sizeof path, folder, key, key_bytes);
@@ -183,7 +187,7 @@ void *sim_compile(const char *text, bool contract, size_t *bytes, char **log) {
   if (object)
     *log = strdup("");
   else if ((object = compile_anew(text, contract, bytes, log)) != NULL && !**log)
-    keep(path, key, key_bytes, object, *bytes);
+    keep(folder, path, key, key_bytes, object, *bytes);
   free(key);
   return object;
 }

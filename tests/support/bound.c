@@ -307,8 +307,10 @@ static void reduce_bounds(struct arena *a, const struct node *n, const struct bo
   }
 }
 
-static void matmul_bounds(const struct node *n, const struct bounds *x, const struct bounds *y, int additions,
+static void matmul_bounds(struct arena *arena, const struct node *n, const struct bounds *in, int additions,
                           struct bounds *out) {
+  (void)arena;
+  const struct bounds *x = &in[0], *y = &in[1];
   const struct type *l = &n->inputs[0]->type;
   int last = n->type.rank - 1;
   bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
@@ -386,8 +388,8 @@ static bool move_bounds(struct arena *a, const struct node *n, const struct boun
 }
 
 /* The rows that gather picks, and the sums that scatter_add makes. */
-static void rows_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
-                        struct bounds *out) {
+static void gather_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
+                          struct bounds *out) {
   const struct type *table = &n->inputs[0]->type;
   int64_t results = type_count(&n->type), width = 1, count = type_count(&n->inputs[1]->type);
   for (int i = 1; i < table->rank; i++) width *= table->dim[i];
@@ -448,6 +450,17 @@ static bool passes_shares(const struct node *n, const struct bounds *in) {
   return n->ninputs > 0 && (op_of(n)->linear_jointly || (n->ninputs == 1 && (op_of(n)->linear & 1)));
 }
 
+#define scatter_add_bounds gather_bounds
+
+typedef void leaf_bounds_fn(struct arena *a, const struct node *n, const struct bounds *in, int additions,
+                            struct bounds *out);
+static leaf_bounds_fn *const leaves[OP_COUNT] = {
+#define OP(name)
+#define LEAF(name) [OP_##name] = name##_bounds,
+#include "ir/ops.def"
+#undef OP
+};
+
 /* Bounds of a node of which an operand is inexact, or which sums floats. */
 static bool node_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
                         struct bounds *out) {
@@ -461,9 +474,8 @@ static bool node_bounds(struct arena *a, const struct node *n, const struct boun
     else
       reduce_bounds(a, n, in, additions, out);
     break;
-  case KIND_CONTRACT: matmul_bounds(n, &in[0], &in[1], additions, out); break;
   case KIND_MOVEMENT: return move_bounds(a, n, in, out);
-  case KIND_ROWS: rows_bounds(a, n, in, additions, out); break;
+  case KIND_LEAF: leaves[n->op](a, n, in, additions, out); break;
   default: out->at = in[n->ninputs - 1].at; return n->op == OP_assign;
   }
   return true;

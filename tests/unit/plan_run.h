@@ -54,54 +54,10 @@ static inline char *machine_variable(const struct machine *m, const char *name) 
   return NULL;
 }
 
-#define MATMUL(T)                                                                            \
-  do {                                                                                       \
-    const T *a = args[0], *b = args[1];                                                      \
-    T *c = args[2];                                                                          \
-    for (int64_t i = 0; i < s->batch * s->m * s->n; i++) {                                   \
-      int64_t batch = i / (s->m * s->n), row = i / s->n % s->m, col = i % s->n;              \
-      T sum = 0;                                                                             \
-      for (int64_t k = 0; k < s->k; k++)                                                     \
-        sum += a[batch * s->m * s->k + (s->transpose_a ? k * s->m + row : row * s->k + k)] * \
-               b[batch * s->k * s->n + (s->transpose_b ? col * s->k + k : k * s->n + col)];  \
-      c[i] = sum;                                                                            \
-    }                                                                                        \
-  } while (0)
-
-static inline void machine_matmul(const struct matmul_size *s, void **args) {
-  switch (s->dtype) {
-  case DT_F32: MATMUL(float); break;
-  case DT_F64: MATMUL(double); break;
-  default: MATMUL(uint32_t); break; /* wraps */
-  }
-}
-
-/* The row that number i names, or -1. */
-static inline int64_t machine_row(const struct rows_size *s, const void *index, int64_t i) {
-  int64_t row = s->index == DT_I32   ? ((const int32_t *)index)[i]
-                : s->index == DT_I64 ? ((const int64_t *)index)[i]
-                                     : ((const uint8_t *)index)[i];
-  return row >= 0 && row < s->rows ? row : -1;
-}
-
-static inline void machine_gather(const struct rows_size *s, void **args) {
-  int64_t bytes = s->width * dtype_size(s->dtype);
-  for (int64_t i = 0; i < s->count; i++) {
-    int64_t row = machine_row(s, args[1], i);
-    for (int64_t k = 0; k < bytes; k++)
-      ((char *)args[2])[i * bytes + k] = row < 0 ? 0 : ((char *)args[0])[row * bytes + k];
-  }
-}
-
-/* Of i32, which wraps. */
-static inline void machine_scatter(const struct rows_size *s, void **args) {
-  const uint32_t *values = args[2];
-  uint32_t *out = args[3];
-  if (s->rows > 0 && s->width > 0) memmove(out, args[0], (size_t)(s->rows * s->width) * sizeof *out);
-  for (int64_t i = 0; i < s->count; i++) {
-    int64_t row = machine_row(s, args[1], i);
-    for (int64_t k = 0; row >= 0 && k < s->width; k++) out[row * s->width + k] += values[i * s->width + k];
-  }
+static inline void machine_leaf(const struct node *n, void **args) {
+  struct tensor in[MAX_LEAF_INPUTS], out = {n->type, args[n->ninputs]};
+  for (int i = 0; i < n->ninputs; i++) in[i] = (struct tensor){n->inputs[i]->type, args[i]};
+  op_of(n)->eval(n, in, &out);
 }
 
 static inline void machine_step(struct machine *m, const struct step *s) {
@@ -109,9 +65,7 @@ static inline void machine_step(struct machine *m, const struct step *s) {
   for (int i = 0; i < s->noperands; i++) args[i] = machine_at(m, &s->operands[i]);
   switch (s->kind) {
   case STEP_KERNEL: kernel_eval(s->kernel, args, s->sizes); break;
-  case STEP_MATMUL: machine_matmul(&s->matmul, args); break;
-  case STEP_GATHER: machine_gather(&s->rows, args); break;
-  case STEP_SCATTER: machine_scatter(&s->rows, args); break;
+  case STEP_LEAF: machine_leaf(s->node, args); break;
   case STEP_COPY:
     if (s->bytes) memmove(args[1], args[0], (size_t)s->bytes);
     break;

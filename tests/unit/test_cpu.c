@@ -328,7 +328,7 @@ static void set_number(enum dtype d, void *p, int64_t i, int v) {
 }
 
 /* Small integers: every sum is exact in every dtype, whatever the order. */
-static void check_product(struct arena *arena, const struct matmul *mm, bool planned) {
+static void check_product(struct arena *arena, const struct product *mm, bool planned) {
   enum dtype d = mm->dtype;
   int64_t na = mm->batch * mm->m * mm->k, nb = mm->batch * mm->k * mm->n, nc = mm->batch * mm->m * mm->n;
   int limit = d == DT_U8 ? 3 : 9;
@@ -362,13 +362,13 @@ static void products(void **state) {
   cpu_thread_init();
   for (int i = 0; i < 400; i++) {
     struct arena *a = arena_create();
-    struct matmul mm = {.dtype = dtypes[i % 5],
-                        .batch = rng_below(&rng, 4),
-                        .m = size[rng_below(&rng, 7)],
-                        .n = size[rng_below(&rng, 7)],
-                        .k = size[rng_below(&rng, 8)],
-                        .transpose_a = rng_chance(&rng, 50),
-                        .transpose_b = rng_chance(&rng, 50)};
+    struct product mm = {.dtype = dtypes[i % 5],
+                         .batch = rng_below(&rng, 4),
+                         .m = size[rng_below(&rng, 7)],
+                         .n = size[rng_below(&rng, 7)],
+                         .k = size[rng_below(&rng, 8)],
+                         .transpose_a = rng_chance(&rng, 50),
+                         .transpose_b = rng_chance(&rng, 50)};
     check_product(a, &mm, i % 10 < 5);
     arena_destroy(a);
   }

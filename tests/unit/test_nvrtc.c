@@ -1,5 +1,5 @@
 /* Every kernel of every sample through the real NVRTC, where it is installed; no GPU and no driver are needed.
- * test_nvrtc DGC FOLDER-OF-SAMPLES; TEST_CACHE=DIR keeps there what NVRTC makes of a text, and takes it from there. */
+ * test_nvrtc DGC FOLDER-OF-SAMPLES CACHE: what NVRTC makes of a text is kept in the folder CACHE, or in TEST_CACHE. */
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 
@@ -55,10 +55,10 @@ int main(int argc, char **argv) {
   static const char *const entries[] = {"init", "train", "eval", "predict"};
   glob_t samples;
   int failures = 0, compiled = 0;
-  if (argc < 3) return 2;
+  if (argc < 4) return 2;
   unsetenv("DGC_CUDA_PATH");
   const char *cache = getenv("TEST_CACHE");
-  setenv(cache ? "XDG_CACHE_HOME" : "DGC_CACHE", cache ? cache : "off", 1);
+  setenv("XDG_CACHE_HOME", cache ? cache : argv[3], 1);
   const char *why_not = cuda_load_nvrtc();
   if (why_not) {
     printf("SKIP: %s\n", why_not);

@@ -1,0 +1,21 @@
+/* Leaves on the CPU: a function for each, cpu_leaf_<op>, that fills in the command of a step: call and state. */
+#ifndef DGC_RUNTIME_CPU_LEAF_H
+#define DGC_RUNTIME_CPU_LEAF_H
+
+#include "ir/plan.h"
+#include "runtime/backend.h"
+
+struct cpu;
+
+/* The state lives in `a`, or is given to the backend: see cpu_own. False after an error in `d`. */
+typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                         struct diags *d);
+#define OP(name)
+#define LEAF(name) cpu_leaf_fn cpu_leaf_##name;
+#include "ir/ops.def"
+#undef OP
+
+/* `data` is destroyed when the backend is closed; at once, with an error, if there is no memory or data is NULL. */
+bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct diags *d);
+
+#endif
