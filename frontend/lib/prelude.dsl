@@ -1,17 +1,17 @@
 # Always in scope: functions made of the primitive ones.
 
-# ---- activations ----
+# ---- activations; between equals max and min give their gradient to the left: relu has none at 0 ----
 
-function relu(x) { return max(x, 0) }
-function relu6(x) { return min(max(x, 0), 6) }
+function relu(x) { return max(0, x) }
+function relu6(x) { return min(6, max(0, x)) }
 function leaky_relu(x, slope = 0.01) { return select(x > 0, x, x * slope) }
-function elu(x, alpha = 1.0) { return select(x > 0, x, alpha * expm1(min(x, 0))) }
+function elu(x, alpha = 1.0) { return select(x > 0, x, alpha * expm1(select(x > 0, 0, x))) }
 function selu(x) { return 1.0507009873554805 * elu(x, 1.6732632423543772) }
 function gelu(x) { return 0.5 * x * (1 + erf(x * 0.7071067811865476)) }
 function silu(x) { return x * sigmoid(x) }
 function mish(x) { return x * tanh(softplus(x)) }
 function softsign(x) { return x / (1 + abs(x)) }
-function hard_sigmoid(x) { return clip(x / 6 + 0.5, 0, 1) }
+function hard_sigmoid(x) { return relu6(x + 3) / 6 }
 
 # ---- shapes ----
 

@@ -97,14 +97,14 @@ GRAD(pow, MUL(dy, MUL(b, TWO(pow, a, SUB(b, FILL(1))))),
      MUL(dy, MUL(y, SEL(CMP(gt, a, FILL(0)), F(log, SEL(CMP(gt, a, FILL(0)), a, FILL(1))), FILL(0)))))
 BINARY(pow, DTYPE_FLOAT, DOMAIN_POSITIVE, 0, .fold = pow_fold, .grad = pow_grad)
 
-/* ---- extremes; between equals the gradient goes to the left operand ---- */
+/* ---- extremes; between equals the gradient goes to the left operand, beside NaN to neither ---- */
 
 BODY(max, BIN(MAX, a, b))
-GRAD(max, SEL(CMP(ge, a, b), dy, FILL(0)), SEL(CMP(ge, a, b), FILL(0), dy))
+GRAD(max, SEL(CMP(ge, a, b), dy, FILL(0)), SEL(CMP(lt, a, b), dy, FILL(0)))
 BINARY(max, DTYPE_ANY, DOMAIN_DISTINCT, 0, .grad = max_grad)
 
 BODY(min, BIN(MIN, a, b))
-GRAD(min, SEL(CMP(le, a, b), dy, FILL(0)), SEL(CMP(le, a, b), FILL(0), dy))
+GRAD(min, SEL(CMP(le, a, b), dy, FILL(0)), SEL(CMP(gt, a, b), dy, FILL(0)))
 BINARY(min, DTYPE_ANY, DOMAIN_DISTINCT, 0, .grad = min_grad)
 
 /* max(a - b, 0) */

@@ -1,5 +1,5 @@
 /* The gradient of every op against finite differences, one test per op, driven from the op table: an op that has
- * no samples, or no gradient without saying so, fails here by name. */
+ * no samples, or no gradient without saying so, fails here by name. Where differences do not exist: test_kinks. */
 #include "passes/pass.h"
 #include "tests/ops/cases.h"
 #include "tests/support/bound.h"
@@ -88,53 +88,6 @@ static void every_op_has_samples(void **state) {
   assert_int_equal(missing, 0);
 }
 
-/* Where differences do not exist: between equals max and min go to the left operand, reductions share evenly; abs
- * has the slope 0 at 0. What flows back is 1, 10, 100. */
-static void ties(void **state) {
-  (void)state;
-  static const struct {
-    const char *text, *name;
-    double want[4];
-  } rows[] = {
-      {"y = max x, z", "x", {1, 10, 0}},
-      {"y = max x, z", "z", {0, 0, 100}},
-      {"y = min x, z", "x", {1, 0, 100}},
-      {"y = min x, z", "z", {0, 10, 0}},
-      {"y = abs x", "x", {1, 10, 0}},
-      {"m = reduce_max q {axes=[1]}\n y = reshape m : f64[3]", "q", {0.5, 0.5, 5, 5}},
-      {"m = reduce_min q {axes=[1]}\n y = reshape m : f64[3]", "q", {0.5, 0.5, 5, 5}},
-  };
-  static const double x[3] = {1, 2, 0}, z[3] = {1, 1, 3}, q[6] = {4, 4, 7, 7, 2, 1};
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    struct arena *a = arena_create();
-    struct diags d;
-    diags_init(&d, a);
-    const char *text =
-        arena_printf(a,
-                     "graph ties {\n x = input : f64[3]\n z = input : f64[3]\n q = input : f64[3,2]\n %s\n"
-                     " w = constant {value=[1.0, 10.0, 100.0]} : f64[3]\n t = mul y, w\n"
-                     " loss = reduce_sum t {axes=[0]}\n g = gradient loss, %s\n value g\n}\n",
-                     rows[i].text, rows[i].name);
-    struct graph *g = graph_parse(a, source_make(a, "ties", text, strlen(text)), &d);
-    if (g) g = pipeline_run(a, g, "grad", NULL, &(struct pipeline_options){.verify_each = true}, &d);
-    if (!g) fail_msg("%s", diags_text(&d, false));
-    struct values inputs = values_make(a);
-    struct type three = {.dtype = DT_F64, .rank = 1, .dim = {3}},
-                six = {.dtype = DT_F64, .rank = 2, .dim = {3, 2}};
-    values_put(&inputs, "x", &three, x);
-    values_put(&inputs, "z", &three, z);
-    values_put(&inputs, "q", &six, q);
-    struct tensor *values = arena_new_array(a, g->count, struct tensor);
-    assert_true(graph_eval(a, g, &inputs, &inputs, values));
-    const struct tensor *got = output_value(g, values, "g");
-    int count = type_count(&got->type) < 4 ? (int)type_count(&got->type) : 4;
-    for (int e = 0; e < count; e++)
-      if (tensor_at(got, e) != rows[i].want[e])
-        fail_msg("%s: d / d %s[%d] is not %d / 2", rows[i].text, rows[i].name, e, (int)(2 * rows[i].want[e]));
-    arena_destroy(a);
-  }
-}
-
 /* The gradient of a product is the product of the others, also where elements are 0. */
 static void products_with_zeros(void **state) {
   (void)state;
@@ -162,9 +115,9 @@ static void products_with_zeros(void **state) {
 }
 
 int main(void) {
-  struct CMUnitTest tests[OP_COUNT + 3] = {cmocka_unit_test(every_op_has_samples), cmocka_unit_test(ties),
+  struct CMUnitTest tests[OP_COUNT + 2] = {cmocka_unit_test(every_op_has_samples),
                                            cmocka_unit_test(products_with_zeros)};
-  int n = 3;
+  int n = 2;
   for (int i = 0; i < OP_COUNT; i++)
     if (op_table[i]->grad && i != OP_round_bf16) /* straight through, against all differences: test_bf16 */
       tests[n++] = (struct CMUnitTest){

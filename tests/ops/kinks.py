@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Writes kinks.def: values and gradients of functions at their kinks and poles, by TensorFlow and JAX in f64.
+
+  kinks.py > kinks.def     refuses to write a row on which they do not say what the row claims
+
+Each row says whose gradient dgc has there: `both` where they agree, else `tensorflow` or `jax`, or `own` with numbers
+of its own, where neither has the function or both are no good. docs/language.md gives the reasons."""
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+
+jax.config.update("jax_enable_x64", True)
+np.seterr(all="ignore")
+inf, nan = np.inf, np.nan
+m, n = tf.math, tf.experimental.numpy
+SMALL = 2.0 ** -10
+
+AROUND = [-inf, -2, -1, -SMALL, -0.0, 0.0, SMALL, 1, 2, inf, nan]
+UNIT = [-2, -1, -0.5, -0.0, 0.0, 0.5, 1, 2, nan]
+PAIRS = ([1, 1, 2, 0, -0.0, nan, 1, nan, inf, inf, -inf], [0, 1, 1, -0.0, 0, 1, nan, nan, inf, 1, -inf])
+TIES = [[1, 1, 0], [2, 2, 2], [nan, 1, 1], [inf, inf, 0], [-inf, -inf, -inf]]
+VECTORS = [[0, 0], [3, 4], [0, 1], [-0.0, 0]]
+LOGITS = [[1, 1], [-inf, -inf], [inf, 1], [inf, inf], [-inf, 1], [nan, 1], [1000, 999]]
+
+ROWS = []
+
+
+def row(name, text, theirs, jaxes, *operands, whose="both", own=None):
+    """`text` is the language's; theirs and jaxes are those of TensorFlow and JAX, None where they have none."""
+    ROWS.append((name, text, theirs, jaxes, [np.array(x, np.float64) for x in operands], whose, own))
+
+
+def unary(name, theirs, jaxes, points=AROUND, text=None, **more):
+    row(name, text or name + "(x)", theirs, jaxes, points, **more)
+
+
+def tf_stop(f):
+    """A step function: TensorFlow has no gradient, or 0, of these."""
+    return lambda x: f(x) + 0 * tf.where(m.is_finite(x), x, 0)
+
+
+# ---- activations ----
+unary("relu", tf.nn.relu, jax.nn.relu)
+unary("relu6", tf.nn.relu6, jax.nn.relu6, [-inf, -1, -0.0, 0.0, SMALL, 3, 6, 7, inf, nan])
+unary("leaky_relu", lambda x: tf.where(x > 0, x, 0.25 * x), lambda x: jax.nn.leaky_relu(x, 0.25), whose="tensorflow",
+      text="leaky_relu(x, 0.25)")
+unary("elu", tf.nn.elu, jax.nn.elu, whose="jax")
+unary("elu", lambda x: tf.keras.activations.elu(x, 0.5), lambda x: jax.nn.elu(x, 0.5), text="elu(x, 0.5)", whose="jax")
+unary("selu", tf.nn.selu, jax.nn.selu, whose="jax")
+unary("hard_sigmoid", tf.keras.activations.hard_sigmoid, jax.nn.hard_sigmoid, [-inf, -4, -3, 0, 1, 3, 4, inf, nan])
+unary("softsign", m.softsign, jax.nn.soft_sign, whose="jax")
+unary("softplus", m.softplus, jax.nn.softplus)
+unary("mish", tf.keras.activations.mish, jax.nn.mish, [-2, -0.0, 0.0, 2])
+
+# ---- absolute values, steps, bounds ----
+unary("abs", m.abs, jnp.abs, whose="tensorflow")
+unary("sign", m.sign, jnp.sign)
+for name in ["floor", "ceil", "round"]:
+    unary(name, tf_stop(getattr(m, name)), getattr(jnp, name), AROUND[1:-2] + [0.5, 1.5])
+unary("trunc", tf_stop(lambda x: tf.where(x < 0, m.ceil(x), m.floor(x))), jnp.trunc, AROUND[1:-2] + [0.5, 1.5])
+unary("round_bf16", None, None, [-1, -0.0, 0.0, 1, 3], whose="own", own=([-1, 0, 0, 1, 3], [1] * 5),
+      text="round_bf16(x) if dtype(x) == f32 else x")
+unary("clip", lambda x: tf.clip_by_value(x, -1, 1), lambda x: jnp.clip(x, -1, 1), text="clip(x, -1, 1)",
+      whose="tensorflow")
+row("max", "max(x, z)", m.maximum, jnp.maximum, *PAIRS, whose="own",
+    own=(np.maximum(*PAIRS), [1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1], [0] * 11))
+row("min", "min(x, z)", m.minimum, jnp.minimum, *PAIRS, whose="own",
+    own=(np.minimum(*PAIRS), [0, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1], [1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0]))
+row("fdim", "fdim(x, z)", lambda a, b: tf.nn.relu(a - b), lambda a, b: jax.nn.relu(a - b), [1, 2, 1, nan, 1],
+    [1, 1, 2, 1, nan])
+SIGNS = ([1, -1, 0, -0.0, 1, 1, -2], [1, 1, 1, 1, 0, -0.0, -3])
+row("copysign", "copysign(x, z)", None, jnp.copysign, *SIGNS, whose="own",
+    own=(np.copysign(*SIGNS), [1, -1, 1, -1, 1, -1, 1], [0] * 7))
+
+# ---- quotients, powers, roots, logarithms ----
+row("div", "x / z", m.divide, jnp.divide, [1, 0, -1, 0, inf, 1, 1], [0, 0, 0, 1, inf, inf, -0.0])
+row("ratio", "ratio(x, z)", m.divide_no_nan, None, [1, 0, -1, 0, 6], [0, 0, -0.0, 1, 2], whose="tensorflow")
+row("mod", "x % z", None, jnp.fmod, [6, -6, 6, 5, -5, 0, 5, inf, 5], [3, 3, -3, 3, 3, 3, 0, 2, inf], whose="jax")
+row("pow", "x ^ z", m.pow, jnp.power,
+    [0, 0, 0, 0, 0, 0, -1, -2, -2, 1, 2, -0.0, inf, 0, 0, nan, 1, -8],
+    [2, 1, 0, 0.5, -1, 3, 2, 3, 0.5, 0, 0, 1, 2, 1.5, -0.5, 0, nan, 0], whose="tensorflow")
+for power in ["0.5", "2", "3", "1"]:
+    unary("pow", lambda x, p=float(power): m.pow(x, p), lambda x, p=float(power): jnp.power(x, p), [-1, 0, 1, 4],
+          text="x ^ " + power)
+unary("sqrt", m.sqrt, jnp.sqrt)
+unary("rsqrt", m.rsqrt, jax.lax.rsqrt, whose="jax")
+unary("cbrt", n.cbrt, jnp.cbrt, whose="jax")
+unary("log", m.log, jnp.log)
+unary("log2", n.log2, jnp.log2)
+unary("log10", n.log10, jnp.log10)
+unary("log1p", m.log1p, jnp.log1p)
+
+# ---- trigonometry ----
+unary("tan", m.tan, jnp.tan, [-0.0, 0.0, inf, nan])
+unary("asin", m.asin, jnp.arcsin, UNIT)
+unary("acos", m.acos, jnp.arccos, UNIT)
+unary("atanh", m.atanh, jnp.arctanh, UNIT)
+unary("acosh", m.acosh, jnp.arccosh, [-2, -1, 0, 0.5, 1, 2, inf, nan], whose="jax")
+row("atan2", "atan2(x, z)", m.atan2, jnp.arctan2, [0, 0, -0.0, 1, 0, -1, inf], [0, 1, -1, 0, -1, 0, inf])
+row("hypot", "hypot(x, z)", n.hypot, jnp.hypot, [0, 0, 3, -0.0, inf, nan], [0, 1, 4, 0, 1, 1], whose="tensorflow")
+
+# ---- reductions ----
+row("reduce_max", "max(x, axis = 1)", lambda x: m.reduce_max(x, axis=1), lambda x: jnp.max(x, axis=1), TIES)
+row("reduce_min", "min(x, axis = 1)", lambda x: m.reduce_min(x, axis=1), lambda x: jnp.min(x, axis=1), TIES)
+row("reduce_prod", "prod(x, axis = 1)", lambda x: m.reduce_prod(x, axis=1), lambda x: jnp.prod(x, axis=1),
+    [[2, -0.5, 3], [0, 1.5, -2], [0, 4, 0], [0, 0, 0], [1, 2, -0.0]])
+row("variance", "variance(x, axis = 1)", lambda x: m.reduce_variance(x, axis=1), lambda x: jnp.var(x, axis=1),
+    [[1, 1], [1, 2], [0, 0]])
+row("stddev", "stddev(x, axis = 1)", lambda x: m.reduce_std(x, axis=1), lambda x: jnp.std(x, axis=1),
+    [[1, 1], [1, 2], [0, 0]])
+row("norm", "norm(x, axis = 1)", lambda x: tf.norm(x, axis=1), lambda x: jnp.linalg.norm(x, axis=1), VECTORS)
+row("l2_normalize", "l2_normalize(x, axis = 1)", lambda x: m.l2_normalize(x, axis=1),
+    lambda x: x * jax.lax.rsqrt(jnp.maximum(jnp.sum(x * x, axis=1, keepdims=True), 1e-12)), VECTORS)
+row("logsumexp", "logsumexp(x, axis = 1)", lambda x: m.reduce_logsumexp(x, axis=1),
+    lambda x: jax.nn.logsumexp(x, axis=1), LOGITS)
+row("logsumexp", "logsumexp(x, axis = [0, 1])", lambda x: m.reduce_logsumexp(x, axis=[0, 1]),
+    lambda x: jax.nn.logsumexp(x, axis=[0, 1]), [[1, 2], [-3, 4]])
+row("softmax", "softmax(x, axis = 1)[:, 0]", lambda x: tf.nn.softmax(x, axis=1)[:, 0],
+    lambda x: jax.nn.softmax(x, axis=1)[:, 0], LOGITS)
+row("log_softmax", "log_softmax(x, axis = 1)[:, 0]", lambda x: tf.nn.log_softmax(x, axis=1)[:, 0],
+    lambda x: jax.nn.log_softmax(x, axis=1)[:, 0], LOGITS)
+
+# ---- losses ----
+row("softmax_cross_entropy", "softmax_cross_entropy(x, iota(i32[7], axis = 0) * 0)",
+    lambda x: tf.nn.sparse_softmax_cross_entropy_with_logits([0] * 7, x), lambda x: -jax.nn.log_softmax(x, axis=1)[:, 0],
+    LOGITS)
+row("sigmoid_cross_entropy", "sigmoid_cross_entropy(x, z)",
+    lambda x, z: tf.nn.sigmoid_cross_entropy_with_logits(z, x), lambda x, z: jax.nn.softplus(x) - x * z,
+    [0, -0.0, 1, 2, -2], [0, 1, 0.5, 1, 0])
+row("absolute_error", "absolute_error(x, z)", lambda x, z: m.abs(x - z), lambda x, z: jnp.abs(x - z),
+    [0, 1, -1, -0.0], [0, 0, 0, 0], whose="tensorflow")
+
+
+def optax_huber(x, z):
+    error = jnp.abs(x - z)
+    quadratic = jnp.minimum(error, 1)
+    return 0.5 * quadratic ** 2 + (error - quadratic)
+
+
+row("huber", "huber(x, z)", lambda x, z: tf.stack([tf.keras.losses.huber(z[i:i + 1], x[i:i + 1]) for i in range(7)]),
+    optax_huber, [0, 1, -1, 2, -2, 0.5, -0.0], [0, 0, 0, 0, 0, 0, 0])
+row("sum_by_nonzero_weights", "sum_by_nonzero_weights(x, z)",
+    lambda x, z: m.divide_no_nan(m.reduce_sum(x * z), m.reduce_sum(tf.where(z != 0, tf.ones_like(z), 0))),
+    None, [1, 2, 3], [0, 0, 0], whose="tensorflow")
+row("weighted_mean", "weighted_mean(x, z)", lambda x, z: m.divide_no_nan(m.reduce_sum(x * z), m.reduce_sum(z)), None,
+    [1, 2, 3], [0, 0, 0], whose="tensorflow")
+
+
+def by_tensorflow(f, operands):
+    x = [tf.constant(v) for v in operands]
+    with tf.GradientTape() as tape:
+        for v in x:
+            tape.watch(v)
+        y = f(*x)
+    d = tape.gradient(y, x)
+    return [y.numpy()] + [np.zeros(v.shape) if g is None else tf.convert_to_tensor(g).numpy() for v, g in zip(x, d)]
+
+
+def by_jax(f, operands):
+    x = [jnp.asarray(v) for v in operands]
+    d = jax.grad(lambda *a: f(*a).sum(), argnums=tuple(range(len(x))))(*x)
+    return [np.asarray(v) for v in (f(*x),) + d]
+
+
+def same(a, b):
+    return all(np.allclose(p, q, rtol=1e-11, atol=1e-15, equal_nan=True) for p, q in zip(a, b))
+
+
+def decide(name, text, theirs, jaxes, operands, whose, own):
+    tensorflow = theirs and by_tensorflow(theirs, operands)
+    jaxs = jaxes and by_jax(jaxes, operands)
+    agree = tensorflow and jaxs and same(tensorflow, jaxs)
+    if (whose == "both") != bool(agree):
+        sys.stderr.write("%s is `%s`\n  TensorFlow: %s\n  JAX: %s\n" % (text, whose, tensorflow, jaxs))
+        return None
+    if whose == "own":
+        own = [np.array(v, np.float64) for v in own]
+        if any(r and same(own, r) for r in (tensorflow, jaxs)):
+            sys.stderr.write("%s is not dgc's own\n" % text)
+            return None
+        return own
+    return jaxs if whose == "jax" else tensorflow
+
+
+def number(x):
+    if np.isnan(x):
+        return "NAN"
+    if np.isinf(x):
+        return "INFINITY" if x > 0 else "-INFINITY"
+    return "%d" % x if x == int(x) and abs(x) < 1e9 and (x or not np.signbit(x)) else repr(float(x))
+
+
+def numbers(values):
+    return "LIST(%s)" % ", ".join(number(x) for x in np.ravel(values)) if np.size(values) else "NONE"
+
+
+def main():
+    wrong = 0
+    print("""/* Functions at their kinks and poles, by TensorFlow %s and JAX %s in f64. kinks.py writes this.
+ *
+ * KINK(name, expression, whose, columns, x, z, y, gradient by x, gradient by z) of the sum of y; columns: of x, 0 if
+ * it has one axis; z is NONE in functions of x alone. */""" % (tf.__version__, jax.__version__))
+    for name, text, theirs, jaxes, operands, whose, own in ROWS:
+        result = decide(name, text, theirs, jaxes, operands, whose, own)
+        if result is None:
+            wrong += 1
+            continue
+        y, dx = result[:2]
+        z, dz = (operands[1], result[2]) if len(operands) > 1 else ([], [])
+        columns = operands[0].shape[1] if operands[0].ndim > 1 else 0
+        print('KINK("%s", "%s", "%s", %d,' % (name, text, whose, columns))
+        print(",\n".join("     " + numbers(v) for v in (operands[0], z, y, dx, dz)) + ")")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
