@@ -172,13 +172,15 @@ static struct node *open(struct packing *p, int gradient, int replica) {
   return *known = build_named(g, name, OP_reshape, 1, &whole, 0, NULL, &sum->type);
 }
 
+/* As it is: what only says how a value lies over the towers must stay. */
 static bool copy_node(struct packing *p, const struct node *n) {
-  struct node **in = arena_new_array(p->ctx->scratch, (size_t)n->ninputs + 1, struct node *);
+  struct node same = *n, **in = arena_new_array(p->ctx->scratch, (size_t)n->ninputs + 1, struct node *);
   for (int k = 0; k < n->ninputs; k++) {
     const struct node *x = n->inputs[k];
     in[k] = p->packed[x->id] ? open(p, p->packed[x->id] - 1, n->replica) : p->map[x->id];
   }
-  return (p->map[n->id] = build_like(p->to, n, in, &n->type)) != NULL;
+  same.inputs = in;
+  return (p->map[n->id] = graph_node(p->to, &same)) != NULL;
 }
 
 /* What needs no packed sum, the packs, then the rest. */
