@@ -19,7 +19,7 @@ static uint64_t attr_hash(uint64_t h, const struct attr *a) {
   return h;
 }
 
-static bool attr_equal(const struct attr *a, const struct attr *b) {
+bool attr_equal(const struct attr *a, const struct attr *b) {
   if (a->key != b->key || a->count != b->count) return false;
   switch (attr_kind_of(a->key)) {
   case ATTR_INT: return a->i == b->i;

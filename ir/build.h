@@ -21,6 +21,8 @@ bool node_infer(struct graph *g, struct node *proto, const char **why);
 /* The attributes and a text of a node, in `a` or g's arena; equal texts may be one. */
 const struct attr *node_attrs_copy(struct arena *a, const struct node *n);
 const char *graph_keep_text(struct graph *g, const char *text);
+/* The same key and value. */
+bool attr_equal(const struct attr *a, const struct attr *b);
 /* Gives a node another name if that is free (a binding names the value of its expression). False if it is taken. */
 bool graph_rename(struct graph *g, struct node *n, const char *name);
 

@@ -35,9 +35,7 @@ void certify_breach(struct certify *c, enum claim_id claim, const struct node *n
   diag_note(c->diags, LOC_NONE, "%s", line.data);
 }
 
-static void say(struct certify *c, enum claim_id claim, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static void say(struct certify *c, enum claim_id claim, const char *fmt, ...) {
+void certify_say(struct certify *c, enum claim_id claim, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   c->out->claims[claim].checked = true;
@@ -57,27 +55,6 @@ const char *certify_towers_text(const struct certify *c, const uint64_t *set, bo
     count += t - from + 1;
   }
   return arena_printf(c->arena, "tower%s %s", count == 1 ? "" : "s", s.data);
-}
-
-const struct node *certify_variable(const struct graph *source, const char *name) {
-  const struct node *n = graph_find(source, name);
-  if (!n && strncmp(name, "tower_", 6) == 0 && strchr(name, '/')) { /* a copy that is joined on read */
-    n = graph_find(source, strchr(name, '/') + 1);
-    return n && is_on_read(n) ? n : NULL;
-  }
-  for (size_t len = strlen(name); !n && len > 0;) {
-    size_t end = len;
-    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') end--;
-    static const char *const marks[] = {"/replica_", "/part_"};
-    size_t cut = len;
-    for (int i = 0; i < 2; i++) {
-      size_t size = strlen(marks[i]);
-      if (end < len && end >= size && memcmp(name + end - size, marks[i], size) == 0) cut = end - size;
-    }
-    if (cut == len) break;
-    n = map_getn(&source->names, name, len = cut);
-  }
-  return node_is(n, OP_variable) ? n : NULL;
 }
 
 static bool travels_by(const struct certify *c, const char *name) {
@@ -101,10 +78,10 @@ static void count_towers(struct certify *c) {
   for (int t = 0; t < c->towers; t++)
     if (count[t] > most) most = count[t];
   if (c->towers == 1)
-    say(c, CLAIM_TOWERS, "1 tower, the source's own %u nodes", c->known);
+    certify_say(c, CLAIM_TOWERS, "1 tower, the source's own %u nodes", c->known);
   else
-    say(c, CLAIM_TOWERS, "%d copies of %d nodes, each what the source computes for its rows", c->towers,
-        most);
+    certify_say(c, CLAIM_TOWERS, "%d copies of %d nodes, each what the source computes for its rows",
+                c->towers, most);
 }
 
 /* ---- the batch ---- */
@@ -154,72 +131,8 @@ static void check_batch(struct certify *c) {
                      (long long)taken[i] - count_readers(c, g, i), (long long)g->nodes[i]->type.dim[0]);
   struct str s = str_make(c->arena);
   rows_text(c, &s);
-  say(c, CLAIM_BATCH, "%lld rows = %s, no row twice; %d input%s split", (long long)c->batch, s.data, inputs,
-      inputs == 1 ? "" : "s");
-}
-
-/* ---- variables ---- */
-
-static const char *update_of(struct certify *c, const struct node *assign) {
-  return arena_printf(c->arena, "the new value of %s", assign->inputs[0]->name);
-}
-
-/* Who writes each variable, by its id; a second writer is a breach. */
-static const struct node **writers_of(struct certify *c, const struct graph *g, const uint8_t *live) {
-  const struct node **writer = arena_new_array(c->arena, g->count + 1, const struct node *);
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    if (n->op != OP_assign || !live[i]) continue;
-    const struct node **w = &writer[n->inputs[0]->id];
-    if (*w) certify_breach(c, CLAIM_VARIABLES, n, "%s writes %s too", (*w)->name, n->inputs[0]->name);
-    *w = n;
-  }
-  return writer;
-}
-
-/* Each copy of a variable against the source: the same update, or none. */
-static void check_copies(struct certify *c, const struct node **wants, const struct node **writes) {
-  int *copies = arena_new_array(c->arena, c->source->count + 1, int), all = 0, distinct = 0, written = 0;
-  for (uint32_t i = 0; i < c->placed->count; i++) {
-    const struct node *v = c->placed->nodes[i], *w = writes[i];
-    if (v->op != OP_variable || (!c->live[i] && !w)) continue;
-    const struct node *s = certify_variable(c->source, v->name);
-    if (!s) continue;
-    const struct node *want = wants[s->id];
-    all++;
-    distinct += copies[s->id]++ == 0;
-    bool own = c->towers > 1 && is_on_read(s);
-    struct node *mine = own && want ? c->rows[(size_t)want->id * (size_t)c->towers + (size_t)v->tower] : NULL;
-    if (own && want && !mine) want = NULL; /* a tower without rows */
-    if (want && !w)
-      certify_breach(c, CLAIM_VARIABLES, v, "nothing writes this copy, and the source updates %s", s->name);
-    else if (!want && w)
-      certify_breach(c, CLAIM_VARIABLES, w, "the source does not update %s", s->name);
-    else if (w) {
-      const struct meaning *m = &c->meanings[w->id];
-      struct node *value = own ? mine : c->whole[want->id];
-      int64_t first, rows = certify_part_rows(c, v, &first);
-      if (rows >= 0 && value) value = certify_rows_of(c, v, value, first, rows);
-      written++;
-      if (m->of && (m->of != value || m->towers))
-        certify_blame(c, CLAIM_VARIABLES, w, value, update_of(c, w));
-    }
-  }
-  for (uint32_t i = 0; i < c->source->count; i++)
-    if (wants[i] && !copies[i])
-      certify_breach(c, CLAIM_VARIABLES, NULL, "%s of the source is nowhere", c->source->nodes[i]->name);
-  say(c, CLAIM_VARIABLES,
-      "%d %s of %d variable%s, %d of them updated, by one writer each and as the source does", all,
-      all == 1 ? "copy" : "copies", distinct, distinct == 1 ? "" : "s", written);
-}
-
-static void check_variables(struct certify *c) {
-  const struct node **writes = writers_of(c, c->placed, c->live);
-  if (c->source)
-    check_copies(c, writers_of(c, c->source, graph_live(c->arena, c->source)), writes);
-  else
-    say(c, CLAIM_VARIABLES,
-        "one writer at most for each copy of a variable; no source to compare updates with");
+  certify_say(c, CLAIM_BATCH, "%lld rows = %s, no row twice; %d input%s split", (long long)c->batch, s.data,
+              inputs, inputs == 1 ? "" : "s");
 }
 
 /* ---- results ---- */
@@ -257,7 +170,7 @@ static void check_results(struct certify *c) {
     if (o->role != OUTPUT_UPDATE && !find_output(c->source, o))
       certify_breach(c, CLAIM_RESULTS, o->node, "the source has no %s %s", text_roles[o->role], o->name);
   }
-  say(c, CLAIM_RESULTS, "%d, each the source's own", results);
+  certify_say(c, CLAIM_RESULTS, "%d, each the source's own", results);
 }
 
 /* ---- sums ---- */
@@ -290,24 +203,26 @@ static void say_sums(struct certify *c) {
                     : travels_by(c, "nccl") ? "by NCCL or the fixed tree"
                                             : "by the fixed tree";
   if (c->towers == 1)
-    say(c, CLAIM_GRADIENTS, "one tower, nothing to reduce");
+    certify_say(c, CLAIM_GRADIENTS, "one tower, nothing to reduce");
   else if (c->nviews > 1)
-    say(c, CLAIM_GRADIENTS,
+    certify_say(
+        c, CLAIM_GRADIENTS,
         "%d reductions for updates, each over the towers of one worker once (%s), and %d for results, "
         "each over towers 0-%d once, %s",
         updates, workers_text(c), results, c->towers - 1, how);
   else
-    say(c, CLAIM_GRADIENTS, "%d reductions for updates and %d for results, each over towers 0-%d once, %s",
-        updates, results, c->towers - 1, how);
-  say(c, CLAIM_SCALE, "%d divisions, constants and counts of the source, over %lld rows", factors,
-      (long long)c->batch);
+    certify_say(c, CLAIM_GRADIENTS,
+                "%d reductions for updates and %d for results, each over towers 0-%d once, %s", updates,
+                results, c->towers - 1, how);
+  certify_say(c, CLAIM_SCALE, "%d divisions, constants and counts of the source, over %lld rows", factors,
+              (long long)c->batch);
 }
 
 static void say_shares(struct certify *c) {
   int shares = 0;
   for (uint32_t i = 0; i < c->placed->count; i++) shares += c->meanings[i].towers != NULL;
-  say(c, CLAIM_PARTIAL, "%d shares of reductions, read by what joins them and what is linear in them alone",
-      shares);
+  certify_say(c, CLAIM_PARTIAL,
+              "%d shares of reductions, read by what joins them and what is linear in them alone", shares);
 }
 
 /* ---- devices ---- */
@@ -393,8 +308,8 @@ static void check_devices(struct certify *c) {
   const char *sums = collectives == 0 ? ""
                                       : arena_printf(c->arena, "; %d sum%s made together", collectives,
                                                      collectives == 1 ? " is" : "s are");
-  say(c, CLAIM_DEVICES, "%d; %d values cross by copies, %d of them without moving%s", ndevices, copies,
-      aliases, sums);
+  certify_say(c, CLAIM_DEVICES, "%d; %d values cross by copies, %d of them without moving%s", ndevices,
+              copies, aliases, sums);
 }
 
 /* Every node reads nodes before it: in the order of the graph no device ever waits for what comes later. */
@@ -406,7 +321,8 @@ static void check_order(struct certify *c) {
       if (n->inputs[k]->id >= i) certify_breach(c, CLAIM_ORDER, n, "%s comes after it", n->inputs[k]->name);
     meetings += c->live[i] && (n->op == OP_copy || (is_collective(n) && collective_rank(n) == 0));
   }
-  say(c, CLAIM_ORDER, "%d meeting%s, in the one order of the graph", meetings, meetings == 1 ? "" : "s");
+  certify_say(c, CLAIM_ORDER, "%d meeting%s, in the one order of the graph", meetings,
+              meetings == 1 ? "" : "s");
 }
 
 /* What else is read as a tower's number must be one. */
@@ -446,7 +362,7 @@ static void compare(struct certify *c) {
   if (!certify_parts(c)) return;
   certify_placed(c);
   check_results(c);
-  check_variables(c);
+  certify_variables(c);
   count_towers(c);
   say_sums(c);
   say_shares(c);
@@ -488,7 +404,7 @@ bool graph_certify(struct arena *a, const struct graph *source, const struct gra
     if (source) {
       compare(&c);
     } else {
-      check_variables(&c);
+      certify_variables(&c);
       static const enum claim_id need[] = {CLAIM_TOWERS, CLAIM_GRADIENTS, CLAIM_SCALE, CLAIM_RESULTS,
                                            CLAIM_PARTIAL};
       for (size_t i = 0; i < sizeof need / sizeof *need; i++) skip(&c, need[i]);

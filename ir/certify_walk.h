@@ -64,6 +64,9 @@ struct certify {
   int crooked;      /* joins that are not of the fixed tree */
 };
 
+/* What a claim's line says where nothing is wrong. */
+void certify_say(struct certify *c, enum claim_id claim, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 void certify_breach(struct certify *c, enum claim_id claim, const struct node *n, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -117,6 +120,8 @@ void certify_blame(struct certify *c, enum claim_id claim, const struct node *n,
 const struct node *certify_origin(const struct certify *c, const struct node *n);
 /* Why `n`, which has such a meaning, is not the source's. */
 void certify_explain(struct certify *c, enum claim_id claim, const struct node *n);
+/* certify_variables.c: all copies of all variables, and who writes them. */
+void certify_variables(struct certify *c);
 /* The variable of the source that a placed one is a copy or a part of: "v" of "v/replica_1" and "v/part_0".
  * NULL if there is none. */
 const struct node *certify_variable(const struct graph *source, const char *name);
