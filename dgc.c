@@ -89,6 +89,16 @@ enum dgc_status session_fail(struct dgc_session *s, enum dgc_status status, cons
   return status;
 }
 
+_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "dgc_stop is called from handlers of signals");
+
+void dgc_stop(struct dgc_session *s) { atomic_store(&s->stop, true); }
+
+/* A call from on_progress leaves the request to the training. */
+bool session_stopped(struct dgc_session *s) {
+  bool stop = atomic_load_explicit(&s->stop, memory_order_relaxed);
+  return stop && (s->calls > 1 || atomic_exchange(&s->stop, false));
+}
+
 struct str session_text(struct dgc_session *s) {
   arena_reset(s->text);
   return str_make(s->text);

@@ -72,6 +72,7 @@ static double median(double *values, int count) {
 /* As in training, with a look at the losses: so the step is done when this returns. */
 static enum dgc_status step(struct dgc_session *s, struct loaded *l, void *const *inputs,
                             struct exec_times *times) {
+  if (session_stopped(s)) return session_fail(s, DGC_STOPPED, "the benchmark was stopped");
   for (int i = 0; i < l->plan->ninputs; i++)
     if (!exec_write(l->exec, i, inputs[i])) return session_device_failed(s);
   if (!(times ? exec_run_timed(l->exec, times) : exec_run(l->exec))) {

@@ -198,13 +198,28 @@ struct training {
   double begin, epoch_begin, reported;
   double loss_sum, loss_count; /* of the epoch so far */
   struct unread unread, spare;
-  int64_t rows;
-  bool stop;
+  int64_t rows, first_step, saved_step;
+  bool stop;    /* on_progress wants it */
+  bool stopped; /* dgc_stop was called */
 };
+
+/* Listens to dgc_stop. */
+static struct training *listen(struct training *t) {
+  t->stopped = t->stopped || session_stopped(t->s);
+  return t;
+}
 
 static bool done(const struct training *t) {
   const struct position *p = &t->s->position;
-  return t->stop || (t->epochs >= 0 && p->epoch >= t->epochs) || (t->steps >= 0 && p->step >= t->steps);
+  return t->stop || t->stopped || (t->epochs >= 0 && p->epoch >= t->epochs) ||
+         (t->steps >= 0 && p->step >= t->steps);
+}
+
+static enum dgc_status save(struct training *t) {
+  struct dgc_session *s = t->s;
+  enum dgc_status status = session_save(s, s->options.checkpoint);
+  if (!status) t->saved_step = s->position.step;
+  return status;
 }
 
 /* Adds the losses that are on their way, each as its mean, and weighs their batch by its rows. */
@@ -287,7 +302,7 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   }
   const struct options *o = &s->options;
   bool due = b->last || (o->checkpoint_every && s->position.step % o->checkpoint_every == 0);
-  return o->checkpoint && due && !done(t) ? session_save(s, o->checkpoint) : DGC_OK;
+  return o->checkpoint && due && !done(listen(t)) ? save(t) : DGC_OK;
 }
 
 /* A training that would go on from where another one ended, and ends there as well. */
@@ -340,6 +355,25 @@ static enum dgc_status check_batches(struct training *t) {
   return status;
 }
 
+/* The end of a training that is not complete, because it was stopped or because data cannot be read: the steps that
+ * were done are kept. */
+static enum dgc_status end_early(struct training *t, enum dgc_status why) {
+  struct dgc_session *s = t->s;
+  const char *path = s->options.checkpoint, *end = why == DGC_STOPPED ? "stopped" : "ended";
+  long long step = (long long)s->position.step;
+  if (s->position.step == t->first_step)
+    diag_note(&s->diags, LOC_NONE, "%s before step %lld: nothing is lost", end, step + 1);
+  else if (!path)
+    diag_note(&s->diags, LOC_NONE, "%s after step %lld: nothing was saved, as there is no --checkpoint FILE",
+              end, step);
+  else if (t->saved_step != s->position.step && save(t))
+    return DGC_RUNTIME;
+  else
+    diag_note(&s->diags, LOC_NONE, "%s after step %lld, saved: --resume %s goes on from there", end, step,
+              path);
+  return why;
+}
+
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
   struct loader_options lo = {.batch = session_batch(s),
@@ -348,6 +382,7 @@ static enum dgc_status train_over(struct training *t) {
                               .epoch = s->position.epoch,
                               .index = s->position.index};
   s->position.batch = lo.batch;
+  t->first_step = t->saved_step = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
   enum dgc_status status = shard(s, &lo);
   if (status) return status;
@@ -356,18 +391,19 @@ static enum dgc_status train_over(struct training *t) {
   status = check_batches(t);
   if (!status) say_done(t);
   t->begin = t->epoch_begin = now();
-  while (!status && !done(t)) {
+  while (!status && !done(listen(t))) {
     const struct batch *b;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {
-      status = session_unread(s);
-      break;
+      enum dgc_status why = session_unread(s);
+      return end_early(t, why);
     }
     status = train_batch(t, b);
     loader_release(t->loader, b);
   }
   if (!status) status = add_loss(t);
-  if (!status && s->options.checkpoint) status = session_save(s, s->options.checkpoint);
-  return status;
+  if (status) return status;
+  if (t->stopped) return end_early(t, DGC_STOPPED);
+  return s->options.checkpoint ? save(t) : DGC_OK;
 }
 
 static void end_training(void *training) {

@@ -12,6 +12,7 @@
 #include "runtime/whole.h"
 
 #include <setjmp.h>
+#include <stdatomic.h>
 
 struct list {
   const char **items;
@@ -96,6 +97,7 @@ struct dgc_session {
   struct list own_files;  /* checkpoints that hold what this session has, or had: by their real paths */
   bool trained;           /* since it was loaded: its training data is not what to evaluate on */
 
+  atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */
   int calls;           /* going on: a second one comes from on_progress */
   bool listening;      /* on_progress is running */
   struct arena *inner; /* of the last call that came from there: its message */
@@ -125,6 +127,8 @@ enum dgc_status session_alone(struct dgc_session *s);
 /* Reports, and gives the status back. */
 enum dgc_status session_fail(struct dgc_session *s, enum dgc_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Answers dgc_stop: true once for each request. */
+bool session_stopped(struct dgc_session *s);
 /* A string that lives as long as the session's last text. */
 struct str session_text(struct dgc_session *s);
 

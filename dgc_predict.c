@@ -123,6 +123,7 @@ static enum dgc_status predict_over(struct dgc_session *s, const struct dataset 
   for (;;) {
     enum loader_status next = loader_next(loader, &b, &s->diags);
     if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : session_unread(s);
+    if (session_stopped(s)) return session_fail(s, DGC_STOPPED, "the prediction was stopped");
     struct loaded *l;
     enum dgc_status status = session_batch_run(s, ENTRY_PREDICT, ds, b, &l);
     if (!status) status = write_batch(s, l, b->rows, sinks, nsinks, buffers);

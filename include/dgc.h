@@ -7,6 +7,9 @@
  *
  * There is no global state: sessions are independent, and each may be used by one thread at a time. A session
  * holds one model, its variables and its compiled plans. Calls return a status; dgc_message says what was wrong.
+ * The library installs no handlers of signals, and its own threads block them all. A handler that may run on a thread
+ * while that is in a call must be installed with SA_ONSTACK, and the thread have an alternate stack: matrix products
+ * keep numbers below the stack pointer.
  * Texts that a call hands out live until the next call that hands out a text, or the end of the session. */
 #ifndef DGC_H
 #define DGC_H
@@ -27,10 +30,11 @@ extern "C" {
 
 enum dgc_status {
   DGC_OK = 0,
-  DGC_INPUT = 1,   /* the model, the data or a file is wrong */
-  DGC_USAGE = 2,   /* the call or an option is wrong */
-  DGC_RUNTIME = 3, /* a device, memory or the system failed */
-  DGC_MISMATCH = 4 /* two things that should fit do not: a checkpoint and a model */
+  DGC_INPUT = 1,    /* the model, the data or a file is wrong */
+  DGC_USAGE = 2,    /* the call or an option is wrong */
+  DGC_RUNTIME = 3,  /* a device, memory or the system failed */
+  DGC_MISMATCH = 4, /* two things that should fit do not: a checkpoint and a model */
+  DGC_STOPPED = 5   /* dgc_stop was called */
 };
 
 struct dgc_session;
@@ -104,6 +108,12 @@ struct dgc_progress {
  * training. The session may be called from there, to evaluate or to save, but not to train or to restore. */
 typedef bool dgc_progress_fn(void *user, const struct dgc_progress *p);
 DGC_API void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user);
+
+/* Asks the call of dgc_train, dgc_evaluate, dgc_predict or dgc_benchmark that is going on, else the next one, to end
+ * and to return DGC_STOPPED: a training behind the present step, and when it has saved to the option checkpoint; the
+ * others without results, and without a file. Any thread and handlers of signals may call it. One call answers one
+ * request. */
+DGC_API void dgc_stop(struct dgc_session *s);
 
 struct dgc_metric {
   const char *name;

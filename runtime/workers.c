@@ -1,6 +1,8 @@
 /* The team: a generation counter hands out work, a counter of finished workers takes it back. */
 #include "runtime/workers.h"
 
+#include "base/thread.h"
+
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -116,7 +118,7 @@ struct workers *workers_create(int count, struct diags *d) {
   if (!w || !members) {
     free(w);
     free(members);
-    diag_error(d, LOC_NONE, "out of memory");
+    diag_failure(d, LOC_NONE, "out of memory");
     return NULL;
   }
   memset(w, 0, sizeof *w);
@@ -125,9 +127,9 @@ struct workers *workers_create(int count, struct diags *d) {
   w->members = members;
   for (int i = 1; i < count; i++) {
     members[i] = (struct member){.team = w, .index = i};
-    int error = pthread_create(&members[i].thread, NULL, member_main, &members[i]);
+    int error = thread_start(&members[i].thread, member_main, &members[i]);
     if (error) {
-      diag_error(d, LOC_NONE, "cannot start worker thread %d: %s", i, strerror(error));
+      diag_failure(d, LOC_NONE, "cannot start worker thread %d: %s", i, strerror(error));
       workers_destroy(w);
       return NULL;
     }

@@ -38,6 +38,13 @@ int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(p
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
 const char *cli_closest(const char *word, const char *candidates);
 
+/* cli_signals.c */
+void cli_catch_signals(void);
+/* From here on there are steps to lose in this session; NULL: no longer. */
+void cli_training(struct dgc_session *s);
+/* Ends the tool with the signal that ended its work, if one did; gives the code back. */
+int cli_end(int code);
+
 /* cli_report.c */
 /* What the session has to say goes to standard error; gives `status` back. */
 int cli_status(struct cli *c, enum dgc_status status);

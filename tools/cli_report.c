@@ -70,6 +70,7 @@ static void print_bar(const struct dgc_progress *p) {
 
 bool cli_progress(void *user, const struct dgc_progress *p) {
   const struct cli *c = user;
+  cli_training(c->session);
   if (c->quiet) return true;
   if (!p->epoch_end) {
     if (isatty(STDERR_FILENO)) print_bar(p);

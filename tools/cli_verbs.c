@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -145,7 +146,9 @@ static int train(struct cli *c) {
   if (!c->checkpoint && !c->quiet && isatty(STDERR_FILENO))
     fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
   dgc_on_progress(c->session, cli_progress, c);
+  signal(SIGPIPE, SIG_IGN); /* who reads the progress may go: the training stays */
   code = cli_status(c, dgc_train(c->session));
+  cli_training(NULL);
   cli_clear_progress();
   if (code) return code;
   return dgc_can_evaluate(c->session) ? evaluate(c) : cli_status(c, DGC_OK);

@@ -91,10 +91,11 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  cli_catch_signals();
   int code = run(argc, argv);
   if ((fflush(stdout) || ferror(stdout)) && !code) {
     fputs("dgc: error: cannot write to standard output\n", stderr);
     code = DGC_RUNTIME;
   }
-  return code;
+  return cli_end(code);
 }

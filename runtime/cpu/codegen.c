@@ -4,6 +4,7 @@
  * is in the cache needs no LLVM. */
 #include "runtime/cpu/codegen.h"
 
+#include "base/thread.h"
 #include "runtime/cache.h"
 #include "runtime/cpu/emit.h"
 #include "runtime/cpu/emitter_stamp.h"
@@ -195,7 +196,7 @@ static bool make_missing(struct work *w, struct diags *d) {
   if (helpers > MAX_WORKERS - 1) helpers = MAX_WORKERS - 1;
   pthread_t thread[MAX_WORKERS];
   int started = 0;
-  while (started < helpers && pthread_create(&thread[started], NULL, worker, w) == 0) started++;
+  while (started < helpers && thread_start(&thread[started], worker, w) == 0) started++;
   worker(w);
   for (int i = 0; i < started; i++) pthread_join(thread[i], NULL);
   if (w->error == NULL) return true;

@@ -1,11 +1,12 @@
 /* The loader: one thread gathers the rows of coming batches into a ring of buffers; the consumer takes and gives
  * back whole batches. Each slot of the ring goes free -> ready -> held -> free; batch n lies in slot n mod ring. */
 #include "runtime/data/loader.h"
+
+#include "base/thread.h"
 #include "runtime/data/reader.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,16 +121,6 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
   return true;
 }
 
-/* Signals are for the program's own threads. */
-static int start_thread(struct loader *l) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int rc = pthread_create(&l->thread, NULL, prepare_batches, l);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return rc;
-}
-
 struct loader *loader_create(struct arena *a, const struct dataset *ds, const struct loader_options *o,
                              struct diags *d) {
   struct loader *l = arena_new(a, struct loader);
@@ -144,7 +135,7 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
   pthread_mutex_init(&l->lock, NULL);
   pthread_cond_init(&l->ready, NULL);
   pthread_cond_init(&l->freed, NULL);
-  int rc = start_thread(l);
+  int rc = thread_start(&l->thread, prepare_batches, l);
   if (rc == 0) return l;
   diag_failure(d, LOC_NONE, "cannot start the thread that loads data: %s", strerror(rc));
   blob_close(&l->buffers);

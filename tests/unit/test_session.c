@@ -416,14 +416,88 @@ static void write_npy(char *path, const float *data, int columns) {
 
 static char x_path[] = "/tmp/dgc-session-x-XXXXXX", y_path[] = "/tmp/dgc-session-y-XXXXXX";
 
+static enum dgc_status give_data(struct dgc_session *s, const char *option) {
+  char value[64];
+  snprintf(value, sizeof value, "x=%s", x_path);
+  enum dgc_status status = dgc_set(s, option, value);
+  snprintf(value, sizeof value, "y=%s", y_path);
+  return status ? status : dgc_set(s, option, value);
+}
+
 /* Also of what a thread reads ahead. */
 static enum dgc_status training(struct dgc_session *s) {
-  char option[64];
-  snprintf(option, sizeof option, "x=%s", x_path);
-  enum dgc_status status = dgc_set(s, "data", option);
-  snprintf(option, sizeof option, "y=%s", y_path);
-  if (!status) status = dgc_set(s, "data", option);
+  enum dgc_status status = give_data(s, "data");
   return status ? status : dgc_train(s);
+}
+
+/* After three epochs, in the midst of a look at the model. */
+static bool stop(void *user, const struct dgc_progress *p) {
+  if (p->epoch < 2 || !p->epoch_end) return true;
+  dgc_stop(user);
+  assert_int_equal(dgc_evaluate(user, NULL, NULL, NULL), DGC_STOPPED);
+  return true;
+}
+
+static bool shows(struct dgc_session *s, const char *text) { return strstr(dgc_message(s), text) != NULL; }
+
+/* One call answers one request: a training with the steps that it has done, all else without results. */
+static void stopped(void **state) {
+  (void)state;
+  char path[] = "/tmp/dgc-session-XXXXXX";
+  float kernel[15], other[15];
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  write_npy(x_path, x, 3);
+  write_npy(y_path, y, 1);
+  struct dgc_session *s = open_with("cpu:0", "1");
+  dgc_set(s, "epochs", "1000000");
+  give_data(s, "eval-data");
+  dgc_stop(s);
+  assert_int_equal(training(s), DGC_STOPPED);
+  assert_true(shows(s, "stopped before step 1: nothing is lost"));
+  dgc_on_progress(s, stop, s);
+  assert_int_equal(training(s), DGC_STOPPED);
+  assert_true(shows(s, "stopped after step 3: nothing was saved"));
+  dgc_destroy(s);
+
+  s = open_with("cpu:0", "1");
+  dgc_set(s, "epochs", "1000000");
+  give_data(s, "eval-data");
+  dgc_set(s, "checkpoint", path);
+  dgc_on_progress(s, stop, s);
+  assert_int_equal(training(s), DGC_STOPPED);
+  assert_true(shows(s, "stopped after step 3, saved: --resume /tmp/dgc-session-"));
+  assert_int_equal(dgc_read(s, "h.kernel", kernel, sizeof kernel), DGC_OK);
+  dgc_destroy(s);
+
+  s = open_with("cpu:0", "1");
+  dgc_set(s, "epochs", "3");
+  give_data(s, "eval-data");
+  assert_int_equal(dgc_restore(s, path), DGC_OK);
+  dgc_stop(s);
+  assert_int_equal(training(s), DGC_STOPPED);
+  assert_int_equal(training(s), DGC_OK);
+  assert_int_equal(dgc_read(s, "h.kernel", other, sizeof other), DGC_OK);
+  assert_memory_equal(kernel, other, sizeof kernel);
+  dgc_stop(s);
+  assert_int_equal(dgc_evaluate(s, NULL, NULL, NULL), DGC_STOPPED);
+  assert_int_equal(dgc_evaluate(s, NULL, NULL, NULL), DGC_OK);
+  struct dgc_bench b;
+  dgc_stop(s);
+  assert_int_equal(dgc_benchmark(s, &b), DGC_STOPPED);
+  assert_int_equal(dgc_benchmark(s, &b), DGC_OK);
+  int64_t rows;
+  dgc_set(s, "output", "/tmp/dgc-session-never.csv");
+  dgc_stop(s);
+  assert_int_equal(dgc_predict(s, &rows), DGC_STOPPED);
+  assert_int_equal(access("/tmp/dgc-session-never.csv", F_OK), -1);
+  dgc_destroy(s);
+  unlink(path);
+  unlink(x_path);
+  unlink(y_path);
+  memcpy(x_path + strlen(x_path) - 6, "XXXXXX", 6);
+  memcpy(y_path + strlen(y_path) - 6, "XXXXXX", 6);
 }
 
 static void out_of_memory(void **state) {
@@ -458,6 +532,7 @@ int main(void) {
       cmocka_unit_test(misuse),
       cmocka_unit_test(classes),
       cmocka_unit_test(sessions_in_threads),
+      cmocka_unit_test(stopped),
       cmocka_unit_test(out_of_memory),
       cmocka_unit_test(calls_from_progress),
       cmocka_unit_test(calls_from_passes),

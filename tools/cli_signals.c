@@ -1,0 +1,89 @@
+/* Signals that ask the tool to end. Whatever it does may be ended at any time, as files appear whole or not at all; but
+ * a training has steps to lose: it is asked to end behind the present one, and to save. A second signal ends it at
+ * once. In the end the tool dies of the signal, which is what a shell wants to know: it shows 128 plus its number. */
+#include "cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static const struct {
+  int number;
+  const char *name;
+} signals[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}};
+enum { NSIGNALS = sizeof signals / sizeof *signals };
+
+/* A signal that comes twice within this time is one request: timeout(1), say, sends it to the process and then to its
+ * group. */
+enum { TWICE_NS = 100000000 };
+
+static struct dgc_session *_Atomic training;
+static atomic_int caught;
+static atomic_llong caught_at;
+
+static long long now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (long long)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Only what a handler may call. */
+static void say(int number, const char *what) {
+  char line[160] = "";
+  if (isatty(STDERR_FILENO)) strcat(line, "\r\033[K");
+  strcat(line, "dgc: ");
+  for (int i = 0; i < NSIGNALS; i++)
+    if (signals[i].number == number) strcat(line, signals[i].name);
+  strcat(line, what);
+  ssize_t written = write(STDERR_FILENO, line, strlen(line));
+  (void)written;
+}
+
+/* The first process of a container does not die of a signal that it sends to itself: it exits. */
+static _Noreturn void die(int number) {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, number);
+  signal(number, SIG_DFL);
+  raise(number);
+  sigprocmask(SIG_UNBLOCK, &one, NULL);
+  _exit(128 + number);
+}
+
+static void on_signal(int number) {
+  int error = errno, none = 0;
+  struct dgc_session *s = training;
+  if (s && atomic_compare_exchange_strong(&caught, &none, number)) {
+    caught_at = now();
+    dgc_stop(s);
+    say(number, ": training ends after this step; a second signal ends it at once\n");
+  } else if (!s || now() - caught_at > TWICE_NS) {
+    say(number, s ? ": ended at once\n" : ": ended\n");
+    die(number);
+  }
+  errno = error;
+}
+
+/* Handlers have a stack of their own, as dgc.h wants it of all. */
+void cli_catch_signals(void) {
+  static char memory[1 << 16];
+  const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
+  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK}, before;
+  sigaltstack(&stack, NULL);
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < NSIGNALS; i++) sigaddset(&action.sa_mask, signals[i].number);
+  for (int i = 0; i < NSIGNALS; i++) /* what nohup ignores stays ignored */
+    if (sigaction(signals[i].number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+      sigaction(signals[i].number, &action, NULL);
+  signal(SIGXFSZ, SIG_IGN); /* a file that gets too large is an error of its write */
+}
+
+void cli_training(struct dgc_session *s) { training = s; }
+
+int cli_end(int code) {
+  if (caught && (code == DGC_OK || code == DGC_STOPPED)) die(caught);
+  return code;
+}
