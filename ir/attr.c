@@ -77,7 +77,7 @@ static const char *check_sizes(const struct attr *a, struct arena *arena) {
 const char *attr_check(const struct node *n, const struct attr *a, struct arena *arena) {
   const char *name = attr_name(a->key), *why;
   bool typed = op_of(n)->traits & OP_TYPED;
-  const struct type *x = n->ninputs ? &n->inputs[0]->type : &n->type;
+  const struct type *x = n->ninputs && op_of(n)->kind != KIND_SOURCE ? &n->inputs[0]->type : &n->type;
   switch (attr_rule_of(a->key)) {
   case RULE_ANY: return NULL;
   case RULE_FLAG:

@@ -122,19 +122,6 @@ static bool is_gather(const struct node *n, const struct meaning *in) {
   return false;
 }
 
-/* The input that these operands are all rows of, in order. */
-static struct node *whole_input(const struct meaning *in, int count) {
-  int64_t at = 0;
-  for (int k = 0; k < count; k++) {
-    const struct node *x = in[k].of;
-    if (x->op != OP_split || x->inputs[0] != in[0].of->inputs[0] || node_int(x, ATTR_offset) != at)
-      return NULL;
-    at += x->type.dim[0];
-  }
-  struct node *input = in[0].of->inputs[0];
-  return at == input->type.dim[0] ? input : NULL;
-}
-
 /* Whether these many towers from the first on are those of a view. */
 static bool is_view(const struct certify *c, int first, int count) {
   for (int v = 0; v < c->nviews; v++)
@@ -153,7 +140,7 @@ static struct meaning gather(struct certify *c, const struct node *n, const stru
                    first + k);
     return nothing;
   }
-  struct node *input = whole_input(in, n->ninputs);
+  struct node *input = certify_whole_input(of, n->ninputs);
   struct node like = {.op = OP_all_gather, .name = n->name, .ninputs = n->ninputs};
   return (struct meaning){.of = input ? input : certify_make(c, &like, of, 0, NULL, NULL, -1)};
 }

@@ -39,86 +39,40 @@ static const char *name_of(struct certify *c, const struct node *n, int tower) {
   return tower < 1 ? n->name : arena_printf(c->arena, "tower_%d/%s", tower, n->name);
 }
 
-/* What becomes of the batch in an op. */
-enum spread { SPREAD_NOT, SPREAD_ROWS, SPREAD_SUM, SPREAD_MAX, SPREAD_MIN, SPREAD_MIXED };
-
-/* The rows of a reshape stay one block each if as much stands before the batch as stood there. */
-static bool keeps_blocks(const struct type *x, const struct type *y) {
-  int64_t before[2] = {1, 1};
-  const struct type *t[2] = {x, y};
-  for (int k = 0; k < 2; k++)
-    for (int i = 0; t[k]->dim[i] >= 0; i++) before[k] *= t[k]->dim[i];
-  return before[0] == before[1];
-}
-
-static bool row_by_row(const struct node *n, int axis) {
-  switch (n->op) {
-  case OP_input:
-  case OP_random_uniform:
-  case OP_random_normal: return axis == 0;
-  case OP_reshape: return keeps_blocks(&n->inputs[0]->type, &n->type);
-  case OP_concat: return node_int(n, ATTR_axis) != axis;
-  case OP_iota:
-  case OP_matmul: return true;
-  case OP_variable:
-  case OP_newest:
-  case OP_assign: return false;
-  default: break;
-  }
-  enum op_kind kind = op_of(n)->kind;
-  return kind == KIND_ELEMENTWISE || kind == KIND_MOVEMENT || kind == KIND_REDUCE || kind == KIND_LEAF;
-}
-
-static bool adds_rows(const struct node *n) {
-  return n->op == OP_scatter_add && type_batch_axis(&n->inputs[1]->type) >= 0;
-}
-
+/* What becomes of the batch in an op. What differs from tower to tower without having rows passes that on. */
 static enum spread spread_of(const struct certify *c, const struct node *n) {
-  int axis = type_batch_axis(&n->type);
-  if (axis >= 0) return row_by_row(n, axis) ? SPREAD_ROWS : SPREAD_MIXED;
-  bool cut = false, apart = n->op == OP_tower_id;
-  for (int i = 0; i < n->ninputs; i++) {
-    cut = cut || type_batch_axis(&n->inputs[i]->type) >= 0;
+  enum spread spread = c->blocks.why[n->id] ? SPREAD_NOT : node_spread(n, NULL);
+  bool apart = spread == SPREAD_OWN;
+  for (int i = 0; i < n->ninputs && spread == SPREAD_SAME && n->op != OP_assign; i++)
     apart = apart || c->apart[n->inputs[i]->id];
-  }
-  if (!cut && apart && n->op != OP_assign) return SPREAD_ROWS;
-  if (!cut || adds_rows(n)) return SPREAD_NOT;
-  switch (n->op) {
-  case OP_reduce_sum:
-  case OP_matmul: return SPREAD_SUM;
-  case OP_reduce_max: return SPREAD_MAX;
-  case OP_reduce_min: return SPREAD_MIN;
-  default: return SPREAD_MIXED;
-  }
+  return apart ? SPREAD_ROWS : spread;
 }
 
-/* The view's towers' values in one: their reduction, or without `how` their rows one behind the other. */
+static bool is_share(enum spread spread) { return spread_joined_by(spread) != NULL; }
+
+/* The reduction of the view's towers' values. */
 static struct node *join(struct certify *c, const struct node *n, const char *how) {
-  struct node like = {.op = how ? OP_all_reduce : OP_all_gather,
+  struct node like = {.op = OP_all_reduce,
                       .name = arena_printf(c->arena, "%s of all towers", n->name),
                       .ninputs = c->view->count};
   struct attr a = attr_string(ATTR_reduction, how);
   struct node **rows = &c->rows[(size_t)n->id * (size_t)c->towers + (size_t)c->view->first];
-  return certify_make(c, &like, rows, how != NULL, &a, NULL, -1);
+  return certify_make(c, &like, rows, 1, &a, NULL, -1);
 }
 
 /* n for a tower's rows, or for the whole batch. */
 struct node *certify_instance(struct certify *c, const struct node *n, struct node *const *in, int tower,
                               int64_t counted) {
   struct type t = type_specialize(&n->type, tower < 0 ? c->batch : certify_rows(c, tower));
-  int64_t first = tower < 0 ? 0 : certify_first(c, tower);
-  int axis = type_batch_axis(&n->type), nattrs = 0;
   struct attr attrs[ATTR_COUNT];
-  for (int i = 0; i < n->nattrs; i++) /* an offset of 0 is none, as in what the placed graph computes */
-    if (n->attrs[i].key != ATTR_offset || n->attrs[i].i != 0) attrs[nattrs++] = n->attrs[i];
-  int64_t offset = 0;
+  int nattrs = n->nattrs;
   if (n->op == OP_tower_id || n->op == OP_tower_count) return certify_number(c, n, tower);
-  if (n->op == OP_iota && axis == node_int(n, ATTR_axis)) offset = -first * n->type.dim[axis];
-  if ((n->op == OP_random_uniform || n->op == OP_random_normal) && axis >= 0) {
-    offset = first;
-    for (int i = 0; i < n->type.rank; i++) offset *= i == axis ? -n->type.dim[i] : n->type.dim[i];
+  if (tower >= 0 && type_is_symbolic(&n->type) && op_of(n)->kind == KIND_SOURCE) {
+    struct rows rows = {certify_first(c, tower), certify_rows(c, tower), c->batch};
+    c->ref->tower = tower;
+    return build_rows(c->ref, name_of(c, n, tower), n, in, c->blocks.of[n->id], rows);
   }
-  if (offset) attrs[nattrs++] = attr_int(ATTR_offset, offset);
+  memcpy(attrs, n->attrs, sizeof *attrs * (size_t)nattrs);
   if (n->op == OP_batch_size && !node_attr(n, ATTR_batch)) attrs[nattrs++] = attr_int(ATTR_batch, counted);
   struct node like = *n;
   like.name = name_of(c, n, tower);
@@ -158,8 +112,7 @@ static bool read_rows(struct certify *c, const struct node *n, enum spread sprea
   }
   c->apart[n->id] = spread == SPREAD_ROWS && type_batch_axis(&n->type) < 0;
   if (spread == SPREAD_ROWS) return true;
-  static const char *const names[] = {[SPREAD_SUM] = "sum", [SPREAD_MAX] = "max", [SPREAD_MIN] = "min"};
-  c->whole[n->id] = join(c, n, names[spread]);
+  c->whole[n->id] = join(c, n, spread_joined_by(spread));
   return c->whole[n->id] != NULL;
 }
 
@@ -210,21 +163,21 @@ static bool read_node(struct certify *c, const struct node *n, struct node **in)
     certify_breach(c, CLAIM_GRADIENTS, NULL, "%s (%s) of the source joins nothing", n->name, op_of(n)->name);
     return false;
   }
-  enum spread spread = c->towers == 1 ? SPREAD_NOT : spread_of(c, n);
-  if (spread == SPREAD_MIXED) {
+  enum spread spread = c->towers == 1 ? SPREAD_SAME : spread_of(c, n);
+  if (spread == SPREAD_NOT) {
     certify_breach(c, CLAIM_TOWERS, NULL, "no rule says how %s (%s) of the source lies over towers", n->name,
                    op_of(n)->name);
     return false;
   }
   bool input = n->op == OP_input;
   for (int k = 0; k < n->ninputs; k++)
-    in[k] = k > 0 && c->towers > 1 && adds_rows(n) ? added_rows(c, n->inputs[k], n->inputs[1]->type.rank)
-                                                   : c->whole[n->inputs[k]->id];
-  bool read = is_variable(n) ? (c->whole[n->id] = read_variable(c, n, in)) != NULL
-              : spread == SPREAD_NOT || input
-                  ? (c->whole[n->id] = certify_instance(c, n, in, -1, c->view->rows)) != NULL
-                  : true;
-  if (read && spread != SPREAD_NOT) read = read_rows(c, n, spread, in);
+    in[k] = k > 0 && spread == SPREAD_ALL ? added_rows(c, n->inputs[k], n->inputs[1]->type.rank)
+                                          : c->whole[n->inputs[k]->id];
+  bool once = spread == SPREAD_SAME || spread == SPREAD_ALL;
+  bool read = is_variable(n)  ? (c->whole[n->id] = read_variable(c, n, in)) != NULL
+              : once || input ? (c->whole[n->id] = certify_instance(c, n, in, -1, c->view->rows)) != NULL
+                              : true;
+  if (read && !once) read = read_rows(c, n, spread, in);
   read = read && certify_own(c, n, in);
   if (!read)
     certify_breach(c, CLAIM_TOWERS, NULL, "%s (%s) of the source means nothing for %lld rows in %d towers",
@@ -232,12 +185,44 @@ static bool read_node(struct certify *c, const struct node *n, struct node **in)
   return read;
 }
 
-/* Results with a row per example. */
+struct node *certify_whole_input(struct node *const *rows, int count) {
+  struct node *input = rows[0]->ninputs ? rows[0]->inputs[0] : NULL;
+  int64_t at = 0;
+  for (int k = 0; k < count; k++) {
+    const struct node *x = rows[k];
+    if (x->op != OP_split || x->inputs[0] != input || node_int(x, ATTR_offset) != at) return NULL;
+    at += x->type.dim[0];
+  }
+  return at == input->type.dim[0] ? input : NULL;
+}
+
+/* The towers' rows of a result, put together where the model has them. */
+static struct node *join_rows(struct certify *c, const struct node *n) {
+  const struct view *all = c->view;
+  int64_t blocks = c->blocks.of[n->id];
+  struct node **rows = &c->rows[(size_t)n->id * (size_t)c->towers];
+  struct node **first = arena_new_array(c->arena, (size_t)all->count, struct node *);
+  for (int t = all->first; t < all->first + all->count; t++) {
+    c->ref->tower = t;
+    if (!(first[t - all->first] =
+              rows_first(c->ref, name_of(c, n, t), n, blocks, rows[t], certify_rows(c, t))))
+      return NULL;
+  }
+  struct node like = {.op = OP_all_gather,
+                      .name = arena_printf(c->arena, "%s of all towers", n->name),
+                      .ninputs = all->count};
+  struct node *x = certify_whole_input(first, all->count);
+  if (!x) x = certify_make(c, &like, first, 0, NULL, NULL, -1);
+  c->ref->tower = -1;
+  return x ? rows_back(c->ref, n->name, n, blocks, x, c->batch) : NULL;
+}
+
+/* Results with rows of the batch. */
 static bool read_results(struct certify *c) {
   for (int i = 0; c->towers > 1 && i < c->source->noutputs; i++) {
     const struct node *n = c->source->outputs[i].node;
     if (c->whole[n->id]) continue;
-    if (n->type.rank && n->type.dim[0] < 0 && (c->whole[n->id] = join(c, n, NULL))) continue;
+    if (type_is_symbolic(&n->type) && (c->whole[n->id] = join_rows(c, n))) continue;
     certify_breach(c, CLAIM_RESULTS, NULL, "the rows of %s of the source cannot be joined", n->name);
     return false;
   }
@@ -248,6 +233,7 @@ bool certify_source(struct certify *c) {
   const struct graph *g = c->source;
   struct arena *a = c->arena;
   uint8_t *live = graph_live(a, g);
+  c->blocks = row_blocks(a, g);
   c->versions = arena_array(a, (size_t)(g->count + 1) * (size_t)c->nviews, sizeof *c->versions);
   c->rows = arena_array(a, (size_t)(g->count + 1) * (size_t)c->towers, sizeof *c->rows);
   certify_own_begin(c, live);
@@ -269,7 +255,7 @@ bool certify_source(struct certify *c) {
     if (!live[i] || !node_is(c->whole[i], OP_all_reduce)) continue;
     if (certify_is_apart(c, g->nodes[i])) continue;
     enum spread spread = spread_of(c, g->nodes[i]);
-    if (spread < SPREAD_SUM) continue;
+    if (!is_share(spread)) continue;
     enum op_id how = spread == SPREAD_SUM ? OP_add : spread == SPREAD_MAX ? OP_max : OP_min;
     for (int t = 0; t < c->towers; t++) {
       struct node *x = c->rows[(size_t)i * (size_t)c->towers + (size_t)t], *alone = NULL;

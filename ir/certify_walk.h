@@ -3,6 +3,7 @@
 #define DGC_IR_CERTIFY_WALK_H
 
 #include "ir/certify.h"
+#include "ir/spread.h"
 
 /* What a node of the placed graph stands for. */
 struct meaning {
@@ -43,10 +44,11 @@ struct certify {
   uint32_t known;            /* its first nodes, which the source gave */
   struct view *views, *view; /* the one at hand; the last has all towers */
   int nviews;
-  struct node **versions; /* [source id * nviews + version] of a variable; NULL: as the one before */
-  struct node **whole;    /* by source id: for the whole batch. NULL: dead */
-  struct node **rows;     /* [source id * towers + tower]: for a tower's rows */
-  struct share **share;   /* by reference id, for the first `known` */
+  struct row_blocks blocks; /* of the source */
+  struct node **versions;   /* [source id * nviews + version] of a variable; NULL: as the one before */
+  struct node **whole;      /* by source id: for the whole batch. NULL: dead */
+  struct node **rows;       /* [source id * towers + tower]: for a tower's rows */
+  struct share **share;     /* by reference id, for the first `known` */
   /* certify_own.c, by source id: another value for a tower's rows alone; towers' own values are wanted; in the
    * model itself each tower has another value. */
   uint8_t *varies, *wants_own, *apart;
@@ -106,6 +108,8 @@ struct node *certify_instance(struct certify *c, const struct node *n, struct no
 /* A value that is the same everywhere as a tower's own. */
 struct node *certify_lift(struct certify *c, struct node *x, int tower);
 void certify_own_shares(struct certify *c);
+/* certify_source.c: the input that these values are all rows of, in order; NULL if there is none. */
+struct node *certify_whole_input(struct node *const *rows, int count);
 /* certify_source.c: that x is a tower's share of the whole. */
 void certify_note_share(struct certify *c, struct node *x, struct node *whole, struct node *alone,
                         enum op_id how);

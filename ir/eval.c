@@ -3,7 +3,7 @@
  * Elementwise ops run their own scalar bodies, so that they agree with every backend to the bit; leaves bring their
  * own functions. Sums, products and matrix products of floats are accumulated in f64 and rounded once: they are what
  * a backend is measured by, not what it must equal. */
-#include "ir/op.h"
+#include "ir/spread.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,23 +66,6 @@ static bool eval_elementwise(struct arena *a, const struct node *n, const struct
   return true;
 }
 
-/* Element e is number offset + e of its stream. */
-static bool eval_random(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *out) {
-  struct sprog p = sprog_make(a);
-  sval seed = s_int(&p, DT_I64, node_int(n, ATTR_seed)), stream = s_int(&p, DT_I64, node_int(n, ATTR_key));
-  sval step = s_arg(&p, 0, DT_I64), element = s_arg(&p, 1, DT_I64);
-  sval result = node_is(n, OP_random_uniform)
-                    ? m_random_uniform(&p, dtype_of(out), seed, stream, step, element)
-                    : m_random_normal(&p, dtype_of(out), seed, stream, step, element);
-  uint64_t *values = arena_new_array(a, (size_t)p.count, uint64_t);
-  int64_t count = type_count(&out->type), offset = node_int_or(n, ATTR_offset, 0);
-  for (int64_t e = 0; e < count; e++) {
-    sprog_eval(&p, (uint64_t[]){load(&in[0], 0), (uint64_t)offset + (uint64_t)e}, NULL, NULL, values);
-    store(out, e, values[result]);
-  }
-  return true;
-}
-
 /* How many elements lie between neighbours along each axis. */
 static void strides_of(const struct type *t, int64_t *stride) {
   int64_t size = 1;
@@ -132,6 +115,34 @@ static struct view dense(const struct type *t) {
   struct view v = {0};
   strides_of(t, v.step);
   return v;
+}
+
+static int64_t view_at(const struct view *v, const struct type *shape, const int64_t *stride, int64_t e) {
+  int64_t at = v->base;
+  for (int i = 0; i < shape->rank; i++) at += e / stride[i] % shape->dim[i] * v->step[i];
+  return at;
+}
+
+/* Element e is number offset + e of its stream, counted in the whole. */
+static bool eval_random(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct sprog p = sprog_make(a);
+  sval seed = s_int(&p, DT_I64, node_int(n, ATTR_seed)), stream = s_int(&p, DT_I64, node_int(n, ATTR_key));
+  sval step = s_arg(&p, 0, DT_I64), element = s_arg(&p, 1, DT_I64);
+  sval result = node_is(n, OP_random_uniform)
+                    ? m_random_uniform(&p, dtype_of(out), seed, stream, step, element)
+                    : m_random_normal(&p, dtype_of(out), seed, stream, step, element);
+  uint64_t *values = arena_new_array(a, (size_t)p.count, uint64_t);
+  int64_t count = type_count(&out->type), stride[MAX_RANK];
+  uint64_t offset = (uint64_t)node_int_or(n, ATTR_offset, 0);
+  struct type counted = random_whole(n);
+  struct view whole = dense(&counted);
+  strides_of(&out->type, stride);
+  for (int64_t e = 0; e < count; e++) {
+    uint64_t number = offset + (uint64_t)view_at(&whole, &out->type, stride, e);
+    sprog_eval(&p, (uint64_t[]){load(&in[0], 0), number}, NULL, NULL, values);
+    store(out, e, values[result]);
+  }
+  return true;
 }
 
 /* transpose, broadcast, slice, split: each element of the result comes from one place of the operand. */
@@ -194,12 +205,6 @@ static struct view kept_axes(const struct type *x, uint32_t reduced, const struc
   for (int i = 0, k = 0; i < x->rank; i++)
     if (!(reduced >> i & 1)) v.step[i] = stride[k++];
   return v;
-}
-
-static int64_t view_at(const struct view *v, const struct type *shape, const int64_t *stride, int64_t e) {
-  int64_t at = v->base;
-  for (int i = 0; i < shape->rank; i++) at += e / stride[i] % shape->dim[i] * v->step[i];
-  return at;
 }
 
 static uint64_t f64_bits(double value) {

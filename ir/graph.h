@@ -13,7 +13,7 @@
 #include "ir/target.h"
 #include "ir/type.h"
 
-#define OP(name) OP_##name,
+#define OP(name, spread) OP_##name,
 enum op_id {
 #include "ir/ops.def"
   OP_COUNT

@@ -4,7 +4,7 @@
 #include <string.h>
 
 const struct op_info *const op_table[OP_COUNT] = {
-#define OP(name) &op_##name,
+#define OP(name, spread) &op_##name,
 #include "ir/ops.def"
 #undef OP
 };

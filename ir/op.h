@@ -110,7 +110,7 @@ static inline void grad_add(struct grad *c, const struct node *n, int input, str
   c->add(c, n, input, d);
 }
 
-#define OP(name) extern const struct op_info op_##name;
+#define OP(name, spread) extern const struct op_info op_##name;
 #include "ir/ops.def"
 #undef OP
 
@@ -133,7 +133,7 @@ enum attr_rule {
   RULE_ANY,
   RULE_FLAG, /* 0 or 1 */
   RULE_SIZE, /* 0 .. MAX_ELEMENTS */
-  RULE_AXIS, /* an axis of the first operand; of the type where there is no operand */
+  RULE_AXIS, /* an axis of the first operand; of a source's type */
   RULE_AXES, /* axes of the operand, ascending; of a typed op one per axis of the operand, of its result */
   RULE_PERMUTATION, /* each axis of the operand once */
   RULE_SIZES,       /* one size per axis of the operand */

@@ -62,19 +62,16 @@ struct node *mirrored_value(struct replicate *r, const struct group *g, const st
 struct node *clone(struct replicate *r, const struct node *n, const char *name, struct node **in,
                    struct slice s) {
   struct type t = type_specialize(&n->type, s.rows);
-  int64_t first = s.first;
   r->to->scope = name;
   if (n->op == OP_tower_id) return build_fill(r->to, &t, s.tower > 0 ? s.tower : 0);
   if (n->op == OP_tower_count) return build_fill(r->to, &t, r->s.towers);
-  struct attr attrs[ATTR_COUNT];
-  int nattrs = n->nattrs, axis = type_batch_axis(&n->type);
-  memcpy(attrs, n->attrs, sizeof *attrs * (size_t)nattrs);
-  bool counts = n->op == OP_random_uniform || n->op == OP_random_normal ||
-                (n->op == OP_iota && node_int(n, ATTR_axis) == axis);
-  if (counts && axis >= 0 && first > 0) {
-    int64_t each = n->op == OP_iota ? -n->type.dim[axis] : -type_count(&n->type);
-    attrs[nattrs++] = attr_int(ATTR_offset, first * each);
+  if (type_is_symbolic(&n->type)) {
+    struct rows rows = {s.first, s.rows, r->batch};
+    return build_rows(r->to, name, n, in, r->single ? 1 : r->blocks.of[n->id], rows);
   }
+  struct attr attrs[ATTR_COUNT];
+  int nattrs = n->nattrs;
+  memcpy(attrs, n->attrs, sizeof *attrs * (size_t)nattrs);
   if (n->op == OP_batch_size) attrs[nattrs++] = attr_int(ATTR_batch, s.counted);
   bool typed = op_of(n)->traits & OP_TYPED;
   return build_named(r->to, name, n->op, n->ninputs, in, nattrs, attrs, typed ? &t : NULL);

@@ -2,9 +2,7 @@
  * wherever a copy of the table is, and added there by one scatter_add, so that no table crosses devices. */
 #include "passes/replicate.h"
 
-bool joins_rows(const struct node *n) {
-  return n->op == OP_scatter_add && type_batch_axis(&n->inputs[1]->type) >= 0;
-}
+bool joins_rows(const struct node *n) { return node_spread(n, NULL) == SPREAD_ALL; }
 
 /* The first `axes` axes of x as one. */
 static struct node *flat_rows(struct replicate *r, const char *name, struct node *x, int axes) {

@@ -1,6 +1,8 @@
 /* A nest of loops: walk the values, give them strides, join loops, record the scalar programs. */
 #include "passes/nest.h"
 
+#include "ir/spread.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -88,7 +90,8 @@ static int walk(struct nest *t, const struct node *n, int input, struct view v, 
     if (t->body) it.input = t->l->leaf[n->id];
     item_strides(&it, &n->type);
   } else if (it.kind == ITEM_RANDOM) {
-    item_strides(&it, &n->type);
+    struct type whole = random_whole(n);
+    item_strides(&it, &whole);
   } else if (it.kind == ITEM_IOTA) {
     int loop = v.loop[node_int_or(n, ATTR_axis, 0)];
     if (loop >= 0) t->indexed[loop] = true;

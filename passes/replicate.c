@@ -166,24 +166,41 @@ static bool add_update(struct replicate *r, const struct output *o) {
   return true;
 }
 
+/* The towers' rows one behind the other, where the model has them. */
+static struct node *gather_result(struct replicate *r, const struct output *o) {
+  const struct node *x = o->node;
+  if (!type_is_symbolic(&x->type)) {
+    refuse(r, x, "it differs from tower to tower, and a result is one");
+    return NULL;
+  }
+  struct node **rows = arena_new_array(r->ctx->scratch, (size_t)r->s.towers, struct node *);
+  const char *name = arena_printf(r->to->arena, "gather_outputs/%s", o->name);
+  int64_t blocks = r->blocks.of[x->id];
+  for (int t = 0; t < r->s.towers; t++) {
+    const char *of_tower = tower_name(r, arena_printf(r->to->arena, "%s.rows", name), t);
+    place_context(r, x, DIST_PER_REPLICA, t, -1);
+    r->to->scope = of_tower;
+    rows[t] =
+        rows_first(r->to, of_tower, x, blocks, r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)t],
+                   tower_rows(t, r->s.towers, r->batch));
+    if (!rows[t]) return NULL;
+  }
+  place_context(r, x, DIST_MIRRORED, -1, r->s.consolidation);
+  struct node *all = build_named(r->to, name, OP_all_gather, r->s.towers, rows, 0, NULL, NULL);
+  r->to->scope = arena_printf(r->to->arena, "%s.back", name);
+  return all ? rows_back(r->to, r->to->scope, x, blocks, all, r->batch) : NULL;
+}
+
 static bool add_output(struct replicate *r, const struct output *o) {
   if (o->role == OUTPUT_UPDATE) return add_update(r, o);
   struct group *g = &r->groups[r->ngroups - 1];
-  struct node **towers = &r->towers[(size_t)o->node->id * (size_t)r->s.towers];
   struct node *n;
-  if (r->single && on_towers(r, o->node)) {
-    n = towers[0];
-  } else if (r->dist[o->node->id] == DIST_PER_REPLICA) {
-    if (type_batch_axis(&o->node->type) < 0)
-      return refuse(r, o->node, "it differs from tower to tower, and a result is one");
-    if (type_batch_axis(&o->node->type) != 0)
-      return refuse(r, o->node, "a result must have the batch on its first axis");
-    place_context(r, o->node, DIST_MIRRORED, -1, r->s.consolidation);
-    n = build_named(r->to, arena_printf(r->to->arena, "gather_outputs/%s", o->name), OP_all_gather,
-                    r->s.towers, towers, 0, NULL, NULL);
-  } else {
+  if (r->single && on_towers(r, o->node))
+    n = r->towers[o->node->id];
+  else if (r->dist[o->node->id] == DIST_PER_REPLICA)
+    n = gather_result(r, o);
+  else
     n = mirrored_value(r, g, o->node, r->s.main);
-  }
   int64_t count = o->count;
   if (count < 0 && !dim_mul(-count, r->batch, &count))
     return refuse(r, o->node, "a batch of this size counts too many elements");
@@ -241,6 +258,7 @@ struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
   r.batch = c->batch;
   r.single = r.s.towers == 1;
   make_room(&r);
+  if (!r.single) r.blocks = row_blocks(ctx->scratch, g);
   bool ok = true;
   for (uint32_t i = 0; i < g->count; i++) ok &= distribute(&r, g->nodes[i]);
   if (!ok) return NULL;

@@ -9,6 +9,7 @@
 #ifndef DGC_PASSES_REPLICATE_H
 #define DGC_PASSES_REPLICATE_H
 
+#include "ir/spread.h"
 #include "passes/pass.h"
 #include "passes/strategy.h"
 
@@ -37,13 +38,14 @@ struct replicate {
   struct graph *from, *to;
   struct strategy s;
   int64_t batch;
-  bool single;            /* one tower: nothing is split, reduced or renamed */
-  uint8_t *dist;          /* enum dist, by source id */
-  const char **reduction; /* of partial values */
-  uint8_t *fixed;         /* depends on no variable and no input */
-  uint8_t *varies;        /* a tower that sees its own rows only would compute another value */
-  struct node **towers;   /* [id * towers + t]: clones of per_replica and partial values */
-  struct node **own;      /* [id * towers + t]: as tower t has it of its own */
+  bool single;              /* one tower: nothing is split, reduced or renamed */
+  struct row_blocks blocks; /* of several towers */
+  uint8_t *dist;            /* enum dist, by source id */
+  const char **reduction;   /* of partial values */
+  uint8_t *fixed;           /* depends on no variable and no input */
+  uint8_t *varies;          /* a tower that sees its own rows only would compute another value */
+  struct node **towers;     /* [id * towers + t]: clones of per_replica and partial values */
+  struct node **own;        /* [id * towers + t]: as tower t has it of its own */
   bool apart; /* towers' own values are made of their own rows alone, without statistics of the batch */
   struct group *groups;
   int ngroups;

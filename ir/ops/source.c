@@ -66,17 +66,27 @@ SOURCE(tower_id, 0, .infer = scalar_infer)
 /* How many towers there are. */
 SOURCE(tower_count, 0, .infer = scalar_infer)
 
-/* Element i is drawn from the stream `key` of `seed` at the given step with counter offset + i: no matter how the
- * elements lie over towers and devices. */
+/* Element i is drawn from the stream `key` of `seed` at the given step with counter offset + i, where i counts in the
+ * tensor that has `whole` elements along `axis`, or in the result itself: no matter how the elements lie over towers
+ * and devices. */
 static bool random_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *step = &n->inputs[0]->type;
-  if (dtype_is_float(out->dtype) && step->rank == 0 && step->dtype == DT_I64) return true;
-  *why = arena_printf(a, "random numbers are f32 or f64 and need the step as i64[], not %s from %s",
-                      type_text(a, out), type_text(a, step));
+  const struct attr *axis = node_attr(n, ATTR_axis), *whole = node_attr(n, ATTR_whole);
+  if (!dtype_is_float(out->dtype) || step->rank != 0 || step->dtype != DT_I64) {
+    *why = arena_printf(a, "random numbers are f32 or f64 and need the step as i64[], not %s from %s",
+                        type_text(a, out), type_text(a, step));
+    return false;
+  }
+  if (!axis && !whole) return true;
+  struct type t = *out;
+  bool ok = axis && whole && axis->i >= 0 && axis->i < out->rank && whole->i >= out->dim[axis->i];
+  if (ok) t.dim[axis->i] = whole->i;
+  if (ok && !type_is_symbolic(out) && type_valid(&t)) return true;
+  *why = arena_printf(a, "%s is no part of a tensor with so many elements along an axis", type_text(a, out));
   return false;
 }
 #define RANDOM_ATTRS                                                                              \
   .min_inputs = 1, .max_inputs = 1, .roles = {"step"}, .attrs = 1u << ATTR_key | 1u << ATTR_seed, \
-  .optional_attrs = 1u << ATTR_offset, .infer = random_infer
+  .optional_attrs = 1u << ATTR_axis | 1u << ATTR_offset | 1u << ATTR_whole, .infer = random_infer
 SOURCE(random_uniform, 0, RANDOM_ATTRS)
 SOURCE(random_normal, 0, RANDOM_ATTRS)

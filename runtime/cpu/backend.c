@@ -79,8 +79,8 @@ bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct di
 }
 
 static cpu_leaf_fn *const leaves[OP_COUNT] = {
-#define OP(name)
-#define LEAF(name) [OP_##name] = cpu_leaf_##name,
+#define OP(name, spread)
+#define LEAF(name, spread) [OP_##name] = cpu_leaf_##name,
 #include "ir/ops.def"
 #undef OP
 };

@@ -10,8 +10,8 @@ struct cpu;
 /* The state lives in `a`, or is given to the backend: see cpu_own. False after an error in `d`. */
 typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                          struct diags *d);
-#define OP(name)
-#define LEAF(name) cpu_leaf_fn cpu_leaf_##name;
+#define OP(name, spread)
+#define LEAF(name, spread) cpu_leaf_fn cpu_leaf_##name;
 #include "ir/ops.def"
 #undef OP
 

@@ -8,8 +8,8 @@
 /* The state lives in `a`. False after an error in `d`. */
 typedef bool cuda_leaf_fn(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                           struct command *c, struct diags *d);
-#define OP(name)
-#define LEAF(name) cuda_leaf_fn cuda_leaf_##name;
+#define OP(name, spread)
+#define LEAF(name, spread) cuda_leaf_fn cuda_leaf_##name;
 #include "ir/ops.def"
 #undef OP
 

@@ -215,8 +215,8 @@ static void slice_cases(struct cases *c, enum dtype d, enum pattern p) {
 
 static void pad_cases(struct cases *c, enum dtype d, enum pattern p) {
   static const char *const triples[][3] = {
-      {"3", "1", "2"},  {"2,3", "0,1", "2,0"},    {"0", "2", "1"},  {"2,2,2", "1,0,1", "0,1,1"},
-      {"16", "0", "1"}, {"17,15", "1,16", "0,2"}, {"1", "16", "16"}};
+      {"3", "1", "2"},  {"2,3", "0,1", "2,0"},    {"0", "2", "1"},   {"2,2,2", "1,0,1", "0,1,1"},
+      {"16", "0", "1"}, {"17,15", "1,16", "0,2"}, {"1", "16", "16"}, {"2,3,4", "0,1,0", "0,2,0"}};
   for (int i = 0; i < COUNT(triples); i++) {
     struct type t = shape(d, triples[i][0]), value = type_scalar(d);
     int64_t low[MAX_RANK], high[MAX_RANK];
@@ -325,8 +325,8 @@ static void source_cases(struct cases *c, enum dtype d) {
 
 typedef void leaf_cases_fn(struct cases *c, enum dtype d);
 static leaf_cases_fn *const leaves[OP_COUNT] = {
-#define OP(name)
-#define LEAF(name) [OP_##name] = name##_cases,
+#define OP(name, spread)
+#define LEAF(name, spread) [OP_##name] = name##_cases,
 #include "ir/ops.def"
 #undef OP
 };

@@ -455,8 +455,8 @@ static bool passes_shares(const struct node *n, const struct bounds *in) {
 typedef void leaf_bounds_fn(struct arena *a, const struct node *n, const struct bounds *in, int additions,
                             struct bounds *out);
 static leaf_bounds_fn *const leaves[OP_COUNT] = {
-#define OP(name)
-#define LEAF(name) [OP_##name] = name##_bounds,
+#define OP(name, spread)
+#define LEAF(name, spread) [OP_##name] = name##_bounds,
 #include "ir/ops.def"
 #undef OP
 };

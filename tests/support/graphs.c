@@ -193,7 +193,8 @@ static struct node *repeated(struct maker *m) {
   if (x->type.rank > 2) return x;
   for (int i = 0; i <= x->type.rank; i++) {
     if (chance(m, 50))
-      t.dim[t.rank++] = m->o->batch && batch_axis(x) < 0 && i == 0 && chance(m, 30) ? -1 : random_size(m);
+      t.dim[t.rank++] =
+          m->o->batch && type_batch_axis(&t) < 0 && batch_axis(x) < 0 && chance(m, 30) ? -1 : random_size(m);
     if (i == x->type.rank) break;
     axes[i] = t.rank;
     t.dim[t.rank++] = x->type.dim[i];
@@ -236,22 +237,61 @@ static struct node *joined(struct maker *m) {
   return build_concat(m->g, n, parts, axis);
 }
 
+/* Adds axes of this many elements together to t. */
+static void add_axes(struct maker *m, struct type *t, int64_t left, int most) {
+  static const int64_t factors[] = {2, 3, 5, 7, 17};
+  for (int i = 0; left > 1 && t->rank < most && i < 5; i++)
+    if (left % factors[i] == 0 && chance(m, 60)) {
+      t->dim[t->rank++] = factors[i];
+      left /= factors[i];
+    }
+  t->dim[t->rank++] = left;
+}
+
+/* Other axes before the batch, and others behind it. */
 static struct node *reshaped(struct maker *m) {
   struct node *x = pick(m);
   int batch = batch_axis(x);
-  if (batch > 0 || x->type.rank == 0) return x;
+  if (x->type.rank == 0) return x;
   struct type t = {.dtype = x->type.dtype};
-  int64_t left = 1;
-  for (int i = batch + 1; i < x->type.rank; i++) left *= x->type.dim[i];
-  if (batch == 0) t.dim[t.rank++] = x->type.dim[0];
-  static const int64_t factors[] = {2, 3, 5, 7, 17};
-  for (int i = 0; left > 1 && t.rank < 4 && i < 5; i++)
-    if (left % factors[i] == 0 && chance(m, 60)) {
-      t.dim[t.rank++] = factors[i];
-      left /= factors[i];
-    }
-  t.dim[t.rank++] = left;
+  int64_t before = 1, behind = batch < 0 ? 1 : -x->type.dim[batch];
+  for (int i = 0; i < batch; i++) before *= x->type.dim[i];
+  for (int i = batch + 1; i < x->type.rank; i++) behind *= x->type.dim[i];
+  if (batch > 0) add_axes(m, &t, before, 2);
+  if (batch >= 0) t.dim[t.rank++] = -1;
+  if (batch >= 0 && behind > 0 && behind % 3 == 0 && chance(m, 30)) {
+    t.dim[t.rank - 1] = -3;
+    behind /= 3;
+  }
+  if (batch != 0 || behind != 1 || chance(m, 50)) add_axes(m, &t, behind, batch < 0 ? 4 : t.rank + 2);
   return build_reshape(m->g, x, &t);
+}
+
+/* All rows as those of one matrix, in the order in which they lie: there something is done to them. */
+static struct node *flattened(struct maker *m) {
+  struct node *x = pick_float(m);
+  int last = x->type.rank - 1, batch = batch_axis(x);
+  if (last < 1 || batch == last || elements(&x->type) == 0) return x;
+  struct type t = {.dtype = x->type.dtype, .rank = 2, .dim = {1, x->type.dim[last]}}, out = x->type;
+  for (int i = 0; i < last; i++) t.dim[0] *= x->type.dim[i];
+  struct node *y = build_reshape(m->g, x, &t);
+  if (chance(m, 30) && !m->o->smooth)
+    y = build2(m->g, OP_add, y,
+               build_random(m->g, OP_random_uniform, &t, m->step, below(m, 5), below(m, 1000)));
+  if (chance(m, 30)) {
+    struct type flags = type_with_dtype(t, DT_I32);
+    struct node *number = build_iota(m->g, &flags, 0);
+    struct node *low = build2(m->g, OP_lt, number, build_fill(m->g, &flags, 7));
+    y = build3(m->g, OP_select, low, y, build_fill(m->g, &t, 1));
+  }
+  if (chance(m, 70)) {
+    struct type w = {.dtype = t.dtype, .rank = 2, .dim = {t.dim[1], random_size(m)}};
+    if (w.dim[1] * elements(&t) / w.dim[0] > MOST_ELEMENTS) return x;
+    struct node *a = summand(m, y);
+    y = build_matmul(m->g, a, summand(m, like(m, &w)), false, false);
+    out.dim[last] = w.dim[1];
+  }
+  return build_reshape(m->g, y, &out);
 }
 
 static struct node *product(struct maker *m) {
@@ -345,7 +385,7 @@ static struct node *added_rows(struct maker *m) {
 static struct node *source(struct maker *m) {
   struct type t = {.dtype = (uint8_t)random_dtype(m), .rank = (uint8_t)(1 + below(m, 3))};
   for (int i = 0; i < t.rank; i++) t.dim[i] = random_size(m);
-  if (m->o->batch && chance(m, 50)) t.dim[0] = -1;
+  if (m->o->batch && chance(m, 50)) t.dim[below(m, t.rank)] = -1;
   if (chance(m, 50) && t.dtype != DT_BOOL) return build_iota(m->g, &t, below(m, t.rank));
   t.dtype = chance(m, 70) ? DT_F32 : DT_F64;
   return build_random(m->g, chance(m, 50) ? OP_random_uniform : OP_random_normal, &t, m->step, below(m, 5),
@@ -357,11 +397,11 @@ typedef struct node *step_fn(struct maker *m);
 static void grow(struct maker *m) {
   static const char *const devices[] = {"/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"};
   m->g->want = m->o->annotated && chance(m, 25) ? devices[below(m, 4)] : NULL;
-  static step_fn *const any[] = {elementwise, elementwise,   elementwise, elementwise, elementwise,
-                                 elementwise, reduction,     reduction,   transposed,  repeated,
-                                 sliced,      padded,        joined,      reshaped,    product,
-                                 product,     softmax,       centred,     one_hot,     source,
-                                 source,      extreme_index, picked_rows, added_rows};
+  static step_fn *const any[] = {
+      elementwise,   elementwise, elementwise, elementwise, elementwise, elementwise, reduction,
+      reduction,     transposed,  repeated,    sliced,      padded,      joined,      reshaped,
+      product,       product,     softmax,     centred,     one_hot,     source,      source,
+      extreme_index, picked_rows, added_rows,  flattened,   flattened};
   static step_fn *const smooth[] = {smooth_elementwise,
                                     smooth_elementwise,
                                     smooth_elementwise,
@@ -373,10 +413,11 @@ static void grow(struct maker *m) {
                                     padded,
                                     joined,
                                     reshaped,
+                                    flattened,
                                     product,
                                     softmax,
                                     centred};
-  keep(m, m->o->smooth ? smooth[below(m, 14)](m) : any[below(m, 24)](m));
+  keep(m, m->o->smooth ? smooth[below(m, 15)](m) : any[below(m, 26)](m));
 }
 
 /* ---- the whole model ---- */
@@ -473,7 +514,6 @@ static void finish(struct maker *m) {
   graph_add_output(g, OUTPUT_LOSS, "loss", m->model->scalar, 0);
   for (int i = 0; i < 12; i++) {
     struct node *x = m->pool[m->count - 1 - below(m, m->count)];
-    if (batch_axis(x) > 0) continue;
     graph_add_output(g, OUTPUT_VALUE, arena_printf(g->arena, "y%d", i), x, 0);
   }
   if (!m->o->updates) return;
