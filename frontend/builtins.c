@@ -117,9 +117,7 @@ static struct value run_size(struct resolver *r, struct value *args, struct loc 
 /* The input that x is, up to its shape and element type, or NULL. */
 static struct model_input *input_behind(struct resolver *r, const struct node *x) {
   while (x->op == OP_cast || x->op == OP_reshape || x->op == OP_broadcast) x = x->inputs[0];
-  for (int i = 0; x->op == OP_input && i < r->model->ninputs; i++)
-    if (strcmp(r->model->inputs[i].name, x->name) == 0) return &r->model->inputs[i];
-  return NULL;
+  return x->op == OP_input ? input_named(r, x->name) : NULL;
 }
 
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc) {

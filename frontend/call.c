@@ -202,10 +202,12 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
   r->calls++;
   scope_push(r);
   uint32_t mark = r->g->count;
+  uint64_t effects = r->effects;
   bool ok = bind_implicit(r, f->def, loc) && bind_params(r, f->def, args, loc) && apply_settings(r, f->def);
   if (ok) run_block(r, &f->def->body);
   struct value y = ok ? frame.result : value_error();
   r->calls--;
+  r->effects = effects; /* what its statements do is no effect of the one that calls */
   r->g->trail = r->init->trail = outer;
   r->path = saved_path;
   r->frame = frame.caller;

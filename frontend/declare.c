@@ -8,6 +8,11 @@ const char *binding_path(struct resolver *r, const char *name) {
   return arena_printf(r->arena, "%s%s%s%s", f->path, *f->path ? "." : "", name, f->suffix);
 }
 
+struct model_input *input_named(const struct resolver *r, const char *name) {
+  size_t place = (uintptr_t)map_get(&r->inputs, name);
+  return place ? &r->model->inputs[place - 1] : NULL;
+}
+
 void declare_input(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
   struct type t;
@@ -27,12 +32,10 @@ void declare_input(struct resolver *r, const struct stmt *s) {
   v.decl = name->loc;
   bind(r, name->text, name->loc, v, true);
   struct model *m = r->model;
-  for (int i = 0; i < m->ninputs; i++)
-    if (strcmp(m->inputs[i].name, name->text) == 0) return;
-  struct model_input *more = arena_new_array(r->arena, (size_t)m->ninputs + 1, struct model_input);
-  if (m->ninputs) memcpy(more, m->inputs, sizeof *more * (size_t)m->ninputs);
-  more[m->ninputs++] = (struct model_input){.name = name->text, .type = t, .loc = name->loc, .high = -1};
-  m->inputs = more;
+  if (input_named(r, name->text)) return;
+  m->inputs = grown(r->arena, m->inputs, m->ninputs, sizeof *m->inputs);
+  m->inputs[m->ninputs++] = (struct model_input){.name = name->text, .type = t, .loc = name->loc, .high = -1};
+  map_put(&r->inputs, name->text, (void *)(uintptr_t)m->ninputs);
 }
 
 static struct node *variable_node(struct graph *g, const struct variable *v) {
@@ -90,6 +93,9 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
     r->init->loc = v->loc;
     struct node *assign = build_assign(r->init, variable, share_of(r->init, v, n));
     if (assign) graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
+  } else if (r->diags->nerrors == r->errors && !r->built.first) {
+    report(r, value->loc, "the first value of `%s` has come to nothing, which is a mistake of dgc's",
+           v->path);
   }
   r->declaring = NULL;
   r->g = g;
@@ -117,6 +123,7 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
     v = arena_new(r->arena, struct variable);
     *v = *as;
     v->path = path;
+    v->order = (int)r->variables.count;
     map_put(&r->variables, path, v);
     *r->last_variable = v;
     r->last_variable = &v->next;
@@ -290,31 +297,29 @@ void declare_data(struct resolver *r, const struct stmt *s) {
     return;
   }
   if (r->run != RUN_TRAIN) return;
+  if (!s->entries.first)
+    report(r, s->loc, "data names a file for each input, as in `data %s { x = \"x.npy\" }`", split);
   for (const struct arg *a = s->entries.first; a; a = a->next) {
     struct model_data data = {.split = split, .input = a->name, .loc = a->loc};
     if (!eval_files(r, a->value, &data)) continue;
-    const struct model_input *in = NULL;
-    for (int i = 0; i < m->ninputs && !in; i++)
-      if (strcmp(m->inputs[i].name, a->name) == 0) in = &m->inputs[i];
-    if (!in && !scope_find(r, a->name)) {
+    if (!input_named(r, a->name) && !scope_find(r, a->name)) {
       report(r, a->loc, "there is no input `%s`", a->name);
       const char **names = arena_new_array(r->arena, (size_t)m->ninputs, const char *);
       for (int i = 0; i < m->ninputs; i++) names[i] = m->inputs[i].name;
       report_closest(r, a->name, names, (size_t)m->ninputs);
       continue;
     }
-    bool twice = false;
-    for (int i = 0; i < m->ndata && !twice; i++)
-      if (strcmp(m->data[i].split, split) == 0 && strcmp(m->data[i].input, a->name) == 0) {
-        report(r, a->loc, "`%s` has %s data already", a->name, split);
-        report_note(r, m->data[i].loc, "it is given here");
-        twice = true;
-      }
-    if (twice) continue;
-    struct model_data *more = arena_new_array(r->arena, (size_t)m->ndata + 1, struct model_data);
-    if (m->ndata) memcpy(more, m->data, sizeof *more * (size_t)m->ndata);
-    more[m->ndata++] = data;
-    m->data = more;
+    const char *key = arena_printf(r->arena, "%s %s", split, a->name);
+    size_t twice = (uintptr_t)map_get(&r->data, key);
+    if (twice) {
+      report(r, a->loc, "`%s` has %s data already", a->name, split);
+      report_note(r, m->data[twice - 1].loc, "it is given here");
+      continue;
+    }
+    m->data = grown(r->arena, m->data, m->ndata, sizeof *m->data);
+    m->data[m->ndata++] = data;
+    map_put(&r->data, key, (void *)(uintptr_t)m->ndata);
+    r->effects++;
   }
 }
 
@@ -367,6 +372,7 @@ void declare_strategy(struct resolver *r, const struct stmt *s) {
   }
   m->name = name->name;
   m->loc = name->loc;
+  r->effects++;
   if (e->kind != EXPR_CALL) return;
   m->settings = arena_new_array(r->arena, (size_t)e->items.count, struct model_setting);
   for (const struct arg *a = e->items.first; a; a = a->next) add_setting(r, a);

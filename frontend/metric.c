@@ -49,25 +49,6 @@ const struct average *average_of(struct resolver *r, enum op_id op, const struct
   return y;
 }
 
-/* Does n depend on the rows of the batch? */
-static bool depends_on_batch(struct resolver *r, const struct node *n) {
-  uint8_t *seen = arena_alloc(r->arena, r->g->count);
-  const struct node **stack = arena_new_array(r->arena, r->g->count, const struct node *);
-  uint32_t k = 0;
-  stack[k++] = n;
-  seen[n->id] = 1;
-  while (k) {
-    const struct node *q = stack[--k];
-    if (q->op == OP_input || q->op == OP_batch_size || type_is_symbolic(&q->type)) return true;
-    for (int i = 0; i < q->ninputs; i++)
-      if (!seen[q->inputs[i]->id]) {
-        seen[q->inputs[i]->id] = 1;
-        stack[k++] = q->inputs[i];
-      }
-  }
-  return false;
-}
-
 struct total {
   struct value sum;
   int64_t count; /* as in struct average */
@@ -129,7 +110,7 @@ static bool total_of(struct resolver *r, const struct value *v, struct loc loc, 
   const struct average *q = has_average(v) ? v->tensor.average : NULL;
   if (!q) {
     *out = (struct total){*v, 0, NULL, true};
-    if (v->kind == VALUE_TENSOR) return !depends_on_batch(r, v->tensor.node);
+    if (v->kind == VALUE_TENSOR) return !reach_batch(r, v->tensor.node);
     out->sum = value_tensor(r, value_node(r, v, r->metric_dtype), loc);
     return v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
   }
@@ -150,6 +131,12 @@ static bool total_of(struct resolver *r, const struct value *v, struct loc loc, 
   return false;
 }
 
+void give(struct resolver *r, enum output_role role, const char *name, struct node *n, int64_t count) {
+  graph_add_output(r->g, role, name, n, count);
+  map_put(&r->outputs, name, n);
+  r->effects++;
+}
+
 void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v) {
   if (v->kind == VALUE_ERROR) return;
   struct value number = *v;
@@ -168,12 +155,11 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
     report_help(r, "end it in `mean(...)` or `sum(...)`");
     return;
   }
-  for (int i = 0; i < r->g->noutputs; i++)
-    if (strcmp(r->g->outputs[i].name, name) == 0) {
-      report(r, loc, "two metrics are called `%s`", name);
-      report_help(r, "a train statement gives the metric `loss`, or what it is named");
-      return;
-    }
+  if (map_get(&r->outputs, name)) {
+    report(r, loc, "two metrics are called `%s`", name);
+    report_help(r, "a train statement gives the metric `loss`, or what it is named");
+    return;
+  }
   struct total t;
   r->metric_dtype = (enum dtype)n->type.dtype;
   if (!total_of(r, &number, loc, 0, &t)) {
@@ -189,7 +175,7 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
   if (t.sum.kind != VALUE_TENSOR) return;
   n = t.sum.tensor.node;
   if (!dtype_is_float((enum dtype)n->type.dtype)) n = build_cast(r->g, n, DT_F32);
-  if (n) graph_add_output(r->g, OUTPUT_METRIC, name, n, t.count);
+  if (n) give(r, OUTPUT_METRIC, name, n, t.count);
   if (n && t.by) graph_add_output(r->g, OUTPUT_COUNT, name, t.by, 0);
 }
 
@@ -208,11 +194,10 @@ void run_predict(struct resolver *r, const struct stmt *s) {
     report_value(r, &v);
     return;
   }
-  for (int i = 0; i < r->g->noutputs; i++)
-    if (strcmp(r->g->outputs[i].name, name->text) == 0) {
-      report(r, name->loc, "two predictions are called `%s`", name->text);
-      return;
-    }
+  if (map_get(&r->outputs, name->text)) {
+    report(r, name->loc, "two predictions are called `%s`", name->text);
+    return;
+  }
   if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->g, n, name->text);
-  graph_add_output(r->g, OUTPUT_PREDICT, name->text, n, 0);
+  give(r, OUTPUT_PREDICT, name->text, n, 0);
 }

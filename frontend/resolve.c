@@ -44,6 +44,7 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   r->run = run;
   r->runs++;
   r->steps = 0;
+  r->outputs = map_make(r->arena);
   r->train_statements = 0;
   r->frame = &frame;
   r->path = "";
@@ -71,6 +72,8 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   r->modules = map_make(a);
   r->variables = map_make(a);
   r->last_variable = &r->first_variable;
+  r->inputs = map_make(a);
+  r->data = map_make(a);
   load_library(r, "prelude");
   struct module *m = load_modules(r, source, file);
   const struct def *def = find_model(r, source, file);
@@ -78,18 +81,24 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
 
   struct model *model = r->model = arena_new(a, struct model);
   model->name = def->name;
+  fate_begin(r);
   r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);
   struct graph *train = run_model(r, def, m, RUN_TRAIN);
   bool trains = r->train_statements > 0;
   struct graph *eval_graph = NULL, *predict = NULL;
   if (!r->stopped && (trains || r->evaluates)) eval_graph = run_model(r, def, m, RUN_EVAL);
   if (!r->stopped && r->predicts) predict = run_model(r, def, m, RUN_PREDICT);
+  /* A metric that only prediction has met, where `training` is false. */
+  if (!r->stopped && r->evaluates && !eval_graph) eval_graph = run_model(r, def, m, RUN_EVAL);
+  if (!r->stopped && r->predicts && !predict) predict = run_model(r, def, m, RUN_PREDICT);
   if (d->nerrors > errors) return NULL;
   if (!trains && !eval_graph && !predict) {
     report(r, def->loc, "model `%s` has nothing to do: it has no train, metric or predict statement",
            def->name);
     return NULL;
   }
+  fate_report(r, trains);
+  if (d->nerrors > errors) return NULL;
   warn_unused(r, file);
   model->init = r->init->noutputs ? sweep(a, r->init, d) : NULL;
   model->train = trains ? sweep(a, train, d) : NULL;

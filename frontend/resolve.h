@@ -40,6 +40,8 @@ struct variable {
   bool trainable, slot;
   const char *aggregation; /* how what towers write becomes one value; NULL: they write the same */
   bool on_read;            /* each tower has a copy, joined when it is read */
+  int order;               /* of declaration */
+  int chosen;              /* the last train statement whose `over` means it */
   struct loc loc;
   int run;              /* the last run that declared it */
   struct node *node;    /* in that run's graph */
@@ -83,6 +85,30 @@ struct role {
   int index; /* when name is NULL */
 };
 
+/* For each node of one graph, whether it is made of certain others: known for the first `count`. */
+struct reach {
+  const struct graph *g;
+  uint8_t *is;
+  uint32_t count, cap;
+};
+
+/* Room for walks from one node through what it is made of. A node was met in the walk whose number it has. */
+struct walk {
+  uint32_t *met, number, cap;
+  const struct node **stack;
+};
+
+/* What has come of a statement in all runs so far. */
+enum fate { FATE_MET = 1, FATE_DONE = 2 };
+
+/* A statement that has been met, in the order of meeting. */
+struct met {
+  struct met *next;
+  const struct stmt *stmt;
+  enum def_kind in;
+  struct loc shown; /* itself, or the user's call that leads to it */
+};
+
 struct resolver {
   struct arena *arena;
   struct diags *diags;
@@ -112,6 +138,15 @@ struct resolver {
   bool stopped; /* out of budget */
   int warnings;
   bool predicts, evaluates; /* the model has such statements */
+  uint64_t effects;         /* counts what statements bind, declare, assign and give: see fate.c */
+  int errors;               /* before the first statement */
+  struct met *first_met, **last_met;
+  struct reach tower; /* what differs from tower to tower */
+  struct reach batch; /* what depends on the rows of the batch */
+  struct map outputs; /* of r->g, by name */
+  struct map inputs;  /* of the model, by name: their places, from 1 */
+  struct map data;    /* "train x": its place, from 1 */
+  struct walk walk;
 };
 
 /* error.c */
@@ -196,10 +231,25 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
 /* pattern.c */
 bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call);
 
+/* fate.c: every statement that is met yields a node, a declaration or a diagnostic */
+void fate_begin(struct resolver *r);
+/* A statement has been run; `effects` is what r->effects was before. */
+void fate_settle(struct resolver *r, const struct stmt *s, uint64_t effects);
+/* After all runs: what was met, and never where it has a meaning. */
+void fate_report(struct resolver *r, bool trains);
+
+/* reach.c: an array with room for one item more: at every power of two it moves */
+void *grown(struct arena *a, void *items, int count, size_t size);
+/* whether a value is made of certain nodes; looks at each node of a graph once */
+bool reach_tower(struct resolver *r, const struct node *n);
+bool reach_batch(struct resolver *r, const struct node *n);
+
 /* statement.c */
 void run_block(struct resolver *r, const struct block *b);
 
 /* declare.c */
+/* The model's input of this name, or NULL. */
+struct model_input *input_named(const struct resolver *r, const char *name);
 void declare_input(struct resolver *r, const struct stmt *s);
 void declare_variable(struct resolver *r, const struct stmt *s);
 void declare_data(struct resolver *r, const struct stmt *s);
@@ -217,6 +267,8 @@ const struct average *average_reduced(struct resolver *r, struct node *sum, int6
 /* The quotient of two sums over the batch, or NULL if one of them is none. */
 const struct average *average_ratio(struct resolver *r, const struct value *sum, const struct value *by);
 const struct average *average_of(struct resolver *r, enum op_id op, const struct value *v, int n);
+/* A result of the model: an output of r->g, whose name is then taken. */
+void give(struct resolver *r, enum output_role role, const char *name, struct node *n, int64_t count);
 void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v);
 void run_predict(struct resolver *r, const struct stmt *s);
 

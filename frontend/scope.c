@@ -129,4 +129,5 @@ void bind(struct resolver *r, const char *name, struct loc loc, struct value val
   }
   b->value = value;
   b->block = r->frame->block;
+  r->effects += value.kind != VALUE_ERROR;
 }

@@ -52,6 +52,7 @@ static void run_trip(struct resolver *r, const struct stmt *s, struct value item
 
 static void run_for(struct resolver *r, const struct stmt *s) {
   int64_t lo, hi;
+  uint64_t effects = r->effects;
   if (scope_find(r, s->names.first->text)) {
     report(r, s->names.first->loc, "`%s` is bound already", s->names.first->text);
     report_note(r, scope_find(r, s->names.first->text)->loc, "it is bound here");
@@ -67,6 +68,7 @@ static void run_for(struct resolver *r, const struct stmt *s) {
     }
     for (int64_t i = lo; i < hi && !r->frame->returned && spend(r, s->loc); i++)
       run_trip(r, s, value_int(i), i);
+    r->effects = effects + 1; /* trips are statements of their own */
     return;
   }
   struct value list = eval(r, s->value, NULL);
@@ -79,6 +81,7 @@ static void run_for(struct resolver *r, const struct stmt *s) {
   }
   for (int i = 0; i < list.list.count && !r->frame->returned && spend(r, s->loc); i++)
     run_trip(r, s, list.list.items[i], i);
+  r->effects = effects + 1;
 }
 
 static void run_if(struct resolver *r, const struct stmt *s) {
@@ -88,6 +91,7 @@ static void run_if(struct resolver *r, const struct stmt *s) {
   uint64_t block = f->block;
   f->block = ++r->blocks;
   f->loops++;
+  r->effects++;
   run_block(r, b ? &s->body : &s->otherwise);
   f->loops--;
   f->block = block;
@@ -99,6 +103,7 @@ static void run_return(struct resolver *r, const struct stmt *s) {
   r->path = f->path;
   f->result = eval(r, s->value, NULL);
   f->returned = true;
+  r->effects += f->result.kind != VALUE_ERROR;
   r->path = saved;
 }
 
@@ -123,6 +128,10 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
   case STMT_STATE:
     if (kind == DEF_FUNCTION || kind == DEF_INITIALIZER)
       wrong = "does not stand in a function or initializer: use a layer";
+    break;
+  case STMT_ASSIGN:
+  case STMT_ADD:
+    if (kind == DEF_INITIALIZER) wrong = "does not stand in an initializer: it assigns";
     break;
   default: break;
   }
@@ -158,8 +167,31 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
     break;
   case STMT_DATA: declare_data(r, s); break;
   case STMT_STRATEGY: declare_strategy(r, s); break;
-  case STMT_ON: run_block(r, &s->body); break;
+  case STMT_ON:
+    r->effects++;
+    run_block(r, &s->body);
+    break;
   }
+}
+
+/* The device of an `on` annotation, as the nodes built under it want it. */
+static void run_place(struct resolver *r, const struct expr *e) {
+  const char *place;
+  struct device_name name;
+  if (!eval_string(r, e, "a device", &place)) return;
+  if (device_name_parse(r->arena, place, &name)) {
+    r->g->want = place;
+    return;
+  }
+  report(r, e->loc, "'%s' is no device name", place);
+  report_help(r, "names look like /cpu:0 or /job:worker/task:0/gpu:1");
+}
+
+/* Behind a `return` of the same block nothing is run. */
+static void warn_unreached(struct resolver *r, const struct stmt *s) {
+  if (s->kind != STMT_RETURN || !s->next || *s->next->fate & FATE_MET || is_library(r, s->loc)) return;
+  *s->next->fate |= FATE_MET;
+  diag_warning(r->diags, s->next->loc, "this is never run: it stands behind `return`");
 }
 
 void run_block(struct resolver *r, const struct block *b) {
@@ -171,9 +203,12 @@ void run_block(struct resolver *r, const struct block *b) {
   }
   r->depth++;
   for (const struct stmt *s = b->first; s && !r->frame->returned && !r->stopped; s = s->next) {
-    const char *want = r->g->want, *place;
-    if (s->place && eval_string(r, s->place, "a device", &place)) r->g->want = place;
+    const char *want = r->g->want;
+    uint64_t effects = r->effects;
+    if (s->place) run_place(r, s->place);
     if (belongs(r, s)) run_kind(r, s);
+    fate_settle(r, s, effects);
+    warn_unreached(r, s);
     r->g->want = want;
   }
   r->depth--;

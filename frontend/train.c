@@ -4,41 +4,72 @@
  * optimizer starts from what the first one leaves. */
 #include "frontend/resolve.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* One byte per node: the loss can change when it does. */
-static uint8_t *influences(struct resolver *r, struct node *loss) {
-  uint8_t *seen = arena_alloc(r->arena, r->g->count);
-  struct node **stack = arena_new_array(r->arena, r->g->count, struct node *);
-  uint32_t n = 0;
-  stack[n++] = loss;
-  seen[loss->id] = 1;
-  while (n) {
-    const struct node *q = stack[--n];
+/* The variables that the loss can change with, in the order of declaration. The walk costs what the loss is made of,
+ * not what the graph holds. */
+struct influences {
+  struct variable **variables;
+  int count;
+};
+
+static int by_order(const void *a, const void *b) {
+  const struct variable *x = *(struct variable *const *)a, *y = *(struct variable *const *)b;
+  return x->order - y->order;
+}
+
+static void walk_begin(struct resolver *r) {
+  struct walk *w = &r->walk;
+  w->number++;
+  if (r->g->count <= w->cap) return;
+  w->cap = 2 * r->g->count;
+  w->met = arena_new_array(r->arena, w->cap, uint32_t);
+  w->stack = arena_new_array(r->arena, w->cap, const struct node *);
+}
+
+static void walk_to(struct walk *w, const struct node *n, uint32_t *depth) {
+  if (w->met[n->id] == w->number) return;
+  w->met[n->id] = w->number;
+  w->stack[(*depth)++] = n;
+}
+
+static struct influences influences(struct resolver *r, const struct node *loss) {
+  struct influences found = {0};
+  uint32_t depth = 0;
+  walk_begin(r);
+  walk_to(&r->walk, loss, &depth);
+  while (depth) {
+    const struct node *q = r->walk.stack[--depth];
+    struct variable *v = q->op == OP_variable ? map_get(&r->variables, q->name) : NULL;
+    if (v && v->trainable) {
+      found.variables = grown(r->arena, found.variables, found.count, sizeof *found.variables);
+      found.variables[found.count++] = v;
+    }
     if (op_of(q)->traits & OP_NO_GRADIENT) continue;
-    for (int i = 0; i < q->ninputs; i++)
-      if (!seen[q->inputs[i]->id]) {
-        seen[q->inputs[i]->id] = 1;
-        stack[n++] = q->inputs[i];
-      }
+    for (int i = 0; i < q->ninputs; i++) walk_to(&r->walk, q->inputs[i], &depth);
   }
-  return seen;
+  if (found.count) qsort(found.variables, (size_t)found.count, sizeof *found.variables, by_order);
+  return found;
 }
 
-static bool under(const char *path, const char *prefix) {
-  size_t n = strlen(prefix);
-  return strncmp(path, prefix, n) == 0 && (path[n] == 0 || path[n] == '.');
-}
-
-/* Is v meant by `over`: a list of variables and of paths that variables lie under? */
-static bool chosen(const struct value *over, const struct variable *v) {
-  if (over->kind == VALUE_NONE) return true;
+/* Marks the variables that `over` means, by themselves or by the paths in `paths`, and the paths that mean one. */
+static void choose(struct resolver *r, const struct value *over, struct map *paths) {
   for (int i = 0; i < over->list.count; i++) {
     const struct value *q = &over->list.items[i];
-    if (q->kind == VALUE_TENSOR && q->tensor.variable == v) return true;
-    if (q->kind == VALUE_STRING && under(v->path, q->string)) return true;
+    if (q->kind == VALUE_TENSOR && q->tensor.variable) q->tensor.variable->chosen = r->train_statements;
+    if (q->kind == VALUE_STRING) map_put(paths, q->string, r);
   }
-  return false;
+  for (struct variable *v = r->first_variable; v && paths->count; v = v->next) {
+    if (!v->trainable || v->run != r->runs) continue;
+    for (size_t len = strlen(v->path); len > 0;) {
+      if (map_getn(paths, v->path, len)) {
+        v->chosen = r->train_statements;
+        map_put(paths, arena_strndup(r->arena, v->path, len), v);
+      }
+      while (len > 0 && v->path[--len] != '.') continue;
+    }
+  }
 }
 
 static bool eval_over(struct resolver *r, const struct stmt *s, struct value *over) {
@@ -53,12 +84,12 @@ static bool eval_over(struct resolver *r, const struct stmt *s, struct value *ov
     over->list.items = one;
     over->list.count = 1;
   }
+  struct map paths = map_make(r->arena);
+  choose(r, over, &paths);
   for (int i = 0; i < over->list.count; i++) {
     const struct value *q = &over->list.items[i];
     bool found = q->kind == VALUE_TENSOR && q->tensor.variable;
-    if (q->kind == VALUE_STRING)
-      for (const struct variable *v = r->first_variable; v && !found; v = v->next)
-        found = v->trainable && under(v->path, q->string);
+    if (q->kind == VALUE_STRING) found = map_get(&paths, q->string) != r;
     if (found) continue;
     report(r, over->at, "`over` takes trained variables or paths to them, not %s",
            value_describe(r->arena, q));
@@ -90,12 +121,11 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
   r->path = arena_printf(r->arena, "%s.%s", name, f->def->name);
   if (!eval_args(r, call, &callee, NULL, args) || !eval_over(r, s, &over)) return;
 
-  const uint8_t *trains = influences(r, loss);
-  uint32_t count = r->g->count;
+  struct influences on = influences(r, loss);
   int trained = 0;
-  for (struct variable *v = r->first_variable; v; v = v->next) {
-    if (v->run != r->runs || !v->trainable || !chosen(&over, v)) continue;
-    if (v->node->id >= count || !trains[v->node->id]) continue;
+  for (int i = 0; i < on.count; i++) {
+    struct variable *v = on.variables[i];
+    if (over.kind != VALUE_NONE && v->chosen != r->train_statements) continue;
     trained++;
     build_here(r, s->loc);
     r->g->loc = s->loc;
@@ -159,13 +189,11 @@ void run_train(struct resolver *r, const struct stmt *s) {
   } else if (loss && r->run == RUN_EVAL) {
     run_metric(r, name, s->value->loc, &v);
   } else if (loss) {
-    bool twice = false;
-    for (int i = 0; i < r->g->noutputs; i++) twice |= strcmp(r->g->outputs[i].name, name) == 0;
-    if (twice) {
+    if (map_get(&r->outputs, name)) {
       report(r, s->loc, "two losses are called `%s`", name);
       report_help(r, "name this one: `train other = ...`");
     } else {
-      graph_add_output(r->g, OUTPUT_LOSS, name, loss, 0);
+      give(r, OUTPUT_LOSS, name, loss, 0);
       optimize(r, s, loss, name);
     }
   }
@@ -187,28 +215,10 @@ static bool may_write(struct resolver *r, const struct stmt *s, const struct var
   return true;
 }
 
-static bool depends_on_tower(struct resolver *r, const struct node *n) {
-  uint8_t *seen = arena_alloc(r->arena, r->g->count);
-  const struct node **stack = arena_new_array(r->arena, r->g->count, const struct node *);
-  uint32_t k = 0;
-  stack[k++] = n;
-  seen[n->id] = 1;
-  while (k) {
-    const struct node *q = stack[--k];
-    if (q->op == OP_tower_id) return true;
-    for (int i = 0; q->op != OP_aggregate && i < q->ninputs; i++)
-      if (!seen[q->inputs[i]->id]) {
-        seen[q->inputs[i]->id] = 1;
-        stack[k++] = q->inputs[i];
-      }
-  }
-  return false;
-}
-
 /* What a statement writes into a variable of which there is one value: what the towers have of it, joined. */
 static bool written(struct resolver *r, const struct stmt *s, const struct variable *v, struct node **n) {
   if (v->on_read) return true; /* each tower writes its own */
-  if (!v->aggregation && depends_on_tower(r, *n)) {
+  if (!v->aggregation && reach_tower(r, *n)) {
     report(r, s->value->loc, "`%s` cannot hold what differs from tower to tower", v->path);
     report_note(r, v->loc, "`%s` is declared here", v->path);
     report_help(r, "say there how the towers' values become one: `aggregation(sum)`, `aggregation(mean)` or "
@@ -220,6 +230,21 @@ static bool written(struct resolver *r, const struct stmt *s, const struct varia
   const char *name = arena_printf(r->arena, "%s.aggregate", v->path);
   *n = build_named(r->g, name, OP_aggregate, 1, n, s->kind == STMT_ADD ? 2 : 1, attrs, NULL);
   return *n != NULL;
+}
+
+static void report_unfit(struct resolver *r, const struct stmt *s, const struct variable *v,
+                         const struct type *t) {
+  const char *name = s->names.first->text, *how = s->kind == STMT_ADD ? "+=" : "<-";
+  bool rows = type_is_symbolic(t) && t->rank > v->type.rank;
+  report(r, s->value->loc,
+         s->kind == STMT_ADD ? "`%s` is %s, and %s cannot be added to it" : "`%s` is %s and cannot become %s",
+         name, type_text(r->arena, &v->type), type_text(r->arena, t));
+  report_note(r, v->loc, "`%s` is declared here", v->path);
+  if (rows && v->type.rank == 0)
+    report_help(r, "a variable is no row of the batch: write `%s %s sum(...)` or `mean(...)`", name, how);
+  else if (rows)
+    report_help(r, "a variable is no row of the batch: write `%s %s sum(..., axis = 0)` or `mean`", name,
+                how);
 }
 
 void run_assign(struct resolver *r, const struct stmt *s) {
@@ -238,20 +263,26 @@ void run_assign(struct resolver *r, const struct stmt *s) {
     return;
   }
   if (r->run != RUN_TRAIN || !may_write(r, s, v)) return;
+  if (r->g == r->init) {
+    report(r, s->loc, "`%s` cannot be assigned where another variable gets its first value", v->path);
+    return;
+  }
   const char *saved = r->path;
   r->path = binding_path(r, name->text);
   struct value new = eval(r, s->value, NULL);
   build_here(r, s->value->loc);
   struct node *n = new.kind == VALUE_ERROR ? NULL : value_node(r, &new, (enum dtype)v->type.dtype);
+  bool scalar = n && n->type.rank == 0 && n->type.dtype == v->type.dtype;
+  if (n && !scalar && !type_equal(&n->type, &v->type)) {
+    report_unfit(r, s, v, &n->type);
+    n = NULL;
+  }
   if (n && !written(r, s, v, &n)) n = NULL;
-  if (n && n->type.rank == 0 && n->type.dtype == v->type.dtype) n = build_broadcast_to(r->g, n, &v->type);
-  if (n && s->kind == STMT_ADD && type_equal(&n->type, &v->type)) n = build2(r->g, OP_add, v->node, n);
-  if (n && !type_equal(&n->type, &v->type)) {
-    report(r, s->value->loc, "`%s` is %s and cannot become %s", name->text, type_text(r->arena, &v->type),
-           type_text(r->arena, &n->type));
-    report_note(r, v->loc, "`%s` is declared here", v->path);
-  } else if (n) {
+  if (n) n = build_broadcast_to(r->g, n, &v->type);
+  if (n && s->kind == STMT_ADD) n = build2(r->g, OP_add, v->node, n);
+  if (n) {
     v->pending = n;
+    r->effects++;
     v->pending_loc = s->loc;
     v->pending_trail = r->g->trail;
     v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;

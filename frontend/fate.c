@@ -1,0 +1,76 @@
+/* What comes of each statement. None vanishes: where it has a meaning it binds, declares, assigns or gives something,
+ * or an error has been reported; one that is only met where it has none, as a metric under `if training`, is told of.
+ */
+#include "frontend/resolve.h"
+
+void fate_begin(struct resolver *r) {
+  r->errors = r->diags->nerrors;
+  r->last_met = &r->first_met;
+}
+
+/* Kinds that have a meaning in one reading of the text only. */
+static bool has_meaning(const struct stmt *s, enum run run) {
+  switch (s->kind) {
+  case STMT_ASSIGN:
+  case STMT_ADD:
+  case STMT_DATA:
+  case STMT_STRATEGY: return run == RUN_TRAIN;
+  case STMT_TRAIN: return run != RUN_PREDICT;
+  case STMT_METRIC: return run == RUN_EVAL;
+  case STMT_PREDICT: return run == RUN_PREDICT;
+  case STMT_INPUT:
+  case STMT_VAR:
+  case STMT_STATE:
+  case STMT_BIND:
+  case STMT_RETURN:
+  case STMT_FOR:
+  case STMT_IF:
+  case STMT_ON: break;
+  }
+  return true;
+}
+
+void fate_settle(struct resolver *r, const struct stmt *s, uint64_t effects) {
+  if (!*s->fate) {
+    struct met *m = arena_new(r->arena, struct met);
+    *m = (struct met){NULL, s, r->frame->function->def->kind, s->loc};
+    for (const struct frame *f = r->frame; f && is_library(r, m->shown); f = f->caller) m->shown = f->call;
+    *r->last_met = m;
+    r->last_met = &m->next;
+  }
+  *s->fate |= FATE_MET;
+  /* What the builder has refused is told, even where nobody has asked. */
+  if (r->built.first) value_tensor(r, NULL, s->loc);
+  bool trained = s->kind != STMT_TRAIN || r->run == RUN_TRAIN; /* in evaluation a loss is a metric */
+  if (r->effects != effects && trained) *s->fate |= FATE_DONE;
+  if (r->effects != effects || r->stopped || !has_meaning(s, r->run)) return;
+  if (r->diags->nerrors == r->errors)
+    report(r, s->loc, "this statement has come to nothing, which is a mistake of dgc's");
+}
+
+static const char *missed(const struct stmt *s) {
+  switch (s->kind) {
+  case STMT_TRAIN: return "a loss is trained where `training` is true, and this statement is never met there";
+  case STMT_METRIC: return "a metric is computed in evaluation, and this statement is never met there";
+  case STMT_PREDICT: return "a prediction is made in prediction, and this statement is never met there";
+  default: return "this has a meaning where `training` is true, and the statement is never met there";
+  }
+}
+
+void fate_report(struct resolver *r, bool trains) {
+  for (const struct met *m = r->first_met; m; m = m->next) {
+    const struct stmt *s = m->stmt;
+    bool assigns = s->kind == STMT_ASSIGN || s->kind == STMT_ADD;
+    bool done = *s->fate & FATE_DONE;
+    if (assigns && !done) {
+      diag_warning(r->diags, m->shown, "`%s` is never assigned: this is met where `training` is false only",
+                   s->names.first->text);
+    } else if (!done) {
+      report(r, s->loc, "%s", missed(s));
+      report_help(r, "`training` is false in evaluation and in prediction: see the `if` around it");
+    } else if (assigns && !trains && m->in == DEF_MODEL) {
+      diag_warning(r->diags, s->loc, "`%s` is never assigned: the model has no train statement",
+                   s->names.first->text);
+    }
+  }
+}
