@@ -1,6 +1,8 @@
 /* Bump arenas: a list of chunks, the newest first. Large requests get a chunk of their own. */
 #include "base/arena.h"
 
+#include "base/work.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +43,9 @@ struct arena {
 static _Thread_local jmp_buf *recovery;
 static _Thread_local struct arena_guard *guards; /* the newest first */
 static _Thread_local long requests_left = -1;
+static _Thread_local size_t handed_out;
+
+size_t work_bytes(void) { return handed_out; }
 
 jmp_buf *arena_on_failure(jmp_buf *point) {
   jmp_buf *previous = recovery;
@@ -160,6 +165,7 @@ void *arena_alloc(struct arena *a, size_t size) {
     }
   }
   a->used += size;
+  handed_out += size;
   ASAN_UNPOISON_MEMORY_REGION(p, size);
   return memset(p, 0, size);
 }

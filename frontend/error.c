@@ -25,7 +25,8 @@ void report(struct resolver *r, struct loc loc, const char *fmt, ...) {
   }
   const char *key = arena_printf(r->arena, "%s:%u:%u:%s", shown.source ? shown.source->name : "", shown.begin,
                                  loc.begin, message);
-  r->quiet = map_put(&r->reported, key, r) != NULL;
+  r->quiet = r->stopped ||
+             map_put(&r->reported, key, r) != NULL; /* what follows a stop is no mistake of the user's */
   if (r->quiet) return;
   diag_error(r->diags, shown, "%s", message);
   if (shown.source != loc.source) diag_note(r->diags, loc, "in the standard library here");

@@ -20,7 +20,12 @@ const char *role_path(struct resolver *r, const struct role *role) {
 
 bool spend(struct resolver *r, struct loc loc) {
   if (r->stopped) return false;
-  if (++r->steps > MAX_STEPS)
+  bool silent = r->diags->nerrors > r->errors; /* what was wrong before may be why it takes so long */
+  if (++r->steps > MAX_STEPS && silent) {
+    r->stopped = true;
+    return false;
+  }
+  if (r->steps > MAX_STEPS)
     report(r, loc, "compiling this model takes more than %d steps", MAX_STEPS);
   else if (r->g->count > MAX_NODES || r->init->count > MAX_NODES)
     report(r, loc, "this model has more than %d nodes", MAX_NODES);
@@ -185,6 +190,7 @@ struct value eval(struct resolver *r, const struct expr *e, const struct role *r
   r->depth++;
   struct value v = eval_kind(r, e, role);
   r->depth--;
+  if (r->stopped) return value_error();
   v.at = e->loc;
   return v;
 }

@@ -8,6 +8,19 @@
 
 enum average_kind { AVERAGE_REDUCED, AVERAGE_COMBINED, AVERAGE_SCALED };
 
+struct total {
+  struct value sum;
+  int64_t count; /* as in struct average */
+  struct node *by;
+  bool constant; /* the same for every batch: `sum` is the value itself */
+};
+
+/* Found when a metric asks for it, once for each average. */
+struct memo {
+  bool known, adds_up;
+  struct total total;
+};
+
 struct average {
   enum average_kind kind;
   struct node *sum; /* REDUCED */
@@ -15,12 +28,16 @@ struct average {
   struct node *by;  /* REDUCED: the sum that it is divided by, or NULL */
   enum op_id op;    /* COMBINED: add, sub, neg; SCALED: mul, div */
   struct value a, b;
+  struct memo *memo;
 };
 
+static struct average *new_average(struct resolver *r, struct average as) {
+  as.memo = arena_new(r->arena, struct memo);
+  return arena_copy(r->arena, &as, sizeof as);
+}
+
 const struct average *average_reduced(struct resolver *r, struct node *sum, int64_t count) {
-  struct average *v = arena_new(r->arena, struct average);
-  *v = (struct average){.kind = AVERAGE_REDUCED, .sum = sum, .count = count};
-  return v;
+  return new_average(r, (struct average){.kind = AVERAGE_REDUCED, .sum = sum, .count = count});
 }
 
 const struct average *average_ratio(struct resolver *r, const struct value *sum, const struct value *by) {
@@ -29,10 +46,9 @@ const struct average *average_ratio(struct resolver *r, const struct value *sum,
     const struct average *q = v[i]->kind == VALUE_TENSOR ? v[i]->tensor.average : NULL;
     if (!q || q->kind != AVERAGE_REDUCED || q->count || q->by) return NULL;
   }
-  struct average *q = arena_new(r->arena, struct average);
-  *q = (struct average){
-      .kind = AVERAGE_REDUCED, .sum = sum->tensor.average->sum, .by = by->tensor.average->sum};
-  return q;
+  return new_average(r, (struct average){.kind = AVERAGE_REDUCED,
+                                         .sum = sum->tensor.average->sum,
+                                         .by = by->tensor.average->sum});
 }
 
 static bool has_average(const struct value *v) { return v->kind == VALUE_TENSOR && v->tensor.average; }
@@ -42,19 +58,12 @@ const struct average *average_of(struct resolver *r, enum op_id op, const struct
   bool combined = (op == OP_add || op == OP_sub || op == OP_neg || op == OP_identity) && (a || b);
   bool scaled = (op == OP_mul && a != b) || (op == OP_div && a && !b);
   if (!combined && !scaled) return NULL;
-  struct average *y = arena_new(r->arena, struct average);
-  *y = (struct average){.kind = combined ? AVERAGE_COMBINED : AVERAGE_SCALED, .op = op, .a = v[0]};
+  struct average *y = new_average(
+      r, (struct average){.kind = combined ? AVERAGE_COMBINED : AVERAGE_SCALED, .op = op, .a = v[0]});
   if (n > 1) y->b = v[1];
   if (op == OP_mul && b) y->a = v[1], y->b = v[0];
   return y;
 }
-
-struct total {
-  struct value sum;
-  int64_t count; /* as in struct average */
-  struct node *by;
-  bool constant; /* the same for every batch: `sum` is the value itself */
-};
 
 static struct value apply(struct resolver *r, enum op_id op, struct value a, struct value b, struct loc loc) {
   struct value v[] = {a, b};
@@ -75,18 +84,27 @@ static struct value times_count(struct resolver *r, struct value v, const struct
 /* Whether the other total is a constant's to join. */
 static bool is_mean(const struct total *t) { return !t->constant && (t->count || t->by); }
 
-static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth, struct total *out);
+/* What a value adds up to, where the averages that it is made of are known. */
+static bool known_total(struct resolver *r, const struct value *v, struct loc loc, struct total *out) {
+  if (has_average(v)) {
+    *out = v->tensor.average->memo->total;
+    return v->tensor.average->memo->adds_up;
+  }
+  *out = (struct total){*v, 0, NULL, true};
+  if (v->kind == VALUE_TENSOR) return !reach_batch(r, v->tensor.node);
+  out->sum = value_tensor(r, value_node(r, v, r->metric_dtype), loc);
+  return v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
+}
 
-static bool combine(struct resolver *r, const struct average *q, struct loc loc, int depth,
-                    struct total *out) {
+static bool combine(struct resolver *r, const struct average *q, struct loc loc, struct total *out) {
   struct total a, b;
-  if (!total_of(r, &q->a, loc, depth + 1, &a)) return false;
+  if (!known_total(r, &q->a, loc, &a)) return false;
   if (q->op == OP_neg || q->op == OP_identity) {
     *out = a;
     if (q->op == OP_neg) out->sum = elementwise(r, OP_neg, &a.sum, 1, loc);
     return true;
   }
-  if (!total_of(r, &q->b, loc, depth + 1, &b)) return false;
+  if (!known_total(r, &q->b, loc, &b)) return false;
   if (a.constant && is_mean(&b)) {
     a.sum = times_count(r, a.sum, &b, loc);
     a.count = b.count;
@@ -104,31 +122,55 @@ static bool combine(struct resolver *r, const struct average *q, struct loc loc,
   return out->sum.kind != VALUE_ERROR;
 }
 
-static bool total_of(struct resolver *r, const struct value *v, struct loc loc, int depth,
-                     struct total *out) {
-  if (depth > 100) return false;
-  const struct average *q = has_average(v) ? v->tensor.average : NULL;
-  if (!q) {
-    *out = (struct total){*v, 0, NULL, true};
-    if (v->kind == VALUE_TENSOR) return !reach_batch(r, v->tensor.node);
-    out->sum = value_tensor(r, value_node(r, v, r->metric_dtype), loc);
-    return v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
-  }
+static bool find_total(struct resolver *r, const struct average *q, struct loc loc, struct total *out) {
   switch (q->kind) {
   case AVERAGE_REDUCED:
     *out = (struct total){value_tensor(r, q->sum, loc), q->count, q->by, false};
     return true;
-  case AVERAGE_COMBINED: return combine(r, q, loc, depth, out);
+  case AVERAGE_COMBINED: return combine(r, q, loc, out);
   case AVERAGE_SCALED: {
     struct total factor;
-    if (!total_of(r, &q->a, loc, depth + 1, out) || !total_of(r, &q->b, loc, depth + 1, &factor))
-      return false;
+    if (!known_total(r, &q->a, loc, out) || !known_total(r, &q->b, loc, &factor)) return false;
     if (!factor.constant) return false;
     out->sum = apply(r, q->op, out->sum, factor.sum, loc);
     return out->sum.kind != VALUE_ERROR;
   }
   }
   return false;
+}
+
+struct stack {
+  const struct average **items;
+  int count, cap;
+};
+
+/* Averages that are not known yet wait there. */
+static bool push(struct resolver *r, struct stack *s, const struct value *v) {
+  if (!has_average(v) || v->tensor.average->memo->known) return false;
+  if (s->count == s->cap) {
+    const struct average **more =
+        arena_new_array(r->arena, s->cap ? 2 * (size_t)s->cap : 8, const struct average *);
+    if (s->count) memcpy(more, s->items, (size_t)s->count * sizeof *more);
+    s->items = more;
+    s->cap = s->cap ? 2 * s->cap : 8;
+  }
+  s->items[s->count++] = v->tensor.average;
+  return true;
+}
+
+/* What v adds up to. Averages that it is made of come first, each once, however often they are in it. */
+static bool total_of(struct resolver *r, const struct value *v, struct loc loc, struct total *out) {
+  struct stack s = {0};
+  push(r, &s, v);
+  while (s.count) {
+    const struct average *q = s.items[s.count - 1];
+    bool first = !q->memo->known && push(r, &s, &q->a), second = !q->memo->known && push(r, &s, &q->b);
+    if (first || second) continue;
+    if (!q->memo->known) q->memo->adds_up = find_total(r, q, loc, &q->memo->total);
+    q->memo->known = true;
+    s.count--;
+  }
+  return known_total(r, v, loc, out);
 }
 
 void give(struct resolver *r, enum output_role role, const char *name, struct node *n, int64_t count) {
@@ -162,7 +204,7 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
   }
   struct total t;
   r->metric_dtype = (enum dtype)n->type.dtype;
-  if (!total_of(r, &number, loc, 0, &t)) {
+  if (!total_of(r, &number, loc, &t)) {
     report(r, loc, "a metric must end in a mean or a sum over the batch");
     report_note(r, loc, "batches are added up by their sums and counts, and this does not add up");
     return;

@@ -219,11 +219,14 @@ static const char *leaf(const char *name) {
   return cut ? cut + 1 : name;
 }
 
+/* A name is lengthened by the operands that tell it from others, but not by all of a long list. */
+enum { MAX_TELLING = 8 };
+
 /* The wanted name, lengthened by what tells the node from the one that has it. */
 static const char *free_name(struct graph *g, const char *wanted, const struct node *n) {
   if (!graph_find(g, wanted)) return wanted;
   const char *name = wanted;
-  for (int i = 0; i < n->ninputs; i++) {
+  for (int i = 0; i < n->ninputs && i < MAX_TELLING; i++) {
     name = arena_printf(g->arena, "%s.%s", name, leaf(n->inputs[i]->name));
     if (!graph_find(g, name)) return name;
   }

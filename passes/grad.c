@@ -12,6 +12,7 @@
 #include "passes/rebuild.h"
 #include "passes/strategy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct walk {
@@ -38,39 +39,57 @@ static void accumulate(struct grad *c, const struct node *n, int input, struct n
   w->grads[x->id] = d;
 }
 
-/* Which of the first `count` nodes depend on one of the variables that `loss` is differentiated by. */
-static uint8_t *needed_nodes(struct arena *a, const struct graph *g, const struct graph *from,
-                             struct node *const *map, const struct node *loss, uint32_t count) {
-  uint8_t *needed = arena_new_array(a, count + 1, uint8_t);
-  for (uint32_t i = 0; i < from->count; i++) {
-    const struct node *n = from->nodes[i];
-    if (n->op != OP_gradient || n->inputs[0] != loss) continue;
-    const struct node *x = map[n->inputs[1]->id];
-    if (x && x->id < count) needed[x->id] = 1;
-  }
-  for (uint32_t i = 0; i < count; i++) {
-    const struct node *n = g->nodes[i];
-    if ((op_of(n)->traits & OP_NO_GRADIENT) || !op_of(n)->grad) continue;
-    for (int k = 0; k < n->ninputs; k++)
-      if (needed[n->inputs[k]->id] && dtype_is_float(n->type.dtype)) needed[i] = 1;
-  }
-  return needed;
+/* What a loss is made of, ascending: all that its walk looks at, so that many losses cost what they are made of. */
+struct below {
+  uint32_t *ids, *met, number; /* met: by node, the number of the last loss that it was met from */
+  uint32_t count;
+};
+
+static int ascending(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
 }
 
-/* Gradients of `loss` (a node of g) by everything in `needed`: one walk from the loss down. */
-static struct node **differentiate(struct pass_ctx *ctx, struct graph *g, struct node *loss,
-                                   uint8_t *needed) {
+static void meet(struct below *s, const struct node *n) {
+  if (s->met[n->id] == s->number) return;
+  s->met[n->id] = s->number;
+  s->ids[s->count++] = n->id;
+}
+
+static void collect(struct below *s, const struct graph *g, const struct node *loss) {
+  s->number++;
+  s->count = 0;
+  meet(s, loss);
+  for (uint32_t i = 0; i < s->count; i++) {
+    const struct node *n = g->nodes[s->ids[i]];
+    if ((op_of(n)->traits & OP_NO_GRADIENT) || !op_of(n)->grad) continue;
+    for (int k = 0; k < n->ninputs; k++) meet(s, n->inputs[k]);
+  }
+  qsort(s->ids, s->count, sizeof *s->ids, ascending);
+}
+
+/* Which of them depend on what is marked already. */
+static void mark_needed(const struct below *s, const struct graph *g, uint8_t *needed) {
+  for (uint32_t i = 0; i < s->count; i++) {
+    const struct node *n = g->nodes[s->ids[i]];
+    if ((op_of(n)->traits & OP_NO_GRADIENT) || !op_of(n)->grad) continue;
+    for (int k = 0; k < n->ninputs; k++)
+      if (needed[n->inputs[k]->id] && dtype_is_float(n->type.dtype)) needed[n->id] = 1;
+  }
+}
+
+/* Gradients of `loss` (a node of g) by everything that is needed, into w: one walk from the loss down. */
+static void differentiate(struct graph *g, struct node *loss, const struct below *s, struct walk *w) {
   uint32_t count = loss->id + 1;
-  struct walk w = {.grads = arena_new_array(ctx->scratch, count, struct node *), .needed = needed};
-  struct grad c = {.g = g, .state = &w, .add = accumulate};
+  struct grad c = {.g = g, .state = w, .add = accumulate};
   struct build_context saved = build_save(g);
-  if (needed[loss->id]) {
+  if (w->needed[loss->id]) {
     build_at(g, loss);
     g->scope = arena_printf(g->arena, "%s.grad", loss->name);
-    w.grads[loss->id] = build_scalar(g, loss->type.dtype, 1);
+    w->grads[loss->id] = build_scalar(g, loss->type.dtype, 1);
   }
-  for (uint32_t i = count; i-- > 0;) {
-    struct node *n = g->nodes[i], *dy = w.grads[i];
+  for (uint32_t i = s->count; i-- > 0;) {
+    struct node *n = g->nodes[s->ids[i]], *dy = w->grads[n->id];
     if (!dy) continue;
     /* What goes straight through bears the name of what it comes to. */
     if (dy->id >= count && n->op != OP_round_bf16 && !is_gradient_name(dy->name) && dy->op != OP_constant)
@@ -81,79 +100,147 @@ static struct node **differentiate(struct pass_ctx *ctx, struct graph *g, struct
     op_of(n)->grad(&c, n, dy);
   }
   build_restore(g, &saved);
-  return w.grads;
 }
 
-struct loss_grads {
-  const struct node *loss; /* in the source graph */
-  struct node **grads;
-  uint32_t count;
-  struct loss_grads *next;
-};
-
-/* Whether the rows come to the loss by additions alone. */
-static bool is_sum(const struct node *n, int depth) {
-  bool sum = false;
-  if (type_is_symbolic(&n->type) || n->op == OP_batch_size || depth > 100) return false;
-  if (n->op == OP_reduce_sum || n->op == OP_matmul)
-    for (int i = 0; i < n->ninputs; i++) sum |= type_is_symbolic(&n->inputs[i]->type);
-  if (sum) return true;
-  bool linear =
-      n->op == OP_add || n->op == OP_sub || n->op == OP_neg || n->op == OP_mul || n->op == OP_reshape;
-  for (int i = 0; linear && i < n->ninputs; i++) sum |= is_sum(n->inputs[i], depth + 1);
-  return sum;
+/* By node: whether the rows come to it by additions alone. */
+static uint8_t *find_sums(struct arena *a, const struct graph *g) {
+  uint8_t *sums = arena_new_array(a, g->count + 1, uint8_t);
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (type_is_symbolic(&n->type) || n->op == OP_batch_size) continue;
+    bool adds = n->op == OP_reduce_sum || n->op == OP_matmul;
+    bool linear =
+        n->op == OP_add || n->op == OP_sub || n->op == OP_neg || n->op == OP_mul || n->op == OP_reshape;
+    for (int k = 0; k < n->ninputs; k++) {
+      const struct node *x = n->inputs[k];
+      sums[i] |= (adds && type_is_symbolic(&x->type)) || (linear && sums[x->id]);
+    }
+  }
+  return sums;
 }
 
 /* What towers have of a loss, or of its gradient by x. */
-static struct node *of_towers(struct graph *out, const struct node *loss, struct node *n,
-                              const struct node *x) {
+static struct node *of_towers(struct graph *out, bool is_sum, struct node *n, const struct node *x) {
   if (!n || !scales_per_tower(&out->config)) return n;
-  struct attr attrs[2] = {attr_string(ATTR_reduction, is_sum(loss, 0) ? "sum" : "mean"),
-                          attr_int(ATTR_each, 1)};
+  struct attr attrs[2] = {attr_string(ATTR_reduction, is_sum ? "sum" : "mean"), attr_int(ATTR_each, 1)};
   const char *name = x ? arena_printf(out->arena, "gradient_aggregating/%s", x->name)
                        : arena_printf(out->arena, "%s.scaled", n->name);
   build_at(out, x ? x : n);
   return build_named(out, name, OP_aggregate, 1, &n, 2, attrs, NULL);
 }
 
+/* The gradients of one loss: those of its variables, in the order in which they stand. */
+struct wanted {
+  uint32_t *next;         /* by gradient node: the next one of its loss, + 1 */
+  uint32_t *first, *last; /* by loss, + 1 */
+};
+
+static struct wanted list_wanted(struct arena *a, const struct graph *g) {
+  struct wanted w = {arena_new_array(a, g->count + 1, uint32_t), arena_new_array(a, g->count + 1, uint32_t),
+                     arena_new_array(a, g->count + 1, uint32_t)};
+  for (uint32_t i = 0; i < g->count; i++) {
+    if (g->nodes[i]->op != OP_gradient) continue;
+    uint32_t loss = g->nodes[i]->inputs[0]->id;
+    *(w.last[loss] ? &w.next[w.last[loss] - 1] : &w.first[loss]) = i + 1;
+    w.last[loss] = i + 1;
+  }
+  return w;
+}
+
+/* The expansion: from `g` to `out`. */
+struct expansion {
+  struct graph *g, *out;
+  struct node **map;   /* by node of g */
+  struct node **found; /* by gradient node of g: the gradient */
+  struct wanted wanted;
+  const uint8_t *sums;
+  struct below below;
+  struct walk walk; /* empty between losses */
+  uint32_t room;    /* of both */
+};
+
+/* All gradients of the loss `of` at once. */
+static void expand_loss(struct expansion *e, const struct node *of) {
+  struct node *loss = e->map[of->id];
+  collect(&e->below, e->out, loss);
+  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1]) {
+    const struct node *x = e->map[e->g->nodes[i - 1]->inputs[1]->id];
+    if (x && x->id <= loss->id) e->walk.needed[x->id] = 1;
+  }
+  mark_needed(&e->below, e->out, e->walk.needed);
+  differentiate(e->out, loss, &e->below, &e->walk);
+  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1]) {
+    const struct node *x = e->map[e->g->nodes[i - 1]->inputs[1]->id];
+    if (x && x->id <= loss->id) e->found[i - 1] = e->walk.grads[x->id];
+  }
+  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1]) {
+    const struct node *x = e->map[e->g->nodes[i - 1]->inputs[1]->id];
+    if (x && x->id <= loss->id) e->walk.needed[x->id] = 0;
+  }
+  for (uint32_t i = 0; i < e->below.count; i++) {
+    e->walk.needed[e->below.ids[i]] = 0;
+    e->walk.grads[e->below.ids[i]] = NULL;
+  }
+}
+
+/* By node: whether it reads a gradient. */
+static uint8_t *find_late(struct arena *a, const struct graph *g) {
+  uint8_t *late = arena_new_array(a, g->count + 1, uint8_t);
+  for (uint32_t i = 0; i < g->count; i++) {
+    late[i] = g->nodes[i]->op == OP_gradient;
+    for (int k = 0; k < g->nodes[i]->ninputs; k++) late[i] |= late[g->nodes[i]->inputs[k]->id];
+  }
+  return late;
+}
+
+/* Room for what a loss with `count` nodes up to it is made of. */
+static void reserve(struct arena *a, struct expansion *e, uint32_t count) {
+  if (count <= e->room) return;
+  e->room = 2 * count;
+  e->below = (struct below){.ids = arena_new_array(a, e->room, uint32_t),
+                            .met = arena_new_array(a, e->room, uint32_t)};
+  e->walk = (struct walk){arena_new_array(a, e->room, struct node *), arena_new_array(a, e->room, uint8_t)};
+}
+
+/* Node i of g in the new graph; without one where it reads a gradient that is not there. False after an error. */
+static bool expand_node(struct pass_ctx *ctx, struct expansion *e, uint32_t i, uint8_t *done) {
+  const struct node *n = e->g->nodes[i];
+  if (n->op == OP_gradient) {
+    const struct node *of = n->inputs[0], *x = e->map[n->inputs[1]->id];
+    if (!done[of->id] && e->map[of->id]) {
+      done[of->id] = 1;
+      reserve(ctx->scratch, e, e->map[of->id]->id + 1);
+      expand_loss(e, of);
+    }
+    e->map[i] = of_towers(e->out, e->sums[of->id], e->found[i], x);
+    return true;
+  }
+  struct node **in = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct node *);
+  bool whole = true;
+  for (int k = 0; k < n->ninputs; k++) whole &= (in[k] = e->map[n->inputs[k]->id]) != NULL;
+  return !whole || (e->map[i] = build_like(e->out, n, in, NULL)) != NULL;
+}
+
 /* The nodes of g in a new graph, gradients expanded. */
 static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
   struct node **map = arena_new_array(ctx->scratch, g->count + 1, struct node *);
-  struct loss_grads *losses = NULL;
+  struct expansion e = {.g = g,
+                        .out = out,
+                        .map = map,
+                        .found = arena_new_array(ctx->scratch, g->count + 1, struct node *),
+                        .wanted = list_wanted(ctx->scratch, g),
+                        .sums = find_sums(ctx->scratch, g)};
   /* The forward graph first, so that a walk sees all of it; gradients and what reads them after. */
-  uint8_t *late = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
+  const uint8_t *late = find_late(ctx->scratch, g);
+  uint8_t *done = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
   for (int round = 0; round < 2; round++)
-    for (uint32_t i = 0; i < g->count; i++) {
-      struct node *n = g->nodes[i];
-      if (round == 0) {
-        late[i] = n->op == OP_gradient;
-        for (int k = 0; k < n->ninputs; k++) late[i] |= late[n->inputs[k]->id];
-      }
-      if (late[i] != round) continue;
-      if (n->op == OP_gradient) {
-        struct node *loss = map[n->inputs[0]->id], *x = map[n->inputs[1]->id];
-        struct loss_grads *l = losses;
-        while (l && l->loss != n->inputs[0]) l = l->next;
-        if (!l) {
-          l = arena_new(ctx->scratch, struct loss_grads);
-          *l = (struct loss_grads){.loss = n->inputs[0], .count = loss->id + 1, .next = losses};
-          losses = l;
-          uint8_t *needed = needed_nodes(ctx->scratch, out, g, map, l->loss, l->count);
-          l->grads = differentiate(ctx, out, loss, needed);
-        }
-        map[i] = x->id < l->count ? of_towers(out, l->loss, l->grads[x->id], x) : NULL;
-        continue;
-      }
-      struct node **in = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct node *);
-      bool whole = true;
-      for (int k = 0; k < n->ninputs; k++) whole &= (in[k] = map[n->inputs[k]->id]) != NULL;
-      if (whole && !(map[i] = build_like(out, n, in, NULL))) return NULL;
-    }
+    for (uint32_t i = 0; i < g->count; i++)
+      if (late[i] == round && !expand_node(ctx, &e, i, done)) return NULL;
   for (int i = 0; i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
     struct node *n = map[o->node->id];
-    if (n && o->role == OUTPUT_LOSS) n = of_towers(out, o->node, n, NULL);
+    if (n && o->role == OUTPUT_LOSS) n = of_towers(out, e.sums[o->node->id], n, NULL);
     if (n)
       graph_add_output(out, o->role, o->name, n, o->count);
     else if (o->role != OUTPUT_UPDATE) {

@@ -45,6 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct frontend_options options = {.folder = "/nowhere"}; /* no file is read */
   struct model *m = frontend_compile(a, text, &options, &d);
   if (!m && !d.nerrors) abort();
+  for (const struct diag *q = d.first; q; q = q->next)
+    if (strstr(q->message, "a mistake of dgc's")) give_up("a statement has vanished", text->text, &d);
   for (int towers = 1; m && towers <= 2; towers++) {
     struct graph *entries[] = {m->init, m->train, m->eval, m->predict};
     for (int i = 0; i < 4; i++) replicate(a, entries[i], towers, &d);
