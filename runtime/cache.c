@@ -1,6 +1,7 @@
 /* File format: struct header, key, code. The digest covers key and code. */
 #include "runtime/cache.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -57,6 +58,7 @@ static void file_name(char *out, size_t size, const char *folder, const struct s
 static bool read_all(int fd, char *data, size_t size) {
   while (size > 0) {
     ssize_t got = read(fd, data, size);
+    if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     data += got;
     size -= (size_t)got;
@@ -67,6 +69,7 @@ static bool read_all(int fd, char *data, size_t size) {
 static bool write_all(int fd, const char *data, size_t size) {
   while (size > 0) {
     ssize_t put = write(fd, data, size);
+    if (put < 0 && errno == EINTR) continue;
     if (put <= 0) return false;
     data += put;
     size -= (size_t)put;
@@ -112,24 +115,43 @@ const char *cache_read(struct arena *a, const char *folder, const struct str *ke
   return good ? data + key->len : NULL;
 }
 
+static bool write_entry(int fd, const struct str *key, const char *code, size_t code_size) {
+  size_t size = key->len + code_size;
+  struct header h = {.magic = MAGIC, .key_size = key->len, .code_size = code_size};
+  char *data = malloc(size);
+  if (data == NULL) return false;
+  memcpy(data, key->data, key->len);
+  memcpy(data + key->len, code, code_size);
+  h.digest = digest(STR_HASH_SEED, data, size);
+  bool ok = write_all(fd, (const char *)&h, sizeof h) && write_all(fd, data, size);
+  free(data);
+  return ok;
+}
+
+/* Gives a file without a name its own at once: whoever is killed leaves nothing behind. What has the name was not good,
+ * or somebody else has just made the same. */
+static bool write_unnamed(const char *folder, const char *path, const struct str *key, const char *code,
+                          size_t code_size) {
+  char self[64];
+  int fd = access("/proc/self/fd", X_OK) == 0 ? open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600) : -1;
+  if (fd < 0) return false;
+  snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+  if (write_entry(fd, key, code, code_size) &&
+      linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0 && errno == EEXIST && unlink(path) == 0)
+    (void)!linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
+  close(fd);
+  return true;
+}
+
 void cache_write(const char *folder, const struct str *key, const char *code, size_t code_size) {
   static atomic_uint serial;
   char path[4096], temporary[4096], suffix[64];
   file_name(path, sizeof path, folder, key, "");
+  if (write_unnamed(folder, path, key, code, code_size)) return;
   snprintf(suffix, sizeof suffix, ".%ld.%u", (long)getpid(), serial++);
   file_name(temporary, sizeof temporary, folder, key, suffix);
   int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;
-  size_t size = key->len + code_size;
-  struct header h = {.magic = MAGIC, .key_size = key->len, .code_size = code_size};
-  char *data = malloc(size);
-  bool ok = data != NULL;
-  if (ok) {
-    memcpy(data, key->data, key->len);
-    memcpy(data + key->len, code, code_size);
-    h.digest = digest(STR_HASH_SEED, data, size);
-    ok = write_all(fd, (const char *)&h, sizeof h) && write_all(fd, data, size);
-  }
-  free(data);
+  bool ok = write_entry(fd, key, code, code_size);
   if (close(fd) != 0 || !ok || rename(temporary, path) != 0) unlink(temporary);
 }

@@ -1,14 +1,20 @@
 #include "runtime/data/atomic.h"
 
+#include "base/str.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BUFFER = 1 << 16, ATTEMPTS = 100 };
+enum { BUFFER = 1 << 16, ATTEMPTS = 100, DAY = 86400 };
+
+#define TEMP ".tmp-" /* behind the target's name; then a tag of the host, the process and a number */
 
 static bool fail(struct atomic_file *f, const char *what, struct diags *d) {
   int cause = errno;
@@ -21,10 +27,17 @@ static bool fail(struct atomic_file *f, const char *what, struct diags *d) {
   return false;
 }
 
+/* Tells apart the hosts that share a file system. */
+static unsigned host_tag(void) {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return (unsigned)str_hash(STR_HASH_SEED, name, strlen(name));
+}
+
 static void next_name(struct atomic_file *f, struct arena *a) {
   static unsigned serial;
   unsigned n = __atomic_fetch_add(&serial, 1, __ATOMIC_RELAXED);
-  f->temp = arena_printf(a, "%s.tmp-%ld-%u", f->target, (long)getpid(), n);
+  f->temp = arena_printf(a, "%s" TEMP "%08x-%ld-%u", f->target, host_tag(), (long)getpid(), n);
 }
 
 static void folder_of(const char *path, char *folder, size_t size) {
@@ -33,6 +46,62 @@ static void folder_of(const char *path, char *folder, size_t size) {
     snprintf(folder, size, "%.*s", slash > path ? (int)(slash - path) : 1, path);
   else
     snprintf(folder, size, ".");
+}
+
+/* Whether the file is a temporary one that nobody writes any more. Who writes one holds its lock until it has its own
+ * name, so a lock that can be had is one of a process that is gone: here, or where locks reach. Where they may not, on
+ * another host, a day must have passed by the clock of the file system, `now`. */
+static bool is_left(int fd, const struct stat *st, bool ours, time_t now) {
+  return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid() &&
+         flock(fd, LOCK_EX | LOCK_NB) == 0 && (ours || now - st->st_mtime > DAY);
+}
+
+static void remove_if_left(int folder, const char *name, bool ours, time_t now) {
+  struct stat st, there;
+  int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return;
+  if (fstat(fd, &st) == 0 && is_left(fd, &st, ours, now) &&
+      fstatat(folder, name, &there, AT_SYMLINK_NOFOLLOW) == 0 && there.st_ino == st.st_ino &&
+      there.st_dev == st.st_dev)
+    unlinkat(folder, name, 0);
+  close(fd);
+}
+
+/* Removes what processes left that were killed between giving a file its temporary name and its own. */
+static void remove_left(struct atomic_file *f, const char *path) {
+  const char *slash = strrchr(f->target, '/'), *base = slash ? slash + 1 : f->target;
+  size_t len = strlen(base), prefix = len + sizeof TEMP - 1;
+  struct stat mine;
+  DIR *folder = fstat(f->fd, &mine) == 0 ? opendir(path) : NULL;
+  for (struct dirent *e; folder && (e = readdir(folder));) {
+    unsigned tag, serial;
+    long process;
+    int end = -1;
+    if (strncmp(e->d_name, base, len) != 0 || strncmp(e->d_name + len, TEMP, sizeof TEMP - 1) != 0) continue;
+    if (sscanf(e->d_name + prefix, "%8x-%ld-%u%n", &tag, &process, &serial, &end) != 3) continue;
+    if (!e->d_name[prefix + (size_t)end])
+      remove_if_left(dirfd(folder), e->d_name, tag == host_tag(), mine.st_mtime);
+  }
+  if (folder) closedir(folder);
+}
+
+/* Locked before anybody else could lock it, or before anybody else could have removed it. */
+static bool lock_temp(const struct atomic_file *f) {
+  struct stat st;
+  bool locked =
+      flock(f->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; /* some file systems have no locks */
+  return f->unnamed || (locked && fstat(f->fd, &st) == 0 && st.st_nlink > 0);
+}
+
+static bool open_named(struct atomic_file *f, struct arena *a) {
+  for (int i = 0; i < ATTEMPTS; i++, next_name(f, a)) {
+    f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (f->fd >= 0 && lock_temp(f)) return true;
+    if (f->fd < 0 && errno != EEXIST && errno != EINTR) return false;
+    if (f->fd >= 0) close(f->fd);
+    f->fd = -1;
+  }
+  return false;
 }
 
 /* The temporary file beside the target; with the permissions of the file it replaces. Where the system can, it
@@ -44,12 +113,9 @@ static bool open_temp(struct atomic_file *f, struct arena *a, const struct stat 
   next_name(f, a);
   if (access("/proc/self/fd", X_OK) == 0) f->fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
   f->unnamed = f->fd >= 0;
-  for (int i = 0; f->fd < 0 && i < ATTEMPTS; i++) {
-    f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (f->fd >= 0 || errno != EEXIST) break;
-    next_name(f, a);
-  }
-  if (f->fd < 0) return fail(f, "write", d);
+  if (f->unnamed) lock_temp(f);
+  if (!f->unnamed && !open_named(f, a)) return fail(f, "write", d);
+  remove_left(f, folder);
   if (old && fchmod(f->fd, old->st_mode & 07777) != 0) {
     fail(f, "set the permissions of", d);
     atomic_discard(f);
@@ -146,8 +212,8 @@ bool atomic_patch(struct atomic_file *f, int64_t offset, const void *data, size_
 }
 
 void atomic_discard(struct atomic_file *f) {
-  if (f->fd >= 0) close(f->fd);
   if (f->fd >= 0 && f->temp && !f->unnamed) unlink(f->temp);
+  if (f->fd >= 0) close(f->fd);
   f->fd = -1;
 }
 
@@ -166,16 +232,14 @@ bool atomic_commit(struct atomic_file *f, struct diags *d) {
   bool ok = !f->failed && flush(f, d);
   if (ok && f->temp && fsync(f->fd) != 0) ok = fail(f, "flush", d);
   if (ok && f->unnamed) ok = name_it(f, d);
-  int fd = f->fd;
-  if (ok) {
-    f->fd = -1;
-    if (close(fd) != 0) ok = fail(f, "close", d);
-    if (ok && f->temp && rename(f->temp, f->target) != 0) ok = fail(f, "replace", d);
-    if (!ok && f->temp) unlink(f->temp);
-  }
+  /* While it is open it is locked. What is on the disk cannot get lost by closing it. */
+  if (ok && f->temp && rename(f->temp, f->target) != 0) ok = fail(f, "replace", d);
   if (!ok) {
     atomic_discard(f);
     return false;
   }
+  int fd = f->fd;
+  f->fd = -1;
+  if (close(fd) != 0 && !f->temp) return fail(f, "close", d);
   return !f->temp || sync_folder(f, d);
 }
