@@ -7,6 +7,7 @@
 #include "runtime/data/xxh64.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #define NO_CHECKSUM "0000000000000000"
@@ -94,10 +95,11 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
   return atomic_commit(&f, d);
 }
 
-static const char *load(struct arena *a, const struct blob *b, struct checkpoint *c) {
+/* The tensors lie in `file`, but for those that would not be aligned there. */
+static const char *parse(struct arena *a, const struct blob *file, struct checkpoint *c) {
   struct safetensors s;
-  const char *wrong = safetensors_parse(&s, a, b->bytes, b->len);
-  if (!wrong) wrong = safetensors_verify(&s, b->bytes, b->len);
+  const char *wrong = safetensors_parse(&s, a, file->bytes, file->len);
+  if (!wrong) wrong = safetensors_verify(&s, file);
   if (wrong) return wrong;
   c->entries = arena_new_array(a, (size_t)s.count, struct checkpoint_entry);
   for (; c->count < s.count; c->count++) {
@@ -105,7 +107,8 @@ static const char *load(struct arena *a, const struct blob *b, struct checkpoint
     if (!e->supported)
       return arena_printf(a, "tensor '%s' is %s, which is not supported; convert it to F32", e->name,
                           e->dtype);
-    const void *data = arena_copy(a, b->bytes + s.data + e->begin, (size_t)(e->end - e->begin));
+    const void *data = file->bytes + s.data + e->begin;
+    if ((uintptr_t)data % 8) data = arena_copy(a, data, (size_t)(e->end - e->begin));
     c->entries[c->count] = (struct checkpoint_entry){e->name, e->type, data};
   }
   c->texts = arena_new_array(a, (size_t)s.nmetadata, struct checkpoint_text);
@@ -115,12 +118,33 @@ static const char *load(struct arena *a, const struct blob *b, struct checkpoint
   return NULL;
 }
 
+static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
+  (void)path;
+  return safetensors_size(head, len);
+}
+
+/* The whole file in the arena: what is checked is what is used. */
+static bool load(struct arena *a, const char *path, struct blob *b, struct blob *whole, struct diags *d) {
+  int64_t room = 0;
+  if (!blob_open(b, path, size_of, &room, LOC_NONE, d)) return false;
+  uint8_t *bytes = arena_alloc(a, (size_t)b->len);
+  if (!blob_read(b, 0, bytes, b->len)) return blob_unread(path, errno, LOC_NONE, d);
+  *whole = (struct blob){.bytes = bytes, .len = b->len};
+  return true;
+}
+
+static void undo_open(void *b) { blob_close(b); }
+
 struct checkpoint *checkpoint_load(struct arena *a, const char *path, struct diags *d) {
-  struct blob b;
-  if (!blob_open(&b, path, LOC_NONE, d)) return NULL;
-  struct checkpoint *c = arena_new(a, struct checkpoint);
-  const char *wrong = load(a, &b, c);
+  struct blob b = {0}, whole;
+  struct arena_guard guard;
+  arena_guard(&guard, undo_open, &b);
+  bool loaded = load(a, path, &b, &whole, d);
+  arena_unguard(&guard);
   blob_close(&b);
+  if (!loaded) return NULL;
+  struct checkpoint *c = arena_new(a, struct checkpoint);
+  const char *wrong = parse(a, &whole, c);
   if (!wrong) return c;
   diag_error(d, LOC_NONE, "cannot load %s: %s", path, wrong);
   return NULL;

@@ -1,4 +1,3 @@
-/* Maps files. No descriptor stays open. */
 #include "runtime/data/inflate.h"
 
 #include "base/file.h"
@@ -8,17 +7,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+enum { WINDOW = 1 << 16 };
+
 /* Deflate packs at most 1032 bytes into one, plus a constant. */
 static int64_t inflate_bound(int64_t packed) {
   int64_t bound;
   return __builtin_mul_overflow(packed, 1032, &bound) || bound > INFLATE_LIMIT ? INFLATE_LIMIT : bound + 1032;
 }
 
-static bool blob_fail(const char *path, struct loc loc, const char *cause, int error, struct diags *d) {
+const char *blob_why(int error) {
+  return error ? strerror(error) : "it has become shorter while it was read";
+}
+
+bool blob_unread(const char *path, int error, struct loc loc, struct diags *d) {
   if (file_system_failed(error))
-    diag_failure(d, loc, "cannot read %s: %s", path, cause);
+    diag_failure(d, loc, "cannot read %s: %s", path, blob_why(error));
   else
-    diag_error(d, loc, "cannot read %s: %s", path, cause);
+    diag_error(d, loc, "cannot read %s: %s", path, blob_why(error));
   return false;
 }
 
@@ -36,49 +41,94 @@ bool blob_alloc(struct blob *b, int64_t len, const char *path, struct loc loc, s
 
 void blob_close(struct blob *b) {
   if (b->map) munmap(b->map, b->map_len);
+  if (b->in_file) close(b->fd);
   *b = (struct blob){0};
 }
 
-static bool map_file(struct blob *b, const char *path, struct loc loc, struct diags *d) {
+bool blob_read(const struct blob *b, int64_t offset, void *out, int64_t len) {
+  if (!b->in_file) {
+    memcpy(out, b->bytes + offset, (size_t)len);
+    return true;
+  }
+  int64_t got = file_read(b->fd, out, len, offset);
+  if (got >= 0) errno = 0;
+  return got == len;
+}
+
+bool blob_load(struct blob *b, const char *path, struct loc loc, struct diags *d) {
+  if (!b->in_file) return true;
+  struct blob whole;
+  if (!blob_alloc(&whole, b->len, path, loc, d)) return false;
+  if (!blob_read(b, 0, whole.map, b->len)) {
+    int error = errno;
+    blob_close(&whole);
+    return blob_unread(path, error, loc, d);
+  }
+  blob_close(b);
+  *b = whole;
+  return true;
+}
+
+static bool open_file(struct blob *b, const char *path, struct loc loc, struct diags *d) {
   const char *cause;
-  int64_t size;
   *b = (struct blob){0};
-  int fd = file_open(path, &size, &cause);
-  if (fd < 0) return blob_fail(path, loc, cause, errno, d);
-  if (size > 0) {
-    void *map = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-      blob_fail(path, loc, strerror(errno), errno, d);
-    else
-      *b = (struct blob){.bytes = map, .len = size, .map = map, .map_len = (size_t)size};
-  } else
-    blob_fail(path, loc, "it is empty", 0, d);
-  close(fd);
-  return b->map != NULL;
+  b->fd = file_open(path, &b->len, &cause);
+  b->in_file = b->fd >= 0;
+  if (b->in_file && b->len > 0) return true;
+  if (!b->in_file && file_system_failed(errno))
+    diag_failure(d, loc, "cannot read %s: %s", path, cause);
+  else
+    diag_error(d, loc, "cannot read %s: %s", path, b->in_file ? "it is empty" : cause);
+  blob_close(b);
+  return false;
 }
 
-bool blob_open(struct blob *b, const char *path, struct loc loc, struct diags *d) {
-  if (!map_file(b, path, loc, d)) return false;
-  if (b->len < 2 || b->bytes[0] != 0x1f || b->bytes[1] != 0x8b) return true;
-  struct blob packed = *b;
-  bool ok =
-      inflate_blob(b, &packed, INFLATE_GZIP, packed.len * 4 + 4096, inflate_bound(packed.len), path, loc, d);
-  blob_close(&packed);
+bool blob_open(struct blob *b, const char *path, blob_size_fn *size, int64_t *room, struct loc loc,
+               struct diags *d) {
+  uint8_t magic[2];
+  if (!open_file(b, path, loc, d)) return false;
+  bool ok = true, packed = false;
+  if (b->len >= 2) {
+    ok = blob_read(b, 0, magic, 2) || blob_unread(path, errno, loc, d);
+    packed = ok && magic[0] == 0x1f && magic[1] == 0x8b;
+  }
+  if (packed) {
+    struct blob in = *b;
+    struct deflated from = {.in = &in, .len = in.len, .path = path, .size = size, .loc = loc};
+    ok = inflate_blob(b, &from, inflate_bound(in.len), d);
+    blob_close(&in);
+  } else if (ok && (!room || b->len <= *room)) {
+    if (room) *room -= b->len;
+    ok = blob_load(b, path, loc, d);
+  }
+  if (!ok) blob_close(b);
   return ok;
 }
 
-bool blob_inflate(struct blob *b, const uint8_t *packed, int64_t packed_len, int64_t len, uint32_t crc,
-                  const char *path, struct loc loc, struct diags *d) {
+bool blob_inflate(struct blob *b, const struct blob *packed, int64_t offset, int64_t packed_len, int64_t len,
+                  uint32_t crc, const char *path, struct loc loc, struct diags *d) {
   *b = (struct blob){0};
   if (len <= 0 || len > inflate_bound(packed_len)) {
     diag_error(d, loc, "%s: %lld packed bytes cannot hold %lld; the file is damaged", path,
                (long long)packed_len, (long long)len);
     return false;
   }
-  struct blob in = {.bytes = packed, .len = packed_len};
-  if (!inflate_blob(b, &in, INFLATE_RAW, len, len, path, loc, d)) return false;
-  if (b->len == len && blob_crc_ok(b->bytes, len, crc)) return true;
+  struct deflated from = {.in = packed, .offset = offset, .len = packed_len, .path = path, .loc = loc};
+  if (!inflate_blob(b, &from, len, d)) return false;
+  if (b->len == len && blob_crc_ok(b, 0, len, crc)) return true;
   diag_error(d, loc, "%s: the unpacked bytes do not match their checksum; the file is damaged", path);
   blob_close(b);
   return false;
+}
+
+bool blob_crc_ok(const struct blob *b, int64_t offset, int64_t len, uint32_t crc) {
+  if (!b->in_file) return crc_add(0, b->bytes + offset, len) == crc;
+  uint8_t window[WINDOW];
+  uint32_t sum = 0;
+  for (int64_t at = 0, n; at < len; at += n) {
+    n = len - at < WINDOW ? len - at : WINDOW;
+    if (!blob_read(b, offset + at, window, n)) return false;
+    sum = crc_add(sum, window, n);
+  }
+  return sum == crc;
 }

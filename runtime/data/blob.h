@@ -1,4 +1,5 @@
-/* Bytes of a file, mapped; or of its inflated content, in memory of its own. */
+/* Bytes of a file. What is small, packed or made lies in memory; of a large file only what is asked for is read, and
+ * its descriptor stays open. Nothing is mapped: who reads a mapping of a file that has become shorter is killed. */
 #ifndef DGC_RUNTIME_DATA_BLOB_H
 #define DGC_RUNTIME_DATA_BLOB_H
 
@@ -8,20 +9,37 @@
 #define INFLATE_LIMIT (INT64_C(1) << 34)
 
 struct blob {
-  const uint8_t *bytes;
+  const uint8_t *bytes; /* NULL: empty, or in the file */
   int64_t len;
-  void *map; /* NULL when empty */
+  void *map; /* memory of its own; NULL if there is none */
   size_t map_len;
+  bool in_file;
+  int fd; /* of in_file */
 };
 
-/* Maps the file `path`; what gzip packed is inflated. */
-bool blob_open(struct blob *b, const char *path, struct loc loc, struct diags *d);
+/* What the first `len` bytes of unpacked content say of its length: that it is so many bytes (> 0), that -n bytes are
+ * needed to tell (< 0), nothing (0), or that there is something wrong with them (BLOB_WRONG). */
+typedef int64_t blob_size_fn(const char *path, const uint8_t *head, int64_t len);
+#define BLOB_WRONG INT64_MIN
+
+/* Opens the file `path`. It is read into memory if it is no longer than `*room`, which shrinks by its length; NULL is
+ * room for any. What gzip packed is inflated, and no further than `size` says. */
+bool blob_open(struct blob *b, const char *path, blob_size_fn *size, int64_t *room, struct loc loc,
+               struct diags *d);
 /* `len` zeroed writable bytes. `path`: whose content they will hold. */
 bool blob_alloc(struct blob *b, int64_t len, const char *path, struct loc loc, struct diags *d);
+/* Reads what is in the file into memory. */
+bool blob_load(struct blob *b, const char *path, struct loc loc, struct diags *d);
+/* Copies bytes out. False: errno says why; 0 stands for a file that has become shorter. */
+bool blob_read(const struct blob *b, int64_t offset, void *out, int64_t len);
+/* "cannot read PATH" for this errno; gives false back. */
+bool blob_unread(const char *path, int error, struct loc loc, struct diags *d);
+const char *blob_why(int error);
 /* Inflates a raw deflate stream that must give `len` bytes with this CRC-32. */
-bool blob_inflate(struct blob *b, const uint8_t *packed, int64_t packed_len, int64_t len, uint32_t crc,
-                  const char *path, struct loc loc, struct diags *d);
-bool blob_crc_ok(const uint8_t *bytes, int64_t len, uint32_t crc);
+bool blob_inflate(struct blob *b, const struct blob *packed, int64_t offset, int64_t packed_len, int64_t len,
+                  uint32_t crc, const char *path, struct loc loc, struct diags *d);
+/* Whether these bytes have this CRC-32; false, too, if they cannot be read. */
+bool blob_crc_ok(const struct blob *b, int64_t offset, int64_t len, uint32_t crc);
 void blob_close(struct blob *b);
 
 #endif

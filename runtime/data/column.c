@@ -1,11 +1,13 @@
 /* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
 #include "runtime/data/reader.h"
+#include "runtime/data/safetensors.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little endian, and mapped as they are");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little endian, and used as they are");
 
 bool reader_fail(struct reader *r, const char *fmt, ...) {
   va_list ap;
@@ -21,8 +23,31 @@ bool reader_no_member(struct reader *r, const char *format) {
   return reader_fail(r, "%s holds one array; leave out ':%s'", format, r->member);
 }
 
-bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, const uint8_t *data,
+const uint8_t *reader_bytes(struct reader *r, const struct blob *b, int64_t offset, int64_t len) {
+  if (!b->in_file) return b->bytes + offset;
+  uint8_t *copy = arena_alloc(r->arena, (size_t)len);
+  if (blob_read(b, offset, copy, len)) return copy;
+  blob_unread(r->path, errno, r->loc, r->diags);
+  return NULL;
+}
+
+/* Bytes that are neither 0 nor 1 are no numbers. */
+static bool check_bool(struct reader *r, const struct blob *b, int64_t at, int64_t bytes) {
+  uint8_t window[PIECE_WINDOW];
+  for (int64_t i = 0, n; i < bytes; i += n) {
+    n = bytes - i < PIECE_WINDOW ? bytes - i : PIECE_WINDOW;
+    if (!blob_read(b, at + i, window, n)) return blob_unread(r->path, errno, r->loc, r->diags);
+    for (int64_t k = 0; k < n; k++)
+      if (window[k] > 1)
+        return reader_fail(r, "byte %lld of its bool data is %d, not 0 or 1; the file is damaged",
+                           (long long)(i + k), window[k]);
+  }
+  return true;
+}
+
+bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
                 int64_t available) {
+  const struct blob *b = r->own.map ? &r->own : &r->in;
   if (rank < 1)
     return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
   if (rank > MAX_RANK) return reader_fail(r, "it has %d axes; at most %d are supported", rank, MAX_RANK);
@@ -42,16 +67,12 @@ bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dim
   struct piece *p = r->piece;
   p->row = type_make(dtype, rank - 1, dims + 1);
   p->rows = dims[0];
-  p->data = data;
+  p->data = b->in_file ? NULL : b->bytes + at;
+  p->at = at;
   p->stride = rank > 1 ? row_bytes : dtype_size(dtype);
   if (bytes == 0) return reader_fail(r, "it holds no numbers");
   if (bytes / dtype_size(dtype) > MAX_ELEMENTS) return reader_fail(r, "it holds too many numbers");
-  if (dtype != DT_BOOL) return true;
-  for (int64_t i = 0; i < bytes; i++)
-    if (data[i] > 1)
-      return reader_fail(r, "byte %lld of its bool data is %d, not 0 or 1; the file is damaged", (long long)i,
-                         data[i]);
-  return true;
+  return dtype != DT_BOOL || check_bool(r, b, at, bytes);
 }
 
 static bool name_has_suffix(const char *path, const char *suffix) {
@@ -60,21 +81,37 @@ static bool name_has_suffix(const char *path, const char *suffix) {
   return n >= m && memcmp(path + n - m, suffix, m) == 0;
 }
 
+static bool is_table(const char *path) {
+  return name_has_suffix(path, ".csv") || name_has_suffix(path, ".tsv");
+}
+
+/* What gzip packed is unpacked as far as its header says. */
+static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
+  if (name_has_suffix(path, ".txt")) return 0;
+  if (is_npy(head, len)) return npy_size(head, len);
+  if (is_safetensors(head, len)) return safetensors_size(head, len);
+  if (is_idx(head, len)) return idx_size(head, len);
+  return is_npz(head, len) || is_table(path) ? 0 : BLOB_WRONG;
+}
+
 static bool read_any(struct reader *r) {
+  uint8_t head[16];
+  int64_t len = r->in.len < (int64_t)sizeof head ? r->in.len : (int64_t)sizeof head;
   if (name_has_suffix(r->path, ".txt")) return read_text(r);
-  if (r->in.len == 0) return reader_fail(r, "it unpacks to nothing");
-  if (is_npy(&r->in)) return read_npy(r);
-  if (is_npz(&r->in)) return read_npz(r);
-  if (is_safetensors(&r->in)) return read_safetensors(r);
-  if (is_idx(&r->in)) return read_idx(r);
-  if (name_has_suffix(r->path, ".csv") || name_has_suffix(r->path, ".tsv")) return read_csv(r);
+  if (len == 0) return reader_fail(r, "it unpacks to nothing");
+  if (!blob_read(&r->in, 0, head, len)) return blob_unread(r->path, errno, r->loc, r->diags);
+  if (is_npy(head, len)) return read_npy(r);
+  if (is_npz(head, len)) return read_npz(r);
+  if (is_safetensors(head, len)) return read_safetensors(r);
+  if (is_idx(head, len)) return read_idx(r);
+  if (is_table(r->path)) return read_csv(r);
   return reader_fail(
       r, "its first bytes are not those of IDX, npy, npz or safetensors, and its name does not end "
          "in .csv, .tsv or .txt");
 }
 
 bool piece_open(struct arena *a, const char *folder, const char *name, struct loc loc, struct piece *p,
-                struct blob *blob, struct diags *d) {
+                struct blob *blob, int64_t *room, struct diags *d) {
   struct reader r = {.arena = a, .loc = loc, .diags = d, .piece = p};
   *p = (struct piece){.path = arena_strdup(a, name)};
   *blob = (struct blob){0};
@@ -87,7 +124,7 @@ bool piece_open(struct arena *a, const char *folder, const char *name, struct lo
     r.member = colon + 1;
   }
   r.path = path;
-  if (!blob_open(&r.in, path, r.loc, d)) return false;
+  if (!blob_open(&r.in, path, size_of, room, r.loc, d)) return false;
   bool ok = read_any(&r);
   if (ok && r.own.map) {
     blob_close(&r.in);
@@ -96,6 +133,7 @@ bool piece_open(struct arena *a, const char *folder, const char *name, struct lo
     blob_close(&r.own);
     *blob = r.in;
   }
+  p->file = blob;
   if (!ok) blob_close(blob);
   return ok;
 }
@@ -130,11 +168,40 @@ static bool sparse_read(const struct piece *p, enum dtype to, int64_t row, uint8
   return true;
 }
 
+bool piece_numbers(const struct piece *p, int64_t first, int64_t *count, void *out, struct misfit *bad) {
+  int64_t size = dtype_size((enum dtype)p->row.dtype);
+  if (*count > PIECE_WINDOW / size) *count = PIECE_WINDOW / size;
+  if (blob_read(p->file, p->at + first * size, out, *count * size)) return true;
+  *bad = (struct misfit){.piece = p, .unread = true, .error = errno};
+  return false;
+}
+
+/* Rows of one piece that is in a file: it is dense. */
+static bool file_read(const struct piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
+                      struct misfit *bad) {
+  enum dtype from = (enum dtype)p->row.dtype;
+  int64_t each = type_count(&p->row), at = row * each, end = (row + rows) * each, size = dtype_size(from);
+  if (from == to) {
+    if (blob_read(p->file, p->at + at * size, out, (end - at) * size)) return true;
+    *bad = (struct misfit){.piece = p, .unread = true, .error = errno};
+    return false;
+  }
+  uint8_t window[PIECE_WINDOW];
+  for (int64_t n; at < end; at += n, out += n * dtype_size(to)) {
+    n = end - at;
+    if (!piece_numbers(p, at, &n, window, bad)) return false;
+    int64_t wrong = convert_numbers(to, out, from, window, n);
+    if (wrong >= 0) return misfit(bad, p, (at + wrong) / each, window + wrong * size);
+  }
+  return true;
+}
+
 /* Rows of one piece. */
 static bool piece_read(const struct piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
                        struct misfit *bad) {
   enum dtype from = (enum dtype)p->row.dtype;
   int64_t each = type_count(&p->row), size = dtype_size(from);
+  if (!p->data) return file_read(p, to, row, rows, out, bad);
   int64_t together = !p->starts && p->stride == each * size ? rows : 1;
   for (int64_t end = row + rows; row < end; row += together, out += together * each * dtype_size(to)) {
     if (p->starts) {

@@ -188,6 +188,7 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
 }
 
 bool read_csv(struct reader *r) {
+  if (!blob_load(&r->in, r->path, r->loc, r->diags)) return false;
   const char *p = (const char *)r->in.bytes, *end = p + r->in.len;
   if (r->in.len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
   struct csv c = {.reader = r, .p = p, .end = end, .separator = ',', .whole = true, .small = true};
@@ -220,6 +221,5 @@ bool read_csv(struct reader *r) {
   }
   enum dtype dtype = !c.whole ? DT_F64 : c.small ? DT_I32 : DT_I64;
   bool vector = width > 1 || !r->member || strchr(r->member, '-');
-  return reader_set(r, dtype, vector ? 2 : 1, (int64_t[]){rows, width}, r->own.bytes,
-                    count * dtype_size(dtype));
+  return reader_set(r, dtype, vector ? 2 : 1, (int64_t[]){rows, width}, 0, count * dtype_size(dtype));
 }

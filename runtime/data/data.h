@@ -12,7 +12,9 @@
  *                                         x.txt:64  x.txt:64+1        windows of 64 bytes; the same, one byte later
  *
  * Every format may be packed with gzip. Headers are checked against the length of the file before anything is
- * allocated. Plain files are mapped, not read: they must not be shortened while a dataset is open. */
+ * allocated. Files are read into memory as long as they have no more than $DGC_DATA_MEMORY bytes together (256 MiB if
+ * it is not set); of further ones rows are read when they are wanted. A file that becomes shorter, or cannot be read,
+ * is an error then. */
 #ifndef DGC_RUNTIME_DATA_DATA_H
 #define DGC_RUNTIME_DATA_DATA_H
 
@@ -35,8 +37,10 @@ struct piece {
   struct type row; /* as it lies there */
   int64_t first;   /* the number that its first row has in the column */
   int64_t rows;
-  const uint8_t *data; /* of the first row; may be unaligned */
-  int64_t stride;      /* bytes from a row to the next */
+  const uint8_t *data; /* of the first row; may be unaligned. NULL: in the file */
+  const struct blob *file;
+  int64_t at;     /* of the first row, in the file */
+  int64_t stride; /* bytes from a row to the next */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
   const int64_t *starts, *places;
 };
@@ -45,7 +49,8 @@ struct piece {
 struct column {
   const char *name, *path; /* path: of the first file */
   struct loc loc;
-  struct type row; /* as delivered; see dataset_expect */
+  struct type row;   /* as delivered; see dataset_expect */
+  int64_t low, high; /* of its integers, when low <= high; see dataset_check_range */
   int64_t rows;
   struct piece *pieces; /* none of them is empty */
   int npieces;
@@ -75,8 +80,7 @@ const struct column *dataset_find(const struct dataset *ds, const char *name);
 bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d);
 /* Reads a column of integers once: false, with an error in `d` that names the file, the row and the value, when
  * one of them is not from low to high. */
-bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high,
-                         struct diags *d);
+bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d);
 
 /* Where the first of n integers is that is not from low to high; -1: nowhere, or they are floats. */
 int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high);

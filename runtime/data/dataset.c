@@ -1,7 +1,10 @@
 /* Datasets: columns of equal length, each of one file or of several, cut to a range of rows. */
 #include "runtime/data/reader.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum { ROOM = 1 << 28 };
 
 /* An end of a range: empty, or a number that may count from the end. */
 static bool parse_bound(const char **p, int64_t rows, int64_t otherwise, int64_t *out) {
@@ -25,8 +28,9 @@ static void cut_column(struct column *c, int64_t begin, int64_t end) {
     if (skip >= last) continue;
     if (p.starts)
       p.starts += skip;
-    else
+    else if (p.data)
       p.data += skip * p.stride;
+    p.at += skip * p.stride;
     p.first += skip - begin;
     p.rows = last - skip;
     c->pieces[n++] = p;
@@ -57,16 +61,17 @@ static bool select_rows(struct dataset *ds, const char *range, struct diags *d) 
 
 /* Opens the files of a column, one behind the other. */
 static bool open_column(struct dataset *ds, struct arena *a, const char *folder, const struct data_spec *spec,
-                        struct column *c, struct diags *d) {
+                        struct column *c, int64_t *room, struct diags *d) {
   *c = (struct column){.name = arena_strdup(a, spec->name),
                        .path = arena_strdup(a, spec->path),
                        .loc = spec->loc,
+                       .low = 1,
                        .npieces = 1 + spec->nmore};
   c->pieces = arena_new_array(a, (size_t)c->npieces, struct piece);
   for (int i = 0; i < c->npieces; i++) {
     struct piece *p = &c->pieces[i];
     const char *path = i ? spec->more[i - 1] : spec->path;
-    if (!piece_open(a, folder, path, spec->loc, p, &ds->blobs[ds->nblobs++], d)) return false;
+    if (!piece_open(a, folder, path, spec->loc, p, &ds->blobs[ds->nblobs++], room, d)) return false;
     p->first = c->rows;
     c->rows += p->rows;
     struct type row = type_with_dtype(p->row, (enum dtype)c->pieces[0].row.dtype);
@@ -79,11 +84,20 @@ static bool open_column(struct dataset *ds, struct arena *a, const char *folder,
   return true;
 }
 
+/* How many bytes of files may lie in memory. */
+static int64_t room_for_files(void) {
+  const char *text = getenv("DGC_DATA_MEMORY");
+  char *end;
+  long long given = text && *text ? strtoll(text, &end, 10) : -1;
+  return given >= 0 && !*end ? given : ROOM;
+}
+
 static bool open_columns(struct dataset *ds, struct arena *a, const char *folder,
                          const struct data_spec *specs, struct diags *d) {
   bool ok = true;
+  int64_t room = room_for_files();
   for (int i = 0; i < ds->ncolumns; i++) {
-    ok &= open_column(ds, a, folder, &specs[i], &ds->columns[i], d);
+    ok &= open_column(ds, a, folder, &specs[i], &ds->columns[i], &room, d);
     for (int k = 0; k < i; k++) {
       if (strcmp(specs[i].name, specs[k].name) != 0) continue;
       diag_error(d, specs[i].loc, "input '%s' is given twice: %s and %s", specs[i].name, specs[k].path,
@@ -180,26 +194,50 @@ int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low,
   return -1;
 }
 
-bool dataset_check_range(const struct dataset *ds, const char *name, int64_t low, int64_t high,
-                         struct diags *d) {
-  const struct column *c = dataset_find(ds, name);
-  for (int k = 0; c && k < c->npieces; k++) {
+static bool outside(struct diags *d, const struct column *c, const struct piece *p, int64_t row,
+                    int64_t value) {
+  diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld", (long long)row,
+             p->path, (long long)value, c->name, (long long)c->low, (long long)c->high);
+  return false;
+}
+
+/* Of a piece in memory: rows may be sparse, or apart from each other. */
+static bool check_rows(const struct column *c, const struct piece *p, struct diags *d) {
+  enum dtype stored = (enum dtype)p->row.dtype;
+  for (int64_t row = 0; row < p->rows; row++) {
+    int64_t count = type_count(&p->row), first = p->starts ? p->starts[row] : 0;
+    const uint8_t *values = p->data + row * p->stride + first * dtype_size(stored);
+    bool zeros = p->starts && p->starts[row + 1] - first < count;
+    if (p->starts) count = p->starts[row + 1] - first;
+    int64_t i = integers_outside(stored, values, count, c->low, c->high);
+    if (i >= 0) return outside(d, c, p, row, integer_at(stored, values + i * dtype_size(stored)));
+    if (zeros && (c->low > 0 || c->high < 0)) return outside(d, c, p, row, 0);
+  }
+  return true;
+}
+
+static bool check_file(const struct column *c, const struct piece *p, struct diags *d) {
+  enum dtype stored = (enum dtype)p->row.dtype;
+  uint8_t window[PIECE_WINDOW];
+  int64_t each = type_count(&p->row), all = p->rows * each;
+  for (int64_t at = 0, n; at < all; at += n) {
+    struct misfit bad;
+    n = all - at;
+    if (!piece_numbers(p, at, &n, window, &bad)) return blob_unread(p->path, bad.error, c->loc, d);
+    int64_t i = integers_outside(stored, window, n, c->low, c->high);
+    if (i >= 0) return outside(d, c, p, (at + i) / each, integer_at(stored, window + i * dtype_size(stored)));
+  }
+  return true;
+}
+
+bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int64_t high, struct diags *d) {
+  struct column *c = (struct column *)dataset_find(ds, name);
+  if (!c) return true;
+  c->low = low, c->high = high;
+  for (int k = 0; k < c->npieces; k++) {
     const struct piece *p = &c->pieces[k];
-    enum dtype stored = (enum dtype)p->row.dtype;
-    for (int64_t row = 0; row < p->rows && !dtype_is_float(stored); row++) {
-      int64_t count = type_count(&p->row), first = p->starts ? p->starts[row] : 0, v = 0;
-      const uint8_t *values = p->data + row * p->stride + first * dtype_size(stored);
-      bool zeros = p->starts && p->starts[row + 1] - first < count;
-      if (p->starts) count = p->starts[row + 1] - first;
-      int64_t i = integers_outside(stored, values, count, low, high);
-      if (i >= 0)
-        v = integer_at(stored, values + i * dtype_size(stored));
-      else if (!zeros || (low <= 0 && high >= 0))
-        continue;
-      diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld",
-                 (long long)row, p->path, (long long)v, name, (long long)low, (long long)high);
-      return false;
-    }
+    if (dtype_is_float((enum dtype)p->row.dtype)) continue;
+    if (!(p->data ? check_rows(c, p, d) : check_file(c, p, d))) return false;
   }
   return true;
 }

@@ -1,5 +1,7 @@
 /* Batches: which rows they have, and the copying of these rows into contiguous memory. */
 #include "runtime/data/loader.h"
+
+#include "base/file.h"
 #include "runtime/data/reader.h"
 
 #include <stdio.h>
@@ -16,6 +18,20 @@ bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct l
   return true;
 }
 
+/* A file may change behind the look that was taken at all of it, and the model relies on that. */
+static bool check_again(const struct column *c, const uint8_t *rows, int64_t count,
+                        struct loader_failure *f) {
+  int64_t numbers = count * type_count(&c->row);
+  if (c->low > c->high || integers_outside((enum dtype)c->row.dtype, rows, numbers, c->low, c->high) < 0)
+    return true;
+  f->loc = c->loc;
+  f->system = false;
+  snprintf(f->message, sizeof f->message,
+           "%.200s has changed while it was read: input '%.60s' must be from %lld to %lld", c->path, c->name,
+           (long long)c->low, (long long)c->high);
+  return false;
+}
+
 /* The rows of one sequence, which `out` is behind then. */
 static bool gather_sequence(const struct column *c, const struct sequence *q, const struct loader_options *o,
                             const struct batch *b, uint8_t **out, struct loader_failure *f) {
@@ -27,14 +43,19 @@ static bool gather_sequence(const struct column *c, const struct sequence *q, co
     if (together > end - at) together = end - at;
     struct misfit bad;
     if (column_read(c, row, together, *out, &bad)) {
+      if (!check_again(c, *out, together, f)) return false;
       *out += together * type_bytes(&c->row);
       continue;
     }
     f->loc = c->loc;
-    snprintf(f->message, sizeof f->message,
-             "%.200s: %lld in row %lld of the selected ones does not fit into the %s "
-             "of input '%.60s'",
-             bad.piece->path, (long long)bad.value, (long long)bad.row, dtype_name(c->row.dtype), c->name);
+    f->system = bad.unread && file_system_failed(bad.error);
+    if (bad.unread)
+      snprintf(f->message, sizeof f->message, "cannot read %.200s: %s", bad.piece->path, blob_why(bad.error));
+    else
+      snprintf(f->message, sizeof f->message,
+               "%.200s: %lld in row %lld of the selected ones does not fit into the %s "
+               "of input '%.60s'",
+               bad.piece->path, (long long)bad.value, (long long)bad.row, dtype_name(c->row.dtype), c->name);
     return false;
   }
   return true;

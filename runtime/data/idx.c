@@ -3,13 +3,24 @@
 
 #include <string.h>
 
+enum { HEADER = 4 + 4 * 255 };
+
 static uint32_t be32(const uint8_t *p) {
   return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-bool is_idx(const struct blob *b) {
-  return b->len >= 4 && b->bytes[0] == 0 && b->bytes[1] == 0 && b->bytes[2] >= 0x08 && b->bytes[2] <= 0x0e &&
-         b->bytes[3] >= 1;
+bool is_idx(const uint8_t *head, int64_t len) {
+  return len >= 4 && head[0] == 0 && head[1] == 0 && head[2] >= 0x08 && head[2] <= 0x0e && head[3] >= 1;
+}
+
+int64_t idx_size(const uint8_t *head, int64_t len) {
+  static const int sizes[] = {[0x08] = 1, [0x0c] = 4, [0x0d] = 4, [0x0e] = 8};
+  int rank = head[3];
+  int64_t header = 4 + 4 * (int64_t)rank, bytes = sizes[head[2]];
+  if (len < header || !bytes) return BLOB_WRONG;
+  for (int i = 0; i < rank; i++)
+    if (__builtin_mul_overflow(bytes, (int64_t)be32(head + 4 + 4 * i), &bytes)) return BLOB_WRONG;
+  return __builtin_add_overflow(bytes, header, &bytes) ? BLOB_WRONG : bytes;
 }
 
 /* A copy of the numbers in this machine's byte order. */
@@ -26,8 +37,9 @@ static bool swap_bytes(struct reader *r, int64_t bytes) {
 
 bool read_idx(struct reader *r) {
   if (!reader_no_member(r, "IDX")) return false;
-  const uint8_t *p = r->in.bytes;
+  const uint8_t *p = reader_bytes(r, &r->in, 0, r->in.len < HEADER ? r->in.len : HEADER);
   enum dtype dtype;
+  if (!p) return false;
   switch (p[2]) {
   case 0x08: dtype = DT_U8; break;
   case 0x0c: dtype = DT_I32; break;
@@ -47,6 +59,7 @@ bool read_idx(struct reader *r) {
   int64_t dims[MAX_RANK];
   for (int i = 0; i < rank && i < MAX_RANK; i++) dims[i] = be32(p + 4 + 4 * i);
   int64_t bytes = r->in.len - header;
-  if (!reader_set(r, dtype, rank, dims, p + header, bytes)) return false;
+  if (dtype != DT_U8 && !blob_load(&r->in, r->path, r->loc, r->diags)) return false;
+  if (!reader_set(r, dtype, rank, dims, header, bytes)) return false;
   return dtype == DT_U8 || swap_bytes(r, bytes);
 }

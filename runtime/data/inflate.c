@@ -1,69 +1,147 @@
 /* Inflates by means of zlib: nothing else uses it. */
 #include "runtime/data/inflate.h"
 
+#include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <zlib.h>
 
-enum { STEP = 1 << 30 }; /* zlib counts in 32 bits */
+enum {
+  WINDOW = 1 << 16,
+  STEP = 1 << 30, /* zlib counts in 32 bits */
+  HEAD = 1 << 17, /* enough for most headers to tell what follows */
+};
 
-/* Feeds all of `in` through `z` into `out`. True at the clean end of the last stream. */
-static bool inflate_all(z_stream *z, const struct blob *in, bool many, struct blob *out, int64_t limit,
-                        const char **cause) {
-  int64_t fed = 0, made = 0;
-  for (;;) {
-    if (z->avail_in == 0 && fed < in->len) {
-      int64_t step = in->len - fed < STEP ? in->len - fed : STEP;
-      z->next_in = (Bytef *)(in->bytes + fed);
-      z->avail_in = (uInt)step;
-      fed += step;
-    }
-    if (made == out->len && out->len < limit) { /* untouched pages cost nothing: grow fast */
-      int64_t len = out->len * 2 < limit ? out->len * 2 : limit;
-      void *map = mremap(out->map, out->map_len, (size_t)len, MREMAP_MAYMOVE);
-      if (map == MAP_FAILED) return *cause = "no memory for the unpacked bytes", false;
-      out->map = map, out->map_len = (size_t)len, out->bytes = map, out->len = len;
-    }
-    int64_t room = out->len - made < STEP ? out->len - made : STEP;
-    Bytef end_probe; /* with the memory full, only the end of the stream may follow */
-    z->next_out = room ? (Bytef *)out->map + made : &end_probe;
-    z->avail_out = room ? (uInt)room : 1;
-    uInt before = z->avail_out;
-    int rc = inflate(z, Z_NO_FLUSH);
-    uInt got = before - z->avail_out;
-    if (!room && got) {
-      *cause = many ? "it unpacks to more than 16 GiB; unpack it on disk and use that file"
-                    : "it unpacks to more than its header says; the file is damaged";
-      return false;
-    }
-    made += got;
-    if (rc == Z_STREAM_END) {
-      if (!many || (z->avail_in == 0 && fed == in->len)) break;
-      if (inflateReset(z) != Z_OK) return *cause = "zlib failed", false;
-    } else if (rc == Z_BUF_ERROR && z->avail_in == 0 && fed == in->len) {
-      return *cause = "the packed data ends too early; the file is truncated", false;
-    } else if (rc != Z_OK) {
-      return *cause = z->msg ? z->msg : "the packed data is damaged", false;
-    }
+struct stream {
+  z_stream z;
+  const struct deflated *from;
+  struct blob *out;
+  int64_t fed, made;
+  bool ended;
+  const char *cause;
+  int error; /* of reading, with `cause` NULL */
+  uint8_t window[WINDOW];
+};
+
+static bool gave_all(const struct stream *s) { return s->z.avail_in == 0 && s->fed == s->from->len; }
+
+static bool feed(struct stream *s) {
+  const struct deflated *from = s->from;
+  int64_t left = from->len - s->fed, n = left < WINDOW ? left : WINDOW;
+  if (s->z.avail_in || left == 0) return true;
+  if (!blob_read(from->in, from->offset + s->fed, s->window, n)) {
+    s->error = errno;
+    s->cause = blob_why(errno);
+    return false;
   }
-  out->len = made;
+  s->z.next_in = s->window;
+  s->z.avail_in = (uInt)n;
+  s->fed += n;
   return true;
 }
 
-bool inflate_blob(struct blob *b, const struct blob *in, enum inflate_format format, int64_t first,
-                  int64_t limit, const char *path, struct loc loc, struct diags *d) {
-  int window = format == INFLATE_GZIP ? 15 + 16 : -15;
-  if (!blob_alloc(b, first < limit ? first : limit, path, loc, d)) return false;
-  z_stream z = {0};
-  const char *cause = "zlib failed";
-  bool ok = inflateInit2(&z, window) == Z_OK && inflate_all(&z, in, window > 15, b, limit, &cause);
-  if (!ok) {
-    diag_error(d, loc, "cannot unpack %s: %s", path, cause);
-    blob_close(b);
+/* Untouched pages cost nothing: grows fast. */
+static bool make_room(struct stream *s, int64_t limit) {
+  struct blob *b = s->out;
+  if (s->made < b->len || b->len >= limit) return true;
+  int64_t len = b->len * 2 < limit ? b->len * 2 : limit;
+  void *map = mremap(b->map, b->map_len, (size_t)len, MREMAP_MAYMOVE);
+  if (map == MAP_FAILED) {
+    s->error = errno;
+    s->cause = "no memory for the unpacked bytes";
+    return false;
   }
-  inflateEnd(&z);
-  return ok;
+  b->map = map, b->map_len = (size_t)len, b->bytes = map, b->len = len;
+  return true;
 }
 
-bool blob_crc_ok(const uint8_t *bytes, int64_t len, uint32_t crc) {
-  return crc32_z(0, bytes, (z_size_t)len) == crc;
+/* One call of zlib, into room for `room` bytes or, with none, to see whether more would come: that is `*got`. */
+static bool step(struct stream *s, int64_t room, uInt *got) {
+  Bytef probe;
+  z_stream *z = &s->z;
+  z->next_out = room ? (Bytef *)s->out->map + s->made : &probe;
+  z->avail_out = room ? (uInt)(room < STEP ? room : STEP) : 1;
+  uInt before = z->avail_out;
+  int rc = inflate(z, Z_NO_FLUSH);
+  *got = before - z->avail_out;
+  if (rc == Z_STREAM_END) {
+    s->ended = !s->from->size || gave_all(s); /* gzip files may be joined */
+    if (s->ended || (feed(s) && inflateReset(z) == Z_OK)) return true;
+    if (!s->cause) s->cause = "zlib failed";
+  } else if (rc == Z_BUF_ERROR && gave_all(s))
+    s->cause = "the packed data ends too early; the file is truncated";
+  else if (rc != Z_OK && rc != Z_BUF_ERROR)
+    s->cause = z->msg ? z->msg : "the packed data is damaged";
+  return !s->cause;
+}
+
+/* Until the stream ends or there are `limit` bytes. */
+static bool inflate_to(struct stream *s, int64_t limit) {
+  while (!s->ended && s->made < limit) {
+    uInt got;
+    if (!feed(s) || !make_room(s, limit)) return false;
+    int64_t end = s->out->len < limit ? s->out->len : limit;
+    if (!step(s, end - s->made, &got)) return false;
+    s->made += got;
+  }
+  return true;
+}
+
+/* Only the end may follow. */
+static bool inflate_end(struct stream *s, const char *cause) {
+  uInt got = 0;
+  while (!s->ended && !got)
+    if (!feed(s) || !step(s, 0, &got)) return false;
+  if (got) s->cause = cause;
+  return !got;
+}
+
+/* Content without a header that tells its length must leave room for other things. */
+static int64_t half_of_memory(void) {
+  long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? (int64_t)pages / 2 * size : INFLATE_LIMIT;
+}
+
+static bool inflate_file(struct stream *s, int64_t limit) {
+  int64_t wanted = HEAD, tells = -HEAD;
+  while (tells < 0 && !s->ended) {
+    if (!inflate_to(s, wanted < limit ? wanted : limit)) return false;
+    tells = s->ended ? 0 : s->from->size(s->from->path, s->out->bytes, s->made);
+    if (tells == BLOB_WRONG) return true;
+    if (tells < 0 && (-tells <= s->made || s->made == limit)) tells = 0;
+    wanted = -tells;
+  }
+  if (tells > limit)
+    return s->cause = "its header says more than its packed bytes can hold; the file is damaged", false;
+  if (tells > 0)
+    return inflate_to(s, tells) &&
+           inflate_end(s, "it unpacks to more than its header says; the file is damaged");
+  int64_t most = half_of_memory() < limit ? half_of_memory() : limit;
+  return inflate_to(s, most) &&
+         inflate_end(
+             s, "it unpacks to more than half of the memory, or 16 GiB; unpack it on disk and use that file");
+}
+
+static bool inflate_raw(struct stream *s, int64_t len) {
+  return inflate_to(s, len) && inflate_end(s, "it unpacks to more than its header says; the file is damaged");
+}
+
+bool inflate_blob(struct blob *b, const struct deflated *from, int64_t limit, struct diags *d) {
+  struct stream s = {.from = from, .out = b};
+  if (!blob_alloc(b, HEAD < limit ? HEAD : limit, from->path, from->loc, d)) return false;
+  bool ok = inflateInit2(&s.z, from->size ? 15 + 16 : -15) == Z_OK &&
+            (from->size ? inflate_file(&s, limit) : inflate_raw(&s, limit));
+  inflateEnd(&s.z);
+  b->len = s.made;
+  if (ok) return true;
+  if (!s.cause || s.error)
+    diag_failure(d, from->loc, "cannot unpack %s: %s", from->path, s.cause ? s.cause : "zlib failed");
+  else
+    diag_error(d, from->loc, "cannot unpack %s: %s", from->path, s.cause);
+  blob_close(b);
+  return false;
+}
+
+uint32_t crc_add(uint32_t crc, const uint8_t *bytes, int64_t len) {
+  return (uint32_t)crc32_z(crc, bytes, (z_size_t)len);
 }

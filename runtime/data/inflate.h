@@ -4,11 +4,19 @@
 
 #include "runtime/data/blob.h"
 
-enum inflate_format { INFLATE_GZIP, INFLATE_RAW };
+/* `len` packed bytes of `in` from `offset` on: a gzip file if there is a `size` function, else a raw stream. */
+struct deflated {
+  const struct blob *in;
+  int64_t offset, len;
+  const char *path;
+  blob_size_fn *size;
+  struct loc loc;
+};
 
-/* Inflates `in` into `b`, whose memory has `first` bytes to begin with and grows to `limit` at most. `path` is named
- * in errors. False after an error: `b` is empty then. */
-bool inflate_blob(struct blob *b, const struct blob *in, enum inflate_format format, int64_t first,
-                  int64_t limit, const char *path, struct loc loc, struct diags *d);
+/* Inflates into `b` as a stream: at first no more than a header, then what that says, or until the end, but never more
+ * than `limit` bytes. False after an error: `b` is empty then. */
+bool inflate_blob(struct blob *b, const struct deflated *from, int64_t limit, struct diags *d);
+/* The CRC-32 of more bytes; it begins with 0. */
+uint32_t crc_add(uint32_t crc, const uint8_t *bytes, int64_t len);
 
 #endif

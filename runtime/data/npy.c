@@ -7,7 +7,7 @@
 
 enum { HEADER_LIMIT = 1 << 16 };
 
-bool is_npy(const struct blob *b) { return b->len >= 6 && memcmp(b->bytes, MAGIC, 6) == 0; }
+bool is_npy(const uint8_t *head, int64_t len) { return len >= 6 && memcmp(head, MAGIC, 6) == 0; }
 
 struct cursor {
   const char *p, *end;
@@ -105,7 +105,15 @@ bad:
   return reader_fail(r, "its npy header is malformed; the file is damaged");
 }
 
-bool npy_parse(struct reader *r, const uint8_t *bytes, int64_t len) {
+struct npy {
+  enum dtype dtype;
+  int rank;
+  int64_t dims[MAX_RANK];
+  int64_t data; /* where the numbers begin */
+};
+
+/* From the first bytes of an array of `len` bytes. */
+static bool parse_header(struct reader *r, const uint8_t *bytes, int64_t len, struct npy *out) {
   if (len < 10) return reader_fail(r, "its npy header is truncated");
   int major = bytes[6];
   if (major < 1 || major > 3)
@@ -117,11 +125,31 @@ bool npy_parse(struct reader *r, const uint8_t *bytes, int64_t len) {
     return reader_fail(r, "its npy header claims %lld bytes; the file is damaged or truncated",
                        (long long)header);
   struct cursor c = {(const char *)bytes + start, (const char *)bytes + start + header};
-  enum dtype dtype = DT_U8;
-  int rank = 0;
-  int64_t dims[MAX_RANK] = {0};
-  if (!parse_dict(r, &c, &dtype, &rank, dims)) return false;
-  return reader_set(r, dtype, rank, dims, bytes + start + header, len - start - header);
+  *out = (struct npy){.dtype = DT_U8, .data = start + header};
+  return parse_dict(r, &c, &out->dtype, &out->rank, out->dims);
 }
 
-bool read_npy(struct reader *r) { return reader_no_member(r, "npy") && npy_parse(r, r->in.bytes, r->in.len); }
+bool npy_parse(struct reader *r, const struct blob *b, int64_t at, int64_t len) {
+  struct npy h;
+  const uint8_t *head = reader_bytes(r, b, at, len < HEADER_LIMIT + 12 ? len : HEADER_LIMIT + 12);
+  return head && parse_header(r, head, len, &h) &&
+         reader_set(r, h.dtype, h.rank, h.dims, at + h.data, len - h.data);
+}
+
+bool read_npy(struct reader *r) { return reader_no_member(r, "npy") && npy_parse(r, &r->in, 0, r->in.len); }
+
+/* What is wrong is said by who reads it. */
+int64_t npy_size(const uint8_t *head, int64_t len) {
+  struct npy h;
+  struct diags ignored;
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  diags_init(&ignored, a);
+  struct reader r = {.arena = a, .path = "", .diags = &ignored};
+  bool good = parse_header(&r, head, len, &h) && h.rank <= MAX_RANK;
+  int64_t bytes = good ? dtype_size(h.dtype) : 0;
+  for (int i = 0; good && i < h.rank; i++) good = !__builtin_mul_overflow(bytes, h.dims[i], &bytes);
+  good = good && !__builtin_add_overflow(bytes, h.data, &bytes);
+  arena_destroy_guarded(a, &guard);
+  return good ? bytes : BLOB_WRONG;
+}

@@ -4,9 +4,9 @@
 
 #include "runtime/data/reader.h"
 
-/* Sets the reader's piece from an npy file in memory. */
-bool npy_parse(struct reader *r, const uint8_t *bytes, int64_t len);
-/* The bytes of the reader's member of an npz file; in its own memory where they were packed. */
-bool npz_member(struct reader *r, const uint8_t **bytes, int64_t *len);
+/* Sets the reader's piece from an npy file: the `len` bytes of `b` from `at` on. */
+bool npy_parse(struct reader *r, const struct blob *b, int64_t at, int64_t len);
+/* Where the bytes of the reader's member of an npz file are: in its own memory if they were packed. */
+bool npz_member(struct reader *r, const struct blob **b, int64_t *at, int64_t *len);
 
 #endif

@@ -3,14 +3,15 @@
 
 #include <string.h>
 
+enum { DIRECTORY_LIMIT = 1 << 26 };
 enum { EOCD_SIZE = 22, EOCD64_SIZE = 56, LOCATOR_SIZE = 20, CENTRAL_SIZE = 46, LOCAL_SIZE = 30 };
 
 static uint32_t le16(const uint8_t *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 static uint32_t le32(const uint8_t *p) { return le16(p) | le16(p + 2) << 16; }
 static uint64_t le64(const uint8_t *p) { return le32(p) | (uint64_t)le32(p + 4) << 32; }
 
-bool is_npz(const struct blob *b) {
-  return b->len >= 4 && (memcmp(b->bytes, "PK\3\4", 4) == 0 || memcmp(b->bytes, "PK\5\6", 4) == 0);
+bool is_npz(const uint8_t *head, int64_t len) {
+  return len >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0);
 }
 
 struct directory {
@@ -32,20 +33,26 @@ static bool inside(const struct blob *b, uint64_t offset, uint64_t len) {
 }
 
 /* Finds the central directory through the record at the end of the file. */
-static bool find_directory(const struct blob *b, struct directory *out) {
-  for (int64_t at = b->len - EOCD_SIZE; at >= 0 && at >= b->len - EOCD_SIZE - 0xffff; at--) {
-    const uint8_t *e = b->bytes + at;
+static bool find_directory(struct reader *r, struct directory *out) {
+  const struct blob *b = &r->in;
+  int64_t tail = EOCD_SIZE + 0xffff + LOCATOR_SIZE, begin = b->len > tail ? b->len - tail : 0;
+  const uint8_t *end = reader_bytes(r, b, begin, b->len - begin);
+  for (int64_t at = b->len - EOCD_SIZE; end && at >= begin; at--) {
+    const uint8_t *e = end + (at - begin);
     if (memcmp(e, "PK\5\6", 4) != 0 || at + EOCD_SIZE + le16(e + 20) != b->len) continue;
     uint64_t count = le16(e + 10), size = le32(e + 12), offset = le32(e + 16);
     const uint8_t *locator = e - LOCATOR_SIZE;
-    if (at >= LOCATOR_SIZE && memcmp(locator, "PK\6\7", 4) == 0) {
+    if (at - begin >= LOCATOR_SIZE && memcmp(locator, "PK\6\7", 4) == 0) {
       uint64_t big = le64(locator + 8);
-      if (!inside(b, big, EOCD64_SIZE) || memcmp(b->bytes + big, "PK\6\6", 4) != 0) return false;
-      count = le64(b->bytes + big + 32), size = le64(b->bytes + big + 40), offset = le64(b->bytes + big + 48);
+      if (!inside(b, big, EOCD64_SIZE)) return false;
+      const uint8_t *record = reader_bytes(r, b, (int64_t)big, EOCD64_SIZE);
+      if (!record || memcmp(record, "PK\6\6", 4) != 0) return false;
+      count = le64(record + 32), size = le64(record + 40), offset = le64(record + 48);
     }
-    if (!inside(b, offset, size)) return false;
-    *out = (struct directory){b->bytes + offset, b->bytes + offset + size, count};
-    return true;
+    if (!inside(b, offset, size) || (b->in_file && size > DIRECTORY_LIMIT)) return false;
+    const uint8_t *p = reader_bytes(r, b, (int64_t)offset, (int64_t)size);
+    *out = (struct directory){p, p + size, count};
+    return p != NULL;
   }
   return false;
 }
@@ -91,8 +98,11 @@ static bool next_member(struct directory *d, struct member *m) {
 /* The member asked for; the only one if none was asked for. */
 static bool find_member(struct reader *r, struct member *out) {
   struct directory d;
-  if (!find_directory(&r->in, &d))
-    return reader_fail(r, "its zip directory is missing; the file is damaged or truncated");
+  int before = r->diags->nerrors;
+  if (!find_directory(r, &d))
+    return r->diags->nerrors > before
+               ? false
+               : reader_fail(r, "its zip directory is missing; the file is damaged or truncated");
   struct str names = str_make(r->arena);
   uint64_t found = 0, count = d.count;
   for (uint64_t i = 0; i < count; i++) {
@@ -114,11 +124,11 @@ static bool find_member(struct reader *r, struct member *out) {
 }
 
 /* Whether all of the file is one sparse matrix. */
-static bool is_sparse(const struct reader *r) {
+static bool is_sparse(struct reader *r) {
   struct directory d;
   struct member m;
   bool format = false, shape = false;
-  if (r->member || !find_directory(&r->in, &d)) return false;
+  if (r->member || !find_directory(r, &d)) return false;
   while (next_member(&d, &m)) {
     format |= m.name_len == 6 && memcmp(m.name, "format", 6) == 0;
     shape |= m.name_len == 5 && memcmp(m.name, "shape", 5) == 0;
@@ -126,40 +136,41 @@ static bool is_sparse(const struct reader *r) {
   return format && shape;
 }
 
-bool npz_member(struct reader *r, const uint8_t **out, int64_t *len) {
+bool npz_member(struct reader *r, const struct blob **out, int64_t *at, int64_t *len) {
   struct member m = {0};
   if (!find_member(r, &m)) return false;
   if (m.flags & 1) return reader_fail(r, "member '%.*s' is encrypted", m.name_len, m.name);
   if (m.method != 0 && m.method != 8)
     return reader_fail(r, "member '%.*s' is packed with zip method %u; use numpy.savez or savez_compressed",
                        m.name_len, m.name, m.method);
-  const uint8_t *local = r->in.bytes + m.offset;
   uint64_t start = 0;
-  bool ok = inside(&r->in, m.offset, LOCAL_SIZE) && memcmp(local, "PK\3\4", 4) == 0;
+  bool ok = inside(&r->in, m.offset, LOCAL_SIZE);
+  const uint8_t *local = ok ? reader_bytes(r, &r->in, (int64_t)m.offset, LOCAL_SIZE) : NULL;
+  if (ok && !local) return false;
+  ok = ok && memcmp(local, "PK\3\4", 4) == 0;
   if (ok) {
     start = m.offset + LOCAL_SIZE + le16(local + 26) + le16(local + 28);
     ok = inside(&r->in, start, m.packed) && (m.method == 8 || m.packed == m.size) && m.size <= INT64_MAX;
   }
   if (!ok) return reader_fail(r, "member '%.*s' lies outside of the file; it is damaged", m.name_len, m.name);
-  const uint8_t *bytes = r->in.bytes + start;
   int64_t packed = (int64_t)m.packed, size = (int64_t)m.size;
+  *out = &r->in, *at = (int64_t)start, *len = size;
   if (m.method == 8) {
-    if (!blob_inflate(&r->own, bytes, packed, size, m.crc, r->path, r->loc, r->diags)) return false;
-    bytes = r->own.bytes;
-  } else if (!blob_crc_ok(bytes, size, m.crc)) {
+    if (!blob_inflate(&r->own, &r->in, *at, packed, size, m.crc, r->path, r->loc, r->diags)) return false;
+    *out = &r->own, *at = 0;
+  } else if (!blob_crc_ok(&r->in, *at, size, m.crc)) {
     return reader_fail(r, "member '%.*s' does not match its checksum; the file is damaged", m.name_len,
                        m.name);
   }
-  struct blob inner = {.bytes = bytes, .len = size};
-  if (!is_npy(&inner)) return reader_fail(r, "member '%.*s' is not an npy array", m.name_len, m.name);
-  *out = bytes;
-  *len = size;
-  return true;
+  const uint8_t *head = reader_bytes(r, *out, *at, size < 6 ? size : 6);
+  if (head && !is_npy(head, size))
+    return reader_fail(r, "member '%.*s' is not an npy array", m.name_len, m.name);
+  return head != NULL;
 }
 
 bool read_npz(struct reader *r) {
-  const uint8_t *bytes;
-  int64_t len;
+  const struct blob *b;
+  int64_t at, len;
   if (is_sparse(r)) return read_sparse(r);
-  return npz_member(r, &bytes, &len) && npy_parse(r, bytes, len);
+  return npz_member(r, &b, &at, &len) && npy_parse(r, b, at, len);
 }

@@ -5,6 +5,7 @@
 #include "runtime/data/reader.h"
 #include "runtime/data/xxh64.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +22,8 @@ static uint64_t header_length(const uint8_t *file) {
   return n;
 }
 
-bool is_safetensors(const struct blob *b) {
-  return b->len >= 10 && b->bytes[8] == '{' && header_length(b->bytes) <= SAFETENSORS_HEADER_LIMIT;
+bool is_safetensors(const uint8_t *head, int64_t len) {
+  return len >= 10 && head[8] == '{' && header_length(head) <= SAFETENSORS_HEADER_LIMIT;
 }
 
 /* --- the header --- */
@@ -170,6 +171,17 @@ static const char *check_layout(const struct safetensors *s, struct arena *a, in
   return arena_printf(a, "%lld bytes follow the last tensor; the file is damaged", (long long)(len - at));
 }
 
+const uint8_t *safetensors_head(struct arena *a, const struct blob *file) {
+  uint8_t length[8];
+  int64_t len = file->len < 8 ? file->len : 8;
+  if (!file->in_file) return file->bytes;
+  if (!blob_read(file, 0, length, len)) return NULL;
+  if (len == 8 && header_length(length) <= SAFETENSORS_HEADER_LIMIT) len += (int64_t)header_length(length);
+  if (len > file->len) len = file->len;
+  uint8_t *head = arena_alloc(a, (size_t)len);
+  return blob_read(file, 0, head, len) ? head : NULL;
+}
+
 const char *safetensors_parse(struct safetensors *out, struct arena *a, const uint8_t *file, int64_t len) {
   *out = (struct safetensors){.checksum = -1};
   if (len < 10) return "it is too short for a safetensors file; it is truncated";
@@ -190,26 +202,64 @@ const char *safetensors_parse(struct safetensors *out, struct arena *a, const ui
   return check_layout(out, a, len - out->data);
 }
 
-const char *safetensors_verify(const struct safetensors *s, const uint8_t *file, int64_t len) {
+/* The bytes from `begin` to `end`. */
+static bool add_bytes(struct xxh64 *h, const struct blob *file, int64_t begin, int64_t end) {
+  if (!file->in_file) {
+    xxh64_add(h, file->bytes + begin, (size_t)(end - begin));
+    return true;
+  }
+  uint8_t window[1 << 16];
+  for (int64_t n; begin < end; begin += n) {
+    n = end - begin < (int64_t)sizeof window ? end - begin : (int64_t)sizeof window;
+    if (!blob_read(file, begin, window, n)) return false;
+    xxh64_add(h, window, (size_t)n);
+  }
+  return true;
+}
+
+const char *safetensors_verify(const struct safetensors *s, const struct blob *file) {
   bool ours = false;
+  char digits[DIGITS + 1], said[DIGITS];
   for (int i = 0; i < s->nmetadata; i++) ours |= strcmp(s->metadata[i].key, SAFETENSORS_FORMAT_KEY) == 0;
   if (s->checksum < 0) return ours ? "its checksum is missing; the file is damaged" : NULL;
   struct xxh64 h;
   xxh64_init(&h);
-  xxh64_add(&h, file, (size_t)s->checksum);
+  bool read = blob_read(file, s->checksum, said, DIGITS) && add_bytes(&h, file, 0, s->checksum);
   xxh64_add(&h, "0000000000000000", DIGITS);
-  xxh64_add(&h, file + s->checksum + DIGITS, (size_t)(len - s->checksum - DIGITS));
-  char digits[DIGITS + 1];
+  if (!read || !add_bytes(&h, file, s->checksum + DIGITS, file->len)) return blob_why(errno);
   snprintf(digits, sizeof digits, "%016llx", (unsigned long long)xxh64_end(&h));
-  if (memcmp(digits, file + s->checksum, DIGITS) == 0) return NULL;
+  if (memcmp(digits, said, DIGITS) == 0) return NULL;
   return "its content does not match its checksum; the file is damaged";
+}
+
+int64_t safetensors_size(const uint8_t *head, int64_t len) {
+  int64_t header = len >= 8 ? (int64_t)header_length(head) : -1;
+  if (header < 0 || header > SAFETENSORS_HEADER_LIMIT) return BLOB_WRONG;
+  if (len < 8 + header) return -(8 + header);
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  struct safetensors s = {.checksum = -1};
+  int64_t end = 0;
+  struct parser p = {.json = {a, (const char *)head + 8, (const char *)head + 8 + header},
+                     .start = (const char *)head + 8,
+                     .out = &s,
+                     .names = map_make(a),
+                     .keys = map_make(a)};
+  bool good = parse_header(&p);
+  for (int i = 0; i < s.count; i++)
+    if (s.entries[i].end > end) end = s.entries[i].end;
+  good = good && !__builtin_add_overflow(end, 8 + header, &end);
+  arena_destroy_guarded(a, &guard);
+  return good ? end : BLOB_WRONG;
 }
 
 /* --- a column --- */
 
 bool read_safetensors(struct reader *r) {
   struct safetensors s;
-  const char *wrong = safetensors_parse(&s, r->arena, r->in.bytes, r->in.len);
+  const uint8_t *head = safetensors_head(r->arena, &r->in);
+  if (!head) return blob_unread(r->path, errno, r->loc, r->diags);
+  const char *wrong = safetensors_parse(&s, r->arena, head, r->in.len);
   if (wrong) return reader_fail(r, "%s", wrong);
   struct str names = str_make(r->arena);
   const struct safetensors_entry *found = s.count == 1 && !r->member ? s.entries : NULL;
@@ -224,7 +274,7 @@ bool read_safetensors(struct reader *r) {
   if (!found->supported)
     return reader_fail(r, "tensor '%s' is %s, which is not supported; convert it to F32", found->name,
                        found->dtype);
-  if ((wrong = safetensors_verify(&s, r->in.bytes, r->in.len))) return reader_fail(r, "%s", wrong);
-  return reader_set(r, found->type.dtype, found->type.rank, found->type.dim,
-                    r->in.bytes + s.data + found->begin, found->end - found->begin);
+  if ((wrong = safetensors_verify(&s, &r->in))) return reader_fail(r, "%s", wrong);
+  return reader_set(r, found->type.dtype, found->type.rank, found->type.dim, s.data + found->begin,
+                    found->end - found->begin);
 }

@@ -92,13 +92,15 @@ static bool read_csr(struct reader *r, struct csr *m) {
 }
 
 bool read_sparse(struct reader *r) {
-  const uint8_t *bytes;
-  int64_t len;
+  const struct blob *b;
+  int64_t at, len;
+  char name[3];
+  if (!blob_load(&r->in, r->path, r->loc, r->diags)) return false;
   struct reader format = *r;
   format.member = "format";
   format.own = (struct blob){0};
-  bool ok = npz_member(&format, &bytes, &len);
-  bool csr = ok && len > 3 && memcmp(bytes + len - 3, "csr", 3) == 0;
+  bool ok = npz_member(&format, &b, &at, &len);
+  bool csr = ok && len > 3 && blob_read(b, at + len - 3, name, 3) && memcmp(name, "csr", 3) == 0;
   blob_close(&format.own);
   if (!ok) return false;
   if (!csr) return reader_fail(r, "it is a sparse matrix of another format than CSR; save .tocsr() of it");

@@ -18,7 +18,7 @@ static bool parse_window(const char *text, int64_t *window, int *shift) {
 }
 
 bool read_text(struct reader *r) {
-  if (!r->member) return reader_set(r, DT_U8, 1, &r->in.len, r->in.bytes, r->in.len);
+  if (!r->member) return reader_set(r, DT_U8, 1, &r->in.len, 0, r->in.len);
   int64_t window;
   int shift;
   if (!parse_window(r->member, &window, &shift))
@@ -31,5 +31,5 @@ bool read_text(struct reader *r) {
   if (rows < 1)
     return reader_fail(r, "its %lld bytes are too few for one window of %lld and the byte behind it",
                        (long long)r->in.len, (long long)window);
-  return reader_set(r, DT_U8, 2, (int64_t[]){rows, window}, r->in.bytes + shift, rows * window);
+  return reader_set(r, DT_U8, 2, (int64_t[]){rows, window}, shift, rows * window);
 }

@@ -26,7 +26,7 @@ for option in $(for verb in $verbs; do "$dgc" $verb --help; done | sed -n 's/^  
   grep -qF -- "\-\-$(echo "$option" | sed 's/-/\\-/g')" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of --$option"
 done
 # And every variable of the environment; graph.md every header line.
-for name in DGC_LLVM DGC_CUDA_PATH DGC_CACHE NO_COLOR; do
+for name in DGC_DATA_MEMORY DGC_LLVM DGC_CUDA_PATH DGC_CACHE NO_COLOR; do
   grep -q "$name" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of $name"
 done
 for key in $(sed -n 's/^[A-Z]*(\(.*, \)\{0,1\}\([a-z_]*\)\(, [A-Z_]*\)\{0,1\}).*/\2/p' "$source/ir/config.def"); do

@@ -8,18 +8,23 @@
 
 #include <cmocka.h>
 
+static int64_t any_size(const char *path, const uint8_t *head, int64_t len) {
+  (void)path, (void)head, (void)len;
+  return 0;
+}
+
 static void packed_files(void **state) {
   (void)state;
   struct arena *a = arena_create();
   struct diags d;
   struct blob b;
   diags_init(&d, a);
-  assert_false(blob_open(&b, TEST_DATA "/labels.gz", LOC_NONE, &d));
+  assert_false(blob_open(&b, TEST_DATA "/labels.gz", any_size, NULL, LOC_NONE, &d));
   assert_int_equal(b.len, 0);
   const char *text = diags_text(&d, false);
   assert_non_null(strstr(text, "labels.gz is packed, and this dgc was built without zlib"));
   assert_non_null(strstr(text, "gunzip"));
-  assert_true(blob_open(&b, TEST_DATA "/f4.npy", LOC_NONE, &d));
+  assert_true(blob_open(&b, TEST_DATA "/f4.npy", any_size, NULL, LOC_NONE, &d));
   blob_close(&b);
   arena_destroy(a);
 }
@@ -27,9 +32,9 @@ static void packed_files(void **state) {
 static void checksums(void **state) {
   (void)state;
   const uint8_t *check = (const uint8_t *)"123456789";
-  assert_true(blob_crc_ok(check, 9, 0xcbf43926)); /* the check value of CRC-32 */
-  assert_false(blob_crc_ok(check, 8, 0xcbf43926));
-  assert_true(blob_crc_ok(check, 0, 0));
+  assert_true(crc_add(0, check, 9) == 0xcbf43926); /* the check value of CRC-32 */
+  assert_true(crc_add(crc_add(0, check, 4), check + 4, 5) == 0xcbf43926);
+  assert_true(crc_add(0, check, 0) == 0);
 }
 
 int main(void) {
