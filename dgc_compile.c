@@ -340,9 +340,7 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const c
   return DGC_OK;
 }
 
-enum dgc_status session_no_graph(struct dgc_session *s, const char *path, struct graph **graphs, int count) {
-  const char **names = arena_new_array(s->call, (size_t)count, const char *);
-  for (int i = 0; i < count; i++) names[i] = graphs[i]->name;
+enum dgc_status session_no_graph(struct dgc_session *s, const char *path, const char **names, int count) {
   session_fail(s, DGC_USAGE, "%s holds no graph '%s'", path, s->options.graph);
   const char *closest = str_closest(s->options.graph, names, (size_t)count);
   if (closest)
@@ -367,7 +365,11 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
     enum dgc_status status = opt_graph(s, graphs[i], passes, &out);
     if (status) return status;
   }
-  if (wanted && !chosen) return session_no_graph(s, path, graphs, count);
+  if (wanted && !chosen) {
+    const char **names = arena_new_array(s->call, (size_t)count, const char *);
+    for (int i = 0; i < count; i++) names[i] = graphs[i]->name;
+    return session_no_graph(s, path, names, count);
+  }
   *text = out.data;
   return s->diags.nerrors ? DGC_INPUT : DGC_OK;
 }

@@ -171,7 +171,7 @@ enum dgc_status entry_find(struct dgc_session *s, const char *name, enum entry_k
 struct graph *session_source(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch);
 struct pipeline_options session_passes(const struct dgc_session *s);
 /* The option graph names none of these: a usage error that lists them. */
-enum dgc_status session_no_graph(struct dgc_session *s, const char *path, struct graph **graphs, int count);
+enum dgc_status session_no_graph(struct dgc_session *s, const char *path, const char **names, int count);
 /* Options that were given win over what a source graph's header says. */
 enum dgc_status session_override(struct dgc_session *s, struct config *c);
 /* The entry's graph for this batch (0: the session's) after the passes up to and including `last`, NULL = all. */

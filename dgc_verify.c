@@ -92,33 +92,56 @@ static bool is_graph_text(const struct source *text) {
   return strncmp(p, "graph", 5) == 0 && strspn(p + 5, " \t\"") > 0;
 }
 
-/* The graphs of a text, or the entries of a model. */
-static int read_sources(struct dgc_session *s, const char *path, struct graph ***out) {
+/* What placed graphs come from: source graphs of a text, by their places there, or the entries of a model. The last of
+ * a name counts. */
+struct origin {
+  const struct source *text; /* NULL: a model */
+  struct map graphs;
+};
+
+static bool read_origin(struct dgc_session *s, const char *path, struct origin *o) {
   const struct source *text = source_read(s->arena, path, TEXT_MAX_BYTES, &s->diags);
-  if (!text) return -1;
-  if (is_graph_text(text)) return graph_parse_all(s->call, text, &s->diags, out);
-  if (session_load(s, text)) return -1;
-  *out = arena_new_array(s->call, ENTRY_COUNT, struct graph *);
-  int count = 0;
-  for (int i = 0; i < ENTRY_COUNT; i++)
-    if (entry_there(s, (enum entry_kind)i))
-      (*out)[count++] = session_source(s, s->call, (enum entry_kind)i, 0);
-  return count;
+  *o = (struct origin){.graphs = map_make(s->call)};
+  if (!text) return false;
+  if (is_graph_text(text)) {
+    struct graph_place *places;
+    int count = graph_parse_places(s->call, text, &s->diags, &places);
+    o->text = text;
+    for (int i = 0; i < count; i++)
+      if (places[i].stage == STAGE_SOURCE) map_put_owned(&o->graphs, places[i].name, &places[i]);
+    return count >= 0;
+  }
+  if (session_load(s, text)) return false;
+  for (int i = 0; i < ENTRY_COUNT; i++) {
+    struct graph *g =
+        entry_there(s, (enum entry_kind)i) ? session_source(s, s->call, (enum entry_kind)i, 0) : NULL;
+    if (g) map_put_owned(&o->graphs, g->name, g);
+  }
+  return true;
 }
 
-/* The source of a placed graph, differentiated; NULL if there is none. False after an error. */
-static bool find_source(struct dgc_session *s, const struct graph *g, struct graph **sources, int count,
+static bool has_parts(const struct graph *g) {
+  for (uint32_t i = 0; i < g->count; i++)
+    if (g->nodes[i]->op == OP_variable && strstr(g->nodes[i]->name, "/part_")) return true;
+  return false;
+}
+
+/* The source of a placed graph, differentiated, for what that was compiled for; NULL if there is none. False after an
+ * error. */
+static bool find_source(struct dgc_session *s, const struct graph *g, const struct origin *o,
                         struct graph **out) {
   *out = NULL;
   if (!s->options.source_path) return true;
-  for (int i = 0; i < count; i++)
-    if (strcmp(sources[i]->name, g->name) == 0 && sources[i]->stage == STAGE_SOURCE) *out = sources[i];
-  if (!*out) {
+  void *found = map_get(&o->graphs, g->name);
+  if (!found) {
     session_fail(s, DGC_INPUT, "%s holds no source graph '%s'", s->options.source_path, g->name);
     return false;
   }
-  bool sound = graph_verify(*out, "read", &s->diags);
-  *out = sound ? pipeline_run(s->call, *out, NULL, "rows", NULL, &s->diags) : NULL;
+  struct graph *source = o->text ? graph_parse_at(s->call, o->text, found, &s->diags) : found;
+  if (!source || !graph_verify(source, "read", &s->diags)) return false;
+  source = arena_copy(s->call, source, sizeof *source);
+  source->config = g->config;
+  *out = pipeline_run(s->call, source, NULL, has_parts(source) ? "rows" : "partition", NULL, &s->diags);
   return *out != NULL;
 }
 
@@ -133,7 +156,7 @@ static enum dgc_status verify_placed(struct dgc_session *s, struct graph *g, con
   return report(s, g, &c, out);
 }
 
-static enum dgc_status verify_graph(struct dgc_session *s, struct graph *g, struct graph **sources, int count,
+static enum dgc_status verify_graph(struct dgc_session *s, struct graph *g, const struct origin *sources,
                                     struct str *out) {
   if (!graph_verify(g, "read", &s->diags)) return g->stage == STAGE_SOURCE ? DGC_INPUT : DGC_MISMATCH;
   if (g->stage == STAGE_SOURCE) {
@@ -141,25 +164,57 @@ static enum dgc_status verify_graph(struct dgc_session *s, struct graph *g, stru
     return status ? status : verify_source(s, g, out);
   }
   struct graph *source;
-  return find_source(s, g, sources, count, &source) ? verify_placed(s, g, source, out) : DGC_INPUT;
+  return find_source(s, g, sources, &source) ? verify_placed(s, g, source, out) : DGC_INPUT;
+}
+
+/* What one graph of many needs: the session's memory of the call meanwhile, and gone with it. */
+struct alone {
+  struct dgc_session *s;
+  struct arena *outer;
+  struct arena_guard guard;
+};
+
+static void leave(void *arg) {
+  const struct alone *own = arg;
+  struct arena *inner = own->s->call;
+  own->s->call = own->outer;
+  arena_destroy(inner);
+}
+
+static enum dgc_status verify_alone(struct dgc_session *s, const struct source *text,
+                                    const struct graph_place *place, const struct origin *sources,
+                                    struct str *out) {
+  struct alone own = {.s = s, .outer = s->call};
+  struct arena *inner = arena_create();
+  s->call = inner;
+  arena_guard(&own.guard, leave, &own);
+  struct graph *g = graph_parse_at(s->call, text, place, &s->diags);
+  enum dgc_status status = g ? verify_graph(s, g, sources, out) : DGC_INPUT;
+  arena_unguard(&own.guard);
+  leave(&own);
+  return status;
 }
 
 static enum dgc_status verify_text(struct dgc_session *s, const struct source *text, struct str *out) {
-  struct graph **graphs, **sources = NULL;
-  int count = graph_parse_all(s->call, text, &s->diags, &graphs), nsources = 0, chosen = 0;
-  if (s->options.source_path) nsources = read_sources(s, s->options.source_path, &sources);
-  if (count < 0 || nsources < 0) return session_unread(s);
+  struct graph_place *places;
+  struct origin sources = {0};
+  const char *wanted = s->options.graph;
+  int count = graph_parse_places(s->call, text, &s->diags, &places), chosen = 0;
+  bool read = !s->options.source_path || read_origin(s, s->options.source_path, &sources);
+  if (count < 0 || !read) return session_unread(s);
   enum dgc_status status = DGC_OK;
   for (int i = 0; i < count; i++) {
-    if (s->options.graph && strcmp(graphs[i]->name, s->options.graph) != 0) continue;
+    if (wanted && strcmp(places[i].name, wanted) != 0) continue;
     chosen++;
-    enum dgc_status this = verify_graph(s, graphs[i], sources, nsources, out);
+    enum dgc_status this = verify_alone(s, text, &places[i], &sources, out);
     if (this && this != DGC_MISMATCH) return this;
     if (this) status = this;
   }
   if (chosen) return status;
-  if (!s->options.graph) return session_fail(s, DGC_INPUT, "%s holds no graph", text->name);
-  return session_no_graph(s, text->name, graphs, count);
+  if (!wanted) return session_fail(s, DGC_INPUT, "%s holds no graph", text->name);
+  const char **names = arena_new_array(s->call, (size_t)count, const char *);
+  for (int i = 0; i < count; i++) names[i] = places[i].name;
+  return session_no_graph(s, text->name, names, count);
 }
 
 static enum dgc_status verify(struct dgc_session *s, const char *path, const char *entry, const char **text) {

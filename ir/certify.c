@@ -14,6 +14,13 @@ static const char *const claim_names[CLAIM_COUNT] = {"towers",  "batch",   "grad
 
 void certify_breach(struct certify *c, enum claim_id claim, const struct node *n, const char *fmt, ...) {
   if (n && c->blamed[n->id]) return;
+  if (c->diags->nerrors > c->diags->max_errors) { /* no one is told where it began */
+    if (n) c->blamed[n->id] = 1;
+    c->out->claims[claim].breaches++;
+    c->out->breaches++;
+    c->diags->nerrors++;
+    return;
+  }
   const struct node *origin =
       n && c->source && c->meanings && claim != CLAIM_DEVICES ? certify_origin(c, n) : NULL;
   if (origin) {
@@ -92,18 +99,13 @@ static void rows_text(const struct certify *c, struct str *s) {
   if (c->towers > 16) str_printf(s, " + ... + %lld", (long long)certify_rows(c, c->towers - 1));
 }
 
-/* How many splits an input has: a tower without rows need not have one. */
-static int count_readers(const struct certify *c, const struct graph *g, uint32_t input) {
-  int count = 0;
-  for (uint32_t i = 0; i < g->count; i++)
-    count += c->live[i] && g->nodes[i]->op == OP_split && g->nodes[i]->inputs[0] == g->nodes[input];
-  return count;
-}
-
 /* The rows that each split takes, and that those of one input are the whole. */
 static void check_batch(struct certify *c) {
   const struct graph *g = c->placed;
   int64_t *taken = arena_new_array(c->arena, g->count + 1, int64_t); /* elements of axis 0, by input */
+  uint8_t *split =
+      arena_new_array(c->arena, g->count + 1, uint8_t); /* a tower without rows need not have one */
+  certify_work(c, g->count);
   int inputs = 0;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i], *x = n->ninputs ? n->inputs[0] : NULL;
@@ -116,8 +118,9 @@ static void check_batch(struct certify *c) {
     }
     int64_t each = x->type.dim[0] / c->batch, first = node_int(n, ATTR_offset), rows = n->type.dim[0];
     int64_t want = each * certify_first(c, n->tower), wanted = each * certify_rows(c, n->tower);
-    inputs += taken[x->id] == 0;
-    taken[x->id] += rows + 1;
+    inputs += !split[x->id];
+    split[x->id] = 1;
+    taken[x->id] += rows;
     if (first == want && rows == wanted) continue;
     const char *wrong = first < want || first + rows > want + wanted ? "some of them belong to another tower"
                                                                      : "some rows are left out";
@@ -126,9 +129,9 @@ static void check_batch(struct certify *c) {
                    (long long)(want + wanted) - 1, wrong);
   }
   for (uint32_t i = 0; i < g->count; i++)
-    if (taken[i] && taken[i] - count_readers(c, g, i) != g->nodes[i]->type.dim[0])
-      certify_breach(c, CLAIM_BATCH, g->nodes[i], "the towers read %lld rows of %lld",
-                     (long long)taken[i] - count_readers(c, g, i), (long long)g->nodes[i]->type.dim[0]);
+    if (split[i] && taken[i] != g->nodes[i]->type.dim[0])
+      certify_breach(c, CLAIM_BATCH, g->nodes[i], "the towers read %lld rows of %lld", (long long)taken[i],
+                     (long long)g->nodes[i]->type.dim[0]);
   struct str s = str_make(c->arena);
   rows_text(c, &s);
   certify_say(c, CLAIM_BATCH, "%lld rows = %s, no row twice; %d input%s split", (long long)c->batch, s.data,
@@ -137,19 +140,31 @@ static void check_batch(struct certify *c) {
 
 /* ---- results ---- */
 
-static const struct output *find_output(const struct graph *g, const struct output *like) {
-  for (int i = 0; i < g->noutputs; i++)
-    if (g->outputs[i].role == like->role && strcmp(g->outputs[i].name, like->name) == 0)
-      return &g->outputs[i];
-  return NULL;
+/* By role and name. */
+enum { ROLES = OUTPUT_UPDATE + 1 };
+
+static void name_outputs(struct certify *c, const struct graph *g, struct map *names) {
+  certify_work(c, (uint64_t)g->noutputs);
+  for (int role = 0; role < ROLES; role++) names[role] = map_make(c->arena);
+  for (int i = g->noutputs; i-- > 0;) /* the first of a name counts */
+    map_put_owned(&names[g->outputs[i].role], g->outputs[i].name, &g->outputs[i]);
+}
+
+static const struct output *find_output(struct certify *c, const struct map *names,
+                                        const struct output *like) {
+  certify_work(c, 1);
+  return map_get(&names[like->role], like->name);
 }
 
 static void check_results(struct certify *c) {
+  struct map sources[ROLES], placed[ROLES];
   int results = 0;
+  name_outputs(c, c->source, sources);
+  name_outputs(c, c->placed, placed);
   for (int i = 0; i < c->source->noutputs; i++) {
     const struct output *want = &c->source->outputs[i];
     if (want->role == OUTPUT_UPDATE) continue;
-    const struct output *have = find_output(c->placed, want);
+    const struct output *have = find_output(c, placed, want);
     if (!have) {
       certify_breach(c, CLAIM_RESULTS, NULL, "the %s %s is not there", text_roles[want->role], want->name);
       continue;
@@ -167,7 +182,7 @@ static void check_results(struct certify *c) {
   }
   for (int i = 0; i < c->placed->noutputs; i++) {
     const struct output *o = &c->placed->outputs[i];
-    if (o->role != OUTPUT_UPDATE && !find_output(c->source, o))
+    if (o->role != OUTPUT_UPDATE && !find_output(c, sources, o))
       certify_breach(c, CLAIM_RESULTS, o->node, "the source has no %s %s", text_roles[o->role], o->name);
   }
   certify_say(c, CLAIM_RESULTS, "%d, each the source's own", results);

@@ -33,6 +33,7 @@ struct claim {
 struct certificate {
   struct claim claims[CLAIM_COUNT];
   int breaches;
+  uint64_t work; /* nodes, operands and outputs looked at: it grows with the graphs, and no faster */
 };
 
 /* Checks `placed`, which has been through copies, against `source`, which holds no gradient node. Without a

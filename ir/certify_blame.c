@@ -21,11 +21,12 @@ static bool is_known(const struct certify *c, const struct node *n) {
   return !of || is_of_source(c, of);
 }
 
-const struct node *certify_origin(const struct certify *c, const struct node *n) {
+const struct node *certify_origin(struct certify *c, const struct node *n) {
   const struct graph *g = c->placed;
   uint8_t *above = arena_new_array(c->arena, n->id + 1, uint8_t);
   const struct node *first = NULL;
   above[n->id] = 1;
+  certify_work(c, n->id);
   for (uint32_t i = n->id + 1; i-- > 0;) {
     if (!above[i]) continue;
     if (i != n->id) first = g->nodes[i];

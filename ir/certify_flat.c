@@ -12,7 +12,7 @@ struct run {
 };
 
 struct runs {
-  struct arena *arena;
+  struct certify *c;
   struct run *list;
   int count, cap;
 };
@@ -36,15 +36,32 @@ static void push(struct runs *r, struct node *x, int64_t begin, int64_t end) {
   }
   if (r->count == r->cap) {
     r->cap = r->cap ? 2 * r->cap : 8;
-    struct run *more = arena_new_array(r->arena, (size_t)r->cap, struct run);
+    struct run *more = arena_new_array(r->c->arena, (size_t)r->cap, struct run);
     if (r->count) memcpy(more, r->list, (size_t)r->count * sizeof *more);
     r->list = more;
   }
   r->list[r->count++] = (struct run){x, begin, end};
 }
 
+/* Where the rows of each operand of a concatenation begin: many slices are taken of one. */
+static const int64_t *starts_of(struct certify *c, const struct node *x) {
+  if (x->id >= c->nstarts) {
+    uint32_t more = 2 * c->ref->count + 64;
+    int64_t **known = arena_new_array(c->arena, more, int64_t *);
+    if (c->nstarts) memcpy(known, c->starts, sizeof *known * c->nstarts);
+    c->starts = known;
+    c->nstarts = more;
+  }
+  if (c->starts[x->id]) return c->starts[x->id];
+  int64_t *starts = c->starts[x->id] = arena_new_array(c->arena, (size_t)x->ninputs + 1, int64_t);
+  certify_work(c, (uint64_t)x->ninputs);
+  for (int k = 0; k < x->ninputs; k++) starts[k + 1] = starts[k] + x->inputs[k]->type.dim[0];
+  return starts;
+}
+
 static void add(struct runs *r, struct node *x, int64_t begin, int64_t end) {
   if (begin >= end) return;
+  certify_work(r->c, 1);
   if (takes_rows(x)) {
     int count;
     int64_t first = node_ints(x, ATTR_begin, &count)[0];
@@ -55,11 +72,19 @@ static void add(struct runs *r, struct node *x, int64_t begin, int64_t end) {
     push(r, x, begin, end);
     return;
   }
-  int64_t at = 0;
-  for (int k = 0; k < x->ninputs; k++) {
-    int64_t rows = x->inputs[k]->type.dim[0], lo = begin > at ? begin - at : 0;
-    add(r, x->inputs[k], lo, end - at < rows ? end - at : rows);
-    at += rows;
+  const int64_t *starts = starts_of(r->c, x);
+  int lo = 0, hi = x->ninputs; /* the last operand that begins at `begin` or before */
+  while (lo + 1 < hi) {
+    int mid = (lo + hi) / 2;
+    if (starts[mid] <= begin)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  for (int k = lo; k < x->ninputs && starts[k] < end; k++) {
+    int64_t from = begin > starts[k] ? begin - starts[k] : 0;
+    int64_t rows = x->inputs[k]->type.dim[0], to = end - starts[k];
+    add(r, x->inputs[k], from, to < rows ? to : rows);
   }
 }
 
@@ -154,7 +179,7 @@ struct node *certify_rows_of(struct certify *c, const struct node *like, struct 
 
 struct node *certify_runs(struct certify *c, const struct node *n) {
   if (!takes_rows(n) && !joins_rows(n)) return NULL;
-  struct runs r = {.arena = c->arena};
+  struct runs r = {.c = c};
   if (n->op == OP_slice) {
     int count;
     int64_t first = node_ints(n, ATTR_begin, &count)[0];

@@ -17,12 +17,13 @@ struct comparison {
   struct numbers z;
   struct model *model;
   const uint8_t *live, *constant;
-  struct tensor *state;  /* of the placed graph's variables, by id */
-  struct tensor *values; /* of its nodes, in the step at hand */
-  uint8_t *wrong;        /* by id: reported */
-  double most;           /* the largest difference */
-  int results, copies;   /* compared */
-  struct str left;       /* what could not be compared */
+  struct tensor *state;                  /* of the placed graph's variables, by id */
+  struct tensor *values;                 /* of its nodes, in the step at hand */
+  uint8_t *wrong;                        /* by id: reported */
+  struct map outputs[OUTPUT_UPDATE + 1]; /* of the source: their nodes, by role and name */
+  double most;                           /* the largest difference */
+  int results, copies;                   /* compared */
+  struct str left;                       /* what could not be compared */
   int nleft;
   struct diags *d;
   struct claim *claim;
@@ -125,13 +126,6 @@ static bool compare(struct comparison *x, const struct node *n, const char *what
   return true;
 }
 
-static const struct node *source_output(const struct graph *source, const struct output *o) {
-  for (int i = 0; i < source->noutputs; i++)
-    if (source->outputs[i].role == o->role && strcmp(source->outputs[i].name, o->name) == 0)
-      return source->outputs[i].node;
-  return NULL;
-}
-
 static void stray(struct comparison *x, const struct node *n, const char *name) {
   if (x->wrong[n->id]) return;
   x->wrong[n->id] = 1;
@@ -144,7 +138,7 @@ static void compare_step(struct comparison *x, int step) {
   for (int i = 0; i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
     if (o->role == OUTPUT_UPDATE) continue;
-    const struct node *n = source_output(x->c.source, o);
+    const struct node *n = map_get(&x->outputs[o->role], o->name);
     if (!n) {
       stray(x, o->node, o->name);
       continue;
@@ -208,6 +202,11 @@ bool graph_certify_numbers(struct arena *a, const struct graph *source, const st
   x.wrong = arena_new_array(scratch, (size_t)placed->count + 1, uint8_t);
   x.left = str_make(scratch);
   x.model = certify_model(&x.c, &x.z);
+  for (int role = 0; role <= OUTPUT_UPDATE; role++) x.outputs[role] = map_make(scratch);
+  for (int i = source->noutputs; i-- > 0;) {
+    const struct output *o = &source->outputs[i];
+    map_put_owned(&x.outputs[o->role], o->name, o->node);
+  }
   begin(&x);
   for (int step = 0; step < STEPS; step++) {
     certify_model_step(x.model);

@@ -29,6 +29,7 @@ void certify_own_begin(struct certify *c, const uint8_t *live) {
   const struct graph *g = c->source;
   c->varies = arena_new_array(c->arena, g->count + 1, uint8_t);
   c->apart = arena_new_array(c->arena, g->count + 1, uint8_t);
+  c->fixed = arena_new_array(c->arena, g->count + 1, uint8_t);
   c->wants_own = arena_new_array(c->arena, g->count + 1, uint8_t);
   const char *scaling = c->placed->config.loss_scaling;
   c->own_rows = scaling && strcmp(scaling, "per_tower") == 0;
@@ -37,7 +38,12 @@ void certify_own_begin(struct certify *c, const uint8_t *live) {
     const struct node *n = g->nodes[i];
     c->varies[i] =
         n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || type_batch_axis(&n->type) >= 0;
-    for (int k = 0; k < n->ninputs; k++) c->varies[i] |= varies(c, n->inputs[k]);
+    c->fixed[i] = n->op != OP_variable && n->op != OP_input;
+    certify_work(c, 1 + (uint64_t)n->ninputs);
+    for (int k = 0; k < n->ninputs; k++) {
+      c->varies[i] |= varies(c, n->inputs[k]);
+      c->fixed[i] &= c->fixed[n->inputs[k]->id];
+    }
     any = any || n->op == OP_aggregate || n->op == OP_tower_id || is_on_read(n);
   }
   for (uint32_t i = g->count; any && i-- > 0;) {
@@ -146,22 +152,10 @@ static struct node *join_copies(struct certify *c, const struct node *n) {
   return join(c, n, node_string(n, ATTR_aggregation), 0, c->towers, c->towers);
 }
 
-/* Depends on no variable and no input. */
-static bool is_fixed(struct certify *c, const struct node *n) {
-  uint8_t *below = arena_new_array(c->arena, n->id + 1, uint8_t);
-  below[n->id] = 1;
-  for (uint32_t i = n->id + 1; i-- > 0;) {
-    const struct node *x = c->source->nodes[i];
-    if (below[i] && (x->op == OP_variable || x->op == OP_input)) return false;
-    for (int k = 0; below[i] && k < x->ninputs; k++) below[x->inputs[k]->id] = 1;
-  }
-  return true;
-}
-
 static struct node *write_copies(struct certify *c, const struct node *n) {
-  bool fixed = is_fixed(c, n->inputs[1]);
   for (int t = c->view->first; t < c->view->first + c->view->count; t++)
-    if (fixed || takes_part(c, t)) *of_tower(c, c->rows, n, t) = own_of(c, n->inputs[1], t);
+    if (c->fixed[n->inputs[1]->id] || takes_part(c, t))
+      *of_tower(c, c->rows, n, t) = own_of(c, n->inputs[1], t);
   return c->whole[n->inputs[0]->id];
 }
 

@@ -55,14 +55,12 @@ static bool check(struct certify *c, const struct node *v) {
 }
 
 /* What the parts of v stand for, and their updates, as the source has them. */
-static void read_parts(struct certify *c, const struct node *v, const struct node *s) {
+static void read_parts(struct certify *c, const struct node *v, const struct node *s,
+                       const struct node *const *writers) {
   int64_t first, rows = certify_part_rows(c, v, &first);
+  const struct node *w = writers[s->id];
   if (c->whole[s->id]) certify_rows_of(c, v, c->whole[s->id], first, rows);
-  for (uint32_t i = 0; i < c->source->count; i++) {
-    const struct node *n = c->source->nodes[i];
-    if (n->op == OP_assign && n->inputs[0] == s && c->whole[i])
-      certify_rows_of(c, n, c->whole[i], first, rows);
-  }
+  if (w && c->whole[w->id]) certify_rows_of(c, w, c->whole[w->id], first, rows);
 }
 
 /* Everything in the reference is the source's. */
@@ -75,7 +73,11 @@ static void know_all(struct certify *c) {
 
 bool certify_parts(struct certify *c) {
   bool ok = true;
+  const struct node **writers = arena_new_array(c->arena, c->source->count + 1, const struct node *);
   c->parts = map_make(c->arena);
+  for (uint32_t i = 0; i < c->source->count; i++)
+    if (c->source->nodes[i]->op == OP_assign)
+      writers[c->source->nodes[i]->inputs[0]->id] = c->source->nodes[i];
   for (int round = 0; round < 2; round++)
     for (uint32_t i = 0; i < c->placed->count; i++) {
       const struct node *v = c->placed->nodes[i];
@@ -88,7 +90,7 @@ bool certify_parts(struct certify *c) {
       else if (!check(c, v))
         ok = false;
       else
-        read_parts(c, v, certify_variable(c->source, v->name));
+        read_parts(c, v, certify_variable(c->source, v->name), writers);
     }
   know_all(c);
   return ok;

@@ -345,6 +345,7 @@ void certify_placed(struct certify *c) {
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     bool sound = c->live[i];
+    certify_work(c, 1 + (uint64_t)n->ninputs);
     for (int k = 0; sound && k < n->ninputs; k++) {
       in[k] = c->meanings[n->inputs[k]->id];
       sound = in[k].of != NULL;

@@ -245,6 +245,7 @@ bool certify_source(struct certify *c) {
   for (int v = 0; v < c->nviews; v++) {
     c->view = &c->views[v];
     c->whole = whole[v] = arena_new_array(a, g->count + 1, struct node *);
+    certify_work(c, g->count);
     for (uint32_t i = 0; i < g->count; i++)
       if (live[i] && !read_node(c, g->nodes[i], in)) return false;
   }

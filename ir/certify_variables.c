@@ -5,6 +5,19 @@
 
 #include <string.h>
 
+/* What an optimizer keeps for a part: "v.adam.m" of "v/part_0.adam.m". */
+static const struct node *slot_of_part(const struct graph *source, const char *name) {
+  const char *mark = strstr(name, "/part_");
+  char whole[512];
+  if (!mark) return NULL;
+  const char *end = mark + strlen("/part_") + strspn(mark + strlen("/part_"), "0123456789");
+  size_t before = (size_t)(mark - name), after = strlen(end);
+  if (*end != '.' || before + after >= sizeof whole) return NULL;
+  memcpy(whole, name, before);
+  memcpy(whole + before, end, after + 1);
+  return graph_find(source, whole);
+}
+
 const struct node *certify_variable(const struct graph *source, const char *name) {
   const struct node *n = graph_find(source, name);
   if (!n && strncmp(name, "tower_", 6) == 0 && strchr(name, '/')) { /* a copy that is joined on read */
@@ -23,6 +36,7 @@ const struct node *certify_variable(const struct graph *source, const char *name
     if (cut == len) break;
     n = map_getn(&source->names, name, len = cut);
   }
+  if (!n) n = slot_of_part(source, name);
   return node_is(n, OP_variable) ? n : NULL;
 }
 
@@ -146,6 +160,7 @@ static void check_copy(struct certify *c, struct copies *k, const struct node *v
 
 static void check_copies(struct certify *c, struct copies *k) {
   begin(c, k);
+  certify_work(c, (uint64_t)c->placed->count + c->source->count);
   for (uint32_t i = 0; i < c->placed->count; i++) {
     const struct node *v = c->placed->nodes[i];
     const struct node *s = v->op == OP_variable ? certify_variable(c->source, v->name) : NULL;

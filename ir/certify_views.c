@@ -10,18 +10,19 @@ static bool same_task(const struct device_name *a, const struct device_name *b) 
   return a->job == b->job || (a->job && b->job && strcmp(a->job, b->job) == 0);
 }
 
-/* Where a tower runs: where most of what it computes is (Boyer and Moore's vote). */
-static const struct device_name *task_of(const struct certify *c, int tower) {
+/* Where each tower runs: where most of what it computes is (Boyer and Moore's vote). */
+static const struct device_name **tasks_of(const struct certify *c) {
   const struct target *t = &c->placed->config.target;
-  const struct device_name *most = NULL;
-  int votes = 0;
+  const struct device_name **most = arena_new_array(c->arena, (size_t)c->towers, const struct device_name *);
+  int *votes = arena_new_array(c->arena, (size_t)c->towers, int);
   for (uint32_t i = 0; i < c->placed->count; i++) {
     const struct node *n = c->placed->nodes[i];
     bool computes = n->op != OP_split && n->op != OP_copy && !n->want && n->dist == DIST_PER_REPLICA;
-    if (!computes || n->tower != tower || n->device < 0 || n->device >= t->ndevices) continue;
+    if (!computes || n->tower < 0 || n->tower >= c->towers || n->device < 0 || n->device >= t->ndevices)
+      continue;
     const struct device_name *here = &t->devices[n->device].name;
-    if (votes == 0) most = here;
-    votes += same_task(most, here) ? 1 : -1;
+    if (votes[n->tower] == 0) most[n->tower] = here;
+    votes[n->tower] += same_task(most[n->tower], here) ? 1 : -1;
   }
   return most;
 }
@@ -36,9 +37,10 @@ void certify_views(struct certify *c) {
   const struct config *config = &c->placed->config;
   c->views = arena_new_array(c->arena, (size_t)c->towers + 1, struct view);
   int workers = 0;
-  const struct device_name *last = NULL;
-  for (int t = 0; config->asynchronous && tells_versions(c->source) && t < c->towers; t++) {
-    const struct device_name *task = task_of(c, t);
+  const struct device_name *last = NULL, **tasks = NULL;
+  if (config->asynchronous && tells_versions(c->source)) tasks = tasks_of(c);
+  for (int t = 0; tasks && t < c->towers; t++) {
+    const struct device_name *task = tasks[t];
     if (t == 0 || !same_task(task, last)) {
       int reads = workers > config->staleness ? workers - config->staleness : 0;
       c->views[workers] = (struct view){.first = t, .reads = reads, .newest = workers};

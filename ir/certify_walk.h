@@ -51,8 +51,8 @@ struct certify {
   struct share **share;     /* by reference id, for the first `known` */
   /* certify_own.c, by source id: another value for a tower's rows alone; towers' own values are wanted; in the
    * model itself each tower has another value. */
-  uint8_t *varies, *wants_own, *apart;
-  bool own_rows;     /* rows too are towers' own: losses are scaled per tower */
+  uint8_t *varies, *wants_own, *apart, *fixed; /* fixed: depends on no variable and no input */
+  bool own_rows;                               /* rows too are towers' own: losses are scaled per tower */
   struct node **own; /* [source id * towers + tower]: for a tower that sees its own rows; NULL: nobody asks */
   struct node **leaves; /* the same of an aggregate: what it joins */
   struct node **sums;   /* [source id * nviews + view] of an aggregate: the sum of its leaves */
@@ -62,6 +62,8 @@ struct certify {
   uint8_t *live, *blamed;
   struct node **inward; /* by reference id of a slice: the same computed from rows */
   uint32_t ninward;
+  int64_t **starts; /* by reference id of a concatenation: where each operand begins */
+  uint32_t nstarts;
   struct map parts; /* by name, "v/part_1": the placed variable */
   int crooked;      /* joins that are not of the fixed tree */
 };
@@ -71,6 +73,9 @@ void certify_say(struct certify *c, enum claim_id claim, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void certify_breach(struct certify *c, enum claim_id claim, const struct node *n, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Counts what a loop looks at. */
+static inline void certify_work(struct certify *c, uint64_t looks) { c->out->work += looks; }
 
 /* Rows of a tower, and the first of them: the first batch mod towers have one more. */
 int64_t certify_rows(const struct certify *c, int tower);
@@ -121,7 +126,7 @@ void certify_placed(struct certify *c);
 void certify_blame(struct certify *c, enum claim_id claim, const struct node *n, const struct node *want,
                    const char *what);
 /* The first node before n that stands for nothing the source has; NULL if there is none. */
-const struct node *certify_origin(const struct certify *c, const struct node *n);
+const struct node *certify_origin(struct certify *c, const struct node *n);
 /* Why `n`, which has such a meaning, is not the source's. */
 void certify_explain(struct certify *c, enum claim_id claim, const struct node *n);
 /* certify_variables.c: all copies of all variables, and who writes them. */

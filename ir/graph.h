@@ -177,6 +177,17 @@ void graph_print(struct str *s, const struct graph *g);
 struct graph *graph_parse(struct arena *a, const struct source *src, struct diags *d);
 /* All graphs of a source: a file may hold several. Returns how many, -1 on error. */
 int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, struct graph ***out);
+/* Where the graphs of a source stand, for those who want one after the other: all of them are parsed, and forgotten.
+ * Returns how many, -1 on error. */
+struct graph_place {
+  const char *name;
+  enum stage stage;
+  size_t at; /* byte of the source */
+};
+int graph_parse_places(struct arena *a, const struct source *src, struct diags *d, struct graph_place **out);
+/* The graph of such a place. */
+struct graph *graph_parse_at(struct arena *a, const struct source *src, const struct graph_place *place,
+                             struct diags *d);
 void graph_print_dot(struct str *s, const struct graph *g);
 void graph_print_json(struct str *s, const struct graph *g);
 

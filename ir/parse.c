@@ -437,29 +437,67 @@ static struct graph *parse_graph(struct parser *p) {
   return parse_contents(p) ? p->g : NULL;
 }
 
+static bool fits(const struct source *src, struct diags *d) {
+  if (src->len <= TEXT_MAX_BYTES) return true;
+  diag_error(d, (struct loc){src, 0, 0}, "graph text of more than %u MiB is refused", TEXT_MAX_BYTES >> 20);
+  return false;
+}
+
+/* The next graph of the text, NULL after an error. `*more`: whether there may be others. */
+static struct graph *parse_next(struct parser *p, bool first, bool *more) {
+  const char *start = p->l.p;
+  struct graph *g = parse_graph(p);
+  *more = g || (p->l.p != start && !first);
+  lex_skip_lines(&p->l);
+  *more = *more && p->l.p < p->l.end;
+  return g;
+}
+
+/* Room for one more in an array that doubles. */
+static void *grown(struct arena *a, void *array, int count, size_t size) {
+  if (count & (count - 1)) return array;
+  void *more = arena_array(a, count ? 2 * (size_t)count : 1, size);
+  if (count) memcpy(more, array, (size_t)count * size);
+  return more;
+}
+
 int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, struct graph ***out) {
   struct parser p = {.l = {a, src, d, src->text, src->text + src->len}};
+  bool ok = fits(src, d), more = ok;
+  int count = 0;
   *out = NULL;
-  if (src->len > TEXT_MAX_BYTES) {
-    diag_error(d, (struct loc){src, 0, 0}, "graph text of more than %u MiB is refused", TEXT_MAX_BYTES >> 20);
-    return -1;
-  }
-  int count = 0, cap = 0;
-  bool ok = true;
-  for (lex_skip_lines(&p.l); p.l.p < p.l.end || count == 0; lex_skip_lines(&p.l)) {
-    const char *start = p.l.p;
-    struct graph *g = parse_graph(&p);
-    if (!g) ok = false;
-    if (!g && (p.l.p == start || p.l.p >= p.l.end || count == 0)) break;
-    if (count == cap) {
-      cap = cap ? 2 * cap : 4;
-      struct graph **more = arena_new_array(a, (size_t)cap, struct graph *);
-      if (count) memcpy(more, *out, sizeof *more * (size_t)count);
-      *out = more;
-    }
-    (*out)[count++] = g;
+  for (lex_skip_lines(&p.l); more; count++) {
+    struct graph *g = parse_next(&p, count == 0, &more);
+    ok = ok && g;
+    *out = grown(a, *out, count, sizeof **out);
+    (*out)[count] = g;
   }
   return ok ? count : -1;
+}
+
+int graph_parse_places(struct arena *a, const struct source *src, struct diags *d, struct graph_place **out) {
+  struct parser p = {.l = {a, src, d, src->text, src->text + src->len}};
+  bool ok = fits(src, d), more = ok;
+  int count = 0;
+  *out = NULL;
+  for (lex_skip_lines(&p.l); more; count++) {
+    struct arena_guard guard;
+    size_t at = (size_t)(p.l.p - src->text);
+    p.l.arena = arena_create_guarded(&guard);
+    const struct graph *g = parse_next(&p, count == 0, &more);
+    *out = grown(a, *out, count, sizeof **out);
+    (*out)[count] =
+        (struct graph_place){g ? arena_strdup(a, g->name) : NULL, g ? g->stage : STAGE_SOURCE, at};
+    ok = ok && g;
+    arena_destroy_guarded(p.l.arena, &guard);
+  }
+  return ok ? count : -1;
+}
+
+struct graph *graph_parse_at(struct arena *a, const struct source *src, const struct graph_place *place,
+                             struct diags *d) {
+  struct parser p = {.l = {a, src, d, src->text + place->at, src->text + src->len}};
+  return parse_graph(&p);
 }
 
 struct graph *graph_parse(struct arena *a, const struct source *src, struct diags *d) {

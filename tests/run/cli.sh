@@ -248,6 +248,13 @@ expect 2 'verify one graph that is not there' "$dgc" verify placed.dg --graph no
 shows err 'it holds linear.train'
 expect 2 'a source of a model' "$dgc" verify "$samples/linear.dsl" --source "$samples/linear.dsl"
 shows err 'is a model, and --source is for graph text'
+for more in '' '--staleness 1'; do
+  expect 0 "placed text in parts $more" "$dgc" compile "$samples/digits.dsl" --set hidden=6 --cluster 'worker=2;ps=2' --min-part-bytes 16 --batch 7 $more -o parts.dg
+  expect 0 "verify text in parts $more" "$dgc" verify parts.dg --source "$samples/digits.dsl" --set hidden=6 --numeric
+done
+sed '/^  update step.update$/d' placed.dg >wrong.dg
+expect 4 'verify a graph without an update' "$dgc" verify wrong.dg --source "$samples/linear.dsl"
+shows err 'nothing writes this copy'
 sed 's/= div loss/= mul loss/' placed.dg >wrong.dg
 expect 4 'verify a wrong graph' "$dgc" verify wrong.dg --source "$samples/linear.dsl"
 shows err 'scale: loss.mean: '

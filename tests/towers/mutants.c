@@ -245,11 +245,19 @@ static void change_list(struct press *p, const struct node *n, int index, struct
   const int64_t *old = attr.ints;
   attr.ints = list;
   for (int k = 0; k < attr.count; k++)
-    for (int by = -1; by <= 1; by += 2) {
+    for (int by = 0; by < 4; by++) {
       memcpy(list, old, sizeof *list * (size_t)attr.count);
-      list[k] += by;
+      list[k] = by == 0 ? old[k] - 1 : by == 1 ? old[k] + 1 : by == 2 ? INT64_MAX : INT64_MIN;
       with_attr(p, MUTANT_ATTRIBUTE, n, index, attr);
     }
+  if (attr.count > 0) { /* too short, and as long as lists may be */
+    memcpy(list, old, sizeof *list * (size_t)attr.count);
+    attr.count--;
+    with_attr(p, MUTANT_ATTRIBUTE, n, index, attr);
+    attr.count = MAX_RANK;
+    with_attr(p, MUTANT_ATTRIBUTE, n, index, attr);
+    attr.count = n->attrs[index].count;
+  }
   for (int k = 0; k + 1 < attr.count; k++) {
     memcpy(list, old, sizeof *list * (size_t)attr.count);
     list[k] = old[k + 1], list[k + 1] = old[k];
@@ -262,10 +270,9 @@ static void change_attr(struct press *p, const struct node *n, int index) {
   int64_t i = attr.i;
   switch (attr_kind_of(attr.key)) {
   case ATTR_INT: {
-    const int64_t others[] = {i + 1, i - 1, 1 - i, 2 * i};
-    for (int k = 0; k < 4; k++)
-      if (others[k] != i && others[k] >= 0)
-        with_attr(p, MUTANT_ATTRIBUTE, n, index, attr_int(attr.key, others[k]));
+    const int64_t others[] = {i + 1, i - 1, 1 - i, 2 * i, 1000000007, -1, INT64_MIN};
+    for (int k = 0; k < 7; k++)
+      if (others[k] != i) with_attr(p, MUTANT_ATTRIBUTE, n, index, attr_int(attr.key, others[k]));
     break;
   }
   case ATTR_STRING:

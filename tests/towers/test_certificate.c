@@ -321,6 +321,60 @@ static void variables_in_parts(void **state) {
   arena_destroy(a);
 }
 
+/* ---- work ---- */
+
+/* n of everything that has been quadratic: results, variables with updates (in parts, in packs), state of towers. */
+static const char *wide_text(struct arena *a, int n) {
+  struct str s = str_make(a);
+  str_put(&s, "graph wide {\n x = input : f32[B,4]\n sum = reduce_sum x {axes=[0]} : f32[4]\n");
+  for (int i = 0; i < n; i++)
+    str_printf(
+        &s,
+        " v%d = variable : f32[4]\n s%d = variable {aggregation=\"sum\", synchronization=\"on_read\"} : "
+        "f32[4]\n by%d = mul x, x%d\n g%d = reduce_sum by%d {axes=[0]} : f32[4]\n n%d = sub v%d, g%d\n"
+        " u%d = assign v%d, n%d\n t%d = add s%d, sum\n w%d = assign s%d, t%d\n value g%d\n"
+        " update u%d\n update w%d\n x%d = neg by%d\n",
+        i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i, i + 1, i);
+  str_put(&s, "}\n");
+  return s.data;
+}
+
+static uint64_t work_for(const struct layout *l, int packs, int n) {
+  struct arena *a = arena_create();
+  struct diags d;
+  struct certificate c;
+  diags_init(&d, a);
+  const char *text = wide_text(a, n);
+  text = with(a, text, " sum = ", " x0 = neg x\n sum = ");
+  struct graph *g = graph_parse(a, source_make(a, "wide", text, strlen(text)), &d);
+  if (g) layout_set(g, l, 5, &d);
+  if (g) g->config.packs = packs;
+  struct graph *source = g ? pipeline_run(a, g, NULL, "rows", NULL, &d) : NULL;
+  struct graph *placed = source ? pipeline_run(a, source, NULL, "copies", NULL, &d) : NULL;
+  if (!placed || !graph_certify(a, source, placed, "test", &d, &c)) fail_msg("%s", diags_text(&d, false));
+  arena_destroy(a);
+  return c.work;
+}
+
+/* Twice the graph, twice the work. */
+static void work_is_linear(void **state) {
+  (void)state;
+  static const struct {
+    struct layout layout;
+    int packs;
+  } wide[] = {{{1, "one_device", "cpu:0", NULL}, 0},
+              {{3, "mirrored", "cpu:0-1", NULL}, 1},
+              {{2, "central_storage", "cpu:0-1", NULL}, 0},
+              {{4, "parameter_server", CLUSTER, NULL}, 0}};
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+    uint64_t work[4];
+    for (int k = 0; k < 4; k++) work[k] = work_for(&wide[i].layout, wide[i].packs, 50 << k);
+    print_message("%s: %llu %llu %llu %llu\n", wide[i].layout.strategy, (unsigned long long)work[0],
+                  (unsigned long long)work[1], (unsigned long long)work[2], (unsigned long long)work[3]);
+    for (int k = 1; k < 4; k++) assert_true(work[k] < 2 * work[k - 1] + work[k - 1] / 10);
+  }
+}
+
 /* What cannot be computed is named, with the reason; the rest is compared. */
 static void numbers_that_are_not_there(void **state) {
   (void)state;
@@ -350,7 +404,7 @@ static void numbers_that_are_not_there(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_passes_make_is_certified), cmocka_unit_test(faults_of_graphs_are_found),
-      cmocka_unit_test(faults_of_plans_are_found), cmocka_unit_test(variables_in_parts),
-      cmocka_unit_test(numbers_that_are_not_there)};
+      cmocka_unit_test(faults_of_plans_are_found),     cmocka_unit_test(variables_in_parts),
+      cmocka_unit_test(numbers_that_are_not_there),    cmocka_unit_test(work_is_linear)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
