@@ -49,15 +49,50 @@ static void add_number(struct arena *a, struct checkpoint_text *texts, int *n, c
   texts[(*n)++] = (struct checkpoint_text){key, arena_printf(a, "%lld", (long long)value)};
 }
 
-static bool save_with(struct dgc_session *s, struct arena *a, const char *path) {
+/* The largest of all elements' bits without their signs: at least those of infinity if one is not finite. */
+static bool is_finite(const struct whole *w, const void *data) {
+  const uint32_t *f32 = data;
+  const uint64_t *f64 = data;
+  int32_t most32 = 0;
+  int64_t most64 = 0;
+  size_t count = w->bytes / (size_t)dtype_size(w->type.dtype);
+  if (w->type.dtype == DT_F32)
+    for (size_t i = 0; i < count; i++) {
+      int32_t bits = (int32_t)(f32[i] & INT32_MAX);
+      most32 = bits > most32 ? bits : most32;
+    }
+  if (w->type.dtype == DT_F64)
+    for (size_t i = 0; i < count; i++) {
+      int64_t bits = (int64_t)(f64[i] & INT64_MAX);
+      most64 = bits > most64 ? bits : most64;
+    }
+  return most32 < 0x7f800000 && most64 < 0x7ff0000000000000;
+}
+
+static const struct node *variable_of(const struct dgc_session *s, const char *name) {
+  const struct graph *g = entry_source(s, ENTRY_INIT);
+  const struct node *n = g ? graph_find(g, name) : NULL;
+  return n && n->op == OP_variable ? n : NULL;
+}
+
+static bool is_trained(const struct dgc_session *s, const char *name) {
+  const struct node *n = variable_of(s, name);
+  return n && node_int_or(n, ATTR_trainable, 0);
+}
+
+static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const char *path, bool finite) {
   struct whole *all;
   int count = store_wholes(s->store, a, &all), ntexts = 0;
   struct checkpoint_entry *entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
   for (int i = 0; i < count; i++) {
     void *data = arena_alloc(a, all[i].bytes);
-    if (!whole_read(s->store, &all[i], data)) {
-      session_device_failed(s);
-      return false;
+    if (!whole_read(s->store, &all[i], data)) return session_device_failed(s);
+    if (finite && is_trained(s, all[i].name) && !is_finite(&all[i], data)) {
+      session_fail(s, DGC_MISMATCH,
+                   "variable %s holds what is no finite number after step %lld: the training ends",
+                   all[i].name, (long long)s->position.step);
+      diag_help(&s->diags, LOC_NONE, "%s is as it was before; --allow-nan saves all the same", path);
+      return DGC_MISMATCH;
     }
     entries[i] = (struct checkpoint_entry){all[i].name, all[i].type, data};
   }
@@ -70,22 +105,22 @@ static bool save_with(struct dgc_session *s, struct arena *a, const char *path) 
   add_number(a, texts, &ntexts, "step", s->position.step);
   add_number(a, texts, &ntexts, "epoch", s->position.epoch);
   add_number(a, texts, &ntexts, "epoch_batch", s->position.index);
-  return checkpoint_save(path, entries, count, texts, ntexts, &s->diags);
+  return checkpoint_save(path, entries, count, texts, ntexts, &s->diags) ? DGC_OK : DGC_RUNTIME;
 }
 
-enum dgc_status session_save(struct dgc_session *s, const char *path) {
+enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite) {
   struct arena *a = s->building = arena_create();
-  bool saved = save_with(s, a, path);
-  if (saved) make_own(s, path);
+  enum dgc_status status = save_with(s, a, path, finite);
+  if (!status) make_own(s, path);
   s->building = NULL;
   arena_destroy(a);
-  return saved ? DGC_OK : DGC_RUNTIME;
+  return status;
 }
 
 static enum dgc_status save(struct dgc_session *s, const char *path) {
   enum dgc_status status = session_open(s);
   if (!status) status = session_init(s);
-  return status ? status : session_save(s, path);
+  return status ? status : session_save(s, path, false);
 }
 
 enum dgc_status dgc_save(struct dgc_session *s, const char *path) { CALL(s, save(s, path)); }
@@ -157,9 +192,8 @@ static void fit_position(struct dgc_session *s, const struct saved *saved, const
 }
 
 static bool is_slot(const struct dgc_session *s, const char *name) {
-  const struct graph *g = entry_source(s, ENTRY_INIT);
-  const struct node *n = g ? graph_find(g, name) : NULL;
-  return n && n->op == OP_variable && node_int_or(n, ATTR_slot, 0);
+  const struct node *n = variable_of(s, name);
+  return n && node_int_or(n, ATTR_slot, 0);
 }
 
 static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {

@@ -185,7 +185,7 @@ enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, i
 /* A batch whose losses are on their way from the devices. */
 struct unread {
   const struct loaded *l; /* NULL: none */
-  int64_t rows;
+  int64_t rows, step;
   struct late_read *losses; /* by output */
   int room;                 /* for so many */
 };
@@ -215,14 +215,23 @@ static bool done(const struct training *t) {
          (t->steps >= 0 && p->step >= t->steps);
 }
 
-static enum dgc_status save(struct training *t) {
+/* What ends the training: a loss that is no number, by its name if there are several. */
+static enum dgc_status no_number(const struct training *t, const struct loaded *l, int output, double value) {
   struct dgc_session *s = t->s;
-  enum dgc_status status = session_save(s, s->options.checkpoint);
-  if (!status) t->saved_step = s->position.step;
-  return status;
+  int losses = 0;
+  for (int i = 0; i < l->plan->noutputs; i++) losses += l->plan->outputs[i].role == OUTPUT_LOSS;
+  session_fail(s, DGC_MISMATCH, "the loss%s%s is %s at step %lld: the training ends", losses > 1 ? " " : "",
+               losses > 1 ? l->plan->outputs[output].name : "", isnan(value) ? "not a number" : "infinite",
+               (long long)t->unread.step);
+  if (t->saved_step > t->first_step)
+    diag_help(&s->diags, LOC_NONE, "%s holds step %lld; --allow-nan goes on all the same",
+              s->options.checkpoint, (long long)t->saved_step);
+  else
+    diag_help(&s->diags, LOC_NONE, "nothing has been saved; --allow-nan goes on all the same");
+  return DGC_MISMATCH;
 }
 
-/* Adds the losses that are on their way, each as its mean, and weighs their batch by its rows. */
+/* Adds the losses that are on their way, and weighs their batch by its rows. */
 static enum dgc_status add_loss(struct training *t) {
   const struct loaded *l = t->unread.l;
   int64_t rows = t->unread.rows;
@@ -233,7 +242,7 @@ static enum dgc_status add_loss(struct training *t) {
     double value;
     enum dgc_status status = output_collect(t->s, l, i, &t->unread.losses[i], &value);
     if (status) return status;
-    if (v->count) value /= (double)(v->count < 0 ? -v->count * rows : v->count);
+    if (!isfinite(value) && !t->s->options.allow_nan) return no_number(t, l, i, value);
     t->loss_sum += value * (double)rows;
   }
   t->loss_count += l ? (double)rows : 0;
@@ -247,6 +256,7 @@ static enum dgc_status next_loss(struct training *t, const struct loaded *l, int
   int noutputs = l->plan->noutputs;
   next.l = l;
   next.rows = rows;
+  next.step = t->s->position.step + 1;
   if (next.room < noutputs) {
     next.room = noutputs;
     next.losses = arena_new_array(t->s->call, (size_t)noutputs, struct late_read);
@@ -281,6 +291,15 @@ static enum dgc_status report(struct training *t, const struct batch *b) {
   if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
   s->listening = false;
   return DGC_OK;
+}
+
+/* What is saved is good by all that can be known: the losses up to this step, and the variables that it leaves. */
+static enum dgc_status save(struct training *t) {
+  struct dgc_session *s = t->s;
+  enum dgc_status status = add_loss(t);
+  if (!status) status = session_save(s, s->options.checkpoint, !s->options.allow_nan);
+  if (!status) t->saved_step = s->position.step;
+  return status;
 }
 
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
@@ -366,11 +385,12 @@ static enum dgc_status end_early(struct training *t, enum dgc_status why) {
   else if (!path)
     diag_note(&s->diags, LOC_NONE, "%s after step %lld: nothing was saved, as there is no --checkpoint FILE",
               end, step);
-  else if (t->saved_step != s->position.step && save(t))
-    return DGC_RUNTIME;
-  else
+  else {
+    enum dgc_status status = t->saved_step == s->position.step ? DGC_OK : save(t);
+    if (status) return status;
     diag_note(&s->diags, LOC_NONE, "%s after step %lld, saved: --resume %s goes on from there", end, step,
               path);
+  }
   return why;
 }
 

@@ -34,7 +34,7 @@ struct options {
   const char *source_path; /* of verify */
   bool numeric;
   int64_t threads, epochs, steps, seed, checkpoint_every, timeout;
-  bool overwrite, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
+  bool overwrite, allow_nan, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
   bool seed_given, epochs_given, steps_given;
 };
 
@@ -231,7 +231,8 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
                                   const struct batch *b, struct loaded **out);
 
 /* dgc_checkpoint.c */
-enum dgc_status session_save(struct dgc_session *s, const char *path);
+/* `finite`: an error, and nothing is written, if a variable that is trained is not. */
+enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite);
 /* Before the first step of a training: an error if the option checkpoint cannot be written, or would replace a file
  * that this session has neither read nor written. */
 enum dgc_status session_may_save(struct dgc_session *s);

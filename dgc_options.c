@@ -90,6 +90,8 @@ static const struct option_row option_table[] = {
      "where training saves, where other verbs read variables"},
     {"overwrite", FLAG, AT(overwrite), 0, 0, NULL,
      "train from the first step, though the file of --checkpoint is there: it is replaced"},
+    {"allow-nan", FLAG, AT(allow_nan), 0, 0, NULL,
+     "train on where a loss, or a variable that is saved, is not a number or infinite"},
     {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N",
      "save also after every N steps"},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",

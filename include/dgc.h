@@ -33,7 +33,7 @@ enum dgc_status {
   DGC_INPUT = 1,    /* the model, the data or a file is wrong */
   DGC_USAGE = 2,    /* the call or an option is wrong */
   DGC_RUNTIME = 3,  /* a device, memory or the system failed */
-  DGC_MISMATCH = 4, /* two things that should fit do not: a checkpoint and a model */
+  DGC_MISMATCH = 4, /* two things that should fit do not: a checkpoint and a model; or a loss is no number */
   DGC_STOPPED = 5   /* dgc_stop was called */
 };
 
@@ -121,7 +121,11 @@ struct dgc_metric {
 };
 
 /* Trains until as many epochs or steps are done as these options say (0: none; neither given: one epoch), on the option
- * data or what the model declares; with checkpoint, saves there. */
+ * data or what the model declares; with checkpoint, saves there after each epoch and at its end. Before the first step:
+ * DGC_RUNTIME if nothing can be written there, DGC_USAGE if there is a file that this session has neither restored nor
+ * saved (unless the option overwrite is set). DGC_MISMATCH where a loss is infinite or not a number, or a trained
+ * variable is so when it is to be saved: the message names the step, what is in the file was saved before it, and the
+ * session keeps the variables as they are (with the option allow-nan: DGC_OK, and training goes on). */
 DGC_API enum dgc_status dgc_train(struct dgc_session *s);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);
@@ -132,7 +136,8 @@ DGC_API enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_met
 DGC_API enum dgc_status dgc_predict(struct dgc_session *s, int64_t *rows);
 
 /* Variables, optimizer state, step and the position in the data. A checkpoint replaces an older one whole or
- * not at all. */
+ * not at all: DGC_RUNTIME if it cannot be written, DGC_INPUT if it cannot be read, DGC_MISMATCH if it is another
+ * model's; then nothing has changed. */
 DGC_API enum dgc_status dgc_save(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_restore(struct dgc_session *s, const char *path);
 

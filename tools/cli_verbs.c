@@ -242,10 +242,9 @@ const struct verb verbs[] = {
     {"opt", "GRAPH", "runs passes over graph text, and prints it",
      TARGET_OPTIONS " passes graph file " PASS_OPTIONS, opt},
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
-     MODEL_OPTIONS
-     " " DATA_OPTIONS
-     " epochs steps eval-data eval-rows auto-shard no-shuffle checkpoint checkpoint-every resume overwrite"
-     " json quiet " PASS_OPTIONS,
+     MODEL_OPTIONS " " DATA_OPTIONS " epochs steps eval-data eval-rows auto-shard no-shuffle checkpoint "
+                                    "checkpoint-every resume overwrite allow-nan"
+                   " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
      MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint json quiet " PASS_OPTIONS, eval},

@@ -9,7 +9,8 @@ static void print_verbs(FILE *f) {
   fputs("usage: dgc VERB [OPTIONS] ...\n\n", f);
   for (const struct verb *v = verbs; v->name; v++) fprintf(f, "  %-8s %s\n", v->name, v->help);
   fputs("\ndgc VERB --help says more. dgc --version [--verbose].\n"
-        "exit codes: 0 ok, 1 the input is wrong, 2 usage, 3 device or runtime, 4 mismatch\n",
+        "exit codes: 0 ok, 1 the input is wrong, 2 usage, 3 device or runtime, 4 mismatch, or a loss that is "
+        "no number\n",
         f);
 }
 

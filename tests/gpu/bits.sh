@@ -63,6 +63,17 @@ expect 0 'second part' "$dgc" train "$samples/digits.dsl" --rows 0:180 --eval-ro
   --resume=part.safetensors --checkpoint part.safetensors
 same digits-base.safetensors part.safetensors
 
+# A loss that is no number ends the training, and what had been saved before stays.
+for devices in gpu:0 gpu:0/0,gpu:0/1; do
+  rm -f w.safetensors
+  expect 4 "a rate that is too high, $devices" "$dgc" train "$samples/digits.dsl" --rows 0:180 --batch 48 --set rate=1e38 \
+    --devices $devices --checkpoint w.safetensors --checkpoint-every 1
+  shows err 'at step 2: the training ends'
+  shows err 'help: w.safetensors holds step 1'
+  expect 0 inspect "$dgc" inspect w.safetensors
+  shows out '# step: 1'
+done
+
 # Evaluation and prediction do not depend on devices either.
 expect 0 eval "$dgc" eval "$samples/digits.dsl" --checkpoint digits-base.safetensors --devices gpu:0 --json
 cp out eval.json

@@ -96,6 +96,115 @@ done_already '1 epoch is done, and --epochs 0 asks for no more' --epochs 0
 expect 0 'more' train --checkpoint a.safetensors --resume --epochs 2
 empty err
 
+# A loss that is no number ends the training, and what had been saved before stays. Row 9 of x is not a number, so that
+# in batches of 2 the loss of step 5 is none; row 9 of z is infinite.
+cat >line.dsl <<'MODEL'
+model line(rate = 0.01) {
+  input x : f32[B]
+  input y : f32[B]
+  var a : f32 = 0.5
+  var b : f32 = 0.25
+  train mean(square(a * x + b - y)) with momentum(rate = rate)
+  metric worst = mean(abs(a * x + b - y))
+}
+MODEL
+cat >two.dsl <<'MODEL'
+model two() {
+  input x : f32[B]
+  input z : f32[B]
+  var a : f32 = 0.5
+  var b : f32 = 0.25
+  train near = mean(square(a - x)) with sgd(rate = 0.01)
+  train far = mean(square(b - z)) with sgd(rate = 0.01)
+}
+MODEL
+python3 - <<'PYTHON'
+import struct
+def npy(path, numbers):
+    header = ("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(numbers)).ljust(117) + "\n"
+    open(path, "wb").write(b"\x93NUMPY\x01\x00\x76\x00" + header.encode() + struct.pack("<%df" % len(numbers), *numbers))
+good = [i / 8 for i in range(12)]
+npy("good.npy", good)
+npy("nan.npy", good[:9] + [float("nan")] + good[10:])
+npy("far.npy", [100 + i for i in good])
+npy("inf.npy", good[:9] + [float("inf")] + good[10:])
+PYTHON
+line() {
+  "$dgc" train line.dsl --data x=$x.npy --data y=good.npy --batch 2 --no-shuffle --quiet --overwrite "$@"
+}
+# ends WHAT COMMAND...: the training ends with step 5.
+ends() {
+  expect 4 "$@"
+  shows err "error: the loss is $kind at step 5: the training ends"
+  empty out
+}
+rm -f ./*.safetensors
+for x in nan inf; do
+  kind='infinite'
+  [ $x = nan ] && kind='not a number'
+  for on in '--devices cpu:0' '--devices cpu:0-1' '--towers 2 --devices cpu:0' '--backend interp --devices cpu:0-1' \
+    '--cluster worker=2 --threads 1' '--cluster worker=2;ps=1 --staleness 1' '--devices cpu:0-2 --strategy central_storage'; do
+    expect 0 "four steps, $on" line $on --steps 4 --checkpoint four.safetensors
+    expect 0 "three steps, $on" line $on --steps 3 --checkpoint three.safetensors
+    ends "nothing saved, $on" line $on
+    shows err 'help: nothing has been saved; --allow-nan goes on all the same'
+    # Whether a save comes with the step itself, with the one before or later, or at the end.
+    for every in 1 2 4; do
+      rm -f a.safetensors
+      ends "every $every, $on" line $on --checkpoint a.safetensors --checkpoint-every $every
+      shows err 'help: a.safetensors holds step 4; --allow-nan goes on all the same'
+      same a.safetensors four.safetensors
+    done
+    rm -f a.safetensors
+    ends "every 3, $on" line $on --checkpoint a.safetensors --checkpoint-every 3
+    same a.safetensors three.safetensors
+    for last in '--checkpoint-every 5' '--steps 5' '--steps 6' '--epochs 1' '--epochs 3'; do
+      cp four.safetensors a.safetensors
+      ends "$last, $on" line $on --checkpoint a.safetensors $last
+      same a.safetensors four.safetensors
+    done
+    expect 4 "going on, $on" line $on --checkpoint a.safetensors --resume
+    shows err "at step 5"
+    same a.safetensors four.safetensors
+    expect 0 "all the same, $on" line $on --checkpoint a.safetensors --allow-nan
+    cmp -s a.safetensors four.safetensors && fail 'nothing was trained' || pass
+  done
+done
+x=good
+expect 0 'numbers' line --checkpoint a.safetensors
+# The loss that it is, of several.
+expect 4 'the second loss' "$dgc" train two.dsl --data x=good.npy --data z=inf.npy --batch 2 --no-shuffle --quiet
+shows err 'error: the loss far is infinite at step 5: the training ends'
+expect 4 'the first loss' "$dgc" train two.dsl --data x=nan.npy --data z=inf.npy --batch 2 --no-shuffle --quiet
+shows err 'error: the loss near is not a number at step 5: the training ends'
+# The loss is fine and what the step makes of the variables is not: the file stays good.
+expect 0 'one step' line --steps 1 --checkpoint a.safetensors
+cp a.safetensors kept
+high='--set rate=3e38 --data y=far.npy'
+expect 4 'a rate that is too high' line $high --steps 1 --checkpoint a.safetensors
+shows err 'error: variable a holds what is no finite number after step 1: the training ends'
+shows err 'help: a.safetensors is as it was before; --allow-nan saves all the same'
+same a.safetensors kept
+expect 4 'a rate that is too high, found by the loss' line $high --checkpoint a.safetensors
+shows err 'at step 2'
+same a.safetensors kept
+expect 0 'all the same' line $high --steps 1 --checkpoint a.safetensors --allow-nan
+cat >wide.dsl <<'MODEL'
+model wide() {
+  input x : f32[B]
+  var a : f64 = 0.5
+  train mean(square(a - cast(x, f64))) with sgd(rate = 1e308)
+}
+MODEL
+expect 4 'a rate that is too high for f64' "$dgc" train wide.dsl --data x=far.npy --batch 2 --steps 1 --checkpoint f64.safetensors
+shows err 'variable a holds what is no finite number after step 1'
+[ ! -e f64.safetensors ] && pass || fail 'what is no number was saved'
+# Looking at it is no error.
+expect 0 'eval' "$dgc" eval line.dsl --data x=good.npy --data y=good.npy --checkpoint a.safetensors
+shows out 'nan'
+expect 0 'eval as JSON' "$dgc" eval line.dsl --data x=good.npy --data y=good.npy --checkpoint a.safetensors --json
+shows out '"loss":null'
+
 # On a terminal, what will be lost is said before it is learned.
 cat >terminal.py <<'PYTHON'
 import os, pty, sys
