@@ -127,7 +127,9 @@ enum dgc_status dgc_save(struct dgc_session *s, const char *path) { CALL(s, save
 
 /* --- restoring --- */
 
-/* The number under `key`, or `otherwise`; false if it is none or out of range. */
+enum { MOST_BATCH_BITS = 32, MOST_BITS = 62 }; /* so that a step more, and rows, are still numbers */
+
+/* The number under `key`, if there is one; false if it is none or out of range. */
 static bool number(const struct checkpoint *c, const char *key, int64_t max, int64_t *out) {
   const char *text = checkpoint_text(c, key);
   if (!text) return true;
@@ -146,12 +148,15 @@ struct saved {
 
 static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const char *path,
                        struct saved *out) {
+  const char *format = checkpoint_text(c, "format");
   *out = (struct saved){.seed = s->options.seed};
+  if (!format || strcmp(format, FORMAT) != 0) return true; /* texts of another program mean what it likes */
+  struct position *p = &out->position;
+  int64_t most = INT64_C(1) << MOST_BITS, rows;
   if (number(c, "seed", INT64_MAX, &out->seed) && number(c, "towers", 4096, &out->towers) &&
-      number(c, "batch", INT64_C(1) << 32, &out->position.batch) &&
-      number(c, "step", INT64_MAX, &out->position.step) &&
-      number(c, "epoch", INT64_MAX, &out->position.epoch) &&
-      number(c, "epoch_batch", INT64_MAX, &out->position.index))
+      number(c, "batch", INT64_C(1) << MOST_BATCH_BITS, &p->batch) && number(c, "step", most, &p->step) &&
+      number(c, "epoch", most, &p->epoch) && number(c, "epoch_batch", most, &p->index) &&
+      !__builtin_mul_overflow(p->index, p->batch, &rows))
     return true;
   session_fail(s, DGC_INPUT, "%s: its metadata holds a number that is none", path);
   return false;
@@ -191,20 +196,37 @@ static void fit_position(struct dgc_session *s, const struct saved *saved, const
                (long long)saved->position.batch, (long long)batch);
 }
 
-static bool is_slot(const struct dgc_session *s, const char *name) {
+/* What only training needs, so that the weights of other programs do without: an optimizer's state, and `step`. */
+static bool may_start_anew(const struct dgc_session *s, const char *name) {
   const struct node *n = variable_of(s, name);
-  return n && node_int_or(n, ATTR_slot, 0);
+  return n && (node_int_or(n, ATTR_slot, 0) || strcmp(name, "step") == 0);
+}
+
+static enum dgc_status check_step(struct dgc_session *s, const struct checkpoint_entry *e, const char *path) {
+  int64_t step;
+  memcpy(&step, e->data, sizeof step);
+  if (step >= 0 && step <= INT64_C(1) << MOST_BITS) return DGC_OK;
+  return session_fail(s, DGC_INPUT, "%s: step is %lld, which is no number of steps that were done", path,
+                      (long long)step);
 }
 
 static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {
   struct whole *all;
   int count = store_wholes(s->store, s->call, &all);
+  enum dgc_status status = DGC_OK;
   bool fits = true;
-  for (int i = 0; i < count; i++) {
+  struct list anew = {0};
+  for (int i = 0; i < count && !status; i++) {
     const struct whole *v = &all[i];
     const struct checkpoint_entry *e = checkpoint_find(c, v->name);
-    if (e && type_equal(&e->type, &v->type)) continue;
-    if (!e && is_slot(s, v->name)) continue;
+    if (e && type_equal(&e->type, &v->type)) {
+      if (strcmp(v->name, "step") == 0) status = check_step(s, e, path);
+      continue;
+    }
+    if (!e && may_start_anew(s, v->name)) {
+      list_append(s->arena, &anew, v->name);
+      continue;
+    }
     fits = false;
     if (e)
       session_fail(s, DGC_MISMATCH, "%s: %s is %s there, and %s in model %s", path, v->name,
@@ -212,7 +234,14 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
     else
       session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", path, v->name, s->model->name);
   }
-  if (!fits) return DGC_MISMATCH;
+  if (status || !fits) return status ? status : DGC_MISMATCH;
+  s->anew = anew;
+  if (anew.count) { /* whatever they are by now */
+    s->initialised = false;
+    status = session_init(s);
+    if (status) return status;
+    count = store_wholes(s->store, s->call, &all);
+  }
   for (int i = 0; i < count; i++) {
     const struct checkpoint_entry *e = checkpoint_find(c, all[i].name);
     if (e && !whole_write(s->store, &all[i], e->data)) return session_device_failed(s);
@@ -267,6 +296,12 @@ enum dgc_status session_restore(struct dgc_session *s, const char *path) {
     make_own(s, path);
   }
   return status;
+}
+
+bool dgc_starts_anew(struct dgc_session *s, int index, const char **name) {
+  if (index < 0 || index >= s->anew.count) return false;
+  *name = s->anew.items[index];
+  return true;
 }
 
 enum dgc_status dgc_restore(struct dgc_session *s, const char *path) { CALL(s, session_restore(s, path)); }

@@ -94,6 +94,7 @@ struct dgc_session {
   bool initialised;       /* the variables hold values */
   struct kept kept;       /* or these are to be theirs */
   struct list part_names; /* that dgc_output has handed out */
+  struct list anew;       /* variables that the checkpoint restored last does not hold */
   struct list own_files;  /* checkpoints that hold what this session has, or had: by their real paths */
   bool trained;           /* since it was loaded: its training data is not what to evaluate on */
 

@@ -130,6 +130,18 @@ static int restore(struct cli *c) {
   return cli_status(c, dgc_restore(c->session, from));
 }
 
+/* One line: the weights may be another program's, without what training keeps beside them. */
+static void say_anew(const struct cli *c) {
+  enum { SHOWN = 4 };
+  const char *name;
+  int count = 0;
+  for (; dgc_starts_anew(c->session, count, &name); count++)
+    if (count < SHOWN)
+      fprintf(stderr, "%s%s", count ? ", " : "note: these start anew, as they are not in the file: ", name);
+  if (count > SHOWN) fprintf(stderr, " and %d more", count - SHOWN);
+  if (count) fputc('\n', stderr);
+}
+
 static int evaluate(struct cli *c) {
   const struct dgc_metric *metrics;
   int count;
@@ -143,6 +155,7 @@ static int train(struct cli *c) {
   int code = load(c);
   if (!code) code = restore(c);
   if (code) return code;
+  say_anew(c);
   if (!c->checkpoint && !c->quiet && isatty(STDERR_FILENO))
     fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
   dgc_on_progress(c->session, cli_progress, c);
@@ -243,7 +256,7 @@ const struct verb verbs[] = {
      TARGET_OPTIONS " passes graph file " PASS_OPTIONS, opt},
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
      MODEL_OPTIONS " " DATA_OPTIONS " epochs steps eval-data eval-rows auto-shard no-shuffle checkpoint "
-                                    "checkpoint-every resume overwrite allow-nan"
+                   "checkpoint-every resume overwrite allow-nan"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
