@@ -240,8 +240,7 @@ static enum dgc_status unknown_stage(struct dgc_session *s, const char *stage) {
                                        "cuda",  "ptx",   "dot",    "json",       "strategies"};
   enum { COUNT = sizeof stages / sizeof *stages };
   session_fail(s, DGC_USAGE, "cannot emit '%s': there are %s", stage, str_join(s->call, stages, COUNT));
-  const char *closest = str_closest(stage, stages, COUNT);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  diag_closest(&s->diags, LOC_NONE, stage, stages, COUNT, NULL);
   return DGC_USAGE;
 }
 
@@ -342,11 +341,7 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const c
 
 enum dgc_status session_no_graph(struct dgc_session *s, const char *path, const char **names, int count) {
   session_fail(s, DGC_USAGE, "%s holds no graph '%s'", path, s->options.graph);
-  const char *closest = str_closest(s->options.graph, names, (size_t)count);
-  if (closest)
-    diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
-  else
-    diag_help(&s->diags, LOC_NONE, "it holds %s", str_join(s->call, names, (size_t)count));
+  diag_closest(&s->diags, LOC_NONE, s->options.graph, names, (size_t)count, "it holds");
   return DGC_USAGE;
 }
 

@@ -43,9 +43,8 @@ static enum dgc_status check_names(struct dgc_session *s, const struct list *l) 
     bool known = false;
     for (int k = 0; k < m->ninputs; k++) known |= strcmp(name, names[k]) == 0;
     if (known) continue;
-    const char *closest = str_closest(name, names, (size_t)m->ninputs);
     session_fail(s, DGC_USAGE, "model %s has no input '%s'", m->name, name);
-    if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+    diag_closest(&s->diags, LOC_NONE, name, names, (size_t)m->ninputs, "inputs are");
     return DGC_USAGE;
   }
   return DGC_OK;

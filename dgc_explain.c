@@ -3,6 +3,7 @@
 #include "dgc_internal.h"
 
 #include "ir/text.h"
+#include "passes/strategy.h"
 
 #include <string.h>
 
@@ -83,13 +84,17 @@ static const char *default_reason(const struct explanation *e, const char *what)
   const struct config *c = &e->g->config;
   if (strcmp(what, "devices") == 0 && s->options.cluster) return "the tasks of the cluster";
   if (strcmp(what, "strategy") == 0) {
-    if (strcmp(c->strategy, "one_device") == 0) return "there is one device";
-    if (strcmp(c->strategy, "parameter_server") == 0) return "there is a job ps";
-    if (strcmp(c->strategy, "multi_worker_mirrored") == 0) return "the devices belong to several tasks";
-    return arena_printf(e->arena, "there are %d devices", s->target.ndevices);
+    switch (strategy_find(c->strategy)->default_for) {
+    case DEFAULT_FOR_ONE_DEVICE: return "there is one device";
+    case DEFAULT_FOR_SERVERS: return "there is a job ps";
+    case DEFAULT_FOR_SEVERAL_TASKS: return "the devices belong to several tasks";
+    case DEFAULT_FOR_DEVICES: return arena_printf(e->arena, "there are %d devices", s->target.ndevices);
+    case DEFAULT_FOR_NOTHING: return NULL;
+    }
   }
+  const struct strategy_info *strategy = strategy_find(c->strategy);
   if (strcmp(what, "towers") == 0)
-    return c->strategy && strcmp(c->strategy, "one_device") == 0 ? "one device has one" : "one per device";
+    return strategy && strategy->reach == REACH_DEVICE ? "one device has one" : "one per device";
   if (strcmp(what, "batch") == 0 && c->batch_per_replica) return "so many rows for each tower";
   if (strcmp(what, "batch") == 0) return s->position.batch ? "as in the checkpoint" : NULL;
   if (strcmp(what, "parameter_device") == 0) return "the first worker's /cpu:0";
@@ -324,11 +329,9 @@ static struct fact *tell(const struct explanation *e, const struct node *n) {
 static enum dgc_status no_such_node(struct dgc_session *s, const struct graph *g, const char *name) {
   const char **names = arena_new_array(s->call, g->count, const char *);
   for (uint32_t i = 0; i < g->count; i++) names[i] = g->nodes[i]->name;
-  const char *closest = str_closest(name, names, g->count);
   session_fail(s, DGC_USAGE, "graph %s has no node '%s'", g->name, name);
-  if (closest)
-    diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
-  else
+  diag_closest(&s->diags, LOC_NONE, name, names, g->count, NULL);
+  if (!str_closest(name, names, g->count))
     diag_help(&s->diags, LOC_NONE, "dgc compile --emit placed prints all nodes");
   return DGC_USAGE;
 }

@@ -35,9 +35,10 @@ static const struct option_row option_table[] = {
     {"towers", INTEGER, AT(towers), 1, 1024, "N",
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
-     "one_device, replicate, round_robin, central_storage, mirrored, multi_worker_mirrored, "
-     "parameter_server or auto "
-     "(default: mirrored, on one device one_device)"},
+#define STRATEGY(name, ...) #name ", "
+#include "passes/strategies.def"
+#undef STRATEGY
+     "or auto (default: mirrored, on one device one_device)"},
     {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
     {"staleness", INTEGER, AT(staleness), 0, 1024, "S",
      "parameter_server: workers apply their own gradients in turn, computed with variables at most S updates "
@@ -123,9 +124,8 @@ static const struct option_row *find(const char *name) {
 static enum dgc_status unknown(struct dgc_session *s, const char *name) {
   const char *names[NOPTIONS];
   for (int i = 0; i < NOPTIONS; i++) names[i] = option_table[i].name;
-  const char *closest = str_closest(name, names, NOPTIONS);
   session_fail(s, DGC_USAGE, "there is no option '%s'", name);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  diag_closest(&s->diags, LOC_NONE, name, names, NOPTIONS, NULL);
   return DGC_USAGE;
 }
 
@@ -165,9 +165,8 @@ static enum dgc_status check_passes(struct dgc_session *s, const char *list) {
     for (int i = 0; i < COUNT; i++) known |= strcmp(word, names[i]) == 0;
     p += len;
     if (known) continue;
-    const char *closest = str_closest(word, names, COUNT);
     session_fail(s, DGC_USAGE, "there is no pass '%s'", word);
-    if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+    diag_closest(&s->diags, LOC_NONE, word, names, COUNT, NULL);
     return DGC_USAGE;
   }
   return DGC_OK;
@@ -175,19 +174,8 @@ static enum dgc_status check_passes(struct dgc_session *s, const char *list) {
 
 /* A strategy, or auto, which is none of a graph. */
 static enum dgc_status check_strategy(struct dgc_session *s, const char *value) {
-  const char *names[16] = {"auto"};
-  size_t n = 1;
-  for (; strategies[n - 1].name; n++) names[n] = strategies[n - 1].name;
-  for (size_t i = 0; i < n; i++)
-    if (strcmp(value, names[i]) == 0) return DGC_OK;
-  struct str all = str_make(s->call);
-  for (size_t i = 0; i < n; i++) str_printf(&all, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", names[i]);
-  session_fail(s, DGC_USAGE, "there is no strategy '%s'", value);
-  const char *closest = str_closest(value, names, n);
-  if (closest)
-    diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
-  else
-    diag_help(&s->diags, LOC_NONE, "strategies are %s", all.data);
+  if (strcmp(value, "auto") == 0 || strategy_find(value)) return DGC_OK;
+  strategy_unknown(value, "auto", LOC_NONE, &s->diags);
   return DGC_USAGE;
 }
 
@@ -236,17 +224,31 @@ void list_append(struct arena *a, struct list *l, const char *value) {
 }
 
 /* What has been made of the old value goes, or the change is refused. */
+/* Whether graphs are compiled for it, in one way for a session: each call has a batch of its own. */
+static bool in_config(const struct option_row *r) {
+  static const char *const fields[] = {
+#define NUMBER(type, name, most) #name,
+#define WORD(name)               #name,
+#define TEXT(name)               #name,
+#define FLAG(name)               #name,
+#include "ir/config.def"
+  };
+  if (strcmp(r->name, "batch") == 0) return false;
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    size_t k = 0;
+    while (r->name[k] && (r->name[k] == '-' ? '_' : r->name[k]) == fields[i][k]) k++;
+    if (!r->name[k] && !fields[i][k]) return true;
+  }
+  return false;
+}
+
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
   if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed)))
     return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);
   if (s->store && IS_AMONG(r, AT(devices), AT(cluster), AT(backend), AT(threads), AT(tf32)))
     return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
   if (IS_AMONG(r, AT(devices), AT(cluster))) s->listed = (struct target){0};
-  if (IS_AMONG(r, AT(devices), AT(cluster), AT(towers), AT(strategy), AT(staleness), AT(uneven),
-               AT(loss_scaling), AT(parameter_device), AT(consolidation_device), AT(balance),
-               AT(min_part_bytes), AT(cross_device), AT(packs), AT(bytes_per_pack), AT(soft_placement),
-               AT(disable_pass), AT(timeout)))
-    session_unsettle(s);
+  if (in_config(r) || IS_AMONG(r, AT(devices), AT(disable_pass), AT(timeout))) session_unsettle(s);
   return DGC_OK;
 }
 

@@ -28,12 +28,8 @@ static enum dgc_status no_output(struct dgc_session *s, const struct graph *g, c
   size_t count = 0;
   for (int i = 0; i < g->noutputs; i++)
     if (g->outputs[i].role == OUTPUT_PREDICT) names[count++] = g->outputs[i].name;
-  const char *closest = str_closest(name, names, count);
   session_fail(s, DGC_USAGE, "model %s predicts no '%s'", s->model->name, name);
-  if (closest)
-    diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
-  else
-    diag_help(&s->diags, LOC_NONE, "it predicts %s", str_join(s->call, names, count));
+  diag_closest(&s->diags, LOC_NONE, name, names, count, "it predicts");
   return DGC_USAGE;
 }
 

@@ -67,8 +67,7 @@ static enum dgc_status no_setting(struct dgc_session *s, const struct model_sett
   for (int i = 0; i < COUNT; i++)
     if (is_setting(settings[i])) names[n++] = settings[i];
   diag_error(&s->diags, m->loc, "strategies have no setting `%s`", m->name);
-  const char *closest = str_closest(m->name, names, n);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean `%s`?", closest);
+  diag_closest(&s->diags, LOC_NONE, m->name, names, n, "settings are");
   return DGC_INPUT;
 }
 
@@ -111,17 +110,8 @@ static bool has_clause(const struct dgc_session *s) {
 static enum dgc_status take_clause(struct dgc_session *s, struct config *c) {
   const struct model_strategy *m = &s->model->strategy;
   if (!has_clause(s)) return DGC_OK;
-  size_t n = 1;
-  const char *names[16] = {automatic};
-  bool known = strcmp(m->name, automatic) == 0;
-  for (; strategies[n - 1].name; n++) {
-    names[n] = strategies[n - 1].name;
-    known |= strcmp(m->name, names[n]) == 0;
-  }
-  if (!known) {
-    diag_error(&s->diags, m->loc, "there is no strategy `%s`", m->name);
-    const char *closest = str_closest(m->name, names, n);
-    if (closest) diag_help(&s->diags, LOC_NONE, "did you mean `%s`?", closest);
+  if (strcmp(m->name, automatic) != 0 && !strategy_find(m->name)) {
+    strategy_unknown(m->name, automatic, m->loc, &s->diags);
     return DGC_INPUT;
   }
   c->strategy = m->name;

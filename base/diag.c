@@ -43,6 +43,16 @@ DEFINE(diag_note, DIAG_NOTE)
 DEFINE(diag_help, DIAG_HELP)
 #undef DEFINE
 
+void diag_closest(struct diags *d, struct loc loc, const char *word, const char *const *names, size_t count,
+                  const char *otherwise) {
+  if (d->nerrors > d->max_errors) return;
+  const char *closest = str_closest(word, names, count);
+  if (closest)
+    diag_help(d, loc, "did you mean '%s'?", closest);
+  else if (otherwise && count)
+    diag_help(d, loc, "%s %s", otherwise, str_join(d->arena, names, count));
+}
+
 void diag_failure(struct diags *d, struct loc loc, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);

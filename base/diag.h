@@ -65,6 +65,11 @@ void diag_warning(struct diags *d, struct loc loc, const char *fmt, ...)
 void diag_note(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_help(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Help at `loc` for a word that is none of these names: the closest one, if any is close; else what there is:
+ * `otherwise`, "passes are", and all of them; NULL: no help then. */
+void diag_closest(struct diags *d, struct loc loc, const char *word, const char *const *names, size_t count,
+                  const char *otherwise);
+
 /* Line and column (both from 1, columns in bytes) of a byte offset. */
 void source_position(const struct source *s, uint32_t offset, int *line, int *column);
 /* The range from the start of `a` to the end of `b`. */

@@ -28,13 +28,6 @@ static bool fail(struct parser *p, struct loc loc, const char *message) {
   return false;
 }
 
-static void suggest(struct parser *p, struct loc loc, const char *word, const char *const *candidates,
-                    size_t n) {
-  if (p->l.diags->nerrors > p->l.diags->max_errors) return;
-  const char *close = str_closest(word, candidates, n);
-  if (close) diag_help(p->l.diags, loc, "did you mean '%s'?", close);
-}
-
 /* ---- parts of a node line ---- */
 
 static bool parse_op(struct parser *p, enum op_id *out, struct loc *loc) {
@@ -46,7 +39,7 @@ static bool parse_op(struct parser *p, enum op_id *out, struct loc *loc) {
   diag_error(p->l.diags, word.loc, "there is no op '%s'", word.text);
   const char *names[OP_COUNT];
   for (int i = 0; i < OP_COUNT; i++) names[i] = op_table[i]->name;
-  suggest(p, word.loc, word.text, names, OP_COUNT);
+  diag_closest(p->l.diags, word.loc, word.text, names, OP_COUNT, NULL);
   return false;
 }
 
@@ -62,7 +55,7 @@ static struct node *parse_reference(struct parser *p) {
   diag_error(p->l.diags, name.loc, "no node above is called '%s'", name.text);
   const char **names = arena_new_array(p->l.arena, p->names->count + 1, const char *);
   for (uint32_t i = 0; i < p->names->count; i++) names[i] = p->names->entries[i].key;
-  suggest(p, name.loc, name.text, names, p->names->count);
+  diag_closest(p->l.diags, name.loc, name.text, names, p->names->count, NULL);
   return NULL;
 }
 
@@ -116,7 +109,7 @@ static bool parse_attr(struct parser *p, struct attr *attrs, int *count, const c
     diag_error(l->diags, word.loc, "there is no attribute '%s'", word.text);
     const char *names[ATTR_COUNT];
     for (int i = 0; i < ATTR_COUNT; i++) names[i] = attr_name((enum attr_key)i);
-    suggest(p, word.loc, word.text, names, ATTR_COUNT);
+    diag_closest(p->l.diags, word.loc, word.text, names, ATTR_COUNT, NULL);
     return false;
   }
   if (!lex_char(l, '=')) return lex_expected(l, "'='");
@@ -375,7 +368,7 @@ static bool parse_header(struct parser *p, struct piece key) {
     const char *known[NKEYS + NROLES];
     memcpy(known, keys, sizeof keys);
     memcpy(known + NKEYS, text_roles, NROLES * sizeof *known);
-    suggest(p, key.loc, key.text, known, NKEYS + NROLES);
+    diag_closest(p->l.diags, key.loc, key.text, known, NKEYS + NROLES, NULL);
     return false;
   }
   if (p->in_body) return fail(p, key.loc, "a body has no header: that of the graph holds");

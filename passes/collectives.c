@@ -182,12 +182,8 @@ int cross_device_find(const struct config *c, struct diags *d) {
   if (!c->cross_device) return i;
   for (i = 0; i < COUNT && strcmp(names[i], c->cross_device) != 0;) i++;
   if (i < COUNT) return i;
-  const char *close = str_closest(c->cross_device, names, COUNT);
   diag_error(d, c->asked.cross_device, "there is no cross-device algorithm '%s'", c->cross_device);
-  if (close)
-    diag_help(d, LOC_NONE, "did you mean %s?", close);
-  else
-    diag_help(d, LOC_NONE, "algorithms are reduce_to_one, hierarchical_copy, ring and nccl");
+  diag_closest(d, LOC_NONE, c->cross_device, names, COUNT, "algorithms are");
   return -1;
 }
 

@@ -11,27 +11,6 @@ const char *device_list(struct arena *a, const struct target *t) {
   return s.data;
 }
 
-static bool is(const struct strategy *s, const char *name) { return strcmp(s->name, name) == 0; }
-
-bool strategy_known(struct arena *a, const struct config *c, struct diags *d) {
-  size_t n = 0;
-  while (strategies[n].name && strcmp(strategies[n].name, c->strategy) != 0) n++;
-  if (strategies[n].name) return true;
-  const char **names = arena_new_array(a, n + 1, const char *);
-  struct str all = str_make(a);
-  for (size_t i = 0; i < n; i++) {
-    names[i] = strategies[i].name;
-    str_printf(&all, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", names[i]);
-  }
-  diag_error(d, c->asked.strategy, "there is no strategy '%s'", c->strategy);
-  const char *close = str_closest(c->strategy, names, n);
-  if (close)
-    diag_help(d, LOC_NONE, "did you mean %s?", close);
-  else
-    diag_help(d, LOC_NONE, "strategies are %s", all.data);
-  return false;
-}
-
 /* A setting as who gave it wrote it: `min_part_bytes` in a source, --min-part-bytes as an option. */
 static const char *written(struct arena *a, struct loc asked, const char *setting) {
   char *name = arena_printf(a, asked.source ? "`%s`" : "--%s", setting);
@@ -44,20 +23,21 @@ static const char *written(struct arena *a, struct loc asked, const char *settin
 
 static bool fits_devices(struct arena *a, const struct config *c, const struct cast *cast,
                          const struct strategy *s, struct diags *d) {
-  if (is(s, "one_device") && cast->ncompute > 1) {
-    diag_error(d, LOC_NONE, "strategy one_device runs on one device, and %d are given: %s", cast->ncompute,
-               device_list(a, &c->target));
+  const struct strategy_info *info = s->info;
+  if (info->reach == REACH_DEVICE && cast->ncompute > 1) {
+    diag_error(d, LOC_NONE, "strategy %s runs on one device, and %d are given: %s", info->name,
+               cast->ncompute, device_list(a, &c->target));
     diag_help(d, LOC_NONE, "name one device, or choose another strategy, as mirrored or central_storage");
     return false;
   }
-  if (is(s, "mirrored") && cast->ntasks > 1) {
-    diag_error(d, LOC_NONE, "strategy mirrored is for the devices of one task, and these belong to %d: %s",
-               cast->ntasks, device_list(a, &c->target));
-    diag_help(d, LOC_NONE, "use --strategy multi_worker_mirrored");
+  if (info->reach == REACH_TASK && cast->ntasks > 1) {
+    diag_error(d, LOC_NONE, "strategy %s is for the devices of one task, and these belong to %d: %s",
+               info->name, cast->ntasks, device_list(a, &c->target));
+    diag_help(d, LOC_NONE, "use --strategy %s", strategy_default(DEFAULT_FOR_SEVERAL_TASKS)->name);
     return false;
   }
-  if (is(s, "parameter_server") && !cast->nservers) {
-    diag_error(d, LOC_NONE, "strategy parameter_server needs tasks of the job ps, and the devices are %s",
+  if (info->storage == STORAGE_SERVERS && !cast->nservers) {
+    diag_error(d, LOC_NONE, "strategy %s needs tasks of the job ps, and the devices are %s", info->name,
                device_list(a, &c->target));
     diag_help(d, LOC_NONE, "as with --cluster \"worker=2;ps=1\"");
     return false;
@@ -70,7 +50,8 @@ static bool fits_devices(struct arena *a, const struct config *c, const struct c
 static bool has_values(const struct config *c, struct diags *d) {
   if (c->loss_scaling && strcmp(c->loss_scaling, "per_tower") != 0 && strcmp(c->loss_scaling, "exact") != 0) {
     diag_error(d, c->asked.loss_scaling, "there is no loss scaling '%s'", c->loss_scaling);
-    diag_help(d, LOC_NONE, "it is exact, or per_tower with strategy replicate");
+    diag_help(d, LOC_NONE, "it is exact, or per_tower with strategy %s",
+              strategies_taking(d->arena, TAKES_LOSS_SCALING));
     return false;
   }
   if (c->balance && strcmp(c->balance, "size") != 0) {
@@ -88,57 +69,52 @@ static bool has_values(const struct config *c, struct diags *d) {
 
 /* ---- settings that only some strategies know ---- */
 
-/* "leave out --balance, or ..." */
-static void leave_out(struct arena *a, struct loc asked, const char *setting, const char *otherwise,
-                      struct diags *d) {
-  diag_help(d, LOC_NONE, "leave out %s, or %s", written(a, asked, setting), otherwise);
-}
+/* A setting that is given, in the order in which they are looked for. */
+struct setting {
+  uint32_t takes;
+  bool given;
+  const char *name;
+  struct loc asked;
+  const char *what, *why; /* "only strategy parameter_server <what>: with mirrored <why>" */
+};
 
-static bool fits_servers(struct arena *a, const struct config *c, const struct strategy *s, struct diags *d) {
-  static const char cluster[] = "give a cluster with the job ps";
-  if (is(s, "parameter_server")) return true;
-  if (c->asynchronous) {
-    struct loc asked = c->asked.staleness.source ? c->asked.staleness : c->asked.asynchronous;
-    diag_error(d, asked, "only strategy parameter_server trains asynchronously, not %s", s->name);
-    leave_out(a, asked, "staleness", cluster, d);
+static bool fits_settings(struct arena *a, const struct config *c, const struct strategy *s,
+                          struct diags *d) {
+  const struct config_asked *at = &c->asked;
+  const struct setting settings[] = {
+      {TAKES_PARAMETER_DEVICE, c->parameter_device != NULL, "parameter_device", at->parameter_device,
+       "has a parameter device",
+       s->mirrored ? "variables are on every device"
+                   : "the strategy chooses the devices of variables itself"},
+      {TAKES_STALENESS, c->asynchronous, "staleness", at->staleness.source ? at->staleness : at->asynchronous,
+       "trains asynchronously", "workers wait for each other"},
+      {TAKES_PARTS, c->min_part_bytes != 0, "min_part_bytes", at->min_part_bytes, "cuts variables into parts",
+       "they are whole"},
+      {TAKES_BALANCE, c->balance != NULL, "balance", at->balance, "distributes variables",
+       "there is nothing to balance"},
+      {TAKES_LOSS_SCALING, scales_per_tower(c), "loss_scaling", at->loss_scaling, "scales losses per tower",
+       "they are exact"},
+      {TAKES_UNEVEN, c->uneven, "uneven", at->uneven, "refuses uneven batches",
+       "the first towers get one row more anyway"},
+  };
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    const struct setting *set = &settings[i];
+    if (!set->given || (s->info->settings & set->takes)) continue;
+    const char *others = strategies_taking(a, set->takes);
+    diag_error(d, set->asked, "only strategy %s %s: with %s %s", others, set->what, s->info->name, set->why);
+    diag_help(d, LOC_NONE, "leave out %s, or use strategy %s%s", written(a, set->asked, set->name), others,
+              strcmp(others, strategy_default(DEFAULT_FOR_SERVERS)->name) == 0
+                  ? ", with a job ps in the cluster"
+                  : "");
     return false;
   }
-  if (c->min_part_bytes) {
-    diag_error(d, c->asked.min_part_bytes,
-               "only strategy parameter_server cuts variables into parts: with %s they are whole", s->name);
-    leave_out(a, c->asked.min_part_bytes, "min_part_bytes", cluster, d);
-    return false;
-  }
-  if (!c->balance || is(s, "round_robin")) return true;
-  diag_error(d, c->asked.balance, "strategy %s does not distribute variables: there is nothing to balance",
-             s->name);
-  diag_help(d, LOC_NONE, "%s is for round_robin and parameter_server",
-            written(a, c->asked.balance, "balance"));
-  return false;
-}
-
-static bool fits_replicate(struct arena *a, const struct config *c, const struct strategy *s,
-                           struct diags *d) {
-  static const char replicate[] = "use strategy replicate";
-  if (is(s, "replicate")) return true;
-  if (scales_per_tower(c)) {
-    diag_error(d, c->asked.loss_scaling,
-               "only strategy replicate scales losses per tower: with %s they are exact", s->name);
-    leave_out(a, c->asked.loss_scaling, "loss_scaling", replicate, d);
-    return false;
-  }
-  if (!c->uneven) return true;
-  diag_error(d, c->asked.uneven,
-             "only strategy replicate refuses uneven batches: %s gives the first towers one row more anyway",
-             s->name);
-  leave_out(a, c->asked.uneven, "uneven", replicate, d);
-  return false;
+  return true;
 }
 
 /* Whether every device needs the sum of each gradient; with one device, every device is that one. */
 static bool fits_sums(struct arena *a, const struct config *c, const struct cast *cast,
                       const struct strategy *s, struct diags *d) {
-  if (s->mirrored || is(s, "one_device")) return true;
+  if (s->info->settings & TAKES_SUMS) return true;
   const char *setting = c->packs ? "packs" : c->bytes_per_pack ? "bytes_per_pack" : NULL;
   struct loc asked = c->packs ? c->asked.packs : c->asked.bytes_per_pack;
   const char *what = setting;
@@ -151,22 +127,15 @@ static bool fits_sums(struct arena *a, const struct config *c, const struct cast
   diag_error(
       d, asked,
       "%s is for sums that every device needs, and strategy %s sums each gradient where its variable is",
-      what, s->name);
-  leave_out(a, asked, setting,
-            cast->ntasks > 1 ? "use strategy multi_worker_mirrored" : "use strategy mirrored", d);
-  return false;
-}
-
-static bool fits_storage(struct arena *a, const struct config *c, const struct strategy *s, struct diags *d) {
-  if (!c->parameter_device || is(s, "one_device") || is(s, "central_storage")) return true;
-  diag_error(d, c->asked.parameter_device, "strategy %s %s and has no parameter device", s->name,
-             s->mirrored ? "keeps variables on every device" : "chooses the devices of variables itself");
-  leave_out(a, c->asked.parameter_device, "parameter_device", "use strategy central_storage", d);
+      what, s->info->name);
+  enum default_for devices = cast->ntasks > 1 ? DEFAULT_FOR_SEVERAL_TASKS : DEFAULT_FOR_DEVICES;
+  diag_help(d, LOC_NONE, "leave out %s, or use strategy %s", written(a, asked, setting),
+            strategy_default(devices)->name);
   return false;
 }
 
 bool strategy_fits(struct arena *a, const struct config *c, const struct cast *cast, const struct strategy *s,
                    struct diags *d) {
-  return has_values(c, d) && fits_devices(a, c, cast, s, d) && fits_storage(a, c, s, d) &&
-         fits_servers(a, c, s, d) && fits_replicate(a, c, s, d) && fits_sums(a, c, cast, s, d);
+  return has_values(c, d) && fits_devices(a, c, cast, s, d) && fits_settings(a, c, s, d) &&
+         fits_sums(a, c, cast, s, d);
 }

@@ -13,8 +13,6 @@ struct cast {
 
 /* "/cpu:0, /cpu:1" */
 const char *device_list(struct arena *a, const struct target *t);
-/* False after an error that says which strategies there are. */
-bool strategy_known(struct arena *a, const struct config *c, struct diags *d);
 /* False after an error that names the setting and what to do. Where the setting stands in a source, so does the error;
  * else an option is to blame. */
 bool strategy_fits(struct arena *a, const struct config *c, const struct cast *cast, const struct strategy *s,

@@ -29,11 +29,7 @@ static void unknown_pass(struct diags *d, const char *name) {
   const char *names[NPASSES];
   for (int i = 0; i < NPASSES; i++) names[i] = passes[i].name;
   diag_error(d, LOC_NONE, "there is no pass '%s'", name);
-  const char *close = str_closest(name, names, NPASSES);
-  if (close)
-    diag_help(d, LOC_NONE, "did you mean %s?", close);
-  else
-    diag_help(d, LOC_NONE, "passes are %s", str_join(d->arena, names, NPASSES));
+  diag_closest(d, LOC_NONE, name, names, NPASSES, "passes are");
 }
 
 static const struct order {

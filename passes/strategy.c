@@ -4,15 +4,49 @@
 #include <string.h>
 
 const struct strategy_info strategies[] = {
-    {"one_device", "variables and towers on one device"},
-    {"replicate", "variables on the only GPU, else on /cpu:0; refuses uneven batches"},
-    {"round_robin", "one copy of each variable, on the worker devices in turn"},
-    {"central_storage", "all variables on the parameter device"},
-    {"mirrored", "a copy of each variable on each device of one task"},
-    {"multi_worker_mirrored", "a copy of each variable on each device of all workers"},
-    {"parameter_server", "variables and their parts on the tasks of the job ps in turn"},
-    {NULL, NULL},
+#define STRATEGY(name, storage, reach, settings, default_for, help) \
+  {#name, STORAGE_##storage, REACH_##reach, settings, DEFAULT_FOR_##default_for, help},
+#include "passes/strategies.def"
+#undef STRATEGY
+    {0},
 };
+
+const struct strategy_info *strategy_find(const char *name) {
+  for (const struct strategy_info *i = strategies; name && i->name; i++)
+    if (strcmp(i->name, name) == 0) return i;
+  return NULL;
+}
+
+const struct strategy_info *strategy_default(enum default_for devices) {
+  const struct strategy_info *i = strategies;
+  while (i->name && i->default_for != devices) i++;
+  return i;
+}
+
+static int names_of(struct arena *a, const char *first, uint32_t settings, const char ***out) {
+  int n = 0, count = 1;
+  while (strategies[count - 1].name) count++;
+  const char **names = *out = arena_new_array(a, (size_t)count, const char *);
+  if (first) names[n++] = first;
+  for (const struct strategy_info *i = strategies; i->name; i++)
+    if (!settings || (i->settings & settings)) names[n++] = i->name;
+  return n;
+}
+
+const char *strategies_taking(struct arena *a, uint32_t settings) {
+  const char **names;
+  int n = names_of(a, NULL, settings, &names);
+  struct str s = str_make(a);
+  for (int i = 0; i < n; i++) str_printf(&s, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", names[i]);
+  return s.data;
+}
+
+void strategy_unknown(const char *name, const char *first, struct loc loc, struct diags *d) {
+  const char **names;
+  int n = names_of(d->arena, first, 0, &names);
+  diag_error(d, loc, "there is no strategy '%s'", name);
+  diag_closest(d, LOC_NONE, name, names, (size_t)n, "strategies are");
+}
 
 static bool is_cpu(const struct device *d) { return strcmp(d->name.kind, "cpu") == 0; }
 static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
@@ -55,8 +89,6 @@ static int find_device(struct arena *a, struct target *t, int worker, const char
   return -1;
 }
 
-static bool is(const struct strategy *s, const char *name) { return strcmp(s->name, name) == 0; }
-
 static struct cast cast_devices(struct arena *a, const struct target *t) {
   struct cast c = {.compute = arena_new_array(a, (size_t)t->ndevices, int),
                    .servers = arena_new_array(a, (size_t)t->ndevices, int)};
@@ -76,10 +108,10 @@ static struct cast cast_devices(struct arena *a, const struct target *t) {
   return c;
 }
 
-static const char *default_name(const struct cast *c) {
-  if (c->nservers) return "parameter_server";
-  if (c->ncompute == 1) return "one_device";
-  return c->ntasks > 1 ? "multi_worker_mirrored" : "mirrored";
+static enum default_for devices_of(const struct cast *c) {
+  if (c->nservers) return DEFAULT_FOR_SERVERS;
+  if (c->ncompute == 1) return DEFAULT_FOR_ONE_DEVICE;
+  return c->ntasks > 1 ? DEFAULT_FOR_SEVERAL_TASKS : DEFAULT_FOR_DEVICES;
 }
 
 /* The batch, and whether the towers may have it. */
@@ -93,11 +125,10 @@ static bool check_batch(struct config *c, const struct strategy *s, struct diags
     c->batch = c->batch_per_replica * s->towers;
   }
   int64_t more = c->batch % s->towers;
-  if (!is(s, "replicate") || c->uneven || more == 0) return true;
-  diag_error(
-      d, LOC_NONE,
-      "strategy replicate gives each tower the same number of rows, and %lld %s not divide by %d towers",
-      (long long)c->batch, c->batch == 1 ? "row does" : "rows do", s->towers);
+  if (!(s->info->settings & TAKES_UNEVEN) || c->uneven || more == 0) return true;
+  diag_error(d, LOC_NONE,
+             "strategy %s gives each tower the same number of rows, and %lld %s not divide by %d towers",
+             s->info->name, (long long)c->batch, c->batch == 1 ? "row does" : "rows do", s->towers);
   if (more == 1)
     diag_help(d, LOC_NONE, "--uneven gives the first tower one row more");
   else
@@ -105,28 +136,42 @@ static bool check_batch(struct config *c, const struct strategy *s, struct diags
   return false;
 }
 
-/* Where variables are stored. False after an error. */
-static bool choose_storage(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
-                           struct diags *d) {
-  s->parameter = -1;
-  if (is(s, "round_robin")) {
-    s->shards = s->workers;
-    s->nshards = s->nworkers;
-  } else if (is(s, "parameter_server")) {
-    s->shards = cast->servers;
-    s->nshards = cast->nservers;
-  } else if (is(s, "replicate")) {
-    bool gpu = cast->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
-    s->parameter = gpu ? s->workers[0] : cpu_zero(a, &c->target, s->workers[0]);
-  } else if (c->parameter_device) {
+static bool choose_parameter(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
+                             struct diags *d) {
+  if (c->parameter_device) {
     s->parameter = find_device(a, &c->target, s->workers[0], c->parameter_device, c->asked.parameter_device,
                                "parameter", d);
-    if (s->parameter < 0) return false;
-  } else if (is(s, "central_storage") && cast->ncompute > 1) {
+  } else if (cast->ncompute > 1) {
     s->parameter = cpu_zero(a, &c->target, s->workers[0]);
     c->parameter_device = c->target.devices[s->parameter].text;
   } else {
     s->parameter = s->workers[0];
+  }
+  return s->parameter >= 0;
+}
+
+/* Where variables are stored. False after an error. */
+static bool choose_storage(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
+                           struct diags *d) {
+  s->parameter = -1;
+  switch (s->info->storage) {
+  case STORAGE_WORKERS:
+    s->shards = s->workers;
+    s->nshards = s->nworkers;
+    break;
+  case STORAGE_SERVERS:
+    s->shards = cast->servers;
+    s->nshards = cast->nservers;
+    break;
+  case STORAGE_SHARED: {
+    bool gpu = cast->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
+    s->parameter = gpu ? s->workers[0] : cpu_zero(a, &c->target, s->workers[0]);
+    break;
+  }
+  case STORAGE_PARAMETER:
+    if (!choose_parameter(a, c, cast, s, d)) return false;
+    break;
+  case STORAGE_EACH: s->parameter = s->workers[0]; break;
   }
   s->main = s->towers > 1 && s->parameter >= 0 ? s->parameter : s->workers[0];
   return true;
@@ -154,18 +199,23 @@ bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, 
     diag_help(d, LOC_NONE, "a job ps only stores variables: add a worker, as in worker=2;ps=1");
     return false;
   }
-  if (c->towers == 0) c->towers = c->strategy && strcmp(c->strategy, "one_device") == 0 ? 1 : cast.ncompute;
+  const struct strategy_info *info =
+      c->strategy ? strategy_find(c->strategy) : strategy_default(devices_of(&cast));
+  if (c->towers == 0) c->towers = info && info->reach == REACH_DEVICE ? 1 : cast.ncompute;
   if (c->towers < 0 || c->towers > 1024) {
     diag_error(d, c->asked.towers, "%d towers: there may be 1 to 1024", c->towers);
     return false;
   }
-  if (!c->strategy) c->strategy = default_name(&cast);
-  if (!strategy_known(a, c, d)) return false;
-  *out = (struct strategy){.name = c->strategy,
+  if (!info) {
+    strategy_unknown(c->strategy, NULL, c->asked.strategy, d);
+    return false;
+  }
+  c->strategy = info->name;
+  *out = (struct strategy){.info = info,
+                           .mirrored = info->storage == STORAGE_EACH,
                            .towers = c->towers,
                            .workers = cast.compute,
                            .nworkers = c->towers < cast.ncompute ? c->towers : cast.ncompute};
-  out->mirrored = is(out, "mirrored") || is(out, "multi_worker_mirrored");
   if (!strategy_fits(a, c, &cast, out, d) || !choose_storage(a, c, &cast, out, d) ||
       !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
     return false;

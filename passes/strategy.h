@@ -4,12 +4,51 @@
 
 #include "ir/graph.h"
 
-struct strategy {
+/* See strategies.def. */
+enum storage { STORAGE_PARAMETER, STORAGE_SHARED, STORAGE_WORKERS, STORAGE_SERVERS, STORAGE_EACH };
+enum reach { REACH_DEVICE, REACH_TASK, REACH_TASKS };
+enum {
+  TAKES_PARAMETER_DEVICE = 1 << 0,
+  TAKES_BALANCE = 1 << 1,
+  TAKES_PARTS = 1 << 2,     /* min_part_bytes */
+  TAKES_STALENESS = 1 << 3, /* asynchronous training */
+  TAKES_LOSS_SCALING = 1 << 4,
+  TAKES_UNEVEN = 1 << 5,
+  TAKES_SUMS = 1 << 6 /* cross_device, packs, bytes_per_pack: every device needs the sum of each gradient */
+};
+enum default_for {
+  DEFAULT_FOR_NOTHING,
+  DEFAULT_FOR_SERVERS, /* there is a job ps */
+  DEFAULT_FOR_ONE_DEVICE,
+  DEFAULT_FOR_SEVERAL_TASKS,
+  DEFAULT_FOR_DEVICES /* of one task */
+};
+
+struct strategy_info {
   const char *name;
+  enum storage storage;
+  enum reach reach;
+  uint32_t settings;
+  enum default_for default_for;
+  const char *help;
+};
+/* All, the last one without a name. */
+extern const struct strategy_info strategies[];
+/* NULL if there is none of this name; NULL for NULL. */
+const struct strategy_info *strategy_find(const char *name);
+/* The strategy that is taken for such devices. */
+const struct strategy_info *strategy_default(enum default_for devices);
+/* The names of those that take one of `settings`: "a, b or c". */
+const char *strategies_taking(struct arena *a, uint32_t settings);
+/* An error at `loc` for a name that no strategy has, with the closest one. `first`: a name, too; or NULL. */
+void strategy_unknown(const char *name, const char *first, struct loc loc, struct diags *d);
+
+struct strategy {
+  const struct strategy_info *info;
   int towers;
   int *workers; /* the devices that carry towers, in the order of the towers */
   int nworkers;
-  bool mirrored;     /* a copy of each variable on every worker device; else one, at home */
+  bool mirrored;     /* STORAGE_EACH: a copy of each variable on every worker device; else one, at home */
   int parameter;     /* the device that holds all variables, or -1: each has its own home */
   int main;          /* the device of mirrored values that are needed once: losses, metrics */
   int consolidation; /* the device that splits the batch and gathers results */
@@ -19,18 +58,11 @@ struct strategy {
 };
 
 /* Fills in what config leaves open and writes it back, so that the graph's header says it: devices (/cpu:0), towers
- * (one per device), strategy (one_device for one device, parameter_server where there is a job ps,
- * multi_worker_mirrored for several tasks, else mirrored), the parameter device (the only compute device, else
+ * (one per device), strategy (the default for such devices), the parameter device (the only compute device, else
  * /cpu:0, which is added where it is missing), the batch, and the home of each variable: config's own where it has
  * them, else by the order of the variables in g, which must then hold all of the model. False after an error. */
 bool strategy_resolve(struct arena *a, const struct graph *g, struct config *config, struct strategy *out,
                       struct diags *d);
-
-/* All names, with a line of help each; the last name is NULL. */
-struct strategy_info {
-  const char *name, *help;
-};
-extern const struct strategy_info strategies[];
 
 /* The towers of each worker: those that follow each other on one task. first[i]: the first of worker i; room for
  * all towers. How many there are. */

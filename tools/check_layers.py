@@ -22,6 +22,11 @@ FOREIGN = [
     (re.compile(r"cuda|nvrtc|cublas|nccl"), ("runtime/cuda/", "kernels/cuda/", "tests/simulated_cuda/", "tests/gpu/")),
     (re.compile(r"mpi\.h"), ("runtime/mpi/",)),
 ]
+# Tables, their rows, and where each name has to stand.
+DOCUMENTED = [
+    ("passes/strategies.def", "STRATEGY", ("docs/strategies.md", "docs/dgc.1")),
+    ("passes/passes.def", "PASS", ("docs/passes.md",)),
+]
 MAX_LINES = 1000
 MAX_COLUMNS = 120  # of a comment: clang-format keeps code within 110
 TABLES = re.compile(r"\.(def|y)$")
@@ -119,7 +124,20 @@ class Checker:
         if path.endswith((".c", ".h")):
             self.code(path, lines)
 
+    # What a table lists, people can read about.
+    def documented(self):
+        for table, row, documents in DOCUMENTED:
+            text = {d: self.read(d).decode() for d in documents}
+            names = re.findall(r"^%s\((\w+)" % row, self.read(table).decode(), re.M)
+            if not names:
+                self.fail(table, 1, "no row is %s(...)" % row)
+            for name in names:
+                for document in documents:
+                    if not re.search(r"\b%s\b" % name, text[document]):
+                        self.fail(document, 1, "says nothing of %s, a row of %s" % (name, table))
+
     def run(self):
+        self.documented()
         for folder, subfolders, names in os.walk(self.root):
             subfolders[:] = sorted(d for d in subfolders if not SKIP.match(d))
             for name in sorted(names):

@@ -1,5 +1,7 @@
 #include "tests/towers/matrix.h"
 
+#include "passes/strategy.h"
+
 #include "passes/pass.h"
 #include "tests/support/random.h"
 
@@ -22,10 +24,6 @@ const struct matrix_sample matrix_samples[] = {
     {"autoencoder", {"hidden=4", "code=3", "steps=60"}, 3, 0},
 };
 
-const char *const matrix_strategies[] = {"one_device",      "replicate", "round_robin",
-                                         "central_storage", "mirrored",  "multi_worker_mirrored",
-                                         "parameter_server"};
-
 #define W(i, devices) "/job:worker/task:" #i "/" devices
 #define PS(i)         "/job:ps/task:" #i "/cpu:0"
 #define TWO           W(0, "cpu:0") "," W(1, "cpu:0")
@@ -33,47 +31,47 @@ const char *const matrix_strategies[] = {"one_device",      "replicate", "round_
 #define THREE         W(0, "cpu:0-1") "," W(1, "cpu:0") "," W(2, "cpu:0-1")
 
 const struct matrix_layout cpu_layouts[] = {
-    {ONE_DEVICE, "cpu:0", {0}, OF_TOWERS, 0},
-    {ONE_DEVICE, "cpu:0", {.packs = 2}, OF_TOWERS, 0},
-    {ONE_DEVICE, "cpu:1", {.parameter_device = "/cpu:1"}, OF_TOWERS, 0},
-    {REPLICATE, "cpu:0-1", {.uneven = true}, OF_TOWERS, 0},
-    {REPLICATE, "cpu:1-4", {.uneven = true}, OF_TOWERS, 0},
-    {REPLICATE, "cpu:0-2", {.uneven = true, .consolidation_device = "/cpu:1"}, OF_TOWERS, 0},
-    {ROUND_ROBIN, "cpu:0-1", {0}, OF_TOWERS, 0},
-    {ROUND_ROBIN, "cpu:0-3", {0}, OF_TOWERS, 0},
-    {ROUND_ROBIN, "cpu:0,cpu:1,cpu:3", {.balance = "size"}, OF_TOWERS, 0},
-    {ROUND_ROBIN, THREE, {.balance = "size"}, OF_TOWERS, 0},
-    {CENTRAL_STORAGE, "cpu:0-1", {0}, OF_TOWERS, 0},
-    {CENTRAL_STORAGE, "cpu:1-3", {0}, OF_TOWERS, 0},
-    {CENTRAL_STORAGE, "cpu:0-2", {.parameter_device = "/cpu:2"}, OF_TOWERS, 0},
-    {CENTRAL_STORAGE, "cpu:0-7", {.consolidation_device = "/cpu:3"}, OF_TOWERS, 0},
-    {CENTRAL_STORAGE, UNEQUAL, {0}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0", {0}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0-1", {0}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0-3", {0}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0-4", {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0-2", {.cross_device = "hierarchical_copy", .packs = 2}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0-7", {.packs = 3}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0-1", {.bytes_per_pack = 64}, OF_TOWERS, 0},
-    {MIRRORED, "cpu:0-2", {.cross_device = "ring"}, OF_DEVICES, 3},
-    {MIRRORED, "cpu:0-3", {.cross_device = "ring", .packs = 1}, OF_DEVICES, 104},
-    {MULTI_WORKER_MIRRORED, TWO, {0}, OF_TOWERS, 0},
-    {MULTI_WORKER_MIRRORED, UNEQUAL, {.packs = 4}, OF_TOWERS, 0},
-    {MULTI_WORKER_MIRRORED, THREE, {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0},
-    {MULTI_WORKER_MIRRORED, THREE, {.bytes_per_pack = 1000}, OF_TOWERS, 0},
-    {MULTI_WORKER_MIRRORED, W(0, "cpu:0-1") "," W(1, "cpu:0"), {.cross_device = "ring"}, OF_DEVICES, 3},
-    {PARAMETER_SERVER, TWO "," PS(0), {0}, OF_TOWERS, 0},
-    {PARAMETER_SERVER, UNEQUAL "," PS(0) "," PS(1), {.min_part_bytes = 16}, OF_TOWERS, 0},
-    {PARAMETER_SERVER, PS(0) "," PS(1) "," PS(2) "," THREE, {.min_part_bytes = 100}, OF_TOWERS, 0},
-    {PARAMETER_SERVER, W(0, "cpu:0-3") "," PS(0) "," PS(1), {.balance = "size"}, OF_TOWERS, 0},
-    {PARAMETER_SERVER, TWO "," PS(0), {.asynchronous = true}, OF_WORKERS, 200},
-    {PARAMETER_SERVER,
+    {WITH_one_device, "cpu:0", {0}, OF_TOWERS, 0},
+    {WITH_one_device, "cpu:0", {.packs = 2}, OF_TOWERS, 0},
+    {WITH_one_device, "cpu:1", {.parameter_device = "/cpu:1"}, OF_TOWERS, 0},
+    {WITH_replicate, "cpu:0-1", {.uneven = true}, OF_TOWERS, 0},
+    {WITH_replicate, "cpu:1-4", {.uneven = true}, OF_TOWERS, 0},
+    {WITH_replicate, "cpu:0-2", {.uneven = true, .consolidation_device = "/cpu:1"}, OF_TOWERS, 0},
+    {WITH_round_robin, "cpu:0-1", {0}, OF_TOWERS, 0},
+    {WITH_round_robin, "cpu:0-3", {0}, OF_TOWERS, 0},
+    {WITH_round_robin, "cpu:0,cpu:1,cpu:3", {.balance = "size"}, OF_TOWERS, 0},
+    {WITH_round_robin, THREE, {.balance = "size"}, OF_TOWERS, 0},
+    {WITH_central_storage, "cpu:0-1", {0}, OF_TOWERS, 0},
+    {WITH_central_storage, "cpu:1-3", {0}, OF_TOWERS, 0},
+    {WITH_central_storage, "cpu:0-2", {.parameter_device = "/cpu:2"}, OF_TOWERS, 0},
+    {WITH_central_storage, "cpu:0-7", {.consolidation_device = "/cpu:3"}, OF_TOWERS, 0},
+    {WITH_central_storage, UNEQUAL, {0}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0", {0}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0-1", {0}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0-3", {0}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0-4", {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0-2", {.cross_device = "hierarchical_copy", .packs = 2}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0-7", {.packs = 3}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0-1", {.bytes_per_pack = 64}, OF_TOWERS, 0},
+    {WITH_mirrored, "cpu:0-2", {.cross_device = "ring"}, OF_DEVICES, 3},
+    {WITH_mirrored, "cpu:0-3", {.cross_device = "ring", .packs = 1}, OF_DEVICES, 104},
+    {WITH_multi_worker_mirrored, TWO, {0}, OF_TOWERS, 0},
+    {WITH_multi_worker_mirrored, UNEQUAL, {.packs = 4}, OF_TOWERS, 0},
+    {WITH_multi_worker_mirrored, THREE, {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0},
+    {WITH_multi_worker_mirrored, THREE, {.bytes_per_pack = 1000}, OF_TOWERS, 0},
+    {WITH_multi_worker_mirrored, W(0, "cpu:0-1") "," W(1, "cpu:0"), {.cross_device = "ring"}, OF_DEVICES, 3},
+    {WITH_parameter_server, TWO "," PS(0), {0}, OF_TOWERS, 0},
+    {WITH_parameter_server, UNEQUAL "," PS(0) "," PS(1), {.min_part_bytes = 16}, OF_TOWERS, 0},
+    {WITH_parameter_server, PS(0) "," PS(1) "," PS(2) "," THREE, {.min_part_bytes = 100}, OF_TOWERS, 0},
+    {WITH_parameter_server, W(0, "cpu:0-3") "," PS(0) "," PS(1), {.balance = "size"}, OF_TOWERS, 0},
+    {WITH_parameter_server, TWO "," PS(0), {.asynchronous = true}, OF_WORKERS, 200},
+    {WITH_parameter_server,
      TWO "," PS(0) "," PS(1),
      {.asynchronous = true, .min_part_bytes = 16},
      OF_WORKERS,
      200},
-    {PARAMETER_SERVER, TWO "," PS(0), {.asynchronous = true, .staleness = 1}, OF_WORKERS, 201},
-    {PARAMETER_SERVER,
+    {WITH_parameter_server, TWO "," PS(0), {.asynchronous = true, .staleness = 1}, OF_WORKERS, 201},
+    {WITH_parameter_server,
      PS(0) "," PS(1) "," PS(2) "," TWO,
      {.asynchronous = true, .staleness = 1, .balance = "size", .min_part_bytes = 64},
      OF_WORKERS,
@@ -82,17 +80,17 @@ const struct matrix_layout cpu_layouts[] = {
 };
 
 const struct matrix_layout gpu_layouts[] = {
-    {ONE_DEVICE, "gpu:0", {0}, OF_TOWERS, 0},
-    {ONE_DEVICE, "gpu:1", {.packs = 2}, OF_TOWERS, 0},
-    {REPLICATE, "gpu:0", {.uneven = true}, OF_TOWERS, 0},
-    {ROUND_ROBIN, "gpu:0-1", {0}, OF_TOWERS, 0},
-    {ROUND_ROBIN, "gpu:0/0,gpu:0/1,gpu:1", {.balance = "size"}, OF_TOWERS, 0},
-    {CENTRAL_STORAGE, "gpu:0-2", {.parameter_device = "/gpu:0"}, OF_TOWERS, 0},
-    {CENTRAL_STORAGE, "gpu:0/0,gpu:0/1", {.parameter_device = "/gpu:0/1"}, OF_TOWERS, 0},
-    {MIRRORED, "gpu:0-3", {0}, OF_TOWERS, 0},
-    {MIRRORED, "gpu:0/0,gpu:0/1,gpu:1", {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0},
-    {MIRRORED, "gpu:0-1", {.packs = 2}, OF_TOWERS, 0},
-    {MIRRORED, "gpu:0-2", {.cross_device = "ring"}, OF_DEVICES, 3},
+    {WITH_one_device, "gpu:0", {0}, OF_TOWERS, 0},
+    {WITH_one_device, "gpu:1", {.packs = 2}, OF_TOWERS, 0},
+    {WITH_replicate, "gpu:0", {.uneven = true}, OF_TOWERS, 0},
+    {WITH_round_robin, "gpu:0-1", {0}, OF_TOWERS, 0},
+    {WITH_round_robin, "gpu:0/0,gpu:0/1,gpu:1", {.balance = "size"}, OF_TOWERS, 0},
+    {WITH_central_storage, "gpu:0-2", {.parameter_device = "/gpu:0"}, OF_TOWERS, 0},
+    {WITH_central_storage, "gpu:0/0,gpu:0/1", {.parameter_device = "/gpu:0/1"}, OF_TOWERS, 0},
+    {WITH_mirrored, "gpu:0-3", {0}, OF_TOWERS, 0},
+    {WITH_mirrored, "gpu:0/0,gpu:0/1,gpu:1", {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0},
+    {WITH_mirrored, "gpu:0-1", {.packs = 2}, OF_TOWERS, 0},
+    {WITH_mirrored, "gpu:0-2", {.cross_device = "ring"}, OF_DEVICES, 3},
     {STRATEGIES, NULL, {0}, OF_TOWERS, 0},
 };
 
@@ -161,7 +159,7 @@ struct graph *matrix_graph(struct matrix_subject *s, const struct graph *source,
   g->config = l->config;
   g->config.batch = s->rows;
   g->config.towers = towers;
-  g->config.strategy = matrix_strategies[l->strategy];
+  g->config.strategy = strategies[l->strategy].name;
   if (!target_parse(s->arena, l->devices, &g->config.target, &s->diags, LOC_NONE))
     fail_msg("%s", diags_text(&s->diags, false));
   return g;
@@ -179,7 +177,7 @@ const char *matrix_run(struct matrix_subject *s, struct engine *e, const struct 
 const char *matrix_text(struct matrix_subject *s, const struct matrix_layout *l, int towers) {
   struct str t = str_make(s->arena);
   str_printf(&t, "%s, %lld rows, %d towers, %s on %s", s->name, (long long)s->rows, towers,
-             matrix_strategies[l->strategy], l->devices);
+             strategies[l->strategy].name, l->devices);
   const struct config *c = &l->config;
   if (c->cross_device) str_printf(&t, ", %s", c->cross_device);
   if (c->packs) str_printf(&t, ", %d packs", c->packs);

@@ -15,17 +15,13 @@ struct matrix_sample {
 extern const struct matrix_sample matrix_samples[];
 enum { SAMPLES = 8 };
 
+/* As passes/strategies.def: each has to have a layout. */
 enum matrix_strategy {
-  ONE_DEVICE,
-  REPLICATE,
-  ROUND_ROBIN,
-  CENTRAL_STORAGE,
-  MIRRORED,
-  MULTI_WORKER_MIRRORED,
-  PARAMETER_SERVER,
+#define STRATEGY(name, ...) WITH_##name,
+#include "passes/strategies.def"
+#undef STRATEGY
   STRATEGIES
 };
-extern const char *const matrix_strategies[STRATEGIES];
 
 /* What the bits may depend on, besides the number of towers. */
 enum bits { OF_TOWERS, OF_DEVICES, OF_WORKERS };

@@ -1,5 +1,7 @@
 #include "tests/towers/samples.h"
 
+#include "passes/strategy.h"
+
 #include "tests/support/fixture.h"
 
 #include <dirent.h>
@@ -11,11 +13,6 @@
 
 #include <cmocka.h>
 
-/* Also of those that a build's strategies do not know yet: they are told apart by an error. */
-static const char *const strategies[] = {"one_device",      "central_storage", "mirrored",
-                                         "replicate",       "round_robin",     "multi_worker_mirrored",
-                                         "parameter_server"};
-enum { NSTRATEGIES = sizeof strategies / sizeof *strategies };
 static const char *const algorithms[] = {"reduce_to_one", "hierarchical_copy", "ring"};
 
 struct walk {
@@ -62,14 +59,14 @@ static void try_case(struct walk *w, const struct model *m, const struct graph *
 static void try_layouts(struct walk *w, const struct model *m, const struct graph *source) {
   static const int towers[] = {1, 2, 3, 4, 6};
   for (int l = 0; w->lists[l]; l++)
-    for (int s = 0; s < NSTRATEGIES; s++)
+    for (int s = 0; strategies[s].name; s++)
       for (int t = 0; t < 5; t++)
         for (int x = 0; x < 3; x++) {
           if (w->shorter ? t % 2 == 0 || (x > 0 && t != 3) : x > 0 && t < 2) continue;
           if (w->place++ % w->share) continue;
           struct config c = {.batch = w->rows,
                              .towers = towers[t],
-                             .strategy = strategies[s],
+                             .strategy = strategies[s].name,
                              .cross_device = x ? algorithms[x] : NULL};
           try_case(w, m, source, &c, w->lists[l]);
         }

@@ -189,7 +189,7 @@ static void try_group(int sample, int64_t rows, int towers) {
     if (groups % STRATEGIES == k) try_entries(&g, &layouts[i]);
   }
   for (int k = 0; k < 2 && rows >= towers; k++) { /* the same number of workers, two at a time */
-    int i = choose(&g, PARAMETER_SERVER, true);
+    int i = choose(&g, WITH_parameter_server, true);
     if (i >= 0) try_layout(&g, &layouts[i]);
   }
   groups++;

@@ -27,10 +27,10 @@
 # OPTION: towers 2
 # OPTION: strategy round_robin
 
-# NAME:     error: there is no strategy `mirorred`
-# NAME:     help: did you mean `mirrored`?
+# NAME:     error: there is no strategy 'mirorred'
+# NAME:     help: did you mean 'mirrored'?
 # SETTING:  error: strategies have no setting `tower`
-# SETTING:  help: did you mean `towers`?
+# SETTING:  help: did you mean 'towers'?
 # KIND:     error: `towers` of a strategy is an integer
 # RANGE:    error: `towers` of a strategy is from 1 to
 # NAMELESS: error: a strategy's settings have names, as in `towers = 4`
