@@ -127,6 +127,8 @@ class Checker:
     # What a table lists, people can read about.
     def documented(self):
         for table, row, documents in DOCUMENTED:
+            if not os.path.exists(os.path.join(self.root, table)):
+                continue  # a part of the tree
             text = {d: self.read(d).decode() for d in documents}
             names = re.findall(r"^%s\((\w+)" % row, self.read(table).decode(), re.M)
             if not names:
