@@ -1,6 +1,7 @@
 /* From source to graphs and plans, and what of it is shown. */
 #include "dgc_internal.h"
 
+#include "base/file.h"
 #include "frontend/ast.h"
 #include "ir/books.h"
 #include "ir/text.h"
@@ -29,13 +30,31 @@ static const char *data_folder(const struct dgc_session *s) {
   return NULL;
 }
 
+const struct file_roots *session_roots(struct dgc_session *s) {
+  const struct options *o = &s->options;
+  struct file_roots *roots = arena_new(s->call, struct file_roots);
+  const char **folders =
+      arena_new_array(s->call, (size_t)(o->data.count + o->allow_path.count) + 1, const char *);
+  if (s->source && s->source->is_file) {
+    const char *slash = strrchr(s->source->name, '/');
+    size_t len = slash ? (size_t)(slash - s->source->name) + 1 : 0;
+    folders[roots->count++] = slash ? arena_strndup(s->call, s->source->name, len) : ".";
+  }
+  for (int i = 0; i < o->data.count; i++)
+    if (!strchr(o->data.items[i], '=')) folders[roots->count++] = o->data.items[i];
+  for (int i = 0; i < o->allow_path.count; i++) folders[roots->count++] = o->allow_path.items[i];
+  roots->folders = folders;
+  return roots;
+}
+
 enum dgc_status session_compile(struct dgc_session *s) {
   const struct options *o = &s->options;
   struct frontend_options options = {.sets = o->set.items,
                                      .nsets = o->set.count,
                                      .seed = o->seed,
                                      .model = o->model,
-                                     .folder = data_folder(s)};
+                                     .folder = data_folder(s),
+                                     .roots = session_roots(s)};
   s->model = frontend_compile(s->arena, s->source, &options, &s->diags);
   s->settled = false;
   return s->model ? DGC_OK : session_unread(s);

@@ -50,12 +50,17 @@ static enum dgc_status check_names(struct dgc_session *s, const struct list *l) 
   return DGC_OK;
 }
 
-static bool declared(const struct model *m, const char *split, const char *input, struct data_spec *out) {
+static bool declared(struct dgc_session *s, const char *split, const char *input, struct data_spec *out) {
+  const struct model *m = s->model;
   for (int i = 0; i < m->ndata; i++) {
     const struct model_data *d = &m->data[i];
     if (strcmp(d->split, split) != 0 || strcmp(d->input, input) != 0) continue;
-    *out = (struct data_spec){
-        .name = input, .path = d->paths[0], .more = d->paths + 1, .nmore = d->npaths - 1, .loc = d->loc};
+    *out = (struct data_spec){.name = input,
+                              .path = d->paths[0],
+                              .more = d->paths + 1,
+                              .nmore = d->npaths - 1,
+                              .loc = d->loc,
+                              .roots = session_roots(s)};
     return true;
   }
   return false;
@@ -84,8 +89,7 @@ static struct data_spec split_files(const struct dgc_session *s, const char *inp
 }
 
 /* Where an input comes from: what was given, then what the model declares. */
-static bool find_file(const struct dgc_session *s, enum data_use use, const char *input,
-                      struct data_spec *out) {
+static bool find_file(struct dgc_session *s, enum data_use use, const char *input, struct data_spec *out) {
   const struct options *o = &s->options;
   const char *path = NULL;
   bool same_data = use == DATA_TRAIN || o->eval_rows || !s->trained;
@@ -95,10 +99,10 @@ static bool find_file(const struct dgc_session *s, enum data_use use, const char
     *out = split_files(s, input, path);
     return true;
   }
-  if (use == DATA_TRAIN) return declared(s->model, "train", input, out);
+  if (use == DATA_TRAIN) return declared(s, "train", input, out);
   /* Test data of the model must not be joined with other files that were given for training. */
   if (s->trained && !o->eval_rows && !o->eval_data.count && names_files(&o->data)) return false;
-  return declared(s->model, "test", input, out) || (o->eval_rows && declared(s->model, "train", input, out));
+  return declared(s, "test", input, out) || (o->eval_rows && declared(s, "train", input, out));
 }
 
 static const enum entry_kind entries_of[] = {ENTRY_TRAIN, ENTRY_EVAL, ENTRY_PREDICT};

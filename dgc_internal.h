@@ -21,7 +21,7 @@ struct list {
 
 /* Options by name; see option_table in dgc_options.c. */
 struct options {
-  struct list set, data, eval_data, output;
+  struct list set, data, eval_data, output, allow_path;
 #define NUMBER(type, name, most) int64_t name;
 #define WORD(name)               const char *name;
 #define TEXT(name)               const char *name;
@@ -161,6 +161,9 @@ const char *session_choose(struct dgc_session *s, const struct config *config, s
 
 /* dgc_compile.c */
 enum dgc_status session_load(struct dgc_session *s, const struct source *source);
+/* Where the files may lie that a model names: its own folder if it came from a file, and what the options give. Lives
+ * as long as the call. */
+const struct file_roots *session_roots(struct dgc_session *s);
 /* The source again, with the options as they are now. */
 enum dgc_status session_compile(struct dgc_session *s);
 bool entry_there(const struct dgc_session *s, enum entry_kind kind);

@@ -77,6 +77,8 @@ static const struct option_row option_table[] = {
      "give up when a step does not end within this time, and say who waits for whom (default: never)"},
     {"data", LIST, AT(data), 0, 0, "NAME=PATH",
      "the file of an input; a folder alone: where the model's own files are; may be repeated"},
+    {"allow-path", LIST, AT(allow_path), 0, 0, "DIR",
+     "a model may read files of this folder, not only of its own; may be repeated"},
     {"rows", TEXT, AT(rows), 0, 0, "A:B", "use these rows of the data only"},
     {"eval-data", LIST, AT(eval_data), 0, 0, "NAME=PATH", "as --data, for evaluation and prediction"},
     {"eval-rows", TEXT, AT(eval_rows), 0, 0, "A:B", "rows of the data to evaluate on"},

@@ -211,7 +211,7 @@ const char *diags_text(const struct diags *d, bool color) {
                bold);
     put_message(&out, g->message);
     str_printf(&out, "%s\n", plain);
-    if (g->loc.source) put_source(&out, g->loc, line, green, plain);
+    if (g->loc.source && !g->loc.source->hidden) put_source(&out, g->loc, line, green, plain);
   }
   int more = d->nerrors - d->max_errors;
   if (more > 0) str_printf(&out, "%d more %s not shown\n", more, more == 1 ? "error is" : "errors are");
@@ -226,7 +226,8 @@ static struct source *make(struct arena *a, const char *name, const char *text, 
   uint32_t *lines = arena_new_array(a, nlines, uint32_t), n = 1;
   for (const char *p = text; (p = memchr(p, '\n', len - (size_t)(p - text))); p++)
     lines[n++] = (uint32_t)(p - text) + 1;
-  *s = (struct source){arena_strdup(a, name), text, len, lines, nlines};
+  *s = (struct source){
+      .name = arena_strdup(a, name), .text = text, .len = len, .lines = lines, .nlines = nlines};
   return s;
 }
 
@@ -265,12 +266,13 @@ static bool read_on(struct arena *a, int fd, size_t limit, size_t cap, char **te
 
 static void undo_open(void *fd) { close(*(int *)fd); }
 
-struct source *source_read(struct arena *a, const char *path, size_t limit, struct diags *d) {
-  bool is_stdin = strcmp(path, "-") == 0;
+static struct source *read_whole(struct arena *a, const struct file_roots *roots, const char *path,
+                                 size_t limit, struct diags *d) {
+  bool is_stdin = !roots && strcmp(path, "-") == 0;
   int64_t size = 0;
   const char *cause;
   if (limit > UINT32_MAX - 1) limit = UINT32_MAX - 1;
-  int fd = is_stdin ? STDIN_FILENO : file_open(path, &size, &cause);
+  int fd = is_stdin ? STDIN_FILENO : file_open_within(roots, path, &size, &cause);
   if (fd < 0) return unread(d, "open", path, cause, errno);
   struct arena_guard guard; /* memory may run out */
   if (!is_stdin) arena_guard(&guard, undo_open, &fd);
@@ -278,6 +280,7 @@ struct source *source_read(struct arena *a, const char *path, size_t limit, stru
   char *text = arena_alloc(a, cap + 1);
   bool good = read_on(a, fd, limit, cap, &text, &len);
   int error = errno;
+  bool hidden = !is_stdin && !file_is_source(fd);
   if (!is_stdin) {
     arena_unguard(&guard);
     close(fd);
@@ -288,5 +291,20 @@ struct source *source_read(struct arena *a, const char *path, size_t limit, stru
     return NULL;
   }
   text[len] = 0;
-  return make(a, path, text, len);
+  struct source *s = make(a, path, text, len);
+  s->is_file = !is_stdin;
+  s->hidden = hidden;
+  return s;
+}
+
+struct source *source_read(struct arena *a, const char *path, size_t limit, struct diags *d) {
+  return read_whole(a, NULL, path, limit, d);
+}
+
+struct source *source_read_within(struct arena *a, const struct file_roots *roots, const char *path,
+                                  size_t limit, struct diags *d) {
+  struct source *s = read_whole(a, roots, path, limit, d);
+  if (!s || !s->hidden) return s;
+  diag_error(d, LOC_NONE, "'%s' is not a source: the name of its file does not end in .dsl", path);
+  return NULL;
 }

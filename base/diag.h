@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct file_roots; /* base/file.h */
+
 /* One text that locations point into. `text` holds `len` bytes and a NUL behind them; it may hold NULs. */
 struct source {
   const char *name; /* as the user wrote it: a path, "-" or "<nn>" */
@@ -21,6 +23,8 @@ struct source {
   size_t len;
   const uint32_t *lines; /* where each line begins; NULL if not known, then positions are counted */
   uint32_t nlines;
+  bool is_file; /* read from the file of its name */
+  bool hidden;  /* its file is not named as a source is, and may be anything: no line of it is shown */
 };
 
 /* A half-open byte range of a source. `source == NULL` means that no location is known. */
@@ -83,6 +87,9 @@ const char *diags_text(const struct diags *d, bool color);
 /* Reads a whole file ("-" = standard input) into the arena. On failure: an error in `d`, NULL returned.
  * Files larger than `limit` bytes are refused. */
 struct source *source_read(struct arena *a, const char *path, size_t limit, struct diags *d);
+/* As source_read of a file that a model names; see file_open_within. It must be named as a source is. */
+struct source *source_read_within(struct arena *a, const struct file_roots *roots, const char *path,
+                                  size_t limit, struct diags *d);
 /* A source from memory; `text` is copied. Bytes past 4 GiB are dropped. */
 struct source *source_make(struct arena *a, const char *name, const char *text, size_t len);
 

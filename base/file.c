@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,14 +16,14 @@ static const char *not_regular(mode_t mode) {
 }
 
 /* Looked at before it is opened, and again: another file may have taken the name meanwhile. */
-int file_open(const char *path, int64_t *size, const char **cause) {
+static int open_regular(int folder, const char *name, bool follow, int64_t *size, const char **cause) {
   struct stat st;
   *size = 0;
   *cause = NULL;
-  if (stat(path, &st) != 0) return *cause = strerror(errno), -1;
+  if (fstatat(folder, name, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) != 0) return *cause = strerror(errno), -1;
   if (!S_ISREG(st.st_mode)) return errno = EINVAL, *cause = not_regular(st.st_mode), -1;
   int fd;
-  do fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  do fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
   while (fd < 0 && errno == EINTR);
   if (fd < 0) return *cause = strerror(errno), -1;
   int error = fstat(fd, &st) == 0 ? 0 : errno;
@@ -30,6 +32,62 @@ int file_open(const char *path, int64_t *size, const char **cause) {
   close(fd);
   errno = error ? error : EINVAL;
   return -1;
+}
+
+int file_open(const char *path, int64_t *size, const char **cause) {
+  return open_regular(AT_FDCWD, path, true, size, cause);
+}
+
+/* What of `path` is behind `root/`; NULL if it does not begin with that. */
+static const char *below(const char *root, const char *path) {
+  size_t len = strlen(root);
+  while (len > 0 && root[len - 1] == '/') len--;
+  return strncmp(root, path, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+}
+
+/* Opens root/rest, folder by folder. None of them is a link: one that is by now is not followed. */
+static int open_below(const char *root, const char *rest, int64_t *size, const char **cause) {
+  int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  while (at >= 0) {
+    char name[NAME_MAX + 1] = "";
+    size_t len = strcspn(rest, "/");
+    memcpy(name, rest, len <= NAME_MAX ? len : 0);
+    int next = rest[len] ? openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+                         : open_regular(at, name, false, size, cause);
+    int error = errno;
+    close(at);
+    errno = error;
+    if (!rest[len] || next < 0) return next;
+    at = next;
+    rest += len + 1;
+  }
+  return -1;
+}
+
+int file_open_within(const struct file_roots *roots, const char *path, int64_t *size, const char **cause) {
+  if (roots == NULL) return file_open(path, size, cause);
+  char real[PATH_MAX], root[PATH_MAX];
+  *size = 0;
+  *cause = NULL;
+  if (realpath(path, real) == NULL) return *cause = strerror(errno), -1;
+  for (int i = 0; i < roots->count; i++) {
+    const char *rest = realpath(roots->folders[i], root) ? below(root, real) : NULL;
+    if (rest == NULL) continue;
+    int fd = open_below(root, rest, size, cause);
+    if (fd < 0 && *cause == NULL) *cause = strerror(errno);
+    return fd;
+  }
+  *cause = "it lies outside of the model's folder; --allow-path DIR lets a model read the files of DIR";
+  return errno = EACCES, -1;
+}
+
+bool file_is_source(int fd) {
+  char link[64], real[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t len = readlink(link, real, sizeof real - 1);
+  real[len > 0 ? len : 0] = 0;
+  const char *dot = strrchr(real, '.');
+  return dot != NULL && (strcmp(dot, ".dsl") == 0 || strcmp(dot, ".dg") == 0);
 }
 
 bool file_system_failed(int error) {

@@ -8,6 +8,18 @@
 
 /* The descriptor of a regular file and its size; -1: `*cause` says in words why there is none. */
 int file_open(const char *path, int64_t *size, const char **cause);
+/* Which files a model may name: those that lie in one of these folders or below, when all symbolic links are resolved.
+ * A hard link or a mount below a folder is below it. */
+struct file_roots {
+  const char *const *folders; /* as the user wrote them */
+  int count;
+};
+
+/* As file_open, for a file that a model names; NULL: anywhere. What is opened is what was looked at, whoever may swap
+ * links meanwhile. */
+int file_open_within(const struct file_roots *roots, const char *path, int64_t *size, const char **cause);
+/* Whether an open file is named as a source is, where links to it lead: .dsl or .dg. */
+bool file_is_source(int fd);
 /* Whether errno's value `error` tells of a machine that failed or is short of something, not of a wrong path. */
 bool file_system_failed(int error);
 /* As pread, but short only where the file ends: the bytes that were read, -1 with errno set. */

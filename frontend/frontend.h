@@ -9,9 +9,10 @@
 struct frontend_options {
   const char *const *sets; /* "hidden=256": values for the model's parameters */
   int nsets;
-  int64_t seed;       /* of all random ops */
-  const char *model;  /* which model of a source that has several; NULL: the only one */
-  const char *folder; /* where relative paths begin; NULL: the folder of the source's name */
+  int64_t seed;                   /* of all random ops */
+  const char *model;              /* which model of a source that has several; NULL: the only one */
+  const char *folder;             /* where relative paths begin; NULL: the folder of the source's name */
+  const struct file_roots *roots; /* where the files may lie that it uses; NULL: anywhere */
 };
 
 struct model_parameter {

@@ -88,7 +88,7 @@ static struct module *load_file(struct resolver *r, const struct use *u) {
   }
   struct diags d;
   diags_init(&d, r->arena);
-  const struct source *source = source_read(r->arena, path, MAX_SOURCE, &d);
+  const struct source *source = source_read_within(r->arena, r->options->roots, path, MAX_SOURCE, &d);
   if (!source) {
     report(r, u->loc, "%s", d.first ? d.first->message : "cannot be read");
     r->diags->failure |= d.failure;

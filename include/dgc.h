@@ -66,7 +66,9 @@ DGC_API bool dgc_option(int index, struct dgc_option *out);
 
 /* --- models --- */
 
-/* Compiles the model in a file ("-" = standard input) or in memory. */
+/* Compiles the model in a file ("-" = standard input) or in memory. A model from a file may read files of that file's
+ * folder and below; one from standard input or memory, whatever its name, none. Both may read what the options data
+ * and eval-data name, and the folders of data and allow-path, which must be set before. */
 DGC_API enum dgc_status dgc_load(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const char *text, size_t len);
 /* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is.

@@ -126,7 +126,7 @@ static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
 /* The whole file in the arena: what is checked is what is used. */
 static bool load(struct arena *a, const char *path, struct blob *b, struct blob *whole, struct diags *d) {
   int64_t room = 0;
-  if (!blob_open(b, path, size_of, &room, LOC_NONE, d)) return false;
+  if (!blob_open(b, NULL, path, size_of, &room, LOC_NONE, d)) return false;
   uint8_t *bytes = arena_alloc(a, (size_t)b->len);
   if (!blob_read(b, 0, bytes, b->len)) return blob_unread(path, errno, LOC_NONE, d);
   *whole = (struct blob){.bytes = bytes, .len = b->len};

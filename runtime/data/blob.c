@@ -69,10 +69,11 @@ bool blob_load(struct blob *b, const char *path, struct loc loc, struct diags *d
   return true;
 }
 
-static bool open_file(struct blob *b, const char *path, struct loc loc, struct diags *d) {
+static bool open_file(struct blob *b, const struct file_roots *roots, const char *path, struct loc loc,
+                      struct diags *d) {
   const char *cause;
   *b = (struct blob){0};
-  b->fd = file_open(path, &b->len, &cause);
+  b->fd = file_open_within(roots, path, &b->len, &cause);
   b->in_file = b->fd >= 0;
   if (b->in_file && b->len > 0) return true;
   if (!b->in_file && file_system_failed(errno))
@@ -83,10 +84,10 @@ static bool open_file(struct blob *b, const char *path, struct loc loc, struct d
   return false;
 }
 
-bool blob_open(struct blob *b, const char *path, blob_size_fn *size, int64_t *room, struct loc loc,
-               struct diags *d) {
+bool blob_open(struct blob *b, const struct file_roots *roots, const char *path, blob_size_fn *size,
+               int64_t *room, struct loc loc, struct diags *d) {
   uint8_t magic[2];
-  if (!open_file(b, path, loc, d)) return false;
+  if (!open_file(b, roots, path, loc, d)) return false;
   bool ok = true, packed = false;
   if (b->len >= 2) {
     ok = blob_read(b, 0, magic, 2) || blob_unread(path, errno, loc, d);

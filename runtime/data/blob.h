@@ -22,10 +22,11 @@ struct blob {
 typedef int64_t blob_size_fn(const char *path, const uint8_t *head, int64_t len);
 #define BLOB_WRONG INT64_MIN
 
-/* Opens the file `path`. It is read into memory if it is no longer than `*room`, which shrinks by its length; NULL is
- * room for any. What gzip packed is inflated, and no further than `size` says. */
-bool blob_open(struct blob *b, const char *path, blob_size_fn *size, int64_t *room, struct loc loc,
-               struct diags *d);
+/* Opens the file `path`; `roots`: where it must lie, see file_open_within. It is read into memory if it is no longer
+ * than `*room`, which shrinks by its length; NULL is room for any. What gzip packed is inflated, and no further than
+ * `size` says. */
+bool blob_open(struct blob *b, const struct file_roots *roots, const char *path, blob_size_fn *size,
+               int64_t *room, struct loc loc, struct diags *d);
 /* `len` zeroed writable bytes. `path`: whose content they will hold. */
 bool blob_alloc(struct blob *b, int64_t len, const char *path, struct loc loc, struct diags *d);
 /* Reads what is in the file into memory. */

@@ -110,9 +110,9 @@ static bool read_any(struct reader *r) {
          "in .csv, .tsv or .txt");
 }
 
-bool piece_open(struct arena *a, const char *folder, const char *name, struct loc loc, struct piece *p,
-                struct blob *blob, int64_t *room, struct diags *d) {
-  struct reader r = {.arena = a, .loc = loc, .diags = d, .piece = p};
+bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *name,
+                struct piece *p, struct blob *blob, int64_t *room, struct diags *d) {
+  struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .piece = p};
   *p = (struct piece){.path = arena_strdup(a, name)};
   *blob = (struct blob){0};
   char *path =
@@ -124,7 +124,7 @@ bool piece_open(struct arena *a, const char *folder, const char *name, struct lo
     r.member = colon + 1;
   }
   r.path = path;
-  if (!blob_open(&r.in, path, size_of, room, r.loc, d)) return false;
+  if (!blob_open(&r.in, spec->roots, path, size_of, room, r.loc, d)) return false;
   bool ok = read_any(&r);
   if (ok && r.own.map) {
     blob_close(&r.in);

@@ -28,7 +28,8 @@ struct data_spec {
   const char *path;        /* with its ":member"; relative to the dataset's folder */
   const char *const *more; /* further files, whose rows come behind */
   int nmore;
-  struct loc loc; /* where the user wrote it, for messages */
+  struct loc loc;                 /* where the user wrote it, for messages */
+  const struct file_roots *roots; /* where the files may lie, if a model names them; NULL: anywhere */
 };
 
 /* The rows of a column that lie in one file. */

@@ -71,7 +71,7 @@ static bool open_column(struct dataset *ds, struct arena *a, const char *folder,
   for (int i = 0; i < c->npieces; i++) {
     struct piece *p = &c->pieces[i];
     const char *path = i ? spec->more[i - 1] : spec->path;
-    if (!piece_open(a, folder, path, spec->loc, p, &ds->blobs[ds->nblobs++], room, d)) return false;
+    if (!piece_open(a, folder, spec, path, p, &ds->blobs[ds->nblobs++], room, d)) return false;
     p->first = c->rows;
     c->rows += p->rows;
     struct type row = type_with_dtype(p->row, (enum dtype)c->pieces[0].row.dtype);

@@ -46,8 +46,8 @@ bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dim
                 int64_t available);
 
 /* Opens one file: splits off the member, recognises the format. `blob` is what the piece points into. */
-bool piece_open(struct arena *a, const char *folder, const char *path, struct loc loc, struct piece *p,
-                struct blob *blob, int64_t *room, struct diags *d);
+bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *path,
+                struct piece *p, struct blob *blob, int64_t *room, struct diags *d);
 
 /* A number that does not fit into the type a column is delivered as, or bytes that cannot be read. */
 struct misfit {

@@ -1,5 +1,6 @@
 /* Source text: what parses prints as text that parses to the same text; what compiles gives graphs that verify,
  * for two towers as for one. */
+#include "base/file.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 
@@ -42,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct source *text = source_make(a, "fuzz", (const char *)data, size);
   struct file *file = ast_parse(a, text, &d);
   if (file && !d.nerrors) print_again(a, file, &d);
-  struct frontend_options options = {.folder = "/nowhere"}; /* no file is read */
+  const struct file_roots nowhere = {0};
+  struct frontend_options options = {.folder = "/nowhere", .roots = &nowhere}; /* no file is read */
   struct model *m = frontend_compile(a, text, &options, &d);
   if (!m && !d.nerrors) abort();
   for (const struct diag *q = d.first; q; q = q->next)

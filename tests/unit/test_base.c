@@ -339,7 +339,7 @@ static void diag_limit(void **state) {
 
 static void positions(void **state) {
   struct source *s = source_make(*state, "p", "ab\n\ncd", 6);
-  struct source unindexed = {"p", s->text, s->len, NULL, 0};
+  struct source unindexed = {.name = "p", .text = s->text, .len = s->len};
   static const int expected[][2] = {{1, 1}, {1, 2}, {1, 3}, {2, 1}, {3, 1}, {3, 2}, {3, 3}, {3, 3}};
   for (uint32_t i = 0; i < 8; i++) {
     int line, column;

@@ -19,12 +19,12 @@ static void packed_files(void **state) {
   struct diags d;
   struct blob b;
   diags_init(&d, a);
-  assert_false(blob_open(&b, TEST_DATA "/labels.gz", any_size, NULL, LOC_NONE, &d));
+  assert_false(blob_open(&b, NULL, TEST_DATA "/labels.gz", any_size, NULL, LOC_NONE, &d));
   assert_int_equal(b.len, 0);
   const char *text = diags_text(&d, false);
   assert_non_null(strstr(text, "labels.gz is packed, and this dgc was built without zlib"));
   assert_non_null(strstr(text, "gunzip"));
-  assert_true(blob_open(&b, TEST_DATA "/f4.npy", any_size, NULL, LOC_NONE, &d));
+  assert_true(blob_open(&b, NULL, TEST_DATA "/f4.npy", any_size, NULL, LOC_NONE, &d));
   blob_close(&b);
   arena_destroy(a);
 }

@@ -500,6 +500,35 @@ static void stopped(void **state) {
   memcpy(y_path + strlen(y_path) - 6, "XXXXXX", 6);
 }
 
+/* A text in memory has no folder, whatever its name: it reads what options give. */
+static void files_of_a_text(void **state) {
+  static const char text[] = "model m() {\n"
+                             "  input x : f32[B, 3]\n"
+                             "  var w : f32[3, 1] = 0\n"
+                             "  train mean(x @ w) with sgd(rate = 0.1)\n"
+                             "  data train { x = \"x.npy\" }\n"
+                             "}\n";
+  char folder[] = "/tmp/dgc_session_XXXXXX", fresh[64], file[64], name[64];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  snprintf(fresh, sizeof fresh, "%s/XXXXXX", folder);
+  snprintf(file, sizeof file, "%s/x.npy", folder);
+  snprintf(name, sizeof name, "%s/m.dsl", folder);
+  write_npy(fresh, x, 3);
+  assert_int_equal(rename(fresh, file), 0);
+  for (int allowed = 0; allowed <= 2; allowed++) {
+    struct dgc_session *s = dgc_create();
+    if (allowed == 1) assert_int_equal(dgc_set(s, "allow-path", folder), DGC_OK);
+    if (allowed == 2) assert_int_equal(dgc_set(s, "data", folder), DGC_OK);
+    assert_int_equal(dgc_load_text(s, name, text, strlen(text)), DGC_OK);
+    assert_int_equal(dgc_train(s), allowed ? DGC_OK : DGC_INPUT);
+    if (!allowed) assert_non_null(strstr(dgc_message(s), "--allow-path"));
+    dgc_destroy(s);
+  }
+  unlink(file);
+  rmdir(folder);
+}
+
 static void out_of_memory(void **state) {
   (void)state;
   const char *name, *help;
@@ -533,6 +562,7 @@ int main(void) {
       cmocka_unit_test(classes),
       cmocka_unit_test(sessions_in_threads),
       cmocka_unit_test(stopped),
+      cmocka_unit_test(files_of_a_text),
       cmocka_unit_test(out_of_memory),
       cmocka_unit_test(calls_from_progress),
       cmocka_unit_test(calls_from_passes),
