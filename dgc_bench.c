@@ -13,29 +13,69 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Numbers for an input without data: fractions for floats, small ones else. */
-static void make_up(void *data, const struct type *t) {
-  int64_t n = type_count(t);
-  uint32_t state = 1;
-  for (int64_t i = 0; i < n; i++) {
-    state = state * 1664525u + 1013904223u;
-    uint32_t r = state >> 8;
-    switch ((enum dtype)t->dtype) {
-    case DT_F32: ((float *)data)[i] = (float)r * 0x1p-24f; break;
-    case DT_F64: ((double *)data)[i] = (double)r * 0x1p-24; break;
-    case DT_I32: ((int32_t *)data)[i] = (int32_t)(r & 1); break;
-    case DT_I64: ((int64_t *)data)[i] = (int64_t)(r & 1); break;
-    default: ((uint8_t *)data)[i] = (uint8_t)(r & 1); break;
-    }
-  }
+/* ---- numbers for inputs without data ---- */
+
+static void keep_within(struct dgc_bench_input *in, int64_t low, int64_t high) {
+  in->low = in->low < low ? low : in->low > high ? high : in->low;
+  in->high = in->high < low ? low : in->high > high ? high : in->high;
 }
 
+/* What the model can use; a byte where it does not say: how much of a table a step touches is what it costs. */
+static void choose_range(const struct model *m, const char *name, enum dtype d, struct dgc_bench_input *in) {
+  *in = (struct dgc_bench_input){.name = name, .low = 0, .high = 1, .why = "fractions"};
+  if (dtype_is_float(d)) return;
+  in->why = "truth values";
+  if (d == DT_BOOL) return;
+  in->high = 255;
+  in->why = d == DT_U8 ? "all bytes" : "bytes, for the model says no range";
+  for (int i = 0; m && i < m->ninputs; i++) {
+    const struct model_input *x = &m->inputs[i];
+    if (strcmp(x->name, name) != 0) continue;
+    bool whole = x->low <= x->high;
+    if (!whole && x->part_low > x->part_high) continue;
+    in->low = whole ? x->low : x->part_low;
+    in->high = whole ? x->high : x->part_high;
+    in->why = whole ? "the model's range" : "the model's range of a part";
+  }
+  if (d == DT_U8) keep_within(in, 0, UINT8_MAX);
+  if (d == DT_I32) keep_within(in, INT32_MIN, INT32_MAX);
+}
+
+static uint32_t next_number(uint32_t *state) {
+  *state = *state * 1664525u + 1013904223u;
+  return *state >> 8;
+}
+
+static int64_t next_integer(uint32_t *state, const struct dgc_bench_input *in) {
+  uint64_t r = (uint64_t)next_number(state) << 24;
+  r |= next_number(state);
+  unsigned __int128 span = (unsigned __int128)((uint64_t)in->high - (uint64_t)in->low) + 1;
+  return (int64_t)((uint64_t)in->low + (uint64_t)(span * r >> 48));
+}
+
+static void make_up(void *data, const struct type *t, const struct dgc_bench_input *in) {
+  int64_t n = type_count(t);
+  uint32_t state = 1;
+  for (int64_t i = 0; i < n; i++) switch ((enum dtype)t->dtype) {
+    case DT_F32: ((float *)data)[i] = (float)next_number(&state) * 0x1p-24f; break;
+    case DT_F64: ((double *)data)[i] = (double)next_number(&state) * 0x1p-24; break;
+    case DT_I32: ((int32_t *)data)[i] = (int32_t)next_integer(&state, in); break;
+    case DT_I64: ((int64_t *)data)[i] = next_integer(&state, in); break;
+    default: ((uint8_t *)data)[i] = (uint8_t)next_integer(&state, in); break;
+    }
+}
+
+/* ---- a step ---- */
+
 /* One batch in host memory: the first of the data, or made up when none was given. */
-static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, void **inputs) {
+static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, void **inputs,
+                                   struct dgc_bench_input *about) {
   struct dataset *ds;
   for (int i = 0; i < p->ninputs; i++) {
-    inputs[i] = arena_alloc(s->call, (size_t)type_bytes(&p->inputs[i].type));
-    make_up(inputs[i], &p->inputs[i].type);
+    const struct type *t = &p->inputs[i].type;
+    choose_range(s->model, p->inputs[i].name, (enum dtype)t->dtype, &about[i]);
+    inputs[i] = arena_alloc(s->call, (size_t)type_bytes(t));
+    make_up(inputs[i], t, &about[i]);
   }
   if (!s->options.data.count) return DGC_OK;
   enum dgc_status status = session_data(s, DATA_TRAIN, false, &ds);
@@ -47,7 +87,9 @@ static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, 
     for (int i = 0; i < ds->ncolumns; i++) {
       int input = plan_input(p, ds->columns[i].name);
       const struct type *t = &b->columns[i].type;
-      if (input >= 0 && b->rows == lo.batch) memcpy(inputs[input], b->columns[i].data, (size_t)type_bytes(t));
+      if (input < 0 || b->rows != lo.batch) continue;
+      memcpy(inputs[input], b->columns[i].data, (size_t)type_bytes(t));
+      about[input].given = true;
     }
     loader_release(loader, b);
   } else
@@ -136,9 +178,12 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   out->compile_seconds = now() - begin;
   if (status) return status;
   void **inputs = arena_new_array(s->call, (size_t)l->plan->ninputs, void *);
-  status = first_batch(s, l->plan, inputs);
+  struct dgc_bench_input *about = arena_new_array(s->text, (size_t)l->plan->ninputs, struct dgc_bench_input);
+  status = first_batch(s, l->plan, inputs, about);
   if (status) return status;
   out->batch = l->batch;
+  out->ninputs = l->plan->ninputs;
+  out->inputs = about;
   out->towers = s->config.towers;
   out->threads = workers_count(s->workers);
   out->kernels = l->plan->nkernels;

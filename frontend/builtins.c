@@ -114,15 +114,27 @@ static struct value run_size(struct resolver *r, struct value *args, struct loc 
   return type_of(r, &args[0], &t) ? value_dim(type_count(&t)) : value_error();
 }
 
-/* The input that x is, up to its shape and element type, or NULL. */
-static struct model_input *input_behind(struct resolver *r, const struct node *x) {
-  while (x->op == OP_cast || x->op == OP_reshape || x->op == OP_broadcast) x = x->inputs[0];
+/* The input that x is, up to its shape and element type, or NULL. *part: x is not all of it. */
+static struct model_input *input_behind(struct resolver *r, const struct node *x, bool *part) {
+  for (*part = false;; x = x->inputs[0]) {
+    *part |= x->op == OP_slice;
+    if (x->op != OP_cast && x->op != OP_reshape && x->op != OP_broadcast && x->op != OP_transpose &&
+        x->op != OP_slice)
+      break;
+  }
   return x->op == OP_input ? input_named(r, x->name) : NULL;
 }
 
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc) {
-  struct model_input *input = input_behind(r, x);
+  bool part;
+  struct model_input *input = input_behind(r, x, &part);
   if (!input || !dtype_is_int((enum dtype)input->type.dtype)) return;
+  if (part) {
+    bool none = input->part_low > input->part_high;
+    if (none || low < input->part_low) input->part_low = low;
+    if (none || high > input->part_high) input->part_high = high;
+    return;
+  }
   bool first = input->low > input->high;
   if (first || low > input->low) input->low = low;
   if (first || high < input->high) input->high = high, input->limited = loc;

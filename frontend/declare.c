@@ -34,7 +34,8 @@ void declare_input(struct resolver *r, const struct stmt *s) {
   struct model *m = r->model;
   if (input_named(r, name->text)) return;
   m->inputs = grown(r->arena, m->inputs, m->ninputs, sizeof *m->inputs);
-  m->inputs[m->ninputs++] = (struct model_input){.name = name->text, .type = t, .loc = name->loc, .high = -1};
+  m->inputs[m->ninputs++] =
+      (struct model_input){.name = name->text, .type = t, .loc = name->loc, .high = -1, .part_high = -1};
   map_put(&r->inputs, name->text, (void *)(uintptr_t)m->ninputs);
 }
 

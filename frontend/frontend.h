@@ -27,6 +27,8 @@ struct model_input {
   /* What the model can use, when low <= high: class numbers, rows of a table. `limited`: where it says so. */
   int64_t low, high;
   struct loc limited;
+  /* The widest of such ranges that holds for a part of it: one column of many. Nothing is checked by it. */
+  int64_t part_low, part_high;
 };
 
 struct model_data {

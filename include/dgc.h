@@ -211,6 +211,13 @@ struct dgc_bench_device {
   int64_t arena, high_water; /* bytes: planned, reached */
   double busy;               /* share of a step inside of kernels */
 };
+/* What the steps read. */
+struct dgc_bench_input {
+  const char *name;
+  bool given;        /* by the option data; else made up: numbers from `low` to `high`, evenly, the same in each run */
+  int64_t low, high; /* of made up ones */
+  const char *why;   /* what says so: "the model's range" */
+};
 struct dgc_bench {
   int64_t batch;
   int towers, threads, kernels, plan_steps, signals, steps;
@@ -221,6 +228,8 @@ struct dgc_bench {
   double outside; /* share of the threads' time outside of kernels: executor and waiting */
   int ndevices;
   const struct dgc_bench_device *devices;
+  int ninputs;
+  const struct dgc_bench_input *inputs;
 };
 /* Times the option steps (default 100) of training on the option data, or on numbers made up. */
 DGC_API enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out);

@@ -130,6 +130,18 @@ static void bench_json(const struct dgc_bench *b) {
     cli_json_number(stdout, b->devices[i].busy);
     fputc('}', stdout);
   }
+  fputs("],\"inputs\":[", stdout);
+  for (int i = 0; i < b->ninputs; i++) {
+    const struct dgc_bench_input *in = &b->inputs[i];
+    fputs(i ? ",{\"name\":" : "{\"name\":", stdout);
+    cli_json_string(stdout, in->name);
+    printf(",\"given\":%s", in->given ? "true" : "false");
+    if (!in->given) {
+      printf(",\"low\":%lld,\"high\":%lld,\"why\":", (long long)in->low, (long long)in->high);
+      cli_json_string(stdout, in->why);
+    }
+    fputc('}', stdout);
+  }
   fputs("]}\n", stdout);
 }
 
@@ -143,6 +155,14 @@ void cli_print_bench(const struct cli *c, const struct dgc_bench *b) {
   double rate = b->flops / b->step_seconds;
   printf("batch %lld, %d tower%s on %d device%s, %d thread%s\n", (long long)b->batch, b->towers,
          plural(b->towers), b->ndevices, plural(b->ndevices), b->threads, plural(b->threads));
+  for (int i = 0; i < b->ninputs; i++) {
+    const struct dgc_bench_input *in = &b->inputs[i];
+    if (in->given)
+      printf("input %-11s from the data\n", in->name);
+    else
+      printf("input %-11s made up, %lld to %lld: %s\n", in->name, (long long)in->low, (long long)in->high,
+             in->why);
+  }
   printf("compile          %10.2f ms   %d kernels\n", b->compile_seconds * 1e3, b->kernels);
   printf("step             %10.4f ms   median of %d; %d plan steps, %d signals\n", b->step_seconds * 1e3,
          b->steps, b->plan_steps, b->signals);

@@ -1,0 +1,122 @@
+/* What dgc_benchmark makes up: numbers that cover the range that the model uses, and the same in each run. The model
+ * writes down what it is given, and an embedding shows which rows were touched. */
+#include "include/dgc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ROWS = 4096, UNITS = 2, INPUTS = 6 };
+
+static const char program[] =
+    "model m() {\n"
+    "  input id : i32[B, 44]\n"
+    "  input label : i64[B]\n"
+    "  input byte : u8[B, 8]\n"
+    "  input more : i32[B, 8]\n"
+    "  input column : i64[B, 2]\n"
+    "  input far : i64[B, 8]\n"
+    "  input flag : bool[B]\n"
+    "  var table : f32[4096, 2] = 0\n"
+    "  var small : f32[20, 10] = 0\n"
+    "  ranged = expect_range(far, -9_000_000_000_000_000_000, 9_000_000_000_000_000_000)\n"
+    "  state lows : i64[6] = 0\n"
+    "  state highs : i64[6] = 0\n"
+    "  least = []\n"
+    "  most = []\n"
+    "  for x in [id, expand(label), byte, more, column, ranged] {\n"
+    "    least = least + [min(cast(x, i64), axis = [0, 1])]\n"
+    "    most = most + [max(cast(x, i64), axis = [0, 1])]\n"
+    "  }\n"
+    "  lows <- stack(least, axis = 0)\n"
+    "  highs <- stack(most, axis = 0)\n"
+    "  state flags : f32[] = 0\n"
+    "  flags <- mean(flag)\n"
+    "  loss = softmax_cross_entropy(gather(small, column[:, 1]), label)\n"
+    "  train mean(loss + sum(gather(table, id), axis = [1, 2])) with sgd()\n"
+    "}\n";
+
+/* `slack`: how far the extremes may stay away from the ends. */
+static const struct {
+  const char *name;
+  int64_t low, high, slack;
+  const char *why;
+} wanted[INPUTS] = {
+    {"id", 0, ROWS - 1, 8, "the model's range"},
+    {"label", 0, 9, 0, "the model's range"},
+    {"byte", 0, 255, 2, "all bytes"},
+    {"more", 0, 255, 2, "bytes, for the model says no range"},
+    {"column", 0, 19, 0, "the model's range of a part"},
+    {"far", -9000000000000000000, 9000000000000000000, 200000000000000000, "the model's range"},
+};
+
+static struct dgc_session *bench(struct dgc_bench *out) {
+  struct dgc_session *s = dgc_create();
+  assert_int_equal(dgc_set(s, "devices", "cpu:0"), DGC_OK);
+  assert_int_equal(dgc_set(s, "steps", "1"), DGC_OK);
+  if (dgc_load_text(s, "m", program, strlen(program))) fail_msg("%s", dgc_message(s));
+  if (dgc_benchmark(s, out)) fail_msg("%s", dgc_message(s));
+  return s;
+}
+
+static void ranges_are_said(void **state) {
+  (void)state;
+  struct dgc_bench b;
+  struct dgc_session *s = bench(&b);
+  int found = 0;
+  for (int i = 0; i < b.ninputs; i++)
+    for (int k = 0; k < INPUTS; k++) {
+      if (strcmp(b.inputs[i].name, wanted[k].name) != 0) continue;
+      found++;
+      assert_false(b.inputs[i].given);
+      assert_true(b.inputs[i].low == wanted[k].low && b.inputs[i].high == wanted[k].high);
+      assert_string_equal(b.inputs[i].why, wanted[k].why);
+    }
+  assert_int_equal(found, INPUTS);
+  assert_int_equal(b.ninputs, INPUTS + 1);
+  dgc_destroy(s);
+}
+
+static void ranges_are_covered(void **state) {
+  (void)state;
+  struct dgc_bench b;
+  struct dgc_session *s = bench(&b);
+  int64_t lows[INPUTS], highs[INPUTS];
+  float table[ROWS][UNITS], flags;
+  assert_int_equal(dgc_read(s, "lows", lows, sizeof lows), DGC_OK);
+  assert_int_equal(dgc_read(s, "highs", highs, sizeof highs), DGC_OK);
+  assert_int_equal(dgc_read(s, "flags", &flags, sizeof flags), DGC_OK);
+  assert_int_equal(dgc_read(s, "table", table, sizeof table), DGC_OK);
+  for (int i = 0; i < INPUTS; i++)
+    if (lows[i] < wanted[i].low || lows[i] > wanted[i].low + wanted[i].slack || highs[i] > wanted[i].high ||
+        highs[i] < wanted[i].high - wanted[i].slack)
+      fail_msg("%s: %lld to %lld", wanted[i].name, (long long)lows[i], (long long)highs[i]);
+  assert_true(flags > 0.3F && flags < 0.7F);
+  /* 128 rows of 44 numbers: 4096 (1 - exp(-128 * 44 / 4096)) = 3060 are expected, 20 more or less */
+  int touched = 0;
+  for (int i = 0; i < ROWS; i++) touched += table[i][0] != 0;
+  assert_in_range(touched, 2950, 3170);
+  dgc_destroy(s);
+}
+
+static void each_run_is_the_same(void **state) {
+  (void)state;
+  struct dgc_bench b;
+  float table[2][ROWS][UNITS];
+  for (int i = 0; i < 2; i++) {
+    struct dgc_session *s = bench(&b);
+    assert_int_equal(dgc_read(s, "table", table[i], sizeof table[i]), DGC_OK);
+    dgc_destroy(s);
+  }
+  assert_memory_equal(table[0], table[1], sizeof table[0]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_said), cmocka_unit_test(ranges_are_covered),
+                                     cmocka_unit_test(each_run_is_the_same)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
