@@ -211,11 +211,11 @@ struct dgc_bench_device {
   int64_t arena, high_water; /* bytes: planned, reached */
   double busy;               /* share of a step inside of kernels */
 };
-/* What the steps read. */
+/* What the steps read: of the option data, or numbers made up from `low` to `high`, evenly, the same in each run. */
 struct dgc_bench_input {
   const char *name;
-  bool given;        /* by the option data; else made up: numbers from `low` to `high`, evenly, the same in each run */
-  int64_t low, high; /* of made up ones */
+  bool given;        /* by the option data: nothing below holds */
+  int64_t low, high; /* of what is made up */
   const char *why;   /* what says so: "the model's range" */
 };
 struct dgc_bench {
