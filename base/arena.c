@@ -62,7 +62,7 @@ void arena_guard(struct arena_guard *g, void (*undo)(void *arg), void *arg) {
 
 void arena_unguard(struct arena_guard *g) { guards = g->older; }
 
-static _Noreturn void out_of_memory(void) {
+_Noreturn void arena_exhausted(void) {
   while (recovery && guards && guards->point == recovery) {
     struct arena_guard *g = guards;
     guards = g->older; /* first: g may lie in what is undone */
@@ -74,9 +74,9 @@ static _Noreturn void out_of_memory(void) {
 }
 
 static void *system_alloc(size_t size) {
-  if (requests_left == 0) out_of_memory();
+  if (requests_left == 0) arena_exhausted();
   void *p = malloc(size);
-  if (!p) out_of_memory();
+  if (!p) arena_exhausted();
   if (requests_left > 0) requests_left--;
   return p;
 }
@@ -145,7 +145,7 @@ static struct chunk *take_chunk(struct arena *a, size_t size) {
 }
 
 void *arena_alloc(struct arena *a, size_t size) {
-  if (size > SIZE_MAX / 4) out_of_memory();
+  if (size > SIZE_MAX / 4) arena_exhausted();
   size_t need = (size + ALIGN - 1) / ALIGN * ALIGN + REDZONE;
   char *p;
   struct chunk *first = a->chunks;
@@ -172,7 +172,7 @@ void *arena_alloc(struct arena *a, size_t size) {
 
 void *arena_array(struct arena *a, size_t count, size_t size) {
   size_t bytes;
-  if (__builtin_mul_overflow(count, size, &bytes)) out_of_memory();
+  if (__builtin_mul_overflow(count, size, &bytes)) arena_exhausted();
   return arena_alloc(a, bytes);
 }
 

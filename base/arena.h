@@ -39,6 +39,8 @@ size_t arena_used(const struct arena *a);
  * recovery point set, the process prints one line and aborts. Returns the previous point, which the
  * caller restores before it returns. */
 jmp_buf *arena_on_failure(jmp_buf *point);
+/* Goes there, as an arena does that finds no memory. */
+_Noreturn void arena_exhausted(void);
 
 /* What has to be undone when memory runs out before arena_unguard: a lock, a thread, an arena that nobody else knows
  * of. A guard lies in the frame of the function that sets it; guards are taken away in the opposite order. */

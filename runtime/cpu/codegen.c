@@ -8,6 +8,7 @@
 #include "runtime/cache.h"
 #include "runtime/cpu/emit.h"
 #include "runtime/cpu/emitter_stamp.h"
+#include "runtime/cpu/foreign.h"
 #include "runtime/cpu/host.h"
 
 #include <pthread.h>
@@ -64,9 +65,24 @@ static bool has_generator(const struct host *host, struct diags *d) {
   return true;
 }
 
+/* What it takes to load LLVM, to generate code on one thread, and on each further one with its stack and heap. */
+#define MB              ((size_t)1 << 20)
+#define LIBRARY_SPACE   (256 * MB)
+#define GENERATOR       (64 * MB)
+#define GENERATOR_SPACE (96 * MB)
+
+static bool has_room(size_t space, size_t memory, struct diags *d) {
+  if (foreign_room(space, memory)) return true;
+  diag_failure(d, LOC_NONE, "cpu: no memory to generate code: LLVM needs %zu MB",
+               (space > memory ? space : memory) / MB);
+  return false;
+}
+
+bool codegen_load(struct diags *d) { return has_room(LIBRARY_SPACE, 0, d) && llvm_load(d); }
+
 bool codegen_start(struct host *host, struct diags *d) {
   if (host->features != NULL) return true;
-  if (!llvm_load(d)) return false;
+  if (!codegen_load(d)) return false;
   struct host h = *host;
   h.triple = take_text(h.arena, llvm.GetDefaultTargetTriple());
   h.cpu = take_text(h.arena, llvm.GetHostCPUName());
@@ -164,6 +180,7 @@ static void make_groups(struct work *w) {
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   char *message = NULL;
+  foreign_enter();
   LLVMTargetMachineRef machine = create_machine(w->host, &message);
   if (machine == NULL) {
     set_error(w, "no code generator", message ? message : w->host->triple);
@@ -186,6 +203,7 @@ static void *worker(void *argument) {
     set_error(w, "generating code failed", "out of memory");
   else
     make_groups(w);
+  foreign_leave();
   arena_on_failure(outer);
   return NULL;
 }
@@ -194,6 +212,9 @@ static void *worker(void *argument) {
 static bool make_missing(struct work *w, struct diags *d) {
   int helpers = (w->host->cores < w->nmissing ? w->host->cores : w->nmissing) - 1;
   if (helpers > MAX_WORKERS - 1) helpers = MAX_WORKERS - 1;
+  while (helpers > 0 && !foreign_room((size_t)helpers * GENERATOR_SPACE + GENERATOR, GENERATOR)) helpers--;
+  if (!has_room(0, GENERATOR, d)) return false;
+  foreign_prepare();
   pthread_t thread[MAX_WORKERS];
   int started = 0;
   while (started < helpers && thread_start(&thread[started], worker, w) == 0) started++;

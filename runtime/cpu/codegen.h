@@ -33,6 +33,8 @@ void code_dispose(struct code *c);
 
 /* Fills in `host`; its texts live in `a`. False and an error if it cannot be told without LLVM, which fails. */
 bool codegen_host(struct arena *a, struct host *host, struct diags *d);
+/* Loads LLVM, if there is room for it. */
+bool codegen_load(struct diags *d);
 /* LLVM and its code generator for the host: loaded when code is not in the cache, or if asked. */
 bool codegen_start(struct host *host, struct diags *d);
 

@@ -212,7 +212,7 @@ void cpu_jit_stats(struct cpu_jit *jit, struct cpu_jit_stats *out) {
 }
 
 const char *cpu_kernel_llvm(struct arena *a, const struct kernel *k, const char *triple, struct diags *d) {
-  if (!llvm_load(d)) return NULL;
+  if (!codegen_load(d)) return NULL;
   struct emit e = {.context = llvm.ContextCreate()};
   struct arena *scratch = arena_create();
   const char *name = k->name != NULL && k->name[0] != 0 ? k->name : "kernel";

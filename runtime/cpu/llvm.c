@@ -7,6 +7,8 @@
  * itself first where another is there already. Only there, as then it has libc's malloc, whatever was preloaded. */
 #include "runtime/cpu/llvm.h"
 
+#include "runtime/cpu/foreign.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -98,12 +100,29 @@ static bool initialize(void *library) {
   return true;
 }
 
+static void no_memory(void *unused, const char *reason, bool crash) {
+  (void)unused, (void)reason, (void)crash;
+  foreign_no_memory();
+}
+
+/* llvm::install_bad_alloc_error_handler, which LLVM's C interface lacks; without it, LLVM ends the process. */
+static void handle_no_memory(void *library) {
+  void *f = dlsym(library, "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+  void (*install)(void (*)(void *, const char *, bool), void *);
+  if (f == NULL) return;
+  memcpy(&install, &f, sizeof f);
+  install(no_memory, NULL);
+}
+
 static void load(void) {
   void *library = open_library();
   bool found = library != NULL && find_functions(library);
   if (found && !right_version()) return;
   loaded = found && initialize(library);
-  if (!loaded) keep_error();
+  if (loaded)
+    handle_no_memory(library);
+  else
+    keep_error();
 }
 
 bool llvm_load(struct diags *d) {

@@ -4,11 +4,14 @@
  * transposed and where C is narrow. */
 #include "runtime/cpu/matmul.h"
 
+#include "base/arena.h"
 #include "kernels/cpu/matmul.h"
+#include "runtime/cpu/foreign.h"
 #include "runtime/cpu/leaf.h"
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,25 +109,29 @@ static bool create_memory(struct cpu_matmul_plan *p, dnnl_primitive_desc_t desc,
          dnnl_memory_create(&p->scratch, scratch, p->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success;
 }
 
+/* Sets `has_primitive` where the library has one for this shape. False if there is no memory: what would be done
+ * instead has other bits. */
 static bool create_primitive(struct cpu_matmul_plan *p) {
   const struct product *mm = &p->size;
+  dnnl_status_t status = dnnl_success;
   dnnl_memory_desc_t a, b, c;
   dnnl_matmul_desc_t desc;
   dnnl_primitive_attr_t attr = NULL;
   dnnl_primitive_desc_t made = NULL;
-  bool ok = describe(&a, mm->m, mm->k, mm->transpose_a) && describe(&b, mm->k, mm->n, mm->transpose_b) &&
-            describe(&c, mm->m, mm->n, false) &&
-            dnnl_matmul_desc_init(&desc, &a, &b, NULL, &c) == dnnl_success &&
-            dnnl_engine_create(&p->engine, dnnl_cpu, 0) == dnnl_success &&
-            dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags) == dnnl_success &&
-            dnnl_primitive_attr_create(&attr) == dnnl_success &&
-            dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
-            dnnl_primitive_desc_create(&made, &desc, attr, p->engine, NULL) == dnnl_success &&
-            !is_reference(made) && dnnl_primitive_create(&p->primitive, made) == dnnl_success &&
-            create_memory(p, made, &a, &b, &c);
+#define DONE(call) ((status = (call)) == dnnl_success)
+  bool known = describe(&a, mm->m, mm->k, mm->transpose_a) && describe(&b, mm->k, mm->n, mm->transpose_b) &&
+               describe(&c, mm->m, mm->n, false) && DONE(dnnl_matmul_desc_init(&desc, &a, &b, NULL, &c)) &&
+               DONE(dnnl_engine_create(&p->engine, dnnl_cpu, 0)) &&
+               DONE(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags)) &&
+               DONE(dnnl_primitive_attr_create(&attr)) &&
+               DONE(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user)) &&
+               DONE(dnnl_primitive_desc_create(&made, &desc, attr, p->engine, NULL)) && !is_reference(made);
+  p->has_primitive =
+      known && DONE(dnnl_primitive_create(&p->primitive, made)) && create_memory(p, made, &a, &b, &c);
+#undef DONE
   if (made) dnnl_primitive_desc_destroy(made);
   if (attr) dnnl_primitive_attr_destroy(attr);
-  return ok;
+  return p->has_primitive || (!known && status != dnnl_out_of_memory);
 }
 
 #else
@@ -136,20 +143,70 @@ static bool wants_primitive(const struct product *mm) {
 
 static bool create_primitive(struct cpu_matmul_plan *p) {
   (void)p;
-  return false;
+  return true;
 }
 
 #endif
 
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
+static void undo_start(void *mutex) { pthread_mutex_unlock(mutex); }
+
+/* The library generates its code in the first calls: here, where there is one thread, and room. */
+static bool start_library(void) {
+  enum { ROOM = 24 << 20, N = 32 };
+  static bool started;
+  static float zeros[N * N], c[N * N];
+  struct arena_guard guard;
+  pthread_mutex_lock(&starting);
+  arena_guard(&guard, undo_start, &starting);
+  if (!started && foreign_room(0, ROOM)) {
+    foreign_prepare();
+    foreign_enter();
+    started = true;
+    for (int i = 0; i < 4 && started; i++) {
+      const struct product one = {
+          .dtype = DT_F32, .batch = 1, .m = N, .n = N, .k = N, .transpose_a = i & 1, .transpose_b = i >> 1};
+      started = one_f32(&one, zeros, zeros, c);
+    }
+    foreign_leave();
+  }
+  bool good = started;
+  arena_unguard(&guard);
+  pthread_mutex_unlock(&starting);
+  return good;
+}
+
+struct making {
+  struct cpu_matmul_plan *plan;
+  int threads;
+};
+
+/* What the library has made of it so far is not touched. */
+static void undo_making(void *making) {
+  struct making *m = making;
+  set_threads(m->threads);
+  free(m->plan);
+}
+
 struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm) {
-  struct cpu_matmul_plan *p = calloc(1, sizeof *p);
-  if (p == NULL) return NULL;
-  p->size = *mm;
-  int threads = get_threads();
+  struct making m = {calloc(1, sizeof *m.plan), get_threads()};
+  struct arena_guard guard;
+  if (m.plan == NULL) return NULL;
+  m.plan->size = *mm;
+  arena_guard(&guard, undo_making, &m);
   set_threads(1); /* a primitive remembers how many threads it was made for */
-  p->has_primitive = wants_primitive(mm) && create_primitive(p);
-  set_threads(threads);
-  return p;
+  bool good = mm->dtype != DT_F32 || start_library();
+  if (good && wants_primitive(mm)) {
+    foreign_enter();
+    good = create_primitive(m.plan);
+    foreign_leave();
+  }
+  set_threads(m.threads);
+  arena_unguard(&guard);
+  if (good) return m.plan;
+  cpu_matmul_plan_destroy(m.plan);
+  return NULL;
 }
 
 void cpu_matmul_plan_destroy(void *plan) {
@@ -191,8 +248,12 @@ bool cpu_matmul_plan_run(const struct cpu_matmul_plan *p, const void *a, const v
   return true;
 }
 
+/* The library refuses for want of memory only. */
 static void run_matmul(void *const *args, const void *state) {
-  cpu_matmul_plan_run(state, args[0], args[1], args[2]);
+  foreign_enter();
+  bool done = cpu_matmul_plan_run(state, args[0], args[1], args[2]);
+  foreign_leave();
+  if (!done) arena_exhausted();
 }
 
 bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,

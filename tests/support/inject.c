@@ -5,7 +5,7 @@
  *
  * CALL: open (openat, fopen, opendir), read (pread), write (pwrite), fsync, close, rename, link (linkat), unlink, stat
  * (fstat, access), flock, thread (pthread_create); mmap and malloc (calloc, realloc, aligned_alloc, posix_memalign)
- * called by dgc or libdgc; foreign: both called by any other library.
+ * called by dgc or libdgc; foreign: the latter called by any other library.
  * HOW: the name of an errno: EIO ENOSPC EINTR ENOMEM EACCES EMFILE EAGAIN; short: half of the bytes of a read or write
  * are done; hang: it never returns; kill: the process is killed there.
  *
@@ -260,11 +260,11 @@ int flock(int fd, int operation) {
   return bad(FLOCK, false) ? -1 : real(fd, operation);
 }
 
-#define MMAPS(name)                                                                           \
-  void *name(void *address, size_t len, int protection, int flags, int fd, off_t offset) {    \
-    REAL(name);                                                                               \
-    enum call call = is_ours(__builtin_return_address(0)) ? MMAP : FOREIGN;                   \
-    return bad(call, false) ? MAP_FAILED : real(address, len, protection, flags, fd, offset); \
+#define MMAPS(name)                                                                        \
+  void *name(void *address, size_t len, int protection, int flags, int fd, off_t offset) { \
+    REAL(name);                                                                            \
+    bool fail = is_ours(__builtin_return_address(0)) && bad(MMAP, false);                  \
+    return fail ? MAP_FAILED : real(address, len, protection, flags, fd, offset);          \
   }
 MMAPS(mmap)
 MMAPS(mmap64)

@@ -1,0 +1,60 @@
+#include "runtime/cpu/foreign.h"
+
+#include "base/arena.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef void new_handler(void);
+
+static _Thread_local bool inside;
+static atomic_bool spoiled;
+static new_handler *(*_Atomic set_handler)(new_handler *);
+
+static bool can_map(size_t size, int protection) {
+  void *p = size ? mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
+  if (p == MAP_FAILED) return false;
+  if (size) munmap(p, size);
+  return true;
+}
+
+bool foreign_room(size_t space, size_t memory) {
+  return can_map(space, PROT_NONE) && can_map(memory, PROT_READ | PROT_WRITE);
+}
+
+void foreign_no_memory(void) {
+  if (!inside) abort();
+  inside = false;
+  atomic_store(&spoiled, true);
+  arena_exhausted();
+}
+
+/* For calls of others it is as if there were no handler: operator new looks again, and throws. */
+static void no_memory(void) {
+  if (!inside) {
+    set_handler(NULL);
+    return;
+  }
+  foreign_no_memory();
+}
+
+/* std::set_new_handler; a handler that somebody else has set stays. */
+void foreign_prepare(void) {
+  void *symbol = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+  new_handler *(*set)(new_handler *), *before;
+  if (symbol == NULL) return;
+  memcpy(&set, &symbol, sizeof symbol);
+  set_handler = set;
+  before = set(no_memory);
+  if (before != NULL && before != no_memory) set(before);
+}
+
+void foreign_enter(void) {
+  if (atomic_load_explicit(&spoiled, memory_order_relaxed)) arena_exhausted();
+  inside = true;
+}
+
+void foreign_leave(void) { inside = false; }
