@@ -20,5 +20,8 @@ void verify_breach(struct verify *v, const struct node *n, const char *fmt, ...)
 void verify_towers(struct verify *v);
 /* From placement on: devices. */
 void verify_placement(struct verify *v);
+/* Whether n is a variable that goes where its `on` says: under replicate and round_robin, as in replicate_model_fn.
+ * State of an optimizer goes with its variable, and a tower's own copy with its tower. */
+bool variable_moves(const char *strategy, const struct node *n);
 
 #endif

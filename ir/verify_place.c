@@ -195,13 +195,18 @@ void verify_towers(struct verify *v) {
 
 /* ---- devices ---- */
 
+bool variable_moves(const char *strategy, const struct node *n) {
+  bool moves = strategy && (strcmp(strategy, "replicate") == 0 || strcmp(strategy, "round_robin") == 0);
+  return moves && n->op == OP_variable && n->want && !is_on_read(n) && !node_int_or(n, ATTR_slot, 0);
+}
+
 static void check_wanted(struct verify *v, const struct node *n) {
   struct device_name want;
   enum op_kind kind = op_of(n)->kind;
-  /* What strategies place by rules of their own: inputs, variables, their updates, what passes insert. */
-  if (!n->want || v->g->config.soft_placement || n->op == OP_variable || n->op == OP_input ||
-      kind == KIND_EFFECT || kind == KIND_META)
-    return;
+  /* What strategies place by rules of their own: inputs, most variables, their updates, what passes insert. */
+  bool own = n->op == OP_input || kind == KIND_EFFECT || kind == KIND_META ||
+             (n->op == OP_variable && !variable_moves(v->g->config.strategy, n));
+  if (!n->want || v->g->config.soft_placement || own) return;
   const struct device *d = &v->g->config.target.devices[n->device];
   if (device_name_parse(v->arena, n->want, &want) && !device_matches(&want, &d->name))
     verify_breach(v, n, "%s is not what the model wants: %s", d->text, n->want);

@@ -2,10 +2,12 @@
  *
  * Variables take the storing devices in turn, one counter for all of them; or, balanced by size, the largest goes
  * first to the device that holds least. State of an optimizer is where its variable is and has no turn: it is known
- * by its name, which begins with the variable's. */
+ * by its name, which begins with the variable's. Under the strategies that let them, variables go where the model's
+ * `on` says. */
 #include "passes/strategy.h"
 
 #include "ir/op.h"
+#include "ir/verify.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,9 +143,38 @@ static int next_shard(const struct strategy *s, const int64_t *load, int turn, b
   return best;
 }
 
+/* Variables go where their `on` says, with what their optimizers keep for them. The turn is taken all the same. */
+static bool move_wanted(struct arena *a, const struct graph *g, const struct config *c, struct strategy *s,
+                        const struct map *given, struct diags *d) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    bool soft;
+    if (!variable_moves(s->info->name, n) || map_get(given, n->name)) continue;
+    int device = wanted_device(a, c, n, strategy_home(s, n->name), &soft, d);
+    if (device < 0) return false;
+    map_put(&s->homes, n->name, arena_copy(a, &device, sizeof device));
+  }
+  return true;
+}
+
+bool strategy_moves(struct arena *a, const struct graph *g, const struct config *c, struct strategy *s,
+                    struct diags *d) {
+  bool any = false;
+  for (uint32_t i = 0; i < g->count; i++) any |= variable_moves(s->info->name, g->nodes[i]);
+  if (!any) return true;
+  s->homes = map_make(a);
+  for (uint32_t i = 0; i < g->count; i++)
+    if (takes_turn(g, g->nodes[i]))
+      map_put(&s->homes, g->nodes[i]->name, arena_copy(a, &s->parameter, sizeof s->parameter));
+  struct map given = map_make(a);
+  return move_wanted(a, g, c, s, &given, d);
+}
+
 bool strategy_homes(struct arena *a, const struct graph *g, struct config *c, struct strategy *s,
                     struct diags *d) {
   if (!take_given(a, c, s, d)) return false;
+  struct map given = map_make(a);
+  for (int i = 0; i < c->nhomes; i++) map_put(&given, c->homes[i].variable, s);
   struct turns t = list_turns(a, g, c, s);
   int64_t *load = arena_new_array(a, (size_t)s->nshards, int64_t);
   if (c->balance) qsort(t.items, (size_t)t.count, sizeof *t.items, larger_first);
@@ -154,6 +185,7 @@ bool strategy_homes(struct arena *a, const struct graph *g, struct config *c, st
     load[shard] += t.items[i].bytes;
     map_put(&s->homes, t.items[i].name, arena_copy(a, &s->shards[shard], sizeof(int)));
   }
+  if (!move_wanted(a, g, c, s, &given, d)) return false;
   if (c->nhomes || !t.count) return true;
   qsort(t.items, (size_t)t.count, sizeof *t.items, by_order);
   c->homes = arena_new_array(a, (size_t)t.count, struct home);
@@ -165,12 +197,13 @@ bool strategy_homes(struct arena *a, const struct graph *g, struct config *c, st
 }
 
 int strategy_home(const struct strategy *s, const char *variable) {
-  if (s->parameter >= 0) return s->parameter;
+  int otherwise = s->parameter >= 0 ? s->parameter : s->main;
+  if (!s->homes.count) return otherwise;
   size_t len = strlen(variable);
   const int *home = map_getn(&s->homes, variable, len);
   while (!home && len > 0) {
     while (len > 0 && variable[--len] != '.') continue;
     home = map_getn(&s->homes, variable, len);
   }
-  return home ? *home : s->main;
+  return home ? *home : otherwise;
 }

@@ -2,11 +2,12 @@
  *
  * Only variables, their initializers and their updates go to the parameter device; what a tower computes goes
  * to its worker, but for rows of a variable in another memory: they are picked there, so that they cross and the
- * table does not. An `on` annotation wins field by field over the rule's device, for ops; a variable stays where
- * its strategy puts it.
+ * table does not. An `on` annotation wins field by field over the rule's device, for ops; variables move before, in
+ * homes.c, under the strategies that let them, and stay where their strategy puts them under all others.
  *
  * Requires: stage replicated. Guarantees: stage placed; device and why are set on every node; an update is with
  * its variable. */
+#include "ir/verify.h"
 #include "passes/rebuild.h"
 #include "passes/strategy.h"
 
@@ -52,7 +53,9 @@ static struct choice choose_variable(struct arena *a, const struct strategy *s, 
   if (s->parameter < 0 && !is_shard(s, home)) /* initialized as a whole */
     return (struct choice){home, arena_printf(a, "variable in parts -> device %d, which fills them", home)};
   if (s->parameter < 0) return (struct choice){home, "variable -> its home"};
-  if (!s->mirrored) return (struct choice){home, "variable -> parameter device"};
+  bool follows = home != s->parameter && node_int_or(n, ATTR_slot, 0);
+  if (!s->mirrored)
+    return (struct choice){home, follows ? "state -> with its variable" : "variable -> parameter device"};
   int device = n->replica >= 0 ? n->replica : s->main;
   return (struct choice){
       device,
@@ -108,51 +111,33 @@ static struct choice choose(struct arena *a, struct placing *p, const struct nod
   }
 }
 
-static const char *device_list(struct arena *a, const struct target *t) {
-  struct str s = str_make(a);
-  for (int i = 0; i < t->ndevices; i++) str_printf(&s, "%s%s", i ? ", " : "", t->devices[i].text);
-  return s.data;
-}
-
-/* The nearest device of the wanted kind (lowest index), or a CPU, or the rule's own. */
-static int soft_device(const struct target *t, const struct device_name *want, int otherwise) {
-  for (int i = 0; i < t->ndevices; i++)
-    if (want->kind && strcmp(want->kind, t->devices[i].name.kind) == 0) return i;
-  for (int i = 0; i < t->ndevices; i++)
-    if (strcmp(t->devices[i].name.kind, "cpu") == 0) return i;
-  return otherwise;
-}
-
 /* The annotation's fields over the rule's device. */
 static bool annotate(struct pass_ctx *ctx, const struct config *c, const struct node *n,
                      struct choice *choice) {
+  bool soft;
+  int device = wanted_device(ctx->arena, c, n, choice->device, &soft, ctx->diags);
+  if (device < 0) return false;
+  const char *why = soft ? arena_printf(ctx->scratch, "on \"%s\" is not there, soft placement -> %s over %s",
+                                        n->want, c->target.devices[device].text, choice->why)
+                         : arena_printf(ctx->scratch, "on \"%s\" over %s", n->want, choice->why);
+  *choice = (struct choice){device, why};
+  return true;
+}
+
+/* What stays where its rule puts it says what was wanted too, unless that is where it is. */
+static void note_want(struct pass_ctx *ctx, const struct config *c, const struct node *n, bool moves,
+                      struct choice *choice) {
   struct device_name want;
-  if (!device_name_parse(ctx->arena, n->want, &want)) {
-    diag_error(ctx->diags, n->loc, "'%s' is no device name", n->want);
-    diag_help(ctx->diags, LOC_NONE, "names look like /cpu:0 or /job:worker/task:0/gpu:1");
-    return false;
-  }
-  /* Another kind of device has its own numbers, and another card its own parts: the rule's do not carry over. */
-  struct device_name base = c->target.devices[choice->device].name;
-  if (want.kind && strcmp(want.kind, base.kind) != 0) base.index = base.part = -1;
-  if (want.index >= 0 && want.index != base.index) base.part = -1;
-  struct device_name merged = device_name_merge(base, want);
-  for (int i = 0; i < c->target.ndevices; i++)
-    if (device_matches(&merged, &c->target.devices[i].name)) {
-      *choice = (struct choice){i, arena_printf(ctx->scratch, "on \"%s\" over %s", n->want, choice->why)};
-      return true;
-    }
-  if (c->soft_placement) {
-    int d = soft_device(&c->target, &want, choice->device);
-    *choice =
-        (struct choice){d, arena_printf(ctx->scratch, "on \"%s\" is not there, soft placement -> %s over %s",
-                                        n->want, c->target.devices[d].text, choice->why)};
-    return true;
-  }
-  diag_error(ctx->diags, n->loc, "%s wants the device %s, which is not there", n->name, n->want);
-  diag_help(ctx->diags, LOC_NONE, "devices are %s; --soft-placement takes the nearest one",
-            device_list(ctx->arena, &c->target));
-  return false;
+  const struct device *d = &c->target.devices[choice->device];
+  bool there = device_name_parse(ctx->scratch, n->want, &want) && device_matches(&want, &d->name);
+  if (there && n->op == OP_assign) return;
+  if (moves && there)
+    choice->why = arena_printf(ctx->scratch, "on \"%s\" over %s", n->want, choice->why);
+  else if (moves && c->soft_placement)
+    choice->why = arena_printf(ctx->scratch, "on \"%s\" is not there, soft placement -> %s over %s", n->want,
+                               d->text, choice->why);
+  else
+    choice->why = arena_printf(ctx->scratch, "%s over on \"%s\"", choice->why, n->want);
 }
 
 static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const struct node *n,
@@ -160,7 +145,7 @@ static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const st
   struct choice choice = choose(ctx->scratch, user, n, in);
   bool stays = n->op == OP_variable || n->op == OP_assign || n->op == OP_input;
   if (n->want && !stays && !annotate(ctx, &out->config, n, &choice)) return NULL;
-  if (n->want && stays) choice.why = arena_printf(ctx->scratch, "%s over on \"%s\"", choice.why, n->want);
+  if (n->want && stays) note_want(ctx, &out->config, n, variable_moves(out->config.strategy, n), &choice);
   struct node placed = *n;
   placed.device = choice.device;
   placed.why = choice.why;

@@ -220,7 +220,7 @@ bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, 
       !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
     return false;
   if (out->mirrored) nccl_settle(c, out->workers, out->nworkers, d);
-  return !out->nshards || strategy_homes(a, g, c, out, d);
+  return out->nshards ? strategy_homes(a, g, c, out, d) : strategy_moves(a, g, c, out, d);
 }
 
 int strategy_worker(const struct strategy *s, int tower) {

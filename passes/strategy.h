@@ -54,7 +54,8 @@ struct strategy {
   int consolidation; /* the device that splits the batch and gathers results */
   int *shards;       /* the devices whose turn it is for variables, when parameter is -1 */
   int nshards;
-  struct map homes; /* by variable: int *, its device, when parameter is -1 */
+  struct map
+      homes; /* by variable: int *, its device, where variables have homes of their own or `on` moves some */
 };
 
 /* Fills in what config leaves open and writes it back, so that the graph's header says it: devices (/cpu:0), towers
@@ -76,6 +77,12 @@ bool scales_per_tower(const struct config *c);
 /* Whether two devices belong to one task. */
 bool same_task(const struct target *t, int a, int b);
 
+/* wanted.c */
+/* The device that an annotated node gets when a rule has chosen `rule`: the fields of its `on` win over that device's.
+ * *soft: it is not there, and soft placement took another one. -1 after an error. */
+int wanted_device(struct arena *a, const struct config *c, const struct node *n, int rule, bool *soft,
+                  struct diags *d);
+
 /* nccl.c */
 /* Settles for hierarchical_copy, with a warning that says why, where the configuration asks for NCCL and these devices
  * cannot do it. */
@@ -84,6 +91,9 @@ void nccl_settle(struct config *c, const int *devices, int ndevices, struct diag
 /* homes.c */
 /* Fills in s->homes, and config's if it has none. False after an error. */
 bool strategy_homes(struct arena *a, const struct graph *g, struct config *config, struct strategy *s,
+                    struct diags *d);
+/* Where one device stores all variables: fills in s->homes if one of them moves. False after an error. */
+bool strategy_moves(struct arena *a, const struct graph *g, const struct config *config, struct strategy *s,
                     struct diags *d);
 /* Into how many parts a variable of g is cut along its first axis; 1: it stays whole. */
 int strategy_parts(const struct strategy *s, const struct config *config, const struct graph *g,

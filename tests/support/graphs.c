@@ -422,8 +422,15 @@ static void grow(struct maker *m) {
 
 /* ---- the whole model ---- */
 
+/* Of an annotated model every second trained variable asks for a device. */
 static struct node *add_variable(struct maker *m, const char *name, struct type t, bool slot) {
-  return build_variable(m->g, name, &t, !slot, slot);
+  static const char *const devices[] = {"/cpu:1", "cpu:2", "/cpu:0", "/device:cpu:3"};
+  const char *kept = m->g->want;
+  uint64_t turn = m->o->seed / 2 + (uint64_t)m->model->nvariables;
+  if (m->o->annotated && !slot && turn % 2) m->g->want = devices[turn / 2 % 4];
+  struct node *v = build_variable(m->g, name, &t, !slot, slot);
+  m->g->want = kept;
+  return v;
 }
 
 static void begin(struct maker *m) {

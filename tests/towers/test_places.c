@@ -87,6 +87,19 @@ static int home(const struct reader *r, const char *variable) {
   return device;
 }
 
+/* The variable that an optimizer keeps this for: the longest beginning of its name that is one. */
+static const struct node *owner(const struct reader *r, const struct node *slot) {
+  const struct node *found = slot;
+  size_t longest = 0;
+  for (uint32_t i = 0; i < r->g->count; i++) {
+    const struct node *v = r->g->nodes[i];
+    size_t len = strlen(v->name);
+    if (v->op != OP_variable || v == slot || len <= longest) continue;
+    if (strncmp(slot->name, v->name, len) == 0 && slot->name[len] == '.') found = v, longest = len;
+  }
+  return found;
+}
+
 /* What a rule without annotations says. */
 static int by_rule(const struct reader *r, const struct node *n, const char *rule) {
   const struct config *c = &r->g->config;
@@ -99,7 +112,8 @@ static int by_rule(const struct reader *r, const struct node *n, const char *rul
   if (strcmp(to, "its home") == 0) return home(r, n->name);
   if (strcmp(to, "consolidation device") == 0)
     return c->consolidation_device ? named(r, c->consolidation_device) : first_cpu(r);
-  if (strcmp(to, "with its variable") == 0) return r->devices[n->inputs[0]->id];
+  if (strcmp(to, "with its variable") == 0)
+    return r->devices[n->ninputs ? n->inputs[0]->id : owner(r, n)->id];
   if (strcmp(to, "where its towers are") == 0) return r->devices[n->inputs[0]->id];
   if (strcmp(to, "with their table") == 0) return r->devices[n->inputs[0]->id];
   if (strcmp(to, "the worker") == 0) return worker(r, 0);
@@ -185,7 +199,8 @@ static void samples(void **state) {
   each_sample(lists, 24, false, check_sample, NULL);
 }
 
-/* Annotations: on ops they win, field by field; variables, updates and inputs stay. */
+/* Annotations: on ops they win, field by field; inputs stay, and so do variables but under the strategies that move
+ * them. */
 static void annotations(void **state) {
   (void)state;
   static const char text[] = "graph m.train {\n"
@@ -197,13 +212,17 @@ static void annotations(void **state) {
                              "  s = reduce_sum z {axes=[0]} : f32[2] want \"cpu\"\n"
                              "  b = broadcast s {axes=[1]} : f32[4,2] want \"/cpu:3\"\n"
                              "  w.update = assign w, b want \"/cpu:1\"\n"
+                             "  w.sgd.m = variable {slot=1} : f32[4,2] want \"/cpu:0\"\n"
+                             "  n = neg w.sgd.m\n"
+                             "  w.sgd.m.update = assign w.sgd.m, n\n"
                              "  value s\n"
                              "  update w.update\n"
+                             "  update w.sgd.m.update\n"
                              "}\n";
   static const char *const lists[] = {"cpu:0-1", "cpu:0-3", "cpu:0-3,gpu:0", "cpu:1,gpu:0-1"};
-  static const char *const strategies[] = {"mirrored", "central_storage"};
+  static const char *const strategies[] = {"mirrored", "central_storage", "replicate", "round_robin"};
   for (int l = 0; l < 4; l++)
-    for (int s = 0; s < 2; s++)
+    for (int s = 0; s < 4; s++)
       for (int towers = 1; towers < 5; towers++) {
         struct arena *a = arena_create();
         struct diags d;
@@ -213,11 +232,16 @@ static void annotations(void **state) {
         for (uint32_t i = 0; i < g->count; i++) g->nodes[i]->origin = "m.dsl:1";
         g->config =
             (struct config){.batch = 8, .towers = towers, .strategy = strategies[s], .soft_placement = true};
+        g->config.uneven = s == 2;
         assert_true(target_parse(a, lists[l], &g->config.target, &d, LOC_NONE));
         g = pipeline_run(a, g, NULL, "copies", NULL, &d);
         if (!g) fail_msg("%s", diags_text(&d, false));
         const char *wrong = rules_tell_devices(a, g);
         if (wrong) fail_msg("%s, %s, %d towers: %s", lists[l], strategies[s], towers, wrong);
+        const struct node *w = graph_find(g, "w"), *m = graph_find(g, "w.sgd.m");
+        bool moves = s > 1 && l<3, kept = s> 0; /* cpu:1 is there; slots of one copy are with it */
+        if (moves) assert_string_equal(g->config.target.devices[w->device].text, "/cpu:1");
+        if (kept) assert_int_equal(w->device, m->device);
         arena_destroy(a);
       }
 }
