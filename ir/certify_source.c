@@ -65,14 +65,15 @@ struct node *certify_instance(struct certify *c, const struct node *n, struct no
                               int64_t counted) {
   struct type t = type_specialize(&n->type, tower < 0 ? c->batch : certify_rows(c, tower));
   struct attr attrs[ATTR_COUNT];
-  int nattrs = n->nattrs;
+  int nattrs = 0;
   if (n->op == OP_tower_id || n->op == OP_tower_count) return certify_number(c, n, tower);
   if (tower >= 0 && type_is_symbolic(&n->type) && op_of(n)->kind == KIND_SOURCE) {
     struct rows rows = {certify_first(c, tower), certify_rows(c, tower), c->batch};
     c->ref->tower = tower;
     return build_rows(c->ref, name_of(c, n, tower), n, in, c->blocks.of[n->id], rows);
   }
-  memcpy(attrs, n->attrs, sizeof *attrs * (size_t)nattrs);
+  for (int i = 0; i < n->nattrs; i++) /* an offset of 0 is none, as in what the placed graph computes */
+    if (n->attrs[i].key != ATTR_offset || n->attrs[i].i != 0) attrs[nattrs++] = n->attrs[i];
   if (n->op == OP_batch_size && !node_attr(n, ATTR_batch)) attrs[nattrs++] = attr_int(ATTR_batch, counted);
   struct node like = *n;
   like.name = name_of(c, n, tower);
