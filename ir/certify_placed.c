@@ -171,10 +171,7 @@ static struct meaning expression(struct certify *c, const struct node *n, const 
   struct node **of = arena_new_array(c->arena, (size_t)n->ninputs + 1, struct node *);
   for (int k = 0; k < n->ninputs; k++) of[k] = in[k].of;
   struct attr attrs[ATTR_COUNT];
-  int nattrs = 0;
-  for (int i = 0; i < n->nattrs; i++)
-    if (n->attrs[i].key != ATTR_offset || n->attrs[i].i != 0 || n->op == OP_split)
-      attrs[nattrs++] = n->attrs[i];
+  int nattrs = certify_attrs(n, attrs);
   bool typed = op_of(n)->traits & OP_TYPED;
   return (struct meaning){.of = certify_make(c, n, of, nattrs, attrs, typed ? &n->type : NULL, tower)};
 }

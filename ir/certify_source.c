@@ -60,20 +60,26 @@ static struct node *join(struct certify *c, const struct node *n, const char *ho
   return certify_make(c, &like, rows, 1, &a, NULL, -1);
 }
 
+int certify_attrs(const struct node *n, struct attr *out) {
+  int count = 0;
+  for (int i = 0; i < n->nattrs; i++)
+    if (n->attrs[i].key != ATTR_offset || n->attrs[i].i != 0 || n->op == OP_split) out[count++] = n->attrs[i];
+  return count;
+}
+
 /* n for a tower's rows, or for the whole batch. */
 struct node *certify_instance(struct certify *c, const struct node *n, struct node *const *in, int tower,
                               int64_t counted) {
   struct type t = type_specialize(&n->type, tower < 0 ? c->batch : certify_rows(c, tower));
   struct attr attrs[ATTR_COUNT];
-  int nattrs = 0;
+  int nattrs;
   if (n->op == OP_tower_id || n->op == OP_tower_count) return certify_number(c, n, tower);
   if (tower >= 0 && type_is_symbolic(&n->type) && op_of(n)->kind == KIND_SOURCE) {
     struct rows rows = {certify_first(c, tower), certify_rows(c, tower), c->batch};
     c->ref->tower = tower;
     return build_rows(c->ref, name_of(c, n, tower), n, in, c->blocks.of[n->id], rows);
   }
-  for (int i = 0; i < n->nattrs; i++) /* an offset of 0 is none, as in what the placed graph computes */
-    if (n->attrs[i].key != ATTR_offset || n->attrs[i].i != 0) attrs[nattrs++] = n->attrs[i];
+  nattrs = certify_attrs(n, attrs);
   if (n->op == OP_batch_size && !node_attr(n, ATTR_batch)) attrs[nattrs++] = attr_int(ATTR_batch, counted);
   struct node like = *n;
   like.name = name_of(c, n, tower);

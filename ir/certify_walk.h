@@ -107,6 +107,8 @@ struct node *certify_apart(struct certify *c, const struct node *n);
 bool certify_varies(const struct certify *c, const struct node *n);
 /* tower_id and tower_count as numbers. */
 struct node *certify_number(struct certify *c, const struct node *n, int tower);
+/* certify_source.c: n's attributes, without an offset of 0, which is none; how many. */
+int certify_attrs(const struct node *n, struct attr *out);
 /* certify_source.c: n for a tower's rows, or for the whole batch; `counted` is what batch_size is. */
 struct node *certify_instance(struct certify *c, const struct node *n, struct node *const *in, int tower,
                               int64_t counted);
