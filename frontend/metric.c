@@ -221,6 +221,21 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
   if (n && t.by) graph_add_output(r->g, OUTPUT_COUNT, name, t.by, 0);
 }
 
+/* How a value that has the rows of the batch on another axis gets them on the first. */
+static void help_rows(struct resolver *r, const struct type *t) {
+  int batch = type_batch_axis(t);
+  if (batch < 0) return;
+  if (t->dim[batch] != -1) {
+    report_help(r, "reshape it so that the batch has an axis of its own");
+    return;
+  }
+  struct str s = str_make(r->arena);
+  str_printf(&s, "%d", batch);
+  for (int i = 0; i < t->rank; i++)
+    if (i != batch) str_printf(&s, ", %d", i);
+  report_help(r, "`transpose(x, [%s])` puts the batch first", s.data);
+}
+
 void run_predict(struct resolver *r, const struct stmt *s) {
   const char *saved = r->path;
   const struct name *name = s->names.first;
@@ -234,6 +249,7 @@ void run_predict(struct resolver *r, const struct stmt *s) {
     report(r, s->value->loc, "a prediction has one row per example: f32[B, ...], not %s",
            type_text(r->arena, &n->type));
     report_value(r, &v);
+    help_rows(r, &n->type);
     return;
   }
   if (map_get(&r->outputs, name->text)) {

@@ -15,6 +15,7 @@ model shapes() {
   g = image[:, 800]
   h = sum(image, axis = 2)
   predict p = mean(image)
+  predict q = transpose(image)
 }
 # CHECK: error_shapes.dsl:9:7: error: `@` needs equal inner dimensions: f32[B,784] @ f32[10,5]
 # CHECK-NEXT: 9 |   a = image @ w
@@ -31,3 +32,5 @@ model shapes() {
 # CHECK: :15:16: error: this index lies outside of axis 1 of f32[B,784]
 # CHECK: :16:25: error: there is no axis 2: the tensor has 2
 # CHECK: :17:15: error: a prediction has one row per example: f32[B, ...], not f32[]
+# CHECK: :18:15: error: a prediction has one row per example: f32[B, ...], not f32[784,B]
+# CHECK: help: `transpose(x, [1, 0])` puts the batch first
