@@ -177,6 +177,11 @@ static const char *add_all(struct subject *s, struct tower *towers) {
 
 /* ---- one subject ---- */
 
+/* No reduction of the towers' values gives these over the batch. */
+static bool needs_all_rows(enum op_id op) {
+  return op == OP_argmax || op == OP_argmin || op == OP_reduce_prod;
+}
+
 /* What is refused would be wrong, or needs operands in one order that are in two. */
 static const char *check_refusal(struct subject *s, struct tower *towers, enum spread spread) {
   bool same = true, movement = op_of(s->n)->kind == KIND_MOVEMENT;
@@ -189,7 +194,7 @@ static const char *check_refusal(struct subject *s, struct tower *towers, enum s
   refused++;
   if (s->rows == 1) return NULL; /* which has but one order */
   bool empty = type_count(&s->n->type) == 0;
-  if (spread == SPREAD_NOT) return op_of(s->n)->kind == KIND_REDUCE || empty ? NULL : "it is refused";
+  if (spread == SPREAD_NOT) return needs_all_rows(s->n->op) || empty ? NULL : "it is refused";
   if (!movement) return same ? "it is refused, and the rows stand in one order" : NULL;
   int axis = type_batch_axis(&s->n->type);
   for (int64_t p = 1, width = -s->n->type.dim[axis]; p <= width; p++)
