@@ -184,6 +184,49 @@ static void checkpoint_that_does_not_fit(void **state) {
   unlink(path);
 }
 
+/* The weights alone, as another program writes them: momentum and `step` begin anew, in a session that has trained. */
+static void weights_alone(void **state) {
+  (void)state;
+  static const char plain[] = "model m() {\n"
+                              "  input x : f32[B, 3]\n"
+                              "  input y : f32[B, 1]\n"
+                              "  var w : f32[3, 1] = ones()\n"
+                              "  predict p = x @ w + 0 * y\n"
+                              "}\n";
+  static const char trained[] = "model m() {\n"
+                                "  input x : f32[B, 3]\n"
+                                "  input y : f32[B, 1]\n"
+                                "  var w : f32[3, 1] = normal()\n"
+                                "  train mean(square(x @ w - y)) with adam(rate = 0.1)\n"
+                                "}\n";
+  char path[] = "/tmp/dgc-session-XXXXXX";
+  const char *name;
+  float after[2][3];
+  int fd = mkstemp(path);
+  assert_true(fd >= 0);
+  close(fd);
+  struct dgc_session *s = dgc_create();
+  assert_int_equal(dgc_load_text(s, "m", plain, strlen(plain)), DGC_OK);
+  assert_int_equal(dgc_save(s, path), DGC_OK);
+  dgc_destroy(s);
+  for (int steps = 0; steps < 2; steps++) { /* done before */
+    s = dgc_create();
+    assert_int_equal(dgc_load_text(s, "m", trained, strlen(trained)), DGC_OK);
+    loss_after(s, 3 * steps);
+    assert_false(dgc_starts_anew(s, 0, &name));
+    assert_int_equal(dgc_restore(s, path), DGC_OK);
+    assert_string_equal(dgc_message(s), "");
+    int count = 0;
+    while (dgc_starts_anew(s, count, &name)) count++;
+    assert_int_equal(count, 3); /* m, v and step */
+    loss_after(s, 2);
+    assert_int_equal(dgc_read(s, "w", after[steps], sizeof after[steps]), DGC_OK);
+    dgc_destroy(s);
+  }
+  assert_memory_equal(after[0], after[1], sizeof after[0]);
+  unlink(path);
+}
+
 static void misuse(void **state) {
   (void)state;
   struct dgc_session *s = dgc_create();
@@ -558,6 +601,7 @@ int main(void) {
       cmocka_unit_test(variables),
       cmocka_unit_test(checkpoints),
       cmocka_unit_test(checkpoint_that_does_not_fit),
+      cmocka_unit_test(weights_alone),
       cmocka_unit_test(misuse),
       cmocka_unit_test(classes),
       cmocka_unit_test(sessions_in_threads),
