@@ -80,7 +80,7 @@ function mean_pool2d(x, size = 2) { return mean(blocks(x, size), axis = [2, 4]) 
 layer lstm(x : T[N, L, K], units : int, sequence = false, precision = none) with precision = precision {
   var kernel : T[K + units, 4 * units] = glorot_uniform()
   var bias : T[4 * units] = zeros()
-  h = broadcast(cast(0, T), [N, units])
+  h = broadcast(cast(0.0, T), [N, units])
   c = h
   all_h = []
   for t in 0..L {
