@@ -1,0 +1,323 @@
+"""The functions of the library that are made of others: probabilities, losses, layers; and those that draw numbers."""
+import numpy as np
+
+from elementwise import gelu, sigmoid, softplus
+from models import FLOATS, INTS, fits
+from tensors import axes_of, axis_text, mean_of, reduced, rows_at, variance_of
+
+UNKNOWN = object()  # instead of a function: nothing outside of dgc has these numbers
+
+
+def drawn(m, shape):
+    """Numbers that only dgc's own generator has: the reference knows nothing of what is made of them."""
+    m.unknown.add(m.here)
+    return m.xp.zeros(shape)
+
+
+# ---- along an axis ----
+
+def top(m, x, axis):
+    return m.stop(m.xp.max(x, axis=axis, keepdims=True))
+
+
+def softmax_of(m, x, axis, d):
+    if m.jax and m.moves is None:
+        return m.jax.nn.softmax(x, axis=axis)
+    e = m.r(m.xp.exp(m.r(x - top(m, x, axis), d)), d, 8)
+    return m.r(e / m.total(e, (axis,), d, True), d)
+
+
+def log_softmax_of(m, x, axis, d):
+    shifted = m.r(x - top(m, x, axis), d)
+    e = m.r(m.xp.exp(shifted), d, 8)
+    return m.r(shifted - m.r(m.xp.log(m.total(e, (axis,), d, True)), d, 8), d)
+
+
+def logsumexp_of(m, x, axis, d):
+    t = m.xp.max(x, axis=axis, keepdims=True)
+    t = m.stop(m.xp.where(m.xp.isfinite(t), t, 0.0))  # no gap between two infinities
+    e = m.r(m.xp.exp(m.r(x - t, d)), d, 8)
+    return m.r(m.r(m.xp.log(m.total(e, (axis,), d, True)), d, 8) + t, d)
+
+
+def l2_of(m, x, axis, d):
+    s = m.total(m.r(x * x, d), (axis,), d, True)
+    return m.r(x * m.r(1 / m.xp.sqrt(m.exact_max(s, np.full((), 1e-12))), d, 2), d)
+
+
+def along(name, f, keeps=True):
+    """The last axis, or another one; not that of the batch."""
+    def row(g):
+        x = g.real_value(least=1)
+        axes = x and axes_of(g, x, False)
+        if not axes:
+            return None
+        at, d, keep = axes[0], x.dtype, keeps or g.chance(0.4)
+        text = f"{name}({{0}}" + ("" if at == len(x.shape) - 1 and g.chance(0.5) else f", axis = {at}")
+        text += ")" if keeps or not keep else ", keep = true)"
+        def run(m, v):
+            y = f(m, v, at, d)
+            return y if keep else m.xp.squeeze(y, at)
+        return g.emit(name, text, [x], d, x.shape if keeps else reduced(x.shape, [at], keep), run)
+    return row
+
+
+# ---- losses ----
+
+def cross_entropy(g):
+    x = g.pick(lambda v: v.dtype == g.real and len(v.shape) >= 1 and v.shape[-1] not in (0, "B"))
+    if x is None:
+        return None
+    n, d = x.shape[-1], x.dtype
+    if g.chance(0.3):
+        p = g.partner(x, FLOATS)
+        if p.shape != x.shape:
+            return None
+        def soft(m, v, q):
+            shifted = m.r(v - top(m, v, -1), d)
+            lse = m.r(m.xp.log(m.total(m.r(m.xp.exp(shifted), d, 8), (-1,), d)), d, 8)
+            return m.r(m.r(m.total(q, (-1,), d) * lse, d) - m.total(m.r(q * shifted, d), (-1,), d), d)
+        return g.emit("softmax_cross_entropy", "softmax_cross_entropy({0}, {1})", [x, p], d, x.shape[:-1], soft)
+    if x.shape[:1] != ("B",):
+        return None
+    ids = g.input(g.rng.choice(INTS), x.shape[:-1], 0, n - 1)
+    def hard(m, v, i):
+        logs = log_softmax_of(m, v, v.ndim - 1, d)
+        return -m.xp.squeeze(m.xp.take_along_axis(logs, i[..., None].astype(np.int64), axis=-1), -1)
+    return g.emit("softmax_cross_entropy", "softmax_cross_entropy({0}, {1})", [x, ids], d, x.shape[:-1], hard)
+
+
+def correct(g):
+    x = g.pick(lambda v: v.dtype == g.real and len(v.shape) >= 2 and v.shape[0] == "B" and v.shape[-1] not in (0, "B"))
+    if x is None:
+        return None
+    ids = g.input(g.rng.choice(INTS), x.shape[:-1], 0, x.shape[-1] - 1)
+    return g.emit("correct", "correct({0}, {1})", [x, ids], "bool", x.shape[:-1],
+                  lambda m, v, i: m.xp.argmax(v, axis=-1) == i)
+
+
+def pairs(name, f):
+    def row(g):
+        a = g.real_value()
+        b = a and g.partner(a, FLOATS)
+        shape = a and fits(a.shape, b.shape)
+        if shape is None or (name == "sigmoid_cross_entropy" and a.shape != b.shape):
+            return None
+        return g.emit(name, name + "({0}, {1})", [a, b], a.dtype, shape, lambda m, p, q: f(m, p, q, a.dtype))
+    return row
+
+
+def sigmoid_cross_entropy(m, x, y, d):
+    return m.r(m.r(softplus(m, x), d, 10) - m.r(x * y, d), d)
+
+
+def huber(m, x, y, d):
+    e = m.abs(m.r(x - y, d))
+    return m.xp.where(e <= 1.0, m.r(0.5 * e * e, d, 3), m.r(e - 0.5, d, 2))
+
+
+def weighted(name):
+    """A loss by weights: one number."""
+    def row(g):
+        x = g.real_value(least=1)
+        w = x and g.partner(x, FLOATS)
+        if w is None or fits(x.shape, w.shape) != x.shape:
+            return None
+        d, axes = x.dtype, tuple(range(len(x.shape)))
+        def f(m, v, q):
+            s = m.total(m.r(v * q, d), axes, d)
+            q = m.xp.broadcast_to(q, v.shape)
+            if name == "sum_over_batch_size":
+                return m.r(s / v.size, d)
+            n = m.total(q, axes, d) if name == "weighted_mean" else m.xp.sum(q != 0).astype(np.float64)
+            return m.r(m.xp.where(n == 0, 0.0, s / m.xp.where(n == 0, 1.0, n)), d)
+        return g.emit(name, name + "({0}, {1})", [x, w], d, (), f)
+    return row
+
+
+def clip(g):
+    x = g.pick(lambda v: v.dtype in FLOATS + INTS)
+    low = g.rng.choice([0, 1, 2] if x is None or x.dtype == "u8" else [-2, -1, 0])
+    return x and g.emit("clip", f"clip({{0}}, {low}, {low + 3})", [x], x.dtype, x.shape, lambda m, v: m.exact_min(
+        m.exact_max(v, m.xp.asarray(low, v.dtype)), m.xp.asarray(low + 3, v.dtype)).astype(v.dtype) if
+        v.dtype.kind != "f" else m.exact_min(m.exact_max(v, np.full((), float(low))), np.full((), float(low + 3))))
+
+
+# ---- layers ----
+
+def dense_of(m, x, path, d, bias=True, activation=None):
+    y = m.product(x, m.data[path + ".kernel"], d)
+    if bias:
+        y = m.r(y + m.data[path + ".bias"], d)
+    return activation(m, y, d) if activation else y
+
+
+def layer(name, rank, text, compute, shape, wanted=lambda v: True):
+    """`compute(m, x, path, dtype)`; a layer wants its batch in front."""
+    def row(g):
+        x = g.pick(lambda v: v.dtype == g.real and v.axis == 0 and 0 not in v.shape and
+                   (len(v.shape) == rank if rank else len(v.shape) >= 2) and wanted(v))
+        if x is None and rank:
+            sizes = {3: [3, 4], 4: [4, 6, 2]}[rank]
+            x = g.input(g.real, ["B"] + sizes)
+            if not wanted(x):
+                return None
+        if x is None:
+            return None
+        d = x.dtype
+        return g.emit(name, "nn." + text(x), [x], d, shape(x), lambda m, v: compute(m, v, m.here, d))
+    return row
+
+
+def relu_of(m, y, d):
+    return m.jax.nn.relu(y) if m.jax else m.exact_max(y, np.zeros(()))
+
+
+def mlp_of(m, x, path, d):
+    x = dense_of(m, x, path + ".part.0", d, activation=relu_of)
+    return dense_of(m, x, path + ".part.1", d, activation=relu_of)
+
+
+def normalised(m, x, path, d, center, spread):
+    gap = m.r(x - center, d)
+    y = m.r(gap * m.r(1 / m.xp.sqrt(m.r(spread, d)), d, 2), d)
+    return m.r(m.r(y * m.data[path + ".scale"], d) + m.data[path + ".shift"], d)
+
+
+def layer_norm_of(m, x, path, d):
+    at = (x.ndim - 1,)
+    return normalised(m, x, path, d, mean_of(m, x, at, True, d), variance_of(m, x, at, True, d) + 1e-5)
+
+
+def batch_norm_of(m, x, path, d):
+    if not m.training:
+        return normalised(m, x, path, d, m.data[path + ".moving_mean"], m.data[path + ".moving_variance"] + 1e-3)
+    at = tuple(range(x.ndim - 1))
+    return normalised(m, x, path, d, mean_of(m, x, at, False, d), variance_of(m, x, at, False, d) + 1e-3)
+
+
+def conv_of(size, stride, padding):
+    def run(m, x, path, d):
+        xp, kernel = m.xp, m.data[path + ".kernel"]
+        filters = kernel.reshape(size, size, x.shape[3], -1)
+        if m.jax and m.moves is None:
+            y = m.jax.lax.conv_general_dilated(x, filters, (stride, stride), padding.upper(),
+                                               dimension_numbers=("NHWC", "HWIO", "NHWC"))
+            return y + m.data[path + ".bias"]
+        out = [-(-n // stride) if padding == "same" else (n - size) // stride + 1 for n in x.shape[1:3]]
+        need = [max((o - 1) * stride + size - n, 0) if padding == "same" else 0 for o, n in zip(out, x.shape[1:3])]
+        wide = xp.pad(x, [(0, 0)] + [(n // 2, n - n // 2) for n in need] + [(0, 0)])
+        parts = [wide[:, i:i + (out[0] - 1) * stride + 1:stride, j:j + (out[1] - 1) * stride + 1:stride]
+                 for i in range(size) for j in range(size)]
+        return m.r(m.product(xp.concatenate(parts, axis=3), kernel, d) + m.data[path + ".bias"], d)
+    return run
+
+
+def conv2d(g):
+    size, stride, padding = g.rng.choice([1, 2, 3]), g.rng.choice([1, 2]), g.rng.choice(["same", "valid"])
+    def shape(x):
+        return ["B"] + [-(-n // stride) if padding == "same" else (n - size) // stride + 1 for n in x.shape[1:3]] + [2]
+    return layer("conv2d", 4, lambda x: f'conv2d({{0}}, 2, size = {size}, stride = {stride}, padding = "{padding}")',
+                 conv_of(size, stride, padding), shape, lambda v: min(v.shape[1:3]) >= size)(g)
+
+
+def pool(kind):
+    def run(m, x, path, d):
+        n, h, w, c = x.shape
+        b = x.reshape(n, h // 2, 2, w // 2, 2, c)
+        return m.xp.max(b, axis=(2, 4)) if kind == "max" else mean_of(m, b, (2, 4), False, d)
+    return layer(kind + "_pool2d", 4, lambda x: kind + "_pool2d({0})", run,
+                 lambda x: ["B", x.shape[1] // 2, x.shape[2] // 2, x.shape[3]],
+                 lambda v: v.shape[1] % 2 == 0 and v.shape[2] % 2 == 0)
+
+
+def lstm_of(m, x, path, d):
+    xp, kernel, bias = m.xp, m.data[path + ".kernel"], m.data[path + ".bias"]
+    u = kernel.shape[1] // 4
+    h = xp.zeros((x.shape[0], u))
+    c = h
+    for t in range(x.shape[1]):
+        z = m.r(m.product(xp.concatenate([x[:, t], h], axis=1), kernel, d) + bias, d)
+        forget, write = m.r(sigmoid(m, m.r(z[:, u:2 * u] + 1, d)), d, 10), m.r(sigmoid(m, z[:, :u]), d, 10)
+        c = m.r(m.r(forget * c, d) + m.r(write * m.r(xp.tanh(z[:, 2 * u:3 * u]), d, 8), d), d)
+        h = m.r(m.r(sigmoid(m, z[:, 3 * u:]), d, 10) * m.r(xp.tanh(c), d, 8), d)
+    return h
+
+
+def attention_of(causal):
+    def run(m, x, path, d):
+        n, length, k = x.shape
+        def heads(v):
+            return m.xp.transpose(v.reshape(n, length, 2, k // 2), (0, 2, 1, 3))
+        q, key, v = [heads(dense_of(m, x, f"{path}.{name}", d, bias=False)) for name in "qkv"]
+        score = m.r(m.product(q, m.xp.swapaxes(key, -1, -2), d) * (1.0 / np.sqrt(k // 2)), d)
+        if causal:
+            seen = np.arange(length)[:, None] >= np.arange(length)[None, :]
+            score = m.xp.where(seen, score, -1e9)
+        y = m.product(softmax_of(m, score, 3, d), v, d)
+        return dense_of(m, m.xp.transpose(y, (0, 2, 1, 3)).reshape(n, length, k), path, d)
+    return run
+
+
+def block_of(m, x, path, d):
+    a = m.r(x + attention_of(False)(m, layer_norm_of(m, x, path + ".first", d), path + ".mixed", d), d)
+    wide = dense_of(m, layer_norm_of(m, a, path + ".second", d), path + ".wide", d, activation=gelu)
+    return m.r(a + dense_of(m, wide, path + ".narrow", d), d)
+
+
+def attention(g):
+    causal = g.chance(0.5)
+    return layer("attention", 3, lambda x: f"attention({{0}}, 2{', causal = true' if causal else ''})",
+                 attention_of(causal), lambda x: x.shape, even)(g)
+
+
+def even(v):
+    return v.shape[2] % 2 == 0
+
+
+def embedding(g):
+    ids = g.input(g.rng.choice(INTS), ["B"] + g.k[:g.rng.randint(0, 1)], 0, 4)
+    return g.emit("embedding", "nn.embedding({0}, 5, 3)", [ids], "f32", ids.shape + (3,),
+                  lambda m, i: rows_at(m, m.data[m.here + ".table"], i))
+
+
+def random(name, text):
+    def row(g):
+        x = g.real_value(least=1)
+        if x is None:
+            return None
+        return g.emit(name, text, [x], x.dtype, x.shape, lambda m, v: drawn(m, v.shape))
+    return row
+
+
+def dropout(g):
+    x = g.real_value(least=1)
+    return x and g.emit("dropout", "dropout({0}, 0.5)", [x], x.dtype, x.shape,
+                        lambda m, v: drawn(m, v.shape) if m.training else v)
+
+
+def library_rows():
+    last = lambda x, n: list(x.shape[:-1]) + [n]
+    rows = {
+        "softmax": along("softmax", softmax_of), "log_softmax": along("log_softmax", log_softmax_of),
+        "logsumexp": along("logsumexp", logsumexp_of, False), "l2_normalize": along("l2_normalize", l2_of),
+        "softmax_cross_entropy": cross_entropy, "correct": correct, "clip": clip,
+        "sigmoid_cross_entropy": pairs("sigmoid_cross_entropy", sigmoid_cross_entropy),
+        "squared_error": pairs("squared_error", lambda m, x, y, d: m.r(m.r(x - y, d) ** 2, d)),
+        "absolute_error": pairs("absolute_error", lambda m, x, y, d: m.abs(m.r(x - y, d))),
+        "huber": pairs("huber", huber), "embedding": embedding, "conv2d": conv2d, "attention": attention,
+        "max_pool2d": pool("max"), "mean_pool2d": pool("mean"), "dropout": dropout,
+        "random_uniform": random("random_uniform", "{0} + random_uniform(type({0}), -1, 1)"),
+        "random_normal": random("random_normal", "{0} * random_normal(type({0}))"),
+        "dense": layer("dense", 0, lambda x: "dense({0}, 3, activation = tanh)", lambda m, x, path, d: dense_of(
+            m, x, path, d, activation=lambda m, y, d: m.r(m.xp.tanh(y), d, 8)), lambda x: last(x, 3)),
+        "mlp": layer("mlp", 0, lambda x: "mlp({0}, [3, 2])", mlp_of, lambda x: last(x, 2)),
+        "layer_norm": layer("layer_norm", 0, lambda x: "layer_norm({0})", layer_norm_of, lambda x: x.shape),
+        "batch_norm": layer("batch_norm", 0, lambda x: "batch_norm({0})", batch_norm_of, lambda x: x.shape),
+        "lstm": layer("lstm", 3, lambda x: "lstm({0}, 2)", lstm_of, lambda x: ["B", 2]),
+        "transformer_block": layer("transformer_block", 3, lambda x: "transformer_block({0}, 2, 5)", block_of,
+                                   lambda x: x.shape, even),
+    }
+    for name in ("sum_over_batch_size", "sum_by_nonzero_weights", "weighted_mean"):
+        rows[name] = weighted(name)
+    return rows

@@ -1,0 +1,61 @@
+"""Every function that dgc has is attacked, or it says here why not: read off dgc's own sources."""
+import os
+import re
+
+from elementwise import ACTIVATIONS, BINARY, UNARY
+from library import library_rows
+from models import elementwise_rows
+from tensors import tensor_rows
+
+# What no row makes by name.
+REASONS = {
+    "constant": "numbers in the text of a model", "input": "each model has some", "variable": "each model has some",
+    "batch_size": "made by replicate, of sums over the batch", "tower_id": "differs from tower to tower",
+    "tower_count": "differs with the number of towers", "reduce_sum": "sum", "reduce_prod": "prod",
+    "reduce_max": "max", "reduce_min": "min", "assign": "each update", "gradient": "each training",
+    "newest": "asynchronous training alone", "aggregate": "by declarations of state", "split": "made by replicate",
+    "all_reduce": "made by replicate", "all_gather": "made by replicate", "copy": "made by copies",
+    "fused": "made by fuse", "output": "made by fuse",
+    "ceil_div": "of sizes: conv2d", "blocks": "max_pool2d and mean_pool2d", "split_heads": "attention",
+    "adam_rate": "adam and adamw", "fan_in": "of sizes: the initializers", "fan_out": "of sizes: the initializers",
+}
+# Optimizers, schedules and initializers have a file of their own: updates.py.
+OPTIMIZERS = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw")
+SCHEDULES = ("exponential_decay", "cosine_decay", "linear_decay", "piecewise", "warmup")
+INITIALIZERS = ("zeros", "ones", "constant", "uniform", "normal", "glorot_uniform", "glorot_normal", "he_uniform",
+                "he_normal", "lecun_uniform", "lecun_normal")
+
+
+def rows():
+    """name -> a function of the generator that adds a statement with it."""
+    numpy = {row[0]: row[-1] for row in UNARY + BINARY + ACTIVATIONS}
+    table = dict(elementwise_rows())
+    table.update(tensor_rows(numpy))
+    table.update(library_rows())
+    return table
+
+
+def listed(source):
+    """Names of all ops and functions, as dgc's sources list them: name -> file."""
+    found = {}
+    def read(path, pattern):
+        with open(os.path.join(source, path)) as f:
+            for name in re.findall(pattern, f.read(), re.M):
+                found[name] = path
+    read("ir/ops.def", r"^(?:OP|LEAF)\((\w+)")
+    read("frontend/operators.def", r"^OPERATOR\(\w+, \"[^\"]*\", \d+, (\w+)\)")
+    for name in sorted(os.listdir(os.path.join(source, "frontend/lib"))):
+        read("frontend/lib/" + name, r"^(?:function|layer|initializer|optimizer) (\w+)")
+    for name in sorted(os.listdir(os.path.join(source, "frontend"))):
+        if name.startswith("builtin"):
+            read("frontend/" + name, r"\{\"(\w+)\", \{")
+    return found
+
+
+def missing(source):
+    """Lines that name what has neither a row nor a reason, and rows of what dgc does not have."""
+    known = set(rows()) | set(REASONS) | set(OPTIMIZERS) | set(SCHEDULES) | set(INITIALIZERS)
+    found = listed(source)
+    lines = [f"{path}: {name}: nothing attacks it: give it a row in tests/attack, or a reason in table.py"
+             for name, path in sorted(found.items()) if name not in known]
+    return lines + [f"tests/attack: {name}: dgc has no such function" for name in sorted(known - set(found))]
