@@ -62,6 +62,12 @@ def hypot(m, a, b):
     return m.xp.sqrt(a * a + b * b) if m.jax else np.hypot(a, b)
 
 
+def copysign(m, a, b):
+    """The gradient at 0 is 1 or -1 too, by the signs."""
+    xp = m.xp
+    return a * m.stop(xp.where(xp.signbit(a) == xp.signbit(b), 1.0, -1.0)) if m.jax else np.copysign(a, b)
+
+
 def round_bf16(m, x):
     if m.jax:
         near = x + m.stop(m.xp.asarray(x, np.float32).astype(m.xp.bfloat16).astype(np.float64) - x)
@@ -133,7 +139,7 @@ BINARY = [
     ("atan2", "float", None, 8, direct("arctan2")),
     ("hypot", "float", None, 8, hypot),
     ("fdim", "float", None, 1, lambda m, a, b: m.xp.where(a <= b, 0.0, a - b)),
-    ("copysign", "float", None, 0, direct("copysign")),
+    ("copysign", "float", None, 0, copysign),
     ("eq", "compare", None, 0, lambda m, a, b: a == b),
     ("ne", "compare", None, 0, lambda m, a, b: a != b),
     ("lt", "compare", None, 0, lambda m, a, b: a < b),

@@ -165,7 +165,8 @@ class Generator:
             "above_one": ("abs({0}) + 1.25", lambda m, v: m.r(m.abs(v) + 1.25, x.dtype)),
             "unit": ("tanh({0}) * 0.875", lambda m, v: m.r(m.r(m.xp.tanh(v), x.dtype, 8) * 0.875, x.dtype)),
             "small": ("tanh({0}) * 4", lambda m, v: m.r(m.r(m.xp.tanh(v), x.dtype, 8) * 4.0, x.dtype)),
-            "nonzero": ("copysign(abs({0}) + 0.5, {0})", lambda m, v: m.xp.copysign(m.r(m.abs(v) + 0.5, x.dtype), v)),
+            "nonzero": ("copysign(abs({0}) + 0.5, {0})", lambda m, v: m.xp.copysign(
+                m.r(m.abs(v) + 0.5, x.dtype), v)),
             "power": ("tanh({0}) + 1.5", lambda m, v: m.r(m.r(m.xp.tanh(v), x.dtype, 8) + 1.5, x.dtype)),
         }[domain]
         return self.emit("guard", form, [x], x.dtype, x.shape, f) or x
