@@ -1,7 +1,7 @@
 /* Models with the batch on other axes than the first: time-major sequences, channels before the batch, products from
- * both sides, tables, statistics. What JAX computes for the whole batch, N towers compute: losses and what a step leaves
- * of the variables; with fewer rows than towers what one tower does. For a fixed N the bits are one. Numbers are in
- * batch_axis.def, by batch_axis.py, whose models these are. */
+ * both sides, tables, statistics. What JAX computes for the whole batch, N towers compute: losses and what a step
+ * leaves of the variables; with fewer rows than towers what one tower does. For a fixed N the bits are one. Numbers are
+ * in batch_axis.def, by batch_axis.py, whose models these are. */
 #include "frontend/frontend.h"
 #include "ir/certify.h"
 #include "passes/pass.h"
