@@ -49,12 +49,13 @@ def mod(m, a, b):
 
 
 def power(m, a, b):
-    """By b the gradient is 0 where a is not positive."""
+    """By b the gradient is 0 where a is not positive and the value finite, NaN where it is not."""
     xp = m.xp
     if m.jax is None:
         return np.power(a, b)
-    safe = xp.power(xp.where(a > 0, m.stop(a), 1.0), b)
-    return xp.power(a, m.stop(b)) + xp.where(a > 0, safe - m.stop(safe), 0.0)
+    safe, y = xp.power(xp.where(a > 0, m.stop(a), 1.0), b), xp.power(a, m.stop(b))
+    nan = xp.sqrt(xp.where((a > 0) | xp.isfinite(y), 1.0, b - m.stop(b)) ** 2)  # a root's gradient at 0
+    return y + xp.where(a > 0, safe - m.stop(safe), 0.0) + nan - m.stop(nan)
 
 
 def hypot(m, a, b):

@@ -66,7 +66,7 @@ class Program:
 
     def text(self, train="probe()", before=""):
         lines = ["use nn", before, "optimizer probe() {", "  state seen : type(variable) = zeros()",
-                 "  seen <- gradient", "}", "model m() {"]
+                 "  seen <- gradient", "  variable <- variable", "}", "model m() {"]
         lines += ["  " + v.line() for v in self.values]
         for v in self.results:
             lines.append(f"  predict p_{v.name} = {self.row_first(v)}")

@@ -12,6 +12,7 @@ from table import INITIALIZERS, OPTIMIZERS, SCHEDULES
 MODEL = """optimizer probe() {{
   state seen : type(variable) = zeros()
   seen <- gradient
+  variable <- variable
 }}
 model m() {{
   input x : {real}[B, 3]
