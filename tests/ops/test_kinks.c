@@ -83,7 +83,8 @@ static void operand(struct str *s, const char *name, int i, const char *type, bo
 /* All rows as one model; what flows back into y is read from a variable, so that nothing folds. */
 static const char *model_of(struct arena *a, const char *dtype) {
   struct str s = str_make(a);
-  str_printf(&s, "optimizer probe() {\n  var g : type(variable) = zeros()\n  g <- gradient\n}\n");
+  str_printf(&s, "optimizer probe() {\n  var g : type(variable) = zeros()\n  g <- gradient\n  variable <- "
+                 "variable\n}\n");
   for (int i = 0; i < NKINKS; i++)
     str_printf(&s, "function kink_%d(x%s) { return %s }\n", i, kinks[i].z.count ? ", z" : "", kinks[i].text);
   str_printf(&s, "model kinks() {\n");
