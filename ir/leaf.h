@@ -13,14 +13,22 @@ struct product {
 };
 struct product product_of(const struct node *n);
 
+/* cumsum: x and y are [outer, length, inner], dense; sums run along the middle axis. */
+struct lines {
+  enum dtype dtype; /* not bool */
+  int64_t outer, length, inner;
+  bool reverse, exclusive;
+};
+struct lines lines_of(const struct node *n);
+
 /* gather: out[i] = table[index[i]], zeros where there is no such row. scatter_add: out = x; for i in order:
  * out[index[i]] += values[i], nothing where there is no such row. x and out may be one place, and then nothing
  * but the named rows is touched. */
-struct rows {
+struct table_rows {
   enum dtype dtype, index; /* of the rows; of the row numbers: i32, i64 or u8 */
   int64_t rows, width;     /* of the table or x: rows, elements of each */
   int64_t count;           /* row numbers */
 };
-struct rows rows_of(const struct node *n);
+struct table_rows rows_of(const struct node *n);
 
 #endif

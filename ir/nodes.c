@@ -116,6 +116,14 @@ struct node *build_arg(struct graph *g, enum op_id op, struct node *x, int axis)
   return build(g, op, 1, &x, 1, &a, NULL);
 }
 
+struct node *build_cumsum(struct graph *g, struct node *x, int axis, bool reverse, bool exclusive) {
+  struct attr attrs[3] = {attr_int(ATTR_axis, axis)};
+  int n = 1;
+  if (reverse) attrs[n++] = attr_int(ATTR_reverse, 1);
+  if (exclusive) attrs[n++] = attr_int(ATTR_exclusive, 1);
+  return build(g, OP_cumsum, 1, &x, n, attrs, NULL);
+}
+
 struct node *build_slice(struct graph *g, struct node *x, const int64_t *begin, const struct type *t) {
   if (!x) return NULL;
   struct attr a = attr_ints(ATTR_begin, x->type.rank, begin);

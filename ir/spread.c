@@ -44,6 +44,12 @@ static enum spread spread_rows(const struct node *n, const char **why) {
   return not_spread(why, "it joins the rows of the batch in a way that no sum over towers can");
 }
 
+/* What reads an axis in its order. */
+static enum spread spread_line(const struct node *n, const char **why) {
+  if (axis_of(n) < 0 || node_int(n, ATTR_axis) != axis_of(n)) return spread_rows(n, why);
+  return not_spread(why, "it needs the rows of the other towers in their order");
+}
+
 static enum spread spread_sum(const struct node *n, const char **why) {
   return axis_of(n) < 0 && reads_rows(n) ? SPREAD_SUM : spread_rows(n, why);
 }
@@ -171,6 +177,7 @@ static const struct rule rule_max = {spread_max, relate_rows};
 static const struct rule rule_min = {spread_min, relate_rows};
 /* Row by row; or of all rows at once, which nothing joins. */
 static const struct rule rule_whole = {spread_rows, relate_rows};
+static const struct rule rule_line = {spread_line, relate_rows};
 /* Rows added to a table: the table is cut along another axis, or all rows that there are are added to it. */
 static const struct rule rule_table = {spread_table, relate_rows};
 /* Made when there are towers. */

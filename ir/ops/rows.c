@@ -31,9 +31,9 @@ static bool check_rows(const struct node *n, struct type *rows, struct arena *a,
   return false;
 }
 
-struct rows rows_of(const struct node *n) {
+struct table_rows rows_of(const struct node *n) {
   const struct type *table = &n->inputs[0]->type, *index = &n->inputs[1]->type;
-  struct rows r = {.dtype = table->dtype, .index = index->dtype, .rows = table->dim[0], .width = 1};
+  struct table_rows r = {.dtype = table->dtype, .index = index->dtype, .rows = table->dim[0], .width = 1};
   for (int i = 1; i < table->rank; i++) r.width *= table->dim[i];
   r.count = type_count(index);
   return r;
@@ -41,12 +41,12 @@ struct rows rows_of(const struct node *n) {
 
 /* Row numbers, and the table: "64 of 1000x16". */
 static void rows_sizes(struct str *s, const struct node *n) {
-  struct rows r = rows_of(n);
+  struct table_rows r = rows_of(n);
   str_printf(s, "%lld of %lldx%lld", (long long)r.count, (long long)r.rows, (long long)r.width);
 }
 
 /* The row that number i names, or -1: none. */
-static int64_t row_at(const struct rows *r, const struct tensor *index, int64_t i) {
+static int64_t row_at(const struct table_rows *r, const struct tensor *index, int64_t i) {
   int64_t row = r->index == DT_U8    ? ((const uint8_t *)index->data)[i]
                 : r->index == DT_I32 ? ((const int32_t *)index->data)[i]
                                      : ((const int64_t *)index->data)[i];
@@ -68,7 +68,7 @@ static int64_t gather_flops(const struct node *n) {
 }
 
 static void gather_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
-  struct rows r = rows_of(n);
+  struct table_rows r = rows_of(n);
   size_t bytes = (size_t)(r.width * dtype_size(r.dtype));
   char *to = out->data;
   for (int64_t i = 0; i < r.count && bytes; i++, to += bytes) {
@@ -138,7 +138,7 @@ static int64_t scatter_flops(const struct node *n) { return type_count(&n->input
 
 /* Integers wrap. */
 static void scatter_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
-  struct rows r = rows_of(n);
+  struct table_rows r = rows_of(n);
   if (in[0].data != out->data && type_bytes(&n->type))
     memcpy(out->data, in[0].data, (size_t)type_bytes(&n->type));
   switch (r.dtype) {

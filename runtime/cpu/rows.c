@@ -6,18 +6,18 @@
 
 #include <string.h>
 
-static struct row_numbers numbers_of(const struct rows *r, const void *index) {
+static struct row_numbers numbers_of(const struct table_rows *r, const void *index) {
   return (struct row_numbers){index, dtype_size(r->index), r->count};
 }
 
 static void run_gather(void *const *args, const void *state) {
-  const struct rows *r = state;
+  const struct table_rows *r = state;
   struct row_numbers n = numbers_of(r, args[1]);
   rows_gather(&n, r->rows, (size_t)(r->width * dtype_size(r->dtype)), args[0], args[2]);
 }
 
 static void run_scatter_add(void *const *args, const void *state) {
-  const struct rows *r = state;
+  const struct table_rows *r = state;
   struct row_numbers n = numbers_of(r, args[1]);
   size_t bytes = (size_t)(r->rows * r->width * dtype_size(r->dtype));
   const void *values = args[2];
@@ -35,7 +35,7 @@ static void run_scatter_add(void *const *args, const void *state) {
 }
 
 static bool prepare(struct arena *a, const struct step *step, call_fn *call, struct command *c) {
-  struct rows r = rows_of(step->node);
+  struct table_rows r = rows_of(step->node);
   c->call = call;
   c->state = arena_copy(a, &r, sizeof r);
   return true;

@@ -102,14 +102,32 @@ bool cuda_integer_product(struct cuda_engine *e, struct arena *a, const struct p
   return cuda_call_leaf(e, a, &how, device, c, d);
 }
 
-static void set_rows(struct cuda_leaf_call *how, const struct rows *r) {
+/* Of what is added to, and wraps. */
+static const char *const number_types[DT_COUNT] = {[DT_F32] = "#define TYPE float\n",
+                                                   [DT_F64] = "#define TYPE double\n",
+                                                   [DT_I32] = "#define TYPE unsigned\n",
+                                                   [DT_I64] = "#define TYPE unsigned long long\n",
+                                                   [DT_U8] = "#define TYPE unsigned char\n"};
+
+bool cuda_leaf_cumsum(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
+                      struct command *c, struct diags *d) {
+  struct lines l = lines_of(step->node);
+  struct cuda_leaf_call how = {.name = "cumsum",
+                               .types = number_types[l.dtype],
+                               .nargs = 2,
+                               .blocks = l.length ? cuda_leaf_blocks(l.outer * l.inner) : 0,
+                               .numbers = {l.outer, l.length, l.inner, l.reverse, l.exclusive}};
+  return cuda_call_leaf(e, a, &how, device, c, d);
+}
+
+static void set_rows(struct cuda_leaf_call *how, const struct table_rows *r) {
   const int64_t numbers[] = {r->rows, r->width, r->count, dtype_size(r->index)};
   memcpy(how->numbers, numbers, sizeof numbers);
 }
 
 bool cuda_leaf_gather(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                       struct command *c, struct diags *d) {
-  struct rows r = rows_of(step->node);
+  struct table_rows r = rows_of(step->node);
   int size = dtype_size(r.dtype);
   struct cuda_leaf_call how = {.name = "gather", .nargs = 3, .blocks = cuda_leaf_blocks(r.count * r.width)};
   how.types = size == 1   ? "#define TYPE unsigned char\n"
@@ -121,14 +139,9 @@ bool cuda_leaf_gather(struct cuda_engine *e, struct arena *a, const struct step 
 
 bool cuda_leaf_scatter_add(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                            struct command *c, struct diags *d) {
-  static const char *const types[DT_COUNT] = {[DT_F32] = "#define TYPE float\n",
-                                              [DT_F64] = "#define TYPE double\n",
-                                              [DT_I32] = "#define TYPE unsigned\n",
-                                              [DT_I64] = "#define TYPE unsigned long long\n",
-                                              [DT_U8] = "#define TYPE unsigned char\n"};
-  struct rows r = rows_of(step->node);
+  struct table_rows r = rows_of(step->node);
   struct cuda_leaf_call how = {.name = "scatter_add",
-                               .types = types[r.dtype],
+                               .types = number_types[r.dtype],
                                .nargs = 3,
                                .first = 1,
                                .blocks = r.width ? r.count : 0,

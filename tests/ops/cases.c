@@ -322,6 +322,16 @@ static void source_cases(struct cases *c, enum dtype d) {
   }
 }
 
+static void cumsum_cases(struct cases *c, enum dtype d) {
+  static const char *const shapes[] = {"1", "17", "0", "5,3", "3,0", "4,16", "2,5,3", "2,3,4,5", "70,33"};
+  for (int i = 0; i < COUNT(shapes); i++) {
+    struct type t = shape(d, shapes[i]);
+    if (c->small && type_count(&t) > 40) continue;
+    for (int axis = 0; axis < t.rank; axis++)
+      for (int how = 0; how < 4; how++) done(c, build_cumsum(c->g, leaf(c, &t), axis, how & 1, how & 2));
+  }
+}
+
 #define gather_cases      rows_cases
 #define scatter_add_cases rows_cases
 

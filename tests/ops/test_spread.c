@@ -179,7 +179,7 @@ static const char *add_all(struct subject *s, struct tower *towers) {
 
 /* No reduction of the towers' values gives these over the batch. */
 static bool needs_all_rows(enum op_id op) {
-  return op == OP_argmax || op == OP_argmin || op == OP_reduce_prod;
+  return op == OP_argmax || op == OP_argmin || op == OP_reduce_prod || op == OP_cumsum;
 }
 
 /* What is refused would be wrong, or needs operands in one order that are in two. */

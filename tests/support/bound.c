@@ -1,5 +1,7 @@
 #include "tests/support/bound.h"
 
+#include "ir/leaf.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -451,6 +453,29 @@ static bool passes_shares(const struct node *n, const struct bounds *in) {
 }
 
 #define scatter_add_bounds gather_bounds
+
+static void cumsum_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
+                          struct bounds *out) {
+  (void)a;
+  struct lines l = lines_of(n);
+  for (int64_t line = 0; line < l.outer * l.inner; line++) {
+    struct sum s = sum_make(n->type.dtype);
+    for (int64_t i = 0; i < l.length; i++) {
+      int64_t k = l.reverse ? l.length - 1 - i : i,
+              at = (line / l.inner * l.length + k) * l.inner + line % l.inner;
+      struct interval v = bound_at(&in[0], at);
+      struct sum before = s;
+      if (in[0].size)
+        sum_add_share(&s, v, in[0].size[at], in[0].quantum[at]);
+      else
+        sum_add(&s, v.lo, v.hi);
+      if (out->size)
+        sum_result(l.exclusive ? &before : &s, additions, out, at);
+      else
+        out->at[at] = sum_total(l.exclusive ? &before : &s, additions);
+    }
+  }
+}
 
 typedef void leaf_bounds_fn(struct arena *a, const struct node *n, const struct bounds *in, int additions,
                             struct bounds *out);

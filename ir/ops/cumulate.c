@@ -1,0 +1,77 @@
+/* Running sums along an axis. */
+#include "ir/build.h"
+#include "ir/leaf.h"
+
+/* cumsum: y[i] = x[0] + ... + x[i] along `axis`, added in that order; exclusive: without x[i]; reverse: x[i] + ... +
+ * x[last], added from the last one. Integers wrap. */
+static bool cumsum_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  (void)a, (void)why;
+  *out = n->inputs[0]->type;
+  return true;
+}
+
+static void cumsum_grad(struct grad *c, const struct node *n, struct node *dy) {
+  bool reverse = node_int_or(n, ATTR_reverse, 0), exclusive = node_int_or(n, ATTR_exclusive, 0);
+  grad_add(c, n, 0, build_cumsum(c->g, dy, (int)node_int(n, ATTR_axis), !reverse, exclusive));
+}
+
+struct lines lines_of(const struct node *n) {
+  const struct type *t = &n->type;
+  int axis = (int)node_int(n, ATTR_axis);
+  struct lines l = {.dtype = t->dtype, .outer = 1, .length = t->dim[axis], .inner = 1};
+  for (int i = 0; i < axis; i++) l.outer *= t->dim[i];
+  for (int i = axis + 1; i < t->rank; i++) l.inner *= t->dim[i];
+  l.reverse = node_int_or(n, ATTR_reverse, 0) != 0;
+  l.exclusive = node_int_or(n, ATTR_exclusive, 0) != 0;
+  return l;
+}
+
+/* Each sum is rounded, as in every backend. */
+#define CUMULATE(T, SUM)                                               \
+  for (int64_t line = 0; line < l.outer * l.inner; line++) {           \
+    int64_t at = line / l.inner * l.length * l.inner + line % l.inner; \
+    const T *x = (const T *)in[0].data + at;                           \
+    T *y = (T *)out->data + at;                                        \
+    SUM sum = 0;                                                       \
+    for (int64_t i = 0; i < l.length; i++) {                           \
+      int64_t k = (l.reverse ? l.length - 1 - i : i) * l.inner;        \
+      SUM next = i > 0 || l.exclusive ? sum + (SUM)x[k] : (SUM)x[k];   \
+      y[k] = (T)(l.exclusive ? sum : next);                            \
+      sum = next;                                                      \
+    }                                                                  \
+  }
+
+static void cumsum_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct lines l = lines_of(n);
+  switch (l.dtype) {
+  case DT_F32: CUMULATE(float, float) break;
+  case DT_F64: CUMULATE(double, double) break;
+  case DT_I32: CUMULATE(uint32_t, uint32_t) break;
+  case DT_I64: CUMULATE(uint64_t, uint64_t) break;
+  case DT_U8: CUMULATE(uint8_t, uint32_t) break;
+  case DT_BOOL:
+  case DT_COUNT: break;
+  }
+}
+
+/* Lines, and their length: "64x128 of 1000". */
+static void cumsum_sizes(struct str *s, const struct node *n) {
+  struct lines l = lines_of(n);
+  str_printf(s, "%lldx%lld of %lld%s%s", (long long)l.outer, (long long)l.inner, (long long)l.length,
+             l.reverse ? " reverse" : "", l.exclusive ? " exclusive" : "");
+}
+
+const struct op_info op_cumsum = {.name = "cumsum",
+                                  .kind = KIND_LEAF,
+                                  .dtypes = DTYPE_NUMBER,
+                                  .min_inputs = 1,
+                                  .max_inputs = 1,
+                                  .attrs = 1u << ATTR_axis,
+                                  .optional_attrs = 1u << ATTR_reverse | 1u << ATTR_exclusive,
+                                  .linear = 1,
+                                  .roles = {"x"},
+                                  .domain = DOMAIN_ANY,
+                                  .infer = cumsum_infer,
+                                  .grad = cumsum_grad,
+                                  .eval = cumsum_eval,
+                                  .sizes = cumsum_sizes};
