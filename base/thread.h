@@ -1,5 +1,6 @@
-/* Threads of the library: no handler of a signal runs on them. Signals are for the program's own threads, and code that
- * oneDNN generates keeps numbers below its stack pointer, where the frame of a handler goes. */
+/* Threads of the library: no handler of a signal runs on them, but for faults of their own. Signals are for the
+ * program's own threads, and code that oneDNN generates keeps numbers below its stack pointer, where the frame of a
+ * handler goes. */
 #ifndef DGC_BASE_THREAD_H
 #define DGC_BASE_THREAD_H
 
