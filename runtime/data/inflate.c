@@ -55,6 +55,13 @@ static bool make_room(struct stream *s, int64_t limit) {
   return true;
 }
 
+/* zlib has been refused memory: nothing is wrong with the data. */
+static bool no_memory(struct stream *s) {
+  s->error = ENOMEM;
+  s->cause = "no memory for zlib";
+  return false;
+}
+
 /* One call of zlib, into room for `room` bytes or, with none, to see whether more would come: that is `*got`. */
 static bool step(struct stream *s, int64_t room, uInt *got) {
   Bytef probe;
@@ -63,6 +70,7 @@ static bool step(struct stream *s, int64_t room, uInt *got) {
   z->avail_out = room ? (uInt)(room < STEP ? room : STEP) : 1;
   uInt before = z->avail_out;
   int rc = inflate(z, Z_NO_FLUSH);
+  if (rc == Z_MEM_ERROR) return no_memory(s);
   *got = before - z->avail_out;
   if (rc == Z_STREAM_END) {
     s->ended = !s->from->size || gave_all(s); /* gzip files may be joined */
@@ -129,8 +137,9 @@ static bool inflate_raw(struct stream *s, int64_t len) {
 bool inflate_blob(struct blob *b, const struct deflated *from, int64_t limit, struct diags *d) {
   struct stream s = {.from = from, .out = b};
   if (!blob_alloc(b, HEAD < limit ? HEAD : limit, from->path, from->loc, d)) return false;
-  bool ok = inflateInit2(&s.z, from->size ? 15 + 16 : -15) == Z_OK &&
-            (from->size ? inflate_file(&s, limit) : inflate_raw(&s, limit));
+  int rc = inflateInit2(&s.z, from->size ? 15 + 16 : -15);
+  bool ok = rc == Z_MEM_ERROR ? no_memory(&s)
+                              : rc == Z_OK && (from->size ? inflate_file(&s, limit) : inflate_raw(&s, limit));
   inflateEnd(&s.z);
   b->len = s.made;
   if (ok) return true;

@@ -3,6 +3,7 @@ import multiprocessing
 import os
 import resource
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -246,6 +247,8 @@ class Report:
 def campaign(options):
     """Runs it; gives the exit code."""
     report = Report(options)
+    for number in (signal.SIGINT, signal.SIGTERM):  # in the background too
+        signal.signal(number, signal.default_int_handler)
     cases = iter(options.only) if options.only else schedule(options.kinds)
     workers = [Worker(options, i) for i in range(options.jobs)]
     given, busy = 0, []

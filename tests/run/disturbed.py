@@ -244,5 +244,18 @@ for words in (TRAIN, EVAL, PREDICT):
                 for f in extra:
                     os.unlink(f)
 
+# No memory for zlib is a failure of the system, not of the data.
+npy("packed.npy.gz", "(400, 28, 28)", pixels(400))
+run("inspect", "packed.npy.gz", count="count")
+counts = {line.split()[0]: int(line.split()[1]) for line in open("count")}
+refused = 0
+for k in range(1, counts["foreign"] + 1):
+    got = run("inspect", "packed.npy.gz", inject="foreign:%d:ENOMEM" % k)
+    if "cannot unpack" in got.stderr:
+        refused += 1
+        check(got.returncode == 3 and "memory" in got.stderr, "inspect with foreign:%d ended with %s: %s" % (
+            k, got.returncode, got.stderr[-300:]))
+check(refused > 0, "zlib was never refused memory in %d calls" % counts["foreign"])
+
 print("%d checks, %d runs with failing calls, %d failed" % (checks, ran, len(failures)))
 sys.exit(1 if failures else 0)
