@@ -43,6 +43,7 @@ struct lines lines_of(const struct node *n) {
 
 static void cumsum_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct lines l = lines_of(n);
+  if (l.length == 0) return;
   switch (l.dtype) {
   case DT_F32: CUMULATE(float, float) break;
   case DT_F64: CUMULATE(double, double) break;
