@@ -270,7 +270,9 @@ static void change_attr(struct press *p, const struct node *n, int index) {
   int64_t i = attr.i;
   switch (attr_kind_of(attr.key)) {
   case ATTR_INT: {
-    const int64_t others[] = {i + 1, i - 1, 1 - i, 2 * i, 1000000007, -1, INT64_MIN};
+    uint64_t u = (uint64_t)i; /* wraps */
+    const int64_t others[] = {
+        (int64_t)(u + 1), (int64_t)(u - 1), (int64_t)(1 - u), (int64_t)(2 * u), 1000000007, -1, INT64_MIN};
     for (int k = 0; k < 7; k++)
       if (others[k] != i) with_attr(p, MUTANT_ATTRIBUTE, n, index, attr_int(attr.key, others[k]));
     break;
