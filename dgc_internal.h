@@ -95,7 +95,7 @@ struct dgc_session {
   struct kept kept;       /* or these are to be theirs */
   struct list part_names; /* that dgc_output has handed out */
   struct list anew;       /* variables that the checkpoint restored last does not hold */
-  struct list own_files;  /* checkpoints that hold what this session has, or had: by their real paths */
+  struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
   bool trained;           /* since it was loaded: its training data is not what to evaluate on */
 
   atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */
@@ -238,7 +238,7 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
 /* `finite`: an error, and nothing is written, if a variable that is trained is not. */
 enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite);
 /* Before the first step of a training: an error if the option checkpoint cannot be written, or would replace a file
- * that this session has neither read nor written. */
+ * that the session has neither read nor written. */
 enum dgc_status session_may_save(struct dgc_session *s);
 /* Seed, towers and batch come from the checkpoint unless they were given. */
 enum dgc_status session_restore(struct dgc_session *s, const char *path);

@@ -124,7 +124,7 @@ struct dgc_metric {
 
 /* Trains until as many epochs or steps are done as these options say (0: none; neither given: one epoch), on the option
  * data or what the model declares; with checkpoint, saves there after each epoch and at its end. Before the first step:
- * DGC_RUNTIME if nothing can be written there, DGC_USAGE if there is a file that this session has neither restored nor
+ * DGC_RUNTIME if nothing can be written there, DGC_USAGE if there is a file that the session has neither restored nor
  * saved (unless the option overwrite is set). DGC_MISMATCH where a loss is infinite or not a number, or a trained
  * variable is so when it is to be saved: the message names the step, what is in the file was saved before it, and the
  * session keeps the variables as they are (with the option allow-nan: DGC_OK, and training goes on). */

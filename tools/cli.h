@@ -40,7 +40,7 @@ const char *cli_closest(const char *word, const char *candidates);
 
 /* cli_signals.c */
 void cli_catch_signals(void);
-/* From here on there are steps to lose in this session; NULL: no longer. */
+/* From here on there are steps to lose in the session; NULL: no longer. */
 void cli_training(struct dgc_session *s);
 /* Ends the tool with the signal that ended its work, if one did; gives the code back. */
 int cli_end(int code);
