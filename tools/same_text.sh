@@ -2,8 +2,9 @@
 # Do two builds of dgc print the same, whatever compiled them? same_text.sh SAMPLES DGC DGC
 samples=$1 one=$2 other=$3 differ=0 compared=0
 for model in "$samples"/*.dsl; do
+  [ -f "$model" ] || continue
   for entry in init train eval predict; do
-    for text in source placed plan cuda memory traffic; do
+    for text in graph placed plan cuda memory traffic; do
       for devices in cpu:0-2 gpu:0-1; do
         set -- compile "$model" --entry $entry --devices $devices --emit $text
         compared=$((compared + 1))

@@ -4,7 +4,7 @@ cd "$1" || exit 1
 for tool in clang-format-14 clang-format; do
   case $($tool --version 2>/dev/null) in
   *"version 14."*)
-    find base ir frontend passes kernels runtime include tools tests bench samples dgc.c -name '*.[ch]' -print0 \
+    find base ir frontend passes planner kernels runtime session include tools tests bench samples -name '*.[ch]' -print0 \
       2>/dev/null | xargs -0 "$tool" --dry-run -Werror
     exit
     ;;

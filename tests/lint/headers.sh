@@ -14,7 +14,7 @@ check() {
   }
 }
 # Generated ones are flex's and bison's affair.
-for header in $(find base ir frontend passes kernels runtime -name '*.h' ! -path '*/generated/*'); do
+for header in $(find base ir frontend passes planner kernels runtime session -name '*.h' ! -path '*/generated/*'); do
   case $header in
     runtime/cpu/*) [ -f "$llvm/llvm-c/Types.h" ] || continue ;; # a build without LLVM has none of them
   esac

@@ -1,5 +1,5 @@
 /* From source to graphs and plans, and what of it is shown. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "base/file.h"
 #include "frontend/ast.h"

@@ -1,5 +1,5 @@
 /* Predictions over files. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* The public functions: each is one call into the parts of the library. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "runtime/devices.h"
 

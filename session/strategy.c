@@ -1,6 +1,6 @@
 /* What a session's model is compiled for: the options over the model's own strategy clause, settled once for all of
  * its graphs, so that each variable has one home. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "passes/strategy.h"
 

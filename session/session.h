@@ -1,6 +1,6 @@
 /* What the files of the library share: the session. */
-#ifndef DGC_INTERNAL_H
-#define DGC_INTERNAL_H
+#ifndef DGC_SESSION_SESSION_H
+#define DGC_SESSION_SESSION_H
 
 #include "include/dgc.h"
 
@@ -19,7 +19,7 @@ struct list {
   int count;
 };
 
-/* Options by name; see option_table in dgc_options.c. */
+/* Options by name; see option_table in options.c. */
 struct options {
   struct list set, data, eval_data, output, allow_path;
 #define NUMBER(type, name, most) int64_t name;
@@ -133,12 +133,12 @@ bool session_stopped(struct dgc_session *s);
 /* A string that lives as long as the session's last text. */
 struct str session_text(struct dgc_session *s);
 
-/* dgc_options.c */
+/* options.c */
 /* A copy of the value behind the last one. */
 void list_append(struct arena *a, struct list *l, const char *value);
 enum dgc_status options_set(struct dgc_session *s, const char *name, const char *value);
 
-/* dgc_strategy.c */
+/* strategy.c */
 /* The devices; once there is a model, all that its graphs are compiled for is settled with them. */
 enum dgc_status session_target(struct dgc_session *s);
 /* Options have changed: it is settled again when it is needed, and variables move with their values. */
@@ -154,12 +154,12 @@ enum dgc_status session_compare(struct dgc_session *s, struct str *table);
 /* A graph that holds all variables of the model. */
 const struct graph *session_all_variables(const struct dgc_session *s);
 
-/* dgc_auto.c */
+/* auto.c */
 /* The strategy that moves least in a step; of those the one whose fullest device holds least; of those the default, or
  * the first. NULL after an error. */
 const char *session_choose(struct dgc_session *s, const struct config *config, struct str *table);
 
-/* dgc_compile.c */
+/* compile.c */
 enum dgc_status session_load(struct dgc_session *s, const struct source *source);
 /* Where the files may lie that a model names: its own folder if it came from a file, and what the options give. Lives
  * as long as the call. */
@@ -185,7 +185,7 @@ enum dgc_status session_blame(const struct dgc_session *s);
 /* Whose fault it is that a file could not be used: the system's where the diagnostics say so, else the file's. */
 enum dgc_status session_unread(const struct dgc_session *s);
 
-/* dgc_run.c */
+/* run.c */
 /* The backend of the option, or the default: an error if there is none of the name, or no device for it. */
 enum dgc_status session_backend(struct dgc_session *s, const struct backend **out);
 /* Backend, workers and memory for the options' devices. */
@@ -215,7 +215,7 @@ const struct graph *entry_source(const struct dgc_session *s, enum entry_kind ki
 /* One tensor for the caller; its name is not copied. */
 void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out);
 
-/* dgc_evaluate.c */
+/* evaluate.c */
 /* A sum that is divided: by the sum that a ratio has below it, or by a number of elements, 0 if by nothing. */
 double metric_value(double sum, double count, bool ratio);
 /* The output that the metric is divided by: NULL unless it is a ratio. */
@@ -223,7 +223,7 @@ const struct output *metric_divisor(const struct graph *g, const struct output *
 /* How many rows there are to evaluate on; -1: nothing to evaluate, or no data. */
 enum dgc_status session_evaluation_rows(struct dgc_session *s, int64_t *rows);
 
-/* dgc_data.c */
+/* data.c */
 enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT };
 /* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. */
 enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out);
@@ -234,7 +234,7 @@ enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, i
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
                                   const struct batch *b, struct loaded **out);
 
-/* dgc_checkpoint.c */
+/* checkpoint.c */
 /* `finite`: an error, and nothing is written, if a variable that is trained is not. */
 enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite);
 /* Before the first step of a training: an error if the option checkpoint cannot be written, or would replace a file

@@ -1,5 +1,5 @@
 /* Evaluation over files. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Single batches, of the caller's own. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include <string.h>
 

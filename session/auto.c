@@ -1,5 +1,5 @@
 /* Choosing a strategy: every one that the devices allow is compiled, and what it needs is compared. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "passes/strategy.h"
 

@@ -1,5 +1,5 @@
 /* The options of a session: one table that dgc_set, the tool and the manual read. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "passes/strategy.h"
 

@@ -1,5 +1,5 @@
 /* Figures of a training step. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "runtime/devices.h"
 

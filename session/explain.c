@@ -1,6 +1,6 @@
 /* Why a node is where it is: who asked for what, the rule that won, what it costs, what it has to do with others. */
-#include "dgc_facts.h"
-#include "dgc_internal.h"
+#include "session/facts.h"
+#include "session/session.h"
 
 #include "ir/text.h"
 #include "passes/strategy.h"

@@ -1,4 +1,4 @@
-#include "dgc_facts.h"
+#include "session/facts.h"
 
 #include "ir/text.h"
 

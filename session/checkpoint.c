@@ -1,5 +1,5 @@
 /* Checkpoints of a session: its variables, where training stands, and what the numbers depend on. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "base/file.h"
 #include "runtime/data/atomic.h"

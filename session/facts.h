@@ -1,6 +1,6 @@
 /* Something to be told, as lines for people and as JSON: one tree, two printers. */
-#ifndef DGC_FACTS_H
-#define DGC_FACTS_H
+#ifndef DGC_SESSION_FACTS_H
+#define DGC_SESSION_FACTS_H
 
 #include "base/str.h"
 

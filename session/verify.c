@@ -1,5 +1,5 @@
 /* dgc verify: the certificates of a model's placed graphs, or of placed graphs as text. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "ir/certify.h"
 #include "ir/op.h"

@@ -1,5 +1,5 @@
 /* The files of an entry, and training over them. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "passes/strategy.h"
 

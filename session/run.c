@@ -1,5 +1,5 @@
 /* Running: the devices of a session, its plans and its variables. */
-#include "dgc_internal.h"
+#include "session/session.h"
 
 #include "runtime/devices.h"
 
