@@ -51,6 +51,7 @@ enum {
   OP_TYPED = 1 << 1,       /* the type is given, not inferred */
   OP_NO_GRADIENT = 1 << 2, /* nothing flows back */
   OP_NO_CSE = 1 << 3,
+  OP_STRIDED = 1 << 4, /* kernels read through it by strides alone */
   /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
 };
 
@@ -80,6 +81,10 @@ struct op_info {
   void (*grad)(struct grad *c, const struct node *n, struct node *dy);
   /* Floating point operations, for figures; 0: one per element of the result. */
   int64_t (*flops)(const struct node *n);
+
+  /* Whether the result is a contiguous piece of the first operand, `*offset` bytes into it, and nothing needs to be
+   * computed; types are concrete. */
+  bool (*view)(const struct node *n, int64_t *offset);
 
   /* --- leaves --- */
 
@@ -151,6 +156,15 @@ const char *attr_check(const struct node *n, const struct attr *a, struct arena 
 const char *attrs_check(const struct node *n, enum attr_key *which, struct arena *arena);
 
 int64_t node_flops(const struct node *n);
+/* See op_info and its traits. */
+bool node_is_view(const struct node *n, int64_t *offset);
+bool view_of_all(const struct node *n, int64_t *offset); /* all of the operand: a `view` */
+bool node_is_strided(const struct node *n);
+/* A constant of one element: an immediate in kernels. */
+bool node_is_immediate(const struct node *n);
+/* What a fused or plain node gives: results, each with its type. */
+int node_results(const struct node *n);
+const struct type *node_result_type(const struct node *n, int result);
 bool node_is_leaf(const struct node *n);
 /* Of a leaf; see op_info. Its types are concrete. */
 int64_t node_traffic(const struct node *n, bool in_place);

@@ -86,6 +86,12 @@ int64_t type_count(const struct type *t) {
 
 int64_t type_bytes(const struct type *t) { return type_count(t) * dtype_size((enum dtype)t->dtype); }
 
+int64_t type_row_bytes(const struct type *t) {
+  int64_t bytes = dtype_size((enum dtype)t->dtype);
+  for (int i = 1; i < t->rank; i++) bytes *= t->dim[i];
+  return bytes;
+}
+
 /* The sizes other than 0 must multiply to no more than the limit, so that strides never overflow either. */
 bool type_valid(const struct type *t) {
   if (t->dtype >= DT_COUNT || t->rank > MAX_RANK) return false;

@@ -53,6 +53,8 @@ int type_batch_axis(const struct type *t);   /* the first axis that depends on B
 /* Elements; negative -k means k*B. The type must be valid. */
 int64_t type_count(const struct type *t);
 int64_t type_bytes(const struct type *t); /* needs a concrete type */
+int64_t type_row_bytes(
+    const struct type *t); /* of one step along its first axis; concrete, of rank 1 or more */
 /* False when a product overflows MAX_ELEMENTS or two dimensions depend on B. */
 bool type_valid(const struct type *t);
 /* B replaced by `batch`. */

@@ -10,8 +10,6 @@
  * and cheap arithmetic of a single large operand. */
 #include "passes/fuse.h"
 
-#include "passes/lower.h"
-
 #include <string.h>
 
 enum { MAX_COPIES = 4 };
@@ -31,13 +29,13 @@ static bool is_cheap(struct fusion *f, const struct node *n) {
 bool fuse_floats(const struct node *n) {
   int64_t offset;
   if (n->op == OP_copy) return true;
-  return op_of(n)->kind != KIND_ELEMENTWISE && lower_is_view(n, &offset);
+  return op_of(n)->kind != KIND_ELEMENTWISE && node_is_view(n, &offset);
 }
 
 static bool can_fuse(const struct node *n) {
   enum op_kind kind = op_of(n)->kind;
   if (kind == KIND_ELEMENTWISE || kind == KIND_REDUCE || is_source(n)) return true;
-  return lower_is_strided(n) && !fuse_floats(n);
+  return node_is_strided(n) && !fuse_floats(n);
 }
 
 /* Repeats values. An axis of one element that is added counts only if it is not the first, which may be the batch. */
@@ -66,14 +64,14 @@ static int large_inputs(const struct node *n) {
 
 static int small_arity(const struct node *n) {
   int arity = 0;
-  for (int i = 0; i < n->ninputs; i++) arity += !lower_is_immediate(n->inputs[i]);
+  for (int i = 0; i < n->ninputs; i++) arity += !node_is_immediate(n->inputs[i]);
   return arity;
 }
 
 /* Groups. */
 
 static bool add_use(struct group *g, struct group_use u) {
-  if (lower_is_immediate(u.node)) return true;
+  if (node_is_immediate(u.node)) return true;
   for (int i = 0; i < g->nuses; i++) {
     const struct group_use *have = &g->uses[i];
     if (have->node == u.node && have->view == u.view && have->inside == u.inside) return true;
@@ -85,7 +83,7 @@ static bool add_use(struct group *g, struct group_use u) {
 
 /* n, read as u says, is computed inside: now its inputs are read. */
 static bool add_inputs(struct group *g, const struct node *n, struct group_use u) {
-  bool strided = lower_is_strided(n);
+  bool strided = node_is_strided(n);
   if (strided) {
     u.view = u.view * 31 + n->id + 1;
     u.view += u.view == 0;
@@ -101,7 +99,7 @@ static bool add_inputs(struct group *g, const struct node *n, struct group_use u
 }
 
 static void add_member(struct fusion *f, int group, const struct node *n, bool result) {
-  ROOM(f, f->members, f->nmembers, f->members_cap);
+  GROW(f, f->members, f->nmembers, f->members_cap);
   struct group *g = &f->groups[group];
   f->members[f->nmembers] = (struct member){n, group, g->members, f->member_of[n->id], result};
   g->members = f->member_of[n->id] = f->nmembers++;
@@ -111,7 +109,7 @@ static void add_member(struct fusion *f, int group, const struct node *n, bool r
 }
 
 static void new_group(struct fusion *f, const struct node *n) {
-  ROOM(f, f->groups, f->ngroups, f->groups_cap);
+  GROW(f, f->groups, f->ngroups, f->groups_cap);
   struct group *g = &f->groups[f->ngroups];
   memset(g, 0, offsetof(struct group, uses));
   g->root = n;
@@ -125,7 +123,7 @@ static bool use_allows(struct fusion *f, const struct node *n, const struct grou
                        const struct group_use *u, bool result) {
   if (op_of(n)->kind == KIND_REDUCE) return !g->reduce && u->view == 0;
   if (result && (u->inside || u->view != 0)) return false;
-  if (u->view == 0 || lower_is_strided(n) || is_index(n)) return true;
+  if (u->view == 0 || node_is_strided(n) || is_index(n)) return true;
   if (!is_cheap(f, n)) return false;
   /* Under a broadcast it would be computed again and again: only if that is cheaper than to load it. */
   return !u->expanding || (n->type.rank > 0 && small_arity(n) <= 1);
@@ -135,14 +133,14 @@ static bool use_allows(struct fusion *f, const struct node *n, const struct grou
 static bool join(struct fusion *f, const struct node *n, int group, bool result) {
   struct group *g = &f->groups[group];
   if (g->root->device != n->device || g->nmembers == MAX_GROUP_MEMBERS) return false;
-  if (result && (g->nresults == MAX_KERNEL_RESULTS || lower_is_strided(n))) return false;
+  if (result && (g->nresults == MAX_KERNEL_RESULTS || node_is_strided(n))) return false;
   int count = 0;
   for (int i = 0; i < g->nuses; i++) {
     if (g->uses[i].node != n) continue;
     count++;
     if (!use_allows(f, n, g, &g->uses[i], result)) return false;
   }
-  if (count == 0 || (count > 1 && !lower_is_strided(n) && !is_cheap(f, n))) return false;
+  if (count == 0 || (count > 1 && !node_is_strided(n) && !is_cheap(f, n))) return false;
 
   struct group_use before[MAX_KERNEL_ARGS];
   int nuses = g->nuses;
@@ -196,7 +194,7 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
       see(&r, f->groups[group].root->id, group);
       if (f->groups[group].seen == n->id + 1) continue;
       f->groups[group].seen = n->id + 1;
-      ROOM(f, f->found, r.ngroups, f->found_cap);
+      GROW(f, f->found, r.ngroups, f->found_cap);
       f->found[r.ngroups++] = group;
     }
   }
@@ -212,14 +210,14 @@ static bool meets(const struct group *g) {
 
 /* Computes n in each group that reads it. False if it has to be stored after all. */
 static bool join_all(struct fusion *f, const struct node *n, const struct readers *r) {
-  bool all = !r->outside, always = lower_is_strided(n) || is_index(n);
+  bool all = !r->outside, always = node_is_strided(n) || is_index(n);
   if (!always && (!all || r->ngroups > MAX_COPIES)) return false;
   for (int i = 0; i < r->ngroups; i++) all &= join(f, n, f->found[i], false);
   return all;
 }
 
 static bool is_free(struct fusion *f, const struct node *n, const struct readers *r) {
-  if (lower_is_strided(n) || is_index(n)) return true;
+  if (node_is_strided(n) || is_index(n)) return true;
   return r->ngroups > 1 && is_cheap(f, n) && large_inputs(n) <= 1;
 }
 
@@ -229,7 +227,7 @@ static void visit(struct fusion *f, const struct node *n) {
   if (!can_fuse(n)) return;
   if (is_free(f, n, &r) && join_all(f, n, &r)) return;
   bool result = r.outside || r.ngroups > 1;
-  bool alone = lower_is_strided(n) || is_index(n);
+  bool alone = node_is_strided(n) || is_index(n);
   if (r.first != NOWHERE && r.elsewhere && meets(&f->groups[r.first])) alone = true;
   if (!alone && r.first != NOWHERE && r.place < r.next && join(f, n, r.first, result)) return;
   new_group(f, n);

@@ -2,9 +2,9 @@
 #ifndef DGC_PASSES_FUSE_H
 #define DGC_PASSES_FUSE_H
 
+#include "base/grow.h"
 #include "ir/kernel.h"
 #include "passes/pass.h"
-#include "passes/room.h"
 
 enum { MAX_GROUP_MEMBERS = 128, NOWHERE = -1 };
 

@@ -1,8 +1,6 @@
 /* The graph of the groups that fuse.c has decided on. */
 #include "passes/fuse.h"
 
-#include "passes/lower.h"
-
 #include <string.h>
 
 struct builder {
@@ -38,7 +36,7 @@ static struct node *make_like(struct builder *b, const struct node *n) {
 static struct node *value_of(struct builder *b, const struct node *n) {
   int count = 0;
   for (const struct node *x = n; !b->made[x->id]; x = x->inputs[x->ninputs - 1]) {
-    ROOM(b->f, b->chain, count, b->chain_cap);
+    GROW(b->f, b->chain, count, b->chain_cap);
     b->chain[count++] = x;
     if (x->ninputs == 0) break;
   }
@@ -108,7 +106,7 @@ static int make_body_inputs(struct builder *b, int group, struct graph *body, st
     const struct node *n = f->members[m].node;
     for (int i = 0; i < n->ninputs; i++) {
       const struct node *x = n->inputs[i];
-      if (lower_is_immediate(x) || is_inner(b, x, group) || b->member_of[x->id] == group + 1) continue;
+      if (node_is_immediate(x) || is_inner(b, x, group) || b->member_of[x->id] == group + 1) continue;
       inputs[count++] = value_of(b, x);
       struct node input = {.op = OP_input,
                            .id = x->id,

@@ -4,7 +4,6 @@
  * by itself as soon as both gradients are there, with the same additions in the same order. It reads no more memory
  * than before as long as there are two values to read at most. */
 #include "passes/fuse.h"
-#include "passes/lower.h"
 #include "passes/rebuild.h"
 
 enum { CHEAP = 4, MAX_LEAVES = 2, MAX_DEPTH = 3 };
@@ -36,7 +35,7 @@ bool fuse_is_cheap(struct fuse_cost *c, const struct node *n) {
 static bool is_alias(const struct node *n) { return n->op == OP_copy && node_int_or(n, ATTR_alias, 0); }
 
 static bool is_filler(const struct node *n) {
-  return lower_is_immediate(n) || (n->op == OP_broadcast && lower_is_immediate(n->inputs[0]));
+  return node_is_immediate(n) || (n->op == OP_broadcast && node_is_immediate(n->inputs[0]));
 }
 
 /* Values to be read if x is computed again down to `depth`; more than MAX_LEAVES is too many. */

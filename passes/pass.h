@@ -6,7 +6,6 @@
 
 #include "ir/build.h"
 #include "ir/certify.h"
-#include "ir/plan.h"
 
 struct pass_ctx {
   struct arena *arena;   /* where the new graph goes */
@@ -39,8 +38,5 @@ struct graph *pipeline_run(struct arena *a, struct graph *g, const char *passes,
 const char *pipeline_order(struct arena *a, const char *const *names, int count);
 /* The list of passes with their help, a line each. */
 void pipeline_help(struct str *s);
-
-/* schedule.c and memplan.c: the fused graph as steps, buffers at fixed offsets. NULL after an error. */
-struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "frontend/frontend.h"
 #include "passes/pass.h"
+#include "planner/planner.h"
 #include "runtime/checkpoint.h"
 #include "runtime/data/data.h"
 #include "runtime/exec.h"

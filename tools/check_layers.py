@@ -10,9 +10,10 @@ LAYERS = {
     "ir": {"base", "ir"},
     "frontend": {"base", "ir", "frontend"},
     "passes": {"base", "ir", "passes"},
+    "planner": {"base", "ir", "planner"},
     "kernels": {"base", "kernels"},
     "runtime": {"base", "ir", "kernels", "runtime"},
-    "session": {"base", "ir", "frontend", "passes", "runtime", "session", "include"},
+    "session": {"base", "ir", "frontend", "passes", "planner", "planner", "runtime", "session", "include"},
     "samples": set(),
     "bench": set(),
 }
@@ -75,7 +76,7 @@ class Checker:
 
     def code(self, path, lines):
         folder = path.split("/")[0]
-        compiler = folder in ("base", "ir", "frontend", "passes") and path != "base/arena.c"
+        compiler = folder in ("base", "ir", "frontend", "passes", "planner") and path != "base/arena.c"
         for n, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
             if match:

@@ -83,8 +83,12 @@ static bool split_infer(const struct node *n, struct type *out, struct arena *a,
                         type_text(a, x));
   return ok;
 }
+static bool split_view(const struct node *n, int64_t *offset) {
+  *offset = node_int(n, ATTR_offset) * type_row_bytes(&n->type);
+  return true;
+}
 META(split, KIND_META, OP_TYPED, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_offset, .roles = {"x"},
-     .infer = split_infer)
+     .infer = split_infer, .view = split_view)
 
 static bool same_types(const struct node *n, struct type *out, struct arena *a, const char **why) {
   for (int i = 1; i < n->ninputs; i++)
@@ -126,8 +130,12 @@ static bool all_gather_infer(const struct node *n, struct type *out, struct aren
 META(all_gather, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .roles = {"x"}, .infer = all_gather_infer)
 
 /* The same value on another device. */
+static bool copy_view(const struct node *n, int64_t *offset) {
+  (void)offset;
+  return node_int_or(n, ATTR_alias, 0) != 0;
+}
 META(copy, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u << ATTR_alias, .roles = {"x"},
-     .infer = same_types)
+     .infer = same_types, .view = copy_view)
 
 /* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is
  * that of the first result; the others are read through `output`. */

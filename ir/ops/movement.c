@@ -36,7 +36,8 @@ static struct node *reshape_fold(struct graph *g, const struct node *n) {
 static void reshape_grad(struct grad *c, const struct node *n, struct node *dy) {
   grad_add(c, n, 0, build_reshape(c->g, dy, &n->inputs[0]->type));
 }
-MOVE(reshape, OP_TYPED, .infer = reshape_infer, .fold = reshape_fold, .grad = reshape_grad, .linear = 1)
+MOVE(reshape, OP_TYPED, .infer = reshape_infer, .fold = reshape_fold, .grad = reshape_grad, .linear = 1,
+     .view = view_of_all)
 
 /* ---- transpose: output axis i is input axis perm[i] ---- */
 
@@ -72,7 +73,7 @@ static void transpose_grad(struct grad *c, const struct node *n, struct node *dy
   for (int i = 0; i < count; i++) back[perm[i]] = i;
   grad_add(c, n, 0, build_transpose(c->g, dy, back));
 }
-MOVE(transpose, 0, .attrs = 1u << ATTR_perm, .infer = transpose_infer, .fold = transpose_fold,
+MOVE(transpose, OP_STRIDED, .attrs = 1u << ATTR_perm, .infer = transpose_infer, .fold = transpose_fold,
      .grad = transpose_grad, .linear = 1)
 
 /* ---- broadcast: axis i of x becomes axis axes[i]; all other axes repeat it ---- */
@@ -106,8 +107,8 @@ static void broadcast_grad(struct grad *c, const struct node *n, struct node *dy
   for (int i = 0; i < count; i++) made &= ~(1u << axes[i]);
   grad_add(c, n, 0, build_reduce(c->g, OP_reduce_sum, dy, made));
 }
-MOVE(broadcast, OP_TYPED, .attrs = 1u << ATTR_axes, .infer = broadcast_infer, .fold = broadcast_fold,
-     .grad = broadcast_grad, .linear = 1)
+MOVE(broadcast, OP_TYPED | OP_STRIDED, .attrs = 1u << ATTR_axes, .infer = broadcast_infer,
+     .fold = broadcast_fold, .grad = broadcast_grad, .linear = 1)
 
 /* ---- slice: from begin[i], as many as the type says ---- */
 
@@ -141,8 +142,17 @@ static void slice_grad(struct grad *c, const struct node *n, struct node *dy) {
   for (int i = 0; i < count; i++) high[i] = x->dim[i] < 0 ? 0 : x->dim[i] - begin[i] - n->type.dim[i];
   grad_add(c, n, 0, build_pad(c->g, dy, begin, high, build_scalar(c->g, x->dtype, 0)));
 }
-MOVE(slice, OP_TYPED, .attrs = 1u << ATTR_begin, .infer = slice_infer, .fold = slice_fold, .grad = slice_grad,
-     .linear = 1)
+/* Whole rows are contiguous. That a piece of a single row is too does not count: batch size 1 is nothing special. */
+static bool slice_view(const struct node *n, int64_t *offset) {
+  const struct type *from = &n->inputs[0]->type;
+  for (int i = 1; i < n->type.rank; i++)
+    if (n->type.dim[i] != from->dim[i]) return false;
+  int count;
+  *offset = n->type.rank ? node_ints(n, ATTR_begin, &count)[0] * type_row_bytes(from) : 0;
+  return true;
+}
+MOVE(slice, OP_TYPED | OP_STRIDED, .attrs = 1u << ATTR_begin, .infer = slice_infer, .fold = slice_fold,
+     .grad = slice_grad, .linear = 1, .view = slice_view)
 
 /* ---- pad: `value` around x ---- */
 

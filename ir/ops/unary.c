@@ -72,9 +72,20 @@ const struct op_info op_identity = {.name = "identity",
                                     .domain = DOMAIN_ANY,
                                     .fold = identity_fold,
                                     .scalar = identity_scalar,
-                                    .grad = identity_grad};
+                                    .grad = identity_grad,
+                                    .view = view_of_all};
 
-STEP(stop_gradient, DTYPE_ANY, DOMAIN_ANY, x)
+BODY(stop_gradient, x)
+const struct op_info op_stop_gradient = {.name = "stop_gradient",
+                                         .kind = KIND_ELEMENTWISE,
+                                         .dtypes = DTYPE_ANY,
+                                         .traits = OP_NO_GRADIENT,
+                                         .min_inputs = 1,
+                                         .max_inputs = 1,
+                                         .roles = {"x"},
+                                         .domain = DOMAIN_ANY,
+                                         .scalar = stop_gradient_scalar,
+                                         .view = view_of_all};
 
 static struct node *cast_fold(struct graph *g, const struct node *n) {
   (void)g;

@@ -1,6 +1,7 @@
 #include "tests/support/engine.h"
 
 #include "passes/pass.h"
+#include "planner/planner.h"
 #include "runtime/whole.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "tests/towers/samples.h"
 
 #include "ir/books.h"
+#include "planner/planner.h"
 #include "tests/support/engine.h"
 
 #include <setjmp.h>

@@ -3,6 +3,7 @@
 #include "ir/certify.h"
 #include "mutations.h"
 #include "passes/pass.h"
+#include "planner/planner.h"
 #include "tests/support/engine.h"
 
 #include <setjmp.h>

@@ -3,6 +3,7 @@
 #include "base/work.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
+#include "planner/planner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* Fusing, scheduling and memory: random graphs, run as planned, against the plain evaluation of the graph. */
 #include "passes/pass.h"
 #include "plan_random.h"
+#include "planner/planner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 #include "ir/queues.h"
 #include "passes/pass.h"
 #include "plan_random.h"
+#include "planner/planner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

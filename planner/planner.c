@@ -1,5 +1,5 @@
 /* plan_build: the parts in order, and the plan written down. */
-#include "passes/schedule.h"
+#include "planner/schedule.h"
 
 #include "ir/op.h"
 

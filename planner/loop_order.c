@@ -1,5 +1,5 @@
 /* The second half of a nest: join loops, choose the vector loop, number the arguments, record the programs. */
-#include "passes/nest.h"
+#include "planner/loop_nest.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* A nest of loops: walk the values, give them strides, join loops, record the scalar programs. */
-#include "passes/nest.h"
+#include "planner/loop_nest.h"
 
 #include "ir/spread.h"
 
@@ -59,7 +59,7 @@ static int new_item(struct nest *t, const struct item *it) {
 }
 
 static enum item_kind kind_of(const struct nest *t, const struct node *n, bool leaf) {
-  if (lower_is_immediate(n)) return ITEM_IMMEDIATE;
+  if (node_is_immediate(n)) return ITEM_IMMEDIATE;
   if (leaf) return ITEM_LEAF;
   switch (n->op) {
   case OP_iota: return ITEM_IOTA;
@@ -73,7 +73,7 @@ static enum item_kind kind_of(const struct nest *t, const struct node *n, bool l
 /* `input`: which input of t->node `n` is, or -1 if n lies inside. */
 static int walk(struct nest *t, const struct node *n, int input, struct view v, bool epilogue) {
   bool outside = t->body ? n->op == OP_input : input >= 0;
-  while (!outside && lower_is_strided(n)) {
+  while (!outside && node_is_strided(n)) {
     v = view_through(n, &v);
     if (!t->body) input = 0;
     n = n->inputs[0];

@@ -4,9 +4,9 @@
  * begins. Broadcasts, transposes and slices only change views; what is left at the leaves becomes strides and
  * offsets. How a reduction is ordered depends on the shape of what is reduced and on nothing else, so that its
  * bits do not depend on what it was fused with. */
-#include "passes/lower.h"
+#include "planner/lower.h"
 
-#include "passes/nest.h"
+#include "planner/loop_nest.h"
 
 #include <assert.h>
 #include <string.h>
@@ -27,55 +27,11 @@ int lower_kernels(const struct lowerer *l, const struct kernel ***out) {
   return l->nkernels;
 }
 
-bool lower_is_immediate(const struct node *n) { return n->op == OP_constant && type_count(&n->type) == 1; }
-
-bool lower_is_strided(const struct node *n) {
-  return n->op == OP_broadcast || n->op == OP_transpose || n->op == OP_slice;
-}
-
-/* Bytes of one step along `axis` of a dense value. */
-static int64_t axis_bytes(const struct type *t, int axis) {
-  int64_t bytes = dtype_size(t->dtype);
-  for (int i = axis + 1; i < t->rank; i++) bytes *= t->dim[i];
-  return bytes;
-}
-
-/* Whole rows are contiguous. That a piece of a single row is too does not count: batch size 1 is nothing special. */
-static bool slice_is_view(const struct node *n, int64_t *offset) {
-  const struct type *from = &n->inputs[0]->type;
-  for (int i = 1; i < n->type.rank; i++)
-    if (n->type.dim[i] != from->dim[i]) return false;
-  int count;
-  *offset = n->type.rank ? node_ints(n, ATTR_begin, &count)[0] * axis_bytes(from, 0) : 0;
-  return true;
-}
-
-bool lower_is_view(const struct node *n, int64_t *offset) {
-  *offset = 0;
-  switch (n->op) {
-  case OP_reshape:
-  case OP_identity:
-  case OP_stop_gradient: return true;
-  case OP_copy: return node_int_or(n, ATTR_alias, 0) != 0;
-  case OP_split: *offset = node_int_or(n, ATTR_offset, 0) * axis_bytes(&n->type, 0); return true;
-  case OP_slice: return slice_is_view(n, offset);
-  default: return false;
-  }
-}
-
-int lower_results(const struct node *n) {
-  return n->op == OP_fused ? node_attr(n, ATTR_body)->body->noutputs : 1;
-}
-
-const struct type *lower_result_type(const struct node *n, int result) {
-  return n->op == OP_fused ? &node_attr(n, ATTR_body)->body->outputs[result].node->type : &n->type;
-}
-
 bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,
                     int input) {
   if (node_is_leaf(n)) return op_of(n)->in_place == input + 1;
   if (n->op == OP_all_reduce) return true;
-  const struct type *to = lower_result_type(n, result), *from = &n->inputs[input]->type;
+  const struct type *to = node_result_type(n, result), *from = &n->inputs[input]->type;
   if (nlaunches != 1 || type_count(to) != type_count(from) ||
       dtype_size(to->dtype) != dtype_size(from->dtype))
     return false;
@@ -101,10 +57,10 @@ static int lower_group(struct lowerer *l, const struct node *n, struct launch *o
   const struct node *reduce = body ? NULL : op_of(n)->kind == KIND_REDUCE ? n : NULL;
   for (uint32_t i = 0; body && i < body->count; i++)
     if (op_of(body->nodes[i])->kind == KIND_REDUCE) reduce = body->nodes[i];
-  nest_begin(&t, l, n, body, lower_result_type(n, 0), reduce);
-  int results = lower_results(n);
+  nest_begin(&t, l, n, body, node_result_type(n, 0), reduce);
+  int results = node_results(n);
   for (int i = 0; i < results; i++)
-    nest_result(&t, body ? body->outputs[i].node : n, lower_result_type(n, i), NULL);
+    nest_result(&t, body ? body->outputs[i].node : n, node_result_type(n, i), NULL);
   nest_end(&t, out);
   return 1;
 }

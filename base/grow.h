@@ -1,13 +1,13 @@
 /* Arrays that grow, in the scratch arena of whoever fills them. */
-#ifndef DGC_PASSES_ROOM_H
-#define DGC_PASSES_ROOM_H
+#ifndef DGC_BASE_GROW_H
+#define DGC_BASE_GROW_H
 
 #include "base/arena.h"
 
 #include <string.h>
 
-/* Makes room for one more element: `array` holds `count` of them and has room for `cap`. */
-#define ROOM(owner, array, count, cap)                                             \
+/* Makes `array` larger if it is full: it holds `count` of them and has room for `cap`. */
+#define GROW(owner, array, count, cap)                                             \
   do {                                                                             \
     if ((count) == (cap)) {                                                        \
       (cap) = (cap) ? 2 * (cap) : 256;                                             \

@@ -1,10 +1,10 @@
 /* The fused graph as tasks that read and write values. */
-#include "passes/schedule.h"
+#include "planner/schedule.h"
 
 #include <string.h>
 
 static int new_value(struct schedule *s, const struct node *n, enum region region, int64_t bytes) {
-  ROOM(s, s->values, s->nvalues, s->values_cap);
+  GROW(s, s->values, s->nvalues, s->values_cap);
   s->values[s->nvalues] = (struct value){.node = n,
                                          .region = region,
                                          .device = n->device > 0 ? n->device : 0,
@@ -19,14 +19,14 @@ static int new_value(struct schedule *s, const struct node *n, enum region regio
 
 void schedule_read(struct schedule *s, int task, int value) {
   for (int l = s->values[value].readers; l != NONE && s->links[l].task == task; l = s->links[l].next) return;
-  ROOM(s, s->links, s->nlinks, s->links_cap);
+  GROW(s, s->links, s->nlinks, s->links_cap);
   s->links[s->nlinks] = (struct link){task, s->values[value].readers};
   s->values[value].readers = s->nlinks++;
   s->tasks[task].unmet += s->values[value].producer != NONE;
 }
 
 static struct task *new_task(struct schedule *s, const struct node *n, enum step_kind kind, int nreads) {
-  ROOM(s, s->tasks, s->ntasks, s->tasks_cap);
+  GROW(s, s->tasks, s->ntasks, s->tasks_cap);
   struct task *t = &s->tasks[s->ntasks++];
   struct ref *reads = arena_new_array(s->scratch, (size_t)nreads, struct ref);
   for (int i = 0; i < nreads; i++) reads[i].value = NONE;
@@ -46,7 +46,7 @@ static void produce(struct schedule *s, int task, const struct node *n, int nres
   t->result = s->nvalues;
   t->nresults = nresults;
   for (int i = 0; i < nresults; i++) {
-    int v = new_value(s, n, REGION_ARENA, type_bytes(lower_result_type(n, i)));
+    int v = new_value(s, n, REGION_ARENA, type_bytes(node_result_type(n, i)));
     s->values[v].producer = task;
   }
 }
@@ -66,7 +66,7 @@ static void kernel_task(struct schedule *s, const struct node *n) {
   for (int k = 0; k < t->nlaunches; k++)
     for (int i = 0; i < t->launches[k].kernel->nargs; i++)
       if (t->launches[k].args[i].input >= 0) reads_input(s, task, t->launches[k].args[i].input);
-  produce(s, task, n, lower_results(n));
+  produce(s, task, n, node_results(n));
 }
 
 static void plain_task(struct schedule *s, const struct node *n, enum step_kind kind) {
@@ -83,7 +83,7 @@ static int find_meeting(struct schedule *s, const struct node *n) {
     if (m->ninputs == n->ninputs && memcmp(m->inputs, n->inputs, sizeof *n->inputs * (size_t)n->ninputs) == 0)
       return i;
   }
-  ROOM(s, s->meetings, s->nmeetings, s->meetings_cap);
+  GROW(s, s->meetings, s->nmeetings, s->meetings_cap);
   s->meetings[s->nmeetings] =
       (struct meeting){.node = n, .tasks = arena_new_array(s->scratch, (size_t)n->ninputs, int)};
   return s->nmeetings++;
@@ -128,7 +128,7 @@ static void update_task(struct schedule *s, const struct node *n) {
 /* The value a node has or looks into; makes the task that computes it. */
 static struct ref visit(struct schedule *s, const struct node *n) {
   int64_t offset;
-  if (lower_is_view(n, &offset)) {
+  if (node_is_view(n, &offset)) {
     struct ref r = s->refs[n->inputs[0]->id];
     r.offset += offset;
     return r;

@@ -1,15 +1,16 @@
-/* From the fused graph to the plan, in five parts that share one state:
+/* From the fused graph to the plan, in six parts that share one state:
  *   tasks.c     what is computed and what it reads and writes
  *   schedule.c  the order
  *   sync.c      where devices meet
- *   memplan.c   buffers and offsets
- *   plan_emit.c the plan itself */
-#ifndef DGC_PASSES_SCHEDULE_H
-#define DGC_PASSES_SCHEDULE_H
+ *   memory.c    buffers: how long each lives, and where
+ *   arena.c     offsets in the arenas
+ *   planner.c   the parts in order, and the plan itself */
+#ifndef DGC_PLANNER_SCHEDULE_H
+#define DGC_PLANNER_SCHEDULE_H
 
-#include "passes/lower.h"
-#include "passes/pass.h"
-#include "passes/room.h"
+#include "base/grow.h"
+#include "planner/lower.h"
+#include "planner/planner.h"
 
 enum { NONE = -1 };
 
@@ -118,7 +119,7 @@ void schedule_sync(struct schedule *s);
 int sync_first_knowing(const struct schedule *s, int device, int other, int done);
 void schedule_memory(struct schedule *s);
 void schedule_emit(struct schedule *s);
-/* Offsets of buffers in arenas (arena_pack.c): the bytes each device needs go to plan->devices. */
+/* Offsets of buffers in arenas (arena.c): the bytes each device needs go to plan->devices. */
 void memory_pack(struct schedule *s);
 
 #endif

@@ -1,8 +1,8 @@
 /* One kernel in the making: a nest of loops, the values in it, what they read and write. Used by lower.c alone. */
-#ifndef DGC_PASSES_NEST_H
-#define DGC_PASSES_NEST_H
+#ifndef DGC_PLANNER_LOOP_NEST_H
+#define DGC_PLANNER_LOOP_NEST_H
 
-#include "passes/lower.h"
+#include "planner/lower.h"
 
 struct lowerer {
   struct arena *arena, *scratch;

@@ -6,7 +6,7 @@
  * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
  * write). Where that cannot be, because the reader needs what the task computes, the task writes elsewhere and a copy
  * follows; where two variables change places, one of them is saved first. */
-#include "passes/schedule.h"
+#include "planner/schedule.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,11 +121,11 @@ static void offer(struct run *r, int task) {
     r->chosen[r->nready] = task;
     push(&r->ready, key_of(r->s, task, r->nready++));
     if (!is_held(r->s, t)) return;
-    ROOM(r->s, r->held, r->nheld, r->held_cap);
+    GROW(r->s, r->held, r->nheld, r->held_cap);
     r->held[r->nheld++] = task;
     return;
   }
-  ROOM(r->s, r->stuck, r->nstuck, r->stuck_cap);
+  GROW(r->s, r->stuck, r->nstuck, r->stuck_cap);
   r->stuck[r->nstuck++] = task;
 }
 

@@ -3,7 +3,7 @@
  * Each device keeps a vector clock: how many steps of every other device it knows to be done. A wait is only made
  * for what the clock does not cover, and passes on what the signalling device knew (Fidge and Mattern, 1988). As
  * everything is made in one global order of the tasks, no meeting can deadlock. */
-#include "passes/schedule.h"
+#include "planner/schedule.h"
 
 #include <limits.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void wait_for(struct sync *y, const struct task *t, int device) {
   int done = y->need[device], *signal = &s->lines[device].signal_after[done - 1];
   if (*signal == NONE) *signal = s->nsignals++;
   struct timeline *line = &s->lines[t->device];
-  ROOM(s, line->waits, line->nwaits, line->waits_cap);
+  GROW(s, line->waits, line->nwaits, line->waits_cap);
   line->waits[line->nwaits++] = (struct wait){t->begin, *signal};
 
   int *clock = &y->clocks[t->device * y->ndevices];
@@ -70,7 +70,7 @@ static void wait_for(struct sync *y, const struct task *t, int device) {
 static void take_snapshot(struct sync *y, const struct task *t) {
   struct schedule *s = y->s;
   struct timeline *line = &s->lines[t->device];
-  ROOM(s, line->snapshots, line->nsnapshots, line->snapshots_cap);
+  GROW(s, line->snapshots, line->nsnapshots, line->snapshots_cap);
   size_t bytes = (size_t)y->ndevices * sizeof(int);
   const int *clock = arena_copy(s->scratch, &y->clocks[t->device * y->ndevices], bytes);
   line->snapshots[line->nsnapshots++] = (struct snapshot){t->begin, clock};

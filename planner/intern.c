@@ -1,5 +1,5 @@
 /* Equal kernels are stored once: towers share them all, and so do batch sizes. */
-#include "passes/nest.h"
+#include "planner/loop_nest.h"
 
 #include <string.h>
 

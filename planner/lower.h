@@ -1,6 +1,6 @@
 /* Nodes of a fused graph as launches of kernels: loops, strides, offsets. Knows nothing of buffers or order. */
-#ifndef DGC_PASSES_LOWER_H
-#define DGC_PASSES_LOWER_H
+#ifndef DGC_PLANNER_LOWER_H
+#define DGC_PLANNER_LOWER_H
 
 #include "ir/kernel.h"
 #include "ir/op.h"
@@ -30,15 +30,6 @@ int lower_node(struct lowerer *l, const struct node *n, const struct launch **ou
 /* The distinct kernels so far. */
 int lower_kernels(const struct lowerer *l, const struct kernel ***out);
 
-/* Whether n's value is a contiguous piece of its first input's value, `*offset` bytes into it: no step computes it. */
-bool lower_is_view(const struct node *n, int64_t *offset);
-/* A constant of one element: an immediate in kernels. */
-bool lower_is_immediate(const struct node *n);
-/* A movement that kernels read through by strides alone. */
-bool lower_is_strided(const struct node *n);
-/* What a fused or plain node gives: results, each a node that has its type. */
-int lower_results(const struct node *n);
-const struct type *lower_result_type(const struct node *n, int result);
 /* Whether result `result` may lie where input `input` lies: in every launch each element of the input is read by
  * the iteration that overwrites it, and by no other; a leaf says so of itself. */
 bool lower_in_place(const struct node *n, const struct launch *launches, int nlaunches, int result,

@@ -1,7 +1,7 @@
 /* Offsets in the arenas. Two heuristics, of which the better result is taken: first the large ones, each at the
  * lowest place that is free during its whole life (for graphs that are small enough to look at all pairs); and in the
  * order of time, each in the smallest gap that holds it. */
-#include "passes/schedule.h"
+#include "planner/schedule.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * done, or to the end of the plan. A kernel's result takes over the buffer of an operand that dies with that kernel
  * if each element is read by the iteration that writes it; scatter_add's that of what it adds to; what devices sum
  * together that of the device's own share. */
-#include "passes/schedule.h"
+#include "planner/schedule.h"
 
 #include <limits.h>
 
