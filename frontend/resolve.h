@@ -8,7 +8,7 @@
 
 #include "frontend/frontend.h"
 #include "frontend/value.h"
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 enum {
   MAX_CALLS = 200, /* layers that call each other */

@@ -2,7 +2,7 @@
 #include "frontend/value.h"
 
 #include "frontend/resolve.h"
-#include "ir/op.h"
+#include "ir/ops/op.h"
 
 #include <string.h>
 

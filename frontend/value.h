@@ -3,7 +3,7 @@
 #define DGC_FRONTEND_VALUE_H
 
 #include "frontend/ast.h"
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 enum value_kind {
   VALUE_ERROR, /* reported already: everything made of it is silent */

@@ -5,7 +5,7 @@
  * identity whose operand lies on another device is a relay, a copy that collectives asked for: it becomes that copy.
  *
  * Requires: stage placed. Guarantees: only a copy reads a value of another device, or what the devices do together. */
-#include "ir/op.h"
+#include "ir/ops/op.h"
 #include "passes/rebuild.h"
 
 /* A copy of x in the memory of the device, made for another one there, or x itself. */

@@ -10,7 +10,7 @@
  *
  * Requires: stage source. Guarantees: no gradient and no stop_gradient node is left. */
 #include "passes/rebuild.h"
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include <stdlib.h>
 #include <string.h>

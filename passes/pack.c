@@ -7,7 +7,7 @@
  * stays what it was, so no bit changes. A gradient that needs another's sum is left alone.
  *
  * Requires: stage replicated. Guarantees: the same outputs; without packs or bytes_per_pack, the same graph. */
-#include "passes/collectives.h"
+#include "passes/collectives/collectives.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
  *
  * Requires: stage source, gradients expanded. Guarantees: the same; but for parameter_server, the same graph. */
 #include "passes/pass.h"
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #ifndef DGC_PASSES_PASS_H
 #define DGC_PASSES_PASS_H
 
-#include "ir/build.h"
-#include "ir/certify.h"
+#include "ir/certify/certify.h"
+#include "ir/graph/build.h"
 
 struct pass_ctx {
   struct arena *arena;   /* where the new graph goes */

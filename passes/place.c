@@ -3,13 +3,13 @@
  * Only variables, their initializers and their updates go to the parameter device; what a tower computes goes
  * to its worker, but for rows of a variable in another memory: they are picked there, so that they cross and the
  * table does not. An `on` annotation wins field by field over the rule's device, for ops; variables move before, in
- * homes.c, under the strategies that let them, and stay where their strategy puts them under all others.
+ * strategy/variables.c, under the strategies that let them, and stay where their strategy puts them under all others.
  *
  * Requires: stage replicated. Guarantees: stage placed; device and why are set on every node; an update is with
  * its variable. */
-#include "ir/verify.h"
+#include "ir/graph/verify.h"
 #include "passes/rebuild.h"
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* A nest of loops: walk the values, give them strides, join loops, record the scalar programs. */
 #include "planner/loop_nest.h"
 
-#include "ir/spread.h"
+#include "ir/ops/spread.h"
 
 #include <assert.h>
 #include <string.h>

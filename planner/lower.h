@@ -2,9 +2,9 @@
 #ifndef DGC_PLANNER_LOWER_H
 #define DGC_PLANNER_LOWER_H
 
-#include "ir/kernel.h"
-#include "ir/op.h"
-#include "ir/plan.h"
+#include "ir/ops/op.h"
+#include "ir/plan/plan.h"
+#include "ir/scalar/kernel.h"
 
 /* One argument of a launch, in the kernel's order. */
 struct launch_arg {

@@ -1,7 +1,7 @@
 /* plan_build: the parts in order, and the plan written down. */
 #include "planner/schedule.h"
 
-#include "ir/op.h"
+#include "ir/ops/op.h"
 
 static struct operand operand_at(const struct schedule *s, struct ref r) {
   return (struct operand){s->values[r.value].buffer, r.offset};

@@ -11,8 +11,8 @@
 #ifndef DGC_RUNTIME_BACKEND_H
 #define DGC_RUNTIME_BACKEND_H
 
-#include "ir/plan.h"
-#include "ir/queues.h"
+#include "ir/plan/plan.h"
+#include "ir/plan/queues.h"
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* Loading: steps become commands, and commands get their addresses.
  *
  * A device whose work runs behind the host gives a signal when the work before it has been issued. What has to be
- * done, too, before others go on is marked in the queues of the device (ir/queues.h), right behind the step; the
+ * done, too, before others go on is marked in the queues of the device (ir/plan/queues.h), right behind the step; the
  * steps that need it wait for the mark: a device of the same backend lets its queue do so, any other asks until it is
  * reached. */
 #include "runtime/exec_internal.h"

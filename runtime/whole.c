@@ -2,7 +2,7 @@
  * 2's copy of "v". */
 #include "runtime/whole.h"
 
-#include "ir/op.h"
+#include "ir/ops/op.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Choosing a strategy: every one that the devices allow is compiled, and what it needs is compared. */
 #include "session/session.h"
 
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "frontend/ast.h"
-#include "ir/books.h"
-#include "ir/text.h"
+#include "ir/graph/text.h"
+#include "ir/plan/report.h"
 
 #include <string.h>
 
@@ -315,7 +315,7 @@ static bool has_target_options(const struct options *o) {
 #define TEXT(name)               || o->name
 #define FLAG(name)               || o->name
   return o->devices
-#include "ir/config.def"
+#include "ir/graph/config.def"
       ;
 }
 

@@ -1,7 +1,7 @@
 /* The files of an entry, and training over them. */
 #include "session/session.h"
 
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include <math.h>
 #include <stdlib.h>

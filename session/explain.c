@@ -2,8 +2,8 @@
 #include "session/facts.h"
 #include "session/session.h"
 
-#include "ir/text.h"
-#include "passes/strategy.h"
+#include "ir/graph/text.h"
+#include "passes/strategy/strategy.h"
 
 #include <string.h>
 
@@ -193,7 +193,7 @@ static void tell_requests(const struct explanation *e, struct fact *root, const 
   if (c->name) tell_request(e, all, #name, c->name, o->name != NULL);
 #define TEXT(name) WORD(name)
 #define FLAG(name) tell_flag(e, all, #name, c->name, o->name);
-#include "ir/config.def"
+#include "ir/graph/config.def"
   tell_home(e, all, n);
 }
 

@@ -1,6 +1,6 @@
 #include "session/facts.h"
 
-#include "ir/text.h"
+#include "ir/graph/text.h"
 
 static struct fact *append(struct arena *a, struct fact *in, const struct fact *fact) {
   struct fact *f = arena_copy(a, fact, sizeof *fact);

@@ -1,7 +1,7 @@
 /* The options of a session: one table that dgc_set, the tool and the manual read. */
 #include "session/session.h"
 
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static const struct option_row option_table[] = {
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
 #define STRATEGY(name, ...) #name ", "
-#include "passes/strategies.def"
+#include "passes/strategy/strategies.def"
 #undef STRATEGY
      "or auto (default: mirrored, on one device one_device)"},
     {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
@@ -233,7 +233,7 @@ static bool in_config(const struct option_row *r) {
 #define WORD(name)               #name,
 #define TEXT(name)               #name,
 #define FLAG(name)               #name,
-#include "ir/config.def"
+#include "ir/graph/config.def"
   };
   if (strcmp(r->name, "batch") == 0) return false;
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {

@@ -27,7 +27,7 @@ struct options {
 #define WORD(name)               const char *name;
 #define TEXT(name)               const char *name;
 #define FLAG(name)               bool name;
-#include "ir/config.def"
+#include "ir/graph/config.def"
   const char *model, *graph, *devices, *backend, *arch, *batch_is;
   const char *rows, *eval_rows, *auto_shard;
   const char *checkpoint;

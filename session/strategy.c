@@ -2,7 +2,7 @@
  * its graphs, so that each variable has one home. */
 #include "session/session.h"
 
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ static const char *const settings[] = {
 #define WORD(name)               #name,
 #define TEXT(name)               #name,
 #define FLAG(name)               #name,
-#include "ir/config.def"
+#include "ir/graph/config.def"
 };
 
 /* What is said of a strategy elsewhere, or follows from it. */
@@ -97,7 +97,7 @@ static enum dgc_status take_setting(struct dgc_session *s, const struct model_se
     c->asked.field = m->loc;                                                  \
     return DGC_OK;                                                            \
   }
-#include "ir/config.def"
+#include "ir/graph/config.def"
   return no_setting(s, m);
 }
 
@@ -130,7 +130,7 @@ void options_over(const struct options *o, struct config *c) {
   if (o->name) c->name = o->name, c->asked.name = LOC_NONE;
 #define TEXT(name) WORD(name)
 #define FLAG(name) WORD(name)
-#include "ir/config.def"
+#include "ir/graph/config.def"
   if (o->asynchronous)
     c->staleness = (int)o->staleness, c->asked.staleness = LOC_NONE; /* 0 is a bound, too */
   if (is_per_replica(o) && o->batch) {

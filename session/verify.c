@@ -1,9 +1,9 @@
 /* dgc verify: the certificates of a model's placed graphs, or of placed graphs as text. */
 #include "session/session.h"
 
-#include "ir/certify.h"
-#include "ir/op.h"
-#include "ir/text.h"
+#include "ir/certify/certify.h"
+#include "ir/graph/text.h"
+#include "ir/ops/op.h"
 
 #include <string.h>
 

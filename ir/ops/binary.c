@@ -2,7 +2,7 @@
  *
  * In a body, `a` and `b` are the operands; in a gradient they are the operands' nodes, `y` is the result's and
  * `dy` its gradient. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 #define BIN(op, l, r) s_binary(p, S_##op, (l), (r))
 #define K(v)          s_const(p, s_dtype(p, a), (v))

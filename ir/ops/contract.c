@@ -1,6 +1,6 @@
 /* Contractions: the ops a library runs. Convolution finds its place here. */
-#include "ir/build.h"
-#include "ir/leaf.h"
+#include "ir/graph/build.h"
+#include "ir/ops/leaf.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Running sums along an axis. */
-#include "ir/build.h"
-#include "ir/leaf.h"
+#include "ir/graph/build.h"
+#include "ir/ops/leaf.h"
 
 /* cumsum: y[i] = x[0] + ... + x[i] along `axis`, added in that order; exclusive: without x[i]; reverse: x[i] + ... +
  * x[last], added from the last one. Integers wrap. */

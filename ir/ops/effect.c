@@ -1,5 +1,5 @@
 /* Effects, distribution and grouping: what passes insert. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 #include <string.h>
 

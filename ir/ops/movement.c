@@ -1,5 +1,5 @@
 /* Movement: elements change place, none is computed. Backends turn these into strides and offsets. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 #include <string.h>
 

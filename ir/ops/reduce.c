@@ -1,5 +1,5 @@
 /* Reductions: some axes disappear. The reduced axes are `axes` (ascending), or the one `axis` of argmax, argmin. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 static bool reduce_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type;

@@ -1,7 +1,7 @@
 /* Rows that are picked out of a table, and rows that are added to one, where the row numbers are data. No row number
  * leads outside: gather gives zeros for one that is not there, scatter_add adds nothing. */
-#include "ir/build.h"
-#include "ir/leaf.h"
+#include "ir/graph/build.h"
+#include "ir/ops/leaf.h"
 
 #include <string.h>
 

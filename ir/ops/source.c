@@ -1,5 +1,5 @@
 /* Sources: where values come from. Their types are given, not inferred. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 #include <string.h>
 

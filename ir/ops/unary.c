@@ -1,7 +1,7 @@
 /* Elementwise ops of one operand: a body for one element, and how a gradient flows back.
  *
  * In a body, `x` is the operand; in a gradient, `x` is the operand's node, `y` the result's, `dy` its gradient. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 #define K(v)          s_const(p, s_dtype(p, x), (v))
 #define BIN(op, a, b) s_binary(p, S_##op, (a), (b))

@@ -1,7 +1,7 @@
 /* The CPU backend: kernels as machine code, leaves by a library or kernels/cpu, memory of the host. */
 #include "runtime/backend.h"
 
-#include "ir/op.h"
+#include "ir/ops/op.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/leaf.h"
 #include "runtime/cpu/matmul.h"
@@ -81,7 +81,7 @@ bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct di
 static cpu_leaf_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
 #define LEAF(name, spread) [OP_##name] = cpu_leaf_##name,
-#include "ir/ops.def"
+#include "ir/ops/ops.def"
 #undef OP
 };
 

@@ -3,7 +3,7 @@
 #define DGC_RUNTIME_CPU_CODEGEN_H
 
 #include "base/diag.h"
-#include "ir/kernel.h"
+#include "ir/scalar/kernel.h"
 
 #include <llvm-c/Types.h>
 

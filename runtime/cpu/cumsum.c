@@ -1,7 +1,7 @@
 /* cumsum: from a step to kernels/cpu/cumsum.c. */
 #include "kernels/cpu/cumsum.h"
 
-#include "ir/leaf.h"
+#include "ir/ops/leaf.h"
 #include "runtime/cpu/leaf.h"
 
 static void run_cumsum(void *const *args, const void *state) {

@@ -6,7 +6,7 @@
  * as soon as the loops it depends on are entered, so no pass has to hoist it.
  *
  * Order of the loops: those of a map and the kept ones of a reduction run in their own order but the vector loop
- * last; reduced loops follow in their own order, as ir/kernel.h promises.
+ * last; reduced loops follow in their own order, as ir/scalar/kernel.h promises.
  *
  * Arguments may be the same buffer: all values of a chunk are read before the first one is written. */
 #include "runtime/cpu/nest.h"

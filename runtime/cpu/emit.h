@@ -6,7 +6,7 @@
 #ifndef DGC_RUNTIME_CPU_EMIT_H
 #define DGC_RUNTIME_CPU_EMIT_H
 
-#include "ir/kernel.h"
+#include "ir/scalar/kernel.h"
 #include "runtime/cpu/llvm.h"
 
 struct emit {

@@ -3,7 +3,7 @@
 #define DGC_RUNTIME_CPU_JIT_H
 
 #include "base/diag.h"
-#include "ir/kernel.h"
+#include "ir/scalar/kernel.h"
 
 struct cpu_jit;
 

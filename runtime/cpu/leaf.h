@@ -2,7 +2,7 @@
 #ifndef DGC_RUNTIME_CPU_LEAF_H
 #define DGC_RUNTIME_CPU_LEAF_H
 
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 #include "runtime/backend.h"
 
 struct cpu;
@@ -12,7 +12,7 @@ typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *st
                          struct diags *d);
 #define OP(name, spread)
 #define LEAF(name, spread) cpu_leaf_fn cpu_leaf_##name;
-#include "ir/ops.def"
+#include "ir/ops/ops.def"
 #undef OP
 
 /* `data` is destroyed when the backend is closed; at once, with an error, if there is no memory or data is NULL. */

@@ -2,7 +2,7 @@
 #ifndef DGC_RUNTIME_CPU_MATMUL_H
 #define DGC_RUNTIME_CPU_MATMUL_H
 
-#include "ir/leaf.h"
+#include "ir/ops/leaf.h"
 
 /* Once per thread that runs products: keeps the library from starting threads of its own. */
 void cpu_thread_init(void);

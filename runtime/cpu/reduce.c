@@ -1,4 +1,4 @@
-/* Accumulators, in the order that ir/kernel.h promises. */
+/* Accumulators, in the order that ir/scalar/kernel.h promises. */
 #include "runtime/cpu/nest.h"
 
 static uint64_t identity_bits(enum reduce_op op, enum dtype d) {

@@ -1,7 +1,7 @@
 /* Gather and scatter_add: from a step to kernels/cpu/rows.c. */
 #include "kernels/cpu/rows.h"
 
-#include "ir/leaf.h"
+#include "ir/ops/leaf.h"
 #include "runtime/cpu/leaf.h"
 
 #include <string.h>

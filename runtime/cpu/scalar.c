@@ -1,4 +1,4 @@
-/* One instruction of a scalar program as LLVM IR, for one lane or many: the third reading of ir/scalar.h.
+/* One instruction of a scalar program as LLVM IR, for one lane or many: the third reading of ir/scalar/scalar.h.
  *
  * Nothing here is allowed to be poison for any operand, and no fast-math flag is ever set: the bits are those of
  * scalar_eval, except that the payload of a NaN is nobody's promise. */

@@ -6,7 +6,7 @@
 #ifndef DGC_RUNTIME_CUDA_EMIT_H
 #define DGC_RUNTIME_CUDA_EMIT_H
 
-#include "ir/kernel.h"
+#include "ir/scalar/kernel.h"
 
 enum {
   CUDA_BATCH = 4,

@@ -2,7 +2,7 @@
 #ifndef DGC_RUNTIME_CUDA_LEAF_H
 #define DGC_RUNTIME_CUDA_LEAF_H
 
-#include "ir/leaf.h"
+#include "ir/ops/leaf.h"
 #include "runtime/cuda/engine.h"
 
 /* The state lives in `a`. False after an error in `d`. */
@@ -10,7 +10,7 @@ typedef bool cuda_leaf_fn(struct cuda_engine *e, struct arena *a, const struct s
                           struct command *c, struct diags *d);
 #define OP(name, spread)
 #define LEAF(name, spread) cuda_leaf_fn cuda_leaf_##name;
-#include "ir/ops.def"
+#include "ir/ops/ops.def"
 #undef OP
 
 /* A call of a kernel of kernels/cuda: one dimension of blocks of 256 threads. */

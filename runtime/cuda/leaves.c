@@ -1,7 +1,7 @@
 /* Leaves that kernels/cuda computes: products of integers, rows of tables. */
 #include "runtime/cuda/leaf.h"
 
-#include "ir/leaf.h"
+#include "ir/ops/leaf.h"
 #include "kernels/cuda/texts.h"
 
 #include <string.h>

@@ -4,14 +4,14 @@
  * __device__, __shared__, __syncthreads, the four built-in index variables, and the intrinsics that scalar.c
  * names. So a C compiler can translate it too, with a few macros in front.
  *
- * What is computed for one element gives the bits of ir/scalar.h. A reduction has an order of its own, which
+ * What is computed for one element gives the bits of ir/scalar/scalar.h. A reduction has an order of its own, which
  * depends on the number of elements that are reduced, and on whether the vector loop is one of the reduced
  * ones; on nothing else. */
 #ifndef DGC_RUNTIME_CUDA_PROGRAM_H
 #define DGC_RUNTIME_CUDA_PROGRAM_H
 
 #include "base/diag.h"
-#include "ir/kernel.h"
+#include "ir/scalar/kernel.h"
 
 /* The functions of a kernel named NAME, and their parameters:
  *   NAME(arg..., sizes)             a map

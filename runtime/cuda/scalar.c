@@ -1,4 +1,4 @@
-/* One instruction of a scalar program as an expression of CUDA C: a further reading of ir/scalar.h.
+/* One instruction of a scalar program as an expression of CUDA C: a further reading of ir/scalar/scalar.h.
  *
  * No operand is undefined behaviour: signed integers wrap by way of unsigned ones, what does not fit on
  * conversion is asked for first. Contraction is switched off when the text is compiled. A bool is an int, 0

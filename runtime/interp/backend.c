@@ -1,6 +1,6 @@
 /* The interpreter: the slow and obvious backend that the others are compared with. */
 #include "runtime/backend.h"
-#include "ir/op.h"
+#include "ir/ops/op.h"
 
 #include <string.h>
 

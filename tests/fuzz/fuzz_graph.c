@@ -3,8 +3,8 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "base/str.h"
-#include "ir/certify.h"
-#include "ir/graph.h"
+#include "ir/certify/certify.h"
+#include "ir/graph/graph.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -339,7 +339,7 @@ typedef void leaf_cases_fn(struct cases *c, enum dtype d);
 static leaf_cases_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
 #define LEAF(name, spread) [OP_##name] = name##_cases,
-#include "ir/ops.def"
+#include "ir/ops/ops.def"
 #undef OP
 };
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_OPS_CASES_H
 #define TESTS_OPS_CASES_H
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 struct op_case {
   struct node *node; /* the op */

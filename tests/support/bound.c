@@ -1,6 +1,6 @@
 #include "tests/support/bound.h"
 
-#include "ir/leaf.h"
+#include "ir/ops/leaf.h"
 
 #include <float.h>
 #include <math.h>
@@ -482,7 +482,7 @@ typedef void leaf_bounds_fn(struct arena *a, const struct node *n, const struct 
 static leaf_bounds_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
 #define LEAF(name, spread) [OP_##name] = name##_bounds,
-#include "ir/ops.def"
+#include "ir/ops/ops.def"
 #undef OP
 };
 

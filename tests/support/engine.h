@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_ENGINE_H
 #define TESTS_SUPPORT_ENGINE_H
 
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 #include "runtime/exec.h"
 #include "tests/support/eval.h"
 

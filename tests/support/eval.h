@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_EVAL_H
 #define TESTS_SUPPORT_EVAL_H
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 /* Tensors by name: the inputs of a step, or variables between steps. */
 struct values {

@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_KERNELS_H
 #define TESTS_SUPPORT_KERNELS_H
 
-#include "ir/kernel.h"
+#include "ir/scalar/kernel.h"
 #include "tests/support/random.h"
 
 /* Equal contents twice: for the code under test and for what it is compared with. Four elements more than
@@ -23,7 +23,7 @@ struct kernel_sample {
 void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, enum kernel_kind kind);
 /* `op` on every pair of special values of every type. Returns how many samples there are. */
 int special_samples(struct arena *arena, enum sop op, struct kernel_sample **out);
-/* Every function of ir/scalar.h. */
+/* Every function of ir/scalar/scalar.h. */
 int function_samples(struct arena *arena, struct rng *r, struct kernel_sample **out);
 
 /* The arguments in `data`, or in `expected`. */

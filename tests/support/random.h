@@ -2,7 +2,7 @@
 #ifndef TESTS_SUPPORT_RANDOM_H
 #define TESTS_SUPPORT_RANDOM_H
 
-#include "ir/op.h"
+#include "ir/ops/op.h"
 
 struct rng {
   uint64_t state;

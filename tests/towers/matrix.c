@@ -1,6 +1,6 @@
 #include "tests/towers/matrix.h"
 
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include "passes/pass.h"
 #include "tests/support/random.h"

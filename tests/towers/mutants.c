@@ -1,7 +1,7 @@
 #include "tests/towers/mutants.h"
 
-#include "ir/build.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/graph/text.h"
 #include "tests/support/random.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef TESTS_TOWERS_MUTANTS_H
 #define TESTS_TOWERS_MUTANTS_H
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 enum mutant_kind {
 #define KIND(id, text) MUTANT_##id,

@@ -2,8 +2,8 @@
 #ifndef TESTS_TOWERS_MUTATIONS_H
 #define TESTS_TOWERS_MUTATIONS_H
 
-#include "ir/build.h"
-#include "ir/plan.h"
+#include "ir/graph/build.h"
+#include "ir/plan/plan.h"
 
 /* A placed graph of its own, to be changed in place; its tables of names and equal nodes go stale. */
 struct patient {

@@ -1,6 +1,6 @@
 #include "tests/towers/samples.h"
 
-#include "passes/strategy.h"
+#include "passes/strategy/strategy.h"
 
 #include "tests/support/fixture.h"
 

@@ -3,7 +3,7 @@
  * leaves of the variables; with fewer rows than towers what one tower does. For a fixed N the bits are one. Numbers are
  * in batch_axis.def, by batch_axis.py, whose models these are. */
 #include "frontend/frontend.h"
-#include "ir/certify.h"
+#include "ir/certify/certify.h"
 #include "passes/pass.h"
 #include "tests/support/elements.h"
 #include "tests/support/expect.h"

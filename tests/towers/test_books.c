@@ -2,7 +2,7 @@
  * printed bytes between devices are those that a run has copied. */
 #include "tests/towers/samples.h"
 
-#include "ir/books.h"
+#include "ir/plan/report.h"
 #include "planner/planner.h"
 #include "tests/support/engine.h"
 

@@ -1,6 +1,6 @@
 /* The certificate: graphs and plans that the passes make have one; with any fault planted in them they have
  * none, and the message names the place. */
-#include "ir/certify.h"
+#include "ir/certify/certify.h"
 #include "mutations.h"
 #include "passes/pass.h"
 #include "planner/planner.h"

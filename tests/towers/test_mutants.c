@@ -5,7 +5,7 @@
  * That the passes' graph is the source's is the numeric claim of the certificate, asked for too where there is time.
  *
  * TEST_MUTANTS=N tries one mutant of N (1000; 1: all of them). TEST_SEED draws others where there are many. */
-#include "ir/certify.h"
+#include "ir/certify/certify.h"
 #include "passes/pass.h"
 #include "tests/support/fixture.h"
 #include "tests/towers/matrix.h"

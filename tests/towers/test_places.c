@@ -2,7 +2,7 @@
  * that stand on the lines, every device is computed again. */
 #include "tests/towers/samples.h"
 
-#include "ir/text.h"
+#include "ir/graph/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
  * that one tower leaves out, for towers have one text; that R18's replicas hold 0 afterwards, for reading changes
  * nothing. */
 #include "frontend/frontend.h"
-#include "ir/certify.h"
+#include "ir/certify/certify.h"
 #include "passes/pass.h"
 #include "tests/support/bound.h"
 #include "tests/support/fixture.h"

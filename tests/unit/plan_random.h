@@ -3,7 +3,7 @@
 #ifndef DGC_TESTS_PLAN_RANDOM_H
 #define DGC_TESTS_PLAN_RANDOM_H
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 #include "plan_run.h"
 
 struct random_graph {

@@ -2,8 +2,8 @@
 #ifndef DGC_TESTS_PLAN_RUN_H
 #define DGC_TESTS_PLAN_RUN_H
 
-#include "ir/op.h"
-#include "ir/plan.h"
+#include "ir/ops/op.h"
+#include "ir/plan/plan.h"
 
 #include <limits.h>
 #include <string.h>

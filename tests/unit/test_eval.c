@@ -1,5 +1,5 @@
 /* The evaluator: graphs of text, evaluated node by node, against results worked out by hand. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

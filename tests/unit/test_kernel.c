@@ -1,6 +1,6 @@
 /* Scalar programs and kernels: recording, every primitive's corner cases, the loop nests and the order of
  * reductions. */
-#include "ir/kernel.h"
+#include "ir/scalar/kernel.h"
 
 #include <math.h>
 #include <setjmp.h>

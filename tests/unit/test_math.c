@@ -1,8 +1,8 @@
-/* The functions of ir/ops/math*.c and random.c, run by the interpreter, against libm in long double and the
+/* The functions of ir/scalar/math*.c and random.c, run by the interpreter, against libm in long double and the
  * published answers of Philox. Prints the largest error of each function in units of the last place. */
 #include "base/arena.h"
-#include "ir/ops/random.h"
-#include "ir/scalar.h"
+#include "ir/scalar/random.h"
+#include "ir/scalar/scalar.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* Queues of random plans, checked by nothing but paths: all pairs of steps that touch the same bytes in the order that
  * the plan gives them keep it, and without any one of the waits, some do not. */
-#include "ir/queues.h"
+#include "ir/plan/queues.h"
 #include "passes/pass.h"
 #include "plan_random.h"
 #include "planner/planner.h"

@@ -1,7 +1,7 @@
 /* Graph text: printed and read back, byte for byte; what is wrong in it is said where it stands. */
-#include "ir/build.h"
-#include "ir/graph.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* The verifier: what must hold of a graph at each stage, as graph text that is right but for one thing. */
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,120 @@
+/* Where a placed graph leaves its source: the first node that stands for nothing the source has, though all
+ * that it reads does. Names lead from a node to the source's line that it should be; they are for the message
+ * alone. */
+#include "ir/certify/walk.h"
+#include "ir/graph/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the source has, or its elements in another order: packs and pieces on their way. */
+static bool is_of_source(const struct certify *c, const struct node *of) {
+  if (of->id < c->known) return true;
+  if (of->op != OP_reshape && of->op != OP_slice && of->op != OP_concat) return false;
+  for (int k = 0; k < of->ninputs; k++)
+    if (!is_of_source(c, of->inputs[k])) return false;
+  return true;
+}
+
+static bool is_known(const struct certify *c, const struct node *n) {
+  const struct node *of = c->meanings[n->id].of;
+  return !of || is_of_source(c, of);
+}
+
+const struct node *certify_origin(struct certify *c, const struct node *n) {
+  const struct graph *g = c->placed;
+  uint8_t *above = arena_new_array(c->arena, n->id + 1, uint8_t);
+  const struct node *first = NULL;
+  above[n->id] = 1;
+  certify_work(c, n->id);
+  for (uint32_t i = n->id + 1; i-- > 0;) {
+    if (!above[i]) continue;
+    if (i != n->id) first = g->nodes[i];
+    for (int k = 0; k < g->nodes[i]->ninputs; k++)
+      if (!is_known(c, g->nodes[i]->inputs[k])) above[g->nodes[i]->inputs[k]->id] = 1;
+  }
+  return first;
+}
+
+/* Without tower_, replica_ and copy_. */
+static const struct node *counterpart(const struct certify *c, const char *name) {
+  const struct node *n = graph_find(c->source, name);
+  if (n) return n;
+  if (strncmp(name, "tower_", 6) == 0 && strchr(name, '/')) name = strchr(name, '/') + 1;
+  if ((n = graph_find(c->source, name))) return n;
+  static const char *const ends[] = {"/replica_", ".copy_"};
+  for (int i = 0; i < 2; i++) {
+    const char *end = strstr(name, ends[i]);
+    if (end && (n = graph_find(c->source, arena_strndup(c->arena, name, (size_t)(end - name))))) return n;
+  }
+  return NULL;
+}
+
+static bool reads(const struct node *n, const struct node *x) {
+  for (int i = 0; i < n->ninputs; i++)
+    if (n->inputs[i] == x) return true;
+  return false;
+}
+
+static bool scales(const struct node *n) {
+  return n->op == OP_mul || n->op == OP_div || n->op == OP_constant || n->op == OP_batch_size;
+}
+
+/* Two expressions that differ by a factor, as far as one step shows it. */
+static bool differ_in_scale(const struct node *want, const struct node *have) {
+  if (scales(want) && (scales(have) || reads(want, have))) return true;
+  if (scales(have) && reads(have, want)) return true;
+  if (want->op != have->op || want->ninputs != have->ninputs) return false;
+  for (int i = 0; i < want->ninputs; i++) {
+    const struct node *w = want->inputs[i], *h = have->inputs[i];
+    if (w != h && ((scales(w) && (w->op == h->op || reads(w, h))) || (scales(h) && reads(h, w)))) return true;
+  }
+  return false;
+}
+
+static enum claim_id claim_of(const struct node *n, const struct node *want, const struct node *have,
+                              enum claim_id otherwise) {
+  if (n->op == OP_split) return CLAIM_BATCH;
+  if (n->op == OP_batch_size || (want && differ_in_scale(want, have))) return CLAIM_SCALE;
+  return n->tower >= 0 ? CLAIM_TOWERS : otherwise;
+}
+
+static const char *line_of(struct certify *c, const struct graph *g, const struct node *n) {
+  struct str s = str_make(c->arena);
+  node_print(&s, g, n);
+  return s.data;
+}
+
+void certify_explain(struct certify *c, enum claim_id claim, const struct node *n) {
+  const struct node *s = counterpart(c, n->name), *have = c->meanings[n->id].of, *want = NULL;
+  if (c->blamed[n->id]) return;
+  if (s && c->towers > 1 && n->tower >= 0)
+    want = c->rows[(size_t)s->id * (size_t)c->towers + (size_t)n->tower];
+  if (s && !want) want = c->whole[s->id];
+  certify_breach(c, claim_of(n, want, have, claim), n, "this is nothing that the source computes");
+  if (s) diag_note(c->diags, LOC_NONE, "the source has: %s", line_of(c, c->source, s));
+  for (int k = 0; k < n->ninputs; k++) {
+    const struct node *x = n->inputs[k];
+    if (c->meanings[x->id].of && c->meanings[x->id].of->id >= c->known)
+      diag_note(c->diags, LOC_NONE, "of pieces: %s", line_of(c, c->placed, x));
+  }
+}
+
+void certify_blame(struct certify *c, enum claim_id claim, const struct node *n, const struct node *want,
+                   const char *what) {
+  const struct meaning *m = &c->meanings[n->id];
+  if (!m->of) return; /* reported where it arose */
+  const struct node *origin = is_known(c, n) ? NULL : certify_origin(c, n);
+  if (!is_known(c, n)) {
+    certify_explain(c, claim, origin ? origin : n);
+    return;
+  }
+  if (m->towers)
+    certify_breach(c, CLAIM_GRADIENTS, n, "%s is the share of %s only", what,
+                   certify_towers_text(c, m->towers, true));
+  else if (want && differ_in_scale(want, m->of))
+    certify_breach(c, CLAIM_SCALE, n, "%s is %s, and not %s of it", what, m->of->name, want->name);
+  else
+    certify_breach(c, claim, n, "%s is %s, and not %s", what, m->of->name,
+                   want ? want->name : "what it should");
+}

@@ -1,0 +1,186 @@
+/* Variables: which copies there must be, that each is what the source declares, and that each gets the source's update,
+ * from one writer. A copy that nobody reads counts like any other: it is what the next graph of the model reads. */
+#include "ir/certify/walk.h"
+#include "ir/graph/build.h"
+
+#include <string.h>
+
+/* What an optimizer keeps for a part: "v.adam.m" of "v/part_0.adam.m". */
+static const struct node *slot_of_part(const struct graph *source, const char *name) {
+  const char *mark = strstr(name, "/part_");
+  char whole[512];
+  if (!mark) return NULL;
+  const char *end = mark + strlen("/part_") + strspn(mark + strlen("/part_"), "0123456789");
+  size_t before = (size_t)(mark - name), after = strlen(end);
+  if (*end != '.' || before + after >= sizeof whole) return NULL;
+  memcpy(whole, name, before);
+  memcpy(whole + before, end, after + 1);
+  return graph_find(source, whole);
+}
+
+const struct node *certify_variable(const struct graph *source, const char *name) {
+  const struct node *n = graph_find(source, name);
+  if (!n && strncmp(name, "tower_", 6) == 0 && strchr(name, '/')) { /* a copy that is joined on read */
+    n = graph_find(source, strchr(name, '/') + 1);
+    return n && is_on_read(n) ? n : NULL;
+  }
+  for (size_t len = strlen(name); !n && len > 0;) {
+    size_t end = len;
+    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') end--;
+    static const char *const marks[] = {"/replica_", "/part_"};
+    size_t cut = len;
+    for (int i = 0; i < 2; i++) {
+      size_t size = strlen(marks[i]);
+      if (end < len && end >= size && memcmp(name + end - size, marks[i], size) == 0) cut = end - size;
+    }
+    if (cut == len) break;
+    n = map_getn(&source->names, name, len = cut);
+  }
+  if (!n) n = slot_of_part(source, name);
+  return node_is(n, OP_variable) ? n : NULL;
+}
+
+static const char *update_of(struct certify *c, const struct node *assign) {
+  return arena_printf(c->arena, "the new value of %s", assign->inputs[0]->name);
+}
+
+/* Who writes each variable, by its id; a second writer is a breach. */
+static const struct node **writers_of(struct certify *c, const struct graph *g, const uint8_t *live) {
+  const struct node **writer = arena_new_array(c->arena, g->count + 1, const struct node *);
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->op != OP_assign || !live[i]) continue;
+    const struct node **w = &writer[n->inputs[0]->id];
+    if (*w) certify_breach(c, CLAIM_VARIABLES, n, "%s writes %s too", (*w)->name, n->inputs[0]->name);
+    *w = n;
+  }
+  return writer;
+}
+
+/* ---- which copies there must be ---- */
+
+struct copies {
+  const struct node **wants;  /* by source id: its update, or NULL */
+  const struct node **writes; /* by placed id */
+  int *place;                 /* by source id of an updated variable: its row in `on` */
+  uint64_t *on;               /* the devices that have a copy; or, joined on read, the towers */
+  int words;                  /* of a row */
+  uint8_t *seen;              /* by source id */
+  int all, distinct, written;
+};
+
+static bool is_own(const struct certify *c, const struct node *s) { return c->towers > 1 && is_on_read(s); }
+
+/* What the copies of s, or one tower's, are in the source at node n: s itself or its update. NULL: a tower without
+ * rows writes nothing. */
+static struct node *value_for(const struct certify *c, const struct node *s, const struct node *n,
+                              int tower) {
+  if (!is_own(c, s)) return c->whole[n->id];
+  return tower < 0 || tower >= c->towers ? NULL : c->rows[(size_t)n->id * (size_t)c->towers + (size_t)tower];
+}
+
+static bool changes(const struct certify *c, const struct node *s, const struct node *update, int tower) {
+  const struct node *value = value_for(c, s, update, tower);
+  return value && value != value_for(c, s, s, tower);
+}
+
+static void begin(struct certify *c, struct copies *k) {
+  int updated = 0, bits = c->placed->config.target.ndevices;
+  k->words = (bits > c->towers ? bits : c->towers) / 64 + 1;
+  k->place = arena_new_array(c->arena, c->source->count + 1, int);
+  for (uint32_t i = 0; i < c->source->count; i++)
+    if (k->wants[i]) k->place[i] = updated++;
+  k->seen = arena_new_array(c->arena, c->source->count + 1, uint8_t);
+  k->on = arena_array(c->arena, ((size_t)updated + 1) * (size_t)k->words, sizeof *k->on);
+}
+
+static void note(const struct certify *c, struct copies *k, const struct node *v, const struct node *s) {
+  int at = is_own(c, s) ? v->tower : v->device;
+  if (k->wants[s->id] && at >= 0) k->on[k->place[s->id] * k->words + at / 64] |= UINT64_C(1) << at % 64;
+}
+
+static bool mirrors(const struct certify *c) {
+  const char *name = c->placed->config.strategy;
+  return c->placed->stage == STAGE_PLACED && name &&
+         (strcmp(name, "mirrored") == 0 || strcmp(name, "multi_worker_mirrored") == 0);
+}
+
+/* Each device with towers where variables are mirrored, and each tower where they are joined on read. */
+static void check_there(struct certify *c, const struct copies *k, const struct node *s) {
+  const struct target *t = &c->placed->config.target;
+  const struct node *want = k->wants[s->id];
+  const uint64_t *on = &k->on[k->place[s->id] * k->words];
+  for (int i = 0; is_own(c, s) && i < c->towers; i++)
+    if (!certify_has(on, i) && changes(c, s, want, i))
+      certify_breach(c, CLAIM_VARIABLES, NULL, "tower %d has no copy of %s", i, s->name);
+  if (is_own(c, s) || !changes(c, s, want, -1)) return;
+  if (!k->seen[s->id]) {
+    certify_breach(c, CLAIM_VARIABLES, NULL, "%s of the source is nowhere", s->name);
+    return;
+  }
+  for (int i = 0, workers = 0; mirrors(c) && i < t->ndevices && workers < c->towers; i++) {
+    const char *job = t->devices[i].name.job;
+    if (t->devices[i].storage || (job && strcmp(job, "ps") == 0)) continue;
+    workers++;
+    if (!certify_has(on, i))
+      certify_breach(c, CLAIM_VARIABLES, NULL, "%s has no copy of %s", t->devices[i].text, s->name);
+  }
+}
+
+/* ---- each copy ---- */
+
+/* What the world is told of a variable: whether it is trained, and how its copies become one. */
+static bool declared_alike(const struct node *v, const struct node *s) {
+  if (v->nattrs != s->nattrs) return false;
+  for (int i = 0; i < v->nattrs; i++)
+    if (!attr_equal(&v->attrs[i], &s->attrs[i])) return false;
+  return true;
+}
+
+static void check_copy(struct certify *c, struct copies *k, const struct node *v, const struct node *s) {
+  const struct node *want = k->wants[s->id], *w = k->writes[v->id];
+  bool written = want && changes(c, s, want, v->tower);
+  if (!declared_alike(v, s))
+    certify_breach(c, CLAIM_VARIABLES, v, "the source declares %s otherwise", s->name);
+  if (!c->live[v->id] && !w && !written) return; /* not of this graph */
+  k->all++;
+  k->distinct += !k->seen[s->id];
+  k->seen[s->id] = 1;
+  if (written && !w)
+    certify_breach(c, CLAIM_VARIABLES, v, "nothing writes this copy, and the source updates %s", s->name);
+  if (!want && w) certify_breach(c, CLAIM_VARIABLES, w, "the source does not update %s", s->name);
+  if (!want || !w) return;
+  const struct meaning *m = &c->meanings[w->id];
+  struct node *value = value_for(c, s, want, v->tower);
+  int64_t first, rows = certify_part_rows(c, v, &first);
+  if (rows >= 0 && value) value = certify_rows_of(c, v, value, first, rows);
+  k->written++;
+  if (m->of && (m->of != value || m->towers)) certify_blame(c, CLAIM_VARIABLES, w, value, update_of(c, w));
+}
+
+static void check_copies(struct certify *c, struct copies *k) {
+  begin(c, k);
+  certify_work(c, (uint64_t)c->placed->count + c->source->count);
+  for (uint32_t i = 0; i < c->placed->count; i++) {
+    const struct node *v = c->placed->nodes[i];
+    const struct node *s = v->op == OP_variable ? certify_variable(c->source, v->name) : NULL;
+    if (!s) continue; /* where it is read, that has been said */
+    note(c, k, v, s);
+    check_copy(c, k, v, s);
+  }
+  for (uint32_t i = 0; i < c->source->count; i++)
+    if (k->wants[i]) check_there(c, k, c->source->nodes[i]);
+  certify_say(c, CLAIM_VARIABLES,
+              "%d %s of %d variable%s, %d of them updated, by one writer each and as the source does", k->all,
+              k->all == 1 ? "copy" : "copies", k->distinct, k->distinct == 1 ? "" : "s", k->written);
+}
+
+void certify_variables(struct certify *c) {
+  struct copies k = {.writes = writers_of(c, c->placed, c->live)};
+  if (c->source) {
+    k.wants = writers_of(c, c->source, graph_live(c->arena, c->source));
+    check_copies(c, &k);
+  } else
+    certify_say(c, CLAIM_VARIABLES,
+                "one writer at most for each copy of a variable; no source to compare updates with");
+}

@@ -1,0 +1,62 @@
+/* Whose gradients are summed before they are applied: those of all towers, or, where workers go on without
+ * waiting for each other, those of one worker's towers. There the workers follow each other in one order;
+ * worker i computes with what worker i - staleness has left, and applies to what worker i - 1 has. */
+#include "ir/certify/walk.h"
+
+#include <string.h>
+
+static bool same_task(const struct device_name *a, const struct device_name *b) {
+  if (!a || !b || a->task != b->task) return !a || !b;
+  return a->job == b->job || (a->job && b->job && strcmp(a->job, b->job) == 0);
+}
+
+/* Where each tower runs: where most of what it computes is (Boyer and Moore's vote). */
+static const struct device_name **tasks_of(const struct certify *c) {
+  const struct target *t = &c->placed->config.target;
+  const struct device_name **most = arena_new_array(c->arena, (size_t)c->towers, const struct device_name *);
+  int *votes = arena_new_array(c->arena, (size_t)c->towers, int);
+  for (uint32_t i = 0; i < c->placed->count; i++) {
+    const struct node *n = c->placed->nodes[i];
+    bool computes = n->op != OP_split && n->op != OP_copy && !n->want && n->dist == DIST_PER_REPLICA;
+    if (!computes || n->tower < 0 || n->tower >= c->towers || n->device < 0 || n->device >= t->ndevices)
+      continue;
+    const struct device_name *here = &t->devices[n->device].name;
+    if (votes[n->tower] == 0) most[n->tower] = here;
+    votes[n->tower] += same_task(most[n->tower], here) ? 1 : -1;
+  }
+  return most;
+}
+
+static bool tells_versions(const struct graph *g) {
+  for (uint32_t i = 0; i < g->count; i++)
+    if (g->nodes[i]->op == OP_newest) return true;
+  return false;
+}
+
+void certify_views(struct certify *c) {
+  const struct config *config = &c->placed->config;
+  c->views = arena_new_array(c->arena, (size_t)c->towers + 1, struct view);
+  int workers = 0;
+  const struct device_name *last = NULL, **tasks = NULL;
+  if (config->asynchronous && tells_versions(c->source)) tasks = tasks_of(c);
+  for (int t = 0; tasks && t < c->towers; t++) {
+    const struct device_name *task = tasks[t];
+    if (t == 0 || !same_task(task, last)) {
+      int reads = workers > config->staleness ? workers - config->staleness : 0;
+      c->views[workers] = (struct view){.first = t, .reads = reads, .newest = workers};
+      workers++;
+    }
+    if (task) last = task;
+    c->views[workers - 1].count++;
+    c->views[workers - 1].rows += certify_rows(c, t);
+  }
+  if (workers == 1) workers = 0;
+  c->views[workers] = (struct view){.count = c->towers, .rows = c->batch};
+  c->nviews = workers + 1;
+}
+
+struct node *certify_version(const struct certify *c, const struct node *variable, int version) {
+  struct node **versions = &c->versions[(size_t)variable->id * (size_t)c->nviews];
+  while (version > 0 && !versions[version]) version--;
+  return versions[version];
+}

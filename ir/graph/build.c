@@ -1,0 +1,402 @@
+/* The builder: infer, fold, find an equal node, name, append. */
+#include "ir/graph/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- identity ---- */
+
+static uint64_t attr_hash(uint64_t h, const struct attr *a) {
+  h = str_hash(h, &a->key, sizeof a->key);
+  switch (attr_kind_of(a->key)) {
+  case ATTR_INT: return str_hash(h, &a->i, sizeof a->i);
+  case ATTR_FLOAT: return str_hash(h, &a->f, sizeof a->f);
+  case ATTR_INTS: return str_hash(h, a->ints, sizeof *a->ints * (size_t)a->count);
+  case ATTR_STRING: return str_hash(h, a->string, strlen(a->string));
+  case ATTR_DATA: return str_hash(h, a->data, (size_t)a->count);
+  case ATTR_BODY: return str_hash(h, &a->body, sizeof a->body);
+  }
+  return h;
+}
+
+bool attr_equal(const struct attr *a, const struct attr *b) {
+  if (a->key != b->key || a->count != b->count) return false;
+  switch (attr_kind_of(a->key)) {
+  case ATTR_INT: return a->i == b->i;
+  case ATTR_FLOAT: return memcmp(&a->f, &b->f, sizeof a->f) == 0;
+  case ATTR_INTS: return memcmp(a->ints, b->ints, sizeof *a->ints * (size_t)a->count) == 0;
+  case ATTR_STRING: return strcmp(a->string, b->string) == 0;
+  case ATTR_DATA: return memcmp(a->data, b->data, (size_t)a->count) == 0;
+  case ATTR_BODY: return a->body == b->body;
+  }
+  return false;
+}
+
+/* Ids instead of addresses: the table's order never shows, but a debugger thanks for it. */
+static uint32_t node_hash(const struct node *n) {
+  uint64_t h = str_hash(STR_HASH_SEED, &n->op, sizeof n->op);
+  h = str_hash(h, &n->type.dtype, 2);
+  h = str_hash(h, n->type.dim, sizeof *n->type.dim * n->type.rank);
+  int place[3] = {n->tower, n->replica, n->device};
+  h = str_hash(h, place, sizeof place);
+  for (int i = 0; i < n->ninputs; i++) h = str_hash(h, &n->inputs[i]->id, sizeof n->inputs[i]->id);
+  for (int i = 0; i < n->nattrs; i++) h = attr_hash(h, &n->attrs[i]);
+  if (op_of(n)->traits & OP_NO_CSE) h = str_hash(h, n->name, strlen(n->name));
+  h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+  return (uint32_t)(h >> 32);
+}
+
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+static bool node_equal(const struct node *a, const struct node *b) {
+  if (a->op != b->op || !type_equal(&a->type, &b->type) || a->dist != b->dist || a->ninputs != b->ninputs ||
+      a->nattrs != b->nattrs || a->tower != b->tower || a->replica != b->replica || a->device != b->device ||
+      !same_text(a->want, b->want))
+    return false;
+  if ((op_of(a)->traits & OP_NO_CSE) && strcmp(a->name, b->name) != 0) return false;
+  for (int i = 0; i < a->ninputs; i++)
+    if (a->inputs[i] != b->inputs[i]) return false;
+  for (int i = 0; i < a->nattrs; i++)
+    if (!attr_equal(&a->attrs[i], &b->attrs[i])) return false;
+  return true;
+}
+
+/* Where a node equal to n stands, or would. */
+static struct graph_slot *table_slot(struct graph *g, const struct node *n, uint32_t hash) {
+  uint32_t mask = g->table_size - 1;
+  for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+    struct graph_slot *slot = &g->table[i];
+    if (!slot->index) return slot;
+    if (slot->hash == hash && node_equal(g->nodes[slot->index - 1], n)) return slot;
+  }
+}
+
+static void table_grow(struct graph *g) {
+  if (2 * (g->count + 1) < g->table_size) return;
+  struct graph_slot *old = g->table;
+  uint32_t nold = g->table_size;
+  g->table_size = nold ? 2 * nold : 64;
+  g->table = arena_new_array(g->arena, g->table_size, struct graph_slot);
+  for (uint32_t i = 0; i < nold; i++) {
+    if (!old[i].index) continue;
+    uint32_t at = old[i].hash & (g->table_size - 1);
+    while (g->table[at].index) at = (at + 1) & (g->table_size - 1);
+    g->table[at] = old[i];
+  }
+}
+
+const struct attr *node_attrs_copy(struct arena *a, const struct node *n) {
+  struct attr *attrs = arena_copy(a, n->attrs, sizeof *attrs * (size_t)n->nattrs);
+  for (int i = 0; i < n->nattrs; i++) switch (attr_kind_of(attrs[i].key)) {
+    case ATTR_INTS:
+      attrs[i].ints = arena_copy(a, attrs[i].ints, sizeof(int64_t) * (size_t)attrs[i].count);
+      break;
+    case ATTR_DATA: attrs[i].data = arena_copy(a, attrs[i].data, (size_t)attrs[i].count); break;
+    case ATTR_STRING: attrs[i].string = arena_strdup(a, attrs[i].string); break;
+    default: break;
+    }
+  return attrs;
+}
+
+const char *graph_keep_text(struct graph *g, const char *text) {
+  enum { KEPT = 64 };
+  if (!text || !*text) return text ? "" : NULL;
+  if (!g->texts) g->texts = arena_new_array(g->arena, KEPT, const char *);
+  const char **last = &g->texts[str_hash(STR_HASH_SEED, text, strlen(text)) >> 32 & (KEPT - 1)];
+  if (!*last || strcmp(*last, text) != 0) *last = arena_strdup(g->arena, text);
+  return *last;
+}
+
+static struct node *append(struct graph *g, const struct node *proto, uint32_t hash,
+                           struct graph_slot *slot) {
+  if (g->count == g->cap) {
+    g->cap = g->cap ? 2 * g->cap : 64;
+    struct node **more = arena_new_array(g->arena, g->cap, struct node *);
+    if (g->count) memcpy(more, g->nodes, sizeof *more * g->count);
+    g->nodes = more;
+  }
+  struct node *n = arena_copy(g->arena, proto, sizeof *proto);
+  n->id = g->count;
+  n->inputs = arena_copy(g->arena, proto->inputs, sizeof *n->inputs * (size_t)n->ninputs);
+  n->attrs = node_attrs_copy(g->arena, proto);
+  n->name = arena_strdup(g->arena, proto->name);
+  n->want = graph_keep_text(g, proto->want);
+  n->why = graph_keep_text(g, proto->why);
+  n->origin = graph_keep_text(g, proto->origin);
+  g->nodes[g->count++] = n;
+  *slot = (struct graph_slot){hash, g->count};
+  map_put_owned(&g->names, n->name, n);
+  return n;
+}
+
+struct node *graph_node(struct graph *g, const struct node *proto) {
+  table_grow(g);
+  uint32_t hash = node_hash(proto);
+  struct graph_slot *slot = table_slot(g, proto, hash);
+  return slot->index ? g->nodes[slot->index - 1] : append(g, proto, hash, slot);
+}
+
+bool graph_rename(struct graph *g, struct node *n, const char *name) {
+  struct node *holder = graph_find(g, name);
+  if (holder) return holder == n;
+  n->name = arena_strdup(g->arena, name);
+  map_put_owned(&g->names, n->name, n);
+  return true;
+}
+
+/* ---- types ---- */
+
+static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
+  const struct op_info *op = op_of(n);
+  if (op->dtypes == DTYPE_CUSTOM || n->ninputs == 0) return true;
+  enum dtype d = n->inputs[0]->type.dtype;
+  for (int i = 1; i < n->ninputs; i++)
+    if (n->inputs[i]->type.dtype != d) {
+      *why = arena_printf(g->arena, "%s needs operands of one type, not %s and %s", op->name,
+                          type_text(g->arena, &n->inputs[0]->type), type_text(g->arena, &n->inputs[i]->type));
+      return false;
+    }
+  bool ok = true;
+  const char *wanted = "";
+  switch (op->dtypes) {
+  case DTYPE_NUMBER: ok = d != DT_BOOL, wanted = "a number"; break;
+  case DTYPE_FLOAT:
+  case DTYPE_TEST: ok = dtype_is_float(d), wanted = "f32 or f64"; break;
+  case DTYPE_SINGLE: ok = d == DT_F32, wanted = "f32"; break;
+  case DTYPE_BOOL: ok = d == DT_BOOL, wanted = "bool"; break;
+  case DTYPE_INTBOOL: ok = !dtype_is_float(d), wanted = "an integer or bool"; break;
+  default: break;
+  }
+  if (!ok) {
+    *why = arena_printf(g->arena, "%s needs %s, not %s", op->name, wanted,
+                        type_text(g->arena, &n->inputs[0]->type));
+    return false;
+  }
+  if (!(op->traits & OP_TYPED))
+    n->type.dtype = op->dtypes == DTYPE_COMPARE || op->dtypes == DTYPE_TEST ? DT_BOOL : (uint8_t)d;
+  return true;
+}
+
+bool node_infer(struct graph *g, struct node *n, const char **why) {
+  const struct op_info *op = op_of(n);
+  if (n->ninputs < op->min_inputs || (op->max_inputs >= 0 && n->ninputs > op->max_inputs)) {
+    *why = arena_printf(g->arena, "%s takes %d operand%s, not %d", op->name, op->min_inputs,
+                        op->min_inputs == 1 ? "" : "s", n->ninputs);
+    return false;
+  }
+  enum attr_key which;
+  const char *wrong = attrs_check(n, &which, g->arena);
+  if (wrong) {
+    *why = wrong;
+    return false;
+  }
+  if (!infer_dtype(g, n, why)) return false;
+  if (op->kind == KIND_ELEMENTWISE) {
+    for (int i = 1; i < n->ninputs; i++)
+      if (!shape_equal(&n->inputs[0]->type, &n->inputs[i]->type)) {
+        *why =
+            arena_printf(g->arena, "%s needs equal shapes, not %s and %s", op->name,
+                         type_text(g->arena, &n->inputs[0]->type), type_text(g->arena, &n->inputs[i]->type));
+        return false;
+      }
+    enum dtype d = n->type.dtype;
+    n->type = type_with_dtype(n->inputs[0]->type, d);
+  }
+  if (op->infer && !op->infer(n, &n->type, g->arena, why)) return false;
+  if (!type_valid(&n->type)) {
+    *why = arena_printf(g->arena, "the shape %s is too large, or depends on B twice",
+                        type_text(g->arena, &n->type));
+    return false;
+  }
+  return true;
+}
+
+/* ---- names ---- */
+
+static const char *leaf(const char *name) {
+  const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
+  const char *cut = dot > slash ? dot : slash;
+  return cut ? cut + 1 : name;
+}
+
+/* A name is lengthened by the operands that tell it from others, but not by all of a long list. */
+enum { MAX_TELLING = 8 };
+
+/* The wanted name, lengthened by what tells the node from the one that has it. */
+static const char *free_name(struct graph *g, const char *wanted, const struct node *n) {
+  if (!graph_find(g, wanted)) return wanted;
+  const char *name = wanted;
+  for (int i = 0; i < n->ninputs && i < MAX_TELLING; i++) {
+    name = arena_printf(g->arena, "%s.%s", name, leaf(n->inputs[i]->name));
+    if (!graph_find(g, name)) return name;
+  }
+  /* Content decides, never order: the same node has the same name in every compilation. */
+  int64_t dims[MAX_RANK] = {0}; /* sizes behind the last axis are nobody's business, and so is padding */
+  for (int i = 0; i < n->type.rank; i++) dims[i] = n->type.dim[i];
+  uint64_t h = str_hash(STR_HASH_SEED, (uint8_t[8]){n->type.dtype, n->type.rank}, 8);
+  h = str_hash(h, dims, sizeof dims);
+  for (int i = 0; i < n->nattrs; i++) h = attr_hash(h, &n->attrs[i]);
+  for (int i = 0; i < n->ninputs; i++) h = str_hash(h, n->inputs[i]->name, strlen(n->inputs[i]->name) + 1);
+  do {
+    name = arena_printf(g->arena, "%s.%08x", wanted, (unsigned)(h >> 32));
+    h = str_hash(h, "again", 5);
+  } while (graph_find(g, name));
+  return name;
+}
+
+static const char *scope_name(struct graph *g, const char *op) {
+  return g->scope[0] ? arena_printf(g->arena, "%s.%s", g->scope, op) : op;
+}
+
+/* ---- folding ---- */
+
+/* A small constant of constants is computed now; floats by the very bodies that the kernels run. */
+static struct node *fold_constants(struct graph *g, const struct node *n) {
+  if (op_of(n)->kind != KIND_ELEMENTWISE || type_is_symbolic(&n->type) || type_count(&n->type) > 64)
+    return NULL;
+  struct tensor in[4];
+  for (int i = 0; i < n->ninputs; i++) {
+    if (!node_is(n->inputs[i], OP_constant)) return NULL;
+    in[i] = (struct tensor){n->inputs[i]->type, (void *)(uintptr_t)node_attr(n->inputs[i], ATTR_value)->data};
+  }
+  if (node_is(n, OP_identity) || node_is(n, OP_stop_gradient)) return n->inputs[0];
+  struct tensor out = {n->type, arena_alloc(g->arena, (size_t)type_bytes(&n->type) + 1)};
+  if (!node_eval(n, in, &out, 0)) return NULL;
+  return build_constant(g, &n->type, out.data);
+}
+
+/* op(broadcast(a), broadcast(b)) of scalars is broadcast(op(a, b)): computed once instead of per element. */
+static struct node *fold_broadcasts(struct graph *g, const struct node *n) {
+  if (op_of(n)->kind != KIND_ELEMENTWISE || n->ninputs == 0 || n->type.rank == 0) return NULL;
+  struct node *scalars[4];
+  for (int i = 0; i < n->ninputs; i++) {
+    struct node *x = n->inputs[i];
+    if (!node_is(x, OP_broadcast) || x->inputs[0]->type.rank != 0) return NULL;
+    scalars[i] = x->inputs[0];
+  }
+  struct type t = type_scalar(n->type.dtype);
+  struct node *x = build(g, n->op, n->ninputs, scalars, n->nattrs, n->attrs, &t);
+  return build_broadcast(g, x, &n->type, NULL);
+}
+
+static int attr_order(const void *a, const void *b) {
+  return (int)((const struct attr *)a)->key - (int)((const struct attr *)b)->key;
+}
+
+static struct node *construct(struct graph *g, const char *name, struct node *n, const struct type *type) {
+  for (int i = 0; i < n->ninputs; i++)
+    if (!n->inputs[i]) return NULL;
+  struct attr sorted[ATTR_COUNT];
+  if (n->nattrs) {
+    memcpy(sorted, n->attrs, sizeof *sorted * (size_t)n->nattrs);
+    qsort(sorted, (size_t)n->nattrs, sizeof *sorted, attr_order);
+    n->attrs = sorted;
+  }
+  if (type) n->type = *type;
+  const char *why = NULL;
+  if (!node_infer(g, n, &why)) {
+    diag_error(g->diags, n->loc, "%s", why);
+    return NULL;
+  }
+  const struct op_info *op = op_of(n);
+  if ((op->traits & OP_COMMUTATIVE) && n->inputs[0]->id > n->inputs[1]->id) {
+    /* One order for equal sums and products. */
+    struct node *first = n->inputs[1];
+    n->inputs[1] = n->inputs[0];
+    n->inputs[0] = first;
+  }
+  struct node *folded = fold_constants(g, n);
+  if (!folded) folded = fold_broadcasts(g, n);
+  if (!folded && op->fold) folded = op->fold(g, n);
+  if (folded) return folded;
+  n->name = name;
+  table_grow(g);
+  uint32_t hash = node_hash(n);
+  struct graph_slot *slot = table_slot(g, n, hash);
+  if (slot->index) return g->nodes[slot->index - 1];
+  n->name = free_name(g, name, n);
+  if (n->op == OP_variable && strcmp(n->name, name) != 0) {
+    /* Its name is what the world knows it by. */
+    diag_error(g->diags, n->loc, "variable %s cannot be called so: another node has the name", name);
+    return NULL;
+  }
+  return append(g, n, hash, slot);
+}
+
+#define MAX_STACK_INPUTS 8
+
+static struct node *make(struct graph *g, const char *name, enum op_id op, int ninputs,
+                         struct node *const *inputs, int nattrs, const struct attr *attrs,
+                         const struct type *type) {
+  struct node *few[MAX_STACK_INPUTS];
+  struct node **in =
+      ninputs <= MAX_STACK_INPUTS ? few : arena_new_array(g->arena, (size_t)ninputs, struct node *);
+  if (ninputs) memcpy(in, inputs, sizeof *in * (size_t)ninputs);
+  struct node n = {.op = op,
+                   .ninputs = ninputs,
+                   .inputs = in,
+                   .nattrs = nattrs,
+                   .attrs = attrs,
+                   .loc = g->loc,
+                   .trail = g->trail,
+                   .want = g->want,
+                   .why = g->why,
+                   .origin = g->origin,
+                   .tower = g->tower,
+                   .replica = g->replica,
+                   .device = g->device,
+                   .dist = g->dist};
+  return construct(g, name, &n, type);
+}
+
+struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs,
+                         struct node *const *inputs, int nattrs, const struct attr *attrs,
+                         const struct type *type) {
+  return make(g, name, op, ninputs, inputs, nattrs, attrs, type);
+}
+
+struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *const *inputs, int nattrs,
+                   const struct attr *attrs, const struct type *type) {
+  return make(g, scope_name(g, op_table[op]->name), op, ninputs, inputs, nattrs, attrs, type);
+}
+
+struct build_context build_save(const struct graph *g) {
+  return (struct build_context){.scope = g->scope,
+                                .loc = g->loc,
+                                .trail = g->trail,
+                                .want = g->want,
+                                .why = g->why,
+                                .origin = g->origin,
+                                .tower = g->tower,
+                                .replica = g->replica,
+                                .device = g->device,
+                                .dist = g->dist};
+}
+
+void build_restore(struct graph *g, const struct build_context *c) {
+  g->scope = c->scope, g->loc = c->loc, g->trail = c->trail, g->want = c->want, g->why = c->why,
+  g->origin = c->origin;
+  g->tower = c->tower, g->replica = c->replica, g->device = c->device, g->dist = c->dist;
+}
+
+void build_at(struct graph *g, const struct node *n) {
+  g->scope = n->name, g->loc = n->loc, g->trail = n->trail, g->want = n->want, g->why = n->why,
+  g->origin = n->origin;
+  g->tower = n->tower, g->replica = n->replica, g->device = n->device, g->dist = n->dist;
+}
+
+struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
+                        const struct type *type) {
+  struct build_context saved = build_save(g);
+  build_at(g, n);
+  bool typed = op_of(n)->traits & OP_TYPED;
+  uint32_t before = g->count;
+  struct node *made = make(g, n->name, n->op, n->ninputs, inputs, n->nattrs, n->attrs,
+                           type    ? type
+                           : typed ? &n->type
+                                   : NULL);
+  /* What n has been folded to takes over its name, if it is new. */
+  if (made && made->id >= before && !graph_find(g, n->name)) graph_rename(g, made, n->name);
+  build_restore(g, &saved);
+  return made;
+}

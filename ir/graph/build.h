@@ -1,0 +1,131 @@
+/* The only way to make a node: infer its type, fold it, find an equal one, name it.
+ *
+ * Functions return NULL after an error (reported at g->loc) and accept NULL inputs (returning NULL silently),
+ * so that a caller may build a whole expression and look once. Inputs of passes are valid by construction;
+ * there NULL is a bug. */
+#ifndef DGC_IR_GRAPH_BUILD_H
+#define DGC_IR_GRAPH_BUILD_H
+
+#include "ir/graph/graph.h"
+#include "ir/ops/op.h"
+
+#include <assert.h>
+
+/* The raw constructor: finds a node equal to `proto` or appends one exactly as it is described (name, type,
+ * place), without folding. Inputs and attributes are copied. The name must be free; proto's type must be what
+ * node_infer says. */
+struct node *graph_node(struct graph *g, const struct node *proto);
+/* Applies the op's dtype and shape rules to proto's op, inputs, attributes (and type, for typed ops) and sets
+ * its type. False: *why says what is wrong; it lives in g's arena. */
+bool node_infer(struct graph *g, struct node *proto, const char **why);
+/* The attributes and a text of a node, in `a` or g's arena; equal texts may be one. */
+const struct attr *node_attrs_copy(struct arena *a, const struct node *n);
+const char *graph_keep_text(struct graph *g, const char *text);
+/* The same key and value. */
+bool attr_equal(const struct attr *a, const struct attr *b);
+/* Gives a node another name if that is free (a binding names the value of its expression). False if it is taken. */
+bool graph_rename(struct graph *g, struct node *n, const char *name);
+
+/* The general form. `type` is needed by ops whose type is not inferred (op_info.typed), else NULL or the
+ * expected type. The node is called <scope>.<op>; where a different node has that name, the last parts of its
+ * operands' names are appended one by one until it is free: what a node is called depends on what it computes,
+ * never on a count. */
+struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *const *inputs, int nattrs,
+                   const struct attr *attrs, const struct type *type);
+/* As build, with a name of its own. If the name is taken by a different node, a suffix is derived as above. If
+ * an equal node exists already, it is returned with the name it has. */
+struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs,
+                         struct node *const *inputs, int nattrs, const struct attr *attrs,
+                         const struct type *type);
+
+struct node *build1(struct graph *g, enum op_id op, struct node *a);
+struct node *build2(struct graph *g, enum op_id op, struct node *a, struct node *b);
+struct node *build3(struct graph *g, enum op_id op, struct node *a, struct node *b, struct node *c);
+
+struct node *build_constant(struct graph *g, const struct type *t, const void *data);
+/* A scalar constant. */
+struct node *build_scalar(struct graph *g, enum dtype d, double value);
+/* A constant of the type of `like`: a scalar, broadcast. */
+struct node *build_fill(struct graph *g, const struct type *like, double value);
+struct node *build_input(struct graph *g, const char *name, const struct type *t);
+struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,
+                            bool slot);
+struct node *build_cast(struct graph *g, struct node *x, enum dtype d);
+struct node *build_reshape(struct graph *g, struct node *x, const struct type *t);
+struct node *build_transpose(struct graph *g, struct node *x, const int64_t *perm);
+/* `axes[i]` is the axis of `t` that axis i of x goes to (ascending); other axes of t repeat. */
+struct node *build_broadcast(struct graph *g, struct node *x, const struct type *t, const int64_t *axes);
+/* NumPy's rule: shapes are aligned at the end, sizes 1 stretch. Gives x in the shape of t. */
+struct node *build_broadcast_to(struct graph *g, struct node *x, const struct type *t);
+/* The common shape of a and b under NumPy's rule; false if there is none. */
+bool broadcast_shape(const struct type *a, const struct type *b, struct type *out);
+/* axes: bit i = axis i is reduced. op: OP_reduce_*; the result has no reduced axes. */
+struct node *build_reduce(struct graph *g, enum op_id op, struct node *x, uint32_t axes);
+struct node *build_arg(struct graph *g, enum op_id op, struct node *x,
+                       int axis); /* OP_argmax, OP_argmin: i32 */
+struct node *build_cumsum(struct graph *g, struct node *x, int axis, bool reverse, bool exclusive);
+struct node *build_slice(struct graph *g, struct node *x, const int64_t *begin, const struct type *t);
+struct node *build_pad(struct graph *g, struct node *x, const int64_t *low, const int64_t *high,
+                       struct node *value);
+struct node *build_concat(struct graph *g, int n, struct node *const *x, int axis);
+struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a,
+                          bool transpose_b);
+/* precision: NULL for f32, or "bf16", for operands that hold bfloat16 values only. */
+struct node *build_matmul_in(struct graph *g, struct node *a, struct node *b, bool transpose_a,
+                             bool transpose_b, const char *precision);
+struct node *build_iota(struct graph *g, const struct type *t, int axis);
+/* The number of rows of the global batch as a scalar. */
+struct node *build_batch_size(struct graph *g, enum dtype d);
+/* Elements of axes of x (bitmask) as a scalar: a constant, times batch_size where an axis depends on B. */
+struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, enum dtype d);
+/* stream: the op's own number, a hash of its path; step: scalar i64. */
+struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step,
+                          int64_t seed, int64_t stream);
+/* "<variable>.update". */
+struct node *build_assign(struct graph *g, struct node *variable, struct node *value);
+/* d loss / d variable, to be expanded by the grad pass: "<variable>.grad". */
+struct node *build_gradient(struct graph *g, struct node *loss, struct node *variable);
+
+/* `n` of another graph, with these inputs, in g: same op, attributes, name, location, place. The type is inferred
+ * again (typed ops: `type`, or n's own type when NULL). */
+struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
+                        const struct type *type);
+
+/* Sets scope, location and annotation for what follows; returns the old ones, to be restored with build_restore. */
+struct build_context {
+  const char *scope;
+  struct loc loc;
+  const struct trail *trail;
+  const char *want, *why, *origin;
+  int tower, replica, device;
+  enum dist dist;
+};
+struct build_context build_save(const struct graph *g);
+void build_restore(struct graph *g, const struct build_context *c);
+/* Scope, location, annotation and place of n, so that what is built next stands where n stands. */
+void build_at(struct graph *g, const struct node *n);
+
+/* Convenience for attributes. */
+static inline struct attr attr_int(enum attr_key key, int64_t i) {
+  return (struct attr){.key = key, .count = 1, .i = i};
+}
+static inline struct attr attr_ints(enum attr_key key, int count, const int64_t *ints) {
+  return (struct attr){.key = key, .count = count, .ints = ints};
+}
+static inline struct attr attr_string(enum attr_key key, const char *s) {
+  return (struct attr){.key = key, .count = 1, .string = s};
+}
+
+/* An expression of nested nodes, built from left to right whatever the compiler: C leaves the order of arguments open,
+ * and the order of nodes is part of a graph's text. (grad_hold(c, x), grad_hold(c, y), grad_build(c, OP_mul, 2)) is
+ * x * y. */
+static inline void grad_hold(struct grad *c, struct node *operand) {
+  assert(c->nheld < MAX_HELD);
+  c->held[c->nheld++] = operand;
+}
+static inline struct node *grad_build(struct grad *c, enum op_id op, int noperands) {
+  c->nheld -= noperands;
+  return build(c->g, op, noperands, c->held + c->nheld, 0, NULL, NULL);
+}
+
+#endif

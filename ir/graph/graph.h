@@ -1,0 +1,209 @@
+/* The graph: immutable, hash-consed nodes in one arena. All that nodes and header point to lies in that arena, except
+ * for sources and the bodies of fused nodes.
+ *
+ * A node has one result. Equal nodes (same op, type, inputs, attributes and place) are one node. Nodes are
+ * numbered in creation order, inputs before users, so a walk over `nodes` is a topological order, and side
+ * tables are arrays indexed by id. Effects are `assign` nodes reachable from the outputs; a read of a variable
+ * sees the value from before the step. A pass never changes a graph: it builds another one. */
+#ifndef DGC_IR_GRAPH_GRAPH_H
+#define DGC_IR_GRAPH_GRAPH_H
+
+#include "base/diag.h"
+#include "base/map.h"
+#include "ir/target.h"
+#include "ir/type.h"
+
+#define OP(name, spread) OP_##name,
+enum op_id {
+#include "ir/ops/ops.def"
+  OP_COUNT
+};
+#undef OP
+
+#define ATTR(name, kind, rule, words) ATTR_##name,
+enum attr_key {
+#include "ir/graph/attrs.def"
+  ATTR_COUNT
+};
+#undef ATTR
+
+enum attr_kind { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_STRING, ATTR_DATA, ATTR_BODY };
+
+struct graph;
+
+struct attr {
+  enum attr_key key;
+  int count; /* INTS: length; DATA: bytes */
+  union {
+    int64_t i;
+    double f;
+    const int64_t *ints;
+    const char *string;
+    const void *data;
+    struct graph *body;
+  };
+};
+
+struct node {
+  enum op_id op;
+  uint32_t id;
+  struct type type;
+  enum dist dist;
+  int ninputs, nattrs;
+  struct node **inputs;
+  const struct attr *attrs;  /* ascending by key */
+  const char *name;          /* unique in its graph; from the model's own paths, never from counters */
+  struct loc loc;            /* where it came from; not part of identity */
+  const struct trail *trail; /* the calls that led there, or NULL */
+  const char *want;          /* the `on` annotation in force, or NULL */
+  int tower;                 /* the tower of a per_replica or partial value, else -1 */
+  int replica;               /* the copy a mirrored value belongs to, else -1 */
+  int device;                /* index into config.target.devices once placed, else -1 */
+  const char *why;           /* the rule that placed it; not part of identity */
+  /* "digits.dsl:9 (nn.dense, nn.dsl:3)", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
+  const char *origin;
+};
+
+/* What a graph gives to its caller. */
+enum output_role {
+  OUTPUT_LOSS,    /* scalar */
+  OUTPUT_METRIC,  /* a scalar sum over the batch, see `count` */
+  OUTPUT_COUNT,   /* a scalar sum over the batch that the metric of the same name is divided by */
+  OUTPUT_PREDICT, /* one row per example */
+  OUTPUT_VALUE,   /* anything else: asked for in graph text */
+  OUTPUT_UPDATE   /* an effect: no value */
+};
+
+struct output {
+  enum output_role role;
+  const char *name;
+  struct node *node;
+  int64_t count; /* metric: how many elements one batch adds to; negative -k means k*B; 0: not a mean */
+};
+
+enum stage { STAGE_SOURCE, STAGE_REPLICATED, STAGE_PLACED, STAGE_FUSED };
+
+#define MAX_TOWERS (1 << 20)
+
+/* Where a variable lives, for strategies that give each a device of its own. */
+struct home {
+  const char *variable, *device; /* the device's canonical name */
+};
+
+/* Where a source asks for each setting. No source: an option did, or nobody. */
+struct config_asked {
+#define NUMBER(type, name, most) struct loc name;
+#define WORD(name)               struct loc name;
+#define TEXT(name)               struct loc name;
+#define FLAG(name)               struct loc name;
+#include "ir/graph/config.def"
+};
+
+/* What a graph is compiled for; printed in its header, read back by the passes of `dgc opt`. */
+struct config {
+#define NUMBER(type, name, most) type name;
+#define WORD(name)               const char *name;
+#define TEXT(name)               const char *name;
+#define FLAG(name)               bool name;
+#include "ir/graph/config.def"
+  struct config_asked asked;
+  struct target target;
+  struct home *homes; /* the same in all graphs of a model */
+  int nhomes;
+};
+
+/* Of the hash-consing table: a node by its identity (op, type, inputs, attributes, place). */
+struct graph_slot {
+  uint32_t hash, index; /* index + 1 into nodes; 0 = empty */
+};
+
+struct graph {
+  struct arena *arena;
+  const char *name; /* "digits.train" */
+  enum stage stage;
+  struct config config;
+  struct node **nodes;
+  uint32_t count, cap;
+  struct output *outputs;
+  int noutputs;
+  struct diags *diags; /* where the builder reports */
+  /* Context of the nodes being built; see build.h. */
+  const char *scope;
+  struct loc loc;
+  const struct trail *trail;
+  const char *want, *why, *origin;
+  int tower, replica, device;
+  enum dist dist;
+  /* Hash-consing and name tables. */
+  struct graph_slot *table;
+  uint32_t table_size;
+  struct map names;
+  const char **texts; /* rules and origins used last: many nodes share one */
+};
+
+/* An empty graph in a fresh or given arena. */
+struct graph *graph_create(struct arena *a, const char *name, struct diags *d);
+void graph_add_output(struct graph *g, enum output_role role, const char *name, struct node *n,
+                      int64_t count);
+struct node *graph_find(const struct graph *g, const char *name);
+/* A copy that shares nothing with `from`. */
+struct config config_copy(struct arena *a, const struct config *from);
+/* Copies name, stage, config of `from`: the start of every pass. */
+struct graph *graph_create_like(struct arena *a, const struct graph *from);
+/* All of `from`, dead nodes too. */
+struct graph *graph_copy(struct arena *a, const struct graph *from);
+
+/* Attributes; the node must have them, except for the _or forms. */
+const struct attr *node_attr(const struct node *n, enum attr_key key);
+int64_t node_int(const struct node *n, enum attr_key key);
+int64_t node_int_or(const struct node *n, enum attr_key key, int64_t otherwise);
+const int64_t *node_ints(const struct node *n, enum attr_key key, int *count);
+const char *node_string(const struct node *n, enum attr_key key);
+bool node_is(const struct node *n, enum op_id op);
+/* A constant whose elements all equal `value`. */
+bool node_is_constant(const struct node *n, double value);
+
+/* users[first[id] .. first[id+1]) are the nodes that read node id, ascending. */
+struct users {
+  uint32_t *first;
+  struct node **users;
+};
+struct users graph_users(struct arena *a, const struct graph *g);
+/* Live nodes: reachable from the outputs. One byte per id. */
+uint8_t *graph_live(struct arena *a, const struct graph *g);
+
+/* Text. print then parse gives the same graph, parse then print the same text. */
+void graph_print(struct str *s, const struct graph *g);
+struct graph *graph_parse(struct arena *a, const struct source *src, struct diags *d);
+/* All graphs of a source: a file may hold several. Returns how many, -1 on error. */
+int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, struct graph ***out);
+/* Where the graphs of a source stand, for those who want one after the other: all of them are parsed, and forgotten.
+ * Returns how many, -1 on error. */
+struct graph_place {
+  const char *name;
+  enum stage stage;
+  size_t at; /* byte of the source */
+};
+int graph_parse_places(struct arena *a, const struct source *src, struct diags *d, struct graph_place **out);
+/* The graph of such a place. */
+struct graph *graph_parse_at(struct arena *a, const struct source *src, const struct graph_place *place,
+                             struct diags *d);
+void graph_print_dot(struct str *s, const struct graph *g);
+void graph_print_json(struct str *s, const struct graph *g);
+
+/* What the results of all nodes, and what they read, may need together, so that no book of bytes overflows. */
+#define MAX_GRAPH_BYTES (INT64_C(1) << 60)
+/* The first node with which they need more, or NULL; B counts as 1. */
+const struct node *graph_excess(const struct graph *g);
+/* Checks every invariant of the graph's stage; reports each breach on the printed node. `after` names the pass. */
+bool graph_verify(const struct graph *g, const char *after, struct diags *d);
+
+/* Evaluates one node on dense host tensors, the slow and obvious way: the oracle, and the constant folder. `in`
+ * has ninputs tensors; out->data has room. False for ops that have no value of their own (input, variable).
+ * `step` drives random ops. */
+bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step);
+/* A fused node with all its results: outs[k] is the value of its body's output k. `output` nodes project from
+ * these. */
+bool fused_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts, int64_t step);
+
+#endif

@@ -1,0 +1,268 @@
+/* Graph text: one node a line, in creation order. docs/graph.md has the grammar. */
+#include "ir/graph/text.h"
+#include "ir/ops/op.h"
+
+#include <string.h>
+
+const char *const text_stages[4] = {
+    [STAGE_SOURCE] = "source",
+    [STAGE_REPLICATED] = "replicated",
+    [STAGE_PLACED] = "placed",
+    [STAGE_FUSED] = "fused",
+};
+
+const char *const text_roles[6] = {
+    [OUTPUT_LOSS] = "loss",       [OUTPUT_METRIC] = "metric", [OUTPUT_COUNT] = "count",
+    [OUTPUT_PREDICT] = "predict", [OUTPUT_VALUE] = "value",   [OUTPUT_UPDATE] = "update",
+};
+
+bool text_is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         (c && strchr("_./#[]-'", c) != NULL);
+}
+
+void text_print_string(struct str *s, const char *text, size_t len) {
+  str_putc(s, '"');
+  for (size_t i = 0; i < len; i++) {
+    unsigned char c = (unsigned char)text[i];
+    if (c == '"' || c == '\\')
+      str_printf(s, "\\%c", c);
+    else if (c == '\n')
+      str_put(s, "\\n");
+    else if (c < ' ' || c == 0x7f)
+      str_printf(s, "\\x%02x", c);
+    else
+      str_putc(s, (char)c);
+  }
+  str_putc(s, '"');
+}
+
+void text_print_name(struct str *s, const char *text) {
+  bool word = *text && *text != '#';
+  for (const char *c = text; *c; c++) word = word && text_is_word(*c);
+  if (word)
+    str_put(s, text);
+  else
+    text_print_string(s, text, strlen(text));
+}
+
+/* A NaN other than the usual one keeps its bits: nan(0xffc00000). */
+static void print_f64(struct str *s, double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (value != value && bits != UINT64_C(0x7ff8000000000000))
+    str_printf(s, "nan(0x%016llx)", (unsigned long long)bits);
+  else
+    str_double(s, value);
+}
+
+/* The parser reads an f64 and rounds it: where that would not give `value` back, more digits are printed. */
+static void print_f32(struct str *s, float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (value != value && bits != UINT32_C(0x7fc00000)) {
+    str_printf(s, "nan(0x%08x)", bits);
+    return;
+  }
+  size_t before = s->len;
+  str_float(s, value);
+  const char *end;
+  if (value != value || (float)str_to_double(s->data + before, &end) == value) return;
+  s->len = before;
+  str_double(s, (double)value);
+}
+
+void text_print_element(struct str *s, enum dtype d, const void *data, int64_t index) {
+  switch (d) {
+  case DT_F32: print_f32(s, ((const float *)data)[index]); return;
+  case DT_F64: print_f64(s, ((const double *)data)[index]); return;
+  case DT_I32: str_printf(s, "%d", ((const int32_t *)data)[index]); return;
+  case DT_I64: str_printf(s, "%lld", (long long)((const int64_t *)data)[index]); return;
+  case DT_U8: str_printf(s, "%u", ((const uint8_t *)data)[index]); return;
+  case DT_BOOL: str_put(s, ((const uint8_t *)data)[index] ? "true" : "false"); return;
+  case DT_COUNT: return;
+  }
+}
+
+/* One value when all elements have the same bits, else all of them, row-major. */
+static void print_data(struct str *s, const struct node *n, const struct attr *attr) {
+  enum dtype d = (enum dtype)n->type.dtype;
+  const char *data = attr->data;
+  int size = dtype_size(d), count = attr->count / size;
+  bool splat = count > 0 && memcmp(data, data + size, (size_t)(count - 1) * (size_t)size) == 0;
+  if (splat) {
+    text_print_element(s, d, data, 0);
+    return;
+  }
+  str_putc(s, '[');
+  for (int i = 0; i < count; i++) {
+    if (i) str_put(s, ", ");
+    text_print_element(s, d, data, i);
+  }
+  str_putc(s, ']');
+}
+
+static void print_attr(struct str *s, const struct node *n, const struct attr *attr) {
+  str_printf(s, "%s=", attr_name(attr->key));
+  switch (attr_kind_of(attr->key)) {
+  case ATTR_INT: str_printf(s, "%lld", (long long)attr->i); return;
+  case ATTR_FLOAT: print_f64(s, attr->f); return;
+  case ATTR_STRING: text_print_string(s, attr->string, strlen(attr->string)); return;
+  case ATTR_DATA: print_data(s, n, attr); return;
+  case ATTR_INTS:
+    str_putc(s, '[');
+    for (int i = 0; i < attr->count; i++) str_printf(s, i ? ", %lld" : "%lld", (long long)attr->ints[i]);
+    str_putc(s, ']');
+    return;
+  case ATTR_BODY: return;
+  }
+}
+
+static struct graph *node_body(const struct node *n) {
+  for (int i = 0; i < n->nattrs; i++)
+    if (attr_kind_of(n->attrs[i].key) == ATTR_BODY) return n->attrs[i].body;
+  return NULL;
+}
+
+static bool is_blank(char c) { return (unsigned char)c <= ' ' || c == 0x7f; }
+
+const char *text_comment(struct arena *a, const char *text, size_t len) {
+  while (len && is_blank(*text)) text++, len--;
+  while (len && is_blank(text[len - 1])) len--;
+  if (!len) return NULL;
+  char *line = arena_copy(a, text, len + 1);
+  line[len] = 0;
+  for (size_t i = 0; i < len; i++)
+    if (is_blank(line[i])) line[i] = ' ';
+  return line;
+}
+
+static void print_comment(struct str *s, const struct node *n) {
+  const char *origin = node_origin(s->arena, n);
+  const char *why = n->why ? text_comment(s->arena, n->why, strlen(n->why)) : NULL;
+  if (origin) origin = text_comment(s->arena, origin, strlen(origin));
+  if (why || origin)
+    str_printf(s, "  # %s%s%s", why ? why : "", why && origin ? ", " : "", origin ? origin : "");
+}
+
+static void print_device(struct str *s, const struct graph *g, int device) {
+  if (device >= 0 && device < g->config.target.ndevices)
+    str_put(s, g->config.target.devices[device].text);
+  else
+    str_printf(s, "?%d", device);
+}
+
+static void print_node(struct str *s, const struct graph *g, const struct node *n, bool with_body,
+                       int indent);
+
+static void print_indent(struct str *s, int indent) { str_printf(s, "%*s", indent, ""); }
+
+static void print_contents(struct str *s, const struct graph *g, int indent) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    print_indent(s, indent);
+    print_node(s, g, g->nodes[i], true, indent);
+    str_putc(s, '\n');
+  }
+  for (int i = 0; i < g->noutputs; i++) {
+    const struct output *o = &g->outputs[i];
+    print_indent(s, indent);
+    str_printf(s, "%s ", text_roles[o->role]);
+    if (o->name && strcmp(o->name, o->node->name) != 0) {
+      text_print_name(s, o->name);
+      str_put(s, " = ");
+    }
+    text_print_name(s, o->node->name);
+    if (o->count) {
+      str_put(s, " / ");
+      dim_print(s, o->count);
+    }
+    str_putc(s, '\n');
+  }
+}
+
+static void print_node(struct str *s, const struct graph *g, const struct node *n, bool with_body,
+                       int indent) {
+  text_print_name(s, n->name ? n->name : "");
+  str_printf(s, " = %s", op_of(n)->name);
+  for (int i = 0; i < n->ninputs; i++) {
+    str_put(s, i ? ", " : " ");
+    text_print_name(s, n->inputs[i]->name);
+  }
+  const char *before = " {";
+  for (int i = 0; i < n->nattrs; i++) {
+    if (attr_kind_of(n->attrs[i].key) == ATTR_BODY) continue;
+    str_put(s, before);
+    print_attr(s, n, &n->attrs[i]);
+    before = ", ";
+  }
+  if (*before == ',') str_putc(s, '}');
+  str_put(s, " : ");
+  type_print(s, &n->type);
+  if (n->dist != DIST_NONE) str_printf(s, " %s", dist_name(n->dist));
+  if (n->tower >= 0) str_printf(s, " tower %d", n->tower);
+  if (n->replica >= 0) str_printf(s, " replica %d", n->replica);
+  if (n->want) {
+    str_put(s, " want ");
+    text_print_string(s, n->want, strlen(n->want));
+  }
+  if (n->device >= 0) {
+    str_put(s, " on ");
+    print_device(s, g, n->device);
+  }
+  const struct graph *body = with_body ? node_body(n) : NULL;
+  if (body) str_put(s, " {");
+  print_comment(s, n);
+  if (body) {
+    str_putc(s, '\n');
+    print_contents(s, body, indent + 2);
+    print_indent(s, indent);
+    str_putc(s, '}');
+  }
+}
+
+void node_print(struct str *s, const struct graph *g, const struct node *n) { print_node(s, g, n, false, 0); }
+
+static void print_devices(struct str *s, const struct target *t) {
+  str_put(s, "  devices");
+  for (int i = 0; i < t->ndevices; i++) {
+    str_printf(s, " %s", t->devices[i].text);
+    int first = 0;
+    while (t->devices[first].memory != t->devices[i].memory) first++;
+    if (first != target_usual_memory(t, i)) str_printf(s, "@%s", t->devices[first].text);
+    if (t->devices[i].simulated) str_put(s, "(simulated)");
+    if (t->devices[i].storage) str_put(s, "(storage)");
+  }
+  str_putc(s, '\n');
+}
+
+static void print_quoted(struct str *s, const char *text) { text_print_string(s, text, strlen(text)); }
+
+static void print_option(struct str *s, const char *key, const char *value,
+                         void (*print)(struct str *, const char *)) {
+  if (!value) return;
+  str_printf(s, "  %s ", key);
+  print(s, value);
+  str_putc(s, '\n');
+}
+
+void graph_print(struct str *s, const struct graph *g) {
+  const struct config *c = &g->config;
+  str_put(s, "graph ");
+  text_print_name(s, g->name ? g->name : "");
+  str_printf(s, " {\n  stage %s\n", text_stages[g->stage]);
+#define NUMBER(type, name, most) \
+  if (c->name) str_printf(s, "  " #name " %lld\n", (long long)c->name);
+#define WORD(name) print_option(s, #name, c->name, text_print_name);
+#define TEXT(name) print_option(s, #name, c->name, print_quoted);
+#define FLAG(name) \
+  if (c->name) str_put(s, "  " #name "\n");
+#include "ir/graph/config.def"
+  if (c->target.ndevices) print_devices(s, &c->target);
+  for (int i = 0; i < c->nhomes; i++) {
+    print_option(s, "home", c->homes[i].variable, text_print_name);
+    s->len--; /* the line goes on */
+    str_printf(s, " %s\n", c->homes[i].device);
+  }
+  print_contents(s, g, 2);
+  str_put(s, "}\n");
+}

@@ -1,0 +1,33 @@
+/* What the printers, the verifier and the parser of graph text share. */
+#ifndef DGC_IR_GRAPH_TEXT_H
+#define DGC_IR_GRAPH_TEXT_H
+
+#include "ir/graph/graph.h"
+
+/* A source of graph text is refused past this size, and so are constants that together need more. */
+#define TEXT_MAX_BYTES (16u << 20)
+#define TEXT_MAX_DATA  (64u << 20)
+
+/* By enum stage and enum output_role. */
+extern const char *const text_stages[4];
+extern const char *const text_roles[6];
+
+/* Names are runs of these characters, not starting with '#'; any other name is printed in quotes. */
+bool text_is_word(char c);
+/* `text` as a word, or as a string in quotes. */
+void text_print_name(struct str *s, const char *text);
+void text_print_string(struct str *s, const char *text, size_t len);
+/* As a JSON string; bytes that are no UTF-8 become U+FFFD. */
+void text_print_json(struct str *s, const char *text);
+/* Element `index` of an array of `d`. */
+void text_print_element(struct str *s, enum dtype d, const void *data, int64_t index);
+/* `len` bytes as one line: trimmed, control characters as blanks. NULL if nothing is left. */
+const char *text_comment(struct arena *a, const char *text, size_t len);
+/* Where n came from, or NULL: "digits.dsl:5", in a function "digits.dsl:9 (nn.dense, nn.dsl:7)": called in line 9. */
+const char *node_origin(struct arena *a, const struct node *n);
+/* Where in a comment an origin begins: its end, or all of it. NULL if there is none. */
+const char *text_origin(const char *comment);
+/* The node's line as graph_print prints it, without indentation, body and line end. */
+void node_print(struct str *s, const struct graph *g, const struct node *n);
+
+#endif

@@ -1,0 +1,73 @@
+/* The op table, from ops.def. */
+#include "ir/ops/op.h"
+
+#include <string.h>
+
+const struct op_info *const op_table[OP_COUNT] = {
+#define OP(name, spread) &op_##name,
+#include "ir/ops/ops.def"
+#undef OP
+};
+
+enum op_id op_lookup(const char *name, size_t len) {
+  for (int i = 0; i < OP_COUNT; i++)
+    if (strlen(op_table[i]->name) == len && memcmp(op_table[i]->name, name, len) == 0) return (enum op_id)i;
+  return OP_COUNT;
+}
+
+bool is_collective(const struct node *n) { return n->op == OP_all_reduce && node_attr(n, ATTR_by) != NULL; }
+
+int collective_rank(const struct node *n) {
+  for (int i = 0; i < n->ninputs; i++)
+    if (n->inputs[i]->device == n->device) return i;
+  return -1;
+}
+
+bool is_aggregation(const char *name) {
+  return strcmp(name, "sum") == 0 || strcmp(name, "mean") == 0 || strcmp(name, "only_first_replica") == 0;
+}
+
+bool is_on_read(const struct node *n) {
+  return n->op == OP_variable && node_attr(n, ATTR_synchronization) != NULL;
+}
+
+int64_t node_flops(const struct node *n) {
+  const struct op_info *op = op_of(n);
+  if (op->flops) return op->flops(n);
+  if (op->kind == KIND_ELEMENTWISE) return type_count(&n->type);
+  if (op->kind == KIND_REDUCE) return type_count(&n->inputs[0]->type);
+  return 0;
+}
+
+bool node_is_view(const struct node *n, int64_t *offset) {
+  *offset = 0;
+  return op_of(n)->view && op_of(n)->view(n, offset);
+}
+
+bool view_of_all(const struct node *n, int64_t *offset) {
+  (void)n, (void)offset;
+  return true;
+}
+
+bool node_is_strided(const struct node *n) { return op_of(n)->traits & OP_STRIDED; }
+
+bool node_is_immediate(const struct node *n) { return n->op == OP_constant && type_count(&n->type) == 1; }
+
+int node_results(const struct node *n) {
+  return n->op == OP_fused ? node_attr(n, ATTR_body)->body->noutputs : 1;
+}
+
+const struct type *node_result_type(const struct node *n, int result) {
+  return n->op == OP_fused ? &node_attr(n, ATTR_body)->body->outputs[result].node->type : &n->type;
+}
+
+bool node_is_leaf(const struct node *n) { return op_of(n)->kind == KIND_LEAF; }
+
+int64_t node_traffic(const struct node *n, bool in_place) {
+  if (op_of(n)->traffic) return op_of(n)->traffic(n, in_place);
+  int64_t bytes = type_bytes(&n->type);
+  for (int i = 0; i < n->ninputs; i++) bytes += type_bytes(&n->inputs[i]->type);
+  return bytes;
+}
+
+uint32_t node_linear(const struct node *n) { return node_attr(n, ATTR_precision) ? 0 : op_of(n)->linear; }

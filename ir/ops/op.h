@@ -1,0 +1,175 @@
+/* An op: one row in ops.def, one `const struct op_info op_<name>` in ops/<family>.c.
+ *
+ * Everything that the compiler knows about an op stands in that one paragraph. Passes and backends ask the kind
+ * and the traits, never the name. */
+#ifndef DGC_IR_OPS_OP_H
+#define DGC_IR_OPS_OP_H
+
+#include "ir/graph/graph.h"
+#include "ir/scalar/scalar.h"
+
+enum op_kind {
+  KIND_SOURCE,      /* no inputs, or a random stream */
+  KIND_ELEMENTWISE, /* all shapes equal, one scalar body */
+  KIND_REDUCE,      /* some axes disappear */
+  KIND_MOVEMENT,    /* elements move, none is computed */
+  KIND_LEAF,        /* a library call, or a kernel written by hand: each backend has a function for it */
+  KIND_EFFECT,      /* writes a variable */
+  KIND_META         /* distribution and grouping: split, all_reduce, copy, fused ... */
+};
+
+/* Element types an op takes and gives. */
+enum dtype_rule {
+  DTYPE_ANY,     /* all inputs equal; result the same */
+  DTYPE_NUMBER,  /* not bool; result the same */
+  DTYPE_FLOAT,   /* f32, f64; result the same */
+  DTYPE_SINGLE,  /* f32; result the same */
+  DTYPE_BOOL,    /* bool; result bool */
+  DTYPE_INTBOOL, /* integers or bool; result the same */
+  DTYPE_COMPARE, /* all inputs equal; result bool */
+  DTYPE_TEST,    /* float; result bool */
+  DTYPE_CUSTOM   /* infer decides */
+};
+
+/* From where test samples are drawn so that the op is defined and its gradient smooth. An op without one does
+ * not compile into the table (DOMAIN_NONE is for ops that are tested by name). */
+enum sample_domain {
+  DOMAIN_MISSING,
+  DOMAIN_ANY,
+  DOMAIN_POSITIVE,
+  DOMAIN_NONZERO,
+  DOMAIN_UNIT /* (-1,1) */,
+  DOMAIN_ABOVE_ONE,
+  DOMAIN_SMALL_INT,
+  DOMAIN_DISTINCT,
+  DOMAIN_NONE
+};
+
+/* Traits. */
+enum {
+  OP_COMMUTATIVE = 1 << 0,
+  OP_TYPED = 1 << 1,       /* the type is given, not inferred */
+  OP_NO_GRADIENT = 1 << 2, /* nothing flows back */
+  OP_NO_CSE = 1 << 3,
+  OP_STRIDED = 1 << 4, /* kernels read through it by strides alone */
+  /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
+};
+
+struct grad;
+
+struct op_info {
+  const char *name;
+  enum op_kind kind;
+  enum dtype_rule dtypes;
+  int min_inputs, max_inputs; /* max -1: any number */
+  uint32_t traits;
+  uint32_t attrs; /* bit per enum attr_key that must be there */
+  uint32_t optional_attrs;
+  uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
+  bool linear_jointly;  /* linear in all inputs together: add, sub, concat */
+  const char *roles[3]; /* operand names for messages and names: "lhs" */
+  enum sample_domain domain;
+  /* The type of the result, into *out (which holds the given type for typed ops; the dtype rule has been
+   * applied already). False: *why says why not. */
+  bool (*infer)(const struct node *n, struct type *out, struct arena *a, const char **why);
+  /* A simpler equal node, or NULL. Called with n's op, inputs, attributes and type filled in; n is not yet in
+   * the graph. */
+  struct node *(*fold)(struct graph *g, const struct node *n);
+  /* Elementwise: the body, recorded once. in[i] are the operands. */
+  sval (*scalar)(struct sprog *p, const struct node *n, const sval *in);
+  /* Adds to each input's gradient, given the gradient dy of the result: grad_add(c, i, node). */
+  void (*grad)(struct grad *c, const struct node *n, struct node *dy);
+  /* Floating point operations, for figures; 0: one per element of the result. */
+  int64_t (*flops)(const struct node *n);
+
+  /* Whether the result is a contiguous piece of the first operand, `*offset` bytes into it, and nothing needs to be
+   * computed; types are concrete. */
+  bool (*view)(const struct node *n, int64_t *offset);
+
+  /* --- leaves --- */
+
+  /* The result, dense as the operands, the slow and obvious way. Types are concrete; out->data has room, and is
+   * none of the operands' unless in_place says so. */
+  void (*eval)(const struct node *n, const struct tensor *in, struct tensor *out);
+  /* What the plan says of its sizes: "64x512x784 ta". */
+  void (*sizes)(struct str *s, const struct node *n);
+  /* One more than the operand where the result may lie, so that what the op leaves as it is need not be copied;
+   * 0: none. */
+  int in_place;
+  /* (optional) Bytes that are read and written when the result lies there, `there`, or elsewhere; without it,
+   * those of operands and result. */
+  int64_t (*traffic)(const struct node *n, bool there);
+};
+
+enum { MAX_LEAF_INPUTS = 3, MAX_HELD = 8 };
+
+/* The gradient being built: nodes of the forward graph are already in `g`. */
+struct grad {
+  struct graph *g;
+  void *state;
+  void (*add)(struct grad *c, const struct node *n, int input, struct node *d);
+  struct node *held[MAX_HELD]; /* operands of what is being built: grad_hold */
+  int nheld;
+};
+static inline void grad_add(struct grad *c, const struct node *n, int input, struct node *d) {
+  c->add(c, n, input, d);
+}
+
+#define OP(name, spread) extern const struct op_info op_##name;
+#include "ir/ops/ops.def"
+#undef OP
+
+extern const struct op_info *const op_table[OP_COUNT];
+static inline const struct op_info *op_of(const struct node *n) { return op_table[n->op]; }
+/* Ways in which towers' values become one: sum, mean, only_first_replica. */
+bool is_aggregation(const char *name);
+/* A variable of which each tower has a copy of its own, joined when it is read. */
+bool is_on_read(const struct node *n);
+/* An all_reduce that its devices do together, each with a node of its own of the same operands: one per device, in
+ * tower order, of which each device reads its own. */
+bool is_collective(const struct node *n);
+/* Which operand of a collective lies on its device, -1 if none does. */
+int collective_rank(const struct node *n);
+/* OP_COUNT if there is none. */
+enum op_id op_lookup(const char *name, size_t len);
+
+/* attr.c: what values an attribute may have, beyond its kind. */
+enum attr_rule {
+  RULE_ANY,
+  RULE_FLAG, /* 0 or 1 */
+  RULE_SIZE, /* 0 .. MAX_ELEMENTS */
+  RULE_AXIS, /* an axis of the first operand; of a source's type */
+  RULE_AXES, /* axes of the operand, ascending; of a typed op one per axis of the operand, of its result */
+  RULE_PERMUTATION, /* each axis of the operand once */
+  RULE_SIZES,       /* one size per axis of the operand */
+  RULE_WORD         /* one of the attribute's words */
+};
+const char *attr_name(enum attr_key key);
+enum attr_kind attr_kind_of(enum attr_key key);
+enum attr_rule attr_rule_of(enum attr_key key);
+const char *attr_words(enum attr_key key);               /* "sum mean"; "" unless the rule is RULE_WORD */
+enum attr_key attr_lookup(const char *name, size_t len); /* ATTR_COUNT if there is none */
+/* What is wrong with an attribute of n, whose op, operands and (of a typed op) type are valid; NULL: nothing. */
+const char *attr_check(const struct node *n, const struct attr *a, struct arena *arena);
+/* The same for all of them: those that n has, and those that it must have. *which: the one that is wrong, ATTR_COUNT
+ * where one is missing. */
+const char *attrs_check(const struct node *n, enum attr_key *which, struct arena *arena);
+
+int64_t node_flops(const struct node *n);
+/* See op_info and its traits. */
+bool node_is_view(const struct node *n, int64_t *offset);
+bool view_of_all(const struct node *n, int64_t *offset); /* all of the operand: a `view` */
+bool node_is_strided(const struct node *n);
+/* A constant of one element: an immediate in kernels. */
+bool node_is_immediate(const struct node *n);
+/* What a fused or plain node gives: results, each with its type. */
+int node_results(const struct node *n);
+const struct type *node_result_type(const struct node *n, int result);
+bool node_is_leaf(const struct node *n);
+/* Of a leaf; see op_info. Its types are concrete. */
+int64_t node_traffic(const struct node *n, bool in_place);
+/* The inputs that n is linear in, as op_info's `linear`. A product of bfloat16 values is in none: that a sum
+ * keeps its promise says nothing of the shares. */
+uint32_t node_linear(const struct node *n);
+
+#endif

@@ -1,0 +1,108 @@
+/* The plan: what the runtime executes, and the only thing it sees.
+ *
+ * A flat list of steps per device, run in order, once per training step. Every value lies at a fixed offset of
+ * its device's arena. Devices meet at signal/wait pairs only: a signal says that everything before it on its
+ * device has been done; at the end of a plan all devices have finished before any begins the next run. Nothing
+ * is decided at run time. */
+#ifndef DGC_IR_PLAN_PLAN_H
+#define DGC_IR_PLAN_PLAN_H
+
+#include "ir/graph/graph.h"
+#include "ir/scalar/kernel.h"
+
+/* Where a buffer lives. Variables outlive plans and are shared by all plans of a session, by name. */
+enum region { REGION_ARENA, REGION_CONSTANT, REGION_VARIABLE, REGION_COUNT };
+
+struct plan_buffer {
+  const char *name; /* the value it holds first; REGION_VARIABLE: the variable, "h.kernel/replica_1" */
+  int device;
+  enum region region;
+  int64_t offset; /* bytes from the start of the region on that device, a multiple of 64 */
+  int64_t bytes;
+  int first, last; /* steps of its device between which it is in use, both included; whole plan: 0, INT_MAX */
+  const void *data;  /* REGION_CONSTANT: its bytes */
+  struct type type;  /* REGION_VARIABLE: what a checkpoint stores */
+  const char *joins; /* REGION_VARIABLE: how the towers' copies are read as one, or NULL */
+};
+
+struct operand {
+  int buffer;
+  int64_t offset; /* bytes into the buffer: slices and splits are views */
+};
+
+enum step_kind { STEP_KERNEL, STEP_LEAF, STEP_COPY, STEP_ALL_REDUCE, STEP_SIGNAL, STEP_WAIT };
+
+/* A sum that devices make together: each has one ALL_REDUCE step, which reads its own share and writes the sum of all,
+ * perhaps to the same place. All devices meet their collectives in one order. */
+struct collective {
+  int number;         /* in the plan */
+  const int *devices; /* in the order of their ranks */
+  int count;          /* of devices */
+  enum dtype dtype;
+  int64_t elements;
+};
+
+struct step {
+  enum step_kind kind;
+  const struct node *node;     /* what it computes: LEAF: op and sizes; else for names in dumps and traces */
+  const struct kernel *kernel; /* KERNEL */
+  const int64_t *sizes;        /* KERNEL: kernel_nsizes() of them */
+  /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to */
+  const struct operand *operands;
+  int noperands;
+  int64_t bytes;                       /* COPY, ALL_REDUCE */
+  const struct collective *collective; /* ALL_REDUCE */
+  int signal;                          /* SIGNAL, WAIT: 0..nsignals */
+  int64_t flops, traffic;              /* floating point operations; bytes read and written */
+};
+
+struct device_plan {
+  struct step *steps;
+  int nsteps;
+  int64_t bytes[REGION_COUNT]; /* size of each region on this device; ARENA: the high-water mark */
+};
+
+struct plan_value {
+  enum output_role role; /* outputs */
+  const char *name;
+  struct type type;
+  struct operand operand;
+  int64_t count; /* as struct output */
+};
+
+struct plan {
+  struct arena *arena;
+  const struct graph *graph;   /* fused and scheduled; steps point into it */
+  struct device_plan *devices; /* as graph->config.target */
+  int ndevices;
+  struct plan_buffer *buffers;
+  int nbuffers;
+  int nsignals;
+  struct collective *collectives;
+  int ncollectives;
+  const struct kernel **kernels; /* distinct ones */
+  int nkernels;
+  struct plan_value *inputs, *outputs; /* inputs: written before the first step of each run, whole batch */
+  int ninputs, noutputs;
+};
+
+/* How many of its operands, the last ones, a step writes. */
+int step_results(const struct step *s);
+/* Bytes from where an operand begins to the end of what the step touches of it. */
+int64_t step_extent(const struct step *s, int operand);
+/* Whether an operand that a step writes may lie where `input` lies, an operand that it reads, and begins there. */
+bool step_in_place(const struct step *s, int input, int output);
+
+/* Bytes that the device of this rank sends to the next one, if the sum goes around a ring in as many chunks as there
+ * are devices, once to be added and once to be known: what all send is 2 (count - 1) times the array. */
+int64_t collective_bytes(const struct collective *c, int rank);
+/* The rank of a device, -1 if it takes no part. */
+int collective_place(const struct collective *c, int device);
+
+void plan_print(struct str *s, const struct plan *p);
+/* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
+ * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. A collective
+ * tells a device nothing of what others have done. */
+bool plan_verify(const struct plan *p, struct diags *d);
+
+#endif

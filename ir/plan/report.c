@@ -1,0 +1,147 @@
+/* Adding up what a plan takes. */
+#include "ir/plan/report.h"
+
+#include "ir/ops/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *const purpose_names[PURPOSE_COUNT] = {"variable",   "slot",     "constant", "input",
+                                                  "activation", "gradient", "update",   "result"};
+
+/* Backward nodes are named so: x.grad, x.grad.mul, gradient_aggregating/w. */
+static bool is_gradient_name(const char *name) {
+  for (const char *p = name; (p = strstr(p, ".grad")); p += 5)
+    if (!p[5] || p[5] == '.' || p[5] == '/') return true;
+  return strstr(name, "gradient_aggregating/") != NULL;
+}
+
+/* What reads a value in the end. */
+enum { FOR_UPDATE = 1, FOR_RESULT = 2, IS_OUTPUT = 4, IN_MODEL = 8 };
+
+/* Results are what the caller gets, and the shares of it on their way from the towers. */
+static uint8_t *graph_serves(struct arena *a, const struct graph *g) {
+  uint8_t *serves = arena_new_array(a, g->count + 1, uint8_t);
+  for (int i = 0; i < g->noutputs; i++)
+    serves[g->outputs[i].node->id] |=
+        g->outputs[i].role == OUTPUT_UPDATE ? FOR_UPDATE : FOR_RESULT | IS_OUTPUT;
+  for (uint32_t i = g->count; i-- > 0;) {
+    const struct node *n = g->nodes[i];
+    bool inside = n->dist == DIST_PER_REPLICA || g->config.towers <= 1;
+    if (n->op != OP_copy && inside && !(serves[i] & IS_OUTPUT)) serves[i] |= IN_MODEL;
+    for (int k = 0; k < n->ninputs; k++)
+      serves[n->inputs[k]->id] |= serves[i] & (FOR_UPDATE | FOR_RESULT | IN_MODEL);
+  }
+  return serves;
+}
+
+static enum purpose purpose_of(const struct node *n, uint8_t serves, const uint8_t *purposes) {
+  switch (n->op) {
+  case OP_variable: return node_int_or(n, ATTR_slot, 0) ? PURPOSE_SLOT : PURPOSE_VARIABLE;
+  case OP_constant: return PURPOSE_CONSTANT;
+  case OP_input: return PURPOSE_INPUT;
+  case OP_split: return PURPOSE_INPUT;
+  case OP_assign: return PURPOSE_UPDATE;
+  case OP_copy:
+    if (purposes[n->inputs[0]->id] != PURPOSE_ACTIVATION) return (enum purpose)purposes[n->inputs[0]->id];
+    break;
+  default: break;
+  }
+  if (is_gradient_name(n->name)) return PURPOSE_GRADIENT;
+  if (serves & FOR_UPDATE) return serves & FOR_RESULT ? PURPOSE_ACTIVATION : PURPOSE_UPDATE;
+  return serves & IN_MODEL ? PURPOSE_ACTIVATION : PURPOSE_RESULT;
+}
+
+uint8_t *graph_purposes(struct arena *a, const struct graph *g) {
+  const uint8_t *serves = graph_serves(a, g);
+  uint8_t *purposes = arena_new_array(a, g->count + 1, uint8_t);
+  for (uint32_t i = 0; i < g->count; i++) purposes[i] = (uint8_t)purpose_of(g->nodes[i], serves[i], purposes);
+  return purposes;
+}
+
+/* ---- memory ---- */
+
+/* A buffer is for what it holds first. */
+enum purpose buffer_purpose(const struct plan *p, const uint8_t *purposes, const struct plan_buffer *b) {
+  const struct node *n = graph_find(p->graph, b->name);
+  return n ? (enum purpose)purposes[n->id] : PURPOSE_ACTIVATION;
+}
+
+/* The first step at which the most bytes are alive. */
+static void find_peak(struct arena *a, const struct plan *p, int device, struct memory_book *out) {
+  int nsteps = p->devices[device].nsteps;
+  int64_t *change = arena_new_array(a, (size_t)nsteps + 2, int64_t), live = 0;
+  for (int i = 0; i < p->nbuffers; i++) {
+    const struct plan_buffer *b = &p->buffers[i];
+    if (b->device != device || b->region != REGION_ARENA) continue;
+    change[b->first] += b->bytes;
+    if (b->last < nsteps) change[b->last + 1] -= b->bytes;
+  }
+  for (int i = 0; i <= nsteps; i++) {
+    live += change[i];
+    if (live > out->peak) out->peak = live, out->step = i;
+  }
+}
+
+struct memory_book memory_book(struct arena *a, const struct plan *p, const uint8_t *purposes, int device) {
+  struct memory_book m = {.arena = p->devices[device].bytes[REGION_ARENA]};
+  find_peak(a, p, device, &m);
+  m.total = m.arena;
+  for (int i = 0; i < p->nbuffers; i++) {
+    const struct plan_buffer *b = &p->buffers[i];
+    if (b->device != device) continue;
+    enum purpose purpose = buffer_purpose(p, purposes, b);
+    if (b->region == REGION_ARENA) {
+      if (b->first <= m.step && b->last >= m.step) m.at_peak[purpose] += b->bytes;
+      continue;
+    }
+    int64_t room = (b->bytes + 63) / 64 * 64;
+    m.fixed[purpose] += room;
+    m.total += room;
+  }
+  return m;
+}
+
+/* ---- traffic ---- */
+
+static int by_edge(const void *a, const void *b) {
+  const struct transfer *x = a, *y = b;
+  if (x->from != y->from) return x->from - y->from;
+  if (x->to != y->to) return x->to - y->to;
+  if ((x->step < 0) != (y->step < 0)) return x->step < 0 ? 1 : -1;
+  if (x->by != y->by) return x->by - y->by;
+  if (x->step != y->step) return x->step - y->step;
+  return x->node->id < y->node->id ? -1 : 1;
+}
+
+struct transfer *traffic_book(struct arena *a, const struct plan *p, int *count) {
+  const struct graph *g = p->graph;
+  const uint8_t *purposes = graph_purposes(a, g), *live = graph_live(a, g);
+  size_t most = 0;
+  for (int d = 0; d < p->ndevices; d++) most += (size_t)p->devices[d].nsteps;
+  struct transfer *all = arena_new_array(a, most + g->count, struct transfer);
+  int n = 0;
+  for (int d = 0; d < p->ndevices; d++)
+    for (int i = 0; i < p->devices[d].nsteps; i++) {
+      const struct step *s = &p->devices[d].steps[i];
+      enum purpose purpose = s->node ? (enum purpose)purposes[s->node->id] : PURPOSE_ACTIVATION;
+      if (s->kind == STEP_ALL_REDUCE) {
+        const struct collective *c = s->collective;
+        int rank = collective_place(c, d), to = c->devices[(rank + 1) % c->count];
+        all[n++] = (struct transfer){s->node, d, to, i, d, collective_bytes(c, rank), purpose, true};
+      }
+      if (s->kind != STEP_COPY) continue;
+      int from = p->buffers[s->operands[0].buffer].device, to = p->buffers[s->operands[1].buffer].device;
+      if (from == to) continue;
+      all[n++] = (struct transfer){s->node, from, to, i, d, s->bytes, purpose, false};
+    }
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *c = g->nodes[i];
+    if (c->op == OP_copy && live[i] && node_int_or(c, ATTR_alias, 0))
+      all[n++] = (struct transfer){c, c->inputs[0]->device,      c->device, -1, c->device,
+                                   0, (enum purpose)purposes[i], false};
+  }
+  qsort(all, (size_t)n, sizeof *all, by_edge);
+  *count = n;
+  return all;
+}

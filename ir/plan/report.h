@@ -1,0 +1,58 @@
+/* What a plan takes: bytes of memory by what they hold, bytes that move between devices in one run. The figures
+ * are those that the runtime counts: see exec_high_water and exec_traffic. */
+#ifndef DGC_IR_PLAN_REPORT_H
+#define DGC_IR_PLAN_REPORT_H
+
+#include "ir/plan/plan.h"
+
+/* What a value is for. */
+enum purpose {
+  PURPOSE_VARIABLE, /* also a copy of one */
+  PURPOSE_SLOT,     /* what an optimizer keeps */
+  PURPOSE_CONSTANT,
+  PURPOSE_INPUT, /* the batch and slices of it */
+  PURPOSE_ACTIVATION,
+  PURPOSE_GRADIENT,
+  PURPOSE_UPDATE, /* what variables become */
+  PURPOSE_RESULT, /* nothing but an output needs it */
+  PURPOSE_COUNT
+};
+extern const char *const purpose_names[PURPOSE_COUNT]; /* "variable": one; more of them have an s */
+
+/* By node id. */
+uint8_t *graph_purposes(struct arena *a, const struct graph *g);
+/* Of what a buffer holds first. */
+enum purpose buffer_purpose(const struct plan *p, const uint8_t *purposes, const struct plan_buffer *b);
+
+struct memory_book {
+  int64_t total;                  /* variables, slots, constants and the arena */
+  int64_t fixed[PURPOSE_COUNT];   /* outside of the arena */
+  int64_t arena, peak;            /* bytes of the arena; alive at once, at `step` */
+  int64_t at_peak[PURPOSE_COUNT]; /* sum to `peak`; what is missing to `arena` are gaps */
+  int step;
+};
+/* `purposes` are those of the plan's graph. */
+struct memory_book memory_book(struct arena *a, const struct plan *p, const uint8_t *purposes, int device);
+
+/* A copy from one device to another, or what a device's part of a collective sends to the next one: see
+ * collective_bytes. NCCL may take another way. */
+struct transfer {
+  const struct node *node;
+  int from, to;
+  int step;      /* of device `by`; -1: an alias, which moves nothing */
+  int by;        /* the device that copies */
+  int64_t bytes; /* 0: an alias */
+  enum purpose purpose;
+  bool collective;
+};
+/* Ascending by edge, then by step; aliases last. */
+struct transfer *traffic_book(struct arena *a, const struct plan *p, int *count);
+
+/* What is alive at each device's peak, and what it is for. */
+void plan_print_memory(struct str *s, const struct plan *p);
+/* Each edge between devices with its copies, and totals. */
+void plan_print_traffic(struct str *s, const struct plan *p);
+void plan_print_memory_json(struct str *s, const struct plan *p);
+void plan_print_traffic_json(struct str *s, const struct plan *p);
+
+#endif

@@ -1,0 +1,316 @@
+/* The plan checked by running it symbolically, with nothing known of how it was made.
+ *
+ * The devices run in turn, each as far as its waits allow, and carry vector clocks. An access to a buffer is
+ * right if everything it conflicts with has happened before it by those clocks, not merely earlier in this run: then no
+ * timing can change what is read. Buffers that share bytes must not be alive at the same step of their device, and a
+ * reader on another device must be known to be done when its buffer dies. */
+#include "ir/ops/op.h"
+#include "ir/plan/plan.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct access {
+  int device, step; /* step -1: none */
+};
+
+struct state {
+  struct access write;
+  struct access *reads; /* by device, since the write: the latest step of each */
+};
+
+struct check {
+  const struct plan *p;
+  struct arena *arena;
+  struct diags *d;
+  bool ok;
+  int n;                   /* devices */
+  int *clocks;             /* device * n + other: steps of other known to be done */
+  int *pc;                 /* by device */
+  bool *met;               /* by collective: all of its devices have come there */
+  int **signal_clock;      /* by signal: the clock it passes on, NULL before it is given */
+  struct state *states;    /* by buffer */
+  const struct step *step; /* at hand */
+  int device;
+};
+
+static void breach(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void breach(struct check *c, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *what = arena_vprintf(c->arena, fmt, ap);
+  va_end(ap);
+  c->ok = false;
+  const struct target *t = &c->p->graph->config.target;
+  if (c->step && c->device < t->ndevices)
+    diag_error(c->d, c->step->node ? c->step->node->loc : LOC_NONE, "plan %s, %s, step %d (%s): %s",
+               c->p->graph->name, t->devices[c->device].text, c->pc[c->device],
+               c->step->node ? c->step->node->name : "?", what);
+  else
+    diag_error(c->d, LOC_NONE, "plan %s: %s", c->p->graph->name, what);
+}
+
+static bool is_write(const struct step *s, int operand) { return operand >= s->noperands - step_results(s); }
+
+static bool known(const struct check *c, struct access a) {
+  return a.step < 0 || a.device == c->device || c->clocks[c->device * c->n + a.device] > a.step;
+}
+
+static void check_bounds(struct check *c, int operand) {
+  const struct operand *o = &c->step->operands[operand];
+  const struct plan_buffer *b = &c->p->buffers[o->buffer];
+  int64_t bytes = step_extent(c->step, operand);
+  if (o->offset < 0 || o->offset + bytes > b->bytes)
+    breach(c, "operand %d reaches %lld bytes into %s, which has %lld", operand,
+           (long long)(o->offset + bytes), b->name, (long long)b->bytes);
+  int at = c->pc[c->device];
+  if (b->device == c->device && (at < b->first || at > b->last))
+    breach(c, "%s lives from step %d to %d only", b->name, b->first, b->last);
+  if (b->device != c->device && b->last < c->pc[b->device])
+    breach(c, "%s may have died before it is read", b->name);
+}
+
+static void check_read(struct check *c, int operand) {
+  int buffer = c->step->operands[operand].buffer;
+  const struct plan_buffer *b = &c->p->buffers[buffer];
+  struct state *s = &c->states[buffer];
+  if (s->write.step == INT_MAX)
+    breach(c, "%s is read before it is written", b->name);
+  else if (!known(c, s->write))
+    breach(c, "%s is read without a wait for what writes it", b->name);
+  s->reads[c->device] = (struct access){c->device, c->pc[c->device]};
+}
+
+static void check_write(struct check *c, int operand) {
+  int buffer = c->step->operands[operand].buffer;
+  const struct plan_buffer *b = &c->p->buffers[buffer];
+  struct state *s = &c->states[buffer];
+  if (b->device != c->device) breach(c, "%s of another device is written", b->name);
+  if (b->region == REGION_CONSTANT) breach(c, "the constant %s is written", b->name);
+  if (s->write.step != INT_MAX && !known(c, s->write))
+    breach(c, "%s is written twice without a wait between", b->name);
+  for (int d = 0; d < c->n; d++) {
+    if (!known(c, s->reads[d])) breach(c, "%s is overwritten without a wait for what reads it", b->name);
+    s->reads[d].step = -1;
+  }
+  s->write = (struct access){c->device, c->pc[c->device]};
+}
+
+/* Within a step: what is written is no operand, or is one element by element. */
+static void check_in_place(struct check *c, int out) {
+  const struct step *s = c->step;
+  const struct plan_buffer *to = &c->p->buffers[s->operands[out].buffer];
+  int64_t begin = to->offset + s->operands[out].offset, end = begin + step_extent(s, out);
+  for (int i = 0; i < s->noperands; i++) {
+    const struct plan_buffer *b = &c->p->buffers[s->operands[i].buffer];
+    int64_t at = b->offset + s->operands[i].offset, stop = at + step_extent(s, i);
+    if (i == out || b->device != to->device || b->region != to->region || at >= end || stop <= begin ||
+        at == stop || begin == end)
+      continue;
+    if (!is_write(s, i) && at == begin && step_in_place(s, i, out)) continue;
+    breach(c, "%s overlaps operand %d, %s", to->name, i, b->name);
+  }
+}
+
+static void run_step(struct check *c) {
+  const struct step *s = c->step;
+  if (s->kind == STEP_SIGNAL) {
+    if (c->signal_clock[s->signal]) breach(c, "signal %d is given twice", s->signal);
+    int *clock = arena_copy(c->arena, &c->clocks[c->device * c->n], (size_t)c->n * sizeof(int));
+    clock[c->device] = c->pc[c->device] + 1;
+    c->signal_clock[s->signal] = clock;
+    return;
+  }
+  if (s->kind == STEP_WAIT) {
+    for (int i = 0; i < c->n; i++) {
+      int *mine = &c->clocks[c->device * c->n + i];
+      if (i != c->device && c->signal_clock[s->signal][i] > *mine) *mine = c->signal_clock[s->signal][i];
+    }
+    return;
+  }
+  for (int i = 0; i < s->noperands; i++) {
+    check_bounds(c, i);
+    if (!is_write(s, i)) check_read(c, i);
+  }
+  for (int i = 0; i < s->noperands; i++)
+    if (is_write(s, i)) {
+      check_in_place(c, i);
+      check_write(c, i);
+    }
+}
+
+/* The buffers of the device that die at this step: who reads them elsewhere must be known to be done. */
+static void check_deaths(struct check *c, const int *dying, int count) {
+  for (int i = 0; i < count; i++) {
+    const struct state *s = &c->states[dying[i]];
+    for (int d = 0; d < c->n; d++)
+      if (!known(c, s->reads[d]))
+        breach(c, "%s dies while another device may read it", c->p->buffers[dying[i]].name);
+  }
+}
+
+/* Whether all devices have come to their part of it. */
+static bool have_met(struct check *c, const struct collective *m) {
+  bool here = true;
+  for (int i = 0; i < m->count && !c->met[m->number]; i++) {
+    const struct device_plan *dp = &c->p->devices[m->devices[i]];
+    int at = c->pc[m->devices[i]];
+    here = here && at < dp->nsteps && dp->steps[at].collective == m;
+  }
+  return c->met[m->number] |= here;
+}
+
+static bool can_run(struct check *c, const struct step *s) {
+  if (s->kind == STEP_ALL_REDUCE) return have_met(c, s->collective);
+  return s->kind != STEP_WAIT || c->signal_clock[s->signal] != NULL;
+}
+
+static int by_death(const void *x, const void *y, void *user) {
+  const struct plan_buffer *b = user;
+  int i = *(const int *)x, k = *(const int *)y;
+  if (b[i].device != b[k].device) return b[i].device < b[k].device ? -1 : 1;
+  return b[i].last != b[k].last ? (b[i].last < b[k].last ? -1 : 1) : i - k;
+}
+
+static void run(struct check *c) {
+  const struct plan *p = c->p;
+  int *deaths = arena_new_array(c->arena, (size_t)p->nbuffers, int);
+  int *next = arena_new_array(c->arena, (size_t)c->n + 1, int); /* of each device, into deaths */
+  for (int i = 0; i < p->nbuffers; i++) deaths[i] = i;
+  qsort_r(deaths, (size_t)p->nbuffers, sizeof *deaths, by_death, p->buffers);
+  for (int i = 0; i < p->nbuffers; i++) next[p->buffers[i].device + 1]++;
+  for (int d = 0; d < c->n; d++) next[d + 1] += next[d];
+  int *end = arena_copy(c->arena, next + 1, (size_t)c->n * sizeof *end);
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (c->device = 0; c->device < c->n; c->device++) {
+      int d = c->device;
+      for (; c->pc[d] < p->devices[d].nsteps; c->pc[d]++) {
+        c->step = &p->devices[d].steps[c->pc[d]];
+        if (!can_run(c, c->step)) break;
+        run_step(c);
+        int from = next[d];
+        while (next[d] < end[d] && p->buffers[deaths[next[d]]].last <= c->pc[d]) next[d]++;
+        check_deaths(c, deaths + from, next[d] - from);
+        moved = true;
+      }
+    }
+  }
+  for (c->device = 0; c->device < c->n; c->device++) {
+    if (c->pc[c->device] >= p->devices[c->device].nsteps) continue;
+    c->step = &p->devices[c->device].steps[c->pc[c->device]];
+    if (c->step->kind == STEP_ALL_REDUCE)
+      breach(c, "the devices of collective %d do not meet: they wait for each other",
+             c->step->collective->number);
+    else
+      breach(c, "nothing gives signal %d: the devices wait for each other", c->step->signal);
+  }
+  c->step = NULL;
+}
+
+static int by_birth(const void *x, const void *y, void *user) {
+  const struct plan_buffer *b = user;
+  int i = *(const int *)x, k = *(const int *)y;
+  return b[i].first != b[k].first ? (b[i].first < b[k].first ? -1 : 1) : i - k;
+}
+
+/* No two buffers share bytes of a region while both are alive. */
+static void check_overlaps(struct check *c) {
+  const struct plan *p = c->p;
+  int *order = arena_new_array(c->arena, (size_t)p->nbuffers, int);
+  int *alive = arena_new_array(c->arena, (size_t)p->nbuffers, int), count = 0;
+  for (int i = 0; i < p->nbuffers; i++) order[i] = i;
+  for (int d = 0; d < c->n; d++) {
+    count = 0;
+    if (d == 0) qsort_r(order, (size_t)p->nbuffers, sizeof *order, by_birth, p->buffers);
+    for (int i = 0; i < p->nbuffers; i++) {
+      const struct plan_buffer *b = &p->buffers[order[i]];
+      if (b->device != d || b->bytes == 0) continue;
+      int kept = 0;
+      for (int k = 0; k < count; k++) {
+        const struct plan_buffer *other = &p->buffers[alive[k]];
+        if (other->last < b->first) continue;
+        alive[kept++] = alive[k];
+        if (other->region == b->region && other->offset < b->offset + b->bytes &&
+            b->offset < other->offset + other->bytes)
+          breach(c, "%s and %s are alive at the same time and overlap", other->name, b->name);
+      }
+      alive[kept++] = order[i];
+      count = kept;
+    }
+  }
+}
+
+static void check_buffers(struct check *c) {
+  for (int i = 0; i < c->p->nbuffers; i++) {
+    const struct plan_buffer *b = &c->p->buffers[i];
+    if (b->device < 0 || b->device >= c->n || b->offset % 64 != 0 || b->offset < 0 || b->first < 0 ||
+        b->offset + b->bytes > c->p->devices[b->device].bytes[b->region])
+      breach(c, "%s lies outside its region", b->name);
+  }
+}
+
+static void check_collective(struct check *c, const struct step *s) {
+  const struct collective *m = s->collective;
+  if (!m || m->number < 0 || m->number >= c->p->ncollectives || m != &c->p->collectives[m->number])
+    breach(c, "there is no such collective");
+  else if (collective_place(m, c->device) < 0)
+    breach(c, "collective %d is not for this device", m->number);
+  else if (s->bytes != m->elements * dtype_size(m->dtype))
+    breach(c, "%lld bytes are no %lld elements of %s", (long long)s->bytes, (long long)m->elements,
+           dtype_name(m->dtype));
+}
+
+static bool check_steps(struct check *c) {
+  for (c->device = 0; c->device < c->n; c->device++)
+    for (int i = 0; i < c->p->devices[c->device].nsteps; i++) {
+      const struct step *s = &c->p->devices[c->device].steps[i];
+      if ((s->kind == STEP_SIGNAL || s->kind == STEP_WAIT) && (s->signal < 0 || s->signal >= c->p->nsignals))
+        breach(c, "there is no signal %d", s->signal);
+      if (s->kind == STEP_ALL_REDUCE) check_collective(c, s);
+      for (int k = 0; k < s->noperands; k++)
+        if (s->operands[k].buffer < 0 || s->operands[k].buffer >= c->p->nbuffers)
+          breach(c, "there is no buffer %d", s->operands[k].buffer);
+    }
+  return c->ok;
+}
+
+/* Values that are there before the first step, and those that are read after the last. */
+static void check_values(struct check *c) {
+  for (int i = 0; i < c->p->ninputs; i++) c->states[c->p->inputs[i].operand.buffer].write.step = -1;
+  for (int i = 0; i < c->p->noutputs; i++) {
+    const struct plan_value *v = &c->p->outputs[i];
+    const struct plan_buffer *b = &c->p->buffers[v->operand.buffer];
+    if (b->last != INT_MAX) breach(c, "the output %s dies at step %d", v->name, b->last);
+    if (v->operand.offset + type_bytes(&v->type) > b->bytes)
+      breach(c, "the output %s reaches outside its buffer", v->name);
+  }
+}
+
+bool plan_verify(const struct plan *p, struct diags *d) {
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  struct check c = {.p = p, .arena = a, .d = d, .ok = true, .n = p->ndevices};
+  c.clocks = arena_new_array(a, (size_t)c.n * (size_t)c.n, int);
+  c.pc = arena_new_array(a, (size_t)c.n, int);
+  c.met = arena_new_array(a, (size_t)p->ncollectives, bool);
+  c.signal_clock = arena_new_array(a, (size_t)p->nsignals, int *);
+  c.states = arena_new_array(a, (size_t)p->nbuffers, struct state);
+  check_buffers(&c);
+  if (check_steps(&c)) {
+    for (int i = 0; i < p->nbuffers; i++) {
+      c.states[i].write.step = p->buffers[i].region == REGION_ARENA ? INT_MAX : -1;
+      c.states[i].reads = arena_new_array(a, (size_t)c.n, struct access);
+      for (int k = 0; k < c.n; k++) c.states[i].reads[k].step = -1;
+    }
+    check_values(&c);
+    check_overlaps(&c);
+    run(&c);
+    for (int i = 0; c.ok && i < p->noutputs; i++)
+      if (c.states[p->outputs[i].operand.buffer].write.step == INT_MAX)
+        breach(&c, "the output %s is never written", p->outputs[i].name);
+  }
+  arena_destroy_guarded(a, &guard);
+  return c.ok;
+}

@@ -1,0 +1,178 @@
+/* The interpreter's reading of scalar programs: one instruction on numbers, without undefined behaviour.
+ *
+ * Values travel as bits, zero-extended to 64. Integer arithmetic is done on unsigned numbers of 64 bits
+ * and cut to size. */
+#include "ir/scalar/scalar.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+static float f32_of(uint64_t bits) {
+  uint32_t u = (uint32_t)bits;
+  float f;
+  memcpy(&f, &u, sizeof f);
+  return f;
+}
+
+static uint64_t f32_bits(float f) {
+  uint32_t u;
+  memcpy(&u, &f, sizeof u);
+  return u;
+}
+
+static double f64_of(uint64_t bits) {
+  double f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static uint64_t f64_bits(double f) {
+  uint64_t u;
+  memcpy(&u, &f, sizeof u);
+  return u;
+}
+
+static uint64_t cut(enum dtype d, uint64_t x) {
+  switch (d) {
+  case DT_I32: return (uint32_t)x;
+  case DT_U8: return (uint8_t)x;
+  case DT_BOOL: return x != 0;
+  default: return x;
+  }
+}
+
+/* The value of integer bits: i32 sign-extended, u8 and bool not. */
+static int64_t widen(enum dtype d, uint64_t x) {
+  if (d == DT_I32) return (int64_t)(x & 0x7fffffff) - (int64_t)(x & 0x80000000);
+  return (int64_t)x;
+}
+
+static uint64_t eval_f32(enum sop op, float a, float b, float c) {
+  switch (op) {
+  case S_ADD: return f32_bits(a + b);
+  case S_SUB: return f32_bits(a - b);
+  case S_MUL: return f32_bits(a * b);
+  case S_DIV: return f32_bits(a / b);
+  case S_REM: return f32_bits(fmodf(a, b));
+  case S_FMA: return f32_bits(fmaf(a, b, c));
+  case S_NEG: return f32_bits(-a);
+  case S_ABS: return f32_bits(fabsf(a));
+  case S_SQRT: return f32_bits(sqrtf(a));
+  case S_FLOOR: return f32_bits(floorf(a));
+  case S_CEIL: return f32_bits(ceilf(a));
+  case S_TRUNC: return f32_bits(truncf(a));
+  case S_RINT: return f32_bits(rintf(a));
+  case S_MIN: return f32_bits(a != a ? a : b != b ? b : a < b ? a : b);
+  case S_MAX: return f32_bits(a != a ? a : b != b ? b : a > b ? a : b);
+  case S_EQ: return a == b;
+  case S_NE: return a != b;
+  case S_LT: return a < b;
+  case S_LE: return a <= b;
+  default: assert(!"not an operation on floats"); return 0;
+  }
+}
+
+static uint64_t eval_f64(enum sop op, double a, double b, double c) {
+  switch (op) {
+  case S_ADD: return f64_bits(a + b);
+  case S_SUB: return f64_bits(a - b);
+  case S_MUL: return f64_bits(a * b);
+  case S_DIV: return f64_bits(a / b);
+  case S_REM: return f64_bits(fmod(a, b));
+  case S_FMA: return f64_bits(fma(a, b, c));
+  case S_NEG: return f64_bits(-a);
+  case S_ABS: return f64_bits(fabs(a));
+  case S_SQRT: return f64_bits(sqrt(a));
+  case S_FLOOR: return f64_bits(floor(a));
+  case S_CEIL: return f64_bits(ceil(a));
+  case S_TRUNC: return f64_bits(trunc(a));
+  case S_RINT: return f64_bits(rint(a));
+  case S_MIN: return f64_bits(a != a ? a : b != b ? b : a < b ? a : b);
+  case S_MAX: return f64_bits(a != a ? a : b != b ? b : a > b ? a : b);
+  case S_EQ: return a == b;
+  case S_NE: return a != b;
+  case S_LT: return a < b;
+  case S_LE: return a <= b;
+  default: assert(!"not an operation on floats"); return 0;
+  }
+}
+
+static uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
+  int64_t a = widen(d, ua), b = widen(d, ub);
+  uint64_t x = (uint64_t)a, y = (uint64_t)b;
+  uint64_t count = ub & (uint64_t)(8 * dtype_size(d) - 1);
+  switch (op) {
+  case S_ADD: return cut(d, x + y);
+  case S_SUB: return cut(d, x - y);
+  case S_MUL: return cut(d, x * y);
+  case S_DIV: return b == 0 ? 0 : b == -1 ? cut(d, 0 - x) : cut(d, (uint64_t)(a / b));
+  case S_REM: return b == 0 || b == -1 ? 0 : cut(d, (uint64_t)(a % b));
+  case S_NEG: return cut(d, 0 - x);
+  case S_ABS: return cut(d, a < 0 ? 0 - x : x);
+  case S_MIN: return a < b ? ua : ub;
+  case S_MAX: return a > b ? ua : ub;
+  case S_EQ: return a == b;
+  case S_NE: return a != b;
+  case S_LT: return a < b;
+  case S_LE: return a <= b;
+  case S_AND: return ua & ub;
+  case S_OR: return ua | ub;
+  case S_XOR: return ua ^ ub;
+  case S_NOT: return !ua;
+  case S_SHL: return cut(d, ua << count);
+  case S_SHR: return ua >> count;
+  case S_SAR: return cut(d, a < 0 ? ~(~x >> count) : x >> count);
+  case S_MULHI: return ua * ub >> 32;
+  default: assert(!"not an operation on integers"); return 0;
+  }
+}
+
+static uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
+  if (to == from) return a;
+  if (!dtype_is_float(from)) {
+    int64_t v = widen(from, a);
+    return to == DT_F32 ? f32_bits((float)v) : to == DT_F64 ? f64_bits((double)v) : cut(to, (uint64_t)v);
+  }
+  double v = from == DT_F32 ? (double)f32_of(a) : f64_of(a);
+  switch (to) {
+  case DT_F32: return f32_bits((float)v);
+  case DT_F64: return f64_bits(v);
+  case DT_BOOL: return v != 0;
+  case DT_U8: return v >= 255 ? 255 : v > 0 ? (uint64_t)v : 0;
+  case DT_I32:
+    if (v != v) return 0;
+    return cut(to, (uint64_t)(v >= 0x1p31 ? INT32_MAX : v < -0x1p31 ? INT32_MIN : (int64_t)v));
+  default:
+    if (v != v) return 0;
+    return (uint64_t)(v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v);
+  }
+}
+
+uint64_t scalar_eval(const struct sinst *inst, enum dtype operand, uint64_t a, uint64_t b, uint64_t c) {
+  switch (inst->op) {
+  case S_CONST: return inst->bits;
+  case S_SELECT: return a ? b : c;
+  case S_CONVERT: return convert(inst->dtype, operand, a);
+  case S_BITCAST: return a;
+  default: break;
+  }
+  if (operand == DT_F32) return eval_f32(inst->op, f32_of(a), f32_of(b), f32_of(c));
+  if (operand == DT_F64) return eval_f64(inst->op, f64_of(a), f64_of(b), f64_of(c));
+  return eval_int(inst->op, operand, a, b);
+}
+
+void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *index, const int64_t *params,
+                uint64_t *values) {
+  for (int v = 0; v < p->count; v++) {
+    const struct sinst *i = &p->inst[v];
+    switch (i->op) {
+    case S_CONST: values[v] = i->bits; break;
+    case S_ARG: values[v] = args[i->a]; break;
+    case S_INDEX: values[v] = (uint64_t)index[i->a]; break;
+    case S_PARAM: values[v] = (uint64_t)params[i->a]; break;
+    default: /* unused operands are 0, and 0 < v */
+      values[v] = scalar_eval(i, p->inst[i->a].dtype, values[i->a], values[i->b], values[i->c]);
+    }
+  }
+}

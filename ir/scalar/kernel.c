@@ -1,0 +1,299 @@
+/* Kernels on the host: identity, text, and the interpreter.
+ *
+ * The interpreter walks the loops in lexicographic order. An element of a reduction goes to the lane its
+ * index along a reduced vector loop belongs to; within a lane the order of elements is that of the loops. */
+#include "ir/scalar/kernel.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static int results(const struct kernel *k) { return k->kind == KERNEL_MAP ? k->noutputs : 1; }
+
+void kernel_settle(struct kernel *k) {
+  sprog_order(&k->body, k->result, results(k));
+  if (k->kind == KERNEL_REDUCE) sprog_order(&k->epilogue, k->epilogue_result, k->noutputs);
+}
+
+static bool sprog_equal(const struct sprog *a, const struct sprog *b) {
+  if (a->count != b->count) return false;
+  for (int v = 0; v < a->count; v++) {
+    const struct sinst *x = &a->inst[v], *y = &b->inst[v];
+    if (x->op != y->op || x->dtype != y->dtype || x->a != y->a || x->b != y->b || x->c != y->c ||
+        x->bits != y->bits)
+      return false;
+  }
+  return true;
+}
+
+bool kernel_equal(const struct kernel *a, const struct kernel *b) {
+  if (a->kind != b->kind || a->rank != b->rank || a->nreduce != b->nreduce || a->vector != b->vector ||
+      a->nargs != b->nargs || a->noutputs != b->noutputs || a->nparams != b->nparams)
+    return false;
+  for (int i = 0; i < a->nargs; i++) {
+    const struct kernel_arg *x = &a->args[i], *y = &b->args[i];
+    if (x->dtype != y->dtype || x->vector != y->vector || x->output != y->output) return false;
+  }
+  for (int i = 0; i < results(a); i++)
+    if (a->result[i] != b->result[i]) return false;
+  if (!sprog_equal(&a->body, &b->body)) return false;
+  if (a->kind == KERNEL_MAP) return true;
+  for (int i = 0; i < a->noutputs; i++)
+    if (a->epilogue_result[i] != b->epilogue_result[i]) return false;
+  return a->reduce == b->reduce && sprog_equal(&a->epilogue, &b->epilogue);
+}
+
+static void put_program(struct str *s, const struct sprog *p, const sval *result, int n) {
+  _Static_assert(sizeof(struct sinst) == 16, "no padding: it would show in the bytes");
+  str_putn(s, (const char *)&p->count, sizeof p->count);
+  str_putn(s, (const char *)p->inst, (size_t)p->count * sizeof *p->inst);
+  str_putn(s, (const char *)result, (size_t)n * sizeof *result);
+}
+
+void kernel_bytes(struct str *s, const struct kernel *k) {
+  const int head[] = {(int)k->kind, k->kind == KERNEL_REDUCE ? (int)k->reduce : 0,
+                      k->rank,      k->nreduce,
+                      k->vector,    k->nargs,
+                      k->noutputs,  k->nparams};
+  str_putn(s, (const char *)head, sizeof head);
+  for (int i = 0; i < k->nargs; i++) {
+    const struct kernel_arg *x = &k->args[i];
+    const char arg[] = {(char)x->dtype, (char)x->vector, (char)x->output};
+    str_putn(s, arg, sizeof arg);
+  }
+  put_program(s, &k->body, k->result, results(k));
+  if (k->kind == KERNEL_REDUCE) put_program(s, &k->epilogue, k->epilogue_result, k->noutputs);
+}
+
+/* ---- text ---- */
+
+static void print_const(struct str *s, enum dtype d, uint64_t bits) {
+  uint32_t low = (uint32_t)bits;
+  if (d == DT_F32) {
+    float f;
+    memcpy(&f, &low, sizeof f);
+    str_float(s, f);
+  } else if (d == DT_F64) {
+    double f;
+    memcpy(&f, &bits, sizeof f);
+    str_double(s, f);
+  } else if (d == DT_I32)
+    str_printf(s, "%" PRId64, (int64_t)(low & 0x7fffffff) - (int64_t)(low & 0x80000000));
+  else if (d == DT_I64)
+    str_printf(s, "%s%" PRIu64, bits >> 63 ? "-" : "", bits >> 63 ? 0 - bits : bits);
+  else
+    str_printf(s, "%" PRIu64, bits);
+}
+
+static void print_inst(struct str *s, const struct sinst *i) {
+  str_put(s, sop_name(i->op));
+  if (i->op == S_CONST) {
+    str_putc(s, ' ');
+    print_const(s, i->dtype, i->bits);
+    return;
+  }
+  const int v[3] = {i->a, i->b, i->c};
+  int n = sop_operands(i->op);
+  if (n == 0) str_printf(s, " %d", i->a); /* arg, index, param: a number of their own */
+  for (int k = 0; k < n; k++) str_printf(s, "%s v%d", k ? "," : "", v[k]);
+}
+
+static void print_program(struct str *s, const char *what, const struct sprog *p, const sval *result, int n) {
+  str_printf(s, "  %s\n", what);
+  for (int v = 0; v < p->count; v++) {
+    str_printf(s, "    v%d = ", v);
+    print_inst(s, &p->inst[v]);
+    str_printf(s, " : %s\n", dtype_name(p->inst[v].dtype));
+  }
+  str_put(s, "    give");
+  for (int i = 0; i < n; i++) str_printf(s, "%s v%d", i ? "," : "", result[i]);
+  str_putc(s, '\n');
+}
+
+void kernel_print(struct str *s, const struct kernel *k) {
+  static const char *const reduce[] = {"sum", "prod", "max", "min", "argmax", "argmin"};
+  static const char *const stride[] = {"zero", "one", "any"};
+  str_printf(s, "kernel %s: ", k->name ? k->name : "");
+  if (k->kind == KERNEL_MAP)
+    str_printf(s, "map, %d loops", k->rank);
+  else
+    str_printf(s, "%s over the last %d of %d loops", reduce[k->reduce], k->nreduce, k->rank);
+  str_printf(s, ", vector loop %d", k->vector);
+  if (k->nparams) str_printf(s, ", %d params", k->nparams);
+  str_putc(s, '\n');
+  for (int i = 0; i < k->nargs; i++)
+    str_printf(s, "  arg %d %s %s stride %s\n", i, k->args[i].output ? "out" : "in",
+               dtype_name(k->args[i].dtype), stride[k->args[i].vector]);
+  print_program(s, "body", &k->body, k->result, results(k));
+  if (k->kind == KERNEL_REDUCE) print_program(s, "epilogue", &k->epilogue, k->epilogue_result, k->noutputs);
+}
+
+/* ---- the interpreter ---- */
+
+struct run {
+  const struct kernel *k;
+  void *const *args;
+  const int64_t *extents, *strides, *params;
+  uint64_t *values;
+  uint32_t body_reads, epilogue_reads; /* bit i: S_ARG i */
+  /* one lane, or KERNEL_LANES along a reduced vector loop */
+  uint64_t acc[KERNEL_LANES];
+  int64_t where[KERNEL_LANES]; /* argmax, argmin */
+};
+
+static uint32_t reads(const struct sprog *p) {
+  uint32_t mask = 0;
+  for (int v = 0; v < p->count; v++)
+    if (p->inst[v].op == S_ARG) mask |= UINT32_C(1) << p->inst[v].a;
+  return mask;
+}
+
+static char *element(const struct run *r, int arg, const int64_t *index) {
+  int64_t at = 0;
+  for (int l = 0; l < r->k->rank; l++) at += index[l] * r->strides[arg * r->k->rank + l];
+  return (char *)r->args[arg] + at * dtype_size(r->k->args[arg].dtype);
+}
+
+static void load(const struct run *r, uint32_t mask, const int64_t *index, uint64_t *into) {
+  for (int a = 0; a < r->k->nargs; a++)
+    if (mask >> a & 1) {
+      const void *from = element(r, a, index);
+      uint32_t word;
+      switch (dtype_size(r->k->args[a].dtype)) {
+      case 8: memcpy(&into[a], from, 8); break;
+      case 4:
+        memcpy(&word, from, 4);
+        into[a] = word;
+        break;
+      default: into[a] = *(const uint8_t *)from;
+      }
+    }
+}
+
+/* All values of one element were computed before the first is written: outputs may be inputs. */
+static void store(const struct run *r, const sval *result, const int64_t *index) {
+  const struct kernel *k = r->k;
+  for (int i = 0; i < k->noutputs; i++) {
+    int a = k->nargs - k->noutputs + i;
+    uint64_t bits = r->values[result[i]];
+    uint32_t word = (uint32_t)bits;
+    void *to = element(r, a, index);
+    switch (dtype_size(k->args[a].dtype)) {
+    case 8: memcpy(to, &bits, 8); break;
+    case 4: memcpy(to, &word, 4); break;
+    default: *(uint8_t *)to = (uint8_t)bits;
+    }
+  }
+}
+
+/* The next index of loops from..to in lexicographic order; false after the last. */
+static bool advance(const struct run *r, int64_t *index, int from, int to) {
+  for (int l = to - 1; l >= from; l--) {
+    if (++index[l] < r->extents[l]) return true;
+    index[l] = 0;
+  }
+  return false;
+}
+
+static bool empty(const struct run *r, int from, int to) {
+  for (int l = from; l < to; l++)
+    if (r->extents[l] <= 0) return true;
+  return false;
+}
+
+static enum dtype acc_dtype(const struct kernel *k) { return s_dtype(&k->body, k->result[0]); }
+
+static uint64_t primitive(enum sop op, enum dtype d, uint64_t a, uint64_t b) {
+  struct sinst i = {.op = (uint8_t)op, .dtype = (uint8_t)d};
+  return scalar_eval(&i, d, a, b, 0);
+}
+
+static uint64_t identity(enum reduce_op op, enum dtype d) {
+  bool lowest = op == REDUCE_MAX || op == REDUCE_ARGMAX;
+  switch (op) {
+  case REDUCE_SUM: return 0;
+  case REDUCE_PROD: return d == DT_F32 ? 0x3f800000 : d == DT_F64 ? UINT64_C(0x3ff) << 52 : 1;
+  default: break;
+  }
+  switch (d) {
+  case DT_F32: return lowest ? 0xff800000 : 0x7f800000;
+  case DT_F64: return lowest ? UINT64_C(0xfff) << 52 : UINT64_C(0x7ff) << 52;
+  case DT_I32: return lowest ? 0x80000000 : 0x7fffffff;
+  case DT_I64: return lowest ? UINT64_C(1) << 63 : INT64_MAX;
+  case DT_U8: return lowest ? 0 : 255;
+  default: return lowest ? 0 : 1;
+  }
+}
+
+static bool is_arg(const struct kernel *k) {
+  return k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN;
+}
+
+/* Whether x comes before y in the order of argmax or argmin: NaN first, then by value. */
+static bool beats(const struct kernel *k, uint64_t x, uint64_t y) {
+  enum dtype d = acc_dtype(k);
+  bool x_nan = primitive(S_NE, d, x, x), y_nan = primitive(S_NE, d, y, y);
+  if (x_nan || y_nan) return x_nan && !y_nan;
+  return k->reduce == REDUCE_ARGMAX ? primitive(S_LT, d, y, x) : primitive(S_LT, d, x, y);
+}
+
+/* Lane `into` takes in one more value, or another lane. */
+static void combine(struct run *r, int into, uint64_t x, int64_t where) {
+  static const enum sop op[] = {
+      [REDUCE_SUM] = S_ADD, [REDUCE_PROD] = S_MUL, [REDUCE_MAX] = S_MAX, [REDUCE_MIN] = S_MIN};
+  const struct kernel *k = r->k;
+  if (!is_arg(k)) {
+    r->acc[into] = primitive(op[k->reduce], acc_dtype(k), r->acc[into], x);
+  } else if (beats(k, x, r->acc[into]) || (!beats(k, r->acc[into], x) && where < r->where[into])) {
+    r->acc[into] = x;
+    r->where[into] = where;
+  }
+}
+
+/* The reduction at one outer index; the result is in lane 0. */
+static void reduce(struct run *r, int64_t *index, uint64_t *args) {
+  const struct kernel *k = r->k;
+  int kept = k->rank - k->nreduce, lanes = k->vector >= kept ? KERNEL_LANES : 1;
+  for (int l = 0; l < lanes; l++) {
+    r->acc[l] = identity(k->reduce, acc_dtype(k));
+    r->where[l] = 0;
+  }
+  if (!empty(r, kept, k->rank)) do {
+      load(r, r->body_reads, index, args);
+      sprog_eval(&k->body, args, index, r->params, r->values);
+      combine(r, lanes > 1 ? (int)(index[k->vector] % KERNEL_LANES) : 0, r->values[k->result[0]],
+              index[kept]);
+    } while (advance(r, index, kept, k->rank));
+  for (int half = lanes / 2; half > 0; half /= 2)
+    for (int l = 0; l < half; l++) combine(r, l, r->acc[l + half], r->where[l + half]);
+}
+
+void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes) {
+  struct arena_guard guard;
+  struct arena *scratch = arena_create_guarded(&guard);
+  int most = k->body.count > k->epilogue.count ? k->body.count : k->epilogue.count;
+  struct run r = {.k = k,
+                  .args = args,
+                  .extents = sizes,
+                  .strides = sizes + k->rank,
+                  .params = sizes + k->rank + k->nargs * k->rank,
+                  .values = arena_new_array(scratch, (size_t)most + 1, uint64_t),
+                  .body_reads = reads(&k->body)};
+  if (k->kind == KERNEL_REDUCE) r.epilogue_reads = reads(&k->epilogue);
+  uint64_t in[MAX_KERNEL_ARGS + 1] = {0};
+  int64_t index[MAX_RANK] = {0};
+  int kept = k->kind == KERNEL_MAP ? k->rank : k->rank - k->nreduce;
+  if (!empty(&r, 0, kept)) do {
+      if (k->kind == KERNEL_MAP) {
+        load(&r, r.body_reads, index, in);
+        sprog_eval(&k->body, in, index, r.params, r.values);
+        store(&r, k->result, index);
+      } else {
+        reduce(&r, index, in);
+        load(&r, r.epilogue_reads, index, in);
+        in[k->nargs] = is_arg(k) ? (uint64_t)(uint32_t)r.where[0] : r.acc[0];
+        sprog_eval(&k->epilogue, in, index, r.params, r.values);
+        store(&r, k->epilogue_result, index);
+      }
+    } while (advance(&r, index, 0, kept));
+  arena_destroy_guarded(scratch, &guard);
+}

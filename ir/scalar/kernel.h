@@ -1,0 +1,80 @@
+/* Kernels: one loop nest around scalar programs. What the fuser produces and every backend compiles.
+ *
+ * map:     for i in loops:            out_k[i] = body.result[k](args[i])
+ * reduce:  for o in outer loops:      acc = reduce over r in inner loops of body.result[0](args[o,r])
+ *                                     out_k[o] = epilogue.result[k](args[o], acc)
+ *
+ * A kernel says nothing of sizes: extents and strides are arguments, so that one compiled kernel serves all
+ * batch sizes. What it does fix is everything that makes code fast: element types, the vector loop and the
+ * stride class of each argument along it. */
+#ifndef DGC_IR_SCALAR_KERNEL_H
+#define DGC_IR_SCALAR_KERNEL_H
+
+#include "ir/scalar/scalar.h"
+
+enum kernel_kind { KERNEL_MAP, KERNEL_REDUCE };
+enum reduce_op { REDUCE_SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ARGMAX, REDUCE_ARGMIN };
+enum stride_class { STRIDE_ZERO, STRIDE_ONE, STRIDE_ANY }; /* along the vector loop, in elements */
+
+#define MAX_KERNEL_ARGS    24
+#define MAX_KERNEL_RESULTS 8
+
+struct kernel_arg {
+  uint8_t dtype;
+  uint8_t vector; /* enum stride_class along the vector loop */
+  bool output;    /* outputs follow inputs in `args` */
+};
+
+struct kernel {
+  enum kernel_kind kind;
+  enum reduce_op reduce; /* KERNEL_REDUCE */
+  int rank;              /* loops, outermost first; 1..MAX_RANK */
+  int nreduce;           /* the last `nreduce` loops are reduced over; 0 for a map */
+  int vector;            /* the loop that runs in vector lanes: any loop of a map; a kept or reduced one */
+  int nargs, noutputs;   /* args[0..nargs-noutputs) are read, the rest written */
+  struct kernel_arg args[MAX_KERNEL_ARGS];
+  struct sprog body; /* S_ARG: args; S_INDEX: loops */
+  /* map: one value of `body` per output. reduce: result[0] is the value of `body` that is reduced */
+  sval result[MAX_KERNEL_RESULTS];
+  /* reduce: S_ARG nargs is the accumulator (argmax/argmin: its i32 index along the one reduced loop);
+   * other S_ARGs are read at the outer index. One value per output. */
+  struct sprog epilogue;
+  sval epilogue_result[MAX_KERNEL_RESULTS];
+  int nparams;      /* S_PARAM count */
+  uint64_t hash;    /* of everything above: equal hash and kernel_equal = the same compiled code */
+  const char *name; /* of the first node that needed it, for symbols and dumps */
+};
+
+/* Reduction order, fixed by the extents alone, equal in every backend that promises bits: the reduced
+ * loops run in order, outermost first. If the vector loop is one of them, the accumulator has 16 lanes,
+ * lane = index along it mod 16, which are combined at the end as a binary tree (0+8, 1+9, ...; then 0+4
+ * ...; 0+2; 0+1). An accumulator starts at the reduction's identity, and stays the first operand. sum and
+ * prod of f32 accumulate in f32. argmax/argmin: the first of equals wins; NaN is larger (smaller) than
+ * everything; 0 where there is nothing. */
+#define KERNEL_LANES 16
+
+/* Run time arguments of one launch, `int64_t sizes[]`: extents[rank], then for each arg strides[rank] (in
+ * elements; outputs of a reduce have 0 on reduced loops), then params[nparams]. */
+static inline int kernel_nsizes(const struct kernel *k) { return k->rank + k->nargs * k->rank + k->nparams; }
+
+/* What a compiled kernel looks like to the executor. */
+typedef void kernel_fn(void *const *args, const int64_t *sizes);
+
+/* For functions that call one: clang's function sanitizer looks for a mark in front of the code, and compiled
+ * kernels have none. */
+#if defined(__clang__)
+#define KERNEL_CALLER __attribute__((no_sanitize("function")))
+#else
+#define KERNEL_CALLER
+#endif
+
+/* sprog_order on both programs. Call it once they are recorded, before the kernel is hashed or printed. */
+void kernel_settle(struct kernel *k);
+bool kernel_equal(const struct kernel *a, const struct kernel *b);
+/* All that kernel_equal looks at, appended as bytes: equal bytes = kernel_equal. */
+void kernel_bytes(struct str *s, const struct kernel *k);
+void kernel_print(struct str *s, const struct kernel *k);
+/* Runs the kernel on host memory with scalar_eval, in the documented order: slow and obvious. */
+void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes);
+
+#endif

@@ -1,0 +1,198 @@
+/* collectives: expands all_reduce into additions and copies, and all_gather into a concatenation.
+ *
+ * The tree over the towers is fixed by their number alone: a range of n towers is cut after the largest power of two
+ * below n. So the bits of a sum do not depend on where the towers run. A subtree whose towers share a device is summed
+ * there, one whose towers share a task that is not the sum's own within that task, and only its sum travels. What
+ * differs is where the rest is summed and how the result comes to its readers:
+ *
+ *   reduce_to_one      where the reduction was placed; every reader fetches it from there
+ *   hierarchical_copy  each half of the tree on a device of its own towers, which another sum moves on by one; the sum
+ *                      of both on one of the two roots; readers fetch it from the root of their half
+ *   ring               see ring.c: the order of additions is another, and the bits depend on the number of devices
+ *   nccl               see nccl.c: the devices add together, in an order that is NCCL's own
+ *
+ * Requires: stage placed. Guarantees: no all_reduce is left but those that devices do together, and no all_gather. */
+#include "passes/collectives/collectives.h"
+
+#include "ir/ops/op.h"
+
+#include <string.h>
+
+struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const char *why) {
+  if (hi - lo == 1) return t->leaves[lo];
+  int half = lo + tree_cut(hi - lo);
+  struct node *pair[2] = {tree_sum(t, lo, half, device, why), tree_sum(t, half, hi, device, why)};
+  return tree_add(t, pair, lo, hi, device, why);
+}
+
+int tree_cut(int towers) {
+  int half = 1;
+  while (2 * half < towers) half *= 2;
+  return half;
+}
+
+struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, int device, const char *why) {
+  if (!pair[0] || !pair[1]) return NULL;
+  struct graph *g = t->out;
+  build_at(g, t->all);
+  g->device = device;
+  if (why) g->why = why;
+  const char *name = t->all->name;
+  if (hi - lo < t->all->ninputs) {
+    int first = t->leaves[lo]->tower; /* of a worker's own sum, not 0 */
+    name = arena_printf(g->arena, "%s.towers_%d-%d", name, first, first + hi - 1 - lo);
+    g->dist = dist_partial(node_string(t->all, ATTR_reduction));
+    g->tower = first;
+    g->replica = -1;
+    if (pair[0]->device == pair[1]->device) {
+      g->device = pair[0]->device;
+      g->why = "partial sum -> where its towers are";
+    } else if (same_task(&g->config.target, pair[0]->device, pair[1]->device) &&
+               !same_task(&g->config.target, pair[0]->device, device)) {
+      g->device = pair[0]->device;
+      g->why = "partial sum -> in the task of its towers";
+    }
+  }
+  return build_named(g, name, t->op, 2, pair, 0, NULL, NULL);
+}
+
+int tree_devices(const struct tree *t) {
+  int count = 1;
+  for (int i = 1; i < t->all->ninputs; i++) count += t->leaves[i]->device != t->leaves[i - 1]->device;
+  for (int i = 0; i < t->all->ninputs; i++)
+    for (int k = i + 2; k < t->all->ninputs; k++)
+      if (t->leaves[k]->device == t->leaves[i]->device && t->leaves[k - 1]->device != t->leaves[i]->device)
+        return 1;
+  return count;
+}
+
+void tree_blocks(const struct tree *t, int *devices, struct node **sums) {
+  int count = 0;
+  for (int lo = 0, hi; lo < t->all->ninputs; lo = hi) {
+    int device = t->leaves[lo]->device;
+    for (hi = lo + 1; hi < t->all->ninputs && t->leaves[hi]->device == device;) hi++;
+    devices[count] = device;
+    sums[count++] = tree_sum(t, lo, hi, device, NULL);
+  }
+}
+
+/* Devices by halves of the tree. */
+static void note_half(const struct tree *t, struct sum *s, int lo, int hi, int half) {
+  for (int i = lo; i < hi; i++) s->half[t->leaves[i]->device] |= 1 << half;
+}
+
+static struct node *hierarchical(struct expansion *e, const struct tree *t, struct sum *s) {
+  int n = t->all->ninputs, cut = tree_cut(n), index = e->count;
+  int roots[2] = {t->leaves[index % cut]->device, t->leaves[cut + index % (n - cut)]->device};
+  s->half = arena_new_array(e->ctx->scratch, (size_t)t->out->config.target.ndevices, uint8_t);
+  note_half(t, s, 0, cut, 0);
+  note_half(t, s, cut, n, 1);
+  struct node *pair[2];
+  for (int h = 0; h < 2; h++)
+    pair[h] = tree_sum(t, h ? cut : 0, h ? n : cut, roots[h],
+                       arena_printf(t->out->arena, "sum -> root of its half, device %d", roots[h]));
+  s->other_half = index & 1 ? 0 : 1;
+  s->other_root = roots[s->other_half];
+  return tree_add(t, pair, 0, n, roots[index & 1],
+                  arena_printf(t->out->arena, "sum -> roots in turn, device %d", roots[index & 1]));
+}
+
+struct node *relay(struct graph *out, struct node *x, int device) {
+  struct node copy = *x;
+  copy.op = OP_identity;
+  copy.name = arena_printf(out->arena, "%s.relay_%d", x->name, device);
+  copy.inputs = &x;
+  copy.ninputs = 1;
+  copy.nattrs = 0;
+  copy.device = device;
+  copy.why = arena_printf(out->arena, "relay -> %s", out->config.target.devices[device].text);
+  return graph_node(out, &copy);
+}
+
+/* What a reader on this device reads. */
+static struct node *result_on(struct graph *out, struct sum *s, int device) {
+  if (s->ring) return ring_result(out, s->ring, device);
+  if (s->parts && s->parts[device]) return s->parts[device];
+  bool other = s->half && s->half[device] == 1 << s->other_half;
+  return other && s->total->device != s->other_root ? relay(out, s->total, s->other_root) : s->total;
+}
+
+static struct node *divide(struct graph *g, const struct node *all, struct node *total) {
+  if (!total || strcmp(node_string(all, ATTR_reduction), "mean") != 0) return total;
+  build_at(g, all);
+  g->device = total->device;
+  return build2(g, OP_div, total, build_fill(g, &all->type, all->ninputs));
+}
+
+/* The share of a worker's only tower is the whole, and its rows are all rows. */
+static struct node *only_share(struct graph *out, const struct node *n, struct node **in) {
+  struct node whole = *n;
+  whole.op = OP_identity;
+  whole.inputs = in;
+  whole.nattrs = 0;
+  whole.device = in[0]->device;
+  whole.why = n->op == OP_all_gather ? "rows -> their only tower" : "sum -> its only tower";
+  return graph_node(out, &whole);
+}
+
+static struct node *reduce(struct expansion *e, struct graph *out, const struct node *n, struct node **in) {
+  if (n->ninputs == 1) return only_share(out, n, in);
+  const char *how = node_string(n, ATTR_reduction);
+  struct sum *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct sum);
+  struct tree t = {.out = out, .all = n, .leaves = in};
+  t.op = strcmp(how, "max") == 0 ? OP_max : strcmp(how, "min") == 0 ? OP_min : OP_add;
+  bool adds = strcmp(how, "sum") == 0;
+  if (e->algorithm == RING && adds) s->ring = ring_make(e->ctx, &t);
+  if (s->ring) return ring_result(out, s->ring, n->device);
+  if (e->algorithm == NCCL && adds && nccl_make(e, &t, s)) return result_on(out, s, n->device);
+  s->total = e->algorithm == HIERARCHICAL && n->ninputs > 1 ? hierarchical(e, &t, s)
+                                                            : tree_sum(&t, 0, n->ninputs, n->device, NULL);
+  e->count++;
+  return s->total = divide(out, n, s->total);
+}
+
+static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
+                           void *user) {
+  struct expansion *e = user;
+  (void)ctx;
+  for (int k = 0; k < n->ninputs; k++) {
+    struct sum *s = e->sums[n->inputs[k]->id];
+    if (s && !(in[k] = result_on(out, s, n->device))) return NULL;
+  }
+  if (n->op == OP_all_reduce && !is_collective(n)) return reduce(e, out, n, in);
+  if (n->op == OP_all_gather) {
+    if (n->ninputs == 1) return only_share(out, n, in);
+    build_at(out, n);
+    struct attr axis = attr_int(ATTR_axis, 0);
+    return build_named(out, n->name, OP_concat, n->ninputs, in, 1, &axis, NULL);
+  }
+  struct node same = *n;
+  same.inputs = in;
+  return graph_node(out, &same);
+}
+
+/* The devices of the values that are to be summed. */
+static void settle(struct pass_ctx *ctx, struct config *c, const struct graph *g) {
+  uint8_t *seen = arena_new_array(ctx->scratch, (size_t)c->target.ndevices + 1, uint8_t);
+  int *devices = arena_new_array(ctx->scratch, (size_t)c->target.ndevices + 1, int), count = 0;
+  for (uint32_t i = 0; i < g->count; i++)
+    for (int k = 0; g->nodes[i]->op == OP_all_reduce && k < g->nodes[i]->ninputs; k++) {
+      int device = g->nodes[i]->inputs[k]->device;
+      if (!seen[device]) devices[count++] = device;
+      seen[device] = 1;
+    }
+  nccl_settle(c, devices, count, ctx->diags);
+}
+
+struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {
+  struct graph *out = graph_create_like(ctx->arena, g);
+  struct expansion e = {.ctx = ctx};
+  settle(ctx, &out->config, g);
+  int algorithm = cross_device_find(&out->config, ctx->diags);
+  if (algorithm < 0) return NULL;
+  e.algorithm = (enum cross_device)algorithm;
+  e.sums = arena_new_array(ctx->scratch, g->count + 1, struct sum *);
+  e.users = graph_users(ctx->scratch, g);
+  e.live = graph_live(ctx->scratch, g);
+  return rebuild(ctx, g, out, expand, &e);
+}

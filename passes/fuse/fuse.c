@@ -1,0 +1,257 @@
+/* Joins elementwise nodes, movements, constants, streams and reductions of one device into kernels.
+ *
+ * Requires: placed, with copies and collectives expanded. Guarantees: everything that a kernel computes is one
+ * `fused` node or a plain node of its own; no float operation is reordered.
+ *
+ * Nodes are visited from the last to the first, so that all readers of a node have been seen. A group stands in
+ * the order at its last node, the root. A node may join the first of the groups that read it if every other reader
+ * stands later: so no edge ever leads backwards and the groups cannot form a cycle. What is read elsewhere too becomes
+ * a further result. Values that cost nothing are not stored at all but computed by each reader: movements,
+ * and cheap arithmetic of a single large operand. */
+#include "passes/fuse/fuse.h"
+
+#include <string.h>
+
+enum { MAX_COPIES = 4 };
+#define LAST UINT32_MAX
+
+static bool is_source(const struct node *n) {
+  return n->op == OP_iota || n->op == OP_random_uniform || n->op == OP_random_normal ||
+         n->op == OP_batch_size;
+}
+
+static bool is_index(const struct node *n) { return n->op == OP_iota || n->op == OP_batch_size; }
+
+static bool is_cheap(struct fusion *f, const struct node *n) {
+  return is_index(n) || fuse_is_cheap(&f->cost, n);
+}
+
+bool fuse_floats(const struct node *n) {
+  int64_t offset;
+  if (n->op == OP_copy) return true;
+  return op_of(n)->kind != KIND_ELEMENTWISE && node_is_view(n, &offset);
+}
+
+static bool can_fuse(const struct node *n) {
+  enum op_kind kind = op_of(n)->kind;
+  if (kind == KIND_ELEMENTWISE || kind == KIND_REDUCE || is_source(n)) return true;
+  return node_is_strided(n) && !fuse_floats(n);
+}
+
+/* Repeats values. An axis of one element that is added counts only if it is not the first, which may be the batch. */
+static bool is_expanding(const struct node *n) {
+  if (n->op != OP_broadcast) return false;
+  int count, at = 0;
+  const int64_t *axes = node_ints(n, ATTR_axes, &count);
+  for (int i = 0; i < n->type.rank; i++) {
+    if (at < count && axes[at] == i)
+      at++;
+    else if (i == 0 || n->type.dim[i] != 1)
+      return true;
+  }
+  return false;
+}
+
+/* Operands that are as large as the result and have to be loaded. */
+static int large_inputs(const struct node *n) {
+  int large = 0;
+  for (int i = 0; i < n->ninputs; i++) {
+    const struct node *x = n->inputs[i];
+    large += !(is_index(x) || x->op == OP_constant || is_expanding(x));
+  }
+  return large;
+}
+
+static int small_arity(const struct node *n) {
+  int arity = 0;
+  for (int i = 0; i < n->ninputs; i++) arity += !node_is_immediate(n->inputs[i]);
+  return arity;
+}
+
+/* Groups. */
+
+static bool add_use(struct group *g, struct group_use u) {
+  if (node_is_immediate(u.node)) return true;
+  for (int i = 0; i < g->nuses; i++) {
+    const struct group_use *have = &g->uses[i];
+    if (have->node == u.node && have->view == u.view && have->inside == u.inside) return true;
+  }
+  if (g->nuses == MAX_KERNEL_ARGS) return false;
+  g->uses[g->nuses++] = u;
+  return true;
+}
+
+/* n, read as u says, is computed inside: now its inputs are read. */
+static bool add_inputs(struct group *g, const struct node *n, struct group_use u) {
+  bool strided = node_is_strided(n);
+  if (strided) {
+    u.view = u.view * 31 + n->id + 1;
+    u.view += u.view == 0;
+    u.expanding |= is_expanding(n);
+  }
+  if (op_of(n)->kind == KIND_REDUCE) u = (struct group_use){.inside = true};
+  if (is_source(n) && n->ninputs) u.view = LAST, u.expanding = true;
+  for (int i = 0; i < n->ninputs; i++) {
+    u.node = n->inputs[i];
+    if (!add_use(g, u)) return false;
+  }
+  return true;
+}
+
+static void add_member(struct fusion *f, int group, const struct node *n, bool result) {
+  GROW(f, f->members, f->nmembers, f->members_cap);
+  struct group *g = &f->groups[group];
+  f->members[f->nmembers] = (struct member){n, group, g->members, f->member_of[n->id], result};
+  g->members = f->member_of[n->id] = f->nmembers++;
+  g->nmembers++;
+  g->nresults += result;
+  if (op_of(n)->kind == KIND_REDUCE) g->reduce = n;
+}
+
+static void new_group(struct fusion *f, const struct node *n) {
+  GROW(f, f->groups, f->ngroups, f->groups_cap);
+  struct group *g = &f->groups[f->ngroups];
+  memset(g, 0, offsetof(struct group, uses));
+  g->root = n;
+  g->members = NOWHERE;
+  add_member(f, f->ngroups++, n, true);
+  add_inputs(g, n, (struct group_use){0});
+}
+
+/* Whether n may be computed where u reads it. */
+static bool use_allows(struct fusion *f, const struct node *n, const struct group *g,
+                       const struct group_use *u, bool result) {
+  if (op_of(n)->kind == KIND_REDUCE) return !g->reduce && u->view == 0;
+  if (result && (u->inside || u->view != 0)) return false;
+  if (u->view == 0 || node_is_strided(n) || is_index(n)) return true;
+  if (!is_cheap(f, n)) return false;
+  /* Under a broadcast it would be computed again and again: only if that is cheaper than to load it. */
+  return !u->expanding || (n->type.rank > 0 && small_arity(n) <= 1);
+}
+
+/* Makes n part of the group if that is allowed. */
+static bool join(struct fusion *f, const struct node *n, int group, bool result) {
+  struct group *g = &f->groups[group];
+  if (g->root->device != n->device || g->nmembers == MAX_GROUP_MEMBERS) return false;
+  if (result && (g->nresults == MAX_KERNEL_RESULTS || node_is_strided(n))) return false;
+  int count = 0;
+  for (int i = 0; i < g->nuses; i++) {
+    if (g->uses[i].node != n) continue;
+    count++;
+    if (!use_allows(f, n, g, &g->uses[i], result)) return false;
+  }
+  if (count == 0 || (count > 1 && !node_is_strided(n) && !is_cheap(f, n))) return false;
+
+  struct group_use before[MAX_KERNEL_ARGS];
+  int nuses = g->nuses;
+  memcpy(before, g->uses, (size_t)nuses * sizeof *before);
+  g->nuses = 0;
+  for (int i = 0; i < nuses; i++)
+    if (before[i].node != n) g->uses[g->nuses++] = before[i];
+  bool fits = true;
+  for (int i = 0; i < nuses && fits; i++)
+    if (before[i].node == n) fits = add_inputs(g, n, before[i]);
+  if (!fits || g->nuses + g->nresults + result > MAX_KERNEL_ARGS) {
+    memcpy(g->uses, before, (size_t)nuses * sizeof *before);
+    g->nuses = nuses;
+    return false;
+  }
+  add_member(f, group, n, result);
+  return true;
+}
+
+/* The readers of a node: the groups among them, and where the first of the others stands. */
+struct readers {
+  int ngroups;          /* how many groups; which: fusion.found */
+  int first;            /* the group that stands first, or NOWHERE */
+  uint32_t place, next; /* where it stands; where the first reader that is not it stands */
+  bool outside;         /* some reader is in no group */
+  bool elsewhere;       /* some reader is on another device */
+};
+
+static void see(struct readers *r, uint32_t place, int group) {
+  if (place < r->place) {
+    r->next = r->place;
+    r->place = place;
+    r->first = group;
+  } else if (place < r->next && !(place == r->place && group == r->first)) {
+    r->next = place;
+  }
+}
+
+static struct readers readers_of(struct fusion *f, const struct node *n) {
+  struct readers r = {.first = NOWHERE, .place = LAST, .next = LAST, .outside = f->is_output[n->id]};
+  for (uint32_t i = f->users.first[n->id]; i < f->users.first[n->id + 1]; i++) {
+    const struct node *u = f->users.users[i];
+    if (!f->live[u->id]) continue;
+    r.elsewhere |= u->op == OP_copy || is_collective(u);
+    if (f->member_of[u->id] == NOWHERE) {
+      r.outside = true;
+      see(&r, f->place[u->id], NOWHERE);
+    }
+    for (int m = f->member_of[u->id]; m != NOWHERE; m = f->members[m].next_of_node) {
+      int group = f->members[m].group;
+      see(&r, f->groups[group].root->id, group);
+      if (f->groups[group].seen == n->id + 1) continue;
+      f->groups[group].seen = n->id + 1;
+      GROW(f, f->found, r.ngroups, f->found_cap);
+      f->found[r.ngroups++] = group;
+    }
+  }
+  return r;
+}
+
+/* Whether the group has to wait for another device: what other devices wait for is no result of it. */
+static bool meets(const struct group *g) {
+  for (int i = 0; i < g->nuses; i++)
+    if (g->uses[i].node->op == OP_copy || is_collective(g->uses[i].node)) return true;
+  return false;
+}
+
+/* Computes n in each group that reads it. False if it has to be stored after all. */
+static bool join_all(struct fusion *f, const struct node *n, const struct readers *r) {
+  bool all = !r->outside, always = node_is_strided(n) || is_index(n);
+  if (!always && (!all || r->ngroups > MAX_COPIES)) return false;
+  for (int i = 0; i < r->ngroups; i++) all &= join(f, n, f->found[i], false);
+  return all;
+}
+
+static bool is_free(struct fusion *f, const struct node *n, const struct readers *r) {
+  if (node_is_strided(n) || is_index(n)) return true;
+  return r->ngroups > 1 && is_cheap(f, n) && large_inputs(n) <= 1;
+}
+
+static void visit(struct fusion *f, const struct node *n) {
+  struct readers r = readers_of(f, n);
+  f->place[n->id] = fuse_floats(n) || n->op == OP_assign ? r.place : n->id;
+  if (!can_fuse(n)) return;
+  if (is_free(f, n, &r) && join_all(f, n, &r)) return;
+  bool result = r.outside || r.ngroups > 1;
+  bool alone = node_is_strided(n) || is_index(n);
+  if (r.first != NOWHERE && r.elsewhere && meets(&f->groups[r.first])) alone = true;
+  if (!alone && r.first != NOWHERE && r.place < r.next && join(f, n, r.first, result)) return;
+  new_group(f, n);
+}
+
+static struct graph *fuse(struct pass_ctx *ctx, struct graph *g) {
+  struct fusion f = {.g = g, .scratch = ctx->scratch, .cost = {.scratch = ctx->scratch}};
+  f.users = graph_users(ctx->scratch, g);
+  f.live = graph_live(ctx->scratch, g);
+  f.is_output = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
+  f.member_of = arena_new_array(ctx->scratch, g->count + 1, int);
+  f.place = arena_new_array(ctx->scratch, g->count + 1, uint32_t);
+  for (int i = 0; i < g->noutputs; i++) f.is_output[g->outputs[i].node->id] = 1;
+  for (uint32_t i = 0; i < g->count; i++) f.member_of[i] = NOWHERE;
+  for (uint32_t i = g->count; i-- > 0;)
+    if (f.live[i]) visit(&f, g->nodes[i]);
+  return fuse_build(ctx, &f);
+}
+
+struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
+  struct arena_guard guard;
+  struct pass_ctx inner = *ctx;
+  inner.arena = arena_create_guarded(&guard);
+  struct graph *out = fuse(ctx, fuse_pull(&inner, g));
+  arena_destroy_guarded(inner.arena, &guard);
+  return out;
+}

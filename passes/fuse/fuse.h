@@ -1,0 +1,65 @@
+/* Groups of nodes that become one kernel: decided in fuse.c, built in build.c. */
+#ifndef DGC_PASSES_FUSE_FUSE_H
+#define DGC_PASSES_FUSE_FUSE_H
+
+#include "base/grow.h"
+#include "ir/scalar/kernel.h"
+#include "passes/pass.h"
+
+enum { MAX_GROUP_MEMBERS = 128, NOWHERE = -1 };
+
+/* What elementwise ops cost: of an op on this type; 0: not known yet. */
+struct fuse_cost {
+  struct arena *scratch;
+  uint8_t known[OP_COUNT][DT_COUNT];
+};
+
+/* A value that a group reads from outside, under one view: what will be one argument of the kernel. */
+struct group_use {
+  const struct node *node;
+  uint32_t view;  /* hash of the movements between; 0 = none */
+  bool inside;    /* read in the loops of the reduction, not after them */
+  bool expanding; /* repeated by a broadcast */
+};
+
+struct group {
+  const struct node *root;   /* its last node; the group runs at its place in the order */
+  const struct node *reduce; /* its reduction, or NULL */
+  int nmembers, nresults, nuses;
+  uint32_t seen; /* the node + 1 whose readers were counted last */
+  int members;   /* index into fusion.members, ascending by node */
+  struct group_use uses[MAX_KERNEL_ARGS];
+};
+
+struct member {
+  const struct node *node;
+  int group;
+  int next_in_group, next_of_node; /* or NOWHERE */
+  bool result;                     /* read from outside the group too */
+};
+
+struct fusion {
+  const struct graph *g;
+  struct arena *scratch;
+  struct users users;
+  uint8_t *live, *is_output;
+  struct group *groups;
+  int ngroups, groups_cap;
+  struct member *members;
+  int nmembers, members_cap;
+  int *found; /* groups that read a node */
+  int found_cap;
+  int *member_of;  /* by node: its newest membership */
+  uint32_t *place; /* by node that is in no group: where it runs in the order */
+  struct fuse_cost cost;
+};
+
+/* A node that is no step of its own, or one that waits for its reader: it stands right before what reads it. */
+bool fuse_floats(const struct node *n);
+/* Elementwise, and cheaper to compute again than to store and load. */
+bool fuse_is_cheap(struct fuse_cost *c, const struct node *n);
+/* Cheap values that another device of the same memory reads are computed there too (pull.c). */
+struct graph *fuse_pull(struct pass_ctx *ctx, struct graph *g);
+struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f);
+
+#endif

@@ -1,0 +1,278 @@
+/* replicate: fixes the batch and clones the model into towers.
+ *
+ * Every value gets a distribution. What depends on the batch exists once per tower, on a slice of its batch
+ * axis (per_replica), or as one tower's share of a sum over the batch (partial); everything else is the same
+ * everywhere (mirrored) and exists once per device that needs it. A partial value passes through additions and
+ * movement and is summed over the towers, by one all_reduce, before anything else reads it: so a mean over the
+ * batch is one sum divided once by the true count, a batch statistic in the forward pass is an all_reduce like
+ * any other, and a gradient is reduced once, however often its variable was used. Rows for a table are gathered. An
+ * update is computed where its variable is.
+ *
+ * In asynchronous training each worker is a group of its own: it sums and applies the gradients of its towers,
+ * counting their rows only, and leaves the next version of each variable it assigns. The workers follow each other in
+ * order; worker i computes with version i - staleness and applies to the newest. One assignment stores the last.
+ *
+ * With one tower nothing is split, reduced or renamed.
+ *
+ * Requires: stage source without gradients; config.batch. Guarantees: stage replicated, all shapes concrete,
+ * law 2. */
+#include "passes/replicate/replicate.h"
+
+#include <string.h>
+
+/* The whole batch arrives on the consolidation device; each tower reads its rows. */
+static bool clone_input(struct replicate *r, struct group *g, const struct node *n) {
+  struct type whole = type_specialize(&n->type, r->batch);
+  place_context(r, n, DIST_MIRRORED, -1, r->s.consolidation);
+  struct node *x = build_input(r->to, n->name, &whole);
+  g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)r->s.consolidation] = x;
+  if (!x || r->dist[n->id] != DIST_PER_REPLICA) return x != NULL;
+  struct node **towers = &r->towers[(size_t)n->id * (size_t)r->s.towers];
+  int64_t each = -n->type.dim[0];
+  const char *name = arena_printf(r->to->arena, "split_inputs/%s", n->name);
+  for (int t = g->first_tower; t < g->first_tower + g->ntowers; t++) {
+    struct attr first = attr_int(ATTR_offset, each * tower_first_row(t, r->s.towers, r->batch));
+    struct type slice = type_specialize(&n->type, tower_rows(t, r->s.towers, r->batch));
+    place_context(r, n, DIST_PER_REPLICA, t, -1);
+    towers[t] =
+        r->single ? x : build_named(r->to, tower_name(r, name, t), OP_split, 1, &x, 1, &first, &slice);
+    if (!towers[t]) return false;
+  }
+  return true;
+}
+
+/* ---- groups ---- */
+
+static struct group new_group(struct replicate *r, int first_tower, int ntowers) {
+  struct arena *a = r->ctx->scratch;
+  size_t nodes = (size_t)r->from->count + 1;
+  struct group g = {.prefix = "", .first_tower = first_tower, .ntowers = ntowers};
+  g.workers = arena_new_array(a, (size_t)r->words, uint64_t);
+  g.wanted = arena_new_array(a, nodes, uint8_t);
+  g.wants_own = arena_new_array(a, nodes, uint8_t);
+  g.need = arena_array(a, nodes * (size_t)r->words, sizeof *g.need);
+  g.copies = arena_array(a, nodes * (size_t)r->ndevices, sizeof *g.copies);
+  g.sums = arena_new_array(a, nodes, struct node *);
+  g.rows_of_all = arena_array(a, nodes * (size_t)r->ndevices, sizeof *g.rows_of_all);
+  for (int t = first_tower; t < first_tower + ntowers; t++) {
+    set_add(g.workers, strategy_worker(&r->s, t));
+    g.rows += tower_rows(t, r->s.towers, r->batch);
+  }
+  return g;
+}
+
+static bool has_op(const struct graph *g, enum op_id op) {
+  for (uint32_t i = 0; i < g->count; i++)
+    if (g->nodes[i]->op == op) return true;
+  return false;
+}
+
+/* The towers of each worker, for a graph whose updates tell versions apart. */
+static int find_workers(const struct replicate *r, int *first) {
+  if (!r->to->config.asynchronous || !has_op(r->from, OP_newest)) return 1;
+  return strategy_tasks(&r->s, &r->to->config.target, first);
+}
+
+static void make_groups(struct replicate *r) {
+  struct arena *a = r->ctx->scratch;
+  int *first = arena_new_array(a, (size_t)r->s.towers + 1, int);
+  int workers = find_workers(r, first);
+  first[workers] = r->s.towers;
+  r->groups = arena_new_array(a, (size_t)workers + 1, struct group);
+  r->nversions = workers + 1;
+  r->versions = arena_array(a, ((size_t)r->from->count + 1) * (size_t)r->nversions, sizeof *r->versions);
+  for (int i = 0; i < workers; i++) {
+    struct group *g = &r->groups[r->ngroups++];
+    *g = new_group(r, first[i], first[i + 1] - first[i]);
+    g->computes = true;
+    g->updates = g->rows > 0 || workers == 1; /* a worker without rows has nothing to apply */
+    g->outputs = workers == 1;
+    if (workers == 1) continue;
+    g->prefix = arena_printf(r->to->arena, "worker_%d/", i);
+    g->newest = i;
+    g->reads = i > r->to->config.staleness ? i - r->to->config.staleness : 0;
+  }
+  if (workers == 1) return;
+  struct group *all = &r->groups[r->ngroups++];
+  *all = new_group(r, 0, r->s.towers);
+  all->outputs = true;
+}
+
+/* Aggregates, copies of variables that are joined on read, and what is assigned to those. */
+static bool clone_apart(struct replicate *r, struct group *g, const struct node *n) {
+  bool here = g->computes && g->wanted[n->id];
+  if (n->op == OP_assign) return !here || clone_assigns(r, g, n);
+  if (n->op == OP_aggregate) return (!here || clone_shares(r, g, n)) && reduce_towers(r, g, n);
+  bool read = here || g->wants_own[n->id] || primary_device(r, g, n) >= 0;
+  return !read || (clone_copies(r, n) && reduce_towers(r, g, n));
+}
+
+static bool clone_node(struct replicate *r, struct group *g, const struct node *n, struct node **in) {
+  if (n->op == OP_newest) return true;
+  if (!r->single && on_towers(r, n) && (joins_own(n) || n->op == OP_assign)) return clone_apart(r, g, n);
+  if (n->op == OP_assign && *g->prefix) { /* the next version, in place of an assignment */
+    int home = strategy_home(&r->s, n->inputs[0]->name);
+    if (!needed_on(r, g, n, home)) return true;
+    struct node *value = mirrored_value(r, g, n->inputs[1], home);
+    const char *name = arena_printf(r->to->arena, "%s/version_%d", n->inputs[0]->name, g->newest + 1);
+    if (value && value->op != OP_variable) graph_rename(r->to, value, name);
+    r->versions[(size_t)n->inputs[0]->id * (size_t)r->nversions + (size_t)g->newest + 1] = value;
+    return value != NULL;
+  }
+  if (n->op == OP_variable && !r->s.mirrored && version_of(r, n, 0)) return true; /* made for another group */
+  if (n->op == OP_input) return (on_towers(r, n) && !g->computes) || clone_input(r, g, n);
+  if (!on_towers(r, n)) return clone_mirrored(r, g, n, in);
+  return (!g->computes || !g->wanted[n->id] || clone_towers(r, g, n, in)) && reduce_towers(r, g, n);
+}
+
+static bool clone_group(struct replicate *r, struct group *g) {
+  for (uint32_t i = 0; i < r->from->count; i++) {
+    const struct node *n = r->from->nodes[i];
+    struct node **in = arena_new_array(r->ctx->scratch, (size_t)n->ninputs + 1, struct node *);
+    if (n->op == OP_input && !g->wanted[i] && primary_device(r, g, n) < 0) continue;
+    if (!clone_node(r, g, n, in)) return false;
+    if (g->computes && g->wants_own[i] && !clone_own(r, g, n, in)) return false;
+  }
+  return true;
+}
+
+/* ---- results ---- */
+
+/* The last version of each variable is what the step leaves. */
+static bool assign_last(struct replicate *r, const struct output *o) {
+  const struct node *assign = o->node;
+  int home = strategy_home(&r->s, assign->inputs[0]->name);
+  struct node *in[2] = {version_of(r, assign->inputs[0], 0),
+                        version_of(r, assign->inputs[0], r->nversions - 1)};
+  if (!in[0] || !in[1] || in[0] == in[1]) return in[1] != NULL;
+  place_context(r, assign, DIST_MIRRORED, -1, home);
+  struct node *n = build_named(r->to, assign->name, OP_assign, 2, in, 0, NULL, NULL);
+  if (n) graph_add_output(r->to, o->role, o->name, n, 0);
+  return n != NULL;
+}
+
+static bool add_update(struct replicate *r, const struct output *o) {
+  for (int t = 0; on_towers(r, o->node) && t < r->s.towers; t++) {
+    struct node *n = r->towers[(size_t)o->node->id * (size_t)r->s.towers + (size_t)t];
+    if (n) graph_add_output(r->to, o->role, tower_name(r, o->name, t), n, 0);
+  }
+  if (on_towers(r, o->node)) return true;
+  if (r->ngroups > 1) return assign_last(r, o);
+  struct group *g = &r->groups[0];
+  for (int d = 0; d < r->ndevices; d++) {
+    struct node *n = g->copies[(size_t)o->node->id * (size_t)r->ndevices + (size_t)d];
+    if (n) graph_add_output(r->to, o->role, copy_name(r, g, o->node, o->name, d), n, 0);
+  }
+  return true;
+}
+
+/* The towers' rows one behind the other, where the model has them. */
+static struct node *gather_result(struct replicate *r, const struct output *o) {
+  const struct node *x = o->node;
+  if (!type_is_symbolic(&x->type)) {
+    refuse(r, x, "it differs from tower to tower, and a result is one");
+    return NULL;
+  }
+  struct node **rows = arena_new_array(r->ctx->scratch, (size_t)r->s.towers, struct node *);
+  const char *name = arena_printf(r->to->arena, "gather_outputs/%s", o->name);
+  int64_t blocks = r->blocks.of[x->id];
+  for (int t = 0; t < r->s.towers; t++) {
+    const char *of_tower = tower_name(r, arena_printf(r->to->arena, "%s.rows", name), t);
+    place_context(r, x, DIST_PER_REPLICA, t, -1);
+    r->to->scope = of_tower;
+    rows[t] =
+        rows_first(r->to, of_tower, x, blocks, r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)t],
+                   tower_rows(t, r->s.towers, r->batch));
+    if (!rows[t]) return NULL;
+  }
+  place_context(r, x, DIST_MIRRORED, -1, r->s.consolidation);
+  struct node *all = build_named(r->to, name, OP_all_gather, r->s.towers, rows, 0, NULL, NULL);
+  r->to->scope = arena_printf(r->to->arena, "%s.back", name);
+  return all ? rows_back(r->to, r->to->scope, x, blocks, all, r->batch) : NULL;
+}
+
+static bool add_output(struct replicate *r, const struct output *o) {
+  if (o->role == OUTPUT_UPDATE) return add_update(r, o);
+  struct group *g = &r->groups[r->ngroups - 1];
+  struct node *n;
+  if (r->single && on_towers(r, o->node))
+    n = r->towers[o->node->id];
+  else if (r->dist[o->node->id] == DIST_PER_REPLICA)
+    n = gather_result(r, o);
+  else
+    n = mirrored_value(r, g, o->node, r->s.main);
+  int64_t count = o->count;
+  if (count < 0 && !dim_mul(-count, r->batch, &count))
+    return refuse(r, o->node, "a batch of this size counts too many elements");
+  if (n) graph_add_output(r->to, o->role, o->name, n, count);
+  return n != NULL;
+}
+
+/* ---- the pass ---- */
+
+static bool may_replicate(struct pass_ctx *ctx, const struct graph *g) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    if (g->nodes[i]->op != OP_gradient) continue;
+    diag_error(ctx->diags, LOC_NONE,
+               "replicate needs gradients expanded, and %s is not: pass grad must run before",
+               g->nodes[i]->name);
+    return false;
+  }
+  bool trains = false, updates = false;
+  for (int i = 0; i < g->noutputs; i++) {
+    trains |= g->outputs[i].role == OUTPUT_LOSS;
+    updates |= g->outputs[i].role == OUTPUT_UPDATE;
+  }
+  if (!g->config.asynchronous || !trains || !updates || has_op(g, OP_newest)) return true;
+  diag_error(ctx->diags, LOC_NONE,
+             "asynchronous training needs to know which reads are the updates' own: pass versions must run "
+             "before grad");
+  return false;
+}
+
+static void make_room(struct replicate *r) {
+  struct arena *a = r->ctx->scratch;
+  size_t nodes = (size_t)r->from->count + 1;
+  r->ndevices = r->to->config.target.ndevices;
+  r->words = r->ndevices / 64 + 1;
+  r->dist = arena_new_array(a, nodes, uint8_t);
+  r->fixed = arena_new_array(a, nodes, uint8_t);
+  r->varies = arena_new_array(a, nodes, uint8_t);
+  r->reduction = arena_new_array(a, nodes, const char *);
+  r->towers = arena_array(a, nodes * (size_t)r->s.towers, sizeof *r->towers);
+  r->own = arena_array(a, nodes * (size_t)r->s.towers, sizeof *r->own);
+}
+
+struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
+  if (!may_replicate(ctx, g)) return NULL;
+  struct replicate r = {.ctx = ctx, .from = g, .to = graph_create_like(ctx->arena, g)};
+  struct config *c = &r.to->config;
+  r.to->stage = STAGE_REPLICATED;
+  r.apart = scales_per_tower(c);
+  if (c->batch <= 0 && c->batch_per_replica <= 0) {
+    diag_error(ctx->diags, LOC_NONE, "replicate needs the number of rows of the batch");
+    diag_help(ctx->diags, LOC_NONE, "give --batch, or a line `batch 128` in the graph's header");
+    return NULL;
+  }
+  if (!strategy_resolve(ctx->arena, g, c, &r.s, ctx->diags)) return NULL;
+  r.batch = c->batch;
+  r.single = r.s.towers == 1;
+  make_room(&r);
+  if (!r.single) r.blocks = row_blocks(ctx->scratch, g);
+  bool ok = true;
+  for (uint32_t i = 0; i < g->count; i++) ok &= distribute(&r, g->nodes[i]);
+  if (!ok) return NULL;
+  make_groups(&r);
+  /* What the results need of the towers must be known before the towers' groups are marked. */
+  struct group *all = &r.groups[r.ngroups - 1];
+  mark_needs(&r, all);
+  for (int i = 0; i + 1 < r.ngroups; i++) {
+    memcpy(r.groups[i].wanted, all->wanted, g->count);
+    mark_needs(&r, &r.groups[i]);
+  }
+  for (int i = 0; i < r.ngroups; i++)
+    if (!clone_group(&r, &r.groups[i])) return NULL;
+  for (int i = 0; i < g->noutputs; i++)
+    if (!add_output(&r, &g->outputs[i])) return NULL;
+  return r.to;
+}

@@ -1,0 +1,235 @@
+/* From the configuration to devices: which device computes, which stores, which splits the batch. */
+#include "passes/strategy/fit.h"
+
+#include <string.h>
+
+const struct strategy_info strategies[] = {
+#define STRATEGY(name, storage, reach, settings, default_for, help) \
+  {#name, STORAGE_##storage, REACH_##reach, settings, DEFAULT_FOR_##default_for, help},
+#include "passes/strategy/strategies.def"
+#undef STRATEGY
+    {0},
+};
+
+const struct strategy_info *strategy_find(const char *name) {
+  for (const struct strategy_info *i = strategies; name && i->name; i++)
+    if (strcmp(i->name, name) == 0) return i;
+  return NULL;
+}
+
+const struct strategy_info *strategy_default(enum default_for devices) {
+  const struct strategy_info *i = strategies;
+  while (i->name && i->default_for != devices) i++;
+  return i;
+}
+
+static int names_of(struct arena *a, const char *first, uint32_t settings, const char ***out) {
+  int n = 0, count = 1;
+  while (strategies[count - 1].name) count++;
+  const char **names = *out = arena_new_array(a, (size_t)count, const char *);
+  if (first) names[n++] = first;
+  for (const struct strategy_info *i = strategies; i->name; i++)
+    if (!settings || (i->settings & settings)) names[n++] = i->name;
+  return n;
+}
+
+const char *strategies_taking(struct arena *a, uint32_t settings) {
+  const char **names;
+  int n = names_of(a, NULL, settings, &names);
+  struct str s = str_make(a);
+  for (int i = 0; i < n; i++) str_printf(&s, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", names[i]);
+  return s.data;
+}
+
+void strategy_unknown(const char *name, const char *first, struct loc loc, struct diags *d) {
+  const char **names;
+  int n = names_of(d->arena, first, 0, &names);
+  diag_error(d, loc, "there is no strategy '%s'", name);
+  diag_closest(d, LOC_NONE, name, names, (size_t)n, "strategies are");
+}
+
+static bool is_cpu(const struct device *d) { return strcmp(d->name.kind, "cpu") == 0; }
+static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
+
+bool scales_per_tower(const struct config *c) {
+  return c->loss_scaling && strcmp(c->loss_scaling, "per_tower") == 0;
+}
+
+bool same_task(const struct target *t, int a, int b) {
+  const struct device_name *x = &t->devices[a].name, *y = &t->devices[b].name;
+  bool same_job = x->job == y->job || (x->job && y->job && strcmp(x->job, y->job) == 0);
+  return same_job && x->task == y->task;
+}
+
+/* /cpu:0 of the worker's task. Every machine has it, and it need not be in the list. */
+static int cpu_zero(struct arena *a, struct target *t, int worker) {
+  for (int i = 0; i < t->ndevices; i++)
+    if (is_cpu(&t->devices[i]) && t->devices[i].name.index == 0 && same_task(t, i, worker)) return i;
+  return target_add_cpu(a, t, worker);
+}
+
+/* The device the user named, or -1 after an error. */
+static int find_device(struct arena *a, struct target *t, int worker, const char *text, struct loc asked,
+                       const char *what, struct diags *d) {
+  struct device_name want;
+  if (!device_name_parse(a, text, &want)) {
+    diag_error(d, asked, "'%s' is no device name", text);
+    diag_help(d, LOC_NONE, "names look like /cpu:0 or /job:worker/task:0/gpu:1");
+    return -1;
+  }
+  for (int i = 0; i < t->ndevices; i++)
+    if (device_matches(&want, &t->devices[i].name)) return i;
+  struct target more = *t;
+  int cpu = cpu_zero(a, &more, worker);
+  if (device_matches(&want, &more.devices[cpu].name)) {
+    *t = more;
+    return cpu;
+  }
+  diag_error(d, asked, "the %s device %s is not among the devices: %s", what, text, device_list(a, t));
+  return -1;
+}
+
+static struct cast cast_devices(struct arena *a, const struct target *t) {
+  struct cast c = {.compute = arena_new_array(a, (size_t)t->ndevices, int),
+                   .servers = arena_new_array(a, (size_t)t->ndevices, int)};
+  for (int i = 0; i < t->ndevices; i++) {
+    if (!is_server(&t->devices[i])) {
+      if (t->devices[i].storage) continue;
+      bool seen = false;
+      for (int k = 0; k < c.ncompute; k++) seen |= same_task(t, i, c.compute[k]);
+      c.ntasks += !seen;
+      c.compute[c.ncompute++] = i;
+      continue;
+    }
+    bool seen = false; /* one device of each task is enough */
+    for (int k = 0; k < c.nservers; k++) seen |= same_task(t, i, c.servers[k]);
+    if (!seen) c.servers[c.nservers++] = i;
+  }
+  return c;
+}
+
+static enum default_for devices_of(const struct cast *c) {
+  if (c->nservers) return DEFAULT_FOR_SERVERS;
+  if (c->ncompute == 1) return DEFAULT_FOR_ONE_DEVICE;
+  return c->ntasks > 1 ? DEFAULT_FOR_SEVERAL_TASKS : DEFAULT_FOR_DEVICES;
+}
+
+/* The batch, and whether the towers may have it. */
+static bool check_batch(struct config *c, const struct strategy *s, struct diags *d) {
+  if (c->batch_per_replica && !c->batch) {
+    if (c->batch_per_replica > MAX_ELEMENTS / s->towers) {
+      diag_error(d, LOC_NONE, "%d towers of %lld rows are too many rows", s->towers,
+                 (long long)c->batch_per_replica);
+      return false;
+    }
+    c->batch = c->batch_per_replica * s->towers;
+  }
+  int64_t more = c->batch % s->towers;
+  if (!(s->info->settings & TAKES_UNEVEN) || c->uneven || more == 0) return true;
+  diag_error(d, LOC_NONE,
+             "strategy %s gives each tower the same number of rows, and %lld %s not divide by %d towers",
+             s->info->name, (long long)c->batch, c->batch == 1 ? "row does" : "rows do", s->towers);
+  if (more == 1)
+    diag_help(d, LOC_NONE, "--uneven gives the first tower one row more");
+  else
+    diag_help(d, LOC_NONE, "--uneven gives the first %lld towers one row more", (long long)more);
+  return false;
+}
+
+static bool choose_parameter(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
+                             struct diags *d) {
+  if (c->parameter_device) {
+    s->parameter = find_device(a, &c->target, s->workers[0], c->parameter_device, c->asked.parameter_device,
+                               "parameter", d);
+  } else if (cast->ncompute > 1) {
+    s->parameter = cpu_zero(a, &c->target, s->workers[0]);
+    c->parameter_device = c->target.devices[s->parameter].text;
+  } else {
+    s->parameter = s->workers[0];
+  }
+  return s->parameter >= 0;
+}
+
+/* Where variables are stored. False after an error. */
+static bool choose_storage(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
+                           struct diags *d) {
+  s->parameter = -1;
+  switch (s->info->storage) {
+  case STORAGE_WORKERS:
+    s->shards = s->workers;
+    s->nshards = s->nworkers;
+    break;
+  case STORAGE_SERVERS:
+    s->shards = cast->servers;
+    s->nshards = cast->nservers;
+    break;
+  case STORAGE_SHARED: {
+    bool gpu = cast->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
+    s->parameter = gpu ? s->workers[0] : cpu_zero(a, &c->target, s->workers[0]);
+    break;
+  }
+  case STORAGE_PARAMETER:
+    if (!choose_parameter(a, c, cast, s, d)) return false;
+    break;
+  case STORAGE_EACH: s->parameter = s->workers[0]; break;
+  }
+  s->main = s->towers > 1 && s->parameter >= 0 ? s->parameter : s->workers[0];
+  return true;
+}
+
+/* The first CPU of the workers, which need not compute. */
+static bool choose_consolidation(struct arena *a, struct config *c, struct strategy *s, struct diags *d) {
+  if (c->consolidation_device) {
+    s->consolidation = find_device(a, &c->target, s->workers[0], c->consolidation_device,
+                                   c->asked.consolidation_device, "consolidation", d);
+    return s->consolidation >= 0;
+  }
+  s->consolidation = s->workers[0];
+  for (int i = c->target.ndevices; i-- > 0;)
+    if (is_cpu(&c->target.devices[i]) && same_task(&c->target, i, s->workers[0])) s->consolidation = i;
+  return true;
+}
+
+bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, struct strategy *out,
+                      struct diags *d) {
+  if (c->target.ndevices == 0 && !target_parse(a, "cpu:0", &c->target, d, LOC_NONE)) return false;
+  struct cast cast = cast_devices(a, &c->target);
+  if (cast.ncompute == 0) {
+    diag_error(d, LOC_NONE, "there is no device that carries towers: %s", device_list(a, &c->target));
+    diag_help(d, LOC_NONE, "a job ps only stores variables: add a worker, as in worker=2;ps=1");
+    return false;
+  }
+  const struct strategy_info *info =
+      c->strategy ? strategy_find(c->strategy) : strategy_default(devices_of(&cast));
+  if (c->towers == 0) c->towers = info && info->reach == REACH_DEVICE ? 1 : cast.ncompute;
+  if (c->towers < 0 || c->towers > 1024) {
+    diag_error(d, c->asked.towers, "%d towers: there may be 1 to 1024", c->towers);
+    return false;
+  }
+  if (!info) {
+    strategy_unknown(c->strategy, NULL, c->asked.strategy, d);
+    return false;
+  }
+  c->strategy = info->name;
+  *out = (struct strategy){.info = info,
+                           .mirrored = info->storage == STORAGE_EACH,
+                           .towers = c->towers,
+                           .workers = cast.compute,
+                           .nworkers = c->towers < cast.ncompute ? c->towers : cast.ncompute};
+  if (!strategy_fits(a, c, &cast, out, d) || !choose_storage(a, c, &cast, out, d) ||
+      !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
+    return false;
+  if (out->mirrored) nccl_settle(c, out->workers, out->nworkers, d);
+  return out->nshards ? strategy_homes(a, g, c, out, d) : strategy_moves(a, g, c, out, d);
+}
+
+int strategy_worker(const struct strategy *s, int tower) {
+  return s->workers[tower_device(tower, s->towers, s->nworkers)];
+}
+
+int strategy_tasks(const struct strategy *s, const struct target *t, int *first) {
+  int n = 0;
+  for (int i = 0; i < s->towers; i++)
+    if (i == 0 || !same_task(t, strategy_worker(s, i), strategy_worker(s, i - 1))) first[n++] = i;
+  return n;
+}

@@ -1,0 +1,111 @@
+/* Where things go, decided once from the configuration and read by replicate, place and collectives. */
+#ifndef DGC_PASSES_STRATEGY_STRATEGY_H
+#define DGC_PASSES_STRATEGY_STRATEGY_H
+
+#include "ir/graph/graph.h"
+
+/* See strategies.def. */
+enum storage { STORAGE_PARAMETER, STORAGE_SHARED, STORAGE_WORKERS, STORAGE_SERVERS, STORAGE_EACH };
+enum reach { REACH_DEVICE, REACH_TASK, REACH_TASKS };
+enum {
+  TAKES_PARAMETER_DEVICE = 1 << 0,
+  TAKES_BALANCE = 1 << 1,
+  TAKES_PARTS = 1 << 2,     /* min_part_bytes */
+  TAKES_STALENESS = 1 << 3, /* asynchronous training */
+  TAKES_LOSS_SCALING = 1 << 4,
+  TAKES_UNEVEN = 1 << 5,
+  TAKES_SUMS = 1 << 6 /* cross_device, packs, bytes_per_pack: every device needs the sum of each gradient */
+};
+enum default_for {
+  DEFAULT_FOR_NOTHING,
+  DEFAULT_FOR_SERVERS, /* there is a job ps */
+  DEFAULT_FOR_ONE_DEVICE,
+  DEFAULT_FOR_SEVERAL_TASKS,
+  DEFAULT_FOR_DEVICES /* of one task */
+};
+
+struct strategy_info {
+  const char *name;
+  enum storage storage;
+  enum reach reach;
+  uint32_t settings;
+  enum default_for default_for;
+  const char *help;
+};
+/* All, the last one without a name. */
+extern const struct strategy_info strategies[];
+/* NULL if there is none of this name; NULL for NULL. */
+const struct strategy_info *strategy_find(const char *name);
+/* The strategy that is taken for such devices. */
+const struct strategy_info *strategy_default(enum default_for devices);
+/* The names of those that take one of `settings`: "a, b or c". */
+const char *strategies_taking(struct arena *a, uint32_t settings);
+/* An error at `loc` for a name that no strategy has, with the closest one. `first`: a name, too; or NULL. */
+void strategy_unknown(const char *name, const char *first, struct loc loc, struct diags *d);
+
+struct strategy {
+  const struct strategy_info *info;
+  int towers;
+  int *workers; /* the devices that carry towers, in the order of the towers */
+  int nworkers;
+  bool mirrored;     /* STORAGE_EACH: a copy of each variable on every worker device; else one, at home */
+  int parameter;     /* the device that holds all variables, or -1: each has its own home */
+  int main;          /* the device of mirrored values that are needed once: losses, metrics */
+  int consolidation; /* the device that splits the batch and gathers results */
+  int *shards;       /* the devices whose turn it is for variables, when parameter is -1 */
+  int nshards;
+  struct map
+      homes; /* by variable: int *, its device, where variables have homes of their own or `on` moves some */
+};
+
+/* Fills in what config leaves open and writes it back, so that the graph's header says it: devices (/cpu:0), towers
+ * (one per device), strategy (the default for such devices), the parameter device (the only compute device, else
+ * /cpu:0, which is added where it is missing), the batch, and the home of each variable: config's own where it has
+ * them, else by the order of the variables in g, which must then hold all of the model. False after an error. */
+bool strategy_resolve(struct arena *a, const struct graph *g, struct config *config, struct strategy *out,
+                      struct diags *d);
+
+/* The towers of each worker: those that follow each other on one task. first[i]: the first of worker i; room for
+ * all towers. How many there are. */
+int strategy_tasks(const struct strategy *s, const struct target *t, int *first);
+/* The device that a tower runs on. */
+int strategy_worker(const struct strategy *s, int tower);
+/* The device that holds the variable, or its primary copy. */
+int strategy_home(const struct strategy *s, const char *variable);
+/* Whether a tower's loss is that of its own rows, as replicate_model_fn has it. */
+bool scales_per_tower(const struct config *c);
+/* Whether two devices belong to one task. */
+bool same_task(const struct target *t, int a, int b);
+
+/* annotation.c */
+/* The device that an annotated node gets when a rule has chosen `rule`: the fields of its `on` win over that device's.
+ * *soft: it is not there, and soft placement took another one. -1 after an error. */
+int wanted_device(struct arena *a, const struct config *c, const struct node *n, int rule, bool *soft,
+                  struct diags *d);
+
+/* cross_device.c: how the devices sum what each of them has a share of; see passes/collectives. */
+enum cross_device { REDUCE_TO_ONE, HIERARCHICAL, RING, NCCL };
+/* The one that the configuration names; -1 after an error. */
+int cross_device_find(const struct config *c, struct diags *d);
+/* Why NCCL cannot sum over these devices, in `a`; NULL: it can. */
+const char *nccl_why_not(const struct target *t, const int *devices, int ndevices, struct arena *a);
+/* Settles for hierarchical_copy, with a warning that says why, where the configuration asks for NCCL and these devices
+ * cannot do it. */
+void nccl_settle(struct config *c, const int *devices, int ndevices, struct diags *d);
+
+/* variables.c */
+/* Fills in s->homes, and config's if it has none. False after an error. */
+bool strategy_homes(struct arena *a, const struct graph *g, struct config *config, struct strategy *s,
+                    struct diags *d);
+/* Where one device stores all variables: fills in s->homes if one of them moves. False after an error. */
+bool strategy_moves(struct arena *a, const struct graph *g, const struct config *config, struct strategy *s,
+                    struct diags *d);
+/* Into how many parts a variable of g is cut along its first axis; 1: it stays whole. */
+int strategy_parts(const struct strategy *s, const struct config *config, const struct graph *g,
+                   const struct node *variable);
+/* "v/part_2" of "v"; also for a name that only begins with the variable's: "v/part_2.grad" of "v.grad". */
+const char *part_name(struct arena *a, const char *variable, const char *name, int part);
+/* The variable whose optimizer has this state, by their names, or NULL: "h.kernel" of "h.kernel.adam.m". */
+const struct node *slot_owner(const struct graph *g, const char *slot);
+
+#endif
