@@ -34,10 +34,10 @@ case $count in
 esac
 turn=0
 
-# on DEVICES STRATEGY TOWERS FILE: trains `name`.
+# on DEVICES STRATEGY TOWERS FILE: trains `name`, and evaluates a whole batch and a part of one.
 on() {
-  expect 0 "$name on $1, $2, $3 towers" "$dgc" train "$samples/$name.dsl" $arguments --rows 0:64 --batch 32 --steps 3 \
-    --seed 5 --no-shuffle --quiet --devices "$1" --strategy "$2" --towers "$3" --overwrite --checkpoint "$4"
+  expect 0 "$name on $1, $2, $3 towers" "$dgc" train "$samples/$name.dsl" $arguments --rows 0:64 --eval-rows 0:48 --batch 32 \
+    --steps 3 --seed 5 --no-shuffle --quiet --devices "$1" --strategy "$2" --towers "$3" --overwrite --checkpoint "$4"
   empty err
 }
 # near FILE TOLERANCE WHAT

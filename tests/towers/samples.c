@@ -19,14 +19,25 @@ struct walk {
   const char *const *lists;
   int64_t rows;
   bool shorter;
+  const char *last;
   sample_check *check;
   void *user;
   uint64_t share, place; /* one case of so many, and how many there were */
   int cases, wrong;
 };
 
-/* A strategy that cannot have this layout says so; any other error is one. */
-static bool refused(const struct diags *d) {
+static struct graph *run(struct arena *a, const struct graph *source, const struct config *config,
+                         const char *last, struct diags *d) {
+  struct graph *g = arena_copy(a, source, sizeof *source);
+  g->config = *config;
+  return pipeline_run(a, g, NULL, last, NULL, d);
+}
+
+/* A strategy that cannot have this layout says so before the graph is placed; any other error is one. */
+static bool refused(struct arena *a, const struct sample_case *c) {
+  struct diags placing, *d = &placing;
+  diags_init(d, a);
+  if (run(a, c->source, &c->config, "copies", d)) return false;
   for (const struct diag *e = d->first; e; e = e->next)
     if (e->severity == DIAG_ERROR && (strstr(e->message, "strategy") || strstr(e->message, "devices") ||
                                       strstr(e->message, "sums on every device")))
@@ -39,18 +50,16 @@ static void try_case(struct walk *w, const struct model *m, const struct graph *
   struct arena *a = arena_create();
   struct diags d;
   diags_init(&d, a);
-  struct sample_case c = {NULL, m, source, *config};
+  struct sample_case c = {NULL, m, source, *config, NULL};
   c.name = arena_printf(a, "%s, %d towers, %s, %s on %s", source->name, config->towers, config->strategy,
                         config->cross_device ? config->cross_device : "default", list);
   bool ok = target_parse(a, list, &c.config.target, &d, LOC_NONE);
-  struct graph *g = arena_copy(a, source, sizeof *source);
-  g->config = c.config;
-  ok = ok && pipeline_run(a, g, NULL, "copies", NULL, &d);
-  if (ok) {
+  c.graph = ok ? run(a, source, &c.config, w->last, &d) : NULL;
+  if (c.graph) {
     const char *wrong = w->check(a, &c, w->user);
     if (wrong && w->wrong++ < 5) print_error("%s: %s\n", c.name, wrong);
     w->cases++;
-  } else if (!refused(&d)) {
+  } else if (!ok || !refused(a, &c)) {
     if (w->wrong++ < 5) print_error("%s: %s\n", c.name, diags_text(&d, false));
   }
   arena_destroy(a);
@@ -88,8 +97,9 @@ static int find_samples(struct arena *a, const char **names) {
   return n;
 }
 
-void each_sample(const char *const *lists, int64_t rows, bool shorter, sample_check *check, void *user) {
-  struct walk w = {lists, rows, shorter, check, user, number_from("TEST_SHARE", 1), 0, 0, 0};
+void each_sample(const char *const *lists, int64_t rows, bool shorter, const char *last, sample_check *check,
+                 void *user) {
+  struct walk w = {lists, rows, shorter, last, check, user, number_from("TEST_SHARE", 1), 0, 0, 0};
   struct arena *a = arena_create();
   struct diags d;
   const char *names[64];
