@@ -2,6 +2,8 @@
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 
+#include <string.h>
+
 /* cumsum: y[i] = x[0] + ... + x[i] along `axis`, added in that order; exclusive: without x[i]; reverse: x[i] + ... +
  * x[last], added from the last one. Integers wrap. */
 static bool cumsum_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -10,20 +12,27 @@ static bool cumsum_infer(const struct node *n, struct type *out, struct arena *a
   return true;
 }
 
-static void cumsum_grad(struct grad *c, const struct node *n, struct node *dy) {
-  bool reverse = node_int_or(n, ATTR_reverse, 0), exclusive = node_int_or(n, ATTR_exclusive, 0);
-  grad_add(c, n, 0, build_cumsum(c->g, dy, (int)node_int(n, ATTR_axis), !reverse, exclusive));
-}
-
 struct lines lines_of(const struct node *n) {
   const struct type *t = &n->type;
   int axis = (int)node_int(n, ATTR_axis);
-  struct lines l = {.dtype = t->dtype, .outer = 1, .length = t->dim[axis], .inner = 1};
+  struct lines l = {1, t->dim[axis], 1};
   for (int i = 0; i < axis; i++) l.outer *= t->dim[i];
   for (int i = axis + 1; i < t->rank; i++) l.inner *= t->dim[i];
-  l.reverse = node_int_or(n, ATTR_reverse, 0) != 0;
-  l.exclusive = node_int_or(n, ATTR_exclusive, 0) != 0;
   return l;
+}
+
+static bool is_reverse(const struct node *n) { return node_int_or(n, ATTR_reverse, 0) != 0; }
+static bool is_exclusive(const struct node *n) { return node_int_or(n, ATTR_exclusive, 0) != 0; }
+
+static int64_t cumsum_numbers(const struct node *n, int64_t *out) {
+  struct lines l = lines_of(n);
+  const int64_t numbers[] = {l.outer, l.length, l.inner, is_reverse(n), is_exclusive(n)};
+  memcpy(out, numbers, sizeof numbers);
+  return l.length ? l.outer * l.inner : 0;
+}
+
+static void cumsum_grad(struct grad *c, const struct node *n, struct node *dy) {
+  grad_add(c, n, 0, build_cumsum(c->g, dy, (int)node_int(n, ATTR_axis), !is_reverse(n), is_exclusive(n)));
 }
 
 /* Each sum is rounded, as in every backend. */
@@ -34,9 +43,9 @@ struct lines lines_of(const struct node *n) {
     T *y = (T *)out->data + at;                                        \
     SUM sum = 0;                                                       \
     for (int64_t i = 0; i < l.length; i++) {                           \
-      int64_t k = (l.reverse ? l.length - 1 - i : i) * l.inner;        \
-      SUM next = i > 0 || l.exclusive ? sum + (SUM)x[k] : (SUM)x[k];   \
-      y[k] = (T)(l.exclusive ? sum : next);                            \
+      int64_t k = (reverse ? l.length - 1 - i : i) * l.inner;          \
+      SUM next = i > 0 || exclusive ? sum + (SUM)x[k] : (SUM)x[k];     \
+      y[k] = (T)(exclusive ? sum : next);                              \
       sum = next;                                                      \
     }                                                                  \
   }
@@ -44,7 +53,8 @@ struct lines lines_of(const struct node *n) {
 static void cumsum_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct lines l = lines_of(n);
   if (l.length == 0) return;
-  switch (l.dtype) {
+  bool reverse = is_reverse(n), exclusive = is_exclusive(n);
+  switch ((enum dtype)n->type.dtype) {
   case DT_F32: CUMULATE(float, float) break;
   case DT_F64: CUMULATE(double, double) break;
   case DT_I32: CUMULATE(uint32_t, uint32_t) break;
@@ -59,7 +69,7 @@ static void cumsum_eval(const struct node *n, const struct tensor *in, struct te
 static void cumsum_sizes(struct str *s, const struct node *n) {
   struct lines l = lines_of(n);
   str_printf(s, "%lldx%lld of %lld%s%s", (long long)l.outer, (long long)l.inner, (long long)l.length,
-             l.reverse ? " reverse" : "", l.exclusive ? " exclusive" : "");
+             is_reverse(n) ? " reverse" : "", is_exclusive(n) ? " exclusive" : "");
 }
 
 const struct op_info op_cumsum = {.name = "cumsum",
@@ -75,4 +85,5 @@ const struct op_info op_cumsum = {.name = "cumsum",
                                   .infer = cumsum_infer,
                                   .grad = cumsum_grad,
                                   .eval = cumsum_eval,
-                                  .sizes = cumsum_sizes};
+                                  .sizes = cumsum_sizes,
+                                  .numbers = cumsum_numbers};

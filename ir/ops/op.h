@@ -99,9 +99,13 @@ struct op_info {
   /* (optional) Bytes that are read and written when the result lies there, `there`, or elsewhere; without it,
    * those of operands and result. */
   int64_t (*traffic)(const struct node *n, bool there);
+  /* KERNELs of ops.def: the numbers that the functions in kernels/ take behind operands and result, in the order of
+   * their struct; at most MAX_LEAF_NUMBERS. Returns how many threads of a GPU find work: BLOCK_THREADS for each part
+   * that a block computes together. */
+  int64_t (*numbers)(const struct node *n, int64_t *out);
 };
 
-enum { MAX_LEAF_INPUTS = 3, MAX_HELD = 8 };
+enum { MAX_LEAF_INPUTS = 3, MAX_LEAF_NUMBERS = 8, BLOCK_THREADS = 256, MAX_HELD = 8 };
 
 /* The gradient being built: nodes of the forward graph are already in `g`. */
 struct grad {

@@ -31,7 +31,16 @@ static bool check_rows(const struct node *n, struct type *rows, struct arena *a,
   return false;
 }
 
-struct table_rows rows_of(const struct node *n) {
+/* gather: out[i] = table[index[i]], zeros where there is no such row. scatter_add: out = x; for i in order:
+ * out[index[i]] += values[i], nothing where there is no such row. x and out may be one place, and then nothing
+ * but the named rows is touched. */
+struct table_rows {
+  enum dtype dtype, index; /* of the rows; of the row numbers: i32, i64 or u8 */
+  int64_t rows, width;     /* of the table or x: rows, elements of each */
+  int64_t count;           /* row numbers */
+};
+
+static struct table_rows rows_of(const struct node *n) {
   const struct type *table = &n->inputs[0]->type, *index = &n->inputs[1]->type;
   struct table_rows r = {.dtype = table->dtype, .index = index->dtype, .rows = table->dim[0], .width = 1};
   for (int i = 1; i < table->rank; i++) r.width *= table->dim[i];
@@ -43,6 +52,11 @@ struct table_rows rows_of(const struct node *n) {
 static void rows_sizes(struct str *s, const struct node *n) {
   struct table_rows r = rows_of(n);
   str_printf(s, "%lld of %lldx%lld", (long long)r.count, (long long)r.rows, (long long)r.width);
+}
+
+static void set_numbers(const struct table_rows *r, int64_t *out) {
+  const int64_t numbers[] = {r->rows, r->width, r->count, dtype_size(r->index), dtype_size(r->dtype)};
+  memcpy(out, numbers, sizeof numbers);
 }
 
 /* The row that number i names, or -1: none. */
@@ -86,6 +100,12 @@ static int64_t gather_traffic(const struct node *n, bool in_place) {
   return type_bytes(&n->inputs[1]->type) + 2 * type_bytes(&n->type);
 }
 
+static int64_t gather_numbers(const struct node *n, int64_t *out) {
+  struct table_rows r = rows_of(n);
+  set_numbers(&r, out);
+  return r.count * r.width;
+}
+
 const struct op_info op_gather = {.name = "gather",
                                   .kind = KIND_LEAF,
                                   .dtypes = DTYPE_CUSTOM,
@@ -99,7 +119,8 @@ const struct op_info op_gather = {.name = "gather",
                                   .flops = gather_flops,
                                   .eval = gather_eval,
                                   .sizes = rows_sizes,
-                                  .traffic = gather_traffic};
+                                  .traffic = gather_traffic,
+                                  .numbers = gather_numbers};
 
 /* ---- scatter_add: x, with values[i] added to row index[i], in the order of i ---- */
 
@@ -158,6 +179,13 @@ static int64_t scatter_traffic(const struct node *n, bool in_place) {
   return type_bytes(&n->inputs[1]->type) + 3 * type_bytes(&n->inputs[2]->type) + copied;
 }
 
+/* A block for each row number. */
+static int64_t scatter_numbers(const struct node *n, int64_t *out) {
+  struct table_rows r = rows_of(n);
+  set_numbers(&r, out);
+  return r.width ? r.count * BLOCK_THREADS : 0;
+}
+
 const struct op_info op_scatter_add = {.name = "scatter_add",
                                        .kind = KIND_LEAF,
                                        .dtypes = DTYPE_CUSTOM,
@@ -171,4 +199,5 @@ const struct op_info op_scatter_add = {.name = "scatter_add",
                                        .eval = scatter_eval,
                                        .sizes = rows_sizes,
                                        .in_place = 1,
-                                       .traffic = scatter_traffic};
+                                       .traffic = scatter_traffic,
+                                       .numbers = scatter_numbers};

@@ -1,26 +1,32 @@
-/* A row of sums after the other, all of `inner` elements at once: each element has its one order of additions. */
-#include "kernels/cpu/cumsum.h"
+/* y[o][i][k] = x[o][0][k] + ... + x[o][i][k], added in that order; exclusive: without the last; reverse: from the other
+ * end. Integers wrap. A row of sums after the other, all of `inner` elements at once. */
+#include "kernels/cpu/leaf.h"
 
-#include <stddef.h>
 #include <string.h>
 
-#define DEFINE(name, T)                                                      \
-  CUMSUM(name, T) {                                                          \
-    int64_t step = reverse ? -inner : inner;                                 \
-    for (int64_t o = 0; o < outer && length > 0 && inner > 0; o++) {         \
-      const T *from = x + (o * length + (reverse ? length - 1 : 0)) * inner; \
-      T *to = y + (from - x);                                                \
-      if (exclusive)                                                         \
-        memset(to, 0, (size_t)inner * sizeof(T));                            \
-      else                                                                   \
-        memcpy(to, from, (size_t)inner * sizeof(T));                         \
-      for (int64_t i = 1; i < length; i++, from += step, to += step) {       \
-        const T *restrict add = exclusive ? from : from + step;              \
-        const T *restrict sum = to;                                          \
-        T *restrict next = to + step;                                        \
-        for (int64_t k = 0; k < inner; k++) next[k] = (T)(sum[k] + add[k]);  \
-      }                                                                      \
-    }                                                                        \
+struct cumsum {
+  int64_t outer, length, inner, reverse, exclusive;
+};
+
+#define DEFINE(name, T)                                                               \
+  static void name(void *const *args, const void *numbers) {                          \
+    const struct cumsum *n = numbers;                                                 \
+    int64_t length = n->length, inner = n->inner, step = n->reverse ? -inner : inner; \
+    const T *x = args[0];                                                             \
+    for (int64_t o = 0; o < n->outer && length > 0 && inner > 0; o++) {               \
+      const T *from = x + (o * length + (n->reverse ? length - 1 : 0)) * inner;       \
+      T *to = (T *)args[1] + (from - x);                                              \
+      if (n->exclusive)                                                               \
+        memset(to, 0, (size_t)inner * sizeof(T));                                     \
+      else                                                                            \
+        memcpy(to, from, (size_t)inner * sizeof(T));                                  \
+      for (int64_t i = 1; i < length; i++, from += step, to += step) {                \
+        const T *restrict add = n->exclusive ? from : from + step;                    \
+        const T *restrict sum = to;                                                   \
+        T *restrict next = to + step;                                                 \
+        for (int64_t k = 0; k < inner; k++) next[k] = (T)(sum[k] + add[k]);           \
+      }                                                                               \
+    }                                                                                 \
   }
 
 DEFINE(cumsum_f32, float)
@@ -28,3 +34,6 @@ DEFINE(cumsum_f64, double)
 DEFINE(cumsum_u64, uint64_t)
 DEFINE(cumsum_u32, uint32_t)
 DEFINE(cumsum_u8, uint8_t)
+
+const struct leaf_functions cpu_cumsum = {
+    .f32 = cumsum_f32, .f64 = cumsum_f64, .i32 = cumsum_u32, .i64 = cumsum_u64, .u8 = cumsum_u8};

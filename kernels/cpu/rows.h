@@ -1,30 +1,24 @@
-/* Rows that are picked out of a table, or added to one, by numbers that are data. A number that names no row
- * reads as zeros and adds nothing, so that nothing outside is ever touched. */
+/* Rows of a table that are named by numbers, which are data. */
 #ifndef DGC_KERNELS_CPU_ROWS_H
 #define DGC_KERNELS_CPU_ROWS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-/* `count` row numbers of index_bytes bytes each: 1 is u8, 4 is i32, 8 is i64. */
-struct row_numbers {
-  const void *index;
-  int index_bytes;
-  int64_t count;
+/* The numbers of gather and scatter_add: rows of `width` elements of element_bytes, of which the table has `rows`; and
+ * `count` row numbers of index_bytes each: 1 is u8, 4 is i32, 8 is i64. */
+struct rows_numbers {
+  int64_t rows, width, count, index_bytes, element_bytes;
 };
 
-/* out[i] = table[index[i]]: rows of `bytes` bytes, of which the table has `rows`. */
-void rows_gather(const struct row_numbers *n, int64_t rows, size_t bytes, const void *table, void *out);
-
-/* x[index[i]] += values[i], in the order of i: rows of `width` elements, of which x has `rows`. Integers
- * wrap. */
-#define ROWS_SCATTER(name, T) \
-  void name(const struct row_numbers *n, int64_t rows, int64_t width, const T *values, T *x)
-
-ROWS_SCATTER(rows_scatter_f32, float);
-ROWS_SCATTER(rows_scatter_f64, double);
-ROWS_SCATTER(rows_scatter_u64, uint64_t); /* also i64 */
-ROWS_SCATTER(rows_scatter_u32, uint32_t); /* also i32 */
-ROWS_SCATTER(rows_scatter_u8, uint8_t);
+/* The row that number i names, or -1: none. */
+static inline int64_t row_at(const struct rows_numbers *n, const void *index, int64_t i) {
+  int64_t row;
+  switch (n->index_bytes) {
+  case 1: row = ((const uint8_t *)index)[i]; break;
+  case 4: row = ((const int32_t *)index)[i]; break;
+  default: row = ((const int64_t *)index)[i]; break;
+  }
+  return row >= 0 && row < n->rows ? row : -1;
+}
 
 #endif

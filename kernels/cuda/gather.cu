@@ -1,15 +1,5 @@
-/* out[i] = table[index[i]], zeros where there is no such row. TYPE has the bytes of an element. */
-struct rows_sizes {
-  long long rows, width, count, index_bytes;
-};
-
-__device__ static long long row_at(const void *index, long long bytes, long long i) {
-  if (bytes == 1) return ((const unsigned char *)index)[i];
-  if (bytes == 4) return ((const int *)index)[i];
-  return ((const long long *)index)[i];
-}
-
-extern "C" __global__ void gather(const TYPE *table, const void *index, TYPE *out, struct rows_sizes s) {
+/* out[i] = table[index[i]], zeros where there is no such row. */
+extern "C" __global__ void gather(const TYPE *table, const void *index, TYPE *out, struct rows_numbers s) {
   long long step = (long long)gridDim.x * blockDim.x;
   long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   for (; at < s.count * s.width; at += step) {

@@ -1,17 +1,8 @@
-/* out[index[i]] += values[i], in the order of i, nothing where there is no such row; integers wrap. A block for each
- * row number: it goes on if it is the first of those with the same number, and then adds the values of all of them.
- * So sums do not depend on what runs when. */
-struct rows_sizes {
-  long long rows, width, count, index_bytes;
-};
-
-__device__ static long long row_at(const void *index, long long bytes, long long i) {
-  if (bytes == 1) return ((const unsigned char *)index)[i];
-  if (bytes == 4) return ((const int *)index)[i];
-  return ((const long long *)index)[i];
-}
-
-extern "C" __global__ void scatter_add(const void *index, const TYPE *values, TYPE *out, struct rows_sizes s) {
+/* out, which holds x: out[index[i]] += values[i], in the order of i, nothing where there is no such row; integers wrap.
+ * A block for each row number: it goes on if it is the first of those with the same number, and then adds the values of
+ * all of them. So sums do not depend on what runs when. */
+extern "C" __global__ void scatter_add(const TYPE *x, const void *index, const TYPE *values, TYPE *out,
+                                       struct rows_numbers s) {
   __shared__ int repeated;
   for (long long i = blockIdx.x; i < s.count; i += gridDim.x) {
     long long row = row_at(index, s.index_bytes, i);
@@ -23,10 +14,10 @@ extern "C" __global__ void scatter_add(const void *index, const TYPE *values, TY
     __syncthreads();
     if (repeated || row < 0 || row >= s.rows) continue;
     for (long long k = threadIdx.x; k < s.width; k += blockDim.x) {
-      TYPE sum = out[row * s.width + k];
+      SUM sum = (SUM)out[row * s.width + k];
       for (long long e = i; e < s.count; e++)
-        if (row_at(index, s.index_bytes, e) == row) sum = (TYPE)(sum + values[e * s.width + k]);
-      out[row * s.width + k] = sum;
+        if (row_at(index, s.index_bytes, e) == row) sum += (SUM)values[e * s.width + k];
+      out[row * s.width + k] = (TYPE)sum;
     }
   }
 }

@@ -80,7 +80,8 @@ bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct di
 
 static cpu_leaf_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
-#define LEAF(name, spread) [OP_##name] = cpu_leaf_##name,
+#define LEAF(name, spread)   [OP_##name] = cpu_leaf_##name,
+#define KERNEL(name, spread) [OP_##name] = cpu_leaf_kernel,
 #include "ir/ops/ops.def"
 #undef OP
 };

@@ -1,4 +1,5 @@
-/* Leaves on the CPU: a function for each, cpu_leaf_<op>, that fills in the command of a step: call and state. */
+/* Leaves on the CPU: a function for each LEAF of ops.def, cpu_leaf_<op>, and one for all KERNELs, that fills in the
+ * command of a step: call and state. */
 #ifndef DGC_RUNTIME_CPU_LEAF_H
 #define DGC_RUNTIME_CPU_LEAF_H
 
@@ -12,8 +13,10 @@ typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *st
                          struct diags *d);
 #define OP(name, spread)
 #define LEAF(name, spread) cpu_leaf_fn cpu_leaf_##name;
+#define KERNEL(name, spread)
 #include "ir/ops/ops.def"
 #undef OP
+cpu_leaf_fn cpu_leaf_kernel; /* for all that kernels/cpu computes */
 
 /* `data` is destroyed when the backend is closed; at once, with an error, if there is no memory or data is NULL. */
 bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct diags *d);

@@ -88,7 +88,8 @@ static void cuda_limit(void *self, int seconds, _Atomic bool *lost) {
 
 static cuda_leaf_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
-#define LEAF(name, spread) [OP_##name] = cuda_leaf_##name,
+#define LEAF(name, spread)   [OP_##name] = cuda_leaf_##name,
+#define KERNEL(name, spread) [OP_##name] = cuda_leaf_kernel,
 #include "ir/ops/ops.def"
 #undef OP
 };

@@ -42,7 +42,7 @@ def listed(source):
         with open(os.path.join(source, path)) as f:
             for name in re.findall(pattern, f.read(), re.M):
                 found[name] = path
-    read("ir/ops/ops.def", r"^(?:OP|LEAF)\((\w+)")
+    read("ir/ops/ops.def", r"^(?:OP|LEAF|KERNEL)\((\w+)")
     read("frontend/operators.def", r"^OPERATOR\(\w+, \"[^\"]*\", \d+, (\w+)\)")
     for name in sorted(os.listdir(os.path.join(source, "frontend/lib"))):
         read("frontend/lib/" + name, r"^(?:function|layer|initializer|optimizer) (\w+)")

@@ -1,0 +1,22 @@
+/* out[i] = table[index[i]]; zeros for a number that names no row, so that nothing outside is ever read. */
+#include "kernels/cpu/leaf.h"
+#include "kernels/cpu/rows.h"
+
+#include <string.h>
+
+static void gather(void *const *args, const void *numbers) {
+  const struct rows_numbers *n = numbers;
+  const char *table = args[0];
+  char *out = args[2];
+  size_t bytes = (size_t)(n->width * n->element_bytes);
+  if (bytes == 0) return;
+  for (int64_t i = 0; i < n->count; i++, out += bytes) {
+    int64_t row = row_at(n, args[1], i);
+    if (row < 0)
+      memset(out, 0, bytes);
+    else
+      memcpy(out, table + (size_t)row * bytes, bytes);
+  }
+}
+
+const struct leaf_functions cpu_gather = {gather, gather, gather, gather, gather, gather};

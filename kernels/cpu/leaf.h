@@ -1,0 +1,18 @@
+/* What a file of this folder gives for a leaf of its name: `const struct leaf_functions cpu_<name>`. */
+#ifndef DGC_KERNELS_CPU_LEAF_H
+#define DGC_KERNELS_CPU_LEAF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* args: the operands, then the result, all dense; they do not overlap, but where the op may be done in place the result
+ * holds that operand already. numbers: those of op_info.numbers, a struct of int64_t. */
+typedef void leaf_fn(void *const *args, const void *numbers);
+
+/* One function for each element type of the first operand, NULL for what the op does not take. They run on the threads
+ * of the executor: nothing is kept between calls. */
+struct leaf_functions {
+  leaf_fn *f32, *f64, *i32, *i64, *u8, *boolean;
+};
+
+#endif

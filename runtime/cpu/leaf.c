@@ -1,0 +1,63 @@
+/* Leaves that kernels/cpu computes: from a step to the function of its element type. */
+#include "runtime/cpu/leaf.h"
+
+#include "ir/ops/leaf.h"
+#include "kernels/cpu/leaf.h"
+
+#include <string.h>
+
+#define OP(name, spread)
+#define LEAF(name, spread)
+#define KERNEL(name, spread) extern const struct leaf_functions cpu_##name;
+#include "ir/ops/ops.def"
+#undef OP
+
+static const struct leaf_functions *const functions[OP_COUNT] = {
+#define OP(name, spread)
+#define LEAF(name, spread)
+#define KERNEL(name, spread) [OP_##name] = &cpu_##name,
+#include "ir/ops/ops.def"
+#undef OP
+};
+
+static leaf_fn *function_of(const struct leaf_functions *f, enum dtype d) {
+  switch (d) {
+  case DT_F32: return f->f32;
+  case DT_F64: return f->f64;
+  case DT_I32: return f->i32;
+  case DT_I64: return f->i64;
+  case DT_U8: return f->u8;
+  case DT_BOOL: return f->boolean;
+  case DT_COUNT: break;
+  }
+  return NULL;
+}
+
+struct call {
+  leaf_fn *function;
+  int begins, result; /* the result begins as this operand; */
+  size_t bytes;       /* 0: it does not */
+  int64_t numbers[MAX_LEAF_NUMBERS];
+};
+
+static void run(void *const *args, const void *state) {
+  const struct call *c = state;
+  if (c->bytes && args[c->result] != args[c->begins]) memcpy(args[c->result], args[c->begins], c->bytes);
+  c->function(args, c->numbers);
+}
+
+bool cpu_leaf_kernel(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                     struct diags *d) {
+  const struct node *n = step->node;
+  int in_place = op_of(n)->in_place;
+  struct call *call = arena_new(a, struct call);
+  (void)cpu, (void)d;
+  *call = (struct call){.function = function_of(functions[n->op], (enum dtype)n->inputs[0]->type.dtype),
+                        .begins = in_place - 1,
+                        .result = n->ninputs,
+                        .bytes = in_place ? (size_t)type_bytes(&n->type) : 0};
+  op_of(n)->numbers(n, call->numbers);
+  c->call = run;
+  c->state = call;
+  return true;
+}
