@@ -124,29 +124,6 @@ static struct value run_argmin(struct resolver *r, struct value *args, struct lo
   return arg(r, OP_argmin, args, loc);
 }
 
-static bool value_flag(struct resolver *r, const struct value *v, const char *what, bool *out) {
-  *out = v->kind == VALUE_BOOL && v->b;
-  if (v->kind == VALUE_BOOL || v->kind == VALUE_NONE) return true;
-  if (v->kind != VALUE_ERROR)
-    report(r, v->at, "%s is true or false, not %s", what, value_describe(r->arena, v));
-  return false;
-}
-
-static struct value run_cumsum(struct resolver *r, struct value *args, struct loc loc,
-                               const struct role *role) {
-  (void)role;
-  struct node *x = tensor_node(r, &args[0], "`x`");
-  bool reverse, exclusive;
-  int axis;
-  if (!x || !value_axis(r, &args[1], x->type.rank, &axis) ||
-      !value_flag(r, &args[2], "`reverse`", &reverse) || !value_flag(r, &args[3], "`exclusive`", &exclusive))
-    return value_error();
-  if (x->type.dtype != DT_BOOL) return value_tensor(r, build_cumsum(r->g, x, axis, reverse, exclusive), loc);
-  report(r, loc, "cumsum needs a number, not %s", type_text(r->arena, &x->type));
-  report_value(r, &args[0]);
-  return value_error();
-}
-
 /* ratio(x, y): x / y, and 0 where y is 0. */
 static struct value run_ratio(struct resolver *r, struct value *args, struct loc loc,
                               const struct role *role) {
@@ -175,7 +152,6 @@ const struct builtin builtins_reduce[] = {
     {"min", {"x", "y", "axis", "keep"}, 1, run_min},
     {"argmax", {"x", "axis"}, 2, run_argmax},
     {"argmin", {"x", "axis"}, 2, run_argmin},
-    {"cumsum", {"x", "axis", "reverse", "exclusive"}, 2, run_cumsum},
     {"ratio", {"x", "y"}, 2, run_ratio},
     {NULL, {NULL}, 0, NULL},
 };

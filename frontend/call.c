@@ -10,7 +10,7 @@ struct signature {
 };
 
 static void signature_of(struct resolver *r, const struct value *callee, struct signature *s) {
-  int most = callee->kind == VALUE_FUNCTION ? callee->function->def->params.count : 6;
+  int most = callee->kind == VALUE_FUNCTION ? callee->function->def->params.count : MAX_GIVEN;
   *s =
       (struct signature){.what = "function", .params = arena_new_array(r->arena, (size_t)most, const char *)};
   if (callee->kind == VALUE_FUNCTION) {
@@ -23,15 +23,12 @@ static void signature_of(struct resolver *r, const struct value *callee, struct 
     }
   } else if (callee->kind == VALUE_BUILTIN) {
     s->name = callee->builtin->name;
-    for (int i = 0; i < 6 && callee->builtin->params[i]; i++)
+    for (int i = 0; i < MAX_GIVEN && callee->builtin->params[i]; i++)
       s->params[s->count++] = callee->builtin->params[i];
     s->required = callee->builtin->required;
   } else {
-    const struct op_info *op = op_table[callee->op];
-    static const char *const names[] = {"x", "y", "z"};
-    s->name = op->name;
-    s->count = s->required = op->min_inputs;
-    for (int i = 0; i < s->count; i++) s->params[i] = op->roles[i] ? op->roles[i] : names[i];
+    s->name = op_table[callee->op]->name;
+    s->count = op_params(callee->op, s->params, &s->required);
   }
 }
 
@@ -243,13 +240,14 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
     report(r, e->base->loc, "a model cannot be called");
     return value_error();
   }
-  struct value few[6], *args = few;
+  struct value few[MAX_GIVEN], *args = few;
   if (callee.kind == VALUE_FUNCTION)
     args = arena_new_array(r->arena, (size_t)callee.function->def->params.count + 1, struct value);
   if (!eval_args(r, e, &callee, role, args)) return value_error();
   build_here(r, e->loc);
   if (callee.kind == VALUE_BUILTIN) return callee.builtin->run(r, args, e->loc, role);
-  if (callee.kind == VALUE_OP)
+  if (callee.kind == VALUE_OP && op_table[callee.op]->kind == KIND_ELEMENTWISE)
     return elementwise(r, callee.op, args, op_table[callee.op]->min_inputs, e->loc);
+  if (callee.kind == VALUE_OP) return op_call(r, callee.op, args, e->loc);
   return call_function(r, callee.function, args, e->loc, role_path(r, role));
 }

@@ -201,6 +201,8 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
 /* Tensors only. */
 struct node *tensor_node(struct resolver *r, const struct value *v, const char *what);
 struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc);
+/* Whether the op takes elements of d, which are v's; if not, says so. */
+bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 
 /* precision.c */
@@ -272,10 +274,16 @@ void give(struct resolver *r, enum output_role role, const char *name, struct no
 void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v);
 void run_predict(struct resolver *r, const struct stmt *s);
 
+/* leaf.c */
+enum { MAX_GIVEN = 6 }; /* of what is not written in the language */
+/* The parameters of an op that the language has under its name; the last of them have defaults. */
+int op_params(enum op_id op, const char **params, int *required);
+struct value op_call(struct resolver *r, enum op_id op, struct value *args, struct loc loc);
+
 /* builtins.c */
 struct builtin {
   const char *name;
-  const char *params[6];
+  const char *params[MAX_GIVEN];
   int required;
   struct value (*run)(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
 };

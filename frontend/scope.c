@@ -12,6 +12,11 @@ struct binding *scope_find(const struct resolver *r, const char *name) {
   return NULL;
 }
 
+/* Ops that the language has under their names. */
+static bool is_function(enum op_id op) {
+  return op_table[op]->kind == KIND_ELEMENTWISE || op_table[op]->traits & OP_FUNCTION;
+}
+
 struct value builtin_name(struct resolver *r, const char *name) {
   enum dtype d;
   if (dtype_parse(name, strlen(name), &d)) return value_dtype(d);
@@ -25,8 +30,7 @@ struct value builtin_name(struct resolver *r, const char *name) {
   const struct builtin *b = builtin_find(name);
   if (b) return (struct value){.kind = VALUE_BUILTIN, .builtin = b};
   enum op_id op = op_lookup(name, strlen(name));
-  if (op < OP_COUNT && op_table[op]->kind == KIND_ELEMENTWISE)
-    return (struct value){.kind = VALUE_OP, .op = op};
+  if (op < OP_COUNT && is_function(op)) return (struct value){.kind = VALUE_OP, .op = op};
   return value_error();
 }
 
@@ -71,7 +75,7 @@ static const char **visible(struct resolver *r, size_t *count) {
   for (int t = 0; builtin_tables[t]; t++)
     for (const struct builtin *b = builtin_tables[t]; b->name; b++) map_put(&others, b->name, r);
   for (int op = 0; op < OP_COUNT; op++)
-    if (op_table[op] && op_table[op]->kind == KIND_ELEMENTWISE) map_put(&others, op_table[op]->name, r);
+    if (is_function((enum op_id)op)) map_put(&others, op_table[op]->name, r);
   collect(&s, &names, count, &cap, &others);
   return names;
 }

@@ -119,8 +119,7 @@ static bool wants_number(enum dtype_rule rule) {
 }
 
 /* Says what the builder would, but where the operand comes from and what to do about it. */
-static bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d,
-                       struct loc loc) {
+bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc) {
   enum dtype_rule rule = op_table[op]->dtypes;
   const char *name = op_table[op]->name;
   bool needs_float = (rule == DTYPE_FLOAT || rule == DTYPE_TEST) && !dtype_is_float(d);

@@ -18,7 +18,7 @@ enum value_kind {
   VALUE_TYPE,
   VALUE_FUNCTION, /* defined in the language */
   VALUE_BUILTIN,
-  VALUE_OP, /* an elementwise op of the graph */
+  VALUE_OP, /* an op of the graph that the language has under its name */
   VALUE_MODULE,
   VALUE_TENSOR
 };
