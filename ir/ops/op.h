@@ -51,9 +51,8 @@ enum {
   OP_TYPED = 1 << 1,       /* the type is given, not inferred */
   OP_NO_GRADIENT = 1 << 2, /* nothing flows back */
   OP_NO_CSE = 1 << 3,
-  OP_STRIDED = 1 << 4, /* kernels read through it by strides alone */
-  OP_FUNCTION =
-      1 << 5, /* the language has it by its name: operands, then attributes, which are axes and flags */
+  OP_STRIDED = 1 << 4,  /* kernels read through it by strides alone */
+  OP_FUNCTION = 1 << 5, /* in the language by its name: operands, then attributes, which are axes and flags */
   /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
 };
 

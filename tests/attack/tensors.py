@@ -1,6 +1,7 @@
 """The functions that are not elementwise: reductions, shapes, products, rows by number."""
 import numpy as np
 
+import leaves
 from models import FLOATS, INTS, dims, fits, type_text
 
 
@@ -76,24 +77,6 @@ def arg(name):
         return g.emit(name, f"{name}({{0}}, {axes[0]})", [x], "i32", reduced(x.shape, axes[:1], False),
                       lambda m, v: getattr(m.xp, name)(v, axis=axes[0]).astype(np.int32))
     return row
-
-
-def cumulated(m, v, at, reverse, exclusive, d):
-    v = m.xp.moveaxis(v, at, 0)
-    n = v.shape[0]
-    part = lambda i: v[i + exclusive:] if reverse else v[:i + 1 - exclusive]
-    return m.xp.moveaxis(m.xp.stack([m.total(part(i), (0,), d) for i in range(n)]) if n else v, 0, at)
-
-
-def cumsum(g):
-    x = g.pick(lambda v: v.dtype in FLOATS + INTS and v.shape)
-    axes = x and axes_of(g, x, False)
-    if not axes:
-        return None
-    at, reverse, exclusive, d = axes[0], g.chance(0.4), g.chance(0.4), x.dtype
-    text = f"cumsum({{0}}, {at}{', reverse = true' if reverse else ''}{', exclusive = true' if exclusive else ''})"
-    return g.emit("cumsum", text, [x], d, x.shape,
-                  lambda m, v: cumulated(m, v, at, reverse, exclusive, d))
 
 
 def extreme_of_all(name, f):
@@ -421,13 +404,13 @@ def tensor_rows(elementwise):
         "variance": reduction("variance", FLOATS, variance_of, empty=False),
         "stddev": reduction("stddev", FLOATS, lambda m, v, a, k, d: root(m, variance_of(m, v, a, k, d), d), empty=False),
         "norm": reduction("norm", FLOATS, lambda m, v, a, k, d: root(m, m.total(m.r(v * v, d), a, d, k), d)),
-        "cumsum": cumsum, "argmax": arg("argmax"), "argmin": arg("argmin"), "reshape": reshape, "expand": expand,
-        "squeeze": squeeze,
+        "argmax": arg("argmax"), "argmin": arg("argmin"), "reshape": reshape, "expand": expand, "squeeze": squeeze,
         "flatten": flatten, "transpose": transpose, "broadcast": broadcast, "concat": together("concat"),
         "stack": together("stack"), "slice": cut, "pad": pad, "iota": iota, "cast": cast, "select": select,
         "ratio": ratio, "matmul": matmul, "gather": gather("gather"), "lookup": gather("lookup"),
         "scatter_add": scatter_add, "one_hot": one_hot, "expect_range": expect_range,
     }
+    rows.update({name: leaves.row(name) for name in leaves.LEAVES})
     for name in ("shape", "rank", "dtype", "type", "size"):
         rows[name] = facts
     return rows

@@ -5,7 +5,7 @@
  * A new op of a known kind and a new attribute are attacked without a line here. */
 #include "passes/pass.h"
 #include "planner/planner.h"
-#include "tests/ops/cases.h"
+#include "tests/support/cases.h"
 #include "tests/support/fixture.h"
 #include "tests/support/graphs.h"
 

@@ -1,8 +1,8 @@
 /* Every op on every dtype it takes and on odd shapes, one test per op, driven from the op table: compiled by
  * each backend, or on a GPU, and against node_eval. Backends agree bit for bit, except in f32 products, which a
  * library computes. With node_eval they agree bit for bit where nothing is summed up, else within bound.h. */
-#include "tests/ops/cases.h"
 #include "tests/support/bound.h"
+#include "tests/support/cases.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
 

@@ -1,8 +1,8 @@
 /* Every rewrite rule, numerically: a graph as it is written against the same graph simplified, on values from the
  * whole type. The rules hold up to the sign of zero (x + 0 is x for -0 too). */
 #include "passes/pass.h"
-#include "tests/ops/cases.h"
 #include "tests/support/bound.h"
+#include "tests/support/cases.h"
 #include "tests/support/random.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * have; towers have uneven shares, one has none. The towers' values joined must be the whole, or the rule refuses; and
  * what it refuses is no row-by-row thing. One test per op, driven from the op table: cases are those of test_ops. */
 #include "ir/ops/spread.h"
-#include "tests/ops/cases.h"
+#include "tests/support/cases.h"
 #include "tests/support/elements.h"
 #include "tests/support/eval.h"
 #include "tests/support/random.h"
@@ -43,6 +43,10 @@ struct subject {
 };
 
 static int accepted, refused;
+/* Of what the rule refuses, with the batch on the axis that the op is told, and elsewhere: how many, and how many of
+ * them each way of joining makes of the towers' values. */
+enum { BY_SUM, BY_MAX, BY_MIN, BY_ROWS, WAYS };
+static struct { int count, joined[WAYS]; } refusals[2];
 
 static const char *text(struct subject *s, const char *what) {
   return arena_printf(s->arena, "%s, a batch of %lld:\n%s%s", what, (long long)s->rows,
@@ -177,9 +181,39 @@ static const char *add_all(struct subject *s, struct tower *towers) {
 
 /* ---- one subject ---- */
 
-/* No reduction of the towers' values gives these over the batch. */
-static bool needs_all_rows(enum op_id op) {
-  return op == OP_argmax || op == OP_argmin || op == OP_reduce_prod || op == OP_cumsum;
+/* Whether the towers' rows are the whole in an order that there is. */
+static bool rows_join(struct subject *s, struct tower *towers) {
+  int axis = type_batch_axis(&s->n->type);
+  for (int64_t p = 1, width = axis < 0 ? 0 : -s->n->type.dim[axis]; p <= width; p++)
+    if (width % p == 0 && !join_rows(s, towers, p)) return true;
+  return false;
+}
+
+/* Whether the op is told the axis of its first operand that holds the batch. */
+static bool is_along(const struct node *n) {
+  int count = 0, axis = type_batch_axis(&n->inputs[0]->type);
+  const struct attr *axes = node_attr(n, ATTR_axes);
+  bool along = node_int_or(n, ATTR_axis, -1) == axis;
+  for (; axes && count < axes->count; count++) along = along || axes->ints[count] == axis;
+  return axis >= 0 && along;
+}
+
+/* One case can be joined by chance: refusal_holds asks for all. */
+static void note_refusal(struct subject *s, struct tower *towers) {
+  int at = is_along(s->n);
+  bool rows = type_batch_axis(&s->n->type) >= 0;
+  refusals[at].count++;
+  if (rows) refusals[at].joined[BY_ROWS] += rows_join(s, towers);
+  for (int way = BY_SUM; way <= BY_MIN && !rows; way++)
+    refusals[at].joined[way] += !join_shares(s, towers, SPREAD_SUM + (way - BY_SUM));
+}
+
+/* No way of joining the towers' values gives all that is refused. */
+static bool refusal_holds(void) {
+  for (int at = 0; at < 2; at++)
+    for (int way = 0; way < WAYS; way++)
+      if (refusals[at].count > 0 && refusals[at].joined[way] == refusals[at].count) return false;
+  return true;
 }
 
 /* What is refused would be wrong, or needs operands in one order that are in two. */
@@ -193,13 +227,10 @@ static const char *check_refusal(struct subject *s, struct tower *towers, enum s
   }
   refused++;
   if (s->rows == 1) return NULL; /* which has but one order */
-  bool empty = type_count(&s->n->type) == 0;
-  if (spread == SPREAD_NOT) return needs_all_rows(s->n->op) || empty ? NULL : "it is refused";
+  if (spread == SPREAD_NOT && type_count(&s->n->type)) note_refusal(s, towers);
+  if (spread == SPREAD_NOT) return NULL;
   if (!movement) return same ? "it is refused, and the rows stand in one order" : NULL;
-  int axis = type_batch_axis(&s->n->type);
-  for (int64_t p = 1, width = -s->n->type.dim[axis]; p <= width; p++)
-    if (width % p == 0 && !join_rows(s, towers, p)) return "it is refused, and the towers compute it";
-  return NULL;
+  return rows_join(s, towers) ? "it is refused, and the towers compute it" : NULL;
 }
 
 static const char *check(struct subject *s) {
@@ -380,6 +411,7 @@ static void rule_holds(void **state) {
   enum op_id op = (enum op_id)(uintptr_t)*state;
   static const enum dtype kinds[] = {DT_F32, DT_I32, DT_BOOL};
   accepted = refused = 0;
+  memset(refusals, 0, sizeof refusals);
   for (int k = 0; k < 3 && !accepted; k++) {
     struct arena *a = arena_create();
     struct diags d;
@@ -391,6 +423,8 @@ static void rule_holds(void **state) {
     arena_destroy(a);
   }
   if (accepted + refused == 0) named(op);
+  if (!refusal_holds())
+    fail_msg("%s is refused, and what the towers compute can be joined", op_table[op]->name);
   print_message("%d of %d ways with the batch in it, %d refused\n", accepted, accepted + refused, refused);
 }
 

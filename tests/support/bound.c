@@ -1,6 +1,6 @@
 #include "tests/support/bound.h"
 
-#include "ir/ops/leaf.h"
+#include "tests/leaves/leaf.h"
 
 #include <float.h>
 #include <math.h>
@@ -10,12 +10,10 @@
 #define ULPS_OF_TWO_BODIES 8
 #define NO_QUANTUM         4096 /* of zeros: above all exponents */
 
-static const struct interval anything = {-(double)INFINITY, (double)INFINITY};
+bool interval_is_point(struct interval x) { return x.lo == x.hi || (isnan(x.lo) && isnan(x.hi)); }
+bool interval_is_any(struct interval x) { return x.lo == -(double)INFINITY && x.hi == (double)INFINITY; }
 
-static bool is_point(struct interval x) { return x.lo == x.hi || (isnan(x.lo) && isnan(x.hi)); }
-static bool is_anything(struct interval x) { return x.lo == -(double)INFINITY && x.hi == (double)INFINITY; }
-
-static struct interval bound_at(const struct bounds *b, int64_t i) {
+struct interval bound_at(const struct bounds *b, int64_t i) {
   if (b->at) return b->at[i];
   double x = tensor_at(&b->value, i);
   return (struct interval){x, x};
@@ -80,7 +78,7 @@ static bool turns_inside(enum op_id op, const struct interval *x) {
   }
 }
 
-static void widen(struct interval *r, double x) {
+void interval_widen(struct interval *r, double x) {
   if (x < r->lo) r->lo = x;
   if (x > r->hi) r->hi = x;
 }
@@ -98,8 +96,8 @@ static struct interval corners(struct body *b, const struct interval *x) {
       at[i] = choice[code % 4];
     }
     double y = body_at(b, at);
-    if (isnan(y)) return anything;
-    widen(&r, y);
+    if (isnan(y)) return interval_any;
+    interval_widen(&r, y);
   }
   return r;
 }
@@ -109,14 +107,14 @@ static struct interval elementwise(struct body *b, const struct interval *x) {
   enum dtype d = n->type.dtype;
   bool points = true, unknown = false;
   for (int i = 0; i < n->ninputs; i++) {
-    points &= is_point(x[i]);
-    unknown |= is_anything(x[i]) || isnan(x[i].lo);
+    points &= interval_is_point(x[i]);
+    unknown |= interval_is_any(x[i]) || isnan(x[i].lo);
   }
   bool zero = x[0].lo == 0 || (n->ninputs > 1 && x[1].lo == 0); /* of either sign */
   if (points && zero && dtype_is_float(n->inputs[0]->type.dtype)) {
     struct interval r = corners(b, x);
-    if (is_point(r)) return r;
-    return anything;
+    if (interval_is_point(r)) return r;
+    return interval_any;
   }
   if (points) {
     double y = body_at(b, (double[3]){x[0].lo, n->ninputs > 1 ? x[1].lo : 0, n->ninputs > 2 ? x[2].lo : 0});
@@ -124,10 +122,10 @@ static struct interval elementwise(struct body *b, const struct interval *x) {
   }
   if (n->op == OP_select) {
     if (x[0].lo == x[0].hi) return x[0].lo != 0 ? x[1] : x[2];
-    if (unknown) return anything;
+    if (unknown) return interval_any;
     struct interval r = x[1];
-    widen(&r, x[2].lo);
-    widen(&r, x[2].hi);
+    interval_widen(&r, x[2].lo);
+    interval_widen(&r, x[2].hi);
     return r;
   }
   if (d == DT_BOOL && (unknown || n->op == OP_eq || n->op == OP_ne)) {
@@ -137,29 +135,20 @@ static struct interval elementwise(struct body *b, const struct interval *x) {
   }
   bool wraps =
       dtype_is_int(d) && dtype_is_int(n->inputs[0]->type.dtype) && n->op != OP_max && n->op != OP_min;
-  if (unknown || wraps || turns_inside(n->op, x)) return anything;
+  if (unknown || wraps || turns_inside(n->op, x)) return interval_any;
   struct interval r;
   if (n->op == OP_sin || n->op == OP_cos) { /* no steeper than 1 */
     double y = body_at(b, &x[0].lo), w = x[0].hi - x[0].lo;
     r = (struct interval){fmax(-1, y - w), fmin(1, y + w)};
   } else
     r = corners(b, x);
-  if (is_anything(r) || d == DT_BOOL || !dtype_is_float(d) || rounds_once(n->op)) return r;
+  if (interval_is_any(r) || d == DT_BOOL || !dtype_is_float(d) || rounds_once(n->op)) return r;
   return (struct interval){step(d, r.lo, -1, ULPS_OF_TWO_BODIES), step(d, r.hi, 1, ULPS_OF_TWO_BODIES)};
 }
 
 /* ---- sums ---- */
 
-/* Terms of one sum, any order. */
-struct sum {
-  enum dtype dtype;
-  int64_t terms;
-  long double lo, hi, size; /* size: sum of |term| */
-  int quantum;              /* all terms are multiples of 2^quantum */
-  bool points, unknown;
-};
-
-static struct sum sum_make(enum dtype d) {
+struct sum sum_make(enum dtype d) {
   return (struct sum){.dtype = d, .quantum = NO_QUANTUM, .points = true};
 }
 
@@ -171,7 +160,7 @@ static int lowest_bit(long double x) {
   return exponent - 64 + __builtin_ctzll(bits);
 }
 
-static void sum_add(struct sum *s, long double lo, long double hi) {
+void sum_add(struct sum *s, long double lo, long double hi) {
   s->terms++;
   if (!isfinite(lo) || !isfinite(hi)) {
     s->unknown = true;
@@ -184,18 +173,17 @@ static void sum_add(struct sum *s, long double lo, long double hi) {
   if (lo != 0 && lowest_bit(lo) < s->quantum) s->quantum = lowest_bit(lo);
 }
 
-/* A term that is itself the sum of terms of this size and quantum. */
-static void sum_add_share(struct sum *s, struct interval v, double size, double quantum) {
+void sum_add_share(struct sum *s, struct interval v, double size, double quantum) {
   sum_add(s, v.lo, v.hi);
   s->size += size;
   if (quantum < s->quantum) s->quantum = (int)quantum;
 }
 
-static struct interval sum_total(const struct sum *s, int additions) {
-  if (!dtype_is_float(s->dtype)) return anything; /* an uncertain sum may wrap */
+struct interval sum_total(const struct sum *s, int additions) {
+  if (!dtype_is_float(s->dtype)) return interval_any; /* an uncertain sum may wrap */
   bool f32 = s->dtype == DT_F32;
   int digits = f32 ? 24 : 53, smallest = f32 ? -149 : -1074; /* exponent of the least subnormal */
-  if (s->unknown || s->size > (f32 ? FLT_MAX : DBL_MAX) / 2) return anything;
+  if (s->unknown || s->size > (f32 ? FLT_MAX : DBL_MAX) / 2) return interval_any;
   bool exact = s->size == 0 || (s->quantum >= smallest && s->size <= ldexpl(1, s->quantum + digits));
   if (s->points && exact) return (struct interval){(double)s->lo, (double)s->lo};
   long double nu = (long double)(s->terms + additions) * ldexpl(1, -digits);
@@ -204,16 +192,6 @@ static struct interval sum_total(const struct sum *s, int additions) {
   if (s->quantum < smallest) slack += (long double)s->terms * ldexpl(1, smallest - 1);
   return (struct interval){step(s->dtype, (double)(s->lo - slack), -1, 1),
                            step(s->dtype, (double)(s->hi + slack), 1, 1)};
-}
-
-/* The range of a product of two intervals. */
-static void product(struct interval x, struct interval y, long double *lo, long double *hi) {
-  long double p[4] = {(long double)x.lo * y.lo, (long double)x.lo * y.hi, (long double)x.hi * y.lo,
-                      (long double)x.hi * y.hi};
-  *lo = *hi = p[0];
-  for (int i = 1; i < 4; i++) *lo = fminl(*lo, p[i]), *hi = fmaxl(*hi, p[i]);
-  for (int i = 0; i < 4; i++)
-    if (isnan(p[i])) *lo = -INFINITY, *hi = INFINITY;
 }
 
 /* Where element e of reduce's operand goes. */
@@ -256,16 +234,16 @@ static void factors_add(struct factors *f, struct interval v) {
 
 static struct interval factors_total(const struct factors *f, enum dtype d, int additions) {
   bool f32 = d == DT_F32;
-  if (f->unknown || f->large > (f32 ? FLT_MAX : DBL_MAX) / 2) return anything;
+  if (f->unknown || f->large > (f32 ? FLT_MAX : DBL_MAX) / 2) return interval_any;
   if (f->zero && f->lo == 0 && f->hi == 0) return (struct interval){0, 0};
-  if (f->small < (f32 ? FLT_MIN : DBL_MIN) * 2.0L) return anything;
+  if (f->small < (f32 ? FLT_MIN : DBL_MIN) * 2.0L) return interval_any;
   long double nu = (long double)(f->terms + additions) * (f32 ? 0x1p-24L : 0x1p-53L);
   long double slack = f->terms <= 1 ? 0 : nu / (1 - nu) * fmaxl(fabsl(f->lo), fabsl(f->hi));
   if (slack == 0 && f->lo == f->hi) return (struct interval){(double)f->lo, (double)f->lo};
   return (struct interval){step(d, (double)(f->lo - slack), -1, 1), step(d, (double)(f->hi + slack), 1, 1)};
 }
 
-static void sum_result(const struct sum *s, int additions, struct bounds *out, int64_t e) {
+void sum_result(const struct sum *s, int additions, struct bounds *out, int64_t e) {
   out->at[e] = sum_total(s, additions);
   if (!out->size) return;
   out->size[e] = (double)s->size;
@@ -295,7 +273,7 @@ static void reduce_bounds(struct arena *a, const struct node *n, const struct bo
       else
         sum_add(&sums[r], v.lo, v.hi);
       factors_add(&products[r], v);
-    } else if (isnan(v.lo) || is_anything(v)) {
+    } else if (isnan(v.lo) || interval_is_any(v)) {
       sums[r].unknown = true;
     } else {
       o->lo = max ? fmax(o->lo, v.lo) : fmin(o->lo, v.lo);
@@ -303,33 +281,9 @@ static void reduce_bounds(struct arena *a, const struct node *n, const struct bo
     }
   }
   for (int64_t r = 0; r < results; r++) {
-    if (extreme && sums[r].unknown) out[r] = anything;
+    if (extreme && sums[r].unknown) out[r] = interval_any;
     if (n->op == OP_reduce_sum) sum_result(&sums[r], additions, result, r);
     if (n->op == OP_reduce_prod) out[r] = factors_total(&products[r], d, additions);
-  }
-}
-
-static void matmul_bounds(struct arena *arena, const struct node *n, const struct bounds *in, int additions,
-                          struct bounds *out) {
-  (void)arena;
-  const struct bounds *x = &in[0], *y = &in[1];
-  const struct type *l = &n->inputs[0]->type;
-  int last = n->type.rank - 1;
-  bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
-  int64_t rows = n->type.dim[last - 1], columns = n->type.dim[last], inner = l->dim[last - ta];
-  int64_t count = type_count(&n->type);
-  for (int64_t e = 0; e < count; e++) {
-    int64_t batch = e / (rows * columns), i = e / columns % rows, j = e % columns;
-    struct sum s = sum_make(n->type.dtype);
-    for (int64_t k = 0; k < inner; k++) {
-      int64_t at_x = batch * rows * inner + (ta ? k * rows + i : i * inner + k);
-      int64_t at_y = batch * inner * columns + (tb ? j * inner + k : k * columns + j);
-      long double lo, hi;
-      product(bound_at(x, at_x), bound_at(y, at_y), &lo, &hi);
-      sum_add(&s, lo, hi);
-    }
-    /* the product of a term may round too: one more per term */
-    sum_result(&s, additions + (int)inner, out, e);
   }
 }
 
@@ -346,15 +300,15 @@ static void arg_bounds(const struct node *n, const struct bounds *x, struct inte
     bool unknown = false;
     for (int64_t k = 0; k < size; k++) {
       struct interval v = bound_at(x, base + k * below);
-      unknown |= is_anything(v) || isnan(v.lo);
+      unknown |= interval_is_any(v) || isnan(v.lo);
       best = fmax(best, sign > 0 ? v.lo : -v.hi);
     }
     out[r] = (struct interval){(double)size - 1, 0};
     for (int64_t k = 0; k < size; k++) {
       struct interval v = bound_at(x, base + k * below);
-      if (unknown || (sign > 0 ? v.hi : -v.lo) >= best) widen(&out[r], (double)k);
+      if (unknown || (sign > 0 ? v.hi : -v.lo) >= best) interval_widen(&out[r], (double)k);
       /* the first of certain equals wins */
-      if (!unknown && is_point(v) && sign * v.lo == best && out[r].lo == (double)k) break;
+      if (!unknown && interval_is_point(v) && sign * v.lo == best && out[r].lo == (double)k) break;
     }
   }
 }
@@ -389,39 +343,6 @@ static bool move_bounds(struct arena *a, const struct node *n, const struct boun
   return move_numbers(a, n, side, out->quantum);
 }
 
-/* The rows that gather picks, and the sums that scatter_add makes. */
-static void gather_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
-                          struct bounds *out) {
-  const struct type *table = &n->inputs[0]->type;
-  int64_t results = type_count(&n->type), width = 1, count = type_count(&n->inputs[1]->type);
-  for (int i = 1; i < table->rank; i++) width *= table->dim[i];
-  struct sum *sums = arena_new_array(a, (size_t)results, struct sum);
-  for (int64_t e = 0; e < results; e++) {
-    sums[e] = sum_make(n->type.dtype);
-    out->at[e] = in[1].at ? anything : (struct interval){0, 0};
-    if (n->op == OP_gather) continue;
-    struct interval v = bound_at(&in[0], e);
-    if (in[0].size)
-      sum_add_share(&sums[e], v, in[0].size[e], in[0].quantum[e]);
-    else
-      sum_add(&sums[e], v.lo, v.hi);
-  }
-  if (in[1].at) return; /* any row, it may be */
-  for (int64_t i = 0; i < count; i++) {
-    double row = tensor_at(&in[1].value, i);
-    for (int64_t k = 0; k < width && row >= 0 && row < (double)table->dim[0]; k++) {
-      int64_t at = (int64_t)row * width + k;
-      struct interval v = bound_at(&in[n->op == OP_gather ? 0 : 2], n->op == OP_gather ? at : i * width + k);
-      if (n->op == OP_gather)
-        out->at[i * width + k] = v;
-      else
-        sum_add(&sums[at], v.lo, v.hi);
-    }
-  }
-  for (int64_t e = 0; e < results && n->op == OP_scatter_add; e++)
-    out->at[e] = sum_total(&sums[e], additions);
-}
-
 /* add, sub, neg ... of sums. */
 static void elementwise_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
                                struct bounds *out) {
@@ -452,34 +373,6 @@ static bool passes_shares(const struct node *n, const struct bounds *in) {
   return n->ninputs > 0 && (op_of(n)->linear_jointly || (n->ninputs == 1 && (op_of(n)->linear & 1)));
 }
 
-#define scatter_add_bounds gather_bounds
-
-static void cumsum_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
-                          struct bounds *out) {
-  (void)a;
-  struct lines l = lines_of(n);
-  bool reverse = node_int_or(n, ATTR_reverse, 0), exclusive = node_int_or(n, ATTR_exclusive, 0);
-  for (int64_t line = 0; line < l.outer * l.inner; line++) {
-    struct sum s = sum_make(n->type.dtype);
-    for (int64_t i = 0; i < l.length; i++) {
-      int64_t k = reverse ? l.length - 1 - i : i,
-              at = (line / l.inner * l.length + k) * l.inner + line % l.inner;
-      struct interval v = bound_at(&in[0], at);
-      struct sum before = s;
-      if (in[0].size)
-        sum_add_share(&s, v, in[0].size[at], in[0].quantum[at]);
-      else
-        sum_add(&s, v.lo, v.hi);
-      if (out->size)
-        sum_result(exclusive ? &before : &s, additions, out, at);
-      else
-        out->at[at] = sum_total(exclusive ? &before : &s, additions);
-    }
-  }
-}
-
-typedef void leaf_bounds_fn(struct arena *a, const struct node *n, const struct bounds *in, int additions,
-                            struct bounds *out);
 static leaf_bounds_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
 #define LEAF(name, spread) [OP_##name] = name##_bounds,
@@ -511,7 +404,7 @@ static bool node_bounds(struct arena *a, const struct node *n, const struct boun
 static void forget_points(struct bounds *b) {
   int64_t count = type_count(&b->value.type);
   for (int64_t e = 0; b->at && e < count; e++)
-    if (!is_point(b->at[e])) return;
+    if (!interval_is_point(b->at[e])) return;
   b->at = NULL;
 }
 
@@ -572,7 +465,7 @@ const char *bounds_breach(struct arena *a, const struct bounds *b, const struct 
   for (int64_t e = 0; e < count; e++) {
     struct interval v = b->at[e];
     double x = tensor_at(got, e);
-    bool ok = is_anything(v) || (isnan(v.lo) ? isnan(x) : v.lo <= x && x <= v.hi);
+    bool ok = interval_is_any(v) || (isnan(v.lo) ? isnan(x) : v.lo <= x && x <= v.hi);
     if (ok) continue;
     struct str s = str_make(a);
     str_printf(&s, "element %lld of %s is %s, not within ", (long long)e, type_text(a, &got->type),
@@ -587,6 +480,6 @@ const char *bounds_breach(struct arena *a, const struct bounds *b, const struct 
 
 int64_t bounds_unknown(const struct bounds *b) {
   int64_t count = type_count(&b->value.type), unknown = 0;
-  for (int64_t e = 0; b->at && e < count; e++) unknown += is_anything(b->at[e]);
+  for (int64_t e = 0; b->at && e < count; e++) unknown += interval_is_any(b->at[e]);
   return unknown;
 }

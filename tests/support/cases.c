@@ -1,10 +1,9 @@
-#include "tests/ops/cases.h"
+#include "tests/support/cases.h"
 
+#include "tests/leaves/leaf.h"
 #include "tests/support/eval.h"
 
 #include <string.h>
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 bool op_takes(enum op_id op, enum dtype d) {
   if (op == OP_scatter_add) return d != DT_BOOL;
@@ -21,7 +20,7 @@ bool op_takes(enum op_id op, enum dtype d) {
 
 /* ---- making a case ---- */
 
-static struct node *leaf(struct cases *c, const struct type *t) {
+struct node *case_leaf(struct cases *c, const struct type *t) {
   struct graph *g = c->g;
   const char *name = arena_printf(g->arena, "c%d.x%d", c->count, c->nleaves);
   struct node *n = c->variables ? build_variable(g, name, t, true, false) : build_input(g, name, t);
@@ -30,8 +29,7 @@ static struct node *leaf(struct cases *c, const struct type *t) {
   return n;
 }
 
-/* A case in which the op has folded away is none. */
-static void done(struct cases *c, struct node *n) {
+void case_done(struct cases *c, struct node *n) {
   if (n && n->op == c->op) {
     if (c->count == c->cap) {
       c->cap = c->cap ? 2 * c->cap : 32;
@@ -45,8 +43,7 @@ static void done(struct cases *c, struct node *n) {
   c->nleaves = 0;
 }
 
-/* Shapes as text, "3,5": a rank of 0 is "". */
-static struct type shape(enum dtype d, const char *text) {
+struct type case_shape(enum dtype d, const char *text) {
   struct type t = {.dtype = (uint8_t)d};
   for (const char *p = text; *p;) {
     int64_t size = 0;
@@ -58,7 +55,7 @@ static struct type shape(enum dtype d, const char *text) {
 }
 
 static int ints(const char *text, int64_t *out) {
-  struct type t = shape(DT_I64, text);
+  struct type t = case_shape(DT_I64, text);
   memcpy(out, t.dim, sizeof t.dim);
   return t.rank;
 }
@@ -79,23 +76,23 @@ static struct node *operand(struct cases *c, const struct type *t, enum pattern 
       begin[i] = 1;
       from.dim[i] += 3;
     }
-    return build_slice(c->g, leaf(c, &from), begin, t);
+    return build_slice(c->g, case_leaf(c, &from), begin, t);
   }
-  case SCALAR: return build_broadcast(c->g, leaf(c, &from), t, axes);
+  case SCALAR: return build_broadcast(c->g, case_leaf(c, &from), t, axes);
   case ROW:
   case COLUMN:
     axes[0] = p == ROW ? t->rank - 1 : 0;
     from.rank = 1;
     from.dim[0] = t->dim[axes[0]];
-    return build_broadcast(c->g, leaf(c, &from), t, axes);
+    return build_broadcast(c->g, case_leaf(c, &from), t, axes);
   case TRANSPOSED:
     from = *t;
     for (int i = 0; i < t->rank; i++) {
       perm[i] = t->rank - 1 - i;
       from.dim[i] = t->dim[perm[i]];
     }
-    return build_transpose(c->g, leaf(c, &from), perm);
-  default: return leaf(c, t);
+    return build_transpose(c->g, case_leaf(c, &from), perm);
+  default: return case_leaf(c, t);
   }
 }
 
@@ -109,14 +106,14 @@ static void elementwise(struct cases *c, const struct type *t, enum pattern patt
       in[i] = operand(c, &of, i == odd ? pattern : WHOLE);
     }
     if (c->op == OP_identity) /* the builder would give its operand */
-      done(c, raw_node(c->g, c->op, n, in, 0, NULL, NULL));
+      case_done(c, raw_node(c->g, c->op, n, in, 0, NULL, NULL));
     else if (c->op != OP_cast)
-      done(c, build(c->g, c->op, n, in, 0, NULL, NULL));
+      case_done(c, build(c->g, c->op, n, in, 0, NULL, NULL));
     if (c->op != OP_cast) continue;
     /* a leaf for each target, else all casts of it would be one kernel */
     for (enum dtype to = DT_F32; to < DT_COUNT; to++) {
       if (to != DT_F32) in[0] = operand(c, t, pattern);
-      done(c, build_cast(c->g, in[0], to));
+      case_done(c, build_cast(c->g, in[0], to));
     }
   }
 }
@@ -125,13 +122,13 @@ static void elementwise_cases(struct cases *c, enum dtype d) {
   static const char *const shapes[] = {"",    "0",     "1",     "15",  "16",     "17",      "33",
                                        "3,5", "2,0,3", "16,17", "1,1", "4,1,33", "2,3,2,17"};
   static const char *const viewed[] = {"1,1", "5,17", "16,3", "33,15", "0,4", "2,3,4"};
-  for (int i = 0; i < COUNT(shapes); i++) {
-    struct type t = shape(d, shapes[i]);
+  for (int i = 0; i < CASE_COUNT(shapes); i++) {
+    struct type t = case_shape(d, shapes[i]);
     if (!c->small || type_count(&t) < 18) elementwise(c, &t, WHOLE);
   }
-  for (int i = 0; i < COUNT(viewed) && !c->small; i++)
+  for (int i = 0; i < CASE_COUNT(viewed) && !c->small; i++)
     for (enum pattern p = SLICED; p < PATTERNS; p++) {
-      struct type t = shape(d, viewed[i]);
+      struct type t = case_shape(d, viewed[i]);
       elementwise(c, &t, p);
     }
 }
@@ -141,25 +138,25 @@ static void elementwise_cases(struct cases *c, enum dtype d) {
 static void reduce_cases(struct cases *c, enum dtype d) {
   static const char *const shapes[] = {"0",   "1",   "15",    "16",   "17",    "33",    "300",
                                        "3,5", "4,0", "16,17", "33,2", "2,3,4", "5,1,6", "2,17,3,2"};
-  for (int i = 0; i < COUNT(shapes); i++) {
-    struct type t = shape(d, shapes[i]);
+  for (int i = 0; i < CASE_COUNT(shapes); i++) {
+    struct type t = case_shape(d, shapes[i]);
     if (c->small && type_count(&t) > 30) continue;
     for (uint32_t mask = 1; mask < 1u << t.rank; mask++)
-      done(c, build_reduce(c->g, c->op, leaf(c, &t), mask));
+      case_done(c, build_reduce(c->g, c->op, case_leaf(c, &t), mask));
   }
   /* of a cut, a transposed and a repeated operand */
   for (enum pattern p = SLICED; p < PATTERNS && !c->small; p++)
     for (uint32_t mask = 1; mask < 4; mask++) {
-      struct type t = shape(d, "18,5");
-      done(c, build_reduce(c->g, c->op, operand(c, &t, p), mask));
+      struct type t = case_shape(d, "18,5");
+      case_done(c, build_reduce(c->g, c->op, operand(c, &t, p), mask));
     }
 }
 
 static void arg_cases(struct cases *c, enum dtype d) {
   static const char *const shapes[] = {"1", "15", "16", "17", "300", "3,5", "4,0", "16,17", "33,2", "2,3,4"};
-  for (int i = 0; i < COUNT(shapes); i++) {
-    struct type t = shape(d, shapes[i]);
-    for (int axis = 0; axis < t.rank; axis++) done(c, build_arg(c->g, c->op, leaf(c, &t), axis));
+  for (int i = 0; i < CASE_COUNT(shapes); i++) {
+    struct type t = case_shape(d, shapes[i]);
+    for (int axis = 0; axis < t.rank; axis++) case_done(c, build_arg(c->g, c->op, case_leaf(c, &t), axis));
   }
 }
 
@@ -168,9 +165,9 @@ static void arg_cases(struct cases *c, enum dtype d) {
 static void reshape_cases(struct cases *c, enum dtype d) {
   static const char *const pairs[][2] = {{"6", "2,3"},   {"2,3", "3,2"}, {"1", ""},       {"", "1,1"},
                                          {"0,3", "2,0"}, {"4,4", "16"},  {"3,16", "6,8"}, {"2,3,4", "4,6"}};
-  for (int i = 0; i < COUNT(pairs); i++) {
-    struct type from = shape(d, pairs[i][0]), to = shape(d, pairs[i][1]);
-    done(c, build_reshape(c->g, leaf(c, &from), &to));
+  for (int i = 0; i < CASE_COUNT(pairs); i++) {
+    struct type from = case_shape(d, pairs[i][0]), to = case_shape(d, pairs[i][1]);
+    case_done(c, build_reshape(c->g, case_leaf(c, &from), &to));
   }
 }
 
@@ -179,11 +176,11 @@ static void transpose_cases(struct cases *c, enum dtype d, enum pattern p) {
                                          {"0,3", "1,0"},     {"2,3,4", "0,2,1"},    {"2,3,4", "1,0,2"},
                                          {"2,3,4", "1,2,0"}, {"2,3,4", "2,0,1"},    {"2,3,4", "2,1,0"},
                                          {"1,5", "1,0"},     {"2,1,3,2", "3,1,0,2"}};
-  for (int i = 0; i < COUNT(pairs); i++) {
-    struct type t = shape(d, pairs[i][0]);
+  for (int i = 0; i < CASE_COUNT(pairs); i++) {
+    struct type t = case_shape(d, pairs[i][0]);
     int64_t perm[MAX_RANK];
     ints(pairs[i][1], perm);
-    if (!c->small || type_count(&t) < 30) done(c, build_transpose(c->g, operand(c, &t, p), perm));
+    if (!c->small || type_count(&t) < 30) case_done(c, build_transpose(c->g, operand(c, &t, p), perm));
   }
 }
 
@@ -192,11 +189,11 @@ static void broadcast_cases(struct cases *c, enum dtype d, enum pattern p) {
                                            {"2,4", "2,3,4", "0,2"}, {"1", "1,5", "0"},  {"0", "0,3", "0"},
                                            {"3", "3,0", "0"},       {"", "2,3", ""},    {"16", "2,16", "1"},
                                            {"17", "17,33", "0"},    {"3", "2,3,2", "1"}};
-  for (int i = 0; i < COUNT(triples); i++) {
-    struct type from = shape(d, triples[i][0]), to = shape(d, triples[i][1]);
+  for (int i = 0; i < CASE_COUNT(triples); i++) {
+    struct type from = case_shape(d, triples[i][0]), to = case_shape(d, triples[i][1]);
     int64_t axes[MAX_RANK];
     ints(triples[i][2], axes);
-    done(c, build_broadcast(c->g, operand(c, &from, p), &to, axes));
+    case_done(c, build_broadcast(c->g, operand(c, &from, p), &to, axes));
   }
 }
 
@@ -205,11 +202,12 @@ static void slice_cases(struct cases *c, enum dtype d, enum pattern p) {
       {"10", "3", "4"},      {"10", "10", "0"},           {"4,6", "1,2", "2,3"},
       {"4,6", "0,3", "4,1"}, {"2,3,4", "1,0,1", "1,3,2"}, {"33,17", "16,1", "17,16"},
       {"4,0", "1,0", "2,0"}};
-  for (int i = 0; i < COUNT(triples); i++) {
-    struct type from = shape(d, triples[i][0]), to = shape(d, triples[i][2]);
+  for (int i = 0; i < CASE_COUNT(triples); i++) {
+    struct type from = case_shape(d, triples[i][0]), to = case_shape(d, triples[i][2]);
     int64_t begin[MAX_RANK];
     ints(triples[i][1], begin);
-    if (!c->small || type_count(&from) < 30) done(c, build_slice(c->g, operand(c, &from, p), begin, &to));
+    if (!c->small || type_count(&from) < 30)
+      case_done(c, build_slice(c->g, operand(c, &from, p), begin, &to));
   }
 }
 
@@ -217,14 +215,14 @@ static void pad_cases(struct cases *c, enum dtype d, enum pattern p) {
   static const char *const triples[][3] = {
       {"3", "1", "2"},  {"2,3", "0,1", "2,0"},    {"0", "2", "1"},   {"2,2,2", "1,0,1", "0,1,1"},
       {"16", "0", "1"}, {"17,15", "1,16", "0,2"}, {"1", "16", "16"}, {"2,3,4", "0,1,0", "0,2,0"}};
-  for (int i = 0; i < COUNT(triples); i++) {
-    struct type t = shape(d, triples[i][0]), value = type_scalar(d);
+  for (int i = 0; i < CASE_COUNT(triples); i++) {
+    struct type t = case_shape(d, triples[i][0]), value = type_scalar(d);
     int64_t low[MAX_RANK], high[MAX_RANK];
     ints(triples[i][1], low);
     ints(triples[i][2], high);
     if (c->small && type_count(&t) > 30) continue;
     struct node *x = operand(c, &t, p);
-    done(c, build_pad(c->g, x, low, high, leaf(c, &value)));
+    case_done(c, build_pad(c->g, x, low, high, case_leaf(c, &value)));
   }
 }
 
@@ -242,100 +240,42 @@ static void concat_cases(struct cases *c, enum dtype d) {
               {1, 2, {"3,16", "3,17"}},
               {0, 2, {"4", "6"}},
               {1, 2, {"2,4,3", "2,2,3"}}};
-  for (int i = 0; i < COUNT(rows); i++) {
+  for (int i = 0; i < CASE_COUNT(rows); i++) {
     struct node *x[4];
     for (int k = 0; k < rows[i].n; k++) {
-      struct type t = shape(d, rows[i].parts[k]);
-      x[k] = leaf(c, &t);
+      struct type t = case_shape(d, rows[i].parts[k]);
+      x[k] = case_leaf(c, &t);
     }
-    done(c, build_concat(c->g, rows[i].n, x, rows[i].axis));
+    case_done(c, build_concat(c->g, rows[i].n, x, rows[i].axis));
   }
   /* more parts than a kernel has arguments */
   struct node *many[40];
-  struct type t = shape(d, "2,1");
-  for (int k = 0; k < 40; k++) many[k] = leaf(c, &t);
-  done(c, build_concat(c->g, 40, many, 1));
+  struct type t = case_shape(d, "2,1");
+  for (int k = 0; k < 40; k++) many[k] = case_leaf(c, &t);
+  case_done(c, build_concat(c->g, 40, many, 1));
   /* one part twice, and one that is computed */
-  struct node *x = leaf(c, &t), *y = leaf(c, &t),
+  struct node *x = case_leaf(c, &t), *y = case_leaf(c, &t),
               *turned = build_transpose(
-                  c->g, leaf(c, &(struct type){.dtype = (uint8_t)d, .rank = 2, .dim = {1, 2}}),
+                  c->g, case_leaf(c, &(struct type){.dtype = (uint8_t)d, .rank = 2, .dim = {1, 2}}),
                   (int64_t[]){1, 0});
-  done(c, build_concat(c->g, 4, (struct node *[]){x, turned, x, y}, 1));
+  case_done(c, build_concat(c->g, 4, (struct node *[]){x, turned, x, y}, 1));
 }
 
-/* ---- contractions and sources ---- */
-
-static void matmul_cases(struct cases *c, enum dtype d) {
-  static const int sizes[][4] = {{0, 1, 1, 1},  {0, 3, 4, 5}, {0, 16, 17, 15}, {0, 33, 2, 16},
-                                 {0, 1, 33, 1}, {0, 0, 3, 4}, {0, 3, 0, 4},    {0, 3, 4, 0},
-                                 {1, 3, 4, 2},  {3, 2, 5, 3}, {6, 4, 1, 17},   {0, 5, 300, 3}};
-  for (int i = 0; i < COUNT(sizes); i++)
-    for (int transposed = 0; transposed < 4; transposed++) {
-      int b = sizes[i][0], m = sizes[i][1], k = sizes[i][2], n = sizes[i][3];
-      if (c->small && (b > 1 ? b : 1) * (m * k + k * n) > 60) continue;
-      bool ta = transposed & 1, tb = transposed & 2;
-      struct type l = {.dtype = (uint8_t)d}, r;
-      if (b == 6)
-        l.dim[l.rank++] = 2, l.dim[l.rank++] = 3; /* two leading axes */
-      else if (b)
-        l.dim[l.rank++] = b;
-      r = l;
-      l.dim[l.rank++] = ta ? k : m, l.dim[l.rank++] = ta ? m : k;
-      r.dim[r.rank++] = tb ? n : k, r.dim[r.rank++] = tb ? k : n;
-      struct node *x = leaf(c, &l);
-      done(c, build_matmul(c->g, x, leaf(c, &r), ta, tb));
-      if (d != DT_F32) continue;
-      x = build1(c->g, OP_round_bf16, leaf(c, &l));
-      done(c, build_matmul_in(c->g, x, build1(c->g, OP_round_bf16, leaf(c, &r)), ta, tb, "bf16"));
-    }
-}
-
-/* Row numbers of each integer type; some name no row, some the same one. */
-static void rows_cases(struct cases *c, enum dtype d) {
-  static const char *const pairs[][2] = {{"5", "7"},     {"5,3", "7"},    {"5,3", ""},      {"8,17", "3,2"},
-                                         {"4,2,3", "6"}, {"1,1", "1"},    {"5,0", "3"},     {"0,3", "4"},
-                                         {"5,3", "0"},   {"3,16", "2,0"}, {"300,33", "70"}, {"7,2", "2,3,2"}};
-  static const enum dtype numbers[] = {DT_I32, DT_I64, DT_U8};
-  for (int i = 0; i < COUNT(pairs); i++)
-    for (int k = 0; k < COUNT(numbers); k++) {
-      struct type table = shape(d, pairs[i][0]), index = shape(numbers[k], pairs[i][1]), rows = index;
-      if (c->small && type_count(&table) > 30) continue;
-      rows.dtype = (uint8_t)d;
-      for (int axis = 1; axis < table.rank; axis++) rows.dim[rows.rank++] = table.dim[axis];
-      struct node *x = leaf(c, &table), *at = leaf(c, &index);
-      if (c->op == OP_gather)
-        done(c, build2(c->g, OP_gather, x, at));
-      else
-        done(c, build3(c->g, OP_scatter_add, x, at, leaf(c, &rows)));
-    }
-}
+/* ---- sources ---- */
 
 static void source_cases(struct cases *c, enum dtype d) {
   static const char *const shapes[] = {"",   "0",   "1",     "15",    "16",   "17",
                                        "33", "3,5", "2,0,3", "16,17", "2,3,4"};
-  for (int i = 0; i < COUNT(shapes); i++) {
-    struct type t = shape(d, shapes[i]), step = type_scalar(DT_I64);
+  for (int i = 0; i < CASE_COUNT(shapes); i++) {
+    struct type t = case_shape(d, shapes[i]), step = type_scalar(DT_I64);
     bool random = c->op == OP_random_uniform || c->op == OP_random_normal;
-    if (random && dtype_is_float(d)) done(c, build_random(c->g, c->op, &t, leaf(c, &step), 7 + i, 1000 + i));
+    if (random && dtype_is_float(d))
+      case_done(c, build_random(c->g, c->op, &t, case_leaf(c, &step), 7 + i, 1000 + i));
     for (int axis = 0; c->op == OP_iota && d != DT_BOOL && axis < t.rank; axis++)
-      done(c, build_iota(c->g, &t, axis));
+      case_done(c, build_iota(c->g, &t, axis));
   }
 }
 
-static void cumsum_cases(struct cases *c, enum dtype d) {
-  static const char *const shapes[] = {"1", "17", "0", "5,3", "3,0", "4,16", "2,5,3", "2,3,4,5", "70,33"};
-  for (int i = 0; i < COUNT(shapes); i++) {
-    struct type t = shape(d, shapes[i]);
-    if (c->small && type_count(&t) > 40) continue;
-    for (int axis = 0; axis < t.rank; axis++)
-      for (int how = 0; how < 4; how++) done(c, build_cumsum(c->g, leaf(c, &t), axis, how & 1, how & 2));
-  }
-}
-
-#define gather_cases      rows_cases
-#define scatter_add_cases rows_cases
-
-typedef void leaf_cases_fn(struct cases *c, enum dtype d);
 static leaf_cases_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
 #define LEAF(name, spread) [OP_##name] = name##_cases,

@@ -1,7 +1,7 @@
 /* Every op as small graphs: odd shapes, broadcast and transposed operands, all axes. A new op of a known kind needs
  * nothing here. */
-#ifndef TESTS_OPS_CASES_H
-#define TESTS_OPS_CASES_H
+#ifndef TESTS_SUPPORT_CASES_H
+#define TESTS_SUPPORT_CASES_H
 
 #include "ir/graph/build.h"
 
@@ -27,5 +27,15 @@ struct cases {
 bool op_takes(enum op_id op, enum dtype d);
 /* Adds all cases of c->op on dtype d to c->list and c->g. Ops that are tested by name have none. */
 void cases_add(struct cases *c, enum dtype d);
+
+/* --- what makes one --- */
+
+#define CASE_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+/* Shapes as text, "3,5": a rank of 0 is "". */
+struct type case_shape(enum dtype d, const char *text);
+/* An operand that is given: of the case that is being made. */
+struct node *case_leaf(struct cases *c, const struct type *t);
+/* The case is made. One in which the op has folded away is none. */
+void case_done(struct cases *c, struct node *n);
 
 #endif

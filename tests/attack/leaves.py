@@ -1,0 +1,44 @@
+"""The leaves that the language has by their names: one row serves models and graphs."""
+from models import FLOATS, INTS
+
+# name -> (element types, flags, f(m, element type, operands, axis, flags by name)); operands have one shape, and the
+# result the type of the last of them
+LEAVES = {}
+
+
+def leaf(dtypes, *flags, operands=1):
+    def add(f):
+        LEAVES[f.__name__] = (dtypes, flags, operands, f)
+        return f
+    return add
+
+
+@leaf(FLOATS + INTS, "reverse", "exclusive")
+def cumsum(m, d, v, axis, reverse, exclusive):
+    v = m.xp.moveaxis(v[0], axis, 0)
+    n = v.shape[0]
+    part = lambda i: v[i + exclusive:] if reverse else v[:i + 1 - exclusive]
+    return m.xp.moveaxis(m.xp.stack([m.total(part(i), (0,), d) for i in range(n)]) if n else v, 0, axis)
+
+
+def of_node(m, n, d, x):
+    """What a node of a graph gives."""
+    flags = LEAVES[n.op][1]
+    return LEAVES[n.op][3](m, d, x, int(n.attrs["axis"]), **{f: int(n.attrs.get(f, 0)) for f in flags})
+
+
+def row(name):
+    """A statement of a model, along an axis that is not the batch's."""
+    dtypes, flags, operands, f = LEAVES[name]
+    def make(g):
+        x = g.pick(lambda v: v.dtype in dtypes and any(n != "B" for n in v.shape))
+        if not x:
+            return None
+        v = [x] + [g.pick(lambda v: v.shape == x.shape) for _ in range(operands - 1)]
+        axis = g.rng.choice([i for i, n in enumerate(x.shape) if n != "B"])
+        given = {f: int(g.chance(0.4)) for f in flags}
+        text = ", ".join([f"{{{i}}}" for i in range(operands)] + [str(axis)] +
+                         [f"{f} = true" for f in flags if given[f]])
+        return g.emit(name, f"{name}({text})", v, v[-1].dtype, x.shape,
+                      lambda m, *v: f(m, x.dtype, v, axis, **given))
+    return make
