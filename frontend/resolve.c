@@ -58,6 +58,13 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   return r->g;
 }
 
+/* What a run of the model has built for other graphs stays behind. */
+static struct graph *finish(struct arena *a, struct graph *g, struct diags *d) {
+  struct graph *out = graph_prune(a, g);
+  out->diags = d;
+  return out;
+}
+
 struct model *frontend_compile(struct arena *a, const struct source *source,
                                const struct frontend_options *options, struct diags *d) {
   static const struct frontend_options defaults = {0};
@@ -100,9 +107,9 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   fate_report(r, trains);
   if (d->nerrors > errors) return NULL;
   warn_unused(r, file);
-  model->init = r->init->noutputs ? sweep(a, r->init, d) : NULL;
-  model->train = trains ? sweep(a, train, d) : NULL;
-  model->eval = eval_graph && eval_graph->noutputs ? sweep(a, eval_graph, d) : NULL;
-  model->predict = predict ? sweep(a, predict, d) : NULL;
+  model->init = r->init->noutputs ? finish(a, r->init, d) : NULL;
+  model->train = trains ? finish(a, train, d) : NULL;
+  model->eval = eval_graph && eval_graph->noutputs ? finish(a, eval_graph, d) : NULL;
+  model->predict = predict ? finish(a, predict, d) : NULL;
   return model;
 }

@@ -306,7 +306,5 @@ const char *resolve_path(struct resolver *r, const struct source *from, const ch
 bool model_parameters(struct resolver *r, const struct def *d, struct module *m);
 /* unused.c */
 void warn_unused(struct resolver *r, const struct file *file);
-/* sweep.c */
-struct graph *sweep(struct arena *a, struct graph *g, struct diags *d);
 
 #endif

@@ -152,6 +152,8 @@ struct config config_copy(struct arena *a, const struct config *from);
 struct graph *graph_create_like(struct arena *a, const struct graph *from);
 /* All of `from`, dead nodes too. */
 struct graph *graph_copy(struct arena *a, const struct graph *from);
+/* `from` without dead nodes: itself if it has none. Nothing is folded, and names stay. */
+struct graph *graph_prune(struct arena *a, struct graph *from);
 
 /* Attributes; the node must have them, except for the _or forms. */
 const struct attr *node_attr(const struct node *n, enum attr_key key);

@@ -457,6 +457,28 @@ static void names_by_content(void **state) {
   assert_string_equal(names[0], names[1]);
 }
 
+/* What no output reads goes; what stays keeps its name, though a name were free now, and nothing is folded. */
+static void pruned(void **state) {
+  struct arena *a = *state;
+  struct graph *g = read_graph(a, "graph g {\n"
+                                  "  x = input : f32[2]\n"
+                                  "  unread = exp x : f32[2]\n"
+                                  "  one = constant {value=1} : f32[]\n"
+                                  "  one.x = mul one, one : f32[]\n"
+                                  "  y = neg x : f32[2]\n"
+                                  "  value y\n"
+                                  "  value one.x\n"
+                                  "}\n");
+  struct graph *kept = graph_prune(a, g);
+  assert_int_equal(kept->count, g->count - 1);
+  assert_null(graph_find(kept, "unread"));
+  assert_string_equal(graph_find(kept, "y")->inputs[0]->name, "x");
+  assert_int_equal(graph_find(kept, "one.x")->op, OP_mul);
+  assert_int_equal(kept->noutputs, 2);
+  assert_ptr_equal(kept->outputs[0].node, graph_find(kept, "y"));
+  assert_ptr_equal(graph_prune(a, kept), kept);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -476,6 +498,7 @@ int main(void) {
       TEST(json),
       TEST(dot),
       TEST(names_by_content),
+      TEST(pruned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
