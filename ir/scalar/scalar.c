@@ -23,6 +23,22 @@ const char *sop_name(enum sop op) { return sops[op].name; }
 
 int sop_operands(enum sop op) { return sops[op].operands; }
 
+int sinst_operands(const struct sinst *i, sval out[3]) {
+  out[0] = i->a, out[1] = i->b, out[2] = i->c;
+  return sop_operands((enum sop)i->op);
+}
+
+const bool *sprog_live(struct arena *a, const struct sprog *p, const sval *results, int nresults) {
+  bool *live = arena_new_array(a, (size_t)p->count, bool);
+  sval use[3];
+  for (int r = 0; r < nresults; r++) live[results[r]] = true;
+  for (sval v = p->count - 1; v >= 0; v--) {
+    int n = live[v] ? sinst_operands(&p->inst[v], use) : 0;
+    for (int u = 0; u < n; u++) live[use[u]] = true;
+  }
+  return live;
+}
+
 struct sprog sprog_make(struct arena *a) {
   return (struct sprog){.arena = a};
 }
@@ -158,21 +174,11 @@ sval s_bitcast(struct sprog *p, enum dtype d, sval a) {
 }
 
 sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, sval result) {
-  /* Only what `result` needs: marked from the end, copied from the start. */
-  enum { NEEDED = -1, DEAD = -2 };
+  const bool *live = sprog_live(p->arena, body, &result, 1);
   sval *map = arena_new_array(p->arena, (size_t)result + 1, sval);
-  for (sval v = 0; v < result; v++) map[v] = DEAD;
-  map[result] = NEEDED;
-  for (sval v = result; v >= 0; v--) {
-    const struct sinst *i = &body->inst[v];
-    int n = map[v] == NEEDED ? sop_operands(i->op) : 0;
-    if (n > 0) map[i->a] = NEEDED;
-    if (n > 1) map[i->b] = NEEDED;
-    if (n > 2) map[i->c] = NEEDED;
-  }
   for (sval v = 0; v <= result; v++) {
     const struct sinst *i = &body->inst[v];
-    if (map[v] == DEAD) continue;
+    if (!live[v]) continue;
     int n = sop_operands(i->op);
     if (i->op == S_ARG) {
       map[v] = args[i->a];
@@ -187,10 +193,10 @@ sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, s
 
 /* The first operand of `i` that has no number in `map` yet, or -1. */
 static sval missing(const struct sinst *i, const sval *map) {
-  int n = sop_operands(i->op);
-  if (n > 0 && map[i->a] < 0) return i->a;
-  if (n > 1 && map[i->b] < 0) return i->b;
-  if (n > 2 && map[i->c] < 0) return i->c;
+  sval use[3];
+  int n = sinst_operands(i, use);
+  for (int u = 0; u < n; u++)
+    if (map[use[u]] < 0) return use[u];
   return -1;
 }
 

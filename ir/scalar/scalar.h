@@ -70,6 +70,10 @@ void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *inde
 
 const char *sop_name(enum sop op); /* "add" */
 int sop_operands(enum sop op);     /* how many of a, b, c are value numbers */
+/* The values that an instruction reads; returns how many. */
+int sinst_operands(const struct sinst *i, sval out[3]);
+/* Liveness: by value number, whether the results need it. In `a`. */
+const bool *sprog_live(struct arena *a, const struct sprog *p, const sval *results, int nresults);
 uint64_t sprog_hash(const struct sprog *p, uint64_t seed);
 
 /* Functions of one or two floats in the primitives above (math.c); each keeps within 4 ulp of the exact

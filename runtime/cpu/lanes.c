@@ -125,7 +125,7 @@ static void emit_uniform(struct nest *n, struct program *g, int v) {
   } else {
     int use[3];
     LLVMValueRef x[3] = {NULL, NULL, NULL};
-    int nuse = program_operands(i, use);
+    int nuse = sinst_operands(i, use);
     for (int u = 0; u < nuse; u++) x[u] = scalar_value(n, g, use[u]);
     enum dtype operand = s_dtype(g->text, i->op == S_SELECT ? i->b : i->a);
     g->scalar[v] = emit_instruction(n->e, i, operand, x[0], x[1], x[2]);
@@ -146,7 +146,7 @@ static void emit_lane_value(struct nest *n, struct program *g, int v, int chunk)
   } else {
     int use[3];
     LLVMValueRef x[3] = {NULL, NULL, NULL};
-    int nuse = program_operands(i, use);
+    int nuse = sinst_operands(i, use);
     for (int u = 0; u < nuse; u++) x[u] = nest_lanes(n, g, use[u], chunk);
     enum dtype operand = s_dtype(g->text, i->op == S_SELECT ? i->b : i->a);
     *out = emit_instruction(n->e, i, operand, x[0], x[1], x[2]);

@@ -12,7 +12,7 @@
 /* A scalar program and what its values have become at the current place. */
 struct program {
   const struct sprog *text;
-  bool *live;
+  const bool *live;
   bool *uniform;                     /* the same in all lanes */
   bool *needs_splat;                 /* uniform, but used as a vector */
   int *depth;                        /* loops to enter before the value is known */
@@ -64,8 +64,6 @@ static inline bool tracks_nan(const struct nest *n) {
 static inline bool vector_is_kept(const struct nest *n) { return n->vector_depth < n->kept; }
 static inline enum dtype arg_dtype(const struct nest *n, int a) { return (enum dtype)n->k->args[a].dtype; }
 
-/* The value numbers an instruction uses; their number is returned. */
-int program_operands(const struct sinst *i, int out[3]);
 /* Looks at `p`: what `results` need of it, what is uniform and how deep. `in_lanes`: it runs in vector lanes, not
  * once for all of them. */
 void program_init(struct nest *n, struct program *g, const struct sprog *p, const sval *results, int nresults,

@@ -1,20 +1,6 @@
 /* What a scalar program asks of the loops around it: what is live, uniform and how deep. */
 #include "runtime/cpu/nest.h"
 
-int program_operands(const struct sinst *i, int out[3]) {
-  out[0] = i->a, out[1] = i->b, out[2] = i->c;
-  return sop_operands((enum sop)i->op);
-}
-
-static void mark_live(struct program *g, const sval *results, int nresults) {
-  int use[3];
-  for (int r = 0; r < nresults; r++) g->live[results[r]] = true;
-  for (int v = g->text->count - 1; v >= 0; v--) {
-    int nuse = g->live[v] ? program_operands(&g->text->inst[v], use) : 0;
-    for (int u = 0; u < nuse; u++) g->live[use[u]] = true;
-  }
-}
-
 static void mark_places(struct nest *n, struct program *g, bool in_lanes) {
   const struct kernel *k = n->k;
   bool vector_innermost = n->vector_depth == k->rank - 1;
@@ -30,7 +16,7 @@ static void mark_places(struct nest *n, struct program *g, bool in_lanes) {
       g->uniform[v] = !in_lanes || (i->a < k->nargs && k->args[i->a].vector == STRIDE_ZERO);
       g->depth[v] = g->uniform[v] && vector_innermost ? k->rank - 1 : k->rank;
     }
-    int nuse = program_operands(i, use);
+    int nuse = sinst_operands(i, use);
     for (int u = 0; u < nuse; u++) {
       g->uniform[v] &= g->uniform[use[u]];
       if (g->depth[use[u]] > g->depth[v]) g->depth[v] = g->depth[use[u]];
@@ -41,7 +27,7 @@ static void mark_places(struct nest *n, struct program *g, bool in_lanes) {
 static void mark_splats(struct program *g, const sval *results, int nresults) {
   int use[3];
   for (int v = 0; v < g->text->count; v++) {
-    int nuse = g->live[v] && !g->uniform[v] ? program_operands(&g->text->inst[v], use) : 0;
+    int nuse = g->live[v] && !g->uniform[v] ? sinst_operands(&g->text->inst[v], use) : 0;
     for (int u = 0; u < nuse; u++) g->needs_splat[use[u]] = g->uniform[use[u]];
   }
   for (int r = 0; r < nresults; r++) g->needs_splat[results[r]] = g->uniform[results[r]];
@@ -51,14 +37,13 @@ void program_init(struct nest *n, struct program *g, const struct sprog *p, cons
                   bool in_lanes, struct arena *scratch) {
   size_t count = (size_t)p->count;
   g->text = p;
-  g->live = arena_new_array(scratch, count, bool);
+  g->live = sprog_live(scratch, p, results, nresults);
   g->uniform = arena_new_array(scratch, count, bool);
   g->needs_splat = arena_new_array(scratch, count, bool);
   g->depth = arena_new_array(scratch, count, int);
   g->scalar = arena_new_array(scratch, count, LLVMValueRef);
   g->splat = arena_new_array(scratch, count, LLVMValueRef);
   g->lanes = arena_array(scratch, count, sizeof *g->lanes);
-  mark_live(g, results, nresults);
   mark_places(n, g, in_lanes);
   if (in_lanes) mark_splats(g, results, nresults);
 }

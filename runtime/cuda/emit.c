@@ -27,31 +27,20 @@ void cuda_line(struct cuda_writer *w, const char *fmt, ...) {
 
 /* ---- programs ---- */
 
-static const bool *live_values(struct arena *a, const struct sprog *p, const sval *results, int nresults) {
-  bool *live = arena_new_array(a, (size_t)p->count + 1, bool);
-  for (int r = 0; r < nresults; r++) live[results[r]] = true;
-  for (int v = p->count - 1; v >= 0; v--) {
-    const struct sinst *i = &p->inst[v];
-    const int use[3] = {i->a, i->b, i->c};
-    for (int u = 0; live[v] && u < sop_operands((enum sop)i->op); u++) live[use[u]] = true;
-  }
-  return live;
-}
-
 static bool is_leaf(enum sop op) { return op == S_CONST || op == S_ARG || op == S_INDEX || op == S_PARAM; }
 
 int cuda_batch(const struct kernel *k) {
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   int results = k->kind == KERNEL_MAP ? k->noutputs : 1, weight = 0;
-  const bool *live = live_values(scratch, &k->body, k->result, results);
+  const bool *live = sprog_live(scratch, &k->body, k->result, results);
   for (int v = 0; v < k->body.count; v++) weight += live[v] && !is_leaf((enum sop)k->body.inst[v].op);
   arena_destroy_guarded(scratch, &guard);
   return weight < HEAVY_BODY ? CUDA_BATCH : 1;
 }
 
 uint32_t cuda_reads(struct arena *a, const struct sprog *p, const sval *results, int nresults) {
-  const bool *live = live_values(a, p, results, nresults);
+  const bool *live = sprog_live(a, p, results, nresults);
   uint32_t mask = 0;
   for (int v = 0; v < p->count; v++)
     if (live[v] && p->inst[v].op == S_ARG) mask |= UINT32_C(1) << p->inst[v].a;
@@ -74,7 +63,7 @@ static const char *spell(struct cuda_writer *w, const struct sinst *i) {
 
 void cuda_program_lines(struct cuda_writer *w, const struct sprog *p, const sval *results, int nresults,
                         const char **into) {
-  const bool *live = live_values(w->scratch, p, results, nresults);
+  const bool *live = sprog_live(w->scratch, p, results, nresults);
   const char **text = arena_new_array(w->scratch, (size_t)p->count + 1, const char *);
   for (int v = 0; v < p->count; v++) {
     const struct sinst *i = &p->inst[v];

@@ -167,6 +167,34 @@ static void test_order(void **s) {
   arena_destroy(a);
 }
 
+/* What a result reads, directly or not, and nothing else; S_ARG and S_INDEX keep numbers of their own in `a`. */
+static void test_live(void **s) {
+  (void)s;
+  struct arena *a = arena_create();
+  struct sprog p = sprog_make(a);
+  s_arg(&p, 1, DT_F64);                       /* 0: dead */
+  sval x = s_arg(&p, 0, DT_F64);              /* 1 */
+  sval i = s_index(&p, 0);                    /* 2 */
+  sval dead = s_unary(&p, S_SQRT, x);         /* 3 */
+  sval wide = s_convert(&p, DT_F64, i);       /* 4 */
+  sval less = s_binary(&p, S_LT, x, wide);    /* 5 */
+  sval best = s_select(&p, less, wide, dead); /* 6: reads all three of its operands */
+  static const bool of_less[] = {false, true, true, false, true, true, false};
+  assert_memory_equal(sprog_live(a, &p, &less, 1), of_less, sizeof of_less);
+  const sval both[] = {dead, wide};
+  static const bool of_both[] = {false, true, true, true, true, false, false};
+  assert_memory_equal(sprog_live(a, &p, both, 2), of_both, sizeof of_both);
+  static const bool of_best[] = {false, true, true, true, true, true, true};
+  assert_memory_equal(sprog_live(a, &p, &best, 1), of_best, sizeof of_best);
+  sval use[3];
+  assert_int_equal(sinst_operands(&p.inst[best], use), 3);
+  assert_int_equal(use[0], less);
+  assert_int_equal(use[1], wide);
+  assert_int_equal(use[2], dead);
+  assert_int_equal(sinst_operands(&p.inst[x], use), 0);
+  arena_destroy(a);
+}
+
 static void test_inline(void **s) {
   (void)s;
   struct arena *a = arena_create();
@@ -397,9 +425,9 @@ static void test_epilogue(void **s) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_integers),  cmocka_unit_test(test_floats),    cmocka_unit_test(test_conversions),
-      cmocka_unit_test(test_recording), cmocka_unit_test(test_order),     cmocka_unit_test(test_inline),
-      cmocka_unit_test(test_map),       cmocka_unit_test(test_sum_order), cmocka_unit_test(test_identities),
-      cmocka_unit_test(test_arg),       cmocka_unit_test(test_epilogue)};
+      cmocka_unit_test(test_integers),   cmocka_unit_test(test_floats), cmocka_unit_test(test_conversions),
+      cmocka_unit_test(test_recording),  cmocka_unit_test(test_order),  cmocka_unit_test(test_live),
+      cmocka_unit_test(test_inline),     cmocka_unit_test(test_map),    cmocka_unit_test(test_sum_order),
+      cmocka_unit_test(test_identities), cmocka_unit_test(test_arg),    cmocka_unit_test(test_epilogue)};
   return cmocka_run_group_tests_name("kernel", tests, NULL, NULL);
 }
