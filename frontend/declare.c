@@ -142,22 +142,23 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   return v->node ? v : NULL;
 }
 
-/* aggregation(sum) synchronization(on_read) */
+/* aggregation(sum) synchronization(on_read): a word that the attribute of this name has, or what is meant without. */
 static bool eval_traits(struct resolver *r, const struct stmt *s, struct variable *out) {
-  static const char *const traits[] = {"aggregation", "synchronization"};
-  static const char *const values[2][5] = {{"none", "sum", "mean", "only_first_replica", NULL},
-                                           {"on_write", "on_read", NULL}};
+  static const char *const traits[] = {"aggregation", "synchronization"}, *const without[] = {"none",
+                                                                                              "on_write"};
+  static const enum attr_key keys[] = {ATTR_aggregation, ATTR_synchronization};
   bool given[2] = {false, false};
   for (const struct arg *a = s->entries.first; a; a = a->next) {
-    int k = strcmp(a->name, traits[1]) == 0, i = 0;
+    int k = strcmp(a->name, traits[1]) == 0;
+    const char *word = a->value->name;
     if (strcmp(a->name, traits[k]) != 0) {
       report(r, a->loc, "a variable has an aggregation and a synchronization, and no `%s`", a->name);
       report_closest(r, a->name, traits, 2);
       return false;
     }
-    while (values[k][i] && strcmp(values[k][i], a->value->name) != 0) i++;
-    if (!values[k][i]) {
-      report(r, a->value->loc, "there is no %s `%s`", traits[k], a->value->name);
+    bool is_without = strcmp(word, without[k]) == 0;
+    if (!is_without && !attr_has_word(keys[k], word)) {
+      report(r, a->value->loc, "there is no %s `%s`", traits[k], word);
       report_help(r, k ? "it is on_write or on_read" : "it is none, sum, mean or only_first_replica");
       return false;
     }
@@ -167,9 +168,9 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
     }
     given[k] = true;
     if (k)
-      out->on_read = i == 1;
+      out->on_read = !is_without;
     else
-      out->aggregation = i ? values[k][i] : NULL;
+      out->aggregation = is_without ? NULL : word;
   }
   if (out->on_read && !out->aggregation) {
     report(r, s->loc, "`%s` is joined when it is read, and nothing says how", s->names.first->text);

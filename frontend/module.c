@@ -99,6 +99,17 @@ static struct module *load_file(struct resolver *r, const struct use *u) {
   return r->diags->nerrors == errors ? load_modules(r, source, file) : NULL;
 }
 
+/* The libraries that a model may name. */
+static const char **library_names(struct arena *a, size_t *count) {
+  size_t all = 0;
+  *count = 0;
+  while (frontend_library[all].name) all++;
+  const char **names = arena_new_array(a, all, const char *);
+  for (const struct embedded *e = frontend_library; e->name; e++)
+    if (!is_prelude(e->name)) names[(*count)++] = arena_strndup(a, e->name, strcspn(e->name, "."));
+  return names;
+}
+
 struct module *load_modules(struct resolver *r, const struct source *source, const struct file *file) {
   struct module *m = new_module(r, source->name, source, false);
   map_put(&r->modules, source->name, m);
@@ -108,8 +119,9 @@ struct module *load_modules(struct resolver *r, const struct source *source, con
     const char *as = u->as ? u->as : u->what;
     if (!used && !u->is_path) {
       report(r, u->loc, "there is no library `%s`", u->what);
-      static const char *const names[] = {"nn"};
-      report_closest(r, u->what, names, 1);
+      size_t count;
+      const char **names = library_names(r->arena, &count);
+      report_closest(r, u->what, names, count);
       report_help(r, "a file is used by its path: `use \"%s.dsl\" as %s`", u->what, u->what);
     }
     struct value v = value_error();

@@ -1,6 +1,8 @@
 /* The pipeline: the list of passes, and the one place where each is run, timed, verified and shown. */
 #include "passes/pass.h"
 
+#include "ir/graph/text.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -16,8 +18,6 @@ static const struct pass {
 };
 
 #define NPASSES ((int)(sizeof passes / sizeof *passes))
-
-static const char *const stage_names[] = {"source", "replicated", "placed", "fused"};
 
 static int find_pass(const char *name, size_t len) {
   for (int i = 0; i < NPASSES; i++)
@@ -82,7 +82,7 @@ static int choose(const struct graph *g, const char *list, const char *last, con
     for (int i = 0; i < NPASSES; i++)
       if (listed(o->disable, passes[i].name) && passes[i].from != passes[i].to) {
         diag_error(d, LOC_NONE, "pass %s cannot be switched off: later passes need stage %s", passes[i].name,
-                   stage_names[passes[i].to]);
+                   text_stages[passes[i].to]);
         return -1;
       }
   if (list) {
@@ -139,14 +139,14 @@ static void help_stage(struct pass_ctx *ctx, const struct pass *p, enum stage st
     diag_help(ctx->diags, LOC_NONE, "run what comes before, as in --passes=%s%s", before.data, p->name);
   else
     diag_help(ctx->diags, LOC_NONE, "the graph is past that pass: give it one of stage %s",
-              stage_names[p->from]);
+              text_stages[p->from]);
 }
 
 static struct graph *run_pass(struct pass_ctx *ctx, struct arena *kept, const struct pass *p, struct graph *g,
                               int number, const struct pipeline_options *o) {
   if (g->stage != p->from) {
     diag_error(ctx->diags, LOC_NONE, "pass %s needs a graph of stage %s, and %s is %s", p->name,
-               stage_names[p->from], g->name, stage_names[g->stage]);
+               text_stages[p->from], g->name, text_stages[g->stage]);
     help_stage(ctx, p, g->stage);
     return NULL;
   }
@@ -247,6 +247,6 @@ struct graph *pipeline_run(struct arena *a, struct graph *g, const char *list, c
 
 void pipeline_help(struct str *s) {
   for (int i = 0; i < NPASSES; i++)
-    str_printf(s, "  %-12s %s -> %s: %s\n", passes[i].name, stage_names[passes[i].from],
-               stage_names[passes[i].to], passes[i].help);
+    str_printf(s, "  %-12s %s -> %s: %s\n", passes[i].name, text_stages[passes[i].from],
+               text_stages[passes[i].to], passes[i].help);
 }

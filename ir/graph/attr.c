@@ -32,10 +32,9 @@ enum attr_key attr_lookup(const char *name, size_t len) {
   return ATTR_COUNT;
 }
 
-/* "sum" is one of "sum mean". */
-static bool among(const char *words, const char *word) {
+bool attr_has_word(enum attr_key key, const char *word) {
   size_t len = strlen(word);
-  for (const char *p = words; *p;) {
+  for (const char *p = attr_words(key); *p;) {
     size_t n = strcspn(p, " ");
     if (n == len && memcmp(p, word, n) == 0) return true;
     p += n;
@@ -98,9 +97,9 @@ const char *attr_check(const struct node *n, const struct attr *a, struct arena 
   case RULE_PERMUTATION: why = check_length(a, x, arena); return why ? why : check_axes(a, x, false, arena);
   case RULE_SIZES: why = check_length(a, x, arena); return why ? why : check_sizes(a, arena);
   case RULE_WORD:
-    return among(attr_words(a->key), a->string) ? NULL
-                                                : arena_printf(arena, "there is no %s \"%s\"; there is %s",
-                                                               name, a->string, attr_words(a->key));
+    return attr_has_word(a->key, a->string) ? NULL
+                                            : arena_printf(arena, "there is no %s \"%s\"; there is %s", name,
+                                                           a->string, attr_words(a->key));
   }
   return NULL;
 }

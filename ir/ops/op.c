@@ -23,9 +23,7 @@ int collective_rank(const struct node *n) {
   return -1;
 }
 
-bool is_aggregation(const char *name) {
-  return strcmp(name, "sum") == 0 || strcmp(name, "mean") == 0 || strcmp(name, "only_first_replica") == 0;
-}
+bool is_aggregation(const char *name) { return attr_has_word(ATTR_aggregation, name); }
 
 bool is_on_read(const struct node *n) {
   return n->op == OP_variable && node_attr(n, ATTR_synchronization) != NULL;

@@ -152,6 +152,7 @@ enum attr_rule {
 const char *attr_name(enum attr_key key);
 enum attr_kind attr_kind_of(enum attr_key key);
 enum attr_rule attr_rule_of(enum attr_key key);
+bool attr_has_word(enum attr_key key, const char *word); /* of a RULE_WORD */
 const char *attr_words(enum attr_key key);               /* "sum mean"; "" unless the rule is RULE_WORD */
 enum attr_key attr_lookup(const char *name, size_t len); /* ATTR_COUNT if there is none */
 /* What is wrong with an attribute of n, whose op, operands and (of a typed op) type are valid; NULL: nothing. */
