@@ -19,4 +19,5 @@ static void gather(void *const *args, const void *numbers) {
   }
 }
 
-const struct leaf_functions cpu_gather = {gather, gather, gather, gather, gather, gather};
+const struct leaf_functions cpu_gather = {
+    .f32 = gather, .f64 = gather, .i32 = gather, .i64 = gather, .u8 = gather, .boolean = gather};

@@ -6,13 +6,15 @@
 #include <stdint.h>
 
 /* args: the operands, then the result, all dense; they do not overlap, but where the op may be done in place the result
- * holds that operand already. numbers: those of op_info.numbers, a struct of int64_t. */
+ * holds that operand already. Behind them, if `scratch` asks for it, memory to work in. numbers: those of
+ * op_info.numbers, a struct of int64_t. */
 typedef void leaf_fn(void *const *args, const void *numbers);
 
 /* One function for each element type of the first operand, NULL for what the op does not take. They run on the threads
- * of the executor: nothing is kept between calls. */
+ * of the executor: nothing is kept between calls, and nothing is allocated. */
 struct leaf_functions {
   leaf_fn *f32, *f64, *i32, *i64, *u8, *boolean;
+  size_t (*scratch)(const void *numbers); /* (optional) bytes, aligned as for malloc, that a call works in */
 };
 
 #endif

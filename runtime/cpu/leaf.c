@@ -37,13 +37,17 @@ struct call {
   leaf_fn *function;
   int begins, result; /* the result begins as this operand; */
   size_t bytes;       /* 0: it does not */
+  void *scratch;
   int64_t numbers[MAX_LEAF_NUMBERS];
 };
 
 static void run(void *const *args, const void *state) {
   const struct call *c = state;
+  void *all[MAX_LEAF_INPUTS + 2] = {0};
   if (c->bytes && args[c->result] != args[c->begins]) memcpy(args[c->result], args[c->begins], c->bytes);
-  c->function(args, c->numbers);
+  memcpy(all, args, (size_t)(c->result + 1) * sizeof *all);
+  all[c->result + 1] = c->scratch;
+  c->function(all, c->numbers);
 }
 
 bool cpu_leaf_kernel(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
@@ -57,6 +61,8 @@ bool cpu_leaf_kernel(struct cpu *cpu, struct arena *a, const struct step *step, 
                         .result = n->ninputs,
                         .bytes = in_place ? (size_t)type_bytes(&n->type) : 0};
   op_of(n)->numbers(n, call->numbers);
+  const struct leaf_functions *f = functions[n->op];
+  if (f->scratch) call->scratch = arena_alloc(a, f->scratch(call->numbers)); /* a step runs once at a time */
   c->call = run;
   c->state = call;
   return true;

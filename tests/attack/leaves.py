@@ -1,14 +1,14 @@
 """The leaves that the language has by their names: one row serves models and graphs."""
 from models import FLOATS, INTS
 
-# name -> (element types, flags, f(m, element type, operands, axis, flags by name)); operands have one shape, and the
-# result the type of the last of them
+# name -> (element types, flags, element type of the result or None: the operand's, f(m, element type, operands, axis,
+# flags by name)); operands and result have one shape
 LEAVES = {}
 
 
-def leaf(dtypes, *flags, operands=1):
+def leaf(dtypes, *flags, result=None):
     def add(f):
-        LEAVES[f.__name__] = (dtypes, flags, operands, f)
+        LEAVES[f.__name__] = (dtypes, flags, result, f)
         return f
     return add
 
@@ -29,16 +29,14 @@ def of_node(m, n, d, x):
 
 def row(name):
     """A statement of a model, along an axis that is not the batch's."""
-    dtypes, flags, operands, f = LEAVES[name]
+    dtypes, flags, result, f = LEAVES[name]
     def make(g):
         x = g.pick(lambda v: v.dtype in dtypes and any(n != "B" for n in v.shape))
         if not x:
             return None
-        v = [x] + [g.pick(lambda v: v.shape == x.shape) for _ in range(operands - 1)]
         axis = g.rng.choice([i for i, n in enumerate(x.shape) if n != "B"])
         given = {f: int(g.chance(0.4)) for f in flags}
-        text = ", ".join([f"{{{i}}}" for i in range(operands)] + [str(axis)] +
-                         [f"{f} = true" for f in flags if given[f]])
-        return g.emit(name, f"{name}({text})", v, v[-1].dtype, x.shape,
+        text = ", ".join(["{0}", str(axis)] + [f"{f} = true" for f in flags if given[f]])
+        return g.emit(name, f"{name}({text})", [x], result or x.dtype, x.shape,
                       lambda m, *v: f(m, x.dtype, v, axis, **given))
     return make

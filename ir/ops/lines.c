@@ -1,8 +1,6 @@
-/* Running sums along an axis. */
+/* What goes along an axis in its order: running sums. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
-
-#include <string.h>
 
 /* cumsum: y[i] = x[0] + ... + x[i] along `axis`, added in that order; exclusive: without x[i]; reverse: x[i] + ... +
  * x[last], added from the last one. Integers wrap. */
@@ -21,18 +19,32 @@ struct lines lines_of(const struct node *n) {
   return l;
 }
 
-static bool is_reverse(const struct node *n) { return node_int_or(n, ATTR_reverse, 0) != 0; }
-static bool is_exclusive(const struct node *n) { return node_int_or(n, ATTR_exclusive, 0) != 0; }
+static bool is_on(const struct node *n, enum attr_key flag) { return node_int_or(n, flag, 0) != 0; }
 
-static int64_t cumsum_numbers(const struct node *n, int64_t *out) {
+/* The lines, then the flags that there may be, in their order. Returns how many lines there are to go along. */
+static int64_t lines_numbers(const struct node *n, int64_t *out) {
   struct lines l = lines_of(n);
-  const int64_t numbers[] = {l.outer, l.length, l.inner, is_reverse(n), is_exclusive(n)};
-  memcpy(out, numbers, sizeof numbers);
+  *out++ = l.outer;
+  *out++ = l.length;
+  *out++ = l.inner;
+  for (int k = 0; k < ATTR_COUNT; k++)
+    if (op_of(n)->optional_attrs >> k & 1) *out++ = is_on(n, (enum attr_key)k);
   return l.length ? l.outer * l.inner : 0;
 }
 
+/* Lines, their length, and the flags: "64x128 of 1000 reverse". */
+static void lines_sizes(struct str *s, const struct node *n) {
+  struct lines l = lines_of(n);
+  str_printf(s, "%lldx%lld of %lld", (long long)l.outer, (long long)l.inner, (long long)l.length);
+  for (int k = 0; k < ATTR_COUNT; k++)
+    if (op_of(n)->optional_attrs >> k & 1 && is_on(n, (enum attr_key)k))
+      str_printf(s, " %s", attr_name((enum attr_key)k));
+}
+
 static void cumsum_grad(struct grad *c, const struct node *n, struct node *dy) {
-  grad_add(c, n, 0, build_cumsum(c->g, dy, (int)node_int(n, ATTR_axis), !is_reverse(n), is_exclusive(n)));
+  grad_add(
+      c, n, 0,
+      build_cumsum(c->g, dy, (int)node_int(n, ATTR_axis), !is_on(n, ATTR_reverse), is_on(n, ATTR_exclusive)));
 }
 
 /* Each sum is rounded, as in every backend. */
@@ -53,7 +65,7 @@ static void cumsum_grad(struct grad *c, const struct node *n, struct node *dy) {
 static void cumsum_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct lines l = lines_of(n);
   if (l.length == 0) return;
-  bool reverse = is_reverse(n), exclusive = is_exclusive(n);
+  bool reverse = is_on(n, ATTR_reverse), exclusive = is_on(n, ATTR_exclusive);
   switch ((enum dtype)n->type.dtype) {
   case DT_F32: CUMULATE(float, float) break;
   case DT_F64: CUMULATE(double, double) break;
@@ -63,13 +75,6 @@ static void cumsum_eval(const struct node *n, const struct tensor *in, struct te
   case DT_BOOL:
   case DT_COUNT: break;
   }
-}
-
-/* Lines, and their length: "64x128 of 1000". */
-static void cumsum_sizes(struct str *s, const struct node *n) {
-  struct lines l = lines_of(n);
-  str_printf(s, "%lldx%lld of %lld%s%s", (long long)l.outer, (long long)l.inner, (long long)l.length,
-             is_reverse(n) ? " reverse" : "", is_exclusive(n) ? " exclusive" : "");
 }
 
 const struct op_info op_cumsum = {.name = "cumsum",
@@ -86,5 +91,5 @@ const struct op_info op_cumsum = {.name = "cumsum",
                                   .infer = cumsum_infer,
                                   .grad = cumsum_grad,
                                   .eval = cumsum_eval,
-                                  .sizes = cumsum_sizes,
-                                  .numbers = cumsum_numbers};
+                                  .sizes = lines_sizes,
+                                  .numbers = lines_numbers};
