@@ -1,4 +1,4 @@
-/* What goes along an axis in its order: running sums. */
+/* What goes along an axis in its order: running sums, and sorting. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 
@@ -93,3 +93,66 @@ const struct op_info op_cumsum = {.name = "cumsum",
                                   .eval = cumsum_eval,
                                   .sizes = lines_sizes,
                                   .numbers = lines_numbers};
+
+/* ---- argsort: the places of a line's elements in ascending order, equal ones as they stand, NaN behind all others;
+ * descending: from the greatest, NaN first ---- */
+
+static bool argsort_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  *out = type_with_dtype(n->inputs[0]->type, DT_I32);
+  if (out->dim[node_int(n, ATTR_axis)] <= INT32_MAX) return true;
+  *why =
+      arena_printf(a, "argsort counts to %d, and %s has more along its axis", INT32_MAX, type_text(a, out));
+  return false;
+}
+
+/* A block sorts a line. */
+static int64_t argsort_numbers(const struct node *n, int64_t *out) {
+  return lines_numbers(n, out) * BLOCK_THREADS;
+}
+
+/* By insertion. NaN is the only one that does not equal itself. */
+#define BEHIND(a, b) ((a) > (b) || ((a) != (a) && (b) == (b)))
+#define INSERT(T)                                                      \
+  for (int64_t line = 0; line < l.outer * l.inner; line++) {           \
+    int64_t at = line / l.inner * l.length * l.inner + line % l.inner; \
+    const T *x = (const T *)in[0].data + at;                           \
+    int32_t *y = (int32_t *)out->data + at;                            \
+    for (int64_t i = 0; i < l.length; i++) {                           \
+      int64_t k = i;                                                   \
+      for (T v = x[i * l.inner]; k > 0; k--) {                         \
+        T u = x[y[(k - 1) * l.inner] * l.inner];                       \
+        if (descending ? !BEHIND(v, u) : !BEHIND(u, v)) break;         \
+        y[k * l.inner] = y[(k - 1) * l.inner];                         \
+      }                                                                \
+      y[k * l.inner] = (int32_t)i;                                     \
+    }                                                                  \
+  }
+
+static void argsort_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct lines l = lines_of(n);
+  bool descending = is_on(n, ATTR_descending);
+  switch ((enum dtype)in[0].type.dtype) {
+  case DT_F32: INSERT(float) break;
+  case DT_F64: INSERT(double) break;
+  case DT_I32: INSERT(int32_t) break;
+  case DT_I64: INSERT(int64_t) break;
+  case DT_U8:
+  case DT_BOOL: INSERT(uint8_t) break;
+  case DT_COUNT: break;
+  }
+}
+
+const struct op_info op_argsort = {.name = "argsort",
+                                   .kind = KIND_LEAF,
+                                   .dtypes = DTYPE_ANY,
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .traits = OP_FUNCTION | OP_NO_GRADIENT,
+                                   .attrs = 1u << ATTR_axis,
+                                   .optional_attrs = 1u << ATTR_descending,
+                                   .roles = {"x"},
+                                   .domain = DOMAIN_SMALL_INT,
+                                   .infer = argsort_infer,
+                                   .eval = argsort_eval,
+                                   .sizes = lines_sizes,
+                                   .numbers = argsort_numbers};

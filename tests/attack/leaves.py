@@ -21,6 +21,15 @@ def cumsum(m, d, v, axis, reverse, exclusive):
     return m.xp.moveaxis(m.xp.stack([m.total(part(i), (0,), d) for i in range(n)]) if n else v, 0, axis)
 
 
+@leaf(FLOATS + INTS + ("bool",), "descending", result="i32")
+def argsort(m, d, v, axis, descending):
+    if m.jax:
+        return m.xp.argsort(v[0], axis, stable=True, descending=bool(descending)).astype("int32")
+    v = m.xp.flip(v[0], axis) if descending else v[0]
+    y = m.xp.argsort(v, axis, kind="stable").astype("int32")
+    return m.xp.flip(v.shape[axis] - 1 - y, axis) if descending else y
+
+
 def of_node(m, n, d, x):
     """What a node of a graph gives."""
     flags = LEAVES[n.op][1]
