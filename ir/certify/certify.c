@@ -2,74 +2,15 @@
  * and placed.c; this file compares them where it counts, at results and updates, and checks what needs
  * no source. */
 #include "ir/certify/certify.h"
-#include "ir/certify/walk.h"
+
+#include "ir/certify/breach.h"
+#include "ir/certify/placed.h"
+#include "ir/certify/source.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char *const claim_names[CLAIM_COUNT] = {"towers",  "batch",   "gradients", "scale", "variables",
-                                                     "results", "partial", "devices",   "order", "numbers"};
-
-void certify_breach(struct certify *c, enum claim_id claim, const struct node *n, const char *fmt, ...) {
-  if (n && c->blamed[n->id]) return;
-  if (c->diags->nerrors > c->diags->max_errors) { /* no one is told where it began */
-    if (n) c->blamed[n->id] = 1;
-    c->out->claims[claim].breaches++;
-    c->out->breaches++;
-    c->diags->nerrors++;
-    return;
-  }
-  const struct node *origin =
-      n && c->source && c->meanings && claim != CLAIM_DEVICES ? certify_origin(c, n) : NULL;
-  if (origin) {
-    certify_explain(c, claim, origin);
-    return;
-  }
-  if (n) c->blamed[n->id] = 1;
-  va_list ap;
-  va_start(ap, fmt);
-  const char *what = arena_vprintf(c->arena, fmt, ap);
-  va_end(ap);
-  c->out->claims[claim].breaches++;
-  c->out->breaches++;
-  diag_error(c->diags, n ? n->loc : LOC_NONE, "after %s: %s: %s%s%s", c->after, claim_names[claim],
-             n ? n->name : "", n ? ": " : "", what);
-  if (!n) return;
-  struct str line = str_make(c->arena);
-  node_print(&line, c->placed, n);
-  diag_note(c->diags, LOC_NONE, "%s", line.data);
-}
-
-void certify_say(struct certify *c, enum claim_id claim, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  c->out->claims[claim].checked = true;
-  c->out->claims[claim].text = arena_vprintf(c->out_arena, fmt, ap);
-  va_end(ap);
-}
-
-const char *certify_towers_text(const struct certify *c, const uint64_t *set, bool inside) {
-  struct str s = str_make(c->arena);
-  int count = 0;
-  for (int t = 0; t < c->towers; t++) {
-    int from = t;
-    if (certify_has(set, t) != inside) continue;
-    while (t + 1 < c->towers && certify_has(set, t + 1) == inside) t++;
-    str_printf(&s, count ? ", %d" : "%d", from);
-    if (t > from) str_printf(&s, "-%d", t);
-    count += t - from + 1;
-  }
-  return arena_printf(c->arena, "tower%s %s", count == 1 ? "" : "s", s.data);
-}
-
-static bool travels_by(const struct certify *c, const char *name) {
-  const char *how = c->placed->config.cross_device;
-  return how && strcmp(how, name) == 0;
-}
-
-bool certify_is_ring(const struct certify *c) { return travels_by(c, "ring"); }
 
 /* ---- towers ---- */
 
@@ -171,7 +112,7 @@ static void check_results(struct certify *c) {
     }
     results++;
     const struct meaning *m = &c->meanings[have->node->id];
-    struct node *value = c->whole[want->node->id];
+    struct node *value = c->global[want->node->id];
     const char *what = arena_printf(c->arena, "the %s %s", text_roles[want->role], want->name);
     if (m->of && (m->of != value || m->towers)) certify_blame(c, CLAIM_RESULTS, have->node, value, what);
     int64_t count = want->count;
@@ -204,7 +145,7 @@ static void say_sums(struct certify *c) {
   int updates = 0, results = 0, factors = 0;
   for (int i = 0; i < c->source->noutputs; i++) {
     const struct output *o = &c->source->outputs[i];
-    const struct node *n = c->whole[o->node->id];
+    const struct node *n = c->global[o->node->id];
     if (n) needed[n->id] |= o->role == OUTPUT_UPDATE ? UPDATES : RESULTS;
   }
   for (uint32_t i = c->known; i-- > 0;) {
@@ -214,9 +155,9 @@ static void say_sums(struct certify *c) {
     if (n->op == OP_all_reduce) *(needed[i] & UPDATES ? &updates : &results) += 1;
     factors += n->tower < 1 && (n->op == OP_div || n->op == OP_constant || n->op == OP_batch_size);
   }
-  const char *how = certify_is_ring(c)      ? "around the ring"
-                    : travels_by(c, "nccl") ? "by NCCL or the fixed tree"
-                                            : "by the fixed tree";
+  const char *how = certify_sums_by(c, "ring")   ? "around the ring"
+                    : certify_sums_by(c, "nccl") ? "by NCCL or the fixed tree"
+                                                 : "by the fixed tree";
   if (c->towers == 1)
     certify_say(c, CLAIM_GRADIENTS, "one tower, nothing to reduce");
   else if (c->nviews > 1)
@@ -399,8 +340,8 @@ static void leave_open(struct certificate *out) {
 
 bool graph_certify(struct arena *a, const struct graph *source, const struct graph *placed, const char *after,
                    struct diags *d, struct certificate *out) {
-  struct certificate own;
-  if (!out) out = &own;
+  struct certificate unread;
+  if (!out) out = &unread;
   *out = (struct certificate){0};
   struct arena_guard guard;
   struct certify c = {.arena = arena_create_guarded(&guard),
@@ -429,18 +370,4 @@ bool graph_certify(struct arena *a, const struct graph *source, const struct gra
   if (out->breaches) leave_open(out);
   arena_destroy_guarded(c.arena, &guard);
   return out->breaches == 0;
-}
-
-void certificate_print(struct str *s, const struct certificate *c) {
-  for (int i = 0; i < CLAIM_COUNT; i++) {
-    const struct claim *claim = &c->claims[i];
-    if (!claim->checked && !claim->breaches && !claim->text) continue;
-    str_printf(s, "%-9s  ", claim_names[i]);
-    if (claim->breaches)
-      str_printf(s, "WRONG     %d breach%s\n", claim->breaches, claim->breaches == 1 ? "" : "es");
-    else if (claim->checked)
-      str_printf(s, "ok        %s\n", claim->text);
-    else
-      str_printf(s, "skipped   %s\n", claim->text);
-  }
 }

@@ -1,6 +1,6 @@
 /* Tensors for the numeric claim: drawing, computing, cutting. Floats are f64, so that the order of additions shows far
  * below what a fault shows. */
-#include "ir/certify/eval.h"
+#include "ir/certify/numeric.h"
 #include "ir/graph/build.h"
 
 #include <string.h>
@@ -41,11 +41,11 @@ struct tensor certify_draw(struct numbers *z, const char *name, const struct typ
 }
 
 struct tensor certify_gap(struct numbers *z, const struct node *n, const char *why) {
-  struct gap **at = &z->gaps;
+  struct uncomputed **at = &z->gaps;
   while (*at && (*at)->node != n) at = &(*at)->next;
   if (!*at) {
-    *at = arena_new(z->arena, struct gap);
-    **at = (struct gap){n, why, NULL};
+    *at = arena_new(z->arena, struct uncomputed);
+    **at = (struct uncomputed){n, why, NULL};
   }
   return (struct tensor){certify_wide(n->type), NULL};
 }

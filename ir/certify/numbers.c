@@ -2,7 +2,7 @@
  * every copy of every variable, read or not. Floats are f64 in both, so that the order of additions shows far below
  * what a fault shows. The source is computed as towers see it (model.c), the placed graph a node at a time: a
  * mistake in the proof's reading of the graphs cannot hide here. It costs what the model costs. */
-#include "ir/certify/eval.h"
+#include "ir/certify/numeric.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
 
@@ -15,7 +15,7 @@ enum { STEPS = 2 };
 struct comparison {
   struct certify c; /* what the views need of it */
   struct numbers z;
-  struct model *model;
+  struct simulation *model;
   const uint8_t *live, *constant;
   struct tensor *state;                  /* of the placed graph's variables, by id */
   struct tensor *values;                 /* of its nodes, in the step at hand */
@@ -50,7 +50,7 @@ static int64_t first_row(const struct comparison *x, const struct node *v, const
 
 /* What the copy v should be, as the source has its variable. */
 static struct tensor should_be(struct comparison *x, const struct node *v, const struct node *s) {
-  struct tensor all = certify_model_state(x->model, s, v->tower < x->c.towers ? v->tower : -1);
+  struct tensor all = certify_simulated_state(x->model, s, v->tower < x->c.towers ? v->tower : -1);
   struct type wide = certify_wide(v->type);
   if (type_equal(&wide, &all.type)) return all;
   int64_t first = first_row(x, v, s);
@@ -143,7 +143,7 @@ static void compare_step(struct comparison *x, int step) {
       stray(x, o->node, o->name);
       continue;
     }
-    struct tensor want = certify_model_value(x->model, n);
+    struct tensor want = certify_simulated_value(x->model, n);
     x->results += compare(x, o->node, "", o->name, &want, &x->values[o->node->id], step) && step == 0;
   }
   for (uint32_t i = 0; i < g->count; i++) {
@@ -163,7 +163,7 @@ static void compare_step(struct comparison *x, int step) {
 
 static void say(struct comparison *x, struct arena *a) {
   struct str s = str_make(a);
-  for (const struct gap *gap = x->z.gaps; gap; gap = gap->next)
+  for (const struct uncomputed *gap = x->z.gaps; gap; gap = gap->next)
     diag_warning(x->d, gap->node->loc,
                  "numbers: %s (%s) cannot be computed: %s; what depends on it is not compared",
                  gap->node->name, op_of(gap->node)->name, gap->why);
@@ -201,7 +201,7 @@ bool graph_certify_numbers(struct arena *a, const struct graph *source, const st
   x.state = arena_new_array(scratch, (size_t)placed->count + 1, struct tensor);
   x.wrong = arena_new_array(scratch, (size_t)placed->count + 1, uint8_t);
   x.left = str_make(scratch);
-  x.model = certify_model(&x.c, &x.z);
+  x.model = certify_simulation(&x.c, &x.z);
   for (int role = 0; role <= OUTPUT_UPDATE; role++) x.outputs[role] = map_make(scratch);
   for (int i = source->noutputs; i-- > 0;) {
     const struct output *o = &source->outputs[i];
@@ -209,7 +209,7 @@ bool graph_certify_numbers(struct arena *a, const struct graph *source, const st
   }
   begin(&x);
   for (int step = 0; step < STEPS; step++) {
-    certify_model_step(x.model);
+    certify_simulate_step(x.model);
     placed_step(&x);
     compare_step(&x, step);
   }

@@ -1,5 +1,7 @@
 /* Variables that lie in parts: v/part_0, v/part_1, ... hold the rows of v one behind the other, all of them. */
-#include "ir/certify/walk.h"
+#include "ir/certify/breach.h"
+#include "ir/certify/placed.h"
+#include "ir/certify/reference.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +61,8 @@ static void read_parts(struct certify *c, const struct node *v, const struct nod
                        const struct node *const *writers) {
   int64_t first, rows = certify_part_rows(c, v, &first);
   const struct node *w = writers[s->id];
-  if (c->whole[s->id]) certify_rows_of(c, v, c->whole[s->id], first, rows);
-  if (w && c->whole[w->id]) certify_rows_of(c, w, c->whole[w->id], first, rows);
+  if (c->global[s->id]) certify_rows_of(c, v, c->global[s->id], first, rows);
+  if (w && c->global[w->id]) certify_rows_of(c, w, c->global[w->id], first, rows);
 }
 
 /* Everything in the reference is the source's. */

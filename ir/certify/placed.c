@@ -2,10 +2,12 @@
  * share of what.
  *
  * A copy stands for its operand, an update for the value it stores. Addition joins shares of different towers,
- * maximum and minimum likewise; a share of all towers is the whole. What is linear passes shares on. Any other
+ * maximum and minimum likewise; a share of all towers is the total. What is linear passes shares on. Any other
  * op is looked up with what its operands stand for: an expression that the source does not have becomes a new
  * node of the reference, which nothing the source asks for is equal to. */
-#include "ir/certify/walk.h"
+#include "ir/certify/placed.h"
+#include "ir/certify/breach.h"
+#include "ir/certify/reference.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
 
@@ -30,16 +32,16 @@ static struct meaning value(const struct certify *c, struct node *x) {
   const struct share *s = x && x->tower >= 0 && x->id < c->known ? c->share[x->id] : NULL;
   if (!s) return (struct meaning){.of = x};
   return (struct meaning){
-      .of = s->whole, .alone = s->alone, .towers = single(c, x->tower), .how = s->how, .leaf = x};
+      .of = s->total, .in_worker = s->in_worker, .towers = single(c, x->tower), .how = s->how, .leaf = x};
 }
 
 /* One value may be a tower's share of several sums. */
 static bool read_as(const struct certify *c, struct meaning *m, const struct meaning *other) {
   if (m->of == other->of) return true;
   for (const struct share *s = m->leaf ? c->share[m->leaf->id] : NULL; s; s = s->next)
-    if (s->whole == other->of && s->how == other->how) {
-      m->of = s->whole;
-      m->alone = s->alone;
+    if (s->total == other->of && s->how == other->how) {
+      m->of = s->total;
+      m->in_worker = s->in_worker;
       return true;
     }
   return false;
@@ -84,14 +86,14 @@ static struct meaning join_two(struct certify *c, const struct node *n, struct m
   uint64_t *set = arena_new_array(c->arena, (size_t)c->words, uint64_t);
   for (int i = 0; i < c->words; i++) set[i] = a.towers[i] | b.towers[i];
 
-  bool whole =
+  bool complete =
       n->dist != DIST_MIRRORED || all_towers(c, set); /* else it is short of a tower, which is worse */
-  if (tree && whole && !certify_is_ring(c) && a.how == OP_add && !is_fixed(c, a.towers, b.towers) &&
-      !c->crooked++)
+  if (tree && complete && !certify_sums_by(c, "ring") && a.how == OP_add &&
+      !is_fixed(c, a.towers, b.towers) && !c->off_tree++)
     certify_breach(c, CLAIM_GRADIENTS, n, "%s and %s are not joined as the fixed tree over %d towers has it",
                    certify_towers_text(c, a.towers, true), certify_towers_text(c, b.towers, true), c->towers);
   return (struct meaning){
-      .of = a.of, .alone = a.alone == b.alone ? a.alone : NULL, .towers = set, .how = a.how};
+      .of = a.of, .in_worker = a.in_worker == b.in_worker ? a.in_worker : NULL, .towers = set, .how = a.how};
 }
 
 /* all_reduce before collectives has made a tree of it: node_eval's tree is the fixed one if all operands are
@@ -140,14 +142,14 @@ static struct meaning gather(struct certify *c, const struct node *n, const stru
                    first + k);
     return nothing;
   }
-  struct node *input = certify_whole_input(of, n->ninputs);
+  struct node *input = certify_joined_input(of, n->ninputs);
   struct node like = {.op = OP_all_gather, .name = n->name, .ninputs = n->ninputs};
   return (struct meaning){.of = input ? input : certify_make(c, &like, of, 0, NULL, NULL, -1)};
 }
 
 /* ---- arithmetic ---- */
 
-/* Whether n of a share, everything else being whole, is a share of n of the whole. */
+/* Whether n of a share, everything else being complete, is a share of n of the total. */
 static bool passes_share(const struct node *n, int operand, enum op_id how) {
   switch (n->op) {
   case OP_identity:
@@ -177,10 +179,10 @@ static struct meaning expression(struct certify *c, const struct node *n, const 
 }
 
 /* The same of what the shares are in their worker's own reductions. */
-static struct node *in_worker(struct certify *c, const struct node *n, const struct meaning *in) {
+static struct node *reduced_in_worker(struct certify *c, const struct node *n, const struct meaning *in) {
   struct meaning *worker = arena_new_array(c->arena, (size_t)n->ninputs, struct meaning);
   for (int k = 0; k < n->ninputs; k++) {
-    worker[k].of = in[k].towers ? in[k].alone : in[k].of;
+    worker[k].of = in[k].towers ? in[k].in_worker : in[k].of;
     if (!worker[k].of) return NULL;
   }
   return expression(c, n, worker, -1).of;
@@ -209,14 +211,14 @@ static struct meaning of_shares(struct certify *c, const struct node *n, const s
     return nothing;
   }
   struct meaning m = expression(c, n, in, -1);
-  m.alone = in_worker(c, n, in);
+  m.in_worker = reduced_in_worker(c, n, in);
 
   if (n->op == OP_add && c->nviews == 1 && m.of && m.of->id >= c->known && in[0].of == in[1].of) {
     certify_breach(c, CLAIM_GRADIENTS, n, "the share of %s is in %s twice",
                    certify_towers_text(c, s.towers, true), s.of->name);
     return nothing;
   }
-  return (struct meaning){.of = m.of, .alone = m.alone, .towers = s.towers, .how = s.how};
+  return (struct meaning){.of = m.of, .in_worker = m.in_worker, .towers = s.towers, .how = s.how};
 }
 
 static struct meaning of_values(struct certify *c, const struct node *n, const struct meaning *in) {
@@ -228,8 +230,8 @@ static struct meaning of_values(struct certify *c, const struct node *n, const s
     return nothing;
   }
   struct meaning m = expression(c, n, in, tower);
-  if (c->own && n->dist == DIST_PER_REPLICA) m.of = certify_lift(c, m.of, tower);
-  return n->dist == DIST_PER_REPLICA ? m : value(c, m.of); /* what a tower has of its own is no share */
+  if (c->local && n->dist == DIST_PER_REPLICA) m.of = certify_lift(c, m.of, tower);
+  return n->dist == DIST_PER_REPLICA ? m : value(c, m.of); /* a local value is no share */
 }
 
 /* ---- sources ---- */
@@ -238,28 +240,28 @@ static struct meaning of_values(struct certify *c, const struct node *n, const s
 static struct meaning named(struct certify *c, const struct node *n) {
   const struct node *s =
       n->op == OP_input ? graph_find(c->source, n->name) : certify_variable(c->source, n->name);
-  if (!s || s->op != n->op || !c->whole[s->id]) {
+  if (!s || s->op != n->op || !c->global[s->id]) {
     certify_breach(c, n->op == OP_input ? CLAIM_BATCH : CLAIM_VARIABLES, n, "the source has no such %s",
                    op_of(n)->name);
     return nothing;
   }
   int64_t first, rows = n->op == OP_variable ? certify_part_rows(c, n, &first) : -1;
-  if (c->towers > 1 && is_on_read(s)) {
+  if (certify_has_tower_copies(c, s)) {
     struct node *copy = n->tower >= 0 ? c->rows[(size_t)s->id * (size_t)c->towers + (size_t)n->tower] : NULL;
     if (copy && strcmp(copy->name, n->name) == 0) return (struct meaning){.of = copy};
     certify_breach(c, CLAIM_VARIABLES, n, "it is no tower's copy of %s", s->name);
     return nothing;
   }
-  if (rows >= 0) return (struct meaning){.of = certify_rows_of(c, n, c->whole[s->id], first, rows)};
-  if (type_equal(&c->whole[s->id]->type, &n->type)) return (struct meaning){.of = c->whole[s->id]};
+  if (rows >= 0) return (struct meaning){.of = certify_rows_of(c, n, c->global[s->id], first, rows)};
+  if (type_equal(&c->global[s->id]->type, &n->type)) return (struct meaning){.of = c->global[s->id]};
   certify_breach(c, n->op == OP_input ? CLAIM_BATCH : CLAIM_VARIABLES, n, "the source's %s is %s", s->name,
-                 type_text(c->arena, &c->whole[s->id]->type));
+                 type_text(c->arena, &c->global[s->id]->type));
   return nothing;
 }
 
 /* The first tower's value for all of them, if the source asks for that. */
 static struct node *only_first(struct certify *c, const struct node *n, const struct meaning *in) {
-  if (!c->own || n->op != OP_identity || n->tower >= 0 || in[0].towers || in[0].of->tower < 0) return NULL;
+  if (!c->local || n->op != OP_identity || n->tower >= 0 || in[0].towers || in[0].of->tower < 0) return NULL;
   struct node like = {.op = OP_all_reduce, .name = n->name, .ninputs = 1}, *of = in[0].of;
   struct attr how = attr_string(ATTR_reduction, "only_first_replica");
   struct node *first = certify_make(c, &like, &of, 1, &how, NULL, -1);
@@ -308,8 +310,8 @@ static struct meaning labelled(struct certify *c, const struct node *n, struct m
   static const enum dist shares[] = {DIST_PARTIAL, DIST_PARTIAL_MAX, DIST_PARTIAL_MIN};
   if (!m.of) return m;
   if (m.towers && all_towers(c, m.towers)) m = (struct meaning){.of = m.of};
-  if (m.towers && m.alone && n->dist == DIST_MIRRORED && is_worker(c, m.towers))
-    m = (struct meaning){.of = m.alone};
+  if (m.towers && m.in_worker && n->dist == DIST_MIRRORED && is_worker(c, m.towers))
+    m = (struct meaning){.of = m.in_worker};
   if (m.towers) {
     enum dist want = shares[m.how == OP_max ? 1 : m.how == OP_min ? 2 : 0];
     if (n->dist == want && certify_has(m.towers, n->tower)) return m;

@@ -9,21 +9,21 @@
 
 #include <string.h>
 
-struct meeting {
+struct signal_use {
   int device, step; /* who gives the signal and where; device -1: nobody */
   bool met;
 };
 
-struct order {
+struct order_check {
   const struct plan *p;
   struct diags *d;
   struct certificate *out;
-  struct meeting *meetings;
+  struct signal_use *meetings;
 };
 
-static void breach(struct order *o, int device, int step, const char *fmt, ...)
+static void breach(struct order_check *o, int device, int step, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-static void breach(struct order *o, int device, int step, const char *fmt, ...) {
+static void breach(struct order_check *o, int device, int step, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   struct str what = str_make(o->d->arena);
@@ -36,7 +36,7 @@ static void breach(struct order *o, int device, int step, const char *fmt, ...) 
              o->p->graph->config.target.devices[device].text, step, n ? n->name : "?", what.data);
 }
 
-static bool collect(struct order *o) {
+static bool collect(struct order_check *o) {
   for (int i = 0; i < o->p->nsignals; i++) o->meetings[i].device = -1;
   for (int d = 0; d < o->p->ndevices; d++)
     for (int i = 0; i < o->p->devices[d].nsteps; i++) {
@@ -46,7 +46,7 @@ static bool collect(struct order *o) {
         breach(o, d, i, "there is no signal %d", s->signal);
         return false;
       }
-      struct meeting *m = &o->meetings[s->signal];
+      struct signal_use *m = &o->meetings[s->signal];
       if (s->kind == STEP_WAIT) {
         m->met = true;
         continue;
@@ -59,14 +59,14 @@ static bool collect(struct order *o) {
 }
 
 /* What a device waits for from each other one, in the order in which it is given. */
-static void check_waits(struct order *o, int device, int *last) {
+static void check_waits(struct order_check *o, int device, int *last) {
   for (int i = 0; i < o->p->ndevices; i++) last[i] = -1;
   for (int i = 0; i < o->p->devices[device].nsteps; i++) {
     const struct step *s = &o->p->devices[device].steps[i];
     if (s->kind == STEP_SIGNAL && !o->meetings[s->signal].met)
       breach(o, device, i, "nobody waits for signal %d", s->signal);
     if (s->kind != STEP_WAIT) continue;
-    const struct meeting *m = &o->meetings[s->signal];
+    const struct signal_use *m = &o->meetings[s->signal];
     if (m->device < 0)
       breach(o, device, i, "nobody gives signal %d", s->signal);
     else if (m->device == device)
@@ -82,7 +82,7 @@ static void check_waits(struct order *o, int device, int *last) {
 /* ---- collectives ---- */
 
 /* Whose step it is: a device of the collective, with as many bytes. False if there is none to speak of. */
-static bool check_part(struct order *o, int device, int step) {
+static bool check_part(struct order_check *o, int device, int step) {
   const struct step *s = &o->p->devices[device].steps[step];
   const struct collective *c = s->collective;
   if (!c || c->number < 0 || c->number >= o->p->ncollectives || c != &o->p->collectives[c->number]) {
@@ -98,7 +98,7 @@ static bool check_part(struct order *o, int device, int step) {
 }
 
 /* Where each device takes part in each collective: place[device * collectives + number], -1 = nowhere. */
-static bool find_parts(struct order *o, int *place) {
+static bool find_parts(struct order_check *o, int *place) {
   int n = o->p->ncollectives;
   for (int d = 0; d < o->p->ndevices; d++)
     for (int i = 0; i < n; i++) place[d * n + i] = -1;
@@ -115,7 +115,7 @@ static bool find_parts(struct order *o, int *place) {
 }
 
 /* Nobody is missing. It is said where the first of the others takes part. */
-static void check_complete(struct order *o, const struct collective *c, const int *place) {
+static void check_complete(struct order_check *o, const struct collective *c, const int *place) {
   int n = o->p->ncollectives, first = 0;
   while (first < c->count && place[c->devices[first] * n + c->number] < 0) first++;
   for (int i = 0; first < c->count && i < c->count; i++)
@@ -126,7 +126,7 @@ static void check_complete(struct order *o, const struct collective *c, const in
 }
 
 /* Any two devices come to the collectives that they share in one order. */
-static void check_one_order(struct order *o, const int *place, int device) {
+static void check_one_order(struct order_check *o, const int *place, int device) {
   int n = o->p->ncollectives;
   for (int other = 0; other < o->p->ndevices; other++) {
     int last = -1;
@@ -143,7 +143,8 @@ static void check_one_order(struct order *o, const int *place, int device) {
 }
 
 /* Whether all that take part in it have come to their part. */
-static bool have_met(const struct order *o, const struct collective *c, const int *place, const int *at) {
+static bool have_met(const struct order_check *o, const struct collective *c, const int *place,
+                     const int *at) {
   for (int i = 0; i < c->count; i++) {
     int device = c->devices[i], step = place[device * o->p->ncollectives + c->number];
     if (step < 0 || at[device] < step) return false;
@@ -151,7 +152,7 @@ static bool have_met(const struct order *o, const struct collective *c, const in
   return true;
 }
 
-static void run(struct order *o, const int *place, int *at) {
+static void run(struct order_check *o, const int *place, int *at) {
   bool moved = true;
   memset(at, 0, (size_t)o->p->ndevices * sizeof *at);
   while (moved) {
@@ -159,7 +160,7 @@ static void run(struct order *o, const int *place, int *at) {
     for (int d = 0; d < o->p->ndevices; d++)
       for (; at[d] < o->p->devices[d].nsteps; at[d]++) {
         const struct step *s = &o->p->devices[d].steps[at[d]];
-        const struct meeting *m = s->kind == STEP_WAIT ? &o->meetings[s->signal] : NULL;
+        const struct signal_use *m = s->kind == STEP_WAIT ? &o->meetings[s->signal] : NULL;
         if (m && m->device >= 0 && at[m->device] <= m->step) break;
         if (s->kind == STEP_ALL_REDUCE && !have_met(o, s->collective, place, at)) break;
         moved = true;
@@ -177,11 +178,11 @@ static void run(struct order *o, const int *place, int *at) {
 }
 
 bool plan_certify(struct arena *a, const struct plan *p, struct diags *d, struct certificate *out) {
-  struct certificate own = {0};
+  struct certificate unread = {0};
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
-  struct order o = {.p = p, .d = d, .out = out ? out : &own};
-  o.meetings = arena_new_array(scratch, (size_t)p->nsignals + 1, struct meeting);
+  struct order_check o = {.p = p, .d = d, .out = out ? out : &unread};
+  o.meetings = arena_new_array(scratch, (size_t)p->nsignals + 1, struct signal_use);
   int *at = arena_new_array(scratch, (size_t)p->ndevices + 1, int), waits = 0, before = o.out->breaches;
   int *place = arena_new_array(scratch, (size_t)p->ndevices * (size_t)p->ncollectives + 1, int);
   if (collect(&o) && find_parts(&o, place)) {

@@ -1,44 +1,11 @@
 /* Variables: which copies there must be, that each is what the source declares, and that each gets the source's update,
  * from one writer. A copy that nobody reads counts like any other: it is what the next graph of the model reads. */
-#include "ir/certify/walk.h"
+#include "ir/certify/breach.h"
+#include "ir/certify/placed.h"
+#include "ir/certify/reference.h"
 #include "ir/graph/build.h"
 
 #include <string.h>
-
-/* What an optimizer keeps for a part: "v.adam.m" of "v/part_0.adam.m". */
-static const struct node *slot_of_part(const struct graph *source, const char *name) {
-  const char *mark = strstr(name, "/part_");
-  char whole[512];
-  if (!mark) return NULL;
-  const char *end = mark + strlen("/part_") + strspn(mark + strlen("/part_"), "0123456789");
-  size_t before = (size_t)(mark - name), after = strlen(end);
-  if (*end != '.' || before + after >= sizeof whole) return NULL;
-  memcpy(whole, name, before);
-  memcpy(whole + before, end, after + 1);
-  return graph_find(source, whole);
-}
-
-const struct node *certify_variable(const struct graph *source, const char *name) {
-  const struct node *n = graph_find(source, name);
-  if (!n && strncmp(name, "tower_", 6) == 0 && strchr(name, '/')) { /* a copy that is joined on read */
-    n = graph_find(source, strchr(name, '/') + 1);
-    return n && is_on_read(n) ? n : NULL;
-  }
-  for (size_t len = strlen(name); !n && len > 0;) {
-    size_t end = len;
-    while (end > 0 && name[end - 1] >= '0' && name[end - 1] <= '9') end--;
-    static const char *const marks[] = {"/replica_", "/part_"};
-    size_t cut = len;
-    for (int i = 0; i < 2; i++) {
-      size_t size = strlen(marks[i]);
-      if (end < len && end >= size && memcmp(name + end - size, marks[i], size) == 0) cut = end - size;
-    }
-    if (cut == len) break;
-    n = map_getn(&source->names, name, len = cut);
-  }
-  if (!n) n = slot_of_part(source, name);
-  return node_is(n, OP_variable) ? n : NULL;
-}
 
 static const char *update_of(struct certify *c, const struct node *assign) {
   return arena_printf(c->arena, "the new value of %s", assign->inputs[0]->name);
@@ -69,13 +36,11 @@ struct copies {
   int all, distinct, written;
 };
 
-static bool is_own(const struct certify *c, const struct node *s) { return c->towers > 1 && is_on_read(s); }
-
 /* What the copies of s, or one tower's, are in the source at node n: s itself or its update. NULL: a tower without
  * rows writes nothing. */
 static struct node *value_for(const struct certify *c, const struct node *s, const struct node *n,
                               int tower) {
-  if (!is_own(c, s)) return c->whole[n->id];
+  if (!certify_has_tower_copies(c, s)) return c->global[n->id];
   return tower < 0 || tower >= c->towers ? NULL : c->rows[(size_t)n->id * (size_t)c->towers + (size_t)tower];
 }
 
@@ -95,7 +60,7 @@ static void begin(struct certify *c, struct copies *k) {
 }
 
 static void note(const struct certify *c, struct copies *k, const struct node *v, const struct node *s) {
-  int at = is_own(c, s) ? v->tower : v->device;
+  int at = certify_has_tower_copies(c, s) ? v->tower : v->device;
   if (k->wants[s->id] && at >= 0) k->on[k->place[s->id] * k->words + at / 64] |= UINT64_C(1) << at % 64;
 }
 
@@ -110,10 +75,10 @@ static void check_there(struct certify *c, const struct copies *k, const struct 
   const struct target *t = &c->placed->config.target;
   const struct node *want = k->wants[s->id];
   const uint64_t *on = &k->on[k->place[s->id] * k->words];
-  for (int i = 0; is_own(c, s) && i < c->towers; i++)
+  for (int i = 0; certify_has_tower_copies(c, s) && i < c->towers; i++)
     if (!certify_has(on, i) && changes(c, s, want, i))
       certify_breach(c, CLAIM_VARIABLES, NULL, "tower %d has no copy of %s", i, s->name);
-  if (is_own(c, s) || !changes(c, s, want, -1)) return;
+  if (certify_has_tower_copies(c, s) || !changes(c, s, want, -1)) return;
   if (!k->seen[s->id]) {
     certify_breach(c, CLAIM_VARIABLES, NULL, "%s of the source is nowhere", s->name);
     return;

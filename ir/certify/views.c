@@ -1,7 +1,7 @@
 /* Whose gradients are summed before they are applied: those of all towers, or, where workers go on without
  * waiting for each other, those of one worker's towers. There the workers follow each other in one order;
  * worker i computes with what worker i - staleness has left, and applies to what worker i - 1 has. */
-#include "ir/certify/walk.h"
+#include "ir/certify/context.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ static bool tells_versions(const struct graph *g) {
 
 void certify_views(struct certify *c) {
   const struct config *config = &c->placed->config;
-  c->views = arena_new_array(c->arena, (size_t)c->towers + 1, struct view);
+  c->views = arena_new_array(c->arena, (size_t)c->towers + 1, struct worker_view);
   int workers = 0;
   const struct device_name *last = NULL, **tasks = NULL;
   if (config->asynchronous && tells_versions(c->source)) tasks = tasks_of(c);
@@ -43,7 +43,7 @@ void certify_views(struct certify *c) {
     const struct device_name *task = tasks[t];
     if (t == 0 || !same_task(task, last)) {
       int reads = workers > config->staleness ? workers - config->staleness : 0;
-      c->views[workers] = (struct view){.first = t, .reads = reads, .newest = workers};
+      c->views[workers] = (struct worker_view){.first = t, .reads = reads, .newest = workers};
       workers++;
     }
     if (task) last = task;
@@ -51,7 +51,7 @@ void certify_views(struct certify *c) {
     c->views[workers - 1].rows += certify_rows(c, t);
   }
   if (workers == 1) workers = 0;
-  c->views[workers] = (struct view){.count = c->towers, .rows = c->batch};
+  c->views[workers] = (struct worker_view){.count = c->towers, .rows = c->batch};
   c->nviews = workers + 1;
 }
 

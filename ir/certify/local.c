@@ -1,10 +1,11 @@
-/* What each tower has of its own, as the source says it: the value of a node for a tower that sees its own rows and
- * no others. Aggregates join such values, and variables that are joined on read have a copy on each tower.
+/* Local values, as the source says them: the value of a node for a tower that sees its own rows and no others.
+ * Aggregates join such values, and variables that are joined on read have a copy on each tower.
  *
- * A node varies if its value for a tower's rows alone may be another than for the batch. Rows are the same in both
- * readings: an own value is made of the model's rows. A tower without rows has no part in an aggregate, and writes
+ * A node varies if its local value may be another than the global one. Rows are the same in both
+ * readings: a local value is made of the model's rows. A tower without rows has no part in an aggregate, and writes
  * its copies only what depends on nothing. */
-#include "ir/certify/walk.h"
+#include "ir/certify/reference.h"
+#include "ir/certify/source.h"
 #include "ir/graph/build.h"
 
 #include <string.h>
@@ -13,26 +14,22 @@ static struct node **of_tower(const struct certify *c, struct node **all, const 
   return &all[(size_t)n->id * (size_t)c->towers + (size_t)tower];
 }
 
-static bool is_apart(const struct certify *c, const struct node *n) { return c->towers > 1 && is_on_read(n); }
-
 static bool is_rows(const struct certify *c, const struct node *n) {
-  return n->op == OP_input || (!c->own_rows && type_batch_axis(&n->type) >= 0);
+  return n->op == OP_input || (!c->local_rows && type_batch_axis(&n->type) >= 0);
 }
 
 static bool varies(const struct certify *c, const struct node *n) {
   return c->varies[n->id] && n->op != OP_aggregate;
 }
 
-bool certify_varies(const struct certify *c, const struct node *n) { return varies(c, n); }
-
-void certify_own_begin(struct certify *c, const uint8_t *live) {
+void certify_local_begin(struct certify *c, const uint8_t *live) {
   const struct graph *g = c->source;
   c->varies = arena_new_array(c->arena, g->count + 1, uint8_t);
-  c->apart = arena_new_array(c->arena, g->count + 1, uint8_t);
+  c->per_tower = arena_new_array(c->arena, g->count + 1, uint8_t);
   c->fixed = arena_new_array(c->arena, g->count + 1, uint8_t);
-  c->wants_own = arena_new_array(c->arena, g->count + 1, uint8_t);
+  c->wants_local = arena_new_array(c->arena, g->count + 1, uint8_t);
   const char *scaling = c->placed->config.loss_scaling;
-  c->own_rows = scaling && strcmp(scaling, "per_tower") == 0;
+  c->local_rows = scaling && strcmp(scaling, "per_tower") == 0;
   bool any = false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
@@ -49,58 +46,37 @@ void certify_own_begin(struct certify *c, const uint8_t *live) {
   for (uint32_t i = g->count; any && i-- > 0;) {
     const struct node *n = g->nodes[i];
     bool joins = n->op == OP_aggregate || (n->op == OP_assign && is_on_read(n->inputs[0]));
-    if (!live[i] || (!joins && !c->wants_own[i]) || (!joins && is_rows(c, n))) continue;
-    for (int k = 0; k < n->ninputs; k++) c->wants_own[n->inputs[k]->id] |= varies(c, n->inputs[k]);
+    if (!live[i] || (!joins && !c->wants_local[i]) || (!joins && is_rows(c, n))) continue;
+    for (int k = 0; k < n->ninputs; k++) c->wants_local[n->inputs[k]->id] |= varies(c, n->inputs[k]);
   }
   if (!any) return;
-  c->own = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->towers, sizeof *c->own);
+  c->local = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->towers, sizeof *c->local);
   c->leaves = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->towers, sizeof *c->leaves);
   c->sums = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->nviews, sizeof *c->sums);
 }
 
-struct node *certify_lift(struct certify *c, struct node *x, int tower) {
-  if (!x || x->tower >= 0 || tower < 0) return x;
-  struct node n = *x;
-  n.op = OP_identity;
-  n.ninputs = 1;
-  n.inputs = &x;
-  n.nattrs = 0;
-  n.tower = tower;
-  n.name = arena_printf(c->arena, "tower_%d/%s of its own", tower, x->name);
-  return graph_node(c->ref, &n);
-}
+/* ---- local values ---- */
 
-/* ---- own values ---- */
-
-static struct node *own_of(const struct certify *c, const struct node *x, int tower) {
-  if (!varies(c, x)) return c->whole[x->id];
-  return *of_tower(c, is_on_read(x) || is_rows(c, x) ? c->rows : c->own, x, tower);
-}
-
-static struct node *number(struct certify *c, const struct type *t, int64_t value, int tower) {
-  c->ref->tower = tower;
-  return build_fill(c->ref, t, (double)value);
-}
-
-struct node *certify_number(struct certify *c, const struct node *n, int tower) {
-  return number(c, &n->type, n->op == OP_tower_count ? c->towers : tower > 0 ? tower : 0, tower);
+static struct node *local_of(const struct certify *c, const struct node *x, int tower) {
+  if (!varies(c, x)) return c->global[x->id];
+  return *of_tower(c, is_on_read(x) || is_rows(c, x) ? c->rows : c->local, x, tower);
 }
 
 /* n for a tower that sees its own rows. */
-static struct node *alone(struct certify *c, const struct node *n, struct node **in, int tower) {
-  if (n->op == OP_tower_id) return certify_number(c, n, tower);
+static struct node *value_on(struct certify *c, const struct node *n, struct node **in, int tower) {
+  if (n->op == OP_tower_id) return certify_tower_number(c, n, tower);
   for (int k = 0; k < n->ninputs; k++)
-    if (!(in[k] = own_of(c, n->inputs[k], tower))) return NULL;
-  struct node *own = certify_instance(c, n, in, tower, certify_rows(c, tower));
-  return type_is_symbolic(&n->type) ? own : certify_lift(c, own, tower);
+    if (!(in[k] = local_of(c, n->inputs[k], tower))) return NULL;
+  struct node *local = certify_instance(c, n, in, tower, certify_rows(c, tower));
+  return type_is_symbolic(&n->type) ? local : certify_lift(c, local, tower);
 }
 
-bool certify_own(struct certify *c, const struct node *n, struct node **in) {
-  if (c->towers == 1 || !c->wants_own[n->id] || is_rows(c, n) || is_on_read(n)) return true;
+bool certify_local(struct certify *c, const struct node *n, struct node **in) {
+  if (c->towers == 1 || !c->wants_local[n->id] || is_rows(c, n) || is_on_read(n)) return true;
   for (int t = c->view->first; t < c->view->first + c->view->count; t++) {
-    struct node **own = of_tower(c, c->own, n, t);
+    struct node **local = of_tower(c, c->local, n, t);
     bool again = n->op == OP_newest; /* of each view */
-    if ((!*own || again) && !(*own = alone(c, n, in, t))) return false;
+    if ((!*local || again) && !(*local = value_on(c, n, in, t))) return false;
   }
   return true;
 }
@@ -122,7 +98,7 @@ static struct node *join(struct certify *c, const struct node *n, const char *ho
   struct node *sum = certify_make(c, &like, of_tower(c, c->leaves, n, first), 1, &by, NULL, -1);
   if (!only) c->sums[(size_t)n->id * (size_t)c->nviews + (size_t)(c->view - c->views)] = sum;
   if (!sum || strcmp(how, "mean") != 0) return sum;
-  return build2(c->ref, OP_div, sum, number(c, &n->type, parts, -1));
+  return build2(c->ref, OP_div, sum, certify_number(c, &n->type, parts, -1));
 }
 
 static struct node *join_aggregate(struct certify *c, const struct node *n, struct node *in) {
@@ -132,12 +108,13 @@ static struct node *join_aggregate(struct certify *c, const struct node *n, stru
   for (int t = first; t < first + count; t++) parts += takes_part(c, t);
   if (!varies(c, n->inputs[0])) {
     if (strcmp(how, "sum") != 0) return in;
-    return node_int_or(n, ATTR_each, 0) ? build2(c->ref, OP_mul, in, number(c, &n->type, parts, -1)) : NULL;
+    return node_int_or(n, ATTR_each, 0) ? build2(c->ref, OP_mul, in, certify_number(c, &n->type, parts, -1))
+                                        : NULL;
   }
   bool only = strcmp(how, "only_first_replica") == 0;
   for (int t = first; t < first + count; t++)
     *of_tower(c, c->leaves, n, t) =
-        takes_part(c, t) || only ? own_of(c, n->inputs[0], t) : number(c, &n->type, 0, t);
+        takes_part(c, t) || only ? local_of(c, n->inputs[0], t) : certify_number(c, &n->type, 0, t);
   return join(c, n, how, first, count, parts);
 }
 
@@ -155,21 +132,22 @@ static struct node *join_copies(struct certify *c, const struct node *n) {
 static struct node *write_copies(struct certify *c, const struct node *n) {
   for (int t = c->view->first; t < c->view->first + c->view->count; t++)
     if (c->fixed[n->inputs[1]->id] || takes_part(c, t))
-      *of_tower(c, c->rows, n, t) = own_of(c, n->inputs[1], t);
-  return c->whole[n->inputs[0]->id];
+      *of_tower(c, c->rows, n, t) = local_of(c, n->inputs[1], t);
+  return c->global[n->inputs[0]->id];
 }
 
-bool certify_is_apart(const struct certify *c, const struct node *n) {
-  return n->op == OP_aggregate || is_apart(c, n) || (n->op == OP_assign && is_apart(c, n->inputs[0]));
+bool certify_is_aggregated(const struct certify *c, const struct node *n) {
+  return n->op == OP_aggregate || certify_has_tower_copies(c, n) ||
+         (n->op == OP_assign && certify_has_tower_copies(c, n->inputs[0]));
 }
 
-struct node *certify_apart(struct certify *c, const struct node *n) {
-  if (n->op == OP_aggregate) return join_aggregate(c, n, c->whole[n->inputs[0]->id]);
+struct node *certify_aggregated(struct certify *c, const struct node *n) {
+  if (n->op == OP_aggregate) return join_aggregate(c, n, c->global[n->inputs[0]->id]);
   return n->op == OP_variable ? join_copies(c, n) : write_copies(c, n);
 }
 
-void certify_own_shares(struct certify *c) {
-  for (uint32_t i = 0; c->own && i < c->source->count; i++) {
+void certify_local_shares(struct certify *c) {
+  for (uint32_t i = 0; c->local && i < c->source->count; i++) {
     struct node **sums = &c->sums[(size_t)i * (size_t)c->nviews], *all = sums[c->nviews - 1];
     for (int t = 0; all && t < c->towers; t++) {
       struct node *leaf = c->leaves[(size_t)i * (size_t)c->towers + (size_t)t], *worker = NULL;

@@ -1,11 +1,39 @@
-/* Where a placed graph leaves its source: the first node that stands for nothing the source has, though all
- * that it reads does. Names lead from a node to the source's line that it should be; they are for the message
- * alone. */
-#include "ir/certify/walk.h"
+/* What the certificate says: of a claim that holds, and of a breach, which is reported where it began.
+ *
+ * That is the first node that stands for nothing the source has, though all that it reads does. Names lead from a node
+ * to the source's line that it should be; they are for the message alone. */
+#include "ir/certify/breach.h"
 #include "ir/graph/text.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const claim_names[CLAIM_COUNT] = {"towers",  "batch",   "gradients", "scale", "variables",
+                                                     "results", "partial", "devices",   "order", "numbers"};
+
+void certify_say(struct certify *c, enum claim_id claim, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  c->out->claims[claim].checked = true;
+  c->out->claims[claim].text = arena_vprintf(c->out_arena, fmt, ap);
+  va_end(ap);
+}
+
+void certificate_print(struct str *s, const struct certificate *c) {
+  for (int i = 0; i < CLAIM_COUNT; i++) {
+    const struct claim *claim = &c->claims[i];
+    if (!claim->checked && !claim->breaches && !claim->text) continue;
+    str_printf(s, "%-9s  ", claim_names[i]);
+    if (claim->breaches)
+      str_printf(s, "WRONG     %d breach%s\n", claim->breaches, claim->breaches == 1 ? "" : "es");
+    else if (claim->checked)
+      str_printf(s, "ok        %s\n", claim->text);
+    else
+      str_printf(s, "skipped   %s\n", claim->text);
+  }
+}
+
+/* ---- where a breach began ---- */
 
 /* What the source has, or its elements in another order: packs and pieces on their way. */
 static bool is_of_source(const struct certify *c, const struct node *of) {
@@ -21,7 +49,8 @@ static bool is_known(const struct certify *c, const struct node *n) {
   return !of || is_of_source(c, of);
 }
 
-const struct node *certify_origin(struct certify *c, const struct node *n) {
+/* The first node before n that stands for nothing the source has; NULL if there is none. */
+static const struct node *origin_of(struct certify *c, const struct node *n) {
   const struct graph *g = c->placed;
   uint8_t *above = arena_new_array(c->arena, n->id + 1, uint8_t);
   const struct node *first = NULL;
@@ -35,6 +64,8 @@ const struct node *certify_origin(struct certify *c, const struct node *n) {
   }
   return first;
 }
+
+/* ---- what it is a breach of ---- */
 
 /* Without tower_, replica_ and copy_. */
 static const struct node *counterpart(const struct certify *c, const char *name) {
@@ -85,13 +116,29 @@ static const char *line_of(struct certify *c, const struct graph *g, const struc
   return s.data;
 }
 
-void certify_explain(struct certify *c, enum claim_id claim, const struct node *n) {
+/* ---- reports ---- */
+
+static void report(struct certify *c, enum claim_id claim, const struct node *n, const char *what) {
+  if (n) c->blamed[n->id] = 1;
+  c->out->claims[claim].breaches++;
+  c->out->breaches++;
+  if (c->diags->nerrors > c->diags->max_errors) {
+    c->diags->nerrors++;
+    return;
+  }
+  diag_error(c->diags, n ? n->loc : LOC_NONE, "after %s: %s: %s%s%s", c->after, claim_names[claim],
+             n ? n->name : "", n ? ": " : "", what);
+  if (n) diag_note(c->diags, LOC_NONE, "%s", line_of(c, c->placed, n));
+}
+
+/* Why n, at which the placed graph leaves the source, is not the source's. */
+static void explain(struct certify *c, enum claim_id claim, const struct node *n) {
   const struct node *s = counterpart(c, n->name), *have = c->meanings[n->id].of, *want = NULL;
   if (c->blamed[n->id]) return;
   if (s && c->towers > 1 && n->tower >= 0)
     want = c->rows[(size_t)s->id * (size_t)c->towers + (size_t)n->tower];
-  if (s && !want) want = c->whole[s->id];
-  certify_breach(c, claim_of(n, want, have, claim), n, "this is nothing that the source computes");
+  if (s && !want) want = c->global[s->id];
+  report(c, claim_of(n, want, have, claim), n, "this is nothing that the source computes");
   if (s) diag_note(c->diags, LOC_NONE, "the source has: %s", line_of(c, c->source, s));
   for (int k = 0; k < n->ninputs; k++) {
     const struct node *x = n->inputs[k];
@@ -100,13 +147,28 @@ void certify_explain(struct certify *c, enum claim_id claim, const struct node *
   }
 }
 
+void certify_breach(struct certify *c, enum claim_id claim, const struct node *n, const char *fmt, ...) {
+  if (n && c->blamed[n->id]) return;
+  bool heard = c->diags->nerrors <= c->diags->max_errors; /* else no one is told where it began */
+  bool follow = heard && n && c->source && c->meanings && claim != CLAIM_DEVICES;
+  const struct node *origin = follow ? origin_of(c, n) : NULL;
+  if (origin) {
+    explain(c, claim, origin);
+    return;
+  }
+  va_list ap;
+  va_start(ap, fmt);
+  report(c, claim, n, arena_vprintf(c->arena, fmt, ap));
+  va_end(ap);
+}
+
 void certify_blame(struct certify *c, enum claim_id claim, const struct node *n, const struct node *want,
                    const char *what) {
   const struct meaning *m = &c->meanings[n->id];
   if (!m->of) return; /* reported where it arose */
-  const struct node *origin = is_known(c, n) ? NULL : certify_origin(c, n);
+  const struct node *origin = is_known(c, n) ? NULL : origin_of(c, n);
   if (!is_known(c, n)) {
-    certify_explain(c, claim, origin ? origin : n);
+    explain(c, claim, origin ? origin : n);
     return;
   }
   if (m->towers)

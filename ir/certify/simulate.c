@@ -1,72 +1,68 @@
 /* The source in numbers, as towers compute it: each worker in turn where training is asynchronous, its rows alone, the
- * variables as old as they may be for it; what each tower has of its own; variables that are joined on read.
+ * variables as old as they may be for it; local values; variables that are joined on read.
  *
  * Nothing here is shared with the proof but the views (who reads which version) and the rows of a tower: what is
  * the proof's mistake is not this one's. A node has a value for the rows of the view at hand, or, where the model asks
  * which tower it is, one for each tower. */
-#include "ir/certify/eval.h"
+#include "ir/certify/numeric.h"
 #include "ir/graph/build.h"
 
 #include <string.h>
 
-struct model {
+struct simulation {
   struct certify *c;
   struct numbers *z;
   const struct graph *g;
   const uint8_t *live;
-  uint8_t *varies; /* by id: another value for a tower's rows alone */
+  uint8_t *varies; /* by id: the local value may be another */
   uint8_t *fixed;  /* depends on no variable and no input */
   uint8_t *constant;
-  uint8_t *apart;  /* in the model itself each tower has another value, and there is none for all */
-  uint8_t *wanted; /* towers' own values are needed */
-  bool own_rows;   /* rows too are towers' own */
+  uint8_t *per_tower; /* in the model itself each tower has another value, and there is none for all */
+  uint8_t *wanted;    /* local values are needed */
+  bool local_rows;    /* rows too are local */
   /* State: of variables, and [id * towers + tower] of copies that are joined on read. */
   struct tensor *state, *copies;
   /* One step. */
-  struct tensor *whole;    /* by id, in the view at hand; of it all rows */
+  struct tensor *global;   /* by id, in the view at hand; of it all rows */
   struct tensor **of_view; /* the same of the views before */
-  struct tensor *towers;   /* [id * towers + tower]: apart */
-  struct tensor *own;      /* the same: for a tower that sees its own rows */
+  struct tensor *towers;   /* [id * towers + tower]: per tower */
+  struct tensor *local;    /* the same: local values */
   struct tensor *next;     /* the same: the copies after the step */
   struct tensor *versions; /* [id * (nviews + 1) + version] */
 };
 
 static const struct tensor unknown;
 
-static size_t at_tower(const struct model *m, const struct node *n, int tower) {
+static size_t at_tower(const struct simulation *m, const struct node *n, int tower) {
   return (size_t)n->id * (size_t)m->c->towers + (size_t)tower;
 }
 
-static bool is_copied(const struct model *m, const struct node *n) {
-  return m->c->towers > 1 && is_on_read(n);
+static bool is_rows(const struct simulation *m, const struct node *n) {
+  return n->op == OP_input || (!m->local_rows && type_batch_axis(&n->type) >= 0);
 }
 
-static bool is_rows(const struct model *m, const struct node *n) {
-  return n->op == OP_input || (!m->own_rows && type_batch_axis(&n->type) >= 0);
-}
-
-static bool varies(const struct model *m, const struct node *n) {
+static bool varies(const struct simulation *m, const struct node *n) {
   return m->varies[n->id] && n->op != OP_aggregate;
 }
 
-static void look(struct model *m) {
+static void look(struct simulation *m) {
   const struct graph *g = m->g;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     m->fixed[i] = n->op != OP_variable && n->op != OP_input;
     m->varies[i] = n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || n->op == OP_input ||
                    type_batch_axis(&n->type) >= 0;
-    m->apart[i] = n->op == OP_tower_id && m->c->towers > 1;
-    bool rows = false, apart = false;
+    m->per_tower[i] = n->op == OP_tower_id && m->c->towers > 1;
+    bool rows = false, per_tower = false;
     for (int k = 0; k < n->ninputs; k++) {
       const struct node *x = n->inputs[k];
       m->fixed[i] &= m->fixed[x->id];
       m->varies[i] |= varies(m, x);
-      apart |= m->apart[x->id];
+      per_tower |= m->per_tower[x->id];
       rows |= type_batch_axis(&x->type) >= 0;
     }
     bool ends = n->op == OP_assign || n->op == OP_aggregate;
-    m->apart[i] |= apart && !ends && !rows && type_batch_axis(&n->type) < 0;
+    m->per_tower[i] |= per_tower && !ends && !rows && type_batch_axis(&n->type) < 0;
   }
   for (uint32_t i = g->count; i-- > 0 && m->c->towers > 1;) {
     const struct node *n = g->nodes[i];
@@ -78,14 +74,14 @@ static void look(struct model *m) {
 
 /* ---- a node for some rows ---- */
 
-static struct tensor of_rows(struct model *m, const struct node *n, const struct tensor *x, int64_t begin,
-                             int64_t rows) {
+static struct tensor of_rows(struct simulation *m, const struct node *n, const struct tensor *x,
+                             int64_t begin, int64_t rows) {
   int axis = type_batch_axis(&n->type);
   return axis < 0 ? *x : certify_cut(m->z, x, axis, -n->type.dim[axis] * begin, -n->type.dim[axis] * rows);
 }
 
 /* What has its elements by their place in the batch, for these rows. */
-static struct tensor source_rows(struct model *m, const struct node *n, const struct tensor *in,
+static struct tensor source_rows(struct simulation *m, const struct node *n, const struct tensor *in,
                                  int64_t begin, int64_t rows) {
   struct type t = type_specialize(&n->type, m->c->batch);
   struct tensor all = n->op == OP_input ? certify_draw(m->z, n->name, &t, false)
@@ -93,16 +89,16 @@ static struct tensor source_rows(struct model *m, const struct node *n, const st
   return of_rows(m, n, &all, begin, rows);
 }
 
-static struct tensor number(struct model *m, const struct node *n, int64_t value) {
-  struct tensor whole = {type_scalar(DT_I64), &value}, out;
+static struct tensor number(struct simulation *m, const struct node *n, int64_t value) {
+  struct tensor wide = {type_scalar(DT_I64), &value}, out;
   struct node cast = {.op = OP_cast, .type = certify_wide(n->type), .ninputs = 1, .name = n->name};
-  struct node *x = &(struct node){.op = OP_constant, .type = whole.type};
+  struct node *x = &(struct node){.op = OP_constant, .type = wide.type};
   cast.inputs = &x;
   out = (struct tensor){cast.type, arena_alloc(m->z->step, 8)};
-  return node_eval(&cast, &whole, &out, 0) ? out : certify_gap(m->z, n, "its type holds no count");
+  return node_eval(&cast, &wide, &out, 0) ? out : certify_gap(m->z, n, "its type holds no count");
 }
 
-static struct tensor instance(struct model *m, const struct node *n, const struct tensor *in, int tower,
+static struct tensor instance(struct simulation *m, const struct node *n, const struct tensor *in, int tower,
                               int64_t begin, int64_t rows, int64_t counted) {
   struct type t = type_specialize(&n->type, rows);
   bool batch = type_batch_axis(&n->type) >= 0;
@@ -125,26 +121,26 @@ static struct tensor instance(struct model *m, const struct node *n, const struc
 /* ---- towers ---- */
 
 /* x as the model has it for a tower of the view. */
-static struct tensor in_model(struct model *m, const struct node *x, int tower) {
-  const struct view *v = m->c->view;
-  if (m->apart[x->id]) return m->towers[at_tower(m, x, tower)];
-  return of_rows(m, x, &m->whole[x->id], certify_first(m->c, tower) - certify_first(m->c, v->first),
+static struct tensor in_model(struct simulation *m, const struct node *x, int tower) {
+  const struct worker_view *v = m->c->view;
+  if (m->per_tower[x->id]) return m->towers[at_tower(m, x, tower)];
+  return of_rows(m, x, &m->global[x->id], certify_first(m->c, tower) - certify_first(m->c, v->first),
                  certify_rows(m->c, tower));
 }
 
-/* x as a tower has it that sees its own rows. */
-static struct tensor in_tower(struct model *m, const struct node *x, int tower) {
-  if (!varies(m, x)) return m->whole[x->id];
-  if (is_copied(m, x)) return m->copies[at_tower(m, x, tower)];
-  return is_rows(m, x) ? in_model(m, x, tower) : m->own[at_tower(m, x, tower)];
+/* The local value of x. */
+static struct tensor in_tower(struct simulation *m, const struct node *x, int tower) {
+  if (!varies(m, x)) return m->global[x->id];
+  if (certify_has_tower_copies(m->c, x)) return m->copies[at_tower(m, x, tower)];
+  return is_rows(m, x) ? in_model(m, x, tower) : m->local[at_tower(m, x, tower)];
 }
 
-static bool takes_part(const struct model *m, int tower) {
-  const struct view *v = m->c->view;
+static bool takes_part(const struct simulation *m, int tower) {
+  const struct worker_view *v = m->c->view;
   return certify_rows(m->c, tower) > 0 || (v->rows == 0 && tower == v->first);
 }
 
-static struct tensor join(struct model *m, const struct node *n, const struct tensor *x, int count,
+static struct tensor join(struct simulation *m, const struct node *n, const struct tensor *x, int count,
                           const char *how) {
   if (count == 0) return certify_gap(m->z, n, "no tower has a part in it");
   struct node **in = arena_new_array(m->z->step, (size_t)count, struct node *);
@@ -159,12 +155,12 @@ static struct tensor join(struct model *m, const struct node *n, const struct te
   return certify_compute(m->z, &sum, &n->type, x, false);
 }
 
-static struct tensor aggregate(struct model *m, const struct node *n) {
+static struct tensor aggregate(struct simulation *m, const struct node *n) {
   const struct node *x = n->inputs[0];
-  const struct view *v = m->c->view;
+  const struct worker_view *v = m->c->view;
   const char *how = node_string(n, ATTR_reduction);
   bool first = strcmp(how, "only_first_replica") == 0;
-  if (m->c->towers == 1 || (!varies(m, x) && strcmp(how, "sum") != 0)) return m->whole[x->id];
+  if (m->c->towers == 1 || (!varies(m, x) && strcmp(how, "sum") != 0)) return m->global[x->id];
   struct tensor *of = arena_new_array(m->z->step, (size_t)v->count, struct tensor);
   int count = 0;
   for (int t = v->first; t < v->first + v->count; t++)
@@ -172,9 +168,9 @@ static struct tensor aggregate(struct model *m, const struct node *n) {
   return join(m, n, of, count, how);
 }
 
-/* Towers' values of what is theirs alone, and what comes of that row by row. */
-static struct tensor by_tower(struct model *m, const struct node *n, struct tensor *in) {
-  const struct view *v = m->c->view;
+/* Towers' values of what differs from tower to tower, and what comes of that row by row. */
+static struct tensor by_tower(struct simulation *m, const struct node *n, struct tensor *in) {
+  const struct worker_view *v = m->c->view;
   struct tensor *of = &m->towers[at_tower(m, n, v->first)];
   for (int t = v->first; t < v->first + v->count; t++) {
     for (int k = 0; k < n->ninputs; k++) in[k] = in_model(m, n->inputs[k], t);
@@ -184,21 +180,21 @@ static struct tensor by_tower(struct model *m, const struct node *n, struct tens
   return axis < 0 ? unknown : certify_append(m->z, of, v->count, axis);
 }
 
-static void write_copies(struct model *m, const struct node *n) {
-  const struct view *v = m->c->view;
+static void write_copies(struct simulation *m, const struct node *n) {
+  const struct worker_view *v = m->c->view;
   for (int t = v->first; t < v->first + v->count; t++)
     if (takes_part(m, t) || m->fixed[n->inputs[1]->id])
       m->next[at_tower(m, n->inputs[0], t)] = in_tower(m, n->inputs[1], t);
 }
 
-static void compute_own(struct model *m, const struct node *n, struct tensor *in) {
-  const struct view *v = m->c->view;
-  if (!m->wanted[n->id] || is_rows(m, n) || is_copied(m, n)) return;
+static void compute_local(struct simulation *m, const struct node *n, struct tensor *in) {
+  const struct worker_view *v = m->c->view;
+  if (!m->wanted[n->id] || is_rows(m, n) || certify_has_tower_copies(m->c, n)) return;
   for (int t = v->first; t < v->first + v->count; t++) {
     for (int k = 0; k < n->ninputs; k++) in[k] = in_tower(m, n->inputs[k], t);
     int64_t rows = certify_rows(m->c, t);
     if (takes_part(m, t) || m->fixed[n->id])
-      m->own[at_tower(m, n, t)] = instance(m, n, in, t, certify_first(m->c, t), rows, rows);
+      m->local[at_tower(m, n, t)] = instance(m, n, in, t, certify_first(m->c, t), rows, rows);
   }
 }
 
@@ -207,24 +203,24 @@ static void compute_own(struct model *m, const struct node *n, struct tensor *in
 /* Known or not, there is one: no wide type is f32. */
 static bool is_set(const struct tensor *x) { return x->type.dtype != DT_F32; }
 
-static struct tensor version(const struct model *m, const struct node *v, int number) {
+static struct tensor version(const struct simulation *m, const struct node *v, int number) {
   const struct tensor *of = &m->versions[(size_t)v->id * ((size_t)m->c->nviews + 1)];
   while (number > 0 && !is_set(&of[number])) number--;
   return of[number];
 }
 
-static void write_version(struct model *m, const struct node *v, int number, struct tensor x) {
+static void write_version(struct simulation *m, const struct node *v, int number, struct tensor x) {
   m->versions[(size_t)v->id * ((size_t)m->c->nviews + 1) + (size_t)number] = x;
 }
 
-static bool has_apart(const struct model *m, const struct node *n) {
+static bool reads_per_tower(const struct simulation *m, const struct node *n) {
   for (int k = 0; k < n->ninputs; k++)
-    if (m->apart[n->inputs[k]->id]) return true;
+    if (m->per_tower[n->inputs[k]->id]) return true;
   return false;
 }
 
-static struct tensor compute(struct model *m, const struct node *n, struct tensor *in, bool computes) {
-  const struct view *v = m->c->view;
+static struct tensor compute(struct simulation *m, const struct node *n, struct tensor *in, bool computes) {
+  const struct worker_view *v = m->c->view;
   bool batch = type_batch_axis(&n->type) >= 0;
   if (!computes && batch) { /* the workers' rows, as they computed them */
     int views = m->c->nviews - 1;
@@ -232,26 +228,26 @@ static struct tensor compute(struct model *m, const struct node *n, struct tenso
     for (int k = 0; k < views; k++) of[k] = m->of_view[k][n->id];
     return certify_append(m->z, of, views, type_batch_axis(&n->type));
   }
-  for (int k = 0; k < n->ninputs; k++) in[k] = m->whole[n->inputs[k]->id];
+  for (int k = 0; k < n->ninputs; k++) in[k] = m->global[n->inputs[k]->id];
   switch (n->op) {
   case OP_variable:
-    if (!is_copied(m, n)) return version(m, n, v->reads);
+    if (!certify_has_tower_copies(m->c, n)) return version(m, n, v->reads);
     return join(m, n, &m->copies[at_tower(m, n, 0)], m->c->towers, node_string(n, ATTR_aggregation));
   case OP_newest: return version(m, n->inputs[0], v->newest);
   case OP_aggregate: return aggregate(m, n);
   case OP_assign:
-    if (computes && is_copied(m, n->inputs[0]))
+    if (computes && certify_has_tower_copies(m->c, n->inputs[0]))
       write_copies(m, n);
     else if (computes && (v->rows > 0 || m->c->nviews == 1))
       write_version(m, n->inputs[0], v->newest + 1, in[1]);
     return in[1];
   default: break;
   }
-  if (m->apart[n->id] || has_apart(m, n)) return by_tower(m, n, in);
+  if (m->per_tower[n->id] || reads_per_tower(m, n)) return by_tower(m, n, in);
   return instance(m, n, in, -1, certify_first(m->c, v->first), v->rows, v->rows);
 }
 
-void certify_model_step(struct model *m) {
+void certify_simulate_step(struct simulation *m) {
   struct certify *c = m->c;
   size_t nodes = (size_t)m->g->count + 1, cells = nodes * (size_t)c->towers;
   struct arena *a = m->z->step;
@@ -260,7 +256,7 @@ void certify_model_step(struct model *m) {
     if (m->g->nodes[i]->ninputs > most) most = m->g->nodes[i]->ninputs;
   struct tensor *in = arena_new_array(a, (size_t)most, struct tensor);
   m->towers = arena_new_array(a, cells, struct tensor);
-  m->own = arena_new_array(a, cells, struct tensor);
+  m->local = arena_new_array(a, cells, struct tensor);
   m->versions = arena_new_array(a, nodes * ((size_t)c->nviews + 1), struct tensor);
   m->of_view = arena_new_array(a, (size_t)c->nviews, struct tensor *);
   m->next = arena_copy(a, m->copies, sizeof *m->next * cells);
@@ -269,12 +265,12 @@ void certify_model_step(struct model *m) {
   for (int v = 0; v < c->nviews; v++) {
     bool computes = v < c->nviews - 1 || c->nviews == 1;
     c->view = &c->views[v];
-    m->whole = m->of_view[v] = arena_new_array(a, nodes, struct tensor);
+    m->global = m->of_view[v] = arena_new_array(a, nodes, struct tensor);
     for (uint32_t i = 0; i < m->g->count; i++) {
       const struct node *n = m->g->nodes[i];
       if (!m->live[i]) continue;
-      m->whole[i] = compute(m, n, in, computes);
-      if (computes) compute_own(m, n, in);
+      m->global[i] = compute(m, n, in, computes);
+      if (computes) compute_local(m, n, in);
     }
   }
   for (uint32_t i = 0; i < m->g->count; i++)
@@ -285,27 +281,27 @@ void certify_model_step(struct model *m) {
 /* ---- state ---- */
 
 /* Copies of one variable differ, as those of towers that have computed do. */
-static void begin(struct model *m) {
+static void begin(struct simulation *m) {
   for (uint32_t i = 0; i < m->g->count; i++) {
     const struct node *n = m->g->nodes[i];
     if (n->op != OP_variable) continue;
     m->state[i] = certify_draw(m->z, n->name, &n->type, true);
-    for (int t = 0; is_copied(m, n) && t < m->c->towers; t++)
+    for (int t = 0; certify_has_tower_copies(m->c, n) && t < m->c->towers; t++)
       m->copies[at_tower(m, n, t)] =
           certify_draw(m->z, arena_printf(m->z->arena, "tower_%d/%s", t, n->name), &n->type, true);
   }
 }
 
-struct model *certify_model(struct certify *c, struct numbers *z) {
-  struct model *m = arena_new(z->arena, struct model);
+struct simulation *certify_simulation(struct certify *c, struct numbers *z) {
+  struct simulation *m = arena_new(z->arena, struct simulation);
   size_t nodes = (size_t)c->source->count + 1;
-  *m = (struct model){.c = c, .z = z, .g = c->source, .live = graph_live(z->arena, c->source)};
+  *m = (struct simulation){.c = c, .z = z, .g = c->source, .live = graph_live(z->arena, c->source)};
   const char *scaling = c->placed->config.loss_scaling;
-  m->own_rows = scaling && strcmp(scaling, "per_tower") == 0;
+  m->local_rows = scaling && strcmp(scaling, "per_tower") == 0;
   m->constant = certify_constants(z->arena, c->source);
   m->varies = arena_new_array(z->arena, nodes, uint8_t);
   m->fixed = arena_new_array(z->arena, nodes, uint8_t);
-  m->apart = arena_new_array(z->arena, nodes, uint8_t);
+  m->per_tower = arena_new_array(z->arena, nodes, uint8_t);
   m->wanted = arena_new_array(z->arena, nodes, uint8_t);
   m->state = arena_new_array(z->arena, nodes, struct tensor);
   m->copies = arena_array(z->arena, nodes * (size_t)c->towers, sizeof *m->copies);
@@ -315,10 +311,10 @@ struct model *certify_model(struct certify *c, struct numbers *z) {
   return m;
 }
 
-struct tensor certify_model_state(const struct model *m, const struct node *v, int tower) {
-  return is_copied(m, v) && tower >= 0 ? m->copies[at_tower(m, v, tower)] : m->state[v->id];
+struct tensor certify_simulated_state(const struct simulation *m, const struct node *v, int tower) {
+  return certify_has_tower_copies(m->c, v) && tower >= 0 ? m->copies[at_tower(m, v, tower)] : m->state[v->id];
 }
 
-struct tensor certify_model_value(const struct model *m, const struct node *n) {
-  return m->whole[n->id];
+struct tensor certify_simulated_value(const struct simulation *m, const struct node *n) {
+  return m->global[n->id];
 }

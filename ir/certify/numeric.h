@@ -1,14 +1,14 @@
 /* Both graphs in numbers: what the numeric claim compares. */
-#ifndef DGC_IR_CERTIFY_EVAL_H
-#define DGC_IR_CERTIFY_EVAL_H
+#ifndef DGC_IR_CERTIFY_NUMERIC_H
+#define DGC_IR_CERTIFY_NUMERIC_H
 
-#include "ir/certify/walk.h"
+#include "ir/certify/context.h"
 
 /* A node that cannot be computed, and why. What depends on it is not computed either, and is not listed. */
-struct gap {
+struct uncomputed {
   const struct node *node;
   const char *why;
-  struct gap *next;
+  struct uncomputed *next;
 };
 
 /* Floats are f64. A tensor without data is not known. */
@@ -16,7 +16,7 @@ struct numbers {
   struct arena *arena; /* of the whole claim */
   struct arena *step;  /* of the values of a step */
   uint64_t seed;
-  struct gap *gaps;
+  struct uncomputed *gaps;
 };
 
 struct type certify_wide(struct type t);
@@ -35,14 +35,14 @@ struct tensor certify_cut(struct numbers *z, const struct tensor *x, int axis, i
 struct tensor certify_append(struct numbers *z, const struct tensor *x, int count, int axis);
 
 /* The source, as towers that see their own rows and no others compute it. */
-struct model;
+struct simulation;
 /* `c` has source, placed, towers and batch. */
-struct model *certify_model(struct certify *c, struct numbers *z);
+struct simulation *certify_simulation(struct certify *c, struct numbers *z);
 /* The variable's first value of a tower's copy; of all towers if it has no copies. */
-struct tensor certify_model_state(const struct model *m, const struct node *variable, int tower);
+struct tensor certify_simulated_state(const struct simulation *m, const struct node *variable, int tower);
 /* One step: reads and writes the state. */
-void certify_model_step(struct model *m);
+void certify_simulate_step(struct simulation *m);
 /* The value of a node of the source in the last step. */
-struct tensor certify_model_value(const struct model *m, const struct node *n);
+struct tensor certify_simulated_value(const struct simulation *m, const struct node *n);
 
 #endif

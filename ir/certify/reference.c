@@ -1,19 +1,21 @@
-/* Rows taken out of values and values put one behind the other: however often that is done, the certificate
+/* Nodes of the reference.
+ *
+ * Rows taken out of values and values put one behind the other: however often that is done, the certificate
  * reads what comes of it as one list of runs, each some rows of a value that is neither. So a gradient that
  * went through a pack or around a ring in pieces is the gradient again. Rows are elements of axis 0. */
-#include "ir/certify/walk.h"
+#include "ir/certify/reference.h"
 #include "ir/graph/build.h"
 
 #include <string.h>
 
-struct run {
+struct row_range {
   struct node *of;
   int64_t begin, end;
 };
 
-struct runs {
+struct row_ranges {
   struct certify *c;
-  struct run *list;
+  struct row_range *list;
   int count, cap;
 };
 
@@ -28,19 +30,19 @@ static bool takes_rows(const struct node *n) {
 
 static bool joins_rows(const struct node *n) { return n->op == OP_concat && node_int(n, ATTR_axis) == 0; }
 
-static void push(struct runs *r, struct node *x, int64_t begin, int64_t end) {
-  struct run *last = r->count ? &r->list[r->count - 1] : NULL;
+static void push(struct row_ranges *r, struct node *x, int64_t begin, int64_t end) {
+  struct row_range *last = r->count ? &r->list[r->count - 1] : NULL;
   if (last && last->of == x && last->end == begin) {
     last->end = end;
     return;
   }
   if (r->count == r->cap) {
     r->cap = r->cap ? 2 * r->cap : 8;
-    struct run *more = arena_new_array(r->c->arena, (size_t)r->cap, struct run);
+    struct row_range *more = arena_new_array(r->c->arena, (size_t)r->cap, struct row_range);
     if (r->count) memcpy(more, r->list, (size_t)r->count * sizeof *more);
     r->list = more;
   }
-  r->list[r->count++] = (struct run){x, begin, end};
+  r->list[r->count++] = (struct row_range){x, begin, end};
 }
 
 /* Where the rows of each operand of a concatenation begin: many slices are taken of one. */
@@ -59,7 +61,7 @@ static const int64_t *starts_of(struct certify *c, const struct node *x) {
   return starts;
 }
 
-static void add(struct runs *r, struct node *x, int64_t begin, int64_t end) {
+static void add(struct row_ranges *r, struct node *x, int64_t begin, int64_t end) {
   if (begin >= end) return;
   certify_work(r->c, 1);
   if (takes_rows(x)) {
@@ -177,9 +179,9 @@ struct node *certify_rows_of(struct certify *c, const struct node *like, struct 
   return certify_make(c, &slice, &x, 1, &first, &t, -1);
 }
 
-struct node *certify_runs(struct certify *c, const struct node *n) {
+static struct node *runs_of(struct certify *c, const struct node *n) {
   if (!takes_rows(n) && !joins_rows(n)) return NULL;
-  struct runs r = {.c = c};
+  struct row_ranges r = {.c = c};
   if (n->op == OP_slice) {
     int count;
     int64_t first = node_ints(n, ATTR_begin, &count)[0];
@@ -192,4 +194,20 @@ struct node *certify_runs(struct certify *c, const struct node *n) {
     if (!(parts[i] = rows_of(c, r.list[i].of, r.list[i].begin, r.list[i].end))) return NULL;
   struct attr axis = attr_int(ATTR_axis, 0);
   return build_named(c->ref, n->name, OP_concat, r.count, parts, 1, &axis, NULL);
+}
+
+struct node *certify_make(struct certify *c, const struct node *like, struct node *const *in, int nattrs,
+                          const struct attr *attrs, const struct type *type, int tower) {
+  c->ref->tower = tower;
+  if (like->op == OP_slice || like->op == OP_concat) {
+    struct node n = *like;
+    const char *why;
+    n.inputs = (struct node **)(uintptr_t)in;
+    n.nattrs = nattrs;
+    n.attrs = attrs;
+    if (type) n.type = *type;
+    struct node *runs = node_infer(c->ref, &n, &why) ? runs_of(c, &n) : NULL;
+    if (runs) return runs;
+  }
+  return build_named(c->ref, like->name, like->op, like->ninputs, in, nattrs, attrs, type);
 }
