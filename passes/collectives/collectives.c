@@ -18,70 +18,12 @@
 
 #include <string.h>
 
-struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const char *why) {
-  if (hi - lo == 1) return t->leaves[lo];
-  int half = lo + tree_cut(hi - lo);
-  struct node *pair[2] = {tree_sum(t, lo, half, device, why), tree_sum(t, half, hi, device, why)};
-  return tree_add(t, pair, lo, hi, device, why);
-}
-
-int tree_cut(int towers) {
-  int half = 1;
-  while (2 * half < towers) half *= 2;
-  return half;
-}
-
-struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, int device, const char *why) {
-  if (!pair[0] || !pair[1]) return NULL;
-  struct graph *g = t->out;
-  build_at(g, t->all);
-  g->device = device;
-  if (why) g->why = why;
-  const char *name = t->all->name;
-  if (hi - lo < t->all->ninputs) {
-    int first = t->leaves[lo]->tower; /* of a worker's own sum, not 0 */
-    name = arena_printf(g->arena, "%s.towers_%d-%d", name, first, first + hi - 1 - lo);
-    g->dist = dist_partial(node_string(t->all, ATTR_reduction));
-    g->tower = first;
-    g->replica = -1;
-    if (pair[0]->device == pair[1]->device) {
-      g->device = pair[0]->device;
-      g->why = "partial sum -> where its towers are";
-    } else if (same_task(&g->config.target, pair[0]->device, pair[1]->device) &&
-               !same_task(&g->config.target, pair[0]->device, device)) {
-      g->device = pair[0]->device;
-      g->why = "partial sum -> in the task of its towers";
-    }
-  }
-  return build_named(g, name, t->op, 2, pair, 0, NULL, NULL);
-}
-
-int tree_devices(const struct tree *t) {
-  int count = 1;
-  for (int i = 1; i < t->all->ninputs; i++) count += t->leaves[i]->device != t->leaves[i - 1]->device;
-  for (int i = 0; i < t->all->ninputs; i++)
-    for (int k = i + 2; k < t->all->ninputs; k++)
-      if (t->leaves[k]->device == t->leaves[i]->device && t->leaves[k - 1]->device != t->leaves[i]->device)
-        return 1;
-  return count;
-}
-
-void tree_blocks(const struct tree *t, int *devices, struct node **sums) {
-  int count = 0;
-  for (int lo = 0, hi; lo < t->all->ninputs; lo = hi) {
-    int device = t->leaves[lo]->device;
-    for (hi = lo + 1; hi < t->all->ninputs && t->leaves[hi]->device == device;) hi++;
-    devices[count] = device;
-    sums[count++] = tree_sum(t, lo, hi, device, NULL);
-  }
-}
-
 /* Devices by halves of the tree. */
-static void note_half(const struct tree *t, struct sum *s, int lo, int hi, int half) {
+static void note_half(const struct tree *t, struct reduction *s, int lo, int hi, int half) {
   for (int i = lo; i < hi; i++) s->half[t->leaves[i]->device] |= 1 << half;
 }
 
-static struct node *hierarchical(struct expansion *e, const struct tree *t, struct sum *s) {
+static struct node *hierarchical(struct collectives *e, const struct tree *t, struct reduction *s) {
   int n = t->all->ninputs, cut = tree_cut(n), index = e->count;
   int roots[2] = {t->leaves[index % cut]->device, t->leaves[cut + index % (n - cut)]->device};
   s->half = arena_new_array(e->ctx->scratch, (size_t)t->out->config.target.ndevices, uint8_t);
@@ -97,20 +39,8 @@ static struct node *hierarchical(struct expansion *e, const struct tree *t, stru
                   arena_printf(t->out->arena, "sum -> roots in turn, device %d", roots[index & 1]));
 }
 
-struct node *relay(struct graph *out, struct node *x, int device) {
-  struct node copy = *x;
-  copy.op = OP_identity;
-  copy.name = arena_printf(out->arena, "%s.relay_%d", x->name, device);
-  copy.inputs = &x;
-  copy.ninputs = 1;
-  copy.nattrs = 0;
-  copy.device = device;
-  copy.why = arena_printf(out->arena, "relay -> %s", out->config.target.devices[device].text);
-  return graph_node(out, &copy);
-}
-
 /* What a reader on this device reads. */
-static struct node *result_on(struct graph *out, struct sum *s, int device) {
+static struct node *result_on(struct graph *out, struct reduction *s, int device) {
   if (s->ring) return ring_result(out, s->ring, device);
   if (s->parts && s->parts[device]) return s->parts[device];
   bool other = s->half && s->half[device] == 1 << s->other_half;
@@ -135,10 +65,10 @@ static struct node *only_share(struct graph *out, const struct node *n, struct n
   return graph_node(out, &whole);
 }
 
-static struct node *reduce(struct expansion *e, struct graph *out, const struct node *n, struct node **in) {
+static struct node *reduce(struct collectives *e, struct graph *out, const struct node *n, struct node **in) {
   if (n->ninputs == 1) return only_share(out, n, in);
   const char *how = node_string(n, ATTR_reduction);
-  struct sum *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct sum);
+  struct reduction *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct reduction);
   struct tree t = {.out = out, .all = n, .leaves = in};
   t.op = strcmp(how, "max") == 0 ? OP_max : strcmp(how, "min") == 0 ? OP_min : OP_add;
   bool adds = strcmp(how, "sum") == 0;
@@ -153,10 +83,10 @@ static struct node *reduce(struct expansion *e, struct graph *out, const struct 
 
 static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                            void *user) {
-  struct expansion *e = user;
+  struct collectives *e = user;
   (void)ctx;
   for (int k = 0; k < n->ninputs; k++) {
-    struct sum *s = e->sums[n->inputs[k]->id];
+    struct reduction *s = e->sums[n->inputs[k]->id];
     if (s && !(in[k] = result_on(out, s, n->device))) return NULL;
   }
   if (n->op == OP_all_reduce && !is_collective(n)) return reduce(e, out, n, in);
@@ -186,12 +116,12 @@ static void settle(struct pass_ctx *ctx, struct config *c, const struct graph *g
 
 struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
-  struct expansion e = {.ctx = ctx};
+  struct collectives e = {.ctx = ctx};
   settle(ctx, &out->config, g);
   int algorithm = cross_device_find(&out->config, ctx->diags);
   if (algorithm < 0) return NULL;
   e.algorithm = (enum cross_device)algorithm;
-  e.sums = arena_new_array(ctx->scratch, g->count + 1, struct sum *);
+  e.sums = arena_new_array(ctx->scratch, g->count + 1, struct reduction *);
   e.users = graph_users(ctx->scratch, g);
   e.live = graph_live(ctx->scratch, g);
   return rebuild(ctx, g, out, expand, &e);

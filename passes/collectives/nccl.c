@@ -10,7 +10,7 @@
 #include "ir/ops/op.h"
 
 /* Whether all these devices read the sum. */
-static bool all_read(const struct expansion *e, const struct node *all, const int *devices, int ndevices) {
+static bool all_read(const struct collectives *e, const struct node *all, const int *devices, int ndevices) {
   for (int i = 0; i < ndevices; i++) {
     bool reads = false;
     for (uint32_t k = e->users.first[all->id]; k < e->users.first[all->id + 1]; k++)
@@ -30,7 +30,7 @@ static int devices_of(const struct tree *t, int *devices) {
 
 static bool is_summed(enum dtype d) { return d == DT_F32 || d == DT_F64 || d == DT_I32 || d == DT_I64; }
 
-bool nccl_make(struct expansion *e, const struct tree *t, struct sum *s) {
+bool nccl_make(struct collectives *e, const struct tree *t, struct reduction *s) {
   struct graph *g = t->out;
   struct arena *scratch = e->ctx->scratch;
   int *devices = arena_new_array(scratch, (size_t)t->all->ninputs, int), count = devices_of(t, devices);

@@ -2,7 +2,9 @@
  *
  * Tower 0 keeps the model's names; tower i > 0 has tower_i/<name>, a further copy of a mirrored value on device i
  * <name>/replica_i, what asynchronous worker i computes for its updates worker_i/<name>. */
-#include "passes/replicate/replicate.h"
+#include "passes/replicate/clone.h"
+
+#include "passes/replicate/needs.h"
 
 #include <string.h>
 
@@ -13,8 +15,8 @@ void place_context(struct replicate *r, const struct node *n, enum dist dist, in
   r->to->replica = device;
 }
 
-const char *copy_name(struct replicate *r, const struct group *g, const struct node *n, const char *name,
-                      int device) {
+const char *copy_name(struct replicate *r, const struct tower_group *g, const struct node *n,
+                      const char *name, int device) {
   bool variable = n->op == OP_variable;
   int primary = variable && r->s.mirrored ? r->s.main : primary_device(r, g, n);
   if (*g->prefix && !variable) name = arena_printf(r->to->arena, "%s%s", g->prefix, name);
@@ -26,7 +28,7 @@ const char *tower_name(struct replicate *r, const char *name, int tower) {
 }
 
 /* Gradients are known by their variable: gradient_aggregating/h.kernel. */
-const char *sum_name(struct replicate *r, const struct group *g, const char *name) {
+const char *sum_name(struct replicate *r, const struct tower_group *g, const char *name) {
   if (strncmp(name, "gradient_aggregating/", 21) == 0)
     return arena_printf(r->to->arena, "%s%s", g->prefix, name);
   size_t len = strlen(name);
@@ -48,7 +50,8 @@ struct node *version_of(const struct replicate *r, const struct node *variable, 
   return NULL;
 }
 
-struct node *mirrored_value(struct replicate *r, const struct group *g, const struct node *x, int device) {
+struct node *mirrored_value(struct replicate *r, const struct tower_group *g, const struct node *x,
+                            int device) {
   if (x->op == OP_newest) return version_of(r, x->inputs[0], g->newest);
   if (r->dist[x->id] == DIST_PARTIAL) return g->sums[x->id];
   if (x->op == OP_variable && !r->s.mirrored) return version_of(r, x, g->reads);
@@ -60,7 +63,7 @@ struct node *mirrored_value(struct replicate *r, const struct group *g, const st
 }
 
 struct node *clone(struct replicate *r, const struct node *n, const char *name, struct node **in,
-                   struct slice s) {
+                   struct clone_rows s) {
   struct type t = type_specialize(&n->type, s.rows);
   r->to->scope = name;
   if (n->op == OP_tower_id) return build_fill(r->to, &t, s.tower > 0 ? s.tower : 0);
@@ -77,68 +80,25 @@ struct node *clone(struct replicate *r, const struct node *n, const char *name, 
   return build_named(r->to, name, n->op, n->ninputs, in, nattrs, attrs, typed ? &t : NULL);
 }
 
-bool clone_mirrored(struct replicate *r, struct group *g, const struct node *n, struct node **in) {
-  for (int d = 0; d < r->ndevices; d++) {
-    if (!needed_on(r, g, n, d)) continue;
-    for (int k = 0; k < n->ninputs; k++)
-      in[k] = k > 0 && joins_rows(n) ? gathered_rows(r, g, n, k, d) : mirrored_value(r, g, n->inputs[k], d);
-    place_context(r, n, DIST_MIRRORED, -1, d);
-    struct slice whole = {-1, g->rows, 0, g->rows};
-    struct node *c = n->op == OP_aggregate ? aggregate_same(r, g, n, in[0])
-                                           : clone(r, n, copy_name(r, g, n, n->name, d), in, whole);
-    if (!c) return false;
-    g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)d] = c;
-  }
-  return true;
+struct node *relabel(struct replicate *r, const struct node *n, struct node *x, enum dist dist, int tower,
+                     const char *suffix) {
+  struct node proto = {.op = OP_identity,
+                       .type = x->type,
+                       .dist = dist,
+                       .ninputs = 1,
+                       .inputs = &x,
+                       .name = tower_name(r, arena_printf(r->to->arena, "%s%s", n->name, suffix), tower),
+                       .loc = n->loc,
+                       .trail = n->trail,
+                       .origin = n->origin,
+                       .want = n->want,
+                       .tower = tower,
+                       .replica = -1,
+                       .device = -1};
+  return graph_node(r->to, &proto);
 }
 
-bool clone_towers(struct replicate *r, struct group *g, const struct node *n, struct node **in) {
-  for (int t = g->first_tower; t < g->first_tower + g->ntowers; t++) {
-    int64_t rows = tower_rows(t, r->s.towers, r->batch), first = tower_first_row(t, r->s.towers, r->batch);
-    int device = strategy_worker(&r->s, t);
-    for (int k = 0; k < n->ninputs; k++) {
-      const struct node *x = n->inputs[k];
-      bool own =
-          r->dist[x->id] == DIST_PER_REPLICA || (r->dist[x->id] == DIST_PARTIAL && passes_partial(r, n));
-      in[k] =
-          own ? r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)t] : mirrored_value(r, g, x, device);
-    }
-    enum dist dist = (enum dist)r->dist[n->id];
-    if (dist == DIST_PARTIAL) dist = dist_partial(r->reduction[n->id]);
-    if (r->single)
-      place_context(r, n, DIST_MIRRORED, -1, device);
-    else
-      place_context(r, n, dist, t, -1);
-    struct node *c = clone(r, n, tower_name(r, n->name, t), in, (struct slice){t, rows, first, g->rows});
-    if (dist == DIST_PER_REPLICA && type_batch_axis(&n->type) < 0) c = lift(r, n, c, t);
-    if (!c) return false;
-    r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)t] = c;
-  }
-  return true;
-}
-
-/* Where the towers' shares are summed: with the variable whose gradient it is, else where the sum is needed. */
-static int sum_device(const struct replicate *r, const struct group *g, const struct node *n) {
-  size_t len = strlen(n->name);
-  int home = -1;
-  if (!r->s.mirrored && len > 5 && strcmp(n->name + len - 5, ".grad") == 0) {
-    const struct node *v = map_getn(&r->from->names, n->name, len - 5);
-    if (v && v->op == OP_variable) home = strategy_home(&r->s, v->name);
-  }
-  return home >= 0 && needed_on(r, g, n, home) ? home : primary_device(r, g, n);
-}
-
-bool reduce_towers(struct replicate *r, struct group *g, const struct node *n) {
-  int device = r->dist[n->id] == DIST_PARTIAL ? sum_device(r, g, n) : -1;
-  if (device < 0) return true;
-  if (joins_own(n) && !r->single) return join_own(r, g, n, device);
-  struct node **all = &r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)g->first_tower];
-  if (r->single) {
-    g->sums[n->id] = all[0];
-    return true;
-  }
-  struct attr how = attr_string(ATTR_reduction, r->reduction[n->id]);
-  place_context(r, n, DIST_MIRRORED, -1, device);
-  g->sums[n->id] = build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, g->ntowers, all, 1, &how, NULL);
-  return g->sums[n->id] != NULL;
+struct node *lift(struct replicate *r, const struct node *n, struct node *x, int tower) {
+  if (!x || r->single || x->dist != DIST_MIRRORED) return x;
+  return relabel(r, n, x, DIST_PER_REPLICA, tower, ".own");
 }

@@ -16,15 +16,18 @@
  *
  * Requires: stage source without gradients; config.batch. Guarantees: stage replicated, all shapes concrete,
  * law 2. */
-#include "passes/replicate/replicate.h"
+#include "passes/replicate/clone.h"
+#include "passes/replicate/distribute.h"
+#include "passes/replicate/needs.h"
+#include "passes/replicate/towers.h"
 
 #include <string.h>
 
 /* The whole batch arrives on the consolidation device; each tower reads its rows. */
-static bool clone_input(struct replicate *r, struct group *g, const struct node *n) {
-  struct type whole = type_specialize(&n->type, r->batch);
+static bool clone_input(struct replicate *r, struct tower_group *g, const struct node *n) {
+  struct type global = type_specialize(&n->type, r->batch);
   place_context(r, n, DIST_MIRRORED, -1, r->s.consolidation);
-  struct node *x = build_input(r->to, n->name, &whole);
+  struct node *x = build_input(r->to, n->name, &global);
   g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)r->s.consolidation] = x;
   if (!x || r->dist[n->id] != DIST_PER_REPLICA) return x != NULL;
   struct node **towers = &r->towers[(size_t)n->id * (size_t)r->s.towers];
@@ -43,17 +46,17 @@ static bool clone_input(struct replicate *r, struct group *g, const struct node 
 
 /* ---- groups ---- */
 
-static struct group new_group(struct replicate *r, int first_tower, int ntowers) {
+static struct tower_group new_group(struct replicate *r, int first_tower, int ntowers) {
   struct arena *a = r->ctx->scratch;
   size_t nodes = (size_t)r->from->count + 1;
-  struct group g = {.prefix = "", .first_tower = first_tower, .ntowers = ntowers};
+  struct tower_group g = {.prefix = "", .first_tower = first_tower, .ntowers = ntowers};
   g.workers = arena_new_array(a, (size_t)r->words, uint64_t);
   g.wanted = arena_new_array(a, nodes, uint8_t);
-  g.wants_own = arena_new_array(a, nodes, uint8_t);
+  g.wants_local = arena_new_array(a, nodes, uint8_t);
   g.need = arena_array(a, nodes * (size_t)r->words, sizeof *g.need);
   g.copies = arena_array(a, nodes * (size_t)r->ndevices, sizeof *g.copies);
   g.sums = arena_new_array(a, nodes, struct node *);
-  g.rows_of_all = arena_array(a, nodes * (size_t)r->ndevices, sizeof *g.rows_of_all);
+  g.all_rows = arena_array(a, nodes * (size_t)r->ndevices, sizeof *g.all_rows);
   for (int t = first_tower; t < first_tower + ntowers; t++) {
     set_add(g.workers, strategy_worker(&r->s, t));
     g.rows += tower_rows(t, r->s.towers, r->batch);
@@ -78,11 +81,11 @@ static void make_groups(struct replicate *r) {
   int *first = arena_new_array(a, (size_t)r->s.towers + 1, int);
   int workers = find_workers(r, first);
   first[workers] = r->s.towers;
-  r->groups = arena_new_array(a, (size_t)workers + 1, struct group);
+  r->groups = arena_new_array(a, (size_t)workers + 1, struct tower_group);
   r->nversions = workers + 1;
   r->versions = arena_array(a, ((size_t)r->from->count + 1) * (size_t)r->nversions, sizeof *r->versions);
   for (int i = 0; i < workers; i++) {
-    struct group *g = &r->groups[r->ngroups++];
+    struct tower_group *g = &r->groups[r->ngroups++];
     *g = new_group(r, first[i], first[i + 1] - first[i]);
     g->computes = true;
     g->updates = g->rows > 0 || workers == 1; /* a worker without rows has nothing to apply */
@@ -93,23 +96,24 @@ static void make_groups(struct replicate *r) {
     g->reads = i > r->to->config.staleness ? i - r->to->config.staleness : 0;
   }
   if (workers == 1) return;
-  struct group *all = &r->groups[r->ngroups++];
+  struct tower_group *all = &r->groups[r->ngroups++];
   *all = new_group(r, 0, r->s.towers);
   all->outputs = true;
 }
 
 /* Aggregates, copies of variables that are joined on read, and what is assigned to those. */
-static bool clone_apart(struct replicate *r, struct group *g, const struct node *n) {
+static bool clone_aggregated(struct replicate *r, struct tower_group *g, const struct node *n) {
   bool here = g->computes && g->wanted[n->id];
   if (n->op == OP_assign) return !here || clone_assigns(r, g, n);
   if (n->op == OP_aggregate) return (!here || clone_shares(r, g, n)) && reduce_towers(r, g, n);
-  bool read = here || g->wants_own[n->id] || primary_device(r, g, n) >= 0;
+  bool read = here || g->wants_local[n->id] || primary_device(r, g, n) >= 0;
   return !read || (clone_copies(r, n) && reduce_towers(r, g, n));
 }
 
-static bool clone_node(struct replicate *r, struct group *g, const struct node *n, struct node **in) {
+static bool clone_node(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in) {
   if (n->op == OP_newest) return true;
-  if (!r->single && on_towers(r, n) && (joins_own(n) || n->op == OP_assign)) return clone_apart(r, g, n);
+  if (!r->single && on_towers(r, n) && (is_aggregated(n) || n->op == OP_assign))
+    return clone_aggregated(r, g, n);
   if (n->op == OP_assign && *g->prefix) { /* the next version, in place of an assignment */
     int home = strategy_home(&r->s, n->inputs[0]->name);
     if (!needed_on(r, g, n, home)) return true;
@@ -125,13 +129,13 @@ static bool clone_node(struct replicate *r, struct group *g, const struct node *
   return (!g->computes || !g->wanted[n->id] || clone_towers(r, g, n, in)) && reduce_towers(r, g, n);
 }
 
-static bool clone_group(struct replicate *r, struct group *g) {
+static bool clone_group(struct replicate *r, struct tower_group *g) {
   for (uint32_t i = 0; i < r->from->count; i++) {
     const struct node *n = r->from->nodes[i];
     struct node **in = arena_new_array(r->ctx->scratch, (size_t)n->ninputs + 1, struct node *);
     if (n->op == OP_input && !g->wanted[i] && primary_device(r, g, n) < 0) continue;
     if (!clone_node(r, g, n, in)) return false;
-    if (g->computes && g->wants_own[i] && !clone_own(r, g, n, in)) return false;
+    if (g->computes && g->wants_local[i] && !clone_local(r, g, n, in)) return false;
   }
   return true;
 }
@@ -158,7 +162,7 @@ static bool add_update(struct replicate *r, const struct output *o) {
   }
   if (on_towers(r, o->node)) return true;
   if (r->ngroups > 1) return assign_last(r, o);
-  struct group *g = &r->groups[0];
+  struct tower_group *g = &r->groups[0];
   for (int d = 0; d < r->ndevices; d++) {
     struct node *n = g->copies[(size_t)o->node->id * (size_t)r->ndevices + (size_t)d];
     if (n) graph_add_output(r->to, o->role, copy_name(r, g, o->node, o->name, d), n, 0);
@@ -193,7 +197,7 @@ static struct node *gather_result(struct replicate *r, const struct output *o) {
 
 static bool add_output(struct replicate *r, const struct output *o) {
   if (o->role == OUTPUT_UPDATE) return add_update(r, o);
-  struct group *g = &r->groups[r->ngroups - 1];
+  struct tower_group *g = &r->groups[r->ngroups - 1];
   struct node *n;
   if (r->single && on_towers(r, o->node))
     n = r->towers[o->node->id];
@@ -230,7 +234,7 @@ static bool may_replicate(struct pass_ctx *ctx, const struct graph *g) {
   return false;
 }
 
-static void make_room(struct replicate *r) {
+static void allocate(struct replicate *r) {
   struct arena *a = r->ctx->scratch;
   size_t nodes = (size_t)r->from->count + 1;
   r->ndevices = r->to->config.target.ndevices;
@@ -240,7 +244,7 @@ static void make_room(struct replicate *r) {
   r->varies = arena_new_array(a, nodes, uint8_t);
   r->reduction = arena_new_array(a, nodes, const char *);
   r->towers = arena_array(a, nodes * (size_t)r->s.towers, sizeof *r->towers);
-  r->own = arena_array(a, nodes * (size_t)r->s.towers, sizeof *r->own);
+  r->local = arena_array(a, nodes * (size_t)r->s.towers, sizeof *r->local);
 }
 
 struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
@@ -248,7 +252,7 @@ struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
   struct replicate r = {.ctx = ctx, .from = g, .to = graph_create_like(ctx->arena, g)};
   struct config *c = &r.to->config;
   r.to->stage = STAGE_REPLICATED;
-  r.apart = scales_per_tower(c);
+  r.local_rows = scales_per_tower(c);
   if (c->batch <= 0 && c->batch_per_replica <= 0) {
     diag_error(ctx->diags, LOC_NONE, "replicate needs the number of rows of the batch");
     diag_help(ctx->diags, LOC_NONE, "give --batch, or a line `batch 128` in the graph's header");
@@ -257,14 +261,14 @@ struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
   if (!strategy_resolve(ctx->arena, g, c, &r.s, ctx->diags)) return NULL;
   r.batch = c->batch;
   r.single = r.s.towers == 1;
-  make_room(&r);
+  allocate(&r);
   if (!r.single) r.blocks = row_blocks(ctx->scratch, g);
   bool ok = true;
   for (uint32_t i = 0; i < g->count; i++) ok &= distribute(&r, g->nodes[i]);
   if (!ok) return NULL;
   make_groups(&r);
   /* What the results need of the towers must be known before the towers' groups are marked. */
-  struct group *all = &r.groups[r.ngroups - 1];
+  struct tower_group *all = &r.groups[r.ngroups - 1];
   mark_needs(&r, all);
   for (int i = 0; i + 1 < r.ngroups; i++) {
     memcpy(r.groups[i].wanted, all->wanted, g->count);

@@ -1,0 +1,12 @@
+/* Which device or tower needs which value. */
+#ifndef DGC_PASSES_REPLICATE_NEEDS_H
+#define DGC_PASSES_REPLICATE_NEEDS_H
+
+#include "passes/replicate/state.h"
+
+void mark_needs(struct replicate *r, struct tower_group *g);
+bool needed_on(const struct replicate *r, const struct tower_group *g, const struct node *n, int device);
+/* The device of what exists once though several may need it: the copy that keeps the name. -1: nobody needs it. */
+int primary_device(const struct replicate *r, const struct tower_group *g, const struct node *n);
+
+#endif
