@@ -9,13 +9,16 @@ int sim_blas_stream_device(CUstream s) { return stream_check(s) == CUDA_SUCCESS 
 
 bool sim_blas_range(int device, const void *address, size_t bytes) {
   struct allocation *a = memory_find((uintptr_t)address, bytes);
-  if (a && (a->space == HOST || a->space == device)) {
-    memory_touch((uintptr_t)address, bytes);
-    return true;
-  }
+  if (a && (a->space == HOST || a->space == device)) return true;
   sim_complain("cuBLAS, simulated GPU %d: %zu bytes at %p, which is %s", device, bytes,
                (void *)(uintptr_t)address, memory_describe((uintptr_t)address));
   return false;
+}
+
+bool sim_blas_touch(int device, const void *address, size_t bytes) {
+  bool ok = sim_blas_range(device, address, bytes);
+  if (ok) memory_touch((uintptr_t)address, bytes);
+  return ok;
 }
 
 CUresult sim_blas_call(CUstream s, CUresult (*call)(void *), void *argument) {

@@ -109,7 +109,7 @@ static bool range_ok(const struct gemm *g, const void *data, int type, int lengt
                      long long stride) {
   if (length == 0 || lines == 0) return true;
   size_t elements = (size_t)(lines - 1) * (size_t)ld + (size_t)length;
-  return sim_blas_range(g->device, data,
+  return sim_blas_touch(g->device, data,
                         ((size_t)(g->batch - 1) * (size_t)stride + elements) * size_of(type));
 }
 

@@ -234,6 +234,8 @@ EXPORT int sim_blas_device(void); /* of the current context */
 EXPORT int sim_blas_stream_device(CUstream s);
 /* Is [address, address + bytes) of one allocation of the device? */
 EXPORT bool sim_blas_range(int device, const void *address, size_t bytes);
+/* The same, and it is about to be used: see memory_touch(). */
+EXPORT bool sim_blas_touch(int device, const void *address, size_t bytes);
 EXPORT CUresult sim_blas_call(CUstream s, CUresult (*call)(void *), void *argument);
 EXPORT void sim_blas_begin(struct object *o);
 EXPORT void sim_blas_end(struct object *o);
