@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Adds up meson's test logs: summary.py testlog.json... prints "PASSED FAILED SKIPPED".
+"""Adds up meson's test logs: summary.py testlog.json... prints "PASSED FAILED SKIPPED"; with --longest N before them, the
+tests that took longest: "; longest: bits 21 s, session 9 s".
 
 A test program that reports its cases (cmocka, lit, or a line "N passed, N failed") counts with all of them.
 """
@@ -31,7 +32,19 @@ def cases(text):
     return None
 
 
+def longest(count, paths):
+    tests = []
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            tests += map(json.loads, f)
+    tests.sort(key=lambda test: -test["duration"])
+    return ", ".join("%s %.0f s" % (test["name"].split(" / ")[-1].split(":")[-1], test["duration"]) for test in tests[:count])
+
+
 def main():
+    if sys.argv[1] == "--longest":
+        print("; longest: " + longest(int(sys.argv[2]), sys.argv[3:]))
+        return
     total = [0, 0, 0]
     for path in sys.argv[1:]:
         with open(path, encoding="utf-8") as f:
