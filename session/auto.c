@@ -1,7 +1,11 @@
 /* Choosing a strategy: every one that the devices allow is compiled, and what it needs is compared. */
-#include "session/session.h"
+#include "session/auto.h"
 
+#include "session/model.h"
+
+#include "passes/pass.h"
 #include "passes/strategy/strategy.h"
+#include "planner/planner.h"
 
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* Single batches, of the caller's own. */
-#include "session/session.h"
+#include "session/evaluate.h"
+#include "session/run.h"
+
+#include "runtime/data/data.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Figures of a training step. */
-#include "session/session.h"
+#include "session/data.h"
+#include "session/strategy.h"
 
 #include "runtime/devices.h"
 

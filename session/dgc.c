@@ -1,10 +1,6 @@
-/* The public functions: each is one call into the parts of the library. */
-#include "session/session.h"
-
-#include "runtime/devices.h"
-
-#include <stdlib.h>
-#include <string.h>
+/* A session from without: its making and its end, its options, its messages, and what build it is of. */
+#include "session/options.h"
+#include "session/run.h"
 
 const char *dgc_version(void) { return DGC_VERSION; }
 
@@ -26,101 +22,9 @@ const char *dgc_build(void) {
          "\n";
 }
 
-/* --- calls --- */
-
-static void fresh_call(struct dgc_session *s) {
-  arena_reset(s->call);
-  diags_init(&s->diags, s->call);
-  s->message = "";
-}
-
-bool session_begin(struct dgc_session *s, struct call *c) {
-  if (s->calls && !s->listening) {
-    s->message = "error: the session is called while it runs a call; only on_progress may do so\n";
-    return false;
-  }
-  c->outer = arena_on_failure(&c->point);
-  c->arena = s->call;
-  c->diags = s->diags;
-  c->listening = s->listening;
-  s->listening = false;
-  if (s->calls++) s->call = arena_create();
-  fresh_call(s);
-  return true;
-}
-
-/* Back to the enclosing call, if there is one. */
-static void leave(struct dgc_session *s, struct call *c) {
-  arena_on_failure(c->outer);
-  s->listening = c->listening;
-  if (--s->calls == 0) return;
-  if (s->call != c->arena) {
-    arena_destroy(s->inner);
-    s->inner = s->call;
-  }
-  s->call = c->arena;
-  s->diags = c->diags;
-}
-
-enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status) {
-  s->message = diags_text(&s->diags, s->options.color);
-  leave(s, c);
-  return status;
-}
-
-enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c) {
-  leave(s, c);
-  arena_destroy(s->building);
-  s->building = NULL;
-  s->message = "error: out of memory\n";
-  return DGC_RUNTIME;
-}
-
-enum dgc_status session_alone(struct dgc_session *s) {
-  if (s->calls == 1) return DGC_OK;
-  return session_fail(s, DGC_USAGE, "this cannot be done while the session is training");
-}
-
-enum dgc_status session_fail(struct dgc_session *s, enum dgc_status status, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  diag_error(&s->diags, LOC_NONE, "%s", arena_vprintf(s->call, fmt, ap));
-  va_end(ap);
-  return status;
-}
-
-_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "dgc_stop is called from handlers of signals");
-
-void dgc_stop(struct dgc_session *s) { atomic_store(&s->stop, true); }
-
-/* A call from on_progress leaves the request to the training. */
-bool session_stopped(struct dgc_session *s) {
-  bool stop = atomic_load_explicit(&s->stop, memory_order_relaxed);
-  return stop && (s->calls > 1 || atomic_exchange(&s->stop, false));
-}
-
-struct str session_text(struct dgc_session *s) {
-  arena_reset(s->text);
-  return str_make(s->text);
-}
-
-/* --- sessions --- */
-
-static struct dgc_session *create(void) {
-  struct arena_guard guards[3];
-  struct arena *a = arena_create_guarded(&guards[0]);
-  struct dgc_session *s = arena_new(a, struct dgc_session);
-  s->arena = a;
-  s->call = arena_create_guarded(&guards[1]);
-  s->text = arena_create_guarded(&guards[2]);
-  fresh_call(s);
-  for (int i = 2; i >= 0; i--) arena_unguard(&guards[i]);
-  return s;
-}
-
 struct dgc_session *dgc_create(void) {
   jmp_buf point, *outer = arena_on_failure(&point);
-  struct dgc_session *s = setjmp(point) ? NULL : create();
+  struct dgc_session *s = setjmp(point) ? NULL : session_create();
   arena_on_failure(outer);
   return s;
 }

@@ -1,5 +1,8 @@
 /* Evaluation over files. */
-#include "session/session.h"
+#include "session/evaluate.h"
+
+#include "session/data.h"
+#include "session/strategy.h"
 
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* Why a node is where it is: who asked for what, the rule that won, what it costs, what it has to do with others. */
+#include "session/compile.h"
 #include "session/facts.h"
-#include "session/session.h"
+#include "session/model.h"
+#include "session/strategy.h"
 
 #include "ir/graph/text.h"
 #include "passes/strategy/strategy.h"

@@ -1,7 +1,8 @@
 /* The options of a session: one table that dgc_set, the tool and the manual read. */
-#include "session/session.h"
+#include "session/options.h"
 
 #include "passes/strategy/strategy.h"
+#include "runtime/data/loader.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -218,14 +219,6 @@ static enum dgc_status check_text(struct dgc_session *s, const struct option_row
   return DGC_OK;
 }
 
-void list_append(struct arena *a, struct list *l, const char *value) {
-  const char **items = arena_new_array(a, (size_t)l->count + 1, const char *);
-  if (l->count) memcpy(items, l->items, (size_t)l->count * sizeof *items);
-  items[l->count] = arena_strdup(a, value);
-  *l = (struct list){items, l->count + 1};
-}
-
-/* What has been made of the old value goes, or the change is refused. */
 /* Whether graphs are compiled for it, in one way for a session: each call has a batch of its own. */
 static bool in_config(const struct option_row *r) {
   static const char *const fields[] = {
@@ -244,6 +237,7 @@ static bool in_config(const struct option_row *r) {
   return false;
 }
 
+/* What has been made of the old value goes, or the change is refused. */
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
   if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed)))
     return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);

@@ -1,5 +1,7 @@
 /* Predictions over files. */
-#include "session/session.h"
+#include "session/data.h"
+#include "session/model.h"
+#include "session/strategy.h"
 
 #include <string.h>
 

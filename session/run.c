@@ -1,28 +1,19 @@
 /* Running: the devices of a session, its plans and its variables. */
-#include "session/session.h"
+#include "session/run.h"
 
+#include "session/compile.h"
+#include "session/devices.h"
+#include "session/model.h"
+#include "session/strategy.h"
+
+#include "planner/planner.h"
+#include "runtime/checkpoint.h"
 #include "runtime/devices.h"
+#include "runtime/whole.h"
 
 #include <string.h>
 
 /* --- devices --- */
-
-static enum dgc_status no_backend(struct dgc_session *s) {
-  struct str names = str_make(s->call);
-  for (int i = 0; backends[i]; i++) str_printf(&names, "%s%s", i ? ", " : "", backends[i]->name);
-  return session_fail(s, DGC_USAGE, "there is no backend '%s' in this build: it has %s", s->options.backend,
-                      names.data);
-}
-
-enum dgc_status session_backend(struct dgc_session *s, const struct backend **out) {
-  *out = backend_find(s->options.backend);
-  if (!*out) return no_backend(s);
-  if (!s->options.backend) return DGC_OK;
-  for (int i = 0; i < s->target.ndevices; i++)
-    if (strcmp(s->target.devices[i].name.kind, (*out)->kind) == 0) return DGC_OK;
-  return session_fail(s, DGC_USAGE, "backend %s runs %s devices, and none is among the devices", (*out)->name,
-                      (*out)->kind);
-}
 
 /* One for each device of the host, and one that gives work to all others. */
 static int useful_threads(const struct engines *e) {
@@ -51,7 +42,8 @@ static bool same_devices(const struct target *a, const struct target *b) {
   return a->ndevices == b->ndevices;
 }
 
-void session_drop_plans(struct dgc_session *s) {
+/* Options that they depend on have changed. */
+static void drop_plans(struct dgc_session *s) {
   while (s->plans) {
     struct loaded *l = s->plans;
     s->plans = l->next;
@@ -68,7 +60,7 @@ static void forget_kept(struct dgc_session *s) {
 /* Plans and device memory go; the values of the variables are kept until there is a place for them. */
 static enum dgc_status move(struct dgc_session *s) {
   struct whole *all;
-  session_drop_plans(s);
+  drop_plans(s);
   if (s->initialised) forget_kept(s);
   if (s->initialised) {
     struct arena *a = s->kept.arena = arena_create();
@@ -154,7 +146,7 @@ static enum dgc_status restore_kept(struct dgc_session *s) {
 
 void session_close(struct dgc_session *s) {
   forget_kept(s);
-  session_drop_plans(s);
+  drop_plans(s);
   store_destroy(s->store);
   workers_destroy(s->workers);
   engines_close(s->engines);
@@ -277,119 +269,7 @@ enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int
   return output_collect(s, l, output, &r, out);
 }
 
-/* --- variables --- */
-
 void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out) {
   *out = (struct dgc_tensor){.name = name, .dtype = dtype_name((enum dtype)t->dtype), .rank = t->rank};
   for (int i = 0; i < t->rank; i++) out->shape[i] = t->dim[i];
-}
-
-static enum dgc_status need_variables(struct dgc_session *s) {
-  if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
-  enum dgc_status status = session_open(s);
-  return status ? status : session_init(s);
-}
-
-static enum dgc_status nth_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
-  enum dgc_status status = need_variables(s);
-  if (status) return status;
-  struct whole *all;
-  int count = store_wholes(s->store, s->call, &all);
-  if (index < 0 || index >= count) return DGC_USAGE;
-  tensor_describe(all[index].name, &all[index].type, out);
-  return DGC_OK;
-}
-
-static enum dgc_status nth_variable_call(struct dgc_session *s, int index, struct dgc_tensor *out) {
-  CALL(s, nth_variable(s, index, out));
-}
-
-bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
-  return nth_variable_call(s, index, out) == DGC_OK;
-}
-
-static enum dgc_status no_variable(struct dgc_session *s, const char *name) {
-  struct whole *all;
-  int count = store_wholes(s->store, s->call, &all);
-  const char **names = arena_new_array(s->call, (size_t)count, const char *);
-  for (int i = 0; i < count; i++) names[i] = all[i].name;
-  const char *closest = str_closest(name, names, (size_t)count);
-  session_fail(s, DGC_USAGE, "there is no variable '%s'", name);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
-  return DGC_USAGE;
-}
-
-static enum dgc_status access_variable(struct dgc_session *s, const char *name, void *out, const void *in,
-                                       size_t bytes) {
-  enum dgc_status status = need_variables(s);
-  if (status) return status;
-  struct whole *all, *v = NULL;
-  int count = store_wholes(s->store, s->call, &all);
-  for (int i = 0; i < count; i++)
-    if (strcmp(all[i].name, name) == 0) v = &all[i];
-  if (!v) return no_variable(s, name);
-  if (v->bytes != bytes)
-    return session_fail(s, DGC_USAGE, "variable %s is %s: %zu bytes, not %zu", name,
-                        type_text(s->call, &v->type), v->bytes, bytes);
-  bool good = !out || whole_read(s->store, v, out);
-  if (in) good = whole_write(s->store, v, in) && store_spread(s->store);
-  return good ? DGC_OK : session_device_failed(s);
-}
-
-enum dgc_status dgc_read(struct dgc_session *s, const char *variable, void *out, size_t bytes) {
-  CALL(s, access_variable(s, variable, out, NULL, bytes));
-}
-
-enum dgc_status dgc_write(struct dgc_session *s, const char *variable, const void *data, size_t bytes) {
-  CALL(s, access_variable(s, variable, NULL, data, bytes));
-}
-
-/* --- the machine --- */
-
-static enum dgc_status look(struct dgc_session *s, struct dgc_machine *out) {
-  struct machine m = machine_look(s->arena);
-  *out = (struct dgc_machine){m.cpu, m.vectors, m.cores, m.memory};
-  return DGC_OK;
-}
-
-enum dgc_status dgc_machine(struct dgc_session *s, struct dgc_machine *out) { CALL(s, look(s, out)); }
-
-static enum dgc_status list_gpus(struct dgc_session *s, const struct dgc_gpu **gpus, int *count,
-                                 const char **why_none) {
-  const char *why = "this build has no backend for GPUs";
-  struct device_info *info = NULL;
-  int n = 0;
-  arena_reset(s->text);
-  for (int i = 0; backends[i] && !n; i++)
-    if (strcmp(backends[i]->kind, "gpu") == 0 && backends[i]->list)
-      n = backends[i]->list(s->text, &info, &why);
-  struct dgc_gpu *out = arena_new_array(s->text, (size_t)n, struct dgc_gpu);
-  for (int i = 0; i < n; i++)
-    out[i] = (struct dgc_gpu){arena_printf(s->text, "/gpu:%d", info[i].index), info[i].name, info[i].arch,
-                              info[i].memory, info[i].simulated};
-  *gpus = out;
-  *count = n;
-  if (why_none) *why_none = n ? NULL : why;
-  return DGC_OK;
-}
-
-enum dgc_status dgc_gpus(struct dgc_session *s, const struct dgc_gpu **gpus, int *count,
-                         const char **why_none) {
-  CALL(s, list_gpus(s, gpus, count, why_none));
-}
-
-static enum dgc_status target_call(struct dgc_session *s) { CALL(s, session_target(s)); }
-
-bool dgc_device(struct dgc_session *s, int index, const char **name) {
-  if (target_call(s) || index < 0 || index >= s->target.ndevices) return false;
-  *name = s->target.devices[index].text;
-  return true;
-}
-
-bool dgc_backend(int index, const char **name, const char **help) {
-  for (int i = 0; i <= index; i++)
-    if (!backends[i]) return false;
-  *name = backends[index]->name;
-  *help = backends[index]->help;
-  return index >= 0;
 }

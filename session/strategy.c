@@ -1,6 +1,9 @@
 /* What a session's model is compiled for: the options over the model's own strategy clause, settled once for all of
  * its graphs, so that each variable has one home. */
-#include "session/session.h"
+#include "session/strategy.h"
+
+#include "session/auto.h"
+#include "session/model.h"
 
 #include "passes/strategy/strategy.h"
 
@@ -139,12 +142,6 @@ void options_over(const struct options *o, struct config *c) {
   }
 }
 
-const struct graph *session_all_variables(const struct dgc_session *s) {
-  for (int i = 0; i < ENTRY_COUNT; i++)
-    if (entry_there(s, (enum entry_kind)i)) return entry_source(s, (enum entry_kind)i);
-  return NULL;
-}
-
 static enum dgc_status asked_for(struct dgc_session *s, struct config *c) {
   *c = (struct config){.target = s->listed};
   enum dgc_status status = take_clause(s, c);
@@ -212,9 +209,4 @@ void session_configure(const struct dgc_session *s, struct config *c, int64_t ba
   c->target = s->target;
   c->batch = batch ? batch : session_batch(s);
   if (is_per_replica(o)) c->batch_per_replica = o->batch ? o->batch : DEFAULT_BATCH;
-}
-
-void session_unsettle(struct dgc_session *s) {
-  s->settled = false;
-  s->moves = s->store != NULL;
 }

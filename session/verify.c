@@ -1,9 +1,12 @@
 /* dgc verify: the certificates of a model's placed graphs, or of placed graphs as text. */
-#include "session/session.h"
+#include "session/compile.h"
+#include "session/opt.h"
+#include "session/strategy.h"
 
 #include "ir/certify/certify.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
+#include "planner/planner.h"
 
 #include <string.h>
 

@@ -34,6 +34,8 @@ LAYERS = {
     "bench": "",
 }
 LAYERS = {room: set(rooms.split()) for room, rooms in LAYERS.items()}
+# Rooms whose files are layers: a module (x.c with x.h) includes none that includes it, be it through others.
+LAYERED = ("base", "session")
 # Headers of others, and the only folders that may see them.
 FOREIGN = [
     (re.compile(r"llvm-c/|llvm/|dnnl|oneapi"), ("runtime/cpu/",)),
@@ -67,10 +69,36 @@ def room(path):
     return folder
 
 
+def circles_of(modules):
+    """The strongly connected parts of more than one module: Tarjan's algorithm."""
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(module):
+        number[module] = low[module] = len(number)
+        stack.append(module)
+        for other in sorted(modules.get(module, ())):
+            if other not in number:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in stack:
+                low[module] = min(low[module], number[other])
+        if low[module] == number[module]:
+            part = stack[stack.index(module):]
+            del stack[-len(part):]
+            if len(part) > 1:
+                found.append(sorted(part))
+
+    for module in sorted(modules):
+        if module not in number:
+            visit(module)
+    return found
+
+
 class Checker:
     def __init__(self, root):
         self.root = root
         self.failures = 0
+        self.modules = {}  # of layered rooms: what each includes
 
     def fail(self, path, line, message):
         print("%s:%d: %s" % (path, line, message))
@@ -93,6 +121,10 @@ class Checker:
             self.fail(path, n, "%s must not include %s" % (path, header))
             return
         here, there = room(path), room(header)
+        if here == there and here in LAYERED:
+            module, other = os.path.splitext(path)[0], os.path.splitext(header)[0]
+            if other != module:
+                self.modules.setdefault(module, set()).add(other)
         backend = re.match(r"runtime/\w+/backend\.h$", header) and here == "runtime"
         if there not in LAYERS.get(here, set()) and not backend:
             self.fail(path, n, "%s must not include %s" % (here or path, header))
@@ -149,6 +181,11 @@ class Checker:
         if path.endswith((".c", ".h")):
             self.code(path, lines)
 
+    # Modules of a layered room that include each other in a circle: each circle once, by its first module.
+    def circles(self):
+        for circle in sorted(circles_of(self.modules)):
+            self.fail(circle[0] + ".h", 1, "includes itself through " + ", ".join(circle[1:]))
+
     # What a table lists, people can read about.
     def documented(self):
         for table, row, documents in DOCUMENTED:
@@ -173,6 +210,7 @@ class Checker:
                     self.conflicts(path)
                 if name == "meson.build" or path.endswith((".c", ".h", ".def", ".l", ".y", ".py", ".sh")):
                     self.file(path)
+        self.circles()
         if self.failures:
             print("%d failures" % self.failures)
         return 1 if self.failures else 0

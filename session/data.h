@@ -1,0 +1,19 @@
+/* The files of an entry, and its batches */
+#ifndef DGC_SESSION_DATA_H
+#define DGC_SESSION_DATA_H
+
+#include "runtime/data/loader.h"
+#include "session/run.h"
+
+enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT };
+/* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. It is
+ * the caller's to close. */
+enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out);
+/* Whether the strategy takes a batch of so many rows, and the batches that `all` rows make; else an error. */
+enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows);
+enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all);
+/* One batch of the dataset through its plan. */
+enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
+                                  const struct batch *b, struct loaded **out);
+
+#endif

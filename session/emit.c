@@ -1,0 +1,189 @@
+/* What is shown of a model on its way: the stages of --emit. */
+#include "session/compile.h"
+#include "session/devices.h"
+#include "session/model.h"
+#include "session/strategy.h"
+
+#include "frontend/ast.h"
+#include "ir/plan/report.h"
+#include "planner/planner.h"
+
+#include <string.h>
+
+/* --- kernels --- */
+
+/* The kernels that devices of this kind run. */
+static int kernels_of_kind(struct dgc_session *s, const struct plan *p, const char *kind,
+                           const struct kernel **out) {
+  int n = 0;
+  for (int i = 0; i < p->nkernels; i++) {
+    bool used = false;
+    for (int d = 0; d < p->ndevices && !used; d++) {
+      if (strcmp(s->target.devices[d].name.kind, kind) != 0) continue;
+      for (int k = 0; k < p->devices[d].nsteps && !used; k++)
+        used = p->devices[d].steps[k].kernel == p->kernels[i];
+    }
+    if (used) out[n++] = p->kernels[i];
+  }
+  return n;
+}
+
+/* The backend that shows kernels as `form`: the one asked for, or the default for devices of the kind. */
+static const struct backend *emitter(const struct dgc_session *s, const char *kind) {
+  const struct backend *chosen = s->options.backend ? backend_find(s->options.backend) : NULL;
+  if (chosen && strcmp(chosen->kind, kind) == 0) return chosen;
+  for (int i = 0; backends[i]; i++)
+    if (strcmp(backends[i]->kind, kind) == 0) return backends[i];
+  return NULL;
+}
+
+static enum dgc_status print_kernels(struct dgc_session *s, struct str *out, const char *form,
+                                     const struct plan *p) {
+  const char *kind = strcmp(form, "llvm") == 0 ? "cpu" : "gpu";
+  const struct kernel **kernels = arena_new_array(s->call, (size_t)p->nkernels, const struct kernel *);
+  int count = kernels_of_kind(s, p, kind, kernels);
+  const struct backend *b = emitter(s, kind);
+  if (b->emit) {
+    const char *text = b->emit(s->call, kernels, count, form, s->options.arch, &s->diags);
+    if (!text) return DGC_RUNTIME;
+    str_put(out, text);
+    return DGC_OK;
+  }
+  for (int i = 0; i < count; i++) {
+    kernel_print(out, kernels[i]);
+    str_putc(out, '\n');
+  }
+  return DGC_OK;
+}
+
+/* Whether there is a device whose kernels have this form. */
+static enum dgc_status check_form(struct dgc_session *s, const char *form) {
+  bool cpu = strcmp(form, "llvm") == 0;
+  const char *kind = cpu ? "cpu" : "gpu";
+  for (int i = 0; i < s->target.ndevices; i++)
+    if (strcmp(s->target.devices[i].name.kind, kind) == 0) return DGC_OK;
+  session_fail(s, DGC_USAGE, "--emit %s shows the kernels of %s devices, and there is none", form, kind);
+  diag_help(&s->diags, LOC_NONE, cpu ? "--emit cuda shows those of GPUs" : "add --devices gpu:0");
+  return DGC_USAGE;
+}
+
+/* --- stages --- */
+
+typedef void print_graph_fn(struct str *s, const struct graph *g);
+typedef void print_plan_fn(struct str *s, const struct plan *p);
+
+struct emitted {
+  const char *name;
+  enum { OF_SOURCE, OF_STRATEGIES, OF_GRAPH, OF_PLAN, OF_KERNELS } of;
+  const char *last; /* OF_GRAPH: the last pass; NULL: the source graph as it is */
+  /* [1]: as JSON, NULL if there is none */
+  print_graph_fn *graph[2];
+  print_plan_fn *plan[2];
+};
+
+#define GRAPH(name, last, print)                                    \
+  {                                                                 \
+    (name), OF_GRAPH, (last), .graph = {(print), graph_print_json } \
+  }
+static const struct emitted stages[] = {
+    {"ast", .of = OF_SOURCE},
+    GRAPH("graph", NULL, graph_print),
+    GRAPH("grad", "grad", graph_print),
+    GRAPH("replicated", "pack", graph_print),
+    GRAPH("placed", "copies", graph_print),
+    GRAPH("fused", "fuse", graph_print),
+    {"plan", .of = OF_PLAN, .plan = {plan_print}},
+    {"memory", .of = OF_PLAN, .plan = {plan_print_memory, plan_print_memory_json}},
+    {"traffic", .of = OF_PLAN, .plan = {plan_print_traffic, plan_print_traffic_json}},
+    {"llvm", .of = OF_KERNELS},
+    {"cuda", .of = OF_KERNELS},
+    {"ptx", .of = OF_KERNELS},
+    {"dot", OF_GRAPH, "copies", .graph = {graph_print_dot}},
+    GRAPH("json", "copies", graph_print_json),
+    {"strategies", .of = OF_STRATEGIES},
+};
+#undef GRAPH
+enum { NSTAGES = sizeof stages / sizeof *stages };
+
+static bool has_json(const struct emitted *stage) { return stage->graph[1] || stage->plan[1]; }
+
+static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, const struct emitted *stage,
+                                  bool json, struct str *out) {
+  const struct graph *g =
+      stage->last ? session_graph(s, s->call, kind, 0, stage->last) : entry_source(s, kind);
+  if (!g) return session_blame(s);
+  stage->graph[json](out, g);
+  return DGC_OK;
+}
+
+static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, const struct emitted *stage,
+                                 bool json, struct str *out) {
+  enum dgc_status status = stage->of == OF_KERNELS ? check_form(s, stage->name) : DGC_OK;
+  if (status) return status;
+  struct graph *g = session_graph(s, s->call, kind, 0, NULL);
+  if (!g) return session_blame(s);
+  struct plan *p = plan_build(s->call, g, &s->diags);
+  if (!p) return session_blame(s);
+  if (stage->of == OF_KERNELS) return print_kernels(s, out, stage->name, p);
+  stage->plan[json](out, p);
+  return DGC_OK;
+}
+
+static enum dgc_status emit_ast(struct dgc_session *s, struct str *out) {
+  struct file *f = ast_parse(s->call, s->source, &s->diags);
+  if (!f) return DGC_INPUT;
+  ast_print(out, f);
+  return DGC_OK;
+}
+
+static const struct emitted *find_stage(const char *name) {
+  for (int i = 0; i < NSTAGES; i++)
+    if (strcmp(stages[i].name, name) == 0) return &stages[i];
+  return NULL;
+}
+
+static enum dgc_status unknown_stage(struct dgc_session *s, const char *stage) {
+  const char *names[NSTAGES];
+  for (int i = 0; i < NSTAGES; i++) names[i] = stages[i].name;
+  session_fail(s, DGC_USAGE, "cannot emit '%s': there are %s", stage, str_join(s->call, names, NSTAGES));
+  diag_closest(&s->diags, LOC_NONE, stage, names, NSTAGES, NULL);
+  return DGC_USAGE;
+}
+
+/* "memory-json": a stage as JSON. */
+static const char *take_json(struct arena *a, const char *stage, bool *json) {
+  size_t len = strlen(stage);
+  *json = len > 5 && strcmp(stage + len - 5, "-json") == 0;
+  return *json ? arena_strndup(a, stage, len - 5) : stage;
+}
+
+static enum dgc_status emit(struct dgc_session *s, const char *entry, const char *name, struct str *out) {
+  bool json;
+  name = take_json(s->call, name, &json);
+  const struct emitted *stage = find_stage(name);
+  if (stage && json && !has_json(stage))
+    return session_fail(s, DGC_USAGE, "there is no JSON of '%s': graphs, memory and traffic have one", name);
+  if (stage && stage->of == OF_SOURCE && s->source) return emit_ast(s, out);
+  if (stage && stage->of == OF_STRATEGIES && s->model) return session_compare(s, out);
+  enum entry_kind kind;
+  const struct backend *backend;
+  enum dgc_status status = entry_find(s, entry, &kind);
+  if (!status) status = session_target(s);
+  if (!status) status = session_backend(s, &backend);
+  if (status) return status;
+  if (!stage) return unknown_stage(s, name);
+  if (stage->of == OF_GRAPH) return emit_graph(s, kind, stage, json, out);
+  return emit_plan(s, kind, stage, json, out);
+}
+
+static enum dgc_status emit_text(struct dgc_session *s, const char *entry, const char *stage,
+                                 const char **text) {
+  struct str out = session_text(s);
+  enum dgc_status status = emit(s, entry, stage, &out);
+  *text = out.data;
+  return status;
+}
+
+enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const char *stage, const char **text) {
+  CALL(s, emit_text(s, entry, stage, text));
+}

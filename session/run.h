@@ -1,0 +1,43 @@
+/* Running: device memory, plans and what they give */
+#ifndef DGC_SESSION_RUN_H
+#define DGC_SESSION_RUN_H
+
+#include "runtime/exec.h"
+#include "session/model.h"
+
+/* One entry graph for one batch size, ready to run. */
+struct loaded {
+  struct loaded *next;
+  enum entry_kind kind;
+  int64_t batch;
+  struct arena *arena;
+  const struct graph *graph; /* fused */
+  const struct plan *plan;
+  struct exec *exec;
+  int64_t runs;
+};
+
+/* Backend, workers and memory for the options' devices. */
+enum dgc_status session_open(struct dgc_session *s);
+void session_close(struct dgc_session *s);
+/* Gives variables their first values unless they have some. */
+enum dgc_status session_init(struct dgc_session *s);
+/* Everything an entry needs to run but its plan. */
+enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind);
+/* The entry for this batch size, compiled if it is not there yet. It is the session's. */
+enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch, struct loaded **out);
+/* One run of a plan whose inputs are written. */
+enum dgc_status session_run(struct dgc_session *s, struct loaded *l);
+/* Reports the failure of a device. */
+enum dgc_status session_device_failed(struct dgc_session *s);
+
+/* The input of a plan by name, -1 if it needs none of that name. */
+int plan_input(const struct plan *p, const char *name);
+/* A scalar output as a number; or one that exec_post has asked for. */
+enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out);
+enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,
+                               const struct late_read *r, double *out);
+/* One tensor for the caller; its name is not copied. */
+void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out);
+
+#endif

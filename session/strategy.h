@@ -1,0 +1,18 @@
+/* What a session's model is compiled for, the same for all of its graphs */
+#ifndef DGC_SESSION_STRATEGY_H
+#define DGC_SESSION_STRATEGY_H
+
+#include "session/session.h"
+
+/* The devices; once there is a model, all that its graphs are compiled for is settled with them. */
+enum dgc_status session_target(struct dgc_session *s);
+/* What is settled, for this batch (0: the session's). */
+void session_configure(const struct dgc_session *s, struct config *c, int64_t batch);
+/* The rows of a global batch. */
+int64_t session_batch(const struct dgc_session *s);
+/* Options that were given win over what is in `c`. */
+void options_over(const struct options *o, struct config *c);
+/* The table of strategies alone. */
+enum dgc_status session_compare(struct dgc_session *s, struct str *table);
+
+#endif

@@ -1,0 +1,301 @@
+/* Training over files. */
+#include "session/checkpoint.h"
+#include "session/compile.h"
+#include "session/data.h"
+#include "session/evaluate.h"
+#include "session/model.h"
+#include "session/strategy.h"
+
+#include "passes/strategy/strategy.h"
+#include "runtime/data/loader.h"
+
+#include <math.h>
+#include <time.h>
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A batch whose losses are on their way from the devices. */
+struct unread {
+  const struct loaded *l; /* NULL: none */
+  int64_t rows, step;
+  struct late_read *losses; /* by output */
+  int room;                 /* for so many */
+};
+
+struct training {
+  struct dgc_session *s;
+  struct dataset *data;
+  struct loader *loader;
+  int64_t epochs, steps; /* where to end; -1 = does not matter */
+  double begin, epoch_begin, reported;
+  double loss_sum, loss_count; /* of the epoch so far */
+  struct unread unread, spare;
+  int64_t rows, first_step, saved_step;
+  bool stop;    /* on_progress wants it */
+  bool stopped; /* dgc_stop was called */
+};
+
+/* Listens to dgc_stop. */
+static struct training *listen(struct training *t) {
+  t->stopped = t->stopped || session_stopped(t->s);
+  return t;
+}
+
+static bool done(const struct training *t) {
+  const struct position *p = &t->s->position;
+  return t->stop || t->stopped || (t->epochs >= 0 && p->epoch >= t->epochs) ||
+         (t->steps >= 0 && p->step >= t->steps);
+}
+
+/* What ends the training: a loss that is no number, by its name if there are several. */
+static enum dgc_status no_number(const struct training *t, const struct loaded *l, int output, double value) {
+  struct dgc_session *s = t->s;
+  int losses = 0;
+  for (int i = 0; i < l->plan->noutputs; i++) losses += l->plan->outputs[i].role == OUTPUT_LOSS;
+  session_fail(s, DGC_MISMATCH, "the loss%s%s is %s at step %lld: the training ends", losses > 1 ? " " : "",
+               losses > 1 ? l->plan->outputs[output].name : "", isnan(value) ? "not a number" : "infinite",
+               (long long)t->unread.step);
+  if (t->saved_step > t->first_step)
+    diag_help(&s->diags, LOC_NONE, "%s holds step %lld; --allow-nan goes on all the same",
+              s->options.checkpoint, (long long)t->saved_step);
+  else
+    diag_help(&s->diags, LOC_NONE, "nothing has been saved; --allow-nan goes on all the same");
+  return DGC_MISMATCH;
+}
+
+/* Adds the losses that are on their way, and weighs their batch by its rows. */
+static enum dgc_status add_loss(struct training *t) {
+  const struct loaded *l = t->unread.l;
+  int64_t rows = t->unread.rows;
+  t->unread.l = NULL;
+  for (int i = 0; l && i < l->plan->noutputs; i++) {
+    const struct plan_value *v = &l->plan->outputs[i];
+    if (v->role != OUTPUT_LOSS) continue;
+    double value;
+    enum dgc_status status = output_collect(t->s, l, i, &t->unread.losses[i], &value);
+    if (status) return status;
+    if (!isfinite(value) && !t->s->options.allow_nan) return no_number(t, l, i, value);
+    t->loss_sum += value * (double)rows;
+  }
+  t->loss_count += l ? (double)rows : 0;
+  return DGC_OK;
+}
+
+/* Asks for the losses of this batch before it waits for those of the last one, so that the devices have work
+ * meanwhile. */
+static enum dgc_status next_loss(struct training *t, const struct loaded *l, int64_t rows) {
+  struct unread next = t->spare;
+  int noutputs = l->plan->noutputs;
+  next.l = l;
+  next.rows = rows;
+  next.step = t->s->position.step + 1;
+  if (next.room < noutputs) {
+    next.room = noutputs;
+    next.losses = arena_new_array(t->s->call, (size_t)noutputs, struct late_read);
+  }
+  for (int i = 0; i < noutputs; i++)
+    if (l->plan->outputs[i].role == OUTPUT_LOSS && !exec_post(l->exec, i, &next.losses[i]))
+      return session_device_failed(t->s);
+  enum dgc_status status = add_loss(t);
+  t->spare = t->unread;
+  t->unread = next;
+  return status;
+}
+
+static enum dgc_status report(struct training *t, const struct batch *b) {
+  struct dgc_session *s = t->s;
+  bool due = b->last || (s->on_progress && now() - t->reported >= 0.1);
+  enum dgc_status status = due ? add_loss(t) : DGC_OK;
+  if (status || !due || !s->on_progress) return status;
+  double time = t->reported = now();
+  struct dgc_progress p = {
+      .epoch = b->epoch,
+      .epochs = t->epochs > 0 ? t->epochs : 0,
+      .step = b->index + 1,
+      .steps = loader_batches_per_epoch(t->loader),
+      .total_steps = s->position.step,
+      .loss = t->loss_count > 0 ? t->loss_sum / t->loss_count : NAN,
+      .seconds = time - t->begin,
+      .examples_per_second = time > t->epoch_begin ? (double)t->rows / (time - t->epoch_begin) : 0,
+      .epoch_end = b->last,
+  };
+  s->listening = true;
+  if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
+  s->listening = false;
+  return DGC_OK;
+}
+
+/* What is saved is good by all that can be known: the losses up to this step, and the variables that it leaves. */
+static enum dgc_status save(struct training *t) {
+  struct dgc_session *s = t->s;
+  enum dgc_status status = add_loss(t);
+  if (!status) status = session_save(s, s->options.checkpoint, !s->options.allow_nan);
+  if (!status) t->saved_step = s->position.step;
+  return status;
+}
+
+static enum dgc_status train_batch(struct training *t, const struct batch *b) {
+  struct dgc_session *s = t->s;
+  struct loaded *l;
+  enum dgc_status status = session_batch_run(s, ENTRY_TRAIN, t->data, b, &l);
+  if (!status) status = next_loss(t, l, b->rows);
+  if (status) return status;
+  t->rows += b->rows;
+  s->position.step++;
+  s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
+  s->position.index = b->last ? 0 : b->index + 1;
+  status = report(t, b);
+  if (status) return status;
+  if (b->last) {
+    t->loss_sum = t->loss_count = 0;
+    t->rows = 0;
+    t->epoch_begin = now();
+  }
+  const struct options *o = &s->options;
+  bool due = b->last || (o->checkpoint_every && s->position.step % o->checkpoint_every == 0);
+  return o->checkpoint && due && !done(listen(t)) ? save(t) : DGC_OK;
+}
+
+/* A training that would go on from where another one ended, and ends there as well. */
+static void say_done(const struct training *t) {
+  const struct position *p = &t->s->position;
+  const struct options *o = &t->s->options;
+  if (!p->step || !done(t)) return;
+  bool epochs = t->epochs >= 0 && p->epoch >= t->epochs;
+  long long is = (long long)(epochs ? p->epoch : p->step),
+            wanted = (long long)(epochs ? t->epochs : t->steps);
+  diag_note(&t->s->diags, LOC_NONE,
+            "nothing is left to do: %lld %s%s done, and --%ss %lld%s asks for no more", is,
+            epochs ? "epoch" : "step", is == 1 ? " is" : "s are", epochs ? "epoch" : "step", wanted,
+            epochs && !o->epochs_given ? " (the default)" : "");
+}
+
+/* How the rows are dealt to workers, which the strategy knows. */
+static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
+  if (!s->options.auto_shard || !shard_find(s->options.auto_shard, &o->shard) || o->shard == SHARD_DATA)
+    return DGC_OK;
+  struct graph *g = session_source(s, s->call, ENTRY_TRAIN, o->batch);
+  struct strategy strategy;
+  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return session_blame(s);
+  int *first = arena_new_array(s->call, (size_t)strategy.towers + 1, int);
+  int64_t *shares = arena_new_array(s->call, (size_t)strategy.towers, int64_t);
+  o->workers = strategy_tasks(&strategy, &g->config.target, first);
+  first[o->workers] = strategy.towers;
+  for (int i = 0; i < o->workers; i++)
+    shares[i] = tower_first_row(first[i + 1], strategy.towers, o->batch) -
+                tower_first_row(first[i], strategy.towers, o->batch);
+  o->shares = shares;
+  return DGC_OK;
+}
+
+/* Whether the strategy takes each batch that comes, the last of an epoch too, before the first one is run. */
+static enum dgc_status check_batches(struct training *t) {
+  struct dgc_session *s = t->s;
+  int64_t each = loader_batches_per_epoch(t->loader), first = s->position.index, count = each;
+  if (t->steps >= 0 && t->steps - s->position.step < each) count = t->steps - s->position.step;
+  enum dgc_status status = DGC_OK;
+  for (int64_t i = 0, before = 0; !status && i < count; i++) {
+    int64_t rows = loader_batch_rows(t->loader, (first + i) % each);
+    if (rows != before) status = session_takes(s, ENTRY_TRAIN, rows);
+    if (status)
+      diag_note(&s->diags, LOC_NONE, "batch %lld of the %lld of an epoch of %lld rows has %lld",
+                (long long)((first + i) % each + 1), (long long)each, (long long)t->data->rows,
+                (long long)rows);
+    before = rows;
+  }
+  return status;
+}
+
+/* The end of a training that is not complete, because it was stopped or because data cannot be read: the steps that
+ * were done are kept. */
+static enum dgc_status end_early(struct training *t, enum dgc_status why) {
+  struct dgc_session *s = t->s;
+  const char *path = s->options.checkpoint, *end = why == DGC_STOPPED ? "stopped" : "ended";
+  long long step = (long long)s->position.step;
+  if (s->position.step == t->first_step)
+    diag_note(&s->diags, LOC_NONE, "%s before step %lld: nothing is lost", end, step + 1);
+  else if (!path)
+    diag_note(&s->diags, LOC_NONE, "%s after step %lld: nothing was saved, as there is no --checkpoint FILE",
+              end, step);
+  else {
+    enum dgc_status status = t->saved_step == s->position.step ? DGC_OK : save(t);
+    if (status) return status;
+    diag_note(&s->diags, LOC_NONE, "%s after step %lld, saved: --resume %s goes on from there", end, step,
+              path);
+  }
+  return why;
+}
+
+static enum dgc_status train_over(struct training *t) {
+  struct dgc_session *s = t->s;
+  struct loader_options lo = {.batch = session_batch(s),
+                              .shuffle = !s->options.no_shuffle,
+                              .seed = (uint64_t)s->options.seed,
+                              .epoch = s->position.epoch,
+                              .index = s->position.index};
+  s->position.batch = lo.batch;
+  t->first_step = t->saved_step = s->position.step;
+  if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
+  enum dgc_status status = shard(s, &lo);
+  if (status) return status;
+  t->loader = loader_create(s->call, t->data, &lo, &s->diags);
+  if (!t->loader) return session_unread(s);
+  status = check_batches(t);
+  if (!status) say_done(t);
+  t->begin = t->epoch_begin = now();
+  while (!status && !done(listen(t))) {
+    const struct batch *b;
+    if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {
+      enum dgc_status why = session_unread(s);
+      return end_early(t, why);
+    }
+    status = train_batch(t, b);
+    loader_release(t->loader, b);
+  }
+  if (!status) status = add_loss(t);
+  if (status) return status;
+  if (t->stopped) return end_early(t, DGC_STOPPED);
+  return s->options.checkpoint ? save(t) : DGC_OK;
+}
+
+static void end_training(void *training) {
+  struct training *t = training;
+  loader_destroy(t->loader);
+  dataset_close(t->data);
+}
+
+static enum dgc_status train(struct dgc_session *s) {
+  const struct options *o = &s->options;
+  struct training t = {
+      .s = s, .epochs = o->epochs_given ? o->epochs : -1, .steps = o->steps_given ? o->steps : -1};
+  if (t.epochs < 0 && t.steps < 0) t.epochs = 1;
+  struct arena_guard guard;
+  arena_guard(&guard, end_training, &t);
+  s->trained = true;
+  int64_t rows;
+  enum dgc_status status = session_need(s, ENTRY_TRAIN);
+  if (!status && o->checkpoint_every && !o->checkpoint)
+    status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
+  if (!status) status = session_may_save(s);
+  if (!status) status = session_ready(s, ENTRY_TRAIN);
+  if (!status)
+    status =
+        session_evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */
+  if (!status && rows > 0) status = session_takes_all(s, ENTRY_EVAL, rows);
+  if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
+  if (!status) status = train_over(&t);
+  arena_unguard(&guard);
+  end_training(&t);
+  return status;
+}
+
+static enum dgc_status train_alone(struct dgc_session *s) {
+  enum dgc_status status = session_alone(s);
+  return status ? status : train(s);
+}
+
+enum dgc_status dgc_train(struct dgc_session *s) { CALL(s, train_alone(s)); }
