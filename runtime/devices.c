@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 const struct backend *const backends[] = {
-#ifdef DGC_WITH_LLVM
-    &backend_cpu,
-#endif
-    &backend_interp,
-    &backend_cuda,
+#define BACKEND(name) &backend_##name,
+#include "runtime/backends.def"
+#undef BACKEND
     NULL,
 };
 
@@ -33,6 +31,22 @@ void *host_alloc(size_t bytes) {
 }
 
 void host_free(void *data) { free(data); }
+
+void *host_device_alloc(void *self, int device, size_t bytes) {
+  (void)self, (void)device;
+  return host_alloc(bytes);
+}
+
+void host_device_free(void *self, int device, void *data, size_t bytes) {
+  (void)self, (void)device, (void)bytes;
+  host_free(data);
+}
+
+bool host_device_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
+  (void)self, (void)to_device, (void)from_device;
+  if (bytes) memcpy(to, from, bytes);
+  return true;
+}
 
 /* The value of the first "key : value" line of /proc/cpuinfo with one of these keys. */
 static const char *cpu_model(struct arena *a) {

@@ -11,11 +11,13 @@ const char *dgc_build(void) {
 #else
          "gcc " __VERSION__
 #endif
-         "\nbackends: "
+         "\nbackends:"
+#define BACKEND(name) " " #name
+#include "runtime/backends.def"
+#undef BACKEND
 #ifdef DGC_WITH_LLVM
-         "cpu (LLVM " DGC_LLVM_VERSION ", oneDNN), "
+         "\nlibraries: LLVM " DGC_LLVM_VERSION ", oneDNN"
 #endif
-         "interp"
 #ifdef DGC_DEBUG
          "\nchecks: on"
 #endif

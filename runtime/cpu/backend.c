@@ -44,22 +44,6 @@ static void cpu_close(void *self) {
   free(cpu);
 }
 
-static void *cpu_alloc(void *self, int device, size_t bytes) {
-  (void)self, (void)device;
-  return host_alloc(bytes);
-}
-
-static void cpu_free(void *self, int device, void *data, size_t bytes) {
-  (void)self, (void)device, (void)bytes;
-  host_free(data);
-}
-
-static bool cpu_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
-  (void)self, (void)to_device, (void)from_device;
-  if (bytes) memcpy(to, from, bytes);
-  return true;
-}
-
 static bool cpu_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                         struct diags *d) {
   struct cpu *cpu = self;
@@ -121,9 +105,9 @@ const struct backend backend_cpu = {
     .host = true,
     .open = cpu_open,
     .close = cpu_close,
-    .alloc = cpu_alloc,
-    .free = cpu_free,
-    .copy = cpu_copy,
+    .alloc = host_device_alloc,
+    .free = host_device_free,
+    .copy = host_device_copy,
     .compile = cpu_compile,
     .prepare = cpu_prepare,
     .emit = cpu_emit,

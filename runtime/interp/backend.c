@@ -2,8 +2,6 @@
 #include "runtime/backend.h"
 #include "ir/ops/op.h"
 
-#include <string.h>
-
 static int nothing;
 
 static void *interp_open(const struct target *target, struct diags *d) {
@@ -12,23 +10,6 @@ static void *interp_open(const struct target *target, struct diags *d) {
 }
 
 static void interp_close(void *self) { (void)self; }
-
-static void *interp_alloc(void *self, int device, size_t bytes) {
-  (void)self, (void)device;
-  return host_alloc(bytes);
-}
-
-static void interp_free(void *self, int device, void *data, size_t bytes) {
-  (void)self, (void)device, (void)bytes;
-  host_free(data);
-}
-
-static bool interp_copy(void *self, void *to, int to_device, const void *from, int from_device,
-                        size_t bytes) {
-  (void)self, (void)to_device, (void)from_device;
-  if (bytes) memcpy(to, from, bytes);
-  return true;
-}
 
 static void run_kernel(void *const *args, const void *state) {
   const struct step *s = state;
@@ -58,8 +39,8 @@ const struct backend backend_interp = {
     .host = true,
     .open = interp_open,
     .close = interp_close,
-    .alloc = interp_alloc,
-    .free = interp_free,
-    .copy = interp_copy,
+    .alloc = host_device_alloc,
+    .free = host_device_free,
+    .copy = host_device_copy,
     .prepare = interp_prepare,
 };
