@@ -10,6 +10,12 @@ struct rows_numbers {
   int64_t rows, width, count, index_bytes, element_bytes;
 };
 
+/* Those of take_along and add_along: `outer` tables one behind the other, and row numbers for each element. */
+struct along_numbers {
+  struct rows_numbers r;
+  int64_t outer;
+};
+
 /* The row that number i names, or -1: none. */
 static inline int64_t row_at(const struct rows_numbers *n, const void *index, int64_t i) {
   int64_t row;

@@ -6,6 +6,12 @@ struct rows_numbers {
   long long rows, width, count, index_bytes, element_bytes;
 };
 
+/* Those of take_along and add_along: `outer` tables one behind the other, and row numbers for each element. */
+struct along_numbers {
+  struct rows_numbers r;
+  long long outer;
+};
+
 /* Row number i: 1 byte is u8, 4 are i32, 8 i64. */
 __device__ static inline long long row_at(const void *index, long long bytes, long long i) {
   if (bytes == 1) return ((const unsigned char *)index)[i];

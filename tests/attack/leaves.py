@@ -1,14 +1,14 @@
 """The leaves that the language has by their names: one row serves models and graphs."""
 from models import FLOATS, INTS
 
-# name -> (element types, flags, element type of the result or None: the operand's, f(m, element type, operands, axis,
-# flags by name)); operands and result have one shape
+# name -> (element types, flags, element type of the result or None: the operand's, how many operands, f(m, element type,
+# operands, axis, flags by name)); operands and result have one shape, the second operand holds places along the axis
 LEAVES = {}
 
 
-def leaf(dtypes, *flags, result=None):
+def leaf(dtypes, *flags, result=None, operands=1):
     def add(f):
-        LEAVES[f.__name__] = (dtypes, flags, result, f)
+        LEAVES[f.__name__] = (dtypes, flags, result, operands, f)
         return f
     return add
 
@@ -30,22 +30,47 @@ def argsort(m, d, v, axis, descending):
     return m.xp.flip(v.shape[axis] - 1 - y, axis) if descending else y
 
 
+@leaf(FLOATS + INTS + ("bool",), operands=2)
+def take_along(m, d, v, axis):
+    x, index = v
+    there = (index >= 0) & (index < x.shape[axis])
+    if x.shape[axis] == 0:
+        return m.xp.zeros(index.shape, x.dtype)
+    y = m.xp.take_along_axis(x, m.xp.where(there, index, 0), axis)
+    return m.xp.where(there, y, m.xp.zeros((), x.dtype))
+
+
+@leaf(FLOATS + INTS, operands=3)
+def add_along(m, d, v, axis):
+    x, index, values = (m.xp.moveaxis(i, axis, -1) for i in v)
+    hit = index[..., None] == m.xp.arange(x.shape[-1])
+    terms = m.xp.where(hit, values[..., None], m.xp.zeros((), x.dtype))
+    return m.xp.moveaxis(m.total(m.xp.concatenate([x[..., None, :], terms], -2), (-2,), d), -1, axis)
+
+
 def of_node(m, n, d, x):
     """What a node of a graph gives."""
     flags = LEAVES[n.op][1]
-    return LEAVES[n.op][3](m, d, x, int(n.attrs["axis"]), **{f: int(n.attrs.get(f, 0)) for f in flags})
+    return LEAVES[n.op][-1](m, d, x, int(n.attrs["axis"]), **{f: int(n.attrs.get(f, 0)) for f in flags})
 
 
 def row(name):
     """A statement of a model, along an axis that is not the batch's."""
-    dtypes, flags, result, f = LEAVES[name]
+    dtypes, flags, result, operands, f = LEAVES[name]
     def make(g):
         x = g.pick(lambda v: v.dtype in dtypes and any(n != "B" for n in v.shape))
         if not x:
             return None
         axis = g.rng.choice([i for i, n in enumerate(x.shape) if n != "B"])
+        v = [x]
+        if operands > 1:
+            if x.shape[0] != "B":
+                return None
+            v.append(g.input(g.rng.choice(("i32", "i64")), list(x.shape), -1, x.shape[axis]))
+        if operands > 2:
+            v.append(g.pick(lambda other: other.dtype == x.dtype and other.shape == x.shape) or x)
         given = {f: int(g.chance(0.4)) for f in flags}
-        text = ", ".join(["{0}", str(axis)] + [f"{f} = true" for f in flags if given[f]])
-        return g.emit(name, f"{name}({text})", [x], result or x.dtype, x.shape,
+        text = ", ".join([f"{{{i}}}" for i in range(operands)] + [str(axis)] + [f"{f} = true" for f in flags if given[f]])
+        return g.emit(name, f"{name}({text})", v, result or x.dtype, x.shape,
                       lambda m, *v: f(m, x.dtype, v, axis, **given))
     return make
