@@ -1,6 +1,7 @@
 """The functions of the library that are made of others: probabilities, losses, layers; and those that draw numbers."""
 import numpy as np
 
+import leaves
 from elementwise import gelu, sigmoid, softplus
 from models import FLOATS, INTS, fits
 from tensors import axes_of, axis_text, mean_of, reduced, rows_at, variance_of
@@ -60,6 +61,28 @@ def along(name, f, keeps=True):
             return y if keep else m.xp.squeeze(y, at)
         return g.emit(name, text, [x], d, x.shape if keeps else reduced(x.shape, [at], keep), run)
     return row
+
+
+# ---- order ----
+
+def sort(g):
+    x = g.pick(lambda v: v.dtype in FLOATS + INTS and any(n != "B" for n in v.shape))
+    if not x:
+        return None
+    at, down = g.rng.choice([i for i, n in enumerate(x.shape) if n != "B"]), int(g.chance(0.4))
+    return g.emit("sort", f"sort({{0}}, {at}{', descending = true' if down else ''})", [x], x.dtype, x.shape,
+                  lambda m, v: m.xp.take_along_axis(v, leaves.argsort(m, x.dtype, (v,), at, down), at))
+
+
+def top_k(g):
+    x = g.pick(lambda v: v.dtype in FLOATS + INTS and v.shape and v.shape[-1] not in (0, "B"))
+    if not x:
+        return None
+    k, which = g.rng.randint(0, x.shape[-1]), g.rng.randint(0, 1)
+    def run(m, v):
+        places = leaves.argsort(m, x.dtype, (v,), v.ndim - 1, 1)[..., :k]
+        return places if which else m.xp.take_along_axis(v, places, -1)
+    return g.emit("top_k", f"top_k({{0}}, {k})[{which}]", [x], "i32" if which else x.dtype, x.shape[:-1] + (k,), run)
 
 
 # ---- losses ----
@@ -302,6 +325,7 @@ def library_rows():
         "softmax": along("softmax", softmax_of), "log_softmax": along("log_softmax", log_softmax_of),
         "logsumexp": along("logsumexp", logsumexp_of, False), "l2_normalize": along("l2_normalize", l2_of),
         "softmax_cross_entropy": cross_entropy, "correct": correct, "clip": clip,
+        "sort": sort, "top_k": top_k,
         "sigmoid_cross_entropy": pairs("sigmoid_cross_entropy", sigmoid_cross_entropy),
         "squared_error": pairs("squared_error", lambda m, x, y, d: m.r(m.r(x - y, d) ** 2, d)),
         "absolute_error": pairs("absolute_error", lambda m, x, y, d: m.abs(m.r(x - y, d))),

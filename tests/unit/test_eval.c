@@ -118,6 +118,28 @@ static void movement(void **state) {
   CHECK(*state, examples);
 }
 
+/* The same as numpy and JAX, x = np.array([1, nan, -0., 0, inf, -inf, 1, nan, -0., 0], 'f'):
+ * np.argsort(x, kind='stable'); jnp.argsort(x, descending=True). */
+static void orders(void **state) {
+#define V "x = constant {value=[1.0, nan, -0.0, 0.0, inf, -inf, 1.0, nan, -0.0, 0.0]} : f32[10]\n"
+#define P "p = constant {value=[2, 0, 5, -1, 0, 1]} : i32[2,3]\n"
+  static const struct example examples[] = {
+      {V "y = argsort x {axis=0}", "[5, 2, 3, 8, 9, 0, 6, 4, 1, 7]"},
+      {V "y = argsort x {axis=0, descending=1}", "[1, 7, 4, 0, 6, 2, 3, 8, 9, 5]"},
+      {I "y = argsort x {axis=0}", "[1, 0, 2]"},
+      {I "y = argsort x {axis=0, descending=1}", "[0, 2, 1]"},
+      {"x = constant {value=[true, false, true, false]} : bool[2,2]\ny = argsort x {axis=1}", "[1, 0, 1, 0]"},
+      {"x = constant {value=[9007199254740993, 9007199254740992]} : i64[2]\ny = argsort x {axis=0}",
+       "[1, 0]"},
+      {"x = constant {value=[]} : f64[0,3]\ny = argsort x {axis=0}", "[]"},
+      {X P "y = take_along x, p {axis=1}", "[3.0, 1.0, 0.0, 0.0, 4.0, 5.0]"},
+      {X P "y = take_along x, p {axis=0}", "[0.0, 2.0, 0.0, 0.0, 2.0, 6.0]"},
+      {X P "y = add_along x, p, x {axis=1}", "[3.0, 2.0, 4.0, 9.0, 11.0, 6.0]"},
+      {I "k = constant {value=[2, 2, 0]} : u8[3]\ny = add_along x, k, x {axis=0}", "[14, -2, 12]"},
+  };
+  CHECK(*state, examples);
+}
+
 static void reductions(void **state) {
   static const struct example examples[] = {
       {X "y = reduce_sum x {axes=[0]}", "[5.0, 7.0, 9.0]"},
@@ -219,7 +241,7 @@ static void random_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(elementwise), TEST(sources),     TEST(movement), TEST(reductions),
+      TEST(elementwise), TEST(sources),     TEST(movement), TEST(orders),      TEST(reductions),
       TEST(products),    TEST(over_towers), TEST(fused),    TEST(random_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
