@@ -5,25 +5,11 @@ else ends at once, and no file is half-written. Called with the tool, the folder
 import os
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
-dgc, samples = map(os.path.abspath, sys.argv[1:3])
-model = os.path.join(samples, "digits.dsl")
+from checks import check, dgc, finish, model
+
 small = ["--rows", "0:256", "--eval-rows", "0:64"]
-folder = tempfile.TemporaryDirectory()
-os.chdir(folder.name)
-failures = []
-checks = 0
-
-
-def check(good, what):
-    global checks
-    checks += 1
-    if not good:
-        failures.append(what)
-        print("FAILED:", what)
 
 
 def ignore_nothing():
@@ -135,5 +121,4 @@ for i in range(12):
 left = set(os.listdir(".")) - before - {"err", "out"}
 check(not left, "left behind: %s" % sorted(left))
 
-print("%d checks, %d failed" % (checks, len(failures)))
-sys.exit(1 if failures else 0)
+finish()
