@@ -24,6 +24,7 @@ AROUND = [-inf, -2, -1, -SMALL, -0.0, 0.0, SMALL, 1, 2, inf, nan]
 UNIT = [-2, -1, -0.5, -0.0, 0.0, 0.5, 1, 2, nan]
 PAIRS = ([1, 1, 2, 0, -0.0, nan, 1, nan, inf, inf, -inf], [0, 1, 1, -0.0, 0, 1, nan, nan, inf, 1, -inf])
 TIES = [[1, 1, 0], [2, 2, 2], [nan, 1, 1], [inf, inf, 0], [-inf, -inf, -inf]]
+ORDER = [[1, 1, 0, 2, 1], [2, 2, 2, 2, 2], [3, -1, 3, 5, -1], [inf, -inf, 1, inf, 0], [5, 4, 3, 2, 1]]
 VECTORS = [[0, 0], [3, 4], [0, 1], [-0.0, 0]]
 LOGITS = [[1, 1], [-inf, -inf], [inf, 1], [inf, inf], [-inf, 1], [nan, 1], [1000, 999]]
 
@@ -107,6 +108,10 @@ row("hypot", "hypot(x, z)", n.hypot, jnp.hypot, [0, 0, 3, -0.0, inf, nan], [0, 1
 # ---- reductions ----
 row("reduce_max", "max(x, axis = 1)", lambda x: m.reduce_max(x, axis=1), lambda x: jnp.max(x, axis=1), TIES)
 row("reduce_min", "min(x, axis = 1)", lambda x: m.reduce_min(x, axis=1), lambda x: jnp.min(x, axis=1), TIES)
+row("sort", "sort(x)[:, 3]", lambda x: tf.sort(x, axis=1)[:, 3], lambda x: jnp.sort(x, axis=1)[:, 3], ORDER)
+row("sort", "sort(x, descending = true)[:, 1]", lambda x: tf.sort(x, axis=1, direction="DESCENDING")[:, 1],
+    lambda x: jnp.sort(x, axis=1, descending=True)[:, 1], ORDER, whose="tensorflow")
+row("top_k", "top_k(x, 2)[0][:, 1]", lambda x: m.top_k(x, 2)[0][:, 1], lambda x: jax.lax.top_k(x, 2)[0][:, 1], ORDER)
 row("reduce_prod", "prod(x, axis = 1)", lambda x: m.reduce_prod(x, axis=1), lambda x: jnp.prod(x, axis=1),
     [[2, -0.5, 3], [0, 1.5, -2], [0, 4, 0], [0, 0, 0], [1, 2, -0.0]])
 row("variance", "variance(x, axis = 1)", lambda x: m.reduce_variance(x, axis=1), lambda x: jnp.var(x, axis=1),
