@@ -10,6 +10,7 @@
  * another has. So no table crosses devices.
  *
  * Requires: stage source, gradients expanded. Guarantees: the same; but for parameter_server, the same graph. */
+#include "ir/ops/spread.h"
 #include "passes/pass.h"
 #include "passes/strategy/strategy.h"
 
@@ -72,41 +73,22 @@ static struct node *join_variable(struct partition *p, const struct node *v, int
 
 static struct node *part_of(struct partition *p, struct node *n, int part, int parts, int depth);
 
-/* The op once more on parts of its operands. */
-static struct node *elementwise_part(struct partition *p, const struct node *n, int part, int parts,
-                                     int depth) {
+/* The op once more on parts of its operands, or on what it repeats. */
+static struct node *op_part(struct partition *p, const struct node *n, int part, int parts, int depth) {
   struct node **in = arena_new_array(p->ctx->scratch, (size_t)n->ninputs + 1, struct node *);
+  bool cuts = node_along(n, 0) == 0;
   for (int k = 0; k < n->ninputs; k++)
-    if (!(in[k] = part_of(p, n->inputs[k], part, parts, depth + 1))) return NULL;
+    if (!(in[k] = cuts ? part_of(p, n->inputs[k], part, parts, depth + 1) : n->inputs[k])) return NULL;
   struct type t = part_type(&n->type, part, parts);
   build_at(p->out, n);
   return build_named(p->out, part_name(p->out->arena, p->variable, n->name, part), n->op, n->ninputs, in,
                      n->nattrs, n->attrs, op_of(n)->traits & OP_TYPED ? &t : NULL);
 }
 
-static struct node *broadcast_part(struct partition *p, const struct node *n, int part, int parts,
-                                   int depth) {
-  struct node *x = n->inputs[0];
-  int axes;
-  const int64_t *to = node_ints(n, ATTR_axes, &axes);
-  if (axes > 0 && to[0] == 0 && !(x = part_of(p, x, part, parts, depth + 1))) return NULL;
-  struct type t = part_type(&n->type, part, parts);
-  build_at(p->out, n);
-  return build_named(p->out, part_name(p->out->arena, p->variable, n->name, part), OP_broadcast, 1, &x,
-                     n->nattrs, n->attrs, &t);
-}
-
 /* Random numbers and counters know where their slice begins. */
 static struct node *counted_part(struct partition *p, const struct node *n, int part, int parts) {
   struct attr attrs[ATTR_COUNT];
-  int nattrs = 0;
-  int64_t first = tower_first_row(part, parts, n->type.dim[0]), each = 1;
-  for (int i = 1; n->op != OP_iota && i < n->type.rank; i++) each *= n->type.dim[i];
-  if (n->op == OP_iota && node_int(n, ATTR_axis) != 0) first = 0;
-  for (int i = 0; i < n->nattrs; i++)
-    if (n->attrs[i].key != ATTR_offset) attrs[nattrs++] = n->attrs[i];
-  int64_t offset = node_int_or(n, ATTR_offset, 0) + first * each;
-  if (offset) attrs[nattrs++] = attr_int(ATTR_offset, offset);
+  int nattrs = counted_from(n, tower_first_row(part, parts, n->type.dim[0]), attrs);
   struct type t = part_type(&n->type, part, parts);
   build_at(p->out, n);
   return build_named(p->out, part_name(p->out->arena, p->variable, n->name, part), n->op, n->ninputs,
@@ -165,13 +147,17 @@ static struct node *gather_parts(struct partition *p, const struct node *n, stru
   return rows;
 }
 
+/* Whether a part is made of the same part of each operand, or of all of it. What a reduction joins is not less work in
+ * parts. */
+static bool is_cut_with_operands(const struct node *n) {
+  int along = node_along(n, 0);
+  return (along == 0 || along == ALONG_NONE) && op_of(n)->kind != KIND_REDUCE;
+}
+
 static struct node *cut(struct partition *p, struct node *n, int part, int parts, int depth) {
-  bool counts = n->op == OP_random_uniform || n->op == OP_random_normal || n->op == OP_iota;
-  if (counts) return counted_part(p, n, part, parts);
-  if (depth < MAX_DEPTH && n->op == OP_broadcast) return broadcast_part(p, n, part, parts, depth);
+  if (node_is_counted(n)) return counted_part(p, n, part, parts);
   if (depth < MAX_DEPTH && n->op == OP_scatter_add) return scatter_part(p, n, part, parts, depth);
-  if (depth < MAX_DEPTH && op_of(n)->kind == KIND_ELEMENTWISE)
-    return elementwise_part(p, n, part, parts, depth);
+  if (depth < MAX_DEPTH && is_cut_with_operands(n)) return op_part(p, n, part, parts, depth);
   return slice_part(p, n, part, parts);
 }
 

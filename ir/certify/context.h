@@ -20,14 +20,14 @@ struct meaning {
   struct node *of;        /* in the reference; NULL: nothing, and the reason has been reported */
   struct node *in_worker; /* of a share: what it is in the reduction over its worker's towers, or NULL */
   const uint64_t *towers; /* these towers' share of `of`, one bit each; NULL: all of it */
-  enum op_id how;         /* of a share: OP_add, OP_max or OP_min */
+  enum dist how;          /* of a share: partial(sum), (max) or (min) */
   struct node *leaf;      /* the value of one tower that is this share; NULL after arithmetic on shares */
 };
 
 /* That a tower's value is its share of a reduction. */
 struct share {
   struct node *total, *in_worker; /* the reduction over all towers, and over those of the worker */
-  enum op_id how;
+  enum dist how;
   struct share *next; /* of the same value */
 };
 

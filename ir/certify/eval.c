@@ -34,7 +34,9 @@ struct tensor certify_draw(struct numbers *z, const char *name, const struct typ
     case DT_I32: ((int32_t *)t.data)[i] = small; break;
     case DT_I64: ((int64_t *)t.data)[i] = small; break;
     case DT_BOOL: ((uint8_t *)t.data)[i] = small & 1; break;
-    default: ((uint8_t *)t.data)[i] = (uint8_t)small; break;
+    case DT_U8: ((uint8_t *)t.data)[i] = (uint8_t)small; break;
+    case DT_F32: /* none is this narrow */
+    case DT_COUNT: break;
     }
   }
   return t;

@@ -61,7 +61,7 @@ struct node *certify_input_rows(struct certify *c, const struct node *n, struct 
 }
 
 void certify_note_share(struct certify *c, struct node *x, struct node *total, struct node *in_worker,
-                        enum op_id how) {
+                        enum dist how) {
   struct share *s = arena_new(c->arena, struct share), **at = &c->share[x->id];
   while (*at && (*at)->total != total) at = &(*at)->next;
   *s = (struct share){total, in_worker, how, NULL};

@@ -33,9 +33,8 @@ void certify_local_begin(struct certify *c, const uint8_t *live) {
   bool any = false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    c->varies[i] =
-        n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || type_batch_axis(&n->type) >= 0;
-    c->fixed[i] = n->op != OP_variable && n->op != OP_input;
+    c->varies[i] = node_varies(n);
+    c->fixed[i] = !node_is_external(n);
     certify_work(c, 1 + (uint64_t)n->ninputs);
     for (int k = 0; k < n->ninputs; k++) {
       c->varies[i] |= varies(c, n->inputs[k]);
@@ -153,7 +152,7 @@ void certify_local_shares(struct certify *c) {
       struct node *leaf = c->leaves[(size_t)i * (size_t)c->towers + (size_t)t], *worker = NULL;
       for (int v = 0; v + 1 < c->nviews; v++)
         if (t >= c->views[v].first && t < c->views[v].first + c->views[v].count) worker = sums[v];
-      if (leaf) certify_note_share(c, leaf, all, worker, OP_add);
+      if (leaf) certify_note_share(c, leaf, all, worker, DIST_PARTIAL);
     }
   }
 }

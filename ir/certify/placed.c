@@ -88,7 +88,7 @@ static struct meaning join_two(struct certify *c, const struct node *n, struct m
 
   bool complete =
       n->dist != DIST_MIRRORED || all_towers(c, set); /* else it is short of a tower, which is worse */
-  if (tree && complete && !certify_sums_by(c, "ring") && a.how == OP_add &&
+  if (tree && complete && !certify_sums_by(c, "ring") && a.how == DIST_PARTIAL &&
       !is_fixed(c, a.towers, b.towers) && !c->off_tree++)
     certify_breach(c, CLAIM_GRADIENTS, n, "%s and %s are not joined as the fixed tree over %d towers has it",
                    certify_towers_text(c, a.towers, true), certify_towers_text(c, b.towers, true), c->towers);
@@ -99,12 +99,12 @@ static struct meaning join_two(struct certify *c, const struct node *n, struct m
 /* all_reduce before collectives has made a tree of it: node_eval's tree is the fixed one if all operands are
  * towers. */
 static struct meaning join_all(struct certify *c, const struct node *n, const struct meaning *in) {
-  const char *how = node_string(n, ATTR_reduction);
-  enum op_id op = strcmp(how, "max") == 0 ? OP_max : strcmp(how, "min") == 0 ? OP_min : OP_add;
+  enum dist how = dist_partial(node_string(n, ATTR_reduction));
   struct meaning all = in[0];
   for (int k = 0; k < n->ninputs; k++) {
-    if (!in[k].towers || in[k].how != op) {
-      certify_breach(c, CLAIM_GRADIENTS, n, "%s is no share of a %s", n->inputs[k]->name, op_table[op]->name);
+    if (!in[k].towers || in[k].how != how) {
+      certify_breach(c, CLAIM_GRADIENTS, n, "%s is no share of a %s", n->inputs[k]->name,
+                     op_table[share_op(how)]->name);
       return nothing;
     }
     if (k > 0) all = join_two(c, n, all, in[k], false);
@@ -150,22 +150,9 @@ static struct meaning gather(struct certify *c, const struct node *n, const stru
 /* ---- arithmetic ---- */
 
 /* Whether n of a share, everything else being complete, is a share of n of the total. */
-static bool passes_share(const struct node *n, int operand, enum op_id how) {
-  switch (n->op) {
-  case OP_identity:
-  case OP_reshape:
-  case OP_transpose:
-  case OP_broadcast:
-  case OP_slice:
-  case OP_copy: return true;
-  case OP_neg:
-  case OP_reduce_sum:
-  case OP_mul: return how == OP_add;
-  case OP_matmul: return how == OP_add && !node_attr(n, ATTR_precision);
-  case OP_div: return how == OP_add && operand == 0;
-  case OP_pad: return how == OP_add && operand == 0 && node_is_constant(n->inputs[1], 0);
-  default: return false;
-  }
+static bool passes_share(const struct node *n, int operand, enum dist how) {
+  if (node_moves(n) && n->ninputs == 1) return true;
+  return how == DIST_PARTIAL && operand < 32 && (node_linear(n) >> operand & 1);
 }
 
 static struct meaning expression(struct certify *c, const struct node *n, const struct meaning *in,
@@ -199,9 +186,9 @@ static struct meaning of_shares(struct certify *c, const struct node *n, const s
   struct meaning s = in[which];
   for (int k = 0; k < n->ninputs; k++)
     together = together && in[k].towers && in[k].how == s.how && same_towers(c, in[k].towers, s.towers);
-  if (n->ninputs == 2 && shares == 2 && n->op == s.how && in[0].how == in[1].how && !together)
+  if (n->ninputs == 2 && shares == 2 && n->op == share_op(s.how) && in[0].how == in[1].how && !together)
     return join_two(c, n, in[0], in[1], true);
-  bool jointly = n->op == OP_concat || (s.how == OP_add && (n->op == OP_add || n->op == OP_sub));
+  bool jointly = op_of(n)->linear_jointly && (s.how == DIST_PARTIAL || node_moves(n));
   bool single_share = shares == 1 && passes_share(n, which, s.how);
   for (int k = 0; single_share && k < n->ninputs; k++) single_share = k == which || in[k].of->tower < 0;
   if (!single_share && !(jointly && together)) {
@@ -269,14 +256,10 @@ static struct node *only_first(struct certify *c, const struct node *n, const st
 }
 
 static struct meaning read(struct certify *c, const struct node *n, const struct meaning *in) {
-  switch (n->op) {
-  case OP_input:
-  case OP_variable: return named(c, n);
-  case OP_copy: return in[0];
-  case OP_assign: return in[1];
-  case OP_all_reduce: return join_all(c, n, in);
-  default: break;
-  }
+  if (node_is_external(n)) return named(c, n);
+  if (n->op == OP_copy) return in[0];
+  if (n->op == OP_assign) return in[1];
+  if (n->op == OP_all_reduce) return join_all(c, n, in);
   struct node *first = only_first(c, n, in);
   if (first) return (struct meaning){.of = first};
   if (is_gather(n, in)) return gather(c, n, in);
@@ -307,14 +290,12 @@ static bool is_worker(const struct certify *c, const uint64_t *set) {
 
 /* A value is what its distribution says. */
 static struct meaning labelled(struct certify *c, const struct node *n, struct meaning m) {
-  static const enum dist shares[] = {DIST_PARTIAL, DIST_PARTIAL_MAX, DIST_PARTIAL_MIN};
   if (!m.of) return m;
   if (m.towers && all_towers(c, m.towers)) m = (struct meaning){.of = m.of};
   if (m.towers && m.in_worker && n->dist == DIST_MIRRORED && is_worker(c, m.towers))
     m = (struct meaning){.of = m.in_worker};
   if (m.towers) {
-    enum dist want = shares[m.how == OP_max ? 1 : m.how == OP_min ? 2 : 0];
-    if (n->dist == want && certify_has(m.towers, n->tower)) return m;
+    if (n->dist == m.how && certify_has(m.towers, n->tower)) return m;
     if (n->dist == DIST_MIRRORED)
       certify_breach(c, CLAIM_GRADIENTS, n, "%s is not in the reduction: it has %s only",
                      certify_towers_text(c, m.towers, false), certify_towers_text(c, m.towers, true));

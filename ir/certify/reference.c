@@ -96,46 +96,20 @@ static struct node *rows_of(struct certify *c, struct node *x, int64_t begin, in
 
 /* The op of x on these rows of what it reads; NULL if its rows are not so made. */
 static struct node *inward(struct certify *c, const struct node *x, int64_t begin, int64_t end) {
-  enum op_kind kind = op_of(x)->kind;
   struct type t = x->type;
-  struct attr attrs[ATTR_COUNT], *offset = NULL;
-  int nattrs = x->nattrs, count = 0;
-  bool each = kind == KIND_ELEMENTWISE && x->op != OP_identity; /* each operand by its rows */
-  int64_t first = 0;
+  struct attr attrs[ATTR_COUNT];
+  int nattrs = x->nattrs, along = node_along(x, 0);
+  bool counted = node_is_counted(x);
+  if (!counted && along != 0 && along != ALONG_NONE) return NULL;
+  if (x->op == OP_identity) return NULL; /* a value lifted to a tower */
   t.dim[0] = end - begin;
-  memcpy(attrs, x->attrs, sizeof *attrs * (size_t)nattrs);
-  switch (x->op) {
-  case OP_broadcast: {
-    const int64_t *axes = node_ints(x, ATTR_axes, &count);
-    each = count > 0 && axes[0] == 0;
-    break;
-  }
-  case OP_reduce_sum:
-  case OP_reduce_max:
-  case OP_reduce_min: {
-    const int64_t *axes = node_ints(x, ATTR_axes, &count);
-    if (count > 0 && axes[0] == 0) return NULL;
-    each = true;
-    break;
-  }
-  case OP_iota: first = node_int(x, ATTR_axis) == 0 ? begin : 0; break;
-  case OP_random_uniform:
-  case OP_random_normal:
-    first = begin;
-    for (int i = 1; i < t.rank; i++) first *= t.dim[i];
-    break;
-  default:
-    if (!each) return NULL;
-  }
-  for (int i = 0; i < nattrs; i++)
-    if (attrs[i].key == ATTR_offset) offset = &attrs[i];
-  if (offset)
-    offset->i += first;
-  else if (first)
-    attrs[nattrs++] = attr_int(ATTR_offset, first);
+  if (counted)
+    nattrs = counted_from(x, begin, attrs);
+  else
+    memcpy(attrs, x->attrs, sizeof *attrs * (size_t)nattrs);
   struct node **in = arena_new_array(c->arena, (size_t)x->ninputs + 1, struct node *);
   for (int k = 0; k < x->ninputs; k++)
-    if (!(in[k] = each ? rows_of(c, x->inputs[k], begin, end) : x->inputs[k])) return NULL;
+    if (!(in[k] = along == 0 ? rows_of(c, x->inputs[k], begin, end) : x->inputs[k])) return NULL;
   struct node like = *x;
   like.name = arena_printf(c->arena, "rows of %s", x->name);
   return certify_make(c, &like, in, nattrs, attrs, op_of(x)->traits & OP_TYPED ? &t : NULL, -1);

@@ -31,6 +31,6 @@ struct node *certify_number(struct certify *c, const struct type *t, int64_t val
 struct node *certify_lift(struct certify *c, struct node *x, int tower);
 /* Notes that x is a tower's share of a reduction. */
 void certify_note_share(struct certify *c, struct node *x, struct node *total, struct node *in_worker,
-                        enum op_id how);
+                        enum dist how);
 
 #endif

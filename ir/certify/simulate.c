@@ -49,9 +49,8 @@ static void look(struct simulation *m) {
   const struct graph *g = m->g;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    m->fixed[i] = n->op != OP_variable && n->op != OP_input;
-    m->varies[i] = n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || n->op == OP_input ||
-                   type_batch_axis(&n->type) >= 0;
+    m->fixed[i] = !node_is_external(n);
+    m->varies[i] = node_varies(n) || n->op == OP_input;
     m->per_tower[i] = n->op == OP_tower_id && m->c->towers > 1;
     bool rows = false, per_tower = false;
     for (int k = 0; k < n->ninputs; k++) {
@@ -102,19 +101,11 @@ static struct tensor instance(struct simulation *m, const struct node *n, const 
                               int64_t begin, int64_t rows, int64_t counted) {
   struct type t = type_specialize(&n->type, rows);
   bool batch = type_batch_axis(&n->type) >= 0;
-  switch (n->op) {
-  case OP_tower_id: return number(m, n, tower > 0 ? tower : 0);
-  case OP_tower_count: return number(m, n, m->c->towers);
-  case OP_batch_size: return number(m, n, node_int_or(n, ATTR_batch, counted));
-  case OP_gradient: return certify_gap(m->z, n, "it is not expanded");
-  case OP_input:
-  case OP_iota:
-  case OP_random_uniform:
-  case OP_random_normal:
-    if (batch || n->op == OP_input) return source_rows(m, n, in, begin, rows);
-    break;
-  default: break;
-  }
+  if (n->op == OP_tower_id) return number(m, n, tower > 0 ? tower : 0);
+  if (n->op == OP_tower_count) return number(m, n, m->c->towers);
+  if (n->op == OP_batch_size) return number(m, n, node_int_or(n, ATTR_batch, counted));
+  if (n->op == OP_gradient) return certify_gap(m->z, n, "it is not expanded");
+  if (n->op == OP_input || (batch && node_is_counted(n))) return source_rows(m, n, in, begin, rows);
   return certify_compute(m->z, n, &t, in, m->constant[n->id]);
 }
 
@@ -219,6 +210,15 @@ static bool reads_per_tower(const struct simulation *m, const struct node *n) {
   return false;
 }
 
+static struct tensor assign(struct simulation *m, const struct node *n, struct tensor value, bool computes) {
+  const struct worker_view *v = m->c->view;
+  if (computes && certify_has_tower_copies(m->c, n->inputs[0]))
+    write_copies(m, n);
+  else if (computes && (v->rows > 0 || m->c->nviews == 1))
+    write_version(m, n->inputs[0], v->newest + 1, value);
+  return value;
+}
+
 static struct tensor compute(struct simulation *m, const struct node *n, struct tensor *in, bool computes) {
   const struct worker_view *v = m->c->view;
   bool batch = type_batch_axis(&n->type) >= 0;
@@ -229,20 +229,12 @@ static struct tensor compute(struct simulation *m, const struct node *n, struct 
     return certify_append(m->z, of, views, type_batch_axis(&n->type));
   }
   for (int k = 0; k < n->ninputs; k++) in[k] = m->global[n->inputs[k]->id];
-  switch (n->op) {
-  case OP_variable:
-    if (!certify_has_tower_copies(m->c, n)) return version(m, n, v->reads);
+  if (n->op == OP_variable && certify_has_tower_copies(m->c, n))
     return join(m, n, &m->copies[at_tower(m, n, 0)], m->c->towers, node_string(n, ATTR_aggregation));
-  case OP_newest: return version(m, n->inputs[0], v->newest);
-  case OP_aggregate: return aggregate(m, n);
-  case OP_assign:
-    if (computes && certify_has_tower_copies(m->c, n->inputs[0]))
-      write_copies(m, n);
-    else if (computes && (v->rows > 0 || m->c->nviews == 1))
-      write_version(m, n->inputs[0], v->newest + 1, in[1]);
-    return in[1];
-  default: break;
-  }
+  if (n->op == OP_variable) return version(m, n, v->reads);
+  if (n->op == OP_newest) return version(m, n->inputs[0], v->newest);
+  if (n->op == OP_aggregate) return aggregate(m, n);
+  if (n->op == OP_assign) return assign(m, n, in[1], computes);
   if (m->per_tower[n->id] || reads_per_tower(m, n)) return by_tower(m, n, in);
   return instance(m, n, in, -1, certify_first(m->c, v->first), v->rows, v->rows);
 }

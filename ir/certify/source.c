@@ -15,7 +15,7 @@
 /* What becomes of the batch in an op. What differs from tower to tower without having rows passes that on. */
 static enum spread spread_of(const struct certify *c, const struct node *n) {
   enum spread spread = c->blocks.why[n->id] ? SPREAD_NOT : node_spread(n, NULL);
-  bool per_tower = spread == SPREAD_OWN;
+  bool per_tower = spread == SPREAD_PER_TOWER;
   for (int i = 0; i < n->ninputs && spread == SPREAD_SAME && n->op != OP_assign; i++)
     per_tower = per_tower || c->per_tower[n->inputs[i]->id];
   return per_tower ? SPREAD_ROWS : spread;
@@ -183,7 +183,7 @@ bool certify_source(struct certify *c) {
     if (certify_is_aggregated(c, g->nodes[i])) continue;
     enum spread spread = spread_of(c, g->nodes[i]);
     if (!is_share(spread)) continue;
-    enum op_id how = spread == SPREAD_SUM ? OP_add : spread == SPREAD_MAX ? OP_max : OP_min;
+    enum dist how = dist_partial(spread_joined_by(spread));
     for (int t = 0; t < c->towers; t++) {
       struct node *x = c->rows[(size_t)i * (size_t)c->towers + (size_t)t], *in_worker = NULL;
       for (int v = 0; v + 1 < c->nviews; v++)

@@ -134,8 +134,8 @@ static bool copy_view(const struct node *n, int64_t *offset) {
   (void)offset;
   return node_int_or(n, ATTR_alias, 0) != 0;
 }
-META(copy, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u << ATTR_alias, .roles = {"x"},
-     .infer = same_types, .view = copy_view)
+META(copy, KIND_META, OP_MOVES, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u << ATTR_alias,
+     .roles = {"x"}, .infer = same_types, .view = copy_view)
 
 /* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is
  * that of the first result; the others are read through `output`. */

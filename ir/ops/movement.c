@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#define MOVE(name_, traits_, ...)                           \
-  const struct op_info op_##name_ = {.name = #name_,        \
-                                     .kind = KIND_MOVEMENT, \
-                                     .dtypes = DTYPE_ANY,   \
-                                     .traits = traits_,     \
-                                     .min_inputs = 1,       \
-                                     .max_inputs = 1,       \
-                                     .roles = {"x"},        \
-                                     .domain = DOMAIN_ANY,  \
+#define MOVE(name_, traits_, ...)                                    \
+  const struct op_info op_##name_ = {.name = #name_,                 \
+                                     .kind = KIND_MOVEMENT,          \
+                                     .dtypes = DTYPE_ANY,            \
+                                     .traits = OP_MOVES | (traits_), \
+                                     .min_inputs = 1,                \
+                                     .max_inputs = 1,                \
+                                     .roles = {"x"},                 \
+                                     .domain = DOMAIN_ANY,           \
                                      __VA_ARGS__};
 
 /* ---- reshape: the same elements in row-major order ---- */
@@ -100,6 +100,13 @@ static struct node *broadcast_fold(struct graph *g, const struct node *n) {
   }
   return NULL;
 }
+static int broadcast_along(const struct node *n, int axis) {
+  int count;
+  const int64_t *axes = node_ints(n, ATTR_axes, &count);
+  for (int i = 0; i < count; i++)
+    if (axes[i] == axis) return i;
+  return ALONG_NONE;
+}
 static void broadcast_grad(struct grad *c, const struct node *n, struct node *dy) {
   int count;
   const int64_t *axes = node_ints(n, ATTR_axes, &count);
@@ -108,7 +115,7 @@ static void broadcast_grad(struct grad *c, const struct node *n, struct node *dy
   grad_add(c, n, 0, build_reduce(c->g, OP_reduce_sum, dy, made));
 }
 MOVE(broadcast, OP_TYPED | OP_STRIDED, .attrs = 1u << ATTR_axes, .infer = broadcast_infer,
-     .fold = broadcast_fold, .grad = broadcast_grad, .linear = 1)
+     .fold = broadcast_fold, .grad = broadcast_grad, .linear = 1, .along = broadcast_along)
 
 /* ---- slice: from begin[i], as many as the type says ---- */
 
@@ -241,6 +248,7 @@ const struct op_info op_concat = {.name = "concat",
                                   .dtypes = DTYPE_ANY,
                                   .min_inputs = 1,
                                   .max_inputs = -1,
+                                  .traits = OP_MOVES,
                                   .attrs = 1u << ATTR_axis,
                                   .linear_jointly = true,
                                   .roles = {"x"},

@@ -68,4 +68,17 @@ int64_t node_traffic(const struct node *n, bool in_place) {
   return bytes;
 }
 
+bool node_moves(const struct node *n) { return op_of(n)->traits & OP_MOVES; }
+
+bool node_is_external(const struct node *n) { return op_of(n)->traits & OP_EXTERNAL; }
+
+int node_along(const struct node *n, int axis) {
+  if (op_of(n)->kind == KIND_ELEMENTWISE) return axis;
+  return op_of(n)->along ? op_of(n)->along(n, axis) : ALONG_UNKNOWN;
+}
+
+enum op_id share_op(enum dist share) {
+  return share == DIST_PARTIAL_MAX ? OP_max : share == DIST_PARTIAL_MIN ? OP_min : OP_add;
+}
+
 uint32_t node_linear(const struct node *n) { return node_attr(n, ATTR_precision) ? 0 : op_of(n)->linear; }

@@ -53,6 +53,9 @@ enum {
   OP_NO_CSE = 1 << 3,
   OP_STRIDED = 1 << 4,  /* kernels read through it by strides alone */
   OP_FUNCTION = 1 << 5, /* in the language by its name: operands, then attributes, which are axes and flags */
+  OP_MOVES = 1 << 6,    /* each element of the result is one of an operand's, as it is */
+  OP_EXTERNAL = 1 << 7, /* its value comes from outside of the graph */
+  OP_PER_TOWER = 1 << 8, /* another value where the rows are those of one tower alone */
   /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
 };
 
@@ -82,6 +85,9 @@ struct op_info {
   void (*grad)(struct grad *c, const struct node *n, struct node *dy);
   /* Floating point operations, for figures; 0: one per element of the result. */
   int64_t (*flops)(const struct node *n);
+  /* (optional) The axis of the operand along which `axis` of the result runs: element i there is made of element i here
+   * and of all that the other axes have. ALONG_NONE: it is made of all of the operand. Ask node_along. */
+  int (*along)(const struct node *n, int axis);
 
   /* Whether the result is a contiguous piece of the first operand, `*offset` bytes into it, and nothing needs to be
    * computed; types are concrete. */
@@ -105,6 +111,8 @@ struct op_info {
    * that a block computes together. */
   int64_t (*numbers)(const struct node *n, int64_t *out);
 };
+
+enum { ALONG_NONE = -1, ALONG_UNKNOWN = -2 };
 
 enum { MAX_LEAF_INPUTS = 3, MAX_LEAF_NUMBERS = 8, BLOCK_THREADS = 256, MAX_HELD = 8 };
 
@@ -174,6 +182,12 @@ const struct type *node_result_type(const struct node *n, int result);
 bool node_is_leaf(const struct node *n);
 /* Of a leaf; see op_info. Its types are concrete. */
 int64_t node_traffic(const struct node *n, bool in_place);
+bool node_moves(const struct node *n);
+bool node_is_external(const struct node *n);
+/* Of all operands of n alike, see op_info; ALONG_UNKNOWN where the op has no rule. */
+int node_along(const struct node *n, int axis);
+/* The op that joins two shares of a reduction: add, max or min. */
+enum op_id share_op(enum dist share);
 /* The inputs that n is linear in, as op_info's `linear`. A product of bfloat16 values is in none: that a sum
  * keeps its promise says nothing of the shares. */
 uint32_t node_linear(const struct node *n);

@@ -23,6 +23,14 @@ static uint32_t axis_mask(const struct node *n) {
   return mask;
 }
 
+/* Of the axes that stay, the operand's. */
+static int kept_axis(uint32_t gone, int axis) {
+  int i = 0;
+  for (;; i++)
+    if (!(gone >> i & 1) && axis-- == 0) return i;
+}
+static int reduce_along(const struct node *n, int axis) { return kept_axis(axis_mask(n), axis); }
+
 /* y, or its gradient, in the shape of the operand. */
 static struct node *spread(struct graph *g, const struct node *n, struct node *y) {
   int64_t axes[MAX_RANK];
@@ -118,6 +126,7 @@ static void extreme_grad(struct grad *c, const struct node *n, struct node *dy) 
                                             .roles = {"x"},           \
                                             .domain = domain_,        \
                                             .infer = reduce_infer,    \
+                                            .along = reduce_along,    \
                                             __VA_ARGS__};
 
 REDUCE(sum, DTYPE_NUMBER, DOMAIN_ANY, .fold = sum_fold, .grad = sum_grad, .linear = 1)
@@ -136,6 +145,8 @@ static bool arg_infer(const struct node *n, struct type *out, struct arena *a, c
   return true;
 }
 
+static int arg_along(const struct node *n, int axis) { return kept_axis(1u << node_int(n, ATTR_axis), axis); }
+
 #define ARG(name_)                                               \
   const struct op_info op_##name_ = {.name = #name_,             \
                                      .kind = KIND_REDUCE,        \
@@ -146,6 +157,7 @@ static bool arg_infer(const struct node *n, struct type *out, struct arena *a, c
                                      .attrs = 1u << ATTR_axis,   \
                                      .roles = {"x"},             \
                                      .domain = DOMAIN_SMALL_INT, \
-                                     .infer = arg_infer};
+                                     .infer = arg_infer,         \
+                                     .along = arg_along};
 ARG(argmax)
 ARG(argmin)

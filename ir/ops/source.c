@@ -21,7 +21,7 @@ static bool constant_infer(const struct node *n, struct type *out, struct arena 
 SOURCE(constant, 0, .attrs = 1u << ATTR_value, .infer = constant_infer)
 
 /* A batch from outside; its name is the input's. */
-SOURCE(input, OP_NO_CSE)
+SOURCE(input, OP_NO_CSE | OP_EXTERNAL)
 /* The value of a variable before the step; its name is the variable's. */
 static bool variable_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct attr *how = node_attr(n, ATTR_aggregation), *when = node_attr(n, ATTR_synchronization);
@@ -33,7 +33,7 @@ static bool variable_infer(const struct node *n, struct type *out, struct arena 
     return true;
   return false;
 }
-SOURCE(variable, OP_NO_CSE, .infer = variable_infer,
+SOURCE(variable, OP_NO_CSE | OP_EXTERNAL, .infer = variable_infer,
        .optional_attrs = 1u << ATTR_trainable | 1u << ATTR_slot | 1u << ATTR_aggregation |
                          1u << ATTR_synchronization)
 
@@ -54,7 +54,7 @@ static bool batch_size_infer(const struct node *n, struct type *out, struct aren
   *why = arena_printf(a, "batch_size is a scalar number, not %s", type_text(a, out));
   return false;
 }
-SOURCE(batch_size, 0, .infer = batch_size_infer, .optional_attrs = 1u << ATTR_batch)
+SOURCE(batch_size, OP_PER_TOWER, .infer = batch_size_infer, .optional_attrs = 1u << ATTR_batch)
 
 /* Which tower this is, from 0. Each tower has its own. */
 static bool scalar_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -62,7 +62,7 @@ static bool scalar_infer(const struct node *n, struct type *out, struct arena *a
   *why = arena_printf(a, "%s is a scalar number, not %s", op_of(n)->name, type_text(a, out));
   return false;
 }
-SOURCE(tower_id, 0, .infer = scalar_infer)
+SOURCE(tower_id, OP_PER_TOWER, .infer = scalar_infer)
 /* How many towers there are. */
 SOURCE(tower_count, 0, .infer = scalar_infer)
 

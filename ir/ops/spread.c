@@ -23,9 +23,9 @@ static enum spread spread_same(const struct node *n, const char **why) {
   return not_spread(why, "it exists once, and has no rows of the batch");
 }
 
-static enum spread spread_own(const struct node *n, const char **why) {
+static enum spread spread_per_tower(const struct node *n, const char **why) {
   (void)n, (void)why;
-  return SPREAD_OWN;
+  return SPREAD_PER_TOWER;
 }
 
 static enum spread spread_input(const struct node *n, const char **why) {
@@ -160,7 +160,7 @@ struct rule {
 /* It has no rows and reads none. */
 static const struct rule rule_same = {spread_same, relate_nothing};
 /* Another number in each tower. */
-static const struct rule rule_own = {spread_own, relate_nothing};
+static const struct rule rule_per_tower = {spread_per_tower, relate_nothing};
 /* A batch from outside. */
 static const struct rule rule_input = {spread_input, relate_nothing};
 /* Made from where each element stands in the whole. */
@@ -176,7 +176,7 @@ static const struct rule rule_sum = {spread_sum, relate_rows};
 static const struct rule rule_max = {spread_max, relate_rows};
 static const struct rule rule_min = {spread_min, relate_rows};
 /* Row by row; or of all rows at once, which nothing joins. */
-static const struct rule rule_whole = {spread_rows, relate_rows};
+static const struct rule rule_unjoined = {spread_rows, relate_rows};
 static const struct rule rule_line = {spread_line, relate_rows};
 /* Rows added to a table: the table is cut along another axis, or all rows that there are are added to it. */
 static const struct rule rule_table = {spread_table, relate_rows};
@@ -193,6 +193,12 @@ enum spread node_spread(const struct node *n, const char **why) {
   const char *reason;
   return rules[n->op]->spread(n, why ? why : &reason);
 }
+
+bool node_varies(const struct node *n) {
+  return (op_of(n)->traits & OP_PER_TOWER) || is_on_read(n) || axis_of(n) >= 0;
+}
+
+bool node_is_counted(const struct node *n) { return rules[n->op] == &rule_counted; }
 
 const char *spread_joined_by(enum spread s) {
   static const char *const names[] = {[SPREAD_SUM] = "sum", [SPREAD_MAX] = "max", [SPREAD_MIN] = "min"};
@@ -267,6 +273,17 @@ static int counted_attrs(const struct node *n, int64_t offset, int64_t whole, in
   return count;
 }
 
+int counted_from(const struct node *n, int64_t row, struct attr *out) {
+  int count = 0;
+  if (n->op == OP_iota && node_int(n, ATTR_axis) != 0) row = 0;
+  for (int i = 1; n->op != OP_iota && i < n->type.rank; i++) row *= n->type.dim[i];
+  for (int i = 0; i < n->nattrs; i++)
+    if (n->attrs[i].key != ATTR_offset) out[count++] = n->attrs[i];
+  row = (int64_t)((uint64_t)row + (uint64_t)node_int_or(n, ATTR_offset, 0));
+  if (row) out[count++] = attr_int(ATTR_offset, row);
+  return count;
+}
+
 /* Numbers along the batch axis. They go on from block to block: block * (batch * each) + row * each + i. */
 static struct node *counted_rows(struct graph *g, const char *name, const struct node *n, int64_t blocks,
                                  struct rows r) {
@@ -300,8 +317,7 @@ struct node *build_rows(struct graph *g, const char *name, const struct node *n,
                         int64_t blocks, struct rows r) {
   if (axis_of(n) >= 0 && r.count < r.batch && type_count(&n->type) != 0) {
     if (n->op == OP_iota && node_int(n, ATTR_axis) == axis_of(n)) return counted_rows(g, name, n, blocks, r);
-    if (n->op == OP_random_uniform || n->op == OP_random_normal)
-      return random_rows(g, name, n, in, blocks, r);
+    if (node_is_counted(n) && n->op != OP_iota) return random_rows(g, name, n, in, blocks, r);
   }
   struct type t = type_specialize(&n->type, r.count);
   bool typed = op_of(n)->traits & OP_TYPED;

@@ -13,10 +13,10 @@
 #include "ir/ops/op.h"
 
 enum spread {
-  SPREAD_SAME, /* the same in all towers: it reads no rows */
-  SPREAD_ROWS, /* a tower's value is its rows of the whole */
-  SPREAD_OWN,  /* each tower has another value */
-  SPREAD_SUM,  /* a tower's value is its share of a sum ... */
+  SPREAD_SAME,      /* the same in all towers: it reads no rows */
+  SPREAD_ROWS,      /* a tower's value is its rows of the whole */
+  SPREAD_PER_TOWER, /* each tower has another value */
+  SPREAD_SUM,       /* a tower's value is its share of a sum ... */
   SPREAD_MAX,
   SPREAD_MIN,
   SPREAD_ALL, /* the rows of all towers are read, in one order for all operands */
@@ -27,6 +27,13 @@ enum spread {
 enum spread node_spread(const struct node *n, const char **why);
 /* "sum", "max", "min" of a share, else NULL. */
 const char *spread_joined_by(enum spread s);
+
+/* Whether n itself, whatever it reads, may be another value where the rows are those of one tower alone. */
+bool node_varies(const struct node *n);
+/* Whether n is made from where each element stands in the whole, which its attributes tell. */
+bool node_is_counted(const struct node *n);
+/* The attributes of such a node for its elements from `row` of axis 0 on; how many. */
+int counted_from(const struct node *n, int64_t row, struct attr *out);
 
 /* By node id. */
 struct row_blocks {

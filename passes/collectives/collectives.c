@@ -70,7 +70,7 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   const char *how = node_string(n, ATTR_reduction);
   struct reduction *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct reduction);
   struct tree t = {.out = out, .all = n, .leaves = in};
-  t.op = strcmp(how, "max") == 0 ? OP_max : strcmp(how, "min") == 0 ? OP_min : OP_add;
+  t.op = share_op(dist_partial(how));
   bool adds = strcmp(how, "sum") == 0;
   if (e->algorithm == RING && adds) s->ring = ring_make(e->ctx, &t);
   if (s->ring) return ring_result(out, s->ring, n->device);

@@ -38,7 +38,7 @@ bool refuse(struct replicate *r, const struct node *n, const char *why) {
 
 /* Notes whether n varies; false after an error. */
 static bool distribute_local(struct replicate *r, const struct node *n) {
-  bool varies = n->op == OP_batch_size || n->op == OP_tower_id || is_on_read(n) || type_is_symbolic(&n->type);
+  bool varies = node_varies(n);
   for (int k = 0; k < n->ninputs; k++) varies |= has_local(r, n->inputs[k]);
   r->varies[n->id] = varies;
   if (n->op != OP_aggregate || varies || r->single) return true;
@@ -79,8 +79,8 @@ static void distribute_joined(struct replicate *r, const struct node *n, enum sp
     if (!r->reduction[n->id]) r->reduction[n->id] = "";
     return;
   case SPREAD_SAME:
-  case SPREAD_OWN:
-    if (per_tower || spread == SPREAD_OWN) {
+  case SPREAD_PER_TOWER:
+    if (per_tower || spread == SPREAD_PER_TOWER) {
       r->dist[n->id] = r->single ? DIST_MIRRORED : DIST_PER_REPLICA;
     } else if (n->ninputs > 0 && passes_partial(r, n)) {
       r->dist[n->id] = DIST_PARTIAL;
@@ -93,7 +93,7 @@ static void distribute_joined(struct replicate *r, const struct node *n, enum sp
 }
 
 bool distribute(struct replicate *r, const struct node *n) {
-  bool per_tower = false, fixed = n->op != OP_variable && n->op != OP_input;
+  bool per_tower = false, fixed = !node_is_external(n);
   for (int i = 0; i < n->ninputs; i++) {
     const struct node *x = n->inputs[i];
     per_tower |= r->dist[x->id] == DIST_PER_REPLICA && type_batch_axis(&x->type) < 0;

@@ -23,11 +23,11 @@ enum { MAX_OPERANDS = 4, TOWERS = 3, MOST_ELEMENTS = 120 };
 static const struct {
   enum op_id op;
   enum spread spread;
-} by_name[] = {{OP_constant, SPREAD_SAME}, {OP_variable, SPREAD_SAME},    {OP_batch_size, SPREAD_SAME},
-               {OP_tower_id, SPREAD_OWN},  {OP_tower_count, SPREAD_SAME}, {OP_assign, SPREAD_SAME},
-               {OP_gradient, SPREAD_SAME}, {OP_newest, SPREAD_SAME},      {OP_aggregate, SPREAD_SAME},
-               {OP_split, SPREAD_NOT},     {OP_all_reduce, SPREAD_NOT},   {OP_all_gather, SPREAD_NOT},
-               {OP_copy, SPREAD_NOT},      {OP_fused, SPREAD_NOT},        {OP_output, SPREAD_NOT},
+} by_name[] = {{OP_constant, SPREAD_SAME},      {OP_variable, SPREAD_SAME},    {OP_batch_size, SPREAD_SAME},
+               {OP_tower_id, SPREAD_PER_TOWER}, {OP_tower_count, SPREAD_SAME}, {OP_assign, SPREAD_SAME},
+               {OP_gradient, SPREAD_SAME},      {OP_newest, SPREAD_SAME},      {OP_aggregate, SPREAD_SAME},
+               {OP_split, SPREAD_NOT},          {OP_all_reduce, SPREAD_NOT},   {OP_all_gather, SPREAD_NOT},
+               {OP_copy, SPREAD_NOT},           {OP_fused, SPREAD_NOT},        {OP_output, SPREAD_NOT},
                {OP_input, SPREAD_ROWS}};
 
 /* One op with the batch in it. */
@@ -256,7 +256,7 @@ static const char *check(struct subject *s) {
   case SPREAD_MIN: return join_shares(s, towers, spread);
   case SPREAD_ALL: return add_all(s, towers);
   case SPREAD_SAME:
-  case SPREAD_OWN:
+  case SPREAD_PER_TOWER:
   case SPREAD_NOT: break;
   }
   return "it reads rows, and is said to be the same in all towers";
