@@ -40,17 +40,6 @@ function one_hot(x, depth : int, to = f32) {
 # The rows of a table that `ids` name: of an embedding.
 function lookup(table : T[rows, units], ids) { return gather(table, ids) }
 
-# ---- order ----
-
-# The elements along an axis in ascending order, NaN behind all others; `descending`: in the other, NaN first.
-function sort(x, axis = -1, descending = false) { return take_along(x, argsort(x, axis, descending), axis) }
-
-# [values, places] of the k greatest along the last axis: the greatest first, of equals the first.
-function top_k(x, k : int) {
-  places = argsort(x, -1, descending = true)[..., 0:k]
-  return [take_along(x, places, -1), places]
-}
-
 # ---- statistics ----
 
 function variance(x, axis = none, keep = false) {
@@ -136,4 +125,15 @@ function dropout(x, rate = 0.5) {
   if not training or rate == 0 { return x }
   kept = random_uniform(type(x)) >= rate
   return select(kept, x / (1.0 - rate), 0)
+}
+
+# ---- order ----
+
+# The elements along an axis in ascending order, NaN behind all others; `descending`: in the other, NaN first.
+function sort(x, axis = -1, descending = false) { return take_along(x, argsort(x, axis, descending), axis) }
+
+# [values, places] of the k greatest along the last axis: the greatest first, of equals the first.
+function top_k(x, k : int) {
+  places = argsort(x, -1, descending = true)[..., 0:k]
+  return [take_along(x, places, -1), places]
 }
