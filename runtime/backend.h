@@ -177,11 +177,4 @@ extern const struct backend *const backends[];
 /* NULL stands for the default. NULL returned if there is none of this name. */
 const struct backend *backend_find(const char *name);
 
-/* Host memory, and the hooks of backends that run on it. */
-void *host_alloc(size_t bytes);
-void host_free(void *data);
-void *host_device_alloc(void *self, int device, size_t bytes);
-void host_device_free(void *self, int device, void *data, size_t bytes);
-bool host_device_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes);
-
 #endif

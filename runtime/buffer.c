@@ -2,6 +2,7 @@
 #include "runtime/buffer.h"
 
 #include "base/map.h"
+#include "runtime/host_memory.h"
 
 #include <string.h>
 
@@ -34,7 +35,7 @@ struct store *store_create(const struct engines *engines) {
 void store_destroy(struct store *s) {
   if (!s) return;
   if (*s->engines->lost) {
-    engines_abandon(s);
+    host_abandon(s);
     return;
   }
   for (int i = 0; i < store_count(s); i++) {

@@ -4,6 +4,7 @@
 #include "runtime/data/blob.h"
 #include "runtime/data/json.h"
 #include "runtime/data/safetensors.h"
+#include "runtime/data/unpack.h"
 #include "runtime/data/xxh64.h"
 
 #include <assert.h>

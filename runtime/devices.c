@@ -1,11 +1,10 @@
-/* The machine, the backends of this build, and memory of the host. */
+/* The machine, and the backends of this build. */
 #include "runtime/devices.h"
 
 #include "runtime/backend.h"
 #include "runtime/workers.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,31 +20,6 @@ const struct backend *backend_find(const char *name) {
   for (int i = 0; backends[i]; i++)
     if (strcmp(backends[i]->name, name) == 0) return backends[i];
   return NULL;
-}
-
-/* Whole pages from 2 MB on, so that the system may use large ones. */
-void *host_alloc(size_t bytes) {
-  size_t align = bytes >= (size_t)2 << 20 ? (size_t)2 << 20 : 64;
-  if (bytes > SIZE_MAX / 4) return NULL;
-  return aligned_alloc(align, bytes ? (bytes + align - 1) / align * align : align);
-}
-
-void host_free(void *data) { free(data); }
-
-void *host_device_alloc(void *self, int device, size_t bytes) {
-  (void)self, (void)device;
-  return host_alloc(bytes);
-}
-
-void host_device_free(void *self, int device, void *data, size_t bytes) {
-  (void)self, (void)device, (void)bytes;
-  host_free(data);
-}
-
-bool host_device_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
-  (void)self, (void)to_device, (void)from_device;
-  if (bytes) memcpy(to, from, bytes);
-  return true;
 }
 
 /* The value of the first "key : value" line of /proc/cpuinfo with one of these keys. */

@@ -1,7 +1,8 @@
 /* Which backend runs which device. */
 #include "runtime/engines.h"
 
-#include <stdlib.h>
+#include "runtime/host_memory.h"
+
 #include <string.h>
 
 static const struct backend *choose(const char *kind, const struct backend *const *wanted) {
@@ -57,7 +58,7 @@ struct engines *engines_open(const struct target *target, const struct backend *
 void engines_close(struct engines *e) {
   if (!e) return;
   if (*e->lost) {
-    engines_abandon(e);
+    host_abandon(e);
     return;
   }
   while (e->count) {
@@ -104,18 +105,6 @@ bool engines_status(const struct engines *e, struct diags *d) {
 }
 
 void engines_lose(const struct engines *e) { *e->lost = true; }
-
-/* Kept where leak checkers look. */
-void engines_abandon(void *what) {
-  static struct abandoned {
-    void *what;
-    struct abandoned *next;
-  } * _Atomic all;
-  struct abandoned *a = malloc(sizeof *a);
-  if (!a) return;
-  *a = (struct abandoned){what, all};
-  while (!atomic_compare_exchange_weak(&all, &a->next, a)) {}
-}
 
 /* A device that has failed gives no memory either: then that is the cause. */
 void engines_no_memory(const struct engines *e, int device, const char *what, size_t bytes, struct diags *d) {

@@ -36,8 +36,6 @@ bool engines_status(const struct engines *e, struct diags *d);
 /* Gives up devices that may never be done. Nothing that they may still work with is freed from now on, by
  * whomever: it is theirs until the process ends. engines_copy and engines_status are false. */
 void engines_lose(const struct engines *e);
-/* What would have been freed. */
-void engines_abandon(void *what);
 /* Tells all backends of the calling thread. */
 void engines_enter(const struct engines *e);
 /* Reports that there are not `bytes` on the device for `what`. */

@@ -5,6 +5,7 @@
  * steps that need it wait for the mark: a device of the same backend lets its queue do so, any other asks until it is
  * reached. */
 #include "runtime/exec_internal.h"
+#include "runtime/host_memory.h"
 
 #include <string.h>
 
@@ -410,7 +411,7 @@ struct exec *exec_load(const struct plan *p, const struct engines *engines, stru
 void exec_unload(struct exec *e) {
   if (!e) return;
   if (*e->engines->lost) {
-    engines_abandon(e);
+    host_abandon(e);
     return;
   }
   if (e->recording) e->far[0]->backend->forget(e->far[0]->self, e->recording);

@@ -5,20 +5,10 @@
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/leaf.h"
 #include "runtime/cpu/matmul.h"
+#include "runtime/host_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct cpu {
-  struct cpu_jit *jit;
-  struct owned *owned; /* by leaves that are prepared */
-};
-
-struct owned {
-  void *data;
-  void (*destroy)(void *data);
-  struct owned *next;
-};
 
 static void *cpu_open(const struct target *target, struct diags *d) {
   (void)target;
@@ -34,12 +24,7 @@ static void *cpu_open(const struct target *target, struct diags *d) {
 static void cpu_close(void *self) {
   struct cpu *cpu = self;
   if (cpu == NULL) return;
-  while (cpu->owned) {
-    struct owned *o = cpu->owned;
-    cpu->owned = o->next;
-    o->destroy(o->data);
-    free(o);
-  }
+  cpu_destroy_owned(cpu);
   cpu_jit_destroy(cpu->jit);
   free(cpu);
 }
@@ -48,18 +33,6 @@ static bool cpu_compile(void *self, const struct kernel *const *kernels, int cou
                         struct diags *d) {
   struct cpu *cpu = self;
   return cpu_jit_compile(cpu->jit, kernels, count, out, d);
-}
-
-bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct diags *d) {
-  struct owned *o = data ? malloc(sizeof *o) : NULL;
-  if (o == NULL) {
-    if (data) destroy(data);
-    diag_error(d, LOC_NONE, "cpu: out of memory");
-    return false;
-  }
-  *o = (struct owned){data, destroy, cpu->owned};
-  cpu->owned = o;
-  return true;
 }
 
 static cpu_leaf_fn *const leaves[OP_COUNT] = {

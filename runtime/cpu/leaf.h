@@ -6,7 +6,11 @@
 #include "ir/plan/plan.h"
 #include "runtime/backend.h"
 
-struct cpu;
+/* The open backend. */
+struct cpu {
+  struct cpu_jit *jit;
+  struct cpu_owned *owned; /* by leaves that are prepared: see cpu_own */
+};
 
 /* The state lives in `a`, or is given to the backend: see cpu_own. False after an error in `d`. */
 typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
@@ -20,5 +24,6 @@ cpu_leaf_fn cpu_leaf_kernel; /* for all that kernels/cpu computes */
 
 /* `data` is destroyed when the backend is closed; at once, with an error, if there is no memory or data is NULL. */
 bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct diags *d);
+void cpu_destroy_owned(struct cpu *cpu);
 
 #endif

@@ -2,7 +2,7 @@
  * streams. */
 #include "runtime/cuda/engine.h"
 #include "runtime/cuda/leaf.h"
-#include "runtime/engines.h"
+#include "runtime/host_memory.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void cuda_close(void *self) {
     cuda_close_nccl(e); /* what waits for devices that never come would wait for ever */
   if (e->ncards) cuda_wait(e, NULL);
   if (cuda_lost(e)) {
-    engines_abandon(e);
+    host_abandon(e);
     return;
   }
   cuda_close_nccl(e);
@@ -63,16 +63,6 @@ static void *cuda_open(const struct target *target, struct diags *d) {
   if (good) return e;
   cuda_close(e);
   return NULL;
-}
-
-bool cuda_status(void *self, struct diags *d) {
-  struct cuda_engine *e = self;
-  if (!cuda_failed(e)) return true;
-  pthread_mutex_lock(&e->lock);
-  const char *message = arena_strdup(d->arena, e->message);
-  pthread_mutex_unlock(&e->lock);
-  diag_error(d, LOC_NONE, "%s", message);
-  return false;
 }
 
 static void cuda_allow_tf32(void *self, bool allow) {

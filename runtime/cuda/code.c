@@ -156,12 +156,6 @@ struct launch {
   void **params;
 };
 
-bool cuda_launch(struct cuda_engine *e, int device, CUfunction function, const struct cuda_launch *l,
-                 void **params) {
-  return CUDA(e, device, cuLaunchKernel, function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
-              l->block[1], l->block[2], 0, e->devices[device].stream, params, NULL);
-}
-
 static void run_launch(void *const *args, const void *state) {
   const struct launch *l = state;
   (void)args; /* params point to them */
@@ -169,8 +163,6 @@ static void run_launch(void *const *args, const void *state) {
   for (int i = 0; good && i < l->count; i++)
     good = cuda_launch(l->engine, l->device, l->functions[i], &l->launches[i], l->params);
 }
-
-void cuda_run_nothing(void *const *args, const void *state) { (void)args, (void)state; }
 
 /* Goes into one group with the step before it if that runs the same map. */
 static bool join_last(struct cuda_engine *e, struct arena *a, const struct step *step, int device,

@@ -61,6 +61,16 @@ bool cuda_check(struct cuda_engine *e, int device, const char *call, CUresult r)
   return false;
 }
 
+bool cuda_status(void *self, struct diags *d) {
+  struct cuda_engine *e = self;
+  if (!cuda_failed(e)) return true;
+  pthread_mutex_lock(&e->lock);
+  const char *message = arena_strdup(d->arena, e->message);
+  pthread_mutex_unlock(&e->lock);
+  diag_error(d, LOC_NONE, "%s", message);
+  return false;
+}
+
 /* --- the cards of this machine --- */
 
 /* 10 * major + minor. */

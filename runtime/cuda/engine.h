@@ -136,6 +136,7 @@ static inline bool cuda_failed(const struct cuda_engine *e) {
 #define CUDA(e, device, name, ...) \
   (cuda_failed(e) ? false : cuda_check((e), (device), #name, cuda.name(__VA_ARGS__)))
 
+/* Reports the failure: see struct backend. */
 bool cuda_status(void *self, struct diags *d);
 
 /* Makes the card of `device` this thread's current one, and remembers that it is. */
@@ -179,6 +180,11 @@ bool cuda_begin(void *self, bool timed);
 bool cuda_end(void *self, bool wait);
 uint64_t cuda_busy(void *self, int device);
 
+/* In the device's order. */
+bool cuda_launch(struct cuda_engine *e, int device, CUfunction function, const struct cuda_launch *l,
+                 void **params);
+void cuda_run_nothing(void *const *args, const void *state);
+
 /* --- graph.c --- */
 
 void *cuda_record(void *self, void (*issue)(void *arg), void *arg);
@@ -216,10 +222,6 @@ void cuda_close_code(struct cuda_engine *e);
 bool cuda_load_program(struct cuda_engine *e, const struct cuda_program *p, CUmodule *out, struct diags *d);
 bool cuda_find_function(struct cuda_engine *e, int card, CUmodule module, const char *name, CUfunction *out,
                         struct diags *d);
-/* In the device's order. */
-bool cuda_launch(struct cuda_engine *e, int device, CUfunction function, const struct cuda_launch *l,
-                 void **params);
-void cuda_run_nothing(void *const *args, const void *state);
 
 /* --- many.c --- */
 

@@ -232,3 +232,13 @@ uint64_t cuda_busy(void *self, int device) {
     return 0;
   return (uint64_t)((double)milliseconds * 1e6);
 }
+
+/* --- launches --- */
+
+bool cuda_launch(struct cuda_engine *e, int device, CUfunction function, const struct cuda_launch *l,
+                 void **params) {
+  return CUDA(e, device, cuLaunchKernel, function, l->grid[0], l->grid[1], l->grid[2], l->block[0],
+              l->block[1], l->block[2], 0, e->devices[device].stream, params, NULL);
+}
+
+void cuda_run_nothing(void *const *args, const void *state) { (void)args, (void)state; }

@@ -5,9 +5,6 @@
 
 #include "base/diag.h"
 
-/* Packed content may grow to this. */
-#define INFLATE_LIMIT (INT64_C(1) << 34)
-
 struct blob {
   const uint8_t *bytes; /* NULL: empty, or in the file */
   int64_t len;
@@ -22,11 +19,10 @@ struct blob {
 typedef int64_t blob_size_fn(const char *path, const uint8_t *head, int64_t len);
 #define BLOB_WRONG INT64_MIN
 
-/* Opens the file `path`; `roots`: where it must lie, see file_open_within. It is read into memory if it is no longer
- * than `*room`, which shrinks by its length; NULL is room for any. What gzip packed is inflated, and no further than
- * `size` says. */
-bool blob_open(struct blob *b, const struct file_roots *roots, const char *path, blob_size_fn *size,
-               int64_t *room, struct loc loc, struct diags *d);
+/* The whole file `path`, which stays where it is; `roots`: where it must lie, see file_open_within. An error if it is
+ * empty. */
+bool blob_open_file(struct blob *b, const struct file_roots *roots, const char *path, struct loc loc,
+                    struct diags *d);
 /* `len` zeroed writable bytes. `path`: whose content they will hold. */
 bool blob_alloc(struct blob *b, int64_t len, const char *path, struct loc loc, struct diags *d);
 /* Reads what is in the file into memory. */
@@ -36,11 +32,6 @@ bool blob_read(const struct blob *b, int64_t offset, void *out, int64_t len);
 /* "cannot read PATH" for this errno; gives false back. */
 bool blob_unread(const char *path, int error, struct loc loc, struct diags *d);
 const char *blob_why(int error);
-/* Inflates a raw deflate stream that must give `len` bytes with this CRC-32. */
-bool blob_inflate(struct blob *b, const struct blob *packed, int64_t offset, int64_t packed_len, int64_t len,
-                  uint32_t crc, const char *path, struct loc loc, struct diags *d);
-/* Whether these bytes have this CRC-32; false, too, if they cannot be read. */
-bool blob_crc_ok(const struct blob *b, int64_t offset, int64_t len, uint32_t crc);
 void blob_close(struct blob *b);
 
 #endif

@@ -1,79 +1,13 @@
 /* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
 #include "runtime/data/reader.h"
 #include "runtime/data/safetensors.h"
+#include "runtime/data/unpack.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little endian, and used as they are");
-
-bool reader_fail(struct reader *r, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  const char *message = arena_vprintf(r->arena, fmt, ap);
-  va_end(ap);
-  diag_error(r->diags, r->loc, "%s: %s", r->path, message);
-  return false;
-}
-
-bool reader_no_member(struct reader *r, const char *format) {
-  if (!r->member) return true;
-  return reader_fail(r, "%s holds one array; leave out ':%s'", format, r->member);
-}
-
-const uint8_t *reader_bytes(struct reader *r, const struct blob *b, int64_t offset, int64_t len) {
-  if (!b->in_file) return b->bytes + offset;
-  uint8_t *copy = arena_alloc(r->arena, (size_t)len);
-  if (blob_read(b, offset, copy, len)) return copy;
-  blob_unread(r->path, errno, r->loc, r->diags);
-  return NULL;
-}
-
-/* Bytes that are neither 0 nor 1 are no numbers. */
-static bool check_bool(struct reader *r, const struct blob *b, int64_t at, int64_t bytes) {
-  uint8_t window[PIECE_WINDOW];
-  for (int64_t i = 0, n; i < bytes; i += n) {
-    n = bytes - i < PIECE_WINDOW ? bytes - i : PIECE_WINDOW;
-    if (!blob_read(b, at + i, window, n)) return blob_unread(r->path, errno, r->loc, r->diags);
-    for (int64_t k = 0; k < n; k++)
-      if (window[k] > 1)
-        return reader_fail(r, "byte %lld of its bool data is %d, not 0 or 1; the file is damaged",
-                           (long long)(i + k), window[k]);
-  }
-  return true;
-}
-
-bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
-                int64_t available) {
-  const struct blob *b = r->own.map ? &r->own : &r->in;
-  if (rank < 1)
-    return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
-  if (rank > MAX_RANK) return reader_fail(r, "it has %d axes; at most %d are supported", rank, MAX_RANK);
-  int64_t bytes = dtype_size(dtype), row_bytes = bytes;
-  bool fits = true;
-  for (int i = rank - 1; i >= 0 && fits; i--) {
-    fits = dims[i] >= 0 && !__builtin_mul_overflow(bytes, dims[i], &bytes);
-    if (i == 1) row_bytes = bytes;
-  }
-  if (!fits || bytes != available) {
-    struct str shape = str_make(r->arena);
-    for (int i = 0; i < rank; i++) str_printf(&shape, "%s%lld", i ? "," : "", (long long)dims[i]);
-    return reader_fail(
-        r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
-        dtype_name(dtype), shape.data, (long long)available);
-  }
-  struct piece *p = r->piece;
-  p->row = type_make(dtype, rank - 1, dims + 1);
-  p->rows = dims[0];
-  p->data = b->in_file ? NULL : b->bytes + at;
-  p->at = at;
-  p->stride = rank > 1 ? row_bytes : dtype_size(dtype);
-  if (bytes == 0) return reader_fail(r, "it holds no numbers");
-  if (bytes / dtype_size(dtype) > MAX_ELEMENTS) return reader_fail(r, "it holds too many numbers");
-  return dtype != DT_BOOL || check_bool(r, b, at, bytes);
-}
 
 static bool name_has_suffix(const char *path, const char *suffix) {
   size_t n = strlen(path), m = strlen(suffix);
@@ -85,13 +19,31 @@ static bool is_table(const char *path) {
   return name_has_suffix(path, ".csv") || name_has_suffix(path, ".tsv");
 }
 
+/* By the first bytes of a file. What has none of these is known by its name. */
+static const struct format {
+  bool (*is)(const uint8_t *head, int64_t len);
+  bool (*read)(struct reader *r);
+  int64_t (*size)(const uint8_t *head,
+                  int64_t len); /* how long it says that the file is; NULL: it does not */
+} formats[] = {
+    {is_npy, read_npy, npy_size},
+    {is_npz, read_npz, NULL},
+    {is_safetensors, read_safetensors, safetensors_size},
+    {is_idx, read_idx, idx_size},
+};
+
+static const struct format *format_of(const uint8_t *head, int64_t len) {
+  for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    if (formats[i].is(head, len)) return &formats[i];
+  return NULL;
+}
+
 /* What gzip packed is unpacked as far as its header says. */
 static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
   if (name_has_suffix(path, ".txt")) return 0;
-  if (is_npy(head, len)) return npy_size(head, len);
-  if (is_safetensors(head, len)) return safetensors_size(head, len);
-  if (is_idx(head, len)) return idx_size(head, len);
-  return is_npz(head, len) || is_table(path) ? 0 : BLOB_WRONG;
+  const struct format *f = format_of(head, len);
+  if (f) return f->size ? f->size(head, len) : 0;
+  return is_table(path) ? 0 : BLOB_WRONG;
 }
 
 static bool read_any(struct reader *r) {
@@ -100,10 +52,8 @@ static bool read_any(struct reader *r) {
   if (name_has_suffix(r->path, ".txt")) return read_text(r);
   if (len == 0) return reader_fail(r, "it unpacks to nothing");
   if (!blob_read(&r->in, 0, head, len)) return blob_unread(r->path, errno, r->loc, r->diags);
-  if (is_npy(head, len)) return read_npy(r);
-  if (is_npz(head, len)) return read_npz(r);
-  if (is_safetensors(head, len)) return read_safetensors(r);
-  if (is_idx(head, len)) return read_idx(r);
+  const struct format *f = format_of(head, len);
+  if (f) return f->read(r);
   if (is_table(r->path)) return read_csv(r);
   return reader_fail(
       r, "its first bytes are not those of IDX, npy, npz or safetensors, and its name does not end "

@@ -4,6 +4,9 @@
 
 #include "runtime/data/blob.h"
 
+/* Packed content may grow to this. */
+#define INFLATE_LIMIT (INT64_C(1) << 34)
+
 /* `len` packed bytes of `in` from `offset` on: a gzip file if there is a `size` function, else a raw stream. */
 struct deflated {
   const struct blob *in;

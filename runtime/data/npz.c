@@ -1,5 +1,6 @@
 /* npz: a zip archive of npy files, stored or deflated; with zip64 where numpy writes it. */
 #include "runtime/data/npy.h"
+#include "runtime/data/unpack.h"
 
 #include <string.h>
 
@@ -124,7 +125,7 @@ static bool find_member(struct reader *r, struct member *out) {
 }
 
 /* Whether all of the file is one sparse matrix. */
-static bool is_sparse(struct reader *r) {
+bool npz_is_sparse(struct reader *r) {
   struct directory d;
   struct member m;
   bool format = false, shape = false;
@@ -168,9 +169,8 @@ bool npz_member(struct reader *r, const struct blob **out, int64_t *at, int64_t 
   return head != NULL;
 }
 
-bool read_npz(struct reader *r) {
+bool npz_array(struct reader *r) {
   const struct blob *b;
   int64_t at, len;
-  if (is_sparse(r)) return read_sparse(r);
   return npz_member(r, &b, &at, &len) && npy_parse(r, b, at, len);
 }

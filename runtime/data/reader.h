@@ -20,7 +20,6 @@ struct reader {
 bool read_idx(struct reader *r);
 bool read_npy(struct reader *r);
 bool read_npz(struct reader *r);
-bool read_sparse(struct reader *r);
 bool read_csv(struct reader *r);
 bool read_text(struct reader *r);
 bool read_safetensors(struct reader *r);

@@ -18,7 +18,7 @@ static bool read_list(struct reader *r, const char *member, bool whole, struct p
   one.member = member;
   one.piece = p;
   one.own = (struct blob){0};
-  bool ok = read_npz(&one);
+  bool ok = npz_array(&one);
   *own = one.own;
   if (!ok) return false;
   if (p->row.rank == 0 && (!whole || p->row.dtype == DT_I32 || p->row.dtype == DT_I64)) return true;
@@ -91,7 +91,7 @@ static bool read_csr(struct reader *r, struct csr *m) {
          join(r, m, rows, columns);
 }
 
-bool read_sparse(struct reader *r) {
+static bool read_sparse(struct reader *r) {
   const struct blob *b;
   int64_t at, len;
   char name[3];
@@ -109,3 +109,5 @@ bool read_sparse(struct reader *r) {
   for (int i = 0; i < 4; i++) blob_close(&m.own[i]);
   return ok;
 }
+
+bool read_npz(struct reader *r) { return npz_is_sparse(r) ? read_sparse(r) : npz_array(r); }

@@ -1,6 +1,7 @@
 /* The interpreter: the slow and obvious backend that the others are compared with. */
 #include "runtime/backend.h"
 #include "ir/ops/op.h"
+#include "runtime/host_memory.h"
 
 static int nothing;
 

@@ -1,5 +1,6 @@
 #include "tests/support/far.h"
 
+#include "runtime/host_memory.h"
 #include "tests/support/random.h"
 
 #include <pthread.h>

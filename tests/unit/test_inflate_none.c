@@ -1,5 +1,5 @@
 /* Where zlib is missing, packed files are refused in words of use, and checksums are still checked. */
-#include "runtime/data/inflate.h"
+#include "runtime/data/unpack.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,72 @@
+/* What the readers of the single formats share: errors, bytes, and the piece that they fill in. */
+#include "runtime/data/reader.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+bool reader_fail(struct reader *r, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *message = arena_vprintf(r->arena, fmt, ap);
+  va_end(ap);
+  diag_error(r->diags, r->loc, "%s: %s", r->path, message);
+  return false;
+}
+
+bool reader_no_member(struct reader *r, const char *format) {
+  if (!r->member) return true;
+  return reader_fail(r, "%s holds one array; leave out ':%s'", format, r->member);
+}
+
+const uint8_t *reader_bytes(struct reader *r, const struct blob *b, int64_t offset, int64_t len) {
+  if (!b->in_file) return b->bytes + offset;
+  uint8_t *copy = arena_alloc(r->arena, (size_t)len);
+  if (blob_read(b, offset, copy, len)) return copy;
+  blob_unread(r->path, errno, r->loc, r->diags);
+  return NULL;
+}
+
+/* Bytes that are neither 0 nor 1 are no numbers. */
+static bool check_bool(struct reader *r, const struct blob *b, int64_t at, int64_t bytes) {
+  uint8_t window[PIECE_WINDOW];
+  for (int64_t i = 0, n; i < bytes; i += n) {
+    n = bytes - i < PIECE_WINDOW ? bytes - i : PIECE_WINDOW;
+    if (!blob_read(b, at + i, window, n)) return blob_unread(r->path, errno, r->loc, r->diags);
+    for (int64_t k = 0; k < n; k++)
+      if (window[k] > 1)
+        return reader_fail(r, "byte %lld of its bool data is %d, not 0 or 1; the file is damaged",
+                           (long long)(i + k), window[k]);
+  }
+  return true;
+}
+
+bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
+                int64_t available) {
+  const struct blob *b = r->own.map ? &r->own : &r->in;
+  if (rank < 1)
+    return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
+  if (rank > MAX_RANK) return reader_fail(r, "it has %d axes; at most %d are supported", rank, MAX_RANK);
+  int64_t bytes = dtype_size(dtype), row_bytes = bytes;
+  bool fits = true;
+  for (int i = rank - 1; i >= 0 && fits; i--) {
+    fits = dims[i] >= 0 && !__builtin_mul_overflow(bytes, dims[i], &bytes);
+    if (i == 1) row_bytes = bytes;
+  }
+  if (!fits || bytes != available) {
+    struct str shape = str_make(r->arena);
+    for (int i = 0; i < rank; i++) str_printf(&shape, "%s%lld", i ? "," : "", (long long)dims[i]);
+    return reader_fail(
+        r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
+        dtype_name(dtype), shape.data, (long long)available);
+  }
+  struct piece *p = r->piece;
+  p->row = type_make(dtype, rank - 1, dims + 1);
+  p->rows = dims[0];
+  p->data = b->in_file ? NULL : b->bytes + at;
+  p->at = at;
+  p->stride = rank > 1 ? row_bytes : dtype_size(dtype);
+  if (bytes == 0) return reader_fail(r, "it holds no numbers");
+  if (bytes / dtype_size(dtype) > MAX_ELEMENTS) return reader_fail(r, "it holds too many numbers");
+  return dtype != DT_BOOL || check_bool(r, b, at, bytes);
+}
