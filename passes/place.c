@@ -87,28 +87,31 @@ static struct choice choose_gather(struct arena *a, struct placing *p, const str
   return c;
 }
 
+static struct choice choose_all_gather(struct arena *a, const struct placing *p, const struct node *n) {
+  if (p->result[n->id]) return (struct choice){p->s.consolidation, "results -> consolidation device"};
+  return (struct choice){n->replica, arena_printf(a, "rows of all towers -> device %d", n->replica)};
+}
+
+static struct choice choose_all_reduce(struct arena *a, struct placing *p, const struct node *n) {
+  const struct strategy *s = &p->s;
+  if (s->mirrored) return choose_reducer(a, p, n);
+  if (s->parameter >= 0 && (n->replica < 0 || n->replica == s->parameter))
+    return (struct choice){s->parameter, "sum -> parameter device"};
+  int device = n->replica < 0 ? s->main : n->replica;
+  return (struct choice){device, arena_printf(a, "sum -> where it is needed, device %d", device)};
+}
+
 /* The rule's device, before annotations. */
 static struct choice choose(struct arena *a, struct placing *p, const struct node *n,
                             struct node *const *in) {
-  const struct strategy *s = &p->s;
-  switch (n->op) {
-  case OP_variable: return choose_variable(a, s, n);
-  case OP_assign: return (struct choice){in[0]->device, "update -> with its variable"};
-  case OP_input: return (struct choice){s->consolidation, "batch -> consolidation device"};
-  case OP_split: return (struct choice){s->consolidation, "split -> consolidation device"};
-  case OP_all_gather:
-    if (p->result[n->id]) return (struct choice){s->consolidation, "results -> consolidation device"};
-    return (struct choice){n->replica, arena_printf(a, "rows of all towers -> device %d", n->replica)};
-  case OP_all_reduce:
-    if (s->mirrored) return choose_reducer(a, p, n);
-    if (s->parameter < 0 || (n->replica >= 0 && n->replica != s->parameter)) {
-      int device = n->replica < 0 ? s->main : n->replica;
-      return (struct choice){device, arena_printf(a, "sum -> where it is needed, device %d", device)};
-    }
-    return (struct choice){s->parameter, "sum -> parameter device"};
-  case OP_gather: return choose_gather(a, p, n, in[0]);
-  default: return choose_worker(a, s, n);
-  }
+  if (n->op == OP_variable) return choose_variable(a, &p->s, n);
+  if (n->op == OP_assign) return (struct choice){in[0]->device, "update -> with its variable"};
+  if (n->op == OP_input) return (struct choice){p->s.consolidation, "batch -> consolidation device"};
+  if (n->op == OP_split) return (struct choice){p->s.consolidation, "split -> consolidation device"};
+  if (n->op == OP_all_gather) return choose_all_gather(a, p, n);
+  if (n->op == OP_all_reduce) return choose_all_reduce(a, p, n);
+  if (n->op == OP_gather) return choose_gather(a, p, n, in[0]);
+  return choose_worker(a, &p->s, n);
 }
 
 /* The annotation's fields over the rule's device. */

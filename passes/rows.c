@@ -14,7 +14,7 @@
  * Requires: stage source. Guarantees: the same values, but for that. */
 #include "passes/rebuild.h"
 
-struct rows {
+struct sparse_rows {
   uint8_t *sparse; /* by id: zeros but for some rows, and no use needs it as a whole */
 };
 
@@ -25,12 +25,10 @@ static struct node *repeated(const struct node *n) {
 
 /* The operand of which n is a multiple, or -1. */
 static int scaled_operand(const struct node *n) {
-  switch (n->op) {
-  case OP_neg: return 0;
-  case OP_div: return dtype_is_float(n->type.dtype) && repeated(n->inputs[1]) ? 0 : -1;
-  case OP_mul: return repeated(n->inputs[1]) ? 0 : repeated(n->inputs[0]) ? 1 : -1;
-  default: return -1;
-  }
+  if (n->op == OP_neg) return 0;
+  if (n->op == OP_div) return dtype_is_float(n->type.dtype) && repeated(n->inputs[1]) ? 0 : -1;
+  if (n->op != OP_mul) return -1;
+  return repeated(n->inputs[1]) ? 0 : repeated(n->inputs[0]) ? 1 : -1;
 }
 
 static bool is_sum(const struct node *n) { return n->op == OP_add || n->op == OP_sub; }
@@ -105,7 +103,7 @@ static int added_operand(const struct node *n, struct node *const *in, const uin
 
 static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                           void *user) {
-  const struct rows *r = user;
+  const struct sparse_rows *r = user;
   static const struct change none = {OP_identity, NULL};
   int scaled = scaled_operand(n), added = is_sum(n) ? added_operand(n, in, r->sparse) : -1;
   uint32_t before = out->count;
@@ -127,7 +125,7 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
 }
 
 struct graph *pass_rows(struct pass_ctx *ctx, struct graph *g) {
-  struct rows r = {find_sparse(ctx, g)};
+  struct sparse_rows r = {find_sparse(ctx, g)};
   if (!r.sparse) return g;
   struct graph *out = rebuild(ctx, g, NULL, visit, &r);
   return out ? pass_simplify(ctx, out) : NULL; /* without what the rows were before */

@@ -31,16 +31,16 @@ static struct view view_through(const struct node *n, const struct view *v) {
   enum attr_key key = n->op == OP_broadcast ? ATTR_axes : n->op == OP_transpose ? ATTR_perm : ATTR_begin;
   const int64_t *ints = node_ints(n, key, &count);
   for (int i = 0; i < from->rank; i++) {
-    switch (n->op) {
-    case OP_transpose:
+    if (n->op == OP_transpose) {
       in.loop[ints[i]] = v->loop[i];
       in.begin[ints[i]] = v->begin[i];
-      break;
-    case OP_slice:
+    } else if (n->op == OP_slice) {
       in.loop[i] = v->loop[i];
       in.begin[i] = v->begin[i] + ints[i];
-      break;
-    default: /* broadcast */ in.loop[i] = v->loop[ints[i]]; in.begin[i] = v->begin[ints[i]];
+    } else {
+      assert(n->op == OP_broadcast);
+      in.loop[i] = v->loop[ints[i]];
+      in.begin[i] = v->begin[ints[i]];
     }
   }
   return in;
@@ -61,13 +61,9 @@ static int new_item(struct nest *t, const struct item *it) {
 static enum item_kind kind_of(const struct nest *t, const struct node *n, bool leaf) {
   if (node_is_immediate(n)) return ITEM_IMMEDIATE;
   if (leaf) return ITEM_LEAF;
-  switch (n->op) {
-  case OP_iota: return ITEM_IOTA;
-  case OP_batch_size: return ITEM_BATCH;
-  case OP_random_uniform:
-  case OP_random_normal: return ITEM_RANDOM;
-  default: return n == t->reduce ? ITEM_ACCUMULATOR : ITEM_SCALAR;
-  }
+  if (n->op == OP_batch_size) return ITEM_BATCH;
+  if (node_is_counted(n)) return n->op == OP_iota ? ITEM_IOTA : ITEM_RANDOM;
+  return n == t->reduce ? ITEM_ACCUMULATOR : ITEM_SCALAR;
 }
 
 /* `input`: which input of t->node `n` is, or -1 if n lies inside. */

@@ -98,9 +98,7 @@ int lower_node(struct lowerer *l, const struct node *n, const struct launch **ou
   struct launch *launches =
       arena_new_array(l->scratch, n->op == OP_concat ? (size_t)n->ninputs : 2, struct launch);
   *out = launches;
-  switch (n->op) {
-  case OP_concat: return lower_concat(l, n, launches);
-  case OP_pad: return lower_pad(l, n, launches);
-  default: return lower_group(l, n, launches);
-  }
+  if (n->op == OP_concat) return lower_concat(l, n, launches);
+  if (n->op == OP_pad) return lower_pad(l, n, launches);
+  return lower_group(l, n, launches);
 }

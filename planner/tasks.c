@@ -125,6 +125,24 @@ static void update_task(struct schedule *s, const struct node *n) {
   s->values[variable.value].writer = task;
 }
 
+/* A result of a fused node. */
+static struct ref visit_output(struct schedule *s, const struct node *n) {
+  struct ref r = s->refs[n->inputs[0]->id];
+  r.value += (int)node_int(n, ATTR_index);
+  if (node_int(n, ATTR_index)) s->values[r.value].node = n;
+  return r;
+}
+
+/* The value of what no task computes. */
+static struct ref visit_given(struct schedule *s, const struct node *n) {
+  enum region region = n->op == OP_variable   ? REGION_VARIABLE
+                       : n->op == OP_constant ? REGION_CONSTANT
+                                              : REGION_ARENA;
+  int v = new_value(s, n, region, type_bytes(&n->type));
+  s->values[v].is_input = n->op == OP_input;
+  return (struct ref){v, 0};
+}
+
 /* The value a node has or looks into; makes the task that computes it. */
 static struct ref visit(struct schedule *s, const struct node *n) {
   int64_t offset;
@@ -133,28 +151,16 @@ static struct ref visit(struct schedule *s, const struct node *n) {
     r.offset += offset;
     return r;
   }
-  switch (n->op) {
-  case OP_output: {
-    struct ref r = s->refs[n->inputs[0]->id];
-    r.value += (int)node_int(n, ATTR_index);
-    if (node_int(n, ATTR_index)) s->values[r.value].node = n;
-    return r;
-  }
-  case OP_input: {
-    int v = new_value(s, n, REGION_ARENA, type_bytes(&n->type));
-    s->values[v].is_input = true;
-    return (struct ref){v, 0};
-  }
-  case OP_variable: return (struct ref){new_value(s, n, REGION_VARIABLE, type_bytes(&n->type)), 0};
-  case OP_constant: return (struct ref){new_value(s, n, REGION_CONSTANT, type_bytes(&n->type)), 0};
-  case OP_copy: plain_task(s, n, STEP_COPY); break;
-  case OP_all_reduce: collective_task(s, n); break;
-  default:
-    if (node_is_leaf(n))
-      plain_task(s, n, STEP_LEAF);
-    else
-      kernel_task(s, n);
-  }
+  if (n->op == OP_output) return visit_output(s, n);
+  if (node_is_external(n) || n->op == OP_constant) return visit_given(s, n);
+  if (n->op == OP_copy)
+    plain_task(s, n, STEP_COPY);
+  else if (n->op == OP_all_reduce)
+    collective_task(s, n);
+  else if (node_is_leaf(n))
+    plain_task(s, n, STEP_LEAF);
+  else
+    kernel_task(s, n);
   return (struct ref){s->tasks[s->ntasks - 1].result, 0};
 }
 

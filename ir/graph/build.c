@@ -93,7 +93,9 @@ const struct attr *node_attrs_copy(struct arena *a, const struct node *n) {
       break;
     case ATTR_DATA: attrs[i].data = arena_copy(a, attrs[i].data, (size_t)attrs[i].count); break;
     case ATTR_STRING: attrs[i].string = arena_strdup(a, attrs[i].string); break;
-    default: break;
+    case ATTR_INT:
+    case ATTR_FLOAT:
+    case ATTR_BODY: break;
     }
   return attrs;
 }
@@ -165,7 +167,9 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   case DTYPE_SINGLE: ok = d == DT_F32, wanted = "f32"; break;
   case DTYPE_BOOL: ok = d == DT_BOOL, wanted = "bool"; break;
   case DTYPE_INTBOOL: ok = !dtype_is_float(d), wanted = "an integer or bool"; break;
-  default: break;
+  case DTYPE_ANY:
+  case DTYPE_COMPARE:
+  case DTYPE_CUSTOM: break;
   }
   if (!ok) {
     *why = arena_printf(g->arena, "%s needs %s, not %s", op->name, wanted,

@@ -5,6 +5,7 @@
  * a backend is measured by, not what it must equal. */
 #include "ir/ops/spread.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -145,30 +146,32 @@ static bool eval_random(struct arena *a, const struct node *n, const struct tens
   return true;
 }
 
-/* transpose, broadcast, slice, split: each element of the result comes from one place of the operand. */
-static bool eval_strided(const struct node *n, const struct tensor *in, struct tensor *out) {
-  struct view to = dense(&out->type), whole = dense(&in->type), from = {0};
+/* Where in its operand the elements of a transpose, broadcast, slice or split are. */
+static struct view view_into(const struct node *n, const struct type *operand) {
+  struct view whole = dense(operand), from = {0};
   int count;
   const int64_t *ints;
-  switch (n->op) {
-  case OP_transpose:
+  if (n->op == OP_transpose) {
     ints = node_ints(n, ATTR_perm, &count);
     for (int i = 0; i < count; i++) from.step[i] = whole.step[ints[i]];
-    break;
-  case OP_broadcast:
+  } else if (n->op == OP_broadcast) {
     ints = node_ints(n, ATTR_axes, &count);
     for (int i = 0; i < count; i++) from.step[ints[i]] = whole.step[i];
-    break;
-  case OP_slice:
+  } else if (n->op == OP_slice) {
     from = whole;
     ints = node_ints(n, ATTR_begin, &count);
     for (int i = 0; i < count; i++) from.base += ints[i] * whole.step[i];
-    break;
-  default:
+  } else {
+    assert(n->op == OP_split);
     from = whole;
     from.base = node_int(n, ATTR_offset) * whole.step[0];
-    break;
   }
+  return from;
+}
+
+/* Each element of the result comes from one place of the operand. */
+static bool eval_strided(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct view to = dense(&out->type), from = view_into(n, &in->type);
   move(&out->type, out, &to, in, &from);
   return true;
 }
@@ -223,8 +226,11 @@ static uint64_t reduce_identity(enum op_id op, enum dtype d) {
   case DT_I64: return (uint64_t)(largest ? INT64_MAX : INT64_MIN);
   case DT_U8: return largest ? UINT8_MAX : 0;
   case DT_BOOL: return largest;
-  default: return f64_bits(largest ? (double)INFINITY : -(double)INFINITY);
+  case DT_F32:
+  case DT_F64:
+  case DT_COUNT: break;
   }
+  return f64_bits(largest ? (double)INFINITY : -(double)INFINITY);
 }
 
 static bool eval_reduce(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *out) {
@@ -329,44 +335,46 @@ bool fused_eval(const struct node *n, const struct tensor *in, struct tensor *ou
   return ok;
 }
 
+/* ---- by kind: what has no rule has no value ---- */
+
+static bool eval_source(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *out) {
+  if (n->op == OP_iota) return eval_iota(n, out);
+  if (node_is_counted(n)) return eval_random(a, n, in, out);
+  if (n->op == OP_constant)
+    return eval_same(&(struct tensor){n->type, (void *)(uintptr_t)node_attr(n, ATTR_value)->data}, out);
+  if (n->op != OP_batch_size || !node_attr(n, ATTR_batch)) return false; /* not known before replication */
+  store(out, 0, from_int(dtype_of(out), node_int(n, ATTR_batch)));
+  return true;
+}
+
+static bool eval_movement(const struct node *n, const struct tensor *in, struct tensor *out) {
+  if (node_is_strided(n)) return eval_strided(n, in, out);
+  if (n->op == OP_pad) return eval_pad(n, in, out);
+  if (n->op == OP_concat) return eval_concat(n, in, out);
+  return n->op == OP_reshape && eval_same(in, out);
+}
+
+static bool eval_meta(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step) {
+  if (n->op == OP_copy) return eval_same(in, out);
+  if (n->op == OP_split) return eval_strided(n, in, out);
+  if (n->op == OP_all_gather) return eval_concat(n, in, out);
+  if (n->op == OP_all_reduce) return eval_all_reduce(n, in, out);
+  if (n->op == OP_fused) return fused_eval(n, in, out, 1, step);
+  return n->op == OP_output && node_int(n, ATTR_index) == 0 && eval_same(in, out); /* others: fused_eval */
+}
+
 static bool eval_in(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *out,
                     int64_t step) {
-  switch (n->op) {
-  case OP_constant:
-    return eval_same(&(struct tensor){n->type, (void *)(uintptr_t)node_attr(n, ATTR_value)->data}, out);
-  case OP_iota: return eval_iota(n, out);
-  case OP_batch_size:
-    if (!node_attr(n, ATTR_batch)) return false; /* not known before replication */
-    store(out, 0, from_int(dtype_of(out), node_int(n, ATTR_batch)));
-    return true;
-  case OP_random_uniform:
-  case OP_random_normal: return eval_random(a, n, in, out);
-  case OP_reduce_sum:
-  case OP_reduce_prod:
-  case OP_reduce_max:
-  case OP_reduce_min: return eval_reduce(a, n, in, out);
-  case OP_argmax:
-  case OP_argmin: return eval_arg(n, in, out);
-  case OP_reshape:
-  case OP_copy: return eval_same(in, out);
-  case OP_assign: return eval_same(&in[1], out);
-  case OP_transpose:
-  case OP_broadcast:
-  case OP_slice:
-  case OP_split: return eval_strided(n, in, out);
-  case OP_pad: return eval_pad(n, in, out);
-  case OP_concat:
-  case OP_all_gather: return eval_concat(n, in, out);
-  case OP_all_reduce: return eval_all_reduce(n, in, out);
-  case OP_fused: return fused_eval(n, in, out, 1, step);
-  case OP_output: return node_int(n, ATTR_index) == 0 && eval_same(in, out); /* others: fused_eval */
-  default: break;
+  switch (op_of(n)->kind) {
+  case KIND_SOURCE: return eval_source(a, n, in, out);
+  case KIND_ELEMENTWISE: return eval_elementwise(a, n, in, out);
+  case KIND_REDUCE: return node_attr(n, ATTR_axes) ? eval_reduce(a, n, in, out) : eval_arg(n, in, out);
+  case KIND_MOVEMENT: return eval_movement(n, in, out);
+  case KIND_LEAF: op_of(n)->eval(n, in, out); return true;
+  case KIND_EFFECT: return eval_same(&in[1], out);
+  case KIND_META: return eval_meta(n, in, out, step);
   }
-  if (node_is_leaf(n)) {
-    op_of(n)->eval(n, in, out);
-    return true;
-  }
-  return op_of(n)->kind == KIND_ELEMENTWISE && eval_elementwise(a, n, in, out);
+  return false;
 }
 
 bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step) {

@@ -111,8 +111,11 @@ static double element(const struct node *n, const void *data) {
   case DT_F64: return *(const double *)data;
   case DT_I32: return *(const int32_t *)data;
   case DT_I64: return (double)*(const int64_t *)data;
-  default: return *(const uint8_t *)data;
+  case DT_U8:
+  case DT_BOOL:
+  case DT_COUNT: break;
   }
+  return *(const uint8_t *)data;
 }
 
 bool node_is_constant(const struct node *n, double value) {

@@ -131,21 +131,9 @@ static void check_outputs(struct verify *v) {
 
 /* Ops that come into being at a stage, and those that are gone after the first. */
 static void check_stage(struct verify *v, const struct node *n) {
-  enum stage stage = v->g->stage, first = STAGE_SOURCE, last = STAGE_FUSED;
-  switch (n->op) {
-  case OP_gradient:
-  case OP_tower_id:
-  case OP_tower_count:
-  case OP_aggregate:
-  case OP_newest: last = STAGE_SOURCE; break;
-  case OP_split:
-  case OP_all_reduce:
-  case OP_all_gather: first = STAGE_REPLICATED; break;
-  case OP_copy: first = STAGE_PLACED; break;
-  case OP_fused:
-  case OP_output: first = STAGE_FUSED; break;
-  default: break;
-  }
+  const struct op_info *op = op_of(n);
+  enum stage stage = v->g->stage, first = op->since;
+  enum stage last = op->traits & OP_SOURCE_ONLY ? STAGE_SOURCE : STAGE_FUSED;
   if (stage < first)
     verify_breach(v, n, "there is no %s before the stage %s", op_of(n)->name, text_stages[first]);
   if (stage > last)

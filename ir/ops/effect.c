@@ -40,7 +40,7 @@ static bool gradient_infer(const struct node *n, struct type *out, struct arena 
   *out = *x;
   return true;
 }
-META(gradient, KIND_META, 0, .min_inputs = 2, .max_inputs = 2, .roles = {"loss", "variable"},
+META(gradient, KIND_META, OP_SOURCE_ONLY, .min_inputs = 2, .max_inputs = 2, .roles = {"loss", "variable"},
      .infer = gradient_infer)
 
 /* A variable as the updates of the workers before have left it in this step, for asynchronous training; what reads the
@@ -53,7 +53,8 @@ static bool newest_infer(const struct node *n, struct type *out, struct arena *a
   *out = n->inputs[0]->type;
   return true;
 }
-META(newest, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .roles = {"variable"}, .infer = newest_infer)
+META(newest, KIND_META, OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1, .roles = {"variable"},
+     .infer = newest_infer)
 
 /* What the towers have of x, each computed from its own rows, as one value: the reductions of the batch that x is made
  * of are those of a tower. Nothing flows back. */
@@ -68,7 +69,7 @@ static bool aggregate_infer(const struct node *n, struct type *out, struct arena
     return *out = *x, true;
   return false;
 }
-META(aggregate, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_reduction,
+META(aggregate, KIND_META, OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_reduction,
      .optional_attrs = 1u << ATTR_each, .roles = {"x"}, .infer = aggregate_infer)
 
 /* The rows of one tower: from `offset`, as many as the type says. */
@@ -87,8 +88,8 @@ static bool split_view(const struct node *n, int64_t *offset) {
   *offset = node_int(n, ATTR_offset) * type_row_bytes(&n->type);
   return true;
 }
-META(split, KIND_META, OP_TYPED, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_offset, .roles = {"x"},
-     .infer = split_infer, .view = split_view)
+META(split, KIND_META, OP_TYPED, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = 1,
+     .attrs = 1u << ATTR_offset, .roles = {"x"}, .infer = split_infer, .view = split_view)
 
 static bool same_types(const struct node *n, struct type *out, struct arena *a, const char **why) {
   for (int i = 1; i < n->ninputs; i++)
@@ -110,8 +111,9 @@ static bool all_reduce_infer(const struct node *n, struct type *out, struct aren
   }
   return same_types(n, out, a, why);
 }
-META(all_reduce, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .attrs = 1u << ATTR_reduction,
-     .optional_attrs = 1u << ATTR_by, .roles = {"x"}, .infer = all_reduce_infer)
+META(all_reduce, KIND_META, 0, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = -1,
+     .attrs = 1u << ATTR_reduction, .optional_attrs = 1u << ATTR_by, .roles = {"x"},
+     .infer = all_reduce_infer)
 
 /* The rows of all towers one behind the other, one operand per tower in tower order. */
 static bool all_gather_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -127,20 +129,21 @@ static bool all_gather_infer(const struct node *n, struct type *out, struct aren
   *out = t;
   return ok;
 }
-META(all_gather, KIND_META, 0, .min_inputs = 1, .max_inputs = -1, .roles = {"x"}, .infer = all_gather_infer)
+META(all_gather, KIND_META, 0, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = -1, .roles = {"x"},
+     .infer = all_gather_infer)
 
 /* The same value on another device. */
 static bool copy_view(const struct node *n, int64_t *offset) {
   (void)offset;
   return node_int_or(n, ATTR_alias, 0) != 0;
 }
-META(copy, KIND_META, OP_MOVES, .min_inputs = 1, .max_inputs = 1, .optional_attrs = 1u << ATTR_alias,
-     .roles = {"x"}, .infer = same_types, .view = copy_view)
+META(copy, KIND_META, OP_MOVES, .since = STAGE_PLACED, .min_inputs = 1, .max_inputs = 1,
+     .optional_attrs = 1u << ATTR_alias, .roles = {"x"}, .infer = same_types, .view = copy_view)
 
 /* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is
  * that of the first result; the others are read through `output`. */
-META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .min_inputs = 0, .max_inputs = -1, .attrs = 1u << ATTR_body,
-     .roles = {"x"})
+META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .since = STAGE_FUSED, .min_inputs = 0, .max_inputs = -1,
+     .attrs = 1u << ATTR_body, .roles = {"x"})
 
 /* Result `index` of a fused node. */
 static bool output_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -158,5 +161,5 @@ static bool output_infer(const struct node *n, struct type *out, struct arena *a
   *out = body->outputs[index].node->type;
   return true;
 }
-META(output, KIND_META, 0, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_index, .roles = {"x"},
-     .infer = output_infer)
+META(output, KIND_META, 0, .since = STAGE_FUSED, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_index,
+     .roles = {"x"}, .infer = output_infer)

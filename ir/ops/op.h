@@ -55,7 +55,8 @@ enum {
   OP_FUNCTION = 1 << 5, /* in the language by its name: operands, then attributes, which are axes and flags */
   OP_MOVES = 1 << 6,    /* each element of the result is one of an operand's, as it is */
   OP_EXTERNAL = 1 << 7, /* its value comes from outside of the graph */
-  OP_PER_TOWER = 1 << 8, /* another value where the rows are those of one tower alone */
+  OP_PER_TOWER = 1 << 8,   /* another value where the rows are those of one tower alone */
+  OP_SOURCE_ONLY = 1 << 9, /* passes expand it: there is none after the stage source */
   /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
 };
 
@@ -67,7 +68,8 @@ struct op_info {
   enum dtype_rule dtypes;
   int min_inputs, max_inputs; /* max -1: any number */
   uint32_t traits;
-  uint32_t attrs; /* bit per enum attr_key that must be there */
+  enum stage since; /* passes make it: there is none before this stage */
+  uint32_t attrs;   /* bit per enum attr_key that must be there */
   uint32_t optional_attrs;
   uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
   bool linear_jointly;  /* linear in all inputs together: add, sub, concat */

@@ -62,9 +62,9 @@ static bool scalar_infer(const struct node *n, struct type *out, struct arena *a
   *why = arena_printf(a, "%s is a scalar number, not %s", op_of(n)->name, type_text(a, out));
   return false;
 }
-SOURCE(tower_id, OP_PER_TOWER, .infer = scalar_infer)
+SOURCE(tower_id, OP_PER_TOWER | OP_SOURCE_ONLY, .infer = scalar_infer)
 /* How many towers there are. */
-SOURCE(tower_count, 0, .infer = scalar_infer)
+SOURCE(tower_count, OP_SOURCE_ONLY, .infer = scalar_infer)
 
 /* Element i is drawn from the stream `key` of `seed` at the given step with counter offset + i, where i counts in the
  * tensor that has `whole` elements along `axis`, or in the result itself: no matter how the elements lie over towers

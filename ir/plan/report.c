@@ -36,17 +36,12 @@ static uint8_t *graph_serves(struct arena *a, const struct graph *g) {
 }
 
 static enum purpose purpose_of(const struct node *n, uint8_t serves, const uint8_t *purposes) {
-  switch (n->op) {
-  case OP_variable: return node_int_or(n, ATTR_slot, 0) ? PURPOSE_SLOT : PURPOSE_VARIABLE;
-  case OP_constant: return PURPOSE_CONSTANT;
-  case OP_input: return PURPOSE_INPUT;
-  case OP_split: return PURPOSE_INPUT;
-  case OP_assign: return PURPOSE_UPDATE;
-  case OP_copy:
-    if (purposes[n->inputs[0]->id] != PURPOSE_ACTIVATION) return (enum purpose)purposes[n->inputs[0]->id];
-    break;
-  default: break;
-  }
+  if (n->op == OP_variable) return node_int_or(n, ATTR_slot, 0) ? PURPOSE_SLOT : PURPOSE_VARIABLE;
+  if (n->op == OP_constant) return PURPOSE_CONSTANT;
+  if (n->op == OP_input || n->op == OP_split) return PURPOSE_INPUT;
+  if (n->op == OP_assign) return PURPOSE_UPDATE;
+  if (n->op == OP_copy && purposes[n->inputs[0]->id] != PURPOSE_ACTIVATION)
+    return (enum purpose)purposes[n->inputs[0]->id];
   if (is_gradient_name(n->name)) return PURPOSE_GRADIENT;
   if (serves & FOR_UPDATE) return serves & FOR_RESULT ? PURPOSE_ACTIVATION : PURPOSE_UPDATE;
   return serves & IN_MODEL ? PURPOSE_ACTIVATION : PURPOSE_RESULT;

@@ -38,8 +38,12 @@ static uint64_t cut(enum dtype d, uint64_t x) {
   case DT_I32: return (uint32_t)x;
   case DT_U8: return (uint8_t)x;
   case DT_BOOL: return x != 0;
-  default: return x;
+  case DT_F32:
+  case DT_F64:
+  case DT_I64:
+  case DT_COUNT: break;
   }
+  return x;
 }
 
 /* The value of integer bits: i32 sign-extended, u8 and bool not. */
@@ -69,8 +73,24 @@ static uint64_t eval_f32(enum sop op, float a, float b, float c) {
   case S_NE: return a != b;
   case S_LT: return a < b;
   case S_LE: return a <= b;
-  default: assert(!"not an operation on floats"); return 0;
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM:
+  case S_AND:
+  case S_OR:
+  case S_XOR:
+  case S_NOT:
+  case S_SHL:
+  case S_SHR:
+  case S_SAR:
+  case S_MULHI:
+  case S_SELECT:
+  case S_CONVERT:
+  case S_BITCAST: break;
   }
+  assert(!"not an operation on floats");
+  return 0;
 }
 
 static uint64_t eval_f64(enum sop op, double a, double b, double c) {
@@ -94,8 +114,24 @@ static uint64_t eval_f64(enum sop op, double a, double b, double c) {
   case S_NE: return a != b;
   case S_LT: return a < b;
   case S_LE: return a <= b;
-  default: assert(!"not an operation on floats"); return 0;
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM:
+  case S_AND:
+  case S_OR:
+  case S_XOR:
+  case S_NOT:
+  case S_SHL:
+  case S_SHR:
+  case S_SAR:
+  case S_MULHI:
+  case S_SELECT:
+  case S_CONVERT:
+  case S_BITCAST: break;
   }
+  assert(!"not an operation on floats");
+  return 0;
 }
 
 static uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
@@ -124,8 +160,22 @@ static uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
   case S_SHR: return ua >> count;
   case S_SAR: return cut(d, a < 0 ? ~(~x >> count) : x >> count);
   case S_MULHI: return ua * ub >> 32;
-  default: assert(!"not an operation on integers"); return 0;
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM:
+  case S_FMA:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_SELECT:
+  case S_CONVERT:
+  case S_BITCAST: break;
   }
+  assert(!"not an operation on integers");
+  return 0;
 }
 
 static uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
@@ -143,20 +193,18 @@ static uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
   case DT_I32:
     if (v != v) return 0;
     return cut(to, (uint64_t)(v >= 0x1p31 ? INT32_MAX : v < -0x1p31 ? INT32_MIN : (int64_t)v));
-  default:
-    if (v != v) return 0;
-    return (uint64_t)(v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v);
+  case DT_I64:
+  case DT_COUNT: break;
   }
+  if (v != v) return 0;
+  return (uint64_t)(v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v);
 }
 
 uint64_t scalar_eval(const struct sinst *inst, enum dtype operand, uint64_t a, uint64_t b, uint64_t c) {
-  switch (inst->op) {
-  case S_CONST: return inst->bits;
-  case S_SELECT: return a ? b : c;
-  case S_CONVERT: return convert(inst->dtype, operand, a);
-  case S_BITCAST: return a;
-  default: break;
-  }
+  if (inst->op == S_CONST) return inst->bits;
+  if (inst->op == S_SELECT) return a ? b : c;
+  if (inst->op == S_CONVERT) return convert(inst->dtype, operand, a);
+  if (inst->op == S_BITCAST) return a;
   if (operand == DT_F32) return eval_f32(inst->op, f32_of(a), f32_of(b), f32_of(c));
   if (operand == DT_F64) return eval_f64(inst->op, f64_of(a), f64_of(b), f64_of(c));
   return eval_int(inst->op, operand, a, b);
@@ -166,13 +214,15 @@ void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *inde
                 uint64_t *values) {
   for (int v = 0; v < p->count; v++) {
     const struct sinst *i = &p->inst[v];
-    switch (i->op) {
-    case S_CONST: values[v] = i->bits; break;
-    case S_ARG: values[v] = args[i->a]; break;
-    case S_INDEX: values[v] = (uint64_t)index[i->a]; break;
-    case S_PARAM: values[v] = (uint64_t)params[i->a]; break;
-    default: /* unused operands are 0, and 0 < v */
+    if (i->op == S_ARG)
+      values[v] = args[i->a];
+    else if (i->op == S_INDEX)
+      values[v] = (uint64_t)index[i->a];
+    else if (i->op == S_PARAM)
+      values[v] = (uint64_t)params[i->a];
+    else if (i->op == S_CONST)
+      values[v] = i->bits;
+    else /* unused operands are 0, and 0 < v */
       values[v] = scalar_eval(i, p->inst[i->a].dtype, values[i->a], values[i->b], values[i->c]);
-    }
   }
 }

@@ -212,7 +212,10 @@ static uint64_t identity(enum reduce_op op, enum dtype d) {
   switch (op) {
   case REDUCE_SUM: return 0;
   case REDUCE_PROD: return d == DT_F32 ? 0x3f800000 : d == DT_F64 ? UINT64_C(0x3ff) << 52 : 1;
-  default: break;
+  case REDUCE_MAX:
+  case REDUCE_MIN:
+  case REDUCE_ARGMAX:
+  case REDUCE_ARGMIN: break;
   }
   switch (d) {
   case DT_F32: return lowest ? 0xff800000 : 0x7f800000;
@@ -220,8 +223,10 @@ static uint64_t identity(enum reduce_op op, enum dtype d) {
   case DT_I32: return lowest ? 0x80000000 : 0x7fffffff;
   case DT_I64: return lowest ? UINT64_C(1) << 63 : INT64_MAX;
   case DT_U8: return lowest ? 0 : 255;
-  default: return lowest ? 0 : 1;
+  case DT_BOOL:
+  case DT_COUNT: break;
   }
+  return lowest ? 0 : 1;
 }
 
 static bool is_arg(const struct kernel *k) {
