@@ -37,7 +37,7 @@ static const struct option_row option_table[] = {
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
 #define STRATEGY(name, ...) #name ", "
-#include "passes/strategy/strategies.def"
+#include "ir/strategies.def"
 #undef STRATEGY
      "or auto (default: mirrored, on one device one_device)"},
     {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},

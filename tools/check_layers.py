@@ -45,7 +45,7 @@ FOREIGN = [
 ]
 # Tables, their rows, and where each name has to stand.
 DOCUMENTED = [
-    ("passes/strategy/strategies.def", "STRATEGY", ("docs/strategies.md", "docs/dgc.1")),
+    ("ir/strategies.def", "STRATEGY", ("docs/strategies.md", "docs/dgc.1")),
     ("passes/passes.def", "PASS", ("docs/passes.md",)),
 ]
 MAX_LINES = 1000

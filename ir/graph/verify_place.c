@@ -2,6 +2,7 @@
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/ops/op.h"
+#include "ir/strategies.h"
 
 #include <string.h>
 
@@ -197,8 +198,9 @@ void verify_towers(struct verify *v) {
 /* ---- devices ---- */
 
 bool variable_moves(const char *strategy, const struct node *n) {
-  bool moves = strategy && (strcmp(strategy, "replicate") == 0 || strcmp(strategy, "round_robin") == 0);
-  return moves && n->op == OP_variable && n->want && !is_on_read(n) && !node_int_or(n, ATTR_slot, 0);
+  const struct strategy_info *s = strategy_find(strategy);
+  return s && s->settings & TAKES_ON && n->op == OP_variable && n->want && !is_on_read(n) &&
+         !node_int_or(n, ATTR_slot, 0);
 }
 
 static void check_wanted(struct verify *v, const struct node *n) {

@@ -15,10 +15,10 @@ struct matrix_sample {
 extern const struct matrix_sample matrix_samples[];
 enum { SAMPLES = 8 };
 
-/* As passes/strategy/strategies.def: each has to have a layout. */
+/* As ir/strategies.def: each has to have a layout. */
 enum matrix_strategy {
 #define STRATEGY(name, ...) WITH_##name,
-#include "passes/strategy/strategies.def"
+#include "ir/strategies.def"
 #undef STRATEGY
   STRATEGIES
 };
