@@ -62,8 +62,16 @@ static struct node *join_variable(struct partition *p, const struct node *v, int
     const char *name = part_name(p->out->arena, owner, v->name, i);
     struct node *part = graph_find(p->out, part_name(a, owner, variable->name, i));
     build_at(p->out, v);
-    all[i] = op == OP_newest ? build_named(p->out, name, OP_newest, 1, &part, 0, NULL, NULL)
-                             : build_named(p->out, name, OP_variable, 0, NULL, v->nattrs, v->attrs, &t);
+    if (op == OP_newest) {
+      all[i] = build_named(p->out, name, OP_newest, 1, &part, 0, NULL, NULL);
+    } else {
+      struct attr attrs[ATTR_COUNT];
+      int nattrs = v->nattrs;
+      memcpy(attrs, v->attrs, sizeof *attrs * (size_t)nattrs);
+      attrs[nattrs++] = attr_string(ATTR_of, v->name);
+      attrs[nattrs++] = attr_int(ATTR_part, i);
+      all[i] = build_named(p->out, name, OP_variable, 0, NULL, nattrs, attrs, &t);
+    }
     if (!all[i]) return NULL;
   }
   build_at(p->out, v);
@@ -235,9 +243,9 @@ struct graph *pass_partition(struct pass_ctx *ctx, struct graph *g) {
   for (uint32_t i = 0; i < p.count; i++) {
     struct node *n = p.out->nodes[i];
     const struct node *first = n->op == OP_concat ? n->inputs[0] : NULL;
-    bool joins =
-        first && (first->op == OP_variable || first->op == OP_newest) && strstr(first->name, "/part_0");
-    if (joins && node_int(n, ATTR_axis) == 0) remember(&p, n, n->inputs, n->ninputs);
+    if (node_is(first, OP_newest)) first = first->inputs[0];
+    if (node_is(first, OP_variable) && node_attr(first, ATTR_part) && node_int(n, ATTR_axis) == 0)
+      remember(&p, n, n->inputs, n->ninputs);
   }
   for (int i = 0; i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];

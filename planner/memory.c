@@ -100,7 +100,7 @@ static void place_given(struct schedule *s, int value) {
   struct plan_buffer *b = &s->plan->buffers[new_buffer(s, value, 0, last)];
   if (v->region == REGION_CONSTANT) b->data = node_attr(v->node, ATTR_value)->data;
   if (v->region == REGION_VARIABLE) b->type = v->node->type;
-  if (v->region == REGION_VARIABLE && is_on_read(v->node)) b->joins = node_string(v->node, ATTR_aggregation);
+  if (v->region == REGION_VARIABLE) b->identity = variable_identity(v->node);
 }
 
 static void place_fixed_regions(struct plan *p) {

@@ -19,8 +19,6 @@ struct store {
   unsigned generation;
 };
 
-static const char copy_mark[] = "/replica_";
-
 struct store *store_create(const struct engines *engines) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
@@ -55,26 +53,32 @@ struct variable *store_at(const struct store *s, int i) {
   return s->names.entries[i].value;
 }
 
-const char *variable_primary(struct arena *a, const char *name) {
-  const char *mark = strstr(name, copy_mark);
-  return mark ? arena_strndup(a, name, (size_t)(mark - name)) : NULL;
-}
-
 static bool copy_variable(struct store *s, struct variable *to, const struct variable *from) {
   to->filled = from->filled;
   return engines_copy(s->engines, to->data, to->device, from->data, from->device, to->bytes);
 }
 
-/* The variable that `v` is a copy of, or NULL. */
+/* The variable that `v` is a replica of, or NULL. */
 static struct variable *primary_of(const struct store *s, const struct variable *v) {
-  const char *mark = strstr(v->name, copy_mark);
-  return mark ? map_getn(&s->names, v->name, (size_t)(mark - v->name)) : NULL;
+  return v->identity.role == VARIABLE_REPLICA ? store_find(s, v->identity.of) : NULL;
 }
 
-struct variable *store_variable(struct store *s, const char *name, const struct type *type, int device,
-                                struct diags *d) {
+static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
+/* Another plan may say it anew. */
+static void identify(struct store *s, struct variable *v, const struct variable_identity *i) {
+  struct variable_identity *now = &v->identity;
+  now->role = i->role;
+  now->number = i->number;
+  if (!same_text(now->of, i->of)) now->of = i->of ? arena_strdup(s->arena, i->of) : NULL;
+  if (!same_text(now->joins, i->joins)) now->joins = i->joins ? arena_strdup(s->arena, i->joins) : NULL;
+}
+
+struct variable *store_variable(struct store *s, const char *name, const struct type *type,
+                                const struct variable_identity *identity, int device, struct diags *d) {
   struct variable *v = store_find(s, name);
   if (v) {
+    identify(s, v, identity);
     if (v->device == device && type_equal(&v->type, type)) return v;
     diag_error(d, LOC_NONE, "variable %s is %s on device %d, but a plan wants %s on device %d", name,
                type_text(s->arena, &v->type), v->device, type_text(s->arena, type), device);
@@ -83,6 +87,7 @@ struct variable *store_variable(struct store *s, const char *name, const struct 
   v = arena_new(s->arena, struct variable);
   *v = (struct variable){.name = arena_strdup(s->arena, name), .type = *type, .device = device};
   v->bytes = (size_t)type_bytes(type);
+  identify(s, v, identity);
   v->data = engines_alloc(s->engines, device, v->bytes);
   if (!v->data) {
     engines_no_memory(s->engines, device, arena_printf(s->arena, "variable %s", name), v->bytes, d);
@@ -95,11 +100,6 @@ struct variable *store_variable(struct store *s, const char *name, const struct 
     return NULL;
   }
   return v;
-}
-
-void store_join(struct store *s, struct variable *v, const char *joins) {
-  bool same = joins && v->joins && strcmp(joins, v->joins) == 0;
-  if (!same) v->joins = joins ? arena_strdup(s->arena, joins) : NULL;
 }
 
 bool store_spread(struct store *s) {

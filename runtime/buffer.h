@@ -5,13 +5,13 @@
 #include "runtime/engines.h"
 
 struct variable {
-  const char *name; /* "h.kernel", "h.kernel/replica_1" */
+  const char *name; /* in its plans: "h.kernel", "h.kernel/replica_1" */
   struct type type;
   int device;
   void *data;
   size_t bytes;
-  const char *joins; /* "tower_2/v" and "v": how all of them are read as one; NULL: they are not */
-  bool filled;       /* holds a value: initialised, restored or copied from its primary */
+  struct variable_identity identity;
+  bool filled; /* holds a value: initialised, restored or copied from its primary */
 };
 
 struct store;
@@ -22,18 +22,14 @@ void store_destroy(struct store *s);
 
 /* The variable of this name, or NULL. */
 struct variable *store_find(const struct store *s, const char *name);
-/* The variable of this name, made if it is not there: a copy ("v/replica_1") starts with the value of its
- * primary. NULL after an error in `d`: no memory, or it is there with another type or device. */
-struct variable *store_variable(struct store *s, const char *name, const struct type *type, int device,
-                                struct diags *d);
-/* Says how the copies of v are read as one; the text is copied. NULL: they are not. */
-void store_join(struct store *s, struct variable *v, const char *joins);
+/* The variable of this name, made if it is not there: a replica starts with the value of its primary. `identity` is
+ * copied. NULL after an error in `d`: no memory, or it is there with another type or device. */
+struct variable *store_variable(struct store *s, const char *name, const struct type *type,
+                                const struct variable_identity *identity, int device, struct diags *d);
 int store_count(const struct store *s);
 struct variable *store_at(const struct store *s, int i); /* in the order of their making */
-/* "v" of "v/replica_3", into `a`; NULL if `name` is a primary copy itself. */
-const char *variable_primary(struct arena *a, const char *name);
 /* These are false when a device has failed: see engines_status. */
-/* Gives every copy the value of its primary. */
+/* Gives every replica the value of its primary. */
 bool store_spread(struct store *s);
 bool store_read(const struct store *s, const struct variable *v, void *out);
 bool store_write(struct store *s, struct variable *v, const void *data);

@@ -30,9 +30,8 @@ bool exec_bind(struct exec *e, struct diags *d) {
     else if (b->region == REGION_CONSTANT)
       e->buffers[i] = (char *)e->constants[b->device] + b->offset;
     else {
-      struct variable *v = store_variable(e->store, b->name, &b->type, b->device, d);
+      struct variable *v = store_variable(e->store, b->name, &b->type, &b->identity, b->device, d);
       if (!v) return false;
-      store_join(e->store, v, b->joins);
       e->buffers[i] = v->data;
     }
   }

@@ -7,7 +7,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/data/atomic.h"
-#include "runtime/whole.h"
+#include "runtime/model_variable.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -53,7 +53,7 @@ static void add_number(struct arena *a, struct checkpoint_text *texts, int *n, c
 }
 
 /* The largest of all elements' bits without their signs: at least those of infinity if one is not finite. */
-static bool is_finite(const struct whole *w, const void *data) {
+static bool is_finite(const struct model_variable *w, const void *data) {
   const uint32_t *f32 = data;
   const uint64_t *f64 = data;
   int32_t most32 = 0;
@@ -84,12 +84,12 @@ static bool is_trained(const struct dgc_session *s, const char *name) {
 }
 
 static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const char *path, bool finite) {
-  struct whole *all;
-  int count = store_wholes(s->store, a, &all), ntexts = 0;
+  struct model_variable *all;
+  int count = store_model_variables(s->store, a, &all), ntexts = 0;
   struct checkpoint_entry *entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
   for (int i = 0; i < count; i++) {
     void *data = arena_alloc(a, all[i].bytes);
-    if (!whole_read(s->store, &all[i], data)) return session_device_failed(s);
+    if (!model_variable_read(s->store, &all[i], data)) return session_device_failed(s);
     if (finite && is_trained(s, all[i].name) && !is_finite(&all[i], data)) {
       session_fail(s, DGC_MISMATCH,
                    "variable %s holds what is no finite number after step %lld: the training ends",
@@ -214,13 +214,13 @@ static enum dgc_status check_step(struct dgc_session *s, const struct checkpoint
 }
 
 static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpoint *c, const char *path) {
-  struct whole *all;
-  int count = store_wholes(s->store, s->call, &all);
+  struct model_variable *all;
+  int count = store_model_variables(s->store, s->call, &all);
   enum dgc_status status = DGC_OK;
   bool fits = true;
   struct list anew = {0};
   for (int i = 0; i < count && !status; i++) {
-    const struct whole *v = &all[i];
+    const struct model_variable *v = &all[i];
     const struct checkpoint_entry *e = checkpoint_find(c, v->name);
     if (e && type_equal(&e->type, &v->type)) {
       if (strcmp(v->name, "step") == 0) status = check_step(s, e, path);
@@ -243,11 +243,11 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
     s->initialised = false;
     status = session_init(s);
     if (status) return status;
-    count = store_wholes(s->store, s->call, &all);
+    count = store_model_variables(s->store, s->call, &all);
   }
   for (int i = 0; i < count; i++) {
     const struct checkpoint_entry *e = checkpoint_find(c, all[i].name);
-    if (e && !whole_write(s->store, &all[i], e->data)) return session_device_failed(s);
+    if (e && !model_variable_write(s->store, &all[i], e->data)) return session_device_failed(s);
   }
   return store_spread(s->store) ? DGC_OK : session_device_failed(s);
 }

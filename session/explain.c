@@ -274,22 +274,21 @@ static void tell_tree(const struct explanation *e, struct fact *in, const struct
   for (int i = 0; i < n->ninputs; i++) tell_tree(e, of, n->inputs[i]);
 }
 
-/* The copy of a mirrored variable on another device is called v/replica_1. */
-static bool is_copy_of(const char *name, const char *primary) {
-  size_t len = strlen(primary);
-  return strncmp(name, primary, len) == 0 && (!name[len] || strncmp(name + len, "/replica_", 9) == 0);
+/* The variable that a mirrored one is a replica of, or that itself. */
+static const char *primary_of(const struct node *v) {
+  struct variable_identity identity = variable_identity(v);
+  return identity.role == VARIABLE_REPLICA ? identity.of : v->name;
 }
 
 static void tell_variable(const struct explanation *e, struct fact *root, const struct node *n) {
-  const char *cut = strstr(n->name, "/replica_");
-  const char *primary = cut ? arena_strndup(e->arena, n->name, (size_t)(cut - n->name)) : n->name;
+  const char *primary = primary_of(n);
   struct fact *f = fact_object(e->arena, root, "variable", NULL);
   fact_text(e->arena, f, "primary", primary);
   struct fact *homes = fact_list(e->arena, f, "homes", "kept as");
   struct fact *updates = fact_list(e->arena, f, "updates", "updated by");
   for (uint32_t i = 0; i < e->g->count; i++) {
     const struct node *v = e->g->nodes[i];
-    if (v->op == OP_variable && is_copy_of(v->name, primary)) tell_node(e, homes, NULL, "", v);
+    if (v->op == OP_variable && strcmp(primary_of(v), primary) == 0) tell_node(e, homes, NULL, "", v);
     if (v->op == OP_assign && v->inputs[0] == n) tell_node(e, updates, NULL, "", v);
   }
 }

@@ -9,7 +9,7 @@
 #include "planner/planner.h"
 #include "runtime/checkpoint.h"
 #include "runtime/devices.h"
-#include "runtime/whole.h"
+#include "runtime/model_variable.h"
 
 #include <string.h>
 
@@ -59,16 +59,16 @@ static void forget_kept(struct dgc_session *s) {
 
 /* Plans and device memory go; the values of the variables are kept until there is a place for them. */
 static enum dgc_status move(struct dgc_session *s) {
-  struct whole *all;
+  struct model_variable *all;
   drop_plans(s);
   if (s->initialised) forget_kept(s);
   if (s->initialised) {
     struct arena *a = s->kept.arena = arena_create();
-    int count = store_wholes(s->store, a, &all);
+    int count = store_model_variables(s->store, a, &all);
     s->kept.entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
     for (int i = 0; i < count; i++) {
       void *data = arena_alloc(a, all[i].bytes);
-      if (!whole_read(s->store, &all[i], data)) return session_device_failed(s);
+      if (!model_variable_read(s->store, &all[i], data)) return session_device_failed(s);
       s->kept.entries[s->kept.count++] =
           (struct checkpoint_entry){arena_strdup(a, all[i].name), all[i].type, data};
     }
@@ -133,12 +133,12 @@ enum dgc_status session_open(struct dgc_session *s) {
 
 /* Gives variables the values they had before they moved. */
 static enum dgc_status restore_kept(struct dgc_session *s) {
-  struct whole *all;
+  struct model_variable *all;
   struct checkpoint saved = {.entries = s->kept.entries, .count = s->kept.count};
-  int count = store_wholes(s->store, s->call, &all);
+  int count = store_model_variables(s->store, s->call, &all);
   for (int i = 0; i < count; i++) {
     const struct checkpoint_entry *e = checkpoint_find(&saved, all[i].name);
-    if (e && !whole_write(s->store, &all[i], e->data)) return session_device_failed(s);
+    if (e && !model_variable_write(s->store, &all[i], e->data)) return session_device_failed(s);
   }
   forget_kept(s);
   return DGC_OK;

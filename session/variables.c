@@ -1,7 +1,7 @@
 /* The variables of a session, for the caller to list, read and write. */
 #include "session/run.h"
 
-#include "runtime/whole.h"
+#include "runtime/model_variable.h"
 
 #include <string.h>
 
@@ -14,8 +14,8 @@ static enum dgc_status need_variables(struct dgc_session *s) {
 static enum dgc_status nth_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
   enum dgc_status status = need_variables(s);
   if (status) return status;
-  struct whole *all;
-  int count = store_wholes(s->store, s->call, &all);
+  struct model_variable *all;
+  int count = store_model_variables(s->store, s->call, &all);
   if (index < 0 || index >= count) return DGC_USAGE;
   tensor_describe(all[index].name, &all[index].type, out);
   return DGC_OK;
@@ -30,8 +30,8 @@ bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
 }
 
 static enum dgc_status no_variable(struct dgc_session *s, const char *name) {
-  struct whole *all;
-  int count = store_wholes(s->store, s->call, &all);
+  struct model_variable *all;
+  int count = store_model_variables(s->store, s->call, &all);
   const char **names = arena_new_array(s->call, (size_t)count, const char *);
   for (int i = 0; i < count; i++) names[i] = all[i].name;
   const char *closest = str_closest(name, names, (size_t)count);
@@ -44,16 +44,16 @@ static enum dgc_status access_variable(struct dgc_session *s, const char *name, 
                                        size_t bytes) {
   enum dgc_status status = need_variables(s);
   if (status) return status;
-  struct whole *all, *v = NULL;
-  int count = store_wholes(s->store, s->call, &all);
+  struct model_variable *all, *v = NULL;
+  int count = store_model_variables(s->store, s->call, &all);
   for (int i = 0; i < count; i++)
     if (strcmp(all[i].name, name) == 0) v = &all[i];
   if (!v) return no_variable(s, name);
   if (v->bytes != bytes)
     return session_fail(s, DGC_USAGE, "variable %s is %s: %zu bytes, not %zu", name,
                         type_text(s->call, &v->type), v->bytes, bytes);
-  bool good = !out || whole_read(s->store, v, out);
-  if (in) good = whole_write(s->store, v, in) && store_spread(s->store);
+  bool good = !out || model_variable_read(s->store, v, out);
+  if (in) good = model_variable_write(s->store, v, in) && store_spread(s->store);
   return good ? DGC_OK : session_device_failed(s);
 }
 

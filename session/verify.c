@@ -125,7 +125,7 @@ static bool read_origin(struct dgc_session *s, const char *path, struct origin *
 
 static bool has_parts(const struct graph *g) {
   for (uint32_t i = 0; i < g->count; i++)
-    if (g->nodes[i]->op == OP_variable && strstr(g->nodes[i]->name, "/part_")) return true;
+    if (g->nodes[i]->op == OP_variable && node_attr(g->nodes[i], ATTR_part)) return true;
   return false;
 }
 

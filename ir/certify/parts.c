@@ -46,6 +46,10 @@ static bool check(struct certify *c, const struct node *v) {
     certify_breach(c, CLAIM_VARIABLES, v, "it is no part of %s : %s", s->name, type_text(c->arena, &s->type));
     return false;
   }
+  if (node_attr(v, ATTR_part) && node_int(v, ATTR_part) != number_of(at)) {
+    certify_breach(c, CLAIM_VARIABLES, v, "it says that it is part %lld", (long long)node_int(v, ATTR_part));
+    return false;
+  }
   for (const struct node *p; s && (p = find(c, v->name, at, k)); k++) rows += p->type.dim[0];
   if (s && rows == s->type.dim[0] && number_of(at) >= 0 && number_of(at) < k) return true;
   if (!s)

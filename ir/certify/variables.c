@@ -4,6 +4,7 @@
 #include "ir/certify/placed.h"
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"
+#include "ir/strategies.h"
 
 #include <string.h>
 
@@ -65,9 +66,8 @@ static void note(const struct certify *c, struct copies *k, const struct node *v
 }
 
 static bool mirrors(const struct certify *c) {
-  const char *name = c->placed->config.strategy;
-  return c->placed->stage == STAGE_PLACED && name &&
-         (strcmp(name, "mirrored") == 0 || strcmp(name, "multi_worker_mirrored") == 0);
+  const struct strategy_info *s = strategy_find(c->placed->config.strategy);
+  return c->placed->stage == STAGE_PLACED && s && s->storage == STORAGE_EACH;
 }
 
 /* Each device with towers where variables are mirrored, and each tower where they are joined on read. */
@@ -96,10 +96,14 @@ static void check_there(struct certify *c, const struct copies *k, const struct 
 
 /* What the world is told of a variable: whether it is trained, and how its copies become one. */
 static bool declared_alike(const struct node *v, const struct node *s) {
-  if (v->nattrs != s->nattrs) return false;
-  for (int i = 0; i < v->nattrs; i++)
-    if (!attr_equal(&v->attrs[i], &s->attrs[i])) return false;
-  return true;
+  const struct attr *of = node_attr(v, ATTR_of);
+  int nv = 0, ns = 0;
+  for (; nv < v->nattrs && v->attrs[nv].key < ATTR_of; nv++)
+    if (!node_attr(s, v->attrs[nv].key) || !attr_equal(&v->attrs[nv], node_attr(s, v->attrs[nv].key)))
+      return false;
+  while (ns < s->nattrs && s->attrs[ns].key < ATTR_of) ns++;
+  return nv == ns && (!of || strcmp(of->string, s->name) == 0 ||
+                      (node_attr(s, ATTR_of) && attr_equal(of, node_attr(s, ATTR_of))));
 }
 
 static void check_copy(struct certify *c, struct copies *k, const struct node *v, const struct node *s) {

@@ -29,6 +29,18 @@ bool is_on_read(const struct node *n) {
   return n->op == OP_variable && node_attr(n, ATTR_synchronization) != NULL;
 }
 
+struct variable_identity variable_identity(const struct node *n) {
+  const struct attr *of = node_attr(n, ATTR_of), *part = node_attr(n, ATTR_part);
+  if (is_on_read(n))
+    return (struct variable_identity){.role = VARIABLE_OF_TOWER,
+                                      .of = of ? of->string : n->name,
+                                      .number = n->tower > 0 ? n->tower : 0,
+                                      .joins = node_string(n, ATTR_aggregation)};
+  if (!of) return (struct variable_identity){.role = VARIABLE_ITSELF};
+  if (part) return (struct variable_identity){VARIABLE_PART, of->string, (int)part->i, NULL};
+  return (struct variable_identity){.role = VARIABLE_REPLICA, .of = of->string};
+}
+
 int64_t node_flops(const struct node *n) {
   const struct op_info *op = op_of(n);
   if (op->flops) return op->flops(n);

@@ -27,6 +27,8 @@ static bool variable_infer(const struct node *n, struct type *out, struct arena 
   const struct attr *how = node_attr(n, ATTR_aggregation), *when = node_attr(n, ATTR_synchronization);
   if (type_is_symbolic(out))
     *why = arena_printf(a, "a variable cannot depend on the batch: %s", type_text(a, out));
+  else if (node_attr(n, ATTR_part) && !node_attr(n, ATTR_of))
+    *why = arena_printf(a, "%s is a part and needs of, the name of the variable", n->name);
   else if (when && !how)
     *why = arena_printf(a, "%s is joined on_read and needs an aggregation", n->name);
   else
@@ -35,7 +37,7 @@ static bool variable_infer(const struct node *n, struct type *out, struct arena 
 }
 SOURCE(variable, OP_NO_CSE | OP_EXTERNAL, .infer = variable_infer,
        .optional_attrs = 1u << ATTR_trainable | 1u << ATTR_slot | 1u << ATTR_aggregation |
-                         1u << ATTR_synchronization)
+                         1u << ATTR_synchronization | 1u << ATTR_of | 1u << ATTR_part)
 
 /* 0, 1, 2, ... along `axis`, plus `offset` */
 static bool iota_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {

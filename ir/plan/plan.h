@@ -8,6 +8,7 @@
 #define DGC_IR_PLAN_PLAN_H
 
 #include "ir/graph/graph.h"
+#include "ir/ops/op.h"
 #include "ir/scalar/kernel.h"
 
 /* Where a buffer lives. Variables outlive plans and are shared by all plans of a session, by name. */
@@ -20,9 +21,9 @@ struct plan_buffer {
   int64_t offset; /* bytes from the start of the region on that device, a multiple of 64 */
   int64_t bytes;
   int first, last; /* steps of its device between which it is in use, both included; whole plan: 0, INT_MAX */
-  const void *data;  /* REGION_CONSTANT: its bytes */
-  struct type type;  /* REGION_VARIABLE: what a checkpoint stores */
-  const char *joins; /* REGION_VARIABLE: how the towers' copies are read as one, or NULL */
+  const void *data;                  /* REGION_CONSTANT: its bytes */
+  struct type type;                  /* REGION_VARIABLE: what a checkpoint stores */
+  struct variable_identity identity; /* REGION_VARIABLE */
 };
 
 struct operand {

@@ -75,6 +75,8 @@ struct node *clone(struct replicate *r, const struct node *n, const char *name, 
   struct attr attrs[ATTR_COUNT];
   int nattrs = n->nattrs;
   memcpy(attrs, n->attrs, sizeof *attrs * (size_t)nattrs);
+  if (n->op == OP_variable && strcmp(name, n->name) != 0 && !node_attr(n, ATTR_of))
+    attrs[nattrs++] = attr_string(ATTR_of, n->name);
   if (n->op == OP_batch_size) attrs[nattrs++] = attr_int(ATTR_batch, s.counted);
   bool typed = op_of(n)->traits & OP_TYPED;
   return build_named(r->to, name, n->op, n->ninputs, in, nattrs, attrs, typed ? &t : NULL);

@@ -63,8 +63,12 @@ bool clone_copies(struct replicate *r, const struct node *n) {
   for (int t = 0; t < r->s.towers; t++) {
     if (copies_of(r, n)[t]) continue;
     place_context(r, n, DIST_PER_REPLICA, t, -1);
+    struct attr attrs[ATTR_COUNT];
+    int nattrs = n->nattrs;
+    memcpy(attrs, n->attrs, sizeof *attrs * (size_t)nattrs);
+    if (t > 0) attrs[nattrs++] = attr_string(ATTR_of, n->name);
     copies_of(r, n)[t] =
-        build_named(r->to, tower_name(r, n->name, t), OP_variable, 0, NULL, n->nattrs, n->attrs, &n->type);
+        build_named(r->to, tower_name(r, n->name, t), OP_variable, 0, NULL, nattrs, attrs, &n->type);
     if (!copies_of(r, n)[t]) return false;
   }
   return true;

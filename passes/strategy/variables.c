@@ -36,7 +36,7 @@ const struct node *slot_owner(const struct graph *g, const char *slot) {
 int strategy_parts(const struct strategy *s, const struct config *c, const struct graph *g,
                    const struct node *variable) {
   if (is_on_read(variable)) return 1;
-  if (s->info->storage != STORAGE_SERVERS || strstr(variable->name, part_mark)) return 1;
+  if (s->info->storage != STORAGE_SERVERS || node_attr(variable, ATTR_part)) return 1;
   if (node_int_or(variable, ATTR_slot, 0)) {
     const struct node *owner = slot_owner(g, variable->name);
     if (owner) return shape_equal(&owner->type, &variable->type) ? strategy_parts(s, c, g, owner) : 1;

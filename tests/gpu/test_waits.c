@@ -92,9 +92,8 @@ static void close_scene(struct scene *s) {
   arena_destroy(s->arena);
 }
 
-static const struct tensor *initial(struct arena *a, const struct values *before, const char *name) {
-  const char *primary = variable_primary(a, name);
-  return values_get(before, primary ? primary : name);
+static const struct tensor *initial(const struct values *before, const struct variable *v) {
+  return values_get(before, v->identity.role == VARIABLE_REPLICA ? v->identity.of : v->name);
 }
 
 enum { MAX_MARKS = 256 };
@@ -110,7 +109,7 @@ static bool run_steps(struct scene *s, struct arena *a, const struct plan *p, st
   bool good = true;
   for (int i = 0; good && i < store_count(store); i++) {
     struct variable *v = store_at(store, i);
-    const struct tensor *t = initial(a, &s->before, v->name);
+    const struct tensor *t = initial(&s->before, v);
     if (!t) stop("no variable %s", v->name);
     good = store_write(store, v, t->data);
     v->filled = true;

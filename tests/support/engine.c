@@ -2,7 +2,7 @@
 
 #include "passes/pass.h"
 #include "planner/planner.h"
-#include "runtime/whole.h"
+#include "runtime/model_variable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -80,15 +80,15 @@ struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d) {
 
 /* Whole variables by their names, copies from their primaries. */
 static bool fill_variables(struct arena *a, struct store *s, const struct values *variables) {
-  struct whole *all;
-  int count = store_wholes(s, a, &all);
+  struct model_variable *all;
+  int count = store_model_variables(s, a, &all);
   for (int i = 0; i < count; i++) {
     const struct tensor *t = values_get(variables, all[i].name);
     if (!t || !type_equal(&t->type, &all[i].type)) {
       fprintf(stderr, "no variable %s : %s\n", all[i].name, type_text(a, &all[i].type));
       return false;
     }
-    if (!whole_write(s, &all[i], t->data)) return false;
+    if (!model_variable_write(s, &all[i], t->data)) return false;
   }
   return store_spread(s);
 }
@@ -115,11 +115,11 @@ static void read_back(struct arena *a, struct exec *e, const struct plan *p, str
     if (p->outputs[i].role == OUTPUT_COUNT) name = arena_printf(a, "%s/count", name);
     values_put(outputs, name, &p->outputs[i].type, data);
   }
-  struct whole *all;
-  int count = store_wholes(s, a, &all);
+  struct model_variable *all;
+  int count = store_model_variables(s, a, &all);
   for (int i = 0; i < count; i++) {
     void *data = arena_alloc(a, all[i].bytes);
-    whole_read(s, &all[i], data);
+    model_variable_read(s, &all[i], data);
     values_put(variables, all[i].name, &all[i].type, data);
     for (int k = 0; all[i].joins && k < all[i].nparts; k++) {
       void *copy = arena_alloc(a, all[i].bytes);
@@ -129,7 +129,7 @@ static void read_back(struct arena *a, struct exec *e, const struct plan *p, str
   }
   for (int i = 0; i < store_count(s); i++) {
     const struct variable *v = store_at(s, i);
-    if (!variable_primary(a, v->name)) continue;
+    if (v->identity.role != VARIABLE_REPLICA) continue;
     void *data = arena_alloc(a, v->bytes);
     store_read(s, v, data);
     values_put(variables, v->name, &v->type, data);

@@ -1,5 +1,6 @@
 /* The executor on plans made by hand: order, meetings of devices, threads, arenas and variables. */
 #include "runtime/exec.h"
+#include "runtime/model_variable.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -263,7 +264,8 @@ static void copies_and_variables(void **state) {
   start(&f, 2, 2);
   int v = buffer(&f, 0, REGION_VARIABLE), w = buffer(&f, 1, REGION_VARIABLE);
   f.plan.buffers[v].name = "v";
-  f.plan.buffers[w].name = "v/replica_1";
+  f.plan.buffers[w].name = "on another device";
+  f.plan.buffers[w].identity = (struct variable_identity){.role = VARIABLE_REPLICA, .of = "v"};
   int x = buffer(&f, 0, REGION_ARENA);
   input(&f, x);
   add_step(&f, 0, v, x, v);
@@ -278,13 +280,14 @@ static void copies_and_variables(void **state) {
   struct type t = vector_type();
   float start_value[N], back[N];
   for (int i = 0; i < N; i++) start_value[i] = 10;
-  struct variable *primary = store_variable(f.store, "v", &t, 0, &f.diags);
+  static const struct variable_identity itself = {.role = VARIABLE_ITSELF};
+  struct variable *primary = store_variable(f.store, "v", &t, &itself, 0, &f.diags);
   store_write(f.store, primary, start_value);
   struct exec *e = load(&f);
-  struct variable *copy = store_find(f.store, "v/replica_1");
+  struct variable *copy = store_find(f.store, "on another device");
   store_read(f.store, copy, back);
   assert_true(back[3] == 10);
-  assert_string_equal(variable_primary(f.arena, copy->name), "v");
+  assert_string_equal(copy->identity.of, "v");
   assert_true(run_once(e, 1) == 11);
   assert_true(run_once(e, 2) == 13);
   store_read(f.store, primary, back);
@@ -294,9 +297,55 @@ static void copies_and_variables(void **state) {
   store_read(f.store, copy, back);
   assert_true(back[0] == 10);
   struct type other = type_scalar(DT_F32);
-  assert_null(store_variable(f.store, "v", &other, 0, &f.diags));
+  assert_null(store_variable(f.store, "v", &other, &itself, 0, &f.diags));
   assert_int_equal(f.diags.nerrors, 1);
   exec_unload(e);
+  finish(&f);
+}
+
+static struct variable *made(struct fixture *f, const char *name, int device, int64_t rows,
+                             struct variable_identity identity) {
+  struct type t = type_make(DT_F32, 1, &rows);
+  struct variable *v = store_variable(f->store, name, &t, &identity, device, &f->diags);
+  assert_non_null(v);
+  return v;
+}
+
+/* What the variables of the model are is not in the names of what they lie in, whatever order that was made in. */
+static void variables_of_the_model(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2, 1);
+  const struct variable_identity itself = {.role = VARIABLE_ITSELF};
+  made(&f, "third", 1, 2, (struct variable_identity){VARIABLE_PART, "w", 2, NULL});
+  made(&f, "first", 0, 4, (struct variable_identity){VARIABLE_PART, "w", 0, NULL});
+  made(&f, "tower_1/z", 0, 1, itself);
+  made(&f, "second", 1, 3, (struct variable_identity){VARIABLE_PART, "w", 1, NULL});
+  made(&f, "v/part_1", 0, 1, itself);
+  struct variable *sums[2];
+  sums[1] = made(&f, "a", 1, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 1, "sum"});
+  sums[0] = made(&f, "b", 0, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 0, "sum"});
+  struct variable *replica =
+      made(&f, "c", 1, 1, (struct variable_identity){.role = VARIABLE_REPLICA, .of = "v/part_1"});
+  struct model_variable *all;
+  assert_int_equal(store_model_variables(f.store, f.arena, &all), 4);
+  assert_string_equal(all[0].name, "n");
+  assert_int_equal(all[0].nparts, 2);
+  assert_ptr_equal(all[0].parts[0], sums[0]);
+  assert_string_equal(all[1].name, "tower_1/z");
+  assert_string_equal(all[2].name, "v/part_1");
+  assert_string_equal(all[3].name, "w");
+  assert_int_equal(all[3].type.dim[0], 9);
+  float in[9], out[9], value = 6;
+  for (int i = 0; i < 9; i++) in[i] = (float)i;
+  assert_true(model_variable_write(f.store, &all[3], in) && model_variable_read(f.store, &all[3], out));
+  assert_memory_equal(out, in, sizeof in);
+  assert_true(store_read(f.store, store_find(f.store, "second"), out));
+  assert_true(out[0] == 4 && out[2] == 6);
+  assert_true(model_variable_write(f.store, &all[0], &value) && store_read(f.store, sums[1], out));
+  assert_true(out[0] == 3);
+  assert_true(model_variable_write(f.store, &all[2], &value) && store_spread(f.store));
+  assert_true(store_read(f.store, replica, out) && out[0] == 6);
   finish(&f);
 }
 
@@ -353,9 +402,13 @@ static void cost(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_device),   cmocka_unit_test(devices_and_threads),
-      cmocka_unit_test(backwards),    cmocka_unit_test(copies_and_variables),
-      cmocka_unit_test(shared_arena), cmocka_unit_test(another_thread),
+      cmocka_unit_test(one_device),
+      cmocka_unit_test(devices_and_threads),
+      cmocka_unit_test(backwards),
+      cmocka_unit_test(copies_and_variables),
+      cmocka_unit_test(variables_of_the_model),
+      cmocka_unit_test(shared_arena),
+      cmocka_unit_test(another_thread),
       cmocka_unit_test(cost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

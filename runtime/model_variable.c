@@ -1,0 +1,102 @@
+/* The variables of the model, from what the store has of them. */
+#include "runtime/model_variable.h"
+
+#include "ir/ops/op.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One variable, as far as it can be ordered: by the model's name, then by the number of the part or tower. */
+struct entry {
+  const char *name;
+  struct variable *variable;
+};
+
+static int by_name(const void *a, const void *b) {
+  const struct entry *x = a, *y = b;
+  int order = strcmp(x->name, y->name);
+  return order ? order : x->variable->identity.number - y->variable->identity.number;
+}
+
+int store_model_variables(const struct store *s, struct arena *a, struct model_variable **out) {
+  int count = store_count(s), n = 0, all = 0;
+  struct entry *entries = arena_new_array(a, (size_t)count, struct entry);
+  for (int i = 0; i < count; i++) {
+    struct variable *v = store_at(s, i);
+    if (v->identity.role == VARIABLE_REPLICA) continue;
+    entries[n++] = (struct entry){v->identity.of ? arena_strdup(a, v->identity.of) : v->name, v};
+  }
+  if (n) qsort(entries, (size_t)n, sizeof *entries, by_name);
+  struct variable **parts = arena_new_array(a, (size_t)n, struct variable *);
+  *out = arena_new_array(a, (size_t)n, struct model_variable);
+  for (int i = 0; i < n; i++) {
+    struct variable *v = parts[i] = entries[i].variable;
+    struct model_variable *last = all ? &(*out)[all - 1] : NULL;
+    if (v->identity.number > 0 && last && strcmp(last->name, entries[i].name) == 0) {
+      if (v->identity.role == VARIABLE_PART) {
+        last->type.dim[0] += v->type.dim[0];
+        last->bytes += v->bytes;
+      }
+      last->nparts++;
+    } else
+      (*out)[all++] =
+          (struct model_variable){entries[i].name, v->type, v->bytes, &parts[i], 1, v->identity.joins};
+  }
+  return all;
+}
+
+/* All copies as one: the tree over the towers that a graph would compute. */
+static bool read_joined(const struct store *s, const struct model_variable *v, void *out) {
+  bool good = true;
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  struct tensor *in = arena_new_array(a, (size_t)v->nparts, struct tensor), result = {v->type, out};
+  for (int i = 0; good && i < v->nparts; i++) {
+    in[i] = (struct tensor){v->type, arena_alloc(a, v->bytes)};
+    good = store_read(s, v->parts[i], in[i].data);
+  }
+  struct attr how = {.key = ATTR_reduction, .string = v->joins};
+  struct node n = {.op = OP_all_reduce, .type = v->type, .ninputs = v->nparts, .nattrs = 1, .attrs = &how};
+  good = good && node_eval(&n, in, &result, 0);
+  arena_destroy_guarded(a, &guard);
+  return good;
+}
+
+/* To each copy the value; of a sum its share: an equal one, or of integers all to the first. */
+static bool write_joined(struct store *s, const struct model_variable *v, const void *data) {
+  bool good = true, sum = strcmp(v->joins, "sum") == 0, whole = !dtype_is_float((enum dtype)v->type.dtype);
+  int64_t count = type_count(&v->type);
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  void *share = arena_alloc(a, v->bytes);
+  if (!sum || v->nparts == 1) memcpy(share, data, v->bytes);
+  for (int64_t i = 0; sum && !whole && i < count; i++)
+    if (v->type.dtype == DT_F32)
+      ((float *)share)[i] = ((const float *)data)[i] / (float)v->nparts;
+    else
+      ((double *)share)[i] = ((const double *)data)[i] / v->nparts;
+  for (int i = 0; good && i < v->nparts; i++)
+    good = store_write(s, v->parts[i], sum && whole && i == 0 ? data : share);
+  arena_destroy_guarded(a, &guard);
+  return good;
+}
+
+bool model_variable_read(const struct store *s, const struct model_variable *v, void *out) {
+  if (v->joins) return read_joined(s, v, out);
+  char *to = out;
+  for (int i = 0; i < v->nparts; i++) {
+    if (!store_read(s, v->parts[i], to)) return false;
+    to += v->parts[i]->bytes;
+  }
+  return true;
+}
+
+bool model_variable_write(struct store *s, const struct model_variable *v, const void *data) {
+  if (v->joins) return write_joined(s, v, data);
+  const char *from = data;
+  for (int i = 0; i < v->nparts; i++) {
+    if (!store_write(s, v->parts[i], from)) return false;
+    from += v->parts[i]->bytes;
+  }
+  return true;
+}

@@ -1,0 +1,23 @@
+/* Variables as their model has them: one for all replicas, complete though its parts lie on several devices. The
+ * copies of towers are read as their sum, their mean or the first, and written so that they read as that. */
+#ifndef DGC_RUNTIME_MODEL_VARIABLE_H
+#define DGC_RUNTIME_MODEL_VARIABLE_H
+
+#include "runtime/buffer.h"
+
+struct model_variable {
+  const char *name; /* "h.kernel" */
+  struct type type;
+  size_t bytes;
+  struct variable **parts; /* one behind the other along the first axis; a variable that is not cut: itself */
+  int nparts;
+  const char *joins; /* the parts are towers' copies, read as one by this aggregation; NULL: they are parts */
+};
+
+/* All of them, by name, in `a`; how many. */
+int store_model_variables(const struct store *s, struct arena *a, struct model_variable **out);
+/* False when a device has failed. What is written is not spread to copies yet: see store_spread. */
+bool model_variable_read(const struct store *s, const struct model_variable *w, void *out);
+bool model_variable_write(struct store *s, const struct model_variable *w, const void *data);
+
+#endif
