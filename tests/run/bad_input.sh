@@ -3,12 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 model=$samples/digits.dsl
 
-# quick CODE WHAT COMMAND...: as expect, but must not take long: five seconds of a processor, and not much longer by the
-# clock than a busy machine takes for that.
-within() { (
-  ulimit -t 5
-  exec timeout 120 "$@"
-) }
+# quick CODE WHAT COMMAND...: as expect, but must not take long.
 quick() {
   code=$1
   what=$2

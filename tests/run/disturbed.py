@@ -24,7 +24,7 @@ def run(*words, inject=None, count=None, **variables):
         environment["DGC_INJECT_COUNT"] = count
     try:  # a hang has no end
         return subprocess.run([dgc, *words], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
-                              env=environment, timeout=120)
+                              env=environment, timeout=600)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(words, "a hang", "", "")
 

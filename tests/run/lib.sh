@@ -40,6 +40,13 @@ shows() {
 empty() { if [ -s "$1" ]; then fail "$1 is not empty: $(head -3 "$1")"; else pass; fi; }
 same() { if cmp "$1" "$2"; then pass; else fail "$1 and $2 differ"; fi; }
 
+# within COMMAND...: ends what takes long: five seconds of a processor, or by the clock
+# much more than a busy machine takes for that.
+within() { (
+  ulimit -t 5
+  exec timeout 600 "$@"
+) }
+
 finish() {
   echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
   [ "$failed" = 0 ]
