@@ -221,7 +221,7 @@ struct stmt *ast_stmt(struct parser *p, struct loc loc, enum stmt_kind kind, str
   s->loc = loc;
   s->names = names;
   s->value = value;
-  s->fate = arena_new(p->arena, uint8_t);
+  s->effect = arena_new(p->arena, uint8_t);
   return s;
 }
 

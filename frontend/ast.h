@@ -120,7 +120,7 @@ struct stmt {
   struct expr *place;     /* the `on` of any statement, or NULL */
   struct args entries;    /* DATA; VAR, STATE: aggregation(sum) */
   struct block body, otherwise;
-  uint8_t *fate; /* what has come of it, enum fate: the resolver's note */
+  uint8_t *effect; /* what has come of it, enum statement_effect: the resolver's note */
 };
 
 struct param {

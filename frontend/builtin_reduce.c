@@ -42,13 +42,13 @@ static struct node *keep_axes(struct resolver *r, struct node *y, const struct t
   return build_reshape(r->g, y, &t);
 }
 
-struct reduction {
+struct reduce_builtin {
   enum op_id op;
   enum dtype of_bool, of_int; /* what x is converted to first; DT_COUNT: nothing */
   bool mean;
 };
 
-static struct value reduce(struct resolver *r, const struct reduction *how, const struct value *x_value,
+static struct value reduce(struct resolver *r, const struct reduce_builtin *how, const struct value *x_value,
                            const struct value *axis, const struct value *keep_value, struct loc loc) {
   struct node *x = tensor_node(r, x_value, "`x`");
   uint32_t axes;
@@ -75,7 +75,7 @@ static struct value reduce(struct resolver *r, const struct reduction *how, cons
 #define REDUCTION(name, ...)                                                             \
   static struct value run_##name(struct resolver *r, struct value *args, struct loc loc, \
                                  const struct role *role) {                              \
-    static const struct reduction how = {__VA_ARGS__};                                   \
+    static const struct reduce_builtin how = {__VA_ARGS__};                              \
     (void)role;                                                                          \
     return reduce(r, &how, &args[0], &args[1], &args[2], loc);                           \
   }
@@ -87,7 +87,7 @@ REDUCTION(all, OP_reduce_min, DT_COUNT, DT_COUNT, false)
 
 static struct value extreme(struct resolver *r, enum op_id reduction, enum op_id op, struct value *args,
                             struct loc loc) {
-  const struct reduction how = {reduction, DT_COUNT, DT_COUNT, false};
+  const struct reduce_builtin how = {reduction, DT_COUNT, DT_COUNT, false};
   if (args[1].kind == VALUE_NONE) return reduce(r, &how, &args[0], &args[2], &args[3], loc);
   if (args[2].kind == VALUE_NONE && args[3].kind == VALUE_NONE) return elementwise(r, op, args, 2, loc);
   report(r, loc, "%s of two operands has no axis", op_table[op]->name);

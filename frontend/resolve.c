@@ -88,7 +88,7 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
 
   struct model *model = r->model = arena_new(a, struct model);
   model->name = def->name;
-  fate_begin(r);
+  effects_begin(r);
   r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);
   struct graph *train = run_model(r, def, m, RUN_TRAIN);
   bool trains = r->train_statements > 0;
@@ -104,7 +104,7 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
            def->name);
     return NULL;
   }
-  fate_report(r, trains);
+  effects_report(r, trains);
   if (d->nerrors > errors) return NULL;
   warn_unused(r, file);
   model->init = r->init->noutputs ? finish(a, r->init, d) : NULL;

@@ -93,13 +93,13 @@ struct reach {
 };
 
 /* Room for walks from one node through what it is made of. A node was met in the walk whose number it has. */
-struct walk {
+struct node_walk {
   uint32_t *met, number, cap;
   const struct node **stack;
 };
 
 /* What has come of a statement in all runs so far. */
-enum fate { FATE_MET = 1, FATE_DONE = 2 };
+enum statement_effect { STATEMENT_MET = 1, STATEMENT_EFFECTIVE = 2 };
 
 /* A statement that has been met, in the order of meeting. */
 struct met {
@@ -138,15 +138,15 @@ struct resolver {
   bool stopped; /* out of budget */
   int warnings;
   bool predicts, evaluates; /* the model has such statements */
-  uint64_t effects;         /* counts what statements bind, declare, assign and give: see fate.c */
-  int errors;               /* before the first statement */
+  uint64_t effects; /* counts what statements bind, declare, assign and give: see statement_effects.c */
+  int errors;       /* before the first statement */
   struct met *first_met, **last_met;
   struct reach tower; /* what differs from tower to tower */
   struct reach batch; /* what depends on the rows of the batch */
   struct map outputs; /* of r->g, by name */
   struct map inputs;  /* of the model, by name: their places, from 1 */
   struct map data;    /* "train x": its place, from 1 */
-  struct walk walk;
+  struct node_walk walk;
 };
 
 /* error.c */
@@ -233,12 +233,12 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
 /* pattern.c */
 bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call);
 
-/* fate.c: every statement that is met yields a node, a declaration or a diagnostic */
-void fate_begin(struct resolver *r);
+/* statement_effects.c: every statement that is met yields a node, a declaration or a diagnostic */
+void effects_begin(struct resolver *r);
 /* A statement has been run; `effects` is what r->effects was before. */
-void fate_settle(struct resolver *r, const struct stmt *s, uint64_t effects);
+void effects_settle(struct resolver *r, const struct stmt *s, uint64_t effects);
 /* After all runs: what was met, and never where it has a meaning. */
-void fate_report(struct resolver *r, bool trains);
+void effects_report(struct resolver *r, bool trains);
 
 /* reach.c: an array with room for one item more: at every power of two it moves */
 void *grown(struct arena *a, void *items, int count, size_t size);

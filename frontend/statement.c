@@ -189,8 +189,8 @@ static void run_place(struct resolver *r, const struct expr *e) {
 
 /* Behind a `return` of the same block nothing is run. */
 static void warn_unreached(struct resolver *r, const struct stmt *s) {
-  if (s->kind != STMT_RETURN || !s->next || *s->next->fate & FATE_MET || is_library(r, s->loc)) return;
-  *s->next->fate |= FATE_MET;
+  if (s->kind != STMT_RETURN || !s->next || *s->next->effect & STATEMENT_MET || is_library(r, s->loc)) return;
+  *s->next->effect |= STATEMENT_MET;
   diag_warning(r->diags, s->next->loc, "this is never run: it stands behind `return`");
 }
 
@@ -207,7 +207,7 @@ void run_block(struct resolver *r, const struct block *b) {
     uint64_t effects = r->effects;
     if (s->place) run_place(r, s->place);
     if (belongs(r, s)) run_kind(r, s);
-    fate_settle(r, s, effects);
+    effects_settle(r, s, effects);
     warn_unreached(r, s);
     r->g->want = want;
   }

@@ -20,7 +20,7 @@ static int by_order(const void *a, const void *b) {
 }
 
 static void walk_begin(struct resolver *r) {
-  struct walk *w = &r->walk;
+  struct node_walk *w = &r->walk;
   w->number++;
   if (r->g->count <= w->cap) return;
   w->cap = 2 * r->g->count;
@@ -28,7 +28,7 @@ static void walk_begin(struct resolver *r) {
   w->stack = arena_new_array(r->arena, w->cap, const struct node *);
 }
 
-static void walk_to(struct walk *w, const struct node *n, uint32_t *depth) {
+static void walk_to(struct node_walk *w, const struct node *n, uint32_t *depth) {
   if (w->met[n->id] == w->number) return;
   w->met[n->id] = w->number;
   w->stack[(*depth)++] = n;

@@ -20,22 +20,22 @@ struct pack {
 
 /* Large ones first. */
 
-struct entry {
+struct sized_buffer {
   const struct plan_buffer *b;
   int index;
 };
 
 static int larger(const void *x, const void *y) {
-  const struct entry *a = x, *b = y;
+  const struct sized_buffer *a = x, *b = y;
   if (a->b->bytes != b->b->bytes) return a->b->bytes > b->b->bytes ? -1 : 1;
   if (a->b->first != b->b->first) return a->b->first < b->b->first ? -1 : 1;
   return a->index - b->index;
 }
 
 static int64_t pack_by_size(struct arena *scratch, const struct pack *p, int64_t *offsets) {
-  struct entry *entries = arena_new_array(scratch, (size_t)p->count, struct entry);
+  struct sized_buffer *entries = arena_new_array(scratch, (size_t)p->count, struct sized_buffer);
   int *placed = arena_new_array(scratch, (size_t)p->count, int); /* ascending by offset */
-  for (int i = 0; i < p->count; i++) entries[i] = (struct entry){p->buffers[i], i};
+  for (int i = 0; i < p->count; i++) entries[i] = (struct sized_buffer){p->buffers[i], i};
   qsort(entries, (size_t)p->count, sizeof *entries, larger);
   int64_t high = 0;
   for (int i = 0; i < p->count; i++) {

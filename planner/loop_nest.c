@@ -17,15 +17,15 @@ static void item_strides(struct item *it, const struct type *t) {
   }
 }
 
-static bool view_equal(const struct view *a, const struct view *b, int rank) {
+static bool view_equal(const struct operand_view *a, const struct operand_view *b, int rank) {
   for (int i = 0; i < rank; i++)
     if (a->loop[i] != b->loop[i] || a->begin[i] != b->begin[i]) return false;
   return true;
 }
 
 /* How the input of a broadcast, transpose or slice is seen. */
-static struct view view_through(const struct node *n, const struct view *v) {
-  struct view in = {{0}, {0}};
+static struct operand_view view_through(const struct node *n, const struct operand_view *v) {
+  struct operand_view in = {{0}, {0}};
   const struct type *from = &n->inputs[0]->type;
   int count;
   enum attr_key key = n->op == OP_broadcast ? ATTR_axes : n->op == OP_transpose ? ATTR_perm : ATTR_begin;
@@ -67,7 +67,7 @@ static enum item_kind kind_of(const struct nest *t, const struct node *n, bool l
 }
 
 /* `input`: which input of t->node `n` is, or -1 if n lies inside. */
-static int walk(struct nest *t, const struct node *n, int input, struct view v, bool epilogue) {
+static int walk(struct nest *t, const struct node *n, int input, struct operand_view v, bool epilogue) {
   bool outside = t->body ? n->op == OP_input : input >= 0;
   while (!outside && node_is_strided(n)) {
     v = view_through(n, &v);
@@ -93,7 +93,7 @@ static int walk(struct nest *t, const struct node *n, int input, struct view v, 
     if (loop >= 0) t->indexed[loop] = true;
   }
   if (it.kind == ITEM_SCALAR || it.kind == ITEM_RANDOM) {
-    struct view all = v;
+    struct operand_view all = v;
     if (it.kind == ITEM_RANDOM) memset(&all, 0, sizeof all);
     for (int i = 0; i < n->ninputs; i++) it.in[i] = walk(t, n->inputs[i], t->body ? -1 : i, all, epilogue);
   }
@@ -139,7 +139,7 @@ void nest_begin(struct nest *t, struct lowerer *l, const struct node *n, const s
     if (!t->reduced[i]) t->outer.loop[outer++] = (int8_t)i;
   }
   if (!reduce) return;
-  struct view all = {{0}, {0}};
+  struct operand_view all = {{0}, {0}};
   for (int i = 0; i < over->rank; i++) all.loop[i] = (int8_t)i;
   t->prologue = walk(t, reduce->inputs[0], body ? -1 : 0, all, false);
 }
@@ -164,6 +164,6 @@ void nest_copy(struct nest *t, int input, const struct type *into, const int64_t
 }
 
 void nest_fill(struct nest *t, int input, const struct type *into) {
-  struct view one = {{0}, {0}};
+  struct operand_view one = {{0}, {0}};
   add_output(t, walk(t, t->node->inputs[input], input, one, false), into, NULL);
 }

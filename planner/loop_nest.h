@@ -20,7 +20,7 @@ struct lowerer {
 };
 
 /* How a value is seen from the loops: its element along axis i is number begin[i] + (index of loop[i]). */
-struct view {
+struct operand_view {
   int8_t loop[MAX_RANK]; /* -1: none, always begin[i] */
   int64_t begin[MAX_RANK];
 };
@@ -39,7 +39,7 @@ enum item_kind {
 struct item {
   enum item_kind kind;
   const struct node *node; /* leaf: the value read */
-  struct view view;
+  struct operand_view view;
   bool epilogue;
   int input;                /* leaf: which input of the node being lowered */
   int in[3];                /* items */
@@ -58,7 +58,7 @@ struct nest {
   int nloops;
   int64_t extent[MAX_RANK];
   bool reduced[MAX_RANK], indexed[MAX_RANK];
-  struct view outer; /* of the results */
+  struct operand_view outer; /* of the results */
   int nitems;
   int prologue; /* reduce: the item that is reduced */
   int nresults;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The loops that remain, outermost first. Loop `loop[i]` is the innermost of those that were joined. */
-struct order {
+struct loop_order {
   int rank, nreduce, vector;
   int loop[MAX_RANK + 1]; /* -1: a loop of one round, where no other is left */
   int64_t extent[MAX_RANK + 1];
@@ -31,7 +31,7 @@ static bool can_join(const struct nest *t, int outer, int inner, int64_t extent)
 
 /* Appends the kept or the reduced loops. Axes of one element are no loops, but the first axis always is: it may be
  * the batch, and a kernel must not know its size. */
-static void take_loops(const struct nest *t, struct order *o, bool reduced, int fixed) {
+static void take_loops(const struct nest *t, struct loop_order *o, bool reduced, int fixed) {
   int begin = o->rank;
   for (int i = 0; i < t->nloops; i++) {
     if (t->reduced[i] != reduced || (t->extent[i] == 1 && i > 0 && i != fixed)) continue;
@@ -58,8 +58,8 @@ static int reduced_lanes(const struct nest *t) {
   return last >= 0 && t->reduced[last] ? last : -1;
 }
 
-static struct order order_loops(const struct nest *t) {
-  struct order o = {.rank = 0};
+static struct loop_order order_loops(const struct nest *t) {
+  struct loop_order o = {.rank = 0};
   int fixed = t->reduce ? reduced_lanes(t) : -1;
   take_loops(t, &o, false, -1);
   int kept = o.rank;
@@ -78,9 +78,9 @@ static struct order order_loops(const struct nest *t) {
 enum { MAX_PARAMS = 1024 };
 
 /* One kernel being filled. */
-struct emit {
+struct kernel_filling {
   struct nest *t;
-  struct order o;
+  struct loop_order o;
   struct kernel k;
   struct item *args[MAX_KERNEL_ARGS]; /* those that are read */
   int64_t *params;
@@ -91,7 +91,7 @@ static bool same_access(const struct item *a, const struct item *b) {
          memcmp(a->stride, b->stride, sizeof a->stride) == 0;
 }
 
-static void number_args(struct emit *e) {
+static void number_args(struct kernel_filling *e) {
   struct nest *t = e->t;
   int n = 0;
   for (int i = 0; i < t->nitems; i++) {
@@ -110,7 +110,7 @@ static void number_args(struct emit *e) {
   e->k.noutputs = t->nresults;
 }
 
-static sval param(struct emit *e, struct sprog *p, int64_t value) {
+static sval param(struct kernel_filling *e, struct sprog *p, int64_t value) {
   assert(e->k.nparams < MAX_PARAMS);
   e->params[e->k.nparams] = value;
   return s_param(p, e->k.nparams++);
@@ -118,7 +118,7 @@ static sval param(struct emit *e, struct sprog *p, int64_t value) {
 
 /* Number of an element of a random stream, from the indices of all loops. Sizes are parameters; the innermost
  * stride is 1 whatever they are. */
-static sval element_number(struct emit *e, struct sprog *p, const struct item *it) {
+static sval element_number(struct kernel_filling *e, struct sprog *p, const struct item *it) {
   sval sum = param(e, p, node_int_or(it->node, ATTR_offset, 0) + it->offset);
   for (int i = 0; i < e->o.rank; i++) {
     int64_t stride = e->o.loop[i] >= 0 ? it->stride[e->o.loop[i]] : 0;
@@ -137,7 +137,7 @@ static sval immediate(struct sprog *p, const struct node *n) {
   return s_bits(p, (enum dtype)n->type.dtype, bits);
 }
 
-static void record(struct emit *e, struct item *it) {
+static void record(struct kernel_filling *e, struct item *it) {
   struct sprog *p = it->epilogue ? &e->k.epilogue : &e->k.body;
   const struct node *n = it->node;
   enum dtype d = (enum dtype)n->type.dtype;
@@ -168,7 +168,7 @@ static void record(struct emit *e, struct item *it) {
   }
 }
 
-static void record_all(struct emit *e) {
+static void record_all(struct kernel_filling *e) {
   struct nest *t = e->t;
   arena_reset(t->l->record);
   e->k.body = sprog_make(t->l->record);
@@ -179,12 +179,12 @@ static void record_all(struct emit *e) {
   if (t->reduce) e->k.result[0] = t->l->items[t->prologue].value;
 }
 
-static int64_t stride_at(const struct order *o, const int64_t *stride, int loop) {
+static int64_t stride_at(const struct loop_order *o, const int64_t *stride, int loop) {
   return o->loop[loop] >= 0 ? stride[o->loop[loop]] : 0;
 }
 
 /* Strides of argument i, and the bytes it touches. */
-static int64_t fill_strides(struct emit *e, int i, const int64_t *stride, int64_t *out) {
+static int64_t fill_strides(struct kernel_filling *e, int i, const int64_t *stride, int64_t *out) {
   int64_t bytes = dtype_size((enum dtype)e->k.args[i].dtype);
   for (int d = 0; d < e->o.rank; d++) {
     out[d] = stride_at(&e->o, stride, d);
@@ -196,7 +196,7 @@ static int64_t fill_strides(struct emit *e, int i, const int64_t *stride, int64_
   return bytes;
 }
 
-static const int64_t *fill_sizes(struct emit *e, int64_t *traffic) {
+static const int64_t *fill_sizes(struct kernel_filling *e, int64_t *traffic) {
   struct nest *t = e->t;
   int rank = e->o.rank, reads = e->k.nargs - e->k.noutputs;
   int64_t *sizes = arena_new_array(t->l->arena, (size_t)kernel_nsizes(&e->k), int64_t);
@@ -209,7 +209,7 @@ static const int64_t *fill_sizes(struct emit *e, int64_t *traffic) {
   return sizes;
 }
 
-static const struct launch_arg *launch_args(struct emit *e) {
+static const struct launch_arg *launch_args(struct kernel_filling *e) {
   struct nest *t = e->t;
   int reads = e->k.nargs - e->k.noutputs;
   bool empty = false; /* then nothing is touched, wherever it would be */
@@ -229,7 +229,7 @@ _Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN,
 
 void nest_end(struct nest *t, struct launch *out) {
   int64_t params[MAX_PARAMS];
-  struct emit e = {.t = t, .o = order_loops(t), .params = params};
+  struct kernel_filling e = {.t = t, .o = order_loops(t), .params = params};
   e.k.name = t->node->name;
   e.k.kind = t->reduce ? KERNEL_REDUCE : KERNEL_MAP;
   if (t->reduce) e.k.reduce = (enum reduce_op)(t->reduce->op - OP_reduce_sum);

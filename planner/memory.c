@@ -10,7 +10,7 @@
 
 static int new_buffer(struct schedule *s, int value, int first, int last) {
   struct plan *p = s->plan;
-  struct value *v = &s->values[value];
+  struct planned_value *v = &s->values[value];
   v->buffer = p->nbuffers++;
   p->buffers[v->buffer] = (struct plan_buffer){.name = v->node->name,
                                                .device = v->device,
@@ -31,7 +31,7 @@ static int last_place(const struct schedule *s, const struct task *t) {
 }
 
 /* The last place of its own device at which the value is in use. */
-static int last_use(const struct schedule *s, const struct value *v) {
+static int last_use(const struct schedule *s, const struct planned_value *v) {
   if (v->is_output) return INT_MAX;
   int last = 0;
   if (v->producer != NONE) last = last_place(s, &s->tasks[v->producer]);
@@ -63,7 +63,7 @@ static bool may_take_over(const struct schedule *s, const struct task *t, int r,
 }
 
 static int take_over(const struct schedule *s, const struct task *t, int r) {
-  const struct value *v = &s->values[t->result + r];
+  const struct planned_value *v = &s->values[t->result + r];
   if (t->kind == STEP_COPY || t->nlaunches != 1) return NONE;
   int now = last_place(s, t);
   for (int i = 0; i < t->nreads; i++) {
@@ -78,7 +78,7 @@ static int take_over(const struct schedule *s, const struct task *t, int r) {
 }
 
 static void place_result(struct schedule *s, const struct task *t, int r) {
-  struct value *v = &s->values[t->result + r];
+  struct planned_value *v = &s->values[t->result + r];
   if (v->bound != NONE) {
     v->buffer = s->values[v->bound].buffer;
     return;
@@ -93,7 +93,7 @@ static void place_result(struct schedule *s, const struct task *t, int r) {
 
 /* Inputs, variables and constants are there before the first step. */
 static void place_given(struct schedule *s, int value) {
-  struct value *v = &s->values[value];
+  struct planned_value *v = &s->values[value];
   bool used = v->is_output || v->readers != NONE;
   if (v->producer != NONE || (!used && v->region == REGION_CONSTANT)) return;
   int last = v->region == REGION_ARENA ? last_use(s, v) : INT_MAX;

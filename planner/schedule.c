@@ -36,7 +36,7 @@ static int64_t pop(struct heap *h) {
   return top;
 }
 
-struct run {
+struct list_scheduler {
   struct schedule *s;
   struct heap ready; /* a task that is not held any more is there twice */
   int *chosen;       /* by readiness: the task */
@@ -100,7 +100,7 @@ static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
 }
 
 /* What devices do together is ready when all of them are, and is offered as the first one's task. */
-static bool meet(struct run *r, struct meeting *m) {
+static bool meet(struct list_scheduler *r, struct meeting *m) {
   for (int i = 0; i < m->count; i++)
     if (r->s->tasks[m->tasks[i]].unmet > 0) return false;
   bool first = !m->offered;
@@ -108,7 +108,7 @@ static bool meet(struct run *r, struct meeting *m) {
   return first;
 }
 
-static void offer(struct run *r, int task) {
+static void offer(struct list_scheduler *r, int task) {
   struct task *t = &r->s->tasks[task];
   if (t->unmet > 0 || t->done) return;
   if (t->collective != NONE) {
@@ -130,15 +130,15 @@ static void offer(struct run *r, int task) {
 }
 
 /* `task` has read `value`: if that is a variable, its writer waits for one reader less. */
-static void has_read(struct run *r, int task, int value) {
-  struct value *v = &r->s->values[value];
+static void has_read(struct list_scheduler *r, int task, int value) {
+  struct planned_value *v = &r->s->values[value];
   if (v->writer == NONE || v->writer == task) return;
   v->unread--;
   struct task *w = &r->s->tasks[v->writer];
   if (--w->blocked == 0 && w->unmet == 0) offer(r, v->writer);
 }
 
-static void has_read_all(struct run *r, int task) {
+static void has_read_all(struct list_scheduler *r, int task) {
   const struct task *t = &r->s->tasks[task];
   for (int i = 0; i < t->nreads; i++) {
     int value = t->reads[i].value;
@@ -149,7 +149,7 @@ static void has_read_all(struct run *r, int task) {
 }
 
 /* A pack starts: those before it need not be held any longer. */
-static void let_go(struct run *r, int pack) {
+static void let_go(struct list_scheduler *r, int pack) {
   int kept = 0;
   for (int i = 0; i < r->nheld; i++) {
     int task = r->held[i];
@@ -162,7 +162,7 @@ static void let_go(struct run *r, int pack) {
   r->nheld = kept;
 }
 
-static void run_task(struct run *r, int task) {
+static void run_task(struct list_scheduler *r, int task) {
   struct schedule *s = r->s;
   int pack = pack_of(&s->tasks[task]);
   if (pack != NONE && r->nheld && !is_held(s, &s->tasks[task])) let_go(r, pack);
@@ -178,7 +178,7 @@ static void run_task(struct run *r, int task) {
 }
 
 /* A task, or all those of what devices do together, so that all of them meet in one order. How many. */
-static int run_chosen(struct run *r, int task) {
+static int run_chosen(struct list_scheduler *r, int task) {
   int collective = r->s->tasks[task].collective;
   if (collective == NONE) {
     run_task(r, task);
@@ -205,7 +205,7 @@ static int unbind_value(struct schedule *s, int value, int variable) {
 }
 
 /* The task writes its own storage after all; a copy per variable that is still read follows. */
-static void unbind(struct run *r, int task) {
+static void unbind(struct list_scheduler *r, int task) {
   struct schedule *s = r->s;
   struct task *t = &s->tasks[task];
   for (int v = t->result; v < t->result + t->nresults; v++) {
@@ -223,7 +223,7 @@ static void unbind(struct run *r, int task) {
 }
 
 /* The update reads a variable that another one wants to overwrite: saves what it reads, now. */
-static void save_source(struct run *r, int update) {
+static void save_source(struct list_scheduler *r, int update) {
   struct schedule *s = r->s;
   struct ref from = s->tasks[update].reads[0];
   int64_t bytes = s->values[s->tasks[update].variable].bytes;
@@ -237,7 +237,7 @@ static void save_source(struct run *r, int update) {
 }
 
 /* Nothing can run: some task has to give way. */
-static void give_way(struct run *r) {
+static void give_way(struct list_scheduler *r) {
   struct schedule *s = r->s;
   int best = NONE, save = NONE, kept = 0;
   for (int i = 0; i < r->nstuck; i++) {
@@ -260,7 +260,7 @@ static void give_way(struct run *r) {
 }
 
 void schedule_order(struct schedule *s) {
-  struct run r = {.s = s};
+  struct list_scheduler r = {.s = s};
   int work = s->ntasks;
   size_t room = 3 * (size_t)s->ntasks + 2; /* each update may cost one copy more, and a task be held */
   r.ready.keys = arena_new_array(s->scratch, room, int64_t);

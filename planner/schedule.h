@@ -15,7 +15,7 @@
 enum { NONE = -1 };
 
 /* Storage that one task writes, or that holds something from the start. Views share the value they look into. */
-struct value {
+struct planned_value {
   const struct node *node; /* whose value it is; an output node's for further results */
   enum region region;
   bool is_input, is_output;
@@ -90,7 +90,7 @@ struct schedule {
   struct arena *arena, *scratch;
   struct lowerer *lower;
   struct ref *refs; /* by node */
-  struct value *values;
+  struct planned_value *values;
   int nvalues, values_cap;
   struct task *tasks;
   int ntasks, tasks_cap;

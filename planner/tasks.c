@@ -5,15 +5,15 @@
 
 static int new_value(struct schedule *s, const struct node *n, enum region region, int64_t bytes) {
   GROW(s, s->values, s->nvalues, s->values_cap);
-  s->values[s->nvalues] = (struct value){.node = n,
-                                         .region = region,
-                                         .device = n->device > 0 ? n->device : 0,
-                                         .bytes = bytes,
-                                         .producer = NONE,
-                                         .readers = NONE,
-                                         .bound = NONE,
-                                         .writer = NONE,
-                                         .buffer = NONE};
+  s->values[s->nvalues] = (struct planned_value){.node = n,
+                                                 .region = region,
+                                                 .device = n->device > 0 ? n->device : 0,
+                                                 .bytes = bytes,
+                                                 .producer = NONE,
+                                                 .readers = NONE,
+                                                 .bound = NONE,
+                                                 .writer = NONE,
+                                                 .buffer = NONE};
   return s->nvalues++;
 }
 
@@ -191,7 +191,7 @@ static bool may_overwrite(const struct task *t, int result, int variable) {
 
 /* Whether a task may write the value that `from` is where the variable is. */
 static bool may_bind(const struct schedule *s, struct ref from, int variable) {
-  const struct value *v = &s->values[from.value], *to = &s->values[variable];
+  const struct planned_value *v = &s->values[from.value], *to = &s->values[variable];
   if (v->producer == NONE || v->bound != NONE || from.offset != 0) return false;
   if (v->bytes != to->bytes || v->device != to->device) return false;
   const struct task *t = &s->tasks[v->producer];
@@ -222,14 +222,14 @@ static void bind_update(struct schedule *s, int update) {
   if (!may_bind(s, from, u->variable)) return;
   u->nlaunches = 0;
   for (;;) {
-    struct value *v = &s->values[from.value];
+    struct planned_value *v = &s->values[from.value];
     const struct task *t = &s->tasks[v->producer];
     v->bound = u->variable;
     s->values[u->variable].writer = v->producer;
     int operand = task_in_place(t);
     if (operand == NONE || reads_value(t, u->variable)) return;
     from = t->reads[operand];
-    const struct value *x = &s->values[from.value];
+    const struct planned_value *x = &s->values[from.value];
     bool alone = x->readers != NONE && s->links[x->readers].next == NONE && !x->is_output;
     if (!alone || reads_again(t, operand) || !may_bind(s, from, u->variable)) return;
   }
@@ -246,7 +246,7 @@ static bool is_sink(const struct schedule *s, const struct task *t) {
 }
 
 static void count_readers(struct schedule *s, int variable) {
-  struct value *v = &s->values[variable];
+  struct planned_value *v = &s->values[variable];
   if (v->writer == NONE) return;
   for (int l = v->readers; l != NONE; l = s->links[l].next) v->unread += s->links[l].task != v->writer;
   s->tasks[v->writer].blocked += v->unread;

@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 
 /* What is read later: bytes of each, at most, and how many may be on their way. */
-enum { LATE_BYTES = 8, LATE_READS = 64 };
+enum { DEFERRED_BYTES = 8, DEFERRED_READS = 64 };
 
 /* A library call, an interpreted kernel, or work given to a device: the operands in the plan's order, and what
  * the backend stored. Operands may be elsewhere in a later run: their addresses are to be read in each call. */
@@ -70,7 +70,7 @@ struct backend {
   bool host;
   /* What its devices copy from each other is done beside their other work, in QUEUE_COPIES; without it, a device has
    * QUEUE_WORK only. */
-  bool copies_apart;
+  bool copy_queue;
   /* Starts it for the devices of its kind in the target; others are in it for their numbers only. NULL after an
    * error in `d`: also when one of them is not there. */
   void *(*open)(const struct target *target, struct diags *d);
@@ -106,7 +106,7 @@ struct backend {
   bool (*prepare)(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                   struct diags *d);
   /* A COPY step likewise, unless `host`: between devices of this backend or one of them and the host (-1), in
-   * the order of a queue of device `to`: QUEUE_COPIES with copies_apart and another device of this backend as the
+   * the order of a queue of device `to`: QUEUE_COPIES with copy_queue and another device of this backend as the
    * source, else QUEUE_WORK. To the host: on any worker's thread, when the source has been reached or has been there
    * since before the run; the bytes are there on return. From the host: the source stays as it is until the next
    * mark of `to` is reached. */

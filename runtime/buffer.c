@@ -37,7 +37,7 @@ void store_destroy(struct store *s) {
     return;
   }
   for (int i = 0; i < store_count(s); i++) {
-    struct variable *v = store_at(s, i);
+    struct stored_variable *v = store_at(s, i);
     engines_free(s->engines, v->device, v->data, v->bytes);
   }
   for (int i = 0; i < s->engines->target.ndevices; i++)
@@ -45,28 +45,28 @@ void store_destroy(struct store *s) {
   arena_destroy(s->arena);
 }
 
-struct variable *store_find(const struct store *s, const char *name) {
+struct stored_variable *store_find(const struct store *s, const char *name) {
   return map_get(&s->names, name);
 }
 int store_count(const struct store *s) { return (int)s->names.count; }
-struct variable *store_at(const struct store *s, int i) {
+struct stored_variable *store_at(const struct store *s, int i) {
   return s->names.entries[i].value;
 }
 
-static bool copy_variable(struct store *s, struct variable *to, const struct variable *from) {
+static bool copy_variable(struct store *s, struct stored_variable *to, const struct stored_variable *from) {
   to->filled = from->filled;
   return engines_copy(s->engines, to->data, to->device, from->data, from->device, to->bytes);
 }
 
 /* The variable that `v` is a replica of, or NULL. */
-static struct variable *primary_of(const struct store *s, const struct variable *v) {
+static struct stored_variable *primary_of(const struct store *s, const struct stored_variable *v) {
   return v->identity.role == VARIABLE_REPLICA ? store_find(s, v->identity.of) : NULL;
 }
 
 static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
 /* Another plan may say it anew. */
-static void identify(struct store *s, struct variable *v, const struct variable_identity *i) {
+static void identify(struct store *s, struct stored_variable *v, const struct variable_identity *i) {
   struct variable_identity *now = &v->identity;
   now->role = i->role;
   now->number = i->number;
@@ -74,9 +74,10 @@ static void identify(struct store *s, struct variable *v, const struct variable_
   if (!same_text(now->joins, i->joins)) now->joins = i->joins ? arena_strdup(s->arena, i->joins) : NULL;
 }
 
-struct variable *store_variable(struct store *s, const char *name, const struct type *type,
-                                const struct variable_identity *identity, int device, struct diags *d) {
-  struct variable *v = store_find(s, name);
+struct stored_variable *store_variable(struct store *s, const char *name, const struct type *type,
+                                       const struct variable_identity *identity, int device,
+                                       struct diags *d) {
+  struct stored_variable *v = store_find(s, name);
   if (v) {
     identify(s, v, identity);
     if (v->device == device && type_equal(&v->type, type)) return v;
@@ -84,8 +85,8 @@ struct variable *store_variable(struct store *s, const char *name, const struct 
                type_text(s->arena, &v->type), v->device, type_text(s->arena, type), device);
     return NULL;
   }
-  v = arena_new(s->arena, struct variable);
-  *v = (struct variable){.name = arena_strdup(s->arena, name), .type = *type, .device = device};
+  v = arena_new(s->arena, struct stored_variable);
+  *v = (struct stored_variable){.name = arena_strdup(s->arena, name), .type = *type, .device = device};
   v->bytes = (size_t)type_bytes(type);
   identify(s, v, identity);
   v->data = engines_alloc(s->engines, device, v->bytes);
@@ -94,7 +95,7 @@ struct variable *store_variable(struct store *s, const char *name, const struct 
     return NULL;
   }
   map_put(&s->names, name, v);
-  struct variable *primary = primary_of(s, v);
+  struct stored_variable *primary = primary_of(s, v);
   if (primary && primary->filled && !copy_variable(s, v, primary)) {
     engines_status(s->engines, d);
     return NULL;
@@ -105,17 +106,17 @@ struct variable *store_variable(struct store *s, const char *name, const struct 
 bool store_spread(struct store *s) {
   bool good = true;
   for (int i = 0; i < store_count(s); i++) {
-    struct variable *v = store_at(s, i), *primary = primary_of(s, v);
+    struct stored_variable *v = store_at(s, i), *primary = primary_of(s, v);
     if (primary) good &= copy_variable(s, v, primary);
   }
   return good;
 }
 
-bool store_read(const struct store *s, const struct variable *v, void *out) {
+bool store_read(const struct store *s, const struct stored_variable *v, void *out) {
   return engines_copy(s->engines, out, -1, v->data, v->device, v->bytes);
 }
 
-bool store_write(struct store *s, struct variable *v, const void *data) {
+bool store_write(struct store *s, struct stored_variable *v, const void *data) {
   v->filled = true;
   return engines_copy(s->engines, v->data, v->device, data, -1, v->bytes);
 }

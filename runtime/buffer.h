@@ -4,7 +4,7 @@
 
 #include "runtime/engines.h"
 
-struct variable {
+struct stored_variable {
   const char *name; /* in its plans: "h.kernel", "h.kernel/replica_1" */
   struct type type;
   int device;
@@ -21,18 +21,18 @@ struct store *store_create(const struct engines *engines);
 void store_destroy(struct store *s);
 
 /* The variable of this name, or NULL. */
-struct variable *store_find(const struct store *s, const char *name);
+struct stored_variable *store_find(const struct store *s, const char *name);
 /* The variable of this name, made if it is not there: a replica starts with the value of its primary. `identity` is
  * copied. NULL after an error in `d`: no memory, or it is there with another type or device. */
-struct variable *store_variable(struct store *s, const char *name, const struct type *type,
-                                const struct variable_identity *identity, int device, struct diags *d);
+struct stored_variable *store_variable(struct store *s, const char *name, const struct type *type,
+                                       const struct variable_identity *identity, int device, struct diags *d);
 int store_count(const struct store *s);
-struct variable *store_at(const struct store *s, int i); /* in the order of their making */
+struct stored_variable *store_at(const struct store *s, int i); /* in the order of their making */
 /* These are false when a device has failed: see engines_status. */
 /* Gives every replica the value of its primary. */
 bool store_spread(struct store *s);
-bool store_read(const struct store *s, const struct variable *v, void *out);
-bool store_write(struct store *s, struct variable *v, const void *data);
+bool store_read(const struct store *s, const struct stored_variable *v, void *out);
+bool store_write(struct store *s, struct stored_variable *v, const void *data);
 
 /* The arena of a device with at least `bytes`. A larger one than before replaces the old: its contents are
  * lost and pointers into it are out of date, see store_generation. NULL without memory. */

@@ -122,7 +122,7 @@ static void poison(struct exec *e) {
 
 static void rebind(struct exec *e) {
   if (e->generation == store_generation(e->store)) return;
-  if (e->recording) e->far[0]->backend->forget(e->far[0]->self, e->recording);
+  if (e->recording) e->async[0]->backend->forget(e->async[0]->self, e->recording);
   e->recording = NULL;
   e->runs = 0;
   exec_bind(e, NULL); /* only grew: everything fits, nothing is new */
@@ -140,7 +140,7 @@ static void issue(void *e) { run_worker(e, 0); }
 /* The second run is kept as a recording if it can be, and done again from it: the first one has shown that all
  * its calls work. */
 static bool replay(struct exec *e) {
-  const struct opened *o = e->far[0];
+  const struct opened *o = e->async[0];
   if (e->unrecordable || e->counts || e->limit || !o->backend->record || e->runs == 0) return false;
   if (!e->recording) e->recording = o->backend->record(o->self, issue, e);
   e->unrecordable = !e->recording;
@@ -152,15 +152,17 @@ static bool replay(struct exec *e) {
  * run may overwrite what it reads. */
 static bool run_far(struct exec *e) {
   bool good = true;
-  for (int i = 0; i < e->nfar; i++) good &= e->far[i]->backend->begin(e->far[i]->self, e->times != NULL);
+  for (int i = 0; i < e->nasync; i++)
+    good &= e->async[i]->backend->begin(e->async[i]->self, e->times != NULL);
   if (good && e->mixed)
     workers_run(e->workers, run_worker, e);
   else if (good && !replay(e))
     run_worker(e, 0);
   good = good && exec_await_ends(e);
-  if (atomic_load_explicit(&e->late, memory_order_relaxed)) return false; /* waiting might have no end */
-  bool failed = atomic_load_explicit(&e->failed, memory_order_relaxed), wait = e->near || e->times || failed;
-  for (int i = 0; i < e->nfar; i++) good &= e->far[i]->backend->end(e->far[i]->self, wait);
+  if (atomic_load_explicit(&e->overdue, memory_order_relaxed)) return false; /* waiting might have no end */
+  bool failed = atomic_load_explicit(&e->failed, memory_order_relaxed),
+       wait = e->host_values || e->times || failed;
+  for (int i = 0; i < e->nasync; i++) good &= e->async[i]->backend->end(e->async[i]->self, wait);
   e->runs += good && !failed;
   return good;
 }
@@ -172,7 +174,7 @@ static bool run(struct exec *e) {
   e->run++;
   atomic_store_explicit(&e->failed, false, memory_order_relaxed);
   bool good = true;
-  if (e->nfar)
+  if (e->nasync)
     good = run_far(e);
   else
     workers_run(e->workers, run_worker, e);
@@ -212,8 +214,8 @@ bool exec_run_counted(struct exec *e) {
 }
 
 void exec_status(const struct exec *e, struct diags *d) {
-  if (atomic_load_explicit(&e->late, memory_order_relaxed)) {
-    exec_explain_late(e, d);
+  if (atomic_load_explicit(&e->overdue, memory_order_relaxed)) {
+    exec_explain_overdue(e, d);
     return;
   }
   if (engines_status(e->engines, d)) diag_error(d, LOC_NONE, "out of memory");
@@ -234,23 +236,23 @@ bool exec_read(const struct exec *e, int output, void *data) {
                       (size_t)type_bytes(&v->type));
 }
 
-bool exec_post(struct exec *e, int output, struct late_read *r) {
+bool exec_post(struct exec *e, int output, struct deferred_read *r) {
   const struct plan_value *v = &e->plan->outputs[output];
   int device = e->plan->buffers[v->operand.buffer].device;
   const struct opened *o = e->engines->devices[device];
-  *r = (struct late_read){.device = device, .bytes = (size_t)type_bytes(&v->type)};
-  if (!o->backend->post || e->late_reads == LATE_READS / 4) return exec_read(e, output, r->value);
+  *r = (struct deferred_read){.device = device, .bytes = (size_t)type_bytes(&v->type)};
+  if (!o->backend->post || e->deferred_reads == DEFERRED_READS / 4) return exec_read(e, output, r->value);
   r->on = o;
-  e->late_reads++;
+  e->deferred_reads++;
   return !*e->engines->lost &&
          o->backend->post(o->self, device, operand_address(e, &v->operand), r->bytes, &r->number);
 }
 
-bool exec_collect(struct exec *e, const struct late_read *r, void *data) {
+bool exec_collect(struct exec *e, const struct deferred_read *r, void *data) {
   if (!r->on) {
     memcpy(data, r->value, r->bytes);
     return true;
   }
-  e->late_reads--;
+  e->deferred_reads--;
   return !*e->engines->lost && r->on->backend->collect(r->on->self, r->device, r->number, data, r->bytes);
 }

@@ -26,17 +26,17 @@ void exec_unload(struct exec *e);
  * a device has failed, see exec_status. */
 bool exec_write(struct exec *e, int input, const void *data);
 bool exec_read(const struct exec *e, int output, void *data);
-/* The same in two parts, for an output of LATE_BYTES at most: it will be as it is now, but other runs may begin before
- * it is asked for. If many are on their way already, it is read at once. */
-struct late_read {
+/* The same in two parts, for an output of DEFERRED_BYTES at most: it will be as it is now, but other runs may begin
+ * before it is asked for. If many are on their way already, it is read at once. */
+struct deferred_read {
   const struct opened *on; /* NULL: it is here */
   int device;
   unsigned number;
   size_t bytes;
-  char value[LATE_BYTES];
+  char value[DEFERRED_BYTES];
 };
-bool exec_post(struct exec *e, int output, struct late_read *r);
-bool exec_collect(struct exec *e, const struct late_read *r, void *data);
+bool exec_post(struct exec *e, int output, struct deferred_read *r);
+bool exec_collect(struct exec *e, const struct deferred_read *r, void *data);
 /* One step of training, evaluation or prediction. It may go on behind the host when this returns; whatever asks
  * for its results waits for them. False when a device failed, in this run or an earlier one, or the interpreter
  * ran out of host memory: variables may then hold anything. */

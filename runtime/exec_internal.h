@@ -48,25 +48,25 @@ struct exec {
   bool counts;
 
   /* The watch over runs. */
-  int limit;          /* seconds; 0 = none */
-  uint64_t deadline;  /* of the present run; 0 = none */
-  _Atomic bool late;  /* it has passed */
-  bool asked;         /* all devices have been given all of the work of the run, and its end */
-  struct point *ends; /* of devices whose work runs behind the host */
+  int limit;            /* seconds; 0 = none */
+  uint64_t deadline;    /* of the present run; 0 = none */
+  _Atomic bool overdue; /* it has passed */
+  bool asked;           /* all devices have been given all of the work of the run, and its end */
+  struct point *ends;   /* of devices whose work runs behind the host */
   int nends;
 
   /* Where devices work behind the host. */
   const struct queues *queues;
   struct point *points; /* as in queues */
   /* Backends whose work runs behind the host. */
-  const struct opened **far;
-  int nfar;
-  bool mixed;        /* devices of another backend have work as well */
-  bool near;         /* values lie in memory of the host as well: a run ends when all devices are done */
-  unsigned runs;     /* since pointers were computed */
-  int late_reads;    /* on their way */
-  bool unrecordable; /* the backend cannot keep a recording of this plan, or is not to: it has collectives */
-  void *recording;   /* of a whole run */
+  const struct opened **async;
+  int nasync;
+  bool mixed;         /* devices of another backend have work as well */
+  bool host_values;   /* values lie in memory of the host as well: a run ends when all devices are done */
+  unsigned runs;      /* since pointers were computed */
+  int deferred_reads; /* on their way */
+  bool unrecordable;  /* the backend cannot keep a recording of this plan, or is not to: it has collectives */
+  void *recording;    /* of a whole run */
 };
 
 /* Computes where every buffer is, then what every command works on. False after an error in `d`. */
@@ -80,7 +80,7 @@ bool exec_give_up(struct exec *e);
 /* Waits until the devices behind the host are done, or the deadline has passed. */
 bool exec_await_ends(struct exec *e);
 /* Reports who waits for whom. */
-void exec_explain_late(const struct exec *e, struct diags *d);
+void exec_explain_overdue(const struct exec *e, struct diags *d);
 /* A number that no other thread has or had: the system's own may come back when a thread has ended. */
 uint64_t exec_thread(void);
 

@@ -30,7 +30,7 @@ bool exec_bind(struct exec *e, struct diags *d) {
     else if (b->region == REGION_CONSTANT)
       e->buffers[i] = (char *)e->constants[b->device] + b->offset;
     else {
-      struct variable *v = store_variable(e->store, b->name, &b->type, &b->identity, b->device, d);
+      struct stored_variable *v = store_variable(e->store, b->name, &b->type, &b->identity, b->device, d);
       if (!v) return false;
       e->buffers[i] = v->data;
     }
@@ -258,13 +258,13 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
 
 static enum manner manner_of(const struct backend *b) {
   if (b->host || !b->mark) return MANNER_AT_ONCE;
-  return b->copies_apart ? MANNER_COPIES_APART : MANNER_IN_ORDER;
+  return b->copy_queue ? MANNER_COPY_QUEUE : MANNER_IN_ORDER;
 }
 
 static bool load_queues(struct loading *l) {
   struct exec *e = l->e;
   const struct plan *p = e->plan;
-  if (e->nfar == 0) return true;
+  if (e->nasync == 0) return true;
   enum manner *manners = arena_new_array(e->arena, (size_t)p->ndevices, enum manner);
   for (int d = 0; d < p->ndevices; d++) manners[d] = manner_of(on_device(e, d)->backend);
   e->queues = queues_make(e->arena, p, manners);
@@ -343,18 +343,18 @@ static bool load_lanes(struct loading *l) {
 
 /* Which backends have work, and how many of them do theirs behind the host. */
 static void find_far(struct exec *e) {
-  e->far = arena_new_array(e->arena, (size_t)e->engines->count, const struct opened *);
+  e->async = arena_new_array(e->arena, (size_t)e->engines->count, const struct opened *);
   int working = 0;
   for (int i = 0; i < e->engines->count; i++) {
     const struct opened *o = &e->engines->all[i];
     bool works = false;
     for (int d = 0; d < e->plan->ndevices; d++) works |= on_device(e, d) == o && e->plan->devices[d].nsteps;
     working += works;
-    if (works && !o->backend->host) e->far[e->nfar++] = o;
+    if (works && !o->backend->host) e->async[e->nasync++] = o;
   }
   e->mixed = working > 1;
   for (int i = 0; i < e->plan->nbuffers; i++)
-    e->near |= engines_on_host(e->engines, e->plan->buffers[i].device);
+    e->host_values |= engines_on_host(e->engines, e->plan->buffers[i].device);
 }
 
 static bool load(struct exec *e, struct diags *d) {
@@ -413,7 +413,7 @@ void exec_unload(struct exec *e) {
     host_abandon(e);
     return;
   }
-  if (e->recording) e->far[0]->backend->forget(e->far[0]->self, e->recording);
+  if (e->recording) e->async[0]->backend->forget(e->async[0]->self, e->recording);
   for (int i = 0; i < e->plan->ndevices; i++)
     if (e->constants[i])
       engines_free(e->engines, i, e->constants[i], (size_t)e->plan->devices[i].bytes[REGION_CONSTANT]);

@@ -35,13 +35,13 @@ bool exec_set_limit(struct exec *e, int seconds, struct diags *d) {
 void exec_watch(struct exec *e) {
   e->asked = false;
   if (!e->limit) return;
-  atomic_store(&e->late, false);
+  atomic_store(&e->overdue, false);
   e->deadline = exec_now() + (uint64_t)e->limit * 1000000000u;
 }
 
 bool exec_give_up(struct exec *e) {
   if (!e->limit || exec_now() < e->deadline) return false;
-  atomic_store(&e->late, true);
+  atomic_store(&e->overdue, true);
   atomic_store(&e->failed, true);
   return true;
 }
@@ -49,7 +49,7 @@ bool exec_give_up(struct exec *e) {
 bool exec_await_ends(struct exec *e) {
   unsigned spins = 0;
   if (!e->limit) return true;
-  if (atomic_load(&e->late)) {
+  if (atomic_load(&e->overdue)) {
     engines_lose(e->engines);
     return false;
   }
@@ -169,7 +169,7 @@ static const char *place(struct arena *a, const struct exec *e, int device, int 
   return arena_printf(a, "step %d of %d (%s%s)", step, p->nsteps, n->name, tower);
 }
 
-void exec_explain_late(const struct exec *e, struct diags *d) {
+void exec_explain_overdue(const struct exec *e, struct diags *d) {
   const struct device *devices = e->plan->graph->config.target.devices;
   struct arena *a = arena_create();
   int blamed = -1, waiting = -1;

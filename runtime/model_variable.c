@@ -7,30 +7,30 @@
 #include <string.h>
 
 /* One variable, as far as it can be ordered: by the model's name, then by the number of the part or tower. */
-struct entry {
+struct named_variable {
   const char *name;
-  struct variable *variable;
+  struct stored_variable *variable;
 };
 
 static int by_name(const void *a, const void *b) {
-  const struct entry *x = a, *y = b;
+  const struct named_variable *x = a, *y = b;
   int order = strcmp(x->name, y->name);
   return order ? order : x->variable->identity.number - y->variable->identity.number;
 }
 
 int store_model_variables(const struct store *s, struct arena *a, struct model_variable **out) {
   int count = store_count(s), n = 0, all = 0;
-  struct entry *entries = arena_new_array(a, (size_t)count, struct entry);
+  struct named_variable *entries = arena_new_array(a, (size_t)count, struct named_variable);
   for (int i = 0; i < count; i++) {
-    struct variable *v = store_at(s, i);
+    struct stored_variable *v = store_at(s, i);
     if (v->identity.role == VARIABLE_REPLICA) continue;
-    entries[n++] = (struct entry){v->identity.of ? arena_strdup(a, v->identity.of) : v->name, v};
+    entries[n++] = (struct named_variable){v->identity.of ? arena_strdup(a, v->identity.of) : v->name, v};
   }
   if (n) qsort(entries, (size_t)n, sizeof *entries, by_name);
-  struct variable **parts = arena_new_array(a, (size_t)n, struct variable *);
+  struct stored_variable **parts = arena_new_array(a, (size_t)n, struct stored_variable *);
   *out = arena_new_array(a, (size_t)n, struct model_variable);
   for (int i = 0; i < n; i++) {
-    struct variable *v = parts[i] = entries[i].variable;
+    struct stored_variable *v = parts[i] = entries[i].variable;
     struct model_variable *last = all ? &(*out)[all - 1] : NULL;
     if (v->identity.number > 0 && last && strcmp(last->name, entries[i].name) == 0) {
       if (v->identity.role == VARIABLE_PART) {

@@ -9,7 +9,8 @@ struct model_variable {
   const char *name; /* "h.kernel" */
   struct type type;
   size_t bytes;
-  struct variable **parts; /* one behind the other along the first axis; a variable that is not cut: itself */
+  struct stored_variable *
+      *parts; /* one behind the other along the first axis; a variable that is not cut: itself */
   int nparts;
   const char *joins; /* the parts are towers' copies, read as one by this aggregation; NULL: they are parts */
 };

@@ -19,7 +19,7 @@
  * for want of a core. */
 enum { SPINS_BEFORE_PARKING = 1 << 14, SPINS_BEFORE_YIELDING = 1 << 11, SPINS_WHEN_CROWDED = 64 };
 
-struct member {
+struct worker {
   struct workers *team;
   int index;
   pthread_t thread;
@@ -31,7 +31,7 @@ struct workers {
   work_fn *fn;
   void *arg;
   bool stop;
-  struct member *members; /* of workers 1 .. count-1 */
+  struct worker *members; /* of workers 1 .. count-1 */
   _Alignas(CACHE_LINE) _Atomic uint32_t generation;
   _Alignas(CACHE_LINE) _Atomic int parked;
   _Alignas(CACHE_LINE) _Atomic int finished;
@@ -93,7 +93,7 @@ static void await_next(struct workers *w, uint32_t seen) {
 }
 
 static void *member_main(void *arg) {
-  struct member *m = arg;
+  struct worker *m = arg;
   struct workers *w = m->team;
   for (uint32_t seen = 0;; seen++) {
     await_next(w, seen);
@@ -114,7 +114,7 @@ void workers_run(struct workers *w, work_fn *fn, void *arg) {
 
 struct workers *workers_create(int count, struct diags *d) {
   struct workers *w = aligned_alloc(CACHE_LINE, sizeof *w);
-  struct member *members = calloc((size_t)count, sizeof *members);
+  struct worker *members = calloc((size_t)count, sizeof *members);
   if (!w || !members) {
     free(w);
     free(members);
@@ -126,7 +126,7 @@ struct workers *workers_create(int count, struct diags *d) {
   w->crowded = INSTRUMENTED || count > cpu_cores();
   w->members = members;
   for (int i = 1; i < count; i++) {
-    members[i] = (struct member){.team = w, .index = i};
+    members[i] = (struct worker){.team = w, .index = i};
     int error = thread_start(&members[i].thread, member_main, &members[i]);
     if (error) {
       diag_failure(d, LOC_NONE, "cannot start worker thread %d: %s", i, strerror(error));

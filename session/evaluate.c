@@ -16,12 +16,12 @@ enum dgc_status session_evaluation_rows(struct dgc_session *s, int64_t *rows) {
   return status;
 }
 
-struct sum {
+struct running_sum {
   double total, count;
 };
 
 static enum dgc_status add_outputs(struct dgc_session *s, const struct loaded *l, int64_t rows,
-                                   struct sum *sums) {
+                                   struct running_sum *sums) {
   for (int i = 0; i < l->plan->noutputs; i++) {
     const struct plan_value *v = &l->plan->outputs[i];
     if (v->role != OUTPUT_METRIC && v->role != OUTPUT_COUNT) continue;
@@ -46,7 +46,7 @@ double metric_value(double sum, double count, bool ratio) {
   return count > 0 ? sum / count : sum;
 }
 
-static void finish_metrics(struct dgc_session *s, const struct graph *g, const struct sum *sums,
+static void finish_metrics(struct dgc_session *s, const struct graph *g, const struct running_sum *sums,
                            const struct dgc_metric **metrics, int *count) {
   arena_reset(s->text);
   struct dgc_metric *m = arena_new_array(s->text, (size_t)g->noutputs, struct dgc_metric);
@@ -62,7 +62,7 @@ static void finish_metrics(struct dgc_session *s, const struct graph *g, const s
 }
 
 static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset *ds, struct loader *loader,
-                                     struct sum *sums) {
+                                     struct running_sum *sums) {
   const struct batch *b;
   for (;;) {
     enum loader_status next = loader_next(loader, &b, &s->diags);
@@ -98,7 +98,7 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   if (!status) status = session_takes_all(s, ENTRY_EVAL, e.data->rows);
   if (status) goto end;
   const struct graph *g = entry_source(s, ENTRY_EVAL);
-  struct sum *sums = arena_new_array(s->call, (size_t)g->noutputs, struct sum);
+  struct running_sum *sums = arena_new_array(s->call, (size_t)g->noutputs, struct running_sum);
   struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
   e.loader = loader_create(s->call, e.data, &lo, &s->diags);
   status = e.loader ? evaluate_over(s, e.data, e.loader, sums) : session_unread(s);

@@ -244,7 +244,7 @@ enum dgc_status session_device_failed(struct dgc_session *s) {
 }
 
 enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,
-                               const struct late_read *r, double *out) {
+                               const struct deferred_read *r, double *out) {
   union {
     float f32;
     double f64;
@@ -264,7 +264,7 @@ enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, in
 }
 
 enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out) {
-  struct late_read r;
+  struct deferred_read r;
   if (!exec_post(l->exec, output, &r)) return session_device_failed(s);
   return output_collect(s, l, output, &r, out);
 }

@@ -36,7 +36,7 @@ int plan_input(const struct plan *p, const char *name);
 /* A scalar output as a number; or one that exec_post has asked for. */
 enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out);
 enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,
-                               const struct late_read *r, double *out);
+                               const struct deferred_read *r, double *out);
 /* One tensor for the caller; its name is not copied. */
 void tensor_describe(const char *name, const struct type *t, struct dgc_tensor *out);
 

@@ -22,8 +22,8 @@ static double now(void) {
 struct unread {
   const struct loaded *l; /* NULL: none */
   int64_t rows, step;
-  struct late_read *losses; /* by output */
-  int room;                 /* for so many */
+  struct deferred_read *losses; /* by output */
+  int room;                     /* for so many */
 };
 
 struct training {
@@ -95,7 +95,7 @@ static enum dgc_status next_loss(struct training *t, const struct loaded *l, int
   next.step = t->s->position.step + 1;
   if (next.room < noutputs) {
     next.room = noutputs;
-    next.losses = arena_new_array(t->s->call, (size_t)noutputs, struct late_read);
+    next.losses = arena_new_array(t->s->call, (size_t)noutputs, struct deferred_read);
   }
   for (int i = 0; i < noutputs; i++)
     if (l->plan->outputs[i].role == OUTPUT_LOSS && !exec_post(l->exec, i, &next.losses[i]))

@@ -193,7 +193,7 @@ struct graph *graph_parse_at(struct arena *a, const struct source *src, const st
 void graph_print_dot(struct str *s, const struct graph *g);
 void graph_print_json(struct str *s, const struct graph *g);
 
-/* What the results of all nodes, and what they read, may need together, so that no book of bytes overflows. */
+/* What the results of all nodes, and what they read, may need together, so that no sum of bytes overflows. */
 #define MAX_GRAPH_BYTES (INT64_C(1) << 60)
 /* The first node with which they need more, or NULL; B counts as 1. */
 const struct node *graph_excess(const struct graph *g);

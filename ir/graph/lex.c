@@ -55,14 +55,14 @@ bool lex_char(struct lex *l, char c) {
   return true;
 }
 
-static struct piece take(struct lex *l, const char *end) {
-  struct piece piece = {.len = (size_t)(end - l->p), .loc = lex_loc(l, l->p, end)};
+static struct lexeme take(struct lex *l, const char *end) {
+  struct lexeme piece = {.len = (size_t)(end - l->p), .loc = lex_loc(l, l->p, end)};
   if (end > l->p) piece.text = arena_strndup(l->arena, l->p, piece.len);
   l->p = end;
   return piece;
 }
 
-struct piece lex_word(struct lex *l) {
+struct lexeme lex_word(struct lex *l) {
   lex_blanks(l);
   const char *end = l->p;
   if (end < l->end && *end != '#')
@@ -100,9 +100,9 @@ static char unescape(const char **p, const char *end) {
   return high < 0 || low < 0 ? 0 : (char)(high * 16 + low);
 }
 
-struct piece lex_string(struct lex *l) {
+struct lexeme lex_string(struct lex *l) {
   lex_blanks(l);
-  struct piece none = {0};
+  struct lexeme none = {0};
   if (l->p >= l->end || *l->p != '"') return none;
   struct str s = str_make(l->arena);
   const char *p = l->p + 1;
@@ -120,17 +120,17 @@ struct piece lex_string(struct lex *l) {
     diag_error(l->diags, lex_loc(l, l->p, p), "the string does not end on its line");
     return none;
   }
-  struct piece piece = {.text = s.data, .len = s.len, .loc = lex_loc(l, l->p, p + 1)};
+  struct lexeme piece = {.text = s.data, .len = s.len, .loc = lex_loc(l, l->p, p + 1)};
   l->p = p + 1;
   return piece;
 }
 
-struct piece lex_name(struct lex *l) {
-  struct piece word = lex_word(l);
+struct lexeme lex_name(struct lex *l) {
+  struct lexeme word = lex_word(l);
   return word.text ? word : lex_string(l);
 }
 
-struct piece lex_until(struct lex *l, const char *stop) {
+struct lexeme lex_until(struct lex *l, const char *stop) {
   lex_blanks(l);
   const char *end = l->p;
   while (end < l->end && *end && !strchr(" \t\r\n", *end) && !strchr(stop, *end)) end++;

@@ -14,7 +14,7 @@ struct lex {
 };
 
 /* A piece of the text. NULL text: it was not there. */
-struct piece {
+struct lexeme {
   const char *text; /* NUL-terminated copy */
   size_t len;
   struct loc loc;
@@ -33,11 +33,11 @@ const char *lex_comment(struct lex *l);
 
 bool lex_char(struct lex *l, char c);
 bool lex_keyword(struct lex *l, const char *word);
-struct piece lex_name(struct lex *l);   /* a word or a string */
-struct piece lex_string(struct lex *l); /* in quotes */
-struct piece lex_word(struct lex *l);
-struct piece lex_until(struct lex *l,
-                       const char *stop);        /* what is left of the line up to a blank or one of these */
+struct lexeme lex_name(struct lex *l);   /* a word or a string */
+struct lexeme lex_string(struct lex *l); /* in quotes */
+struct lexeme lex_word(struct lex *l);
+struct lexeme lex_until(struct lex *l,
+                        const char *stop);       /* what is left of the line up to a blank or one of these */
 bool lex_int(struct lex *l, int64_t *out);       /* fails on overflow too */
 bool lex_float(struct lex *l, double *out);      /* also inf, -inf, nan */
 bool lex_nan_bits(struct lex *l, uint64_t *out); /* nan(0x7ff8000000000001) */

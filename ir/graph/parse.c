@@ -13,7 +13,7 @@
 /* Stands for a node whose line was wrong. */
 static struct node broken;
 
-struct parser {
+struct text_parser {
   struct lex l;
   struct graph *g;   /* the graph whose lines are read: for a body, that of the fused node */
   struct map *names; /* of g */
@@ -23,15 +23,15 @@ struct parser {
   struct loc where[ATTR_COUNT]; /* of the node being read: its attributes */
 };
 
-static bool fail(struct parser *p, struct loc loc, const char *message) {
+static bool fail(struct text_parser *p, struct loc loc, const char *message) {
   diag_error(p->l.diags, loc, "%s", message);
   return false;
 }
 
 /* ---- parts of a node line ---- */
 
-static bool parse_op(struct parser *p, enum op_id *out, struct loc *loc) {
-  struct piece word = lex_word(&p->l);
+static bool parse_op(struct text_parser *p, enum op_id *out, struct loc *loc) {
+  struct lexeme word = lex_word(&p->l);
   if (!word.text) return lex_expected(&p->l, "an op");
   *loc = word.loc;
   *out = op_lookup(word.text, word.len);
@@ -44,8 +44,8 @@ static bool parse_op(struct parser *p, enum op_id *out, struct loc *loc) {
 }
 
 /* The node that the next name stands for, or NULL after an error. */
-static struct node *parse_reference(struct parser *p) {
-  struct piece name = lex_name(&p->l);
+static struct node *parse_reference(struct text_parser *p) {
+  struct lexeme name = lex_name(&p->l);
   if (!name.text) {
     lex_expected(&p->l, "the name of a node");
     return NULL;
@@ -59,7 +59,7 @@ static struct node *parse_reference(struct parser *p) {
   return NULL;
 }
 
-static bool parse_inputs(struct parser *p, struct node *n) {
+static bool parse_inputs(struct text_parser *p, struct node *n) {
   lex_blanks(&p->l);
   if (lex_line_end(&p->l) || *p->l.p == ':' || *p->l.p == '{') return true;
   int cap = 0;
@@ -77,7 +77,7 @@ static bool parse_inputs(struct parser *p, struct node *n) {
   return true;
 }
 
-static bool parse_ints(struct parser *p, struct attr *a) {
+static bool parse_ints(struct text_parser *p, struct attr *a) {
   int64_t values[MAX_RANK];
   if (!lex_char(&p->l, '[')) return lex_expected(&p->l, "a list, like [0, 1]");
   if (!lex_char(&p->l, ']')) {
@@ -100,9 +100,9 @@ static bool skip_data(struct lex *l) {
 }
 
 /* One attribute into its place among those before it. *data is set to where the elements of a constant begin. */
-static bool parse_attr(struct parser *p, struct attr *attrs, int *count, const char **data) {
+static bool parse_attr(struct text_parser *p, struct attr *attrs, int *count, const char **data) {
   struct lex *l = &p->l;
-  struct piece word = lex_word(l);
+  struct lexeme word = lex_word(l);
   if (!word.text) return lex_expected(l, "the name of an attribute");
   struct attr a = {.key = attr_lookup(word.text, word.len), .count = 1};
   if (a.key == ATTR_COUNT || attr_kind_of(a.key) == ATTR_BODY) {
@@ -113,7 +113,7 @@ static bool parse_attr(struct parser *p, struct attr *attrs, int *count, const c
     return false;
   }
   if (!lex_char(l, '=')) return lex_expected(l, "'='");
-  struct piece string;
+  struct lexeme string;
   switch (attr_kind_of(a.key)) {
   case ATTR_INT:
     if (!lex_int(l, &a.i)) return lex_expected(l, "an integer");
@@ -147,7 +147,7 @@ static bool parse_attr(struct parser *p, struct attr *attrs, int *count, const c
   return true;
 }
 
-static bool parse_attrs(struct parser *p, struct attr *attrs, int *count, const char **data) {
+static bool parse_attrs(struct text_parser *p, struct attr *attrs, int *count, const char **data) {
   if (!lex_char(&p->l, '{')) return true;
   do {
     if (!parse_attr(p, attrs, count, data)) return false;
@@ -155,7 +155,7 @@ static bool parse_attrs(struct parser *p, struct attr *attrs, int *count, const 
   return lex_char(&p->l, '}') || lex_expected(&p->l, "',' or '}'");
 }
 
-static bool parse_small(struct parser *p, const char *keyword, int *out) {
+static bool parse_small(struct text_parser *p, const char *keyword, int *out) {
   int64_t value;
   if (!lex_keyword(&p->l, keyword)) return true;
   lex_blanks(&p->l);
@@ -168,8 +168,8 @@ static bool parse_small(struct parser *p, const char *keyword, int *out) {
   return true;
 }
 
-static bool parse_device(struct parser *p, int *out) {
-  struct piece word = lex_until(&p->l, "{");
+static bool parse_device(struct text_parser *p, int *out) {
+  struct lexeme word = lex_until(&p->l, "{");
   if (!word.text) return lex_expected(&p->l, "a device");
   const struct target *t = &p->g->config.target;
   struct device_name name;
@@ -184,13 +184,13 @@ static bool parse_device(struct parser *p, int *out) {
   return false;
 }
 
-static bool parse_place(struct parser *p, struct node *n) {
+static bool parse_place(struct text_parser *p, struct node *n) {
   struct lex *l = &p->l;
   for (int i = DIST_NONE + 1; i < DIST_COUNT && n->dist == DIST_NONE; i++)
     if (lex_keyword(l, dist_name((enum dist)i))) n->dist = (enum dist)i;
   if (!parse_small(p, "tower", &n->tower) || !parse_small(p, "replica", &n->replica)) return false;
   if (lex_keyword(l, "want")) {
-    struct piece want = lex_string(l);
+    struct lexeme want = lex_string(l);
     if (!want.text) return lex_expected(l, "a device in quotes");
     n->want = want.text;
   }
@@ -198,7 +198,7 @@ static bool parse_place(struct parser *p, struct node *n) {
 }
 
 /* "rule, digits.dsl:5". What has no origin must not get one from the text it stands in: "". */
-static void split_comment(struct parser *p, const char *comment, struct node *n) {
+static void split_comment(struct text_parser *p, const char *comment, struct node *n) {
   n->origin = "";
   if (!comment) return;
   n->why = comment;
@@ -210,11 +210,11 @@ static void split_comment(struct parser *p, const char *comment, struct node *n)
 
 /* ---- node lines ---- */
 
-static bool parse_contents(struct parser *p);
+static bool parse_contents(struct text_parser *p);
 
 /* The lines up to '}' as the graph inside `n`. */
-static struct graph *parse_body(struct parser *p, const struct node *n) {
-  struct parser inner = *p;
+static struct graph *parse_body(struct text_parser *p, const struct node *n) {
+  struct text_parser inner = *p;
   struct map names = map_make(p->l.arena);
   inner.g = graph_create(p->l.arena, n->name, p->l.diags);
   inner.g->stage = p->g->stage;
@@ -227,7 +227,7 @@ static struct graph *parse_body(struct parser *p, const struct node *n) {
   return ok ? inner.g : NULL;
 }
 
-static bool check_type(struct parser *p, struct node *n, bool given, struct loc type_loc) {
+static bool check_type(struct text_parser *p, struct node *n, bool given, struct loc type_loc) {
   bool typed = op_of(n)->traits & OP_TYPED;
   if (typed && !given) {
     diag_error(p->l.diags, n->loc, "%s needs a type", op_of(n)->name);
@@ -250,7 +250,7 @@ static bool check_type(struct parser *p, struct node *n, bool given, struct loc 
 }
 
 /* What follows "name =" on a line; *body says whether lines of a body follow, also after an error. */
-static bool parse_node_line(struct parser *p, struct node *n, struct attr *attrs, bool *body,
+static bool parse_node_line(struct text_parser *p, struct node *n, struct attr *attrs, bool *body,
                             struct loc *type_loc, bool *typed) {
   struct lex *l = &p->l;
   const char *data = NULL;
@@ -276,7 +276,7 @@ static bool parse_node_line(struct parser *p, struct node *n, struct attr *attrs
 }
 
 /* After an error: to the line behind, and behind the body if one begins on this line. */
-static void skip_node(struct parser *p, const char *line) {
+static void skip_node(struct text_parser *p, const char *line) {
   struct lex *l = &p->l;
   l->p = line;
   lex_skip_line(l);
@@ -292,7 +292,7 @@ static void skip_node(struct parser *p, const char *line) {
 }
 
 /* The node of a line, or NULL after an error. */
-static struct node *read_node(struct parser *p, struct piece name, const char *line) {
+static struct node *read_node(struct text_parser *p, struct lexeme name, const char *line) {
   struct attr attrs[ATTR_COUNT + 1];
   struct node n = {.name = name.text, .attrs = attrs, .tower = -1, .replica = -1, .device = -1};
   struct loc type_loc = name.loc;
@@ -315,7 +315,7 @@ static struct node *read_node(struct parser *p, struct piece name, const char *l
   return check_type(p, &n, typed, type_loc) ? graph_node(p->g, &n) : NULL;
 }
 
-static bool parse_node(struct parser *p, struct piece name, const char *line) {
+static bool parse_node(struct text_parser *p, struct lexeme name, const char *line) {
   p->has_nodes = true;
   const char *wrong = !*name.text                    ? "a name cannot be empty"
                       : map_get(p->names, name.text) ? "this name is taken by a node above"
@@ -331,11 +331,11 @@ static bool parse_node(struct parser *p, struct piece name, const char *line) {
 
 /* ---- outputs and headers ---- */
 
-static bool parse_output(struct parser *p, enum output_role role) {
+static bool parse_output(struct text_parser *p, enum output_role role) {
   struct lex *l = &p->l;
   lex_blanks(l);
   const char *start = l->p;
-  struct piece name = lex_name(l);
+  struct lexeme name = lex_name(l);
   if (!name.text) return lex_expected(l, "the name of an output");
   if (!lex_char(l, '=')) l->p = start;
   struct node *n = parse_reference(p);
@@ -347,7 +347,7 @@ static bool parse_output(struct parser *p, enum output_role role) {
   return true;
 }
 
-static bool parse_header(struct parser *p, struct piece key) {
+static bool parse_header(struct text_parser *p, struct lexeme key) {
   static const char *const keys[] = {
       "home", /* a line per variable; all others stand once */
       "stage",
@@ -379,7 +379,7 @@ static bool parse_header(struct parser *p, struct piece key) {
 }
 
 /* The lines up to '}', and that. False if one of them was wrong. */
-static bool parse_contents(struct parser *p) {
+static bool parse_contents(struct text_parser *p) {
   struct lex *l = &p->l;
   bool ok = true;
   for (;;) {
@@ -391,7 +391,7 @@ static bool parse_contents(struct parser *p) {
       return ok;
     }
     const char *line = l->p;
-    struct piece first = lex_name(l);
+    struct lexeme first = lex_name(l);
     if (!first.text) {
       ok = lex_expected(l, "'name = op ...' or '}'");
       skip_node(p, line);
@@ -410,13 +410,13 @@ static bool parse_contents(struct parser *p) {
   }
 }
 
-static struct graph *parse_graph(struct parser *p) {
+static struct graph *parse_graph(struct text_parser *p) {
   struct lex *l = &p->l;
   if (!lex_keyword(l, "graph")) {
     lex_expected(l, "'graph NAME {'");
     return NULL;
   }
-  struct piece name = lex_name(l);
+  struct lexeme name = lex_name(l);
   if (!name.text || !lex_char(l, '{') || !lex_line_end(l)) {
     lex_expected(l, name.text ? "'{' and the end of the line" : "the name of the graph");
     return NULL;
@@ -437,7 +437,7 @@ static bool fits(const struct source *src, struct diags *d) {
 }
 
 /* The next graph of the text, NULL after an error. `*more`: whether there may be others. */
-static struct graph *parse_next(struct parser *p, bool first, bool *more) {
+static struct graph *parse_next(struct text_parser *p, bool first, bool *more) {
   const char *start = p->l.p;
   struct graph *g = parse_graph(p);
   *more = g || (p->l.p != start && !first);
@@ -455,7 +455,7 @@ static void *grown(struct arena *a, void *array, int count, size_t size) {
 }
 
 int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, struct graph ***out) {
-  struct parser p = {.l = {a, src, d, src->text, src->text + src->len}};
+  struct text_parser p = {.l = {a, src, d, src->text, src->text + src->len}};
   bool ok = fits(src, d), more = ok;
   int count = 0;
   *out = NULL;
@@ -469,7 +469,7 @@ int graph_parse_all(struct arena *a, const struct source *src, struct diags *d, 
 }
 
 int graph_parse_places(struct arena *a, const struct source *src, struct diags *d, struct graph_place **out) {
-  struct parser p = {.l = {a, src, d, src->text, src->text + src->len}};
+  struct text_parser p = {.l = {a, src, d, src->text, src->text + src->len}};
   bool ok = fits(src, d), more = ok;
   int count = 0;
   *out = NULL;
@@ -489,7 +489,7 @@ int graph_parse_places(struct arena *a, const struct source *src, struct diags *
 
 struct graph *graph_parse_at(struct arena *a, const struct source *src, const struct graph_place *place,
                              struct diags *d) {
-  struct parser p = {.l = {a, src, d, src->text + place->at, src->text + src->len}};
+  struct text_parser p = {.l = {a, src, d, src->text + place->at, src->text + src->len}};
   return parse_graph(&p);
 }
 

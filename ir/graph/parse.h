@@ -6,7 +6,7 @@
 #include "ir/graph/lex.h"
 
 /* What follows the key of a header line, into g's config or stage. The key is a known one. */
-bool parse_option(struct lex *l, struct piece line, struct graph *g);
+bool parse_option(struct lex *l, struct lexeme line, struct graph *g);
 /* The elements of a constant, which begin at `data`, into n's `value`. *total counts the bytes of all constants. */
 bool parse_data(struct lex *l, struct node *n, const char *data, size_t *total);
 

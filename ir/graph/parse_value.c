@@ -107,7 +107,7 @@ static int find_device(const struct target *t, struct arena *a, const char *text
 static bool read_suffixes(struct lex *l, struct target *t, const char *name) {
   int device = find_device(t, l->arena, name);
   if (lex_char(l, '@')) {
-    struct piece other = lex_until(l, "@(");
+    struct lexeme other = lex_until(l, "@(");
     int shared = other.text ? find_device(t, l->arena, other.text) : -1;
     if (device < 0 || shared < 0 || shared > device) {
       diag_error(l->diags, other.loc,
@@ -131,7 +131,7 @@ static bool read_devices(struct lex *l, struct target *t) {
   struct str list = str_make(l->arena);
   const char *start = l->p;
   while (!lex_line_end(l)) {
-    struct piece name = lex_until(l, "@(");
+    struct lexeme name = lex_until(l, "@(");
     if (!name.text) return lex_expected(l, "a device");
     if (list.len) str_putc(&list, ',');
     str_put(&list, name.text);
@@ -140,7 +140,7 @@ static bool read_devices(struct lex *l, struct target *t) {
   if (!target_parse(l->arena, list.data, t, l->diags, lex_loc(l, start, l->p))) return false;
   l->p = start;
   while (!lex_line_end(l)) {
-    struct piece name = lex_until(l, "@(");
+    struct lexeme name = lex_until(l, "@(");
     if (!name.text) return lex_expected(l, "a device");
     if (l->p < l->end && (*l->p == '@' || *l->p == '(') && !read_suffixes(l, t, name.text)) return false;
   }
@@ -157,7 +157,7 @@ static bool read_number(struct lex *l, int64_t max, int64_t *out) {
 }
 
 static bool read_text(struct lex *l, const char **out) {
-  struct piece text = lex_name(l);
+  struct lexeme text = lex_name(l);
   if (!text.text) return lex_expected(l, "a name");
   *out = text.text;
   return true;
@@ -174,9 +174,9 @@ static bool read_stage(struct lex *l, enum stage *out) {
 
 /* "h.kernel /gpu:0" */
 static bool read_home(struct lex *l, struct config *c) {
-  struct piece variable = lex_name(l);
+  struct lexeme variable = lex_name(l);
   if (!variable.text) return lex_expected(l, "the name of a variable");
-  struct piece device = lex_until(l, "");
+  struct lexeme device = lex_until(l, "");
   struct device_name name;
   if (!device.text || !device_name_parse(l->arena, device.text, &name)) {
     diag_error(l->diags, device.text ? device.loc : variable.loc, "expected the device that holds %s",
@@ -193,7 +193,7 @@ static bool read_home(struct lex *l, struct config *c) {
   return true;
 }
 
-bool parse_option(struct lex *l, struct piece line, struct graph *g) {
+bool parse_option(struct lex *l, struct lexeme line, struct graph *g) {
   const char *key = line.text;
   struct config *c = &g->config;
   if (strcmp(key, "stage") == 0) return read_stage(l, &g->stage);

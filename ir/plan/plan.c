@@ -192,7 +192,7 @@ static const struct queues *queues_of(struct arena *a, const struct plan *p) {
   bool gpus = false;
   for (int d = 0; d < p->ndevices && d < t->ndevices; d++) {
     if (strcmp(t->devices[d].name.kind, "gpu") != 0) continue;
-    manners[d] = MANNER_COPIES_APART;
+    manners[d] = MANNER_COPY_QUEUE;
     gpus = true;
   }
   return gpus ? queues_make(a, p, manners) : NULL;

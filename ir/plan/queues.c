@@ -6,20 +6,20 @@
 
 #include <string.h>
 
-struct access {
+struct stream_access {
   int stream, place, step; /* stream -1: none */
   int64_t begin, end;      /* bytes of the region */
 };
 
 struct past {
-  struct access access;
+  struct stream_access access;
   struct past *next;
 };
 
 /* A buffer so far: the last write, and the last read since by each stream; all accesses but those of bytes that the
  * same stream touched again later. */
 struct touched {
-  struct access write;
+  struct stream_access write;
   struct past *reads, *all;
 };
 
@@ -45,7 +45,7 @@ struct passed {
   const int *order, *known;
 };
 
-struct making {
+struct queue_builder {
   struct arena *arena, *scratch;
   const struct plan *p;
   const enum manner *manners;
@@ -71,14 +71,14 @@ static void learn(int *clock, const int *from, int count) {
 
 /* --- needs --- */
 
-static void need_place(struct making *m, int stream, int other, int place) {
+static void need_place(struct queue_builder *m, int stream, int other, int place) {
   if (other == stream || place <= m->streams[stream].clock[other]) return;
   if (m->need[other] == 0) m->asked[m->nasked++] = other;
   if (place > m->need[other]) m->need[other] = place;
 }
 
 /* What a device of the manner AT_ONCE has done is done when another is given what comes behind its signal. */
-static void need_access(struct making *m, int stream, const struct access *a) {
+static void need_access(struct queue_builder *m, int stream, const struct stream_access *a) {
   if (a->stream < 0) return;
   int device = device_of(stream), other = device_of(a->stream);
   if (m->manners[other] == MANNER_AT_ONCE) return;
@@ -87,13 +87,13 @@ static void need_access(struct making *m, int stream, const struct access *a) {
   need_place(m, stream, a->stream, a->place);
 }
 
-static void need_touched(struct making *m, int stream, const struct touched *t) {
+static void need_touched(struct queue_builder *m, int stream, const struct touched *t) {
   need_access(m, stream, &t->write);
   for (const struct past *r = t->reads; r; r = r->next) need_access(m, stream, &r->access);
 }
 
 /* What lay in the bytes of the buffer before. */
-static void need_earlier(struct making *m, int stream, const struct plan_buffer *b) {
+static void need_earlier(struct queue_builder *m, int stream, const struct plan_buffer *b) {
   for (int i = 0; i < m->p->nbuffers; i++) {
     const struct plan_buffer *o = &m->p->buffers[i];
     if (o->device != b->device || o->region != b->region || o->last >= b->first) continue;
@@ -103,7 +103,7 @@ static void need_earlier(struct making *m, int stream, const struct plan_buffer 
   }
 }
 
-static void need_operands(struct making *m, int stream, const struct step *s) {
+static void need_operands(struct queue_builder *m, int stream, const struct step *s) {
   int reads = s->noperands - step_results(s);
   for (int i = 0; i < s->noperands; i++) {
     int buffer = s->operands[i].buffer;
@@ -119,7 +119,7 @@ static void need_operands(struct making *m, int stream, const struct step *s) {
 }
 
 /* Every point of this run comes behind its beginning. */
-static void need_beginning(struct making *m, int stream) {
+static void need_beginning(struct queue_builder *m, int stream) {
   bool knows = m->nasked > 0;
   for (int d = 0; d < m->n && !knows; d++) knows = m->streams[stream].clock[stream_of(d, QUEUE_WORK)] > 0;
   if (!knows) need_place(m, stream, stream_of(device_of(stream), QUEUE_WORK), 1);
@@ -134,7 +134,7 @@ static const int *known_at(const struct stream *s, int place) {
 }
 
 /* Whether a wait for another need tells that this one is met as well. */
-static bool implied(const struct making *m, int stream) {
+static bool implied(const struct queue_builder *m, int stream) {
   for (int i = 0; i < m->nasked; i++) {
     int other = m->asked[i];
     const int *known = other == stream ? NULL : known_at(&m->streams[other], m->need[other]);
@@ -143,7 +143,7 @@ static bool implied(const struct making *m, int stream) {
   return false;
 }
 
-static void wait_for(struct making *m, int stream, int other, int step) {
+static void wait_for(struct queue_builder *m, int stream, int other, int step) {
   struct stream *s = &m->streams[stream], *o = &m->streams[other];
   int place = m->need[other], after = o->steps[place];
   int *point = &m->q->devices[device_of(other)].point[after + 1];
@@ -163,7 +163,7 @@ static void wait_for(struct making *m, int stream, int other, int step) {
 }
 
 /* Before the step; all that is needed then is done. */
-static void wait_for_all(struct making *m, int stream, int step) {
+static void wait_for_all(struct queue_builder *m, int stream, int step) {
   int count = 0;
   for (int i = 0; i < m->nasked; i++)
     if (!implied(m, m->asked[i])) m->asked[count++] = m->asked[i];
@@ -174,7 +174,7 @@ static void wait_for_all(struct making *m, int stream, int step) {
 
 /* --- steps --- */
 
-static int add_place(struct making *m, int stream, int step) {
+static int add_place(struct queue_builder *m, int stream, int step) {
   struct stream *s = &m->streams[stream];
   s->clock[stream] = ++s->done;
   s->steps[s->done] = step;
@@ -188,13 +188,13 @@ static int add_place(struct making *m, int stream, int step) {
   return s->done;
 }
 
-static struct past *add_past(const struct making *m, struct access now, struct past *next) {
+static struct past *add_past(const struct queue_builder *m, struct stream_access now, struct past *next) {
   struct past *r = arena_new(m->scratch, struct past);
   *r = (struct past){now, next};
   return r;
 }
 
-static void keep_read(const struct making *m, struct touched *t, struct access now) {
+static void keep_read(const struct queue_builder *m, struct touched *t, struct stream_access now) {
   struct past *r = t->reads;
   while (r && r->access.stream != now.stream) r = r->next;
   if (r)
@@ -203,9 +203,9 @@ static void keep_read(const struct making *m, struct touched *t, struct access n
     t->reads = add_past(m, now, t->reads);
 }
 
-static void keep_bytes(const struct making *m, struct touched *t, struct access now) {
+static void keep_bytes(const struct queue_builder *m, struct touched *t, struct stream_access now) {
   for (struct past **r = &t->all; *r;) {
-    const struct access *a = &(*r)->access;
+    const struct stream_access *a = &(*r)->access;
     if (a->stream == now.stream && a->begin >= now.begin && a->end <= now.end)
       *r = (*r)->next;
     else
@@ -214,7 +214,7 @@ static void keep_bytes(const struct making *m, struct touched *t, struct access 
   t->all = add_past(m, now, t->all);
 }
 
-static void keep_accesses(struct making *m, const struct step *s, struct access now) {
+static void keep_accesses(struct queue_builder *m, const struct step *s, struct stream_access now) {
   int reads = s->noperands - step_results(s);
   for (int i = 0; i < s->noperands; i++) {
     struct touched *t = &m->touched[s->operands[i].buffer];
@@ -230,14 +230,14 @@ static void keep_accesses(struct making *m, const struct step *s, struct access 
   }
 }
 
-static enum queue queue_of(const struct making *m, int device, const struct step *s) {
-  if (s->kind != STEP_COPY || m->manners[device] != MANNER_COPIES_APART) return QUEUE_WORK;
+static enum queue queue_of(const struct queue_builder *m, int device, const struct step *s) {
+  if (s->kind != STEP_COPY || m->manners[device] != MANNER_COPY_QUEUE) return QUEUE_WORK;
   int from = m->p->buffers[s->operands[0].buffer].device;
   return from != device && m->manners[from] != MANNER_AT_ONCE ? QUEUE_COPIES : QUEUE_WORK;
 }
 
 /* Steps from this one on that may be one launch: they take one place. */
-static int together(const struct making *m, int device, int step) {
+static int together(const struct queue_builder *m, int device, int step) {
   const struct device_plan *dp = &m->p->devices[device];
   const struct step *first = &dp->steps[step];
   int count = 1;
@@ -249,14 +249,14 @@ static int together(const struct making *m, int device, int step) {
   return count;
 }
 
-static void pass_on(struct making *m, int device, int signal, int step) {
+static void pass_on(struct queue_builder *m, int device, int signal, int step) {
   int *order = arena_copy(m->scratch, &m->order[device * m->n], (size_t)m->n * sizeof *order);
   order[device] = step + 1;
   m->passed[signal].order = order;
   m->passed[signal].known = arena_copy(m->scratch, m->known[device], (size_t)m->nstreams * sizeof **m->known);
 }
 
-static void take_in(struct making *m, int device, int signal) {
+static void take_in(struct queue_builder *m, int device, int signal) {
   const struct passed *from = &m->passed[signal];
   int mine = m->order[device * m->n + device];
   learn(&m->order[device * m->n], from->order, m->n);
@@ -269,21 +269,21 @@ static void take_in(struct making *m, int device, int signal) {
   }
 }
 
-static void begin_copy(struct making *m, int device, int step) {
+static void begin_copy(struct queue_builder *m, int device, int step) {
   int work = stream_of(device, QUEUE_WORK), known = m->streams[stream_of(device, QUEUE_COPIES)].clock[work];
   m->q->devices[device].after[step] = known > 0 ? m->streams[work].steps[known] : -1;
   m->q->devices[device].until[step] = m->p->devices[device].nsteps;
 }
 
 /* Those of which the queue of work knows with this step. */
-static void end_copies(struct making *m, int device, int step) {
+static void end_copies(struct queue_builder *m, int device, int step) {
   struct stream *copies = &m->streams[stream_of(device, QUEUE_COPIES)];
   int known = m->streams[stream_of(device, QUEUE_WORK)].clock[stream_of(device, QUEUE_COPIES)];
   while (copies->ended < known) m->q->devices[device].until[copies->steps[++copies->ended]] = step;
 }
 
 /* The step, and those that go with it; how many. */
-static int take_steps(struct making *m, int device, int step) {
+static int take_steps(struct queue_builder *m, int device, int step) {
   const struct step *s = &m->p->devices[device].steps[step];
   if (s->kind == STEP_SIGNAL) pass_on(m, device, s->signal, step);
   if (s->kind == STEP_WAIT) take_in(m, device, s->signal);
@@ -300,12 +300,12 @@ static int take_steps(struct making *m, int device, int step) {
     end_copies(m, device, step);
   for (int i = 0; i < count; i++) {
     m->q->devices[device].queue[step + i] = queue;
-    keep_accesses(m, s + i, (struct access){.stream = stream, .place = place, .step = step + i});
+    keep_accesses(m, s + i, (struct stream_access){.stream = stream, .place = place, .step = step + i});
   }
   return count;
 }
 
-static void take_all(struct making *m) {
+static void take_all(struct queue_builder *m) {
   int *at = arena_new_array(m->scratch, (size_t)m->n, int);
   for (bool moved = true; moved;) {
     moved = false;
@@ -320,7 +320,7 @@ static void take_all(struct making *m) {
 }
 
 /* Copies that nobody has waited for. Of copies that others have waited for, those in turn are known of at the end. */
-static void wait_at_ends(struct making *m) {
+static void wait_at_ends(struct queue_builder *m) {
   for (int d = 0; d < m->n; d++) {
     int copies = stream_of(d, QUEUE_COPIES), done = m->streams[copies].done;
     bool known = done == 0;
@@ -332,7 +332,7 @@ static void wait_at_ends(struct making *m) {
   }
 }
 
-static void open_device(struct making *m, int d) {
+static void open_device(struct queue_builder *m, int d) {
   size_t nsteps = (size_t)m->p->devices[d].nsteps;
   struct device_queues *dq = &m->q->devices[d];
   dq->queue = arena_new_array(m->arena, nsteps, enum queue);
@@ -359,7 +359,7 @@ static void open_device(struct making *m, int d) {
 struct queues *queues_make(struct arena *a, const struct plan *p, const enum manner *manners) {
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
-  struct making m = {.arena = a, .scratch = scratch, .p = p, .manners = manners, .n = p->ndevices};
+  struct queue_builder m = {.arena = a, .scratch = scratch, .p = p, .manners = manners, .n = p->ndevices};
   m.nstreams = QUEUE_COUNT * m.n;
   size_t n = (size_t)m.n, nstreams = (size_t)m.nstreams, npoints = n;
   for (int d = 0; d < m.n; d++) npoints += (size_t)p->devices[d].nsteps;

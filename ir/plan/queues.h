@@ -16,9 +16,9 @@ enum queue { QUEUE_WORK, QUEUE_COPIES, QUEUE_COUNT };
 
 /* How a device takes its steps. */
 enum manner {
-  MANNER_AT_ONCE,     /* a step is done when it has been given: nobody waits for more than the signal */
-  MANNER_IN_ORDER,    /* later, in one queue */
-  MANNER_COPIES_APART /* later, copies from other such devices in a queue of their own */
+  MANNER_AT_ONCE,   /* a step is done when it has been given: nobody waits for more than the signal */
+  MANNER_IN_ORDER,  /* later, in one queue */
+  MANNER_COPY_QUEUE /* later, copies from other such devices in a queue of their own */
 };
 
 /* Where a queue has done its step `after`, and all before it; -1: where the run begins. */

@@ -21,10 +21,10 @@
 
 /* ---- loops ---- */
 
-static void emit_loops(struct nest *n, int depth);
+static void emit_loops(struct cpu_nest *n, int depth);
 
 /* What runs inside the first `depth` loops. */
-static void emit_inside(struct nest *n, int depth) {
+static void emit_inside(struct cpu_nest *n, int depth) {
   if (depth == n->k->rank) {
     nest_values(n, &n->body, depth, depth);
     if (is_reduce(n))
@@ -36,7 +36,7 @@ static void emit_inside(struct nest *n, int depth) {
   }
 }
 
-static void emit_depth(struct nest *n, int depth) {
+static void emit_depth(struct cpu_nest *n, int depth) {
   if (!is_reduce(n) || depth != n->kept) {
     emit_inside(n, depth);
     return;
@@ -46,14 +46,14 @@ static void emit_depth(struct nest *n, int depth) {
   reduce_finish(n);
 }
 
-static LLVMBasicBlockRef new_block(struct nest *n, const char *name) {
+static LLVMBasicBlockRef new_block(struct cpu_nest *n, const char *name) {
   return llvm.AppendBasicBlockInContext(n->e->context, n->fn, name);
 }
 
-static LLVMBasicBlockRef here(struct nest *n) { return llvm.GetInsertBlock(n->e->builder); }
-static void go_to(struct nest *n, LLVMBasicBlockRef b) { llvm.PositionBuilderAtEnd(n->e->builder, b); }
+static LLVMBasicBlockRef here(struct cpu_nest *n) { return llvm.GetInsertBlock(n->e->builder); }
+static void go_to(struct cpu_nest *n, LLVMBasicBlockRef b) { llvm.PositionBuilderAtEnd(n->e->builder, b); }
 
-static LLVMValueRef phi(struct nest *n, LLVMValueRef from_value, LLVMBasicBlockRef from) {
+static LLVMValueRef phi(struct cpu_nest *n, LLVMValueRef from_value, LLVMBasicBlockRef from) {
   LLVMValueRef p = llvm.BuildPhi(n->e->builder, llvm.TypeOf(from_value), "");
   llvm.AddIncoming(p, &from_value, &from, 1);
   return p;
@@ -69,7 +69,7 @@ struct carried {
   int count;
 };
 
-static struct carried carried_by(struct nest *n, int depth) {
+static struct carried carried_by(struct cpu_nest *n, int depth) {
   struct carried c = {.count = 0};
   if (!is_reduce(n) || depth < n->kept) return c;
   for (int i = 0; i < n->chunks; i++) {
@@ -80,7 +80,7 @@ static struct carried carried_by(struct nest *n, int depth) {
 }
 
 /* Replaces what is carried by phis with one edge; `phis` remembers them. */
-static void carried_enter(struct nest *n, struct carried *c, LLVMBasicBlockRef from, LLVMValueRef *phis) {
+static void carried_enter(struct cpu_nest *n, struct carried *c, LLVMBasicBlockRef from, LLVMValueRef *phis) {
   for (int s = 0; s < c->count; s++) *c->slot[s] = phis[s] = phi(n, *c->slot[s], from);
 }
 
@@ -97,12 +97,12 @@ static void carried_restore(struct carried *c, LLVMValueRef *phis) {
 }
 
 /* Is argument `a` read or written inside a loop at `depth`? */
-static bool used_inside(const struct nest *n, int a, int depth) {
+static bool used_inside(const struct cpu_nest *n, int a, int depth) {
   return !is_reduce(n) || depth < n->kept || n->body_reads[a];
 }
 
 /* A loop one element at a time. */
-static void emit_scalar_loop(struct nest *n, int depth) {
+static void emit_scalar_loop(struct cpu_nest *n, int depth) {
   LLVMBuilderRef ir = n->e->builder;
   int loop = n->order[depth];
   LLVMBasicBlockRef before = here(n), enter = new_block(n, "enter"), round = new_block(n, "loop"),
@@ -147,7 +147,7 @@ static void emit_scalar_loop(struct nest *n, int depth) {
 }
 
 /* One round of the vector loop, lanes i.. on. */
-static void emit_round(struct nest *n, int depth, LLVMValueRef i) {
+static void emit_round(struct cpu_nest *n, int depth, LLVMValueRef i) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef outer[MAX_KERNEL_ARGS];
   for (int a = 0; a < n->k->nargs; a++) {
@@ -164,7 +164,7 @@ static void emit_round(struct nest *n, int depth, LLVMValueRef i) {
 }
 
 /* Active lanes of the chunk that starts at `i`; `last` if no whole chunk is left. */
-static void set_mask(struct nest *n, LLVMValueRef i, bool last) {
+static void set_mask(struct cpu_nest *n, LLVMValueRef i, bool last) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef rest = llvm.BuildSub(ir, n->extent[n->k->vector], i, ""), lanes = int64(n, KERNEL_LANES);
   n->active =
@@ -175,9 +175,9 @@ static void set_mask(struct nest *n, LLVMValueRef i, bool last) {
 
 /* Rounds of `chunks` chunks from `first` up to `limit`, at least one; returns the last block. `limit` is NULL if there
  * is one round alone. */
-static LLVMBasicBlockRef emit_rounds(struct nest *n, int depth, LLVMBasicBlockRef round, LLVMValueRef first,
-                                     LLVMBasicBlockRef from, LLVMValueRef limit, bool masked,
-                                     LLVMBasicBlockRef done) {
+static LLVMBasicBlockRef emit_rounds(struct cpu_nest *n, int depth, LLVMBasicBlockRef round,
+                                     LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef limit,
+                                     bool masked, LLVMBasicBlockRef done) {
   LLVMBuilderRef ir = n->e->builder;
   struct carried c = carried_by(n, depth);
   LLVMValueRef phis[2 * MAX_UNROLL];
@@ -200,7 +200,7 @@ static LLVMBasicBlockRef emit_rounds(struct nest *n, int depth, LLVMBasicBlockRe
 }
 
 /* Whole rounds first, then masked chunks; a heavy body has masked chunks alone. */
-static void emit_vector_loop(struct nest *n, int depth) {
+static void emit_vector_loop(struct cpu_nest *n, int depth) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef extent = n->extent[n->k->vector], zero = int64(n, 0);
   LLVMBasicBlockRef before = here(n), enter = new_block(n, "enter");
@@ -254,7 +254,7 @@ static void emit_vector_loop(struct nest *n, int depth) {
   carried_restore(&c, phis);
 }
 
-static void emit_loops(struct nest *n, int depth) {
+static void emit_loops(struct cpu_nest *n, int depth) {
   if (depth == n->vector_depth)
     emit_vector_loop(n, depth);
   else
@@ -263,7 +263,7 @@ static void emit_loops(struct nest *n, int depth) {
 
 /* ---- the function ---- */
 
-static void order_loops(struct nest *n) {
+static void order_loops(struct cpu_nest *n) {
   const struct kernel *k = n->k;
   int count = 0;
   n->kept = k->rank - (is_reduce(n) ? k->nreduce : 0);
@@ -277,7 +277,7 @@ static void order_loops(struct nest *n) {
     if (n->order[d] == k->vector) n->vector_depth = d;
 }
 
-static void load_sizes(struct nest *n, LLVMValueRef args) {
+static void load_sizes(struct cpu_nest *n, LLVMValueRef args) {
   LLVMBuilderRef ir = n->e->builder;
   const struct kernel *k = n->k;
   LLVMTypeRef pointer = llvm.PointerTypeInContext(n->e->context, 0);
@@ -297,7 +297,7 @@ static void load_sizes(struct nest *n, LLVMValueRef args) {
 }
 
 /* How the vector loop runs: heavy bodies once, light column sums several chunks a round. */
-static void choose_shape(struct nest *n) {
+static void choose_shape(struct cpu_nest *n) {
   int weight = program_weight(&n->body, n->k->rank);
   n->heavy = weight > HEAVY_BODY;
   n->unroll = 1;
@@ -307,7 +307,7 @@ static void choose_shape(struct nest *n) {
 }
 
 LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *symbol, struct arena *scratch) {
-  struct nest *n = arena_new(scratch, struct nest);
+  struct cpu_nest *n = arena_new(scratch, struct cpu_nest);
   n->e = e;
   n->k = k;
   order_loops(n);

@@ -10,27 +10,27 @@
 #include <string.h>
 #include <time.h>
 
-struct entry {
+struct jit_kernel {
   struct kernel kernel; /* a copy that lives as long as the JIT */
   const char *symbol;
   kernel_fn *fn;
-  struct entry *next; /* of its bucket */
+  struct jit_kernel *next; /* of its bucket */
 };
 
 #define BUCKETS 1024
 
-struct loaded {
+struct jit_object {
   struct object *object;
-  struct loaded *next;
+  struct jit_object *next;
 };
 
 struct cpu_jit {
   struct arena *arena;
   pthread_mutex_t lock;
   struct host host;
-  struct loaded *loaded;
+  struct jit_object *loaded;
   LLVMOrcLLJITRef orc; /* NULL before it is needed */
-  struct entry *bucket[BUCKETS];
+  struct jit_kernel *bucket[BUCKETS];
   int64_t compiled, cached, reused;
   double seconds;
 };
@@ -66,7 +66,7 @@ struct cpu_jit *cpu_jit_create(struct diags *d) {
 
 void cpu_jit_destroy(struct cpu_jit *jit) {
   if (jit == NULL) return;
-  for (struct loaded *l = jit->loaded; l != NULL; l = l->next) object_unload(l->object);
+  for (struct jit_object *l = jit->loaded; l != NULL; l = l->next) object_unload(l->object);
   if (jit->orc) llvm.ConsumeError(llvm.OrcDisposeLLJIT(jit->orc));
   pthread_mutex_destroy(&jit->lock);
   arena_destroy(jit->arena);
@@ -86,7 +86,7 @@ static bool add_to_orc(struct cpu_jit *jit, struct code *c, struct diags *d) {
   return !llvm_failed(d, "loading code", llvm.OrcLLJITAddObjectFile(jit->orc, library, buffer));
 }
 
-static bool look_up(struct cpu_jit *jit, struct entry *e, struct diags *d) {
+static bool look_up(struct cpu_jit *jit, struct jit_kernel *e, struct diags *d) {
   LLVMOrcExecutorAddress address = 0;
   if (llvm_failed(d, "linking code", llvm.OrcLLJITLookup(jit->orc, &address, e->symbol))) return false;
   e->fn = (kernel_fn *)(uintptr_t)address;
@@ -94,8 +94,8 @@ static bool look_up(struct cpu_jit *jit, struct entry *e, struct diags *d) {
 }
 
 /* False if this is for ORC to do. */
-static bool load_object(struct cpu_jit *jit, const struct code *c, struct entry **entries, int n) {
-  struct loaded *l = arena_new(jit->arena, struct loaded);
+static bool load_object(struct cpu_jit *jit, const struct code *c, struct jit_kernel **entries, int n) {
+  struct jit_object *l = arena_new(jit->arena, struct jit_object);
   l->object = object_load(c->data, c->size);
   if (l->object == NULL) return false;
   l->next = jit->loaded;
@@ -108,7 +108,8 @@ static bool load_object(struct cpu_jit *jit, const struct code *c, struct entry 
   return true;
 }
 
-static bool link_code(struct cpu_jit *jit, struct code *c, struct entry **entries, int n, struct diags *d) {
+static bool link_code(struct cpu_jit *jit, struct code *c, struct jit_kernel **entries, int n,
+                      struct diags *d) {
   if (load_object(jit, c, entries, n)) return true;
   bool ok = add_to_orc(jit, c, d);
   for (int i = 0; ok && i < n; i++) ok = look_up(jit, entries[i], d);
@@ -124,15 +125,15 @@ static struct sprog sprog_copy(struct arena *a, const struct sprog *p) {
 }
 
 /* The entry of a kernel, made if need be; `*collisions` counts others with the same hash. */
-static struct entry *entry_of(struct cpu_jit *jit, const struct kernel *k) {
-  struct entry **slot = &jit->bucket[k->hash % BUCKETS];
+static struct jit_kernel *entry_of(struct cpu_jit *jit, const struct kernel *k) {
+  struct jit_kernel **slot = &jit->bucket[k->hash % BUCKETS];
   int same_hash = 0;
   for (; *slot != NULL; slot = &(*slot)->next) {
     if ((*slot)->kernel.hash != k->hash) continue;
     if (kernel_equal(&(*slot)->kernel, k)) return *slot;
     same_hash++;
   }
-  struct entry *e = arena_new(jit->arena, struct entry);
+  struct jit_kernel *e = arena_new(jit->arena, struct jit_kernel);
   e->kernel = *k;
   e->kernel.body = sprog_copy(jit->arena, &k->body);
   if (k->kind == KERNEL_REDUCE) e->kernel.epilogue = sprog_copy(jit->arena, &k->epilogue);
@@ -153,7 +154,7 @@ static void undo_codes(void *argument) {
 
 /* A failed compilation leaves entries without a function: they are tried again by the next call, under a new
  * symbol, as the linker may know the old one. */
-static bool compile_fresh(struct cpu_jit *jit, struct entry **fresh, int n, struct arena *scratch,
+static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n, struct arena *scratch,
                           struct diags *d) {
   double start = now();
   struct request *requests = arena_new_array(scratch, (size_t)n, struct request);
@@ -183,8 +184,8 @@ bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, i
                      struct diags *d) {
   struct arena_guard guard, locked;
   struct arena *scratch = arena_create_guarded(&guard);
-  struct entry **entry = arena_new_array(scratch, (size_t)n, struct entry *);
-  struct entry **fresh = arena_new_array(scratch, (size_t)n, struct entry *);
+  struct jit_kernel **entry = arena_new_array(scratch, (size_t)n, struct jit_kernel *);
+  struct jit_kernel **fresh = arena_new_array(scratch, (size_t)n, struct jit_kernel *);
   int nfresh = 0;
   pthread_mutex_lock(&jit->lock);
   arena_guard(&locked, undo_lock, &jit->lock);

@@ -3,22 +3,22 @@
 
 /* ---- memory ---- */
 
-LLVMValueRef nest_advance(struct nest *n, LLVMValueRef p, LLVMValueRef bytes) {
+LLVMValueRef nest_advance(struct cpu_nest *n, LLVMValueRef p, LLVMValueRef bytes) {
   return llvm.BuildGEP2(n->e->builder, i8(n), p, &bytes, 1, "");
 }
 
-static LLVMValueRef from_memory(struct nest *n, enum dtype d, LLVMValueRef v) {
+static LLVMValueRef from_memory(struct cpu_nest *n, enum dtype d, LLVMValueRef v) {
   if (d != DT_BOOL) return v;
   return llvm.BuildICmp(n->e->builder, LLVMIntNE, v, llvm.ConstNull(llvm.TypeOf(v)), "");
 }
 
-static LLVMValueRef to_memory(struct nest *n, enum dtype d, LLVMValueRef v) {
+static LLVMValueRef to_memory(struct cpu_nest *n, enum dtype d, LLVMValueRef v) {
   if (d != DT_BOOL) return v;
   return llvm.BuildZExt(n->e->builder, v, emit_memory_type(n->e, d, emit_lanes(v)), "");
 }
 
 /* The lanes of argument `a` in chunk `chunk` of a round: a pointer, or a vector of them for STRIDE_ANY. */
-static LLVMValueRef lane_address(struct nest *n, int a, int chunk) {
+static LLVMValueRef lane_address(struct cpu_nest *n, int a, int chunk) {
   LLVMValueRef p = n->ptr[a];
   if (n->k->args[a].vector == STRIDE_ONE) {
     if (chunk > 0) p = nest_advance(n, p, int64(n, chunk * KERNEL_LANES * dtype_size(arg_dtype(n, a))));
@@ -31,7 +31,7 @@ static LLVMValueRef lane_address(struct nest *n, int a, int chunk) {
   return nest_advance(n, p, n->lane_offset[a]);
 }
 
-static LLVMValueRef load_lanes(struct nest *n, int a, int chunk) {
+static LLVMValueRef load_lanes(struct cpu_nest *n, int a, int chunk) {
   struct emit *e = n->e;
   enum dtype d = arg_dtype(n, a);
   LLVMTypeRef t = emit_memory_type(e, d, KERNEL_LANES);
@@ -50,19 +50,19 @@ static LLVMValueRef load_lanes(struct nest *n, int a, int chunk) {
   return from_memory(n, d, v);
 }
 
-static LLVMValueRef load_scalar(struct nest *n, int a) {
+static LLVMValueRef load_scalar(struct cpu_nest *n, int a) {
   enum dtype d = arg_dtype(n, a);
   LLVMValueRef v = llvm.BuildLoad2(n->e->builder, emit_memory_type(n->e, d, 1), n->ptr[a], "");
   llvm.SetAlignment(v, (unsigned)dtype_size(d));
   return from_memory(n, d, v);
 }
 
-static void store_scalar(struct nest *n, int a, LLVMValueRef v) {
+static void store_scalar(struct cpu_nest *n, int a, LLVMValueRef v) {
   LLVMValueRef s = llvm.BuildStore(n->e->builder, to_memory(n, arg_dtype(n, a), v), n->ptr[a]);
   llvm.SetAlignment(s, (unsigned)dtype_size(arg_dtype(n, a)));
 }
 
-static void store_lanes(struct nest *n, int a, int chunk, LLVMValueRef v) {
+static void store_lanes(struct cpu_nest *n, int a, int chunk, LLVMValueRef v) {
   struct emit *e = n->e;
   enum dtype d = arg_dtype(n, a);
   if (n->k->args[a].vector == STRIDE_ZERO) { /* all lanes write one element: the last one wins */
@@ -87,33 +87,33 @@ static void store_lanes(struct nest *n, int a, int chunk, LLVMValueRef v) {
 
 /* ---- values ---- */
 
-static LLVMValueRef scalar_value(struct nest *n, const struct program *g, int v) {
+static LLVMValueRef scalar_value(struct cpu_nest *n, const struct cpu_program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return emit_const(n->e, (enum dtype)i->dtype, i->bits, 1);
   return g->scalar[v];
 }
 
-LLVMValueRef nest_lanes(struct nest *n, const struct program *g, int v, int chunk) {
+LLVMValueRef nest_lanes(struct cpu_nest *n, const struct cpu_program *g, int v, int chunk) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return emit_const(n->e, (enum dtype)i->dtype, i->bits, KERNEL_LANES);
   return g->uniform[v] ? g->splat[v] : g->lanes[v][chunk];
 }
 
-static LLVMValueRef index_lanes(struct nest *n, int chunk) {
+static LLVMValueRef index_lanes(struct cpu_nest *n, int chunk) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef lane = llvm.ConstAdd(emit_iota(n->e, 64),
                                     emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
   return llvm.BuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
 }
 
-LLVMValueRef nest_size(struct nest *n, int number) {
+LLVMValueRef nest_size(struct cpu_nest *n, int number) {
   LLVMValueRef at = int64(n, number), p = llvm.BuildGEP2(n->e->builder, i64(n), n->sizes, &at, 1, "");
   LLVMValueRef size = llvm.BuildLoad2(n->e->builder, i64(n), p, "");
   llvm.SetAlignment(size, 8);
   return size;
 }
 
-static void emit_uniform(struct nest *n, struct program *g, int v) {
+static void emit_uniform(struct cpu_nest *n, struct cpu_program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return;
   if (i->op == S_ARG) {
@@ -133,7 +133,7 @@ static void emit_uniform(struct nest *n, struct program *g, int v) {
   if (g->needs_splat[v]) g->splat[v] = emit_splat(n->e, g->scalar[v]);
 }
 
-static void emit_lane_value(struct nest *n, struct program *g, int v, int chunk) {
+static void emit_lane_value(struct cpu_nest *n, struct cpu_program *g, int v, int chunk) {
   const struct sinst *i = &g->text->inst[v];
   LLVMValueRef *out = &g->lanes[v][chunk];
   if (i->op == S_ARG) {
@@ -153,7 +153,7 @@ static void emit_lane_value(struct nest *n, struct program *g, int v, int chunk)
   }
 }
 
-void nest_values(struct nest *n, struct program *g, int first, int last) {
+void nest_values(struct cpu_nest *n, struct cpu_program *g, int first, int last) {
   for (int v = 0; v < g->text->count; v++) {
     if (!g->live[v] || g->depth[v] < first || g->depth[v] > last) continue;
     if (g->uniform[v])
@@ -163,7 +163,7 @@ void nest_values(struct nest *n, struct program *g, int first, int last) {
   }
 }
 
-void nest_store(struct nest *n, struct program *g, const sval *results, bool in_lanes) {
+void nest_store(struct cpu_nest *n, struct cpu_program *g, const sval *results, bool in_lanes) {
   int first = n->k->nargs - n->k->noutputs;
   for (int r = 0; r < n->k->noutputs; r++) {
     if (!in_lanes)

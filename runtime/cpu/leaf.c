@@ -33,7 +33,7 @@ static leaf_fn *function_of(const struct leaf_functions *f, enum dtype d) {
   return NULL;
 }
 
-struct call {
+struct kernel_call {
   leaf_fn *function;
   int begins, result; /* the result begins as this operand; */
   size_t bytes;       /* 0: it does not */
@@ -42,7 +42,7 @@ struct call {
 };
 
 static void run(void *const *args, const void *state) {
-  const struct call *c = state;
+  const struct kernel_call *c = state;
   void *all[MAX_LEAF_INPUTS + 2] = {0};
   if (c->bytes && args[c->result] != args[c->begins]) memcpy(args[c->result], args[c->begins], c->bytes);
   memcpy(all, args, (size_t)(c->result + 1) * sizeof *all);
@@ -54,12 +54,13 @@ bool cpu_leaf_kernel(struct cpu *cpu, struct arena *a, const struct step *step, 
                      struct diags *d) {
   const struct node *n = step->node;
   int in_place = op_of(n)->in_place;
-  struct call *call = arena_new(a, struct call);
+  struct kernel_call *call = arena_new(a, struct kernel_call);
   (void)cpu, (void)d;
-  *call = (struct call){.function = function_of(functions[n->op], (enum dtype)n->inputs[0]->type.dtype),
-                        .begins = in_place - 1,
-                        .result = n->ninputs,
-                        .bytes = in_place ? (size_t)type_bytes(&n->type) : 0};
+  *call =
+      (struct kernel_call){.function = function_of(functions[n->op], (enum dtype)n->inputs[0]->type.dtype),
+                           .begins = in_place - 1,
+                           .result = n->ninputs,
+                           .bytes = in_place ? (size_t)type_bytes(&n->type) : 0};
   op_of(n)->numbers(n, call->numbers);
   const struct leaf_functions *f = functions[n->op];
   if (f->scratch) call->scratch = arena_alloc(a, f->scratch(call->numbers)); /* a step runs once at a time */

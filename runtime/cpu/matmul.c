@@ -177,20 +177,20 @@ static bool start_library(void) {
   return good;
 }
 
-struct making {
+struct plan_creation {
   struct cpu_matmul_plan *plan;
   int threads;
 };
 
 /* What the library has made of it so far is not touched. */
 static void undo_making(void *making) {
-  struct making *m = making;
+  struct plan_creation *m = making;
   set_threads(m->threads);
   free(m->plan);
 }
 
 struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm) {
-  struct making m = {calloc(1, sizeof *m.plan), get_threads()};
+  struct plan_creation m = {calloc(1, sizeof *m.plan), get_threads()};
   struct arena_guard guard;
   if (m.plan == NULL) return NULL;
   m.plan->size = *mm;

@@ -10,7 +10,7 @@
 #define MAX_UNROLL 4
 
 /* A scalar program and what its values have become at the current place. */
-struct program {
+struct cpu_program {
   const struct sprog *text;
   const bool *live;
   bool *uniform;                     /* the same in all lanes */
@@ -21,7 +21,7 @@ struct program {
   LLVMValueRef (*lanes)[MAX_UNROLL]; /* the others, per chunk of a round */
 };
 
-struct nest {
+struct cpu_nest {
   struct emit *e;
   const struct kernel *k;
   LLVMValueRef fn;
@@ -31,7 +31,7 @@ struct nest {
   int unroll;          /* chunks per round of the unmasked vector loop */
   bool heavy;
   bool body_reads[MAX_KERNEL_ARGS];
-  struct program body, epilogue;
+  struct cpu_program body, epilogue;
   LLVMValueRef sizes;
   LLVMValueRef extent[MAX_RANK];
   LLVMValueRef stride[MAX_KERNEL_ARGS][MAX_RANK]; /* bytes */
@@ -46,45 +46,49 @@ struct nest {
   LLVMValueRef extra[MAX_UNROLL]; /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
 };
 
-static inline LLVMTypeRef i64(struct nest *n) { return llvm.Int64TypeInContext(n->e->context); }
-static inline LLVMTypeRef i32(struct nest *n) { return llvm.Int32TypeInContext(n->e->context); }
-static inline LLVMTypeRef i8(struct nest *n) { return llvm.Int8TypeInContext(n->e->context); }
-static inline LLVMValueRef int64(struct nest *n, int64_t v) { return llvm.ConstInt(i64(n), (uint64_t)v, 1); }
+static inline LLVMTypeRef i64(struct cpu_nest *n) { return llvm.Int64TypeInContext(n->e->context); }
+static inline LLVMTypeRef i32(struct cpu_nest *n) { return llvm.Int32TypeInContext(n->e->context); }
+static inline LLVMTypeRef i8(struct cpu_nest *n) { return llvm.Int8TypeInContext(n->e->context); }
+static inline LLVMValueRef int64(struct cpu_nest *n, int64_t v) {
+  return llvm.ConstInt(i64(n), (uint64_t)v, 1);
+}
 
-static inline bool is_reduce(const struct nest *n) { return n->k->kind == KERNEL_REDUCE; }
-static inline bool is_arg_reduce(const struct nest *n) {
+static inline bool is_reduce(const struct cpu_nest *n) { return n->k->kind == KERNEL_REDUCE; }
+static inline bool is_arg_reduce(const struct cpu_nest *n) {
   return is_reduce(n) && (n->k->reduce == REDUCE_ARGMAX || n->k->reduce == REDUCE_ARGMIN);
 }
-static inline enum dtype acc_dtype(const struct nest *n) { return s_dtype(&n->k->body, n->k->result[0]); }
+static inline enum dtype acc_dtype(const struct cpu_nest *n) { return s_dtype(&n->k->body, n->k->result[0]); }
 /* NaNs are kept apart, so that the loop waits for one instruction a round, not for three. */
-static inline bool tracks_nan(const struct nest *n) {
+static inline bool tracks_nan(const struct cpu_nest *n) {
   return is_reduce(n) && (n->k->reduce == REDUCE_MAX || n->k->reduce == REDUCE_MIN) &&
          dtype_is_float(acc_dtype(n));
 }
-static inline bool vector_is_kept(const struct nest *n) { return n->vector_depth < n->kept; }
-static inline enum dtype arg_dtype(const struct nest *n, int a) { return (enum dtype)n->k->args[a].dtype; }
+static inline bool vector_is_kept(const struct cpu_nest *n) { return n->vector_depth < n->kept; }
+static inline enum dtype arg_dtype(const struct cpu_nest *n, int a) {
+  return (enum dtype)n->k->args[a].dtype;
+}
 
 /* Looks at `p`: what `results` need of it, what is uniform and how deep. `in_lanes`: it runs in vector lanes, not
  * once for all of them. */
-void program_init(struct nest *n, struct program *g, const struct sprog *p, const sval *results, int nresults,
-                  bool in_lanes, struct arena *scratch);
+void program_init(struct cpu_nest *n, struct cpu_program *g, const struct sprog *p, const sval *results,
+                  int nresults, bool in_lanes, struct arena *scratch);
 /* Instructions that run at `depth` or deeper, those of 8 bytes twice. */
-int program_weight(const struct program *g, int depth);
+int program_weight(const struct cpu_program *g, int depth);
 
 /* sizes[number] */
-LLVMValueRef nest_size(struct nest *n, int number);
-LLVMValueRef nest_advance(struct nest *n, LLVMValueRef p, LLVMValueRef bytes);
+LLVMValueRef nest_size(struct cpu_nest *n, int number);
+LLVMValueRef nest_advance(struct cpu_nest *n, LLVMValueRef p, LLVMValueRef bytes);
 /* Emits the live values that become known at depths first..last, for all chunks of the round. */
-void nest_values(struct nest *n, struct program *g, int first, int last);
+void nest_values(struct cpu_nest *n, struct cpu_program *g, int first, int last);
 /* A value emitted before, as lanes. */
-LLVMValueRef nest_lanes(struct nest *n, const struct program *g, int v, int chunk);
+LLVMValueRef nest_lanes(struct cpu_nest *n, const struct cpu_program *g, int v, int chunk);
 /* Writes the outputs. */
-void nest_store(struct nest *n, struct program *g, const sval *results, bool in_lanes);
+void nest_store(struct cpu_nest *n, struct cpu_program *g, const sval *results, bool in_lanes);
 
-void reduce_start(struct nest *n);
+void reduce_start(struct cpu_nest *n);
 /* One more element in each active lane. */
-void reduce_step(struct nest *n);
+void reduce_step(struct cpu_nest *n);
 /* The lanes become one, unless they are kept; then the epilogue. */
-void reduce_finish(struct nest *n);
+void reduce_finish(struct cpu_nest *n);
 
 #endif

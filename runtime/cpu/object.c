@@ -26,7 +26,7 @@ struct object {
 #ifdef __x86_64__
 
 /* A file while it is loaded. */
-struct loader {
+struct object_loader {
   const char *data;
   size_t size;
   Elf64_Shdr section[MAX_SECTIONS];
@@ -38,11 +38,11 @@ struct loader {
   int symbols; /* the section of symbols; 0 if there is none */
 };
 
-static bool inside(const struct loader *l, uint64_t offset, uint64_t size) {
+static bool inside(const struct object_loader *l, uint64_t offset, uint64_t size) {
   return offset <= l->size && size <= l->size - offset;
 }
 
-static bool read_sections(struct loader *l) {
+static bool read_sections(struct object_loader *l) {
   Elf64_Ehdr h;
   if (l->size < sizeof h) return false;
   memcpy(&h, l->data, sizeof h);
@@ -62,7 +62,7 @@ static bool read_sections(struct loader *l) {
 }
 
 /* Lays out the sections with these flags from `total` on. */
-static bool place(struct loader *l, uint64_t flags) {
+static bool place(struct object_loader *l, uint64_t flags) {
   const uint64_t known = SHF_ALLOC | SHF_EXECINSTR | SHF_MERGE | SHF_STRINGS;
   for (int i = 0; i < l->nsections; i++) {
     const Elf64_Shdr *s = &l->section[i];
@@ -78,14 +78,14 @@ static bool place(struct loader *l, uint64_t flags) {
   return true;
 }
 
-static int count_symbols(const struct loader *l) {
+static int count_symbols(const struct object_loader *l) {
   const Elf64_Shdr *s = &l->section[l->symbols];
   if (!l->symbols || s->sh_link >= (unsigned)l->nsections || s->sh_size / sizeof(Elf64_Sym) > INT32_MAX)
     return 0;
   return (int)(s->sh_size / sizeof(Elf64_Sym));
 }
 
-static bool read_symbol(const struct loader *l, uint64_t number, Elf64_Sym *out) {
+static bool read_symbol(const struct object_loader *l, uint64_t number, Elf64_Sym *out) {
   if (number >= (uint64_t)count_symbols(l)) return false;
   memcpy(out, l->data + l->section[l->symbols].sh_offset + number * sizeof *out, sizeof *out);
   return out->st_shndx < l->nsections && l->placed[out->st_shndx] &&
@@ -93,14 +93,14 @@ static bool read_symbol(const struct loader *l, uint64_t number, Elf64_Sym *out)
 }
 
 /* Its name, or NULL. */
-static const char *name_of(const struct loader *l, const Elf64_Sym *s) {
+static const char *name_of(const struct object_loader *l, const Elf64_Sym *s) {
   const Elf64_Shdr *names = &l->section[l->section[l->symbols].sh_link];
   if (names->sh_type != SHT_STRTAB || s->st_name >= names->sh_size) return NULL;
   const char *name = l->data + names->sh_offset + s->st_name;
   return memchr(name, 0, names->sh_size - s->st_name) ? name : NULL;
 }
 
-static bool relocate(struct loader *l, int target, const Elf64_Rela *r) {
+static bool relocate(struct object_loader *l, int target, const Elf64_Rela *r) {
   uint32_t type = ELF64_R_TYPE(r->r_info);
   uint64_t size = l->section[target].sh_size;
   Elf64_Sym symbol;
@@ -114,7 +114,7 @@ static bool relocate(struct loader *l, int target, const Elf64_Rela *r) {
   return true;
 }
 
-static bool relocate_all(struct loader *l) {
+static bool relocate_all(struct object_loader *l) {
   for (int i = 0; i < l->nsections; i++) {
     const Elf64_Shdr *s = &l->section[i];
     if (s->sh_type != SHT_RELA && s->sh_type != SHT_REL) continue;
@@ -130,12 +130,12 @@ static bool relocate_all(struct loader *l) {
   return true;
 }
 
-static bool is_function(const struct loader *l, int number, Elf64_Sym *s) {
+static bool is_function(const struct object_loader *l, int number, Elf64_Sym *s) {
   return read_symbol(l, (uint64_t)number, s) && ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
          (l->section[s->st_shndx].sh_flags & SHF_EXECINSTR) && name_of(l, s) != NULL;
 }
 
-static struct object *list_functions(const struct loader *l) {
+static struct object *list_functions(const struct object_loader *l) {
   int count = 0;
   size_t names = 0;
   Elf64_Sym s;
@@ -154,7 +154,7 @@ static struct object *list_functions(const struct loader *l) {
   return o;
 }
 
-static struct object *load(struct loader *l) {
+static struct object *load(struct object_loader *l) {
   for (int i = 0; i < l->nsections; i++)
     if (l->placed[i]) memcpy(l->base + l->at[i], l->data + l->section[i].sh_offset, l->section[i].sh_size);
   if (!relocate_all(l) || mprotect(l->base, l->code_size, PROT_READ | PROT_EXEC) != 0) return NULL;
@@ -164,7 +164,7 @@ static struct object *load(struct loader *l) {
 }
 
 struct object *object_load(const char *data, size_t size) {
-  struct loader l = {.data = data, .size = size, .total = LEAD};
+  struct object_loader l = {.data = data, .size = size, .total = LEAD};
   if (!read_sections(&l) || !place(&l, SHF_EXECINSTR)) return NULL;
   l.code_size = l.total;
   if (!place(&l, 0)) return NULL;

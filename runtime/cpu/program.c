@@ -1,7 +1,7 @@
 /* What a scalar program asks of the loops around it: what is live, uniform and how deep. */
 #include "runtime/cpu/nest.h"
 
-static void mark_places(struct nest *n, struct program *g, bool in_lanes) {
+static void mark_places(struct cpu_nest *n, struct cpu_program *g, bool in_lanes) {
   const struct kernel *k = n->k;
   bool vector_innermost = n->vector_depth == k->rank - 1;
   int use[3];
@@ -24,7 +24,7 @@ static void mark_places(struct nest *n, struct program *g, bool in_lanes) {
   }
 }
 
-static void mark_splats(struct program *g, const sval *results, int nresults) {
+static void mark_splats(struct cpu_program *g, const sval *results, int nresults) {
   int use[3];
   for (int v = 0; v < g->text->count; v++) {
     int nuse = g->live[v] && !g->uniform[v] ? sinst_operands(&g->text->inst[v], use) : 0;
@@ -33,8 +33,8 @@ static void mark_splats(struct program *g, const sval *results, int nresults) {
   for (int r = 0; r < nresults; r++) g->needs_splat[results[r]] = g->uniform[results[r]];
 }
 
-void program_init(struct nest *n, struct program *g, const struct sprog *p, const sval *results, int nresults,
-                  bool in_lanes, struct arena *scratch) {
+void program_init(struct cpu_nest *n, struct cpu_program *g, const struct sprog *p, const sval *results,
+                  int nresults, bool in_lanes, struct arena *scratch) {
   size_t count = (size_t)p->count;
   g->text = p;
   g->live = sprog_live(scratch, p, results, nresults);
@@ -48,7 +48,7 @@ void program_init(struct nest *n, struct program *g, const struct sprog *p, cons
   if (in_lanes) mark_splats(g, results, nresults);
 }
 
-int program_weight(const struct program *g, int depth) {
+int program_weight(const struct cpu_program *g, int depth) {
   int weight = 0;
   for (int v = 0; v < g->text->count; v++)
     if (g->live[v] && g->depth[v] >= depth) weight += dtype_size(s_dtype(g->text, v)) == 8 ? 2 : 1;

@@ -18,7 +18,7 @@ static uint64_t identity_bits(enum reduce_op op, enum dtype d) {
   return 0;
 }
 
-static LLVMValueRef combine(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef combine(struct cpu_nest *n, LLVMValueRef a, LLVMValueRef b) {
   static const enum sop op[] = {
       [REDUCE_SUM] = S_ADD, [REDUCE_PROD] = S_MUL, [REDUCE_MAX] = S_MAX, [REDUCE_MIN] = S_MIN};
   enum dtype d = acc_dtype(n);
@@ -26,13 +26,13 @@ static LLVMValueRef combine(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
   return emit_instruction(n->e, &i, d, a, b, NULL);
 }
 
-static LLVMValueRef compare(struct nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef compare(struct cpu_nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
   struct sinst i = {.op = (uint8_t)op, .dtype = DT_BOOL};
   return emit_instruction(n->e, &i, acc_dtype(n), a, b, NULL);
 }
 
 /* Where `b` beats `a`: larger (smaller), or the first NaN. */
-static LLVMValueRef beats(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef beats(struct cpu_nest *n, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef better = n->k->reduce == REDUCE_ARGMAX ? compare(n, S_LT, a, b) : compare(n, S_LT, b, a);
   if (!dtype_is_float(acc_dtype(n))) return better;
@@ -41,7 +41,7 @@ static LLVMValueRef beats(struct nest *n, LLVMValueRef a, LLVMValueRef b) {
 }
 
 /* Lanes lo and hi hold winners of their own; of equals the smaller index wins. */
-static LLVMValueRef hi_wins(struct nest *n, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef lo_index,
+static LLVMValueRef hi_wins(struct cpu_nest *n, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef lo_index,
                             LLVMValueRef hi_index) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef same = compare(n, S_EQ, lo, hi);
@@ -52,7 +52,7 @@ static LLVMValueRef hi_wins(struct nest *n, LLVMValueRef lo, LLVMValueRef hi, LL
   return llvm.BuildOr(ir, beats(n, lo, hi), llvm.BuildAnd(ir, same, earlier, ""), "");
 }
 
-void reduce_start(struct nest *n) {
+void reduce_start(struct cpu_nest *n) {
   enum dtype d = acc_dtype(n);
   for (int c = 0; c < n->chunks; c++) {
     n->acc[c] = emit_const(n->e, d, identity_bits(n->k->reduce, d), KERNEL_LANES);
@@ -61,7 +61,7 @@ void reduce_start(struct nest *n) {
 }
 
 /* The index along the one reduced loop of argmax and argmin, per lane. */
-static LLVMValueRef reduced_index(struct nest *n) {
+static LLVMValueRef reduced_index(struct cpu_nest *n) {
   LLVMBuilderRef ir = n->e->builder;
   int loop = n->order[n->kept];
   LLVMValueRef at = emit_splat(n->e, llvm.BuildTrunc(ir, n->index[loop], i32(n), ""));
@@ -69,7 +69,7 @@ static LLVMValueRef reduced_index(struct nest *n) {
 }
 
 /* acc = S_MAX or S_MIN of acc and x, but for the NaNs that reduce_settle puts back. */
-static void track_nan(struct nest *n, int c, LLVMValueRef x, LLVMValueRef mask) {
+static void track_nan(struct cpu_nest *n, int c, LLVMValueRef x, LLVMValueRef mask) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef keep =
       n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
@@ -79,14 +79,14 @@ static void track_nan(struct nest *n, int c, LLVMValueRef x, LLVMValueRef mask) 
   n->extra[c] = llvm.BuildSelect(ir, is_nan, x, n->extra[c], "");
 }
 
-static void reduce_settle(struct nest *n) {
+static void reduce_settle(struct cpu_nest *n) {
   for (int c = 0; tracks_nan(n) && c < n->chunks; c++) {
     LLVMValueRef is_nan = compare(n, S_NE, n->extra[c], n->extra[c]);
     n->acc[c] = llvm.BuildSelect(n->e->builder, is_nan, n->extra[c], n->acc[c], "");
   }
 }
 
-void reduce_step(struct nest *n) {
+void reduce_step(struct cpu_nest *n) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef mask = vector_is_kept(n) ? NULL : n->mask; /* lanes of kept loops are masked when stored */
   for (int c = 0; c < n->chunks; c++) {
@@ -107,7 +107,7 @@ void reduce_step(struct nest *n) {
   }
 }
 
-static LLVMValueRef half(struct nest *n, LLVMValueRef v, int lanes, int first) {
+static LLVMValueRef half(struct cpu_nest *n, LLVMValueRef v, int lanes, int first) {
   LLVMValueRef lane[KERNEL_LANES];
   for (int i = 0; i < lanes; i++) lane[i] = llvm.ConstInt(i32(n), (unsigned)(first + i), 0);
   if (lanes == 1) return llvm.BuildExtractElement(n->e->builder, v, lane[0], "");
@@ -116,7 +116,7 @@ static LLVMValueRef half(struct nest *n, LLVMValueRef v, int lanes, int first) {
 }
 
 /* The lanes of the accumulator as one value: 0+8, 1+9, ...; then 0+4, ... */
-static void reduce_lanes(struct nest *n) {
+static void reduce_lanes(struct cpu_nest *n) {
   LLVMBuilderRef ir = n->e->builder;
   for (int lanes = KERNEL_LANES / 2; lanes > 0; lanes /= 2) {
     LLVMValueRef lo = half(n, n->acc[0], lanes, 0), hi = half(n, n->acc[0], lanes, lanes);
@@ -131,7 +131,7 @@ static void reduce_lanes(struct nest *n) {
   }
 }
 
-void reduce_finish(struct nest *n) {
+void reduce_finish(struct cpu_nest *n) {
   bool in_lanes = vector_is_kept(n);
   reduce_settle(n);
   if (!in_lanes) reduce_lanes(n);

@@ -7,21 +7,21 @@
 enum { BUCKETS = 256, ENTRIES = 3 };
 
 /* A kernel that has been compiled. */
-struct code {
+struct compiled_kernel {
   struct kernel kernel;             /* in the engine's arena */
   CUfunction (*functions)[ENTRIES]; /* by card, then enum cuda_entry; NULL: not yet */
-  struct code *next;
+  struct compiled_kernel *next;
 };
 
-struct module {
+struct loaded_module {
   CUmodule module;
   const struct cuda_card *card;
-  struct module *next;
+  struct loaded_module *next;
 };
 
 struct cuda_code {
-  struct code *bucket[BUCKETS];
-  struct module *modules;
+  struct compiled_kernel *bucket[BUCKETS];
+  struct loaded_module *modules;
 };
 
 static struct cuda_code *table(struct cuda_engine *e) {
@@ -30,7 +30,7 @@ static struct cuda_code *table(struct cuda_engine *e) {
 }
 
 void cuda_close_code(struct cuda_engine *e) {
-  for (struct module *m = e->code ? e->code->modules : NULL; m; m = m->next) {
+  for (struct loaded_module *m = e->code ? e->code->modules : NULL; m; m = m->next) {
     cuda.cuCtxSetCurrent(m->card->context);
     cuda.cuModuleUnload(m->module);
   }
@@ -39,10 +39,10 @@ void cuda_close_code(struct cuda_engine *e) {
 /* --- modules --- */
 
 static bool load_module(struct cuda_engine *e, int device, const void *image, CUmodule *out) {
-  struct module *m = arena_new(e->arena, struct module);
+  struct loaded_module *m = arena_new(e->arena, struct loaded_module);
   struct cuda_code *t = table(e);
   if (!cuda_use(e, device) || !CUDA(e, device, cuModuleLoadData, out, image)) return false;
-  *m = (struct module){*out, e->devices[device].card, t->modules};
+  *m = (struct loaded_module){*out, e->devices[device].card, t->modules};
   t->modules = m;
   return true;
 }
@@ -81,15 +81,15 @@ static struct sprog copy_program(struct arena *a, const struct sprog *p) {
   return copy;
 }
 
-static struct code *find_code(struct cuda_engine *e, const struct kernel *k) {
-  struct code *c = table(e)->bucket[k->hash % BUCKETS];
+static struct compiled_kernel *find_code(struct cuda_engine *e, const struct kernel *k) {
+  struct compiled_kernel *c = table(e)->bucket[k->hash % BUCKETS];
   while (c && !(c->kernel.hash == k->hash && kernel_equal(&c->kernel, k))) c = c->next;
   return c;
 }
 
-static struct code *add_code(struct cuda_engine *e, const struct kernel *k) {
-  struct code *c = arena_new(e->arena, struct code);
-  struct code **bucket = &table(e)->bucket[k->hash % BUCKETS];
+static struct compiled_kernel *add_code(struct cuda_engine *e, const struct kernel *k) {
+  struct compiled_kernel *c = arena_new(e->arena, struct compiled_kernel);
+  struct compiled_kernel **bucket = &table(e)->bucket[k->hash % BUCKETS];
   c->kernel = *k;
   c->kernel.body = copy_program(e->arena, &k->body);
   if (k->kind == KERNEL_REDUCE) c->kernel.epilogue = copy_program(e->arena, &k->epilogue);
@@ -98,7 +98,7 @@ static struct code *add_code(struct cuda_engine *e, const struct kernel *k) {
   return *bucket = c;
 }
 
-static bool find_entries(struct cuda_engine *e, struct arena *a, struct code *c, const char *name,
+static bool find_entries(struct cuda_engine *e, struct arena *a, struct compiled_kernel *c, const char *name,
                          const CUmodule *modules, struct diags *d) {
   CUfunction(*functions)[ENTRIES] = arena_alloc(e->arena, (size_t)e->ncards * sizeof *functions);
   bool reduce = c->kernel.kind == KERNEL_REDUCE;
@@ -112,7 +112,7 @@ static bool find_entries(struct cuda_engine *e, struct arena *a, struct code *c,
   return true;
 }
 
-static bool compile_fresh(struct cuda_engine *e, struct arena *a, struct code **fresh, int count,
+static bool compile_fresh(struct cuda_engine *e, struct arena *a, struct compiled_kernel **fresh, int count,
                           struct diags *d) {
   const struct kernel **kernels = arena_new_array(a, (size_t)count, const struct kernel *);
   CUmodule *modules = arena_new_array(a, (size_t)e->ncards, CUmodule);
@@ -130,11 +130,11 @@ bool cuda_compile(void *self, const struct kernel *const *kernels, int count, ke
   struct cuda_engine *e = self;
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
-  struct code **fresh = arena_new_array(a, (size_t)count, struct code *);
+  struct compiled_kernel **fresh = arena_new_array(a, (size_t)count, struct compiled_kernel *);
   int nfresh = 0;
   for (int i = 0; i < e->ndevices; i++) e->devices[i].last = (struct cuda_last){0}; /* of another plan */
   for (int i = 0; i < count; i++) {
-    struct code *c = find_code(e, kernels[i]);
+    struct compiled_kernel *c = find_code(e, kernels[i]);
     if (!c) c = add_code(e, kernels[i]);
     bool known = c->functions != NULL;
     for (int f = 0; f < nfresh && !known; f++) known = fresh[f] == c;
@@ -148,7 +148,7 @@ bool cuda_compile(void *self, const struct kernel *const *kernels, int count, ke
 
 /* --- launches --- */
 
-struct launch {
+struct kernel_launch {
   struct cuda_engine *engine;
   int device, count;
   CUfunction functions[2];
@@ -157,7 +157,7 @@ struct launch {
 };
 
 static void run_launch(void *const *args, const void *state) {
-  const struct launch *l = state;
+  const struct kernel_launch *l = state;
   (void)args; /* params point to them */
   bool good = cuda_use(l->engine, l->device);
   for (int i = 0; good && i < l->count; i++)
@@ -166,9 +166,9 @@ static void run_launch(void *const *args, const void *state) {
 
 /* Goes into one group with the step before it if that runs the same map. */
 static bool join_last(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
-                      struct command *c, const struct code *code, struct diags *d) {
+                      struct command *c, const struct compiled_kernel *code, struct diags *d) {
   struct cuda_last *last = &e->devices[device].last;
-  const struct launch *l = c->state;
+  const struct kernel_launch *l = c->state;
   bool joins = code->kernel.kind == KERNEL_MAP && l->count > 0 && last->code == code && last->arena == a &&
                last->step + 1 == step && !(last->group && cuda_group_full(last->group));
   if (!joins) {
@@ -176,7 +176,7 @@ static bool join_last(struct cuda_engine *e, struct arena *a, const struct step 
     return true;
   }
   if (!last->group) {
-    const struct launch *first = last->command->state;
+    const struct kernel_launch *first = last->command->state;
     CUfunction many = code->functions[e->devices[device].card - e->cards][CUDA_MANY];
     last->group = cuda_group_create(e, a, device, &code->kernel, first->functions[0], many);
     if (!cuda_group_join(last->group, last->command->args, last->step->sizes, &first->launches[0],
@@ -193,11 +193,11 @@ static bool join_last(struct cuda_engine *e, struct arena *a, const struct step 
 bool cuda_prepare_kernel(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                          struct command *c, struct diags *d) {
   const struct kernel *k = step->kernel;
-  const struct code *code = find_code(e, k);
+  const struct compiled_kernel *code = find_code(e, k);
   struct cuda_device *dev = &e->devices[device];
-  struct launch *l = arena_new(a, struct launch);
+  struct kernel_launch *l = arena_new(a, struct kernel_launch);
   size_t scratch = 0;
-  *l = (struct launch){.engine = e, .device = device};
+  *l = (struct kernel_launch){.engine = e, .device = device};
   l->count = cuda_launches(k, step->sizes, l->launches, &scratch);
   c->kind = COMMAND_CALL;
   c->call = l->count ? run_launch : cuda_run_nothing;

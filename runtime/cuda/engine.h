@@ -42,9 +42,9 @@ struct cuda_pieces {
 };
 
 /* What is read later, in turns. */
-struct cuda_late {
-  char (*pinned)[LATE_BYTES]; /* LATE_READS of them; made on need, as the events are */
-  CUevent arrived[LATE_READS];
+struct cuda_deferred {
+  char (*pinned)[DEFERRED_BYTES]; /* DEFERRED_READS of them; made on need, as the events are */
+  CUevent arrived[DEFERRED_READS];
   unsigned next;
 };
 
@@ -76,7 +76,7 @@ struct cuda_device {
   struct cuda_ring small, large; /* from the host */
   pthread_mutex_t reading;       /* one reader at a time */
   struct cuda_pieces reader;     /* to the host */
-  struct cuda_late late;         /* likewise */
+  struct cuda_deferred deferred; /* likewise */
   struct cuda_pieces **from;     /* by device: from a card whose memory this one cannot reach; made on need */
   struct {
     CUdeviceptr data;

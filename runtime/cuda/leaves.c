@@ -9,7 +9,7 @@
 enum { MAX_BLOCKS = 1 << 16 };
 
 /* A call of the kernel `name`: one dimension of blocks of BLOCK_THREADS. */
-struct launch {
+struct leaf_launch {
   const char *name;
   const char *types;                 /* lines in front of the text: "#define TYPE float\n"; a constant */
   int nargs;                         /* pointers: operands, then the result */
@@ -72,7 +72,7 @@ static void run_call(void *const *args, const void *state) {
   if (good && c->launch.grid[0]) cuda_launch(e, c->device, c->function, &c->launch, params);
 }
 
-static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct launch *how, int device,
+static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int device,
                       struct command *c, struct diags *d) {
   const struct cuda_leaf *leaf = load_leaf(e, how->name, how->types, d);
   if (!leaf) return false;
@@ -105,13 +105,13 @@ static const char *const types_of[DT_COUNT] = {
 
 bool cuda_integer_product(struct cuda_engine *e, struct arena *a, const struct product *p, int device,
                           struct command *c, struct diags *d) {
-  struct launch how = {.name = "matmul",
-                       .types = types_of[p->dtype],
-                       .nargs = 3,
-                       .threads = p->batch * p->m * p->n,
-                       .numbers = {p->batch, p->m, p->n, p->k, p->transpose_a ? 1 : p->k,
-                                   p->transpose_a ? p->m : 1, p->transpose_b ? 1 : p->n,
-                                   p->transpose_b ? p->k : 1}};
+  struct leaf_launch how = {.name = "matmul",
+                            .types = types_of[p->dtype],
+                            .nargs = 3,
+                            .threads = p->batch * p->m * p->n,
+                            .numbers = {p->batch, p->m, p->n, p->k, p->transpose_a ? 1 : p->k,
+                                        p->transpose_a ? p->m : 1, p->transpose_b ? 1 : p->n,
+                                        p->transpose_b ? p->k : 1}};
   return call_leaf(e, a, &how, device, c, d);
 }
 
@@ -119,11 +119,11 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
                       struct command *c, struct diags *d) {
   const struct node *n = step->node;
   const struct op_info *op = op_of(n);
-  struct launch how = {.name = op->name,
-                       .types = types_of[n->inputs[0]->type.dtype],
-                       .nargs = n->ninputs + 1,
-                       .begins = op->in_place - 1,
-                       .bytes = op->in_place ? (size_t)type_bytes(&n->type) : 0};
+  struct leaf_launch how = {.name = op->name,
+                            .types = types_of[n->inputs[0]->type.dtype],
+                            .nargs = n->ninputs + 1,
+                            .begins = op->in_place - 1,
+                            .bytes = op->in_place ? (size_t)type_bytes(&n->type) : 0};
   how.threads = op->numbers(n, how.numbers);
   return call_leaf(e, a, &how, device, c, d);
 }

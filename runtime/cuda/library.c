@@ -15,25 +15,25 @@ enum { MAX_MESSAGE = 512 };
 
 struct cuda_library cuda;
 
-struct entry {
+struct library_entry {
   const char *name;
   int version; /* 0: found by its name */
   size_t offset;
 };
 
-static const struct entry driver_entries[] = {
+static const struct library_entry driver_entries[] = {
 #define DRIVER(result, name, version, arguments) {#name, version, offsetof(struct cuda_library, name)},
 #include "runtime/cuda/syms.def"
 };
-static const struct entry nvrtc_entries[] = {
+static const struct library_entry nvrtc_entries[] = {
 #define NVRTC(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
 #include "runtime/cuda/syms.def"
 };
-static const struct entry blas_entries[] = {
+static const struct library_entry blas_entries[] = {
 #define BLAS(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
 #include "runtime/cuda/syms.def"
 };
-static const struct entry nccl_entries[] = {
+static const struct library_entry nccl_entries[] = {
 #define NCCL(result, name, arguments) {#name, 0, offsetof(struct cuda_library, name)},
 #include "runtime/cuda/syms.def"
 };
@@ -44,7 +44,7 @@ static const char *const nvrtc_names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "l
 static const char *const blas_names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", NULL};
 static const char *const nccl_names[] = {"libnccl.so.2", NULL};
 
-static void set_entry(const struct entry *e, void *address) {
+static void set_entry(const struct library_entry *e, void *address) {
   memcpy((char *)&cuda + e->offset, &address, sizeof address);
 }
 
@@ -94,7 +94,7 @@ static void *open_library(const char *what, const char *const *names, char *why_
   return NULL;
 }
 
-static bool find_by_name(void *library, const char *what, const struct entry *entries, size_t count,
+static bool find_by_name(void *library, const char *what, const struct library_entry *entries, size_t count,
                          char *why_not) {
   for (size_t i = 0; i < count; i++) {
     void *address = dlsym(library, entries[i].name);
@@ -117,7 +117,7 @@ struct ask {
   ask_status_fn *new;
 };
 
-static bool find_entry(const struct ask *ask, const struct entry *e) {
+static bool find_entry(const struct ask *ask, const struct library_entry *e) {
   void *address = NULL;
   int status = 0;
   CUresult r = ask->new ? ask->new (e->name, &address, e->version, CU_GET_PROC_ADDRESS_DEFAULT, &status)

@@ -98,10 +98,10 @@ static void close_pieces(const struct cuda_pieces *p) {
   }
 }
 
-static void close_late(const struct cuda_late *late) {
-  if (late->pinned) cuda.cuMemFreeHost(late->pinned);
-  for (int i = 0; i < LATE_READS; i++)
-    if (late->arrived[i]) cuda.cuEventDestroy(late->arrived[i]);
+static void close_deferred(const struct cuda_deferred *deferred) {
+  if (deferred->pinned) cuda.cuMemFreeHost(deferred->pinned);
+  for (int i = 0; i < DEFERRED_READS; i++)
+    if (deferred->arrived[i]) cuda.cuEventDestroy(deferred->arrived[i]);
 }
 
 static void close_slot(const struct cuda_slot *s) {
@@ -126,7 +126,7 @@ bool cuda_open_memory(struct cuda_engine *e, int device) {
 void cuda_close_memory(struct cuda_engine *e, int device) {
   struct cuda_device *dev = &e->devices[device];
   close_pieces(&dev->reader);
-  close_late(&dev->late);
+  close_deferred(&dev->deferred);
   for (int i = 0; dev->from && i < e->ndevices; i++)
     if (dev->from[i]) close_pieces(dev->from[i]);
   close_ring(&dev->small);
@@ -239,27 +239,27 @@ static bool come_after(struct cuda_engine *e, int to, int from) {
 bool cuda_post(void *self, int device, const void *from, size_t bytes, unsigned *number) {
   struct cuda_engine *e = self;
   struct cuda_device *dev = &e->devices[device];
-  struct cuda_late *late = &dev->late;
-  unsigned i = late->next++ % LATE_READS;
+  struct cuda_deferred *deferred = &dev->deferred;
+  unsigned i = deferred->next++ % DEFERRED_READS;
   *number = i;
   cuda_come_in();
   if (!come_after(e, device, device) || !cuda_use(e, device)) return false;
-  if (!late->pinned && !CUDA(e, device, cuMemHostAlloc, (void **)&late->pinned,
-                             LATE_READS * sizeof *late->pinned, CU_MEMHOSTALLOC_PORTABLE))
+  if (!deferred->pinned && !CUDA(e, device, cuMemHostAlloc, (void **)&deferred->pinned,
+                                 DEFERRED_READS * sizeof *deferred->pinned, CU_MEMHOSTALLOC_PORTABLE))
     return false;
-  if (!late->arrived[i] && !cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &late->arrived[i]))
+  if (!deferred->arrived[i] && !cuda_event_create(e, device, CU_EVENT_DISABLE_TIMING, &deferred->arrived[i]))
     return false;
   dev->loose = true; /* what is given to other devices next may overwrite it */
-  return move(e, device, dev->stream, late->pinned[i], from, bytes) &&
-         CUDA(e, device, cuEventRecord, late->arrived[i], dev->stream);
+  return move(e, device, dev->stream, deferred->pinned[i], from, bytes) &&
+         CUDA(e, device, cuEventRecord, deferred->arrived[i], dev->stream);
 }
 
 bool cuda_collect(void *self, int device, unsigned number, void *to, size_t bytes) {
   struct cuda_engine *e = self;
-  const struct cuda_late *late = &e->devices[device].late;
+  const struct cuda_deferred *deferred = &e->devices[device].deferred;
   cuda_come_in();
-  if (!cuda_use(e, device) || !cuda_await(e, device, late->arrived[number])) return false;
-  memcpy(to, late->pinned[number], bytes);
+  if (!cuda_use(e, device) || !cuda_await(e, device, deferred->arrived[number])) return false;
+  memcpy(to, deferred->pinned[number], bytes);
   return true;
 }
 
@@ -327,7 +327,7 @@ bool cuda_copy(void *self, void *to, int to_device, const void *from, int from_d
 
 /* --- copies of a plan --- */
 
-struct transfer {
+struct cuda_transfer {
   struct cuda_engine *engine;
   const struct cuda_pieces *staging;
   CUstream stream; /* between devices */
@@ -336,26 +336,26 @@ struct transfer {
 };
 
 static void run_write(void *const *args, const void *state) {
-  const struct transfer *t = state;
+  const struct cuda_transfer *t = state;
   cuda_write(t->engine, t->to, args[1], args[0], t->bytes);
 }
 
 /* The source has been reached, or was there when the run began: what the device has been given since need not
  * be waited for. */
 static void run_read(void *const *args, const void *state) {
-  const struct transfer *t = state;
+  const struct cuda_transfer *t = state;
   read_bytes(t->engine, t->from, t->engine->devices[t->from].copies, args[1], args[0], t->bytes);
 }
 
 static void run_between(void *const *args, const void *state) {
-  const struct transfer *t = state;
+  const struct cuda_transfer *t = state;
   move_between(t->engine, t->staging, t->stream, t->to, args[1], t->from, args[0], t->bytes);
 }
 
 bool cuda_prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
                        struct diags *d) {
   struct cuda_engine *e = self;
-  struct transfer *t = arena_new(a, struct transfer);
+  struct cuda_transfer *t = arena_new(a, struct cuda_transfer);
   struct cuda_pieces *staging = NULL;
   cuda_come_in();
   if (to >= 0 && from >= 0 && !find_staging(e, to, from, &staging)) {
@@ -363,7 +363,7 @@ bool cuda_prepare_copy(void *self, struct arena *a, int to, int from, size_t byt
     return false;
   }
   CUstream stream = to < 0 ? NULL : to == from ? e->devices[to].stream : e->devices[to].copies;
-  *t = (struct transfer){e, staging, stream, to, from, bytes};
+  *t = (struct cuda_transfer){e, staging, stream, to, from, bytes};
   if (to < 0) e->devices[from].read_by_host = true;
   c->kind = COMMAND_CALL;
   c->call = to < 0 ? run_read : from < 0 ? run_write : run_between;

@@ -12,7 +12,7 @@ enum {
   HEAD = 1 << 17, /* enough for most headers to tell what follows */
 };
 
-struct stream {
+struct inflate_stream {
   z_stream z;
   const struct deflated *from;
   struct blob *out;
@@ -23,9 +23,9 @@ struct stream {
   uint8_t window[WINDOW];
 };
 
-static bool gave_all(const struct stream *s) { return s->z.avail_in == 0 && s->fed == s->from->len; }
+static bool gave_all(const struct inflate_stream *s) { return s->z.avail_in == 0 && s->fed == s->from->len; }
 
-static bool feed(struct stream *s) {
+static bool feed(struct inflate_stream *s) {
   const struct deflated *from = s->from;
   int64_t left = from->len - s->fed, n = left < WINDOW ? left : WINDOW;
   if (s->z.avail_in || left == 0) return true;
@@ -41,7 +41,7 @@ static bool feed(struct stream *s) {
 }
 
 /* Untouched pages cost nothing: grows fast. */
-static bool make_room(struct stream *s, int64_t limit) {
+static bool make_room(struct inflate_stream *s, int64_t limit) {
   struct blob *b = s->out;
   if (s->made < b->len || b->len >= limit) return true;
   int64_t len = b->len * 2 < limit ? b->len * 2 : limit;
@@ -56,14 +56,14 @@ static bool make_room(struct stream *s, int64_t limit) {
 }
 
 /* zlib has been refused memory: nothing is wrong with the data. */
-static bool no_memory(struct stream *s) {
+static bool no_memory(struct inflate_stream *s) {
   s->error = ENOMEM;
   s->cause = "no memory for zlib";
   return false;
 }
 
 /* One call of zlib, into room for `room` bytes or, with none, to see whether more would come: that is `*got`. */
-static bool step(struct stream *s, int64_t room, uInt *got) {
+static bool step(struct inflate_stream *s, int64_t room, uInt *got) {
   Bytef probe;
   z_stream *z = &s->z;
   z->next_out = room ? (Bytef *)s->out->map + s->made : &probe;
@@ -84,7 +84,7 @@ static bool step(struct stream *s, int64_t room, uInt *got) {
 }
 
 /* Until the stream ends or there are `limit` bytes. */
-static bool inflate_to(struct stream *s, int64_t limit) {
+static bool inflate_to(struct inflate_stream *s, int64_t limit) {
   while (!s->ended && s->made < limit) {
     uInt got;
     if (!feed(s) || !make_room(s, limit)) return false;
@@ -96,7 +96,7 @@ static bool inflate_to(struct stream *s, int64_t limit) {
 }
 
 /* Only the end may follow. */
-static bool inflate_end(struct stream *s, const char *cause) {
+static bool inflate_end(struct inflate_stream *s, const char *cause) {
   uInt got = 0;
   while (!s->ended && !got)
     if (!feed(s) || !step(s, 0, &got)) return false;
@@ -110,7 +110,7 @@ static int64_t half_of_memory(void) {
   return pages > 0 && size > 0 ? (int64_t)pages / 2 * size : INFLATE_LIMIT;
 }
 
-static bool inflate_file(struct stream *s, int64_t limit) {
+static bool inflate_file(struct inflate_stream *s, int64_t limit) {
   int64_t wanted = HEAD, tells = -HEAD;
   while (tells < 0 && !s->ended) {
     if (!inflate_to(s, wanted < limit ? wanted : limit)) return false;
@@ -130,12 +130,12 @@ static bool inflate_file(struct stream *s, int64_t limit) {
              s, "it unpacks to more than half of the memory, or 16 GiB; unpack it on disk and use that file");
 }
 
-static bool inflate_raw(struct stream *s, int64_t len) {
+static bool inflate_raw(struct inflate_stream *s, int64_t len) {
   return inflate_to(s, len) && inflate_end(s, "it unpacks to more than its header says; the file is damaged");
 }
 
 bool inflate_blob(struct blob *b, const struct deflated *from, int64_t limit, struct diags *d) {
-  struct stream s = {.from = from, .out = b};
+  struct inflate_stream s = {.from = from, .out = b};
   if (!blob_alloc(b, HEAD < limit ? HEAD : limit, from->path, from->loc, d)) return false;
   int rc = inflateInit2(&s.z, from->size ? 15 + 16 : -15);
   bool ok = rc == Z_MEM_ERROR ? no_memory(&s)

@@ -20,7 +20,7 @@ struct directory {
   uint64_t count;
 };
 
-struct member {
+struct zip_member {
   const char *name; /* not terminated, without ".npy" */
   int name_len;
   uint32_t flags, method, crc;
@@ -59,7 +59,7 @@ static bool find_directory(struct reader *r, struct directory *out) {
 }
 
 /* Sizes past 4 GiB stand in an extra field, in this order, each only if its 32-bit place is full of ones. */
-static bool read_zip64(const uint8_t *extra, const uint8_t *end, struct member *m) {
+static bool read_zip64(const uint8_t *extra, const uint8_t *end, struct zip_member *m) {
   uint64_t *wide[] = {&m->size, &m->packed, &m->offset};
   while (end - extra >= 4) {
     uint32_t id = le16(extra), len = le16(extra + 2);
@@ -77,19 +77,19 @@ static bool read_zip64(const uint8_t *extra, const uint8_t *end, struct member *
   return true;
 }
 
-static bool next_member(struct directory *d, struct member *m) {
+static bool next_member(struct directory *d, struct zip_member *m) {
   const uint8_t *p = d->p;
   if (d->end - p < CENTRAL_SIZE || memcmp(p, "PK\1\2", 4) != 0) return false;
   uint32_t name = le16(p + 28), extra = le16(p + 30), comment = le16(p + 32);
   if ((size_t)(d->end - p) < (size_t)CENTRAL_SIZE + name + extra + comment) return false;
-  *m = (struct member){.name = (const char *)p + CENTRAL_SIZE,
-                       .name_len = (int)name,
-                       .flags = le16(p + 8),
-                       .method = le16(p + 10),
-                       .crc = le32(p + 16),
-                       .packed = le32(p + 20),
-                       .size = le32(p + 24),
-                       .offset = le32(p + 42)};
+  *m = (struct zip_member){.name = (const char *)p + CENTRAL_SIZE,
+                           .name_len = (int)name,
+                           .flags = le16(p + 8),
+                           .method = le16(p + 10),
+                           .crc = le32(p + 16),
+                           .packed = le32(p + 20),
+                           .size = le32(p + 24),
+                           .offset = le32(p + 42)};
   if (name > 4 && memcmp(m->name + name - 4, ".npy", 4) == 0) m->name_len -= 4;
   const uint8_t *fields = p + CENTRAL_SIZE + name;
   d->p = fields + extra + comment;
@@ -97,7 +97,7 @@ static bool next_member(struct directory *d, struct member *m) {
 }
 
 /* The member asked for; the only one if none was asked for. */
-static bool find_member(struct reader *r, struct member *out) {
+static bool find_member(struct reader *r, struct zip_member *out) {
   struct directory d;
   int before = r->diags->nerrors;
   if (!find_directory(r, &d))
@@ -107,7 +107,7 @@ static bool find_member(struct reader *r, struct member *out) {
   struct str names = str_make(r->arena);
   uint64_t found = 0, count = d.count;
   for (uint64_t i = 0; i < count; i++) {
-    struct member m;
+    struct zip_member m;
     if (!next_member(&d, &m)) return reader_fail(r, "its zip directory is malformed; the file is damaged");
     if (names.len < 400) str_printf(&names, "%s%.*s", i ? ", " : "", m.name_len, m.name);
     if (r->member &&
@@ -127,7 +127,7 @@ static bool find_member(struct reader *r, struct member *out) {
 /* Whether all of the file is one sparse matrix. */
 bool npz_is_sparse(struct reader *r) {
   struct directory d;
-  struct member m;
+  struct zip_member m;
   bool format = false, shape = false;
   if (r->member || !find_directory(r, &d)) return false;
   while (next_member(&d, &m)) {
@@ -138,7 +138,7 @@ bool npz_is_sparse(struct reader *r) {
 }
 
 bool npz_member(struct reader *r, const struct blob **out, int64_t *at, int64_t *len) {
-  struct member m = {0};
+  struct zip_member m = {0};
   if (!find_member(r, &m)) return false;
   if (m.flags & 1) return reader_fail(r, "member '%.*s' is encrypted", m.name_len, m.name);
   if (m.method != 0 && m.method != 8)

@@ -28,7 +28,7 @@ bool is_safetensors(const uint8_t *head, int64_t len) {
 
 /* --- the header --- */
 
-struct parser {
+struct header_parser {
   struct json json;
   const char *start; /* of the JSON text */
   struct safetensors *out;
@@ -44,7 +44,7 @@ static void *grow(struct arena *a, void *old, int count, int *cap, size_t size) 
   return wider;
 }
 
-static bool parse_metadata(struct parser *p) {
+static bool parse_metadata(struct header_parser *p) {
   struct json *j = &p->json;
   if (!json_take(j, '{')) return false;
   if (json_take(j, '}')) return true;
@@ -82,7 +82,7 @@ static bool parse_offsets(struct json *j, struct safetensors_entry *e) {
          json_take(j, ']') && e->begin <= e->end;
 }
 
-static bool parse_entry(struct parser *p, const char *name) {
+static bool parse_entry(struct header_parser *p, const char *name) {
   struct json *j = &p->json;
   struct safetensors_entry e = {.name = name};
   bool shape = false, offsets = false;
@@ -112,7 +112,7 @@ static bool parse_entry(struct parser *p, const char *name) {
   return true;
 }
 
-static bool parse_header(struct parser *p) {
+static bool parse_header(struct header_parser *p) {
   struct json *j = &p->json;
   if (!json_take(j, '{')) return false;
   if (json_take(j, '}')) return json_done(j);
@@ -189,11 +189,11 @@ const char *safetensors_parse(struct safetensors *out, struct arena *a, const ui
   if (header > SAFETENSORS_HEADER_LIMIT || (int64_t)header > len - 8)
     return arena_printf(a, "its header claims %llu bytes, but the file has %lld; it is damaged or truncated",
                         (unsigned long long)header, (long long)len);
-  struct parser p = {.json = {a, (const char *)file + 8, (const char *)file + 8 + header},
-                     .start = (const char *)file + 8,
-                     .out = out,
-                     .names = map_make(a),
-                     .keys = map_make(a)};
+  struct header_parser p = {.json = {a, (const char *)file + 8, (const char *)file + 8 + header},
+                            .start = (const char *)file + 8,
+                            .out = out,
+                            .names = map_make(a),
+                            .keys = map_make(a)};
   out->data = 8 + (int64_t)header;
   if (!parse_header(&p))
     return arena_printf(a,
@@ -240,11 +240,11 @@ int64_t safetensors_size(const uint8_t *head, int64_t len) {
   struct arena *a = arena_create_guarded(&guard);
   struct safetensors s = {.checksum = -1};
   int64_t end = 0;
-  struct parser p = {.json = {a, (const char *)head + 8, (const char *)head + 8 + header},
-                     .start = (const char *)head + 8,
-                     .out = &s,
-                     .names = map_make(a),
-                     .keys = map_make(a)};
+  struct header_parser p = {.json = {a, (const char *)head + 8, (const char *)head + 8 + header},
+                            .start = (const char *)head + 8,
+                            .out = &s,
+                            .names = map_make(a),
+                            .keys = map_make(a)};
   bool good = parse_header(&p);
   for (int i = 0; i < s.count; i++)
     if (s.entries[i].end > end) end = s.entries[i].end;

@@ -92,7 +92,7 @@ static void close_scene(struct scene *s) {
   arena_destroy(s->arena);
 }
 
-static const struct tensor *initial(const struct values *before, const struct variable *v) {
+static const struct tensor *initial(const struct values *before, const struct stored_variable *v) {
   return values_get(before, v->identity.role == VARIABLE_REPLICA ? v->identity.of : v->name);
 }
 
@@ -108,7 +108,7 @@ static bool run_steps(struct scene *s, struct arena *a, const struct plan *p, st
                       struct store *store, struct values *out) {
   bool good = true;
   for (int i = 0; good && i < store_count(store); i++) {
-    struct variable *v = store_at(store, i);
+    struct stored_variable *v = store_at(store, i);
     const struct tensor *t = initial(&s->before, v);
     if (!t) stop("no variable %s", v->name);
     good = store_write(store, v, t->data);
@@ -120,7 +120,7 @@ static bool run_steps(struct scene *s, struct arena *a, const struct plan *p, st
     good = good && exec_run(e);
   }
   for (int i = store_count(store) - 1; good && !abrupt && i >= 0; i--) {
-    const struct variable *v = store_at(store, i);
+    const struct stored_variable *v = store_at(store, i);
     void *data = arena_alloc(a, v->bytes);
     good = store_read(store, v, data);
     values_put(out, arena_printf(a, "variable %d", i), &v->type, data);
@@ -390,7 +390,7 @@ static const char *describe_follow(struct arena *a, const struct plan *p, int wh
   const struct target *t = &p->graph->config.target;
   enum manner *manners = arena_new_array(a, (size_t)p->ndevices, enum manner);
   for (int d = 0; d < p->ndevices; d++)
-    manners[d] = strcmp(t->devices[d].name.kind, "gpu") == 0 ? MANNER_COPIES_APART : MANNER_AT_ONCE;
+    manners[d] = strcmp(t->devices[d].name.kind, "gpu") == 0 ? MANNER_COPY_QUEUE : MANNER_AT_ONCE;
   const struct queues *q = queues_make(a, p, manners);
   for (int d = 0, n = 0; d < p->ndevices; d++)
     for (int i = 0; i <= p->devices[d].nsteps && manners[d] != MANNER_AT_ONCE; i++)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # --strategy auto: by its own table, what it takes is no worse than any other, the default among them; and what the
-# table says of copies and arenas is what the books say.
+# table says of copies and arenas is what the report says.
 . "$(dirname "$0")/lib.sh"
 
 # NAME MOVED FULLEST ARENAS MARK of each strategy in a table; MARK is *, default, *default or -.
@@ -19,8 +19,8 @@ NR > 2 {
 END { show() }
 EOF
 
-# books STRATEGY OPTIONS...: "MOVED ARENAS" of the plan.
-books() {
+# report STRATEGY OPTIONS...: "MOVED ARENAS" of the plan.
+report() {
   "$dgc" compile "$@" --emit traffic --json >traffic.json && "$dgc" compile "$@" --emit memory --json >memory.json &&
     python3 -c 'import json
 print(json.load(open("traffic.json"))["bytes"], sum(d["arena"] for d in json.load(open("memory.json"))["devices"]))'
@@ -44,8 +44,8 @@ try() {
   shows out "strategy $taken"
   while read -r name moved fullest arenas mark; do
     case $mark in -) continue ;; esac
-    [ "$(books "$@" --strategy "$name")" = "$moved $arenas" ] && pass ||
-      fail "$* --strategy $name: the books say $(books "$@" --strategy "$name"), the table $moved $arenas"
+    [ "$(report "$@" --strategy "$name")" = "$moved $arenas" ] && pass ||
+      fail "$* --strategy $name: the report says $(report "$@" --strategy "$name"), the table $moved $arenas"
   done <summary
 }
 

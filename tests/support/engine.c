@@ -128,7 +128,7 @@ static void read_back(struct arena *a, struct exec *e, const struct plan *p, str
     }
   }
   for (int i = 0; i < store_count(s); i++) {
-    const struct variable *v = store_at(s, i);
+    const struct stored_variable *v = store_at(s, i);
     if (v->identity.role != VARIABLE_REPLICA) continue;
     void *data = arena_alloc(a, v->bytes);
     store_read(s, v, data);

@@ -281,10 +281,10 @@ static void copies_and_variables(void **state) {
   float start_value[N], back[N];
   for (int i = 0; i < N; i++) start_value[i] = 10;
   static const struct variable_identity itself = {.role = VARIABLE_ITSELF};
-  struct variable *primary = store_variable(f.store, "v", &t, &itself, 0, &f.diags);
+  struct stored_variable *primary = store_variable(f.store, "v", &t, &itself, 0, &f.diags);
   store_write(f.store, primary, start_value);
   struct exec *e = load(&f);
-  struct variable *copy = store_find(f.store, "on another device");
+  struct stored_variable *copy = store_find(f.store, "on another device");
   store_read(f.store, copy, back);
   assert_true(back[3] == 10);
   assert_string_equal(copy->identity.of, "v");
@@ -303,10 +303,10 @@ static void copies_and_variables(void **state) {
   finish(&f);
 }
 
-static struct variable *made(struct fixture *f, const char *name, int device, int64_t rows,
-                             struct variable_identity identity) {
+static struct stored_variable *made(struct fixture *f, const char *name, int device, int64_t rows,
+                                    struct variable_identity identity) {
   struct type t = type_make(DT_F32, 1, &rows);
-  struct variable *v = store_variable(f->store, name, &t, &identity, device, &f->diags);
+  struct stored_variable *v = store_variable(f->store, name, &t, &identity, device, &f->diags);
   assert_non_null(v);
   return v;
 }
@@ -322,10 +322,10 @@ static void variables_of_the_model(void **state) {
   made(&f, "tower_1/z", 0, 1, itself);
   made(&f, "second", 1, 3, (struct variable_identity){VARIABLE_PART, "w", 1, NULL});
   made(&f, "v/part_1", 0, 1, itself);
-  struct variable *sums[2];
+  struct stored_variable *sums[2];
   sums[1] = made(&f, "a", 1, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 1, "sum"});
   sums[0] = made(&f, "b", 0, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 0, "sum"});
-  struct variable *replica =
+  struct stored_variable *replica =
       made(&f, "c", 1, 1, (struct variable_identity){.role = VARIABLE_REPLICA, .of = "v/part_1"});
   struct model_variable *all;
   assert_int_equal(store_model_variables(f.store, f.arena, &all), 4);

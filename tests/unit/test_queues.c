@@ -254,7 +254,7 @@ static void one_random(uint64_t seed, int nodes, int ndevices) {
   enum manner *manners = arena_new_array(a, (size_t)p->ndevices, enum manner);
   for (int i = 0; i < p->ndevices; i++)
     manners[i] = seed % 3 == 0   ? MANNER_IN_ORDER
-                 : seed % 3 == 1 ? MANNER_COPIES_APART
+                 : seed % 3 == 1 ? MANNER_COPY_QUEUE
                                  : (enum manner)(seed / 3 + (uint64_t)i) % 3;
   struct scene s = {.arena = a, .p = p, .manners = manners, .q = queues_make(a, p, manners)};
   check_plan(&s);

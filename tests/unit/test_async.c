@@ -1,8 +1,8 @@
 /* The executor on devices that work behind the host, by a backend whose devices are threads: meetings, plans
  * over host and devices, recordings, failures. */
+#include "tests/support/async_backend.h"
 #include "tests/support/engine.h"
 #include "tests/support/expect.h"
-#include "tests/support/far.h"
 #include "tests/support/graphs.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static void start(struct fixture *f, const char *list, int nthreads) {
   f->plan.kernels = arena_new_array(a, 1, const struct kernel *);
   f->plan.kernels[0] = &f->add;
   f->workers = workers_create(nthreads, &f->diags);
-  f->engines = engines_open(t, (const struct backend *[]){&backend_far, &backend_interp, NULL}, &f->diags);
+  f->engines = engines_open(t, (const struct backend *[]){&backend_async, &backend_interp, NULL}, &f->diags);
   f->store = store_create(f->engines);
 }
 
@@ -65,7 +65,7 @@ static void finish(struct fixture *f) {
   engines_close(f->engines);
   workers_destroy(f->workers);
   arena_destroy(f->arena);
-  assert_int_equal(far_counts().allocations, 0);
+  assert_int_equal(async_counts().allocations, 0);
 }
 
 static struct type vector_type(void) { return type_make(DT_F32, 1, (int64_t[]){N}); }
@@ -185,7 +185,7 @@ enum { NLISTS = sizeof lists / sizeof *lists };
 /* A plan that has been run `steps` times for each way to share its devices out. */
 static void right(bool is_ring, const char *list, int threads, uint64_t seed, bool recordable) {
   struct fixture f;
-  far_configure((struct far_options){.seed = seed, .recordable = recordable, .stuck = -1});
+  async_configure((struct async_options){.seed = seed, .recordable = recordable, .stuck = -1});
   start(&f, list, threads);
   float factor = is_ring ? ring(&f, 2) : fan(&f), y;
   struct exec *e = load(&f);
@@ -213,7 +213,7 @@ static void remove_step(struct device_plan *d, int at) {
 /* Accesses that nothing orders, in three runs of a plan without wait number `without`. -1 if there is none. */
 static int unordered(bool is_ring, const char *list, int without, bool recordable) {
   struct fixture f;
-  far_configure((struct far_options){.check = true, .recordable = recordable, .stuck = -1});
+  async_configure((struct async_options){.check = true, .recordable = recordable, .stuck = -1});
   start(&f, list, 1);
   if (is_ring)
     ring(&f, 2);
@@ -231,7 +231,7 @@ static int unordered(bool is_ring, const char *list, int without, bool recordabl
   for (int i = 0; i < 3; i++) assert_true(run_once(e, 1, NULL));
   exec_unload(e);
   finish(&f);
-  return found ? far_counts().unordered : -1;
+  return found ? async_counts().unordered : -1;
 }
 
 /* Every wait is needed, and the devices meet by it: without it something is not ordered any more. */
@@ -254,20 +254,20 @@ static void every_wait(void **state) {
 static void recordings(void **state) {
   (void)state;
   struct fixture f;
-  far_configure((struct far_options){.recordable = true, .stuck = -1});
+  async_configure((struct async_options){.recordable = true, .stuck = -1});
   start(&f, "gpu:0-1", 1);
   float factor = ring(&f, 1), y;
   struct exec *e = load(&f);
   for (int i = 0; i < 5; i++) assert_true(run_once(e, 3, &y) && y == 3 * factor);
-  assert_int_equal(far_counts().recorded, 1);
-  assert_int_equal(far_counts().replayed, 4);
+  assert_int_equal(async_counts().recorded, 1);
+  assert_int_equal(async_counts().replayed, 4);
   struct plan first = f.plan;
   f.plan.devices = arena_copy(f.arena, first.devices, 2 * sizeof *first.devices);
   f.plan.devices[0].bytes[REGION_ARENA] += 1 << 20;
   struct exec *large = load(&f); /* moves the arena */
   for (int i = 0; i < 3; i++) assert_true(run_once(e, 5, &y) && y == 5 * factor);
-  assert_int_equal(far_counts().forgotten, 1);
-  assert_int_equal(far_counts().recorded, 2);
+  assert_int_equal(async_counts().forgotten, 1);
+  assert_int_equal(async_counts().recorded, 2);
   assert_true(run_once(large, 7, &y) && y == 7 * factor);
   uint64_t busy[2];
   struct exec_times t = {.busy = busy};
@@ -275,7 +275,7 @@ static void recordings(void **state) {
   assert_true(t.wall > 0 && busy[0] >= 3 && busy[1] >= 3);
   exec_unload(large);
   exec_unload(e);
-  assert_int_equal(far_counts().forgotten, 2);
+  assert_int_equal(async_counts().forgotten, 2);
   finish(&f);
 }
 
@@ -283,7 +283,7 @@ static void recordings(void **state) {
 static void input_on_host(void **state) {
   (void)state;
   struct fixture f;
-  far_configure((struct far_options){.recordable = true, .stuck = -1});
+  async_configure((struct async_options){.recordable = true, .stuck = -1});
   start(&f, "gpu:0,cpu:0", 1);
   int x = buffer(&f, 1), own = buffer(&f, 0), sum = buffer(&f, 0);
   f.plan.buffers[sum] =
@@ -300,7 +300,7 @@ static void input_on_host(void **state) {
   }
   assert_true(store_read(f.store, store_find(f.store, "sum"), values));
   for (int k = 0; k < N; k++) assert_true(values[k] == 5050);
-  assert_int_equal(far_counts().replayed, 99);
+  assert_int_equal(async_counts().replayed, 99);
   exec_unload(e);
   finish(&f);
 }
@@ -310,7 +310,7 @@ static void input_on_host(void **state) {
 /* Three runs in which call number `fail` fails; whether there was one. */
 static bool fails(const char *list, int fail, bool recordable) {
   struct fixture f;
-  far_configure((struct far_options){.fail_at = fail, .recordable = recordable, .stuck = -1});
+  async_configure((struct async_options){.fail_at = fail, .recordable = recordable, .stuck = -1});
   start(&f, list, 2);
   float factor = ring(&f, 2), y;
   struct exec *e = load(&f);
@@ -344,7 +344,7 @@ static void no_memory(void **state) {
   int n = 1;
   for (bool loaded = false; !loaded; n++) {
     struct fixture f;
-    far_configure((struct far_options){.no_memory_at = n, .stuck = -1});
+    async_configure((struct async_options){.no_memory_at = n, .stuck = -1});
     start(&f, "gpu:0-1,cpu:0", 1);
     ring(&f, 1);
     struct exec *e = exec_load(&f.plan, f.engines, f.store, f.workers, &f.diags);
@@ -380,7 +380,7 @@ static void no_signal(void **state) {
   static const char *const all[] = {"cpu:0-1", "gpu:0,cpu:0"};
   for (int i = 0; i < 2; i++) {
     struct fixture f;
-    far_configure((struct far_options){.stuck = -1});
+    async_configure((struct async_options){.stuck = -1});
     start(&f, all[i], 1 + i);
     ring(&f, 1);
     struct device_plan *first = &f.plan.devices[0];
@@ -397,7 +397,7 @@ static void no_signal(void **state) {
     exec_unload(e);
     store_destroy(f.store);
     engines_close(f.engines);
-    if (i) far_release();
+    if (i) async_release();
     workers_destroy(f.workers);
     arena_destroy(f.arena);
   }
@@ -406,7 +406,7 @@ static void no_signal(void **state) {
 /* A device that never answers ends the run, and everything can be left behind. */
 static void no_answer(const char *list, int stuck, const char *want) {
   struct fixture f;
-  far_configure((struct far_options){.stuck = stuck});
+  async_configure((struct async_options){.stuck = stuck});
   start(&f, list, 2);
   float factor = ring(&f, 3), y;
   struct exec *e = load(&f);
@@ -425,7 +425,7 @@ static void no_answer(const char *list, int stuck, const char *want) {
   exec_unload(e);
   store_destroy(f.store);
   engines_close(f.engines);
-  far_release();
+  async_release();
   workers_destroy(f.workers);
   arena_destroy(f.arena);
 }
@@ -443,7 +443,7 @@ static void no_answers(void **state) {
 static void traffic(void **state) {
   (void)state;
   struct fixture f;
-  far_configure((struct far_options){.recordable = true, .stuck = -1});
+  async_configure((struct async_options){.recordable = true, .stuck = -1});
   start(&f, "gpu:0-1,cpu:0", 2);
   ring(&f, 2);
   struct exec *e = load(&f);
@@ -474,16 +474,16 @@ static void same_bits(uint64_t seed, const struct layout *l, int threads) {
     layout_set(m.g, i ? l : &plain, rows, &d);
     struct plan *p = engine_plan(a, m.g, &d);
     if (!p) fail_msg("%s", diags_text(&d, false));
-    far_configure((struct far_options){.seed = seed, .recordable = seed & 1, .stuck = -1});
-    struct engine e = {.backend = &backend_far, .workers = workers_create(threads, &d)};
+    async_configure((struct async_options){.seed = seed, .recordable = seed & 1, .stuck = -1});
+    struct engine e = {.backend = &backend_async, .workers = workers_create(threads, &d)};
     e.engines = engines_open(&p->graph->config.target,
-                             (const struct backend *[]){&backend_far, &backend_interp, NULL}, &d);
+                             (const struct backend *[]){&backend_async, &backend_interp, NULL}, &d);
     outputs[i] = values_make(a);
     after[i] = values_copy(a, &before);
     if (!engine_run(&e, p, &inputs, &after[i], &outputs[i], 4, &d)) fail_msg("%s", diags_text(&d, false));
     workers_destroy(e.workers);
     engines_close(e.engines);
-    assert_int_equal(far_counts().allocations, 0);
+    assert_int_equal(async_counts().allocations, 0);
   }
   const char *wrong = values_difference(a, &outputs[0], &outputs[1]);
   if (!wrong) wrong = values_difference(a, &after[0], &after[1]);

@@ -1,4 +1,4 @@
-#include "tests/support/far.h"
+#include "tests/support/async_backend.h"
 
 #include "runtime/host_memory.h"
 #include "tests/support/random.h"
@@ -9,10 +9,10 @@
 #include <string.h>
 
 enum { MAX_DEVICES = 32, MAX_ARGS = 32, MAX_MEMORY = 1024 };
-#define FAR_OFFSET ((uintptr_t)1 << 62)
+#define ASYNC_OFFSET ((uintptr_t)1 << 62)
 
 struct event {
-  struct far_device *device;
+  struct async_device *device;
   uint64_t called, done;     /* how often, under the lock */
   int clock[4][MAX_DEVICES]; /* of the last times; no device is more than two barriers behind another */
   struct event *next;
@@ -34,10 +34,10 @@ struct work {
   uint64_t turn; /* FOLLOW: the call of the mark that is meant */
 };
 
-struct far;
+struct async_backend;
 
-struct far_device {
-  struct far *far;
+struct async_device {
+  struct async_backend *backend;
   int index; /* in the target; -1: not this backend's */
   pthread_t thread;
   struct work *first, **last;
@@ -55,10 +55,10 @@ struct access {
   bool write;
 };
 
-struct far {
+struct async_backend {
   pthread_mutex_t lock;
   pthread_cond_t change;
-  struct far_device devices[MAX_DEVICES];
+  struct async_device devices[MAX_DEVICES];
   int ndevices;
   struct event *events;
   void *memory[MAX_MEMORY]; /* that was asked for and not freed; the host's addresses */
@@ -79,25 +79,25 @@ struct recording {
   size_t count, cap;
 };
 
-static struct far_options options;
-static struct far *last;
-static struct far_counts counts; /* changed by the threads that run plans, one at a time, or under a lock */
+static struct async_options options;
+static struct async_backend *last;
+static struct async_counts counts; /* changed by the threads that run plans, one at a time, or under a lock */
 
-void far_configure(struct far_options o) {
+void async_configure(struct async_options o) {
   options = o;
-  counts = (struct far_counts){0};
+  counts = (struct async_counts){0};
 }
 
-struct far_counts far_counts(void) {
+struct async_counts async_counts(void) {
   return counts;
 }
 
-static void *to_far(void *p) { return (void *)((uintptr_t)p + FAR_OFFSET); }
-static void *to_host(const void *p) { return (void *)((uintptr_t)p - FAR_OFFSET); }
+static void *to_far(void *p) { return (void *)((uintptr_t)p + ASYNC_OFFSET); }
+static void *to_host(const void *p) { return (void *)((uintptr_t)p - ASYNC_OFFSET); }
 
 /* --- devices --- */
 
-static void record_access(struct far *f, struct far_device *d, const void *address, bool write) {
+static void record_access(struct async_backend *f, struct async_device *d, const void *address, bool write) {
   struct access now = {(uintptr_t)address, d->index, d->clock[d->index], write};
   for (size_t i = 0; i < f->naccesses; i++) {
     const struct access *a = &f->accesses[i];
@@ -116,7 +116,7 @@ static void learn(int *clock, const int *from) {
     if (from[i] > clock[i]) clock[i] = from[i];
 }
 
-static void compute(struct far *f, struct far_device *d, struct work *w) {
+static void compute(struct async_backend *f, struct async_device *d, struct work *w) {
   if (options.check) {
     pthread_mutex_lock(&f->lock);
     for (int i = 0; i < w->nargs; i++) record_access(f, d, w->args[i], i >= w->nargs - w->nwrites);
@@ -130,26 +130,26 @@ static void compute(struct far *f, struct far_device *d, struct work *w) {
     memcpy(w->args[1], w->staged ? w->staged : w->args[0], w->bytes);
 }
 
-static bool is_stuck(const struct far_device *d) { return options.stuck == d->index && d->marks >= 2; }
+static bool is_stuck(const struct async_device *d) { return options.stuck == d->index && d->marks >= 2; }
 
 /* Whether some device will never be done. Under the lock. */
-static bool hopeless(const struct far *f) {
+static bool hopeless(const struct async_backend *f) {
   return options.stuck >= 0 && is_stuck(&f->devices[options.stuck]);
 }
 
 /* Whether the device can do this now. Under the lock. */
-static bool ready(const struct far_device *d, const struct work *w) {
-  if (d->far->closing) return true;
+static bool ready(const struct async_device *d, const struct work *w) {
+  if (d->backend->closing) return true;
   return !is_stuck(d) && (w->kind != WORK_FOLLOW || w->event->done >= w->turn);
 }
 
-static void dawdle(struct far_device *d) {
+static void dawdle(struct async_device *d) {
   for (int n = rng_chance(&d->rng, 25) ? rng_below(&d->rng, 20) : 0; n > 0; n--) sched_yield();
 }
 
 static void *device_main(void *arg) {
-  struct far_device *d = arg;
-  struct far *f = d->far;
+  struct async_device *d = arg;
+  struct async_backend *f = d->backend;
   pthread_mutex_lock(&f->lock);
   for (;;) {
     while (!f->closing && (!d->first || !ready(d, d->first))) pthread_cond_wait(&f->change, &f->lock);
@@ -181,8 +181,8 @@ static void *device_main(void *arg) {
 }
 
 /* Gives work to a device, or to the recording. Under the lock. */
-static void give(struct far_device *d, const struct work *work) {
-  struct far *f = d->far;
+static void give(struct async_device *d, const struct work *work) {
+  struct async_backend *f = d->backend;
   struct recording *r = f->recording;
   if (r) {
     if (r->count == r->cap) {
@@ -203,8 +203,8 @@ static void give(struct far_device *d, const struct work *work) {
 }
 
 /* What a command does; nothing any more after a failure. */
-static void call(struct far_device *d, const struct work *w) {
-  struct far *f = d->far;
+static void call(struct async_device *d, const struct work *w) {
+  struct async_backend *f = d->backend;
   pthread_mutex_lock(&f->lock);
   counts.calls += !f->recording;
   if (!f->failed && ++f->calls == options.fail_at) {
@@ -217,14 +217,15 @@ static void call(struct far_device *d, const struct work *w) {
 }
 
 /* Until the device has done all it was given. Under the lock. */
-static void drain(struct far_device *d) {
-  while (!hopeless(d->far) && (d->first || d->busy)) pthread_cond_wait(&d->far->change, &d->far->lock);
+static void drain(struct async_device *d) {
+  while (!hopeless(d->backend) && (d->first || d->busy))
+    pthread_cond_wait(&d->backend->change, &d->backend->lock);
 }
 
 /* --- hooks --- */
 
-static void far_close(void *self) {
-  struct far *f = self;
+static void async_close(void *self) {
+  struct async_backend *f = self;
   pthread_mutex_lock(&f->lock);
   f->closing = true;
   pthread_cond_broadcast(&f->change);
@@ -242,17 +243,17 @@ static void far_close(void *self) {
   free(f);
 }
 
-static void *far_open(const struct target *target, struct diags *d) {
-  struct far *f = calloc(1, sizeof *f);
+static void *async_open(const struct target *target, struct diags *d) {
+  struct async_backend *f = calloc(1, sizeof *f);
   (void)d;
   pthread_mutex_init(&f->lock, NULL);
   pthread_cond_init(&f->change, NULL);
   f->ndevices = target->ndevices;
   last = f;
   for (int i = 0; i < target->ndevices; i++) {
-    struct far_device *device = &f->devices[i];
+    struct async_device *device = &f->devices[i];
     bool own = strcmp(target->devices[i].name.kind, "gpu") == 0;
-    *device = (struct far_device){.far = f, .index = own ? i : -1, .rng = {options.seed + (uint64_t)i}};
+    *device = (struct async_device){.backend = f, .index = own ? i : -1, .rng = {options.seed + (uint64_t)i}};
     device->last = &device->first;
     device->everything.device = device;
     if (own) pthread_create(&device->thread, NULL, device_main, device);
@@ -260,21 +261,23 @@ static void *far_open(const struct target *target, struct diags *d) {
   return f;
 }
 
-void far_release(void) {
+void async_release(void) {
   pthread_mutex_lock(&last->lock);
   options.stuck = -1;
   pthread_cond_broadcast(&last->change);
   for (int i = 0; i < last->ndevices; i++) drain(&last->devices[i]);
   for (int i = 0; i < MAX_MEMORY; i++) host_free(last->memory[i]);
   pthread_mutex_unlock(&last->lock);
-  far_close(last);
+  async_close(last);
 }
 
-static struct far_device *device_of(void *self, int device) { return &((struct far *)self)->devices[device]; }
+static struct async_device *device_of(void *self, int device) {
+  return &((struct async_backend *)self)->devices[device];
+}
 
-static void *far_alloc(void *self, int device, size_t bytes) {
+static void *async_alloc(void *self, int device, size_t bytes) {
   (void)device;
-  struct far *f = self;
+  struct async_backend *f = self;
   void *p = ++counts.asked == options.no_memory_at ? NULL : host_alloc(bytes);
   int i = 0;
   if (!p) return NULL;
@@ -284,20 +287,20 @@ static void *far_alloc(void *self, int device, size_t bytes) {
   return to_far(p);
 }
 
-static void far_free(void *self, int device, void *data, size_t bytes) {
-  struct far_device *d = device_of(self, device);
+static void async_free(void *self, int device, void *data, size_t bytes) {
+  struct async_device *d = device_of(self, device);
   (void)bytes;
-  pthread_mutex_lock(&d->far->lock);
-  for (int i = 0; i < d->far->ndevices; i++) drain(&d->far->devices[i]); /* another may read it */
-  pthread_mutex_unlock(&d->far->lock);
+  pthread_mutex_lock(&d->backend->lock);
+  for (int i = 0; i < d->backend->ndevices; i++) drain(&d->backend->devices[i]); /* another may read it */
+  pthread_mutex_unlock(&d->backend->lock);
   counts.allocations--;
   for (int i = 0; i < MAX_MEMORY; i++)
-    if (d->far->memory[i] == to_host(data)) d->far->memory[i] = NULL;
+    if (d->backend->memory[i] == to_host(data)) d->backend->memory[i] = NULL;
   host_free(to_host(data));
 }
 
-static bool far_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
-  struct far *f = self;
+static bool async_copy(void *self, void *to, int to_device, const void *from, int from_device, size_t bytes) {
+  struct async_backend *f = self;
   pthread_mutex_lock(&f->lock);
   bool good = !f->failed;
   if (to_device >= 0 && from_device < 0 && bytes && good) {
@@ -316,7 +319,7 @@ static bool far_copy(void *self, void *to, int to_device, const void *from, int 
 
 /* What a command of this backend is about. */
 struct state {
-  struct far_device *device;
+  struct async_device *device;
   struct work work;
   int from; /* COPY: -1 = host */
 };
@@ -338,8 +341,8 @@ static void set_call(struct command *c, struct arena *a, struct state s) {
   c->state = arena_copy(a, &s, sizeof s);
 }
 
-static bool far_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
-                        struct diags *d) {
+static bool async_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
+                          struct diags *d) {
   struct command inner = {0};
   if (!backend_interp.prepare(NULL, a, step, device, &inner, d)) return false;
   struct work w = {.kind = WORK_CALL, .call = inner.call, .state = inner.state, .nargs = step->noperands};
@@ -351,7 +354,7 @@ static bool far_prepare(void *self, struct arena *a, const struct step *step, in
 /* The source has been reached, unless a copy before the run brings it. */
 static void copy_to_host(void *const *args, const void *state) {
   const struct state *s = state;
-  struct far *f = s->device->far;
+  struct async_backend *f = s->device->backend;
   pthread_mutex_lock(&f->lock);
   while (s->device->arriving && !hopeless(f)) pthread_cond_wait(&f->change, &f->lock);
   bool good = !f->failed;
@@ -359,8 +362,8 @@ static void copy_to_host(void *const *args, const void *state) {
   if (good) memcpy(args[1], to_host(args[0]), s->work.bytes);
 }
 
-static bool far_prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
-                             struct diags *d) {
+static bool async_prepare_copy(void *self, struct arena *a, int to, int from, size_t bytes, struct command *c,
+                               struct diags *d) {
   (void)d;
   if (to >= 0) {
     struct work w = {.kind = WORK_COPY, .nargs = 2, .nwrites = 1, .bytes = bytes};
@@ -372,9 +375,9 @@ static bool far_prepare_copy(void *self, struct arena *a, int to, int from, size
   return true;
 }
 
-static bool far_mark(void *self, struct arena *a, int device, enum queue queue, struct command *c,
-                     void **event, struct diags *d) {
-  struct far *f = self;
+static bool async_mark(void *self, struct arena *a, int device, enum queue queue, struct command *c,
+                       void **event, struct diags *d) {
+  struct async_backend *f = self;
   (void)queue; /* there is one */
   struct event *e = calloc(1, sizeof *e);
   (void)d;
@@ -386,16 +389,16 @@ static bool far_mark(void *self, struct arena *a, int device, enum queue queue, 
   return true;
 }
 
-static bool far_follow(void *self, struct arena *a, int device, enum queue queue, void *event,
-                       struct command *c, struct diags *d) {
+static bool async_follow(void *self, struct arena *a, int device, enum queue queue, void *event,
+                         struct command *c, struct diags *d) {
   (void)queue, (void)d;
   set_call(c, a, (struct state){device_of(self, device), {.kind = WORK_FOLLOW, .event = event}, 0});
   return true;
 }
 
-static bool far_reached(void *event) {
+static bool async_reached(void *event) {
   struct event *e = event;
-  struct far *f = e->device->far;
+  struct async_backend *f = e->device->backend;
   pthread_mutex_lock(&f->lock);
   for (int i = 0; f->failed && i < f->ndevices; i++)
     drain(&f->devices[i]); /* the host goes on, and overwrites */
@@ -405,7 +408,7 @@ static bool far_reached(void *event) {
 }
 
 /* All devices go on when all have done what they were given. Under the lock. */
-static void give_barrier(struct far *f) {
+static void give_barrier(struct async_backend *f) {
   for (int i = 0; i < f->ndevices; i++)
     if (f->devices[i].index >= 0)
       give(&f->devices[i], &(struct work){.kind = WORK_MARK, .event = &f->devices[i].everything});
@@ -415,8 +418,8 @@ static void give_barrier(struct far *f) {
         give(&f->devices[i], &(struct work){.kind = WORK_FOLLOW, .event = &f->devices[k].everything});
 }
 
-static bool far_begin(void *self, bool timed) {
-  struct far *f = self;
+static bool async_begin(void *self, bool timed) {
+  struct async_backend *f = self;
   pthread_mutex_lock(&f->lock);
   for (int i = 0; timed && i < f->ndevices; i++) f->devices[i].items = 0;
   if (!f->failed) give_barrier(f);
@@ -425,8 +428,8 @@ static bool far_begin(void *self, bool timed) {
   return good;
 }
 
-static bool far_end(void *self, bool wait) {
-  struct far *f = self;
+static bool async_end(void *self, bool wait) {
+  struct async_backend *f = self;
   pthread_mutex_lock(&f->lock);
   if (!f->failed) give_barrier(f);
   for (int i = 0; wait && i < f->ndevices; i++) drain(&f->devices[i]);
@@ -435,8 +438,8 @@ static bool far_end(void *self, bool wait) {
   return good;
 }
 
-static bool far_status(void *self, struct diags *d) {
-  struct far *f = self;
+static bool async_status(void *self, struct diags *d) {
+  struct async_backend *f = self;
   pthread_mutex_lock(&f->lock);
   bool failed = f->failed;
   if (failed)
@@ -445,8 +448,8 @@ static bool far_status(void *self, struct diags *d) {
   return !failed;
 }
 
-static void *far_record(void *self, void (*issue)(void *arg), void *arg) {
-  struct far *f = self;
+static void *async_record(void *self, void (*issue)(void *arg), void *arg) {
+  struct async_backend *f = self;
   if (!options.recordable) return NULL;
   struct recording *r = calloc(1, sizeof *r);
   f->recording = r;
@@ -456,15 +459,15 @@ static void *far_record(void *self, void (*issue)(void *arg), void *arg) {
   return r;
 }
 
-static bool far_replay(void *self, void *recording) {
-  struct far *f = self;
+static bool async_replay(void *self, void *recording) {
+  struct async_backend *f = self;
   struct recording *r = recording;
   counts.replayed++;
   for (size_t i = 0; i < r->count; i++) call(&f->devices[r->items[i].device], &r->items[i].work);
   return !f->failed;
 }
 
-static void far_forget(void *self, void *recording) {
+static void async_forget(void *self, void *recording) {
   struct recording *r = recording;
   (void)self;
   counts.forgotten++;
@@ -472,27 +475,27 @@ static void far_forget(void *self, void *recording) {
   free(r);
 }
 
-static uint64_t far_busy(void *self, int device) { return device_of(self, device)->items; }
+static uint64_t async_busy(void *self, int device) { return device_of(self, device)->items; }
 
-const struct backend backend_far = {
-    .name = "far",
+const struct backend backend_async = {
+    .name = "async",
     .help = "for tests",
     .kind = "gpu",
-    .open = far_open,
-    .close = far_close,
-    .alloc = far_alloc,
-    .free = far_free,
-    .copy = far_copy,
-    .prepare = far_prepare,
-    .prepare_copy = far_prepare_copy,
-    .mark = far_mark,
-    .follow = far_follow,
-    .reached = far_reached,
-    .begin = far_begin,
-    .end = far_end,
-    .status = far_status,
-    .record = far_record,
-    .replay = far_replay,
-    .forget = far_forget,
-    .busy = far_busy,
+    .open = async_open,
+    .close = async_close,
+    .alloc = async_alloc,
+    .free = async_free,
+    .copy = async_copy,
+    .prepare = async_prepare,
+    .prepare_copy = async_prepare_copy,
+    .mark = async_mark,
+    .follow = async_follow,
+    .reached = async_reached,
+    .begin = async_begin,
+    .end = async_end,
+    .status = async_status,
+    .record = async_record,
+    .replay = async_replay,
+    .forget = async_forget,
+    .busy = async_busy,
 };

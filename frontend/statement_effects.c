@@ -3,7 +3,7 @@
  */
 #include "frontend/resolve.h"
 
-void fate_begin(struct resolver *r) {
+void effects_begin(struct resolver *r) {
   r->errors = r->diags->nerrors;
   r->last_met = &r->first_met;
 }
@@ -30,19 +30,19 @@ static bool has_meaning(const struct stmt *s, enum run run) {
   return true;
 }
 
-void fate_settle(struct resolver *r, const struct stmt *s, uint64_t effects) {
-  if (!*s->fate) {
+void effects_settle(struct resolver *r, const struct stmt *s, uint64_t effects) {
+  if (!*s->effect) {
     struct met *m = arena_new(r->arena, struct met);
     *m = (struct met){NULL, s, r->frame->function->def->kind, s->loc};
     for (const struct frame *f = r->frame; f && is_library(r, m->shown); f = f->caller) m->shown = f->call;
     *r->last_met = m;
     r->last_met = &m->next;
   }
-  *s->fate |= FATE_MET;
+  *s->effect |= STATEMENT_MET;
   /* What the builder has refused is told, even where nobody has asked. */
   if (r->built.first) value_tensor(r, NULL, s->loc);
   bool trained = s->kind != STMT_TRAIN || r->run == RUN_TRAIN; /* in evaluation a loss is a metric */
-  if (r->effects != effects && trained) *s->fate |= FATE_DONE;
+  if (r->effects != effects && trained) *s->effect |= STATEMENT_EFFECTIVE;
   if (r->effects != effects || r->stopped || !has_meaning(s, r->run)) return;
   if (r->diags->nerrors == r->errors)
     report(r, s->loc, "this statement has come to nothing, which is a mistake of dgc's");
@@ -57,11 +57,11 @@ static const char *missed(const struct stmt *s) {
   }
 }
 
-void fate_report(struct resolver *r, bool trains) {
+void effects_report(struct resolver *r, bool trains) {
   for (const struct met *m = r->first_met; m; m = m->next) {
     const struct stmt *s = m->stmt;
     bool assigns = s->kind == STMT_ASSIGN || s->kind == STMT_ADD;
-    bool done = *s->fate & FATE_DONE;
+    bool done = *s->effect & STATEMENT_EFFECTIVE;
     if (assigns && !done) {
       diag_warning(r->diags, m->shown, "`%s` is never assigned: this is met where `training` is false only",
                    s->names.first->text);

@@ -1,5 +1,5 @@
-/* What the books of a plan say is what happens: printed bytes of arenas are the high-water marks of the commands,
- * printed bytes between devices are those that a run has copied. */
+/* What the memory and traffic report of a plan says is what happens: printed bytes of arenas are the high-water marks
+ * of the commands, printed bytes between devices are those that a run has copied. */
 #include "tests/towers/samples.h"
 
 #include "ir/plan/report.h"
@@ -95,7 +95,7 @@ static const char *traffic_wrong(struct arena *a, const struct plan *p, const st
 /* One run that counts, on inputs and variables that are zeros. */
 static bool run_once(struct arena *a, const struct plan *p, struct store *s, struct exec *e) {
   for (int i = 0; i < store_count(s); i++) {
-    struct variable *v = store_at(s, i);
+    struct stored_variable *v = store_at(s, i);
     store_write(s, v, arena_alloc(a, v->bytes));
     v->filled = true;
   }
@@ -123,7 +123,7 @@ static const char *check(struct arena *a, const struct sample_case *c, void *use
   return wrong;
 }
 
-static void books(void **state) {
+static void reports(void **state) {
   (void)state;
   struct diags d;
   struct arena *a = arena_create();
@@ -148,6 +148,6 @@ static void books(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(books)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(reports)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,12 @@
  * What it computes is the interpreter's. It can also record, instead of computing, who reads and writes which
  * address, with vector clocks (Fidge and Mattern, 1988): two accesses that nothing orders are counted,
  * whichever came first. */
-#ifndef TESTS_SUPPORT_FAR_H
-#define TESTS_SUPPORT_FAR_H
+#ifndef TESTS_SUPPORT_ASYNC_BACKEND_H
+#define TESTS_SUPPORT_ASYNC_BACKEND_H
 
 #include "runtime/backend.h"
 
-struct far_options {
+struct async_options {
   uint64_t seed;
   bool check; /* records accesses, computes nothing */
   bool recordable;
@@ -18,8 +18,8 @@ struct far_options {
   int stuck;        /* device whose work is never done from its second mark on; -1 = none */
 };
 
-/* Of all backends opened since far_configure. */
-struct far_counts {
+/* Of all backends opened since async_configure. */
+struct async_counts {
   int allocations; /* that have not been freed */
   int asked;       /* requests for memory */
   int calls;       /* work given to devices, by commands */
@@ -27,12 +27,12 @@ struct far_counts {
   int recorded, replayed, forgotten;
 };
 
-extern const struct backend backend_far;
+extern const struct backend backend_async;
 
 /* For the backends that are opened from now on; not while one is open. */
-void far_configure(struct far_options o);
-struct far_counts far_counts(void);
+void async_configure(struct async_options o);
+struct async_counts async_counts(void);
 /* Lets a stuck device go on, and closes the backend that was opened last, which nobody has closed. */
-void far_release(void);
+void async_release(void);
 
 #endif
