@@ -5,7 +5,7 @@
 #include "base/diag.h"
 
 enum storage { STORAGE_PARAMETER, STORAGE_SHARED, STORAGE_WORKERS, STORAGE_SERVERS, STORAGE_EACH };
-enum reach { REACH_DEVICE, REACH_TASK, REACH_TASKS };
+enum strategy_reach { REACH_DEVICE, REACH_TASK, REACH_TASKS };
 enum {
   TAKES_PARAMETER_DEVICE = 1 << 0,
   TAKES_BALANCE = 1 << 1,
@@ -27,7 +27,7 @@ enum default_for {
 struct strategy_info {
   const char *name;
   enum storage storage;
-  enum reach reach;
+  enum strategy_reach reach;
   uint32_t settings;
   enum default_for default_for;
   const char *help;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct walk {
+struct grad_walk {
   struct node **grads; /* by node id of the graph being built */
   uint8_t *needed;     /* depends on a wanted variable */
 };
@@ -26,7 +26,7 @@ static bool is_gradient_name(const char *name) {
 }
 
 static void accumulate(struct grad *c, const struct node *n, int input, struct node *d) {
-  struct walk *w = c->state;
+  struct grad_walk *w = c->state;
   struct node *x = n->inputs[input];
   if (!w->needed[x->id] || !d) return;
   struct node *sum = w->grads[x->id];
@@ -79,7 +79,7 @@ static void mark_needed(const struct below *s, const struct graph *g, uint8_t *n
 }
 
 /* Gradients of `loss` (a node of g) by everything that is needed, into w: one walk from the loss down. */
-static void differentiate(struct graph *g, struct node *loss, const struct below *s, struct walk *w) {
+static void differentiate(struct graph *g, struct node *loss, const struct below *s, struct grad_walk *w) {
   uint32_t count = loss->id + 1;
   struct grad c = {.g = g, .state = w, .add = accumulate};
   struct build_context saved = build_save(g);
@@ -155,8 +155,8 @@ struct expansion {
   struct wanted wanted;
   const uint8_t *sums;
   struct below below;
-  struct walk walk; /* empty between losses */
-  uint32_t room;    /* of both */
+  struct grad_walk walk; /* empty between losses */
+  uint32_t room;         /* of both */
 };
 
 /* All gradients of the loss `of` at once. */
@@ -199,7 +199,8 @@ static void reserve(struct arena *a, struct expansion *e, uint32_t count) {
   e->room = 2 * count;
   e->below = (struct below){.ids = arena_new_array(a, e->room, uint32_t),
                             .met = arena_new_array(a, e->room, uint32_t)};
-  e->walk = (struct walk){arena_new_array(a, e->room, struct node *), arena_new_array(a, e->room, uint8_t)};
+  e->walk =
+      (struct grad_walk){arena_new_array(a, e->room, struct node *), arena_new_array(a, e->room, uint8_t)};
 }
 
 /* Node i of g in the new graph; without one where it reads a gradient that is not there. False after an error. */

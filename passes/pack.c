@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Where elements [begin, end) of a gradient, flattened, stand in a pack. */
-struct piece {
+struct pack_piece {
   int gradient, pack;
   int64_t begin, end, at;
 };
@@ -30,7 +30,7 @@ struct packing {
   int *packed;           /* [source id of an all_reduce]: 1 + its gradient, or 0 */
   struct gradient *list; /* in graph order */
   int ngradients, ndevices;
-  struct piece *pieces; /* by pack, then as they stand in it */
+  struct pack_piece *pieces; /* by pack, then as they stand in it */
   int npieces, npacks;
   int64_t *size;        /* of each pack, in elements */
   struct node **sums;   /* of each pack */
@@ -58,7 +58,7 @@ static void find(struct packing *p) {
 }
 
 static void add_piece(struct packing *p, int gradient, int pack, int64_t begin, int64_t end) {
-  p->pieces[p->npieces++] = (struct piece){gradient, pack, begin, end, p->size[pack]};
+  p->pieces[p->npieces++] = (struct pack_piece){gradient, pack, begin, end, p->size[pack]};
   p->size[pack] += end - begin;
 }
 
@@ -124,7 +124,7 @@ static struct node *fill(struct packing *p, int pack, int tower) {
   struct node **parts = arena_new_array(p->ctx->scratch, (size_t)p->npieces, struct node *);
   int count = 0;
   for (int i = 0; i < p->npieces; i++) {
-    const struct piece *e = &p->pieces[i];
+    const struct pack_piece *e = &p->pieces[i];
     if (e->pack != pack) continue;
     struct node *x = p->map[p->list[e->gradient].sum->inputs[tower]->id];
     build_at(g, x);
@@ -163,7 +163,7 @@ static struct node *open(struct packing *p, int gradient, int replica) {
   g->replica = replica;
   const char *name = replica > 0 ? arena_printf(g->arena, "%s/replica_%d", sum->name, replica) : sum->name;
   for (int i = 0; i < p->npieces; i++) {
-    const struct piece *e = &p->pieces[i];
+    const struct pack_piece *e = &p->pieces[i];
     if (e->gradient != gradient) continue;
     const char *from = arena_printf(g->arena, "%s.from_pack_%d", name, e->pack);
     parts[count++] = cut(g, from, p->sums[e->pack], e->at, e->at + e->end - e->begin);
@@ -213,7 +213,7 @@ struct graph *pass_pack(struct pass_ctx *ctx, struct graph *g) {
   find(&p);
   if (p.ngradients == 0) return g;
   size_t most = (size_t)p.ngradients + (size_t)DT_COUNT * (size_t)c->packs;
-  p.pieces = arena_new_array(s, most, struct piece);
+  p.pieces = arena_new_array(s, most, struct pack_piece);
   p.size = arena_new_array(s, most, int64_t);
   p.sums = arena_new_array(s, most, struct node *);
   p.opened = arena_new_array(s, (size_t)p.ngradients * (size_t)(p.ndevices + 1), struct node *);

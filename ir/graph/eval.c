@@ -92,13 +92,13 @@ static bool eval_same(const struct tensor *in, struct tensor *out) {
 /* ---- movement ---- */
 
 /* Where element (i0, i1, ...) of a shape lies in an array: base + i0*step[0] + i1*step[1] + ... */
-struct view {
+struct layout {
   int64_t base, step[MAX_RANK];
 };
 
 /* to[tv(i)] = from[fv(i)] for every index i of the shape. */
-static void move(const struct type *shape, struct tensor *to, const struct view *tv,
-                 const struct tensor *from, const struct view *fv) {
+static void move(const struct type *shape, struct tensor *to, const struct layout *tv,
+                 const struct tensor *from, const struct layout *fv) {
   int64_t count = type_count(shape), stride[MAX_RANK];
   strides_of(shape, stride);
   for (int64_t e = 0; e < count; e++) {
@@ -112,13 +112,13 @@ static void move(const struct type *shape, struct tensor *to, const struct view 
   }
 }
 
-static struct view dense(const struct type *t) {
-  struct view v = {0};
+static struct layout dense(const struct type *t) {
+  struct layout v = {0};
   strides_of(t, v.step);
   return v;
 }
 
-static int64_t view_at(const struct view *v, const struct type *shape, const int64_t *stride, int64_t e) {
+static int64_t view_at(const struct layout *v, const struct type *shape, const int64_t *stride, int64_t e) {
   int64_t at = v->base;
   for (int i = 0; i < shape->rank; i++) at += e / stride[i] % shape->dim[i] * v->step[i];
   return at;
@@ -136,7 +136,7 @@ static bool eval_random(struct arena *a, const struct node *n, const struct tens
   int64_t count = type_count(&out->type), stride[MAX_RANK];
   uint64_t offset = (uint64_t)node_int_or(n, ATTR_offset, 0);
   struct type counted = random_whole(n);
-  struct view whole = dense(&counted);
+  struct layout whole = dense(&counted);
   strides_of(&out->type, stride);
   for (int64_t e = 0; e < count; e++) {
     uint64_t number = offset + (uint64_t)view_at(&whole, &out->type, stride, e);
@@ -147,8 +147,8 @@ static bool eval_random(struct arena *a, const struct node *n, const struct tens
 }
 
 /* Where in its operand the elements of a transpose, broadcast, slice or split are. */
-static struct view view_into(const struct node *n, const struct type *operand) {
-  struct view whole = dense(operand), from = {0};
+static struct layout view_into(const struct node *n, const struct type *operand) {
+  struct layout whole = dense(operand), from = {0};
   int count;
   const int64_t *ints;
   if (n->op == OP_transpose) {
@@ -171,7 +171,7 @@ static struct view view_into(const struct node *n, const struct type *operand) {
 
 /* Each element of the result comes from one place of the operand. */
 static bool eval_strided(const struct node *n, const struct tensor *in, struct tensor *out) {
-  struct view to = dense(&out->type), from = view_into(n, &in->type);
+  struct layout to = dense(&out->type), from = view_into(n, &in->type);
   move(&out->type, out, &to, in, &from);
   return true;
 }
@@ -179,7 +179,7 @@ static bool eval_strided(const struct node *n, const struct tensor *in, struct t
 static bool eval_pad(const struct node *n, const struct tensor *in, struct tensor *out) {
   int64_t total = type_count(&out->type);
   for (int64_t e = 0; e < total; e++) store(out, e, load(&in[1], 0));
-  struct view to = dense(&out->type), from = dense(&in->type);
+  struct layout to = dense(&out->type), from = dense(&in->type);
   int count;
   const int64_t *low = node_ints(n, ATTR_low, &count);
   for (int i = 0; i < count; i++) to.base += low[i] * to.step[i];
@@ -189,9 +189,9 @@ static bool eval_pad(const struct node *n, const struct tensor *in, struct tenso
 
 static bool eval_concat(const struct node *n, const struct tensor *in, struct tensor *out) {
   int64_t axis = node_int_or(n, ATTR_axis, 0); /* all_gather: rows */
-  struct view to = dense(&out->type);
+  struct layout to = dense(&out->type);
   for (int i = 0; i < n->ninputs; i++) {
-    struct view from = dense(&in[i].type);
+    struct layout from = dense(&in[i].type);
     move(&in[i].type, out, &to, &in[i], &from);
     to.base += in[i].type.dim[axis] * to.step[axis];
   }
@@ -201,8 +201,8 @@ static bool eval_concat(const struct node *n, const struct tensor *in, struct te
 /* ---- reductions ---- */
 
 /* Where in the result each element of the operand goes. */
-static struct view kept_axes(const struct type *x, uint32_t reduced, const struct type *result) {
-  struct view v = {0};
+static struct layout kept_axes(const struct type *x, uint32_t reduced, const struct type *result) {
+  struct layout v = {0};
   int64_t stride[MAX_RANK];
   strides_of(result, stride);
   for (int i = 0, k = 0; i < x->rank; i++)
@@ -243,7 +243,7 @@ static bool eval_reduce(struct arena *a, const struct node *n, const struct tens
   enum dtype acc_type = wide(dtype_of(in));
   int64_t count = type_count(&in->type), results = type_count(&out->type), stride[MAX_RANK];
   strides_of(&in->type, stride);
-  struct view to = kept_axes(&in->type, reduced, &out->type);
+  struct layout to = kept_axes(&in->type, reduced, &out->type);
   uint64_t *acc = arena_new_array(a, (size_t)results, uint64_t);
   for (int64_t r = 0; r < results; r++) acc[r] = reduce_identity(n->op, dtype_of(in));
   for (int64_t e = 0; e < count; e++) {

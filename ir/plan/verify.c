@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct access {
+struct buffer_access {
   int device, step; /* step -1: none */
 };
 
 struct state {
-  struct access write;
-  struct access *reads; /* by device, since the write: the latest step of each */
+  struct buffer_access write;
+  struct buffer_access *reads; /* by device, since the write: the latest step of each */
 };
 
 struct check {
@@ -53,7 +53,7 @@ static void breach(struct check *c, const char *fmt, ...) {
 
 static bool is_write(const struct step *s, int operand) { return operand >= s->noperands - step_results(s); }
 
-static bool known(const struct check *c, struct access a) {
+static bool known(const struct check *c, struct buffer_access a) {
   return a.step < 0 || a.device == c->device || c->clocks[c->device * c->n + a.device] > a.step;
 }
 
@@ -79,7 +79,7 @@ static void check_read(struct check *c, int operand) {
     breach(c, "%s is read before it is written", b->name);
   else if (!known(c, s->write))
     breach(c, "%s is read without a wait for what writes it", b->name);
-  s->reads[c->device] = (struct access){c->device, c->pc[c->device]};
+  s->reads[c->device] = (struct buffer_access){c->device, c->pc[c->device]};
 }
 
 static void check_write(struct check *c, int operand) {
@@ -94,7 +94,7 @@ static void check_write(struct check *c, int operand) {
     if (!known(c, s->reads[d])) breach(c, "%s is overwritten without a wait for what reads it", b->name);
     s->reads[d].step = -1;
   }
-  s->write = (struct access){c->device, c->pc[c->device]};
+  s->write = (struct buffer_access){c->device, c->pc[c->device]};
 }
 
 /* Within a step: what is written is no operand, or is one element by element. */
@@ -301,7 +301,7 @@ bool plan_verify(const struct plan *p, struct diags *d) {
   if (check_steps(&c)) {
     for (int i = 0; i < p->nbuffers; i++) {
       c.states[i].write.step = p->buffers[i].region == REGION_ARENA ? INT_MAX : -1;
-      c.states[i].reads = arena_new_array(a, (size_t)c.n, struct access);
+      c.states[i].reads = arena_new_array(a, (size_t)c.n, struct buffer_access);
       for (int k = 0; k < c.n; k++) c.states[i].reads[k].step = -1;
     }
     check_values(&c);

@@ -129,7 +129,7 @@ void kernel_print(struct str *s, const struct kernel *k) {
 
 /* ---- the interpreter ---- */
 
-struct run {
+struct kernel_run {
   const struct kernel *k;
   void *const *args;
   const int64_t *extents, *strides, *params;
@@ -147,13 +147,13 @@ static uint32_t reads(const struct sprog *p) {
   return mask;
 }
 
-static char *element(const struct run *r, int arg, const int64_t *index) {
+static char *element(const struct kernel_run *r, int arg, const int64_t *index) {
   int64_t at = 0;
   for (int l = 0; l < r->k->rank; l++) at += index[l] * r->strides[arg * r->k->rank + l];
   return (char *)r->args[arg] + at * dtype_size(r->k->args[arg].dtype);
 }
 
-static void load(const struct run *r, uint32_t mask, const int64_t *index, uint64_t *into) {
+static void load(const struct kernel_run *r, uint32_t mask, const int64_t *index, uint64_t *into) {
   for (int a = 0; a < r->k->nargs; a++)
     if (mask >> a & 1) {
       const void *from = element(r, a, index);
@@ -170,7 +170,7 @@ static void load(const struct run *r, uint32_t mask, const int64_t *index, uint6
 }
 
 /* All values of one element were computed before the first is written: outputs may be inputs. */
-static void store(const struct run *r, const sval *result, const int64_t *index) {
+static void store(const struct kernel_run *r, const sval *result, const int64_t *index) {
   const struct kernel *k = r->k;
   for (int i = 0; i < k->noutputs; i++) {
     int a = k->nargs - k->noutputs + i;
@@ -186,7 +186,7 @@ static void store(const struct run *r, const sval *result, const int64_t *index)
 }
 
 /* The next index of loops from..to in lexicographic order; false after the last. */
-static bool advance(const struct run *r, int64_t *index, int from, int to) {
+static bool advance(const struct kernel_run *r, int64_t *index, int from, int to) {
   for (int l = to - 1; l >= from; l--) {
     if (++index[l] < r->extents[l]) return true;
     index[l] = 0;
@@ -194,7 +194,7 @@ static bool advance(const struct run *r, int64_t *index, int from, int to) {
   return false;
 }
 
-static bool empty(const struct run *r, int from, int to) {
+static bool empty(const struct kernel_run *r, int from, int to) {
   for (int l = from; l < to; l++)
     if (r->extents[l] <= 0) return true;
   return false;
@@ -242,7 +242,7 @@ static bool beats(const struct kernel *k, uint64_t x, uint64_t y) {
 }
 
 /* Lane `into` takes in one more value, or another lane. */
-static void combine(struct run *r, int into, uint64_t x, int64_t where) {
+static void combine(struct kernel_run *r, int into, uint64_t x, int64_t where) {
   static const enum sop op[] = {
       [REDUCE_SUM] = S_ADD, [REDUCE_PROD] = S_MUL, [REDUCE_MAX] = S_MAX, [REDUCE_MIN] = S_MIN};
   const struct kernel *k = r->k;
@@ -255,7 +255,7 @@ static void combine(struct run *r, int into, uint64_t x, int64_t where) {
 }
 
 /* The reduction at one outer index; the result is in lane 0. */
-static void reduce(struct run *r, int64_t *index, uint64_t *args) {
+static void reduce(struct kernel_run *r, int64_t *index, uint64_t *args) {
   const struct kernel *k = r->k;
   int kept = k->rank - k->nreduce, lanes = k->vector >= kept ? KERNEL_LANES : 1;
   for (int l = 0; l < lanes; l++) {
@@ -276,13 +276,13 @@ void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   int most = k->body.count > k->epilogue.count ? k->body.count : k->epilogue.count;
-  struct run r = {.k = k,
-                  .args = args,
-                  .extents = sizes,
-                  .strides = sizes + k->rank,
-                  .params = sizes + k->rank + k->nargs * k->rank,
-                  .values = arena_new_array(scratch, (size_t)most + 1, uint64_t),
-                  .body_reads = reads(&k->body)};
+  struct kernel_run r = {.k = k,
+                         .args = args,
+                         .extents = sizes,
+                         .strides = sizes + k->rank,
+                         .params = sizes + k->rank + k->nargs * k->rank,
+                         .values = arena_new_array(scratch, (size_t)most + 1, uint64_t),
+                         .body_reads = reads(&k->body)};
   if (k->kind == KERNEL_REDUCE) r.epilogue_reads = reads(&k->epilogue);
   uint64_t in[MAX_KERNEL_ARGS + 1] = {0};
   int64_t index[MAX_RANK] = {0};

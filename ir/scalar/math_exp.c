@@ -11,11 +11,11 @@
 #define COUNT(a)   ((int)(sizeof(a) / sizeof *(a)))
 
 /* x to n (as t = n + magic) and r. */
-struct reduced {
+struct exp_reduced {
   sval t, r;
 };
 
-static struct reduced reduce(struct sprog *p, sval x, bool full) {
+static struct exp_reduced reduce(struct sprog *p, sval x, bool full) {
   bool single = s_dtype(p, x) == DT_F32;
   enum dtype d = s_dtype(p, x);
   sval magic = s_const(p, d, single ? MATH_MAGIC_F32 : MATH_MAGIC_F64);
@@ -23,7 +23,7 @@ static struct reduced reduce(struct sprog *p, sval x, bool full) {
   sval n = sub(p, t, magic);
   sval r = s_fma(p, n, s_const(p, d, single ? -LN2_HI_F32 : -LN2_HI), x);
   if (single || full) r = s_fma(p, n, s_const(p, d, single ? -LN2_LO_F32 : -LN2_LO), r);
-  return (struct reduced){t, r};
+  return (struct exp_reduced){t, r};
 }
 
 /* e^r, error 2^-28.2 for f32 and the short f64, 2^-57.8 full. */
@@ -50,7 +50,7 @@ static const double exp_full[] = {1,
                                   0x1.add63498256a7p-26};
 
 sval math_exp_f64(struct sprog *p, sval x, sval extra, int k, bool full) {
-  struct reduced v = reduce(p, x, full);
+  struct exp_reduced v = reduce(p, x, full);
   if (extra >= 0) v.r = add(p, v.r, extra);
   sval y =
       full ? math_poly(p, v.r, exp_full, COUNT(exp_full)) : math_poly(p, v.r, exp_short, COUNT(exp_short));
@@ -59,7 +59,7 @@ sval math_exp_f64(struct sprog *p, sval x, sval extra, int k, bool full) {
 
 sval m_exp(struct sprog *p, sval x) {
   if (s_dtype(p, x) == DT_F64) return math_exp_f64(p, math_clamp(p, x, -746, 710), -1, 0, true);
-  struct reduced v = reduce(p, math_clamp(p, x, -104, 89), true);
+  struct exp_reduced v = reduce(p, math_clamp(p, x, -104, 89), true);
   return math_scale(p, math_poly(p, v.r, exp_f32, COUNT(exp_f32)), v.t);
 }
 
@@ -120,7 +120,7 @@ static const double expm1_full[] = {0x1p-1,
                                     0x1.1ee88c73eaa56p-29};
 
 sval math_expm1_quarter(struct sprog *p, sval x, bool full) {
-  struct reduced v = reduce(p, x, full);
+  struct exp_reduced v = reduce(p, x, full);
   sval q = full ? math_poly(p, v.r, expm1_full, COUNT(expm1_full))
                 : math_poly(p, v.r, expm1_short, COUNT(expm1_short));
   sval y = s_fma(p, mul(p, v.r, v.r), q, v.r), s = math_pow2(p, v.t, -2);

@@ -8,20 +8,20 @@
 #define TWO_THIRDS_LO 0x1.5555555555555p-55
 
 /* hi + lo, |lo| below half an ulp of hi or a little more. */
-struct pair {
+struct log_pair {
   sval hi, lo;
 };
 
 /* The sum of a and b where |a| >= |b| or a = 0 (Dekker), and `low`. */
-static struct pair pair_add(struct sprog *p, sval a, sval b, sval low) {
+static struct log_pair pair_add(struct sprog *p, sval a, sval b, sval low) {
   sval hi = add(p, a, b);
-  return (struct pair){hi, add(p, add(p, sub(p, a, hi), b), low)};
+  return (struct log_pair){hi, add(p, add(p, sub(p, a, hi), b), low)};
 }
 
-static struct pair pair_mul(struct sprog *p, struct pair a, struct pair b) {
+static struct log_pair pair_mul(struct sprog *p, struct log_pair a, struct log_pair b) {
   sval hi = mul(p, a.hi, b.hi), lo = s_fma(p, a.hi, b.hi, neg(p, hi));
   lo = s_fma(p, a.hi, b.lo, lo);
-  return (struct pair){hi, s_fma(p, a.lo, b.hi, lo)};
+  return (struct log_pair){hi, s_fma(p, a.lo, b.hi, lo)};
 }
 
 /* (2 atanh(s) - 2s - 2/3 s^3) / s^5 in s^2, error of the logarithm 2^-72. */
@@ -30,21 +30,21 @@ static const double log_tail[] = {0x1.9999999999996p-2, 0x1.2492492492f51p-2, 0x
                                   0x1.de3d7ab5217ddp-4, 0x1.eac5684562cdbp-4};
 
 /* log2 of finite x > 0 to about 65 bits, relative. */
-static struct pair log2_pair(struct sprog *p, sval x) {
+static struct log_pair log2_pair(struct sprog *p, sval x) {
   struct math_split v = math_split(p, x, true);
   sval two = f64(p, 2), d = add(p, v.f, two), d_lo = sub(p, v.f, sub(p, d, two));
   sval over = quo(p, f64(p, 1), d);
-  struct pair s;
+  struct log_pair s;
   s.hi = mul(p, v.f, over);
   s.lo = s_fma(p, neg(p, s.hi), d, v.f);
   s.lo = mul(p, s_fma(p, neg(p, s.hi), d_lo, s.lo), over);
-  struct pair z = pair_mul(p, s, s);
+  struct log_pair z = pair_mul(p, s, s);
   sval tail = mul(p, z.hi, math_poly(p, z.hi, log_tail, COUNT(log_tail)));
-  struct pair q = pair_add(p, f64(p, TWO_THIRDS_HI), tail, f64(p, TWO_THIRDS_LO));
-  struct pair u = pair_mul(p, pair_mul(p, s, z), q);
-  struct pair l = pair_add(p, add(p, s.hi, s.hi), u.hi, add(p, u.lo, add(p, s.lo, s.lo)));
-  struct pair e = {f64(p, LOG2E_HI), f64(p, LOG2E_LO)};
-  struct pair m = pair_mul(p, l, e);
+  struct log_pair q = pair_add(p, f64(p, TWO_THIRDS_HI), tail, f64(p, TWO_THIRDS_LO));
+  struct log_pair u = pair_mul(p, pair_mul(p, s, z), q);
+  struct log_pair l = pair_add(p, add(p, s.hi, s.hi), u.hi, add(p, u.lo, add(p, s.lo, s.lo)));
+  struct log_pair e = {f64(p, LOG2E_HI), f64(p, LOG2E_LO)};
+  struct log_pair m = pair_mul(p, l, e);
   return pair_add(p, v.k, m.hi, m.lo);
 }
 
@@ -56,7 +56,7 @@ static sval pow_positive(struct sprog *p, sval a, sval y, bool full) {
     sval l = s_fma(p, math_log_f64(p, m, -1, false), f64(p, LOG2E_HI), v.k);
     return math_exp2_f64(p, mul(p, y, l), -1, false);
   }
-  struct pair l = log2_pair(p, a);
+  struct log_pair l = log2_pair(p, a);
   sval hi = mul(p, y, l.hi), lo = s_fma(p, y, l.lo, s_fma(p, y, l.hi, neg(p, hi)));
   lo = s_select(p, lt(p, mag(p, hi), f64(p, 2000)), lo, f64(p, 0));
   return math_exp2_f64(p, hi, lo, true);

@@ -19,11 +19,11 @@
 #include <string.h>
 
 /* Devices by halves of the tree. */
-static void note_half(const struct tree *t, struct reduction *s, int lo, int hi, int half) {
+static void note_half(const struct tree *t, struct tower_sum *s, int lo, int hi, int half) {
   for (int i = lo; i < hi; i++) s->half[t->leaves[i]->device] |= 1 << half;
 }
 
-static struct node *hierarchical(struct collectives *e, const struct tree *t, struct reduction *s) {
+static struct node *hierarchical(struct collectives *e, const struct tree *t, struct tower_sum *s) {
   int n = t->all->ninputs, cut = tree_cut(n), index = e->count;
   int roots[2] = {t->leaves[index % cut]->device, t->leaves[cut + index % (n - cut)]->device};
   s->half = arena_new_array(e->ctx->scratch, (size_t)t->out->config.target.ndevices, uint8_t);
@@ -40,7 +40,7 @@ static struct node *hierarchical(struct collectives *e, const struct tree *t, st
 }
 
 /* What a reader on this device reads. */
-static struct node *result_on(struct graph *out, struct reduction *s, int device) {
+static struct node *result_on(struct graph *out, struct tower_sum *s, int device) {
   if (s->ring) return ring_result(out, s->ring, device);
   if (s->parts && s->parts[device]) return s->parts[device];
   bool other = s->half && s->half[device] == 1 << s->other_half;
@@ -68,7 +68,7 @@ static struct node *only_share(struct graph *out, const struct node *n, struct n
 static struct node *reduce(struct collectives *e, struct graph *out, const struct node *n, struct node **in) {
   if (n->ninputs == 1) return only_share(out, n, in);
   const char *how = node_string(n, ATTR_reduction);
-  struct reduction *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct reduction);
+  struct tower_sum *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct tower_sum);
   struct tree t = {.out = out, .all = n, .leaves = in};
   t.op = share_op(dist_partial(how));
   bool adds = strcmp(how, "sum") == 0;
@@ -86,7 +86,7 @@ static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct
   struct collectives *e = user;
   (void)ctx;
   for (int k = 0; k < n->ninputs; k++) {
-    struct reduction *s = e->sums[n->inputs[k]->id];
+    struct tower_sum *s = e->sums[n->inputs[k]->id];
     if (s && !(in[k] = result_on(out, s, n->device))) return NULL;
   }
   if (n->op == OP_all_reduce && !is_collective(n)) return reduce(e, out, n, in);
@@ -121,7 +121,7 @@ struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {
   int algorithm = cross_device_find(&out->config, ctx->diags);
   if (algorithm < 0) return NULL;
   e.algorithm = (enum cross_device)algorithm;
-  e.sums = arena_new_array(ctx->scratch, g->count + 1, struct reduction *);
+  e.sums = arena_new_array(ctx->scratch, g->count + 1, struct tower_sum *);
   e.users = graph_users(ctx->scratch, g);
   e.live = graph_live(ctx->scratch, g);
   return rebuild(ctx, g, out, expand, &e);

@@ -9,7 +9,7 @@
 struct ring;
 
 /* What has become of an all_reduce. */
-struct reduction {
+struct tower_sum {
   struct node *total;
   uint8_t *half;  /* by device: bit h = it carries towers of half h of the tree; NULL: one root only */
   int other_half; /* the one whose root does not hold the total */
@@ -21,7 +21,7 @@ struct reduction {
 struct collectives {
   struct pass_ctx *ctx;
   enum cross_device algorithm;
-  struct reduction **sums; /* by source id */
+  struct tower_sum **sums; /* by source id */
   int count;               /* of sums so far: roots take turns */
   struct users users;      /* of the source */
   const uint8_t *live;
@@ -34,6 +34,6 @@ struct node *ring_result(struct graph *out, struct ring *r, int device);
 
 /* Makes the sum once on each device that has towers, by NCCL; false if that cannot be, or is not worth it: where one of
  * them does not read the sum. */
-bool nccl_make(struct collectives *e, const struct tree *t, struct reduction *s);
+bool nccl_make(struct collectives *e, const struct tree *t, struct tower_sum *s);
 
 #endif

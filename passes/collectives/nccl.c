@@ -30,7 +30,7 @@ static int devices_of(const struct tree *t, int *devices) {
 
 static bool is_summed(enum dtype d) { return d == DT_F32 || d == DT_F64 || d == DT_I32 || d == DT_I64; }
 
-bool nccl_make(struct collectives *e, const struct tree *t, struct reduction *s) {
+bool nccl_make(struct collectives *e, const struct tree *t, struct tower_sum *s) {
   struct graph *g = t->out;
   struct arena *scratch = e->ctx->scratch;
   int *devices = arena_new_array(scratch, (size_t)t->all->ninputs, int), count = devices_of(t, devices);

@@ -26,12 +26,6 @@ static bool is_cheap(struct fusion *f, const struct node *n) {
   return is_index(n) || fuse_is_cheap(&f->cost, n);
 }
 
-bool fuse_floats(const struct node *n) {
-  int64_t offset;
-  if (n->op == OP_copy) return true;
-  return op_of(n)->kind != KIND_ELEMENTWISE && node_is_view(n, &offset);
-}
-
 static bool can_fuse(const struct node *n) {
   enum op_kind kind = op_of(n)->kind;
   if (kind == KIND_ELEMENTWISE || kind == KIND_REDUCE || is_source(n)) return true;
@@ -101,7 +95,7 @@ static bool add_inputs(struct group *g, const struct node *n, struct group_use u
 static void add_member(struct fusion *f, int group, const struct node *n, bool result) {
   GROW(f, f->members, f->nmembers, f->members_cap);
   struct group *g = &f->groups[group];
-  f->members[f->nmembers] = (struct member){n, group, g->members, f->member_of[n->id], result};
+  f->members[f->nmembers] = (struct group_member){n, group, g->members, f->member_of[n->id], result};
   g->members = f->member_of[n->id] = f->nmembers++;
   g->nmembers++;
   g->nresults += result;

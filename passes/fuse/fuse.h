@@ -31,7 +31,7 @@ struct group {
   struct group_use uses[MAX_KERNEL_ARGS];
 };
 
-struct member {
+struct group_member {
   const struct node *node;
   int group;
   int next_in_group, next_of_node; /* or NOWHERE */
@@ -45,7 +45,7 @@ struct fusion {
   uint8_t *live, *is_output;
   struct group *groups;
   int ngroups, groups_cap;
-  struct member *members;
+  struct group_member *members;
   int nmembers, members_cap;
   int *found; /* groups that read a node */
   int found_cap;
@@ -55,7 +55,11 @@ struct fusion {
 };
 
 /* A node that is no step of its own, or one that waits for its reader: it stands right before what reads it. */
-bool fuse_floats(const struct node *n);
+static inline bool fuse_floats(const struct node *n) {
+  int64_t offset;
+  if (n->op == OP_copy) return true;
+  return op_of(n)->kind != KIND_ELEMENTWISE && node_is_view(n, &offset);
+}
 /* Elementwise, and cheaper to compute again than to store and load. */
 bool fuse_is_cheap(struct fuse_cost *c, const struct node *n);
 /* Cheap values that another device of the same memory reads are computed there too (pull.c). */

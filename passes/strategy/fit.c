@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-const char *device_list(struct arena *a, const struct target *t) {
-  struct str s = str_make(a);
-  for (int i = 0; i < t->ndevices; i++) str_printf(&s, "%s%s", i ? ", " : "", t->devices[i].text);
-  return s.data;
-}
-
 /* A setting as who gave it wrote it: `min_part_bytes` in a source, --min-part-bytes as an option. */
 static const char *written(struct arena *a, struct loc asked, const char *setting) {
   char *name = arena_printf(a, asked.source ? "`%s`" : "--%s", setting);
@@ -19,22 +13,22 @@ static const char *written(struct arena *a, struct loc asked, const char *settin
 
 /* ---- the devices ---- */
 
-static bool fits_devices(struct arena *a, const struct config *c, const struct cast *cast,
+static bool fits_devices(struct arena *a, const struct config *c, const struct device_roles *roles,
                          const struct strategy *s, struct diags *d) {
   const struct strategy_info *info = s->info;
-  if (info->reach == REACH_DEVICE && cast->ncompute > 1) {
+  if (info->reach == REACH_DEVICE && roles->ncompute > 1) {
     diag_error(d, LOC_NONE, "strategy %s runs on one device, and %d are given: %s", info->name,
-               cast->ncompute, device_list(a, &c->target));
+               roles->ncompute, device_list(a, &c->target));
     diag_help(d, LOC_NONE, "name one device, or choose another strategy, as mirrored or central_storage");
     return false;
   }
-  if (info->reach == REACH_TASK && cast->ntasks > 1) {
+  if (info->reach == REACH_TASK && roles->ntasks > 1) {
     diag_error(d, LOC_NONE, "strategy %s is for the devices of one task, and these belong to %d: %s",
-               info->name, cast->ntasks, device_list(a, &c->target));
+               info->name, roles->ntasks, device_list(a, &c->target));
     diag_help(d, LOC_NONE, "use --strategy %s", strategy_default(DEFAULT_FOR_SEVERAL_TASKS)->name);
     return false;
   }
-  if (info->storage == STORAGE_SERVERS && !cast->nservers) {
+  if (info->storage == STORAGE_SERVERS && !roles->nservers) {
     diag_error(d, LOC_NONE, "strategy %s needs tasks of the job ps, and the devices are %s", info->name,
                device_list(a, &c->target));
     diag_help(d, LOC_NONE, "as with --cluster \"worker=2;ps=1\"");
@@ -110,7 +104,7 @@ static bool fits_settings(struct arena *a, const struct config *c, const struct 
 }
 
 /* Whether every device needs the sum of each gradient; with one device, every device is that one. */
-static bool fits_sums(struct arena *a, const struct config *c, const struct cast *cast,
+static bool fits_sums(struct arena *a, const struct config *c, const struct device_roles *roles,
                       const struct strategy *s, struct diags *d) {
   if (s->info->settings & TAKES_SUMS) return true;
   const char *setting = c->packs ? "packs" : c->bytes_per_pack ? "bytes_per_pack" : NULL;
@@ -126,14 +120,14 @@ static bool fits_sums(struct arena *a, const struct config *c, const struct cast
       d, asked,
       "%s is for sums that every device needs, and strategy %s sums each gradient where its variable is",
       what, s->info->name);
-  enum default_for devices = cast->ntasks > 1 ? DEFAULT_FOR_SEVERAL_TASKS : DEFAULT_FOR_DEVICES;
+  enum default_for devices = roles->ntasks > 1 ? DEFAULT_FOR_SEVERAL_TASKS : DEFAULT_FOR_DEVICES;
   diag_help(d, LOC_NONE, "leave out %s, or use strategy %s", written(a, asked, setting),
             strategy_default(devices)->name);
   return false;
 }
 
-bool strategy_fits(struct arena *a, const struct config *c, const struct cast *cast, const struct strategy *s,
-                   struct diags *d) {
-  return has_values(c, d) && fits_devices(a, c, cast, s, d) && fits_settings(a, c, s, d) &&
-         fits_sums(a, c, cast, s, d);
+bool strategy_fits(struct arena *a, const struct config *c, const struct device_roles *roles,
+                   const struct strategy *s, struct diags *d) {
+  return has_values(c, d) && fits_devices(a, c, roles, s, d) && fits_settings(a, c, s, d) &&
+         fits_sums(a, c, roles, s, d);
 }

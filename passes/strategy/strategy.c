@@ -6,16 +6,6 @@
 static bool is_cpu(const struct device *d) { return strcmp(d->name.kind, "cpu") == 0; }
 static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
 
-bool scales_per_tower(const struct config *c) {
-  return c->loss_scaling && strcmp(c->loss_scaling, "per_tower") == 0;
-}
-
-bool same_task(const struct target *t, int a, int b) {
-  const struct device_name *x = &t->devices[a].name, *y = &t->devices[b].name;
-  bool same_job = x->job == y->job || (x->job && y->job && strcmp(x->job, y->job) == 0);
-  return same_job && x->task == y->task;
-}
-
 /* /cpu:0 of the worker's task. Every machine has it, and it need not be in the list. */
 static int cpu_zero(struct arena *a, struct target *t, int worker) {
   for (int i = 0; i < t->ndevices; i++)
@@ -44,9 +34,9 @@ static int find_device(struct arena *a, struct target *t, int worker, const char
   return -1;
 }
 
-static struct cast cast_devices(struct arena *a, const struct target *t) {
-  struct cast c = {.compute = arena_new_array(a, (size_t)t->ndevices, int),
-                   .servers = arena_new_array(a, (size_t)t->ndevices, int)};
+static struct device_roles find_roles(struct arena *a, const struct target *t) {
+  struct device_roles c = {.compute = arena_new_array(a, (size_t)t->ndevices, int),
+                           .servers = arena_new_array(a, (size_t)t->ndevices, int)};
   for (int i = 0; i < t->ndevices; i++) {
     if (!is_server(&t->devices[i])) {
       if (t->devices[i].storage) continue;
@@ -63,7 +53,7 @@ static struct cast cast_devices(struct arena *a, const struct target *t) {
   return c;
 }
 
-static enum default_for devices_of(const struct cast *c) {
+static enum default_for devices_of(const struct device_roles *c) {
   if (c->nservers) return DEFAULT_FOR_SERVERS;
   if (c->ncompute == 1) return DEFAULT_FOR_ONE_DEVICE;
   return c->ntasks > 1 ? DEFAULT_FOR_SEVERAL_TASKS : DEFAULT_FOR_DEVICES;
@@ -91,12 +81,12 @@ static bool check_batch(struct config *c, const struct strategy *s, struct diags
   return false;
 }
 
-static bool choose_parameter(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
-                             struct diags *d) {
+static bool choose_parameter(struct arena *a, struct config *c, const struct device_roles *roles,
+                             struct strategy *s, struct diags *d) {
   if (c->parameter_device) {
     s->parameter = find_device(a, &c->target, s->workers[0], c->parameter_device, c->asked.parameter_device,
                                "parameter", d);
-  } else if (cast->ncompute > 1) {
+  } else if (roles->ncompute > 1) {
     s->parameter = cpu_zero(a, &c->target, s->workers[0]);
     c->parameter_device = c->target.devices[s->parameter].text;
   } else {
@@ -106,8 +96,8 @@ static bool choose_parameter(struct arena *a, struct config *c, const struct cas
 }
 
 /* Where variables are stored. False after an error. */
-static bool choose_storage(struct arena *a, struct config *c, const struct cast *cast, struct strategy *s,
-                           struct diags *d) {
+static bool choose_storage(struct arena *a, struct config *c, const struct device_roles *roles,
+                           struct strategy *s, struct diags *d) {
   s->parameter = -1;
   switch (s->info->storage) {
   case STORAGE_WORKERS:
@@ -115,16 +105,16 @@ static bool choose_storage(struct arena *a, struct config *c, const struct cast 
     s->nshards = s->nworkers;
     break;
   case STORAGE_SERVERS:
-    s->shards = cast->servers;
-    s->nshards = cast->nservers;
+    s->shards = roles->servers;
+    s->nshards = roles->nservers;
     break;
   case STORAGE_SHARED: {
-    bool gpu = cast->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
+    bool gpu = roles->ncompute == 1 && !is_cpu(&c->target.devices[s->workers[0]]);
     s->parameter = gpu ? s->workers[0] : cpu_zero(a, &c->target, s->workers[0]);
     break;
   }
   case STORAGE_PARAMETER:
-    if (!choose_parameter(a, c, cast, s, d)) return false;
+    if (!choose_parameter(a, c, roles, s, d)) return false;
     break;
   case STORAGE_EACH: s->parameter = s->workers[0]; break;
   }
@@ -148,15 +138,15 @@ static bool choose_consolidation(struct arena *a, struct config *c, struct strat
 bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, struct strategy *out,
                       struct diags *d) {
   if (c->target.ndevices == 0 && !target_parse(a, "cpu:0", &c->target, d, LOC_NONE)) return false;
-  struct cast cast = cast_devices(a, &c->target);
-  if (cast.ncompute == 0) {
+  struct device_roles roles = find_roles(a, &c->target);
+  if (roles.ncompute == 0) {
     diag_error(d, LOC_NONE, "there is no device that carries towers: %s", device_list(a, &c->target));
     diag_help(d, LOC_NONE, "a job ps only stores variables: add a worker, as in worker=2;ps=1");
     return false;
   }
   const struct strategy_info *info =
-      c->strategy ? strategy_find(c->strategy) : strategy_default(devices_of(&cast));
-  if (c->towers == 0) c->towers = info && info->reach == REACH_DEVICE ? 1 : cast.ncompute;
+      c->strategy ? strategy_find(c->strategy) : strategy_default(devices_of(&roles));
+  if (c->towers == 0) c->towers = info && info->reach == REACH_DEVICE ? 1 : roles.ncompute;
   if (c->towers < 0 || c->towers > 1024) {
     diag_error(d, c->asked.towers, "%d towers: there may be 1 to 1024", c->towers);
     return false;
@@ -169,9 +159,9 @@ bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, 
   *out = (struct strategy){.info = info,
                            .mirrored = info->storage == STORAGE_EACH,
                            .towers = c->towers,
-                           .workers = cast.compute,
-                           .nworkers = c->towers < cast.ncompute ? c->towers : cast.ncompute};
-  if (!strategy_fits(a, c, &cast, out, d) || !choose_storage(a, c, &cast, out, d) ||
+                           .workers = roles.compute,
+                           .nworkers = c->towers < roles.ncompute ? c->towers : roles.ncompute};
+  if (!strategy_fits(a, c, &roles, out, d) || !choose_storage(a, c, &roles, out, d) ||
       !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
     return false;
   if (out->mirrored) nccl_settle(c, out->workers, out->nworkers, d);
