@@ -165,25 +165,23 @@ static LLVMValueRef int_divide(struct emit *e, bool want_rem, enum dtype d, LLVM
 
 /* Integers cut to 0 and 1: any other number is true. */
 static LLVMValueRef bool_arithmetic(struct emit *e, enum sop op, LLVMValueRef a, LLVMValueRef b) {
-  switch (op) {
-  case S_ADD: return llvm.BuildOr(e->builder, a, b, "");
-  case S_SUB: return llvm.BuildXor(e->builder, a, b, "");
-  case S_REM: return llvm.ConstNull(llvm.TypeOf(a));
-  default: return llvm.BuildAnd(e->builder, a, b, "");
-  }
+  if (op == S_ADD) return llvm.BuildOr(e->builder, a, b, "");
+  if (op == S_SUB) return llvm.BuildXor(e->builder, a, b, "");
+  if (op == S_REM) return llvm.ConstNull(llvm.TypeOf(a));
+  assert(op == S_MUL || op == S_DIV);
+  return llvm.BuildAnd(e->builder, a, b, "");
 }
 
 static LLVMValueRef arithmetic(struct emit *e, enum sop op, enum dtype d, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = e->builder;
   bool is_float = dtype_is_float(d);
   if (d == DT_BOOL) return bool_arithmetic(e, op, a, b);
-  switch (op) {
-  case S_ADD: return is_float ? llvm.BuildFAdd(ir, a, b, "") : llvm.BuildAdd(ir, a, b, "");
-  case S_SUB: return is_float ? llvm.BuildFSub(ir, a, b, "") : llvm.BuildSub(ir, a, b, "");
-  case S_MUL: return is_float ? llvm.BuildFMul(ir, a, b, "") : llvm.BuildMul(ir, a, b, "");
-  case S_DIV: return is_float ? llvm.BuildFDiv(ir, a, b, "") : int_divide(e, false, d, a, b);
-  default: return is_float ? llvm.BuildFRem(ir, a, b, "") : int_divide(e, true, d, a, b);
-  }
+  if (op == S_ADD) return is_float ? llvm.BuildFAdd(ir, a, b, "") : llvm.BuildAdd(ir, a, b, "");
+  if (op == S_SUB) return is_float ? llvm.BuildFSub(ir, a, b, "") : llvm.BuildSub(ir, a, b, "");
+  if (op == S_MUL) return is_float ? llvm.BuildFMul(ir, a, b, "") : llvm.BuildMul(ir, a, b, "");
+  if (op == S_DIV) return is_float ? llvm.BuildFDiv(ir, a, b, "") : int_divide(e, false, d, a, b);
+  assert(op == S_REM);
+  return is_float ? llvm.BuildFRem(ir, a, b, "") : int_divide(e, true, d, a, b);
 }
 
 /* The count is taken modulo the width, so that no count is poison. u8 has no sign to copy. */

@@ -49,16 +49,12 @@ uint32_t cuda_reads(struct arena *a, const struct sprog *p, const sval *results,
 
 /* What needs no line of its own. */
 static const char *spell(struct cuda_writer *w, const struct sinst *i) {
-  struct str s;
-  switch (i->op) {
-  case S_ARG: return w->value[i->a];
-  case S_INDEX: return w->index[i->a];
-  case S_PARAM: return arena_printf(w->scratch, "s.param[%d]", i->a);
-  default:
-    s = str_make(w->scratch);
-    cuda_constant(&s, (enum dtype)i->dtype, i->bits);
-    return s.data;
-  }
+  if (i->op == S_ARG) return w->value[i->a];
+  if (i->op == S_INDEX) return w->index[i->a];
+  if (i->op == S_PARAM) return arena_printf(w->scratch, "s.param[%d]", i->a);
+  struct str s = str_make(w->scratch);
+  cuda_constant(&s, (enum dtype)i->dtype, i->bits);
+  return s.data;
 }
 
 void cuda_program_lines(struct cuda_writer *w, const struct sprog *p, const sval *results, int nresults,

@@ -27,8 +27,10 @@ static uint64_t identity(enum reduce_op op, enum dtype d) {
   case DT_I32: return lowest ? UINT64_C(0x80000000) : INT32_MAX;
   case DT_I64: return lowest ? UINT64_C(1) << 63 : INT64_MAX;
   case DT_U8: return lowest ? 0 : UINT8_MAX;
-  default: return lowest ? 0 : 1;
+  case DT_BOOL:
+  case DT_COUNT: break;
   }
+  return lowest ? 0 : 1;
 }
 
 static void declare_acc(struct cuda_writer *w) {

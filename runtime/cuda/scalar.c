@@ -63,7 +63,9 @@ void cuda_constant(struct str *s, enum dtype d, uint64_t bits) {
     else
       str_printf(s, "%lluLL", (unsigned long long)bits);
     break;
-  default: str_printf(s, "%u", (unsigned)bits);
+  case DT_U8:
+  case DT_BOOL:
+  case DT_COUNT: str_printf(s, "%u", (unsigned)bits); break;
   }
 }
 
@@ -132,34 +134,19 @@ void cuda_helpers(struct str *s, const char *text) {
 /* ---- instructions ---- */
 
 static const char *infix(enum sop op) {
-  switch (op) {
-  case S_ADD: return "+";
-  case S_SUB: return "-";
-  case S_MUL: return "*";
-  case S_DIV: return "/";
-  case S_EQ: return "==";
-  case S_NE: return "!=";
-  case S_LT: return "<";
-  case S_LE: return "<=";
-  case S_AND: return "&";
-  case S_OR: return "|";
-  case S_XOR: return "^";
-  default: return NULL;
-  }
+  static const char *const signs[S_BITCAST + 1] = {
+      [S_ADD] = "+", [S_SUB] = "-", [S_MUL] = "*", [S_DIV] = "/", [S_EQ] = "==", [S_NE] = "!=",
+      [S_LT] = "<",  [S_LE] = "<=", [S_AND] = "&", [S_OR] = "|",  [S_XOR] = "^"};
+  return signs[op];
 }
 
 static const char *float_call(enum sop op, bool wide) {
-  switch (op) {
-  case S_REM: return wide ? "fmod" : "fmodf";
-  case S_FMA: return wide ? "__fma_rn" : "__fmaf_rn";
-  case S_ABS: return wide ? "fabs" : "fabsf";
-  case S_SQRT: return wide ? "__dsqrt_rn" : "__fsqrt_rn";
-  case S_FLOOR: return wide ? "floor" : "floorf";
-  case S_CEIL: return wide ? "ceil" : "ceilf";
-  case S_TRUNC: return wide ? "trunc" : "truncf";
-  case S_RINT: return wide ? "rint" : "rintf";
-  default: return NULL;
-  }
+  static const char *const calls[S_BITCAST + 1][2] = {
+      [S_REM] = {"fmodf", "fmod"},     [S_FMA] = {"__fmaf_rn", "__fma_rn"},
+      [S_ABS] = {"fabsf", "fabs"},     [S_SQRT] = {"__fsqrt_rn", "__dsqrt_rn"},
+      [S_FLOOR] = {"floorf", "floor"}, [S_CEIL] = {"ceilf", "ceil"},
+      [S_TRUNC] = {"truncf", "trunc"}, [S_RINT] = {"rintf", "rint"}};
+  return calls[op][wide];
 }
 
 static const char *on_floats(struct arena *a, enum sop op, bool wide, const char *x, const char *y,
@@ -191,8 +178,30 @@ static const char *on_bools(struct arena *a, enum sop op, const char *x, const c
   case S_SHL: return x;
   case S_SHR:
   case S_SAR: return arena_printf(a, "%s >> %s", x, y);
-  default: return arena_printf(a, "%s %s %s", x, infix(op), y);
+  case S_EQ:
+  case S_NE:
+  case S_LT:
+  case S_LE:
+  case S_AND:
+  case S_OR:
+  case S_XOR: return arena_printf(a, "%s %s %s", x, infix(op), y);
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM:
+  case S_FMA:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_SELECT:
+  case S_CONVERT:
+  case S_BITCAST:
+  case S_MULHI: break;
   }
+  assert(!"not an operation on integers");
+  return x;
 }
 
 static const char *on_bytes(struct arena *a, enum sop op, const char *x, const char *y) {
@@ -211,8 +220,29 @@ static const char *on_bytes(struct arena *a, enum sop op, const char *x, const c
   case S_SAR: return arena_printf(a, "%s >> (%s & 7)", x, y);
   case S_MIN:
   case S_MAX: return arena_printf(a, "%s %s %s ? %s : %s", x, op == S_MIN ? "<" : ">", y, x, y);
-  default: return arena_printf(a, "%s %s %s", x, infix(op), y);
+  case S_EQ:
+  case S_NE:
+  case S_LT:
+  case S_LE:
+  case S_AND:
+  case S_OR: return arena_printf(a, "%s %s %s", x, infix(op), y);
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM:
+  case S_FMA:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_SELECT:
+  case S_CONVERT:
+  case S_BITCAST:
+  case S_MULHI: break;
   }
+  assert(!"not an operation on integers");
+  return x;
 }
 
 static const char *on_integers(struct arena *a, enum sop op, bool wide, const char *x, const char *y) {
@@ -233,8 +263,29 @@ static const char *on_integers(struct arena *a, enum sop op, bool wide, const ch
   case S_MULHI: return arena_printf(a, "(int)__umulhi((unsigned)%s, (unsigned)%s)", x, y);
   case S_MIN:
   case S_MAX: return arena_printf(a, "%s %s %s ? %s : %s", x, op == S_MIN ? "<" : ">", y, x, y);
-  default: return arena_printf(a, "%s %s %s", x, infix(op), y);
+  case S_EQ:
+  case S_NE:
+  case S_LT:
+  case S_LE:
+  case S_AND:
+  case S_OR:
+  case S_XOR: return arena_printf(a, "%s %s %s", x, infix(op), y);
+  case S_CONST:
+  case S_ARG:
+  case S_INDEX:
+  case S_PARAM:
+  case S_FMA:
+  case S_SQRT:
+  case S_FLOOR:
+  case S_CEIL:
+  case S_TRUNC:
+  case S_RINT:
+  case S_SELECT:
+  case S_CONVERT:
+  case S_BITCAST: break;
   }
+  assert(!"not an operation on integers");
+  return x;
 }
 
 static const char *convert(struct arena *a, enum dtype to, enum dtype from, const char *x) {
@@ -257,17 +308,17 @@ static const char *bitcast(struct arena *a, enum dtype to, enum dtype from, cons
 const char *cuda_expression(struct arena *a, const struct sinst *i, enum dtype operand, const char *x,
                             const char *y, const char *z) {
   enum sop op = (enum sop)i->op;
-  switch (op) {
-  case S_SELECT: return arena_printf(a, "%s ? %s : %s", x, y, z);
-  case S_CONVERT: return convert(a, (enum dtype)i->dtype, operand, x);
-  case S_BITCAST: return bitcast(a, (enum dtype)i->dtype, operand, x);
-  default: break;
-  }
+  if (op == S_SELECT) return arena_printf(a, "%s ? %s : %s", x, y, z);
+  if (op == S_CONVERT) return convert(a, (enum dtype)i->dtype, operand, x);
+  if (op == S_BITCAST) return bitcast(a, (enum dtype)i->dtype, operand, x);
   switch (operand) {
   case DT_F32:
   case DT_F64: return on_floats(a, op, operand == DT_F64, x, y, z);
   case DT_U8: return on_bytes(a, op, x, y);
   case DT_BOOL: return on_bools(a, op, x, y);
-  default: return on_integers(a, op, operand == DT_I64, x, y);
+  case DT_I32:
+  case DT_I64:
+  case DT_COUNT: break;
   }
+  return on_integers(a, op, operand == DT_I64, x, y);
 }

@@ -39,8 +39,10 @@ bool convert_allowed(enum dtype to, enum dtype from) {
   case DT_I64: TO_WIDE(int64_t, FROM);                         \
   case DT_I32: TO_NARROW(int32_t, FROM, INT32_MIN, INT32_MAX); \
   case DT_U8: TO_NARROW(uint8_t, FROM, 0, UINT8_MAX);          \
-  default: TO_NARROW(uint8_t, FROM, 0, 1);                     \
-  }
+  case DT_BOOL: TO_NARROW(uint8_t, FROM, 0, 1);                \
+  case DT_COUNT: break;                                        \
+  }                                                            \
+  return 0
 
 int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *in, int64_t count) {
   if (to == from) {
@@ -58,6 +60,7 @@ int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *i
   case DT_F64:
     if (to == DT_F32) TO_WIDE(float, double);
     return 0;
-  default: return 0;
+  case DT_COUNT: break;
   }
+  return 0;
 }

@@ -180,8 +180,13 @@ static int64_t integer_at(enum dtype d, const uint8_t *p) {
   switch (d) {
   case DT_I32: return memcpy(&i, p, sizeof i), i;
   case DT_I64: return memcpy(&l, p, sizeof l), l;
-  default: return *p;
+  case DT_U8:
+  case DT_BOOL:
+  case DT_F32:
+  case DT_F64:
+  case DT_COUNT: break;
   }
+  return *p;
 }
 
 int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low, int64_t high) {

@@ -109,8 +109,10 @@ static bool make_sequences(struct shards *s, struct arena *a, const struct datas
   switch (how) {
   case SHARD_FILE: return can_shard_files(ds, o, d) && shard_files(s, a, ds, o);
   case SHARD_OFF: return repeat_rows(s, a, ds, o, d);
-  default: return all_rows(s, a, ds, o->batch, o->seed);
+  case SHARD_DATA:
+  case SHARD_AUTO: break;
   }
+  return all_rows(s, a, ds, o->batch, o->seed);
 }
 
 bool shards_make(struct shards *s, struct arena *a, const struct dataset *ds, const struct loader_options *o,

@@ -23,8 +23,10 @@ static const char *npy_descr(enum dtype dtype) {
   case DT_I32: return "<i4";
   case DT_I64: return "<i8";
   case DT_U8: return "|u1";
-  default: return "|b1";
+  case DT_BOOL:
+  case DT_COUNT: break;
   }
+  return "|b1";
 }
 
 /* Room for any row count, so that the header can be written again when it is known. */
@@ -140,7 +142,9 @@ static void csv_number(struct str *s, enum dtype dtype, const char *p) {
     memcpy(&i64, p, sizeof i64);
     str_printf(s, "%lld", (long long)i64);
     break;
-  default: str_printf(s, "%d", (unsigned char)*p);
+  case DT_U8:
+  case DT_BOOL:
+  case DT_COUNT: str_printf(s, "%d", (unsigned char)*p); break;
   }
 }
 
