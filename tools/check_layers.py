@@ -35,7 +35,7 @@ LAYERS = {
 }
 LAYERS = {room: set(rooms.split()) for room, rooms in LAYERS.items()}
 # Rooms whose files are layers: a module (x.c with x.h) includes none that includes it, be it through others.
-LAYERED = ("base", "runtime/data", "session")
+LAYERED = ("base", "ir/plan", "runtime/data", "session")
 # Headers of others, and the only folders that may see them.
 FOREIGN = [
     (re.compile(r"llvm-c/|llvm/|dnnl|oneapi"), ("runtime/cpu/",)),

@@ -1,5 +1,6 @@
 /* The verifier: what must hold of a graph at each stage, as graph text that is right but for one thing. */
 #include "ir/graph/build.h"
+#include "ir/strategies.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -252,10 +253,57 @@ static void bodies(void **state) {
   }
 }
 
+/* Where a model wants a variable matters under the strategies whose rows say so, and to no optimizer's state. */
+static void wanted_variables(void **state) {
+  struct arena *a = *state;
+  int move = 0;
+  for (const struct strategy_info *s = strategies; s->name; s++) {
+    const char *header =
+        arena_printf(a, "stage placed\nbatch 1\ntowers 1\nstrategy %s\ndevices /cpu:0 /cpu:1", s->name);
+    const char *wrong = "v = variable%s : f32[2] mirrored replica 0 want \"/cpu:1\" on /cpu:0 # r\nvalue v";
+    if (s->settings & TAKES_ON)
+      expect(a, header, arena_printf(a, wrong, ""), "/cpu:0 is not what the model wants: /cpu:1"), move++;
+    else
+      expect_right(a, header, arena_printf(a, wrong, ""));
+    expect_right(a, header, arena_printf(a, wrong, " {slot=1}"));
+  }
+  assert_int_equal(move, 2); /* replicate, round_robin */
+}
+
+/* What a variable is to the model's stands in its attributes, and a part says of what. */
+static void identities(void **state) {
+  struct arena *a = *state;
+  static const char text[] =
+      "graph g {\n"
+      "  stage replicated\n  batch 4\n  towers 2\n  devices /cpu:0 /cpu:1\n"
+      "  a/part_7 = variable : f32[2] mirrored replica 0\n"
+      "  b = variable {of=\"a\"} : f32[2] mirrored replica 1\n"
+      "  c = variable {of=\"a\", part=3} : f32[2] mirrored replica 0\n"
+      "  d = variable {aggregation=\"sum\", synchronization=\"on_read\", of=\"a\"} : f32[2] "
+      "per_replica tower 1\n"
+      "  value b\n}\n";
+  struct diags d;
+  diags_init(&d, a);
+  struct graph *g = graph_parse(a, source_make(a, "t.dg", text, strlen(text)), &d);
+  assert_non_null(g);
+  struct variable_identity i = variable_identity(graph_find(g, "a/part_7"));
+  assert_true(i.role == VARIABLE_ITSELF && !i.of);
+  i = variable_identity(graph_find(g, "b"));
+  assert_true(i.role == VARIABLE_REPLICA && strcmp(i.of, "a") == 0);
+  i = variable_identity(graph_find(g, "c"));
+  assert_true(i.role == VARIABLE_PART && i.number == 3 && strcmp(i.of, "a") == 0);
+  i = variable_identity(graph_find(g, "d"));
+  assert_true(i.role == VARIABLE_OF_TOWER && i.number == 1 && strcmp(i.joins, "sum") == 0);
+  const char *wrong = "graph g {\n  v = variable {part=1} : f32[2]\n  value v\n}\n";
+  assert_null(graph_parse(a, source_make(a, "t.dg", wrong, strlen(wrong)), &d));
+  assert_non_null(strstr(diags_text(&d, false), "v is a part and needs of, the name of the variable"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
-  const struct CMUnitTest tests[] = {TEST(source_stage), TEST(structure), TEST(towers),
-                                     TEST(placement),    TEST(tree),      TEST(bodies)};
+  const struct CMUnitTest tests[] = {TEST(source_stage),     TEST(structure), TEST(towers),
+                                     TEST(placement),        TEST(tree),      TEST(bodies),
+                                     TEST(wanted_variables), TEST(identities)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
