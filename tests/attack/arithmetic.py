@@ -38,6 +38,7 @@ class Arithmetic:
             return v
         if dtype == "f32":
             v = xp.where(xp.abs(v) > LARGEST["f32"] * (1 + EPS["f32"]), xp.sign(v) * np.inf, v)
+            v = v - self.stop(xp.where(xp.abs(v) <= TINY["f32"] / 2, v, 0.0))
         if self.moves is None:
             return v
         sign = self.moves(np.shape(v))
