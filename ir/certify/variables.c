@@ -94,22 +94,33 @@ static void check_there(struct certify *c, const struct copies *k, const struct 
 
 /* ---- each copy ---- */
 
-/* What the world is told of a variable: whether it is trained, and how its copies become one. */
-static bool declared_alike(const struct node *v, const struct node *s) {
-  const struct attr *of = node_attr(v, ATTR_of);
+static bool same_attr(const struct attr *a, const struct attr *b) {
+  return a && b ? attr_equal(a, b) : a == b;
+}
+
+/* Whether it says which variable it is a copy or a part of, and which part: what the source says, or, where the source
+ * knows it by another name and says nothing, s. */
+static bool tells_origin(const struct certify *c, const struct node *v, const struct node *s) {
+  const struct attr *of = node_attr(v, ATTR_of), *part = node_attr(v, ATTR_part);
+  int64_t first;
+  if (strcmp(v->name, s->name) == 0 || node_attr(s, ATTR_of))
+    return same_attr(of, node_attr(s, ATTR_of)) && same_attr(part, node_attr(s, ATTR_part));
+  return of && strcmp(of->string, s->name) == 0 && (part != NULL) == (certify_part_rows(c, v, &first) >= 0);
+}
+
+/* What the world is told of a variable: whether it is trained, how its copies become one, and whose copy it is. */
+static bool declared_alike(const struct certify *c, const struct node *v, const struct node *s) {
   int nv = 0, ns = 0;
   for (; nv < v->nattrs && v->attrs[nv].key < ATTR_of; nv++)
-    if (!node_attr(s, v->attrs[nv].key) || !attr_equal(&v->attrs[nv], node_attr(s, v->attrs[nv].key)))
-      return false;
+    if (!same_attr(&v->attrs[nv], node_attr(s, v->attrs[nv].key))) return false;
   while (ns < s->nattrs && s->attrs[ns].key < ATTR_of) ns++;
-  return nv == ns && (!of || strcmp(of->string, s->name) == 0 ||
-                      (node_attr(s, ATTR_of) && attr_equal(of, node_attr(s, ATTR_of))));
+  return nv == ns && tells_origin(c, v, s);
 }
 
 static void check_copy(struct certify *c, struct copies *k, const struct node *v, const struct node *s) {
   const struct node *want = k->wants[s->id], *w = k->writes[v->id];
   bool written = want && changes(c, s, want, v->tower);
-  if (!declared_alike(v, s))
+  if (!declared_alike(c, v, s))
     certify_breach(c, CLAIM_VARIABLES, v, "the source declares %s otherwise", s->name);
   if (!c->live[v->id] && !w && !written) return; /* not of this graph */
   k->all++;

@@ -265,7 +265,8 @@ static const char table_in_parts[] =
     " x = input : f32[4] @0 x0 = split x {offset=0} : f32[2] $00 x1 = split x {offset=2} : f32[2] $10"
     " x1.1 = copy x1 {alias=1} : f32[2] $11 step = variable : i64[] @0 step.1 = copy step {alias=1} : i64[] "
     "@1"
-    " v/part_0 = variable : f32[3,2] @0 v/part_1 = variable : f32[2,2] @1"
+    " v/part_0 = variable {of=\"v\", part=0} : f32[3,2] @0 v/part_1 = variable {of=\"v\", part=1} : f32[2,2] "
+    "@1"
     " e0 = random_uniform step {key=7, seed=3} : f32[3,2] @0"
     " e1 = random_uniform step.1 {key=7, seed=3, offset=6} : f32[2,2] @1"
     " g0 = reduce_sum x0 {axes=[0]} : f32[] %00 g1 = reduce_sum x1.1 {axes=[0]} : f32[] %11"
@@ -305,6 +306,10 @@ static void variables_in_parts(void **state) {
       {"offset=6", "offset=4", "e1"},
       {"sub v/part_1, s1", "add v/part_1, s1", "n1"},
       {" update u1\n", "", "v/part_1"},
+      {"of=\"v\", part=1", "of=\"v\", part=0", "v/part_1: it says that it is part 0"},
+      {"{of=\"v\", part=1}", "{of=\"v\"}", "v/part_1: the source declares v otherwise"},
+      {"{of=\"v\", part=1} ", "", "v/part_1: the source declares v otherwise"},
+      {"of=\"v\", part=1", "of=\"x\", part=1", "v/part_1: the source declares v otherwise"},
       {"concat v/part_0, v1.0 {axis=0} : f32[5,2]", "concat v1.0, v/part_0 {axis=0} : f32[5,2]", "shown"},
   };
   struct arena *a = arena_create();
