@@ -18,7 +18,7 @@ def softplus(m, x):
 
 def sign(m, x):
     xp = m.xp
-    return xp.where(x > 0, xp.ones_like(x), xp.where(x < 0, -xp.ones_like(x) if x.dtype != np.uint8 else x, x))
+    return xp.where(x > 0, xp.ones_like(x), xp.where(x < 0, -xp.ones_like(x) if x.dtype != np.uint8 else x, m.stop(x)))
 
 
 def divide(m, a, b):
