@@ -5,13 +5,15 @@
 #include <string.h>
 
 static void gather(void *const *args, const void *numbers) {
-  const struct rows_numbers *n = numbers;
+  const struct rows_numbers n =
+      *(const struct rows_numbers *)numbers; /* a copy that what is written cannot change */
+  const void *index = args[1];
   const char *table = args[0];
   char *out = args[2];
-  size_t bytes = (size_t)(n->width * n->element_bytes);
+  size_t bytes = (size_t)(n.width * n.element_bytes);
   if (bytes == 0) return;
-  for (int64_t i = 0; i < n->count; i++, out += bytes) {
-    int64_t row = row_at(n, args[1], i);
+  for (int64_t i = 0; i < n.count; i++, out += bytes) {
+    int64_t row = row_at(&n, index, i);
     if (row < 0)
       memset(out, 0, bytes);
     else

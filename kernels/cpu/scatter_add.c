@@ -3,18 +3,20 @@
 #include "kernels/cpu/leaf.h"
 #include "kernels/cpu/rows.h"
 
-#define DEFINE(name, T)                                        \
-  static void name(void *const *args, const void *numbers) {   \
-    const struct rows_numbers *n = numbers;                    \
-    const T *values = args[2];                                 \
-    T *out = args[3];                                          \
-    for (int64_t i = 0; i < n->count; i++) {                   \
-      int64_t row = row_at(n, args[1], i);                     \
-      if (row < 0) continue;                                   \
-      T *restrict to = out + row * n->width;                   \
-      const T *restrict from = values + i * n->width;          \
-      for (int64_t k = 0; k < n->width; k++) to[k] += from[k]; \
-    }                                                          \
+#define DEFINE(name, T)                                                               \
+  static void name(void *const *args, const void *numbers) {                          \
+    const struct rows_numbers n =                                                     \
+        *(const struct rows_numbers *)numbers; /* what is written cannot change it */ \
+    const void *index = args[1];                                                      \
+    const T *values = args[2];                                                        \
+    T *out = args[3];                                                                 \
+    for (int64_t i = 0; i < n.count; i++) {                                           \
+      int64_t row = row_at(&n, index, i);                                             \
+      if (row < 0) continue;                                                          \
+      T *restrict to = out + row * n.width;                                           \
+      const T *restrict from = values + i * n.width;                                  \
+      for (int64_t k = 0; k < n.width; k++) to[k] += from[k];                         \
+    }                                                                                 \
   }
 
 DEFINE(scatter_f32, float)
