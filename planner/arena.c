@@ -1,6 +1,6 @@
-/* Offsets in the arenas. Two heuristics, of which the better result is taken: first the large ones, each at the
- * lowest place that is free during its whole life (for graphs that are small enough to look at all pairs); and in the
- * order of time, each in the smallest gap that holds it. */
+/* Offsets in the arenas: static memory planning by two heuristics, of which the better result is taken. Greedy by size:
+ * the largest buffer first, each at the lowest place that is free during its whole life (for graphs that are small
+ * enough to look at all pairs). Best fit: in the order of time, each in the smallest gap that holds it. */
 #include "planner/schedule.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
-/* The second half of a nest: join loops, choose the vector loop, number the arguments, record the programs. */
+/* Finishes a loop nest that loop_nest.c began: join loops, choose the vector loop, number the arguments, record the
+ * programs. */
 #include "planner/loop_nest.h"
 
 #include <assert.h>

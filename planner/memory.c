@@ -1,9 +1,9 @@
 /* Buffers: how long each lives, and which values take over the storage of another.
  *
- * A buffer is free again after its last reader. A reader on another device counts until a wait has told that it is
- * done, or to the end of the plan. A kernel's result takes over the buffer of an operand that dies with that kernel
- * if each element is read by the iteration that writes it; scatter_add's that of what it adds to; what devices sum
- * together that of the device's own share. */
+ * A buffer is free again after its last reader. A reader on another device keeps it until a wait proves that it has
+ * finished, or to the end of the plan. A kernel's result takes over the buffer of an operand that dies with that
+ * kernel if each element is read by the iteration that writes it; scatter_add's that of what it adds to; what devices
+ * sum together that of the device's own share. */
 #include "planner/schedule.h"
 
 #include <limits.h>

@@ -2,7 +2,7 @@
  *   tasks.c     what is computed and what it reads and writes
  *   schedule.c  the order
  *   sync.c      where devices meet
- *   memory.c    buffers: how long each lives, and where
+ *   memory.c    buffers: how long each lives, and what shares its place
  *   arena.c     offsets in the arenas
  *   planner.c   the parts in order, and the plan itself */
 #ifndef DGC_PLANNER_SCHEDULE_H

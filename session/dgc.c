@@ -1,4 +1,4 @@
-/* A session from without: its making and its end, its options, its messages, and what build it is of. */
+/* Public calls that need no model: create and destroy a session, set its options, read its messages, the build. */
 #include "session/options.h"
 #include "session/run.h"
 

@@ -1,3 +1,4 @@
+/* Facts as text for people and as JSON. */
 #include "session/facts.h"
 
 #include "ir/graph/text.h"

@@ -1,4 +1,4 @@
-/* Files from outside, and files for outside: what a checkpoint or a data file holds, and writing a text. */
+/* Describes what a checkpoint or a data file holds; writes a text to a file. */
 #include "session/session.h"
 
 #include "base/file.h"

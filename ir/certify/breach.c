@@ -1,7 +1,7 @@
-/* What the certificate says: of a claim that holds, and of a breach, which is reported where it began.
+/* What the certificate says: of a claim that holds, and of a breach, which is reported where it began: at the first
+ * placed node that has no equivalent in the source although all of its operands have one.
  *
- * That is the first node that stands for nothing the source has, though all that it reads does. Names lead from a node
- * to the source's line that it should be; they are for the message alone. */
+ * Names lead from a node to the source's line that it should be; they are for the message alone. */
 #include "ir/certify/breach.h"
 #include "ir/graph/text.h"
 

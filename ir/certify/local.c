@@ -1,7 +1,7 @@
 /* Local values, as the source says them: the value of a node for a tower that sees its own rows and no others.
  * Aggregates join such values, and variables that are joined on read have a copy on each tower.
  *
- * A node varies if its local value may be another than the global one. Rows are the same in both
+ * A node varies if its value for one tower may differ from that for the whole batch. Rows are the same in both
  * readings: a local value is made of the model's rows. A tower without rows has no part in an aggregate, and writes
  * its copies only what depends on nothing. */
 #include "ir/certify/reference.h"

@@ -1,4 +1,4 @@
-/* The order in which the devices of a plan meet.
+/* Checks the signals, waits and collectives of a plan: all devices come to them in one order, and none waits for ever.
  *
  * Every signal is given once and waited for. What one device waits for from another, it waits for in the order
  * in which it is given: so all devices meet in one order. Each device of a collective takes part in it once, with

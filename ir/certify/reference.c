@@ -1,8 +1,8 @@
 /* Nodes of the reference.
  *
- * Rows taken out of values and values put one behind the other: however often that is done, the certificate
- * reads what comes of it as one list of runs, each some rows of a value that is neither. So a gradient that
- * went through a pack or around a ring in pieces is the gradient again. Rows are elements of axis 0. */
+ * A chain of slices and concatenations, however long, becomes one list of runs, each a range of rows of a value that is
+ * neither: so a gradient that went through a pack or around a ring in pieces equals the gradient itself. Rows are
+ * elements of axis 0. */
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"
 

@@ -1,8 +1,8 @@
-/* The source in numbers, as towers compute it: each worker in turn where training is asynchronous, its rows alone, the
- * variables as old as they may be for it; local values; variables that are joined on read.
+/* The source in numbers, as towers compute it: each worker in turn where training is asynchronous, its rows alone,
+ * the variables as old as they may be for it; local values; variables that are joined on read.
  *
- * Nothing here is shared with the proof but the views (who reads which version) and the rows of a tower: what is
- * the proof's mistake is not this one's. A node has a value for the rows of the view at hand, or, where the model asks
+ * Nothing here is shared with the proof but the views (who reads which version) and the rows of a tower: so the
+ * numbers catch a mistake of the proof. A node has a value for the rows of the view at hand, or, where the model asks
  * which tower it is, one for each tower. */
 #include "ir/certify/numeric.h"
 #include "ir/graph/build.h"

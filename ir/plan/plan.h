@@ -100,6 +100,8 @@ int64_t collective_bytes(const struct collective *c, int rank);
 /* The rank of a device, -1 if it takes no part. */
 int collective_place(const struct collective *c, int device);
 
+/* "/cpu:0"; of no device: the host's. */
+const char *plan_device_text(const struct plan *p, int device);
 void plan_print(struct str *s, const struct plan *p);
 /* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
  * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. A collective

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *device_text(const struct plan *p, int device) {
+const char *plan_device_text(const struct plan *p, int device) {
   const struct target *t = &p->graph->config.target;
   return device < t->ndevices ? t->devices[device].text : "/cpu:0";
 }
@@ -15,7 +15,7 @@ static void print_operand(struct str *s, const struct plan *p, int device, const
   static const char *const regions[REGION_COUNT] = {"", "constant:", "variable:"};
   const struct plan_buffer *b = &p->buffers[o->buffer];
   str_printf(s, "%s@", b->name);
-  if (b->device != device) str_printf(s, "%s:", device_text(p, b->device));
+  if (b->device != device) str_printf(s, "%s:", plan_device_text(p, b->device));
   str_printf(s, "%s%lld", regions[b->region], (long long)b->offset);
   if (o->offset) str_printf(s, "+%lld", (long long)o->offset);
 }
@@ -116,7 +116,7 @@ static void print_packs(struct str *s, const struct plan *p) {
       if (first < 0) continue;
       if (!found) str_printf(s, "  pack %d:", pack);
       str_printf(s, "%s steps %d to %d of %d on %s", found ? "," : "", first, last, dp->nsteps,
-                 device_text(p, d));
+                 plan_device_text(p, d));
       found = true;
     }
     if (found) str_putc(s, '\n');
@@ -145,8 +145,9 @@ void plan_print(struct str *s, const struct plan *p) {
   for (int d = 0; d < p->ndevices; d++) {
     const struct device_plan *dp = &p->devices[d];
     str_printf(s, "  %s: %d step%s, %lld bytes of arena, %lld of constants, %lld of variables {\n",
-               device_text(p, d), dp->nsteps, dp->nsteps == 1 ? "" : "s", (long long)dp->bytes[REGION_ARENA],
-               (long long)dp->bytes[REGION_CONSTANT], (long long)dp->bytes[REGION_VARIABLE]);
+               plan_device_text(p, d), dp->nsteps, dp->nsteps == 1 ? "" : "s",
+               (long long)dp->bytes[REGION_ARENA], (long long)dp->bytes[REGION_CONSTANT],
+               (long long)dp->bytes[REGION_VARIABLE]);
     for (int i = 0; i < dp->nsteps; i++) print_step(s, p, q, d, i);
     str_put(s, "  }\n");
   }

@@ -5,11 +5,6 @@
 
 #include <limits.h>
 
-static const char *device_text(const struct plan *p, int device) {
-  const struct target *t = &p->graph->config.target;
-  return device < t->ndevices ? t->devices[device].text : "/cpu:0";
-}
-
 static long long gaps(const struct memory_book *m) { return (long long)(m->arena - m->peak); }
 
 static void print_live(struct str *s, const struct plan *p, const uint8_t *purposes, int device, int at) {
@@ -37,7 +32,7 @@ void plan_print_memory(struct str *s, const struct plan *p) {
   str_printf(s, "memory %s {\n", p->graph->name);
   for (int d = 0; d < p->ndevices; d++) {
     struct memory_book m = memory_book(a, p, purposes, d);
-    str_printf(s, "  %s: %lld bytes\n", device_text(p, d), (long long)m.total);
+    str_printf(s, "  %s: %lld bytes\n", plan_device_text(p, d), (long long)m.total);
     print_sums(s, m.fixed, "    ");
     str_printf(s, "    %12lld arena", (long long)m.arena);
     if (m.peak) str_printf(s, ", most of it at step %d", m.step);
@@ -78,8 +73,8 @@ void plan_print_traffic(struct str *s, const struct plan *p) {
     for (; end < count && all[end].from == all[i].from && all[end].to == all[i].to; end++)
       bytes += all[end].bytes, copies += all[end].step >= 0 && !all[end].collective,
           aliases += all[end].step < 0;
-    str_printf(s, "  %s -> %s: %lld bytes\n", device_text(p, all[i].from), device_text(p, all[i].to),
-               (long long)bytes);
+    str_printf(s, "  %s -> %s: %lld bytes\n", plan_device_text(p, all[i].from),
+               plan_device_text(p, all[i].to), (long long)bytes);
     total += bytes;
     for (; i < end; i++) print_transfer(s, &all[i]);
   }
@@ -109,7 +104,7 @@ void plan_print_memory_json(struct str *s, const struct plan *p) {
   for (int d = 0; d < p->ndevices; d++) {
     struct memory_book m = memory_book(a, p, purposes, d);
     str_put(s, d ? ",\n  {\"name\": " : "\n  {\"name\": ");
-    text_print_json(s, device_text(p, d));
+    text_print_json(s, plan_device_text(p, d));
     str_printf(s, ", \"bytes\": %lld, \"fixed\": ", (long long)m.total);
     json_sums(s, m.fixed);
     str_printf(s, ", \"arena\": %lld, \"peak\": %lld, \"step\": %d, \"at_peak\": ", (long long)m.arena,
@@ -123,9 +118,9 @@ void plan_print_memory_json(struct str *s, const struct plan *p) {
 
 static void json_ends(struct str *s, const struct plan *p, const struct transfer *t) {
   str_put(s, "\"from\": ");
-  text_print_json(s, device_text(p, t->from));
+  text_print_json(s, plan_device_text(p, t->from));
   str_put(s, ", \"to\": ");
-  text_print_json(s, device_text(p, t->to));
+  text_print_json(s, plan_device_text(p, t->to));
 }
 
 static int64_t json_edges(struct str *s, const struct plan *p, const struct transfer *all, int count) {

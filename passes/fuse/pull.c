@@ -1,8 +1,9 @@
-/* A cheap value that another device reads through an alias is computed there as well, from what it is computed from.
+/* A cheap value that another device reads through an alias is computed again by that device, from the same operands,
+ * which saves a wait.
  *
- * So the sum of two towers' gradients is no meeting point: each device adds and updates its copy of the variable
- * by itself as soon as both gradients are there, with the same additions in the same order. It reads no more memory
- * than before as long as there are two values to read at most. */
+ * So the devices do not wait for the sum of two towers' gradients: each device adds and updates its copy of the
+ * variable by itself as soon as both gradients are there, with the same additions in the same order. It reads no more
+ * memory than before as long as there are two values to read at most. */
 #include "passes/fuse/fuse.h"
 #include "passes/rebuild.h"
 

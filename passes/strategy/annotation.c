@@ -1,13 +1,7 @@
 /* What an `on` annotation makes of the device that a rule has chosen: its fields win, one by one, over the rule's. */
-#include "passes/strategy/strategy.h"
+#include "passes/strategy/fit.h"
 
 #include <string.h>
-
-static const char *device_list(struct arena *a, const struct target *t) {
-  struct str s = str_make(a);
-  for (int i = 0; i < t->ndevices; i++) str_printf(&s, "%s%s", i ? ", " : "", t->devices[i].text);
-  return s.data;
-}
 
 /* The nearest device of the wanted kind (lowest index), or a CPU, or the rule's own. */
 static int soft_device(const struct target *t, const struct device_name *want, int otherwise) {

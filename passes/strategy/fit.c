@@ -1,4 +1,4 @@
-/* Whether what was asked for goes with the strategy and with the devices. What a strategy would ignore is an error. */
+/* Refuses settings that the strategy or the devices do not support: what a strategy would ignore is an error. */
 #include "passes/strategy/fit.h"
 
 #include <string.h>
