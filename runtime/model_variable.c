@@ -100,3 +100,56 @@ bool model_variable_write(struct store *s, const struct model_variable *v, const
   }
   return true;
 }
+
+static const char *copy_name(struct arena *a, const struct model_variable *v, int tower) {
+  return arena_printf(a, "tower_%d/%s", tower, v->name);
+}
+
+struct checkpoint *model_variables_save(const struct store *s, struct arena *a,
+                                        const struct model_variable *all, int count) {
+  int n = count;
+  for (int i = 0; i < count; i++) n += all[i].joins && all[i].nparts > 1 ? all[i].nparts : 0;
+  struct checkpoint *c = arena_new(a, struct checkpoint);
+  c->entries = arena_new_array(a, (size_t)n, struct checkpoint_entry);
+  for (int i = 0; i < count; i++) {
+    void *data = arena_alloc(a, all[i].bytes);
+    if (!model_variable_read(s, &all[i], data)) return NULL;
+    c->entries[c->count++] = (struct checkpoint_entry){arena_strdup(a, all[i].name), all[i].type, data};
+  }
+  for (int i = 0; i < count; i++)
+    for (int k = 0; all[i].joins && all[i].nparts > 1 && k < all[i].nparts; k++) {
+      const struct stored_variable *copy = all[i].parts[k];
+      void *data = arena_alloc(a, copy->bytes);
+      if (!store_read(s, copy, data)) return NULL;
+      c->entries[c->count++] =
+          (struct checkpoint_entry){copy_name(a, &all[i], copy->identity.number), copy->type, data};
+    }
+  return c;
+}
+
+/* Writes the copies of `c`. False if they are not as many, or if what they are read as is not `data`. */
+static bool write_copies(struct store *s, struct arena *a, const struct model_variable *v,
+                         const struct checkpoint *c, const void *data, bool *good) {
+  if (!v->joins || v->nparts < 2) return false;
+  int last = v->parts[v->nparts - 1]->identity.number;
+  if (checkpoint_find(c, copy_name(a, v, last + 1))) return false;
+  for (int i = 0; i < v->nparts; i++) {
+    const struct checkpoint_entry *e = checkpoint_find(c, copy_name(a, v, v->parts[i]->identity.number));
+    if (!e || !type_equal(&e->type, &v->type)) return false;
+    *good = store_write(s, v->parts[i], e->data);
+    if (!*good) return false;
+  }
+  void *joined = arena_alloc(a, v->bytes);
+  *good = read_joined(s, v, joined);
+  return *good && memcmp(joined, data, v->bytes) == 0;
+}
+
+bool model_variable_restore(struct store *s, const struct model_variable *v, const struct checkpoint *c) {
+  const void *data = checkpoint_find(c, v->name)->data;
+  bool good = true;
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  bool done = write_copies(s, a, v, c, data, &good);
+  arena_destroy_guarded(a, &guard);
+  return done || (good && model_variable_write(s, v, data));
+}

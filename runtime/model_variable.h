@@ -4,6 +4,7 @@
 #define DGC_RUNTIME_MODEL_VARIABLE_H
 
 #include "runtime/buffer.h"
+#include "runtime/checkpoint.h"
 
 struct model_variable {
   const char *name; /* "h.kernel" */
@@ -20,5 +21,13 @@ int store_model_variables(const struct store *s, struct arena *a, struct model_v
 /* False when a device has failed. What is written is not spread to copies yet: see store_spread. */
 bool model_variable_read(const struct store *s, const struct model_variable *w, void *out);
 bool model_variable_write(struct store *s, const struct model_variable *w, const void *data);
+
+/* The values of all `count` variables, in `a`, under their names; behind them those of towers' copies, "tower_0/v":
+ * shares of a sum of floats are not to be had from the sum. NULL when a device has failed. */
+struct checkpoint *model_variables_save(const struct store *s, struct arena *a,
+                                        const struct model_variable *all, int count);
+/* The value of `c`, which has to have its type. Copies become what they were, if `c` has as many of them, and they are
+ * read as that value. */
+bool model_variable_restore(struct store *s, const struct model_variable *w, const struct checkpoint *c);
 
 #endif

@@ -86,19 +86,16 @@ static bool is_trained(const struct dgc_session *s, const char *name) {
 static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const char *path, bool finite) {
   struct model_variable *all;
   int count = store_model_variables(s->store, a, &all), ntexts = 0;
-  struct checkpoint_entry *entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
-  for (int i = 0; i < count; i++) {
-    void *data = arena_alloc(a, all[i].bytes);
-    if (!model_variable_read(s->store, &all[i], data)) return session_device_failed(s);
-    if (finite && is_trained(s, all[i].name) && !is_finite(&all[i], data)) {
+  const struct checkpoint *c = model_variables_save(s->store, a, all, count);
+  if (!c) return session_device_failed(s);
+  for (int i = 0; i < count; i++)
+    if (finite && is_trained(s, all[i].name) && !is_finite(&all[i], c->entries[i].data)) {
       session_fail(s, DGC_MISMATCH,
                    "variable %s holds what is no finite number after step %lld: the training ends",
                    all[i].name, (long long)s->position.step);
       diag_help(&s->diags, LOC_NONE, "%s is as it was before; --allow-nan saves all the same", path);
       return DGC_MISMATCH;
     }
-    entries[i] = (struct checkpoint_entry){all[i].name, all[i].type, data};
-  }
   struct checkpoint_text texts[8];
   texts[ntexts++] = (struct checkpoint_text){"format", FORMAT};
   texts[ntexts++] = (struct checkpoint_text){"model", s->model->name};
@@ -108,7 +105,7 @@ static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const c
   add_number(a, texts, &ntexts, "step", s->position.step);
   add_number(a, texts, &ntexts, "epoch", s->position.epoch);
   add_number(a, texts, &ntexts, "epoch_batch", s->position.index);
-  return checkpoint_save(path, entries, count, texts, ntexts, &s->diags) ? DGC_OK : DGC_RUNTIME;
+  return checkpoint_save(path, c->entries, c->count, texts, ntexts, &s->diags) ? DGC_OK : DGC_RUNTIME;
 }
 
 enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite) {
@@ -246,8 +243,8 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
     count = store_model_variables(s->store, s->call, &all);
   }
   for (int i = 0; i < count; i++) {
-    const struct checkpoint_entry *e = checkpoint_find(c, all[i].name);
-    if (e && !model_variable_write(s->store, &all[i], e->data)) return session_device_failed(s);
+    if (!checkpoint_find(c, all[i].name)) continue; /* it starts anew */
+    if (!model_variable_restore(s->store, &all[i], c)) return session_device_failed(s);
   }
   return store_spread(s->store) ? DGC_OK : session_device_failed(s);
 }
@@ -267,7 +264,7 @@ static void undo_restore(void *arg) {
   s->options.seed = b->seed;
   s->options.towers = b->towers;
   s->model = b->model;
-  s->initialised = b->initialised && !s->kept.arena;
+  s->initialised = b->initialised && !s->kept.values;
 }
 
 static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint *c, const struct saved *saved,

@@ -65,13 +65,8 @@ static enum dgc_status move(struct dgc_session *s) {
   if (s->initialised) {
     struct arena *a = s->kept.arena = arena_create();
     int count = store_model_variables(s->store, a, &all);
-    s->kept.entries = arena_new_array(a, (size_t)count, struct checkpoint_entry);
-    for (int i = 0; i < count; i++) {
-      void *data = arena_alloc(a, all[i].bytes);
-      if (!model_variable_read(s->store, &all[i], data)) return session_device_failed(s);
-      s->kept.entries[s->kept.count++] =
-          (struct checkpoint_entry){arena_strdup(a, all[i].name), all[i].type, data};
-    }
+    s->kept.values = model_variables_save(s->store, a, all, count);
+    if (!s->kept.values) return session_device_failed(s);
   }
   s->initialised = s->moves = false;
   store_destroy(s->store);
@@ -134,11 +129,10 @@ enum dgc_status session_open(struct dgc_session *s) {
 /* Gives variables the values they had before they moved. */
 static enum dgc_status restore_kept(struct dgc_session *s) {
   struct model_variable *all;
-  struct checkpoint saved = {.entries = s->kept.entries, .count = s->kept.count};
   int count = store_model_variables(s->store, s->call, &all);
   for (int i = 0; i < count; i++) {
-    const struct checkpoint_entry *e = checkpoint_find(&saved, all[i].name);
-    if (e && !model_variable_write(s->store, &all[i], e->data)) return session_device_failed(s);
+    if (!checkpoint_find(s->kept.values, all[i].name)) continue;
+    if (!model_variable_restore(s->store, &all[i], s->kept.values)) return session_device_failed(s);
   }
   forget_kept(s);
   return DGC_OK;
@@ -216,7 +210,7 @@ enum dgc_status session_init(struct dgc_session *s) {
     struct loaded *l;
     enum dgc_status status = session_plan(s, ENTRY_INIT, session_batch(s), &l);
     if (status) return status;
-    status = s->kept.arena ? restore_kept(s) : session_run(s, l);
+    status = s->kept.values ? restore_kept(s) : session_run(s, l);
     if (status) return status;
     mark_filled(s);
     if (!store_spread(s->store)) return session_device_failed(s);

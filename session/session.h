@@ -60,8 +60,7 @@ struct position {
 /* Values of variables that have no place at present. */
 struct kept {
   struct arena *arena;
-  struct checkpoint_entry *entries;
-  int count;
+  struct checkpoint *values; /* NULL: none */
 };
 
 struct dgc_session {
