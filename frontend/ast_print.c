@@ -32,8 +32,19 @@ static int precedence_of(const struct expr *e) {
   case EXPR_UNARY:
   case EXPR_BINARY: return operators[e->op].precedence;
   case EXPR_CONDITIONAL: return PRECEDENCE_CONDITIONAL;
-  default: return PRECEDENCE_POSTFIX;
+  case EXPR_INT:
+  case EXPR_FLOAT:
+  case EXPR_STRING:
+  case EXPR_BOOL:
+  case EXPR_NAME:
+  case EXPR_MEMBER:
+  case EXPR_LIST:
+  case EXPR_CALL:
+  case EXPR_INDEX:
+  case EXPR_RANGE:
+  case EXPR_REST: break;
   }
+  return PRECEDENCE_POSTFIX;
 }
 
 /* A chain of operators: opens what stands at its left end first, walking `lhs` without recursion. */

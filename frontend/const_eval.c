@@ -18,8 +18,21 @@ static struct value compare(enum operator op, int order, bool unordered) {
   case OPERATOR_LT: return value_bool(!unordered && order < 0);
   case OPERATOR_LE: return value_bool(!unordered && order <= 0);
   case OPERATOR_GT: return value_bool(!unordered && order > 0);
-  default: return value_bool(!unordered && order >= 0);
+  case OPERATOR_GE: return value_bool(!unordered && order >= 0);
+  case OPERATOR_OR:
+  case OPERATOR_AND:
+  case OPERATOR_NOT:
+  case OPERATOR_ADD:
+  case OPERATOR_SUB:
+  case OPERATOR_MUL:
+  case OPERATOR_DIV:
+  case OPERATOR_MOD:
+  case OPERATOR_MATMUL:
+  case OPERATOR_NEG:
+  case OPERATOR_POW:
+  case OPERATOR_COUNT: break;
   }
+  return value_error();
 }
 
 static bool is_comparison(enum operator op) { return op >= OPERATOR_EQ && op <= OPERATOR_GE; }
@@ -67,7 +80,18 @@ static struct value int_binary(struct resolver *r, enum operator op, int64_t a, 
     }
     return value_int(a / b);
   case OPERATOR_POW: return int_power(r, a, b, loc);
-  default: break;
+  case OPERATOR_OR:
+  case OPERATOR_AND:
+  case OPERATOR_NOT:
+  case OPERATOR_EQ:
+  case OPERATOR_NE:
+  case OPERATOR_LT:
+  case OPERATOR_LE:
+  case OPERATOR_GT:
+  case OPERATOR_GE:
+  case OPERATOR_MATMUL:
+  case OPERATOR_NEG:
+  case OPERATOR_COUNT: break;
   }
   report(r, loc, "`%s` does not work on numbers", operators[op].text);
   return value_error();
@@ -85,7 +109,18 @@ static struct value float_binary(struct resolver *r, enum operator op, double a,
     struct value v[] = {value_float(a), value_float(b)};
     return const_op(r, op == OPERATOR_POW ? OP_pow : OP_mod, v, 2, loc);
   }
-  default: break;
+  case OPERATOR_OR:
+  case OPERATOR_AND:
+  case OPERATOR_NOT:
+  case OPERATOR_EQ:
+  case OPERATOR_NE:
+  case OPERATOR_LT:
+  case OPERATOR_LE:
+  case OPERATOR_GT:
+  case OPERATOR_GE:
+  case OPERATOR_MATMUL:
+  case OPERATOR_NEG:
+  case OPERATOR_COUNT: break;
   }
   report(r, loc, "`%s` does not work on numbers", operators[op].text);
   return value_error();

@@ -351,7 +351,17 @@ static void add_setting(struct resolver *r, const struct arg *a) {
     set->text = v.string;
     break;
   case VALUE_ERROR: return;
-  default:
+  case VALUE_NONE:
+  case VALUE_BATCH:
+  case VALUE_FLOAT:
+  case VALUE_LIST:
+  case VALUE_DTYPE:
+  case VALUE_TYPE:
+  case VALUE_FUNCTION:
+  case VALUE_BUILTIN:
+  case VALUE_OP:
+  case VALUE_MODULE:
+  case VALUE_TENSOR:
     report(r, a->value->loc, "a setting is an integer, a string or a truth value, not %s",
            value_describe(r->arena, &v));
     return;

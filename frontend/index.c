@@ -183,7 +183,17 @@ struct value eval_index(struct resolver *r, const struct expr *e, const struct r
   case VALUE_DTYPE: return type_value(r, e, base.dtype);
   case VALUE_LIST: return list_part(r, e, &base);
   case VALUE_TENSOR: return tensor_part(r, e, &base);
-  default: break;
+  case VALUE_NONE:
+  case VALUE_INT:
+  case VALUE_BATCH:
+  case VALUE_FLOAT:
+  case VALUE_BOOL:
+  case VALUE_STRING:
+  case VALUE_TYPE:
+  case VALUE_FUNCTION:
+  case VALUE_BUILTIN:
+  case VALUE_OP:
+  case VALUE_MODULE: break;
   }
   report(r, e->loc, "%s has no parts", value_describe(r->arena, &base));
   return value_error();

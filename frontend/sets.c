@@ -42,8 +42,18 @@ static const char *kind_name(enum value_kind kind) {
   case VALUE_BOOL: return "true or false";
   case VALUE_LIST: return "a list";
   case VALUE_DTYPE: return "an element type";
-  default: return "a value of the same kind";
+  case VALUE_ERROR:
+  case VALUE_NONE:
+  case VALUE_BATCH:
+  case VALUE_STRING:
+  case VALUE_TYPE:
+  case VALUE_FUNCTION:
+  case VALUE_BUILTIN:
+  case VALUE_OP:
+  case VALUE_MODULE:
+  case VALUE_TENSOR: break;
   }
+  return "a value of the same kind";
 }
 
 static bool apply_set(struct resolver *r, const struct def *d, const char *set, struct value *values,

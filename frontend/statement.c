@@ -133,7 +133,10 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
   case STMT_ADD:
     if (kind == DEF_INITIALIZER) wrong = "does not stand in an initializer: it assigns";
     break;
-  default: break;
+  case STMT_BIND:
+  case STMT_FOR:
+  case STMT_IF:
+  case STMT_ON: break;
   }
   if (wrong) report(r, s->loc, "this statement %s", wrong);
   return !wrong;

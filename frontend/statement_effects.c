@@ -53,8 +53,20 @@ static const char *missed(const struct stmt *s) {
   case STMT_TRAIN: return "a loss is trained where `training` is true, and this statement is never met there";
   case STMT_METRIC: return "a metric is computed in evaluation, and this statement is never met there";
   case STMT_PREDICT: return "a prediction is made in prediction, and this statement is never met there";
-  default: return "this has a meaning where `training` is true, and the statement is never met there";
+  case STMT_INPUT:
+  case STMT_VAR:
+  case STMT_STATE:
+  case STMT_BIND:
+  case STMT_ASSIGN:
+  case STMT_ADD:
+  case STMT_RETURN:
+  case STMT_FOR:
+  case STMT_IF:
+  case STMT_DATA:
+  case STMT_STRATEGY:
+  case STMT_ON: break;
   }
+  return "this has a meaning where `training` is true, and the statement is never met there";
 }
 
 void effects_report(struct resolver *r, bool trains) {

@@ -81,7 +81,14 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
       struct node *n = build_batch_size(r->g, d);
       return v->i == 1 ? n : build2(r->g, OP_mul, n, build_scalar(r->g, d, (double)v->i));
     }
-  default: break;
+  case VALUE_NONE:
+  case VALUE_STRING:
+  case VALUE_DTYPE:
+  case VALUE_TYPE:
+  case VALUE_FUNCTION:
+  case VALUE_BUILTIN:
+  case VALUE_OP:
+  case VALUE_MODULE: break;
   }
   report(r, v->at, "this must be a tensor or a number, not %s", value_describe(r->arena, v));
   return NULL;

@@ -62,7 +62,9 @@ static void make_up(void *data, const struct type *t, const struct dgc_bench_inp
     case DT_F64: ((double *)data)[i] = (double)next_number(&state) * 0x1p-24; break;
     case DT_I32: ((int32_t *)data)[i] = (int32_t)next_integer(&state, in); break;
     case DT_I64: ((int64_t *)data)[i] = next_integer(&state, in); break;
-    default: ((uint8_t *)data)[i] = (uint8_t)next_integer(&state, in); break;
+    case DT_U8:
+    case DT_BOOL: ((uint8_t *)data)[i] = (uint8_t)next_integer(&state, in); break;
+    case DT_COUNT: break;
     }
 }
 

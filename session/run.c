@@ -252,7 +252,9 @@ enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, in
   case DT_F64: *out = v.f64; break;
   case DT_I32: *out = v.i32; break;
   case DT_I64: *out = (double)v.i64; break;
-  default: *out = v.u8;
+  case DT_U8:
+  case DT_BOOL: *out = v.u8; break;
+  case DT_COUNT: break;
   }
   return DGC_OK;
 }

@@ -158,13 +158,17 @@ static void load(const struct kernel_run *r, uint32_t mask, const int64_t *index
     if (mask >> a & 1) {
       const void *from = element(r, a, index);
       uint32_t word;
-      switch (dtype_size(r->k->args[a].dtype)) {
-      case 8: memcpy(&into[a], from, 8); break;
-      case 4:
+      switch ((enum dtype)r->k->args[a].dtype) {
+      case DT_F64:
+      case DT_I64: memcpy(&into[a], from, 8); break;
+      case DT_F32:
+      case DT_I32:
         memcpy(&word, from, 4);
         into[a] = word;
         break;
-      default: into[a] = *(const uint8_t *)from;
+      case DT_U8:
+      case DT_BOOL: into[a] = *(const uint8_t *)from; break;
+      case DT_COUNT: break;
       }
     }
 }
@@ -177,10 +181,14 @@ static void store(const struct kernel_run *r, const sval *result, const int64_t 
     uint64_t bits = r->values[result[i]];
     uint32_t word = (uint32_t)bits;
     void *to = element(r, a, index);
-    switch (dtype_size(k->args[a].dtype)) {
-    case 8: memcpy(to, &bits, 8); break;
-    case 4: memcpy(to, &word, 4); break;
-    default: *(uint8_t *)to = (uint8_t)bits;
+    switch ((enum dtype)k->args[a].dtype) {
+    case DT_F64:
+    case DT_I64: memcpy(to, &bits, 8); break;
+    case DT_F32:
+    case DT_I32: memcpy(to, &word, 4); break;
+    case DT_U8:
+    case DT_BOOL: *(uint8_t *)to = (uint8_t)bits; break;
+    case DT_COUNT: break;
     }
   }
 }
