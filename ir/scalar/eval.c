@@ -73,21 +73,10 @@ static uint64_t eval_f32(enum sop op, float a, float b, float c) {
   case S_NE: return a != b;
   case S_LT: return a < b;
   case S_LE: return a <= b;
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM:
-  case S_AND:
-  case S_OR:
-  case S_XOR:
-  case S_NOT:
-  case S_SHL:
-  case S_SHR:
-  case S_SAR:
-  case S_MULHI:
-  case S_SELECT:
-  case S_CONVERT:
-  case S_BITCAST: break;
+#define SOP SOP_NOT_ON_FLOATS
+#include "ir/scalar/scalar.def"
+#undef SOP
+    break;
   }
   assert(!"not an operation on floats");
   return 0;
@@ -114,21 +103,10 @@ static uint64_t eval_f64(enum sop op, double a, double b, double c) {
   case S_NE: return a != b;
   case S_LT: return a < b;
   case S_LE: return a <= b;
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM:
-  case S_AND:
-  case S_OR:
-  case S_XOR:
-  case S_NOT:
-  case S_SHL:
-  case S_SHR:
-  case S_SAR:
-  case S_MULHI:
-  case S_SELECT:
-  case S_CONVERT:
-  case S_BITCAST: break;
+#define SOP SOP_NOT_ON_FLOATS
+#include "ir/scalar/scalar.def"
+#undef SOP
+    break;
   }
   assert(!"not an operation on floats");
   return 0;
@@ -160,19 +138,10 @@ static uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
   case S_SHR: return ua >> count;
   case S_SAR: return cut(d, a < 0 ? ~(~x >> count) : x >> count);
   case S_MULHI: return ua * ub >> 32;
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM:
-  case S_FMA:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_SELECT:
-  case S_CONVERT:
-  case S_BITCAST: break;
+#define SOP SOP_NOT_ON_INTEGERS
+#include "ir/scalar/scalar.def"
+#undef SOP
+    break;
   }
   assert(!"not an operation on integers");
   return 0;

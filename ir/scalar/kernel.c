@@ -4,6 +4,7 @@
  * index along a reduced vector loop belongs to; within a lane the order of elements is that of the loops. */
 #include "ir/scalar/kernel.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -40,6 +41,19 @@ bool kernel_equal(const struct kernel *a, const struct kernel *b) {
   for (int i = 0; i < a->noutputs; i++)
     if (a->epilogue_result[i] != b->epilogue_result[i]) return false;
   return a->reduce == b->reduce && sprog_equal(&a->epilogue, &b->epilogue);
+}
+
+static struct sprog copy_program(struct arena *a, const struct sprog *p) {
+  struct sprog copy = {.arena = a, .count = p->count, .cap = p->count};
+  copy.inst = arena_copy(a, p->inst, (size_t)p->count * sizeof *p->inst);
+  return copy;
+}
+
+struct kernel kernel_copy(struct arena *a, const struct kernel *k) {
+  struct kernel copy = *k;
+  copy.body = copy_program(a, &k->body);
+  if (k->kind == KERNEL_REDUCE) copy.epilogue = copy_program(a, &k->epilogue);
+  return copy;
 }
 
 static void put_program(struct str *s, const struct sprog *p, const sval *result, int n) {
@@ -208,14 +222,14 @@ static bool empty(const struct kernel_run *r, int from, int to) {
   return false;
 }
 
-static enum dtype acc_dtype(const struct kernel *k) { return s_dtype(&k->body, k->result[0]); }
+enum dtype kernel_acc_dtype(const struct kernel *k) { return s_dtype(&k->body, k->result[0]); }
 
 static uint64_t primitive(enum sop op, enum dtype d, uint64_t a, uint64_t b) {
   struct sinst i = {.op = (uint8_t)op, .dtype = (uint8_t)d};
   return scalar_eval(&i, d, a, b, 0);
 }
 
-static uint64_t identity(enum reduce_op op, enum dtype d) {
+uint64_t reduce_identity(enum reduce_op op, enum dtype d) {
   bool lowest = op == REDUCE_MAX || op == REDUCE_ARGMAX;
   switch (op) {
   case REDUCE_SUM: return 0;
@@ -237,13 +251,26 @@ static uint64_t identity(enum reduce_op op, enum dtype d) {
   return lowest ? 0 : 1;
 }
 
-static bool is_arg(const struct kernel *k) {
-  return k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN;
+enum sop reduce_primitive(enum reduce_op op) {
+  switch (op) {
+  case REDUCE_SUM: return S_ADD;
+  case REDUCE_PROD: return S_MUL;
+  case REDUCE_MAX: return S_MAX;
+  case REDUCE_MIN: return S_MIN;
+  case REDUCE_ARGMAX:
+  case REDUCE_ARGMIN: break;
+  }
+  assert(!"a reduction to a place has none");
+  return S_MAX;
+}
+
+bool kernel_is_arg(const struct kernel *k) {
+  return k->kind == KERNEL_REDUCE && (k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN);
 }
 
 /* Whether x comes before y in the order of argmax or argmin: NaN first, then by value. */
 static bool beats(const struct kernel *k, uint64_t x, uint64_t y) {
-  enum dtype d = acc_dtype(k);
+  enum dtype d = kernel_acc_dtype(k);
   bool x_nan = primitive(S_NE, d, x, x), y_nan = primitive(S_NE, d, y, y);
   if (x_nan || y_nan) return x_nan && !y_nan;
   return k->reduce == REDUCE_ARGMAX ? primitive(S_LT, d, y, x) : primitive(S_LT, d, x, y);
@@ -251,11 +278,9 @@ static bool beats(const struct kernel *k, uint64_t x, uint64_t y) {
 
 /* Lane `into` takes in one more value, or another lane. */
 static void combine(struct kernel_run *r, int into, uint64_t x, int64_t where) {
-  static const enum sop op[] = {
-      [REDUCE_SUM] = S_ADD, [REDUCE_PROD] = S_MUL, [REDUCE_MAX] = S_MAX, [REDUCE_MIN] = S_MIN};
   const struct kernel *k = r->k;
-  if (!is_arg(k)) {
-    r->acc[into] = primitive(op[k->reduce], acc_dtype(k), r->acc[into], x);
+  if (!kernel_is_arg(k)) {
+    r->acc[into] = primitive(reduce_primitive(k->reduce), kernel_acc_dtype(k), r->acc[into], x);
   } else if (beats(k, x, r->acc[into]) || (!beats(k, r->acc[into], x) && where < r->where[into])) {
     r->acc[into] = x;
     r->where[into] = where;
@@ -267,7 +292,7 @@ static void reduce(struct kernel_run *r, int64_t *index, uint64_t *args) {
   const struct kernel *k = r->k;
   int kept = k->rank - k->nreduce, lanes = k->vector >= kept ? KERNEL_LANES : 1;
   for (int l = 0; l < lanes; l++) {
-    r->acc[l] = identity(k->reduce, acc_dtype(k));
+    r->acc[l] = reduce_identity(k->reduce, kernel_acc_dtype(k));
     r->where[l] = 0;
   }
   if (!empty(r, kept, k->rank)) do {
@@ -303,7 +328,7 @@ void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes
       } else {
         reduce(&r, index, in);
         load(&r, r.epilogue_reads, index, in);
-        in[k->nargs] = is_arg(k) ? (uint64_t)(uint32_t)r.where[0] : r.acc[0];
+        in[k->nargs] = kernel_is_arg(k) ? (uint64_t)(uint32_t)r.where[0] : r.acc[0];
         sprog_eval(&k->epilogue, in, index, r.params, r.values);
         store(&r, k->epilogue_result, index);
       }

@@ -53,6 +53,15 @@ struct kernel {
  * everything; 0 where there is nothing. */
 #define KERNEL_LANES 16
 
+/* What a reduction of no elements gives: the bits of its neutral element, zero-extended. */
+uint64_t reduce_identity(enum reduce_op op, enum dtype d);
+/* The primitive that joins two values of one that is no argmax or argmin. */
+enum sop reduce_primitive(enum reduce_op op);
+/* The type that a reduce accumulates in. */
+enum dtype kernel_acc_dtype(const struct kernel *k);
+/* Whether a reduce gives a place, not a value: argmax or argmin. */
+bool kernel_is_arg(const struct kernel *k);
+
 /* Run time arguments of one launch, `int64_t sizes[]`: extents[rank], then for each arg strides[rank] (in
  * elements; outputs of a reduce have 0 on reduced loops), then params[nparams]. */
 static inline int kernel_nsizes(const struct kernel *k) { return k->rank + k->nargs * k->rank + k->nparams; }
@@ -71,6 +80,8 @@ typedef void kernel_fn(void *const *args, const int64_t *sizes);
 /* sprog_order on both programs. Call it once they are recorded, before the kernel is hashed or printed. */
 void kernel_settle(struct kernel *k);
 bool kernel_equal(const struct kernel *a, const struct kernel *b);
+/* A copy that shares nothing with k but its name, in `a`; its programs take no more instructions. */
+struct kernel kernel_copy(struct arena *a, const struct kernel *k);
 /* All that kernel_equal looks at, appended as bytes: equal bytes = kernel_equal. */
 void kernel_bytes(struct str *s, const struct kernel *k);
 void kernel_print(struct str *s, const struct kernel *k);

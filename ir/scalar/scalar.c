@@ -14,7 +14,7 @@ static const struct {
   const char *name;
   int operands;
 } sops[] = {
-#define SOP(constant, name, operands) {name, operands},
+#define SOP(constant, name, operands, on) {name, operands},
 #include "ir/scalar/scalar.def"
 #undef SOP
 };

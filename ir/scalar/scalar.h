@@ -15,11 +15,27 @@
  *   rem (floats): fmod, exact
  *   min, max: NaN if one operand is NaN; max(+0,-0) is the second operand, as is min
  *   convert: float to integer truncates and saturates, NaN gives 0; integers wrap; to bool: x != 0 */
-#define SOP(constant, name, operands) S_##constant,
+#define SOP(constant, name, operands, on) S_##constant,
 enum sop {
 #include "ir/scalar/scalar.def"
 };
 #undef SOP
+
+/* For a switch over the primitives of one kind of operands: the cases that are none, out of the table.
+ *   #define SOP SOP_NOT_ON_FLOATS
+ *   #include "ir/scalar/scalar.def"
+ *   #undef SOP
+ *     break; */
+#define SOP_NOT_ON_FLOATS(constant, name, operands, on)   SOP_NOT_ON_FLOATS_##on(constant)
+#define SOP_NOT_ON_INTEGERS(constant, name, operands, on) SOP_NOT_ON_INTEGERS_##on(constant)
+#define SOP_NOT_ON_FLOATS_ANY(constant)                   case S_##constant:
+#define SOP_NOT_ON_FLOATS_NUMBERS(constant)
+#define SOP_NOT_ON_FLOATS_FLOATS(constant)
+#define SOP_NOT_ON_FLOATS_INTEGERS(constant) case S_##constant:
+#define SOP_NOT_ON_INTEGERS_ANY(constant)    case S_##constant:
+#define SOP_NOT_ON_INTEGERS_NUMBERS(constant)
+#define SOP_NOT_ON_INTEGERS_FLOATS(constant) case S_##constant:
+#define SOP_NOT_ON_INTEGERS_INTEGERS(constant)
 
 struct sinst {
   uint8_t op;    /* enum sop */

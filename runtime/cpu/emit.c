@@ -74,7 +74,7 @@ static struct carried carried_by(struct cpu_nest *n, int depth) {
   if (!is_reduce(n) || depth < n->kept) return c;
   for (int i = 0; i < n->chunks; i++) {
     c.slot[c.count++] = &n->acc[i];
-    if (is_arg_reduce(n) || tracks_nan(n)) c.slot[c.count++] = &n->extra[i];
+    if (kernel_is_arg(n->k) || tracks_nan(n)) c.slot[c.count++] = &n->extra[i];
   }
   return c;
 }

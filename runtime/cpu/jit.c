@@ -118,12 +118,6 @@ static bool link_code(struct cpu_jit *jit, struct code *c, struct jit_kernel **e
 
 /* ---- the table of kernels ---- */
 
-static struct sprog sprog_copy(struct arena *a, const struct sprog *p) {
-  struct sprog copy = {.arena = a, .count = p->count, .cap = p->count};
-  copy.inst = arena_copy(a, p->inst, (size_t)p->count * sizeof *p->inst);
-  return copy;
-}
-
 /* The entry of a kernel, made if need be; `*collisions` counts others with the same hash. */
 static struct jit_kernel *entry_of(struct cpu_jit *jit, const struct kernel *k) {
   struct jit_kernel **slot = &jit->bucket[k->hash % BUCKETS];
@@ -134,9 +128,7 @@ static struct jit_kernel *entry_of(struct cpu_jit *jit, const struct kernel *k) 
     same_hash++;
   }
   struct jit_kernel *e = arena_new(jit->arena, struct jit_kernel);
-  e->kernel = *k;
-  e->kernel.body = sprog_copy(jit->arena, &k->body);
-  if (k->kind == KERNEL_REDUCE) e->kernel.epilogue = sprog_copy(jit->arena, &k->epilogue);
+  e->kernel = kernel_copy(jit->arena, k);
   e->kernel.name = NULL;
   e->symbol = arena_printf(jit->arena, "kernel_%016" PRIx64 "_%d", k->hash, same_hash);
   return *slot = e; /* at last: memory may run out before */

@@ -117,7 +117,8 @@ static void emit_uniform(struct cpu_nest *n, struct cpu_program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return;
   if (i->op == S_ARG) {
-    g->scalar[v] = i->a == n->k->nargs ? (is_arg_reduce(n) ? n->extra[0] : n->acc[0]) : load_scalar(n, i->a);
+    g->scalar[v] =
+        i->a == n->k->nargs ? (kernel_is_arg(n->k) ? n->extra[0] : n->acc[0]) : load_scalar(n, i->a);
   } else if (i->op == S_INDEX) {
     g->scalar[v] = n->index[i->a];
   } else if (i->op == S_PARAM) {
@@ -138,7 +139,7 @@ static void emit_lane_value(struct cpu_nest *n, struct cpu_program *g, int v, in
   LLVMValueRef *out = &g->lanes[v][chunk];
   if (i->op == S_ARG) {
     if (i->a == n->k->nargs)
-      *out = is_arg_reduce(n) ? n->extra[chunk] : n->acc[chunk];
+      *out = kernel_is_arg(n->k) ? n->extra[chunk] : n->acc[chunk];
     else
       *out = load_lanes(n, i->a, chunk);
   } else if (i->op == S_INDEX) {

@@ -54,14 +54,10 @@ static inline LLVMValueRef int64(struct cpu_nest *n, int64_t v) {
 }
 
 static inline bool is_reduce(const struct cpu_nest *n) { return n->k->kind == KERNEL_REDUCE; }
-static inline bool is_arg_reduce(const struct cpu_nest *n) {
-  return is_reduce(n) && (n->k->reduce == REDUCE_ARGMAX || n->k->reduce == REDUCE_ARGMIN);
-}
-static inline enum dtype acc_dtype(const struct cpu_nest *n) { return s_dtype(&n->k->body, n->k->result[0]); }
 /* NaNs are kept apart, so that the loop waits for one instruction a round, not for three. */
 static inline bool tracks_nan(const struct cpu_nest *n) {
   return is_reduce(n) && (n->k->reduce == REDUCE_MAX || n->k->reduce == REDUCE_MIN) &&
-         dtype_is_float(acc_dtype(n));
+         dtype_is_float(kernel_acc_dtype(n->k));
 }
 static inline bool vector_is_kept(const struct cpu_nest *n) { return n->vector_depth < n->kept; }
 static inline enum dtype arg_dtype(const struct cpu_nest *n, int a) {

@@ -1,41 +1,22 @@
 /* Accumulators, in the order that ir/scalar/kernel.h promises. */
 #include "runtime/cpu/nest.h"
 
-static uint64_t identity_bits(enum reduce_op op, enum dtype d) {
-  bool largest = op == REDUCE_MIN || op == REDUCE_ARGMIN;
-  if (op == REDUCE_SUM) return 0;
-  if (op == REDUCE_PROD)
-    return d == DT_F32 ? UINT64_C(0x3f800000) : d == DT_F64 ? UINT64_C(0x3ff0000000000000) : 1;
-  switch (d) {
-  case DT_F32: return largest ? UINT64_C(0x7f800000) : UINT64_C(0xff800000);
-  case DT_F64: return largest ? UINT64_C(0x7ff0000000000000) : UINT64_C(0xfff0000000000000);
-  case DT_I32: return largest ? INT32_MAX : UINT64_C(0x80000000);
-  case DT_I64: return largest ? INT64_MAX : UINT64_C(0x8000000000000000);
-  case DT_U8: return largest ? UINT8_MAX : 0;
-  case DT_BOOL: return largest ? 1 : 0;
-  case DT_COUNT: break;
-  }
-  return 0;
-}
-
 static LLVMValueRef combine(struct cpu_nest *n, LLVMValueRef a, LLVMValueRef b) {
-  static const enum sop op[] = {
-      [REDUCE_SUM] = S_ADD, [REDUCE_PROD] = S_MUL, [REDUCE_MAX] = S_MAX, [REDUCE_MIN] = S_MIN};
-  enum dtype d = acc_dtype(n);
-  struct sinst i = {.op = (uint8_t)op[n->k->reduce], .dtype = (uint8_t)d};
+  enum dtype d = kernel_acc_dtype(n->k);
+  struct sinst i = {.op = (uint8_t)reduce_primitive(n->k->reduce), .dtype = (uint8_t)d};
   return emit_instruction(n->e, &i, d, a, b, NULL);
 }
 
 static LLVMValueRef compare(struct cpu_nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
   struct sinst i = {.op = (uint8_t)op, .dtype = DT_BOOL};
-  return emit_instruction(n->e, &i, acc_dtype(n), a, b, NULL);
+  return emit_instruction(n->e, &i, kernel_acc_dtype(n->k), a, b, NULL);
 }
 
 /* Where `b` beats `a`: larger (smaller), or the first NaN. */
 static LLVMValueRef beats(struct cpu_nest *n, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef better = n->k->reduce == REDUCE_ARGMAX ? compare(n, S_LT, a, b) : compare(n, S_LT, b, a);
-  if (!dtype_is_float(acc_dtype(n))) return better;
+  if (!dtype_is_float(kernel_acc_dtype(n->k))) return better;
   LLVMValueRef first_nan = llvm.BuildAnd(ir, compare(n, S_NE, b, b), compare(n, S_EQ, a, a), "");
   return llvm.BuildOr(ir, better, first_nan, "");
 }
@@ -45,7 +26,7 @@ static LLVMValueRef hi_wins(struct cpu_nest *n, LLVMValueRef lo, LLVMValueRef hi
                             LLVMValueRef hi_index) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef same = compare(n, S_EQ, lo, hi);
-  if (dtype_is_float(acc_dtype(n)))
+  if (dtype_is_float(kernel_acc_dtype(n->k)))
     same =
         llvm.BuildOr(ir, same, llvm.BuildAnd(ir, compare(n, S_NE, lo, lo), compare(n, S_NE, hi, hi), ""), "");
   LLVMValueRef earlier = llvm.BuildICmp(ir, LLVMIntSLT, hi_index, lo_index, "");
@@ -53,9 +34,9 @@ static LLVMValueRef hi_wins(struct cpu_nest *n, LLVMValueRef lo, LLVMValueRef hi
 }
 
 void reduce_start(struct cpu_nest *n) {
-  enum dtype d = acc_dtype(n);
+  enum dtype d = kernel_acc_dtype(n->k);
   for (int c = 0; c < n->chunks; c++) {
-    n->acc[c] = emit_const(n->e, d, identity_bits(n->k->reduce, d), KERNEL_LANES);
+    n->acc[c] = emit_const(n->e, d, reduce_identity(n->k->reduce, d), KERNEL_LANES);
     n->extra[c] = emit_const(n->e, tracks_nan(n) ? d : DT_I32, 0, KERNEL_LANES);
   }
 }
@@ -91,7 +72,7 @@ void reduce_step(struct cpu_nest *n) {
   LLVMValueRef mask = vector_is_kept(n) ? NULL : n->mask; /* lanes of kept loops are masked when stored */
   for (int c = 0; c < n->chunks; c++) {
     LLVMValueRef x = nest_lanes(n, &n->body, n->k->result[0], c);
-    if (is_arg_reduce(n)) {
+    if (kernel_is_arg(n->k)) {
       LLVMValueRef wins = beats(n, n->acc[c], x);
       if (mask) wins = llvm.BuildAnd(ir, wins, mask, "");
       n->extra[c] = llvm.BuildSelect(ir, wins, reduced_index(n), n->extra[c], "");
@@ -120,7 +101,7 @@ static void reduce_lanes(struct cpu_nest *n) {
   LLVMBuilderRef ir = n->e->builder;
   for (int lanes = KERNEL_LANES / 2; lanes > 0; lanes /= 2) {
     LLVMValueRef lo = half(n, n->acc[0], lanes, 0), hi = half(n, n->acc[0], lanes, lanes);
-    if (is_arg_reduce(n)) {
+    if (kernel_is_arg(n->k)) {
       LLVMValueRef lo_index = half(n, n->extra[0], lanes, 0), hi_index = half(n, n->extra[0], lanes, lanes);
       LLVMValueRef wins = hi_wins(n, lo, hi, lo_index, hi_index);
       n->acc[0] = llvm.BuildSelect(ir, wins, hi, lo, "");

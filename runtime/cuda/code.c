@@ -75,12 +75,6 @@ bool cuda_find_function(struct cuda_engine *e, int card, CUmodule module, const 
 
 /* --- the table of kernels --- */
 
-static struct sprog copy_program(struct arena *a, const struct sprog *p) {
-  struct sprog copy = {.arena = a, .count = p->count, .cap = p->count};
-  copy.inst = arena_copy(a, p->inst, (size_t)p->count * sizeof *p->inst);
-  return copy;
-}
-
 static struct compiled_kernel *find_code(struct cuda_engine *e, const struct kernel *k) {
   struct compiled_kernel *c = table(e)->bucket[k->hash % BUCKETS];
   while (c && !(c->kernel.hash == k->hash && kernel_equal(&c->kernel, k))) c = c->next;
@@ -90,9 +84,7 @@ static struct compiled_kernel *find_code(struct cuda_engine *e, const struct ker
 static struct compiled_kernel *add_code(struct cuda_engine *e, const struct kernel *k) {
   struct compiled_kernel *c = arena_new(e->arena, struct compiled_kernel);
   struct compiled_kernel **bucket = &table(e)->bucket[k->hash % BUCKETS];
-  c->kernel = *k;
-  c->kernel.body = copy_program(e->arena, &k->body);
-  if (k->kind == KERNEL_REDUCE) c->kernel.epilogue = copy_program(e->arena, &k->epilogue);
+  c->kernel = kernel_copy(e->arena, k);
   c->kernel.name = k->name ? arena_strdup(e->arena, k->name) : NULL;
   c->next = *bucket;
   return *bucket = c;

@@ -41,8 +41,8 @@ static void declare_types(struct cuda_writer *w, bool many) {
     cuda_line(w, "struct %s_set { %sstruct %s_sizes s; };", w->name, set.data, w->name);
   }
   if (k->kind != KERNEL_REDUCE) return;
-  bool where = k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN;
-  cuda_line(w, "struct %s_piece { %s acc;%s };", w->name, cuda_memory(s_dtype(&k->body, k->result[0])),
+  bool where = kernel_is_arg(k);
+  cuda_line(w, "struct %s_piece { %s acc;%s };", w->name, cuda_memory(kernel_acc_dtype(k)),
             where ? " int where;" : "");
 }
 

@@ -11,59 +11,35 @@
  * Threads of a warp stand next to each other in memory: along the row, or on neighbouring columns. */
 #include "runtime/cuda/emit.h"
 
-static enum dtype acc_dtype(const struct kernel *k) { return s_dtype(&k->body, k->result[0]); }
-
-static bool is_arg(const struct kernel *k) {
-  return k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN;
-}
-
-static uint64_t identity(enum reduce_op op, enum dtype d) {
-  bool lowest = op == REDUCE_MAX || op == REDUCE_ARGMAX;
-  if (op == REDUCE_SUM) return 0;
-  if (op == REDUCE_PROD) return d == DT_F32 ? UINT64_C(0x3f800000) : d == DT_F64 ? UINT64_C(0x3ff) << 52 : 1;
-  switch (d) {
-  case DT_F32: return lowest ? UINT64_C(0xff800000) : UINT64_C(0x7f800000);
-  case DT_F64: return lowest ? UINT64_C(0xfff) << 52 : UINT64_C(0x7ff) << 52;
-  case DT_I32: return lowest ? UINT64_C(0x80000000) : INT32_MAX;
-  case DT_I64: return lowest ? UINT64_C(1) << 63 : INT64_MAX;
-  case DT_U8: return lowest ? 0 : UINT8_MAX;
-  case DT_BOOL:
-  case DT_COUNT: break;
-  }
-  return lowest ? 0 : 1;
-}
-
 static void declare_acc(struct cuda_writer *w) {
   struct str s = str_make(w->scratch);
-  enum dtype d = acc_dtype(w->k);
-  cuda_constant(&s, d, identity(w->k->reduce, d));
+  enum dtype d = kernel_acc_dtype(w->k);
+  cuda_constant(&s, d, reduce_identity(w->k->reduce, d));
   cuda_line(w, "%s acc = %s;", cuda_type(d), s.data);
-  if (is_arg(w->k)) cuda_line(w, "int where = 0;");
+  if (kernel_is_arg(w->k)) cuda_line(w, "int where = 0;");
 }
 
 /* "x comes before y": larger, smaller or the first NaN. */
 static const char *beats(struct cuda_writer *w, const char *x, const char *y) {
   const char *sign = w->k->reduce == REDUCE_ARGMAX ? ">" : "<";
-  if (!dtype_is_float(acc_dtype(w->k))) return arena_printf(w->scratch, "%s %s %s", x, sign, y);
+  if (!dtype_is_float(kernel_acc_dtype(w->k))) return arena_printf(w->scratch, "%s %s %s", x, sign, y);
   return arena_printf(w->scratch, "%s %s %s || (%s != %s && %s == %s)", x, sign, y, x, x, y, y);
 }
 
 /* acc = acc and x; `guard` comes before, as in "if (j < n) ". */
 static void take(struct cuda_writer *w, const char *guard, const char *x) {
-  static const enum sop op[] = {
-      [REDUCE_SUM] = S_ADD, [REDUCE_PROD] = S_MUL, [REDUCE_MAX] = S_MAX, [REDUCE_MIN] = S_MIN};
-  enum dtype d = acc_dtype(w->k);
-  const struct sinst i = {.op = (uint8_t)op[w->k->reduce], .dtype = (uint8_t)d};
+  enum dtype d = kernel_acc_dtype(w->k);
+  const struct sinst i = {.op = (uint8_t)reduce_primitive(w->k->reduce), .dtype = (uint8_t)d};
   cuda_line(w, "%sacc = %s;", guard, cuda_expression(w->scratch, &i, d, "acc", x, NULL));
 }
 
 /* One more element; those of a lane come in order, so that the first of equals stays. */
 static void take_element(struct cuda_writer *w, const char *guard, const char *x) {
-  if (!is_arg(w->k)) {
+  if (!kernel_is_arg(w->k)) {
     take(w, guard, x);
     return;
   }
-  cuda_line(w, "const %s x = %s;", cuda_type(acc_dtype(w->k)), x);
+  cuda_line(w, "const %s x = %s;", cuda_type(kernel_acc_dtype(w->k)), x);
   cuda_line(w, "const int wins = %s;", beats(w, "x", "acc"));
   cuda_line(w, "%swhere = wins ? (int)%s : where;", guard, w->index[w->k->rank - 1]);
   cuda_line(w, "%sacc = wins ? x : acc;", guard);
@@ -71,9 +47,9 @@ static void take_element(struct cuda_writer *w, const char *guard, const char *x
 
 /* What another lane or piece has; of equals the smaller index wins. */
 static void take_other(struct cuda_writer *w, const char *x, const char *at) {
-  enum dtype d = acc_dtype(w->k);
+  enum dtype d = kernel_acc_dtype(w->k);
   cuda_line(w, "const %s x = %s;", cuda_type(d), x);
-  if (!is_arg(w->k)) {
+  if (!kernel_is_arg(w->k)) {
     take(w, "", "x");
     return;
   }
@@ -85,20 +61,20 @@ static void take_other(struct cuda_writer *w, const char *x, const char *at) {
 }
 
 static void declare_shared(struct cuda_writer *w) {
-  cuda_line(w, "__shared__ %s all[%d];", cuda_memory(acc_dtype(w->k)), CUDA_MAX_THREADS);
-  if (is_arg(w->k)) cuda_line(w, "__shared__ int all_where[%d];", CUDA_MAX_THREADS);
+  cuda_line(w, "__shared__ %s all[%d];", cuda_memory(kernel_acc_dtype(w->k)), CUDA_MAX_THREADS);
+  if (kernel_is_arg(w->k)) cuda_line(w, "__shared__ int all_where[%d];", CUDA_MAX_THREADS);
 }
 
 /* The lanes of a block become one: 0 and half, 1 and half + 1, ... */
 static void combine_lanes(struct cuda_writer *w) {
   cuda_line(w, "all[me] = acc;");
-  if (is_arg(w->k)) cuda_line(w, "all_where[me] = where;");
+  if (kernel_is_arg(w->k)) cuda_line(w, "all_where[me] = where;");
   cuda_line(w, "for (int half = lanes / 2; half > 0; half /= 2) {");
   cuda_line(w, "__syncthreads();");
   cuda_line(w, "if (lane < half) {");
   take_other(w, "all[me + half * pace]", "all_where[me + half * pace]");
   cuda_line(w, "all[me] = acc;");
-  if (is_arg(w->k)) cuda_line(w, "all_where[me] = where;");
+  if (kernel_is_arg(w->k)) cuda_line(w, "all_where[me] = where;");
   cuda_line(w, "}");
   cuda_line(w, "}");
 }
@@ -128,7 +104,7 @@ static void finish(struct cuda_writer *w) {
   int kept = k->rank - k->nreduce;
   uint32_t reads = cuda_reads(w->scratch, &k->epilogue, k->epilogue_result, k->noutputs);
   cuda_load_one(w, reads & ((UINT32_C(1) << k->nargs) - 1), kept);
-  w->value[k->nargs] = is_arg(k) ? "where" : "acc";
+  w->value[k->nargs] = kernel_is_arg(k) ? "where" : "acc";
   cuda_program_lines(w, &k->epilogue, k->epilogue_result, k->noutputs, value);
   for (int r = 0; r < k->noutputs; r++)
     cuda_line(w, "%s = %s;", cuda_element(w, k->nargs - k->noutputs + r, kept), value[r]);
@@ -224,7 +200,7 @@ void cuda_reduce(struct cuda_writer *w) {
   combine_lanes(w);
   cuda_line(w, "if (lane == 0 && result < kept && gridDim.y > 1) {");
   cuda_line(w, "scratch[result * gridDim.y + blockIdx.y].acc = acc;");
-  if (is_arg(k)) cuda_line(w, "scratch[result * gridDim.y + blockIdx.y].where = where;");
+  if (kernel_is_arg(k)) cuda_line(w, "scratch[result * gridDim.y + blockIdx.y].where = where;");
   cuda_line(w, "}");
   cuda_line(w, "if (lane == 0 && result < kept && gridDim.y == 1) {");
   finish(w);

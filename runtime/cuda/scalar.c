@@ -185,19 +185,9 @@ static const char *on_bools(struct arena *a, enum sop op, const char *x, const c
   case S_AND:
   case S_OR:
   case S_XOR: return arena_printf(a, "%s %s %s", x, infix(op), y);
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM:
-  case S_FMA:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_SELECT:
-  case S_CONVERT:
-  case S_BITCAST:
+#define SOP SOP_NOT_ON_INTEGERS
+#include "ir/scalar/scalar.def"
+#undef SOP
   case S_MULHI: break;
   }
   assert(!"not an operation on integers");
@@ -226,19 +216,9 @@ static const char *on_bytes(struct arena *a, enum sop op, const char *x, const c
   case S_LE:
   case S_AND:
   case S_OR: return arena_printf(a, "%s %s %s", x, infix(op), y);
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM:
-  case S_FMA:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_SELECT:
-  case S_CONVERT:
-  case S_BITCAST:
+#define SOP SOP_NOT_ON_INTEGERS
+#include "ir/scalar/scalar.def"
+#undef SOP
   case S_MULHI: break;
   }
   assert(!"not an operation on integers");
@@ -270,19 +250,10 @@ static const char *on_integers(struct arena *a, enum sop op, bool wide, const ch
   case S_AND:
   case S_OR:
   case S_XOR: return arena_printf(a, "%s %s %s", x, infix(op), y);
-  case S_CONST:
-  case S_ARG:
-  case S_INDEX:
-  case S_PARAM:
-  case S_FMA:
-  case S_SQRT:
-  case S_FLOOR:
-  case S_CEIL:
-  case S_TRUNC:
-  case S_RINT:
-  case S_SELECT:
-  case S_CONVERT:
-  case S_BITCAST: break;
+#define SOP SOP_NOT_ON_INTEGERS
+#include "ir/scalar/scalar.def"
+#undef SOP
+    break;
   }
   assert(!"not an operation on integers");
   return x;
