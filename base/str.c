@@ -186,6 +186,8 @@ static bool same_but_case(const char *a, const char *b) {
   return lower(*a) == lower(*b);
 }
 
+bool str_same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
+
 const char *str_join(struct arena *a, const char *const *words, size_t count) {
   struct str s = str_make(a);
   for (size_t i = 0; i < count; i++) str_printf(&s, "%s%s", i ? ", " : "", words[i]);

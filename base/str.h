@@ -30,6 +30,9 @@ void str_float(struct str *s, float value);
  * locale of the process; accepts inf and nan. `*end` is set past the number, or to `text` if there is none. */
 double str_to_double(const char *text, const char **end);
 
+/* Whether both are the same text, or both NULL. */
+bool str_same(const char *a, const char *b);
+
 /* Edit distance (Damerau-Levenshtein) for did-you-mean. */
 int str_distance(const char *a, const char *b);
 /* The candidate closest to `word`, or NULL if none is close enough to be meant. Ties: the first. */

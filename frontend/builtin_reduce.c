@@ -24,13 +24,6 @@ static bool axes_of(struct resolver *r, const struct value *v, int rank, uint32_
   return true;
 }
 
-static bool flag(struct resolver *r, const struct value *v, bool *out) {
-  *out = v->kind == VALUE_BOOL && v->b;
-  if (v->kind == VALUE_BOOL || v->kind == VALUE_NONE) return true;
-  report(r, v->at, "`keep` must be true or false, not %s", value_describe(r->arena, v));
-  return false;
-}
-
 /* y, which lacks the axes, with 1 in their place. */
 static struct node *keep_axes(struct resolver *r, struct node *y, const struct type *x, uint32_t axes,
                               bool keep) {
@@ -53,7 +46,8 @@ static struct value reduce(struct resolver *r, const struct reduce_builtin *how,
   struct node *x = tensor_node(r, x_value, "`x`");
   uint32_t axes;
   bool keep;
-  if (!x || !axes_of(r, axis, x->type.rank, &axes) || !flag(r, keep_value, &keep)) return value_error();
+  if (!x || !axes_of(r, axis, x->type.rank, &axes) || !value_flag(r, keep_value, "keep", &keep))
+    return value_error();
   if (x->type.rank == 0 && (!how->mean || dtype_is_float((enum dtype)x->type.dtype))) return *x_value;
   enum dtype d = x->type.dtype;
   enum dtype to = d == DT_BOOL ? how->of_bool : dtype_is_int(d) ? how->of_int : DT_COUNT;

@@ -186,10 +186,10 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
     return value_error();
   }
   const char *saved_path = r->path;
-  const struct trail *outer = r->g->trail;
+  const struct trail *outer = r->g->at.trail;
   struct trail *trail = arena_new(r->arena, struct trail);
   *trail = (struct trail){outer, loc, callee_name(r, f)};
-  r->g->trail = r->init->trail = trail;
+  r->g->at.trail = r->init->at.trail = trail;
   struct frame frame = {
       .caller = r->frame, .function = f, .call = loc, .path = path, .suffix = "", .block = ++r->blocks};
   frame.bf16 = r->frame && r->frame->bf16;
@@ -205,7 +205,7 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
   struct value y = ok ? frame.result : value_error();
   r->calls--;
   r->effects = effects; /* what its statements do is no effect of the one that calls */
-  r->g->trail = r->init->trail = outer;
+  r->g->at.trail = r->init->at.trail = outer;
   r->path = saved_path;
   r->frame = frame.caller;
   if (ok && !frame.returned && f->def->kind != DEF_OPTIMIZER && !r->stopped) {

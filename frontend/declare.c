@@ -26,7 +26,7 @@ void declare_input(struct resolver *r, const struct stmt *s) {
     bind(r, name->text, name->loc, value_error(), true);
     return;
   }
-  r->g->loc = name->loc;
+  r->g->at.loc = name->loc;
   struct value v = value_tensor(r, build_input(r->g, name->text, &t), s->loc);
   v.name = name->text;
   v.decl = name->loc;
@@ -69,11 +69,11 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   struct graph *g = r->g;
   const char *path = r->path;
   r->g = r->init;
-  r->init->want = g->want;
+  r->init->at.want = g->at.want;
   r->declaring = &v->type;
   r->path = arena_printf(r->arena, "%s.initial", v->path);
-  r->init->scope = r->path;
-  r->init->loc = value->loc;
+  r->init->at.scope = r->path;
+  r->init->at.loc = value->loc;
   struct node *variable = variable_node(r->init, v);
   uint32_t mark = r->init->count;
   struct value first = eval(r, value, NULL);
@@ -91,7 +91,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   }
   if (n) {
     if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
-    r->init->loc = v->loc;
+    r->init->at.loc = v->loc;
     struct node *assign = build_assign(r->init, variable, share_of(r->init, v, n));
     if (assign) graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
   } else if (r->diags->nerrors == r->errors && !r->built.first) {
@@ -132,7 +132,7 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   v->run = r->runs;
   v->pending = NULL;
   v->writer = 0;
-  r->g->loc = loc;
+  r->g->at.loc = loc;
   v->node = variable_node(r->g, v);
   if (v->node && strcmp(v->node->name, path) != 0) {
     report(r, loc, "the variable cannot be called `%s`: another value is called so", path);
@@ -240,31 +240,31 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
 struct value step_value(struct resolver *r) {
   struct type t = type_scalar(DT_I64);
   if (r->g == r->init) {
-    struct build_context saved = build_save(r->init);
-    r->init->scope = "step.initial";
+    struct build_context saved = r->init->at;
+    r->init->at.scope = "step.initial";
     struct node *zero = build_scalar(r->init, DT_I64, 0);
-    build_restore(r->init, &saved);
+    r->init->at = saved;
     return value_tensor(r, zero, LOC_NONE);
   }
   if (!r->step || r->step->run != r->runs) {
-    struct build_context saved = build_save(r->g);
-    r->g->want = NULL;
-    r->g->trail = NULL;
+    struct build_context saved = r->g->at;
+    r->g->at.want = NULL;
+    r->g->at.trail = NULL;
     bool is_new = !r->step;
     const struct frame *model = r->frame;
     while (model->caller) model = model->caller;
     r->step = variable_at(r, "step", &(struct variable){.type = t, .loc = model->call}, NULL);
     if (r->step && is_new) {
-      r->init->want = NULL;
-      r->init->scope = "step.initial";
-      r->init->loc = model->call;
-      r->init->trail = NULL;
+      r->init->at.want = NULL;
+      r->init->at.scope = "step.initial";
+      r->init->at.loc = model->call;
+      r->init->at.trail = NULL;
       struct node *n = build_variable(r->init, "step", &t, false, false);
       struct node *assign = build_assign(r->init, n, build_scalar(r->init, DT_I64, 0));
       graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
     }
-    build_restore(r->g, &saved);
-    r->init->trail = saved.trail;
+    r->g->at = saved;
+    r->init->at.trail = saved.trail;
     if (!r->step) return value_error();
   }
   struct value v = value_tensor(r, r->step->node, LOC_NONE);

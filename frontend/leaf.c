@@ -20,10 +20,10 @@ int op_params(enum op_id op, const char **params, int *required) {
   return n;
 }
 
-static bool value_flag(struct resolver *r, const struct value *v, const char *what, bool *out) {
+bool value_flag(struct resolver *r, const struct value *v, const char *what, bool *out) {
   *out = v->kind == VALUE_BOOL && v->b;
   if (v->kind == VALUE_BOOL || v->kind == VALUE_NONE) return true;
-  report(r, v->at, "`%s` is true or false, not %s", what, value_describe(r->arena, v));
+  report(r, v->at, "`%s` must be true or false, not %s", what, value_describe(r->arena, v));
   return false;
 }
 

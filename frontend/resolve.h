@@ -293,6 +293,8 @@ extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape
     builtins_random[];
 /* Where x is an input of integers, its data is checked to lie within low and high before it is used. */
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc);
+/* An argument that is true or false; false where it is not given. */
+bool value_flag(struct resolver *r, const struct value *v, const char *what, bool *out);
 /* An axis argument: an integer, counted from the end when negative. */
 bool value_axis(struct resolver *r, const struct value *v, int rank, int *out);
 bool value_ints(struct resolver *r, const struct value *v, const char *what, int64_t *out, int *count);

@@ -183,7 +183,7 @@ static void run_place(struct resolver *r, const struct expr *e) {
   struct device_name name;
   if (!eval_string(r, e, "a device", &place)) return;
   if (device_name_parse(r->arena, place, &name)) {
-    r->g->want = place;
+    r->g->at.want = place;
     return;
   }
   report(r, e->loc, "'%s' is no device name", place);
@@ -206,13 +206,13 @@ void run_block(struct resolver *r, const struct block *b) {
   }
   r->depth++;
   for (const struct stmt *s = b->first; s && !r->frame->returned && !r->stopped; s = s->next) {
-    const char *want = r->g->want;
+    const char *want = r->g->at.want;
     uint64_t effects = r->effects;
     if (s->place) run_place(r, s->place);
     if (belongs(r, s)) run_kind(r, s);
     effects_settle(r, s, effects);
     warn_unreached(r, s);
-    r->g->want = want;
+    r->g->at.want = want;
   }
   r->depth--;
 }

@@ -5,8 +5,8 @@
 #include <math.h>
 
 void build_here(struct resolver *r, struct loc loc) {
-  r->g->loc = loc;
-  r->g->scope = r->path;
+  r->g->at.loc = loc;
+  r->g->at.scope = r->path;
 }
 
 struct value value_tensor(struct resolver *r, struct node *n, struct loc loc) {

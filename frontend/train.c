@@ -128,7 +128,7 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
     if (over.kind != VALUE_NONE && v->chosen != r->train_statements) continue;
     trained++;
     build_here(r, s->loc);
-    r->g->loc = s->loc;
+    r->g->at.loc = s->loc;
     r->updating = v;
     r->gradient = build_gradient(r->g, loss, v->node);
     uint32_t before = (uint32_t)r->diags->nerrors;
@@ -290,7 +290,7 @@ void run_assign(struct resolver *r, const struct stmt *s) {
     v->pending = n;
     r->effects++;
     v->pending_loc = s->loc;
-    v->pending_trail = r->g->trail;
+    v->pending_trail = r->g->at.trail;
     v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;
   }
   r->path = saved;
@@ -300,17 +300,17 @@ void finish_updates(struct resolver *r) {
   struct graph *g = r->g;
   if (!g->noutputs) return;
   struct value step = step_value(r);
-  g->scope = "step";
+  g->at.scope = "step";
   if (r->step && step.kind == VALUE_TENSOR && !r->step->pending) {
-    g->loc = r->step->pending_loc = r->step->loc;
-    g->trail = r->step->pending_trail = NULL;
+    g->at.loc = r->step->pending_loc = r->step->loc;
+    g->at.trail = r->step->pending_trail = NULL;
     r->step->pending = build2(g, OP_add, step.tensor.node, build_scalar(g, DT_I64, 1));
   }
   for (struct variable *v = r->first_variable; v; v = v->next) {
     if (v->run != r->runs || !v->pending) continue;
-    g->scope = v->path;
-    g->loc = v->pending_loc;
-    g->trail = v->pending_trail;
+    g->at.scope = v->path;
+    g->at.loc = v->pending_loc;
+    g->at.trail = v->pending_trail;
     struct node *n = build_assign(g, v->node, v->pending);
     if (n) graph_add_output(g, OUTPUT_UPDATE, n->name, n, 0);
   }

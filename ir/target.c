@@ -7,8 +7,6 @@
 
 static const struct device_name any_device = {.task = -1, .index = -1, .part = -1};
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
-
 static bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
@@ -80,8 +78,8 @@ bool device_name_parse(struct arena *a, const char *text, struct device_name *ou
 }
 
 bool device_matches(const struct device_name *want, const struct device_name *d) {
-  return (!want->job || same_text(want->job, d->job)) && (want->task < 0 || want->task == d->task) &&
-         (!want->kind || same_text(want->kind, d->kind)) && (want->index < 0 || want->index == d->index) &&
+  return (!want->job || str_same(want->job, d->job)) && (want->task < 0 || want->task == d->task) &&
+         (!want->kind || str_same(want->kind, d->kind)) && (want->index < 0 || want->index == d->index) &&
          (want->part < 0 || want->part == d->part);
 }
 
@@ -104,13 +102,13 @@ const char *device_name_text(struct arena *a, struct device_name n) {
 }
 
 static bool same_task(const struct device_name *a, const struct device_name *b) {
-  return same_text(a->job, b->job) && a->task == b->task;
+  return str_same(a->job, b->job) && a->task == b->task;
 }
 
-static bool is_cpu(const struct device_name *n) { return same_text(n->kind, "cpu"); }
+static bool is_cpu(const struct device_name *n) { return str_same(n->kind, "cpu"); }
 
 static bool same_card(const struct device_name *a, const struct device_name *b) {
-  return same_text(a->kind, "gpu") && same_text(b->kind, "gpu") && a->index == b->index && same_task(a, b);
+  return str_same(a->kind, "gpu") && str_same(b->kind, "gpu") && a->index == b->index && same_task(a, b);
 }
 
 int target_usual_memory(const struct target *t, int i) {

@@ -31,10 +31,10 @@ static void accumulate(struct grad *c, const struct node *n, int input, struct n
   if (!w->needed[x->id] || !d) return;
   struct node *sum = w->grads[x->id];
   if (sum) {
-    const char *scope = c->g->scope;
-    c->g->scope = arena_printf(c->g->arena, "%s.grad", x->name);
+    const char *scope = c->g->at.scope;
+    c->g->at.scope = arena_printf(c->g->arena, "%s.grad", x->name);
     d = build2(c->g, OP_add, sum, d);
-    c->g->scope = scope;
+    c->g->at.scope = scope;
   }
   w->grads[x->id] = d;
 }
@@ -82,10 +82,10 @@ static void mark_needed(const struct below *s, const struct graph *g, uint8_t *n
 static void differentiate(struct graph *g, struct node *loss, const struct below *s, struct grad_walk *w) {
   uint32_t count = loss->id + 1;
   struct grad c = {.g = g, .state = w, .add = accumulate};
-  struct build_context saved = build_save(g);
+  struct build_context saved = g->at;
   if (w->needed[loss->id]) {
     build_at(g, loss);
-    g->scope = arena_printf(g->arena, "%s.grad", loss->name);
+    g->at.scope = arena_printf(g->arena, "%s.grad", loss->name);
     w->grads[loss->id] = build_scalar(g, loss->type.dtype, 1);
   }
   for (uint32_t i = s->count; i-- > 0;) {
@@ -96,10 +96,10 @@ static void differentiate(struct graph *g, struct node *loss, const struct below
       graph_rename(g, dy, arena_printf(g->arena, "%s.grad", n->name));
     if (!op_of(n)->grad) continue;
     build_at(g, n);
-    g->scope = arena_printf(g->arena, "%s.grad", n->name);
+    g->at.scope = arena_printf(g->arena, "%s.grad", n->name);
     op_of(n)->grad(&c, n, dy);
   }
-  build_restore(g, &saved);
+  g->at = saved;
 }
 
 /* By node: whether the rows come to it by additions alone. */

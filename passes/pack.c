@@ -160,7 +160,7 @@ static struct node *open(struct packing *p, int gradient, int replica) {
   struct node **parts = arena_new_array(p->ctx->scratch, (size_t)p->npacks, struct node *);
   int count = 0;
   build_at(g, sum);
-  g->replica = replica;
+  g->at.replica = replica;
   const char *name = replica > 0 ? arena_printf(g->arena, "%s/replica_%d", sum->name, replica) : sum->name;
   for (int i = 0; i < p->npieces; i++) {
     const struct pack_piece *e = &p->pieces[i];

@@ -126,9 +126,9 @@ static struct node *shifted(struct partition *p, struct node *index, int64_t fir
 static struct node *scatter_part(struct partition *p, const struct node *n, int part, int parts, int depth) {
   struct node *in[3] = {part_of(p, n->inputs[0], part, parts, depth + 1), NULL, n->inputs[2]};
   build_at(p->out, n);
-  p->out->scope = part_name(p->out->arena, p->variable, n->name, part);
+  p->out->at.scope = part_name(p->out->arena, p->variable, n->name, part);
   in[1] = shifted(p, signed_index(p, n->inputs[1]), tower_first_row(part, parts, n->type.dim[0]));
-  return build_named(p->out, p->out->scope, OP_scatter_add, 3, in, 0, NULL, NULL);
+  return build_named(p->out, p->out->at.scope, OP_scatter_add, 3, in, 0, NULL, NULL);
 }
 
 /* A row is in the last part that begins before it. */
@@ -141,7 +141,7 @@ static struct node *gather_parts(struct partition *p, const struct node *n, stru
   for (int i = 0; i < count; i++) {
     build_at(p->out, n);
     const char *name = i + 1 < count ? arena_printf(p->out->arena, "%s%s%d", n->name, "/rows_", i) : n->name;
-    p->out->scope = arena_printf(p->out->arena, "%s/rows_%d", n->name, i);
+    p->out->at.scope = arena_printf(p->out->arena, "%s/rows_%d", n->name, i);
     struct node *here = build2(p->out, OP_gather, parts[i], shifted(p, index, first));
     if (!here) return NULL;
     if (i > 0) {

@@ -76,14 +76,8 @@ static bool build_node(struct pass_ctx *ctx, struct versions *v, const struct no
   return v->read[n->id] != NULL;
 }
 
-static bool has_op(const struct graph *g, enum op_id op) {
-  for (uint32_t i = 0; i < g->count; i++)
-    if (g->nodes[i]->op == op) return true;
-  return false;
-}
-
 struct graph *pass_versions(struct pass_ctx *ctx, struct graph *g) {
-  if (!g->config.asynchronous || !has_op(g, OP_gradient) || has_op(g, OP_newest)) return g;
+  if (!g->config.asynchronous || !graph_has_op(g, OP_gradient) || graph_has_op(g, OP_newest)) return g;
   struct arena *a = ctx->scratch;
   size_t count = (size_t)g->count + 1;
   struct versions v = {.g = g, .out = graph_create_like(ctx->arena, g), .live = graph_live(a, g)};

@@ -63,15 +63,13 @@ static struct stored_variable *primary_of(const struct store *s, const struct st
   return v->identity.role == VARIABLE_REPLICA ? store_find(s, v->identity.of) : NULL;
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
-
 /* Another plan may say it anew. */
 static void identify(struct store *s, struct stored_variable *v, const struct variable_identity *i) {
   struct variable_identity *now = &v->identity;
   now->role = i->role;
   now->number = i->number;
-  if (!same_text(now->of, i->of)) now->of = i->of ? arena_strdup(s->arena, i->of) : NULL;
-  if (!same_text(now->joins, i->joins)) now->joins = i->joins ? arena_strdup(s->arena, i->joins) : NULL;
+  if (!str_same(now->of, i->of)) now->of = i->of ? arena_strdup(s->arena, i->of) : NULL;
+  if (!str_same(now->joins, i->joins)) now->joins = i->joins ? arena_strdup(s->arena, i->joins) : NULL;
 }
 
 struct stored_variable *store_variable(struct store *s, const char *name, const struct type *type,

@@ -47,24 +47,18 @@ static bool nth_result(const struct dgc_session *s, const struct graph *g, int i
   return false;
 }
 
-static int plan_output(const struct plan *p, const struct output *o) {
-  for (int i = 0; i < p->noutputs; i++)
-    if (p->outputs[i].role == o->role && strcmp(p->outputs[i].name, o->name) == 0) return i;
-  return -1;
-}
-
 /* What a metric of this batch is divided by; 0: nothing. */
 static enum dgc_status read_count(struct dgc_session *s, const struct loaded *l, const struct result *r,
                                   double *out) {
-  if (r->by) return output_number(s, l, plan_output(l->plan, r->by), out);
-  int64_t count = l->plan->outputs[plan_output(l->plan, r->output)].count;
+  if (r->by) return output_number(s, l, plan_output(l->plan, r->by->role, r->by->name), out);
+  int64_t count = l->plan->outputs[plan_output(l->plan, r->output->role, r->output->name)].count;
   *out = (double)(count < 0 ? -count * l->batch : count);
   return DGC_OK;
 }
 
 static enum dgc_status read_result(struct dgc_session *s, const struct loaded *l, const struct result *r,
                                    void *out) {
-  int output = plan_output(l->plan, r->output);
+  int output = plan_output(l->plan, r->output->role, r->output->name);
   if (r->part == COUNT) return read_count(s, l, r, out);
   if (r->part == SUM || r->output->role != OUTPUT_METRIC)
     return exec_read(l->exec, output, out) ? DGC_OK : session_device_failed(s);

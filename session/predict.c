@@ -89,18 +89,12 @@ static enum dgc_status open_sinks(struct dgc_session *s, struct sink *sinks, int
   return DGC_OK;
 }
 
-/* The plan's output for one of the source graph's. */
-static int plan_output(const struct plan *p, const char *name) {
-  for (int i = 0; i < p->noutputs; i++)
-    if (p->outputs[i].role == OUTPUT_PREDICT && strcmp(p->outputs[i].name, name) == 0) return i;
-  return -1;
-}
-
 static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l, int64_t rows,
                                    struct sink *sinks, int nsinks, void **buffers) {
   for (int i = 0; i < nsinks; i++) {
     for (int k = 0; k < sinks[i].count; k++) {
-      if (!exec_read(l->exec, plan_output(l->plan, sinks[i].names[k]), buffers[sinks[i].outputs[k]]))
+      if (!exec_read(l->exec, plan_output(l->plan, OUTPUT_PREDICT, sinks[i].names[k]),
+                     buffers[sinks[i].outputs[k]]))
         return session_device_failed(s);
       sinks[i].data[k] = buffers[sinks[i].outputs[k]];
     }

@@ -10,18 +10,11 @@
 
 #include <string.h>
 
-/* Placed graphs that stand in a text may lack what a plan needs: then there is none. */
-static bool can_be_planned(const struct graph *g) {
-  for (uint32_t i = 0; i < g->count; i++)
-    if ((g->nodes[i]->op == OP_all_reduce && !is_collective(g->nodes[i])) || g->nodes[i]->op == OP_all_gather)
-      return false;
-  return g->stage == STAGE_PLACED;
-}
-
-/* The order of meetings is the plan's. */
+/* The order of meetings is the plan's. A placed graph that stands in a text may lack what a plan needs: then there is
+ * none. */
 static void verify_plan(struct dgc_session *s, struct graph *g, struct certificate *c) {
   struct plan *p = NULL;
-  if (c->breaches || !can_be_planned(g)) return;
+  if (c->breaches || g->stage != STAGE_PLACED || !collectives_lowered(g)) return;
   struct graph *fused = pipeline_run(s->call, g, "fuse", NULL, NULL, &s->diags);
   if (fused) p = plan_build(s->call, fused, &s->diags);
   if (!p || !plan_certify(s->call, p, &s->diags, c) || plan_verify(p, &s->diags)) return;

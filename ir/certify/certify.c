@@ -183,13 +183,6 @@ static void say_shares(struct certify *c) {
 
 /* ---- devices ---- */
 
-static bool before_copies(const struct graph *g) {
-  for (uint32_t i = 0; i < g->count; i++)
-    if ((g->nodes[i]->op == OP_all_reduce && !is_collective(g->nodes[i])) || g->nodes[i]->op == OP_all_gather)
-      return true;
-  return false;
-}
-
 static void check_copy(struct certify *c, const struct node *n) {
   const struct device *devices = c->placed->config.target.devices;
   int from = n->inputs[0]->device, ndevices = c->placed->config.target.ndevices;
@@ -236,7 +229,7 @@ static void check_collective(struct certify *c, const struct users *users, const
 static void check_devices(struct certify *c) {
   const struct graph *g = c->placed;
   int ndevices = g->config.target.ndevices, copies = 0, aliases = 0, collectives = 0;
-  if (g->stage != STAGE_PLACED || before_copies(g)) return;
+  if (g->stage != STAGE_PLACED || !collectives_lowered(g)) return;
   struct users users = graph_users(c->arena, g);
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
@@ -312,7 +305,7 @@ static void compare(struct certify *c) {
   struct diags *silent = arena_new(c->arena, struct diags);
   diags_init(silent, c->arena);
   c->ref = graph_create(c->arena, "reference", silent);
-  c->ref->scope = "\x1f"; /* no name of a model */
+  c->ref->at.scope = "\x1f"; /* no name of a model */
   certify_views(c);
   if (!certify_source(c)) return;
   if (!certify_parts(c)) return;

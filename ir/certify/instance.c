@@ -15,7 +15,7 @@ struct node *certify_lift(struct certify *c, struct node *x, int tower) {
 }
 
 struct node *certify_number(struct certify *c, const struct type *t, int64_t value, int tower) {
-  c->ref->tower = tower;
+  c->ref->at.tower = tower;
   return build_fill(c->ref, t, (double)value);
 }
 
@@ -42,7 +42,7 @@ struct node *certify_instance(struct certify *c, const struct node *n, struct no
   if (n->op == OP_tower_id || n->op == OP_tower_count) return certify_tower_number(c, n, tower);
   if (tower >= 0 && type_is_symbolic(&n->type) && op_of(n)->kind == KIND_SOURCE) {
     struct rows rows = {certify_first(c, tower), certify_rows(c, tower), c->batch};
-    c->ref->tower = tower;
+    c->ref->at.tower = tower;
     return build_rows(c->ref, certify_tower_name(c, n, tower), n, in, c->blocks.of[n->id], rows);
   }
   nattrs = certify_attrs(n, attrs);

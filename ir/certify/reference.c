@@ -172,7 +172,7 @@ static struct node *runs_of(struct certify *c, const struct node *n) {
 
 struct node *certify_make(struct certify *c, const struct node *like, struct node *const *in, int nattrs,
                           const struct attr *attrs, const struct type *type, int tower) {
-  c->ref->tower = tower;
+  c->ref->at.tower = tower;
   if (like->op == OP_slice || like->op == OP_concat) {
     struct node n = *like;
     const char *why;

@@ -129,7 +129,7 @@ static struct node *join_rows(struct certify *c, const struct node *n) {
   struct node **rows = &c->rows[(size_t)n->id * (size_t)c->towers];
   struct node **first = arena_new_array(c->arena, (size_t)all->count, struct node *);
   for (int t = all->first; t < all->first + all->count; t++) {
-    c->ref->tower = t;
+    c->ref->at.tower = t;
     if (!(first[t - all->first] =
               rows_first(c->ref, certify_tower_name(c, n, t), n, blocks, rows[t], certify_rows(c, t))))
       return NULL;
@@ -139,7 +139,7 @@ static struct node *join_rows(struct certify *c, const struct node *n) {
                       .ninputs = all->count};
   struct node *x = certify_joined_input(first, all->count);
   if (!x) x = certify_make(c, &like, first, 0, NULL, NULL, -1);
-  c->ref->tower = -1;
+  c->ref->at.tower = -1;
   return x ? rows_back(c->ref, n->name, n, blocks, x, c->batch) : NULL;
 }
 

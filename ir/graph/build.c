@@ -46,12 +46,10 @@ static uint32_t node_hash(const struct node *n) {
   return (uint32_t)(h >> 32);
 }
 
-static bool same_text(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
-
 static bool node_equal(const struct node *a, const struct node *b) {
   if (a->op != b->op || !type_equal(&a->type, &b->type) || a->dist != b->dist || a->ninputs != b->ninputs ||
       a->nattrs != b->nattrs || a->tower != b->tower || a->replica != b->replica || a->device != b->device ||
-      !same_text(a->want, b->want))
+      !str_same(a->want, b->want))
     return false;
   if ((op_of(a)->traits & OP_NO_CSE) && strcmp(a->name, b->name) != 0) return false;
   for (int i = 0; i < a->ninputs; i++)
@@ -249,7 +247,7 @@ static const char *free_name(struct graph *g, const char *wanted, const struct n
 }
 
 static const char *scope_name(struct graph *g, const char *op) {
-  return g->scope[0] ? arena_printf(g->arena, "%s.%s", g->scope, op) : op;
+  return g->at.scope[0] ? arena_printf(g->arena, "%s.%s", g->at.scope, op) : op;
 }
 
 /* ---- folding ---- */
@@ -341,15 +339,15 @@ static struct node *make(struct graph *g, const char *name, enum op_id op, int n
                    .inputs = in,
                    .nattrs = nattrs,
                    .attrs = attrs,
-                   .loc = g->loc,
-                   .trail = g->trail,
-                   .want = g->want,
-                   .why = g->why,
-                   .origin = g->origin,
-                   .tower = g->tower,
-                   .replica = g->replica,
-                   .device = g->device,
-                   .dist = g->dist};
+                   .loc = g->at.loc,
+                   .trail = g->at.trail,
+                   .want = g->at.want,
+                   .why = g->at.why,
+                   .origin = g->at.origin,
+                   .tower = g->at.tower,
+                   .replica = g->at.replica,
+                   .device = g->at.device,
+                   .dist = g->at.dist};
   return construct(g, name, &n, type);
 }
 
@@ -364,34 +362,22 @@ struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *con
   return make(g, scope_name(g, op_table[op]->name), op, ninputs, inputs, nattrs, attrs, type);
 }
 
-struct build_context build_save(const struct graph *g) {
-  return (struct build_context){.scope = g->scope,
-                                .loc = g->loc,
-                                .trail = g->trail,
-                                .want = g->want,
-                                .why = g->why,
-                                .origin = g->origin,
-                                .tower = g->tower,
-                                .replica = g->replica,
-                                .device = g->device,
-                                .dist = g->dist};
-}
-
-void build_restore(struct graph *g, const struct build_context *c) {
-  g->scope = c->scope, g->loc = c->loc, g->trail = c->trail, g->want = c->want, g->why = c->why,
-  g->origin = c->origin;
-  g->tower = c->tower, g->replica = c->replica, g->device = c->device, g->dist = c->dist;
-}
-
 void build_at(struct graph *g, const struct node *n) {
-  g->scope = n->name, g->loc = n->loc, g->trail = n->trail, g->want = n->want, g->why = n->why,
-  g->origin = n->origin;
-  g->tower = n->tower, g->replica = n->replica, g->device = n->device, g->dist = n->dist;
+  g->at = (struct build_context){.scope = n->name,
+                                 .loc = n->loc,
+                                 .trail = n->trail,
+                                 .want = n->want,
+                                 .why = n->why,
+                                 .origin = n->origin,
+                                 .tower = n->tower,
+                                 .replica = n->replica,
+                                 .device = n->device,
+                                 .dist = n->dist};
 }
 
 struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
                         const struct type *type) {
-  struct build_context saved = build_save(g);
+  struct build_context saved = g->at;
   build_at(g, n);
   bool typed = op_of(n)->traits & OP_TYPED;
   uint32_t before = g->count;
@@ -401,6 +387,6 @@ struct node *build_like(struct graph *g, const struct node *n, struct node *cons
                                    : NULL);
   /* What n has been folded to takes over its name, if it is new. */
   if (made && made->id >= before && !graph_find(g, n->name)) graph_rename(g, made, n->name);
-  build_restore(g, &saved);
+  g->at = saved;
   return made;
 }

@@ -91,17 +91,6 @@ struct node *build_gradient(struct graph *g, struct node *loss, struct node *var
 struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
                         const struct type *type);
 
-/* Sets scope, location and annotation for what follows; returns the old ones, to be restored with build_restore. */
-struct build_context {
-  const char *scope;
-  struct loc loc;
-  const struct trail *trail;
-  const char *want, *why, *origin;
-  int tower, replica, device;
-  enum dist dist;
-};
-struct build_context build_save(const struct graph *g);
-void build_restore(struct graph *g, const struct build_context *c);
 /* Scope, location, annotation and place of n, so that what is built next stands where n stands. */
 void build_at(struct graph *g, const struct node *n);
 

@@ -8,8 +8,8 @@ struct graph *graph_create(struct arena *a, const char *name, struct diags *d) {
   g->arena = a;
   g->name = arena_strdup(a, name);
   g->diags = d;
-  g->scope = "";
-  g->tower = g->replica = g->device = -1;
+  g->at.scope = "";
+  g->at.tower = g->at.replica = g->at.device = -1;
   g->names = map_make(a);
   return g;
 }
@@ -138,6 +138,12 @@ struct users graph_users(struct arena *a, const struct graph *g) {
     for (int k = 0; k < g->nodes[i]->ninputs; k++)
       u.users[u.first[g->nodes[i]->inputs[k]->id + 1]++] = g->nodes[i];
   return u;
+}
+
+bool graph_has_op(const struct graph *g, enum op_id op) {
+  for (uint32_t i = 0; i < g->count; i++)
+    if (g->nodes[i]->op == op) return true;
+  return false;
 }
 
 uint8_t *graph_live(struct arena *a, const struct graph *g) {

@@ -117,6 +117,16 @@ struct graph_slot {
   uint32_t hash, index; /* index + 1 into nodes; 0 = empty */
 };
 
+/* What the nodes being built take over. To build elsewhere for a while: keep `at`, and put it back. */
+struct build_context {
+  const char *scope;
+  struct loc loc;
+  const struct trail *trail;
+  const char *want, *why, *origin;
+  int tower, replica, device;
+  enum dist dist;
+};
+
 struct graph {
   struct arena *arena;
   const char *name; /* "digits.train" */
@@ -127,13 +137,7 @@ struct graph {
   struct output *outputs;
   int noutputs;
   struct diags *diags; /* where the builder reports */
-  /* Context of the nodes being built; see build.h. */
-  const char *scope;
-  struct loc loc;
-  const struct trail *trail;
-  const char *want, *why, *origin;
-  int tower, replica, device;
-  enum dist dist;
+  struct build_context at;
   /* Hash-consing and name tables. */
   struct graph_slot *table;
   uint32_t table_size;
@@ -171,6 +175,7 @@ struct users {
   struct node **users;
 };
 struct users graph_users(struct arena *a, const struct graph *g);
+bool graph_has_op(const struct graph *g, enum op_id op);
 /* Live nodes: reachable from the outputs. One byte per id. */
 uint8_t *graph_live(struct arena *a, const struct graph *g);
 

@@ -50,9 +50,7 @@ static void along_sizes(struct str *s, const struct node *n) {
 
 /* Where in x the place is that stands at `at` in `index`, or -1: nowhere. */
 static int64_t element_at(const struct along *s, const struct tensor *index, int64_t at) {
-  int64_t place = index->type.dtype == DT_U8    ? ((const uint8_t *)index->data)[at]
-                  : index->type.dtype == DT_I32 ? ((const int32_t *)index->data)[at]
-                                                : ((const int64_t *)index->data)[at];
+  int64_t place = integer_at(index, at);
   if (place < 0 || place >= s->length) return -1;
   return (at / s->inner / s->count * s->length + place) * s->inner + at % s->inner;
 }
@@ -140,25 +138,15 @@ static void add_grad(struct grad *c, const struct node *n, struct node *dy) {
 
 static int64_t add_flops(const struct node *n) { return type_count(&n->inputs[2]->type); }
 
-#define ADD_ELEMENTS(T)                                                                          \
-  for (int64_t at = 0; at < type_count(&in[1].type); at++) {                                     \
-    int64_t to = element_at(&s, &in[1], at);                                                     \
-    if (to >= 0) ((T *)out->data)[to] = (T)(((T *)out->data)[to] + ((const T *)in[2].data)[at]); \
-  }
-
-/* Integers wrap. */
 static void add_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct along s = along_of(n);
+  enum dtype d = (enum dtype)n->type.dtype;
+  int64_t size = dtype_size(d);
   if (in[0].data != out->data && type_bytes(&n->type))
     memcpy(out->data, in[0].data, (size_t)type_bytes(&n->type));
-  switch ((enum dtype)n->type.dtype) {
-  case DT_F32: ADD_ELEMENTS(float) break;
-  case DT_F64: ADD_ELEMENTS(double) break;
-  case DT_I32: ADD_ELEMENTS(uint32_t) break;
-  case DT_I64: ADD_ELEMENTS(uint64_t) break;
-  case DT_U8: ADD_ELEMENTS(uint8_t) break;
-  case DT_BOOL:
-  case DT_COUNT: break;
+  for (int64_t at = 0; at < type_count(&in[1].type); at++) {
+    int64_t to = element_at(&s, &in[1], at);
+    if (to >= 0) add_elements(d, (char *)out->data + to * size, (const char *)in[2].data + at * size, 1);
   }
 }
 

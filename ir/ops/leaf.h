@@ -1,4 +1,4 @@
-/* The sizes of leaves, as numbers. Types are concrete. */
+/* The sizes of leaves, as numbers, and what several of them compute with. Types are concrete. */
 #ifndef DGC_IR_OPS_LEAF_H
 #define DGC_IR_OPS_LEAF_H
 
@@ -18,5 +18,10 @@ struct lines {
   int64_t outer, length, inner;
 };
 struct lines lines_of(const struct node *n);
+
+/* Number i of an array of integers. */
+int64_t integer_at(const struct tensor *t, int64_t i);
+/* to[i] += from[i]; integers wrap. Not of bool. */
+void add_elements(enum dtype d, void *to, const void *from, int64_t count);
 
 #endif

@@ -17,6 +17,14 @@ enum op_id op_lookup(const char *name, size_t len) {
 
 bool is_collective(const struct node *n) { return n->op == OP_all_reduce && node_attr(n, ATTR_by) != NULL; }
 
+bool collectives_lowered(const struct graph *g) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if ((n->op == OP_all_reduce && !is_collective(n)) || n->op == OP_all_gather) return false;
+  }
+  return true;
+}
+
 int collective_rank(const struct node *n) {
   for (int i = 0; i < n->ninputs; i++)
     if (n->inputs[i]->device == n->device) return i;

@@ -153,6 +153,8 @@ struct variable_identity variable_identity(const struct node *n);
 /* An all_reduce that its devices do together, each with a node of its own of the same operands: one per device, in
  * tower order, of which each device reads its own. */
 bool is_collective(const struct node *n);
+/* Whether each sum over devices is made of copies and additions, or of collectives: what a plan needs. */
+bool collectives_lowered(const struct graph *g);
 /* Which operand of a collective lies on its device, -1 if none does. */
 int collective_rank(const struct node *n);
 /* OP_COUNT if there is none. */

@@ -59,11 +59,15 @@ static void set_numbers(const struct table_rows *r, int64_t *out) {
   memcpy(out, numbers, sizeof numbers);
 }
 
+int64_t integer_at(const struct tensor *t, int64_t i) {
+  return t->type.dtype == DT_U8    ? ((const uint8_t *)t->data)[i]
+         : t->type.dtype == DT_I32 ? ((const int32_t *)t->data)[i]
+                                   : ((const int64_t *)t->data)[i];
+}
+
 /* The row that number i names, or -1: none. */
 static int64_t row_at(const struct table_rows *r, const struct tensor *index, int64_t i) {
-  int64_t row = r->index == DT_U8    ? ((const uint8_t *)index->data)[i]
-                : r->index == DT_I32 ? ((const int32_t *)index->data)[i]
-                                     : ((const int64_t *)index->data)[i];
+  int64_t row = integer_at(index, i);
   return row >= 0 && row < r->rows ? row : -1;
 }
 
@@ -148,28 +152,30 @@ static void scatter_grad(struct grad *c, const struct node *n, struct node *dy) 
 
 static int64_t scatter_flops(const struct node *n) { return type_count(&n->inputs[2]->type); }
 
-#define ADD_ROWS(T)                                                     \
-  for (int64_t i = 0; i < r.count; i++) {                               \
-    int64_t row = row_at(&r, &in[1], i);                                \
-    if (row < 0) continue;                                              \
-    T *to = (T *)out->data + row * r.width;                             \
-    const T *from = (const T *)in[2].data + i * r.width;                \
-    for (int64_t k = 0; k < r.width; k++) to[k] = (T)(to[k] + from[k]); \
-  }
+#define ADD(T) \
+  for (int64_t i = 0; i < count; i++) ((T *)to)[i] = (T)(((T *)to)[i] + ((const T *)from)[i])
 
-/* Integers wrap. */
-static void scatter_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
-  struct table_rows r = rows_of(n);
-  if (in[0].data != out->data && type_bytes(&n->type))
-    memcpy(out->data, in[0].data, (size_t)type_bytes(&n->type));
-  switch (r.dtype) {
-  case DT_F32: ADD_ROWS(float) break;
-  case DT_F64: ADD_ROWS(double) break;
-  case DT_I32: ADD_ROWS(uint32_t) break;
-  case DT_I64: ADD_ROWS(uint64_t) break;
-  case DT_U8: ADD_ROWS(uint8_t) break;
+void add_elements(enum dtype d, void *to, const void *from, int64_t count) {
+  switch (d) {
+  case DT_F32: ADD(float); break;
+  case DT_F64: ADD(double); break;
+  case DT_I32: ADD(uint32_t); break;
+  case DT_I64: ADD(uint64_t); break;
+  case DT_U8: ADD(uint8_t); break;
   case DT_BOOL:
   case DT_COUNT: break;
+  }
+}
+
+static void scatter_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct table_rows r = rows_of(n);
+  int64_t bytes = r.width * dtype_size(r.dtype);
+  if (in[0].data != out->data && type_bytes(&n->type))
+    memcpy(out->data, in[0].data, (size_t)type_bytes(&n->type));
+  for (int64_t i = 0; i < r.count; i++) {
+    int64_t row = row_at(&r, &in[1], i);
+    if (row >= 0)
+      add_elements(r.dtype, (char *)out->data + row * bytes, (const char *)in[2].data + i * bytes, r.width);
   }
 }
 

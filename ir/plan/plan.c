@@ -64,3 +64,9 @@ int collective_place(const struct collective *c, int device) {
     if (c->devices[i] == device) return i;
   return -1;
 }
+
+int plan_output(const struct plan *p, enum output_role role, const char *name) {
+  for (int i = 0; i < p->noutputs; i++)
+    if (p->outputs[i].role == role && strcmp(p->outputs[i].name, name) == 0) return i;
+  return -1;
+}

@@ -100,6 +100,9 @@ int64_t collective_bytes(const struct collective *c, int rank);
 /* The rank of a device, -1 if it takes no part. */
 int collective_place(const struct collective *c, int device);
 
+/* The number of an output of the graph in `outputs`, -1 if there is none. */
+int plan_output(const struct plan *p, enum output_role role, const char *name);
+
 /* "/cpu:0"; of no device: the host's. */
 const char *plan_device_text(const struct plan *p, int device);
 void plan_print(struct str *s, const struct plan *p);

@@ -50,7 +50,7 @@ static struct node *result_on(struct graph *out, struct tower_sum *s, int device
 static struct node *divide(struct graph *g, const struct node *all, struct node *total) {
   if (!total || strcmp(node_string(all, ATTR_reduction), "mean") != 0) return total;
   build_at(g, all);
-  g->device = total->device;
+  g->at.device = total->device;
   return build2(g, OP_div, total, build_fill(g, &all->type, all->ninputs));
 }
 

@@ -43,14 +43,14 @@ bool nccl_make(struct collectives *e, const struct tree *t, struct tower_sum *s)
   s->parts = arena_new_array(scratch, (size_t)g->config.target.ndevices, struct node *);
   for (int i = 0; i < count; i++) {
     build_at(g, t->all);
-    g->device = devices[i];
-    g->replica = i == 0 ? t->all->replica : g->device;
-    g->why =
-        arena_printf(g->arena, "nccl -> rank %d of %d, device %d; no bits are promised", i, count, g->device);
+    g->at.device = devices[i];
+    g->at.replica = i == 0 ? t->all->replica : g->at.device;
+    g->at.why = arena_printf(g->arena, "nccl -> rank %d of %d, device %d; no bits are promised", i, count,
+                             g->at.device);
     const char *name = t->all->name;
     if (i > 0) name = arena_printf(g->arena, "%s/replica_%d", name, i);
-    s->parts[g->device] = build_named(g, name, OP_all_reduce, count, own, 2, attrs, NULL);
-    if (!s->parts[g->device]) return false;
+    s->parts[g->at.device] = build_named(g, name, OP_all_reduce, count, own, 2, attrs, NULL);
+    if (!s->parts[g->at.device]) return false;
   }
   s->total = s->parts[devices[0]];
   return true;

@@ -46,11 +46,11 @@ static void reduce_chunk(struct graph *g, struct ring *r, int chunk) {
     struct node *pair[2] = {sum, own(g, r, chunk, position)};
     bool last = s == r->count;
     build_at(g, last ? r->all : pair[1]);
-    if (!last) g->dist = DIST_PARTIAL;
-    g->device = r->devices[position];
-    g->why = arena_printf(g->arena,
-                          "ring -> position %d of %d, device %d; the bits depend on the number of devices",
-                          position, r->count, g->device);
+    if (!last) g->at.dist = DIST_PARTIAL;
+    g->at.device = r->devices[position];
+    g->at.why = arena_printf(g->arena,
+                             "ring -> position %d of %d, device %d; the bits depend on the number of devices",
+                             position, r->count, g->at.device);
     const char *name = arena_printf(g->arena, "%s.chunk_%d", r->all->name, chunk);
     if (!last) name = arena_printf(g->arena, "%s.hop_%d", name, s - 1);
     sum = build_named(g, name, OP_add, 2, pair, 0, NULL, NULL);
@@ -94,9 +94,10 @@ struct node *ring_result(struct graph *g, struct ring *r, int device) {
   struct node **chunks = arena_new_array(r->ctx->scratch, (size_t)r->count, struct node *);
   for (int c = 0; c < r->count; c++) chunks[c] = chunk_at(g, r, c, position);
   build_at(g, r->all);
-  g->device = r->devices[position];
-  g->replica = position == 0 ? r->all->replica : g->device;
-  g->why = arena_printf(g->arena, "ring -> position %d of %d, device %d", position, r->count, g->device);
+  g->at.device = r->devices[position];
+  g->at.replica = position == 0 ? r->all->replica : g->at.device;
+  g->at.why =
+      arena_printf(g->arena, "ring -> position %d of %d, device %d", position, r->count, g->at.device);
   const char *name = r->all->name;
   if (position > 0) name = arena_printf(g->arena, "%s/replica_%d", name, position);
   struct attr axis = attr_int(ATTR_axis, 0);

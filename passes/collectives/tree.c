@@ -23,22 +23,22 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
   if (!pair[0] || !pair[1]) return NULL;
   struct graph *g = t->out;
   build_at(g, t->all);
-  g->device = device;
-  if (why) g->why = why;
+  g->at.device = device;
+  if (why) g->at.why = why;
   const char *name = t->all->name;
   if (hi - lo < t->all->ninputs) {
     int first = t->leaves[lo]->tower; /* of a worker's own sum, not 0 */
     name = arena_printf(g->arena, "%s.towers_%d-%d", name, first, first + hi - 1 - lo);
-    g->dist = dist_partial(node_string(t->all, ATTR_reduction));
-    g->tower = first;
-    g->replica = -1;
+    g->at.dist = dist_partial(node_string(t->all, ATTR_reduction));
+    g->at.tower = first;
+    g->at.replica = -1;
     if (pair[0]->device == pair[1]->device) {
-      g->device = pair[0]->device;
-      g->why = "partial sum -> where its towers are";
+      g->at.device = pair[0]->device;
+      g->at.why = "partial sum -> where its towers are";
     } else if (same_task(&g->config.target, pair[0]->device, pair[1]->device) &&
                !same_task(&g->config.target, pair[0]->device, device)) {
-      g->device = pair[0]->device;
-      g->why = "partial sum -> in the task of its towers";
+      g->at.device = pair[0]->device;
+      g->at.why = "partial sum -> in the task of its towers";
     }
   }
   return build_named(g, name, t->op, 2, pair, 0, NULL, NULL);

@@ -58,11 +58,11 @@ static struct node *again(struct pass_ctx *ctx, struct fuse_cost *c, struct grap
   for (int i = 0; i < x->ninputs && !leaf; i++)
     if (!(in[i] = again(ctx, c, out, x->inputs[i], device, depth - 1, NULL))) return NULL;
   build_at(out, x);
-  out->device = device;
-  out->want = NULL;
-  out->why = leaf ? arena_printf(out->arena, "%s -> %s", out->config.target.devices[x->device].text,
-                                 out->config.target.devices[device].text)
-                  : "cheap -> where it is read";
+  out->at.device = device;
+  out->at.want = NULL;
+  out->at.why = leaf ? arena_printf(out->arena, "%s -> %s", out->config.target.devices[x->device].text,
+                                    out->config.target.devices[device].text)
+                     : "cheap -> where it is read";
   if (!name) name = arena_printf(out->arena, "%s.copy_%d", x->name, device);
   struct attr alias = attr_int(ATTR_alias, 1);
   if (leaf) return build_named(out, name, OP_copy, 1, in, 1, &alias, NULL);

@@ -10,9 +10,9 @@
 
 void place_context(struct replicate *r, const struct node *n, enum dist dist, int tower, int device) {
   build_at(r->to, n);
-  r->to->dist = dist;
-  r->to->tower = tower;
-  r->to->replica = device;
+  r->to->at.dist = dist;
+  r->to->at.tower = tower;
+  r->to->at.replica = device;
 }
 
 const char *copy_name(struct replicate *r, const struct tower_group *g, const struct node *n,
@@ -65,7 +65,7 @@ struct node *mirrored_value(struct replicate *r, const struct tower_group *g, co
 struct node *clone(struct replicate *r, const struct node *n, const char *name, struct node **in,
                    struct clone_rows s) {
   struct type t = type_specialize(&n->type, s.rows);
-  r->to->scope = name;
+  r->to->at.scope = name;
   if (n->op == OP_tower_id) return build_fill(r->to, &t, s.tower > 0 ? s.tower : 0);
   if (n->op == OP_tower_count) return build_fill(r->to, &t, r->s.towers);
   if (type_is_symbolic(&n->type)) {

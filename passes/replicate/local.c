@@ -86,7 +86,7 @@ bool clone_shares(struct replicate *r, struct tower_group *g, const struct node 
     struct node *x = local_value(r, g, n->inputs[0], t);
     if (x && !takes_part(r, g, t) && !is_first(r->reduction[n->id])) {
       place_context(r, n, DIST_PER_REPLICA, t, -1);
-      r->to->scope = tower_name(r, n->name, t);
+      r->to->at.scope = tower_name(r, n->name, t);
       x = build_fill(r->to, &n->type, 0);
     }
     if (x && !is_first(r->reduction[n->id])) x = share(r, n, x, t);
@@ -124,7 +124,7 @@ bool join_local(struct replicate *r, struct tower_group *g, const struct node *n
   place_context(r, n, DIST_MIRRORED, -1, device);
   sum = build_named(r->to, name, OP_all_reduce, is_first(how) ? 1 : towers, of, 1, &by, NULL);
   if (sum && strcmp(how, "mean") == 0) {
-    r->to->scope = arena_printf(r->to->arena, "%s.count", name);
+    r->to->at.scope = arena_printf(r->to->arena, "%s.count", name);
     struct node *in[2] = {sum, build_fill(r->to, &n->type, copies ? towers : takers(r, g))};
     sum = build_named(r->to, arena_printf(r->to->arena, "%s.mean", name), OP_div, 2, in, 0, NULL, NULL);
   }
@@ -134,6 +134,6 @@ bool join_local(struct replicate *r, struct tower_group *g, const struct node *n
 struct node *aggregate_same(struct replicate *r, const struct tower_group *g, const struct node *n,
                             struct node *x) {
   if (r->single || strcmp(node_string(n, ATTR_reduction), "sum") != 0 || !x) return x;
-  r->to->scope = copy_name(r, g, n, n->name, r->to->replica);
+  r->to->at.scope = copy_name(r, g, n, n->name, r->to->at.replica);
   return build2(r->to, OP_mul, x, build_fill(r->to, &n->type, takers(r, g)));
 }

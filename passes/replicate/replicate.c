@@ -64,15 +64,9 @@ static struct tower_group new_group(struct replicate *r, int first_tower, int nt
   return g;
 }
 
-static bool has_op(const struct graph *g, enum op_id op) {
-  for (uint32_t i = 0; i < g->count; i++)
-    if (g->nodes[i]->op == op) return true;
-  return false;
-}
-
 /* The towers of each worker, for a graph whose updates tell versions apart. */
 static int find_workers(const struct replicate *r, int *first) {
-  if (!r->to->config.asynchronous || !has_op(r->from, OP_newest)) return 1;
+  if (!r->to->config.asynchronous || !graph_has_op(r->from, OP_newest)) return 1;
   return strategy_tasks(&r->s, &r->to->config.target, first);
 }
 
@@ -183,7 +177,7 @@ static struct node *gather_result(struct replicate *r, const struct output *o) {
   for (int t = 0; t < r->s.towers; t++) {
     const char *of_tower = tower_name(r, arena_printf(r->to->arena, "%s.rows", name), t);
     place_context(r, x, DIST_PER_REPLICA, t, -1);
-    r->to->scope = of_tower;
+    r->to->at.scope = of_tower;
     rows[t] =
         rows_first(r->to, of_tower, x, blocks, r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)t],
                    tower_rows(t, r->s.towers, r->batch));
@@ -191,8 +185,8 @@ static struct node *gather_result(struct replicate *r, const struct output *o) {
   }
   place_context(r, x, DIST_MIRRORED, -1, r->s.consolidation);
   struct node *all = build_named(r->to, name, OP_all_gather, r->s.towers, rows, 0, NULL, NULL);
-  r->to->scope = arena_printf(r->to->arena, "%s.back", name);
-  return all ? rows_back(r->to, r->to->scope, x, blocks, all, r->batch) : NULL;
+  r->to->at.scope = arena_printf(r->to->arena, "%s.back", name);
+  return all ? rows_back(r->to, r->to->at.scope, x, blocks, all, r->batch) : NULL;
 }
 
 static bool add_output(struct replicate *r, const struct output *o) {
@@ -227,7 +221,7 @@ static bool may_replicate(struct pass_ctx *ctx, const struct graph *g) {
     trains |= g->outputs[i].role == OUTPUT_LOSS;
     updates |= g->outputs[i].role == OUTPUT_UPDATE;
   }
-  if (!g->config.asynchronous || !trains || !updates || has_op(g, OP_newest)) return true;
+  if (!g->config.asynchronous || !trains || !updates || graph_has_op(g, OP_newest)) return true;
   diag_error(ctx->diags, LOC_NONE,
              "asynchronous training needs to know which reads are the updates' own: pass versions must run "
              "before grad");

@@ -396,7 +396,7 @@ typedef struct node *step_fn(struct maker *m);
 
 static void grow(struct maker *m) {
   static const char *const devices[] = {"/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"};
-  m->g->want = m->o->annotated && chance(m, 25) ? devices[below(m, 4)] : NULL;
+  m->g->at.want = m->o->annotated && chance(m, 25) ? devices[below(m, 4)] : NULL;
   static step_fn *const any[] = {
       elementwise,   elementwise, elementwise, elementwise, elementwise, elementwise, reduction,
       reduction,     transposed,  repeated,    sliced,      padded,      joined,      reshaped,
@@ -425,11 +425,11 @@ static void grow(struct maker *m) {
 /* Of an annotated model every second trained variable asks for a device. */
 static struct node *add_variable(struct maker *m, const char *name, struct type t, bool slot) {
   static const char *const devices[] = {"/cpu:1", "cpu:2", "/cpu:0", "/device:cpu:3"};
-  const char *kept = m->g->want;
+  const char *kept = m->g->at.want;
   uint64_t turn = m->o->seed / 2 + (uint64_t)m->model->nvariables;
-  if (m->o->annotated && !slot && turn % 2) m->g->want = devices[turn / 2 % 4];
+  if (m->o->annotated && !slot && turn % 2) m->g->at.want = devices[turn / 2 % 4];
   struct node *v = build_variable(m->g, name, &t, !slot, slot);
-  m->g->want = kept;
+  m->g->at.want = kept;
   return v;
 }
 
@@ -547,7 +547,7 @@ struct model random_model(struct arena *a, const struct model_options *o, struct
     grow(&m);
   }
   m.rng.state = o->seed * 1000003 - 1;
-  m.g->want = NULL;
+  m.g->at.want = NULL;
   finish(&m);
   return model;
 }

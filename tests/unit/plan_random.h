@@ -31,7 +31,7 @@ static inline struct type random_type(struct random_graph *r, enum dtype d, int 
 
 /* x on the device that is being built for. */
 static inline struct node *bring(struct random_graph *r, struct node *x) {
-  int device = r->g->device;
+  int device = r->g->at.device;
   if (x->device == device) return x;
   struct attr alias = attr_int(ATTR_alias, 1);
   bool moves = (x->id + (uint32_t)device) % 3 == 0;
@@ -200,12 +200,12 @@ static inline struct node *random_collective(struct random_graph *r) {
   struct node *shares[8], *x = pick(r), *all = NULL;
   if (r->ndevices < 2 || x->type.dtype != DT_I32) return x;
   for (int d = 0; d < r->ndevices; d++) {
-    g->device = d;
+    g->at.device = d;
     shares[d] = pick_like(r, &x->type);
   }
   struct attr attrs[2] = {attr_string(ATTR_reduction, "sum"), attr_string(ATTR_by, "nccl")};
   for (int d = 0; d < r->ndevices; d++) {
-    g->device = d;
+    g->at.device = d;
     struct node *part = build(g, OP_all_reduce, r->ndevices, shares, 2, attrs, NULL);
     r->pool[r->count++] = part;
     all = all ? build2(g, OP_add, part, bring(r, all)) : part;
@@ -215,7 +215,7 @@ static inline struct node *random_collective(struct random_graph *r) {
 }
 
 static inline void random_node(struct random_graph *r) {
-  r->g->device = below(r, r->ndevices);
+  r->g->at.device = below(r, r->ndevices);
   struct node *n;
   if (r->together && below(r, 8) == 0) {
     struct node *all = random_collective(r);
@@ -242,7 +242,7 @@ static inline void random_node(struct random_graph *r) {
 static inline void random_update(struct random_graph *r, int i) {
   struct graph *g = r->g;
   struct node *v = r->variables[i];
-  g->device = v->device;
+  g->at.device = v->device;
   struct node *x;
   if (below(r, 3) == 0)
     x = bring(r, r->variables[1 + below(r, r->nvariables - 1)]);
@@ -266,20 +266,20 @@ static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nod
   g->config.batch = 4;
   g->config.towers = 1;
   target_parse(a, arena_printf(a, "cpu:0-%d", ndevices - 1), &g->config.target, d, LOC_NONE);
-  g->device = 0;
-  g->dist = DIST_MIRRORED;
-  g->why = "by chance";
+  g->at.device = 0;
+  g->at.dist = DIST_MIRRORED;
+  g->at.why = "by chance";
   struct type step = type_scalar(DT_I64);
   r.variables[r.nvariables++] = build_variable(g, "step", &step, false, false);
   struct type shared = random_type(&r, DT_I32, 2);
   for (int i = 1; i < 6; i++) {
-    g->device = below(&r, ndevices);
+    g->at.device = below(&r, ndevices);
     struct type t = below(&r, 2) ? shared : random_type(&r, DT_I32, 2);
     r.pool[r.count++] = r.variables[r.nvariables++] =
         build_variable(g, arena_printf(a, "v%d", i), &t, true, false);
   }
   for (int i = 0; i < 3; i++) {
-    g->device = below(&r, ndevices);
+    g->at.device = below(&r, ndevices);
     struct type t = random_type(&r, i ? DT_I32 : DT_F32, 3);
     r.pool[r.count++] = build_input(g, arena_printf(a, "x%d", i), &t);
   }

@@ -149,9 +149,9 @@ static void random_graphs(void **state) {
 static struct graph *classifier(struct fixture *f, int64_t batch) {
   struct graph *g = graph_create(f->arena, "classifier", &f->diags);
   g->stage = STAGE_PLACED;
-  g->device = 0;
-  g->dist = DIST_MIRRORED;
-  g->why = "given";
+  g->at.device = 0;
+  g->at.dist = DIST_MIRRORED;
+  g->at.why = "given";
   target_parse(f->arena, "cpu:0", &g->config.target, &f->diags, LOC_NONE);
   struct type x = {DT_F32, 2, {batch, 20}}, w = {DT_F32, 2, {20, 10}}, b = {DT_F32, 1, {10}},
               l = {DT_I32, 1, {batch}};
@@ -195,9 +195,9 @@ static void variables_change_places(void **state) {
   begin(&f);
   struct graph *g = graph_create(f.arena, "swap", &f.diags);
   g->stage = STAGE_PLACED;
-  g->device = 0;
-  g->dist = DIST_MIRRORED;
-  g->why = "given";
+  g->at.device = 0;
+  g->at.dist = DIST_MIRRORED;
+  g->at.why = "given";
   target_parse(f.arena, "cpu:0", &g->config.target, &f.diags, LOC_NONE);
   struct type t = {DT_I32, 1, {5}};
   struct node *a = build_variable(g, "a", &t, true, false), *b = build_variable(g, "b", &t, true, false);
