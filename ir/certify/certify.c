@@ -306,6 +306,7 @@ static void compare(struct certify *c) {
   diags_init(silent, c->arena);
   c->ref = graph_create(c->arena, "reference", silent);
   c->ref->at.scope = "\x1f"; /* no name of a model */
+  certify_identities(c);
   certify_views(c);
   if (!certify_source(c)) return;
   if (!certify_parts(c)) return;

@@ -1,6 +1,6 @@
 /* What all parts of the certificate share, from the lowest up:
  *
- *   context.h    this: the state; towers.c, views.c, names.c
+ *   context.h    this: the state; towers.c, views.c, identity.c
  *   breach.h     what is said: breach.c
  *   reference.h  nodes of the reference: reference.c, instance.c
  *   source.h     the source read into the reference: local.c, source.c
@@ -74,8 +74,8 @@ struct certify {
   uint32_t ninward;
   int64_t **starts; /* by reference id of a concatenation: where each operand begins */
   uint32_t nstarts;
-  struct map parts; /* by name, "v/part_1": the placed variable */
-  int off_tree;     /* joins that are not of the fixed tree */
+  struct map source_parts, placed_parts; /* variables that are parts, see identity.c */
+  int off_tree;                          /* joins that are not of the fixed tree */
 };
 
 /* Counts what a loop looks at. */
@@ -99,9 +99,16 @@ void certify_views(struct certify *c);
 /* A variable of the source after this many updates; NULL if it is not read. */
 struct node *certify_version(const struct certify *c, const struct node *variable, int version);
 
-/* names.c */
-/* The variable of the source that a placed one is a copy or a part of: "v" of "v/replica_1" and "v/part_0".
- * NULL if there is none. */
-const struct node *certify_variable(const struct graph *source, const char *name);
+/* identity.c */
+/* Finds the parts of variables in both graphs: before all that follows. */
+void certify_identities(struct certify *c);
+/* The variable of the source that a placed one is, or is a copy or a part of. NULL if there is none. */
+const struct node *certify_variable(const struct certify *c, const struct node *v);
+/* Whether it is a part of a variable that the source has as a whole. */
+bool certify_is_part(const struct certify *c, const struct node *v);
+/* The placed variable that is this part of `of`, or NULL. */
+const struct node *certify_part(const struct certify *c, const char *of, int64_t part);
+/* The rows of its variable that a placed one holds, from *first on; -1 if it is no part and has all. */
+int64_t certify_part_rows(const struct certify *c, const struct node *v, int64_t *first);
 
 #endif

@@ -7,7 +7,6 @@
 #include "ir/graph/text.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { STEPS = 2 };
@@ -31,29 +30,13 @@ struct comparison {
 
 /* ---- the placed graph ---- */
 
-/* The first row of v in its variable s; of a part, what the parts before it hold. */
-static int64_t first_row(const struct comparison *x, const struct node *v, const struct node *s) {
-  const char *mark = strstr(v->name, "/part_");
-  int64_t rows = 0;
-  if (!mark || strcmp(v->name, s->name) == 0 || shape_equal(&v->type, &s->type)) return 0;
-  mark += strlen("/part_");
-  size_t digits = strspn(mark, "0123456789");
-  long part = strtol(mark, NULL, 10);
-  for (long k = 0; k < part && k < MAX_TOWERS; k++) {
-    const char *name =
-        arena_printf(x->z.arena, "%.*s%ld%s", (int)(mark - v->name), v->name, k, mark + digits);
-    const struct node *before = graph_find(x->c.placed, name);
-    if (before && before->type.rank) rows += before->type.dim[0];
-  }
-  return rows;
-}
-
 /* What the copy v should be, as the source has its variable. */
 static struct tensor should_be(struct comparison *x, const struct node *v, const struct node *s) {
   struct tensor all = certify_simulated_state(x->model, s, v->tower < x->c.towers ? v->tower : -1);
   struct type wide = certify_wide(v->type);
   if (type_equal(&wide, &all.type)) return all;
-  int64_t first = first_row(x, v, s);
+  int64_t first;
+  certify_part_rows(&x->c, v, &first);
   bool rows = all.type.rank > 0 && v->type.rank == all.type.rank && v->type.dim[0] <= all.type.dim[0] - first;
   return rows ? certify_cut(&x->z, &all, 0, first, v->type.dim[0]) : all;
 }
@@ -63,7 +46,7 @@ static void begin(struct comparison *x) {
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *v = g->nodes[i];
     if (v->op != OP_variable) continue;
-    const struct node *s = certify_variable(x->c.source, v->name);
+    const struct node *s = certify_variable(&x->c, v);
     x->state[i] = s ? should_be(x, v, s) : certify_draw(&x->z, v->name, &v->type, true);
   }
 }
@@ -148,7 +131,7 @@ static void compare_step(struct comparison *x, int step) {
   }
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *v = g->nodes[i];
-    const struct node *s = v->op == OP_variable ? certify_variable(x->c.source, v->name) : NULL;
+    const struct node *s = v->op == OP_variable ? certify_variable(&x->c, v) : NULL;
     if (v->op != OP_variable) continue;
     if (!s) {
       if (x->live[i]) stray(x, v, v->name);
@@ -196,6 +179,7 @@ bool graph_certify_numbers(struct arena *a, const struct graph *source, const st
                          .placed = placed,
                          .towers = config->towers > 0 ? config->towers : 1,
                          .batch = config->batch};
+  certify_identities(&x.c);
   x.live = graph_live(scratch, placed);
   x.constant = certify_constants(scratch, placed);
   x.state = arena_new_array(scratch, (size_t)placed->count + 1, struct tensor);

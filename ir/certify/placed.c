@@ -225,8 +225,7 @@ static struct meaning of_values(struct certify *c, const struct node *n, const s
 
 /* What the world knows by its name. */
 static struct meaning named(struct certify *c, const struct node *n) {
-  const struct node *s =
-      n->op == OP_input ? graph_find(c->source, n->name) : certify_variable(c->source, n->name);
+  const struct node *s = n->op == OP_input ? graph_find(c->source, n->name) : certify_variable(c, n);
   if (!s || s->op != n->op || !c->global[s->id]) {
     certify_breach(c, n->op == OP_input ? CLAIM_BATCH : CLAIM_VARIABLES, n, "the source has no such %s",
                    op_of(n)->name);

@@ -5,10 +5,8 @@
 #include "ir/certify/context.h"
 
 /* parts.c */
-/* Notes the parts of variables. False after a breach. */
+/* Checks the parts of variables, and notes what they stand for. False after a breach. */
 bool certify_parts(struct certify *c);
-/* The rows of its variable that a placed variable holds, from *first on; -1 if it is no part and has all. */
-int64_t certify_part_rows(const struct certify *c, const struct node *v, int64_t *first);
 
 /* placed.c: what each node of the placed graph stands for. */
 void certify_placed(struct certify *c);

@@ -98,30 +98,46 @@ static bool same_attr(const struct attr *a, const struct attr *b) {
   return a && b ? attr_equal(a, b) : a == b;
 }
 
-/* Whether it says which variable it is a copy or a part of, and which part: what the source says, or, where the source
- * knows it by another name and says nothing, s. */
-static bool tells_origin(const struct certify *c, const struct node *v, const struct node *s) {
+/* What the source has by this name, or as a part, says of its origin what the source says. What is found by its origin
+ * says that it is of s. */
+static bool tells_origin(const struct node *v, const struct node *s) {
   const struct attr *of = node_attr(v, ATTR_of), *part = node_attr(v, ATTR_part);
-  int64_t first;
-  if (strcmp(v->name, s->name) == 0 || node_attr(s, ATTR_of))
-    return same_attr(of, node_attr(s, ATTR_of)) && same_attr(part, node_attr(s, ATTR_part));
-  return of && strcmp(of->string, s->name) == 0 && (part != NULL) == (certify_part_rows(c, v, &first) >= 0);
+  if (strcmp(v->name, s->name) != 0 && !node_attr(s, ATTR_of)) return of != NULL;
+  return same_attr(of, node_attr(s, ATTR_of)) && same_attr(part, node_attr(s, ATTR_part));
+}
+
+/* All graphs of a model share variables by name, so a copy or a part is called as it is everywhere: s's name with
+ * "/part_1", "tower_1/" or "/replica_1" put in. */
+static bool is_called_so(const struct certify *c, const struct node *v, const struct node *s) {
+  if (strcmp(v->name, s->name) == 0) return true;
+  const char *mark = certify_is_part(c, v)
+                         ? arena_printf(c->arena, "/part_%lld", (long long)node_int(v, ATTR_part))
+                     : is_on_read(s) ? arena_printf(c->arena, "tower_%d/", v->tower)
+                                     : arena_printf(c->arena, "/replica_%d", v->replica);
+  size_t size = strlen(mark);
+  for (const char *at = v->name; (at = strstr(at, mark)); at++) {
+    size_t before = (size_t)(at - v->name);
+    if (strncmp(s->name, v->name, before) == 0 && strcmp(s->name + before, at + size) == 0) return true;
+  }
+  return false;
 }
 
 /* What the world is told of a variable: whether it is trained, how its copies become one, and whose copy it is. */
-static bool declared_alike(const struct certify *c, const struct node *v, const struct node *s) {
+static bool declared_alike(const struct node *v, const struct node *s) {
   int nv = 0, ns = 0;
   for (; nv < v->nattrs && v->attrs[nv].key < ATTR_of; nv++)
     if (!same_attr(&v->attrs[nv], node_attr(s, v->attrs[nv].key))) return false;
   while (ns < s->nattrs && s->attrs[ns].key < ATTR_of) ns++;
-  return nv == ns && tells_origin(c, v, s);
+  return nv == ns && tells_origin(v, s);
 }
 
 static void check_copy(struct certify *c, struct copies *k, const struct node *v, const struct node *s) {
   const struct node *want = k->wants[s->id], *w = k->writes[v->id];
   bool written = want && changes(c, s, want, v->tower);
-  if (!declared_alike(c, v, s))
+  if (!declared_alike(v, s))
     certify_breach(c, CLAIM_VARIABLES, v, "the source declares %s otherwise", s->name);
+  if (!is_called_so(c, v, s))
+    certify_breach(c, CLAIM_VARIABLES, v, "no copy or part of %s is called so", s->name);
   if (!c->live[v->id] && !w && !written) return; /* not of this graph */
   k->all++;
   k->distinct += !k->seen[s->id];
@@ -143,7 +159,7 @@ static void check_copies(struct certify *c, struct copies *k) {
   certify_work(c, (uint64_t)c->placed->count + c->source->count);
   for (uint32_t i = 0; i < c->placed->count; i++) {
     const struct node *v = c->placed->nodes[i];
-    const struct node *s = v->op == OP_variable ? certify_variable(c->source, v->name) : NULL;
+    const struct node *s = v->op == OP_variable ? certify_variable(c, v) : NULL;
     if (!s) continue; /* where it is read, that has been said */
     note(c, k, v, s);
     check_copy(c, k, v, s);

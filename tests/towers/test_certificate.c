@@ -306,10 +306,10 @@ static void variables_in_parts(void **state) {
       {"offset=6", "offset=4", "e1"},
       {"sub v/part_1, s1", "add v/part_1, s1", "n1"},
       {" update u1\n", "", "v/part_1"},
-      {"of=\"v\", part=1", "of=\"v\", part=0", "v/part_1: it says that it is part 0"},
-      {"{of=\"v\", part=1}", "{of=\"v\"}", "v/part_1: the source declares v otherwise"},
-      {"{of=\"v\", part=1} ", "", "v/part_1: the source declares v otherwise"},
-      {"of=\"v\", part=1", "of=\"x\", part=1", "v/part_1: the source declares v otherwise"},
+      {"of=\"v\", part=1", "of=\"v\", part=0", "v/part_0: v/part_1 is part 0 of v, too"},
+      {"{of=\"v\", part=1}", "{of=\"v\"}", "the 1 parts from the first on hold 3 rows of 5"},
+      {"{of=\"v\", part=1} ", "", "the 1 parts from the first on hold 3 rows of 5"},
+      {"of=\"v\", part=1", "of=\"x\", part=1", "the 1 parts from the first on hold 3 rows of 5"},
       {"concat v/part_0, v1.0 {axis=0} : f32[5,2]", "concat v1.0, v/part_0 {axis=0} : f32[5,2]", "shown"},
   };
   struct arena *a = arena_create();
@@ -318,6 +318,10 @@ static void variables_in_parts(void **state) {
   struct graph *source = read_graph(a, whole_table, &d);
   if (!graph_certify(a, source, read_graph(a, table_in_parts, &d), "test", &d, NULL))
     fail_msg("%s", diags_text(&d, false));
+  const char *renamed = table_in_parts;
+  while (strstr(renamed, "v/part_1")) renamed = with(a, renamed, "v/part_1", "v/part1");
+  assert_false(graph_certify(a, source, read_graph(a, renamed, &d), "test", &d, NULL));
+  assert_non_null(strstr(diags_text(&d, false), "v/part1: no copy or part of v is called so"));
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
     struct graph *g = read_graph(a, with(a, table_in_parts, faults[i].old, faults[i].by), &d);
     diags_init(&d, a);
