@@ -1,3 +1,4 @@
+/* Regular files alone are opened to be read, and where a model names them, within its roots alone. */
 #include "base/file.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* A thread begins with all signals blocked, but for faults. */
 #include "base/thread.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* The table of strategies, from strategies.def, and the search in it. */
 #include "ir/strategies.h"
 
 #include "base/str.h"

@@ -41,7 +41,8 @@ static void accumulate(struct grad *c, const struct node *n, int input, struct n
 
 /* What a loss is made of, ascending: all that its walk looks at, so that many losses cost what they are made of. */
 struct below {
-  uint32_t *ids, *met, number; /* met: by node, the number of the last loss that it was met from */
+  uint32_t *ids, *reached,
+      number; /* reached: by node, the number of the last loss that it was reached from */
   uint32_t count;
 };
 
@@ -50,20 +51,20 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-static void meet(struct below *s, const struct node *n) {
-  if (s->met[n->id] == s->number) return;
-  s->met[n->id] = s->number;
+static void reach(struct below *s, const struct node *n) {
+  if (s->reached[n->id] == s->number) return;
+  s->reached[n->id] = s->number;
   s->ids[s->count++] = n->id;
 }
 
 static void collect(struct below *s, const struct graph *g, const struct node *loss) {
   s->number++;
   s->count = 0;
-  meet(s, loss);
+  reach(s, loss);
   for (uint32_t i = 0; i < s->count; i++) {
     const struct node *n = g->nodes[s->ids[i]];
     if ((op_of(n)->traits & OP_NO_GRADIENT) || !op_of(n)->grad) continue;
-    for (int k = 0; k < n->ninputs; k++) meet(s, n->inputs[k]);
+    for (int k = 0; k < n->ninputs; k++) reach(s, n->inputs[k]);
   }
   qsort(s->ids, s->count, sizeof *s->ids, ascending);
 }
@@ -156,7 +157,7 @@ struct expansion {
   const uint8_t *sums;
   struct below below;
   struct grad_walk walk; /* empty between losses */
-  uint32_t room;         /* of both */
+  uint32_t cap;          /* of both */
 };
 
 /* All gradients of the loss `of` at once. */
@@ -184,23 +185,24 @@ static void expand_loss(struct expansion *e, const struct node *of) {
 }
 
 /* By node: whether it reads a gradient. */
-static uint8_t *find_late(struct arena *a, const struct graph *g) {
-  uint8_t *late = arena_new_array(a, g->count + 1, uint8_t);
+static uint8_t *find_readers(struct arena *a, const struct graph *g) {
+  uint8_t *reads_gradient = arena_new_array(a, g->count + 1, uint8_t);
   for (uint32_t i = 0; i < g->count; i++) {
-    late[i] = g->nodes[i]->op == OP_gradient;
-    for (int k = 0; k < g->nodes[i]->ninputs; k++) late[i] |= late[g->nodes[i]->inputs[k]->id];
+    reads_gradient[i] = g->nodes[i]->op == OP_gradient;
+    for (int k = 0; k < g->nodes[i]->ninputs; k++)
+      reads_gradient[i] |= reads_gradient[g->nodes[i]->inputs[k]->id];
   }
-  return late;
+  return reads_gradient;
 }
 
 /* Room for what a loss with `count` nodes up to it is made of. */
 static void reserve(struct arena *a, struct expansion *e, uint32_t count) {
-  if (count <= e->room) return;
-  e->room = 2 * count;
-  e->below = (struct below){.ids = arena_new_array(a, e->room, uint32_t),
-                            .met = arena_new_array(a, e->room, uint32_t)};
+  if (count <= e->cap) return;
+  e->cap = 2 * count;
+  e->below = (struct below){.ids = arena_new_array(a, e->cap, uint32_t),
+                            .reached = arena_new_array(a, e->cap, uint32_t)};
   e->walk =
-      (struct grad_walk){arena_new_array(a, e->room, struct node *), arena_new_array(a, e->room, uint8_t)};
+      (struct grad_walk){arena_new_array(a, e->cap, struct node *), arena_new_array(a, e->cap, uint8_t)};
 }
 
 /* Node i of g in the new graph; without one where it reads a gradient that is not there. False after an error. */
@@ -233,11 +235,11 @@ static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
                         .wanted = list_wanted(ctx->scratch, g),
                         .sums = find_sums(ctx->scratch, g)};
   /* The forward graph first, so that a walk sees all of it; gradients and what reads them after. */
-  const uint8_t *late = find_late(ctx->scratch, g);
+  const uint8_t *reads_gradient = find_readers(ctx->scratch, g);
   uint8_t *done = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
   for (int round = 0; round < 2; round++)
     for (uint32_t i = 0; i < g->count; i++)
-      if (late[i] == round && !expand_node(ctx, &e, i, done)) return NULL;
+      if (reads_gradient[i] == round && !expand_node(ctx, &e, i, done)) return NULL;
   for (int i = 0; i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
     struct node *n = map[o->node->id];

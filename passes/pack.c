@@ -26,7 +26,7 @@ struct packing {
   struct pass_ctx *ctx;
   struct graph *from, *to;
   struct node **map;     /* [source id] */
-  uint8_t *late;         /* [source id]: needs the sum of a packed gradient */
+  uint8_t *after;        /* [source id]: needs the sum of a packed gradient */
   int *packed;           /* [source id of an all_reduce]: 1 + its gradient, or 0 */
   struct gradient *list; /* in graph order */
   int ngradients, ndevices;
@@ -49,9 +49,9 @@ static void find(struct packing *p) {
     const struct node *n = g->nodes[i];
     for (int k = 0; k < n->ninputs; k++) {
       uint32_t id = n->inputs[k]->id;
-      p->late[i] |= p->late[id] || p->packed[id];
+      p->after[i] |= p->after[id] || p->packed[id];
     }
-    if (p->late[i] || !is_gradient_sum(n)) continue;
+    if (p->after[i] || !is_gradient_sum(n)) continue;
     p->list[p->ngradients] = (struct gradient){n, type_count(&n->type)};
     p->packed[i] = ++p->ngradients;
   }
@@ -186,10 +186,10 @@ static bool copy_node(struct packing *p, const struct node *n) {
 /* What needs no packed sum, the packs, then the rest. */
 static struct graph *rebuild_packed(struct packing *p) {
   const uint8_t *live = graph_live(p->ctx->scratch, p->from);
-  for (int late = 0; late < 2; late++) {
+  for (int after = 0; after < 2; after++) {
     for (uint32_t i = 0; i < p->from->count; i++)
-      if (live[i] && p->late[i] == late && !p->packed[i] && !copy_node(p, p->from->nodes[i])) return NULL;
-    if (!late && !sum_packs(p)) return NULL;
+      if (live[i] && p->after[i] == after && !p->packed[i] && !copy_node(p, p->from->nodes[i])) return NULL;
+    if (!after && !sum_packs(p)) return NULL;
   }
   for (int i = 0; i < p->from->noutputs; i++) {
     const struct output *o = &p->from->outputs[i];
@@ -207,7 +207,7 @@ struct graph *pass_pack(struct pass_ctx *ctx, struct graph *g) {
   struct packing p = {
       .ctx = ctx, .from = g, .to = graph_create_like(ctx->arena, g), .ndevices = c->target.ndevices};
   p.map = arena_new_array(s, g->count + 1, struct node *);
-  p.late = arena_new_array(s, g->count + 1, uint8_t);
+  p.after = arena_new_array(s, g->count + 1, uint8_t);
   p.packed = arena_new_array(s, g->count + 1, int);
   p.list = arena_new_array(s, g->count + 1, struct gradient);
   find(&p);

@@ -12,7 +12,7 @@ enum { MAX_BY_SIZE = 768 };
 static int64_t aligned(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* The buffers of one arena, in the order in which they come to life. */
-struct pack {
+struct arena_buffers {
   struct plan_buffer **buffers;
   int count;
   int64_t *offsets; /* one result */
@@ -32,7 +32,7 @@ static int larger(const void *x, const void *y) {
   return a->index - b->index;
 }
 
-static int64_t pack_by_size(struct arena *scratch, const struct pack *p, int64_t *offsets) {
+static int64_t place_by_size(struct arena *scratch, const struct arena_buffers *p, int64_t *offsets) {
   struct sized_buffer *entries = arena_new_array(scratch, (size_t)p->count, struct sized_buffer);
   int *placed = arena_new_array(scratch, (size_t)p->count, int); /* ascending by offset */
   for (int i = 0; i < p->count; i++) entries[i] = (struct sized_buffer){p->buffers[i], i};
@@ -95,11 +95,11 @@ static void give(struct heap_state *h, int64_t begin, int64_t end) {
 static int64_t take(struct heap_state *h, int64_t size) {
   int best = -1;
   for (int i = 0; i < h->count; i++) {
-    int64_t room = h->gaps[i].end - h->gaps[i].begin;
-    if (room >= size && (best < 0 || room < h->gaps[best].end - h->gaps[best].begin)) best = i;
-    if (best >= 0 && room == size) break;
+    int64_t length = h->gaps[i].end - h->gaps[i].begin;
+    if (length >= size && (best < 0 || length < h->gaps[best].end - h->gaps[best].begin)) best = i;
+    if (best >= 0 && length == size) break;
   }
-  if (best < 0) { /* the arena grows; a gap at its end is part of the room */
+  if (best < 0) { /* the arena grows; a gap at its end is part of the length */
     bool tail = h->count > 0 && h->gaps[h->count - 1].end == h->high;
     int64_t at = tail ? h->gaps[--h->count].begin : h->high;
     h->high = at + size;
@@ -112,7 +112,8 @@ static int64_t take(struct heap_state *h, int64_t size) {
   return at;
 }
 
-static int64_t pack_by_time(struct arena *scratch, const struct pack *p, int places, int64_t *offsets) {
+static int64_t place_by_time(struct arena *scratch, const struct arena_buffers *p, int places,
+                             int64_t *offsets) {
   struct heap_state h = {.gaps = arena_new_array(scratch, (size_t)p->count + 1, struct gap)};
   int *dies =
       arena_new_array(scratch, (size_t)places + 1, int); /* by place: the first that dies there, + 1 */
@@ -131,31 +132,31 @@ static int64_t pack_by_time(struct arena *scratch, const struct pack *p, int pla
   return h.high;
 }
 
-static void pack_device(struct schedule *s, int device, struct pack *p) {
+static void place_device(struct schedule *s, int device, struct arena_buffers *p) {
   int64_t *by_time = arena_new_array(s->scratch, (size_t)p->count, int64_t), *best = by_time;
   struct timeline *line = &s->lines[device];
-  int64_t high = pack_by_time(s->scratch, p, line->at[line->nsteps], by_time);
+  int64_t high = place_by_time(s->scratch, p, line->at[line->nsteps], by_time);
   if (p->count <= MAX_BY_SIZE) {
     int64_t *by_size = arena_new_array(s->scratch, (size_t)p->count, int64_t);
-    int64_t other = pack_by_size(s->scratch, p, by_size);
+    int64_t other = place_by_size(s->scratch, p, by_size);
     if (other < high) high = other, best = by_size;
   }
   for (int i = 0; i < p->count; i++) p->buffers[i]->offset = best[i];
   s->plan->devices[device].bytes[REGION_ARENA] = high;
 }
 
-void memory_pack(struct schedule *s) {
+void memory_offsets(struct schedule *s) {
   struct plan *plan = s->plan;
-  struct pack *packs = arena_new_array(s->scratch, (size_t)plan->ndevices, struct pack);
+  struct arena_buffers *arenas = arena_new_array(s->scratch, (size_t)plan->ndevices, struct arena_buffers);
   for (int i = 0; i < plan->nbuffers; i++)
-    if (plan->buffers[i].region == REGION_ARENA) packs[plan->buffers[i].device].count++;
+    if (plan->buffers[i].region == REGION_ARENA) arenas[plan->buffers[i].device].count++;
   for (int d = 0; d < plan->ndevices; d++) {
-    packs[d].buffers = arena_new_array(s->scratch, (size_t)packs[d].count, struct plan_buffer *);
-    packs[d].count = 0;
+    arenas[d].buffers = arena_new_array(s->scratch, (size_t)arenas[d].count, struct plan_buffer *);
+    arenas[d].count = 0;
   }
   for (int i = 0; i < plan->nbuffers; i++) {
     struct plan_buffer *b = &plan->buffers[i];
-    if (b->region == REGION_ARENA && b->bytes > 0) packs[b->device].buffers[packs[b->device].count++] = b;
+    if (b->region == REGION_ARENA && b->bytes > 0) arenas[b->device].buffers[arenas[b->device].count++] = b;
   }
-  for (int d = 0; d < plan->ndevices; d++) pack_device(s, d, &packs[d]);
+  for (int d = 0; d < plan->ndevices; d++) place_device(s, d, &arenas[d]);
 }

@@ -121,5 +121,5 @@ void schedule_memory(struct schedule *s) {
     for (int r = 0; r < t->nresults; r++) place_result(s, t, r);
   }
   place_fixed_regions(s->plan);
-  memory_pack(s);
+  memory_offsets(s);
 }

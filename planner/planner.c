@@ -62,13 +62,13 @@ static void emit_all_reduce(const struct schedule *s, const struct task *t, stru
   operands[1] = operand_at(s, (struct ref){t->result, 0});
   step->operands = operands;
   step->noperands = 2;
-  step->collective = &s->plan->collectives[s->meetings[t->collective].number];
+  step->collective = &s->plan->collectives[s->groups[t->collective].number];
   step->bytes = type_bytes(&t->node->type);
   step->flops = type_count(&t->node->type) * (t->node->ninputs - 1) / t->node->ninputs;
   step->traffic = 2 * step->bytes;
 }
 
-static void emit_collective(const struct schedule *s, struct meeting *m) {
+static void emit_collective(const struct schedule *s, struct task_group *m) {
   struct plan *p = s->plan;
   const struct node *n = m->node;
   int *devices = arena_new_array(s->arena, (size_t)n->ninputs, int);
@@ -83,10 +83,10 @@ static void emit_collective(const struct schedule *s, struct meeting *m) {
 
 /* Numbered in their order. */
 static void emit_collectives(const struct schedule *s) {
-  s->plan->collectives = arena_new_array(s->arena, (size_t)s->nmeetings, struct collective);
+  s->plan->collectives = arena_new_array(s->arena, (size_t)s->ngroups, struct collective);
   for (int i = 0; i < s->norder; i++) {
     int task = s->order[i], which = s->tasks[task].collective;
-    if (which != NONE && s->meetings[which].tasks[0] == task) emit_collective(s, &s->meetings[which]);
+    if (which != NONE && s->groups[which].tasks[0] == task) emit_collective(s, &s->groups[which]);
   }
 }
 
@@ -108,7 +108,7 @@ static void emit_task(const struct schedule *s, const struct task *t) {
   }
 }
 
-static void emit_meetings(const struct timeline *line, struct step *steps) {
+static void emit_waits(const struct timeline *line, struct step *steps) {
   for (int i = 0; i < line->nsteps; i++)
     if (line->signal_after[i] != NONE) {
       struct step *step = &steps[line->at[i] + 1];
@@ -155,7 +155,7 @@ void schedule_emit(struct schedule *s) {
   }
   emit_collectives(s);
   for (int i = 0; i < s->norder; i++) emit_task(s, &s->tasks[s->order[i]]);
-  for (int d = 0; d < p->ndevices; d++) emit_meetings(&s->lines[d], p->devices[d].steps);
+  for (int d = 0; d < p->ndevices; d++) emit_waits(&s->lines[d], p->devices[d].steps);
   emit_values(s);
   p->nsignals = s->nsignals;
   p->nkernels = lower_kernels(s->lower, &p->kernels);

@@ -1,11 +1,18 @@
-/* The order of tasks: as they stand in the graph, but updates as early as they can be, so that gradients die soon, and
- * what needs another device after everything that does not, so that devices wait as little as they can. What devices do
- * together is one task to the order, so that it cannot be another on another device. GPUs update variables last, those
- * of one kernel together: there, neighbours become one launch. Sums of packs: see pack_of and is_held.
+/* The order of the tasks, by list scheduling. A task is ready once all that it reads is there; of the ready ones the
+ * smallest key goes next:
  *
- * A task that overwrites a variable comes after all that read it (reads of a step see the value from before its
- * write). Where that cannot be, because the reader needs what the task computes, the task writes elsewhere and a copy
- * follows; where two variables change places, one of them is saved first. */
+ *   KEY_SINK    updates of variables, so that gradients die soon; and sums of packs of gradients, see pack_of
+ *   KEY_LOCAL   everything else, as it stands in the graph
+ *   KEY_REMOTE  what reads a value of another device, and collectives, in the order in which they became ready: after
+ *               what needs this device alone, so that devices wait as little as they can
+ *   KEY_LAST    updates on GPUs, those of one kernel together: neighbours become one launch
+ *
+ * The tasks of a collective are ready together and go one behind the other, so that all devices meet their collectives
+ * in one order.
+ *
+ * Reads of a step see the value of a variable from before its write, so a task that overwrites one comes after all its
+ * readers. Where that cannot be, because a reader needs what the task computes, the task writes to memory of its own,
+ * and a copy into the variable follows; where two variables change places, one of them is saved first. */
 #include "planner/schedule.h"
 
 #include <stdlib.h>
@@ -48,9 +55,9 @@ struct list_scheduler {
 };
 
 /* Keys order tasks first by what they are, then by their place in the graph or by when they became ready. */
-enum { KEY_SINK, KEY_LOCAL, KEY_MEETING, KEY_LATE };
+enum { KEY_SINK, KEY_LOCAL, KEY_REMOTE, KEY_LAST };
 #define KEY_BITS  40
-#define TASK_BITS 26 /* of those; KEY_LATE: the rest are bits of the kernel's hash */
+#define TASK_BITS 26 /* of those; KEY_LAST: the rest are bits of the kernel's hash */
 
 /* Sums of packs start as soon as their last gradient is there, whatever else could run: what they move is under way
  * while the backward pass goes on. The number of the pack, or NONE. */
@@ -64,7 +71,7 @@ static bool on_gpu(const struct schedule *s, const struct task *t) {
   return strcmp(s->g->config.target.devices[t->device].name.kind, "gpu") == 0;
 }
 
-static bool is_late(const struct schedule *s, const struct task *t) { return t->sink && on_gpu(s, t); }
+static bool comes_last(const struct schedule *s, const struct task *t) { return t->sink && on_gpu(s, t); }
 
 /* GPUs copy beside their other work. What reads such a copy of a pack would make that work wait for it: it comes when
  * the next pack starts, or when only what needs other devices is left. */
@@ -82,25 +89,25 @@ static bool is_held(const struct schedule *s, const struct task *t) {
 
 static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
   const struct task *t = &s->tasks[task];
-  if (is_held(s, t)) return (int64_t)KEY_MEETING << KEY_BITS | ready;
+  if (is_held(s, t)) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
   if (pack_of(t) != NONE) return (int64_t)KEY_SINK << KEY_BITS | task;
-  if (t->collective != NONE) return (int64_t)KEY_MEETING << KEY_BITS | ready;
-  if (is_late(s, t)) {
+  if (t->collective != NONE) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
+  if (comes_last(s, t)) {
     int64_t kernel = t->launches && t->nlaunches
                          ? (int64_t)(t->launches[0].kernel->hash >> (64 - (KEY_BITS - TASK_BITS)))
                          : 0;
-    return (int64_t)KEY_LATE << KEY_BITS | kernel << TASK_BITS | task;
+    return (int64_t)KEY_LAST << KEY_BITS | kernel << TASK_BITS | task;
   }
   for (int i = 0; i < t->nreads; i++) {
     int producer = t->reads[i].value == NONE ? NONE : s->values[t->reads[i].value].producer;
     if (producer != NONE && s->tasks[producer].device != t->device)
-      return (int64_t)KEY_MEETING << KEY_BITS | ready;
+      return (int64_t)KEY_REMOTE << KEY_BITS | ready;
   }
   return (int64_t)(t->sink ? KEY_SINK : KEY_LOCAL) << KEY_BITS | task;
 }
 
 /* What devices do together is ready when all of them are, and is offered as the first one's task. */
-static bool meet(struct list_scheduler *r, struct meeting *m) {
+static bool all_ready(struct list_scheduler *r, struct task_group *m) {
   for (int i = 0; i < m->count; i++)
     if (r->s->tasks[m->tasks[i]].unmet > 0) return false;
   bool first = !m->offered;
@@ -112,8 +119,8 @@ static void offer(struct list_scheduler *r, int task) {
   struct task *t = &r->s->tasks[task];
   if (t->unmet > 0 || t->done) return;
   if (t->collective != NONE) {
-    struct meeting *m = &r->s->meetings[t->collective];
-    if (!meet(r, m)) return;
+    struct task_group *m = &r->s->groups[t->collective];
+    if (!all_ready(r, m)) return;
     task = m->tasks[0];
     t = &r->s->tasks[task];
   }
@@ -184,7 +191,7 @@ static int run_chosen(struct list_scheduler *r, int task) {
     run_task(r, task);
     return 1;
   }
-  const struct meeting *m = &r->s->meetings[collective];
+  const struct task_group *m = &r->s->groups[collective];
   for (int i = 0; i < m->count; i++) run_task(r, m->tasks[i]);
   return m->count;
 }
@@ -262,10 +269,10 @@ static void give_way(struct list_scheduler *r) {
 void schedule_order(struct schedule *s) {
   struct list_scheduler r = {.s = s};
   int work = s->ntasks;
-  size_t room = 3 * (size_t)s->ntasks + 2; /* each update may cost one copy more, and a task be held */
-  r.ready.keys = arena_new_array(s->scratch, room, int64_t);
-  r.chosen = arena_new_array(s->scratch, room, int);
-  s->order = arena_new_array(s->scratch, room, int);
+  size_t most = 3 * (size_t)s->ntasks + 2; /* each update may cost one copy more, and a task be held */
+  r.ready.keys = arena_new_array(s->scratch, most, int64_t);
+  r.chosen = arena_new_array(s->scratch, most, int);
+  s->order = arena_new_array(s->scratch, most, int);
   for (int i = 0; i < work; i++) offer(&r, i);
   while (work > 0) {
     if (r.ready.count == 0) {
@@ -274,7 +281,7 @@ void schedule_order(struct schedule *s) {
     }
     int64_t key = pop(&r.ready);
     int low = (int)(key & ((INT64_C(1) << TASK_BITS) - 1));
-    int task = key >> KEY_BITS == KEY_MEETING ? r.chosen[low] : low;
+    int task = key >> KEY_BITS == KEY_REMOTE ? r.chosen[low] : low;
     if (!s->tasks[task].done) work -= run_chosen(&r, task);
   }
 }

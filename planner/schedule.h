@@ -58,7 +58,7 @@ struct task {
 };
 
 /* An all_reduce that devices do together: the task of each of them. */
-struct meeting {
+struct task_group {
   const struct node *node; /* of the first */
   int *tasks, count;       /* room for one per operand */
   bool offered;            /* all of its tasks are ready */
@@ -96,8 +96,8 @@ struct schedule {
   int ntasks, tasks_cap;
   struct link *links;
   int nlinks, links_cap;
-  struct meeting *meetings;
-  int nmeetings, meetings_cap;
+  struct task_group *groups;
+  int ngroups, groups_cap;
   int *order; /* of tasks */
   int norder;
   struct timeline *lines; /* by device */
@@ -120,6 +120,6 @@ int sync_first_knowing(const struct schedule *s, int device, int other, int done
 void schedule_memory(struct schedule *s);
 void schedule_emit(struct schedule *s);
 /* Offsets of buffers in arenas (arena.c): the bytes each device needs go to plan->devices. */
-void memory_pack(struct schedule *s);
+void memory_offsets(struct schedule *s);
 
 #endif

@@ -92,7 +92,7 @@ static void require_all(struct sync *y, int task) {
   }
 }
 
-static void meet(struct sync *y, int task) {
+static void synchronize(struct sync *y, int task) {
   const struct task *t = &y->s->tasks[task];
   if (t->nlaunches == 0) return;
   require_all(y, task);
@@ -153,6 +153,6 @@ void schedule_sync(struct schedule *s) {
   y.need = arena_new_array(s->scratch, (size_t)n, int);
   y.asked = arena_new_array(s->scratch, (size_t)n, int);
   number_steps(s, n);
-  for (int i = 0; n > 1 && i < s->norder; i++) meet(&y, s->order[i]);
+  for (int i = 0; n > 1 && i < s->norder; i++) synchronize(&y, s->order[i]);
   for (int d = 0; d < n; d++) number_places(&s->lines[d]);
 }

@@ -77,22 +77,22 @@ static void plain_task(struct schedule *s, const struct node *n, enum step_kind 
 }
 
 /* The collective that n is a device's part of. */
-static int find_meeting(struct schedule *s, const struct node *n) {
-  for (int i = s->nmeetings; i-- > 0;) {
-    const struct node *m = s->meetings[i].node;
+static int find_group(struct schedule *s, const struct node *n) {
+  for (int i = s->ngroups; i-- > 0;) {
+    const struct node *m = s->groups[i].node;
     if (m->ninputs == n->ninputs && memcmp(m->inputs, n->inputs, sizeof *n->inputs * (size_t)n->ninputs) == 0)
       return i;
   }
-  GROW(s, s->meetings, s->nmeetings, s->meetings_cap);
-  s->meetings[s->nmeetings] =
-      (struct meeting){.node = n, .tasks = arena_new_array(s->scratch, (size_t)n->ninputs, int)};
-  return s->nmeetings++;
+  GROW(s, s->groups, s->ngroups, s->groups_cap);
+  s->groups[s->ngroups] =
+      (struct task_group){.node = n, .tasks = arena_new_array(s->scratch, (size_t)n->ninputs, int)};
+  return s->ngroups++;
 }
 
 /* Of its operands a device's part reads the device's own. */
 static void collective_task(struct schedule *s, const struct node *n) {
-  int task = s->ntasks, number = find_meeting(s, n);
-  struct meeting *m = &s->meetings[number];
+  int task = s->ntasks, number = find_group(s, n);
+  struct task_group *m = &s->groups[number];
   new_task(s, n, STEP_ALL_REDUCE, n->ninputs)->collective = number;
   reads_input(s, task, collective_rank(n));
   produce(s, task, n, 1);

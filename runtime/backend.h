@@ -80,7 +80,7 @@ struct backend {
   void *(*alloc)(void *self, int device, size_t bytes);
   void (*free)(void *self, int device, void *data, size_t bytes);
   /* (optional) Bytes of the device's memory that are free, and all of them: for messages. */
-  bool (*room)(void *self, int device, size_t *available, size_t *total);
+  bool (*free_memory)(void *self, int device, size_t *available, size_t *total);
   /* (optional) Whether f32 products may round their factors to TF32, which is not so at first. Before any plan
    * is loaded. */
   void (*allow_tf32)(void *self, bool allow);
@@ -137,16 +137,16 @@ struct backend {
   /* True: no failure so far. Else reports the first one: the call's name, the driver's name for the error and
    * its text, and the device. On the thread of worker 0, also between calls of a run. */
   bool (*status)(void *self, struct diags *d);
-  /* (optional, all four or none) Sums that devices of this backend make together. gather: what stands for a
+  /* (optional, all four or none) Sums that devices of this backend make together. rendezvous: what stands for a
    * collective of the plan below; NULL after an error. arrive: a CALL on the thread of the devices, by which the one
    * of this rank comes to it; `c->args` are where its share is and where the sum is to be. The call that is the last
-   * one in a run gives the work to all devices. gathered: whether that is so for the arrival whose command has this
-   * state, or a call has failed: its device goes on then only. no_gathering: why none of this can be done here, in a
+   * one in a run gives the work to all devices. complete: whether that is so for the arrival whose command has this
+   * state, or a call has failed: its device goes on then only. no_rendezvous: why none of this can be done here, in a
    * line without its end; NULL if it can. Runs with collectives are not recorded. */
-  void *(*gather)(void *self, struct arena *a, const struct collective *collective, struct diags *d);
-  bool (*arrive)(void *self, struct arena *a, void *gathering, int rank, struct command *c, struct diags *d);
-  bool (*gathered)(void *state);
-  const char *(*no_gathering)(void *self);
+  void *(*rendezvous)(void *self, struct arena *a, const struct collective *collective, struct diags *d);
+  bool (*arrive)(void *self, struct arena *a, void *rendezvous, int rank, struct command *c, struct diags *d);
+  bool (*complete)(void *state);
+  const char *(*no_rendezvous)(void *self);
   /* (optional) Whole runs as one recording. record calls issue(arg), which makes all calls of a run once; they
    * are kept, but not done. NULL when it cannot: runs are issued call by call from then on. replay does the
    * recorded run, in the place of its calls between begin and end. A recording holds addresses: it is forgotten

@@ -1,10 +1,11 @@
+/* Checkpoints are written and read as safetensors files, with a checksum among their metadata. */
 #include "runtime/checkpoint.h"
 #include "base/map.h"
 #include "runtime/data/atomic.h"
-#include "runtime/data/blob.h"
+#include "runtime/data/content.h"
+#include "runtime/data/decompress.h"
 #include "runtime/data/json.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/data/unpack.h"
 #include "runtime/data/xxh64.h"
 
 #include <assert.h>
@@ -97,7 +98,7 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
 }
 
 /* The tensors lie in `file`, but for those that would not be aligned there. */
-static const char *parse(struct arena *a, const struct blob *file, struct checkpoint *c) {
+static const char *parse(struct arena *a, const struct content *file, struct checkpoint *c) {
   struct safetensors s;
   const char *wrong = safetensors_parse(&s, a, file->bytes, file->len);
   if (!wrong) wrong = safetensors_verify(&s, file);
@@ -125,24 +126,25 @@ static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
 }
 
 /* The whole file in the arena: what is checked is what is used. */
-static bool load(struct arena *a, const char *path, struct blob *b, struct blob *whole, struct diags *d) {
-  int64_t room = 0;
-  if (!blob_open(b, NULL, path, size_of, &room, LOC_NONE, d)) return false;
+static bool load(struct arena *a, const char *path, struct content *b, struct content *whole,
+                 struct diags *d) {
+  int64_t budget = 0;
+  if (!content_open(b, NULL, path, size_of, &budget, LOC_NONE, d)) return false;
   uint8_t *bytes = arena_alloc(a, (size_t)b->len);
-  if (!blob_read(b, 0, bytes, b->len)) return blob_unread(path, errno, LOC_NONE, d);
-  *whole = (struct blob){.bytes = bytes, .len = b->len};
+  if (!content_read(b, 0, bytes, b->len)) return content_unread(path, errno, LOC_NONE, d);
+  *whole = (struct content){.bytes = bytes, .len = b->len};
   return true;
 }
 
-static void undo_open(void *b) { blob_close(b); }
+static void undo_open(void *b) { content_close(b); }
 
 struct checkpoint *checkpoint_load(struct arena *a, const char *path, struct diags *d) {
-  struct blob b = {0}, whole;
+  struct content b = {0}, whole;
   struct arena_guard guard;
   arena_guard(&guard, undo_open, &b);
   bool loaded = load(a, path, &b, &whole, d);
   arena_unguard(&guard);
-  blob_close(&b);
+  content_close(&b);
   if (!loaded) return NULL;
   struct checkpoint *c = arena_new(a, struct checkpoint);
   const char *wrong = parse(a, &whole, c);

@@ -112,7 +112,7 @@ void engines_no_memory(const struct engines *e, int device, const char *what, si
   const char *text = e->target.devices[device].text;
   size_t available, total;
   if (!engines_status(e, d)) return;
-  if (o->backend->room && o->backend->room(o->self, device, &available, &total))
+  if (o->backend->free_memory && o->backend->free_memory(o->self, device, &available, &total))
     diag_error(d, LOC_NONE, "no memory for %s: %zu bytes are wanted, and %zu of %zu are free on %s", what,
                bytes, available, total, text);
   else

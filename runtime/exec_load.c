@@ -72,7 +72,7 @@ struct loading {
   struct exec *e;
   struct diags *diags;
   kernel_fn ***compiled; /* by open backend, then by kernel of the plan; NULL: prepare is asked */
-  void **gatherings;     /* by collective */
+  void **rendezvous;     /* by collective */
 };
 
 static const struct opened *on_device(const struct exec *e, int device) {
@@ -151,11 +151,11 @@ static bool load_copy(struct loading *l, const struct step *s, int device, struc
                                   l->diags);
 }
 
-/* The device's arrival: see load_gathered. */
+/* The device's arrival: see load_complete. */
 static bool load_all_reduce(struct loading *l, const struct step *s, int device, struct command *c) {
   const struct opened *o = on_device(l->e, device);
   int rank = collective_place(s->collective, device);
-  return o->backend->arrive(o->self, l->e->arena, l->gatherings[s->collective->number], rank, c, l->diags);
+  return o->backend->arrive(o->self, l->e->arena, l->rendezvous[s->collective->number], rank, c, l->diags);
 }
 
 static bool load_step(struct loading *l, const struct step *s, int device, struct command *c) {
@@ -217,11 +217,11 @@ static void load_arrival(const struct loading *l, int device, int step, struct c
 }
 
 /* When all others have arrived, the device goes on. */
-static void load_gathered(const struct loading *l, int device, struct command **next) {
+static void load_complete(const struct loading *l, int device, struct command **next) {
   const struct command *arrival = *next - 1;
   struct command *c = add_command(next, (int)arrival->step);
   c->kind = COMMAND_POLL;
-  c->reached = on_device(l->e, device)->backend->gathered;
+  c->reached = on_device(l->e, device)->backend->complete;
   c->event = (void *)(uintptr_t)arrival->state;
 }
 
@@ -247,7 +247,7 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
     if (e->queues && !load_waits(l, device, i, &next)) return false;
     if (dp->steps[i].kind == STEP_ALL_REDUCE) load_arrival(l, device, i, &next);
     if (!load_step(l, &dp->steps[i], device, add_command(&next, i))) return false;
-    if (dp->steps[i].kind == STEP_ALL_REDUCE) load_gathered(l, device, &next);
+    if (dp->steps[i].kind == STEP_ALL_REDUCE) load_complete(l, device, &next);
     if (e->queues) load_mark(l, device, i, &next);
   }
   if (e->queues && !load_waits(l, device, dp->nsteps, &next)) return false;
@@ -283,23 +283,23 @@ static bool load_queues(struct loading *l) {
 }
 
 /* Devices of one backend make a sum together. */
-static bool load_gatherings(struct loading *l) {
+static bool load_rendezvous(struct loading *l) {
   struct exec *e = l->e;
   const struct plan *p = e->plan;
-  l->gatherings = arena_new_array(e->arena, (size_t)p->ncollectives, void *);
+  l->rendezvous = arena_new_array(e->arena, (size_t)p->ncollectives, void *);
   e->arrivals = arena_new_array(e->arena, (size_t)p->ncollectives * (size_t)p->ndevices, struct point);
   for (int i = 0; i < p->ncollectives; i++) {
     const struct collective *c = &p->collectives[i];
     const struct opened *o = on_device(e, c->devices[0]);
-    bool can = o->backend->gather != NULL;
+    bool can = o->backend->rendezvous != NULL;
     for (int k = 1; k < c->count; k++) can = can && on_device(e, c->devices[k]) == o;
     if (!can) {
       diag_error(l->diags, LOC_NONE, "%s and %s cannot make a sum together", device_text(e, c->devices[0]),
                  device_text(e, c->devices[c->count - 1]));
       return false;
     }
-    l->gatherings[i] = o->backend->gather(o->self, e->arena, c, l->diags);
-    if (!l->gatherings[i]) return false;
+    l->rendezvous[i] = o->backend->rendezvous(o->self, e->arena, c, l->diags);
+    if (!l->rendezvous[i]) return false;
     for (int k = 0; k < c->count; k++) {
       struct point *at = &e->arrivals[i * p->ndevices + c->devices[k]];
       *at = (struct point){.on = o, .device = c->devices[k]};
@@ -369,7 +369,7 @@ static bool load(struct exec *e, struct diags *d) {
   e->unrecordable = p->ncollectives > 0;
   struct loading l = {.e = e, .diags = d};
   find_far(e);
-  return compile(&l) && load_queues(&l) && load_gatherings(&l) && load_lanes(&l) && load_constants(e, d) &&
+  return compile(&l) && load_queues(&l) && load_rendezvous(&l) && load_lanes(&l) && load_constants(e, d) &&
          exec_bind(e, d);
 }
 

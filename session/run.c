@@ -80,7 +80,7 @@ static void settle_sums(struct dgc_session *s) {
   if (!how || strcmp(how, "nccl") != 0 || s->config.towers < 2) return;
   for (int i = 0; i < s->engines->count; i++) {
     const struct opened *o = &s->engines->all[i];
-    const char *why = o->backend->no_gathering ? o->backend->no_gathering(o->self) : NULL;
+    const char *why = o->backend->no_rendezvous ? o->backend->no_rendezvous(o->self) : NULL;
     if (!why) continue;
     s->config.cross_device = "hierarchical_copy";
     diag_warning(&s->diags, s->config.asked.cross_device, "%s: %s is used", why, s->config.cross_device);

@@ -1,6 +1,6 @@
 /* The session, and what a public function begins and ends with.
  *
- * The files of this room are layers. A file includes the headers of those below it only; from the bottom:
+ * The files of this folder are layers. A file includes the headers of those below it only; from the bottom:
  *
  *   session               what a session has, its calls, its errors
  *   options, model        what was asked for; the source, and the entries that it has

@@ -23,7 +23,7 @@ struct unread {
   const struct loaded *l; /* NULL: none */
   int64_t rows, step;
   struct deferred_read *losses; /* by output */
-  int room;                     /* for so many */
+  int cap;                      /* for so many */
 };
 
 struct training {
@@ -93,8 +93,8 @@ static enum dgc_status next_loss(struct training *t, const struct loaded *l, int
   next.l = l;
   next.rows = rows;
   next.step = t->s->position.step + 1;
-  if (next.room < noutputs) {
-    next.room = noutputs;
+  if (next.cap < noutputs) {
+    next.cap = noutputs;
     next.losses = arena_new_array(t->s->call, (size_t)noutputs, struct deferred_read);
   }
   for (int i = 0; i < noutputs; i++)

@@ -21,7 +21,7 @@ static void count_towers(struct certify *c) {
     const struct node *n = c->placed->nodes[i];
     if (!c->live[i] || n->tower < 0 || n->op == OP_copy || n->op == OP_split || !c->meanings[i].of) continue;
     const struct meaning *m = &c->meanings[i];
-    if (m->towers ? m->leaf != NULL : m->of->tower >= 0) count[n->tower]++;
+    if (m->towers ? m->term != NULL : m->of->tower >= 0) count[n->tower]++;
   }
   for (int t = 0; t < c->towers; t++)
     if (count[t] > most) most = count[t];

@@ -21,7 +21,7 @@ struct meaning {
   struct node *in_worker; /* of a share: what it is in the reduction over its worker's towers, or NULL */
   const uint64_t *towers; /* these towers' share of `of`, one bit each; NULL: all of it */
   enum dist how;          /* of a share: partial(sum), (max) or (min) */
-  struct node *leaf;      /* the value of one tower that is this share; NULL after arithmetic on shares */
+  struct node *term;      /* the value of one tower that is this share; NULL after arithmetic on shares */
 };
 
 /* That a tower's value is its share of a reduction. */
@@ -62,12 +62,12 @@ struct certify {
   /* local.c, by source id: the local value may be another than the global one; local values are wanted; in the model
    * itself each tower has another value, though it has no rows; it depends on no variable and no input. */
   uint8_t *varies, *wants_local, *per_tower, *fixed;
-  bool local_rows;      /* rows too are local: losses are scaled per tower */
-  struct node **local;  /* [source id * towers + tower]: local values; NULL: nobody asks */
-  struct node **leaves; /* the same of an aggregate: what it joins */
-  struct node **sums;   /* [source id * nviews + view] of an aggregate: the sum of its leaves */
-  uint64_t *single;     /* [tower * words]: the sets of one tower */
-  uint64_t *all;        /* the set of all */
+  bool local_rows;     /* rows too are local: losses are scaled per tower */
+  struct node **local; /* [source id * towers + tower]: local values; NULL: nobody asks */
+  struct node **terms; /* the same of an aggregate: what it joins */
+  struct node **sums;  /* [source id * nviews + view] of an aggregate: the sum of its terms */
+  uint64_t *single;    /* [tower * words]: the sets of one tower */
+  uint64_t *all;       /* the set of all */
   struct meaning *meanings;
   uint8_t *live, *blamed;
   struct node **inward; /* by reference id of a slice: the same computed from rows */

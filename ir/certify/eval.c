@@ -10,7 +10,7 @@ struct type certify_wide(struct type t) {
   return t;
 }
 
-static struct tensor room(struct numbers *z, const struct type *t) {
+static struct tensor tensor_new(struct numbers *z, const struct type *t) {
   return (struct tensor){*t, arena_alloc(z->step, (size_t)type_bytes(t))};
 }
 
@@ -24,7 +24,7 @@ static uint64_t mix(uint64_t x) {
  * not by chance what is assigned to it, from 100 on. */
 struct tensor certify_draw(struct numbers *z, const char *name, const struct type *type, bool variable) {
   struct type wide = certify_wide(*type);
-  struct tensor t = room(z, &wide);
+  struct tensor t = tensor_new(z, &wide);
   uint64_t h = str_hash(z->seed ^ STR_HASH_SEED, name, strlen(name));
   for (int64_t i = 0; i < type_count(&wide); i++) {
     h = mix(h + (uint64_t)i + 1);
@@ -67,7 +67,7 @@ uint8_t *certify_constants(struct arena *a, const struct graph *g) {
 static struct tensor converted(struct numbers *z, const struct tensor *x, enum dtype d) {
   struct type t = type_with_dtype(x->type, d);
   if (!x->data || x->type.dtype == d || !dtype_is_float((enum dtype)x->type.dtype)) return *x;
-  struct tensor out = room(z, &t);
+  struct tensor out = tensor_new(z, &t);
   for (int64_t i = 0; i < type_count(&t); i++)
     if (d == DT_F64)
       ((double *)out.data)[i] = ((const float *)x->data)[i];
@@ -86,7 +86,7 @@ static struct tensor compute(struct numbers *z, const struct node *n, const stru
     operands[k].type = in[k].type;
     w.inputs[k] = &operands[k];
   }
-  struct tensor out = room(z, type);
+  struct tensor out = tensor_new(z, type);
   return node_eval(&w, in, &out, 0) ? out : certify_gap(z, n, "the op has no value of its own");
 }
 
@@ -130,7 +130,7 @@ struct tensor certify_cut(struct numbers *z, const struct tensor *x, int axis, i
   struct type t = x->type;
   t.dim[axis] = count;
   if (!x->data) return (struct tensor){t, NULL};
-  struct tensor out = room(z, &t);
+  struct tensor out = tensor_new(z, &t);
   move(x, begin, &out, 0, count, axis);
   return out;
 }
@@ -143,7 +143,7 @@ struct tensor certify_append(struct numbers *z, const struct tensor *x, int coun
     if (!x[k].data) return (struct tensor){t, NULL};
     t.dim[axis] += x[k].type.dim[axis];
   }
-  struct tensor out = room(z, &t);
+  struct tensor out = tensor_new(z, &t);
   for (int k = 0; k < count; at += x[k].type.dim[axis], k++)
     move(&x[k], 0, &out, at, x[k].type.dim[axis], axis);
   return out;

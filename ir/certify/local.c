@@ -50,7 +50,7 @@ void certify_local_begin(struct certify *c, const uint8_t *live) {
   }
   if (!any) return;
   c->local = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->towers, sizeof *c->local);
-  c->leaves = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->towers, sizeof *c->leaves);
+  c->terms = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->towers, sizeof *c->terms);
   c->sums = arena_array(c->arena, (size_t)(g->count + 1) * (size_t)c->nviews, sizeof *c->sums);
 }
 
@@ -86,7 +86,7 @@ static bool takes_part(const struct certify *c, int tower) {
   return certify_rows(c, tower) > 0 || (c->view->rows == 0 && tower == c->view->first);
 }
 
-/* The towers' leaves as one: all of them, or the first alone. */
+/* The towers' terms as one: all of them, or the first alone. */
 static struct node *join(struct certify *c, const struct node *n, const char *how, int first, int count,
                          int parts) {
   bool only = strcmp(how, "only_first_replica") == 0;
@@ -94,7 +94,7 @@ static struct node *join(struct certify *c, const struct node *n, const char *ho
   struct node like = {.op = OP_all_reduce,
                       .name = arena_printf(c->arena, "%s of all towers", n->name),
                       .ninputs = only ? 1 : count};
-  struct node *sum = certify_make(c, &like, of_tower(c, c->leaves, n, first), 1, &by, NULL, -1);
+  struct node *sum = certify_make(c, &like, of_tower(c, c->terms, n, first), 1, &by, NULL, -1);
   if (!only) c->sums[(size_t)n->id * (size_t)c->nviews + (size_t)(c->view - c->views)] = sum;
   if (!sum || strcmp(how, "mean") != 0) return sum;
   return build2(c->ref, OP_div, sum, certify_number(c, &n->type, parts, -1));
@@ -112,7 +112,7 @@ static struct node *join_aggregate(struct certify *c, const struct node *n, stru
   }
   bool only = strcmp(how, "only_first_replica") == 0;
   for (int t = first; t < first + count; t++)
-    *of_tower(c, c->leaves, n, t) =
+    *of_tower(c, c->terms, n, t) =
         takes_part(c, t) || only ? local_of(c, n->inputs[0], t) : certify_number(c, &n->type, 0, t);
   return join(c, n, how, first, count, parts);
 }
@@ -123,7 +123,7 @@ static struct node *join_copies(struct certify *c, const struct node *n) {
     like.name = t ? arena_printf(c->arena, "tower_%d/%s", t, n->name) : n->name;
     if (!*copy) *copy = certify_make(c, &like, NULL, n->nattrs, n->attrs, &n->type, t);
     if (!*copy) return NULL;
-    *of_tower(c, c->leaves, n, t) = *copy;
+    *of_tower(c, c->terms, n, t) = *copy;
   }
   return join(c, n, node_string(n, ATTR_aggregation), 0, c->towers, c->towers);
 }
@@ -149,10 +149,10 @@ void certify_local_shares(struct certify *c) {
   for (uint32_t i = 0; c->local && i < c->source->count; i++) {
     struct node **sums = &c->sums[(size_t)i * (size_t)c->nviews], *all = sums[c->nviews - 1];
     for (int t = 0; all && t < c->towers; t++) {
-      struct node *leaf = c->leaves[(size_t)i * (size_t)c->towers + (size_t)t], *worker = NULL;
+      struct node *term = c->terms[(size_t)i * (size_t)c->towers + (size_t)t], *worker = NULL;
       for (int v = 0; v + 1 < c->nviews; v++)
         if (t >= c->views[v].first && t < c->views[v].first + c->views[v].count) worker = sums[v];
-      if (leaf) certify_note_share(c, leaf, all, worker, DIST_PARTIAL);
+      if (term) certify_note_share(c, term, all, worker, DIST_PARTIAL);
     }
   }
 }

@@ -32,13 +32,13 @@ static struct meaning value(const struct certify *c, struct node *x) {
   const struct share *s = x && x->tower >= 0 && x->id < c->known ? c->share[x->id] : NULL;
   if (!s) return (struct meaning){.of = x};
   return (struct meaning){
-      .of = s->total, .in_worker = s->in_worker, .towers = single(c, x->tower), .how = s->how, .leaf = x};
+      .of = s->total, .in_worker = s->in_worker, .towers = single(c, x->tower), .how = s->how, .term = x};
 }
 
 /* One value may be a tower's share of several sums. */
 static bool read_as(const struct certify *c, struct meaning *m, const struct meaning *other) {
   if (m->of == other->of) return true;
-  for (const struct share *s = m->leaf ? c->share[m->leaf->id] : NULL; s; s = s->next)
+  for (const struct share *s = m->term ? c->share[m->term->id] : NULL; s; s = s->next)
     if (s->total == other->of && s->how == other->how) {
       m->of = s->total;
       m->in_worker = s->in_worker;
@@ -133,11 +133,11 @@ static bool is_view(const struct certify *c, int first, int count) {
 
 static struct meaning gather(struct certify *c, const struct node *n, const struct meaning *in) {
   struct node **of = arena_new_array(c->arena, (size_t)n->ninputs, struct node *);
-  int first = in[0].leaf ? in[0].leaf->tower : in[0].of->tower;
+  int first = in[0].term ? in[0].term->tower : in[0].of->tower;
   bool right = is_view(c, first, n->ninputs);
   for (int k = 0; k < n->ninputs; k++) {
-    of[k] = in[k].leaf ? in[k].leaf : in[k].of;
-    if (right && of[k]->tower == first + k && (in[k].leaf || !in[k].towers)) continue;
+    of[k] = in[k].term ? in[k].term : in[k].of;
+    if (right && of[k]->tower == first + k && (in[k].term || !in[k].towers)) continue;
     certify_breach(c, CLAIM_RESULTS, n, "operand %d, %s, is not the rows of tower %d", k, n->inputs[k]->name,
                    first + k);
     return nothing;

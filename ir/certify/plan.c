@@ -18,7 +18,7 @@ struct order_check {
   const struct plan *p;
   struct diags *d;
   struct certificate *out;
-  struct signal_use *meetings;
+  struct signal_use *signals;
 };
 
 static void breach(struct order_check *o, int device, int step, const char *fmt, ...)
@@ -37,7 +37,7 @@ static void breach(struct order_check *o, int device, int step, const char *fmt,
 }
 
 static bool collect(struct order_check *o) {
-  for (int i = 0; i < o->p->nsignals; i++) o->meetings[i].device = -1;
+  for (int i = 0; i < o->p->nsignals; i++) o->signals[i].device = -1;
   for (int d = 0; d < o->p->ndevices; d++)
     for (int i = 0; i < o->p->devices[d].nsteps; i++) {
       const struct step *s = &o->p->devices[d].steps[i];
@@ -46,7 +46,7 @@ static bool collect(struct order_check *o) {
         breach(o, d, i, "there is no signal %d", s->signal);
         return false;
       }
-      struct signal_use *m = &o->meetings[s->signal];
+      struct signal_use *m = &o->signals[s->signal];
       if (s->kind == STEP_WAIT) {
         m->met = true;
         continue;
@@ -63,10 +63,10 @@ static void check_waits(struct order_check *o, int device, int *last) {
   for (int i = 0; i < o->p->ndevices; i++) last[i] = -1;
   for (int i = 0; i < o->p->devices[device].nsteps; i++) {
     const struct step *s = &o->p->devices[device].steps[i];
-    if (s->kind == STEP_SIGNAL && !o->meetings[s->signal].met)
+    if (s->kind == STEP_SIGNAL && !o->signals[s->signal].met)
       breach(o, device, i, "nobody waits for signal %d", s->signal);
     if (s->kind != STEP_WAIT) continue;
-    const struct signal_use *m = &o->meetings[s->signal];
+    const struct signal_use *m = &o->signals[s->signal];
     if (m->device < 0)
       breach(o, device, i, "nobody gives signal %d", s->signal);
     else if (m->device == device)
@@ -160,7 +160,7 @@ static void run(struct order_check *o, const int *place, int *at) {
     for (int d = 0; d < o->p->ndevices; d++)
       for (; at[d] < o->p->devices[d].nsteps; at[d]++) {
         const struct step *s = &o->p->devices[d].steps[at[d]];
-        const struct signal_use *m = s->kind == STEP_WAIT ? &o->meetings[s->signal] : NULL;
+        const struct signal_use *m = s->kind == STEP_WAIT ? &o->signals[s->signal] : NULL;
         if (m && m->device >= 0 && at[m->device] <= m->step) break;
         if (s->kind == STEP_ALL_REDUCE && !have_met(o, s->collective, place, at)) break;
         moved = true;
@@ -182,7 +182,7 @@ bool plan_certify(struct arena *a, const struct plan *p, struct diags *d, struct
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   struct order_check o = {.p = p, .d = d, .out = out ? out : &unread};
-  o.meetings = arena_new_array(scratch, (size_t)p->nsignals + 1, struct signal_use);
+  o.signals = arena_new_array(scratch, (size_t)p->nsignals + 1, struct signal_use);
   int *at = arena_new_array(scratch, (size_t)p->ndevices + 1, int), waits = 0, before = o.out->breaches;
   int *place = arena_new_array(scratch, (size_t)p->ndevices * (size_t)p->ncollectives + 1, int);
   if (collect(&o) && find_parts(&o, place)) {

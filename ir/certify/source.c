@@ -1,10 +1,15 @@
-/* The certificate's reading of the source: what each node is for the whole batch, and for the rows of each
- * tower.
+/* The source is computed symbolically, into the reference graph: each of its nodes becomes an expression there, its
+ * value for the whole batch (`global`), and, if that lies over the towers, one expression for each tower (`rows`). How
+ * an op lies over the towers is its spread, from the table that replication reads, too:
  *
- * A value with a batch axis is cut into rows. An op is cut with its operands if each of its rows depends on
- * the same row of them alone; where the axis disappears, the value is a reduction over the towers, and each
- * tower's value is a share of it. Rows that are added to a table are added once, those of all towers one behind
- * the other. Everything else exists once. With one tower nothing is cut. */
+ *   SPREAD_SAME   it does not depend on the batch: one expression for all
+ *   SPREAD_ROWS   each row depends on the same row of the operands: one expression per tower, of the tower's operands
+ *   reductions    over the batch: each tower's expression is its share, and the value is the all_reduce of all shares
+ *   SPREAD_ALL    rows added to a table: those of all towers one behind the other, added once
+ *   SPREAD_NOT    there is no rule, and so no proof
+ *
+ * Equal expressions are one node of the reference. So the placed graph, computed in the same way (placed.c), is right
+ * where its results are the same nodes. With one tower every value exists once. */
 #include "ir/certify/source.h"
 #include "ir/certify/breach.h"
 #include "ir/certify/reference.h"

@@ -215,7 +215,7 @@ bool node_infer(struct graph *g, struct node *n, const char **why) {
 
 /* ---- names ---- */
 
-static const char *leaf(const char *name) {
+static const char *last_part(const char *name) {
   const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
   const char *cut = dot > slash ? dot : slash;
   return cut ? cut + 1 : name;
@@ -229,7 +229,7 @@ static const char *free_name(struct graph *g, const char *wanted, const struct n
   if (!graph_find(g, wanted)) return wanted;
   const char *name = wanted;
   for (int i = 0; i < n->ninputs && i < MAX_TELLING; i++) {
-    name = arena_printf(g->arena, "%s.%s", name, leaf(n->inputs[i]->name));
+    name = arena_printf(g->arena, "%s.%s", name, last_part(n->inputs[i]->name));
     if (!graph_find(g, name)) return name;
   }
   /* Content decides, never order: the same node has the same name in every compilation. */

@@ -90,9 +90,9 @@ struct memory_book memory_book(struct arena *a, const struct plan *p, const uint
       if (b->first <= m.step && b->last >= m.step) m.at_peak[purpose] += b->bytes;
       continue;
     }
-    int64_t room = (b->bytes + 63) / 64 * 64;
-    m.fixed[purpose] += room;
-    m.total += room;
+    int64_t size = (b->bytes + 63) / 64 * 64;
+    m.fixed[purpose] += size;
+    m.total += size;
   }
   return m;
 }

@@ -40,18 +40,18 @@ static const uint64_t two_over_pi[] = {0,
                                        0x56033046fc7b6bab};
 
 /* t = n + magic, see math_scale. */
-struct reduced {
+struct reduced_angle {
   sval t, r;
 };
 
-struct pair {
+struct double_double {
   sval hi, lo;
 };
 
 /* a + b without error (Knuth). */
-static struct pair two_sum(struct sprog *p, sval a, sval b) {
+static struct double_double two_sum(struct sprog *p, sval a, sval b) {
   sval s = add(p, a, b), v = sub(p, s, a);
-  return (struct pair){s, add(p, sub(p, a, sub(p, s, v)), sub(p, b, v))};
+  return (struct double_double){s, add(p, sub(p, a, sub(p, s, v)), sub(p, b, v))};
 }
 
 /* 53 bits of the words hi, lo from bit `from` of hi on (from >= 11) as an f64 times 2^scale. */
@@ -66,7 +66,7 @@ static sval chunk(struct sprog *p, sval hi, sval lo, int from, int scale) {
 }
 
 /* a in [2^38, inf). short: a holds an f32. */
-static struct reduced payne_hanek(struct sprog *p, sval a, bool full) {
+static struct reduced_angle payne_hanek(struct sprog *p, sval a, bool full) {
   sval magic = f64(p, MATH_MAGIC_F64);
   sval bits = math_bits(p, a);
   /* a = m 2^e with m of 53 (24) bits; the first bit of the list that matters has weight 2 once multiplied
@@ -93,7 +93,7 @@ static struct reduced payne_hanek(struct sprog *p, sval a, bool full) {
   sval turns = s_unary(p, S_RINT, mul(p, p0, f64(p, 0.25)));
   p0 = s_fma(p, turns, f64(p, -4), p0);
   sval p1 = mul(p, x, c1);
-  struct pair rest = {p1, -1}, sum = {low0, -1};
+  struct double_double rest = {p1, -1}, sum = {low0, -1};
   if (full) {
     sval c2 = chunk(p, w[1], w[2], 42, -157);
     sval c3 = mul(p, s_convert(p, DT_F64, and(p, w[2], i64(p, (UINT64_C(1) << 33) - 1))), f64(p, 0x1p-190));
@@ -103,27 +103,27 @@ static struct reduced payne_hanek(struct sprog *p, sval a, bool full) {
     sum.lo = add(p, sum.lo, s_fma(p, x, c1, neg(p, p1)));
   }
   sval t = add(p, add(p, p0, sum.hi), magic);
-  struct pair f = {add(p, sub(p, p0, sub(p, t, magic)), sum.hi), rest.hi}; /* exact */
+  struct double_double f = {add(p, sub(p, p0, sub(p, t, magic)), sum.hi), rest.hi}; /* exact */
   if (full) {
     /* The parts cancel down to 2^-62 at worst; what is left then is still exact but for the smallest. */
     f = two_sum(p, f.hi, sum.lo);
-    struct pair g = two_sum(p, f.hi, rest.hi);
-    f = (struct pair){g.hi, add(p, g.lo, add(p, f.lo, rest.lo))};
+    struct double_double g = two_sum(p, f.hi, rest.hi);
+    f = (struct double_double){g.hi, add(p, g.lo, add(p, f.lo, rest.lo))};
   }
   sval low = s_fma(p, f.lo, f64(p, HALF_PI_1), mul(p, f.hi, f64(p, HALF_PI_2)));
-  return (struct reduced){t, s_fma(p, f.hi, f64(p, HALF_PI_1), low)};
+  return (struct reduced_angle){t, s_fma(p, f.hi, f64(p, HALF_PI_1), low)};
 }
 
-static struct reduced reduce(struct sprog *p, sval a, bool full) {
+static struct reduced_angle reduce(struct sprog *p, sval a, bool full) {
   sval magic = f64(p, MATH_MAGIC_F64);
   sval t = s_fma(p, a, f64(p, TWO_OVER_PI), magic), n = sub(p, t, magic);
   sval r = s_fma(p, n, f64(p, -HALF_PI_1), a);
   r = s_fma(p, n, f64(p, -HALF_PI_2), r);
   if (full) r = s_fma(p, n, f64(p, -HALF_PI_3), r);
-  struct reduced far = payne_hanek(p, a, full);
+  struct reduced_angle far = payne_hanek(p, a, full);
   /* inf stays with the first, which makes it NaN */
   sval big = and(p, lt(p, f64(p, LIMIT), a), lt(p, a, f64(p, INFINITY)));
-  return (struct reduced){s_select(p, big, far.t, t), s_select(p, big, far.r, r)};
+  return (struct reduced_angle){s_select(p, big, far.t, t), s_select(p, big, far.r, r)};
 }
 
 /* sin r = r + r^3 P(r^2), errors 2^-28 and 2^-57.8; cos r = 1 - r^2/2 + r^4 P(r^2), errors 2^-33 and
@@ -152,7 +152,7 @@ static sval bit(struct sprog *p, sval i, uint64_t which) {
 }
 
 static sval sin_f64(struct sprog *p, sval x, bool full) {
-  struct reduced v = reduce(p, mag(p, x), full);
+  struct reduced_angle v = reduce(p, mag(p, x), full);
   sval i = math_bits(p, v.t);
   sval y = s_select(p, bit(p, i, 1), cos_poly(p, v.r, full), sin_poly(p, v.r, full));
   sval sign = xor(p, shl(p, and(p, i, i64(p, 2)), 62), math_sign_bit(p, x));
@@ -160,7 +160,7 @@ static sval sin_f64(struct sprog *p, sval x, bool full) {
 }
 
 static sval cos_f64(struct sprog *p, sval x, bool full) {
-  struct reduced v = reduce(p, mag(p, x), full);
+  struct reduced_angle v = reduce(p, mag(p, x), full);
   sval i = math_bits(p, v.t);
   sval y = s_select(p, bit(p, i, 1), sin_poly(p, v.r, full), cos_poly(p, v.r, full));
   sval sign = shl(p, and(p, add(p, i, i64(p, 1)), i64(p, 2)), 62);
@@ -168,7 +168,7 @@ static sval cos_f64(struct sprog *p, sval x, bool full) {
 }
 
 static sval tan_f64(struct sprog *p, sval x, bool full) {
-  struct reduced v = reduce(p, mag(p, x), full);
+  struct reduced_angle v = reduce(p, mag(p, x), full);
   sval i = math_bits(p, v.t), odd = bit(p, i, 1);
   sval s = sin_poly(p, v.r, full), c = cos_poly(p, v.r, full);
   sval y = quo(p, s_select(p, odd, c, s), s_select(p, odd, s, c));

@@ -196,7 +196,7 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
 }
 
 /* Whether the group has to wait for another device: what other devices wait for is no result of it. */
-static bool meets(const struct group *g) {
+static bool has_to_wait(const struct group *g) {
   for (int i = 0; i < g->nuses; i++)
     if (g->uses[i].node->op == OP_copy || is_collective(g->uses[i].node)) return true;
   return false;
@@ -222,7 +222,7 @@ static void visit(struct fusion *f, const struct node *n) {
   if (is_free(f, n, &r) && join_all(f, n, &r)) return;
   bool result = r.outside || r.ngroups > 1;
   bool alone = node_is_strided(n) || is_index(n);
-  if (r.first != NOWHERE && r.elsewhere && meets(&f->groups[r.first])) alone = true;
+  if (r.first != NOWHERE && r.elsewhere && has_to_wait(&f->groups[r.first])) alone = true;
   if (!alone && r.first != NOWHERE && r.place < r.next && join(f, n, r.first, result)) return;
   new_group(f, n);
 }

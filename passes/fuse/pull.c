@@ -7,7 +7,7 @@
 #include "passes/fuse/fuse.h"
 #include "passes/rebuild.h"
 
-enum { CHEAP = 4, MAX_LEAVES = 2, MAX_DEPTH = 3 };
+enum { CHEAP = 4, MAX_SOURCES = 2, MAX_DEPTH = 3 };
 
 /* Instructions of a scalar body; division and roots count more. */
 static int scalar_cost(struct fuse_cost *c, const struct node *n) {
@@ -39,13 +39,13 @@ static bool is_filler(const struct node *n) {
   return node_is_immediate(n) || (n->op == OP_broadcast && node_is_immediate(n->inputs[0]));
 }
 
-/* Values to be read if x is computed again down to `depth`; more than MAX_LEAVES is too many. */
-static int leaves(struct fuse_cost *c, const struct node *x, int depth) {
+/* Values to be read if x is computed again down to `depth`; more than MAX_SOURCES is too many. */
+static int sources(struct fuse_cost *c, const struct node *x, int depth) {
   while (is_alias(x)) x = x->inputs[0];
   if (is_filler(x)) return 0;
   if (depth == 0 || !fuse_is_cheap(c, x)) return 1;
   int count = 0;
-  for (int i = 0; i < x->ninputs && count <= MAX_LEAVES; i++) count += leaves(c, x->inputs[i], depth - 1);
+  for (int i = 0; i < x->ninputs && count <= MAX_SOURCES; i++) count += sources(c, x->inputs[i], depth - 1);
   return count;
 }
 
@@ -53,19 +53,19 @@ static struct node *again(struct pass_ctx *ctx, struct fuse_cost *c, struct grap
                           int device, int depth, const char *name) {
   while (is_alias(x)) x = x->inputs[0];
   if (x->device == device) return x;
-  bool leaf = !is_filler(x) && (depth == 0 || !fuse_is_cheap(c, x));
+  bool source = !is_filler(x) && (depth == 0 || !fuse_is_cheap(c, x));
   struct node *in[3] = {x};
-  for (int i = 0; i < x->ninputs && !leaf; i++)
+  for (int i = 0; i < x->ninputs && !source; i++)
     if (!(in[i] = again(ctx, c, out, x->inputs[i], device, depth - 1, NULL))) return NULL;
   build_at(out, x);
   out->at.device = device;
   out->at.want = NULL;
-  out->at.why = leaf ? arena_printf(out->arena, "%s -> %s", out->config.target.devices[x->device].text,
-                                    out->config.target.devices[device].text)
-                     : "cheap -> where it is read";
+  out->at.why = source ? arena_printf(out->arena, "%s -> %s", out->config.target.devices[x->device].text,
+                                      out->config.target.devices[device].text)
+                       : "cheap -> where it is read";
   if (!name) name = arena_printf(out->arena, "%s.copy_%d", x->name, device);
   struct attr alias = attr_int(ATTR_alias, 1);
-  if (leaf) return build_named(out, name, OP_copy, 1, in, 1, &alias, NULL);
+  if (source) return build_named(out, name, OP_copy, 1, in, 1, &alias, NULL);
   return build_named(out, name, x->op, x->ninputs, in, x->nattrs, x->attrs, &x->type);
 }
 
@@ -74,7 +74,8 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   struct fuse_cost *c = (struct fuse_cost *)(uintptr_t)user;
   if (is_alias(n) && fuse_is_cheap(c, in[0])) {
     for (int depth = MAX_DEPTH; depth > 0; depth--)
-      if (leaves(c, in[0], depth) <= MAX_LEAVES) return again(ctx, c, out, in[0], n->device, depth, n->name);
+      if (sources(c, in[0], depth) <= MAX_SOURCES)
+        return again(ctx, c, out, in[0], n->device, depth, n->name);
   }
   struct node same = *n;
   same.inputs = in;

@@ -72,7 +72,7 @@ static bool has_generator(const struct host *host, struct diags *d) {
 #define GENERATOR_SPACE (96 * MB)
 
 static bool has_room(size_t space, size_t memory, struct diags *d) {
-  if (foreign_room(space, memory)) return true;
+  if (foreign_memory(space, memory)) return true;
   diag_failure(d, LOC_NONE, "cpu: no memory to generate code: LLVM needs %zu MB",
                (space > memory ? space : memory) / MB);
   return false;
@@ -212,7 +212,7 @@ static void *worker(void *argument) {
 static bool make_missing(struct work *w, struct diags *d) {
   int helpers = (w->host->cores < w->nmissing ? w->host->cores : w->nmissing) - 1;
   if (helpers > MAX_WORKERS - 1) helpers = MAX_WORKERS - 1;
-  while (helpers > 0 && !foreign_room((size_t)helpers * GENERATOR_SPACE + GENERATOR, GENERATOR)) helpers--;
+  while (helpers > 0 && !foreign_memory((size_t)helpers * GENERATOR_SPACE + GENERATOR, GENERATOR)) helpers--;
   if (!has_room(0, GENERATOR, d)) return false;
   foreign_prepare();
   pthread_t thread[MAX_WORKERS];

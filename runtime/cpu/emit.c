@@ -9,7 +9,7 @@
  * last; reduced loops follow in their own order, as ir/scalar/kernel.h promises.
  *
  * Arguments may be the same buffer: all values of a chunk are read before the first one is written. */
-#include "runtime/cpu/nest.h"
+#include "runtime/cpu/loops.h"
 
 #include <stddef.h>
 
@@ -21,22 +21,22 @@
 
 /* ---- loops ---- */
 
-static void emit_loops(struct cpu_nest *n, int depth);
+static void emit_loops(struct cpu_loops *n, int depth);
 
 /* What runs inside the first `depth` loops. */
-static void emit_inside(struct cpu_nest *n, int depth) {
+static void emit_inside(struct cpu_loops *n, int depth) {
   if (depth == n->k->rank) {
-    nest_values(n, &n->body, depth, depth);
+    loops_values(n, &n->body, depth, depth);
     if (is_reduce(n))
       reduce_step(n);
     else
-      nest_store(n, &n->body, n->k->result, true);
+      loops_store(n, &n->body, n->k->result, true);
   } else {
     emit_loops(n, depth);
   }
 }
 
-static void emit_depth(struct cpu_nest *n, int depth) {
+static void emit_depth(struct cpu_loops *n, int depth) {
   if (!is_reduce(n) || depth != n->kept) {
     emit_inside(n, depth);
     return;
@@ -46,14 +46,14 @@ static void emit_depth(struct cpu_nest *n, int depth) {
   reduce_finish(n);
 }
 
-static LLVMBasicBlockRef new_block(struct cpu_nest *n, const char *name) {
+static LLVMBasicBlockRef new_block(struct cpu_loops *n, const char *name) {
   return llvm.AppendBasicBlockInContext(n->e->context, n->fn, name);
 }
 
-static LLVMBasicBlockRef here(struct cpu_nest *n) { return llvm.GetInsertBlock(n->e->builder); }
-static void go_to(struct cpu_nest *n, LLVMBasicBlockRef b) { llvm.PositionBuilderAtEnd(n->e->builder, b); }
+static LLVMBasicBlockRef here(struct cpu_loops *n) { return llvm.GetInsertBlock(n->e->builder); }
+static void go_to(struct cpu_loops *n, LLVMBasicBlockRef b) { llvm.PositionBuilderAtEnd(n->e->builder, b); }
 
-static LLVMValueRef phi(struct cpu_nest *n, LLVMValueRef from_value, LLVMBasicBlockRef from) {
+static LLVMValueRef phi(struct cpu_loops *n, LLVMValueRef from_value, LLVMBasicBlockRef from) {
   LLVMValueRef p = llvm.BuildPhi(n->e->builder, llvm.TypeOf(from_value), "");
   llvm.AddIncoming(p, &from_value, &from, 1);
   return p;
@@ -69,7 +69,7 @@ struct carried {
   int count;
 };
 
-static struct carried carried_by(struct cpu_nest *n, int depth) {
+static struct carried carried_by(struct cpu_loops *n, int depth) {
   struct carried c = {.count = 0};
   if (!is_reduce(n) || depth < n->kept) return c;
   for (int i = 0; i < n->chunks; i++) {
@@ -80,7 +80,8 @@ static struct carried carried_by(struct cpu_nest *n, int depth) {
 }
 
 /* Replaces what is carried by phis with one edge; `phis` remembers them. */
-static void carried_enter(struct cpu_nest *n, struct carried *c, LLVMBasicBlockRef from, LLVMValueRef *phis) {
+static void carried_enter(struct cpu_loops *n, struct carried *c, LLVMBasicBlockRef from,
+                          LLVMValueRef *phis) {
   for (int s = 0; s < c->count; s++) *c->slot[s] = phis[s] = phi(n, *c->slot[s], from);
 }
 
@@ -97,12 +98,12 @@ static void carried_restore(struct carried *c, LLVMValueRef *phis) {
 }
 
 /* Is argument `a` read or written inside a loop at `depth`? */
-static bool used_inside(const struct cpu_nest *n, int a, int depth) {
+static bool used_inside(const struct cpu_loops *n, int a, int depth) {
   return !is_reduce(n) || depth < n->kept || n->body_reads[a];
 }
 
 /* A loop one element at a time. */
-static void emit_scalar_loop(struct cpu_nest *n, int depth) {
+static void emit_scalar_loop(struct cpu_loops *n, int depth) {
   LLVMBuilderRef ir = n->e->builder;
   int loop = n->order[depth];
   LLVMBasicBlockRef before = here(n), enter = new_block(n, "enter"), round = new_block(n, "loop"),
@@ -114,7 +115,7 @@ static void emit_scalar_loop(struct cpu_nest *n, int depth) {
   llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSGT, n->extent[loop], int64(n, 0), ""), enter, done);
 
   go_to(n, enter);
-  nest_values(n, &n->body, depth, depth);
+  loops_values(n, &n->body, depth, depth);
   llvm.BuildBr(ir, round);
 
   go_to(n, round);
@@ -129,7 +130,7 @@ static void emit_scalar_loop(struct cpu_nest *n, int depth) {
 
   LLVMBasicBlockRef end = here(n);
   for (int a = 0; a < n->k->nargs; a++) {
-    if (ptr_phi[a]) phi_add(ptr_phi[a], nest_advance(n, ptr_phi[a], n->stride[a][loop]), end);
+    if (ptr_phi[a]) phi_add(ptr_phi[a], loops_advance(n, ptr_phi[a], n->stride[a][loop]), end);
     n->ptr[a] = outer[a];
   }
   LLVMValueRef next = llvm.BuildAdd(ir, i, int64(n, 1), "");
@@ -147,7 +148,7 @@ static void emit_scalar_loop(struct cpu_nest *n, int depth) {
 }
 
 /* One round of the vector loop, lanes i.. on. */
-static void emit_round(struct cpu_nest *n, int depth, LLVMValueRef i) {
+static void emit_round(struct cpu_loops *n, int depth, LLVMValueRef i) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef outer[MAX_KERNEL_ARGS];
   for (int a = 0; a < n->k->nargs; a++) {
@@ -156,7 +157,7 @@ static void emit_round(struct cpu_nest *n, int depth, LLVMValueRef i) {
     if (n->k->args[a].vector == STRIDE_ONE)
       n->ptr[a] = llvm.BuildGEP2(ir, emit_memory_type(n->e, arg_dtype(n, a), 1), n->ptr[a], &i, 1, "");
     else
-      n->ptr[a] = nest_advance(n, n->ptr[a], llvm.BuildMul(ir, i, n->stride[a][n->k->vector], ""));
+      n->ptr[a] = loops_advance(n, n->ptr[a], llvm.BuildMul(ir, i, n->stride[a][n->k->vector], ""));
   }
   n->index[n->k->vector] = i;
   emit_depth(n, depth + 1);
@@ -164,7 +165,7 @@ static void emit_round(struct cpu_nest *n, int depth, LLVMValueRef i) {
 }
 
 /* Active lanes of the chunk that starts at `i`; `last` if no whole chunk is left. */
-static void set_mask(struct cpu_nest *n, LLVMValueRef i, bool last) {
+static void set_mask(struct cpu_loops *n, LLVMValueRef i, bool last) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef rest = llvm.BuildSub(ir, n->extent[n->k->vector], i, ""), lanes = int64(n, KERNEL_LANES);
   n->active =
@@ -175,7 +176,7 @@ static void set_mask(struct cpu_nest *n, LLVMValueRef i, bool last) {
 
 /* Rounds of `chunks` chunks from `first` up to `limit`, at least one; returns the last block. `limit` is NULL if there
  * is one round alone. */
-static LLVMBasicBlockRef emit_rounds(struct cpu_nest *n, int depth, LLVMBasicBlockRef round,
+static LLVMBasicBlockRef emit_rounds(struct cpu_loops *n, int depth, LLVMBasicBlockRef round,
                                      LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef limit,
                                      bool masked, LLVMBasicBlockRef done) {
   LLVMBuilderRef ir = n->e->builder;
@@ -200,7 +201,7 @@ static LLVMBasicBlockRef emit_rounds(struct cpu_nest *n, int depth, LLVMBasicBlo
 }
 
 /* Whole rounds first, then masked chunks; a heavy body has masked chunks alone. */
-static void emit_vector_loop(struct cpu_nest *n, int depth) {
+static void emit_vector_loop(struct cpu_loops *n, int depth) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef extent = n->extent[n->k->vector], zero = int64(n, 0);
   LLVMBasicBlockRef before = here(n), enter = new_block(n, "enter");
@@ -215,7 +216,7 @@ static void emit_vector_loop(struct cpu_nest *n, int depth) {
   llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSGT, extent, zero, ""), enter, done);
 
   go_to(n, enter);
-  nest_values(n, &n->body, depth, depth);
+  loops_values(n, &n->body, depth, depth);
   if (n->heavy) {
     llvm.BuildBr(ir, masked);
   } else {
@@ -254,7 +255,7 @@ static void emit_vector_loop(struct cpu_nest *n, int depth) {
   carried_restore(&c, phis);
 }
 
-static void emit_loops(struct cpu_nest *n, int depth) {
+static void emit_loops(struct cpu_loops *n, int depth) {
   if (depth == n->vector_depth)
     emit_vector_loop(n, depth);
   else
@@ -263,7 +264,7 @@ static void emit_loops(struct cpu_nest *n, int depth) {
 
 /* ---- the function ---- */
 
-static void order_loops(struct cpu_nest *n) {
+static void order_loops(struct cpu_loops *n) {
   const struct kernel *k = n->k;
   int count = 0;
   n->kept = k->rank - (is_reduce(n) ? k->nreduce : 0);
@@ -277,17 +278,17 @@ static void order_loops(struct cpu_nest *n) {
     if (n->order[d] == k->vector) n->vector_depth = d;
 }
 
-static void load_sizes(struct cpu_nest *n, LLVMValueRef args) {
+static void load_sizes(struct cpu_loops *n, LLVMValueRef args) {
   LLVMBuilderRef ir = n->e->builder;
   const struct kernel *k = n->k;
   LLVMTypeRef pointer = llvm.PointerTypeInContext(n->e->context, 0);
-  for (int l = 0; l < k->rank; l++) n->extent[l] = nest_size(n, l);
+  for (int l = 0; l < k->rank; l++) n->extent[l] = loops_size(n, l);
   for (int a = 0; a < k->nargs; a++) {
     LLVMValueRef at = int64(n, a);
     n->ptr[a] = llvm.BuildLoad2(ir, pointer, llvm.BuildGEP2(ir, pointer, args, &at, 1, ""), "");
     for (int l = 0; l < k->rank; l++) {
       if (l == k->vector && k->args[a].vector != STRIDE_ANY) continue; /* known */
-      LLVMValueRef stride = nest_size(n, k->rank + a * k->rank + l);
+      LLVMValueRef stride = loops_size(n, k->rank + a * k->rank + l);
       n->stride[a][l] = llvm.BuildMul(ir, stride, int64(n, dtype_size(arg_dtype(n, a))), "");
     }
     if (k->args[a].vector == STRIDE_ANY)
@@ -297,7 +298,7 @@ static void load_sizes(struct cpu_nest *n, LLVMValueRef args) {
 }
 
 /* How the vector loop runs: heavy bodies once, light column sums several chunks a round. */
-static void choose_shape(struct cpu_nest *n) {
+static void choose_shape(struct cpu_loops *n) {
   int weight = program_weight(&n->body, n->k->rank);
   n->heavy = weight > HEAVY_BODY;
   n->unroll = 1;
@@ -307,7 +308,7 @@ static void choose_shape(struct cpu_nest *n) {
 }
 
 LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *symbol, struct arena *scratch) {
-  struct cpu_nest *n = arena_new(scratch, struct cpu_nest);
+  struct cpu_loops *n = arena_new(scratch, struct cpu_loops);
   n->e = e;
   n->k = k;
   order_loops(n);

@@ -1,3 +1,4 @@
+/* Memory is tried out before a call into C++; in the call, a handler of operator new gives up where there is none. */
 #include "runtime/cpu/foreign.h"
 
 #include "base/arena.h"
@@ -21,7 +22,7 @@ static bool can_map(size_t size, int protection) {
   return true;
 }
 
-bool foreign_room(size_t space, size_t memory) {
+bool foreign_memory(size_t space, size_t memory) {
   return can_map(space, PROT_NONE) && can_map(memory, PROT_READ | PROT_WRITE);
 }
 

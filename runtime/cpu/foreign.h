@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Whether so much can be had now: of address space, and of memory that is written to. */
-bool foreign_room(size_t space, size_t memory);
+bool foreign_memory(size_t space, size_t memory);
 /* Around calls on this thread, which has a recovery point of arenas. enter leaves at once where a call was left. */
 void foreign_enter(void);
 void foreign_leave(void);

@@ -1,37 +1,37 @@
 /* Values of a scalar program and the memory they come from and go to, at the current place of a nest. */
-#include "runtime/cpu/nest.h"
+#include "runtime/cpu/loops.h"
 
 /* ---- memory ---- */
 
-LLVMValueRef nest_advance(struct cpu_nest *n, LLVMValueRef p, LLVMValueRef bytes) {
+LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef bytes) {
   return llvm.BuildGEP2(n->e->builder, i8(n), p, &bytes, 1, "");
 }
 
-static LLVMValueRef from_memory(struct cpu_nest *n, enum dtype d, LLVMValueRef v) {
+static LLVMValueRef from_memory(struct cpu_loops *n, enum dtype d, LLVMValueRef v) {
   if (d != DT_BOOL) return v;
   return llvm.BuildICmp(n->e->builder, LLVMIntNE, v, llvm.ConstNull(llvm.TypeOf(v)), "");
 }
 
-static LLVMValueRef to_memory(struct cpu_nest *n, enum dtype d, LLVMValueRef v) {
+static LLVMValueRef to_memory(struct cpu_loops *n, enum dtype d, LLVMValueRef v) {
   if (d != DT_BOOL) return v;
   return llvm.BuildZExt(n->e->builder, v, emit_memory_type(n->e, d, emit_lanes(v)), "");
 }
 
 /* The lanes of argument `a` in chunk `chunk` of a round: a pointer, or a vector of them for STRIDE_ANY. */
-static LLVMValueRef lane_address(struct cpu_nest *n, int a, int chunk) {
+static LLVMValueRef lane_address(struct cpu_loops *n, int a, int chunk) {
   LLVMValueRef p = n->ptr[a];
   if (n->k->args[a].vector == STRIDE_ONE) {
-    if (chunk > 0) p = nest_advance(n, p, int64(n, chunk * KERNEL_LANES * dtype_size(arg_dtype(n, a))));
+    if (chunk > 0) p = loops_advance(n, p, int64(n, chunk * KERNEL_LANES * dtype_size(arg_dtype(n, a))));
     return p;
   }
   if (chunk > 0) {
     LLVMValueRef stride = n->stride[a][n->k->vector];
-    p = nest_advance(n, p, llvm.BuildMul(n->e->builder, stride, int64(n, chunk * KERNEL_LANES), ""));
+    p = loops_advance(n, p, llvm.BuildMul(n->e->builder, stride, int64(n, chunk * KERNEL_LANES), ""));
   }
-  return nest_advance(n, p, n->lane_offset[a]);
+  return loops_advance(n, p, n->lane_offset[a]);
 }
 
-static LLVMValueRef load_lanes(struct cpu_nest *n, int a, int chunk) {
+static LLVMValueRef load_lanes(struct cpu_loops *n, int a, int chunk) {
   struct emit *e = n->e;
   enum dtype d = arg_dtype(n, a);
   LLVMTypeRef t = emit_memory_type(e, d, KERNEL_LANES);
@@ -50,19 +50,19 @@ static LLVMValueRef load_lanes(struct cpu_nest *n, int a, int chunk) {
   return from_memory(n, d, v);
 }
 
-static LLVMValueRef load_scalar(struct cpu_nest *n, int a) {
+static LLVMValueRef load_scalar(struct cpu_loops *n, int a) {
   enum dtype d = arg_dtype(n, a);
   LLVMValueRef v = llvm.BuildLoad2(n->e->builder, emit_memory_type(n->e, d, 1), n->ptr[a], "");
   llvm.SetAlignment(v, (unsigned)dtype_size(d));
   return from_memory(n, d, v);
 }
 
-static void store_scalar(struct cpu_nest *n, int a, LLVMValueRef v) {
+static void store_scalar(struct cpu_loops *n, int a, LLVMValueRef v) {
   LLVMValueRef s = llvm.BuildStore(n->e->builder, to_memory(n, arg_dtype(n, a), v), n->ptr[a]);
   llvm.SetAlignment(s, (unsigned)dtype_size(arg_dtype(n, a)));
 }
 
-static void store_lanes(struct cpu_nest *n, int a, int chunk, LLVMValueRef v) {
+static void store_lanes(struct cpu_loops *n, int a, int chunk, LLVMValueRef v) {
   struct emit *e = n->e;
   enum dtype d = arg_dtype(n, a);
   if (n->k->args[a].vector == STRIDE_ZERO) { /* all lanes write one element: the last one wins */
@@ -87,33 +87,33 @@ static void store_lanes(struct cpu_nest *n, int a, int chunk, LLVMValueRef v) {
 
 /* ---- values ---- */
 
-static LLVMValueRef scalar_value(struct cpu_nest *n, const struct cpu_program *g, int v) {
+static LLVMValueRef scalar_value(struct cpu_loops *n, const struct cpu_program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return emit_const(n->e, (enum dtype)i->dtype, i->bits, 1);
   return g->scalar[v];
 }
 
-LLVMValueRef nest_lanes(struct cpu_nest *n, const struct cpu_program *g, int v, int chunk) {
+LLVMValueRef loops_lanes(struct cpu_loops *n, const struct cpu_program *g, int v, int chunk) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return emit_const(n->e, (enum dtype)i->dtype, i->bits, KERNEL_LANES);
   return g->uniform[v] ? g->splat[v] : g->lanes[v][chunk];
 }
 
-static LLVMValueRef index_lanes(struct cpu_nest *n, int chunk) {
+static LLVMValueRef index_lanes(struct cpu_loops *n, int chunk) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef lane = llvm.ConstAdd(emit_iota(n->e, 64),
                                     emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
   return llvm.BuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
 }
 
-LLVMValueRef nest_size(struct cpu_nest *n, int number) {
+LLVMValueRef loops_size(struct cpu_loops *n, int number) {
   LLVMValueRef at = int64(n, number), p = llvm.BuildGEP2(n->e->builder, i64(n), n->sizes, &at, 1, "");
   LLVMValueRef size = llvm.BuildLoad2(n->e->builder, i64(n), p, "");
   llvm.SetAlignment(size, 8);
   return size;
 }
 
-static void emit_uniform(struct cpu_nest *n, struct cpu_program *g, int v) {
+static void emit_uniform(struct cpu_loops *n, struct cpu_program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return;
   if (i->op == S_ARG) {
@@ -122,7 +122,7 @@ static void emit_uniform(struct cpu_nest *n, struct cpu_program *g, int v) {
   } else if (i->op == S_INDEX) {
     g->scalar[v] = n->index[i->a];
   } else if (i->op == S_PARAM) {
-    g->scalar[v] = nest_size(n, n->k->rank + n->k->nargs * n->k->rank + i->a);
+    g->scalar[v] = loops_size(n, n->k->rank + n->k->nargs * n->k->rank + i->a);
   } else {
     int use[3];
     LLVMValueRef x[3] = {NULL, NULL, NULL};
@@ -134,7 +134,7 @@ static void emit_uniform(struct cpu_nest *n, struct cpu_program *g, int v) {
   if (g->needs_splat[v]) g->splat[v] = emit_splat(n->e, g->scalar[v]);
 }
 
-static void emit_lane_value(struct cpu_nest *n, struct cpu_program *g, int v, int chunk) {
+static void emit_lane_value(struct cpu_loops *n, struct cpu_program *g, int v, int chunk) {
   const struct sinst *i = &g->text->inst[v];
   LLVMValueRef *out = &g->lanes[v][chunk];
   if (i->op == S_ARG) {
@@ -148,13 +148,13 @@ static void emit_lane_value(struct cpu_nest *n, struct cpu_program *g, int v, in
     int use[3];
     LLVMValueRef x[3] = {NULL, NULL, NULL};
     int nuse = sinst_operands(i, use);
-    for (int u = 0; u < nuse; u++) x[u] = nest_lanes(n, g, use[u], chunk);
+    for (int u = 0; u < nuse; u++) x[u] = loops_lanes(n, g, use[u], chunk);
     enum dtype operand = s_dtype(g->text, i->op == S_SELECT ? i->b : i->a);
     *out = emit_instruction(n->e, i, operand, x[0], x[1], x[2]);
   }
 }
 
-void nest_values(struct cpu_nest *n, struct cpu_program *g, int first, int last) {
+void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int last) {
   for (int v = 0; v < g->text->count; v++) {
     if (!g->live[v] || g->depth[v] < first || g->depth[v] > last) continue;
     if (g->uniform[v])
@@ -164,12 +164,12 @@ void nest_values(struct cpu_nest *n, struct cpu_program *g, int first, int last)
   }
 }
 
-void nest_store(struct cpu_nest *n, struct cpu_program *g, const sval *results, bool in_lanes) {
+void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, bool in_lanes) {
   int first = n->k->nargs - n->k->noutputs;
   for (int r = 0; r < n->k->noutputs; r++) {
     if (!in_lanes)
       store_scalar(n, first + r, scalar_value(n, g, results[r]));
     else
-      for (int c = 0; c < n->chunks; c++) store_lanes(n, first + r, c, nest_lanes(n, g, results[r], c));
+      for (int c = 0; c < n->chunks; c++) store_lanes(n, first + r, c, loops_lanes(n, g, results[r], c));
   }
 }

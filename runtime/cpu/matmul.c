@@ -160,7 +160,7 @@ static bool start_library(void) {
   struct arena_guard guard;
   pthread_mutex_lock(&starting);
   arena_guard(&guard, undo_start, &starting);
-  if (!started && foreign_room(0, ROOM)) {
+  if (!started && foreign_memory(0, ROOM)) {
     foreign_prepare();
     foreign_enter();
     started = true;

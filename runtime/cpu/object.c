@@ -17,7 +17,7 @@ struct object {
   char *base;
   size_t size, code_size; /* whole pages */
   int nfunctions;
-  struct function {
+  struct object_function {
     char *name;
     void *address;
   } function[]; /* names are behind */
@@ -147,8 +147,8 @@ static struct object *list_functions(const struct object_loader *l) {
   char *text = (char *)&o->function[count];
   for (int i = 0; i < count_symbols(l); i++)
     if (is_function(l, i, &s)) {
-      struct function *f = &o->function[o->nfunctions++];
-      *f = (struct function){text, l->base + l->at[s.st_shndx] + s.st_value};
+      struct object_function *f = &o->function[o->nfunctions++];
+      *f = (struct object_function){text, l->base + l->at[s.st_shndx] + s.st_value};
       text = stpcpy(text, name_of(l, &s)) + 1;
     }
   return o;

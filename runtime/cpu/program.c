@@ -1,7 +1,7 @@
 /* What a scalar program asks of the loops around it: what is live, uniform and how deep. */
-#include "runtime/cpu/nest.h"
+#include "runtime/cpu/loops.h"
 
-static void mark_places(struct cpu_nest *n, struct cpu_program *g, bool in_lanes) {
+static void mark_places(struct cpu_loops *n, struct cpu_program *g, bool in_lanes) {
   const struct kernel *k = n->k;
   bool vector_innermost = n->vector_depth == k->rank - 1;
   int use[3];
@@ -33,7 +33,7 @@ static void mark_splats(struct cpu_program *g, const sval *results, int nresults
   for (int r = 0; r < nresults; r++) g->needs_splat[results[r]] = g->uniform[results[r]];
 }
 
-void program_init(struct cpu_nest *n, struct cpu_program *g, const struct sprog *p, const sval *results,
+void program_init(struct cpu_loops *n, struct cpu_program *g, const struct sprog *p, const sval *results,
                   int nresults, bool in_lanes, struct arena *scratch) {
   size_t count = (size_t)p->count;
   g->text = p;

@@ -1,19 +1,19 @@
 /* Accumulators, in the order that ir/scalar/kernel.h promises. */
-#include "runtime/cpu/nest.h"
+#include "runtime/cpu/loops.h"
 
-static LLVMValueRef combine(struct cpu_nest *n, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef combine(struct cpu_loops *n, LLVMValueRef a, LLVMValueRef b) {
   enum dtype d = kernel_acc_dtype(n->k);
   struct sinst i = {.op = (uint8_t)reduce_primitive(n->k->reduce), .dtype = (uint8_t)d};
   return emit_instruction(n->e, &i, d, a, b, NULL);
 }
 
-static LLVMValueRef compare(struct cpu_nest *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef compare(struct cpu_loops *n, enum sop op, LLVMValueRef a, LLVMValueRef b) {
   struct sinst i = {.op = (uint8_t)op, .dtype = DT_BOOL};
   return emit_instruction(n->e, &i, kernel_acc_dtype(n->k), a, b, NULL);
 }
 
 /* Where `b` beats `a`: larger (smaller), or the first NaN. */
-static LLVMValueRef beats(struct cpu_nest *n, LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef beats(struct cpu_loops *n, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef better = n->k->reduce == REDUCE_ARGMAX ? compare(n, S_LT, a, b) : compare(n, S_LT, b, a);
   if (!dtype_is_float(kernel_acc_dtype(n->k))) return better;
@@ -22,7 +22,7 @@ static LLVMValueRef beats(struct cpu_nest *n, LLVMValueRef a, LLVMValueRef b) {
 }
 
 /* Lanes lo and hi hold winners of their own; of equals the smaller index wins. */
-static LLVMValueRef hi_wins(struct cpu_nest *n, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef lo_index,
+static LLVMValueRef hi_wins(struct cpu_loops *n, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef lo_index,
                             LLVMValueRef hi_index) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef same = compare(n, S_EQ, lo, hi);
@@ -33,7 +33,7 @@ static LLVMValueRef hi_wins(struct cpu_nest *n, LLVMValueRef lo, LLVMValueRef hi
   return llvm.BuildOr(ir, beats(n, lo, hi), llvm.BuildAnd(ir, same, earlier, ""), "");
 }
 
-void reduce_start(struct cpu_nest *n) {
+void reduce_start(struct cpu_loops *n) {
   enum dtype d = kernel_acc_dtype(n->k);
   for (int c = 0; c < n->chunks; c++) {
     n->acc[c] = emit_const(n->e, d, reduce_identity(n->k->reduce, d), KERNEL_LANES);
@@ -42,7 +42,7 @@ void reduce_start(struct cpu_nest *n) {
 }
 
 /* The index along the one reduced loop of argmax and argmin, per lane. */
-static LLVMValueRef reduced_index(struct cpu_nest *n) {
+static LLVMValueRef reduced_index(struct cpu_loops *n) {
   LLVMBuilderRef ir = n->e->builder;
   int loop = n->order[n->kept];
   LLVMValueRef at = emit_splat(n->e, llvm.BuildTrunc(ir, n->index[loop], i32(n), ""));
@@ -50,7 +50,7 @@ static LLVMValueRef reduced_index(struct cpu_nest *n) {
 }
 
 /* acc = S_MAX or S_MIN of acc and x, but for the NaNs that reduce_settle puts back. */
-static void track_nan(struct cpu_nest *n, int c, LLVMValueRef x, LLVMValueRef mask) {
+static void track_nan(struct cpu_loops *n, int c, LLVMValueRef x, LLVMValueRef mask) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef keep =
       n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
@@ -60,18 +60,18 @@ static void track_nan(struct cpu_nest *n, int c, LLVMValueRef x, LLVMValueRef ma
   n->extra[c] = llvm.BuildSelect(ir, is_nan, x, n->extra[c], "");
 }
 
-static void reduce_settle(struct cpu_nest *n) {
+static void reduce_settle(struct cpu_loops *n) {
   for (int c = 0; tracks_nan(n) && c < n->chunks; c++) {
     LLVMValueRef is_nan = compare(n, S_NE, n->extra[c], n->extra[c]);
     n->acc[c] = llvm.BuildSelect(n->e->builder, is_nan, n->extra[c], n->acc[c], "");
   }
 }
 
-void reduce_step(struct cpu_nest *n) {
+void reduce_step(struct cpu_loops *n) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef mask = vector_is_kept(n) ? NULL : n->mask; /* lanes of kept loops are masked when stored */
   for (int c = 0; c < n->chunks; c++) {
-    LLVMValueRef x = nest_lanes(n, &n->body, n->k->result[0], c);
+    LLVMValueRef x = loops_lanes(n, &n->body, n->k->result[0], c);
     if (kernel_is_arg(n->k)) {
       LLVMValueRef wins = beats(n, n->acc[c], x);
       if (mask) wins = llvm.BuildAnd(ir, wins, mask, "");
@@ -88,7 +88,7 @@ void reduce_step(struct cpu_nest *n) {
   }
 }
 
-static LLVMValueRef half(struct cpu_nest *n, LLVMValueRef v, int lanes, int first) {
+static LLVMValueRef half(struct cpu_loops *n, LLVMValueRef v, int lanes, int first) {
   LLVMValueRef lane[KERNEL_LANES];
   for (int i = 0; i < lanes; i++) lane[i] = llvm.ConstInt(i32(n), (unsigned)(first + i), 0);
   if (lanes == 1) return llvm.BuildExtractElement(n->e->builder, v, lane[0], "");
@@ -97,7 +97,7 @@ static LLVMValueRef half(struct cpu_nest *n, LLVMValueRef v, int lanes, int firs
 }
 
 /* The lanes of the accumulator as one value: 0+8, 1+9, ...; then 0+4, ... */
-static void reduce_lanes(struct cpu_nest *n) {
+static void reduce_lanes(struct cpu_loops *n) {
   LLVMBuilderRef ir = n->e->builder;
   for (int lanes = KERNEL_LANES / 2; lanes > 0; lanes /= 2) {
     LLVMValueRef lo = half(n, n->acc[0], lanes, 0), hi = half(n, n->acc[0], lanes, lanes);
@@ -112,10 +112,10 @@ static void reduce_lanes(struct cpu_nest *n) {
   }
 }
 
-void reduce_finish(struct cpu_nest *n) {
+void reduce_finish(struct cpu_loops *n) {
   bool in_lanes = vector_is_kept(n);
   reduce_settle(n);
   if (!in_lanes) reduce_lanes(n);
-  nest_values(n, &n->epilogue, 0, n->k->rank);
-  nest_store(n, &n->epilogue, n->k->epilogue_result, in_lanes);
+  loops_values(n, &n->epilogue, 0, n->k->rank);
+  loops_store(n, &n->epilogue, n->k->epilogue_result, in_lanes);
 }

@@ -197,7 +197,7 @@ bool cuda_open_memory(struct cuda_engine *e, int device);
 void cuda_close_memory(struct cuda_engine *e, int device);
 void *cuda_alloc(void *self, int device, size_t bytes);
 void cuda_free(void *self, int device, void *data, size_t bytes);
-bool cuda_room(void *self, int device, size_t *available, size_t *total);
+bool cuda_free_memory(void *self, int device, size_t *available, size_t *total);
 /* Reports that there is none, or the failure that is the cause. */
 void cuda_no_work_space(struct cuda_engine *e, int device, size_t bytes, struct diags *d);
 /* At least this much for steps of the device. False after an error in `d`. */
@@ -241,10 +241,10 @@ void cuda_close_blas(struct cuda_engine *e, int device);
 
 /* --- nccl.c --- */
 
-void *cuda_gather(void *self, struct arena *a, const struct collective *collective, struct diags *d);
-bool cuda_arrive(void *self, struct arena *a, void *gathering, int rank, struct command *c, struct diags *d);
-bool cuda_gathered(void *state);
-const char *cuda_no_gathering(void *self);
+void *cuda_rendezvous(void *self, struct arena *a, const struct collective *collective, struct diags *d);
+bool cuda_arrive(void *self, struct arena *a, void *rendezvous, int rank, struct command *c, struct diags *d);
+bool cuda_rendezvous_complete(void *state);
+const char *cuda_no_rendezvous(void *self);
 /* All communicators. After a failure this also ends what still runs there; else nothing may run. */
 void cuda_close_nccl(struct cuda_engine *e);
 

@@ -11,7 +11,7 @@
 
 enum { SLAB = 1 << 16, MAX_MEMBERS = 65535 };
 
-struct group_member {
+struct launch_member {
   void *const *args;
   const int64_t *sizes;
   const struct cuda_launch *launch;
@@ -19,7 +19,7 @@ struct group_member {
 };
 
 /* Members that run at once. */
-struct group_part {
+struct launch_part {
   int first, count;
   struct cuda_launch launch;
   CUdeviceptr sets;
@@ -31,11 +31,11 @@ struct cuda_group {
   int device;
   const struct kernel *kernel;
   CUfunction one, many;
-  struct group_member *members;
-  int count, room;
+  struct launch_member *members;
+  int count, cap;
   CUdeviceptr sets; /* in memory of the device, cuda_set_words of 8 bytes for each member */
   int64_t *table;   /* the same on the host, as it was last written */
-  struct group_part *parts;
+  struct launch_part *parts;
   int nparts; /* 0: not arranged yet */
 };
 
@@ -76,7 +76,7 @@ struct byte_range {
   uintptr_t begin, end; /* bytes */
 };
 
-static struct byte_range touched(const struct cuda_group *g, const struct group_member *m, int arg) {
+static struct byte_range touched(const struct cuda_group *g, const struct launch_member *m, int arg) {
   const struct kernel *k = g->kernel;
   const int64_t *strides = m->sizes + k->rank + (int64_t)arg * k->rank;
   int64_t low = 0, high = 0;
@@ -92,7 +92,8 @@ static struct byte_range touched(const struct cuda_group *g, const struct group_
   return (struct byte_range){at + (uintptr_t)(low * size), at + (uintptr_t)((high + 1) * size)};
 }
 
-static bool conflict(const struct cuda_group *g, const struct group_member *a, const struct group_member *b) {
+static bool conflict(const struct cuda_group *g, const struct launch_member *a,
+                     const struct launch_member *b) {
   const struct kernel *k = g->kernel;
   for (int i = 0; i < k->nargs; i++)
     for (int j = 0; j < k->nargs; j++) {
@@ -103,7 +104,7 @@ static bool conflict(const struct cuda_group *g, const struct group_member *a, c
   return false;
 }
 
-static bool fits(const struct cuda_group *g, const struct group_part *p, int member) {
+static bool fits(const struct cuda_group *g, const struct launch_part *p, int member) {
   for (int i = p->first; i < p->first + p->count; i++)
     if (conflict(g, &g->members[i], &g->members[member])) return false;
   return true;
@@ -111,7 +112,7 @@ static bool fits(const struct cuda_group *g, const struct group_part *p, int mem
 
 static void begin_part(struct cuda_group *g, int first) {
   CUdeviceptr sets = g->sets + 8 * (CUdeviceptr)(first * cuda_set_words(g->kernel));
-  g->parts[g->nparts++] = (struct group_part){.first = first, .sets = sets};
+  g->parts[g->nparts++] = (struct launch_part){.first = first, .sets = sets};
 }
 
 /* In their order, each part as long as it can be. */
@@ -119,7 +120,7 @@ static void arrange(struct cuda_group *g) {
   g->nparts = 0;
   for (int i = 0; i < g->count; i++) {
     if (i == 0 || !fits(g, &g->parts[g->nparts - 1], i)) begin_part(g, i);
-    struct group_part *p = &g->parts[g->nparts - 1];
+    struct launch_part *p = &g->parts[g->nparts - 1];
     p->count++;
     cuda_add_set(&p->launch, g->members[i].launch);
   }
@@ -156,8 +157,8 @@ void cuda_run_group(void *const *args, const void *state) {
   (void)args;
   bool good = cuda_use(g->engine, g->device) && update(g);
   for (int i = 0; good && i < g->nparts; i++) {
-    struct group_part *p = &g->parts[i];
-    const struct group_member *m = &g->members[p->first];
+    struct launch_part *p = &g->parts[i];
+    const struct launch_member *m = &g->members[p->first];
     void *sets[] = {&p->sets};
     good = p->count == 1 ? cuda_launch(g->engine, g->device, g->one, m->launch, m->params)
                          : cuda_launch(g->engine, g->device, g->many, &p->launch, sets);
@@ -174,21 +175,21 @@ struct cuda_group *cuda_group_create(struct cuda_engine *e, struct arena *a, int
 }
 
 static void grow(struct cuda_group *g) {
-  int room = g->room ? 2 * g->room : 4, words = cuda_set_words(g->kernel);
-  struct group_member *members = arena_new_array(g->arena, (size_t)room, struct group_member);
+  int cap = g->cap ? 2 * g->cap : 4, words = cuda_set_words(g->kernel);
+  struct launch_member *members = arena_new_array(g->arena, (size_t)cap, struct launch_member);
   if (g->count) memcpy(members, g->members, (size_t)g->count * sizeof *members);
   g->members = members;
-  g->parts = arena_new_array(g->arena, (size_t)room, struct group_part);
-  g->table = arena_new_array(g->arena, (size_t)room * (size_t)words, int64_t);
-  g->room = room;
+  g->parts = arena_new_array(g->arena, (size_t)cap, struct launch_part);
+  g->table = arena_new_array(g->arena, (size_t)cap * (size_t)words, int64_t);
+  g->cap = cap;
 }
 
 bool cuda_group_full(const struct cuda_group *g) { return g->count == MAX_MEMBERS; }
 
 bool cuda_group_join(struct cuda_group *g, void *const *args, const int64_t *sizes,
                      const struct cuda_launch *launch, void **params, struct diags *d) {
-  if (g->count == g->room) grow(g);
+  if (g->count == g->cap) grow(g);
   if (!place_set(g, d)) return false;
-  g->members[g->count++] = (struct group_member){args, sizes, launch, params};
+  g->members[g->count++] = (struct launch_member){args, sizes, launch, params};
   return true;
 }

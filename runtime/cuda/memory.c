@@ -39,7 +39,7 @@ void cuda_free(void *self, int device, void *data, size_t bytes) {
   cuda_come_in();
 }
 
-bool cuda_room(void *self, int device, size_t *available, size_t *total) {
+bool cuda_free_memory(void *self, int device, size_t *available, size_t *total) {
   struct cuda_engine *e = self;
   cuda_come_in();
   return cuda_use(e, device) && cuda.cuMemGetInfo(available, total) == CUDA_SUCCESS;
@@ -48,7 +48,7 @@ bool cuda_room(void *self, int device, size_t *available, size_t *total) {
 void cuda_no_work_space(struct cuda_engine *e, int device, size_t bytes, struct diags *d) {
   size_t available = 0, total = 0;
   if (!cuda_status(e, d)) return;
-  cuda_room(e, device, &available, &total);
+  cuda_free_memory(e, device, &available, &total);
   diag_error(d, LOC_NONE, "no memory for the work space: %zu bytes are wanted, and %zu of %zu are free on %s",
              bytes, available, total, e->devices[device].text);
 }

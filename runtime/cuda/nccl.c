@@ -16,17 +16,17 @@ struct cuda_clique {
   struct cuda_clique *next;
 };
 
-struct gathering;
+struct rendezvous;
 
 /* A device's part. */
 struct arrival {
-  struct gathering *gathering;
+  struct rendezvous *rendezvous;
   void *const *args; /* in the present run: from, to */
   unsigned runs;     /* that it has come in */
 };
 
 /* A collective of a plan, and who has come. */
-struct gathering {
+struct rendezvous {
   struct cuda_engine *engine;
   const struct collective *of;
   const struct cuda_clique *clique;
@@ -76,7 +76,7 @@ void cuda_close_nccl(struct cuda_engine *e) {
   cuda_come_in();
 }
 
-const char *cuda_no_gathering(void *self) {
+const char *cuda_no_rendezvous(void *self) {
   (void)self;
   return cuda_load_nccl();
 }
@@ -87,7 +87,7 @@ static int type_of(enum dtype d) {
   return d == DT_F64 ? ncclFloat64 : d == DT_I64 ? ncclInt64 : d == DT_I32 ? ncclInt32 : ncclFloat32;
 }
 
-static bool reduce_on(const struct gathering *g, int rank) {
+static bool reduce_on(const struct rendezvous *g, int rank) {
   struct cuda_engine *e = g->engine;
   int device = g->of->devices[rank];
   void *const *args = g->arrivals[rank].args;
@@ -97,7 +97,7 @@ static bool reduce_on(const struct gathering *g, int rank) {
 }
 
 /* A group that has been started is ended also after a failure: else the next one would be a part of it. */
-static void reduce(const struct gathering *g) {
+static void reduce(const struct rendezvous *g) {
   struct cuda_engine *e = g->engine;
   bool good = NCCL_CALL(e, g->of->devices[0], ncclGroupStart);
   if (!good) return;
@@ -109,7 +109,7 @@ static void reduce(const struct gathering *g) {
 
 static void arrive(void *const *args, const void *state) {
   struct arrival *a = (struct arrival *)(uintptr_t)state;
-  struct gathering *g = a->gathering;
+  struct rendezvous *g = a->rendezvous;
   a->args = args;
   a->runs++;
   if (++g->here < g->of->count) return;
@@ -118,14 +118,14 @@ static void arrive(void *const *args, const void *state) {
   g->given++;
 }
 
-bool cuda_gathered(void *state) {
+bool cuda_rendezvous_complete(void *state) {
   const struct arrival *a = state;
-  return a->gathering->given == a->runs || cuda_failed(a->gathering->engine);
+  return a->rendezvous->given == a->runs || cuda_failed(a->rendezvous->engine);
 }
 
 /* --- steps --- */
 
-void *cuda_gather(void *self, struct arena *a, const struct collective *c, struct diags *d) {
+void *cuda_rendezvous(void *self, struct arena *a, const struct collective *c, struct diags *d) {
   struct cuda_engine *e = self;
   const char *why_not = cuda_load_nccl();
   if (why_not) {
@@ -138,15 +138,16 @@ void *cuda_gather(void *self, struct arena *a, const struct collective *c, struc
     cuda_status(e, d);
     return NULL;
   }
-  struct gathering *g = arena_new(a, struct gathering);
-  *g = (struct gathering){.engine = e, .of = c, .clique = q};
+  struct rendezvous *g = arena_new(a, struct rendezvous);
+  *g = (struct rendezvous){.engine = e, .of = c, .clique = q};
   g->arrivals = arena_new_array(a, (size_t)c->count, struct arrival);
-  for (int i = 0; i < c->count; i++) g->arrivals[i].gathering = g;
+  for (int i = 0; i < c->count; i++) g->arrivals[i].rendezvous = g;
   return g;
 }
 
-bool cuda_arrive(void *self, struct arena *a, void *gathering, int rank, struct command *c, struct diags *d) {
-  struct gathering *g = gathering;
+bool cuda_arrive(void *self, struct arena *a, void *rendezvous, int rank, struct command *c,
+                 struct diags *d) {
+  struct rendezvous *g = rendezvous;
   (void)self, (void)a, (void)d;
   c->kind = COMMAND_CALL;
   c->call = arrive;

@@ -1,7 +1,7 @@
 /* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
+#include "runtime/data/decompress.h"
 #include "runtime/data/reader.h"
 #include "runtime/data/safetensors.h"
-#include "runtime/data/unpack.h"
 
 #include <errno.h>
 #include <string.h>
@@ -38,20 +38,20 @@ static const struct format *format_of(const uint8_t *head, int64_t len) {
   return NULL;
 }
 
-/* What gzip packed is unpacked as far as its header says. */
+/* What gzip compressed is decompressed as far as its header says. */
 static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
   if (name_has_suffix(path, ".txt")) return 0;
   const struct format *f = format_of(head, len);
   if (f) return f->size ? f->size(head, len) : 0;
-  return is_table(path) ? 0 : BLOB_WRONG;
+  return is_table(path) ? 0 : CONTENT_WRONG;
 }
 
 static bool read_any(struct reader *r) {
   uint8_t head[16];
   int64_t len = r->in.len < (int64_t)sizeof head ? r->in.len : (int64_t)sizeof head;
   if (name_has_suffix(r->path, ".txt")) return read_text(r);
-  if (len == 0) return reader_fail(r, "it unpacks to nothing");
-  if (!blob_read(&r->in, 0, head, len)) return blob_unread(r->path, errno, r->loc, r->diags);
+  if (len == 0) return reader_fail(r, "it decompresses to nothing");
+  if (!content_read(&r->in, 0, head, len)) return content_unread(r->path, errno, r->loc, r->diags);
   const struct format *f = format_of(head, len);
   if (f) return f->read(r);
   if (is_table(r->path)) return read_csv(r);
@@ -61,10 +61,10 @@ static bool read_any(struct reader *r) {
 }
 
 bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *name,
-                struct piece *p, struct blob *blob, int64_t *room, struct diags *d) {
+                struct column_piece *p, struct content *content, int64_t *budget, struct diags *d) {
   struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .piece = p};
-  *p = (struct piece){.path = arena_strdup(a, name)};
-  *blob = (struct blob){0};
+  *p = (struct column_piece){.path = arena_strdup(a, name)};
+  *content = (struct content){0};
   char *path =
       folder && *folder && name[0] != '/' ? arena_printf(a, "%s/%s", folder, name) : arena_strdup(a, name);
   /* A ':' separates the member unless it belongs to the name of a file that is there. */
@@ -74,21 +74,21 @@ bool piece_open(struct arena *a, const char *folder, const struct data_spec *spe
     r.member = colon + 1;
   }
   r.path = path;
-  if (!blob_open(&r.in, spec->roots, path, size_of, room, r.loc, d)) return false;
+  if (!content_open(&r.in, spec->roots, path, size_of, budget, r.loc, d)) return false;
   bool ok = read_any(&r);
   if (ok && r.own.map) {
-    blob_close(&r.in);
-    *blob = r.own;
+    content_close(&r.in);
+    *content = r.own;
   } else {
-    blob_close(&r.own);
-    *blob = r.in;
+    content_close(&r.own);
+    *content = r.in;
   }
-  p->file = blob;
-  if (!ok) blob_close(blob);
+  p->file = content;
+  if (!ok) content_close(content);
   return ok;
 }
 
-static const struct piece *piece_of(const struct column *c, int64_t row) {
+static const struct column_piece *piece_of(const struct column *c, int64_t row) {
   int low = 0, high = c->npieces - 1;
   while (low < high) {
     int middle = (low + high + 1) / 2;
@@ -100,14 +100,15 @@ static const struct piece *piece_of(const struct column *c, int64_t row) {
   return &c->pieces[low];
 }
 
-static bool misfit(struct misfit *bad, const struct piece *p, int64_t row, const uint8_t *number) {
+static bool misfit(struct misfit *bad, const struct column_piece *p, int64_t row, const uint8_t *number) {
   *bad = (struct misfit){.piece = p, .row = row};
   convert_numbers(DT_I64, &bad->value, (enum dtype)p->row.dtype, number, 1);
   return false;
 }
 
 /* A sparse row: zeros, and its values in their places. */
-static bool sparse_read(const struct piece *p, enum dtype to, int64_t row, uint8_t *out, struct misfit *bad) {
+static bool sparse_read(const struct column_piece *p, enum dtype to, int64_t row, uint8_t *out,
+                        struct misfit *bad) {
   enum dtype from = (enum dtype)p->row.dtype;
   memset(out, 0, (size_t)(p->row.dim[0] * dtype_size(to)));
   for (int64_t k = p->starts[row]; k < p->starts[row + 1]; k++) {
@@ -118,21 +119,22 @@ static bool sparse_read(const struct piece *p, enum dtype to, int64_t row, uint8
   return true;
 }
 
-bool piece_numbers(const struct piece *p, int64_t first, int64_t *count, void *out, struct misfit *bad) {
+bool piece_numbers(const struct column_piece *p, int64_t first, int64_t *count, void *out,
+                   struct misfit *bad) {
   int64_t size = dtype_size((enum dtype)p->row.dtype);
   if (*count > PIECE_WINDOW / size) *count = PIECE_WINDOW / size;
-  if (blob_read(p->file, p->at + first * size, out, *count * size)) return true;
+  if (content_read(p->file, p->at + first * size, out, *count * size)) return true;
   *bad = (struct misfit){.piece = p, .unread = true, .error = errno};
   return false;
 }
 
 /* Rows of one piece that is in a file: it is dense. */
-static bool file_read(const struct piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
+static bool file_read(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
                       struct misfit *bad) {
   enum dtype from = (enum dtype)p->row.dtype;
   int64_t each = type_count(&p->row), at = row * each, end = (row + rows) * each, size = dtype_size(from);
   if (from == to) {
-    if (blob_read(p->file, p->at + at * size, out, (end - at) * size)) return true;
+    if (content_read(p->file, p->at + at * size, out, (end - at) * size)) return true;
     *bad = (struct misfit){.piece = p, .unread = true, .error = errno};
     return false;
   }
@@ -147,7 +149,7 @@ static bool file_read(const struct piece *p, enum dtype to, int64_t row, int64_t
 }
 
 /* Rows of one piece. */
-static bool piece_read(const struct piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
+static bool piece_read(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
                        struct misfit *bad) {
   enum dtype from = (enum dtype)p->row.dtype;
   int64_t each = type_count(&p->row), size = dtype_size(from);
@@ -168,7 +170,7 @@ static bool piece_read(const struct piece *p, enum dtype to, int64_t row, int64_
 bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad) {
   uint8_t *to = out;
   while (count > 0) {
-    const struct piece *p = piece_of(c, row);
+    const struct column_piece *p = piece_of(c, row);
     int64_t left = p->first + p->rows - row, n = count < left ? count : left;
     if (!piece_read(p, (enum dtype)c->row.dtype, row - p->first, n, to, bad)) return false;
     row += n, count -= n, to += n * type_bytes(&c->row);

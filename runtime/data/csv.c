@@ -188,7 +188,7 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
 }
 
 bool read_csv(struct reader *r) {
-  if (!blob_load(&r->in, r->path, r->loc, r->diags)) return false;
+  if (!content_load(&r->in, r->path, r->loc, r->diags)) return false;
   const char *p = (const char *)r->in.bytes, *end = p + r->in.len;
   if (r->in.len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
   struct csv c = {.reader = r, .p = p, .end = end, .separator = ',', .whole = true, .small = true};
@@ -210,7 +210,7 @@ bool read_csv(struct reader *r) {
     return reader_fail(r, "its lines have fewer cells than the first line's %d; is it truncated?",
                        c.ncolumns);
   if (count == 0) return reader_fail(r, "it has a header, but no lines of numbers");
-  if (!blob_alloc(&r->own, count * 8, r->path, r->loc, r->diags) || !read_cells(&c, rows, r->own.map))
+  if (!content_alloc(&r->own, count * 8, r->path, r->loc, r->diags) || !read_cells(&c, rows, r->own.map))
     return false;
 
   int64_t *wide = r->own.map;

@@ -11,7 +11,7 @@
  *   bytes        name ends in .txt        x.txt                       one byte a row
  *                                         x.txt:64  x.txt:64+1        windows of 64 bytes; the same, one byte later
  *
- * Every format may be packed with gzip. Headers are checked against the length of the file before anything is
+ * Every format may be compressed with gzip. Headers are checked against the length of the file before anything is
  * allocated. Files are read into memory as long as they have no more than $DGC_DATA_MEMORY bytes together (256 MiB if
  * it is not set); of further ones rows are read when they are wanted. A file that becomes shorter, or cannot be read,
  * is an error then. */
@@ -33,13 +33,13 @@ struct data_spec {
 };
 
 /* The rows of a column that lie in one file. */
-struct piece {
+struct column_piece {
   const char *path;
   struct type row; /* as it lies there */
   int64_t first;   /* the number that its first row has in the column */
   int64_t rows;
   const uint8_t *data; /* of the first row; may be unaligned. NULL: in the file */
-  const struct blob *file;
+  const struct content *file;
   int64_t at;     /* of the first row, in the file */
   int64_t stride; /* bytes from a row to the next */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
@@ -53,7 +53,7 @@ struct column {
   struct type row;   /* as delivered; see dataset_expect */
   int64_t low, high; /* of its integers, when low <= high; see dataset_check_range */
   int64_t rows;
-  struct piece *pieces; /* none of them is empty */
+  struct column_piece *pieces; /* none of them is empty */
   int npieces;
 };
 
@@ -61,8 +61,8 @@ struct dataset {
   int64_t rows;
   int ncolumns;
   struct column *columns;
-  struct blob *blobs; /* what the columns point into */
-  int nblobs;
+  struct content *files; /* what the columns point into */
+  int nfiles;
 };
 
 /* Opens `n` columns that must have equal row counts; the files of one must agree in the shape of a row.

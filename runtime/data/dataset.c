@@ -22,7 +22,7 @@ static bool parse_bound(const char **p, int64_t rows, int64_t otherwise, int64_t
 static void cut_column(struct column *c, int64_t begin, int64_t end) {
   int n = 0;
   for (int i = 0; i < c->npieces; i++) {
-    struct piece p = c->pieces[i];
+    struct column_piece p = c->pieces[i];
     int64_t skip = begin > p.first ? begin - p.first : 0;
     int64_t last = end - p.first < p.rows ? end - p.first : p.rows;
     if (skip >= last) continue;
@@ -61,17 +61,17 @@ static bool select_rows(struct dataset *ds, const char *range, struct diags *d) 
 
 /* Opens the files of a column, one behind the other. */
 static bool open_column(struct dataset *ds, struct arena *a, const char *folder, const struct data_spec *spec,
-                        struct column *c, int64_t *room, struct diags *d) {
+                        struct column *c, int64_t *budget, struct diags *d) {
   *c = (struct column){.name = arena_strdup(a, spec->name),
                        .path = arena_strdup(a, spec->path),
                        .loc = spec->loc,
                        .low = 1,
                        .npieces = 1 + spec->nmore};
-  c->pieces = arena_new_array(a, (size_t)c->npieces, struct piece);
+  c->pieces = arena_new_array(a, (size_t)c->npieces, struct column_piece);
   for (int i = 0; i < c->npieces; i++) {
-    struct piece *p = &c->pieces[i];
+    struct column_piece *p = &c->pieces[i];
     const char *path = i ? spec->more[i - 1] : spec->path;
-    if (!piece_open(a, folder, spec, path, p, &ds->blobs[ds->nblobs++], room, d)) return false;
+    if (!piece_open(a, folder, spec, path, p, &ds->files[ds->nfiles++], budget, d)) return false;
     p->first = c->rows;
     c->rows += p->rows;
     struct type row = type_with_dtype(p->row, (enum dtype)c->pieces[0].row.dtype);
@@ -85,7 +85,7 @@ static bool open_column(struct dataset *ds, struct arena *a, const char *folder,
 }
 
 /* How many bytes of files may lie in memory. */
-static int64_t room_for_files(void) {
+static int64_t memory_for_files(void) {
   const char *text = getenv("DGC_DATA_MEMORY");
   char *end;
   long long given = text && *text ? strtoll(text, &end, 10) : -1;
@@ -95,9 +95,9 @@ static int64_t room_for_files(void) {
 static bool open_columns(struct dataset *ds, struct arena *a, const char *folder,
                          const struct data_spec *specs, struct diags *d) {
   bool ok = true;
-  int64_t room = room_for_files();
+  int64_t budget = memory_for_files();
   for (int i = 0; i < ds->ncolumns; i++) {
-    ok &= open_column(ds, a, folder, &specs[i], &ds->columns[i], &room, d);
+    ok &= open_column(ds, a, folder, &specs[i], &ds->columns[i], &budget, d);
     for (int k = 0; k < i; k++) {
       if (strcmp(specs[i].name, specs[k].name) != 0) continue;
       diag_error(d, specs[i].loc, "input '%s' is given twice: %s and %s", specs[i].name, specs[k].path,
@@ -128,7 +128,7 @@ struct dataset *dataset_open(struct arena *a, const char *folder, const struct d
   for (int i = 0; i < n; i++) files += (size_t)specs[i].nmore;
   ds->ncolumns = n;
   ds->columns = arena_new_array(a, (size_t)n, struct column);
-  ds->blobs = arena_new_array(a, files, struct blob);
+  ds->files = arena_new_array(a, files, struct content);
   if (open_columns(ds, a, folder, specs, d) && (!rows || !*rows || select_rows(ds, rows, d))) return ds;
   dataset_close(ds);
   return NULL;
@@ -136,8 +136,8 @@ struct dataset *dataset_open(struct arena *a, const char *folder, const struct d
 
 void dataset_close(struct dataset *ds) {
   if (!ds) return;
-  for (int i = 0; i < ds->nblobs; i++) blob_close(&ds->blobs[i]);
-  ds->ncolumns = ds->nblobs = 0;
+  for (int i = 0; i < ds->nfiles; i++) content_close(&ds->files[i]);
+  ds->ncolumns = ds->nfiles = 0;
 }
 
 const struct column *dataset_find(const struct dataset *ds, const char *name) {
@@ -199,7 +199,7 @@ int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low,
   return -1;
 }
 
-static bool outside(struct diags *d, const struct column *c, const struct piece *p, int64_t row,
+static bool outside(struct diags *d, const struct column *c, const struct column_piece *p, int64_t row,
                     int64_t value) {
   diag_error(d, c->loc, "row %lld of %s is %lld, and input '%s' must be from %lld to %lld", (long long)row,
              p->path, (long long)value, c->name, (long long)c->low, (long long)c->high);
@@ -207,7 +207,7 @@ static bool outside(struct diags *d, const struct column *c, const struct piece 
 }
 
 /* Of a piece in memory: rows may be sparse, or apart from each other. */
-static bool check_rows(const struct column *c, const struct piece *p, struct diags *d) {
+static bool check_rows(const struct column *c, const struct column_piece *p, struct diags *d) {
   enum dtype stored = (enum dtype)p->row.dtype;
   for (int64_t row = 0; row < p->rows; row++) {
     int64_t count = type_count(&p->row), first = p->starts ? p->starts[row] : 0;
@@ -221,14 +221,14 @@ static bool check_rows(const struct column *c, const struct piece *p, struct dia
   return true;
 }
 
-static bool check_file(const struct column *c, const struct piece *p, struct diags *d) {
+static bool check_file(const struct column *c, const struct column_piece *p, struct diags *d) {
   enum dtype stored = (enum dtype)p->row.dtype;
   uint8_t window[PIECE_WINDOW];
   int64_t each = type_count(&p->row), all = p->rows * each;
   for (int64_t at = 0, n; at < all; at += n) {
     struct misfit bad;
     n = all - at;
-    if (!piece_numbers(p, at, &n, window, &bad)) return blob_unread(p->path, bad.error, c->loc, d);
+    if (!piece_numbers(p, at, &n, window, &bad)) return content_unread(p->path, bad.error, c->loc, d);
     int64_t i = integers_outside(stored, window, n, c->low, c->high);
     if (i >= 0) return outside(d, c, p, (at + i) / each, integer_at(stored, window + i * dtype_size(stored)));
   }
@@ -240,7 +240,7 @@ bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int6
   if (!c) return true;
   c->low = low, c->high = high;
   for (int k = 0; k < c->npieces; k++) {
-    const struct piece *p = &c->pieces[k];
+    const struct column_piece *p = &c->pieces[k];
     if (dtype_is_float((enum dtype)p->row.dtype)) continue;
     if (!(p->data ? check_rows(c, p, d) : check_file(c, p, d))) return false;
   }

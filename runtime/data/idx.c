@@ -17,16 +17,16 @@ int64_t idx_size(const uint8_t *head, int64_t len) {
   static const int sizes[] = {[0x08] = 1, [0x0c] = 4, [0x0d] = 4, [0x0e] = 8};
   int rank = head[3];
   int64_t header = 4 + 4 * (int64_t)rank, bytes = sizes[head[2]];
-  if (len < header || !bytes) return BLOB_WRONG;
+  if (len < header || !bytes) return CONTENT_WRONG;
   for (int i = 0; i < rank; i++)
-    if (__builtin_mul_overflow(bytes, (int64_t)be32(head + 4 + 4 * i), &bytes)) return BLOB_WRONG;
-  return __builtin_add_overflow(bytes, header, &bytes) ? BLOB_WRONG : bytes;
+    if (__builtin_mul_overflow(bytes, (int64_t)be32(head + 4 + 4 * i), &bytes)) return CONTENT_WRONG;
+  return __builtin_add_overflow(bytes, header, &bytes) ? CONTENT_WRONG : bytes;
 }
 
 /* A copy of the numbers in this machine's byte order. */
 static bool swap_bytes(struct reader *r, int64_t bytes) {
-  struct piece *p = r->piece;
-  if (!blob_alloc(&r->own, bytes, r->path, r->loc, r->diags)) return false;
+  struct column_piece *p = r->piece;
+  if (!content_alloc(&r->own, bytes, r->path, r->loc, r->diags)) return false;
   uint8_t *out = r->own.map;
   int size = dtype_size((enum dtype)p->row.dtype);
   for (int64_t i = 0; i < bytes; i += size)
@@ -59,7 +59,7 @@ bool read_idx(struct reader *r) {
   int64_t dims[MAX_RANK];
   for (int i = 0; i < rank && i < MAX_RANK; i++) dims[i] = be32(p + 4 + 4 * i);
   int64_t bytes = r->in.len - header;
-  if (dtype != DT_U8 && !blob_load(&r->in, r->path, r->loc, r->diags)) return false;
+  if (dtype != DT_U8 && !content_load(&r->in, r->path, r->loc, r->diags)) return false;
   if (!reader_set(r, dtype, rank, dims, header, bytes)) return false;
   return dtype == DT_U8 || swap_bytes(r, bytes);
 }

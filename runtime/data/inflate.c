@@ -15,7 +15,7 @@ enum {
 struct inflate_stream {
   z_stream z;
   const struct deflated *from;
-  struct blob *out;
+  struct content *out;
   int64_t fed, made;
   bool ended;
   const char *cause;
@@ -29,9 +29,9 @@ static bool feed(struct inflate_stream *s) {
   const struct deflated *from = s->from;
   int64_t left = from->len - s->fed, n = left < WINDOW ? left : WINDOW;
   if (s->z.avail_in || left == 0) return true;
-  if (!blob_read(from->in, from->offset + s->fed, s->window, n)) {
+  if (!content_read(from->in, from->offset + s->fed, s->window, n)) {
     s->error = errno;
-    s->cause = blob_why(errno);
+    s->cause = content_why(errno);
     return false;
   }
   s->z.next_in = s->window;
@@ -42,13 +42,13 @@ static bool feed(struct inflate_stream *s) {
 
 /* Untouched pages cost nothing: grows fast. */
 static bool make_room(struct inflate_stream *s, int64_t limit) {
-  struct blob *b = s->out;
+  struct content *b = s->out;
   if (s->made < b->len || b->len >= limit) return true;
   int64_t len = b->len * 2 < limit ? b->len * 2 : limit;
   void *map = mremap(b->map, b->map_len, (size_t)len, MREMAP_MAYMOVE);
   if (map == MAP_FAILED) {
     s->error = errno;
-    s->cause = "no memory for the unpacked bytes";
+    s->cause = "no memory for the decompressed bytes";
     return false;
   }
   b->map = map, b->map_len = (size_t)len, b->bytes = map, b->len = len;
@@ -62,12 +62,12 @@ static bool no_memory(struct inflate_stream *s) {
   return false;
 }
 
-/* One call of zlib, into room for `room` bytes or, with none, to see whether more would come: that is `*got`. */
-static bool step(struct inflate_stream *s, int64_t room, uInt *got) {
+/* One call of zlib, into `size` bytes of memory or, with none, to see whether more would come: that is `*got`. */
+static bool step(struct inflate_stream *s, int64_t size, uInt *got) {
   Bytef probe;
   z_stream *z = &s->z;
-  z->next_out = room ? (Bytef *)s->out->map + s->made : &probe;
-  z->avail_out = room ? (uInt)(room < STEP ? room : STEP) : 1;
+  z->next_out = size ? (Bytef *)s->out->map + s->made : &probe;
+  z->avail_out = size ? (uInt)(size < STEP ? size : STEP) : 1;
   uInt before = z->avail_out;
   int rc = inflate(z, Z_NO_FLUSH);
   if (rc == Z_MEM_ERROR) return no_memory(s);
@@ -77,9 +77,9 @@ static bool step(struct inflate_stream *s, int64_t room, uInt *got) {
     if (s->ended || (feed(s) && inflateReset(z) == Z_OK)) return true;
     if (!s->cause) s->cause = "zlib failed";
   } else if (rc == Z_BUF_ERROR && gave_all(s))
-    s->cause = "the packed data ends too early; the file is truncated";
+    s->cause = "the compressed data ends too early; the file is truncated";
   else if (rc != Z_OK && rc != Z_BUF_ERROR)
-    s->cause = z->msg ? z->msg : "the packed data is damaged";
+    s->cause = z->msg ? z->msg : "the compressed data is damaged";
   return !s->cause;
 }
 
@@ -115,28 +115,28 @@ static bool inflate_file(struct inflate_stream *s, int64_t limit) {
   while (tells < 0 && !s->ended) {
     if (!inflate_to(s, wanted < limit ? wanted : limit)) return false;
     tells = s->ended ? 0 : s->from->size(s->from->path, s->out->bytes, s->made);
-    if (tells == BLOB_WRONG) return true;
+    if (tells == CONTENT_WRONG) return true;
     if (tells < 0 && (-tells <= s->made || s->made == limit)) tells = 0;
     wanted = -tells;
   }
   if (tells > limit)
-    return s->cause = "its header says more than its packed bytes can hold; the file is damaged", false;
+    return s->cause = "its header says more than its compressed bytes can hold; the file is damaged", false;
   if (tells > 0)
     return inflate_to(s, tells) &&
-           inflate_end(s, "it unpacks to more than its header says; the file is damaged");
+           inflate_end(s, "it decompresses to more than its header says; the file is damaged");
   int64_t most = half_of_memory() < limit ? half_of_memory() : limit;
-  return inflate_to(s, most) &&
-         inflate_end(
-             s, "it unpacks to more than half of the memory, or 16 GiB; unpack it on disk and use that file");
+  return inflate_to(s, most) && inflate_end(s, "it decompresses to more than half of the memory, or 16 GiB; "
+                                               "decompress it on disk and use that file");
 }
 
 static bool inflate_raw(struct inflate_stream *s, int64_t len) {
-  return inflate_to(s, len) && inflate_end(s, "it unpacks to more than its header says; the file is damaged");
+  return inflate_to(s, len) &&
+         inflate_end(s, "it decompresses to more than its header says; the file is damaged");
 }
 
-bool inflate_blob(struct blob *b, const struct deflated *from, int64_t limit, struct diags *d) {
+bool inflate_content(struct content *b, const struct deflated *from, int64_t limit, struct diags *d) {
   struct inflate_stream s = {.from = from, .out = b};
-  if (!blob_alloc(b, HEAD < limit ? HEAD : limit, from->path, from->loc, d)) return false;
+  if (!content_alloc(b, HEAD < limit ? HEAD : limit, from->path, from->loc, d)) return false;
   int rc = inflateInit2(&s.z, from->size ? 15 + 16 : -15);
   bool ok = rc == Z_MEM_ERROR ? no_memory(&s)
                               : rc == Z_OK && (from->size ? inflate_file(&s, limit) : inflate_raw(&s, limit));
@@ -144,10 +144,10 @@ bool inflate_blob(struct blob *b, const struct deflated *from, int64_t limit, st
   b->len = s.made;
   if (ok) return true;
   if (!s.cause || s.error)
-    diag_failure(d, from->loc, "cannot unpack %s: %s", from->path, s.cause ? s.cause : "zlib failed");
+    diag_failure(d, from->loc, "cannot decompress %s: %s", from->path, s.cause ? s.cause : "zlib failed");
   else
-    diag_error(d, from->loc, "cannot unpack %s: %s", from->path, s.cause);
-  blob_close(b);
+    diag_error(d, from->loc, "cannot decompress %s: %s", from->path, s.cause);
+  content_close(b);
   return false;
 }
 

@@ -1,12 +1,12 @@
-/* Where zlib is missing: what is packed is refused, and checksums are made bit by bit. */
+/* Where zlib is missing: what is compressed is refused, and checksums are made bit by bit. */
 #include "runtime/data/inflate.h"
 
-bool inflate_blob(struct blob *b, const struct deflated *from, int64_t limit, struct diags *d) {
+bool inflate_content(struct content *b, const struct deflated *from, int64_t limit, struct diags *d) {
   (void)limit;
-  *b = (struct blob){0};
-  diag_error(d, from->loc, "%s is packed, and this dgc was built without zlib", from->path);
+  *b = (struct content){0};
+  diag_error(d, from->loc, "%s is compressed, and this dgc was built without zlib", from->path);
   diag_help(d, from->loc,
-            from->size ? "unpack it with gunzip, or build dgc where zlib's header is installed"
+            from->size ? "decompress it with gunzip, or build dgc where zlib's header is installed"
                        : "write it with numpy.savez, or build dgc where zlib's header is installed");
   return false;
 }

@@ -1,3 +1,4 @@
+/* A reader of JSON that goes forward only and takes one token at a time. */
 #include "runtime/data/json.h"
 
 #include <string.h>

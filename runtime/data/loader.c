@@ -1,4 +1,4 @@
-/* The loader: one thread gathers the rows of coming batches into a ring of buffers; the consumer takes and gives
+/* The loader: one thread copies the rows of coming batches into a ring of buffers; the consumer takes and gives
  * back whole batches. Each slot of the ring goes free -> ready -> held -> free; batch n lies in slot n mod ring. */
 #include "runtime/data/loader.h"
 
@@ -26,7 +26,7 @@ struct loader {
   struct shards shards;
   struct loader_cursor cursor; /* of the thread */
   struct slot *slots;
-  struct blob buffers;
+  struct content buffers;
   uint64_t taken; /* batches the consumer took */
 
   pthread_t thread;
@@ -108,7 +108,7 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
                (long long)rows);
     return false;
   }
-  if (!blob_alloc(&l->buffers, total + ALIGNMENT, "batches", LOC_NONE, d)) return false;
+  if (!content_alloc(&l->buffers, total + ALIGNMENT, "batches", LOC_NONE, d)) return false;
   char *next = l->buffers.map;
   for (int s = 0; s < o->ring; s++) {
     l->slots[s].columns = arena_new_array(a, (size_t)ds->ncolumns, struct tensor);
@@ -138,7 +138,7 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
   int rc = thread_start(&l->thread, prepare_batches, l);
   if (rc == 0) return l;
   diag_failure(d, LOC_NONE, "cannot start the thread that loads data: %s", strerror(rc));
-  blob_close(&l->buffers);
+  content_close(&l->buffers);
   return NULL;
 }
 
@@ -179,7 +179,7 @@ void loader_destroy(struct loader *l) {
   pthread_cond_destroy(&l->freed);
   pthread_cond_destroy(&l->ready);
   pthread_mutex_destroy(&l->lock);
-  blob_close(&l->buffers);
+  content_close(&l->buffers);
 }
 
 int64_t loader_batches_per_epoch(const struct loader *l) { return l->shards.batches; }

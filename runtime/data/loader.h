@@ -43,7 +43,7 @@ int64_t sequence_rows(const struct sequence *q, int64_t batch);
 /* The dataset's row at this position; `together`: how many follow each other from there. */
 int64_t sequence_row(const struct sequence *q, int64_t position, int64_t *together);
 
-/* gather.c */
+/* batch.c */
 /* Describes the next batch but leaves its columns alone; false at the end of the last epoch. */
 bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct loader_options *o,
                  struct batch *b);

@@ -129,7 +129,7 @@ static bool parse_header(struct reader *r, const uint8_t *bytes, int64_t len, st
   return parse_dict(r, &c, &out->dtype, &out->rank, out->dims);
 }
 
-bool npy_parse(struct reader *r, const struct blob *b, int64_t at, int64_t len) {
+bool npy_parse(struct reader *r, const struct content *b, int64_t at, int64_t len) {
   struct npy h;
   const uint8_t *head = reader_bytes(r, b, at, len < HEADER_LIMIT + 12 ? len : HEADER_LIMIT + 12);
   return head && parse_header(r, head, len, &h) &&
@@ -151,5 +151,5 @@ int64_t npy_size(const uint8_t *head, int64_t len) {
   for (int i = 0; good && i < h.rank; i++) good = !__builtin_mul_overflow(bytes, h.dims[i], &bytes);
   good = good && !__builtin_add_overflow(bytes, h.data, &bytes);
   arena_destroy_guarded(a, &guard);
-  return good ? bytes : BLOB_WRONG;
+  return good ? bytes : CONTENT_WRONG;
 }

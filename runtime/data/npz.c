@@ -1,6 +1,6 @@
 /* npz: a zip archive of npy files, stored or deflated; with zip64 where numpy writes it. */
+#include "runtime/data/decompress.h"
 #include "runtime/data/npy.h"
-#include "runtime/data/unpack.h"
 
 #include <string.h>
 
@@ -24,18 +24,18 @@ struct zip_member {
   const char *name; /* not terminated, without ".npy" */
   int name_len;
   uint32_t flags, method, crc;
-  uint64_t packed, size, offset;
+  uint64_t compressed, size, offset;
 };
 
 /* Whether `len` bytes at `offset` lie in the file. */
-static bool inside(const struct blob *b, uint64_t offset, uint64_t len) {
+static bool inside(const struct content *b, uint64_t offset, uint64_t len) {
   uint64_t total = (uint64_t)b->len;
   return offset <= total && len <= total - offset;
 }
 
 /* Finds the central directory through the record at the end of the file. */
 static bool find_directory(struct reader *r, struct directory *out) {
-  const struct blob *b = &r->in;
+  const struct content *b = &r->in;
   int64_t tail = EOCD_SIZE + 0xffff + LOCATOR_SIZE, begin = b->len > tail ? b->len - tail : 0;
   const uint8_t *end = reader_bytes(r, b, begin, b->len - begin);
   for (int64_t at = b->len - EOCD_SIZE; end && at >= begin; at--) {
@@ -60,7 +60,7 @@ static bool find_directory(struct reader *r, struct directory *out) {
 
 /* Sizes past 4 GiB stand in an extra field, in this order, each only if its 32-bit place is full of ones. */
 static bool read_zip64(const uint8_t *extra, const uint8_t *end, struct zip_member *m) {
-  uint64_t *wide[] = {&m->size, &m->packed, &m->offset};
+  uint64_t *wide[] = {&m->size, &m->compressed, &m->offset};
   while (end - extra >= 4) {
     uint32_t id = le16(extra), len = le16(extra + 2);
     extra += 4;
@@ -87,7 +87,7 @@ static bool next_member(struct directory *d, struct zip_member *m) {
                            .flags = le16(p + 8),
                            .method = le16(p + 10),
                            .crc = le32(p + 16),
-                           .packed = le32(p + 20),
+                           .compressed = le32(p + 20),
                            .size = le32(p + 24),
                            .offset = le32(p + 42)};
   if (name > 4 && memcmp(m->name + name - 4, ".npy", 4) == 0) m->name_len -= 4;
@@ -137,12 +137,13 @@ bool npz_is_sparse(struct reader *r) {
   return format && shape;
 }
 
-bool npz_member(struct reader *r, const struct blob **out, int64_t *at, int64_t *len) {
+bool npz_member(struct reader *r, const struct content **out, int64_t *at, int64_t *len) {
   struct zip_member m = {0};
   if (!find_member(r, &m)) return false;
   if (m.flags & 1) return reader_fail(r, "member '%.*s' is encrypted", m.name_len, m.name);
   if (m.method != 0 && m.method != 8)
-    return reader_fail(r, "member '%.*s' is packed with zip method %u; use numpy.savez or savez_compressed",
+    return reader_fail(r,
+                       "member '%.*s' is compressed with zip method %u; use numpy.savez or savez_compressed",
                        m.name_len, m.name, m.method);
   uint64_t start = 0;
   bool ok = inside(&r->in, m.offset, LOCAL_SIZE);
@@ -151,15 +152,17 @@ bool npz_member(struct reader *r, const struct blob **out, int64_t *at, int64_t 
   ok = ok && memcmp(local, "PK\3\4", 4) == 0;
   if (ok) {
     start = m.offset + LOCAL_SIZE + le16(local + 26) + le16(local + 28);
-    ok = inside(&r->in, start, m.packed) && (m.method == 8 || m.packed == m.size) && m.size <= INT64_MAX;
+    ok = inside(&r->in, start, m.compressed) && (m.method == 8 || m.compressed == m.size) &&
+         m.size <= INT64_MAX;
   }
   if (!ok) return reader_fail(r, "member '%.*s' lies outside of the file; it is damaged", m.name_len, m.name);
-  int64_t packed = (int64_t)m.packed, size = (int64_t)m.size;
+  int64_t compressed = (int64_t)m.compressed, size = (int64_t)m.size;
   *out = &r->in, *at = (int64_t)start, *len = size;
   if (m.method == 8) {
-    if (!blob_inflate(&r->own, &r->in, *at, packed, size, m.crc, r->path, r->loc, r->diags)) return false;
+    if (!content_inflate(&r->own, &r->in, *at, compressed, size, m.crc, r->path, r->loc, r->diags))
+      return false;
     *out = &r->own, *at = 0;
-  } else if (!blob_crc_ok(&r->in, *at, size, m.crc)) {
+  } else if (!content_crc_ok(&r->in, *at, size, m.crc)) {
     return reader_fail(r, "member '%.*s' does not match its checksum; the file is damaged", m.name_len,
                        m.name);
   }
@@ -170,7 +173,7 @@ bool npz_member(struct reader *r, const struct blob **out, int64_t *at, int64_t 
 }
 
 bool npz_array(struct reader *r) {
-  const struct blob *b;
+  const struct content *b;
   int64_t at, len;
   return npz_member(r, &b, &at, &len) && npy_parse(r, b, at, len);
 }

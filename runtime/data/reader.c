@@ -19,20 +19,20 @@ bool reader_no_member(struct reader *r, const char *format) {
   return reader_fail(r, "%s holds one array; leave out ':%s'", format, r->member);
 }
 
-const uint8_t *reader_bytes(struct reader *r, const struct blob *b, int64_t offset, int64_t len) {
+const uint8_t *reader_bytes(struct reader *r, const struct content *b, int64_t offset, int64_t len) {
   if (!b->in_file) return b->bytes + offset;
   uint8_t *copy = arena_alloc(r->arena, (size_t)len);
-  if (blob_read(b, offset, copy, len)) return copy;
-  blob_unread(r->path, errno, r->loc, r->diags);
+  if (content_read(b, offset, copy, len)) return copy;
+  content_unread(r->path, errno, r->loc, r->diags);
   return NULL;
 }
 
 /* Bytes that are neither 0 nor 1 are no numbers. */
-static bool check_bool(struct reader *r, const struct blob *b, int64_t at, int64_t bytes) {
+static bool check_bool(struct reader *r, const struct content *b, int64_t at, int64_t bytes) {
   uint8_t window[PIECE_WINDOW];
   for (int64_t i = 0, n; i < bytes; i += n) {
     n = bytes - i < PIECE_WINDOW ? bytes - i : PIECE_WINDOW;
-    if (!blob_read(b, at + i, window, n)) return blob_unread(r->path, errno, r->loc, r->diags);
+    if (!content_read(b, at + i, window, n)) return content_unread(r->path, errno, r->loc, r->diags);
     for (int64_t k = 0; k < n; k++)
       if (window[k] > 1)
         return reader_fail(r, "byte %lld of its bool data is %d, not 0 or 1; the file is damaged",
@@ -43,7 +43,7 @@ static bool check_bool(struct reader *r, const struct blob *b, int64_t at, int64
 
 bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
                 int64_t available) {
-  const struct blob *b = r->own.map ? &r->own : &r->in;
+  const struct content *b = r->own.map ? &r->own : &r->in;
   if (rank < 1)
     return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
   if (rank > MAX_RANK) return reader_fail(r, "it has %d axes; at most %d are supported", rank, MAX_RANK);
@@ -60,7 +60,7 @@ bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dim
         r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
         dtype_name(dtype), shape.data, (long long)available);
   }
-  struct piece *p = r->piece;
+  struct column_piece *p = r->piece;
   p->row = type_make(dtype, rank - 1, dims + 1);
   p->rows = dims[0];
   p->data = b->in_file ? NULL : b->bytes + at;

@@ -3,7 +3,7 @@
 #ifndef DGC_RUNTIME_DATA_READER_H
 #define DGC_RUNTIME_DATA_READER_H
 
-#include "runtime/data/blob.h"
+#include "runtime/data/content.h"
 #include "runtime/data/data.h"
 
 struct reader {
@@ -12,9 +12,9 @@ struct reader {
   const char *member; /* behind the ':', or NULL */
   struct loc loc;
   struct diags *diags;
-  struct blob in;
-  struct blob own;
-  struct piece *piece;
+  struct content in;
+  struct content own;
+  struct column_piece *piece;
 };
 
 bool read_idx(struct reader *r);
@@ -29,7 +29,7 @@ bool is_idx(const uint8_t *head, int64_t len);
 bool is_npy(const uint8_t *head, int64_t len);
 bool is_npz(const uint8_t *head, int64_t len);
 bool is_safetensors(const uint8_t *head, int64_t len);
-/* How long the first bytes say that the file is: see blob_size_fn. */
+/* How long the first bytes say that the file is: see content_size_fn. */
 int64_t idx_size(const uint8_t *head, int64_t len);
 int64_t npy_size(const uint8_t *head, int64_t len);
 
@@ -38,23 +38,23 @@ bool reader_fail(struct reader *r, const char *fmt, ...) __attribute__((format(p
 /* The format has no members: an error if one was asked for. */
 bool reader_no_member(struct reader *r, const char *format);
 /* Bytes of `in` or `own` in memory, copied there if they are in a file. NULL after an error. */
-const uint8_t *reader_bytes(struct reader *r, const struct blob *b, int64_t offset, int64_t len);
+const uint8_t *reader_bytes(struct reader *r, const struct content *b, int64_t offset, int64_t len);
 /* Sets the piece to a dense array whose first axis counts rows, and checks that exactly `available` bytes hold it:
  * those from `at` on of `own`, or of `in` if that is empty. */
 bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
                 int64_t available);
 
-/* Opens one file: splits off the member, recognises the format. `blob` is what the piece points into. */
+/* Opens one file: splits off the member, recognises the format. `content` is what the piece points into. */
 bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *path,
-                struct piece *p, struct blob *blob, int64_t *room, struct diags *d);
+                struct column_piece *p, struct content *content, int64_t *budget, struct diags *d);
 
 /* A number that does not fit into the type a column is delivered as, or bytes that cannot be read. */
 struct misfit {
-  const struct piece *piece;
+  const struct column_piece *piece;
   int64_t row; /* of the piece */
   int64_t value;
   bool unread;
-  int error; /* as of blob_read */
+  int error; /* as of content_read */
 };
 /* Copies rows [row, row + count) into dense memory, as they are delivered. False if a number does not fit. */
 bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad);
@@ -62,7 +62,8 @@ bool column_read(const struct column *c, int64_t row, int64_t count, void *out, 
 /* Numbers of a dense piece whose bytes are in a file, from the element `first` on: as many as `*count` says, or as fit
  * into PIECE_WINDOW bytes. */
 enum { PIECE_WINDOW = 1 << 16 };
-bool piece_numbers(const struct piece *p, int64_t first, int64_t *count, void *out, struct misfit *bad);
+bool piece_numbers(const struct column_piece *p, int64_t first, int64_t *count, void *out,
+                   struct misfit *bad);
 
 /* Converts `count` numbers from one dense array to another; the source may be unaligned. -1, or the index of the
  * first number that does not fit. */

@@ -171,15 +171,15 @@ static const char *check_layout(const struct safetensors *s, struct arena *a, in
   return arena_printf(a, "%lld bytes follow the last tensor; the file is damaged", (long long)(len - at));
 }
 
-const uint8_t *safetensors_head(struct arena *a, const struct blob *file) {
+const uint8_t *safetensors_head(struct arena *a, const struct content *file) {
   uint8_t length[8];
   int64_t len = file->len < 8 ? file->len : 8;
   if (!file->in_file) return file->bytes;
-  if (!blob_read(file, 0, length, len)) return NULL;
+  if (!content_read(file, 0, length, len)) return NULL;
   if (len == 8 && header_length(length) <= SAFETENSORS_HEADER_LIMIT) len += (int64_t)header_length(length);
   if (len > file->len) len = file->len;
   uint8_t *head = arena_alloc(a, (size_t)len);
-  return blob_read(file, 0, head, len) ? head : NULL;
+  return content_read(file, 0, head, len) ? head : NULL;
 }
 
 const char *safetensors_parse(struct safetensors *out, struct arena *a, const uint8_t *file, int64_t len) {
@@ -203,7 +203,7 @@ const char *safetensors_parse(struct safetensors *out, struct arena *a, const ui
 }
 
 /* The bytes from `begin` to `end`. */
-static bool add_bytes(struct xxh64 *h, const struct blob *file, int64_t begin, int64_t end) {
+static bool add_bytes(struct xxh64 *h, const struct content *file, int64_t begin, int64_t end) {
   if (!file->in_file) {
     xxh64_add(h, file->bytes + begin, (size_t)(end - begin));
     return true;
@@ -211,22 +211,22 @@ static bool add_bytes(struct xxh64 *h, const struct blob *file, int64_t begin, i
   uint8_t window[1 << 16];
   for (int64_t n; begin < end; begin += n) {
     n = end - begin < (int64_t)sizeof window ? end - begin : (int64_t)sizeof window;
-    if (!blob_read(file, begin, window, n)) return false;
+    if (!content_read(file, begin, window, n)) return false;
     xxh64_add(h, window, (size_t)n);
   }
   return true;
 }
 
-const char *safetensors_verify(const struct safetensors *s, const struct blob *file) {
+const char *safetensors_verify(const struct safetensors *s, const struct content *file) {
   bool ours = false;
   char digits[DIGITS + 1], said[DIGITS];
   for (int i = 0; i < s->nmetadata; i++) ours |= strcmp(s->metadata[i].key, SAFETENSORS_FORMAT_KEY) == 0;
   if (s->checksum < 0) return ours ? "its checksum is missing; the file is damaged" : NULL;
   struct xxh64 h;
   xxh64_init(&h);
-  bool read = blob_read(file, s->checksum, said, DIGITS) && add_bytes(&h, file, 0, s->checksum);
+  bool read = content_read(file, s->checksum, said, DIGITS) && add_bytes(&h, file, 0, s->checksum);
   xxh64_add(&h, "0000000000000000", DIGITS);
-  if (!read || !add_bytes(&h, file, s->checksum + DIGITS, file->len)) return blob_why(errno);
+  if (!read || !add_bytes(&h, file, s->checksum + DIGITS, file->len)) return content_why(errno);
   snprintf(digits, sizeof digits, "%016llx", (unsigned long long)xxh64_end(&h));
   if (memcmp(digits, said, DIGITS) == 0) return NULL;
   return "its content does not match its checksum; the file is damaged";
@@ -234,7 +234,7 @@ const char *safetensors_verify(const struct safetensors *s, const struct blob *f
 
 int64_t safetensors_size(const uint8_t *head, int64_t len) {
   int64_t header = len >= 8 ? (int64_t)header_length(head) : -1;
-  if (header < 0 || header > SAFETENSORS_HEADER_LIMIT) return BLOB_WRONG;
+  if (header < 0 || header > SAFETENSORS_HEADER_LIMIT) return CONTENT_WRONG;
   if (len < 8 + header) return -(8 + header);
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
@@ -250,7 +250,7 @@ int64_t safetensors_size(const uint8_t *head, int64_t len) {
     if (s.entries[i].end > end) end = s.entries[i].end;
   good = good && !__builtin_add_overflow(end, 8 + header, &end);
   arena_destroy_guarded(a, &guard);
-  return good ? end : BLOB_WRONG;
+  return good ? end : CONTENT_WRONG;
 }
 
 /* --- a column --- */
@@ -258,7 +258,7 @@ int64_t safetensors_size(const uint8_t *head, int64_t len) {
 bool read_safetensors(struct reader *r) {
   struct safetensors s;
   const uint8_t *head = safetensors_head(r->arena, &r->in);
-  if (!head) return blob_unread(r->path, errno, r->loc, r->diags);
+  if (!head) return content_unread(r->path, errno, r->loc, r->diags);
   const char *wrong = safetensors_parse(&s, r->arena, head, r->in.len);
   if (wrong) return reader_fail(r, "%s", wrong);
   struct str names = str_make(r->arena);

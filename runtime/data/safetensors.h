@@ -3,7 +3,7 @@
 #define DGC_RUNTIME_DATA_SAFETENSORS_H
 
 #include "ir/type.h"
-#include "runtime/data/blob.h"
+#include "runtime/data/content.h"
 
 #define SAFETENSORS_HEADER_LIMIT 100000000 /* as in the reference implementation */
 
@@ -35,13 +35,14 @@ struct safetensors {
 
 /* The safetensors name of an element type, "F32". */
 const char *safetensors_dtype(enum dtype d);
-/* The length and the header of a file in memory, or as much of them as there is. NULL, with errno as of blob_read. */
-const uint8_t *safetensors_head(struct arena *a, const struct blob *file);
+/* The length and the header of a file in memory, or as much of them as there is. NULL, with errno as content_read
+ * leaves it. */
+const uint8_t *safetensors_head(struct arena *a, const struct content *file);
 /* Reads and checks the header of a file of `len` bytes. NULL, or what is wrong. */
 const char *safetensors_parse(struct safetensors *out, struct arena *a, const uint8_t *head, int64_t len);
-/* How long the first bytes say that the file is: see blob_size_fn. */
+/* How long the first bytes say that the file is: see content_size_fn. */
 int64_t safetensors_size(const uint8_t *head, int64_t len);
 /* Checks the checksum, if there is one. NULL, or what is wrong. */
-const char *safetensors_verify(const struct safetensors *s, const struct blob *file);
+const char *safetensors_verify(const struct safetensors *s, const struct content *file);
 
 #endif

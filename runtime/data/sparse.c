@@ -8,16 +8,17 @@
 enum { COLUMNS_LIMIT = 1 << 20 }; /* a few bytes of file must not become terabytes of rows */
 
 struct csr {
-  struct piece shape, starts, places, values;
-  struct blob own[4];
+  struct column_piece shape, starts, places, values;
+  struct content own[4];
 };
 
 /* One member, as a list of numbers. */
-static bool read_list(struct reader *r, const char *member, bool whole, struct piece *p, struct blob *own) {
+static bool read_list(struct reader *r, const char *member, bool whole, struct column_piece *p,
+                      struct content *own) {
   struct reader one = *r;
   one.member = member;
   one.piece = p;
-  one.own = (struct blob){0};
+  one.own = (struct content){0};
   bool ok = npz_array(&one);
   *own = one.own;
   if (!ok) return false;
@@ -26,7 +27,7 @@ static bool read_list(struct reader *r, const char *member, bool whole, struct p
                      whole ? "integers" : "numbers");
 }
 
-static int64_t number_at(const struct piece *list, int64_t i) {
+static int64_t number_at(const struct column_piece *list, int64_t i) {
   int64_t value = 0;
   convert_numbers(DT_I64, &value, (enum dtype)list->row.dtype, list->data + i * list->stride, 1);
   return value;
@@ -62,7 +63,7 @@ static bool check_rows(struct reader *r, const struct csr *m, int64_t rows, int6
 static bool join(struct reader *r, const struct csr *m, int64_t rows, int64_t columns) {
   int64_t count = m->values.rows, integers = rows + 1 + count,
           size = dtype_size((enum dtype)m->values.row.dtype);
-  if (!blob_alloc(&r->own, integers * 8 + count * size, r->path, r->loc, r->diags)) return false;
+  if (!content_alloc(&r->own, integers * 8 + count * size, r->path, r->loc, r->diags)) return false;
   int64_t *starts = r->own.map, *places = starts + rows + 1;
   uint8_t *values = (uint8_t *)(places + count);
   convert_numbers(DT_I64, starts, (enum dtype)m->starts.row.dtype, m->starts.data, rows + 1);
@@ -92,21 +93,21 @@ static bool read_csr(struct reader *r, struct csr *m) {
 }
 
 static bool read_sparse(struct reader *r) {
-  const struct blob *b;
+  const struct content *b;
   int64_t at, len;
   char name[3];
-  if (!blob_load(&r->in, r->path, r->loc, r->diags)) return false;
+  if (!content_load(&r->in, r->path, r->loc, r->diags)) return false;
   struct reader format = *r;
   format.member = "format";
-  format.own = (struct blob){0};
+  format.own = (struct content){0};
   bool ok = npz_member(&format, &b, &at, &len);
-  bool csr = ok && len > 3 && blob_read(b, at + len - 3, name, 3) && memcmp(name, "csr", 3) == 0;
-  blob_close(&format.own);
+  bool csr = ok && len > 3 && content_read(b, at + len - 3, name, 3) && memcmp(name, "csr", 3) == 0;
+  content_close(&format.own);
   if (!ok) return false;
   if (!csr) return reader_fail(r, "it is a sparse matrix of another format than CSR; save .tocsr() of it");
   struct csr m = {0};
   ok = read_csr(r, &m);
-  for (int i = 0; i < 4; i++) blob_close(&m.own[i]);
+  for (int i = 0; i < 4; i++) content_close(&m.own[i]);
   return ok;
 }
 

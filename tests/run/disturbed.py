@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The world fails while dgc runs: files shrink and change, packed data lies, processes are killed, and, by the library of
+"""The world fails while dgc runs: files shrink and change, compressed data lies, processes are killed, and, by the library of
 tests/support/inject.c, calls of the system fail. Never a crash or a hang; exit 0 only with results that are whole, and a
 file is the one from before or the new one. Called with the tool, the folder of the samples and that library."""
 
@@ -103,7 +103,7 @@ for memory in ("0", "30000", "1000000"):
               "--epochs", "3", "--checkpoint", "m%s.safetensors" % memory, DGC_DATA_MEMORY=memory)
     check(got.returncode == 0 and read("m%s.safetensors" % memory) == read("m0.safetensors"), "other bits with " + memory)
 
-# --- packed data that is not what its header says ---
+# --- compressed data that is not what its header says ---
 
 block = gzip.compress(bytes(1 << 24), 9)
 npy("good.npy.gz", "(64, 28, 28)", pixels(64))
@@ -119,8 +119,8 @@ for name, says in (("good.npy.gz", None), ("joined.npy.gz", None),
                    ("bomb.npy.gz", "it unpacks to more than its header says"),
                    ("bomb.gz", "its first bytes are not those of IDX"),
                    ("lies.npy.gz", "its header says"),
-                   ("garbage.npy.gz", "cannot unpack garbage.npy.gz"),
-                   ("cut.npy.gz", "the packed data ends too early")):
+                   ("garbage.npy.gz", "cannot decompress garbage.npy.gz"),
+                   ("cut.npy.gz", "the compressed data ends too early")):
     got = subprocess.run(["sh", "-c", 'ulimit -v 200000; exec "$@"', "sh", dgc, "inspect", name], capture_output=True, text=True)
     check(got.returncode == (1 if says else 0), "%s: %s: %s" % (name, got.returncode, got.stderr))
     check(not says or says in got.stderr, "%s: %s" % (name, got.stderr))
@@ -238,7 +238,7 @@ counts = {line.split()[0]: int(line.split()[1]) for line in open("count")}
 refused = 0
 for k in range(1, counts["foreign"] + 1):
     got = run("inspect", "packed.npy.gz", inject="foreign:%d:ENOMEM" % k)
-    if "cannot unpack" in got.stderr:
+    if "cannot decompress" in got.stderr:
         refused += 1
         check(got.returncode == 3 and "memory" in got.stderr, "inspect with foreign:%d ended with %s: %s" % (
             k, got.returncode, got.stderr[-300:]))

@@ -1,5 +1,5 @@
-/* Where zlib is missing, packed files are refused in words of use, and checksums are still checked. */
-#include "runtime/data/unpack.h"
+/* Where zlib is missing, compressed files are refused in words of use, and checksums are still checked. */
+#include "runtime/data/decompress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,15 +17,15 @@ static void packed_files(void **state) {
   (void)state;
   struct arena *a = arena_create();
   struct diags d;
-  struct blob b;
+  struct content b;
   diags_init(&d, a);
-  assert_false(blob_open(&b, NULL, TEST_DATA "/labels.gz", any_size, NULL, LOC_NONE, &d));
+  assert_false(content_open(&b, NULL, TEST_DATA "/labels.gz", any_size, NULL, LOC_NONE, &d));
   assert_int_equal(b.len, 0);
   const char *text = diags_text(&d, false);
-  assert_non_null(strstr(text, "labels.gz is packed, and this dgc was built without zlib"));
+  assert_non_null(strstr(text, "labels.gz is compressed, and this dgc was built without zlib"));
   assert_non_null(strstr(text, "gunzip"));
-  assert_true(blob_open(&b, NULL, TEST_DATA "/f4.npy", any_size, NULL, LOC_NONE, &d));
-  blob_close(&b);
+  assert_true(content_open(&b, NULL, TEST_DATA "/f4.npy", any_size, NULL, LOC_NONE, &d));
+  content_close(&b);
   arena_destroy(a);
 }
 

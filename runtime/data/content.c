@@ -1,4 +1,5 @@
-#include "runtime/data/blob.h"
+/* The content of files, in memory or read where it is asked for. */
+#include "runtime/data/content.h"
 
 #include "base/file.h"
 
@@ -7,20 +8,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-const char *blob_why(int error) {
+const char *content_why(int error) {
   return error ? strerror(error) : "it has become shorter while it was read";
 }
 
-bool blob_unread(const char *path, int error, struct loc loc, struct diags *d) {
+bool content_unread(const char *path, int error, struct loc loc, struct diags *d) {
   if (file_system_failed(error))
-    diag_failure(d, loc, "cannot read %s: %s", path, blob_why(error));
+    diag_failure(d, loc, "cannot read %s: %s", path, content_why(error));
   else
-    diag_error(d, loc, "cannot read %s: %s", path, blob_why(error));
+    diag_error(d, loc, "cannot read %s: %s", path, content_why(error));
   return false;
 }
 
-bool blob_alloc(struct blob *b, int64_t len, const char *path, struct loc loc, struct diags *d) {
-  *b = (struct blob){.len = len};
+bool content_alloc(struct content *b, int64_t len, const char *path, struct loc loc, struct diags *d) {
+  *b = (struct content){.len = len};
   if (len == 0) return true;
   void *map = mmap(NULL, (size_t)len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED) {
@@ -31,13 +32,13 @@ bool blob_alloc(struct blob *b, int64_t len, const char *path, struct loc loc, s
   return true;
 }
 
-void blob_close(struct blob *b) {
+void content_close(struct content *b) {
   if (b->map) munmap(b->map, b->map_len);
   if (b->in_file) close(b->fd);
-  *b = (struct blob){0};
+  *b = (struct content){0};
 }
 
-bool blob_read(const struct blob *b, int64_t offset, void *out, int64_t len) {
+bool content_read(const struct content *b, int64_t offset, void *out, int64_t len) {
   if (!b->in_file) {
     memcpy(out, b->bytes + offset, (size_t)len);
     return true;
@@ -47,24 +48,24 @@ bool blob_read(const struct blob *b, int64_t offset, void *out, int64_t len) {
   return got == len;
 }
 
-bool blob_load(struct blob *b, const char *path, struct loc loc, struct diags *d) {
+bool content_load(struct content *b, const char *path, struct loc loc, struct diags *d) {
   if (!b->in_file) return true;
-  struct blob whole;
-  if (!blob_alloc(&whole, b->len, path, loc, d)) return false;
-  if (!blob_read(b, 0, whole.map, b->len)) {
+  struct content whole;
+  if (!content_alloc(&whole, b->len, path, loc, d)) return false;
+  if (!content_read(b, 0, whole.map, b->len)) {
     int error = errno;
-    blob_close(&whole);
-    return blob_unread(path, error, loc, d);
+    content_close(&whole);
+    return content_unread(path, error, loc, d);
   }
-  blob_close(b);
+  content_close(b);
   *b = whole;
   return true;
 }
 
-bool blob_open_file(struct blob *b, const struct file_roots *roots, const char *path, struct loc loc,
-                    struct diags *d) {
+bool content_open_file(struct content *b, const struct file_roots *roots, const char *path, struct loc loc,
+                       struct diags *d) {
   const char *cause;
-  *b = (struct blob){0};
+  *b = (struct content){0};
   b->fd = file_open_within(roots, path, &b->len, &cause);
   b->in_file = b->fd >= 0;
   if (b->in_file && b->len > 0) return true;
@@ -72,6 +73,6 @@ bool blob_open_file(struct blob *b, const struct file_roots *roots, const char *
     diag_failure(d, loc, "cannot read %s: %s", path, cause);
   else
     diag_error(d, loc, "cannot read %s: %s", path, b->in_file ? "it is empty" : cause);
-  blob_close(b);
+  content_close(b);
   return false;
 }

@@ -1,7 +1,7 @@
 /* One kernel while it is emitted: shared by the loops (emit.c), what stands in them (lanes.c, reduce.c) and the look at
  * a program beforehand (program.c). */
-#ifndef DGC_RUNTIME_CPU_NEST_H
-#define DGC_RUNTIME_CPU_NEST_H
+#ifndef DGC_RUNTIME_CPU_LOOPS_H
+#define DGC_RUNTIME_CPU_LOOPS_H
 
 #include "runtime/cpu/emit.h"
 
@@ -21,7 +21,7 @@ struct cpu_program {
   LLVMValueRef (*lanes)[MAX_UNROLL]; /* the others, per chunk of a round */
 };
 
-struct cpu_nest {
+struct cpu_loops {
   struct emit *e;
   const struct kernel *k;
   LLVMValueRef fn;
@@ -46,45 +46,45 @@ struct cpu_nest {
   LLVMValueRef extra[MAX_UNROLL]; /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
 };
 
-static inline LLVMTypeRef i64(struct cpu_nest *n) { return llvm.Int64TypeInContext(n->e->context); }
-static inline LLVMTypeRef i32(struct cpu_nest *n) { return llvm.Int32TypeInContext(n->e->context); }
-static inline LLVMTypeRef i8(struct cpu_nest *n) { return llvm.Int8TypeInContext(n->e->context); }
-static inline LLVMValueRef int64(struct cpu_nest *n, int64_t v) {
+static inline LLVMTypeRef i64(struct cpu_loops *n) { return llvm.Int64TypeInContext(n->e->context); }
+static inline LLVMTypeRef i32(struct cpu_loops *n) { return llvm.Int32TypeInContext(n->e->context); }
+static inline LLVMTypeRef i8(struct cpu_loops *n) { return llvm.Int8TypeInContext(n->e->context); }
+static inline LLVMValueRef int64(struct cpu_loops *n, int64_t v) {
   return llvm.ConstInt(i64(n), (uint64_t)v, 1);
 }
 
-static inline bool is_reduce(const struct cpu_nest *n) { return n->k->kind == KERNEL_REDUCE; }
+static inline bool is_reduce(const struct cpu_loops *n) { return n->k->kind == KERNEL_REDUCE; }
 /* NaNs are kept apart, so that the loop waits for one instruction a round, not for three. */
-static inline bool tracks_nan(const struct cpu_nest *n) {
+static inline bool tracks_nan(const struct cpu_loops *n) {
   return is_reduce(n) && (n->k->reduce == REDUCE_MAX || n->k->reduce == REDUCE_MIN) &&
          dtype_is_float(kernel_acc_dtype(n->k));
 }
-static inline bool vector_is_kept(const struct cpu_nest *n) { return n->vector_depth < n->kept; }
-static inline enum dtype arg_dtype(const struct cpu_nest *n, int a) {
+static inline bool vector_is_kept(const struct cpu_loops *n) { return n->vector_depth < n->kept; }
+static inline enum dtype arg_dtype(const struct cpu_loops *n, int a) {
   return (enum dtype)n->k->args[a].dtype;
 }
 
 /* Looks at `p`: what `results` need of it, what is uniform and how deep. `in_lanes`: it runs in vector lanes, not
  * once for all of them. */
-void program_init(struct cpu_nest *n, struct cpu_program *g, const struct sprog *p, const sval *results,
+void program_init(struct cpu_loops *n, struct cpu_program *g, const struct sprog *p, const sval *results,
                   int nresults, bool in_lanes, struct arena *scratch);
 /* Instructions that run at `depth` or deeper, those of 8 bytes twice. */
 int program_weight(const struct cpu_program *g, int depth);
 
 /* sizes[number] */
-LLVMValueRef nest_size(struct cpu_nest *n, int number);
-LLVMValueRef nest_advance(struct cpu_nest *n, LLVMValueRef p, LLVMValueRef bytes);
+LLVMValueRef loops_size(struct cpu_loops *n, int number);
+LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef bytes);
 /* Emits the live values that become known at depths first..last, for all chunks of the round. */
-void nest_values(struct cpu_nest *n, struct cpu_program *g, int first, int last);
+void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int last);
 /* A value emitted before, as lanes. */
-LLVMValueRef nest_lanes(struct cpu_nest *n, const struct cpu_program *g, int v, int chunk);
+LLVMValueRef loops_lanes(struct cpu_loops *n, const struct cpu_program *g, int v, int chunk);
 /* Writes the outputs. */
-void nest_store(struct cpu_nest *n, struct cpu_program *g, const sval *results, bool in_lanes);
+void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, bool in_lanes);
 
-void reduce_start(struct cpu_nest *n);
+void reduce_start(struct cpu_loops *n);
 /* One more element in each active lane. */
-void reduce_step(struct cpu_nest *n);
+void reduce_step(struct cpu_loops *n);
 /* The lanes become one, unless they are kept; then the epilogue. */
-void reduce_finish(struct cpu_nest *n);
+void reduce_finish(struct cpu_loops *n);
 
 #endif

@@ -33,8 +33,8 @@ static bool check_again(const struct column *c, const uint8_t *rows, int64_t cou
 }
 
 /* The rows of one sequence, which `out` is behind then. */
-static bool gather_sequence(const struct column *c, const struct sequence *q, const struct loader_options *o,
-                            const struct batch *b, uint8_t **out, struct loader_failure *f) {
+static bool copy_sequence(const struct column *c, const struct sequence *q, const struct loader_options *o,
+                          const struct batch *b, uint8_t **out, struct loader_failure *f) {
   int64_t begin = b->index * q->share, end = begin + sequence_rows(q, b->index), together;
   for (int64_t at = begin; at < end; at += together) {
     int64_t position = o->shuffle ? data_order(q->seed, b->epoch, q->rows, at) : at;
@@ -50,7 +50,8 @@ static bool gather_sequence(const struct column *c, const struct sequence *q, co
     f->loc = c->loc;
     f->system = bad.unread && file_system_failed(bad.error);
     if (bad.unread)
-      snprintf(f->message, sizeof f->message, "cannot read %.200s: %s", bad.piece->path, blob_why(bad.error));
+      snprintf(f->message, sizeof f->message, "cannot read %.200s: %s", bad.piece->path,
+               content_why(bad.error));
     else
       snprintf(f->message, sizeof f->message,
                "%.200s: %lld in row %lld of the selected ones does not fit into the %s "
@@ -72,7 +73,7 @@ bool batch_gather(const struct dataset *ds, const struct shards *s, const struct
     memcpy(t->dim + 1, c->row.dim, c->row.rank * sizeof c->row.dim[0]);
     uint8_t *out = columns[i].data;
     for (int k = 0; k < s->count; k++)
-      if (!gather_sequence(c, &s->sequences[k], o, b, &out, f)) return false;
+      if (!copy_sequence(c, &s->sequences[k], o, b, &out, f)) return false;
   }
   return true;
 }

@@ -1,4 +1,4 @@
-/* Contractions: the ops a library runs. Convolution finds its place here. */
+/* matmul: products of matrices, which a library computes. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 
