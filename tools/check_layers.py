@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-# A room may include headers of these rooms. A folder without a row is part of the one above it.
+# A folder may include headers of these folders. A folder without a row is part of the one above it.
 GRAPH = "base ir ir/scalar ir/graph ir/ops"
 PASSES = GRAPH + " ir/plan ir/certify passes passes/strategy"
 LAYERS = {
@@ -33,8 +33,8 @@ LAYERS = {
     "samples": "",
     "bench": "",
 }
-LAYERS = {room: set(rooms.split()) for room, rooms in LAYERS.items()}
-# Rooms whose files are layers: a module (x.c with x.h) includes none that includes it, be it through others.
+LAYERS = {name: set(others.split()) for name, others in LAYERS.items()}
+# Folders whose files are layers: a module (x.c with x.h) includes none that includes it, be it through others.
 LAYERED = ("base", "ir/plan", "runtime/data", "session")
 # Headers of others, and the only folders that may see them.
 FOREIGN = [
@@ -55,14 +55,20 @@ SKIP = re.compile(r"^(\.git|build.*|generated|__pycache__|subprojects)$")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)')
 ALLOCATION = re.compile(r"\b(malloc|calloc|realloc|free)\s*\(")
+TAG = re.compile(r"\b(struct|union|enum) (\w+) \{")
+# A path of the tree in a text, and what a recipe makes.
+PATH = re.compile(r"(?<![\w./-])(?:base|bench|docs|frontend|include|ir|kernels|passes|planner|runtime|samples|session|tests|tools)"
+                  r"/[\w./-]*\.(?:1|build|c|cu|cuh|def|dg|dsl|h|l|md|py|sh|y)\b(?![\w/])")
+NEW_FILE = re.compile(r"^```\w+ (\S+) new$", re.M)
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
 # What git leaves where two changes meet.
 CONFLICT = re.compile(r"(<{7}|>{7}|\|{7})( |$)|={7}$")
 # Text that others read must not depend on the locale: str_double prints numbers.
 FLOAT_FORMAT = re.compile(r'\b(str_printf|arena_printf|diag_\w+)\s*\(.*"[^"]*%[-+ #0-9.*]*[lL]?[aAeEfFgG]')
 
 
-def room(path):
-    """The room that a file is in: the nearest folder above it that has a row."""
+def owner(path):
+    """The folder with a row that a file is in: the nearest folder above it that has a row."""
     folder = os.path.dirname(path)
     while folder and folder not in LAYERS:
         folder = os.path.dirname(folder)
@@ -98,7 +104,8 @@ class Checker:
     def __init__(self, root):
         self.root = root
         self.failures = 0
-        self.modules = {}  # of layered rooms: what each includes
+        self.modules = {}  # of layered folders: what each includes
+        self.tags = {}  # of structs, unions and enumerations: where each was met
 
     def fail(self, path, line, message):
         print("%s:%d: %s" % (path, line, message))
@@ -120,7 +127,7 @@ class Checker:
         if folder in ("tools", "include"):
             self.fail(path, n, "%s must not include %s" % (path, header))
             return
-        here, there = room(path), room(header)
+        here, there = owner(path), owner(header)
         if here == there and here in LAYERED:
             module, other = os.path.splitext(path)[0], os.path.splitext(header)[0]
             if other != module:
@@ -143,6 +150,8 @@ class Checker:
                     self.fail(path, n, "the compiler allocates from arenas only")
                 if FLOAT_FORMAT.search(line):
                     self.fail(path, n, "floating point numbers are printed by str_double")
+        if path.endswith(".c") and folder not in ("tests", "samples") and lines[0][:2] != "/*":
+            self.fail(path, 1, "no comment at its head says what is in it")
         if path.endswith(".h"):
             relative = path[len("include/"):] if path.startswith("include/") else path
             guard = re.sub(r"[^A-Z0-9]", "_", relative.upper())
@@ -153,6 +162,25 @@ class Checker:
     def read(self, path):
         with open(os.path.join(self.root, path), "rb") as f:
             return f.read()
+
+    # A tag stands for one thing in the whole tree.
+    def unique_tags(self, path, lines):
+        for n, line in enumerate(lines, 1):
+            for kind, tag in TAG.findall(line):
+                first = self.tags.setdefault(tag, (path, n))
+                if first != (path, n):
+                    self.fail(path, n, "%s %s: this tag is taken, see %s:%d" % ((kind, tag) + first))
+
+    # What a document, or a comment in C, says is in the tree.
+    def paths(self, path, text):
+        new = set(NEW_FILE.findall(text))
+        spans = COMMENT.finditer(text) if not path.endswith(".md") else [re.match("(?s).*", text)]
+        for span in spans:
+            for match in PATH.finditer(span.group()):
+                name = match.group()
+                if name not in new and not os.path.exists(os.path.join(self.root, name)):
+                    line = text.count("\n", 0, span.start() + match.start()) + 1
+                    self.fail(path, line, "there is no %s" % name)
 
     # Any file that is text, as git tells it: it has no zero byte.
     def conflicts(self, path):
@@ -180,8 +208,12 @@ class Checker:
                 self.fail(path, n, "space at the end of the line")
         if path.endswith((".c", ".h")):
             self.code(path, lines)
+            if not path.startswith(("tests/", "samples/")):
+                self.unique_tags(path, lines)
+        if path.endswith((".c", ".h", ".def", ".l", ".y")):
+            self.paths(path, text)
 
-    # Modules of a layered room that include each other in a circle: each circle once, by its first module.
+    # Modules of a layered folder that include each other in a circle: each circle once, by its first module.
     def circles(self):
         for circle in sorted(circles_of(self.modules)):
             self.fail(circle[0] + ".h", 1, "includes itself through " + ", ".join(circle[1:]))
@@ -210,6 +242,8 @@ class Checker:
                     self.conflicts(path)
                 if name == "meson.build" or path.endswith((".c", ".h", ".def", ".l", ".y", ".py", ".sh")):
                     self.file(path)
+                elif path.endswith(".md"):
+                    self.paths(path, self.read(path).decode())
         self.circles()
         if self.failures:
             print("%d failures" % self.failures)

@@ -20,7 +20,7 @@ enum {
   ONE = 256 /* a pixel */
 };
 
-struct point {
+struct stroke_point {
   int x, y;
 };
 
@@ -28,7 +28,7 @@ struct point {
 struct stroke {
   enum { END, SHARP, ROUND, CLOSED } kind;
   int count;
-  struct point points[12];
+  struct stroke_point points[12];
 };
 
 static const struct stroke shapes[10][3][3] = {
@@ -142,21 +142,21 @@ static struct pen random_pen(void) {
 }
 
 /* The box is 20 pixels high, in the middle of the image. */
-static struct point place(const struct pen *p, struct point at) {
+static struct stroke_point place(const struct pen *p, struct stroke_point at) {
   int x = (at.x - 50) * (16 * ONE) / 100, y = (at.y - 50) * (20 * ONE) / 100;
-  return (struct point){SIDE * ONE / 2 + p->dx + (x * p->xx + y * p->xy) / 1024,
-                        SIDE * ONE / 2 + p->dy + (x * p->yx + y * p->yy) / 1024};
+  return (struct stroke_point){SIDE * ONE / 2 + p->dx + (x * p->xx + y * p->xy) / 1024,
+                               SIDE * ONE / 2 + p->dy + (x * p->yx + y * p->yy) / 1024};
 }
 
 /* Chaikin's rule: every corner is cut at a quarter of its sides; the ends of an open line stay. */
-static int cut_corners(struct point *points, int count, bool closed) {
-  struct point out[MAX_POINTS];
+static int cut_corners(struct stroke_point *points, int count, bool closed) {
+  struct stroke_point out[MAX_POINTS];
   int n = 0;
   if (!closed) out[n++] = points[0];
   for (int i = 0; i + 1 < count + closed && n + 3 < MAX_POINTS; i++) {
-    struct point a = points[i], b = points[(i + 1) % count];
-    out[n++] = (struct point){(3 * a.x + b.x) / 4, (3 * a.y + b.y) / 4};
-    out[n++] = (struct point){(a.x + 3 * b.x) / 4, (a.y + 3 * b.y) / 4};
+    struct stroke_point a = points[i], b = points[(i + 1) % count];
+    out[n++] = (struct stroke_point){(3 * a.x + b.x) / 4, (3 * a.y + b.y) / 4};
+    out[n++] = (struct stroke_point){(a.x + 3 * b.x) / 4, (a.y + 3 * b.y) / 4};
   }
   if (!closed) out[n++] = points[count - 1];
   memcpy(points, out, (size_t)n * sizeof *out);
@@ -164,7 +164,7 @@ static int cut_corners(struct point *points, int count, bool closed) {
 }
 
 /* Lowers each pixel's squared distance to the pen's line. */
-static void draw_line(int64_t *distance, struct point a, struct point b) {
+static void draw_line(int64_t *distance, struct stroke_point a, struct stroke_point b) {
   const int reach = 4 * ONE;
   int left = (a.x < b.x ? a.x : b.x) - reach, right = (a.x > b.x ? a.x : b.x) + reach;
   int top = (a.y < b.y ? a.y : b.y) - reach, bottom = (a.y > b.y ? a.y : b.y) + reach;
@@ -197,15 +197,15 @@ static void draw_digit(int digit, uint8_t *image) {
   for (int i = 0; i < PIXELS; i++) distance[i] = INT32_MAX;
   struct pen pen = random_pen();
   const struct stroke *strokes = shapes[digit][between(0, 2)];
-  struct point last = {0, 0}, moved = {0, 0}; /* strokes that join stay joined */
+  struct stroke_point last = {0, 0}, moved = {0, 0}; /* strokes that join stay joined */
   for (int s = 0; s < 3 && strokes[s].kind != END; s++) {
-    struct point points[MAX_POINTS];
+    struct stroke_point points[MAX_POINTS];
     int n = strokes[s].count;
     bool closed = strokes[s].kind == CLOSED;
     for (int i = 0; i < n; i++) {
-      struct point at = strokes[s].points[i];
+      struct stroke_point at = strokes[s].points[i];
       bool joined = s > 0 && i == 0 && at.x == last.x && at.y == last.y;
-      struct point shaken = {at.x + shake(pen.wobble), at.y + shake(pen.wobble)};
+      struct stroke_point shaken = {at.x + shake(pen.wobble), at.y + shake(pen.wobble)};
       points[i] = joined ? moved : place(&pen, shaken);
     }
     last = strokes[s].points[n - 1];

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Does tools/check_layers.py refuse modules of a layered room that include each other, at once or through others, in
-# headers or in sources, and nothing else?
+# Does tools/check_layers.py refuse modules of a layered folder that include each other, at once or through others, in
+# headers or in sources, and nothing else? Tags of two structs, paths that are not there, sources that do not say at their
+# head what they hold?
 #   circles.sh PYTHON CHECK_LAYERS
 set -u
 folder=$(mktemp -d) || exit 1
@@ -14,7 +15,10 @@ mkdir "$folder/session"
 file() { # NAME INCLUDES...
   path=$folder/session/$1
   : >"$path"
-  case $1 in *.h) printf '#ifndef DGC_SESSION_%s_H\n' "$(echo "${1%.h}" | tr a-z A-Z)" >"$path" ;; esac
+  case $1 in
+  *.h) printf '#ifndef DGC_SESSION_%s_H\n' "$(echo "${1%.h}" | tr a-z A-Z)" >"$path" ;;
+  *) echo '/* See session/low.h. */' >"$path" ;;
+  esac
   shift
   for name; do printf '#include "session/%s.h"\n' "$name" >>"$path"; done
 }
@@ -26,10 +30,10 @@ start() {
   file middle.c middle low
   file top.c middle low
 }
-refused() {
+refused() { # PYTHON CHECK_LAYERS WHAT [TEXT]
   text=$("$1" "$2" "$folder") && fail "$3: accepted"
   case $text in
-  *"session/low.h:1: includes itself through session/middle"*) ;;
+  *"${4:-session/low.h:1: includes itself through session/middle}"*) ;;
   *) fail "$3: $text" ;;
   esac
 }
@@ -42,3 +46,24 @@ start
 file low.h top
 file top.h middle
 refused "$1" "$2" "a circle of three headers"
+
+start
+echo 'struct layer { int x; };' >>"$folder/session/low.c"
+"$1" "$2" "$folder" || fail "a tag that stands once is refused"
+echo 'enum layer { LOW };' >>"$folder/session/top.c"
+refused "$1" "$2" "a tag for two things" "session/top.c:4: enum layer: this tag is taken, see session/low.c:3"
+
+start
+echo '"session/lost.c"' >>"$folder/session/low.c"
+printf 'session/low.h build/session/lost.c\n```c session/made.c new\n```\nsession/made.c' >"$folder/page.md"
+"$1" "$2" "$folder" || fail "paths that are there, or none of the tree, are refused"
+echo '/* what session/low.h and session/lost.h say */' >>"$folder/session/low.c"
+refused "$1" "$2" "a comment names a file that is not there" "session/low.c:4: there is no session/lost.h"
+start
+printf 'As\ntools/lost.py says.\n' >"$folder/page.md"
+refused "$1" "$2" "a page names a file that is not there" "page.md:2: there is no tools/lost.py"
+rm "$folder/page.md"
+
+start
+echo '#include "session/low.h"' >"$folder/session/low.c"
+refused "$1" "$2" "a source without a comment" "session/low.c:1: no comment at its head"
