@@ -120,6 +120,17 @@ int target_usual_memory(const struct target *t, int i) {
   return i;
 }
 
+int target_processes(const struct target *t, int *of) {
+  int count = 0;
+  for (int i = 0; i < t->ndevices; i++) {
+    const struct device_name *name = &t->devices[i].name;
+    int like = i > 0 && same_task(name, &t->devices[i - 1].name) ? i - 1 : 0;
+    while (like < i && !same_task(name, &t->devices[like].name)) like++;
+    of[i] = like < i ? of[like] : count++;
+  }
+  return count ? count : 1;
+}
+
 int target_add_cpu(struct arena *a, struct target *t, int like) {
   struct device *more = arena_new_array(a, (size_t)t->ndevices + 1, struct device);
   if (t->ndevices) memcpy(more, t->devices, sizeof *more * (size_t)t->ndevices);

@@ -46,6 +46,10 @@ int target_usual_memory(const struct target *t, int i);
  * storage. Its number. */
 int target_add_cpu(struct arena *a, struct target *t, int like);
 
+/* Which process runs each device when every task of the cluster is one: tasks are numbered as they come in the list,
+ * devices of no task count as task 0's. `of` has room for all devices. How many processes. */
+int target_processes(const struct target *t, int *of);
+
 /* A copy that shares nothing with `t`. */
 struct target target_copy(struct arena *a, const struct target *t);
 /* The devices of a cluster: "worker=host:port,host:port;ps=host:port", or with numbers of tasks, "worker=2;ps=1". Each

@@ -1,9 +1,9 @@
 /* Buffers: how long each lives, and which values take over the storage of another.
  *
  * A buffer is free again after its last reader. A reader on another device keeps it until a wait proves that it has
- * finished, or to the end of the plan. A kernel's result takes over the buffer of an operand that dies with that
- * kernel if each element is read by the iteration that writes it; scatter_add's that of what it adds to; what devices
- * sum together that of the device's own share. */
+ * finished, or to the end of the plan; so does a message. A kernel's result takes over the buffer of an operand that
+ * dies with that kernel if each element is read by the iteration that writes it; scatter_add's that of what it adds to;
+ * what devices sum together that of the device's own share. */
 #include "planner/schedule.h"
 
 #include <limits.h>
@@ -41,10 +41,10 @@ static int last_use(const struct schedule *s, const struct planned_value *v) {
     int use;
     if (t->device == v->device) {
       use = last_place(s, t);
+    } else if (t->message != NONE) {
+      use = INT_MAX; /* until it is gone, which is waited for at the end */
     } else {
-      int step = sync_first_knowing(s, v->device, t->device, t->begin + t->nlaunches);
-      use =
-          step == INT_MAX ? INT_MAX : s->lines[v->device].at[step] - 1; /* the last of the waits before it */
+      use = sync_last_unknowing(s, v->device, t->device, t->begin + t->nlaunches);
     }
     if (use > last) last = use;
   }

@@ -3,6 +3,8 @@
 
 #include "ir/ops/op.h"
 
+#include <stdlib.h>
+
 static struct operand operand_at(const struct schedule *s, struct ref r) {
   return (struct operand){s->values[r.value].buffer, r.offset};
 }
@@ -56,6 +58,17 @@ static void emit_copy(const struct schedule *s, const struct task *t, struct ste
   step->traffic = 2 * step->bytes;
 }
 
+static void emit_receive(const struct schedule *s, const struct task *t, struct step *step) {
+  const struct ref to = {t->variable != NONE ? t->variable : t->result, 0};
+  struct operand *operand = arena_new(s->arena, struct operand);
+  *operand = operand_at(s, to);
+  step->operands = operand;
+  step->noperands = 1;
+  step->bytes = s->values[to.value].bytes;
+  step->traffic = step->bytes;
+  step->message = &s->plan->messages[t->message];
+}
+
 static void emit_all_reduce(const struct schedule *s, const struct task *t, struct step *step) {
   struct operand *operands = arena_new_array(s->arena, 2, struct operand);
   operands[0] = operand_at(s, t->reads[collective_rank(t->node)]);
@@ -95,9 +108,11 @@ static void emit_task(const struct schedule *s, const struct task *t) {
   const struct timeline *line = &s->lines[t->device];
   for (int i = 0; i < t->nlaunches; i++) {
     struct step *step = &steps[line->at[t->begin + i]];
-    step->kind = t->kind;
+    step->kind = task_receives(s, t) ? STEP_RECEIVE : t->kind;
     step->node = t->node;
-    if (t->kind == STEP_KERNEL)
+    if (step->kind == STEP_RECEIVE)
+      emit_receive(s, t, step);
+    else if (t->kind == STEP_KERNEL)
       emit_kernel(s, t, i, step);
     else if (t->kind == STEP_LEAF)
       emit_leaf(s, t, step);
@@ -105,6 +120,51 @@ static void emit_task(const struct schedule *s, const struct task *t) {
       emit_all_reduce(s, t, step);
     else
       emit_copy(s, t, step);
+  }
+}
+
+static int by_sending(const void *a, const void *b) {
+  const struct sending *x = a, *y = b;
+  return x->after != y->after ? (x->after < y->after ? -1 : 1) : x->message - y->message;
+}
+
+static int by_end(const void *a, const void *b) {
+  const struct sending *x = a, *y = b;
+  return x->before != y->before ? (x->before < y->before ? -1 : 1) : x->message - y->message;
+}
+
+/* Behind a step and its signal what it sends, in the order of the messages; before a step and its waits what has to be
+ * gone. */
+static void emit_sendings(const struct schedule *s, const struct timeline *line, struct step *steps) {
+  int n = line->nsendings, place = 0;
+  struct sending *sendings = arena_copy(s->scratch, line->sendings, (size_t)n * sizeof *sendings);
+  if (n) qsort(sendings, (size_t)n, sizeof *sendings, by_sending);
+  for (int i = 0; i < n; i++, place++) {
+    const struct sending *m = &sendings[i];
+    const struct task *t = &s->tasks[m->task];
+    if (i == 0 || m->after != m[-1].after)
+      place = m->after < 0 ? 0 : line->at[m->after] + 1 + (line->signal_after[m->after] != NONE);
+    struct operand *operand = arena_new(s->arena, struct operand);
+    *operand = operand_at(s, t->reads[0]);
+    int64_t bytes = s->plan->messages[m->message].bytes;
+    steps[place] = (struct step){.kind = STEP_SEND,
+                                 .node = t->node,
+                                 .operands = operand,
+                                 .noperands = 1,
+                                 .bytes = bytes,
+                                 .traffic = bytes,
+                                 .message = &s->plan->messages[m->message]};
+  }
+  if (n) qsort(sendings, (size_t)n, sizeof *sendings, by_end);
+  for (int i = n - 1; i >= 0; i--, place--) {
+    const struct sending *m = &sendings[i];
+    if (i == n - 1 || m->before != m[1].before) {
+      int waits = 0;
+      for (int k = 0; k < line->nwaits; k++) waits += line->waits[k].step == m->before;
+      place = line->at[m->before] - waits - 1;
+    }
+    steps[place] = (struct step){
+        .kind = STEP_SENT, .node = s->tasks[m->task].node, .message = &s->plan->messages[m->message]};
   }
 }
 
@@ -125,6 +185,18 @@ static void emit_waits(const struct timeline *line, struct step *steps) {
   }
 }
 
+/* Where each process has its own copy of an output. */
+static const struct operand *emit_copies(const struct schedule *s, int output) {
+  int n = s->plan->nprocesses;
+  if (!s->copies) return NULL;
+  struct operand *copies = arena_new_array(s->arena, (size_t)n, struct operand);
+  for (int i = 0; i < n; i++) {
+    struct ref r = s->copies[output * n + i];
+    copies[i] = r.value == NONE ? (struct operand){NONE, 0} : operand_at(s, r);
+  }
+  return copies;
+}
+
 static void emit_values(struct schedule *s) {
   struct plan *p = s->plan;
   p->inputs = arena_new_array(s->arena, (size_t)s->nvalues, struct plan_value);
@@ -142,7 +214,8 @@ static void emit_values(struct schedule *s) {
                                                     .name = o->name,
                                                     .type = o->node->type,
                                                     .operand = operand_at(s, s->outputs[i]),
-                                                    .count = o->count};
+                                                    .count = o->count,
+                                                    .copies = emit_copies(s, i)};
   }
 }
 
@@ -155,7 +228,10 @@ void schedule_emit(struct schedule *s) {
   }
   emit_collectives(s);
   for (int i = 0; i < s->norder; i++) emit_task(s, &s->tasks[s->order[i]]);
-  for (int d = 0; d < p->ndevices; d++) emit_waits(&s->lines[d], p->devices[d].steps);
+  for (int d = 0; d < p->ndevices; d++) {
+    emit_waits(&s->lines[d], p->devices[d].steps);
+    emit_sendings(s, &s->lines[d], p->devices[d].steps);
+  }
   emit_values(s);
   p->nsignals = s->nsignals;
   p->nkernels = lower_kernels(s->lower, &p->kernels);
@@ -173,7 +249,22 @@ static bool is_expanded(const struct graph *g, struct diags *d) {
   return true;
 }
 
-struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d) {
+/* Sums that devices make together are made within one process so far. */
+static bool meets_in_processes(const struct plan *p, const struct graph *g, struct diags *d) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    for (int k = 1; is_collective(n) && k < n->ninputs; k++) {
+      if (plan_process(p, n->inputs[k]->device) == plan_process(p, n->inputs[0]->device)) continue;
+      diag_error(d, LOC_NONE, "node '%s' is a sum that devices of several processes would make together",
+                 n->name);
+      diag_help(d, LOC_NONE, "with tasks that are processes, --cross-device is any other than nccl");
+      return false;
+    }
+  }
+  return true;
+}
+
+static struct plan *build(struct arena *a, const struct graph *g, bool processes, struct diags *d) {
   if (g->stage != STAGE_FUSED) {
     diag_error(d, LOC_NONE, "only a fused graph can be planned, and %s is not", g->name);
     return NULL;
@@ -192,6 +283,17 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
   s.plan->graph = g;
   s.plan->ndevices = g->config.target.ndevices > 0 ? g->config.target.ndevices : 1;
   s.plan->devices = arena_new_array(a, (size_t)s.plan->ndevices, struct device_plan);
+  s.plan->nprocesses = 1;
+  if (processes) {
+    int *of = arena_new_array(a, (size_t)s.plan->ndevices, int);
+    s.plan->nprocesses = target_processes(&g->config.target, of);
+    s.plan->processes = of;
+  }
+  if (!meets_in_processes(s.plan, g, d)) {
+    lower_destroy(s.lower);
+    arena_destroy_guarded(scratch, &guard);
+    return NULL;
+  }
   schedule_tasks(&s);
   schedule_order(&s);
   schedule_sync(&s);
@@ -200,4 +302,12 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
   lower_destroy(s.lower);
   arena_destroy_guarded(scratch, &guard);
   return s.plan;
+}
+
+struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d) {
+  return build(a, g, false, d);
+}
+
+struct plan *plan_build_processes(struct arena *a, const struct graph *g, struct diags *d) {
+  return build(a, g, true, d);
 }

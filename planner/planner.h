@@ -6,5 +6,7 @@
 
 /* The fused graph as steps in order, and buffers at fixed offsets; in `a`. NULL after an error. */
 struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d);
+/* The same for tasks of the cluster that are processes of their own. */
+struct plan *plan_build_processes(struct arena *a, const struct graph *g, struct diags *d);
 
 #endif

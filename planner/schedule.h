@@ -52,6 +52,7 @@ struct task {
   int unmet;            /* values read that are not there yet */
   int blocked;          /* readers of the variables it overwrites that have not run */
   int collective;       /* ALL_REDUCE: its number, else NONE */
+  int message;          /* of a task that receives: its number in the plan, else NONE */
   bool sink;            /* nothing but variables comes of it */
   bool done;
   int begin; /* its first step among those of its device that work */
@@ -69,10 +70,18 @@ struct task_group {
 struct snapshot {
   int step;
   const int *clock; /* per device: how many of its steps are done */
+  bool within;      /* the step itself tells, as it receives; else the waits before it */
 };
 
 struct wait {
   int step, signal;
+};
+
+/* A message that is given away behind step `after` of its device (-1: at the beginning), and is gone before step
+ * `before` (the number of steps: at the end). */
+struct sending {
+  int task; /* the copy that it is for */
+  int message, after, before;
 };
 
 struct timeline {
@@ -82,7 +91,9 @@ struct timeline {
   int nwaits, waits_cap;
   struct snapshot *snapshots;
   int nsnapshots, snapshots_cap;
-  int *at; /* by step: its place in the plan, waits and signals counted */
+  struct sending *sendings; /* in the order of their copies */
+  int nsendings, sendings_cap;
+  int *at; /* by step: its place in the plan, all that is not work counted */
 };
 
 struct schedule {
@@ -103,8 +114,12 @@ struct schedule {
   struct timeline *lines; /* by device */
   int nsignals;
   struct ref *outputs; /* by output of the graph */
+  struct ref *copies;  /* by output and process: as plan_value; value NONE: none */
   struct plan *plan;
 };
+
+/* Whether the task is a copy from another process: it receives a message. */
+bool task_receives(const struct schedule *s, const struct task *t);
 
 void schedule_tasks(struct schedule *s);
 /* The operand whose place the result of a leaf may take, or NONE. */
@@ -114,9 +129,9 @@ int schedule_copy(struct schedule *s, const struct node *node, struct ref from, 
 void schedule_read(struct schedule *s, int task, int value);
 void schedule_order(struct schedule *s);
 void schedule_sync(struct schedule *s);
-/* Steps of `other` that `device` knows to be done before its step `step`; and the first step of `device` before
- * which it knows `done` steps of `other` to be done, or INT_MAX. */
-int sync_first_knowing(const struct schedule *s, int device, int other, int done);
+/* The last place of `device` at which it may not know yet that `done` steps of `other` are done, INT_MAX if it comes to
+ * know it in no step. */
+int sync_last_unknowing(const struct schedule *s, int device, int other, int done);
 void schedule_memory(struct schedule *s);
 void schedule_emit(struct schedule *s);
 /* Offsets of buffers in arenas (arena.c): the bytes each device needs go to plan->devices. */

@@ -1,4 +1,6 @@
-/* Where devices meet: a signal after what another device needs, a wait before the need.
+/* Where devices meet: a signal after what another device needs, a wait before the need. Devices of two processes meet
+ * in the messages that their copies become: what is needed of another process is always the source of a copy; and
+ * that a copy has been done, so that its source may be overwritten, is known when its message is gone.
  *
  * Each device keeps a vector clock: how many steps of every other device it knows to be done. A wait is only made
  * for what the clock does not cover, and passes on what the signalling device knew (Fidge and Mattern, 1988). As
@@ -19,9 +21,25 @@ struct sync {
 
 static int end_of(const struct task *t) { return t->begin + t->nlaunches; }
 
+static bool same_process(const struct sync *y, int device, int other) {
+  return plan_process(y->s->plan, device) == plan_process(y->s->plan, other);
+}
+
+/* The task overwrites what was sent for `receiver`. */
+static void require_sent(struct sync *y, const struct task *t, const struct task *receiver) {
+  struct timeline *line = &y->s->lines[t->device];
+  for (int i = 0; i < line->nsendings; i++)
+    if (line->sendings[i].message == receiver->message && line->sendings[i].before > t->begin)
+      line->sendings[i].before = t->begin;
+}
+
 static void require(struct sync *y, const struct task *t, int task) {
   const struct task *other = &y->s->tasks[task];
   if (other->device == t->device || other->nlaunches == 0) return;
+  if (!same_process(y, t->device, other->device)) {
+    require_sent(y, t, other);
+    return;
+  }
   int end = end_of(other), *need = &y->need[other->device];
   if (end <= y->clocks[t->device * y->ndevices + other->device]) return;
   if (*need == 0) y->asked[y->nasked++] = other->device;
@@ -52,6 +70,15 @@ static bool implied(const struct sync *y, int device) {
   return false;
 }
 
+/* `device` comes to know that `other` has done so many of its steps, and what that one knew. */
+static void learn(struct sync *y, int device, int other, int done) {
+  int *clock = &y->clocks[device * y->ndevices];
+  const int *known = known_at(&y->s->lines[other], done);
+  for (int i = 0; known && i < y->ndevices; i++)
+    if (i != device && known[i] > clock[i]) clock[i] = known[i];
+  if (done > clock[other]) clock[other] = done;
+}
+
 static void wait_for(struct sync *y, const struct task *t, int device) {
   struct schedule *s = y->s;
   int done = y->need[device], *signal = &s->lines[device].signal_after[done - 1];
@@ -59,28 +86,39 @@ static void wait_for(struct sync *y, const struct task *t, int device) {
   struct timeline *line = &s->lines[t->device];
   GROW(s, line->waits, line->nwaits, line->waits_cap);
   line->waits[line->nwaits++] = (struct wait){t->begin, *signal};
-
-  int *clock = &y->clocks[t->device * y->ndevices];
-  const int *known = known_at(&s->lines[device], done);
-  for (int i = 0; known && i < y->ndevices; i++)
-    if (i != t->device && known[i] > clock[i]) clock[i] = known[i];
-  if (done > clock[device]) clock[device] = done;
+  learn(y, t->device, device, done);
 }
 
-static void take_snapshot(struct sync *y, const struct task *t) {
+static void take_snapshot(struct sync *y, const struct task *t, bool within) {
   struct schedule *s = y->s;
   struct timeline *line = &s->lines[t->device];
   GROW(s, line->snapshots, line->nsnapshots, line->snapshots_cap);
   size_t bytes = (size_t)y->ndevices * sizeof(int);
   const int *clock = arena_copy(s->scratch, &y->clocks[t->device * y->ndevices], bytes);
-  line->snapshots[line->nsnapshots++] = (struct snapshot){t->begin, clock};
+  line->snapshots[line->nsnapshots++] = (struct snapshot){t->begin, clock, within};
+}
+
+/* The message of a copy from another process: it is sent as soon as its source is there. It tells what the sender knew
+ * then. */
+static void receive(struct sync *y, int task) {
+  struct schedule *s = y->s;
+  struct task *t = &s->tasks[task];
+  const struct planned_value *v = &s->values[t->reads[0].value];
+  int done = v->producer == NONE ? 0 : end_of(&s->tasks[v->producer]);
+  struct timeline *from = &s->lines[v->device];
+  t->message = s->plan->nmessages++;
+  int64_t bytes = s->values[t->variable != NONE ? t->variable : t->result].bytes;
+  s->plan->messages[t->message] = (struct message){t->message, v->device, t->device, bytes};
+  GROW(s, from->sendings, from->nsendings, from->sendings_cap);
+  from->sendings[from->nsendings++] = (struct sending){task, t->message, done - 1, from->nsteps};
+  learn(y, t->device, v->device, done);
 }
 
 /* Everything that has to be done before the task. */
 static void require_all(struct sync *y, int task) {
   struct schedule *s = y->s;
   const struct task *t = &s->tasks[task];
-  for (int i = 0; i < t->nreads; i++) {
+  for (int i = 0; i < t->nreads && t->message == NONE; i++) {
     int v = t->reads[i].value;
     if (v != NONE && s->values[v].producer != NONE) require(y, t, s->values[v].producer);
   }
@@ -95,6 +133,8 @@ static void require_all(struct sync *y, int task) {
 static void synchronize(struct sync *y, int task) {
   const struct task *t = &y->s->tasks[task];
   if (t->nlaunches == 0) return;
+  bool receives = task_receives(y->s, t);
+  if (receives) receive(y, task);
   require_all(y, task);
   int waits = 0;
   for (int i = 0; i < y->nasked; i++) {
@@ -102,7 +142,7 @@ static void synchronize(struct sync *y, int task) {
     y->asked[waits++] = y->asked[i];
   }
   for (int i = 0; i < waits; i++) wait_for(y, t, y->asked[i]);
-  if (waits) take_snapshot(y, t);
+  if (waits || receives) take_snapshot(y, t, receives);
   memset(y->need, 0, (size_t)y->ndevices * sizeof *y->need);
   y->nasked = 0;
 }
@@ -121,18 +161,25 @@ static void number_steps(struct schedule *s, int ndevices) {
   }
 }
 
-/* Places in the plan, now that all waits and signals are known. */
-static void number_places(struct timeline *line) {
+/* Places in the plan, now that all waits, signals and messages are known. */
+static void number_places(struct schedule *s, struct timeline *line) {
   int place = 0, w = 0;
+  int *messages =
+      arena_new_array(s->scratch, (size_t)line->nsteps + 2, int); /* that stand before each step */
+  for (int i = 0; i < line->nsendings; i++) {
+    messages[line->sendings[i].after + 1]++;
+    messages[line->sendings[i].before]++;
+  }
   for (int i = 0; i < line->nsteps; i++) {
+    place += messages[i];
     for (; w < line->nwaits && line->waits[w].step == i; w++) place++;
     line->at[i] = place++;
     place += line->signal_after[i] != NONE;
   }
-  line->at[line->nsteps] = place;
+  line->at[line->nsteps] = place + messages[line->nsteps];
 }
 
-int sync_first_knowing(const struct schedule *s, int device, int other, int done) {
+int sync_last_unknowing(const struct schedule *s, int device, int other, int done) {
   const struct timeline *line = &s->lines[device];
   int lo = 0, hi = line->nsnapshots;
   while (lo < hi) {
@@ -142,7 +189,8 @@ int sync_first_knowing(const struct schedule *s, int device, int other, int done
     else
       hi = mid;
   }
-  return lo < line->nsnapshots ? line->snapshots[lo].step : INT_MAX;
+  if (lo == line->nsnapshots) return INT_MAX;
+  return line->at[line->snapshots[lo].step] - !line->snapshots[lo].within;
 }
 
 void schedule_sync(struct schedule *s) {
@@ -153,6 +201,7 @@ void schedule_sync(struct schedule *s) {
   y.need = arena_new_array(s->scratch, (size_t)n, int);
   y.asked = arena_new_array(s->scratch, (size_t)n, int);
   number_steps(s, n);
+  s->plan->messages = arena_new_array(s->arena, s->plan->processes ? (size_t)s->ntasks : 0, struct message);
   for (int i = 0; n > 1 && i < s->norder; i++) synchronize(&y, s->order[i]);
-  for (int d = 0; d < n; d++) number_places(&s->lines[d]);
+  for (int d = 0; d < n; d++) number_places(s, &s->lines[d]);
 }

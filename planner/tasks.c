@@ -37,7 +37,8 @@ static struct task *new_task(struct schedule *s, const struct node *n, enum step
                      .reads = reads,
                      .nreads = nreads,
                      .variable = NONE,
-                     .collective = NONE};
+                     .collective = NONE,
+                     .message = NONE};
   return t;
 }
 
@@ -164,6 +165,60 @@ static struct ref visit(struct schedule *s, const struct node *n) {
   return (struct ref){s->tasks[s->ntasks - 1].result, 0};
 }
 
+bool task_receives(const struct schedule *s, const struct task *t) {
+  return t->kind == STEP_COPY &&
+         plan_process(s->plan, s->values[t->reads[0].value].device) != plan_process(s->plan, t->device);
+}
+
+static int first_device(const struct plan *p, int process) {
+  int device = 0;
+  while (p->processes[device] != process) device++;
+  return device;
+}
+
+/* What the copy of a read task's value is read from instead. */
+static void read_instead(struct schedule *s, int task, int value) {
+  struct ref *read = (struct ref *)s->tasks[task].reads;
+  int *link = &s->values[read->value].readers;
+  while (s->links[*link].task != task) link = &s->links[*link].next;
+  *link = s->links[*link].next;
+  read->value = value;
+  schedule_read(s, task, value);
+}
+
+/* Every process is given the inputs that it reads: nothing is sent of them. */
+static void spread_inputs(struct schedule *s) {
+  int n = s->plan->nprocesses;
+  int *given = arena_new_array(s->scratch, (size_t)s->nvalues * (size_t)n, int);
+  for (int i = 0; i < s->ntasks; i++) {
+    if (!task_receives(s, &s->tasks[i]) || !s->values[s->tasks[i].reads[0].value].is_input) continue;
+    int input = s->tasks[i].reads[0].value, process = plan_process(s->plan, s->tasks[i].device);
+    int *here = &given[input * n + process];
+    if (!*here) {
+      *here = new_value(s, s->values[input].node, REGION_ARENA, s->values[input].bytes);
+      s->values[*here].is_input = true;
+      s->values[*here].device = first_device(s->plan, process);
+    }
+    read_instead(s, i, *here);
+  }
+}
+
+/* Losses and metrics are for all processes, values and predictions for the first. */
+static void spread_output(struct schedule *s, int output) {
+  const struct output *o = &s->g->outputs[output];
+  int n = s->plan->nprocesses, from = plan_process(s->plan, s->values[s->outputs[output].value].device);
+  struct ref *copies = &s->copies[output * n];
+  for (int i = 0; i < n; i++) {
+    copies[i] = (struct ref){NONE, 0};
+    if (i == from) copies[i] = s->outputs[output];
+    if (i == from || ((o->role == OUTPUT_VALUE || o->role == OUTPUT_PREDICT) && i > 0)) continue;
+    int task =
+        schedule_copy(s, o->node, s->outputs[output], first_device(s->plan, i), type_bytes(&o->node->type));
+    copies[i] = (struct ref){s->tasks[task].result, 0};
+    s->values[copies[i].value].is_output = true;
+  }
+}
+
 /* A result that is asked for as it was before the step must not lie where the update goes. */
 static void keep_outputs(struct schedule *s) {
   for (int i = 0; i < s->g->noutputs; i++) {
@@ -176,6 +231,7 @@ static void keep_outputs(struct schedule *s) {
     }
     s->values[r.value].is_output = true;
     s->outputs[i] = r;
+    if (s->copies) spread_output(s, i);
   }
 }
 
@@ -265,6 +321,10 @@ void schedule_tasks(struct schedule *s) {
     } else {
       s->refs[i] = visit(s, n);
     }
+  }
+  if (s->plan->processes) {
+    spread_inputs(s);
+    s->copies = arena_new_array(s->scratch, (size_t)s->g->noutputs * (size_t)s->plan->nprocesses, struct ref);
   }
   keep_outputs(s);
   for (int i = 0; i < s->ntasks; i++)

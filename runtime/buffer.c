@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 #include "runtime/host_memory.h"
+#include "runtime/mpi/transport.h"
 
 #include <string.h>
 
@@ -18,6 +19,10 @@ struct store {
   struct device_arena *arenas; /* by device */
   unsigned generation;
 };
+
+static bool is_here(const struct store *s, const struct stored_variable *v) {
+  return engines_here(s->engines, v->device);
+}
 
 struct store *store_create(const struct engines *engines) {
   struct arena_guard guard;
@@ -38,7 +43,7 @@ void store_destroy(struct store *s) {
   }
   for (int i = 0; i < store_count(s); i++) {
     struct stored_variable *v = store_at(s, i);
-    engines_free(s->engines, v->device, v->data, v->bytes);
+    if (is_here(s, v)) engines_free(s->engines, v->device, v->data, v->bytes);
   }
   for (int i = 0; i < s->engines->target.ndevices; i++)
     if (s->arenas[i].data) engines_free(s->engines, i, s->arenas[i].data, s->arenas[i].bytes);
@@ -53,8 +58,16 @@ struct stored_variable *store_at(const struct store *s, int i) {
   return s->names.entries[i].value;
 }
 
+/* Of a variable that another process has, what its owner sends: every process comes here for the same variables in the
+ * same order. */
 static bool copy_variable(struct store *s, struct stored_variable *to, const struct stored_variable *from) {
+  const struct transport *t = s->engines->transport;
   to->filled = from->filled;
+  if (!is_here(s, to) || !is_here(s, from)) {
+    if (is_here(s, from)) t->send(from->data, from->bytes, s->engines->processes[to->device], TAG_VARIABLE);
+    if (is_here(s, to)) t->receive(to->data, to->bytes, s->engines->processes[from->device], TAG_VARIABLE);
+    return true;
+  }
   return engines_copy(s->engines, to->data, to->device, from->data, from->device, to->bytes);
 }
 
@@ -87,8 +100,8 @@ struct stored_variable *store_variable(struct store *s, const char *name, const 
   *v = (struct stored_variable){.name = arena_strdup(s->arena, name), .type = *type, .device = device};
   v->bytes = (size_t)type_bytes(type);
   identify(s, v, identity);
-  v->data = engines_alloc(s->engines, device, v->bytes);
-  if (!v->data) {
+  if (is_here(s, v)) v->data = engines_alloc(s->engines, device, v->bytes);
+  if (is_here(s, v) && !v->data) {
     engines_no_memory(s->engines, device, arena_printf(s->arena, "variable %s", name), v->bytes, d);
     return NULL;
   }
@@ -110,12 +123,40 @@ bool store_spread(struct store *s) {
   return good;
 }
 
+/* The process's own copy of a variable: itself or a replica; NULL if it has none. */
+static const struct stored_variable *own_copy(const struct store *s, const struct stored_variable *v,
+                                              int process) {
+  const int *of = s->engines->processes;
+  if (of[v->device] == process) return v;
+  for (int i = 0; i < store_count(s); i++) {
+    const struct stored_variable *r = store_at(s, i);
+    if (r->filled && r->identity.role == VARIABLE_REPLICA && of[r->device] == process &&
+        strcmp(r->identity.of, v->name) == 0)
+      return r;
+  }
+  return NULL;
+}
+
+/* Processes that have no copy of the variable are sent it. */
+static bool read_together(const struct store *s, const struct stored_variable *v, void *out) {
+  const struct transport *t = s->engines->transport;
+  const struct stored_variable *own = own_copy(s, v, t->rank);
+  int owner = s->engines->processes[v->device];
+  if (own) memcpy(out, own->data, own->bytes);
+  for (int i = 0; owner == t->rank && i < t->size; i++)
+    if (!own_copy(s, v, i)) t->send(v->data, v->bytes, i, TAG_VARIABLE);
+  if (!own) t->receive(out, v->bytes, owner, TAG_VARIABLE);
+  return true;
+}
+
 bool store_read(const struct store *s, const struct stored_variable *v, void *out) {
+  if (s->engines->transport) return read_together(s, v, out);
   return engines_copy(s->engines, out, -1, v->data, v->device, v->bytes);
 }
 
 bool store_write(struct store *s, struct stored_variable *v, const void *data) {
   v->filled = true;
+  if (!is_here(s, v)) return true;
   return engines_copy(s->engines, v->data, v->device, data, -1, v->bytes);
 }
 

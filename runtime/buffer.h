@@ -28,7 +28,8 @@ struct stored_variable *store_variable(struct store *s, const char *name, const 
                                        const struct variable_identity *identity, int device, struct diags *d);
 int store_count(const struct store *s);
 struct stored_variable *store_at(const struct store *s, int i); /* in the order of their making */
-/* These are false when a device has failed: see engines_status. */
+/* These are false when a device has failed: see engines_status. Where tasks are processes, all of them do the same: of
+ * what they write, each keeps its own, and all have what is read. */
 /* Gives every replica the value of its primary. */
 bool store_spread(struct store *s);
 bool store_read(const struct store *s, const struct stored_variable *v, void *out);

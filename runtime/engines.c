@@ -2,6 +2,7 @@
 #include "runtime/engines.h"
 
 #include "runtime/host_memory.h"
+#include "runtime/mpi/transport.h"
 
 #include <string.h>
 
@@ -33,12 +34,32 @@ static const struct opened *of_kind(struct engines *e, const struct device *devi
 
 static void undo_open(void *e) { engines_close(e); }
 
+/* Other processes' devices can be reached from devices of the host only. */
+static bool check_kinds(const struct target *t, struct diags *d) {
+  for (int i = 0; i < t->ndevices; i++) {
+    if (strcmp(t->devices[i].name.kind, "cpu") == 0) continue;
+    diag_error(d, LOC_NONE, "%s: tasks that are processes have CPUs only, so far", t->devices[i].text);
+    diag_help(d, LOC_NONE, "start one process: it has the devices of all tasks");
+    return false;
+  }
+  return true;
+}
+
 struct engines *engines_open(const struct target *target, const struct backend *const *wanted,
                              struct diags *d) {
+  return engines_open_task(target, wanted, NULL, d);
+}
+
+struct engines *engines_open_task(const struct target *target, const struct backend *const *wanted,
+                                  const struct transport *transport, struct diags *d) {
+  if (transport && !check_kinds(target, d)) return NULL;
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   struct engines *e = arena_new(a, struct engines);
-  *e = (struct engines){.arena = a, .target = *target};
+  *e = (struct engines){.arena = a, .target = *target, .transport = transport};
+  int *processes = arena_new_array(a, (size_t)target->ndevices, int);
+  if (transport) target_processes(target, processes);
+  e->processes = processes;
   e->lost = arena_new(a, _Atomic bool);
   arena_unguard(&guard);
   arena_guard(&guard, undo_open, e);
@@ -46,6 +67,7 @@ struct engines *engines_open(const struct target *target, const struct backend *
   e->devices = arena_new_array(a, (size_t)target->ndevices, const struct opened *);
   bool all = true;
   for (int i = 0; i < target->ndevices && all; i++) {
+    if (transport && processes[i] != transport->rank) continue;
     e->devices[i] = of_kind(e, &target->devices[i], wanted, d);
     all = e->devices[i] != NULL;
   }
@@ -78,7 +100,7 @@ void engines_free(const struct engines *e, int device, void *data, size_t bytes)
 }
 
 bool engines_on_host(const struct engines *e, int device) {
-  return device < 0 || e->devices[device]->backend->host;
+  return device < 0 || (e->devices[device] && e->devices[device]->backend->host);
 }
 
 bool engines_copy(const struct engines *e, void *to, int to_device, const void *from, int from_device,

@@ -4,6 +4,8 @@
 
 #include "runtime/backend.h"
 
+struct transport;
+
 struct opened {
   const struct backend *backend;
   void *self;
@@ -16,12 +18,21 @@ struct engines {
   int count;
   const struct opened **devices; /* by device of the target */
   _Atomic bool *lost;            /* a device has not answered in time: see engines_lose */
+  const struct transport
+      *transport;       /* to other processes, whose devices are not open here; NULL: there are none */
+  const int *processes; /* by device */
 };
 
 /* Opens a backend for each kind of device: the first of `wanted` (NULL-terminated; NULL is allowed) that runs
  * it, else the build's default. NULL after an error in `d`. */
 struct engines *engines_open(const struct target *target, const struct backend *const *wanted,
                              struct diags *d);
+/* The same in one of the processes of a cluster, for the devices of its task; those of others are only known of: they
+ * have no memory here. */
+struct engines *engines_open_task(const struct target *target, const struct backend *const *wanted,
+                                  const struct transport *transport, struct diags *d);
+/* Whether the device is one of this process. */
+static inline bool engines_here(const struct engines *e, int device) { return e->devices[device] != NULL; }
 /* NULL is allowed. Last opened, first closed. */
 void engines_close(struct engines *e);
 
@@ -44,7 +55,7 @@ void engines_no_memory(const struct engines *e, int device, const char *what, si
 void engines_limit(const struct engines *e, int seconds);
 /* Before any plan is loaded. */
 void engines_allow_tf32(const struct engines *e, bool allow);
-/* Whether the device's memory is the host's; the host itself is -1. */
+/* Whether the device's memory is the host's; the host itself is -1. Not so of devices of other processes. */
 bool engines_on_host(const struct engines *e, int device);
 
 #endif

@@ -1,5 +1,6 @@
 /* Running plans. */
 #include "runtime/exec_internal.h"
+#include "runtime/mpi/transport.h"
 
 #include <string.h>
 
@@ -101,7 +102,7 @@ static void run_worker(void *arg, int worker) {
 static void poison(struct exec *e) {
   const struct plan *p = e->plan;
   for (int device = 0; device < p->ndevices; device++) {
-    if (!engines_on_host(e->engines, device)) continue;
+    if (!engines_on_host(e->engines, device)) continue; /* nor of another process */
     char *arena = store_arena(e->store, device, 0);
     int64_t at = 0, size = p->devices[device].bytes[REGION_ARENA];
     while (at < size) {
@@ -189,13 +190,13 @@ bool exec_run(struct exec *e) {
 
 bool exec_run_timed(struct exec *e, struct exec_times *t) {
   rebind(e);
-  for (int i = 0; i < e->plan->ndevices; i++) e->lanes[i].busy = 0;
+  for (int i = 0; i < e->nlanes; i++) e->lanes[i].busy = 0;
   e->times = t;
   uint64_t begin = exec_now();
   bool done = run(e);
   t->wall = exec_now() - begin;
   e->times = NULL;
-  for (int i = 0; i < e->plan->ndevices; i++) {
+  for (int i = 0; i < e->nlanes; i++) {
     int device = e->lanes[i].device;
     const struct opened *o = e->engines->devices[device];
     t->busy[device] = o->backend->busy ? o->backend->busy(o->self, device) : e->lanes[i].busy;
@@ -223,29 +224,44 @@ void exec_status(const struct exec *e, struct diags *d) {
 
 bool exec_write(struct exec *e, int input, const void *data) {
   rebind(e);
-  const struct plan_value *v = &e->plan->inputs[input];
-  int device = e->plan->buffers[v->operand.buffer].device;
-  return engines_copy(e->engines, operand_address(e, &v->operand), device, data, -1,
-                      (size_t)type_bytes(&v->type));
+  const char *name = e->plan->inputs[input].name;
+  for (int i = input; i < e->plan->ninputs; i++) { /* that of this process; in one process, it is the first */
+    const struct plan_value *v = &e->plan->inputs[i];
+    int device = e->plan->buffers[v->operand.buffer].device;
+    if (!engines_here(e->engines, device) || strcmp(v->name, name) != 0) continue;
+    return engines_copy(e->engines, operand_address(e, &v->operand), device, data, -1,
+                        (size_t)type_bytes(&v->type));
+  }
+  return true; /* the process reads none of it */
+}
+
+/* Where this process finds the output; NULL if it has none. */
+static const struct operand *output_operand(const struct exec *e, int output) {
+  const struct plan_value *v = &e->plan->outputs[output];
+  const struct operand *own = v->copies ? &v->copies[e->transport->rank] : &v->operand;
+  return own->buffer < 0 ? NULL : own;
 }
 
 bool exec_read(const struct exec *e, int output, void *data) {
-  const struct plan_value *v = &e->plan->outputs[output];
-  int device = e->plan->buffers[v->operand.buffer].device;
-  return engines_copy(e->engines, data, -1, operand_address(e, &v->operand), device,
-                      (size_t)type_bytes(&v->type));
+  size_t bytes = (size_t)type_bytes(&e->plan->outputs[output].type);
+  const struct operand *at = output_operand(e, output);
+  if (!at) memset(data, 0, bytes);
+  return !at || engines_copy(e->engines, data, -1, operand_address(e, at),
+                             e->plan->buffers[at->buffer].device, bytes);
 }
 
 bool exec_post(struct exec *e, int output, struct deferred_read *r) {
   const struct plan_value *v = &e->plan->outputs[output];
-  int device = e->plan->buffers[v->operand.buffer].device;
+  const struct operand *at = output_operand(e, output);
+  int device = e->plan->buffers[(at ? at : &v->operand)->buffer].device;
   const struct opened *o = e->engines->devices[device];
   *r = (struct deferred_read){.device = device, .bytes = (size_t)type_bytes(&v->type)};
-  if (!o->backend->post || e->deferred_reads == DEFERRED_READS / 4) return exec_read(e, output, r->value);
+  if (!at || !o->backend->post || e->deferred_reads == DEFERRED_READS / 4)
+    return exec_read(e, output, r->value);
   r->on = o;
   e->deferred_reads++;
   return !*e->engines->lost &&
-         o->backend->post(o->self, device, operand_address(e, &v->operand), r->bytes, &r->number);
+         o->backend->post(o->self, device, operand_address(e, at), r->bytes, &r->number);
 }
 
 bool exec_collect(struct exec *e, const struct deferred_read *r, void *data) {

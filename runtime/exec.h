@@ -22,7 +22,9 @@ struct exec *exec_load(const struct plan *p, const struct engines *engines, stru
 /* NULL is allowed. */
 void exec_unload(struct exec *e);
 
-/* Inputs are written before each run, outputs read after it and before any other run of the session. False when
+/* Where tasks are processes, each is given all inputs and keeps what it reads, and has its own copy of losses and
+ * metrics; the first one has the values too, which others read as zeros.
+ * Inputs are written before each run, outputs read after it and before any other run of the session. False when
  * a device has failed, see exec_status. */
 bool exec_write(struct exec *e, int input, const void *data);
 bool exec_read(const struct exec *e, int output, void *data);

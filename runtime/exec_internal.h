@@ -37,9 +37,13 @@ struct exec {
   unsigned generation; /* of the store's arenas when pointers were computed */
   void **constants;    /* per device */
   void **buffers;      /* where each buffer of the plan begins */
-  struct lane *lanes;  /* one per device, grouped by worker */
+  struct lane *lanes;  /* one per device of this process, grouped by worker */
   int *first_lane;     /* of each worker; one more entry for the end */
   struct signal *signals;
+  const struct transport *transport; /* to other processes; NULL: there are none */
+  struct outlet *outlets;            /* by message of the plan */
+  _Atomic bool talking;              /* a worker is calling it */
+  int nlanes;                        /* devices of this process */
   struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
   _Atomic bool failed;
@@ -71,6 +75,11 @@ struct exec {
 
 /* Computes where every buffer is, then what every command works on. False after an error in `d`. */
 bool exec_bind(struct exec *e, struct diags *d);
+/* SEND, SENT and RECEIVE as a command. */
+void exec_load_message(struct exec *e, const struct step *s, struct command *c);
+/* Where the bytes of a SEND or RECEIVE lie now. False after an error in `d`. */
+bool exec_bind_message(struct exec *e, const struct step *s, struct diags *d);
+void exec_drop_messages(struct exec *e);
 /* Nanoseconds of a clock that never goes back. */
 uint64_t exec_now(void);
 /* Sets the run's deadline. */

@@ -18,13 +18,14 @@ static const char *device_text(const struct exec *e, int device) {
 bool exec_bind(struct exec *e, struct diags *d) {
   const struct plan *p = e->plan;
   for (int i = 0; i < p->ndevices; i++)
-    if (!store_arena(e->store, i, (size_t)p->devices[i].bytes[REGION_ARENA])) {
+    if (engines_here(e->engines, i) && !store_arena(e->store, i, (size_t)p->devices[i].bytes[REGION_ARENA])) {
       engines_no_memory(e->engines, i, "the arena", (size_t)p->devices[i].bytes[REGION_ARENA], d);
       return false;
     }
   e->generation = store_generation(e->store);
   for (int i = 0; i < p->nbuffers; i++) {
     const struct plan_buffer *b = &p->buffers[i];
+    if (!engines_here(e->engines, b->device) && b->region != REGION_VARIABLE) continue;
     if (b->region == REGION_ARENA)
       e->buffers[i] = (char *)store_arena(e->store, b->device, 0) + b->offset;
     else if (b->region == REGION_CONSTANT)
@@ -35,12 +36,13 @@ bool exec_bind(struct exec *e, struct diags *d) {
       e->buffers[i] = v->data;
     }
   }
-  for (int l = 0; l < p->ndevices; l++) {
+  for (int l = 0; l < e->nlanes; l++) {
     struct lane *lane = &e->lanes[l];
     for (const struct command *c = lane->commands; c->kind != COMMAND_END; c++) {
       const struct step *s = &p->devices[lane->device].steps[c->step];
       void **args = (void **)c->args;
       for (int i = 0; args && i < s->noperands; i++) args[i] = operand_address(e, &s->operands[i]);
+      if (s->message && s->noperands && !exec_bind_message(e, s, d)) return false;
     }
   }
   return true;
@@ -49,6 +51,7 @@ bool exec_bind(struct exec *e, struct diags *d) {
 static bool load_constants(struct exec *e, struct diags *d) {
   const struct plan *p = e->plan;
   for (int i = 0; i < p->ndevices; i++) {
+    if (!engines_here(e->engines, i)) continue;
     e->constants[i] = engines_alloc(e->engines, i, (size_t)p->devices[i].bytes[REGION_CONSTANT]);
     if (e->constants[i]) continue;
     engines_no_memory(e->engines, i, "the constants", (size_t)p->devices[i].bytes[REGION_CONSTANT], d);
@@ -56,6 +59,7 @@ static bool load_constants(struct exec *e, struct diags *d) {
   }
   for (int i = 0; i < p->nbuffers; i++) {
     const struct plan_buffer *b = &p->buffers[i];
+    if (!engines_here(e->engines, b->device)) continue;
     if (b->region == REGION_CONSTANT && !engines_copy(e->engines, (char *)e->constants[b->device] + b->offset,
                                                       b->device, b->data, -1, (size_t)b->bytes)) {
       engines_status(e->engines, d);
@@ -171,6 +175,9 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
   case STEP_KERNEL: return load_kernel(l, s, device, c);
   case STEP_LEAF: break;
   case STEP_ALL_REDUCE: return load_all_reduce(l, s, device, c);
+  case STEP_SEND:
+  case STEP_SENT:
+  case STEP_RECEIVE: exec_load_message(l->e, s, c); return true;
   }
   return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);
 }
@@ -316,8 +323,11 @@ static bool load_rendezvous(struct loading *l) {
  * are shared out over the others in contiguous blocks, or over all if there are only such. */
 static void share_out(struct exec *e, int *worker_of) {
   int ndevices = e->plan->ndevices, nworkers = workers_count(e->workers), nhosts = 0, host = 0;
-  for (int i = 0; i < ndevices; i++) nhosts += engines_on_host(e->engines, i);
-  int first = nhosts < ndevices && nworkers > 1;
+  for (int i = 0; i < ndevices; i++) {
+    nhosts += engines_on_host(e->engines, i);
+    e->nlanes += engines_here(e->engines, i);
+  }
+  int first = nhosts < e->nlanes && nworkers > 1;
   for (int i = 0; i < ndevices; i++) {
     worker_of[i] = 0;
     if (!engines_on_host(e->engines, i)) continue;
@@ -326,7 +336,7 @@ static void share_out(struct exec *e, int *worker_of) {
     host++;
   }
   e->first_lane = arena_new_array(e->arena, (size_t)nworkers + 1, int);
-  for (int i = 0; i < ndevices; i++) e->first_lane[worker_of[i] + 1]++;
+  for (int i = 0; i < ndevices; i++) e->first_lane[worker_of[i] + 1] += engines_here(e->engines, i);
   for (int i = 0; i < nworkers; i++) e->first_lane[i + 1] += e->first_lane[i];
 }
 
@@ -337,7 +347,8 @@ static bool load_lanes(struct loading *l) {
   int lane = 0;
   for (int worker = 0; worker < workers_count(e->workers); worker++)
     for (int i = 0; i < e->plan->ndevices; i++)
-      if (worker_of[i] == worker && !load_lane(l, i, &e->lanes[lane++])) return false;
+      if (engines_here(e->engines, i) && worker_of[i] == worker && !load_lane(l, i, &e->lanes[lane++]))
+        return false;
   return true;
 }
 
@@ -393,6 +404,7 @@ struct exec *exec_load(const struct plan *p, const struct engines *engines, stru
   struct arena *a = arena_create_guarded(&guard);
   struct exec *e = arena_new(a, struct exec);
   *e = (struct exec){.arena = a, .plan = p, .engines = engines, .store = store, .workers = workers};
+  e->transport = engines->transport;
   e->constants = arena_new_array(a, (size_t)p->ndevices, void *);
   arena_unguard(&guard);
   arena_guard(&guard, undo_load, e);
@@ -414,6 +426,7 @@ void exec_unload(struct exec *e) {
     return;
   }
   if (e->recording) e->async[0]->backend->forget(e->async[0]->self, e->recording);
+  exec_drop_messages(e);
   for (int i = 0; i < e->plan->ndevices; i++)
     if (e->constants[i])
       engines_free(e->engines, i, e->constants[i], (size_t)e->plan->devices[i].bytes[REGION_CONSTANT]);

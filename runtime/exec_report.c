@@ -27,7 +27,7 @@ int64_t exec_high_water(const struct exec *e, int device) {
 int exec_commands(const struct exec *e, int *signals) {
   int count = 0;
   *signals = 0;
-  for (int d = 0; d < e->plan->ndevices; d++)
+  for (int d = 0; d < e->nlanes; d++)
     for (const struct command *c = e->lanes[d].commands; c->kind != COMMAND_END; c++) {
       count++;
       *signals += c->kind == COMMAND_SIGNAL;

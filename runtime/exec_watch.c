@@ -18,7 +18,7 @@ static bool make_ends(struct exec *e, struct diags *d) {
   for (int i = 0; i < e->plan->ndevices; i++) {
     const struct opened *o = e->engines->devices[i];
     struct point *end = &e->ends[e->nends];
-    if (o->backend->host || !o->backend->mark || !e->plan->devices[i].nsteps) continue;
+    if (!o || o->backend->host || !o->backend->mark || !e->plan->devices[i].nsteps) continue;
     if (!o->backend->mark(o->self, e->arena, i, QUEUE_WORK, &end->mark, &end->event, d)) return false;
     end->on = o;
     end->device = i;

@@ -8,6 +8,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/data/atomic.h"
 #include "runtime/model_variable.h"
+#include "runtime/mpi/transport.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -35,7 +36,7 @@ static void make_own(struct dgc_session *s, const char *path) {
 enum dgc_status session_may_save(struct dgc_session *s) {
   const char *path = s->options.checkpoint;
   struct stat st;
-  if (!path) return DGC_OK;
+  if (!path || (s->transport && s->transport->rank > 0)) return DGC_OK;
   bool holds = stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
   if (holds && !s->options.overwrite && !is_own(s, path)) {
     session_fail(s, DGC_USAGE, "%s is there already, and this training would replace it", path);
@@ -96,6 +97,7 @@ static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const c
       diag_help(&s->diags, LOC_NONE, "%s is as it was before; --allow-nan saves all the same", path);
       return DGC_MISMATCH;
     }
+  if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes it */
   struct checkpoint_text texts[8];
   texts[ntexts++] = (struct checkpoint_text){"format", FORMAT};
   texts[ntexts++] = (struct checkpoint_text){"model", s->model->name};
@@ -111,6 +113,9 @@ static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const c
 enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite) {
   struct arena *a = s->building = arena_create();
   enum dgc_status status = save_with(s, a, path, finite);
+  /* None goes on, or ends, before the first process has written it. */
+  if (s->transport && transport_any(s->transport, status != DGC_OK) && !status)
+    status = session_fail(s, DGC_RUNTIME, "another process could not save %s", path);
   if (!status) make_own(s, path);
   s->building = NULL;
   arena_destroy(a);

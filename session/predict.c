@@ -81,6 +81,7 @@ static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, 
 }
 
 static enum dgc_status open_sinks(struct dgc_session *s, struct sink *sinks, int nsinks) {
+  if (dgc_process(NULL) > 0) return DGC_OK; /* the first process writes */
   for (int i = 0; i < nsinks; i++) {
     sinks[i].writer =
         row_writer_create(s->call, sinks[i].path, sinks[i].names, sinks[i].rows, sinks[i].count, &s->diags);
@@ -98,7 +99,8 @@ static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l
         return session_device_failed(s);
       sinks[i].data[k] = buffers[sinks[i].outputs[k]];
     }
-    if (!row_writer_put(sinks[i].writer, sinks[i].data, rows, &s->diags)) return DGC_RUNTIME;
+    if (sinks[i].writer && !row_writer_put(sinks[i].writer, sinks[i].data, rows, &s->diags))
+      return DGC_RUNTIME;
   }
   return DGC_OK;
 }

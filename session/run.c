@@ -10,6 +10,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/devices.h"
 #include "runtime/model_variable.h"
+#include "runtime/mpi/transport.h"
 
 #include <string.h>
 
@@ -18,8 +19,12 @@
 /* One for each device of the host, and one that gives work to all others. */
 static int useful_threads(const struct engines *e) {
   int hosts = 0;
-  for (int i = 0; i < e->target.ndevices; i++) hosts += engines_on_host(e, i);
-  return hosts + (hosts < e->target.ndevices);
+  int here = 0;
+  for (int i = 0; i < e->target.ndevices; i++) {
+    hosts += engines_on_host(e, i);
+    here += engines_here(e, i);
+  }
+  return hosts + (hosts < here);
 }
 
 /* Notes in the target which GPUs a stand-in for the driver simulates. */
@@ -104,14 +109,19 @@ enum dgc_status session_open(struct dgc_session *s) {
   enum dgc_status status = s->moves ? move(s) : DGC_OK;
   if (s->store || status) return status;
   status = session_target(s);
-  if (!status) status = refuse_hosts(s);
+  int rank;
+  if (!status && transport_launched(&rank) == 1) status = refuse_hosts(s);
   if (!status) status = session_backend(s, &chosen);
   if (status) return status;
   if (s->engines && !same_devices(&s->engines->target, &s->target)) {
     engines_close(s->engines);
     s->engines = NULL;
   }
-  if (!s->engines) s->engines = engines_open(&s->target, (const struct backend *[]){chosen, NULL}, &s->diags);
+  if (transport_launched(&rank) > 1 && !s->transport) s->transport = transport_open(&s->diags);
+  if (transport_launched(&rank) > 1 && !s->transport) return DGC_RUNTIME;
+  if (!s->engines)
+    s->engines =
+        engines_open_task(&s->target, (const struct backend *[]){chosen, NULL}, s->transport, &s->diags);
   if (!s->engines) return DGC_RUNTIME;
   note_simulated(s);
   engines_allow_tf32(s->engines, s->options.tf32);
@@ -151,7 +161,7 @@ void session_close(struct dgc_session *s) {
 static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
   struct graph *g = session_graph(s, l->arena, l->kind, l->batch, NULL);
   if (!g) return session_blame(s);
-  struct plan *p = plan_build(l->arena, g, &s->diags);
+  struct plan *p = (s->transport ? plan_build_processes : plan_build)(l->arena, g, &s->diags);
   if (!p) return session_blame(s);
 #ifndef DGC_DEBUG
   if (s->options.verify_each)

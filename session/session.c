@@ -1,6 +1,8 @@
 /* The session and its calls: what a public function begins and ends with, and how errors are told. */
 #include "session/session.h"
 
+#include "runtime/mpi/transport.h"
+
 #include <stdarg.h>
 #include <string.h>
 
@@ -42,6 +44,7 @@ static void leave(struct dgc_session *s, struct call *c) {
 
 enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status) {
   s->message = diags_text(&s->diags, s->options.color);
+  if (status && status != DGC_STOPPED) transport_fail();
   leave(s, c);
   return status;
 }

@@ -81,6 +81,8 @@ struct dgc_session {
   struct target target; /* and what the strategy adds to them */
   struct config config; /* once it is settled, but for the batch */
   bool settled, moves;  /* variables lie where another settlement put them */
+  const struct transport
+      *transport; /* to the other tasks of the cluster, where they are processes; else NULL */
   struct engines *engines;
   struct workers *workers;
   struct store *store;

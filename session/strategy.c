@@ -6,6 +6,7 @@
 #include "session/model.h"
 
 #include "passes/strategy/strategy.h"
+#include "runtime/mpi/transport.h"
 
 #include <string.h>
 
@@ -19,15 +20,30 @@ static bool is_per_replica(const struct options *o) {
 
 /* --- devices --- */
 
+/* A launcher's processes are the tasks of the cluster, and all workers if nothing else is said. */
+static enum dgc_status count_tasks(struct dgc_session *s, const struct target *t, int processes) {
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int), tasks = target_processes(t, of);
+  if (tasks == processes) return DGC_OK;
+  session_fail(s, DGC_USAGE, "cluster: %d task%s, and %d processes were started", tasks,
+               tasks == 1 ? "" : "s", processes);
+  diag_help(&s->diags, LOC_NONE, "each task is one process: start as many, as mpirun -n %d dgc …", tasks);
+  return DGC_USAGE;
+}
+
 /* What the options list, before a strategy adds to it. */
 static enum dgc_status list_devices(struct dgc_session *s) {
   const struct options *o = &s->options;
   struct target t;
   if (s->listed.ndevices) return DGC_OK;
-  bool good = o->cluster ? cluster_parse(s->arena, o->cluster, o->devices, &t, &s->diags, LOC_NONE)
-                         : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
-  if (good) s->listed = t;
-  return good ? DGC_OK : DGC_USAGE;
+  int rank, processes = transport_launched(&rank);
+  const char *cluster = o->cluster;
+  if (!cluster && processes > 1) cluster = arena_printf(s->arena, "worker=%d", processes);
+  bool good = cluster ? cluster_parse(s->arena, cluster, o->devices, &t, &s->diags, LOC_NONE)
+                      : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
+  enum dgc_status status = good ? DGC_OK : DGC_USAGE;
+  if (good && processes > 1) status = count_tasks(s, &t, processes);
+  if (!status) s->listed = t;
+  return status;
 }
 
 /* --- the model's clause --- */

@@ -8,6 +8,7 @@
 
 #include "passes/strategy/strategy.h"
 #include "runtime/data/loader.h"
+#include "runtime/mpi/transport.h"
 
 #include <math.h>
 #include <time.h>
@@ -39,9 +40,13 @@ struct training {
   bool stopped; /* dgc_stop was called */
 };
 
-/* Listens to dgc_stop. */
+/* Listens to dgc_stop; where tasks are processes, all end behind the same step, whichever of them was asked to. */
 static struct training *listen(struct training *t) {
   t->stopped = t->stopped || session_stopped(t->s);
+  if (t->s->transport) {
+    t->stopped = transport_any(t->s->transport, t->stopped);
+    t->stop = transport_any(t->s->transport, t->stop);
+  }
   return t;
 }
 

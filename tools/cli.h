@@ -16,6 +16,7 @@ struct cli {
   int nwords;
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume;
   bool json, help, verbose, quiet, resumes, color;
+  int process; /* of several that a launcher has started; the first one prints */
   bool failed; /* a dump could not be written */
 };
 

@@ -15,11 +15,21 @@ void cli_clear_progress(void) {
   bar_shown = false;
 }
 
+/* Of several processes the first one tells what goes on; the others say who they are, and why they end. */
+static void put_message(const struct cli *c, const char *message) {
+  for (const char *line = message, *end; c->process > 0 && *line; line = end) {
+    end = strchrnul(line, '\n');
+    end += *end != 0;
+    fprintf(stderr, "process %d: %.*s", c->process, (int)(end - line), line);
+  }
+  if (!c->process) fputs(message, stderr);
+}
+
 int cli_status(struct cli *c, enum dgc_status status) {
   const char *message = dgc_message(c->session);
   if (*message) {
     cli_clear_progress();
-    fputs(message, stderr);
+    put_message(c, message);
   }
   return status == DGC_OK && c->failed ? DGC_RUNTIME : (int)status;
 }
@@ -71,7 +81,7 @@ static void print_bar(const struct dgc_progress *p) {
 bool cli_progress(void *user, const struct dgc_progress *p) {
   const struct cli *c = user;
   cli_training(c->session);
-  if (c->quiet) return true;
+  if (c->quiet || c->process > 0) return true;
   if (!p->epoch_end) {
     if (isatty(STDERR_FILENO)) print_bar(p);
     return true;

@@ -136,10 +136,10 @@ static void say_anew(const struct cli *c) {
   const char *name;
   int count = 0;
   for (; dgc_starts_anew(c->session, count, &name); count++)
-    if (count < SHOWN)
+    if (count < SHOWN && !c->process)
       fprintf(stderr, "%s%s", count ? ", " : "note: these start anew, as they are not in the file: ", name);
-  if (count > SHOWN) fprintf(stderr, " and %d more", count - SHOWN);
-  if (count) fputc('\n', stderr);
+  if (count > SHOWN && !c->process) fprintf(stderr, " and %d more", count - SHOWN);
+  if (count && !c->process) fputc('\n', stderr);
 }
 
 static int evaluate(struct cli *c) {
@@ -183,7 +183,8 @@ static int predict(struct cli *c) {
   int code = load_trained(c);
   int64_t rows;
   if (!code) code = cli_status(c, dgc_predict(c->session, &rows));
-  if (!code && !c->quiet) fprintf(stderr, "%lld row%s\n", (long long)rows, rows == 1 ? "" : "s");
+  if (!code && !c->quiet && !c->process)
+    fprintf(stderr, "%lld row%s\n", (long long)rows, rows == 1 ? "" : "s");
   return code;
 }
 

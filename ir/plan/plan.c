@@ -5,15 +5,21 @@
 
 #include <string.h>
 
-int step_results(const struct step *s) { return s->kind == STEP_KERNEL ? s->kernel->noutputs : 1; }
+int step_results(const struct step *s) {
+  if (s->kind == STEP_KERNEL) return s->kernel->noutputs;
+  return s->kind != STEP_SEND && s->noperands > 0;
+}
 
 int64_t step_extent(const struct step *s, int operand) {
   switch (s->kind) {
   case STEP_COPY:
+  case STEP_SEND:
+  case STEP_RECEIVE:
   case STEP_ALL_REDUCE: return s->bytes;
   case STEP_LEAF:
     return type_bytes(operand < s->node->ninputs ? &s->node->inputs[operand]->type : &s->node->type);
   case STEP_SIGNAL:
+  case STEP_SENT:
   case STEP_WAIT: return 0;
   case STEP_KERNEL: break;
   }
@@ -40,6 +46,9 @@ bool step_in_place(const struct step *s, int input, int output) {
   case STEP_LEAF: return op_of(s->node)->in_place == input + 1;
   case STEP_ALL_REDUCE: return true;
   case STEP_COPY:
+  case STEP_SEND:
+  case STEP_SENT:
+  case STEP_RECEIVE:
   case STEP_SIGNAL:
   case STEP_WAIT: break;
   }

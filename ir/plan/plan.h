@@ -3,7 +3,11 @@
  * A flat list of steps per device, run in order, once per training step. Every value lies at a fixed offset of
  * its device's arena. Devices meet at signal/wait pairs only: a signal says that everything before it on its
  * device has been done; at the end of a plan all devices have finished before any begins the next run. Nothing
- * is decided at run time. */
+ * is decided at run time.
+ *
+ * A plan for processes is one text for all of them, of which each runs the steps of its own devices. Devices of two
+ * processes meet in messages only: a SEND gives the bytes away and goes on, the RECEIVE of the other device goes on
+ * when they are there, and what was sent may be overwritten behind SENT. */
 #ifndef DGC_IR_PLAN_PLAN_H
 #define DGC_IR_PLAN_PLAN_H
 
@@ -31,7 +35,17 @@ struct operand {
   int64_t offset; /* bytes into the buffer: slices and splits are views */
 };
 
-enum step_kind { STEP_KERNEL, STEP_LEAF, STEP_COPY, STEP_ALL_REDUCE, STEP_SIGNAL, STEP_WAIT };
+enum step_kind {
+  STEP_KERNEL,
+  STEP_LEAF,
+  STEP_COPY,
+  STEP_ALL_REDUCE,
+  STEP_SIGNAL,
+  STEP_WAIT,
+  STEP_SEND,
+  STEP_SENT,
+  STEP_RECEIVE
+};
 
 /* A sum that devices make together: each has one ALL_REDUCE step, which reads its own share and writes the sum of all,
  * perhaps to the same place. All devices meet their collectives in one order. */
@@ -43,16 +57,25 @@ struct collective {
   int64_t elements;
 };
 
+/* Bytes that go from a device of one process to one of another: one SEND, one RECEIVE, one SENT in each run. */
+struct message {
+  int number;   /* in the plan */
+  int from, to; /* devices */
+  int64_t bytes;
+};
+
 struct step {
   enum step_kind kind;
   const struct node *node;     /* what it computes: LEAF: op and sizes; else for names in dumps and traces */
   const struct kernel *kernel; /* KERNEL */
   const int64_t *sizes;        /* KERNEL: kernel_nsizes() of them */
-  /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to */
+  /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to;
+   * SEND: from; RECEIVE: to */
   const struct operand *operands;
   int noperands;
-  int64_t bytes;                       /* COPY, ALL_REDUCE */
+  int64_t bytes;                       /* COPY, ALL_REDUCE, SEND, RECEIVE */
   const struct collective *collective; /* ALL_REDUCE */
+  const struct message *message;       /* SEND, SENT, RECEIVE */
   int signal;                          /* SIGNAL, WAIT: 0..nsignals */
   int64_t flops, traffic;              /* floating point operations; bytes read and written */
 };
@@ -69,6 +92,8 @@ struct plan_value {
   struct type type;
   struct operand operand;
   int64_t count; /* as struct output */
+  /* Outputs of a plan for processes: by process, where its own copy is; buffer -1: it has none. Else NULL. */
+  const struct operand *copies;
 };
 
 struct plan {
@@ -81,9 +106,14 @@ struct plan {
   int nsignals;
   struct collective *collectives;
   int ncollectives;
+  const int *processes; /* by device; NULL: one process runs all of them */
+  int nprocesses;
+  struct message *messages;
+  int nmessages;
   const struct kernel **kernels; /* distinct ones */
   int nkernels;
-  struct plan_value *inputs, *outputs; /* inputs: written before the first step of each run, whole batch */
+  /* Inputs are written before the first step of each run, whole batch; several of one name in several processes. */
+  struct plan_value *inputs, *outputs;
   int ninputs, noutputs;
 };
 
@@ -102,13 +132,18 @@ int collective_place(const struct collective *c, int device);
 
 /* The number of an output of the graph in `outputs`, -1 if there is none. */
 int plan_output(const struct plan *p, enum output_role role, const char *name);
+/* The process that runs the device. */
+static inline int plan_process(const struct plan *p, int device) {
+  return p->processes ? p->processes[device] : 0;
+}
 
 /* "/cpu:0"; of no device: the host's. */
 const char *plan_device_text(const struct plan *p, int device);
 void plan_print(struct str *s, const struct plan *p);
 /* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
  * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. A collective
- * tells a device nothing of what others have done. */
+ * tells a device nothing of what others have done. A message has its one SEND, RECEIVE and SENT; what is being sent is
+ * not written; processes share nothing else. */
 bool plan_verify(const struct plan *p, struct diags *d);
 
 #endif

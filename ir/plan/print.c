@@ -61,8 +61,17 @@ static void print_all_reduce(struct str *s, const struct step *step, int device)
              (long long)step->bytes);
 }
 
+/* "m3 4096 bytes to /job:worker/task:1/cpu:0" */
+static void print_message(struct str *s, const struct plan *p, const struct step *step) {
+  const struct message *m = step->message;
+  bool sends = step->kind == STEP_SEND;
+  str_printf(s, "m%d %lld bytes %s %s", m->number, (long long)m->bytes, sends ? "to" : "from",
+             plan_device_text(p, sends ? m->to : m->from));
+}
+
 static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index) {
-  static const char *const kinds[] = {"kernel", NULL, "copy", "all_reduce", "signal", "wait"};
+  static const char *const kinds[] = {"kernel", NULL,   "copy", "all_reduce", "signal",
+                                      "wait",   "send", "sent", "receive"};
   const struct step *step = &p->devices[device].steps[index];
   str_printf(s, "    %4d %-6s ", index,
              step->kind == STEP_LEAF ? op_of(step->node)->name : kinds[step->kind]);
@@ -71,7 +80,12 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
                step->node->name);
     return;
   }
+  if (step->kind == STEP_SENT) {
+    str_printf(s, "m%d %s\n", step->message->number, step->node->name);
+    return;
+  }
   str_printf(s, "%s ", step->node->name);
+  if (step->message) print_message(s, p, step);
   if (step->kind == STEP_KERNEL) print_kernel(s, p, step);
   if (step->kind == STEP_LEAF) op_of(step->node)->sizes(s, step->node);
   if (step->kind == STEP_COPY) str_printf(s, "%lld bytes", (long long)step->bytes);

@@ -125,6 +125,8 @@ struct transfer *traffic_book(struct arena *a, const struct plan *p, int *count)
         int rank = collective_place(c, d), to = c->devices[(rank + 1) % c->count];
         all[n++] = (struct transfer){s->node, d, to, i, d, collective_bytes(c, rank), purpose, true};
       }
+      if (s->kind == STEP_RECEIVE)
+        all[n++] = (struct transfer){s->node, s->message->from, d, i, d, s->bytes, purpose, false};
       if (s->kind != STEP_COPY) continue;
       int from = p->buffers[s->operands[0].buffer].device, to = p->buffers[s->operands[1].buffer].device;
       if (from == to) continue;

@@ -18,6 +18,14 @@ struct buffer_access {
 struct state {
   struct buffer_access write;
   struct buffer_access *reads; /* by device, since the write: the latest step of each */
+  int leaving;                 /* messages of it that are being sent */
+};
+
+/* A message so far. */
+struct passage {
+  const int *clock; /* that it passes on, NULL before it is sent */
+  int buffer;       /* that it is sent from */
+  bool received, gone;
 };
 
 struct check {
@@ -25,13 +33,14 @@ struct check {
   struct arena *arena;
   struct diags *d;
   bool ok;
-  int n;                   /* devices */
-  int *clocks;             /* device * n + other: steps of other known to be done */
-  int *pc;                 /* by device */
-  bool *met;               /* by collective: all of its devices have come there */
-  int **signal_clock;      /* by signal: the clock it passes on, NULL before it is given */
-  struct state *states;    /* by buffer */
-  const struct step *step; /* at hand */
+  int n;                    /* devices */
+  int *clocks;              /* device * n + other: steps of other known to be done */
+  int *pc;                  /* by device */
+  bool *met;                /* by collective: all of its devices have come there */
+  int **signal_clock;       /* by signal: the clock it passes on, NULL before it is given */
+  struct passage *passages; /* by message */
+  struct state *states;     /* by buffer */
+  const struct step *step;  /* at hand */
   int device;
 };
 
@@ -87,6 +96,7 @@ static void check_write(struct check *c, int operand) {
   const struct plan_buffer *b = &c->p->buffers[buffer];
   struct state *s = &c->states[buffer];
   if (b->device != c->device) breach(c, "%s of another device is written", b->name);
+  if (s->leaving) breach(c, "%s is overwritten while it is being sent", b->name);
   if (b->region == REGION_CONSTANT) breach(c, "the constant %s is written", b->name);
   if (s->write.step != INT_MAX && !known(c, s->write))
     breach(c, "%s is written twice without a wait between", b->name);
@@ -113,22 +123,51 @@ static void check_in_place(struct check *c, int out) {
   }
 }
 
+/* What the device knows behind this step. */
+static int *passed_on(struct check *c) {
+  int *clock = arena_copy(c->arena, &c->clocks[c->device * c->n], (size_t)c->n * sizeof(int));
+  clock[c->device] = c->pc[c->device] + 1;
+  return clock;
+}
+
+static void take_in(struct check *c, const int *clock) {
+  for (int i = 0; i < c->n; i++) {
+    int *mine = &c->clocks[c->device * c->n + i];
+    if (i != c->device && clock[i] > *mine) *mine = clock[i];
+  }
+}
+
+static void run_message(struct check *c) {
+  const struct step *s = c->step;
+  struct passage *m = &c->passages[s->message->number];
+  if (s->kind == STEP_SEND) {
+    if (m->clock) breach(c, "message %d is sent twice", s->message->number);
+    m->clock = passed_on(c);
+    m->buffer = s->operands[0].buffer;
+    c->states[m->buffer].leaving++;
+  } else if (s->kind == STEP_RECEIVE) {
+    if (m->received) breach(c, "message %d is received twice", s->message->number);
+    m->received = true;
+    take_in(c, m->clock);
+  } else {
+    if (m->gone) breach(c, "message %d is waited for twice", s->message->number);
+    m->gone = true;
+    c->states[m->buffer].leaving--;
+  }
+}
+
 static void run_step(struct check *c) {
   const struct step *s = c->step;
   if (s->kind == STEP_SIGNAL) {
     if (c->signal_clock[s->signal]) breach(c, "signal %d is given twice", s->signal);
-    int *clock = arena_copy(c->arena, &c->clocks[c->device * c->n], (size_t)c->n * sizeof(int));
-    clock[c->device] = c->pc[c->device] + 1;
-    c->signal_clock[s->signal] = clock;
+    c->signal_clock[s->signal] = passed_on(c);
     return;
   }
   if (s->kind == STEP_WAIT) {
-    for (int i = 0; i < c->n; i++) {
-      int *mine = &c->clocks[c->device * c->n + i];
-      if (i != c->device && c->signal_clock[s->signal][i] > *mine) *mine = c->signal_clock[s->signal][i];
-    }
+    take_in(c, c->signal_clock[s->signal]);
     return;
   }
+  if (s->message) run_message(c);
   for (int i = 0; i < s->noperands; i++) {
     check_bounds(c, i);
     if (!is_write(s, i)) check_read(c, i);
@@ -147,6 +186,7 @@ static void check_deaths(struct check *c, const int *dying, int count) {
     for (int d = 0; d < c->n; d++)
       if (!known(c, s->reads[d]))
         breach(c, "%s dies while another device may read it", c->p->buffers[dying[i]].name);
+    if (s->leaving) breach(c, "%s dies while it is being sent", c->p->buffers[dying[i]].name);
   }
 }
 
@@ -163,6 +203,9 @@ static bool have_met(struct check *c, const struct collective *m) {
 
 static bool can_run(struct check *c, const struct step *s) {
   if (s->kind == STEP_ALL_REDUCE) return have_met(c, s->collective);
+  if (s->kind == STEP_RECEIVE) return c->passages[s->message->number].clock != NULL;
+  /* Where the network keeps nothing, a message is gone when it has been received. */
+  if (s->kind == STEP_SENT) return c->passages[s->message->number].received;
   return s->kind != STEP_WAIT || c->signal_clock[s->signal] != NULL;
 }
 
@@ -203,10 +246,15 @@ static void run(struct check *c) {
     if (c->step->kind == STEP_ALL_REDUCE)
       breach(c, "the devices of collective %d do not meet: they wait for each other",
              c->step->collective->number);
+    else if (c->step->message)
+      breach(c, "message %d is not %s: the processes wait for each other", c->step->message->number,
+             c->step->kind == STEP_RECEIVE ? "sent" : "received");
     else
       breach(c, "nothing gives signal %d: the devices wait for each other", c->step->signal);
   }
   c->step = NULL;
+  for (int i = 0; c->ok && i < p->nmessages; i++)
+    if (!c->passages[i].received || !c->passages[i].gone) breach(c, "message %d is not received", i);
 }
 
 static int by_birth(const void *x, const void *y, void *user) {
@@ -262,6 +310,41 @@ static void check_collective(struct check *c, const struct step *s) {
            dtype_name(m->dtype));
 }
 
+static void check_message(struct check *c, const struct step *s) {
+  const struct message *m = s->message;
+  if (!m || m->number < 0 || m->number >= c->p->nmessages || m != &c->p->messages[m->number])
+    breach(c, "there is no such message");
+  else if (c->device != (s->kind == STEP_RECEIVE ? m->to : m->from))
+    breach(c, "message %d is not for this device", m->number);
+  else if (plan_process(c->p, m->from) == plan_process(c->p, m->to))
+    breach(c, "message %d stays within its process", m->number);
+  else if (s->kind != STEP_SENT && s->bytes != m->bytes)
+    breach(c, "message %d has %lld bytes, not %lld", m->number, (long long)m->bytes, (long long)s->bytes);
+  else if (s->noperands != (s->kind != STEP_SENT))
+    breach(c, "message %d has %d operands", m->number, s->noperands);
+}
+
+/* Processes share no memory. */
+static void check_process(struct check *c, const struct operand *o) {
+  const struct plan_buffer *b = &c->p->buffers[o->buffer];
+  if (plan_process(c->p, b->device) != plan_process(c->p, c->device))
+    breach(c, "%s is of another process", b->name);
+}
+
+/* Nor signals: the process of who gives each, and of who waits. */
+static void check_signals(struct check *c) {
+  int *process = arena_new_array(c->arena, (size_t)c->p->nsignals, int); /* counted from 1 */
+  for (int d = 0; d < c->n; d++)
+    for (int i = 0; i < c->p->devices[d].nsteps; i++) {
+      const struct step *s = &c->p->devices[d].steps[i];
+      if (s->kind != STEP_SIGNAL && s->kind != STEP_WAIT) continue;
+      int *of = &process[s->signal], here = plan_process(c->p, d) + 1;
+      if (*of && *of != here)
+        breach(c, "signal %d is given in one process and waited for in another", s->signal);
+      *of = here;
+    }
+}
+
 static bool check_steps(struct check *c) {
   for (c->device = 0; c->device < c->n; c->device++)
     for (int i = 0; i < c->p->devices[c->device].nsteps; i++) {
@@ -269,10 +352,14 @@ static bool check_steps(struct check *c) {
       if ((s->kind == STEP_SIGNAL || s->kind == STEP_WAIT) && (s->signal < 0 || s->signal >= c->p->nsignals))
         breach(c, "there is no signal %d", s->signal);
       if (s->kind == STEP_ALL_REDUCE) check_collective(c, s);
+      if (s->kind == STEP_SEND || s->kind == STEP_SENT || s->kind == STEP_RECEIVE) check_message(c, s);
       for (int k = 0; k < s->noperands; k++)
         if (s->operands[k].buffer < 0 || s->operands[k].buffer >= c->p->nbuffers)
           breach(c, "there is no buffer %d", s->operands[k].buffer);
+        else
+          check_process(c, &s->operands[k]);
     }
+  if (c->ok) check_signals(c);
   return c->ok;
 }
 
@@ -295,6 +382,7 @@ bool plan_verify(const struct plan *p, struct diags *d) {
   c.clocks = arena_new_array(a, (size_t)c.n * (size_t)c.n, int);
   c.pc = arena_new_array(a, (size_t)c.n, int);
   c.met = arena_new_array(a, (size_t)p->ncollectives, bool);
+  c.passages = arena_new_array(a, (size_t)p->nmessages, struct passage);
   c.signal_clock = arena_new_array(a, (size_t)p->nsignals, int *);
   c.states = arena_new_array(a, (size_t)p->nbuffers, struct state);
   check_buffers(&c);

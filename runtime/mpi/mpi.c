@@ -1,0 +1,108 @@
+/* MPI as a transport: persistent requests of point-to-point messages, and nothing else of it. Failures of MPI end the
+ * process, and by its launcher all: that is MPI's own way without further agreement. */
+#include "runtime/mpi/transport.h"
+
+#include <limits.h>
+#include <mpi.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+__attribute__((visibility("default"))) transport_start dgc_transport;
+
+static MPI_Comm all;
+static char library[MPI_MAX_LIBRARY_VERSION_STRING];
+
+/* Counts are int: large arrays go as larger elements. */
+static bool elements(size_t bytes, MPI_Datatype *type, int *count) {
+  bool wide = bytes > INT_MAX;
+  *type = wide ? MPI_UINT64_T : MPI_BYTE;
+  if (wide && (bytes % sizeof(uint64_t) || bytes / sizeof(uint64_t) > INT_MAX)) return false;
+  *count = (int)(wide ? bytes / sizeof(uint64_t) : bytes);
+  return true;
+}
+
+static void *channel(void *data, size_t bytes, int peer, int tag, bool sends) {
+  MPI_Datatype type;
+  int count;
+  MPI_Request *r = malloc(sizeof *r);
+  if (r && elements(bytes, &type, &count) &&
+      (sends ? MPI_Send_init(data, count, type, peer, tag, all, r)
+             : MPI_Recv_init(data, count, type, peer, tag, all, r)) == MPI_SUCCESS)
+    return r;
+  free(r);
+  return NULL;
+}
+
+static void *sender(const void *data, size_t bytes, int to, int tag) {
+  return channel((void *)(uintptr_t)data, bytes, to, tag, true);
+}
+
+static void *receiver(void *data, size_t bytes, int from, int tag) {
+  return channel(data, bytes, from, tag, false);
+}
+
+static void drop(void *request) {
+  MPI_Request_free(request);
+  free(request);
+}
+
+static void start(void *request) { MPI_Start(request); }
+
+static bool done(void *request) {
+  int flag;
+  MPI_Test(request, &flag, MPI_STATUS_IGNORE);
+  return flag;
+}
+
+/* In pieces that an int can count. */
+static void send(const void *data, size_t bytes, int to, int tag) {
+  const char *at = data;
+  do {
+    int count = bytes > INT_MAX ? INT_MAX : (int)bytes;
+    MPI_Send(at, count, MPI_BYTE, to, tag, all);
+    at += count;
+    bytes -= (size_t)count;
+  } while (bytes);
+}
+
+static void receive(void *data, size_t bytes, int from, int tag) {
+  char *at = data;
+  do {
+    int count = bytes > INT_MAX ? INT_MAX : (int)bytes;
+    MPI_Recv(at, count, MPI_BYTE, from, tag, all, MPI_STATUS_IGNORE);
+    at += count;
+    bytes -= (size_t)count;
+  } while (bytes);
+}
+
+static void stop(void) {
+  MPI_Comm_free(&all);
+  MPI_Finalize();
+}
+
+const char *dgc_transport(struct transport *out, size_t bytes) {
+  if (bytes != sizeof *out) return "it is of another version of dgc";
+  int provided, done_already;
+  MPI_Initialized(&done_already);
+  if (done_already) return "this program uses MPI itself";
+  if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
+    return "MPI does not start";
+  if (provided < MPI_THREAD_SERIALIZED) return "this MPI library serves one thread only";
+  MPI_Comm_dup(MPI_COMM_WORLD, &all);
+  int len;
+  MPI_Get_library_version(library, &len);
+  library[strcspn(library, ",\n")] = 0;
+  *out = (struct transport){.library = library,
+                            .sender = sender,
+                            .receiver = receiver,
+                            .drop = drop,
+                            .start = start,
+                            .done = done,
+                            .send = send,
+                            .receive = receive,
+                            .stop = stop};
+  MPI_Comm_rank(all, &out->rank);
+  MPI_Comm_size(all, &out->size);
+  return NULL;
+}

@@ -1,0 +1,54 @@
+/* How the processes of a cluster reach each other: an MPI library behind a struct of functions. dgc needs none to be
+ * built or to run: mpi.c, the only file that sees MPI, is a library of its own, which is loaded where a launcher has
+ * started several processes. */
+#ifndef DGC_RUNTIME_MPI_TRANSPORT_H
+#define DGC_RUNTIME_MPI_TRANSPORT_H
+
+#include "base/diag.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Calls come from one thread at a time. A process that cannot reach another ends, and MPI's launcher ends all. */
+struct transport {
+  int rank, size;
+  const char *library; /* "Open MPI 4.1.4" */
+  /* Bytes that go from the same place to the same place again and again. Those that are sent between two processes
+   * under one tag arrive in their order. NULL: it cannot be made. It is dropped when it is not under way. */
+  void *(*sender)(const void *data, size_t bytes, int to, int tag);
+  void *(*receiver)(void *data, size_t bytes, int from, int tag);
+  void (*drop)(void *channel);
+  /* Begins to move the bytes, and whether that is done: asked until it is true. A receiver has them then; what a sender
+   * has sent may be overwritten. */
+  void (*start)(void *channel);
+  bool (*done)(void *channel);
+  /* The same at once: they return when it is done. */
+  void (*send)(const void *data, size_t bytes, int to, int tag);
+  void (*receive)(void *data, size_t bytes, int from, int tag);
+  /* Says good-bye to all others, which have to say it too. */
+  void (*stop)(void);
+};
+
+/* What mpi.c exports as "dgc_transport": fills in `out`; NULL, or why it cannot. */
+typedef const char *transport_start(struct transport *out, size_t bytes);
+
+/* How many processes a launcher (mpirun, mpiexec, srun) has started, by what it says in the environment; 1: none. Which
+ * of them this one is goes to *rank. */
+int transport_launched(int *rank);
+/* The transport of this process, started by the first call. NULL after an error in `d`: there is no MPI library, or
+ * another one than the launcher's. It ends with the process. */
+const struct transport *transport_open(struct diags *d);
+/* This process fails, so others need not be waited for when it ends. */
+void transport_fail(void);
+
+/* Tags below this one are for what is sent at once, those from it on for the messages of plans. */
+enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_MESSAGES };
+
+/* Whether any of the processes says so: all of them ask, and are told the same. */
+bool transport_any(const struct transport *t, bool here);
+/* Each process's text in its place, in `a`; on the first one only, NULL elsewhere. */
+const char **transport_collect(const struct transport *t, struct arena *a, const char *text);
+/* The first process's text, in `a`. */
+const char *transport_tell(const struct transport *t, struct arena *a, const char *text);
+
+#endif

@@ -1,0 +1,97 @@
+#!/bin/sh
+# Tasks of a cluster as processes that mpirun starts: whatever runs the towers, the bits are those of one process.
+. "$(dirname "$0")/lib.sh"
+root=$(dirname "$dgc")
+if ! command -v mpirun >/dev/null || [ ! -f "$root/dgc-mpi.so" ]; then
+  echo 'SKIP: MPI is not installed, or was not when dgc was built'
+  exit 77
+fi
+# Open MPI: as root, and more processes than cores, as in containers; all of them here.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl=self,vader OMPI_MCA_plm_rsh_agent=/bin/false
+# A test that hangs is ended by its own processor time, or by the clock if nobody works.
+processes() {
+  n=$1
+  shift
+  timeout 300 mpirun -n "$n" "$@"
+}
+digits() { echo "$samples/digits.dsl --rows 0:512 --eval-rows 0:128 --batch 64 --towers 4 --steps 5 --verify-each --quiet"; }
+
+# together N WHAT ARGUMENTS...: as many processes end with the checkpoint and the words of one.
+together() {
+  n=$1
+  shift
+  expect 0 "one process: $*" "$dgc" train "$@" --overwrite --checkpoint one.safetensors
+  cp out one.out
+  expect 0 "$n processes: $*" processes "$n" "$dgc" train "$@" --overwrite --checkpoint several.safetensors
+  same one.safetensors several.safetensors
+  same one.out out
+}
+# shellcheck disable=SC2046
+{
+  together 2 $(digits)
+  cp several.safetensors hash.safetensors
+  together 3 $(digits) --cluster 'worker=2;ps=1'
+  together 4 $(digits) --cluster 'chief=1;worker=2;ps=1' --strategy central_storage
+  together 4 $(digits) --cluster 'worker=2;ps=2' --strategy parameter_server --min-part-bytes 20000
+  same hash.safetensors several.safetensors
+  together 2 $(digits) --devices cpu:0-1 --cluster worker=2 --cross-device hierarchical_copy
+  same hash.safetensors several.safetensors
+  together 3 $(digits) --strategy round_robin
+  together 3 $(digits) --strategy replicate
+  together 4 $(digits) --packs 2
+  same hash.safetensors several.safetensors
+  together 3 $(digits) --cluster worker=3 --cross-device ring
+  together 3 $(digits) --cluster 'worker=2;ps=1' --strategy parameter_server --staleness 1
+  together 2 "$samples/words.dsl" --batch 32 --towers 4 --steps 4 --quiet
+  together 2 "$samples/lenet.dsl" --rows 0:64 --eval-rows 0:64 --batch 32 --towers 4 --steps 2 --quiet
+}
+
+# More or fewer tasks go on from a checkpoint; evaluation and prediction.
+rm -f part.safetensors
+steps="--checkpoint part.safetensors --overwrite"
+# shellcheck disable=SC2046,SC2086
+{
+  expect 0 'begin with 3' processes 3 "$dgc" train $(digits) --steps 2 $steps
+  expect 0 'go on with 2' processes 2 "$dgc" train $(digits) --steps 4 $steps --resume
+  expect 0 'go on with 4' processes 4 "$dgc" train $(digits) --steps 5 $steps --resume
+}
+same hash.safetensors part.safetensors
+data="$samples/digits.dsl --eval-rows 0:100 --checkpoint hash.safetensors --batch 32"
+# shellcheck disable=SC2086
+{
+  expect 0 'eval of one' "$dgc" eval $data --json
+  cp out one.out
+  expect 0 'eval of 2' processes 2 "$dgc" eval $data --json
+  same one.out out
+  expect 0 'predict of one' "$dgc" predict $data --towers 2 --output probability=one.npy
+  expect 0 'predict of 2' processes 2 "$dgc" predict $data --towers 2 --output probability=several.npy
+  same one.npy several.npy
+}
+
+# A signal to any process ends all behind one step, which is saved. mpirun's own code is of who ended first.
+rm -f stopped.safetensors
+# shellcheck disable=SC2046
+{
+  # shellcheck disable=SC2016
+  timeout 300 mpirun -n 2 sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" "$@"' "$dgc" train $(digits) --steps 100000 --checkpoint stopped.safetensors --checkpoint-every 2 \
+    >out 2>err &
+  job=$!
+  # Two steps have been saved: all are training.
+  until [ -f stopped.safetensors ] || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+  kill -TERM "$(cat pid.1)"
+  wait $job
+  step=$(sed -n 's/^note: stopped after step \([0-9]*\), saved.*/\1/p' err)
+  [ -n "$step" ] && pass || { fail 'a signal does not end all'; cat err; }
+  expect 0 'as many steps' "$dgc" train $(digits) --steps "${step:-1}" --checkpoint stopped1.safetensors
+}
+same stopped.safetensors stopped1.safetensors
+
+# What cannot be is said, and ends all of them.
+# shellcheck disable=SC2046
+expect 2 'too few' processes 2 "$dgc" train $(digits) --cluster worker=3
+shows err 'cluster: 3 tasks, and 2 processes were started'
+# shellcheck disable=SC2046
+expect 1 'nothing there' processes 2 "$dgc" train $(digits) --data image=nowhere.npy
+shows err 'process 1: error: cannot read nowhere.npy'
+finish
