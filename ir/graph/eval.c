@@ -13,16 +13,35 @@
 
 static enum dtype dtype_of(const struct tensor *t) { return (enum dtype)t->type.dtype; }
 
+/* Elements travel as bits, zero-extended to 64. Sizes are constants for memcpy: it is called once per element. */
 static uint64_t load(const struct tensor *t, int64_t i) {
-  uint64_t bits = 0;
-  size_t size = (size_t)dtype_size(dtype_of(t));
-  memcpy(&bits, (const char *)t->data + (size_t)i * size, size); /* the hosts are little-endian */
-  return bits;
+  const char *data = t->data;
+  uint64_t wide;
+  uint32_t half;
+  switch (dtype_of(t)) {
+  case DT_F64:
+  case DT_I64: return memcpy(&wide, data + 8 * i, 8), wide;
+  case DT_F32:
+  case DT_I32: return memcpy(&half, data + 4 * i, 4), half;
+  case DT_U8:
+  case DT_BOOL: return (uint8_t)data[i];
+  case DT_COUNT: break;
+  }
+  return 0;
 }
 
 static void store(struct tensor *t, int64_t i, uint64_t bits) {
-  size_t size = (size_t)dtype_size(dtype_of(t));
-  memcpy((char *)t->data + (size_t)i * size, &bits, size);
+  char *data = t->data;
+  uint32_t half = (uint32_t)bits;
+  switch (dtype_of(t)) {
+  case DT_F64:
+  case DT_I64: memcpy(data + 8 * i, &bits, 8); break;
+  case DT_F32:
+  case DT_I32: memcpy(data + 4 * i, &half, 4); break;
+  case DT_U8:
+  case DT_BOOL: data[i] = (char)bits; break;
+  case DT_COUNT: break;
+  }
 }
 
 /* One scalar instruction on bits of `d`. */
@@ -49,20 +68,28 @@ static void store_wide(struct tensor *t, int64_t i, uint64_t bits) {
 
 /* ---- sources and elementwise ops ---- */
 
+enum { ROW = 64 }; /* elements that are computed at once */
+
+static int row_length(int64_t first, int64_t count) {
+  return count - first < ROW ? (int)(count - first) : ROW;
+}
+
 static bool eval_elementwise(struct arena *a, const struct node *n, const struct tensor *in,
                              struct tensor *out) {
   struct sprog p = sprog_make(a);
   sval operands[3];
-  uint64_t args[3];
+  uint64_t args[3 * ROW];
   if (n->ninputs > 3 || !op_of(n)->scalar) return false;
   for (int i = 0; i < n->ninputs; i++) operands[i] = s_arg(&p, i, dtype_of(&in[i]));
   sval result = op_of(n)->scalar(&p, n, operands);
-  uint64_t *values = arena_new_array(a, (size_t)p.count, uint64_t);
+  uint64_t *values = arena_new_array(a, (size_t)p.count * ROW, uint64_t);
   int64_t count = type_count(&out->type);
-  for (int64_t e = 0; e < count; e++) {
-    for (int i = 0; i < n->ninputs; i++) args[i] = load(&in[i], e);
-    sprog_eval(&p, args, NULL, NULL, values);
-    store(out, e, values[result]);
+  for (int64_t first = 0; first < count; first += ROW) {
+    int row = row_length(first, count);
+    for (int i = 0; i < n->ninputs; i++)
+      for (int e = 0; e < row; e++) args[i * row + e] = load(&in[i], first + e);
+    sprog_eval_row(&p, row, args, values);
+    for (int e = 0; e < row; e++) store(out, first + e, values[result * row + e]);
   }
   return true;
 }
@@ -96,19 +123,22 @@ struct layout {
   int64_t base, step[MAX_RANK];
 };
 
-/* to[tv(i)] = from[fv(i)] for every index i of the shape. */
+/* to[tv(i)] = from[fv(i)] for every index i of the shape: along the last axis, for every index of the others. */
 static void move(const struct type *shape, struct tensor *to, const struct layout *tv,
                  const struct tensor *from, const struct layout *fv) {
+  int last = shape->rank - 1;
   int64_t count = type_count(shape), stride[MAX_RANK];
+  int64_t row = last < 0 ? 1 : shape->dim[last], t_step = last < 0 ? 0 : tv->step[last];
+  int64_t f_step = last < 0 ? 0 : fv->step[last];
   strides_of(shape, stride);
-  for (int64_t e = 0; e < count; e++) {
+  for (int64_t e = 0; e < count; e += row) {
     int64_t t = tv->base, f = fv->base;
-    for (int i = 0; i < shape->rank; i++) {
+    for (int i = 0; i < last; i++) {
       int64_t index = e / stride[i] % shape->dim[i];
       t += index * tv->step[i];
       f += index * fv->step[i];
     }
-    store(to, t, load(from, f));
+    for (int64_t k = 0; k < row; k++) store(to, t + k * t_step, load(from, f + k * f_step));
   }
 }
 
@@ -132,16 +162,20 @@ static bool eval_random(struct arena *a, const struct node *n, const struct tens
   sval result = node_is(n, OP_random_uniform)
                     ? m_random_uniform(&p, dtype_of(out), seed, stream, step, element)
                     : m_random_normal(&p, dtype_of(out), seed, stream, step, element);
-  uint64_t *values = arena_new_array(a, (size_t)p.count, uint64_t);
+  uint64_t *values = arena_new_array(a, (size_t)p.count * ROW, uint64_t), args[2 * ROW];
   int64_t count = type_count(&out->type), stride[MAX_RANK];
   uint64_t offset = (uint64_t)node_int_or(n, ATTR_offset, 0);
   struct type counted = random_whole(n);
   struct layout whole = dense(&counted);
   strides_of(&out->type, stride);
-  for (int64_t e = 0; e < count; e++) {
-    uint64_t number = offset + (uint64_t)view_at(&whole, &out->type, stride, e);
-    sprog_eval(&p, (uint64_t[]){load(&in[0], 0), number}, NULL, NULL, values);
-    store(out, e, values[result]);
+  for (int64_t first = 0; first < count; first += ROW) {
+    int row = row_length(first, count);
+    for (int e = 0; e < row; e++) {
+      args[e] = load(&in[0], 0);
+      args[row + e] = offset + (uint64_t)view_at(&whole, &out->type, stride, first + e);
+    }
+    sprog_eval_row(&p, row, args, values);
+    for (int e = 0; e < row; e++) store(out, first + e, values[result * row + e]);
   }
   return true;
 }

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define INLINE static inline __attribute__((always_inline))
+
 static float f32_of(uint64_t bits) {
   uint32_t u = (uint32_t)bits;
   float f;
@@ -52,7 +54,7 @@ static int64_t widen(enum dtype d, uint64_t x) {
   return (int64_t)x;
 }
 
-static uint64_t eval_f32(enum sop op, float a, float b, float c) {
+INLINE uint64_t eval_f32(enum sop op, float a, float b, float c) {
   switch (op) {
   case S_ADD: return f32_bits(a + b);
   case S_SUB: return f32_bits(a - b);
@@ -82,7 +84,7 @@ static uint64_t eval_f32(enum sop op, float a, float b, float c) {
   return 0;
 }
 
-static uint64_t eval_f64(enum sop op, double a, double b, double c) {
+INLINE uint64_t eval_f64(enum sop op, double a, double b, double c) {
   switch (op) {
   case S_ADD: return f64_bits(a + b);
   case S_SUB: return f64_bits(a - b);
@@ -112,10 +114,11 @@ static uint64_t eval_f64(enum sop op, double a, double b, double c) {
   return 0;
 }
 
-static uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
+static uint64_t shift_of(enum dtype d, uint64_t count) { return count & (uint64_t)(8 * dtype_size(d) - 1); }
+
+INLINE uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
   int64_t a = widen(d, ua), b = widen(d, ub);
   uint64_t x = (uint64_t)a, y = (uint64_t)b;
-  uint64_t count = ub & (uint64_t)(8 * dtype_size(d) - 1);
   switch (op) {
   case S_ADD: return cut(d, x + y);
   case S_SUB: return cut(d, x - y);
@@ -134,9 +137,9 @@ static uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
   case S_OR: return ua | ub;
   case S_XOR: return ua ^ ub;
   case S_NOT: return !ua;
-  case S_SHL: return cut(d, ua << count);
-  case S_SHR: return ua >> count;
-  case S_SAR: return cut(d, a < 0 ? ~(~x >> count) : x >> count);
+  case S_SHL: return cut(d, ua << shift_of(d, ub));
+  case S_SHR: return ua >> shift_of(d, ub);
+  case S_SAR: return cut(d, a < 0 ? ~(~x >> shift_of(d, ub)) : x >> shift_of(d, ub));
   case S_MULHI: return ua * ub >> 32;
 #define SOP SOP_NOT_ON_INTEGERS
 #include "ir/scalar/scalar.def"
@@ -147,7 +150,7 @@ static uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
   return 0;
 }
 
-static uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
+static inline uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
   if (to == from) return a;
   if (!dtype_is_float(from)) {
     int64_t v = widen(from, a);
@@ -193,5 +196,75 @@ void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *inde
       values[v] = i->bits;
     else /* unused operands are 0, and 0 < v */
       values[v] = scalar_eval(i, p->inst[i->a].dtype, values[i->a], values[i->b], values[i->c]);
+  }
+}
+
+/* Rows of operands: for each instruction a loop that the compiler knows it in. */
+#define ROW(eval)                            \
+  for (int e = 0; e < n; e++) out[e] = eval; \
+  break
+
+static void row_f32(enum sop op, int n, const uint64_t *a, const uint64_t *b, const uint64_t *c,
+                    uint64_t *out) {
+  switch (op) {
+#define SOP(op, name, operands, on) \
+  case S_##op:                      \
+    ROW(eval_f32(S_##op, f32_of(a[e]), f32_of(b[e]), f32_of(c[e])));
+#include "ir/scalar/scalar.def"
+#undef SOP
+  }
+}
+
+static void row_f64(enum sop op, int n, const uint64_t *a, const uint64_t *b, const uint64_t *c,
+                    uint64_t *out) {
+  switch (op) {
+#define SOP(op, name, operands, on) \
+  case S_##op:                      \
+    ROW(eval_f64(S_##op, f64_of(a[e]), f64_of(b[e]), f64_of(c[e])));
+#include "ir/scalar/scalar.def"
+#undef SOP
+  }
+}
+
+static void row_int(enum sop op, enum dtype d, int n, const uint64_t *a, const uint64_t *b, uint64_t *out) {
+  switch (op) {
+#define SOP(op, name, operands, on) \
+  case S_##op:                      \
+    ROW(eval_int(S_##op, d, a[e], b[e]));
+#include "ir/scalar/scalar.def"
+#undef SOP
+  }
+}
+
+/* What scalar_eval makes of each of `n` operands. */
+static void eval_row(const struct sinst *inst, enum dtype operand, int n, const uint64_t *a,
+                     const uint64_t *b, const uint64_t *c, uint64_t *out) {
+  enum sop op = (enum sop)inst->op;
+  if (op == S_SELECT)
+    for (int e = 0; e < n; e++) out[e] = a[e] ? b[e] : c[e];
+  else if (op == S_CONVERT)
+    for (int e = 0; e < n; e++) out[e] = convert((enum dtype)inst->dtype, operand, a[e]);
+  else if (op == S_BITCAST)
+    memcpy(out, a, (size_t)n * sizeof *out);
+  else if (operand == DT_F32)
+    row_f32(op, n, a, b, c, out);
+  else if (operand == DT_F64)
+    row_f64(op, n, a, b, c, out);
+  else
+    row_int(op, operand, n, a, b, out);
+}
+
+void sprog_eval_row(const struct sprog *p, int n, const uint64_t *args, uint64_t *values) {
+  uint64_t *out = values;
+  for (int v = 0; v < p->count; v++, out += n) {
+    const struct sinst *i = &p->inst[v];
+    assert(i->op != S_INDEX && i->op != S_PARAM);
+    if (i->op == S_ARG)
+      memcpy(out, args + (size_t)i->a * (size_t)n, (size_t)n * sizeof *out);
+    else if (i->op == S_CONST)
+      for (int e = 0; e < n; e++) out[e] = i->bits;
+    else
+      eval_row(i, (enum dtype)p->inst[i->a].dtype, n, values + (size_t)i->a * (size_t)n,
+               values + (size_t)i->b * (size_t)n, values + (size_t)i->c * (size_t)n, out);
   }
 }

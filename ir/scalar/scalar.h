@@ -83,6 +83,9 @@ uint64_t scalar_eval(const struct sinst *inst, enum dtype operand, uint64_t a, u
 /* The whole program for one element: args, indices and params as bits; `values` has room for p->count. */
 void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *index, const int64_t *params,
                 uint64_t *values);
+/* The same for `n` elements at once, of a program without indices and parameters: element e of argument k is
+ * args[k * n + e], of value v values[v * n + e]. */
+void sprog_eval_row(const struct sprog *p, int n, const uint64_t *args, uint64_t *values);
 
 const char *sop_name(enum sop op); /* "add" */
 int sop_operands(enum sop op);     /* how many of a, b, c are value numbers */

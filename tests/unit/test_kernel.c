@@ -217,6 +217,67 @@ static void test_inline(void **s) {
   arena_destroy(a);
 }
 
+/* ---- rows ---- */
+
+/* Which instructions an operand of this type has. */
+static bool takes(enum sop op, enum dtype d) {
+  if (op <= S_PARAM) return false;
+  if (op == S_SELECT || op == S_CONVERT) return true;
+  if (op == S_BITCAST) return d != DT_BOOL && d != DT_U8;
+  if (op >= S_AND && op <= S_MULHI) {
+    if (op == S_NOT) return d == DT_BOOL;
+    if (op == S_MULHI) return d == DT_I32;
+    return dtype_is_int(d) || (d == DT_BOOL && op <= S_XOR);
+  }
+  if (op == S_FMA || (op >= S_SQRT && op <= S_RINT)) return dtype_is_float(d);
+  return d != DT_BOOL || op >= S_EQ;
+}
+
+static uint64_t corner(enum dtype d, int i) {
+  static const double floats[] = {0.0, -0.0, 1.5, -2.5, 3e9, -1e-300, 0.75, (double)INFINITY, -7};
+  static const int64_t ints[] = {0, 1, -1, 5, INT32_MAX, INT32_MIN, 200, INT64_MIN, 31};
+  uint64_t bits = (uint64_t)ints[i % 9];
+  if (d == DT_F32) return f32((float)floats[i % 9]);
+  if (d == DT_F64) return f64(floats[i % 9]);
+  return d == DT_I32 ? (uint32_t)bits : d == DT_U8 ? (uint8_t)bits : d == DT_BOOL ? bits & 1 : bits;
+}
+
+static void check_row(enum sop op, enum dtype to, enum dtype d) {
+  enum { N = 81, VALUES = 5 };
+  static uint64_t args[3 * N], rows[VALUES * N];
+  struct sinst inst[VALUES] = {{.op = S_CONST, .dtype = (uint8_t)d, .bits = corner(d, 3)}};
+  for (int k = 0; k < 3; k++)
+    inst[1 + k] = (struct sinst){.op = S_ARG, .dtype = (uint8_t)d, .a = (uint16_t)k};
+  inst[4] = (struct sinst){.op = (uint8_t)op, .dtype = (uint8_t)to, .a = 1, .b = 2, .c = 3};
+  const struct sprog p = {.inst = inst, .count = VALUES, .cap = VALUES};
+  for (int e = 0; e < N; e++)
+    for (int k = 0; k < 3; k++) args[k * N + e] = corner(d, k == 0 ? e : k == 1 ? e / 9 : e / 4);
+  sprog_eval_row(&p, N, args, rows);
+  for (int e = 0; e < N; e++) {
+    uint64_t values[VALUES];
+    sprog_eval(&p, (uint64_t[]){args[e], args[N + e], args[2 * N + e]}, NULL, NULL, values);
+    for (int v = 0; v < VALUES; v++)
+      if (rows[v * N + e] != values[v])
+        fail_msg("%s of %s, element %d: %#llx, not %#llx", sop_name(op), dtype_name(d), e,
+                 (unsigned long long)rows[v * N + e], (unsigned long long)values[v]);
+  }
+}
+
+/* Every instruction, for every type of its operands, is the same on a row as on one element after the other. */
+static void test_rows(void **s) {
+  (void)s;
+#define SOP(op, name, operands, on) S_##op,
+  static const enum sop ops[] = {
+#include "ir/scalar/scalar.def"
+  };
+#undef SOP
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    for (int d = 0; d < DT_COUNT; d++)
+      for (int to = 0; to < DT_COUNT; to++)
+        if (takes(ops[i], (enum dtype)d) && (ops[i] == S_CONVERT || to == d))
+          check_row(ops[i], (enum dtype)to, (enum dtype)d);
+}
+
 /* out[i][j] = a[i][j] * b[j] + j + n, into a itself; and a[i][j] < b[j] as bool. */
 static void test_map(void **s) {
   (void)s;
@@ -428,6 +489,7 @@ int main(void) {
       cmocka_unit_test(test_integers),   cmocka_unit_test(test_floats), cmocka_unit_test(test_conversions),
       cmocka_unit_test(test_recording),  cmocka_unit_test(test_order),  cmocka_unit_test(test_live),
       cmocka_unit_test(test_inline),     cmocka_unit_test(test_map),    cmocka_unit_test(test_sum_order),
-      cmocka_unit_test(test_identities), cmocka_unit_test(test_arg),    cmocka_unit_test(test_epilogue)};
+      cmocka_unit_test(test_identities), cmocka_unit_test(test_arg),    cmocka_unit_test(test_epilogue),
+      cmocka_unit_test(test_rows)};
   return cmocka_run_group_tests_name("kernel", tests, NULL, NULL);
 }
