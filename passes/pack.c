@@ -133,6 +133,7 @@ static struct node *fill(struct packing *p, int pack, int tower) {
   }
   const char *name = arena_printf(g->arena, "gradient_aggregating/pack_%d.part", pack);
   if (tower > 0) name = arena_printf(g->arena, "tower_%d/%s", tower, name);
+  g->at.pack = pack + 1;
   return join(g, name, parts, count);
 }
 
@@ -144,6 +145,7 @@ static bool sum_packs(struct packing *p) {
     struct node **parts = arena_new_array(p->ctx->scratch, (size_t)any->ninputs, struct node *);
     for (int t = 0; t < any->ninputs; t++) parts[t] = fill(p, pack, t);
     build_at(p->to, any);
+    p->to->at.pack = pack + 1;
     p->sums[pack] = build_named(p->to, arena_printf(p->to->arena, "gradient_aggregating/pack_%d", pack),
                                 OP_all_reduce, any->ninputs, parts, any->nattrs, any->attrs, NULL);
     if (!p->sums[pack]) return false;

@@ -15,7 +15,6 @@
  * and a copy into the variable follows; where two variables change places, one of them is saved first. */
 #include "planner/schedule.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A binary heap of tasks: the smallest key first. */
@@ -61,11 +60,7 @@ enum { KEY_SINK, KEY_LOCAL, KEY_REMOTE, KEY_LAST };
 
 /* Sums of packs start as soon as their last gradient is there, whatever else could run: what they move is under way
  * while the backward pass goes on. The number of the pack, or NONE. */
-static int pack_of(const struct task *t) {
-  static const char mark[] = "gradient_aggregating/pack_";
-  const char *at = t->node ? strstr(t->node->name, mark) : NULL;
-  return at ? (int)strtol(at + strlen(mark), NULL, 10) : NONE;
-}
+static int pack_of(const struct task *t) { return t->node ? t->node->pack - 1 : NONE; }
 
 static bool on_gpu(const struct schedule *s, const struct task *t) {
   return strcmp(s->g->config.target.devices[t->device].name.kind, "gpu") == 0;

@@ -347,6 +347,7 @@ static struct node *make(struct graph *g, const char *name, enum op_id op, int n
                    .tower = g->at.tower,
                    .replica = g->at.replica,
                    .device = g->at.device,
+                   .pack = g->at.pack,
                    .dist = g->at.dist};
   return construct(g, name, &n, type);
 }
@@ -372,6 +373,7 @@ void build_at(struct graph *g, const struct node *n) {
                                  .tower = n->tower,
                                  .replica = n->replica,
                                  .device = n->device,
+                                 .pack = n->pack,
                                  .dist = n->dist};
 }
 

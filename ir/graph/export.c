@@ -143,6 +143,7 @@ static void json_node(struct str *s, const struct graph *g, const struct node *n
   if (n->dist != DIST_NONE) json_field(s, "dist", dist_name(n->dist));
   if (n->tower >= 0) str_printf(s, ", \"tower\": %d", n->tower);
   if (n->replica >= 0) str_printf(s, ", \"replica\": %d", n->replica);
+  if (n->pack) str_printf(s, ", \"pack\": %d", n->pack - 1);
   json_field(s, "want", n->want);
   if (n->device >= 0) json_field(s, "device", g->config.target.devices[n->device].text);
   json_field(s, "why", n->why);

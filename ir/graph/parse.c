@@ -8,6 +8,7 @@
 #include "ir/graph/lex.h"
 #include "ir/graph/text.h"
 
+#include <limits.h>
 #include <string.h>
 
 /* Stands for a node whose line was wrong. */
@@ -155,12 +156,12 @@ static bool parse_attrs(struct text_parser *p, struct attr *attrs, int *count, c
   return lex_char(&p->l, '}') || lex_expected(&p->l, "',' or '}'");
 }
 
-static bool parse_small(struct text_parser *p, const char *keyword, int *out) {
+static bool parse_small(struct text_parser *p, const char *keyword, int most, int *out) {
   int64_t value;
   if (!lex_keyword(&p->l, keyword)) return true;
   lex_blanks(&p->l);
   const char *start = p->l.p;
-  if (!lex_int(&p->l, &value) || value < 0 || value >= MAX_TOWERS) {
+  if (!lex_int(&p->l, &value) || value < 0 || value > most) {
     p->l.p = start;
     return lex_expected(&p->l, "a small number");
   }
@@ -188,7 +189,11 @@ static bool parse_place(struct text_parser *p, struct node *n) {
   struct lex *l = &p->l;
   for (int i = DIST_NONE + 1; i < DIST_COUNT && n->dist == DIST_NONE; i++)
     if (lex_keyword(l, dist_name((enum dist)i))) n->dist = (enum dist)i;
-  if (!parse_small(p, "tower", &n->tower) || !parse_small(p, "replica", &n->replica)) return false;
+  int pack = -1;
+  if (!parse_small(p, "tower", MAX_TOWERS - 1, &n->tower) ||
+      !parse_small(p, "replica", MAX_TOWERS - 1, &n->replica) || !parse_small(p, "pack", INT_MAX - 1, &pack))
+    return false;
+  n->pack = pack + 1;
   if (lex_keyword(l, "want")) {
     struct lexeme want = lex_string(l);
     if (!want.text) return lex_expected(l, "a device in quotes");

@@ -201,6 +201,7 @@ static void print_node(struct str *s, const struct graph *g, const struct node *
   if (n->dist != DIST_NONE) str_printf(s, " %s", dist_name(n->dist));
   if (n->tower >= 0) str_printf(s, " tower %d", n->tower);
   if (n->replica >= 0) str_printf(s, " replica %d", n->replica);
+  if (n->pack) str_printf(s, " pack %d", n->pack - 1);
   if (n->want) {
     str_put(s, " want ");
     text_print_string(s, n->want, strlen(n->want));

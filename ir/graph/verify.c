@@ -139,7 +139,7 @@ static void check_stage(struct verify *v, const struct node *n) {
   if (stage > last)
     verify_breach(v, n, "there is no %s after the stage %s", op_of(n)->name, text_stages[last]);
   if (stage == STAGE_SOURCE) {
-    if (n->dist != DIST_NONE || n->tower >= 0 || n->replica >= 0 || n->device >= 0)
+    if (n->dist != DIST_NONE || n->tower >= 0 || n->replica >= 0 || n->device >= 0 || n->pack)
       verify_breach(v, n, "a source graph says nothing of towers and devices");
     if (node_attr(n, ATTR_batch)) verify_breach(v, n, "a source graph does not know the batch");
     if (node_attr(n, ATTR_offset) && type_is_symbolic(&n->type))

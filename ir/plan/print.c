@@ -2,7 +2,6 @@
 #include "ir/plan/plan.h"
 #include "ir/plan/queues.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *plan_device_text(const struct plan *p, int device) {
@@ -108,11 +107,7 @@ static void print_value(struct str *s, const struct plan *p, const char *what, c
 }
 
 /* The number of the pack that a step belongs to, or -1. */
-static int pack_of(const struct step *step) {
-  static const char mark[] = "gradient_aggregating/pack_";
-  const char *at = step->node ? strstr(step->node->name, mark) : NULL;
-  return at ? (int)strtol(at + strlen(mark), NULL, 10) : -1;
-}
+static int pack_of(const struct step *step) { return step->node ? step->node->pack - 1 : -1; }
 
 /* When the sum of each pack starts and ends on each device that takes part. */
 static void print_packs(struct str *s, const struct plan *p) {

@@ -20,12 +20,12 @@
 
 /* Devices by halves of the tree. */
 static void note_half(const struct tree *t, struct tower_sum *s, int lo, int hi, int half) {
-  for (int i = lo; i < hi; i++) s->half[t->leaves[i]->device] |= 1 << half;
+  for (int i = lo; i < hi; i++) s->half[t->terms[i]->device] |= 1 << half;
 }
 
 static struct node *hierarchical(struct collectives *e, const struct tree *t, struct tower_sum *s) {
   int n = t->all->ninputs, cut = tree_cut(n), index = e->count;
-  int roots[2] = {t->leaves[index % cut]->device, t->leaves[cut + index % (n - cut)]->device};
+  int roots[2] = {t->terms[index % cut]->device, t->terms[cut + index % (n - cut)]->device};
   s->half = arena_new_array(e->ctx->scratch, (size_t)t->out->config.target.ndevices, uint8_t);
   note_half(t, s, 0, cut, 0);
   note_half(t, s, cut, n, 1);
@@ -69,7 +69,7 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   if (n->ninputs == 1) return only_share(out, n, in);
   const char *how = node_string(n, ATTR_reduction);
   struct tower_sum *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct tower_sum);
-  struct tree t = {.out = out, .all = n, .leaves = in};
+  struct tree t = {.out = out, .all = n, .terms = in};
   t.op = share_op(dist_partial(how));
   bool adds = strcmp(how, "sum") == 0;
   if (e->algorithm == RING && adds) s->ring = ring_make(e->ctx, &t);

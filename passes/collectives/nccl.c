@@ -20,11 +20,11 @@ static bool all_read(const struct collectives *e, const struct node *all, const 
   return true;
 }
 
-/* The devices of the leaves, each once. */
+/* The devices of the terms, each once. */
 static int devices_of(const struct tree *t, int *devices) {
   int count = 0;
   for (int i = 0; i < t->all->ninputs; i++)
-    if (i == 0 || t->leaves[i]->device != t->leaves[i - 1]->device) devices[count++] = t->leaves[i]->device;
+    if (i == 0 || t->terms[i]->device != t->terms[i - 1]->device) devices[count++] = t->terms[i]->device;
   return count;
 }
 

@@ -47,6 +47,7 @@ static void reduce_chunk(struct graph *g, struct ring *r, int chunk) {
     bool last = s == r->count;
     build_at(g, last ? r->all : pair[1]);
     if (!last) g->at.dist = DIST_PARTIAL;
+    g->at.pack = r->all->pack;
     g->at.device = r->devices[position];
     g->at.why = arena_printf(g->arena,
                              "ring -> position %d of %d, device %d; the bits depend on the number of devices",

@@ -7,7 +7,7 @@
 #include "passes/strategy/strategy.h"
 
 struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const char *why) {
-  if (hi - lo == 1) return t->leaves[lo];
+  if (hi - lo == 1) return t->terms[lo];
   int half = lo + tree_cut(hi - lo);
   struct node *pair[2] = {tree_sum(t, lo, half, device, why), tree_sum(t, half, hi, device, why)};
   return tree_add(t, pair, lo, hi, device, why);
@@ -27,7 +27,7 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
   if (why) g->at.why = why;
   const char *name = t->all->name;
   if (hi - lo < t->all->ninputs) {
-    int first = t->leaves[lo]->tower; /* of a worker's own sum, not 0 */
+    int first = t->terms[lo]->tower; /* of a worker's own sum, not 0 */
     name = arena_printf(g->arena, "%s.towers_%d-%d", name, first, first + hi - 1 - lo);
     g->at.dist = dist_partial(node_string(t->all, ATTR_reduction));
     g->at.tower = first;
@@ -46,10 +46,10 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
 
 int tree_devices(const struct tree *t) {
   int count = 1;
-  for (int i = 1; i < t->all->ninputs; i++) count += t->leaves[i]->device != t->leaves[i - 1]->device;
+  for (int i = 1; i < t->all->ninputs; i++) count += t->terms[i]->device != t->terms[i - 1]->device;
   for (int i = 0; i < t->all->ninputs; i++)
     for (int k = i + 2; k < t->all->ninputs; k++)
-      if (t->leaves[k]->device == t->leaves[i]->device && t->leaves[k - 1]->device != t->leaves[i]->device)
+      if (t->terms[k]->device == t->terms[i]->device && t->terms[k - 1]->device != t->terms[i]->device)
         return 1;
   return count;
 }
@@ -57,8 +57,8 @@ int tree_devices(const struct tree *t) {
 void tree_blocks(const struct tree *t, int *devices, struct node **sums) {
   int count = 0;
   for (int lo = 0, hi; lo < t->all->ninputs; lo = hi) {
-    int device = t->leaves[lo]->device;
-    for (hi = lo + 1; hi < t->all->ninputs && t->leaves[hi]->device == device;) hi++;
+    int device = t->terms[lo]->device;
+    for (hi = lo + 1; hi < t->all->ninputs && t->terms[hi]->device == device;) hi++;
     devices[count] = device;
     sums[count++] = tree_sum(t, lo, hi, device, NULL);
   }

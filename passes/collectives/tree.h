@@ -8,7 +8,7 @@
 struct tree {
   struct graph *out;
   const struct node *all; /* the all_reduce */
-  struct node **leaves;   /* of `out`, one per tower or per block of towers, in tower order */
+  struct node **terms;    /* of `out`, one per tower or per block of towers, in tower order */
   enum op_id op;
 };
 

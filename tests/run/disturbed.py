@@ -116,7 +116,7 @@ npy("joined.npy.gz", "(64, 28, 28)", pixels(20))
 open("joined.npy.gz", "ab").write(gzip.compress(pixels(64)[20 * 784:]))
 open("cut.npy.gz", "wb").write(read("good.npy.gz")[:-20])
 for name, says in (("good.npy.gz", None), ("joined.npy.gz", None),
-                   ("bomb.npy.gz", "it unpacks to more than its header says"),
+                   ("bomb.npy.gz", "it decompresses to more than its header says"),
                    ("bomb.gz", "its first bytes are not those of IDX"),
                    ("lies.npy.gz", "its header says"),
                    ("garbage.npy.gz", "cannot decompress garbage.npy.gz"),

@@ -125,7 +125,7 @@ static const char placed_text[] =
     "    value m\n"
     "  }\n"
     "  k'1 = output k {index=1} : f32[2,2] per_replica tower 0 on /cpu:0  # joined\n"
-    "  w[0]'s-copy#1 = copy k {alias=1} : f32[2,2] per_replica tower 0 on /cpu:1\n"
+    "  w[0]'s-copy#1 = copy k {alias=1} : f32[2,2] per_replica tower 0 pack 3 on /cpu:1\n"
     "  value r = w[0]'s-copy#1 / 4\n"
     "}\n";
 
