@@ -102,5 +102,5 @@ struct node *relabel(struct replicate *r, const struct node *n, struct node *x, 
 
 struct node *lift(struct replicate *r, const struct node *n, struct node *x, int tower) {
   if (!x || r->single || x->dist != DIST_MIRRORED) return x;
-  return relabel(r, n, x, DIST_PER_REPLICA, tower, ".own");
+  return relabel(r, n, x, DIST_PER_REPLICA, tower, ".local");
 }

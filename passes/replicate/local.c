@@ -40,7 +40,7 @@ static struct node *local_value(struct replicate *r, const struct tower_group *g
 static const char *local_name(struct replicate *r, const struct node *n, int tower) {
   const char *name = tower_name(r, n->name, tower);
   if (!graph_find(r->to, n->name) && !graph_find(r->to, name)) return name;
-  return tower_name(r, arena_printf(r->to->arena, "own/%s", n->name), tower);
+  return tower_name(r, arena_printf(r->to->arena, "local/%s", n->name), tower);
 }
 
 bool clone_local(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in) {
