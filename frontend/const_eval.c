@@ -35,6 +35,21 @@ static struct value compare(enum operator op, int order, bool unordered) {
   return value_error();
 }
 
+/* The cases of operators that make no number of two, for a switch that names every one. */
+#define NOT_ARITHMETIC  \
+  case OPERATOR_OR:     \
+  case OPERATOR_AND:    \
+  case OPERATOR_NOT:    \
+  case OPERATOR_EQ:     \
+  case OPERATOR_NE:     \
+  case OPERATOR_LT:     \
+  case OPERATOR_LE:     \
+  case OPERATOR_GT:     \
+  case OPERATOR_GE:     \
+  case OPERATOR_MATMUL: \
+  case OPERATOR_NEG:    \
+  case OPERATOR_COUNT
+
 static bool is_comparison(enum operator op) { return op >= OPERATOR_EQ && op <= OPERATOR_GE; }
 
 static struct value int_power(struct resolver *r, int64_t x, int64_t n, struct loc loc) {
@@ -79,19 +94,10 @@ static struct value int_binary(struct resolver *r, enum operator op, int64_t a, 
       return value_error();
     }
     return value_int(a / b);
-  case OPERATOR_POW: return int_power(r, a, b, loc);
-  case OPERATOR_OR:
-  case OPERATOR_AND:
-  case OPERATOR_NOT:
-  case OPERATOR_EQ:
-  case OPERATOR_NE:
-  case OPERATOR_LT:
-  case OPERATOR_LE:
-  case OPERATOR_GT:
-  case OPERATOR_GE:
-  case OPERATOR_MATMUL:
-  case OPERATOR_NEG:
-  case OPERATOR_COUNT: break;
+  case OPERATOR_POW:
+    return int_power(r, a, b, loc);
+  NOT_ARITHMETIC:
+    break;
   }
   report(r, loc, "`%s` does not work on numbers", operators[op].text);
   return value_error();
@@ -109,18 +115,8 @@ static struct value float_binary(struct resolver *r, enum operator op, double a,
     struct value v[] = {value_float(a), value_float(b)};
     return const_op(r, op == OPERATOR_POW ? OP_pow : OP_mod, v, 2, loc);
   }
-  case OPERATOR_OR:
-  case OPERATOR_AND:
-  case OPERATOR_NOT:
-  case OPERATOR_EQ:
-  case OPERATOR_NE:
-  case OPERATOR_LT:
-  case OPERATOR_LE:
-  case OPERATOR_GT:
-  case OPERATOR_GE:
-  case OPERATOR_MATMUL:
-  case OPERATOR_NEG:
-  case OPERATOR_COUNT: break;
+  NOT_ARITHMETIC:
+    break;
   }
   report(r, loc, "`%s` does not work on numbers", operators[op].text);
   return value_error();

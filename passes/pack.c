@@ -99,11 +99,6 @@ static void cut_by_size(struct packing *p, enum dtype d, int64_t bytes) {
   }
 }
 
-static struct node *flat(struct graph *g, struct node *x) {
-  struct type t = type_make((enum dtype)x->type.dtype, 1, (int64_t[]){type_count(&x->type)});
-  return build_reshape(g, x, &t);
-}
-
 /* Elements [begin, end) of a flat array. */
 static struct node *cut(struct graph *g, const char *name, struct node *x, int64_t begin, int64_t end) {
   if (begin == 0 && end == x->type.dim[0]) return x;
@@ -129,7 +124,7 @@ static struct node *fill(struct packing *p, int pack, int tower) {
     struct node *x = p->map[p->list[e->gradient].sum->inputs[tower]->id];
     build_at(g, x);
     const char *name = arena_printf(g->arena, "%s.for_pack_%d", x->name, pack);
-    parts[count++] = cut(g, name, flat(g, x), e->begin, e->end);
+    parts[count++] = cut(g, name, build_flat(g, x), e->begin, e->end);
   }
   const char *name = arena_printf(g->arena, "gradient_aggregating/pack_%d.part", pack);
   if (tower > 0) name = arena_printf(g->arena, "tower_%d/%s", tower, name);

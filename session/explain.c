@@ -284,11 +284,11 @@ static void tell_variable(const struct explanation *e, struct fact *root, const 
   const char *primary = primary_of(n);
   struct fact *f = fact_object(e->arena, root, "variable", NULL);
   fact_text(e->arena, f, "primary", primary);
-  struct fact *homes = fact_list(e->arena, f, "homes", "kept as");
+  struct fact *copies = fact_list(e->arena, f, "copies", "kept as");
   struct fact *updates = fact_list(e->arena, f, "updates", "updated by");
   for (uint32_t i = 0; i < e->g->count; i++) {
     const struct node *v = e->g->nodes[i];
-    if (v->op == OP_variable && strcmp(primary_of(v), primary) == 0) tell_node(e, homes, NULL, "", v);
+    if (v->op == OP_variable && strcmp(primary_of(v), primary) == 0) tell_node(e, copies, NULL, "", v);
     if (v->op == OP_assign && v->inputs[0] == n) tell_node(e, updates, NULL, "", v);
   }
 }

@@ -52,6 +52,8 @@ struct node *build_variable(struct graph *g, const char *name, const struct type
                             bool slot);
 struct node *build_cast(struct graph *g, struct node *x, enum dtype d);
 struct node *build_reshape(struct graph *g, struct node *x, const struct type *t);
+/* All elements of x along one axis. */
+struct node *build_flat(struct graph *g, struct node *x);
 struct node *build_transpose(struct graph *g, struct node *x, const int64_t *perm);
 /* `axes[i]` is the axis of `t` that axis i of x goes to (ascending); other axes of t repeat. */
 struct node *build_broadcast(struct graph *g, struct node *x, const struct type *t, const int64_t *axes);

@@ -62,6 +62,12 @@ struct node *build_reshape(struct graph *g, struct node *x, const struct type *t
   return build(g, OP_reshape, 1, &x, 0, NULL, t);
 }
 
+struct node *build_flat(struct graph *g, struct node *x) {
+  if (!x) return NULL;
+  struct type t = type_make((enum dtype)x->type.dtype, 1, (int64_t[]){type_count(&x->type)});
+  return build_reshape(g, x, &t);
+}
+
 struct node *build_transpose(struct graph *g, struct node *x, const int64_t *perm) {
   if (!x) return NULL;
   struct attr a = attr_ints(ATTR_perm, x->type.rank, perm);

@@ -54,27 +54,31 @@ static int64_t widen(enum dtype d, uint64_t x) {
   return (int64_t)x;
 }
 
+/* The cases on floats a, b and c, for either type; f ends the names of C's functions for it. */
+#define ON_FLOATS(bits, f)                                          \
+  case S_ADD: return bits(a + b);                                   \
+  case S_SUB: return bits(a - b);                                   \
+  case S_MUL: return bits(a * b);                                   \
+  case S_DIV: return bits(a / b);                                   \
+  case S_REM: return bits(fmod##f(a, b));                           \
+  case S_FMA: return bits(fma##f(a, b, c));                         \
+  case S_NEG: return bits(-a);                                      \
+  case S_ABS: return bits(fabs##f(a));                              \
+  case S_SQRT: return bits(sqrt##f(a));                             \
+  case S_FLOOR: return bits(floor##f(a));                           \
+  case S_CEIL: return bits(ceil##f(a));                             \
+  case S_TRUNC: return bits(trunc##f(a));                           \
+  case S_RINT: return bits(rint##f(a));                             \
+  case S_MIN: return bits(a != a ? a : b != b ? b : a < b ? a : b); \
+  case S_MAX: return bits(a != a ? a : b != b ? b : a > b ? a : b); \
+  case S_EQ: return a == b;                                         \
+  case S_NE: return a != b;                                         \
+  case S_LT: return a < b;                                          \
+  case S_LE: return a <= b;
+
 INLINE uint64_t eval_f32(enum sop op, float a, float b, float c) {
   switch (op) {
-  case S_ADD: return f32_bits(a + b);
-  case S_SUB: return f32_bits(a - b);
-  case S_MUL: return f32_bits(a * b);
-  case S_DIV: return f32_bits(a / b);
-  case S_REM: return f32_bits(fmodf(a, b));
-  case S_FMA: return f32_bits(fmaf(a, b, c));
-  case S_NEG: return f32_bits(-a);
-  case S_ABS: return f32_bits(fabsf(a));
-  case S_SQRT: return f32_bits(sqrtf(a));
-  case S_FLOOR: return f32_bits(floorf(a));
-  case S_CEIL: return f32_bits(ceilf(a));
-  case S_TRUNC: return f32_bits(truncf(a));
-  case S_RINT: return f32_bits(rintf(a));
-  case S_MIN: return f32_bits(a != a ? a : b != b ? b : a < b ? a : b);
-  case S_MAX: return f32_bits(a != a ? a : b != b ? b : a > b ? a : b);
-  case S_EQ: return a == b;
-  case S_NE: return a != b;
-  case S_LT: return a < b;
-  case S_LE: return a <= b;
+    ON_FLOATS(f32_bits, f)
 #define SOP SOP_NOT_ON_FLOATS
 #include "ir/scalar/scalar.def"
 #undef SOP
@@ -86,25 +90,7 @@ INLINE uint64_t eval_f32(enum sop op, float a, float b, float c) {
 
 INLINE uint64_t eval_f64(enum sop op, double a, double b, double c) {
   switch (op) {
-  case S_ADD: return f64_bits(a + b);
-  case S_SUB: return f64_bits(a - b);
-  case S_MUL: return f64_bits(a * b);
-  case S_DIV: return f64_bits(a / b);
-  case S_REM: return f64_bits(fmod(a, b));
-  case S_FMA: return f64_bits(fma(a, b, c));
-  case S_NEG: return f64_bits(-a);
-  case S_ABS: return f64_bits(fabs(a));
-  case S_SQRT: return f64_bits(sqrt(a));
-  case S_FLOOR: return f64_bits(floor(a));
-  case S_CEIL: return f64_bits(ceil(a));
-  case S_TRUNC: return f64_bits(trunc(a));
-  case S_RINT: return f64_bits(rint(a));
-  case S_MIN: return f64_bits(a != a ? a : b != b ? b : a < b ? a : b);
-  case S_MAX: return f64_bits(a != a ? a : b != b ? b : a > b ? a : b);
-  case S_EQ: return a == b;
-  case S_NE: return a != b;
-  case S_LT: return a < b;
-  case S_LE: return a <= b;
+    ON_FLOATS(f64_bits, )
 #define SOP SOP_NOT_ON_FLOATS
 #include "ir/scalar/scalar.def"
 #undef SOP

@@ -18,12 +18,6 @@ struct ring {
   struct node **whole; /* [position] */
 };
 
-static struct node *flat(struct graph *g, struct node *x) {
-  struct type t = type_make((enum dtype)x->type.dtype, 1, (int64_t[]){type_count(&x->type)});
-  build_at(g, x);
-  return build_reshape(g, x, &t);
-}
-
 static int64_t chunk_begin(const struct ring *r, int chunk) {
   return type_count(&r->all->type) * chunk / r->count;
 }
@@ -70,7 +64,10 @@ struct ring *ring_make(struct pass_ctx *ctx, const struct tree *t) {
   r->have = arena_array(a, count * count, sizeof *r->have);
   r->whole = arena_new_array(a, count, struct node *);
   tree_blocks(t, r->devices, r->parts);
-  for (int i = 0; i < r->count; i++) r->parts[i] = flat(t->out, r->parts[i]);
+  for (int i = 0; i < r->count; i++) {
+    build_at(t->out, r->parts[i]);
+    r->parts[i] = build_flat(t->out, r->parts[i]);
+  }
   for (int c = 0; c < r->count; c++) reduce_chunk(t->out, r, c);
   return r;
 }
