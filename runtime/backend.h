@@ -13,6 +13,7 @@
 
 #include "ir/plan/plan.h"
 #include "ir/plan/queues.h"
+#include "ir/target.h"
 
 #include <stdatomic.h>
 

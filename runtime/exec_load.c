@@ -4,6 +4,7 @@
  * done, too, before others go on is marked in the queues of the device (ir/plan/queues.h), right behind the step; the
  * steps that need it wait for the mark: a device of the same backend lets its queue do so, any other asks until it is
  * reached. */
+#include "ir/graph/graph.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
 

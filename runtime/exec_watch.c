@@ -3,6 +3,7 @@
  *
  * The clock is looked at only where a worker has nothing to do for long. Devices whose work runs behind the
  * host are asked whether they have done all of it, so that a run with a limit ends when they have. */
+#include "ir/graph/graph.h"
 #include "runtime/exec_internal.h"
 
 #include <time.h>

@@ -10,6 +10,7 @@
 
 #include "base/diag.h"
 #include "base/map.h"
+#include "ir/role.h"
 #include "ir/target.h"
 #include "ir/type.h"
 
@@ -63,16 +64,6 @@ struct node {
   const char *why; /* the rule that placed it; not part of identity */
   /* "digits.dsl:9 (nn.dense, nn.dsl:3)", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
   const char *origin;
-};
-
-/* What a graph gives to its caller. */
-enum output_role {
-  OUTPUT_LOSS,    /* scalar */
-  OUTPUT_METRIC,  /* a scalar sum over the batch, see `count` */
-  OUTPUT_COUNT,   /* a scalar sum over the batch that the metric of the same name is divided by */
-  OUTPUT_PREDICT, /* one row per example */
-  OUTPUT_VALUE,   /* anything else: asked for in graph text */
-  OUTPUT_UPDATE   /* an effect: no value */
 };
 
 struct output {

@@ -140,15 +140,7 @@ static inline const struct op_info *op_of(const struct node *n) { return op_tabl
 bool is_aggregation(const char *name);
 /* A variable of which each tower has a copy of its own, joined when it is read. */
 bool is_on_read(const struct node *n);
-/* How a variable stands to one of the model's: it is that one, a replica of it on another device, a part of its rows,
- * or a tower's copy, which is joined with those of the others when it is read. */
-enum variable_role { VARIABLE_ITSELF, VARIABLE_REPLICA, VARIABLE_PART, VARIABLE_OF_TOWER };
-struct variable_identity {
-  enum variable_role role;
-  const char *of;    /* the model's variable; NULL: ITSELF */
-  int number;        /* of the PART, of the tower */
-  const char *joins; /* OF_TOWER: the aggregation */
-};
+/* How a variable stands to one of the model's. */
 struct variable_identity variable_identity(const struct node *n);
 /* An all_reduce that its devices do together, each with a node of its own of the same operands: one per device, in
  * tower order, of which each device reads its own. */

@@ -11,9 +11,12 @@
 #ifndef DGC_IR_PLAN_PLAN_H
 #define DGC_IR_PLAN_PLAN_H
 
-#include "ir/graph/graph.h"
-#include "ir/ops/op.h"
+#include "base/diag.h"
+#include "ir/role.h"
 #include "ir/scalar/kernel.h"
+
+struct graph;
+struct node;
 
 /* Where a buffer lives. Variables outlive plans and are shared by all plans of a session, by name. */
 enum region { REGION_ARENA, REGION_CONSTANT, REGION_VARIABLE, REGION_COUNT };

@@ -1,4 +1,5 @@
 /* Plans as text: one step a line, the memory of each device. docs/plan.md explains it. */
+#include "ir/ops/op.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/queues.h"
 

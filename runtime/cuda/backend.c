@@ -1,5 +1,6 @@
 /* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, sums over devices by NCCL, work given to
  * streams. */
+#include "ir/graph/graph.h"
 #include "runtime/cuda/engine.h"
 #include "runtime/cuda/leaf.h"
 #include "runtime/host_memory.h"

@@ -1,5 +1,6 @@
 /* The interpreter: the slow and obvious backend that the others are compared with. */
 #include "runtime/backend.h"
+#include "ir/graph/graph.h"
 #include "ir/ops/op.h"
 #include "runtime/host_memory.h"
 

@@ -1,5 +1,6 @@
 #include "tests/support/async_backend.h"
 
+#include "ir/graph/graph.h"
 #include "runtime/host_memory.h"
 #include "tests/support/random.h"
 

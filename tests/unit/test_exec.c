@@ -1,4 +1,5 @@
 /* The executor on plans made by hand: order, meetings of devices, threads, arenas and variables. */
+#include "ir/graph/graph.h"
 #include "runtime/exec.h"
 #include "runtime/model_variable.h"
 

@@ -1,0 +1,25 @@
+/* What outputs and variables of a graph are to their model: what plans and checkpoints know of them, too. */
+#ifndef DGC_IR_ROLE_H
+#define DGC_IR_ROLE_H
+
+/* What a graph gives to its caller. */
+enum output_role {
+  OUTPUT_LOSS,    /* scalar */
+  OUTPUT_METRIC,  /* a scalar sum over the batch, see `count` */
+  OUTPUT_COUNT,   /* a scalar sum over the batch that the metric of the same name is divided by */
+  OUTPUT_PREDICT, /* one row per example */
+  OUTPUT_VALUE,   /* anything else: asked for in graph text */
+  OUTPUT_UPDATE   /* an effect: no value */
+};
+
+/* How a variable stands to one of the model's: it is that one, a replica of it on another device, a part of its rows,
+ * or a tower's copy, which is joined with those of the others when it is read. */
+enum variable_role { VARIABLE_ITSELF, VARIABLE_REPLICA, VARIABLE_PART, VARIABLE_OF_TOWER };
+struct variable_identity {
+  enum variable_role role;
+  const char *of;    /* the model's variable; NULL: ITSELF */
+  int number;        /* of the PART, of the tower */
+  const char *joins; /* OF_TOWER: the aggregation */
+};
+
+#endif
