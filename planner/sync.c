@@ -108,7 +108,7 @@ static void receive(struct sync *y, int task) {
   struct timeline *from = &s->lines[v->device];
   t->message = s->plan->nmessages++;
   int64_t bytes = s->values[t->variable != NONE ? t->variable : t->result].bytes;
-  s->plan->messages[t->message] = (struct message){t->message, v->device, t->device, bytes};
+  s->plan->messages[t->message] = (struct message){t->message, v->device, t->device, t->node, bytes};
   GROW(s, from->sendings, from->nsendings, from->sendings_cap);
   from->sendings[from->nsendings++] = (struct sending){task, t->message, done - 1, from->nsteps};
   learn(y, t->device, v->device, done);

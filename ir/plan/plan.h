@@ -62,8 +62,9 @@ struct collective {
 
 /* Bytes that go from a device of one process to one of another: one SEND, one RECEIVE, one SENT in each run. */
 struct message {
-  int number;   /* in the plan */
-  int from, to; /* devices */
+  int number;              /* in the plan */
+  int from, to;            /* devices */
+  const struct node *node; /* the copy that it is, which its steps name, too */
   int64_t bytes;
 };
 
@@ -145,8 +146,8 @@ const char *plan_device_text(const struct plan *p, int device);
 void plan_print(struct str *s, const struct plan *p);
 /* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
  * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. A collective
- * tells a device nothing of what others have done. A message has its one SEND, RECEIVE and SENT; what is being sent is
- * not written; processes share nothing else. */
+ * tells a device nothing of what others have done. A message has its one SEND, RECEIVE and SENT, all of one copy; what
+ * is being sent is not written; processes share nothing else, and each has its own copies of outputs. */
 bool plan_verify(const struct plan *p, struct diags *d);
 
 #endif

@@ -254,7 +254,10 @@ static void run(struct check *c) {
   }
   c->step = NULL;
   for (int i = 0; c->ok && i < p->nmessages; i++)
-    if (!c->passages[i].received || !c->passages[i].gone) breach(c, "message %d is not received", i);
+    if (!c->passages[i].received)
+      breach(c, "message %d is not received", i);
+    else if (!c->passages[i].gone)
+      breach(c, "nothing waits until message %d is gone", i);
 }
 
 static int by_birth(const void *x, const void *y, void *user) {
@@ -318,6 +321,11 @@ static void check_message(struct check *c, const struct step *s) {
     breach(c, "message %d is not for this device", m->number);
   else if (plan_process(c->p, m->from) == plan_process(c->p, m->to))
     breach(c, "message %d stays within its process", m->number);
+  else if (s->node != m->node)
+    breach(c, "message %d is another copy, %s", m->number, m->node->name);
+  else if (m->bytes != type_bytes(&m->node->type))
+    breach(c, "message %d has %lld bytes, and its value %lld", m->number, (long long)m->bytes,
+           (long long)type_bytes(&m->node->type));
   else if (s->kind != STEP_SENT && s->bytes != m->bytes)
     breach(c, "message %d has %lld bytes, not %lld", m->number, (long long)m->bytes, (long long)s->bytes);
   else if (s->noperands != (s->kind != STEP_SENT))
@@ -363,16 +371,44 @@ static bool check_steps(struct check *c) {
   return c->ok;
 }
 
+static void check_output(struct check *c, const struct plan_value *v, const struct operand *o) {
+  const struct plan_buffer *b = &c->p->buffers[o->buffer];
+  if (b->last != INT_MAX) breach(c, "the output %s dies at step %d", v->name, b->last);
+  if (o->offset < 0 || o->offset + type_bytes(&v->type) > b->bytes)
+    breach(c, "the output %s reaches outside its buffer", v->name);
+}
+
+/* The copies that processes have of an output are their own; losses and metrics all of them have, and the first has
+ * everything. */
+static void check_copies(struct check *c, const struct plan_value *v) {
+  bool all = v->role != OUTPUT_VALUE && v->role != OUTPUT_PREDICT;
+  for (int i = 0; v->copies && i < c->p->nprocesses; i++) {
+    const struct operand *o = &v->copies[i];
+    if (o->buffer < 0 && (all || i == 0)) breach(c, "process %d has no copy of the output %s", i, v->name);
+    if (o->buffer < 0) continue;
+    check_output(c, v, o);
+    if (plan_process(c->p, c->p->buffers[o->buffer].device) != i)
+      breach(c, "the copy of the output %s for process %d is another one's", v->name, i);
+  }
+}
+
 /* Values that are there before the first step, and those that are read after the last. */
 static void check_values(struct check *c) {
   for (int i = 0; i < c->p->ninputs; i++) c->states[c->p->inputs[i].operand.buffer].write.step = -1;
   for (int i = 0; i < c->p->noutputs; i++) {
-    const struct plan_value *v = &c->p->outputs[i];
-    const struct plan_buffer *b = &c->p->buffers[v->operand.buffer];
-    if (b->last != INT_MAX) breach(c, "the output %s dies at step %d", v->name, b->last);
-    if (v->operand.offset + type_bytes(&v->type) > b->bytes)
-      breach(c, "the output %s reaches outside its buffer", v->name);
+    check_output(c, &c->p->outputs[i], &c->p->outputs[i].operand);
+    check_copies(c, &c->p->outputs[i]);
   }
+}
+
+static bool is_written(const struct check *c, const struct operand *o) {
+  return o->buffer < 0 || c->states[o->buffer].write.step != INT_MAX;
+}
+
+static void check_written(struct check *c, const struct plan_value *v) {
+  bool written = is_written(c, &v->operand);
+  for (int i = 0; v->copies && i < c->p->nprocesses; i++) written &= is_written(c, &v->copies[i]);
+  if (!written) breach(c, "the output %s is never written", v->name);
 }
 
 bool plan_verify(const struct plan *p, struct diags *d) {
@@ -395,9 +431,7 @@ bool plan_verify(const struct plan *p, struct diags *d) {
     check_values(&c);
     check_overlaps(&c);
     run(&c);
-    for (int i = 0; c.ok && i < p->noutputs; i++)
-      if (c.states[p->outputs[i].operand.buffer].write.step == INT_MAX)
-        breach(&c, "the output %s is never written", p->outputs[i].name);
+    for (int i = 0; c.ok && i < p->noutputs; i++) check_written(&c, &p->outputs[i]);
   }
   arena_destroy_guarded(a, &guard);
   return c.ok;

@@ -29,12 +29,17 @@ static inline struct type random_type(struct random_graph *r, enum dtype d, int 
   return t;
 }
 
+static inline bool one_memory(const struct random_graph *r, int a, int b) {
+  const struct device *devices = r->g->config.target.devices;
+  return devices[a].memory == devices[b].memory;
+}
+
 /* x on the device that is being built for. */
 static inline struct node *bring(struct random_graph *r, struct node *x) {
   int device = r->g->at.device;
   if (x->device == device) return x;
   struct attr alias = attr_int(ATTR_alias, 1);
-  bool moves = (x->id + (uint32_t)device) % 3 == 0;
+  bool moves = (x->id + (uint32_t)device) % 3 == 0 || !one_memory(r, x->device, device);
   return build(r->g, OP_copy, 1, &x, !moves, &alias, NULL);
 }
 
@@ -194,19 +199,23 @@ static inline struct node *random_rows(struct random_graph *r) {
   return index->type.rank + x->type.rank > MAX_RANK ? x : build2(r->g, OP_gather, x, index);
 }
 
-/* A sum that all devices make together, of shares of one type. All of them are read, so that none is missing. */
+/* A sum that all devices of a task make together, of shares of one type. All of them are read, so that none is
+ * missing. */
 static inline struct node *random_collective(struct random_graph *r) {
   struct graph *g = r->g;
   struct node *shares[8], *x = pick(r), *all = NULL;
-  if (r->ndevices < 2 || x->type.dtype != DT_I32) return x;
-  for (int d = 0; d < r->ndevices; d++) {
-    g->at.device = d;
-    shares[d] = pick_like(r, &x->type);
+  int devices[8], count = 0;
+  for (int d = 0; d < r->ndevices; d++)
+    if (one_memory(r, d, g->at.device)) devices[count++] = d;
+  if (count < 2 || x->type.dtype != DT_I32) return x;
+  for (int i = 0; i < count; i++) {
+    g->at.device = devices[i];
+    shares[i] = pick_like(r, &x->type);
   }
   struct attr attrs[2] = {attr_string(ATTR_reduction, "sum"), attr_string(ATTR_by, "nccl")};
-  for (int d = 0; d < r->ndevices; d++) {
-    g->at.device = d;
-    struct node *part = build(g, OP_all_reduce, r->ndevices, shares, 2, attrs, NULL);
+  for (int i = 0; i < count; i++) {
+    g->at.device = devices[i];
+    struct node *part = build(g, OP_all_reduce, count, shares, 2, attrs, NULL);
     r->pool[r->count++] = part;
     all = all ? build2(g, OP_add, part, bring(r, all)) : part;
   }
@@ -254,18 +263,18 @@ static inline void random_update(struct random_graph *r, int i) {
   graph_add_output(g, OUTPUT_UPDATE, v->name, build_assign(g, v, x), 0);
 }
 
-static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nodes, int ndevices,
-                                         struct diags *d) {
+static inline struct graph *random_graph_on(struct arena *a, uint64_t seed, int nodes, const char *devices,
+                                            struct diags *d) {
   struct random_graph r = {.g = graph_create(a, "random", d),
                            .random = seed,
-                           .ndevices = ndevices,
                            .splits = seed % 2,
                            .together = seed % 6 == 1 || seed % 6 == 5};
   struct graph *g = r.g;
   g->stage = STAGE_PLACED;
   g->config.batch = 4;
   g->config.towers = 1;
-  target_parse(a, arena_printf(a, "cpu:0-%d", ndevices - 1), &g->config.target, d, LOC_NONE);
+  target_parse(a, devices, &g->config.target, d, LOC_NONE);
+  int ndevices = r.ndevices = g->config.target.ndevices;
   g->at.device = 0;
   g->at.dist = DIST_MIRRORED;
   g->at.why = "by chance";
@@ -288,7 +297,19 @@ static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nod
     if (below(&r, 4)) random_update(&r, i);
   for (int i = 0; i < 6; i++)
     graph_add_output(g, OUTPUT_VALUE, arena_printf(a, "o%d", i), r.pool[below(&r, r.count)], 0);
+  for (int i = 0; i < 2 && !one_memory(&r, 0, ndevices - 1); i++) { /* every process wants them */
+    g->at.device = below(&r, ndevices);
+    struct node *x = pick(&r);
+    if (x->type.dtype != DT_F32) x = build_cast(g, x, DT_F32);
+    if (x->type.rank) x = build_reduce(g, OP_reduce_max, x, (1u << x->type.rank) - 1);
+    graph_add_output(g, OUTPUT_METRIC, arena_printf(a, "m%d", i), x, 0);
+  }
   return g;
+}
+
+static inline struct graph *random_graph(struct arena *a, uint64_t seed, int nodes, int ndevices,
+                                         struct diags *d) {
+  return random_graph_on(a, seed, nodes, arena_printf(a, "cpu:0-%d", ndevices - 1), d);
 }
 
 /* Something to begin with: small numbers that depend on the name. */

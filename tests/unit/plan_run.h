@@ -1,4 +1,6 @@
-/* Runs plans the slow and obvious way, for tests: kernels by kernel_eval, devices in a random interleaving. */
+/* Runs plans the slow and obvious way, for tests: kernels by kernel_eval, devices in a random interleaving. Of each
+ * message it is decided by chance whether its bytes are taken when it is sent or as late as can be, and whether it is
+ * gone only when it has been received. */
 #ifndef DGC_TESTS_PLAN_RUN_H
 #define DGC_TESTS_PLAN_RUN_H
 
@@ -8,10 +10,21 @@
 #include <limits.h>
 #include <string.h>
 
+/* A message on its way. */
+struct parcel {
+  const char *from; /* the sender's memory; NULL: it has not been sent */
+  char *taken;      /* its bytes, once they are taken from there */
+  bool received;
+  bool late;   /* they are taken when it is received, or at the latest when it is gone */
+  bool stands; /* it is not gone before it has been received */
+};
+
 struct machine {
   struct arena *arena;
   const struct plan *p;
-  char **memory; /* of each buffer */
+  char **memory;          /* of each buffer */
+  struct parcel *parcels; /* by message */
+  bool rendezvous;        /* no message is gone before it has been received */
   uint64_t random;
 };
 
@@ -93,6 +106,36 @@ static inline bool machine_sum(struct machine *m, const int *pc, const struct co
   return true;
 }
 
+static inline void machine_take(struct machine *m, struct parcel *r, int64_t bytes) {
+  if (!r->taken) r->taken = arena_copy(m->arena, r->from, (size_t)bytes);
+}
+
+/* False if it cannot be done yet. */
+static inline bool machine_message(struct machine *m, const struct step *s) {
+  const struct message *what = s->message;
+  struct parcel *r = &m->parcels[what->number];
+  if (s->kind == STEP_SEND) {
+    r->from = machine_at(m, &s->operands[0]);
+    if (!r->late) machine_take(m, r, what->bytes);
+    return true;
+  }
+  if (!r->from || random_below(&m->random, 3) == 0) return false;
+  if (s->kind == STEP_SENT && r->stands && !r->received) return false;
+  machine_take(m, r, what->bytes);
+  if (s->kind == STEP_SENT) return true;
+  r->received = true;
+  if (what->bytes) memcpy(machine_at(m, &s->operands[0]), r->taken, (size_t)what->bytes);
+  return true;
+}
+
+static inline void machine_begin(struct machine *m) {
+  m->parcels = arena_new_array(m->arena, (size_t)m->p->nmessages, struct parcel);
+  for (int i = 0; i < m->p->nmessages; i++) {
+    m->parcels[i].late = random_below(&m->random, 2);
+    m->parcels[i].stands = m->rendezvous || random_below(&m->random, 2);
+  }
+}
+
 /* One run; false when the devices wait for each other for ever. */
 static inline bool machine_run(struct machine *m) {
   const struct plan *p = m->p;
@@ -100,6 +143,7 @@ static inline bool machine_run(struct machine *m) {
   bool *given = arena_new_array(m->arena, (size_t)p->nsignals, bool);
   bool *met = arena_new_array(m->arena, (size_t)p->ncollectives, bool);
   bool *ended = arena_new_array(m->arena, (size_t)p->ndevices, bool);
+  machine_begin(m);
   while (left > 0 && idle < 1000 * p->ndevices) {
     int d = random_below(&m->random, p->ndevices);
     int burst = 1 + random_below(&m->random, 4);
@@ -110,6 +154,7 @@ static inline bool machine_run(struct machine *m) {
       if (s->kind == STEP_ALL_REDUCE && !met[s->collective->number] &&
           !(met[s->collective->number] = machine_sum(m, pc, s->collective)))
         break;
+      if (s->message && !machine_message(m, s)) break;
       if (s->kind == STEP_SIGNAL) given[s->signal] = true;
       machine_step(m, s);
       pc[d]++;
