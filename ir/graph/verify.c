@@ -7,19 +7,6 @@
 
 #include <string.h>
 
-void verify_breach(struct verify *v, const struct node *n, const char *fmt, ...) {
-  va_list ap;
-  va_start(ap, fmt);
-  const char *what = arena_vprintf(v->arena, fmt, ap);
-  va_end(ap);
-  v->ok = false;
-  diag_error(v->diags, n ? n->loc : LOC_NONE, "after %s: %s", v->after, what);
-  if (!n) return;
-  struct str line = str_make(v->arena);
-  node_print(&line, v->g, n);
-  diag_note(v->diags, LOC_NONE, "%s", line.data);
-}
-
 /* Whether the node can be printed and inferred at all. */
 static bool check_structure(struct verify *v, const struct node *n, uint32_t i) {
   if (!n || (unsigned)n->op >= OP_COUNT || !n->name) {

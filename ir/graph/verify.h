@@ -12,7 +12,7 @@ struct verify {
   bool ok;
 };
 
-/* Reports a breach at n, with its line; NULL when there is no node to show. */
+/* verify_breach.c: reports a breach at n, with its line; NULL when there is no node to show. */
 void verify_breach(struct verify *v, const struct node *n, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

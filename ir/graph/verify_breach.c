@@ -1,0 +1,16 @@
+/* How the verifier says what it has found: below all of its parts. */
+#include "ir/graph/text.h"
+#include "ir/graph/verify.h"
+
+void verify_breach(struct verify *v, const struct node *n, const char *fmt, ...) {
+  va_list ap;
+  va_start(ap, fmt);
+  const char *what = arena_vprintf(v->arena, fmt, ap);
+  va_end(ap);
+  v->ok = false;
+  diag_error(v->diags, n ? n->loc : LOC_NONE, "after %s: %s", v->after, what);
+  if (!n) return;
+  struct str line = str_make(v->arena);
+  node_print(&line, v->g, n);
+  diag_note(v->diags, LOC_NONE, "%s", line.data);
+}
