@@ -64,9 +64,9 @@ static bool copy_variable(struct store *s, struct stored_variable *to, const str
   const struct transport *t = s->engines->transport;
   to->filled = from->filled;
   if (!is_here(s, to) || !is_here(s, from)) {
-    if (is_here(s, from)) t->send(from->data, from->bytes, s->engines->processes[to->device], TAG_VARIABLE);
-    if (is_here(s, to)) t->receive(to->data, to->bytes, s->engines->processes[from->device], TAG_VARIABLE);
-    return true;
+    const int *of = s->engines->processes;
+    if (is_here(s, from)) return transport_send(t, from->data, from->bytes, of[to->device], TAG_VARIABLE);
+    return !is_here(s, to) || transport_receive(t, to->data, to->bytes, of[from->device], TAG_VARIABLE);
   }
   return engines_copy(s->engines, to->data, to->device, from->data, from->device, to->bytes);
 }
@@ -144,9 +144,8 @@ static bool read_together(const struct store *s, const struct stored_variable *v
   int owner = s->engines->processes[v->device];
   if (own) memcpy(out, own->data, own->bytes);
   for (int i = 0; owner == t->rank && i < t->size; i++)
-    if (!own_copy(s, v, i)) t->send(v->data, v->bytes, i, TAG_VARIABLE);
-  if (!own) t->receive(out, v->bytes, owner, TAG_VARIABLE);
-  return true;
+    if (!own_copy(s, v, i) && !transport_send(t, v->data, v->bytes, i, TAG_VARIABLE)) return false;
+  return own || transport_receive(t, out, v->bytes, owner, TAG_VARIABLE);
 }
 
 bool store_read(const struct store *s, const struct stored_variable *v, void *out) {

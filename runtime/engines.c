@@ -121,6 +121,10 @@ bool engines_status(const struct engines *e, struct diags *d) {
     const struct opened *o = &e->all[i];
     if (o->backend->status && !o->backend->status(o->self, d)) return false;
   }
+  if (e->transport && transport_failure()) {
+    diag_error(d, LOC_NONE, "%s", transport_failure());
+    return false;
+  }
   if (!*e->lost) return true;
   diag_error(d, LOC_NONE, "a device did not answer in time in an earlier step");
   return false;

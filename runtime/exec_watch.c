@@ -68,9 +68,10 @@ bool exec_await_ends(struct exec *e) {
 /* --- who waits for whom --- */
 
 /* Where a device stands: at step `step`, number `nsteps` is the end; it waits for signal `waits`, -1 = for
- * none, or for device `missing` at a collective, -1 = for none. */
+ * none, or for device `missing` at a collective, -1 = for none, or for another process. */
 struct standing {
   int step, waits, missing;
+  const struct message *message; /* to be received or taken; NULL: none */
 };
 
 static bool waits(struct standing s) { return s.waits >= 0 || s.missing >= 0; }
@@ -138,7 +139,9 @@ static struct standing stand(const struct exec *e, int device) {
   const struct device_plan *p = &e->plan->devices[device];
   const struct command *next = lane_of(e, device)->next;
   int end = next->kind == COMMAND_END ? p->nsteps : (int)next->step;
-  struct standing at = {0, -1, -1};
+  struct standing at = {0, -1, -1, NULL};
+  if (next->kind == COMMAND_POLL && end < p->nsteps && p->steps[end].message)
+    return (struct standing){end, -1, -1, p->steps[end].message};
   if (engines_on_host(e->engines, device)) at.step = next->kind == COMMAND_POLL ? 0 : end;
   for (int i = at.step; i < p->nsteps && i <= end; i++) {
     const struct step *s = &p->steps[i];
@@ -146,7 +149,7 @@ static struct standing stand(const struct exec *e, int device) {
       if (!given(e, s->signal, device, i)) break;
       at.step = i + 1;
     }
-    if (s->kind == STEP_WAIT && !was_given(e, s->signal)) return (struct standing){i, s->signal, -1};
+    if (s->kind == STEP_WAIT && !was_given(e, s->signal)) return (struct standing){i, s->signal, -1, NULL};
     if (s->kind == STEP_ALL_REDUCE) {
       if (!arrived(e, device, i)) break;
       at.step = i;
@@ -174,8 +177,9 @@ void exec_explain_overdue(const struct exec *e, struct diags *d) {
   const struct device *devices = e->plan->graph->config.target.devices;
   struct arena *a = arena_create();
   int blamed = -1, waiting = -1;
-  struct standing at = {0, -1, -1}, before = at;
+  struct standing at = {0, -1, -1, NULL}, before = at;
   for (int i = 0; i < e->plan->ndevices && !waits(at); i++) {
+    if (!engines_here(e->engines, i)) continue;
     struct standing here = stand(e, i);
     if (!waits(here) && (blamed >= 0 || here.step >= e->plan->devices[i].nsteps)) continue;
     at = here;
@@ -189,7 +193,14 @@ void exec_explain_overdue(const struct exec *e, struct diags *d) {
     if (blamed < 0) break;
     at = stand(e, blamed);
   }
-  if (waiting < 0 && blamed >= 0)
+  if (blamed >= 0 && at.message) {
+    const struct message *m = at.message;
+    bool comes = m->to == blamed;
+    diag_error(d, LOC_NONE,
+               "the step did not end within %d s: %s waits at %s for %s, which has not %s message %d",
+               e->limit, devices[blamed].text, place(a, e, blamed, at.step),
+               devices[comes ? m->from : m->to].text, comes ? "sent" : "taken", m->number);
+  } else if (waiting < 0 && blamed >= 0)
     diag_error(d, LOC_NONE, "the step did not end within %d s: %s has not answered; it stands at %s",
                e->limit, devices[blamed].text, place(a, e, blamed, at.step));
   else if (blamed >= 0)

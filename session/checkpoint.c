@@ -1,6 +1,7 @@
 /* Checkpoints of a session: its variables, where training stands, and what the numbers depend on. */
 #include "session/checkpoint.h"
 
+#include "session/agree.h"
 #include "session/model.h"
 #include "session/run.h"
 #include "session/strategy.h"
@@ -114,8 +115,9 @@ enum dgc_status session_save(struct dgc_session *s, const char *path, bool finit
   struct arena *a = s->building = arena_create();
   enum dgc_status status = save_with(s, a, path, finite);
   /* None goes on, or ends, before the first process has written it. */
-  if (s->transport && transport_any(s->transport, status != DGC_OK) && !status)
-    status = session_fail(s, DGC_RUNTIME, "another process could not save %s", path);
+  unsigned char failed = status != DGC_OK;
+  if (s->transport && !transport_any(s->transport, &failed)) status = session_device_failed(s);
+  if (failed && !status) status = session_fail(s, DGC_RUNTIME, "the first process could not save %s", path);
   if (!status) make_own(s, path);
   s->building = NULL;
   arena_destroy(a);
@@ -277,6 +279,7 @@ static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint 
   enum dgc_status status = session_target(s);
   if (!status) status = fit_options(s, saved, path);
   if (!status) status = session_open(s);
+  if (!status) status = agree_on_checkpoint(s, &saved->position);
   if (!status) status = session_init(s);
   return status ? status : fit_variables(s, c, path);
 }

@@ -1,6 +1,7 @@
 /* Running: the devices of a session, its plans and its variables. */
 #include "session/run.h"
 
+#include "session/agree.h"
 #include "session/compile.h"
 #include "session/devices.h"
 #include "session/model.h"
@@ -117,8 +118,13 @@ enum dgc_status session_open(struct dgc_session *s) {
     engines_close(s->engines);
     s->engines = NULL;
   }
-  if (transport_launched(&rank) > 1 && !s->transport) s->transport = transport_open(&s->diags);
-  if (transport_launched(&rank) > 1 && !s->transport) return DGC_RUNTIME;
+  if (transport_launched(&rank) > 1 && !s->transport) {
+    transport_limit((int)s->options.timeout);
+    s->transport = transport_open(&s->diags);
+    if (!s->transport) return DGC_RUNTIME;
+    status = agree_on_build(s);
+    if (status) return status;
+  }
   if (!s->engines)
     s->engines =
         engines_open_task(&s->target, (const struct backend *[]){chosen, NULL}, s->transport, &s->diags);
@@ -167,6 +173,8 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
   if (s->options.verify_each)
 #endif
     if (!plan_verify(p, &s->diags)) return DGC_RUNTIME;
+  enum dgc_status status = agree_on_plan(s, g, p);
+  if (status) return status;
   l->graph = g;
   l->plan = p;
   l->exec = exec_load(p, s->engines, s->store, s->workers, &s->diags);

@@ -1,4 +1,5 @@
 /* Training over files. */
+#include "session/agree.h"
 #include "session/checkpoint.h"
 #include "session/compile.h"
 #include "session/data.h"
@@ -38,21 +39,26 @@ struct training {
   int64_t rows, first_step, saved_step;
   bool stop;    /* on_progress wants it */
   bool stopped; /* dgc_stop was called */
+  bool lost;    /* another process does not answer */
 };
 
-/* Listens to dgc_stop; where tasks are processes, all end behind the same step, whichever of them was asked to. */
+/* Listens to dgc_stop; where tasks are processes, all end behind the same step, whichever of them was asked to. If one
+ * does not answer, that is an error that whatever is read next reports. */
 static struct training *listen(struct training *t) {
   t->stopped = t->stopped || session_stopped(t->s);
   if (t->s->transport) {
-    t->stopped = transport_any(t->s->transport, t->stopped);
-    t->stop = transport_any(t->s->transport, t->stop);
+    enum { STOPPED = 1, STOP = 2 };
+    unsigned char flags = (unsigned char)((t->stopped ? STOPPED : 0) | (t->stop ? STOP : 0));
+    t->lost = !transport_any(t->s->transport, &flags);
+    t->stopped = flags & STOPPED;
+    t->stop = flags & STOP;
   }
   return t;
 }
 
 static bool done(const struct training *t) {
   const struct position *p = &t->s->position;
-  return t->stop || t->stopped || (t->epochs >= 0 && p->epoch >= t->epochs) ||
+  return t->stop || t->stopped || t->lost || (t->epochs >= 0 && p->epoch >= t->epochs) ||
          (t->steps >= 0 && p->step >= t->steps);
 }
 
@@ -261,7 +267,7 @@ static enum dgc_status train_over(struct training *t) {
     status = train_batch(t, b);
     loader_release(t->loader, b);
   }
-  if (!status) status = add_loss(t);
+  if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
   if (status) return status;
   if (t->stopped) return end_early(t, DGC_STOPPED);
   return s->options.checkpoint ? save(t) : DGC_OK;
@@ -292,6 +298,7 @@ static enum dgc_status train(struct dgc_session *s) {
         session_evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */
   if (!status && rows > 0) status = session_takes_all(s, ENTRY_EVAL, rows);
   if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
+  if (!status) status = agree_on_training(s, t.data);
   if (!status) status = train_over(&t);
   arena_unguard(&guard);
   end_training(&t);

@@ -55,27 +55,6 @@ static bool done(void *request) {
   return flag;
 }
 
-/* In pieces that an int can count. */
-static void send(const void *data, size_t bytes, int to, int tag) {
-  const char *at = data;
-  do {
-    int count = bytes > INT_MAX ? INT_MAX : (int)bytes;
-    MPI_Send(at, count, MPI_BYTE, to, tag, all);
-    at += count;
-    bytes -= (size_t)count;
-  } while (bytes);
-}
-
-static void receive(void *data, size_t bytes, int from, int tag) {
-  char *at = data;
-  do {
-    int count = bytes > INT_MAX ? INT_MAX : (int)bytes;
-    MPI_Recv(at, count, MPI_BYTE, from, tag, all, MPI_STATUS_IGNORE);
-    at += count;
-    bytes -= (size_t)count;
-  } while (bytes);
-}
-
 static void stop(void) {
   MPI_Comm_free(&all);
   MPI_Finalize();
@@ -99,8 +78,6 @@ const char *dgc_transport(struct transport *out, size_t bytes) {
                             .drop = drop,
                             .start = start,
                             .done = done,
-                            .send = send,
-                            .receive = receive,
                             .stop = stop};
   MPI_Comm_rank(all, &out->rank);
   MPI_Comm_size(all, &out->size);

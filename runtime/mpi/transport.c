@@ -3,8 +3,10 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MODULE "dgc-mpi.so"
 
@@ -84,51 +86,108 @@ const struct transport *transport_open(struct diags *d) {
   return &open_transport;
 }
 
+/* --- with a limit --- */
+
+static int limit;
+static char failure[160];
+
+void transport_limit(int seconds) { limit = seconds; }
+
+const char *transport_failure(void) { return *failure ? failure : NULL; }
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Asks often at first, then leaves the processor to others. */
+static bool wait_for(const struct transport *t, void *channel, int peer, const char *what) {
+  enum { OFTEN = 2000, YIELDING = 20000 };
+  static const struct timespec nap = {.tv_nsec = 50000};
+  double begin = 0;
+  for (int asked = 0; !t->done(channel); asked++) {
+    if (asked < OFTEN) continue;
+    if (asked == OFTEN) begin = now();
+    if (limit && now() - begin > limit) {
+      snprintf(failure, sizeof failure, "process %d has not %s for %d s", peer, what, limit);
+      return false;
+    }
+    if (asked < YIELDING)
+      sched_yield();
+    else
+      nanosleep(&nap, NULL);
+  }
+  return true;
+}
+
+static bool move(const struct transport *t, void *channel, int peer, const char *what) {
+  if (*failure) return false;
+  if (!channel) {
+    snprintf(failure, sizeof failure, "%s has no memory for a message to or from process %d", t->library,
+             peer);
+    return false;
+  }
+  t->start(channel);
+  bool good = wait_for(t, channel, peer, what);
+  if (good) t->drop(channel);
+  return good;
+}
+
+bool transport_send(const struct transport *t, const void *data, size_t bytes, int to, int tag) {
+  return move(t, *failure ? NULL : t->sender(data, bytes, to, tag), to, "taken what it was sent");
+}
+
+bool transport_receive(const struct transport *t, void *data, size_t bytes, int from, int tag) {
+  return move(t, *failure ? NULL : t->receiver(data, bytes, from, tag), from, "sent anything");
+}
+
+/* --- all together --- */
+
 /* Up a binary tree, and down again. */
-bool transport_any(const struct transport *t, bool here) {
-  char any = here;
-  for (int child = 2 * t->rank + 1; child <= 2 * t->rank + 2 && child < t->size; child++) {
-    char below;
-    t->receive(&below, 1, child, TAG_STOP);
-    any |= below;
+bool transport_any(const struct transport *t, unsigned char *flags) {
+  unsigned char below = 0;
+  int parent = (t->rank - 1) / 2, first = 2 * t->rank + 1;
+  bool good = true;
+  for (int child = first; good && child < first + 2 && child < t->size; child++) {
+    good = transport_receive(t, &below, 1, child, TAG_STOP);
+    *flags |= below;
   }
-  if (t->rank > 0) {
-    t->send(&any, 1, (t->rank - 1) / 2, TAG_STOP);
-    t->receive(&any, 1, (t->rank - 1) / 2, TAG_STOP);
-  }
-  for (int child = 2 * t->rank + 1; child <= 2 * t->rank + 2 && child < t->size; child++)
-    t->send(&any, 1, child, TAG_STOP);
-  return any;
+  if (t->rank > 0)
+    good = good && transport_send(t, flags, 1, parent, TAG_STOP) &&
+           transport_receive(t, flags, 1, parent, TAG_STOP);
+  for (int child = first; good && child < first + 2 && child < t->size; child++)
+    good = transport_send(t, flags, 1, child, TAG_STOP);
+  return good;
 }
 
-static void send_text(const struct transport *t, const char *text, int to) {
+static bool send_text(const struct transport *t, const char *text, int to) {
   size_t len = strlen(text);
-  t->send(&len, sizeof len, to, TAG_TEXT);
-  t->send(text, len, to, TAG_TEXT);
+  return transport_send(t, &len, sizeof len, to, TAG_TEXT) && transport_send(t, text, len, to, TAG_TEXT);
 }
 
-static const char *receive_text(const struct transport *t, struct arena *a, int from) {
+static bool receive_text(const struct transport *t, struct arena *a, int from, const char **text) {
   size_t len;
-  t->receive(&len, sizeof len, from, TAG_TEXT);
-  char *text = arena_alloc(a, len + 1);
-  t->receive(text, len, from, TAG_TEXT);
-  text[len] = 0;
-  return text;
+  if (!transport_receive(t, &len, sizeof len, from, TAG_TEXT)) return false;
+  char *bytes = arena_alloc(a, len + 1);
+  bytes[len] = 0;
+  *text = bytes;
+  return transport_receive(t, bytes, len, from, TAG_TEXT);
 }
 
-const char **transport_collect(const struct transport *t, struct arena *a, const char *text) {
-  if (t->rank > 0) {
-    send_text(t, text, 0);
-    return NULL;
-  }
-  const char **all = arena_new_array(a, (size_t)t->size, const char *);
-  all[0] = text;
-  for (int i = 1; i < t->size; i++) all[i] = receive_text(t, a, i);
-  return all;
+bool transport_collect(const struct transport *t, struct arena *a, const char *text, const char ***all) {
+  *all = NULL;
+  if (t->rank > 0) return send_text(t, text, 0);
+  *all = arena_new_array(a, (size_t)t->size, const char *);
+  (*all)[0] = text;
+  for (int i = 1; i < t->size; i++)
+    if (!receive_text(t, a, i, &(*all)[i])) return false;
+  return true;
 }
 
-const char *transport_tell(const struct transport *t, struct arena *a, const char *text) {
-  if (t->rank > 0) return receive_text(t, a, 0);
-  for (int i = 1; i < t->size; i++) send_text(t, text, i);
-  return text;
+bool transport_tell(const struct transport *t, struct arena *a, const char **text) {
+  if (t->rank > 0) return receive_text(t, a, 0, text);
+  for (int i = 1; i < t->size; i++)
+    if (!send_text(t, *text, i)) return false;
+  return true;
 }

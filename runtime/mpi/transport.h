@@ -22,9 +22,6 @@ struct transport {
    * has sent may be overwritten. */
   void (*start)(void *channel);
   bool (*done)(void *channel);
-  /* The same at once: they return when it is done. */
-  void (*send)(const void *data, size_t bytes, int to, int tag);
-  void (*receive)(void *data, size_t bytes, int from, int tag);
   /* Says good-bye to all others, which have to say it too. */
   void (*stop)(void);
 };
@@ -41,14 +38,23 @@ const struct transport *transport_open(struct diags *d);
 /* This process fails, so others need not be waited for when it ends. */
 void transport_fail(void);
 
+/* After so many seconds without an answer, another process is given up; 0: never. */
+void transport_limit(int seconds);
+/* Who was given up, and what for; NULL: nobody. All of the calls below are false from then on. */
+const char *transport_failure(void);
+
 /* Tags below this one are for what is sent at once, those from it on for the messages of plans. */
 enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_MESSAGES };
 
-/* Whether any of the processes says so: all of them ask, and are told the same. */
-bool transport_any(const struct transport *t, bool here);
+/* They return when it is done. */
+bool transport_send(const struct transport *t, const void *data, size_t bytes, int to, int tag);
+bool transport_receive(const struct transport *t, void *data, size_t bytes, int from, int tag);
+/* Flags that any of the processes has set go to *flags, which are this one's: all of them ask, and are told the
+ * same. */
+bool transport_any(const struct transport *t, unsigned char *flags);
 /* Each process's text in its place, in `a`; on the first one only, NULL elsewhere. */
-const char **transport_collect(const struct transport *t, struct arena *a, const char *text);
-/* The first process's text, in `a`. */
-const char *transport_tell(const struct transport *t, struct arena *a, const char *text);
+bool transport_collect(const struct transport *t, struct arena *a, const char *text, const char ***all);
+/* *text becomes the first process's, in `a`. */
+bool transport_tell(const struct transport *t, struct arena *a, const char **text);
 
 #endif

@@ -87,6 +87,44 @@ rm -f stopped.safetensors
 }
 same stopped.safetensors stopped1.safetensors
 
+# Who is not started as the others are does not train with them.
+differs() {
+  what=$1
+  shift
+  # shellcheck disable=SC2046
+  expect "$code" "$what" timeout 300 mpirun -n 1 "$dgc" train $(digits) : -n 1 "$dgc" train $(digits) "$@"
+}
+sed 's/512/511/' "$samples/digits.dsl" >other.dsl
+ln -s "$samples/data" data
+code=2
+differs 'another batch' --batch 32
+shows err 'error: the tasks do not agree: process 1 has another plan than process 0. They differ first in line 3:'
+shows err '  batch 32'
+differs 'other rows' --rows 0:500
+shows err '/job:worker/task:1 on '
+shows err ' has 500 rows of image, each u8[28,28], and /job:worker/task:0 on '
+differs 'another end' --steps 6
+shows err ' ends with step 6, and '
+differs 'another beginning' --resume=hash.safetensors --steps 7
+shows err ' reads a checkpoint, and '
+# shellcheck disable=SC2046
+expect 2 'another model' timeout 300 mpirun -n 1 "$dgc" train $(digits) : -n 1 "$dgc" train other.dsl $(digits | cut -d' ' -f2-)
+shows err 'h.kernel = variable {trainable=1} : f32[784,511]'
+
+# One that is alive and does nothing is not waited for longer than --timeout says: who, where and for whom.
+rm -f stuck.safetensors
+# shellcheck disable=SC2016,SC2046
+timeout 300 mpirun -n 3 sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$0" "$@"' "$dgc" train $(digits) --timeout 1 \
+  --steps 100000 --checkpoint stuck.safetensors --checkpoint-every 2 >out 2>err &
+job=$!
+until [ -f stuck.safetensors ] || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+stuck=$(cat pid.2)
+kill -STOP "$stuck"
+wait $job
+[ $? = 3 ] && pass || fail 'a process that is stuck is waited for'
+kill -CONT "$stuck" 2>/dev/null
+grep -Eq 'task:2/cpu:0, which has not (taken|sent) message|process 2 has not (taken|sent)' err && pass || fail "$(cat err)"
+
 # What cannot be is said, and ends all of them.
 # shellcheck disable=SC2046
 expect 2 'too few' processes 2 "$dgc" train $(digits) --cluster worker=3

@@ -1,0 +1,158 @@
+/* Agreement: what processes know is told the first one, which compares it and tells all what it found. */
+#include "session/agree.h"
+
+#include "runtime/data/data.h"
+#include "runtime/data/xxh64.h"
+#include "runtime/mpi/transport.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* "/job:worker/task:1 on node7" */
+static const char *process_name(struct dgc_session *s, int process, const char *host) {
+  const struct target *t = &s->target;
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
+  target_processes(t, of);
+  for (int i = 0; i < t->ndevices; i++) {
+    if (of[i] != process) continue;
+    const struct device_name *n = &t->devices[i].name;
+    return n->job ? arena_printf(s->call, "/job:%s/task:%d on %s", n->job, n->task, host)
+                  : arena_printf(s->call, "process %d on %s", process, host);
+  }
+  return arena_printf(s->call, "process %d on %s", process, host);
+}
+
+/* The line at *text, of so many bytes; *text goes on to the next one. */
+static const char *next_line(const char **text, int *len) {
+  const char *line = *text;
+  *len = (int)strcspn(line, "\n");
+  *text = line + *len + (line[*len] == '\n');
+  return line;
+}
+
+static bool same_line(const char *a, int alen, const char *b, int blen) {
+  return alen == blen && memcmp(a, b, (size_t)alen) == 0;
+}
+
+/* Facts are lines: the host, which may be any, what the process is about to do, and what has to be the same for that.
+ * Where they differ, what is to be said of it. If they differ in what `asks` begins with, more is to be known first:
+ * that is "?", and the number of the process. */
+static const char *first_difference(struct dgc_session *s, const char *const *facts, int processes,
+                                    const char *asks) {
+  for (int i = 1; i < processes; i++) {
+    const char *mine = facts[0], *other = facts[i];
+    int len, olen;
+    const char *host = next_line(&mine, &len), *ohost = next_line(&other, &olen);
+    const char *here = process_name(s, 0, arena_strndup(s->call, host, (size_t)len));
+    const char *there = process_name(s, i, arena_strndup(s->call, ohost, (size_t)olen));
+    while (*mine || *other) {
+      const char *a = next_line(&mine, &len), *b = next_line(&other, &olen);
+      if (same_line(a, len, b, olen)) continue;
+      if (asks && strncmp(a, asks, strlen(asks)) == 0 && strncmp(b, asks, strlen(asks)) == 0)
+        return arena_printf(s->call, "?%d", i);
+      return arena_printf(s->call, "%s %.*s, and %s %.*s", there, olen, b, here, len, a);
+    }
+  }
+  return "";
+}
+
+static enum dgc_status unreached(struct dgc_session *s) {
+  return session_fail(s, DGC_RUNTIME, "%s", transport_failure());
+}
+
+/* What the first process has found, "" if nothing, goes to all. */
+static enum dgc_status compare(struct dgc_session *s, const char *facts, const char *asks,
+                               const char **difference) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  const struct transport *t = s->transport;
+  const char **all;
+  if (!transport_collect(t, s->call, arena_printf(s->call, "%s\n%s", host, facts), &all)) return unreached(s);
+  *difference = all ? first_difference(s, all, t->size, asks) : "";
+  return transport_tell(t, s->call, difference) ? DGC_OK : unreached(s);
+}
+
+static enum dgc_status blame(struct dgc_session *s, const char *difference) {
+  if (!*difference) return DGC_OK;
+  if (s->transport->rank == 0) session_fail(s, DGC_USAGE, "the tasks do not agree: %s", difference);
+  return DGC_USAGE;
+}
+
+static enum dgc_status agree(struct dgc_session *s, const char *facts) {
+  const char *difference;
+  enum dgc_status status = compare(s, facts, NULL, &difference);
+  return status ? status : blame(s, difference);
+}
+
+enum dgc_status agree_on_build(struct dgc_session *s) {
+  if (!s->transport) return DGC_OK;
+  return agree(s, arena_printf(s->call, "begins\nis dgc %s\nis built so:\n%s", dgc_version(), dgc_build()));
+}
+
+enum dgc_status agree_on_checkpoint(struct dgc_session *s, const struct position *p) {
+  if (!s->transport) return DGC_OK;
+  return agree(s, arena_printf(s->call, "reads a checkpoint\nreads one of step %lld, epoch %lld, batch %lld",
+                               (long long)p->step, (long long)p->epoch, (long long)p->index));
+}
+
+enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *ds) {
+  if (!s->transport) return DGC_OK;
+  const struct options *o = &s->options;
+  const struct position *p = &s->position;
+  struct str facts = str_make(s->call);
+  str_printf(&facts, "trains\nhas seed %lld\n", (long long)o->seed);
+  str_printf(&facts, "begins at step %lld, epoch %lld, batch %lld\n", (long long)p->step, (long long)p->epoch,
+             (long long)p->index);
+  if (o->epochs_given) str_printf(&facts, "ends with epoch %lld\n", (long long)o->epochs);
+  if (o->steps_given) str_printf(&facts, "ends with step %lld\n", (long long)o->steps);
+  str_printf(&facts, "saves every %lld steps%s\n", (long long)o->checkpoint_every,
+             o->checkpoint ? "" : ", without a file for it");
+  str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");
+  for (int i = 0; i < ds->ncolumns; i++)
+    str_printf(&facts, "has %lld rows of %s, each %s\n", (long long)ds->rows, ds->columns[i].name,
+               type_text(s->call, &ds->columns[i].row));
+  return agree(s, facts.data);
+}
+
+/* Lines are numbered from 1. */
+static const char *different_line(struct dgc_session *s, const char *mine, const char *other, int process) {
+  for (int line = 1; *mine || *other; line++) {
+    int len, olen;
+    const char *a = next_line(&mine, &len), *b = next_line(&other, &olen);
+    if (same_line(a, len, b, olen)) continue;
+    return arena_printf(
+        s->call,
+        "process %d has another plan than process 0. They differ first in line %d:\n  %.*s\nand\n  %.*s",
+        process, line, olen, b, len, a);
+  }
+  return "";
+}
+
+/* The process whose plan is another shows it to the first one. */
+static enum dgc_status show_plan(struct dgc_session *s, const char *text, int process) {
+  const struct transport *t = s->transport;
+  const char **all, *found = "";
+  if (!transport_collect(t, s->call, t->rank == process ? text : "", &all)) return unreached(s);
+  if (all) found = different_line(s, text, all[process], process);
+  if (!transport_tell(t, s->call, &found)) return unreached(s);
+  return blame(s, found);
+}
+
+enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p) {
+  static const char digest[] = "has plan ";
+  if (!s->transport) return DGC_OK;
+  struct str text = str_make(s->call);
+  graph_print(&text, g);
+  plan_print(&text, p);
+  struct xxh64 h;
+  xxh64_init(&h);
+  xxh64_add(&h, text.data, text.len);
+  const char *difference;
+  enum dgc_status status =
+      compare(s, arena_printf(s->call, "plans\n%s%016llx", digest, (unsigned long long)xxh64_end(&h)), digest,
+              &difference);
+  if (status) return status;
+  if (*difference == '?') return show_plan(s, text.data, (int)strtol(difference + 1, NULL, 10));
+  return blame(s, difference);
+}

@@ -1,0 +1,23 @@
+/* What the processes of a cluster have to have in common before they run together */
+#ifndef DGC_SESSION_AGREE_H
+#define DGC_SESSION_AGREE_H
+
+#include "ir/plan/plan.h"
+#include "session/session.h"
+
+/* Each is compared in all processes; one process alone agrees. An error names the first process that differs from the
+ * first one, and both values; only the first process reports it. All processes call these in the same order. */
+
+/* dgc itself, as soon as they can talk. */
+enum dgc_status agree_on_build(struct dgc_session *s);
+/* A graph and its plan: if they differ, the error shows the first line that does. */
+enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p);
+
+/* Where a checkpoint stands that is about to be restored. */
+enum dgc_status agree_on_checkpoint(struct dgc_session *s, const struct position *p);
+
+struct dataset;
+/* What is trained on, from where, and until when. */
+enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *ds);
+
+#endif
