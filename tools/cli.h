@@ -16,6 +16,8 @@ struct cli {
   int nwords;
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume;
   bool json, help, verbose, quiet, resumes, color;
+  const char *processes, *hosts, *restarts, *min_tasks;
+  char **rest; /* what stands behind "--": of launch, a command; ends with NULL */
   int process; /* of several that a launcher has started; the first one prints */
   bool failed; /* a dump could not be written */
 };
@@ -38,6 +40,9 @@ void cli_print_help(const struct verb *v);
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
 const char *cli_closest(const char *word, const char *candidates);
+
+/* cli_launch.c */
+int cli_launch(struct cli *c);
 
 /* cli_signals.c */
 void cli_catch_signals(void);

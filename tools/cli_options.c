@@ -31,6 +31,12 @@ static const struct own_option own_options[] = {
     {"resume", 0, "[FILE]",
      "go on from this checkpoint, bit for bit (default: the one of --checkpoint, if it is there)",
      AT(resume)},
+    {"processes", 'n', "N", "how many processes, each one task of the cluster", AT(processes)},
+    {"hosts", 0, "FILE", "a line for each machine: its name, and slots=N (default: this machine)", AT(hosts)},
+    {"restarts", 0, "K", "how often to go on from the last checkpoint when a process has died (default: 0)",
+     AT(restarts)},
+    {"min-tasks", 0, "M", "each restart has one task less, down to so many (default: always as many)",
+     AT(min_tasks)},
     {"json", 0, NULL, "results as JSON", AT(json)},
     {"quiet", 'q', NULL, "no progress", AT(quiet)},
     {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},
@@ -200,9 +206,11 @@ int cli_parse(struct cli *c, int argc, char **argv) {
   int wanted = count_words(c->verb->words);
   for (int i = 0; i < argc; i++) {
     const char *text = argv[i];
-    if (!only_words && strcmp(text, "--") == 0)
+    if (!only_words && strcmp(text, "--") == 0) {
       only_words = true;
-    else if (!only_words && text[0] == '-' && text[1]) {
+      c->rest = argv + i + 1;
+      if (takes(c->verb, "processes")) break;
+    } else if (!only_words && text[0] == '-' && text[1]) {
       int code = parse_option(c, argc, argv, &i);
       if (code) return code;
     } else if (c->nwords == wanted)

@@ -264,6 +264,8 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint json quiet " PASS_OPTIONS, eval},
     {"predict", "MODEL", "writes what a trained model predicts",
      MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint output quiet " PASS_OPTIONS, predict},
+    {"launch", "", "starts a cluster's processes: dgc launch -n 4 -- train MODEL ...",
+     "processes hosts restarts min-tasks", cli_launch},
     {"bench", "MODEL", "times training steps, and compares with the machine's peak",
      MODEL_OPTIONS " " DATA_OPTIONS " steps json " PASS_OPTIONS, bench},
     {"devices", "", "lists devices and backends", "json", devices},

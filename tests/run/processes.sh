@@ -111,6 +111,55 @@ shows err ' reads a checkpoint, and '
 expect 2 'another model' timeout 300 mpirun -n 1 "$dgc" train $(digits) : -n 1 "$dgc" train other.dsl $(digits | cut -d' ' -f2-)
 shows err 'h.kernel = variable {trainable=1} : f32[784,511]'
 
+# Killed processes, and one that is stuck: the run goes on from its last checkpoint, with as many or with fewer.
+# died SIGNAL WHICH ARGUMENTS OF LAUNCH...: one process gets the signal each time there is something new.
+died() {
+  signal=$1 which=$2
+  shift 2
+  rm -f died.safetensors pid.*
+  # shellcheck disable=SC2046
+  PATH="$PWD/bin:$PATH" timeout 600 "$dgc" launch "$@" -- train $(digits) --steps 40 --timeout 2 --checkpoint died.safetensors \
+    --checkpoint-every 1 >out 2>err &
+  job=$!
+  until [ -f died.safetensors ] || ! kill -0 $job 2>/dev/null; do sleep 0.02; done
+  kill -"$signal" "$(cat "pid.$which")"
+  wait $job
+  got=$?
+  kill -CONT "$(cat "pid.$which")" 2>/dev/null
+}
+# An mpirun that writes down which process is which.
+mkdir bin
+cat >bin/mpirun <<END
+#!/bin/sh
+n=\$2
+shift 2
+exec $(command -v mpirun) -n "\$n" sh -c 'echo \$\$ >pid.\$OMPI_COMM_WORLD_RANK; exec "\$0" "\$@"' "\$@"
+END
+chmod +x bin/mpirun
+# shellcheck disable=SC2046
+expect 0 'undisturbed' "$dgc" train $(digits) --steps 40 --checkpoint whole.safetensors
+died KILL 1 -n 3 --restarts 2
+[ $got = 0 ] && pass || { fail "a killed process: exit code $got"; cat err; }
+shows err 'dgc launch: note: a process ended with 137; 3 start from the last checkpoint, 1 more restart may follow'
+same whole.safetensors died.safetensors
+died KILL 0 -n 4 --restarts 3 --min-tasks 2
+[ $got = 0 ] && pass || { fail "a killed first process: exit code $got"; cat err; }
+shows err '3 start from the last checkpoint'
+same whole.safetensors died.safetensors
+died STOP 2 -n 3 --restarts=1
+[ $got = 0 ] && pass || { fail "a stuck process: exit code $got"; cat err; }
+shows err 'a process ended with 3; 3 start from the last checkpoint, 0 more restarts may follow'
+same whole.safetensors died.safetensors
+died KILL 2 -n 3
+[ $got = 137 ] && pass || fail "without restarts: exit code $got"
+expect 1 'what a restart cannot mend' "$dgc" launch -n 2 --restarts 5 -- train nowhere.dsl --checkpoint x.safetensors
+grep -q restart err && fail 'a wrong model is tried again' || pass
+expect 2 'no number' "$dgc" launch -- train x.dsl
+expect 2 'nothing to start' "$dgc" launch -n 2
+expect 2 'nowhere to go on from' "$dgc" launch -n 2 --restarts 1 -- train x.dsl
+expect 2 'as many as it says' "$dgc" launch -n 2 --min-tasks 1 -- train x.dsl --cluster 'worker=2'
+expect 2 'no option of its own' "$dgc" launch -n 2 --steps 3 -- train x.dsl
+
 # One that is alive and does nothing is not waited for longer than --timeout says: who, where and for whom.
 rm -f stuck.safetensors
 # shellcheck disable=SC2016,SC2046

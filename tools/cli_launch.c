@@ -1,0 +1,148 @@
+/* dgc launch: starts the processes of a cluster through mpirun, and starts them anew from the last checkpoint when one
+ * has died or got stuck. What the user did wrong, a loss that is no number and a signal to end are no deaths. */
+#include "cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t child;
+
+/* Who asks this process to end asks mpirun. */
+static void pass_on(int number) {
+  int error = errno;
+  if (child > 0) kill(child, number);
+  errno = error;
+}
+
+static void listen(void) {
+  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
+}
+
+/* The whole number of an option; `otherwise` where it is not given, -1 after an error. */
+static int number(const struct cli *c, const char *name, const char *text, int least, int otherwise) {
+  enum { MOST = 100000 };
+  if (!text) return otherwise;
+  char *end;
+  errno = 0;
+  long value = strtol(text, &end, 10);
+  if (!errno && end != text && !*end && value >= least && value <= MOST) return (int)value;
+  cli_usage(c, "--%s is a number from %d to %d, not '%s'", name, least, MOST, text);
+  return -1;
+}
+
+/* The value of an option of the command, as "--checkpoint FILE" or "--checkpoint=FILE"; NULL: it is not there. */
+static const char *option_of(char *const *command, const char *name) {
+  size_t len = strlen(name);
+  for (int i = 0; command[i]; i++) {
+    if (strncmp(command[i], name, len) != 0) continue;
+    if (command[i][len] == '=') return command[i] + len + 1;
+    if (!command[i][len]) return command[i + 1] ? command[i + 1] : "";
+  }
+  return NULL;
+}
+
+/* The path of this program, as it may have been found on the path. */
+static const char *own_path(char *room, size_t size) {
+  ssize_t len = readlink("/proc/self/exe", room, size - 1);
+  room[len > 0 ? len : 0] = 0;
+  return len > 0 ? room : "dgc";
+}
+
+/* mpirun -n N [--hostfile FILE] dgc VERB ... [--resume=CHECKPOINT]; NULL without memory. */
+static char **line_of(const struct cli *c, int processes, const char *checkpoint) {
+  static char count[16], self[4096], from[4096 + 16];
+  int given = 0, n = 0;
+  while (c->rest[given]) given++;
+  char **line = malloc(sizeof *line * (size_t)(given + 8));
+  if (!line) return NULL;
+  snprintf(count, sizeof count, "%d", processes);
+  line[n++] = (char *)"mpirun";
+  line[n++] = (char *)"-n";
+  line[n++] = count;
+  if (c->hosts) {
+    line[n++] = (char *)"--hostfile";
+    line[n++] = (char *)c->hosts;
+  }
+  own_path(self, sizeof self);
+  line[n++] = self;
+  for (int i = 0; i < given; i++) line[n++] = c->rest[i];
+  if (checkpoint) { /* the last one holds */
+    snprintf(from, sizeof from, "--resume=%s", checkpoint);
+    line[n++] = from;
+  }
+  line[n] = NULL;
+  return line;
+}
+
+/* The exit code, as a shell has it; -1: it could not be started. */
+static int start(char **line) {
+  child = fork();
+  if (child < 0) return -1;
+  if (child == 0) {
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0); /* more tasks than cores are slow, not wrong */
+    execvp(line[0], line);
+    fprintf(stderr, "dgc launch: error: cannot start mpirun: %s\n", strerror(errno));
+    fputs("dgc launch: help: install MPI (Debian: openmpi-bin)\n", stderr);
+    _exit(127);
+  }
+  int status;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  child = 0;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* What another start may mend: something of the machine failed, or a process died of a signal that nobody sends to end
+ * it. */
+static bool may_help(int code) {
+  return code == DGC_RUNTIME ||
+         (code > 128 && code != 128 + SIGINT && code != 128 + SIGTERM && code != 128 + SIGHUP);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+  return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+         a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+int cli_launch(struct cli *c) {
+  int n = number(c, "processes", c->processes, 1, 0), restarts = number(c, "restarts", c->restarts, 0, 0);
+  if (n < 0 || restarts < 0) return DGC_USAGE;
+  if (!n) return cli_usage(c, "--processes N says how many processes to start");
+  int least = number(c, "min-tasks", c->min_tasks, 1, n);
+  if (least < 0) return DGC_USAGE;
+  if (least > n) return cli_usage(c, "--min-tasks %d is more than the %d processes", least, n);
+  if (!c->rest || !c->rest[0])
+    return cli_usage(c, "what to start is missing: dgc launch -n %d -- train MODEL ...", n);
+  const char *checkpoint = option_of(c->rest, "--checkpoint");
+  if (restarts && !checkpoint)
+    return cli_usage(c, "--restarts goes on from a checkpoint: give one, as -- train --checkpoint FILE");
+  if (least < n && option_of(c->rest, "--cluster"))
+    return cli_usage(c, "--min-tasks starts fewer tasks, and --cluster says how many there are");
+  struct stat before = {0}, now;
+  bool there = checkpoint && stat(checkpoint, &before) == 0, resumes = false;
+  listen();
+  for (int tasks = n;; restarts--) {
+    char **line = line_of(c, tasks, resumes ? checkpoint : NULL);
+    int code = line ? start(line) : -1;
+    free(line);
+    if (code < 0) {
+      fprintf(stderr, "dgc launch: error: cannot start mpirun: %s\n", strerror(errno));
+      return DGC_RUNTIME;
+    }
+    if (!may_help(code) || restarts == 0) return code;
+    /* A checkpoint of before this run is none of this run. */
+    resumes = checkpoint && stat(checkpoint, &now) == 0 && (!there || !same_file(&before, &now));
+    if (tasks > least) tasks--;
+    fprintf(stderr, "dgc launch: note: a process ended with %d; %d start %s, %d more restart%s may follow\n",
+            code, tasks, resumes ? "from the last checkpoint" : "anew, as nothing has been saved",
+            restarts - 1, restarts == 2 ? "" : "s");
+  }
+}
