@@ -41,8 +41,8 @@ struct dgc_session;
 
 /* Which of the tasks of a cluster this process is, if a launcher has started several (mpirun, srun): 0 is the first
  * one, which writes what is to be written. *count (NULL is allowed): how many there are, 1 without a launcher. All of
- * them make the same calls in the same order. */
-DGC_API int dgc_process(int *count);
+ * them make the same calls in the same order. `s` knows its options "cluster" and "task" already. */
+DGC_API int dgc_process(struct dgc_session *s, int *count);
 
 /* "0.1.0" */
 DGC_API const char *dgc_version(void);

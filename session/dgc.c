@@ -2,8 +2,6 @@
 #include "session/options.h"
 #include "session/run.h"
 
-#include "runtime/mpi/transport.h"
-
 const char *dgc_version(void) { return DGC_VERSION; }
 
 const char *dgc_build(void) {
@@ -57,10 +55,4 @@ void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user) {
 void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user) {
   s->on_progress = fn;
   s->on_progress_user = user;
-}
-
-int dgc_process(int *count) {
-  int rank, processes = transport_launched(&rank);
-  if (count) *count = processes;
-  return rank;
 }

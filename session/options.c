@@ -30,9 +30,11 @@ static const struct option_row option_table[] = {
     {"devices", TEXT, AT(devices), 0, 0, "LIST",
      "devices to use, as cpu:0-3, gpu:0,gpu:2 or gpu:0/0-1 (two on one card; default cpu:0)"},
     {"cluster", TEXT, AT(cluster), 0, 0, "JOBS",
-     "tasks by job, as worker=2;ps=1, all in this process, or, to compile only, with their hosts; each "
-     "worker has "
-     "the devices of --devices"},
+     "tasks by job, as worker=2;ps=1, or with their hosts; each is a process that mpirun has started, or all "
+     "are "
+     "in this one; each worker has the devices of --devices"},
+    {"task", TEXT, AT(task), 0, 0, "JOB:N",
+     "which task of the cluster this process is (default: as mpirun numbers them, chief and workers first)"},
     {"towers", INTEGER, AT(towers), 1, 1024, "N",
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
@@ -241,9 +243,9 @@ static bool in_config(const struct option_row *r) {
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
   if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed)))
     return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);
-  if (s->store && IS_AMONG(r, AT(devices), AT(cluster), AT(backend), AT(threads), AT(tf32)))
+  if (s->store && IS_AMONG(r, AT(devices), AT(cluster), AT(task), AT(backend), AT(threads), AT(tf32)))
     return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
-  if (IS_AMONG(r, AT(devices), AT(cluster))) s->listed = (struct target){0};
+  if (IS_AMONG(r, AT(devices), AT(cluster), AT(task))) s->listed = (struct target){0};
   if (in_config(r) || IS_AMONG(r, AT(devices), AT(disable_pass), AT(timeout))) session_unsettle(s);
   return DGC_OK;
 }

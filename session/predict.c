@@ -3,6 +3,8 @@
 #include "session/model.h"
 #include "session/strategy.h"
 
+#include "runtime/mpi/transport.h"
+
 #include <string.h>
 
 /* One file, and the outputs of the plan that go into it. */
@@ -81,7 +83,7 @@ static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, 
 }
 
 static enum dgc_status open_sinks(struct dgc_session *s, struct sink *sinks, int nsinks) {
-  if (dgc_process(NULL) > 0) return DGC_OK; /* the first process writes */
+  if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes */
   for (int i = 0; i < nsinks; i++) {
     sinks[i].writer =
         row_writer_create(s->call, sinks[i].path, sinks[i].names, sinks[i].rows, sinks[i].count, &s->diags);

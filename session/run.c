@@ -2,6 +2,7 @@
 #include "session/run.h"
 
 #include "session/agree.h"
+#include "session/cluster.h"
 #include "session/compile.h"
 #include "session/devices.h"
 #include "session/model.h"
@@ -94,14 +95,21 @@ static void settle_sums(struct dgc_session *s) {
   }
 }
 
-/* What hosts are named for cannot be done yet; numbered tasks are one process by what is said of them. */
+/* Hosts are for processes, which somebody has to start; numbered tasks are one process by what is said of them. */
 static enum dgc_status refuse_hosts(struct dgc_session *s) {
-  const char *spec = s->options.cluster, *numbered = spec ? cluster_numbered(s->call, spec, &s->diags) : NULL;
-  if (!numbered) return DGC_OK;
-  session_fail(s, DGC_USAGE,
-               "cluster: tasks run on no other hosts yet, but all in this process: '%s' can be compiled only",
-               spec);
-  diag_help(&s->diags, LOC_NONE, "give their numbers to run them here, as --cluster \"%s\"", numbered);
+  struct cluster c;
+  enum dgc_status status = session_cluster(s, &c);
+  const char *numbered = !status && c.spec ? cluster_numbered(s->call, c.spec, &s->diags) : NULL;
+  if (status || !numbered) return status;
+  /* TF_CONFIG of a machine alone, as launchers write it for a cluster of one. */
+  int *of = arena_new_array(s->call, (size_t)s->target.ndevices, int);
+  if (!s->options.cluster && target_processes(&s->target, of) == 1) return DGC_OK;
+  session_fail(s, DGC_USAGE, "cluster: '%s' of %s names hosts, and this is the only process", c.spec, c.from);
+  diag_help(
+      &s->diags, LOC_NONE,
+      "start a process for each task, as mpirun or dgc launch do, or give their numbers to run all of them "
+      "in this one: --cluster \"%s\"",
+      numbered);
   return DGC_USAGE;
 }
 
@@ -120,7 +128,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   }
   if (transport_launched(&rank) > 1 && !s->transport) {
     transport_limit((int)s->options.timeout);
-    s->transport = transport_open(&s->diags);
+    s->transport = transport_open(s->task, &s->diags);
     if (!s->transport) return DGC_RUNTIME;
     status = agree_on_build(s);
     if (status) return status;

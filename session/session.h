@@ -39,7 +39,7 @@ struct options {
 #define TEXT(name)               const char *name;
 #define FLAG(name)               bool name;
 #include "ir/graph/config.def"
-  const char *model, *graph, *devices, *backend, *arch, *batch_is;
+  const char *model, *graph, *devices, *task, *backend, *arch, *batch_is;
   const char *rows, *eval_rows, *auto_shard;
   const char *checkpoint;
   const char *disable_pass, *print_after, *stress;
@@ -81,6 +81,7 @@ struct dgc_session {
   struct target target; /* and what the strategy adds to them */
   struct config config; /* once it is settled, but for the batch */
   bool settled, moves;  /* variables lie where another settlement put them */
+  int task;             /* of the cluster, that this process is; -1: as the launcher numbers it */
   const struct transport
       *transport; /* to the other tasks of the cluster, where they are processes; else NULL */
   struct engines *engines;

@@ -3,6 +3,7 @@
 #include "session/strategy.h"
 
 #include "session/auto.h"
+#include "session/cluster.h"
 #include "session/model.h"
 
 #include "passes/strategy/strategy.h"
@@ -35,13 +36,15 @@ static enum dgc_status list_devices(struct dgc_session *s) {
   const struct options *o = &s->options;
   struct target t;
   if (s->listed.ndevices) return DGC_OK;
+  struct cluster c;
+  enum dgc_status status = session_cluster(s, &c);
+  if (status) return status;
+  bool good = c.spec ? cluster_parse(s->arena, c.spec, o->devices, &t, &s->diags, LOC_NONE)
+                     : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
+  if (!good) return DGC_USAGE;
   int rank, processes = transport_launched(&rank);
-  const char *cluster = o->cluster;
-  if (!cluster && processes > 1) cluster = arena_printf(s->arena, "worker=%d", processes);
-  bool good = cluster ? cluster_parse(s->arena, cluster, o->devices, &t, &s->diags, LOC_NONE)
-                      : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
-  enum dgc_status status = good ? DGC_OK : DGC_USAGE;
-  if (good && processes > 1) status = count_tasks(s, &t, processes);
+  if (processes > 1) status = count_tasks(s, &t, processes);
+  if (!status) status = session_task(s, &c, &t, &s->task);
   if (!status) s->listed = t;
   return status;
 }

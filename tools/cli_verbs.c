@@ -9,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TARGET_OPTIONS                                                                                     \
-  "devices cluster towers strategy parameter-device staleness min-part-bytes balance uneven loss-scaling " \
+#define TARGET_OPTIONS                                                                             \
+  "devices cluster task towers strategy parameter-device staleness min-part-bytes balance uneven " \
+  "loss-scaling "                                                                                  \
   "consolidation-device cross-device packs bytes-per-pack soft-placement batch batch-is"
 #define MODEL_OPTIONS "set model " TARGET_OPTIONS " seed backend tf32 allow-path"
 #define PASS_OPTIONS  "verify-each disable-pass print-after time-passes stress dump-dir"

@@ -52,11 +52,11 @@ static int run_verb(const struct verb *v, int argc, char **argv) {
     fputs("dgc: error: out of memory\n", stderr);
     return DGC_RUNTIME;
   }
-  c.process = dgc_process(NULL);
-  if (c.process > 0 && !freopen("/dev/null", "w", stdout)) return DGC_RUNTIME; /* the first one prints */
   const char *no_color = getenv("NO_COLOR");
   c.color = isatty(STDERR_FILENO) && !(no_color && *no_color);
   int code = cli_parse(&c, argc, argv);
+  c.process = dgc_process(c.session, NULL);
+  if (c.process > 0 && !freopen("/dev/null", "w", stdout)) code = DGC_RUNTIME; /* the first one prints */
   if (!code && c.help)
     cli_print_help(v);
   else if (!code) {

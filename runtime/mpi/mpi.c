@@ -60,7 +60,7 @@ static void stop(void) {
   MPI_Finalize();
 }
 
-const char *dgc_transport(struct transport *out, size_t bytes) {
+const char *dgc_transport(struct transport *out, size_t bytes, int task) {
   if (bytes != sizeof *out) return "it is of another version of dgc";
   int provided, done_already;
   MPI_Initialized(&done_already);
@@ -68,7 +68,9 @@ const char *dgc_transport(struct transport *out, size_t bytes) {
   if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     return "MPI does not start";
   if (provided < MPI_THREAD_SERIALIZED) return "this MPI library serves one thread only";
-  MPI_Comm_dup(MPI_COMM_WORLD, &all);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_split(MPI_COMM_WORLD, 0, task < 0 ? rank : task, &all);
   int len;
   MPI_Get_library_version(library, &len);
   library[strcspn(library, ",\n")] = 0;

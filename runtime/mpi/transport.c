@@ -56,7 +56,7 @@ static void *load_module(struct diags *d) {
   return library ? library : dlopen(MODULE, RTLD_NOW | RTLD_GLOBAL);
 }
 
-const struct transport *transport_open(struct diags *d) {
+const struct transport *transport_open(int task, struct diags *d) {
   if (open_transport.size) return &open_transport;
   int rank, size = transport_launched(&rank);
   void *library = load_module(d);
@@ -70,12 +70,17 @@ const struct transport *transport_open(struct diags *d) {
   transport_start *start = NULL;
   *(void **)&start = dlsym(library, "dgc_transport");
   struct transport t = {0};
-  const char *why = start ? start(&t, sizeof t) : "it is of another version of dgc";
+  const char *why = start ? start(&t, sizeof t, task) : "it is of another version of dgc";
   if (why) {
     diag_error(d, LOC_NONE, "%s: %s", MODULE, why);
     return NULL;
   }
-  if (t.size != size || t.rank != rank) {
+  if (task >= 0 && t.size == size && t.rank != task) {
+    diag_error(d, LOC_NONE, "this process is to be task number %d, and another one is that too", task);
+    diag_help(d, LOC_NONE, "each process has a task of its own: see --task and TF_CONFIG");
+    return NULL;
+  }
+  if (t.size != size || (task < 0 && t.rank != rank)) {
     diag_error(d, LOC_NONE, "the launcher says that this is process %d of %d, and %s says %d of %d", rank,
                size, t.library, t.rank, t.size);
     diag_help(d, LOC_NONE, "start dgc with the mpirun of %s", t.library);

@@ -26,15 +26,16 @@ struct transport {
   void (*stop)(void);
 };
 
-/* What mpi.c exports as "dgc_transport": fills in `out`; NULL, or why it cannot. */
-typedef const char *transport_start(struct transport *out, size_t bytes);
+/* What mpi.c exports as "dgc_transport": fills in `out`; NULL, or why it cannot. Processes are numbered by their
+ * `task`, where that is not -1. */
+typedef const char *transport_start(struct transport *out, size_t bytes, int task);
 
 /* How many processes a launcher (mpirun, mpiexec, srun) has started, by what it says in the environment; 1: none. Which
  * of them this one is goes to *rank. */
 int transport_launched(int *rank);
 /* The transport of this process, started by the first call. NULL after an error in `d`: there is no MPI library, or
- * another one than the launcher's. It ends with the process. */
-const struct transport *transport_open(struct diags *d);
+ * another one than the launcher's, or two processes are the same task. It ends with the process. */
+const struct transport *transport_open(int task, struct diags *d);
 /* This process fails, so others need not be waited for when it ends. */
 void transport_fail(void);
 

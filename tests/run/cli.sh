@@ -66,7 +66,7 @@ for hosts in -1 a:99999 a: 'a b'; do
   shows err 'no host'
 done
 expect 0 'hosts' "$dgc" compile "$samples/linear.dsl" --cluster 'worker=[::1]:2222,b-1.c:80,d' -o /dev/null
-# Nothing trains here as if it trained there: hosts are for what does not run.
+# Nothing trains here as if it trained there: hosts are for processes that somebody has started.
 "$dgc" compile "$samples/linear.dsl" --cluster 'worker=2;ps=1' -o numbers.dg
 "$dgc" compile "$samples/linear.dsl" --cluster 'worker=a:1,b;ps=[::1]:9' -o hosts.dg
 grep -v '^  cluster ' numbers.dg >a.dg
@@ -81,8 +81,8 @@ for verb in train bench eval predict; do
     [ $verb = bench ] && from=
     [ $verb = train ] && from='--checkpoint far.safetensors'
     expect 2 "$verb on $hosts" "$dgc" $verb "$samples/digits.dsl" $from --cluster "$hosts"
-    shows err 'tasks run on no other hosts yet'
-    grep -q 'as --cluster "\(worker=2;ps=1\|ps=1;worker=2\)"' err && pass || fail "hosts: $(cat err)"
+    shows err "' of --cluster names hosts, and this is the only process"
+    grep -q 'in this one: --cluster "\(worker=2;ps=1\|ps=1;worker=2\)"' err && pass || fail "hosts: $(cat err)"
     empty out
   done
 done

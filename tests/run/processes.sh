@@ -87,6 +87,35 @@ rm -f stopped.safetensors
 }
 same stopped.safetensors stopped1.safetensors
 
+# Which process is which task, in any order: as --task says, or TF_CONFIG.
+# shellcheck disable=SC2046
+{
+  expect 0 'tasks by name' timeout 300 mpirun -n 1 "$dgc" train $(digits) --task worker:1 --overwrite --checkpoint several.safetensors \
+    : -n 1 "$dgc" train $(digits) --task worker:0 --overwrite --checkpoint several.safetensors
+  same hash.safetensors several.safetensors
+  tf() {
+    echo '{"cluster": {"worker": ["a:2222", "b:2222"], "ps": ["c:1"]}, "environment": "cloud", "more": [1, {"y": null}],' \
+      "\"task\": {\"type\": \"$1\", \"index\": $2}}"
+  }
+  expect 0 'TF_CONFIG' timeout 300 mpirun \
+    -n 1 -x TF_CONFIG="$(tf ps 0)" "$dgc" train $(digits) --overwrite --checkpoint several.safetensors \
+    : -n 1 -x TF_CONFIG="$(tf worker 1)" "$dgc" train $(digits) --overwrite --checkpoint several.safetensors \
+    : -n 1 -x TF_CONFIG="$(tf worker 0)" "$dgc" train $(digits) --overwrite --checkpoint several.safetensors
+  same hash.safetensors several.safetensors
+  expect 3 'one task twice' timeout 300 mpirun -n 2 "$dgc" train $(digits) --task worker:1
+  shows err 'this process is to be task number 1, and another one is that too'
+  expect 2 'no such task' timeout 300 mpirun -n 2 "$dgc" train $(digits) --task worker:2
+  shows err 'error: --task: the cluster (worker=2 of the launcher) has no task worker:2'
+  expect 2 'TF_CONFIG of several, alone' env TF_CONFIG="$(tf worker 0)" "$dgc" train $(digits)
+  shows err "cluster: 'worker=a:2222,b:2222;ps=c:1' of TF_CONFIG names hosts, and this is the only process"
+  expect 2 'TF_CONFIG that is none' env TF_CONFIG='{"cluster": {"worker": [1]}}' "$dgc" train $(digits)
+  shows err 'TF_CONFIG is no cluster as TensorFlow writes it: see byte 24'
+  for config in '' '{}' '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}'; do
+    expect 0 "TF_CONFIG of one: $config" env TF_CONFIG="$config" "$dgc" train $(digits) --overwrite --checkpoint several.safetensors
+    same hash.safetensors several.safetensors
+  done
+}
+
 # Who is not started as the others are does not train with them.
 differs() {
   what=$1
