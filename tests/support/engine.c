@@ -11,18 +11,35 @@ bool engine_open(struct engine *e, const char *backend, int threads) {
   return engine_open_on(e, backend, "cpu:0-7", threads);
 }
 
-bool engine_open_on(struct engine *e, const char *backend, const char *devices, int threads) {
+static void make(struct engine *e, const char *backend) {
   *e = (struct engine){.backend = backend_find(backend), .arena = arena_create()};
   diags_init(&e->diags, e->arena);
-  struct target target;
-  if (e->backend && target_parse(e->arena, devices, &target, &e->diags, LOC_NONE)) {
-    e->engines = engines_open(&target, (const struct backend *[]){e->backend, NULL}, &e->diags);
+}
+
+static bool start(struct engine *e, const char *backend, const struct target *target,
+                  const struct transport *transport, int threads) {
+  if (e->backend && target) {
+    const struct backend *wanted[] = {e->backend, NULL};
+    e->engines = engines_open_task(target, wanted, transport, &e->diags);
     e->workers = workers_create(threads, &e->diags);
   }
   if (e->engines && e->workers) return true;
   fprintf(stderr, "no backend %s\n%s", backend, diags_text(&e->diags, false));
   engine_close(e);
   return false;
+}
+
+bool engine_open_on(struct engine *e, const char *backend, const char *devices, int threads) {
+  struct target target;
+  make(e, backend);
+  bool parsed = target_parse(e->arena, devices, &target, &e->diags, LOC_NONE);
+  return start(e, backend, parsed ? &target : NULL, NULL, threads);
+}
+
+bool engine_open_task(struct engine *e, const char *backend, const struct target *target,
+                      const struct transport *transport, int threads) {
+  make(e, backend);
+  return start(e, backend, target, transport, threads);
 }
 
 void engine_close(struct engine *e) {
@@ -105,8 +122,7 @@ static bool fill_inputs(struct arena *a, struct exec *e, const struct plan *p, c
   return true;
 }
 
-static void read_back(struct arena *a, struct exec *e, const struct plan *p, struct store *s,
-                      struct values *variables, struct values *outputs) {
+static void read_outputs(struct arena *a, struct exec *e, const struct plan *p, struct values *outputs) {
   for (int i = 0; outputs && i < p->noutputs; i++) {
     if (p->outputs[i].role == OUTPUT_UPDATE) continue;
     void *data = arena_alloc(a, (size_t)type_bytes(&p->outputs[i].type));
@@ -115,6 +131,9 @@ static void read_back(struct arena *a, struct exec *e, const struct plan *p, str
     if (p->outputs[i].role == OUTPUT_COUNT) name = arena_printf(a, "%s/count", name);
     values_put(outputs, name, &p->outputs[i].type, data);
   }
+}
+
+static void read_variables(struct arena *a, struct store *s, struct values *variables) {
   struct model_variable *all;
   int count = store_model_variables(s, a, &all);
   for (int i = 0; i < count; i++) {
@@ -136,22 +155,48 @@ static void read_back(struct arena *a, struct exec *e, const struct plan *p, str
   }
 }
 
-bool engine_run(struct engine *e, const struct plan *p, const struct values *inputs, struct values *variables,
-                struct values *outputs, int steps, struct diags *d) {
+/* The plan's job, or an earlier one's. */
+static struct exec *load(struct engine *e, const struct engine_job *jobs, int job, struct store *s,
+                         struct exec **loaded, struct diags *d) {
+  for (int i = 0; i < job; i++)
+    if (jobs[i].plan == jobs[job].plan) return loaded[i];
+  return exec_load(jobs[job].plan, e->engines, s, e->workers, d);
+}
+
+static bool run_job(struct arena *a, struct exec *x, const struct engine_job *job, struct diags *d) {
+  for (int i = 0; i < job->steps; i++) {
+    if (!fill_inputs(a, x, job->plan, job->inputs)) return false;
+    if (exec_run(x)) continue;
+    exec_status(x, d);
+    return false;
+  }
+  read_outputs(a, x, job->plan, job->outputs);
+  return true;
+}
+
+bool engine_run_jobs(struct engine *e, const struct engine_job *jobs, int count, struct values *variables,
+                     struct diags *d) {
   struct arena *a = arena_create();
   struct store *s = store_create(e->engines);
-  struct exec *x = exec_load(p, e->engines, s, e->workers, d);
-  bool ok = x && fill_variables(a, s, variables);
-  for (int i = 0; ok && i < steps; i++) {
-    ok = fill_inputs(a, x, p, inputs);
-    if (ok && !exec_run(x)) {
-      exec_status(x, d);
-      ok = false;
-    }
+  struct exec *loaded[ENGINE_JOBS] = {NULL};
+  bool ok = count <= ENGINE_JOBS;
+  for (int i = 0; ok && i < count; i++) {
+    loaded[i] = load(e, jobs, i, s, loaded, d);
+    ok = loaded[i] && (i > 0 || fill_variables(a, s, variables)) && run_job(a, loaded[i], &jobs[i], d);
   }
-  if (ok) read_back(a, x, p, s, variables, outputs);
-  exec_unload(x);
+  if (ok) read_variables(a, s, variables);
+  for (int i = 0; i < count && loaded[i]; i++) {
+    bool again = false;
+    for (int k = 0; k < i; k++) again |= jobs[k].plan == jobs[i].plan;
+    if (!again) exec_unload(loaded[i]);
+  }
   store_destroy(s);
   arena_destroy(a);
   return ok;
+}
+
+bool engine_run(struct engine *e, const struct plan *p, const struct values *inputs, struct values *variables,
+                struct values *outputs, int steps, struct diags *d) {
+  const struct engine_job job = {p, inputs, outputs, steps};
+  return engine_run_jobs(e, &job, 1, variables, d);
 }

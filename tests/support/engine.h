@@ -19,6 +19,9 @@ struct engine {
 bool engine_open(struct engine *e, const char *backend, int threads);
 /* The same on these devices, in place of eight CPUs. */
 bool engine_open_on(struct engine *e, const char *backend, const char *devices, int threads);
+/* The same in one of the processes of a cluster, for the devices of its task. */
+bool engine_open_task(struct engine *e, const char *backend, const struct target *target,
+                      const struct transport *transport, int threads);
 void engine_close(struct engine *e);
 
 /* What a model is compiled for. */
@@ -43,5 +46,18 @@ struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d);
  * be NULL, gets the outputs of the last run that have a value. False after errors in `d`. */
 bool engine_run(struct engine *e, const struct plan *p, const struct values *inputs, struct values *variables,
                 struct values *outputs, int steps, struct diags *d);
+
+/* A plan with its inputs; `outputs`, which may be NULL, gets those of its last run. */
+struct engine_job {
+  const struct plan *plan;
+  const struct values *inputs;
+  struct values *outputs;
+  int steps;
+};
+enum { ENGINE_JOBS = 8 };
+/* As engine_run, of several plans in one session, one job behind the other. A plan is loaded when its first job comes,
+ * and stays. The first one has all variables that are set; what later ones add starts as its primary. */
+bool engine_run_jobs(struct engine *e, const struct engine_job *jobs, int count, struct values *variables,
+                     struct diags *d);
 
 #endif
