@@ -106,8 +106,8 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
              (long long)p->index);
   if (o->epochs_given) str_printf(&facts, "ends with epoch %lld\n", (long long)o->epochs);
   if (o->steps_given) str_printf(&facts, "ends with step %lld\n", (long long)o->steps);
-  str_printf(&facts, "saves every %lld steps%s\n", (long long)o->checkpoint_every,
-             o->checkpoint ? "" : ", without a file for it");
+  str_printf(&facts, "saves every %lld steps, every %lld s%s\n", (long long)o->checkpoint_every,
+             (long long)o->checkpoint_seconds, o->checkpoint ? "" : ", without a file for it");
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");
   for (int i = 0; i < ds->ncolumns; i++)
     str_printf(&facts, "has %lld rows of %s, each %s\n", (long long)ds->rows, ds->columns[i].name,

@@ -122,7 +122,9 @@ static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, co
   if (status) return status;
   struct graph *g = session_graph(s, s->call, kind, 0, NULL);
   if (!g) return session_blame(s);
-  struct plan *p = plan_build(s->call, g, &s->diags);
+  bool one = s->options.task != NULL; /* its part of the plan for processes */
+  struct plan *p = (one ? plan_build_processes : plan_build)(s->call, g, &s->diags);
+  if (p && one) p->shown = s->task + 1;
   if (!p) return session_blame(s);
   if (stage->of == OF_KERNELS) return print_kernels(s, out, stage->name, p);
   stage->plan[json](out, p);

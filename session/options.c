@@ -98,8 +98,8 @@ static const struct option_row option_table[] = {
      "train from the first step, though the file of --checkpoint is there: it is replaced"},
     {"allow-nan", FLAG, AT(allow_nan), 0, 0, NULL,
      "train on where a loss, or a variable that is saved, is not a number or infinite"},
-    {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N",
-     "save also after every N steps"},
+    {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N|TIME",
+     "save also after every N steps, or behind the step at which so much time has passed, as 30s, 10m or 1h"},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",
      "where a prediction goes: .npy, .csv, or - for CSV on standard output"},
     {"sums", FLAG, AT(sums), 0, 0, NULL, "dgc_run: give the sum and the count of each metric, too"},
@@ -144,6 +144,27 @@ static enum dgc_status set_integer(struct dgc_session *s, const struct option_ro
                         (long long)r->min, (long long)r->max, value);
   *out = number;
   return DGC_OK;
+}
+
+/* Steps, or a time: the last one holds. */
+static enum dgc_status set_every(struct dgc_session *s, const struct option_row *r, const char *value) {
+  static const struct {
+    char letter;
+    int64_t seconds;
+  } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}};
+  struct options *o = &s->options;
+  size_t len = strlen(value);
+  for (int i = 0; i < 3; i++) {
+    if (!len || value[len - 1] != units[i].letter) continue;
+    int64_t count;
+    enum dgc_status status = set_integer(s, r, arena_strndup(s->call, value, len - 1), &count);
+    if (status) return status;
+    o->checkpoint_seconds = count * units[i].seconds;
+    o->checkpoint_every = 0;
+    return DGC_OK;
+  }
+  o->checkpoint_seconds = 0;
+  return set_integer(s, r, value, &o->checkpoint_every);
 }
 
 static enum dgc_status set_flag(struct dgc_session *s, const struct option_row *r, const char *value,
@@ -262,6 +283,7 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   if (r->offset == AT(epochs)) s->options.epochs_given = true;
   if (r->offset == AT(steps)) s->options.steps_given = true;
   if (r->offset == AT(staleness)) s->options.asynchronous = true;
+  if (r->offset == AT(checkpoint_every)) return set_every(s, r, value);
   if (r->kind == INTEGER) return set_integer(s, r, value, field);
   status = check_text(s, r, value);
   if (status) return status;

@@ -45,7 +45,7 @@ struct options {
   const char *disable_pass, *print_after, *stress;
   const char *source_path; /* of verify */
   bool numeric;
-  int64_t threads, epochs, steps, seed, checkpoint_every, timeout;
+  int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout;
   bool overwrite, allow_nan, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
   bool seed_given, epochs_given, steps_given;
 };

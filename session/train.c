@@ -40,18 +40,24 @@ struct training {
   bool stop;    /* on_progress wants it */
   bool stopped; /* dgc_stop was called */
   bool lost;    /* another process does not answer */
+  bool due;     /* as much time has passed as is to pass between two checkpoints */
+  double saved; /* when the last one was written, or training began */
 };
 
 /* Listens to dgc_stop; where tasks are processes, all end behind the same step, whichever of them was asked to. If one
  * does not answer, that is an error that whatever is read next reports. */
 static struct training *listen(struct training *t) {
+  int64_t seconds = t->s->options.checkpoint_seconds;
   t->stopped = t->stopped || session_stopped(t->s);
+  t->due = t->due || (seconds && now() - t->saved >= (double)seconds);
   if (t->s->transport) {
-    enum { STOPPED = 1, STOP = 2 };
-    unsigned char flags = (unsigned char)((t->stopped ? STOPPED : 0) | (t->stop ? STOP : 0));
+    enum { STOPPED = 1, STOP = 2, DUE = 4 };
+    unsigned char flags =
+        (unsigned char)((t->stopped ? STOPPED : 0) | (t->stop ? STOP : 0) | (t->due ? DUE : 0));
     t->lost = !transport_any(t->s->transport, &flags);
     t->stopped = flags & STOPPED;
     t->stop = flags & STOP;
+    t->due = flags & DUE;
   }
   return t;
 }
@@ -119,7 +125,7 @@ static enum dgc_status next_loss(struct training *t, const struct loaded *l, int
 
 static enum dgc_status report(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
-  bool due = b->last || (s->on_progress && now() - t->reported >= 0.1);
+  bool due = b->last || t->due || (s->on_progress && now() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
   if (status || !due || !s->on_progress) return status;
   double time = t->reported = now();
@@ -146,6 +152,8 @@ static enum dgc_status save(struct training *t) {
   enum dgc_status status = add_loss(t);
   if (!status) status = session_save(s, s->options.checkpoint, !s->options.allow_nan);
   if (!status) t->saved_step = s->position.step;
+  t->due = false;
+  t->saved = now();
   return status;
 }
 
@@ -257,7 +265,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!t->loader) return session_unread(s);
   status = check_batches(t);
   if (!status) say_done(t);
-  t->begin = t->epoch_begin = now();
+  t->begin = t->epoch_begin = t->saved = now();
   while (!status && !done(listen(t))) {
     const struct batch *b;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {
@@ -289,7 +297,7 @@ static enum dgc_status train(struct dgc_session *s) {
   s->trained = true;
   int64_t rows;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
-  if (!status && o->checkpoint_every && !o->checkpoint)
+  if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);

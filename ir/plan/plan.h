@@ -112,6 +112,7 @@ struct plan {
   int ncollectives;
   const int *processes; /* by device; NULL: one process runs all of them */
   int nprocesses;
+  int shown; /* 0: all of it is printed; else 1 + the process whose part alone is */
   struct message *messages;
   int nmessages;
   const struct kernel **kernels; /* distinct ones */

@@ -146,13 +146,19 @@ static const struct queues *queues_of(struct arena *a, const struct plan *p) {
   return gpus ? queues_make(a, p, manners) : NULL;
 }
 
+static bool is_shown(const struct plan *p, int buffer) {
+  return !p->shown || plan_process(p, p->buffers[buffer].device) == p->shown - 1;
+}
+
 void plan_print(struct str *s, const struct plan *p) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   const struct queues *q = queues_of(a, p);
   str_printf(s, "plan %s {\n", p->graph->name);
-  for (int i = 0; i < p->ninputs; i++) print_value(s, p, "input", &p->inputs[i]);
+  for (int i = 0; i < p->ninputs; i++)
+    if (is_shown(p, p->inputs[i].operand.buffer)) print_value(s, p, "input", &p->inputs[i]);
   for (int d = 0; d < p->ndevices; d++) {
+    if (p->shown && plan_process(p, d) != p->shown - 1) continue;
     const struct device_plan *dp = &p->devices[d];
     str_printf(s, "  %s: %d step%s, %lld bytes of arena, %lld of constants, %lld of variables {\n",
                plan_device_text(p, d), dp->nsteps, dp->nsteps == 1 ? "" : "s",
@@ -161,8 +167,12 @@ void plan_print(struct str *s, const struct plan *p) {
     for (int i = 0; i < dp->nsteps; i++) print_step(s, p, q, d, i);
     str_put(s, "  }\n");
   }
-  for (int i = 0; i < p->noutputs; i++) print_value(s, p, "output", &p->outputs[i]);
-  print_packs(s, p);
+  for (int i = 0; i < p->noutputs; i++) {
+    struct plan_value v = p->outputs[i];
+    if (p->shown) v.operand = v.copies[p->shown - 1];
+    if (v.operand.buffer >= 0) print_value(s, p, "output", &v);
+  }
+  if (!p->shown) print_packs(s, p);
   str_put(s, "}\n");
   arena_destroy_guarded(a, &guard);
 }

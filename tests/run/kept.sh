@@ -64,6 +64,18 @@ expect 0 'going on from a link to it' train --steps 3 --resume=link.safetensors 
 expect 0 'going on' train --steps 4 --resume --checkpoint a.safetensors
 expect 0 inspect "$dgc" inspect a.safetensors
 shows out '# step: 4'
+# By time: none is due in an hour; each second one is.
+rm -f hour.safetensors second.safetensors
+expect 0 'every hour' train --steps 2 --checkpoint hour.safetensors --checkpoint-every 1h
+for wrong in 0s s 1d -1m 1.5h ''; do expect 2 "every '$wrong'" train --steps 2 --checkpoint hour.safetensors --checkpoint-every "$wrong"; done
+"$dgc" train "$model" --quiet --epochs 1000000 --checkpoint second.safetensors --checkpoint-every 1s >out 2>err &
+job=$!
+until [ -f second.safetensors ] || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
+kill -0 $job 2>/dev/null && pass || fail 'nothing is saved each second'
+kill -TERM $job
+wait $job
+shows err 'saved: --resume second.safetensors goes on from there'
+rm -f hour.safetensors second.safetensors
 expect 0 'begin anew' train --steps 2 --overwrite --checkpoint a.safetensors
 same a.safetensors kept
 expect 0 'begin anew' train --steps 3 --overwrite --resume=other.safetensors --checkpoint a.safetensors
