@@ -156,12 +156,12 @@ static void emit_sendings(const struct schedule *s, const struct timeline *line,
                                  .message = &s->plan->messages[m->message]};
   }
   if (n) qsort(sendings, (size_t)n, sizeof *sendings, by_end);
-  for (int i = n - 1; i >= 0; i--, place--) {
+  for (int i = n - 1, w = line->nwaits; i >= 0; i--, place--) {
     const struct sending *m = &sendings[i];
     if (i == n - 1 || m->before != m[1].before) {
-      int waits = 0;
-      for (int k = 0; k < line->nwaits; k++) waits += line->waits[k].step == m->before;
-      place = line->at[m->before] - waits - 1;
+      place = line->at[m->before] - 1;
+      while (w > 0 && line->waits[w - 1].step > m->before) w--;
+      for (; w > 0 && line->waits[w - 1].step == m->before; w--) place--;
     }
     steps[place] = (struct step){
         .kind = STEP_SENT, .node = s->tasks[m->task].node, .message = &s->plan->messages[m->message]};
@@ -191,7 +191,7 @@ static const struct operand *emit_copies(const struct schedule *s, int output) {
   if (!s->copies) return NULL;
   struct operand *copies = arena_new_array(s->arena, (size_t)n, struct operand);
   for (int i = 0; i < n; i++) {
-    struct ref r = s->copies[output * n + i];
+    struct ref r = s->copies[output][i];
     copies[i] = r.value == NONE ? (struct operand){NONE, 0} : operand_at(s, r);
   }
   return copies;

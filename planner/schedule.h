@@ -53,6 +53,7 @@ struct task {
   int blocked;          /* readers of the variables it overwrites that have not run */
   int collective;       /* ALL_REDUCE: its number, else NONE */
   int message;          /* of a task that receives: its number in the plan, else NONE */
+  int sending;          /* and its place among the sendings of the device that it is from */
   bool sink;            /* nothing but variables comes of it */
   bool done;
   int begin; /* its first step among those of its device that work */
@@ -69,7 +70,7 @@ struct task_group {
 /* What a device knew of the others when it reached a step. */
 struct snapshot {
   int step;
-  const int *clock; /* per device: how many of its steps are done */
+  const int *clock; /* by ticks of devices: how many of their steps are done */
   bool within;      /* the step itself tells, as it receives; else the waits before it */
 };
 
@@ -112,9 +113,11 @@ struct schedule {
   int *order; /* of tasks */
   int norder;
   struct timeline *lines; /* by device */
+  int *ticks;             /* by device: its place in clocks; NONE: no other device ever waits for it */
+  int nticks;
   int nsignals;
   struct ref *outputs; /* by output of the graph */
-  struct ref *copies;  /* by output and process: as plan_value; value NONE: none */
+  struct ref **copies; /* by output, then by process: as plan_value; value NONE: none. In one process NULL */
   struct plan *plan;
 };
 

@@ -13,7 +13,7 @@
 struct sync {
   struct schedule *s;
   int ndevices;
-  int *clocks; /* device * ndevices + other */
+  int *clocks; /* device * nticks + tick of the other */
   int *need;   /* by device: how many of its steps the task at hand needs */
   int *asked;  /* devices with a need */
   int nasked;
@@ -27,10 +27,12 @@ static bool same_process(const struct sync *y, int device, int other) {
 
 /* The task overwrites what was sent for `receiver`. */
 static void require_sent(struct sync *y, const struct task *t, const struct task *receiver) {
-  struct timeline *line = &y->s->lines[t->device];
-  for (int i = 0; i < line->nsendings; i++)
-    if (line->sendings[i].message == receiver->message && line->sendings[i].before > t->begin)
-      line->sendings[i].before = t->begin;
+  struct sending *m = &y->s->lines[t->device].sendings[receiver->sending];
+  if (m->before > t->begin) m->before = t->begin;
+}
+
+static int *clock_of(const struct sync *y, int device) {
+  return &y->clocks[(size_t)device * (size_t)y->s->nticks];
 }
 
 static void require(struct sync *y, const struct task *t, int task) {
@@ -41,7 +43,7 @@ static void require(struct sync *y, const struct task *t, int task) {
     return;
   }
   int end = end_of(other), *need = &y->need[other->device];
-  if (end <= y->clocks[t->device * y->ndevices + other->device]) return;
+  if (end <= clock_of(y, t->device)[y->s->ticks[other->device]]) return;
   if (*need == 0) y->asked[y->nasked++] = other->device;
   if (end > *need) *need = end;
 }
@@ -65,18 +67,19 @@ static bool implied(const struct sync *y, int device) {
     int other = y->asked[i];
     if (other == device) continue;
     const int *known = known_at(&y->s->lines[other], y->need[other]);
-    if (known && known[device] >= y->need[device]) return true;
+    if (known && known[y->s->ticks[device]] >= y->need[device]) return true;
   }
   return false;
 }
 
 /* `device` comes to know that `other` has done so many of its steps, and what that one knew. */
 static void learn(struct sync *y, int device, int other, int done) {
-  int *clock = &y->clocks[device * y->ndevices];
-  const int *known = known_at(&y->s->lines[other], done);
-  for (int i = 0; known && i < y->ndevices; i++)
-    if (i != device && known[i] > clock[i]) clock[i] = known[i];
-  if (done > clock[other]) clock[other] = done;
+  const struct schedule *s = y->s;
+  int *clock = clock_of(y, device), tick = s->ticks[other];
+  const int *known = known_at(&s->lines[other], done);
+  for (int i = 0; known && i < s->nticks; i++)
+    if (i != s->ticks[device] && known[i] > clock[i]) clock[i] = known[i];
+  if (tick != NONE && done > clock[tick]) clock[tick] = done;
 }
 
 static void wait_for(struct sync *y, const struct task *t, int device) {
@@ -93,8 +96,7 @@ static void take_snapshot(struct sync *y, const struct task *t, bool within) {
   struct schedule *s = y->s;
   struct timeline *line = &s->lines[t->device];
   GROW(s, line->snapshots, line->nsnapshots, line->snapshots_cap);
-  size_t bytes = (size_t)y->ndevices * sizeof(int);
-  const int *clock = arena_copy(s->scratch, &y->clocks[t->device * y->ndevices], bytes);
+  const int *clock = arena_copy(s->scratch, clock_of(y, t->device), (size_t)s->nticks * sizeof *clock);
   line->snapshots[line->nsnapshots++] = (struct snapshot){t->begin, clock, within};
 }
 
@@ -109,6 +111,7 @@ static void receive(struct sync *y, int task) {
   t->message = s->plan->nmessages++;
   int64_t bytes = s->values[t->variable != NONE ? t->variable : t->result].bytes;
   s->plan->messages[t->message] = (struct message){t->message, v->device, t->device, t->node, bytes};
+  t->sending = from->nsendings;
   GROW(s, from->sendings, from->nsendings, from->sendings_cap);
   from->sendings[from->nsendings++] = (struct sending){task, t->message, done - 1, from->nsteps};
   learn(y, t->device, v->device, done);
@@ -184,7 +187,7 @@ int sync_last_unknowing(const struct schedule *s, int device, int other, int don
   int lo = 0, hi = line->nsnapshots;
   while (lo < hi) {
     int mid = (lo + hi) / 2;
-    if (line->snapshots[mid].clock[other] < done)
+    if (line->snapshots[mid].clock[s->ticks[other]] < done)
       lo = mid + 1;
     else
       hi = mid;
@@ -193,11 +196,20 @@ int sync_last_unknowing(const struct schedule *s, int device, int other, int don
   return line->at[line->snapshots[lo].step] - !line->snapshots[lo].within;
 }
 
+/* Devices wait for those of their own process only: of one that is alone in its process no clock has to tell. */
+static void number_ticks(struct schedule *s, int ndevices) {
+  int *count = arena_new_array(s->scratch, (size_t)s->plan->nprocesses, int); /* of devices */
+  s->ticks = arena_new_array(s->scratch, (size_t)ndevices, int);
+  for (int d = 0; d < ndevices; d++) count[plan_process(s->plan, d)]++;
+  for (int d = 0; d < ndevices; d++) s->ticks[d] = count[plan_process(s->plan, d)] > 1 ? s->nticks++ : NONE;
+}
+
 void schedule_sync(struct schedule *s) {
   int n = s->g->config.target.ndevices > 0 ? s->g->config.target.ndevices : 1;
   struct sync y = {.s = s, .ndevices = n};
   s->lines = arena_new_array(s->scratch, (size_t)n, struct timeline);
-  y.clocks = arena_new_array(s->scratch, (size_t)n * (size_t)n, int);
+  number_ticks(s, n);
+  y.clocks = arena_new_array(s->scratch, (size_t)n * (size_t)s->nticks, int);
   y.need = arena_new_array(s->scratch, (size_t)n, int);
   y.asked = arena_new_array(s->scratch, (size_t)n, int);
   number_steps(s, n);

@@ -170,57 +170,64 @@ bool task_receives(const struct schedule *s, const struct task *t) {
          plan_process(s->plan, s->values[t->reads[0].value].device) != plan_process(s->plan, t->device);
 }
 
-static int first_device(const struct plan *p, int process) {
-  int device = 0;
-  while (p->processes[device] != process) device++;
-  return device;
+/* By process. */
+static const int *first_devices(const struct schedule *s) {
+  int *first = arena_new_array(s->scratch, (size_t)s->plan->nprocesses, int);
+  for (int d = s->plan->ndevices; d-- > 0;) first[s->plan->processes[d]] = d;
+  return first;
 }
 
-/* What the copy of a read task's value is read from instead. */
-static void read_instead(struct schedule *s, int task, int value) {
-  struct ref *read = (struct ref *)s->tasks[task].reads;
-  int *link = &s->values[read->value].readers;
-  while (s->links[*link].task != task) link = &s->links[*link].next;
-  *link = s->links[*link].next;
-  read->value = value;
-  schedule_read(s, task, value);
-}
-
-/* Every process is given the inputs that it reads: nothing is sent of them. */
-static void spread_inputs(struct schedule *s) {
-  int n = s->plan->nprocesses;
-  int *given = arena_new_array(s->scratch, (size_t)s->nvalues * (size_t)n, int);
-  for (int i = 0; i < s->ntasks; i++) {
-    if (!task_receives(s, &s->tasks[i]) || !s->values[s->tasks[i].reads[0].value].is_input) continue;
-    int input = s->tasks[i].reads[0].value, process = plan_process(s->plan, s->tasks[i].device);
-    int *here = &given[input * n + process];
-    if (!*here) {
-      *here = new_value(s, s->values[input].node, REGION_ARENA, s->values[input].bytes);
-      s->values[*here].is_input = true;
-      s->values[*here].device = first_device(s->plan, process);
-    }
-    read_instead(s, i, *here);
+/* Links of tasks that read something else by now. */
+static void drop_readers(struct schedule *s, int value) {
+  int *link = &s->values[value].readers;
+  while (*link != NONE) {
+    const struct task *t = &s->tasks[s->links[*link].task];
+    if (t->kind == STEP_COPY && t->reads[0].value != value)
+      *link = s->links[*link].next;
+    else
+      link = &s->links[*link].next;
   }
 }
 
+/* Every process is given the inputs that it reads: nothing is sent of them. */
+static void spread_inputs(struct schedule *s, const int *first) {
+  int n = s->plan->nprocesses, nvalues = s->nvalues;
+  int **given = arena_new_array(s->scratch, (size_t)nvalues, int *); /* by input and process; 0: not yet */
+  for (int i = 0; i < s->ntasks; i++) {
+    struct ref *read = (struct ref *)s->tasks[i].reads;
+    if (!task_receives(s, &s->tasks[i]) || !s->values[read->value].is_input) continue;
+    int input = read->value, process = plan_process(s->plan, s->tasks[i].device);
+    if (!given[input]) given[input] = arena_new_array(s->scratch, (size_t)n, int);
+    int *here = &given[input][process];
+    if (!*here) {
+      *here = new_value(s, s->values[input].node, REGION_ARENA, s->values[input].bytes);
+      s->values[*here].is_input = true;
+      s->values[*here].device = first[process];
+    }
+    read->value = *here;
+    schedule_read(s, i, *here);
+  }
+  for (int i = 0; i < nvalues; i++)
+    if (given[i]) drop_readers(s, i);
+}
+
 /* Losses and metrics are for all processes, values and predictions for the first. */
-static void spread_output(struct schedule *s, int output) {
+static void spread_output(struct schedule *s, int output, const int *first) {
   const struct output *o = &s->g->outputs[output];
   int n = s->plan->nprocesses, from = plan_process(s->plan, s->values[s->outputs[output].value].device);
-  struct ref *copies = &s->copies[output * n];
+  struct ref *copies = s->copies[output] = arena_new_array(s->scratch, (size_t)n, struct ref);
   for (int i = 0; i < n; i++) {
     copies[i] = (struct ref){NONE, 0};
     if (i == from) copies[i] = s->outputs[output];
     if (i == from || ((o->role == OUTPUT_VALUE || o->role == OUTPUT_PREDICT) && i > 0)) continue;
-    int task =
-        schedule_copy(s, o->node, s->outputs[output], first_device(s->plan, i), type_bytes(&o->node->type));
+    int task = schedule_copy(s, o->node, s->outputs[output], first[i], type_bytes(&o->node->type));
     copies[i] = (struct ref){s->tasks[task].result, 0};
     s->values[copies[i].value].is_output = true;
   }
 }
 
 /* A result that is asked for as it was before the step must not lie where the update goes. */
-static void keep_outputs(struct schedule *s) {
+static void keep_outputs(struct schedule *s, const int *first) {
   for (int i = 0; i < s->g->noutputs; i++) {
     const struct output *o = &s->g->outputs[i];
     if (o->role == OUTPUT_UPDATE) continue;
@@ -231,7 +238,7 @@ static void keep_outputs(struct schedule *s) {
     }
     s->values[r.value].is_output = true;
     s->outputs[i] = r;
-    if (s->copies) spread_output(s, i);
+    if (s->copies) spread_output(s, i, first);
   }
 }
 
@@ -322,11 +329,12 @@ void schedule_tasks(struct schedule *s) {
       s->refs[i] = visit(s, n);
     }
   }
+  const int *first = s->plan->processes ? first_devices(s) : NULL;
   if (s->plan->processes) {
-    spread_inputs(s);
-    s->copies = arena_new_array(s->scratch, (size_t)s->g->noutputs * (size_t)s->plan->nprocesses, struct ref);
+    spread_inputs(s, first);
+    s->copies = arena_new_array(s->scratch, (size_t)s->g->noutputs, struct ref *);
   }
-  keep_outputs(s);
+  keep_outputs(s, first);
   for (int i = 0; i < s->ntasks; i++)
     if (s->tasks[i].variable != NONE)
       bind_update(s, i);

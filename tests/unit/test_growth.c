@@ -167,10 +167,62 @@ static void sharing_costs_nothing(void **state) {
   }
 }
 
+/* What planning the training for processes costs: bytes, and those for each of its steps and messages. */
+struct cluster_cost {
+  double bytes, each;
+  int messages;
+};
+
+static struct cluster_cost plan_cluster(const char *strategy, int tasks, int variables) {
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  const char *text = arena_printf(a, HEAD "%s train mean(%s) with sgd(rate = 0.1)\n}\n",
+                                  repeat(a, variables, "", " var w# : f32[4] = zeros()\n y# = x * w#\n"),
+                                  repeat(a, variables, " + ", "y#"));
+  struct model *m = frontend_compile(a, source_make(a, "cluster.dsl", text, strlen(text)), NULL, &d);
+  if (!m) fail_msg("%s", diags_text(&d, false));
+  struct graph *g = m->train;
+  bool served = strcmp(strategy, "parameter_server") == 0;
+  g->config.batch = g->config.towers = tasks;
+  g->config.strategy = strategy;
+  const char *cluster = arena_printf(a, served ? "worker=%d;ps=2" : "worker=%d", tasks);
+  assert_true(cluster_parse(a, cluster, NULL, &g->config.target, &d, LOC_NONE));
+  g = pipeline_run(a, g, NULL, NULL, &(struct pipeline_options){0}, &d);
+  size_t start = work_bytes();
+  struct plan *p = g ? plan_build_processes(a, g, &d) : NULL;
+  if (!p) fail_msg("%s", diags_text(&d, false));
+  struct cluster_cost c = {.bytes = (double)(work_bytes() - start), .messages = p->nmessages};
+  double steps = p->nmessages;
+  for (int i = 0; i < p->ndevices; i++) steps += p->devices[i].nsteps;
+  c.each = c.bytes / steps;
+  arena_destroy(a);
+  return c;
+}
+
+/* With 256 tasks a step costs as much as with 16; with 64, whatever the number of variables. */
+static void tasks_are_linear(void **state) {
+  static const char *const strategies[] = {"multi_worker_mirrored", "parameter_server", "central_storage"};
+  (void)state;
+  int worse = 0;
+  for (size_t i = 0; i < sizeof strategies / sizeof *strategies; i++) {
+    const char *s = strategies[i];
+    struct cluster_cost few = plan_cluster(s, 16, 16), many = plan_cluster(s, 256, 16);
+    struct cluster_cost small = plan_cluster(s, 64, 16), large = plan_cluster(s, 64, 64);
+    print_message("%-24s%6d and%6d messages, %5.0f and%5.0f bytes a step", s, few.messages, many.messages,
+                  few.each, many.each);
+    print_message("; %6d and%6d messages, %5.0f and%5.0f\n", small.messages, large.messages, small.each,
+                  large.each);
+    worse += many.each > 1.1 * few.each || large.each > 1.25 * small.each;
+  }
+  assert_int_equal(worse, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_dimension_is_linear),
       cmocka_unit_test(sharing_costs_nothing),
+      cmocka_unit_test(tasks_are_linear),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
