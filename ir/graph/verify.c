@@ -129,6 +129,8 @@ static void check_stage(struct verify *v, const struct node *n) {
     if (n->dist != DIST_NONE || n->tower >= 0 || n->replica >= 0 || n->device >= 0 || n->pack)
       verify_breach(v, n, "a source graph says nothing of towers and devices");
     if (node_attr(n, ATTR_batch)) verify_breach(v, n, "a source graph does not know the batch");
+    if (node_attr(n, ATTR_of) && !node_attr(n, ATTR_part))
+      verify_breach(v, n, "a source graph has no copies of variables");
     if (node_attr(n, ATTR_offset) && type_is_symbolic(&n->type))
       verify_breach(v, n, "a source graph has no parts of the batch: no offset");
     return;
