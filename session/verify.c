@@ -12,14 +12,35 @@
 
 /* The order of meetings is the plan's. A placed graph that stands in a text may lack what a plan needs: then there is
  * none. */
-static void verify_plan(struct dgc_session *s, struct graph *g, struct certificate *c) {
-  struct plan *p = NULL;
-  if (c->breaches || g->stage != STAGE_PLACED || !collectives_lowered(g)) return;
-  struct graph *fused = pipeline_run(s->call, g, "fuse", NULL, NULL, &s->diags);
-  if (fused) p = plan_build(s->call, fused, &s->diags);
+static void certify_order(struct dgc_session *s, const struct plan *p, struct certificate *c) {
   if (!p || !plan_certify(s->call, p, &s->diags, c) || plan_verify(p, &s->diags)) return;
   c->claims[CLAIM_ORDER].breaches++;
   c->breaches++;
+}
+
+/* Tasks that may be processes: they have CPUs only, which make no sums together. */
+static bool may_be_processes(struct dgc_session *s, const struct graph *g) {
+  const struct target *t = &g->config.target;
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
+  for (int i = 0; i < t->ndevices; i++)
+    if (strcmp(t->devices[i].name.kind, "cpu") != 0) return false;
+  for (uint32_t i = 0; i < g->count; i++)
+    if (is_collective(g->nodes[i])) return false;
+  return target_processes(t, of) > 1;
+}
+
+/* Of several tasks the plan is certified for one process and for as many as there are tasks. */
+static void verify_plan(struct dgc_session *s, struct graph *g, struct certificate *c) {
+  if (c->breaches || g->stage != STAGE_PLACED || !collectives_lowered(g)) return;
+  struct graph *fused = pipeline_run(s->call, g, "fuse", NULL, NULL, &s->diags);
+  if (!fused) return;
+  certify_order(s, plan_build(s->call, fused, &s->diags), c);
+  if (c->breaches || !may_be_processes(s, fused)) return;
+  const char *alone = c->claims[CLAIM_ORDER].text;
+  struct plan *p = plan_build_processes(s->call, fused, &s->diags);
+  if (!p) return;
+  certify_order(s, p, c);
+  c->claims[CLAIM_ORDER].text = arena_printf(s->call, "%s; %s", alone, c->claims[CLAIM_ORDER].text);
 }
 
 static enum dgc_status report(struct dgc_session *s, const struct graph *g, const struct certificate *c,

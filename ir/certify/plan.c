@@ -1,9 +1,12 @@
-/* Checks the signals, waits and collectives of a plan: all devices come to them in one order, and none waits for ever.
+/* Checks the signals, waits, collectives and messages of a plan: all devices come to them in one order, and none waits
+ * for ever.
  *
  * Every signal is given once and waited for. What one device waits for from another, it waits for in the order
  * in which it is given: so all devices meet in one order. Each device of a collective takes part in it once, with
- * as many elements, and any two devices come to those they share in one order. And run as far as the waits and
- * collectives allow, all devices come to their end. Whether there are enough meetings is plan_verify's to say. */
+ * as many elements, and any two devices come to those they share in one order. Each message of a plan for processes is
+ * sent, received and gone once, by its own devices, which are of two processes. And run as far as the waits,
+ * collectives and messages allow, all devices come to their end, even where a message is gone only when it has been
+ * received. Whether there are enough meetings is plan_verify's to say. */
 #include "ir/certify/certify.h"
 #include "ir/graph/build.h"
 
@@ -14,11 +17,17 @@ struct signal_use {
   bool met;
 };
 
+/* Steps of a message on its devices; -1: none. */
+struct message_use {
+  int send, sent, receive;
+};
+
 struct order_check {
   const struct plan *p;
   struct diags *d;
   struct certificate *out;
   struct signal_use *signals;
+  struct message_use *messages;
 };
 
 static void breach(struct order_check *o, int device, int step, const char *fmt, ...)
@@ -142,6 +151,63 @@ static void check_one_order(struct order_check *o, const int *place, int device)
   }
 }
 
+/* ---- messages ---- */
+
+static bool is_message(const struct step *s) {
+  return s->kind == STEP_SEND || s->kind == STEP_SENT || s->kind == STEP_RECEIVE;
+}
+
+static int *use_of(struct message_use *m, enum step_kind kind) {
+  return kind == STEP_SEND ? &m->send : kind == STEP_SENT ? &m->sent : &m->receive;
+}
+
+static bool find_messages(struct order_check *o) {
+  const struct plan *p = o->p;
+  for (int i = 0; i < p->nmessages; i++) o->messages[i] = (struct message_use){-1, -1, -1};
+  for (int d = 0; d < p->ndevices; d++)
+    for (int i = 0; i < p->devices[d].nsteps; i++) {
+      const struct step *s = &p->devices[d].steps[i];
+      const struct message *m = s->message;
+      if (!is_message(s)) continue;
+      if (!m || m->number < 0 || m->number >= p->nmessages || m != &p->messages[m->number]) {
+        breach(o, d, i, "there is no such message");
+        return false;
+      }
+      int *at = use_of(&o->messages[m->number], s->kind);
+      if (d != (s->kind == STEP_RECEIVE ? m->to : m->from))
+        breach(o, d, i, "message %d is not for this device", m->number);
+      else if (plan_process(p, m->from) == plan_process(p, m->to))
+        breach(o, d, i, "message %d stays within its process", m->number);
+      else if (*at >= 0)
+        breach(o, d, i, "message %d is at step %d already", m->number, *at);
+      else
+        *at = i;
+    }
+  return true;
+}
+
+/* Nothing is missing. It is said where one of the others is. */
+static void check_message(struct order_check *o, const struct message *m) {
+  const struct message_use *u = &o->messages[m->number];
+  int from = u->send >= 0 ? u->send : u->sent;
+  int device = from >= 0 ? m->from : m->to, step = from >= 0 ? from : u->receive;
+  const char *missing = u->send < 0      ? "sent"
+                        : u->receive < 0 ? "received"
+                        : u->sent < 0    ? "waited for"
+                                         : NULL;
+  if (step >= 0 && missing) breach(o, device, step, "message %d is not %s", m->number, missing);
+}
+
+/* Whether what a step of it needs has been done. */
+static bool may_pass(const struct order_check *o, const struct step *s, const int *at) {
+  const struct message *m = s->message;
+  const struct message_use *u = &o->messages[m->number];
+  if (s->kind == STEP_RECEIVE) return u->send < 0 || at[m->from] > u->send;
+  return s->kind == STEP_SEND || u->receive < 0 || at[m->to] > u->receive;
+}
+
+/* ---- all together ---- */
+
 /* Whether all that take part in it have come to their part. */
 static bool have_met(const struct order_check *o, const struct collective *c, const int *place,
                      const int *at) {
@@ -163,6 +229,7 @@ static void run(struct order_check *o, const int *place, int *at) {
         const struct signal_use *m = s->kind == STEP_WAIT ? &o->signals[s->signal] : NULL;
         if (m && m->device >= 0 && at[m->device] <= m->step) break;
         if (s->kind == STEP_ALL_REDUCE && !have_met(o, s->collective, place, at)) break;
+        if (is_message(s) && !may_pass(o, s, at)) break;
         moved = true;
       }
   }
@@ -172,6 +239,9 @@ static void run(struct order_check *o, const int *place, int *at) {
     if (s->kind == STEP_ALL_REDUCE)
       breach(o, d, at[d], "the devices wait for each other: those of collective %d never meet",
              s->collective->number);
+    else if (is_message(s))
+      breach(o, d, at[d], "the processes wait for each other: message %d is never %s", s->message->number,
+             s->kind == STEP_RECEIVE ? "sent" : "received");
     else
       breach(o, d, at[d], "the devices wait for each other: signal %d is never given", s->signal);
   }
@@ -185,10 +255,12 @@ bool plan_certify(struct arena *a, const struct plan *p, struct diags *d, struct
   o.signals = arena_new_array(scratch, (size_t)p->nsignals + 1, struct signal_use);
   int *at = arena_new_array(scratch, (size_t)p->ndevices + 1, int), waits = 0, before = o.out->breaches;
   int *place = arena_new_array(scratch, (size_t)p->ndevices * (size_t)p->ncollectives + 1, int);
-  if (collect(&o) && find_parts(&o, place)) {
+  o.messages = arena_new_array(scratch, (size_t)p->nmessages + 1, struct message_use);
+  if (collect(&o) && find_parts(&o, place) && find_messages(&o)) {
     for (int i = 0; i < p->ndevices; i++) check_waits(&o, i, at);
     for (int i = 0; i < p->ncollectives; i++) check_complete(&o, &p->collectives[i], place);
     for (int i = 0; i < p->ndevices; i++) check_one_order(&o, place, i);
+    for (int i = 0; i < p->nmessages; i++) check_message(&o, &p->messages[i]);
     run(&o, place, at);
   }
   for (int i = 0; i < p->ndevices; i++)
@@ -197,9 +269,13 @@ bool plan_certify(struct arena *a, const struct plan *p, struct diags *d, struct
   const char *sums = p->ncollectives == 0 ? ""
                                           : arena_printf(a, " and %d collective%s", p->ncollectives,
                                                          p->ncollectives == 1 ? "" : "s");
+  const char *processes = p->processes
+                              ? arena_printf(a, " in %d processes, with %d message%s between them,",
+                                             p->nprocesses, p->nmessages, p->nmessages == 1 ? "" : "s")
+                              : "";
   o.out->claims[CLAIM_ORDER].text =
-      arena_printf(a, "%d device%s meet at %d signal%s%s %d wait%s%s, in one order", p->ndevices,
-                   p->ndevices == 1 ? "" : "s", p->nsignals, p->nsignals == 1 ? "" : "s",
+      arena_printf(a, "%d device%s%s meet at %d signal%s%s %d wait%s%s, in one order", p->ndevices,
+                   p->ndevices == 1 ? "" : "s", processes, p->nsignals, p->nsignals == 1 ? "" : "s",
                    p->ncollectives ? "," : " and", waits, waits == 1 ? "" : "s", sums);
   arena_destroy_guarded(scratch, &guard);
   return o.out->breaches == before;
