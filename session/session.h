@@ -4,6 +4,7 @@
  *
  *   session               what a session has, its calls, its errors
  *   options, model        what was asked for; the source, and the entries that it has
+ *   cluster, agree        which task this process is; what it must have in common with the others
  *   auto, strategy        the devices, and the strategy that is settled for all graphs of the model
  *   compile, devices      from an entry to its graphs; the backend that is to run them
  *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
