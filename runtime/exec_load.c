@@ -43,7 +43,7 @@ bool exec_bind(struct exec *e, struct diags *d) {
       const struct step *s = &p->devices[lane->device].steps[c->step];
       void **args = (void **)c->args;
       for (int i = 0; args && i < s->noperands; i++) args[i] = operand_address(e, &s->operands[i]);
-      if (s->message && s->noperands && !exec_bind_message(e, s, d)) return false;
+      if (args && s->message && !exec_bind_message(e, s, d)) return false;
     }
   }
   return true;
