@@ -1,5 +1,6 @@
 /* MPI as a transport: persistent requests of point-to-point messages, and nothing else of it. Failures of MPI end the
- * process, and by its launcher all: that is MPI's own way without further agreement. */
+ * process, and by its launcher all: that is MPI's own way without further agreement. It is built twice: with the mpi.h
+ * of the library that is there, and with abi/mpi.h, which declares all that is used here. */
 #include "runtime/mpi/transport.h"
 
 #include <limits.h>
@@ -60,6 +61,14 @@ static void stop(void) {
   MPI_Finalize();
 }
 
+/* "Open MPI v4.1.4, package: ..." and "MPICH Version:      5.0.2\n...": as far as it tells which. */
+static void short_name(char *name) {
+  char *end = name;
+  for (const char *p = name; *p && *p != ',' && *p != '\n'; p++)
+    if (*p != ' ' || (end > name && end[-1] != ' ')) *end++ = *p;
+  *end = 0;
+}
+
 const char *dgc_transport(struct transport *out, size_t bytes, int task) {
   if (bytes != sizeof *out) return "it is of another version of dgc";
   int provided, done_already;
@@ -73,7 +82,7 @@ const char *dgc_transport(struct transport *out, size_t bytes, int task) {
   MPI_Comm_split(MPI_COMM_WORLD, 0, task < 0 ? rank : task, &all);
   int len;
   MPI_Get_library_version(library, &len);
-  library[strcspn(library, ",\n")] = 0;
+  short_name(library);
   *out = (struct transport){.library = library,
                             .sender = sender,
                             .receiver = receiver,

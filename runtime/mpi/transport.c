@@ -7,16 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-#define MODULE "dgc-mpi.so"
+/* mpi.c, built for the MPI library that was there, and for any that has the standard's binary interface. */
+static const char own_module[] = "dgc-mpi.so", abi_module[] = "dgc-mpi-abi.so", abi[] = "libmpi_abi.so.1";
 
-/* Launchers' variables: how many processes, and which this one is. */
-static const struct {
+/* Launchers' variables: how many processes, and which this one is. Whose library they are for is tried first. */
+static const struct launcher {
   const char *size, *rank;
+  bool abi;
 } launchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"}, /* Open MPI */
-    {"PMI_SIZE", "PMI_RANK"},                         /* MPICH and its kin */
-    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},         /* a step of srun; a batch script is none */
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", false}, /* Open MPI */
+    {"PMI_SIZE", "PMI_RANK", true},                          /* MPICH and its kin */
+    {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", false},         /* a step of srun; a batch script is none */
 };
 
 static int number(const char *name) {
@@ -26,15 +29,23 @@ static int number(const char *name) {
   return text && *text && !*end && value >= 0 && value <= INT_MAX ? (int)value : -1;
 }
 
-int transport_launched(int *rank) {
+static const struct launcher *find_launcher(int *rank, int *size) {
   *rank = 0;
-  for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-    int size = number(launchers[i].size), here = number(launchers[i].rank);
-    if (size < 1 || here < 0 || here >= size) continue;
+  *size = 1;
+  for (const struct launcher *l = launchers; l < launchers + sizeof launchers / sizeof *launchers; l++) {
+    int count = number(l->size), here = number(l->rank);
+    if (count < 1 || here < 0 || here >= count) continue;
     *rank = here;
-    return size;
+    *size = count;
+    return l;
   }
-  return 1;
+  return NULL;
+}
+
+int transport_launched(int *rank) {
+  int size;
+  find_launcher(rank, &size);
+  return size;
 }
 
 static struct transport open_transport;
@@ -47,24 +58,78 @@ static void at_exit(void) {
 }
 
 /* Beside the library that this function is in, else wherever libraries are. */
-static void *load_module(struct diags *d) {
+static void *load_module(const char *name, struct arena *a) {
   Dl_info here;
-  const char *slash, *beside = MODULE;
+  const char *slash, *beside = name;
   if (dladdr(&open_transport, &here) && (slash = strrchr(here.dli_fname, '/')))
-    beside = arena_printf(d->arena, "%.*s/%s", (int)(slash - here.dli_fname), here.dli_fname, MODULE);
+    beside = arena_printf(a, "%.*s/%s", (int)(slash - here.dli_fname), here.dli_fname, name);
   void *library = dlopen(beside, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own plugins look for its symbols */
-  return library ? library : dlopen(MODULE, RTLD_NOW | RTLD_GLOBAL);
+  return library ? library : dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+}
+
+/* 0: none. */
+static long parent_of(long process, struct arena *a) {
+  long parent = 0;
+  char line[256] = "";
+  FILE *f = fopen(arena_printf(a, "/proc/%ld/stat", process), "re");
+  size_t len = f ? fread(line, 1, sizeof line - 1, f) : 0;
+  if (f) fclose(f);
+  line[len] = 0;
+  const char *behind = strrchr(line, ')'); /* "7 (name) S 1 ..." */
+  return behind && sscanf(behind, ") %*c %ld", &parent) == 1 ? parent : 0;
+}
+
+/* PREFIX/lib/libmpi_abi.so.1 of a process that runs PREFIX/bin/anything. */
+static const char *abi_of(long process, struct arena *a) {
+  char path[PATH_MAX];
+  ssize_t len = readlink(arena_printf(a, "/proc/%ld/exe", process), path, sizeof path - 1);
+  path[len > 0 ? len : 0] = 0;
+  for (int up = 0; up < 2; up++) {
+    char *slash = strrchr(path, '/');
+    if (!slash) return abi;
+    *slash = 0;
+  }
+  return arena_printf(a, "%s/lib/%s", path, abi);
+}
+
+/* MPI itself, whose symbols the module looks for: wherever libraries are, else where the launcher that has started
+ * this process was installed. A shell and the like may stand between them. */
+static bool load_abi(struct arena *a) {
+  enum { GENERATIONS = 4 };
+  if (dlopen(abi, RTLD_NOW | RTLD_GLOBAL)) return true;
+  long process = getppid();
+  for (int i = 0; i < GENERATIONS && process > 1; i++, process = parent_of(process, a))
+    if (dlopen(abi_of(process, a), RTLD_NOW | RTLD_GLOBAL)) return true;
+  return false;
+}
+
+/* The one for the launcher's library, else the other one; *name: which one. *why: what could not be loaded, or "". */
+static void *load_any(const struct launcher *l, struct arena *a, const char **name, const char **why) {
+  *why = "";
+  for (int i = 0; i < 2; i++) {
+    bool standard = l->abi == (i == 0);
+    *name = standard ? abi_module : own_module;
+    void *library = standard && !load_abi(a) ? NULL : load_module(*name, a);
+    if (library) return library;
+    *why = arena_printf(a, "%s%s%s", *why, i ? "; " : "", dlerror());
+  }
+  return NULL;
 }
 
 const struct transport *transport_open(int task, struct diags *d) {
   if (open_transport.size) return &open_transport;
-  int rank, size = transport_launched(&rank);
-  void *library = load_module(d);
+  int rank, size;
+  const struct launcher *l = find_launcher(&rank, &size);
+  const char *name, *none;
+  void *library = load_any(l ? l : launchers, d->arena, &name, &none);
   if (!library) {
     diag_error(d, LOC_NONE,
                "%d processes were started, and there is nothing by which they could reach each other: %s",
-               size, dlerror());
-    diag_help(d, LOC_NONE, "install MPI (Debian: openmpi-bin, and libopenmpi-dev to build dgc with it)");
+               size, none);
+    diag_help(d, LOC_NONE,
+              "install MPI (Debian: openmpi-bin, and libopenmpi-dev to build dgc with it), or one that has "
+              "the standard's binary interface (MPICH 5: %s)",
+              abi);
     return NULL;
   }
   transport_start *start = NULL;
@@ -72,7 +137,7 @@ const struct transport *transport_open(int task, struct diags *d) {
   struct transport t = {0};
   const char *why = start ? start(&t, sizeof t, task) : "it is of another version of dgc";
   if (why) {
-    diag_error(d, LOC_NONE, "%s: %s", MODULE, why);
+    diag_error(d, LOC_NONE, "%s: %s", name, why);
     return NULL;
   }
   if (task >= 0 && t.size == size && t.rank != task) {
@@ -83,7 +148,7 @@ const struct transport *transport_open(int task, struct diags *d) {
   if (t.size != size || (task < 0 && t.rank != rank)) {
     diag_error(d, LOC_NONE, "the launcher says that this is process %d of %d, and %s says %d of %d", rank,
                size, t.library, t.rank, t.size);
-    diag_help(d, LOC_NONE, "start dgc with the mpirun of %s", t.library);
+    diag_help(d, LOC_NONE, "start dgc with the mpirun of %s%s%s", t.library, *none ? "; " : "", none);
     return NULL;
   }
   open_transport = t;

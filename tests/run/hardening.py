@@ -135,7 +135,7 @@ with tempfile.TemporaryDirectory() as where:
     if meson:
         subprocess.run([meson, "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", where], check=True)
         installed = list(binaries(where))
-        module = [p for p in installed if os.path.basename(p) == "dgc-mpi.so"]
+        module = [p for p in installed if os.path.basename(p) in ("dgc-mpi.so", "dgc-mpi-abi.so")]
         check(len(installed) == 2 + len(module), "installed: %s" % installed)
         for path in installed:
             # Where MPI lies is its own packager's word.
