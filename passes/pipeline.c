@@ -1,10 +1,10 @@
 /* The pipeline: the list of passes, and the one place where each is run, timed, verified and shown. */
 #include "passes/pass.h"
 
+#include "base/clock.h"
 #include "ir/graph/text.h"
 
 #include <string.h>
-#include <time.h>
 
 static const struct pass {
   const char *name;
@@ -104,12 +104,6 @@ static int choose(const struct graph *g, const char *list, const char *last, con
   return n;
 }
 
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static const char *text_of(struct arena *a, const struct graph *g) {
   struct str s = str_make(a);
   graph_print(&s, g);
@@ -150,9 +144,9 @@ static struct graph *run_pass(struct pass_ctx *ctx, struct arena *kept, const st
     help_stage(ctx, p, g->stage);
     return NULL;
   }
-  double start = seconds();
+  double start = clock_seconds();
   struct graph *out = p->run(ctx, g);
-  double took = seconds() - start;
+  double took = clock_seconds() - start;
   if (out) out->stage = p->to;
   if (o && o->time_passes && o->print) {
     struct str s = str_make(ctx->scratch);
@@ -185,12 +179,13 @@ static void destroy_arenas(void *arg) {
 static bool certify(struct pass_ctx *ctx, struct arena *kept, const struct graph *source,
                     const struct graph *g, const struct pass *p, const struct pipeline_options *o) {
   if (!source || p->run != pass_copies) return true;
-  double start = seconds();
+  double start = clock_seconds();
   struct certificate *out = o ? o->certificate : NULL;
   bool ok = graph_certify(out ? kept : ctx->scratch, source, g, p->name, ctx->diags, out) || out;
   if (o && o->time_passes && o->print) {
     struct str s = str_make(ctx->scratch);
-    str_printf(&s, "%-12s %8lld us %8u nodes\n", "certify", (long long)((seconds() - start) * 1e6), g->count);
+    str_printf(&s, "%-12s %8lld us %8u nodes\n", "certify", (long long)((clock_seconds() - start) * 1e6),
+               g->count);
     o->print(o->user, "time", s.data);
   }
   return ok;

@@ -99,7 +99,7 @@ static int64_t take(struct heap_state *h, int64_t size) {
     if (length >= size && (best < 0 || length < h->gaps[best].end - h->gaps[best].begin)) best = i;
     if (best >= 0 && length == size) break;
   }
-  if (best < 0) { /* the arena grows; a gap at its end is part of the length */
+  if (best < 0) { /* the arena grows; a gap at its end is part of the place */
     bool tail = h->count > 0 && h->gaps[h->count - 1].end == h->high;
     int64_t at = tail ? h->gaps[--h->count].begin : h->high;
     h->high = at + size;

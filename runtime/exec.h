@@ -23,7 +23,7 @@ struct exec *exec_load(const struct plan *p, const struct engines *engines, stru
 void exec_unload(struct exec *e);
 
 /* Where tasks are processes, each is given all inputs and keeps what it reads, and has its own copy of losses and
- * metrics; the first one has the values too, which others read as zeros.
+ * metrics. Of other outputs the first one has the values, and the one that computes them; the rest read zeros.
  * Inputs are written before each run, outputs read after it and before any other run of the session. False when
  * a device has failed, see exec_status. */
 bool exec_write(struct exec *e, int input, const void *data);

@@ -80,8 +80,6 @@ void exec_load_message(struct exec *e, const struct step *s, struct command *c);
 /* Where the bytes of a SEND or RECEIVE lie now. False after an error in `d`. */
 bool exec_bind_message(struct exec *e, const struct step *s, struct diags *d);
 void exec_drop_messages(struct exec *e);
-/* Nanoseconds of a clock that never goes back. */
-uint64_t exec_now(void);
 /* Sets the run's deadline. */
 void exec_watch(struct exec *e);
 /* Where a wait takes long: true when the run is to be given up. */

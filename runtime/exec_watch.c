@@ -3,16 +3,9 @@
  *
  * The clock is looked at only where a worker has nothing to do for long. Devices whose work runs behind the
  * host are asked whether they have done all of it, so that a run with a limit ends when they have. */
+#include "base/clock.h"
 #include "ir/graph/graph.h"
 #include "runtime/exec_internal.h"
-
-#include <time.h>
-
-uint64_t exec_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool make_ends(struct exec *e, struct diags *d) {
   e->ends = arena_new_array(e->arena, (size_t)e->plan->ndevices, struct point);
@@ -37,11 +30,11 @@ void exec_watch(struct exec *e) {
   e->asked = false;
   if (!e->limit) return;
   atomic_store(&e->overdue, false);
-  e->deadline = exec_now() + (uint64_t)e->limit * 1000000000u;
+  e->deadline = clock_ns() + (uint64_t)e->limit * 1000000000u;
 }
 
 bool exec_give_up(struct exec *e) {
-  if (!e->limit || exec_now() < e->deadline) return false;
+  if (!e->limit || clock_ns() < e->deadline) return false;
   atomic_store(&e->overdue, true);
   atomic_store(&e->failed, true);
   return true;

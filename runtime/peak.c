@@ -1,10 +1,10 @@
 /* The f32 peak of this machine: independent chains of multiply-adds in the widest vectors there are. */
 #include "runtime/devices.h"
 
+#include "base/clock.h"
 #include "runtime/workers.h"
 
 #include <string.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -57,12 +57,6 @@ static double loop(void) {
   return loop_plain();
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* On a line of its own per thread. */
 struct best {
   _Alignas(64) double rate;
@@ -72,7 +66,7 @@ struct best {
 static void run_loop(void *arg, int worker) {
   struct best *best = &((struct best *)arg)[worker];
   for (int i = 0; i < 8; i++) {
-    double begin = now(), rate = loop() / (now() - begin);
+    double begin = clock_seconds(), rate = loop() / (clock_seconds() - begin);
     if (rate > best->rate) best->rate = rate;
   }
 }
@@ -86,7 +80,7 @@ double machine_peak(int threads) {
   struct diags d;
   diags_init(&d, a);
   struct workers *w = workers_create(threads, &d);
-  for (double until = now() + 0.1; w && now() < until;) workers_run(w, run_loop, best);
+  for (double until = clock_seconds() + 0.1; w && clock_seconds() < until;) workers_run(w, run_loop, best);
   workers_destroy(w);
   arena_destroy(a);
   double sum = 0;

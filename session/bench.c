@@ -2,17 +2,11 @@
 #include "session/data.h"
 #include "session/strategy.h"
 
+#include "base/clock.h"
 #include "runtime/devices.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- numbers for inputs without data ---- */
 
@@ -137,9 +131,9 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
   enum dgc_status status = DGC_OK;
   for (int i = 0; !status && i < 5 + count / 10; i++) status = step(s, l, inputs, NULL);
   for (int i = 0; !status && i < count; i++) {
-    double begin = now();
+    double begin = clock_seconds();
     status = step(s, l, inputs, NULL);
-    seconds[i] = now() - begin;
+    seconds[i] = clock_seconds() - begin;
   }
   if (status) return status;
   out->step_seconds = median(seconds, count);
@@ -176,9 +170,9 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   *out = (struct dgc_bench){.steps = s->options.steps ? (int)s->options.steps : 100};
   arena_reset(s->text);
   enum dgc_status status = session_ready(s, ENTRY_TRAIN);
-  double begin = now();
+  double begin = clock_seconds();
   if (!status) status = session_plan(s, ENTRY_TRAIN, session_batch(s), &l);
-  out->compile_seconds = now() - begin;
+  out->compile_seconds = clock_seconds() - begin;
   if (status) return status;
   void **inputs = arena_new_array(s->call, (size_t)l->plan->ninputs, void *);
   struct dgc_bench_input *about = arena_new_array(s->text, (size_t)l->plan->ninputs, struct dgc_bench_input);

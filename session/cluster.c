@@ -16,33 +16,6 @@ struct tf_config {
   int64_t index;
 };
 
-static bool skip_value(struct json *j, int depth);
-
-/* "[1, 2]" or {"a": 1}, whatever is in it. */
-static bool skip_list(struct json *j, char close, int depth) {
-  bool named = close == '}';
-  if (json_take(j, close)) return true;
-  do {
-    if (named && (!json_string(j) || !json_take(j, ':'))) return false;
-    if (!skip_value(j, depth + 1)) return false;
-  } while (json_take(j, ','));
-  return json_take(j, close);
-}
-
-static bool skip_value(struct json *j, int depth) {
-  enum { DEEPEST = 32 };
-  if (depth > DEEPEST) return false;
-  if (json_take(j, '{')) return skip_list(j, '}', depth);
-  if (json_take(j, '[')) return skip_list(j, ']', depth);
-  struct json before = *j;
-  if (json_string(j)) return true;
-  *j = before;
-  while (j->p < j->end && strchr(" \t\r\n", *j->p)) j->p++;
-  const char *begin = j->p;
-  while (j->p < j->end && !strchr(",]} \t\r\n", *j->p)) j->p++; /* a number or a word */
-  return j->p > begin;
-}
-
 /* "worker": ["a:1", "b:1"] */
 static bool read_job(struct tf_config *r) {
   const char *job = json_string(&r->json), *host;
@@ -75,7 +48,7 @@ static bool read_task(struct tf_config *r) {
       if (!(r->type = json_string(&r->json))) return false;
     } else if (strcmp(key, "index") == 0) {
       if (!json_size(&r->json, &r->index)) return false;
-    } else if (!skip_value(&r->json, 0))
+    } else if (!json_skip(&r->json))
       return false;
   } while (json_take(&r->json, ','));
   return json_take(&r->json, '}');
@@ -89,7 +62,7 @@ static bool read_config(struct tf_config *r) {
     if (!key || !json_take(&r->json, ':')) return false;
     bool good = strcmp(key, "cluster") == 0 ? read_cluster(r)
                 : strcmp(key, "task") == 0  ? read_task(r)
-                                            : skip_value(&r->json, 0);
+                                            : json_skip(&r->json);
     if (!good) return false;
   } while (json_take(&r->json, ','));
   return json_take(&r->json, '}') && json_done(&r->json);

@@ -7,18 +7,12 @@
 #include "session/model.h"
 #include "session/strategy.h"
 
+#include "base/clock.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/data/loader.h"
 #include "runtime/mpi/transport.h"
 
 #include <math.h>
-#include <time.h>
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* A batch whose losses are on their way from the devices. */
 struct unread {
@@ -49,7 +43,7 @@ struct training {
 static struct training *listen(struct training *t) {
   int64_t seconds = t->s->options.checkpoint_seconds;
   t->stopped = t->stopped || session_stopped(t->s);
-  t->due = t->due || (seconds && now() - t->saved >= (double)seconds);
+  t->due = t->due || (seconds && clock_seconds() - t->saved >= (double)seconds);
   if (t->s->transport) {
     enum { STOPPED = 1, STOP = 2, DUE = 4 };
     unsigned char flags =
@@ -125,10 +119,10 @@ static enum dgc_status next_loss(struct training *t, const struct loaded *l, int
 
 static enum dgc_status report(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
-  bool due = b->last || t->due || (s->on_progress && now() - t->reported >= 0.1);
+  bool due = b->last || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
   if (status || !due || !s->on_progress) return status;
-  double time = t->reported = now();
+  double time = t->reported = clock_seconds();
   struct dgc_progress p = {
       .epoch = b->epoch,
       .epochs = t->epochs > 0 ? t->epochs : 0,
@@ -153,7 +147,7 @@ static enum dgc_status save(struct training *t) {
   if (!status) status = session_save(s, s->options.checkpoint, !s->options.allow_nan);
   if (!status) t->saved_step = s->position.step;
   t->due = false;
-  t->saved = now();
+  t->saved = clock_seconds();
   return status;
 }
 
@@ -172,7 +166,7 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   if (b->last) {
     t->loss_sum = t->loss_count = 0;
     t->rows = 0;
-    t->epoch_begin = now();
+    t->epoch_begin = clock_seconds();
   }
   const struct options *o = &s->options;
   bool due = b->last || (o->checkpoint_every && s->position.step % o->checkpoint_every == 0);
@@ -265,7 +259,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!t->loader) return session_unread(s);
   status = check_batches(t);
   if (!status) say_done(t);
-  t->begin = t->epoch_begin = t->saved = now();
+  t->begin = t->epoch_begin = t->saved = clock_seconds();
   while (!status && !done(listen(t))) {
     const struct batch *b;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {

@@ -5,6 +5,7 @@
 #include "dgc.h"
 
 #include <stdio.h>
+#include <sys/types.h>
 
 enum { MAX_WORDS = 4 };
 
@@ -48,6 +49,14 @@ int cli_launch(struct cli *c);
 void cli_catch_signals(void);
 /* From here on there are steps to lose in the session; NULL: no longer. */
 void cli_training(struct dgc_session *s);
+/* As fork: the child is to become a launcher of trainings. It has the signals' defaults and no terminal; when this
+ * process is asked to end, it asks the launcher. */
+pid_t cli_fork(void);
+/* The launcher's exit code, as a shell has it; DGC_STOPPED: its trainings ended because this process was asked to.
+ * -1: it cannot be had, see errno. */
+int cli_wait(void);
+/* Somebody asked this process to end, or, by its exit code, one that was launched. */
+bool cli_asked(int code);
 /* Ends the tool with the signal that ended its work, if one did; gives the code back. */
 int cli_end(int code);
 

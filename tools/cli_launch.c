@@ -3,28 +3,13 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-static pid_t child;
-
-/* Who asks this process to end asks mpirun. */
-static void pass_on(int number) {
-  int error = errno;
-  if (child > 0) kill(child, number);
-  errno = error;
-}
-
-static void listen(void) {
-  static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-  struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-  sigemptyset(&action.sa_mask);
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) sigaction(numbers[i], &action, NULL);
-}
 
 /* The whole number of an option; `otherwise` where it is not given, -1 after an error. */
 static int number(const struct cli *c, const char *name, const char *text, int least, int otherwise) {
@@ -82,30 +67,27 @@ static char **line_of(const struct cli *c, int processes, const char *checkpoint
   return line;
 }
 
-/* The exit code, as a shell has it; -1: it could not be started. */
-static int start(char **line) {
-  child = fork();
-  if (child < 0) return -1;
-  if (child == 0) {
-    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0); /* more tasks than cores are slow, not wrong */
-    execvp(line[0], line);
-    fprintf(stderr, "dgc launch: error: cannot start mpirun: %s\n", strerror(errno));
-    fputs("dgc launch: help: install MPI (Debian: openmpi-bin)\n", stderr);
-    _exit(127);
-  }
-  int status;
-  while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return -1;
-  child = 0;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+/* mpirun is not in the terminal's foreground: it reads nothing, and Ctrl-C is for this process. */
+static void become_mpirun(char **line) {
+  setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0); /* more tasks than cores are slow, not wrong */
+  int nothing = open("/dev/null", O_RDONLY);
+  if (nothing >= 0) dup2(nothing, STDIN_FILENO);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  execvp(line[0], line);
+  fprintf(stderr, "dgc launch: error: cannot start mpirun: %s\n", strerror(errno));
+  fputs("dgc launch: help: install MPI (Debian: openmpi-bin)\n", stderr);
+  _exit(127);
 }
 
-/* What another start may mend: something of the machine failed, or a process died of a signal that nobody sends to end
- * it. */
-static bool may_help(int code) {
-  return code == DGC_RUNTIME ||
-         (code > 128 && code != 128 + SIGINT && code != 128 + SIGTERM && code != 128 + SIGHUP);
+/* The exit code, as a shell has it; -1: it could not be started. */
+static int start(char **line) {
+  pid_t child = cli_fork();
+  if (child == 0) become_mpirun(line);
+  return child < 0 ? -1 : cli_wait();
 }
+
+/* What another start may mend: something of the machine failed, or a process died of a signal that asks for nothing. */
+static bool may_help(int code) { return !cli_asked(code) && (code == DGC_RUNTIME || code > 128); }
 
 static bool same_file(const struct stat *a, const struct stat *b) {
   return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
@@ -128,7 +110,6 @@ int cli_launch(struct cli *c) {
     return cli_usage(c, "--min-tasks starts fewer tasks, and --cluster says how many there are");
   struct stat before = {0}, now;
   bool there = checkpoint && stat(checkpoint, &before) == 0, resumes = false;
-  listen();
   for (int tasks = n;; restarts--) {
     char **line = line_of(c, tasks, resumes ? checkpoint : NULL);
     int code = line ? start(line) : -1;

@@ -1,19 +1,23 @@
 /* Signals that ask the tool to end. Whatever it does may be ended at any time, as files appear whole or not at all; but
  * a training has steps to lose: it is asked to end behind the present one, and to save. A second signal ends it at
- * once. In the end the tool dies of the signal, which is what a shell wants to know: it shows 128 plus its number. */
+ * once. In the end the tool dies of the signal, which is what a shell wants to know: it shows 128 plus its number.
+ * Processes that were launched are asked through their launcher, which would leave them a second if it were asked to
+ * end itself, but hands on SIGUSR1. */
 #include "cli.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static const struct {
   int number;
   const char *name;
-} signals[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}};
+} signals[] = {
+    {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}, {SIGXCPU, "SIGXCPU"}, {SIGUSR1, "SIGUSR1"}};
 enum { NSIGNALS = sizeof signals / sizeof *signals };
 
 /* A signal that comes twice within this time is one request: timeout(1), say, sends it to the process and then to its
@@ -21,6 +25,7 @@ enum { NSIGNALS = sizeof signals / sizeof *signals };
 enum { TWICE_NS = 100000000 };
 
 static struct dgc_session *_Atomic training;
+static _Atomic pid_t launcher;
 static atomic_int caught;
 static atomic_llong caught_at;
 
@@ -56,13 +61,18 @@ static _Noreturn void die(int number) {
 static void on_signal(int number) {
   int error = errno, none = 0;
   struct dgc_session *s = training;
-  if (s && atomic_compare_exchange_strong(&caught, &none, number)) {
+  pid_t child = launcher;
+  if ((s || child) && atomic_compare_exchange_strong(&caught, &none, number)) {
     caught_at = now();
-    dgc_stop(s);
+    if (s)
+      dgc_stop(s);
+    else
+      kill(child, SIGUSR1);
     say(number, ": training ends after this step; a second signal ends it at once\n");
-  } else if (!s || now() - caught_at > TWICE_NS) {
-    say(number, s ? ": ended at once\n" : ": ended\n");
-    die(number);
+  } else if (!(s || child) || now() - caught_at > TWICE_NS) {
+    say(number, s || child ? ": ended at once\n" : ": ended\n");
+    if (!child) die(number);
+    kill(child, SIGTERM);
   }
   errno = error;
 }
@@ -82,6 +92,37 @@ void cli_catch_signals(void) {
 }
 
 void cli_training(struct dgc_session *s) { training = s; }
+
+pid_t cli_fork(void) {
+  sigset_t ends, before;
+  sigemptyset(&ends);
+  for (int i = 0; i < NSIGNALS; i++) sigaddset(&ends, signals[i].number);
+  sigprocmask(SIG_BLOCK, &ends, &before); /* who asks asks before there is a launcher, or asks it */
+  pid_t child = fork();
+  if (child > 0) launcher = child;
+  for (int i = 0; child == 0 && i < NSIGNALS; i++) signal(signals[i].number, SIG_DFL);
+  if (child == 0) setpgid(0, 0); /* or a terminal would ask it too */
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  return child;
+}
+
+int cli_wait(void) {
+  int status = 0;
+  pid_t ended;
+  do ended = waitpid(launcher, &status, 0);
+  while (ended < 0 && errno == EINTR);
+  launcher = 0;
+  if (ended < 0) return -1;
+  int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return caught && code == 128 + SIGUSR1 ? DGC_STOPPED : code;
+}
+
+bool cli_asked(int code) {
+  if (caught) return true;
+  for (int i = 0; i < NSIGNALS; i++)
+    if (code == 128 + signals[i].number) return true;
+  return false;
+}
 
 int cli_end(int code) {
   if (caught && (code == DGC_OK || code == DGC_STOPPED)) die(caught);

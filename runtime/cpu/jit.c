@@ -1,6 +1,7 @@
 /* The table of kernels, and the linking of their code: by object.c where it can, else by ORC. */
 #include "runtime/cpu/jit.h"
 
+#include "base/clock.h"
 #include "runtime/cpu/codegen.h"
 #include "runtime/cpu/emit.h"
 #include "runtime/cpu/object.h"
@@ -8,7 +9,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 struct jit_kernel {
   struct kernel kernel; /* a copy that lives as long as the JIT */
@@ -34,12 +34,6 @@ struct cpu_jit {
   int64_t compiled, cached, reused;
   double seconds;
 };
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool llvm_failed(struct diags *d, const char *what, LLVMErrorRef error) {
   if (error == NULL) return false;
@@ -148,7 +142,7 @@ static void undo_codes(void *argument) {
  * symbol, as the linker may know the old one. */
 static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n, struct arena *scratch,
                           struct diags *d) {
-  double start = now();
+  double start = clock_seconds();
   struct request *requests = arena_new_array(scratch, (size_t)n, struct request);
   struct codes all = {arena_new_array(scratch, (size_t)n, struct code), n};
   struct arena_guard guard;
@@ -165,7 +159,7 @@ static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n,
     fresh[i]->fn = NULL;
     fresh[i]->symbol = arena_printf(jit->arena, "%s_again", fresh[i]->symbol);
   }
-  jit->seconds += now() - start;
+  jit->seconds += clock_seconds() - start;
   if (ok) jit->compiled += n - cached, jit->cached += cached;
   return ok;
 }

@@ -2,6 +2,7 @@
  *
  * The key of an image is all that shapes it: the compiler, which is its version and what its file is, the
  * options and the text. */
+#include "base/clock.h"
 #include "runtime/cache.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define FILE_NAME "kernels.cu"
 enum { MAX_LOG = 2000 };
@@ -73,12 +73,6 @@ static const char *arch_option(struct arena *a, const char *arch, bool ptx, bool
 static bool is_ptx(const char *option) { return strstr(option, "=compute_") != NULL; }
 
 /* ---- NVRTC ---- */
-
-static uint64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* The kernel that line `line` of the text, from 1, belongs to. */
 static const char *kernel_at(struct arena *a, const char *text, long line) {
@@ -183,9 +177,9 @@ bool cuda_program_compile(struct arena *a, const struct cuda_program *p, const c
     out->cached = true;
     return true;
   }
-  uint64_t begin = now();
+  uint64_t begin = clock_ns();
   out->data = translate(a, p->text, option, &out->size, d);
-  out->compile_ns = now() - begin;
+  out->compile_ns = clock_ns() - begin;
   if (out->data && folder) cache_write(folder, &key, out->data, out->size);
   return out->data != NULL;
 }

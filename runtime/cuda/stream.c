@@ -2,6 +2,8 @@
  * runs. */
 #include "runtime/cuda/engine.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -62,18 +64,12 @@ bool cuda_meet(struct cuda_engine *e) {
 
 bool cuda_lost(const struct cuda_engine *e) { return e->lost && *e->lost; }
 
-static uint64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* CUDA_ERROR_NOT_READY: not within the limit. */
 static CUresult await_limited(struct cuda_engine *e, CUevent event) {
   static const struct timespec pause = {0, 20000};
-  uint64_t end = now() + (uint64_t)e->limit * 1000000000u;
+  uint64_t end = clock_ns() + (uint64_t)e->limit * 1000000000u;
   CUresult r = cuda.cuEventQuery(event);
-  while (r == CUDA_ERROR_NOT_READY && now() < end) {
+  while (r == CUDA_ERROR_NOT_READY && clock_ns() < end) {
     nanosleep(&pause, NULL);
     r = cuda.cuEventQuery(event);
   }

@@ -116,3 +116,32 @@ void json_quote(struct str *s, const char *text) {
   }
   str_putc(s, '"');
 }
+
+static bool skip_value(struct json *j, int depth);
+
+/* Behind the bracket that opens it. */
+static bool skip_list(struct json *j, char close, int depth) {
+  bool named = close == '}';
+  if (json_take(j, close)) return true;
+  do {
+    if (named && (!json_string(j) || !json_take(j, ':'))) return false;
+    if (!skip_value(j, depth + 1)) return false;
+  } while (json_take(j, ','));
+  return json_take(j, close);
+}
+
+static bool skip_value(struct json *j, int depth) {
+  enum { DEEPEST = 32 };
+  if (depth > DEEPEST) return false;
+  if (json_take(j, '{')) return skip_list(j, '}', depth);
+  if (json_take(j, '[')) return skip_list(j, ']', depth);
+  struct json before = *j;
+  if (json_string(j)) return true;
+  *j = before;
+  skip_space(j);
+  const char *begin = j->p;
+  while (j->p < j->end && !strchr(",]} \t\r\n", *j->p)) j->p++; /* a number or a word */
+  return j->p > begin;
+}
+
+bool json_skip(struct json *j) { return skip_value(j, 0); }

@@ -15,6 +15,8 @@ bool json_take(struct json *j, char c);
 const char *json_string(struct json *j);
 /* A whole number from 0 to INT64_MAX. */
 bool json_size(struct json *j, int64_t *out);
+/* A value of any kind, nested 32 deep at most, that nobody reads; what numbers and words look like is not asked. */
+bool json_skip(struct json *j);
 /* Nothing but white space is left. */
 bool json_done(struct json *j);
 

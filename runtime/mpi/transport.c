@@ -1,6 +1,8 @@
 /* Which transport there is, and what all processes do together. */
 #include "runtime/mpi/transport.h"
 
+#include "base/clock.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
@@ -165,12 +167,6 @@ void transport_limit(int seconds) { limit = seconds; }
 
 const char *transport_failure(void) { return *failure ? failure : NULL; }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Asks often at first, then leaves the processor to others. */
 static bool wait_for(const struct transport *t, void *channel, int peer, const char *what) {
   enum { OFTEN = 2000, YIELDING = 20000 };
@@ -178,8 +174,8 @@ static bool wait_for(const struct transport *t, void *channel, int peer, const c
   double begin = 0;
   for (int asked = 0; !t->done(channel); asked++) {
     if (asked < OFTEN) continue;
-    if (asked == OFTEN) begin = now();
-    if (limit && now() - begin > limit) {
+    if (asked == OFTEN) begin = clock_seconds();
+    if (limit && clock_seconds() - begin > limit) {
       snprintf(failure, sizeof failure, "process %d has not %s for %d s", peer, what, limit);
       return false;
     }

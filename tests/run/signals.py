@@ -13,7 +13,7 @@ small = ["--rows", "0:256", "--eval-rows", "0:64"]
 
 
 def ignore_nothing():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGUSR1):
         signal.signal(number, signal.SIG_DFL)
 
 
@@ -59,7 +59,7 @@ def train_on(name, *more):
 
 # --- a training ends behind its step, and goes on to the same bits ---
 
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU):
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGUSR1):
     name = "%s.safetensors" % number.name
     two = ["--devices", "cpu:0-1", "--threads", "2"] if number == signal.SIGTERM else []
     p = start(*train_on(name, "--epochs", "100000000", *two))
