@@ -75,6 +75,9 @@ struct exec {
 
 /* Computes where every buffer is, then what every command works on. False after an error in `d`. */
 bool exec_bind(struct exec *e, struct diags *d);
+void exec_make_outlets(struct exec *e);
+/* The command that posts what this RECEIVE waits for. */
+void exec_load_post(struct exec *e, const struct step *s, struct command *c);
 /* SEND, SENT and RECEIVE as a command. */
 void exec_load_message(struct exec *e, const struct step *s, struct command *c);
 /* Where the bytes of a SEND or RECEIVE lie now. False after an error in `d`. */

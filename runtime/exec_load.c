@@ -5,6 +5,7 @@
  * steps that need it wait for the mark: a device of the same backend lets its queue do so, any other asks until it is
  * reached. */
 #include "ir/graph/graph.h"
+#include "ir/plan/posts.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
 
@@ -236,7 +237,10 @@ static void load_complete(const struct loading *l, int device, struct command **
 static size_t count_commands(const struct exec *e, int device) {
   int nsteps = e->plan->devices[device].nsteps;
   size_t count = (size_t)nsteps + 1;
-  for (int i = 0; i < nsteps; i++) count += 2 * (e->plan->devices[device].steps[i].kind == STEP_ALL_REDUCE);
+  for (int i = 0; i < nsteps; i++) {
+    enum step_kind kind = e->plan->devices[device].steps[i].kind;
+    count += 2 * (kind == STEP_ALL_REDUCE) + (kind == STEP_RECEIVE);
+  }
   for (int i = 0; e->queues && i <= nsteps; i++) {
     const struct device_queues *dq = &e->queues->devices[device];
     count += dq->point[i] >= 0;
@@ -245,13 +249,36 @@ static size_t count_commands(const struct exec *e, int device) {
   return count;
 }
 
+/* By step: the first of the receives that are posted before it, -1 if there are none; those behind it by `next`. */
+struct post_lists {
+  int *first, *next;
+};
+
+static struct post_lists list_posts(const struct exec *e, int device) {
+  const struct device_plan *dp = &e->plan->devices[device];
+  const int *posts = plan_posts(e->arena, e->plan, device);
+  struct post_lists p = {arena_new_array(e->arena, (size_t)dp->nsteps, int),
+                         arena_new_array(e->arena, (size_t)dp->nsteps, int)};
+  for (int i = 0; i < dp->nsteps; i++) p.first[i] = -1;
+  for (int i = dp->nsteps; i-- > 0;) {
+    if (posts[i] == i) continue;
+    p.next[i] = p.first[posts[i]];
+    p.first[posts[i]] = i;
+  }
+  return p;
+}
+
 static bool load_lane(struct loading *l, int device, struct lane *lane) {
-  const struct exec *e = l->e;
+  struct exec *e = l->e;
   const struct device_plan *dp = &e->plan->devices[device];
   struct command *commands = arena_new_array(e->arena, count_commands(e, device), struct command);
   struct command *next = commands;
+  struct post_lists posts = {NULL, NULL};
+  if (e->outlets) posts = list_posts(e, device);
   if (e->queues) load_mark(l, device, -1, &next);
   for (int i = 0; i < dp->nsteps; i++) {
+    for (int k = e->outlets ? posts.first[i] : -1; k >= 0; k = posts.next[k])
+      exec_load_post(e, &dp->steps[k], add_command(&next, i));
     if (e->queues && !load_waits(l, device, i, &next)) return false;
     if (dp->steps[i].kind == STEP_ALL_REDUCE) load_arrival(l, device, i, &next);
     if (!load_step(l, &dp->steps[i], device, add_command(&next, i))) return false;
@@ -379,6 +406,7 @@ static bool load(struct exec *e, struct diags *d) {
   void *signals = arena_alloc(e->arena, ((size_t)p->nsignals + 1) * sizeof(struct signal));
   e->signals = (struct signal *)(((uintptr_t)signals + 63) & ~(uintptr_t)63);
   e->unrecordable = p->ncollectives > 0;
+  if (p->nmessages > 0) exec_make_outlets(e);
   struct loading l = {.e = e, .diags = d};
   find_far(e);
   return compile(&l) && load_queues(&l) && load_rendezvous(&l) && load_lanes(&l) && load_constants(e, d) &&

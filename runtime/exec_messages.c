@@ -1,6 +1,7 @@
 /* Messages of a plan for processes. Each has a channel of the transport, made where its bytes lie when addresses are
- * computed. Workers take turns in talking, and none waits for its turn: a command that does not get it is tried again,
- * as one is whose message is not there yet. */
+ * computed. A receive is posted as soon as its place is free (ir/plan/posts.h), so that the message comes while its
+ * device computes. Workers take turns in talking, and none waits for its turn: a command that does not get it is tried
+ * again, as one is whose message is not there yet. */
 #include "runtime/exec_internal.h"
 #include "runtime/mpi/transport.h"
 
@@ -34,6 +35,15 @@ static bool is_sent(void *outlet) {
   return done;
 }
 
+static bool begin_to_receive(void *outlet) {
+  struct outlet *o = outlet;
+  if (!take_turn(o->e)) return false;
+  o->e->transport->start(o->channel);
+  o->under_way = true;
+  end_turn(o->e);
+  return true;
+}
+
 static bool is_received(void *outlet) {
   struct outlet *o = outlet;
   if (!take_turn(o->e)) return false;
@@ -45,13 +55,22 @@ static bool is_received(void *outlet) {
   return done;
 }
 
+void exec_make_outlets(struct exec *e) {
+  e->outlets = arena_new_array(e->arena, (size_t)e->plan->nmessages, struct outlet);
+}
+
 void exec_load_message(struct exec *e, const struct step *s, struct command *c) {
-  if (!e->outlets) e->outlets = arena_new_array(e->arena, (size_t)e->plan->nmessages, struct outlet);
   struct outlet *o = &e->outlets[s->message->number];
   *o = (struct outlet){.e = e, .message = s->message};
   c->kind = COMMAND_POLL;
   c->event = o;
   c->reached = s->kind == STEP_SEND ? begin_to_send : s->kind == STEP_SENT ? is_sent : is_received;
+}
+
+void exec_load_post(struct exec *e, const struct step *s, struct command *c) {
+  c->kind = COMMAND_POLL;
+  c->event = &e->outlets[s->message->number];
+  c->reached = begin_to_receive;
 }
 
 bool exec_bind_message(struct exec *e, const struct step *s, struct diags *d) {

@@ -21,11 +21,14 @@ struct letter {
   void *taken;    /* copied from there */
   int late;       /* how often the receiver finds nothing yet */
   bool rendezvous, received, done;
+  bool early; /* it comes to lie in its place as soon as that is posted */
+  bool there;
 };
 
 struct office {
   pthread_mutex_t lock;
   struct letter *first;
+  struct channel *posted; /* receivers under way */
   struct rng random;
   enum delivery delivery;
   uint64_t count; /* of what has been sent and received */
@@ -48,6 +51,7 @@ struct channel {
   size_t bytes;
   bool sends, under_way;
   struct letter *letter; /* of a sender under way */
+  struct channel *next;  /* that is posted */
 };
 
 static _Thread_local const struct process *here;
@@ -89,6 +93,32 @@ static void forget(struct office *o, struct letter *l) {
   free(l);
 }
 
+static struct letter *letter_for(const struct office *o, const struct channel *c) {
+  struct letter *l = o->first;
+  while (l && (l->received || l->from != c->from || l->to != c->to || l->tag != c->tag)) l = l->next;
+  return l;
+}
+
+/* What is sent may be written into the receiver's memory at any time from when it is posted. */
+static void arrive(const struct office *o, const struct channel *c) {
+  struct letter *l = letter_for(o, c);
+  if (!l || !l->early || l->there || l->bytes != c->bytes) return;
+  if (l->bytes) memcpy(c->data, l->taken ? l->taken : l->at, l->bytes);
+  l->there = true;
+}
+
+static void post_receiver(struct office *o, struct channel *c) {
+  c->next = o->posted;
+  o->posted = c;
+  arrive(o, c);
+}
+
+static void unpost_receiver(struct office *o, const struct channel *c) {
+  struct channel **p = &o->posted;
+  while (*p != c) p = &(*p)->next;
+  *p = c->next;
+}
+
 static struct letter *post(struct office *o, const struct channel *c) {
   struct letter *l = memory(sizeof *l), **end = &o->first;
   bool any = o->delivery == DELIVER_ANY;
@@ -96,8 +126,10 @@ static struct letter *post(struct office *o, const struct channel *c) {
   l->rendezvous = o->delivery == DELIVER_RENDEZVOUS || (any && rng_chance(&o->random, 40));
   if (any && rng_chance(&o->random, 50)) l->late = rng_below(&o->random, 20);
   if (o->delivery == DELIVER_AT_ONCE || (any && rng_chance(&o->random, 30))) take(l);
+  l->early = o->delivery == DELIVER_AT_ONCE || (any && rng_chance(&o->random, 50));
   while (*end) end = &(*end)->next;
   *end = l;
+  for (const struct channel *r = o->posted; r; r = r->next) arrive(o, r);
   o->count++;
   return l;
 }
@@ -113,12 +145,11 @@ static bool is_done(struct office *o, struct letter *l) {
 }
 
 static bool is_received(struct office *o, const struct channel *c) {
-  struct letter *l = o->first;
-  while (l && (l->received || l->from != c->from || l->to != c->to || l->tag != c->tag)) l = l->next;
+  struct letter *l = letter_for(o, c);
   if (!l || l->late-- > 0) return false;
   if (l->bytes != c->bytes) complain(o, "of another size", c);
   size_t bytes = l->bytes < c->bytes ? l->bytes : c->bytes;
-  if (bytes) memcpy(c->data, l->taken ? l->taken : l->at, bytes);
+  if (bytes && !l->there) memcpy(c->data, l->taken ? l->taken : l->at, bytes);
   l->received = true;
   forget(o, l);
   o->count++;
@@ -143,7 +174,7 @@ static void have_patience(const struct office *o, const struct channel *c, uint6
 
 static void *channel(void *data, size_t bytes, int from, int to, int tag, bool sends) {
   struct channel *c = memory(sizeof *c);
-  *c = (struct channel){here->office, from, to, tag, data, bytes, sends, false, NULL};
+  *c = (struct channel){here->office, from, to, tag, data, bytes, sends, false, NULL, NULL};
   return c;
 }
 
@@ -168,7 +199,10 @@ static void start(void *which) {
   enter(c->office);
   if (c->under_way) complain(c->office, "started again under way", c);
   c->under_way = true;
-  if (c->sends) c->letter = post(c->office, c);
+  if (c->sends)
+    c->letter = post(c->office, c);
+  else
+    post_receiver(c->office, c);
   leave(c->office);
 }
 
@@ -180,9 +214,10 @@ static bool done(void *which) {
   enter(o);
   if (!c->under_way) complain(o, "asked for, and not under way", c);
   bool ended = c->sends ? is_done(o, c->letter) : is_received(o, c);
-  if (ended)
+  if (ended) {
     c->under_way = false;
-  else
+    if (!c->sends) unpost_receiver(o, c);
+  } else
     have_patience(o, c, &count, &since);
   leave(o);
   return ended;

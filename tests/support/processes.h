@@ -9,7 +9,7 @@
 
 /* What becomes of the bytes that are sent. Those from one process to another under one tag arrive in their order. */
 enum delivery {
-  DELIVER_AT_ONCE,    /* they are taken when they are sent, and are there */
+  DELIVER_AT_ONCE, /* they are taken when they are sent, and are there: in the place that is posted for them */
   DELIVER_RENDEZVOUS, /* a sender is done when they have been received */
   DELIVER_LAZY, /* they are taken from the sender's memory when it asks whether that is done, or is received */
   DELIVER_ANY,  /* one of these by chance for each, and they are late, in any order, and processes pause */

@@ -87,11 +87,13 @@ static inline bool same_output(const struct machine *m, const struct tensor *wan
   return true;
 }
 
-/* Runs the plan and compares each output and each variable. What differs, or NULL. */
-static inline const char *run_and_compare(struct fixture *f, const struct graph *g, const struct tensor *want,
-                                          const struct plan *p, uint64_t seed) {
+/* Runs the plan, where its receives are posted at `posts`, and compares each output and each variable. What differs, or
+ * NULL. */
+static inline const char *run_posted(struct fixture *f, const struct graph *g, const struct tensor *want,
+                                     const struct plan *p, int *const *posts, uint64_t seed) {
   struct machine m = machine_make(f->arena, p);
   m.random = seed;
+  m.posts = posts;
   start(&m, g);
   if (!machine_run(&m)) return "the devices wait for each other";
   int k = 0;
@@ -103,6 +105,11 @@ static inline const char *run_and_compare(struct fixture *f, const struct graph 
       return arena_printf(f->arena, "%s (%s)", g->outputs[i].name, n->name);
   }
   return NULL;
+}
+
+static inline const char *run_and_compare(struct fixture *f, const struct graph *g, const struct tensor *want,
+                                          const struct plan *p, uint64_t seed) {
+  return run_posted(f, g, want, p, NULL, seed);
 }
 
 /* Without any one of its waits, or of what a device does together with others, a plan is wrong; nor without any

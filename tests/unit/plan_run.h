@@ -13,6 +13,7 @@
 /* A message on its way. */
 struct parcel {
   const char *from; /* the sender's memory; NULL: it has not been sent */
+  char *posted;     /* its place; NULL: it is not posted */
   char *taken;      /* its bytes, once they are taken from there */
   bool received;
   bool late;   /* they are taken when it is received, or at the latest when it is gone */
@@ -24,7 +25,8 @@ struct machine {
   const struct plan *p;
   char **memory;          /* of each buffer */
   struct parcel *parcels; /* by message */
-  bool rendezvous;        /* no message is gone before it has been received */
+  int *const *posts; /* by device: as plan_posts; from then on a message may come. NULL: at their steps */
+  bool rendezvous;   /* no message is gone before it has been received */
   uint64_t random;
 };
 
@@ -110,6 +112,11 @@ static inline void machine_take(struct machine *m, struct parcel *r, int64_t byt
   if (!r->taken) r->taken = arena_copy(m->arena, r->from, (size_t)bytes);
 }
 
+/* A message that has been sent may lie in its place from when it is posted there, and nobody may see how it comes. */
+static inline void machine_arrive(const struct parcel *r, int64_t bytes) {
+  if (r->posted && r->from && bytes) memset(r->posted, 0x5a, (size_t)bytes);
+}
+
 /* False if it cannot be done yet. */
 static inline bool machine_message(struct machine *m, const struct step *s) {
   const struct message *what = s->message;
@@ -117,6 +124,7 @@ static inline bool machine_message(struct machine *m, const struct step *s) {
   if (s->kind == STEP_SEND) {
     r->from = machine_at(m, &s->operands[0]);
     if (!r->late) machine_take(m, r, what->bytes);
+    machine_arrive(r, what->bytes);
     return true;
   }
   if (!r->from || random_below(&m->random, 3) == 0) return false;
@@ -126,6 +134,17 @@ static inline bool machine_message(struct machine *m, const struct step *s) {
   r->received = true;
   if (what->bytes) memcpy(machine_at(m, &s->operands[0]), r->taken, (size_t)what->bytes);
   return true;
+}
+
+/* What the device posts before its step `pc`. */
+static inline void machine_post(const struct machine *m, int device, int pc) {
+  const struct device_plan *dp = &m->p->devices[device];
+  for (int i = pc; m->posts && i < dp->nsteps; i++) {
+    if (dp->steps[i].kind != STEP_RECEIVE || m->posts[device][i] != pc) continue;
+    struct parcel *r = &m->parcels[dp->steps[i].message->number];
+    r->posted = machine_at(m, &dp->steps[i].operands[0]);
+    machine_arrive(r, dp->steps[i].bytes);
+  }
 }
 
 static inline void machine_begin(struct machine *m) {
@@ -150,6 +169,7 @@ static inline bool machine_run(struct machine *m) {
     idle++;
     for (int i = 0; i < burst && pc[d] < p->devices[d].nsteps; i++) {
       const struct step *s = &p->devices[d].steps[pc[d]];
+      machine_post(m, d, pc[d]);
       if (s->kind == STEP_WAIT && !given[s->signal]) break;
       if (s->kind == STEP_ALL_REDUCE && !met[s->collective->number] &&
           !(met[s->collective->number] = machine_sum(m, pc, s->collective)))

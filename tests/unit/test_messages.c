@@ -1,6 +1,7 @@
 /* Plans for processes: random graphs over the tasks of a cluster, run with messages that are taken early or late,
  * against the plain evaluation of the graph; and faults planted in their messages, each of which plan_verify finds. */
 #include "ir/certify/certify.h"
+#include "ir/plan/posts.h"
 #include "plan_case.h"
 
 /* 2 to 5 devices of 2 to 4 tasks, in a random order. */
@@ -61,6 +62,59 @@ static void plans_for_processes_are_right(void **state) {
   }
   print_message("%d plans, %d messages\n", rounds, messages);
   assert_true(messages > rounds);
+}
+
+/* Whether a run with this receive posted one step earlier shows it. */
+static bool too_early_shows(struct subject *s, const struct plan *p, int **posts, int device, int step) {
+  bool seen = false;
+  posts[device][step]--;
+  for (uint64_t i = 0; i < 4 && !seen; i++)
+    seen = run_posted(&s->f, s->g, s->want, p, posts, s->seed * 5 + i) != NULL;
+  posts[device][step]++;
+  return seen;
+}
+
+/* From where they are posted, messages may come; one step earlier, somebody would see that in many a plan: the others
+ * are sent later, or what they overwrite is not read again. */
+static void receives_are_posted_early(void **state) {
+  (void)state;
+  int first = number("PLAN_FIRST", 0), rounds = number("PLAN_ROUNDS", 300), receives = 0, early = 0,
+      tried = 0, seen = 0, variables = 0;
+  for (int i = first; i < first + rounds; i++) {
+    struct subject s;
+    const struct plan *p = begin_random(&s, (uint64_t)i, NULL);
+    int **posts = arena_new_array(s.f.arena, (size_t)p->ndevices, int *);
+    for (int d = 0; d < p->ndevices; d++) posts[d] = plan_posts(s.f.arena, p, d);
+    for (uint64_t k = 0; k < 4; k++) {
+      const char *wrong = run_posted(&s.f, s.g, s.want, p, posts, s.seed * 5 + k);
+      if (wrong) {
+        show(&s.f, s.fused, p);
+        fail_msg("seed %d, posted early: %s differs", i, wrong);
+      }
+    }
+    for (int d = 0; d < p->ndevices; d++)
+      for (int k = 0; k < p->devices[d].nsteps; k++) {
+        const struct step *step = &p->devices[d].steps[k];
+        if (step->kind != STEP_RECEIVE) {
+          assert_int_equal(posts[d][k], k);
+          continue;
+        }
+        assert_in_range(posts[d][k], 0, k);
+        receives++;
+        early += posts[d][k] < k;
+        variables += posts[d][k] < k && p->buffers[step->operands[0].buffer].region == REGION_VARIABLE;
+        if (posts[d][k] == 0 || step->bytes == 0) continue;
+        tried++;
+        seen += too_early_shows(&s, p, posts, d, k);
+      }
+    end(&s.f);
+  }
+  print_message(
+      "%d receives, %d posted early, %d of them to variables; one step before that: %d of %d seen\n",
+      receives, early, variables, seen, tried);
+  if (rounds < 300) return;
+  assert_true(early > receives / 2 && variables > 0);
+  assert_true(seen > tried / 4);
 }
 
 /* Of one task there is nothing to send: the plan is that of one process, step by step. */
@@ -588,6 +642,7 @@ static void faults_of_messages_are_found(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plans_for_processes_are_right),
+      cmocka_unit_test(receives_are_posted_early),
       cmocka_unit_test(one_process_needs_no_messages),
       cmocka_unit_test(faults_of_messages_are_found),
   };
