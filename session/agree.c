@@ -75,6 +75,7 @@ static enum dgc_status compare(struct dgc_session *s, const char *facts, const c
 
 static enum dgc_status blame(struct dgc_session *s, const char *difference) {
   if (!*difference) return DGC_OK;
+  transport_fail_together();
   if (s->transport->rank == 0) session_fail(s, DGC_USAGE, "the tasks do not agree: %s", difference);
   return DGC_USAGE;
 }

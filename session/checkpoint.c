@@ -116,7 +116,10 @@ enum dgc_status session_save(struct dgc_session *s, const char *path, bool finit
   enum dgc_status status = save_with(s, a, path, finite);
   /* None goes on, or ends, before the first process has written it. */
   unsigned char failed = status != DGC_OK;
-  if (s->transport && !transport_any(s->transport, &failed)) status = session_device_failed(s);
+  if (s->transport && !transport_any(s->transport, &failed))
+    status = session_device_failed(s);
+  else if (s->transport && failed)
+    transport_fail_together();
   if (failed && !status) status = session_fail(s, DGC_RUNTIME, "the first process could not save %s", path);
   if (!status) make_own(s, path);
   s->building = NULL;

@@ -51,9 +51,14 @@ int transport_launched(int *rank) {
 }
 
 static struct transport open_transport;
-static bool failed;
+static bool failed, together;
 
-void transport_fail(void) { failed = true; }
+void transport_fail(void) {
+  failed = failed || !together;
+  together = false;
+}
+
+void transport_fail_together(void) { together = true; }
 
 static void at_exit(void) {
   if (!failed) open_transport.stop();

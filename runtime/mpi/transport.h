@@ -38,6 +38,9 @@ int transport_launched(int *rank);
 const struct transport *transport_open(int task, struct diags *d);
 /* This process fails, so others need not be waited for when it ends. */
 void transport_fail(void);
+/* All fail, and have agreed on it: the next failure is that one, and who ends first waits for the others' last words,
+ * which a launcher would cut short. */
+void transport_fail_together(void);
 
 /* After so many seconds without an answer, another process is given up; 0: never. */
 void transport_limit(int seconds);

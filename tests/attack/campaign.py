@@ -17,6 +17,7 @@ KINDS = {
     "data": (10, "files", "check_data", "data files that lie: IDX, npy, npz, CSV, safetensors, gzip"),
     "checkpoint": (6, "files", "check_checkpoint", "checkpoints that lie"),
     "kill": (2, "kills", "check_kill", "SIGKILL, SIGTERM and SIGINT at any time, resumed to the bit"),
+    "processes": (1, "processes", "check_processes", "tasks as processes that die, stop, are slow, cannot write; to the bit"),
     "inject": (6, "world", "check_inject", "calls that fail: memory, reads, writes, threads, by a preloaded library"),
     "limit": (3, "world", "check_limit", "resource limits: ulimit -v -f -n -s"),
 }

@@ -5,9 +5,11 @@
  *
  * CALL: open (openat, fopen, opendir), read (pread), write (pwrite), fsync, close, rename, link (linkat), unlink, stat
  * (fstat, access), flock, thread (pthread_create); mmap and malloc (calloc, realloc, aligned_alloc, posix_memalign)
- * called by dgc or libdgc; foreign: the latter called by any other library.
+ * called by dgc or libdgc; foreign: the latter called by any other library; disk: write called by dgc or libdgc; message:
+ * MPI_Start.
  * HOW: the name of an errno: EIO ENOSPC EINTR ENOMEM EACCES EMFILE EAGAIN; short: half of the bytes of a read or write
- * are done; hang: it never returns; kill: the process is killed there.
+ * are done; hang: it never returns; kill: the process is killed there; stop: it is stopped (SIGSTOP); exit: it ends as
+ * if all were well; slow: the call is made a millisecond later.
  *
  * Files below /proc and /sys, standard streams and the loading of libraries are left alone. */
 #undef _FILE_OFFSET_BITS /* it would give two functions one name */
@@ -29,6 +31,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum call {
@@ -46,11 +49,14 @@ enum call {
   THREAD,
   MALLOC,
   FOREIGN,
+  DISK,
+  MESSAGE,
   NCALLS
 };
-static const char *const names[NCALLS] = {"open",   "read", "write", "fsync", "close",  "rename", "link",
-                                          "unlink", "stat", "flock", "mmap",  "thread", "malloc", "foreign"};
-enum how { FAIL, SHORT, HANG, KILL };
+static const char *const names[NCALLS] = {"open",   "read",    "write", "fsync",  "close", "rename",
+                                          "link",   "unlink",  "stat",  "flock",  "mmap",  "thread",
+                                          "malloc", "foreign", "disk",  "message"};
+enum how { FAIL, SHORT, HANG, KILL, STOP, EXIT, SLOW };
 
 static atomic_long counts[NCALLS];
 static enum call target = NCALLS;
@@ -103,6 +109,9 @@ __attribute__((constructor)) static void begin(void) {
     how = strcmp(what, "short") == 0  ? SHORT
           : strcmp(what, "hang") == 0 ? HANG
           : strcmp(what, "kill") == 0 ? KILL
+          : strcmp(what, "stop") == 0 ? STOP
+          : strcmp(what, "exit") == 0 ? EXIT
+          : strcmp(what, "slow") == 0 ? SLOW
                                       : FAIL;
     onwards = plus == '+';
   }
@@ -123,6 +132,9 @@ static bool fails(enum call call) {
   long k = atomic_fetch_add(&counts[call], 1) + 1;
   if (call != target || !(k == at || (onwards && k > at))) return false;
   if (how == KILL) raise(SIGKILL);
+  if (how == STOP) raise(SIGSTOP);
+  if (how == EXIT) _exit(0);
+  if (how == SLOW) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
   while (how == HANG) pause();
   errno = error;
   return how == FAIL || how == SHORT;
@@ -195,6 +207,7 @@ ssize_t read(int fd, void *to, size_t len) {
 
 ssize_t write(int fd, const void *from, size_t len) {
   REAL(write);
+  if (fd > 2 && is_ours(__builtin_return_address(0)) && !moves(DISK, &len)) return -1;
   return fd <= 2 || moves(WRITE, &len) ? real(fd, from, len) : -1;
 }
 
@@ -272,6 +285,15 @@ MMAPS(mmap64)
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg) {
   REAL(pthread_create);
   return bad(THREAD, false) ? error : real(thread, attr, run, arg);
+}
+
+/* As any mpi.h declares it; it cannot fail. */
+int MPI_Start(void *request);
+int MPI_Start(void *request) {
+  static int (*real)(void *);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "MPI_Start");
+  fails(MESSAGE);
+  return real(request);
 }
 
 /* --- memory --- */

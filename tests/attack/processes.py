@@ -1,0 +1,236 @@
+"""Tasks as processes, and one of them dies, stops, is slow, is another program, or cannot write: nobody waits for longer
+than --timeout, no checkpoint is lost or half there, and what goes on from it ends with the bits of a run that nothing
+happened to. Faults come at a message or a call, by number (tests/support/inject.c), not at a time."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+
+from kills import prepared
+from process import Found, limits, run
+
+TOWERS, STEPS = 4, 120
+# Where a task stops or goes, others are to give it up soon. Elsewhere a busy machine may take its time.
+SOON, NEVER = 2, 200
+# A run takes a second, and some more where a task is slow or stuck; who is still there then hangs.
+PATIENCE = 150
+ROOT_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm_rsh_agent": "/bin/false"}
+
+
+def command(dgc, path, tasks, *more, timeout=NEVER):
+    spread = []
+    if "ps" in tasks:
+        spread = ["--cluster", f"worker={tasks['worker']};ps={tasks['ps']}", "--strategy", tasks["strategy"]]
+    return [dgc, "train", "long.dsl", "--quiet", "--data", "x=x.npy", "--data", "y=y.npy", "--batch", "10", "--towers",
+            str(TOWERS), "--steps", str(STEPS), "--checkpoint", path, "--checkpoint-every", "3", "--timeout", str(timeout),
+            *spread, *more]
+
+
+def whole(tools, folder):
+    """The checkpoint of one process that ends by itself."""
+    def make():
+        path = os.path.join(folder, "whole4.safetensors")
+        if os.path.exists(path):
+            os.remove(path)
+        e = run(command(tools.dgc, path, {}), cwd=folder)
+        if e.code:
+            raise RuntimeError(f"{e.command}: {e.err}")
+        with open(path, "rb") as f:
+            return f.read()
+    return tools.cached("whole4", make)
+
+
+def launchers(dgc):
+    """The ways to start processes here: Open MPI's, and MPICH's of the Python that runs this."""
+    beside = os.path.dirname(dgc)
+    found = []
+    mpirun = shutil.which("mpirun")
+    if mpirun and os.path.exists(os.path.join(beside, "dgc-mpi.so")):
+        found.append(mpirun)
+    mpich = os.path.join(os.path.dirname(sys.executable), "mpiexec.hydra")
+    if os.path.exists(mpich) and os.path.exists(os.path.join(beside, "dgc-mpi-abi.so")):
+        found.append(mpich)
+    return found
+
+
+def why_none(dgc):
+    """Why there is nothing to attack; None: there is."""
+    if not os.path.exists(os.path.join(os.path.dirname(dgc), "tests", "run", "inject.so")):
+        return "tests/run/inject.so is not built"
+    if not launchers(dgc):
+        return "MPI is not installed, or was not when dgc was built"
+    return None
+
+
+def other_build(tools, folder):
+    """A dgc of the same version that another compiler is said to have built."""
+    def make():
+        place = os.path.join(folder, "other")
+        shutil.rmtree(place, ignore_errors=True)
+        os.mkdir(place)
+        beside = os.path.dirname(tools.dgc)
+        for name in os.listdir(beside):
+            path = os.path.join(beside, name)
+            if os.path.isfile(path) and (name in ("dgc", "dgc-mpi.so", "dgc-mpi-abi.so") or name.startswith("libdgc.so")):
+                shutil.copy(path, os.path.join(place, name))
+                with open(os.path.join(place, name), "r+b") as f:
+                    raw = f.read()
+                    f.seek(0)
+                    f.write(raw.replace(b"compiler: ", b"compiled: "))
+        return os.path.join(place, "dgc")
+    return tools.cached("other", make)
+
+
+def draw_tasks(rng, least=1):
+    n = rng.randint(least, 4)
+    strategy, servers = rng.choice(["parameter_server", "central_storage"]), rng.randint(1, 2)
+    if n < 3 or n - servers < 1 or rng.random() < 0.6:
+        return {"worker": n}
+    return {"worker": n - servers, "ps": servers, "strategy": strategy}
+
+
+def draw_fault(rng, n):
+    """(what happens, on which task, DGC_INJECT)"""
+    rank, step = rng.randrange(n), rng.randint(1, 3000)
+    what = rng.choice(["kill", "kill", "exit", "stop", "slow", "disk", "saver", "wrong"])
+    if what in ("kill", "exit", "stop"):
+        return what, rank, f"message:{step}:{what}"
+    if what == "slow":
+        return what, rank, f"message:{step}+:slow"
+    save = rng.randint(1, STEPS // 3)
+    if what == "disk":
+        call, how = rng.choice([("disk", "ENOSPC"), ("disk", "EIO"), ("fsync", "EIO"), ("rename", "EIO"), ("link", "EIO")])
+        return what, 0, f"{call}:{save}{rng.choice(['', '+'])}:{how}"
+    if what == "saver":
+        return what, 0, f"{rng.choice(['disk', 'fsync', 'link', 'rename'])}:{save}:{rng.choice(['kill', 'exit', 'stop'])}"
+    return what, rank, None
+
+
+def end_all(p):
+    try:
+        os.killpg(p.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def execute(line, folder, what):
+    """Exit code and messages; none of its processes is there then."""
+    p = subprocess.Popen(line, cwd=folder, env={**os.environ, **ROOT_MAY}, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=limits(), start_new_session=True)
+    try:
+        err = p.communicate(timeout=PATIENCE)[1].decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        end_all(p)
+        p.communicate()
+        raise Found("hang", f"no end after {PATIENCE} s, {what}: {' '.join(line)}") from None
+    end_all(p)
+    if "Sanitizer" in err or p.returncode in (-6, -11, 134, 139):
+        raise Found("crash", f"ended with {p.returncode}, {what}: {' '.join(line)}\n{err[-800:]}")
+    return p.returncode, err
+
+
+def step_of(path):
+    """The step that the checkpoint holds; 0: there is none."""
+    if not os.path.exists(path):
+        return 0
+    with open(path, "rb") as f:
+        head = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+    return int(head["__metadata__"]["step"])
+
+
+def content(path):
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def line_of(tools, launcher, tasks, path, fault=None, folder=None):
+    """What starts the tasks; one of them under a fault."""
+    n = tasks["worker"] + tasks.get("ps", 0)
+    resume = ["--resume"] if os.path.exists(path) else []
+    soon = SOON if fault and fault[0] in ("exit", "stop", "saver") else NEVER
+    plain = command(tools.dgc, path, tasks, *resume, timeout=soon)
+    if n == 1 and not fault:
+        return plain
+    if not fault:
+        return [launcher, "-n", str(n), *plain]
+    what, rank, inject = fault
+    library = os.path.join(os.path.dirname(tools.dgc), "tests", "run", "inject.so")
+    if what == "wrong":
+        other = other_build(tools, folder)
+        disturbed = ["env", f"LD_LIBRARY_PATH={os.path.dirname(other)}",
+                     *command(other, path, tasks, *resume, timeout=soon)]
+    else:
+        disturbed = ["env", f"LD_PRELOAD={library}", f"DGC_INJECT={inject}", *plain]
+    line = [launcher]
+    for i in range(n):
+        line += [":"] * (i > 0) + ["-n", "1", *(disturbed if i == rank else plain)]
+    return line
+
+
+def check_saved(tools, path, before, what):
+    """What was saved is whole, and no older than what was there."""
+    if not os.path.exists(path):
+        if before:
+            raise Found("lost", f"the checkpoint of step {before} is gone, {what}")
+        return
+    e = run([tools.dgc, "inspect", path])
+    if e.code:
+        raise Found("half", f"the checkpoint is damaged, {what}: {e.err[-300:]}")
+    if step_of(path) < before:
+        raise Found("lost", f"the checkpoint was of step {before} and is of {step_of(path)}, {what}")
+
+
+def check_ended(fault, code, err, same, what):
+    """Each fault has its ends, and its words; the code is that of the launcher, and MPICH's may be that of a process that
+    it ended. A fault may come too late to be one, but for another program and a slow task."""
+    words = {"wrong": "do not agree", "disk": "error: ", "stop": "error: "}
+    kind = fault[0]
+    if code < 0 or (kind == "wrong" and code == 0) or (kind == "slow" and code):
+        raise Found(kind, f"ended with {code}, {what}: {err[-400:]}")
+    if code and words.get(kind, "") not in err:
+        raise Found(kind, f"ended with {code} and does not say why, {what}: {err[-400:]}")
+    if kind == "wrong" and not same:
+        raise Found(kind, f"another program has changed the checkpoint, {what}")
+
+
+def check_processes(tools, seed, index):
+    rng = random.Random(f"processes:{seed}:{index}")
+    found = launchers(tools.dgc)
+    folder = prepared(tools)
+    want = whole(tools, folder)
+    place = os.path.join(folder, "run")
+    shutil.rmtree(place, ignore_errors=True)
+    os.mkdir(place)
+    path = os.path.join(place, "c.safetensors")
+    words = []
+    for _ in range(rng.randint(1, 3)):
+        launcher, tasks = found[int(rng.random() * len(found))], draw_tasks(rng, 2)
+        fault = draw_fault(rng, tasks["worker"] + tasks.get("ps", 0))
+        line = line_of(tools, launcher, tasks, path, fault, folder)
+        what = f"{fault[2] or 'another program'} on task {fault[1]}"
+        tools.say(what + "\n" + " ".join(line))
+        before, old = step_of(path), content(path)
+        if before >= STEPS:
+            break
+        code, err = execute(line, folder, what)
+        check_saved(tools, path, before, what)
+        check_ended(fault, code, err, content(path) == old, what)
+        if what.partition(" ")[0].endswith(":exit") and code == 0:
+            code = 1  # who goes without a word has ended well for MPICH's launcher, which ends the others
+        if code == 0 and content(path) != want:
+            raise Found("bits", f"another end than without the fault, {what}: {' '.join(line)}")
+        words.append(fault[0] if code else "went on")
+    line = line_of(tools, found[int(rng.random() * len(found))], draw_tasks(rng), path)
+    code, err = execute(line, folder, "at the end")
+    if code or content(path) != want:
+        raise Found("bits", f"another end ({code}) after {words}: {' '.join(line)}: {err[-300:]}")
+    left = [n for n in os.listdir(place) if n != "c.safetensors"]
+    if left:
+        raise Found("litter", f"left behind after a save that ended well: {left}")
+    return ", ".join(words)
