@@ -223,17 +223,28 @@ void exec_status(const struct exec *e, struct diags *d) {
   if (engines_status(e->engines, d)) diag_error(d, LOC_NONE, "out of memory");
 }
 
-bool exec_write(struct exec *e, int input, const void *data) {
+/* Bytes of the input in `data` to the same place. */
+static bool write_input(struct exec *e, int input, const char *data, size_t begin, size_t bytes) {
   rebind(e);
   const char *name = e->plan->inputs[input].name;
   for (int i = input; i < e->plan->ninputs; i++) { /* that of this process; in one process, it is the first */
     const struct plan_value *v = &e->plan->inputs[i];
     int device = e->plan->buffers[v->operand.buffer].device;
     if (!engines_here(e->engines, device) || strcmp(v->name, name) != 0) continue;
-    return engines_copy(e->engines, operand_address(e, &v->operand), device, data, -1,
-                        (size_t)type_bytes(&v->type));
+    char *to = operand_address(e, &v->operand);
+    return engines_copy(e->engines, to + begin, device, data + begin, -1, bytes);
   }
   return true; /* the process reads none of it */
+}
+
+bool exec_write(struct exec *e, int input, const void *data) {
+  return write_input(e, input, data, 0, (size_t)type_bytes(&e->plan->inputs[input].type));
+}
+
+bool exec_write_rows(struct exec *e, int input, const void *data, int64_t first, int64_t end) {
+  const struct type *t = &e->plan->inputs[input].type;
+  size_t row = (size_t)(type_bytes(t) / t->dim[0]);
+  return write_input(e, input, data, (size_t)first * row, (size_t)(end - first) * row);
 }
 
 /* Where this process finds the output; NULL if it has none. */

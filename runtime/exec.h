@@ -27,6 +27,8 @@ void exec_unload(struct exec *e);
  * Inputs are written before each run, outputs read after it and before any other run of the session. False when
  * a device has failed, see exec_status. */
 bool exec_write(struct exec *e, int input, const void *data);
+/* Only these rows of the input, which lie in `data` where they lie in the input. */
+bool exec_write_rows(struct exec *e, int input, const void *data, int64_t first, int64_t end);
 bool exec_read(const struct exec *e, int output, void *data);
 /* The same in two parts, for an output of DEFERRED_BYTES at most: it will be as it is now, but other runs may begin
  * before it is asked for. If many are on their way already, it is read at once. */

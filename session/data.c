@@ -6,6 +6,7 @@
 #include "session/strategy.h"
 
 #include "passes/strategy/strategy.h"
+#include "runtime/mpi/transport.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -149,14 +150,57 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   return ds ? DGC_OK : session_unread(s);
 }
 
+enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, struct loader_options *o) {
+  if (!s->transport) return DGC_OK;
+  struct graph *g = session_source(s, s->call, kind, o->batch);
+  struct strategy strategy;
+  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return session_blame(s);
+  const struct target *t = &g->config.target;
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
+  target_processes(t, of);
+  o->towers = strategy.towers;
+  for (int i = strategy.towers; i-- > 0;) { /* a process's towers follow each other */
+    if (of[strategy_worker(&strategy, i)] != s->transport->rank) continue;
+    if (!o->end_tower) o->end_tower = i + 1;
+    o->first_tower = i;
+  }
+  return DGC_OK;
+}
+
+/* The node's rows of an input, if it is one, or a part of one: from *first on; how many. Else -1. */
+static int64_t rows_of(const struct node *n, int64_t *first) {
+  *first = n->op == OP_split ? node_int_or(n, ATTR_offset, 0) : 0;
+  if (n->op == OP_split) return n->inputs[0]->op == OP_input ? n->type.dim[0] : -1;
+  return n->op == OP_input && n->type.rank ? n->type.dim[0] : -1;
+}
+
+/* Whether the nodes of this process need no more rows of the batch than it has read. A split moves nothing by itself:
+ * its users do. */
+static bool has_its_rows(const struct dgc_session *s, const struct loaded *l, const struct batch *b) {
+  for (uint32_t i = 0; i < l->graph->count; i++) {
+    const struct node *n = l->graph->nodes[i];
+    int64_t first, rows;
+    if (rows_of(n, &first) >= 0 || plan_process(l->plan, n->device) != s->transport->rank) continue;
+    for (int k = 0; k < n->ninputs; k++) {
+      rows = rows_of(n->inputs[k], &first);
+      if (rows > 0 && (first < b->first || first + rows > b->end)) return false;
+    }
+  }
+  return true;
+}
+
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
-                                  const struct batch *b, struct loaded **out) {
+                                  struct loader *loader, const struct batch *b, struct loaded **out) {
   enum dgc_status status = session_plan(s, kind, b->rows, out);
   if (status) return status;
   struct loaded *l = *out;
+  bool all = b->first == 0 && b->end == b->rows;
+  if (!all && !has_its_rows(s, l, b) && !loader_complete(loader, b, &s->diags)) return session_unread(s);
   for (int i = 0; i < ds->ncolumns; i++) {
     int input = plan_input(l->plan, ds->columns[i].name);
-    if (input >= 0 && !exec_write(l->exec, input, b->columns[i].data)) return session_device_failed(s);
+    if (input >= 0 && b->end > b->first &&
+        !exec_write_rows(l->exec, input, b->columns[i].data, b->first, b->end))
+      return session_device_failed(s);
   }
   return session_run(s, l);
 }

@@ -69,7 +69,7 @@ static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset
     if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : session_unread(s);
     if (session_stopped(s)) return session_fail(s, DGC_STOPPED, "the evaluation was stopped");
     struct loaded *l;
-    enum dgc_status status = session_batch_run(s, ENTRY_EVAL, ds, b, &l);
+    enum dgc_status status = session_batch_run(s, ENTRY_EVAL, ds, loader, b, &l);
     if (!status) status = add_outputs(s, l, b->rows, sums);
     loader_release(loader, b);
     if (status) return status;
@@ -100,6 +100,8 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   const struct graph *g = entry_source(s, ENTRY_EVAL);
   struct running_sum *sums = arena_new_array(s->call, (size_t)g->noutputs, struct running_sum);
   struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
+  status = session_own_towers(s, ENTRY_EVAL, &lo);
+  if (status) goto end;
   e.loader = loader_create(s->call, e.data, &lo, &s->diags);
   status = e.loader ? evaluate_over(s, e.data, e.loader, sums) : session_unread(s);
   if (status) goto end;

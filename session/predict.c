@@ -121,7 +121,7 @@ static enum dgc_status predict_over(struct dgc_session *s, const struct dataset 
     if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : session_unread(s);
     if (session_stopped(s)) return session_fail(s, DGC_STOPPED, "the prediction was stopped");
     struct loaded *l;
-    enum dgc_status status = session_batch_run(s, ENTRY_PREDICT, ds, b, &l);
+    enum dgc_status status = session_batch_run(s, ENTRY_PREDICT, ds, loader, b, &l);
     if (!status) status = write_batch(s, l, b->rows, sinks, nsinks, buffers);
     loader_release(loader, b);
     if (status) return status;
@@ -173,8 +173,9 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
   if (!status) status = session_takes_all(s, ENTRY_PREDICT, p.data->rows);
   if (!status) {
     struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
-    p.loader = loader_create(s->call, p.data, &lo, &s->diags);
-    if (!p.loader) status = session_unread(s);
+    status = session_own_towers(s, ENTRY_PREDICT, &lo);
+    if (!status) p.loader = loader_create(s->call, p.data, &lo, &s->diags);
+    if (!status && !p.loader) status = session_unread(s);
   }
   if (!status) status = open_sinks(s, p.sinks, p.nsinks);
   if (!status) status = predict_over(s, p.data, p.loader, p.sinks, p.nsinks);

@@ -154,7 +154,7 @@ static enum dgc_status save(struct training *t) {
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   struct loaded *l;
-  enum dgc_status status = session_batch_run(s, ENTRY_TRAIN, t->data, b, &l);
+  enum dgc_status status = session_batch_run(s, ENTRY_TRAIN, t->data, t->loader, b, &l);
   if (!status) status = next_loss(t, l, b->rows);
   if (status) return status;
   t->rows += b->rows;
@@ -254,6 +254,7 @@ static enum dgc_status train_over(struct training *t) {
   t->first_step = t->saved_step = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
   enum dgc_status status = shard(s, &lo);
+  if (!status) status = session_own_towers(s, ENTRY_TRAIN, &lo);
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
   if (!t->loader) return session_unread(s);

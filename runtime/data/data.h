@@ -108,13 +108,16 @@ struct loader_options {
   enum shard shard;
   const int64_t *shares; /* rows of a whole batch for each worker */
   int workers;           /* with 0 or 1 there is nothing to shard */
-  int ring;              /* batches prepared ahead; 0 = 4 */
+  int towers;            /* the batch's; 0: all rows are read, else only those of these: */
+  int first_tower, end_tower;
+  int ring; /* batches prepared ahead; 0 = 4 */
 };
 
 struct batch {
   int64_t epoch, index;         /* index: within the epoch */
   bool last;                    /* of its epoch */
   int64_t rows;                 /* the last ones of an epoch may have fewer than the others */
+  int64_t first, end;           /* those that are read; what lies at the others' places is no data */
   const struct tensor *columns; /* in the dataset's order, `rows` rows each, 64-byte aligned */
 };
 
@@ -129,6 +132,8 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
  * the batches before them, and again on every further call. For one consumer thread. */
 enum loader_status loader_next(struct loader *l, const struct batch **b, struct diags *d);
 void loader_release(struct loader *l, const struct batch *b);
+/* Reads all rows of a batch that the consumer holds. False after an error in `d`. */
+bool loader_complete(struct loader *l, const struct batch *b, struct diags *d);
 /* Stops the thread; held batches die. NULL is allowed. */
 void loader_destroy(struct loader *l);
 int64_t loader_batches_per_epoch(const struct loader *l);

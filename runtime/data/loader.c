@@ -142,6 +142,13 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
   return NULL;
 }
 
+static void report(const struct loader_failure *f, struct diags *d) {
+  if (f->system)
+    diag_failure(d, f->loc, "%s", f->message);
+  else
+    diag_error(d, f->loc, "%s", f->message);
+}
+
 enum loader_status loader_next(struct loader *l, const struct batch **b, struct diags *d) {
   struct slot *s = &l->slots[l->taken % (uint64_t)l->options.ring];
   pthread_mutex_lock(&l->lock);
@@ -153,11 +160,18 @@ enum loader_status loader_next(struct loader *l, const struct batch **b, struct 
   pthread_mutex_unlock(&l->lock);
   *b = ready ? &s->batch : NULL;
   l->taken += ready;
-  if (status == LOADER_ERROR && l->failure.system)
-    diag_failure(d, l->failure.loc, "%s", l->failure.message);
-  else if (status == LOADER_ERROR)
-    diag_error(d, l->failure.loc, "%s", l->failure.message);
+  if (status == LOADER_ERROR) report(&l->failure, d);
   return status;
+}
+
+bool loader_complete(struct loader *l, const struct batch *b, struct diags *d) {
+  struct slot *s = (struct slot *)b;
+  struct loader_failure failure;
+  s->batch.first = 0;
+  s->batch.end = b->rows;
+  bool good = batch_gather(l->dataset, &l->shards, &l->options, b, s->columns, &failure);
+  if (!good) report(&failure, d);
+  return good;
 }
 
 void loader_release(struct loader *l, const struct batch *b) {

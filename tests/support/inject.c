@@ -5,8 +5,8 @@
  *
  * CALL: open (openat, fopen, opendir), read (pread), write (pwrite), fsync, close, rename, link (linkat), unlink, stat
  * (fstat, access), flock, thread (pthread_create); mmap and malloc (calloc, realloc, aligned_alloc, posix_memalign)
- * called by dgc or libdgc; foreign: the latter called by any other library; disk: write called by dgc or libdgc; message:
- * MPI_Start.
+ * called by dgc or libdgc; foreign: the latter called by any other library; disk: write called by dgc or libdgc;
+ * message: MPI_Start.
  * HOW: the name of an errno: EIO ENOSPC EINTR ENOMEM EACCES EMFILE EAGAIN; short: half of the bytes of a read or write
  * are done; hang: it never returns; kill: the process is killed there; stop: it is stopped (SIGSTOP); exit: it ends as
  * if all were well; slow: the call is made a millisecond later.

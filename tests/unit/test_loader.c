@@ -255,6 +255,51 @@ static void s4_auto_shard_shuffled(void **state) {
   dataset_close(ds);
 }
 
+/* Of each batch only the rows of some towers are read, the same ones that are there of a whole batch; the others are
+ * left alone until they are asked for. */
+static void own_rows(void **state) {
+  struct world *w = *state;
+  struct dataset *ds = numbered_files(w, FILES(5, 20, 7, 1));
+  enum { TOWERS = 5, LEFT = -7 };
+  for (int how = SHARD_DATA; how <= SHARD_AUTO; how++)
+    for (int first = 0; first < TOWERS; first++) {
+      struct loader_options all = {.batch = 6,
+                                   .shuffle = first & 1,
+                                   .seed = 5,
+                                   .ring = 1,
+                                   .shard = (enum shard)how,
+                                   .workers = 2,
+                                   .shares = EACH(3, 3)},
+                            own = all;
+      own.towers = TOWERS, own.first_tower = first, own.end_tower = first < 3 ? first + 2 : first;
+      struct loader *whole = loader_create(w->arena, ds, &all, &w->diags);
+      struct loader *part = loader_create(w->arena, ds, &own, &w->diags);
+      for (int64_t n = loader_batches_per_epoch(whole); n-- > 0;) {
+        const struct batch *a, *b;
+        assert_int_equal(loader_next(whole, &a, &w->diags), LOADER_BATCH);
+        assert_int_equal(loader_next(part, &b, &w->diags), LOADER_BATCH);
+        const int32_t *x = a->columns[0].data;
+        int32_t *y = b->columns[0].data;
+        assert_int_equal(a->rows, b->rows);
+        for (int64_t i = 0, more = b->rows % TOWERS, each = b->rows / TOWERS; i < b->rows; i++) {
+          int64_t tower = i < more * (each + 1) ? i / (each + 1) : more + (i - more * (each + 1)) / each;
+          bool is_own = tower >= first && tower < own.end_tower;
+          assert_int_equal(i >= b->first && i < b->end, is_own);
+          if (is_own) assert_int_equal(x[i], y[i]);
+          if (!is_own && n + 1 < loader_batches_per_epoch(whole)) assert_int_equal(y[i], LEFT);
+        }
+        assert_true(loader_complete(part, b, &w->diags));
+        for (int64_t i = 0; i < b->rows; i++) assert_int_equal(x[i], y[i]);
+        for (int64_t i = 0; i < all.batch; i++) y[i] = LEFT;
+        loader_release(whole, a);
+        loader_release(part, b);
+      }
+      loader_destroy(whole);
+      loader_destroy(part);
+    }
+  dataset_close(ds);
+}
+
 /* Several batches are held and given back in another order, while the thread goes on. */
 static void held(void **state) {
   struct world *w = *state;
@@ -355,6 +400,7 @@ int main(void) {
       TEST(s4_auto_shard),
       TEST(s4_auto_shard_of_files),
       TEST(s4_auto_shard_shuffled),
+      TEST(own_rows),
       TEST(held),
       TEST(stopped),
       TEST(errors),
