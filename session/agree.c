@@ -97,6 +97,18 @@ enum dgc_status agree_on_checkpoint(struct dgc_session *s, const struct position
                                (long long)p->step, (long long)p->epoch, (long long)p->index));
 }
 
+/* Its rows, and where they are cut into files. */
+static void add_column(struct dgc_session *s, struct str *facts, const struct column *c) {
+  str_printf(facts, "has %lld rows of %s, each %s\n", (long long)c->rows, c->name,
+             type_text(s->call, &c->row));
+  if (c->npieces < 2) return;
+  struct xxh64 h;
+  xxh64_init(&h);
+  for (int i = 0; i < c->npieces; i++) xxh64_add(&h, &c->pieces[i].rows, sizeof c->pieces[i].rows);
+  str_printf(facts, "has %s in %d files, whose sizes have the checksum %016llx\n", c->name, c->npieces,
+             (unsigned long long)xxh64_end(&h));
+}
+
 enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *ds) {
   if (!s->transport) return DGC_OK;
   const struct options *o = &s->options;
@@ -110,9 +122,7 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
   str_printf(&facts, "saves every %lld steps, every %lld s%s\n", (long long)o->checkpoint_every,
              (long long)o->checkpoint_seconds, o->checkpoint ? "" : ", without a file for it");
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");
-  for (int i = 0; i < ds->ncolumns; i++)
-    str_printf(&facts, "has %lld rows of %s, each %s\n", (long long)ds->rows, ds->columns[i].name,
-               type_text(s->call, &ds->columns[i].row));
+  for (int i = 0; i < ds->ncolumns; i++) add_column(s, &facts, &ds->columns[i]);
   return agree(s, facts.data);
 }
 

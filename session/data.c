@@ -3,6 +3,7 @@
 
 #include "session/compile.h"
 #include "session/model.h"
+#include "session/own_files.h"
 #include "session/strategy.h"
 
 #include "passes/strategy/strategy.h"
@@ -131,6 +132,8 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   if (status || (optional && !count)) return status;
   if (!count)
     return session_fail(s, DGC_USAGE, "model %s has no inputs: nothing to run over", s->model->name);
+  if (use == DATA_TRAIN) status = session_own_files(s, specs, count);
+  if (status) return status;
   const char *rows = use == DATA_TRAIN || (!o->eval_rows && !s->trained) ? o->rows : o->eval_rows;
   struct dataset *ds = dataset_open(s->call, NULL, specs, count, rows, &s->diags);
   for (int i = 0; ds && i < s->model->ninputs; i++) {
@@ -167,39 +170,21 @@ enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, 
   return DGC_OK;
 }
 
-/* The node's rows of an input, if it is one, or a part of one: from *first on; how many. Else -1. */
-static int64_t rows_of(const struct node *n, int64_t *first) {
-  *first = n->op == OP_split ? node_int_or(n, ATTR_offset, 0) : 0;
-  if (n->op == OP_split) return n->inputs[0]->op == OP_input ? n->type.dim[0] : -1;
-  return n->op == OP_input && n->type.rank ? n->type.dim[0] : -1;
-}
-
-/* Whether the nodes of this process need no more rows of the batch than it has read. A split moves nothing by itself:
- * its users do. */
-static bool has_its_rows(const struct dgc_session *s, const struct loaded *l, const struct batch *b) {
-  for (uint32_t i = 0; i < l->graph->count; i++) {
-    const struct node *n = l->graph->nodes[i];
-    int64_t first, rows;
-    if (rows_of(n, &first) >= 0 || plan_process(l->plan, n->device) != s->transport->rank) continue;
-    for (int k = 0; k < n->ninputs; k++) {
-      rows = rows_of(n->inputs[k], &first);
-      if (rows > 0 && (first < b->first || first + rows > b->end)) return false;
-    }
-  }
-  return true;
-}
-
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
                                   struct loader *loader, const struct batch *b, struct loaded **out) {
   enum dgc_status status = session_plan(s, kind, b->rows, out);
   if (status) return status;
   struct loaded *l = *out;
-  bool all = b->first == 0 && b->end == b->rows;
-  if (!all && !has_its_rows(s, l, b) && !loader_complete(loader, b, &s->diags)) return session_unread(s);
   for (int i = 0; i < ds->ncolumns; i++) {
+    const struct tensor *column = &b->columns[i];
     int input = plan_input(l->plan, ds->columns[i].name);
-    if (input >= 0 && b->end > b->first &&
-        !exec_write_rows(l->exec, input, b->columns[i].data, b->first, b->end))
+    if (input < 0) continue;
+    int64_t first = b->first, end = b->end;
+    if ((first > 0 || end < b->rows) && !reads_rows(s, l, ds->columns[i].name, first, end)) {
+      if (!loader_complete(loader, b, i, &s->diags)) return session_unread(s);
+      first = 0, end = b->rows;
+    }
+    if (end > first && !exec_write_rows(l->exec, input, column->data, first, end))
       return session_device_failed(s);
   }
   return session_run(s, l);

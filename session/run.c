@@ -258,6 +258,28 @@ int plan_input(const struct plan *p, const char *name) {
   return -1;
 }
 
+/* The rows of the input that the node is, or is a part of: from *first on, how many. Else -1. */
+static int64_t rows_of(const struct node *n, const char *input, int64_t *first) {
+  const struct node *of = n->op == OP_split ? n->inputs[0] : n;
+  *first = n->op == OP_split ? node_int_or(n, ATTR_offset, 0) : 0;
+  return of->op == OP_input && of->type.rank && strcmp(of->name, input) == 0 ? n->type.dim[0] : -1;
+}
+
+bool reads_rows(const struct dgc_session *s, const struct loaded *l, const char *input, int64_t first,
+                int64_t end) {
+  for (uint32_t i = 0; i < l->graph->count; i++) {
+    const struct node *n = l->graph->nodes[i];
+    int64_t at, rows;
+    bool moves = rows_of(n, input, &at) < 0; /* a split moves nothing by itself: its users do */
+    if (!moves || plan_process(l->plan, n->device) != s->transport->rank) continue;
+    for (int k = 0; k < n->ninputs; k++) {
+      rows = rows_of(n->inputs[k], input, &at);
+      if (rows > 0 && (at < first || at + rows > end)) return false;
+    }
+  }
+  return true;
+}
+
 enum dgc_status session_device_failed(struct dgc_session *s) {
   engines_status(s->engines, &s->diags);
   return DGC_RUNTIME;

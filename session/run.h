@@ -33,6 +33,10 @@ enum dgc_status session_device_failed(struct dgc_session *s);
 
 /* The input of a plan by name, -1 if it needs none of that name. */
 int plan_input(const struct plan *p, const char *name);
+/* Whether this process, of several, reads no other rows of the input than those from `first` to `end`: a gradient of
+ * rows by number needs all numbers, wherever it is. */
+bool reads_rows(const struct dgc_session *s, const struct loaded *l, const char *input, int64_t first,
+                int64_t end);
 /* A scalar output as a number; or one that exec_post has asked for. */
 enum dgc_status output_number(struct dgc_session *s, const struct loaded *l, int output, double *out);
 enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, int output,

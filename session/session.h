@@ -10,6 +10,7 @@
  *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
  *   run                   device memory, plans, runs
  *   variables, checkpoint the values of variables, for the caller and in files
+ *   own_files             which of the files of an entry this process opens
  *   data, evaluate        the files of an entry and their batches; metrics
  *   train, predict, batch what is done with all that
  *   bench, verify         and how fast and how right it is

@@ -69,6 +69,14 @@ static bool copy_sequence(const struct column *c, const struct sequence *q, cons
   return true;
 }
 
+bool batch_gather_column(const struct column *c, const struct shards *s, const struct loader_options *o,
+                         const struct batch *b, void *out, struct loader_failure *f) {
+  int64_t base = 0;
+  for (int k = 0; k < s->count; base += sequence_rows(&s->sequences[k++], b->index))
+    if (!copy_sequence(c, &s->sequences[k], o, b, base, out, f)) return false;
+  return true;
+}
+
 bool batch_gather(const struct dataset *ds, const struct shards *s, const struct loader_options *o,
                   const struct batch *b, struct tensor *columns, struct loader_failure *f) {
   for (int i = 0; i < ds->ncolumns; i++) {
@@ -78,9 +86,7 @@ bool batch_gather(const struct dataset *ds, const struct shards *s, const struct
     t->rank++;
     t->dim[0] = b->rows;
     memcpy(t->dim + 1, c->row.dim, c->row.rank * sizeof c->row.dim[0]);
-    int64_t base = 0;
-    for (int k = 0; k < s->count; base += sequence_rows(&s->sequences[k++], b->index))
-      if (!copy_sequence(c, &s->sequences[k], o, b, base, columns[i].data, f)) return false;
+    if (!batch_gather_column(c, s, o, b, columns[i].data, f)) return false;
   }
   return true;
 }

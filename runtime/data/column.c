@@ -119,13 +119,19 @@ static bool sparse_read(const struct column_piece *p, enum dtype to, int64_t row
   return true;
 }
 
+/* Bytes behind the first row of a piece that is in a file. */
+static bool bytes_read(const struct column_piece *p, int64_t offset, void *out, int64_t bytes,
+                       struct misfit *bad) {
+  if (p->file && content_read(p->file, p->at + offset, out, bytes)) return true;
+  *bad = (struct misfit){.piece = p, .unread = true, .error = p->file ? errno : ENOENT};
+  return false;
+}
+
 bool piece_numbers(const struct column_piece *p, int64_t first, int64_t *count, void *out,
                    struct misfit *bad) {
   int64_t size = dtype_size((enum dtype)p->row.dtype);
   if (*count > PIECE_WINDOW / size) *count = PIECE_WINDOW / size;
-  if (content_read(p->file, p->at + first * size, out, *count * size)) return true;
-  *bad = (struct misfit){.piece = p, .unread = true, .error = errno};
-  return false;
+  return bytes_read(p, first * size, out, *count * size, bad);
 }
 
 /* Rows of one piece that is in a file: it is dense. */
@@ -133,11 +139,7 @@ static bool file_read(const struct column_piece *p, enum dtype to, int64_t row, 
                       struct misfit *bad) {
   enum dtype from = (enum dtype)p->row.dtype;
   int64_t each = type_count(&p->row), at = row * each, end = (row + rows) * each, size = dtype_size(from);
-  if (from == to) {
-    if (content_read(p->file, p->at + at * size, out, (end - at) * size)) return true;
-    *bad = (struct misfit){.piece = p, .unread = true, .error = errno};
-    return false;
-  }
+  if (from == to) return bytes_read(p, at * size, out, (end - at) * size, bad);
   uint8_t window[PIECE_WINDOW];
   for (int64_t n; at < end; at += n, out += n * dtype_size(to)) {
     n = end - at;

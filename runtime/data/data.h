@@ -23,6 +23,12 @@
 
 /* --- datasets --- */
 
+/* What is known of a file that is not opened. */
+struct file_shape {
+  struct type row;
+  int64_t rows; /* 0: nothing, it is opened */
+};
+
 struct data_spec {
   const char *name;        /* of the model's input */
   const char *path;        /* with its ":member"; relative to the dataset's folder */
@@ -30,6 +36,8 @@ struct data_spec {
   int nmore;
   struct loc loc;                 /* where the user wrote it, for messages */
   const struct file_roots *roots; /* where the files may lie, if a model names them; NULL: anywhere */
+  const struct file_shape
+      *shapes; /* of all files; their rows cannot be read where they are not opened; NULL: all are */
 };
 
 /* The rows of a column that lie in one file. */
@@ -38,10 +46,10 @@ struct column_piece {
   struct type row; /* as it lies there */
   int64_t first;   /* the number that its first row has in the column */
   int64_t rows;
-  const uint8_t *data; /* of the first row; may be unaligned. NULL: in the file */
-  const struct content *file;
-  int64_t at;     /* of the first row, in the file */
-  int64_t stride; /* bytes from a row to the next */
+  const uint8_t *data;        /* of the first row; may be unaligned. NULL: in the file */
+  const struct content *file; /* NULL: it is not opened */
+  int64_t at;                 /* of the first row, in the file */
+  int64_t stride;             /* bytes from a row to the next */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
   const int64_t *starts, *places;
 };
@@ -71,6 +79,9 @@ struct dataset {
  * `folder`: what relative paths are relative to, NULL = the current folder. NULL after an error in `d`. */
 struct dataset *dataset_open(struct arena *a, const char *folder, const struct data_spec *specs, int n,
                              const char *rows, struct diags *d);
+/* Opens one of the files, from 0 on, to see what it has. False after an error in `d`. */
+bool data_shape(struct arena *a, const struct data_spec *spec, int file, struct file_shape *out,
+                struct diags *d);
 /* NULL is allowed. Loaders of the dataset must be destroyed before. */
 void dataset_close(struct dataset *ds);
 const struct column *dataset_find(const struct dataset *ds, const char *name);
@@ -95,6 +106,11 @@ int64_t integers_outside(enum dtype d, const void *data, int64_t n, int64_t low,
  *   off   every worker takes its share from all rows: an epoch has each row once for every worker
  *   auto  file where each worker can have one, else data */
 enum shard { SHARD_DATA, SHARD_FILE, SHARD_OFF, SHARD_AUTO };
+/* Whether workers with files of their own are never given a row of another's, where `rows` are those of the files, and
+ * worker w has the towers from first[w] to first[w + 1], which share a batch: at the end of an epoch, sequences of
+ * different lengths are dealt to all towers. */
+bool shards_stay_apart(struct arena *a, const int64_t *rows, int files, int workers, const int *first,
+                       int64_t batch);
 /* By its name; `out` may be NULL. */
 bool shard_find(const char *name, enum shard *out);
 
@@ -132,8 +148,8 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
  * the batches before them, and again on every further call. For one consumer thread. */
 enum loader_status loader_next(struct loader *l, const struct batch **b, struct diags *d);
 void loader_release(struct loader *l, const struct batch *b);
-/* Reads all rows of a batch that the consumer holds. False after an error in `d`. */
-bool loader_complete(struct loader *l, const struct batch *b, struct diags *d);
+/* Reads all rows of one column of a batch that the consumer holds. False after an error in `d`. */
+bool loader_complete(struct loader *l, const struct batch *b, int column, struct diags *d);
 /* Stops the thread; held batches die. NULL is allowed. */
 void loader_destroy(struct loader *l);
 int64_t loader_batches_per_epoch(const struct loader *l);

@@ -71,7 +71,11 @@ static bool open_column(struct dataset *ds, struct arena *a, const char *folder,
   for (int i = 0; i < c->npieces; i++) {
     struct column_piece *p = &c->pieces[i];
     const char *path = i ? spec->more[i - 1] : spec->path;
-    if (!piece_open(a, folder, spec, path, p, &ds->files[ds->nfiles++], budget, d)) return false;
+    const struct file_shape *shape = spec->shapes ? &spec->shapes[i] : NULL;
+    if (shape && shape->rows)
+      *p = (struct column_piece){.path = arena_strdup(a, path), .row = shape->row, .rows = shape->rows};
+    else if (!piece_open(a, folder, spec, path, p, &ds->files[ds->nfiles++], budget, d))
+      return false;
     p->first = c->rows;
     c->rows += p->rows;
     struct type row = type_with_dtype(p->row, (enum dtype)c->pieces[0].row.dtype);
@@ -81,6 +85,18 @@ static bool open_column(struct dataset *ds, struct arena *a, const char *folder,
     return false;
   }
   c->row = c->pieces[0].row;
+  return true;
+}
+
+bool data_shape(struct arena *a, const struct data_spec *spec, int file, struct file_shape *out,
+                struct diags *d) {
+  struct column_piece p;
+  struct content content;
+  int64_t budget = 0;
+  const char *path = file ? spec->more[file - 1] : spec->path;
+  if (!piece_open(a, NULL, spec, path, &p, &content, &budget, d)) return false;
+  content_close(&content);
+  *out = (struct file_shape){p.row, p.rows};
   return true;
 }
 
@@ -241,7 +257,7 @@ bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int6
   c->low = low, c->high = high;
   for (int k = 0; k < c->npieces; k++) {
     const struct column_piece *p = &c->pieces[k];
-    if (dtype_is_float((enum dtype)p->row.dtype)) continue;
+    if (dtype_is_float((enum dtype)p->row.dtype) || !p->file) continue;
     if (!(p->data ? check_rows(c, p, d) : check_file(c, p, d))) return false;
   }
   return true;

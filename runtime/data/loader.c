@@ -164,12 +164,13 @@ enum loader_status loader_next(struct loader *l, const struct batch **b, struct 
   return status;
 }
 
-bool loader_complete(struct loader *l, const struct batch *b, struct diags *d) {
-  struct slot *s = (struct slot *)b;
+bool loader_complete(struct loader *l, const struct batch *b, int column, struct diags *d) {
   struct loader_failure failure;
-  s->batch.first = 0;
-  s->batch.end = b->rows;
-  bool good = batch_gather(l->dataset, &l->shards, &l->options, b, s->columns, &failure);
+  struct batch all = *b;
+  all.first = 0;
+  all.end = b->rows;
+  bool good = batch_gather_column(&l->dataset->columns[column], &l->shards, &l->options, &all,
+                                  b->columns[column].data, &failure);
   if (!good) report(&failure, d);
   return good;
 }

@@ -47,7 +47,10 @@ int64_t sequence_row(const struct sequence *q, int64_t position, int64_t *togeth
 /* Describes the next batch but leaves its columns alone; false at the end of the last epoch. */
 bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct loader_options *o,
                  struct batch *b);
-/* Copies the batch's rows into the memory of `columns` and sets their types. */
+/* Copies the batch's rows of a column that are to be read to their places in `out`. */
+bool batch_gather_column(const struct column *c, const struct shards *s, const struct loader_options *o,
+                         const struct batch *b, void *out, struct loader_failure *f);
+/* The same for all columns, into the memory of `columns`, and sets their types. */
 bool batch_gather(const struct dataset *ds, const struct shards *s, const struct loader_options *o,
                   const struct batch *b, struct tensor *columns, struct loader_failure *f);
 

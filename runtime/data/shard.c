@@ -3,6 +3,8 @@
  * function of the position in training, so that a run can go on anywhere. */
 #include "runtime/data/loader.h"
 
+#include "ir/target.h"
+
 #include <string.h>
 
 bool shard_find(const char *name, enum shard *out) {
@@ -113,6 +115,30 @@ static bool make_sequences(struct shards *s, struct arena *a, const struct datas
   case SHARD_AUTO: break;
   }
   return all_rows(s, a, ds, o->batch, o->seed);
+}
+
+bool shards_stay_apart(struct arena *a, const int64_t *rows, int files, int workers, const int *first,
+                       int64_t batch) {
+  struct shards s = {.sequences = arena_new_array(a, (size_t)workers, struct sequence)};
+  int64_t full = INT64_MAX,
+          last = 0; /* batches to which all give their share; to which any gives something */
+  for (int w = 0; w < workers; w++) {
+    int64_t share = tower_first_row(first[w + 1], first[workers], batch) -
+                    tower_first_row(first[w], first[workers], batch);
+    struct sequence *q = add_sequence(&s, share, 0);
+    if (!share) return false;
+    for (int i = w; i < files; i += workers) q->rows += rows[i];
+    if (q->rows / share < full) full = q->rows / share;
+    if ((q->rows - 1) / share + 1 > last) last = (q->rows - 1) / share + 1;
+  }
+  for (int64_t b = full; b < last; b++) {
+    int64_t all = shards_rows(&s, b), before = 0;
+    for (int w = 0; w < workers; w++) {
+      if (before != tower_first_row(first[w], first[workers], all)) return false;
+      before += sequence_rows(&s.sequences[w], b);
+    }
+  }
+  return true;
 }
 
 bool shards_make(struct shards *s, struct arena *a, const struct dataset *ds, const struct loader_options *o,

@@ -288,7 +288,7 @@ static void own_rows(void **state) {
           if (is_own) assert_int_equal(x[i], y[i]);
           if (!is_own && n + 1 < loader_batches_per_epoch(whole)) assert_int_equal(y[i], LEFT);
         }
-        assert_true(loader_complete(part, b, &w->diags));
+        assert_true(loader_complete(part, b, 0, &w->diags));
         for (int64_t i = 0; i < b->rows; i++) assert_int_equal(x[i], y[i]);
         for (int64_t i = 0; i < all.batch; i++) y[i] = LEFT;
         loader_release(whole, a);

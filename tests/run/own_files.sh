@@ -1,0 +1,83 @@
+#!/bin/sh
+# Who reads: with --auto-shard file a process opens its own files only, so the others' need not be there, and the bits are
+# those of one process that has all of them.
+. "$(dirname "$0")/lib.sh"
+root=$(dirname "$dgc")
+if ! command -v mpirun >/dev/null || [ ! -f "$root/dgc-mpi.so" ]; then
+  echo 'SKIP: MPI is not installed, or was not when dgc was built'
+  exit 77
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl=self,vader OMPI_MCA_plm_rsh_agent=/bin/false OMPI_MCA_btl_vader_single_copy_mechanism=none
+if ! timeout 60 mpirun -n 2 true >why 2>&1 </dev/null; then
+  echo 'SKIP: mpirun does not start processes here:'
+  head -20 why
+  exit 77
+fi
+
+cat >rows.dsl <<'END'
+model rows() {
+  input x : f32[B]
+  input n : i32[B]
+  var w : f32[] = 0
+  state seen : f32[] = 0
+  seen <- seen * 1.5 + sum(x * x)
+  train mean(square(x - w) * cast(n, f32)) with adam(rate = 0.01)
+  predict y = x * 0 + w
+}
+END
+# file NUMBER ROWS: x.NUMBER.csv with that many rows.
+file() { awk -v n="$1" -v rows="$2" 'BEGIN { for (i = 0; i < rows; i++) print n + i / 8 "," (n * 7 + i) % 100 }' >"x.$1.csv"; }
+for i in 0 1 2 3; do file $i 24; done
+files='--data x=x.0.csv:1,x.1.csv:1,x.2.csv:1,x.3.csv:1 --data n=x.0.csv:2,x.1.csv:2,x.2.csv:2,x.3.csv:2'
+train="train $PWD/rows.dsl $files --batch 8 --towers 4 --epochs 3 --quiet --checkpoint c.safetensors --overwrite"
+
+# scattered N WORKERS: folders in which each process has its own files and nothing else; then all of them train there.
+scattered() {
+  n=$1 workers=$2
+  shift 2
+  rm -rf part.*
+  for i in $(seq 0 $((n - 1))); do
+    mkdir "part.$i"
+    for k in 0 1 2 3; do [ $((k % workers)) = "$i" ] && cp "x.$k.csv" "part.$i/"; done
+  done
+  # shellcheck disable=SC2016
+  timeout 300 mpirun -n "$n" sh -c 'cd "part.$OMPI_COMM_WORLD_RANK" && exec "$0" "$@"' "$dgc" "$@"
+}
+# shellcheck disable=SC2086
+for how in file auto; do
+  expect 0 "one process, 2 workers, $how" "$dgc" $train --cluster worker=2 --auto-shard $how
+  cp c.safetensors two.safetensors
+  expect 0 "2 processes, $how" scattered 2 2 $train --auto-shard $how
+  same two.safetensors part.0/c.safetensors
+  expect 0 "one process, 4 workers, $how" "$dgc" $train --cluster worker=4 --auto-shard $how
+  cp c.safetensors four.safetensors
+  expect 0 "4 processes, $how" scattered 4 4 $train --auto-shard $how
+  same four.safetensors part.0/c.safetensors
+  # The parameter server has no file at all.
+  expect 0 "a parameter server, $how" scattered 3 2 $train --auto-shard $how --cluster 'worker=2;ps=1' --strategy parameter_server
+  same two.safetensors part.0/c.safetensors
+done
+cmp -s two.safetensors four.safetensors && fail 'the files are not dealt by worker' || pass
+
+# Where rows are dealt otherwise, everybody needs all files.
+# shellcheck disable=SC2086
+{
+  expect 1 'a file of others' scattered 2 2 $train --auto-shard data
+  sed 's/cast(n, f32)/gather(table, n)/; s/^  var w.*/&\n  var table : f32[100] = normal(1, 0.1)/' rows.dsl >table.dsl
+  expect 0 'numbers of rows, one process' "$dgc" train table.dsl ${train#* * } --cluster worker=2 --auto-shard file
+  expect 0 'numbers of rows' timeout 300 mpirun -n 2 "$dgc" train table.dsl ${train#* * } --auto-shard file --checkpoint table.safetensors
+  shows err 'note: all processes need all of an input that numbers rows, so each process opens all files'
+  same c.safetensors table.safetensors
+  expect 1 'a file that is nowhere' scattered 2 2 $train --auto-shard file --data x=x.0.csv:1,gone.csv:1,x.2.csv:1,x.3.csv:1
+  shows err 'gone.csv'
+  file 3 11
+  expect 0 'one process, uneven files' "$dgc" $train --cluster worker=2 --auto-shard file
+  expect 0 '2 processes, uneven files' timeout 300 mpirun -n 2 "$dgc" $train --auto-shard file --checkpoint uneven.safetensors
+  shows err 'note: the rows of the files end a batch in which workers are given those of others, so each process opens all files'
+  same c.safetensors uneven.safetensors
+  echo 200,200 >>x.3.csv
+  expect 1 'a number that is no row' timeout 300 mpirun -n 2 "$dgc" train table.dsl ${train#* * } --auto-shard file
+  shows err 'row 11 of x.3.csv:2 is 200'
+}
+finish
