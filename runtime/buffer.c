@@ -58,17 +58,28 @@ struct stored_variable *store_at(const struct store *s, int i) {
   return s->names.entries[i].value;
 }
 
+/* The variable's bytes to another process, or from one. What a device has in memory of its own goes through the host's. */
+static bool move_variable(const struct store *s, const struct stored_variable *v, int process, bool sends) {
+  const struct transport *t = s->engines->transport;
+  bool own = !engines_on_host(s->engines, v->device);
+  void *data = own ? host_alloc(v->bytes) : v->data;
+  bool good = data && (!sends || !own || engines_copy(s->engines, data, -1, v->data, v->device, v->bytes));
+  good = good && (sends ? transport_send(t, data, v->bytes, process, TAG_VARIABLE)
+                        : transport_receive(t, data, v->bytes, process, TAG_VARIABLE));
+  good = good && (sends || !own || engines_copy(s->engines, v->data, v->device, data, -1, v->bytes));
+  if (own) host_free(data);
+  return good;
+}
+
 /* Of a variable that another process has, what its owner sends: every process comes here for the same variables in the
  * same order. */
 static bool copy_variable(struct store *s, struct stored_variable *to, const struct stored_variable *from) {
-  const struct transport *t = s->engines->transport;
+  const int *of = s->engines->processes;
   to->filled = from->filled;
-  if (!is_here(s, to) || !is_here(s, from)) {
-    const int *of = s->engines->processes;
-    if (is_here(s, from)) return transport_send(t, from->data, from->bytes, of[to->device], TAG_VARIABLE);
-    return !is_here(s, to) || transport_receive(t, to->data, to->bytes, of[from->device], TAG_VARIABLE);
-  }
-  return engines_copy(s->engines, to->data, to->device, from->data, from->device, to->bytes);
+  if (is_here(s, to) && is_here(s, from))
+    return engines_copy(s->engines, to->data, to->device, from->data, from->device, to->bytes);
+  if (is_here(s, from)) return move_variable(s, from, of[to->device], true);
+  return !is_here(s, to) || move_variable(s, to, of[from->device], false);
 }
 
 /* The variable that `v` is a replica of, or NULL. */
@@ -142,9 +153,9 @@ static bool read_together(const struct store *s, const struct stored_variable *v
   const struct transport *t = s->engines->transport;
   const struct stored_variable *own = own_copy(s, v, t->rank);
   int owner = s->engines->processes[v->device];
-  if (own) memcpy(out, own->data, own->bytes);
+  if (own && !engines_copy(s->engines, out, -1, own->data, own->device, own->bytes)) return false;
   for (int i = 0; owner == t->rank && i < t->size; i++)
-    if (!own_copy(s, v, i) && !transport_send(t, v->data, v->bytes, i, TAG_VARIABLE)) return false;
+    if (!own_copy(s, v, i) && !move_variable(s, v, i, true)) return false;
   return own || transport_receive(t, out, v->bytes, owner, TAG_VARIABLE);
 }
 

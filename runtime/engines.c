@@ -34,17 +34,6 @@ static const struct opened *of_kind(struct engines *e, const struct device *devi
 
 static void undo_open(void *e) { engines_close(e); }
 
-/* Other processes' devices can be reached from devices of the host only. */
-static bool check_kinds(const struct target *t, struct diags *d) {
-  for (int i = 0; i < t->ndevices; i++) {
-    if (strcmp(t->devices[i].name.kind, "cpu") == 0) continue;
-    diag_error(d, LOC_NONE, "%s: tasks that are processes have CPUs only, so far", t->devices[i].text);
-    diag_help(d, LOC_NONE, "start one process: it has the devices of all tasks");
-    return false;
-  }
-  return true;
-}
-
 struct engines *engines_open(const struct target *target, const struct backend *const *wanted,
                              struct diags *d) {
   return engines_open_task(target, wanted, NULL, d);
@@ -52,7 +41,6 @@ struct engines *engines_open(const struct target *target, const struct backend *
 
 struct engines *engines_open_task(const struct target *target, const struct backend *const *wanted,
                                   const struct transport *transport, struct diags *d) {
-  if (transport && !check_kinds(target, d)) return NULL;
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   struct engines *e = arena_new(a, struct engines);

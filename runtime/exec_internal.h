@@ -78,10 +78,11 @@ bool exec_bind(struct exec *e, struct diags *d);
 void exec_make_outlets(struct exec *e);
 /* The command that posts what this RECEIVE waits for. */
 void exec_load_post(struct exec *e, const struct step *s, struct command *c);
-/* SEND, SENT and RECEIVE as a command. */
-void exec_load_message(struct exec *e, const struct step *s, struct command *c);
-/* Where the bytes of a SEND or RECEIVE lie now. False after an error in `d`. */
-bool exec_bind_message(struct exec *e, const struct step *s, struct diags *d);
+/* SEND, SENT and RECEIVE as commands, of which one has operands. False after an error in `d`. */
+enum { MESSAGE_COMMANDS = 4 }; /* at most */
+bool exec_load_message(struct exec *e, int device, int step, struct command **next, struct diags *d);
+/* Where the bytes of a SEND or RECEIVE lie now; `args` are those of its command. False after an error in `d`. */
+bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct diags *d);
 void exec_drop_messages(struct exec *e);
 /* Sets the run's deadline. */
 void exec_watch(struct exec *e);

@@ -44,7 +44,7 @@ bool exec_bind(struct exec *e, struct diags *d) {
       const struct step *s = &p->devices[lane->device].steps[c->step];
       void **args = (void **)c->args;
       for (int i = 0; args && i < s->noperands; i++) args[i] = operand_address(e, &s->operands[i]);
-      if (args && s->message && !exec_bind_message(e, s, d)) return false;
+      if (args && s->message && !exec_bind_message(e, s, args, d)) return false;
     }
   }
   return true;
@@ -179,7 +179,7 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
   case STEP_ALL_REDUCE: return load_all_reduce(l, s, device, c);
   case STEP_SEND:
   case STEP_SENT:
-  case STEP_RECEIVE: exec_load_message(l->e, s, c); return true;
+  case STEP_RECEIVE: break; /* see exec_load_message */
   }
   return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);
 }
@@ -239,7 +239,8 @@ static size_t count_commands(const struct exec *e, int device) {
   size_t count = (size_t)nsteps + 1;
   for (int i = 0; i < nsteps; i++) {
     enum step_kind kind = e->plan->devices[device].steps[i].kind;
-    count += 2 * (kind == STEP_ALL_REDUCE) + (kind == STEP_RECEIVE);
+    bool message = e->plan->devices[device].steps[i].message != NULL;
+    count += 2 * (kind == STEP_ALL_REDUCE) + (kind == STEP_RECEIVE) + (message ? MESSAGE_COMMANDS - 1 : 0);
   }
   for (int i = 0; e->queues && i <= nsteps; i++) {
     const struct device_queues *dq = &e->queues->devices[device];
@@ -281,7 +282,9 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
       exec_load_post(e, &dp->steps[k], add_command(&next, i));
     if (e->queues && !load_waits(l, device, i, &next)) return false;
     if (dp->steps[i].kind == STEP_ALL_REDUCE) load_arrival(l, device, i, &next);
-    if (!load_step(l, &dp->steps[i], device, add_command(&next, i))) return false;
+    if (dp->steps[i].message ? !exec_load_message(e, device, i, &next, l->diags)
+                             : !load_step(l, &dp->steps[i], device, add_command(&next, i)))
+      return false;
     if (dp->steps[i].kind == STEP_ALL_REDUCE) load_complete(l, device, &next);
     if (e->queues) load_mark(l, device, i, &next);
   }
@@ -291,9 +294,10 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
   return true;
 }
 
-static enum manner manner_of(const struct backend *b) {
-  if (b->host || !b->mark) return MANNER_AT_ONCE;
-  return b->copy_queue ? MANNER_COPY_QUEUE : MANNER_IN_ORDER;
+/* NULL: a device of another process, which nobody here waits for in a queue. */
+static enum manner manner_of(const struct opened *o) {
+  if (!o || o->backend->host || !o->backend->mark) return MANNER_AT_ONCE;
+  return o->backend->copy_queue ? MANNER_COPY_QUEUE : MANNER_IN_ORDER;
 }
 
 static bool load_queues(struct loading *l) {
@@ -301,7 +305,7 @@ static bool load_queues(struct loading *l) {
   const struct plan *p = e->plan;
   if (e->nasync == 0) return true;
   enum manner *manners = arena_new_array(e->arena, (size_t)p->ndevices, enum manner);
-  for (int d = 0; d < p->ndevices; d++) manners[d] = manner_of(on_device(e, d)->backend);
+  for (int d = 0; d < p->ndevices; d++) manners[d] = manner_of(on_device(e, d));
   e->queues = queues_make(e->arena, p, manners);
   e->points = arena_new_array(e->arena, (size_t)e->queues->npoints, struct point);
   for (int i = 0; i < e->queues->npoints; i++) {
@@ -326,7 +330,7 @@ static bool load_rendezvous(struct loading *l) {
   for (int i = 0; i < p->ncollectives; i++) {
     const struct collective *c = &p->collectives[i];
     const struct opened *o = on_device(e, c->devices[0]);
-    bool can = o->backend->rendezvous != NULL;
+    bool can = o && o->backend->rendezvous != NULL;
     for (int k = 1; k < c->count; k++) can = can && on_device(e, c->devices[k]) == o;
     if (!can) {
       diag_error(l->diags, LOC_NONE, "%s and %s cannot make a sum together", device_text(e, c->devices[0]),
@@ -392,6 +396,7 @@ static void find_far(struct exec *e) {
     if (works && !o->backend->host) e->async[e->nasync++] = o;
   }
   e->mixed = working > 1;
+  e->host_values = e->plan->nmessages > 0;
   for (int i = 0; i < e->plan->nbuffers; i++)
     e->host_values |= engines_on_host(e->engines, e->plan->buffers[i].device);
 }
@@ -405,7 +410,7 @@ static bool load(struct exec *e, struct diags *d) {
   }
   void *signals = arena_alloc(e->arena, ((size_t)p->nsignals + 1) * sizeof(struct signal));
   e->signals = (struct signal *)(((uintptr_t)signals + 63) & ~(uintptr_t)63);
-  e->unrecordable = p->ncollectives > 0;
+  e->unrecordable = p->ncollectives > 0 || p->nmessages > 0;
   if (p->nmessages > 0) exec_make_outlets(e);
   struct loading l = {.e = e, .diags = d};
   find_far(e);

@@ -1,15 +1,20 @@
 /* Messages of a plan for processes. Each has a channel of the transport, made where its bytes lie when addresses are
  * computed. A receive is posted as soon as its place is free (ir/plan/posts.h), so that the message comes while its
  * device computes. Workers take turns in talking, and none waits for its turn: a command that does not get it is tried
- * again, as one is whose message is not there yet. */
+ * again, as one is whose message is not there yet.
+ *
+ * What a device sends or receives whose memory is not the host's goes through memory of the host. The device's thread
+ * waits until it has computed what it sends; meanwhile the device has nothing else to do but what it was given before. */
 #include "runtime/exec_internal.h"
+#include "runtime/host_memory.h"
 #include "runtime/mpi/transport.h"
 
 struct outlet {
   struct exec *e;
   const struct message *message;
   void *channel;
-  void *data; /* that the channel was made for */
+  void *data;    /* that the channel was made for */
+  void *staging; /* memory of the host, for a device that has its own; else NULL */
   bool under_way;
 };
 
@@ -59,12 +64,62 @@ void exec_make_outlets(struct exec *e) {
   e->outlets = arena_new_array(e->arena, (size_t)e->plan->nmessages, struct outlet);
 }
 
-void exec_load_message(struct exec *e, const struct step *s, struct command *c) {
+static bool (*reached_by(const struct step *s))(void *) {
+  return s->kind == STEP_SEND ? begin_to_send : s->kind == STEP_SENT ? is_sent : is_received;
+}
+
+static void add_poll(struct command **next, int step, bool (*reached)(void *event), void *event) {
+  *(*next)++ =
+      (struct command){.kind = COMMAND_POLL, .step = (uint32_t)step, .reached = reached, .event = event};
+}
+
+/* Between the device and its staging memory. */
+static bool add_copy(struct exec *e, int device, int step, bool sends, size_t bytes, struct command **next,
+                     struct diags *d) {
+  const struct opened *on = e->engines->devices[device];
+  struct command *c = (*next)++;
+  *c = (struct command){.step = (uint32_t)step, .args = arena_new_array(e->arena, 2, void *)};
+  return on->backend->prepare_copy(on->self, e->arena, sends ? -1 : device, sends ? device : -1, bytes, c, d);
+}
+
+/* When all that the device was given so far is done. */
+static bool add_mark(struct exec *e, int device, int step, struct command **next, struct diags *d) {
+  const struct opened *on = e->engines->devices[device];
+  void *event = NULL;
+  if (!on->backend->mark) return true;
+  struct command *c = (*next)++;
+  if (!on->backend->mark(on->self, e->arena, device, QUEUE_WORK, c, &event, d)) return false;
+  c->step = (uint32_t)step;
+  add_poll(next, step, on->backend->reached, event);
+  return true;
+}
+
+static bool load_staged(struct exec *e, int device, int step, struct outlet *o, struct command **next,
+                        struct diags *d) {
+  const struct step *s = &e->plan->devices[device].steps[step];
+  size_t bytes = (size_t)o->message->bytes;
+  bool sends = s->kind == STEP_SEND;
+  o->staging = host_alloc(bytes);
+  if (!o->staging) {
+    diag_failure(d, LOC_NONE, "out of memory: %zu bytes for message %d", bytes, o->message->number);
+    return false;
+  }
+  if (!sends) add_poll(next, step, is_received, o);
+  if ((sends && !add_mark(e, device, step, next, d)) || !add_copy(e, device, step, sends, bytes, next, d))
+    return false;
+  if (sends) add_poll(next, step, begin_to_send, o);
+  return true;
+}
+
+bool exec_load_message(struct exec *e, int device, int step, struct command **next, struct diags *d) {
+  const struct step *s = &e->plan->devices[device].steps[step];
   struct outlet *o = &e->outlets[s->message->number];
-  *o = (struct outlet){.e = e, .message = s->message};
-  c->kind = COMMAND_POLL;
-  c->event = o;
-  c->reached = s->kind == STEP_SEND ? begin_to_send : s->kind == STEP_SENT ? is_sent : is_received;
+  if (s->kind != STEP_SENT) *o = (struct outlet){.e = e, .message = s->message};
+  if (s->kind != STEP_SENT && !engines_on_host(e->engines, device))
+    return load_staged(e, device, step, o, next, d);
+  add_poll(next, step, reached_by(s), o);
+  if (s->noperands) (*next)[-1].args = arena_new_array(e->arena, (size_t)s->noperands, void *);
+  return true;
 }
 
 void exec_load_post(struct exec *e, const struct step *s, struct command *c) {
@@ -73,15 +128,16 @@ void exec_load_post(struct exec *e, const struct step *s, struct command *c) {
   c->reached = begin_to_receive;
 }
 
-bool exec_bind_message(struct exec *e, const struct step *s, struct diags *d) {
+bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct diags *d) {
   struct outlet *o = &e->outlets[s->message->number];
   const struct message *m = s->message;
   const struct transport *t = e->transport;
-  void *data = operand_address(e, &s->operands[0]);
+  bool sends = s->kind == STEP_SEND;
+  void *operand = operand_address(e, &s->operands[0]), *data = o->staging ? o->staging : operand;
+  if (o->staging) args[0] = sends ? operand : data, args[1] = sends ? data : operand;
   if (o->channel && o->data == data) return true;
   if (o->channel) t->drop(o->channel);
   o->data = data;
-  bool sends = s->kind == STEP_SEND;
   o->channel =
       sends ? t->sender(data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->number)
             : t->receiver(data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->number);
@@ -92,6 +148,8 @@ bool exec_bind_message(struct exec *e, const struct step *s, struct diags *d) {
 }
 
 void exec_drop_messages(struct exec *e) {
-  for (int i = 0; e->outlets && i < e->plan->nmessages; i++)
+  for (int i = 0; e->outlets && i < e->plan->nmessages; i++) {
     if (e->outlets[i].channel) e->transport->drop(e->outlets[i].channel);
+    host_free(e->outlets[i].staging);
+  }
 }

@@ -91,6 +91,23 @@ enum dgc_status agree_on_build(struct dgc_session *s) {
   return agree(s, arena_printf(s->call, "begins\nis dgc %s\nis built so:\n%s", dgc_version(), dgc_build()));
 }
 
+/* One character per device: '1' if the process knows it to be simulated. */
+enum dgc_status tell_simulated(struct dgc_session *s) {
+  if (!s->transport) return DGC_OK;
+  struct device *devices = s->target.devices;
+  int n = s->target.ndevices;
+  char *flags = arena_new_array(s->call, (size_t)n + 1, char);
+  for (int i = 0; i < n; i++) flags[i] = devices[i].simulated ? '1' : '0';
+  const char **all, *any = flags;
+  if (!transport_collect(s->transport, s->call, flags, &all)) return unreached(s);
+  for (int p = 0; all && p < s->transport->size; p++)
+    for (int i = 0; i < n && all[p][i]; i++)
+      if (all[p][i] == '1') flags[i] = '1';
+  if (!transport_tell(s->transport, s->call, &any)) return unreached(s);
+  for (int i = 0; i < n && any[i]; i++) devices[i].simulated = any[i] == '1';
+  return DGC_OK;
+}
+
 enum dgc_status agree_on_checkpoint(struct dgc_session *s, const struct position *p) {
   if (!s->transport) return DGC_OK;
   return agree(s, arena_printf(s->call, "reads a checkpoint\nreads one of step %lld, epoch %lld, batch %lld",

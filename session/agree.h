@@ -12,6 +12,8 @@
 enum dgc_status agree_on_build(struct dgc_session *s);
 /* A graph and its plan: if they differ, the error shows the first line that does. */
 enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p);
+/* Which GPUs are simulated is known in the processes that have them; all are told. */
+enum dgc_status tell_simulated(struct dgc_session *s);
 
 /* Where a checkpoint stands that is about to be restored. */
 enum dgc_status agree_on_checkpoint(struct dgc_session *s, const struct position *p);

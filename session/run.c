@@ -138,6 +138,8 @@ enum dgc_status session_open(struct dgc_session *s) {
         engines_open_task(&s->target, (const struct backend *[]){chosen, NULL}, s->transport, &s->diags);
   if (!s->engines) return DGC_RUNTIME;
   note_simulated(s);
+  status = tell_simulated(s);
+  if (status) return status;
   engines_allow_tf32(s->engines, s->options.tf32);
   engines_limit(s->engines, (int)s->options.timeout);
   int threads = s->options.threads ? (int)s->options.threads : cpu_cores();

@@ -193,6 +193,16 @@ enum dgc_status session_compare(struct dgc_session *s, struct str *table) {
   return status ? status : compare(s, &c, table);
 }
 
+/* NCCL is called for GPUs of one process. */
+static void settle_processes(struct dgc_session *s, struct config *c) {
+  int process;
+  if (!c->cross_device || strcmp(c->cross_device, "nccl") != 0 || transport_launched(&process) == 1) return;
+  c->cross_device = "hierarchical_copy";
+  if (process == 0)
+    diag_warning(&s->diags, c->asked.cross_device,
+                 "NCCL makes sums of one process's GPUs only, so far: %s is used", c->cross_device);
+}
+
 enum dgc_status session_target(struct dgc_session *s) {
   enum dgc_status status = list_devices(s);
   if (status || s->settled) return status;
@@ -203,6 +213,7 @@ enum dgc_status session_target(struct dgc_session *s) {
   status = asked_for(s, &c);
   if (!status && c.strategy && strcmp(c.strategy, automatic) == 0) status = choose(s, &c);
   if (status) return status;
+  settle_processes(s, &c);
   c.batch = c.batch_per_replica = 0; /* it is another for each graph */
   if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
     if (has_clause(s) && session_blame(s) == DGC_USAGE)

@@ -1,39 +1,9 @@
 #!/bin/sh
 # Tasks of a cluster as processes that mpirun starts: whatever runs the towers, the bits are those of one process.
 . "$(dirname "$0")/lib.sh"
-root=$(dirname "$dgc")
-if ! command -v mpirun >/dev/null || [ ! -f "$root/dgc-mpi.so" ]; then
-  echo 'SKIP: MPI is not installed, or was not when dgc was built'
-  exit 77
-fi
-# Open MPI: as root, and more processes than cores, as in containers; all of them here.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl=self,vader OMPI_MCA_plm_rsh_agent=/bin/false
-# Containers may refuse to let a process read another's memory.
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
-if ! timeout 60 mpirun -n 2 true >why 2>&1 </dev/null; then
-  echo 'SKIP: mpirun does not start processes here:'
-  head -20 why
-  exit 77
-fi
-# For a test that hangs.
-processes() {
-  n=$1
-  shift
-  timeout 300 mpirun -n "$n" "$@"
-}
+. "$source/tests/run/mpi.sh"
 digits() { echo "$samples/digits.dsl --rows 0:512 --eval-rows 0:128 --batch 64 --towers 4 --steps 5 --verify-each --quiet"; }
 
-# together N WHAT ARGUMENTS...: as many processes end with the checkpoint and the words of one.
-together() {
-  n=$1
-  shift
-  expect 0 "one process: $*" "$dgc" train "$@" --overwrite --checkpoint one.safetensors
-  cp out one.out
-  expect 0 "$n processes: $*" processes "$n" "$dgc" train "$@" --overwrite --checkpoint several.safetensors
-  same one.safetensors several.safetensors
-  same one.out out
-}
 # shellcheck disable=SC2046
 {
   together 2 $(digits)
