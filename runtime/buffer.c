@@ -58,7 +58,8 @@ struct stored_variable *store_at(const struct store *s, int i) {
   return s->names.entries[i].value;
 }
 
-/* The variable's bytes to another process, or from one. What a device has in memory of its own goes through the host's. */
+/* The variable's bytes to another process, or from one. What a device has in memory of its own goes through the
+ * host's. */
 static bool move_variable(const struct store *s, const struct stored_variable *v, int process, bool sends) {
   const struct transport *t = s->engines->transport;
   bool own = !engines_on_host(s->engines, v->device);

@@ -3,8 +3,8 @@
  * device computes. Workers take turns in talking, and none waits for its turn: a command that does not get it is tried
  * again, as one is whose message is not there yet.
  *
- * What a device sends or receives whose memory is not the host's goes through memory of the host. The device's thread
- * waits until it has computed what it sends; meanwhile the device has nothing else to do but what it was given before. */
+ * What a device sends or receives whose memory is not the host's goes through memory of the host. The thread that gives
+ * the device its work waits until what is sent has been computed. */
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
 #include "runtime/mpi/transport.h"
