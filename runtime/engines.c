@@ -109,8 +109,8 @@ bool engines_status(const struct engines *e, struct diags *d) {
     const struct opened *o = &e->all[i];
     if (o->backend->status && !o->backend->status(o->self, d)) return false;
   }
-  if (e->transport && transport_failure()) {
-    diag_error(d, LOC_NONE, "%s", transport_failure());
+  if (e->transport && transport_failed(e->transport)) {
+    transport_report(e->transport, &e->target, d);
     return false;
   }
   if (!*e->lost) return true;

@@ -61,6 +61,11 @@ static const struct command *advance_slowly(struct exec *e, struct lane *lane, c
   }
 }
 
+/* Says where the devices of a worker wait that has nothing to do for long; or that they go on. */
+static void say_stands(struct lane *first, const struct lane *end, bool waits) {
+  for (struct lane *l = first; l < end; l++) atomic_store(&l->stands, waits ? l->next : NULL);
+}
+
 /* One worker's part of a run: its devices in turn, each as far as it gets. */
 static void run_lanes(struct exec *e, int worker) {
   struct lane *first = e->lanes + e->first_lane[worker], *end = e->lanes + e->first_lane[worker + 1];
@@ -68,6 +73,7 @@ static void run_lanes(struct exec *e, int worker) {
   for (struct lane *l = first; l < end; l++) l->next = l->commands;
   bool slowly = e->times || e->counts;
   unsigned spins = 0;
+  bool said = false;
   for (ptrdiff_t left = end - first; left > 0;) {
     bool moved = false;
     left = end - first;
@@ -79,11 +85,14 @@ static void run_lanes(struct exec *e, int worker) {
       }
       left -= l->next->kind == COMMAND_END;
     }
-    if (moved)
+    if (moved) {
       spins = 0;
-    else if (left > 0) {
+      if (said) say_stands(first, end, said = false);
+    } else if (left > 0) {
       if (atomic_load_explicit(&e->failed, memory_order_relaxed)) return;
-      if (workers_relax(e->workers, &spins) && exec_give_up(e)) return;
+      if (!workers_relax(e->workers, &spins)) continue;
+      if (!said) say_stands(first, end, said = true);
+      if (exec_give_up(e)) return;
     }
   }
 }

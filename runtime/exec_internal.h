@@ -17,6 +17,8 @@ struct lane {
   const struct command *next;     /* in the present run */
   int device;
   uint64_t busy;
+  _Atomic(const struct command *)
+      stands; /* where it has waited for long; NULL: it goes on, as far as is known */
 };
 
 /* A point of a queue, or the end of a device whose work runs behind the host. */
@@ -43,6 +45,7 @@ struct exec {
   const struct transport *transport; /* to other processes; NULL: there are none */
   struct outlet *outlets;            /* by message of the plan */
   _Atomic bool talking;              /* a worker is calling it */
+  _Atomic uint64_t answered;         /* when other processes were last answered */
   int nlanes;                        /* devices of this process */
   struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
@@ -90,6 +93,14 @@ void exec_watch(struct exec *e);
 bool exec_give_up(struct exec *e);
 /* Waits until the devices behind the host are done, or the deadline has passed. */
 bool exec_await_ends(struct exec *e);
+/* Where this process stands, as runtime/mpi/watch.h has it; `e` is the struct exec. */
+struct whereabouts;
+void exec_whereabouts(void *e, int message, struct whereabouts *out);
+/* Answers other processes, false if one of them has ended; and asks them, when the deadline has passed. */
+bool exec_answer(struct exec *e);
+void exec_inquire(struct exec *e);
+/* The device that gives a signal, -1 if none does, and the step at which it does. */
+int exec_giver(const struct exec *e, int signal, int *step);
 /* Reports who waits for whom. */
 void exec_explain_overdue(const struct exec *e, struct diags *d);
 /* A number that no other thread has or had: the system's own may come back when a thread has ended. */

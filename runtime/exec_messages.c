@@ -5,9 +5,10 @@
  *
  * What a device sends or receives whose memory is not the host's goes through memory of the host. The thread that gives
  * the device its work waits until what is sent has been computed. */
+#include "ir/graph/graph.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
-#include "runtime/mpi/transport.h"
+#include "runtime/mpi/watch.h"
 
 struct outlet {
   struct exec *e;
@@ -139,12 +140,81 @@ bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct
   if (o->channel) t->drop(o->channel);
   o->data = data;
   o->channel =
-      sends ? t->sender(data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->number)
-            : t->receiver(data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->number);
+      sends ? t->sender(t, data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->number)
+            : t->receiver(t, data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->number);
   if (!o->channel && d)
     diag_error(d, LOC_NONE, "%s cannot carry message %d, of %lld bytes", t->library, m->number,
                (long long)m->bytes);
   return o->channel != NULL;
+}
+
+/* --- who waits for whom --- */
+
+/* The device of this process that is to send or to take the message; for no message, the first that goes on, as far as
+ * is known, else one that waits. */
+static const struct lane *lane_in_question(struct exec *e, int message) {
+  const struct message *m = message >= 0 && message < e->plan->nmessages ? &e->plan->messages[message] : NULL;
+  const struct lane *waits = e->lanes;
+  for (struct lane *l = e->lanes; l < e->lanes + e->nlanes; l++) {
+    const struct command *stands = atomic_load(&l->stands);
+    if (m && (l->device == m->from || l->device == m->to)) return l;
+    if (!m && !stands) return l;
+    if (stands && stands->kind != COMMAND_END) waits = l;
+  }
+  return waits;
+}
+
+static struct lane *lane_of_giver(struct exec *e, int signal) {
+  int step, device = exec_giver(e, signal, &step);
+  for (struct lane *l = e->lanes; l < e->lanes + e->nlanes; l++)
+    if (l->device == device) return l;
+  return NULL;
+}
+
+/* "sent h.kernel.grad": what the other process has not done with the message. */
+static void say_wait(const struct exec *e, const struct message *m, int device, struct whereabouts *out) {
+  bool comes = m->to == device;
+  const char *value = m->node->ninputs ? m->node->inputs[0]->name : m->node->name;
+  out->waits_for = e->plan->processes[comes ? m->from : m->to];
+  out->message = m->number;
+  snprintf(out->what, sizeof out->what, "%s %s", comes ? "sent" : "taken", value);
+}
+
+void exec_whereabouts(void *exec, int message, struct whereabouts *out) {
+  struct exec *e = exec;
+  const struct lane *l = lane_in_question(e, message);
+  for (int hops = 0; l && hops < e->nlanes; hops++) {
+    const struct device_plan *dp = &e->plan->devices[l->device];
+    const struct command *c = atomic_load(&l->stands);
+    const struct step *s = c && c->step < (uint32_t)dp->nsteps ? &dp->steps[c->step] : NULL;
+    snprintf(out->what, sizeof out->what, "%s", e->engines->target.devices[l->device].text);
+    if (!s || c->kind == COMMAND_END) return;
+    if (s->message) {
+      say_wait(e, s->message, l->device, out);
+      return;
+    }
+    l = c->kind == COMMAND_WAIT ? lane_of_giver(e, s->signal) : NULL;
+  }
+}
+
+bool exec_answer(struct exec *e) {
+  struct whereabouts mine = {.waits_for = -1, .message = -1};
+  uint64_t now = transport_now(e->transport);
+  if (now - atomic_load(&e->answered) < WATCH_EVERY || !take_turn(e)) return true;
+  atomic_store(&e->answered, now);
+  watch_answer(e->transport, exec_whereabouts, e);
+  exec_whereabouts(e, -1, &mine);
+  bool bereft = watch_bereft(e->transport, &mine);
+  end_turn(e);
+  return !bereft;
+}
+
+void exec_inquire(struct exec *e) {
+  struct whereabouts mine = {.waits_for = -1, .message = -1};
+  while (!take_turn(e)) {}
+  exec_whereabouts(e, -1, &mine);
+  if (mine.waits_for >= 0) watch_inquire(e->transport, &mine);
+  end_turn(e);
 }
 
 void exec_drop_messages(struct exec *e) {

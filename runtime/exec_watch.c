@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "ir/graph/graph.h"
 #include "runtime/exec_internal.h"
+#include "runtime/mpi/transport.h"
 
 static bool make_ends(struct exec *e, struct diags *d) {
   e->ends = arena_new_array(e->arena, (size_t)e->plan->ndevices, struct point);
@@ -26,17 +27,21 @@ bool exec_set_limit(struct exec *e, int seconds, struct diags *d) {
   return !seconds || e->ends || make_ends(e, d);
 }
 
+static uint64_t now(const struct exec *e) { return e->transport ? transport_now(e->transport) : clock_ns(); }
+
 void exec_watch(struct exec *e) {
   e->asked = false;
   if (!e->limit) return;
   atomic_store(&e->overdue, false);
-  e->deadline = clock_ns() + (uint64_t)e->limit * 1000000000u;
+  e->deadline = now(e) + (uint64_t)e->limit * 1000000000u;
 }
 
 bool exec_give_up(struct exec *e) {
-  if (!e->limit || clock_ns() < e->deadline) return false;
-  atomic_store(&e->overdue, true);
+  bool left = e->transport && !exec_answer(e);
+  if (!left && (!e->limit || now(e) < e->deadline)) return false;
+  bool first = !atomic_exchange(&e->overdue, true);
   atomic_store(&e->failed, true);
+  if (first && e->transport && !left) exec_inquire(e);
   return true;
 }
 
@@ -60,11 +65,21 @@ bool exec_await_ends(struct exec *e) {
 
 /* --- who waits for whom --- */
 
+int exec_giver(const struct exec *e, int signal, int *step) {
+  for (int d = 0; d < e->plan->ndevices; d++)
+    for (int i = 0; i < e->plan->devices[d].nsteps; i++) {
+      const struct step *s = &e->plan->devices[d].steps[i];
+      if (s->kind != STEP_SIGNAL || s->signal != signal) continue;
+      *step = i;
+      return d;
+    }
+  return -1;
+}
+
 /* Where a device stands: at step `step`, number `nsteps` is the end; it waits for signal `waits`, -1 = for
- * none, or for device `missing` at a collective, -1 = for none, or for another process. */
+ * none, or for device `missing` at a collective, -1 = for none. */
 struct standing {
   int step, waits, missing;
-  const struct message *message; /* to be received or taken; NULL: none */
 };
 
 static bool waits(struct standing s) { return s.waits >= 0 || s.missing >= 0; }
@@ -85,20 +100,8 @@ static bool given(const struct exec *e, int signal, int device, int step) {
   return done;
 }
 
-/* The device that gives a signal, -1 if none does, and the step at which it does. */
-static int giver(const struct exec *e, int signal, int *step) {
-  for (int d = 0; d < e->plan->ndevices; d++)
-    for (int i = 0; i < e->plan->devices[d].nsteps; i++) {
-      const struct step *s = &e->plan->devices[d].steps[i];
-      if (s->kind != STEP_SIGNAL || s->signal != signal) continue;
-      *step = i;
-      return d;
-    }
-  return -1;
-}
-
 static bool was_given(const struct exec *e, int signal) {
-  int step = 0, device = giver(e, signal, &step);
+  int step = 0, device = exec_giver(e, signal, &step);
   return device >= 0 && given(e, signal, device, step);
 }
 
@@ -132,9 +135,9 @@ static struct standing stand(const struct exec *e, int device) {
   const struct device_plan *p = &e->plan->devices[device];
   const struct command *next = lane_of(e, device)->next;
   int end = next->kind == COMMAND_END ? p->nsteps : (int)next->step;
-  struct standing at = {0, -1, -1, NULL};
+  struct standing at = {0, -1, -1};
   if (next->kind == COMMAND_POLL && end < p->nsteps && p->steps[end].message)
-    return (struct standing){end, -1, -1, p->steps[end].message};
+    return (struct standing){end, -1, -1};
   if (engines_on_host(e->engines, device)) at.step = next->kind == COMMAND_POLL ? 0 : end;
   for (int i = at.step; i < p->nsteps && i <= end; i++) {
     const struct step *s = &p->steps[i];
@@ -142,7 +145,7 @@ static struct standing stand(const struct exec *e, int device) {
       if (!given(e, s->signal, device, i)) break;
       at.step = i + 1;
     }
-    if (s->kind == STEP_WAIT && !was_given(e, s->signal)) return (struct standing){i, s->signal, -1, NULL};
+    if (s->kind == STEP_WAIT && !was_given(e, s->signal)) return (struct standing){i, s->signal, -1};
     if (s->kind == STEP_ALL_REDUCE) {
       if (!arrived(e, device, i)) break;
       at.step = i;
@@ -167,10 +170,14 @@ static const char *place(struct arena *a, const struct exec *e, int device, int 
 }
 
 void exec_explain_overdue(const struct exec *e, struct diags *d) {
+  if (e->transport && transport_failed(e->transport)) {
+    transport_report(e->transport, &e->engines->target, d);
+    return;
+  }
   const struct device *devices = e->plan->graph->config.target.devices;
   struct arena *a = arena_create();
   int blamed = -1, waiting = -1;
-  struct standing at = {0, -1, -1, NULL}, before = at;
+  struct standing at = {0, -1, -1}, before = at;
   for (int i = 0; i < e->plan->ndevices && !waits(at); i++) {
     if (!engines_here(e->engines, i)) continue;
     struct standing here = stand(e, i);
@@ -182,18 +189,11 @@ void exec_explain_overdue(const struct exec *e, struct diags *d) {
     before = at;
     waiting = blamed;
     int step = 0;
-    blamed = at.missing >= 0 ? at.missing : giver(e, at.waits, &step);
+    blamed = at.missing >= 0 ? at.missing : exec_giver(e, at.waits, &step);
     if (blamed < 0) break;
     at = stand(e, blamed);
   }
-  if (blamed >= 0 && at.message) {
-    const struct message *m = at.message;
-    bool comes = m->to == blamed;
-    diag_error(d, LOC_NONE,
-               "the step did not end within %d s: %s waits at %s for %s, which has not %s message %d",
-               e->limit, devices[blamed].text, place(a, e, blamed, at.step),
-               devices[comes ? m->from : m->to].text, comes ? "sent" : "taken", m->number);
-  } else if (waiting < 0 && blamed >= 0)
+  if (waiting < 0 && blamed >= 0)
     diag_error(d, LOC_NONE, "the step did not end within %d s: %s has not answered; it stands at %s",
                e->limit, devices[blamed].text, place(a, e, blamed, at.step));
   else if (blamed >= 0)

@@ -57,10 +57,6 @@ static const char *first_difference(struct dgc_session *s, const char *const *fa
   return "";
 }
 
-static enum dgc_status unreached(struct dgc_session *s) {
-  return session_fail(s, DGC_RUNTIME, "%s", transport_failure());
-}
-
 /* What the first process has found, "" if nothing, goes to all. */
 static enum dgc_status compare(struct dgc_session *s, const char *facts, const char *asks,
                                const char **difference) {
@@ -68,9 +64,10 @@ static enum dgc_status compare(struct dgc_session *s, const char *facts, const c
   gethostname(host, sizeof host - 1);
   const struct transport *t = s->transport;
   const char **all;
-  if (!transport_collect(t, s->call, arena_printf(s->call, "%s\n%s", host, facts), &all)) return unreached(s);
+  if (!transport_collect(t, s->call, arena_printf(s->call, "%s\n%s", host, facts), &all))
+    return session_unreached(s);
   *difference = all ? first_difference(s, all, t->size, asks) : "";
-  return transport_tell(t, s->call, difference) ? DGC_OK : unreached(s);
+  return transport_tell(t, s->call, difference) ? DGC_OK : session_unreached(s);
 }
 
 static enum dgc_status blame(struct dgc_session *s, const char *difference) {
@@ -99,11 +96,11 @@ enum dgc_status tell_simulated(struct dgc_session *s) {
   char *flags = arena_new_array(s->call, (size_t)n + 1, char);
   for (int i = 0; i < n; i++) flags[i] = devices[i].simulated ? '1' : '0';
   const char **all, *any = flags;
-  if (!transport_collect(s->transport, s->call, flags, &all)) return unreached(s);
+  if (!transport_collect(s->transport, s->call, flags, &all)) return session_unreached(s);
   for (int p = 0; all && p < s->transport->size; p++)
     for (int i = 0; i < n && all[p][i]; i++)
       if (all[p][i] == '1') flags[i] = '1';
-  if (!transport_tell(s->transport, s->call, &any)) return unreached(s);
+  if (!transport_tell(s->transport, s->call, &any)) return session_unreached(s);
   for (int i = 0; i < n && any[i]; i++) devices[i].simulated = any[i] == '1';
   return DGC_OK;
 }
@@ -161,9 +158,9 @@ static const char *different_line(struct dgc_session *s, const char *mine, const
 static enum dgc_status show_plan(struct dgc_session *s, const char *text, int process) {
   const struct transport *t = s->transport;
   const char **all, *found = "";
-  if (!transport_collect(t, s->call, t->rank == process ? text : "", &all)) return unreached(s);
+  if (!transport_collect(t, s->call, t->rank == process ? text : "", &all)) return session_unreached(s);
   if (all) found = different_line(s, text, all[process], process);
-  if (!transport_tell(t, s->call, &found)) return unreached(s);
+  if (!transport_tell(t, s->call, &found)) return session_unreached(s);
   return blame(s, found);
 }
 

@@ -80,11 +80,10 @@ static enum dgc_status exchange(const struct files *f) {
   enum dgc_status status = describe(f, &mine);
   if (status) return status;
   if (!transport_collect(s->transport, s->call, mine.data ? mine.data : "", &texts))
-    return session_fail(s, DGC_RUNTIME, "%s", transport_failure());
+    return session_unreached(s);
   for (int i = 0; texts && i < s->transport->size; i++) str_put(&all, texts[i]);
   if (texts && all.data) text = all.data;
-  if (!transport_tell(s->transport, s->call, &text))
-    return session_fail(s, DGC_RUNTIME, "%s", transport_failure());
+  if (!transport_tell(s->transport, s->call, &text)) return session_unreached(s);
   for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
     if (!read_line(f, line))
       return session_fail(s, DGC_RUNTIME, "what another process says of its files is not understood");
@@ -113,7 +112,7 @@ static enum dgc_status reads_own(const struct files *f, bool *yes) {
   int64_t end = f->own < 0 ? 0 : tower_first_row(f->first[f->own + 1], towers, f->batch);
   unsigned char all = 0;
   for (int i = 0; i < f->nspecs; i++) all |= !reads_rows(s, l, f->specs[i].name, first, end);
-  if (!transport_any(s->transport, &all)) return session_fail(s, DGC_RUNTIME, "%s", transport_failure());
+  if (!transport_any(s->transport, &all)) return session_unreached(s);
   *yes = !all;
   return DGC_OK;
 }

@@ -127,9 +127,9 @@ enum dgc_status session_open(struct dgc_session *s) {
     s->engines = NULL;
   }
   if (transport_launched(&rank) > 1 && !s->transport) {
-    transport_limit((int)s->options.timeout);
     s->transport = transport_open(s->task, &s->diags);
     if (!s->transport) return DGC_RUNTIME;
+    transport_limit(s->transport, (int)s->options.timeout);
     status = agree_on_build(s);
     if (status) return status;
   }

@@ -62,6 +62,11 @@ enum dgc_status session_alone(struct dgc_session *s) {
   return session_fail(s, DGC_USAGE, "this cannot be done while the session is training");
 }
 
+enum dgc_status session_unreached(struct dgc_session *s) {
+  transport_report(s->transport, &s->target, &s->diags);
+  return DGC_RUNTIME;
+}
+
 enum dgc_status session_fail(struct dgc_session *s, enum dgc_status status, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);

@@ -129,6 +129,8 @@ enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c);
 struct dgc_session *session_create(void);
 /* An error where the session is called from on_progress. */
 enum dgc_status session_alone(struct dgc_session *s);
+/* The error where another process of the cluster cannot be reached. */
+enum dgc_status session_unreached(struct dgc_session *s);
 /* Answers dgc_stop: true once for each request. */
 bool session_stopped(struct dgc_session *s);
 /* A string that lives as long as the session's last text. */

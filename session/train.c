@@ -154,6 +154,7 @@ static enum dgc_status save(struct training *t) {
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   struct loaded *l;
+  if (s->transport) transport_step(s->transport, s->position.step + 1);
   enum dgc_status status = session_batch_run(s, ENTRY_TRAIN, t->data, t->loader, b, &l);
   if (!status) status = next_loss(t, l, b->rows);
   if (status) return status;

@@ -3,15 +3,30 @@
  * of the library that is there, and with abi/mpi.h, which declares all that is used here. */
 #include "runtime/mpi/transport.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <mpi.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 __attribute__((visibility("default"))) transport_start dgc_transport;
 
+/* What processes tell each other of themselves. */
+struct peer {
+  char host[64];           /* longer names are cut off */
+  unsigned long long pids; /* that the number is among: processes may have namespaces of their own */
+  int pid;
+};
+
 static MPI_Comm all;
+static struct peer *peers;
+static struct pollfd *alive; /* those that run on this host: readable when they have ended */
+static int *alive_rank, nalive;
 static char library[MPI_MAX_LIBRARY_VERSION_STRING];
 
 /* Counts are int: large arrays go as larger elements. */
@@ -35,11 +50,13 @@ static void *channel(void *data, size_t bytes, int peer, int tag, bool sends) {
   return NULL;
 }
 
-static void *sender(const void *data, size_t bytes, int to, int tag) {
+static void *sender(const struct transport *t, const void *data, size_t bytes, int to, int tag) {
+  (void)t;
   return channel((void *)(uintptr_t)data, bytes, to, tag, true);
 }
 
-static void *receiver(void *data, size_t bytes, int from, int tag) {
+static void *receiver(const struct transport *t, void *data, size_t bytes, int from, int tag) {
+  (void)t;
   return channel(data, bytes, from, tag, false);
 }
 
@@ -54,6 +71,58 @@ static bool done(void *request) {
   int flag;
   MPI_Test(request, &flag, MPI_STATUS_IGNORE);
   return flag;
+}
+
+static bool take(const struct transport *t, void *data, size_t bytes, int tag) {
+  (void)t;
+  int there;
+  MPI_Status status;
+  MPI_Iprobe(MPI_ANY_SOURCE, tag, all, &there, &status);
+  if (there) MPI_Recv(data, (int)bytes, MPI_BYTE, status.MPI_SOURCE, tag, all, MPI_STATUS_IGNORE);
+  return there;
+}
+
+static const char *host(const struct transport *t, int process) {
+  (void)t;
+  return peers[process].host;
+}
+
+/* Without these calls of Linux 5.3, nobody is seen to end. */
+#if defined SYS_pidfd_open && defined SYS_pidfd_send_signal
+static int watch_process(int pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }
+
+/* What its parent has not waited for can still be sent a signal. */
+static bool is_gone(int fd) { return syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) != 0 && errno == ESRCH; }
+#else
+static int watch_process(int pid) { return -(pid > 0); }
+static bool is_gone(int fd) { return fd < -1; }
+#endif
+
+static int ended(const struct transport *t) {
+  (void)t;
+  if (nalive == 0 || poll(alive, (nfds_t)nalive, 0) <= 0) return -1;
+  for (int i = 0; i < nalive; i++)
+    if (alive[i].revents & POLLIN && is_gone(alive[i].fd)) return alive_rank[i];
+  return -1;
+}
+
+static bool meet(int rank, int size) {
+  struct peer mine = {.pid = getpid()};
+  struct stat pids;
+  gethostname(mine.host, sizeof mine.host - 1);
+  if (stat("/proc/self/ns/pid", &pids) == 0) mine.pids = pids.st_ino;
+  peers = calloc((size_t)size, sizeof *peers);
+  alive = calloc((size_t)size, sizeof *alive);
+  alive_rank = calloc((size_t)size, sizeof *alive_rank);
+  if (!peers || !alive || !alive_rank ||
+      MPI_Allgather(&mine, sizeof mine, MPI_BYTE, peers, sizeof mine, MPI_BYTE, all) != MPI_SUCCESS)
+    return false;
+  for (int i = 0; i < size; i++) {
+    if (i == rank || peers[i].pids != mine.pids || strcmp(peers[i].host, mine.host) != 0) continue;
+    alive[nalive] = (struct pollfd){.fd = watch_process(peers[i].pid), .events = POLLIN};
+    alive_rank[nalive++] = i;
+  }
+  return true;
 }
 
 static void stop(void) {
@@ -89,8 +158,11 @@ const char *dgc_transport(struct transport *out, size_t bytes, int task) {
                             .drop = drop,
                             .start = start,
                             .done = done,
+                            .take = take,
+                            .host = host,
+                            .ended = ended,
                             .stop = stop};
   MPI_Comm_rank(all, &out->rank);
   MPI_Comm_size(all, &out->size);
-  return NULL;
+  return meet(out->rank, out->size) ? NULL : "it has no memory";
 }

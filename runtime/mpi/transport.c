@@ -1,5 +1,5 @@
-/* Which transport there is, and what all processes do together. */
-#include "runtime/mpi/transport.h"
+/* Which transport there is. */
+#include "runtime/mpi/watch.h"
 
 #include "base/clock.h"
 
@@ -158,107 +158,9 @@ const struct transport *transport_open(int task, struct diags *d) {
     diag_help(d, LOC_NONE, "start dgc with the mpirun of %s%s%s", t.library, *none ? "; " : "", none);
     return NULL;
   }
+  static struct watch watch;
   open_transport = t;
+  open_transport.watch = &watch;
   atexit(at_exit);
   return &open_transport;
-}
-
-/* --- with a limit --- */
-
-static int limit;
-static char failure[160];
-
-void transport_limit(int seconds) { limit = seconds; }
-
-const char *transport_failure(void) { return *failure ? failure : NULL; }
-
-/* Asks often at first, then leaves the processor to others. */
-static bool wait_for(const struct transport *t, void *channel, int peer, const char *what) {
-  enum { OFTEN = 2000, YIELDING = 20000 };
-  static const struct timespec nap = {.tv_nsec = 50000};
-  double begin = 0;
-  for (int asked = 0; !t->done(channel); asked++) {
-    if (asked < OFTEN) continue;
-    if (asked == OFTEN) begin = clock_seconds();
-    if (limit && clock_seconds() - begin > limit) {
-      snprintf(failure, sizeof failure, "process %d has not %s for %d s", peer, what, limit);
-      return false;
-    }
-    if (asked < YIELDING)
-      sched_yield();
-    else
-      nanosleep(&nap, NULL);
-  }
-  return true;
-}
-
-static bool move(const struct transport *t, void *channel, int peer, const char *what) {
-  if (*failure) return false;
-  if (!channel) {
-    snprintf(failure, sizeof failure, "%s has no memory for a message to or from process %d", t->library,
-             peer);
-    return false;
-  }
-  t->start(channel);
-  bool good = wait_for(t, channel, peer, what);
-  if (good) t->drop(channel);
-  return good;
-}
-
-bool transport_send(const struct transport *t, const void *data, size_t bytes, int to, int tag) {
-  return move(t, *failure ? NULL : t->sender(data, bytes, to, tag), to, "taken what it was sent");
-}
-
-bool transport_receive(const struct transport *t, void *data, size_t bytes, int from, int tag) {
-  return move(t, *failure ? NULL : t->receiver(data, bytes, from, tag), from, "sent anything");
-}
-
-/* --- all together --- */
-
-/* Up a binary tree, and down again. */
-bool transport_any(const struct transport *t, unsigned char *flags) {
-  unsigned char below = 0;
-  int parent = (t->rank - 1) / 2, first = 2 * t->rank + 1;
-  bool good = true;
-  for (int child = first; good && child < first + 2 && child < t->size; child++) {
-    good = transport_receive(t, &below, 1, child, TAG_STOP);
-    *flags |= below;
-  }
-  if (t->rank > 0)
-    good = good && transport_send(t, flags, 1, parent, TAG_STOP) &&
-           transport_receive(t, flags, 1, parent, TAG_STOP);
-  for (int child = first; good && child < first + 2 && child < t->size; child++)
-    good = transport_send(t, flags, 1, child, TAG_STOP);
-  return good;
-}
-
-static bool send_text(const struct transport *t, const char *text, int to) {
-  size_t len = strlen(text);
-  return transport_send(t, &len, sizeof len, to, TAG_TEXT) && transport_send(t, text, len, to, TAG_TEXT);
-}
-
-static bool receive_text(const struct transport *t, struct arena *a, int from, const char **text) {
-  size_t len;
-  if (!transport_receive(t, &len, sizeof len, from, TAG_TEXT)) return false;
-  char *bytes = arena_alloc(a, len + 1);
-  bytes[len] = 0;
-  *text = bytes;
-  return transport_receive(t, bytes, len, from, TAG_TEXT);
-}
-
-bool transport_collect(const struct transport *t, struct arena *a, const char *text, const char ***all) {
-  *all = NULL;
-  if (t->rank > 0) return send_text(t, text, 0);
-  *all = arena_new_array(a, (size_t)t->size, const char *);
-  (*all)[0] = text;
-  for (int i = 1; i < t->size; i++)
-    if (!receive_text(t, a, i, &(*all)[i])) return false;
-  return true;
-}
-
-bool transport_tell(const struct transport *t, struct arena *a, const char **text) {
-  if (t->rank > 0) return receive_text(t, a, 0, text);
-  for (int i = 1; i < t->size; i++)
-    if (!send_text(t, *text, i)) return false;
-  return true;
 }

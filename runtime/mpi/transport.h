@@ -8,6 +8,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct target;
+struct watch; /* runtime/mpi/watch.h */
 
 /* Calls come from one thread at a time. A process that cannot reach another ends, and MPI's launcher ends all. */
 struct transport {
@@ -15,13 +19,23 @@ struct transport {
   const char *library; /* "Open MPI 4.1.4" */
   /* Bytes that go from the same place to the same place again and again. Those that are sent between two processes
    * under one tag arrive in their order. NULL: it cannot be made. It is dropped when it is not under way. */
-  void *(*sender)(const void *data, size_t bytes, int to, int tag);
-  void *(*receiver)(void *data, size_t bytes, int from, int tag);
+  void *(*sender)(const struct transport *t, const void *data, size_t bytes, int to, int tag);
+  void *(*receiver)(const struct transport *t, void *data, size_t bytes, int from, int tag);
   void (*drop)(void *channel);
-  /* Begins to move the bytes, and whether that is done: asked until it is true. A receiver has them then; what a sender
-   * has sent may be overwritten. */
+  /* Begins to move the bytes, and whether that is done: asked until it is true. A receiver has them then; what a
+   * sender has sent may be overwritten. */
   void (*start)(void *channel);
   bool (*done)(void *channel);
+  /* Takes bytes that any process has sent under this tag, which all have sent so many; false: there are none. */
+  bool (*take)(const struct transport *t, void *data, size_t bytes, int tag);
+  /* Where a process runs: "node7". */
+  const char *(*host)(const struct transport *t, int process);
+  /* A process that has ended, and whose launcher knows it, so that what follows is not taken for the cause; -1:
+   * none, as far as can be known. NULL: that is never known. */
+  int (*ended)(const struct transport *t);
+  /* Nanoseconds that have passed; NULL: those of base/clock.h. */
+  uint64_t (*now)(const struct transport *t);
+  struct watch *watch;
   /* Says good-bye to all others, which have to say it too. */
   void (*stop)(void);
 };
@@ -30,8 +44,8 @@ struct transport {
  * `task`, where that is not -1. */
 typedef const char *transport_start(struct transport *out, size_t bytes, int task);
 
-/* How many processes a launcher (mpirun, mpiexec, srun) has started, by what it says in the environment; 1: none. Which
- * of them this one is goes to *rank. */
+/* How many processes a launcher (mpirun, mpiexec, srun) has started, by what it says in the environment; 1:
+ * none. Which of them this one is goes to *rank. */
 int transport_launched(int *rank);
 /* The transport of this process, started by the first call. NULL after an error in `d`: there is no MPI library, or
  * another one than the launcher's, or two processes are the same task. It ends with the process. */
@@ -42,13 +56,18 @@ void transport_fail(void);
  * which a launcher would cut short. */
 void transport_fail_together(void);
 
+uint64_t transport_now(const struct transport *t);
 /* After so many seconds without an answer, another process is given up; 0: never. */
-void transport_limit(int seconds);
-/* Who was given up, and what for; NULL: nobody. All of the calls below are false from then on. */
-const char *transport_failure(void);
+void transport_limit(const struct transport *t, int seconds);
+/* The step that comes next, for what is said of this process. */
+void transport_step(const struct transport *t, int64_t step);
+/* Whether another process was given up. All of the calls below are false from then on; transport_report says who
+ * it was, with the names that tasks have in `target` (NULL: their numbers). */
+bool transport_failed(const struct transport *t);
+void transport_report(const struct transport *t, const struct target *target, struct diags *d);
 
 /* Tags below this one are for what is sent at once, those from it on for the messages of plans. */
-enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_MESSAGES };
+enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_ASK, TAG_ANSWER, TAG_MESSAGES };
 
 /* They return when it is done. */
 bool transport_send(const struct transport *t, const void *data, size_t bytes, int to, int tag);

@@ -193,7 +193,7 @@ kill -STOP "$stuck"
 wait $job
 [ $? = 3 ] && pass || fail 'a process that is stuck is waited for'
 kill -CONT "$stuck" 2>/dev/null
-grep -Eq 'task:2/cpu:0, which has not (taken|sent) message|process 2 has not (taken|sent)' err && pass || fail "$(cat err)"
+grep -Eq '^(process [01]: )?error: /job:worker/task:2 on .* has not .* of step [0-9]+ for 10 s, and does not answer$' err && pass || fail "$(cat err)"
 
 # What cannot be is said, and ends all of them.
 # shellcheck disable=SC2046

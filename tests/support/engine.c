@@ -3,8 +3,10 @@
 #include "passes/pass.h"
 #include "planner/planner.h"
 #include "runtime/model_variable.h"
+#include "runtime/mpi/transport.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool engine_open(struct engine *e, const char *backend, int threads) {
@@ -160,11 +162,15 @@ static struct exec *load(struct engine *e, const struct engine_job *jobs, int jo
                          struct exec **loaded, struct diags *d) {
   for (int i = 0; i < job; i++)
     if (jobs[i].plan == jobs[job].plan) return loaded[i];
-  return exec_load(jobs[job].plan, e->engines, s, e->workers, d);
+  struct exec *x = exec_load(jobs[job].plan, e->engines, s, e->workers, d);
+  if (x && !exec_set_limit(x, e->limit, d)) abort();
+  return x;
 }
 
-static bool run_job(struct arena *a, struct exec *x, const struct engine_job *job, struct diags *d) {
+static bool run_job(struct engine *e, struct arena *a, struct exec *x, const struct engine_job *job,
+                    struct diags *d) {
   for (int i = 0; i < job->steps; i++) {
+    if (e->engines->transport) transport_step(e->engines->transport, i + 1);
     if (!fill_inputs(a, x, job->plan, job->inputs)) return false;
     if (exec_run(x)) continue;
     exec_status(x, d);
@@ -182,7 +188,7 @@ bool engine_run_jobs(struct engine *e, const struct engine_job *jobs, int count,
   bool ok = count <= ENGINE_JOBS;
   for (int i = 0; ok && i < count; i++) {
     loaded[i] = load(e, jobs, i, s, loaded, d);
-    ok = loaded[i] && (i > 0 || fill_variables(a, s, variables)) && run_job(a, loaded[i], &jobs[i], d);
+    ok = loaded[i] && (i > 0 || fill_variables(a, s, variables)) && run_job(e, a, loaded[i], &jobs[i], d);
   }
   if (ok) read_variables(a, s, variables);
   for (int i = 0; i < count && loaded[i]; i++) {

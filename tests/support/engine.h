@@ -13,6 +13,7 @@ struct engine {
   struct workers *workers;
   struct arena *arena;
   struct diags diags;
+  int limit; /* seconds that a run may take, set when it is open; 0: any */
 };
 
 /* False (and a line on stderr) if this build has no backend of the name, or it does not start. */

@@ -1,16 +1,18 @@
 /* A transport of mailboxes. One lock for all of them: what is sent is a list, in the order of sending. */
 #include "tests/support/processes.h"
 
+#include "runtime/mpi/watch.h"
 #include "tests/support/random.h"
 
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE = 200 }; /* seconds */
+enum { PATIENCE = 200, TICK = 50000000 }; /* seconds; nanoseconds of the clock of processes in trouble */
 
 /* Bytes on their way. It is gone when the receiver has them and the sender knows that it is done. */
 struct letter {
@@ -20,6 +22,7 @@ struct letter {
   const void *at; /* the sender's memory */
   void *taken;    /* copied from there */
   int late;       /* how often the receiver finds nothing yet */
+  uint64_t time;  /* when it was sent */
   bool rendezvous, received, done;
   bool early; /* it comes to lie in its place as soon as that is posted */
   bool there;
@@ -27,16 +30,24 @@ struct letter {
 
 struct office {
   pthread_mutex_t lock;
+  pthread_cond_t change; /* of count */
+  const struct trouble *trouble;
+  struct process *all;
+  int nprocesses;
   struct letter *first;
   struct channel *posted; /* receivers under way */
   struct rng random;
   enum delivery delivery;
-  uint64_t count; /* of what has been sent and received */
+  uint64_t count; /* of what has been sent and received, and of what else has changed */
   char wrong[200];
 };
 
 struct process {
   struct office *office;
+  struct watch watch;
+  uint64_t clock;
+  int sent; /* messages of plans */
+  bool idle, ended, stuck;
   struct transport transport;
   process_fn *fn;
   void *arg;
@@ -46,6 +57,7 @@ struct process {
 /* A way from a process to another: a channel is asked by any thread of its process. */
 struct channel {
   struct office *office;
+  struct process *process;
   int from, to, tag;
   void *data;
   size_t bytes;
@@ -54,7 +66,9 @@ struct channel {
   struct channel *next;  /* that is posted */
 };
 
-static _Thread_local const struct process *here;
+static struct process *process_of(const struct transport *t) {
+  return (struct process *)((uintptr_t)t - offsetof(struct process, transport));
+}
 
 static void enter(struct office *o) {
   pthread_mutex_lock(&o->lock);
@@ -65,6 +79,12 @@ static void enter(struct office *o) {
 }
 
 static void leave(struct office *o) { pthread_mutex_unlock(&o->lock); }
+
+/* Something has changed for others. */
+static void move(struct office *o) {
+  o->count++;
+  if (o->trouble) pthread_cond_broadcast(&o->change);
+}
 
 static void complain(struct office *o, const char *what, const struct channel *c) {
   if (!o->wrong[0])
@@ -126,11 +146,12 @@ static struct letter *post(struct office *o, const struct channel *c) {
   l->rendezvous = o->delivery == DELIVER_RENDEZVOUS || (any && rng_chance(&o->random, 40));
   if (any && rng_chance(&o->random, 50)) l->late = rng_below(&o->random, 20);
   if (o->delivery == DELIVER_AT_ONCE || (any && rng_chance(&o->random, 30))) take(l);
+  l->time = c->process->clock;
   l->early = o->delivery == DELIVER_AT_ONCE || (any && rng_chance(&o->random, 50));
   while (*end) end = &(*end)->next;
   *end = l;
   for (const struct channel *r = o->posted; r; r = r->next) arrive(o, r);
-  o->count++;
+  move(o);
   return l;
 }
 
@@ -140,19 +161,26 @@ static bool is_done(struct office *o, struct letter *l) {
   if (!l->received) take(l);
   l->done = true;
   forget(o, l);
-  o->count++;
+  move(o);
   return true;
+}
+
+/* Whoever receives what was sent later than it is waits, which it has to see. */
+static bool is_late(struct process *p, const struct letter *l) {
+  bool late = p->office->trouble && l->time > p->clock;
+  if (late) p->clock = l->time;
+  return late;
 }
 
 static bool is_received(struct office *o, const struct channel *c) {
   struct letter *l = letter_for(o, c);
-  if (!l || l->late-- > 0) return false;
+  if (!l || l->late-- > 0 || is_late(c->process, l)) return false;
   if (l->bytes != c->bytes) complain(o, "of another size", c);
   size_t bytes = l->bytes < c->bytes ? l->bytes : c->bytes;
   if (bytes && !l->there) memcpy(c->data, l->taken ? l->taken : l->at, bytes);
   l->received = true;
   forget(o, l);
-  o->count++;
+  move(o);
   return true;
 }
 
@@ -170,26 +198,115 @@ static void have_patience(const struct office *o, const struct channel *c, uint6
   abort();
 }
 
+/* ---- time, and who is stuck ---- */
+
+static uint64_t now(const struct transport *t) {
+  struct process *p = process_of(t);
+  enter(p->office);
+  uint64_t time = p->clock;
+  leave(p->office);
+  return time;
+}
+
+/* Time goes on when all that are well have found nothing to do since it did so last. */
+static void tick(struct office *o) {
+  for (int i = 0; i < o->nprocesses; i++)
+    if (!o->all[i].idle && !o->all[i].ended && !o->all[i].stuck) return;
+  for (int i = 0; i < o->nprocesses; i++) {
+    o->all[i].idle = false;
+    o->all[i].clock += TICK;
+  }
+  move(o);
+}
+
+/* The process has looked for something to do, and found nothing: it sleeps until there may be something. */
+static void pass_time(struct process *p) {
+  struct office *o = p->office;
+  uint64_t count = o->count;
+  p->idle = true;
+  tick(o);
+  while (o->count == count) pthread_cond_wait(&o->change, &o->lock);
+}
+
+/* As if it had been stopped; when all others have ended, it goes on. */
+static void be_stuck(struct process *p) {
+  struct office *o = p->office;
+  p->stuck = true;
+  tick(o);
+  for (bool alone = false; !alone;) {
+    alone = true;
+    for (int i = 0; i < o->nprocesses; i++) alone = alone && (&o->all[i] == p || o->all[i].ended);
+    if (!alone) pthread_cond_wait(&o->change, &o->lock);
+  }
+  p->stuck = false;
+}
+
+/* Before a process sends a message of a plan. */
+static void compute(struct process *p) {
+  const struct trouble *t = p->office->trouble;
+  if (t->pace) p->clock += t->pace[p->transport.rank];
+  if (t->stuck == p->transport.rank && p->sent == t->after) be_stuck(p);
+  p->sent++;
+}
+
 /* ---- the transport ---- */
 
-static void *channel(void *data, size_t bytes, int from, int to, int tag, bool sends) {
+static void *channel(const struct transport *t, void *data, size_t bytes, int peer, int tag, bool sends) {
   struct channel *c = memory(sizeof *c);
-  *c = (struct channel){here->office, from, to, tag, data, bytes, sends, false, NULL, NULL};
+  struct process *p = process_of(t);
+  int from = sends ? t->rank : peer, to = sends ? peer : t->rank;
+  *c = (struct channel){p->office, p, from, to, tag, data, bytes, sends, false, NULL, NULL};
   return c;
 }
 
-static void *sender(const void *data, size_t bytes, int to, int tag) {
-  return channel((void *)(uintptr_t)data, bytes, here->transport.rank, to, tag, true);
+static void *sender(const struct transport *t, const void *data, size_t bytes, int to, int tag) {
+  return channel(t, (void *)(uintptr_t)data, bytes, to, tag, true);
 }
 
-static void *receiver(void *data, size_t bytes, int from, int tag) {
-  return channel(data, bytes, from, here->transport.rank, tag, false);
+static void *receiver(const struct transport *t, void *data, size_t bytes, int from, int tag) {
+  return channel(t, data, bytes, from, tag, false);
+}
+
+static bool take_any(const struct transport *t, void *data, size_t bytes, int tag) {
+  struct process *p = process_of(t);
+  struct office *o = p->office;
+  enter(o);
+  struct letter *l = o->first;
+  while (l && (l->received || l->to != t->rank || l->tag != tag)) l = l->next;
+  if (l) {
+    memcpy(data, l->taken ? l->taken : l->at, bytes);
+    l->received = true;
+    forget(o, l);
+    move(o);
+  } else if (o->trouble) {
+    pass_time(p);
+  }
+  leave(o);
+  if (!l) sched_yield();
+  return l != NULL;
+}
+
+static int ended(const struct transport *t) {
+  struct process *p = process_of(t);
+  int dead = -1;
+  enter(p->office);
+  for (int i = 0; i < p->office->nprocesses; i++)
+    if (p->office->all[i].stuck && p->office->trouble->dead) dead = i;
+  leave(p->office);
+  return dead;
+}
+
+static const char *host(const struct transport *t, int process) {
+  static const char *const names[] = {"north", "east", "south", "west"};
+  (void)t;
+  return names[process % 4];
 }
 
 static void drop(void *which) {
   struct channel *c = which;
   enter(c->office);
   if (c->under_way) complain(c->office, "dropped under way", c);
+  if (c->under_way && !c->sends) unpost_receiver(c->office, c);
   leave(c->office);
   free(c);
 }
@@ -199,6 +316,7 @@ static void start(void *which) {
   enter(c->office);
   if (c->under_way) complain(c->office, "started again under way", c);
   c->under_way = true;
+  if (c->sends && c->office->trouble && c->tag >= TAG_MESSAGES) compute(c->process);
   if (c->sends)
     c->letter = post(c->office, c);
   else
@@ -228,16 +346,22 @@ static void stop(void) {}
 /* ---- processes ---- */
 
 static void *run(void *process) {
-  here = process;
-  here->fn(here->arg, &here->transport);
+  struct process *p = process;
+  p->fn(p->arg, &p->transport);
+  watch_end(&p->transport);
+  pthread_mutex_lock(&p->office->lock);
+  p->ended = true;
+  move(p->office);
+  if (p->office->trouble) tick(p->office);
+  pthread_mutex_unlock(&p->office->lock);
   return NULL;
 }
 
-const char *processes_run(struct arena *a, int count, enum delivery delivery, uint64_t seed, process_fn *fn,
-                          void *arg) {
-  struct office o = {.delivery = delivery, .random = {seed}};
-  struct process *all = arena_new_array(a, (size_t)count, struct process);
-  pthread_mutex_init(&o.lock, NULL);
+static void run_all(struct arena *a, struct office *o, int count, process_fn *fn, void *arg) {
+  o->all = arena_new_array(a, (size_t)count, struct process);
+  o->nprocesses = count;
+  pthread_mutex_init(&o->lock, NULL);
+  pthread_cond_init(&o->change, NULL);
   for (int i = 0; i < count; i++) {
     const struct transport t = {.rank = i,
                                 .size = count,
@@ -247,18 +371,37 @@ const char *processes_run(struct arena *a, int count, enum delivery delivery, ui
                                 .drop = drop,
                                 .start = start,
                                 .done = done,
+                                .take = take_any,
+                                .host = host,
+                                .ended = o->trouble ? ended : NULL,
+                                .now = o->trouble ? now : NULL,
+                                .watch = &o->all[i].watch,
                                 .stop = stop};
-    all[i] = (struct process){.office = &o, .transport = t, .fn = fn, .arg = arg};
-    if (pthread_create(&all[i].thread, NULL, run, &all[i])) abort();
+    o->all[i] = (struct process){.office = o, .transport = t, .fn = fn, .arg = arg, .clock = 1000000000};
   }
-  for (int i = 0; i < count; i++) pthread_join(all[i].thread, NULL);
-  while (o.first) {
-    struct letter *l = o.first;
+  for (int i = 0; i < count; i++)
+    if (pthread_create(&o->all[i].thread, NULL, run, &o->all[i])) abort();
+  for (int i = 0; i < count; i++) pthread_join(o->all[i].thread, NULL);
+  while (o->first) {
+    struct letter *l = o->first;
     const struct channel c = {.from = l->from, .to = l->to, .tag = l->tag, .bytes = l->bytes};
-    complain(&o, l->received ? "never asked whether it is sent" : "never received", &c);
+    complain(o, l->received ? "never asked whether it is sent" : "never received", &c);
     l->received = l->done = true;
-    forget(&o, l);
+    forget(o, l);
   }
-  pthread_mutex_destroy(&o.lock);
+  pthread_cond_destroy(&o->change);
+  pthread_mutex_destroy(&o->lock);
+}
+
+const char *processes_run(struct arena *a, int count, enum delivery delivery, uint64_t seed, process_fn *fn,
+                          void *arg) {
+  struct office o = {.delivery = delivery, .random = {seed}};
+  run_all(a, &o, count, fn, arg);
   return o.wrong[0] ? arena_strdup(a, o.wrong) : NULL;
+}
+
+void processes_run_in_trouble(struct arena *a, int count, const struct trouble *trouble, process_fn *fn,
+                              void *arg) {
+  struct office o = {.delivery = DELIVER_AT_ONCE, .trouble = trouble};
+  run_all(a, &o, count, fn, arg);
 }

@@ -16,6 +16,17 @@ enum delivery {
   DELIVERIES
 };
 
+/* What is wrong with a process. With it the transport has a clock of its own, by which nobody is late because a
+ * machine is busy: it goes on, by 50 ms, only when all processes that are well have found that they have nothing
+ * to do, and by `pace` when a process sends a message of a plan, which it has computed that long; who receives
+ * one is as late as who sent it. */
+struct trouble {
+  int stuck; /* the process; -1: none is. When it has sent so many messages of plans, it does nothing any more */
+  int after;
+  bool dead;            /* others can see that it has ended */
+  const uint64_t *pace; /* by process, nanoseconds; NULL: 0 */
+};
+
 /* One process, on a thread of its own. */
 typedef void process_fn(void *arg, const struct transport *t);
 
@@ -24,5 +35,8 @@ typedef void process_fn(void *arg, const struct transport *t);
  * for some minutes nothing is sent or received though somebody waits, the program ends: they wait for each other. */
 const char *processes_run(struct arena *a, int count, enum delivery delivery, uint64_t seed, process_fn *fn,
                           void *arg);
+/* The same with trouble, and messages that are there at once. */
+void processes_run_in_trouble(struct arena *a, int count, const struct trouble *trouble, process_fn *fn,
+                              void *arg);
 
 #endif

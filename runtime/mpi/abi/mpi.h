@@ -20,6 +20,7 @@ enum {
 #define MPI_BYTE          ((MPI_Datatype)0x247)
 #define MPI_UINT64_T      ((MPI_Datatype)0x259)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_ANY_SOURCE    (-1)
 
 int MPI_Initialized(int *flag);
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
@@ -33,6 +34,10 @@ int MPI_Send_init(const void *data, int count, MPI_Datatype type, int to, int ta
                   MPI_Request *out);
 int MPI_Recv_init(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
                   MPI_Request *out);
+int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status);
+int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+int MPI_Allgather(const void *data, int count, MPI_Datatype type, void *all, int each, MPI_Datatype of,
+                  MPI_Comm comm);
 int MPI_Request_free(MPI_Request *request);
 int MPI_Start(MPI_Request *request);
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
