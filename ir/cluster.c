@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TASKS = 1024 };
+enum { MAX_TASKS = MAX_TARGET_DEVICES };
 
 struct job {
   const char *name;
@@ -50,8 +50,8 @@ static bool parse_job(struct arena *a, const char *text, struct job *out, struct
   if (!out->name) return wrong(d, loc, "the jobs of training are chief, worker and ps, not", name);
   if (!*tasks) return wrong(d, loc, "a job needs tasks", text);
   if (strspn(tasks, "0123456789") == strlen(tasks)) {
-    out->tasks = strlen(tasks) > 4 ? MAX_TASKS + 1 : (int)strtol(tasks, NULL, 10);
-    if (out->tasks < 1 || out->tasks > MAX_TASKS) return wrong(d, loc, "a job has 1 to 1024 tasks", text);
+    out->tasks = strlen(tasks) > 5 ? MAX_TASKS + 1 : (int)strtol(tasks, NULL, 10);
+    if (out->tasks < 1 || out->tasks > MAX_TASKS) return wrong(d, loc, "a job has 1 to 16384 tasks", text);
   } else {
     out->hosts = true;
     for (const char *p = tasks;; p++) {

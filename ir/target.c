@@ -1,9 +1,9 @@
 /* Device names and lists; how towers and rows are laid out. */
 #include "ir/target.h"
 
-#include <string.h>
+#include "base/map.h"
 
-#define MAX_DEVICES 1024
+#include <string.h>
 
 static const struct device_name any_device = {.task = -1, .index = -1, .part = -1};
 
@@ -120,13 +120,40 @@ int target_usual_memory(const struct target *t, int i) {
   return i;
 }
 
+/* The devices of a task that share a memory, as a text: its CPUs, or those of one card. */
+static const char *memory_key(struct arena *a, const struct device_name *n) {
+  struct device_name shared = *n;
+  shared.part = -1;
+  if (is_cpu(n)) shared.index = -1;
+  return device_name_text(a, shared);
+}
+
+const int *target_usual_memories(struct arena *a, const struct target *t) {
+  int *first = arena_new_array(a, (size_t)t->ndevices, int);
+  struct map seen = map_make(a);
+  for (int i = 0; i < t->ndevices; i++) {
+    const char *key = memory_key(a, &t->devices[i].name);
+    const int *like = map_get(&seen, key);
+    first[i] = like ? *like : i;
+    if (!like) map_put_owned(&seen, key, &first[i]);
+  }
+  return first;
+}
+
+/* Tasks mostly come in the order of their numbers: then none before can be the same. */
 int target_processes(const struct target *t, int *of) {
-  int count = 0;
+  enum { JOBS = 8 };
+  const char *seen[JOBS]; /* jobs, and the last task of each */
+  int last[JOBS], count = 0, jobs = 0;
   for (int i = 0; i < t->ndevices; i++) {
     const struct device_name *name = &t->devices[i].name;
-    int like = i > 0 && same_task(name, &t->devices[i - 1].name) ? i - 1 : 0;
-    while (like < i && !same_task(name, &t->devices[like].name)) like++;
-    of[i] = like < i ? of[like] : count++;
+    int job = 0, like = i > 0 && same_task(name, &t->devices[i - 1].name) ? i - 1 : 0;
+    while (job < jobs && !str_same(seen[job], name->job)) job++;
+    bool later = job < jobs && name->task > last[job];
+    while (!later && like < i && !same_task(name, &t->devices[like].name)) like++;
+    of[i] = !later && like < i ? of[like] : count++;
+    if (job == jobs && jobs < JOBS) seen[jobs] = name->job, last[jobs++] = name->task;
+    if (job < jobs && name->task > last[job]) last[job] = name->task;
   }
   return count ? count : 1;
 }
@@ -144,64 +171,93 @@ int target_add_cpu(struct arena *a, struct target *t, int like) {
   return t->ndevices++;
 }
 
-static bool target_add(struct arena *a, struct target *t, struct device_name name, struct diags *d,
-                       struct loc loc) {
-  const char *text = device_name_text(a, name);
-  for (int i = 0; i < t->ndevices; i++) {
+/* A list while it is read. */
+struct device_list {
+  struct arena *arena;
+  struct target *t;
+  int cap;
+  struct map texts;    /* of all devices */
+  struct map memories; /* by memory_key: int *, its first device */
+  struct diags *d;
+  struct loc loc;
+};
+
+/* Whether it is a card that is listed in parts, or a part of one that is listed whole. */
+static bool is_split_card(const struct device_list *l, const struct device_name *name, const char *text) {
+  const struct target *t = l->t;
+  for (int i = 0; !is_cpu(name) && i < t->ndevices; i++) {
     const struct device_name *other = &t->devices[i].name;
-    if (strcmp(t->devices[i].text, text) == 0) {
-      diag_error(d, loc, "device %s is listed twice", text);
-      return false;
-    }
-    if (same_card(&name, other) && (name.part < 0 || other->part < 0)) {
-      diag_error(d, loc, "%s is a part of %s: list the whole card or its parts",
-                 name.part < 0 ? t->devices[i].text : text, name.part < 0 ? text : t->devices[i].text);
-      return false;
-    }
+    if (!same_card(name, other) || (name->part >= 0 && other->part >= 0)) continue;
+    diag_error(l->d, l->loc, "%s is a part of %s: list the whole card or its parts",
+               name->part < 0 ? t->devices[i].text : text, name->part < 0 ? text : t->devices[i].text);
+    return true;
   }
-  if (t->ndevices == MAX_DEVICES) {
-    diag_error(d, loc, "more than %d devices", MAX_DEVICES);
+  return false;
+}
+
+static bool target_add(struct device_list *l, struct device_name name) {
+  struct target *t = l->t;
+  const char *text = device_name_text(l->arena, name);
+  if (map_get(&l->texts, text)) {
+    diag_error(l->d, l->loc, "device %s is listed twice", text);
     return false;
   }
-  t->devices[t->ndevices] = (struct device){.name = name, .text = text};
-  int shared = target_usual_memory(t, t->ndevices);
-  t->devices[t->ndevices].memory = shared == t->ndevices ? shared : t->devices[shared].memory;
-  t->ndevices++;
+  if (is_split_card(l, &name, text)) return false;
+  if (t->ndevices == MAX_TARGET_DEVICES) {
+    diag_error(l->d, l->loc, "more than %d devices", MAX_TARGET_DEVICES);
+    return false;
+  }
+  if (t->ndevices == l->cap) {
+    l->cap = l->cap ? 2 * l->cap : 16;
+    struct device *more = arena_new_array(l->arena, (size_t)l->cap, struct device);
+    if (t->ndevices) memcpy(more, t->devices, sizeof *more * (size_t)t->ndevices);
+    t->devices = more;
+  }
+  const char *memory = memory_key(l->arena, &name);
+  int *first = map_get(&l->memories, memory);
+  if (!first) {
+    first = arena_copy(l->arena, &t->ndevices, sizeof *first);
+    map_put_owned(&l->memories, memory, first);
+  }
+  t->devices[t->ndevices++] = (struct device){.name = name, .text = text, .memory = *first};
+  map_put_owned(&l->texts, text, (void *)(uintptr_t)text);
   return true;
 }
 
 /* One entry of a list: a device, or a range of indices or of parts. */
-static bool target_add_entry(struct arena *a, struct target *t, const char *entry, struct diags *d,
-                             struct loc loc) {
+static bool target_add_entry(struct device_list *l, const char *entry) {
   struct device_name name;
-  const char *end = parse_fields(a, entry, &name);
+  const char *end = parse_fields(l->arena, entry, &name);
   int *number = name.part >= 0 ? &name.part : &name.index, last = *number;
   if (end && *end == '-') end = parse_number(end + 1, &last);
   if (!end || *end || !name.kind || *number < 0 || (end[-1] == '*')) {
-    diag_error(d, loc,
+    diag_error(l->d, l->loc,
                "'%s' is not a device: expected something like cpu:0, gpu:0-3, gpu:0/1 or "
                "/job:worker/task:0/cpu:0",
                entry);
     return false;
   }
   if (last < *number) {
-    diag_error(d, loc, "the range of '%s' is empty", entry);
+    diag_error(l->d, l->loc, "the range of '%s' is empty", entry);
     return false;
   }
   for (; *number <= last; ++*number)
-    if (!target_add(a, t, name, d, loc)) return false;
+    if (!target_add(l, name)) return false;
   return true;
 }
 
 bool target_parse(struct arena *a, const char *list, struct target *out, struct diags *d, struct loc loc) {
-  *out = (struct target){.devices = arena_new_array(a, MAX_DEVICES, struct device)};
+  struct device_list l = {.arena = a, .t = out, .d = d, .loc = loc};
+  *out = (struct target){0};
+  l.texts = map_make(a);
+  l.memories = map_make(a);
   for (const char *p = list;; p++) {
     while (*p == ' ') p++;
     const char *begin = p;
     p += strcspn(p, ",");
     size_t len = (size_t)(p - begin);
     while (len && begin[len - 1] == ' ') len--;
-    if (!target_add_entry(a, out, lower_case(a, begin, len), d, loc)) return false;
+    if (!target_add_entry(&l, lower_case(a, begin, len))) return false;
     if (!*p) return true;
   }
 }

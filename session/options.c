@@ -35,7 +35,7 @@ static const struct option_row option_table[] = {
      "in this one; each worker has the devices of --devices"},
     {"task", TEXT, AT(task), 0, 0, "JOB:N",
      "which task of the cluster this process is (default: as mpirun numbers them, chief and workers first)"},
-    {"towers", INTEGER, AT(towers), 1, 1024, "N",
+    {"towers", INTEGER, AT(towers), 1, 16384, "N",
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
 #define STRATEGY(name, ...) #name ", "
@@ -43,7 +43,7 @@ static const struct option_row option_table[] = {
 #undef STRATEGY
      "or auto (default: mirrored, on one device one_device)"},
     {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
-    {"staleness", INTEGER, AT(staleness), 0, 1024, "S",
+    {"staleness", INTEGER, AT(staleness), 0, 16384, "S",
      "parameter_server: workers apply their own gradients in turn, computed with variables at most S updates "
      "old"},
     {"min-part-bytes", INTEGER, AT(min_part_bytes), 1, INT64_C(1) << 40, "N",

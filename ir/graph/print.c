@@ -224,12 +224,13 @@ static void print_node(struct str *s, const struct graph *g, const struct node *
 void node_print(struct str *s, const struct graph *g, const struct node *n) { print_node(s, g, n, false, 0); }
 
 static void print_devices(struct str *s, const struct target *t) {
+  const int *usual = target_usual_memories(s->arena, t);
   str_put(s, "  devices");
   for (int i = 0; i < t->ndevices; i++) {
     str_printf(s, " %s", t->devices[i].text);
-    int first = 0;
-    while (t->devices[first].memory != t->devices[i].memory) first++;
-    if (first != target_usual_memory(t, i)) str_printf(s, "@%s", t->devices[first].text);
+    int memory = t->devices[i].memory, first = t->devices[usual[i]].memory == memory ? usual[i] : 0;
+    while (t->devices[first].memory != memory) first++;
+    if (first != usual[i]) str_printf(s, "@%s", t->devices[first].text);
     if (t->devices[i].simulated) str_put(s, "(simulated)");
     if (t->devices[i].storage) str_put(s, "(storage)");
   }

@@ -37,18 +37,18 @@ static int find_device(struct arena *a, struct target *t, int worker, const char
 static struct device_roles find_roles(struct arena *a, const struct target *t) {
   struct device_roles c = {.compute = arena_new_array(a, (size_t)t->ndevices, int),
                            .servers = arena_new_array(a, (size_t)t->ndevices, int)};
+  int *of = arena_new_array(a, (size_t)t->ndevices, int);
+  uint8_t *seen = arena_new_array(a, (size_t)target_processes(t, of), uint8_t); /* tasks */
   for (int i = 0; i < t->ndevices; i++) {
     if (!is_server(&t->devices[i])) {
       if (t->devices[i].storage) continue;
-      bool seen = false;
-      for (int k = 0; k < c.ncompute; k++) seen |= same_task(t, i, c.compute[k]);
-      c.ntasks += !seen;
+      c.ntasks += !seen[of[i]];
+      seen[of[i]] = 1;
       c.compute[c.ncompute++] = i;
       continue;
     }
-    bool seen = false; /* one device of each task is enough */
-    for (int k = 0; k < c.nservers; k++) seen |= same_task(t, i, c.servers[k]);
-    if (!seen) c.servers[c.nservers++] = i;
+    if (!seen[of[i]]) c.servers[c.nservers++] = i; /* one device of each task is enough */
+    seen[of[i]] = 1;
   }
   return c;
 }
@@ -147,8 +147,8 @@ bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, 
   const struct strategy_info *info =
       c->strategy ? strategy_find(c->strategy) : strategy_default(devices_of(&roles));
   if (c->towers == 0) c->towers = info && info->reach == REACH_DEVICE ? 1 : roles.ncompute;
-  if (c->towers < 0 || c->towers > 1024) {
-    diag_error(d, c->asked.towers, "%d towers: there may be 1 to 1024", c->towers);
+  if (c->towers < 0 || c->towers > MAX_TARGET_DEVICES) {
+    diag_error(d, c->asked.towers, "%d towers: there may be 1 to %d", c->towers, MAX_TARGET_DEVICES);
     return false;
   }
   if (!info) {

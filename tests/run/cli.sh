@@ -113,7 +113,7 @@ for setting in 'mirrored(uneven = true)' 'mirrored(min_part_bytes = 9)' 'mirrore
   'mirrored(parameter_device = "cpu:0")' 'mirrored(staleness = 1)' 'mirrored(loss_scaling = "per_tower")' \
   'round_robin(cross_device = "ring")' 'round_robin(packs = 2)' 'round_robin(balance = "weight")' \
   'mirrored(cross_device = "wire")' 'replicate(loss_scaling = "half")' 'mirrored(consolidation_device = "cpu:9")' \
-  'central_storage(parameter_device = "tpu")' 'mirrored(packs = 0)' 'mirrored(towers = 2000)' \
+  'central_storage(parameter_device = "tpu")' 'mirrored(packs = 0)' 'mirrored(towers = 20000)' \
   'mirrored(packs = 2, bytes_per_pack = 3)'; do
   sed "s|^  predict.*|&\n  strategy $setting|" "$samples/linear.dsl" >setting.dsl
   expect 1 "$setting" "$dgc" check setting.dsl --devices cpu:0-1
@@ -125,8 +125,8 @@ expect 2 'an option over a clause' "$dgc" check setting.dsl --devices cpu:0-1 --
 "$dgc" compile "$samples/linear.dsl" --emit grad | sed 's/^  stage source/&\n  balance weight/' >header.dg
 expect 1 'a wrong header' "$dgc" opt header.dg --passes=replicate --batch 4
 shows err 'header.dg:3:3: error: variables can be balanced by size'
-expect 2 'more towers than there may be' "$dgc" compile "$samples/linear.dsl" --towers 1025
-shows err 'from 1 to 1024'
+expect 2 'more towers than there may be' "$dgc" compile "$samples/linear.dsl" --towers 16385
+shows err 'from 1 to 16384'
 expect 2 'bad pass' "$dgc" compile "$samples/digits.dsl" --disable-pass plcae
 shows err "did you mean 'place'"
 expect 2 'a pass that is needed' "$dgc" compile "$samples/digits.dsl" --disable-pass place
