@@ -2,6 +2,8 @@
 #ifndef DGC_IR_ROLE_H
 #define DGC_IR_ROLE_H
 
+#include <stdbool.h>
+
 /* What a graph gives to its caller. */
 enum output_role {
   OUTPUT_LOSS,    /* scalar */
@@ -9,7 +11,9 @@ enum output_role {
   OUTPUT_COUNT,   /* a scalar sum over the batch that the metric of the same name is divided by */
   OUTPUT_PREDICT, /* one row per example */
   OUTPUT_VALUE,   /* anything else: asked for in graph text */
-  OUTPUT_UPDATE   /* an effect: no value */
+  OUTPUT_UPDATE,  /* an effect: no value */
+  OUTPUT_SEND,    /* in the part of one task: what it gives to others, no value for the caller */
+  OUTPUT_ROLES
 };
 
 /* How a variable stands to one of the model's: it is that one, a replica of it on another device, a part of its rows,
@@ -20,6 +24,7 @@ struct variable_identity {
   const char *of;    /* the model's variable; NULL: ITSELF */
   int number;        /* of the PART, of the tower */
   const char *joins; /* OF_TOWER: the aggregation */
+  bool everywhere;   /* each process has a copy of the model's variable: it needs none of another's */
 };
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/map.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct device_name any_device = {.task = -1, .index = -1, .part = -1};
@@ -156,6 +157,19 @@ int target_processes(const struct target *t, int *of) {
     if (job < jobs && name->task > last[job]) last[job] = name->task;
   }
   return count ? count : 1;
+}
+
+int target_process(const struct target *t, const int *of, const char *task) {
+  const char *colon = strrchr(task, ':');
+  char *end;
+  size_t len = colon ? (size_t)(colon - task) : 0;
+  long number = colon ? strtol(colon + 1, &end, 10) : -1;
+  bool good = colon && colon[1] >= '0' && colon[1] <= '9' && !*end;
+  for (int i = 0; i < t->ndevices && good; i++) {
+    const struct device_name *n = &t->devices[i].name;
+    if (n->job && n->task == number && strlen(n->job) == len && memcmp(n->job, task, len) == 0) return of[i];
+  }
+  return -1;
 }
 
 int target_add_cpu(struct arena *a, struct target *t, int like) {

@@ -54,6 +54,9 @@ int target_add_cpu(struct arena *a, struct target *t, int like);
  * devices of no task count as task 0's. `of` has room for all devices. How many processes. */
 int target_processes(const struct target *t, int *of);
 
+/* The process of a task, "worker:3", by that numbering; -1: there is no such task. */
+int target_process(const struct target *t, const int *of, const char *task);
+
 /* A copy that shares nothing with `t`. */
 struct target target_copy(struct arena *a, const struct target *t);
 /* The devices of a cluster: "worker=host:port,host:port;ps=host:port", or with numbers of tasks, "worker=2;ps=1". Each

@@ -20,6 +20,7 @@ struct choice {
 
 struct placing {
   struct strategy s;
+  struct task_part part;
   const struct target *target;
   int64_t *reduced; /* bytes that each device reduces so far */
   uint8_t *result;  /* by id: what is given to the caller */
@@ -106,8 +107,10 @@ static struct choice choose(struct arena *a, struct placing *p, const struct nod
                             struct node *const *in) {
   if (n->op == OP_variable) return choose_variable(a, &p->s, n);
   if (n->op == OP_assign) return (struct choice){in[0]->device, "update -> with its variable"};
-  if (n->op == OP_input) return (struct choice){p->s.consolidation, "batch -> consolidation device"};
-  if (n->op == OP_split) return (struct choice){p->s.consolidation, "split -> consolidation device"};
+  if (n->op == OP_remote) return (struct choice){n->device, n->why};
+  if (n->op == OP_send) return (struct choice){in[0]->device, n->why};
+  if (n->op == OP_input) return (struct choice){p->s.inputs, "batch -> consolidation device"};
+  if (n->op == OP_split) return (struct choice){p->s.inputs, "split -> consolidation device"};
   if (n->op == OP_all_gather) return choose_all_gather(a, p, n);
   if (n->op == OP_all_reduce) return choose_all_reduce(a, p, n);
   if (n->op == OP_gather) return choose_gather(a, p, n, in[0]);
@@ -160,6 +163,8 @@ struct graph *pass_place(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
   struct placing p;
   if (!strategy_resolve(ctx->arena, g, &out->config, &p.s, ctx->diags)) return NULL;
+  if (!part_find(ctx->scratch, &out->config, &p.s, &p.part, ctx->diags)) return NULL;
+  if (!part_is_whole(&p.part)) p.s.inputs = p.part.first[p.part.process];
   p.target = &out->config.target;
   p.reduced = arena_new_array(ctx->scratch, (size_t)out->config.target.ndevices, int64_t);
   p.result = arena_new_array(ctx->scratch, g->count + 1, uint8_t);

@@ -75,8 +75,8 @@ static const char *const settings[] = {
 
 /* What is said of a strategy elsewhere, or follows from it. */
 static bool is_setting(const char *name) {
-  static const char *const other[] = {"batch",        "batch_per_replica", "strategy",
-                                      "asynchronous", "soft_placement",    "cluster"};
+  static const char *const other[] = {"batch",          "batch_per_replica", "strategy", "asynchronous",
+                                      "soft_placement", "cluster",           "task"};
   for (size_t i = 0; i < sizeof other / sizeof *other; i++)
     if (strcmp(name, other[i]) == 0) return false;
   return true;
@@ -203,6 +203,24 @@ static void settle_processes(struct dgc_session *s, struct config *c) {
                  "NCCL makes sums of one process's GPUs only, so far: %s is used", c->cross_device);
 }
 
+/* The task that this process is, where what it does can be told without what the others do, for all graphs of the
+ * model; NULL: they are compiled for all tasks. */
+static const char *find_task(struct dgc_session *s, const struct config *c, const struct strategy *strategy) {
+  const struct target *t = &c->target;
+  int process = s->task, rank, *of = arena_new_array(s->call, (size_t)t->ndevices, int);
+  if (process < 0 && transport_launched(&rank) > 1) process = rank;
+  if (process < 0) return NULL;
+  for (int i = 0; i < ENTRY_COUNT; i++) {
+    const struct graph *g = entry_source(s, (enum entry_kind)i);
+    if (g && !part_is_possible(s->call, g, c, strategy)) return NULL;
+  }
+  target_processes(t, of);
+  for (int i = 0; i < t->ndevices; i++)
+    if (of[i] == process && t->devices[i].name.job)
+      return arena_printf(s->arena, "%s:%d", t->devices[i].name.job, t->devices[i].name.task);
+  return NULL;
+}
+
 enum dgc_status session_target(struct dgc_session *s) {
   enum dgc_status status = list_devices(s);
   if (status || s->settled) return status;
@@ -215,11 +233,13 @@ enum dgc_status session_target(struct dgc_session *s) {
   if (status) return status;
   settle_processes(s, &c);
   c.batch = c.batch_per_replica = 0; /* it is another for each graph */
+  c.task = NULL;
   if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
     if (has_clause(s) && session_blame(s) == DGC_USAGE)
       diag_note(&s->diags, s->model->strategy.loc, "the model asks for its strategy here");
     return session_blame(s);
   }
+  c.task = find_task(s, &c, &strategy);
   s->config = c;
   s->target = c.target;
   s->settled = true;
@@ -237,6 +257,7 @@ void session_configure(const struct dgc_session *s, struct config *c, int64_t ba
   const struct options *o = &s->options;
   *c = s->config;
   c->target = s->target;
+  c->task = NULL; /* see session_part */
   c->batch = batch ? batch : session_batch(s);
   if (is_per_replica(o)) c->batch_per_replica = o->batch ? o->batch : DEFAULT_BATCH;
 }

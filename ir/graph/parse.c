@@ -369,7 +369,7 @@ static bool parse_header(struct text_parser *p, struct lexeme key) {
   if (k == NKEYS) {
     diag_error(p->l.diags, key.loc, "expected 'name = op ...', an output or a header line, found '%s'",
                key.text);
-    enum { NROLES = 6 };
+    enum { NROLES = OUTPUT_ROLES };
     const char *known[NKEYS + NROLES];
     memcpy(known, keys, sizeof keys);
     memcpy(known + NKEYS, text_roles, NROLES * sizeof *known);
@@ -407,8 +407,8 @@ static bool parse_contents(struct text_parser *p) {
       continue;
     }
     int role = 0;
-    while (role < 6 && strcmp(text_roles[role], first.text) != 0) role++;
-    bool good = role < 6 ? parse_output(p, (enum output_role)role) : parse_header(p, first);
+    while (role < OUTPUT_ROLES && strcmp(text_roles[role], first.text) != 0) role++;
+    bool good = role < OUTPUT_ROLES ? parse_output(p, (enum output_role)role) : parse_header(p, first);
     if (good && !lex_line_end(l)) good = lex_expected(l, "the end of the line");
     if (!good) ok = false;
     lex_skip_line(l);

@@ -11,9 +11,10 @@ const char *const text_stages[4] = {
     [STAGE_FUSED] = "fused",
 };
 
-const char *const text_roles[6] = {
+const char *const text_roles[OUTPUT_ROLES] = {
     [OUTPUT_LOSS] = "loss",       [OUTPUT_METRIC] = "metric", [OUTPUT_COUNT] = "count",
     [OUTPUT_PREDICT] = "predict", [OUTPUT_VALUE] = "value",   [OUTPUT_UPDATE] = "update",
+    [OUTPUT_SEND] = "send",
 };
 
 bool text_is_word(char c) {
@@ -228,7 +229,8 @@ static void print_devices(struct str *s, const struct target *t) {
   str_put(s, "  devices");
   for (int i = 0; i < t->ndevices; i++) {
     str_printf(s, " %s", t->devices[i].text);
-    int memory = t->devices[i].memory, first = t->devices[usual[i]].memory == memory ? usual[i] : 0;
+    int memory = t->devices[i].memory; /* mostly the number of its first device */
+    int first = memory >= 0 && memory <= i && t->devices[memory].memory == memory ? memory : 0;
     while (t->devices[first].memory != memory) first++;
     if (first != usual[i]) str_printf(s, "@%s", t->devices[first].text);
     if (t->devices[i].simulated) str_put(s, "(simulated)");

@@ -10,7 +10,7 @@
 
 /* By enum stage and enum output_role. */
 extern const char *const text_stages[4];
-extern const char *const text_roles[6];
+extern const char *const text_roles[OUTPUT_ROLES];
 
 /* Names are runs of these characters, not starting with '#'; any other name is printed in quotes. */
 bool text_is_word(char c);

@@ -93,6 +93,9 @@ static void check_output(struct verify *v, int index) {
   bool scalar = o->role == OUTPUT_LOSS || o->role == OUTPUT_METRIC || o->role == OUTPUT_COUNT;
   if (scalar && n->type.rank != 0)
     verify_breach(v, n, "the %s %s is not a scalar", text_roles[o->role], o->name);
+  bool shares = n->op == OP_all_reduce && node_attr(n, ATTR_order);
+  if (o->role == OUTPUT_SEND ? n->op != OP_send && !shares : n->op == OP_send)
+    verify_breach(v, n, "the %s %s is%s sent", text_roles[o->role], o->name, n->op == OP_send ? "" : " not");
   if (o->role == OUTPUT_UPDATE && n->op != OP_assign)
     verify_breach(v, n, "the update %s assigns nothing", o->name);
   if (o->count > MAX_ELEMENTS || o->count < -MAX_ELEMENTS)
@@ -102,11 +105,11 @@ static void check_output(struct verify *v, int index) {
 }
 
 static void check_outputs(struct verify *v) {
-  struct map names[6];
-  for (int role = 0; role < 6; role++) names[role] = map_make(v->arena);
+  struct map names[OUTPUT_ROLES];
+  for (int role = 0; role < OUTPUT_ROLES; role++) names[role] = map_make(v->arena);
   for (int i = 0; i < v->g->noutputs; i++) {
     const struct output *o = &v->g->outputs[i];
-    if ((unsigned)o->role >= 6) {
+    if ((unsigned)o->role >= OUTPUT_ROLES) {
       verify_breach(v, NULL, "output %d of %s has no role", i, v->g->name);
       continue;
     }

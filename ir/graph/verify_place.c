@@ -33,7 +33,7 @@ static void check_tower(struct verify *v, const struct node *n) {
  * a worker's towers are all there are to its updates. */
 static void check_tower_order(struct verify *v, const struct node *n, bool all) {
   int towers = v->g->config.towers, first = 0;
-  if (v->g->config.asynchronous && n->ninputs > 0) {
+  if ((v->g->config.asynchronous || v->g->config.task) && n->ninputs > 0) { /* those of one task */
     first = n->inputs[0]->tower;
     towers = 0;
   }
@@ -171,8 +171,15 @@ static void check_fused(struct verify *v, const struct node *n) {
       verify_breach(v, n, "tower %d reads %s of tower %d", n->tower, n->inputs[i]->name, n->inputs[i]->tower);
 }
 
-/* The results of a fused node: it has been checked. */
+/* The results of a fused node, and what another task has computed: it has been checked. */
 static void check_result(struct verify *v, const struct node *n) { (void)v, (void)n; }
+
+/* What is sent stays what it is. */
+static void check_sent(struct verify *v, const struct node *n) {
+  const struct node *x = n->inputs[0];
+  if (n->dist != x->dist || n->tower != x->tower)
+    verify_breach(v, n, "what is sent, %s, is %s", x->name, dist_name(x->dist));
+}
 
 /* What computes: its operands lie over the towers as it does. */
 static void check_computation(struct verify *v, const struct node *n) {
@@ -185,9 +192,11 @@ static void check_computation(struct verify *v, const struct node *n) {
 
 void verify_towers(struct verify *v) {
   static void (*const checks[OP_COUNT])(struct verify *, const struct node *) = {
-      [OP_split] = check_split,  [OP_all_reduce] = check_all_reduce, [OP_all_gather] = check_all_gather,
-      [OP_copy] = check_copy,    [OP_assign] = check_assign,         [OP_fused] = check_fused,
-      [OP_output] = check_result};
+      [OP_split] = check_split,           [OP_all_reduce] = check_all_reduce,
+      [OP_all_gather] = check_all_gather, [OP_copy] = check_copy,
+      [OP_assign] = check_assign,         [OP_fused] = check_fused,
+      [OP_output] = check_result,         [OP_send] = check_sent,
+      [OP_remote] = check_result};
   for (uint32_t i = 0; i < v->g->count; i++) {
     const struct node *n = v->g->nodes[i];
     check_tower(v, n);
@@ -240,6 +249,8 @@ void verify_placement(struct verify *v) {
       verify_breach(v, n, "the node has no device");
       continue;
     }
+    if ((n->op == OP_send || n->op == OP_remote) && node_int(n, ATTR_peer) >= v->g->config.target.ndevices)
+      verify_breach(v, n, "there is no device %lld at the other end", (long long)node_int(n, ATTR_peer));
     if (!n->why || !*n->why) verify_breach(v, n, "no rule says why the node is where it is");
     if (n->op == OP_assign && n->inputs[0]->device != n->device)
       verify_breach(v, n, "the update is not where its variable is");

@@ -112,7 +112,7 @@ static bool all_reduce_infer(const struct node *n, struct type *out, struct aren
   return same_types(n, out, a, why);
 }
 META(all_reduce, KIND_META, 0, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = -1,
-     .attrs = 1u << ATTR_reduction, .optional_attrs = 1u << ATTR_by, .roles = {"x"},
+     .attrs = 1u << ATTR_reduction, .optional_attrs = 1u << ATTR_by | 1u << ATTR_order, .roles = {"x"},
      .infer = all_reduce_infer)
 
 /* The rows of all towers one behind the other, one operand per tower in tower order. */
@@ -139,6 +139,15 @@ static bool copy_view(const struct node *n, int64_t *offset) {
 }
 META(copy, KIND_META, OP_MOVES, .since = STAGE_PLACED, .min_inputs = 1, .max_inputs = 1,
      .optional_attrs = 1u << ATTR_alias, .roles = {"x"}, .infer = same_types, .view = copy_view)
+
+/* In the part of one task: a value that goes to device `peer` of another task. */
+META(send, KIND_META, OP_NO_CSE, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = 1,
+     .attrs = 1u << ATTR_order | 1u << ATTR_peer, .roles = {"x"}, .infer = same_types)
+
+/* And one that comes from device `peer` of another task. Without an order nothing comes: the task knows of the value
+ * that it is there. */
+META(remote, KIND_META, OP_TYPED | OP_NO_CSE | OP_EXTERNAL, .since = STAGE_REPLICATED, .min_inputs = 0,
+     .max_inputs = 0, .attrs = 1u << ATTR_peer, .optional_attrs = 1u << ATTR_order)
 
 /* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is
  * that of the first result; the others are read through `output`. */

@@ -45,7 +45,8 @@ struct variable_identity variable_identity(const struct node *n) {
                                       .number = n->tower > 0 ? n->tower : 0,
                                       .joins = node_string(n, ATTR_aggregation)};
   if (!of) return (struct variable_identity){.role = VARIABLE_ITSELF};
-  if (part) return (struct variable_identity){VARIABLE_PART, of->string, (int)part->i, NULL};
+  if (part)
+    return (struct variable_identity){.role = VARIABLE_PART, .of = of->string, .number = (int)part->i};
   return (struct variable_identity){.role = VARIABLE_REPLICA, .of = of->string};
 }
 
@@ -89,6 +90,19 @@ int64_t node_traffic(const struct node *n, bool in_place) {
 }
 
 bool node_moves(const struct node *n) { return op_of(n)->traits & OP_MOVES; }
+
+int message_compare(const struct node *a, const struct node *b) {
+  int na, nb, n = 0;
+  const int64_t *x = node_ints(a, ATTR_order, &na), *y = node_ints(b, ATTR_order, &nb);
+  while (n < na && n < nb && x[n] == y[n]) n++;
+  if (n < na && n < nb) return x[n] < y[n] ? -1 : 1;
+  if (na != nb) return na < nb ? -1 : 1;
+  int64_t peers[2] = {node_int(a, ATTR_peer), node_int(b, ATTR_peer)};
+  int64_t from[2] = {a->op == OP_send ? a->device : peers[0], b->op == OP_send ? b->device : peers[1]};
+  int64_t to[2] = {a->op == OP_send ? peers[0] : a->device, b->op == OP_send ? peers[1] : b->device};
+  if (from[0] != from[1]) return from[0] < from[1] ? -1 : 1;
+  return to[0] < to[1] ? -1 : to[0] > to[1];
+}
 
 bool node_is_external(const struct node *n) { return op_of(n)->traits & OP_EXTERNAL; }
 

@@ -149,6 +149,9 @@ bool is_collective(const struct node *n);
 bool collectives_lowered(const struct graph *g);
 /* Which operand of a collective lies on its device, -1 if none does. */
 int collective_rank(const struct node *n);
+/* Of two nodes that send or receive, which message comes first among all of the cluster: by their orders, then by the
+ * devices that send and receive. 0: they are of one message. */
+int message_compare(const struct node *a, const struct node *b);
 /* OP_COUNT if there is none. */
 enum op_id op_lookup(const char *name, size_t len);
 

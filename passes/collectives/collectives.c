@@ -51,7 +51,8 @@ static struct node *divide(struct graph *g, const struct node *all, struct node 
   if (!total || strcmp(node_string(all, ATTR_reduction), "mean") != 0) return total;
   build_at(g, all);
   g->at.device = total->device;
-  return build2(g, OP_div, total, build_fill(g, &all->type, all->ninputs));
+  return build2(g, OP_div, total,
+                build_fill(g, &all->type, g->config.task ? g->config.towers : all->ninputs));
 }
 
 /* The share of a worker's only tower is the whole, and its rows are all rows. */
@@ -66,11 +67,19 @@ static struct node *only_share(struct graph *out, const struct node *n, struct n
 }
 
 static struct node *reduce(struct collectives *e, struct graph *out, const struct node *n, struct node **in) {
-  if (n->ninputs == 1) return only_share(out, n, in);
+  bool whole = part_is_whole(&e->part);
+  if (whole && n->ninputs == 1) return only_share(out, n, in);
   const char *how = node_string(n, ATTR_reduction);
   struct tower_sum *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct tower_sum);
-  struct tree t = {.out = out, .all = n, .terms = in};
+  struct tree t = {
+      .out = out, .s = &e->strategy, .part = &e->part, .all = n, .terms = in, .count = n->ninputs};
   t.op = share_op(dist_partial(how));
+  if (!whole) {
+    t.count = e->strategy.towers;
+    t.terms = arena_new_array(e->ctx->scratch, (size_t)t.count, struct node *);
+    for (int i = 0; i < n->ninputs; i++) t.terms[e->part.first_tower + i] = in[i];
+    return s->total = tree_part(&t, n->device, divide);
+  }
   bool adds = strcmp(how, "sum") == 0;
   if (e->algorithm == RING && adds) s->ring = ring_make(e->ctx, &t);
   if (s->ring) return ring_result(out, s->ring, n->device);
@@ -114,15 +123,31 @@ static void settle(struct pass_ctx *ctx, struct config *c, const struct graph *g
   nccl_settle(c, devices, count, ctx->diags);
 }
 
+/* In the part of one task sums were outputs, as what it gives of them is; that stands for itself now. */
+static struct graph *drop_shares(struct graph *g) {
+  int kept = 0;
+  for (int i = 0; i < g->noutputs; i++)
+    if (g->outputs[i].role != OUTPUT_SEND || g->outputs[i].node->op == OP_send)
+      g->outputs[kept++] = g->outputs[i];
+  g->noutputs = kept;
+  return g;
+}
+
 struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {
   struct graph *out = graph_create_like(ctx->arena, g);
   struct collectives e = {.ctx = ctx};
   settle(ctx, &out->config, g);
+  if (out->config.task) {
+    if (!strategy_resolve(ctx->scratch, g, &out->config, &e.strategy, ctx->diags)) return NULL;
+    if (!part_find(ctx->scratch, &out->config, &e.strategy, &e.part, ctx->diags)) return NULL;
+  } else {
+    e.part.process = -1;
+  }
   int algorithm = cross_device_find(&out->config, ctx->diags);
   if (algorithm < 0) return NULL;
   e.algorithm = (enum cross_device)algorithm;
   e.sums = arena_new_array(ctx->scratch, g->count + 1, struct tower_sum *);
   e.users = graph_users(ctx->scratch, g);
   e.live = graph_live(ctx->scratch, g);
-  return rebuild(ctx, g, out, expand, &e);
+  return rebuild(ctx, g, out, expand, &e) ? drop_shares(out) : NULL;
 }

@@ -20,6 +20,8 @@ struct tower_sum {
 
 struct collectives {
   struct pass_ctx *ctx;
+  struct strategy strategy;
+  struct task_part part;
   enum cross_device algorithm;
   struct tower_sum **sums; /* by source id */
   int count;               /* of sums so far: roots take turns */

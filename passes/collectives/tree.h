@@ -2,13 +2,17 @@
 #ifndef DGC_PASSES_COLLECTIVES_TREE_H
 #define DGC_PASSES_COLLECTIVES_TREE_H
 
-#include "ir/graph/build.h"
+#include "passes/strategy/strategy.h"
 
 /* An all_reduce in the making. */
 struct tree {
   struct graph *out;
+  const struct strategy *s;
+  const struct task_part *part;
   const struct node *all; /* the all_reduce */
-  struct node **terms;    /* of `out`, one per tower or per block of towers, in tower order */
+  struct node *
+      *terms; /* of `out`, one per tower or per block of towers, in tower order; NULL: another task's */
+  int count;  /* of terms */
   enum op_id op;
 };
 
@@ -17,6 +21,10 @@ int tree_cut(int towers);
 /* The sum of towers lo..hi-1 by the fixed tree, on `device` as far as the towers do not share one. `why` may be NULL:
  * the all_reduce's own rule. */
 struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const char *why);
+/* In the part of one task: all of the sum, made on `device`, and `finish`ed there, on the first device of the task. The
+ * task that makes it sends it to all others. */
+struct node *tree_part(const struct tree *t, int device,
+                       struct node *(*finish)(struct graph *g, const struct node *all, struct node *total));
 /* One addition of it. */
 struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, int device, const char *why);
 

@@ -10,6 +10,8 @@
  * and cheap arithmetic of a single large operand. */
 #include "passes/fuse/fuse.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_COPIES = 4 };
@@ -92,11 +94,27 @@ static bool add_inputs(struct group *g, const struct node *n, struct group_use u
   return true;
 }
 
+/* In the part of one task: whether n may wait for all that the group waits for. A message is sent before those are
+ * received that come behind it. */
+static bool in_time(const struct fusion *f, const struct group *g, const struct node *n) {
+  if (!f->latest) return true;
+  int latest = g->latest > f->latest[n->id] ? g->latest : f->latest[n->id];
+  int due = g->due < f->due[n->id] ? g->due : f->due[n->id];
+  return latest < due;
+}
+
+static void note_messages(const struct fusion *f, struct group *g, const struct node *n) {
+  if (!f->latest) return;
+  if (g->nmembers == 0 || f->latest[n->id] > g->latest) g->latest = f->latest[n->id];
+  if (g->nmembers == 0 || f->due[n->id] < g->due) g->due = f->due[n->id];
+}
+
 static void add_member(struct fusion *f, int group, const struct node *n, bool result) {
   GROW(f, f->members, f->nmembers, f->members_cap);
   struct group *g = &f->groups[group];
   f->members[f->nmembers] = (struct group_member){n, group, g->members, f->member_of[n->id], result};
   g->members = f->member_of[n->id] = f->nmembers++;
+  note_messages(f, g, n);
   g->nmembers++;
   g->nresults += result;
   if (op_of(n)->kind == KIND_REDUCE) g->reduce = n;
@@ -126,7 +144,7 @@ static bool use_allows(struct fusion *f, const struct node *n, const struct grou
 /* Makes n part of the group if that is allowed. */
 static bool join(struct fusion *f, const struct node *n, int group, bool result) {
   struct group *g = &f->groups[group];
-  if (g->root->device != n->device || g->nmembers == MAX_GROUP_MEMBERS) return false;
+  if (g->root->device != n->device || g->nmembers == MAX_GROUP_MEMBERS || !in_time(f, g, n)) return false;
   if (result && (g->nresults == MAX_KERNEL_RESULTS || node_is_strided(n))) return false;
   int count = 0;
   for (int i = 0; i < g->nuses; i++) {
@@ -178,7 +196,7 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
   for (uint32_t i = f->users.first[n->id]; i < f->users.first[n->id + 1]; i++) {
     const struct node *u = f->users.users[i];
     if (!f->live[u->id]) continue;
-    r.elsewhere |= u->op == OP_copy || is_collective(u);
+    r.elsewhere |= u->op == OP_copy || u->op == OP_send || is_collective(u);
     if (f->member_of[u->id] == NOWHERE) {
       r.outside = true;
       see(&r, f->place[u->id], NOWHERE);
@@ -198,7 +216,8 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
 /* Whether the group has to wait for another device: what other devices wait for is no result of it. */
 static bool has_to_wait(const struct group *g) {
   for (int i = 0; i < g->nuses; i++)
-    if (g->uses[i].node->op == OP_copy || is_collective(g->uses[i].node)) return true;
+    if (g->uses[i].node->op == OP_copy || g->uses[i].node->op == OP_remote || is_collective(g->uses[i].node))
+      return true;
   return false;
 }
 
@@ -227,10 +246,44 @@ static void visit(struct fusion *f, const struct node *n) {
   new_group(f, n);
 }
 
+static bool is_message(const struct node *n) {
+  return n->op == OP_send || (n->op == OP_remote && node_attr(n, ATTR_order));
+}
+
+static int by_order(const void *a, const void *b) {
+  return message_compare(*(const struct node *const *)a, *(const struct node *const *)b);
+}
+
+static void find_messages(struct fusion *f) {
+  const struct graph *g = f->g;
+  const struct node **messages = arena_new_array(f->scratch, g->count, const struct node *);
+  int count = 0;
+  f->latest = arena_new_array(f->scratch, g->count, int);
+  f->due = arena_new_array(f->scratch, g->count, int);
+  for (uint32_t i = 0; i < g->count; i++) {
+    f->latest[i] = -1;
+    f->due[i] = INT_MAX;
+    if (f->live[i] && is_message(g->nodes[i])) messages[count++] = g->nodes[i];
+  }
+  if (count) qsort(messages, (size_t)count, sizeof *messages, by_order);
+  for (int i = 0; i < count; i++) (messages[i]->op == OP_send ? f->due : f->latest)[messages[i]->id] = i;
+  for (uint32_t i = 0; i < g->count; i++)
+    for (int k = 0; k < g->nodes[i]->ninputs; k++) {
+      int latest = f->latest[g->nodes[i]->inputs[k]->id];
+      if (latest > f->latest[i]) f->latest[i] = latest;
+    }
+  for (uint32_t i = g->count; i-- > 0;)
+    for (int k = 0; f->live[i] && k < g->nodes[i]->ninputs; k++) {
+      int *due = &f->due[g->nodes[i]->inputs[k]->id];
+      if (f->due[i] < *due) *due = f->due[i];
+    }
+}
+
 static struct graph *fuse(struct pass_ctx *ctx, struct graph *g) {
   struct fusion f = {.g = g, .scratch = ctx->scratch, .cost = {.scratch = ctx->scratch}};
   f.users = graph_users(ctx->scratch, g);
   f.live = graph_live(ctx->scratch, g);
+  if (g->config.task) find_messages(&f);
   f.is_output = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
   f.member_of = arena_new_array(ctx->scratch, g->count + 1, int);
   f.place = arena_new_array(ctx->scratch, g->count + 1, uint32_t);

@@ -26,8 +26,9 @@ struct group {
   const struct node *root;   /* its last node; the group runs at its place in the order */
   const struct node *reduce; /* its reduction, or NULL */
   int nmembers, nresults, nuses;
-  uint32_t seen; /* the node + 1 whose readers were counted last */
-  int members;   /* index into fusion.members, ascending by node */
+  int latest, due; /* of all members, see fusion */
+  uint32_t seen;   /* the node + 1 whose readers were counted last */
+  int members;     /* index into fusion.members, ascending by node */
   struct group_use uses[MAX_KERNEL_ARGS];
 };
 
@@ -51,6 +52,9 @@ struct fusion {
   int found_cap;
   int *member_of;  /* by node: its newest membership */
   uint32_t *place; /* by node that is in no group: where it runs in the order */
+  /* In the part of one task, by node, in the order of messages: the last one that it is made of, -1: none; and the
+   * first one that is made of it, INT_MAX: none. Else NULL. */
+  int *latest, *due;
   struct fuse_cost cost;
 };
 

@@ -50,15 +50,27 @@ struct node *version_of(const struct replicate *r, const struct node *variable, 
   return NULL;
 }
 
+/* A value that one device of another task has, and that all tasks need. */
+static struct node *received(struct replicate *r, const struct tower_group *g, const struct node *x,
+                             int device) {
+  struct type t = type_specialize(&x->type, g->rows);
+  int64_t order = x->id;
+  place_context(r, x, DIST_MIRRORED, -1, device);
+  const char *name = arena_printf(r->to->arena, "%s.of_%d", copy_name(r, g, x, x->name, device), device);
+  return part_remote(r->to, name, &t, device, r->part.first[r->part.process], &order, 1);
+}
+
 struct node *mirrored_value(struct replicate *r, const struct tower_group *g, const struct node *x,
                             int device) {
   if (x->op == OP_newest) return version_of(r, x->inputs[0], g->newest);
   if (r->dist[x->id] == DIST_PARTIAL) return g->sums[x->id];
   if (x->op == OP_variable && !r->s.mirrored) return version_of(r, x, g->reads);
   struct node **copies = &g->copies[(size_t)x->id * (size_t)r->ndevices];
-  if (x->op == OP_input) return copies[r->s.consolidation];
+  if (x->op == OP_input) return copies[r->s.inputs];
   if (copies[device]) return copies[device];
   int primary = primary_device(r, g, x);
+  if (primary >= 0 && !copies[primary] && !part_has(&r->part, primary))
+    copies[primary] = received(r, g, x, primary);
   return primary < 0 ? NULL : copies[primary];
 }
 

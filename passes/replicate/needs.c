@@ -26,8 +26,7 @@ static void require_update(struct replicate *r, struct tower_group *g, const str
     set_add(need_of(r, g, assign), strategy_home(&r->s, assign->inputs[0]->name));
 }
 
-/* The value of an assignment that depends on nothing is computed once, and the copies start from that. */
-static bool starts_from_primary(const struct replicate *r, const struct node *assign) {
+bool starts_from_primary(const struct replicate *r, const struct node *assign) {
   return r->s.mirrored && assign->op == OP_assign && r->fixed[assign->inputs[1]->id];
 }
 

@@ -26,14 +26,15 @@
 /* The whole batch arrives on the consolidation device; each tower reads its rows. */
 static bool clone_input(struct replicate *r, struct tower_group *g, const struct node *n) {
   struct type global = type_specialize(&n->type, r->batch);
-  place_context(r, n, DIST_MIRRORED, -1, r->s.consolidation);
+  place_context(r, n, DIST_MIRRORED, -1, r->s.inputs);
   struct node *x = build_input(r->to, n->name, &global);
-  g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)r->s.consolidation] = x;
+  g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)r->s.inputs] = x;
   if (!x || r->dist[n->id] != DIST_PER_REPLICA) return x != NULL;
   struct node **towers = &r->towers[(size_t)n->id * (size_t)r->s.towers];
   int64_t each = -n->type.dim[0];
   const char *name = arena_printf(r->to->arena, "split_inputs/%s", n->name);
   for (int t = g->first_tower; t < g->first_tower + g->ntowers; t++) {
+    if (!has_tower(r, t)) continue;
     struct attr first = attr_int(ATTR_offset, each * tower_first_row(t, r->s.towers, r->batch));
     struct type slice = type_specialize(&n->type, tower_rows(t, r->s.towers, r->batch));
     place_context(r, n, DIST_PER_REPLICA, t, -1);
@@ -164,6 +165,46 @@ static bool add_update(struct replicate *r, const struct output *o) {
   return true;
 }
 
+/* A tower's rows of a result, the first axis the batch. */
+static struct node *result_rows(struct replicate *r, const struct output *o, const char *name, int tower) {
+  const struct node *x = o->node;
+  const char *of_tower = tower_name(r, arena_printf(r->to->arena, "%s.rows", name), tower);
+  place_context(r, x, DIST_PER_REPLICA, tower, -1);
+  r->to->at.scope = of_tower;
+  return rows_first(r->to, of_tower, x, r->blocks.of[x->id],
+                    r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)tower],
+                    tower_rows(tower, r->s.towers, r->batch));
+}
+
+/* Results come behind everything else. */
+static int64_t result_order(const struct replicate *r, const struct output *o) {
+  return (int64_t)r->from->count + (o - r->from->outputs);
+}
+
+/* In the part of a task that has not all rows: it sends its own, and knows of the result. */
+static struct node *send_result(struct replicate *r, const struct output *o, const char *name) {
+  for (int t = r->part.first_tower; t < r->part.first_tower + r->part.ntowers; t++) {
+    int64_t order[] = {result_order(r, o), t};
+    if (!part_send(r->to, result_rows(r, o, name, t), r->s.consolidation, order, 2)) return NULL;
+  }
+  struct type all = type_specialize(&o->node->type, r->batch);
+  place_context(r, o->node, DIST_MIRRORED, -1, r->s.consolidation);
+  return part_remote(r->to, name, &all, r->s.consolidation, r->s.inputs, NULL, 0);
+}
+
+/* The rows of a tower of another task: as those of an own one, but for their number. */
+static struct node *rows_from(struct replicate *r, const struct output *o, const char *name, int tower,
+                              const struct node *own) {
+  int64_t rows = tower_rows(tower, r->s.towers, r->batch),
+          have = tower_rows(own->tower, r->s.towers, r->batch);
+  struct type t = own->type;
+  t.dim[0] = have ? t.dim[0] / have * rows : 0;
+  int64_t order[] = {result_order(r, o), tower};
+  place_context(r, o->node, DIST_PER_REPLICA, tower, -1);
+  return part_remote(r->to, tower_name(r, arena_printf(r->to->arena, "%s.rows", name), tower), &t,
+                     strategy_worker(&r->s, tower), r->s.consolidation, order, 2);
+}
+
 /* The towers' rows one behind the other, where the model has them. */
 static struct node *gather_result(struct replicate *r, const struct output *o) {
   const struct node *x = o->node;
@@ -171,22 +212,42 @@ static struct node *gather_result(struct replicate *r, const struct output *o) {
     refuse(r, x, "it differs from tower to tower, and a result is one");
     return NULL;
   }
-  struct node **rows = arena_new_array(r->ctx->scratch, (size_t)r->s.towers, struct node *);
   const char *name = arena_printf(r->to->arena, "gather_outputs/%s", o->name);
-  int64_t blocks = r->blocks.of[x->id];
+  if (!part_has(&r->part, r->s.consolidation)) return send_result(r, o, name);
+  struct node **rows = arena_new_array(r->ctx->scratch, (size_t)r->s.towers, struct node *);
   for (int t = 0; t < r->s.towers; t++) {
-    const char *of_tower = tower_name(r, arena_printf(r->to->arena, "%s.rows", name), t);
-    place_context(r, x, DIST_PER_REPLICA, t, -1);
-    r->to->at.scope = of_tower;
-    rows[t] =
-        rows_first(r->to, of_tower, x, blocks, r->towers[(size_t)x->id * (size_t)r->s.towers + (size_t)t],
-                   tower_rows(t, r->s.towers, r->batch));
+    rows[t] = has_tower(r, t) ? result_rows(r, o, name, t) : rows_from(r, o, name, t, rows[0]);
     if (!rows[t]) return NULL;
   }
   place_context(r, x, DIST_MIRRORED, -1, r->s.consolidation);
   struct node *all = build_named(r->to, name, OP_all_gather, r->s.towers, rows, 0, NULL, NULL);
   r->to->at.scope = arena_printf(r->to->arena, "%s.back", name);
-  return all ? rows_back(r->to, r->to->at.scope, x, blocks, all, r->batch) : NULL;
+  return all ? rows_back(r->to, r->to->at.scope, x, r->blocks.of[x->id], all, r->batch) : NULL;
+}
+
+/* In the part of one task: a result that the first device has. Losses and metrics are for all tasks. */
+static struct node *share_result(struct replicate *r, struct tower_group *g, const struct output *o) {
+  const struct node *x = o->node;
+  int own = r->part.first[r->part.process];
+  int64_t order = result_order(r, o);
+  bool all = o->role != OUTPUT_VALUE && o->role != OUTPUT_PREDICT;
+  if (r->dist[x->id] == DIST_PARTIAL || needed_on(r, g, x, own)) {
+    struct node *n = mirrored_value(r, g, x, own);
+    if (!part_has(&r->part, r->s.main)) return n;
+  }
+  if (!part_has(&r->part, r->s.main)) {
+    struct type t = type_specialize(&x->type, g->rows);
+    place_context(r, x, DIST_MIRRORED, -1, r->s.main);
+    return part_remote(r->to, x->name, &t, r->s.main, own, &order, all);
+  }
+  struct node *n = mirrored_value(r, g, x, r->s.main);
+  bool shared = n && all && r->dist[x->id] != DIST_PARTIAL;
+  for (int p = 0; shared && p < r->part.count; p++) {
+    int to = r->part.first[p];
+    if (p == r->part.process || needed_on(r, g, x, to)) continue;
+    if (!part_send(r->to, n, to, &order, 1)) return NULL;
+  }
+  return n;
 }
 
 static bool add_output(struct replicate *r, const struct output *o) {
@@ -197,6 +258,8 @@ static bool add_output(struct replicate *r, const struct output *o) {
     n = r->towers[o->node->id];
   else if (r->dist[o->node->id] == DIST_PER_REPLICA)
     n = gather_result(r, o);
+  else if (!part_is_whole(&r->part))
+    n = share_result(r, g, o);
   else
     n = mirrored_value(r, g, o->node, r->s.main);
   int64_t count = o->count;
@@ -253,6 +316,9 @@ struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
     return NULL;
   }
   if (!strategy_resolve(ctx->arena, g, c, &r.s, ctx->diags)) return NULL;
+  if (c->task && !part_is_possible(ctx->scratch, g, c, &r.s)) c->task = NULL;
+  if (!part_find(ctx->scratch, c, &r.s, &r.part, ctx->diags)) return NULL;
+  if (!part_is_whole(&r.part)) r.s.inputs = r.part.first[r.part.process];
   r.batch = c->batch;
   r.single = r.s.towers == 1;
   allocate(&r);

@@ -37,6 +37,7 @@ struct replicate {
   struct pass_ctx *ctx;
   struct graph *from, *to;
   struct strategy s;
+  struct task_part part;
   int64_t batch;
   bool single;              /* one tower: nothing is split, reduced or renamed */
   struct row_blocks blocks; /* of several towers */
@@ -53,6 +54,11 @@ struct replicate {
   int nversions;
   int ndevices, words; /* words of a set of devices */
 };
+
+/* Whether the graph computes the tower. */
+static inline bool has_tower(const struct replicate *r, int tower) {
+  return part_has(&r->part, r->part.process < 0 ? 0 : strategy_worker(&r->s, tower));
+}
 
 static inline void set_add(uint64_t *set, int device) { set[device / 64] |= UINT64_C(1) << device % 64; }
 static inline bool set_has(const uint64_t *set, int device) { return set[device / 64] >> device % 64 & 1; }

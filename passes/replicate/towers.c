@@ -8,9 +8,29 @@
 
 #include <string.h>
 
+/* The part of one task: what the first device alone computes goes to all others, whose copies start from it. */
+static bool send_fixed(struct replicate *r, const struct tower_group *g, const struct node *n) {
+  if (!starts_from_primary(r, n)) return true;
+  const struct node *x = n->inputs[1];
+  int primary = primary_device(r, g, x);
+  struct node *have = primary < 0 ? NULL : g->copies[(size_t)x->id * (size_t)r->ndevices + (size_t)primary];
+  int64_t order = x->id;
+  for (int p = 0; have && part_has(&r->part, primary) && p < r->part.count; p++) {
+    int to = r->part.first[p];
+    if (p == r->part.process || needed_on(r, g, x, to)) continue;
+    if (!part_send(r->to, have, to, &order, 1)) return false;
+  }
+  return true;
+}
+
 bool clone_mirrored(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in) {
+  if (!part_is_whole(&r->part) && !send_fixed(r, g, n)) return false;
   for (int d = 0; d < r->ndevices; d++) {
     if (!needed_on(r, g, n, d)) continue;
+    if (!part_has(&r->part, d)) {
+      if (joins_rows(n) && !send_rows(r, g, n, d)) return false;
+      continue;
+    }
     for (int k = 0; k < n->ninputs; k++)
       in[k] = k > 0 && joins_rows(n) ? gathered_rows(r, g, n, k, d) : mirrored_value(r, g, n->inputs[k], d);
     place_context(r, n, DIST_MIRRORED, -1, d);
@@ -25,6 +45,7 @@ bool clone_mirrored(struct replicate *r, struct tower_group *g, const struct nod
 
 bool clone_towers(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in) {
   for (int t = g->first_tower; t < g->first_tower + g->ntowers; t++) {
+    if (!has_tower(r, t)) continue;
     int64_t rows = tower_rows(t, r->s.towers, r->batch), first = tower_first_row(t, r->s.towers, r->batch);
     int device = strategy_worker(&r->s, t);
     for (int k = 0; k < n->ninputs; k++) {
@@ -59,6 +80,16 @@ static int sum_device(const struct replicate *r, const struct tower_group *g, co
   return home >= 0 && needed_on(r, g, n, home) ? home : primary_device(r, g, n);
 }
 
+/* Whether all tasks read the sum, not the first alone. */
+static bool is_for_all(const struct replicate *r, const struct tower_group *g, const struct node *n) {
+  if (needed_on(r, g, n, r->part.first[r->part.count - 1])) return true;
+  for (int i = 0; i < r->from->noutputs; i++) {
+    const struct output *o = &r->from->outputs[i];
+    if (o->node == n && o->role != OUTPUT_VALUE && o->role != OUTPUT_PREDICT) return true;
+  }
+  return false;
+}
+
 bool reduce_towers(struct replicate *r, struct tower_group *g, const struct node *n) {
   int device = r->dist[n->id] == DIST_PARTIAL ? sum_device(r, g, n) : -1;
   if (device < 0) return true;
@@ -68,8 +99,15 @@ bool reduce_towers(struct replicate *r, struct tower_group *g, const struct node
     g->sums[n->id] = all[0];
     return true;
   }
-  struct attr how = attr_string(ATTR_reduction, r->reduction[n->id]);
+  bool part = !part_is_whole(&r->part); /* of all shares its own */
+  int64_t order[] = {n->id, part && is_for_all(r, g, n)};
+  struct attr how[2] = {attr_string(ATTR_reduction, r->reduction[n->id]), attr_ints(ATTR_order, 2, order)};
+  int ntowers = part ? r->part.ntowers : g->ntowers;
+  if (part) all = &r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)r->part.first_tower];
   place_context(r, n, DIST_MIRRORED, -1, device);
-  g->sums[n->id] = build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, g->ntowers, all, 1, &how, NULL);
+  g->sums[n->id] =
+      build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, ntowers, all, 1 + part, how, NULL);
+  /* Its shares are given away even where nobody here reads the sum. */
+  if (part && g->sums[n->id]) graph_add_output(r->to, OUTPUT_SEND, g->sums[n->id]->name, g->sums[n->id], 0);
   return g->sums[n->id] != NULL;
 }

@@ -8,6 +8,9 @@
 struct node *gathered_rows(struct replicate *r, struct tower_group *g, const struct node *n, int input,
                            int device);
 
+/* The part of one task: its towers' rows of what the scatter_add n on a device of another task reads. */
+bool send_rows(struct replicate *r, struct tower_group *g, const struct node *n, int device);
+
 /* local.c */
 /* The local values of n. */
 bool clone_local(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in);

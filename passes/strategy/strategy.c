@@ -164,6 +164,7 @@ bool strategy_resolve(struct arena *a, const struct graph *g, struct config *c, 
   if (!strategy_fits(a, c, &roles, out, d) || !choose_storage(a, c, &roles, out, d) ||
       !choose_consolidation(a, c, out, d) || !check_batch(c, out, d))
     return false;
+  out->inputs = out->consolidation;
   if (out->mirrored) nccl_settle(c, out->workers, out->nworkers, d);
   return out->nshards ? strategy_homes(a, g, c, out, d) : strategy_moves(a, g, c, out, d);
 }

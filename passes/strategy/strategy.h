@@ -4,6 +4,7 @@
 
 #include "ir/graph/graph.h"
 #include "ir/strategies.h"
+#include "passes/strategy/part.h"
 
 struct strategy {
   const struct strategy_info *info;
@@ -14,6 +15,7 @@ struct strategy {
   int parameter;     /* the device that holds all variables, or -1: each has its own home */
   int main;          /* the device of mirrored values that are needed once: losses, metrics */
   int consolidation; /* the device that splits the batch and gathers results */
+  int inputs;        /* the one that splits it here: in the part of one task its own */
   int *shards;       /* the devices whose turn it is for variables, when parameter is -1 */
   int nshards;
   struct map

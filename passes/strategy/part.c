@@ -1,0 +1,94 @@
+/* The part of one task: a graph that says what the devices of this task do, and of the others what they are sent and
+ * what comes from them. It is for strategies that have a copy of each variable on every device: there all tasks do the
+ * same, each with its own rows, and what a task sends and receives follows from the model alone. */
+#include "passes/strategy/strategy.h"
+
+#include "ir/ops/op.h"
+
+#include <string.h>
+
+/* Whether sums are additions in one order, each on a device that is known before gradients are packed. */
+static bool sums_are_plain(const struct config *c) {
+  bool to_one = !c->cross_device || strcmp(c->cross_device, "reduce_to_one") == 0;
+  return to_one && !c->packs && !c->bytes_per_pack && !c->asynchronous;
+}
+
+/* Whether each process has towers, which follow each other. */
+static bool towers_are_spread(const struct strategy *s, const struct task_part *p) {
+  for (int i = 0; i < s->nworkers; i++) {
+    int process = p->of[s->workers[i]];
+    if (process < p->of[s->workers[i ? i - 1 : 0]] || process > (i ? p->of[s->workers[i - 1]] + 1 : 0))
+      return false;
+  }
+  return p->of[s->workers[s->nworkers - 1]] == p->count - 1;
+}
+
+static void find_firsts(struct arena *a, const struct strategy *s, struct task_part *p) {
+  p->first = arena_new_array(a, (size_t)p->count, int);
+  for (int i = s->nworkers; i-- > 0;) p->first[p->of[s->workers[i]]] = s->workers[i];
+}
+
+bool part_is_possible(struct arena *a, const struct graph *g, const struct config *c,
+                      const struct strategy *s) {
+  struct task_part p = {.of = NULL};
+  int *of = arena_new_array(a, (size_t)c->target.ndevices, int);
+  p.of = of;
+  p.count = target_processes(&c->target, of);
+  if (p.count < 2 || !s->mirrored || !sums_are_plain(c) || !towers_are_spread(s, &p)) return false;
+  if (p.of[s->main] != 0 || p.of[s->consolidation] != 0) return false;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->want || n->op == OP_aggregate || is_on_read(n)) return false;
+  }
+  for (int i = 0; i < c->target.ndevices; i++)
+    if (strcmp(c->target.devices[i].name.kind, "cpu") != 0) return false;
+  return true;
+}
+
+bool part_find(struct arena *a, const struct config *c, const struct strategy *s, struct task_part *out,
+               struct diags *d) {
+  *out = (struct task_part){.process = -1};
+  if (!c->task) return true;
+  int *of = arena_new_array(a, (size_t)c->target.ndevices, int);
+  out->count = target_processes(&c->target, of);
+  out->of = of;
+  out->process = target_process(&c->target, of, c->task);
+  if (out->process < 0) {
+    diag_error(d, c->asked.task, "the cluster has no task %s", c->task);
+    diag_help(d, LOC_NONE, "a task is its job and its number, as worker:0");
+    return false;
+  }
+  find_firsts(a, s, out);
+  out->first_tower = s->towers;
+  for (int t = s->towers; t-- > 0;) {
+    if (!part_has(out, strategy_worker(s, t))) continue;
+    out->first_tower = t;
+    out->ntowers++;
+  }
+  return true;
+}
+
+struct node *part_send(struct graph *g, struct node *x, int to, const int64_t *order, int norder) {
+  if (!x) return NULL;
+  build_at(g, x);
+  g->at.want = NULL;
+  g->at.why = arena_printf(g->arena, "sent to %s", g->config.target.devices[to].text);
+  struct attr attrs[2] = {attr_ints(ATTR_order, norder, order), attr_int(ATTR_peer, to)};
+  const char *name = arena_printf(g->arena, "%s.to_%d", x->name, to);
+  struct node *have = graph_find(g, name);
+  if (have && have->op == OP_send && have->inputs[0] == x) return have;
+  struct node *n = build_named(g, name, OP_send, 1, &x, 2, attrs, NULL);
+  if (n) graph_add_output(g, OUTPUT_SEND, n->name, n, 0);
+  return n;
+}
+
+struct node *part_remote(struct graph *g, const char *name, const struct type *t, int from, int device,
+                         const int64_t *order, int norder) {
+  struct attr attrs[2] = {attr_int(ATTR_peer, from), attr_ints(ATTR_order, norder, order)};
+  g->at.device = device;
+  g->at.want = NULL;
+  g->at.pack = 0;
+  const char *verb = norder ? "comes from" : "is on";
+  g->at.why = arena_printf(g->arena, "%s %s", verb, g->config.target.devices[from].text);
+  return build_named(g, name, OP_remote, 0, NULL, 1 + (norder > 0), attrs, t);
+}
