@@ -37,6 +37,7 @@ static int last_use(const struct schedule *s, const struct planned_value *v) {
   if (v->producer != NONE) last = last_place(s, &s->tasks[v->producer]);
   for (int l = v->readers; l != NONE && last < INT_MAX; l = s->links[l].next) {
     const struct task *t = &s->tasks[s->links[l].task];
+    if (t->kind == STEP_SEND) return INT_MAX; /* until it is gone, which is waited for at the end */
     if (t->nlaunches == 0) continue;
     int use;
     if (t->device == v->device) {
@@ -101,6 +102,7 @@ static void place_given(struct schedule *s, int value) {
   if (v->region == REGION_CONSTANT) b->data = node_attr(v->node, ATTR_value)->data;
   if (v->region == REGION_VARIABLE) b->type = v->node->type;
   if (v->region == REGION_VARIABLE) b->identity = variable_identity(v->node);
+  b->identity.everywhere = s->process != NONE;
 }
 
 static void place_fixed_regions(struct plan *p) {

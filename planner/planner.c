@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 static struct operand operand_at(const struct schedule *s, struct ref r) {
+  if (r.value == NONE) return (struct operand){NONE, 0};
   return (struct operand){s->values[r.value].buffer, r.offset};
 }
 
@@ -191,8 +192,7 @@ static const struct operand *emit_copies(const struct schedule *s, int output) {
   if (!s->copies) return NULL;
   struct operand *copies = arena_new_array(s->arena, (size_t)n, struct operand);
   for (int i = 0; i < n; i++) {
-    struct ref r = s->copies[output][i];
-    copies[i] = r.value == NONE ? (struct operand){NONE, 0} : operand_at(s, r);
+    copies[i] = operand_at(s, s->copies[output][i]);
   }
   return copies;
 }
@@ -209,7 +209,7 @@ static void emit_values(struct schedule *s) {
   p->outputs = arena_new_array(s->arena, (size_t)s->g->noutputs, struct plan_value);
   for (int i = 0; i < s->g->noutputs; i++) {
     const struct output *o = &s->g->outputs[i];
-    if (o->role == OUTPUT_UPDATE) continue;
+    if (o->role >= OUTPUT_UPDATE) continue;
     p->outputs[p->noutputs++] = (struct plan_value){.role = o->role,
                                                     .name = o->name,
                                                     .type = o->node->type,
@@ -277,7 +277,8 @@ static struct plan *build(struct arena *a, const struct graph *g, bool processes
   }
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
-  struct schedule s = {.g = g, .arena = a, .scratch = scratch, .lower = lower_create(a, scratch, g)};
+  struct schedule s = {
+      .process = NONE, .g = g, .arena = a, .scratch = scratch, .lower = lower_create(a, scratch, g)};
   s.plan = arena_new(a, struct plan);
   s.plan->arena = a;
   s.plan->graph = g;
@@ -288,6 +289,8 @@ static struct plan *build(struct arena *a, const struct graph *g, bool processes
     int *of = arena_new_array(a, (size_t)s.plan->ndevices, int);
     s.plan->nprocesses = target_processes(&g->config.target, of);
     s.plan->processes = of;
+    if (g->config.task) s.process = target_process(&g->config.target, of, g->config.task);
+    s.plan->part = s.plan->shown = s.process + 1;
   }
   if (!meets_in_processes(s.plan, g, d)) {
     lower_destroy(s.lower);

@@ -5,6 +5,8 @@
  *   KEY_LOCAL   everything else, as it stands in the graph
  *   KEY_REMOTE  what reads a value of another device, and collectives, in the order in which they became ready: after
  *               what needs this device alone, so that devices wait as little as they can
+ *   KEY_RECEIVE in the part of one process: messages, in their order. All that is needed of this process comes before:
+ *               what others wait for is sent
  *   KEY_LAST    updates on GPUs, those of one kernel together: neighbours become one launch
  *
  * The tasks of a collective are ready together and go one behind the other, so that all devices meet their collectives
@@ -51,10 +53,11 @@ struct list_scheduler {
   int nheld, held_cap;
   int *stuck; /* tasks that wait for readers of variables only; may hold some that run since */
   int nstuck, stuck_cap;
+  int nsent; /* messages of one part that are done, all those before them, too */
 };
 
 /* Keys order tasks first by what they are, then by their place in the graph or by when they became ready. */
-enum { KEY_SINK, KEY_LOCAL, KEY_REMOTE, KEY_LAST };
+enum { KEY_SINK, KEY_LOCAL, KEY_REMOTE, KEY_RECEIVE, KEY_LAST };
 #define KEY_BITS  40
 #define TASK_BITS 26 /* of those; KEY_LAST: the rest are bits of the kernel's hash */
 
@@ -84,6 +87,8 @@ static bool is_held(const struct schedule *s, const struct task *t) {
 
 static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
   const struct task *t = &s->tasks[task];
+  if (t->kind == STEP_SEND) return (int64_t)KEY_SINK << KEY_BITS | task;
+  if (t->kind == STEP_RECEIVE) return (int64_t)KEY_RECEIVE << KEY_BITS | t->message;
   if (is_held(s, t)) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
   if (pack_of(t) != NONE) return (int64_t)KEY_SINK << KEY_BITS | task;
   if (t->collective != NONE) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
@@ -261,6 +266,19 @@ static void give_way(struct list_scheduler *r) {
   }
 }
 
+/* Whether a smaller message has not been sent, and what it is made of could give way. */
+static bool is_early(struct list_scheduler *r, int message) {
+  const struct schedule *s = r->s;
+  while (r->nsent < message && s->tasks[s->by_message[r->nsent]].done) r->nsent++;
+  if (r->nsent == message) return false;
+  int stuck = 0;
+  for (int i = 0; i < r->nstuck; i++) {
+    const struct task *t = &s->tasks[r->stuck[i]];
+    stuck += !t->done && t->blocked > 0;
+  }
+  return stuck > 0;
+}
+
 void schedule_order(struct schedule *s) {
   struct list_scheduler r = {.s = s};
   int work = s->ntasks;
@@ -277,6 +295,14 @@ void schedule_order(struct schedule *s) {
     int64_t key = pop(&r.ready);
     int low = (int)(key & ((INT64_C(1) << TASK_BITS) - 1));
     int task = key >> KEY_BITS == KEY_REMOTE ? r.chosen[low] : low;
+    if (key >> KEY_BITS == KEY_RECEIVE) {
+      task = s->by_message[low];
+      if (is_early(&r, low)) {
+        push(&r.ready, key);
+        give_way(&r);
+        continue;
+      }
+    }
     if (!s->tasks[task].done) work -= run_chosen(&r, task);
   }
 }

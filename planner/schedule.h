@@ -1,5 +1,6 @@
-/* From the fused graph to the plan, in six parts that share one state:
+/* From the fused graph to the plan, in seven parts that share one state:
  *   tasks.c     what is computed and what it reads and writes
+ *   messages.c  what one task of a cluster sends and receives
  *   schedule.c  the order
  *   sync.c      where devices meet
  *   memory.c    buffers: how long each lives, and what shares its place
@@ -52,7 +53,7 @@ struct task {
   int unmet;            /* values read that are not there yet */
   int blocked;          /* readers of the variables it overwrites that have not run */
   int collective;       /* ALL_REDUCE: its number, else NONE */
-  int message;          /* of a task that receives: its number in the plan, else NONE */
+  int message;          /* of a task that sends or receives: its number in the plan, else NONE */
   int sending;          /* and its place among the sendings of the device that it is from */
   bool sink;            /* nothing but variables comes of it */
   bool done;
@@ -118,6 +119,8 @@ struct schedule {
   int nsignals;
   struct ref *outputs; /* by output of the graph */
   struct ref **copies; /* by output, then by process: as plan_value; value NONE: none. In one process NULL */
+  int process;         /* whose part alone is planned, or NONE */
+  int *by_message;     /* its tasks that send and receive, in the order of their messages */
   struct plan *plan;
 };
 
@@ -125,6 +128,8 @@ struct schedule {
 bool task_receives(const struct schedule *s, const struct task *t);
 
 void schedule_tasks(struct schedule *s);
+/* The messages of one part, in their order. */
+void schedule_messages(struct schedule *s);
 /* The operand whose place the result of a leaf may take, or NONE. */
 int task_in_place(const struct task *t);
 /* A copy of `from` into a fresh value of `node`'s name; the new task's index. It reads, but is not in the order yet. */

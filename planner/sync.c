@@ -37,6 +37,10 @@ static int *clock_of(const struct sync *y, int device) {
 
 static void require(struct sync *y, const struct task *t, int task) {
   const struct task *other = &y->s->tasks[task];
+  if (other->kind == STEP_SEND) {
+    require_sent(y, t, other);
+    return;
+  }
   if (other->device == t->device || other->nlaunches == 0) return;
   if (!same_process(y, t->device, other->device)) {
     require_sent(y, t, other);
@@ -108,13 +112,25 @@ static void receive(struct sync *y, int task) {
   const struct planned_value *v = &s->values[t->reads[0].value];
   int done = v->producer == NONE ? 0 : end_of(&s->tasks[v->producer]);
   struct timeline *from = &s->lines[v->device];
-  t->message = s->plan->nmessages++;
+  int number = t->message = s->plan->nmessages++;
   int64_t bytes = s->values[t->variable != NONE ? t->variable : t->result].bytes;
-  s->plan->messages[t->message] = (struct message){t->message, v->device, t->device, t->node, bytes};
+  s->plan->messages[number] = (struct message){number, number, v->device, t->device, t->node, bytes};
   t->sending = from->nsendings;
   GROW(s, from->sendings, from->nsendings, from->sendings_cap);
   from->sendings[from->nsendings++] = (struct sending){task, t->message, done - 1, from->nsteps};
   learn(y, t->device, v->device, done);
+}
+
+/* In one part: the message goes as soon as what it is made of is there. */
+static void send(struct sync *y, int task) {
+  struct schedule *s = y->s;
+  struct task *t = &s->tasks[task];
+  struct timeline *line = &s->lines[t->device];
+  int producer = s->values[t->reads[0].value].producer;
+  int done = producer == NONE ? 0 : end_of(&s->tasks[producer]);
+  t->sending = line->nsendings;
+  GROW(s, line->sendings, line->nsendings, line->sendings_cap);
+  line->sendings[line->nsendings++] = (struct sending){task, t->message, done - 1, line->nsteps};
 }
 
 /* Everything that has to be done before the task. */
@@ -135,8 +151,9 @@ static void require_all(struct sync *y, int task) {
 
 static void synchronize(struct sync *y, int task) {
   const struct task *t = &y->s->tasks[task];
+  if (t->kind == STEP_SEND) send(y, task);
   if (t->nlaunches == 0) return;
-  bool receives = task_receives(y->s, t);
+  bool receives = t->kind != STEP_RECEIVE && task_receives(y->s, t);
   if (receives) receive(y, task);
   require_all(y, task);
   int waits = 0;
@@ -201,7 +218,11 @@ static void number_ticks(struct schedule *s, int ndevices) {
   int *count = arena_new_array(s->scratch, (size_t)s->plan->nprocesses, int); /* of devices */
   s->ticks = arena_new_array(s->scratch, (size_t)ndevices, int);
   for (int d = 0; d < ndevices; d++) count[plan_process(s->plan, d)]++;
-  for (int d = 0; d < ndevices; d++) s->ticks[d] = count[plan_process(s->plan, d)] > 1 ? s->nticks++ : NONE;
+  for (int d = 0; d < ndevices; d++) {
+    int process = plan_process(s->plan, d);
+    bool met = count[process] > 1 && (s->process == NONE || process == s->process);
+    s->ticks[d] = met ? s->nticks++ : NONE;
+  }
 }
 
 void schedule_sync(struct schedule *s) {
@@ -213,7 +234,8 @@ void schedule_sync(struct schedule *s) {
   y.need = arena_new_array(s->scratch, (size_t)n, int);
   y.asked = arena_new_array(s->scratch, (size_t)n, int);
   number_steps(s, n);
-  s->plan->messages = arena_new_array(s->arena, s->plan->processes ? (size_t)s->ntasks : 0, struct message);
+  if (s->process == NONE)
+    s->plan->messages = arena_new_array(s->arena, s->plan->processes ? (size_t)s->ntasks : 0, struct message);
   for (int i = 0; n > 1 && i < s->norder; i++) synchronize(&y, s->order[i]);
   for (int d = 0; d < n; d++) number_places(s, &s->lines[d]);
 }

@@ -144,6 +144,23 @@ static struct ref visit_given(struct schedule *s, const struct node *n) {
   return (struct ref){v, 0};
 }
 
+/* What is sent has no value of its own. */
+static struct ref visit_send(struct schedule *s, const struct node *n) {
+  int task = s->ntasks;
+  new_task(s, n, STEP_SEND, 1)->nlaunches = 0;
+  reads_input(s, task, 0);
+  return s->refs[n->inputs[0]->id];
+}
+
+/* What is only known of is nowhere here. */
+static struct ref visit_remote(struct schedule *s, const struct node *n) {
+  if (!node_attr(n, ATTR_order)) return (struct ref){NONE, 0};
+  int task = s->ntasks;
+  new_task(s, n, STEP_RECEIVE, 0);
+  produce(s, task, n, 1);
+  return (struct ref){s->tasks[task].result, 0};
+}
+
 /* The value a node has or looks into; makes the task that computes it. */
 static struct ref visit(struct schedule *s, const struct node *n) {
   int64_t offset;
@@ -153,6 +170,8 @@ static struct ref visit(struct schedule *s, const struct node *n) {
     return r;
   }
   if (n->op == OP_output) return visit_output(s, n);
+  if (n->op == OP_send) return visit_send(s, n);
+  if (n->op == OP_remote) return visit_remote(s, n);
   if (node_is_external(n) || n->op == OP_constant) return visit_given(s, n);
   if (n->op == OP_copy)
     plain_task(s, n, STEP_COPY);
@@ -166,6 +185,7 @@ static struct ref visit(struct schedule *s, const struct node *n) {
 }
 
 bool task_receives(const struct schedule *s, const struct task *t) {
+  if (t->kind == STEP_RECEIVE) return true;
   return t->kind == STEP_COPY &&
          plan_process(s->plan, s->values[t->reads[0].value].device) != plan_process(s->plan, t->device);
 }
@@ -226,19 +246,34 @@ static void spread_output(struct schedule *s, int output, const int *first) {
   }
 }
 
+static struct ref *no_copies(struct schedule *s, int output) {
+  struct ref *copies = s->copies[output] =
+      arena_new_array(s->scratch, (size_t)s->plan->nprocesses, struct ref);
+  for (int i = 0; i < s->plan->nprocesses; i++) copies[i] = (struct ref){NONE, 0};
+  return copies;
+}
+
 /* A result that is asked for as it was before the step must not lie where the update goes. */
 static void keep_outputs(struct schedule *s, const int *first) {
   for (int i = 0; i < s->g->noutputs; i++) {
     const struct output *o = &s->g->outputs[i];
-    if (o->role == OUTPUT_UPDATE) continue;
+    if (o->role >= OUTPUT_UPDATE) continue;
     struct ref r = s->refs[o->node->id];
+    if (r.value == NONE) { /* another process has it */
+      s->outputs[i] = r;
+      if (s->copies) no_copies(s, i);
+      continue;
+    }
     if (s->values[r.value].writer != NONE) {
       int task = schedule_copy(s, o->node, r, s->values[r.value].device, type_bytes(&o->node->type));
       r = (struct ref){s->tasks[task].result, 0};
     }
     s->values[r.value].is_output = true;
     s->outputs[i] = r;
-    if (s->copies) spread_output(s, i, first);
+    if (s->copies && s->process == NONE)
+      spread_output(s, i, first);
+    else if (s->copies)
+      no_copies(s, i)[s->process] = r;
   }
 }
 
@@ -331,10 +366,11 @@ void schedule_tasks(struct schedule *s) {
   }
   const int *first = s->plan->processes ? first_devices(s) : NULL;
   if (s->plan->processes) {
-    spread_inputs(s, first);
+    if (s->process == NONE) spread_inputs(s, first);
     s->copies = arena_new_array(s->scratch, (size_t)s->g->noutputs, struct ref *);
   }
   keep_outputs(s, first);
+  if (s->process != NONE) schedule_messages(s);
   for (int i = 0; i < s->ntasks; i++)
     if (s->tasks[i].variable != NONE)
       bind_update(s, i);

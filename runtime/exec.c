@@ -274,7 +274,7 @@ bool exec_read(const struct exec *e, int output, void *data) {
 bool exec_post(struct exec *e, int output, struct deferred_read *r) {
   const struct plan_value *v = &e->plan->outputs[output];
   const struct operand *at = output_operand(e, output);
-  int device = e->plan->buffers[(at ? at : &v->operand)->buffer].device;
+  int device = at ? e->plan->buffers[at->buffer].device : 0;
   const struct opened *o = e->engines->devices[device];
   *r = (struct deferred_read){.device = device, .bytes = (size_t)type_bytes(&v->type)};
   if (!at || !o->backend->post || e->deferred_reads == DEFERRED_READS / 4)

@@ -139,9 +139,9 @@ bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct
   if (o->channel && o->data == data) return true;
   if (o->channel) t->drop(o->channel);
   o->data = data;
-  o->channel =
-      sends ? t->sender(t, data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->number)
-            : t->receiver(t, data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->number);
+  o->channel = sends
+                   ? t->sender(t, data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->tag)
+                   : t->receiver(t, data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->tag);
   if (!o->channel && d)
     diag_error(d, LOC_NONE, "%s cannot carry message %d, of %lld bytes", t->library, m->number,
                (long long)m->bytes);
@@ -150,15 +150,13 @@ bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct
 
 /* --- who waits for whom --- */
 
-/* The device of this process that is to send or to take the message; for no message, the first that goes on, as far as
- * is known, else one that waits. */
-static const struct lane *lane_in_question(struct exec *e, int message) {
-  const struct message *m = message >= 0 && message < e->plan->nmessages ? &e->plan->messages[message] : NULL;
+/* The device that is asked for; for none, the first that goes on, as far as is known, else one that waits. */
+static const struct lane *lane_in_question(struct exec *e, int device) {
   const struct lane *waits = e->lanes;
   for (struct lane *l = e->lanes; l < e->lanes + e->nlanes; l++) {
     const struct command *stands = atomic_load(&l->stands);
-    if (m && (l->device == m->from || l->device == m->to)) return l;
-    if (!m && !stands) return l;
+    if (l->device == device) return l;
+    if (device < 0 && !stands) return l;
     if (stands && stands->kind != COMMAND_END) waits = l;
   }
   return waits;
@@ -176,13 +174,13 @@ static void say_wait(const struct exec *e, const struct message *m, int device, 
   bool comes = m->to == device;
   const char *value = m->node->ninputs ? m->node->inputs[0]->name : m->node->name;
   out->waits_for = e->plan->processes[comes ? m->from : m->to];
-  out->message = m->number;
+  out->device = comes ? m->from : m->to;
   snprintf(out->what, sizeof out->what, "%s %s", comes ? "sent" : "taken", value);
 }
 
-void exec_whereabouts(void *exec, int message, struct whereabouts *out) {
+void exec_whereabouts(void *exec, int device, struct whereabouts *out) {
   struct exec *e = exec;
-  const struct lane *l = lane_in_question(e, message);
+  const struct lane *l = lane_in_question(e, device);
   for (int hops = 0; l && hops < e->nlanes; hops++) {
     const struct device_plan *dp = &e->plan->devices[l->device];
     const struct command *c = atomic_load(&l->stands);
@@ -198,7 +196,7 @@ void exec_whereabouts(void *exec, int message, struct whereabouts *out) {
 }
 
 bool exec_answer(struct exec *e) {
-  struct whereabouts mine = {.waits_for = -1, .message = -1};
+  struct whereabouts mine = {.waits_for = -1, .device = -1};
   uint64_t now = transport_now(e->transport);
   if (now - atomic_load(&e->answered) < WATCH_EVERY || !take_turn(e)) return true;
   atomic_store(&e->answered, now);
@@ -210,7 +208,7 @@ bool exec_answer(struct exec *e) {
 }
 
 void exec_inquire(struct exec *e) {
-  struct whereabouts mine = {.waits_for = -1, .message = -1};
+  struct whereabouts mine = {.waits_for = -1, .device = -1};
   while (!take_turn(e)) {}
   exec_whereabouts(e, -1, &mine);
   if (mine.waits_for >= 0) watch_inquire(e->transport, &mine);

@@ -60,10 +60,12 @@ struct collective {
   int64_t elements;
 };
 
-/* Bytes that go from a device of one process to one of another: one SEND, one RECEIVE, one SENT in each run. */
+/* Bytes that go from a device of one process to one of another: one SEND, one RECEIVE, one SENT in each run. In the
+ * plan of one process they are numbered in the one order that all messages of the cluster have: see plan_verify. */
 struct message {
-  int number;              /* in the plan */
-  int from, to;            /* devices */
+  int number;   /* in the plan */
+  int tag;      /* the same for both processes, and another for each message from one to the other */
+  int from, to; /* devices */
   const struct node *node; /* the copy that it is, which its steps name, too */
   int64_t bytes;
 };
@@ -112,6 +114,7 @@ struct plan {
   int ncollectives;
   const int *processes; /* by device; NULL: one process runs all of them */
   int nprocesses;
+  int part;  /* 0: all of it is there; else 1 + the process of which alone there are steps and buffers */
   int shown; /* 0: all of it is printed; else 1 + the process whose part alone is */
   struct message *messages;
   int nmessages;
@@ -148,7 +151,12 @@ void plan_print(struct str *s, const struct plan *p);
 /* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
  * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. A collective
  * tells a device nothing of what others have done. A message has its one SEND, RECEIVE and SENT, all of one copy; what
- * is being sent is not written; processes share nothing else, and each has its own copies of outputs. */
+ * is being sent is not written; processes share nothing else, and each has its own copies of outputs.
+ *
+ * The part of one process is checked alone. Messages of the cluster have one order, and each process comes to its
+ * receives in that order, having sent all that is smaller, and waits for a message to be gone when it has done all up
+ * to it: then, whatever the others do by the same rule, the process that waits for the smallest message is not kept
+ * waiting by anybody, and so none waits for ever. */
 bool plan_verify(const struct plan *p, struct diags *d);
 
 #endif

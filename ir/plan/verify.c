@@ -33,11 +33,13 @@ struct check {
   struct arena *arena;
   struct diags *d;
   bool ok;
-  int n;                    /* devices */
-  int *clocks;              /* device * n + other: steps of other known to be done */
-  int *pc;                  /* by device */
-  bool *met;                /* by collective: all of its devices have come there */
-  int **signal_clock;       /* by signal: the clock it passes on, NULL before it is given */
+  int n;                /* devices: all, or those of the part; below by their place among these, see place */
+  int *devices, *place; /* by place: the number in the plan; and by that the place, -1: none */
+  int next;             /* messages of a part that are done, all those before them, too */
+  int *clocks;          /* device * n + other: steps of other known to be done */
+  int *pc;              /* by device */
+  bool *met;            /* by collective: all of its devices have come there */
+  int **signal_clock;   /* by signal: the clock it passes on, NULL before it is given */
   struct passage *passages; /* by message */
   struct state *states;     /* by buffer */
   const struct step *step;  /* at hand */
@@ -52,9 +54,10 @@ static void breach(struct check *c, const char *fmt, ...) {
   va_end(ap);
   c->ok = false;
   const struct target *t = &c->p->graph->config.target;
-  if (c->step && c->device < t->ndevices)
+  int device = c->device < c->n ? c->devices[c->device] : t->ndevices;
+  if (c->step && device < t->ndevices)
     diag_error(c->d, c->step->node ? c->step->node->loc : LOC_NONE, "plan %s, %s, step %d (%s): %s",
-               c->p->graph->name, t->devices[c->device].text, c->pc[c->device],
+               c->p->graph->name, t->devices[device].text, c->pc[c->device],
                c->step->node ? c->step->node->name : "?", what);
   else
     diag_error(c->d, LOC_NONE, "plan %s: %s", c->p->graph->name, what);
@@ -73,11 +76,10 @@ static void check_bounds(struct check *c, int operand) {
   if (o->offset < 0 || o->offset + bytes > b->bytes)
     breach(c, "operand %d reaches %lld bytes into %s, which has %lld", operand,
            (long long)(o->offset + bytes), b->name, (long long)b->bytes);
-  int at = c->pc[c->device];
-  if (b->device == c->device && (at < b->first || at > b->last))
+  int at = c->pc[c->device], of = c->place[b->device];
+  if (of == c->device && (at < b->first || at > b->last))
     breach(c, "%s lives from step %d to %d only", b->name, b->first, b->last);
-  if (b->device != c->device && b->last < c->pc[b->device])
-    breach(c, "%s may have died before it is read", b->name);
+  if (of != c->device && b->last < c->pc[of]) breach(c, "%s may have died before it is read", b->name);
 }
 
 static void check_read(struct check *c, int operand) {
@@ -95,7 +97,7 @@ static void check_write(struct check *c, int operand) {
   int buffer = c->step->operands[operand].buffer;
   const struct plan_buffer *b = &c->p->buffers[buffer];
   struct state *s = &c->states[buffer];
-  if (b->device != c->device) breach(c, "%s of another device is written", b->name);
+  if (c->place[b->device] != c->device) breach(c, "%s of another device is written", b->name);
   if (s->leaving) breach(c, "%s is overwritten while it is being sent", b->name);
   if (b->region == REGION_CONSTANT) breach(c, "the constant %s is written", b->name);
   if (s->write.step != INT_MAX && !known(c, s->write))
@@ -148,7 +150,7 @@ static void run_message(struct check *c) {
   } else if (s->kind == STEP_RECEIVE) {
     if (m->received) breach(c, "message %d is received twice", s->message->number);
     m->received = true;
-    take_in(c, m->clock);
+    if (m->clock) take_in(c, m->clock);
   } else {
     if (m->gone) breach(c, "message %d is waited for twice", s->message->number);
     m->gone = true;
@@ -195,14 +197,22 @@ static bool have_met(struct check *c, const struct collective *m) {
   bool here = true;
   for (int i = 0; i < m->count && !c->met[m->number]; i++) {
     const struct device_plan *dp = &c->p->devices[m->devices[i]];
-    int at = c->pc[m->devices[i]];
+    int at = c->pc[c->place[m->devices[i]]];
     here = here && at < dp->nsteps && dp->steps[at].collective == m;
   }
   return c->met[m->number] |= here;
 }
 
+/* In the part of one process: all that is smaller has been sent and received. */
+static bool is_next(struct check *c, const struct step *s) {
+  const struct passage *m = c->passages;
+  while (c->next < c->p->nmessages && (m[c->next].clock || m[c->next].received)) c->next++;
+  return s->message->number < c->next + (s->kind == STEP_RECEIVE);
+}
+
 static bool can_run(struct check *c, const struct step *s) {
   if (s->kind == STEP_ALL_REDUCE) return have_met(c, s->collective);
+  if (c->p->part && (s->kind == STEP_RECEIVE || s->kind == STEP_SENT)) return is_next(c, s);
   if (s->kind == STEP_RECEIVE) return c->passages[s->message->number].clock != NULL;
   /* Where the network keeps nothing, a message is gone when it has been received. */
   if (s->kind == STEP_SENT) return c->passages[s->message->number].received;
@@ -216,21 +226,26 @@ static int by_death(const void *x, const void *y, void *user) {
   return b[i].last != b[k].last ? (b[i].last < b[k].last ? -1 : 1) : i - k;
 }
 
+static bool is_sent_here(const struct check *c, const struct message *m) {
+  return plan_process(c->p, m->from) == c->p->part - 1;
+}
+
 static void run(struct check *c) {
   const struct plan *p = c->p;
   int *deaths = arena_new_array(c->arena, (size_t)p->nbuffers, int);
   int *next = arena_new_array(c->arena, (size_t)c->n + 1, int); /* of each device, into deaths */
   for (int i = 0; i < p->nbuffers; i++) deaths[i] = i;
   qsort_r(deaths, (size_t)p->nbuffers, sizeof *deaths, by_death, p->buffers);
-  for (int i = 0; i < p->nbuffers; i++) next[p->buffers[i].device + 1]++;
+  for (int i = 0; i < p->nbuffers; i++) next[c->place[p->buffers[i].device] + 1]++;
   for (int d = 0; d < c->n; d++) next[d + 1] += next[d];
   int *end = arena_copy(c->arena, next + 1, (size_t)c->n * sizeof *end);
   for (bool moved = true; moved;) {
     moved = false;
     for (c->device = 0; c->device < c->n; c->device++) {
       int d = c->device;
-      for (; c->pc[d] < p->devices[d].nsteps; c->pc[d]++) {
-        c->step = &p->devices[d].steps[c->pc[d]];
+      const struct device_plan *dp = &p->devices[c->devices[d]];
+      for (; c->pc[d] < dp->nsteps; c->pc[d]++) {
+        c->step = &dp->steps[c->pc[d]];
         if (!can_run(c, c->step)) break;
         run_step(c);
         int from = next[d];
@@ -241,11 +256,15 @@ static void run(struct check *c) {
     }
   }
   for (c->device = 0; c->device < c->n; c->device++) {
-    if (c->pc[c->device] >= p->devices[c->device].nsteps) continue;
-    c->step = &p->devices[c->device].steps[c->pc[c->device]];
+    const struct device_plan *dp = &p->devices[c->devices[c->device]];
+    if (c->pc[c->device] >= dp->nsteps) continue;
+    c->step = &dp->steps[c->pc[c->device]];
     if (c->step->kind == STEP_ALL_REDUCE)
       breach(c, "the devices of collective %d do not meet: they wait for each other",
              c->step->collective->number);
+    else if (c->step->message && p->part)
+      breach(c, "message %d comes before message %d, which is smaller: the processes may wait for each other",
+             c->step->message->number, c->next);
     else if (c->step->message)
       breach(c, "message %d is not %s: the processes wait for each other", c->step->message->number,
              c->step->kind == STEP_RECEIVE ? "sent" : "received");
@@ -254,8 +273,10 @@ static void run(struct check *c) {
   }
   c->step = NULL;
   for (int i = 0; c->ok && i < p->nmessages; i++)
-    if (!c->passages[i].received)
-      breach(c, "message %d is not received", i);
+    if (p->part && c->passages[i].received)
+      continue;
+    else if (!c->passages[i].received && !(p->part && c->passages[i].clock))
+      breach(c, "message %d is not %s", i, is_sent_here(c, &p->messages[i]) ? "sent" : "received");
     else if (!c->passages[i].gone)
       breach(c, "nothing waits until message %d is gone", i);
 }
@@ -277,7 +298,7 @@ static void check_overlaps(struct check *c) {
     if (d == 0) qsort_r(order, (size_t)p->nbuffers, sizeof *order, by_birth, p->buffers);
     for (int i = 0; i < p->nbuffers; i++) {
       const struct plan_buffer *b = &p->buffers[order[i]];
-      if (b->device != d || b->bytes == 0) continue;
+      if (c->place[b->device] != d || b->bytes == 0) continue;
       int kept = 0;
       for (int k = 0; k < count; k++) {
         const struct plan_buffer *other = &p->buffers[alive[k]];
@@ -293,20 +314,25 @@ static void check_overlaps(struct check *c) {
   }
 }
 
-static void check_buffers(struct check *c) {
+static bool check_buffers(struct check *c) {
   for (int i = 0; i < c->p->nbuffers; i++) {
     const struct plan_buffer *b = &c->p->buffers[i];
-    if (b->device < 0 || b->device >= c->n || b->offset % 64 != 0 || b->offset < 0 || b->first < 0 ||
+    if (b->device < 0 || b->device >= c->p->ndevices || c->place[b->device] < 0) {
+      breach(c, "%s is on no device of the plan", b->name);
+      return false;
+    }
+    if (b->offset % 64 != 0 || b->offset < 0 || b->first < 0 ||
         b->offset + b->bytes > c->p->devices[b->device].bytes[b->region])
       breach(c, "%s lies outside its region", b->name);
   }
+  return true;
 }
 
 static void check_collective(struct check *c, const struct step *s) {
   const struct collective *m = s->collective;
   if (!m || m->number < 0 || m->number >= c->p->ncollectives || m != &c->p->collectives[m->number])
     breach(c, "there is no such collective");
-  else if (collective_place(m, c->device) < 0)
+  else if (collective_place(m, c->devices[c->device]) < 0)
     breach(c, "collective %d is not for this device", m->number);
   else if (s->bytes != m->elements * dtype_size(m->dtype))
     breach(c, "%lld bytes are no %lld elements of %s", (long long)s->bytes, (long long)m->elements,
@@ -317,7 +343,7 @@ static void check_message(struct check *c, const struct step *s) {
   const struct message *m = s->message;
   if (!m || m->number < 0 || m->number >= c->p->nmessages || m != &c->p->messages[m->number])
     breach(c, "there is no such message");
-  else if (c->device != (s->kind == STEP_RECEIVE ? m->to : m->from))
+  else if (c->devices[c->device] != (s->kind == STEP_RECEIVE ? m->to : m->from))
     breach(c, "message %d is not for this device", m->number);
   else if (plan_process(c->p, m->from) == plan_process(c->p, m->to))
     breach(c, "message %d stays within its process", m->number);
@@ -335,15 +361,15 @@ static void check_message(struct check *c, const struct step *s) {
 /* Processes share no memory. */
 static void check_process(struct check *c, const struct operand *o) {
   const struct plan_buffer *b = &c->p->buffers[o->buffer];
-  if (plan_process(c->p, b->device) != plan_process(c->p, c->device))
+  if (plan_process(c->p, b->device) != plan_process(c->p, c->devices[c->device]))
     breach(c, "%s is of another process", b->name);
 }
 
 /* Nor signals: the process of who gives each, and of who waits. */
 static void check_signals(struct check *c) {
   int *process = arena_new_array(c->arena, (size_t)c->p->nsignals, int); /* counted from 1 */
-  for (int d = 0; d < c->n; d++)
-    for (int i = 0; i < c->p->devices[d].nsteps; i++) {
+  for (int k = 0; k < c->n; k++)
+    for (int i = 0, d = c->devices[k]; i < c->p->devices[d].nsteps; i++) {
       const struct step *s = &c->p->devices[d].steps[i];
       if (s->kind != STEP_SIGNAL && s->kind != STEP_WAIT) continue;
       int *of = &process[s->signal], here = plan_process(c->p, d) + 1;
@@ -355,8 +381,8 @@ static void check_signals(struct check *c) {
 
 static bool check_steps(struct check *c) {
   for (c->device = 0; c->device < c->n; c->device++)
-    for (int i = 0; i < c->p->devices[c->device].nsteps; i++) {
-      const struct step *s = &c->p->devices[c->device].steps[i];
+    for (int i = 0; i < c->p->devices[c->devices[c->device]].nsteps; i++) {
+      const struct step *s = &c->p->devices[c->devices[c->device]].steps[i];
       if ((s->kind == STEP_SIGNAL || s->kind == STEP_WAIT) && (s->signal < 0 || s->signal >= c->p->nsignals))
         breach(c, "there is no signal %d", s->signal);
       if (s->kind == STEP_ALL_REDUCE) check_collective(c, s);
@@ -368,6 +394,9 @@ static bool check_steps(struct check *c) {
           check_process(c, &s->operands[k]);
     }
   if (c->ok) check_signals(c);
+  for (int i = 1; c->ok && c->p->part && i < c->p->nmessages; i++)
+    if (message_compare(c->p->messages[i - 1].node, c->p->messages[i].node) >= 0)
+      breach(c, "message %d does not come before message %d", i - 1, i);
   return c->ok;
 }
 
@@ -384,6 +413,10 @@ static void check_copies(struct check *c, const struct plan_value *v) {
   bool all = v->role != OUTPUT_VALUE && v->role != OUTPUT_PREDICT;
   for (int i = 0; v->copies && i < c->p->nprocesses; i++) {
     const struct operand *o = &v->copies[i];
+    if (c->p->part && i != c->p->part - 1) {
+      if (o->buffer >= 0) breach(c, "the part has a copy of the output %s for process %d", v->name, i);
+      continue;
+    }
     if (o->buffer < 0 && (all || i == 0)) breach(c, "process %d has no copy of the output %s", i, v->name);
     if (o->buffer < 0) continue;
     check_output(c, v, o);
@@ -396,7 +429,8 @@ static void check_copies(struct check *c, const struct plan_value *v) {
 static void check_values(struct check *c) {
   for (int i = 0; i < c->p->ninputs; i++) c->states[c->p->inputs[i].operand.buffer].write.step = -1;
   for (int i = 0; i < c->p->noutputs; i++) {
-    check_output(c, &c->p->outputs[i], &c->p->outputs[i].operand);
+    if (!c->p->part || c->p->outputs[i].operand.buffer >= 0)
+      check_output(c, &c->p->outputs[i], &c->p->outputs[i].operand);
     check_copies(c, &c->p->outputs[i]);
   }
 }
@@ -411,18 +445,29 @@ static void check_written(struct check *c, const struct plan_value *v) {
   if (!written) breach(c, "the output %s is never written", v->name);
 }
 
+static void find_devices(struct check *c) {
+  const struct plan *p = c->p;
+  c->devices = arena_new_array(c->arena, (size_t)p->ndevices, int);
+  c->place = arena_new_array(c->arena, (size_t)p->ndevices, int);
+  for (int d = 0; d < p->ndevices; d++) {
+    bool here = !p->part || plan_process(p, d) == p->part - 1;
+    c->place[d] = here ? c->n : -1;
+    if (here) c->devices[c->n++] = d;
+  }
+}
+
 bool plan_verify(const struct plan *p, struct diags *d) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
-  struct check c = {.p = p, .arena = a, .d = d, .ok = true, .n = p->ndevices};
+  struct check c = {.p = p, .arena = a, .d = d, .ok = true};
+  find_devices(&c);
   c.clocks = arena_new_array(a, (size_t)c.n * (size_t)c.n, int);
   c.pc = arena_new_array(a, (size_t)c.n, int);
   c.met = arena_new_array(a, (size_t)p->ncollectives, bool);
   c.passages = arena_new_array(a, (size_t)p->nmessages, struct passage);
   c.signal_clock = arena_new_array(a, (size_t)p->nsignals, int *);
   c.states = arena_new_array(a, (size_t)p->nbuffers, struct state);
-  check_buffers(&c);
-  if (check_steps(&c)) {
+  if (check_buffers(&c) && check_steps(&c)) {
     for (int i = 0; i < p->nbuffers; i++) {
       c.states[i].write.step = p->buffers[i].region == REGION_ARENA ? INT_MAX : -1;
       c.states[i].reads = arena_new_array(a, (size_t)c.n, struct buffer_access);

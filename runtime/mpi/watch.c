@@ -11,7 +11,7 @@
 enum { SECOND = 1000000000, SHORTEST = 1, LONGEST = 10 };
 
 struct question {
-  int asker, message;
+  int asker, device;
 };
 
 /* What is sent is kept until the end: it is little, and the process fails. */
@@ -35,14 +35,14 @@ void watch_end(const struct transport *t) {
 void watch_answer(const struct transport *t, whereabouts_fn *fn, void *of) {
   struct question q;
   while (t->take(t, &q, sizeof q, TAG_ASK)) {
-    struct whereabouts mine = {.process = t->rank, .waits_for = -1, .message = -1, .step = t->watch->step};
-    fn(of, q.message, &mine);
+    struct whereabouts mine = {.process = t->rank, .waits_for = -1, .device = -1, .step = t->watch->step};
+    fn(of, q.device, &mine);
     tell(t, &mine, sizeof mine, q.asker, TAG_ANSWER);
   }
 }
 
-static void as_at_first(void *watch, int message, struct whereabouts *out) {
-  (void)message;
+static void as_at_first(void *watch, int device, struct whereabouts *out) {
+  (void)device;
   *out = ((const struct watch *)watch)->chain[0];
 }
 
@@ -50,7 +50,7 @@ static void as_at_first(void *watch, int message, struct whereabouts *out) {
 static bool ask(const struct transport *t, const struct whereabouts *last) {
   static const struct timespec nap = {.tv_nsec = 1000000};
   struct watch *w = t->watch;
-  const struct question q = {t->rank, last->message};
+  const struct question q = {t->rank, last->device};
   uint64_t patience = (uint64_t)w->limit * SECOND / 4;
   if (patience < (uint64_t)SHORTEST * SECOND) patience = (uint64_t)SHORTEST * SECOND;
   if (patience > (uint64_t)LONGEST * SECOND) patience = (uint64_t)LONGEST * SECOND;

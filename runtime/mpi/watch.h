@@ -14,7 +14,7 @@ struct target;
 struct whereabouts {
   int process;    /* whose this is */
   int waits_for;  /* a process; -1: it waits for none */
-  int message;    /* of the plan that it runs, which it waits for; -1: for something else */
+  int device;     /* of that one, whose message it waits for; -1: for something else */
   int64_t step;   /* of the training, or how many batches; 0: it is at none */
   char what[160]; /* what the other has not done: "sent h.kernel.grad"; where it is, if it waits for none */
 };
@@ -38,9 +38,9 @@ struct watch {
   bool silent;                 /* whom the last of them waits for has not answered */
 };
 
-/* Fills in where this process stands, for one that waits for its message number `message` (-1: for something else):
- * waits_for, message and what. */
-typedef void whereabouts_fn(void *of, int message, struct whereabouts *out);
+/* Fills in where this process stands, for one that waits for a message of its device `device` (-1: for something else):
+ * waits_for, device and what. */
+typedef void whereabouts_fn(void *of, int device, struct whereabouts *out);
 
 /* Answers those who have asked. To be called every WATCH_EVERY nanoseconds by whoever waits for another process. */
 enum { WATCH_EVERY = 10000000 };

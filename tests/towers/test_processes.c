@@ -28,6 +28,8 @@ static const struct {
   int towers;
 } clusters[] = {
     {{WITH_multi_worker_mirrored, TWO, {0}, OF_TOWERS, 0}, {0}, 2},
+    {{WITH_multi_worker_mirrored, THREE, {0}, OF_TOWERS, 0}, {0}, 7},
+    {{WITH_multi_worker_mirrored, UNEQUAL, {0}, OF_TOWERS, 0}, {0}, 5},
     {{WITH_multi_worker_mirrored, UNEQUAL, {.packs = 2}, OF_TOWERS, 0}, {0}, 5},
     {{WITH_multi_worker_mirrored, THREE, {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0}, {0}, 4},
     {{WITH_multi_worker_mirrored, THREE, {.cross_device = "ring"}, OF_DEVICES, 0}, {0}, 5},
@@ -62,8 +64,9 @@ struct work {
   struct target target;
   int processes;
   const char *backend;
-  struct engine_job alone[NJOBS], together[NJOBS];
+  struct engine_job alone[NJOBS], together[NJOBS], parts[MOST_PROCESSES][NJOBS];
   int njobs;
+  bool has_parts, in_parts; /* each process has planned its own part; that is what runs */
   int messages;
   struct process_results {
     struct arena *arena;
@@ -71,6 +74,22 @@ struct work {
     const char *wrong;
   } of[MOST_PROCESSES];
 };
+
+/* What each process plans for itself, where that can be. */
+static void add_parts(struct work *w, struct matrix_subject *s, const struct graph *source,
+                      const struct matrix_layout *l, int towers, int steps) {
+  const struct pipeline_options o = {.verify_each = true, .roundtrip = true};
+  for (int i = 0; i < w->processes && w->has_parts; i++) {
+    struct graph *g = matrix_graph(s, source, l, towers);
+    g->config.task = arena_printf(s->arena, "worker:%d", i);
+    g = pipeline_run(s->arena, g, NULL, NULL, &o, &s->diags);
+    struct plan *p = g ? plan_build_processes(s->arena, g, &s->diags) : NULL;
+    if (!p || !plan_verify(p, &s->diags))
+      fail_msg("%s, task %d: %s", matrix_text(s, l, towers), i, diags_text(&s->diags, false));
+    w->has_parts = p->part != 0;
+    w->parts[i][w->njobs] = (struct engine_job){.plan = p, .inputs = &s->inputs, .steps = steps};
+  }
+}
 
 static void add_job(struct work *w, struct matrix_subject *s, const struct graph *source,
                     const struct matrix_layout *l, int towers, int steps) {
@@ -82,12 +101,14 @@ static void add_job(struct work *w, struct matrix_subject *s, const struct graph
   if (!together || !plan_verify(alone, &s->diags) || !plan_verify(together, &s->diags))
     fail_msg("%s: %s", matrix_text(s, l, towers), diags_text(&s->diags, false));
   w->messages += together->nmessages;
+  add_parts(w, s, source, l, towers, steps);
   w->alone[w->njobs] = (struct engine_job){.plan = alone, .inputs = &s->inputs, .steps = steps};
   w->together[w->njobs++] = (struct engine_job){.plan = together, .inputs = &s->inputs, .steps = steps};
 }
 
 /* The first plan comes again when another one has moved its arenas. */
 static void repeat_job(struct work *w, int job) {
+  for (int i = 0; i < w->processes; i++) w->parts[i][w->njobs] = w->parts[i][job];
   w->alone[w->njobs] = w->alone[job];
   w->together[w->njobs++] = w->together[job];
 }
@@ -125,7 +146,7 @@ static void one_process(void *arg, const struct transport *t) {
   struct engine e;
   r->wrong = "its devices cannot be opened";
   if (!engine_open_task(&e, w->backend, &w->target, t, 1 + t->rank % 2)) return;
-  r->wrong = run_jobs(&e, w, w->together, r);
+  r->wrong = run_jobs(&e, w, w->in_parts ? w->parts[t->rank] : w->together, r);
   if (!r->wrong) r->wrong = agree(r->arena, t);
   engine_close(&e);
 }
@@ -143,12 +164,14 @@ static bool has_output(const struct plan *p, const char *name, int process) {
   return output < 0 || process == 0 || p->outputs[output].copies[process].buffer >= 0;
 }
 
-/* The bits of all tensors; of a plan's outputs, zeros where the process has none. */
+/* The bits of all tensors, `own`: but for replicas of other processes; of a plan's outputs, zeros where the process has
+ * none. */
 static const char *difference(struct arena *a, const struct values *want, const struct values *have,
-                              const struct plan *p, int process) {
-  if (want->map.count != have->map.count) return "there are others";
+                              const struct plan *p, int process, bool own) {
+  if (want->map.count != have->map.count && !own) return "there are others";
   for (uint32_t i = 0; i < want->map.count; i++) {
     const char *name = want->map.entries[i].key;
+    if (own && strstr(name, "/replica_") && !values_get(have, name)) continue;
     const struct tensor *x = values_get(want, name), *y = values_get(have, name);
     bool has = !p || has_output(p, name, process);
     if (!y || !type_equal(&x->type, &y->type)) return arena_printf(a, "%s is another", name);
@@ -163,10 +186,11 @@ static void compare(struct work *w, const struct process_results *want, const ch
   for (int i = 0; i < w->processes; i++) {
     const struct process_results *r = &w->of[i];
     if (r->wrong) fail_msg("%s: process %d: %s", what, i, r->wrong);
-    const char *wrong = difference(a, &want->variables, &r->variables, NULL, i);
+    const char *wrong = difference(a, &want->variables, &r->variables, NULL, i, w->in_parts);
     if (wrong) fail_msg("%s: process %d: variable %s", what, i, wrong);
     for (int k = 0; k < w->njobs; k++) {
-      wrong = difference(a, &want->outputs[k], &r->outputs[k], w->together[k].plan, i);
+      const struct plan *p = w->in_parts ? w->parts[i][k].plan : w->together[k].plan;
+      wrong = difference(a, &want->outputs[k], &r->outputs[k], p, i, false);
       if (wrong) fail_msg("%s: process %d, plan %d: output %s", what, i, k, wrong);
     }
   }
@@ -190,13 +214,13 @@ static void run_all(struct work *w, const char *devices, const char *what, int f
   }
 }
 
-static int messages, sessions;
+static int messages, sessions, parted;
 
 static void try_cluster(int sample, int cluster, const char *backend, int first, int last) {
   const struct matrix_layout *l = &clusters[cluster].layout,
                              *then = clusters[cluster].then.devices ? &clusters[cluster].then : l;
   int towers = clusters[cluster].towers, of[32];
-  struct work w = {.backend = backend};
+  struct work w = {.backend = backend, .has_parts = true};
   struct engine e;
   if (!engine_open(&e, backend, 1)) fail();
   matrix_begin(&w.subject, &matrix_samples[sample], &cpu_layouts[0], ROWS, 1, &e);
@@ -213,6 +237,12 @@ static void try_cluster(int sample, int cluster, const char *backend, int first,
     add_job(&w, &w.subject, w.subject.model->predict, then, towers, 1);
   }
   run_all(&w, l->devices, matrix_text(&w.subject, l, towers), first, last);
+  w.in_parts = w.has_parts;
+  if (w.in_parts) {
+    const char *what = arena_printf(w.subject.arena, "%s, each its part", matrix_text(&w.subject, l, towers));
+    run_all(&w, l->devices, what, first, last);
+    parted++;
+  }
   messages += w.messages;
   sessions += 1 + last - first;
   matrix_end(&w.subject);
@@ -223,14 +253,27 @@ static void try_cluster(int sample, int cluster, const char *backend, int first,
 static void interpreted(void **state) {
   (void)state;
   int share = (int)number_from("TEST_SHARE", 1);
-  messages = sessions = 0;
+  messages = sessions = parted = 0;
   for (int i = 0; i < NCLUSTERS; i++)
     if (share > 1)
       try_cluster(i / DELIVERIES % 2, i, "interp", i % DELIVERIES, i % DELIVERIES);
     else
       try_cluster(i % 2, i, "interp", 0, DELIVERIES - 1);
-  print_message("%d sessions, %d messages in their plans\n", sessions, messages);
-  assert_true(messages > 0);
+  print_message("%d sessions, %d messages in their plans; %d clusters in parts\n", sessions, messages,
+                parted);
+  assert_true(messages > 0 && parted >= 3);
+}
+
+/* What each task plans for itself: rows that are gathered, values that all start from, towers without rows. */
+static void samples_in_parts(void **state) {
+  (void)state;
+  static const int samples[] = {3, 4, 6};
+  for (int i = 0; i < 3; i++)
+    for (int cluster = 0; cluster < 3; cluster++) {
+      int before = parted;
+      try_cluster(samples[i], cluster, "interp", DELIVER_ANY, DELIVER_ANY);
+      assert_int_equal(parted, before + 1);
+    }
 }
 
 /* As users run it. */
@@ -241,6 +284,7 @@ static void compiled(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(interpreted), cmocka_unit_test(compiled)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(interpreted), cmocka_unit_test(samples_in_parts),
+                                     cmocka_unit_test(compiled)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,11 +218,65 @@ static void tasks_are_linear(void **state) {
   assert_int_equal(worse, 0);
 }
 
+/* What one task of a cluster costs that plans for itself: bytes of the passes and the plan, and what the plan has. */
+struct part_cost {
+  double bytes;
+  int nodes, steps, messages, buffers;
+};
+
+static struct part_cost plan_part(int tasks, int task) {
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  const char *text = arena_printf(a, HEAD "%s train mean(%s) with adam()\n}\n",
+                                  repeat(a, 8, "", " var w# : f32[4] = zeros()\n y# = tanh(x * w#)\n"),
+                                  repeat(a, 8, " + ", "y#"));
+  struct model *m = frontend_compile(a, source_make(a, "part.dsl", text, strlen(text)), NULL, &d);
+  if (!m) fail_msg("%s", diags_text(&d, false));
+  struct graph *g = m->train;
+  g->config.batch = tasks;
+  g->config.task = arena_printf(a, "worker:%d", task);
+  size_t start = work_bytes();
+  assert_true(cluster_parse(a, arena_printf(a, "worker=%d", tasks), NULL, &g->config.target, &d, LOC_NONE));
+  g = pipeline_run(a, g, NULL, NULL, &(struct pipeline_options){0}, &d);
+  struct plan *p = g ? plan_build_processes(a, g, &d) : NULL;
+  if (!p || !p->part || !plan_verify(p, &d)) fail_msg("%s", diags_text(&d, false));
+  struct part_cost c = {(double)(work_bytes() - start), (int)g->count, p->devices[task].nsteps, p->nmessages,
+                        p->nbuffers};
+  arena_destroy(a);
+  return c;
+}
+
+/* A task that sums nothing does the same among 32 tasks and among 4096; what it costs more is the list of them. The one
+ * that sums costs as much more as it has more messages. */
+static void parts_are_small(void **state) {
+  enum { FEW = 32, MORE = 512, MANY = 4096, EACH = 12000 };
+  (void)state;
+  struct part_cost few = plan_part(FEW, FEW / 2), many = plan_part(MANY, FEW / 2);
+  double each = (many.bytes - few.bytes) / (MANY - FEW);
+  print_message("one of %d tasks: %d nodes, %d steps, %d messages, %d buffers, %.0f bytes\n", FEW, few.nodes,
+                few.steps, few.messages, few.buffers, few.bytes);
+  print_message("one of %d tasks: %d nodes, %d steps, %d messages, %d buffers; %.0f bytes for each task\n",
+                MANY, many.nodes, many.steps, many.messages, many.buffers, each);
+  assert_int_equal(few.nodes, many.nodes);
+  assert_int_equal(few.steps, many.steps);
+  assert_int_equal(few.messages, many.messages);
+  assert_int_equal(few.buffers, many.buffers);
+  assert_true(each < EACH);
+  struct part_cost first = plan_part(FEW, 0), more = plan_part(MORE, 0), most = plan_part(4 * MORE, 0);
+  double small = (more.bytes - first.bytes) / (more.messages - first.messages);
+  double large = (most.bytes - more.bytes) / (most.messages - more.messages);
+  print_message("the first: %d, %d and %d messages, %.0f and %.0f bytes a message\n", first.messages,
+                more.messages, most.messages, small, large);
+  assert_true(large < 1.1 * small);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_dimension_is_linear),
       cmocka_unit_test(sharing_costs_nothing),
       cmocka_unit_test(tasks_are_linear),
+      cmocka_unit_test(parts_are_small),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
