@@ -83,9 +83,15 @@ static bool copy_variable(struct store *s, struct stored_variable *to, const str
   return !is_here(s, to) || move_variable(s, to, of[from->device], false);
 }
 
-/* The variable that `v` is a replica of, or NULL. */
-static struct stored_variable *primary_of(const struct store *s, const struct stored_variable *v) {
-  return v->identity.role == VARIABLE_REPLICA ? store_find(s, v->identity.of) : NULL;
+struct stored_variable *store_primary(const struct store *s, const struct stored_variable *v) {
+  if (v->identity.role != VARIABLE_REPLICA) return NULL;
+  struct stored_variable *primary = store_find(s, v->identity.of);
+  for (int i = 0; !primary && i < store_count(s); i++) { /* another process has it */
+    struct stored_variable *first = store_at(s, i);
+    if (first->identity.role == VARIABLE_REPLICA && strcmp(first->identity.of, v->identity.of) == 0)
+      primary = first;
+  }
+  return primary == v ? NULL : primary;
 }
 
 /* Another plan may say it anew. */
@@ -93,6 +99,7 @@ static void identify(struct store *s, struct stored_variable *v, const struct va
   struct variable_identity *now = &v->identity;
   now->role = i->role;
   now->number = i->number;
+  now->everywhere = i->everywhere;
   if (!str_same(now->of, i->of)) now->of = i->of ? arena_strdup(s->arena, i->of) : NULL;
   if (!str_same(now->joins, i->joins)) now->joins = i->joins ? arena_strdup(s->arena, i->joins) : NULL;
 }
@@ -118,7 +125,7 @@ struct stored_variable *store_variable(struct store *s, const char *name, const 
     return NULL;
   }
   map_put(&s->names, name, v);
-  struct stored_variable *primary = primary_of(s, v);
+  struct stored_variable *primary = store_primary(s, v);
   if (primary && primary->filled && !copy_variable(s, v, primary)) {
     engines_status(s->engines, d);
     return NULL;
@@ -129,7 +136,7 @@ struct stored_variable *store_variable(struct store *s, const char *name, const 
 bool store_spread(struct store *s) {
   bool good = true;
   for (int i = 0; i < store_count(s); i++) {
-    struct stored_variable *v = store_at(s, i), *primary = primary_of(s, v);
+    struct stored_variable *v = store_at(s, i), *primary = store_primary(s, v);
     if (primary) good &= copy_variable(s, v, primary);
   }
   return good;
@@ -161,7 +168,7 @@ static bool read_together(const struct store *s, const struct stored_variable *v
 }
 
 bool store_read(const struct store *s, const struct stored_variable *v, void *out) {
-  if (s->engines->transport) return read_together(s, v, out);
+  if (s->engines->transport && !v->identity.everywhere) return read_together(s, v, out);
   return engines_copy(s->engines, out, -1, v->data, v->device, v->bytes);
 }
 

@@ -26,6 +26,9 @@ struct stored_variable *store_find(const struct store *s, const char *name);
  * copied. NULL after an error in `d`: no memory, or it is there with another type or device. */
 struct stored_variable *store_variable(struct store *s, const char *name, const struct type *type,
                                        const struct variable_identity *identity, int device, struct diags *d);
+/* What a replica is a copy of: its primary, or, where another process has that, the first replica of this process; NULL
+ * if that is `v` itself, or `v` is no replica. */
+struct stored_variable *store_primary(const struct store *s, const struct stored_variable *v);
 int store_count(const struct store *s);
 struct stored_variable *store_at(const struct store *s, int i); /* in the order of their making */
 /* These are false when a device has failed: see engines_status. Where tasks are processes, all of them do the same: of

@@ -23,7 +23,7 @@ int store_model_variables(const struct store *s, struct arena *a, struct model_v
   struct named_variable *entries = arena_new_array(a, (size_t)count, struct named_variable);
   for (int i = 0; i < count; i++) {
     struct stored_variable *v = store_at(s, i);
-    if (v->identity.role == VARIABLE_REPLICA) continue;
+    if (store_primary(s, v)) continue;
     entries[n++] = (struct named_variable){v->identity.of ? arena_strdup(a, v->identity.of) : v->name, v};
   }
   if (n) qsort(entries, (size_t)n, sizeof *entries, by_name);

@@ -164,12 +164,87 @@ static enum dgc_status show_plan(struct dgc_session *s, const char *text, int pr
   return blame(s, found);
 }
 
+/* ---- messages ---- */
+
+/* What both ends of a message know of it. */
+static const char *message_text(struct dgc_session *s, const struct plan *p, const struct message *m) {
+  struct str line = str_make(s->call);
+  str_printf(&line, "message %d from %s to %s, of %lld bytes, in the order", m->tag,
+             plan_device_text(p, m->from), plan_device_text(p, m->to), (long long)m->bytes);
+  int count;
+  const int64_t *order = node_ints(m->node, ATTR_order, &count);
+  for (int i = 0; i < count; i++) str_printf(&line, " %lld", (long long)order[i]);
+  return line.data;
+}
+
+static bool is_sent_here(const struct plan *p, const struct message *m) {
+  return plan_process(p, m->from) == p->part - 1;
+}
+
+/* Of all messages that are sent, less those that are received: over all processes 0. */
+static uint64_t message_sum(struct dgc_session *s, const struct plan *p) {
+  uint64_t sum = 0;
+  for (int i = 0; i < p->nmessages; i++) {
+    const char *text = message_text(s, p, &p->messages[i]);
+    struct xxh64 h;
+    xxh64_init(&h);
+    xxh64_add(&h, text, strlen(text));
+    sum += is_sent_here(p, &p->messages[i]) ? xxh64_end(&h) : -xxh64_end(&h);
+  }
+  return sum;
+}
+
+/* All of one process, a line each, as the first process reads them: "+" for what is sent. */
+static const char *message_list(struct dgc_session *s, const struct plan *p) {
+  struct str list = str_make(s->call);
+  for (int i = 0; i < p->nmessages; i++)
+    str_printf(&list, "%c%s, %s\n", is_sent_here(p, &p->messages[i]) ? '+' : '-',
+               message_text(s, p, &p->messages[i]), p->messages[i].node->name);
+  return list.data;
+}
+
+/* The first message that only one end knows of. */
+static const char *lone_message(struct dgc_session *s, const char *const *lists, int processes) {
+  struct map ends = map_make(s->call); /* by message_text: the line of the end that was seen */
+  for (int i = 0; i < processes; i++)
+    for (const char *p = lists[i]; *p;) {
+      int len;
+      const char *line = next_line(&p, &len);
+      const char *name = memrchr(line, ',', (size_t)len);
+      const char *key = arena_strndup(s->call, line + 1, (size_t)(name - line - 1));
+      bool met = map_get(&ends, key) != NULL;
+      map_put(&ends, key, met ? NULL : (void *)(uintptr_t)arena_strndup(s->call, line, (size_t)len));
+    }
+  for (uint32_t i = 0; i < ends.count; i++) {
+    const char *line = ends.entries[i].value;
+    if (line) return arena_printf(s->call, "nobody %s %s", *line == '+' ? "expects" : "sends", line + 1);
+  }
+  return "";
+}
+
+/* Each process has planned its own part: what one sends is what another receives. */
+static enum dgc_status agree_on_messages(struct dgc_session *s, const struct plan *p) {
+  const struct transport *t = s->transport;
+  const char **all, *differ = "";
+  if (!transport_collect(t, s->call, arena_printf(s->call, "%016llx", (unsigned long long)message_sum(s, p)),
+                         &all))
+    return unreached(s);
+  uint64_t sum = 0;
+  for (int i = 0; all && i < t->size; i++) sum += strtoull(all[i], NULL, 16);
+  if (sum) differ = "?";
+  if (!transport_tell(t, s->call, &differ)) return unreached(s);
+  if (!*differ) return DGC_OK;
+  if (!transport_collect(t, s->call, message_list(s, p), &all)) return unreached(s);
+  if (all) differ = lone_message(s, all, t->size);
+  return transport_tell(t, s->call, &differ) ? blame(s, differ) : unreached(s);
+}
+
 enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p) {
   static const char digest[] = "has plan ";
   if (!s->transport) return DGC_OK;
   struct str text = str_make(s->call);
   graph_print(&text, g);
-  plan_print(&text, p);
+  if (!p->part) plan_print(&text, p);
   struct xxh64 h;
   xxh64_init(&h);
   xxh64_add(&h, text.data, text.len);
@@ -179,5 +254,6 @@ enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, cons
               &difference);
   if (status) return status;
   if (*difference == '?') return show_plan(s, text.data, (int)strtol(difference + 1, NULL, 10));
-  return blame(s, difference);
+  status = blame(s, difference);
+  return status || !p->part ? status : agree_on_messages(s, p);
 }

@@ -10,7 +10,9 @@
 
 /* dgc itself, as soon as they can talk. */
 enum dgc_status agree_on_build(struct dgc_session *s);
-/* A graph and its plan: if they differ, the error shows the first line that does. */
+/* A graph and its plan: if they differ, the error shows the first line that does. If the plan is a part, the graph is
+ * what all parts come from; then also each message that a process sends is one that another receives, or the error
+ * shows the first that is not. */
 enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p);
 /* Which GPUs are simulated is known in the processes that have them; all are told. */
 enum dgc_status tell_simulated(struct dgc_session *s);

@@ -29,9 +29,20 @@ struct graph *session_source(struct dgc_session *s, struct arena *a, enum entry_
   return g;
 }
 
-struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
-                            const char *last) {
+static struct graph *compile(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
+                             const char *last, const char *task) {
   struct graph *g = session_source(s, a, kind, batch);
   struct pipeline_options options = session_passes(s);
+  g->config.task = task;
   return pipeline_run(a, g, NULL, last, &options, &s->diags);
+}
+
+struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
+                            const char *last) {
+  return compile(s, a, kind, batch, last, NULL);
+}
+
+struct graph *session_part(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
+                           const char *last) {
+  return compile(s, a, kind, batch, last, s->config.task);
 }

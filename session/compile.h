@@ -13,5 +13,8 @@ struct pipeline_options session_passes(const struct dgc_session *s);
  * NULL after an error, see session_blame. */
 struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
                             const char *last);
+/* The same of the part that this process has, where it is a task of a cluster that can be cut so; else all of it. */
+struct graph *session_part(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,
+                           const char *last);
 
 #endif

@@ -110,7 +110,7 @@ static bool has_json(const struct emitted *stage) { return stage->graph[1] || st
 static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, const struct emitted *stage,
                                   bool json, struct str *out) {
   const struct graph *g =
-      stage->last ? session_graph(s, s->call, kind, 0, stage->last) : entry_source(s, kind);
+      stage->last ? session_part(s, s->call, kind, 0, stage->last) : entry_source(s, kind);
   if (!g) return session_blame(s);
   stage->graph[json](out, g);
   return DGC_OK;
@@ -120,9 +120,10 @@ static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, co
                                  bool json, struct str *out) {
   enum dgc_status status = stage->of == OF_KERNELS ? check_form(s, stage->name) : DGC_OK;
   if (status) return status;
-  struct graph *g = session_graph(s, s->call, kind, 0, NULL);
-  if (!g) return session_blame(s);
   bool one = s->options.task != NULL; /* its part of the plan for processes */
+  bool alone = one && stage->plan[0] == plan_print;
+  struct graph *g = (alone ? session_part : session_graph)(s, s->call, kind, 0, NULL);
+  if (!g) return session_blame(s);
   struct plan *p = (one ? plan_build_processes : plan_build)(s->call, g, &s->diags);
   if (p && one) p->shown = s->task + 1;
   if (!p) return session_blame(s);

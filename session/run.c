@@ -175,7 +175,7 @@ void session_close(struct dgc_session *s) {
 /* --- plans --- */
 
 static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
-  struct graph *g = session_graph(s, l->arena, l->kind, l->batch, NULL);
+  struct graph *g = (s->transport ? session_part : session_graph)(s, l->arena, l->kind, l->batch, NULL);
   if (!g) return session_blame(s);
   struct plan *p = (s->transport ? plan_build_processes : plan_build)(l->arena, g, &s->diags);
   if (!p) return session_blame(s);
@@ -183,7 +183,9 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
   if (s->options.verify_each)
 #endif
     if (!plan_verify(p, &s->diags)) return DGC_RUNTIME;
-  enum dgc_status status = agree_on_plan(s, g, p);
+  /* Where each process has planned its own part, what that comes from is the same. */
+  const struct graph *same = p->part ? session_source(s, s->call, l->kind, l->batch) : g;
+  enum dgc_status status = agree_on_plan(s, same, p);
   if (status) return status;
   l->graph = g;
   l->plan = p;
