@@ -199,7 +199,7 @@ static struct graph *rebuild_packed(struct packing *p) {
 
 struct graph *pass_pack(struct pass_ctx *ctx, struct graph *g) {
   const struct config *c = &g->config;
-  if (!c->packs && !c->bytes_per_pack) return g;
+  if ((!c->packs && !c->bytes_per_pack) || c->task) return g; /* of one task there are only shares */
   struct arena *s = ctx->scratch;
   struct packing p = {
       .ctx = ctx, .from = g, .to = graph_create_like(ctx->arena, g), .ndevices = c->target.ndevices};

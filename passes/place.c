@@ -107,8 +107,8 @@ static struct choice choose(struct arena *a, struct placing *p, const struct nod
                             struct node *const *in) {
   if (n->op == OP_variable) return choose_variable(a, &p->s, n);
   if (n->op == OP_assign) return (struct choice){in[0]->device, "update -> with its variable"};
-  if (n->op == OP_remote) return (struct choice){n->device, n->why};
-  if (n->op == OP_send) return (struct choice){in[0]->device, n->why};
+  if (n->op == OP_remote) return (struct choice){n->device, n->why ? n->why : "from another task"};
+  if (n->op == OP_send) return (struct choice){in[0]->device, n->why ? n->why : "sent from where it is"};
   if (n->op == OP_input) return (struct choice){p->s.inputs, "batch -> consolidation device"};
   if (n->op == OP_split) return (struct choice){p->s.inputs, "split -> consolidation device"};
   if (n->op == OP_all_gather) return choose_all_gather(a, p, n);

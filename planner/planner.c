@@ -249,6 +249,18 @@ static bool is_expanded(const struct graph *g, struct diags *d) {
   return true;
 }
 
+/* What is sent and received is planned for the task that does so. */
+static bool is_whole(const struct graph *g, bool part, struct diags *d) {
+  for (uint32_t i = 0; i < g->count && !part; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->op != OP_send && n->op != OP_remote) continue;
+    diag_error(d, n->loc, "node '%s' is of op %s: %s is the part of one task, and is planned for that alone",
+               n->name, op_of(n)->name, g->name);
+    return false;
+  }
+  return true;
+}
+
 /* Sums that devices make together are made within one process so far. */
 static bool meets_in_processes(const struct plan *p, const struct graph *g, struct diags *d) {
   for (uint32_t i = 0; i < g->count; i++) {
@@ -292,7 +304,7 @@ static struct plan *build(struct arena *a, const struct graph *g, bool processes
     if (g->config.task) s.process = target_process(&g->config.target, of, g->config.task);
     s.plan->part = s.plan->shown = s.process + 1;
   }
-  if (!meets_in_processes(s.plan, g, d)) {
+  if (!meets_in_processes(s.plan, g, d) || !is_whole(g, s.process != NONE, d)) {
     lower_destroy(s.lower);
     arena_destroy_guarded(scratch, &guard);
     return NULL;

@@ -166,6 +166,10 @@ static enum dgc_status verify_placed(struct dgc_session *s, struct graph *g, con
                                      struct str *out) {
   if (g->stage == STAGE_FUSED)
     return session_fail(s, DGC_INPUT, "%s is fused: what is certified is the placed graph before", g->name);
+  if (g->config.task)
+    return session_fail(s, DGC_INPUT,
+                        "%s is the part of task %s: what is certified is the graph of all tasks", g->name,
+                        g->config.task);
   struct certificate c;
   graph_certify(s->call, source, g, "read", &s->diags, &c);
   verify_numbers(s, source, g, &c);

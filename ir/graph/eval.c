@@ -389,7 +389,7 @@ static bool eval_movement(const struct node *n, const struct tensor *in, struct 
 }
 
 static bool eval_meta(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step) {
-  if (n->op == OP_copy) return eval_same(in, out);
+  if (n->op == OP_copy || n->op == OP_send) return eval_same(in, out);
   if (n->op == OP_split) return eval_strided(n, in, out);
   if (n->op == OP_all_gather) return eval_concat(n, in, out);
   if (n->op == OP_all_reduce) return eval_all_reduce(n, in, out);

@@ -65,6 +65,8 @@ static void check_all_reduce(struct verify *v, const struct node *n) {
     verify_breach(v, n, "all_reduce reads what is %s", sums ? "not a partial sum" : "no tower's own");
     return;
   }
+  if (v->g->config.task && !is_collective(n) && !node_attr(n, ATTR_order))
+    verify_breach(v, n, "the sum has no order among those of all tasks");
   if (first && n->ninputs != 1) verify_breach(v, n, "only the first tower's value counts");
   check_tower_order(v, n, v->g->stage == STAGE_REPLICATED && !first);
 }
@@ -171,14 +173,26 @@ static void check_fused(struct verify *v, const struct node *n) {
       verify_breach(v, n, "tower %d reads %s of tower %d", n->tower, n->inputs[i]->name, n->inputs[i]->tower);
 }
 
-/* The results of a fused node, and what another task has computed: it has been checked. */
+/* The results of a fused node: it has been checked. */
 static void check_result(struct verify *v, const struct node *n) { (void)v, (void)n; }
+
+static void check_peer(struct verify *v, const struct node *n) {
+  int64_t peer = node_int(n, ATTR_peer), devices = v->g->config.target.ndevices;
+  if (peer >= (devices > 0 ? devices : 1))
+    verify_breach(v, n, "there is no device %lld at the other end", (long long)peer);
+}
 
 /* What is sent stays what it is. */
 static void check_sent(struct verify *v, const struct node *n) {
   const struct node *x = n->inputs[0];
   if (n->dist != x->dist || n->tower != x->tower)
     verify_breach(v, n, "what is sent, %s, is %s", x->name, dist_name(x->dist));
+  check_peer(v, n);
+}
+
+static void check_remote(struct verify *v, const struct node *n) {
+  check_peer(v, n);
+  if (n->device < 0) verify_breach(v, n, "nothing says to which device it comes");
 }
 
 /* What computes: its operands lie over the towers as it does. */
@@ -196,7 +210,7 @@ void verify_towers(struct verify *v) {
       [OP_all_gather] = check_all_gather, [OP_copy] = check_copy,
       [OP_assign] = check_assign,         [OP_fused] = check_fused,
       [OP_output] = check_result,         [OP_send] = check_sent,
-      [OP_remote] = check_result};
+      [OP_remote] = check_remote};
   for (uint32_t i = 0; i < v->g->count; i++) {
     const struct node *n = v->g->nodes[i];
     check_tower(v, n);
@@ -249,8 +263,6 @@ void verify_placement(struct verify *v) {
       verify_breach(v, n, "the node has no device");
       continue;
     }
-    if ((n->op == OP_send || n->op == OP_remote) && node_int(n, ATTR_peer) >= v->g->config.target.ndevices)
-      verify_breach(v, n, "there is no device %lld at the other end", (long long)node_int(n, ATTR_peer));
     if (!n->why || !*n->why) verify_breach(v, n, "no rule says why the node is where it is");
     if (n->op == OP_assign && n->inputs[0]->device != n->device)
       verify_breach(v, n, "the update is not where its variable is");

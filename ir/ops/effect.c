@@ -109,6 +109,11 @@ static bool all_reduce_infer(const struct node *n, struct type *out, struct aren
     *why = arena_printf(a, "devices do no %s together by %s: only a sum", r, node_string(n, ATTR_by));
     return false;
   }
+  const struct attr *order = node_attr(n, ATTR_order);
+  if (order && order->count != 2) {
+    *why = arena_printf(a, "the order of a sum is two numbers, not %d", order->count);
+    return false;
+  }
   return same_types(n, out, a, why);
 }
 META(all_reduce, KIND_META, 0, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = -1,

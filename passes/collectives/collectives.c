@@ -74,6 +74,11 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   struct tree t = {
       .out = out, .s = &e->strategy, .part = &e->part, .all = n, .terms = in, .count = n->ninputs};
   t.op = share_op(dist_partial(how));
+  if (!whole && n->ninputs != e->part.ntowers) {
+    diag_error(e->ctx->diags, n->loc, "%s has %d shares, and task %s has %d towers", n->name, n->ninputs,
+               out->config.task, e->part.ntowers);
+    return NULL;
+  }
   if (!whole) {
     t.count = e->strategy.towers;
     t.terms = arena_new_array(e->ctx->scratch, (size_t)t.count, struct node *);

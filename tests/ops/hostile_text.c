@@ -28,10 +28,10 @@ static int64_t bytes_of(const struct graph *g) {
   return bytes;
 }
 
-/* Small graphs are computed, if passes need not expand them first. */
+/* Small graphs are computed, if passes need not expand them first and nothing comes from elsewhere. */
 static void compute(struct arena *a, struct graph *g) {
   for (uint32_t i = 0; i < g->count; i++)
-    if (op_of(g->nodes[i])->traits & OP_SOURCE_ONLY) return;
+    if (op_of(g->nodes[i])->traits & OP_SOURCE_ONLY || g->nodes[i]->op == OP_remote) return;
   g = graph_concrete(a, g, 3);
   if (!g || bytes_of(g) > 1 << 20) return;
   struct values inputs, variables;

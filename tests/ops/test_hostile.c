@@ -88,6 +88,23 @@ static const struct {
     {OP_copy, "placed",
      " x = input : f64[3] mirrored on /cpu:0  # r\n q = square x mirrored on /cpu:0  # r\n"
      " y = copy q {alias=1} mirrored on /cpu:1  # r\n z = neg y mirrored on /cpu:1  # r\n value z\n"},
+    {OP_send, "placed",
+     " x = input : f64[3] mirrored on /cpu:0  # r\n q = square x mirrored on /cpu:0  # r\n"
+     " y = send q {order=[1, 2, 3], peer=1} mirrored on /cpu:0  # r\n send y\n value q\n"},
+    {OP_send, "replicated",
+     " x = input : f64[3] mirrored replica 0\n y = send x {order=[0], peer=0} mirrored replica 0\n send y\n"
+     " value x\n"},
+    {OP_remote, "placed",
+     " y = remote {order=[4, 0], peer=1} : f64[3] mirrored on /cpu:0  # r\n z = neg y mirrored on /cpu:0  # "
+     "r\n"
+     " value z\n"},
+    {OP_remote, "replicated", " y = remote {peer=0} : f64[3] mirrored replica 0 on /cpu:0\n value y\n"},
+    {OP_all_reduce, "replicated",
+     " x = input : f64[3] mirrored replica 0\n s = split x {offset=0} : f64[2] per_replica tower 0\n"
+     " t = split x {offset=2} : f64[1] per_replica tower 1\n a = reduce_sum s {axes=[0]} partial(sum) tower "
+     "0\n"
+     " b = reduce_sum t {axes=[0]} partial(sum) tower 1\n"
+     " y = all_reduce a, b {reduction=\"sum\", order=[3, 1]} mirrored replica 1\n value y\n"},
     {OP_fused, "fused",
      " x = input : f32[4] mirrored on /cpu:0  # r\n y = fused x : f32[4] mirrored on /cpu:0 {  # r\n"
      "  a = input : f32[4]\n  b = neg a\n  c = square a\n  value b\n  value c\n }\n value y\n"},

@@ -28,7 +28,7 @@ static const struct {
                {OP_gradient, SPREAD_SAME},      {OP_newest, SPREAD_SAME},      {OP_aggregate, SPREAD_SAME},
                {OP_split, SPREAD_NOT},          {OP_all_reduce, SPREAD_NOT},   {OP_all_gather, SPREAD_NOT},
                {OP_copy, SPREAD_NOT},           {OP_fused, SPREAD_NOT},        {OP_output, SPREAD_NOT},
-               {OP_input, SPREAD_ROWS}};
+               {OP_send, SPREAD_NOT},           {OP_remote, SPREAD_NOT},       {OP_input, SPREAD_ROWS}};
 
 /* One op with the batch in it. */
 struct subject {
