@@ -95,7 +95,7 @@ bool exec_give_up(struct exec *e);
 bool exec_await_ends(struct exec *e);
 /* Where this process stands, as runtime/mpi/watch.h has it; `e` is the struct exec. */
 struct whereabouts;
-void exec_whereabouts(void *e, int message, struct whereabouts *out);
+void exec_whereabouts(void *e, int device, struct whereabouts *out);
 /* Answers other processes, false if one of them has ended; and asks them, when the deadline has passed. */
 bool exec_answer(struct exec *e);
 void exec_inquire(struct exec *e);

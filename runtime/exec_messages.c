@@ -139,9 +139,9 @@ bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct
   if (o->channel && o->data == data) return true;
   if (o->channel) t->drop(o->channel);
   o->data = data;
-  o->channel = sends
-                   ? t->sender(t, data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->tag)
-                   : t->receiver(t, data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->tag);
+  o->channel =
+      sends ? t->sender(t, data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->tag)
+            : t->receiver(t, data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->tag);
   if (!o->channel && d)
     diag_error(d, LOC_NONE, "%s cannot carry message %d, of %lld bytes", t->library, m->number,
                (long long)m->bytes);

@@ -228,15 +228,15 @@ static enum dgc_status agree_on_messages(struct dgc_session *s, const struct pla
   const char **all, *differ = "";
   if (!transport_collect(t, s->call, arena_printf(s->call, "%016llx", (unsigned long long)message_sum(s, p)),
                          &all))
-    return unreached(s);
+    return session_unreached(s);
   uint64_t sum = 0;
   for (int i = 0; all && i < t->size; i++) sum += strtoull(all[i], NULL, 16);
   if (sum) differ = "?";
-  if (!transport_tell(t, s->call, &differ)) return unreached(s);
+  if (!transport_tell(t, s->call, &differ)) return session_unreached(s);
   if (!*differ) return DGC_OK;
-  if (!transport_collect(t, s->call, message_list(s, p), &all)) return unreached(s);
+  if (!transport_collect(t, s->call, message_list(s, p), &all)) return session_unreached(s);
   if (all) differ = lone_message(s, all, t->size);
-  return transport_tell(t, s->call, &differ) ? blame(s, differ) : unreached(s);
+  return transport_tell(t, s->call, &differ) ? blame(s, differ) : session_unreached(s);
 }
 
 enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p) {

@@ -20,8 +20,8 @@ void transport_report(const struct transport *t, const struct target *target, st
     watch_report(t, target, d);
 }
 
-static void where_i_wait(void *of, int message, struct whereabouts *out) {
-  (void)message;
+static void where_i_wait(void *of, int device, struct whereabouts *out) {
+  (void)device;
   *out = *(const struct whereabouts *)of;
 }
 
@@ -55,7 +55,7 @@ static bool move(const struct transport *t, void *channel, int peer, const char 
   if (transport_failed(t)) return false;
   t->watch->no_memory = !channel;
   if (!channel) return false;
-  struct whereabouts mine = {.process = t->rank, .waits_for = peer, .message = -1, .step = t->watch->step};
+  struct whereabouts mine = {.process = t->rank, .waits_for = peer, .device = -1, .step = t->watch->step};
   strncpy(mine.what, what, sizeof mine.what - 1);
   t->start(channel);
   bool good = wait_for(t, channel, &mine);
