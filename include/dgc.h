@@ -127,6 +127,20 @@ struct dgc_metric {
   double value;
 };
 
+/* What a task of a cluster of processes has done with its time, which is in seconds. */
+struct dgc_task {
+  const char *name;                 /* "/job:worker/task:1" */
+  double computing, waiting, other; /* in steps; for other tasks; reading data, saving and the rest */
+  int waits_for;                    /* the task, in the list, that it has waited for longest; -1: for none */
+  double longest;                   /* how long that was */
+  int64_t sent;                     /* bytes, in steps */
+  double slower; /* how many times as long as the other tasks of its job it computes; 0: it has none */
+  int followers; /* of the slowest: how many wait for it, or for one that does, and so on; else 0 */
+};
+/* Of the epoch of a training that has ended last, or of what was done of one. Of the first process only: elsewhere, and
+ * where tasks are no processes, there are none. Until the next epoch ends. */
+DGC_API const struct dgc_task *dgc_tasks(struct dgc_session *s, int *count);
+
 /* Trains until as many epochs or steps are done as these options say (0: none; neither given: one epoch), on the option
  * data or what the model declares; with checkpoint, saves there after each epoch and at its end. Before the first step:
  * DGC_RUNTIME if nothing can be written there, DGC_USAGE if there is a file that the session has neither restored nor

@@ -66,6 +66,16 @@ static void say_stands(struct lane *first, const struct lane *end, bool waits) {
   for (struct lane *l = first; l < end; l++) atomic_store(&l->stands, waits ? l->next : NULL);
 }
 
+/* Whether a device goes on that waits ; if it is the first to go on since `idle`, that was spent waiting for whom
+ * it has waited. What it does next is not. */
+static bool ends_wait(const struct exec *e, uint64_t *waited, const struct lane *l, uint64_t *idle) {
+  struct command one[2] = {*l->next, {.kind = COMMAND_END}};
+  if (advance(one, e->run) == one) return false;
+  waited[exec_awaited(e, l->device, l->next)] += transport_now(e->transport) - *idle;
+  *idle = 0;
+  return true;
+}
+
 /* One worker's part of a run: its devices in turn, each as far as it gets. */
 static void run_lanes(struct exec *e, int worker) {
   struct lane *first = e->lanes + e->first_lane[worker], *end = e->lanes + e->first_lane[worker + 1];
@@ -73,6 +83,7 @@ static void run_lanes(struct exec *e, int worker) {
   for (struct lane *l = first; l < end; l++) l->next = l->commands;
   bool slowly = e->times || e->counts;
   unsigned spins = 0;
+  uint64_t idle = 0, *waited = e->waited ? e->waited + worker * e->transport->size : NULL; /* since when */
   bool said = false;
   for (ptrdiff_t left = end - first; left > 0;) {
     bool moved = false;
@@ -80,7 +91,9 @@ static void run_lanes(struct exec *e, int worker) {
     for (struct lane *l = first; l < end; l++) {
       const struct command *c = l->next;
       if (c->kind != COMMAND_END) {
-        l->next = slowly ? advance_slowly(e, l, c) : advance(c, run);
+        bool waits = idle > 0;
+        if (waits && !ends_wait(e, waited, l, &idle)) continue;
+        l->next = slowly ? advance_slowly(e, l, c + waits) : advance(c + waits, run);
         moved |= l->next != c;
       }
       left -= l->next->kind == COMMAND_END;
@@ -89,6 +102,7 @@ static void run_lanes(struct exec *e, int worker) {
       spins = 0;
       if (said) say_stands(first, end, said = false);
     } else if (left > 0) {
+      if (waited && !idle) idle = transport_now(e->transport);
       if (atomic_load_explicit(&e->failed, memory_order_relaxed)) return;
       if (!workers_relax(e->workers, &spins)) continue;
       if (!said) say_stands(first, end, said = true);
@@ -184,11 +198,13 @@ static bool run(struct exec *e) {
   exec_watch(e);
   e->run++;
   atomic_store_explicit(&e->failed, false, memory_order_relaxed);
+  uint64_t begin = e->waited ? transport_now(e->transport) : 0;
   bool good = true;
   if (e->nasync)
     good = run_far(e);
   else
     workers_run(e->workers, run_worker, e);
+  if (e->waited) exec_tally(e, transport_now(e->transport) - begin);
   return good && !atomic_load_explicit(&e->failed, memory_order_relaxed);
 }
 

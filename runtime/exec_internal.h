@@ -45,8 +45,10 @@ struct exec {
   const struct transport *transport; /* to other processes; NULL: there are none */
   struct outlet *outlets;            /* by message of the plan */
   _Atomic bool talking;              /* a worker is calling it */
-  _Atomic uint64_t answered;         /* when other processes were last answered */
-  int nlanes;                        /* devices of this process */
+  uint64_t *waited;          /* by worker, then by process: in this run; without other processes NULL */
+  int64_t sent;              /* bytes that a run sends to other processes */
+  _Atomic uint64_t answered; /* when other processes were last answered */
+  int nlanes;                /* devices of this process */
   struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
   _Atomic bool failed;
@@ -93,6 +95,10 @@ void exec_watch(struct exec *e);
 bool exec_give_up(struct exec *e);
 /* Waits until the devices behind the host are done, or the deadline has passed. */
 bool exec_await_ends(struct exec *e);
+/* Who the device waits for at this command: a process, perhaps this one. */
+int exec_awaited(const struct exec *e, int device, const struct command *c);
+/* Adds a run that took so long to what the process has done with its time. */
+void exec_tally(struct exec *e, uint64_t time);
 /* Where this process stands, as runtime/mpi/watch.h has it; `e` is the struct exec. */
 struct whereabouts;
 void exec_whereabouts(void *e, int device, struct whereabouts *out);

@@ -411,7 +411,7 @@ static bool load(struct exec *e, struct diags *d) {
   void *signals = arena_alloc(e->arena, ((size_t)p->nsignals + 1) * sizeof(struct signal));
   e->signals = (struct signal *)(((uintptr_t)signals + 63) & ~(uintptr_t)63);
   e->unrecordable = p->ncollectives > 0 || p->nmessages > 0;
-  if (p->nmessages > 0) exec_make_outlets(e);
+  if (e->transport) exec_make_outlets(e);
   struct loading l = {.e = e, .diags = d};
   find_far(e);
   return compile(&l) && load_queues(&l) && load_rendezvous(&l) && load_lanes(&l) && load_constants(e, d) &&

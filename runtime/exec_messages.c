@@ -62,6 +62,11 @@ static bool is_received(void *outlet) {
 }
 
 void exec_make_outlets(struct exec *e) {
+  const struct plan *p = e->plan;
+  size_t waits = (size_t)workers_count(e->workers) * (size_t)e->transport->size;
+  e->waited = arena_new_array(e->arena, waits, uint64_t);
+  for (int i = 0; i < p->nmessages; i++)
+    if (p->processes[p->messages[i].from] == e->transport->rank) e->sent += p->messages[i].bytes;
   e->outlets = arena_new_array(e->arena, (size_t)e->plan->nmessages, struct outlet);
 }
 
@@ -146,6 +151,30 @@ bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct
     diag_error(d, LOC_NONE, "%s cannot carry message %d, of %lld bytes", t->library, m->number,
                (long long)m->bytes);
   return o->channel != NULL;
+}
+
+/* --- what time goes into --- */
+
+int exec_awaited(const struct exec *e, int device, const struct command *c) {
+  const struct device_plan *dp = &e->plan->devices[device];
+  const struct message *m = c->step < (uint32_t)dp->nsteps ? dp->steps[c->step].message : NULL;
+  if (c->kind != COMMAND_POLL || !m) return e->transport->rank;
+  return e->plan->processes[m->to == device ? m->from : m->to];
+}
+
+void exec_tally(struct exec *e, uint64_t time) {
+  struct tally *t = e->transport->tally;
+  uint64_t all = 0;
+  int workers = 0, size = e->transport->size;
+  for (int i = 0; i < workers_count(e->workers); i++) workers += e->first_lane[i + 1] > e->first_lane[i];
+  for (int i = 0; i < workers_count(e->workers) * size; i++) {
+    uint64_t waited = e->waited[i] / (uint64_t)(workers ? workers : 1);
+    t->waiting[i % size] += waited;
+    all += waited;
+    e->waited[i] = 0;
+  }
+  t->computing += time > all ? time - all : 0;
+  t->sent += e->sent;
 }
 
 /* --- who waits for whom --- */

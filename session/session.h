@@ -97,7 +97,9 @@ struct dgc_session {
   struct list part_names; /* that dgc_output has handed out */
   struct list anew;       /* variables that the checkpoint restored last does not hold */
   struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
-  bool trained;           /* since it was loaded: its training data is not what to evaluate on */
+  struct dgc_task *tasks; /* what they did last; NULL: that was never asked for */
+  int ntasks;
+  bool trained; /* since it was loaded: its training data is not what to evaluate on */
 
   atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */
   int calls;           /* going on: a second one comes from on_progress */

@@ -6,6 +6,7 @@
 #include "session/evaluate.h"
 #include "session/model.h"
 #include "session/strategy.h"
+#include "session/tasks.h"
 
 #include "base/clock.h"
 #include "passes/strategy/strategy.h"
@@ -162,7 +163,8 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   s->position.step++;
   s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
   s->position.index = b->last ? 0 : b->index + 1;
-  status = report(t, b);
+  if (b->last) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
+  if (!status) status = report(t, b);
   if (status) return status;
   if (b->last) {
     t->loss_sum = t->loss_count = 0;
@@ -261,6 +263,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!t->loader) return session_unread(s);
   status = check_batches(t);
   if (!status) say_done(t);
+  tasks_begin(s);
   t->begin = t->epoch_begin = t->saved = clock_seconds();
   while (!status && !done(listen(t))) {
     const struct batch *b;
@@ -272,6 +275,7 @@ static enum dgc_status train_over(struct training *t) {
     loader_release(t->loader, b);
   }
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
+  if (!status && t->rows > 0) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
   if (status) return status;
   if (t->stopped) return end_early(t, DGC_STOPPED);
   return s->options.checkpoint ? save(t) : DGC_OK;

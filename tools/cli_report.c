@@ -78,6 +78,68 @@ static void print_bar(const struct dgc_progress *p) {
   bar_shown = true;
 }
 
+/* "12.3 MB" */
+static void print_bytes(double bytes) {
+  static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+  size_t unit = 0;
+  for (; bytes >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++) bytes /= 1000;
+  fprintf(stderr, "%.*f %s", unit > 0, bytes, units[unit]);
+}
+
+/* Of many tasks those that compute longest. */
+static void print_tasks(struct dgc_session *s) {
+  enum { SHOWN = 16 };
+  int count, slowest = 0, shown = 0;
+  const struct dgc_task *tasks = dgc_tasks(s, &count);
+  for (int i = 0; i < count; i++) {
+    const struct dgc_task *t = &tasks[i];
+    double all = t->computing + t->waiting + t->other, percent = all > 0 ? 100 / all : 0;
+    if (t->slower > tasks[slowest].slower) slowest = i;
+    if (count > SHOWN && (t->slower < 1.25 || shown == SHOWN)) continue;
+    shown++;
+    fprintf(stderr, "  %s computes %.0f %%, waits %.0f %%", t->name, t->computing * percent,
+            t->waiting * percent);
+    if (t->waits_for >= 0 && t->longest * percent >= 1)
+      fprintf(stderr, " (%.0f %% for %s)", t->longest * percent, tasks[t->waits_for].name);
+    fputs(", sent ", stderr);
+    print_bytes((double)t->sent);
+    fputc('\n', stderr);
+  }
+  const struct dgc_task *t = &tasks[slowest];
+  if (count < 2 || t->slower < 1.25 || t->followers == 0) return;
+  fprintf(stderr, "  %s is %.1f times slower than the others; ", t->name, t->slower);
+  if (t->followers == count - 1)
+    fputs("all wait for it\n", stderr);
+  else
+    fprintf(stderr, "%d of %d wait for it\n", t->followers, count - 1);
+}
+
+static void tasks_json(struct dgc_session *s) {
+  int count;
+  const struct dgc_task *tasks = dgc_tasks(s, &count);
+  for (int i = 0; i < count; i++) {
+    const struct dgc_task *t = &tasks[i];
+    const struct {
+      const char *name;
+      double value;
+    } numbers[] = {{"computing", t->computing}, {"waiting", t->waiting}, {"other", t->other},
+                   {"longest", t->longest},     {"slower", t->slower},   {"sent", (double)t->sent},
+                   {"followers", t->followers}};
+    fputs(i ? ",{\"task\":" : ",\"tasks\":[{\"task\":", stdout);
+    cli_json_string(stdout, t->name);
+    fputs(",\"waits_for\":", stdout);
+    if (t->waits_for < 0)
+      fputs("null", stdout);
+    else
+      cli_json_string(stdout, tasks[t->waits_for].name);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+      fprintf(stdout, ",\"%s\":", numbers[k].name);
+      cli_json_number(stdout, numbers[k].value);
+    }
+    fputs(i + 1 < count ? "}" : "}]", stdout);
+  }
+}
+
 bool cli_progress(void *user, const struct dgc_progress *p) {
   const struct cli *c = user;
   cli_training(c->session);
@@ -90,6 +152,7 @@ bool cli_progress(void *user, const struct dgc_progress *p) {
   fprintf(stderr, "epoch %lld", (long long)p->epoch + 1);
   if (p->epochs) fprintf(stderr, "/%lld", (long long)p->epochs);
   fprintf(stderr, "  loss %.4g  %.0f examples/s  %.1f s\n", p->loss, p->examples_per_second, p->seconds);
+  print_tasks(c->session);
   return true;
 }
 
@@ -107,6 +170,7 @@ void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int coun
       fputc('\n', stdout);
     }
   }
+  if (c->json) tasks_json(c->session);
   if (c->json) fputs("}\n", stdout);
 }
 

@@ -31,9 +31,9 @@ static bool wait_for(const struct transport *t, void *channel, const struct wher
   static const struct timespec nap = {.tv_nsec = 50000};
   uint64_t begin = 0, answered = 0, limit = (uint64_t)t->watch->limit * 1000000000u;
   for (int asked = 0; !t->done(channel); asked += asked < YIELDING) {
+    if (asked == 0) begin = transport_now(t);
     if (asked < OFTEN) continue;
     uint64_t now = transport_now(t);
-    if (asked == OFTEN) begin = now;
     if (now - answered >= WATCH_EVERY) {
       watch_answer(t, where_i_wait, (void *)(uintptr_t)mine);
       answered = now;
@@ -48,6 +48,7 @@ static bool wait_for(const struct transport *t, void *channel, const struct wher
     else
       nanosleep(&nap, NULL);
   }
+  if (begin) t->tally->waiting[mine->waits_for] += transport_now(t) - begin;
   return true;
 }
 

@@ -159,8 +159,15 @@ const struct transport *transport_open(int task, struct diags *d) {
     return NULL;
   }
   static struct watch watch;
+  static struct tally tally;
   open_transport = t;
   open_transport.watch = &watch;
+  open_transport.tally = &tally;
+  tally.waiting = calloc((size_t)t.size, sizeof *tally.waiting);
+  if (!tally.waiting) {
+    diag_failure(d, LOC_NONE, "out of memory");
+    return NULL;
+  }
   atexit(at_exit);
   return &open_transport;
 }

@@ -13,6 +13,13 @@
 struct target;
 struct watch; /* runtime/mpi/watch.h */
 
+/* What a process has done with its time, in nanoseconds, since it was set to 0. */
+struct tally {
+  uint64_t computing; /* in runs, but for what it waited */
+  uint64_t *waiting;  /* by process that it waited for; itself: one of its devices for another */
+  int64_t sent;       /* bytes, in messages of plans */
+};
+
 /* Calls come from one thread at a time. A process that cannot reach another ends, and MPI's launcher ends all. */
 struct transport {
   int rank, size;
@@ -36,6 +43,7 @@ struct transport {
   /* Nanoseconds that have passed; NULL: those of base/clock.h. */
   uint64_t (*now)(const struct transport *t);
   struct watch *watch;
+  struct tally *tally;
   /* Says good-bye to all others, which have to say it too. */
   void (*stop)(void);
 };

@@ -45,6 +45,7 @@ struct office {
 struct process {
   struct office *office;
   struct watch watch;
+  struct tally tally;
   uint64_t clock;
   int sent; /* messages of plans */
   bool idle, ended, stuck;
@@ -63,6 +64,7 @@ struct channel {
   size_t bytes;
   bool sends, under_way;
   struct letter *letter; /* of a sender under way */
+  int waited;            /* how often it has found what was sent later than it is here */
   struct channel *next;  /* that is posted */
 };
 
@@ -165,16 +167,20 @@ static bool is_done(struct office *o, struct letter *l) {
   return true;
 }
 
-/* Whoever receives what was sent later than it is waits, which it has to see. */
-static bool is_late(struct process *p, const struct letter *l) {
-  bool late = p->office->trouble && l->time > p->clock;
-  if (late) p->clock = l->time;
-  return late;
+/* Whoever receives what was sent later than it is here waits until then: it has come to where it waits when it asks the
+ * first time, and has nothing else to do when it asks again. */
+static bool is_late(struct channel *c, const struct letter *l) {
+  struct process *p = c->process;
+  if (!p->office->trouble || l->time <= p->clock) return false;
+  if (c->waited++ < 2) return true;
+  p->clock = l->time;
+  c->waited = 0;
+  return false;
 }
 
-static bool is_received(struct office *o, const struct channel *c) {
+static bool is_received(struct office *o, struct channel *c) {
   struct letter *l = letter_for(o, c);
-  if (!l || l->late-- > 0 || is_late(c->process, l)) return false;
+  if (!l || l->late-- > 0 || is_late(c, l)) return false;
   if (l->bytes != c->bytes) complain(o, "of another size", c);
   size_t bytes = l->bytes < c->bytes ? l->bytes : c->bytes;
   if (bytes && !l->there) memcpy(c->data, l->taken ? l->taken : l->at, bytes);
@@ -223,6 +229,7 @@ static void tick(struct office *o) {
 static void pass_time(struct process *p) {
   struct office *o = p->office;
   uint64_t count = o->count;
+  if (o->trouble->stuck < 0) return;
   p->idle = true;
   tick(o);
   while (o->count == count) pthread_cond_wait(&o->change, &o->lock);
@@ -255,7 +262,7 @@ static void *channel(const struct transport *t, void *data, size_t bytes, int pe
   struct channel *c = memory(sizeof *c);
   struct process *p = process_of(t);
   int from = sends ? t->rank : peer, to = sends ? peer : t->rank;
-  *c = (struct channel){p->office, p, from, to, tag, data, bytes, sends, false, NULL, NULL};
+  *c = (struct channel){p->office, p, from, to, tag, data, bytes, sends, false, NULL, 0, NULL};
   return c;
 }
 
@@ -376,8 +383,10 @@ static void run_all(struct arena *a, struct office *o, int count, process_fn *fn
                                 .ended = o->trouble ? ended : NULL,
                                 .now = o->trouble ? now : NULL,
                                 .watch = &o->all[i].watch,
+                                .tally = &o->all[i].tally,
                                 .stop = stop};
     o->all[i] = (struct process){.office = o, .transport = t, .fn = fn, .arg = arg, .clock = 1000000000};
+    o->all[i].tally.waiting = arena_new_array(a, (size_t)count, uint64_t);
   }
   for (int i = 0; i < count; i++)
     if (pthread_create(&o->all[i].thread, NULL, run, &o->all[i])) abort();
