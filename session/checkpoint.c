@@ -7,6 +7,7 @@
 #include "session/strategy.h"
 
 #include "runtime/checkpoint.h"
+#include "runtime/checkpoint_writer.h"
 #include "runtime/data/atomic.h"
 #include "runtime/model_variable.h"
 #include "runtime/mpi/transport.h"
@@ -85,10 +86,12 @@ static bool is_trained(const struct dgc_session *s, const char *name) {
   return n && node_int_or(n, ATTR_trainable, 0);
 }
 
-static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const char *path, bool finite) {
+/* Takes all of it over in s->building, and hands that to the writer. */
+static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool finite) {
+  struct arena *a = s->building;
   struct model_variable *all;
-  int count = store_model_variables(s->store, a, &all), ntexts = 0;
-  const struct checkpoint *c = model_variables_save(s->store, a, all, count);
+  int count = store_model_variables(s->store, a, &all);
+  struct checkpoint *c = model_variables_save(s->store, a, all, count);
   if (!c) return session_device_failed(s);
   for (int i = 0; i < count; i++)
     if (finite && is_trained(s, all[i].name) && !is_finite(&all[i], c->entries[i].data)) {
@@ -99,32 +102,58 @@ static enum dgc_status save_with(struct dgc_session *s, struct arena *a, const c
       return DGC_MISMATCH;
     }
   if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes it */
-  struct checkpoint_text texts[8];
-  texts[ntexts++] = (struct checkpoint_text){"format", FORMAT};
-  texts[ntexts++] = (struct checkpoint_text){"model", s->model->name};
-  add_number(a, texts, &ntexts, "seed", s->options.seed);
-  add_number(a, texts, &ntexts, "towers", s->config.towers);
-  add_number(a, texts, &ntexts, "batch", session_batch(s));
-  add_number(a, texts, &ntexts, "step", s->position.step);
-  add_number(a, texts, &ntexts, "epoch", s->position.epoch);
-  add_number(a, texts, &ntexts, "epoch_batch", s->position.index);
-  return checkpoint_save(path, c->entries, c->count, texts, ntexts, &s->diags) ? DGC_OK : DGC_RUNTIME;
+  struct checkpoint_text *texts = c->texts = arena_new_array(a, 8, struct checkpoint_text);
+  int *n = &c->ntexts;
+  texts[(*n)++] = (struct checkpoint_text){"format", FORMAT};
+  texts[(*n)++] = (struct checkpoint_text){"model", arena_strdup(a, s->model->name)};
+  add_number(a, texts, n, "seed", s->options.seed);
+  add_number(a, texts, n, "towers", s->config.towers);
+  add_number(a, texts, n, "batch", session_batch(s));
+  add_number(a, texts, n, "step", s->position.step);
+  add_number(a, texts, n, "epoch", s->position.epoch);
+  add_number(a, texts, n, "epoch_batch", s->position.index);
+  s->building = NULL;
+  checkpoint_writer_put(s->writer, a, arena_strdup(a, path), c);
+  return DGC_OK;
+}
+
+/* One status for all: what failed in one process has failed in all. */
+static enum dgc_status agreed(struct dgc_session *s, const char *path, enum dgc_status status) {
+  unsigned char failed = status != DGC_OK;
+  if (!s->transport) return status;
+  if (!transport_any(s->transport, &failed)) return session_device_failed(s);
+  if (!failed) return DGC_OK;
+  transport_fail_together();
+  return status ? status : session_fail(s, DGC_RUNTIME, "the first process could not save %s", path);
+}
+
+enum dgc_status session_save_begin(struct dgc_session *s, const char *path, bool finite) {
+  if (!s->writer) s->writer = checkpoint_writer_create();
+  if (!s->writer) arena_exhausted();
+  s->building = checkpoint_writer_arena(s->writer);
+  enum dgc_status status = copy_all(s, path, finite);
+  checkpoint_writer_give(s->writer, s->building);
+  s->building = NULL;
+  return agreed(s, path, status);
+}
+
+bool session_save_failed(const struct dgc_session *s) {
+  return s->writer && checkpoint_writer_failed(s->writer);
+}
+
+bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d) {
+  if (s->writer && !checkpoint_writer_finish(s->writer, d)) return false;
+  make_own(s, path);
+  return true;
+}
+
+enum dgc_status session_save_end(struct dgc_session *s, const char *path) {
+  return agreed(s, path, session_save_wait(s, path, &s->diags) ? DGC_OK : DGC_RUNTIME);
 }
 
 enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite) {
-  struct arena *a = s->building = arena_create();
-  enum dgc_status status = save_with(s, a, path, finite);
-  /* None goes on, or ends, before the first process has written it. */
-  unsigned char failed = status != DGC_OK;
-  if (s->transport && !transport_any(s->transport, &failed))
-    status = session_device_failed(s);
-  else if (s->transport && failed)
-    transport_fail_together();
-  if (failed && !status) status = session_fail(s, DGC_RUNTIME, "the first process could not save %s", path);
-  if (!status) make_own(s, path);
-  s->building = NULL;
-  arena_destroy(a);
-  return status;
+  enum dgc_status status = session_save_begin(s, path, finite);
+  return status ? status : session_save_end(s, path);
 }
 
 static enum dgc_status save(struct dgc_session *s, const char *path) {

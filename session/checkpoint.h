@@ -6,6 +6,14 @@
 
 /* `finite`: an error, and nothing is written, if a variable that is trained is not. */
 enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite);
+/* The same in two parts: a copy of all, which a thread of the first process begins to write; and waiting for what is
+ * written yet, which fails if that did. All processes have to call them. */
+enum dgc_status session_save_begin(struct dgc_session *s, const char *path, bool finite);
+enum dgc_status session_save_end(struct dgc_session *s, const char *path);
+/* Whether something could not be written, which session_save_end will report. */
+bool session_save_failed(const struct dgc_session *s);
+/* Waits for what this process writes yet; where it fails, that is reported to `d` if it is not NULL. */
+bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d);
 /* Before the first step of a training: an error if the option checkpoint cannot be written, or would replace a file
  * that the session has neither read nor written. */
 enum dgc_status session_may_save(struct dgc_session *s);

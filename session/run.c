@@ -10,6 +10,7 @@
 
 #include "planner/planner.h"
 #include "runtime/checkpoint.h"
+#include "runtime/checkpoint_writer.h"
 #include "runtime/devices.h"
 #include "runtime/model_variable.h"
 #include "runtime/mpi/transport.h"
@@ -165,6 +166,7 @@ static enum dgc_status restore_kept(struct dgc_session *s) {
 }
 
 void session_close(struct dgc_session *s) {
+  checkpoint_writer_destroy(s->writer);
   forget_kept(s);
   drop_plans(s);
   store_destroy(s->store);

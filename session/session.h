@@ -97,7 +97,8 @@ struct dgc_session {
   struct list part_names; /* that dgc_output has handed out */
   struct list anew;       /* variables that the checkpoint restored last does not hold */
   struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
-  struct dgc_task *tasks; /* what they did last; NULL: that was never asked for */
+  struct checkpoint_writer *writer; /* NULL until something is saved */
+  struct dgc_task *tasks;           /* what they did last; NULL: that was never asked for */
   int ntasks;
   bool trained; /* since it was loaded: its training data is not what to evaluate on */
 

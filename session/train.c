@@ -35,6 +35,8 @@ struct training {
   bool stop;    /* on_progress wants it */
   bool stopped; /* dgc_stop was called */
   bool lost;    /* another process does not answer */
+  bool unsaved; /* what was to be saved could not be */
+  bool saving;  /* a checkpoint may be on its way to the disk */
   bool due;     /* as much time has passed as is to pass between two checkpoints */
   double saved; /* when the last one was written, or training began */
 };
@@ -44,34 +46,38 @@ struct training {
 static struct training *listen(struct training *t) {
   int64_t seconds = t->s->options.checkpoint_seconds;
   t->stopped = t->stopped || session_stopped(t->s);
+  t->unsaved = t->saving && session_save_failed(t->s);
   t->due = t->due || (seconds && clock_seconds() - t->saved >= (double)seconds);
   if (t->s->transport) {
-    enum { STOPPED = 1, STOP = 2, DUE = 4 };
-    unsigned char flags =
-        (unsigned char)((t->stopped ? STOPPED : 0) | (t->stop ? STOP : 0) | (t->due ? DUE : 0));
+    enum { STOPPED = 1, STOP = 2, DUE = 4, UNSAVED = 8 };
+    unsigned char flags = (unsigned char)((t->stopped ? STOPPED : 0) | (t->stop ? STOP : 0) |
+                                          (t->due ? DUE : 0) | (t->unsaved ? UNSAVED : 0));
     t->lost = !transport_any(t->s->transport, &flags);
     t->stopped = flags & STOPPED;
     t->stop = flags & STOP;
     t->due = flags & DUE;
+    t->unsaved = flags & UNSAVED;
   }
   return t;
 }
 
 static bool done(const struct training *t) {
   const struct position *p = &t->s->position;
-  return t->stop || t->stopped || t->lost || (t->epochs >= 0 && p->epoch >= t->epochs) ||
+  return t->stop || t->stopped || t->lost || t->unsaved || (t->epochs >= 0 && p->epoch >= t->epochs) ||
          (t->steps >= 0 && p->step >= t->steps);
 }
 
 /* What ends the training: a loss that is no number, by its name if there are several. */
-static enum dgc_status no_number(const struct training *t, const struct loaded *l, int output, double value) {
+static enum dgc_status no_number(struct training *t, const struct loaded *l, int output, double value) {
   struct dgc_session *s = t->s;
   int losses = 0;
   for (int i = 0; i < l->plan->noutputs; i++) losses += l->plan->outputs[i].role == OUTPUT_LOSS;
   session_fail(s, DGC_MISMATCH, "the loss%s%s is %s at step %lld: the training ends", losses > 1 ? " " : "",
                losses > 1 ? l->plan->outputs[output].name : "", isnan(value) ? "not a number" : "infinite",
                (long long)t->unread.step);
-  if (t->saved_step > t->first_step)
+  bool kept = !t->saving || session_save_wait(s, s->options.checkpoint, &s->diags);
+  t->saving = false;
+  if (kept && t->saved_step > t->first_step)
     diag_help(&s->diags, LOC_NONE, "%s holds step %lld; --allow-nan goes on all the same",
               s->options.checkpoint, (long long)t->saved_step);
   else
@@ -141,14 +147,25 @@ static enum dgc_status report(struct training *t, const struct batch *b) {
   return DGC_OK;
 }
 
-/* What is saved is good by all that can be known: the losses up to this step, and the variables that it leaves. */
-static enum dgc_status save(struct training *t) {
+/* What is saved is good by all that can be known: the losses up to this step, and the variables that it leaves. The
+ * step waits for a copy of them; what becomes of that is told later. */
+static enum dgc_status begin_save(struct training *t) {
   struct dgc_session *s = t->s;
   enum dgc_status status = add_loss(t);
-  if (!status) status = session_save(s, s->options.checkpoint, !s->options.allow_nan);
+  if (!status) status = session_save_begin(s, s->options.checkpoint, !s->options.allow_nan);
   if (!status) t->saved_step = s->position.step;
+  t->saving = true;
   t->due = false;
   t->saved = clock_seconds();
+  return status;
+}
+
+/* The present step is saved when it returns. */
+static enum dgc_status save(struct training *t) {
+  bool begun = t->saving && t->saved_step == t->s->position.step;
+  enum dgc_status status = begun ? DGC_OK : begin_save(t);
+  if (!status && t->saving) status = session_save_end(t->s, t->s->options.checkpoint);
+  t->saving = false;
   return status;
 }
 
@@ -173,7 +190,7 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   }
   const struct options *o = &s->options;
   bool due = b->last || (o->checkpoint_every && s->position.step % o->checkpoint_every == 0);
-  return o->checkpoint && due && !done(listen(t)) ? save(t) : DGC_OK;
+  return o->checkpoint && due && !done(listen(t)) ? begin_save(t) : DGC_OK;
 }
 
 /* A training that would go on from where another one ended, and ends there as well. */
@@ -238,7 +255,7 @@ static enum dgc_status end_early(struct training *t, enum dgc_status why) {
     diag_note(&s->diags, LOC_NONE, "%s after step %lld: nothing was saved, as there is no --checkpoint FILE",
               end, step);
   else {
-    enum dgc_status status = t->saved_step == s->position.step ? DGC_OK : save(t);
+    enum dgc_status status = save(t);
     if (status) return status;
     diag_note(&s->diags, LOC_NONE, "%s after step %lld, saved: --resume %s goes on from there", end, step,
               path);
@@ -275,6 +292,7 @@ static enum dgc_status train_over(struct training *t) {
     loader_release(t->loader, b);
   }
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
+  if (!status && t->unsaved) status = session_save_end(s, s->options.checkpoint);
   if (!status && t->rows > 0) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
   if (status) return status;
   if (t->stopped) return end_early(t, DGC_STOPPED);
@@ -283,6 +301,7 @@ static enum dgc_status train_over(struct training *t) {
 
 static void end_training(void *training) {
   struct training *t = training;
+  if (t->saving) session_save_wait(t->s, t->s->options.checkpoint, NULL);
   loader_destroy(t->loader);
   dataset_close(t->data);
 }
@@ -309,6 +328,8 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = agree_on_training(s, t.data);
   if (!status) status = train_over(&t);
   arena_unguard(&guard);
+  if (t.saving) session_save_wait(s, o->checkpoint, &s->diags); /* it was to end otherwise */
+  t.saving = false;
   end_training(&t);
   return status;
 }
