@@ -41,7 +41,7 @@ FOREIGN = [
     (re.compile(r"llvm-c/|llvm/|dnnl|oneapi"), ("runtime/cpu/",)),
     (re.compile(r"zlib\.h"), ("runtime/data/", "tests/")),
     (re.compile(r"cuda|nvrtc|cublas|nccl"), ("runtime/cuda/", "kernels/cuda/", "tests/simulated_cuda/", "tests/gpu/")),
-    (re.compile(r"mpi\.h"), ("runtime/mpi/",)),
+    (re.compile(r"mpi\.h"), ("runtime/mpi/", "bench/")),
 ]
 # Tables, their rows, and where each name has to stand.
 DOCUMENTED = [
