@@ -15,6 +15,7 @@ REASONS = {
     "reduce_max": "max", "reduce_min": "min", "assign": "each update", "gradient": "each training",
     "newest": "asynchronous training alone", "aggregate": "by declarations of state", "split": "made by replicate",
     "all_reduce": "made by replicate", "all_gather": "made by replicate", "copy": "made by copies",
+    "send": "in the part of one task of a plan", "remote": "in the part of one task of a plan",
     "fused": "made by fuse", "output": "made by fuse",
     "ceil_div": "of sizes: conv2d", "blocks": "max_pool2d and mean_pool2d", "split_heads": "attention",
     "adam_rate": "adam and adamw", "fan_in": "of sizes: the initializers", "fan_out": "of sizes: the initializers",
