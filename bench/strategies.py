@@ -37,6 +37,7 @@ def layouts():
         for options in (
             ["multi_worker_mirrored"],
             ["multi_worker_mirrored", "--cross-device", "hierarchical_copy"],
+            ["multi_worker_mirrored", "--cross-device", "scatter"],
             ["multi_worker_mirrored", "--cross-device", "ring"],
             ["central_storage"],
             ["round_robin", "--balance", "size"],

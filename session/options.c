@@ -58,7 +58,7 @@ static const struct option_row option_table[] = {
     {"consolidation-device", TEXT, AT(consolidation_device), 0, 0, "DEVICE",
      "where batches are split and results gathered"},
     {"cross-device", TEXT, AT(cross_device), 0, 0, "NAME",
-     "how sums over towers travel: reduce_to_one (default), hierarchical_copy, ring or nccl"},
+     "how sums over towers travel: reduce_to_one (default), hierarchical_copy, scatter, ring or nccl"},
     {"packs", INTEGER, AT(packs), 1, 4096, "N", "sum gradients as N arrays of equal size"},
     {"bytes-per-pack", INTEGER, AT(bytes_per_pack), 1, INT64_C(1) << 40, "N",
      "sum gradients as arrays that end once they are larger than N bytes"},

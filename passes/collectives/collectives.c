@@ -8,6 +8,7 @@
  *   reduce_to_one      where the reduction was placed; every reader fetches it from there
  *   hierarchical_copy  each half of the tree on a device of its own towers, which another sum moves on by one; the sum
  *                      of both on one of the two roots; readers fetch it from the root of their half
+ *   scatter            see scatter.c: each device sums a part of the elements, and all fetch the parts
  *   ring               see ring.c: the order of additions is another, and the bits depend on the number of devices
  *   nccl               see nccl.c: the devices add together, in an order that is NCCL's own
  *
@@ -42,6 +43,7 @@ static struct node *hierarchical(struct collectives *e, const struct tree *t, st
 /* What a reader on this device reads. */
 static struct node *result_on(struct graph *out, struct tower_sum *s, int device) {
   if (s->ring) return ring_result(out, s->ring, device);
+  if (s->scatter) return scatter_result(out, s->scatter, device);
   if (s->parts && s->parts[device]) return s->parts[device];
   bool other = s->half && s->half[device] == 1 << s->other_half;
   return other && s->total->device != s->other_root ? relay(out, s->total, s->other_root) : s->total;
@@ -87,7 +89,8 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   }
   bool adds = strcmp(how, "sum") == 0;
   if (e->algorithm == RING && adds) s->ring = ring_make(e->ctx, &t);
-  if (s->ring) return ring_result(out, s->ring, n->device);
+  if (e->algorithm == SCATTER && adds) s->scatter = scatter_make(e->ctx, &t);
+  if (s->ring || s->scatter) return result_on(out, s, n->device);
   if (e->algorithm == NCCL && adds && nccl_make(e, &t, s)) return result_on(out, s, n->device);
   s->total = e->algorithm == HIERARCHICAL && n->ninputs > 1 ? hierarchical(e, &t, s)
                                                             : tree_sum(&t, 0, n->ninputs, n->device, NULL);

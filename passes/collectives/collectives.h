@@ -7,6 +7,7 @@
 #include "passes/strategy/strategy.h"
 
 struct ring;
+struct scatter;
 
 /* What has become of an all_reduce. */
 struct tower_sum {
@@ -15,6 +16,7 @@ struct tower_sum {
   int other_half; /* the one whose root does not hold the total */
   int other_root;
   struct ring *ring;
+  struct scatter *scatter;
   struct node **parts; /* NCCL: by device, the whole sum; NULL where there is none */
 };
 
@@ -33,6 +35,11 @@ struct collectives {
 struct ring *ring_make(struct pass_ctx *ctx, const struct tree *t);
 /* The whole sum on a device; every device's is made once, by passing the chunks on. */
 struct node *ring_result(struct graph *out, struct ring *r, int device);
+
+/* NULL if it is not worth it: one device, or fewer elements than devices. */
+struct scatter *scatter_make(struct pass_ctx *ctx, const struct tree *t);
+/* The whole sum on a device. */
+struct node *scatter_result(struct graph *out, struct scatter *s, int device);
 
 /* Makes the sum once on each device that has towers, by NCCL; false if that cannot be, or is not worth it: where one of
  * them does not read the sum. */

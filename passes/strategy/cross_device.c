@@ -5,6 +5,7 @@
 
 static const char *const names[] = {[REDUCE_TO_ONE] = "reduce_to_one",
                                     [HIERARCHICAL] = "hierarchical_copy",
+                                    [SCATTER] = "scatter",
                                     [RING] = "ring",
                                     [NCCL] = "nccl"};
 enum { COUNT = sizeof names / sizeof *names };

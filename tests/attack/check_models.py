@@ -36,7 +36,7 @@ def spread_options(rng, towers):
     if strategy == "replicate":
         options.append(("uneven", "true"))
     if strategy in ("mirrored", "multi_worker_mirrored") and rng.random() < 0.3:
-        options.append(rng.choice([("packs", "2"), ("bytes-per-pack", "64"), ("cross-device", "hierarchical_copy")]))
+        options.append(rng.choice([("packs", "2"), ("bytes-per-pack", "64"), ("cross-device", "hierarchical_copy"), ("cross-device", "scatter")]))
     if rng.random() < 0.3:
         options.append(("threads", rng.randint(1, 3)))
     return options

@@ -14,6 +14,10 @@ digits() { echo "$samples/digits.dsl --rows 0:512 --eval-rows 0:128 --batch 64 -
   same hash.safetensors several.safetensors
   together 2 $(digits) --devices cpu:0-1 --cluster worker=2 --cross-device hierarchical_copy
   same hash.safetensors several.safetensors
+  together 2 $(digits) --cross-device scatter
+  same hash.safetensors several.safetensors
+  together 4 $(digits) --cross-device scatter
+  same hash.safetensors several.safetensors
   together 3 $(digits) --strategy round_robin
   together 3 $(digits) --strategy replicate
   together 4 $(digits) --packs 2

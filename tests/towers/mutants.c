@@ -347,7 +347,7 @@ static void change_output(struct press *p, int i) {
 static const char *const header_words[][8] = {
     {"stage", "source", "replicated", "placed", "fused"},
     {"strategy", "one_device", "mirrored", "replicate", "round_robin", "central_storage", "parameter_server"},
-    {"cross_device", "reduce_to_one", "hierarchical_copy", "ring", "nccl"},
+    {"cross_device", "reduce_to_one", "hierarchical_copy", "scatter", "ring", "nccl"},
     {"loss_scaling", "per_tower"},
     {"balance", "size"},
 };

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-static const char *const algorithms[] = {"reduce_to_one", "hierarchical_copy", "ring"};
+static const char *const algorithms[] = {"reduce_to_one", "hierarchical_copy", "ring", "scatter"};
 
 struct walk {
   const char *const *lists;
@@ -70,7 +70,7 @@ static void try_layouts(struct walk *w, const struct model *m, const struct grap
   for (int l = 0; w->lists[l]; l++)
     for (int s = 0; strategies[s].name; s++)
       for (int t = 0; t < 5; t++)
-        for (int x = 0; x < 3; x++) {
+        for (int x = 0; x < 4; x++) {
           if (w->shorter ? t % 2 == 0 || (x > 0 && t != 3) : x > 0 && t < 2) continue;
           if (w->place++ % w->share) continue;
           struct config c = {.batch = w->rows,

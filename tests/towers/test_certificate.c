@@ -97,6 +97,7 @@ static const struct setting {
      false},
     {{5, "mirrored", "gpu:0-2", NULL}, "nccl", 2, false},
     {{4, "mirrored", "gpu:0-3", NULL}, "nccl", 0, false},
+    {{5, "mirrored", "cpu:0-3", NULL}, "scatter", 0, false},
 };
 enum { NSETTINGS = sizeof settings / sizeof *settings, NMUTATIONS = 128 };
 

@@ -33,6 +33,7 @@ static const struct {
     {{WITH_multi_worker_mirrored, UNEQUAL, {.packs = 2}, OF_TOWERS, 0}, {0}, 5},
     {{WITH_multi_worker_mirrored, THREE, {.cross_device = "hierarchical_copy"}, OF_TOWERS, 0}, {0}, 4},
     {{WITH_multi_worker_mirrored, THREE, {.cross_device = "ring"}, OF_DEVICES, 0}, {0}, 5},
+    {{WITH_multi_worker_mirrored, THREE, {.cross_device = "scatter"}, OF_TOWERS, 0}, {0}, 7},
     {{WITH_parameter_server, TWO "," PS(0), {0}, OF_TOWERS, 0}, {0}, 2},
     {{WITH_parameter_server, PS(0) "," UNEQUAL "," PS(1), {.min_part_bytes = 16}, OF_TOWERS, 0}, {0}, 4},
     {{WITH_parameter_server, TWO "," PS(0), {.asynchronous = true}, OF_WORKERS, 0}, {0}, 2},
