@@ -1,5 +1,5 @@
-/* Scatter: m devices cut a sum into m chunks; each sums one of them by the fixed tree over the towers, and all fetch the
- * chunks from the devices that have them: a reduce-scatter, then an all-gather. What a device sends and receives is
+/* Scatter: m devices cut a sum into m chunks; each sums one of them by the fixed tree over the towers, and all fetch
+ * the chunks from the devices that have them: a reduce-scatter, then an all-gather. What a device sends and receives is
  * 2 (m-1)/m of the array, as in the ring; and each element is added up as by reduce_to_one, so that the bits depend on
  * the number of towers alone. Towers that share a device are summed there first, those of a task that is not the
  * chunk's own within that task, as far as they are a subtree. */
