@@ -70,6 +70,11 @@ static char **line_of(const struct cli *c, int processes, const char *checkpoint
 /* mpirun is not in the terminal's foreground: it reads nothing, and Ctrl-C is for this process. */
 static void become_mpirun(char **line) {
   setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 0); /* more tasks than cores are slow, not wrong */
+  setenv("OMPI_MCA_oob_tcp_keepalive_time", "2",
+         0); /* seconds, until mpirun asks a machine whether it is there, */
+  setenv("OMPI_MCA_oob_tcp_keepalive_intvl", "2",
+         0); /* and asks again; otherwise it waits for ever for one that has */
+  setenv("OMPI_MCA_oob_tcp_keepalive_probes", "3", 0); /* vanished */
   int nothing = open("/dev/null", O_RDONLY);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
   prctl(PR_SET_PDEATHSIG, SIGTERM);

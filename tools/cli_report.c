@@ -27,7 +27,8 @@ static void put_message(const struct cli *c, const char *message) {
 
 int cli_status(struct cli *c, enum dgc_status status) {
   const char *message = dgc_message(c->session);
-  if (*message) {
+  bool fails = status && status != DGC_STOPPED;
+  if (*message && (fails || !c->process)) {
     cli_clear_progress();
     put_message(c, message);
   }

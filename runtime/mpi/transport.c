@@ -123,10 +123,21 @@ static void *load_any(const struct launcher *l, struct arena *a, const char **na
   return NULL;
 }
 
+/* srun starts processes for MPI only if it is told to, or is set up so; an MPI library ends those it was not. */
+static bool are_strangers(const struct launcher *l) {
+  return l && strcmp(l->rank, "SLURM_PROCID") == 0 && !getenv("PMIX_RANK") && !getenv("PMI_RANK");
+}
+
 const struct transport *transport_open(int task, struct diags *d) {
   if (open_transport.size) return &open_transport;
   int rank, size;
   const struct launcher *l = find_launcher(&rank, &size);
+  if (are_strangers(l)) {
+    diag_error(d, LOC_NONE, "srun has started %d processes, and has not told them of each other", size);
+    diag_help(d, LOC_NONE,
+              "srun --mpi=pmix, or as `srun --mpi=list` names what the MPI library was built for");
+    return NULL;
+  }
   const char *name, *none;
   void *library = load_any(l ? l : launchers, d->arena, &name, &none);
   if (!library) {

@@ -89,6 +89,7 @@ ended() {
   [ $got = "$2" ] && pass || { fail "$1: exit code $got"; cat err; }
   step=$(sed -n 's/^note: stopped after step \([0-9]*\), saved.*/\1/p' err)
   [ -n "$step" ] && pass || { fail "$1: not saved in the end"; cat err; }
+  grep -q '^process .*note: stopped' err && fail "$1: said by more than one process" || pass
   # shellcheck disable=SC2046
   expect 0 "$1: as many steps" "$dgc" train $(digits) --steps "${step:-1}" --overwrite --checkpoint whole.safetensors
   same whole.safetensors "$3.safetensors"
