@@ -21,6 +21,30 @@ static void remove_step(struct patient *p, int device, int at) {
   d->nsteps--;
 }
 
+/* Whether signal `later` is given only when `earlier` has been: by what its giver does and waits for before. `asked`
+ * has the signals that need not be asked again. */
+static bool comes_after(const struct plan *p, int later, int earlier, bool *asked) {
+  if (asked[later]) return false;
+  asked[later] = true;
+  for (int d = 0; d < p->ndevices; d++) {
+    const struct step *steps = p->devices[d].steps;
+    int given = 0, end = p->devices[d].nsteps;
+    while (given < end && (steps[given].kind != STEP_SIGNAL || steps[given].signal != later)) given++;
+    for (int i = 0; given < end && i < given; i++) {
+      if (steps[i].kind != STEP_SIGNAL && steps[i].kind != STEP_WAIT) continue;
+      if (steps[i].signal == earlier) return true;
+      if (steps[i].kind == STEP_WAIT && comes_after(p, steps[i].signal, earlier, asked)) return true;
+    }
+  }
+  return false;
+}
+
+/* The first wait of the two is needed, even if the second one comes in its place. */
+static bool both_needed(const struct patient *p, enum step_kind kind, int first, int second) {
+  bool *asked = arena_new_array(p->arena, (size_t)p->plan->nsignals, bool);
+  return kind != STEP_WAIT || !comes_after(p->plan, second, first, asked);
+}
+
 /* The next meeting of the same kind on the device changes places with this one; there is work between them. */
 static bool swap_with_next(struct patient *p, enum step_kind kind) {
   for (int d = 0; d < p->plan->ndevices; d++) {
@@ -29,7 +53,7 @@ static bool swap_with_next(struct patient *p, enum step_kind kind) {
     for (int i = 0; i < p->plan->devices[d].nsteps; i++) {
       works = works || steps[i].kind < STEP_SIGNAL;
       if (steps[i].kind != kind) continue;
-      if (last && works && here(p)) {
+      if (last && works && both_needed(p, kind, last->signal, steps[i].signal) && here(p)) {
         int signal = last->signal;
         last->signal = steps[i].signal;
         steps[i].signal = signal;

@@ -83,6 +83,7 @@ static const struct setting {
     {{8, "mirrored", "cpu:0-2", NULL}, NULL, 0, false},
     {{4, "mirrored", "cpu:0-3", NULL}, "ring", 3, false},
     {{1, "one_device", "cpu:0", NULL}, NULL, 0, false},
+    {{5, "mirrored", "cpu:0-3", NULL}, "scatter", 0, false},
     {{3, "round_robin", "cpu:0-2", NULL}, NULL, 0, false},
     {{4, "parameter_server", CLUSTER, NULL}, NULL, 0, false},
     {{5, "parameter_server", CLUSTER, NULL}, NULL, 0, true},
@@ -97,7 +98,6 @@ static const struct setting {
      false},
     {{5, "mirrored", "gpu:0-2", NULL}, "nccl", 2, false},
     {{4, "mirrored", "gpu:0-3", NULL}, "nccl", 0, false},
-    {{5, "mirrored", "cpu:0-3", NULL}, "scatter", 0, false},
 };
 enum { NSETTINGS = sizeof settings / sizeof *settings, NMUTATIONS = 128 };
 
