@@ -106,8 +106,9 @@ static void print_tasks(struct dgc_session *s) {
     print_bytes((double)t->sent);
     fputc('\n', stderr);
   }
+  if (count < 2) return;
   const struct dgc_task *t = &tasks[slowest];
-  if (count < 2 || t->slower < 1.25 || t->followers == 0) return;
+  if (t->slower < 1.25 || t->followers == 0) return;
   fprintf(stderr, "  %s is %.1f times slower than the others; ", t->name, t->slower);
   if (t->followers == count - 1)
     fputs("all wait for it\n", stderr);

@@ -20,12 +20,12 @@ injected() {
   done
 
   # The first save never ends, and training goes on all the same.
-  injected fsync:1:hang "$dgc" $(digits hangs.safetensors) --epochs 1000000 >out 2>err &
+  env LD_PRELOAD="$inject" DGC_INJECT=fsync:1:hang "$dgc" $(digits hangs.safetensors) --epochs 1000000 >out 2>err &
   job=$!
   until grep -q '^epoch 7/' err out || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
   kill -0 $job 2>/dev/null && pass || { fail 'training does not go on'; cat err; }
   [ -f hangs.safetensors ] && fail 'a file that is not written' || pass
-  kill -KILL $(cat /proc/$job/task/$job/children) $job 2>/dev/null
+  kill -KILL $job
   wait $job 2>/dev/null
 
   # One that fails ends the training, which would go on for ever; the file is the last one that did not.
@@ -43,10 +43,11 @@ injected() {
 
   # Who is asked to end does so when it is written.
   rm -f slow.safetensors
-  injected fsync:1+:slow "$dgc" $(digits slow.safetensors) --epochs 1000000 --checkpoint-every 3 >out 2>err &
+  env LD_PRELOAD="$inject" DGC_INJECT=fsync:1+:slow "$dgc" $(digits slow.safetensors) --epochs 1000000 --checkpoint-every 3 \
+    >out 2>err &
   job=$!
   until [ -f slow.safetensors ] || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
-  kill -TERM $(cat /proc/$job/task/$job/children)
+  kill -TERM $job
   wait $job
   code=$?
   [ $code = 143 ] && pass || { fail "ended with $code"; cat err; }
