@@ -147,7 +147,7 @@ export DGC_SIMULATED_PEER=0
 each_call '^cu(Memcpy|Event|Stream|MemHost)' --devices gpu:0-1
 unset DGC_SIMULATED_PEER
 threads=2
-any_call='cu[A-Z][A-Za-z]+ on /gpu:[01]'
+any_call='cu(blas)?[A-Z][A-Za-z]+ on /gpu:[01]'
 each_call '^cu(Memcpy|Event|Stream|Launch)' --devices gpu:0-1
 each_call '^cu(Memcpy|Event|Stream|Launch)' --devices cpu:0,gpu:0
 threads=1
