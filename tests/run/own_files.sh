@@ -2,18 +2,7 @@
 # Who reads: with --auto-shard file a process opens its own files only, so the others' need not be there, and the bits are
 # those of one process that has all of them.
 . "$(dirname "$0")/lib.sh"
-root=$(dirname "$dgc")
-if ! command -v mpirun >/dev/null || [ ! -f "$root/dgc-mpi.so" ]; then
-  echo 'SKIP: MPI is not installed, or was not when dgc was built'
-  exit 77
-fi
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl=self,vader OMPI_MCA_plm_rsh_agent=/bin/false OMPI_MCA_btl_vader_single_copy_mechanism=none
-if ! timeout 60 mpirun -n 2 true >why 2>&1 </dev/null; then
-  echo 'SKIP: mpirun does not start processes here:'
-  head -20 why
-  exit 77
-fi
+. "$source/tests/run/mpi.sh"
 
 cat >rows.dsl <<'END'
 model rows() {

@@ -1,19 +1,7 @@
 #!/bin/sh
 # What processes of a cluster tell of themselves: what each did with its time, and what it sent.
 . "$(dirname "$0")/lib.sh"
-root=$(dirname "$dgc")
-if ! command -v mpirun >/dev/null || [ ! -f "$root/dgc-mpi.so" ]; then
-  echo 'SKIP: MPI is not installed, or was not when dgc was built'
-  exit 77
-fi
-# Open MPI: as root, and more processes than cores, as in containers; all of them here.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-export OMPI_MCA_btl=self,vader OMPI_MCA_plm_rsh_agent=/bin/false
-processes() {
-  n=$1
-  shift
-  timeout 300 mpirun -n "$n" "$@"
-}
+. "$source/tests/run/mpi.sh"
 
 # bytes TASK ARGUMENTS...: that the task sends in a step, by the plan.
 bytes() {
