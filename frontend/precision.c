@@ -31,16 +31,23 @@ bool apply_settings(struct resolver *r, const struct def *d) {
   return ok;
 }
 
-struct value matmul_in(struct resolver *r, struct value *ab, const struct value *v, struct loc loc) {
-  bool outer = r->frame->bf16, bf16 = outer;
-  if (!read_precision(r, v, &bf16)) return value_error();
-  for (int i = 0; i < 2 && bf16 && v->kind != VALUE_NONE; i++) {
+bool rounds_operands(struct resolver *r, const struct value *ab, const struct value *v, struct loc loc,
+                     bool *bf16) {
+  *bf16 = r->frame->bf16;
+  if (!read_precision(r, v, bf16)) return false;
+  for (int i = 0; i < 2 && *bf16 && v->kind != VALUE_NONE; i++) {
     if (ab[i].tensor.node->type.dtype == DT_F32) continue;
     report(r, loc, "a product of precision bf16 has operands of f32, not %s",
            type_text(r->arena, &ab[i].tensor.node->type));
     report_value(r, &ab[i]);
-    return value_error();
+    return false;
   }
+  return true;
+}
+
+struct value matmul_in(struct resolver *r, struct value *ab, const struct value *v, struct loc loc) {
+  bool outer = r->frame->bf16, bf16;
+  if (!rounds_operands(r, ab, v, loc, &bf16)) return value_error();
   r->frame->bf16 = bf16;
   struct value y = binary_values(r, OPERATOR_MATMUL, ab, loc);
   r->frame->bf16 = outer;

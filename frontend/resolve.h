@@ -202,12 +202,19 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
 struct node *tensor_node(struct resolver *r, const struct value *v, const char *what);
 struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc);
 /* Whether the op takes elements of d, which are v's; if not, says so. */
+/* The one element type of the tensors in v, into *d; reports two different ones. */
+bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc,
+                  enum dtype *d);
 bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 
 /* precision.c */
 /* `with precision = ...` of the definition whose frame has begun; without it the caller's holds. */
 bool apply_settings(struct resolver *r, const struct def *d);
+/* Whether f32 operands of a product are rounded to bfloat16: the precision is `v`, or where that is none the one that
+ * holds here. Reports one that they cannot have. */
+bool rounds_operands(struct resolver *r, const struct value *ab, const struct value *v, struct loc loc,
+                     bool *bf16);
 /* a @ b in the precision `v`, or where that is none in the one that holds here. */
 struct value matmul_in(struct resolver *r, struct value *ab, const struct value *v, struct loc loc);
 
@@ -275,7 +282,7 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
 void run_predict(struct resolver *r, const struct stmt *s);
 
 /* leaf.c */
-enum { MAX_GIVEN = 6 }; /* of what is not written in the language */
+enum { MAX_GIVEN = 8 }; /* of what is not written in the language */
 /* The parameters of an op that the language has under its name; the last of them have defaults. */
 int op_params(enum op_id op, const char **params, int *required);
 struct value op_call(struct resolver *r, enum op_id op, struct value *args, struct loc loc);
@@ -290,7 +297,7 @@ struct builtin {
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
-    builtins_random[];
+    builtins_conv[], builtins_random[];
 /* Where x is an input of integers, its data is checked to lie within low and high before it is used. */
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc);
 /* An argument that is true or false; false where it is not given. */

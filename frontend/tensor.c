@@ -94,9 +94,8 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
   return NULL;
 }
 
-/* The one element type of the tensors in v, into *d; reports two different ones. */
-static bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc,
-                         enum dtype *d) {
+bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc,
+                  enum dtype *d) {
   const struct value *first = NULL;
   bool any_float = op_table[op]->dtypes == DTYPE_FLOAT, any_bool = false;
   for (int i = 0; i < n; i++) {

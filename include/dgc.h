@@ -165,6 +165,20 @@ DGC_API enum dgc_status dgc_restore(struct dgc_session *s, const char *path);
 /* The variables that the file restored last does not hold, so that they start anew: false behind the last one. */
 DGC_API bool dgc_starts_anew(struct dgc_session *s, int index, const char **name);
 
+/* --- the evaluator of a cluster --- */
+
+/* Whether this process is the task evaluator:0, by the option task, by TF_CONFIG, or as the last process of a
+ * launcher where the option cluster has evaluator=1. It is none of the tasks of the cluster, has the devices of the
+ * option devices, and makes other calls than they: dgc_next_checkpoint and dgc_evaluate in turn, until there is no
+ * other. */
+DGC_API bool dgc_is_evaluator(struct dgc_session *s);
+/* Waits until the file of the option checkpoint holds another one than the last, and restores it; it is of training
+ * step *step. -1: there will be no other, as the training, which has the same options, has come to its end, or has
+ * ended. What is there at the first call is taken, too, unless the option overwrite is set; then DGC_USAGE where it
+ * cannot be known whose it is. DGC_RUNTIME after so many seconds of the option eval-timeout; DGC_STOPPED as
+ * dgc_evaluate. Of a launcher's processes, dgc_destroy waits for the end of the training. */
+DGC_API enum dgc_status dgc_next_checkpoint(struct dgc_session *s, int64_t *step);
+
 /* --- batches of the caller's own --- */
 
 /* Elements lie dense in row-major order. */
@@ -237,18 +251,41 @@ struct dgc_bench_input {
   int64_t low, high; /* of what is made up */
   const char *why;   /* what says so: "the model's range" */
 };
+/* With the option profile: what does the same for the same line, of all devices that are CPUs of this process. */
+struct dgc_bench_line {
+  const char *what;      /* the first of the nodes: "h.matmul" */
+  const char *how;       /* "kernel", "copy", or the op that a library computes: "matmul" */
+  const char *where;     /* "digits.dsl:9 (nn.dense, nn.dsl:7)"; NULL: it is not known */
+  int count;             /* in a step */
+  double seconds;        /* of a step, summed up */
+  double flops, traffic; /* operations, and bytes read and written, in a step */
+  double roof; /* seconds that one thread would take that reaches the peak and the bandwidth below */
+};
+/* Of several devices, and for a line of the model: seconds of a step, the mean of the threads. */
+struct dgc_bench_place {
+  const char *where; /* "digits.dsl:9"; "copies"; "outside kernels: …"; NULL: what has no line */
+  double seconds;    /* here */
+  double alone;      /* where the first device does all alone, with one thread */
+};
 struct dgc_bench {
   int64_t batch;
   int towers, threads, kernels, plan_steps, signals, steps;
   double compile_seconds; /* source to a loaded plan */
   double step_seconds;    /* median */
   double flops;           /* of one step */
-  double peak;    /* f32 operations a second that the threads in use reach on this machine, measured now */
-  double outside; /* share of the threads' time outside of kernels: executor and waiting */
+  double peak;      /* f32 operations a second that the threads in use reach on this machine, measured now */
+  double bandwidth; /* bytes a second that they read and write, measured now */
+  double outside;   /* share of the threads' time outside of kernels: executor and waiting */
   int ndevices;
   const struct dgc_bench_device *devices;
   int ninputs;
   const struct dgc_bench_input *inputs;
+  int nlines; /* without the option profile, none; the one that takes longest stands first */
+  const struct dgc_bench_line *lines;
+  double
+      alone_seconds; /* a step on the first device alone, median; 0: there is one device, or other processes */
+  int nplaces;       /* then, and the one stands first that costs most over its share of `alone` */
+  const struct dgc_bench_place *places;
 };
 /* Times the option steps (default 100) of training on the option data, or on numbers made up. */
 DGC_API enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out);

@@ -1,7 +1,9 @@
 /* Clusters: jobs and their tasks, as TensorFlow's cluster specifications have them, as a list of devices.
  *
  * All tasks are compiled for logical devices of one process, and run there if they are only numbered: where hosts are
- * named, they are carried along, and what runs refuses them (cluster_numbered). */
+ * named, they say which tasks are near each other (cluster_hosts), and what runs in one process refuses them
+ * (cluster_numbered). */
+#include "base/map.h"
 #include "ir/target.h"
 
 #include <ctype.h>
@@ -123,6 +125,42 @@ const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d)
   return hosts ? numbers.data : NULL;
 }
 
+/* The hosts of one job, "worker=a:1,b:1": which of `names` each of its tasks is on. */
+static void number_hosts(struct arena *a, const char *text, struct map *names, struct map *of) {
+  const char *equals = strchr(text, '=');
+  if (!equals || strspn(equals + 1, "0123456789") == strlen(equals + 1)) return;
+  int task = 0;
+  for (const char *p = equals + 1;; p++) {
+    size_t len = strcspn(p, ",");
+    const char *colon = memrchr(p, ':', len), *end = colon && p[len - 1] != ']' ? colon : p + len;
+    const char *host = arena_strndup(a, p, (size_t)(end - p));
+    const int *known = map_get(names, host);
+    int *number = arena_new(a, int);
+    *number = known ? *known : (int)names->count;
+    if (!known) map_put_owned(names, host, number);
+    map_put_owned(of, arena_printf(a, "%.*s:%d", (int)(equals - text), text, task++), number);
+    p += len;
+    if (!*p) return;
+  }
+}
+
+const int *cluster_hosts(struct arena *a, const char *spec, const struct target *t) {
+  struct map names = map_make(a), of = map_make(a);
+  for (const char *p = spec; p && *p; p += *p == ';') {
+    size_t len = strcspn(p, ";");
+    number_hosts(a, arena_strndup(a, p, len), &names, &of);
+    p += len;
+  }
+  if (names.count < 2) return NULL;
+  int *hosts = arena_new_array(a, (size_t)t->ndevices, int);
+  for (int i = 0; i < t->ndevices; i++) {
+    const struct device_name *n = &t->devices[i].name;
+    const int *number = n->job ? map_get(&of, arena_printf(a, "%s:%d", n->job, n->task)) : NULL;
+    hosts[i] = number ? *number : 0;
+  }
+  return hosts;
+}
+
 bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,
                    struct diags *d, struct loc loc) {
   struct job jobs[3];
@@ -141,4 +179,34 @@ bool cluster_parse(struct arena *a, const char *spec, const char *devices, struc
     for (int i = 0; i < njobs; i++)
       if (strcmp(jobs[i].name, order[k]) == 0) list_devices(&list, &jobs[i], &each);
   return target_parse(a, list.data, out, d, loc);
+}
+
+/* ---- numbers of tasks ---- */
+
+/* A number of tasks at *p, which goes on behind it; 0: there is none. */
+static int read_count(const char **p) {
+  char *end;
+  long n = **p >= '1' && **p <= '9' ? strtol(*p, &end, 10) : 0;
+  if (n < 1 || n > MAX_TARGET_DEVICES) return 0;
+  *p = end;
+  return (int)n;
+}
+
+const char *tasks_read(struct arena *a, const char *text, const int **tasks, int *count) {
+  enum { MOST = 64 };
+  int *list = arena_new_array(a, MOST, int), n = 0;
+  const char *p = text;
+  do {
+    int first = read_count(&p), last = first;
+    if (first && strncmp(p, "..", 2) == 0) p += 2, last = read_count(&p);
+    if (!first || !last || (*p && *p != ','))
+      return arena_printf(a, "write numbers from 1 to %d, as 1,2,8 or 1..1024, not '%s'", MAX_TARGET_DEVICES,
+                          text);
+    if (last < first) return arena_printf(a, "%d..%d ends before it begins", first, last);
+    for (int i = first; i <= last && n < MOST; i = i < last && 2 * i > last ? last : 2 * i) list[n++] = i;
+    if (n == MOST) return arena_printf(a, "at most %d numbers are compared", MOST - 1);
+  } while (*p++ == ',');
+  *tasks = list;
+  *count = n;
+  return NULL;
 }

@@ -299,3 +299,9 @@ int64_t tower_first_row(int tower, int towers, int64_t rows) {
   int64_t more = rows % towers;
   return tower * (rows / towers) + (tower < more ? tower : more);
 }
+
+int tower_cut(int towers) {
+  int half = 1;
+  while (2 * half < towers) half *= 2;
+  return half;
+}

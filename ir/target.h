@@ -54,6 +54,10 @@ int target_add_cpu(struct arena *a, struct target *t, int like);
  * devices of no task count as task 0's. `of` has room for all devices. How many processes. */
 int target_processes(const struct target *t, int *of);
 
+/* The numbers of tasks that a text lists: "1,2,8", "1..1024" (the powers of two times the first, and the last); in `a`.
+ * What is wrong with it, in `a`, or NULL. */
+const char *tasks_read(struct arena *a, const char *text, const int **tasks, int *count);
+
 /* The process of a task, "worker:3", by that numbering; -1: there is no such task. */
 int target_process(const struct target *t, const int *of, const char *task);
 
@@ -67,11 +71,16 @@ bool cluster_parse(struct arena *a, const char *spec, const char *devices, struc
 /* The same cluster by the numbers of its tasks, "worker=2;ps=1", if the specification names hosts; NULL if it names
  * none, or is malformed (an error in `d`). */
 const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d);
+/* By device, the number of the host that its task is on, as the specification names it, without a port; devices of no
+ * such task are on the first. NULL: it names no two hosts. */
+const int *cluster_hosts(struct arena *a, const char *spec, const struct target *t);
 
 /* Towers over devices, law 4: contiguous blocks, the first towers mod devices get one more. The device index. */
 int tower_device(int tower, int towers, int ndevices);
 /* Rows over towers: the first rows mod towers get one more. */
 int64_t tower_rows(int tower, int towers, int64_t rows);
 int64_t tower_first_row(int tower, int towers, int64_t rows);
+/* The fixed tree of sums over towers: how many of a range of so many, at least two, stand left of its cut. */
+int tower_cut(int towers);
 
 #endif

@@ -22,22 +22,14 @@ struct placing {
   struct strategy s;
   struct task_part part;
   const struct target *target;
-  int64_t *reduced; /* bytes that each device reduces so far */
+  int64_t *reduced; /* bytes that each worker reduces so far */
   uint8_t *result;  /* by id: what is given to the caller */
 };
 
-/* Below this size a reduction is not worth a second device. */
-#define SMALL_SUM 16384
-
-/* Mirrored: every device applies every update, and one of them sums the towers first. Large sums go to the
- * device that has the least to sum yet, so that no device waits for another to do all of it. */
+/* Mirrored: every device applies every update, and one of them sums the towers first. */
 static struct choice choose_reducer(struct arena *a, struct placing *p, const struct node *n) {
-  int64_t bytes = type_bytes(&n->type);
-  int best = p->s.workers[0];
-  for (int i = 1; bytes >= SMALL_SUM && i < p->s.nworkers; i++)
-    if (p->reduced[p->s.workers[i]] < p->reduced[best]) best = p->s.workers[i];
-  p->reduced[best] += bytes;
-  return (struct choice){best, arena_printf(a, "sum -> device %d", best)};
+  int device = p->s.workers[cross_device_root(p->reduced, p->s.nworkers, type_bytes(&n->type))];
+  return (struct choice){device, arena_printf(a, "sum -> device %d", device)};
 }
 
 static bool is_shard(const struct strategy *s, int device) {

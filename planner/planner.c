@@ -261,22 +261,9 @@ static bool is_whole(const struct graph *g, bool part, struct diags *d) {
   return true;
 }
 
-/* Sums that devices make together are made within one process so far. */
-static bool meets_in_processes(const struct plan *p, const struct graph *g, struct diags *d) {
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    for (int k = 1; is_collective(n) && k < n->ninputs; k++) {
-      if (plan_process(p, n->inputs[k]->device) == plan_process(p, n->inputs[0]->device)) continue;
-      diag_error(d, LOC_NONE, "node '%s' is a sum that devices of several processes would make together",
-                 n->name);
-      diag_help(d, LOC_NONE, "with tasks that are processes, --cross-device is any other than nccl");
-      return false;
-    }
-  }
-  return true;
-}
+enum outputs { ONE_PROCESS, FOR_ALL, WHERE_THEY_ARE };
 
-static struct plan *build(struct arena *a, const struct graph *g, bool processes, struct diags *d) {
+static struct plan *build(struct arena *a, const struct graph *g, enum outputs outputs, struct diags *d) {
   if (g->stage != STAGE_FUSED) {
     diag_error(d, LOC_NONE, "only a fused graph can be planned, and %s is not", g->name);
     return NULL;
@@ -291,20 +278,21 @@ static struct plan *build(struct arena *a, const struct graph *g, bool processes
   struct arena *scratch = arena_create_guarded(&guard);
   struct schedule s = {
       .process = NONE, .g = g, .arena = a, .scratch = scratch, .lower = lower_create(a, scratch, g)};
+  s.spreads = outputs == FOR_ALL;
   s.plan = arena_new(a, struct plan);
   s.plan->arena = a;
   s.plan->graph = g;
   s.plan->ndevices = g->config.target.ndevices > 0 ? g->config.target.ndevices : 1;
   s.plan->devices = arena_new_array(a, (size_t)s.plan->ndevices, struct device_plan);
   s.plan->nprocesses = 1;
-  if (processes) {
+  if (outputs != ONE_PROCESS) {
     int *of = arena_new_array(a, (size_t)s.plan->ndevices, int);
     s.plan->nprocesses = target_processes(&g->config.target, of);
     s.plan->processes = of;
     if (g->config.task) s.process = target_process(&g->config.target, of, g->config.task);
     s.plan->part = s.plan->shown = s.process + 1;
   }
-  if (!meets_in_processes(s.plan, g, d) || !is_whole(g, s.process != NONE, d)) {
+  if (!is_whole(g, s.process != NONE, d)) {
     lower_destroy(s.lower);
     arena_destroy_guarded(scratch, &guard);
     return NULL;
@@ -320,9 +308,13 @@ static struct plan *build(struct arena *a, const struct graph *g, bool processes
 }
 
 struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d) {
-  return build(a, g, false, d);
+  return build(a, g, ONE_PROCESS, d);
 }
 
 struct plan *plan_build_processes(struct arena *a, const struct graph *g, struct diags *d) {
-  return build(a, g, true, d);
+  return build(a, g, FOR_ALL, d);
+}
+
+struct plan *plan_build_apart(struct arena *a, const struct graph *g, struct diags *d) {
+  return build(a, g, WHERE_THEY_ARE, d);
 }

@@ -9,4 +9,7 @@ struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d)
 /* The same for tasks of the cluster that are processes of their own. */
 struct plan *plan_build_processes(struct arena *a, const struct graph *g, struct diags *d);
 
+/* The same where losses and metrics stay with the process that computes them. */
+struct plan *plan_build_apart(struct arena *a, const struct graph *g, struct diags *d);
+
 #endif

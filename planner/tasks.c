@@ -367,7 +367,7 @@ void schedule_tasks(struct schedule *s) {
   const int *first = s->plan->processes ? first_devices(s) : NULL;
   if (s->plan->processes) {
     if (s->process == NONE) spread_inputs(s, first);
-    s->copies = arena_new_array(s->scratch, (size_t)s->g->noutputs, struct ref *);
+    if (s->spreads) s->copies = arena_new_array(s->scratch, (size_t)s->g->noutputs, struct ref *);
   }
   keep_outputs(s, first);
   if (s->process != NONE) schedule_messages(s);

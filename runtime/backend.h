@@ -53,6 +53,15 @@ struct command {
   };
 };
 
+/* Which ranks of a collective are devices of this process, and how the processes that have any tell each other
+ * what the one of rank 0 knows: on that `data` is read, on the others it is filled in; false after a failure. All
+ * of them call it in the same order. */
+struct company {
+  const bool *here; /* by rank */
+  bool (*tell)(void *user, void *data, size_t bytes);
+  void *user;
+};
+
 /* A device that there is, for lists. */
 struct device_info {
   int index;
@@ -141,10 +150,11 @@ struct backend {
   /* (optional, all four or none) Sums that devices of this backend make together. rendezvous: what stands for a
    * collective of the plan below; NULL after an error. arrive: a CALL on the thread of the devices, by which the one
    * of this rank comes to it; `c->args` are where its share is and where the sum is to be. The call that is the last
-   * one in a run gives the work to all devices. complete: whether that is so for the arrival whose command has this
-   * state, or a call has failed: its device goes on then only. no_rendezvous: why none of this can be done here, in a
-   * line without its end; NULL if it can. Runs with collectives are not recorded. */
-  void *(*rendezvous)(void *self, struct arena *a, const struct collective *collective, struct diags *d);
+   * one of this process in a run gives the work to all its devices. complete: whether that is so for the arrival whose
+   * command has this state, or a call has failed: its device goes on then only. no_rendezvous: why none of this can be
+   * done here, in a line without its end; NULL if it can. Runs with collectives are not recorded. */
+  void *(*rendezvous)(void *self, struct arena *a, const struct collective *collective,
+                      const struct company *company, struct diags *d);
   bool (*arrive)(void *self, struct arena *a, void *rendezvous, int rank, struct command *c, struct diags *d);
   bool (*complete)(void *state);
   const char *(*no_rendezvous)(void *self);

@@ -115,6 +115,8 @@ static const char *parse(struct arena *a, const struct content *file, struct che
   }
   c->texts = arena_new_array(a, (size_t)s.nmetadata, struct checkpoint_text);
   for (int i = 0; i < s.nmetadata; i++)
+    if (strcmp(s.metadata[i].key, SAFETENSORS_CHECKSUM_KEY) == 0) c->checksum = s.metadata[i].value;
+  for (int i = 0; i < s.nmetadata; i++)
     if (strncmp(s.metadata[i].key, "dgc.", 4) != 0)
       c->texts[c->ntexts++] = (struct checkpoint_text){s.metadata[i].key, s.metadata[i].value};
   return NULL;

@@ -25,6 +25,7 @@ struct checkpoint {
   int count;
   struct checkpoint_text *texts;
   int ntexts;
+  const char *checksum; /* of the file that it was read from, "xxh64:..."; NULL: another program's */
 };
 
 /* False after an error in `d`; then the file at `path` is what it was before. */

@@ -49,6 +49,11 @@ static void count_copy(struct exec *e, int to, const struct command *c) {
     e->traffic[p->buffers[s->operands[0].buffer].device * p->ndevices + to] += s->bytes;
 }
 
+static void note_time(const struct exec *e, struct lane *lane, const struct command *c, uint64_t took) {
+  lane->busy += took;
+  if (e->times && e->times->steps) e->times->steps[lane->device][c->step] += took;
+}
+
 /* As advance, one command at a time, with a look at the clock around those that work, and at the copies. */
 static const struct command *advance_slowly(struct exec *e, struct lane *lane, const struct command *c) {
   for (;; c++) {
@@ -56,7 +61,7 @@ static const struct command *advance_slowly(struct exec *e, struct lane *lane, c
     bool works = c->kind == COMMAND_KERNEL || c->kind == COMMAND_CALL || c->kind == COMMAND_COPY;
     uint64_t begin = works ? clock_ns() : 0;
     if (c->kind == COMMAND_END || advance(one, e->run) == one) return c;
-    if (works) lane->busy += clock_ns() - begin;
+    if (works) note_time(e, lane, c, clock_ns() - begin);
     if (works && e->counts) count_copy(e, lane->device, c);
   }
 }

@@ -65,8 +65,9 @@ void exec_make_outlets(struct exec *e) {
   const struct plan *p = e->plan;
   size_t waits = (size_t)workers_count(e->workers) * (size_t)e->transport->size;
   e->waited = arena_new_array(e->arena, waits, uint64_t);
-  for (int i = 0; i < p->nmessages; i++)
-    if (p->processes[p->messages[i].from] == e->transport->rank) e->sent += p->messages[i].bytes;
+  for (int d = 0; d < p->ndevices; d++)
+    for (int i = 0; p->processes[d] == e->transport->rank && i < p->devices[d].nsteps; i++)
+      if (p->devices[d].steps[i].kind == STEP_SEND) e->sent += p->devices[d].steps[i].bytes;
   e->outlets = arena_new_array(e->arena, (size_t)e->plan->nmessages, struct outlet);
 }
 

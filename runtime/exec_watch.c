@@ -122,10 +122,12 @@ static int find_part(const struct device_plan *p, const struct collective *c) {
   return step;
 }
 
-/* The first of a collective's devices that has not come there, -1 if all have. */
+/* The first of a collective's devices of this process that has not come there, -1 if all have. */
 static int missing_device(const struct exec *e, const struct collective *c) {
   for (int i = 0; i < c->count; i++)
-    if (!arrived(e, c->devices[i], find_part(&e->plan->devices[c->devices[i]], c))) return c->devices[i];
+    if (engines_here(e->engines, c->devices[i]) &&
+        !arrived(e, c->devices[i], find_part(&e->plan->devices[c->devices[i]], c)))
+      return c->devices[i];
   return -1;
 }
 

@@ -1,6 +1,8 @@
 /* Memory of the host, for values that devices work on. */
 #include "runtime/host_memory.h"
 
+#include "runtime/mpi/shared.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,10 +12,13 @@
 void *host_alloc(size_t bytes) {
   size_t align = bytes >= (size_t)2 << 20 ? (size_t)2 << 20 : 64;
   if (bytes > SIZE_MAX / 4) return NULL;
-  return aligned_alloc(align, bytes ? (bytes + align - 1) / align * align : align);
+  void *shared = shared_alloc(bytes);
+  return shared ? shared : aligned_alloc(align, bytes ? (bytes + align - 1) / align * align : align);
 }
 
-void host_free(void *data) { free(data); }
+void host_free(void *data) {
+  if (!shared_free(data)) free(data);
+}
 
 void *host_device_alloc(void *self, int device, size_t bytes) {
   (void)self, (void)device;

@@ -1,10 +1,11 @@
-/* The f32 peak of this machine: independent chains of multiply-adds in the widest vectors there are. */
+/* What this machine reaches: operations in f32, by independent chains of multiply-adds in the widest vectors there are;
+ * bytes, by arrays that no cache holds. */
 #include "runtime/devices.h"
 
 #include "base/clock.h"
 #include "runtime/workers.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -12,7 +13,7 @@
 
 /* Enough chains to cover the latency of two units. */
 enum { CHAINS = 12, ROUNDS = 1 << 16 };
-static volatile float sink;
+static _Thread_local volatile float sink; /* so that nothing is left out */
 
 #ifdef __clang__
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -71,7 +72,8 @@ static void run_loop(void *arg, int worker) {
   }
 }
 
-double machine_peak(int threads) {
+/* All threads do this again and again for 0.1 s; the sum of what each reached at best. */
+static double best_rates(int threads, work_fn *fn) {
   enum { MAX_THREADS = 256 };
   struct best best[MAX_THREADS] = {{0}};
   if (threads < 1) threads = 1;
@@ -80,10 +82,37 @@ double machine_peak(int threads) {
   struct diags d;
   diags_init(&d, a);
   struct workers *w = workers_create(threads, &d);
-  for (double until = clock_seconds() + 0.1; w && clock_seconds() < until;) workers_run(w, run_loop, best);
+  for (double until = clock_seconds() + 0.1; w && clock_seconds() < until;) workers_run(w, fn, best);
   workers_destroy(w);
   arena_destroy(a);
   double sum = 0;
   for (int i = 0; i < threads; i++) sum += best[i].rate;
   return sum;
 }
+
+double machine_peak(int threads) { return best_rates(threads, run_loop); }
+
+/* --- memory --- */
+
+enum { LENGTH = 4 << 20, PASSES = 6 }; /* floats of an array: 16 MB */
+
+static void triad(float *restrict to, const float *restrict a, const float *restrict b) {
+  for (int i = 0; i < LENGTH; i++) to[i] = a[i] + 0.5f * b[i];
+}
+
+static void run_triad(void *arg, int worker) {
+  struct best *best = &((struct best *)arg)[worker];
+  float *x = calloc(3 * (size_t)LENGTH, sizeof *x);
+  if (!x) return;
+  for (size_t i = 0; i < 3 * (size_t)LENGTH; i += 1024) x[i] = 1; /* every page is there */
+  for (int i = 0; i < PASSES; i++) {
+    double begin = clock_seconds();
+    triad(x, x + LENGTH, x + 2 * LENGTH);
+    double rate = 3.0 * LENGTH * sizeof *x / (clock_seconds() - begin);
+    if (rate > best->rate) best->rate = rate;
+  }
+  sink = x[LENGTH / 2];
+  free(x);
+}
+
+double machine_bandwidth(int threads) { return best_rates(threads, run_triad); }

@@ -1,5 +1,8 @@
 /* Figures of a training step. */
 #include "session/data.h"
+#include "session/model.h"
+#include "session/options.h"
+#include "session/profile.h"
 #include "session/strategy.h"
 
 #include "base/clock.h"
@@ -124,9 +127,10 @@ static enum dgc_status step(struct dgc_session *s, struct loaded *l, void *const
   return DGC_OK;
 }
 
-static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *const *inputs,
-                               struct dgc_bench *out) {
-  int count = out->steps, ndevices = l->plan->ndevices;
+/* The median of so many steps, behind some that nobody looks at. */
+static enum dgc_status time_steps(struct dgc_session *s, struct loaded *l, void *const *inputs,
+                                  struct dgc_bench *out) {
+  int count = out->steps;
   double *seconds = arena_new_array(s->call, (size_t)count, double);
   enum dgc_status status = DGC_OK;
   for (int i = 0; !status && i < 5 + count / 10; i++) status = step(s, l, inputs, NULL);
@@ -135,17 +139,33 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
     status = step(s, l, inputs, NULL);
     seconds[i] = clock_seconds() - begin;
   }
-  if (status) return status;
-  out->step_seconds = median(seconds, count);
-  uint64_t *busy = arena_new_array(s->call, (size_t)ndevices, uint64_t), wall = 0;
-  uint64_t *sum = arena_new_array(s->call, (size_t)ndevices, uint64_t), all = 0;
-  for (int i = 0; i < count; i++) {
-    struct exec_times times = {.busy = busy};
-    status = step(s, l, inputs, &times);
+  if (!status) out->step_seconds = median(seconds, count);
+  return status;
+}
+
+/* As many, with a look into them; `sum`: by device, how long it has worked. */
+static enum dgc_status look_into_steps(struct dgc_session *s, struct loaded *l, void *const *inputs,
+                                       int count, uint64_t *sum, struct profile *x) {
+  int ndevices = l->plan->ndevices;
+  uint64_t *busy = arena_new_array(s->call, (size_t)ndevices, uint64_t);
+  for (int i = 0; i < count; i++, x->runs++) {
+    struct exec_times times = {.busy = busy, .steps = x->steps};
+    enum dgc_status status = step(s, l, inputs, &times);
     if (status) return status;
-    wall += times.wall;
+    x->wall += times.wall;
     for (int d = 0; d < ndevices; d++) sum[d] += busy[d];
   }
+  return DGC_OK;
+}
+
+static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *const *inputs,
+                               struct dgc_bench *out, struct profile *x) {
+  int ndevices = l->plan->ndevices;
+  enum dgc_status status = s->options.profile ? profile_begin(s, l->plan, x) : DGC_OK;
+  if (!status) status = time_steps(s, l, inputs, out);
+  uint64_t *sum = arena_new_array(s->call, (size_t)ndevices, uint64_t), all = 0;
+  if (!status) status = look_into_steps(s, l, inputs, out->steps, sum, x);
+  if (status) return status;
   const struct device *planned = l->plan->graph->config.target.devices;
   struct dgc_bench_device *devices = arena_new_array(s->text, (size_t)ndevices, struct dgc_bench_device);
   for (int d = 0; d < ndevices; d++) {
@@ -154,20 +174,18 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
                                            .simulated = planned[d].simulated,
                                            .arena = l->plan->devices[d].bytes[REGION_ARENA],
                                            .high_water = exec_high_water(l->exec, d),
-                                           .busy = (double)sum[d] / (double)wall};
+                                           .busy = (double)sum[d] / (double)x->wall};
   }
-  out->outside = 1 - (double)all / ((double)wall * out->threads);
+  out->outside = 1 - (double)all / ((double)x->wall * out->threads);
   out->ndevices = ndevices;
   out->devices = devices;
   return DGC_OK;
 }
 
-static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
+/* Compiles, and measures all that is asked of this session alone. */
+static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, struct loaded **plan,
+                                  struct profile *x) {
   struct loaded *l;
-  if (s->options.steps_given && (s->options.steps < 1 || s->options.steps > MAX_TIMED))
-    return session_fail(s, DGC_USAGE, "steps: %lld steps cannot be timed; give 1 to %d",
-                        (long long)s->options.steps, MAX_TIMED);
-  *out = (struct dgc_bench){.steps = s->options.steps ? (int)s->options.steps : 100};
   arena_reset(s->text);
   enum dgc_status status = session_ready(s, ENTRY_TRAIN);
   double begin = clock_seconds();
@@ -188,9 +206,72 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   for (int d = 0; d < l->plan->ndevices; d++)
     for (int i = 0; i < l->plan->devices[d].nsteps; i++)
       out->flops += (double)l->plan->devices[d].steps[i].flops;
-  status = measure(s, l, inputs, out);
-  if (!status) out->peak = machine_peak(out->threads);
+  *plan = l;
+  return measure(s, l, inputs, out, x);
+}
+
+/* --- one device alone --- */
+
+/* Another session, of the same source and options, but for those that spread the work. */
+static struct dgc_session *create_alone(const struct dgc_session *s, int64_t batch) {
+  struct dgc_session *one = session_create();
+  struct options *o = &one->options;
+  const struct device_name *first = &s->target.devices[0].name;
+  *o = s->options;
+  options_drop_strategy(o);
+  o->cluster = "worker=1"; /* whatever the environment says */
+  o->task = "worker:0";
+  o->devices = arena_printf(one->arena, "%s:%d", first->kind, first->index);
+  o->strategy = "one_device";
+  o->soft_placement = true; /* the model may name the others */
+  o->batch = batch;
+  o->batch_is = NULL;
+  o->threads = 1;
+  return one;
+}
+
+/* In a call of its own; what it says is of the call that asked. */
+static enum dgc_status bench_alone(struct dgc_session *s, struct dgc_session *one, const struct plan *p,
+                                   const struct profile *x, struct dgc_bench *out) {
+  struct dgc_bench alone = {.steps = out->steps};
+  struct profile y = {0};
+  struct loaded *l;
+  enum dgc_status status = session_load(one, s->source);
+  if (!status) status = bench_here(one, &alone, &l, &y);
+  if (status) return status;
+  out->alone_seconds = alone.step_seconds;
+  profile_places(s, p, x, l->plan, &y, out);
+  return DGC_OK;
+}
+
+static enum dgc_status bench_alone_call(struct dgc_session *s, struct dgc_session *one, const struct plan *p,
+                                        const struct profile *x, struct dgc_bench *out) {
+  CALL(one, bench_alone(s, one, p, x, out));
+}
+
+static enum dgc_status compare_with_one(struct dgc_session *s, const struct plan *p, const struct profile *x,
+                                        struct dgc_bench *out) {
+  struct dgc_session *one = create_alone(s, out->batch);
+  enum dgc_status status = bench_alone_call(s, one, p, x, out);
+  if (status) session_fail(s, status, "one device alone: %s", one->message);
+  dgc_destroy(one);
   return status;
+}
+
+static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
+  struct loaded *l;
+  struct profile x = {0};
+  if (s->options.steps_given && (s->options.steps < 1 || s->options.steps > MAX_TIMED))
+    return session_fail(s, DGC_USAGE, "steps: %lld steps cannot be timed; give 1 to %d",
+                        (long long)s->options.steps, MAX_TIMED);
+  *out = (struct dgc_bench){.steps = s->options.steps ? (int)s->options.steps : 100};
+  enum dgc_status status = bench_here(s, out, &l, &x);
+  if (status) return status;
+  out->peak = machine_peak(out->threads);
+  out->bandwidth = machine_bandwidth(out->threads);
+  if (!s->options.profile) return DGC_OK;
+  profile_lines(s, l->plan, &x, out);
+  return l->plan->ndevices > 1 && !s->transport ? compare_with_one(s, l->plan, &x, out) : DGC_OK;
 }
 
 enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out) { CALL(s, bench(s, out)); }

@@ -113,6 +113,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   add_number(a, texts, n, "epoch", s->position.epoch);
   add_number(a, texts, n, "epoch_batch", s->position.index);
   s->building = NULL;
+  s->saved_step = s->position.step;
   checkpoint_writer_put(s->writer, a, arena_strdup(a, path), c);
   return DGC_OK;
 }
@@ -317,17 +318,13 @@ static enum dgc_status take_over(struct dgc_session *s, const struct checkpoint 
 }
 
 /* All of the checkpoint, or nothing of it. */
-static enum dgc_status restore(struct dgc_session *s, const char *path) {
-  enum dgc_status status = session_alone(s);
-  if (status) return status;
-  if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
+static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoint *c, const char *path) {
   struct saved saved;
-  struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
-  if (!c || !read_texts(s, c, path, &saved)) return session_unread(s);
+  if (!read_texts(s, c, path, &saved)) return session_unread(s);
   struct before before = {s, s->options.seed, s->options.towers, s->model, s->initialised};
   struct arena_guard guard;
   arena_guard(&guard, undo_restore, &before);
-  status = take_over(s, c, &saved, path);
+  enum dgc_status status = take_over(s, c, &saved, path);
   arena_unguard(&guard);
   if (status)
     undo_restore(&before);
@@ -336,6 +333,26 @@ static enum dgc_status restore(struct dgc_session *s, const char *path) {
     make_own(s, path);
   }
   return status;
+}
+
+enum dgc_status session_restore_other(struct dgc_session *s, const char *path, const char **checksum,
+                                      bool *other) {
+  enum dgc_status status = session_alone(s);
+  *other = false;
+  if (status) return status;
+  if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
+  const struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
+  if (!c) return session_unread(s);
+  *other = !*checksum || !c->checksum || strcmp(*checksum, c->checksum) != 0;
+  if (*other) status = restore_from(s, c, path);
+  *checksum = c->checksum;
+  return status;
+}
+
+static enum dgc_status restore(struct dgc_session *s, const char *path) {
+  const char *none = NULL;
+  bool other;
+  return session_restore_other(s, path, &none, &other);
 }
 
 bool dgc_starts_anew(struct dgc_session *s, int index, const char **name) {

@@ -14,6 +14,9 @@ enum dgc_status session_save_end(struct dgc_session *s, const char *path);
 bool session_save_failed(const struct dgc_session *s);
 /* Waits for what this process writes yet; where it fails, that is reported to `d` if it is not NULL. */
 bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d);
+/* Restores the file unless it has this checksum (NULL: none), which becomes that of the file, in the call's arena. */
+enum dgc_status session_restore_other(struct dgc_session *s, const char *path, const char **checksum,
+                                      bool *other);
 /* Before the first step of a training: an error if the option checkpoint cannot be written, or would replace a file
  * that the session has neither read nor written. */
 enum dgc_status session_may_save(struct dgc_session *s);

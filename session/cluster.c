@@ -1,6 +1,6 @@
 /* Which cluster a session runs in, and which of its tasks this process is: what the options say, else TF_CONFIG as
  * TensorFlow reads it ({"cluster": {"worker": ["host:port", ...], ...}, "task": {"type": "worker", "index": 0}}), else
- * what a launcher has started, all workers. */
+ * what a launcher has started, all workers. The evaluator, if there is one, stands beside it. */
 #include "session/cluster.h"
 
 #include "runtime/data/json.h"
@@ -92,12 +92,60 @@ static enum dgc_status read_environment(struct dgc_session *s, struct cluster *o
   return DGC_OK;
 }
 
+/* --- the evaluator --- */
+
+static const char evaluator[] = "evaluator";
+
+/* How many tasks "evaluator=1" or "evaluator=host:port" has, of `len` bytes; 0: it is another job. */
+static int evaluators_of(const char *job, size_t len) {
+  size_t name = sizeof evaluator - 1;
+  if (len <= name + 1 || strncmp(job, evaluator, name) != 0 || job[name] != '=') return 0;
+  if (len == name + 2 && job[name + 1] == '1') return 1;
+  if (job[name + 1] >= '0' && job[name + 1] <= '9' && strspn(job + name + 1, "0123456789") == len - name - 1)
+    return 2;
+  int count = 1;
+  for (size_t i = name; i < len; i++) count += job[i] == ',';
+  return count;
+}
+
+/* The jobs of training; NULL: there are none. */
+static const char *without_evaluator(struct dgc_session *s, const char *spec, int *evaluators) {
+  struct str rest = str_make(s->call);
+  for (const char *p = spec; *p; p += *p == ';') {
+    size_t len = strcspn(p, ";");
+    int count = evaluators_of(p, len);
+    *evaluators += count;
+    if (!count) str_printf(&rest, "%s%.*s", rest.len ? ";" : "", (int)len, p);
+    p += len;
+  }
+  if (!*evaluators) return spec;
+  return rest.len ? arena_strdup(s->arena, rest.data) : NULL;
+}
+
+/* The evaluator has no cluster, and the others have none in theirs: by the launcher's numbers it is the last one. */
+static enum dgc_status set_apart(struct dgc_session *s, struct cluster *c) {
+  int rank, processes = transport_launched(&rank), evaluators = 0;
+  if (c->spec) c->spec = without_evaluator(s, c->spec, &evaluators);
+  bool named = c->task && strncmp(c->task, evaluator, sizeof evaluator - 1) == 0;
+  if (evaluators > 1 || (named && strcmp(c->task, "evaluator:0") != 0))
+    return session_fail(s, DGC_USAGE,
+                        "%s: there is one evaluator: evaluator=1 of a cluster, task evaluator:0",
+                        evaluators > 1 ? c->from : c->task_from);
+  s->evaluators = evaluators;
+  s->evaluates = named || (!c->task && evaluators && processes > 1 && rank == processes - 1);
+  if (evaluators && !c->spec && !s->evaluates)
+    return session_fail(s, DGC_USAGE, "%s: there is an evaluator, and no task that trains", c->from);
+  if (s->evaluates) c->spec = c->task = NULL;
+  return DGC_OK;
+}
+
 enum dgc_status session_cluster(struct dgc_session *s, struct cluster *out) {
   const struct options *o = &s->options;
-  int rank, processes = transport_launched(&rank);
   *out = (struct cluster){.spec = o->cluster, .from = "--cluster", .task = o->task, .task_from = "--task"};
   enum dgc_status status = read_environment(s, out);
+  if (!status) status = set_apart(s, out);
   if (status) return status;
+  int rank, processes = session_processes(s, &rank);
   if (!out->spec && processes > 1) {
     out->spec = arena_printf(s->arena, "worker=%d", processes);
     out->from = "the launcher";
@@ -105,11 +153,19 @@ enum dgc_status session_cluster(struct dgc_session *s, struct cluster *out) {
   return DGC_OK;
 }
 
+int session_processes(const struct dgc_session *s, int *process) {
+  int processes = transport_launched(process) - s->evaluators;
+  if (processes > 1 && !s->evaluates) return processes;
+  *process = 0;
+  return 1;
+}
+
+/* --- tasks --- */
+
 enum dgc_status session_task(struct dgc_session *s, const struct cluster *c, const struct target *t,
                              int *task) {
   *task = -1;
   if (!c->task) return DGC_OK;
-  const char *colon = strchr(c->task, ':');
   int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
   target_processes(t, of);
   for (int i = 0; i < t->ndevices; i++) {
@@ -119,10 +175,7 @@ enum dgc_status session_task(struct dgc_session *s, const struct cluster *c, con
   if (*task >= 0) return DGC_OK;
   session_fail(s, DGC_USAGE, "%s: the cluster (%s of %s) has no task %s", c->task_from,
                c->spec ? c->spec : "none", c->from, c->task);
-  if (colon && strncmp(c->task, "evaluator", (size_t)(colon - c->task)) == 0)
-    diag_help(&s->diags, LOC_NONE, "there is no job evaluator: dgc eval evaluates a checkpoint");
-  else
-    diag_help(&s->diags, LOC_NONE, "a task is its job and its number, as worker:0");
+  diag_help(&s->diags, LOC_NONE, "a task is its job and its number, as worker:0");
   return DGC_USAGE;
 }
 
@@ -151,4 +204,22 @@ int dgc_process(struct dgc_session *s, int *count) {
   if (count) *count = processes;
   if (processes > 1) find_process_call(s, &process);
   return process;
+}
+
+/* As above. */
+static enum dgc_status find_evaluator(struct dgc_session *s, bool *is) {
+  struct cluster c;
+  *is = !session_cluster(s, &c) && s->evaluates;
+  diags_init(&s->diags, s->call);
+  return DGC_OK;
+}
+
+static enum dgc_status find_evaluator_call(struct dgc_session *s, bool *is) {
+  CALL(s, find_evaluator(s, is));
+}
+
+bool dgc_is_evaluator(struct dgc_session *s) {
+  bool is = false;
+  find_evaluator_call(s, &is);
+  return is;
 }

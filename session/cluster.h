@@ -11,8 +11,12 @@ struct cluster {
   const char *task_from;
 };
 
-/* An error if TF_CONFIG cannot be read. */
+/* Without the evaluator, which is no task of training: of that, the session knows from then on. In the process that is
+ * the evaluator there is no cluster. An error if TF_CONFIG cannot be read, or there are several evaluators. */
 enum dgc_status session_cluster(struct dgc_session *s, struct cluster *out);
+/* How many processes the tasks of the cluster are, and which of them this one is, by the launcher's numbers. 1: all of
+ * them are this process; an evaluator is alone, too. Once session_cluster was called. */
+int session_processes(const struct dgc_session *s, int *process);
 /* The number of this process's task among those of the target, -1 if nothing names it; an error if there is none of
  * that name. */
 enum dgc_status session_task(struct dgc_session *s, const struct cluster *c, const struct target *t,

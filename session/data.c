@@ -153,28 +153,14 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   return ds ? DGC_OK : session_unread(s);
 }
 
-enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, struct loader_options *o) {
-  if (!s->transport) return DGC_OK;
-  struct graph *g = session_source(s, s->call, kind, o->batch);
-  struct strategy strategy;
-  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return session_blame(s);
-  const struct target *t = &g->config.target;
-  int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
-  target_processes(t, of);
-  o->towers = strategy.towers;
-  for (int i = strategy.towers; i-- > 0;) { /* a process's towers follow each other */
-    if (of[strategy_worker(&strategy, i)] != s->transport->rank) continue;
-    if (!o->end_tower) o->end_tower = i + 1;
-    o->first_tower = i;
-  }
-  return DGC_OK;
-}
-
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
                                   struct loader *loader, const struct batch *b, struct loaded **out) {
   enum dgc_status status = session_plan(s, kind, b->rows, out);
-  if (status) return status;
-  struct loaded *l = *out;
+  return status ? status : session_run_over(s, *out, (*out)->exec, ds, loader, b);
+}
+
+enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, struct exec *e,
+                                 const struct dataset *ds, struct loader *loader, const struct batch *b) {
   for (int i = 0; i < ds->ncolumns; i++) {
     const struct tensor *column = &b->columns[i];
     int input = plan_input(l->plan, ds->columns[i].name);
@@ -184,10 +170,9 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
       if (!loader_complete(loader, b, i, &s->diags)) return session_unread(s);
       first = 0, end = b->rows;
     }
-    if (end > first && !exec_write_rows(l->exec, input, column->data, first, end))
-      return session_device_failed(s);
+    if (end > first && !exec_write_rows(e, input, column->data, first, end)) return session_device_failed(s);
   }
-  return session_run(s, l);
+  return session_run_exec(s, e);
 }
 
 enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows) {

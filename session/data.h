@@ -12,10 +12,11 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
 /* Whether the strategy takes a batch of so many rows, and the batches that `all` rows make; else an error. */
 enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows);
 enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all);
-/* Which towers' rows of a batch this process reads: its own, where tasks are processes. */
-enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, struct loader_options *o);
 /* One batch of the dataset, which the loader has handed out, through its plan. */
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
                                   struct loader *loader, const struct batch *b, struct loaded **out);
+/* The same of a plan that is there; `e`: what is loaded of it. */
+enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, struct exec *e,
+                                 const struct dataset *ds, struct loader *loader, const struct batch *b);
 
 #endif

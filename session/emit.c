@@ -2,6 +2,7 @@
 #include "session/compile.h"
 #include "session/devices.h"
 #include "session/model.h"
+#include "session/scaling.h"
 #include "session/strategy.h"
 
 #include "frontend/ast.h"
@@ -74,7 +75,7 @@ typedef void print_plan_fn(struct str *s, const struct plan *p);
 
 struct emitted {
   const char *name;
-  enum { OF_SOURCE, OF_STRATEGIES, OF_GRAPH, OF_PLAN, OF_KERNELS } of;
+  enum { OF_SOURCE, OF_STRATEGIES, OF_SCALING, OF_GRAPH, OF_PLAN, OF_KERNELS } of;
   const char *last; /* OF_GRAPH: the last pass; NULL: the source graph as it is */
   /* [1]: as JSON, NULL if there is none */
   print_graph_fn *graph[2];
@@ -101,11 +102,14 @@ static const struct emitted stages[] = {
     {"dot", OF_GRAPH, "copies", .graph = {graph_print_dot}},
     GRAPH("json", "copies", graph_print_json),
     {"strategies", .of = OF_STRATEGIES},
+    {"scaling", .of = OF_SCALING},
 };
 #undef GRAPH
 enum { NSTAGES = sizeof stages / sizeof *stages };
 
-static bool has_json(const struct emitted *stage) { return stage->graph[1] || stage->plan[1]; }
+static bool has_json(const struct emitted *stage) {
+  return stage->graph[1] || stage->plan[1] || stage->of == OF_SCALING;
+}
 
 static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, const struct emitted *stage,
                                   bool json, struct str *out) {
@@ -165,13 +169,15 @@ static enum dgc_status emit(struct dgc_session *s, const char *entry, const char
   name = take_json(s->call, name, &json);
   const struct emitted *stage = find_stage(name);
   if (stage && json && !has_json(stage))
-    return session_fail(s, DGC_USAGE, "there is no JSON of '%s': graphs, memory and traffic have one", name);
+    return session_fail(s, DGC_USAGE,
+                        "there is no JSON of '%s': graphs, memory, traffic and scaling have one", name);
   if (stage && stage->of == OF_SOURCE && s->source) return emit_ast(s, out);
   if (stage && stage->of == OF_STRATEGIES && s->model) return session_compare(s, out);
   enum entry_kind kind;
   const struct backend *backend;
   enum dgc_status status = entry_find(s, entry, &kind);
   if (!status) status = session_target(s);
+  if (!status && stage && stage->of == OF_SCALING) return session_scaling(s, kind, json, out);
   if (!status) status = session_backend(s, &backend);
   if (status) return status;
   if (!stage) return unknown_stage(s, name);

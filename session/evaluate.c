@@ -3,6 +3,7 @@
 
 #include "session/data.h"
 #include "session/strategy.h"
+#include "session/towers.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* The options of a session: one table that dgc_set, the tool and the manual read. */
 #include "session/options.h"
 
+#include "ir/speeds.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/data/loader.h"
 
@@ -31,10 +32,11 @@ static const struct option_row option_table[] = {
      "devices to use, as cpu:0-3, gpu:0,gpu:2 or gpu:0/0-1 (two on one card; default cpu:0)"},
     {"cluster", TEXT, AT(cluster), 0, 0, "JOBS",
      "tasks by job, as worker=2;ps=1, or with their hosts; each is a process that mpirun has started, or all "
-     "are "
-     "in this one; each worker has the devices of --devices"},
+     "are in this one; each worker has the devices of --devices; evaluator=1: one more process evaluates "
+     "each checkpoint"},
     {"task", TEXT, AT(task), 0, 0, "JOB:N",
-     "which task of the cluster this process is (default: as mpirun numbers them, chief and workers first)"},
+     "which task of the cluster this process is (default: as mpirun numbers them, chief and workers first); "
+     "evaluator:0 needs no other process: it evaluates what comes to --checkpoint until training ends"},
     {"towers", INTEGER, AT(towers), 1, 16384, "N",
      "copies of the model on slices of the batch (default: one per device)"},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
@@ -43,9 +45,10 @@ static const struct option_row option_table[] = {
 #undef STRATEGY
      "or auto (default: mirrored, on one device one_device)"},
     {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
-    {"staleness", INTEGER, AT(staleness), 0, 16384, "S",
+    {"staleness", INTEGER, AT(staleness), 0, 16384, "S|free[:N]",
      "parameter_server: workers apply their own gradients in turn, computed with variables at most S updates "
-     "old"},
+     "old; free: as they come, so that no bits are promised, and none begins more than N steps (default 16) "
+     "while another is in one"},
     {"min-part-bytes", INTEGER, AT(min_part_bytes), 1, INT64_C(1) << 40, "N",
      "parameter_server: cut large variables into parts of at least N bytes (default 262144)"},
     {"balance", TEXT, AT(balance), 0, 0, "HOW",
@@ -58,7 +61,18 @@ static const struct option_row option_table[] = {
     {"consolidation-device", TEXT, AT(consolidation_device), 0, 0, "DEVICE",
      "where batches are split and results gathered"},
     {"cross-device", TEXT, AT(cross_device), 0, 0, "NAME",
-     "how sums over towers travel: reduce_to_one (default), hierarchical_copy, scatter, ring or nccl"},
+     "how sums over towers travel: "
+#define CROSS_DEVICE(name, ...) #name ", "
+#include "ir/cross_device.def"
+#undef CROSS_DEVICE
+     "or auto, by a prediction (default: between processes auto, else reduce_to_one)"},
+    {"link", TEXT, AT(link), 0, 0, "RATE,DELAY",
+     "predictions: what a task's network can do each way, as 25GB/s,5us (default 1.25GB/s,50us)"},
+    {"speed", TEXT, AT(speed), 0, 0, "RATE,RATE",
+     "predictions: what a task computes, and reads and writes, as dgc bench says (default "
+     "100GFLOP/s,20GB/s)"},
+    {"tasks", TEXT, AT(tasks), 0, 0, "LIST",
+     "--emit scaling: for how many tasks, as 1..1024 or 1,2,3 (default 1..64)"},
     {"packs", INTEGER, AT(packs), 1, 4096, "N", "sum gradients as N arrays of equal size"},
     {"bytes-per-pack", INTEGER, AT(bytes_per_pack), 1, INT64_C(1) << 40, "N",
      "sum gradients as arrays that end once they are larger than N bytes"},
@@ -92,6 +106,9 @@ static const struct option_row option_table[] = {
      "train until this many epochs are done (default 1)"},
     {"steps", INTEGER, AT(steps), 0, INT64_C(1) << 40, "N",
      "train until this many steps are done; bench: how many are timed (default 100)"},
+    {"profile", FLAG, AT(profile), 0, 0, NULL,
+     "bench: what takes the time, by kernel and line of the model; of several devices, what one alone would "
+     "take"},
     {"checkpoint", TEXT, AT(checkpoint), 0, 0, "FILE",
      "where training saves, where other verbs read variables"},
     {"overwrite", FLAG, AT(overwrite), 0, 0, NULL,
@@ -100,6 +117,8 @@ static const struct option_row option_table[] = {
      "train on where a loss, or a variable that is saved, is not a number or infinite"},
     {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N|TIME",
      "save also after every N steps, or behind the step at which so much time has passed, as 30s, 10m or 1h"},
+    {"eval-timeout", INTEGER, AT(eval_timeout), 0, INT64_C(1) << 31, "SECONDS",
+     "the task evaluator: give up when no new checkpoint has come for so long (default: never)"},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",
      "where a prediction goes: .npy, .csv, or - for CSV on standard output"},
     {"sums", FLAG, AT(sums), 0, 0, NULL, "dgc_run: give the sum and the count of each metric, too"},
@@ -167,6 +186,20 @@ static enum dgc_status set_every(struct dgc_session *s, const struct option_row 
   return set_integer(s, r, value, &o->checkpoint_every);
 }
 
+/* "2", "free", "free:4" */
+static enum dgc_status set_staleness(struct dgc_session *s, const struct option_row *r, const char *value) {
+  enum { FREE_BOUND = 16 };
+  struct options *o = &s->options;
+  static const char word[] = "free";
+  size_t len = sizeof word - 1;
+  o->free = strncmp(value, word, len) == 0 && (!value[len] || value[len] == ':');
+  o->asynchronous = !o->free;
+  if (!o->free) return set_integer(s, r, value, &o->staleness);
+  o->staleness = 0;
+  o->free_bound = FREE_BOUND;
+  return value[len] ? set_integer(s, r, value + len + 1, &o->free_bound) : DGC_OK;
+}
+
 static enum dgc_status set_flag(struct dgc_session *s, const struct option_row *r, const char *value,
                                 bool *out) {
   bool yes = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
@@ -205,6 +238,17 @@ static enum dgc_status check_strategy(struct dgc_session *s, const char *value) 
   return DGC_USAGE;
 }
 
+static enum dgc_status check_prediction(struct dgc_session *s, const struct option_row *r,
+                                        const char *value) {
+  struct speeds unused;
+  const int *tasks;
+  int count;
+  const char *wrong = r->offset == AT(link)    ? speeds_read_link(s->call, value, &unused)
+                      : r->offset == AT(speed) ? speeds_read_speed(s->call, value, &unused)
+                                               : tasks_read(s->call, value, &tasks, &count);
+  return wrong ? session_fail(s, DGC_USAGE, "%s: %s", r->name, wrong) : DGC_OK;
+}
+
 static bool is_among(const struct option_row *r, const size_t *offsets, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (r->offset == offsets[i]) return true;
@@ -237,6 +281,7 @@ static enum dgc_status check_text(struct dgc_session *s, const struct option_row
   if (r->offset == AT(auto_shard) && !shard_find(value, NULL))
     return session_fail(s, DGC_USAGE, "auto-shard: expected auto, file, data or off, not '%s'", value);
   if (r->offset == AT(strategy)) return check_strategy(s, value);
+  if (IS_AMONG(r, AT(link), AT(speed), AT(tasks))) return check_prediction(s, r, value);
   if (r->offset == AT(disable_pass)) return check_passes(s, value);
   if (r->offset == AT(print_after) && strcmp(value, "all") != 0) return check_passes(s, value);
   return DGC_OK;
@@ -282,7 +327,7 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   if (r->offset == AT(seed)) s->options.seed_given = true;
   if (r->offset == AT(epochs)) s->options.epochs_given = true;
   if (r->offset == AT(steps)) s->options.steps_given = true;
-  if (r->offset == AT(staleness)) s->options.asynchronous = true;
+  if (r->offset == AT(staleness)) return set_staleness(s, r, value);
   if (r->offset == AT(checkpoint_every)) return set_every(s, r, value);
   if (r->kind == INTEGER) return set_integer(s, r, value, field);
   status = check_text(s, r, value);
@@ -292,4 +337,22 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   else
     *(const char **)field = arena_strdup(s->arena, value);
   return DGC_OK;
+}
+
+void options_drop_strategy(struct options *o) {
+#define NUMBER(type, name, most) o->name = 0;
+#define WORD(name)               o->name = NULL;
+#define TEXT(name)               o->name = NULL;
+#define FLAG(name)               o->name = false;
+#include "ir/graph/config.def"
+}
+
+struct goal options_goal(const struct options *o) {
+  struct goal g = {.epochs = o->epochs_given ? o->epochs : -1, .steps = o->steps_given ? o->steps : -1};
+  if (g.epochs < 0 && g.steps < 0) g.epochs = 1;
+  return g;
+}
+
+bool goal_is_reached(const struct goal *g, const struct position *p) {
+  return (g->epochs >= 0 && p->epoch >= g->epochs) || (g->steps >= 0 && p->step >= g->steps);
 }

@@ -8,4 +8,14 @@
  * for true. */
 enum dgc_status options_set(struct dgc_session *s, const char *name, const char *value);
 
+/* Forgets all that says how work is spread over devices, the batch with it. */
+void options_drop_strategy(struct options *o);
+
+/* Where training is to end: after so many epochs or steps, -1 where it does not matter. */
+struct goal {
+  int64_t epochs, steps;
+};
+struct goal options_goal(const struct options *o);
+bool goal_is_reached(const struct goal *g, const struct position *p);
+
 #endif

@@ -1,12 +1,11 @@
 /* Which process opens which files: a worker's own ones. What is in the others it is told. */
 #include "session/own_files.h"
 
-#include "session/compile.h"
 #include "session/model.h"
 #include "session/run.h"
 #include "session/strategy.h"
+#include "session/towers.h"
 
-#include "passes/strategy/strategy.h"
 #include "runtime/mpi/transport.h"
 
 #include <stdio.h>
@@ -26,18 +25,12 @@ struct files {
 static enum dgc_status find_workers(struct files *f) {
   struct dgc_session *s = f->s;
   f->batch = session_batch(s);
-  struct graph *g = session_source(s, s->call, ENTRY_TRAIN, f->batch);
-  struct strategy strategy;
-  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return session_blame(s);
-  const struct target *t = &g->config.target;
-  int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
-  target_processes(t, of);
-  f->first = arena_new_array(s->call, (size_t)strategy.towers + 1, int);
-  f->workers = strategy_tasks(&strategy, t, f->first);
-  f->first[f->workers] = strategy.towers;
-  f->own = -1;
-  for (int w = 0; w < f->workers; w++)
-    if (of[strategy_worker(&strategy, f->first[w])] == s->transport->rank) f->own = w;
+  struct towers t;
+  enum dgc_status status = session_towers(s, ENTRY_TRAIN, f->batch, &t);
+  if (status) return status;
+  f->first = t.first, f->workers = t.workers, f->own = -1;
+  for (int w = 0; w < t.workers; w++)
+    if (t.process[t.first[w]] == s->transport->rank) f->own = w;
   return DGC_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "session/data.h"
 #include "session/model.h"
 #include "session/strategy.h"
+#include "session/towers.h"
 
 #include "runtime/mpi/transport.h"
 

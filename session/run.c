@@ -16,6 +16,7 @@
 #include "runtime/mpi/transport.h"
 
 #include <string.h>
+#include <time.h>
 
 /* --- devices --- */
 
@@ -82,18 +83,37 @@ static enum dgc_status move(struct dgc_session *s) {
   return DGC_OK;
 }
 
-/* Where devices are to make sums together and their backend cannot, the plans that will run are other ones. */
-static void settle_sums(struct dgc_session *s) {
+/* Tasks that are all run by this process are on one machine. NULL: no card is two tasks'. */
+static const char *shared_card(struct dgc_session *s) {
+  const struct target *t = &s->target;
+  for (int i = 0; !s->transport && i < t->ndevices; i++)
+    for (int k = 0; k < i; k++) {
+      const struct device *a = &t->devices[k], *b = &t->devices[i];
+      if (strcmp(a->name.kind, "gpu") == 0 && strcmp(b->name.kind, "gpu") == 0 &&
+          a->name.index == b->name.index)
+        return arena_printf(s->call, "NCCL takes each card once, and %s and %s are one", a->text, b->text);
+    }
+  return NULL;
+}
+
+/* Where devices are to make sums together and their backend cannot, the plans that will run are other ones: those of
+ * all processes. */
+static enum dgc_status settle_nccl(struct dgc_session *s) {
   const char *how = s->config.cross_device;
-  if (!how || strcmp(how, "nccl") != 0 || s->config.towers < 2) return;
-  for (int i = 0; i < s->engines->count; i++) {
+  bool wanted = how && strcmp(how, "nccl") == 0 && s->config.towers > 1;
+  const char *why = wanted ? shared_card(s) : NULL;
+  for (int i = 0; wanted && i < s->engines->count && !why; i++) {
     const struct opened *o = &s->engines->all[i];
-    const char *why = o->backend->no_rendezvous ? o->backend->no_rendezvous(o->self) : NULL;
-    if (!why) continue;
-    s->config.cross_device = "hierarchical_copy";
-    diag_warning(&s->diags, s->config.asked.cross_device, "%s: %s is used", why, s->config.cross_device);
-    return;
+    why = o->backend->no_rendezvous ? o->backend->no_rendezvous(o->self) : NULL;
   }
+  unsigned char cannot =
+      why != NULL; /* all ask, whatever they want: that they want the same is looked at later */
+  if (s->transport && !transport_any(s->transport, &cannot)) return session_unreached(s);
+  if (!cannot || !wanted) return DGC_OK;
+  s->config.cross_device = "hierarchical_copy";
+  diag_warning(&s->diags, s->config.asked.cross_device, "%s: %s is used", why ? why : "a process has no NCCL",
+               s->config.cross_device);
+  return DGC_OK;
 }
 
 /* Hosts are for processes, which somebody has to start; numbered tasks are one process by what is said of them. */
@@ -114,6 +134,26 @@ static enum dgc_status refuse_hosts(struct dgc_session *s) {
   return DGC_USAGE;
 }
 
+/* Finds the other processes. One that trains with an evaluator alone has none to train with. */
+static enum dgc_status meet(struct dgc_session *s) {
+  int rank;
+  if (transport_launched(&rank) == 1 || s->transport || s->beside) return DGC_OK;
+  const struct transport *t =
+      transport_open(s->evaluates ? TASK_APART : s->task, (int)s->options.timeout, &s->diags);
+  if (!t) return DGC_RUNTIME;
+  if (t->apart) s->beside = t;
+  if (s->evaluates) return DGC_OK;
+  if (t->apart != s->evaluators) {
+    session_fail(s, DGC_USAGE, "cluster: %d process%s an evaluator, and the cluster has %s", t->apart,
+                 t->apart == 1 ? " is" : "es are", s->evaluators ? "one" : "none");
+    diag_help(&s->diags, LOC_NONE, "--cluster \"worker=2;evaluator=1\" counts it as well");
+    return DGC_USAGE;
+  }
+  if (t->size == 1) return DGC_OK;
+  s->transport = t;
+  return agree_on_build(s);
+}
+
 enum dgc_status session_open(struct dgc_session *s) {
   const struct backend *chosen;
   enum dgc_status status = s->moves ? move(s) : DGC_OK;
@@ -127,13 +167,8 @@ enum dgc_status session_open(struct dgc_session *s) {
     engines_close(s->engines);
     s->engines = NULL;
   }
-  if (transport_launched(&rank) > 1 && !s->transport) {
-    s->transport = transport_open(s->task, &s->diags);
-    if (!s->transport) return DGC_RUNTIME;
-    transport_limit(s->transport, (int)s->options.timeout);
-    status = agree_on_build(s);
-    if (status) return status;
-  }
+  status = meet(s);
+  if (status) return status;
   if (!s->engines)
     s->engines =
         engines_open_task(&s->target, (const struct backend *[]){chosen, NULL}, s->transport, &s->diags);
@@ -148,7 +183,8 @@ enum dgc_status session_open(struct dgc_session *s) {
   if (threads > useful) threads = useful;
   if (!s->workers) s->workers = workers_create(threads, &s->diags);
   if (!s->workers) return DGC_RUNTIME;
-  settle_sums(s);
+  status = settle_nccl(s);
+  if (status) return status;
   s->store = store_create(s->engines);
   return DGC_OK;
 }
@@ -165,7 +201,22 @@ static enum dgc_status restore_kept(struct dgc_session *s) {
   return DGC_OK;
 }
 
+/* The evaluator is told what was saved last; it stays until it knows that the training has ended, as MPI has it. */
+static void part(struct dgc_session *s) {
+  static const struct timespec nap = {.tv_nsec = 10000000};
+  if (!s->beside || transport_has_failed()) return;
+  if (!s->evaluates && s->beside->rank == 0) s->beside->tell_apart(s->saved_step);
+  while (s->evaluates && !session_training_ended(s)) nanosleep(&nap, NULL);
+}
+
+bool session_training_ended(struct dgc_session *s) {
+  struct watched *w = &s->watched;
+  w->told = w->told || (s->beside && s->beside->told_apart(&w->saved));
+  return w->told;
+}
+
 void session_close(struct dgc_session *s) {
+  part(s);
   checkpoint_writer_destroy(s->writer);
   forget_kept(s);
   drop_plans(s);
@@ -200,6 +251,8 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
 
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
                              struct loaded **out) {
+  if (kind == ENTRY_TRAIN && s->options.free)
+    return session_fail(s, DGC_USAGE, "staleness: free is for dgc train over files, not for single steps");
   if (!s->store || s->moves) { /* options were changed while it was running */
     enum dgc_status status = session_ready(s, kind);
     if (status) return status;
@@ -226,11 +279,13 @@ enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_
   return DGC_OK;
 }
 
-enum dgc_status session_run(struct dgc_session *s, struct loaded *l) {
-  if (exec_run(l->exec)) return DGC_OK;
-  exec_status(l->exec, &s->diags);
+enum dgc_status session_run_exec(struct dgc_session *s, struct exec *e) {
+  if (exec_run(e)) return DGC_OK;
+  exec_status(e, &s->diags);
   return DGC_RUNTIME;
 }
+
+enum dgc_status session_run(struct dgc_session *s, struct loaded *l) { return session_run_exec(s, l->exec); }
 
 static void mark_filled(struct dgc_session *s) {
   for (int i = 0; i < store_count(s->store); i++) store_at(s->store, i)->filled = true;

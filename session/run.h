@@ -20,6 +20,8 @@ struct loaded {
 /* Backend, workers and memory for the options' devices. */
 enum dgc_status session_open(struct dgc_session *s);
 void session_close(struct dgc_session *s);
+/* Of the evaluator: whether the training beside it has told that it has ended; what it has saved last is known then. */
+bool session_training_ended(struct dgc_session *s);
 /* Gives variables their first values unless they have some. */
 enum dgc_status session_init(struct dgc_session *s);
 /* Everything an entry needs to run but its plan. */
@@ -28,6 +30,7 @@ enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind);
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch, struct loaded **out);
 /* One run of a plan whose inputs are written. */
 enum dgc_status session_run(struct dgc_session *s, struct loaded *l);
+enum dgc_status session_run_exec(struct dgc_session *s, struct exec *e);
 /* Reports the failure of a device. */
 enum dgc_status session_device_failed(struct dgc_session *s);
 

@@ -117,6 +117,7 @@ struct dgc_session *session_create(void) {
   struct arena_guard guards[3];
   struct arena *a = arena_create_guarded(&guards[0]);
   struct dgc_session *s = arena_new(a, struct dgc_session);
+  s->saved_step = -1;
   s->arena = a;
   s->call = arena_create_guarded(&guards[1]);
   s->text = arena_create_guarded(&guards[2]);

@@ -5,15 +5,20 @@
  *   session               what a session has, its calls, its errors
  *   options, model        what was asked for; the source, and the entries that it has
  *   cluster, agree        which task this process is; what it must have in common with the others
+ *   forecast              how long a step is predicted to take
  *   auto, strategy        the devices, and the strategy that is settled for all graphs of the model
+ *   scaling               how long a step takes on so many tasks, predicted
  *   compile, devices      from an entry to its graphs; the backend that is to run them
  *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
  *   run                   device memory, plans, runs
+ *   worker                the step of one worker and the parameter servers, by themselves
  *   variables, checkpoint the values of variables, for the caller and in files
  *   own_files             which of the files of an entry this process opens
  *   data, evaluate        the files of an entry and their batches; metrics
+ *   free                  asynchronous training in no fixed order
  *   train, predict, batch what is done with all that
- *   bench, verify         and how fast and how right it is
+ *   evaluator             what another process trains, evaluated beside it
+ *   profile, bench, verify and how fast and how right it is
  *   inspect, dgc          files as they are; the making and the end of a session
  *
  * tools/check_layers.py refuses a circle. */
@@ -43,13 +48,16 @@ struct options {
 #include "ir/graph/config.def"
   const char *model, *graph, *devices, *backend, *arch, *batch_is;
   const char *rows, *eval_rows, *auto_shard;
+  const char *link, *speed, *tasks; /* of predictions */
   const char *checkpoint;
   const char *disable_pass, *print_after, *stress;
   const char *source_path; /* of verify */
   bool numeric;
-  int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout;
-  bool overwrite, allow_nan, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color;
+  int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout, eval_timeout;
+  bool overwrite, allow_nan, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color, profile;
   bool seed_given, epochs_given, steps_given;
+  bool free;          /* asynchronous, and in no fixed order; */
+  int64_t free_bound; /* see runtime/mpi/free.h */
 };
 
 /* Where training stands; a checkpoint holds it. */
@@ -57,6 +65,19 @@ struct position {
   int64_t epoch, index; /* the next batch */
   int64_t step;         /* training steps since the model's first */
   int64_t batch;        /* rows of a global batch, which `index` counts in */
+};
+
+/* What the evaluator knows of the file that it watches. */
+struct watched {
+  bool begun;
+  struct seen {
+    uint64_t inode;
+    int64_t seconds, nanoseconds;
+  } seen;            /* as it was when it was looked at last; all 0: never, or it was not there */
+  bool restored;     /* something was */
+  char checksum[32]; /* of that, if it has one */
+  bool told;         /* that the training has ended, */
+  int64_t saved;     /* and the step that it saved last; -1: none */
 };
 
 /* Values of variables that have no place at present. */
@@ -83,9 +104,13 @@ struct dgc_session {
   struct target target; /* and what the strategy adds to them */
   struct config config; /* once it is settled, but for the batch */
   bool settled, moves;  /* variables lie where another settlement put them */
+  int worker;           /* of asynchronous training in no order: whose graph is compiled */
   int task;             /* of the cluster, that this process is; -1: as the launcher numbers it */
+  int evaluators;       /* that the cluster names: 0 or 1 */
+  bool evaluates;       /* this process is that one */
   const struct transport
-      *transport; /* to the other tasks of the cluster, where they are processes; else NULL */
+      *transport;                 /* to the other tasks of the cluster, where they are processes; else NULL */
+  const struct transport *beside; /* between the first of them and the evaluator; else NULL */
   struct engines *engines;
   struct workers *workers;
   struct store *store;
@@ -98,8 +123,10 @@ struct dgc_session {
   struct list anew;       /* variables that the checkpoint restored last does not hold */
   struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
   struct checkpoint_writer *writer; /* NULL until something is saved */
+  int64_t saved_step;               /* of what was saved last; -1: nothing was */
   struct dgc_task *tasks;           /* what they did last; NULL: that was never asked for */
   int ntasks;
+  struct watched watched;
   bool trained; /* since it was loaded: its training data is not what to evaluate on */
 
   atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */

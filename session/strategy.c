@@ -4,6 +4,7 @@
 
 #include "session/auto.h"
 #include "session/cluster.h"
+#include "session/forecast.h"
 #include "session/model.h"
 
 #include "passes/strategy/strategy.h"
@@ -42,8 +43,8 @@ static enum dgc_status list_devices(struct dgc_session *s) {
   bool good = c.spec ? cluster_parse(s->arena, c.spec, o->devices, &t, &s->diags, LOC_NONE)
                      : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);
   if (!good) return DGC_USAGE;
-  int rank, processes = transport_launched(&rank);
-  if (processes > 1) status = count_tasks(s, &t, processes);
+  int rank, processes = session_processes(s, &rank);
+  if (transport_launched(&rank) > 1 && !s->evaluates) status = count_tasks(s, &t, processes);
   if (!status) status = session_task(s, &c, &t, &s->task);
   if (!status) s->listed = t;
   return status;
@@ -155,6 +156,7 @@ void options_over(const struct options *o, struct config *c) {
 #include "ir/graph/config.def"
   if (o->asynchronous)
     c->staleness = (int)o->staleness, c->asked.staleness = LOC_NONE; /* 0 is a bound, too */
+  if (o->free) c->asynchronous = false, c->staleness = 0;            /* each worker has a graph of its own */
   if (is_per_replica(o) && o->batch) {
     c->batch_per_replica = o->batch;
     c->batch = 0;
@@ -168,11 +170,36 @@ static enum dgc_status asked_for(struct dgc_session *s, struct config *c) {
   return status;
 }
 
+/* How sums travel, where that is left to be chosen: by default where tasks are processes. NULL: nothing was chosen. */
+static const char *choose_sums(struct dgc_session *s, struct config *c, const char **why) {
+  int rank;
+  bool asked = c->cross_device && strcmp(c->cross_device, automatic) == 0;
+  if (c->cross_device && !asked) return NULL;
+  c->cross_device = NULL;
+  if (!asked && s->task < 0 && transport_launched(&rank) == 1) return NULL;
+  return session_choose_sums(s, c, session_batch(s), is_per_replica(&s->options), why);
+}
+
+/* The first process says so. */
+static void settle_sums(struct dgc_session *s, struct config *c) {
+  const char *why, *chosen = choose_sums(s, c, &why);
+  int process;
+  if (!chosen) return;
+  transport_launched(&process);
+  if (process == 0) diag_note(&s->diags, LOC_NONE, "%s", why);
+  c->cross_device = chosen;
+}
+
 static enum dgc_status compare(struct dgc_session *s, struct config *c, struct str *table) {
   bool multiplied = is_per_replica(&s->options);
   c->batch = multiplied ? 0 : session_batch(s);
   c->batch_per_replica = multiplied ? session_batch(s) : 0;
-  const char *best = session_choose(s, c, table);
+  struct config several = *c;
+  const char *why, *sums;
+  several.strategy = strategy_default(DEFAULT_FOR_SEVERAL_TASKS)->name;
+  sums = choose_sums(s, &several, &why);
+  c->cross_device = several.cross_device;
+  const char *best = session_choose(s, c, sums, table);
   if (!best) return session_blame(s);
   c->strategy = arena_strdup(s->arena, best);
   return DGC_OK;
@@ -193,22 +220,12 @@ enum dgc_status session_compare(struct dgc_session *s, struct str *table) {
   return status ? status : compare(s, &c, table);
 }
 
-/* NCCL is called for GPUs of one process. */
-static void settle_processes(struct dgc_session *s, struct config *c) {
-  int process;
-  if (!c->cross_device || strcmp(c->cross_device, "nccl") != 0 || transport_launched(&process) == 1) return;
-  c->cross_device = "hierarchical_copy";
-  if (process == 0)
-    diag_warning(&s->diags, c->asked.cross_device,
-                 "NCCL makes sums of one process's GPUs only, so far: %s is used", c->cross_device);
-}
-
 /* The task that this process is, where what it does can be told without what the others do, for all graphs of the
  * model; NULL: they are compiled for all tasks. */
 static const char *find_task(struct dgc_session *s, const struct config *c, const struct strategy *strategy) {
   const struct target *t = &c->target;
   int process = s->task, rank, *of = arena_new_array(s->call, (size_t)t->ndevices, int);
-  if (process < 0 && transport_launched(&rank) > 1) process = rank;
+  if (process < 0 && session_processes(s, &rank) > 1) process = rank;
   if (process < 0) return NULL;
   for (int i = 0; i < ENTRY_COUNT; i++) {
     const struct graph *g = entry_source(s, (enum entry_kind)i);
@@ -221,6 +238,58 @@ static const char *find_task(struct dgc_session *s, const struct config *c, cons
   return NULL;
 }
 
+/* --- workers by themselves --- */
+
+static bool is_server(const struct device *d) { return d->name.job && strcmp(d->name.job, "ps") == 0; }
+
+int session_workers(struct dgc_session *s, int *workers, int *servers, int *nservers) {
+  const struct target *t = &s->target;
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int), n = 0;
+  target_processes(t, of);
+  *nservers = 0;
+  for (int i = 0; i < t->ndevices; i++) {
+    bool serves = is_server(&t->devices[i]);
+    int *list = serves ? servers : workers, *count = serves ? nservers : &n;
+    if (*count == 0 || list[*count - 1] != of[i]) list[(*count)++] = of[i];
+  }
+  return n;
+}
+
+void session_one_worker(const struct dgc_session *s, struct arena *a, struct config *c) {
+  struct target alone = target_copy(a, &c->target);
+  int *of = arena_new_array(a, (size_t)alone.ndevices, int), worker = -1, last = -1;
+  target_processes(&alone, of);
+  for (int i = 0; i < alone.ndevices; i++) {
+    if (is_server(&alone.devices[i])) continue;
+    worker += of[i] != last;
+    last = of[i];
+    if (worker != s->worker) alone.devices[i].storage = true;
+  }
+  c->target = alone;
+}
+
+/* Towers are those of a step, which one worker does. */
+static void count_towers(struct dgc_session *s, struct config *c) {
+  const struct target *t = &c->target;
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int), first = -1, count = 0;
+  target_processes(t, of);
+  for (int i = 0; i < t->ndevices; i++) {
+    if (is_server(&t->devices[i]) || (first >= 0 && of[i] != first)) continue;
+    first = of[i];
+    count++;
+  }
+  if (!c->towers) c->towers = count;
+}
+
+static enum dgc_status check_free(struct dgc_session *s, const struct strategy *strategy) {
+  if (strategy->info->storage == STORAGE_SERVERS) return DGC_OK;
+  session_fail(s, DGC_USAGE, "only strategy %s trains asynchronously: with %s workers wait for each other",
+               strategies_taking(s->call, TAKES_STALENESS), strategy->info->name);
+  diag_help(&s->diags, LOC_NONE, "leave out --staleness, or use strategy %s, with a job ps in the cluster",
+            strategies_taking(s->call, TAKES_STALENESS));
+  return DGC_USAGE;
+}
+
 enum dgc_status session_target(struct dgc_session *s) {
   enum dgc_status status = list_devices(s);
   if (status || s->settled) return status;
@@ -231,14 +300,18 @@ enum dgc_status session_target(struct dgc_session *s) {
   status = asked_for(s, &c);
   if (!status && c.strategy && strcmp(c.strategy, automatic) == 0) status = choose(s, &c);
   if (status) return status;
-  settle_processes(s, &c);
+  settle_sums(s, &c);
   c.batch = c.batch_per_replica = 0; /* it is another for each graph */
   c.task = NULL;
+  bool free = s->options.free && !s->evaluates;
+  if (free) count_towers(s, &c);
   if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
     if (has_clause(s) && session_blame(s) == DGC_USAGE)
       diag_note(&s->diags, s->model->strategy.loc, "the model asks for its strategy here");
     return session_blame(s);
   }
+  status = free ? check_free(s, &strategy) : DGC_OK;
+  if (status) return status;
   c.task = find_task(s, &c, &strategy);
   s->config = c;
   s->target = c.target;

@@ -8,6 +8,11 @@
 enum dgc_status session_target(struct dgc_session *s);
 /* What is settled, for this batch (0: the session's). */
 void session_configure(const struct dgc_session *s, struct config *c, int64_t batch);
+/* Of asynchronous training in no fixed order: the processes that are workers, and those that are parameter servers, in
+ * their order; both have room for all devices. How many workers. */
+int session_workers(struct dgc_session *s, int *workers, int *servers, int *nservers);
+/* The devices of s->worker alone carry towers. In `a`. */
+void session_one_worker(const struct dgc_session *s, struct arena *a, struct config *c);
 /* The rows of a global batch. */
 int64_t session_batch(const struct dgc_session *s);
 /* Options that were given win over what is in `c`. */

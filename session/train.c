@@ -1,15 +1,18 @@
 /* Training over files. */
 #include "session/agree.h"
 #include "session/checkpoint.h"
+#include "session/cluster.h"
 #include "session/compile.h"
 #include "session/data.h"
 #include "session/evaluate.h"
+#include "session/free.h"
 #include "session/model.h"
+#include "session/options.h"
 #include "session/strategy.h"
 #include "session/tasks.h"
+#include "session/towers.h"
 
 #include "base/clock.h"
-#include "passes/strategy/strategy.h"
 #include "runtime/data/loader.h"
 #include "runtime/mpi/transport.h"
 
@@ -27,19 +30,35 @@ struct training {
   struct dgc_session *s;
   struct dataset *data;
   struct loader *loader;
-  int64_t epochs, steps; /* where to end; -1 = does not matter */
+  struct free_training *free; /* NULL: steps have an order */
+  struct goal goal;
   double begin, epoch_begin, reported;
   double loss_sum, loss_count; /* of the epoch so far */
   struct unread unread, spare;
   int64_t rows, first_step, saved_step;
   bool stop;    /* on_progress wants it */
   bool stopped; /* dgc_stop was called */
+  unsigned own; /* what this process wants, where steps have no order: the others do not know of it yet */
   bool lost;    /* another process does not answer */
   bool unsaved; /* what was to be saved could not be */
   bool saving;  /* a checkpoint may be on its way to the disk */
   bool due;     /* as much time has passed as is to pass between two checkpoints */
   double saved; /* when the last one was written, or training began */
 };
+
+enum { STOPPED = 1, STOP = 2, DUE = 4, UNSAVED = 8 };
+
+static void take_flags(struct training *t, unsigned flags) {
+  t->stopped = flags & STOPPED;
+  t->stop = flags & STOP;
+  t->due = flags & DUE;
+  t->unsaved = flags & UNSAVED;
+}
+
+static unsigned flags_of(const struct training *t) {
+  return (t->stopped ? STOPPED : 0u) | (t->stop ? STOP : 0u) | (t->due ? DUE : 0u) |
+         (t->unsaved ? UNSAVED : 0u);
+}
 
 /* Listens to dgc_stop; where tasks are processes, all end behind the same step, whichever of them was asked to. If one
  * does not answer, that is an error that whatever is read next reports. */
@@ -49,32 +68,26 @@ static struct training *listen(struct training *t) {
   t->unsaved = t->saving && session_save_failed(t->s);
   t->due = t->due || (seconds && clock_seconds() - t->saved >= (double)seconds);
   if (t->s->transport) {
-    enum { STOPPED = 1, STOP = 2, DUE = 4, UNSAVED = 8 };
-    unsigned char flags = (unsigned char)((t->stopped ? STOPPED : 0) | (t->stop ? STOP : 0) |
-                                          (t->due ? DUE : 0) | (t->unsaved ? UNSAVED : 0));
+    unsigned char flags = (unsigned char)flags_of(t);
     t->lost = !transport_any(t->s->transport, &flags);
-    t->stopped = flags & STOPPED;
-    t->stop = flags & STOP;
-    t->due = flags & DUE;
-    t->unsaved = flags & UNSAVED;
+    take_flags(t, flags);
   }
   return t;
 }
 
 static bool done(const struct training *t) {
-  const struct position *p = &t->s->position;
-  return t->stop || t->stopped || t->lost || t->unsaved || (t->epochs >= 0 && p->epoch >= t->epochs) ||
-         (t->steps >= 0 && p->step >= t->steps);
+  return t->stop || t->stopped || t->lost || t->unsaved || goal_is_reached(&t->goal, &t->s->position);
 }
 
 /* What ends the training: a loss that is no number, by its name if there are several. */
-static enum dgc_status no_number(struct training *t, const struct loaded *l, int output, double value) {
+static enum dgc_status no_number(struct training *t, const struct loaded *l, int output, double value,
+                                 int64_t step) {
   struct dgc_session *s = t->s;
   int losses = 0;
   for (int i = 0; i < l->plan->noutputs; i++) losses += l->plan->outputs[i].role == OUTPUT_LOSS;
   session_fail(s, DGC_MISMATCH, "the loss%s%s is %s at step %lld: the training ends", losses > 1 ? " " : "",
                losses > 1 ? l->plan->outputs[output].name : "", isnan(value) ? "not a number" : "infinite",
-               (long long)t->unread.step);
+               (long long)step);
   bool kept = !t->saving || session_save_wait(s, s->options.checkpoint, &s->diags);
   t->saving = false;
   if (kept && t->saved_step > t->first_step)
@@ -96,7 +109,7 @@ static enum dgc_status add_loss(struct training *t) {
     double value;
     enum dgc_status status = output_collect(t->s, l, i, &t->unread.losses[i], &value);
     if (status) return status;
-    if (!isfinite(value) && !t->s->options.allow_nan) return no_number(t, l, i, value);
+    if (!isfinite(value) && !t->s->options.allow_nan) return no_number(t, l, i, value, t->unread.step);
     t->loss_sum += value * (double)rows;
   }
   t->loss_count += l ? (double)rows : 0;
@@ -132,7 +145,7 @@ static enum dgc_status report(struct training *t, const struct batch *b) {
   double time = t->reported = clock_seconds();
   struct dgc_progress p = {
       .epoch = b->epoch,
-      .epochs = t->epochs > 0 ? t->epochs : 0,
+      .epochs = t->goal.epochs > 0 ? t->goal.epochs : 0,
       .step = b->index + 1,
       .steps = loader_batches_per_epoch(t->loader),
       .total_steps = s->position.step,
@@ -169,6 +182,27 @@ static enum dgc_status save(struct training *t) {
   return status;
 }
 
+/* Behind a batch and its step. */
+static enum dgc_status end_batches(struct training *t, const struct batch *b) {
+  struct dgc_session *s = t->s;
+  s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
+  s->position.index = b->last ? 0 : b->index + 1;
+  enum dgc_status status = b->last ? tasks_collect(s, clock_seconds() - t->epoch_begin) : DGC_OK;
+  if (!status) status = report(t, b);
+  if (status || !b->last) return status;
+  t->loss_sum = t->loss_count = 0;
+  t->rows = 0;
+  t->epoch_begin = clock_seconds();
+  return DGC_OK;
+}
+
+/* Whether there is to be a checkpoint. */
+static bool is_due(const struct training *t, const struct batch *b) {
+  const struct options *o = &t->s->options;
+  bool due = b->last || t->due || (o->checkpoint_every && t->s->position.step % o->checkpoint_every == 0);
+  return o->checkpoint && due;
+}
+
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   struct loaded *l;
@@ -178,19 +212,8 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   if (status) return status;
   t->rows += b->rows;
   s->position.step++;
-  s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
-  s->position.index = b->last ? 0 : b->index + 1;
-  if (b->last) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
-  if (!status) status = report(t, b);
-  if (status) return status;
-  if (b->last) {
-    t->loss_sum = t->loss_count = 0;
-    t->rows = 0;
-    t->epoch_begin = clock_seconds();
-  }
-  const struct options *o = &s->options;
-  bool due = b->last || (o->checkpoint_every && s->position.step % o->checkpoint_every == 0);
-  return o->checkpoint && due && !done(listen(t)) ? begin_save(t) : DGC_OK;
+  status = end_batches(t, b);
+  return !status && is_due(t, b) && !done(listen(t)) ? begin_save(t) : status;
 }
 
 /* A training that would go on from where another one ended, and ends there as well. */
@@ -198,9 +221,9 @@ static void say_done(const struct training *t) {
   const struct position *p = &t->s->position;
   const struct options *o = &t->s->options;
   if (!p->step || !done(t)) return;
-  bool epochs = t->epochs >= 0 && p->epoch >= t->epochs;
+  bool epochs = t->goal.epochs >= 0 && p->epoch >= t->goal.epochs;
   long long is = (long long)(epochs ? p->epoch : p->step),
-            wanted = (long long)(epochs ? t->epochs : t->steps);
+            wanted = (long long)(epochs ? t->goal.epochs : t->goal.steps);
   diag_note(&t->s->diags, LOC_NONE,
             "nothing is left to do: %lld %s%s done, and --%ss %lld%s asks for no more", is,
             epochs ? "epoch" : "step", is == 1 ? " is" : "s are", epochs ? "epoch" : "step", wanted,
@@ -211,16 +234,14 @@ static void say_done(const struct training *t) {
 static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
   if (!s->options.auto_shard || !shard_find(s->options.auto_shard, &o->shard) || o->shard == SHARD_DATA)
     return DGC_OK;
-  struct graph *g = session_source(s, s->call, ENTRY_TRAIN, o->batch);
-  struct strategy strategy;
-  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return session_blame(s);
-  int *first = arena_new_array(s->call, (size_t)strategy.towers + 1, int);
-  int64_t *shares = arena_new_array(s->call, (size_t)strategy.towers, int64_t);
-  o->workers = strategy_tasks(&strategy, &g->config.target, first);
-  first[o->workers] = strategy.towers;
-  for (int i = 0; i < o->workers; i++)
-    shares[i] = tower_first_row(first[i + 1], strategy.towers, o->batch) -
-                tower_first_row(first[i], strategy.towers, o->batch);
+  struct towers t;
+  enum dgc_status status = session_towers(s, ENTRY_TRAIN, o->batch, &t);
+  if (status) return status;
+  int64_t *shares = arena_new_array(s->call, (size_t)t.workers, int64_t);
+  for (int i = 0; i < t.workers; i++)
+    shares[i] =
+        tower_first_row(t.first[i + 1], t.count, o->batch) - tower_first_row(t.first[i], t.count, o->batch);
+  o->workers = t.workers;
   o->shares = shares;
   return DGC_OK;
 }
@@ -229,7 +250,7 @@ static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
 static enum dgc_status check_batches(struct training *t) {
   struct dgc_session *s = t->s;
   int64_t each = loader_batches_per_epoch(t->loader), first = s->position.index, count = each;
-  if (t->steps >= 0 && t->steps - s->position.step < each) count = t->steps - s->position.step;
+  if (t->goal.steps >= 0 && t->goal.steps - s->position.step < each) count = t->goal.steps - s->position.step;
   enum dgc_status status = DGC_OK;
   for (int64_t i = 0, before = 0; !status && i < count; i++) {
     int64_t rows = loader_batch_rows(t->loader, (first + i) % each);
@@ -260,7 +281,97 @@ static enum dgc_status end_early(struct training *t, enum dgc_status why) {
     diag_note(&s->diags, LOC_NONE, "%s after step %lld, saved: --resume %s goes on from there", end, step,
               path);
   }
+  if (why == DGC_STOPPED && s->transport)
+    transport_part(s->transport); /* it is all done, whatever becomes of that */
   return why;
+}
+
+/* --- in no fixed order --- */
+
+/* What this process wants while workers are in their steps; the others hear of it. */
+static unsigned wants(void *training) {
+  struct training *t = training;
+  int64_t seconds = t->s->options.checkpoint_seconds;
+  if (session_stopped(t->s)) t->own |= STOPPED;
+  if (t->saving && session_save_failed(t->s)) t->own |= UNSAVED;
+  if (seconds && clock_seconds() - t->saved >= (double)seconds) t->own |= DUE;
+  return t->own;
+}
+
+static void add_sum(struct training *t, const struct free_sum *sum) {
+  t->loss_sum += sum->loss;
+  t->loss_count += sum->weight;
+  t->rows += (int64_t)sum->weight;
+  t->s->position.step += sum->applied;
+}
+
+/* Tells on_progress, which may want to stop: that is for all to know first. */
+static enum dgc_status told(void *training, const struct batch *b, const struct free_sum *sum) {
+  struct training *t = training, now = *t;
+  int64_t step = t->s->position.step;
+  struct batch inside = *b;
+  inside.last = false;
+  add_sum(&now, sum);
+  enum dgc_status status = report(&now, &inside);
+  t->s->position.step = step;
+  t->reported = now.reported;
+  if (now.stop) t->own |= STOP;
+  return status;
+}
+
+/* All have come together. */
+static enum dgc_status take_over(struct training *t, const struct free_sum *sum) {
+  struct dgc_session *s = t->s;
+  int64_t first = s->position.step;
+  if (sum->odd)
+    return no_number(t, session_free_step(t->free), sum->odd - 1, sum->odd_value, first + sum->odd_step + 1);
+  take_flags(t, sum->wants);
+  t->own &= ~sum->wants;
+  add_sum(t, sum);
+  if (!sum->applied) return DGC_OK;
+  struct batch b = {.epoch = s->position.epoch, .index = s->position.index + sum->applied - 1};
+  b.last = b.index + 1 == loader_batches_per_epoch(t->loader);
+  enum dgc_status status = end_batches(t, &b);
+  if (t->stop) t->own |= STOP; /* by on_progress, perhaps */
+  t->stop = sum->wants & STOP;
+  if (status || !is_due(t, &b) || done(t)) return status;
+  t->own &= ~(unsigned)DUE;
+  return begin_save(t);
+}
+
+/* Until all come together: to save, at the end of an epoch, or in the end. */
+static int64_t batches_until(const struct training *t) {
+  const struct position *p = &t->s->position;
+  const struct options *o = &t->s->options;
+  int64_t count = loader_batches_per_epoch(t->loader) - p->index;
+  if (t->goal.steps >= 0 && t->goal.steps - p->step < count) count = t->goal.steps - p->step;
+  int64_t every = o->checkpoint_every;
+  if (every && every - p->step % every < count) count = every - p->step % every;
+  return count;
+}
+
+static enum dgc_status train_freely(struct training *t) {
+  static const struct free_hooks hooks = {wants, told};
+  enum dgc_status status = session_free_open(t->s, t->data, t->loader, &hooks, t, &t->free);
+  t->begin = t->epoch_begin = t->saved = clock_seconds();
+  while (!status && !done(t)) {
+    struct free_sum sum;
+    status = session_free_run(t->free, batches_until(t), &sum);
+    if (!status) status = take_over(t, &sum);
+  }
+  return status;
+}
+
+static enum dgc_status train_in_order(struct training *t) {
+  struct dgc_session *s = t->s;
+  enum dgc_status status = DGC_OK;
+  while (!status && !done(listen(t))) {
+    const struct batch *b;
+    if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) return end_early(t, session_unread(s));
+    status = train_batch(t, b);
+    loader_release(t->loader, b);
+  }
+  return status;
 }
 
 static enum dgc_status train_over(struct training *t) {
@@ -273,8 +384,9 @@ static enum dgc_status train_over(struct training *t) {
   s->position.batch = lo.batch;
   t->first_step = t->saved_step = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
-  enum dgc_status status = shard(s, &lo);
-  if (!status) status = session_own_towers(s, ENTRY_TRAIN, &lo);
+  if (s->options.free) session_free_loader(s, &lo);
+  enum dgc_status status = s->options.free ? DGC_OK : shard(s, &lo);
+  if (!status && !s->options.free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
   if (!t->loader) return session_unread(s);
@@ -282,15 +394,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!status) say_done(t);
   tasks_begin(s);
   t->begin = t->epoch_begin = t->saved = clock_seconds();
-  while (!status && !done(listen(t))) {
-    const struct batch *b;
-    if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) {
-      enum dgc_status why = session_unread(s);
-      return end_early(t, why);
-    }
-    status = train_batch(t, b);
-    loader_release(t->loader, b);
-  }
+  if (!status) status = s->options.free ? train_freely(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
   if (!status && t->unsaved) status = session_save_end(s, s->options.checkpoint);
   if (!status && t->rows > 0) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
@@ -302,24 +406,37 @@ static enum dgc_status train_over(struct training *t) {
 static void end_training(void *training) {
   struct training *t = training;
   if (t->saving) session_save_wait(t->s, t->s->options.checkpoint, NULL);
+  session_free_close(t->free);
   loader_destroy(t->loader);
   dataset_close(t->data);
 }
 
+static enum dgc_status refuse_evaluator(struct dgc_session *s) {
+  struct cluster c;
+  enum dgc_status status = session_cluster(s, &c);
+  int rank;
+  if (status) return status;
+  if (s->evaluates) return session_fail(s, DGC_USAGE, "the task evaluator:0 does not train");
+  if (s->evaluators && transport_launched(&rank) == 1)
+    diag_note(&s->diags, LOC_NONE,
+              "the evaluator of the cluster is a process of its own: --task evaluator:0");
+  return DGC_OK;
+}
+
 static enum dgc_status train(struct dgc_session *s) {
   const struct options *o = &s->options;
-  struct training t = {
-      .s = s, .epochs = o->epochs_given ? o->epochs : -1, .steps = o->steps_given ? o->steps : -1};
-  if (t.epochs < 0 && t.steps < 0) t.epochs = 1;
+  struct training t = {.s = s, .goal = options_goal(o)};
   struct arena_guard guard;
   arena_guard(&guard, end_training, &t);
   s->trained = true;
   int64_t rows;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
+  if (!status) status = refuse_evaluator(s);
   if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
+  if (!status && o->free) status = session_free_allowed(s);
   if (!status)
     status =
         session_evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */

@@ -18,9 +18,10 @@ struct cli {
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume;
   bool json, help, verbose, quiet, resumes, color;
   const char *processes, *hosts, *restarts, *min_tasks;
-  char **rest; /* what stands behind "--": of launch, a command; ends with NULL */
-  int process; /* of several that a launcher has started; the first one prints */
-  bool failed; /* a dump could not be written */
+  char **rest;    /* what stands behind "--": of launch, a command; ends with NULL */
+  int process;    /* of several that a launcher has started; the first one prints */
+  bool evaluator; /* this one prints as well */
+  bool failed;    /* a dump could not be written */
 };
 
 struct verb {
@@ -49,6 +50,8 @@ int cli_launch(struct cli *c);
 void cli_catch_signals(void);
 /* From here on there are steps to lose in the session; NULL: no longer. */
 void cli_training(struct dgc_session *s);
+/* From here on others, which this process was started with, would end with it, and it is asked to end without them. */
+void cli_evaluating(struct dgc_session *s);
 /* As fork: the child is to become a launcher of trainings. It has the signals' defaults and no terminal; when this
  * process is asked to end, it asks the launcher. */
 pid_t cli_fork(void);
@@ -67,6 +70,8 @@ bool cli_progress(void *user, const struct dgc_progress *p);
 /* Removes the progress bar, if there is one, before something else is printed. */
 void cli_clear_progress(void);
 void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows);
+/* The metrics of a training step, in one line. */
+void cli_print_step(const struct cli *c, int64_t step, const struct dgc_metric *m, int count, int64_t rows);
 void cli_print_bench(const struct cli *c, const struct dgc_bench *b);
 void cli_json_string(FILE *f, const char *text);
 void cli_json_number(FILE *f, double value);

@@ -25,6 +25,7 @@ enum { NSIGNALS = sizeof signals / sizeof *signals };
 enum { TWICE_NS = 100000000 };
 
 static struct dgc_session *_Atomic training;
+static atomic_bool evaluates; /* that session */
 static _Atomic pid_t launcher;
 static atomic_int caught;
 static atomic_llong caught_at;
@@ -68,7 +69,8 @@ static void on_signal(int number) {
       dgc_stop(s);
     else
       kill(child, SIGUSR1);
-    say(number, ": training ends after this step; a second signal ends it at once\n");
+    say(number, evaluates ? ": evaluation ends; a second signal ends it at once\n"
+                          : ": training ends after this step; a second signal ends it at once\n");
   } else if (!(s || child) || now() - caught_at > TWICE_NS) {
     say(number, s || child ? ": ended at once\n" : ": ended\n");
     if (!child) die(number);
@@ -92,6 +94,11 @@ void cli_catch_signals(void) {
 }
 
 void cli_training(struct dgc_session *s) { training = s; }
+
+void cli_evaluating(struct dgc_session *s) {
+  evaluates = true;
+  training = s;
+}
 
 pid_t cli_fork(void) {
   sigset_t ends, before;

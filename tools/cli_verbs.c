@@ -12,7 +12,7 @@
 #define TARGET_OPTIONS                                                                             \
   "devices cluster task towers strategy parameter-device staleness min-part-bytes balance uneven " \
   "loss-scaling "                                                                                  \
-  "consolidation-device cross-device packs bytes-per-pack soft-placement batch batch-is"
+  "consolidation-device cross-device link speed packs bytes-per-pack soft-placement batch batch-is"
 #define MODEL_OPTIONS "set model " TARGET_OPTIONS " seed backend tf32 allow-path"
 #define PASS_OPTIONS  "verify-each disable-pass print-after time-passes stress dump-dir"
 #define DATA_OPTIONS  "data rows threads timeout"
@@ -152,7 +152,24 @@ static int evaluate(struct cli *c) {
   return code;
 }
 
+/* What is said of a checkpoint is said when it comes. */
+static int evaluate_each(struct cli *c) {
+  int code = load(c);
+  const struct dgc_metric *metrics;
+  int count;
+  int64_t rows, step = 0;
+  cli_evaluating(c->session);
+  while (!code) {
+    code = cli_status(c, dgc_next_checkpoint(c->session, &step));
+    if (code || step < 0) break;
+    code = cli_status(c, dgc_evaluate(c->session, &metrics, &count, &rows));
+    if (!code) cli_print_step(c, step, metrics, count, rows);
+  }
+  return code;
+}
+
 static int train(struct cli *c) {
+  if (c->evaluator) return evaluate_each(c);
   int code = load(c);
   if (!code) code = restore(c);
   if (code) return code;
@@ -168,10 +185,19 @@ static int train(struct cli *c) {
   return dgc_can_evaluate(c->session) ? evaluate(c) : cli_status(c, DGC_OK);
 }
 
+/* Of processes that were started together, the evaluator has no part in this. */
+static int refuse_evaluator(const struct cli *c) {
+  int count;
+  dgc_process(c->session, &count);
+  if (!c->evaluator || count == 1) return DGC_OK;
+  return cli_usage(c, "the task evaluator is one of dgc train");
+}
+
 /* The variables of --checkpoint, without which there is nothing to evaluate or predict with. */
 static int load_trained(struct cli *c) {
   if (!c->checkpoint) return cli_usage(c, "--checkpoint FILE says which variables to use");
-  int code = load(c);
+  int code = refuse_evaluator(c);
+  if (!code) code = load(c);
   return code ? code : cli_status(c, dgc_restore(c->session, c->checkpoint));
 }
 
@@ -190,7 +216,8 @@ static int predict(struct cli *c) {
 }
 
 static int bench(struct cli *c) {
-  int code = load(c);
+  int code = refuse_evaluator(c);
+  if (!code) code = load(c);
   struct dgc_bench b;
   if (!code) code = cli_status(c, dgc_benchmark(c->session, &b));
   if (!code) cli_print_bench(c, &b);
@@ -253,11 +280,12 @@ static int inspect(struct cli *c) {
 const struct verb verbs[] = {
     {"check", "MODEL", "says what is wrong with a model", MODEL_OPTIONS " " PASS_OPTIONS " json", check},
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
-     MODEL_OPTIONS " " PASS_OPTIONS " emit arch entry file json", compile},
+     MODEL_OPTIONS " " PASS_OPTIONS " emit tasks arch entry file json", compile},
     {"opt", "GRAPH", "runs passes over graph text, and prints it",
      TARGET_OPTIONS " passes graph file " PASS_OPTIONS, opt},
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
-     MODEL_OPTIONS " " DATA_OPTIONS " epochs steps eval-data eval-rows auto-shard no-shuffle checkpoint "
+     MODEL_OPTIONS " " DATA_OPTIONS
+                   " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
                    "checkpoint-every resume overwrite allow-nan"
                    " json quiet " PASS_OPTIONS,
      train},
@@ -268,7 +296,7 @@ const struct verb verbs[] = {
     {"launch", "", "starts a cluster's processes: dgc launch -n 4 -- train MODEL ...",
      "processes hosts restarts min-tasks", cli_launch},
     {"bench", "MODEL", "times training steps, and compares with the machine's peak",
-     MODEL_OPTIONS " " DATA_OPTIONS " steps json " PASS_OPTIONS, bench},
+     MODEL_OPTIONS " " DATA_OPTIONS " steps profile json " PASS_OPTIONS, bench},
     {"devices", "", "lists devices and backends", "json", devices},
     {"inspect", "FILE", "lists the tensors of a checkpoint or data file", "json", inspect},
     {"verify", "FILE", "proves that placed graphs compute what their model says",

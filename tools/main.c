@@ -56,7 +56,9 @@ static int run_verb(const struct verb *v, int argc, char **argv) {
   c.color = isatty(STDERR_FILENO) && !(no_color && *no_color);
   int code = cli_parse(&c, argc, argv);
   c.process = dgc_process(c.session, NULL);
-  if (c.process > 0 && !freopen("/dev/null", "w", stdout)) code = DGC_RUNTIME; /* the first one prints */
+  c.evaluator = dgc_is_evaluator(c.session);
+  bool prints = c.process == 0 || c.evaluator;
+  if (!prints && !freopen("/dev/null", "w", stdout)) code = DGC_RUNTIME;
   if (!code && c.help)
     cli_print_help(v);
   else if (!code) {

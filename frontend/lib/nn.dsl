@@ -44,32 +44,61 @@ layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
   return (x - center) * rsqrt(spread + epsilon) * scale + shift
 }
 
-# Images are [B, height, width, channels]. Each of size*size shifted copies of x is one part of the rows that the
-# kernel multiplies.
+# Images are [B, height, width, channels], or one spatial axis less or more. `padding` is that of conv; `dilation` is
+# how far apart the places of the kernel lie; channels of one group make filters of that group.
 layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
-             initial = glorot_uniform, precision = none) with precision = precision {
-  out_h = ceil_div(H, stride) if padding == "same" else (H - size - (H - size) % stride) / stride + 1
-  out_w = ceil_div(W, stride) if padding == "same" else (W - size - (W - size) % stride) / stride + 1
-  need_h = max((out_h - 1) * stride + size - H, 0)
-  need_w = max((out_w - 1) * stride + size - W, 0)
-  top = (need_h - need_h % 2) / 2
-  left = (need_w - need_w % 2) / 2
-  # A multiple of the stride is cut below, so up to stride - 1 more rows and columns are read.
-  wide = pad(x, [0, top, left, 0], [0, need_h - top + stride - 1, need_w - left + stride - 1, 0])
-  parts = []
-  for i in 0..size {
-    for j in 0..size {
-      part = wide[:, i:i + out_h * stride, j:j + out_w * stride, :]
-      if stride > 1 { part = reshape(part, [N, out_h, stride, out_w, stride, C])[:, :, 0, :, 0, :] }
-      parts = parts + [part]
-    }
-  }
-  var kernel : T[size * size * C, filters] = initial()
+             initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
+             dilation = 1) with precision = precision {
+  var kernel : T[size * size * C / groups, filters] = initial()
+  places = reshape(kernel, [size, size, C / groups, filters])
+  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = groups)) }
   var bias : T[filters] = zeros()
-  return activation(concat(parts, axis = 3) @ kernel + bias)
+  return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
 }
 
-function ceil_div(a : int, b : int) { return (a + b - 1 - (a + b - 1) % b) / b }
+layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+             initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
+             dilation = 1) with precision = precision {
+  var kernel : T[size * C / groups, filters] = initial()
+  places = reshape(kernel, [size, C / groups, filters])
+  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = groups)) }
+  var bias : T[filters] = zeros()
+  return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
+}
+
+layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+             initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
+             dilation = 1) with precision = precision {
+  var kernel : T[size * size * size * C / groups, filters] = initial()
+  places = reshape(kernel, [size, size, size, C / groups, filters])
+  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = groups)) }
+  var bias : T[filters] = zeros()
+  return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
+}
+
+# Each channel makes `multiplier` filters of its own.
+layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding = "same", activation = identity,
+                initial = glorot_uniform, precision = none, use_bias = true,
+                dilation = 1) with precision = precision {
+  var kernel : T[size * size, C * multiplier] = initial()
+  places = reshape(kernel, [size, size, 1, C * multiplier])
+  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = C)) }
+  var bias : T[C * multiplier] = zeros()
+  return activation(conv(x, places, stride, padding, dilation, groups = C) + bias)
+}
+
+# The way back of a conv2d that makes x of images `stride` times as high and wide; without padding, of those that its
+# places cover.
+layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
+                     initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
+  more = 0 if padding == "same" else max(size - stride, 0)
+  var kernel : T[size * size * filters, C] = initial()
+  places = reshape(kernel, [size, size, filters, C])
+  whole = [H * stride + more, W * stride + more]
+  if not use_bias { return activation(transposed_conv(x, places, whole, stride, padding)) }
+  var bias : T[filters] = zeros()
+  return activation(transposed_conv(x, places, whole, stride, padding) + bias)
+}
 
 # Pooling over blocks of size x size that do not overlap.
 function blocks(x : T[N, H, W, C], size) { return reshape(x, [N, H / size, size, W / size, size, C]) }

@@ -40,6 +40,23 @@ static void rows_text(const struct certify *c, struct str *s) {
   if (c->towers > 16) str_printf(s, " + ... + %lld", (long long)certify_rows(c, c->towers - 1));
 }
 
+/* What the source reads of all towers: not what comes to an only_first_replica alone. By source id; NULL: no source. */
+static const uint8_t *read_of_all(struct certify *c) {
+  const struct graph *g = c->source;
+  if (!g) return NULL;
+  uint8_t *read = arena_new_array(c->arena, g->count + 1, uint8_t);
+  certify_work(c, g->count);
+  for (int i = 0; i < g->noutputs; i++) read[g->outputs[i].node->id] = 1;
+  for (uint32_t i = g->count; i-- > 0;) {
+    const struct node *n = g->nodes[i];
+    if (!read[i] ||
+        (n->op == OP_aggregate && strcmp(node_string(n, ATTR_reduction), "only_first_replica") == 0))
+      continue;
+    for (int k = 0; k < n->ninputs; k++) read[n->inputs[k]->id] = 1;
+  }
+  return read;
+}
+
 /* The rows that each split takes, and that those of one input are the whole. */
 static void check_batch(struct certify *c) {
   const struct graph *g = c->placed;
@@ -69,10 +86,13 @@ static void check_batch(struct certify *c) {
                    (long long)first, (long long)(first + rows) - 1, x->name, n->tower, (long long)want,
                    (long long)(want + wanted) - 1, wrong);
   }
-  for (uint32_t i = 0; i < g->count; i++)
-    if (split[i] && taken[i] != g->nodes[i]->type.dim[0])
+  const uint8_t *of_all = read_of_all(c);
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *input = split[i] && of_all ? graph_find(c->source, g->nodes[i]->name) : NULL;
+    if (split[i] && taken[i] != g->nodes[i]->type.dim[0] && (!input || of_all[input->id]))
       certify_breach(c, CLAIM_BATCH, g->nodes[i], "the towers read %lld rows of %lld", (long long)taken[i],
                      (long long)g->nodes[i]->type.dim[0]);
+  }
   struct str s = str_make(c->arena);
   rows_text(c, &s);
   certify_say(c, CLAIM_BATCH, "%lld rows = %s, no row twice; %d input%s split", (long long)c->batch, s.data,
@@ -155,9 +175,9 @@ static void say_sums(struct certify *c) {
     if (n->op == OP_all_reduce) *(needed[i] & UPDATES ? &updates : &results) += 1;
     factors += n->tower < 1 && (n->op == OP_div || n->op == OP_constant || n->op == OP_batch_size);
   }
-  const char *how = certify_sums_by(c, "ring")   ? "around the ring"
-                    : certify_sums_by(c, "nccl") ? "by NCCL or the fixed tree"
-                                                 : "by the fixed tree";
+  const char *how = certify_sums_by(c, CROSS_DEVICE_ring)   ? "around the ring"
+                    : certify_sums_by(c, CROSS_DEVICE_nccl) ? "by NCCL or the fixed tree"
+                                                            : "by the fixed tree";
   if (c->towers == 1)
     certify_say(c, CLAIM_GRADIENTS, "one tower, nothing to reduce");
   else if (c->nviews > 1)

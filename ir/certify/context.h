@@ -13,6 +13,7 @@
 #define DGC_IR_CERTIFY_CONTEXT_H
 
 #include "ir/certify/certify.h"
+#include "ir/cross_device.h"
 #include "ir/ops/spread.h"
 
 /* What a node of the placed graph stands for. */
@@ -89,7 +90,7 @@ static inline bool certify_has(const uint64_t *set, int tower) { return set[towe
 /* "towers 0, 2-3": those in the set, or those that are not. */
 const char *certify_towers_text(const struct certify *c, const uint64_t *set, bool inside);
 /* Whether sums go over the devices by this algorithm, "ring" or "nccl", in an order that depends on the devices. */
-bool certify_sums_by(const struct certify *c, const char *algorithm);
+bool certify_sums_by(const struct certify *c, enum cross_device algorithm);
 /* Whether each tower has a copy of the variable, joined when it is read. */
 bool certify_has_tower_copies(const struct certify *c, const struct node *variable);
 

@@ -88,7 +88,7 @@ static struct meaning join_two(struct certify *c, const struct node *n, struct m
 
   bool complete =
       n->dist != DIST_MIRRORED || all_towers(c, set); /* else it is short of a tower, which is worse */
-  if (tree && complete && !certify_sums_by(c, "ring") && a.how == DIST_PARTIAL &&
+  if (tree && complete && !certify_sums_by(c, CROSS_DEVICE_ring) && a.how == DIST_PARTIAL &&
       !is_fixed(c, a.towers, b.towers) && !c->off_tree++)
     certify_breach(c, CLAIM_GRADIENTS, n, "%s and %s are not joined as the fixed tree over %d towers has it",
                    certify_towers_text(c, a.towers, true), certify_towers_text(c, b.towers, true), c->towers);

@@ -26,9 +26,8 @@ const char *certify_towers_text(const struct certify *c, const uint64_t *set, bo
   return arena_printf(c->arena, "tower%s %s", count == 1 ? "" : "s", s.data);
 }
 
-bool certify_sums_by(const struct certify *c, const char *algorithm) {
-  const char *how = c->placed->config.cross_device;
-  return how && strcmp(how, algorithm) == 0;
+bool certify_sums_by(const struct certify *c, enum cross_device algorithm) {
+  return cross_device_number(c->placed->config.cross_device) == (int)algorithm;
 }
 
 bool certify_has_tower_copies(const struct certify *c, const struct node *variable) {

@@ -15,7 +15,7 @@ static const struct {
 #undef ATTR
 };
 
-_Static_assert(ATTR_COUNT <= 32, "sets of attributes are 32 bits");
+_Static_assert(ATTR_COUNT <= 64, "sets of attributes are 64 bits");
 
 const char *attr_name(enum attr_key key) { return attr_table[key].name; }
 
@@ -106,11 +106,11 @@ const char *attr_check(const struct node *n, const struct attr *a, struct arena 
 
 const char *attrs_check(const struct node *n, enum attr_key *which, struct arena *arena) {
   const struct op_info *op = op_of(n);
-  uint32_t have = 0;
+  uint64_t have = 0;
   *which = ATTR_COUNT;
   for (int i = 0; i < n->nattrs; i++) {
     const struct attr *a = &n->attrs[i];
-    uint32_t bit = 1u << a->key;
+    uint64_t bit = UINT64_C(1) << a->key;
     const char *why;
     *which = a->key;
     if (!((op->attrs | op->optional_attrs) & bit))

@@ -307,7 +307,7 @@ static struct node *read_node(struct text_parser *p, struct lexeme name, const c
     return NULL;
   }
   if (body) {
-    bool allowed = op_of(&n)->attrs & 1u << ATTR_body;
+    bool allowed = op_of(&n)->attrs & ATTR_BIT(body);
     if (p->in_body || !allowed) {
       skip_node(p, line);
       fail(p, n.loc, allowed ? "a body cannot hold another one" : "this op has no body");

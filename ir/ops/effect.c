@@ -69,8 +69,8 @@ static bool aggregate_infer(const struct node *n, struct type *out, struct arena
     return *out = *x, true;
   return false;
 }
-META(aggregate, KIND_META, OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_reduction,
-     .optional_attrs = 1u << ATTR_each, .roles = {"x"}, .infer = aggregate_infer)
+META(aggregate, KIND_META, OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1, .attrs = ATTR_BIT(reduction),
+     .optional_attrs = ATTR_BIT(each), .roles = {"x"}, .infer = aggregate_infer)
 
 /* The rows of one tower: from `offset`, as many as the type says. */
 static bool split_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -89,7 +89,7 @@ static bool split_view(const struct node *n, int64_t *offset) {
   return true;
 }
 META(split, KIND_META, OP_TYPED, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = 1,
-     .attrs = 1u << ATTR_offset, .roles = {"x"}, .infer = split_infer, .view = split_view)
+     .attrs = ATTR_BIT(offset), .roles = {"x"}, .infer = split_infer, .view = split_view)
 
 static bool same_types(const struct node *n, struct type *out, struct arena *a, const char **why) {
   for (int i = 1; i < n->ninputs; i++)
@@ -117,7 +117,7 @@ static bool all_reduce_infer(const struct node *n, struct type *out, struct aren
   return same_types(n, out, a, why);
 }
 META(all_reduce, KIND_META, 0, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = -1,
-     .attrs = 1u << ATTR_reduction, .optional_attrs = 1u << ATTR_by | 1u << ATTR_order, .roles = {"x"},
+     .attrs = ATTR_BIT(reduction), .optional_attrs = ATTR_BIT(by) | ATTR_BIT(order), .roles = {"x"},
      .infer = all_reduce_infer)
 
 /* The rows of all towers one behind the other, one operand per tower in tower order. */
@@ -143,21 +143,21 @@ static bool copy_view(const struct node *n, int64_t *offset) {
   return node_int_or(n, ATTR_alias, 0) != 0;
 }
 META(copy, KIND_META, OP_MOVES, .since = STAGE_PLACED, .min_inputs = 1, .max_inputs = 1,
-     .optional_attrs = 1u << ATTR_alias, .roles = {"x"}, .infer = same_types, .view = copy_view)
+     .optional_attrs = ATTR_BIT(alias), .roles = {"x"}, .infer = same_types, .view = copy_view)
 
 /* In the part of one task: a value that goes to device `peer` of another task. */
 META(send, KIND_META, OP_NO_CSE, .since = STAGE_REPLICATED, .min_inputs = 1, .max_inputs = 1,
-     .attrs = 1u << ATTR_order | 1u << ATTR_peer, .roles = {"x"}, .infer = same_types)
+     .attrs = ATTR_BIT(order) | ATTR_BIT(peer), .roles = {"x"}, .infer = same_types)
 
 /* And one that comes from device `peer` of another task. Without an order nothing comes: the task knows of the value
  * that it is there. */
 META(remote, KIND_META, OP_TYPED | OP_NO_CSE | OP_EXTERNAL, .since = STAGE_REPLICATED, .min_inputs = 0,
-     .max_inputs = 0, .attrs = 1u << ATTR_peer, .optional_attrs = 1u << ATTR_order)
+     .max_inputs = 0, .attrs = ATTR_BIT(peer), .optional_attrs = ATTR_BIT(order))
 
 /* One kernel: `body` is a graph with one input per operand, in order, and one output per result. The type is
  * that of the first result; the others are read through `output`. */
 META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .since = STAGE_FUSED, .min_inputs = 0, .max_inputs = -1,
-     .attrs = 1u << ATTR_body, .roles = {"x"})
+     .attrs = ATTR_BIT(body), .roles = {"x"})
 
 /* Result `index` of a fused node. */
 static bool output_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -175,5 +175,5 @@ static bool output_infer(const struct node *n, struct type *out, struct arena *a
   *out = body->outputs[index].node->type;
   return true;
 }
-META(output, KIND_META, 0, .since = STAGE_FUSED, .min_inputs = 1, .max_inputs = 1, .attrs = 1u << ATTR_index,
+META(output, KIND_META, 0, .since = STAGE_FUSED, .min_inputs = 1, .max_inputs = 1, .attrs = ATTR_BIT(index),
      .roles = {"x"}, .infer = output_infer)

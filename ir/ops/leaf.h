@@ -13,6 +13,19 @@ struct product {
 };
 struct product product_of(const struct node *n);
 
+/* conv: which of the three tensors that meet in it the result is, and their sizes; see conv.c. There are always three
+ * spatial axes, the first of them of size 1 where there are fewer. Its fields are a leaf's numbers: kernels/ reads them
+ * as they stand. */
+enum { CONV_AXES = 3 };
+enum conv_result { CONV_INPUT, CONV_KERNEL, CONV_OUTPUT };
+struct convolution {
+  int64_t result;                           /* enum conv_result */
+  int64_t batch, groups, channels, filters; /* channels and filters of one group */
+  int64_t input[CONV_AXES], kernel[CONV_AXES], output[CONV_AXES];
+  int64_t stride[CONV_AXES], low[CONV_AXES], input_dilation[CONV_AXES], kernel_dilation[CONV_AXES];
+};
+struct convolution convolution_of(const struct node *n);
+
 /* What goes along an axis in its order: a dense tensor is [outer, length, inner], with that axis in the middle. */
 struct lines {
   int64_t outer, length, inner;

@@ -141,7 +141,7 @@ const struct op_info op_matmul = {.name = "matmul",
                                   .min_inputs = 2,
                                   .max_inputs = 2,
                                   .optional_attrs =
-                                      1u << ATTR_transpose_a | 1u << ATTR_transpose_b | 1u << ATTR_precision,
+                                      ATTR_BIT(transpose_a) | ATTR_BIT(transpose_b) | ATTR_BIT(precision),
                                   .linear = 3,
                                   .roles = {"lhs", "rhs"},
                                   .domain = DOMAIN_ANY,

@@ -73,7 +73,7 @@ static void transpose_grad(struct grad *c, const struct node *n, struct node *dy
   for (int i = 0; i < count; i++) back[perm[i]] = i;
   grad_add(c, n, 0, build_transpose(c->g, dy, back));
 }
-MOVE(transpose, OP_STRIDED, .attrs = 1u << ATTR_perm, .infer = transpose_infer, .fold = transpose_fold,
+MOVE(transpose, OP_STRIDED, .attrs = ATTR_BIT(perm), .infer = transpose_infer, .fold = transpose_fold,
      .grad = transpose_grad, .linear = 1)
 
 /* ---- broadcast: axis i of x becomes axis axes[i]; all other axes repeat it ---- */
@@ -114,7 +114,7 @@ static void broadcast_grad(struct grad *c, const struct node *n, struct node *dy
   for (int i = 0; i < count; i++) made &= ~(1u << axes[i]);
   grad_add(c, n, 0, build_reduce(c->g, OP_reduce_sum, dy, made));
 }
-MOVE(broadcast, OP_TYPED | OP_STRIDED, .attrs = 1u << ATTR_axes, .infer = broadcast_infer,
+MOVE(broadcast, OP_TYPED | OP_STRIDED, .attrs = ATTR_BIT(axes), .infer = broadcast_infer,
      .fold = broadcast_fold, .grad = broadcast_grad, .linear = 1, .along = broadcast_along)
 
 /* ---- slice: from begin[i], as many as the type says ---- */
@@ -158,7 +158,7 @@ static bool slice_view(const struct node *n, int64_t *offset) {
   *offset = n->type.rank ? node_ints(n, ATTR_begin, &count)[0] * type_row_bytes(from) : 0;
   return true;
 }
-MOVE(slice, OP_TYPED | OP_STRIDED, .attrs = 1u << ATTR_begin, .infer = slice_infer, .fold = slice_fold,
+MOVE(slice, OP_TYPED | OP_STRIDED, .attrs = ATTR_BIT(begin), .infer = slice_infer, .fold = slice_fold,
      .grad = slice_grad, .linear = 1, .view = slice_view)
 
 /* ---- pad: `value` around x ---- */
@@ -204,7 +204,7 @@ const struct op_info op_pad = {.name = "pad",
                                .dtypes = DTYPE_ANY,
                                .min_inputs = 2,
                                .max_inputs = 2,
-                               .attrs = 1u << ATTR_low | 1u << ATTR_high,
+                               .attrs = ATTR_BIT(low) | ATTR_BIT(high),
                                .roles = {"x", "value"},
                                .domain = DOMAIN_ANY,
                                .infer = pad_infer,
@@ -249,7 +249,7 @@ const struct op_info op_concat = {.name = "concat",
                                   .min_inputs = 1,
                                   .max_inputs = -1,
                                   .traits = OP_MOVES,
-                                  .attrs = 1u << ATTR_axis,
+                                  .attrs = ATTR_BIT(axis),
                                   .linear_jointly = true,
                                   .roles = {"x"},
                                   .domain = DOMAIN_ANY,

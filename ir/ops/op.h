@@ -60,6 +60,8 @@ enum {
   /* f(a + b, ...) = f(a, ...) + f(b, ...) in the inputs of `linear`: a partial(sum) may pass. */
 };
 
+#define ATTR_BIT(name) (UINT64_C(1) << ATTR_##name)
+
 struct grad;
 
 struct op_info {
@@ -69,8 +71,8 @@ struct op_info {
   int min_inputs, max_inputs; /* max -1: any number */
   uint32_t traits;
   enum stage since; /* passes make it: there is none before this stage */
-  uint32_t attrs;   /* bit per enum attr_key that must be there */
-  uint32_t optional_attrs;
+  uint64_t attrs;   /* ATTR_BIT of each enum attr_key that must be there */
+  uint64_t optional_attrs;
   uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
   bool linear_jointly;  /* linear in all inputs together: add, sub, concat */
   const char *roles[3]; /* operand names for messages and names: "lhs" */
@@ -116,7 +118,7 @@ struct op_info {
 
 enum { ALONG_NONE = -1, ALONG_UNKNOWN = -2 };
 
-enum { MAX_LEAF_INPUTS = 3, MAX_LEAF_NUMBERS = 8, BLOCK_THREADS = 256, MAX_HELD = 8 };
+enum { MAX_LEAF_INPUTS = 3, MAX_LEAF_NUMBERS = 32, BLOCK_THREADS = 256, MAX_HELD = 8 };
 
 /* The gradient being built: nodes of the forward graph are already in `g`. */
 struct grad {

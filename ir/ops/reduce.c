@@ -122,7 +122,7 @@ static void extreme_grad(struct grad *c, const struct node *n, struct node *dy) 
                                             .dtypes = dtypes_,        \
                                             .min_inputs = 1,          \
                                             .max_inputs = 1,          \
-                                            .attrs = 1u << ATTR_axes, \
+                                            .attrs = ATTR_BIT(axes),  \
                                             .roles = {"x"},           \
                                             .domain = domain_,        \
                                             .infer = reduce_infer,    \
@@ -154,7 +154,7 @@ static int arg_along(const struct node *n, int axis) { return kept_axis(1u << no
                                      .traits = OP_NO_GRADIENT,   \
                                      .min_inputs = 1,            \
                                      .max_inputs = 1,            \
-                                     .attrs = 1u << ATTR_axis,   \
+                                     .attrs = ATTR_BIT(axis),    \
                                      .roles = {"x"},             \
                                      .domain = DOMAIN_SMALL_INT, \
                                      .infer = arg_infer,         \

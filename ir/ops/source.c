@@ -18,7 +18,7 @@ static bool constant_infer(const struct node *n, struct type *out, struct arena 
                       node_attr(n, ATTR_value)->count);
   return false;
 }
-SOURCE(constant, 0, .attrs = 1u << ATTR_value, .infer = constant_infer)
+SOURCE(constant, 0, .attrs = ATTR_BIT(value), .infer = constant_infer)
 
 /* A batch from outside; its name is the input's. */
 SOURCE(input, OP_NO_CSE | OP_EXTERNAL)
@@ -36,8 +36,8 @@ static bool variable_infer(const struct node *n, struct type *out, struct arena 
   return false;
 }
 SOURCE(variable, OP_NO_CSE | OP_EXTERNAL, .infer = variable_infer,
-       .optional_attrs = 1u << ATTR_trainable | 1u << ATTR_slot | 1u << ATTR_aggregation |
-                         1u << ATTR_synchronization | 1u << ATTR_of | 1u << ATTR_part)
+       .optional_attrs = ATTR_BIT(trainable) | ATTR_BIT(slot) | ATTR_BIT(aggregation) |
+                         ATTR_BIT(synchronization) | ATTR_BIT(of) | ATTR_BIT(part))
 
 /* 0, 1, 2, ... along `axis`, plus `offset` */
 static bool iota_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -46,7 +46,7 @@ static bool iota_infer(const struct node *n, struct type *out, struct arena *a, 
   *why = arena_printf(a, "iota counts in numbers, not in %s", type_text(a, out));
   return false;
 }
-SOURCE(iota, 0, .attrs = 1u << ATTR_axis, .optional_attrs = 1u << ATTR_offset, .infer = iota_infer)
+SOURCE(iota, 0, .attrs = ATTR_BIT(axis), .optional_attrs = ATTR_BIT(offset), .infer = iota_infer)
 
 /* The number of rows of the global batch, as a scalar. It stays a node when the batch is known (`batch`):
  * kernels take it as an argument, so that another batch size needs no other kernel. */
@@ -56,7 +56,7 @@ static bool batch_size_infer(const struct node *n, struct type *out, struct aren
   *why = arena_printf(a, "batch_size is a scalar number, not %s", type_text(a, out));
   return false;
 }
-SOURCE(batch_size, OP_PER_TOWER, .infer = batch_size_infer, .optional_attrs = 1u << ATTR_batch)
+SOURCE(batch_size, OP_PER_TOWER, .infer = batch_size_infer, .optional_attrs = ATTR_BIT(batch))
 
 /* Which tower this is, from 0. Each tower has its own. */
 static bool scalar_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -87,8 +87,8 @@ static bool random_infer(const struct node *n, struct type *out, struct arena *a
   *why = arena_printf(a, "%s is no part of a tensor with so many elements along an axis", type_text(a, out));
   return false;
 }
-#define RANDOM_ATTRS                                                                              \
-  .min_inputs = 1, .max_inputs = 1, .roles = {"step"}, .attrs = 1u << ATTR_key | 1u << ATTR_seed, \
-  .optional_attrs = 1u << ATTR_axis | 1u << ATTR_offset | 1u << ATTR_whole, .infer = random_infer
+#define RANDOM_ATTRS                                                                            \
+  .min_inputs = 1, .max_inputs = 1, .roles = {"step"}, .attrs = ATTR_BIT(key) | ATTR_BIT(seed), \
+  .optional_attrs = ATTR_BIT(axis) | ATTR_BIT(offset) | ATTR_BIT(whole), .infer = random_infer
 SOURCE(random_uniform, 0, RANDOM_ATTRS)
 SOURCE(random_normal, 0, RANDOM_ATTRS)

@@ -98,7 +98,8 @@ struct plan_value {
   struct type type;
   struct operand operand;
   int64_t count; /* as struct output */
-  /* Outputs of a plan for processes: by process, where its own copy is; buffer -1: it has none. Else NULL. */
+  /* Outputs of a plan for processes: by process, where its own copy is; buffer -1: it has none. Else NULL: it is
+   * where it was computed. */
   const struct operand *copies;
 };
 

@@ -2,12 +2,12 @@
  *
  * The tree over the towers is fixed by their number alone: a range of n towers is cut after the largest power of two
  * below n. So the bits of a sum do not depend on where the towers run. A subtree whose towers share a device is summed
- * there, one whose towers share a task that is not the sum's own within that task, and only its sum travels. What
- * differs is where the rest is summed and how the result comes to its readers:
+ * there, one whose towers share a task that is not the sum's own within that task, one whose towers share a host (which
+ * --cluster names) that is not the sum's own within that host, and only its sum travels. What differs is where the rest
+ * is summed and how the result comes to its readers, to another host once, by way of one of its devices:
  *
  *   reduce_to_one      where the reduction was placed; every reader fetches it from there
- *   hierarchical_copy  each half of the tree on a device of its own towers, which another sum moves on by one; the sum
- *                      of both on one of the two roots; readers fetch it from the root of their half
+ *   hierarchical_copy  see hierarchical.c: each half of the tree on a device of its own towers
  *   scatter            see scatter.c: each device sums a part of the elements, and all fetch the parts
  *   ring               see ring.c: the order of additions is another, and the bits depend on the number of devices
  *   nccl               see nccl.c: the devices add together, in an order that is NCCL's own
@@ -19,37 +19,19 @@
 
 #include <string.h>
 
-/* Devices by halves of the tree. */
-static void note_half(const struct tree *t, struct tower_sum *s, int lo, int hi, int half) {
-  for (int i = lo; i < hi; i++) s->half[t->terms[i]->device] |= 1 << half;
-}
-
-static struct node *hierarchical(struct collectives *e, const struct tree *t, struct tower_sum *s) {
-  int n = t->all->ninputs, cut = tree_cut(n), index = e->count;
-  int roots[2] = {t->terms[index % cut]->device, t->terms[cut + index % (n - cut)]->device};
-  s->half = arena_new_array(e->ctx->scratch, (size_t)t->out->config.target.ndevices, uint8_t);
-  note_half(t, s, 0, cut, 0);
-  note_half(t, s, cut, n, 1);
-  struct node *pair[2];
-  for (int h = 0; h < 2; h++)
-    pair[h] = tree_sum(t, h ? cut : 0, h ? n : cut, roots[h],
-                       arena_printf(t->out->arena, "sum -> root of its half, device %d", roots[h]));
-  s->other_half = index & 1 ? 0 : 1;
-  s->other_root = roots[s->other_half];
-  return tree_add(t, pair, 0, n, roots[index & 1],
-                  arena_printf(t->out->arena, "sum -> roots in turn, device %d", roots[index & 1]));
-}
-
 /* What a reader on this device reads. */
 static struct node *result_on(struct graph *out, struct tower_sum *s, int device) {
-  if (s->ring) return ring_result(out, s->ring, device);
+  if (s->ring) return ring_result(s->ring, device);
   if (s->scatter) return scatter_result(out, s->scatter, device);
   if (s->parts && s->parts[device]) return s->parts[device];
   bool other = s->half && s->half[device] == 1 << s->other_half;
-  return other && s->total->device != s->other_root ? relay(out, s->total, s->other_root) : s->total;
+  struct node *x = other && s->total->device != s->other_root
+                       ? relay(out, s->total, s->total->name, s->other_root)
+                       : s->total;
+  return fetch(out, &s->fetchers, x, device, 0);
 }
 
-static struct node *divide(struct graph *g, const struct node *all, struct node *total) {
+struct node *collective_divide(struct graph *g, const struct node *all, struct node *total) {
   if (!total || strcmp(node_string(all, ATTR_reduction), "mean") != 0) return total;
   build_at(g, all);
   g->at.device = total->device;
@@ -75,6 +57,8 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   struct tower_sum *s = e->sums[n->id] = arena_new(e->ctx->scratch, struct tower_sum);
   struct tree t = {
       .out = out, .s = &e->strategy, .part = &e->part, .all = n, .terms = in, .count = n->ninputs};
+  t.hosts = e->hosts;
+  t.members = &e->members;
   t.op = share_op(dist_partial(how));
   if (!whole && n->ninputs != e->part.ntowers) {
     diag_error(e->ctx->diags, n->loc, "%s has %d shares, and task %s has %d towers", n->name, n->ninputs,
@@ -85,17 +69,21 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
     t.count = e->strategy.towers;
     t.terms = arena_new_array(e->ctx->scratch, (size_t)t.count, struct node *);
     for (int i = 0; i < n->ninputs; i++) t.terms[e->part.first_tower + i] = in[i];
-    return s->total = tree_part(&t, n->device, divide);
   }
+  s->fetchers = tree_fetchers(e->ctx->scratch, &t);
   bool adds = strcmp(how, "sum") == 0;
-  if (e->algorithm == RING && adds) s->ring = ring_make(e->ctx, &t);
-  if (e->algorithm == SCATTER && adds) s->scatter = scatter_make(e->ctx, &t);
+  if (e->algorithm == CROSS_DEVICE_ring && adds) s->ring = ring_make(e->ctx, &t);
+  if (e->algorithm == CROSS_DEVICE_scatter && adds) s->scatter = scatter_make(e->ctx, &t);
+  if ((s->ring || s->scatter) && !whole) return result_on(out, s, e->part.first[e->part.process]);
   if (s->ring || s->scatter) return result_on(out, s, n->device);
-  if (e->algorithm == NCCL && adds && nccl_make(e, &t, s)) return result_on(out, s, n->device);
-  s->total = e->algorithm == HIERARCHICAL && n->ninputs > 1 ? hierarchical(e, &t, s)
-                                                            : tree_sum(&t, 0, n->ninputs, n->device, NULL);
+  bool halves = e->algorithm == CROSS_DEVICE_hierarchical_copy && t.count > 1;
+  if (!whole && halves) return s->total = hierarchical_part(&t, e->count++);
+  if (!whole) return s->total = tree_part(&t, n->device, collective_divide, NULL);
+  if (e->algorithm == CROSS_DEVICE_nccl && adds && nccl_make(e, &t, s)) return result_on(out, s, n->device);
+  s->total =
+      halves ? hierarchical_whole(e->ctx, &t, e->count, s) : tree_sum(&t, 0, n->ninputs, n->device, NULL);
   e->count++;
-  return s->total = divide(out, n, s->total);
+  return s->total = collective_divide(out, n, s->total);
 }
 
 static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
@@ -151,6 +139,9 @@ struct graph *pass_collectives(struct pass_ctx *ctx, struct graph *g) {
   } else {
     e.part.process = -1;
   }
+  const struct target *target = &out->config.target;
+  e.hosts = cluster_hosts(ctx->scratch, out->config.cluster, target);
+  if (e.hosts && out->config.task) e.members = tree_members(ctx->scratch, &e.part, e.hosts, target->ndevices);
   int algorithm = cross_device_find(&out->config, ctx->diags);
   if (algorithm < 0) return NULL;
   e.algorithm = (enum cross_device)algorithm;

@@ -17,6 +17,7 @@ struct tower_sum {
   int other_root;
   struct ring *ring;
   struct scatter *scatter;
+  struct fetchers fetchers;
   struct node **parts; /* NCCL: by device, the whole sum; NULL where there is none */
 };
 
@@ -25,16 +26,26 @@ struct collectives {
   struct strategy strategy;
   struct task_part part;
   enum cross_device algorithm;
+  const int *hosts; /* as in struct tree */
+  struct members members;
   struct tower_sum **sums; /* by source id */
   int count;               /* of sums so far: roots take turns */
   struct users users;      /* of the source */
   const uint8_t *live;
 };
 
+/* What is a mean divides the sum; NULL of NULL. */
+struct node *collective_divide(struct graph *g, const struct node *all, struct node *total);
+
+/* The sum, undivided, by two roots: those of the n-th sum. `s` knows then which of them a device reads from. */
+struct node *hierarchical_whole(struct pass_ctx *ctx, const struct tree *t, int n, struct tower_sum *s);
+/* In the part of one task: the sum, divided, on one of its devices. */
+struct node *hierarchical_part(const struct tree *t, int n);
+
 /* NULL if a ring is not worth it: one device, or fewer elements than devices. */
 struct ring *ring_make(struct pass_ctx *ctx, const struct tree *t);
 /* The whole sum on a device; every device's is made once, by passing the chunks on. */
-struct node *ring_result(struct graph *out, struct ring *r, int device);
+struct node *ring_result(struct ring *r, int device);
 
 /* NULL if it is not worth it: one device, or fewer elements than devices. */
 struct scatter *scatter_make(struct pass_ctx *ctx, const struct tree *t);

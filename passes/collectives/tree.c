@@ -1,31 +1,35 @@
 /* Sums over towers by the fixed tree: a range of n towers is cut after the largest power of two below n. A subtree
  * whose towers share a device is summed there, one whose towers share a task that is not the sum's own within that
- * task. */
+ * task, and one whose towers share a host that is not the sum's own within that host. */
 #include "passes/collectives/tree.h"
 
 #include "ir/ops/op.h"
 #include "passes/strategy/strategy.h"
 
-int tree_cut(int towers) {
-  int half = 1;
-  while (2 * half < towers) half *= 2;
-  return half;
-}
-
-static int tower_home(const struct tree *t, int term) {
+int tree_home(const struct tree *t, int term) {
   return part_is_whole(t->part) ? t->terms[term]->device : strategy_worker(t->s, term);
 }
 
-/* Where the sum of a range is made. In the part of one task a range over several is not looked into. */
-static int place_of(const struct tree *t, int lo, int hi, int device) {
-  if (hi - lo == 1) return tower_home(t, lo);
-  if (hi - lo == t->count) return device;
-  const int *of = t->part->of;
-  if (of && of[tower_home(t, lo)] != of[tower_home(t, hi - 1)]) return device;
-  int half = lo + tree_cut(hi - lo);
-  int a = place_of(t, lo, half, device), b = place_of(t, half, hi, device);
+static bool same_host(const struct tree *t, int a, int b) { return t->hosts && t->hosts[a] == t->hosts[b]; }
+
+/* Where a range is summed whose halves are made on a and b, in a sum on `device`. */
+static int place_between(const struct tree *t, int lo, int hi, int a, int b, int device) {
   const struct target *target = &t->out->config.target;
-  return a == b || (same_task(target, a, b) && !same_task(target, a, device)) ? a : device;
+  if (a == b || (same_task(target, a, b) && !same_task(target, a, device))) return a;
+  if (!same_host(t, a, b) || same_host(t, a, device)) return device;
+  return tree_home(t, lo + t->turn % (hi - lo));
+}
+
+/* Where the sum of a range is made. In the part of one task a range over several of them, or over several hosts, is not
+ * looked into. */
+static int place_of(const struct tree *t, int lo, int hi, int device) {
+  if (hi - lo == 1) return tree_home(t, lo);
+  if (hi - lo == t->count) return device;
+  const int *near = t->hosts ? t->hosts : t->part->of;
+  if (t->part->of && near[tree_home(t, lo)] != near[tree_home(t, hi - 1)]) return device;
+  int half = lo + tower_cut(hi - lo);
+  int a = place_of(t, lo, half, device), b = place_of(t, half, hi, device);
+  return place_between(t, lo, hi, a, b, device);
 }
 
 /* Of the sum of a range. */
@@ -37,50 +41,51 @@ static const char *sum_name(const struct tree *t, int lo, int hi) {
   return arena_printf(t->out->arena, "%s.towers_%d-%d", name, first, first + hi - 1 - lo);
 }
 
-/* Of the message that brings the sum of a range: small ones come before those that are made of them. */
-enum { ALL_LEVELS = 64 };
-static void order_of(const struct tree *t, int lo, int hi, int64_t *order) {
+/* Of the message that brings the sum of a range: small ones come before those that are made of them, and the whole to
+ * another host before it is handed on there; of several chunks, the first before the others. How many numbers. */
+enum { ALL_LEVELS = 64, ORDER = 4 };
+static int order_of(const struct tree *t, int lo, int hi, bool on, int64_t *order) {
   int level = 0, count;
   while (1 << level < hi - lo) level++;
   order[0] = node_ints(t->all, ATTR_order, &count)[0];
-  order[1] = hi - lo == t->count ? ALL_LEVELS : level;
+  order[1] = hi - lo == t->count ? ALL_LEVELS + on : level;
   order[2] = lo;
+  order[3] = t->turn;
+  return t->turn ? ORDER : ORDER - 1;
 }
 
-/* The sum of a range, which another device has, on this one; `comes`: it is sent. */
-static struct node *remote_sum(const struct tree *t, int lo, int hi, int from, int device, bool comes) {
-  int64_t order[3];
-  order_of(t, lo, hi, order);
+struct node *tree_receive(const struct tree *t, int lo, int hi, int from, int device, bool comes, bool on) {
+  int64_t order[ORDER];
+  int numbers = order_of(t, lo, hi, on, order);
   build_at(t->out, t->all);
   if (hi - lo < t->count) {
     t->out->at.dist = dist_partial(node_string(t->all, ATTR_reduction));
     t->out->at.tower = lo;
     t->out->at.replica = -1;
   }
-  return part_remote(t->out, sum_name(t, lo, hi), &t->all->type, from, device, order, comes ? 3 : 0);
+  return part_remote(t->out, sum_name(t, lo, hi), &t->all->type, from, device, order, comes ? numbers : 0);
 }
 
-static bool send_sum(const struct tree *t, struct node *x, int lo, int hi, int to) {
-  int64_t order[3];
-  order_of(t, lo, hi, order);
-  return part_send(t->out, x, to, order, 3) != NULL;
+bool tree_send(const struct tree *t, struct node *x, int lo, int hi, int to, bool on) {
+  int64_t order[ORDER];
+  int numbers = order_of(t, lo, hi, on, order);
+  return part_send(t->out, x, to, order, numbers) != NULL;
 }
 
 static bool has_own(const struct tree *t, int lo, int hi) {
   return lo < t->part->first_tower + t->part->ntowers && hi > t->part->first_tower;
 }
 
-/* A range whose sum another task makes: what this one has of it goes there. */
-static bool give_sums(const struct tree *t, int lo, int hi, int device) {
+bool tree_give(const struct tree *t, int lo, int hi, int device) {
   if (hi - lo == 1 || !has_own(t, lo, hi)) return true;
-  int half = lo + tree_cut(hi - lo), to = place_of(t, lo, hi, device);
+  int half = lo + tower_cut(hi - lo), to = place_of(t, lo, hi, device);
   for (int i = 0; i < 2; i++) {
     int begin = i ? half : lo, end = i ? hi : half;
     if (!part_has(t->part, place_of(t, begin, end, device))) {
-      if (!give_sums(t, begin, end, device)) return false;
+      if (!tree_give(t, begin, end, device)) return false;
       continue;
     }
-    if (!send_sum(t, tree_sum(t, begin, end, device, NULL), begin, end, to)) return false;
+    if (!tree_send(t, tree_sum(t, begin, end, device, NULL), begin, end, to, false)) return false;
   }
   return true;
 }
@@ -89,12 +94,12 @@ static bool give_sums(const struct tree *t, int lo, int hi, int device) {
 static struct node *sum_for(const struct tree *t, int lo, int hi, int device, int reader, const char *why) {
   int at = place_of(t, lo, hi, device);
   if (part_has(t->part, at)) return tree_sum(t, lo, hi, device, why);
-  return give_sums(t, lo, hi, device) ? remote_sum(t, lo, hi, at, reader, true) : NULL;
+  return tree_give(t, lo, hi, device) ? tree_receive(t, lo, hi, at, reader, true, false) : NULL;
 }
 
 struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const char *why) {
   if (hi - lo == 1) return t->terms[lo];
-  int half = lo + tree_cut(hi - lo);
+  int half = lo + tower_cut(hi - lo);
   struct node *pair[2];
   if (part_is_whole(t->part)) {
     pair[0] = tree_sum(t, lo, half, device, why);
@@ -107,18 +112,45 @@ struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const ch
   return tree_add(t, pair, lo, hi, device, why);
 }
 
+/* The process that fetches the whole for the host that this one is on: in turn. */
+static int leader_of(const struct tree *t, int process) {
+  const struct members *m = t->members;
+  int host = t->hosts[t->part->first[process]], first = m->begin[host];
+  return m->processes[first + t->turn % (m->begin[host + 1] - first)];
+}
+
+/* Whether a process has the whole from the device that makes it, not from another process of its host. */
+static bool is_direct(const struct tree *t, int process, int device) {
+  return !t->hosts || same_host(t, t->part->first[process], device) || leader_of(t, process) == process;
+}
+
+/* The whole to all that have it from this process. */
+static bool send_whole(const struct tree *t, struct node *x, int device, int readers) {
+  const struct task_part *p = t->part;
+  bool on = x->op == OP_remote;
+  if (on && (!t->hosts || leader_of(t, p->process) != p->process)) return true;
+  for (int i = 0; i < readers; i++) {
+    bool mine = on ? !is_direct(t, i, device) && leader_of(t, i) == p->process : is_direct(t, i, device);
+    if (mine && i != p->process && !tree_send(t, x, 0, t->count, p->first[i], on)) return false;
+  }
+  return true;
+}
+
 struct node *tree_part(const struct tree *t, int device,
-                       struct node *(*finish)(struct graph *g, const struct node *all, struct node *total)) {
+                       struct node *(*finish)(struct graph *g, const struct node *all, struct node *total),
+                       const char *why) {
   const struct task_part *p = t->part;
   int numbers, readers = node_ints(t->all, ATTR_order, &numbers)[1] ? p->count : 1;
-  if (!part_has(p, device)) {
-    if (!give_sums(t, 0, t->count, device)) return NULL;
-    return remote_sum(t, 0, t->count, device, p->first[p->process], p->process < readers);
+  bool comes = p->process < readers, direct = !comes || is_direct(t, p->process, device);
+  struct node *total;
+  if (part_has(p, device)) {
+    total = finish(t->out, t->all, tree_sum(t, 0, t->count, device, why));
+  } else {
+    if (!tree_give(t, 0, t->count, device)) return NULL;
+    int from = direct ? device : p->first[leader_of(t, p->process)];
+    total = tree_receive(t, 0, t->count, from, p->first[p->process], comes, !direct);
   }
-  struct node *total = finish(t->out, t->all, tree_sum(t, 0, t->count, device, NULL));
-  for (int i = 0; total && i < readers; i++)
-    if (i != p->process && !send_sum(t, total, 0, t->count, p->first[i])) return NULL;
-  return total;
+  return !total || !send_whole(t, total, device, readers) ? NULL : total;
 }
 
 struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, int device, const char *why) {
@@ -131,13 +163,15 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
     g->at.dist = dist_partial(node_string(t->all, ATTR_reduction));
     g->at.tower = t->terms[lo] ? t->terms[lo]->tower : lo;
     g->at.replica = -1;
-    if (pair[0]->device == pair[1]->device) {
-      g->at.device = pair[0]->device;
-      g->at.why = "partial sum -> where its towers are";
-    } else if (same_task(&g->config.target, pair[0]->device, pair[1]->device) &&
-               !same_task(&g->config.target, pair[0]->device, device)) {
-      g->at.device = pair[0]->device;
-      g->at.why = "partial sum -> in the task of its towers";
+    /* In the part of one task what another one sends is where it is read. */
+    int half = lo + tower_cut(hi - lo), a = pair[0]->device, b = pair[1]->device;
+    if (!part_is_whole(t->part)) a = place_of(t, lo, half, device), b = place_of(t, half, hi, device);
+    int at = place_between(t, lo, hi, a, b, device);
+    if (at != device || a == b) {
+      g->at.device = at;
+      g->at.why = a == b                               ? "partial sum -> where its towers are"
+                  : same_task(&g->config.target, a, b) ? "partial sum -> in the task of its towers"
+                                                       : "partial sum -> on the host of its towers";
     }
   }
   return build_named(g, sum_name(t, lo, hi), t->op, 2, pair, 0, NULL, NULL);
@@ -163,14 +197,55 @@ void tree_blocks(const struct tree *t, int *devices, struct node **sums) {
   }
 }
 
-struct node *relay(struct graph *out, struct node *x, int device) {
+struct node *relay(struct graph *out, struct node *x, const char *of, int device) {
+  if (!x) return NULL;
   struct node copy = *x;
   copy.op = OP_identity;
-  copy.name = arena_printf(out->arena, "%s.relay_%d", x->name, device);
+  copy.name = arena_printf(out->arena, "%s.relay_%d", of, device);
   copy.inputs = &x;
   copy.ninputs = 1;
   copy.nattrs = 0;
   copy.device = device;
   copy.why = arena_printf(out->arena, "relay -> %s", out->config.target.devices[device].text);
   return graph_node(out, &copy);
+}
+
+struct members tree_members(struct arena *a, const struct task_part *p, const int *hosts, int nhosts) {
+  struct members m = {.begin = arena_new_array(a, (size_t)nhosts + 1, int)};
+  int *filled = arena_new_array(a, (size_t)nhosts, int);
+  m.processes = arena_new_array(a, (size_t)p->count, int);
+  for (int i = 0; i < p->count; i++) m.begin[hosts[p->first[i]] + 1]++;
+  for (int h = 0; h < nhosts; h++) m.begin[h + 1] += m.begin[h];
+  for (int i = 0; i < p->count; i++) {
+    int host = hosts[p->first[i]];
+    m.processes[m.begin[host] + filled[host]++] = i;
+  }
+  return m;
+}
+
+struct fetchers tree_fetchers(struct arena *a, const struct tree *t) {
+  struct fetchers f = {.hosts = t->hosts};
+  if (!t->hosts || !part_is_whole(t->part)) return (struct fetchers){.hosts = NULL};
+  uint8_t *seen = arena_new_array(a, (size_t)t->out->config.target.ndevices, uint8_t);
+  f.devices = arena_new_array(a, (size_t)t->count, int);
+  for (int i = 0; i < t->count; i++) {
+    int device = t->terms[i]->device;
+    if (!seen[device]) f.devices[f.count++] = device;
+    seen[device] = 1;
+  }
+  return f;
+}
+
+struct node *fetch(struct graph *out, const struct fetchers *f, struct node *x, int device, int turn) {
+  int near = 0;
+  bool among = false;
+  if (!x || !f->hosts || f->hosts[x->device] == f->hosts[device]) return x;
+  for (int i = 0; i < f->count; i++) {
+    near += f->hosts[f->devices[i]] == f->hosts[device];
+    among |= f->devices[i] == device;
+  }
+  if (!among) return x;
+  int left = turn % near, at = 0; /* near > 0: the reader itself */
+  while (f->hosts[f->devices[at]] != f->hosts[device] || left-- > 0) at++;
+  return relay(out, x, x->name, f->devices[at]);
 }

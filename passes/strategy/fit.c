@@ -110,7 +110,7 @@ static bool fits_sums(struct arena *a, const struct config *c, const struct devi
   const char *setting = c->packs ? "packs" : c->bytes_per_pack ? "bytes_per_pack" : NULL;
   struct loc asked = c->packs ? c->asked.packs : c->asked.bytes_per_pack;
   const char *what = setting;
-  if (c->cross_device && strcmp(c->cross_device, "reduce_to_one") != 0) {
+  if (cross_device_number(c->cross_device) != CROSS_DEVICE_reduce_to_one) {
     setting = "cross_device";
     what = c->cross_device;
     asked = c->asked.cross_device;

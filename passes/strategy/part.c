@@ -7,10 +7,18 @@
 
 #include <string.h>
 
-/* Whether sums are additions in one order, each on a device that is known before gradients are packed. */
-static bool sums_are_plain(const struct config *c) {
-  bool to_one = !c->cross_device || strcmp(c->cross_device, "reduce_to_one") == 0;
-  return to_one && !c->packs && !c->bytes_per_pack && !c->asynchronous;
+/* Whether sums are additions in one order, each on devices that are known before gradients are packed. */
+static bool sums_are_plain(const struct config *c, bool hosts) {
+  int algorithm = cross_device_number(c->cross_device);
+  bool apart = algorithm >= 0 && cross_device_apart((enum cross_device)algorithm, hosts);
+  return apart && !c->packs && !c->bytes_per_pack && !c->asynchronous;
+}
+
+/* Of the two halves of the tree each process has towers of one. */
+static bool halves_are_apart(const struct config *c, const struct strategy *s, const struct task_part *p) {
+  int cut = tower_cut(s->towers);
+  if (cross_device_number(c->cross_device) != CROSS_DEVICE_hierarchical_copy) return true;
+  return s->towers > 1 && p->of[strategy_worker(s, cut - 1)] != p->of[strategy_worker(s, cut)];
 }
 
 /* Whether each process has towers, which follow each other. */
@@ -34,8 +42,9 @@ bool part_is_possible(struct arena *a, const struct graph *g, const struct confi
   int *of = arena_new_array(a, (size_t)c->target.ndevices, int);
   p.of = of;
   p.count = target_processes(&c->target, of);
-  if (p.count < 2 || !s->mirrored || !sums_are_plain(c) || !towers_are_spread(s, &p)) return false;
-  if (p.of[s->main] != 0 || p.of[s->consolidation] != 0) return false;
+  bool hosts = cluster_hosts(a, c->cluster, &c->target) != NULL;
+  if (p.count < 2 || !s->mirrored || !sums_are_plain(c, hosts) || !towers_are_spread(s, &p)) return false;
+  if (p.of[s->main] != 0 || p.of[s->consolidation] != 0 || !halves_are_apart(c, s, &p)) return false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     if (n->want || n->op == OP_aggregate || is_on_read(n)) return false;

@@ -2,6 +2,7 @@
 #ifndef DGC_PASSES_STRATEGY_STRATEGY_H
 #define DGC_PASSES_STRATEGY_STRATEGY_H
 
+#include "ir/cross_device.h"
 #include "ir/graph/graph.h"
 #include "ir/strategies.h"
 #include "passes/strategy/part.h"
@@ -48,7 +49,6 @@ int wanted_device(struct arena *a, const struct config *c, const struct node *n,
                   struct diags *d);
 
 /* cross_device.c: how the devices sum what each of them has a share of; see passes/collectives. */
-enum cross_device { REDUCE_TO_ONE, HIERARCHICAL, SCATTER, RING, NCCL };
 /* The one that the configuration names; -1 after an error. */
 int cross_device_find(const struct config *c, struct diags *d);
 /* Why NCCL cannot sum over these devices, in `a`; NULL: it can. */

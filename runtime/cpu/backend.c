@@ -5,7 +5,7 @@
 #include "ir/ops/op.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/leaf.h"
-#include "runtime/cpu/matmul.h"
+#include "runtime/cpu/onednn.h"
 #include "runtime/host_memory.h"
 
 #include <stdlib.h>

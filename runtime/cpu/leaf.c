@@ -2,7 +2,6 @@
 #include "runtime/cpu/leaf.h"
 
 #include "ir/ops/leaf.h"
-#include "kernels/cpu/leaf.h"
 
 #include <string.h>
 
@@ -50,21 +49,23 @@ static void run(void *const *args, const void *state) {
   c->function(all, c->numbers);
 }
 
-bool cpu_leaf_kernel(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
-                     struct diags *d) {
+void cpu_call(struct arena *a, const struct step *step, const struct leaf_functions *f, struct command *c) {
   const struct node *n = step->node;
   int in_place = op_of(n)->in_place;
   struct kernel_call *call = arena_new(a, struct kernel_call);
-  (void)cpu, (void)d;
-  *call =
-      (struct kernel_call){.function = function_of(functions[n->op], (enum dtype)n->inputs[0]->type.dtype),
-                           .begins = in_place - 1,
-                           .result = n->ninputs,
-                           .bytes = in_place ? (size_t)type_bytes(&n->type) : 0};
+  *call = (struct kernel_call){.function = function_of(f, (enum dtype)n->inputs[0]->type.dtype),
+                               .begins = in_place - 1,
+                               .result = n->ninputs,
+                               .bytes = in_place ? (size_t)type_bytes(&n->type) : 0};
   op_of(n)->numbers(n, call->numbers);
-  const struct leaf_functions *f = functions[n->op];
   if (f->scratch) call->scratch = arena_alloc(a, f->scratch(call->numbers)); /* a step runs once at a time */
   c->call = run;
   c->state = call;
+}
+
+bool cpu_leaf_kernel(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                     struct diags *d) {
+  (void)cpu, (void)d;
+  cpu_call(a, step, functions[step->node->op], c);
   return true;
 }

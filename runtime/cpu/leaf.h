@@ -4,6 +4,7 @@
 #define DGC_RUNTIME_CPU_LEAF_H
 
 #include "ir/plan/plan.h"
+#include "kernels/cpu/leaf.h"
 #include "runtime/backend.h"
 
 /* The open backend. */
@@ -21,6 +22,8 @@ typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *st
 #include "ir/ops/ops.def"
 #undef OP
 cpu_leaf_fn cpu_leaf_kernel; /* for all that kernels/cpu computes */
+/* The command of a step that one of these functions computes. */
+void cpu_call(struct arena *a, const struct step *step, const struct leaf_functions *f, struct command *c);
 
 /* `data` is destroyed when the backend is closed; at once, with an error, if there is no memory or data is NULL. */
 bool cpu_own(struct cpu *cpu, void *data, void (*destroy)(void *data), struct diags *d);

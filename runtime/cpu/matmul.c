@@ -8,31 +8,10 @@
 #include "kernels/cpu/matmul.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/leaf.h"
+#include "runtime/cpu/onednn.h"
 
-#include <dlfcn.h>
-#include <oneapi/dnnl/dnnl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The library counts on the threads of OpenMP, if it was built so: looked up, as nothing here is. */
-static void set_threads(int n) {
-  void (*set)(int);
-  void *symbol = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-  if (symbol == NULL) return;
-  memcpy(&set, &symbol, sizeof symbol);
-  set(n);
-}
-
-static int get_threads(void) {
-  int (*get)(void);
-  void *symbol = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
-  if (symbol == NULL) return 1;
-  memcpy(&get, &symbol, sizeof symbol);
-  return get();
-}
-
-void cpu_thread_init(void) { set_threads(1); }
 
 static bool one_f32(const struct product *mm, const void *a, const void *b, void *c) {
   return dnnl_sgemm(mm->transpose_a ? 'T' : 'N', mm->transpose_b ? 'T' : 'N', mm->m, mm->n, mm->k, 1.0f, a,
@@ -94,12 +73,6 @@ static bool describe(dnnl_memory_desc_t *d, int64_t rows, int64_t columns, bool 
   return dnnl_memory_desc_init_by_strides(d, 2, dims, dnnl_f32, strides) == dnnl_success;
 }
 
-static bool is_reference(dnnl_primitive_desc_t desc) {
-  const char *name = NULL;
-  return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) != dnnl_success ||
-         strncmp(name, "ref", 3) == 0;
-}
-
 static bool create_memory(struct cpu_matmul_plan *p, dnnl_primitive_desc_t desc, const dnnl_memory_desc_t *a,
                           const dnnl_memory_desc_t *b, const dnnl_memory_desc_t *c) {
   const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
@@ -125,7 +98,8 @@ static bool create_primitive(struct cpu_matmul_plan *p) {
                DONE(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags)) &&
                DONE(dnnl_primitive_attr_create(&attr)) &&
                DONE(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user)) &&
-               DONE(dnnl_primitive_desc_create(&made, &desc, attr, p->engine, NULL)) && !is_reference(made);
+               DONE(dnnl_primitive_desc_create(&made, &desc, attr, p->engine, NULL)) &&
+               strncmp(onednn_way(made), "ref", 3) != 0;
   p->has_primitive =
       known && DONE(dnnl_primitive_create(&p->primitive, made)) && create_memory(p, made, &a, &b, &c);
 #undef DONE
@@ -148,64 +122,17 @@ static bool create_primitive(struct cpu_matmul_plan *p) {
 
 #endif
 
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-
-static void undo_start(void *mutex) { pthread_mutex_unlock(mutex); }
-
-/* The library generates its code in the first calls: here, where there is one thread, and room. */
-static bool start_library(void) {
-  enum { ROOM = 24 << 20, N = 32 };
-  static bool started;
-  static float zeros[N * N], c[N * N];
-  struct arena_guard guard;
-  pthread_mutex_lock(&starting);
-  arena_guard(&guard, undo_start, &starting);
-  if (!started && foreign_memory(0, ROOM)) {
-    foreign_prepare();
-    foreign_enter();
-    started = true;
-    for (int i = 0; i < 4 && started; i++) {
-      const struct product one = {
-          .dtype = DT_F32, .batch = 1, .m = N, .n = N, .k = N, .transpose_a = i & 1, .transpose_b = i >> 1};
-      started = one_f32(&one, zeros, zeros, c);
-    }
-    foreign_leave();
-  }
-  bool good = started;
-  arena_unguard(&guard);
-  pthread_mutex_unlock(&starting);
-  return good;
-}
-
-struct plan_creation {
-  struct cpu_matmul_plan *plan;
-  int threads;
-};
-
-/* What the library has made of it so far is not touched. */
-static void undo_making(void *making) {
-  struct plan_creation *m = making;
-  set_threads(m->threads);
-  free(m->plan);
+static bool prepare(void *plan) {
+  struct cpu_matmul_plan *p = plan;
+  return !wants_primitive(&p->size) || create_primitive(p);
 }
 
 struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm) {
-  struct plan_creation m = {calloc(1, sizeof *m.plan), get_threads()};
-  struct arena_guard guard;
-  if (m.plan == NULL) return NULL;
-  m.plan->size = *mm;
-  arena_guard(&guard, undo_making, &m);
-  set_threads(1); /* a primitive remembers how many threads it was made for */
-  bool good = mm->dtype != DT_F32 || start_library();
-  if (good && wants_primitive(mm)) {
-    foreign_enter();
-    good = create_primitive(m.plan);
-    foreign_leave();
-  }
-  set_threads(m.threads);
-  arena_unguard(&guard);
-  if (good) return m.plan;
-  cpu_matmul_plan_destroy(m.plan);
+  struct cpu_matmul_plan *p = calloc(1, sizeof *p);
+  if (p == NULL) return NULL;
+  p->size = *mm;
+  if (mm->dtype != DT_F32 || onednn_make(p, prepare)) return p;
+  cpu_matmul_plan_destroy(p);
   return NULL;
 }
 
@@ -222,19 +149,12 @@ void cpu_matmul_plan_destroy(void *plan) {
   free(p);
 }
 
-/* The library takes operands as pointers to non-const, and does not write to A and B. */
-static bool set_data(dnnl_memory_t memory, const void *data) {
-  void *pointer;
-  memcpy(&pointer, &data, sizeof pointer);
-  return dnnl_memory_set_data_handle(memory, pointer) == dnnl_success;
-}
-
 static bool run_primitive(const struct cpu_matmul_plan *p, const void *a, const void *b, void *c) {
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, p->a},
                                   {DNNL_ARG_WEIGHTS, p->b},
                                   {DNNL_ARG_DST, p->c},
                                   {DNNL_ARG_SCRATCHPAD, p->scratch}};
-  return set_data(p->a, a) && set_data(p->b, b) && set_data(p->c, c) &&
+  return onednn_data(p->a, a) && onednn_data(p->b, b) && onednn_data(p->c, c) &&
          dnnl_primitive_execute(p->primitive, p->stream, 4, args) == dnnl_success;
 }
 

@@ -4,8 +4,6 @@
 
 #include "ir/ops/leaf.h"
 
-/* Once per thread that runs products: keeps the library from starting threads of its own. */
-void cpu_thread_init(void);
 /* Overwrites C, which overlaps neither A nor B; k = 0 gives zeros. False if the library refuses. */
 bool cpu_matmul(const struct product *mm, const void *a, const void *b, void *c);
 

@@ -38,6 +38,9 @@ typedef int cudaDataType;
 
 /* NCCL */
 typedef struct ncclComm *ncclComm_t;
+typedef struct {
+  char internal[128];
+} ncclUniqueId;
 typedef int ncclResult_t;
 typedef int ncclDataType_t;
 typedef int ncclRedOp_t;

@@ -241,7 +241,8 @@ void cuda_close_blas(struct cuda_engine *e, int device);
 
 /* --- nccl.c --- */
 
-void *cuda_rendezvous(void *self, struct arena *a, const struct collective *collective, struct diags *d);
+void *cuda_rendezvous(void *self, struct arena *a, const struct collective *collective,
+                      const struct company *company, struct diags *d);
 bool cuda_arrive(void *self, struct arena *a, void *rendezvous, int rank, struct command *c, struct diags *d);
 bool cuda_rendezvous_complete(void *state);
 const char *cuda_no_rendezvous(void *self);

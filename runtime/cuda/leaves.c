@@ -127,3 +127,8 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
   how.threads = op->numbers(n, how.numbers);
   return call_leaf(e, a, &how, device, c, d);
 }
+
+bool cuda_leaf_conv(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
+                    struct command *c, struct diags *d) {
+  return cuda_leaf_kernel(e, a, step, device, c, d);
+}

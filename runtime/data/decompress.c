@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-enum { WINDOW = 1 << 16 };
+enum { WINDOW = 1 << 14 };
 
 /* Deflate compresses at most 1032 bytes into one, plus a constant. */
 static int64_t inflate_bound(int64_t compressed) {

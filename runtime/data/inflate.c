@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 enum {
-  WINDOW = 1 << 16,
+  WINDOW = 1 << 14,
   STEP = 1 << 30, /* zlib counts in 32 bits */
   HEAD = 1 << 17, /* enough for most headers to tell what follows */
 };

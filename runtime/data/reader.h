@@ -61,7 +61,7 @@ bool column_read(const struct column *c, int64_t row, int64_t count, void *out, 
 
 /* Numbers of a dense piece whose bytes are in a file, from the element `first` on: as many as `*count` says, or as fit
  * into PIECE_WINDOW bytes. */
-enum { PIECE_WINDOW = 1 << 16 };
+enum { PIECE_WINDOW = 1 << 14 };
 bool piece_numbers(const struct column_piece *p, int64_t first, int64_t *count, void *out,
                    struct misfit *bad);
 

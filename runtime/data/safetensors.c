@@ -208,7 +208,7 @@ static bool add_bytes(struct xxh64 *h, const struct content *file, int64_t begin
     xxh64_add(h, file->bytes + begin, (size_t)(end - begin));
     return true;
   }
-  uint8_t window[1 << 16];
+  uint8_t window[1 << 14];
   for (int64_t n; begin < end; begin += n) {
     n = end - begin < (int64_t)sizeof window ? end - begin : (int64_t)sizeof window;
     if (!content_read(file, begin, window, n)) return false;

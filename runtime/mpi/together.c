@@ -25,30 +25,43 @@ static void where_i_wait(void *of, int device, struct whereabouts *out) {
   *out = *(const struct whereabouts *)of;
 }
 
-/* Asks often at first, then leaves the processor to others. */
-static bool wait_for(const struct transport *t, void *channel, const struct whereabouts *mine) {
+static struct whereabouts waiting_for(const struct transport *t, int peer, const char *what) {
+  struct whereabouts mine = {.process = t->rank, .waits_for = peer, .device = -1, .step = t->watch->step};
+  strncpy(mine.what, what, sizeof mine.what - 1);
+  return mine;
+}
+
+/* Often at first, then it leaves the processor to others. */
+bool transport_pause(const struct transport *t, struct pause *p, int peer, const char *what) {
   enum { OFTEN = 2000, YIELDING = 20000 };
   static const struct timespec nap = {.tv_nsec = 50000};
-  uint64_t begin = 0, answered = 0, limit = (uint64_t)t->watch->limit * 1000000000u;
-  for (int asked = 0; !t->done(channel); asked += asked < YIELDING) {
-    if (asked == 0) begin = transport_now(t);
-    if (asked < OFTEN) continue;
-    uint64_t now = transport_now(t);
-    if (now - answered >= WATCH_EVERY) {
-      watch_answer(t, where_i_wait, (void *)(uintptr_t)mine);
-      answered = now;
-      if (watch_bereft(t, mine)) return false;
-    }
-    if (limit && now - begin > limit) {
-      watch_inquire(t, mine);
-      return false;
-    }
-    if (asked < YIELDING || t->now)
-      sched_yield();
-    else
-      nanosleep(&nap, NULL);
+  uint64_t limit = (uint64_t)t->watch->limit * 1000000000u;
+  if (p->asked == 0) p->begin = transport_now(t);
+  p->asked += p->asked <= YIELDING;
+  if (p->asked <= OFTEN) return true;
+  struct whereabouts mine = waiting_for(t, peer, what);
+  uint64_t now = transport_now(t);
+  if (now - p->answered >= WATCH_EVERY) {
+    watch_answer(t, where_i_wait, &mine);
+    p->answered = now;
+    if (watch_bereft(t, &mine)) return false;
   }
-  if (begin) t->tally->waiting[mine->waits_for] += transport_now(t) - begin;
+  if (limit && now - p->begin > limit) {
+    watch_inquire(t, &mine);
+    return false;
+  }
+  if (p->asked <= YIELDING || t->now)
+    sched_yield();
+  else
+    nanosleep(&nap, NULL);
+  return true;
+}
+
+bool transport_wait(const struct transport *t, void *channel, int peer, const char *what) {
+  struct pause p = {0};
+  while (!t->done(channel))
+    if (!transport_pause(t, &p, peer, what)) return false;
+  if (p.begin) t->tally->waiting[peer] += transport_now(t) - p.begin;
   return true;
 }
 
@@ -56,10 +69,8 @@ static bool move(const struct transport *t, void *channel, int peer, const char 
   if (transport_failed(t)) return false;
   t->watch->no_memory = !channel;
   if (!channel) return false;
-  struct whereabouts mine = {.process = t->rank, .waits_for = peer, .device = -1, .step = t->watch->step};
-  strncpy(mine.what, what, sizeof mine.what - 1);
   t->start(channel);
-  bool good = wait_for(t, channel, &mine);
+  bool good = transport_wait(t, channel, peer, what);
   if (good) t->drop(channel);
   return good;
 }
@@ -90,6 +101,14 @@ bool transport_any(const struct transport *t, unsigned char *flags) {
            transport_receive(t, flags, 1, parent, TAG_STOP);
   for (int child = first; good && child < first + 2 && child < t->size; child++)
     good = transport_send(t, flags, 1, child, TAG_STOP);
+  return good;
+}
+
+bool transport_part(const struct transport *t) {
+  unsigned char none = 0;
+  t->watch->parting = true;
+  bool good = transport_any(t, &none);
+  t->watch->parting = false;
   return good;
 }
 

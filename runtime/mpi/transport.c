@@ -1,4 +1,5 @@
 /* Which transport there is. */
+#include "runtime/mpi/shared.h"
 #include "runtime/mpi/watch.h"
 
 #include "base/clock.h"
@@ -51,12 +52,14 @@ int transport_launched(int *rank) {
 }
 
 static struct transport open_transport;
-static bool failed, together;
+static _Atomic bool failed, together; /* tests have processes that are threads */
 
 void transport_fail(void) {
   failed = failed || !together;
   together = false;
 }
+
+bool transport_has_failed(void) { return failed || together; }
 
 void transport_fail_together(void) { together = true; }
 
@@ -128,7 +131,7 @@ static bool are_strangers(const struct launcher *l) {
   return l && strcmp(l->rank, "SLURM_PROCID") == 0 && !getenv("PMIX_RANK") && !getenv("PMI_RANK");
 }
 
-const struct transport *transport_open(int task, struct diags *d) {
+const struct transport *transport_open(int task, int limit, struct diags *d) {
   if (open_transport.size) return &open_transport;
   int rank, size;
   const struct launcher *l = find_launcher(&rank, &size);
@@ -158,12 +161,13 @@ const struct transport *transport_open(int task, struct diags *d) {
     diag_error(d, LOC_NONE, "%s: %s", name, why);
     return NULL;
   }
-  if (task >= 0 && t.size == size && t.rank != task) {
+  bool member = task != TASK_APART;
+  if (member && task >= 0 && t.size + t.apart == size && t.rank != task) {
     diag_error(d, LOC_NONE, "this process is to be task number %d, and another one is that too", task);
     diag_help(d, LOC_NONE, "each process has a task of its own: see --task and TF_CONFIG");
     return NULL;
   }
-  if (t.size != size || (task < 0 && t.rank != rank)) {
+  if (member && (t.size + t.apart != size || (task < 0 && t.rank != rank))) {
     diag_error(d, LOC_NONE, "the launcher says that this is process %d of %d, and %s says %d of %d", rank,
                size, t.library, t.rank, t.size);
     diag_help(d, LOC_NONE, "start dgc with the mpirun of %s%s%s", t.library, *none ? "; " : "", none);
@@ -180,5 +184,10 @@ const struct transport *transport_open(int task, struct diags *d) {
     return NULL;
   }
   atexit(at_exit);
+  transport_limit(&open_transport, limit);
+  if (!shared_open(&open_transport)) {
+    transport_report(&open_transport, NULL, d);
+    return NULL;
+  }
   return &open_transport;
 }

@@ -23,6 +23,7 @@ struct tally {
 /* Calls come from one thread at a time. A process that cannot reach another ends, and MPI's launcher ends all. */
 struct transport {
   int rank, size;
+  int apart; /* processes that the launcher has started beside these, which take no part: evaluators */
   const char *library; /* "Open MPI 4.1.4" */
   /* Bytes that go from the same place to the same place again and again. Those that are sent between two processes
    * under one tag arrive in their order. NULL: it cannot be made. It is dropped when it is not under way. */
@@ -42,6 +43,9 @@ struct transport {
   int (*ended)(const struct transport *t);
   /* Nanoseconds that have passed; NULL: those of base/clock.h. */
   uint64_t (*now)(const struct transport *t);
+  /* Tells those apart from these a number; for one that is apart: whether it was told one. */
+  void (*tell_apart)(int64_t number);
+  bool (*told_apart)(int64_t *number);
   struct watch *watch;
   struct tally *tally;
   /* Says good-bye to all others, which have to say it too. */
@@ -49,17 +53,20 @@ struct transport {
 };
 
 /* What mpi.c exports as "dgc_transport": fills in `out`; NULL, or why it cannot. Processes are numbered by their
- * `task`, where that is not -1. */
+ * `task`, where that is not -1; TASK_APART: this one takes no part, and reaches the others by what tells it apart. */
+enum { TASK_APART = INT32_MAX };
 typedef const char *transport_start(struct transport *out, size_t bytes, int task);
 
 /* How many processes a launcher (mpirun, mpiexec, srun) has started, by what it says in the environment; 1:
  * none. Which of them this one is goes to *rank. */
 int transport_launched(int *rank);
 /* The transport of this process, started by the first call. NULL after an error in `d`: there is no MPI library, or
- * another one than the launcher's, or two processes are the same task. It ends with the process. */
-const struct transport *transport_open(int task, struct diags *d);
+ * another one than the launcher's, or two processes are the same task. It ends with the process.
+ * `task` is as in transport_start, `limit` as in transport_limit. */
+const struct transport *transport_open(int task, int limit, struct diags *d);
 /* This process fails, so others need not be waited for when it ends. */
 void transport_fail(void);
+bool transport_has_failed(void);
 /* All fail, and have agreed on it: the next failure is that one, and who ends first waits for the others' last words,
  * which a launcher would cut short. */
 void transport_fail_together(void);
@@ -75,14 +82,27 @@ bool transport_failed(const struct transport *t);
 void transport_report(const struct transport *t, const struct target *target, struct diags *d);
 
 /* Tags below this one are for what is sent at once, those from it on for the messages of plans. */
-enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_ASK, TAG_ANSWER, TAG_MESSAGES };
+enum { TAG_VARIABLE, TAG_TEXT, TAG_STOP, TAG_ASK, TAG_ANSWER, TAG_APART, TAG_FREE, TAG_MESSAGES };
 
 /* They return when it is done. */
 bool transport_send(const struct transport *t, const void *data, size_t bytes, int to, int tag);
 bool transport_receive(const struct transport *t, void *data, size_t bytes, int from, int tag);
+/* Waits until a channel that has been started is done; `peer`: the process at its other end, `what` it has not done
+ * until then, for messages: "taken a variable". */
+bool transport_wait(const struct transport *t, void *channel, int peer, const char *what);
+/* One pause of who asks several channels in turn, and found none done since `p` was all 0: it is as if it waited for
+ * `peer`. */
+struct pause {
+  uint64_t begin, answered;
+  int asked;
+};
+bool transport_pause(const struct transport *t, struct pause *p, int peer, const char *what);
 /* Flags that any of the processes has set go to *flags, which are this one's: all of them ask, and are told the
  * same. */
 bool transport_any(const struct transport *t, unsigned char *flags);
+/* All come here before any of them ends, as one that a signal has stopped does at once: when it returns, all have come,
+ * and those that have ended by then are missed by none. False after a failure. */
+bool transport_part(const struct transport *t);
 /* Each process's text in its place, in `a`; on the first one only, NULL elsewhere. */
 bool transport_collect(const struct transport *t, struct arena *a, const char *text, const char ***all);
 /* *text becomes the first process's, in `a`. */

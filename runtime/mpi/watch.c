@@ -21,14 +21,14 @@ static void tell(const struct transport *t, const void *data, size_t bytes, int 
   void *channel = t->sender(t, arena_copy(w->arena, data, bytes), bytes, to, tag);
   if (!channel) return;
   struct told *told = arena_new(w->arena, struct told);
-  *told = (struct told){channel, w->told};
+  *told = (struct told){channel, t->drop, w->told};
   w->told = told;
   t->start(channel);
 }
 
 void watch_end(const struct transport *t) {
   struct watch *w = t->watch;
-  for (struct told *i = w->told; i; i = i->next) t->drop(i->channel);
+  for (struct told *i = w->told; i; i = i->next) i->drop(i->channel);
   if (w->arena) arena_destroy(w->arena);
 }
 
@@ -89,6 +89,7 @@ void watch_inquire(const struct transport *t, const struct whereabouts *mine) {
 bool watch_bereft(const struct transport *t, const struct whereabouts *mine) {
   struct watch *w = t->watch;
   if (w->length) return true;
+  if (w->parting) return false;
   w->gone = 1 + (t->ended ? t->ended(t) : -1);
   if (!w->gone) return false;
   w->chain[0] = *mine;

@@ -22,6 +22,7 @@ struct whereabouts {
 /* A question or an answer on its way. */
 struct told {
   void *channel;
+  void (*drop)(void *channel); /* of the transport that made it */
   struct told *next;
 };
 
@@ -35,6 +36,7 @@ struct watch {
   struct whereabouts chain[8]; /* of an inquiry: itself, whom it waits for, and so on */
   int length;                  /* 0: there was no inquiry */
   int gone;                    /* 1 + a process that has ended; 0: none */
+  bool parting;                /* others may end, see transport_part */
   bool silent;                 /* whom the last of them waits for has not answered */
 };
 

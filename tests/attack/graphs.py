@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 
+import convolutions
 import leaves
 from arithmetic import EPS, KINDS
 from elementwise import BINARY, UNARY
@@ -224,6 +225,8 @@ def compute(m, n, x, t, rows, given):
     if n.op == "matmul":
         a, b = (np.swapaxes(v, -1, -2) if one(k, 0) else v for v, k in zip(x, ("transpose_a", "transpose_b")))
         return m.product(a, b, d)
+    if n.op == "conv":
+        return convolutions.of_node(m, n, shape, d, x)
     if n.op == "gather":
         ok = (x[1] >= 0) & (x[1] < x[0].shape[0])
         y = x[0][np.where(ok, x[1], 0)] if x[0].shape[0] else np.zeros(shape, KINDS[d])

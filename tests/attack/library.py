@@ -1,6 +1,7 @@
 """The functions of the library that are made of others: probabilities, losses, layers; and those that draw numbers."""
 import numpy as np
 
+import convolutions
 import leaves
 from elementwise import gelu, sigmoid, softplus
 from models import FLOATS, INTS, fits
@@ -181,7 +182,7 @@ def layer(name, rank, text, compute, shape, wanted=lambda v: True):
         x = g.pick(lambda v: v.dtype == g.real and v.axis == 0 and 0 not in v.shape and
                    (len(v.shape) == rank if rank else len(v.shape) >= 2) and wanted(v))
         if x is None and rank:
-            sizes = {3: [3, 4], 4: [4, 6, 2]}[rank]
+            sizes = {3: [3, 4], 4: [4, 6, 2], 5: [3, 4, 3, 2]}[rank]
             x = g.input(g.real, ["B"] + sizes)
             if not wanted(x):
                 return None
@@ -219,29 +220,66 @@ def batch_norm_of(m, x, path, d):
     return normalised(m, x, path, d, mean_of(m, x, at, False, d), variance_of(m, x, at, False, d) + 1e-3)
 
 
-def conv_of(size, stride, padding):
+def same(n, size, stride, dilation):
+    """Before and behind, as TensorFlow pads."""
+    out = -(-n // stride)
+    need = max((out - 1) * stride + (size - 1) * dilation + 1 - n, 0)
+    return out, need // 2, need - need // 2
+
+
+def biased(m, y, path, d, bias):
+    return m.r(y + m.data[path + ".bias"], d) if bias else y
+
+
+def conv_layer(name, rank):
+    """conv1d, conv2d, conv3d and depthwise."""
+    def row(g):
+        size, stride, dilation = g.rng.choice([1, 2, 3]), g.rng.choice([1, 2]), g.rng.choice([1, 1, 2])
+        padding, bias, filters = g.rng.choice(["same", "valid"]), g.chance(0.7), g.rng.choice([1, 2, 4])
+        groups = 0 if name == "depthwise" else g.rng.choice([1, 1, 2])  # 0: as many as channels
+        def plan(x):
+            if padding == "same":
+                return [same(n, size, stride, dilation) for n in x.shape[1:-1]]
+            return [((n - (size - 1) * dilation - 1) // stride + 1, 0, 0) for n in x.shape[1:-1]]
+        def text(x):
+            shared = f'size = {size}, stride = {stride}, padding = "{padding}", dilation = {dilation}'
+            shared += "" if bias else ", use_bias = false"
+            return f"depthwise({{0}}, {filters}, {shared})" if not groups else \
+                f"{name}({{0}}, {2 * filters}, {shared}, groups = {groups})"
+        def run(m, x, path, d):
+            many, kernel = groups or x.shape[-1], m.data[path + ".kernel"]
+            w = kernel.reshape([size] * rank + [x.shape[-1] // many, kernel.shape[-1]])
+            p = plan(x)
+            if m.jax and m.moves is None:
+                axes = "DHW"[3 - rank:]
+                y = m.jax.lax.conv_general_dilated(
+                    x, w, [stride] * rank, padding.upper(), None, [dilation] * rank,
+                    (f"N{axes}C", f"{axes}IO", f"N{axes}C"), feature_group_count=many)
+            else:
+                window = convolutions.Window(rank, [stride] * rank, [low for _, low, _ in p], None, [dilation] * rank, many)
+                y = convolutions.output(m, x, w, window, [out for out, _, _ in p], d)
+            return biased(m, y, path, d, bias)
+        def shape(x):
+            return ["B"] + [out for out, _, _ in plan(x)] + [2 * filters if groups else filters * x.shape[-1]]
+        return layer(name, rank + 2, text, run, shape, lambda v: min(v.shape[1:-1]) > (size - 1) * dilation and
+                     v.shape[-1] % (groups or 1) == 0)(g)
+    return row
+
+
+def conv_transpose(g):
+    size, stride, padding, bias = g.rng.choice([1, 2, 3]), g.rng.choice([1, 2, 3]), g.rng.choice(["same", "valid"]), g.chance(0.7)
+    more = 0 if padding == "same" else max(size - stride, 0)
+    whole = lambda x: [n * stride + more for n in x.shape[1:3]]
     def run(m, x, path, d):
-        xp, kernel = m.xp, m.data[path + ".kernel"]
-        filters = kernel.reshape(size, size, x.shape[3], -1)
+        w = m.data[path + ".kernel"].reshape(size, size, 3, x.shape[-1])
+        low = [same(n, size, stride, 1)[1] if padding == "same" else 0 for n in whole(x)]
         if m.jax and m.moves is None:
-            y = m.jax.lax.conv_general_dilated(x, filters, (stride, stride), padding.upper(),
-                                               dimension_numbers=("NHWC", "HWIO", "NHWC"))
-            return y + m.data[path + ".bias"]
-        out = [-(-n // stride) if padding == "same" else (n - size) // stride + 1 for n in x.shape[1:3]]
-        need = [max((o - 1) * stride + size - n, 0) if padding == "same" else 0 for o, n in zip(out, x.shape[1:3])]
-        wide = xp.pad(x, [(0, 0)] + [(n // 2, n - n // 2) for n in need] + [(0, 0)])
-        parts = [wide[:, i:i + (out[0] - 1) * stride + 1:stride, j:j + (out[1] - 1) * stride + 1:stride]
-                 for i in range(size) for j in range(size)]
-        return m.r(m.product(xp.concatenate(parts, axis=3), kernel, d) + m.data[path + ".bias"], d)
-    return run
-
-
-def conv2d(g):
-    size, stride, padding = g.rng.choice([1, 2, 3]), g.rng.choice([1, 2]), g.rng.choice(["same", "valid"])
-    def shape(x):
-        return ["B"] + [-(-n // stride) if padding == "same" else (n - size) // stride + 1 for n in x.shape[1:3]] + [2]
-    return layer("conv2d", 4, lambda x: f'conv2d({{0}}, 2, size = {size}, stride = {stride}, padding = "{padding}")',
-                 conv_of(size, stride, padding), shape, lambda v: min(v.shape[1:3]) >= size)(g)
+            y = m.jax.lax.conv_transpose(x, w, (stride, stride), padding.upper(), transpose_kernel=True)
+        else:
+            y = convolutions.input_of(m, x, w, convolutions.Window(2, [stride] * 2, low), whole(x), d)
+        return biased(m, y, path, d, bias)
+    text = f'conv_transpose({{0}}, 3, size = {size}, stride = {stride}, padding = "{padding}"{"" if bias else ", use_bias = false"})'
+    return layer("conv_transpose", 4, lambda x: text, run, lambda x: ["B"] + whole(x) + [3])(g)
 
 
 def pool(kind):
@@ -329,7 +367,8 @@ def library_rows():
         "sigmoid_cross_entropy": pairs("sigmoid_cross_entropy", sigmoid_cross_entropy),
         "squared_error": pairs("squared_error", lambda m, x, y, d: m.r(m.r(x - y, d) ** 2, d)),
         "absolute_error": pairs("absolute_error", lambda m, x, y, d: m.abs(m.r(x - y, d))),
-        "huber": pairs("huber", huber), "embedding": embedding, "conv2d": conv2d, "attention": attention,
+        "huber": pairs("huber", huber), "embedding": embedding, "conv1d": conv_layer("conv1d", 1), "conv2d": conv_layer("conv2d", 2),
+        "conv3d": conv_layer("conv3d", 3), "depthwise": conv_layer("depthwise", 2), "conv_transpose": conv_transpose, "attention": attention,
         "max_pool2d": pool("max"), "mean_pool2d": pool("mean"), "dropout": dropout,
         "random_uniform": random("random_uniform", "{0} + random_uniform(type({0}), -1, 1)"),
         "random_normal": random("random_normal", "{0} * random_normal(type({0}))"),

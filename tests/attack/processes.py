@@ -1,6 +1,7 @@
 """Tasks as processes, and one of them dies, stops, is slow, is another program, or cannot write: nobody waits for longer
 than --timeout, no checkpoint is lost or half there, and what goes on from it ends with the bits of a run that nothing
-happened to. Faults come at a message or a call, by number (tests/support/inject.c), not at a time."""
+happened to. Faults come at a message of MPI, a wait or another call, by number (tests/support/inject.c), not at a time; half of
+the runs send all by MPI (`apart`), the others read each other's memory."""
 import json
 import os
 import random
@@ -21,27 +22,40 @@ ROOT_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
             "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm_rsh_agent": "/bin/false"}
 
 
+# Half of the cases train the model that kills.py makes, the others samples.
+OWN = ["long.dsl", "--data", "x=x.npy", "--data", "y=y.npy", "--batch", "10"]
+SAMPLES = {"digits": ["--rows", "0:512", "--eval-rows", "0:64", "--batch", "64"], "words": ["--batch", "32"],
+           "lenet": ["--rows", "0:64", "--eval-rows", "0:64", "--batch", "16"]}
+
+
+def trains(dgc, model):
+    """What is behind "train" for a model."""
+    if model not in SAMPLES:
+        return OWN
+    return [os.path.join(os.path.dirname(dgc), "samples", model + ".dsl"), *SAMPLES[model]]
+
+
 def command(dgc, path, tasks, *more, timeout=NEVER):
     spread = []
+    start = ["env", "DGC_SHARED=off", dgc] if tasks.get("apart") else [dgc]
     if "ps" in tasks:
         spread = ["--cluster", f"worker={tasks['worker']};ps={tasks['ps']}", "--strategy", tasks["strategy"]]
-    return [dgc, "train", "long.dsl", "--quiet", "--data", "x=x.npy", "--data", "y=y.npy", "--batch", "10", "--towers",
-            str(TOWERS), "--steps", str(STEPS), "--checkpoint", path, "--checkpoint-every", "3", "--timeout", str(timeout),
-            *spread, *more]
+    return [*start, "train", *tasks["model"], "--quiet", "--towers", str(TOWERS), "--steps", str(STEPS), "--checkpoint", path,
+            "--checkpoint-every", "3", "--timeout", str(timeout), *spread, *more]
 
 
-def whole(tools, folder):
+def whole(tools, folder, model):
     """The checkpoint of one process that ends by itself."""
     def make():
-        path = os.path.join(folder, "whole4.safetensors")
+        path = os.path.join(folder, f"whole4.{model}.safetensors")
         if os.path.exists(path):
             os.remove(path)
-        e = run(command(tools.dgc, path, {}), cwd=folder)
+        e = run(command(tools.dgc, path, {"model": trains(tools.dgc, model)}), cwd=folder)
         if e.code:
             raise RuntimeError(f"{e.command}: {e.err}")
         with open(path, "rb") as f:
             return f.read()
-    return tools.cached("whole4", make)
+    return tools.cached(f"whole4.{model}", make)
 
 
 def launchers(dgc):
@@ -85,12 +99,12 @@ def other_build(tools, folder):
     return tools.cached("other", make)
 
 
-def draw_tasks(rng, least=1):
-    n = rng.randint(least, 4)
+def draw_tasks(rng, model, least=1):
+    n, apart = rng.randint(least, 4), rng.random() < 0.5
     strategy, servers = rng.choice(["parameter_server", "central_storage"]), rng.randint(1, 2)
     if n < 3 or n - servers < 1 or rng.random() < 0.6:
-        return {"worker": n}
-    return {"worker": n - servers, "ps": servers, "strategy": strategy}
+        return {"model": model, "worker": n, "apart": apart}
+    return {"model": model, "worker": n - servers, "ps": servers, "strategy": strategy, "apart": apart}
 
 
 def draw_fault(rng, n):
@@ -98,7 +112,8 @@ def draw_fault(rng, n):
     rank, step = rng.randrange(n), rng.randint(1, 3000)
     what = rng.choice(["kill", "kill", "exit", "stop", "slow", "disk", "saver", "wrong"])
     if what in ("kill", "exit", "stop"):
-        return what, rank, f"message:{step}:{what}"
+        call = "message" if rng.random() < 0.7 else "yield"
+        return what, rank, f"{call}:{step}:{what}"
     if what == "slow":
         return what, rank, f"message:{step}+:slow"
     save = rng.randint(1, STEPS // 3)
@@ -203,14 +218,16 @@ def check_processes(tools, seed, index):
     rng = random.Random(f"processes:{seed}:{index}")
     found = launchers(tools.dgc)
     folder = prepared(tools)
-    want = whole(tools, folder)
+    model = "long" if rng.random() < 0.5 else rng.choice(sorted(SAMPLES))
+    want = whole(tools, folder, model)
+    model = trains(tools.dgc, model)
     place = os.path.join(folder, "run")
     shutil.rmtree(place, ignore_errors=True)
     os.mkdir(place)
     path = os.path.join(place, "c.safetensors")
     words = []
     for _ in range(rng.randint(1, 3)):
-        launcher, tasks = found[int(rng.random() * len(found))], draw_tasks(rng, 2)
+        launcher, tasks = found[int(rng.random() * len(found))], draw_tasks(rng, model, 2)
         fault = draw_fault(rng, tasks["worker"] + tasks.get("ps", 0))
         line = line_of(tools, launcher, tasks, path, fault, folder)
         what = f"{fault[2] or 'another program'} on task {fault[1]}"
@@ -226,7 +243,7 @@ def check_processes(tools, seed, index):
         if code == 0 and content(path) != want:
             raise Found("bits", f"another end than without the fault, {what}: {' '.join(line)}")
         words.append(fault[0] if code else "went on")
-    line = line_of(tools, found[int(rng.random() * len(found))], draw_tasks(rng), path)
+    line = line_of(tools, found[int(rng.random() * len(found))], draw_tasks(rng, model), path)
     code, err = execute(line, folder, "at the end")
     if code or content(path) != want:
         raise Found("bits", f"another end ({code}) after {words}: {' '.join(line)}: {err[-300:]}")

@@ -17,7 +17,7 @@ REASONS = {
     "all_reduce": "made by replicate", "all_gather": "made by replicate", "copy": "made by copies",
     "send": "in the part of one task of a plan", "remote": "in the part of one task of a plan",
     "fused": "made by fuse", "output": "made by fuse",
-    "ceil_div": "of sizes: conv2d", "blocks": "max_pool2d and mean_pool2d", "split_heads": "attention",
+    "blocks": "max_pool2d and mean_pool2d", "split_heads": "attention",
     "adam_rate": "adam and adamw", "fan_in": "of sizes: the initializers", "fan_out": "of sizes: the initializers",
 }
 # Optimizers, schedules and initializers have a file of their own: updates.py.
@@ -49,7 +49,7 @@ def listed(source):
         read("frontend/lib/" + name, r"^(?:function|layer|initializer|optimizer) (\w+)")
     for name in sorted(os.listdir(os.path.join(source, "frontend"))):
         if name.startswith("builtin"):
-            read("frontend/" + name, r"\{\"(\w+)\", \{")
+            read("frontend/" + name, r"\{\"(\w+)\",\s+\{")
     return found
 
 

@@ -1,6 +1,7 @@
 """The functions that are not elementwise: reductions, shapes, products, rows by number."""
 import numpy as np
 
+import convolutions
 import leaves
 from models import FLOATS, INTS, dims, fits, type_text
 
@@ -407,7 +408,8 @@ def tensor_rows(elementwise):
         "argmax": arg("argmax"), "argmin": arg("argmin"), "reshape": reshape, "expand": expand, "squeeze": squeeze,
         "flatten": flatten, "transpose": transpose, "broadcast": broadcast, "concat": together("concat"),
         "stack": together("stack"), "slice": cut, "pad": pad, "iota": iota, "cast": cast, "select": select,
-        "ratio": ratio, "matmul": matmul, "gather": gather("gather"), "lookup": gather("lookup"),
+        "ratio": ratio, "matmul": matmul, "conv": convolutions.conv,
+        "transposed_conv": convolutions.transposed_conv, "gather": gather("gather"), "lookup": gather("lookup"),
         "scatter_add": scatter_add, "one_hot": one_hot, "expect_range": expect_range,
     }
     rows.update({name: leaves.row(name) for name in leaves.LEAVES})

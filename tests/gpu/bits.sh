@@ -2,6 +2,7 @@
 # The same bits for a tower count, whatever GPUs carry the towers: several, one, or parts of one; and in every run.
 . "$(dirname "$0")/lib.sh"
 gpus
+export DGC_SIMULATED_OPTIMIZE=1 # kernels run long
 
 train() {
   name=$1

@@ -27,7 +27,7 @@ train() {
 }
 # near FILE TOLERANCE WHAT
 near() {
-  if python3 "$source/tests/gpu/close.py" cpu.safetensors "$1" "$2" $except; then pass; else
+  if "$(dirname "$dgc")/tests/gpu/close" cpu.safetensors "$1" "$2" $except; then pass; else
     fail "$model, $3: not as the CPU"
   fi
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Digits in products of bfloat16 values, on CPUs or on the GPUs of a fifth argument: as good as in f32, and two devices have
-# the bits of one.
+# the bits of one. TEST_NUMBERS=0 leaves out how good: a sanitizer sees no more in a long training than in a short one.
 . "$(dirname "$0")/lib.sh"
+export DGC_SIMULATED_OPTIMIZE=1 # kernels run long
 devices=${5:-cpu:0-1}
 one=cpu:0
 case $devices in
@@ -17,13 +18,15 @@ if cmp -s f32.dsl bf16.dsl; then fail 'digits.dsl is written otherwise'; fi
 
 # accuracy FILE: what training gives on the test rows, into ./accuracy.
 accuracy() {
-  expect 0 "$1 on $devices" "$dgc" train "$1" --devices $devices --epochs 3 --quiet
+  expect 0 "$1 on $devices" "$dgc" train "$1" --devices $devices $long --quiet
   awk '$1 == "accuracy" { print $2 }' out >accuracy
 }
+long="--epochs 3"
+if [ "${TEST_NUMBERS:-1}" = 0 ]; then long="--epochs 1 --rows 0:330 --eval-rows 0:150"; fi
 accuracy f32.dsl
 mv accuracy want
 accuracy bf16.dsl
-if awk 'NR == FNR { want = $1; next } { exit !($1 > 0.9 && $1 >= want - 0.01) }' want accuracy; then pass; else
+if [ "${TEST_NUMBERS:-1}" = 0 ]; then :; elif awk 'NR == FNR { want = $1; next } { exit !($1 > 0.9 && $1 >= want - 0.01) }' want accuracy; then pass; else
   fail "bf16 on $devices: $(cat accuracy) where f32 has $(cat want)"
 fi
 

@@ -21,11 +21,41 @@ tasks='--cluster worker=2'
   fi
   together 2 "$samples/words.dsl" $tasks --batch 32 --towers 4 --steps 3 --quiet --devices gpu:0
 
-  # NCCL is for the GPUs of one process: it says what is used instead.
-  expect 0 'sums by NCCL' processes 2 "$dgc" train $digits --devices gpu:0 --cross-device nccl --checkpoint nccl.safetensors
-  shows err "warning: NCCL makes sums of one process's GPUs only, so far: hierarchical_copy is used"
-  same hash.safetensors nccl.safetensors
-
+  # Sums that GPUs of several processes make together: no bits are promised, but those of simulated NCCL, which has one
+  # order, are those of one process.
+  nccl="$digits --cross-device nccl"
+  several() { # DEVICES...: one of each task
+    task=0 devices=
+    for device; do devices=$devices,/job:worker/task:$task/$device task=$((task + 1)); done
+    echo "--devices ${devices#,}"
+  }
+  if [ "$count" -ge 4 ]; then
+    for seed in 4 5 6; do
+      DGC_SIMULATED_SEED=$seed together 2 $nccl $(several gpu:0 gpu:1)
+      empty err
+    done
+    "$(dirname "$dgc")/tests/gpu/close" hash.safetensors several.safetensors 1e-4 && pass || fail 'not as sums by copies'
+    together 4 $nccl $(several gpu:3 gpu:2 gpu:1 gpu:0)
+    cmp -s hash.safetensors several.safetensors && fail 'in the order of the tree' || pass
+    together 2 $nccl $(several gpu:0,/job:worker/task:0/gpu:1 gpu:2,/job:worker/task:1/gpu:3)
+    together 2 "$samples/lenet.dsl" --rows 0:96 --eval-rows 0:32 --batch 32 --towers 3 --steps 3 --quiet --cross-device nccl \
+      $(several gpu:0 gpu:1)
+  fi
+  # A process that has no NCCL: all take another way.
+  mkdir without
+  for library in "$4"/lib*.so*; do
+    case ${library##*/} in libnccl*) ;; *) ln -s "$library" without ;; esac
+  done
+  echo 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then export DGC_CUDA_PATH=$PWD/without; fi; exec "$@"' >one_without
+  expect 0 'one process without NCCL' processes 2 sh one_without "$dgc" train $nccl $tasks --devices gpu:0 \
+    --checkpoint copies.safetensors
+  shows err 'warning: a process has no NCCL: hierarchical_copy is used'
+  same hash.safetensors copies.safetensors
+  # Who has the first rank cannot begin: the others are told.
+  echo 'if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then export DGC_SIMULATED_FAIL=ncclGetUniqueId:1; fi; exec "$@"' >no_id
+  expect 3 'no id' processes 2 sh no_id "$dgc" train $nccl $tasks --devices gpu:0 --checkpoint none.safetensors
+  shows err 'error: ncclGetUniqueId on /job:worker/task:0/gpu:0: unhandled cuda error'
+  [ -e none.safetensors ] && fail 'a checkpoint' || pass
   # Evaluation and prediction, by processes of which one has no GPU.
   data="$samples/digits.dsl --eval-rows 0:100 --checkpoint hash.safetensors --batch 32 --devices gpu:0"
   with='--cluster worker=2;ps=1 --strategy parameter_server'

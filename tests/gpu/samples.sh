@@ -42,7 +42,7 @@ on() {
 }
 # near FILE TOLERANCE WHAT
 near() {
-  if python3 "$source/tests/gpu/close.py" "$1" gpu.safetensors "$2" $except; then pass; else
+  if "$(dirname "$dgc")/tests/gpu/close" "$1" gpu.safetensors "$2" $except; then pass; else
     fail "$name on $3: not as $1"
   fi
 }
@@ -86,4 +86,7 @@ compare words 1e-5
 # A normalisation follows h2.x: its bias has no gradient but what rounding leaves, which adam makes as large as any.
 except=h2.x.bias
 compare lenet 1e-3
+# What runs behind the host cannot be timed kernel by kernel.
+expect 2 'a profile' "$dgc" bench "$samples/digits.dsl" --devices gpu:0 --steps 1 --profile
+shows err 'error: profile: the steps of /gpu:0 run behind the host and cannot be timed one by one'
 finish

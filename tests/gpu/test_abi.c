@@ -60,6 +60,7 @@ INTEGER(ncclResult_t);
 INTEGER(ncclDataType_t);
 INTEGER(ncclRedOp_t);
 HANDLE(ncclComm_t, ncclComm);
+_Static_assert(sizeof(ncclUniqueId) == 128 && _Alignof(ncclUniqueId) == 1, "ncclUniqueId");
 #endif
 _Static_assert(SAME(CUdeviceptr, unsigned long long), "CUdeviceptr");
 

@@ -39,6 +39,16 @@ struct sum {
 
 struct sum sum_make(enum dtype d);
 void sum_add(struct sum *s, long double lo, long double hi);
+/* A term that is a product of two. */
+static inline void sum_add_product(struct sum *s, struct interval x, struct interval y) {
+  long double p[4] = {(long double)x.lo * y.lo, (long double)x.lo * y.hi, (long double)x.hi * y.lo,
+                      (long double)x.hi * y.hi};
+  long double lo = p[0], hi = p[0];
+  for (int i = 1; i < 4; i++) lo = fminl(lo, p[i]), hi = fmaxl(hi, p[i]);
+  for (int i = 0; i < 4; i++)
+    if (isnan(p[i])) lo = -INFINITY, hi = INFINITY;
+  sum_add(s, lo, hi);
+}
 /* A term that is itself the sum of terms of this size and quantum. */
 void sum_add_share(struct sum *s, struct interval v, double size, double quantum);
 struct interval sum_total(const struct sum *s, int additions);

@@ -25,16 +25,6 @@ void matmul_cases(struct cases *c, enum dtype d) {
     }
 }
 
-/* The range of a product of two intervals. */
-static void product(struct interval x, struct interval y, long double *lo, long double *hi) {
-  long double p[4] = {(long double)x.lo * y.lo, (long double)x.lo * y.hi, (long double)x.hi * y.lo,
-                      (long double)x.hi * y.hi};
-  *lo = *hi = p[0];
-  for (int i = 1; i < 4; i++) *lo = fminl(*lo, p[i]), *hi = fmaxl(*hi, p[i]);
-  for (int i = 0; i < 4; i++)
-    if (isnan(p[i])) *lo = -INFINITY, *hi = INFINITY;
-}
-
 void matmul_bounds(struct arena *arena, const struct node *n, const struct bounds *in, int additions,
                    struct bounds *out) {
   (void)arena;
@@ -50,9 +40,7 @@ void matmul_bounds(struct arena *arena, const struct node *n, const struct bound
     for (int64_t k = 0; k < inner; k++) {
       int64_t at_x = batch * rows * inner + (ta ? k * rows + i : i * inner + k);
       int64_t at_y = batch * inner * columns + (tb ? j * inner + k : k * columns + j);
-      long double lo, hi;
-      product(bound_at(x, at_x), bound_at(y, at_y), &lo, &hi);
-      sum_add(&s, lo, hi);
+      sum_add_product(&s, bound_at(x, at_x), bound_at(y, at_y));
     }
     /* the product of a term may round too: one more per term */
     sum_result(&s, additions + (int)inner, out, e);

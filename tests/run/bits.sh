@@ -39,6 +39,15 @@ done
 train again --towers 4 --devices cpu:0
 same base.safetensors again.safetensors
 
+# Convolutions: uneven towers, on as many devices and threads as there may be.
+for carrier in 'cpu:0 --threads 1' 'cpu:0-1 --threads 1' 'cpu:0-1 --threads 2' 'cpu:0-2 --threads 2' \
+  'cpu:0-2 --threads 3 --strategy central_storage'; do
+  expect 0 "lenet on $carrier" "$dgc" train "$samples/lenet.dsl" --rows 0:80 --eval-rows 0:40 --batch 20 --quiet --overwrite \
+    --towers 3 --checkpoint images.safetensors --devices $carrier
+  [ -f first-images.safetensors ] || cp images.safetensors first-images.safetensors
+  same first-images.safetensors images.safetensors
+done
+
 # In two parts, the second on other devices, the first ending inside of an epoch.
 expect 0 'first part' "$dgc" train "$model" $small --steps 5 --towers 4 --checkpoint part.safetensors
 expect 0 'second part' "$dgc" train "$model" --rows 0:1000 --eval-rows 0:300 --quiet --epochs 2 --devices cpu:0-2 \

@@ -75,6 +75,15 @@ kill -0 $job 2>/dev/null && pass || fail 'nothing is saved each second'
 kill -TERM $job
 wait $job
 shows err 'saved: --resume second.safetensors goes on from there'
+# In the middle of an epoch, too: this one has a thousand steps of a large model.
+rm -f second.safetensors
+"$dgc" train "$model" --set hidden=8192 --batch 1 --rows 0:1000 --eval-rows 0:64 --quiet --epochs 100 --checkpoint second.safetensors --checkpoint-every 1s >out 2>err &
+job=$!
+until [ -f second.safetensors ] || ! kill -0 $job 2>/dev/null; do sleep 0.1; done
+"$dgc" inspect second.safetensors >saved
+kill -KILL $job
+wait $job
+shows saved '# epoch: 0'
 rm -f hour.safetensors second.safetensors
 expect 0 'begin anew' train --steps 2 --overwrite --checkpoint a.safetensors
 same a.safetensors kept

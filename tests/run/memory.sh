@@ -1,6 +1,6 @@
 #!/bin/sh
 # Little memory: every command ends with its whole result, or with exit code 3 and one error. Kernels are compiled anew, and
-# come from the cache.
+# come from the cache. A small stack is enough.
 . "$(dirname "$0")/lib.sh"
 cp -r "$samples" there
 export XDG_CACHE_HOME="$work/cache"
@@ -47,5 +47,41 @@ for cache in off on; do
     limited $limit "$dgc" eval there/digits.dsl --eval-rows 0:64 --checkpoint good.safetensors && same out eval.out
   done
   [ $got = 0 ] && pass || fail "with $limit MB there is enough"
+done
+
+# On a stack of 64 KB: files that are read in pieces (whole, packed, of another type, compressed), and what is computed.
+little() { (
+  ulimit -s 64
+  exec "$@"
+); }
+python3 - "$work" <<'END'
+import gzip, os, struct, sys, zipfile
+os.chdir(sys.argv[1])
+rows, axes = 64, (28, 28)
+def npy(kind, shape, data):
+    head = ("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }" % (kind, ", ".join(map(str, shape)) + ",")).encode()
+    head += b" " * (63 - (len(head) + 10) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data
+image = npy("|u1", (rows, *axes), bytes(i * 7 % 256 for i in range(rows * 784)))
+label = npy("<i8", (rows,), struct.pack("<64q", *[i % 10 for i in range(rows)]))
+for name, method in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
+    with zipfile.ZipFile(name + ".npz", "w", method) as z:
+        z.writestr("image.npy", image)
+        z.writestr("label.npy", label)
+with gzip.open("image.npy.gz", "wb") as f:
+    f.write(image)
+with open("label.npy", "wb") as f:
+    f.write(label)
+END
+for files in 'image=stored.npz:image label=stored.npz:label' 'image=packed.npz:image label=packed.npz:label' \
+  'image=image.npy.gz label=label.npy'; do
+  set -- $files
+  expect 0 "$files, a small stack" little "$dgc" train there/digits.dsl --data "$1" --data "$2" --eval-data "$1" --eval-data "$2" \
+    --batch 32 --steps 2 --quiet --overwrite --checkpoint c.safetensors
+  for verb in eval 'predict --output probability=p.npy'; do
+    # shellcheck disable=SC2086
+    expect 0 "$verb, a small stack" little "$dgc" $verb there/digits.dsl --eval-data "$1" --eval-data "$2" --batch 32 \
+      --checkpoint c.safetensors
+  done
 done
 finish

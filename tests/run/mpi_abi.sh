@@ -64,6 +64,9 @@ together() {
   cp out several.out
   expect 0 'eval of one' "$dgc" eval "$samples/digits.dsl" --eval-rows 0:100 --checkpoint one.safetensors --json
   same several.out out
+  expect 0 'an evaluator' over 3 "$dgc" train $digits --cluster 'worker=2;evaluator=1' --overwrite --checkpoint several.safetensors --json
+  same one.safetensors several.safetensors
+  shows out "$("$dgc" eval "$samples/digits.dsl" --eval-rows 0:128 --checkpoint one.safetensors --json | sed 's/^{/{"step":5,/')"
   expect 2 'too few' over 2 "$dgc" train $digits --cluster worker=3
   shows err 'cluster: 3 tasks, and 2 processes were started'
   if command -v mpirun >/dev/null && [ -f "$root/dgc-mpi.so" ]; then

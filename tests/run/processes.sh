@@ -18,6 +18,33 @@ digits() { echo "$samples/digits.dsl --rows 0:512 --eval-rows 0:128 --batch 64 -
   same hash.safetensors several.safetensors
   together 4 $(digits) --cross-device scatter
   same hash.safetensors several.safetensors
+  # Hosts are a level of the sums.
+  for how in reduce_to_one hierarchical_copy scatter; do
+    for hosts in a:1,a:2,b:1,b:2 a:1,b:1,a:2,b:2 a:1,b:1,b:2,b:3; do
+      expect 0 "hosts $hosts, $how" processes 4 "$dgc" train $(digits) --cluster "worker=$hosts" --cross-device $how --overwrite \
+        --checkpoint several.safetensors
+      same hash.safetensors several.safetensors
+    done
+  done
+  # How sums travel is chosen by a prediction, the same in all, unless they are told of different links.
+  usual='--speed 100GFLOP/s,20GB/s' fast='--link 1000TB/s,0ns --speed 1GFLOP/s,1GB/s'
+  together 2 $(digits) $usual
+  shows err 'note: sums by scatter: '
+  shows err ' a step of 2 tasks is predicted for links of 1.25GB/s,50us (reduce_to_one '
+  same hash.safetensors several.safetensors
+  together 2 $(digits) --cross-device auto $fast
+  shows err 'note: sums by reduce_to_one: '
+  same hash.safetensors several.safetensors
+  expect 2 'different links' timeout 300 mpirun -n 1 "$dgc" train $(digits) $usual : -n 1 "$dgc" train $(digits) $fast
+  shows err 'the tasks do not agree: process 1 has another plan than process 0'
+  shows err 'cross_device reduce_to_one'
+  # By MPI alone, and some of it: the second one shares no memory.
+  expect 0 'DGC_SHARED=off' env DGC_SHARED=off timeout 300 mpirun -n 3 "$dgc" train $(digits) --overwrite --checkpoint several.safetensors
+  same hash.safetensors several.safetensors
+  save='--overwrite --checkpoint several.safetensors'
+  expect 0 'one with DGC_SHARED=off' timeout 300 mpirun -n 1 "$dgc" train $(digits) $save \
+    : -n 1 -x DGC_SHARED=off "$dgc" train $(digits) $save : -n 2 "$dgc" train $(digits) $save
+  same hash.safetensors several.safetensors
   together 3 $(digits) --strategy round_robin
   together 3 $(digits) --strategy replicate
   together 4 $(digits) --packs 2
@@ -97,6 +124,7 @@ ended() {
 
 # A signal to any process, or to who launched them, ends all behind one step, which is saved.
 train_on stopped mpirun -n 2 "$dgc" train
+[ "$(grep -c 'memfd:dgc' "/proc/$(cat pid.0)/maps")" = 2 ] && pass || fail 'a process has not mapped its own heap and the other one'
 kill -TERM "$(cat pid.1)"
 ended 'a signal to one process' 143 stopped
 train_on stopped mpirun -n 3 "$dgc" train
@@ -192,6 +220,13 @@ expect 2 'as many as it says' "$dgc" launch -n 2 --min-tasks 1 -- train x.dsl --
 expect 2 'no option of its own' "$dgc" launch -n 2 --steps 3 -- train x.dsl
 
 # One that is alive and does nothing is not waited for longer than --timeout says: who, where and for whom.
+# Who stops before it knows the others is given up, too: at the first of its messages (tests/support/inject.c).
+# shellcheck disable=SC2046
+if [ -f "$root/tests/run/inject.so" ]; then
+  expect 3 'one that stops at once' timeout 300 mpirun -n 1 "$dgc" train $(digits) --timeout 2 \
+    : -n 1 env LD_PRELOAD="$root/tests/run/inject.so" DGC_INJECT=message:1:stop "$dgc" train $(digits) --timeout 2
+  shows err 'for 2 s, and does not answer'
+fi
 train_on stuck mpirun -n 3 "$dgc" train --timeout 10
 stuck=$(cat pid.2)
 kill -STOP "$stuck"

@@ -49,14 +49,20 @@ static bool runs(char *const *argv, const char *log) {
 }
 
 /* The compilers to try, the first that exists: $CC, split at its spaces, then the usual names. Kernels run for a
- * moment, and there are many: so they are not optimised, but where operations are to be contracted. */
+ * moment, and there are many: so they are not optimised, but where operations are to be contracted, or where they run
+ * long, as DGC_SIMULATED_OPTIMIZE=1 says. Without optimisation clang takes half of gcc's time. */
+static const char *level_of(bool contract) {
+  const char *optimize = getenv("DGC_SIMULATED_OPTIMIZE");
+  return contract ? "-O2" : optimize && *optimize == '1' ? "-O1" : "-O0";
+}
+
 static bool compiles(char *folder, bool contract, const char *source, const char *object, const char *log) {
   char words[512], *argv[64];
   snprintf(words, sizeof words, "%s", getenv("CC") && *getenv("CC") ? getenv("CC") : "");
   int leading = 0;
   for (char *rest = words, *word; leading < 16 && (word = strtok_r(leading ? NULL : words, " ", &rest));)
     argv[leading++] = word;
-  const char *const names[] = {leading ? argv[0] : "cc", "gcc", "clang", "clang-19"};
+  const char *const names[] = {leading ? argv[0] : "clang-19", "clang", "cc", "gcc"};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     int n = i == 0 && leading ? leading : 1;
     argv[0] = (char *)names[i];
@@ -70,7 +76,7 @@ static bool compiles(char *folder, bool contract, const char *source, const char
                                           "-fwrapv",
                                           "-fno-tree-vectorize"};
     argv[n++] = (char *)source;
-    argv[n++] = (char *)(contract ? "-O2" : "-O0");
+    argv[n++] = (char *)level_of(contract);
     for (unsigned k = 0; k < sizeof options / sizeof *options; k++) argv[n++] = (char *)options[k];
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("fma")) argv[n++] = (char *)"-mfma";
@@ -132,7 +138,7 @@ struct kept {
 static char *key_of(const char *text, bool contract, size_t *bytes) {
   char *key;
   const char *cc = getenv("CC");
-  int n = asprintf(&key, "%s\n%s\n%s", cc ? cc : "", contract ? "contract" : "", text);
+  int n = asprintf(&key, "%s\n%s%s\n%s", cc ? cc : "", level_of(contract), contract ? " contract" : "", text);
   *bytes = n < 0 ? 0 : (size_t)n;
   return n < 0 ? NULL : key;
 }

@@ -1,7 +1,8 @@
-/* libnccl: sums over several devices of one process, by one thread. A sum is that of the ranks in ascending order, so
- * the same bits come out each time. Stricter than the real one: all ranks of a communicator's clique take part in one
- * group, with equal counts and types, each on a stream of its own device, which is current; nothing is captured; and no
- * communicator is destroyed that a group still counts on. Which device is current afterwards is not to be relied on. */
+/* libnccl: sums over several devices, each process's by one thread. A sum is that of the ranks in ascending
+ * order, so the same bits come out each time. Stricter than the real one: all ranks of a communicator's clique
+ * that are of one process take part in one group, with equal counts and types, each on a stream of its own
+ * device, which is current; nothing is captured; and no communicator is destroyed that a group still counts on.
+ * Which device is current afterwards is not to be relied on. */
 #include "tests/simulated_cuda/simulated.h"
 
 #include <stdlib.h>
@@ -12,8 +13,14 @@
 
 struct clique {
   int count, users;
-  int *devices;
+  int *devices;        /* by rank; -1: another process's */
+  struct board *board; /* with other processes; else NULL */
+  uint64_t sums;
+  char id[SIM_ID_BYTES];
+  struct clique *next; /* of those with a board */
 };
+
+static struct clique *shared;
 
 struct ncclComm {
   struct object object;
@@ -34,6 +41,8 @@ static _Thread_local struct {
   bool wrong;
   struct call *calls;
   int count, room;
+  struct board *joined[64]; /* to be complete at the end */
+  int njoined;
 } group;
 
 static ncclResult_t status_of(CUresult r) {
@@ -98,7 +107,7 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices) {
   const char *wrong = wrong_devices(devices, count);
   if (wrong) return leave(refuse(CUDA_ERROR_INVALID_HANDLE, wrong));
   struct clique *q = malloc(sizeof *q);
-  *q = (struct clique){count, count, malloc((size_t)count * sizeof(int))};
+  *q = (struct clique){.count = count, .users = count, .devices = malloc((size_t)count * sizeof(int))};
   memcpy(q->devices, devices, (size_t)count * sizeof(int));
   for (int i = 0; i < count; i++) {
     comms[i] = calloc(1, sizeof *comms[i]);
@@ -110,6 +119,72 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int count, const int *devices) {
   return leave(CUDA_SUCCESS);
 }
 
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  CUresult r = sim_nccl_enter(__func__, ANY_TIME);
+  if (r) return status_of(r);
+  memset(id, 0, sizeof *id);
+  return leave(board_new(id->internal) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
+}
+
+/* The clique of this id, made by the first rank of this process. */
+static struct clique *find_shared(const ncclUniqueId *id, int count) {
+  for (struct clique *q = shared; q; q = q->next)
+    if (memcmp(q->id, id->internal, sizeof q->id) == 0) return q->count == count ? q : NULL;
+  struct board *b = board_open(id->internal, count);
+  if (!b) return NULL;
+  struct clique *q = malloc(sizeof *q);
+  *q = (struct clique){
+      .count = count, .devices = malloc((size_t)count * sizeof(int)), .board = b, .next = shared};
+  memcpy(q->id, id->internal, sizeof q->id);
+  for (int i = 0; i < count; i++) q->devices[i] = -1;
+  return shared = q;
+}
+
+static const char *wrong_rank(const struct clique *q, int rank, int device) {
+  if (!q) return "there is no such id, or not for as many ranks";
+  if (rank < 0 || rank >= q->count || q->devices[rank] >= 0)
+    return "there is no such rank, or it is there already";
+  if (!sim_nccl_device(device)) return "there is no such device, or nobody has retained its context";
+  for (int i = 0; i < q->count; i++)
+    if (q->devices[i] == device) return "a device is in a clique twice";
+  return group.njoined == 64 ? "too many communicators in a group" : NULL;
+}
+
+/* They come as they will: as long as it takes. */
+static void await_others(void) {
+  for (int i = 0; i < group.njoined; i++) board_await(group.joined[i]);
+  group.njoined = 0;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int count, ncclUniqueId id, int rank) {
+  CUresult r = sim_nccl_enter(__func__, 0);
+  if (r) return status_of(r);
+  int device = sim_blas_device();
+  struct clique *q = find_shared(&id, count);
+  const char *wrong = wrong_rank(q, rank, device);
+  if (wrong) return leave(refuse(CUDA_ERROR_INVALID_HANDLE, wrong));
+  q->devices[rank] = device;
+  q->users++;
+  *comm = calloc(1, sizeof **comm);
+  sim_nccl_begin(&(*comm)->object, device);
+  (*comm)->clique = q;
+  (*comm)->rank = rank;
+  board_join(q->board);
+  group.joined[group.njoined++] = q->board;
+  if (!group.depth) await_others();
+  sim_nccl_wander(&device, 1);
+  return leave(CUDA_SUCCESS);
+}
+
+static void end_clique(struct clique *q) {
+  struct clique **at = &shared;
+  while (*at && *at != q) at = &(*at)->next;
+  if (*at) *at = q->next;
+  board_drop(q->board);
+  free(q->devices);
+  free(q);
+}
+
 static ncclResult_t destroy(const char *name, ncclComm_t comm) {
   CUresult r = sim_nccl_enter(name, DESTROYS);
   if (r) return status_of(r);
@@ -118,10 +193,7 @@ static ncclResult_t destroy(const char *name, ncclComm_t comm) {
   for (int i = 0; i < group.count; i++)
     if (group.calls[i].comm == comm)
       return leave(refuse(CUDA_ERROR_INVALID_HANDLE, "a communicator is destroyed in a group that uses it"));
-  if (--comm->clique->users == 0) {
-    free(comm->clique->devices);
-    free(comm->clique);
-  }
+  if (--comm->clique->users == 0) end_clique(comm->clique);
   sim_nccl_end(&comm->object);
   return leave(CUDA_SUCCESS);
 }
@@ -186,27 +258,33 @@ static struct call *nth_call(const struct clique *q, int rank, int n) {
 }
 
 /* Starts the n-th sum of the clique, and says what is wrong with it; *done when there is none. */
-static const char *start_sum(const struct clique *q, int n, bool start, bool *done) {
+static const char *start_sum(struct clique *q, int n, bool start, bool *done) {
   struct sim_rank *ranks = malloc((size_t)q->count * sizeof *ranks);
+  int *numbers = malloc((size_t)q->count * sizeof *numbers), own = 0, missing = 0;
   const char *wrong = NULL;
-  const struct call *first = nth_call(q, 0, n);
-  int missing = 0;
+  const struct call *first = NULL;
   for (int i = 0; i < q->count; i++) {
+    if (q->devices[i] < 0) continue;
     const struct call *c = nth_call(q, i, n);
+    numbers[own++] = i;
     missing += c == NULL;
-    if (!c || !first) continue;
-    if (c->count != first->count || c->type != first->type)
-      wrong = "the ranks have other counts or types";
-    else
-      ranks[i] = c->part;
+    if (!c) continue;
+    if (!first) first = c;
+    if (c->count != first->count || c->type != first->type) wrong = "the ranks have other counts or types";
+    ranks[own - 1] = c->part;
   }
-  *done = missing == q->count;
+  *done = missing == own;
   if (missing && !*done) wrong = "a rank is missing in the group: the others would wait for ever";
   if (!wrong && !*done && start && first->count) {
     int type = find_type(first->type);
-    sim_nccl_sum(ranks, q->count, first->count * types[type].bytes, types[type].add);
+    size_t bytes = first->count * types[type].bytes;
+    if (q->board)
+      sim_nccl_sum_among(ranks, numbers, own, q->board, q->sums++, bytes, types[type].add);
+    else
+      sim_nccl_sum(ranks, own, bytes, types[type].add);
   }
   free(ranks);
+  free(numbers);
   return wrong;
 }
 
@@ -215,16 +293,16 @@ static CUresult run_group(void) {
   const char *wrong = NULL;
   for (int start = 0; start < 2 && !wrong; start++)
     for (int i = 0; i < group.count && !wrong; i++) {
-      const struct clique *q = group.calls[i].comm->clique;
+      struct clique *q = group.calls[i].comm->clique;
       bool done = false, seen = false;
       for (int k = 0; k < i; k++) seen |= group.calls[k].comm->clique == q;
       for (int n = 0; !seen && !done && !wrong; n++) wrong = start_sum(q, n, start, &done);
     }
   if (wrong) return refuse(CUDA_ERROR_INVALID_HANDLE, wrong);
-  if (group.count) {
-    const struct clique *q = group.calls[0].comm->clique;
-    sim_nccl_wander(q->devices, q->count);
-  }
+  int *devices = malloc(((size_t)group.count + 1) * sizeof *devices);
+  for (int i = 0; i < group.count; i++) devices[i] = group.calls[i].comm->object.device;
+  if (group.count) sim_nccl_wander(devices, group.count);
+  free(devices);
   return CUDA_SUCCESS;
 }
 
@@ -233,6 +311,7 @@ static void forget_group(void) {
   group.calls = NULL;
   group.count = group.room = 0;
   group.wrong = false;
+  group.njoined = 0;
 }
 
 ncclResult_t ncclGroupStart(void) {
@@ -250,6 +329,7 @@ ncclResult_t ncclGroupEnd(void) {
     if (last) forget_group();
     return status_of(r);
   }
+  if (last && !group.wrong) await_others();
   if (last) {
     r = group.wrong ? CUDA_ERROR_INVALID_HANDLE : run_group();
     forget_group();

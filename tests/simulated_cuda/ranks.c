@@ -117,3 +117,83 @@ void sim_nccl_sum(const struct sim_rank *ranks, int count, size_t bytes,
   for (int i = 0; i < count; i++) moment_drop(taken[i]);
   free(taken);
 }
+
+/* --- a sum with other processes --- */
+
+struct shared_part {
+  struct board *board;
+  uint64_t sum;
+  int rank, device;
+  uintptr_t address;
+  size_t bytes;
+  void (*add)(void *a, const void *b, size_t bytes);
+};
+
+static CUresult give_board(void *argument) {
+  const struct shared_part *p = argument;
+  bool good = sim_nccl_range(p->device, (void *)p->address, p->bytes);
+  if (good) {
+    memory_touch(p->address, p->bytes);
+    good = board_give(p->board, p->rank, p->sum, (void *)p->address, p->bytes);
+    if (!good) sim_complain("NCCL: sums of processes of %zu bytes are not simulated", p->bytes);
+  }
+  board_drop(p->board);
+  return good ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static CUresult take_board(void *argument) {
+  const struct shared_part *p = argument;
+  bool good = sim_nccl_range(p->device, (void *)p->address, p->bytes);
+  if (good) {
+    memory_touch(p->address, p->bytes);
+    good = board_take(p->board, p->rank, p->sum, (void *)p->address, p->bytes, p->add);
+    if (!good) sim_complain("NCCL: the processes sum up other numbers of bytes");
+  }
+  board_drop(p->board);
+  return good ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+static bool is_free(void *argument) {
+  const struct shared_part *p = argument;
+  return board_is_free(p->board, p->sum);
+}
+
+static bool is_full(void *argument) {
+  const struct shared_part *p = argument;
+  return board_is_full(p->board, p->sum);
+}
+
+static void *part_copy(const struct shared_part *p) {
+  struct shared_part *copy = malloc(sizeof *copy);
+  *copy = *p;
+  return copy;
+}
+
+/* When the moment of other processes has come, the stream makes this call. */
+static void add_shared(CUstream stream, const struct shared_part *p, bool (*come)(void *),
+                       CUresult (*call)(void *)) {
+  struct moment *m = stream_push(stream, OP_WAIT)->moment = moment_new(NULL);
+  m->come = come;
+  m->argument = part_copy(p);
+  struct work *w = work_new(WORK_CALL, stream->context);
+  w->call = call;
+  w->argument = part_copy(p);
+  board_use(p->board);
+  stream_add(stream, w);
+}
+
+void sim_nccl_sum_among(const struct sim_rank *ranks, const int *numbers, int count, struct board *board,
+                        uint64_t sum, size_t bytes, void (*add)(void *a, const void *b, size_t bytes)) {
+  for (int i = 0; i < count; i++) {
+    struct shared_part p = {.board = board,
+                            .sum = sum,
+                            .rank = numbers[i],
+                            .device = ranks[i].stream->context->device,
+                            .address = (uintptr_t)ranks[i].from,
+                            .bytes = bytes,
+                            .add = add};
+    add_shared(ranks[i].stream, &p, is_free, give_board);
+    p.address = (uintptr_t)ranks[i].to;
+    add_shared(ranks[i].stream, &p, is_full, take_board);
+  }
+}

@@ -48,6 +48,8 @@ enum {
 CUresult sim_enter(const char *entry_point, unsigned traits);
 CUresult sim_leave(CUresult r);
 _Noreturn void sim_hang(void); /* for a call that waits for a device that never answers */
+/* Calls `some` again and again, as an entry point would, until it says false. */
+void sim_go_on(bool (*some)(void));
 struct CUctx_st *sim_current(void);
 void sim_make_current(int device);
 void sim_fail(int device, CUresult r);
@@ -138,6 +140,9 @@ struct moment { /* one record of an event, or the end of a graph's launch */
   bool done;
   uint64_t time;
   CUstream stream; /* that will reach it; meaningless when done */
+  /* Or another process will, and this says when; the argument is freed with the moment. */
+  bool (*come)(void *argument);
+  void *argument;
 };
 
 enum op_kind { OP_WORK, OP_RECORD, OP_WAIT, OP_GRAPH };
@@ -188,6 +193,7 @@ struct op *stream_push(CUstream s, enum op_kind kind);
 struct moment *moment_new(CUstream s);
 void moment_drop(struct moment *m);
 void stream_some(void); /* runs what the mood says */
+void stream_one(void);  /* one operation that may run, if there is any */
 void streams_finish(int device);
 
 /* --- capture.c --- */
@@ -265,7 +271,33 @@ EXPORT bool sim_nccl_range(int device, const void *address, size_t bytes);
  * the sum: the first rank's share, to which the others are added in their order. `a` is what it adds to. */
 EXPORT void sim_nccl_sum(const struct sim_rank *ranks, int count, size_t bytes,
                          void (*add)(void *a, const void *b, size_t bytes));
+/* The same for the ranks of this process, where there are others: the sum of this number, from 0 on, that the processes
+ * of the board make. */
+struct board;
+EXPORT void sim_nccl_sum_among(const struct sim_rank *ranks, const int *numbers, int count,
+                               struct board *board, uint64_t sum, size_t bytes,
+                               void (*add)(void *a, const void *b, size_t bytes));
 /* Makes a random one of them current, as a library may that does not say what it leaves. */
 EXPORT void sim_nccl_wander(const int *devices, int count);
+
+/* --- board.c: what the processes of a communicator share --- */
+
+enum { SIM_ID_BYTES = 128 };
+/* Makes an empty one, and what it is called. */
+EXPORT bool board_new(char path[SIM_ID_BYTES]);
+/* For so many ranks; NULL: there is none of this name. */
+EXPORT struct board *board_open(const char *path, int count);
+EXPORT struct board *board_use(struct board *b);
+EXPORT void board_drop(struct board *b);
+/* A rank comes; returns when all have, and the devices go on meanwhile: another process may need what they do first. */
+EXPORT void board_join(struct board *b);
+EXPORT void board_await(const struct board *b);
+/* Whether the shares of a sum may be given: all ranks have read those of the last but one; whether all are there. */
+bool board_is_free(const struct board *b, uint64_t sum);
+bool board_is_full(const struct board *b, uint64_t sum);
+/* False: too many bytes; not as many as the others'. */
+bool board_give(struct board *b, int rank, uint64_t sum, const void *data, size_t bytes);
+bool board_take(struct board *b, int rank, uint64_t sum, void *to, size_t bytes,
+                void (*add)(void *a, const void *b, size_t bytes));
 
 #endif

@@ -7,6 +7,7 @@
  * included. */
 #include "tests/simulated_cuda/simulated.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,13 +112,20 @@ struct moment *moment_new(CUstream s) {
 }
 
 void moment_drop(struct moment *m) {
-  if (m && --m->users == 0) free(m);
+  if (!m || --m->users) return;
+  if (m->come) free(m->argument);
+  free(m);
+}
+
+static bool has_come(struct moment *m) {
+  if (!m->done && m->come) m->done = m->come(m->argument);
+  return m->done;
 }
 
 /* --- running --- */
 
 static bool ready(CUstream s) {
-  return s->head && !s->stuck && (s->head->kind != OP_WAIT || s->head->moment->done);
+  return s->head && !s->stuck && (s->head->kind != OP_WAIT || has_come(s->head->moment));
 }
 
 static void remove_stream(CUstream s) {
@@ -179,20 +187,29 @@ static CUstream random_ready(CUstream except) {
   return chosen;
 }
 
-/* What must run for `s` to go on; NULL: a device that never answers. */
-static CUstream needed(CUstream s) {
+/* What must run for `s` to go on; NULL: another process, or a device that never answers, which is *stuck. */
+static CUstream needed(CUstream s, bool *stuck) {
+  *stuck = false;
   while (!ready(s)) {
-    if (s->stuck) return NULL;
+    *stuck = s->stuck;
+    if (s->stuck || s->head->moment->come) return NULL;
     s = s->head->moment->stream;
   }
   return s;
 }
 
-/* Does what `s` needs, or does not return. */
+/* Does what `s` needs, or does not return. Where that is another process, which may need another stream of this one,
+ * something else goes on. */
 static void step_needed(CUstream s) {
-  CUstream next = needed(s);
-  if (!next) sim_hang();
-  step(next);
+  bool stuck;
+  CUstream next = needed(s, &stuck);
+  if (stuck) sim_hang();
+  if (next) {
+    step(next);
+  } else {
+    stream_one();
+    sched_yield();
+  }
 }
 
 /* Until the moment has come. */
@@ -233,6 +250,11 @@ void stream_some(void) {
     break;
   default: break;
   }
+}
+
+void stream_one(void) {
+  CUstream s = lazy && ready(lazy) && sim_below(2) ? lazy : random_ready(NULL);
+  if (s) step(s);
 }
 
 void streams_finish(int device) {
@@ -408,8 +430,9 @@ CUresult cuEventQuery(CUevent e) {
   if (r || !e->last || e->last->done) return sim_leave(r);
   /* A caller that asks often enough gets there. */
   CUstream s;
+  bool stuck;
   for (uint64_t n = sim_below(4); n && !e->last->done; n--)
-    if ((s = sim_below(2) ? random_ready(NULL) : needed(e->last->stream))) step(s);
+    if ((s = sim_below(2) ? random_ready(NULL) : needed(e->last->stream, &stuck))) step(s);
   if (e->context->failed) return sim_leave(e->context->failed);
   return sim_leave(e->last->done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
 }

@@ -44,7 +44,7 @@ static void test_wrong_arch(void) {
   struct gpu g = gpu_open(0);
   CUmodule m;
   _Alignas(16) static const char junk[] = "what is this? not a cubin";
-  _Alignas(16) char cubin[1 << 16];
+  _Alignas(16) static char cubin[1 << 16];
   nvrtcProgram p;
   ok(cu.nvrtcCreateProgram(&p, small, "test.cu", 0, NULL, NULL));
   ok(cu.nvrtcCompileProgram(p, 1, (const char *[]){"--gpu-architecture=sm_90"}));

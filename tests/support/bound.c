@@ -409,8 +409,8 @@ static void forget_points(struct bounds *b) {
 }
 
 static bool sums_floats(const struct node *n) {
-  bool sum =
-      n->op == OP_reduce_sum || n->op == OP_reduce_prod || n->op == OP_matmul || n->op == OP_scatter_add;
+  bool sum = n->op == OP_reduce_sum || n->op == OP_reduce_prod || n->op == OP_matmul || n->op == OP_conv ||
+             n->op == OP_scatter_add;
   return sum && dtype_is_float(n->type.dtype);
 }
 

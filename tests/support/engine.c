@@ -4,6 +4,7 @@
 #include "planner/planner.h"
 #include "runtime/model_variable.h"
 #include "runtime/mpi/transport.h"
+#include "tests/support/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +92,7 @@ int layouts_of(int towers, struct layout *out) {
 }
 
 struct plan *engine_plan(struct arena *a, struct graph *g, struct diags *d) {
-  struct pipeline_options o = {.verify_each = true};
+  struct pipeline_options o = {.verify_each = number_from("TEST_VERIFY", 1) != 0};
   struct graph *fused = g->stage == STAGE_FUSED ? g : pipeline_run(a, g, NULL, NULL, &o, d);
   struct plan *p = fused ? plan_build(a, fused, d) : NULL;
   return p && plan_verify(p, d) ? p : NULL;

@@ -22,7 +22,8 @@ bool expect_step(struct arena *a, struct graph *source, int64_t rows, const stru
   if (!graph_bounds(a, out->g, inputs, variables, TOWER_ADDITIONS, out->bounds)) return false;
   for (uint32_t i = 0; i < out->g->count; i++) {
     const struct node *n = out->g->nodes[i];
-    if (n->op == OP_matmul && n->type.dtype == DT_F32 && out->bounds[i].at) out->exact_products = false;
+    bool product = n->op == OP_matmul || n->op == OP_conv;
+    if (product && n->type.dtype == DT_F32 && out->bounds[i].at) out->exact_products = false;
   }
   for (int i = 0; i < out->g->noutputs; i++) count_elements(out, &out->bounds[out->g->outputs[i].node->id]);
   return true;

@@ -6,7 +6,7 @@
  * CALL: open (openat, fopen, opendir), read (pread), write (pwrite), fsync, close, rename, link (linkat), unlink, stat
  * (fstat, access), flock, thread (pthread_create); mmap and malloc (calloc, realloc, aligned_alloc, posix_memalign)
  * called by dgc or libdgc; foreign: the latter called by any other library; disk: write called by dgc or libdgc;
- * message: MPI_Start.
+ * message: MPI_Start; yield: sched_yield called by dgc or libdgc, where one waits for others.
  * HOW: the name of an errno: EIO ENOSPC EINTR ENOMEM EACCES EMFILE EAGAIN; short: half of the bytes of a read or write
  * are done; hang: it never returns; kill: the process is killed there; stop: it is stopped (SIGSTOP); exit: it ends as
  * if all were well; slow: the call is made a millisecond later.
@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -51,11 +52,12 @@ enum call {
   FOREIGN,
   DISK,
   MESSAGE,
+  YIELD,
   NCALLS
 };
-static const char *const names[NCALLS] = {"open",   "read",    "write", "fsync",  "close", "rename",
-                                          "link",   "unlink",  "stat",  "flock",  "mmap",  "thread",
-                                          "malloc", "foreign", "disk",  "message"};
+static const char *const names[NCALLS] = {"open",   "read",    "write", "fsync",   "close", "rename",
+                                          "link",   "unlink",  "stat",  "flock",   "mmap",  "thread",
+                                          "malloc", "foreign", "disk",  "message", "yield"};
 enum how { FAIL, SHORT, HANG, KILL, STOP, EXIT, SLOW };
 
 static atomic_long counts[NCALLS];
@@ -294,6 +296,12 @@ int MPI_Start(void *request) {
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, "MPI_Start");
   fails(MESSAGE);
   return real(request);
+}
+
+int sched_yield(void) {
+  REAL(sched_yield);
+  if (is_ours(__builtin_return_address(0))) fails(YIELD);
+  return real();
 }
 
 /* --- memory --- */

@@ -35,7 +35,8 @@ struct office {
   struct process *all;
   int nprocesses;
   struct letter *first;
-  struct channel *posted; /* receivers under way */
+  struct channel *channels; /* all that have not been dropped */
+  struct channel *posted;   /* receivers under way */
   struct rng random;
   enum delivery delivery;
   uint64_t count; /* of what has been sent and received, and of what else has changed */
@@ -66,6 +67,7 @@ struct channel {
   struct letter *letter; /* of a sender under way */
   int waited;            /* how often it has found what was sent later than it is here */
   struct channel *next;  /* that is posted */
+  struct channel *other; /* that has not been dropped */
 };
 
 static struct process *process_of(const struct transport *t) {
@@ -262,7 +264,11 @@ static void *channel(const struct transport *t, void *data, size_t bytes, int pe
   struct channel *c = memory(sizeof *c);
   struct process *p = process_of(t);
   int from = sends ? t->rank : peer, to = sends ? peer : t->rank;
-  *c = (struct channel){p->office, p, from, to, tag, data, bytes, sends, false, NULL, 0, NULL};
+  *c = (struct channel){p->office, p, from, to, tag, data, bytes, sends, false, NULL, 0, NULL, NULL};
+  enter(p->office);
+  c->other = p->office->channels;
+  p->office->channels = c;
+  leave(p->office);
   return c;
 }
 
@@ -309,13 +315,21 @@ static const char *host(const struct transport *t, int process) {
   return names[process % 4];
 }
 
+static void forget_channel(struct office *o, struct channel *c) {
+  struct channel **p = &o->channels;
+  while (*p != c) p = &(*p)->other;
+  *p = c->other;
+  free(c);
+}
+
 static void drop(void *which) {
   struct channel *c = which;
-  enter(c->office);
-  if (c->under_way) complain(c->office, "dropped under way", c);
-  if (c->under_way && !c->sends) unpost_receiver(c->office, c);
-  leave(c->office);
-  free(c);
+  struct office *o = c->office;
+  enter(o);
+  if (c->under_way) complain(o, "dropped under way", c);
+  if (c->under_way && !c->sends) unpost_receiver(o, c);
+  forget_channel(o, c);
+  leave(o);
 }
 
 static void start(void *which) {
@@ -397,6 +411,10 @@ static void run_all(struct arena *a, struct office *o, int count, process_fn *fn
     complain(o, l->received ? "never asked whether it is sent" : "never received", &c);
     l->received = l->done = true;
     forget(o, l);
+  }
+  while (o->channels) { /* who is in trouble leaves what is under way */
+    complain(o, "never dropped", o->channels);
+    forget_channel(o, o->channels);
   }
   pthread_cond_destroy(&o->change);
   pthread_mutex_destroy(&o->lock);

@@ -19,7 +19,41 @@ enum { MOST_TASKS = 8 };
 
 static const struct {
   int tasks, devices, towers;
-} clusters[] = {{2, 1, 2}, {3, 1, 3}, {4, 1, 4}, {5, 1, 5}, {3, 2, 7}, {2, 3, 5}, {8, 1, 8}, {3, 1, 8}};
+  const char *cross_device;
+  const char *hosts; /* of the tasks; NULL: none are named */
+} clusters[] = {{2, 1, 2, NULL, NULL},
+                {3, 1, 3, NULL, NULL},
+                {4, 1, 4, NULL, "aabb"},
+                {5, 1, 5, NULL, NULL},
+                {3, 2, 7, NULL, "abb"},
+                {2, 3, 5, NULL, NULL},
+                {8, 1, 8, NULL, NULL},
+                {3, 1, 8, NULL, NULL},
+                {4, 2, 8, NULL, "aabb"},
+                {8, 1, 8, NULL, "abcabcab"},
+                {6, 1, 13, NULL, "aabbcc"},
+                {2, 1, 2, "scatter", NULL},
+                {3, 1, 3, "scatter", NULL},
+                {3, 2, 7, "scatter", "abb"},
+                {2, 3, 5, "scatter", NULL},
+                {8, 1, 8, "scatter", NULL},
+                {3, 1, 8, "scatter", NULL},
+                {4, 2, 8, "scatter", "aabb"},
+                {8, 1, 8, "scatter", "aaaabbbb"},
+                {8, 1, 8, "scatter", "abcabcab"},
+                {2, 1, 2, "ring", NULL},
+                {3, 1, 3, "ring", NULL},
+                {3, 2, 7, "ring", NULL},
+                {2, 3, 5, "ring", "ab"},
+                {8, 1, 8, "ring", NULL},
+                {3, 1, 8, "ring", NULL},
+                {4, 2, 8, "ring", NULL},
+                {2, 1, 2, "hierarchical_copy", NULL},
+                {3, 1, 3, "hierarchical_copy", NULL},
+                {5, 1, 5, "hierarchical_copy", NULL},
+                {2, 2, 4, "hierarchical_copy", NULL},
+                {8, 1, 8, "hierarchical_copy", NULL},
+                {4, 2, 8, "hierarchical_copy", NULL}};
 
 struct parts {
   struct matrix_subject *s;
@@ -39,10 +73,16 @@ static struct graph *compile(struct parts *p, int cluster, const char *task, con
   g->config.batch = s->rows;
   g->config.towers = clusters[cluster].towers;
   g->config.strategy = "multi_worker_mirrored";
+  g->config.cross_device = clusters[cluster].cross_device;
   g->config.task = task;
   const char *devices = arena_printf(s->arena, "cpu:0-%d", clusters[cluster].devices - 1);
-  const char *jobs = arena_printf(s->arena, "worker=%d", clusters[cluster].tasks);
-  if (!cluster_parse(s->arena, jobs, devices, &g->config.target, &s->diags, LOC_NONE)) fail();
+  struct str jobs = str_make(s->arena);
+  str_printf(&jobs, "worker=");
+  for (int i = 0; clusters[cluster].hosts && i < clusters[cluster].tasks; i++)
+    str_printf(&jobs, "%s%c:%d", i ? "," : "", clusters[cluster].hosts[i], i + 1);
+  if (!clusters[cluster].hosts) str_printf(&jobs, "%d", clusters[cluster].tasks);
+  g->config.cluster = jobs.data;
+  if (!cluster_parse(s->arena, jobs.data, devices, &g->config.target, &s->diags, LOC_NONE)) fail();
   g = pipeline_run(s->arena, g, NULL, last, &o, &s->diags);
   if (!g) fail_msg("%s: %s", p->what, diags_text(&s->diags, false));
   return g;
@@ -177,8 +217,10 @@ static int messages, faults;
 static void try_source(struct matrix_subject *s, const struct graph *source, int cluster) {
   if (!source) return;
   struct parts p = {.s = s, .source = source};
-  p.what = arena_printf(s->arena, "%s, %d tasks of %d devices, %d towers", source->name,
-                        clusters[cluster].tasks, clusters[cluster].devices, clusters[cluster].towers);
+  p.what = arena_printf(s->arena, "%s, %d tasks of %d devices, %d towers, %s, hosts %s", source->name,
+                        clusters[cluster].tasks, clusters[cluster].devices, clusters[cluster].towers,
+                        clusters[cluster].cross_device ? clusters[cluster].cross_device : "reduce_to_one",
+                        clusters[cluster].hosts ? clusters[cluster].hosts : "not named");
   make_parts(&p, cluster);
   parts_are_the_whole(&p);
   messages += messages_meet(&p);

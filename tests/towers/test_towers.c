@@ -1,7 +1,8 @@
 /* Law 1: N towers compute what one tower computes, for N in 1..8 and every batch of 1..33 rows, towers without
  * rows included. Law 5: the bits depend on N alone. On a perceptron with cross entropy, a metric and predictions,
  * and on one with a batch statistic in its forward pass. What rounding allows is derived per element by bound.h
- * from the model itself. TEST_SHARE=3 tries a third of the cases: still all rows, towers, layouts and threads. */
+ * from the model itself. TEST_SHARE=3 tries a third of the cases: still all rows, towers, layouts and threads.
+ * test_towers splits: law 1, with one thread; test_towers towers: law 5. */
 #include "passes/pass.h"
 #include "tests/support/engine.h"
 #include "tests/support/expect.h"
@@ -299,17 +300,25 @@ static void bits_of_lookups(void **state) {
   same_bits(lookups, DT_F32, true);
 }
 
-int main(void) {
+static int laws_of_splits(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(perceptron_f32),
-      cmocka_unit_test(perceptron_f64),
-      cmocka_unit_test(batch_statistic_f32),
-      cmocka_unit_test(batch_statistic_f64),
-      cmocka_unit_test(lookups_f32),
-      cmocka_unit_test(lookups_f64),
+      cmocka_unit_test(perceptron_f32),      cmocka_unit_test(perceptron_f64),
+      cmocka_unit_test(batch_statistic_f32), cmocka_unit_test(batch_statistic_f64),
+      cmocka_unit_test(lookups_f32),         cmocka_unit_test(lookups_f64),
+  };
+  return cmocka_run_group_tests(tests, open_runners, close_runners);
+}
+
+static int laws_of_bits(void) {
+  const struct CMUnitTest tests[] = {
       cmocka_unit_test(bits_of_lookups),
       cmocka_unit_test(bits_of_perceptron),
       cmocka_unit_test(bits_of_batch_statistic),
   };
   return cmocka_run_group_tests(tests, open_runners, close_runners);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  return strcmp(argv[1], "splits") == 0 ? laws_of_splits() : laws_of_bits();
 }

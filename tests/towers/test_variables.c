@@ -154,6 +154,10 @@ static const struct vector {
           "state o : f64[] = 0 aggregation(only_first_replica)\nstate all : f64[] = 0\n"
           "s += sum(x)\nm <- mean(x)\no <- max(x)\nall <- mean(x)",
      "x 1 3 8", "s 12 ; m 5 ; o 3 ; all 4", NULL, NULL, NULL, NULL},
+    /* Nobody asks the second tower for its rows of y. */
+    {"s4_rows_of_the_first_tower_alone", 2, 3, 2,
+     IDLE "input y : f64[B]\nstate o : f64[] = 0 aggregation(only_first_replica)\no += sum(y * y) + sum(x)",
+     "x 1 3 8 ; y 2 3 4", "o 34", "idle_loss 0", NULL, NULL, NULL},
     {"s4_on_read_sum_and_mean", 2, 2, 1,
      IDLE
      "state s : f64[] = 0" ON_READ("sum") "state m : f64[] = 0" ON_READ("mean") "state o : f64[] = 0" ON_READ(

@@ -199,14 +199,15 @@ static inline struct node *random_rows(struct random_graph *r) {
   return index->type.rank + x->type.rank > MAX_RANK ? x : build2(r->g, OP_gather, x, index);
 }
 
-/* A sum that all devices of a task make together, of shares of one type. All of them are read, so that none is
+/* A sum that all devices make together, or those of a task, of shares of one type. All of them are read: none is
  * missing. */
 static inline struct node *random_collective(struct random_graph *r) {
   struct graph *g = r->g;
   struct node *shares[8], *x = pick(r), *all = NULL;
   int devices[8], count = 0;
+  bool all_tasks = below(r, 2);
   for (int d = 0; d < r->ndevices; d++)
-    if (one_memory(r, d, g->at.device)) devices[count++] = d;
+    if (all_tasks || one_memory(r, d, g->at.device)) devices[count++] = d;
   if (count < 2 || x->type.dtype != DT_I32) return x;
   for (int i = 0; i < count; i++) {
     g->at.device = devices[i];

@@ -106,7 +106,7 @@ static void ranges_are_covered(void **state) {
 static void each_run_is_the_same(void **state) {
   (void)state;
   struct dgc_bench b;
-  float table[2][ROWS][UNITS];
+  static float table[2][ROWS][UNITS];
   for (int i = 0; i < 2; i++) {
     struct dgc_session *s = bench(&b);
     assert_int_equal(dgc_read(s, "table", table[i], sizeof table[i]), DGC_OK);
@@ -115,8 +115,80 @@ static void each_run_is_the_same(void **state) {
   assert_memory_equal(table[0], table[1], sizeof table[0]);
 }
 
+static const char layers[] = "use nn\n"
+                             "model m() {\n"
+                             "  input x : f32[B, 40]\n"
+                             "  input label : i32[B]\n"
+                             "  h = nn.dense(x, units = 30, activation = relu)\n"
+                             "  y = nn.dense(h, units = 10)\n"
+                             "  loss = mean(softmax_cross_entropy(y, label))\n"
+                             "  train loss with adam(rate = 0.01)\n"
+                             "}\n";
+
+static struct dgc_session *profile(const char *devices, const char *threads, struct dgc_bench *out) {
+  const char *const options[][2] = {
+      {"devices", devices}, {"threads", threads}, {"steps", "20"}, {"batch", "64"}, {"profile", "true"}};
+  struct dgc_session *s = dgc_create();
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    assert_int_equal(dgc_set(s, options[i][0], options[i][1]), DGC_OK);
+  if (dgc_load_text(s, "m.dsl", layers, strlen(layers))) fail_msg("%s", dgc_message(s));
+  if (dgc_benchmark(s, out)) fail_msg("%s", dgc_message(s));
+  return s;
+}
+
+/* All that is computed is on some line, the slowest first; and no thread works longer than a step takes. */
+static void lines_are_the_step(void **state) {
+  (void)state;
+  static const struct {
+    const char *devices, *threads;
+    int count;
+  } spreads[] = {{"cpu:0", "1", 1}, {"cpu:0-2", "1", 3}, {"cpu:0-1", "2", 2}};
+  for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
+    struct dgc_bench b;
+    struct dgc_session *s = profile(spreads[k].devices, spreads[k].threads, &b);
+    double flops = 0, seconds = 0, gradient = 0;
+    int places = 0;
+    assert_true(b.nlines > 5);
+    for (int i = 0; i < b.nlines; i++) {
+      const struct dgc_bench_line *l = &b.lines[i];
+      flops += l->flops;
+      seconds += l->seconds;
+      places += l->where != NULL;
+      assert_true(l->count > 0 && l->seconds > 0 && l->what && l->how);
+      assert_true(i == 0 || l->seconds <= l[-1].seconds);
+      if (l->flops > 0 || l->traffic > 0) assert_true(l->roof > 0);
+      if (strcmp(l->what, "h.kernel.grad") != 0) continue;
+      assert_string_equal(l->how, "matmul");
+      assert_string_equal(l->where, "m.dsl:5 (nn.dense, nn.dsl:7)");
+      assert_int_equal(l->count, spreads[k].count);
+      gradient = l->flops;
+    }
+    assert_true(flops == b.flops);
+    assert_true(gradient == 2.0 * 64 * 40 * 30);
+    assert_true(places > 5);
+    assert_true(b.bandwidth > 0 && seconds > 0);
+    assert_int_equal(b.ndevices, spreads[k].count);
+    assert_true((b.alone_seconds > 0) == (spreads[k].count > 1));
+    double here = 0, alone = 0, excess = 0;
+    bool outside = false;
+    for (int i = 0; i < b.nplaces; i++) {
+      const struct dgc_bench_place *p = &b.places[i];
+      here += p->seconds;
+      alone += p->alone;
+      outside |= p->where && strncmp(p->where, "outside kernels", 15) == 0;
+      double more = p->seconds - p->alone / b.threads;
+      assert_true(p->seconds >= 0 && p->alone >= 0 && (i == 0 || more <= excess));
+      excess = more;
+    }
+    assert_true(outside == (spreads[k].count > 1));
+    if (outside) assert_true(here * b.threads >= seconds && alone > 0);
+    dgc_destroy(s);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_said), cmocka_unit_test(ranges_are_covered),
-                                     cmocka_unit_test(each_run_is_the_same)};
+                                     cmocka_unit_test(each_run_is_the_same),
+                                     cmocka_unit_test(lines_are_the_step)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -340,7 +340,7 @@ static void killed(void **state) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
-    char bytes[100000] = {0};
+    static char bytes[100000];
     if (atomic_open(&f, w->arena, path, &w->diags)) atomic_write(&f, bytes, sizeof bytes, &w->diags);
     raise(SIGKILL);
   }

@@ -329,7 +329,7 @@ static void many_sets(void **state) {
   int64_t sizes[SETS][4];
   struct cuda_launch launch = {0};
   size_t scratch;
-  float x[5000];
+  static float x[5000];
   assert_int_equal(cuda_set_words(&k), 6);
   for (int i = 0; i < 5000; i++) x[i] = (float)i;
   for (int i = 0; i < SETS; i++) {
@@ -344,7 +344,7 @@ static void many_sets(void **state) {
   CUdeviceptr sets = put(table, sizeof table);
   start(module, cuda_entry_name(a, p.names[0], CUDA_MANY), &launch, (void *[]){&sets});
   for (int i = 0; i < SETS; i++) {
-    float got[5000];
+    static float got[5000];
     take_back(got, data[i], sizeof got);
     for (int j = 0; j < 5000; j++) assert_true(got[j] == (float)(j < counts[i] ? j * (i + 2) : j));
     OK(cuda.cuMemFree(data[i]));

@@ -8,10 +8,13 @@ model library(method = adam, classes = 5) {
   input label : i64[B]
   c  = nn.conv2d(image, 4, size = 3, stride = 2, activation = leaky_relu)
   c2 = nn.conv2d(nn.max_pool2d(c), 4, padding = "valid", initial = he_normal)
+  c3 = nn.depthwise(nn.conv_transpose(c2, 4, stride = 2), multiplier = 2, dilation = 2, use_bias = false)
+  c4 = nn.conv3d(reshape(nn.conv2d(c3, 8, groups = 4), [B, 2, 2, 2, 4]), 2, size = 2)
+  c5 = nn.conv1d(reshape(c4, [B, 8, 2]), 3, stride = 2, padding = [[0, 1]])
   e  = nn.embedding(text, 50, 8)
   t  = nn.transformer_block(e, heads = 2, hidden = 16, causal = true, rate = 0.1)
   l  = nn.lstm(t, 8)
-  h  = nn.batch_norm(concat([flatten(c2), l], axis = 1))
+  h  = nn.batch_norm(concat([flatten(c2), flatten(c5), l], axis = 1))
   for act in [relu, relu6, elu, selu, gelu, silu, mish, softsign, hard_sigmoid, sigmoid, tanh] { h = nn.dense(h, 4, act) }
   g = h
   for initial in [zeros, ones, glorot_uniform, glorot_normal, he_uniform, he_normal, lecun_uniform, lecun_normal, uniform, normal] {

@@ -1,0 +1,183 @@
+/* Convolutions: conv and transposed_conv, whose arguments become the attributes of a node. */
+#include "frontend/resolve.h"
+
+#include <string.h>
+
+/* A number for each spatial axis: those of a list, or one for all; none: 1. */
+static bool each_axis(struct resolver *r, const struct value *v, enum attr_key key, int rank,
+                      struct attr *out) {
+  int64_t *ints = arena_new_array(r->arena, MAX_RANK, int64_t);
+  for (int i = 0; i < rank; i++) ints[i] = v->kind == VALUE_INT ? v->i : 1;
+  *out = attr_ints(key, rank, ints);
+  if (v->kind == VALUE_INT || v->kind == VALUE_NONE) return true;
+  if (v->kind == VALUE_LIST)
+    return value_ints(r, v, arena_printf(r->arena, "`%s`", attr_name(key)), ints, &out->count);
+  if (v->kind != VALUE_ERROR)
+    report(r, v->at, "`%s` must be an integer, or a list of one for each spatial axis, not %s",
+           attr_name(key), value_describe(r->arena, v));
+  return false;
+}
+
+/* TensorFlow's "same": as many places as strides fit into the input; what that needs more is put half before it, and of
+ * an odd number one more behind. */
+static void pad_same(const int64_t *input, const int64_t *kernel, const int64_t *strides,
+                     const int64_t *dilation, int rank, int64_t *low, int64_t *high) {
+  for (int i = 0; i < rank; i++) {
+    int64_t reach;
+    bool fits = input[i] >= 0 && kernel[i] >= 0 && strides[i] >= 1 && strides[i] <= MAX_ELEMENTS &&
+                dilation[i] >= 1 &&
+                !__builtin_mul_overflow(kernel[i] - (kernel[i] > 0), dilation[i], &reach) &&
+                reach <= MAX_ELEMENTS;
+    if (!fits) continue; /* refused with the node, or larger than any input */
+    int64_t places = (input[i] + strides[i] - 1) / strides[i];
+    reach += kernel[i] > 0;
+    int64_t need = (places - 1) * strides[i] + reach - input[i];
+    low[i] = need > 0 ? need / 2 : 0;
+    high[i] = need > 0 ? need - need / 2 : 0;
+  }
+}
+
+/* [[low, high], ...] */
+static bool pad_pairs(struct resolver *r, const struct value *v, int rank, int64_t *low, int64_t *high) {
+  bool good = v->kind == VALUE_LIST && v->list.count == rank;
+  for (int i = 0; good && i < rank; i++) {
+    const struct value *pair = &v->list.items[i];
+    good = pair->kind == VALUE_LIST && pair->list.count == 2 && pair->list.items[0].kind == VALUE_INT &&
+           pair->list.items[1].kind == VALUE_INT;
+    if (good) low[i] = pair->list.items[0].i, high[i] = pair->list.items[1].i;
+  }
+  if (!good && v->kind != VALUE_ERROR)
+    report(r, v->at,
+           "`padding` is \"same\", \"valid\", or a list of [before, behind] for each of the %d "
+           "spatial axes, not %s",
+           rank, value_describe(r->arena, v));
+  return good;
+}
+
+static bool is_word(const struct value *v, const char *word) {
+  return v->kind == VALUE_STRING && strcmp(v->string, word) == 0;
+}
+
+/* What a call says besides its operands. */
+struct window_arguments {
+  const struct value *strides, *padding, *kernel_dilation, *input_dilation, *groups;
+};
+
+enum { MOST_ATTRS = 10 };
+
+/* The attributes of a window over an input with these spatial axes. How many there are; 0 after an error. */
+static int window_attrs(struct resolver *r, const struct window_arguments *w, const int64_t *input,
+                        const int64_t *kernel, int rank, struct attr *out) {
+  int64_t *low = arena_new_array(r->arena, MAX_RANK, int64_t), wide[MAX_RANK];
+  int64_t *high = arena_new_array(r->arena, MAX_RANK, int64_t);
+  const struct value *p = w->padding;
+  if (!each_axis(r, w->strides, ATTR_strides, rank, &out[0]) ||
+      !each_axis(r, w->kernel_dilation, ATTR_kernel_dilation, rank, &out[1]) ||
+      !each_axis(r, w->input_dilation, ATTR_input_dilation, rank, &out[2]))
+    return 0;
+  for (int i = 0; i < 3; i++) {
+    if (out[i].count == rank) continue;
+    report(r, p->at, "`%s` needs %d number%s, one for each spatial axis, not %d", attr_name(out[i].key), rank,
+           rank == 1 ? "" : "s", out[i].count);
+    return 0;
+  }
+  for (int i = 0; i < rank; i++)
+    if (input[i] < 1)
+      wide[i] = input[i];
+    else if (__builtin_mul_overflow(input[i] - 1, out[2].ints[i], &wide[i]) || wide[i]++ > MAX_ELEMENTS)
+      wide[i] = -1;
+  if (is_word(p, "same"))
+    pad_same(wide, kernel, out[0].ints, out[1].ints, rank, low, high);
+  else if (!is_word(p, "valid") && p->kind != VALUE_NONE && !pad_pairs(r, p, rank, low, high))
+    return 0;
+  if (w->groups->kind != VALUE_INT && w->groups->kind != VALUE_NONE) {
+    if (w->groups->kind != VALUE_ERROR)
+      report(r, w->groups->at, "`groups` must be an integer, not %s", value_describe(r->arena, w->groups));
+    return 0;
+  }
+  out[3] = attr_ints(ATTR_padding_low, rank, low);
+  out[4] = attr_ints(ATTR_padding_high, rank, high);
+  out[5] = attr_int(ATTR_groups, w->groups->kind == VALUE_INT ? w->groups->i : 1);
+  return 6;
+}
+
+/* Without those that say what holds anyway: windows that are the same are one. */
+static int drop_defaults(struct attr *attrs, int count) {
+  int kept = 0;
+  for (int i = 0; i < count; i++) {
+    const struct attr *a = &attrs[i];
+    int64_t usual = a->key != ATTR_padding_low && a->key != ATTR_padding_high;
+    bool needed = a->key == ATTR_groups && a->i != 1;
+    for (int k = 0; a->key != ATTR_groups && k < a->count; k++) needed = needed || a->ints[k] != usual;
+    if (needed) attrs[kept++] = *a;
+  }
+  return kept;
+}
+
+/* A convolution of two operands; `size`, of rank numbers, where its result is the input. */
+static struct value convolve(struct resolver *r, struct value *ab, const struct window_arguments *w,
+                             const struct value *size, const struct value *precision, struct loc loc) {
+  struct node *in[2] = {tensor_node(r, &ab[0], size ? "`y`" : "`x`"), NULL};
+  struct attr attrs[MOST_ATTRS];
+  enum dtype d;
+  bool bf16;
+  if (!in[0] || !(in[1] = tensor_node(r, &ab[1], "`w`")) || !common_dtype(r, OP_conv, ab, 2, loc, &d) ||
+      !dtype_fits(r, OP_conv, &ab[0], d, loc) || !rounds_operands(r, ab, precision, loc, &bf16))
+    return value_error();
+  int rank = in[0]->type.rank - 2;
+  int64_t *sizes = arena_new_array(r->arena, MAX_RANK, int64_t);
+  int given = rank;
+  if (rank < 1 || in[1]->type.rank != rank + 2) {
+    report(r, loc,
+           "a convolution needs tensors [B, ..., C] and [..., C, F] with equally many spatial axes, not %s "
+           "and %s",
+           type_text(r->arena, &in[0]->type), type_text(r->arena, &in[1]->type));
+    report_value(r, &ab[0]);
+    report_value(r, &ab[1]);
+    return value_error();
+  }
+  if (size && !value_ints(r, size, "`size`", sizes, &given)) return value_error();
+  if (given != rank) {
+    report(r, size->at, "`size` needs %d number%s, one for each spatial axis, not %d", rank,
+           rank == 1 ? "" : "s", given);
+    return value_error();
+  }
+  int n = window_attrs(r, w, size ? sizes : in[0]->type.dim + 1, in[1]->type.dim, rank, attrs);
+  if (n == 0) return value_error();
+  n = drop_defaults(attrs, n);
+  if (size) attrs[n++] = attr_string(ATTR_result, "input");
+  if (size) attrs[n++] = attr_ints(ATTR_size, rank, sizes);
+  if (bf16 && d == DT_F32) {
+    in[0] = build1(r->g, OP_round_bf16, in[0]);
+    in[1] = build1(r->g, OP_round_bf16, in[1]);
+    attrs[n++] = attr_string(ATTR_precision, "bf16");
+  }
+  return value_tensor(r, build(r->g, OP_conv, 2, in, n, attrs, NULL), loc);
+}
+
+static struct value run_conv(struct resolver *r, struct value *args, struct loc loc,
+                             const struct role *role) {
+  const struct window_arguments w = {&args[2], &args[3], &args[4], &args[5], &args[6]};
+  (void)role;
+  return convolve(r, args, &w, NULL, &args[7], loc);
+}
+
+static struct value run_transposed(struct resolver *r, struct value *args, struct loc loc,
+                                   const struct role *role) {
+  const struct value one = {.kind = VALUE_NONE};
+  const struct window_arguments w = {&args[3], &args[4], &args[5], &one, &args[6]};
+  (void)role;
+  return convolve(r, args, &w, &args[2], &args[7], loc);
+}
+
+const struct builtin builtins_conv[] = {
+    {"conv",
+     {"x", "w", "strides", "padding", "kernel_dilation", "input_dilation", "groups", "precision"},
+     2,
+     run_conv},
+    {"transposed_conv",
+     {"y", "w", "size", "strides", "padding", "kernel_dilation", "groups", "precision"},
+     3,
+     run_transposed},
+    {NULL, {NULL}, 0, NULL},
+};

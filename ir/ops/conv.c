@@ -1,0 +1,388 @@
+/* conv: convolutions in XLA's general form, over one to three spatial axes.
+ *
+ * An output y [N, O..., F], an input x [N, I..., C] and a kernel w [K..., C / groups, F] meet in one sum of products,
+ *   sum of y[n, o, f] x[n, i, c] w[k, c, f]  over all n, o, i, k, f and the c of f's group, where in each spatial axis
+ *   o * stride + k * kernel_dilation = i * input_dilation + padding_low.
+ * What stands beside one of the three is a convolution: y of x and w, x ("input") of y and w, w ("kernel") of x and y.
+ * It is linear in both operands and its derivatives are the other two, so the op is closed under differentiation.
+ * What lies outside of the input, and between its dilated elements, is no term. */
+#include "ir/graph/build.h"
+#include "ir/ops/leaf.h"
+
+#include <string.h>
+
+static enum conv_result result_of(const struct node *n) {
+  const struct attr *a = node_attr(n, ATTR_result);
+  return a == NULL ? CONV_OUTPUT : strcmp(a->string, "input") == 0 ? CONV_INPUT : CONV_KERNEL;
+}
+
+/* Which of the three the operands are. */
+static const enum conv_result operands[3][2] = {[CONV_INPUT] = {CONV_OUTPUT, CONV_KERNEL},
+                                                [CONV_KERNEL] = {CONV_INPUT, CONV_OUTPUT},
+                                                [CONV_OUTPUT] = {CONV_INPUT, CONV_KERNEL}};
+
+/* ---- shapes ---- */
+
+/* The five numbers of each spatial axis. */
+struct window {
+  int rank;
+  int64_t stride[CONV_AXES], low[CONV_AXES], high[CONV_AXES], input_dilation[CONV_AXES],
+      kernel_dilation[CONV_AXES];
+};
+
+static bool read_axes(const struct node *n, enum attr_key key, int rank, int64_t least, int64_t otherwise,
+                      int64_t *out, struct arena *arena, const char **why) {
+  const struct attr *a = node_attr(n, key);
+  if (a && a->count != rank) {
+    *why = arena_printf(arena, "%s needs %d number%s, one for each spatial axis, not %d", attr_name(key),
+                        rank, rank == 1 ? "" : "s", a->count);
+    return false;
+  }
+  for (int i = 0; i < rank; i++) {
+    out[i] = a ? a->ints[i] : otherwise;
+    if (out[i] >= least && out[i] <= MAX_ELEMENTS) continue;
+    *why = arena_printf(arena, "%s takes numbers from %lld to %lld, not %lld", attr_name(key),
+                        (long long)least, (long long)MAX_ELEMENTS, (long long)out[i]);
+    return false;
+  }
+  return true;
+}
+
+static bool read_window(const struct node *n, int rank, struct window *w, struct arena *a, const char **why) {
+  *w = (struct window){.rank = rank};
+  return read_axes(n, ATTR_strides, rank, 1, 1, w->stride, a, why) &&
+         read_axes(n, ATTR_padding_low, rank, -MAX_ELEMENTS, 0, w->low, a, why) &&
+         read_axes(n, ATTR_padding_high, rank, -MAX_ELEMENTS, 0, w->high, a, why) &&
+         read_axes(n, ATTR_input_dilation, rank, 1, 1, w->input_dilation, a, why) &&
+         read_axes(n, ATTR_kernel_dilation, rank, 1, 1, w->kernel_dilation, a, why);
+}
+
+/* From the first of `size` elements to the last, with gaps; MOST stands for more, which is longer than any axis. */
+static const int64_t MOST = INT64_C(1) << 60;
+static int64_t dilated(int64_t size, int64_t dilation) {
+  if (size <= 1) return size;
+  return size - 1 > MOST / dilation ? MOST : (size - 1) * dilation + 1;
+}
+
+/* How many places the kernel has over the input; none where it is longer. */
+static int64_t places(const struct window *w, int i, int64_t input, int64_t kernel) {
+  int64_t room =
+      dilated(input, w->input_dilation[i]) + w->low[i] + w->high[i] - dilated(kernel, w->kernel_dilation[i]);
+  return room < 0 ? 0 : room / w->stride[i] + 1;
+}
+
+/* The types of all three, from those of the operands and what the attributes say. */
+static bool conv_types(const struct node *n, struct type *t, struct arena *a, const char **why) {
+  enum conv_result result = result_of(n), first = operands[result][0], second = operands[result][1];
+  int64_t groups = node_int_or(n, ATTR_groups, 1);
+  const struct attr *size = node_attr(n, ATTR_size);
+  t[first] = n->inputs[0]->type;
+  t[second] = n->inputs[1]->type;
+  int rank = t[first].rank, spatial = rank - 2, last = rank - 1;
+  struct window w;
+  if (spatial < 1 || spatial > CONV_AXES || t[second].rank != rank) {
+    *why = arena_printf(a, "conv needs two operands of equal rank, from 3 to %d: %s and %s", CONV_AXES + 2,
+                        type_text(a, &t[first]), type_text(a, &t[second]));
+    return false;
+  }
+  if (!read_window(n, spatial, &w, a, why)) return false;
+  if ((result != CONV_OUTPUT) != (size != NULL) || (size && size->count != spatial)) {
+    *why = result == CONV_OUTPUT
+               ? "conv has a size where its result is the input or the kernel"
+               : arena_printf(a, "conv of an %s needs its size, a number for each of %d axes",
+                              result == CONV_INPUT ? "input" : "kernel", spatial);
+    return false;
+  }
+  t[result] = t[first];
+  if (result == CONV_KERNEL) {
+    t[CONV_KERNEL].dim[rank - 2] = groups > 0 ? t[CONV_INPUT].dim[last] / groups : 0;
+    t[CONV_KERNEL].dim[last] = t[CONV_OUTPUT].dim[last];
+  } else if (result == CONV_INPUT) {
+    if (!dim_mul(t[CONV_KERNEL].dim[rank - 2], groups, &t[CONV_INPUT].dim[last])) t[CONV_INPUT].dim[last] = 0;
+  } else {
+    t[CONV_OUTPUT].dim[last] = t[CONV_KERNEL].dim[last];
+  }
+  for (int i = 0; i < spatial && size; i++) t[result].dim[result == CONV_KERNEL ? i : i + 1] = size->ints[i];
+  for (int role = CONV_INPUT; role <= CONV_OUTPUT; role++)
+    for (int i = role == CONV_KERNEL ? 0 : 1; i < rank; i++)
+      if (t[role].dim[i] < 0) {
+        *why =
+            arena_printf(a, "conv has the batch in the first axis of its input and output alone: %s and %s",
+                         type_text(a, &t[first]), type_text(a, &t[second]));
+        return false;
+      }
+  bool fits = groups > 0 && t[CONV_INPUT].dim[last] % groups == 0 && t[CONV_KERNEL].dim[last] % groups == 0 &&
+              t[CONV_KERNEL].dim[rank - 2] == t[CONV_INPUT].dim[last] / groups &&
+              t[CONV_OUTPUT].dim[last] == t[CONV_KERNEL].dim[last] &&
+              t[CONV_INPUT].dim[0] == t[CONV_OUTPUT].dim[0];
+  for (int i = 0; i < spatial; i++) {
+    int64_t out = places(&w, i, t[CONV_INPUT].dim[i + 1], t[CONV_KERNEL].dim[i]);
+    if (result == CONV_OUTPUT) t[CONV_OUTPUT].dim[i + 1] = out;
+    fits = fits && t[CONV_OUTPUT].dim[i + 1] == out;
+  }
+  if (fits) return true;
+  *why = arena_printf(
+      a,
+      result == CONV_OUTPUT  ? "conv of %lld group%s needs an input [N, ..., C] and a kernel [..., C / "
+                               "groups, F] of as many groups of filters: %s and %s"
+      : result == CONV_INPUT ? "conv of %lld group%s has no input of this size: %s is not the output of "
+                               "one under the kernel %s"
+                             : "conv of %lld group%s has no kernel of this size: one over %s does not "
+                               "give %s",
+      (long long)groups, groups == 1 ? "" : "s", type_text(a, &t[first]), type_text(a, &t[second]));
+  return false;
+}
+
+static bool conv_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  struct type t[3];
+  const struct attr *precision = node_attr(n, ATTR_precision);
+  if (!conv_types(n, t, a, why)) return false;
+  *out = t[result_of(n)];
+  if (!precision || n->inputs[0]->type.dtype == DT_F32) return true;
+  *why = arena_printf(a, "a conv of precision %s has operands of f32, not %s", precision->string,
+                      type_text(a, &n->inputs[0]->type));
+  return false;
+}
+
+struct convolution convolution_of(const struct node *n) {
+  enum conv_result result = result_of(n);
+  struct convolution c = {.result = result, .groups = node_int_or(n, ATTR_groups, 1)};
+  struct type t[3];
+  struct window w;
+  t[operands[result][0]] = n->inputs[0]->type;
+  t[operands[result][1]] = n->inputs[1]->type;
+  t[result] = n->type;
+  int rank = n->type.rank - 2, pad = CONV_AXES - rank;
+  read_window(n, rank, &w, NULL, NULL);
+  c.batch = t[CONV_INPUT].dim[0];
+  c.channels = t[CONV_KERNEL].dim[rank];
+  c.filters = t[CONV_KERNEL].dim[rank + 1] / c.groups;
+  for (int i = 0; i < CONV_AXES; i++) {
+    bool there = i >= pad;
+    int from = there ? i - pad : 0;
+    c.input[i] = there ? t[CONV_INPUT].dim[from + 1] : 1;
+    c.kernel[i] = there ? t[CONV_KERNEL].dim[from] : 1;
+    c.output[i] = there ? t[CONV_OUTPUT].dim[from + 1] : 1;
+    c.stride[i] = there ? w.stride[from] : 1;
+    c.low[i] = there ? w.low[from] : 0;
+    c.input_dilation[i] = there ? w.input_dilation[from] : 1;
+    c.kernel_dilation[i] = there ? w.kernel_dilation[from] : 1;
+  }
+  return c;
+}
+
+/* ---- derivatives ---- */
+
+/* n's window on other operands. */
+static struct node *conv_like(struct graph *g, const struct node *n, struct node *a, struct node *b,
+                              enum conv_result result, const struct type *of) {
+  struct attr attrs[ATTR_COUNT];
+  int count = 0, rank = n->type.rank - 2;
+  for (int i = 0; i < n->nattrs; i++)
+    if (n->attrs[i].key != ATTR_result && n->attrs[i].key != ATTR_size) attrs[count++] = n->attrs[i];
+  if (result != CONV_OUTPUT) {
+    attrs[count++] = attr_string(ATTR_result, result == CONV_INPUT ? "input" : "kernel");
+    attrs[count++] = attr_ints(ATTR_size, rank, result == CONV_INPUT ? of->dim + 1 : of->dim);
+  }
+  return build(g, OP_conv, 2, (struct node *[]){a, b}, count, attrs, NULL);
+}
+
+/* The operands of each stand in the order of `operands`. In bf16 what comes back is rounded too: see matmul_grad. */
+static void conv_grad(struct grad *c, const struct node *n, struct node *dy) {
+  enum conv_result result = result_of(n);
+  if (node_attr(n, ATTR_precision)) dy = build1(c->g, OP_round_bf16, dy);
+  for (int i = 0; i < 2; i++) {
+    enum conv_result of = operands[result][i];
+    struct node *role[3] = {NULL};
+    role[result] = dy;
+    role[operands[result][1 - i]] = n->inputs[1 - i];
+    grad_add(c, n, i,
+             conv_like(c->g, n, role[operands[of][0]], role[operands[of][1]], of, &n->inputs[i]->type));
+  }
+}
+
+/* ---- figures ---- */
+
+/* At most MOST: padding may make an output of any size out of next to nothing. */
+static int64_t conv_flops(const struct node *n) {
+  struct convolution c = convolution_of(n);
+  int64_t flops = 2 * c.channels;
+  const int64_t factors[] = {c.batch,     c.groups,    c.filters,   c.output[0], c.output[1],
+                             c.output[2], c.kernel[0], c.kernel[1], c.kernel[2]};
+  for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+    if (factors[i] == 0) return 0;
+  for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
+    if (__builtin_mul_overflow(flops, factors[i], &flops) || flops > MOST) return MOST;
+  return flops;
+}
+
+/* Threads of a GPU, see kernels/cuda/conv.cu: a block for each element of a kernel, and for each tile of 256 by 16 or
+ * 64 by 64 elements of the others, a thread for each element where there are few columns. */
+static int64_t conv_threads(const struct convolution *c, int64_t elements) {
+  int64_t columns = c->result == CONV_OUTPUT ? c->filters : c->channels;
+  if (c->result == CONV_KERNEL) return elements * BLOCK_THREADS;
+  if (columns < 4) return elements;
+  int64_t wide = columns > 16 ? 64 : 16, high = columns > 16 ? 64 : 256;
+  int64_t rows = elements / (c->groups * columns);
+  return (columns + wide - 1) / wide * ((rows + high - 1) / high) * c->groups * BLOCK_THREADS;
+}
+
+static int64_t conv_numbers(const struct node *n, int64_t *out) {
+  struct convolution c = convolution_of(n);
+  _Static_assert(sizeof c <= MAX_LEAF_NUMBERS * sizeof *out, "its numbers are a leaf's");
+  memcpy(out, &c, sizeof c);
+  int64_t elements = type_count(&n->type);
+  return elements ? conv_threads(&c, elements) : 0;
+}
+
+static void print_axes(struct str *s, const struct node *n, enum attr_key key, const char *name) {
+  const struct attr *a = node_attr(n, key);
+  if (!a) return;
+  str_printf(s, " %s ", name);
+  for (int i = 0; i < a->count; i++) str_printf(s, "%s%lld", i ? "," : "", (long long)a->ints[i]);
+}
+
+/* Input and kernel without its channels, then what is unusual: "64x32x32x3 3x3x16 strides 2,2 of kernel". */
+static void conv_sizes(struct str *s, const struct node *n) {
+  static const char *const names[] = {
+      [CONV_INPUT] = " of input", [CONV_KERNEL] = " of kernel", [CONV_OUTPUT] = ""};
+  struct convolution c = convolution_of(n);
+  int first = CONV_AXES - (n->type.rank - 2);
+  str_printf(s, "%lldx", (long long)c.batch);
+  for (int i = first; i < CONV_AXES; i++) str_printf(s, "%lldx", (long long)c.input[i]);
+  str_printf(s, "%lld ", (long long)(c.groups * c.channels));
+  for (int i = first; i < CONV_AXES; i++) str_printf(s, "%lldx", (long long)c.kernel[i]);
+  str_printf(s, "%lld", (long long)(c.groups * c.filters));
+  print_axes(s, n, ATTR_strides, "strides");
+  print_axes(s, n, ATTR_padding_low, "low");
+  print_axes(s, n, ATTR_padding_high, "high");
+  print_axes(s, n, ATTR_input_dilation, "input");
+  print_axes(s, n, ATTR_kernel_dilation, "kernel");
+  if (c.groups != 1) str_printf(s, " groups %lld", (long long)c.groups);
+  str_put(s, node_attr(n, ATTR_precision) ? " bf16" : "");
+  str_put(s, names[c.result]);
+}
+
+/* ---- values ---- */
+
+static void unravel(int64_t at, const int64_t *size, int64_t *out) {
+  for (int axis = CONV_AXES - 1; axis >= 0; axis--) out[axis] = at % size[axis], at /= size[axis];
+}
+
+static int64_t ravel(const int64_t *at, const int64_t *size) {
+  return (at[0] * size[1] + at[1]) * size[2] + at[2];
+}
+
+static int64_t count_of(const int64_t *size) { return size[0] * size[1] * size[2]; }
+
+/* The pixel of the input that pixel o of the output meets under place k of the kernel; -1: none. */
+static int64_t input_under(const struct convolution *c, int64_t o, int64_t k) {
+  int64_t at_o[CONV_AXES], at_k[CONV_AXES], at[CONV_AXES];
+  unravel(o, c->output, at_o);
+  unravel(k, c->kernel, at_k);
+  for (int i = 0; i < CONV_AXES; i++) {
+    int64_t place = at_o[i] * c->stride[i] + at_k[i] * c->kernel_dilation[i] - c->low[i];
+    at[i] = place / c->input_dilation[i];
+    if (place < 0 || place % c->input_dilation[i] || at[i] >= c->input[i]) return -1;
+  }
+  return ravel(at, c->input);
+}
+
+/* The other way. */
+static int64_t output_over(const struct convolution *c, int64_t i, int64_t k) {
+  int64_t at_i[CONV_AXES], at_k[CONV_AXES], at[CONV_AXES];
+  unravel(i, c->input, at_i);
+  unravel(k, c->kernel, at_k);
+  for (int axis = 0; axis < CONV_AXES; axis++) {
+    int64_t place =
+        at_i[axis] * c->input_dilation[axis] + c->low[axis] - at_k[axis] * c->kernel_dilation[axis];
+    at[axis] = place / c->stride[axis];
+    if (place < 0 || place % c->stride[axis] || at[axis] >= c->output[axis]) return -1;
+  }
+  return ravel(at, c->output);
+}
+
+/* Products of elements of the first and the second operand that lie so far apart. */
+struct products {
+  int64_t count, a, b, step_a, step_b;
+};
+
+/* Element e of the result is the sum of these runs, one after the other. */
+static int64_t runs_of(const struct convolution *c) {
+  return c->result == CONV_KERNEL ? c->batch * count_of(c->output) : count_of(c->kernel);
+}
+
+static struct products output_products(const struct convolution *c, int64_t e, int64_t k) {
+  int64_t filters = c->groups * c->filters, f = e % filters, outputs = count_of(c->output), y = e / filters;
+  int64_t pixel = input_under(c, y % outputs, k);
+  if (pixel < 0) return (struct products){0};
+  pixel += y / outputs * count_of(c->input);
+  return (struct products){c->channels, (pixel * c->groups + f / c->filters) * c->channels,
+                           k * c->channels * filters + f, 1, filters};
+}
+
+static struct products input_products(const struct convolution *c, int64_t e, int64_t k) {
+  int64_t channels = c->groups * c->channels, channel = e % channels, inputs = count_of(c->input);
+  int64_t x = e / channels, group = channel / c->channels, filters = c->groups * c->filters;
+  int64_t pixel = output_over(c, x % inputs, k);
+  if (pixel < 0) return (struct products){0};
+  pixel += x / inputs * count_of(c->output);
+  return (struct products){c->filters, pixel * filters + group * c->filters,
+                           (k * c->channels + channel % c->channels) * filters + group * c->filters, 1, 1};
+}
+
+static struct products kernel_products(const struct convolution *c, int64_t e, int64_t y) {
+  int64_t filters = c->groups * c->filters, f = e % filters, outputs = count_of(c->output);
+  int64_t pixel = input_under(c, y % outputs, e / filters / c->channels);
+  if (pixel < 0) return (struct products){0};
+  pixel += y / outputs * count_of(c->input);
+  int64_t channel = f / c->filters * c->channels + e / filters % c->channels;
+  return (struct products){1, pixel * c->groups * c->channels + channel, y * filters + f, 0, 0};
+}
+
+/* Of f32 added in f64, rounded once; integers wrap. */
+#define CONVOLVE(T, SUM)                                                                                    \
+  for (int64_t e = 0; e < count; e++) {                                                                     \
+    const T *a = in[0].data, *b = in[1].data;                                                               \
+    SUM sum = 0;                                                                                            \
+    for (int64_t i = 0; i < runs; i++) {                                                                    \
+      struct products r = c.result == CONV_OUTPUT  ? output_products(&c, e, i)                              \
+                          : c.result == CONV_INPUT ? input_products(&c, e, i)                               \
+                                                   : kernel_products(&c, e, i);                             \
+      for (int64_t k = 0; k < r.count; k++) sum += (SUM)a[r.a + k * r.step_a] * (SUM)b[r.b + k * r.step_b]; \
+    }                                                                                                       \
+    ((T *)out->data)[e] = (T)sum;                                                                           \
+  }
+
+static void conv_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
+  struct convolution c = convolution_of(n);
+  int64_t count = type_count(&n->type), runs = runs_of(&c);
+  switch ((enum dtype)n->type.dtype) {
+  case DT_F32: CONVOLVE(float, double) break;
+  case DT_F64: CONVOLVE(double, double) break;
+  case DT_I32: CONVOLVE(uint32_t, uint32_t) break;
+  case DT_I64: CONVOLVE(uint64_t, uint64_t) break;
+  case DT_U8: CONVOLVE(uint8_t, uint32_t) break;
+  case DT_BOOL:
+  case DT_COUNT: break;
+  }
+}
+
+const struct op_info op_conv = {.name = "conv",
+                                .kind = KIND_LEAF,
+                                .dtypes = DTYPE_NUMBER,
+                                .min_inputs = 2,
+                                .max_inputs = 2,
+                                .optional_attrs = ATTR_BIT(strides) | ATTR_BIT(padding_low) |
+                                                  ATTR_BIT(padding_high) | ATTR_BIT(input_dilation) |
+                                                  ATTR_BIT(kernel_dilation) | ATTR_BIT(groups) |
+                                                  ATTR_BIT(result) | ATTR_BIT(size) | ATTR_BIT(precision),
+                                .linear = 3,
+                                .roles = {"x", "w"},
+                                .domain = DOMAIN_ANY,
+                                .infer = conv_infer,
+                                .grad = conv_grad,
+                                .flops = conv_flops,
+                                .eval = conv_eval,
+                                .sizes = conv_sizes,
+                                .numbers = conv_numbers};

@@ -1,0 +1,132 @@
+/* Convolutions by plain loops: y[n,o,f] = sum of x[n,i,c] w[k,c,f] where o * stride + k * kernel_dilation =
+ * i * input_dilation + low, and the same for x and w. Each element is a sum from 0 in a fixed order, each product
+ * rounded (integers wrap): of y by k, then c; of x by k, then f; of w by n, then o. */
+#include "kernels/cpu/conv.h"
+
+#include <string.h>
+
+enum { AXES = 3 };
+
+static int64_t count(const int64_t *size) { return size[0] * size[1] * size[2]; }
+
+static void unravel(int64_t at, const int64_t *size, int64_t *out) {
+  for (int axis = AXES - 1; axis >= 0; axis--) out[axis] = at % size[axis], at /= size[axis];
+}
+
+/* Pixel i of the input that pixel o of the output meets under place k; -1: none. */
+static int64_t input_under(const struct conv_numbers *s, const int64_t *o, const int64_t *k) {
+  int64_t pixel = 0;
+  for (int axis = 0; axis < AXES; axis++) {
+    int64_t place = o[axis] * s->stride[axis] + k[axis] * s->kernel_dilation[axis] - s->low[axis];
+    int64_t i = place / s->input_dilation[axis];
+    if (place < 0 || place % s->input_dilation[axis] || i >= s->input[axis]) return -1;
+    pixel = pixel * s->input[axis] + i;
+  }
+  return pixel;
+}
+
+/* Pixel o of the output that has pixel i of the input under place k; -1: none. */
+static int64_t output_over(const struct conv_numbers *s, const int64_t *i, const int64_t *k) {
+  int64_t pixel = 0;
+  for (int axis = 0; axis < AXES; axis++) {
+    int64_t place = i[axis] * s->input_dilation[axis] + s->low[axis] - k[axis] * s->kernel_dilation[axis];
+    int64_t o = place / s->stride[axis];
+    if (place < 0 || place % s->stride[axis] || o >= s->output[axis]) return -1;
+    pixel = pixel * s->output[axis] + o;
+  }
+  return pixel;
+}
+
+/* y: rows of filters, each added to under all places of the kernel. */
+#define DEFINE_OUTPUT(T, SUM)                                                                         \
+  static void output_##T(const struct conv_numbers *s, const T *x, const T *w, T *y) {                \
+    int64_t filters = s->groups * s->filters, outputs = count(s->output), kernels = count(s->kernel); \
+    int64_t o[AXES], k[AXES];                                                                         \
+    memset(y, 0, (size_t)(s->batch * outputs * filters) * sizeof *y);                                 \
+    for (int64_t at = 0; at < s->batch * outputs; at++) {                                             \
+      unravel(at % outputs, s->output, o);                                                            \
+      for (int64_t tap = 0; tap < kernels; tap++) {                                                   \
+        unravel(tap, s->kernel, k);                                                                   \
+        int64_t pixel = input_under(s, o, k);                                                         \
+        if (pixel < 0) continue;                                                                      \
+        pixel += at / outputs * count(s->input);                                                      \
+        for (int64_t g = 0; g < s->groups; g++)                                                       \
+          for (int64_t c = 0; c < s->channels; c++) {                                                 \
+            T v = x[(pixel * s->groups + g) * s->channels + c];                                       \
+            const T *row = w + (tap * s->channels + c) * filters + g * s->filters;                    \
+            T *to = y + at * filters + g * s->filters;                                                \
+            for (int64_t f = 0; f < s->filters; f++) to[f] = (T)((SUM)to[f] + (SUM)v * (SUM)row[f]);  \
+          }                                                                                           \
+      }                                                                                               \
+    }                                                                                                 \
+  }
+
+#define DEFINE_INPUT(T, SUM)                                                                   \
+  static void input_##T(const struct conv_numbers *s, const T *y, const T *w, T *x) {          \
+    int64_t filters = s->groups * s->filters, channels = s->groups * s->channels;              \
+    int64_t inputs = count(s->input), kernels = count(s->kernel), i[AXES], k[AXES];            \
+    memset(x, 0, (size_t)(s->batch * inputs * channels) * sizeof *x);                          \
+    for (int64_t at = 0; at < s->batch * inputs; at++) {                                       \
+      unravel(at % inputs, s->input, i);                                                       \
+      for (int64_t tap = 0; tap < kernels; tap++) {                                            \
+        unravel(tap, s->kernel, k);                                                            \
+        int64_t pixel = output_over(s, i, k);                                                  \
+        if (pixel < 0) continue;                                                               \
+        pixel += at / inputs * count(s->output);                                               \
+        for (int64_t c = 0; c < channels; c++) {                                               \
+          int64_t g = c / s->channels;                                                         \
+          const T *row = w + (tap * s->channels + c % s->channels) * filters + g * s->filters; \
+          const T *from = y + pixel * filters + g * s->filters;                                \
+          SUM sum = (SUM)x[at * channels + c];                                                 \
+          for (int64_t f = 0; f < s->filters; f++) sum += (SUM)from[f] * (SUM)row[f];          \
+          x[at * channels + c] = (T)sum;                                                       \
+        }                                                                                      \
+      }                                                                                        \
+    }                                                                                          \
+  }
+
+/* w: all of it is added to for each pixel of the output. */
+#define DEFINE_KERNEL(T, SUM)                                                                         \
+  static void kernel_##T(const struct conv_numbers *s, const T *x, const T *y, T *w) {                \
+    int64_t filters = s->groups * s->filters, outputs = count(s->output), kernels = count(s->kernel); \
+    int64_t o[AXES], k[AXES];                                                                         \
+    memset(w, 0, (size_t)(kernels * s->channels * filters) * sizeof *w);                              \
+    for (int64_t at = 0; at < s->batch * outputs; at++) {                                             \
+      unravel(at % outputs, s->output, o);                                                            \
+      for (int64_t tap = 0; tap < kernels; tap++) {                                                   \
+        unravel(tap, s->kernel, k);                                                                   \
+        int64_t pixel = input_under(s, o, k);                                                         \
+        if (pixel < 0) continue;                                                                      \
+        pixel += at / outputs * count(s->input);                                                      \
+        for (int64_t g = 0; g < s->groups; g++)                                                       \
+          for (int64_t c = 0; c < s->channels; c++) {                                                 \
+            T v = x[(pixel * s->groups + g) * s->channels + c];                                       \
+            const T *from = y + at * filters + g * s->filters;                                        \
+            T *to = w + (tap * s->channels + c) * filters + g * s->filters;                           \
+            for (int64_t f = 0; f < s->filters; f++) to[f] = (T)((SUM)to[f] + (SUM)v * (SUM)from[f]); \
+          }                                                                                           \
+      }                                                                                               \
+    }                                                                                                 \
+  }
+
+#define DEFINE(T, SUM)                                           \
+  DEFINE_OUTPUT(T, SUM)                                          \
+  DEFINE_INPUT(T, SUM)                                           \
+  DEFINE_KERNEL(T, SUM)                                          \
+  static void conv_##T(void *const *args, const void *numbers) { \
+    const struct conv_numbers *s = numbers;                      \
+    switch (s->result) {                                         \
+    case 0: input_##T(s, args[0], args[1], args[2]); break;      \
+    case 1: kernel_##T(s, args[0], args[1], args[2]); break;     \
+    default: output_##T(s, args[0], args[1], args[2]); break;    \
+    }                                                            \
+  }
+
+DEFINE(float, float)
+DEFINE(double, double)
+DEFINE(uint64_t, uint64_t)
+DEFINE(uint32_t, uint32_t)
+DEFINE(uint8_t, uint32_t)
+
+const struct leaf_functions cpu_conv = {
+    .f32 = conv_float, .f64 = conv_double, .i32 = conv_uint32_t, .i64 = conv_uint64_t, .u8 = conv_uint8_t};

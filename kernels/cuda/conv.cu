@@ -1,0 +1,226 @@
+/* Convolutions in the form of ir/ops/conv.c, in an order that sizes fix. TYPE is that of the elements, SUM that of the sums.
+ *
+ * An output is a product of matrices that nobody writes down: a row for each of its pixels, a column for each filter, and in
+ * between all places of the kernel with all channels; what a row sees of the input is looked up as it is loaded. So is an
+ * input, the other way. A block of 256 threads computes a tile, 4 by 4 elements each. Few columns are not worth one: there
+ * a thread adds up an element. Of a kernel a block adds up an element. */
+struct conv_numbers {
+  long long result; /* 0: the input, 1: the kernel, 2: the output */
+  long long batch, groups, channels, filters;
+  long long input[3], kernel[3], output[3];
+  long long stride[3], low[3], input_dilation[3], kernel_dilation[3];
+};
+
+__device__ static inline long long conv_count(const long long *size) { return size[0] * size[1] * size[2]; }
+
+/* Pixel i of the input that pixel o of the output meets under place k; -1: none. */
+__device__ static inline long long input_under(const struct conv_numbers *s, long long o, long long k) {
+  long long pixel = 0, size = 1;
+  for (int axis = 2; axis >= 0; axis--) {
+    long long place = o % s->output[axis] * s->stride[axis] + k % s->kernel[axis] * s->kernel_dilation[axis] - s->low[axis];
+    long long i = place / s->input_dilation[axis];
+    if (place < 0 || place % s->input_dilation[axis] || i >= s->input[axis]) return -1;
+    o /= s->output[axis];
+    k /= s->kernel[axis];
+    pixel += i * size;
+    size *= s->input[axis];
+  }
+  return pixel;
+}
+
+/* Pixel o of the output that has pixel i of the input under place k; -1: none. */
+__device__ static inline long long output_over(const struct conv_numbers *s, long long i, long long k) {
+  long long pixel = 0, size = 1;
+  for (int axis = 2; axis >= 0; axis--) {
+    long long place = i % s->input[axis] * s->input_dilation[axis] + s->low[axis] - k % s->kernel[axis] * s->kernel_dilation[axis];
+    long long o = place / s->stride[axis];
+    if (place < 0 || place % s->stride[axis] || o >= s->output[axis]) return -1;
+    i /= s->input[axis];
+    k /= s->kernel[axis];
+    pixel += o * size;
+    size *= s->output[axis];
+  }
+  return pixel;
+}
+
+__device__ static SUM output_at(const struct conv_numbers *s, const TYPE *x, const TYPE *w, long long e) {
+  long long filters = s->groups * s->filters, f = e % filters, outputs = conv_count(s->output), y = e / filters;
+  long long kernels = conv_count(s->kernel), image = y / outputs * conv_count(s->input);
+  SUM sum = 0;
+  for (long long k = 0; k < kernels; k++) {
+    long long pixel = input_under(s, y % outputs, k);
+    if (pixel < 0) continue;
+    const TYPE *from = x + ((image + pixel) * s->groups + f / s->filters) * s->channels;
+    const TYPE *by = w + k * s->channels * filters + f;
+    for (long long c = 0; c < s->channels; c++) sum += (SUM)from[c] * (SUM)by[c * filters];
+  }
+  return sum;
+}
+
+__device__ static SUM input_at(const struct conv_numbers *s, const TYPE *y, const TYPE *w, long long e) {
+  long long channels = s->groups * s->channels, channel = e % channels, inputs = conv_count(s->input), x = e / channels;
+  long long filters = s->groups * s->filters, group = channel / s->channels, kernels = conv_count(s->kernel);
+  long long image = x / inputs * conv_count(s->output);
+  SUM sum = 0;
+  for (long long k = 0; k < kernels; k++) {
+    long long pixel = output_over(s, x % inputs, k);
+    if (pixel < 0) continue;
+    const TYPE *from = y + (image + pixel) * filters + group * s->filters;
+    const TYPE *by = w + (k * s->channels + channel % s->channels) * filters + group * s->filters;
+    for (long long f = 0; f < s->filters; f++) sum += (SUM)from[f] * (SUM)by[f];
+  }
+  return sum;
+}
+
+/* The share of thread t of `threads`: every so many pixels of the output. */
+__device__ static SUM kernel_share(const struct conv_numbers *s, const TYPE *x, const TYPE *y, long long e, int t, int threads) {
+  long long filters = s->groups * s->filters, f = e % filters, outputs = conv_count(s->output), inputs = conv_count(s->input);
+  long long channel = f / s->filters * s->channels + e / filters % s->channels, k = e / filters / s->channels;
+  SUM sum = 0;
+  for (long long at = t; at < s->batch * outputs; at += threads) {
+    long long pixel = input_under(s, at % outputs, k);
+    if (pixel >= 0)
+      sum += (SUM)x[(at / outputs * inputs + pixel) * s->groups * s->channels + channel] * (SUM)y[at * filters + f];
+  }
+  return sum;
+}
+
+/* All threads of a block. */
+__device__ static void kernels_of(const struct conv_numbers *s, const TYPE *x, const TYPE *y, TYPE *w) {
+  __shared__ SUM shares[256];
+  long long count = conv_count(s->kernel) * s->channels * s->groups * s->filters;
+  for (long long e = blockIdx.x; e < count; e += gridDim.x) {
+    shares[threadIdx.x] = kernel_share(s, x, y, e, threadIdx.x, 256);
+    for (int half = 128; half > 0; half /= 2) {
+      __syncthreads();
+      if (threadIdx.x < half) shares[threadIdx.x] += shares[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) w[e] = (TYPE)shares[0];
+    __syncthreads();
+  }
+}
+
+enum { DEPTH = 16, MOST_ROWS = 256, MOST_COLUMNS = 64 };
+
+/* The tile of the product that makes an output (forward) or an input: `across` threads of 4 columns, 256 / across of 4 rows. */
+struct conv_tile {
+  int forward, across, columns, inner, depth;
+  long long rows; /* pixels of the result in all images */
+};
+
+/* Sizes that are counted in int. */
+__device__ static inline int conv_is_small(const struct conv_numbers *s) {
+  for (int i = 0; i < 3; i++)
+    if (s->output[i] * s->stride[i] + s->input[i] * s->input_dilation[i] + s->kernel[i] * s->kernel_dilation[i] > 1 << 29 ||
+        s->low[i] > 1 << 29 || s->low[i] < -(1 << 29))
+      return 0;
+  return conv_count(s->kernel) * (s->channels + s->filters) < 1 << 30;
+}
+
+__device__ static inline struct conv_tile conv_tile_of(const struct conv_numbers *s) {
+  struct conv_tile t;
+  t.forward = s->result == 2;
+  t.columns = (int)(t.forward ? s->filters : s->channels);
+  t.inner = (int)(t.forward ? s->channels : s->filters);
+  t.depth = (int)conv_count(s->kernel) * t.inner;
+  t.rows = s->batch * conv_count(t.forward ? s->output : s->input);
+  t.across = t.columns > 16 ? 16 : 4;
+  return t;
+}
+
+/* Where a row begins on each axis under place 0 of the kernel. */
+__device__ static inline void row_begin(const struct conv_numbers *s, int forward, long long pixel, int *begin) {
+  for (int axis = 2; axis >= 0; axis--) {
+    long long size = forward ? s->output[axis] : s->input[axis], at = pixel % size;
+    begin[axis] = (int)(forward ? at * s->stride[axis] - s->low[axis] : at * s->input_dilation[axis] + s->low[axis]);
+    pixel /= size;
+  }
+}
+
+/* The pixel that a row sees under a place of the kernel; -1: none. */
+__device__ static inline int seen_pixel(const struct conv_numbers *s, int forward, const int *begin, int tap) {
+  int pixel = 0, size = 1;
+  for (int axis = 2; axis >= 0; axis--) {
+    int length = (int)s->kernel[axis], step = (int)(forward ? s->input_dilation[axis] : s->stride[axis]);
+    int count = (int)(forward ? s->input[axis] : s->output[axis]);
+    int shift = tap % length * (int)s->kernel_dilation[axis], place = begin[axis] + (forward ? shift : -shift);
+    if (place < 0 || place % step || place / step >= count) return -1;
+    tap /= length;
+    pixel += place / step * size;
+    size *= count;
+  }
+  return pixel;
+}
+
+/* Tile number `at` of all groups. What a place outside of the input would be multiplied by is 0 here, which a weight that
+ * is NaN or infinite makes NaN: tiles that meet one are added up element by element. */
+__device__ static void conv_tile(const struct conv_numbers *s, struct conv_tile t, const TYPE *from, const TYPE *w, TYPE *out,
+                                 long long at) {
+  __shared__ SUM a[DEPTH * MOST_ROWS];
+  __shared__ SUM b[DEPTH * MOST_COLUMNS];
+  __shared__ int is_odd;
+  int thread = (int)threadIdx.x, wide = 4 * t.across, high = 4 * (256 / t.across), share = DEPTH * high / 256;
+  long long filters = s->groups * s->filters, across = (t.columns + wide - 1) / wide, down = (t.rows + high - 1) / high;
+  int first = (int)(at % across) * wide;
+  long long top = at / across % down * high, group = at / across / down;
+  long long pixels = conv_count(t.forward ? s->output : s->input), other = conv_count(t.forward ? s->input : s->output);
+  int loaded = thread / (DEPTH / share), part = thread % (DEPTH / share) * share, begin[3];
+  long long row = top + loaded, image = row / pixels * other;
+  row_begin(s, t.forward, row % pixels, begin);
+  SUM sums[16];
+  for (int i = 0; i < 16; i++) sums[i] = 0;
+  if (thread == 0) is_odd = 0;
+  for (int d = 0; d < t.depth; d += DEPTH) {
+    __syncthreads();
+    int pixel = -1, last = -1;
+    for (int i = 0; i < share; i++) {
+      int k = d + part + i, tap = k / t.inner;
+      if (tap != last) pixel = row < t.rows && k < t.depth ? seen_pixel(s, t.forward, begin, tap) : -1;
+      last = tap;
+      SUM v = 0;
+      if (pixel >= 0) v = (SUM)from[((image + pixel) * s->groups + group) * t.inner + k % t.inner];
+      a[(part + i) * high + loaded] = v;
+    }
+    for (int e = thread; e < DEPTH * wide; e += 256) {
+      int k = d + e / wide, column = first + e % wide;
+      SUM v = 0;
+      if (k < t.depth && column < t.columns)
+        v = (SUM)(t.forward ? w[k * filters + group * s->filters + column]
+                            : w[(k / t.inner * s->channels + column) * filters + group * s->filters + k % t.inner]);
+      b[e] = v;
+      if (v - v != 0) is_odd = 1;
+    }
+    __syncthreads();
+    const SUM *x = a + thread / t.across * 4, *y = b + thread % t.across * 4;
+    for (int k = 0; k < DEPTH; k++)
+      for (int i = 0; i < 16; i++) sums[i] += x[k * high + i / 4] * y[k * wide + i % 4];
+  }
+  __syncthreads();
+  for (int i = 0; i < 16; i++) {
+    long long to = top + thread / t.across * 4 + i / 4, e;
+    int column = first + thread % t.across * 4 + i % 4;
+    if (to >= t.rows || column >= t.columns) continue;
+    e = (to * s->groups + group) * t.columns + column;
+    out[e] = (TYPE)(!is_odd ? sums[i] : t.forward ? output_at(s, from, w, e) : input_at(s, from, w, e));
+  }
+  __syncthreads();
+}
+
+extern "C" __global__ void conv(const TYPE *a, const TYPE *b, TYPE *out, struct conv_numbers s) {
+  long long step = (long long)gridDim.x * blockDim.x;
+  long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+  if (s.result == 1) {
+    kernels_of(&s, a, b, out);
+    return;
+  }
+  struct conv_tile t = conv_tile_of(&s);
+  if (t.columns >= 4 && conv_is_small(&s)) {
+    long long wide = 4 * t.across, high = 1024 / t.across;
+    long long tiles = (t.columns + wide - 1) / wide * ((t.rows + high - 1) / high) * s.groups;
+    for (long long i = blockIdx.x; i < tiles; i += gridDim.x) conv_tile(&s, t, a, b, out, i);
+    return;
+  }
+  long long inputs = conv_count(s.input) * s.channels, outputs = conv_count(s.output) * s.filters;
+  long long count = s.batch * s.groups * (s.result == 0 ? inputs : outputs);
+  for (; at < count; at += step) out[at] = (TYPE)(s.result == 0 ? input_at(&s, a, b, at) : output_at(&s, a, b, at));
+}

@@ -1,0 +1,95 @@
+/* The library's threads, its start, and how what it makes is made: see onednn.h. */
+#include "runtime/cpu/onednn.h"
+
+#include "base/arena.h"
+#include "runtime/cpu/foreign.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The library counts on the threads of OpenMP, if it was built so: looked up, as nothing here is. */
+static void set_threads(int n) {
+  void (*set)(int);
+  void *symbol = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+  if (symbol == NULL) return;
+  memcpy(&set, &symbol, sizeof symbol);
+  set(n);
+}
+
+static int get_threads(void) {
+  int (*get)(void);
+  void *symbol = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+  if (symbol == NULL) return 1;
+  memcpy(&get, &symbol, sizeof symbol);
+  return get();
+}
+
+void cpu_thread_init(void) { set_threads(1); }
+
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+
+static void undo_start(void *mutex) { pthread_mutex_unlock(mutex); }
+
+/* The library generates its code in the first calls: here, where there is one thread, and room. */
+static bool start_library(void) {
+  enum { ROOM = 24 << 20, N = 32 };
+  static bool started;
+  static float zeros[N * N], c[N * N];
+  struct arena_guard guard;
+  pthread_mutex_lock(&starting);
+  arena_guard(&guard, undo_start, &starting);
+  if (!started && foreign_memory(0, ROOM)) {
+    foreign_prepare();
+    foreign_enter();
+    started = true;
+    for (int i = 0; i < 4 && started; i++)
+      started = dnnl_sgemm(i & 1 ? 'T' : 'N', i >> 1 ? 'T' : 'N', N, N, N, 1.0f, zeros, N, zeros, N, 0.0f, c,
+                           N) == dnnl_success;
+    foreign_leave();
+  }
+  bool good = started;
+  arena_unguard(&guard);
+  pthread_mutex_unlock(&starting);
+  return good;
+}
+
+struct making {
+  void *plan;
+  int threads;
+};
+
+static void undo_making(void *making) {
+  struct making *m = making;
+  set_threads(m->threads);
+  free(m->plan);
+}
+
+bool onednn_make(void *plan, bool (*make)(void *plan)) {
+  struct making m = {plan, get_threads()};
+  struct arena_guard guard;
+  arena_guard(&guard, undo_making, &m);
+  set_threads(1); /* a primitive remembers how many threads it was made for */
+  bool good = start_library();
+  if (good) {
+    foreign_enter();
+    good = make(plan);
+    foreign_leave();
+  }
+  set_threads(m.threads);
+  arena_unguard(&guard);
+  return good;
+}
+
+const char *onednn_way(dnnl_primitive_desc_t desc) {
+  const char *name = NULL;
+  dnnl_status_t status = dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name);
+  return status == dnnl_success && name ? name : "ref";
+}
+
+bool onednn_data(dnnl_memory_t memory, const void *data) {
+  void *pointer;
+  memcpy(&pointer, &data, sizeof pointer);
+  return dnnl_memory_set_data_handle(memory, pointer) == dnnl_success;
+}

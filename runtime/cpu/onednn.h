@@ -1,0 +1,20 @@
+/* oneDNN, on the calling thread alone: what products and convolutions share. */
+#ifndef DGC_RUNTIME_CPU_ONEDNN_H
+#define DGC_RUNTIME_CPU_ONEDNN_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <stdbool.h>
+
+/* Once per thread that runs what the library has made: keeps it from starting threads of its own. */
+void cpu_thread_init(void);
+/* Calls make(plan), which makes primitives, with one thread and a library that has started. False if make gives that,
+ * or there is no memory to start. Where the call is left for want of memory, `plan` is freed, and what the library has
+ * made of it is not touched. */
+bool onednn_make(void *plan, bool (*make)(void *plan));
+/* The name of the way in which it is computed; "ref" where there is none to know. */
+const char *onednn_way(dnnl_primitive_desc_t desc);
+/* Sets where the elements of `memory` lie. The library takes operands as pointers to non-const, and does not write to
+ * what it only reads. */
+bool onednn_data(dnnl_memory_t memory, const void *data);
+
+#endif

@@ -1,0 +1,39 @@
+/* Which process runs which towers: the strategy says on which device each tower is, and the cluster whose that is. */
+#include "session/towers.h"
+
+#include "session/compile.h"
+
+#include "passes/strategy/strategy.h"
+#include "runtime/data/loader.h"
+#include "runtime/mpi/transport.h"
+
+enum dgc_status session_towers(struct dgc_session *s, enum entry_kind kind, int64_t batch,
+                               struct towers *out) {
+  struct graph *g = session_source(s, s->call, kind, batch);
+  const struct target *t = &g->config.target;
+  struct strategy strategy;
+  if (!strategy_resolve(s->call, g, &g->config, &strategy, &s->diags)) return session_blame(s);
+  int *process = arena_new_array(s->call, (size_t)t->ndevices, int);
+  target_processes(t, process);
+  out->count = strategy.towers;
+  out->process = arena_new_array(s->call, (size_t)out->count, int);
+  for (int i = 0; i < out->count; i++) out->process[i] = process[strategy_worker(&strategy, i)];
+  out->first = arena_new_array(s->call, (size_t)out->count + 1, int);
+  out->workers = strategy_tasks(&strategy, t, out->first);
+  out->first[out->workers] = out->count;
+  return DGC_OK;
+}
+
+enum dgc_status session_own_towers(struct dgc_session *s, enum entry_kind kind, struct loader_options *o) {
+  if (!s->transport) return DGC_OK;
+  struct towers t;
+  enum dgc_status status = session_towers(s, kind, o->batch, &t);
+  if (status) return status;
+  o->towers = t.count;
+  for (int i = t.count; i-- > 0;) { /* a process's towers follow each other */
+    if (t.process[i] != s->transport->rank) continue;
+    if (!o->end_tower) o->end_tower = i + 1;
+    o->first_tower = i;
+  }
+  return DGC_OK;
+}

@@ -1,0 +1,128 @@
+#include "tests/leaves/leaf.h"
+
+#include <stdlib.h>
+
+/* Attributes as text, one number for each spatial axis; "": not given. */
+struct shape {
+  const char *x, *w, *strides, *low, *high, *input, *kernel;
+  int groups;
+};
+
+static const struct shape shapes[] = {
+#define CONV(x, w, strides, low, high, xd, wd, groups, y, a, b, c, d, e, f) \
+  {x, w, strides, low, high, xd, wd, groups},
+#include "tests/ops/conv.def"
+#undef CONV
+    {"1,3,3,2", "0,2,2,2", "", "", "", "", "", 1}, /* no places of the kernel, of which JAX has none */
+};
+
+static int numbers(const char *text, int64_t *out) {
+  int count = 0;
+  for (char *end; *text; text = *end ? end + 1 : end) out[count++] = strtoll(text, &end, 10);
+  return count;
+}
+
+static int shape_attrs(struct cases *c, const struct shape *s, struct attr *out) {
+  const struct {
+    enum attr_key key;
+    const char *text;
+  } given[] = {{ATTR_strides, s->strides},
+               {ATTR_padding_low, s->low},
+               {ATTR_padding_high, s->high},
+               {ATTR_input_dilation, s->input},
+               {ATTR_kernel_dilation, s->kernel}};
+  int count = 0;
+  for (int i = 0; i < CASE_COUNT(given); i++) {
+    int64_t *ints = arena_new_array(c->g->arena, 3, int64_t);
+    if (*given[i].text) out[count] = attr_ints(given[i].key, numbers(given[i].text, ints), ints), count++;
+  }
+  if (s->groups != 1) out[count++] = attr_int(ATTR_groups, s->groups);
+  return count;
+}
+
+/* Two operands of these types. */
+static void add(struct cases *c, const struct type *a, const struct type *b, int count,
+                const struct attr *attrs) {
+  struct node *x = case_leaf(c, a), *in[2] = {x, case_leaf(c, b)};
+  case_done(c, build(c->g, OP_conv, 2, in, count, attrs, NULL));
+}
+
+/* Each of the three as the result. */
+void conv_cases(struct cases *c, enum dtype d) {
+  for (int i = 0; i < CASE_COUNT(shapes); i++) {
+    struct type x = case_shape(d, shapes[i].x), w = case_shape(d, shapes[i].w), y;
+    struct attr attrs[8];
+    int count = shape_attrs(c, &shapes[i], attrs), made = c->count, rank = x.rank - 2;
+    if (c->small && type_count(&x) + type_count(&w) > 40) continue;
+    add(c, &x, &w, count, attrs);
+    y = c->list[made].node->type;
+    attrs[count] = attr_string(ATTR_result, "input");
+    attrs[count + 1] = attr_ints(ATTR_size, rank, x.dim + 1);
+    add(c, &y, &w, count + 2, attrs);
+    attrs[count] = attr_string(ATTR_result, "kernel");
+    attrs[count + 1] = attr_ints(ATTR_size, rank, w.dim);
+    add(c, &x, &y, count + 2, attrs);
+  }
+}
+
+/* ---- bounds ---- */
+
+/* Number i of an attribute of n. */
+static int64_t number(const struct node *n, enum attr_key key, int i, int64_t otherwise) {
+  const struct attr *a = node_attr(n, key);
+  return a ? a->ints[i] : otherwise;
+}
+
+static void unravel(int64_t e, const struct type *t, int64_t *at) {
+  for (int i = t->rank - 1; i >= 0; i--) at[i] = e % t->dim[i], e /= t->dim[i];
+}
+
+static int64_t ravel(const int64_t *at, const struct type *t) {
+  int64_t e = 0;
+  for (int i = 0; i < t->rank; i++) e = e * t->dim[i] + at[i];
+  return e;
+}
+
+/* The element of x that element y of the output and element w of the kernel meet; -1: none. */
+static int64_t input_of(const struct node *n, const struct type *tx, const struct type *tw,
+                        const struct type *ty, const int64_t *w, const int64_t *y) {
+  int64_t at[MAX_RANK], groups = node_int_or(n, ATTR_groups, 1);
+  int last = tx->rank - 1;
+  for (int i = 0; i < last - 1; i++) {
+    int64_t place = y[i + 1] * number(n, ATTR_strides, i, 1) + w[i] * number(n, ATTR_kernel_dilation, i, 1) -
+                    number(n, ATTR_padding_low, i, 0);
+    int64_t gap = number(n, ATTR_input_dilation, i, 1);
+    if (place < 0 || place % gap || place / gap >= tx->dim[i + 1]) return -1;
+    at[i + 1] = place / gap;
+  }
+  at[0] = y[0];
+  at[last] = y[last] / (ty->dim[last] / groups) * tw->dim[last - 1] + w[last - 1];
+  return ravel(at, tx);
+}
+
+/* Each element of the kernel with each of the output of its filter. */
+void conv_bounds(struct arena *arena, const struct node *n, const struct bounds *in, int additions,
+                 struct bounds *out) {
+  const struct attr *result = node_attr(n, ATTR_result);
+  bool of_x = result && result->string[0] == 'i', of_w = result && result->string[0] == 'k';
+  const struct type *tx = of_x ? &n->type : &n->inputs[0]->type;
+  const struct type *tw = of_w ? &n->type : &n->inputs[1]->type;
+  const struct type *ty = of_x ? &n->inputs[0]->type : of_w ? &n->inputs[1]->type : &n->type;
+  int64_t count = type_count(&n->type), w[MAX_RANK], y[MAX_RANK];
+  int last = n->type.rank - 1;
+  struct sum *sums = arena_new_array(arena, (size_t)count + 1, struct sum);
+  for (int64_t e = 0; e < count; e++) sums[e] = sum_make(n->type.dtype);
+  for (int64_t ew = 0; ew < type_count(tw); ew++)
+    for (int64_t ey = ew % tw->dim[last]; ey < type_count(ty); ey += tw->dim[last]) {
+      unravel(ew, tw, w);
+      unravel(ey, ty, y);
+      int64_t ex = input_of(n, tx, tw, ty, w, y);
+      if (ex < 0) continue;
+      sum_add_product(&sums[of_x   ? ex
+                            : of_w ? ew
+                                   : ey],
+                      bound_at(&in[0], of_x ? ey : ex), bound_at(&in[1], of_w ? ey : ew));
+    }
+  /* the product of a term may round too: one more per term */
+  for (int64_t e = 0; e < count; e++) sum_result(&sums[e], additions + (int)sums[e].terms, out, e);
+}

@@ -1,0 +1,163 @@
+/* Convolutions and both gradients against JAX's: conv.def, small integers, whose sums are exact in any order. Backends
+ * are compared with what computes here in test_ops. */
+#include "ir/ops/op.h"
+#include "passes/pass.h"
+#include "tests/support/cases.h"
+#include "tests/support/elements.h"
+#include "tests/support/eval.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct row {
+  const char *input, *kernel, *strides, *low, *high, *input_dilation, *kernel_dilation;
+  int groups;
+  const char *output;
+  int64_t sums[2][3]; /* of output, gradient by the input, gradient by the kernel; without and with NaN */
+};
+
+static const struct row rows[] = {
+#define CONV(x, w, strides, low, high, xd, wd, groups, y, a, b, c, d, e, f) \
+  {x, w, strides, low, high, xd, wd, groups, y, {{a, b, c}, {d, e, f}}},
+#include "tests/ops/conv.def"
+#undef CONV
+};
+
+/* numbers() and check() of conv.py. */
+static void fill(struct tensor *t, int seed, bool nan) {
+  int64_t count = type_count(&t->type);
+  for (int64_t i = 0; i < count; i++)
+    tensor_set(t, i, (double)((i * 37 + i * i % 13 * 5 + seed * 53 + 11) % 17 - 8));
+  if (nan && count) tensor_set(t, count / 2, NAN);
+}
+
+static int64_t check_sum(const struct tensor *t) {
+  double sum = 0;
+  for (int64_t i = 0; i < type_count(&t->type); i++) {
+    double v = tensor_at(t, i);
+    sum += (isnan(v) ? 1000 : v) * (double)((i * 29 + 7) % 31 - 15);
+  }
+  return (int64_t)sum;
+}
+
+static struct node *leaf(struct graph *g, const char *name, const struct type *t, int seed, bool nan,
+                         struct values *values) {
+  struct tensor v = {*t, arena_alloc(g->arena, (size_t)type_bytes(t) + 1)};
+  fill(&v, seed, nan);
+  values_put(values, name, t, v.data);
+  return build_variable(g, name, t, true, false);
+}
+
+static int window(struct arena *a, const struct row *r, struct attr *out) {
+  const struct {
+    enum attr_key key;
+    const char *text;
+  } given[] = {{ATTR_strides, r->strides},
+               {ATTR_padding_low, r->low},
+               {ATTR_padding_high, r->high},
+               {ATTR_input_dilation, r->input_dilation},
+               {ATTR_kernel_dilation, r->kernel_dilation}};
+  int count = 0;
+  for (int i = 0; i < CASE_COUNT(given); i++) {
+    int64_t *ints = arena_new_array(a, 3, int64_t);
+    int n = 0;
+    for (const char *p = given[i].text; *p; p += *p == ',') ints[n++] = strtoll(p, (char **)&p, 10);
+    if (n) out[count++] = attr_ints(given[i].key, n, ints);
+  }
+  if (r->groups != 1) out[count++] = attr_int(ATTR_groups, r->groups);
+  return count;
+}
+
+/* sum(conv(x, w) * up) and its gradients, made by the compiler's own rule. */
+static void check_row(const struct row *r, bool nan, enum dtype d) {
+  static const char *const names[] = {"output", "gradient by the input", "gradient by the kernel"};
+  struct arena *a = arena_create();
+  struct diags diags;
+  diags_init(&diags, a);
+  struct graph *g = graph_create(a, "conv", &diags);
+  struct values none = values_make(a), variables = values_make(a);
+  struct type tx = case_shape(d, r->input), tw = case_shape(d, r->kernel), ty = case_shape(d, r->output);
+  struct attr attrs[8];
+  struct node *x = leaf(g, "x", &tx, 1, nan, &variables), *w = leaf(g, "w", &tw, 2, false, &variables);
+  struct node *up = leaf(g, "up", &ty, 3, nan, &variables);
+  struct node *y = build(g, OP_conv, 2, (struct node *[]){x, w}, window(a, r, attrs), attrs, NULL);
+  if (!y || !type_equal(&y->type, &ty))
+    fail_msg("%s by %s: %s", r->input, r->kernel, diags_text(&diags, false));
+  struct node *loss = build_reduce(g, OP_reduce_sum, build2(g, OP_mul, y, up), (1u << ty.rank) - 1);
+  graph_add_output(g, OUTPUT_VALUE, "y", y, 0);
+  graph_add_output(g, OUTPUT_VALUE, "dx", build_gradient(g, loss, x), 0);
+  graph_add_output(g, OUTPUT_VALUE, "dw", build_gradient(g, loss, w), 0);
+  struct graph *e = pipeline_run(a, g, "grad", NULL, &(struct pipeline_options){.verify_each = true}, &diags);
+  if (!e) fail_msg("%s", diags_text(&diags, false));
+  struct tensor *values = arena_new_array(a, e->count, struct tensor);
+  assert_true(graph_eval(a, e, &none, &variables, values));
+  for (int i = 0; i < 3; i++) {
+    int64_t got = check_sum(&values[e->outputs[i].node->id]);
+    if (got != r->sums[nan][i])
+      fail_msg("%s by %s%s: the %s has the check sum %lld, JAX's has %lld", r->input, r->kernel,
+               nan ? " with NaN" : "", names[i], (long long)got, (long long)r->sums[nan][i]);
+  }
+  arena_destroy(a);
+}
+
+static void as_jax(void **state) {
+  (void)state;
+  for (int i = 0; i < CASE_COUNT(rows); i++)
+    for (int nan = 0; nan < 2; nan++) {
+      const struct row *r = &rows[i];
+      if (!nan || (!*r->strides && !*r->input_dilation && !*r->kernel_dilation)) check_row(r, nan, DT_F64);
+    }
+}
+
+/* Small sums are exact there, too. */
+static void in_single(void **state) {
+  (void)state;
+  for (int i = 0; i < CASE_COUNT(rows); i++) check_row(&rows[i], false, DT_F32);
+}
+
+/* Sizes and work of what nobody can run: numbers stay numbers. */
+static void sizes_have_ends(void **state) {
+  (void)state;
+  enum { FAR = 1 << 30 };
+  static const struct {
+    int64_t input, kernel, padding, kernel_dilation, input_dilation, output, flops;
+  } cases[] = {
+      {4, 3, MAX_ELEMENTS, MAX_ELEMENTS, 1, 4, 24},
+      {4, 4, MAX_ELEMENTS, MAX_ELEMENTS, 1, 0, 0},
+      {4, MAX_ELEMENTS, MAX_ELEMENTS, MAX_ELEMENTS, 1, 0, 0},
+      {2, 2, 0, MAX_ELEMENTS - 2, MAX_ELEMENTS - 1, 2, 8},
+      {1, FAR, FAR, 1, 1, FAR + 2, 2 * (INT64_C(1) << 60)},
+      {1, MAX_ELEMENTS / 4, MAX_ELEMENTS / 4, 1, 1, MAX_ELEMENTS / 4 + 2, INT64_C(1) << 60},
+  };
+  for (int i = 0; i < CASE_COUNT(cases); i++) {
+    struct arena *a = arena_create();
+    struct diags diags;
+    diags_init(&diags, a);
+    struct graph *g = graph_create(a, "conv", &diags);
+    struct type tx = type_make(DT_F32, 3, (int64_t[]){1, cases[i].input, 1});
+    struct type tw = type_make(DT_F32, 3, (int64_t[]){cases[i].kernel, 1, 1});
+    struct node *in[2] = {build_variable(g, "x", &tx, true, false), build_variable(g, "w", &tw, true, false)};
+    struct attr attrs[4] = {attr_ints(ATTR_padding_low, 1, &cases[i].padding),
+                            attr_ints(ATTR_padding_high, 1, &cases[i].padding),
+                            attr_ints(ATTR_input_dilation, 1, &cases[i].input_dilation),
+                            attr_ints(ATTR_kernel_dilation, 1, &cases[i].kernel_dilation)};
+    struct node *y = build(g, OP_conv, 2, in, 4, attrs, NULL);
+    if (!y) fail_msg("case %d: %s", i, diags_text(&diags, false));
+    int64_t flops = op_of(y)->flops(y), most = INT64_C(1) << 60;
+    if (y->type.dim[1] != cases[i].output || flops != (cases[i].flops > most ? most : cases[i].flops))
+      fail_msg("case %d: %lld places, %lld operations", i, (long long)y->type.dim[1], (long long)flops);
+    arena_destroy(a);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_jax), cmocka_unit_test(in_single),
+                                     cmocka_unit_test(sizes_have_ends)};
+  return cmocka_run_group_tests_name("conv", tests, NULL, NULL);
+}

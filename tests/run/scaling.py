@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""What --emit scaling says of messages and bytes is what the plans of so many tasks say, and its time about what a walk through
+the whole plan gives; what it marks is what auto takes: scaling.py DGC SAMPLES"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+dgc, samples = sys.argv[1], sys.argv[2]
+CASES = [
+    ("digits.dsl", []), ("digits.dsl", ["--batch", "50"]), ("digits.dsl", ["--towers", "8"]),
+    ("digits.dsl", ["--packs", "3"]), ("words.dsl", []), ("words.dsl", ["--towers", "8"]),
+    ("lenet.dsl", ["--towers", "8"]), ("digits.dsl", ["--entry", "eval"]),
+]
+TASKS = [1, 2, 3, 4, 8]
+NUMBERS = "messages_sent", "messages_received", "bytes_sent", "bytes_received"
+failures = checks = 0
+
+
+def compile_model(model, *options):
+    command = [dgc, "compile", os.path.join(samples, model), *options]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit("%s\n%s" % (" ".join(command), done.stderr))
+    return done.stdout
+
+
+def most_of_plans(model, tasks, options):
+    """The most that any task sends and receives, each number by itself."""
+    most = [0, 0, 0, 0]
+    for task in range(tasks if tasks > 1 else 0):
+        plan = compile_model(model, "--emit", "plan", "--cluster", "worker=%d" % tasks, "--task", "worker:%d" % task,
+                             *options)
+        sent = [int(n) for n in re.findall(r"^ +\d+ send .* m\d+ (\d+) bytes", plan, re.M)]
+        received = [int(n) for n in re.findall(r"^ +\d+ receive .* m\d+ (\d+) bytes", plan, re.M)]
+        if not sent + received:
+            sys.exit("%s: a plan of %d tasks without messages" % (model, tasks))
+        most = [max(a, b) for a, b in zip(most, (len(sent), len(received), sum(sent), sum(received)))]
+    return most
+
+
+for model, options in CASES:
+    options = options if "--entry" in options else options + ["--entry", "train"]
+    said = json.loads(compile_model(model, "--emit", "scaling", "--json", "--tasks", ",".join(map(str, TASKS)), *options))
+    assert [row["tasks"] for row in said["tasks"]] == TASKS
+    for row in said["tasks"]:
+        names = [a["name"] for a in row["algorithms"]]
+        assert names == ["reduce_to_one", "hierarchical_copy", "scatter", "ring"], names
+        taken = [a for a in row["algorithms"] if a["taken"]]
+        assert len(taken) == 1 and taken[0]["fixed_bits"]
+        assert taken[0]["step"] == min(a["step"] for a in row["algorithms"] if a["fixed_bits"])
+        for algorithm in row["algorithms"]:
+            have = [algorithm[n] for n in NUMBERS]
+            want = most_of_plans(model, row["tasks"], options + ["--cross-device", algorithm["name"]])
+            checks += 1
+            if have != want:
+                failures += 1
+                print("%s %s: %s over %d tasks: said %s, the plans %s"
+                      % (model, " ".join(options), algorithm["name"], row["tasks"], have, want))
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+WITHIN = 1.5  # most within 1.1: all tasks come to an event together in the one, and each as it can in the other
+
+
+def plan_seconds(model, tasks, algorithm, *options):
+    """From the table of strategies, which predicts by the plan of all tasks."""
+    table = compile_model(model, "--emit", "strategies", "--cluster", "worker=%d" % tasks, "--cross-device", algorithm, *options)
+    value, unit = re.search(r"^[* ] multi_worker_mirrored( +\d+){4} +([\d.]+) (\w+) ", table, re.M).group(2, 3)
+    return float(value) * UNITS[unit]
+
+
+for model, options in [("digits.dsl", []), ("lenet.dsl", []), ("digits.dsl", ["--link", "25GB/s,1us", "--batch", "1024"]),
+                       ("digits.dsl", ["--speed", "1GFLOP/s,1GB/s"]), ("words.dsl", ["--link", "10MB/s,1ms"])]:
+    said = json.loads(compile_model(model, "--emit", "scaling", "--json", "--tasks", "2,3,4,8", *options))
+    for row in said["tasks"]:
+        tasks = row["tasks"]
+        for algorithm in row["algorithms"]:
+            seconds = plan_seconds(model, tasks, algorithm["name"], *options)
+            checks += 1
+            if not seconds / WITHIN < algorithm["step"] < seconds * WITHIN:
+                failures += 1
+                print("%s %s: %s over %d tasks: said %.4g s, the plan %.4g s"
+                      % (model, " ".join(options), algorithm["name"], tasks, algorithm["step"], seconds))
+        cluster = ["--cluster", "worker=%d" % tasks, "--emit", "placed", *options]
+        taken = next(a["name"] for a in row["algorithms"] if a["taken"])
+        for how in ["--task", "worker:1"], ["--cross-device", "auto"]:
+            checks += 1
+            header = compile_model(model, *cluster, *how).split("{", 1)[1][:2000]
+            if "\n  cross_device %s\n" % taken not in header:
+                failures += 1
+                print("%s %s over %d tasks: auto does not take %s" % (model, " ".join(options), tasks, taken))
+    alone = compile_model(model, "--cluster", "worker=2", "--emit", "placed", *options)
+    checks += 1
+    if "cross_device" in alone:
+        failures += 1
+        print("%s: something was chosen for one process" % model)
+print("%d of %d" % (checks - failures, checks))
+sys.exit(failures != 0)
