@@ -182,7 +182,7 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
   return DGC_OK;
 }
 
-/* Compiles, and measures all that is asked of this session alone. */
+/* Compiles, and measures what is asked of these devices. */
 static enum dgc_status bench_here(struct dgc_session *s, struct dgc_bench *out, struct loaded **plan,
                                   struct profile *x) {
   struct loaded *l;

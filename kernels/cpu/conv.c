@@ -13,9 +13,10 @@ static void unravel(int64_t at, const int64_t *size, int64_t *out) {
   for (int axis = AXES - 1; axis >= 0; axis--) out[axis] = at % size[axis], at /= size[axis];
 }
 
-/* Pixel i of the input that pixel o of the output meets under place k; -1: none. */
-static int64_t input_under(const struct conv_numbers *s, const int64_t *o, const int64_t *k) {
-  int64_t pixel = 0;
+/* The pixel, of those of all inputs, that pixel o of output n meets under the kernel's place `tap`; -1: none. */
+static int64_t input_under(const struct conv_numbers *s, int64_t n, const int64_t *o, int64_t tap) {
+  int64_t k[AXES], pixel = n;
+  unravel(tap, s->kernel, k);
   for (int axis = 0; axis < AXES; axis++) {
     int64_t place = o[axis] * s->stride[axis] + k[axis] * s->kernel_dilation[axis] - s->low[axis];
     int64_t i = place / s->input_dilation[axis];
@@ -25,9 +26,10 @@ static int64_t input_under(const struct conv_numbers *s, const int64_t *o, const
   return pixel;
 }
 
-/* Pixel o of the output that has pixel i of the input under place k; -1: none. */
-static int64_t output_over(const struct conv_numbers *s, const int64_t *i, const int64_t *k) {
-  int64_t pixel = 0;
+/* The pixel, of those of all outputs, that has pixel i of input n under the kernel's place `tap`; -1: none. */
+static int64_t output_over(const struct conv_numbers *s, int64_t n, const int64_t *i, int64_t tap) {
+  int64_t k[AXES], pixel = n;
+  unravel(tap, s->kernel, k);
   for (int axis = 0; axis < AXES; axis++) {
     int64_t place = i[axis] * s->input_dilation[axis] + s->low[axis] - k[axis] * s->kernel_dilation[axis];
     int64_t o = place / s->stride[axis];
@@ -41,15 +43,13 @@ static int64_t output_over(const struct conv_numbers *s, const int64_t *i, const
 #define DEFINE_OUTPUT(T, SUM)                                                                         \
   static void output_##T(const struct conv_numbers *s, const T *x, const T *w, T *y) {                \
     int64_t filters = s->groups * s->filters, outputs = count(s->output), kernels = count(s->kernel); \
-    int64_t o[AXES], k[AXES];                                                                         \
+    int64_t o[AXES];                                                                                  \
     memset(y, 0, (size_t)(s->batch * outputs * filters) * sizeof *y);                                 \
     for (int64_t at = 0; at < s->batch * outputs; at++) {                                             \
       unravel(at % outputs, s->output, o);                                                            \
       for (int64_t tap = 0; tap < kernels; tap++) {                                                   \
-        unravel(tap, s->kernel, k);                                                                   \
-        int64_t pixel = input_under(s, o, k);                                                         \
+        int64_t pixel = input_under(s, at / outputs, o, tap);                                         \
         if (pixel < 0) continue;                                                                      \
-        pixel += at / outputs * count(s->input);                                                      \
         for (int64_t g = 0; g < s->groups; g++)                                                       \
           for (int64_t c = 0; c < s->channels; c++) {                                                 \
             T v = x[(pixel * s->groups + g) * s->channels + c];                                       \
@@ -64,15 +64,13 @@ static int64_t output_over(const struct conv_numbers *s, const int64_t *i, const
 #define DEFINE_INPUT(T, SUM)                                                                   \
   static void input_##T(const struct conv_numbers *s, const T *y, const T *w, T *x) {          \
     int64_t filters = s->groups * s->filters, channels = s->groups * s->channels;              \
-    int64_t inputs = count(s->input), kernels = count(s->kernel), i[AXES], k[AXES];            \
+    int64_t inputs = count(s->input), kernels = count(s->kernel), i[AXES];                     \
     memset(x, 0, (size_t)(s->batch * inputs * channels) * sizeof *x);                          \
     for (int64_t at = 0; at < s->batch * inputs; at++) {                                       \
       unravel(at % inputs, s->input, i);                                                       \
       for (int64_t tap = 0; tap < kernels; tap++) {                                            \
-        unravel(tap, s->kernel, k);                                                            \
-        int64_t pixel = output_over(s, i, k);                                                  \
+        int64_t pixel = output_over(s, at / inputs, i, tap);                                   \
         if (pixel < 0) continue;                                                               \
-        pixel += at / inputs * count(s->output);                                               \
         for (int64_t c = 0; c < channels; c++) {                                               \
           int64_t g = c / s->channels;                                                         \
           const T *row = w + (tap * s->channels + c % s->channels) * filters + g * s->filters; \
@@ -89,15 +87,13 @@ static int64_t output_over(const struct conv_numbers *s, const int64_t *i, const
 #define DEFINE_KERNEL(T, SUM)                                                                         \
   static void kernel_##T(const struct conv_numbers *s, const T *x, const T *y, T *w) {                \
     int64_t filters = s->groups * s->filters, outputs = count(s->output), kernels = count(s->kernel); \
-    int64_t o[AXES], k[AXES];                                                                         \
+    int64_t o[AXES];                                                                                  \
     memset(w, 0, (size_t)(kernels * s->channels * filters) * sizeof *w);                              \
     for (int64_t at = 0; at < s->batch * outputs; at++) {                                             \
       unravel(at % outputs, s->output, o);                                                            \
       for (int64_t tap = 0; tap < kernels; tap++) {                                                   \
-        unravel(tap, s->kernel, k);                                                                   \
-        int64_t pixel = input_under(s, o, k);                                                         \
+        int64_t pixel = input_under(s, at / outputs, o, tap);                                         \
         if (pixel < 0) continue;                                                                      \
-        pixel += at / outputs * count(s->input);                                                      \
         for (int64_t g = 0; g < s->groups; g++)                                                       \
           for (int64_t c = 0; c < s->channels; c++) {                                                 \
             T v = x[(pixel * s->groups + g) * s->channels + c];                                       \
