@@ -71,14 +71,13 @@ static int window_attrs(struct resolver *r, const struct window_arguments *w, co
   int64_t *low = arena_new_array(r->arena, MAX_RANK, int64_t), wide[MAX_RANK];
   int64_t *high = arena_new_array(r->arena, MAX_RANK, int64_t);
   const struct value *p = w->padding;
-  if (!each_axis(r, w->strides, ATTR_strides, rank, &out[0]) ||
-      !each_axis(r, w->kernel_dilation, ATTR_kernel_dilation, rank, &out[1]) ||
-      !each_axis(r, w->input_dilation, ATTR_input_dilation, rank, &out[2]))
-    return 0;
+  const struct value *given[3] = {w->strides, w->kernel_dilation, w->input_dilation};
+  static const enum attr_key keys[3] = {ATTR_strides, ATTR_kernel_dilation, ATTR_input_dilation};
   for (int i = 0; i < 3; i++) {
+    if (!each_axis(r, given[i], keys[i], rank, &out[i])) return 0;
     if (out[i].count == rank) continue;
-    report(r, p->at, "`%s` needs %d number%s, one for each spatial axis, not %d", attr_name(out[i].key), rank,
-           rank == 1 ? "" : "s", out[i].count);
+    report(r, given[i]->at, "`%s` needs %d number%s, one for each spatial axis, not %d", attr_name(keys[i]),
+           rank, rank == 1 ? "" : "s", out[i].count);
     return 0;
   }
   for (int i = 0; i < rank; i++)

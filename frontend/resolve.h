@@ -201,10 +201,10 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
 /* Tensors only. */
 struct node *tensor_node(struct resolver *r, const struct value *v, const char *what);
 struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc);
-/* Whether the op takes elements of d, which are v's; if not, says so. */
 /* The one element type of the tensors in v, into *d; reports two different ones. */
 bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc,
                   enum dtype *d);
+/* Whether the op takes elements of d, which are v's; if not, says so. */
 bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 

@@ -125,20 +125,16 @@ const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d)
   return hosts ? numbers.data : NULL;
 }
 
-/* The hosts of one job, "worker=a:1,b:1": which of `names` each of its tasks is on. */
-static void number_hosts(struct arena *a, const char *text, struct map *names, struct map *of) {
+/* The hosts of one job, "worker=a:1,b:1", by task. */
+static void name_hosts(struct arena *a, const char *text, struct map *of) {
   const char *equals = strchr(text, '=');
   if (!equals || strspn(equals + 1, "0123456789") == strlen(equals + 1)) return;
   int task = 0;
   for (const char *p = equals + 1;; p++) {
     size_t len = strcspn(p, ",");
     const char *colon = memrchr(p, ':', len), *end = colon && p[len - 1] != ']' ? colon : p + len;
-    const char *host = arena_strndup(a, p, (size_t)(end - p));
-    const int *known = map_get(names, host);
-    int *number = arena_new(a, int);
-    *number = known ? *known : (int)names->count;
-    if (!known) map_put_owned(names, host, number);
-    map_put_owned(of, arena_printf(a, "%.*s:%d", (int)(equals - text), text, task++), number);
+    map_put_owned(of, arena_printf(a, "%.*s:%d", (int)(equals - text), text, task++),
+                  arena_strndup(a, p, (size_t)(end - p)));
     p += len;
     if (!*p) return;
   }
@@ -148,17 +144,20 @@ const int *cluster_hosts(struct arena *a, const char *spec, const struct target 
   struct map names = map_make(a), of = map_make(a);
   for (const char *p = spec; p && *p; p += *p == ';') {
     size_t len = strcspn(p, ";");
-    number_hosts(a, arena_strndup(a, p, len), &names, &of);
+    name_hosts(a, arena_strndup(a, p, len), &of);
     p += len;
   }
-  if (names.count < 2) return NULL;
   int *hosts = arena_new_array(a, (size_t)t->ndevices, int);
   for (int i = 0; i < t->ndevices; i++) {
     const struct device_name *n = &t->devices[i].name;
-    const int *number = n->job ? map_get(&of, arena_printf(a, "%s:%d", n->job, n->task)) : NULL;
-    hosts[i] = number ? *number : 0;
+    const char *host = n->job ? map_get(&of, arena_printf(a, "%s:%d", n->job, n->task)) : NULL;
+    const int *known = host ? map_get(&names, host) : NULL;
+    hosts[i] = known ? *known : 0;
+    if (!host || known) continue;
+    hosts[i] = (int)names.count;
+    map_put_owned(&names, host, &hosts[i]);
   }
-  return hosts;
+  return names.count < 2 ? NULL : hosts;
 }
 
 bool cluster_parse(struct arena *a, const char *spec, const char *devices, struct target *out,

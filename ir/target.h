@@ -71,8 +71,8 @@ bool cluster_parse(struct arena *a, const char *spec, const char *devices, struc
 /* The same cluster by the numbers of its tasks, "worker=2;ps=1", if the specification names hosts; NULL if it names
  * none, or is malformed (an error in `d`). */
 const char *cluster_numbered(struct arena *a, const char *spec, struct diags *d);
-/* By device, the number of the host that its task is on, as the specification names it, without a port; devices of no
- * such task are on the first. NULL: it names no two hosts. */
+/* By device, the number of the host that its task is on, as the specification names it, without a port; hosts are
+ * numbered as devices come to them, and devices of no such task are on the first. NULL: they are on no two hosts. */
 const int *cluster_hosts(struct arena *a, const char *spec, const struct target *t);
 
 /* Towers over devices, law 4: contiguous blocks, the first towers mod devices get one more. The device index. */

@@ -93,6 +93,8 @@ static bool conv_types(const struct node *n, struct type *t, struct arena *a, co
                               result == CONV_INPUT ? "input" : "kernel", spatial);
     return false;
   }
+  int64_t sizes[CONV_AXES];
+  if (!read_axes(n, ATTR_size, spatial, 0, 0, sizes, a, why)) return false;
   t[result] = t[first];
   if (result == CONV_KERNEL) {
     t[CONV_KERNEL].dim[rank - 2] = groups > 0 ? t[CONV_INPUT].dim[last] / groups : 0;
@@ -102,7 +104,7 @@ static bool conv_types(const struct node *n, struct type *t, struct arena *a, co
   } else {
     t[CONV_OUTPUT].dim[last] = t[CONV_KERNEL].dim[last];
   }
-  for (int i = 0; i < spatial && size; i++) t[result].dim[result == CONV_KERNEL ? i : i + 1] = size->ints[i];
+  for (int i = 0; i < spatial && size; i++) t[result].dim[result == CONV_KERNEL ? i : i + 1] = sizes[i];
   for (int role = CONV_INPUT; role <= CONV_OUTPUT; role++)
     for (int i = role == CONV_KERNEL ? 0 : 1; i < rank; i++)
       if (t[role].dim[i] < 0) {

@@ -114,6 +114,7 @@ __device__ static inline int conv_is_small(const struct conv_numbers *s) {
     if (s->output[i] * s->stride[i] + s->input[i] * s->input_dilation[i] + s->kernel[i] * s->kernel_dilation[i] > 1 << 29 ||
         s->low[i] > 1 << 29 || s->low[i] < -(1 << 29))
       return 0;
+  if (conv_count(s->input) > 1 << 30 || conv_count(s->output) > 1 << 30) return 0; /* a pixel is an int */
   return conv_count(s->kernel) * (s->channels + s->filters) < 1 << 30;
 }
 

@@ -1,4 +1,6 @@
-/* NVRTC, launches, barriers and cuBLAS of the simulation. */
+/* NVRTC, launches, barriers and cuBLAS of the simulation; what of a kernel no test has the memory to run. */
+#include "kernels/cpu/conv.h"
+#include "kernels/cuda/texts.h"
 #include "tests/simulated_cuda/harness.h"
 
 #include <dirent.h>
@@ -528,6 +530,67 @@ static void leak_handle(void) {
   gpu_close(&g);
 }
 
+/* --- conv's tiles --- */
+
+static const char types[] = "#define TYPE float\n#define SUM float\n";
+static const char seen[] =
+    "extern \"C\" __global__ void seen(long long *out, struct conv_numbers s, int forward, long long pixel, "
+    "long long k) {\n"
+    "  int begin[3];\n"
+    "  row_begin(&s, forward, pixel, begin);\n"
+    "  out[0] = conv_is_small(&s);\n"
+    "  out[1] = out[0] ? seen_pixel(&s, forward, begin, (int)k) : -2;\n"
+    "  out[2] = forward ? input_under(&s, pixel, k) : output_over(&s, pixel, k);\n"
+    "}\n";
+
+/* Tiles count in int what the rest counts in long long: of sizes that are too large for that there are none. */
+static void test_conv(void) {
+  static const struct {
+    long long high, wide, step;
+    bool small;
+  } images[] = {{7, 5, 1, true},          {30000, 30000, 1, true},  {30000, 30000, 100, true},
+                {46341, 46341, 1, false}, {50000, 50000, 9, false}, {1 << 20, 1, 1 << 9, true}};
+  struct gpu g = gpu_open(0);
+  const struct embedded *file = kernels_cuda;
+  while (strcmp(file->name, "conv.cu") != 0) file++;
+  char *text = malloc(sizeof types + strlen(file->text) + sizeof seen);
+  sprintf(text, "%s%s%s", types, file->text, seen);
+  CUmodule m = gpu_module(text);
+  CUdeviceptr out = gpu_alloc(3 * sizeof(long long));
+  long long *host = gpu_host(3 * sizeof(long long));
+  for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+    for (int forward = 0; forward < 2; forward++) {
+      long long step = images[i].step, high = images[i].high, wide = images[i].wide;
+      struct conv_numbers s = {.result = 2,
+                               .batch = 1,
+                               .groups = 1,
+                               .channels = 4,
+                               .filters = 4,
+                               .input = {1, high, wide},
+                               .kernel = {1, 1, 1},
+                               .output = {1, 1 + (high - 1) / step, 1 + (wide - 1) / step},
+                               .stride = {1, step, step},
+                               .input_dilation = {1, 1, 1},
+                               .kernel_dilation = {1, 1, 1}};
+      const int64_t *size = forward ? s.output : s.input;
+      long long pixel = size[1] * size[2] - 1, k = 0;
+      if (!forward) pixel = (s.output[1] - 1) * step * wide + (s.output[2] - 1) * step;
+      ok(cu.cuLaunchKernel(gpu_function(m, "seen"), 1, 1, 1, 1, 1, 1, 0, g.stream,
+                           (void *[]){&out, &s, &forward, &pixel, &k}, NULL));
+      ok(cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)host, out, 3 * sizeof(long long), g.stream));
+      ok(cu.cuStreamSynchronize(g.stream));
+      check(!host[0] || host[1] == host[2]);
+      check(host[0] == images[i].small);
+      check(host[2] == (forward ? (s.output[1] - 1) * step * wide + (s.output[2] - 1) * step
+                                : s.output[1] * s.output[2] - 1));
+    }
+  free(text);
+  ok(cu.cuModuleUnload(m));
+  ok(cu.cuMemFree(out));
+  ok(cu.cuMemFreeHost(host));
+  gpu_close(&g);
+}
+
 static const struct test_case cases[] = {
     {"errors", test_errors, "LEAKS=1", 0, NULL},
     {"version", test_version, "NVRTC=12.8", 0, NULL},
@@ -549,6 +612,7 @@ static const struct test_case cases[] = {
     {"refused", test_refused, NULL, 0, "no workspace was set"},
     {"fail product", test_fail_product, "LEAKS=1 FAIL=cublasGemmStridedBatchedEx:1,cublasCreate_v2:2", 0,
      NULL},
+    {"conv", test_conv, "LEAKS=1", 0, NULL},
     {"leak: handle", leak_handle, "LEAKS=1", 66, "not destroyed: cuBLAS handle"},
 };
 

@@ -163,6 +163,38 @@ static void implied_cpu(void **state) {
   assert_int_equal(t.devices[2].memory, 2);
 }
 
+/* By device; NULL: on no two hosts. What is not among the devices has no number. */
+static void hosts(void **state) {
+  (void)state;
+  static const struct {
+    const char *spec, *devices, *hosts;
+  } cases[] = {
+      {NULL, "cpu:0-1", NULL},
+      {"worker=2", "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0", NULL},
+      {"worker=a:1,a:2", "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0", NULL},
+      {"worker=a:1,b:1", "/job:worker/task:0/cpu:0-1,/job:worker/task:1/cpu:0", "001"},
+      {"worker=a:1,b:1,a:2", "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0,/job:worker/task:2/cpu:0",
+       "010"},
+      {"ps=c;worker=[::1]:1,[::1]:2,[::2]",
+       "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0,/job:worker/task:2/cpu:0,/job:ps/task:0/cpu:0",
+       "0012"},
+      {"worker=a,b,c,d,e,f", "/job:worker/task:4/cpu:0,/job:worker/task:5/cpu:0", "01"},
+      {"worker=a,b,c,d,e,f", "/job:worker/task:5/cpu:0,/job:worker/task:6/cpu:0,/job:worker/task:4/cpu:0",
+       "001"},
+      {"worker=a,b,c,d,e,f", "/job:worker/task:7/cpu:0,/job:worker/task:5/cpu:0", NULL},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct target t;
+    const char *error;
+    assert_true(parse(cases[i].devices, &t, &error));
+    const int *got = cluster_hosts(arena, cases[i].spec, &t);
+    assert_int_equal(got == NULL, cases[i].hosts == NULL);
+    if (!got) continue;
+    assert_int_equal(t.ndevices, strlen(cases[i].hosts));
+    for (int k = 0; k < t.ndevices; k++) assert_int_equal(got[k], cases[i].hosts[k] - '0');
+  }
+}
+
 /* Every tower and every row has one place, blocks are contiguous and differ by at most one. */
 static void blocks(void **state) {
   (void)state;
@@ -194,7 +226,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names),       cmocka_unit_test(matching),    cmocka_unit_test(merging),
       cmocka_unit_test(lists),       cmocka_unit_test(wrong_lists), cmocka_unit_test(blocks),
-      cmocka_unit_test(implied_cpu),
+      cmocka_unit_test(implied_cpu), cmocka_unit_test(hosts),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
