@@ -32,17 +32,18 @@ static void own_strategy(struct dgc_session *s) {
   session_unsettle(s);
 }
 
-/* False: there is none. What else is wrong with it, who reads it says. */
+/* False: there is none. What else is wrong with it, who reads it says: what cannot be looked at is always new. */
 static bool look(const struct dgc_session *s, struct seen *out) {
   struct stat st;
-  *out = (struct seen){0};
+  *out = (struct seen){.nanoseconds = -1};
   if (stat(s->options.checkpoint, &st) != 0) return errno != ENOENT;
   *out = (struct seen){st.st_ino, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
   return !S_ISREG(st.st_mode) || st.st_size > 0;
 }
 
 static bool same(const struct seen *a, const struct seen *b) {
-  return a->inode == b->inode && a->seconds == b->seconds && a->nanoseconds == b->nanoseconds;
+  return a->nanoseconds >= 0 && a->inode == b->inode && a->seconds == b->seconds &&
+         a->nanoseconds == b->nanoseconds;
 }
 
 /* What is there is of this training, unless that begins anew: then it must be known that it has not begun. */

@@ -272,7 +272,7 @@ enum dgc_status session_free_open(struct dgc_session *s, const struct dataset *d
 void session_free_close(struct free_training *f) {
   if (!f) return;
   free_destroy(f->free);
-  for (int i = 0; i < f->cast.nworkers; i++)
+  for (int i = 0; f->steps && i < f->cast.nworkers; i++)
     for (int k = 0; k < SIZES; k++) {
       worker_unload(&f->steps[i].sizes[k]);
       mailbox_destroy(f->steps[i].boxes[k]);

@@ -50,6 +50,7 @@ enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_stat
 }
 
 enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c) {
+  transport_fail();
   leave(s, c);
   arena_destroy(s->building);
   s->building = NULL;

@@ -73,7 +73,7 @@ struct watched {
   struct seen {
     uint64_t inode;
     int64_t seconds, nanoseconds;
-  } seen;            /* as it was when it was looked at last; all 0: never, or it was not there */
+  } seen;            /* as it was when it was looked at last; all 0: never */
   bool restored;     /* something was */
   char checksum[32]; /* of that, if it has one */
   bool told;         /* that the training has ended, */

@@ -25,7 +25,7 @@ enum { NSIGNALS = sizeof signals / sizeof *signals };
 enum { TWICE_NS = 100000000 };
 
 static struct dgc_session *_Atomic training;
-static atomic_bool evaluates; /* that session */
+static atomic_bool evaluates; /* that session, or it has, and waits for the end of the training */
 static _Atomic pid_t launcher;
 static atomic_int caught;
 static atomic_llong caught_at;
@@ -63,16 +63,17 @@ static void on_signal(int number) {
   int error = errno, none = 0;
   struct dgc_session *s = training;
   pid_t child = launcher;
-  if ((s || child) && atomic_compare_exchange_strong(&caught, &none, number)) {
+  bool ends = s || child || evaluates; /* not at once */
+  if (ends && atomic_compare_exchange_strong(&caught, &none, number)) {
     caught_at = now();
     if (s)
       dgc_stop(s);
-    else
+    else if (child)
       kill(child, SIGUSR1);
     say(number, evaluates ? ": evaluation ends; a second signal ends it at once\n"
                           : ": training ends after this step; a second signal ends it at once\n");
-  } else if (!(s || child) || now() - caught_at > TWICE_NS) {
-    say(number, s || child ? ": ended at once\n" : ": ended\n");
+  } else if (!ends || now() - caught_at > TWICE_NS) {
+    say(number, ends ? ": ended at once\n" : ": ended\n");
     if (!child) die(number);
     kill(child, SIGTERM);
   }

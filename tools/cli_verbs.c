@@ -165,6 +165,7 @@ static int evaluate_each(struct cli *c) {
     code = cli_status(c, dgc_evaluate(c->session, &metrics, &count, &rows));
     if (!code) cli_print_step(c, step, metrics, count, rows);
   }
+  cli_evaluating(NULL);
   return code;
 }
 

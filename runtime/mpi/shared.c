@@ -157,7 +157,7 @@ static bool make_heap(int neighbours, struct hello *mine) {
 static const char *map_heap(const struct hello *h) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%d", h->pid, h->fd);
-  int fd = h->fd < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+  int fd = h->fd < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* it may be anything */
   if (fd < 0) return NULL;
   unsigned char secret[sizeof h->secret];
   bool same =
@@ -218,6 +218,15 @@ static void take_posted(void) {
       at = &(*at)->next;
 }
 
+/* It may be posted, after a failure. */
+static void unpost_receiver(const struct channel *c) {
+  for (struct channel **at = &posted; *at; at = &(*at)->next)
+    if (*at == c) {
+      *at = c->next;
+      return;
+    }
+}
+
 static void post_receiver(struct channel *c) {
   struct channel **end = &posted;
   while (*end) end = &(*end)->next;
@@ -256,6 +265,7 @@ static void *receiver(const struct transport *t, void *data, size_t bytes, int f
 
 static void drop(void *channel) {
   struct channel *c = channel;
+  if (!c->library && !c->sends && !c->taken) unpost_receiver(c);
   if (c->library) shared.library.drop(c->library);
   if (c->copy) shared_free(c->copy);
   free(c);

@@ -119,6 +119,8 @@ no() {
   no 2 'cluster: the jobs of training are chief, worker and ps, not' train $digits --cluster 'worker=2;evaluators=1'
   echo nothing >bad.safetensors
   no 1 'cannot load bad.safetensors' train $digits --task evaluator:0 --checkpoint bad.safetensors
+  # What cannot be looked at does not come to be there.
+  no 1 'cannot read bad.safetensors/c.safetensors: Not a directory' train $digits --task evaluator:0 --checkpoint bad.safetensors/c.safetensors
   # In one process all tasks of training are that one.
   expect 0 'one process' "$dgc" train $digits --steps 8 --quiet --cluster 'worker=2;evaluator=1' --checkpoint one.safetensors
   shows err 'note: the evaluator of the cluster is a process of its own: --task evaluator:0'

@@ -226,6 +226,12 @@ if [ -f "$root/tests/run/inject.so" ]; then
   expect 3 'one that stops at once' timeout 300 mpirun -n 1 "$dgc" train $(digits) --timeout 2 \
     : -n 1 env LD_PRELOAD="$root/tests/run/inject.so" DGC_INJECT=message:1:stop "$dgc" train $(digits) --timeout 2
   shows err 'for 2 s, and does not answer'
+  # And who has no memory left does not stay for the others' sake.
+  for call in 100 150 200; do
+    expect 3 "no memory: $call" timeout 300 mpirun -n 1 "$dgc" train $(digits) \
+      : -n 1 env LD_PRELOAD="$root/tests/run/inject.so" DGC_INJECT=malloc:$call+:ENOMEM "$dgc" train $(digits)
+    shows err 'process 1: error: '
+  done
 fi
 train_on stuck mpirun -n 3 "$dgc" train --timeout 10
 stuck=$(cat pid.2)

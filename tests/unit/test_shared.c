@@ -249,6 +249,38 @@ static void what_is_posted_comes_while_one_waits(void **state) {
   run_two(each_other);
 }
 
+/* A plan that has failed drops what it has posted: the message is another one's, and the rest stays posted. */
+static void dropped_while_posted(struct transport *t) {
+  MUST(shared_open(t));
+  unsigned char *data = shared_alloc(100), *others = shared_alloc(100), *wrong = shared_alloc(100);
+  if (t->rank == 0) {
+    void *first = t->sender(t, data, 100, 1, TAG), *other = t->sender(t, others, 100, 1, TAG + 1);
+    fill(data, 100, 1);
+    fill(others, 100, 2);
+    t->start(first);
+    t->start(other);
+    await(t, first);
+    await(t, other);
+  } else {
+    void *dropped[2], *other = t->receiver(t, others, 100, 0, TAG + 1);
+    for (int i = 0; i < 2; i++) dropped[i] = t->receiver(t, wrong, 100, 0, TAG);
+    t->start(dropped[0]);
+    t->start(other);
+    t->start(dropped[1]);
+    for (int i = 0; i < 2; i++) t->drop(dropped[i]);
+    void *first = t->receiver(t, data, 100, 0, TAG);
+    t->start(first);
+    await(t, first);
+    await(t, other);
+    MUST(is_filled(data, 100, 1) && is_filled(others, 100, 2));
+  }
+}
+
+static void what_is_dropped_takes_nothing(void **state) {
+  (void)state;
+  run_two(dropped_while_posted);
+}
+
 /* By the library, what is sent and received. */
 static void by_library(struct transport *t) {
   MUST(shared_open(t));
@@ -331,6 +363,7 @@ int main(void) {
       cmocka_unit_test(messages_are_read_where_they_lie),
       cmocka_unit_test(a_tag_has_one_message_at_a_time),
       cmocka_unit_test(what_is_posted_comes_while_one_waits),
+      cmocka_unit_test(what_is_dropped_takes_nothing),
       cmocka_unit_test(who_cannot_share_sends_by_the_library),
       cmocka_unit_test(memory_that_is_free_is_given_back),
       cmocka_unit_test(without_others_there_is_no_heap),
