@@ -2,6 +2,7 @@
 than --timeout, no checkpoint is lost or half there, and what goes on from it ends with the bits of a run that nothing
 happened to. Faults come at a message of MPI, a wait or another call, by number (tests/support/inject.c), not at a time; half of
 the runs send all by MPI (`apart`), the others read each other's memory."""
+import glob
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 from kills import prepared
 from process import Found, limits, run
@@ -17,7 +19,7 @@ TOWERS, STEPS = 4, 120
 # Where a task stops or goes, others are to give it up soon. Elsewhere a busy machine may take its time.
 SOON, NEVER = 2, 200
 # A run takes a second, and some more where a task is slow or stuck; who is still there then hangs.
-PATIENCE = 150
+PATIENCE = 600
 ROOT_MAY = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_btl": "self,vader", "OMPI_MCA_plm_rsh_agent": "/bin/false"}
 
@@ -125,6 +127,24 @@ def draw_fault(rng, n):
     return what, rank, None
 
 
+def sweep():
+    """What processes that were killed shared has names in /dev/shm, and no library takes it away: 3 MB a run."""
+    shared = [f for kind in ("mpich_shm_*", "vader_segment.*") for f in glob.glob("/dev/shm/" + kind)]
+    used = set()
+    for maps in glob.glob("/proc/[0-9]*/maps") if shared else []:
+        try:
+            with open(maps, encoding="utf-8", errors="replace") as f:
+                used.update(line.split()[5] for line in f if " /dev/shm/" in line)
+        except OSError:  # it has ended, or is another user's
+            continue
+    for path in shared:
+        try:  # not what has just been made, and will be used
+            if path not in used and time.time() - os.stat(path).st_mtime > 10 and os.stat(path).st_uid == os.getuid():
+                os.unlink(path)
+        except FileNotFoundError:
+            continue
+
+
 def end_all(p):
     try:
         os.killpg(p.pid, signal.SIGKILL)
@@ -143,6 +163,7 @@ def execute(line, folder, what):
         p.communicate()
         raise Found("hang", f"no end after {PATIENCE} s, {what}: {' '.join(line)}") from None
     end_all(p)
+    sweep()
     if "Sanitizer" in err or p.returncode in (-6, -11, 134, 139):
         raise Found("crash", f"ended with {p.returncode}, {what}: {' '.join(line)}\n{err[-800:]}")
     return p.returncode, err

@@ -8,7 +8,7 @@ export DGC_SIMULATED_DEVICES=2
 hidden=32
 train() {
   rm -f w.safetensors*
-  timeout 300 "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
+  $bounded "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
     --set hidden=$hidden --checkpoint w.safetensors "$@"
 }
 # refused TEXT WHAT COMMAND...

@@ -54,7 +54,7 @@ fails() {
   unset DGC_SIMULATED_FAIL
 }
 again() {
-  timeout 300 "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
+  $bounded "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
     --set hidden=32 --overwrite --checkpoint w.safetensors --threads $threads "$@"
 }
 # each_call PATTERN ARGUMENTS...

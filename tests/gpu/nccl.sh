@@ -16,7 +16,7 @@ images=$samples/data/train-images.idx
 
 # run ARGUMENTS...: a few steps of `model`, all in one epoch.
 run() {
-  timeout 300 "$dgc" train "$samples/$model.dsl" $arguments --rows 0:96 --eval-rows 0:32 --batch 32 --steps 3 --seed 5 \
+  $bounded "$dgc" train "$samples/$model.dsl" $arguments --rows 0:96 --eval-rows 0:32 --batch 32 --steps 3 --seed 5 \
     --no-shuffle --quiet --overwrite "$@"
 }
 # train FILE ARGUMENTS...

@@ -10,7 +10,7 @@ limit=$patient
 
 train() {
   rm -f w.safetensors*
-  timeout 300 "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
+  $bounded "$dgc" train "$samples/digits.dsl" --rows 0:128 --eval-rows 0:32 --batch 32 --steps 4 --quiet \
     --set hidden=32 --timeout $limit --checkpoint w.safetensors "$@"
 }
 nothing_left() { if ls "$@" >files 2>/dev/null; then fail "left behind: $(cat files)"; else pass; fi; }
@@ -75,7 +75,7 @@ stuck 1 120 'after a checkpoint' train --devices gpu:0-1 --checkpoint-every 1
 nothing_left w.safetensors?*
 expect 0 'the last checkpoint' "$dgc" eval "$samples/digits.dsl" --set hidden=32 --checkpoint w.safetensors
 predict() {
-  timeout 300 "$dgc" predict "$samples/digits.dsl" --set hidden=32 --checkpoint good.safetensors --eval-rows 0:64 --quiet \
+  $bounded "$dgc" predict "$samples/digits.dsl" --set hidden=32 --checkpoint good.safetensors --eval-rows 0:64 --quiet \
     --batch 32 --timeout $limit --output probability=p.npy --devices gpu:0-1
 }
 expect 0 predict predict
@@ -83,7 +83,7 @@ rm p.npy
 stuck 1 25 predict predict
 nothing_left p.npy*
 bench() {
-  timeout 300 "$dgc" bench "$samples/digits.dsl" --set hidden=32 --batch 32 --timeout $limit --devices gpu:0-1 --steps 5
+  $bounded "$dgc" bench "$samples/digits.dsl" --set hidden=32 --batch 32 --timeout $limit --devices gpu:0-1 --steps 5
 }
 expect 0 bench bench
 stuck 0 150 bench bench

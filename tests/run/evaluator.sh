@@ -19,7 +19,7 @@ save() {
 watch() {
   : >out # as it opens it later than it is asked for
   # shellcheck disable=SC2086
-  timeout 600 "$dgc" train $digits --steps 24 --checkpoint c.safetensors "$@" >out 2>err </dev/null &
+  $bounded "$dgc" train $digits --steps 24 --checkpoint c.safetensors "$@" >out 2>err </dev/null &
   job=$!
 }
 # comes TEXT FILE: waits for it.

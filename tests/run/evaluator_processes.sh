@@ -41,11 +41,11 @@ train="train $digits --steps 20 --checkpoint c.safetensors --overwrite --json --
   expect 0 'going on' processes 3 "$dgc" $train --steps 24 --resume --cluster "$jobs"
   evaluated 24
   # In any order, by name.
-  expect 0 'by name' timeout 300 mpirun -n 1 "$dgc" $train --cluster "$jobs" --task evaluator:0 \
+  expect 0 'by name' $bounded mpirun -n 1 "$dgc" $train --cluster "$jobs" --task evaluator:0 \
     : -n 1 "$dgc" $train --cluster "$jobs" --task worker:1 : -n 1 "$dgc" $train --cluster "$jobs" --task worker:0
   evaluated 20
   tf() { echo "{\"cluster\": {\"worker\": [\"a:1\", \"b:1\"], \"evaluator\": [\"c:1\"]}, \"task\": {\"type\": \"$1\", \"index\": $2}}"; }
-  expect 0 'TF_CONFIG' timeout 300 mpirun -n 1 -x TF_CONFIG="$(tf evaluator 0)" "$dgc" $train \
+  expect 0 'TF_CONFIG' $bounded mpirun -n 1 -x TF_CONFIG="$(tf evaluator 0)" "$dgc" $train \
     : -n 1 -x TF_CONFIG="$(tf worker 1)" "$dgc" $train : -n 1 -x TF_CONFIG="$(tf worker 0)" "$dgc" $train
   evaluated 20
   # In an mpirun of its own.
@@ -59,7 +59,7 @@ train="train $digits --steps 20 --checkpoint c.safetensors --overwrite --json --
 
   expect 2 'no file' processes 3 "$dgc" train $digits --cluster "$jobs"
   shows err 'evaluator: error: the task evaluator:0 needs --checkpoint FILE: where the training saves'
-  expect 2 'not counted' timeout 300 mpirun -n 1 "$dgc" $train : -n 1 "$dgc" $train : -n 1 "$dgc" $train --task evaluator:0
+  expect 2 'not counted' $bounded mpirun -n 1 "$dgc" $train : -n 1 "$dgc" $train : -n 1 "$dgc" $train --task evaluator:0
   shows err 'error: cluster: 1 process is an evaluator, and the cluster has none'
   expect 2 'too few' processes 2 "$dgc" $train --cluster "$jobs"
   shows err 'cluster: 2 tasks'

@@ -73,7 +73,7 @@ done
   same three.safetensors several.safetensors
   expect 0 'goes on in one process' "$dgc" train $count --epochs 3 --resume=begun.safetensors $save
   same three.safetensors several.safetensors
-  expect 0 'by MPI alone' env DGC_SHARED=off timeout 300 mpirun -n 4 "$dgc" train $count --epochs 3 --staleness free:2 \
+  expect 0 'by MPI alone' env DGC_SHARED=off $bounded mpirun -n 4 "$dgc" train $count --epochs 3 --staleness free:2 \
     --cluster 'worker=2;ps=2' $save
   same three.safetensors several.safetensors
 }
@@ -179,7 +179,7 @@ refused() {
     processes 4 "$dgc" train server.dsl --data x=x.csv --cluster 'worker=2;ps=2' --staleness free
   refused 2 'no bound' "staleness: expected an integer from 0 to 16384, not 'x'" "$dgc" train $count --staleness free:x
   refused 2 'no number' "staleness: expected an integer from 0 to 16384, not 'freely'" "$dgc" train $count --staleness freely
-  refused 2 'different bounds' "takes batches as they come, 2 beside another's, and " timeout 300 \
+  refused 2 'different bounds' "takes batches as they come, 2 beside another's, and " $bounded \
     mpirun -n 1 "$dgc" train $count --cluster 'worker=1;ps=1' --staleness free:1 \
     : -n 1 "$dgc" train $count --cluster 'worker=1;ps=1' --staleness free:2
 }

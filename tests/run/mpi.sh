@@ -18,7 +18,7 @@ fi
 processes() {
   n=$1
   shift
-  timeout 300 mpirun -n "$n" "$@"
+  $bounded mpirun -n "$n" "$@"
 }
 # together N WHAT ARGUMENTS...: as many processes end with the checkpoint and the words of one.
 together() {

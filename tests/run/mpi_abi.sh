@@ -37,7 +37,7 @@ same own.o mpich.o
 over() {
   n=$1
   shift
-  timeout 300 "$mpich/mpiexec.hydra" -n "$n" "$@"
+  $bounded "$mpich/mpiexec.hydra" -n "$n" "$@"
 }
 together() {
   n=$1
@@ -71,7 +71,7 @@ together() {
   shows err 'cluster: 3 tasks, and 2 processes were started'
   if command -v mpirun >/dev/null && [ -f "$root/dgc-mpi.so" ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    expect 0 'Open MPI' timeout 300 mpirun -n 2 "$dgc" train $digits --overwrite --checkpoint several.safetensors
+    expect 0 'Open MPI' $bounded mpirun -n 2 "$dgc" train $digits --overwrite --checkpoint several.safetensors
     same one.safetensors several.safetensors
   fi
 }

@@ -31,7 +31,7 @@ scattered() {
     for k in 0 1 2 3; do [ $((k % workers)) = "$i" ] && cp "x.$k.csv" "part.$i/"; done
   done
   # shellcheck disable=SC2016
-  timeout 300 mpirun -n "$n" sh -c 'cd "part.$OMPI_COMM_WORLD_RANK" && exec "$0" "$@"' "$dgc" "$@"
+  $bounded mpirun -n "$n" sh -c 'cd "part.$OMPI_COMM_WORLD_RANK" && exec "$0" "$@"' "$dgc" "$@"
 }
 # shellcheck disable=SC2086
 for how in file auto; do
@@ -55,18 +55,18 @@ cmp -s two.safetensors four.safetensors && fail 'the files are not dealt by work
   expect 1 'a file of others' scattered 2 2 $train --auto-shard data
   sed 's/cast(n, f32)/gather(table, n)/; s/^  var w.*/&\n  var table : f32[100] = normal(1, 0.1)/' rows.dsl >table.dsl
   expect 0 'numbers of rows, one process' "$dgc" train table.dsl ${train#* * } --cluster worker=2 --auto-shard file
-  expect 0 'numbers of rows' timeout 300 mpirun -n 2 "$dgc" train table.dsl ${train#* * } --auto-shard file --checkpoint table.safetensors
+  expect 0 'numbers of rows' $bounded mpirun -n 2 "$dgc" train table.dsl ${train#* * } --auto-shard file --checkpoint table.safetensors
   shows err 'note: all processes need all of an input that numbers rows, so each process opens all files'
   same c.safetensors table.safetensors
   expect 1 'a file that is nowhere' scattered 2 2 $train --auto-shard file --data x=x.0.csv:1,gone.csv:1,x.2.csv:1,x.3.csv:1
   shows err 'gone.csv'
   file 3 11
   expect 0 'one process, uneven files' "$dgc" $train --cluster worker=2 --auto-shard file
-  expect 0 '2 processes, uneven files' timeout 300 mpirun -n 2 "$dgc" $train --auto-shard file --checkpoint uneven.safetensors
+  expect 0 '2 processes, uneven files' $bounded mpirun -n 2 "$dgc" $train --auto-shard file --checkpoint uneven.safetensors
   shows err 'note: the rows of the files end a batch in which workers are given those of others, so each process opens all files'
   same c.safetensors uneven.safetensors
   echo 200,200 >>x.3.csv
-  expect 1 'a number that is no row' timeout 300 mpirun -n 2 "$dgc" train table.dsl ${train#* * } --auto-shard file
+  expect 1 'a number that is no row' $bounded mpirun -n 2 "$dgc" train table.dsl ${train#* * } --auto-shard file
   shows err 'row 11 of x.3.csv:2 is 200'
 }
 finish

@@ -35,14 +35,14 @@ digits() { echo "$samples/digits.dsl --rows 0:512 --eval-rows 0:128 --batch 64 -
   together 2 $(digits) --cross-device auto $fast
   shows err 'note: sums by reduce_to_one: '
   same hash.safetensors several.safetensors
-  expect 2 'different links' timeout 300 mpirun -n 1 "$dgc" train $(digits) $usual : -n 1 "$dgc" train $(digits) $fast
+  expect 2 'different links' $bounded mpirun -n 1 "$dgc" train $(digits) $usual : -n 1 "$dgc" train $(digits) $fast
   shows err 'the tasks do not agree: process 1 has another plan than process 0'
   shows err 'cross_device reduce_to_one'
   # By MPI alone, and some of it: the second one shares no memory.
-  expect 0 'DGC_SHARED=off' env DGC_SHARED=off timeout 300 mpirun -n 3 "$dgc" train $(digits) --overwrite --checkpoint several.safetensors
+  expect 0 'DGC_SHARED=off' env DGC_SHARED=off $bounded mpirun -n 3 "$dgc" train $(digits) --overwrite --checkpoint several.safetensors
   same hash.safetensors several.safetensors
   save='--overwrite --checkpoint several.safetensors'
-  expect 0 'one with DGC_SHARED=off' timeout 300 mpirun -n 1 "$dgc" train $(digits) $save \
+  expect 0 'one with DGC_SHARED=off' $bounded mpirun -n 1 "$dgc" train $(digits) $save \
     : -n 1 -x DGC_SHARED=off "$dgc" train $(digits) $save : -n 2 "$dgc" train $(digits) $save
   same hash.safetensors several.safetensors
   together 3 $(digits) --strategy round_robin
@@ -139,21 +139,21 @@ grep -q restart ended.err && fail 'what was asked to end is started anew' || pas
 # Which process is which task, in any order: as --task says, or TF_CONFIG.
 # shellcheck disable=SC2046
 {
-  expect 0 'tasks by name' timeout 300 mpirun -n 1 "$dgc" train $(digits) --task worker:1 --overwrite --checkpoint several.safetensors \
+  expect 0 'tasks by name' $bounded mpirun -n 1 "$dgc" train $(digits) --task worker:1 --overwrite --checkpoint several.safetensors \
     : -n 1 "$dgc" train $(digits) --task worker:0 --overwrite --checkpoint several.safetensors
   same hash.safetensors several.safetensors
   tf() {
     echo '{"cluster": {"worker": ["a:2222", "b:2222"], "ps": ["c:1"]}, "environment": "cloud", "more": [1, {"y": null}],' \
       "\"task\": {\"type\": \"$1\", \"index\": $2}}"
   }
-  expect 0 'TF_CONFIG' timeout 300 mpirun \
+  expect 0 'TF_CONFIG' $bounded mpirun \
     -n 1 -x TF_CONFIG="$(tf ps 0)" "$dgc" train $(digits) --overwrite --checkpoint several.safetensors \
     : -n 1 -x TF_CONFIG="$(tf worker 1)" "$dgc" train $(digits) --overwrite --checkpoint several.safetensors \
     : -n 1 -x TF_CONFIG="$(tf worker 0)" "$dgc" train $(digits) --overwrite --checkpoint several.safetensors
   same hash.safetensors several.safetensors
-  expect 3 'one task twice' timeout 300 mpirun -n 2 "$dgc" train $(digits) --task worker:1
+  expect 3 'one task twice' $bounded mpirun -n 2 "$dgc" train $(digits) --task worker:1
   shows err 'this process is to be task number 1, and another one is that too'
-  expect 2 'no such task' timeout 300 mpirun -n 2 "$dgc" train $(digits) --task worker:2
+  expect 2 'no such task' $bounded mpirun -n 2 "$dgc" train $(digits) --task worker:2
   shows err 'error: --task: the cluster (worker=2 of the launcher) has no task worker:2'
   expect 2 'TF_CONFIG of several, alone' env TF_CONFIG="$(tf worker 0)" "$dgc" train $(digits)
   shows err "cluster: 'worker=a:2222,b:2222;ps=c:1' of TF_CONFIG names hosts, and this is the only process"
@@ -170,7 +170,7 @@ differs() {
   what=$1
   shift
   # shellcheck disable=SC2046
-  expect "$code" "$what" timeout 300 mpirun -n 1 "$dgc" train $(digits) : -n 1 "$dgc" train $(digits) "$@"
+  expect "$code" "$what" $bounded mpirun -n 1 "$dgc" train $(digits) : -n 1 "$dgc" train $(digits) "$@"
 }
 sed 's/512/511/' "$samples/digits.dsl" >other.dsl
 ln -s "$samples/data" data
@@ -186,7 +186,7 @@ shows err ' ends with step 6, and '
 differs 'another beginning' --resume=hash.safetensors --steps 7
 shows err ' reads a checkpoint, and '
 # shellcheck disable=SC2046
-expect 2 'another model' timeout 300 mpirun -n 1 "$dgc" train $(digits) : -n 1 "$dgc" train other.dsl $(digits | cut -d' ' -f2-)
+expect 2 'another model' $bounded mpirun -n 1 "$dgc" train $(digits) : -n 1 "$dgc" train other.dsl $(digits | cut -d' ' -f2-)
 shows err 'h.kernel = variable {trainable=1} : f32[784,511]'
 
 # Killed processes, and one that is stuck: the run goes on from its last checkpoint, with as many or with fewer.
@@ -223,7 +223,7 @@ expect 2 'no option of its own' "$dgc" launch -n 2 --steps 3 -- train x.dsl
 # Who stops before it knows the others is given up, too: at the first of its messages (tests/support/inject.c).
 # shellcheck disable=SC2046
 if [ -f "$root/tests/run/inject.so" ]; then
-  expect 3 'one that stops at once' timeout 300 mpirun -n 1 "$dgc" train $(digits) --timeout 2 \
+  expect 3 'one that stops at once' $bounded mpirun -n 1 "$dgc" train $(digits) --timeout 2 \
     : -n 1 env LD_PRELOAD="$root/tests/run/inject.so" DGC_INJECT=message:1:stop "$dgc" train $(digits) --timeout 2
   shows err 'for 2 s, and does not answer'
   # And who has no memory left does not stay for the others' sake.

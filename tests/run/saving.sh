@@ -7,7 +7,7 @@ digits() { echo "train $samples/digits.dsl --rows 0:256 --eval-rows 0:64 --batch
 injected() {
   what=$1
   shift
-  env LD_PRELOAD="$inject" DGC_INJECT="$what" timeout 600 "$@"
+  env LD_PRELOAD="$inject" DGC_INJECT="$what" $bounded "$@"
 }
 # shellcheck disable=SC2046
 {

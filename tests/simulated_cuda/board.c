@@ -1,4 +1,4 @@
-/* What the processes of a communicator share: a file that all of them map, in which each rank has two places for
+/* What the processes of a communicator share: memory that all of them map, in which each rank has two places for
  * its shares, those of even sums and of odd ones. While there is any, the devices also go on when nobody asks them
  * to: others wait for what they give. */
 #include "tests/simulated_cuda/simulated.h"
@@ -32,7 +32,7 @@ struct board {
   int count, users;
   size_t bytes;
   struct head *head;
-  char path[SIM_ID_BYTES];
+  int fd; /* of the process that made it; else -1 */
 };
 
 static int boards;
@@ -57,25 +57,24 @@ static void begin_to_go_on(void) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Memory that has no name of its own: whatever becomes of the ranks, nothing of it is left. */
 bool board_new(char path[SIM_ID_BYTES]) {
-  const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-  snprintf(path, SIM_ID_BYTES, "%s/simulated_nccl.XXXXXX", folder);
-  int fd = mkstemp(path);
-  if (fd >= 0) close(fd);
+  int fd = memfd_create("simulated_nccl", MFD_CLOEXEC);
+  snprintf(path, SIM_ID_BYTES, "/proc/%d/fd/%d", (int)getpid(), fd);
   return fd >= 0;
 }
 
 struct board *board_open(const char *path, int count) {
   size_t bytes = HEAD + 2 * (size_t)count * PLACE;
-  int fd = count > 0 && count <= MAX_RANKS ? open(path, O_RDWR | O_CLOEXEC) : -1;
+  int fd = count > 0 && count <= MAX_RANKS ? open(path, O_RDWR | O_CLOEXEC) : -1, maker, made;
   void *data = MAP_FAILED;
   if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
     data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (fd >= 0) close(fd);
   if (data == MAP_FAILED) return NULL;
   struct board *b = malloc(sizeof *b);
-  *b = (struct board){.count = count, .users = 1, .bytes = bytes, .head = data};
-  snprintf(b->path, sizeof b->path, "%s", path);
+  bool own = sscanf(path, "/proc/%d/fd/%d", &maker, &made) == 2 && maker == getpid();
+  *b = (struct board){.count = count, .users = 1, .bytes = bytes, .head = data, .fd = own ? made : -1};
   begin_to_go_on();
   return b;
 }
@@ -89,12 +88,11 @@ void board_drop(struct board *b) {
   if (!b || --b->users) return;
   boards--;
   munmap(b->head, b->bytes);
+  if (b->fd >= 0) close(b->fd);
   free(b);
 }
 
-void board_join(struct board *b) {
-  if (atomic_fetch_add(&b->head->members, 1) == b->count - 1) unlink(b->path); /* nobody else comes */
-}
+void board_join(struct board *b) { atomic_fetch_add(&b->head->members, 1); }
 
 void board_await(const struct board *b) {
   while (atomic_load(&b->head->members) < b->count) {
