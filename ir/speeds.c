@@ -18,6 +18,24 @@ static const struct unit works[] = {
 static const struct unit times[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {0}};
 static const struct unit sizes[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {0}};
 
+/* ---- printing ---- */
+
+/* Three digits and the unit in which it is 1 to 999; `space`: between them, and zeros behind the point stay. */
+static void print_quantity(struct str *s, double value, const struct unit *units, const char *space) {
+  const struct unit *u = units;
+  while (u[1].name && value >= 999.5 * u->factor) u++;
+  double scaled = value / u->factor;
+  int decimals = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
+  if (u == units && u->factor == 1 && scaled == floor(scaled)) decimals = 0; /* whole bytes */
+  long long power = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
+  long long fixed = llround(scaled * (double)power);
+  if (!*space)
+    while (decimals && fixed % 10 == 0) fixed /= 10, power /= 10, decimals--;
+  str_printf(s, "%lld", fixed / power);
+  if (decimals) str_printf(s, ".%0*lld", decimals, fixed % power);
+  str_printf(s, "%s%s", space, u->name);
+}
+
 /* ---- reading ---- */
 
 /* A decimal of digits; the characters it takes, 0: it is none. */
@@ -35,6 +53,20 @@ static const char *unit_list(struct arena *a, const struct unit *units) {
   return s.data;
 }
 
+/* What is predicted from more, or from less, is a number no longer. */
+static const char *check_range(struct arena *a, const char *text, const char *what, const struct unit *units,
+                               double value) {
+  double least = units == times ? 0 : 1, most = units == times ? 1e6 : 1e18;
+  struct str s = str_make(a);
+  if (value >= least && value <= most) return NULL;
+  str_printf(&s, "%s is from ", what);
+  print_quantity(&s, least, units, "");
+  str_put(&s, " to ");
+  print_quantity(&s, most, units, "");
+  str_printf(&s, ", not '%s'", text);
+  return s.data;
+}
+
 /* A number with its unit; what is wrong with it, or NULL. */
 static const char *read_quantity(struct arena *a, const char *text, const char *what, const char *example,
                                  const struct unit *units, double *out) {
@@ -44,7 +76,7 @@ static const char *read_quantity(struct arena *a, const char *text, const char *
   for (const struct unit *u = units; u->name; u++) {
     if (strcmp(u->name, text + len) != 0) continue;
     *out = value * u->factor;
-    return NULL;
+    return check_range(a, text, what, units, *out);
   }
   return arena_printf(a, "%s has the unit %s, as in %s, not '%s'", what, unit_list(a, units), example,
                       text + len);
@@ -57,17 +89,12 @@ static const char *read_pair(struct arena *a, const char *text, char **first, co
   return *second = comma ? comma + 1 : NULL;
 }
 
-static const char *positive(struct arena *a, const char *what, const char *text, double value) {
-  return value > 0 ? NULL : arena_printf(a, "%s is more than 0, not '%s'", what, text);
-}
-
 const char *speeds_read_link(struct arena *a, const char *text, struct speeds *out) {
   char *first;
   const char *second, *wrong;
   if (!read_pair(a, text, &first, &second))
     return arena_printf(a, "write its bytes a second and its delay, as 25GB/s,5us, not '%s'", text);
   if ((wrong = read_quantity(a, first, "bandwidth", "25GB/s", rates, &out->link))) return wrong;
-  if ((wrong = positive(a, "bandwidth", first, out->link))) return wrong;
   return read_quantity(a, second, "the delay", "5us", times, &out->delay);
 }
 
@@ -77,27 +104,7 @@ const char *speeds_read_speed(struct arena *a, const char *text, struct speeds *
   if (!read_pair(a, text, &first, &second))
     return arena_printf(a, "write operations and bytes a second, as 100GFLOP/s,20GB/s, not '%s'", text);
   if ((wrong = read_quantity(a, first, "computing", "100GFLOP/s", works, &out->flops))) return wrong;
-  if ((wrong = positive(a, "computing", first, out->flops))) return wrong;
-  if ((wrong = read_quantity(a, second, "memory", "20GB/s", rates, &out->memory))) return wrong;
-  return positive(a, "memory", second, out->memory);
-}
-
-/* ---- printing ---- */
-
-/* Three digits and the unit in which it is 1 to 999; `space`: between them, and zeros behind the point stay. */
-static void print_quantity(struct str *s, double value, const struct unit *units, const char *space) {
-  const struct unit *u = units;
-  while (u[1].name && value >= 999.5 * u->factor) u++;
-  double scaled = value / u->factor;
-  int decimals = scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2;
-  if (u == units && u->factor == 1 && scaled == floor(scaled)) decimals = 0; /* whole bytes */
-  long long power = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
-  long long fixed = llround(scaled * (double)power);
-  if (!*space)
-    while (decimals && fixed % 10 == 0) fixed /= 10, power /= 10, decimals--;
-  str_printf(s, "%lld", fixed / power);
-  if (decimals) str_printf(s, ".%0*lld", decimals, fixed % power);
-  str_printf(s, "%s%s", space, u->name);
+  return read_quantity(a, second, "memory", "20GB/s", rates, &out->memory);
 }
 
 void speeds_print_link(struct str *s, const struct speeds *m) {
