@@ -251,23 +251,28 @@ static void take_sum(struct crew_walk *w, const struct exchange *x, int exchange
   }
 }
 
-/* Each tower's by themselves. */
-static void give_rows(struct crew_walk *w, const struct exchange *x, double *ready) {
-  int n = w->crew->tasks;
-  int64_t all = w->crew->batch * x->bytes;
-  for (int i = 0; i < n; i++) {
-    int64_t own = w->rows[i] * x->bytes, towers = w->first[i + 1] - w->first[i];
-    leave(w, i, w->clock[i], towers * (n - 1), (n - 1) * own);
-    arrive(w, i, w->clock[i], w->crew->towers - towers, all - own);
-  }
-  double left = last_of(w, w->sends);
-  for (int i = 0; i < n; i++) ready[i] = later(left, w->takes[i]);
+/* Each tower's by themselves, to all tasks or to the first. */
+static int readers_of(const struct crew_walk *w, const struct exchange *x) {
+  return x->all ? w->crew->tasks : 1;
 }
 
-/* The rows of all, where the program has those of two tasks: they are put together, and read once more. */
+static void give_rows(struct crew_walk *w, const struct exchange *x, double *ready) {
+  int n = w->crew->tasks, readers = readers_of(w, x);
+  int64_t all = w->crew->batch * x->bytes;
+  for (int i = 0; i < n; i++) {
+    int64_t own = w->rows[i] * x->bytes, towers = w->first[i + 1] - w->first[i], to = readers - (i < readers);
+    leave(w, i, w->clock[i], towers * to, to * own);
+    if (i < readers) arrive(w, i, w->clock[i], w->crew->towers - towers, all - own);
+  }
+  double left = last_of(w, w->sends);
+  for (int i = 0; i < readers; i++) ready[i] = later(left, w->takes[i]);
+}
+
+/* The rows of all, where the program has those of two tasks, or of those that the first reads none: they are put
+ * together, and read once more. */
 static void take_rows(struct crew_walk *w, const struct exchange *x, const double *ready) {
-  double more = (double)(w->crew->batch - 2 * w->rows[0]) * (double)x->bytes;
-  for (int i = 0; i < w->crew->tasks; i++) {
+  double more = (double)(w->crew->batch - (x->all ? 2 * w->rows[0] : 0)) * (double)x->bytes;
+  for (int i = 0; i < readers_of(w, x); i++) {
     w->clock[i] = later(w->clock[i], ready[i]);
     if (more > 0) w->clock[i] += speeds_work(w->m, 0, 3 * more);
   }

@@ -9,7 +9,7 @@
 
 enum exchange_kind {
   EXCHANGE_SUM,      /* of a share of each task */
-  EXCHANGE_ROWS,     /* every task's rows go to all others */
+  EXCHANGE_ROWS,     /* every task's rows go to those who need them */
   EXCHANGE_TO_MAIN,  /* every task's value goes to the first one */
   EXCHANGE_FROM_MAIN /* the first task's value goes to all others */
 };
@@ -20,7 +20,7 @@ struct exchange {
   int64_t bytes;    /* ROWS: of one row */
   int64_t elements; /* SUM */
   bool adds;        /* SUM: it is a sum, which may be made in parts; else another reduction */
-  bool all;         /* SUM: all tasks need it, not the first alone */
+  bool all;         /* SUM, ROWS: all tasks need it, not the first alone */
   bool result;      /* SUM: as a result, which comes from where the sum is made */
 };
 

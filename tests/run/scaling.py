@@ -12,6 +12,7 @@ CASES = [
     ("digits.dsl", []), ("digits.dsl", ["--batch", "50"]), ("digits.dsl", ["--towers", "8"]),
     ("digits.dsl", ["--packs", "3"]), ("words.dsl", []), ("words.dsl", ["--towers", "8"]),
     ("lenet.dsl", ["--towers", "8"]), ("digits.dsl", ["--entry", "eval"]),
+    ("digits.dsl", ["--entry", "predict"]), ("words.dsl", ["--entry", "predict", "--batch", "50", "--towers", "11"]),
 ]
 TASKS = [1, 2, 3, 4, 8]
 NUMBERS = "messages_sent", "messages_received", "bytes_sent", "bytes_received"
