@@ -16,11 +16,12 @@ int cross_device_number(const char *name) {
   return -1;
 }
 
-/* Below this size a sum is not worth a second worker. */
-enum { SMALL_SUM = 16384 };
+/* Below this size a sum is not worth a second worker; among many workers any sum is, as its root has a message of each. */
+enum { SMALL_SUM = 16384, MANY_WORKERS = 64 };
 
 int cross_device_root(int64_t *summed, int workers, int64_t bytes) {
   int best = 0;
+  if (workers >= MANY_WORKERS) bytes += SMALL_SUM;
   for (int i = 1; bytes >= SMALL_SUM && i < workers; i++)
     if (summed[i] < summed[best]) best = i;
   summed[best] += bytes;
