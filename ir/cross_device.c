@@ -16,7 +16,7 @@ int cross_device_number(const char *name) {
   return -1;
 }
 
-/* Below this size a sum is not worth a second worker; among many workers any sum is, as its root has a message of each. */
+/* Below this size a sum is not worth a second worker; among many workers any is, as its root has a message of each. */
 enum { SMALL_SUM = 16384, MANY_WORKERS = 64 };
 
 int cross_device_root(int64_t *summed, int workers, int64_t bytes) {

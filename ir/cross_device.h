@@ -30,8 +30,9 @@ int cross_device_number(const char *name);
 /* Whether a task plans for itself; `hosts`: they are named. */
 bool cross_device_apart(enum cross_device algorithm, bool hosts);
 
-/* Which of so many workers makes a sum of so many bytes for all: a large one goes to the one that has the least to sum
- * yet, so that none waits for another to do all of it. `summed`: the bytes of each so far; is brought up to date. */
+/* Which of so many workers makes a sum of so many bytes for all: a large one, and among many workers any, goes to the
+ * one that has the least to sum yet, so that none waits for another to do all of it. `summed`: the bytes of each so
+ * far; is brought up to date. */
 int cross_device_root(int64_t *summed, int workers, int64_t bytes);
 
 #endif

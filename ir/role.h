@@ -13,6 +13,7 @@ enum output_role {
   OUTPUT_VALUE,   /* anything else: asked for in graph text */
   OUTPUT_UPDATE,  /* an effect: no value */
   OUTPUT_SEND,    /* in the part of one task: what it gives to others, no value for the caller */
+  OUTPUT_HELD,    /* in the part of one task: a variable that another task holds, no value either */
   OUTPUT_ROLES
 };
 

@@ -102,7 +102,7 @@ static void place_given(struct schedule *s, int value) {
   if (v->region == REGION_CONSTANT) b->data = node_attr(v->node, ATTR_value)->data;
   if (v->region == REGION_VARIABLE) b->type = v->node->type;
   if (v->region == REGION_VARIABLE) b->identity = variable_identity(v->node);
-  b->identity.everywhere = s->process != NONE;
+  b->identity.everywhere = s->everywhere;
 }
 
 static void place_fixed_regions(struct plan *p) {

@@ -2,6 +2,7 @@
 #include "planner/schedule.h"
 
 #include "ir/ops/op.h"
+#include "ir/strategies.h"
 
 #include <stdlib.h>
 
@@ -291,6 +292,8 @@ static struct plan *build(struct arena *a, const struct graph *g, enum outputs o
     s.plan->processes = of;
     if (g->config.task) s.process = target_process(&g->config.target, of, g->config.task);
     s.plan->part = s.plan->shown = s.process + 1;
+    const struct strategy_info *strategy = strategy_find(g->config.strategy);
+    s.everywhere = s.process != NONE && strategy && strategy->storage == STORAGE_EACH;
   }
   if (!is_whole(g, s.process != NONE, d)) {
     lower_destroy(s.lower);

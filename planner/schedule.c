@@ -6,7 +6,7 @@
  *   KEY_REMOTE  what reads a value of another device, and collectives, in the order in which they became ready: after
  *               what needs this device alone, so that devices wait as little as they can
  *   KEY_RECEIVE in the part of one process: messages, in their order. All that is needed of this process comes before:
- *               what others wait for is sent
+ *               what others wait for is sent. And what overwrites a variable that is sent, as if it were received then
  *   KEY_LAST    updates on GPUs, those of one kernel together: neighbours become one launch
  *
  * The tasks of a collective are ready together and go one behind the other, so that all devices meet their collectives
@@ -53,7 +53,8 @@ struct list_scheduler {
   int nheld, held_cap;
   int *stuck; /* tasks that wait for readers of variables only; may hold some that run since */
   int nstuck, stuck_cap;
-  int nsent; /* messages of one part that are done, all those before them, too */
+  int nsent;  /* messages of one part that are done, all those before them, too */
+  int *after; /* by message that is sent: the task that waits until it is gone */
 };
 
 /* Keys order tasks first by what they are, then by their place in the graph or by when they became ready. */
@@ -85,10 +86,29 @@ static bool is_held(const struct schedule *s, const struct task *t) {
   return false;
 }
 
-static int64_t key_of(const struct schedule *s, int task, int64_t ready) {
+/* In the part of one process: the last message of which a variable is sent that the task overwrites, or NONE. */
+static int last_sent(const struct schedule *s, const struct task *t) {
+  int last = NONE;
+  for (int i = 0; s->process != NONE && i < t->nresults + (t->variable != NONE); i++) {
+    int variable = i < t->nresults ? s->values[t->result + i].bound : t->variable;
+    for (int l = variable == NONE ? NONE : s->values[variable].readers; l != NONE; l = s->links[l].next) {
+      const struct task *reader = &s->tasks[s->links[l].task];
+      if (reader->kind == STEP_SEND && reader->message > last) last = reader->message;
+    }
+  }
+  return last;
+}
+
+static int64_t key_of(const struct list_scheduler *r, int task, int64_t ready) {
+  const struct schedule *s = r->s;
   const struct task *t = &s->tasks[task];
   if (t->kind == STEP_SEND) return (int64_t)KEY_SINK << KEY_BITS | task;
   if (t->kind == STEP_RECEIVE) return (int64_t)KEY_RECEIVE << KEY_BITS | t->message;
+  int sent = last_sent(s, t);
+  if (sent != NONE) {
+    r->after[sent] = task;
+    return (int64_t)KEY_RECEIVE << KEY_BITS | sent;
+  }
   if (is_held(s, t)) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
   if (pack_of(t) != NONE) return (int64_t)KEY_SINK << KEY_BITS | task;
   if (t->collective != NONE) return (int64_t)KEY_REMOTE << KEY_BITS | ready;
@@ -126,7 +146,7 @@ static void offer(struct list_scheduler *r, int task) {
   }
   if (t->blocked == 0) {
     r->chosen[r->nready] = task;
-    push(&r->ready, key_of(r->s, task, r->nready++));
+    push(&r->ready, key_of(r, task, r->nready++));
     if (!is_held(r->s, t)) return;
     GROW(r->s, r->held, r->nheld, r->held_cap);
     r->held[r->nheld++] = task;
@@ -286,6 +306,7 @@ void schedule_order(struct schedule *s) {
   r.ready.keys = arena_new_array(s->scratch, most, int64_t);
   r.chosen = arena_new_array(s->scratch, most, int);
   s->order = arena_new_array(s->scratch, most, int);
+  r.after = arena_new_array(s->scratch, s->process == NONE ? 0 : (size_t)s->plan->nmessages, int);
   for (int i = 0; i < work; i++) offer(&r, i);
   while (work > 0) {
     if (r.ready.count == 0) {
@@ -297,6 +318,7 @@ void schedule_order(struct schedule *s) {
     int task = key >> KEY_BITS == KEY_REMOTE ? r.chosen[low] : low;
     if (key >> KEY_BITS == KEY_RECEIVE) {
       task = s->by_message[low];
+      if (s->tasks[task].kind == STEP_SEND) task = r.after[low];
       if (is_early(&r, low)) {
         push(&r.ready, key);
         give_way(&r);

@@ -120,6 +120,7 @@ struct schedule {
   struct ref *outputs; /* by output of the graph */
   struct ref **copies; /* by output, then by process: as plan_value; value NONE: none. In one process NULL */
   int process;         /* whose part alone is planned, or NONE */
+  bool everywhere;     /* of such a part: every other one has copies of all variables, too */
   bool spreads;        /* outputs have copies */
   int *by_message;     /* its tasks that send and receive, in the order of their messages */
   struct plan *plan;

@@ -96,6 +96,8 @@ static void check_output(struct verify *v, int index) {
   bool shares = n->op == OP_all_reduce && node_attr(n, ATTR_order);
   if (o->role == OUTPUT_SEND ? n->op != OP_send && !shares : n->op == OP_send)
     verify_breach(v, n, "the %s %s is%s sent", text_roles[o->role], o->name, n->op == OP_send ? "" : " not");
+  if (o->role == OUTPUT_HELD && n->op != OP_variable)
+    verify_breach(v, n, "the held %s is no variable", o->name);
   if (o->role == OUTPUT_UPDATE && n->op != OP_assign)
     verify_breach(v, n, "the update %s assigns nothing", o->name);
   if (o->count > MAX_ELEMENTS || o->count < -MAX_ELEMENTS)

@@ -110,8 +110,9 @@ static bool all_reduce_infer(const struct node *n, struct type *out, struct aren
     return false;
   }
   const struct attr *order = node_attr(n, ATTR_order);
-  if (order && order->count != 2) {
-    *why = arena_printf(a, "the order of a sum is two numbers, not %d", order->count);
+  if (order && (order->count < 3 || order->count % 2 == 0)) {
+    *why =
+        arena_printf(a, "the order of a sum is its number and ranges of tasks, not %d numbers", order->count);
     return false;
   }
   return same_types(n, out, a, why);

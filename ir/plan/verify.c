@@ -233,10 +233,14 @@ static bool is_sent_here(const struct check *c, const struct message *m) {
 static void run(struct check *c) {
   const struct plan *p = c->p;
   int *deaths = arena_new_array(c->arena, (size_t)p->nbuffers, int);
-  int *next = arena_new_array(c->arena, (size_t)c->n + 1, int); /* of each device, into deaths */
-  for (int i = 0; i < p->nbuffers; i++) deaths[i] = i;
-  qsort_r(deaths, (size_t)p->nbuffers, sizeof *deaths, by_death, p->buffers);
-  for (int i = 0; i < p->nbuffers; i++) next[c->place[p->buffers[i].device] + 1]++;
+  int *next = arena_new_array(c->arena, (size_t)c->n + 1, int), here = 0; /* of each device, into deaths */
+  for (int i = 0; i < p->nbuffers; i++) {
+    int device = c->place[p->buffers[i].device];
+    if (device < 0) continue;
+    deaths[here++] = i;
+    next[device + 1]++;
+  }
+  qsort_r(deaths, (size_t)here, sizeof *deaths, by_death, p->buffers);
   for (int d = 0; d < c->n; d++) next[d + 1] += next[d];
   int *end = arena_copy(c->arena, next + 1, (size_t)c->n * sizeof *end);
   for (bool moved = true; moved;) {
@@ -317,7 +321,10 @@ static void check_overlaps(struct check *c) {
 static bool check_buffers(struct check *c) {
   for (int i = 0; i < c->p->nbuffers; i++) {
     const struct plan_buffer *b = &c->p->buffers[i];
-    if (b->device < 0 || b->device >= c->p->ndevices || c->place[b->device] < 0) {
+    bool known = b->device >= 0 && b->device < c->p->ndevices;
+    if (known && c->p->part && b->region == REGION_VARIABLE && c->place[b->device] < 0)
+      continue; /* held there */
+    if (!known || c->place[b->device] < 0) {
       breach(c, "%s is on no device of the plan", b->name);
       return false;
     }

@@ -60,7 +60,7 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   t.hosts = e->hosts;
   t.members = &e->members;
   t.op = share_op(dist_partial(how));
-  if (!whole && n->ninputs != e->part.ntowers) {
+  if (!whole && n->ninputs != (e->part.ntowers ? e->part.ntowers : 1)) {
     diag_error(e->ctx->diags, n->loc, "%s has %d shares, and task %s has %d towers", n->name, n->ninputs,
                out->config.task, e->part.ntowers);
     return NULL;
@@ -68,7 +68,7 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   if (!whole) {
     t.count = e->strategy.towers;
     t.terms = arena_new_array(e->ctx->scratch, (size_t)t.count, struct node *);
-    for (int i = 0; i < n->ninputs; i++) t.terms[e->part.first_tower + i] = in[i];
+    for (int i = 0; i < e->part.ntowers; i++) t.terms[e->part.first_tower + i] = in[i];
   }
   s->fetchers = tree_fetchers(e->ctx->scratch, &t);
   bool adds = strcmp(how, "sum") == 0;

@@ -70,7 +70,7 @@ static bool sum_half(const struct tree *t, const struct tree_halves *h, int half
 struct node *hierarchical_part(const struct tree *t, int n) {
   const struct task_part *p = t->part;
   struct tree_halves h = find_halves(t, n);
-  int numbers, readers = node_ints(t->all, ATTR_order, &numbers)[1] ? p->count : 1;
+  int readers = tree_reads(t, p->count - 1) ? p->count : 1;
   int half = half_of(t, &h, p->process), root = h.roots[half], adder = h.roots[h.last];
   struct node *pair[2] = {NULL}, *total;
   if (!sum_half(t, &h, half, &pair[half])) return NULL;

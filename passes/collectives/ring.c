@@ -160,8 +160,7 @@ static struct node *chunk_at(const struct ring *r, int chunk, int position) {
 
 /* A task hands on what the others read: all of them, or the first device alone. */
 static void hand_on(const struct ring *r, int chunk) {
-  int numbers;
-  bool all_read = node_ints(r->all, ATTR_order, &numbers)[1];
+  bool all_read = tree_reads(r->t, r->t->part->count - 1);
   for (int position = r->first; position < r->first + r->nown; position++) {
     bool reads = all_read || position == 0 || position >= chunk;
     bool next_reads = all_read ? (position + 1) % r->count != chunk : position > 0;

@@ -112,6 +112,14 @@ struct node *tree_sum(const struct tree *t, int lo, int hi, int device, const ch
   return tree_add(t, pair, lo, hi, device, why);
 }
 
+bool tree_reads(const struct tree *t, int process) {
+  int count;
+  const int64_t *order = node_ints(t->all, ATTR_order, &count);
+  for (int i = 1; i + 1 < count; i += 2)
+    if (order[i] <= process && process < order[i + 1]) return true;
+  return false;
+}
+
 /* The process that fetches the whole for the host that this one is on: in turn. */
 static int leader_of(const struct tree *t, int process) {
   const struct members *m = t->members;
@@ -121,16 +129,31 @@ static int leader_of(const struct tree *t, int process) {
 
 /* Whether a process has the whole from the device that makes it, not from another process of its host. */
 static bool is_direct(const struct tree *t, int process, int device) {
-  return !t->hosts || same_host(t, t->part->first[process], device) || leader_of(t, process) == process;
+  return !t->hosts || process >= t->part->nworkers || same_host(t, t->part->first[process], device) ||
+         leader_of(t, process) == process;
+}
+
+/* Whether the whole comes to a process: it reads it, or another one of its host does. */
+static bool has_whole(const struct tree *t, int process, int device) {
+  if (tree_reads(t, process)) return true;
+  if (!t->hosts || process >= t->part->nworkers || same_host(t, t->part->first[process], device) ||
+      leader_of(t, process) != process)
+    return false;
+  const struct members *m = t->members;
+  int host = t->hosts[t->part->first[process]];
+  for (int i = m->begin[host]; i < m->begin[host + 1]; i++)
+    if (tree_reads(t, m->processes[i])) return true;
+  return false;
 }
 
 /* The whole to all that have it from this process. */
-static bool send_whole(const struct tree *t, struct node *x, int device, int readers) {
+static bool send_whole(const struct tree *t, struct node *x, int device) {
   const struct task_part *p = t->part;
   bool on = x->op == OP_remote;
-  if (on && (!t->hosts || leader_of(t, p->process) != p->process)) return true;
-  for (int i = 0; i < readers; i++) {
-    bool mine = on ? !is_direct(t, i, device) && leader_of(t, i) == p->process : is_direct(t, i, device);
+  if (on && (!t->hosts || p->process >= p->nworkers || leader_of(t, p->process) != p->process)) return true;
+  for (int i = 0; i < p->count; i++) {
+    bool mine = on ? tree_reads(t, i) && !is_direct(t, i, device) && leader_of(t, i) == p->process
+                   : has_whole(t, i, device) && is_direct(t, i, device);
     if (mine && i != p->process && !tree_send(t, x, 0, t->count, p->first[i], on)) return false;
   }
   return true;
@@ -140,8 +163,7 @@ struct node *tree_part(const struct tree *t, int device,
                        struct node *(*finish)(struct graph *g, const struct node *all, struct node *total),
                        const char *why) {
   const struct task_part *p = t->part;
-  int numbers, readers = node_ints(t->all, ATTR_order, &numbers)[1] ? p->count : 1;
-  bool comes = p->process < readers, direct = !comes || is_direct(t, p->process, device);
+  bool comes = has_whole(t, p->process, device), direct = !comes || is_direct(t, p->process, device);
   struct node *total;
   if (part_has(p, device)) {
     total = finish(t->out, t->all, tree_sum(t, 0, t->count, device, why));
@@ -150,7 +172,7 @@ struct node *tree_part(const struct tree *t, int device,
     int from = direct ? device : p->first[leader_of(t, p->process)];
     total = tree_receive(t, 0, t->count, from, p->first[p->process], comes, !direct);
   }
-  return !total || !send_whole(t, total, device, readers) ? NULL : total;
+  return !total || !send_whole(t, total, device) ? NULL : total;
 }
 
 struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, int device, const char *why) {
@@ -214,9 +236,9 @@ struct members tree_members(struct arena *a, const struct task_part *p, const in
   struct members m = {.begin = arena_new_array(a, (size_t)nhosts + 1, int)};
   int *filled = arena_new_array(a, (size_t)nhosts, int);
   m.processes = arena_new_array(a, (size_t)p->count, int);
-  for (int i = 0; i < p->count; i++) m.begin[hosts[p->first[i]] + 1]++;
+  for (int i = 0; i < p->nworkers; i++) m.begin[hosts[p->first[i]] + 1]++;
   for (int h = 0; h < nhosts; h++) m.begin[h + 1] += m.begin[h];
-  for (int i = 0; i < p->count; i++) {
+  for (int i = 0; i < p->nworkers; i++) {
     int host = hosts[p->first[i]];
     m.processes[m.begin[host] + filled[host]++] = i;
   }

@@ -4,7 +4,7 @@
 
 #include "passes/strategy/strategy.h"
 
-/* The processes of each host, host h's from begin[h] on, in their order. */
+/* The processes of each host that have towers, host h's from begin[h] on, in their order. */
 struct members {
   int *begin, *processes;
 };
@@ -37,6 +37,8 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
 
 /* --- in the part of one task --- */
 
+/* Whether a process reads the whole. */
+bool tree_reads(const struct tree *t, int process);
 /* The device of a tower. */
 int tree_home(const struct tree *t, int term);
 /* A range whose sum another task makes, on `device` as far as the towers do not share one: what this task has of it

@@ -50,9 +50,7 @@ struct node *version_of(const struct replicate *r, const struct node *variable, 
   return NULL;
 }
 
-/* A value that one device of another task has, and that all tasks need. */
-static struct node *received(struct replicate *r, const struct tower_group *g, const struct node *x,
-                             int device) {
+struct node *received(struct replicate *r, const struct tower_group *g, const struct node *x, int device) {
   struct type t = type_specialize(&x->type, g->rows);
   int64_t order = x->id;
   place_context(r, x, DIST_MIRRORED, -1, device);

@@ -30,6 +30,8 @@ const char *copy_name(struct replicate *r, const struct tower_group *g, const st
 /* The copy of a mirrored value, or the sum of a partial one, that a node on the device reads. */
 struct node *mirrored_value(struct replicate *r, const struct tower_group *g, const struct node *x,
                             int device);
+/* In the part of one task: x, which a device of another task has and sends. */
+struct node *received(struct replicate *r, const struct tower_group *g, const struct node *x, int device);
 /* A variable that has one copy, as it is after this many of the step's updates. */
 struct node *version_of(const struct replicate *r, const struct node *variable, int version);
 

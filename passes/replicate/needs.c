@@ -84,6 +84,13 @@ void mark_needs(struct replicate *r, struct tower_group *g) {
   for (uint32_t i = r->from->count; i-- > 0;) mark_inputs(r, g, r->from->nodes[i], main);
 }
 
+uint8_t *readers_of(const struct replicate *r, const struct tower_group *g, const struct node *n) {
+  uint8_t *reads = arena_new_array(r->ctx->scratch, (size_t)r->part.count, uint8_t);
+  const uint64_t *need = need_of(r, g, n);
+  for (int d = 0; d < r->ndevices; d++) reads[r->part.of[d]] |= set_has(need, d);
+  return reads;
+}
+
 int primary_device(const struct replicate *r, const struct tower_group *g, const struct node *n) {
   if (n->op == OP_variable && !r->s.mirrored && !on_towers(r, n)) return strategy_home(&r->s, n->name);
   const uint64_t *need = need_of(r, g, n);

@@ -233,7 +233,7 @@ static struct node *share_result(struct replicate *r, struct tower_group *g, con
   bool all = o->role != OUTPUT_VALUE && o->role != OUTPUT_PREDICT;
   if (r->dist[x->id] == DIST_PARTIAL || needed_on(r, g, x, own)) {
     struct node *n = mirrored_value(r, g, x, own);
-    if (!part_has(&r->part, r->s.main)) return n;
+    if (n && !part_has(&r->part, r->s.main)) return n;
   }
   if (!part_has(&r->part, r->s.main)) {
     struct type t = type_specialize(&x->type, g->rows);

@@ -23,8 +23,31 @@ static bool send_fixed(struct replicate *r, const struct tower_group *g, const s
   return true;
 }
 
+/* The part of one task, where each variable has one copy: who holds it sends it to those that read it, and the others
+ * know of it. */
+static bool clone_variable(struct replicate *r, struct tower_group *g, const struct node *n) {
+  int home = primary_device(r, g, n), own = r->part.process;
+  if (!needed_on(r, g, n, home)) return true;
+  const uint8_t *reads = readers_of(r, g, n);
+  struct node **have = &g->copies[(size_t)n->id * (size_t)r->ndevices + (size_t)home];
+  int64_t order = n->id;
+  place_context(r, n, DIST_MIRRORED, -1, home);
+  struct node *v = clone(r, n, n->name, NULL, (struct clone_rows){-1, g->rows, 0, g->rows});
+  if (!v) return false;
+  if (part_has(&r->part, home)) {
+    *have = v;
+    for (int p = 0; p < r->part.count; p++)
+      if (p != own && reads[p] && !part_send(r->to, v, r->part.first[p], &order, 1)) return false;
+    return true;
+  }
+  graph_add_output(r->to, OUTPUT_HELD, v->name, v, 0);
+  return !reads[own] || (*have = received(r, g, n, home)) != NULL;
+}
+
 bool clone_mirrored(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in) {
-  if (!part_is_whole(&r->part) && !send_fixed(r, g, n)) return false;
+  bool is_part = !part_is_whole(&r->part);
+  if (is_part && n->op == OP_variable && !r->s.mirrored) return clone_variable(r, g, n);
+  if (is_part && !send_fixed(r, g, n)) return false;
   for (int d = 0; d < r->ndevices; d++) {
     if (!needed_on(r, g, n, d)) continue;
     if (!part_has(&r->part, d)) {
@@ -80,14 +103,53 @@ static int sum_device(const struct replicate *r, const struct tower_group *g, co
   return home >= 0 && needed_on(r, g, n, home) ? home : primary_device(r, g, n);
 }
 
-/* Whether all tasks read the sum, not the first alone. */
-static bool is_for_all(const struct replicate *r, const struct tower_group *g, const struct node *n) {
-  if (needed_on(r, g, n, r->part.first[r->part.count - 1])) return true;
+/* By process: whether it reads the sum. Losses and metrics are for all. */
+static uint8_t *readers_of_sum(const struct replicate *r, const struct tower_group *g, const struct node *n) {
+  uint8_t *reads = readers_of(r, g, n);
   for (int i = 0; i < r->from->noutputs; i++) {
     const struct output *o = &r->from->outputs[i];
-    if (o->node == n && o->role != OUTPUT_VALUE && o->role != OUTPUT_PREDICT) return true;
+    if (o->node == n && o->role != OUTPUT_VALUE && o->role != OUTPUT_PREDICT)
+      memset(reads, 1, (size_t)r->part.count);
   }
-  return false;
+  return reads;
+}
+
+/* In the part of one task: the number of a sum among those of all tasks, and who reads it, as ranges of processes. */
+static struct attr order_of_sum(struct replicate *r, const struct node *n, const uint8_t *reads) {
+  int64_t *order = arena_new_array(r->ctx->scratch, (size_t)r->part.count + 2, int64_t);
+  int count = 0;
+  order[count++] = n->id;
+  for (int p = 0; p < r->part.count; p++) {
+    if (reads[p] && (p == 0 || !reads[p - 1])) order[count++] = p;
+    if (reads[p] && (p + 1 == r->part.count || !reads[p + 1])) order[count++] = p + 1;
+  }
+  return attr_ints(ATTR_order, count, order);
+}
+
+/* The part of a task without towers has no share of a sum. It knows of the first tower's, which says what is summed. */
+static struct node *known_share(struct replicate *r, const struct tower_group *g, const struct node *n) {
+  place_context(r, n, dist_partial(r->reduction[n->id]), 0, -1);
+  return part_remote(r->to, arena_printf(r->to->arena, "%s.share", sum_name(r, g, n->name)), &n->type,
+                     strategy_worker(&r->s, 0), r->part.first[r->part.process], NULL, 0);
+}
+
+/* The same sum in the part of one task, which has shares of it, makes it on the device, or reads it. */
+static bool reduce_part(struct replicate *r, struct tower_group *g, const struct node *n, int device) {
+  const struct task_part *p = &r->part;
+  const uint8_t *reads = readers_of_sum(r, g, n);
+  struct node **shares = &r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)p->first_tower], *known;
+  if (!p->ntowers) {
+    if (!part_has(p, device) && !reads[p->process]) return true;
+    shares = &known;
+    if (!(known = known_share(r, g, n))) return false;
+  }
+  struct attr how[2] = {attr_string(ATTR_reduction, r->reduction[n->id]), order_of_sum(r, n, reads)};
+  place_context(r, n, DIST_MIRRORED, -1, device);
+  struct node *sum = build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, p->ntowers ? p->ntowers : 1,
+                                 shares, 2, how, NULL);
+  /* Its shares are given away even where nobody here reads the sum. */
+  if (sum) graph_add_output(r->to, OUTPUT_SEND, sum->name, sum, 0);
+  return (g->sums[n->id] = sum) != NULL;
 }
 
 bool reduce_towers(struct replicate *r, struct tower_group *g, const struct node *n) {
@@ -99,15 +161,9 @@ bool reduce_towers(struct replicate *r, struct tower_group *g, const struct node
     g->sums[n->id] = all[0];
     return true;
   }
-  bool part = !part_is_whole(&r->part); /* of all shares its own */
-  int64_t order[] = {n->id, part && is_for_all(r, g, n)};
-  struct attr how[2] = {attr_string(ATTR_reduction, r->reduction[n->id]), attr_ints(ATTR_order, 2, order)};
-  int ntowers = part ? r->part.ntowers : g->ntowers;
-  if (part) all = &r->towers[(size_t)n->id * (size_t)r->s.towers + (size_t)r->part.first_tower];
+  if (!part_is_whole(&r->part)) return reduce_part(r, g, n, device);
+  struct attr how = attr_string(ATTR_reduction, r->reduction[n->id]);
   place_context(r, n, DIST_MIRRORED, -1, device);
-  g->sums[n->id] =
-      build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, ntowers, all, 1 + part, how, NULL);
-  /* Its shares are given away even where nobody here reads the sum. */
-  if (part && g->sums[n->id]) graph_add_output(r->to, OUTPUT_SEND, g->sums[n->id]->name, g->sums[n->id], 0);
+  g->sums[n->id] = build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, g->ntowers, all, 1, &how, NULL);
   return g->sums[n->id] != NULL;
 }

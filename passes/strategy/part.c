@@ -1,6 +1,7 @@
 /* The part of one task: a graph that says what the devices of this task do, and of the others what they are sent and
- * what comes from them. It is for strategies that have a copy of each variable on every device: there all tasks do the
- * same, each with its own rows, and what a task sends and receives follows from the model alone. */
+ * what comes from them. Which device needs which value follows from the model and the strategy alone, so all tasks know
+ * of each message the same. Where each device has a copy of every variable, all tasks do the same, each with its own
+ * rows; else the task that holds a variable sends it to those that read it, and sums its gradient. */
 #include "passes/strategy/strategy.h"
 
 #include "ir/ops/op.h"
@@ -21,19 +22,28 @@ static bool halves_are_apart(const struct config *c, const struct strategy *s, c
   return s->towers > 1 && p->of[strategy_worker(s, cut - 1)] != p->of[strategy_worker(s, cut)];
 }
 
-/* Whether each process has towers, which follow each other. */
+/* Whether the first processes have towers, which follow each other; of copies of variables all processes have some. */
 static bool towers_are_spread(const struct strategy *s, const struct task_part *p) {
   for (int i = 0; i < s->nworkers; i++) {
     int process = p->of[s->workers[i]];
     if (process < p->of[s->workers[i ? i - 1 : 0]] || process > (i ? p->of[s->workers[i - 1]] + 1 : 0))
       return false;
   }
-  return p->of[s->workers[s->nworkers - 1]] == p->count - 1;
+  return !s->mirrored || p->of[s->workers[s->nworkers - 1]] == p->count - 1;
 }
 
-static void find_firsts(struct arena *a, const struct strategy *s, struct task_part *p) {
+static void find_firsts(struct arena *a, const struct config *c, const struct strategy *s,
+                        struct task_part *p) {
   p->first = arena_new_array(a, (size_t)p->count, int);
+  p->nworkers = p->of[s->workers[s->nworkers - 1]] + 1;
+  for (int i = c->target.ndevices; i-- > 0;)
+    if (p->of[i] >= p->nworkers) p->first[p->of[i]] = i;
   for (int i = s->nworkers; i-- > 0;) p->first[p->of[s->workers[i]]] = s->workers[i];
+}
+
+/* Rows of a table that one device holds are looked up there, for the towers of others. */
+static bool looks_up(const struct strategy *s, const struct node *n) {
+  return !s->mirrored && n->op == OP_gather && n->inputs[0]->op == OP_variable;
 }
 
 bool part_is_possible(struct arena *a, const struct graph *g, const struct config *c,
@@ -43,11 +53,11 @@ bool part_is_possible(struct arena *a, const struct graph *g, const struct confi
   p.of = of;
   p.count = target_processes(&c->target, of);
   bool hosts = cluster_hosts(a, c->cluster, &c->target) != NULL;
-  if (p.count < 2 || !s->mirrored || !sums_are_plain(c, hosts) || !towers_are_spread(s, &p)) return false;
+  if (p.count < 2 || s->towers < 2 || !sums_are_plain(c, hosts) || !towers_are_spread(s, &p)) return false;
   if (p.of[s->main] != 0 || p.of[s->consolidation] != 0 || !halves_are_apart(c, s, &p)) return false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    if (n->want || n->op == OP_aggregate || is_on_read(n)) return false;
+    if (n->want || n->op == OP_aggregate || is_on_read(n) || looks_up(s, n)) return false;
   }
   for (int i = 0; i < c->target.ndevices; i++)
     if (strcmp(c->target.devices[i].name.kind, "cpu") != 0) return false;
@@ -67,7 +77,7 @@ bool part_find(struct arena *a, const struct config *c, const struct strategy *s
     diag_help(d, LOC_NONE, "a task is its job and its number, as worker:0");
     return false;
   }
-  find_firsts(a, s, out);
+  find_firsts(a, c, s, out);
   out->first_tower = s->towers;
   for (int t = s->towers; t-- > 0;) {
     if (!part_has(out, strategy_worker(s, t))) continue;

@@ -9,7 +9,8 @@ struct strategy;
 struct task_part {
   int process;       /* that runs the task; -1: the graph is that of all tasks, and nothing below is set */
   const int *of;     /* by device: its process */
-  int *first, count; /* by process: the first of its devices that has towers */
+  int *first, count; /* by process: the first of its devices that has towers, else of all its devices */
+  int nworkers;      /* the first processes, which have towers */
   int first_tower, ntowers; /* of the task */
 };
 
@@ -19,8 +20,8 @@ static inline bool part_has(const struct task_part *p, int device) {
   return p->process < 0 || p->of[device] == p->process;
 }
 
-/* Whether a task of this source graph can be compiled without the others: each has a copy of every variable, and the
- * towers' values meet in sums and results only. */
+/* Whether a task of this source graph can be compiled without the others: nothing but variables, sums, results and what
+ * is computed once for all crosses from task to task. */
 bool part_is_possible(struct arena *a, const struct graph *g, const struct config *c,
                       const struct strategy *s);
 /* The part that the configuration names. False after an error: there is no such task. */

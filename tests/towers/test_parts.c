@@ -20,40 +20,52 @@ enum { MOST_TASKS = 8 };
 static const struct {
   int tasks, devices, towers;
   const char *cross_device;
-  const char *hosts; /* of the tasks; NULL: none are named */
-} clusters[] = {{2, 1, 2, NULL, NULL},
-                {3, 1, 3, NULL, NULL},
-                {4, 1, 4, NULL, "aabb"},
-                {5, 1, 5, NULL, NULL},
-                {3, 2, 7, NULL, "abb"},
-                {2, 3, 5, NULL, NULL},
-                {8, 1, 8, NULL, NULL},
-                {3, 1, 8, NULL, NULL},
-                {4, 2, 8, NULL, "aabb"},
-                {8, 1, 8, NULL, "abcabcab"},
-                {6, 1, 13, NULL, "aabbcc"},
-                {2, 1, 2, "scatter", NULL},
-                {3, 1, 3, "scatter", NULL},
-                {3, 2, 7, "scatter", "abb"},
-                {2, 3, 5, "scatter", NULL},
-                {8, 1, 8, "scatter", NULL},
-                {3, 1, 8, "scatter", NULL},
-                {4, 2, 8, "scatter", "aabb"},
-                {8, 1, 8, "scatter", "aaaabbbb"},
-                {8, 1, 8, "scatter", "abcabcab"},
-                {2, 1, 2, "ring", NULL},
-                {3, 1, 3, "ring", NULL},
-                {3, 2, 7, "ring", NULL},
-                {2, 3, 5, "ring", "ab"},
-                {8, 1, 8, "ring", NULL},
-                {3, 1, 8, "ring", NULL},
-                {4, 2, 8, "ring", NULL},
-                {2, 1, 2, "hierarchical_copy", NULL},
-                {3, 1, 3, "hierarchical_copy", NULL},
-                {5, 1, 5, "hierarchical_copy", NULL},
-                {2, 2, 4, "hierarchical_copy", NULL},
-                {8, 1, 8, "hierarchical_copy", NULL},
-                {4, 2, 8, "hierarchical_copy", NULL}};
+  const char *hosts;    /* of the tasks, those of servers the last; NULL: none are named */
+  const char *strategy; /* NULL: multi_worker_mirrored */
+  int servers;
+} clusters[] = {{2, 1, 2, NULL, NULL, NULL, 0},
+                {3, 1, 3, NULL, NULL, NULL, 0},
+                {4, 1, 4, NULL, "aabb", NULL, 0},
+                {5, 1, 5, NULL, NULL, NULL, 0},
+                {3, 2, 7, NULL, "abb", NULL, 0},
+                {2, 3, 5, NULL, NULL, NULL, 0},
+                {8, 1, 8, NULL, NULL, NULL, 0},
+                {3, 1, 8, NULL, NULL, NULL, 0},
+                {4, 2, 8, NULL, "aabb", NULL, 0},
+                {8, 1, 8, NULL, "abcabcab", NULL, 0},
+                {6, 1, 13, NULL, "aabbcc", NULL, 0},
+                {2, 1, 2, "scatter", NULL, NULL, 0},
+                {3, 1, 3, "scatter", NULL, NULL, 0},
+                {3, 2, 7, "scatter", "abb", NULL, 0},
+                {2, 3, 5, "scatter", NULL, NULL, 0},
+                {8, 1, 8, "scatter", NULL, NULL, 0},
+                {3, 1, 8, "scatter", NULL, NULL, 0},
+                {4, 2, 8, "scatter", "aabb", NULL, 0},
+                {8, 1, 8, "scatter", "aaaabbbb", NULL, 0},
+                {8, 1, 8, "scatter", "abcabcab", NULL, 0},
+                {2, 1, 2, "ring", NULL, NULL, 0},
+                {3, 1, 3, "ring", NULL, NULL, 0},
+                {3, 2, 7, "ring", NULL, NULL, 0},
+                {2, 3, 5, "ring", "ab", NULL, 0},
+                {8, 1, 8, "ring", NULL, NULL, 0},
+                {3, 1, 8, "ring", NULL, NULL, 0},
+                {4, 2, 8, "ring", NULL, NULL, 0},
+                {2, 1, 2, "hierarchical_copy", NULL, NULL, 0},
+                {3, 1, 3, "hierarchical_copy", NULL, NULL, 0},
+                {5, 1, 5, "hierarchical_copy", NULL, NULL, 0},
+                {2, 2, 4, "hierarchical_copy", NULL, NULL, 0},
+                {8, 1, 8, "hierarchical_copy", NULL, NULL, 0},
+                {4, 2, 8, "hierarchical_copy", NULL, NULL, 0},
+                {2, 1, 2, NULL, NULL, "central_storage", 0},
+                {3, 2, 7, NULL, NULL, "central_storage", 0},
+                {4, 2, 8, NULL, "aabb", "central_storage", 0},
+                {8, 1, 8, NULL, "abcabcab", "replicate", 0},
+                {3, 1, 3, NULL, NULL, "round_robin", 0},
+                {4, 2, 8, NULL, "abba", "round_robin", 0},
+                {2, 1, 2, NULL, NULL, "parameter_server", 1},
+                {3, 2, 7, NULL, NULL, "parameter_server", 2},
+                {4, 1, 8, NULL, "aabbab", "parameter_server", 2},
+                {5, 1, 5, NULL, "aabbcabc", "parameter_server", 3}};
 
 struct parts {
   struct matrix_subject *s;
@@ -65,6 +77,14 @@ struct parts {
   const char *what;
 };
 
+static void write_job(struct str *jobs, const char *name, int cluster, int first, int tasks) {
+  const char *hosts = clusters[cluster].hosts;
+  str_printf(jobs, "%s=", name);
+  for (int i = first; hosts && i < first + tasks; i++)
+    str_printf(jobs, "%s%c:%d", i > first ? "," : "", hosts[i], i + 1);
+  if (!hosts) str_printf(jobs, "%d", tasks);
+}
+
 static struct graph *compile(struct parts *p, int cluster, const char *task, const char *last) {
   struct matrix_subject *s = p->s;
   const struct pipeline_options o = {.verify_each = true};
@@ -72,15 +92,18 @@ static struct graph *compile(struct parts *p, int cluster, const char *task, con
   g->diags = &s->diags;
   g->config.batch = s->rows;
   g->config.towers = clusters[cluster].towers;
-  g->config.strategy = "multi_worker_mirrored";
+  g->config.strategy = clusters[cluster].strategy ? clusters[cluster].strategy : "multi_worker_mirrored";
+  g->config.uneven = clusters[cluster].strategy && strcmp(clusters[cluster].strategy, "replicate") == 0;
+  g->config.min_part_bytes = clusters[cluster].servers > 1 ? 64 : 0;
   g->config.cross_device = clusters[cluster].cross_device;
   g->config.task = task;
   const char *devices = arena_printf(s->arena, "cpu:0-%d", clusters[cluster].devices - 1);
   struct str jobs = str_make(s->arena);
-  str_printf(&jobs, "worker=");
-  for (int i = 0; clusters[cluster].hosts && i < clusters[cluster].tasks; i++)
-    str_printf(&jobs, "%s%c:%d", i ? "," : "", clusters[cluster].hosts[i], i + 1);
-  if (!clusters[cluster].hosts) str_printf(&jobs, "%d", clusters[cluster].tasks);
+  write_job(&jobs, "worker", cluster, 0, clusters[cluster].tasks);
+  if (clusters[cluster].servers) {
+    str_printf(&jobs, ";");
+    write_job(&jobs, "ps", cluster, clusters[cluster].tasks, clusters[cluster].servers);
+  }
   g->config.cluster = jobs.data;
   if (!cluster_parse(s->arena, jobs.data, devices, &g->config.target, &s->diags, LOC_NONE)) fail();
   g = pipeline_run(s->arena, g, NULL, last, &o, &s->diags);
@@ -88,11 +111,23 @@ static struct graph *compile(struct parts *p, int cluster, const char *task, con
   return g;
 }
 
+static const char *task_name(struct arena *a, int cluster, int i) {
+  int workers = clusters[cluster].tasks;
+  return i < workers ? arena_printf(a, "worker:%d", i) : arena_printf(a, "ps:%d", i - workers);
+}
+
+/* Rows of a table that another task holds are looked up there: then all tasks are planned in each. */
+static bool looks_up(const struct graph *g) {
+  for (uint32_t i = 0; i < g->count; i++)
+    if (g->nodes[i]->op == OP_gather && g->nodes[i]->inputs[0]->op == OP_variable) return true;
+  return false;
+}
+
 static void make_parts(struct parts *p, int cluster) {
-  p->tasks = clusters[cluster].tasks;
+  p->tasks = clusters[cluster].tasks + clusters[cluster].servers;
   p->whole = compile(p, cluster, NULL, "copies");
   for (int i = 0; i < p->tasks; i++) {
-    const char *task = arena_printf(p->s->arena, "worker:%d", i);
+    const char *task = task_name(p->s->arena, cluster, i);
     p->placed[i] = compile(p, cluster, task, "copies");
     p->plans[i] = plan_build_processes(p->s->arena, compile(p, cluster, task, NULL), &p->s->diags);
     if (!p->plans[i] || !p->plans[i]->part || !plan_verify(p->plans[i], &p->s->diags))
@@ -215,11 +250,14 @@ static int plant_faults(const struct parts *p, const struct plan *plan, int devi
 static int messages, faults;
 
 static void try_source(struct matrix_subject *s, const struct graph *source, int cluster) {
-  if (!source) return;
+  if (!source || (clusters[cluster].strategy && looks_up(source))) return;
   struct parts p = {.s = s, .source = source};
-  p.what = arena_printf(s->arena, "%s, %d tasks of %d devices, %d towers, %s, hosts %s", source->name,
-                        clusters[cluster].tasks, clusters[cluster].devices, clusters[cluster].towers,
-                        clusters[cluster].cross_device ? clusters[cluster].cross_device : "reduce_to_one",
+  p.what = arena_printf(s->arena, "%s, %d+%d tasks of %d devices, %d towers, %s, hosts %s", source->name,
+                        clusters[cluster].tasks, clusters[cluster].servers, clusters[cluster].devices,
+                        clusters[cluster].towers,
+                        clusters[cluster].strategy       ? clusters[cluster].strategy
+                        : clusters[cluster].cross_device ? clusters[cluster].cross_device
+                                                         : "reduce_to_one",
                         clusters[cluster].hosts ? clusters[cluster].hosts : "not named");
   make_parts(&p, cluster);
   parts_are_the_whole(&p);
