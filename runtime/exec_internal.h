@@ -59,7 +59,9 @@ struct exec {
   /* The watch over runs. */
   int limit;            /* seconds; 0 = none */
   uint64_t deadline;    /* of the present run; 0 = none */
-  _Atomic bool overdue; /* it has passed */
+  uint64_t looked;      /* when the clock was looked at last */
+  _Atomic bool looking; /* a worker is doing so */
+  _Atomic bool overdue; /* the deadline has passed */
   bool asked;           /* all devices have been given all of the work of the run, and its end */
   struct point *ends;   /* of devices whose work runs behind the host */
   int nends;

@@ -33,12 +33,24 @@ void exec_watch(struct exec *e) {
   e->asked = false;
   if (!e->limit) return;
   atomic_store(&e->overdue, false);
-  e->deadline = now(e) + (uint64_t)e->limit * 1000000000u;
+  e->looked = now(e);
+  e->deadline = e->looked + (uint64_t)e->limit * 1000000000u;
+}
+
+/* False, too, where another worker is looking. */
+static bool is_overdue(struct exec *e) {
+  if (atomic_exchange_explicit(&e->looking, true, memory_order_acquire)) return false;
+  uint64_t time = now(e);
+  e->deadline += clock_stopped(e->looked, time);
+  e->looked = time;
+  bool overdue = time >= e->deadline;
+  atomic_store_explicit(&e->looking, false, memory_order_release);
+  return overdue;
 }
 
 bool exec_give_up(struct exec *e) {
   bool left = e->transport && !exec_answer(e);
-  if (!left && (!e->limit || now(e) < e->deadline)) return false;
+  if (!left && (!e->limit || !is_overdue(e))) return false;
   bool first = !atomic_exchange(&e->overdue, true);
   atomic_store(&e->failed, true);
   if (first && e->transport && !left) exec_inquire(e);

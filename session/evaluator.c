@@ -117,7 +117,8 @@ static enum dgc_status give_up(struct dgc_session *s) {
 
 static enum dgc_status next(struct dgc_session *s, int64_t *step) {
   static const struct timespec nap = {.tv_nsec = 50000000};
-  const double begun = clock_seconds(), limit = (double)s->options.eval_timeout;
+  const uint64_t limit = (uint64_t)s->options.eval_timeout * 1000000000u;
+  uint64_t begun = clock_ns(), looked = begun;
   enum dgc_status status = session_alone(s);
   *step = -1;
   if (!status && !s->watched.begun) status = begin(s);
@@ -125,7 +126,10 @@ static enum dgc_status next(struct dgc_session *s, int64_t *step) {
     if (session_stopped(s)) return session_fail(s, DGC_STOPPED, "the evaluation was stopped");
     status = take(s, step);
     if (status || *step >= 0) break;
-    if (limit > 0 && clock_seconds() - begun > limit) return give_up(s);
+    uint64_t now = clock_ns();
+    begun += clock_stopped(looked, now);
+    looked = now;
+    if (limit && now - begun > limit) return give_up(s);
     nanosleep(&nap, NULL);
   }
   return status;

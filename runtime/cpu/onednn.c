@@ -66,12 +66,14 @@ static void undo_making(void *making) {
   free(m->plan);
 }
 
+/* The library does not look at each piece of memory that it asks for, so there is to be more than it takes. */
 bool onednn_make(void *plan, bool (*make)(void *plan)) {
+  enum { ROOM = 8 << 20 };
   struct making m = {plan, get_threads()};
   struct arena_guard guard;
   arena_guard(&guard, undo_making, &m);
   set_threads(1); /* a primitive remembers how many threads it was made for */
-  bool good = start_library();
+  bool good = start_library() && foreign_memory(0, ROOM);
   if (good) {
     foreign_enter();
     good = make(plan);

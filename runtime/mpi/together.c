@@ -36,11 +36,13 @@ bool transport_pause(const struct transport *t, struct pause *p, int peer, const
   enum { OFTEN = 2000, YIELDING = 20000 };
   static const struct timespec nap = {.tv_nsec = 50000};
   uint64_t limit = (uint64_t)t->watch->limit * 1000000000u;
-  if (p->asked == 0) p->begin = transport_now(t);
+  if (p->asked == 0) p->begin = p->looked = transport_now(t);
   p->asked += p->asked <= YIELDING;
   if (p->asked <= OFTEN) return true;
   struct whereabouts mine = waiting_for(t, peer, what);
   uint64_t now = transport_now(t);
+  p->begin += clock_stopped(p->looked, now);
+  p->looked = now;
   if (now - p->answered >= WATCH_EVERY) {
     watch_answer(t, where_i_wait, &mine);
     p->answered = now;

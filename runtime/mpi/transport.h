@@ -93,7 +93,7 @@ bool transport_wait(const struct transport *t, void *channel, int peer, const ch
 /* One pause of who asks several channels in turn, and found none done since `p` was all 0: it is as if it waited for
  * `peer`. */
 struct pause {
-  uint64_t begin, answered;
+  uint64_t begin, looked, answered;
   int asked;
 };
 bool transport_pause(const struct transport *t, struct pause *p, int peer, const char *what);

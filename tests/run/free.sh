@@ -141,6 +141,17 @@ for which in 1 2 3; do
   [ $which = 1 ] || task=ps/task:$((which - 2))
   grep -Eq "^(process [0-3]: )?error: /job:$task on .* has not .* for 5 s, and does not answer$" err && pass || fail "$(cat err)"
 done
+# All of them are stopped for longer than that, as they are with their machine: none is waited for.
+train_on 1 --timeout 5
+kill -STOP "$(cat 0.pid)" "$(cat 1.pid)" "$(cat 2.pid)" "$(cat 3.pid)"
+sleep 8
+before=$(stat -c '%i %y' on.safetensors)
+kill -CONT "$(cat 0.pid)" "$(cat 1.pid)" "$(cat 2.pid)" "$(cat 3.pid)"
+while [ "$(stat -c '%i %y' on.safetensors)" = "$before" ] && kill -0 $job 2>/dev/null; do sleep 0.05; done
+kill -TERM "$(cat 0.pid)" 2>/dev/null
+wait $job
+got=$?
+[ $got = 143 ] && pass || fail "stopped for a while: exit code $got: $(cat err)"
 
 # A loss that is no number.
 awk 'NR == 500 { print "nan,1,1"; next } { print }' x.csv >nan.csv

@@ -240,6 +240,15 @@ wait $job
 [ $? = 3 ] && pass || fail 'a process that is stuck is waited for'
 kill -CONT "$stuck" 2>/dev/null
 grep -Eq '^(process [01]: )?error: /job:worker/task:2 on .* has not .* of step [0-9]+ for 10 s, and does not answer$' err && pass || fail "$(cat err)"
+# All of them are stopped for longer than that, as they are with their machine: none is waited for.
+train_on paused mpirun -n 2 "$dgc" train --timeout 5
+kill -STOP "$(cat pid.0)" "$(cat pid.1)"
+sleep 8
+before=$(stat -c '%i %y' paused.safetensors)
+kill -CONT "$(cat pid.0)" "$(cat pid.1)"
+saved paused "$before"
+kill -TERM "$(cat pid.1)"
+ended 'stopped for a while' 143 paused
 
 # What cannot be is said, and ends all of them.
 # shellcheck disable=SC2046
