@@ -1,20 +1,20 @@
-/* Convolutions: conv and transposed_conv, whose arguments become the attributes of a node. */
+/* Convolutions and windows: conv, transposed_conv, window_sum and window_max, whose arguments become the attributes of
+ * a node. */
 #include "frontend/resolve.h"
 
 #include <string.h>
 
 /* A number for each spatial axis: those of a list, or one for all; none: 1. */
-static bool each_axis(struct resolver *r, const struct value *v, enum attr_key key, int rank,
-                      struct attr *out) {
+static bool each_axis(struct resolver *r, const struct value *v, const char *name, enum attr_key key,
+                      int rank, struct attr *out) {
   int64_t *ints = arena_new_array(r->arena, MAX_RANK, int64_t);
   for (int i = 0; i < rank; i++) ints[i] = v->kind == VALUE_INT ? v->i : 1;
   *out = attr_ints(key, rank, ints);
   if (v->kind == VALUE_INT || v->kind == VALUE_NONE) return true;
-  if (v->kind == VALUE_LIST)
-    return value_ints(r, v, arena_printf(r->arena, "`%s`", attr_name(key)), ints, &out->count);
+  if (v->kind == VALUE_LIST) return value_ints(r, v, arena_printf(r->arena, "`%s`", name), ints, &out->count);
   if (v->kind != VALUE_ERROR)
-    report(r, v->at, "`%s` must be an integer, or a list of one for each spatial axis, not %s",
-           attr_name(key), value_describe(r->arena, v));
+    report(r, v->at, "`%s` must be an integer, or a list of one for each spatial axis, not %s", name,
+           value_describe(r->arena, v));
   return false;
 }
 
@@ -58,8 +58,9 @@ static bool is_word(const struct value *v, const char *word) {
   return v->kind == VALUE_STRING && strcmp(v->string, word) == 0;
 }
 
-/* What a call says besides its operands. */
+/* What a call says besides its operands, and what it calls the dilation of the kernel. */
 struct window_arguments {
+  const char *dilation;
   const struct value *strides, *padding, *kernel_dilation, *input_dilation, *groups;
 };
 
@@ -71,13 +72,14 @@ static int window_attrs(struct resolver *r, const struct window_arguments *w, co
   int64_t *low = arena_new_array(r->arena, MAX_RANK, int64_t), wide[MAX_RANK];
   int64_t *high = arena_new_array(r->arena, MAX_RANK, int64_t);
   const struct value *p = w->padding;
+  const char *const names[3] = {"strides", w->dilation, "input_dilation"};
   const struct value *given[3] = {w->strides, w->kernel_dilation, w->input_dilation};
   static const enum attr_key keys[3] = {ATTR_strides, ATTR_kernel_dilation, ATTR_input_dilation};
   for (int i = 0; i < 3; i++) {
-    if (!each_axis(r, given[i], keys[i], rank, &out[i])) return 0;
+    if (!each_axis(r, given[i], names[i], keys[i], rank, &out[i])) return 0;
     if (out[i].count == rank) continue;
-    report(r, given[i]->at, "`%s` needs %d number%s, one for each spatial axis, not %d", attr_name(keys[i]),
-           rank, rank == 1 ? "" : "s", out[i].count);
+    report(r, given[i]->at, "`%s` needs %d number%s, one for each spatial axis, not %d", names[i], rank,
+           rank == 1 ? "" : "s", out[i].count);
     return 0;
   }
   for (int i = 0; i < rank; i++)
@@ -156,7 +158,7 @@ static struct value convolve(struct resolver *r, struct value *ab, const struct 
 
 static struct value run_conv(struct resolver *r, struct value *args, struct loc loc,
                              const struct role *role) {
-  const struct window_arguments w = {&args[2], &args[3], &args[4], &args[5], &args[6]};
+  const struct window_arguments w = {"kernel_dilation", &args[2], &args[3], &args[4], &args[5], &args[6]};
   (void)role;
   return convolve(r, args, &w, NULL, &args[7], loc);
 }
@@ -164,9 +166,48 @@ static struct value run_conv(struct resolver *r, struct value *args, struct loc 
 static struct value run_transposed(struct resolver *r, struct value *args, struct loc loc,
                                    const struct role *role) {
   const struct value one = {.kind = VALUE_NONE};
-  const struct window_arguments w = {&args[3], &args[4], &args[5], &one, &args[6]};
+  const struct window_arguments w = {"kernel_dilation", &args[3], &args[4], &args[5], &one, &args[6]};
   (void)role;
   return convolve(r, args, &w, &args[2], &args[7], loc);
+}
+
+/* ---- windows ---- */
+
+static struct value run_window(struct resolver *r, enum op_id op, struct value *args, struct loc loc) {
+  const struct value none = {.kind = VALUE_NONE};
+  const struct window_arguments w = {"dilation", &args[2], &args[3], &args[4], &none, &none};
+  struct node *x = tensor_node(r, &args[0], "`x`");
+  struct attr attrs[MOST_ATTRS], size;
+  if (!x || !dtype_fits(r, op, &args[0], (enum dtype)x->type.dtype, loc)) return value_error();
+  int rank = x->type.rank - 2;
+  if (rank < 1) {
+    report(r, args[0].at, "%s needs a tensor [B, ..., C] with one to three spatial axes, not %s",
+           op_table[op]->name, type_text(r->arena, &x->type));
+    return value_error();
+  }
+  if (!each_axis(r, &args[1], "size", ATTR_size, rank, &size)) return value_error();
+  if (size.count != rank) {
+    report(r, args[1].at, "`size` needs %d number%s, one for each spatial axis, not %d", rank,
+           rank == 1 ? "" : "s", size.count);
+    return value_error();
+  }
+  int n = window_attrs(r, &w, x->type.dim + 1, size.ints, rank, attrs);
+  if (n == 0) return value_error();
+  n = drop_defaults(attrs, n);
+  attrs[n++] = size;
+  return value_tensor(r, build(r->g, op, 1, &x, n, attrs, NULL), loc);
+}
+
+static struct value run_window_sum(struct resolver *r, struct value *args, struct loc loc,
+                                   const struct role *role) {
+  (void)role;
+  return run_window(r, OP_window_sum, args, loc);
+}
+
+static struct value run_window_max(struct resolver *r, struct value *args, struct loc loc,
+                                   const struct role *role) {
+  (void)role;
+  return run_window(r, OP_window_max, args, loc);
 }
 
 const struct builtin builtins_conv[] = {
@@ -178,5 +219,7 @@ const struct builtin builtins_conv[] = {
      {"y", "w", "size", "strides", "padding", "kernel_dilation", "groups", "precision"},
      3,
      run_transposed},
+    {"window_sum", {"x", "size", "strides", "padding", "dilation"}, 2, run_window_sum},
+    {"window_max", {"x", "size", "strides", "padding", "dilation"}, 2, run_window_max},
     {NULL, {NULL}, 0, NULL},
 };

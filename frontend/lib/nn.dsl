@@ -100,10 +100,51 @@ layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, pad
   return activation(transposed_conv(x, places, whole, stride, padding) + bias)
 }
 
-# Pooling over blocks of size x size that do not overlap.
-function blocks(x : T[N, H, W, C], size) { return reshape(x, [N, H / size, size, W / size, size, C]) }
-function max_pool2d(x, size = 2) { return max(blocks(x, size), axis = [2, 4]) }
-function mean_pool2d(x, size = 2) { return mean(blocks(x, size), axis = [2, 4]) }
+# Pooling. `size`, `stride` (none: the size, so that windows do not overlap) and `padding`, that of conv, are those of
+# windows; a list has one for each axis. What does not fill a window is left out.
+function max_pool1d(x : T[N, L, C], size = 2, stride = none, padding = "valid") {
+  return window_max(x, size, size if stride == none else stride, padding)
+}
+function max_pool2d(x : T[N, H, W, C], size = 2, stride = none, padding = "valid") {
+  return window_max(x, size, size if stride == none else stride, padding)
+}
+function max_pool3d(x : T[N, D, H, W, C], size = 2, stride = none, padding = "valid") {
+  return window_max(x, size, size if stride == none else stride, padding)
+}
+
+# The mean of what a window sees, of integers in f32: padding does not count.
+function mean_pool1d(x : T[N, L, C], size = 2, stride = none, padding = "valid") {
+  return mean_windows(x, size, size if stride == none else stride, padding)
+}
+function mean_pool2d(x : T[N, H, W, C], size = 2, stride = none, padding = "valid") {
+  return mean_windows(x, size, size if stride == none else stride, padding)
+}
+function mean_pool3d(x : T[N, D, H, W, C], size = 2, stride = none, padding = "valid") {
+  return mean_windows(x, size, size if stride == none else stride, padding)
+}
+function mean_windows(x : T[N, ...S, C], size, stride, padding) {
+  real = f64 if dtype(x) == f64 else f32
+  seen = window_sum(cast(broadcast(1.0, [1] + S + [1]), real), size, stride, padding)
+  return window_sum(cast(x, real), size, stride, padding) / seen
+}
+
+# Images `factor` times as high and wide: each pixel so often, or, `bilinear`, what lies between the centres of pixels;
+# beyond those at the edges it is theirs.
+function upsample(x : T[N, H, W, C], factor : int = 2, bilinear = false) {
+  if not bilinear {
+    apart = reshape(x, [N, H, 1, W, 1, C])
+    return reshape(broadcast(apart, [N, H, factor, W, factor, C]), [N, H * factor, W * factor, C])
+  }
+  high = between(T, H, factor) @ reshape(x, [N, H, W * C])
+  wide = between(T, W, factor) @ reshape(high, [N * H * factor, W, C])
+  return reshape(wide, [N, H * factor, W * factor, C])
+}
+
+# How much each of `size` pixels is in each of `factor` times as many.
+function between(T, size, factor) {
+  at = (iota(T[size * factor, size], axis = 0) + 0.5) / factor - 0.5
+  return max(1 - abs(clip(at, 0, size - 1) - iota(T[size * factor, size], axis = 1)), 0)
+}
 
 # Sequences are [B, length, features]. Unrolled; gives the last output, or all of them with `sequence = true`.
 layer lstm(x : T[N, L, K], units : int, sequence = false, precision = none) with precision = precision {

@@ -8,6 +8,7 @@
  * What lies outside of the input, and between its dilated elements, is no term. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/spatial.h"
 
 #include <string.h>
 
@@ -30,45 +31,19 @@ struct window {
       kernel_dilation[CONV_AXES];
 };
 
-static bool read_axes(const struct node *n, enum attr_key key, int rank, int64_t least, int64_t otherwise,
-                      int64_t *out, struct arena *arena, const char **why) {
-  const struct attr *a = node_attr(n, key);
-  if (a && a->count != rank) {
-    *why = arena_printf(arena, "%s needs %d number%s, one for each spatial axis, not %d", attr_name(key),
-                        rank, rank == 1 ? "" : "s", a->count);
-    return false;
-  }
-  for (int i = 0; i < rank; i++) {
-    out[i] = a ? a->ints[i] : otherwise;
-    if (out[i] >= least && out[i] <= MAX_ELEMENTS) continue;
-    *why = arena_printf(arena, "%s takes numbers from %lld to %lld, not %lld", attr_name(key),
-                        (long long)least, (long long)MAX_ELEMENTS, (long long)out[i]);
-    return false;
-  }
-  return true;
-}
-
 static bool read_window(const struct node *n, int rank, struct window *w, struct arena *a, const char **why) {
   *w = (struct window){.rank = rank};
-  return read_axes(n, ATTR_strides, rank, 1, 1, w->stride, a, why) &&
-         read_axes(n, ATTR_padding_low, rank, -MAX_ELEMENTS, 0, w->low, a, why) &&
-         read_axes(n, ATTR_padding_high, rank, -MAX_ELEMENTS, 0, w->high, a, why) &&
-         read_axes(n, ATTR_input_dilation, rank, 1, 1, w->input_dilation, a, why) &&
-         read_axes(n, ATTR_kernel_dilation, rank, 1, 1, w->kernel_dilation, a, why);
-}
-
-/* From the first of `size` elements to the last, with gaps; MOST stands for more, which is longer than any axis. */
-static const int64_t MOST = INT64_C(1) << 60;
-static int64_t dilated(int64_t size, int64_t dilation) {
-  if (size <= 1) return size;
-  return size - 1 > MOST / dilation ? MOST : (size - 1) * dilation + 1;
+  return spatial_numbers(n, ATTR_strides, rank, 1, 1, w->stride, a, why) &&
+         spatial_numbers(n, ATTR_padding_low, rank, -MAX_ELEMENTS, 0, w->low, a, why) &&
+         spatial_numbers(n, ATTR_padding_high, rank, -MAX_ELEMENTS, 0, w->high, a, why) &&
+         spatial_numbers(n, ATTR_input_dilation, rank, 1, 1, w->input_dilation, a, why) &&
+         spatial_numbers(n, ATTR_kernel_dilation, rank, 1, 1, w->kernel_dilation, a, why);
 }
 
 /* How many places the kernel has over the input; none where it is longer. */
 static int64_t places(const struct window *w, int i, int64_t input, int64_t kernel) {
-  int64_t room =
-      dilated(input, w->input_dilation[i]) + w->low[i] + w->high[i] - dilated(kernel, w->kernel_dilation[i]);
-  return room < 0 ? 0 : room / w->stride[i] + 1;
+  return spatial_places(input, w->input_dilation[i], w->low[i] + w->high[i], kernel, w->kernel_dilation[i],
+                        w->stride[i]);
 }
 
 /* The types of all three, from those of the operands and what the attributes say. */
@@ -94,7 +69,7 @@ static bool conv_types(const struct node *n, struct type *t, struct arena *a, co
     return false;
   }
   int64_t sizes[CONV_AXES];
-  if (!read_axes(n, ATTR_size, spatial, 0, 0, sizes, a, why)) return false;
+  if (!spatial_numbers(n, ATTR_size, spatial, 0, 0, sizes, a, why)) return false;
   t[result] = t[first];
   if (result == CONV_KERNEL) {
     t[CONV_KERNEL].dim[rank - 2] = groups > 0 ? t[CONV_INPUT].dim[last] / groups : 0;
@@ -205,17 +180,13 @@ static void conv_grad(struct grad *c, const struct node *n, struct node *dy) {
 
 /* ---- figures ---- */
 
-/* At most MOST: padding may make an output of any size out of next to nothing. */
+/* At most SPATIAL_MOST: padding may make an output of any size out of next to nothing. */
 static int64_t conv_flops(const struct node *n) {
   struct convolution c = convolution_of(n);
   int64_t flops = 2 * c.channels;
   const int64_t factors[] = {c.batch,     c.groups,    c.filters,   c.output[0], c.output[1],
                              c.output[2], c.kernel[0], c.kernel[1], c.kernel[2]};
-  for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-    if (factors[i] == 0) return 0;
-  for (size_t i = 0; i < sizeof factors / sizeof *factors; i++)
-    if (__builtin_mul_overflow(flops, factors[i], &flops) || flops > MOST) return MOST;
-  return flops;
+  return spatial_product(flops, sizeof factors / sizeof *factors, factors);
 }
 
 /* Threads of a GPU, see kernels/cuda/conv.cu: a block for each element of a kernel, and for each tile of 256 by 16 or
@@ -237,13 +208,6 @@ static int64_t conv_numbers(const struct node *n, int64_t *out) {
   return elements ? conv_threads(&c, elements) : 0;
 }
 
-static void print_axes(struct str *s, const struct node *n, enum attr_key key, const char *name) {
-  const struct attr *a = node_attr(n, key);
-  if (!a) return;
-  str_printf(s, " %s ", name);
-  for (int i = 0; i < a->count; i++) str_printf(s, "%s%lld", i ? "," : "", (long long)a->ints[i]);
-}
-
 /* Input and kernel without its channels, then what is unusual: "64x32x32x3 3x3x16 strides 2,2 of kernel". */
 static void conv_sizes(struct str *s, const struct node *n) {
   static const char *const names[] = {
@@ -255,11 +219,11 @@ static void conv_sizes(struct str *s, const struct node *n) {
   str_printf(s, "%lld ", (long long)(c.groups * c.channels));
   for (int i = first; i < CONV_AXES; i++) str_printf(s, "%lldx", (long long)c.kernel[i]);
   str_printf(s, "%lld", (long long)(c.groups * c.filters));
-  print_axes(s, n, ATTR_strides, "strides");
-  print_axes(s, n, ATTR_padding_low, "low");
-  print_axes(s, n, ATTR_padding_high, "high");
-  print_axes(s, n, ATTR_input_dilation, "input");
-  print_axes(s, n, ATTR_kernel_dilation, "kernel");
+  spatial_print(s, n, ATTR_strides, "strides");
+  spatial_print(s, n, ATTR_padding_low, "low");
+  spatial_print(s, n, ATTR_padding_high, "high");
+  spatial_print(s, n, ATTR_input_dilation, "input");
+  spatial_print(s, n, ATTR_kernel_dilation, "kernel");
   if (c.groups != 1) str_printf(s, " groups %lld", (long long)c.groups);
   str_put(s, node_attr(n, ATTR_precision) ? " bf16" : "");
   str_put(s, names[c.result]);

@@ -26,6 +26,24 @@ struct convolution {
 };
 struct convolution convolution_of(const struct node *n);
 
+/* Windows over an image: see window.c. As of conv there are always three spatial axes, and its fields are the numbers
+ * of the kernels. */
+enum { WINDOW_AXES = 3 };
+struct windows {
+  int64_t batch, channels;
+  int64_t input[WINDOW_AXES], size[WINDOW_AXES], output[WINDOW_AXES];
+  int64_t stride[WINDOW_AXES], low[WINDOW_AXES], input_dilation[WINDOW_AXES], dilation[WINDOW_AXES];
+};
+struct windows windows_of(const struct node *n);
+/* The elements of an axis between which window o lies; it sees one of them or not. */
+struct window_run {
+  int64_t begin, end;
+};
+struct window_run window_run(const struct windows *w, int axis, int64_t o);
+bool window_sees(const struct windows *w, int axis, int64_t o, int64_t i);
+/* The element of x that the window of element e chooses; -1: it sees none. */
+int64_t window_choice(const struct windows *w, const struct tensor *x, int64_t e);
+
 /* What goes along an axis in its order: a dense tensor is [outer, length, inner], with that axis in the middle. */
 struct lines {
   int64_t outer, length, inner;

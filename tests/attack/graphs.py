@@ -5,6 +5,7 @@ import numpy as np
 
 import convolutions
 import leaves
+import windows
 from arithmetic import EPS, KINDS
 from elementwise import BINARY, UNARY
 
@@ -227,6 +228,8 @@ def compute(m, n, x, t, rows, given):
         return m.product(a, b, d)
     if n.op == "conv":
         return convolutions.of_node(m, n, shape, d, x)
+    if n.op.startswith("window_"):
+        return windows.of_node(m, n, shape, d, x)
     if n.op == "gather":
         ok = (x[1] >= 0) & (x[1] < x[0].shape[0])
         y = x[0][np.where(ok, x[1], 0)] if x[0].shape[0] else np.zeros(shape, KINDS[d])

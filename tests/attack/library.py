@@ -3,6 +3,7 @@ import numpy as np
 
 import convolutions
 import leaves
+import windows
 from elementwise import gelu, sigmoid, softplus
 from models import FLOATS, INTS, fits
 from tensors import axes_of, axis_text, mean_of, reduced, rows_at, variance_of
@@ -282,14 +283,50 @@ def conv_transpose(g):
     return layer("conv_transpose", 4, lambda x: text, run, lambda x: ["B"] + whole(x) + [3])(g)
 
 
-def pool(kind):
+def pool(kind, rank):
+    """max_pool1d to mean_pool3d."""
+    name = f"{kind}_pool{rank}d"
+    def row(g):
+        size, padding = g.rng.choice([1, 2, 3]), g.rng.choice(["same", "valid"])
+        stride = g.rng.choice([None, None, 1, 2])
+        def plan(x):
+            step = stride or size
+            return [same(n, size, step, 1) if padding == "same" else ((n - size) // step + 1, 0, 0) for n in x.shape[1:-1]]
+        def run(m, x, path, d):
+            outs = [out for out, _, _ in plan(x)]
+            window = convolutions.Window(rank, [stride or size] * rank, [low for _, low, _ in plan(x)])
+            if kind == "max":
+                return windows.greatest(m, x, window, [size] * rank, outs)
+            table = windows.seen_by(x, window, [size] * rank, outs)[0]
+            count = np.sum(table < np.prod(x.shape[1:-1]), axis=1).reshape(outs + [1])
+            return m.r(windows.total(m, x, window, [size] * rank, outs, d) / count, d)
+        text = f"{name}({{0}}, {size}" + (f", stride = {stride}" if stride else "") + \
+            (', padding = "same")' if padding == "same" else ")")
+        return layer(name, rank + 2, lambda x: text, run, lambda x: ["B"] + [out for out, _, _ in plan(x)] + [x.shape[-1]],
+                     lambda v: min(v.shape[1:-1]) >= size)(g)
+    return row
+
+
+def stretched(m, x, axis, factor, d):
+    """Linear interpolation between the centres of pixels along an axis."""
+    n = x.shape[axis]
+    centres = (np.arange(n * factor) + 0.5) / factor - 0.5
+    shares = m.r(np.stack([np.interp(centres, np.arange(n), row) for row in np.eye(n)]), d, 4, np.ones(()))
+    return m.xp.moveaxis(m.product(m.xp.moveaxis(x, axis, -1), shares, d), -1, axis)
+
+
+def upsample(g):
+    factor, bilinear = g.rng.choice([1, 2, 3]), g.chance(0.5)
     def run(m, x, path, d):
-        n, h, w, c = x.shape
-        b = x.reshape(n, h // 2, 2, w // 2, 2, c)
-        return m.xp.max(b, axis=(2, 4)) if kind == "max" else mean_of(m, b, (2, 4), False, d)
-    return layer(kind + "_pool2d", 4, lambda x: kind + "_pool2d({0})", run,
-                 lambda x: ["B", x.shape[1] // 2, x.shape[2] // 2, x.shape[3]],
-                 lambda v: v.shape[1] % 2 == 0 and v.shape[2] % 2 == 0)
+        shape = (x.shape[0], x.shape[1] * factor, x.shape[2] * factor, x.shape[3])
+        if not bilinear:
+            return m.xp.repeat(m.xp.repeat(x, factor, 1), factor, 2)
+        if m.jax and m.moves is None and bool(np.all(np.isfinite(m.stop(x)))):
+            return m.jax.image.resize(x, shape, "bilinear")
+        return stretched(m, stretched(m, x, 1, factor, d), 2, factor, d)
+    text = f"upsample({{0}}, {factor}" + (", bilinear = true)" if bilinear else ")")
+    return layer("upsample", 4, lambda x: text, run,
+                 lambda x: ["B", x.shape[1] * factor, x.shape[2] * factor, x.shape[3]])(g)
 
 
 def lstm_of(m, x, path, d):
@@ -369,7 +406,7 @@ def library_rows():
         "absolute_error": pairs("absolute_error", lambda m, x, y, d: m.abs(m.r(x - y, d))),
         "huber": pairs("huber", huber), "embedding": embedding, "conv1d": conv_layer("conv1d", 1), "conv2d": conv_layer("conv2d", 2),
         "conv3d": conv_layer("conv3d", 3), "depthwise": conv_layer("depthwise", 2), "conv_transpose": conv_transpose, "attention": attention,
-        "max_pool2d": pool("max"), "mean_pool2d": pool("mean"), "dropout": dropout,
+        "dropout": dropout, "upsample": upsample,
         "random_uniform": random("random_uniform", "{0} + random_uniform(type({0}), -1, 1)"),
         "random_normal": random("random_normal", "{0} * random_normal(type({0}))"),
         "dense": layer("dense", 0, lambda x: "dense({0}, 3, activation = tanh)", lambda m, x, path, d: dense_of(
@@ -381,6 +418,8 @@ def library_rows():
         "transformer_block": layer("transformer_block", 3, lambda x: "transformer_block({0}, 2, 5)", block_of,
                                    lambda x: x.shape, even),
     }
+    for rank in 1, 2, 3:
+        rows.update({f"{kind}_pool{rank}d": pool(kind, rank) for kind in ("max", "mean")})
     for name in ("sum_over_batch_size", "sum_by_nonzero_weights", "weighted_mean"):
         rows[name] = weighted(name)
     return rows

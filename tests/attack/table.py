@@ -17,7 +17,8 @@ REASONS = {
     "all_reduce": "made by replicate", "all_gather": "made by replicate", "copy": "made by copies",
     "send": "in the part of one task of a plan", "remote": "in the part of one task of a plan",
     "fused": "made by fuse", "output": "made by fuse",
-    "blocks": "max_pool2d and mean_pool2d", "split_heads": "attention",
+    "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
+    "mean_windows": "mean_pool2d", "between": "upsample", "split_heads": "attention",
     "adam_rate": "adam and adamw", "fan_in": "of sizes: the initializers", "fan_out": "of sizes: the initializers",
 }
 # Optimizers, schedules and initializers have a file of their own: updates.py.

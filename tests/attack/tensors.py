@@ -3,6 +3,7 @@ import numpy as np
 
 import convolutions
 import leaves
+import windows
 from models import FLOATS, INTS, dims, fits, type_text
 
 
@@ -409,6 +410,7 @@ def tensor_rows(elementwise):
         "flatten": flatten, "transpose": transpose, "broadcast": broadcast, "concat": together("concat"),
         "stack": together("stack"), "slice": cut, "pad": pad, "iota": iota, "cast": cast, "select": select,
         "ratio": ratio, "matmul": matmul, "conv": convolutions.conv,
+        "window_sum": windows.row("window_sum"), "window_max": windows.row("window_max"),
         "transposed_conv": convolutions.transposed_conv, "gather": gather("gather"), "lookup": gather("lookup"),
         "scatter_add": scatter_add, "one_hot": one_hot, "expect_range": expect_range,
     }

@@ -5,9 +5,9 @@ layer even(x) { return odd(x) }
 layer odd(x) { return even(x) }
 layer wrap(x) { return softmax(x, axis = 5) }
 model library() {
-  input x : f32[B, 6, 6, 1]
+  input x : f32[B, 6, 6]
   input y : f32[B, 4]
-  a = nn.max_pool2d(x, 4)
+  a = nn.attention(x, 4)
   b = wrap(y)
   c = even(y)
   d = one_hot(cast(y, i32), 4611686018427387904)
