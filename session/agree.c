@@ -135,8 +135,8 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
   if (o->steps_given) str_printf(&facts, "ends with step %lld\n", (long long)o->steps);
   str_printf(&facts, "saves every %lld steps, every %lld s%s\n", (long long)o->checkpoint_every,
              (long long)o->checkpoint_seconds, o->checkpoint ? "" : ", without a file for it");
-  if (o->free)
-    str_printf(&facts, "takes batches as they come, %lld beside another's\n", (long long)o->free_bound);
+  if (s->free)
+    str_printf(&facts, "takes batches as they come, %lld beside another's\n", (long long)s->free_bound);
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");
   for (int i = 0; i < ds->ncolumns; i++) add_column(s, &facts, &ds->columns[i]);
   return agree(s, facts.data);

@@ -179,6 +179,37 @@ enum dgc_status session_task(struct dgc_session *s, const struct cluster *c, con
   return DGC_USAGE;
 }
 
+/* As a cluster names it. */
+static const char *host_name(struct dgc_session *s, const char *name) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  char *host = arena_printf(s->call, "%s:0", name); /* by its port it is no number */
+  for (char *p = host; p[2]; p++)
+    if (!strchr(letters, *p) || (p == host && *p == '-')) *p = '_';
+  return host;
+}
+
+const char *session_hosts(struct dgc_session *s, const struct target *t, const struct transport *transport) {
+  struct str hosts = str_make(s->call);
+  const struct device_name *last = NULL;
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
+  bool several = false;
+  target_processes(t, of);
+  for (int i = 0; i < t->ndevices; i++) {
+    const struct device_name *n = &t->devices[i].name;
+    bool job = !last || !str_same(last->job, n->job);
+    if (!job && last->task == n->task) continue;
+    if (!n->job || n->task != (job ? 0 : last->task + 1) || of[i] >= transport->size) return NULL;
+    const char *host = host_name(s, transport->host(transport, of[i]));
+    several |= strcmp(transport->host(transport, of[i]), transport->host(transport, 0)) != 0;
+    if (job)
+      str_printf(&hosts, "%s%s=%s", hosts.len ? ";" : "", n->job, host);
+    else
+      str_printf(&hosts, ",%s", host);
+    last = n;
+  }
+  return several ? arena_strdup(s->arena, hosts.data) : NULL;
+}
+
 /* What is wrong is told when something runs. */
 static enum dgc_status find_process(struct dgc_session *s, int *process) {
   struct cluster c;

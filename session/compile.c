@@ -26,7 +26,7 @@ struct graph *session_source(struct dgc_session *s, struct arena *a, enum entry_
   *g = *entry_source(s, kind);
   g->diags = &s->diags;
   session_configure(s, &g->config, batch);
-  if (kind == ENTRY_TRAIN && s->options.free) session_one_worker(s, a, &g->config);
+  if (kind == ENTRY_TRAIN && s->free) session_one_worker(s, a, &g->config);
   return g;
 }
 

@@ -265,7 +265,7 @@ enum dgc_status session_free_open(struct dgc_session *s, const struct dataset *d
   enum dgc_status status = plan_all(f);
   if (status) return status;
   say_free(f);
-  f->free = free_create(s->call, s->transport, &f->cast, s->options.free_bound, &acts, f);
+  f->free = free_create(s->call, s->transport, &f->cast, s->free_bound, &acts, f);
   return f->free ? DGC_OK : session_device_failed(s);
 }
 

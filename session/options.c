@@ -186,18 +186,22 @@ static enum dgc_status set_every(struct dgc_session *s, const struct option_row 
   return set_integer(s, r, value, &o->checkpoint_every);
 }
 
-/* "2", "free", "free:4" */
-static enum dgc_status set_staleness(struct dgc_session *s, const struct option_row *r, const char *value) {
-  enum { FREE_BOUND = 16 };
-  struct options *o = &s->options;
+const char *free_bound_of(const char *staleness) {
   static const char word[] = "free";
   size_t len = sizeof word - 1;
-  o->free = strncmp(value, word, len) == 0 && (!value[len] || value[len] == ':');
+  if (strncmp(staleness, word, len) != 0) return NULL;
+  return !staleness[len] ? "16" : staleness[len] == ':' ? staleness + len + 1 : NULL;
+}
+
+/* "2", "free", "free:4" */
+static enum dgc_status set_staleness(struct dgc_session *s, const struct option_row *r, const char *value) {
+  struct options *o = &s->options;
+  const char *bound = free_bound_of(value);
+  o->free = bound != NULL;
   o->asynchronous = !o->free;
   if (!o->free) return set_integer(s, r, value, &o->staleness);
   o->staleness = 0;
-  o->free_bound = FREE_BOUND;
-  return value[len] ? set_integer(s, r, value + len + 1, &o->free_bound) : DGC_OK;
+  return set_integer(s, r, bound, &o->free_bound);
 }
 
 static enum dgc_status set_flag(struct dgc_session *s, const struct option_row *r, const char *value,

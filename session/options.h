@@ -11,6 +11,9 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
 /* Forgets all that says how work is spread over devices, the batch with it. */
 void options_drop_strategy(struct options *o);
 
+/* The bound of a staleness "free:4" or "free", as text; NULL: it is none of these. */
+const char *free_bound_of(const char *staleness);
+
 /* Where training is to end: after so many epochs or steps, -1 where it does not matter. */
 struct goal {
   int64_t epochs, steps;

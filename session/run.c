@@ -154,6 +154,22 @@ static enum dgc_status meet(struct dgc_session *s) {
   return agree_on_build(s);
 }
 
+/* Where tasks turn out to run on several hosts, these are a level of sums, unless the cluster names its own: what
+ * follows from that is settled again. */
+static enum dgc_status settle_hosts(struct dgc_session *s) {
+  const char *hosts = s->transport ? session_hosts(s, &s->listed, s->transport) : NULL;
+  enum dgc_status status = DGC_OK;
+  if (hosts && !s->hosts) {
+    s->hosts = hosts;
+    s->settled = false;
+    status = session_target(s);
+  }
+  if (s->why_sums && s->transport && s->transport->rank == 0)
+    diag_note(&s->diags, LOC_NONE, "%s", s->why_sums);
+  s->why_sums = NULL;
+  return status;
+}
+
 enum dgc_status session_open(struct dgc_session *s) {
   const struct backend *chosen;
   enum dgc_status status = s->moves ? move(s) : DGC_OK;
@@ -168,6 +184,7 @@ enum dgc_status session_open(struct dgc_session *s) {
     s->engines = NULL;
   }
   status = meet(s);
+  if (!status) status = settle_hosts(s);
   if (status) return status;
   if (!s->engines)
     s->engines =
@@ -251,7 +268,7 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
 
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
                              struct loaded **out) {
-  if (kind == ENTRY_TRAIN && s->options.free)
+  if (kind == ENTRY_TRAIN && s->free)
     return session_fail(s, DGC_USAGE, "staleness: free is for dgc train over files, not for single steps");
   if (!s->store || s->moves) { /* options were changed while it was running */
     enum dgc_status status = session_ready(s, kind);

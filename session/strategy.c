@@ -6,10 +6,12 @@
 #include "session/cluster.h"
 #include "session/forecast.h"
 #include "session/model.h"
+#include "session/options.h"
 
 #include "passes/strategy/strategy.h"
 #include "runtime/mpi/transport.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_BATCH = 128 };
@@ -94,8 +96,22 @@ static enum dgc_status no_setting(struct dgc_session *s, const struct model_sett
   return DGC_INPUT;
 }
 
+/* staleness = "free", "free:4" */
+static enum dgc_status take_free(struct dgc_session *s, const struct model_setting *m, struct config *c) {
+  enum { DIGITS = 5, MOST = 16384 };
+  const char *bound = free_bound_of(m->text);
+  size_t digits = bound ? strspn(bound, "0123456789") : 0;
+  if (digits && digits <= DIGITS && !bound[digits]) s->free_bound = strtol(bound, NULL, 10);
+  if (!digits || digits > DIGITS || bound[digits] || s->free_bound > MOST)
+    return wrong_setting(s, m, "an integer, \"free\", or \"free:N\" with N from 0 to 16384");
+  s->free = true;
+  c->asked.staleness = m->loc;
+  return DGC_OK;
+}
+
 static enum dgc_status take_setting(struct dgc_session *s, const struct model_setting *m, struct config *c) {
   if (!is_setting(m->name)) return no_setting(s, m);
+  if (strcmp(m->name, "staleness") == 0 && m->kind == SETTING_TEXT) return take_free(s, m, c);
 #define NUMBER(type, field, most)                                                              \
   if (strcmp(m->name, #field) == 0) {                                                          \
     int64_t value = 0;                                                                         \
@@ -165,8 +181,14 @@ void options_over(const struct options *o, struct config *c) {
 
 static enum dgc_status asked_for(struct dgc_session *s, struct config *c) {
   *c = (struct config){.target = s->listed};
+  s->free = false;
   enum dgc_status status = take_clause(s, c);
   if (!status) options_over(&s->options, c);
+  if (s->options.free) s->free_bound = s->options.free_bound;
+  s->free = s->options.free || (s->free && !s->options.asynchronous);
+  struct diags silent; /* of a cluster that is wrong more is said elsewhere */
+  diags_init(&silent, s->call);
+  if (s->hosts && (!c->cluster || !cluster_numbered(s->call, c->cluster, &silent))) c->cluster = s->hosts;
   return status;
 }
 
@@ -180,14 +202,17 @@ static const char *choose_sums(struct dgc_session *s, struct config *c, const ch
   return session_choose_sums(s, c, session_batch(s), is_per_replica(&s->options), why);
 }
 
-/* The first process says so. */
+/* The first process says so; where there are several, once their hosts are known. */
 static void settle_sums(struct dgc_session *s, struct config *c) {
   const char *why, *chosen = choose_sums(s, c, &why);
-  int process;
+  int process, processes = transport_launched(&process);
+  s->why_sums = NULL;
   if (!chosen) return;
-  transport_launched(&process);
-  if (process == 0) diag_note(&s->diags, LOC_NONE, "%s", why);
   c->cross_device = chosen;
+  if (processes > 1)
+    s->why_sums = arena_strdup(s->arena, why);
+  else
+    diag_note(&s->diags, LOC_NONE, "%s", why);
 }
 
 static enum dgc_status compare(struct dgc_session *s, struct config *c, struct str *table) {
@@ -281,13 +306,15 @@ static void count_towers(struct dgc_session *s, struct config *c) {
   if (!c->towers) c->towers = count;
 }
 
-static enum dgc_status check_free(struct dgc_session *s, const struct strategy *strategy) {
+static enum dgc_status check_free(struct dgc_session *s, const struct config *c,
+                                  const struct strategy *strategy) {
   if (strategy->info->storage == STORAGE_SERVERS) return DGC_OK;
-  session_fail(s, DGC_USAGE, "only strategy %s trains asynchronously: with %s workers wait for each other",
-               strategies_taking(s->call, TAKES_STALENESS), strategy->info->name);
-  diag_help(&s->diags, LOC_NONE, "leave out --staleness, or use strategy %s, with a job ps in the cluster",
-            strategies_taking(s->call, TAKES_STALENESS));
-  return DGC_USAGE;
+  diag_error(&s->diags, s->options.free ? LOC_NONE : c->asked.staleness,
+             "only strategy %s trains asynchronously: with %s workers wait for each other",
+             strategies_taking(s->call, TAKES_STALENESS), strategy->info->name);
+  diag_help(&s->diags, LOC_NONE, "leave out %s, or use strategy %s, with a job ps in the cluster",
+            s->options.free ? "--staleness" : "`staleness`", strategies_taking(s->call, TAKES_STALENESS));
+  return session_blame(s);
 }
 
 enum dgc_status session_target(struct dgc_session *s) {
@@ -303,14 +330,14 @@ enum dgc_status session_target(struct dgc_session *s) {
   settle_sums(s, &c);
   c.batch = c.batch_per_replica = 0; /* it is another for each graph */
   c.task = NULL;
-  bool free = s->options.free && !s->evaluates;
+  bool free = s->free && !s->evaluates;
   if (free) count_towers(s, &c);
   if (!strategy_resolve(s->arena, session_all_variables(s), &c, &strategy, &s->diags)) {
     if (has_clause(s) && session_blame(s) == DGC_USAGE)
       diag_note(&s->diags, s->model->strategy.loc, "the model asks for its strategy here");
     return session_blame(s);
   }
-  status = free ? check_free(s, &strategy) : DGC_OK;
+  status = free ? check_free(s, &c, &strategy) : DGC_OK;
   if (status) return status;
   c.task = find_task(s, &c, &strategy);
   s->config = c;

@@ -384,9 +384,9 @@ static enum dgc_status train_over(struct training *t) {
   s->position.batch = lo.batch;
   t->first_step = t->saved_step = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
-  if (s->options.free) session_free_loader(s, &lo);
-  enum dgc_status status = s->options.free ? DGC_OK : shard(s, &lo);
-  if (!status && !s->options.free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
+  if (s->free) session_free_loader(s, &lo);
+  enum dgc_status status = s->free ? DGC_OK : shard(s, &lo);
+  if (!status && !s->free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
   if (!t->loader) return session_unread(s);
@@ -394,7 +394,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!status) say_done(t);
   tasks_begin(s);
   t->begin = t->epoch_begin = t->saved = clock_seconds();
-  if (!status) status = s->options.free ? train_freely(t) : train_in_order(t);
+  if (!status) status = s->free ? train_freely(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
   if (!status && t->unsaved) status = session_save_end(s, s->options.checkpoint);
   if (!status && t->rows > 0) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
@@ -436,7 +436,7 @@ static enum dgc_status train(struct dgc_session *s) {
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
-  if (!status && o->free) status = session_free_allowed(s);
+  if (!status && s->free) status = session_free_allowed(s);
   if (!status)
     status =
         session_evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */

@@ -21,6 +21,35 @@ tasks='--cluster worker=2'
   fi
   together 2 "$samples/words.dsl" $tasks --batch 32 --towers 4 --steps 3 --quiet --devices gpu:0
 
+  # In no order: one worker has the bits of one process; of several each batch counts once, as whole numbers show.
+  free='--cluster worker=1;ps=2 --staleness free'
+  expect 0 'one process' "$dgc" train "$samples/digits.dsl" --rows 0:300 --eval-rows 0:64 --batch 64 --epochs 2 --quiet --devices gpu:0 \
+    --overwrite --checkpoint one.safetensors
+  expect 0 'one worker' processes 3 "$dgc" train "$samples/digits.dsl" --rows 0:300 --eval-rows 0:64 --batch 64 --epochs 2 --quiet \
+    --devices gpu:0 $free --overwrite --checkpoint several.safetensors
+  same one.safetensors several.safetensors
+  cat >count.dsl <<'END'
+model count {
+  input x : f64[B, 3]
+  var w : f64[3, 1] = zeros()
+  state rows : f64[] = 0
+  rows += B
+  strategy parameter_server(staleness = "free:2")
+  train sum(x @ w) with sgd(rate = 1.0)
+}
+END
+  awk 'BEGIN { for (i = 1; i <= 397; i++) print i "," i * i % 1000 "," 7 * i % 31 - 15 }' >x.csv
+  whole="count.dsl --data x=x.csv --batch 16 --epochs 3 --quiet --overwrite"
+  expect 0 'whole numbers, one process' "$dgc" train $whole --strategy one_device --checkpoint one.safetensors
+  for seed in 1 2; do
+    for where in gpu:0 cpu:0; do
+      expect 0 "whole numbers, $where" env DGC_SIMULATED_SEED=$seed $bounded mpirun -n 3 "$dgc" train $whole --devices $where \
+        --cluster 'worker=2;ps=1' --checkpoint several.safetensors
+      same one.safetensors several.safetensors
+      shows err 'note: staleness free: 2 workers apply their gradients as they come'
+    done
+  done
+
   # Sums that GPUs of several processes make together: no bits are promised, but those of simulated NCCL, which has one
   # order, are those of one process.
   nccl="$digits --cross-device nccl"

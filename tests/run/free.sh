@@ -65,6 +65,18 @@ done
     free 3 1 $count --steps $steps --staleness free
     same one.safetensors several.safetensors
   done
+  # The model may ask for it, and options win.
+  for bound in free free:2; do
+    sed "s/  train/  strategy parameter_server(staleness = \"$bound\")\n&/" count.dsl >asks.dsl
+    free 2 1 asks.dsl --data x=x.csv --batch 16 --quiet --epochs 3
+    same three.safetensors several.safetensors
+    shows free.err 'note: staleness free: 2 workers apply their gradients as they come'
+  done
+  free 2 1 asks.dsl --data x=x.csv --batch 16 --quiet --epochs 3 --staleness 1
+  empty free.err
+  expect 0 'in turn, in one process' "$dgc" train asks.dsl --data x=x.csv --batch 16 --quiet --epochs 3 --staleness 1 \
+    --cluster 'worker=2;ps=1' --checkpoint one.safetensors --overwrite
+  same one.safetensors several.safetensors
   # It goes on with others than it began with.
   free 3 1 $count --steps 70 --staleness free
   cp several.safetensors begun.safetensors
@@ -190,6 +202,13 @@ refused() {
     processes 4 "$dgc" train server.dsl --data x=x.csv --cluster 'worker=2;ps=2' --staleness free
   refused 2 'no bound' "staleness: expected an integer from 0 to 16384, not 'x'" "$dgc" train $count --staleness free:x
   refused 2 'no number' "staleness: expected an integer from 0 to 16384, not 'freely'" "$dgc" train $count --staleness freely
+  for wrong in '"freely"' '"free:"' '"free:99999"' '"2"' true; do
+    sed "s/  train/  strategy parameter_server(staleness = $wrong)\n&/" count.dsl >asks.dsl
+    refused 1 "staleness = $wrong" 'error: `staleness` of a strategy is an integer' "$dgc" check asks.dsl --cluster 'worker=2;ps=1'
+  done
+  sed 's/  train/  strategy central_storage(staleness = "free")\n&/' count.dsl >asks.dsl
+  refused 1 'another strategy in the model' 'asks.dsl:6:28: error: only strategy parameter_server trains asynchronously: with central_storage' \
+    processes 2 "$dgc" train asks.dsl --data x=x.csv
   refused 2 'different bounds' "takes batches as they come, 2 beside another's, and " $bounded \
     mpirun -n 1 "$dgc" train $count --cluster 'worker=1;ps=1' --staleness free:1 \
     : -n 1 "$dgc" train $count --cluster 'worker=1;ps=1' --staleness free:2

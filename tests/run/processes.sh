@@ -26,6 +26,20 @@ digits() { echo "$samples/digits.dsl --rows 0:512 --eval-rows 0:128 --batch 64 -
       same hash.safetensors several.safetensors
     done
   done
+  # The hosts that processes find themselves on are so, too.
+  on() { echo "-n 1 env LD_PRELOAD=$root/tests/run/inject.so DGC_HOST=$1 $dgc train $(digits) --overwrite --checkpoint several.safetensors"; }
+  if [ -f "$root/tests/run/inject.so" ]; then
+    for how in reduce_to_one hierarchical_copy scatter; do
+      expect 0 "four on two hosts, $how" $bounded mpirun $(on a) --cross-device $how : $(on a) --cross-device $how \
+        : $(on 7) --cross-device $how : $(on 7) --cross-device $how
+      same hash.safetensors several.safetensors
+    done
+    expect 0 'and the servers' $bounded mpirun $(on a) --cluster 'worker=2;ps=2' : $(on b) --cluster 'worker=2;ps=2' \
+      : $(on b) --cluster 'worker=2;ps=2' : $(on a) --cluster 'worker=2;ps=2'
+    same hash.safetensors several.safetensors
+    expect 2 'they do not agree on hosts' $bounded mpirun $(on a) : $(on b) --cluster 'worker=x,x' --link 1GB/s,1us
+    shows err 'cluster "worker=a:0,b:0"'
+  fi
   # How sums travel is chosen by a prediction, the same in all, unless they are told of different links.
   usual='--speed 100GFLOP/s,20GB/s' fast='--link 1000TB/s,0ns --speed 1GFLOP/s,1GB/s'
   together 2 $(digits) $usual
