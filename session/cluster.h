@@ -17,8 +17,8 @@ enum dgc_status session_cluster(struct dgc_session *s, struct cluster *out);
 /* How many processes the tasks of the cluster are, and which of them this one is, by the launcher's numbers. 1: all of
  * them are this process; an evaluator is alone, too. Once session_cluster was called. */
 int session_processes(const struct dgc_session *s, int *process);
-/* The cluster of these devices by the hosts that its tasks run on as processes, as cluster_parse reads it: "worker=a,a,b".
- * NULL: there is one host, or tasks are not numbered from 0 on. */
+/* The cluster of these devices by the hosts that its tasks run on as processes, as cluster_parse reads it:
+ * "worker=a:0,a:0,b:0". NULL: there is one host, or tasks are not numbered from 0 on. */
 const char *session_hosts(struct dgc_session *s, const struct target *t, const struct transport *transport);
 /* The number of this process's task among those of the target, -1 if nothing names it; an error if there is none of
  * that name. */
