@@ -192,12 +192,20 @@ static bool is_received(struct office *o, struct channel *c) {
   return true;
 }
 
-/* Whether this office's messages have not moved for long: `count` and `since` are the caller's memory of it. */
-static void have_patience(const struct office *o, const struct channel *c, uint64_t *count, time_t *since) {
+/* A caller's memory of how long this office's messages have not moved. A machine that stood still for a while, as
+ * virtual ones do, has waited a second at most. */
+struct patience {
+  uint64_t count;
+  time_t looked, waited; /* seconds */
+};
+
+static void have_patience(const struct office *o, const struct channel *c, struct patience *p) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  if (*count != o->count || !*since) *count = o->count, *since = now.tv_sec;
-  if (now.tv_sec - *since < PATIENCE) return;
+  if (p->count != o->count || !p->looked) *p = (struct patience){o->count, now.tv_sec, 0};
+  p->waited += now.tv_sec > p->looked;
+  p->looked = now.tv_sec;
+  if (p->waited < PATIENCE) return;
   fprintf(stderr, "nothing moves: process %d waits for %d, tag %d\n", c->sends ? c->from : c->to,
           c->sends ? c->to : c->from, c->tag);
   for (const struct letter *l = o->first; l; l = l->next)
@@ -348,8 +356,7 @@ static void start(void *which) {
 static bool done(void *which) {
   struct channel *c = which;
   struct office *o = c->office;
-  static _Thread_local uint64_t count;
-  static _Thread_local time_t since;
+  static _Thread_local struct patience patience;
   enter(o);
   if (!c->under_way) complain(o, "asked for, and not under way", c);
   bool ended = c->sends ? is_done(o, c->letter) : is_received(o, c);
@@ -357,7 +364,7 @@ static bool done(void *which) {
     c->under_way = false;
     if (!c->sends) unpost_receiver(o, c);
   } else
-    have_patience(o, c, &count, &since);
+    have_patience(o, c, &patience);
   leave(o);
   return ended;
 }
