@@ -6,6 +6,7 @@
 #include "session/strategy.h"
 
 #include "frontend/ast.h"
+#include "hlo/hlo.h"
 #include "ir/plan/report.h"
 #include "planner/planner.h"
 
@@ -75,8 +76,8 @@ typedef void print_plan_fn(struct str *s, const struct plan *p);
 
 struct emitted {
   const char *name;
-  enum { OF_SOURCE, OF_STRATEGIES, OF_SCALING, OF_GRAPH, OF_PLAN, OF_KERNELS } of;
-  const char *last; /* OF_GRAPH: the last pass; NULL: the source graph as it is */
+  enum { OF_SOURCE, OF_STRATEGIES, OF_SCALING, OF_GRAPH, OF_MODULE, OF_PLAN, OF_KERNELS } of;
+  const char *last; /* OF_GRAPH, OF_MODULE: the last pass; NULL: the source graph as it is */
   /* [1]: as JSON, NULL if there is none */
   print_graph_fn *graph[2];
   print_plan_fn *plan[2];
@@ -101,6 +102,7 @@ static const struct emitted stages[] = {
     {"ptx", .of = OF_KERNELS},
     {"dot", OF_GRAPH, "copies", .graph = {graph_print_dot}},
     GRAPH("json", "copies", graph_print_json),
+    {"stablehlo", .of = OF_MODULE, .last = "copies"},
     {"strategies", .of = OF_STRATEGIES},
     {"scaling", .of = OF_SCALING},
 };
@@ -118,6 +120,20 @@ static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, c
   if (!g) return session_blame(s);
   stage->graph[json](out, g);
   return DGC_OK;
+}
+
+/* A function for each entry, or for the one that was asked for. */
+static enum dgc_status emit_module(struct dgc_session *s, const enum entry_kind *only,
+                                   const struct emitted *stage, struct str *out) {
+  struct hlo_function functions[ENTRY_COUNT];
+  int count = 0;
+  for (enum entry_kind kind = ENTRY_INIT; kind < ENTRY_COUNT; kind++) {
+    if ((only && *only != kind) || !entry_there(s, kind)) continue;
+    struct graph *g = session_part(s, s->call, kind, 0, stage->last);
+    if (!g) return session_blame(s);
+    functions[count++] = (struct hlo_function){g, entry_names[kind], s->config.batch};
+  }
+  return hlo_print(out, s->model->name, functions, count, &s->diags) ? DGC_OK : DGC_INPUT;
 }
 
 static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, const struct emitted *stage,
@@ -182,6 +198,7 @@ static enum dgc_status emit(struct dgc_session *s, const char *entry, const char
   if (status) return status;
   if (!stage) return unknown_stage(s, name);
   if (stage->of == OF_GRAPH) return emit_graph(s, kind, stage, json, out);
+  if (stage->of == OF_MODULE) return emit_module(s, entry ? &kind : NULL, stage, out);
   return emit_plan(s, kind, stage, json, out);
 }
 

@@ -5,6 +5,7 @@
 #include "session/strategy.h"
 
 #include "base/file.h"
+#include "hlo/hlo.h"
 #include "ir/graph/text.h"
 
 #include <string.h>
@@ -37,8 +38,8 @@ enum dgc_status session_override(struct dgc_session *s, struct config *c) {
   return DGC_OK;
 }
 
-static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const char *passes,
-                                 struct str *out) {
+static enum dgc_status opt_graph(struct dgc_session *s, struct graph **graph, const char *passes) {
+  struct graph *g = *graph;
   if (!graph_verify(g, "read", &s->diags)) return DGC_INPUT;
   if (g->stage == STAGE_SOURCE) {
     enum dgc_status status = session_override(s, &g->config);
@@ -54,7 +55,54 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph *g, const c
     if (!g) return session_blame(s);
     if (!graph_verify(g, "the last pass", &s->diags)) return DGC_INPUT;
   }
-  graph_print(out, g);
+  *graph = g;
+  return DGC_OK;
+}
+
+/* "train" of digits.train, as long as only one of the graphs is called so. */
+static const char *entry_of(struct graph *const *graphs, int count, int which) {
+  const char *dot = strrchr(graphs[which]->name, '.');
+  if (!dot || !dot[1]) return graphs[which]->name;
+  for (int i = 0; i < count; i++) {
+    const char *other = strrchr(graphs[i]->name, '.');
+    if (i != which && strcmp(other ? other + 1 : graphs[i]->name, dot + 1) == 0) return graphs[which]->name;
+  }
+  return dot + 1;
+}
+
+static bool print_module(struct dgc_session *s, struct str *out, struct graph *const *graphs, int count) {
+  struct hlo_function *functions = arena_new_array(s->call, (size_t)count + 1, struct hlo_function);
+  const char *dot = count ? strrchr(graphs[0]->name, '.') : NULL, *name = count ? graphs[0]->name : "empty";
+  for (int i = 0; i < count; i++)
+    functions[i] = (struct hlo_function){graphs[i], entry_of(graphs, count, i), s->options.batch};
+  if (dot) name = arena_strndup(s->call, name, (size_t)(dot - name));
+  return hlo_print(out, name, functions, count, &s->diags);
+}
+
+/* As graph text, or in the form that --emit names. */
+static enum dgc_status print_graphs(struct dgc_session *s, struct str *out, struct graph *const *graphs,
+                                    int count) {
+  static const struct {
+    const char *name;
+    void (*print)(struct str *s, const struct graph *g);
+  } forms[] = {
+      {"graph", graph_print}, {"dot", graph_print_dot}, {"json", graph_print_json}, {"stablehlo", NULL}};
+  enum { NFORMS = sizeof forms / sizeof *forms };
+  const char *names[NFORMS], *form = s->options.emit ? s->options.emit : "graph";
+  int k = 0;
+  for (int i = 0; i < NFORMS; i++) names[i] = forms[i].name;
+  while (k < NFORMS && strcmp(forms[k].name, form) != 0) k++;
+  if (k == NFORMS) {
+    session_fail(s, DGC_USAGE, "cannot emit graph text as '%s': there are %s", form,
+                 str_join(s->call, names, NFORMS));
+    diag_closest(&s->diags, LOC_NONE, form, names, NFORMS, NULL);
+    return DGC_USAGE;
+  }
+  if (!forms[k].print) return print_module(s, out, graphs, count) ? DGC_OK : DGC_INPUT;
+  for (int i = 0; i < count; i++) {
+    if (i) str_putc(out, '\n');
+    forms[k].print(out, graphs[i]);
+  }
   return DGC_OK;
 }
 
@@ -75,8 +123,8 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
   int chosen = 0;
   for (int i = 0; i < count; i++) {
     if (wanted && strcmp(graphs[i]->name, wanted) != 0) continue;
-    if (chosen++) str_putc(&out, '\n');
-    enum dgc_status status = opt_graph(s, graphs[i], passes, &out);
+    graphs[chosen] = graphs[i];
+    enum dgc_status status = opt_graph(s, &graphs[chosen++], passes);
     if (status) return status;
   }
   if (wanted && !chosen) {
@@ -84,6 +132,8 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
     for (int i = 0; i < count; i++) names[i] = graphs[i]->name;
     return session_no_graph(s, path, names, count);
   }
+  enum dgc_status status = print_graphs(s, &out, graphs, chosen);
+  if (status) return status;
   *text = out.data;
   return s->diags.nerrors ? DGC_INPUT : DGC_OK;
 }

@@ -89,6 +89,7 @@ static const struct option_row option_table[] = {
     {"tf32", FLAG, AT(tf32), 0, 0, NULL,
      "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster"},
     {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},
+    {"emit", TEXT, AT(emit), 0, 0, "FORM", "opt: graph (default), dot, json or stablehlo"},
     {"arch", TEXT, AT(arch), 0, 0, "ARCH", "compile: the GPUs to show PTX for (default sm_90)"},
     {"timeout", INTEGER, AT(timeout), 0, 86400, "SECONDS",
      "give up when a step does not end within this time, and say who waits for whom (default: never)"},

@@ -15,6 +15,7 @@ LAYERS = {
     "ir/ops": GRAPH,
     "ir/plan": GRAPH + " ir/plan",
     "ir/certify": GRAPH + " ir/plan ir/certify",
+    "hlo": GRAPH + " hlo",
     "frontend": GRAPH + " frontend",
     "passes": PASSES + " passes/collectives",
     "passes/strategy": GRAPH + " passes/strategy",
@@ -28,7 +29,7 @@ LAYERS = {
     "runtime/cuda": GRAPH + " ir/plan kernels runtime runtime/cuda",
     "runtime/interp": GRAPH + " ir/plan runtime runtime/interp",
     "runtime/data": "base ir runtime/data",
-    "session": PASSES + " frontend planner runtime runtime/data session include",
+    "session": PASSES + " hlo frontend planner runtime runtime/data session include",
     "include": "",
     "samples": "",
     "bench": "base runtime",
@@ -47,6 +48,7 @@ FOREIGN = [
 DOCUMENTED = [
     ("ir/strategies.def", "STRATEGY", ("docs/strategies.md", "docs/dgc.1")),
     ("passes/passes.def", "PASS", ("docs/passes.md",)),
+    ("ir/ops/ops.def", "(?:OP|LEAF|KERNEL)", ("docs/stablehlo.md",)),
     ("ir/cross_device.def", "CROSS_DEVICE", ("docs/passes.md", "docs/dgc.1")),
 ]
 MAX_LINES = 1000
@@ -58,7 +60,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)')
 ALLOCATION = re.compile(r"\b(malloc|calloc|realloc|free)\s*\(")
 TAG = re.compile(r"\b(struct|union|enum) (\w+) \{")
 # A path of the tree in a text, and what a recipe makes.
-PATH = re.compile(r"(?<![\w./-])(?:base|bench|docs|frontend|include|ir|kernels|passes|planner|runtime|samples|session|tests|tools)"
+PATH = re.compile(r"(?<![\w./-])(?:base|bench|docs|frontend|hlo|include|ir|kernels|passes|planner|runtime|samples|session|tests|tools)"
                   r"/[\w./-]*\.(?:1|build|c|cu|cuh|def|dg|dsl|h|l|md|py|sh|y)\b(?![\w/])")
 NEW_FILE = re.compile(r"^```\w+ (\S+) new$", re.M)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
@@ -139,7 +141,7 @@ class Checker:
 
     def code(self, path, lines):
         folder = path.split("/")[0]
-        compiler = folder in ("base", "ir", "frontend", "passes", "planner") and path != "base/arena.c"
+        compiler = folder in ("base", "ir", "hlo", "frontend", "passes", "planner") and path != "base/arena.c"
         for n, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
             if match:

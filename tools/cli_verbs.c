@@ -97,6 +97,7 @@ static int compile(struct cli *c) {
 static int opt(struct cli *c) {
   const char *text;
   int code = start(c);
+  if (!code && c->emit) code = cli_status(c, dgc_set(c->session, "emit", c->emit));
   if (!code) code = cli_status(c, dgc_opt(c->session, c->words[0], c->passes, &text));
   return code ? code : put_text(c, text);
 }
@@ -283,7 +284,7 @@ const struct verb verbs[] = {
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
      MODEL_OPTIONS " " PASS_OPTIONS " emit tasks arch entry file json", compile},
     {"opt", "GRAPH", "runs passes over graph text, and prints it",
-     TARGET_OPTIONS " passes graph file " PASS_OPTIONS, opt},
+     TARGET_OPTIONS " passes emit graph file " PASS_OPTIONS, opt},
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "

@@ -1,0 +1,94 @@
+/* What writes operations: the pieces of which rules are made. */
+#ifndef DGC_HLO_EMIT_H
+#define DGC_HLO_EMIT_H
+
+#include "ir/ops/op.h"
+
+/* A value of the function that is being written: %0, %1 ..., or %arg0 ... for -1 ... */
+struct hlo_value {
+  int id;
+  struct type type;
+};
+
+/* A function that is being written. */
+struct hlo {
+  struct arena *arena;
+  struct str *out;
+  const struct graph *graph;
+  int64_t batch; /* 0: not known */
+  int next;      /* number of a value, */
+  int place;     /* of a location */
+  struct diags *diags;
+};
+
+/* How an op is written: NULL after an error. One of them is not NULL. */
+typedef bool hlo_rule_fn(struct hlo *h, const struct node *n, const struct hlo_value *in,
+                         struct hlo_value *out);
+struct hlo_rule {
+  const char *native;  /* the operation of this name does the same */
+  bool scalar;         /* the body for one element, each primitive an operation */
+  hlo_rule_fn *emit;   /* written by hand */
+  const char *refused; /* why there is none */
+};
+extern const struct hlo_rule *const hlo_rules[OP_COUNT];
+
+/* n's type, the batch fixed. */
+struct type hlo_type(const struct hlo *h, const struct node *n);
+/* "tensor<64x784xf32>" */
+const char *hlo_type_text(struct arena *a, const struct type *t);
+/* "[1, 2]" */
+const char *hlo_list(struct arena *a, int count, const int64_t *ints);
+/* "array<i64: 1, 2>" */
+const char *hlo_array(struct arena *a, int count, const int64_t *ints);
+void hlo_print_value(struct str *s, struct hlo_value v);
+/* "name" as MLIR writes strings. */
+void hlo_print_string(struct str *s, const char *text);
+
+/* %next = "stablehlo.<name>"(in) <{attrs}> (region) : ...; attrs and region may be NULL. */
+struct hlo_value hlo_op(struct hlo *h, const char *name, const struct type *t, int n,
+                        const struct hlo_value *in, const char *attrs, const char *region);
+/* A region that joins two scalars: `^bb0(%a, %b): return name(a, b)`. */
+const char *hlo_joining(struct hlo *h, const char *name, enum dtype d);
+
+/* Elementwise; all of one type but where it says so. */
+struct hlo_value hlo_unary(struct hlo *h, const char *name, struct hlo_value x);
+struct hlo_value hlo_binary(struct hlo *h, const char *name, struct hlo_value a, struct hlo_value b);
+struct hlo_value hlo_compare(struct hlo *h, const char *direction, struct hlo_value a, struct hlo_value b);
+struct hlo_value hlo_select(struct hlo *h, struct hlo_value condition, struct hlo_value a,
+                            struct hlo_value b);
+/* Where StableHLO says what comes out: no float that is out of range becomes an integer. */
+struct hlo_value hlo_convert(struct hlo *h, enum dtype d, struct hlo_value x);
+/* As the primitives of scalar programs, for all values: ir/scalar/scalar.h says what each gives. */
+struct hlo_value hlo_convert_all(struct hlo *h, enum dtype d, struct hlo_value x);
+struct hlo_value hlo_divide(struct hlo *h, bool remainder, struct hlo_value a, struct hlo_value b);
+
+/* Of equal elements. */
+struct hlo_value hlo_bits(struct hlo *h, const struct type *t, uint64_t bits);
+struct hlo_value hlo_number(struct hlo *h, const struct type *t, double value);
+struct hlo_value hlo_integer(struct hlo *h, const struct type *t, int64_t value);
+
+struct hlo_value hlo_count(struct hlo *h, const struct type *t, int64_t axis);
+struct hlo_value hlo_shaped(struct hlo *h, struct hlo_value x, const struct type *t);
+struct hlo_value hlo_permuted(struct hlo *h, struct hlo_value x, const int64_t *perm);
+struct hlo_value hlo_repeated(struct hlo *h, struct hlo_value x, const struct type *t, int count,
+                              const int64_t *axes);
+struct hlo_value hlo_cut(struct hlo *h, struct hlo_value x, const struct type *t, const int64_t *begin);
+struct hlo_value hlo_padded(struct hlo *h, struct hlo_value x, struct hlo_value value, const struct type *t,
+                            const int64_t *low, const int64_t *high);
+struct hlo_value hlo_joined(struct hlo *h, const struct type *t, int n, const struct hlo_value *in,
+                            int64_t axis);
+/* Keys along an axis in the order of the comparator, a region; what stands beside each of them: the second result. */
+struct hlo_value hlo_sorted(struct hlo *h, struct hlo_value keys, struct hlo_value beside, int64_t axis,
+                            const char *region);
+/* Joined by add, multiply, maximum or minimum over these axes, which disappear. */
+struct hlo_value hlo_reduce(struct hlo *h, const char *name, struct hlo_value x, struct hlo_value first,
+                            const struct type *t, int count, const int64_t *axes);
+
+/* A body for one element, on all elements of `shape`: its argument i is args[i], of that shape. */
+struct hlo_value hlo_program(struct hlo *h, const struct sprog *p, sval result, const struct type *shape,
+                             const struct hlo_value *args);
+
+/* Nodes of a graph in their order; the values of its inputs are there already, at their ids. */
+bool hlo_nodes(struct hlo *h, const struct graph *g, const uint8_t *live, struct hlo_value **values);
+
+#endif

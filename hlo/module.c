@@ -1,0 +1,241 @@
+/* Modules: functions, their arguments and results, and where each node comes from. */
+#include "hlo/hlo.h"
+
+#include "hlo/rules.h"
+#include "ir/graph/text.h"
+
+#include <string.h>
+
+/* ---- the table of rules ---- */
+
+#define NATIVE(op, operation) static const struct hlo_rule rule_##op = {.native = operation};
+#define SCALAR(op)            static const struct hlo_rule rule_##op = {.scalar = true};
+#define EMIT(op)              static const struct hlo_rule rule_##op = {.emit = hlo_##op};
+#define REFUSED(op, why)      static const struct hlo_rule rule_##op = {.refused = why};
+#include "hlo/rules.def"
+#undef NATIVE
+#undef SCALAR
+#undef EMIT
+#undef REFUSED
+
+#define OP(name, spread) [OP_##name] = &rule_##name,
+const struct hlo_rule *const hlo_rules[OP_COUNT] = {
+#include "ir/ops/ops.def"
+};
+#undef OP
+
+/* ---- nodes ---- */
+
+static bool refuse(struct hlo *h, const struct node *n, const char *why) {
+  diag_error(h->diags, n->loc, "%s cannot be written as StableHLO: %s", n->name, why);
+  return false;
+}
+
+static struct hlo_value program(struct hlo *h, const struct node *n, const struct hlo_value *in) {
+  struct sprog p = sprog_make(h->arena);
+  struct type shape = hlo_type(h, n);
+  sval operands[3] = {0};
+  for (int i = 0; i < n->ninputs && i < 3; i++) operands[i] = s_arg(&p, i, (enum dtype)in[i].type.dtype);
+  sval result = op_of(n)->scalar(&p, n, operands);
+  sprog_order(&p, &result, 1);
+  return hlo_program(h, &p, result, &shape, in);
+}
+
+static bool plain_node(struct hlo *h, const struct node *n, const struct hlo_value *in,
+                       struct hlo_value *out) {
+  const struct hlo_rule *rule = hlo_rules[n->op];
+  struct type t = hlo_type(h, n);
+  if (rule->refused) return refuse(h, n, rule->refused);
+  if (rule->emit) return rule->emit(h, n, in, out);
+  if (rule->scalar)
+    *out = program(h, n, in);
+  else if (type_equal(&t, &in[0].type))
+    *out = n->ninputs == 1 ? hlo_unary(h, rule->native, in[0]) : hlo_binary(h, rule->native, in[0], in[1]);
+  else
+    *out = hlo_op(h, rule->native, &t, n->ninputs, in, NULL, NULL);
+  return true;
+}
+
+/* A fused node's body, in its place; all results. */
+static bool body(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value **out) {
+  const struct graph *g = node_attr(n, ATTR_body)->body;
+  struct hlo_value **values = arena_new_array(h->arena, g->count + 1, struct hlo_value *);
+  for (uint32_t i = 0, next = 0; i < g->count; i++)
+    if (g->nodes[i]->op == OP_input) values[i] = arena_copy(h->arena, &in[next++], sizeof *in);
+  if (!hlo_nodes(h, g, graph_live(h->arena, g), values)) return false;
+  *out = arena_new_array(h->arena, (size_t)g->noutputs, struct hlo_value);
+  for (int i = 0; i < g->noutputs; i++) (*out)[i] = *values[g->outputs[i].node->id];
+  return true;
+}
+
+bool hlo_nodes(struct hlo *h, const struct graph *g, const uint8_t *live, struct hlo_value **values) {
+  int place = h->place;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (!live[i] || values[i]) continue;
+    struct hlo_value *in = arena_new_array(h->arena, (size_t)n->ninputs + 1, struct hlo_value);
+    for (int k = 0; k < n->ninputs; k++) in[k] = *values[n->inputs[k]->id];
+    if (g == h->graph) h->place = place + (int)i; /* a body is where its node is */
+    if (n->op == OP_fused) {
+      if (!body(h, n, in, &values[i])) return false;
+      continue;
+    }
+    values[i] = n->op == OP_output ? &values[n->inputs[0]->id][node_int(n, ATTR_index)]
+                                   : arena_new(h->arena, struct hlo_value);
+    if (n->op != OP_output && !plain_node(h, n, in, values[i])) return false;
+  }
+  h->place = place;
+  return true;
+}
+
+/* ---- where nodes come from ---- */
+
+/* "name"("digits.dsl":9:0) for the user's line of "digits.dsl:9 (nn.dense, nn.dsl:7)". */
+static void print_place(struct str *s, struct arena *a, const struct node *n) {
+  const char *origin = node_origin(a, n), *colon = origin ? strchr(origin, ':') : NULL;
+  hlo_print_string(s, n->name);
+  if (!colon) return;
+  for (const char *next; (next = strchr(colon + 1, ':')) && !memchr(origin, ' ', (size_t)(next - origin));)
+    colon = next;
+  str_putc(s, '(');
+  hlo_print_string(s, arena_strndup(a, origin, (size_t)(colon - origin)));
+  size_t digits = strspn(colon + 1, "0123456789");
+  str_printf(s, ":%.*s:0)", (int)digits, colon + 1);
+}
+
+static void print_places(struct str *s, struct arena *a, const struct graph *g, const uint8_t *live,
+                         int first) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    if (!live[i]) continue;
+    str_printf(s, "#loc%u = loc(", (unsigned)first + i);
+    print_place(s, a, g->nodes[i]);
+    str_put(s, ")\n");
+  }
+}
+
+/* ---- functions ---- */
+
+static bool has_value(enum output_role role) { return role != OUTPUT_UPDATE && role != OUTPUT_SEND; }
+
+/* An argument or a result: what it is, of what name. */
+static void print_attrs(struct str *s, const char *role, const char *name) {
+  str_printf(s, " {dgc.role = \"%s\", dgc.name = ", role);
+  hlo_print_string(s, name);
+  str_putc(s, '}');
+}
+
+static int arguments(struct hlo *h, struct hlo_value **values, enum op_id op, int count) {
+  const struct graph *g = h->graph;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->op != op) continue;
+    struct type t = hlo_type(h, n);
+    values[i] = arena_new(h->arena, struct hlo_value);
+    *values[i] = (struct hlo_value){-1 - count, t};
+    str_put(h->out, count ? ", " : "");
+    hlo_print_value(h->out, *values[i]);
+    str_printf(h->out, ": %s", hlo_type_text(h->arena, &t));
+    print_attrs(h->out, op_of(n)->name, n->name);
+    str_printf(h->out, " loc(#loc%u)", (unsigned)h->place + i);
+    count++;
+  }
+  return count;
+}
+
+struct results {
+  struct hlo_value *values;
+  int count;
+};
+
+static void put_result(struct hlo *h, struct results *r, const char *role, const char *name,
+                       struct hlo_value v) {
+  str_printf(h->out, "%s%s", r->count ? ", " : "", hlo_type_text(h->arena, &v.type));
+  print_attrs(h->out, role, name);
+  r->values[r->count++] = v;
+}
+
+/* The types of results stand in front of what computes them: types are known, so they are printed first. */
+static struct results results(struct hlo *h, const uint8_t *live, struct hlo_value **values) {
+  const struct graph *g = h->graph;
+  struct results r = {arena_new_array(h->arena, g->count + (size_t)g->noutputs + 1, struct hlo_value), 0};
+  str_put(h->out, ") -> (");
+  for (int i = 0; i < g->noutputs; i++)
+    if (has_value(g->outputs[i].role))
+      put_result(h, &r, text_roles[g->outputs[i].role], g->outputs[i].name, *values[g->outputs[i].node->id]);
+  const struct node **assigned = arena_new_array(h->arena, g->count + 1, const struct node *);
+  for (uint32_t i = 0; i < g->count; i++)
+    if (live[i] && g->nodes[i]->op == OP_assign) assigned[g->nodes[i]->inputs[0]->id] = g->nodes[i];
+  for (uint32_t i = 0; i < g->count; i++)
+    if (assigned[i]) put_result(h, &r, "variable", g->nodes[i]->name, *values[assigned[i]->id]);
+  str_put(h->out, ") {\n");
+  return r;
+}
+
+static void print_return(struct hlo *h, const struct results *r) {
+  str_put(h->out, "    return");
+  for (int i = 0; i < r->count; i++) {
+    str_put(h->out, i ? ", " : " ");
+    hlo_print_value(h->out, r->values[i]);
+  }
+  for (int i = 0; i < r->count; i++)
+    str_printf(h->out, "%s%s", i ? ", " : " : ", hlo_type_text(h->arena, &r->values[i].type));
+  str_put(h->out, "\n  }\n");
+}
+
+/* A type that still depends on the batch. */
+static const struct node *symbolic(const struct hlo *h, const uint8_t *live) {
+  for (uint32_t i = 0; i < h->graph->count && !h->batch; i++) {
+    const struct node *n = h->graph->nodes[i];
+    bool asked = n->op == OP_batch_size && !node_attr(n, ATTR_batch);
+    if ((live[i] || op_of(n)->traits & OP_EXTERNAL) && (asked || type_is_symbolic(&n->type))) return n;
+  }
+  return NULL;
+}
+
+static bool function(struct str *s, struct arena *a, const struct hlo_function *f, int *places,
+                     struct str *locs, struct diags *d) {
+  const struct graph *g = f->graph;
+  struct str head = str_make(a), text = str_make(a);
+  struct hlo h = {
+      .arena = a, .out = &head, .graph = g, .batch = g->config.batch ? g->config.batch : f->batch};
+  h.place = *places;
+  h.diags = d;
+  uint8_t *live = graph_live(a, g);
+  const struct node *open = symbolic(&h, live);
+  if (open) {
+    diag_error(d, open->loc, "%s depends on the batch, and StableHLO needs its size", open->name);
+    diag_help(d, LOC_NONE, "give --batch N");
+    return false;
+  }
+  for (uint32_t i = 0; i < g->count; i++) live[i] |= (op_of(g->nodes[i])->traits & OP_EXTERNAL) != 0;
+  struct hlo_value **values = arena_new_array(a, g->count + 1, struct hlo_value *);
+  str_put(&head, "  func.func public @");
+  hlo_print_string(&head, f->name);
+  str_putc(&head, '(');
+  int count = arguments(&h, values, OP_input, 0);
+  arguments(&h, values, OP_variable, count);
+  h.out = &text;
+  if (!hlo_nodes(&h, g, live, values)) return false;
+  h.out = &head;
+  struct results r = results(&h, live, values);
+  str_putn(&head, text.data, text.len);
+  print_return(&h, &r);
+  str_putn(s, head.data, head.len);
+  print_places(locs, a, g, live, *places);
+  *places += (int)g->count;
+  return true;
+}
+
+bool hlo_print(struct str *s, const char *name, const struct hlo_function *functions, int count,
+               struct diags *d) {
+  struct str locs = str_make(s->arena);
+  int places = 0;
+  str_put(s, "module @");
+  hlo_print_string(s, name);
+  str_put(s, " {\n");
+  for (int i = 0; i < count; i++)
+    if (!function(s, s->arena, &functions[i], &places, &locs, d)) return false;
+  str_put(s, "}\n");
+  str_putn(s, locs.data, locs.len);
+  return true;
+}
