@@ -2,6 +2,9 @@
 #include "base/thread.h"
 
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
 
 /* What a thread does to itself is never blocked: the system would end the process without asking a handler. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -15,3 +18,10 @@ int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   return error;
 }
+
+bool thread_may_spin(void) {
+  const char *spin = getenv("DGC_SPIN");
+  return !spin || strcmp(spin, "off") != 0;
+}
+
+void thread_nap(void) { nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL); }

@@ -5,8 +5,14 @@
 #define DGC_BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
 
 /* As pthread_create: 0, or the error's number. */
 int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
+
+/* Whether threads that wait keep their processor for a while: DGC_SPIN=off says that others want it. */
+bool thread_may_spin(void);
+/* Sleeps for some tens of microseconds. */
+void thread_nap(void);
 
 #endif

@@ -16,8 +16,13 @@
 #define CACHE_LINE 64
 /* A worker spins for some hundred microseconds before it parks: longer than what lies between two training
  * steps. Inside of a run it offers its core to others after some tens: whom it waits for is then late, perhaps
- * for want of a core. */
-enum { SPINS_BEFORE_PARKING = 1 << 14, SPINS_BEFORE_YIELDING = 1 << 11, SPINS_WHEN_CROWDED = 64 };
+ * for want of a core. Where no one is to spin it sleeps for a moment if that has not helped. */
+enum {
+  SPINS_BEFORE_PARKING = 1 << 14,
+  SPINS_BEFORE_YIELDING = 1 << 11,
+  SPINS_WHEN_CROWDED = 64,
+  YIELDS_BEFORE_NAPPING = 64
+};
 
 struct worker {
   struct workers *team;
@@ -28,6 +33,7 @@ struct worker {
 struct workers {
   int count;
   bool crowded; /* more workers than cores, or every instruction is slow: let others run soon */
+  bool naps;    /* and sleep */
   work_fn *fn;
   void *arg;
   bool stop;
@@ -66,7 +72,10 @@ bool workers_relax(const struct workers *w, unsigned *spins) {
     spin_hint();
     return false;
   }
-  sched_yield();
+  if (w->naps && *spins > limit + YIELDS_BEFORE_NAPPING)
+    thread_nap();
+  else
+    sched_yield();
   return true;
 }
 
@@ -123,7 +132,8 @@ struct workers *workers_create(int count, struct diags *d) {
   }
   memset(w, 0, sizeof *w);
   w->count = 1;
-  w->crowded = INSTRUMENTED || count > cpu_cores();
+  w->naps = !thread_may_spin();
+  w->crowded = w->naps || INSTRUMENTED || count > cpu_cores();
   w->members = members;
   for (int i = 1; i < count; i++) {
     members[i] = (struct worker){.team = w, .index = i};

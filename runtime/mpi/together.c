@@ -1,5 +1,6 @@
 /* What processes do together beside the messages of plans. */
 #include "base/clock.h"
+#include "base/thread.h"
 #include "runtime/mpi/watch.h"
 
 #include <sched.h>
@@ -33,12 +34,14 @@ static struct whereabouts waiting_for(const struct transport *t, int peer, const
 
 /* Often at first, then it leaves the processor to others. */
 bool transport_pause(const struct transport *t, struct pause *p, int peer, const char *what) {
-  enum { OFTEN = 2000, YIELDING = 20000 };
-  static const struct timespec nap = {.tv_nsec = 50000};
+  enum { OFTEN = 2000, YIELDING = 20000, SELDOM = 100 };
   uint64_t limit = (uint64_t)t->watch->limit * 1000000000u;
-  if (p->asked == 0) p->begin = p->looked = transport_now(t);
+  if (p->asked == 0) {
+    p->begin = p->looked = transport_now(t);
+    p->naps = !thread_may_spin();
+  }
   p->asked += p->asked <= YIELDING;
-  if (p->asked <= OFTEN) return true;
+  if (p->asked <= OFTEN / (p->naps ? SELDOM : 1)) return true;
   struct whereabouts mine = waiting_for(t, peer, what);
   uint64_t now = transport_now(t);
   p->begin += clock_stopped(p->looked, now);
@@ -52,10 +55,10 @@ bool transport_pause(const struct transport *t, struct pause *p, int peer, const
     watch_inquire(t, &mine);
     return false;
   }
-  if (p->asked <= YIELDING || t->now)
+  if (p->asked <= YIELDING / (p->naps ? SELDOM : 1) || t->now)
     sched_yield();
   else
-    nanosleep(&nap, NULL);
+    thread_nap();
   return true;
 }
 

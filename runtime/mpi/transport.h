@@ -95,6 +95,7 @@ bool transport_wait(const struct transport *t, void *channel, int peer, const ch
 struct pause {
   uint64_t begin, looked, answered;
   int asked;
+  bool naps; /* soon */
 };
 bool transport_pause(const struct transport *t, struct pause *p, int peer, const char *what);
 /* Flags that any of the processes has set go to *flags, which are this one's: all of them ask, and are told the

@@ -50,13 +50,16 @@ static bool runs(char *const *argv, const char *log) {
 
 /* The compilers to try, the first that exists: $CC, split at its spaces, then the usual names. Kernels run for a
  * moment, and there are many: so they are not optimised, but where operations are to be contracted, or where they run
- * long, as DGC_SIMULATED_OPTIMIZE=1 says. Without optimisation clang takes half of gcc's time. */
-static const char *level_of(bool contract) {
+ * long, as DGC_SIMULATED_OPTIMIZE=1 says. Those that are written by hand are few, and the same in all plans: what dgc
+ * makes itself begins with a kernel k0. Without optimisation clang takes half of gcc's time. */
+static const char *level_of(const char *text, bool contract) {
   const char *optimize = getenv("DGC_SIMULATED_OPTIMIZE");
-  return contract ? "-O2" : optimize && *optimize == '1' ? "-O1" : "-O0";
+  if (contract) return "-O2";
+  return (optimize && *optimize == '1') || !strstr(text, " k0_") ? "-O1" : "-O0";
 }
 
-static bool compiles(char *folder, bool contract, const char *source, const char *object, const char *log) {
+static bool compiles(const char *level, bool contract, const char *source, const char *object,
+                     const char *log) {
   char words[512], *argv[64];
   snprintf(words, sizeof words, "%s", getenv("CC") && *getenv("CC") ? getenv("CC") : "");
   int leading = 0;
@@ -76,7 +79,7 @@ static bool compiles(char *folder, bool contract, const char *source, const char
                                           "-fwrapv",
                                           "-fno-tree-vectorize"};
     argv[n++] = (char *)source;
-    argv[n++] = (char *)level_of(contract);
+    argv[n++] = (char *)level;
     for (unsigned k = 0; k < sizeof options / sizeof *options; k++) argv[n++] = (char *)options[k];
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("fma")) argv[n++] = (char *)"-mfma";
@@ -94,7 +97,6 @@ static bool compiles(char *folder, bool contract, const char *source, const char
       if (bytes) return false; /* it exists and said why not */
     }
   }
-  (void)folder;
   return false;
 }
 
@@ -111,7 +113,8 @@ static void *compile_anew(const char *text, bool contract, size_t *bytes, char *
   snprintf(object, sizeof object, "%s/kernels.so", folder);
   snprintf(messages, sizeof messages, "%s/log", folder);
   void *data = NULL;
-  bool ok = write_file(source, text) && compiles(folder, contract, source, object, messages);
+  bool ok =
+      write_file(source, text) && compiles(level_of(text, contract), contract, source, object, messages);
   size_t ignored;
   *log = read_file(messages, &ignored);
   if (ok) data = read_file(object, bytes);
@@ -138,7 +141,8 @@ struct kept {
 static char *key_of(const char *text, bool contract, size_t *bytes) {
   char *key;
   const char *cc = getenv("CC");
-  int n = asprintf(&key, "%s\n%s%s\n%s", cc ? cc : "", level_of(contract), contract ? " contract" : "", text);
+  int n = asprintf(&key, "%s\n%s%s\n%s", cc ? cc : "", level_of(text, contract), contract ? " contract" : "",
+                   text);
   *bytes = n < 0 ? 0 : (size_t)n;
   return n < 0 ? NULL : key;
 }

@@ -20,7 +20,8 @@ static struct fiber {
   void *stack_pointer;
   int state, line;
 } fibers[MAX_THREADS];
-static char *stacks;
+static char *stacks;   /* stack i lies behind the page i, which nobody may touch */
+static unsigned ready; /* so many may be written: most kernels need one */
 static void *home; /* the stack pointer of whoever runs fibers */
 static struct fiber *running;
 static void (*body)(void *);
@@ -104,6 +105,8 @@ static void enter(void) {
 /* A stack that fiber_main starts on. Their ends differ modulo the page, lest all fall into the same cache
  * lines. */
 static void prepare(unsigned i) {
+  for (; ready <= i; ready++)
+    if (mprotect(stacks + ready * (size_t)(STACK + PAGE) + PAGE, STACK, PROT_READ | PROT_WRITE)) abort();
   void **top = (void **)(stacks + (i + 1) * (STACK + PAGE) - (i % 31) * 128);
   void **frame = top - PAD - SAVED;
   memset(frame, 0, (PAD + SAVED) * sizeof *frame);
@@ -192,10 +195,8 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 
 void fibers_open(void) {
   size_t bytes = PAGE + (size_t)MAX_THREADS * (STACK + PAGE);
-  char *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map == MAP_FAILED) abort();
-  for (int i = 0; i <= MAX_THREADS; i++) mprotect(map + (size_t)i * (STACK + PAGE), PAGE, PROT_NONE);
-  stacks = map; /* stack i lies behind the guard page i */
+  stacks = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stacks == MAP_FAILED) abort();
   static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
   for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
