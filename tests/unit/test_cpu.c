@@ -1,4 +1,5 @@
-/* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. */
+/* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. Their code is from
+ * the cache of the build, which keeps none that another code generator has made; under sanitizers it is made anew. */
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/object.h"
@@ -160,6 +161,36 @@ static struct cpu_jit_stats compile_in_new_jit(struct fixture *f, kernel_fn **fn
   return stats;
 }
 
+static void set(const char *name, const char *value) {
+  if (value)
+    setenv(name, value, 1);
+  else
+    unsetenv(name);
+}
+
+/* A cache of its own, until it is left. */
+struct own_cache {
+  char folder[32];
+  const char *before, *off;
+};
+
+static void enter_cache(struct fixture *f, struct own_cache *c) {
+  const char *before = getenv("XDG_CACHE_HOME"), *off = getenv("DGC_CACHE");
+  *c = (struct own_cache){"/tmp/dgc-cache-XXXXXX", before ? arena_strdup(f->arena, before) : NULL,
+                          off ? arena_strdup(f->arena, off) : NULL};
+  assert_non_null(mkdtemp(c->folder));
+  set("XDG_CACHE_HOME", c->folder);
+  set("DGC_CACHE", NULL);
+}
+
+static void leave_cache(const struct own_cache *c) {
+  char command[64];
+  snprintf(command, sizeof command, "rm -r %s", c->folder);
+  assert_int_equal(system(command), 0);
+  set("XDG_CACHE_HOME", c->before);
+  set("DGC_CACHE", c->off);
+}
+
 /* The one file in the cache below `folder`. */
 static void cached_file(const char *folder, char *path, size_t size) {
   char command[600];
@@ -183,16 +214,13 @@ static void damage(const char *path, long at) {
 
 static void cache_on_disk(void **state) {
   struct fixture *f = *state;
-  char folder[] = "/tmp/dgc-cache-XXXXXX", path[500], command[600];
-  const char *before = getenv("XDG_CACHE_HOME");
+  struct own_cache c;
+  char path[500], folder[64];
   kernel_fn *fn;
-  assert_non_null(mkdtemp(folder));
-  before = before ? arena_strdup(f->arena, before) : NULL;
-  setenv("XDG_CACHE_HOME", folder, 1);
-  unsetenv("DGC_CACHE");
+  enter_cache(f, &c);
   assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
   assert_int_equal(compile_in_new_jit(f, &fn).cached, 1);
-  cached_file(folder, path, sizeof path);
+  cached_file(c.folder, path, sizeof path);
   static const long places[] = {0, 9, 17, 25, 40, -1};
   for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) { /* found out, replaced, good again */
     damage(path, places[i]);
@@ -204,19 +232,13 @@ static void cache_on_disk(void **state) {
   assert_int_equal(chmod(path, 0666), 0); /* anybody could have written it */
   assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
   assert_int_equal(compile_in_new_jit(f, &fn).cached, 1);
-  snprintf(command, sizeof command, "%s/dgc", folder);
-  assert_int_equal(chmod(command, 0777), 0);
+  snprintf(folder, sizeof folder, "%s/dgc", c.folder);
+  assert_int_equal(chmod(folder, 0777), 0);
   assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
-  assert_int_equal(chmod(command, 0700), 0);
-  setenv("DGC_CACHE", "off", 1);
+  assert_int_equal(chmod(folder, 0700), 0);
+  set("DGC_CACHE", "off");
   assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);
-  unsetenv("DGC_CACHE");
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  assert_int_equal(system(command), 0);
-  if (before)
-    setenv("XDG_CACHE_HOME", before, 1);
-  else
-    unsetenv("XDG_CACHE_HOME");
+  leave_cache(&c);
 }
 
 /* ---- objects ---- */
@@ -246,16 +268,13 @@ static void load_copy(const char *code, size_t size) {
 
 static void damaged_objects(void **state) {
   struct fixture *f = *state;
-  char folder[] = "/tmp/dgc-object-XXXXXX", path[500], command[600];
-  char *before = getenv("XDG_CACHE_HOME");
+  struct own_cache c;
+  char path[500];
   kernel_fn *fn;
   size_t size;
-  before = before ? arena_strdup(f->arena, before) : NULL;
-  assert_non_null(mkdtemp(folder));
-  setenv("XDG_CACHE_HOME", folder, 1);
-  unsetenv("DGC_CACHE");
+  enter_cache(f, &c);
   compile_in_new_jit(f, &fn);
-  cached_file(folder, path, sizeof path);
+  cached_file(c.folder, path, sizeof path);
   char *code = code_of(f->arena, path, &size);
   for (size_t cut = 0; cut <= size; cut += 7) load_copy(code, cut);
   for (int i = 0; i < 5000; i++) {
@@ -265,12 +284,7 @@ static void damaged_objects(void **state) {
     if (rng_chance(&rng, 20)) memset(copy + rng_below(&rng, (int)size - 8), -1, 8);
     load_copy(copy, size);
   }
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  assert_int_equal(system(command), 0);
-  if (before)
-    setenv("XDG_CACHE_HOME", before, 1);
-  else
-    unsetenv("XDG_CACHE_HOME");
+  leave_cache(&c);
 }
 
 /* What calls fmod is linked by LLVM, also when it comes from the cache. */
@@ -388,6 +402,5 @@ int main(void) {
       cmocka_unit_test_setup_teardown(text_is_stable, setup, teardown),
       cmocka_unit_test(products),
   };
-  setenv("DGC_CACHE", "off", 1); /* code is made here, also in builds that share a cache */
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
