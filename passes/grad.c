@@ -9,6 +9,7 @@
  * as their mean, or as their sum if the loss is a sum.
  *
  * Requires: stage source. Guarantees: no gradient and no stop_gradient node is left. */
+#include "ir/graph/text.h"
 #include "passes/rebuild.h"
 #include "passes/strategy/strategy.h"
 
@@ -86,6 +87,7 @@ static void differentiate(struct graph *g, struct node *loss, const struct below
   struct build_context saved = g->at;
   if (w->needed[loss->id]) {
     build_at(g, loss);
+    g->at.backward = true;
     g->at.scope = arena_printf(g->arena, "%s.grad", loss->name);
     w->grads[loss->id] = build_scalar(g, loss->type.dtype, 1);
   }
@@ -97,6 +99,7 @@ static void differentiate(struct graph *g, struct node *loss, const struct below
       graph_rename(g, dy, arena_printf(g->arena, "%s.grad", n->name));
     if (!op_of(n)->grad) continue;
     build_at(g, n);
+    g->at.backward = true;
     g->at.scope = arena_printf(g->arena, "%s.grad", n->name);
     op_of(n)->grad(&c, n, dy);
   }
@@ -124,9 +127,10 @@ static uint8_t *find_sums(struct arena *a, const struct graph *g) {
 static struct node *of_towers(struct graph *out, bool is_sum, struct node *n, const struct node *x) {
   if (!n || !scales_per_tower(&out->config)) return n;
   struct attr attrs[2] = {attr_string(ATTR_reduction, is_sum ? "sum" : "mean"), attr_int(ATTR_each, 1)};
-  const char *name = x ? arena_printf(out->arena, "gradient_aggregating/%s", x->name)
+  const char *name = x ? arena_printf(out->arena, TEXT_GRADIENT_SUM "%s", x->name)
                        : arena_printf(out->arena, "%s.scaled", n->name);
   build_at(out, x ? x : n);
+  out->at.backward = x != NULL;
   return build_named(out, name, OP_aggregate, 1, &n, 2, attrs, NULL);
 }
 

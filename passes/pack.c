@@ -7,6 +7,7 @@
  * stays what it was, so no bit changes. A gradient that needs another's sum is left alone.
  *
  * Requires: stage replicated. Guarantees: the same outputs; without packs or bytes_per_pack, the same graph. */
+#include "ir/graph/text.h"
 #include "passes/collectives/collectives.h"
 
 #include <string.h>
@@ -38,8 +39,8 @@ struct packing {
 };
 
 static bool is_gradient_sum(const struct node *n) {
-  return n->op == OP_all_reduce && strncmp(n->name, "gradient_aggregating/", 21) == 0 &&
-         strcmp(node_string(n, ATTR_reduction), "sum") == 0 && type_count(&n->type) > 0;
+  return n->op == OP_all_reduce && n->backward && strcmp(node_string(n, ATTR_reduction), "sum") == 0 &&
+         type_count(&n->type) > 0;
 }
 
 /* Finds the gradients to pack. In graph order, so a node's inputs are known before it. */
@@ -126,7 +127,7 @@ static struct node *fill(struct packing *p, int pack, int tower) {
     const char *name = arena_printf(g->arena, "%s.for_pack_%d", x->name, pack);
     parts[count++] = cut(g, name, build_flat(g, x), e->begin, e->end);
   }
-  const char *name = arena_printf(g->arena, "gradient_aggregating/pack_%d.part", pack);
+  const char *name = arena_printf(g->arena, TEXT_GRADIENT_SUM "pack_%d.part", pack);
   if (tower > 0) name = arena_printf(g->arena, "tower_%d/%s", tower, name);
   g->at.pack = pack + 1;
   return join(g, name, parts, count);
@@ -141,7 +142,7 @@ static bool sum_packs(struct packing *p) {
     for (int t = 0; t < any->ninputs; t++) parts[t] = fill(p, pack, t);
     build_at(p->to, any);
     p->to->at.pack = pack + 1;
-    p->sums[pack] = build_named(p->to, arena_printf(p->to->arena, "gradient_aggregating/pack_%d", pack),
+    p->sums[pack] = build_named(p->to, arena_printf(p->to->arena, TEXT_GRADIENT_SUM "pack_%d", pack),
                                 OP_all_reduce, any->ninputs, parts, any->nattrs, any->attrs, NULL);
     if (!p->sums[pack]) return false;
   }

@@ -348,6 +348,7 @@ static struct node *make(struct graph *g, const char *name, enum op_id op, int n
                    .replica = g->at.replica,
                    .device = g->at.device,
                    .pack = g->at.pack,
+                   .backward = g->at.backward,
                    .dist = g->at.dist};
   return construct(g, name, &n, type);
 }
@@ -374,6 +375,7 @@ void build_at(struct graph *g, const struct node *n) {
                                  .replica = n->replica,
                                  .device = n->device,
                                  .pack = n->pack,
+                                 .backward = n->backward,
                                  .dist = n->dist};
 }
 

@@ -60,6 +60,7 @@ struct node {
   int tower;                 /* the tower of a per_replica or partial value, else -1 */
   int replica;               /* the copy a mirrored value belongs to, else -1 */
   int device;                /* index into config.target.devices once placed, else -1 */
+  bool backward;             /* made by differentiation, or of what that has made; not part of identity */
   int pack;        /* 1 + the pack of gradients in whose sum it takes part, else 0; not part of identity */
   const char *why; /* the rule that placed it; not part of identity */
   /* "digits.dsl:9 (nn.dense, nn.dsl:3)", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
@@ -116,6 +117,7 @@ struct build_context {
   const struct trail *trail;
   const char *want, *why, *origin;
   int tower, replica, device, pack;
+  bool backward;
   enum dist dist;
 };
 

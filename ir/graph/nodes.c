@@ -202,6 +202,10 @@ struct node *build_assign(struct graph *g, struct node *variable, struct node *v
 
 struct node *build_gradient(struct graph *g, struct node *loss, struct node *variable) {
   if (!variable) return NULL;
-  return build_named(g, arena_printf(g->arena, "%s.grad", variable->name), OP_gradient, 2,
-                     (struct node *[]){loss, variable}, 0, NULL, NULL);
+  bool before = g->at.backward;
+  g->at.backward = true;
+  struct node *n = build_named(g, arena_printf(g->arena, "%s.grad", variable->name), OP_gradient, 2,
+                               (struct node *[]){loss, variable}, 0, NULL, NULL);
+  g->at.backward = before;
+  return n;
 }

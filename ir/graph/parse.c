@@ -194,6 +194,7 @@ static bool parse_place(struct text_parser *p, struct node *n) {
       !parse_small(p, "replica", MAX_TOWERS - 1, &n->replica) || !parse_small(p, "pack", INT_MAX - 1, &pack))
     return false;
   n->pack = pack + 1;
+  n->backward = lex_keyword(l, "backward") || (text_is_backward(n->name) && !lex_keyword(l, "forward"));
   if (lex_keyword(l, "want")) {
     struct lexeme want = lex_string(l);
     if (!want.text) return lex_expected(l, "a device in quotes");

@@ -17,6 +17,12 @@ const char *const text_roles[OUTPUT_ROLES] = {
     [OUTPUT_SEND] = "send",       [OUTPUT_HELD] = "held",
 };
 
+bool text_is_backward(const char *name) {
+  for (const char *p = name; (p = strstr(p, ".grad")); p += 5)
+    if (!p[5] || p[5] == '.' || p[5] == '/') return true;
+  return strstr(name, TEXT_GRADIENT_SUM) != NULL;
+}
+
 bool text_is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          (c && strchr("_./#[]-'", c) != NULL);
@@ -203,6 +209,7 @@ static void print_node(struct str *s, const struct graph *g, const struct node *
   if (n->tower >= 0) str_printf(s, " tower %d", n->tower);
   if (n->replica >= 0) str_printf(s, " replica %d", n->replica);
   if (n->pack) str_printf(s, " pack %d", n->pack - 1);
+  if (n->backward != text_is_backward(n->name)) str_put(s, n->backward ? " backward" : " forward");
   if (n->want) {
     str_put(s, " want ");
     text_print_string(s, n->want, strlen(n->want));

@@ -12,6 +12,11 @@
 extern const char *const text_stages[4];
 extern const char *const text_roles[OUTPUT_ROLES];
 
+/* The sum of a gradient over the towers is called so, and then by what it is the gradient of. */
+#define TEXT_GRADIENT_SUM "gradient_aggregating/"
+/* What a name says in graph text, where a line says nothing else: h.kernel.grad, h.x.grad.mul and
+ * gradient_aggregating/h.kernel are made by differentiation. */
+bool text_is_backward(const char *name);
 /* Names are runs of these characters, not starting with '#'; any other name is printed in quotes. */
 bool text_is_word(char c);
 /* `text` as a word, or as a string in quotes. */

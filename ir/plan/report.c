@@ -4,17 +4,9 @@
 #include "ir/ops/op.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 const char *const purpose_names[PURPOSE_COUNT] = {"variable",   "slot",     "constant", "input",
                                                   "activation", "gradient", "update",   "result"};
-
-/* Backward nodes are named so: x.grad, x.grad.mul, gradient_aggregating/w. */
-static bool is_gradient_name(const char *name) {
-  for (const char *p = name; (p = strstr(p, ".grad")); p += 5)
-    if (!p[5] || p[5] == '.' || p[5] == '/') return true;
-  return strstr(name, "gradient_aggregating/") != NULL;
-}
 
 /* What reads a value in the end. */
 enum { FOR_UPDATE = 1, FOR_RESULT = 2, IS_OUTPUT = 4, IN_MODEL = 8 };
@@ -42,7 +34,7 @@ static enum purpose purpose_of(const struct node *n, uint8_t serves, const uint8
   if (n->op == OP_assign) return PURPOSE_UPDATE;
   if (n->op == OP_copy && purposes[n->inputs[0]->id] != PURPOSE_ACTIVATION)
     return (enum purpose)purposes[n->inputs[0]->id];
-  if (is_gradient_name(n->name)) return PURPOSE_GRADIENT;
+  if (n->backward) return PURPOSE_GRADIENT;
   if (serves & FOR_UPDATE) return serves & FOR_RESULT ? PURPOSE_ACTIVATION : PURPOSE_UPDATE;
   return serves & IN_MODEL ? PURPOSE_ACTIVATION : PURPOSE_RESULT;
 }

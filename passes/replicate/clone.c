@@ -4,6 +4,7 @@
  * <name>/replica_i, what asynchronous worker i computes for its updates worker_i/<name>. */
 #include "passes/replicate/clone.h"
 
+#include "ir/graph/text.h"
 #include "passes/replicate/needs.h"
 
 #include <string.h>
@@ -28,12 +29,13 @@ const char *tower_name(struct replicate *r, const char *name, int tower) {
 }
 
 /* Gradients are known by their variable: gradient_aggregating/h.kernel. */
-const char *sum_name(struct replicate *r, const struct tower_group *g, const char *name) {
-  if (strncmp(name, "gradient_aggregating/", 21) == 0)
+const char *sum_name(struct replicate *r, const struct tower_group *g, const struct node *n) {
+  const char *name = n->name;
+  if (strncmp(name, TEXT_GRADIENT_SUM, sizeof TEXT_GRADIENT_SUM - 1) == 0)
     return arena_printf(r->to->arena, "%s%s", g->prefix, name);
   size_t len = strlen(name);
-  bool gradient = len > 5 && strcmp(name + len - 5, ".grad") == 0;
-  return gradient ? arena_printf(r->to->arena, "%sgradient_aggregating/%.*s", g->prefix, (int)len - 5, name)
+  bool gradient = n->backward && len > 5 && strcmp(name + len - 5, ".grad") == 0;
+  return gradient ? arena_printf(r->to->arena, "%s" TEXT_GRADIENT_SUM "%.*s", g->prefix, (int)len - 5, name)
                   : arena_printf(r->to->arena, "%s%s.all_reduce", g->prefix, name);
 }
 
@@ -103,6 +105,7 @@ struct node *relabel(struct replicate *r, const struct node *n, struct node *x, 
                        .loc = n->loc,
                        .trail = n->trail,
                        .origin = n->origin,
+                       .backward = n->backward,
                        .want = n->want,
                        .tower = tower,
                        .replica = -1,

@@ -22,8 +22,8 @@ struct node *lift(struct replicate *r, const struct node *n, struct node *x, int
 /* What the next node will be: n's location, this distribution, tower and device. */
 void place_context(struct replicate *r, const struct node *n, enum dist dist, int tower, int device);
 const char *tower_name(struct replicate *r, const char *name, int tower);
-/* Of the towers' shares joined. */
-const char *sum_name(struct replicate *r, const struct tower_group *g, const char *name);
+/* Of n's shares in the towers joined. */
+const char *sum_name(struct replicate *r, const struct tower_group *g, const struct node *n);
 const char *copy_name(struct replicate *r, const struct tower_group *g, const struct node *n,
                       const char *name, int device);
 

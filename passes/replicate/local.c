@@ -111,7 +111,7 @@ bool clone_assigns(struct replicate *r, struct tower_group *g, const struct node
 /* ---- joining ---- */
 
 bool join_local(struct replicate *r, struct tower_group *g, const struct node *n, int device) {
-  const char *how = r->reduction[n->id], *name = sum_name(r, g, n->name);
+  const char *how = r->reduction[n->id], *name = sum_name(r, g, n);
   bool copies = is_on_read(n);
   int first = copies ? 0 : g->first_tower, towers = copies ? r->s.towers : g->ntowers;
   struct node **of = &copies_of(r, n)[first], *sum;

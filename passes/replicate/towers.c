@@ -96,7 +96,7 @@ bool clone_towers(struct replicate *r, struct tower_group *g, const struct node 
 static int sum_device(const struct replicate *r, const struct tower_group *g, const struct node *n) {
   size_t len = strlen(n->name);
   int home = -1;
-  if (!r->s.mirrored && len > 5 && strcmp(n->name + len - 5, ".grad") == 0) {
+  if (!r->s.mirrored && n->backward && len > 5 && strcmp(n->name + len - 5, ".grad") == 0) {
     const struct node *v = map_getn(&r->from->names, n->name, len - 5);
     if (v && v->op == OP_variable) home = strategy_home(&r->s, v->name);
   }
@@ -129,7 +129,7 @@ static struct attr order_of_sum(struct replicate *r, const struct node *n, const
 /* The part of a task without towers has no share of a sum. It knows of the first tower's, which says what is summed. */
 static struct node *known_share(struct replicate *r, const struct tower_group *g, const struct node *n) {
   place_context(r, n, dist_partial(r->reduction[n->id]), 0, -1);
-  return part_remote(r->to, arena_printf(r->to->arena, "%s.share", sum_name(r, g, n->name)), &n->type,
+  return part_remote(r->to, arena_printf(r->to->arena, "%s.share", sum_name(r, g, n)), &n->type,
                      strategy_worker(&r->s, 0), r->part.first[r->part.process], NULL, 0);
 }
 
@@ -145,8 +145,8 @@ static bool reduce_part(struct replicate *r, struct tower_group *g, const struct
   }
   struct attr how[2] = {attr_string(ATTR_reduction, r->reduction[n->id]), order_of_sum(r, n, reads)};
   place_context(r, n, DIST_MIRRORED, -1, device);
-  struct node *sum = build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, p->ntowers ? p->ntowers : 1,
-                                 shares, 2, how, NULL);
+  struct node *sum =
+      build_named(r->to, sum_name(r, g, n), OP_all_reduce, p->ntowers ? p->ntowers : 1, shares, 2, how, NULL);
   /* Its shares are given away even where nobody here reads the sum. */
   if (sum) graph_add_output(r->to, OUTPUT_SEND, sum->name, sum, 0);
   return (g->sums[n->id] = sum) != NULL;
@@ -164,6 +164,6 @@ bool reduce_towers(struct replicate *r, struct tower_group *g, const struct node
   if (!part_is_whole(&r->part)) return reduce_part(r, g, n, device);
   struct attr how = attr_string(ATTR_reduction, r->reduction[n->id]);
   place_context(r, n, DIST_MIRRORED, -1, device);
-  g->sums[n->id] = build_named(r->to, sum_name(r, g, n->name), OP_all_reduce, g->ntowers, all, 1, &how, NULL);
+  g->sums[n->id] = build_named(r->to, sum_name(r, g, n), OP_all_reduce, g->ntowers, all, 1, &how, NULL);
   return g->sums[n->id] != NULL;
 }

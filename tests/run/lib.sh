@@ -45,6 +45,18 @@ shows() {
 empty() { if [ -s "$1" ]; then fail "$1 is not empty: $(head -3 "$1")"; else pass; fi; }
 same() { if cmp "$1" "$2"; then pass; else fail "$1 and $2 differ"; fi; }
 
+# together N ARGUMENTS...: N processes, which the test's own `processes N COMMAND...` starts, end with the checkpoint and the
+# words of one.
+together() {
+  n=$1
+  shift
+  expect 0 "one process: $*" "$dgc" train "$@" --overwrite --checkpoint one.safetensors
+  cp out one.out
+  expect 0 "$n processes: $*" processes "$n" "$dgc" train "$@" --overwrite --checkpoint several.safetensors
+  same one.safetensors several.safetensors
+  same one.out out
+}
+
 # within COMMAND...: ends what takes long: five seconds of a processor, or by the clock
 # much more than a busy machine takes for that.
 within() { (

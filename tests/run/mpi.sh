@@ -20,13 +20,3 @@ processes() {
   shift
   $bounded mpirun -n "$n" "$@"
 }
-# together N WHAT ARGUMENTS...: as many processes end with the checkpoint and the words of one.
-together() {
-  n=$1
-  shift
-  expect 0 "one process: $*" "$dgc" train "$@" --overwrite --checkpoint one.safetensors
-  cp out one.out
-  expect 0 "$n processes: $*" processes "$n" "$dgc" train "$@" --overwrite --checkpoint several.safetensors
-  same one.safetensors several.safetensors
-  same one.out out
-}

@@ -33,20 +33,10 @@ expect 0 'with its own header' compiled -I"$source/runtime/mpi/abi" -o own.o
 expect 0 'with the header of MPICH' compiled -Iheader -I"$mpich/../include" -o mpich.o
 same own.o mpich.o
 
-# over N ARGUMENTS...: as many processes.
-over() {
+processes() {
   n=$1
   shift
   $bounded "$mpich/mpiexec.hydra" -n "$n" "$@"
-}
-together() {
-  n=$1
-  shift
-  expect 0 "one process: $*" "$dgc" train "$@" --overwrite --checkpoint one.safetensors
-  cp out one.out
-  expect 0 "$n processes: $*" over "$n" "$dgc" train "$@" --overwrite --checkpoint several.safetensors
-  same one.safetensors several.safetensors
-  same one.out out
 }
 # shellcheck disable=SC2086
 {
@@ -56,18 +46,18 @@ together() {
   together 3 "$samples/words.dsl" --batch 32 --towers 4 --steps 4 --quiet
   together 2 "$samples/lenet.dsl" --rows 0:64 --eval-rows 0:64 --batch 32 --towers 4 --steps 2 --quiet
   expect 0 'one process' "$dgc" train $digits --overwrite --checkpoint one.safetensors
-  expect 0 'through a shell' over 2 sh -c '"$0" "$@"; exit' "$dgc" train $digits --overwrite --checkpoint several.safetensors
+  expect 0 'through a shell' processes 2 sh -c '"$0" "$@"; exit' "$dgc" train $digits --overwrite --checkpoint several.safetensors
   same one.safetensors several.safetensors
   expect 0 'dgc launch' env PATH="$mpich:$PATH" "$dgc" launch -n 2 -- train $digits --overwrite --checkpoint several.safetensors
   same one.safetensors several.safetensors
-  expect 0 'eval' over 2 "$dgc" eval "$samples/digits.dsl" --eval-rows 0:100 --checkpoint one.safetensors --json
+  expect 0 'eval' processes 2 "$dgc" eval "$samples/digits.dsl" --eval-rows 0:100 --checkpoint one.safetensors --json
   cp out several.out
   expect 0 'eval of one' "$dgc" eval "$samples/digits.dsl" --eval-rows 0:100 --checkpoint one.safetensors --json
   same several.out out
-  expect 0 'an evaluator' over 3 "$dgc" train $digits --cluster 'worker=2;evaluator=1' --overwrite --checkpoint several.safetensors --json
+  expect 0 'an evaluator' processes 3 "$dgc" train $digits --cluster 'worker=2;evaluator=1' --overwrite --checkpoint several.safetensors --json
   same one.safetensors several.safetensors
   shows out "$("$dgc" eval "$samples/digits.dsl" --eval-rows 0:128 --checkpoint one.safetensors --json | sed 's/^{/{"step":5,/')"
-  expect 2 'too few' over 2 "$dgc" train $digits --cluster worker=3
+  expect 2 'too few' processes 2 "$dgc" train $digits --cluster worker=3
   shows err 'cluster: 3 tasks, and 2 processes were started'
   if command -v mpirun >/dev/null && [ -f "$root/dgc-mpi.so" ]; then
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

@@ -22,7 +22,7 @@ static struct fiber {
 } fibers[MAX_THREADS];
 static char *stacks;   /* stack i lies behind the page i, which nobody may touch */
 static unsigned ready; /* so many may be written: most kernels need one */
-static void *home; /* the stack pointer of whoever runs fibers */
+static void *home;     /* the stack pointer of whoever runs fibers */
 static struct fiber *running;
 static void (*body)(void *);
 static void *body_argument;

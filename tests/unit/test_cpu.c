@@ -1,5 +1,5 @@
-/* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. Their code is from
- * the cache of the build, which keeps none that another code generator has made; under sanitizers it is made anew. */
+/* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. Code comes from
+ * the build's cache, which keeps none that another code generator has made; under sanitizers it is made anew. */
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/object.h"

@@ -126,6 +126,9 @@ static const char placed_text[] =
     "  }\n"
     "  k'1 = output k {index=1} : f32[2,2] per_replica tower 0 on /cpu:0  # joined\n"
     "  w[0]'s-copy#1 = copy k {alias=1} : f32[2,2] per_replica tower 0 pack 3 on /cpu:1\n"
+    "  k.grad = neg k : f32[2,2] per_replica tower 0 on /cpu:0\n"
+    "  k.grad.neg = neg k.grad : f32[2,2] per_replica tower 0 forward on /cpu:0\n"
+    "  d = neg k.grad.neg : f32[2,2] per_replica tower 0 pack 0 backward on /cpu:0\n"
     "  value r = w[0]'s-copy#1 / 4\n"
     "}\n";
 
@@ -141,6 +144,8 @@ static void placed_round_trip(void **state) {
   assert_int_not_equal(g->config.target.devices[4].memory, g->config.target.devices[0].memory);
   assert_string_equal(graph_find(g, "split_inputs/image")->why, "split");
   assert_string_equal(graph_find(g, "tower_1/split_inputs/image")->why, "a, b, x:y");
+  assert_true(graph_find(g, "k.grad")->backward && graph_find(g, "d")->backward);
+  assert_false(graph_find(g, "k.grad.neg")->backward || graph_find(g, "k")->backward);
   struct node *k = graph_find(g, "k");
   assert_string_equal(k->why, "joined");
   assert_string_equal(k->origin, "d.dsl:7");
