@@ -7,6 +7,7 @@
 #include "planner/schedule.h"
 
 #include <limits.h>
+#include <string.h>
 
 static int new_buffer(struct schedule *s, int value, int first, int last) {
   struct plan *p = s->plan;
@@ -63,9 +64,20 @@ static bool may_take_over(const struct schedule *s, const struct task *t, int r,
   return true;
 }
 
+/* Whether a processor would wait for itself in place: it goes through short rows, each of which ends in a store of some
+ * lanes of a vector, and the next one is loaded from right behind: see docs/plan.md. */
+static bool has_short_rows(const struct schedule *s, const struct task *t) {
+  const struct launch *l = t->launches;
+  if (t->kind != STEP_KERNEL || strcmp(s->g->config.target.devices[t->device].name.kind, "cpu") != 0)
+    return false;
+  const struct kernel *k = l->kernel;
+  int64_t row = l->sizes[k->vector];
+  return k->kind == KERNEL_MAP && k->rank > 1 && row < 2 * KERNEL_LANES && row % KERNEL_LANES != 0;
+}
+
 static int take_over(const struct schedule *s, const struct task *t, int r) {
   const struct planned_value *v = &s->values[t->result + r];
-  if (t->kind == STEP_COPY || t->nlaunches != 1) return NONE;
+  if (t->kind == STEP_COPY || t->nlaunches != 1 || has_short_rows(s, t)) return NONE;
   int now = last_place(s, t);
   for (int i = 0; i < t->nreads; i++) {
     if (t->reads[i].value == NONE) continue;
