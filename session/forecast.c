@@ -89,11 +89,14 @@ static int find_crew(struct dgc_session *s, const struct config *config, int64_t
   if (!strategy_resolve(s->call, session_all_variables(s), &c, &strategy, &silent)) return 0;
   if (!strategy.mirrored || !(strategy.info->settings & TAKES_SUMS)) return 0;
   int *of = arena_new_array(s->call, (size_t)c.target.ndevices, int), tasks = 0;
+  int *host = arena_new_array(s->call, (size_t)strategy.nworkers, int);
+  const int *hosts = cluster_hosts(s->call, c.cluster, &c.target); /* by device */
   target_processes(&c.target, of);
-  for (int i = 0; i < strategy.nworkers; i++)
-    tasks += i == 0 || of[strategy.workers[i]] != of[strategy.workers[i - 1]];
-  bool hosts = cluster_hosts(s->call, c.cluster, &c.target) != NULL;
-  *out = (struct crew){tasks, strategy.towers, for_each ? rows * strategy.towers : rows, hosts};
+  for (int i = 0; i < strategy.nworkers; i++) {
+    if (i > 0 && of[strategy.workers[i]] == of[strategy.workers[i - 1]]) continue;
+    host[tasks++] = hosts ? hosts[strategy.workers[i]] : 0;
+  }
+  *out = (struct crew){tasks, strategy.towers, for_each ? rows * strategy.towers : rows, hosts ? host : NULL};
   return tasks;
 }
 

@@ -22,6 +22,8 @@ struct scaling {
   struct dgc_session *s;
   enum entry_kind kind;
   struct speeds speeds;
+  const int *hosts; /* of the tasks that --cluster names, which are repeated; NULL: each has one of its own */
+  int nnamed, nhosts;
   struct scale *scales;
   int count;
 };
@@ -33,7 +35,29 @@ static struct crew crew_of(const struct dgc_session *s, int tasks) {
   int64_t batch = session_batch(s);
   if (s->config.batch_per_replica || (s->options.batch_is && strcmp(s->options.batch_is, "per_replica") == 0))
     batch = batch / s->config.towers * towers;
-  return (struct crew){tasks, towers, batch, false};
+  return (struct crew){tasks, towers, batch, NULL};
+}
+
+/* The hosts of so many tasks: those that are named, and as many others again and again. */
+static const int *hosts_of(const struct scaling *c, int tasks) {
+  int *host = arena_new_array(c->s->call, (size_t)tasks, int);
+  for (int i = 0; i < tasks; i++) host[i] = c->hosts[i % c->nnamed] + i / c->nnamed * c->nhosts;
+  return host;
+}
+
+/* The hosts that --cluster names for workers of one device each. */
+static bool find_hosts(struct scaling *c) {
+  struct dgc_session *s = c->s;
+  const struct target *t = &s->listed;
+  int *of = arena_new_array(s->call, (size_t)t->ndevices, int);
+  if (!s->options.cluster) return true;
+  c->hosts = cluster_hosts(s->call, s->options.cluster, t);
+  c->nnamed = t->ndevices;
+  for (int i = 0; c->hosts && i < t->ndevices; i++) {
+    if (strcmp(t->devices[i].name.job, "worker") != 0) return false;
+    c->nhosts = c->hosts[i] >= c->nhosts ? c->hosts[i] + 1 : c->nhosts;
+  }
+  return c->hosts && target_processes(t, of) == t->ndevices;
 }
 
 static bool predict_all(struct forecasting *f, double alone, struct scale *out) {
@@ -50,11 +74,15 @@ static enum dgc_status predict(struct scaling *c, const int *tasks) {
   struct forecast by[CROSS_DEVICE_COUNT];
   struct crew one = crew_of(s, 1);
   session_configure(s, &f.base, 0);
+  const char *devices = s->options.devices ? s->options.devices : "cpu:0";
+  f.base.cluster = NULL;
+  if (c->hosts && !target_parse(s->call, devices, &f.base.target, &s->diags, LOC_NONE)) return DGC_USAGE;
   if (!forecast_sums(&f, &one, by)) return session_blame(s);
   double alone = (double)one.batch / by[CROSS_DEVICE_reduce_to_one].step;
   for (int i = 0; i < c->count; i++) {
     struct scale *out = &c->scales[i];
     out->crew = crew_of(s, tasks[i]);
+    if (c->hosts) out->crew.host = hosts_of(c, tasks[i]);
     if (out->crew.towers < tasks[i])
       out->refused =
           arena_printf(s->call, "%d towers are for %d tasks at most", out->crew.towers, out->crew.towers);
@@ -67,6 +95,7 @@ static enum dgc_status predict(struct scaling *c, const int *tasks) {
 /* ---- printing ---- */
 
 static const char *const nccl_refused = "it is for GPUs, and chooses its own messages";
+static const char *const hosts_refused = "where hosts are named it is planned for all tasks together";
 
 /* In a column of so many characters, at its right. */
 static void put_right(struct scaling *c, struct str *out, int width, void (*print)(struct str *, double),
@@ -88,7 +117,11 @@ static void print_head(struct scaling *c, struct str *out) {
   speeds_print_speed(out, &c->speeds);
   str_put(out, " (--speed); of its link: ");
   speeds_print_link(out, &c->speeds);
-  str_put(out, " (--link)\n"
+  str_put(out, " (--link)\n");
+  if (c->hosts)
+    str_printf(out, "  %d tasks on %d hosts, and so on (--cluster); between tasks of a host by memory\n",
+               c->nnamed, c->nhosts);
+  str_put(out, ""
                "  messages and bytes: the busiest task; *: the fastest that keeps the bits\n"
                "tasks  algorithm         computing messages      sent  received      step  eff.\n");
 }
@@ -120,7 +153,7 @@ static void print_table(struct scaling *c, struct str *out) {
       continue;
     }
     for (int k = 0; k < CROSS_DEVICE_COUNT; k++) {
-      if (k == CROSS_DEVICE_nccl || (scale->crew.tasks == 1 && k > 0)) continue;
+      if (!forecast_knows(&scale->crew, (enum cross_device)k) || (scale->crew.tasks == 1 && k > 0)) continue;
       print_row(c, out, scale, k);
       double now = scale->by[k].step / (double)scale->crew.batch;
       if ((int)scale->taken != k || (best && now >= best->by[with].step / (double)best->crew.batch)) continue;
@@ -129,6 +162,7 @@ static void print_table(struct scaling *c, struct str *out) {
     }
   }
   str_printf(out, "nccl: refused: %s\n", nccl_refused);
+  if (c->hosts) str_printf(out, "hierarchical_copy: refused: %s\n", hosts_refused);
   if (!best) return;
   str_printf(out, "most rows a second: %d task%s", best->crew.tasks, best->crew.tasks == 1 ? "" : "s");
   if (best->crew.tasks > 1) str_printf(out, " with %s", cross_devices[with].name);
@@ -176,7 +210,7 @@ static void print_json(struct scaling *c, struct str *out) {
     } else {
       str_put(out, ", \"algorithms\": [");
       for (int k = 0; k < CROSS_DEVICE_COUNT; k++) {
-        if (k == CROSS_DEVICE_nccl) continue;
+        if (!forecast_knows(&scale->crew, (enum cross_device)k)) continue;
         str_put(out, k ? ",\n    " : "\n    ");
         json_row(out, scale, k);
       }
@@ -184,20 +218,25 @@ static void print_json(struct scaling *c, struct str *out) {
     }
     str_putc(out, '}');
   }
-  str_printf(out, "\n], \"refused\": {\"nccl\": \"%s\"}}\n", nccl_refused);
+  str_printf(out, "\n], \"refused\": {\"nccl\": \"%s\"", nccl_refused);
+  if (c->hosts) str_printf(out, ", \"hierarchical_copy\": \"%s\"", hosts_refused);
+  str_put(out, "}}\n");
 }
 
 /* ---- */
 
-static enum dgc_status check(struct dgc_session *s) {
+static enum dgc_status check(struct scaling *c) {
+  struct dgc_session *s = c->s;
   const struct strategy_info *strategy = strategy_find(s->config.strategy);
-  if (s->options.cluster || s->options.task) {
+  if (s->options.task || !find_hosts(c)) {
     session_fail(s, DGC_USAGE, "--emit scaling is for clusters of workers, of any number");
-    diag_help(&s->diags, LOC_NONE,
-              "leave out --cluster and --task, and give numbers of workers: --tasks 1..64");
+    diag_help(
+        &s->diags, LOC_NONE,
+        "leave out --cluster and --task, and give numbers of workers: --tasks 1..64; or name the hosts of "
+        "workers of one device each, which are repeated: --cluster worker=a,a,b,b");
     return DGC_USAGE;
   }
-  if (s->listed.ndevices > 1) {
+  if (!c->hosts && s->listed.ndevices > 1) {
     session_fail(s, DGC_USAGE, "--emit scaling is for tasks of one device each, and --devices lists %d",
                  s->listed.ndevices);
     return DGC_USAGE;
@@ -215,7 +254,7 @@ static enum dgc_status check(struct dgc_session *s) {
 enum dgc_status session_scaling(struct dgc_session *s, enum entry_kind kind, bool json, struct str *out) {
   struct scaling c = {.s = s, .kind = kind, .speeds = session_speeds(s)};
   const int *tasks;
-  enum dgc_status status = check(s);
+  enum dgc_status status = check(&c);
   if (status) return status;
   tasks_read(s->call, s->options.tasks ? s->options.tasks : "1..64", &tasks, &c.count);
   c.scales = arena_new_array(s->call, (size_t)c.count, struct scale);

@@ -15,10 +15,12 @@ struct crew_walk {
   int *first;    /* by task, and one more: its first tower */
   int64_t *rows; /* by task */
   int *pieces,
-      all_pieces;   /* by task: how many sums of its towers it sends for a sum that another task makes */
-  int *sums, *root; /* by exchange: how many sums came before; the task that makes the sum alone */
-  double **ready;   /* by exchange, once it is given: by task, when all for it is there */
-  bool *taken;      /* by exchange */
+      all_pieces;       /* by task: how many sums of its towers it sends for a sum that another task makes */
+  int *sums, *root;     /* by exchange: how many sums came before; the task that makes the sum alone */
+  int *begin, *members; /* with hosts: the tasks of host h, from begin[h] on */
+  double *there, *last; /* by task: when a sum came to it, and the last part of one */
+  double **ready;       /* by exchange, once it is given: by task, when all for it is there */
+  bool *taken;          /* by exchange */
 };
 
 /* How a sum is made. */
@@ -57,7 +59,18 @@ static double arrive(struct crew_walk *w, int task, double begin, int64_t messag
 }
 
 /* One message; when it is there. */
+static bool same_host(const struct crew_walk *w, int a, int b) {
+  return w->crew->host && w->crew->host[a] == w->crew->host[b];
+}
+
 static double message(struct crew_walk *w, int from, int to, double begin, int64_t bytes) {
+  if (same_host(w, from, to)) { /* by their memory, beside the network */
+    w->loads[from].messages_sent++;
+    w->loads[from].bytes_sent += bytes;
+    w->loads[to].messages_received++;
+    w->loads[to].bytes_received += bytes;
+    return begin + speeds_work(w->m, 0, 2 * (double)bytes);
+  }
   double left = leave(w, from, begin, 1, bytes);
   return later(left, arrive(w, to, begin, 1, bytes));
 }
@@ -109,6 +122,59 @@ static void send_to_all(struct crew_walk *w, const struct exchange *x, int root)
   if (!x->all && root != 0) w->clock[0] = later(w->clock[0], message(w, root, 0, begin, x->bytes));
 }
 
+/* ---- with hosts ---- */
+
+struct range_sum {
+  int at; /* the task that has it */
+  double there;
+};
+
+/* The sum of a range of towers for the root: within a task, then within a host that is not the root's, and else there.
+ * `turn`: of the chunks of a sum, for which the tasks of a host take turns. */
+static struct range_sum sum_range(struct crew_walk *w, int lo, int hi, int root, int turn, int64_t bytes) {
+  int task = task_of(w, lo), half = lo + (hi - lo > 1 ? tower_cut(hi - lo) : 0);
+  if (hi - lo == 1) return (struct range_sum){task, w->clock[task]};
+  struct range_sum a = sum_range(w, lo, half, root, turn, bytes),
+                   b = sum_range(w, half, hi, root, turn, bytes);
+  struct range_sum sum = {root, 0};
+  bool near = same_host(w, a.at, b.at) && !same_host(w, a.at, root);
+  if (hi - lo < w->crew->towers && (a.at == b.at || near))
+    sum.at = a.at == b.at ? a.at : task_of(w, lo + turn % (hi - lo));
+  if (a.at != sum.at) a.there = message(w, a.at, sum.at, a.there, bytes);
+  if (b.at != sum.at) b.there = message(w, b.at, sum.at, b.there, bytes);
+  sum.there = later(a.there, b.there) + (a.at == b.at ? 0 : adding(w, 2, bytes));
+  return sum;
+}
+
+/* The task that fetches a sum for the host of this one. */
+static int leader_of(const struct crew_walk *w, int task, int turn) {
+  int host = w->crew->host[task], first = w->begin[host];
+  return w->members[first + turn % (w->begin[host + 1] - first)];
+}
+
+/* From the root to all tasks that need it, or to the first: to another host once, and on from there. */
+static void spread_sum(struct crew_walk *w, int root, int turn, bool all, int64_t bytes) {
+  int n = all ? w->crew->tasks : 1;
+  double begin = w->clock[root];
+  w->there[root] = begin;
+  for (int i = 0; i < n; i++)
+    if (i != root) w->there[i] = -1;
+  for (int i = 0; i < n; i++) {
+    int leader = same_host(w, i, root) ? i : leader_of(w, i, turn);
+    if (leader >= n) w->there[leader] = -1;
+  }
+  for (int i = 0; i < n; i++) {
+    int leader = same_host(w, i, root) ? i : leader_of(w, i, turn);
+    if (leader != root && w->there[leader] < 0) w->there[leader] = message(w, root, leader, begin, bytes);
+    if (leader != i && i != root) w->there[i] = message(w, leader, i, w->there[leader], bytes);
+  }
+}
+
+static void take_spread(struct crew_walk *w, const struct exchange *x, int root) {
+  spread_sum(w, root, 0, x->all, x->bytes);
+  for (int i = 0; i < (x->all ? w->crew->tasks : 1); i++) w->clock[i] = later(w->clock[i], w->there[i]);
+}
+
 /* Each half of the tree has a root among its towers, and another one for the next sum. */
 struct halves {
   int cut, root[2]; /* root: tasks */
@@ -130,7 +196,7 @@ static bool is_within(const struct crew_walk *w, const struct halves *h, int hal
 static bool are_apart(const struct crew_walk *w, const struct halves *h) {
   bool apart = false;
   for (int i = 0; i < w->crew->tasks; i++) apart |= w->first[i] == h->cut;
-  return apart && !w->crew->hosts;
+  return apart && !w->crew->host;
 }
 
 static void take_halves(struct crew_walk *w, const struct exchange *x, int exchange) {
@@ -191,6 +257,23 @@ static void take_parts(struct crew_walk *w, const struct exchange *x, const doub
   }
 }
 
+/* The same with hosts, part by part. */
+static void give_parts_to_hosts(struct crew_walk *w, const struct exchange *x, double *ready) {
+  for (int i = 0; i < w->crew->tasks; i++)
+    ready[i] = sum_range(w, 0, w->crew->towers, i, i, part_bytes(w, x, i)).there;
+}
+
+static void take_parts_of_hosts(struct crew_walk *w, const struct exchange *x, const double *ready,
+                                double *last) {
+  int n = w->crew->tasks, readers = x->all ? n : 1;
+  for (int i = 0; i < n; i++) last[i] = w->clock[i] = later(w->clock[i], ready[i]);
+  for (int c = 0; c < n; c++) {
+    spread_sum(w, c, c, x->all, part_bytes(w, x, c));
+    for (int i = 0; i < readers; i++) last[i] = later(last[i], w->there[i]);
+  }
+  for (int i = 0; i < readers; i++) w->clock[i] = last[i] + speeds_work(w->m, 0, 2 * (double)x->bytes);
+}
+
 /* Once around with additions, once without. Where only the first task needs the sum, each part goes on to it. */
 static void take_ring(struct crew_walk *w, const struct exchange *x, const double *ready) {
   int n = w->crew->tasks;
@@ -223,6 +306,14 @@ static void take_ring(struct crew_walk *w, const struct exchange *x, const doubl
 static void give_sum(struct crew_walk *w, const struct exchange *x, int exchange, double *ready) {
   int towers = w->crew->towers;
   struct halves h;
+  if (w->crew->host && summing_of(w, x) == SUM_PARTS) {
+    give_parts_to_hosts(w, x, ready);
+    return;
+  }
+  if (w->crew->host && summing_of(w, x) == SUM_ONE) {
+    ready[w->root[exchange]] = sum_range(w, 0, towers, w->root[exchange], 0, x->bytes).there;
+    return;
+  }
   switch (summing_of(w, x)) {
   case SUM_ONE: ready[w->root[exchange]] = gather_pieces(w, 0, towers, w->root[exchange], x->bytes); break;
   case SUM_HALVES:
@@ -240,6 +331,15 @@ static void give_sum(struct crew_walk *w, const struct exchange *x, int exchange
 static void take_sum(struct crew_walk *w, const struct exchange *x, int exchange) {
   const double *ready = w->ready[exchange];
   int root = w->root[exchange];
+  if (w->crew->host && summing_of(w, x) == SUM_PARTS) {
+    take_parts_of_hosts(w, x, ready, w->last);
+    return;
+  }
+  if (w->crew->host && summing_of(w, x) == SUM_ONE) {
+    w->clock[root] = later(w->clock[root], ready[root]);
+    take_spread(w, x, root);
+    return;
+  }
   switch (summing_of(w, x)) {
   case SUM_ONE:
     w->clock[root] = later(w->clock[root], ready[root]) + adding(w, w->all_pieces, x->bytes);
@@ -320,6 +420,20 @@ static void lay_towers(struct crew_walk *w) {
   for (int i = 0; i < c->tasks; i++) w->all_pieces += w->pieces[i];
 }
 
+static void find_members(struct crew_walk *w, struct arena *a) {
+  const struct crew *c = w->crew;
+  int hosts = 0;
+  for (int i = 0; i < c->tasks; i++) hosts = c->host[i] >= hosts ? c->host[i] + 1 : hosts;
+  w->begin = arena_new_array(a, (size_t)hosts + 1, int);
+  w->members = arena_new_array(a, (size_t)c->tasks, int);
+  int *filled = arena_new_array(a, (size_t)hosts, int);
+  for (int i = 0; i < c->tasks; i++) w->begin[c->host[i] + 1]++;
+  for (int h = 0; h < hosts; h++) w->begin[h + 1] += w->begin[h];
+  for (int i = 0; i < c->tasks; i++) w->members[w->begin[c->host[i]] + filled[c->host[i]]++] = i;
+  w->there = arena_new_array(a, (size_t)c->tasks, double);
+  w->last = arena_new_array(a, (size_t)c->tasks, double);
+}
+
 static void note_most(struct link_load *most, const struct link_load *l) {
   if (l->messages_sent > most->messages_sent) most->messages_sent = l->messages_sent;
   if (l->messages_received > most->messages_received) most->messages_received = l->messages_received;
@@ -348,6 +462,7 @@ struct forecast program_predict(struct arena *a, const struct program *p, const 
   struct forecast result = {0};
   int64_t *summed = arena_new_array(a, n, int64_t);
   lay_towers(&w);
+  if (crew->host) find_members(&w, a);
   for (int i = 0; i < p->nexchanges; i++) {
     if (i) w.sums[i] = w.sums[i - 1] + (p->exchanges[i - 1].kind == EXCHANGE_SUM);
     if (p->exchanges[i].kind == EXCHANGE_SUM)
@@ -368,10 +483,15 @@ struct forecast program_predict(struct arena *a, const struct program *p, const 
   return result;
 }
 
+bool forecast_knows(const struct crew *crew, enum cross_device algorithm) {
+  return algorithm != CROSS_DEVICE_nccl && (algorithm != CROSS_DEVICE_hierarchical_copy || !crew->host);
+}
+
 bool forecast_counts(const struct crew *crew, enum cross_device algorithm) {
   enum { FEW_TASKS = 16 };
-  bool apart = cross_device_apart(algorithm, crew->hosts);
-  return cross_devices[algorithm].bits == BITS_OF_TREE && (apart || crew->tasks <= FEW_TASKS);
+  bool apart = cross_device_apart(algorithm, crew->host != NULL);
+  return cross_devices[algorithm].bits == BITS_OF_TREE && forecast_knows(crew, algorithm) &&
+         (apart || crew->tasks <= FEW_TASKS);
 }
 
 enum cross_device forecast_best(const struct crew *crew, const struct forecast *all) {

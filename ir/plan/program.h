@@ -42,8 +42,8 @@ struct program {
 /* So many tasks of one device each, with towers in blocks. */
 struct crew {
   int tasks, towers;
-  int64_t batch; /* rows of all */
-  bool hosts;    /* they are named */
+  int64_t batch;   /* rows of all */
+  const int *host; /* by task: the number of its host; NULL: each has one of its own */
 };
 
 /* The program of a task that is alone, from its plan: it computes. */
@@ -62,6 +62,8 @@ struct forecast {
 struct forecast program_predict(struct arena *a, const struct program *p, const struct crew *crew,
                                 enum cross_device algorithm, const struct speeds *m);
 
+/* Whether what the algorithm does for the crew can be predicted: of hosts hierarchical_copy makes something else. */
+bool forecast_knows(const struct crew *crew, enum cross_device algorithm);
 /* Whether auto may take the algorithm for the crew: it keeps the bits, and where there are more than a few tasks, each
  * can plan for itself. */
 bool forecast_counts(const struct crew *crew, enum cross_device algorithm);

@@ -104,7 +104,7 @@ static const struct {
      " t = split x {offset=2} : f64[1] per_replica tower 1\n a = reduce_sum s {axes=[0]} partial(sum) tower "
      "0\n"
      " b = reduce_sum t {axes=[0]} partial(sum) tower 1\n"
-     " y = all_reduce a, b {reduction=\"sum\", order=[3, 1]} mirrored replica 1\n value y\n"},
+     " y = all_reduce a, b {reduction=\"sum\", order=[3, 0, 1]} mirrored replica 1\n value y\n"},
     {OP_fused, "fused",
      " x = input : f32[4] mirrored on /cpu:0  # r\n y = fused x : f32[4] mirrored on /cpu:0 {  # r\n"
      "  a = input : f32[4]\n  b = neg a\n  c = square a\n  value b\n  value c\n }\n value y\n"},

@@ -27,12 +27,12 @@ def compile_model(model, *options):
     return done.stdout
 
 
-def most_of_plans(model, tasks, options):
+def most_of_plans(model, tasks, options, cluster=None):
     """The most that any task sends and receives, each number by itself."""
     most = [0, 0, 0, 0]
     for task in range(tasks if tasks > 1 else 0):
-        plan = compile_model(model, "--emit", "plan", "--cluster", "worker=%d" % tasks, "--task", "worker:%d" % task,
-                             *options)
+        plan = compile_model(model, "--emit", "plan", "--cluster", cluster or "worker=%d" % tasks, "--task",
+                             "worker:%d" % task, *options)
         sent = [int(n) for n in re.findall(r"^ +\d+ send .* m\d+ (\d+) bytes", plan, re.M)]
         received = [int(n) for n in re.findall(r"^ +\d+ receive .* m\d+ (\d+) bytes", plan, re.M)]
         if not sent + received:
@@ -59,6 +59,38 @@ for model, options in CASES:
                 failures += 1
                 print("%s %s: %s over %d tasks: said %s, the plans %s"
                       % (model, " ".join(options), algorithm["name"], row["tasks"], have, want))
+# Hosts that are named, and as many others again.
+for named, model, options in [("aabb", "digits.dsl", []), ("abab", "digits.dsl", ["--towers", "8"]), ("aab", "digits.dsl", []),
+                              ("aabb", "words.dsl", []), ("abca", "lenet.dsl", ["--towers", "11"])]:
+    said = json.loads(compile_model(model, "--emit", "scaling", "--json", "--tasks", "2,3,4,8", "--cluster",
+                                    "worker=" + ",".join(named), "--entry", "train", *options))
+    assert list(said["refused"]) == ["nccl", "hierarchical_copy"]
+    for row in said["tasks"]:
+        assert [a["name"] for a in row["algorithms"]] == ["reduce_to_one", "scatter", "ring"]
+        hosts = ["%s%d" % (named[i % len(named)], i // len(named)) for i in range(row["tasks"])]
+        cluster = "worker=" + ",".join(hosts)
+        taken = next(a["name"] for a in row["algorithms"] if a["taken"])
+        if len(set(hosts)) > 1:
+            checks += 1
+            header = compile_model(model, "--emit", "placed", "--cluster", cluster, "--cross-device", "auto", *options)
+            if "\n  cross_device %s\n" % taken not in header.split("{", 1)[1][:2000]:
+                failures += 1
+                print("%s %s over %s: auto does not take %s" % (model, " ".join(options), cluster, taken))
+        for algorithm in row["algorithms"]:
+            have = [algorithm[n] for n in NUMBERS]
+            want = most_of_plans(model, row["tasks"], ["--entry", "train", *options, "--cross-device", algorithm["name"]], cluster)
+            checks += 1
+            if have != want:
+                failures += 1
+                print("%s %s: %s over %s: said %s, the plans %s"
+                      % (model, " ".join(options), algorithm["name"], cluster, have, want))
+    near, far = (json.loads(compile_model(model, "--emit", "scaling", "--json", "--tasks", "4", *how, *options))["tasks"][0]
+                 for how in (["--cluster", "worker=" + ",".join(named)], []))
+    for algorithm in near["algorithms"][:2]:
+        checks += 1
+        if algorithm["step"] >= next(a["step"] for a in far["algorithms"] if a["name"] == algorithm["name"]):
+            failures += 1
+            print("%s: hosts make %s no faster" % (model, algorithm["name"]))
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 WITHIN = 1.5  # most within 1.1: all tasks come to an event together in the one, and each as it can in the other
 
