@@ -47,13 +47,29 @@ def by_group(m, groups, f, *tensors):
     return m.xp.concatenate([f(*p) for p in zip(*parts)], -1)
 
 
+def spread(there, rows):
+    """Of [pixels, places]: of all channels, in all images; in the shape of the rows."""
+    there = np.repeat(there, rows.shape[1] // there.shape[1], 1)
+    return np.tile(there, (rows.shape[0] // there.shape[0], 1))
+
+
+def product(m, a, b, there, d):
+    """a @ b, from 0 on: not -0. What is not `there` in a is no term, not 0 times what may be infinite; nor is it one of the
+    gradient."""
+    if not m.jax and np.isfinite(b).all():
+        return m.product(a, b, d) + 0.0
+    y = m.product(a[:, None], m.xp.where(there[:, :, None], b, 0), d)[:, 0]
+    return y + m.stop(m.xp.where(y == 0, 0.0 - y, 0.0))
+
+
 def output(m, x, w, window, size, d):
     kernel, outputs = w.shape[:-2], list(size)
     seen = places(window, x.shape[1:-1], kernel, outputs)[0]
     def one(a, b):
         rows = picked(m, flat(a), seen)
         rows = rows.reshape(a.shape[0] * seen.shape[0], seen.shape[1] * a.shape[-1])
-        return m.product(rows, b.reshape(rows.shape[1], b.shape[-1]), d)
+        there = spread(seen < int(np.prod(a.shape[1:-1])), rows)
+        return product(m, rows, b.reshape(rows.shape[1], b.shape[-1]), there, d)
     y = by_group(m, window.groups, one, x, w)
     return y.reshape([x.shape[0]] + outputs + [w.shape[-1]])
 
@@ -64,8 +80,9 @@ def input_of(m, y, w, window, size, d):
     def one(a, b):
         rows = picked(m, flat(a), back)
         rows = rows.reshape(a.shape[0] * back.shape[0], back.shape[1] * a.shape[-1])
+        there = spread(back < int(np.prod(a.shape[1:-1])), rows)
         turned = m.xp.swapaxes(b.reshape(back.shape[1], -1, b.shape[-1]), 1, 2)
-        return m.product(rows, turned.reshape(rows.shape[1], w.shape[-2]), d)
+        return product(m, rows, turned.reshape(rows.shape[1], w.shape[-2]), there, d)
     x = by_group(m, window.groups, one, y, w)
     return x.reshape([y.shape[0]] + inputs + [w.shape[-2] * window.groups])
 
@@ -75,7 +92,8 @@ def kernel_of(m, x, y, window, size, d):
     def one(a, b):
         rows = picked(m, flat(a), seen)
         rows = rows.reshape(a.shape[0] * seen.shape[0], seen.shape[1] * a.shape[-1])
-        return m.product(m.xp.swapaxes(rows, 0, 1), b.reshape(rows.shape[0], b.shape[-1]), d)
+        there = spread(seen < int(np.prod(a.shape[1:-1])), rows)
+        return product(m, m.xp.swapaxes(rows, 0, 1), b.reshape(rows.shape[0], b.shape[-1]), there.T, d)
     w = by_group(m, window.groups, one, x, y)
     return w.reshape(list(size) + [x.shape[-1] // window.groups, y.shape[-1]])
 
@@ -92,17 +110,20 @@ def of_node(m, n, shape, d, x):
 
 # ---- statements of models ----
 
-def chosen(g, x, channels, filters):
-    """A window over x, its kernel, and the sizes of the output."""
-    spatial = x.shape[1:-1]
+def chosen(g, x, gaps):
+    """A window over x, which may have gaps between its elements, its kernel, and the sizes of the output."""
+    spatial, channels = x.shape[1:-1], x.shape[-1]
     kernel = [g.rng.choice([1, 2, 3]) for _ in spatial]
     strides, dilation = [g.rng.choice([1, 1, 2, 3]) for _ in spatial], [g.rng.choice([1, 1, 2]) for _ in spatial]
-    pairs = [(g.rng.randint(0, 2), g.rng.randint(0, 2)) for _ in spatial]
-    out = [(n + a + b - (k - 1) * e - 1) // s + 1 for n, (a, b), k, e, s in zip(spatial, pairs, kernel, dilation, strides)]
-    w = g.var(kernel + [channels, filters], text="normal(0.0, 1.0)")
-    window = Window(len(spatial), strides, [a for a, _ in pairs], None, dilation)
-    text = f"strides = {strides}, padding = {[list(p) for p in pairs]}, kernel_dilation = {dilation}"
-    return w, window, text, out
+    apart = [g.rng.choice([1, 1, 2, 3]) if gaps else 1 for _ in spatial]
+    pairs = [(g.rng.randint(-1, 2), g.rng.randint(-2, 2)) for _ in spatial]
+    groups = g.rng.choice([n for n in range(1, channels + 1) if channels % n == 0])
+    out = [((n - 1) * d + 1 + a + b - (k - 1) * e - 1) // s + 1
+           for n, d, (a, b), k, e, s in zip(spatial, apart, pairs, kernel, dilation, strides)]
+    w = g.var(kernel + [channels // groups, groups * g.rng.choice([1, 2, 3])], text="normal(0.0, 1.0)")
+    window = Window(len(spatial), strides, [a for a, _ in pairs], apart, dilation, groups)
+    text = f"strides = {strides}, padding = {[list(p) for p in pairs]}, kernel_dilation = {dilation}, groups = {groups}"
+    return w, window, text + (f", input_dilation = {apart}" if gaps else ""), out
 
 
 def image(g):
@@ -113,20 +134,19 @@ def image(g):
 
 def conv(g):
     x = image(g)
-    groups = x.shape[-1] if g.chance(0.3) else 1
-    w, window, text, out = chosen(g, x, x.shape[-1] // groups, groups * g.rng.choice([1, 2, 3]))
+    w, window, text, out = chosen(g, x, g.chance(0.3))
     if min(out) <= 0:
         return None
-    window.groups, d = groups, x.dtype
-    return g.emit("conv", f"conv({{0}}, {{1}}, {text}, groups = {groups})", [x, w], d, ["B"] + out + [w.shape[-1]],
+    d = x.dtype
+    return g.emit("conv", f"conv({{0}}, {{1}}, {text})", [x, w], d, ["B"] + out + [w.shape[-1]],
                   lambda m, a, b: output(m, a, b, window, out, d))
 
 
 def transposed_conv(g):
     x = image(g)
-    w, window, text, out = chosen(g, x, x.shape[-1], g.rng.choice([1, 2, 3]))
+    w, window, text, out = chosen(g, x, False)
     if min(out) <= 0:
         return None
     y, size, d = g.input(g.real, ["B"] + out + [w.shape[-1]]), list(x.shape[1:-1]), x.dtype
     return g.emit("transposed_conv", f"transposed_conv({{0}}, {{1}}, {size}, {text})", [y, w], d,
-                  ["B"] + size + [w.shape[-2]], lambda m, a, b: input_of(m, a, b, window, size, d))
+                  ["B"] + size + [x.shape[-1]], lambda m, a, b: input_of(m, a, b, window, size, d))
