@@ -4,6 +4,8 @@
 
 #include "kernels/cpu/leaf.h"
 
+#include <stdbool.h>
+
 /* The numbers of conv, in their order: see struct convolution of ir/ops/leaf.h. */
 struct conv_numbers {
   int64_t result; /* 0: the input, 1: the kernel, 2: the output */
@@ -13,5 +15,9 @@ struct conv_numbers {
 };
 
 extern const struct leaf_functions cpu_conv;
+
+/* What conv_narrow.c computes, of f32. */
+bool conv_is_narrow(const struct conv_numbers *s);
+extern const struct leaf_functions cpu_conv_narrow;
 
 #endif

@@ -1,5 +1,6 @@
 /* Convolutions on the host, each on the calling thread alone: f32 by oneDNN's three primitives, which are the three
- * results of conv, what it has no primitive for and the other types by kernels/cpu/conv.c.
+ * results of conv, inputs of few channels by kernels/cpu/conv_narrow.c, what the library has no primitive for and the
+ * other types by kernels/cpu/conv.c.
  *
  * Input and output lie as they are, channels last. Kernels are small, and the library wants them in an order of its
  * own: they are put into it, or back from it, in each step. Which way is taken follows from the shape alone, and so
@@ -335,6 +336,12 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
   struct convolution size = convolution_of(step->node);
   if (step->node->type.dtype != DT_F32 || !wants_primitive(&size)) {
     cpu_call(a, step, &cpu_conv, c);
+    return true;
+  }
+  int64_t numbers[MAX_LEAF_NUMBERS];
+  op_of(step->node)->numbers(step->node, numbers);
+  if (conv_is_narrow((const struct conv_numbers *)numbers)) {
+    cpu_call(a, step, &cpu_conv_narrow, c);
     return true;
   }
   struct conv_plan *plan = plan_create(&size);

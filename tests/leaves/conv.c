@@ -13,6 +13,12 @@ static const struct shape shapes[] = {
   {x, w, strides, low, high, xd, wd, groups},
 #include "tests/ops/conv.def"
 #undef CONV
+    /* few channels over short rows of the kernel: kernels/cpu/conv_narrow.c */
+    {"2,9,11,6", "3,5,6,8", "2,3", "1,2", "0,1", "", "2,1", 1},
+    {"1,5,6,7,3", "2,3,4,3,5", "1,2,1", "0,1,1", "1,0,2", "", "2,1,1", 1},
+    {"2,8,9,4", "2,4,4,4", "", "-1,-2", "0,1", "", "", 1},
+    {"3,7,8", "4,8,17", "2", "5", "3", "", "", 1},
+    {"2,6,40,1", "6,31,1,4", "1,2", "7,0", "1,3", "", "", 1},
     {"1,3,3,2", "0,2,2,2", "", "", "", "", "", 1}, /* no places of the kernel, of which JAX has none */
 };
 
