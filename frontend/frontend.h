@@ -4,7 +4,7 @@
 #define DGC_FRONTEND_FRONTEND_H
 
 #include "frontend/ast.h"
-#include "ir/graph/graph.h"
+#include "ir/type.h"
 
 struct frontend_options {
   const char *const *sets; /* "hidden=256": values for the model's parameters */

@@ -1,6 +1,7 @@
 /* Agreement: what processes know is told the first one, which compares it and tells all what it found. */
 #include "session/agree.h"
 
+#include "ir/graph/graph.h"
 #include "runtime/data/data.h"
 #include "runtime/data/xxh64.h"
 #include "runtime/mpi/transport.h"

@@ -2,6 +2,7 @@
 #include "session/evaluate.h"
 #include "session/run.h"
 
+#include "ir/graph/graph.h"
 #include "runtime/data/data.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "session/strategy.h"
 
 #include "base/clock.h"
+#include "ir/graph/graph.h"
 #include "runtime/devices.h"
 
 #include <stdlib.h>

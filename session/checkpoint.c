@@ -6,6 +6,7 @@
 #include "session/run.h"
 #include "session/strategy.h"
 
+#include "ir/graph/graph.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_writer.h"
 #include "runtime/data/atomic.h"

@@ -5,6 +5,8 @@
 #include "session/strategy.h"
 #include "session/towers.h"
 
+#include "ir/graph/graph.h"
+
 #include <string.h>
 
 enum dgc_status session_evaluation_rows(struct dgc_session *s, int64_t *rows) {

@@ -4,6 +4,9 @@
 
 #include "session/session.h"
 
+struct graph;
+struct output;
+
 /* A sum that is divided: by the sum that a ratio has below it, or by a number of elements, 0 if by nothing. */
 double metric_value(double sum, double count, bool ratio);
 /* The output that the metric is divided by: NULL unless it is a ratio. */

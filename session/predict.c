@@ -4,6 +4,7 @@
 #include "session/strategy.h"
 #include "session/towers.h"
 
+#include "ir/graph/graph.h"
 #include "runtime/mpi/transport.h"
 
 #include <string.h>

@@ -28,7 +28,7 @@
 #include "base/diag.h"
 #include "base/str.h"
 #include "include/dgc.h"
-#include "ir/graph/graph.h"
+#include "ir/graph/config.h"
 
 #include <setjmp.h>
 #include <stdatomic.h>

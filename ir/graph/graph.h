@@ -10,8 +10,8 @@
 
 #include "base/diag.h"
 #include "base/map.h"
+#include "ir/graph/config.h"
 #include "ir/role.h"
-#include "ir/target.h"
 #include "ir/type.h"
 
 #define OP(name, spread) OP_##name,
@@ -76,35 +76,6 @@ struct output {
 
 enum stage { STAGE_SOURCE, STAGE_REPLICATED, STAGE_PLACED, STAGE_FUSED };
 
-#define MAX_TOWERS (1 << 20)
-
-/* Where a variable lives, for strategies that give each a device of its own. */
-struct home {
-  const char *variable, *device; /* the device's canonical name */
-};
-
-/* Where a source asks for each setting. No source: an option did, or nobody. */
-struct config_asked {
-#define NUMBER(type, name, most) struct loc name;
-#define WORD(name)               struct loc name;
-#define TEXT(name)               struct loc name;
-#define FLAG(name)               struct loc name;
-#include "ir/graph/config.def"
-};
-
-/* What a graph is compiled for; printed in its header, read back by the passes of `dgc opt`. */
-struct config {
-#define NUMBER(type, name, most) type name;
-#define WORD(name)               const char *name;
-#define TEXT(name)               const char *name;
-#define FLAG(name)               bool name;
-#include "ir/graph/config.def"
-  struct config_asked asked;
-  struct target target;
-  struct home *homes; /* the same in all graphs of a model */
-  int nhomes;
-};
-
 /* Of the hash-consing table: a node by its identity (op, type, inputs, attributes, place). */
 struct graph_slot {
   uint32_t hash, index; /* index + 1 into nodes; 0 = empty */
@@ -144,8 +115,6 @@ struct graph *graph_create(struct arena *a, const char *name, struct diags *d);
 void graph_add_output(struct graph *g, enum output_role role, const char *name, struct node *n,
                       int64_t count);
 struct node *graph_find(const struct graph *g, const char *name);
-/* A copy that shares nothing with `from`. */
-struct config config_copy(struct arena *a, const struct config *from);
 /* Copies name, stage, config of `from`: the start of every pass. */
 struct graph *graph_create_like(struct arena *a, const struct graph *from);
 /* All of `from`, dead nodes too. */

@@ -1,5 +1,6 @@
 /* The language: canonical text, what a model becomes, how metrics add up, and texts that nobody means well with. */
 #include "frontend/frontend.h"
+#include "ir/graph/graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

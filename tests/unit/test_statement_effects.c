@@ -1,5 +1,6 @@
 /* No statement vanishes: each kind, in each place where it may stand, leaves a mark in a graph or is told of. */
 #include "frontend/frontend.h"
+#include "ir/graph/graph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
