@@ -4,6 +4,8 @@
 #include "session/model.h"
 #include "session/strategy.h"
 
+#include "passes/pass.h"
+
 #include <string.h>
 
 struct pipeline_options session_passes(const struct dgc_session *s) {

@@ -2,8 +2,9 @@
 #ifndef DGC_SESSION_COMPILE_H
 #define DGC_SESSION_COMPILE_H
 
-#include "passes/pass.h"
 #include "session/model.h"
+
+struct pipeline_options;
 
 /* The entry's source graph with the options in its header, for this batch (0: the session's). In `a`. */
 struct graph *session_source(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch);

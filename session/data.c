@@ -6,6 +6,7 @@
 #include "session/own_files.h"
 #include "session/strategy.h"
 
+#include "ir/graph/graph.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/mpi/transport.h"
 

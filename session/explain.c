@@ -5,6 +5,7 @@
 #include "session/strategy.h"
 
 #include "ir/graph/text.h"
+#include "ir/ops/op.h"
 #include "passes/strategy/strategy.h"
 
 #include <string.h>

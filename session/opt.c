@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "hlo/hlo.h"
 #include "ir/graph/text.h"
+#include "passes/pass.h"
 
 #include <string.h>
 

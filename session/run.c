@@ -8,6 +8,7 @@
 #include "session/model.h"
 #include "session/strategy.h"
 
+#include "passes/pass.h"
 #include "planner/planner.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_writer.h"

@@ -3,6 +3,7 @@
 
 #include "session/compile.h"
 
+#include "ir/graph/graph.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/data/loader.h"
 #include "runtime/mpi/transport.h"

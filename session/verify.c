@@ -6,6 +6,7 @@
 #include "ir/certify/certify.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
+#include "passes/pass.h"
 #include "planner/planner.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "session/compile.h"
 #include "session/strategy.h"
 
+#include "ir/graph/graph.h"
 #include "ir/plan/stages.h"
 #include "planner/planner.h"
 #include "runtime/mpi/transport.h"

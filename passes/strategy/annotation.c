@@ -1,6 +1,8 @@
 /* What an `on` annotation makes of the device that a rule has chosen: its fields win, one by one, over the rule's. */
 #include "passes/strategy/fit.h"
 
+#include "ir/graph/graph.h"
+
 #include <string.h>
 
 /* The nearest device of the wanted kind (lowest index), or a CPU, or the rule's own. */

@@ -4,6 +4,7 @@
  * rows; else the task that holds a variable sends it to those that read it, and sums its gradient. */
 #include "passes/strategy/strategy.h"
 
+#include "ir/graph/build.h"
 #include "ir/ops/op.h"
 
 #include <string.h>

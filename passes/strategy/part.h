@@ -2,8 +2,11 @@
 #ifndef DGC_PASSES_STRATEGY_PART_H
 #define DGC_PASSES_STRATEGY_PART_H
 
-#include "ir/graph/build.h"
+#include "ir/graph/config.h"
+#include "ir/type.h"
 
+struct graph;
+struct node;
 struct strategy;
 
 struct task_part {

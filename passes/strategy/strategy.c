@@ -1,6 +1,8 @@
 /* From the configuration to devices: which device computes, which stores, which splits the batch. */
 #include "passes/strategy/fit.h"
 
+#include "ir/graph/graph.h"
+
 #include <string.h>
 
 static bool is_cpu(const struct device *d) { return strcmp(d->name.kind, "cpu") == 0; }

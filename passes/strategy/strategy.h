@@ -2,10 +2,14 @@
 #ifndef DGC_PASSES_STRATEGY_STRATEGY_H
 #define DGC_PASSES_STRATEGY_STRATEGY_H
 
+#include "base/map.h"
 #include "ir/cross_device.h"
-#include "ir/graph/graph.h"
+#include "ir/graph/config.h"
 #include "ir/strategies.h"
 #include "passes/strategy/part.h"
+
+struct graph;
+struct node;
 
 struct strategy {
   const struct strategy_info *info;
