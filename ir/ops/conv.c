@@ -93,6 +93,11 @@ static bool conv_types(const struct node *n, struct type *t, struct arena *a, co
               t[CONV_OUTPUT].dim[last] == t[CONV_KERNEL].dim[last] &&
               t[CONV_INPUT].dim[0] == t[CONV_OUTPUT].dim[0];
   for (int i = 0; i < spatial; i++) {
+    if (spatial_reach(t[CONV_INPUT].dim[i + 1], w.input_dilation[i]) == SPATIAL_MOST ||
+        spatial_reach(t[CONV_KERNEL].dim[i], w.kernel_dilation[i]) == SPATIAL_MOST) {
+      *why = "conv has gaps so wide that its places cannot be numbered: take a smaller dilation";
+      return false;
+    }
     int64_t out = places(&w, i, t[CONV_INPUT].dim[i + 1], t[CONV_KERNEL].dim[i]);
     if (result == CONV_OUTPUT) t[CONV_OUTPUT].dim[i + 1] = out;
     fits = fits && t[CONV_OUTPUT].dim[i + 1] == out;
