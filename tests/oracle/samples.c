@@ -1,0 +1,167 @@
+/* Every entry of every sample: its source, and what each pass makes of it, for one tower and for three. */
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "tests/oracle/case.h"
+#include "tests/support/random.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 7, MAX_SAMPLES = 64 };
+
+static const char *const entry_of[] = {"init", "train", "eval", "predict"};
+static const char *const pass_names[] = {
+#define PASS(name, from, to, help) #name,
+#include "passes/passes.def"
+#undef PASS
+};
+enum { NPASSES = sizeof pass_names / sizeof *pass_names };
+
+static _Noreturn void give_up(struct arena *a, const char *what, const struct diags *d) {
+  (void)a;
+  for (const struct diag *e = d->first; e; e = e->next) fprintf(stderr, "%s: %s\n", what, e->message);
+  exit(1);
+}
+
+/* ---- values ---- */
+
+/* Numbers over all that the model can read of an input. */
+static void fill_input(struct rng *r, const struct model_input *in, struct tensor *t) {
+  bool limited = in && in->low <= in->high, part = in && !limited && in->part_low <= in->part_high;
+  double low = limited ? (double)in->low : part ? (double)in->part_low : t->type.dtype == DT_U8 ? 0 : -1;
+  double high = limited ? (double)in->high : part ? (double)in->part_high : t->type.dtype == DT_U8 ? 255 : 1;
+  for (int64_t i = 0; i < type_count(&t->type); i++) {
+    double x = rng_uniform(r, low, dtype_is_float((enum dtype)t->type.dtype) ? high : high + 1);
+    tensor_set(t, i, x);
+  }
+}
+
+static const struct model_input *input_named(const struct model *m, const char *name) {
+  for (int i = 0; i < m->ninputs; i++)
+    if (strcmp(m->inputs[i].name, name) == 0) return &m->inputs[i];
+  return NULL;
+}
+
+static struct values make_inputs(struct arena *a, const struct model *m, const struct graph *g) {
+  struct rng r = {77};
+  struct values v = values_make(a);
+  for (uint32_t i = 0; i < g->count; i++) {
+    if (g->nodes[i]->op != OP_input) continue;
+    struct type type = type_specialize(&g->nodes[i]->type, ROWS);
+    struct tensor t = {type, arena_alloc(a, (size_t)type_bytes(&type))};
+    fill_input(&r, input_named(m, g->nodes[i]->name), &t);
+    values_put(&v, g->nodes[i]->name, &t.type, t.data);
+  }
+  return v;
+}
+
+/* ---- graphs ---- */
+
+struct walk {
+  const struct asked *asked;
+  const struct model *model;
+  struct values variables; /* as init leaves them, a step later */
+  uint64_t seen[8192];     /* what has been written: most passes leave most graphs as they are */
+  int nseen, graphs;
+};
+
+static bool is_new(struct walk *w, struct arena *a, const struct graph *g) {
+  const char *text = case_text(a, g);
+  w->graphs++;
+  uint64_t hash = str_hash(STR_HASH_SEED, text, strlen(text));
+  for (int i = 0; i < w->nseen; i++)
+    if (w->seen[i] == hash) return false;
+  if (w->nseen < 8192) w->seen[w->nseen++] = hash;
+  return true;
+}
+
+/* In f64, where rounding hides little; as it is where there are ops of f32 alone, and at the `last`. Of training steps
+ * not: the first one of Adam is the sign of the gradient, and that of a gradient of nearly 0 is rounding. */
+static void write_stage(struct walk *w, struct arena *a, const char *name, struct graph *g,
+                        const struct values *inputs, bool last) {
+  struct graph *concrete = graph_concrete(a, g, ROWS);
+  if (!is_new(w, a, concrete)) return;
+  struct graph *wide = graph_wide(a, concrete);
+  if (!wide || last) case_write(w->asked, name, "f32", concrete, inputs, &w->variables, NULL);
+  if (!wide) return;
+  struct values wide_inputs = values_wide(a, inputs), wide_variables = values_wide(a, &w->variables);
+  case_write(w->asked, arena_printf(a, "%s, f64", name), "f64", wide, &wide_inputs, &wide_variables, NULL);
+}
+
+/* The source as it is, if nothing in it waits for a pass; then after each pass, up to there from the source. */
+static void write_entry(struct walk *w, const struct graph *source, int towers, const char *strategy) {
+  struct arena *a = arena_create();
+  bool train = graph_has_op(source, OP_gradient);
+  struct diags d;
+  diags_init(&d, a);
+  struct values inputs = make_inputs(a, w->model, source);
+  struct graph *g = arena_copy(a, source, sizeof *source);
+  const char *devices = towers > 1 ? "cpu:0-2" : "cpu:0";
+  g->diags = &d;
+  g->config = (struct config){
+      .batch = ROWS, .towers = towers, .strategy = strategy, .uneven = strcmp(strategy, "replicate") == 0};
+  if (!target_parse(a, devices, &g->config.target, &d, LOC_NONE)) give_up(a, source->name, &d);
+  if (!graph_has_op(g, OP_gradient) && towers == 1)
+    write_stage(w, a, arena_printf(a, "%s source", source->name), g, &inputs, false);
+  for (int p = 0; p < NPASSES; p++) {
+    g = pipeline_run(a, g, pass_names[p], NULL, NULL, &d);
+    if (!g) give_up(a, source->name, &d);
+    const char *name = arena_printf(a, "%s %s, %s of %d", source->name, pass_names[p], strategy, towers);
+    if (!graph_has_op(g, OP_gradient)) write_stage(w, a, name, g, &inputs, p + 1 == NPASSES && !train);
+  }
+  arena_destroy(a);
+}
+
+static struct values first_variables(struct arena *a, const struct model *m) {
+  struct values v = values_make(a), none = values_make(a);
+  if (!m->init) return v;
+  for (uint32_t i = 0; i < m->init->count; i++) {
+    const struct node *n = m->init->nodes[i];
+    if (n->op == OP_variable) values_put(&v, n->name, &n->type, arena_alloc(a, (size_t)type_bytes(&n->type)));
+  }
+  struct tensor *values = arena_new_array(a, m->init->count + 1, struct tensor);
+  if (!graph_eval(a, m->init, &none, &v, values)) exit(1);
+  return v;
+}
+
+static void write_sample(const struct asked *q, const char *path) {
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  const struct source *source = source_read(a, path, 1 << 20, &d);
+  const struct model *m = source ? frontend_compile(a, source, NULL, &d) : NULL;
+  if (!m) give_up(a, path, &d);
+  struct walk *w = arena_new(a, struct walk);
+  w->asked = q;
+  w->model = m;
+  w->variables = first_variables(a, m);
+  const struct graph *graphs[] = {m->init, m->train, m->eval, m->predict};
+  for (int i = 0; i < (int)(sizeof entry_of / sizeof *entry_of); i++) {
+    if (!graphs[i]) continue;
+    write_entry(w, graphs[i], 1, "mirrored");
+    write_entry(w, graphs[i], 3, "replicate");
+  }
+  fprintf(stderr, "%s: %d graphs, %d modules\n", m->name, w->graphs, w->nseen);
+  arena_destroy(a);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+void write_samples(const struct asked *q) {
+  char *names[MAX_SAMPLES];
+  int n = 0;
+  DIR *dir = opendir(TEST_SAMPLES);
+  if (!dir) exit(1);
+  for (const struct dirent *e; (e = readdir(dir));) {
+    size_t len = strlen(e->d_name);
+    if (len > 4 && strcmp(e->d_name + len - 4, ".dsl") == 0 && n < MAX_SAMPLES) {
+      names[n] = malloc(sizeof TEST_SAMPLES + len + 2);
+      sprintf(names[n++], "%s/%s", TEST_SAMPLES, e->d_name);
+    }
+  }
+  closedir(dir);
+  qsort(names, (size_t)n, sizeof *names, by_name);
+  for (int i = 0; i < n; i++) write_sample(q, names[i]), free(names[i]);
+}
