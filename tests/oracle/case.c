@@ -109,25 +109,49 @@ static struct graph *with_nodes(struct arena *a, struct graph *g) {
   return all;
 }
 
-static void write_case(struct arena *a, const char *name, const char *tolerance, const struct graph *g,
-                       const struct values *inputs, const struct values *variables, const struct bounds *at) {
+static struct tensor *evaluated(struct arena *a, const char *name, const struct graph *g,
+                                const struct values *inputs, const struct values *variables) {
   struct values after = values_copy(a, variables);
   struct tensor *values = arena_new_array(a, g->count + 1, struct tensor);
   if (!graph_eval(a, g, inputs, &after, values)) give_up(name, "cannot be evaluated");
-  struct str module = module_of(a, name, g);
-  struct record args = {str_make(a), str_make(a), 0}, results = args;
-  put_arguments(&args, g, values);
-  put_results(&results, a, g, values, at);
+  return values;
+}
+
+static void write_record(struct arena *a, const char *name, const char *tolerance, const struct str *module,
+                         const struct record *args, const struct record *results) {
   struct str head = str_make(a);
   str_put(&head, "{\"case\": ");
   text_print_json(&head, name);
   str_printf(&head, ", \"tolerance\": \"%s\", \"module\": %zu, \"args\": [%s], \"results\": [%s]}\n",
-             tolerance, module.len, args.head.data, results.head.data);
+             tolerance, module->len, args->head.data, results->head.data);
   fwrite(head.data, 1, head.len, stdout);
-  fwrite(module.data, 1, module.len, stdout);
-  fwrite(args.data.data, 1, args.data.len, stdout);
-  if (fwrite(results.data.data, 1, results.data.len, stdout) != results.data.len || fflush(stdout))
+  fwrite(module->data, 1, module->len, stdout);
+  fwrite(args->data.data, 1, args->data.len, stdout);
+  if (fwrite(results->data.data, 1, results->data.len, stdout) != results->data.len || fflush(stdout))
     give_up(name, "cannot be written");
+}
+
+static void write_case(struct arena *a, const char *name, const char *tolerance, const struct graph *g,
+                       const struct values *inputs, const struct values *variables, const struct bounds *at) {
+  struct tensor *values = evaluated(a, name, g, inputs, variables);
+  struct str module = module_of(a, name, g);
+  struct record args = {str_make(a), str_make(a), 0}, results = {str_make(a), str_make(a), 0};
+  put_arguments(&args, g, values);
+  put_results(&results, a, g, values, at);
+  write_record(a, name, tolerance, &module, &args, &results);
+}
+
+void case_write_gradients(const struct asked *q, const char *name, const struct graph *forward,
+                          const struct graph *backward, const struct values *inputs,
+                          const struct values *variables) {
+  if (!case_asked(q, name)) return;
+  struct arena *a = arena_create();
+  struct str module = module_of(a, name, forward);
+  struct record args = {str_make(a), str_make(a), 0}, results = {str_make(a), str_make(a), 0};
+  put_arguments(&args, forward, evaluated(a, name, forward, inputs, variables));
+  put_results(&results, a, backward, evaluated(a, name, backward, inputs, variables), NULL);
+  write_record(a, name, "f64", &module, &args, &results);
+  arena_destroy(a);
 }
 
 void case_write(const struct asked *q, const char *name, const char *tolerance, struct graph *g,

@@ -17,6 +17,11 @@ bool case_asked(const struct asked *q, const char *name);
 void case_write(const struct asked *q, const char *name, const char *tolerance, struct graph *g,
                 const struct values *inputs, const struct values *variables, const struct bounds *at);
 
+/* The module of `forward`, whose first output is a loss, and the values of `backward`'s outputs: its gradients by the
+ * variables of their names. */
+void case_write_gradients(const struct asked *q, const char *name, const struct graph *forward,
+                          const struct graph *backward, const struct values *inputs,
+                          const struct values *variables);
 /* The module of a concrete graph without the places that its nodes come from. */
 const char *case_text(struct arena *a, const struct graph *g);
 
@@ -28,5 +33,6 @@ struct values values_wide(struct arena *a, const struct values *v);
 /* The suites. */
 void write_ops(const struct asked *q);
 void write_samples(const struct asked *q);
+void write_gradients(const struct asked *q);
 
 #endif

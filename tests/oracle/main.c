@@ -16,7 +16,9 @@ int main(int argc, char **argv) {
     write_ops(&q);
   else if (argc > 1 && strcmp(argv[1], "samples") == 0)
     write_samples(&q);
+  else if (argc > 1 && strcmp(argv[1], "gradients") == 0)
+    write_gradients(&q);
   else
-    return fprintf(stderr, "usage: oracle_cases ops|samples [--only CASE] [--nodes]\n"), 2;
+    return fprintf(stderr, "usage: oracle_cases ops|samples|gradients [--only CASE] [--nodes]\n"), 2;
   return 0;
 }

@@ -1,7 +1,7 @@
 /* Every entry of every sample: its source, and what each pass makes of it, for one tower and for three. */
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "tests/oracle/case.h"
+#include "tests/oracle/sample.h"
 #include "tests/support/random.h"
 
 #include <dirent.h>
@@ -126,7 +126,18 @@ static struct values first_variables(struct arena *a, const struct model *m) {
   return v;
 }
 
-static void write_sample(const struct asked *q, const char *path) {
+/* A little off from where they begin: at 0 JAX has slopes of its own for what has a kink, as the abs in softplus. */
+static void disturb(struct values *v) {
+  struct rng r = {78};
+  for (uint32_t i = 0; i < v->map.count; i++) {
+    struct tensor *t = v->map.entries[i].value;
+    bool real = dtype_is_float((enum dtype)t->type.dtype);
+    for (int64_t e = 0; real && e < type_count(&t->type); e++)
+      tensor_set(t, e, tensor_at(t, e) + rng_uniform(&r, -0.05, 0.05));
+  }
+}
+
+static void write_sample(const struct asked *q, const char *path, bool gradients) {
   struct arena *a = arena_create();
   struct diags d;
   diags_init(&d, a);
@@ -137,19 +148,24 @@ static void write_sample(const struct asked *q, const char *path) {
   w->asked = q;
   w->model = m;
   w->variables = first_variables(a, m);
+  if (gradients && m->train) {
+    struct values inputs = make_inputs(a, m, m->train);
+    disturb(&w->variables);
+    write_gradients_of(q, m->train, &inputs, &w->variables, ROWS);
+  }
   const struct graph *graphs[] = {m->init, m->train, m->eval, m->predict};
   for (int i = 0; i < (int)(sizeof entry_of / sizeof *entry_of); i++) {
-    if (!graphs[i]) continue;
+    if (!graphs[i] || gradients) continue;
     write_entry(w, graphs[i], 1, "mirrored");
     write_entry(w, graphs[i], 3, "replicate");
   }
-  fprintf(stderr, "%s: %d graphs, %d modules\n", m->name, w->graphs, w->nseen);
+  if (!gradients) fprintf(stderr, "%s: %d graphs, %d modules\n", m->name, w->graphs, w->nseen);
   arena_destroy(a);
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-void write_samples(const struct asked *q) {
+static void each_sample(const struct asked *q, bool gradients) {
   char *names[MAX_SAMPLES];
   int n = 0;
   DIR *dir = opendir(TEST_SAMPLES);
@@ -163,5 +179,8 @@ void write_samples(const struct asked *q) {
   }
   closedir(dir);
   qsort(names, (size_t)n, sizeof *names, by_name);
-  for (int i = 0; i < n; i++) write_sample(q, names[i]), free(names[i]);
+  for (int i = 0; i < n; i++) write_sample(q, names[i], gradients), free(names[i]);
 }
+
+void write_samples(const struct asked *q) { each_sample(q, false); }
+void write_gradients(const struct asked *q) { each_sample(q, true); }

@@ -1,0 +1,170 @@
+"""Modules that dgc writes, operation by operation in JAX, which can then differentiate them.
+
+One operation stands on each line; what is unknown ends the program."""
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "i1": np.bool_}
+LINE = re.compile(r'^    (%\w+) = "?stablehlo\.(\w+)"?(.*?)(?: loc\(#\w+\))?$')
+UNARY = {
+    "negate": jnp.negative, "abs": jnp.abs, "sign": jnp.sign, "floor": jnp.floor, "ceil": jnp.ceil, "sqrt": jnp.sqrt,
+    "rsqrt": lax.rsqrt, "cbrt": jnp.cbrt, "exponential": jnp.exp, "exponential_minus_one": jnp.expm1, "log": jnp.log,
+    "log_plus_one": jnp.log1p, "sine": jnp.sin, "cosine": jnp.cos, "tan": jnp.tan, "tanh": jnp.tanh,
+    "logistic": jax.nn.sigmoid, "is_finite": jnp.isfinite, "not": jnp.logical_not, "round_nearest_even": jnp.round,
+    "optimization_barrier": lax.stop_gradient,
+}
+BINARY = {
+    "add": lax.add, "subtract": lax.sub, "multiply": lax.mul, "divide": lax.div, "remainder": lax.rem, "power": lax.pow,
+    "maximum": lax.max, "minimum": lax.min, "atan2": lax.atan2, "and": lax.bitwise_and, "or": lax.bitwise_or,
+    "xor": lax.bitwise_xor, "shift_left": lax.shift_left, "shift_right_logical": lax.shift_right_logical,
+    "shift_right_arithmetic": lax.shift_right_arithmetic,
+}
+COMPARE = {"EQ": lax.eq, "NE": lax.ne, "LT": lax.lt, "LE": lax.le, "GT": lax.gt, "GE": lax.ge}
+WINDOWS = {"add": (lax.add, 0), "maximum": (lax.max, -np.inf), "minimum": (lax.min, np.inf)}
+REDUCE = {"add": jnp.sum, "multiply": jnp.prod, "maximum": jnp.max, "minimum": jnp.min}
+
+
+def shape_of(text):
+    *dims, dtype = re.match(r"tensor<(.*)>", text).group(1).split("x")
+    return tuple(map(int, dims)), DTYPES[dtype]
+
+
+def array(rest, name):
+    found = re.search(name + r" = (?:array<i64(?:: )?([^>]*)>|dense<(\[\[.*?\]\])>|\[([\d, ]*)\]|(-?\d+))", rest)
+    if found.group(2):
+        return eval(found.group(2))
+    return [int(x) for x in re.findall(r"-?\d+", found.group(1) or found.group(3) or found.group(4) or "")]
+
+
+def constant(rest):
+    text, type_text = re.match(r" dense<(.*)> : (tensor<.*>)", rest).groups()
+    shape, dtype = shape_of(type_text)
+    if text.startswith('"'):
+        return jnp.asarray(np.frombuffer(bytes.fromhex(text[3:-1]), dtype).reshape(shape))
+    if text.startswith("0x"):
+        digits = bytes.fromhex(text[2:])[::-1]
+        return jnp.full(shape, np.frombuffer(digits, dtype)[0])
+    value = {"true": True, "false": False}.get(text) if dtype is np.bool_ else float(text) if "." in text or "e" in text else int(text or 0)
+    return jnp.full(shape, value, dtype)
+
+
+def sides(rest):
+    """[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f] as JAX's ConvDimensionNumbers."""
+    out = []
+    for side, letters in zip(re.search(r"conv<\[(.*?)\]x\[(.*?)\]->\[(.*?)\]>", rest).groups(), ("bf", "oi", "bf")):
+        places = side.split(", ")
+        count = len(places) - 2
+        out.append(tuple(places.index(x) for x in (*letters, *map(str, range(count)))))
+    return lax.ConvDimensionNumbers(*out)
+
+
+def operation(name, rest, region, x, out):
+    shape, dtype = out
+    if name in UNARY and len(x) == 1:
+        return UNARY[name](x[0])
+    if name in BINARY:
+        return BINARY[name](*x)
+    if name == "select":
+        return lax.select(*x)
+    if name == "compare":
+        return COMPARE[rest.split(",")[0].strip()](*x)
+    if name == "convert":
+        return x[0].astype(dtype)
+    if name == "bitcast_convert":
+        return lax.bitcast_convert_type(x[0], dtype)
+    if name == "iota":
+        return lax.broadcasted_iota(dtype, shape, array(rest, "iota_dimension")[0])
+    if name == "reshape":
+        return x[0].reshape(shape)
+    if name == "transpose":
+        return jnp.transpose(x[0], array(rest, "permutation"))
+    if name == "reverse":
+        return lax.rev(x[0], array(rest, "dimensions"))
+    if name == "broadcast_in_dim":
+        return lax.broadcast_in_dim(x[0], shape, array(rest, "broadcast_dimensions"))
+    if name == "slice":
+        return lax.slice(x[0], *(array(rest, k) for k in ("start_indices", "limit_indices", "strides")))
+    if name == "pad":
+        keys = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        return lax.pad(x[0], x[1], list(zip(*(array(rest, k) for k in keys))))
+    if name == "concatenate":
+        return jnp.concatenate(x, array(rest, "dimension")[0])
+    if name == "reduce":
+        return REDUCE[region](x[0], tuple(array(rest, "dimensions")))  # from the neutral element on, always
+    if name == "reduce_window":
+        keys = ("window_dimensions", "window_strides", "padding", "base_dilations", "window_dilations")
+        window, strides, padding, base, dilation = (array(rest, k) for k in keys)
+        join, first = WINDOWS[region]
+        first = np.asarray(first, dtype)[()]
+        return lax.reduce_window(x[0], first, join, window, strides, [tuple(p) for p in padding], base, dilation)
+    if name == "dot_general":
+        keys = ("lhs_contracting_dimensions", "rhs_contracting_dimensions", "lhs_batching_dimensions", "rhs_batching_dimensions")
+        a, b, c, d = (array(rest, k) for k in keys)
+        return lax.dot_general(*x, ((a, b), (c, d)))
+    if name == "convolution":
+        keys = ("window_strides", "padding", "lhs_dilation", "rhs_dilation")
+        strides, padding, lhs, rhs = (array(rest, k) for k in keys)
+        groups, batches = (array(rest, k)[0] for k in ("feature_group_count", "batch_group_count"))
+        return lax.conv_general_dilated(x[0], x[1], strides, padding, lhs, rhs, sides(rest), groups, batches)
+    if name in ("gather", "scatter"):
+        axes = {k: tuple(array(rest, k)) for k in re.findall(r"(\w+) = \[", rest)}
+        batching = {k: v for k, v in axes.items() if "batching" in k}
+        index = x[1] if array(rest, "index_vector_dim")[0] < x[1].ndim else x[1][..., None]
+        if name == "gather":
+            numbers = lax.GatherDimensionNumbers(axes["offset_dims"], axes["collapsed_slice_dims"], axes["start_index_map"], **batching)
+            return lax.gather(x[0], index, numbers, array(rest, "slice_sizes"), mode="clip")
+        numbers = lax.ScatterDimensionNumbers(
+            axes["update_window_dims"], axes["inserted_window_dims"], axes["scatter_dims_to_operand_dims"],
+            operand_batching_dims=axes.get("input_batching_dims", ()),
+            scatter_indices_batching_dims=axes.get("scatter_indices_batching_dims", ()))
+        return lax.scatter_add(x[0], index, x[2], numbers, mode="drop")
+    raise NotImplementedError(name)
+
+
+def function(module):
+    """The only function of a module, of a list of arrays, for the list of its results."""
+    lines = module.decode().split("\n")
+
+    def call(args):
+        values = {"%%arg%d" % i: x for i, x in enumerate(args)}
+        i = 2
+        while not lines[i].startswith("    return"):
+            name, op, rest = (m.groups() if (m := LINE.match(lines[i])) else sys_exit(lines[i]))
+            region = None
+            if rest.endswith("({"):
+                end = next(k for k in range(i, len(lines)) if lines[k].startswith("    })"))
+                region = re.search(r"stablehlo\.(\w+)", lines[i + 2]).group(1)
+                rest += re.sub(r" loc\(.*", "", lines[end])
+                i = end
+            if op == "constant":
+                values[name] = constant(rest)
+            else:
+                operands = re.findall(r"%\w+", rest.split(" <{")[0].split(" : ")[0])
+                out = shape_of(re.findall(r"tensor<[^>]*>", rest)[-1])
+                values[name] = operation(op, rest, region, [values[v] for v in operands], out)
+            i += 1
+        return [values[v] for v in re.findall(r"%\w+", lines[i].split(" : ")[0])]
+
+    return call
+
+
+def sys_exit(line):
+    raise ValueError("no operation: " + line)
+
+
+def gradients(case):
+    """By the arguments that the case has results for, of the first result of its module."""
+    call, wanted = function(case.module), [name for _, name, _, _ in case.wanted()]
+    places = [case.names.index(name) for name in wanted]
+
+    def loss(by):
+        args = list(map(jnp.asarray, case.args))
+        for i, x in zip(places, by):
+            args[i] = x
+        return call(args)[0]
+
+    return [np.asarray(x) for x in jax.grad(loss)([jnp.asarray(case.args[i]) for i in places])]
