@@ -21,6 +21,7 @@ struct cases {
   /* of the case being built */
   struct node **leaves;
   int nleaves;
+  int tried; /* cases before it, those that were dropped too: its leaves are named by that */
 };
 
 /* Element types that the op takes. */
