@@ -38,6 +38,10 @@ static bool read_windows(const struct node *n, const struct type *x, struct wind
       *why = "its window is longer than any axis";
       return false;
     }
+    if (spatial_reach(w->input[i], w->input_dilation[i]) == SPATIAL_MOST) {
+      *why = "its gaps are so wide that places cannot be numbered";
+      return false;
+    }
     w->output[i] = spatial_places(w->input[i], w->input_dilation[i], w->low[i] + high[i - from], w->size[i],
                                   w->dilation[i], w->stride[i]);
   }

@@ -112,6 +112,22 @@ static inline int64_t window_reach(const struct window_numbers *s, const struct 
       __VA_ARGS__                                                                        \
     }
 
+/* y[n][o][c]: begins as `first`, and `step` is done to `all` of a pixel's channels with each v that its window sees. */
+#define DEFINE_FOLD(name, T, attribute, first, step)                                                      \
+  attribute static inline void name(const struct window_numbers *s, const struct window_pixel *p,         \
+                                    void *const *args) {                                                  \
+    typedef T lanes __attribute__((vector_size(WIDTH)));                                                  \
+    const T *x = args[0], *end = x + s->batch * window_input(s);                                          \
+    const T *seen = x + p->image * window_input(s) + window_first(s, p);                                  \
+    T *y = (T *)args[1] + p->at * s->channels, *y_end = (T *)args[1] + (p->image + 1) * window_output(s); \
+    for (int64_t c = 0; c < s->channels; c += LANES(T)) {                                                 \
+      lanes all, v;                                                                                       \
+      for (int i = 0; i < LANES(T); i++) all[i] = first;                                                  \
+      EACH_SEEN(T, v, from, s, p, seen + c, end, step)                                                    \
+      STORE(y + c, all, y_end);                                                                           \
+    }                                                                                                     \
+  }
+
 /* `name` does `pixel` for each pixel. */
 #define DEFINE_PIXELS(name, pixel, result, attribute)                                                     \
   attribute static void name(void *const *args, const void *numbers) {                                    \

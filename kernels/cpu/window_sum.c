@@ -1,20 +1,7 @@
 /* y[n][o][c] = the sum of the x[n][i][c] that window o sees, from 0 on in the order of i. Integers wrap. */
 #include "kernels/cpu/window.h"
 
-#define DEFINE(name, T, attribute)                                                                        \
-  attribute static inline void name(const struct window_numbers *s, const struct window_pixel *p,         \
-                                    void *const *args) {                                                  \
-    typedef T lanes __attribute__((vector_size(WIDTH)));                                                  \
-    const T *x = args[0], *end = x + s->batch * window_input(s);                                          \
-    const T *first = x + p->image * window_input(s) + window_first(s, p);                                 \
-    T *y = (T *)args[1] + p->at * s->channels, *y_end = (T *)args[1] + (p->image + 1) * window_output(s); \
-    for (int64_t c = 0; c < s->channels; c += LANES(T)) {                                                 \
-      lanes sum, v;                                                                                       \
-      memset(&sum, 0, sizeof sum);                                                                        \
-      EACH_SEEN(T, v, from, s, p, first + c, end, sum += v;)                                              \
-      STORE(y + c, sum, y_end);                                                                           \
-    }                                                                                                     \
-  }
+#define DEFINE(name, T, attribute) DEFINE_FOLD(name, T, attribute, 0, all += v;)
 
 DEFINE_WINDOW(DEFINE, sum_f32, float, 1)
 DEFINE_WINDOW(DEFINE, sum_f64, double, 1)

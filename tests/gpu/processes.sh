@@ -28,16 +28,7 @@ tasks='--cluster worker=2'
   expect 0 'one worker' processes 3 "$dgc" train "$samples/digits.dsl" --rows 0:300 --eval-rows 0:64 --batch 64 --epochs 2 --quiet \
     --devices gpu:0 $free --overwrite --checkpoint several.safetensors
   same one.safetensors several.safetensors
-  cat >count.dsl <<'END'
-model count {
-  input x : f64[B, 3]
-  var w : f64[3, 1] = zeros()
-  state rows : f64[] = 0
-  rows += B
-  strategy parameter_server(staleness = "free:2")
-  train sum(x @ w) with sgd(rate = 1.0)
-}
-END
+  count_model 'strategy parameter_server(staleness = "free:2")'
   awk 'BEGIN { for (i = 1; i <= 397; i++) print i "," i * i % 1000 "," 7 * i % 31 - 15 }' >x.csv
   whole="count.dsl --data x=x.csv --batch 16 --epochs 3 --quiet --overwrite"
   expect 0 'whole numbers, one process' "$dgc" train $whole --strategy one_device --checkpoint one.safetensors

@@ -136,15 +136,16 @@ static void refusals(void **state) {
   static const struct {
     int rank;
     int64_t x[5];
-    const char *size, *strides, *dilation, *says;
+    const char *size, *strides, *input, *dilation, *says;
   } rows[] = {
-      {2, {3, 4}, "2", "", "", "of rank 3 to 5"},
-      {3, {3, 4, -1}, "2", "", "", "the batch in the first axis alone"},
-      {4, {-1, 4, 4, 2}, "2", "", "", "size needs 2 numbers"},
-      {3, {-1, 4, 2}, "0", "", "", "size takes numbers from 1"},
-      {3, {-1, 4, 2}, "2", "0", "", "strides takes numbers from 1"},
-      {3, {-1, 4, 2}, "2", "", "0", "kernel_dilation takes numbers from 1"},
-      {3, {-1, 4, 2}, "1099511627776", "", "2", "longer than any axis"},
+      {2, {3, 4}, "2", "", "", "", "of rank 3 to 5"},
+      {3, {3, 4, -1}, "2", "", "", "", "the batch in the first axis alone"},
+      {4, {-1, 4, 4, 2}, "2", "", "", "", "size needs 2 numbers"},
+      {3, {-1, 4, 2}, "0", "", "", "", "size takes numbers from 1"},
+      {3, {-1, 4, 2}, "2", "0", "", "", "strides takes numbers from 1"},
+      {3, {-1, 4, 2}, "2", "", "", "0", "kernel_dilation takes numbers from 1"},
+      {3, {-1, 4, 2}, "1099511627776", "", "", "2", "longer than any axis"},
+      {3, {-1, 33554432, 2}, "2", "1099511627776", "1099511627776", "", "so wide"},
   };
   for (int i = 0; i < CASE_COUNT(rows); i++) {
     struct arena *a = arena_create();
@@ -153,9 +154,10 @@ static void refusals(void **state) {
     struct graph *g = graph_create(a, "window", &diags);
     struct type t = type_make(DT_F32, rows[i].rank, rows[i].x);
     struct node *x = build_input(g, "x", &t);
-    struct window_shape s = {"", rows[i].size, rows[i].strides, "", "", "", rows[i].dilation};
+    struct window_shape s = {"", rows[i].size, rows[i].strides, "", "", rows[i].input, rows[i].dilation};
     struct attr attrs[6];
-    struct node *y = build(g, OP_window_max, 1, &x, window_attrs(a, &s, attrs), attrs, NULL);
+    struct node *y = build(g, *rows[i].input ? OP_window_sum : OP_window_max, 1, &x,
+                           window_attrs(a, &s, attrs), attrs, NULL);
     if (y || !strstr(diags_text(&diags, false), rows[i].says))
       fail_msg("row %d: %s", i, diags_text(&diags, false));
     arena_destroy(a);

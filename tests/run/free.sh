@@ -5,15 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/run/mpi.sh"
 
-cat >count.dsl <<'END'
-model count {
-  input x : f64[B, 3]
-  var w : f64[3, 1] = zeros()
-  state rows : f64[] = 0
-  rows += B
-  train sum(x @ w) with sgd(rate = 1.0)
-}
-END
+count_model
 awk 'BEGIN { for (i = 1; i <= 997; i++) print i "," i * i % 1000 "," 7 * i % 31 - 15 }' >x.csv
 count='count.dsl --data x=x.csv --batch 16 --quiet'
 save='--overwrite --checkpoint several.safetensors'

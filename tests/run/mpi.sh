@@ -20,3 +20,16 @@ processes() {
   shift
   $bounded mpirun -n "$n" "$@"
 }
+# count_model [STATEMENT]: count.dsl, whose updates are whole numbers, which add up to the same in any order.
+count_model() {
+  cat >count.dsl <<END
+model count {
+  input x : f64[B, 3]
+  var w : f64[3, 1] = zeros()
+  state rows : f64[] = 0
+  rows += B
+  train sum(x @ w) with sgd(rate = 1.0)
+  ${1-}
+}
+END
+}
