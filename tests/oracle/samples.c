@@ -11,7 +11,6 @@
 
 enum { ROWS = 7, MAX_SAMPLES = 64 };
 
-static const char *const entry_of[] = {"init", "train", "eval", "predict"};
 static const char *const pass_names[] = {
 #define PASS(name, from, to, help) #name,
 #include "passes/passes.def"
@@ -154,7 +153,7 @@ static void write_sample(const struct asked *q, const char *path, bool gradients
     write_gradients_of(q, m->train, &inputs, &w->variables, ROWS);
   }
   const struct graph *graphs[] = {m->init, m->train, m->eval, m->predict};
-  for (int i = 0; i < (int)(sizeof entry_of / sizeof *entry_of); i++) {
+  for (int i = 0; i < (int)(sizeof graphs / sizeof *graphs); i++) {
     if (!graphs[i] || gradients) continue;
     write_entry(w, graphs[i], 1, "mirrored");
     write_entry(w, graphs[i], 3, "replicate");
