@@ -2,6 +2,7 @@
  * are compared with what computes here in test_ops. */
 #include "ir/ops/op.h"
 #include "passes/pass.h"
+#include "tests/ops/check.h"
 #include "tests/support/cases.h"
 #include "tests/support/elements.h"
 #include "tests/support/eval.h"
@@ -37,23 +38,6 @@ static void fill(struct tensor *t, int seed, bool nan) {
   if (nan && count) tensor_set(t, count / 2, NAN);
 }
 
-static int64_t check_sum(const struct tensor *t) {
-  double sum = 0;
-  for (int64_t i = 0; i < type_count(&t->type); i++) {
-    double v = tensor_at(t, i);
-    sum += (isnan(v) ? 1000 : v) * (double)((i * 29 + 7) % 31 - 15);
-  }
-  return (int64_t)sum;
-}
-
-static struct node *leaf(struct graph *g, const char *name, const struct type *t, int seed, bool nan,
-                         struct values *values) {
-  struct tensor v = {*t, arena_alloc(g->arena, (size_t)type_bytes(t) + 1)};
-  fill(&v, seed, nan);
-  values_put(values, name, t, v.data);
-  return build_variable(g, name, t, true, false);
-}
-
 static int window(struct arena *a, const struct row *r, struct attr *out) {
   const struct {
     enum attr_key key;
@@ -84,8 +68,9 @@ static void check_row(const struct row *r, bool nan, enum dtype d) {
   struct values none = values_make(a), variables = values_make(a);
   struct type tx = case_shape(d, r->input), tw = case_shape(d, r->kernel), ty = case_shape(d, r->output);
   struct attr attrs[8];
-  struct node *x = leaf(g, "x", &tx, 1, nan, &variables), *w = leaf(g, "w", &tw, 2, false, &variables);
-  struct node *up = leaf(g, "up", &ty, 3, nan, &variables);
+  struct node *x = check_leaf(g, fill, "x", &tx, 1, nan, &variables),
+              *w = check_leaf(g, fill, "w", &tw, 2, false, &variables);
+  struct node *up = check_leaf(g, fill, "up", &ty, 3, nan, &variables);
   struct node *y = build(g, OP_conv, 2, (struct node *[]){x, w}, window(a, r, attrs), attrs, NULL);
   if (!y || !type_equal(&y->type, &ty))
     fail_msg("%s by %s: %s", r->input, r->kernel, diags_text(&diags, false));

@@ -2,6 +2,7 @@
  * equal. Backends are compared with what computes here in test_ops. */
 #include "passes/pass.h"
 #include "tests/leaves/window.h"
+#include "tests/ops/check.h"
 #include "tests/support/elements.h"
 #include "tests/support/eval.h"
 
@@ -29,23 +30,6 @@ static void fill(struct tensor *t, int seed, bool nan) {
     tensor_set(t, i, nan && i % 5 == 0 ? NAN : (double)((i * 37 + i * i % 13 * 5 + seed * 53 + 11) % 7 - 3));
 }
 
-static int64_t check_sum(const struct tensor *t) {
-  double sum = 0;
-  for (int64_t i = 0; i < type_count(&t->type); i++) {
-    double v = tensor_at(t, i);
-    sum += (isnan(v) ? 1000 : isinf(v) && v < 0 ? 100 : v) * (double)((i * 29 + 7) % 31 - 15);
-  }
-  return (int64_t)sum;
-}
-
-static struct node *leaf(struct graph *g, const char *name, const struct type *t, int seed, bool nan,
-                         struct values *values) {
-  struct tensor v = {*t, arena_alloc(g->arena, (size_t)type_bytes(t) + 1)};
-  fill(&v, seed, nan);
-  values_put(values, name, t, v.data);
-  return build_variable(g, name, t, true, false);
-}
-
 /* window(x), and the gradient of its sum with weights, by the compiler's own rule. */
 static void check_row(int row, int column, enum dtype d) {
   const struct window_shape *s = &window_shapes[row];
@@ -56,8 +40,8 @@ static void check_row(int row, int column, enum dtype d) {
   struct values none = values_make(a), variables = values_make(a);
   struct type tx = case_shape(d, s->x), ty = case_shape(d, expected[row].windows);
   struct attr attrs[6];
-  struct node *x = leaf(g, "x", &tx, 1, column == 2, &variables),
-              *up = leaf(g, "up", &ty, 3, false, &variables);
+  struct node *x = check_leaf(g, fill, "x", &tx, 1, column == 2, &variables),
+              *up = check_leaf(g, fill, "up", &ty, 3, false, &variables);
   struct node *y =
       build(g, column ? OP_window_max : OP_window_sum, 1, &x, window_attrs(a, s, attrs), attrs, NULL);
   if (!y || !type_equal(&y->type, &ty)) fail_msg("%s: %s", s->x, diags_text(&diags, false));
@@ -106,8 +90,9 @@ static void gradients_of_gradients(void **state) {
     struct type tx = case_shape(DT_F64, s->x), ty = case_shape(DT_F64, expected[row].windows);
     struct attr attrs[6];
     int count = window_attrs(a, s, attrs);
-    struct node *x = leaf(g, "x", &tx, 1, false, &variables), *v = leaf(g, "v", &ty, 3, false, &variables);
-    struct node *w = leaf(g, "w", &tx, 5, false, &variables);
+    struct node *x = check_leaf(g, fill, "x", &tx, 1, false, &variables),
+                *v = check_leaf(g, fill, "v", &ty, 3, false, &variables);
+    struct node *w = check_leaf(g, fill, "w", &tx, 5, false, &variables);
     struct node *put = build(g, OP_window_put, 2, (struct node *[]){x, v}, count, attrs, NULL);
     struct node *pick = build(g, OP_window_pick, 2, (struct node *[]){x, w}, count, attrs, NULL);
     struct node *loss = build_reduce(g, OP_reduce_sum, build2(g, OP_mul, put, w), (1u << tx.rank) - 1);
