@@ -21,16 +21,6 @@ enum {
   MAX_STEPS = 400000   /* expressions evaluated in one run */
 };
 
-/* The names that one source defines or uses. */
-struct module {
-  const char *name;
-  const struct source *source;
-  struct map names;     /* struct value */
-  struct module *outer; /* looked in next: the prelude */
-  bool library;
-  bool loading;
-};
-
 enum run { RUN_TRAIN, RUN_EVAL, RUN_PREDICT };
 
 struct variable {
@@ -282,18 +272,11 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
 void run_predict(struct resolver *r, const struct stmt *s);
 
 /* leaf.c */
-enum { MAX_GIVEN = 8 }; /* of what is not written in the language */
 /* The parameters of an op that the language has under its name; the last of them have defaults. */
 int op_params(enum op_id op, const char **params, int *required);
 struct value op_call(struct resolver *r, enum op_id op, struct value *args, struct loc loc);
 
 /* builtins.c */
-struct builtin {
-  const char *name;
-  const char *params[MAX_GIVEN];
-  int required;
-  struct value (*run)(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
-};
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],

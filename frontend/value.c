@@ -1,7 +1,6 @@
 /* Compile-time values: text and equality. */
 #include "frontend/value.h"
 
-#include "frontend/resolve.h"
 #include "ir/ops/op.h"
 
 #include <string.h>

@@ -23,9 +23,10 @@ enum value_kind {
   VALUE_TENSOR
 };
 
-struct module;
 struct variable;
-struct builtin;
+struct resolver;
+struct role;
+struct module;
 
 /* A definition and the module whose names its body sees. */
 struct function {
@@ -64,6 +65,26 @@ struct value {
       const struct average *average;
     } tensor;
   };
+};
+
+/* The names that one source defines or uses. */
+struct module {
+  const char *name;
+  const struct source *source;
+  struct map names;     /* struct value */
+  struct module *outer; /* looked in next: the prelude */
+  bool library;
+  bool loading;
+};
+
+enum { MAX_GIVEN = 8 }; /* of what is not written in the language */
+
+/* A function of the language that is written in C. */
+struct builtin {
+  const char *name;
+  const char *params[MAX_GIVEN];
+  int required;
+  struct value (*run)(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
 };
 
 static inline struct value value_error(void) { return (struct value){.kind = VALUE_ERROR}; }

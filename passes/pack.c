@@ -7,8 +7,9 @@
  * stays what it was, so no bit changes. A gradient that needs another's sum is left alone.
  *
  * Requires: stage replicated. Guarantees: the same outputs; without packs or bytes_per_pack, the same graph. */
+#include "ir/graph/build.h"
 #include "ir/graph/text.h"
-#include "passes/collectives/collectives.h"
+#include "passes/pass.h"
 
 #include <string.h>
 

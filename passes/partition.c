@@ -12,6 +12,7 @@
  * Requires: stage source, gradients expanded. Guarantees: the same; but for parameter_server, the same graph. */
 #include "ir/ops/spread.h"
 #include "passes/pass.h"
+#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
 
 #include <string.h>

@@ -9,6 +9,7 @@
  * its variable. */
 #include "ir/graph/verify.h"
 #include "passes/rebuild.h"
+#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
 
 #include <string.h>

@@ -2,7 +2,8 @@
 #ifndef DGC_PLANNER_LOOP_NEST_H
 #define DGC_PLANNER_LOOP_NEST_H
 
-#include "planner/lower.h"
+#include "ir/ops/op.h"
+#include "planner/launch.h"
 
 struct lowerer {
   struct arena *arena, *scratch;

@@ -4,21 +4,7 @@
 
 #include "ir/ops/op.h"
 #include "ir/plan/plan.h"
-#include "ir/scalar/kernel.h"
-
-/* One argument of a launch, in the kernel's order. */
-struct launch_arg {
-  int input;      /* the node's input that is read, or -1 */
-  int result;     /* the node's result that is written, or -1 */
-  int64_t offset; /* bytes into that value */
-};
-
-struct launch {
-  const struct kernel *kernel;
-  const int64_t *sizes; /* see kernel.h */
-  const struct launch_arg *args;
-  int64_t traffic; /* bytes */
-};
+#include "planner/launch.h"
 
 struct lowerer;
 

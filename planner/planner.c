@@ -1,4 +1,5 @@
 /* plan_build: the parts in order, and the plan written down. */
+#include "planner/planner.h"
 #include "planner/schedule.h"
 
 #include "ir/ops/op.h"

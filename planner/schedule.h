@@ -11,7 +11,6 @@
 
 #include "base/grow.h"
 #include "planner/lower.h"
-#include "planner/planner.h"
 
 enum { NONE = -1 };
 

@@ -1,4 +1,5 @@
 /* Running plans. */
+#include "runtime/exec.h"
 #include "base/clock.h"
 #include "runtime/exec_internal.h"
 #include "runtime/mpi/transport.h"

@@ -2,7 +2,9 @@
 #ifndef DGC_RUNTIME_EXEC_INTERNAL_H
 #define DGC_RUNTIME_EXEC_INTERNAL_H
 
-#include "runtime/exec.h"
+#include "runtime/backend.h"
+#include "runtime/buffer.h"
+#include "runtime/workers.h"
 
 #include <stdalign.h>
 

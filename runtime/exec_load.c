@@ -6,6 +6,7 @@
  * reached. */
 #include "ir/graph/graph.h"
 #include "ir/plan/posts.h"
+#include "runtime/exec.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
 #include "runtime/mpi/transport.h"

@@ -1,4 +1,5 @@
 /* What a loaded plan is made of. */
+#include "runtime/exec.h"
 #include "runtime/exec_internal.h"
 
 static void raise_mark(const struct exec *e, const struct operand *o, int64_t bytes, int device,

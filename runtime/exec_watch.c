@@ -5,6 +5,7 @@
  * host are asked whether they have done all of it, so that a run with a limit ends when they have. */
 #include "base/clock.h"
 #include "ir/graph/graph.h"
+#include "runtime/exec.h"
 #include "runtime/exec_internal.h"
 #include "runtime/mpi/transport.h"
 

@@ -8,6 +8,7 @@
 #include "session/model.h"
 #include "session/options.h"
 
+#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/mpi/transport.h"
 

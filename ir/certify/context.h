@@ -12,7 +12,7 @@
 #ifndef DGC_IR_CERTIFY_CONTEXT_H
 #define DGC_IR_CERTIFY_CONTEXT_H
 
-#include "ir/certify/certify.h"
+#include "ir/certify/certificate.h"
 #include "ir/cross_device.h"
 #include "ir/ops/spread.h"
 

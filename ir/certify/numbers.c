@@ -2,6 +2,7 @@
  * every copy of every variable, read or not. Floats are f64 in both, so that the order of additions shows far below
  * what a fault shows. The source is computed as towers see it (simulate.c), the placed graph a node at a time: a
  * mistake in the proof's reading of the graphs cannot hide here. It costs what the model costs. */
+#include "ir/certify/certify.h"
 #include "ir/certify/numeric.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"

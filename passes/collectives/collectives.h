@@ -4,6 +4,7 @@
 
 #include "passes/collectives/tree.h"
 #include "passes/rebuild.h"
+#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
 
 struct ring;

@@ -3,6 +3,7 @@
 #define DGC_PASSES_COLLECTIVES_TREE_H
 
 #include "ir/graph/build.h"
+#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
 
 /* The processes of each host that have towers, host h's from begin[h] on, in their order. */

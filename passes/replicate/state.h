@@ -11,6 +11,7 @@
 
 #include "ir/ops/spread.h"
 #include "passes/pass.h"
+#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
 
 /* Towers whose gradients are summed before they are applied: all of them; or, in asynchronous training, those of one

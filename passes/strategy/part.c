@@ -2,6 +2,7 @@
  * what comes from them. Which device needs which value follows from the model and the strategy alone, so all tasks know
  * of each message the same. Where each device has a copy of every variable, all tasks do the same, each with its own
  * rows; else the task that holds a variable sends it to those that read it, and sums its gradient. */
+#include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
 
 #include "ir/graph/build.h"

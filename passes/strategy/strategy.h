@@ -6,7 +6,6 @@
 #include "ir/cross_device.h"
 #include "ir/graph/config.h"
 #include "ir/strategies.h"
-#include "passes/strategy/part.h"
 
 struct graph;
 struct node;

@@ -1,4 +1,4 @@
-/* Kernels to LLVM IR: what emit.c (loops and memory) and scalar.c (one instruction) share.
+/* Kernels to LLVM IR: what loops.c (loops and memory) and scalar.c (one instruction) share.
  *
  * A value of a program is one scalar where it is the same for all lanes, else one vector of KERNEL_LANES lanes.
  * Integers and floats have their own width whatever the machine's: LLVM splits what is too wide. A bool is an i1

@@ -1,5 +1,5 @@
-/* One kernel while it is emitted: shared by the loops (emit.c), what stands in them (lanes.c, reduce.c) and the look at
- * a program beforehand (program.c). */
+/* One kernel while it is emitted: shared by the loops (loops.c), what stands in them (lanes.c, reduce.c) and the look
+ * at a program beforehand (program.c). */
 #ifndef DGC_RUNTIME_CPU_LOOPS_H
 #define DGC_RUNTIME_CPU_LOOPS_H
 

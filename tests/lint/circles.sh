@@ -1,6 +1,6 @@
 #!/bin/sh
-# Does tools/check_layers.py refuse modules of a layered folder that include each other, at once or through others, in
-# headers or in sources, and nothing else? Tags of two structs, paths that are not there, sources that do not say at their
+# Does tools/check_layers.py refuse modules that include each other, at once or through others, in headers or in
+# sources, and folders that may, and nothing else? Tags of two structs, paths that are not there, sources that do not say at their
 # head what they hold?
 #   circles.sh PYTHON CHECK_LAYERS
 set -u
@@ -46,6 +46,19 @@ start
 file low.h top
 file top.h middle
 refused "$1" "$2" "a circle of three headers"
+start
+mkdir "$folder/planner"
+printf '#ifndef DGC_PLANNER_%s_H\n#include "planner/%s.h"\n' A b >"$folder/planner/a.h"
+printf '#ifndef DGC_PLANNER_%s_H\n' B >"$folder/planner/b.h"
+printf '/* b */\n#include "planner/b.h"\n' >"$folder/planner/b.c"
+"$1" "$2" "$folder" || fail "layers of another folder are refused"
+echo '#include "planner/a.h"' >>"$folder/planner/b.c"
+refused "$1" "$2" "a circle in any folder" "planner/a.h:1: includes itself through planner/b"
+rm -r "$folder/planner"
+sed 's/"base": "base"/"base": "base ir"/' "$2" >"$folder/low.py"
+cmp -s "$2" "$folder/low.py" && fail "LAYERS has no row of base"
+refused "$1" "$folder/low.py" "folders that may include each other" "LAYERS: base and ir include each other"
+rm "$folder/low.py"
 
 start
 echo 'struct layer { int x; };' >>"$folder/session/low.c"
