@@ -13,8 +13,8 @@ static uint64_t kernel_hash(const struct kernel *k) {
   }
   h = sprog_hash(&k->body, h);
   h = sprog_hash(&k->epilogue, h);
-  h = str_hash(h, k->result, (size_t)k->noutputs * sizeof *k->result);
-  return str_hash(h, k->epilogue_result, (size_t)k->noutputs * sizeof *k->epilogue_result);
+  h = str_hash(h, k->result, (size_t)kernel_results(k) * sizeof *k->result);
+  return str_hash(h, k->epilogue_result, (size_t)kernel_reduced(k) * sizeof *k->epilogue_result);
 }
 
 static void insert(struct lowerer *l, const struct kernel *k) {

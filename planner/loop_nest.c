@@ -58,12 +58,12 @@ static int new_item(struct nest *t, const struct item *it) {
   return t->nitems++;
 }
 
-static enum item_kind kind_of(const struct nest *t, const struct node *n, bool leaf) {
+static enum item_kind kind_of(const struct node *n, bool leaf) {
   if (node_is_immediate(n)) return ITEM_IMMEDIATE;
   if (leaf) return ITEM_LEAF;
   if (n->op == OP_batch_size) return ITEM_BATCH;
   if (node_is_counted(n)) return n->op == OP_iota ? ITEM_IOTA : ITEM_RANDOM;
-  return n == t->reduce ? ITEM_ACCUMULATOR : ITEM_SCALAR;
+  return op_of(n)->kind == KIND_REDUCE ? ITEM_ACCUMULATOR : ITEM_SCALAR;
 }
 
 /* `input`: which input of t->node `n` is, or -1 if n lies inside. */
@@ -81,7 +81,7 @@ static int walk(struct nest *t, const struct node *n, int input, struct operand_
 
   struct item it = {
       .node = n, .view = v, .epilogue = epilogue, .input = input, .in = {-1, -1, -1}, .arg = -1};
-  it.kind = kind_of(t, n, outside);
+  it.kind = kind_of(n, outside);
   if (it.kind == ITEM_LEAF) {
     if (t->body) it.input = t->l->leaf[n->id];
     item_strides(&it, &n->type);
@@ -127,43 +127,54 @@ static uint32_t reduced_axes(const struct node *n) {
 }
 
 void nest_begin(struct nest *t, struct lowerer *l, const struct node *n, const struct graph *body,
-                const struct type *over, const struct node *reduce) {
-  *t = (struct nest){.l = l, .node = n, .body = body, .reduce = reduce};
+                const struct type *over, const struct node *const *reduce, int nreduce) {
+  *t = (struct nest){.l = l, .node = n, .body = body, .nreduce = nreduce};
   if (body) memo_clear(l, body);
-  if (reduce) over = &reduce->inputs[0]->type;
-  uint32_t reduced = reduce ? reduced_axes(reduce) : 0;
+  if (nreduce) over = &reduce[0]->inputs[0]->type;
+  uint32_t reduced = nreduce ? reduced_axes(reduce[0]) : 0;
   t->nloops = over->rank;
   for (int i = 0, outer = 0; i < over->rank; i++) {
     t->extent[i] = over->dim[i];
     t->reduced[i] = reduced >> i & 1;
     if (!t->reduced[i]) t->outer.loop[outer++] = (int8_t)i;
   }
-  if (!reduce) return;
-  struct operand_view all = {{0}, {0}};
-  for (int i = 0; i < over->rank; i++) all.loop[i] = (int8_t)i;
-  t->prologue = walk(t, reduce->inputs[0], body ? -1 : 0, all, false);
+  for (int i = 0; i < over->rank; i++) t->all.loop[i] = (int8_t)i;
+  for (int i = 0; i < nreduce; i++) {
+    assert(reduced_axes(reduce[i]) == reduced);
+    t->reduce[i] = reduce[i];
+    t->reduced_item[i] = walk(t, reduce[i]->inputs[0], body ? -1 : 0, t->all, false);
+  }
 }
 
-static void add_output(struct nest *t, int item, const struct type *into, const int64_t *begin) {
+static void add_output(struct nest *t, int item, const struct operand_view *from, const struct type *into,
+                       const int64_t *begin) {
   int r = t->nresults++;
   t->result[r] = item;
   t->out_dtype[r] = into->dtype;
-  struct item out = {.view = t->outer};
+  struct item out = {.view = *from};
   for (int i = 0; begin && i < into->rank; i++) out.view.begin[i] = begin[i];
   item_strides(&out, into);
   memcpy(t->out_stride[r], out.stride, sizeof out.stride);
   t->out_offset[r] = out.offset;
 }
 
-void nest_result(struct nest *t, const struct node *value, const struct type *into, const int64_t *begin) {
-  add_output(t, walk(t, value, -1, t->outer, t->reduce != NULL), into, begin);
+bool nest_maps(const struct nest *t, const struct node *value) {
+  return t->nreduce && value->type.rank == t->nloops;
+}
+
+void nest_result(struct nest *t, int number, const struct node *value, const struct type *into) {
+  bool mapped = nest_maps(t, value);
+  const struct operand_view *from = mapped ? &t->all : &t->outer;
+  t->nmapped += mapped;
+  t->number[t->nresults] = number;
+  add_output(t, walk(t, value, -1, *from, t->nreduce && !mapped), from, into, NULL);
 }
 
 void nest_copy(struct nest *t, int input, const struct type *into, const int64_t *begin) {
-  add_output(t, walk(t, t->node->inputs[input], input, t->outer, false), into, begin);
+  add_output(t, walk(t, t->node->inputs[input], input, t->outer, false), &t->outer, into, begin);
 }
 
 void nest_fill(struct nest *t, int input, const struct type *into) {
   struct operand_view one = {{0}, {0}};
-  add_output(t, walk(t, t->node->inputs[input], input, one, false), into, NULL);
+  add_output(t, walk(t, t->node->inputs[input], input, one, false), &t->outer, into, NULL);
 }

@@ -54,26 +54,29 @@ struct item {
 struct nest {
   struct lowerer *l;
   const struct node *node;
-  const struct graph *body; /* NULL: the node itself is the body */
-  const struct node *reduce;
-  int nloops;
+  const struct graph *body;                   /* NULL: the node itself is the body */
+  const struct node *reduce[MAX_KERNEL_SUMS]; /* they have the same axes of operands of one shape */
+  int nreduce, nloops;
   int64_t extent[MAX_RANK];
   bool reduced[MAX_RANK], indexed[MAX_RANK];
-  struct operand_view outer; /* of the results */
+  struct operand_view outer,
+      all; /* of the results: over the kept loops; of what is mapped: over all of them */
   int nitems;
-  int prologue; /* reduce: the item that is reduced */
-  int nresults;
-  int result[MAX_KERNEL_RESULTS];
+  int reduced_item[MAX_KERNEL_SUMS]; /* by reduction: the operand */
+  int nresults, nmapped;
+  int result[MAX_KERNEL_RESULTS], number[MAX_KERNEL_RESULTS]; /* items; which results of the node they are */
   int64_t out_stride[MAX_KERNEL_RESULTS][MAX_RANK], out_offset[MAX_KERNEL_RESULTS];
   uint8_t out_dtype[MAX_KERNEL_RESULTS];
 };
 
-/* Loops over the elements of `over`, or over those of reduce's input. */
+/* Loops over the elements of `over`, or over those of the operands of the `nreduce` reductions. */
 void nest_begin(struct nest *t, struct lowerer *l, const struct node *n, const struct graph *body,
-                const struct type *over, const struct node *reduce);
-/* The next result is `value`, stored into a value of type `into` from element `begin` on (NULL: its start). */
-void nest_result(struct nest *t, const struct node *value, const struct type *into, const int64_t *begin);
-/* The next result is an input, element by element, or one element of it repeated. */
+                const struct type *over, const struct node *const *reduce, int nreduce);
+/* Whether this result is mapped beside reductions. */
+bool nest_maps(const struct nest *t, const struct node *value);
+/* Result `number` of the node is `value`, stored into a value of type `into`. Those that are mapped come last. */
+void nest_result(struct nest *t, int number, const struct node *value, const struct type *into);
+/* Its only result is an input, element by element, from element `begin` of it on, or one element of it repeated. */
 void nest_copy(struct nest *t, int input, const struct type *into, const int64_t *begin);
 void nest_fill(struct nest *t, int input, const struct type *into);
 void nest_end(struct nest *t, struct launch *out);

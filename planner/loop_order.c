@@ -61,10 +61,10 @@ static int reduced_lanes(const struct nest *t) {
 
 static struct loop_order order_loops(const struct nest *t) {
   struct loop_order o = {.rank = 0};
-  int fixed = t->reduce ? reduced_lanes(t) : -1;
+  int fixed = t->nreduce ? reduced_lanes(t) : -1;
   take_loops(t, &o, false, -1);
   int kept = o.rank;
-  if (t->reduce) take_loops(t, &o, true, fixed);
+  if (t->nreduce) take_loops(t, &o, true, fixed);
   if (o.rank == 0) {
     o.loop[o.rank] = -1;
     o.extent[o.rank++] = 1;
@@ -138,6 +138,12 @@ static sval immediate(struct sprog *p, const struct node *n) {
   return s_bits(p, (enum dtype)n->type.dtype, bits);
 }
 
+static int accumulator_of(const struct nest *t, const struct node *reduce) {
+  int i = 0;
+  while (t->reduce[i] != reduce) i++;
+  return i;
+}
+
 static void record(struct kernel_filling *e, struct item *it) {
   struct sprog *p = it->epilogue ? &e->k.epilogue : &e->k.body;
   const struct node *n = it->node;
@@ -150,7 +156,7 @@ static void record(struct kernel_filling *e, struct item *it) {
   case ITEM_BATCH:
     it->value = s_convert(p, d, param(e, p, node_int_or(n, ATTR_batch, e->t->l->batch)));
     break;
-  case ITEM_ACCUMULATOR: it->value = s_arg(p, e->k.nargs, d); break;
+  case ITEM_ACCUMULATOR: it->value = s_arg(p, e->k.nargs + accumulator_of(e->t, n), d); break;
   case ITEM_SCALAR: it->value = op_of(n)->scalar(p, n, in); break;
   case ITEM_IOTA: {
     int axis = (int)node_int_or(n, ATTR_axis, 0), loop = it->view.loop[axis];
@@ -175,9 +181,11 @@ static void record_all(struct kernel_filling *e) {
   e->k.body = sprog_make(t->l->record);
   e->k.epilogue = sprog_make(t->l->record);
   for (int i = 0; i < t->nitems; i++) record(e, &t->l->items[i]);
-  sval *results = t->reduce ? e->k.epilogue_result : e->k.result;
-  for (int i = 0; i < t->nresults; i++) results[i] = t->l->items[t->result[i]].value;
-  if (t->reduce) e->k.result[0] = t->l->items[t->prologue].value;
+  sval *mapped = e->k.result;
+  for (int i = 0; i < t->nreduce; i++) *mapped++ = t->l->items[t->reduced_item[i]].value;
+  int first = t->nreduce ? t->nresults - t->nmapped : 0;
+  for (int i = 0; i < first; i++) e->k.epilogue_result[i] = t->l->items[t->result[i]].value;
+  for (int i = first; i < t->nresults; i++) *mapped++ = t->l->items[t->result[i]].value;
 }
 
 static int64_t stride_at(const struct loop_order *o, const int64_t *stride, int loop) {
@@ -219,7 +227,7 @@ static const struct launch_arg *launch_args(struct kernel_filling *e) {
   for (int i = 0; i < e->k.nargs; i++) {
     int64_t offset = i < reads ? e->args[i]->offset : t->out_offset[i - reads];
     args[i] = (struct launch_arg){.input = i < reads ? e->args[i]->input : -1,
-                                  .result = i < reads ? -1 : i - reads,
+                                  .result = i < reads ? -1 : t->number[i - reads],
                                   .offset = empty ? 0 : offset * dtype_size((enum dtype)e->k.args[i].dtype)};
   }
   return args;
@@ -232,8 +240,10 @@ void nest_end(struct nest *t, struct launch *out) {
   int64_t params[MAX_PARAMS];
   struct kernel_filling e = {.t = t, .o = order_loops(t), .params = params};
   e.k.name = t->node->name;
-  e.k.kind = t->reduce ? KERNEL_REDUCE : KERNEL_MAP;
-  if (t->reduce) e.k.reduce = (enum reduce_op)(t->reduce->op - OP_reduce_sum);
+  e.k.kind = t->nreduce ? KERNEL_REDUCE : KERNEL_MAP;
+  if (t->nreduce) e.k.reduce = (enum reduce_op)(t->reduce[0]->op - OP_reduce_sum);
+  e.k.nsums = t->nreduce;
+  e.k.nmapped = t->nmapped;
   e.k.rank = e.o.rank;
   e.k.nreduce = e.o.nreduce;
   e.k.vector = e.o.vector;

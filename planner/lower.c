@@ -43,7 +43,7 @@ bool lower_in_place(const struct node *n, const struct launch *launches, int nla
   if (launches->args[out].offset != 0) return false;
   for (int i = 0; i < k->nargs; i++) {
     if (launches->args[i].input < 0 || n->inputs[launches->args[i].input] != n->inputs[input]) continue;
-    if (launches->args[i].offset != 0) return false;
+    if (launches->args[i].offset != 0 || !kernel_may_overwrite(k, i, out)) return false;
     for (int d = 0; d < k->rank; d++)
       if (launches->sizes[d] > 1 && strides[i * k->rank + d] != strides[out * k->rank + d]) return false;
   }
@@ -54,13 +54,20 @@ bool lower_in_place(const struct node *n, const struct launch *launches, int nla
 static int lower_group(struct lowerer *l, const struct node *n, struct launch *out) {
   struct nest t;
   const struct graph *body = n->op == OP_fused ? node_attr(n, ATTR_body)->body : NULL;
-  const struct node *reduce = body ? NULL : op_of(n)->kind == KIND_REDUCE ? n : NULL;
+  const struct node *reduce[MAX_KERNEL_SUMS];
+  int nreduce = 0;
+  if (!body && op_of(n)->kind == KIND_REDUCE) reduce[nreduce++] = n;
   for (uint32_t i = 0; body && i < body->count; i++)
-    if (op_of(body->nodes[i])->kind == KIND_REDUCE) reduce = body->nodes[i];
-  nest_begin(&t, l, n, body, node_result_type(n, 0), reduce);
-  int results = node_results(n);
-  for (int i = 0; i < results; i++)
-    nest_result(&t, body ? body->outputs[i].node : n, node_result_type(n, i), NULL);
+    if (op_of(body->nodes[i])->kind == KIND_REDUCE) {
+      assert(nreduce < MAX_KERNEL_SUMS);
+      reduce[nreduce++] = body->nodes[i];
+    }
+  nest_begin(&t, l, n, body, node_result_type(n, 0), reduce, nreduce);
+  for (int mapped = 0; mapped < 2; mapped++)
+    for (int i = 0; i < node_results(n); i++) {
+      const struct node *value = body ? body->outputs[i].node : n;
+      if (nest_maps(&t, value) == mapped) nest_result(&t, i, value, node_result_type(n, i));
+    }
   nest_end(&t, out);
   return 1;
 }
@@ -69,7 +76,7 @@ static int lower_group(struct lowerer *l, const struct node *n, struct launch *o
 static void lower_piece(struct lowerer *l, const struct node *n, int input, const int64_t *begin,
                         struct launch *out) {
   struct nest t;
-  nest_begin(&t, l, n, NULL, &n->inputs[input]->type, NULL);
+  nest_begin(&t, l, n, NULL, &n->inputs[input]->type, NULL, 0);
   nest_copy(&t, input, &n->type, begin);
   nest_end(&t, out);
 }
@@ -86,7 +93,7 @@ static int lower_concat(struct lowerer *l, const struct node *n, struct launch *
 
 static int lower_pad(struct lowerer *l, const struct node *n, struct launch *out) {
   struct nest t;
-  nest_begin(&t, l, n, NULL, &n->type, NULL);
+  nest_begin(&t, l, n, NULL, &n->type, NULL, 0);
   nest_fill(&t, 1, &n->type);
   nest_end(&t, &out[0]);
   int count;

@@ -32,8 +32,9 @@ int64_t step_extent(const struct step *s, int operand) {
   return (last + 1) * dtype_size((enum dtype)k->args[operand].dtype);
 }
 
-static bool same_strides(const struct step *s, int a, int b) {
+static bool may_overwrite(const struct step *s, int a, int b) {
   const struct kernel *k = s->kernel;
+  if (!kernel_may_overwrite(k, a, b)) return false;
   for (int d = 0; d < k->rank; d++)
     if (s->sizes[d] > 1 && s->sizes[k->rank + a * k->rank + d] != s->sizes[k->rank + b * k->rank + d])
       return false;
@@ -42,7 +43,7 @@ static bool same_strides(const struct step *s, int a, int b) {
 
 bool step_in_place(const struct step *s, int input, int output) {
   switch (s->kind) {
-  case STEP_KERNEL: return same_strides(s, input, output);
+  case STEP_KERNEL: return may_overwrite(s, input, output);
   case STEP_LEAF: return op_of(s->node)->in_place == input + 1;
   case STEP_ALL_REDUCE: return true;
   case STEP_COPY:

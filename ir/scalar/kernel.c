@@ -8,11 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int results(const struct kernel *k) { return k->kind == KERNEL_MAP ? k->noutputs : 1; }
-
 void kernel_settle(struct kernel *k) {
-  sprog_order(&k->body, k->result, results(k));
-  if (k->kind == KERNEL_REDUCE) sprog_order(&k->epilogue, k->epilogue_result, k->noutputs);
+  sprog_order(&k->body, k->result, kernel_results(k));
+  if (k->kind == KERNEL_REDUCE) sprog_order(&k->epilogue, k->epilogue_result, kernel_reduced(k));
 }
 
 static bool sprog_equal(const struct sprog *a, const struct sprog *b) {
@@ -28,17 +26,18 @@ static bool sprog_equal(const struct sprog *a, const struct sprog *b) {
 
 bool kernel_equal(const struct kernel *a, const struct kernel *b) {
   if (a->kind != b->kind || a->rank != b->rank || a->nreduce != b->nreduce || a->vector != b->vector ||
-      a->nargs != b->nargs || a->noutputs != b->noutputs || a->nparams != b->nparams)
+      a->nsums != b->nsums || a->nmapped != b->nmapped || a->nargs != b->nargs ||
+      a->noutputs != b->noutputs || a->nparams != b->nparams)
     return false;
   for (int i = 0; i < a->nargs; i++) {
     const struct kernel_arg *x = &a->args[i], *y = &b->args[i];
     if (x->dtype != y->dtype || x->vector != y->vector || x->output != y->output) return false;
   }
-  for (int i = 0; i < results(a); i++)
+  for (int i = 0; i < kernel_results(a); i++)
     if (a->result[i] != b->result[i]) return false;
   if (!sprog_equal(&a->body, &b->body)) return false;
   if (a->kind == KERNEL_MAP) return true;
-  for (int i = 0; i < a->noutputs; i++)
+  for (int i = 0; i < kernel_reduced(a); i++)
     if (a->epilogue_result[i] != b->epilogue_result[i]) return false;
   return a->reduce == b->reduce && sprog_equal(&a->epilogue, &b->epilogue);
 }
@@ -66,7 +65,8 @@ static void put_program(struct str *s, const struct sprog *p, const sval *result
 void kernel_bytes(struct str *s, const struct kernel *k) {
   const int head[] = {(int)k->kind, k->kind == KERNEL_REDUCE ? (int)k->reduce : 0,
                       k->rank,      k->nreduce,
-                      k->vector,    k->nargs,
+                      k->vector,    k->nsums,
+                      k->nmapped,   k->nargs,
                       k->noutputs,  k->nparams};
   str_putn(s, (const char *)head, sizeof head);
   for (int i = 0; i < k->nargs; i++) {
@@ -74,8 +74,8 @@ void kernel_bytes(struct str *s, const struct kernel *k) {
     const char arg[] = {(char)x->dtype, (char)x->vector, (char)x->output};
     str_putn(s, arg, sizeof arg);
   }
-  put_program(s, &k->body, k->result, results(k));
-  if (k->kind == KERNEL_REDUCE) put_program(s, &k->epilogue, k->epilogue_result, k->noutputs);
+  put_program(s, &k->body, k->result, kernel_results(k));
+  if (k->kind == KERNEL_REDUCE) put_program(s, &k->epilogue, k->epilogue_result, kernel_reduced(k));
 }
 
 /* ---- text ---- */
@@ -131,14 +131,17 @@ void kernel_print(struct str *s, const struct kernel *k) {
     str_printf(s, "map, %d loops", k->rank);
   else
     str_printf(s, "%s over the last %d of %d loops", reduce[k->reduce], k->nreduce, k->rank);
+  if (k->nsums > 1) str_printf(s, ", %d at once", k->nsums);
+  if (k->nmapped) str_printf(s, ", %d mapped", k->nmapped);
   str_printf(s, ", vector loop %d", k->vector);
   if (k->nparams) str_printf(s, ", %d params", k->nparams);
   str_putc(s, '\n');
   for (int i = 0; i < k->nargs; i++)
     str_printf(s, "  arg %d %s %s stride %s\n", i, k->args[i].output ? "out" : "in",
                dtype_name(k->args[i].dtype), stride[k->args[i].vector]);
-  print_program(s, "body", &k->body, k->result, results(k));
-  if (k->kind == KERNEL_REDUCE) print_program(s, "epilogue", &k->epilogue, k->epilogue_result, k->noutputs);
+  print_program(s, "body", &k->body, k->result, kernel_results(k));
+  if (k->kind == KERNEL_REDUCE)
+    print_program(s, "epilogue", &k->epilogue, k->epilogue_result, kernel_reduced(k));
 }
 
 /* ---- the interpreter ---- */
@@ -150,7 +153,7 @@ struct kernel_run {
   uint64_t *values;
   uint32_t body_reads, epilogue_reads; /* bit i: S_ARG i */
   /* one lane, or KERNEL_LANES along a reduced vector loop */
-  uint64_t acc[KERNEL_LANES];
+  uint64_t acc[MAX_KERNEL_SUMS][KERNEL_LANES];
   int64_t where[KERNEL_LANES]; /* argmax, argmin */
 };
 
@@ -187,11 +190,13 @@ static void load(const struct kernel_run *r, uint32_t mask, const int64_t *index
     }
 }
 
-/* All values of one element were computed before the first is written: outputs may be inputs. */
-static void store(const struct kernel_run *r, const sval *result, const int64_t *index) {
+/* Into arguments from `first` on. All values of one element were computed before the first is written: outputs may be
+ * inputs. */
+static void store(const struct kernel_run *r, const sval *result, int first, int count,
+                  const int64_t *index) {
   const struct kernel *k = r->k;
-  for (int i = 0; i < k->noutputs; i++) {
-    int a = k->nargs - k->noutputs + i;
+  for (int i = 0; i < count; i++) {
+    int a = first + i;
     uint64_t bits = r->values[result[i]];
     uint32_t word = (uint32_t)bits;
     void *to = element(r, a, index);
@@ -264,6 +269,13 @@ enum sop reduce_primitive(enum reduce_op op) {
   return S_MAX;
 }
 
+bool kernel_may_overwrite(const struct kernel *k, int input, int output) {
+  if (k->kind == KERNEL_MAP || output < k->nargs - k->nmapped) return true;
+  for (int v = 0; v < k->epilogue.count; v++)
+    if (k->epilogue.inst[v].op == S_ARG && k->epilogue.inst[v].a == input) return false;
+  return true;
+}
+
 bool kernel_is_arg(const struct kernel *k) {
   return k->kind == KERNEL_REDUCE && (k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN);
 }
@@ -276,33 +288,36 @@ static bool beats(const struct kernel *k, uint64_t x, uint64_t y) {
   return k->reduce == REDUCE_ARGMAX ? primitive(S_LT, d, y, x) : primitive(S_LT, d, x, y);
 }
 
-/* Lane `into` takes in one more value, or another lane. */
-static void combine(struct kernel_run *r, int into, uint64_t x, int64_t where) {
+/* Lane `into` of accumulator `sum` takes in one more value, or another lane. */
+static void combine(struct kernel_run *r, int sum, int into, uint64_t x, int64_t where) {
   const struct kernel *k = r->k;
+  uint64_t *acc = &r->acc[sum][into];
   if (!kernel_is_arg(k)) {
-    r->acc[into] = primitive(reduce_primitive(k->reduce), kernel_acc_dtype(k), r->acc[into], x);
-  } else if (beats(k, x, r->acc[into]) || (!beats(k, r->acc[into], x) && where < r->where[into])) {
-    r->acc[into] = x;
+    *acc = primitive(reduce_primitive(k->reduce), kernel_acc_dtype(k), *acc, x);
+  } else if (beats(k, x, *acc) || (!beats(k, *acc, x) && where < r->where[into])) {
+    *acc = x;
     r->where[into] = where;
   }
 }
 
-/* The reduction at one outer index; the result is in lane 0. */
+/* The reduction at one outer index; the results are in lane 0. */
 static void reduce(struct kernel_run *r, int64_t *index, uint64_t *args) {
   const struct kernel *k = r->k;
   int kept = k->rank - k->nreduce, lanes = k->vector >= kept ? KERNEL_LANES : 1;
   for (int l = 0; l < lanes; l++) {
-    r->acc[l] = reduce_identity(k->reduce, kernel_acc_dtype(k));
+    for (int j = 0; j < k->nsums; j++) r->acc[j][l] = reduce_identity(k->reduce, kernel_acc_dtype(k));
     r->where[l] = 0;
   }
   if (!empty(r, kept, k->rank)) do {
       load(r, r->body_reads, index, args);
       sprog_eval(&k->body, args, index, r->params, r->values);
-      combine(r, lanes > 1 ? (int)(index[k->vector] % KERNEL_LANES) : 0, r->values[k->result[0]],
-              index[kept]);
+      int lane = lanes > 1 ? (int)(index[k->vector] % KERNEL_LANES) : 0;
+      for (int j = 0; j < k->nsums; j++) combine(r, j, lane, r->values[k->result[j]], index[kept]);
+      store(r, k->result + k->nsums, k->nargs - k->nmapped, k->nmapped, index);
     } while (advance(r, index, kept, k->rank));
   for (int half = lanes / 2; half > 0; half /= 2)
-    for (int l = 0; l < half; l++) combine(r, l, r->acc[l + half], r->where[l + half]);
+    for (int j = 0; j < k->nsums; j++)
+      for (int l = 0; l < half; l++) combine(r, j, l, r->acc[j][l + half], r->where[l + half]);
 }
 
 void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes) {
@@ -317,20 +332,21 @@ void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes
                          .values = arena_new_array(scratch, (size_t)most + 1, uint64_t),
                          .body_reads = reads(&k->body)};
   if (k->kind == KERNEL_REDUCE) r.epilogue_reads = reads(&k->epilogue);
-  uint64_t in[MAX_KERNEL_ARGS + 1] = {0};
+  uint64_t in[MAX_KERNEL_ARGS + MAX_KERNEL_SUMS] = {0};
   int64_t index[MAX_RANK] = {0};
   int kept = k->kind == KERNEL_MAP ? k->rank : k->rank - k->nreduce;
   if (!empty(&r, 0, kept)) do {
       if (k->kind == KERNEL_MAP) {
         load(&r, r.body_reads, index, in);
         sprog_eval(&k->body, in, index, r.params, r.values);
-        store(&r, k->result, index);
+        store(&r, k->result, k->nargs - k->noutputs, k->noutputs, index);
       } else {
         reduce(&r, index, in);
         load(&r, r.epilogue_reads, index, in);
-        in[k->nargs] = kernel_is_arg(k) ? (uint64_t)(uint32_t)r.where[0] : r.acc[0];
+        for (int j = 0; j < k->nsums; j++)
+          in[k->nargs + j] = kernel_is_arg(k) ? (uint64_t)(uint32_t)r.where[0] : r.acc[j][0];
         sprog_eval(&k->epilogue, in, index, r.params, r.values);
-        store(&r, k->epilogue_result, index);
+        store(&r, k->epilogue_result, k->nargs - k->noutputs, kernel_reduced(k), index);
       }
     } while (advance(&r, index, 0, kept));
   arena_destroy_guarded(scratch, &guard);

@@ -1,8 +1,9 @@
 /* Kernels: one loop nest around scalar programs. What the fuser produces and every backend compiles.
  *
  * map:     for i in loops:            out_k[i] = body.result[k](args[i])
- * reduce:  for o in outer loops:      acc = reduce over r in inner loops of body.result[0](args[o,r])
- *                                     out_k[o] = epilogue.result[k](args[o], acc)
+ * reduce:  for o in outer loops:      acc_j = reduce over r in inner loops of body.result[j](args[o,r])
+ *                                     out_k[o] = epilogue.result[k](args[o], acc_0, acc_1, ...)
+ *                                     out_m[o,r] = body.result[m](args[o,r]): mapped, beside what is reduced
  *
  * A kernel says nothing of sizes: extents and strides are arguments, so that one compiled kernel serves all
  * batch sizes. What it does fix is everything that makes code fast: element types, the vector loop and the
@@ -18,6 +19,7 @@ enum stride_class { STRIDE_ZERO, STRIDE_ONE, STRIDE_ANY }; /* along the vector l
 
 #define MAX_KERNEL_ARGS    24
 #define MAX_KERNEL_RESULTS 8
+#define MAX_KERNEL_SUMS    4
 
 struct kernel_arg {
   uint8_t dtype;
@@ -31,13 +33,15 @@ struct kernel {
   int rank;              /* loops, outermost first; 1..MAX_RANK */
   int nreduce;           /* the last `nreduce` loops are reduced over; 0 for a map */
   int vector;            /* the loop that runs in vector lanes: any loop of a map; a kept or reduced one */
-  int nargs, noutputs;   /* args[0..nargs-noutputs) are read, the rest written */
+  int nsums;   /* accumulators of a reduce, all of one type; argmax and argmin have one; 0 for a map */
+  int nmapped; /* how many of the outputs, the last ones, a reduce maps */
+  int nargs, noutputs; /* args[0..nargs-noutputs) are read, the rest written */
   struct kernel_arg args[MAX_KERNEL_ARGS];
   struct sprog body; /* S_ARG: args; S_INDEX: loops */
-  /* map: one value of `body` per output. reduce: result[0] is the value of `body` that is reduced */
-  sval result[MAX_KERNEL_RESULTS];
-  /* reduce: S_ARG nargs is the accumulator (argmax/argmin: its i32 index along the one reduced loop);
-   * other S_ARGs are read at the outer index. One value per output. */
+  /* map: one value of `body` per output. reduce: first the `nsums` that are reduced, then one per mapped output */
+  sval result[MAX_KERNEL_SUMS + MAX_KERNEL_RESULTS];
+  /* reduce: S_ARG nargs + j is accumulator j (argmax/argmin: its i32 index along the one reduced loop);
+   * other S_ARGs are read at the outer index. One value per output that is not mapped. */
   struct sprog epilogue;
   sval epilogue_result[MAX_KERNEL_RESULTS];
   int nparams;      /* S_PARAM count */
@@ -59,11 +63,21 @@ uint64_t reduce_identity(enum reduce_op op, enum dtype d);
 enum sop reduce_primitive(enum reduce_op op);
 /* The type that a reduce accumulates in. */
 enum dtype kernel_acc_dtype(const struct kernel *k);
+/* How many values of `body` a kernel needs; how many outputs `epilogue` computes. */
+static inline int kernel_results(const struct kernel *k) {
+  return k->kind == KERNEL_MAP ? k->noutputs : k->nsums + k->nmapped;
+}
+static inline int kernel_reduced(const struct kernel *k) {
+  return k->kind == KERNEL_MAP ? 0 : k->noutputs - k->nmapped;
+}
+/* Whether what is written to argument `output` may lie where argument `input` is read: not if it is mapped, and the
+ * epilogue reads the input when all is written. */
+bool kernel_may_overwrite(const struct kernel *k, int input, int output);
 /* Whether a reduce gives a place, not a value: argmax or argmin. */
 bool kernel_is_arg(const struct kernel *k);
 
 /* Run time arguments of one launch, `int64_t sizes[]`: extents[rank], then for each arg strides[rank] (in
- * elements; outputs of a reduce have 0 on reduced loops), then params[nparams]. */
+ * elements; outputs of a reduce have 0 on reduced loops, but for the mapped ones), then params[nparams]. */
 static inline int kernel_nsizes(const struct kernel *k) { return k->rank + k->nargs * k->rank + k->nparams; }
 
 /* What a compiled kernel looks like to the executor. */

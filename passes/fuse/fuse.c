@@ -7,14 +7,18 @@
  * the order at its last node, the root. A node may join the first of the groups that read it if every other reader
  * stands later: so no edge ever leads backwards and the groups cannot form a cycle. What is read elsewhere too becomes
  * a further result. Values that cost nothing are not stored at all but computed by each reader: movements,
- * and cheap arithmetic of a single large operand. */
+ * and cheap arithmetic of a single large operand.
+ *
+ * On the host sums over the same axes that read the same memory are one kernel, whoever reads them, and what is summed
+ * and read elsewhere, too, is stored by the kernel that sums it: so a batch norm passes over its operand for each
+ * statistic once, and over two of them for all sums of its gradient. */
 #include "passes/fuse/fuse.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COPIES = 4 };
+enum { MAX_COPIES = 6, MAX_CLOSURE = 32, SUMS_TRIED = 8 };
 #define LAST UINT32_MAX
 
 static bool is_source(const struct node *n) {
@@ -117,7 +121,11 @@ static void add_member(struct fusion *f, int group, const struct node *n, bool r
   note_messages(f, g, n);
   g->nmembers++;
   g->nresults += result;
-  if (op_of(n)->kind == KIND_REDUCE) g->reduce = n;
+  if (op_of(n)->kind != KIND_REDUCE) return;
+  g->reduce[g->nreduce++] = n;
+  if (n->op != OP_reduce_sum || g->nreduce > 1) return;
+  GROW(f, f->sums, f->nsums, f->sums_cap);
+  f->sums[f->nsums++] = group;
 }
 
 static void new_group(struct fusion *f, const struct node *n) {
@@ -130,11 +138,37 @@ static void new_group(struct fusion *f, const struct node *n) {
   add_inputs(g, n, (struct group_use){0});
 }
 
+static bool on_host(const struct fusion *f, const struct node *n) {
+  const struct target *t = &f->g->config.target;
+  return n->device < 0 || n->device >= t->ndevices || strcmp(t->devices[n->device].name.kind, "gpu") != 0;
+}
+
+/* Whether the group has to wait for another device: what other devices wait for is no result of it, nor is what is
+ * summed. */
+static bool has_to_wait(const struct group *g) {
+  for (int i = 0; i < g->nuses; i++)
+    if (g->uses[i].node->op == OP_copy || g->uses[i].node->op == OP_remote || is_collective(g->uses[i].node))
+      return true;
+  return false;
+}
+
+/* Whether the group may reduce n, too: beside other sums if it is one over the same axes of the same shape. */
+static bool may_reduce(const struct fusion *f, const struct group *g, const struct node *n) {
+  if (g->nreduce == 0) return true;
+  const struct node *other = g->reduce[0];
+  if (g->nreduce == MAX_KERNEL_SUMS || n->op != OP_reduce_sum || other->op != OP_reduce_sum || !on_host(f, n))
+    return false;
+  int count, others;
+  const int64_t *axes = node_ints(n, ATTR_axes, &count), *other_axes = node_ints(other, ATTR_axes, &others);
+  return type_equal(&n->inputs[0]->type, &other->inputs[0]->type) && count == others &&
+         memcmp(axes, other_axes, (size_t)count * sizeof *axes) == 0;
+}
+
 /* Whether n may be computed where u reads it. */
 static bool use_allows(struct fusion *f, const struct node *n, const struct group *g,
                        const struct group_use *u, bool result) {
-  if (op_of(n)->kind == KIND_REDUCE) return !g->reduce && u->view == 0;
-  if (result && (u->inside || u->view != 0)) return false;
+  if (op_of(n)->kind == KIND_REDUCE) return u->view == 0 && !u->inside && may_reduce(f, g, n);
+  if (result && (u->view != 0 || (u->inside && (!on_host(f, n) || has_to_wait(g))))) return false;
   if (u->view == 0 || node_is_strided(n) || is_index(n)) return true;
   if (!is_cheap(f, n)) return false;
   /* Under a broadcast it would be computed again and again: only if that is cheaper than to load it. */
@@ -213,14 +247,6 @@ static struct readers readers_of(struct fusion *f, const struct node *n) {
   return r;
 }
 
-/* Whether the group has to wait for another device: what other devices wait for is no result of it. */
-static bool has_to_wait(const struct group *g) {
-  for (int i = 0; i < g->nuses; i++)
-    if (g->uses[i].node->op == OP_copy || g->uses[i].node->op == OP_remote || is_collective(g->uses[i].node))
-      return true;
-  return false;
-}
-
 /* Computes n in each group that reads it. False if it has to be stored after all. */
 static bool join_all(struct fusion *f, const struct node *n, const struct readers *r) {
   bool all = !r->outside, always = node_is_strided(n) || is_index(n);
@@ -234,6 +260,97 @@ static bool is_free(struct fusion *f, const struct node *n, const struct readers
   return r->ngroups > 1 && is_cheap(f, n) && large_inputs(n) <= 1;
 }
 
+/* ---- sums ---- */
+
+/* A value and what it is made of by elementwise ops, as far as that is loaded for each of its elements. */
+struct closure {
+  const struct node *node[MAX_CLOSURE];
+  int count;
+};
+
+static bool in_closure(const struct closure *c, const struct node *n) {
+  for (int i = 0; i < c->count; i++)
+    if (c->node[i] == n) return true;
+  return false;
+}
+
+static void add_to_closure(struct closure *c, const struct node *n) {
+  if (node_is_immediate(n) || is_index(n) || is_expanding(n) || in_closure(c, n)) return;
+  if (c->count < MAX_CLOSURE) c->node[c->count++] = n;
+}
+
+/* Whether n is read by what is no kernel: it is stored, whatever it costs. */
+static bool is_stored(const struct fusion *f, const struct node *n) {
+  bool stored = f->is_output[n->id];
+  for (uint32_t i = f->users.first[n->id]; i < f->users.first[n->id + 1] && !stored; i++)
+    stored = f->live[f->users.users[i]->id] && !can_fuse(f->users.users[i]);
+  return stored;
+}
+
+static void close_over(const struct fusion *f, struct closure *c, const struct node *x) {
+  int from = c->count;
+  add_to_closure(c, x);
+  for (int i = from; i < c->count; i++)
+    for (int k = 0; k < c->node[i]->ninputs; k++)
+      if (op_of(c->node[i])->kind == KIND_ELEMENTWISE && !is_stored(f, c->node[i]))
+        add_to_closure(c, c->node[i]->inputs[k]);
+}
+
+/* Whether the sums of the group load something that is loaded for this one. */
+static bool loads_same(const struct fusion *f, const struct group *g, const struct closure *c) {
+  struct closure other = {.count = 0};
+  for (int i = 0; i < g->nuses; i++)
+    if (g->uses[i].inside && g->uses[i].view == 0) close_over(f, &other, g->uses[i].node);
+  for (int i = 0; i < other.count; i++)
+    if (in_closure(c, other.node[i])) return true;
+  return false;
+}
+
+/* Makes the sum n a further result of a group that sums over the same memory, if all that reads n stands behind. */
+static bool join_sums(struct fusion *f, const struct node *n, const struct closure *c,
+                      const struct readers *r) {
+  for (int i = f->nsums - 1; i >= 0 && i >= f->nsums - SUMS_TRIED; i--) {
+    struct group *g = &f->groups[f->sums[i]];
+    struct group_use u = {.node = n->inputs[0], .inside = true};
+    if (g->root->device != n->device || r->place <= g->root->id || !may_reduce(f, g, n)) continue;
+    if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
+    if (has_to_wait(g) || !loads_same(f, g, c)) continue;
+    if (g->nuses + g->nresults + 2 > MAX_KERNEL_ARGS || !add_use(g, u)) continue;
+    add_member(f, f->sums[i], n, true);
+    return true;
+  }
+  return false;
+}
+
+/* Where the first of those stands that read n beside members of the closure and the sum itself. */
+static uint32_t other_reader(const struct fusion *f, const struct closure *c, const struct node *n,
+                             const struct node *sum) {
+  uint32_t first = LAST;
+  for (uint32_t i = f->users.first[n->id]; i < f->users.first[n->id + 1]; i++) {
+    const struct node *u = f->users.users[i];
+    if (!f->live[u->id] || u == sum || in_closure(c, u)) continue;
+    uint32_t place = u->id < sum->id ? u->id : f->place[u->id];
+    for (int m = f->member_of[u->id]; m != NOWHERE; m = f->members[m].next_of_node)
+      if (f->groups[f->members[m].group].root->id < place) place = f->groups[f->members[m].group].root->id;
+    if (place < first) first = place;
+  }
+  return first;
+}
+
+/* Whether the sum is better computed at once than where it is read: something that is computed for it is stored, too,
+ * for what stands between. */
+static bool sums_at_once(struct fusion *f, const struct node *n, const struct closure *c,
+                         const struct readers *r) {
+  for (int i = 0; i < c->count; i++) {
+    const struct node *x = c->node[i];
+    if (op_of(x)->kind != KIND_ELEMENTWISE) continue;
+    if (!is_stored(f, x) && is_cheap(f, x) && large_inputs(x) <= 1) continue;
+    uint32_t place = other_reader(f, c, x, n);
+    if (n->id < place && place < r->place) return true;
+  }
+  return false;
+}
+
 static void visit(struct fusion *f, const struct node *n) {
   struct readers r = readers_of(f, n);
   f->place[n->id] = fuse_floats(n) || n->op == OP_assign ? r.place : n->id;
@@ -241,6 +358,12 @@ static void visit(struct fusion *f, const struct node *n) {
   if (is_free(f, n, &r) && join_all(f, n, &r)) return;
   bool result = r.outside || r.ngroups > 1;
   bool alone = node_is_strided(n) || is_index(n);
+  if (n->op == OP_reduce_sum && on_host(f, n)) {
+    struct closure c = {.count = 0};
+    close_over(f, &c, n->inputs[0]);
+    if (join_sums(f, n, &c, &r)) return;
+    alone = sums_at_once(f, n, &c, &r);
+  }
   if (r.first != NOWHERE && r.elsewhere && has_to_wait(&f->groups[r.first])) alone = true;
   if (!alone && r.first != NOWHERE && r.place < r.next && join(f, n, r.first, result)) return;
   new_group(f, n);

@@ -23,9 +23,9 @@ struct group_use {
 };
 
 struct group {
-  const struct node *root;   /* its last node; the group runs at its place in the order */
-  const struct node *reduce; /* its reduction, or NULL */
-  int nmembers, nresults, nuses;
+  const struct node *root;                    /* its last node; the group runs at its place in the order */
+  const struct node *reduce[MAX_KERNEL_SUMS]; /* its reductions, see use_allows */
+  int nreduce, nmembers, nresults, nuses;
   int latest, due; /* of all members, see fusion */
   uint32_t seen;   /* the node + 1 whose readers were counted last */
   int members;     /* index into fusion.members, ascending by node */
@@ -50,6 +50,8 @@ struct fusion {
   int nmembers, members_cap;
   int *found; /* groups that read a node */
   int found_cap;
+  int *sums; /* groups that sum, the newest last */
+  int nsums, sums_cap;
   int *member_of;  /* by node: its newest membership */
   uint32_t *place; /* by node that is in no group: where it runs in the order */
   /* In the part of one task, by node, in the order of messages: the last one that it is made of, -1: none; and the

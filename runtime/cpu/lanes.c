@@ -113,12 +113,16 @@ LLVMValueRef loops_size(struct cpu_loops *n, int number) {
   return size;
 }
 
+/* As the epilogue reads it. */
+static LLVMValueRef accumulator(const struct cpu_loops *n, int sum, int chunk) {
+  return kernel_is_arg(n->k) ? n->extra[sum][chunk] : n->acc[sum][chunk];
+}
+
 static void emit_uniform(struct cpu_loops *n, struct cpu_program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return;
   if (i->op == S_ARG) {
-    g->scalar[v] =
-        i->a == n->k->nargs ? (kernel_is_arg(n->k) ? n->extra[0] : n->acc[0]) : load_scalar(n, i->a);
+    g->scalar[v] = i->a >= n->k->nargs ? accumulator(n, i->a - n->k->nargs, 0) : load_scalar(n, i->a);
   } else if (i->op == S_INDEX) {
     g->scalar[v] = n->index[i->a];
   } else if (i->op == S_PARAM) {
@@ -138,10 +142,7 @@ static void emit_lane_value(struct cpu_loops *n, struct cpu_program *g, int v, i
   const struct sinst *i = &g->text->inst[v];
   LLVMValueRef *out = &g->lanes[v][chunk];
   if (i->op == S_ARG) {
-    if (i->a == n->k->nargs)
-      *out = kernel_is_arg(n->k) ? n->extra[chunk] : n->acc[chunk];
-    else
-      *out = load_lanes(n, i->a, chunk);
+    *out = i->a >= n->k->nargs ? accumulator(n, i->a - n->k->nargs, chunk) : load_lanes(n, i->a, chunk);
   } else if (i->op == S_INDEX) {
     *out = index_lanes(n, chunk);
   } else {
@@ -164,9 +165,9 @@ void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int las
   }
 }
 
-void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, bool in_lanes) {
-  int first = n->k->nargs - n->k->noutputs;
-  for (int r = 0; r < n->k->noutputs; r++) {
+void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
+                 bool in_lanes) {
+  for (int r = 0; r < count; r++) {
     if (!in_lanes)
       store_scalar(n, first + r, scalar_value(n, g, results[r]));
     else

@@ -26,11 +26,11 @@ static void emit_loops(struct cpu_loops *n, int depth);
 /* What runs inside the first `depth` loops. */
 static void emit_inside(struct cpu_loops *n, int depth) {
   if (depth == n->k->rank) {
+    const struct kernel *k = n->k;
+    int mapped = is_reduce(n) ? k->nmapped : k->noutputs;
     loops_values(n, &n->body, depth, depth);
-    if (is_reduce(n))
-      reduce_step(n);
-    else
-      loops_store(n, &n->body, n->k->result, true);
+    if (is_reduce(n)) reduce_step(n);
+    loops_store(n, &n->body, k->result + k->nsums, k->nargs - mapped, mapped, true);
   } else {
     emit_loops(n, depth);
   }
@@ -64,18 +64,20 @@ static void phi_add(LLVMValueRef p, LLVMValueRef value, LLVMBasicBlockRef from) 
 }
 
 /* The accumulators that a loop at `depth` carries. */
+enum { MAX_CARRIED = 2 * MAX_UNROLL * MAX_KERNEL_SUMS };
 struct carried {
-  LLVMValueRef *slot[2 * MAX_UNROLL];
+  LLVMValueRef *slot[MAX_CARRIED];
   int count;
 };
 
 static struct carried carried_by(struct cpu_loops *n, int depth) {
   struct carried c = {.count = 0};
   if (!is_reduce(n) || depth < n->kept) return c;
-  for (int i = 0; i < n->chunks; i++) {
-    c.slot[c.count++] = &n->acc[i];
-    if (kernel_is_arg(n->k) || tracks_nan(n)) c.slot[c.count++] = &n->extra[i];
-  }
+  for (int s = 0; s < n->k->nsums; s++)
+    for (int i = 0; i < n->chunks; i++) {
+      c.slot[c.count++] = &n->acc[s][i];
+      if (kernel_is_arg(n->k) || tracks_nan(n)) c.slot[c.count++] = &n->extra[s][i];
+    }
   return c;
 }
 
@@ -99,7 +101,7 @@ static void carried_restore(struct carried *c, LLVMValueRef *phis) {
 
 /* Is argument `a` read or written inside a loop at `depth`? */
 static bool used_inside(const struct cpu_loops *n, int a, int depth) {
-  return !is_reduce(n) || depth < n->kept || n->body_reads[a];
+  return !is_reduce(n) || depth < n->kept || n->in_body[a];
 }
 
 /* A loop one element at a time. */
@@ -109,7 +111,7 @@ static void emit_scalar_loop(struct cpu_loops *n, int depth) {
   LLVMBasicBlockRef before = here(n), enter = new_block(n, "enter"), round = new_block(n, "loop"),
                     done = new_block(n, "done");
   struct carried c = carried_by(n, depth);
-  LLVMValueRef start[2 * MAX_UNROLL], phis[2 * MAX_UNROLL], at_end[2 * MAX_UNROLL];
+  LLVMValueRef start[MAX_CARRIED], phis[MAX_CARRIED], at_end[MAX_CARRIED];
   LLVMValueRef outer[MAX_KERNEL_ARGS], ptr_phi[MAX_KERNEL_ARGS] = {NULL};
   carried_save(&c, start);
   llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSGT, n->extent[loop], int64(n, 0), ""), enter, done);
@@ -181,7 +183,7 @@ static LLVMBasicBlockRef emit_rounds(struct cpu_loops *n, int depth, LLVMBasicBl
                                      bool masked, LLVMBasicBlockRef done) {
   LLVMBuilderRef ir = n->e->builder;
   struct carried c = carried_by(n, depth);
-  LLVMValueRef phis[2 * MAX_UNROLL];
+  LLVMValueRef phis[MAX_CARRIED];
   go_to(n, round);
   LLVMValueRef i = limit ? phi(n, first, from) : first;
   if (limit) carried_enter(n, &c, from, phis);
@@ -209,7 +211,7 @@ static void emit_vector_loop(struct cpu_loops *n, int depth) {
   LLVMBasicBlockRef rest = n->heavy ? NULL : new_block(n, "rest");
   LLVMBasicBlockRef masked = new_block(n, "masked"), done = new_block(n, "done");
   struct carried c = carried_by(n, depth);
-  LLVMValueRef start[2 * MAX_UNROLL], phis[2 * MAX_UNROLL], last[2 * MAX_UNROLL];
+  LLVMValueRef start[MAX_CARRIED], phis[MAX_CARRIED], last[MAX_CARRIED];
   LLVMValueRef first = zero;
   LLVMBasicBlockRef from = enter;
   carried_save(&c, start);
@@ -237,7 +239,7 @@ static void emit_vector_loop(struct cpu_loops *n, int depth) {
     llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntSLT, first, extent, ""), masked, done);
     from = rest;
   }
-  LLVMValueRef at_rest[2 * MAX_UNROLL];
+  LLVMValueRef at_rest[MAX_CARRIED];
   carried_save(&c, at_rest);
   bool once = !n->heavy && n->unroll == 1;
   LLVMBasicBlockRef end = emit_rounds(n, depth, masked, first, from, once ? NULL : extent, true, done);
@@ -312,11 +314,13 @@ LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *sym
   n->e = e;
   n->k = k;
   order_loops(n);
-  program_init(n, &n->body, &k->body, k->result, is_reduce(n) ? 1 : k->noutputs, true, scratch);
+  program_init(n, &n->body, &k->body, k->result, kernel_results(k), true, scratch);
   if (is_reduce(n))
-    program_init(n, &n->epilogue, &k->epilogue, k->epilogue_result, k->noutputs, vector_is_kept(n), scratch);
+    program_init(n, &n->epilogue, &k->epilogue, k->epilogue_result, kernel_reduced(k), vector_is_kept(n),
+                 scratch);
   for (int v = 0; v < k->body.count; v++)
-    if (n->body.live[v] && k->body.inst[v].op == S_ARG) n->body_reads[k->body.inst[v].a] = true;
+    if (n->body.live[v] && k->body.inst[v].op == S_ARG) n->in_body[k->body.inst[v].a] = true;
+  for (int a = k->nargs - k->nmapped; a < k->nargs; a++) n->in_body[a] = true;
   choose_shape(n);
 
   LLVMTypeRef pointer = llvm.PointerTypeInContext(e->context, 0), params[] = {pointer, pointer};

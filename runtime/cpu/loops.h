@@ -30,7 +30,7 @@ struct cpu_loops {
   int kept;            /* the first `kept` of `order` are not reduced over */
   int unroll;          /* chunks per round of the unmasked vector loop */
   bool heavy;
-  bool body_reads[MAX_KERNEL_ARGS];
+  bool in_body[MAX_KERNEL_ARGS]; /* read or written by the body */
   struct cpu_program body, epilogue;
   LLVMValueRef sizes;
   LLVMValueRef extent[MAX_RANK];
@@ -42,8 +42,9 @@ struct cpu_loops {
   LLVMValueRef mask;                 /* active lanes, or NULL for all */
   LLVMValueRef active;               /* their number (i64), or NULL */
   int chunks;                        /* of this round */
-  LLVMValueRef acc[MAX_UNROLL];
-  LLVMValueRef extra[MAX_UNROLL]; /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
+  LLVMValueRef acc[MAX_KERNEL_SUMS][MAX_UNROLL];
+  /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
+  LLVMValueRef extra[MAX_KERNEL_SUMS][MAX_UNROLL];
 };
 
 static inline LLVMTypeRef i64(struct cpu_loops *n) { return llvm.Int64TypeInContext(n->e->context); }
@@ -78,11 +79,12 @@ LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef byt
 void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int last);
 /* A value emitted before, as lanes. */
 LLVMValueRef loops_lanes(struct cpu_loops *n, const struct cpu_program *g, int v, int chunk);
-/* Writes the outputs. */
-void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, bool in_lanes);
+/* Writes `count` results to the arguments from `first` on. */
+void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results, int first, int count,
+                 bool in_lanes);
 
 void reduce_start(struct cpu_loops *n);
-/* One more element in each active lane. */
+/* One more element in each active lane, of all accumulators. */
 void reduce_step(struct cpu_loops *n);
 /* The lanes become one, unless they are kept; then the epilogue. */
 void reduce_finish(struct cpu_loops *n);

@@ -35,10 +35,11 @@ static LLVMValueRef hi_wins(struct cpu_loops *n, LLVMValueRef lo, LLVMValueRef h
 
 void reduce_start(struct cpu_loops *n) {
   enum dtype d = kernel_acc_dtype(n->k);
-  for (int c = 0; c < n->chunks; c++) {
-    n->acc[c] = emit_const(n->e, d, reduce_identity(n->k->reduce, d), KERNEL_LANES);
-    n->extra[c] = emit_const(n->e, tracks_nan(n) ? d : DT_I32, 0, KERNEL_LANES);
-  }
+  for (int s = 0; s < n->k->nsums; s++)
+    for (int c = 0; c < n->chunks; c++) {
+      n->acc[s][c] = emit_const(n->e, d, reduce_identity(n->k->reduce, d), KERNEL_LANES);
+      n->extra[s][c] = emit_const(n->e, tracks_nan(n) ? d : DT_I32, 0, KERNEL_LANES);
+    }
 }
 
 /* The index along the one reduced loop of argmax and argmin, per lane. */
@@ -50,42 +51,45 @@ static LLVMValueRef reduced_index(struct cpu_loops *n) {
 }
 
 /* acc = S_MAX or S_MIN of acc and x, but for the NaNs that reduce_settle puts back. */
-static void track_nan(struct cpu_loops *n, int c, LLVMValueRef x, LLVMValueRef mask) {
+static void track_nan(struct cpu_loops *n, LLVMValueRef *acc, LLVMValueRef *nan, LLVMValueRef x,
+                      LLVMValueRef mask) {
   LLVMBuilderRef ir = n->e->builder;
-  LLVMValueRef keep =
-      n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, n->acc[c]) : compare(n, S_LT, n->acc[c], x);
-  LLVMValueRef next = llvm.BuildSelect(ir, keep, n->acc[c], x, ""), is_nan = compare(n, S_NE, x, x);
+  LLVMValueRef keep = n->k->reduce == REDUCE_MAX ? compare(n, S_LT, x, *acc) : compare(n, S_LT, *acc, x);
+  LLVMValueRef next = llvm.BuildSelect(ir, keep, *acc, x, ""), is_nan = compare(n, S_NE, x, x);
   if (mask) is_nan = llvm.BuildAnd(ir, is_nan, mask, "");
-  n->acc[c] = mask ? llvm.BuildSelect(ir, mask, next, n->acc[c], "") : next;
-  n->extra[c] = llvm.BuildSelect(ir, is_nan, x, n->extra[c], "");
+  *acc = mask ? llvm.BuildSelect(ir, mask, next, *acc, "") : next;
+  *nan = llvm.BuildSelect(ir, is_nan, x, *nan, "");
 }
 
 static void reduce_settle(struct cpu_loops *n) {
-  for (int c = 0; tracks_nan(n) && c < n->chunks; c++) {
-    LLVMValueRef is_nan = compare(n, S_NE, n->extra[c], n->extra[c]);
-    n->acc[c] = llvm.BuildSelect(n->e->builder, is_nan, n->extra[c], n->acc[c], "");
+  for (int s = 0; tracks_nan(n) && s < n->k->nsums; s++)
+    for (int c = 0; c < n->chunks; c++) {
+      LLVMValueRef is_nan = compare(n, S_NE, n->extra[s][c], n->extra[s][c]);
+      n->acc[s][c] = llvm.BuildSelect(n->e->builder, is_nan, n->extra[s][c], n->acc[s][c], "");
+    }
+}
+
+static void take(struct cpu_loops *n, int s, int c, LLVMValueRef mask) {
+  LLVMBuilderRef ir = n->e->builder;
+  LLVMValueRef *acc = &n->acc[s][c], *extra = &n->extra[s][c];
+  LLVMValueRef x = loops_lanes(n, &n->body, n->k->result[s], c);
+  if (kernel_is_arg(n->k)) {
+    LLVMValueRef wins = beats(n, *acc, x);
+    if (mask) wins = llvm.BuildAnd(ir, wins, mask, "");
+    *extra = llvm.BuildSelect(ir, wins, reduced_index(n), *extra, "");
+    *acc = llvm.BuildSelect(ir, wins, x, *acc, "");
+  } else if (tracks_nan(n)) {
+    track_nan(n, acc, extra, x, mask);
+  } else {
+    LLVMValueRef next = combine(n, *acc, x);
+    *acc = mask ? llvm.BuildSelect(ir, mask, next, *acc, "") : next;
   }
 }
 
 void reduce_step(struct cpu_loops *n) {
-  LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef mask = vector_is_kept(n) ? NULL : n->mask; /* lanes of kept loops are masked when stored */
-  for (int c = 0; c < n->chunks; c++) {
-    LLVMValueRef x = loops_lanes(n, &n->body, n->k->result[0], c);
-    if (kernel_is_arg(n->k)) {
-      LLVMValueRef wins = beats(n, n->acc[c], x);
-      if (mask) wins = llvm.BuildAnd(ir, wins, mask, "");
-      n->extra[c] = llvm.BuildSelect(ir, wins, reduced_index(n), n->extra[c], "");
-      n->acc[c] = llvm.BuildSelect(ir, wins, x, n->acc[c], "");
-      continue;
-    }
-    if (tracks_nan(n)) {
-      track_nan(n, c, x, mask);
-      continue;
-    }
-    LLVMValueRef next = combine(n, n->acc[c], x);
-    n->acc[c] = mask ? llvm.BuildSelect(ir, mask, next, n->acc[c], "") : next;
-  }
+  for (int s = 0; s < n->k->nsums; s++)
+    for (int c = 0; c < n->chunks; c++) take(n, s, c, mask);
 }
 
 static LLVMValueRef half(struct cpu_loops *n, LLVMValueRef v, int lanes, int first) {
@@ -96,26 +100,27 @@ static LLVMValueRef half(struct cpu_loops *n, LLVMValueRef v, int lanes, int fir
                                  llvm.ConstVector(lane, (unsigned)lanes), "");
 }
 
-/* The lanes of the accumulator as one value: 0+8, 1+9, ...; then 0+4, ... */
-static void reduce_lanes(struct cpu_loops *n) {
+/* The lanes of an accumulator as one value: 0+8, 1+9, ...; then 0+4, ... */
+static void reduce_lanes(struct cpu_loops *n, LLVMValueRef *acc, LLVMValueRef *index) {
   LLVMBuilderRef ir = n->e->builder;
   for (int lanes = KERNEL_LANES / 2; lanes > 0; lanes /= 2) {
-    LLVMValueRef lo = half(n, n->acc[0], lanes, 0), hi = half(n, n->acc[0], lanes, lanes);
+    LLVMValueRef lo = half(n, *acc, lanes, 0), hi = half(n, *acc, lanes, lanes);
     if (kernel_is_arg(n->k)) {
-      LLVMValueRef lo_index = half(n, n->extra[0], lanes, 0), hi_index = half(n, n->extra[0], lanes, lanes);
+      LLVMValueRef lo_index = half(n, *index, lanes, 0), hi_index = half(n, *index, lanes, lanes);
       LLVMValueRef wins = hi_wins(n, lo, hi, lo_index, hi_index);
-      n->acc[0] = llvm.BuildSelect(ir, wins, hi, lo, "");
-      n->extra[0] = llvm.BuildSelect(ir, wins, hi_index, lo_index, "");
+      *acc = llvm.BuildSelect(ir, wins, hi, lo, "");
+      *index = llvm.BuildSelect(ir, wins, hi_index, lo_index, "");
     } else {
-      n->acc[0] = combine(n, lo, hi);
+      *acc = combine(n, lo, hi);
     }
   }
 }
 
 void reduce_finish(struct cpu_loops *n) {
+  const struct kernel *k = n->k;
   bool in_lanes = vector_is_kept(n);
   reduce_settle(n);
-  if (!in_lanes) reduce_lanes(n);
-  loops_values(n, &n->epilogue, 0, n->k->rank);
-  loops_store(n, &n->epilogue, n->k->epilogue_result, in_lanes);
+  for (int s = 0; !in_lanes && s < k->nsums; s++) reduce_lanes(n, &n->acc[s][0], &n->extra[s][0]);
+  loops_values(n, &n->epilogue, 0, k->rank);
+  loops_store(n, &n->epilogue, k->epilogue_result, k->nargs - k->noutputs, kernel_reduced(k), in_lanes);
 }

@@ -117,6 +117,16 @@ static bool compile_fresh(struct cuda_engine *e, struct arena *a, struct compile
   return good;
 }
 
+/* Pass fuse makes no other kernels for GPUs. */
+static bool can_compile(const struct kernel *k, struct diags *d) {
+  if (k->nsums <= 1 && k->nmapped == 0) return true;
+  diag_error(d, LOC_NONE,
+             "kernel %s has %d sums and maps %d values beside them, which kernels of GPUs cannot: fuse for "
+             "this device",
+             k->name, k->nsums, k->nmapped);
+  return false;
+}
+
 bool cuda_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                   struct diags *d) {
   struct cuda_engine *e = self;
@@ -125,7 +135,9 @@ bool cuda_compile(void *self, const struct kernel *const *kernels, int count, ke
   struct compiled_kernel **fresh = arena_new_array(a, (size_t)count, struct compiled_kernel *);
   int nfresh = 0;
   for (int i = 0; i < e->ndevices; i++) e->devices[i].last = (struct cuda_last){0}; /* of another plan */
-  for (int i = 0; i < count; i++) {
+  bool good = true;
+  for (int i = 0; i < count && good; i++) good = can_compile(kernels[i], d);
+  for (int i = 0; i < count && good; i++) {
     struct compiled_kernel *c = find_code(e, kernels[i]);
     if (!c) c = add_code(e, kernels[i]);
     bool known = c->functions != NULL;
@@ -133,7 +145,7 @@ bool cuda_compile(void *self, const struct kernel *const *kernels, int count, ke
     if (!known) fresh[nfresh++] = c;
     out[i] = NULL;
   }
-  bool good = nfresh == 0 || compile_fresh(e, a, fresh, nfresh, d);
+  good = good && (nfresh == 0 || compile_fresh(e, a, fresh, nfresh, d));
   arena_destroy_guarded(a, &guard);
   return good;
 }

@@ -29,7 +29,8 @@ static enum dtype acc_dtype(const struct kernel *k) { return s_dtype(&k->body, k
 /* The least or greatest is what max or min makes of nothing: the interpreter says. */
 static struct acc nothing(struct arena *a, const struct kernel *k) {
   enum dtype d = acc_dtype(k);
-  struct kernel none = {.kind = KERNEL_REDUCE, .rank = 1, .nreduce = 1, .nargs = 2, .noutputs = 1};
+  struct kernel none = {
+      .kind = KERNEL_REDUCE, .rank = 1, .nreduce = 1, .nsums = 1, .nargs = 2, .noutputs = 1};
   none.reduce = k->reduce == REDUCE_ARGMAX ? REDUCE_MAX : k->reduce == REDUCE_ARGMIN ? REDUCE_MIN : k->reduce;
   none.args[0].dtype = none.args[1].dtype = (uint8_t)d;
   none.body = sprog_make(a);

@@ -171,7 +171,8 @@ static void random_arguments(struct rng *r, struct arena *arena, struct kernel_s
     k->args[a].dtype = (uint8_t)rng_below(r, DT_COUNT);
     k->args[a].output = output;
     s->alias[a] = a;
-    random_strides(r, s, a, output ? 0 : 25, output ? kept : k->rank);
+    bool reduced = output && a < k->nargs - k->nmapped;
+    random_strides(r, s, a, output ? 0 : 25, reduced ? kept : k->rank);
     if (output && a - ninputs < ninputs && rng_chance(r, 25)) { /* in place */
       int in = a - ninputs;
       k->args[in].dtype = k->args[a].dtype;
@@ -199,12 +200,13 @@ static void random_body(struct rng *r, struct kernel *k, struct sprog *p, int lo
     if (rng_chance(r, 30)) s_index(p, l);
   for (int i = 0; i < k->nparams; i++) s_param(p, i);
   for (int i = 0; i < length; i++) random_instruction(r, p);
-  if (has_acc) s_arg(p, k->nargs, acc);
+  for (int j = 0; has_acc && j < k->nsums; j++) s_arg(p, k->nargs + j, acc);
   for (int i = 0; i < length / 3; i++) random_instruction(r, p);
 }
 
 /* The dtypes of one kernel are few: inputs, outputs and constants must meet. */
-void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, enum kernel_kind kind) {
+void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, enum kernel_kind kind,
+                   int sums) {
   struct kernel *k = &s->kernel;
   k->kind = kind;
   k->rank = 1 + rng_below(r, 4);
@@ -212,9 +214,11 @@ void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, 
     k->reduce = (enum reduce_op)rng_below(r, REDUCE_ARGMIN + 1);
     bool is_arg = k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN;
     k->nreduce = is_arg ? 1 : 1 + rng_below(r, k->rank);
+    k->nsums = is_arg ? 1 : 1 + rng_below(r, sums);
   }
   k->vector = rng_below(r, k->rank);
   k->noutputs = 1 + rng_below(r, 3);
+  if (kind == KERNEL_REDUCE && sums > 1) k->nmapped = rng_below(r, k->noutputs + 1);
   k->nargs = k->noutputs + rng_below(r, 5);
   k->nparams = rng_below(r, 3);
   k->name = "sample";
@@ -231,11 +235,19 @@ void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, 
       k->result[o] = value_of(r, &k->body, (enum dtype)k->args[ninputs + o].dtype);
   } else {
     enum dtype d = (enum dtype)rng_below(r, DT_COUNT);
-    k->result[0] = value_of(r, &k->body, d);
+    for (int j = 0; j < k->nsums; j++) k->result[j] = value_of(r, &k->body, d);
+    for (int o = kernel_reduced(k); o < k->noutputs; o++)
+      k->result[k->nsums + o - kernel_reduced(k)] =
+          value_of(r, &k->body, (enum dtype)k->args[ninputs + o].dtype);
     bool is_arg = k->reduce == REDUCE_ARGMAX || k->reduce == REDUCE_ARGMIN;
     random_body(r, k, &k->epilogue, k->rank - k->nreduce, true, is_arg ? DT_I32 : d, rng_below(r, 5));
-    for (int o = 0; o < k->noutputs; o++)
+    for (int o = 0; o < kernel_reduced(k); o++)
       k->epilogue_result[o] = value_of(r, &k->epilogue, (enum dtype)k->args[ninputs + o].dtype);
+    for (int a = ninputs; a < k->nargs; a++)
+      if (s->alias[a] != a && !kernel_may_overwrite(k, s->alias[a], a)) {
+        s->alias[a] = a;
+        random_data(r, arena, &s->buffer[a], (enum dtype)k->args[a].dtype);
+      }
   }
   k->hash = sprog_hash(&k->body, sprog_hash(&k->epilogue, rng_bits(r)));
 }

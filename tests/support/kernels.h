@@ -20,7 +20,9 @@ struct kernel_sample {
   int alias[MAX_KERNEL_ARGS];      /* the argument whose buffer this is */
 };
 
-void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, enum kernel_kind kind);
+/* A reduction with up to `sums` accumulators; of more than one it may map, too. */
+void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, enum kernel_kind kind,
+                   int sums);
 /* `op` on every pair of special values of every type. Returns how many samples there are. */
 int special_samples(struct arena *arena, enum sop op, struct kernel_sample **out);
 /* Every function of ir/scalar/scalar.h. */

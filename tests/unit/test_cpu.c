@@ -71,7 +71,7 @@ static void random_kernels(struct fixture *f, enum kernel_kind kind, int batches
   for (int b = 0; b < batches; b++) {
     struct arena *a = arena_create();
     struct kernel_sample *s = arena_new_array(a, BATCH, struct kernel_sample);
-    for (int i = 0; i < BATCH; i++) random_sample(&r, a, &s[i], kind);
+    for (int i = 0; i < BATCH; i++) random_sample(&r, a, &s[i], kind, MAX_KERNEL_SUMS);
     check_samples(f, a, s, BATCH);
     arena_destroy(a);
   }

@@ -175,7 +175,7 @@ static void random_kernels(enum kernel_kind kind, int batches, uint64_t seed) {
   for (int b = 0; b < batches; b++) {
     struct arena *a = arena_create();
     struct kernel_sample *s = arena_new_array(a, BATCH, struct kernel_sample);
-    for (int i = 0; i < BATCH; i++) random_sample(&r, a, &s[i], kind);
+    for (int i = 0; i < BATCH; i++) random_sample(&r, a, &s[i], kind, 1);
     check_samples(a, s, BATCH);
     arena_destroy(a);
   }
@@ -229,6 +229,7 @@ static void large_sample(struct arena *a, struct rng *r, struct kernel_sample *s
                        .reduce = op,
                        .rank = 2,
                        .nreduce = 1,
+                       .nsums = 1,
                        .vector = rows,
                        .nargs = 2,
                        .noutputs = 1,

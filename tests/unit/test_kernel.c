@@ -342,6 +342,7 @@ static struct kernel reduction(struct arena *a, enum reduce_op op, enum dtype d,
                      .reduce = op,
                      .rank = rank,
                      .nreduce = nreduce,
+                     .nsums = 1,
                      .vector = vector,
                      .nargs = 2,
                      .noutputs = 1};

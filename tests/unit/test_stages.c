@@ -60,7 +60,8 @@ static void touch_elements(const struct tracer *c, const struct step *s, int ope
                            bool writes, uint64_t *h) {
   const struct kernel *k = s->kernel;
   int64_t size = dtype_size((enum dtype)k->args[operand].dtype);
-  if (loop == k->rank - (writes ? k->nreduce : 0)) { /* a result is there, too, where nothing is reduced */
+  bool reduced = writes && operand < k->nargs - k->nmapped;
+  if (loop == k->rank - (reduced ? k->nreduce : 0)) { /* a result is there, too, where nothing is reduced */
     touch_bytes(c, &s->operands[operand], at * size, size, writes, h);
     return;
   }
