@@ -10,14 +10,27 @@ struct hlo_value {
   struct type type;
 };
 
+/* What devices do as one program: the first one's part, and how the others' differ. */
+struct hlo_replicas {
+  int devices, towers; /* towers of each device */
+  uint32_t count;      /* nodes of the graph */
+  uint8_t *live;       /* by node: the function has it */
+  uint8_t *split;      /* by node: an input of which each device has its block of rows */
+  struct node **
+      others; /* [(device - 1) * count + node]: what device 1, 2 ... has in its place; NULL: the same value */
+};
+/* NULL, and an error, where they do not do the same. */
+struct hlo_replicas *hlo_replicas(struct arena *a, const struct graph *g, int devices, struct diags *d);
+
 /* A function that is being written. */
 struct hlo {
   struct arena *arena;
   struct str *out;
   const struct graph *graph;
-  int64_t batch; /* 0: not known */
-  int next;      /* number of a value, */
-  int place;     /* of a location */
+  int64_t batch;                       /* 0: not known */
+  int next;                            /* number of a value, */
+  int place;                           /* of a location */
+  const struct hlo_replicas *replicas; /* NULL: all that the graph does is in the function */
   struct diags *diags;
 };
 
@@ -87,6 +100,23 @@ struct hlo_value hlo_reduce(struct hlo *h, const char *name, struct hlo_value x,
 /* A body for one element, on all elements of `shape`: its argument i is args[i], of that shape. */
 struct hlo_value hlo_program(struct hlo *h, const struct sprog *p, sval result, const struct type *shape,
                              const struct hlo_value *args);
+
+/* Where replicas differ. By how much the node's `offset` grows from device to device; */
+int64_t hlo_growth(const struct hlo_replicas *r, const struct node *n);
+/* first + each * the device's number, i64; */
+struct hlo_value hlo_per_replica(struct hlo *h, int64_t first, int64_t each);
+/* what a split gives; */
+struct hlo_value hlo_rows_of_replica(struct hlo *h, const struct node *n, struct hlo_value x);
+/* the elements of a constant on a device, and whether they are other ones than the first's; */
+const void *hlo_constant_of(const struct hlo *h, const struct node *n, int device, bool *other);
+/* the device's row of a table, as a value of type t. */
+struct hlo_value hlo_row_of_replica(struct hlo *h, struct hlo_value table, const struct type *t);
+/* The rows that an all_gather has of the function's own towers. */
+struct hlo_value hlo_own_rows(struct hlo *h, const struct node *n, const struct hlo_value *in);
+/* Collectives: joined by add, maximum or minimum; rows one behind the other; the first one's value. */
+struct hlo_value hlo_reduce_all(struct hlo *h, const char *name, struct hlo_value x);
+struct hlo_value hlo_gather_all(struct hlo *h, struct hlo_value x);
+struct hlo_value hlo_of_first_replica(struct hlo *h, struct hlo_value x);
 
 /* Nodes of a graph in their order; the values of its inputs are there already, at their ids. */
 bool hlo_nodes(struct hlo *h, const struct graph *g, const uint8_t *live, struct hlo_value **values);

@@ -9,11 +9,30 @@
 
 #include "ir/graph/graph.h"
 
+/* An argument or a result of a function: a variable, an input or an output of the graph. */
+struct hlo_port {
+  const struct node *node;     /* an input or a variable, of the first device; NULL: an output */
+  const struct output *output; /* NULL: none */
+  struct type type;
+  bool split; /* each device has its own rows, those of one behind those of the other */
+};
+struct hlo_ports {
+  struct hlo_port *arguments, *results;
+  int narguments, nresults;
+  const struct node **copies; /* [argument * devices + device]: the variable that it is there */
+};
+
 /* A graph, the name of its function, and its rows where they are not in the graph; 0: not known. */
 struct hlo_function {
   const struct graph *graph;
   const char *name;
   int64_t batch;
+  /* So many devices run it, each with its rows and its copies of variables: the graph is one that is replicated,
+   * and all of them do the same. 0, 1: all that the graph does is in the function. */
+  int devices;
+  /* What is to be known to run it; NULL: it is only printed. An argument that a result replaces may be overwritten
+   * then. */
+  struct hlo_ports *ports;
 };
 
 /* The module `name` of these functions. False: something has no form there, see `d`. */

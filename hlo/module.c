@@ -74,8 +74,9 @@ bool hlo_nodes(struct hlo *h, const struct graph *g, const uint8_t *live, struct
     const struct node *n = g->nodes[i];
     if (!live[i] || values[i]) continue;
     struct hlo_value *in = arena_new_array(h->arena, (size_t)n->ninputs + 1, struct hlo_value);
-    for (int k = 0; k < n->ninputs; k++) in[k] = *values[n->inputs[k]->id];
-    if (g == h->graph) h->place = place + (int)i; /* a body is where its node is */
+    for (int k = 0; k < n->ninputs; k++)
+      if (values[n->inputs[k]->id]) in[k] = *values[n->inputs[k]->id]; /* not those of other devices */
+    if (g == h->graph) h->place = place + (int)i;                      /* a body is where its node is */
     if (n->op == OP_fused) {
       if (!body(h, n, in, &values[i])) return false;
       continue;
@@ -117,29 +118,70 @@ static void print_places(struct str *s, struct arena *a, const struct graph *g, 
 
 static bool has_value(enum output_role role) { return role != OUTPUT_UPDATE && role != OUTPUT_SEND; }
 
-/* An argument or a result: what it is, of what name. */
-static void print_attrs(struct str *s, const char *role, const char *name) {
+/* An argument or a result: what it is, of what name, and the result that may have its memory; -1: none. */
+static void print_attrs(struct str *s, const char *role, const char *name, int result) {
   str_printf(s, " {dgc.role = \"%s\", dgc.name = ", role);
   hlo_print_string(s, name);
+  if (result >= 0) str_printf(s, ", tf.aliasing_output = %d : i32", result);
   str_putc(s, '}');
 }
 
-static int arguments(struct hlo *h, struct hlo_value **values, enum op_id op, int count) {
-  const struct graph *g = h->graph;
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    if (n->op != op) continue;
-    struct type t = hlo_type(h, n);
-    values[i] = arena_new(h->arena, struct hlo_value);
-    *values[i] = (struct hlo_value){-1 - count, t};
-    str_put(h->out, count ? ", " : "");
-    hlo_print_value(h->out, *values[i]);
-    str_printf(h->out, ": %s", hlo_type_text(h->arena, &t));
-    print_attrs(h->out, op_of(n)->name, n->name);
-    str_printf(h->out, " loc(#loc%u)", (unsigned)h->place + i);
-    count++;
-  }
+/* A function that is being written, as a whole. */
+struct writing {
+  struct hlo h;
+  const struct hlo_function *f;
+  const uint8_t *live;
+  struct hlo_value **values;
+  const struct node **assigned; /* by variable */
+  struct hlo_ports ports;
+};
+
+/* Whether it takes the input or variable as an argument. */
+static bool is_argument(const struct writing *w, const struct node *n, enum op_id op) {
+  return n->op == op && (!w->h.replicas || w->live[n->id]);
+}
+
+/* The number of the result that is the variable's new value; -1: none is. */
+static int result_of(const struct writing *w, const struct node *variable) {
+  const struct graph *g = w->h.graph;
+  int count = 0;
+  if (!w->assigned[variable->id]) return -1;
+  for (int i = 0; i < g->noutputs; i++) count += has_value(g->outputs[i].role);
+  for (uint32_t i = 0; i < variable->id; i++) count += w->assigned[i] != NULL;
   return count;
+}
+
+static struct type argument_type(const struct writing *w, const struct node *n) {
+  struct type t = hlo_type(&w->h, n);
+  if (w->h.replicas && w->h.replicas->split[n->id]) t.dim[0] /= w->h.replicas->devices;
+  return t;
+}
+
+static void note_argument(struct writing *w, const struct node *n, const struct type *t) {
+  const struct hlo_replicas *r = w->h.replicas;
+  int devices = r ? r->devices : 1, count = w->ports.narguments++;
+  w->ports.arguments[count] = (struct hlo_port){.node = n, .type = *t, .split = r && r->split[n->id]};
+  for (int k = 0; k < devices; k++) {
+    const struct node *own = k ? r->others[(size_t)(k - 1) * r->count + n->id] : n;
+    w->ports.copies[count * devices + k] = own ? own : n;
+  }
+}
+
+static void arguments(struct writing *w, enum op_id op) {
+  struct hlo *h = &w->h;
+  for (uint32_t i = 0; i < h->graph->count; i++) {
+    const struct node *n = h->graph->nodes[i];
+    if (!is_argument(w, n, op)) continue;
+    struct type t = argument_type(w, n);
+    w->values[i] = arena_new(h->arena, struct hlo_value);
+    *w->values[i] = (struct hlo_value){-1 - w->ports.narguments, t};
+    str_put(h->out, w->ports.narguments ? ", " : "");
+    hlo_print_value(h->out, *w->values[i]);
+    str_printf(h->out, ": %s", hlo_type_text(h->arena, &t));
+    print_attrs(h->out, op_of(n)->name, n->name, w->f->ports ? result_of(w, n) : -1);
+    str_printf(h->out, " loc(#loc%u)", (unsigned)h->place + i);
+    note_argument(w, n, &t);
+  }
 }
 
 struct results {
@@ -147,27 +189,56 @@ struct results {
   int count;
 };
 
-static void put_result(struct hlo *h, struct results *r, const char *role, const char *name,
-                       struct hlo_value v) {
+static void put_result(struct writing *w, struct results *r, const char *role, const char *name,
+                       struct hlo_value v, struct hlo_port port) {
+  struct hlo *h = &w->h;
   str_printf(h->out, "%s%s", r->count ? ", " : "", hlo_type_text(h->arena, &v.type));
-  print_attrs(h->out, role, name);
+  print_attrs(h->out, role, name, -1);
+  port.type = v.type;
+  w->ports.results[r->count] = port;
   r->values[r->count++] = v;
 }
 
+/* Whether the output is rows that stay where they are. */
+static bool is_own_rows(const struct writing *w, const struct output *o) {
+  return w->h.replicas && has_value(o->role) && o->node->op == OP_all_gather;
+}
+
+/* By output, where it is rows of the device's own towers. */
+static struct hlo_value *own_rows(struct writing *w) {
+  struct hlo *h = &w->h;
+  const struct graph *g = h->graph;
+  struct hlo_value *rows = arena_new_array(h->arena, (size_t)g->noutputs + 1, struct hlo_value);
+  for (int i = 0; i < g->noutputs; i++) {
+    const struct node *n = g->outputs[i].node;
+    if (!is_own_rows(w, &g->outputs[i])) continue;
+    struct hlo_value *in = arena_new_array(h->arena, (size_t)h->replicas->towers, struct hlo_value);
+    for (int k = 0; k < h->replicas->towers; k++) in[k] = *w->values[n->inputs[k]->id];
+    rows[i] = hlo_own_rows(h, n, in);
+  }
+  return rows;
+}
+
 /* The types of results stand in front of what computes them: types are known, so they are printed first. */
-static struct results results(struct hlo *h, const uint8_t *live, struct hlo_value **values) {
+static struct results results(struct writing *w, const struct hlo_value *rows) {
+  struct hlo *h = &w->h;
   const struct graph *g = h->graph;
   struct results r = {arena_new_array(h->arena, g->count + (size_t)g->noutputs + 1, struct hlo_value), 0};
+  w->ports.results = arena_new_array(h->arena, g->count + (size_t)g->noutputs + 1, struct hlo_port);
   str_put(h->out, ") -> (");
-  for (int i = 0; i < g->noutputs; i++)
-    if (has_value(g->outputs[i].role))
-      put_result(h, &r, text_roles[g->outputs[i].role], g->outputs[i].name, *values[g->outputs[i].node->id]);
-  const struct node **assigned = arena_new_array(h->arena, g->count + 1, const struct node *);
+  for (int i = 0; i < g->noutputs; i++) {
+    const struct output *o = &g->outputs[i];
+    bool split = is_own_rows(w, o);
+    if (has_value(o->role))
+      put_result(w, &r, text_roles[o->role], o->name, split ? rows[i] : *w->values[o->node->id],
+                 (struct hlo_port){.output = o, .split = split});
+  }
   for (uint32_t i = 0; i < g->count; i++)
-    if (live[i] && g->nodes[i]->op == OP_assign) assigned[g->nodes[i]->inputs[0]->id] = g->nodes[i];
-  for (uint32_t i = 0; i < g->count; i++)
-    if (assigned[i]) put_result(h, &r, "variable", g->nodes[i]->name, *values[assigned[i]->id]);
+    if (w->assigned[i])
+      put_result(w, &r, "variable", g->nodes[i]->name, *w->values[w->assigned[i]->id],
+                 (struct hlo_port){.node = g->nodes[i]});
   str_put(h->out, ") {\n");
+  w->ports.nresults = r.count;
   return r;
 }
 
@@ -192,37 +263,64 @@ static const struct node *symbolic(const struct hlo *h, const uint8_t *live) {
   return NULL;
 }
 
+static bool needs_batch(struct hlo *h, const uint8_t *live) {
+  const struct node *open = symbolic(h, live);
+  if (!open) return false;
+  diag_error(h->diags, open->loc, "%s depends on the batch, and StableHLO needs its size", open->name);
+  diag_help(h->diags, LOC_NONE, "give --batch N");
+  return true;
+}
+
+/* What is written of the graph. NULL after an error. */
+static uint8_t *find_live(struct writing *w) {
+  struct hlo *h = &w->h;
+  const struct graph *g = h->graph;
+  if (w->f->devices > 1) {
+    h->replicas = hlo_replicas(h->arena, g, w->f->devices, h->diags);
+    return h->replicas ? h->replicas->live : NULL;
+  }
+  uint8_t *live = graph_live(h->arena, g);
+  if (needs_batch(h, live)) return NULL;
+  for (uint32_t i = 0; i < g->count; i++) live[i] |= (op_of(g->nodes[i])->traits & OP_EXTERNAL) != 0;
+  return live;
+}
+
+static void find_assigned(struct writing *w) {
+  const struct graph *g = w->h.graph;
+  w->assigned = arena_new_array(w->h.arena, g->count + 1, const struct node *);
+  for (uint32_t i = 0; i < g->count; i++)
+    if (w->live[i] && g->nodes[i]->op == OP_assign) w->assigned[g->nodes[i]->inputs[0]->id] = g->nodes[i];
+}
+
 static bool function(struct str *s, struct arena *a, const struct hlo_function *f, int *places,
                      struct str *locs, struct diags *d) {
   const struct graph *g = f->graph;
   struct str head = str_make(a), text = str_make(a);
-  struct hlo h = {
-      .arena = a, .out = &head, .graph = g, .batch = g->config.batch ? g->config.batch : f->batch};
-  h.place = *places;
-  h.diags = d;
-  uint8_t *live = graph_live(a, g);
-  const struct node *open = symbolic(&h, live);
-  if (open) {
-    diag_error(d, open->loc, "%s depends on the batch, and StableHLO needs its size", open->name);
-    diag_help(d, LOC_NONE, "give --batch N");
-    return false;
-  }
-  for (uint32_t i = 0; i < g->count; i++) live[i] |= (op_of(g->nodes[i])->traits & OP_EXTERNAL) != 0;
-  struct hlo_value **values = arena_new_array(a, g->count + 1, struct hlo_value *);
+  struct writing w = {.f = f, .h = {.arena = a, .out = &head, .graph = g, .place = *places, .diags = d}};
+  w.h.batch = g->config.batch ? g->config.batch : f->batch;
+  w.live = find_live(&w);
+  if (!w.live) return false;
+  find_assigned(&w);
+  w.values = arena_new_array(a, g->count + 1, struct hlo_value *);
+  w.ports.arguments = arena_new_array(a, g->count + 1, struct hlo_port);
+  w.ports.copies =
+      arena_new_array(a, (g->count + 1) * (size_t)(f->devices > 1 ? f->devices : 1), const struct node *);
   str_put(&head, "  func.func public @");
   hlo_print_string(&head, f->name);
   str_putc(&head, '(');
-  int count = arguments(&h, values, OP_input, 0);
-  arguments(&h, values, OP_variable, count);
-  h.out = &text;
-  if (!hlo_nodes(&h, g, live, values)) return false;
-  h.out = &head;
-  struct results r = results(&h, live, values);
+  arguments(&w, OP_input);
+  arguments(&w, OP_variable);
+  w.h.out = &text;
+  if (!hlo_nodes(&w.h, g, w.live, w.values)) return false;
+  const struct hlo_value *rows = own_rows(&w);
+  w.h.out = &head;
+  struct results r = results(&w, rows);
   str_putn(&head, text.data, text.len);
-  print_return(&h, &r);
+  print_return(&w.h, &r);
   str_putn(s, head.data, head.len);
-  print_places(locs, a, g, live, *places);
+  print_places(locs, a, g, w.live, *places);
   *places += (int)g->count;
+  if (f->ports) *f->ports = w.ports;
   return true;
 }
 

@@ -68,12 +68,19 @@ bool hlo_copy(struct hlo *h, const struct node *n, const struct hlo_value *in, s
 
 bool hlo_split(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
   int64_t begin[MAX_RANK] = {node_int(n, ATTR_offset)};
-  *out = hlo_cut(h, in[0], &n->type, begin);
+  *out = h->replicas ? hlo_rows_of_replica(h, n, in[0]) : hlo_cut(h, in[0], &n->type, begin);
   return true;
 }
 
+struct hlo_value hlo_own_rows(struct hlo *h, const struct node *n, const struct hlo_value *in) {
+  struct type t = n->type;
+  if (h->replicas) t.dim[0] /= h->replicas->devices;
+  return hlo_joined(h, &t, h->replicas ? h->replicas->towers : n->ninputs, in, 0);
+}
+
 bool hlo_all_gather(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
-  *out = hlo_joined(h, &n->type, n->ninputs, in, 0);
+  *out = hlo_own_rows(h, n, in);
+  if (h->replicas) *out = hlo_gather_all(h, *out);
   return true;
 }
 
@@ -91,7 +98,9 @@ bool hlo_all_reduce(struct hlo *h, const struct node *n, const struct hlo_value 
   const char *how = node_string(n, ATTR_reduction);
   const char *name = strcmp(how, "max") == 0 ? "maximum" : strcmp(how, "min") == 0 ? "minimum" : "add";
   bool first = strcmp(how, "only_first_replica") == 0;
-  *out = first ? in[0] : tree(h, name, in, 0, n->ninputs);
+  int own = first ? 1 : h->replicas ? h->replicas->towers : n->ninputs;
+  *out = tree(h, name, in, 0, own);
+  if (h->replicas) *out = first ? hlo_of_first_replica(h, *out) : hlo_reduce_all(h, name, *out);
   if (strcmp(how, "mean") == 0) *out = hlo_divide(h, false, *out, hlo_integer(h, &n->type, n->ninputs));
   return true;
 }

@@ -25,8 +25,31 @@ static struct hlo_value print_bytes(struct hlo *h, const struct type *t, const v
   return v;
 }
 
+/* Each device has its own: rows of a table. */
+static bool replica_constant(struct hlo *h, const struct node *n, struct hlo_value *out) {
+  const struct attr *value = node_attr(n, ATTR_value);
+  struct type t = n->type, table = {.dtype = t.dtype == DT_BOOL ? DT_U8 : t.dtype, .rank = t.rank + 1};
+  bool differ = false, other = false;
+  int devices = h->replicas ? h->replicas->devices : 0;
+  for (int k = 1; k < devices; k++) {
+    hlo_constant_of(h, n, k, &other);
+    differ |= other;
+  }
+  if (!differ) return false;
+  char *all = arena_alloc(h->arena, (size_t)value->count * (size_t)devices);
+  for (int k = 0; k < devices; k++)
+    memcpy(all + (size_t)k * (size_t)value->count, hlo_constant_of(h, n, k, &other), (size_t)value->count);
+  table.dim[0] = devices;
+  for (int i = 0; i < t.rank; i++) table.dim[i + 1] = t.dim[i];
+  struct type row = type_with_dtype(t, (enum dtype)table.dtype);
+  *out = hlo_row_of_replica(h, print_bytes(h, &table, all, value->count * devices), &row);
+  if (t.dtype == DT_BOOL) *out = hlo_convert_all(h, DT_BOOL, *out);
+  return true;
+}
+
 bool hlo_constant(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
   (void)in;
+  if (replica_constant(h, n, out)) return true;
   const struct attr *value = node_attr(n, ATTR_value);
   enum dtype d = (enum dtype)n->type.dtype;
   int size = dtype_size(d);
@@ -45,12 +68,19 @@ bool hlo_constant(struct hlo *h, const struct node *n, const struct hlo_value *i
 
 /* ---- counting ---- */
 
+/* The node's offset, which may be another one on each device, added to each element. */
+static struct hlo_value add_offset(struct hlo *h, const struct node *n, struct hlo_value x) {
+  int64_t offset = node_int_or(n, ATTR_offset, 0), each = h->replicas ? hlo_growth(h->replicas, n) : 0;
+  if (each)
+    return hlo_binary(h, "add", x, hlo_repeated(h, hlo_per_replica(h, offset, each), &x.type, 0, NULL));
+  return offset ? hlo_binary(h, "add", x, hlo_integer(h, &x.type, offset)) : x;
+}
+
 bool hlo_iota(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
   (void)in;
   struct type t = hlo_type(h, n), wide = type_with_dtype(t, DT_I64);
   struct hlo_value i = hlo_count(h, &wide, node_int(n, ATTR_axis));
-  int64_t offset = node_int_or(n, ATTR_offset, 0);
-  if (offset) i = hlo_binary(h, "add", i, hlo_integer(h, &wide, offset));
+  i = add_offset(h, n, i);
   *out = hlo_convert(h, (enum dtype)t.dtype, i);
   return true;
 }
@@ -76,9 +106,8 @@ bool hlo_tower_count(struct hlo *h, const struct node *n, const struct hlo_value
 
 /* ---- random numbers ---- */
 
-/* The number of each element of t among those of `whole`, from `offset`, as i64. */
-static struct hlo_value numbers_of(struct hlo *h, const struct type *t, const struct type *whole,
-                                   int64_t offset) {
+/* The number of each element of t among those of `whole`, as i64. */
+static struct hlo_value numbers_of(struct hlo *h, const struct type *t, const struct type *whole) {
   struct type wide = type_with_dtype(*t, DT_I64), flat = type_scalar(DT_I64);
   struct hlo_value sum;
   if (shape_equal(t, whole) && t->rank) {
@@ -91,7 +120,7 @@ static struct hlo_value numbers_of(struct hlo *h, const struct type *t, const st
     struct hlo_value i = hlo_count(h, &wide, axis);
     sum = hlo_binary(h, "add", sum, hlo_binary(h, "multiply", i, hlo_integer(h, &wide, stride)));
   }
-  return offset ? hlo_binary(h, "add", sum, hlo_integer(h, &wide, offset)) : sum;
+  return sum;
 }
 
 typedef sval random_body(struct sprog *p, enum dtype d, sval seed, sval stream, sval step, sval element);
@@ -104,7 +133,7 @@ static bool draw(struct hlo *h, const struct node *n, random_body *body, struct 
   sval steps = s_arg(&p, 0, DT_I64), element = s_arg(&p, 1, DT_I64);
   sval result = body(&p, (enum dtype)t.dtype, seed, stream, steps, element);
   struct hlo_value args[2] = {hlo_repeated(h, step, &wide, 0, NULL)};
-  args[1] = numbers_of(h, &t, &whole, node_int_or(n, ATTR_offset, 0));
+  args[1] = add_offset(h, n, numbers_of(h, &t, &whole));
   sprog_order(&p, &result, 1);
   *out = hlo_program(h, &p, result, &t, args);
   return true;

@@ -41,13 +41,11 @@ static const char *parse_field(struct arena *a, const char *p, struct device_nam
   if (strncmp(p, "task:", 5) == 0) return out->task >= 0 ? NULL : parse_number(p + 5, &out->task);
   if (strncmp(p, "device:", 7) == 0) p += 7;
   if (out->kind) return NULL;
-  if (strncmp(p, "cpu", 3) == 0)
-    out->kind = "cpu";
-  else if (strncmp(p, "gpu", 3) == 0)
-    out->kind = "gpu";
-  else
-    return NULL;
-  p += 3;
+  static const char *const kinds[] = {"cpu", "gpu", "pjrt", "tpu"};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !out->kind; i++)
+    if (strncmp(p, kinds[i], strlen(kinds[i])) == 0) out->kind = kinds[i];
+  if (!out->kind) return NULL;
+  p += strlen(out->kind);
   if (*p != ':') return p;
   p = parse_number(p + 1, &out->index);
   bool part = p && *p == '/' && ((p[1] >= '0' && p[1] <= '9') || p[1] == '*');

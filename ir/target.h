@@ -11,7 +11,7 @@
 struct device_name {
   const char *job;  /* NULL = any */
   int task;         /* -1 = any */
-  const char *kind; /* "cpu", "gpu"; NULL = any */
+  const char *kind; /* "cpu", "gpu", "pjrt", "tpu"; NULL = any */
   int index;        /* -1 = any */
   int part;         /* of a GPU that stands for several: "gpu:0/0" and "gpu:0/1" are one card; -1 = any */
 };
@@ -29,6 +29,7 @@ enum { MAX_TARGET_DEVICES = 16384 };
 struct target {
   struct device *devices;
   int ndevices;
+  const char *plugin; /* the file of the PJRT plugin that has devices of these; NULL: none is named */
 };
 
 /* Reads "cpu:0", "/CPU:0", "/job:ps/task:3/device:GPU:0"; case does not matter. False if it is none. */

@@ -74,7 +74,8 @@ struct device_info {
 struct backend {
   const char *name;
   const char *help;
-  const char *kind; /* of the devices it runs: "cpu" or "gpu" */
+  const char *kind; /* of the devices it runs: "cpu", "gpu", "pjrt" or "tpu" */
+  bool whole;       /* it runs plans whose only step is a module, and no others */
   /* Its memory is the host's, and a call has done its work when it returns: the executor itself copies (COPY)
    * and fills there. None of the hooks about meeting points and runs is needed then. */
   bool host;
@@ -110,8 +111,8 @@ struct backend {
    * compiled once only. Where it leaves out[i] NULL, or without it, prepare is given the kernel's steps. */
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                   struct diags *d);
-  /* Fills in a KERNEL (see compile) or LEAF step of `device`: kind, call and state, which lives in `a` or with the
-   * backend. `args` are set already; addresses stand in them by the first run, and may change between
+  /* Fills in a KERNEL (see compile), LEAF or MODULE step of `device`: kind, call and state, which lives in `a` or
+   * with the backend. `args` are set already; addresses stand in them by the first run, and may change between
    * runs. */
   bool (*prepare)(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                   struct diags *d);

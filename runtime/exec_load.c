@@ -177,7 +177,8 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
     return true;
   case STEP_COPY: return load_copy(l, s, device, c);
   case STEP_KERNEL: return load_kernel(l, s, device, c);
-  case STEP_LEAF: break;
+  case STEP_LEAF:
+  case STEP_MODULE: break;
   case STEP_ALL_REDUCE: return load_all_reduce(l, s, device, c);
   case STEP_SEND:
   case STEP_SENT:

@@ -131,7 +131,8 @@ static enum dgc_status emit_module(struct dgc_session *s, const enum entry_kind 
     if ((only && *only != kind) || !entry_there(s, kind)) continue;
     struct graph *g = session_part(s, s->call, kind, 0, stage->last);
     if (!g) return session_blame(s);
-    functions[count++] = (struct hlo_function){g, entry_names[kind], s->config.batch};
+    functions[count++] =
+        (struct hlo_function){.graph = g, .name = entry_names[kind], .batch = s->config.batch};
   }
   return hlo_print(out, s->model->name, functions, count, &s->diags) ? DGC_OK : DGC_INPUT;
 }

@@ -75,7 +75,8 @@ static bool print_module(struct dgc_session *s, struct str *out, struct graph *c
   struct hlo_function *functions = arena_new_array(s->call, (size_t)count + 1, struct hlo_function);
   const char *dot = count ? strrchr(graphs[0]->name, '.') : NULL, *name = count ? graphs[0]->name : "empty";
   for (int i = 0; i < count; i++)
-    functions[i] = (struct hlo_function){graphs[i], entry_of(graphs, count, i), s->options.batch};
+    functions[i] = (struct hlo_function){
+        .graph = graphs[i], .name = entry_of(graphs, count, i), .batch = s->options.batch};
   if (dot) name = arena_strndup(s->call, name, (size_t)(dot - name));
   return hlo_print(out, name, functions, count, &s->diags);
 }

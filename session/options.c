@@ -29,7 +29,9 @@ static const struct option_row option_table[] = {
      "verify: graph text that holds the sources of the placed graphs"},
     {"numeric", FLAG, AT(numeric), 0, 0, NULL, "verify: also compute both graphs on random numbers"},
     {"devices", TEXT, AT(devices), 0, 0, "LIST",
-     "devices to use, as cpu:0-3, gpu:0,gpu:2 or gpu:0/0-1 (two on one card; default cpu:0)"},
+     "devices to use, as cpu:0-3, gpu:0,gpu:2, gpu:0/0-1 (two on one card), pjrt:0-3 or tpu:0-7 (those of a "
+     "PJRT "
+     "plugin; default cpu:0)"},
     {"cluster", TEXT, AT(cluster), 0, 0, "JOBS",
      "tasks by job, as worker=2;ps=1, or with their hosts; each is a process that mpirun has started, or all "
      "are in this one; each worker has the devices of --devices; evaluator=1: one more process evaluates "
@@ -89,6 +91,8 @@ static const struct option_row option_table[] = {
     {"tf32", FLAG, AT(tf32), 0, 0, NULL,
      "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster"},
     {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},
+    {"pjrt-plugin", TEXT, AT(pjrt_plugin), 0, 0, "FILE",
+     "the library that has the devices pjrt:0, pjrt:1 ... (default: DGC_PJRT_PLUGIN; of tpu:0 libtpu.so)"},
     {"emit", TEXT, AT(emit), 0, 0, "FORM", "opt: graph (default), dot, json or stablehlo"},
     {"arch", TEXT, AT(arch), 0, 0, "ARCH", "compile: the GPUs to show PTX for (default sm_90)"},
     {"timeout", INTEGER, AT(timeout), 0, 86400, "SECONDS",

@@ -35,7 +35,8 @@ static bool works(const struct step *s) {
   case STEP_COPY:
   case STEP_ALL_REDUCE:
   case STEP_SEND:
-  case STEP_RECEIVE: return true;
+  case STEP_RECEIVE:
+  case STEP_MODULE: return true;
   case STEP_SIGNAL:
   case STEP_WAIT:
   case STEP_SENT: return false;
@@ -44,11 +45,9 @@ static bool works(const struct step *s) {
 }
 
 static const char *how(const struct step *s) {
-  static const char *const names[] = {[STEP_KERNEL] = "kernel",
-                                      [STEP_COPY] = "copy",
-                                      [STEP_ALL_REDUCE] = "all_reduce",
-                                      [STEP_SEND] = "send",
-                                      [STEP_RECEIVE] = "receive"};
+  static const char *const names[] = {
+      [STEP_KERNEL] = "kernel", [STEP_COPY] = "copy",       [STEP_ALL_REDUCE] = "all_reduce",
+      [STEP_SEND] = "send",     [STEP_RECEIVE] = "receive", [STEP_MODULE] = "module"};
   return s->kind == STEP_LEAF ? op_of(s->node)->name : names[s->kind];
 }
 

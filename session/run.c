@@ -6,6 +6,8 @@
 #include "session/compile.h"
 #include "session/devices.h"
 #include "session/model.h"
+#include "session/module.h"
+#include "session/options.h"
 #include "session/strategy.h"
 
 #include "passes/pass.h"
@@ -186,6 +188,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   }
   status = meet(s);
   if (!status) status = settle_hosts(s);
+  if (!status) status = session_check_modules(s);
   if (status) return status;
   if (!s->engines)
     s->engines =
@@ -245,10 +248,23 @@ void session_close(struct dgc_session *s) {
 
 /* --- plans --- */
 
+/* The last pass before a graph becomes a module: the towers stand side by side, and nothing is in pieces. */
+static const char module_pass[] = "pack";
+
+/* A plan of steps, for devices that this program drives; of a module, for those of another compiler. Initial values
+ * are the host's, so that a module has nothing to do for them. */
+static struct plan *make_plan(struct dgc_session *s, struct loaded *l, const struct graph *g) {
+  if (!session_runs_modules(s))
+    return (s->transport ? plan_build_processes : plan_build)(l->arena, g, &s->diags);
+  if (l->kind == ENTRY_INIT) return module_variables(s, l->arena, g);
+  return module_plan(s, l->arena, g, session_batch(s) - 1);
+}
+
 static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
-  struct graph *g = (s->transport ? session_part : session_graph)(s, l->arena, l->kind, l->batch, NULL);
+  const char *last = session_runs_modules(s) ? module_pass : NULL;
+  struct graph *g = (s->transport ? session_part : session_graph)(s, l->arena, l->kind, l->batch, last);
   if (!g) return session_blame(s);
-  struct plan *p = (s->transport ? plan_build_processes : plan_build)(l->arena, g, &s->diags);
+  struct plan *p = make_plan(s, l, g);
   if (!p) return session_blame(s);
 #ifndef DGC_DEBUG
   if (s->options.verify_each)
@@ -309,11 +325,60 @@ static void mark_filled(struct dgc_session *s) {
   for (int i = 0; i < store_count(s->store); i++) store_at(s->store, i)->filled = true;
 }
 
+/* --- first values --- */
+
+/* The same model with the same towers on the host alone. */
+static struct dgc_session *create_host(const struct dgc_session *s) {
+  struct dgc_session *host = session_create();
+  struct options *o = &host->options;
+  *o = s->options;
+  options_drop_strategy(o);
+  o->devices = "cpu:0";
+  o->backend = NULL;
+  o->strategy = "one_device";
+  o->towers = s->config.towers;
+  o->soft_placement = true; /* the model may name the others */
+  o->batch_is = NULL;
+  o->batch = session_batch(s);
+  return host;
+}
+
+/* In a call of its own. */
+static enum dgc_status initialise(struct dgc_session *host, const struct source *source, struct kept *out) {
+  struct model_variable *all;
+  enum dgc_status status = session_load(host, source);
+  if (!status) status = session_ready(host, ENTRY_INIT);
+  if (status) return status;
+  out->arena = arena_create();
+  int count = store_model_variables(host->store, out->arena, &all);
+  out->values = model_variables_save(host->store, out->arena, all, count);
+  return out->values ? DGC_OK : session_device_failed(host);
+}
+
+static enum dgc_status initialise_call(struct dgc_session *host, const struct source *source,
+                                       struct kept *out) {
+  CALL(host, initialise(host, source, out));
+}
+
+/* Where a plugin's compiler runs the model, first values are those that the host gives to any other devices. */
+static enum dgc_status first_values(struct dgc_session *s) {
+  if (s->kept.values || !session_runs_modules(s)) return DGC_OK;
+  struct dgc_session *host = create_host(s);
+  enum dgc_status status = initialise_call(host, s->source, &s->kept);
+  if (status) {
+    session_fail(s, status, "first values: %s", host->message);
+    forget_kept(s);
+  }
+  dgc_destroy(host);
+  return status;
+}
+
 enum dgc_status session_init(struct dgc_session *s) {
   if (s->initialised) return DGC_OK;
   if (entry_there(s, ENTRY_INIT)) {
     struct loaded *l;
-    enum dgc_status status = session_plan(s, ENTRY_INIT, session_batch(s), &l);
+    enum dgc_status status = first_values(s);
+    if (!status) status = session_plan(s, ENTRY_INIT, session_batch(s), &l);
     if (status) return status;
     status = s->kept.values ? restore_kept(s) : session_run(s, l);
     if (status) return status;

@@ -9,6 +9,7 @@
  *   auto, strategy        the devices, and the strategy that is settled for all graphs of the model
  *   scaling               how long a step takes on so many tasks, predicted
  *   compile, devices      from an entry to its graphs; the backend that is to run them
+ *   module                the graph of an entry as one module, for other compilers
  *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
  *   run                   device memory, plans, runs
  *   worker                the step of one worker and the parameter servers, by themselves
@@ -46,7 +47,7 @@ struct options {
 #define TEXT(name)               const char *name;
 #define FLAG(name)               bool name;
 #include "ir/graph/config.def"
-  const char *model, *graph, *emit, *devices, *backend, *arch, *batch_is;
+  const char *model, *graph, *emit, *devices, *backend, *arch, *batch_is, *pjrt_plugin;
   const char *rows, *eval_rows, *auto_shard;
   const char *link, *speed, *tasks; /* of predictions */
   const char *checkpoint;

@@ -49,6 +49,7 @@ static enum dgc_status list_devices(struct dgc_session *s) {
   int rank, processes = session_processes(s, &rank);
   if (transport_launched(&rank) > 1 && !s->evaluates) status = count_tasks(s, &t, processes);
   if (!status) status = session_task(s, &c, &t, &s->task);
+  t.plugin = o->pjrt_plugin;
   if (!status) s->listed = t;
   return status;
 }

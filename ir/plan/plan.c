@@ -7,7 +7,18 @@
 
 int step_results(const struct step *s) {
   if (s->kind == STEP_KERNEL) return s->kernel->noutputs;
+  if (s->kind == STEP_MODULE) return s->module->noutputs;
   return s->kind != STEP_SEND && s->noperands > 0;
+}
+
+/* Of an operand of a module; a result that a variable takes is as large as the argument. */
+static int64_t module_extent(const struct plan_module *m, int operand) {
+  for (int i = 0; i < m->narguments + m->nresults; i++) {
+    const struct module_value *v = i < m->narguments ? &m->arguments[i] : &m->results[i - m->narguments];
+    if (operand >= v->operand && operand < v->operand + v->count)
+      return type_bytes(&v->type) * (v->split ? m->ndevices : 1);
+  }
+  return 0;
 }
 
 int64_t step_extent(const struct step *s, int operand) {
@@ -18,6 +29,7 @@ int64_t step_extent(const struct step *s, int operand) {
   case STEP_ALL_REDUCE: return s->bytes;
   case STEP_LEAF:
     return type_bytes(operand < s->node->ninputs ? &s->node->inputs[operand]->type : &s->node->type);
+  case STEP_MODULE: return module_extent(s->module, operand);
   case STEP_SIGNAL:
   case STEP_SENT:
   case STEP_WAIT: return 0;
@@ -51,7 +63,8 @@ bool step_in_place(const struct step *s, int input, int output) {
   case STEP_SENT:
   case STEP_RECEIVE:
   case STEP_SIGNAL:
-  case STEP_WAIT: break;
+  case STEP_WAIT:
+  case STEP_MODULE: break;
   }
   return false;
 }

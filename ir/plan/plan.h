@@ -47,7 +47,8 @@ enum step_kind {
   STEP_WAIT,
   STEP_SEND,
   STEP_SENT,
-  STEP_RECEIVE
+  STEP_RECEIVE,
+  STEP_MODULE
 };
 
 /* A sum that devices make together: each has one ALL_REDUCE step, which reads its own share and writes the sum of all,
@@ -70,18 +71,43 @@ struct message {
   int64_t bytes;
 };
 
+enum { MAX_MODULE_DEVICES = 4096 };
+
+/* An argument or a result of a module, as one of its devices has it. Its operands are those of the step from
+ * `operand` on: one, or of a variable one for each device. `split`: the devices' values are the rows of the
+ * operand, one behind the other; else all of them have the same. */
+struct module_value {
+  struct type type;
+  int operand, count;
+  bool split;
+};
+
+/* All that a graph does, for another compiler: StableHLO text with one function, @main, that each of the devices
+ * runs with arguments of its own. A plan has one at most, as its only step, on the first of these devices. */
+struct plan_module {
+  const char *text;
+  size_t length;
+  const int *devices; /* in the order of their replica numbers */
+  int ndevices;
+  const struct module_value *arguments,
+      *results; /* a result that is a variable's has the operands of its argument */
+  int narguments, nresults;
+  int noutputs; /* of the operands, the last ones: the results that are no variable's */
+};
+
 struct step {
   enum step_kind kind;
   const struct node *node;     /* what it computes: LEAF: op and sizes; else for names in dumps and traces */
   const struct kernel *kernel; /* KERNEL */
   const int64_t *sizes;        /* KERNEL: kernel_nsizes() of them */
   /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to;
-   * SEND: from; RECEIVE: to */
+   * SEND: from; RECEIVE: to; MODULE: as it says */
   const struct operand *operands;
   int noperands;
   int64_t bytes;                       /* COPY, ALL_REDUCE, SEND, RECEIVE */
   const struct collective *collective; /* ALL_REDUCE */
   const struct message *message;       /* SEND, SENT, RECEIVE */
+  const struct plan_module *module;    /* MODULE */
   int signal;                          /* SIGNAL, WAIT: 0..nsignals */
   int64_t flops, traffic;              /* floating point operations; bytes read and written */
 };

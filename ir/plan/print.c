@@ -71,7 +71,7 @@ static void print_message(struct str *s, const struct plan *p, const struct step
 
 static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index) {
   static const char *const kinds[] = {"kernel", NULL,   "copy", "all_reduce", "signal",
-                                      "wait",   "send", "sent", "receive"};
+                                      "wait",   "send", "sent", "receive",    "module"};
   const struct step *step = &p->devices[device].steps[index];
   str_printf(s, "    %4d %-6s ", index,
              step->kind == STEP_LEAF ? op_of(step->node)->name : kinds[step->kind]);
@@ -84,7 +84,11 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
     str_printf(s, "m%d %s\n", step->message->number, step->node->name);
     return;
   }
-  str_printf(s, "%s ", step->node->name);
+  if (step->kind == STEP_MODULE)
+    str_printf(s, "%s on %d device%s ", p->graph->name, step->module->ndevices,
+               step->module->ndevices > 1 ? "s" : "");
+  else
+    str_printf(s, "%s ", step->node->name);
   if (step->message) print_message(s, p, step);
   if (step->kind == STEP_KERNEL) print_kernel(s, p, step);
   if (step->kind == STEP_LEAF) op_of(step->node)->sizes(s, step->node);

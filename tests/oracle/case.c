@@ -23,7 +23,8 @@ static struct str module_of(struct arena *a, const char *name, const struct grap
   struct diags d;
   diags_init(&d, a);
   struct str s = str_make(a);
-  if (!hlo_print(&s, "oracle", &(struct hlo_function){g, "main", 0}, 1, &d)) give_up(name, d.first->message);
+  if (!hlo_print(&s, "oracle", &(struct hlo_function){.graph = g, .name = "main", .batch = 0}, 1, &d))
+    give_up(name, d.first->message);
   return s;
 }
 

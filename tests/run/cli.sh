@@ -51,8 +51,8 @@ expect 2 'not a number' "$dgc" train "$samples/digits.dsl" --epochs many
 shows err "not 'many'"
 expect 2 'too much' "$dgc" check a.dsl b.dsl
 expect 2 'too little' "$dgc" check
-expect 2 'bad device' "$dgc" compile "$samples/digits.dsl" --devices tpu:0
-shows err tpu:0
+expect 2 'bad device' "$dgc" compile "$samples/digits.dsl" --devices npu:0
+shows err npu:0
 expect 2 'bad backend' "$dgc" bench "$samples/digits.dsl" --backend abacus
 shows err abacus
 expect 2 'bad stage' "$dgc" compile "$samples/digits.dsl" --emit plcaed
@@ -113,7 +113,7 @@ for setting in 'mirrored(uneven = true)' 'mirrored(min_part_bytes = 9)' 'mirrore
   'mirrored(parameter_device = "cpu:0")' 'mirrored(staleness = 1)' 'mirrored(loss_scaling = "per_tower")' \
   'round_robin(cross_device = "ring")' 'round_robin(packs = 2)' 'round_robin(balance = "weight")' \
   'mirrored(cross_device = "wire")' 'replicate(loss_scaling = "half")' 'mirrored(consolidation_device = "cpu:9")' \
-  'central_storage(parameter_device = "tpu")' 'mirrored(packs = 0)' 'mirrored(towers = 20000)' \
+  'central_storage(parameter_device = "npu")' 'mirrored(packs = 0)' 'mirrored(towers = 20000)' \
   'mirrored(packs = 2, bytes_per_pack = 3)'; do
   sed "s|^  predict.*|&\n  strategy $setting|" "$samples/linear.dsl" >setting.dsl
   expect 1 "$setting" "$dgc" check setting.dsl --devices cpu:0-1
