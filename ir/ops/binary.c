@@ -99,12 +99,24 @@ BINARY(pow, DTYPE_FLOAT, DOMAIN_POSITIVE, 0, .fold = pow_fold, .grad = pow_grad)
 
 /* ---- extremes; between equals the gradient goes to the left operand, beside NaN to neither ---- */
 
+/* Where a < b, a < max(a, b), NaN or not. So b need not be kept for the gradient; but where it is a
+ * product or a function of something that gradients there read anyhow, it is the cheaper one to have. */
+static struct node *kept_for_gradient(struct node *b, struct node *y) {
+  const struct node *x = b;
+  while (x->op == OP_add || x->op == OP_sub) {
+    bool left = !node_is(x->inputs[0], OP_broadcast), right = !node_is(x->inputs[1], OP_broadcast);
+    if (left == right) return y;
+    x = x->inputs[!left];
+  }
+  return op_of(x)->kind == KIND_ELEMENTWISE ? b : y;
+}
+
 BODY(max, BIN(MAX, a, b))
-GRAD(max, SEL(CMP(ge, a, b), dy, FILL(0)), SEL(CMP(lt, a, b), dy, FILL(0)))
+GRAD(max, SEL(CMP(ge, a, b), dy, FILL(0)), SEL(CMP(lt, a, kept_for_gradient(b, y)), dy, FILL(0)))
 BINARY(max, DTYPE_ANY, DOMAIN_DISTINCT, 0, .grad = max_grad)
 
 BODY(min, BIN(MIN, a, b))
-GRAD(min, SEL(CMP(le, a, b), dy, FILL(0)), SEL(CMP(gt, a, b), dy, FILL(0)))
+GRAD(min, SEL(CMP(le, a, b), dy, FILL(0)), SEL(CMP(gt, a, kept_for_gradient(b, y)), dy, FILL(0)))
 BINARY(min, DTYPE_ANY, DOMAIN_DISTINCT, 0, .grad = min_grad)
 
 /* max(a - b, 0) */
