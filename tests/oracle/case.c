@@ -45,17 +45,42 @@ struct record {
   int count;
 };
 
+/* Tensors are numbered as they are written; one that lies as another did is not written again: weights are megabytes,
+ * and most passes leave them as they are. By hashes of 64 bits. */
+enum { MAX_WRITTEN = 1 << 18 };
+static struct {
+  uint64_t hash[MAX_WRITTEN];
+  int number[MAX_WRITTEN]; /* from 1 on; 0: none */
+  int count;
+} written;
+
+/* The number of these bytes, and whether they are written already. */
+static int number_of(const struct type *t, const void *data, bool *again) {
+  uint64_t hash = str_hash(STR_HASH_SEED, (const uint8_t[]){t->dtype, t->rank}, 2);
+  hash = str_hash(hash, t->dim, sizeof *t->dim * t->rank);
+  hash = str_hash(hash, data, (size_t)type_bytes(t));
+  size_t at = hash % MAX_WRITTEN;
+  while (written.number[at] && written.hash[at] != hash) at = (at + 1) % MAX_WRITTEN;
+  *again = written.number[at] != 0;
+  if (!*again && 2 * written.count >= MAX_WRITTEN) give_up("tensors", "there are too many");
+  if (!*again) written.hash[at] = hash, written.number[at] = ++written.count;
+  return written.number[at] - 1;
+}
+
 static void put_tensor(struct record *r, const char *role, const char *name, const struct type *t,
                        const void *data) {
+  size_t size = (size_t)type_bytes(t);
+  void *zeros = data ? NULL : calloc(1, size + 1);
+  bool again;
+  if (!data && !zeros) exit(1);
+  int number = number_of(t, data ? data : zeros, &again);
   str_printf(&r->head, "%s[\"%s\", ", r->count++ ? ", " : "", role);
   text_print_json(&r->head, name);
   str_printf(&r->head, ", \"%s\", [", dtype_name((enum dtype)t->dtype));
   for (int i = 0; i < t->rank; i++) str_printf(&r->head, "%s%lld", i ? ", " : "", (long long)t->dim[i]);
-  str_put(&r->head, "]]");
-  if (data)
-    str_putn(&r->data, data, (size_t)type_bytes(t));
-  else
-    for (int64_t i = 0; i < type_bytes(t); i++) str_putc(&r->data, '\0');
+  str_printf(&r->head, "], %d]", number);
+  if (!again) str_putn(&r->data, data ? data : zeros, size);
+  free(zeros);
 }
 
 static bool is_argument(const struct node *n) { return n->op == OP_input || n->op == OP_variable; }

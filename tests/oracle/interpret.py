@@ -167,4 +167,4 @@ def gradients(case):
             args[i] = x
         return call(args)[0]
 
-    return [np.asarray(x) for x in jax.grad(loss)([jnp.asarray(case.args[i]) for i in places])]
+    return [np.asarray(x) for x in jax.jit(jax.grad(loss))([jnp.asarray(case.args[i]) for i in places])]

@@ -1,5 +1,8 @@
 /* Every op on the cases of the op tests: a graph for each element type, once on numbers of the op's own domain and once
- * on all that there are, zeros, infinities and NaN among them. TEST_CASES=1 takes the large cases, too. */
+ * on all that there are, zeros, infinities and NaN among them.
+ *
+ * XLA compiles a kernel for each case. So one case of three is taken, another third for each element type, and none of
+ * the large ones: TEST_CASES=1 takes all. */
 #include "tests/oracle/case.h"
 #include "tests/support/cases.h"
 #include "tests/support/fixture.h"
@@ -9,6 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Whether a case is one of those that an op has for a dtype. */
+static bool taken(enum op_id op, enum dtype d, int number) {
+  return number_from("TEST_CASES", 0) != 0 || (number + number / 3 + (int)op + (int)d) % 3 == 0;
+}
 
 static bool is_random(enum op_id op) { return op == OP_random_uniform || op == OP_random_normal; }
 
@@ -46,7 +54,7 @@ static void write_op(const struct asked *q, enum op_id op, enum dtype d) {
   g->config.batch = 1;
   cases_add(&c, d);
   for (int i = 0; i < c.count; i++)
-    graph_add_output(g, OUTPUT_VALUE, arena_printf(a, "case_%d", i), c.list[i].node, 0);
+    if (taken(op, d, i)) graph_add_output(g, OUTPUT_VALUE, arena_printf(a, "case_%d", i), c.list[i].node, 0);
   struct values variables = values_make(a);
   for (int round = 0; round < 2 && c.count; round++) {
     const char *name =

@@ -1,7 +1,9 @@
-/* Every entry of every sample: its source, and what each pass makes of it, for one tower and for three. */
+/* Every entry of every sample: its source, and what each pass makes of it, for one tower and for three. In f64, and
+ * predict in f32 at its last stage; TEST_CASES=1: init and eval, too. */
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "tests/oracle/sample.h"
+#include "tests/support/fixture.h"
 #include "tests/support/random.h"
 
 #include <dirent.h>
@@ -93,6 +95,7 @@ static void write_stage(struct walk *w, struct arena *a, const char *name, struc
 static void write_entry(struct walk *w, const struct graph *source, int towers, const char *strategy) {
   struct arena *a = arena_create();
   bool train = graph_has_op(source, OP_gradient);
+  bool single = source == w->model->predict || (!train && number_from("TEST_CASES", 0) != 0);
   struct diags d;
   diags_init(&d, a);
   struct values inputs = make_inputs(a, w->model, source);
@@ -108,7 +111,7 @@ static void write_entry(struct walk *w, const struct graph *source, int towers, 
     g = pipeline_run(a, g, pass_names[p], NULL, NULL, &d);
     if (!g) give_up(a, source->name, &d);
     const char *name = arena_printf(a, "%s %s, %s of %d", source->name, pass_names[p], strategy, towers);
-    if (!graph_has_op(g, OP_gradient)) write_stage(w, a, name, g, &inputs, p + 1 == NPASSES && !train);
+    if (!graph_has_op(g, OP_gradient)) write_stage(w, a, name, g, &inputs, p + 1 == NPASSES && single);
   }
   arena_destroy(a);
 }

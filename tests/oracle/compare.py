@@ -1,0 +1,49 @@
+"""How far numbers may be from those that are wanted, and what is said where they are not."""
+import numpy as np
+
+# Units in the last place that XLA's own functions may be off, of f32 and f64, beside what ours may.
+ULPS = 8
+# A number that is none to a device that has no subnormal f32, which a cast may have been before.
+TINY = 1.2e-38
+# Whose order of additions dgc says, and XLA does not keep: their bounds are points.
+IN_ORDER = ("cumsum", "window_sum", "window_put", "scatter_add", "add_along")
+# Beside the greatest element, of tensors that many operations have made.
+RELATIVE = {"f64": 1e-9, "f32": 2e-4}
+
+
+def room(tolerance, want, low, high, size):
+    eps = np.finfo(want.dtype).eps
+    if tolerance in RELATIVE:
+        most = np.max(np.abs(np.where(np.isfinite(want), want, 0)), initial=0)
+        return RELATIVE[tolerance] * np.maximum(np.abs(want), most)
+    return ULPS * eps * np.abs(want) + TINY + (tolerance in IN_ORDER) * eps * size
+
+
+def differs(tolerance, want, bounds, got, size):
+    """What is wrong, or None. XLA's CPU takes subnormals for zeros."""
+    if got.dtype != want.dtype or got.shape != want.shape:
+        return "it is %s%s, not %s%s" % (got.dtype, list(got.shape), want.dtype, list(want.shape))
+    if want.size == 0:
+        return None
+    bad = got != want
+    if want.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            low, high = bounds or (want, want)
+            far = room(tolerance, want, low, high, size)
+            w, g = want.astype(np.float64), got.astype(np.float64)
+            ok = (g >= low - far) & (g <= high + far) | (g == w) | (np.isnan(g) & np.isnan(w))
+            ok |= np.isneginf(low) & np.isposinf(high)
+        bad = ~ok
+    if not np.any(bad):
+        return None
+    at = np.unravel_index(np.argmax(bad), bad.shape)
+    return "%d of %d elements, the first %s: %r instead of %r" % (
+        np.count_nonzero(bad), bad.size, list(map(int, at)), got[at].item(), want[at].item())
+
+
+def compare(case, got):
+    for (role, name, want, bounds), have in zip(case.wanted(), got):
+        why = differs(case.tolerance, want, bounds, have, case.size(name) if case.tolerance in IN_ORDER else 0)
+        if why:
+            return "%s %s: %s" % (role, name, why)
+    return None

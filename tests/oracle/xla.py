@@ -1,0 +1,79 @@
+"""Modules as XLA's CPU backend computes them.
+
+What takes time is XLA's compilation: 15 ms for each kernel, however small, and 25 ms for each module. So cases are
+compiled together, as functions of one module. Operands that they share are one argument of it; then XLA computes once
+what two of them compute alike."""
+import os
+import re
+
+os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 --xla_backend_optimization_level=0"
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import jax
+import numpy as np
+from jax._src import xla_bridge
+from jax._src.lib import xla_client
+
+jax.config.update("jax_enable_x64", True)
+
+ELEMENTS = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "ui8", "bool": "i1"}
+
+
+def type_text(array):
+    return "tensor<%s>" % "x".join([*map(str, array.shape), ELEMENTS[str(array.dtype)]])
+
+
+def as_function(module, name):
+    """The only function of a module, as text, under another name; without the places of its operations."""
+    text = module.decode().split("\n}\n#loc")[0].split("\n", 1)[1]
+    text = re.sub(r" loc\(#loc\d+\)", "", re.sub(r"\n}\n$", "", text))
+    return re.sub(r'func\.func public @"?main"?\(', "func.func private @%s(" % name, text, count=1)
+
+
+def joined(group):
+    """One module of all modules of these cases, whose results stand behind each other; and its arguments."""
+    args, calls, results, types = {}, [], [], []
+    for i, case in enumerate(group):
+        keys = case.places if case.is_sample else [(i, name) for name in case.names]
+        for key, x in zip(keys, case.args):
+            args.setdefault(key, (len(args), x))
+        operands = ", ".join("%%arg%d" % args[key][0] for key in keys)
+        mine = [type_text(value) for _, _, value, _ in case.wanted()]
+        calls.append("    %%r%d:%d = func.call @f%d(%s) : (%s) -> (%s)" % (
+            i, len(mine), i, operands, ", ".join(map(type_text, case.args)), ", ".join(mine)))
+        results += ["%%r%d#%d" % (i, k) for k in range(len(mine))]
+        types += mine
+    arguments = ", ".join("%%arg%d: %s" % (at, type_text(x)) for at, x in args.values())
+    text = ["module @oracle {", "  func.func public @main(%s) -> (%s) {" % (arguments, ", ".join(types)), *calls,
+            "    return %s : %s" % (", ".join(results), ", ".join(types)), "  }",
+            *(as_function(case.module, "f%d" % i) for i, case in enumerate(group)), "}"]
+    return "\n".join(text).encode(), [x for _, x in args.values()]
+
+
+class Xla:
+    def __init__(self):
+        self.backend = xla_bridge.get_backend("cpu")
+        self.devices = xla_client.DeviceList(tuple(self.backend.local_devices()[:1]))
+        self.module = self.program = None  # the last one: the next case may have other arguments
+        self.compiled = 0
+
+    def execute(self, module, args):
+        if module != self.module:
+            self.program = self.backend.compile_and_load(module, self.devices, xla_client.CompileOptions())
+            self.module, self.compiled = module, self.compiled + 1
+        return [np.asarray(x) for x in self.program.execute([jax.device_put(x) for x in args])]
+
+    def run(self, case):
+        """The results of a case."""
+        return self.execute(case.module, case.args)
+
+    def run_all(self, group):
+        """The results of each."""
+        if len(group) == 1:
+            return [self.run(group[0])]
+        results, out = self.execute(*joined(group)), []
+        for case in group:
+            count = len(case.wanted())
+            out.append(results[:count])
+            results = results[count:]
+        return out
