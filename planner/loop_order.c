@@ -208,7 +208,7 @@ static int64_t fill_strides(struct kernel_filling *e, int i, const int64_t *stri
 static const int64_t *fill_sizes(struct kernel_filling *e, int64_t *traffic) {
   struct nest *t = e->t;
   int rank = e->o.rank, reads = e->k.nargs - e->k.noutputs;
-  int64_t *sizes = arena_new_array(t->l->arena, (size_t)kernel_nsizes(&e->k), int64_t);
+  int64_t *sizes = arena_new_array(t->l->arena, (size_t)kernel_nlaunch(&e->k), int64_t);
   memcpy(sizes, e->o.extent, (size_t)rank * sizeof *sizes);
   *traffic = 0;
   for (int i = 0; i < e->k.nargs; i++)

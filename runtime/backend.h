@@ -14,6 +14,7 @@
 #include "ir/plan/plan.h"
 #include "ir/plan/queues.h"
 #include "ir/target.h"
+#include "runtime/pieces.h"
 
 #include <stdatomic.h>
 
@@ -27,6 +28,7 @@ typedef void call_fn(void *const *args, const void *state);
 enum command_kind {
   COMMAND_KERNEL,
   COMMAND_CALL,
+  COMMAND_PIECES, /* by prepare alone: the executor makes a CALL of it */
   COMMAND_COPY,
   COMMAND_SIGNAL,
   COMMAND_WAIT,
@@ -46,10 +48,11 @@ struct command {
   };
   void *const *args; /* COPY: from, to; NULL: it does not work on the step's operands */
   union {
-    const int64_t *sizes; /* KERNEL */
-    const void *state;    /* CALL */
-    size_t bytes;         /* COPY */
-    void *event;          /* POLL */
+    const int64_t *sizes;        /* KERNEL */
+    const void *state;           /* CALL */
+    const struct pieces *pieces; /* PIECES */
+    size_t bytes;                /* COPY */
+    void *event;                 /* POLL */
   };
 };
 
@@ -112,8 +115,8 @@ struct backend {
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                   struct diags *d);
   /* Fills in a KERNEL (see compile), LEAF or MODULE step of `device`: kind, call and state, which lives in `a` or
-   * with the backend. `args` are set already; addresses stand in them by the first run, and may change between
-   * runs. */
+   * with the backend; with `host`, pieces instead where several threads may do the step together. `args` are set
+   * already; addresses stand in them by the first run, and may change between runs. */
   bool (*prepare)(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                   struct diags *d);
   /* A COPY step likewise, unless `host`: between devices of this backend or one of them and the host (-1), in

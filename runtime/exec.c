@@ -24,6 +24,7 @@ KERNEL_CALLER static inline const struct command *advance(const struct command *
   for (;; c++) {
     switch (c->kind) {
     case COMMAND_KERNEL: c->kernel(c->args, c->sizes); break;
+    case COMMAND_PIECES: break; /* loading leaves none */
     case COMMAND_CALL: c->call(c->args, c->state); break;
     case COMMAND_COPY: memcpy(c->args[1], c->args[0], c->bytes); break;
     case COMMAND_SIGNAL: atomic_store_explicit(c->signal, run, memory_order_release); break;
@@ -82,6 +83,25 @@ static bool ends_wait(const struct exec *e, uint64_t *waited, const struct lane 
   return true;
 }
 
+/* A piece of what any device shares; false: there is none. */
+static bool help_others(struct exec *e) {
+  for (int i = 0; i < e->nlanes; i++)
+    if (board_help(e->lanes[i].board)) return true;
+  return false;
+}
+
+/* What a worker does whose devices have come to their ends, until all have. */
+static void help_to_the_end(struct exec *e) {
+  unsigned spins = 0;
+  while (atomic_load_explicit(&e->unfinished, memory_order_relaxed) > 0 &&
+         !atomic_load_explicit(&e->failed, memory_order_relaxed)) {
+    if (help_others(e))
+      spins = 0;
+    else
+      workers_relax(e->workers, &spins);
+  }
+}
+
 /* One worker's part of a run: its devices in turn, each as far as it gets. */
 static void run_lanes(struct exec *e, int worker) {
   struct lane *first = e->lanes + e->first_lane[worker], *end = e->lanes + e->first_lane[worker + 1];
@@ -108,6 +128,10 @@ static void run_lanes(struct exec *e, int worker) {
       spins = 0;
       if (said) say_stands(first, end, said = false);
     } else if (left > 0) {
+      if (e->shares && help_others(e)) {
+        spins = 0;
+        continue;
+      }
       if (waited && !idle) idle = transport_now(e->transport);
       if (atomic_load_explicit(&e->failed, memory_order_relaxed)) return;
       if (!workers_relax(e->workers, &spins)) continue;
@@ -115,6 +139,9 @@ static void run_lanes(struct exec *e, int worker) {
       if (exec_give_up(e)) return;
     }
   }
+  if (!e->shares) return;
+  atomic_fetch_sub_explicit(&e->unfinished, (int)(end - first), memory_order_relaxed);
+  if (end > first || worker - e->carriers < e->helpers) help_to_the_end(e);
 }
 
 /* Only the interpreter asks for memory in a run; if there is none, nobody waits for this worker any longer. */
@@ -204,10 +231,13 @@ static bool run(struct exec *e) {
   exec_watch(e);
   e->run++;
   atomic_store_explicit(&e->failed, false, memory_order_relaxed);
+  atomic_store_explicit(&e->unfinished, e->nlanes, memory_order_relaxed);
   uint64_t begin = e->waited ? transport_now(e->transport) : 0;
   bool good = true;
   if (e->nasync)
     good = run_far(e);
+  else if (e->carriers == 1 && !e->shares)
+    run_worker(e, 0);
   else
     workers_run(e->workers, run_worker, e);
   if (e->waited) exec_tally(e, transport_now(e->transport) - begin);

@@ -19,6 +19,7 @@ struct lane {
   const struct command *next;     /* in the present run */
   int device;
   uint64_t busy;
+  struct board *board; /* where it puts what it shares */
   _Atomic(const struct command *)
       stands; /* where it has waited for long; NULL: it goes on, as far as is known */
 };
@@ -51,6 +52,11 @@ struct exec {
   int64_t sent;              /* bytes that a run sends to other processes */
   _Atomic uint64_t answered; /* when other processes were last answered */
   int nlanes;                /* devices of this process */
+  int64_t cost;              /* of what devices share */
+  bool shares;               /* threads that have nothing to carry take pieces of others' commands */
+  int carriers,
+      helpers; /* workers up to the last that carries devices; of the others, those that find work */
+  _Atomic int unfinished; /* devices that have not come to their end in this run */
   struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
   _Atomic bool failed;

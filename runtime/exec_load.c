@@ -6,6 +6,7 @@
  * reached. */
 #include "ir/graph/graph.h"
 #include "ir/plan/posts.h"
+#include "runtime/cut.h"
 #include "runtime/exec.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
@@ -138,7 +139,11 @@ static bool load_kernel(struct loading *l, const struct step *s, int device, str
   c->kind = COMMAND_KERNEL;
   c->kernel = k >= 0 ? compiled[k] : NULL;
   c->sizes = s->sizes;
-  return c->kernel || o->backend->prepare(o->self, e->arena, s, device, c, l->diags);
+  if (!c->kernel) return o->backend->prepare(o->self, e->arena, s, device, c, l->diags);
+  const struct pieces *pieces =
+      o->backend->host && workers_count(e->workers) > 1 ? cut_kernel(e->arena, s, c->kernel) : NULL;
+  if (pieces) *c = (struct command){COMMAND_PIECES, c->step, .args = c->args, .pieces = pieces};
+  return true;
 }
 
 /* Between devices of the host the executor copies; else the backend that is not the host's does. */
@@ -185,6 +190,22 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
   case STEP_RECEIVE: break; /* see exec_load_message */
   }
   return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);
+}
+
+/* On the board of its device; what is one piece is a call like others. */
+static void load_pieces(struct exec *e, struct command *c, struct lane *lane, struct shared **all,
+                        int *count) {
+  struct shared *s = arena_new(e->arena, struct shared);
+  *s = (struct shared){c->pieces, c->args, lane->board, *count + 1};
+  *c = (struct command){COMMAND_CALL, c->step, .call = shared_run_alone, .args = c->args, .state = s};
+  int most = 1;
+  for (int i = 0; i < s->pieces->nstages; i++)
+    if (s->pieces->count[i] > most) most = s->pieces->count[i];
+  if (most == 1 || workers_count(e->workers) == 1) return;
+  all[++*count] = s;
+  c->call = shared_run;
+  e->cost += s->pieces->cost;
+  if (most - 1 > e->helpers) e->helpers = most - 1;
 }
 
 static struct command *add_command(struct command **next, int step) {
@@ -272,13 +293,26 @@ static struct post_lists list_posts(const struct exec *e, int device) {
   return p;
 }
 
+static struct board *make_board(struct exec *e, struct shared **all) {
+  char *memory = arena_alloc(e->arena, sizeof(struct board) + _Alignof(struct board));
+  struct board *b =
+      (struct board *)(((uintptr_t)memory + _Alignof(struct board) - 1) & -_Alignof(struct board));
+  b->all = (const struct shared *const *)all;
+  b->failed = &e->failed;
+  b->workers = e->workers;
+  return b;
+}
+
 static bool load_lane(struct loading *l, int device, struct lane *lane) {
   struct exec *e = l->e;
   const struct device_plan *dp = &e->plan->devices[device];
+  struct shared **all = arena_new_array(e->arena, (size_t)dp->nsteps + 1, struct shared *);
   struct command *commands = arena_new_array(e->arena, count_commands(e, device), struct command);
   struct command *next = commands;
   struct post_lists posts = {NULL, NULL};
   if (e->outlets) posts = list_posts(e, device);
+  *lane = (struct lane){.commands = commands, .device = device, .board = make_board(e, all)};
+  int shared = 0;
   if (e->queues) load_mark(l, device, -1, &next);
   for (int i = 0; i < dp->nsteps; i++) {
     for (int k = e->outlets ? posts.first[i] : -1; k >= 0; k = posts.next[k])
@@ -288,12 +322,12 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
     if (dp->steps[i].message ? !exec_load_message(e, device, i, &next, l->diags)
                              : !load_step(l, &dp->steps[i], device, add_command(&next, i)))
       return false;
+    if (next[-1].kind == COMMAND_PIECES) load_pieces(e, &next[-1], lane, all, &shared);
     if (dp->steps[i].kind == STEP_ALL_REDUCE) load_complete(l, device, &next);
     if (e->queues) load_mark(l, device, i, &next);
   }
   if (e->queues && !load_waits(l, device, dp->nsteps, &next)) return false;
   next->kind = COMMAND_END;
-  *lane = (struct lane){.commands = commands, .device = device};
   return true;
 }
 
@@ -423,6 +457,16 @@ static void share_out(struct exec *e, int *worker_of) {
   for (int i = 0; i < nworkers; i++) e->first_lane[i + 1] += e->first_lane[i];
 }
 
+/* Whether threads share commands: where there is enough in them. */
+static void settle_sharing(struct exec *e) {
+  int nworkers = workers_count(e->workers);
+  for (int i = 0; i < nworkers; i++)
+    if (e->first_lane[i + 1] > e->first_lane[i]) e->carriers = i + 1;
+  if (e->carriers == 0) e->carriers = 1;
+  e->shares = nworkers > 1 && pieces_pay(e->cost);
+  for (int i = 0; i < e->nlanes; i++) e->lanes[i].board->alone = !e->shares;
+}
+
 static bool load_lanes(struct loading *l) {
   struct exec *e = l->e;
   int *worker_of = arena_new_array(e->arena, (size_t)e->plan->ndevices, int);
@@ -432,6 +476,7 @@ static bool load_lanes(struct loading *l) {
     for (int i = 0; i < e->plan->ndevices; i++)
       if (engines_here(e->engines, i) && worker_of[i] == worker && !load_lane(l, i, &e->lanes[lane++]))
         return false;
+  settle_sharing(e);
   return true;
 }
 

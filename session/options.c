@@ -87,7 +87,8 @@ static const struct option_row option_table[] = {
     {"seed", INTEGER, AT(seed), 0, INT64_MAX, "N",
      "of initial values, random ops and the order of the data (default 0)"},
     {"threads", INTEGER, AT(threads), 1, 1024, "N",
-     "worker threads (default: one per device, at most one per core)"},
+     "threads, all devices of the CPU together (default: the cores that this process may use, of which it "
+     "has its share where others of its cluster run on this machine)"},
     {"tf32", FLAG, AT(tf32), 0, 0, NULL,
      "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster"},
     {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},

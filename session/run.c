@@ -23,15 +23,23 @@
 
 /* --- devices --- */
 
-/* One for each device of the host, and one that gives work to all others. */
-static int useful_threads(const struct engines *e) {
-  int hosts = 0;
-  int here = 0;
-  for (int i = 0; i < e->target.ndevices; i++) {
-    hosts += engines_on_host(e, i);
-    here += engines_here(e, i);
-  }
-  return hosts + (hosts < here);
+/* Processes of this machine, which share its cores. */
+static int processes_here(const struct transport *t) {
+  int count = 0;
+  if (!t || !t->host) return 1;
+  const char *own = t->host(t, t->rank);
+  for (int i = 0; i < t->size; i++) count += strcmp(t->host(t, i), own) == 0;
+  return count < 1 ? 1 : count;
+}
+
+/* All cores, of which each process of this machine has its share; one where devices work behind the host alone. */
+static int useful_threads(const struct dgc_session *s) {
+  bool hosts = false;
+  for (int i = 0; i < s->engines->target.ndevices; i++) hosts |= engines_on_host(s->engines, i);
+  if (!hosts) return 1;
+  if (s->options.threads) return (int)s->options.threads;
+  int share = cpu_cores() / processes_here(s->transport);
+  return share < 1 ? 1 : share;
 }
 
 /* Notes in the target which GPUs a stand-in for the driver simulates. */
@@ -199,10 +207,7 @@ enum dgc_status session_open(struct dgc_session *s) {
   if (status) return status;
   engines_allow_tf32(s->engines, s->options.tf32);
   engines_limit(s->engines, (int)s->options.timeout);
-  int threads = s->options.threads ? (int)s->options.threads : cpu_cores();
-  int useful = useful_threads(s->engines);
-  if (threads > useful) threads = useful;
-  if (!s->workers) s->workers = workers_create(threads, &s->diags);
+  if (!s->workers) s->workers = workers_create(useful_threads(s), &s->diags);
   if (!s->workers) return DGC_RUNTIME;
   status = settle_nccl(s);
   if (status) return status;

@@ -99,7 +99,7 @@ struct step {
   enum step_kind kind;
   const struct node *node;     /* what it computes: LEAF: op and sizes; else for names in dumps and traces */
   const struct kernel *kernel; /* KERNEL */
-  const int64_t *sizes;        /* KERNEL: kernel_nsizes() of them */
+  const int64_t *sizes;        /* KERNEL: kernel_nlaunch() of them */
   /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to;
    * SEND: from; RECEIVE: to; MODULE: as it says */
   const struct operand *operands;

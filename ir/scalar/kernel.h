@@ -79,6 +79,9 @@ bool kernel_is_arg(const struct kernel *k);
 /* Run time arguments of one launch, `int64_t sizes[]`: extents[rank], then for each arg strides[rank] (in
  * elements; outputs of a reduce have 0 on reduced loops, but for the mapped ones), then params[nparams]. */
 static inline int kernel_nsizes(const struct kernel *k) { return k->rank + k->nargs * k->rank + k->nparams; }
+/* Code that does a piece of a nest is told where that begins: behind them stand `rank` numbers more, which the indices
+ * of each loop (S_INDEX) are greater by. In a plan they are 0. */
+static inline int kernel_nlaunch(const struct kernel *k) { return kernel_nsizes(k) + k->rank; }
 
 /* What a compiled kernel looks like to the executor. */
 typedef void kernel_fn(void *const *args, const int64_t *sizes);

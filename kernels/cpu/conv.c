@@ -124,5 +124,24 @@ DEFINE(uint64_t, uint64_t)
 DEFINE(uint32_t, uint32_t)
 DEFINE(uint8_t, uint32_t)
 
-const struct leaf_functions cpu_conv = {
-    .f32 = conv_float, .f64 = conv_double, .i32 = conv_uint32_t, .i64 = conv_uint64_t, .u8 = conv_uint8_t};
+int64_t conv_units(const void *numbers) {
+  const struct conv_numbers *s = numbers;
+  return s->result == 1 ? 1 : s->batch;
+}
+
+void conv_narrow_to(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
+  struct conv_numbers *s = numbers;
+  int64_t input = count(s->input) * s->channels, output = count(s->output) * s->filters;
+  if (s->result == 1) return;
+  args[0] += first * s->groups * (s->result == 0 ? output : input) * size;
+  args[2] += first * s->groups * (s->result == 0 ? input : output) * size;
+  s->batch = end - first;
+}
+
+const struct leaf_functions cpu_conv = {.f32 = conv_float,
+                                        .f64 = conv_double,
+                                        .i32 = conv_uint32_t,
+                                        .i64 = conv_uint64_t,
+                                        .u8 = conv_uint8_t,
+                                        .units = conv_units,
+                                        .narrow = conv_narrow_to};

@@ -175,4 +175,5 @@ static void narrow(void *const *args, const void *numbers) { (void)args, (void)n
 
 #endif
 
-const struct leaf_functions cpu_conv_narrow = {.f32 = narrow, .scratch = scratch};
+const struct leaf_functions cpu_conv_narrow = {
+    .f32 = narrow, .scratch = scratch, .units = conv_units, .narrow = conv_narrow_to};

@@ -32,7 +32,7 @@
 #define DEFINE_MATMUL(name, tile, T, attribute)                                                      \
   attribute static MATMUL_FUNCTION(name, T) {                                                        \
     T panel[KC * NR];                                                                                \
-    memset(c, 0, (size_t)m *(size_t)n * sizeof(T));                                                  \
+    for (int64_t i = 0; i < m; i++) memset(c + i * c_row, 0, (size_t)n * sizeof(T));                 \
     for (int64_t j = 0; j < n; j += NR) {                                                            \
       int64_t nr = n - j < NR ? n - j : NR;                                                          \
       for (int64_t p = 0; p < k; p += KC) {                                                          \
@@ -42,7 +42,7 @@
           for (int64_t r = 0; r < nr; r++) panel[q * NR + r] = b[(p + q) * b_row + (j + r) * b_col]; \
         for (int64_t i = 0; i < m; i += MR)                                                          \
           tile(m - i < MR ? m - i : MR, nr, kc, a + i * a_row + p * a_col, a_row, a_col, panel,      \
-               c + i * n + j, n);                                                                    \
+               c + i * c_row + j, c_row);                                                            \
       }                                                                                              \
     }                                                                                                \
   }
@@ -50,26 +50,26 @@
 #if defined(__x86_64__)
 #define AVX2   __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx512f,avx512dq")))
-#define DEFINE_FUNCTION(name, T)                                   \
-  DEFINE_TILE(name##_tile, T, )                                    \
-  DEFINE_TILE(name##_tile_avx2, T, AVX2)                           \
-  DEFINE_TILE(name##_tile_avx512, T, AVX512)                       \
-  DEFINE_MATMUL(name##_any, name##_tile, T, )                      \
-  DEFINE_MATMUL(name##_avx2, name##_tile_avx2, T, AVX2)            \
-  DEFINE_MATMUL(name##_avx512, name##_tile_avx512, T, AVX512)      \
-  MATMUL_FUNCTION(name, T) {                                       \
-    if (__builtin_cpu_supports("avx512dq"))                        \
-      name##_avx512(m, n, k, a, a_row, a_col, b, b_row, b_col, c); \
-    else if (__builtin_cpu_supports("avx2"))                       \
-      name##_avx2(m, n, k, a, a_row, a_col, b, b_row, b_col, c);   \
-    else                                                           \
-      name##_any(m, n, k, a, a_row, a_col, b, b_row, b_col, c);    \
+#define DEFINE_FUNCTION(name, T)                                          \
+  DEFINE_TILE(name##_tile, T, )                                           \
+  DEFINE_TILE(name##_tile_avx2, T, AVX2)                                  \
+  DEFINE_TILE(name##_tile_avx512, T, AVX512)                              \
+  DEFINE_MATMUL(name##_any, name##_tile, T, )                             \
+  DEFINE_MATMUL(name##_avx2, name##_tile_avx2, T, AVX2)                   \
+  DEFINE_MATMUL(name##_avx512, name##_tile_avx512, T, AVX512)             \
+  MATMUL_FUNCTION(name, T) {                                              \
+    if (__builtin_cpu_supports("avx512dq"))                               \
+      name##_avx512(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); \
+    else if (__builtin_cpu_supports("avx2"))                              \
+      name##_avx2(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row);   \
+    else                                                                  \
+      name##_any(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row);    \
   }
 #else
 #define DEFINE_FUNCTION(name, T)              \
   DEFINE_TILE(name##_tile, T, )               \
   DEFINE_MATMUL(name##_any, name##_tile, T, ) \
-  MATMUL_FUNCTION(name, T) { name##_any(m, n, k, a, a_row, a_col, b, b_row, b_col, c); }
+  MATMUL_FUNCTION(name, T) { name##_any(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); }
 #endif
 
 DEFINE_FUNCTION(matmul_f64, double)

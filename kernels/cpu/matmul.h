@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-/* C[m,n] = A[m,k] B[k,n], row-major C without gaps. A and B have any strides, in elements: element (i,p) of A is
- * a[i*a_row + p*a_col]. Each element of C is the sum over p in order, from 0, each product rounded (integers
+/* C[m,n] = A[m,k] B[k,n]. A and B have any strides, in elements: element (i,p) of A is a[i*a_row + p*a_col]; rows of C
+ * are c_row apart. Each element of C is the sum over p in order, from 0, each product rounded (integers
  * wrap): its bits depend on nothing else. C overlaps neither A nor B. */
 #define MATMUL_FUNCTION(name, T)                                                                   \
   void name(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, \
-            int64_t b_row, int64_t b_col, T *c)
+            int64_t b_row, int64_t b_col, T *c, int64_t c_row)
 
 MATMUL_FUNCTION(matmul_f64, double);
 MATMUL_FUNCTION(matmul_u64, uint64_t); /* also i64 */

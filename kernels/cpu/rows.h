@@ -16,15 +16,18 @@ struct along_numbers {
   int64_t outer;
 };
 
-/* The row that number i names, or -1: none. */
-static inline int64_t row_at(const struct rows_numbers *n, const void *index, int64_t i) {
+/* The row that number i names, the table's rows being numbered from `first` on; or -1: none. */
+static inline int64_t row_from(const struct rows_numbers *n, int64_t first, const void *index, int64_t i) {
   int64_t row;
   switch (n->index_bytes) {
   case 1: row = ((const uint8_t *)index)[i]; break;
   case 4: row = ((const int32_t *)index)[i]; break;
   default: row = ((const int64_t *)index)[i]; break;
   }
-  return row >= 0 && row < n->rows ? row : -1;
+  return row >= first && row - first < n->rows ? row - first : -1;
+}
+static inline int64_t row_at(const struct rows_numbers *n, const void *index, int64_t i) {
+  return row_from(n, 0, index, i);
 }
 
 #endif

@@ -3,20 +3,27 @@
 #include "kernels/cpu/leaf.h"
 #include "kernels/cpu/rows.h"
 
-#define DEFINE(name, T)                                                               \
-  static void name(void *const *args, const void *numbers) {                          \
-    const struct rows_numbers n =                                                     \
-        *(const struct rows_numbers *)numbers; /* what is written cannot change it */ \
-    const void *index = args[1];                                                      \
-    const T *values = args[2];                                                        \
-    T *out = args[3];                                                                 \
-    for (int64_t i = 0; i < n.count; i++) {                                           \
-      int64_t row = row_at(&n, index, i);                                             \
-      if (row < 0) continue;                                                          \
-      T *restrict to = out + row * n.width;                                           \
-      const T *restrict from = values + i * n.width;                                  \
-      for (int64_t k = 0; k < n.width; k++) to[k] += from[k];                         \
-    }                                                                                 \
+/* The rows of the table from `first` on; in all of a leaf's numbers it is 0. */
+struct scatter_numbers {
+  struct rows_numbers rows;
+  int64_t first;
+};
+
+#define DEFINE(name, T)                                                                  \
+  static void name(void *const *args, const void *numbers) {                             \
+    const struct scatter_numbers s =                                                     \
+        *(const struct scatter_numbers *)numbers; /* what is written cannot change it */ \
+    const struct rows_numbers n = s.rows;                                                \
+    const void *index = args[1];                                                         \
+    const T *values = args[2];                                                           \
+    T *out = args[3];                                                                    \
+    for (int64_t i = 0; i < n.count; i++) {                                              \
+      int64_t row = row_from(&n, s.first, index, i);                                     \
+      if (row < 0) continue;                                                             \
+      T *restrict to = out + row * n.width;                                              \
+      const T *restrict from = values + i * n.width;                                     \
+      for (int64_t k = 0; k < n.width; k++) to[k] += from[k];                            \
+    }                                                                                    \
   }
 
 DEFINE(scatter_f32, float)
@@ -25,5 +32,25 @@ DEFINE(scatter_u64, uint64_t)
 DEFINE(scatter_u32, uint32_t)
 DEFINE(scatter_u8, uint8_t)
 
-const struct leaf_functions cpu_scatter_add = {
-    .f32 = scatter_f32, .f64 = scatter_f64, .i32 = scatter_u32, .i64 = scatter_u64, .u8 = scatter_u8};
+/* Ranges of rows, of which each call looks at all numbers: for narrow rows it does little else. */
+static int64_t units(const void *numbers) {
+  const struct rows_numbers *n = numbers;
+  int64_t most = n->width / 32;
+  return n->rows < most ? n->rows : most;
+}
+
+static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
+  struct scatter_numbers *s = numbers;
+  int64_t count = units(numbers), begin = s->rows.rows * first / count;
+  s->rows.rows = s->rows.rows * end / count - begin;
+  s->first = begin;
+  args[3] += begin * s->rows.width * size;
+}
+
+const struct leaf_functions cpu_scatter_add = {.f32 = scatter_f32,
+                                               .f64 = scatter_f64,
+                                               .i32 = scatter_u32,
+                                               .i64 = scatter_u64,
+                                               .u8 = scatter_u8,
+                                               .units = units,
+                                               .narrow = narrow};

@@ -103,7 +103,12 @@ static LLVMValueRef index_lanes(struct cpu_loops *n, int chunk) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef lane = llvm.ConstAdd(emit_iota(n->e, 64),
                                     emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
-  return llvm.BuildAdd(ir, emit_splat(n->e, n->index[n->k->vector]), lane, "");
+  return llvm.BuildAdd(ir, emit_splat(n->e, loops_index(n, n->k->vector)), lane, "");
+}
+
+LLVMValueRef loops_index(struct cpu_loops *n, int loop) {
+  LLVMValueRef i = n->index[loop];
+  return n->start[loop] ? llvm.BuildAdd(n->e->builder, i, n->start[loop], "") : i;
 }
 
 LLVMValueRef loops_size(struct cpu_loops *n, int number) {
@@ -124,7 +129,7 @@ static void emit_uniform(struct cpu_loops *n, struct cpu_program *g, int v) {
   if (i->op == S_ARG) {
     g->scalar[v] = i->a >= n->k->nargs ? accumulator(n, i->a - n->k->nargs, 0) : load_scalar(n, i->a);
   } else if (i->op == S_INDEX) {
-    g->scalar[v] = n->index[i->a];
+    g->scalar[v] = loops_index(n, i->a);
   } else if (i->op == S_PARAM) {
     g->scalar[v] = loops_size(n, n->k->rank + n->k->nargs * n->k->rank + i->a);
   } else {

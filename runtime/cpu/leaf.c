@@ -33,34 +33,69 @@ static leaf_fn *function_of(const struct leaf_functions *f, enum dtype d) {
 }
 
 struct kernel_call {
+  const struct leaf_functions *all;
   leaf_fn *function;
   int begins, result; /* the result begins as this operand; */
   size_t bytes;       /* 0: it does not */
-  void *scratch;
+  size_t room;        /* of the memory that a piece works in */
+  char *scratch;
+  int64_t size, units;
+  struct pieces pieces; /* the last stage does the work */
   int64_t numbers[MAX_LEAF_NUMBERS];
 };
 
-static void run(void *const *args, const void *state) {
+static void begin(void *const *args, const struct kernel_call *c) {
+  if (args[c->result] != args[c->begins]) memcpy(args[c->result], args[c->begins], c->bytes);
+}
+
+static void run(void *const *args, const void *state, int stage, int piece) {
   const struct kernel_call *c = state;
-  void *all[MAX_LEAF_INPUTS + 2] = {0};
-  if (c->bytes && args[c->result] != args[c->begins]) memcpy(args[c->result], args[c->begins], c->bytes);
+  char *all[MAX_LEAF_INPUTS + 2] = {0};
+  int64_t numbers[MAX_LEAF_NUMBERS];
+  if (c->bytes && stage == 0) {
+    begin(args, c);
+    return;
+  }
   memcpy(all, args, (size_t)(c->result + 1) * sizeof *all);
-  all[c->result + 1] = c->scratch;
-  c->function(all, c->numbers);
+  memcpy(numbers, c->numbers, sizeof numbers);
+  if (c->scratch) all[c->result + 1] = c->scratch + (size_t)piece * c->room;
+  int count = c->pieces.count[stage];
+  if (count > 1)
+    c->all->narrow(numbers, all, c->size, piece_begin(c->units, count, piece),
+                   piece_begin(c->units, count, piece + 1));
+  c->function((void **)all, numbers);
+}
+
+/* Roughly: what is done with a byte, and with a number. */
+static int64_t cost_of(const struct step *s) {
+  return (int64_t)(0.06 * (double)s->traffic + 0.05 * (double)s->flops);
 }
 
 void cpu_call(struct arena *a, const struct step *step, const struct leaf_functions *f, struct command *c) {
+  enum { LINE = 64 };
   const struct node *n = step->node;
-  int in_place = op_of(n)->in_place;
+  enum dtype type = (enum dtype)n->inputs[0]->type.dtype;
+  int in_place = op_of(n)->in_place, count = 1;
   struct kernel_call *call = arena_new(a, struct kernel_call);
-  *call = (struct kernel_call){.function = function_of(f, (enum dtype)n->inputs[0]->type.dtype),
+  *call = (struct kernel_call){.all = f,
+                               .function = function_of(f, type),
                                .begins = in_place - 1,
                                .result = n->ninputs,
-                               .bytes = in_place ? (size_t)type_bytes(&n->type) : 0};
+                               .bytes = in_place ? (size_t)type_bytes(&n->type) : 0,
+                               .size = dtype_size(type),
+                               .units = 1};
   op_of(n)->numbers(n, call->numbers);
-  if (f->scratch) call->scratch = arena_alloc(a, f->scratch(call->numbers)); /* a step runs once at a time */
-  c->call = run;
-  c->state = call;
+  if (f->units) call->units = f->units(call->numbers);
+  count = pieces_for(cost_of(step), call->units);
+  if (f->scratch) { /* a piece runs once at a time */
+    call->room = (f->scratch(call->numbers) + LINE - 1) / LINE * LINE;
+    call->scratch = arena_alloc(a, (size_t)count * call->room);
+  }
+  call->pieces =
+      (struct pieces){.run = run, .state = call, .nstages = 1, .count = {count}, .cost = cost_of(step)};
+  if (call->bytes) call->pieces.nstages = 2, call->pieces.count[0] = 1, call->pieces.count[1] = count;
+  c->kind = COMMAND_PIECES;
+  c->pieces = &call->pieces;
 }
 
 bool cpu_leaf_kernel(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,

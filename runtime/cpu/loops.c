@@ -280,11 +280,20 @@ static void order_loops(struct cpu_loops *n) {
     if (n->order[d] == k->vector) n->vector_depth = d;
 }
 
+static bool asks_index(const struct cpu_program *g, int loop) {
+  for (int v = 0; g->text && v < g->text->count; v++)
+    if (g->live[v] && g->text->inst[v].op == S_INDEX && g->text->inst[v].a == loop) return true;
+  return false;
+}
+
 static void load_sizes(struct cpu_loops *n, LLVMValueRef args) {
   LLVMBuilderRef ir = n->e->builder;
   const struct kernel *k = n->k;
   LLVMTypeRef pointer = llvm.PointerTypeInContext(n->e->context, 0);
   for (int l = 0; l < k->rank; l++) n->extent[l] = loops_size(n, l);
+  for (int l = 0; l < k->rank; l++)
+    if (asks_index(&n->body, l) || asks_index(&n->epilogue, l))
+      n->start[l] = loops_size(n, kernel_nsizes(k) + l);
   for (int a = 0; a < k->nargs; a++) {
     LLVMValueRef at = int64(n, a);
     n->ptr[a] = llvm.BuildLoad2(ir, pointer, llvm.BuildGEP2(ir, pointer, args, &at, 1, ""), "");

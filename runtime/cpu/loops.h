@@ -34,6 +34,7 @@ struct cpu_loops {
   struct cpu_program body, epilogue;
   LLVMValueRef sizes;
   LLVMValueRef extent[MAX_RANK];
+  LLVMValueRef start[MAX_RANK];                   /* of its indices; NULL where no one asks for them */
   LLVMValueRef stride[MAX_KERNEL_ARGS][MAX_RANK]; /* bytes */
   LLVMValueRef lane_offset[MAX_KERNEL_ARGS];      /* STRIDE_ANY: lane number times stride, bytes */
   /* The current place: */
@@ -74,6 +75,8 @@ int program_weight(const struct cpu_program *g, int depth);
 
 /* sizes[number] */
 LLVMValueRef loops_size(struct cpu_loops *n, int number);
+/* The index of the current round, or of its first lane. */
+LLVMValueRef loops_index(struct cpu_loops *n, int loop);
 LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef bytes);
 /* Emits the live values that become known at depths first..last, for all chunks of the round. */
 void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int last);

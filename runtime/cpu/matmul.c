@@ -4,56 +4,68 @@
  * transposed and where C is narrow. */
 #include "runtime/cpu/matmul.h"
 
-#include "base/arena.h"
 #include "kernels/cpu/matmul.h"
-#include "runtime/cpu/foreign.h"
-#include "runtime/cpu/leaf.h"
 #include "runtime/cpu/onednn.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool one_f32(const struct product *mm, const void *a, const void *b, void *c) {
-  return dnnl_sgemm(mm->transpose_a ? 'T' : 'N', mm->transpose_b ? 'T' : 'N', mm->m, mm->n, mm->k, 1.0f, a,
-                    mm->transpose_a ? mm->m : mm->k, b, mm->transpose_b ? mm->k : mm->n, 0.0f, c,
-                    mm->n) == dnnl_success;
+struct matmul_rows matmul_dense(const struct product *mm) {
+  return (struct matmul_rows){mm->transpose_a ? mm->m : mm->k, mm->transpose_b ? mm->k : mm->n, mm->n};
 }
 
-static bool one_product(const struct product *mm, const void *a, const void *b, void *c) {
-  int64_t m = mm->m, n = mm->n, k = mm->k;
-  int64_t a_row = mm->transpose_a ? 1 : k, a_col = mm->transpose_a ? m : 1;
-  int64_t b_row = mm->transpose_b ? 1 : n, b_col = mm->transpose_b ? k : 1;
+static bool one_f32(const struct product *mm, const struct matmul_rows *rows, const void *a, const void *b,
+                    void *c) {
+  return dnnl_sgemm(mm->transpose_a ? 'T' : 'N', mm->transpose_b ? 'T' : 'N', mm->m, mm->n, mm->k, 1.0f, a,
+                    rows->a, b, rows->b, 0.0f, c, rows->c) == dnnl_success;
+}
+
+static bool one_product(const struct product *mm, const struct matmul_rows *rows, const void *a,
+                        const void *b, void *c) {
+  int64_t m = mm->m, n = mm->n, k = mm->k, c_row = rows->c;
+  int64_t a_row = mm->transpose_a ? 1 : rows->a, a_col = mm->transpose_a ? rows->a : 1;
+  int64_t b_row = mm->transpose_b ? 1 : rows->b, b_col = mm->transpose_b ? rows->b : 1;
   switch (mm->dtype) {
-  case DT_F32: return one_f32(mm, a, b, c);
-  case DT_F64: matmul_f64(m, n, k, a, a_row, a_col, b, b_row, b_col, c); return true;
-  case DT_I64: matmul_u64(m, n, k, a, a_row, a_col, b, b_row, b_col, c); return true;
-  case DT_I32: matmul_u32(m, n, k, a, a_row, a_col, b, b_row, b_col, c); return true;
-  case DT_U8: matmul_u8(m, n, k, a, a_row, a_col, b, b_row, b_col, c); return true;
+  case DT_F32: return one_f32(mm, rows, a, b, c);
+  case DT_F64: matmul_f64(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); return true;
+  case DT_I64: matmul_u64(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); return true;
+  case DT_I32: matmul_u32(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); return true;
+  case DT_U8: matmul_u8(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); return true;
   case DT_BOOL:
   case DT_COUNT: break;
   }
   return false;
 }
 
-bool cpu_matmul(const struct product *mm, const void *a, const void *b, void *c) {
+static bool products(const struct product *mm, const struct matmul_rows *rows, const void *a, const void *b,
+                     void *c) {
   int64_t size = dtype_size(mm->dtype);
   int64_t a_step = mm->m * mm->k * size, b_step = mm->k * mm->n * size, c_step = mm->m * mm->n * size;
   if (mm->batch == 0 || c_step == 0) return true;
   if (mm->k == 0) {
-    memset(c, 0, (size_t)(mm->batch * c_step));
+    for (int64_t i = 0; i < mm->batch * mm->m; i++)
+      memset((char *)c + i * rows->c * size, 0, (size_t)(mm->n * size));
     return true;
   }
   for (int64_t i = 0; i < mm->batch; i++)
-    if (!one_product(mm, (const char *)a + i * a_step, (const char *)b + i * b_step, (char *)c + i * c_step))
+    if (!one_product(mm, rows, (const char *)a + i * a_step, (const char *)b + i * b_step,
+                     (char *)c + i * c_step))
       return false;
   return true;
+}
+
+bool cpu_matmul(const struct product *mm, const void *a, const void *b, void *c) {
+  struct matmul_rows rows = matmul_dense(mm);
+  return products(mm, &rows, a, b, c);
 }
 
 /* ---- plans ---- */
 
 struct cpu_matmul_plan {
   struct product size;
-  bool has_primitive; /* else cpu_matmul does it */
+  struct matmul_rows rows;
+  bool has_primitive;                   /* else cpu_matmul does it */
+  const struct cpu_matmul_plan *source; /* of engine and primitive; NULL: they are its own */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   dnnl_primitive_t primitive;
@@ -68,8 +80,8 @@ static bool wants_primitive(const struct product *mm) {
   return mm->transpose_b || (!mm->transpose_a && mm->n <= 64);
 }
 
-static bool describe(dnnl_memory_desc_t *d, int64_t rows, int64_t columns, bool transposed) {
-  dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : columns, transposed ? rows : 1};
+static bool describe(dnnl_memory_desc_t *d, int64_t rows, int64_t columns, bool transposed, int64_t apart) {
+  dnnl_dims_t dims = {rows, columns}, strides = {transposed ? 1 : apart, transposed ? apart : 1};
   return dnnl_memory_desc_init_by_strides(d, 2, dims, dnnl_f32, strides) == dnnl_success;
 }
 
@@ -92,8 +104,10 @@ static bool create_primitive(struct cpu_matmul_plan *p) {
   dnnl_primitive_attr_t attr = NULL;
   dnnl_primitive_desc_t made = NULL;
 #define DONE(call) ((status = (call)) == dnnl_success)
-  bool known = describe(&a, mm->m, mm->k, mm->transpose_a) && describe(&b, mm->k, mm->n, mm->transpose_b) &&
-               describe(&c, mm->m, mm->n, false) && DONE(dnnl_matmul_desc_init(&desc, &a, &b, NULL, &c)) &&
+  bool known = describe(&a, mm->m, mm->k, mm->transpose_a, p->rows.a) &&
+               describe(&b, mm->k, mm->n, mm->transpose_b, p->rows.b) &&
+               describe(&c, mm->m, mm->n, false, p->rows.c) &&
+               DONE(dnnl_matmul_desc_init(&desc, &a, &b, NULL, &c)) &&
                DONE(dnnl_engine_create(&p->engine, dnnl_cpu, 0)) &&
                DONE(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags)) &&
                DONE(dnnl_primitive_attr_create(&attr)) &&
@@ -108,6 +122,22 @@ static bool create_primitive(struct cpu_matmul_plan *p) {
   return p->has_primitive || (!known && status != dnnl_out_of_memory);
 }
 
+static bool copy_memory(dnnl_memory_t *to, dnnl_memory_t from, dnnl_engine_t engine, void *data) {
+  const dnnl_memory_desc_t *desc;
+  return dnnl_memory_get_memory_desc(from, &desc) == dnnl_success &&
+         dnnl_memory_create(to, desc, engine, data) == dnnl_success;
+}
+
+static bool create_again(void *plan) {
+  struct cpu_matmul_plan *p = plan;
+  const struct cpu_matmul_plan *from = p->source;
+  return dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags) == dnnl_success &&
+         copy_memory(&p->a, from->a, p->engine, DNNL_MEMORY_NONE) &&
+         copy_memory(&p->b, from->b, p->engine, DNNL_MEMORY_NONE) &&
+         copy_memory(&p->c, from->c, p->engine, DNNL_MEMORY_NONE) &&
+         copy_memory(&p->scratch, from->scratch, p->engine, DNNL_MEMORY_ALLOCATE);
+}
+
 #else
 
 static bool wants_primitive(const struct product *mm) {
@@ -120,6 +150,11 @@ static bool create_primitive(struct cpu_matmul_plan *p) {
   return true;
 }
 
+static bool create_again(void *plan) {
+  (void)plan;
+  return true;
+}
+
 #endif
 
 static bool prepare(void *plan) {
@@ -127,11 +162,26 @@ static bool prepare(void *plan) {
   return !wants_primitive(&p->size) || create_primitive(p);
 }
 
-struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm) {
+struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm, const struct matmul_rows *rows) {
   struct cpu_matmul_plan *p = calloc(1, sizeof *p);
   if (p == NULL) return NULL;
   p->size = *mm;
+  p->rows = *rows;
   if (mm->dtype != DT_F32 || onednn_make(p, prepare)) return p;
+  cpu_matmul_plan_destroy(p);
+  return NULL;
+}
+
+struct cpu_matmul_plan *cpu_matmul_plan_again(const struct cpu_matmul_plan *plan) {
+  struct cpu_matmul_plan *p = calloc(1, sizeof *p);
+  if (p == NULL) return NULL;
+  *p = (struct cpu_matmul_plan){.size = plan->size,
+                                .rows = plan->rows,
+                                .has_primitive = plan->has_primitive,
+                                .source = plan,
+                                .engine = plan->engine,
+                                .primitive = plan->primitive};
+  if (!p->has_primitive || onednn_make(p, create_again)) return p;
   cpu_matmul_plan_destroy(p);
   return NULL;
 }
@@ -143,9 +193,9 @@ void cpu_matmul_plan_destroy(void *plan) {
   if (p->b) dnnl_memory_destroy(p->b);
   if (p->c) dnnl_memory_destroy(p->c);
   if (p->scratch) dnnl_memory_destroy(p->scratch);
-  if (p->primitive) dnnl_primitive_destroy(p->primitive);
+  if (p->primitive && !p->source) dnnl_primitive_destroy(p->primitive);
   if (p->stream) dnnl_stream_destroy(p->stream);
-  if (p->engine) dnnl_engine_destroy(p->engine);
+  if (p->engine && !p->source) dnnl_engine_destroy(p->engine);
   free(p);
 }
 
@@ -159,29 +209,11 @@ static bool run_primitive(const struct cpu_matmul_plan *p, const void *a, const 
 }
 
 bool cpu_matmul_plan_run(const struct cpu_matmul_plan *p, const void *a, const void *b, void *c) {
-  if (!p->has_primitive) return cpu_matmul(&p->size, a, b, c);
+  if (!p->has_primitive) return products(&p->size, &p->rows, a, b, c);
   const struct product *mm = &p->size;
   for (int64_t i = 0; i < mm->batch; i++)
     if (!run_primitive(p, (const float *)a + i * mm->m * mm->k, (const float *)b + i * mm->k * mm->n,
                        (float *)c + i * mm->m * mm->n))
       return false;
   return true;
-}
-
-/* The library refuses for want of memory only. */
-static void run_matmul(void *const *args, const void *state) {
-  foreign_enter();
-  bool done = cpu_matmul_plan_run(state, args[0], args[1], args[2]);
-  foreign_leave();
-  if (!done) arena_exhausted();
-}
-
-bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
-                     struct diags *d) {
-  (void)a;
-  struct product p = product_of(step->node);
-  struct cpu_matmul_plan *plan = cpu_matmul_plan_create(&p);
-  c->call = run_matmul;
-  c->state = plan;
-  return cpu_own(cpu, plan, cpu_matmul_plan_destroy, d);
 }

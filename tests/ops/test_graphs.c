@@ -17,6 +17,10 @@
 
 #include <cmocka.h>
 
+/* The backend that has machine code, on one thread. */
+static struct engine alone;
+static bool has_alone;
+
 static int64_t exact, inside, unknown;
 
 /* One model of this size; what is wrong, or NULL. Lives in `a`. */
@@ -49,7 +53,12 @@ static const char *backends_on(struct arena *a, const struct model_options *o, i
     if (wrong)
       return arena_printf(a, "backend %s, %lld rows: %s", engines[i].backend->name, (long long)rows, wrong);
   }
-  return NULL;
+  if (!has_alone) return NULL;
+  struct values output = values_make(a), end = values_copy(a, &before);
+  if (!engine_run(&alone, p, &inputs, &end, &output, 1, &d)) return diags_text(&d, false);
+  const char *wrong = values_difference(a, &output, &outputs[nengines - 1]);
+  if (!wrong) wrong = values_difference(a, &end, &after[nengines - 1]);
+  return wrong ? arena_printf(a, "in pieces, %lld rows: %s", (long long)rows, wrong) : NULL;
 }
 
 static const char *fixed_shapes(struct arena *a, uint64_t seed, int size, const char **text) {
@@ -135,8 +144,18 @@ static void random_gradients(void **state) {
   print_message("%ld gradients\n", finite_compared());
 }
 
+static int open_all(void **state) {
+  has_alone = backend_find("cpu") != NULL;
+  return (has_alone && !engine_open(&alone, "cpu", 1)) || open_engines(state);
+}
+
+static int close_all(void **state) {
+  if (has_alone) engine_close(&alone);
+  return close_engines(state);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_fixed), cmocka_unit_test(random_batch),
                                      cmocka_unit_test(random_gradients)};
-  return cmocka_run_group_tests(tests, open_engines, close_engines);
+  return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -14,7 +14,7 @@ struct sample_buffer {
 
 struct kernel_sample {
   struct kernel kernel;
-  int64_t sizes[MAX_RANK + MAX_KERNEL_ARGS * MAX_RANK + 8];
+  int64_t sizes[MAX_RANK + MAX_KERNEL_ARGS * MAX_RANK + 8 + MAX_RANK];
   struct sample_buffer buffer[MAX_KERNEL_ARGS];
   int64_t origin[MAX_KERNEL_ARGS]; /* elements from the start of the buffer */
   int alias[MAX_KERNEL_ARGS];      /* the argument whose buffer this is */

@@ -137,7 +137,7 @@ static void compiled_once(void **state) {
   float in[40], out[41];
   for (int i = 0; i < 40; i++) in[i] = (float)(i - 20);
   out[40] = 7;
-  int64_t sizes[] = {40, 1, 1};
+  int64_t sizes[] = {40, 1, 1, 0};
   fn[1]((void *[]){in, out}, sizes);
   for (int i = 0; i < 40; i++) assert_true(out[i] == (i > 20 ? in[i] : 0.25f));
   assert_true(out[40] == 7);
@@ -352,7 +352,8 @@ static void check_product(struct arena *arena, const struct product *mm, bool pl
   for (int64_t i = 0; i < na; i++) set_number(d, a, i, rng_below(&rng, limit) - (d == DT_U8 ? 0 : limit / 2));
   for (int64_t i = 0; i < nb; i++) set_number(d, b, i, rng_below(&rng, limit) - (d == DT_U8 ? 0 : limit / 2));
   for (int64_t i = 0; i <= nc; i++) set_number(d, c, i, 77);
-  struct cpu_matmul_plan *plan = planned ? cpu_matmul_plan_create(mm) : NULL;
+  struct matmul_rows rows = matmul_dense(mm);
+  struct cpu_matmul_plan *plan = planned ? cpu_matmul_plan_create(mm, &rows) : NULL;
   assert_true(planned ? cpu_matmul_plan_run(plan, a, b, c) : cpu_matmul(mm, a, b, c));
   cpu_matmul_plan_destroy(plan);
   assert_true(number_at(d, c, nc) == 77);

@@ -4,6 +4,7 @@
 #include "runtime/model_variable.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@ static void add(void *const *args, const int64_t *sizes) {
 
 static void nothing(void *const *args, const int64_t *sizes) { (void)args, (void)sizes; }
 
-static kernel_fn *const functions[] = {add, nothing};
+static kernel_fn *const functions[] = {add, nothing, NULL};
 
 static bool test_compile(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                          struct diags *d) {
@@ -33,19 +34,55 @@ static bool test_compile(void *self, const struct kernel *const *kernels, int co
   return true;
 }
 
+/* A step in pieces, of which `together` are begun before one of them ends, and that ends when all are done. */
+enum { PIECES = 5, N = 16 };
+static struct {
+  int together;
+  bool fails; /* one of them finds no memory */
+  _Atomic int begun, done;
+} meeting;
+
+static void run_piece(void *const *args, const void *state, int stage, int piece) {
+  const float *x = args[0];
+  float *z = args[2];
+  (void)state;
+  if (stage == 1) {
+    for (int i = 0; i < N; i++) z[i] = meeting.done == PIECES ? 2 * x[i] : -1;
+    meeting.begun = meeting.done = 0;
+    return;
+  }
+  meeting.begun++;
+  while (meeting.begun < meeting.together) sched_yield();
+  if (meeting.fails && piece == PIECES - 1) arena_exhausted();
+  meeting.done++;
+}
+
+static bool test_prepare(void *self, struct arena *a, const struct step *s, int device, struct command *c,
+                         struct diags *d) {
+  static const struct pieces pieces = {
+      .run = run_piece, .nstages = 2, .count = {PIECES, 1}, .cost = 1000000000};
+  (void)self, (void)a, (void)s, (void)device, (void)d;
+  c->kind = COMMAND_PIECES;
+  c->pieces = &pieces;
+  return true;
+}
+
 static struct backend test_backend(void) {
   struct backend b = backend_interp;
   b.compile = test_compile;
+  b.prepare = test_prepare;
   return b;
 }
 
 /* --- plans --- */
 
-enum { N = 16, BYTES = 64, MAX_STEPS = 4096, MAX_DEVICES = 64 };
+enum { BYTES = 64, MAX_STEPS = 4096, MAX_DEVICES = 64 };
 
 static const struct kernel add_kernel = {
     .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 0, .args = {{0}, {0}, {0}}};
 static const struct kernel empty_kernel = {.rank = 1, .nparams = 1};
+static const struct kernel shared_kernel = {
+    .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 2, .args = {{0}, {0}, {0}}};
 static const int64_t sizes[] = {N, 1, 1, 1};
 
 struct fixture {
@@ -71,10 +108,11 @@ static void start(struct fixture *f, int ndevices, int nthreads) {
   f->plan.buffers = arena_new_array(a, 1024, struct plan_buffer);
   f->plan.inputs = arena_new_array(a, 16, struct plan_value);
   f->plan.outputs = arena_new_array(a, 16, struct plan_value);
-  f->plan.kernels = arena_new_array(a, 2, const struct kernel *);
+  f->plan.kernels = arena_new_array(a, 3, const struct kernel *);
   f->plan.kernels[0] = &add_kernel;
   f->plan.kernels[1] = &empty_kernel;
-  f->plan.nkernels = 2;
+  f->plan.kernels[2] = &shared_kernel;
+  f->plan.nkernels = 3;
   f->engines =
       engines_open(&f->graph.config.target, (const struct backend *[]){&f->backend, NULL}, &f->diags);
   f->store = store_create(f->engines);
@@ -116,6 +154,11 @@ static void add_step(struct fixture *f, int device, int x, int y, int z) {
   s->sizes = sizes;
   s->operands = o;
   s->noperands = 3;
+}
+
+static void shared_step(struct fixture *f, int device, int x, int z) {
+  add_step(f, device, x, x, z);
+  f->plan.devices[device].steps[f->plan.devices[device].nsteps - 1].kernel = &shared_kernel;
 }
 
 static void meet(struct fixture *f, int from, int to) {
@@ -374,6 +417,68 @@ static double seconds(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Pieces of one device's steps, taken by so many threads at once. */
+static void pieces_of_one_device(void **state) {
+  (void)state;
+  for (int nthreads = 1; nthreads <= PIECES; nthreads++) {
+    struct fixture f;
+    start(&f, 1, nthreads);
+    int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA);
+    shared_step(&f, 0, x, y);
+    for (int i = 0; i < 3; i++) shared_step(&f, 0, y, y);
+    input(&f, x);
+    output(&f, y);
+    meeting.together = nthreads;
+    struct exec *e = load(&f);
+    for (int i = 1; i < 20; i++) assert_true(run_once(e, (float)i) == 16 * (float)i);
+    exec_unload(e);
+    finish(&f);
+  }
+}
+
+/* A thread whose device waits takes pieces of the one that it waits for, one that has no device of both. */
+static void pieces_while_waiting(void **state) {
+  (void)state;
+  for (int nthreads = 2; nthreads <= 3; nthreads++) {
+    struct fixture f;
+    start(&f, 2, nthreads);
+    int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA), z = buffer(&f, 1, REGION_ARENA);
+    shared_step(&f, 0, x, y);
+    meet(&f, 0, 1);
+    shared_step(&f, 1, y, z);
+    meet(&f, 1, 0);
+    add_step(&f, 0, z, z, y);
+    input(&f, x);
+    output(&f, y);
+    meeting.together = nthreads;
+    struct exec *e = load(&f);
+    for (int i = 1; i < 20; i++) assert_true(run_once(e, (float)i) == 8 * (float)i);
+    exec_unload(e);
+    finish(&f);
+  }
+}
+
+/* Nobody waits for a piece that found no memory, and the next run is as any other. */
+static void piece_without_memory(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 1, 2);
+  int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA);
+  shared_step(&f, 0, x, y);
+  input(&f, x);
+  output(&f, y);
+  meeting.together = 2;
+  struct exec *e = load(&f);
+  for (int i = 1; i < 6; i++) {
+    meeting.fails = true;
+    assert_false(exec_run(e));
+    meeting.fails = false;
+    assert_true(run_once(e, (float)i) == 2 * (float)i);
+  }
+  exec_unload(e);
+  finish(&f);
+}
+
 /* Prints figures; they are judged in bench/. */
 static void cost(void **state) {
   (void)state;
@@ -410,6 +515,9 @@ int main(void) {
       cmocka_unit_test(variables_of_the_model),
       cmocka_unit_test(shared_arena),
       cmocka_unit_test(another_thread),
+      cmocka_unit_test(pieces_of_one_device),
+      cmocka_unit_test(pieces_while_waiting),
+      cmocka_unit_test(piece_without_memory),
       cmocka_unit_test(cost),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

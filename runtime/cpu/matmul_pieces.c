@@ -1,0 +1,140 @@
+/* The leaf matmul: products cut into blocks of rows and columns of C, and these put into pieces.
+ *
+ * The library's sums may be in another order where a product has other sizes: of oneDNN 2.6, 64 of 1024 rows had other
+ * bits than all of them. So blocks follow from the sizes of the product alone, and are what is computed on one thread,
+ * too. They are large: a block packs the columns of B that it needs for itself. */
+#include "runtime/cpu/leaf.h"
+
+#include "base/arena.h"
+#include "runtime/cpu/foreign.h"
+#include "runtime/cpu/matmul.h"
+
+#include <stdlib.h>
+
+/* A block has at least so many rows and columns where it is cut there, and takes 160 us or more at 100 GFLOP/s, which
+ * narrow products do not reach; ends of blocks are those of the vectors that libraries compute with. */
+enum { LEAST_SIDE = 128, MOST_BLOCKS = 16, NARROW = 64, BLOCK_FLOPS = 16000000, EVEN = 16, SHAPES = 4 };
+
+struct piece_plans {
+  struct cpu_matmul_plan *shape[SHAPES]; /* for a block with the last rows: + 1, columns: + 2 */
+};
+
+struct matmul_pieces {
+  struct product size;
+  struct pieces pieces;
+  int64_t m, n;               /* of a block but the last */
+  int64_t rows, columns;      /* of blocks */
+  struct piece_plans plans[]; /* by piece */
+};
+
+static double work(const struct product *p, int64_t m, int64_t n) {
+  return 2.0 * (double)(m < NARROW ? NARROW : m) * (double)(n < NARROW ? NARROW : n) * (double)p->k;
+}
+
+static int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
+
+/* Half of a side, so that what is behind it is no more. */
+static int64_t half(int64_t side) { return (side / 2 + EVEN - 1) / EVEN * EVEN; }
+
+static void choose_blocks(struct matmul_pieces *p) {
+  const struct product *s = &p->size;
+  p->m = s->m, p->n = s->n;
+  while (!s->bf16 && work(s, p->m, p->n) >= 2 * BLOCK_FLOPS) {
+    bool down = p->m >= p->n;
+    int64_t side = half(down ? p->m : p->n), m = down ? side : p->m, n = down ? p->n : side;
+    if (side < LEAST_SIDE || blocks_of(s->m, m) * blocks_of(s->n, n) > MOST_BLOCKS) break;
+    p->m = m, p->n = n;
+  }
+  p->rows = p->m ? blocks_of(s->m, p->m) : 0;
+  p->columns = p->n ? blocks_of(s->n, p->n) : 0;
+}
+
+static int64_t count_units(const struct matmul_pieces *p) { return p->size.batch * p->rows * p->columns; }
+
+/* Block `unit`: where it begins, and which of the shapes it has. */
+static int find_block(const struct matmul_pieces *p, int64_t unit, int64_t *batch, int64_t *row,
+                      int64_t *column) {
+  int64_t i = unit / p->columns % p->rows, j = unit % p->columns;
+  *batch = unit / p->columns / p->rows;
+  *row = i * p->m, *column = j * p->n;
+  return (i == p->rows - 1) + 2 * (j == p->columns - 1);
+}
+
+static bool run_units(const struct matmul_pieces *p, void *const *args, int piece) {
+  const struct product *s = &p->size;
+  int64_t size = dtype_size(s->dtype), units = count_units(p), b, i, j;
+  int count = p->pieces.count[0];
+  for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
+    int shape = find_block(p, u, &b, &i, &j);
+    int64_t a_at = b * s->m * s->k + (s->transpose_a ? i : i * s->k);
+    int64_t b_at = b * s->k * s->n + (s->transpose_b ? j * s->k : j);
+    int64_t c_at = b * s->m * s->n + i * s->n + j;
+    if (!cpu_matmul_plan_run(p->plans[piece].shape[shape], (const char *)args[0] + a_at * size,
+                             (const char *)args[1] + b_at * size, (char *)args[2] + c_at * size))
+      return false;
+  }
+  return true;
+}
+
+/* The library refuses for want of memory only. */
+static void run_piece(void *const *args, const void *state, int stage, int piece) {
+  (void)stage;
+  foreign_enter();
+  bool done = run_units(state, args, piece);
+  foreign_leave();
+  if (!done) arena_exhausted();
+}
+
+static void pieces_destroy(void *pieces) {
+  struct matmul_pieces *p = pieces;
+  for (int i = p->pieces.count[0] - 1; i >= 0; i--) /* the first owns what others borrow */
+    for (int shape = 0; shape < SHAPES; shape++) cpu_matmul_plan_destroy(p->plans[i].shape[shape]);
+  free(p);
+}
+
+static struct cpu_matmul_plan *make_plan(const struct matmul_pieces *p, int64_t row, int64_t column) {
+  struct product one = p->size;
+  struct matmul_rows apart = matmul_dense(&p->size);
+  one.batch = 1;
+  one.m = p->size.m - row < p->m ? p->size.m - row : p->m;
+  one.n = p->size.n - column < p->n ? p->size.n - column : p->n;
+  return cpu_matmul_plan_create(&one, &apart);
+}
+
+/* Plans of all shapes for each piece that has such blocks. */
+static bool make_plans(struct matmul_pieces *p) {
+  struct cpu_matmul_plan *first[SHAPES] = {NULL};
+  int64_t units = count_units(p), b, i, j;
+  int count = p->pieces.count[0];
+  for (int piece = 0; piece < count; piece++)
+    for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
+      int shape = find_block(p, u, &b, &i, &j);
+      struct cpu_matmul_plan **plan = &p->plans[piece].shape[shape];
+      if (*plan) continue;
+      *plan = first[shape] ? cpu_matmul_plan_again(first[shape]) : make_plan(p, i, j);
+      if (!first[shape]) first[shape] = *plan;
+      if (!*plan) return false;
+    }
+  return true;
+}
+
+bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                     struct diags *d) {
+  struct matmul_pieces asked = {.size = product_of(step->node)}, *p;
+  (void)a;
+  choose_blocks(&asked);
+  int64_t cost = (int64_t)(0.01 * (double)asked.size.batch * work(&asked.size, asked.size.m, asked.size.n));
+  int count = pieces_for(cost, count_units(&asked));
+  p = calloc(1, sizeof *p + (size_t)count * sizeof *p->plans);
+  if (p) {
+    *p = asked;
+    p->pieces = (struct pieces){.run = run_piece, .state = p, .nstages = 1, .count = {count}, .cost = cost};
+  }
+  if (p && !make_plans(p)) {
+    pieces_destroy(p);
+    p = NULL;
+  }
+  c->kind = COMMAND_PIECES;
+  if (p) c->pieces = &p->pieces;
+  return cpu_own(cpu, p, pieces_destroy, d);
+}

@@ -1,0 +1,88 @@
+/* Boards. */
+#include "runtime/pieces.h"
+
+#include "base/arena.h"
+#include "runtime/workers.h"
+
+#include <stdlib.h>
+
+/* board.open */
+enum { BACK_BITS = 16, COUNT_BITS = 2 * BACK_BITS };
+#define FRONT ((uint64_t)1 << BACK_BITS)
+
+static uint64_t open_of(int number, int stage) {
+  return (uint64_t)(number * MAX_STAGES + stage) << COUNT_BITS;
+}
+
+static const char *asked_cost(void) { return getenv("DGC_PIECE_COST"); }
+
+bool pieces_pay(int64_t cost) { return cost >= (asked_cost() ? 1 : SHARED_COST); }
+
+int pieces_for(int64_t cost, int64_t units) {
+  int64_t least = asked_cost() ? strtoll(asked_cost(), NULL, 10) : PIECE_COST,
+          count = cost / (least > 0 ? least : 1);
+  if (count > MOST_PIECES) count = MOST_PIECES;
+  if (count > units) count = units;
+  return count < 1 ? 1 : (int)count;
+}
+
+/* Memory that runs out fails the run, but leaves nobody waiting for the piece. */
+static void run_piece(struct board *b, const struct shared *s, int stage, int piece) {
+  jmp_buf point, *outer = arena_on_failure(&point);
+  if (setjmp(point))
+    atomic_store(b->failed, true);
+  else
+    s->pieces->run(s->args, s->pieces->state, stage, piece);
+  arena_on_failure(outer);
+  atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+}
+
+/* Takes a piece from the front or the back of what is open; -1: none is left. */
+static int take(struct board *b, bool front, const struct shared **shared, int *stage) {
+  uint64_t open = atomic_load_explicit(&b->open, memory_order_acquire);
+  for (;;) {
+    int number = (int)(open >> COUNT_BITS);
+    int from_front = (int)(open >> BACK_BITS & (FRONT - 1)), from_back = (int)(open & (FRONT - 1));
+    *shared = b->all[number / MAX_STAGES];
+    if (*shared == NULL) return -1;
+    *stage = number % MAX_STAGES;
+    int count = (*shared)->pieces->count[*stage];
+    if (from_front + from_back >= count) return -1;
+    if (atomic_compare_exchange_weak_explicit(&b->open, &open, open + (front ? FRONT : 1),
+                                              memory_order_acquire, memory_order_acquire))
+      return front ? from_front : count - 1 - from_back;
+  }
+}
+
+bool board_help(struct board *b) {
+  const struct shared *s;
+  int stage, piece = take(b, false, &s, &stage);
+  if (piece < 0) return false;
+  run_piece(b, s, stage, piece);
+  return true;
+}
+
+void shared_run_alone(void *const *args, const void *state) {
+  const struct shared *s = state;
+  for (int stage = 0; stage < s->pieces->nstages; stage++)
+    for (int i = 0; i < s->pieces->count[stage]; i++) s->pieces->run(args, s->pieces->state, stage, i);
+}
+
+static void run_stage(const struct shared *s, int stage) {
+  struct board *b = s->board;
+  int count = s->pieces->count[stage];
+  atomic_store_explicit(&b->done, 0, memory_order_relaxed);
+  atomic_store_explicit(&b->open, open_of(s->number, stage), memory_order_release);
+  const struct shared *same;
+  for (int piece, its; (piece = take(b, true, &same, &its)) >= 0;) run_piece(b, s, stage, piece);
+  unsigned spins = 0;
+  while (atomic_load_explicit(&b->done, memory_order_acquire) < count) workers_relax(b->workers, &spins);
+}
+
+void shared_run(void *const *args, const void *state) {
+  const struct shared *s = state;
+  if (s->board->alone)
+    shared_run_alone(args, state);
+  else
+    for (int stage = 0; stage < s->pieces->nstages; stage++) run_stage(s, stage);
+}

@@ -1,0 +1,73 @@
+/* One command done by several threads.
+ *
+ * A command whose step has much to do is cut into pieces when it is loaded. Each writes elements of its own, so any
+ * thread may do any of them, in any order. How a step is cut follows from its shape alone: from its extents, and from
+ * what an element costs by a fixed estimate, never from the number of threads or from a clock. So a piece that a
+ * library computes is the same call for one thread and for many, and so are its bits. (A generated kernel has the bits
+ * of each element whatever it is cut into.) The plan knows nothing of it: a step is one step in lists, profiles and
+ * traces, and in the order of its device.
+ *
+ * A device has a board. The thread that carries the device puts a command there, takes pieces from the front and, when
+ * none is left, waits for those that others do. Threads that have nothing to carry, or whose devices wait, look at all
+ * boards and take pieces from the back: with two threads each has the same half of one command after the other in its
+ * caches. A command may have stages, each of which begins when the one before is done. Nobody else is told, and no
+ * lock is taken.
+ *
+ * What costs less than PIECE_COST is one piece, and stays with the thread that carries the device. A run in which all
+ * that can be shared costs less than SHARED_COST wakes no other thread. (DGC_PIECE_COST=N puts N in the place of the
+ * first, and 0 in that of the second: for tests, which are small.) */
+#ifndef DGC_RUNTIME_PIECES_H
+#define DGC_RUNTIME_PIECES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Costs are in nanoseconds of some processor. */
+enum { MAX_STAGES = 3, MOST_PIECES = 64, PIECE_COST = 8000, SHARED_COST = 100000 };
+
+/* Does one piece; operands as in call_fn. */
+typedef void piece_fn(void *const *args, const void *state, int stage, int piece);
+
+struct pieces {
+  piece_fn *run;
+  const void *state;
+  int nstages;
+  int count[MAX_STAGES]; /* 1..MOST_PIECES each */
+  int64_t cost;          /* of all */
+};
+
+/* A command that is shared, and its place in the list of those of its device. */
+struct shared {
+  const struct pieces *pieces;
+  void *const *args;
+  struct board *board;
+  int number;
+};
+
+struct board {
+  /* The number of a command and of its stage, above how many pieces have been taken from the front and from the back.
+   * What it says there is to take can be taken: the command cannot end before that is done. */
+  _Alignas(64) _Atomic uint64_t open;
+  _Alignas(64) _Atomic int done;
+  const struct shared *const *all; /* by number */
+  _Atomic bool *failed;            /* set when a piece has found no memory */
+  const struct workers *workers;
+  bool alone; /* nobody helps */
+};
+
+/* Does the command on the thread that carries its device: a call_fn, the state being a struct shared. */
+void shared_run(void *const *args, const void *state);
+/* The same, without others. */
+void shared_run_alone(void *const *args, const void *state);
+/* Takes a piece, if there is one on the board, and does it. On any thread of the run. */
+bool board_help(struct board *b);
+
+/* Into how many pieces to cut what costs so much and has so many units that cannot be cut. */
+int pieces_for(int64_t cost, int64_t units);
+/* Whether to wake other threads for what costs so much in a run. */
+bool pieces_pay(int64_t cost);
+/* The first unit of a piece; that of piece `count` is the end. */
+static inline int64_t piece_begin(int64_t units, int count, int piece) { return units * piece / count; }
+
+#endif
