@@ -191,5 +191,7 @@ struct backend {
 extern const struct backend *const backends[];
 /* NULL stands for the default. NULL returned if there is none of this name. */
 const struct backend *backend_find(const char *name);
+/* Whether devices of this kind run whole modules. */
+bool backend_is_whole(const char *kind);
 
 #endif

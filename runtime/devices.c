@@ -22,6 +22,12 @@ const struct backend *backend_find(const char *name) {
   return NULL;
 }
 
+bool backend_is_whole(const char *kind) {
+  for (int i = 0; backends[i]; i++)
+    if (backends[i]->whole && strcmp(backends[i]->kind, kind) == 0) return true;
+  return false;
+}
+
 /* The value of the first "key : value" line of /proc/cpuinfo with one of these keys. */
 static const char *cpu_model(struct arena *a) {
   char line[256];

@@ -12,40 +12,51 @@
 #include <limits.h>
 #include <string.h>
 
-static bool is_whole(const struct device *d) {
-  for (int i = 0; backends[i]; i++)
-    if (backends[i]->whole && strcmp(backends[i]->kind, d->name.kind) == 0) return true;
-  return false;
-}
+static bool is_whole(const struct device *d) { return backend_is_whole(d->name.kind); }
 
 bool session_runs_modules(const struct dgc_session *s) {
   return s->target.ndevices > 0 && is_whole(&s->target.devices[0]);
 }
 
-enum dgc_status session_check_modules(struct dgc_session *s) {
+/* A device that cannot run beside the first; NULL: all can. */
+static const struct device *other_kind(const struct target *t) {
+  for (int i = 1; i < t->ndevices; i++)
+    if (!t->devices[i].storage && strcmp(t->devices[i].name.kind, t->devices[0].name.kind) != 0)
+      return &t->devices[i];
+  return NULL;
+}
+
+static enum dgc_status check_strategy(struct dgc_session *s) {
   const struct target *t = &s->target;
-  bool some = false, all = true;
-  for (int i = 0; i < t->ndevices; i++) {
-    bool whole = is_whole(&t->devices[i]) && strcmp(t->devices[i].name.kind, t->devices[0].name.kind) == 0;
-    some |= is_whole(&t->devices[i]);
-    all &= whole;
-  }
-  if (!some) return DGC_OK;
-  const char *first = t->devices[0].text;
-  if (!all)
-    return session_fail(s, DGC_USAGE,
-                        "devices: those of a PJRT plugin run with no others, and there are %s and %s", first,
-                        t->devices[t->ndevices - 1].text);
-  if (s->transport || t->devices[0].name.job)
-    return session_fail(s, DGC_USAGE, "cluster: the devices of a PJRT plugin are run by one process");
   const struct strategy_info *strategy = strategy_find(s->config.strategy);
-  if (s->model && t->ndevices > 1 && strategy->storage != STORAGE_EACH) {
-    session_fail(s, DGC_USAGE, "strategy %s has no form for several devices of a PJRT plugin",
-                 strategy->name);
+  const char *sums = s->config.cross_device;
+  bool stored = false;
+  for (int i = 0; i < t->ndevices; i++) stored |= t->devices[i].storage;
+  bool alone = t->ndevices == 1 && strategy->storage == STORAGE_PARAMETER;
+  if (stored || (!alone && strategy->storage != STORAGE_EACH)) {
+    session_fail(s, DGC_USAGE, "strategy %s has no form for devices of a PJRT plugin", strategy->name);
     diag_help(&s->diags, LOC_NONE, "--strategy tpu or mirrored: each device has a copy of the variables");
     return DGC_USAGE;
   }
+  if (sums && strcmp(sums, "reduce_to_one") != 0)
+    return session_fail(s, DGC_USAGE,
+                        "cross-device: a PJRT plugin chooses how sums travel, and cannot be told %s", sums);
   return DGC_OK;
+}
+
+enum dgc_status session_check_modules(struct dgc_session *s) {
+  const struct target *t = &s->target;
+  bool some = false;
+  for (int i = 0; i < t->ndevices; i++) some |= is_whole(&t->devices[i]);
+  if (!some) return DGC_OK;
+  const struct device *other = other_kind(t);
+  if (other)
+    return session_fail(s, DGC_USAGE,
+                        "devices: those of a PJRT plugin run with no others, and there are %s and %s",
+                        t->devices[0].text, other->text);
+  if (s->transport || t->devices[0].name.job)
+    return session_fail(s, DGC_USAGE, "cluster: the devices of a PJRT plugin are run by one process alone");
+  return s->model ? check_strategy(s) : DGC_OK;
 }
 
 /* A plan that is being made. */

@@ -10,6 +10,7 @@
 
 #include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"
+#include "runtime/backend.h"
 #include "runtime/mpi/transport.h"
 
 #include <stdlib.h>
@@ -235,6 +236,9 @@ static enum dgc_status compare(struct dgc_session *s, struct config *c, struct s
 /* The strategy that needs least, with the table that says so. */
 static enum dgc_status choose(struct dgc_session *s, struct config *c) {
   struct str table = str_make(s->call);
+  if (backend_is_whole(s->listed.devices[0].name.kind))
+    return session_fail(s, DGC_USAGE,
+                        "strategy auto: what a PJRT plugin makes of a graph cannot be predicted");
   enum dgc_status status = compare(s, c, &table);
   if (!status && s->on_pass) s->on_pass(s->on_pass_user, "strategies", table.data);
   return status;

@@ -13,6 +13,15 @@ static const char *written(struct arena *a, struct loc asked, const char *settin
 
 /* ---- the devices ---- */
 
+/* The first device that computes and is no plugin's; NULL: there is none. */
+static const struct device *foreign(const struct config *c, const struct device_roles *roles) {
+  for (int i = 0; i < roles->ncompute; i++) {
+    const struct device *d = &c->target.devices[roles->compute[i]];
+    if (strcmp(d->name.kind, "pjrt") != 0 && strcmp(d->name.kind, "tpu") != 0) return d;
+  }
+  return NULL;
+}
+
 static bool fits_devices(struct arena *a, const struct config *c, const struct device_roles *roles,
                          const struct strategy *s, struct diags *d) {
   const struct strategy_info *info = s->info;
@@ -26,6 +35,13 @@ static bool fits_devices(struct arena *a, const struct config *c, const struct d
     diag_error(d, LOC_NONE, "strategy %s is for the devices of one task, and these belong to %d: %s",
                info->name, roles->ntasks, device_list(a, &c->target));
     diag_help(d, LOC_NONE, "use --strategy %s", strategy_default(DEFAULT_FOR_SEVERAL_TASKS)->name);
+    return false;
+  }
+  const struct device *other = info->reach == REACH_PLUGIN ? foreign(c, roles) : NULL;
+  if (other) {
+    diag_error(d, LOC_NONE, "strategy %s is for the devices of a PJRT plugin, as tpu:0-7, and %s is none",
+               info->name, other->text);
+    diag_help(d, LOC_NONE, "mirrored does the same on devices of other kinds");
     return false;
   }
   if (info->storage == STORAGE_SERVERS && !roles->nservers) {

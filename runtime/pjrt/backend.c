@@ -129,7 +129,12 @@ static void *open_kind(const struct target *target, const char *kind, struct dia
 }
 
 static void *open_pjrt(const struct target *target, struct diags *d) { return open_kind(target, "pjrt", d); }
-static void *open_tpu(const struct target *target, struct diags *d) { return open_kind(target, "tpu", d); }
+
+/* libtpu asks the network where it is, unless it is told not to: on a machine that is no TPU's, for minutes. */
+static void *open_tpu(const struct target *target, struct diags *d) {
+  setenv("TPU_SKIP_MDS_QUERY", "1", 0);
+  return open_kind(target, "tpu", d);
+}
 
 static void limit(void *self, int seconds, _Atomic bool *lost) {
   struct pjrt_engine *e = self;

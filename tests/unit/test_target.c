@@ -42,7 +42,7 @@ static void names(void **state) {
   assert_string_equal(canonical("/job:worker"), "/job:worker");
   static const char *const wrong[] = {
       "",         "/",         "cpu:",        "cpu:0x",       "cpu:-1",
-      "tpu:0",    "cpu:0/",    "//cpu:0",     "/task:",       "cpu:99999999999",
+      "npu:0",    "cpu:0/",    "//cpu:0",     "/task:",       "cpu:99999999999",
       "cpu:0-1",  "/job:",     "cpu:0/gpu:0", "cpux",         "cpu:0/0",
       "gpu/0",    "gpu:*/0",   "gpu:0/",      "gpu:0/0/0",    "gpu:0/x",
       "gpu:0//0", "gpu:0/0-1", "gpu:0/-1",    "/job:a/job:b", "/task:1/task:2",
@@ -149,7 +149,7 @@ static void wrong_lists(void **state) {
   assert_false(parse("cpu:0-999999999", &t, &error));
   static const char *const wrong[] = {
       "",        ",",       "cpu:0,",  "cpu",       "/job:w/task:0", "cpu:0 cpu:1", "cpu:*",
-      "cpu:0-*", "cpu:*-3", "gpu:0/*", "gpu:0-1/0", "gpu:0/0-*",     "tpu:0"};
+      "cpu:0-*", "cpu:*-3", "gpu:0/*", "gpu:0-1/0", "gpu:0/0-*",     "npu:0"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_false(parse(wrong[i], &t, &error));
 }
 
