@@ -62,7 +62,8 @@ static struct value reduce(struct resolver *r, const struct reduce_builtin *how,
   struct value v = value_tensor(r, keep_axes(r, y, &x->type, axes, keep), loc);
   if (v.kind != VALUE_TENSOR || how->op != OP_reduce_sum || sum->type.rank || !type_is_symbolic(&x->type))
     return v;
-  v.tensor.average = average_reduced(r, sum, how->mean ? type_count(&x->type) : 0);
+  v.tensor.sum = sum;
+  v.tensor.elements = how->mean ? type_count(&x->type) : 0;
   return v;
 }
 
@@ -131,9 +132,7 @@ static struct value run_ratio(struct resolver *r, struct value *args, struct loc
   result[0] = safe[0];
   result[1] = value_int(0);
   result[2] = elementwise(r, OP_div, q, 2, loc);
-  struct value v = elementwise(r, OP_select, result, 3, loc);
-  if (v.kind == VALUE_TENSOR) v.tensor.average = average_ratio(r, &args[0], &args[1]);
-  return v;
+  return elementwise(r, OP_select, result, 3, loc);
 }
 
 const struct builtin builtins_reduce[] = {

@@ -66,6 +66,10 @@ struct model {
   int ndata;
   /* NULL where the model has no statement for it. */
   struct graph *init, *train, *eval, *predict;
+  /* Losses and metrics of evaluation, in the order of the model's text. */
+  const char **measures;
+  int nmeasures;
+  struct graph *metrics; /* the metrics that are made of what the eval graph gives, each of its own inputs */
 };
 
 /* NULL after an error. Everything lives in the arena; the diagnostics may hold warnings. */

@@ -1,195 +1,211 @@
-/* Metrics add up: a batch gives a sum and how many elements it sums, and the figure for all batches is the
- * sum of the sums over the sum of the counts. So a metric must be a mean or a sum over the batch, or be put
- * together from such and from scalars that do not depend on the batch, by + and -, and by * and / with the
- * latter. A ratio() of two sums over the batch adds up as well: both sums do. */
+/* Metrics: what evaluation measures.
+ *
+ * Batches are evaluated one after the other, and a metric is that of all rows: a mean or a sum over them, or any
+ * function of such totals. The eval graph gives what a batch adds to each total; the graph `metrics` has the formulas,
+ * which are computed once, at the end, in f64. What is one mean or sum needs no formula, but a count. */
 #include "frontend/resolve.h"
+#include "ir/ops/spread.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-enum average_kind { AVERAGE_REDUCED, AVERAGE_COMBINED, AVERAGE_SCALED };
-
-struct total {
-  struct value sum;
-  int64_t count; /* as in struct average */
-  struct node *by;
-  bool constant; /* the same for every batch: `sum` is the value itself */
-};
-
-/* Found when a metric asks for it, once for each average. */
-struct memo {
-  bool known, adds_up;
-  struct total total;
-};
-
-struct average {
-  enum average_kind kind;
-  struct node *sum; /* REDUCED */
-  int64_t count;    /* REDUCED: elements; -k means k*B; 0: a sum, not a mean */
-  struct node *by;  /* REDUCED: the sum that it is divided by, or NULL */
-  enum op_id op;    /* COMBINED: add, sub, neg; SCALED: mul, div */
-  struct value a, b;
-  struct memo *memo;
-};
-
-static struct average *new_average(struct resolver *r, struct average as) {
-  as.memo = arena_new(r->arena, struct memo);
-  return arena_copy(r->arena, &as, sizeof as);
-}
-
-const struct average *average_reduced(struct resolver *r, struct node *sum, int64_t count) {
-  return new_average(r, (struct average){.kind = AVERAGE_REDUCED, .sum = sum, .count = count});
-}
-
-const struct average *average_ratio(struct resolver *r, const struct value *sum, const struct value *by) {
-  const struct value *v[2] = {sum, by};
-  for (int i = 0; i < 2; i++) {
-    const struct average *q = v[i]->kind == VALUE_TENSOR ? v[i]->tensor.average : NULL;
-    if (!q || q->kind != AVERAGE_REDUCED || q->count || q->by) return NULL;
-  }
-  return new_average(r, (struct average){.kind = AVERAGE_REDUCED,
-                                         .sum = sum->tensor.average->sum,
-                                         .by = by->tensor.average->sum});
-}
-
-static bool has_average(const struct value *v) { return v->kind == VALUE_TENSOR && v->tensor.average; }
-
-const struct average *average_of(struct resolver *r, enum op_id op, const struct value *v, int n) {
-  bool a = has_average(&v[0]), b = n > 1 && has_average(&v[1]);
-  bool combined = (op == OP_add || op == OP_sub || op == OP_neg || op == OP_identity) && (a || b);
-  bool scaled = (op == OP_mul && a != b) || (op == OP_div && a && !b);
-  if (!combined && !scaled) return NULL;
-  struct average *y = new_average(
-      r, (struct average){.kind = combined ? AVERAGE_COMBINED : AVERAGE_SCALED, .op = op, .a = v[0]});
-  if (n > 1) y->b = v[1];
-  if (op == OP_mul && b) y->a = v[1], y->b = v[0];
-  return y;
-}
-
-static struct value apply(struct resolver *r, enum op_id op, struct value a, struct value b, struct loc loc) {
-  struct value v[] = {a, b};
-  v[0].tensor.average = NULL;
-  if (b.kind == VALUE_TENSOR) v[1].tensor.average = NULL;
-  return elementwise(r, op, v, 2, loc);
-}
-
-static struct value count_value(int64_t count) {
-  return count < 0 ? (struct value){.kind = VALUE_BATCH, .i = -count} : value_int(count);
-}
-
-/* A constant, as a sum of as many elements as the other total has. */
-static struct value times_count(struct resolver *r, struct value v, const struct total *t, struct loc loc) {
-  return apply(r, OP_mul, v, t->by ? value_tensor(r, t->by, loc) : count_value(t->count), loc);
-}
-
-/* Whether the other total is a constant's to join. */
-static bool is_mean(const struct total *t) { return !t->constant && (t->count || t->by); }
-
-/* What a value adds up to, where the averages that it is made of are known. */
-static bool known_total(struct resolver *r, const struct value *v, struct loc loc, struct total *out) {
-  if (has_average(v)) {
-    *out = v->tensor.average->memo->total;
-    return v->tensor.average->memo->adds_up;
-  }
-  *out = (struct total){*v, 0, NULL, true};
-  if (v->kind == VALUE_TENSOR) return !reach_batch(r, v->tensor.node);
-  out->sum = value_tensor(r, value_node(r, v, r->metric_dtype), loc);
-  return v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
-}
-
-static bool combine(struct resolver *r, const struct average *q, struct loc loc, struct total *out) {
-  struct total a, b;
-  if (!known_total(r, &q->a, loc, &a)) return false;
-  if (q->op == OP_neg || q->op == OP_identity) {
-    *out = a;
-    if (q->op == OP_neg) out->sum = elementwise(r, OP_neg, &a.sum, 1, loc);
-    return true;
-  }
-  if (!known_total(r, &q->b, loc, &b)) return false;
-  if (a.constant && is_mean(&b)) {
-    a.sum = times_count(r, a.sum, &b, loc);
-    a.count = b.count;
-    a.by = b.by;
-  } else if (b.constant && is_mean(&a)) {
-    b.sum = times_count(r, b.sum, &a, loc);
-    b.count = a.count;
-  } else if (a.constant != b.constant || a.by != b.by || (a.count < 0) != (b.count < 0) ||
-             (a.count > 0) != (b.count > 0)) {
-    return false;
-  } else if (a.count != b.count) {
-    b.sum = apply(r, OP_mul, b.sum, value_float((double)a.count / (double)b.count), loc);
-  }
-  *out = (struct total){apply(r, q->op, a.sum, b.sum, loc), a.count, a.by, a.constant && b.constant};
-  return out->sum.kind != VALUE_ERROR;
-}
-
-static bool find_total(struct resolver *r, const struct average *q, struct loc loc, struct total *out) {
-  switch (q->kind) {
-  case AVERAGE_REDUCED:
-    *out = (struct total){value_tensor(r, q->sum, loc), q->count, q->by, false};
-    return true;
-  case AVERAGE_COMBINED: return combine(r, q, loc, out);
-  case AVERAGE_SCALED: {
-    struct total factor;
-    if (!known_total(r, &q->a, loc, out) || !known_total(r, &q->b, loc, &factor)) return false;
-    if (!factor.constant) return false;
-    out->sum = apply(r, q->op, out->sum, factor.sum, loc);
-    return out->sum.kind != VALUE_ERROR;
-  }
-  }
-  return false;
-}
-
-struct stack {
-  const struct average **items;
-  int count, cap;
-};
-
-/* Averages that are not known yet wait there. */
-static bool push(struct resolver *r, struct stack *s, const struct value *v) {
-  if (!has_average(v) || v->tensor.average->memo->known) return false;
-  if (s->count == s->cap) {
-    const struct average **more =
-        arena_new_array(r->arena, s->cap ? 2 * (size_t)s->cap : 8, const struct average *);
-    if (s->count) memcpy(more, s->items, (size_t)s->count * sizeof *more);
-    s->items = more;
-    s->cap = s->cap ? 2 * s->cap : 8;
-  }
-  s->items[s->count++] = v->tensor.average;
-  return true;
-}
-
-/* What v adds up to. Averages that it is made of come first, each once, however often they are in it. */
-static bool total_of(struct resolver *r, const struct value *v, struct loc loc, struct total *out) {
-  struct stack s = {0};
-  push(r, &s, v);
-  while (s.count) {
-    const struct average *q = s.items[s.count - 1];
-    bool first = !q->memo->known && push(r, &s, &q->a), second = !q->memo->known && push(r, &s, &q->b);
-    if (first || second) continue;
-    if (!q->memo->known) q->memo->adds_up = find_total(r, q, loc, &q->memo->total);
-    q->memo->known = true;
-    s.count--;
-  }
-  return known_total(r, v, loc, out);
+static void add_measure(struct resolver *r, const char *name) {
+  struct model *m = r->model;
+  m->measures = grown(r->arena, m->measures, m->nmeasures, sizeof *m->measures);
+  m->measures[m->nmeasures++] = name;
 }
 
 void give(struct resolver *r, enum output_role role, const char *name, struct node *n, int64_t count) {
   graph_add_output(r->g, role, name, n, count);
   map_put(&r->outputs, name, n);
   r->effects++;
+  if (role == OUTPUT_METRIC) add_measure(r, name);
 }
 
-void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v) {
-  if (v->kind == VALUE_ERROR) return;
-  struct value number = *v;
-  struct node *n;
-  build_here(r, loc);
-  if (v->kind == VALUE_INT || v->kind == VALUE_FLOAT) {
-    n = value_node(r, v, DT_F32);
-    number = value_tensor(r, n, loc);
-  } else {
-    n = tensor_node(r, v, "a metric");
+/* ---- what a value is made of ---- */
+
+enum part {
+  PART_FIXED,   /* made of constants */
+  PART_SAME,    /* every batch gives the same */
+  PART_TOTAL,   /* adds up over batches, or another such join */
+  PART_FORMULA, /* made of parts like these */
+  PART_NONE     /* not a function of totals */
+};
+
+/* Why a value is none, and where. */
+struct obstacle {
+  const struct node *at;
+  const char *why;
+};
+
+static bool reads_rows(const struct node *n) {
+  for (int i = 0; i < n->ninputs; i++)
+    if (type_is_symbolic(&n->inputs[i]->type)) return true;
+  return false;
+}
+
+/* How the totals n of batches become one; false: not at all. */
+static bool join_of(const struct node *n, enum output_role *role) {
+  switch (n->op == OP_batch_size ? SPREAD_SUM : node_spread(n, NULL)) {
+  case SPREAD_SUM: *role = OUTPUT_TOTAL; return true;
+  case SPREAD_MAX: *role = OUTPUT_MAXIMUM; return true;
+  case SPREAD_MIN: *role = OUTPUT_MINIMUM; return true;
+  case SPREAD_SAME:
+  case SPREAD_ROWS:
+  case SPREAD_PER_TOWER:
+  case SPREAD_ALL:
+  case SPREAD_NOT: break;
   }
+  return false;
+}
+
+static enum part part_of_total(struct resolver *r, const struct node *n, struct obstacle *o) {
+  enum output_role role;
+  *o = (struct obstacle){n, "it is no sum, mean, maximum or minimum over the rows"};
+  if (!join_of(n, &role)) return PART_NONE;
+  o->why = "what it takes of a row depends on the other rows of the batch";
+  for (int i = 0; i < n->ninputs; i++)
+    if (reach_total(r, n->inputs[i])) return PART_NONE;
+  return PART_TOTAL;
+}
+
+static enum part part_of(struct resolver *r, const struct node *n, struct obstacle *o) {
+  if (n->op == OP_batch_size || reads_rows(n)) return part_of_total(r, n, o);
+  if (reach_batch(r, n)) return PART_FORMULA;
+  *o = (struct obstacle){n, "it is another one in each tower"};
+  if (reach_tower(r, n)) return PART_NONE;
+  return reach_varying(r, n) ? PART_SAME : PART_FIXED;
+}
+
+/* ---- the formula ---- */
+
+/* Nodes, each behind its operands. */
+struct nodes {
+  struct node **items;
+  int count;
+};
+
+static int by_id(const void *a, const void *b) {
+  const struct node *x = *(struct node *const *)a, *y = *(struct node *const *)b;
+  return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Where the formula of n is kept. */
+static struct node **formula_at(struct resolver *r, const struct node *n) {
+  if (n->id < r->nformulas) return &r->formulas[n->id];
+  struct node **more = arena_new_array(r->arena, 2 * (size_t)r->g->count, struct node *);
+  if (r->nformulas) memcpy(more, r->formulas, r->nformulas * sizeof *more);
+  r->formulas = more;
+  r->nformulas = 2 * r->g->count;
+  return &r->formulas[n->id];
+}
+
+static bool is_inside(enum part part) { return part == PART_FIXED || part == PART_FORMULA; }
+
+/* What the formula of n needs that no other formula has needed. False: n has none. */
+static bool parts_of(struct resolver *r, const struct node *n, struct nodes *out, struct obstacle *o) {
+  uint32_t depth = 0;
+  walk_begin(r);
+  walk_to(&r->walk, n, &depth);
+  while (depth) {
+    const struct node *q = r->walk.stack[--depth];
+    if (*formula_at(r, q)) continue;
+    enum part part = part_of(r, q, o);
+    if (part == PART_NONE) return false;
+    out->items = grown(r->arena, out->items, out->count, sizeof(struct node *));
+    out->items[out->count++] = r->g->nodes[q->id];
+    for (int i = 0; is_inside(part) && i < q->ninputs; i++) walk_to(&r->walk, q->inputs[i], &depth);
+  }
+  if (out->count) qsort(out->items, (size_t)out->count, sizeof(struct node *), by_id);
+  return true;
+}
+
+/* Formulas compute with f64, and with i64 for i32. */
+static struct type wide(struct type t) {
+  if (dtype_is_float((enum dtype)t.dtype)) t.dtype = DT_F64;
+  if (t.dtype == DT_I32) t.dtype = DT_I64;
+  return t;
+}
+
+/* What a batch gives to the formulas, as an output here and an input there. */
+static struct node *formula_input(struct resolver *r, struct node *n, enum part part) {
+  enum output_role role = OUTPUT_SAME;
+  if (part == PART_TOTAL) join_of(n, &role);
+  struct type t = wide(n->type);
+  struct node *input = build_input(r->metrics, n->name, &t);
+  if (input) graph_add_output(r->g, role, input->name, n, 0);
+  return input;
+}
+
+static struct node *formula_node(struct resolver *r, const struct node *n) {
+  struct graph *g = r->metrics;
+  struct type t = wide(n->type);
+  if (n->op == OP_constant)
+    return build_cast(g, build_constant(g, &n->type, node_attr(n, ATTR_value)->data), (enum dtype)t.dtype);
+  struct node **in = arena_new_array(r->arena, (size_t)n->ninputs + 1, struct node *);
+  for (int i = 0; i < n->ninputs; i++) in[i] = *formula_at(r, n->inputs[i]);
+  if (n->op == OP_cast) return build_cast(g, in[0], (enum dtype)t.dtype);
+  return build_named(g, n->name, n->op, n->ninputs, in, n->nattrs, n->attrs, &t);
+}
+
+/* n in the graph of formulas; NULL: it is no function of totals (*o says why), or after an error. */
+static struct node *formula_of(struct resolver *r, const struct node *n, struct obstacle *o) {
+  struct nodes parts = {0};
+  if (!parts_of(r, n, &parts, o)) return NULL;
+  if (!r->metrics)
+    r->metrics = graph_create(r->arena, arena_printf(r->arena, "%s.metrics", r->model->name), &r->built);
+  for (int i = 0; i < parts.count; i++) {
+    struct node *q = parts.items[i];
+    struct obstacle none;
+    enum part part = part_of(r, q, &none);
+    if (q == n && part == PART_FIXED) part = PART_SAME; /* evaluation gives something */
+    r->metrics->at.scope = q->name;
+    r->metrics->at.loc = q->loc;
+    r->metrics->at.trail = q->trail;
+    struct node *y = is_inside(part) ? formula_node(r, q) : formula_input(r, q, part);
+    *o = (struct obstacle){q, "formulas compute with f64, which it does not take"};
+    if (!y) return NULL;
+    *formula_at(r, q) = y;
+  }
+  return *formula_at(r, n);
+}
+
+/* ---- statements ---- */
+
+/* Whether v is one mean or sum over the rows: it is given as a sum and a count. */
+static bool give_average(struct resolver *r, const char *name, const struct value *v) {
+  struct node *n = v->kind == VALUE_TENSOR ? v->tensor.sum : NULL;
+  struct obstacle none;
+  if (!n || part_of(r, n, &none) != PART_TOTAL) return false;
+  if (!dtype_is_float((enum dtype)n->type.dtype)) n = build_cast(r->g, n, DT_F32);
+  if (n) give(r, OUTPUT_METRIC, name, n, v->tensor.elements);
+  return true;
+}
+
+/* A loss of which there is no total: the mean over the batches, each of which counts as many times as it has rows. */
+static void give_mean_of_batches(struct resolver *r, const char *name, struct node *n, struct loc loc,
+                                 const struct obstacle *o) {
+  n = build2(r->g, OP_mul, n, build_batch_size(r->g, (enum dtype)n->type.dtype));
+  if (!n) return;
+  give(r, OUTPUT_METRIC, name, n, -1);
+  diag_note(r->diags, loc, "evaluation gives the mean of `%s` over the batches, which depends on their size",
+            name);
+  diag_note(r->diags, is_library(r, o->at->loc) ? loc : o->at->loc, "%s", o->why);
+}
+
+static void report_metric(struct resolver *r, struct loc loc, const struct obstacle *o) {
+  report(r, loc, "a metric is a function of sums over the rows, and this one is not");
+  report_note(r, is_library(r, o->at->loc) ? loc : o->at->loc, "%s", o->why);
+  report_help(
+      r, "batches are evaluated one by one: write it with sums, means, maxima and minima of what each row "
+         "gives by itself");
+}
+
+void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v, bool is_loss) {
+  if (v->kind == VALUE_ERROR) return;
+  build_here(r, loc);
+  bool number = v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
+  struct node *n = number ? value_node(r, v, DT_F32) : tensor_node(r, v, "a metric");
   if (!n) return;
   if (n->type.rank != 0) {
     report(r, loc, "a metric is a scalar, not %s", type_text(r->arena, &n->type));
@@ -202,23 +218,21 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
     report_help(r, "a train statement gives the metric `loss`, or what it is named");
     return;
   }
-  struct total t;
-  r->metric_dtype = (enum dtype)n->type.dtype;
-  if (!total_of(r, &number, loc, &t)) {
-    report(r, loc, "a metric must end in a mean or a sum over the batch");
-    report_note(r, loc, "batches are added up by their sums and counts, and this does not add up");
-    return;
+  if (give_average(r, name, v)) return;
+  int errors = r->diags->nerrors;
+  struct obstacle o;
+  struct node *f = formula_of(r, n, &o);
+  if (f && !dtype_is_float((enum dtype)f->type.dtype)) f = build_cast(r->metrics, f, DT_F64);
+  if (f) {
+    graph_add_output(r->metrics, OUTPUT_METRIC, name, f, 0);
+    map_put(&r->outputs, name, f);
+    add_measure(r, name);
+    r->effects++;
+  } else if (is_loss && !r->built.first) {
+    give_mean_of_batches(r, name, n, loc, &o);
+  } else if (r->diags->nerrors == errors) {
+    report_metric(r, loc, &o);
   }
-  if (t.constant) {
-    if (!dtype_is_float((enum dtype)n->type.dtype)) t.sum = value_tensor(r, build_cast(r->g, n, DT_F32), loc);
-    t.count = -1;
-    t.sum = times_count(r, t.sum, &t, loc);
-  }
-  if (t.sum.kind != VALUE_TENSOR) return;
-  n = t.sum.tensor.node;
-  if (!dtype_is_float((enum dtype)n->type.dtype)) n = build_cast(r->g, n, DT_F32);
-  if (n) give(r, OUTPUT_METRIC, name, n, t.count);
-  if (n && t.by) graph_add_output(r->g, OUTPUT_COUNT, name, t.by, 0);
 }
 
 /* How a value that has the rows of the batch on another axis gets them on the first. */

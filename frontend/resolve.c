@@ -111,5 +111,6 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   model->train = trains ? finish(a, train, d) : NULL;
   model->eval = eval_graph && eval_graph->noutputs ? finish(a, eval_graph, d) : NULL;
   model->predict = predict ? finish(a, predict, d) : NULL;
+  model->metrics = r->metrics ? finish(a, r->metrics, d) : NULL;
   return model;
 }

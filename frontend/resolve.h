@@ -110,6 +110,9 @@ struct resolver {
   struct module *prelude;
   struct model *model;
   struct graph *g, *init;
+  struct graph *metrics;  /* the formulas of the metrics that need one; NULL: none does */
+  struct node **formulas; /* nodes of the eval graph, by id, as nodes of that one, or NULL */
+  uint32_t nformulas;
   enum run run;
   int runs; /* counts runs, to tell this one's variables from another's */
   struct map variables;
@@ -121,7 +124,6 @@ struct resolver {
   struct variable *updating;    /* the variable whose optimizer runs, or NULL */
   struct node *gradient;
   int train_statements;
-  enum dtype metric_dtype; /* of the metric being taken apart */
   int calls, depth;
   uint64_t blocks;
   int64_t steps;
@@ -131,11 +133,13 @@ struct resolver {
   uint64_t effects; /* counts what statements bind, declare, assign and give: see statement_effects.c */
   int errors;       /* before the first statement */
   struct met *first_met, **last_met;
-  struct reach tower; /* what differs from tower to tower */
-  struct reach batch; /* what depends on the rows of the batch */
-  struct map outputs; /* of r->g, by name */
-  struct map inputs;  /* of the model, by name: their places, from 1 */
-  struct map data;    /* "train x": its place, from 1 */
+  struct reach tower;   /* what differs from tower to tower */
+  struct reach batch;   /* what depends on the rows of the batch */
+  struct reach varying; /* what is not made of constants alone */
+  struct reach total;   /* what depends on all rows of the batch at once */
+  struct map outputs;   /* of r->g, by name */
+  struct map inputs;    /* of the model, by name: their places, from 1 */
+  struct map data;      /* "train x": its place, from 1 */
   struct node_walk walk;
 };
 
@@ -242,6 +246,12 @@ void *grown(struct arena *a, void *items, int count, size_t size);
 /* whether a value is made of certain nodes; looks at each node of a graph once */
 bool reach_tower(struct resolver *r, const struct node *n);
 bool reach_batch(struct resolver *r, const struct node *n);
+bool reach_varying(struct resolver *r, const struct node *n);
+bool reach_total(struct resolver *r, const struct node *n);
+/* A walk over what a node of r->g is made of: r->walk.stack has the nodes that were met and not yet looked at, `depth`
+ * of them. It costs what is met, not what the graph holds. */
+void walk_begin(struct resolver *r);
+void walk_to(struct node_walk *w, const struct node *n, uint32_t *depth);
 
 /* statement.c */
 void run_block(struct resolver *r, const struct block *b);
@@ -262,13 +272,10 @@ void run_assign(struct resolver *r, const struct stmt *s);
 void finish_updates(struct resolver *r);
 
 /* metric.c */
-const struct average *average_reduced(struct resolver *r, struct node *sum, int64_t count);
-/* The quotient of two sums over the batch, or NULL if one of them is none. */
-const struct average *average_ratio(struct resolver *r, const struct value *sum, const struct value *by);
-const struct average *average_of(struct resolver *r, enum op_id op, const struct value *v, int n);
 /* A result of the model: an output of r->g, whose name is then taken. */
 void give(struct resolver *r, enum output_role role, const char *name, struct node *n, int64_t count);
-void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v);
+/* A loss that is no function of totals is given as the mean over the batches. */
+void run_metric(struct resolver *r, const char *name, struct loc loc, const struct value *v, bool is_loss);
 void run_predict(struct resolver *r, const struct stmt *s);
 
 /* leaf.c */

@@ -160,7 +160,7 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
       const char *saved = r->path;
       r->path = s->names.first->text;
       struct value v = eval(r, s->value, NULL);
-      run_metric(r, s->names.first->text, s->value->loc, &v);
+      run_metric(r, s->names.first->text, s->value->loc, &v, false);
       r->path = saved;
     }
     break;

@@ -189,9 +189,7 @@ struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int
     struct type t = type_with_dtype(shape, (enum dtype)in[i]->type.dtype);
     in[i] = build_broadcast_to(r->g, in[i], &t);
   }
-  struct value y = value_tensor(r, build(r->g, op, n, in, 0, NULL, NULL), loc);
-  if (y.kind == VALUE_TENSOR && shape.rank == 0) y.tensor.average = average_of(r, op, v, n);
-  return y;
+  return value_tensor(r, build(r->g, op, n, in, 0, NULL, NULL), loc);
 }
 
 /* Batched matmul: leading axes broadcast; a matrix on the right serves all rows of the left. The precision that

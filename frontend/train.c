@@ -19,21 +19,6 @@ static int by_order(const void *a, const void *b) {
   return x->order - y->order;
 }
 
-static void walk_begin(struct resolver *r) {
-  struct node_walk *w = &r->walk;
-  w->number++;
-  if (r->g->count <= w->cap) return;
-  w->cap = 2 * r->g->count;
-  w->met = arena_new_array(r->arena, w->cap, uint32_t);
-  w->stack = arena_new_array(r->arena, w->cap, const struct node *);
-}
-
-static void walk_to(struct node_walk *w, const struct node *n, uint32_t *depth) {
-  if (w->met[n->id] == w->number) return;
-  w->met[n->id] = w->number;
-  w->stack[(*depth)++] = n;
-}
-
 static struct influences influences(struct resolver *r, const struct node *loss) {
   struct influences found = {0};
   uint32_t depth = 0;
@@ -193,7 +178,7 @@ void run_train(struct resolver *r, const struct stmt *s) {
   if (loss && (loss->type.rank != 0 || !dtype_is_float((enum dtype)loss->type.dtype))) {
     report_loss(r, s, &v, &loss->type);
   } else if (loss && r->run == RUN_EVAL) {
-    run_metric(r, name, s->value->loc, &v);
+    run_metric(r, name, s->value->loc, &v, true);
   } else if (loss) {
     if (map_get(&r->outputs, name)) {
       report(r, s->loc, "two losses are called `%s`", name);

@@ -34,9 +34,6 @@ struct function {
   struct module *module;
 };
 
-/* How a scalar adds up over batches, see metric.c. */
-struct average;
-
 struct value {
   enum value_kind kind;
   struct loc at;    /* the expression it stands for */
@@ -62,7 +59,10 @@ struct value {
       struct node *node;
       struct graph *graph;
       struct variable *variable; /* of which this is the value, or NULL */
-      const struct average *average;
+      /* Of a mean or sum over the batch the sum, else NULL; and of how many elements the mean is: 0 of a sum, -k
+       * means k*B. */
+      struct node *sum;
+      int64_t elements;
     } tensor;
   };
 };

@@ -192,10 +192,11 @@ struct dgc_tensor {
 /* Inputs and outputs of an entry, "train", "eval" or "predict": false behind the last one. Names live as long as the
  * session. What there is, of one batch:
  *   train    each loss, scalar, as the model defines it: a mean is divided. By its name, as "loss"
- *   eval     each loss and metric, scalar, by its name and divided: what dgc_evaluate gives for these rows. With the
- *            option sums, behind all of them, for each that is divided: NAME.sum, of the same type, and NAME.count,
- *            f64, what it is divided by. Over several batches these add up; a metric without them is a sum, and does
- *            so itself. A ratio is 0 where its count is 0
+ *   eval     each loss and metric, scalar, by its name: what dgc_evaluate gives for these rows. First those that are
+ *            one mean or sum over the rows, then those that are formulas of several, in f64. With the option sums,
+ *            behind all of them, for each that is one mean: NAME.sum, of the same type, and NAME.count, f64, what it is
+ *            divided by; and the sums of the formulas, f64, by their names in the entry "metrics". Over several batches
+ *            these add up; a metric of one sum does so itself
  *   predict  each prediction, a row for each row of the batch */
 DGC_API bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);
 DGC_API bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out);

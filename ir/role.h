@@ -7,8 +7,11 @@
 /* What a graph gives to its caller. */
 enum output_role {
   OUTPUT_LOSS,    /* scalar */
-  OUTPUT_METRIC,  /* a scalar sum over the batch, see `count` */
-  OUTPUT_COUNT,   /* a scalar sum over the batch that the metric of the same name is divided by */
+  OUTPUT_METRIC,  /* a scalar: a sum over the batch, see `count`; in the entry metrics the figure itself */
+  OUTPUT_TOTAL,   /* what adds up over batches, and is read by the entry metrics; any shape */
+  OUTPUT_MAXIMUM, /* as OUTPUT_TOTAL, but the greatest counts; NaN if one is NaN */
+  OUTPUT_MINIMUM,
+  OUTPUT_SAME,    /* as OUTPUT_TOTAL, but every batch gives the same */
   OUTPUT_PREDICT, /* one row per example */
   OUTPUT_VALUE,   /* anything else: asked for in graph text */
   OUTPUT_UPDATE,  /* an effect: no value */

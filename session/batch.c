@@ -1,5 +1,5 @@
 /* Single batches, of the caller's own. */
-#include "session/evaluate.h"
+#include "session/metrics.h"
 #include "session/run.h"
 
 #include "ir/graph/graph.h"
@@ -25,53 +25,97 @@ static const struct node *source_input(const struct graph *g, int index) {
 
 /* --- what a batch gives --- */
 
-enum part { VALUE, SUM, COUNT };
+enum result_part { VALUE, SUM, COUNT };
 
-/* One of the things that dgc_output lists: an output of the source graph, or a half of a metric. */
+/* One of the things that dgc_output lists: an output of the source graph or of the formulas, or what a metric is made
+ * of: a half of it, or a total. */
 struct result {
-  const struct output *output, *by; /* a metric's own divisor: NULL if it is a number of elements, or none */
-  enum part part;
+  const struct graph *g;
+  int output;
+  enum result_part part;
 };
 
-/* First the values, then, where they are asked for, the sums and counts of those that are divided. */
-static bool nth_result(const struct dgc_session *s, const struct graph *g, int index, struct result *out) {
-  for (int halves = 0; g && halves <= s->options.sums; halves++)
-    for (int i = 0; i < g->noutputs; i++) {
-      const struct output *o = &g->outputs[i], *by = metric_divisor(g, o);
-      if (o->role == OUTPUT_UPDATE || o->role == OUTPUT_COUNT) continue;
-      if (halves && !by && (o->role != OUTPUT_METRIC || !o->count)) continue;
-      for (enum part part = halves ? SUM : VALUE; part <= (halves ? COUNT : VALUE); part++) {
-        *out = (struct result){o, by, part};
-        if (index-- == 0) return true;
-      }
+static const struct output *output_of(const struct result *r) { return &r->g->outputs[r->output]; }
+
+/* Whether formulas read the output. */
+static bool is_total(const struct output *o) {
+  return o->role == OUTPUT_TOTAL || o->role == OUTPUT_MAXIMUM || o->role == OUTPUT_MINIMUM ||
+         o->role == OUTPUT_SAME;
+}
+
+static bool is_listed(const struct output *o, enum result_part part) {
+  if (part != VALUE) return (o->role == OUTPUT_METRIC && o->count) || (part == SUM && is_total(o));
+  return o->role != OUTPUT_UPDATE && !is_total(o);
+}
+
+/* First the values, then, where they are asked for, what those are made of that add up over batches. */
+static bool nth_result(const struct dgc_session *s, enum entry_kind kind, int index, struct result *out) {
+  const struct graph *eval = entry_source(s, kind),
+                     *formulas = kind == ENTRY_EVAL ? entry_source(s, ENTRY_METRICS) : NULL;
+  for (int i = 0; eval && i < eval->noutputs; i++) {
+    *out = (struct result){eval, i, VALUE};
+    if (is_listed(&eval->outputs[i], VALUE) && index-- == 0) return true;
+  }
+  for (int i = 0; formulas && i < formulas->noutputs; i++) {
+    *out = (struct result){formulas, i, VALUE};
+    if (index-- == 0) return true;
+  }
+  for (int i = 0; eval && s->options.sums && i < eval->noutputs; i++)
+    for (enum result_part part = SUM; part <= COUNT; part++) {
+      *out = (struct result){eval, i, part};
+      if (is_listed(&eval->outputs[i], part) && index-- == 0) return true;
     }
   return false;
 }
 
-/* What a metric of this batch is divided by; 0: nothing. */
-static enum dgc_status read_count(struct dgc_session *s, const struct loaded *l, const struct result *r,
-                                  double *out) {
-  if (r->by) return output_number(s, l, plan_output(l->plan, r->by->role, r->by->name), out);
-  int64_t count = l->plan->outputs[plan_output(l->plan, r->output->role, r->output->name)].count;
-  *out = (double)(count < 0 ? -count * l->batch : count);
-  return DGC_OK;
+/* What the metrics of this batch are made of, and the metrics. */
+struct evaluated {
+  struct totals *totals; /* NULL: the entry has none */
+  struct dgc_metric *metrics;
+};
+
+static enum dgc_status evaluate_batch(struct dgc_session *s, const struct loaded *l, struct evaluated *e) {
+  *e = (struct evaluated){totals_begin(s),
+                          arena_new_array(s->call, (size_t)s->model->nmeasures + 1, struct dgc_metric)};
+  enum dgc_status status = totals_add(s, e->totals, l, l->batch);
+  if (!status) totals_finish(s, e->totals, e->metrics);
+  return status;
 }
 
-static enum dgc_status read_result(struct dgc_session *s, const struct loaded *l, const struct result *r,
-                                   void *out) {
-  int output = plan_output(l->plan, r->output->role, r->output->name);
-  if (r->part == COUNT) return read_count(s, l, r, out);
-  if (r->part == SUM || r->output->role != OUTPUT_METRIC)
-    return exec_read(l->exec, output, out) ? DGC_OK : session_device_failed(s);
-  double sum, count;
-  enum dgc_status status = output_number(s, l, output, &sum);
-  if (!status) status = read_count(s, l, r, &count);
-  if (status) return status;
-  double value = metric_value(sum, count, r->by != NULL);
-  if (l->plan->outputs[output].type.dtype == DT_F64)
+static void put(const struct type *t, double value, void *out) {
+  if (t->dtype == DT_F64)
     memcpy(out, &value, sizeof value);
   else
     memcpy(out, &(float){(float)value}, sizeof(float));
+}
+
+static void put_metric(const struct evaluated *e, const struct output *o, void *out) {
+  const struct dgc_metric *m = e->metrics;
+  while (strcmp(m->name, o->name) != 0) m++;
+  put(&o->node->type, m->value, out);
+}
+
+static void put_part(const struct evaluated *e, const struct result *r, void *out) {
+  const struct output *o = output_of(r);
+  double sum, count;
+  totals_average(e->totals, r->output, &sum, &count);
+  if (is_total(o))
+    memcpy(out, totals_elements(e->totals, r->output), (size_t)type_count(&o->node->type) * sizeof(double));
+  else if (r->part == COUNT)
+    memcpy(out, &count, sizeof count);
+  else
+    put(&o->node->type, sum, out);
+}
+
+static enum dgc_status read_result(struct dgc_session *s, const struct loaded *l, const struct evaluated *e,
+                                   const struct result *r, void *out) {
+  const struct output *o = output_of(r);
+  if (r->part != VALUE)
+    put_part(e, r, out);
+  else if (o->role == OUTPUT_METRIC)
+    put_metric(e, o, out);
+  else if (!exec_read(l->exec, plan_output(l->plan, o->role, o->name), out))
+    return session_device_failed(s);
   return DGC_OK;
 }
 
@@ -86,7 +130,9 @@ bool dgc_input(struct dgc_session *s, const char *entry, int index, struct dgc_t
 
 /* "accuracy.sum", for as long as the session lives. */
 static const char *part_name(struct dgc_session *s, const struct result *r) {
-  const char *name = arena_printf(s->call, "%s.%s", r->output->name, r->part == SUM ? "sum" : "count");
+  const struct output *o = output_of(r);
+  if (is_total(o)) return o->name;
+  const char *name = arena_printf(s->call, "%s.%s", o->name, r->part == SUM ? "sum" : "count");
   for (int i = 0; i < s->part_names.count; i++)
     if (strcmp(s->part_names.items[i], name) == 0) return s->part_names.items[i];
   list_append(s->arena, &s->part_names, name);
@@ -94,8 +140,9 @@ static const char *part_name(struct dgc_session *s, const struct result *r) {
 }
 
 static enum dgc_status describe_part(struct dgc_session *s, const struct result *r, struct dgc_tensor *out) {
-  static const struct type number = {.dtype = DT_F64};
-  tensor_describe(part_name(s, r), r->part == COUNT ? &number : &r->output->node->type, out);
+  struct type t = output_of(r)->node->type;
+  if (r->part == COUNT || is_total(output_of(r))) t.dtype = DT_F64;
+  tensor_describe(part_name(s, r), &t, out);
   return DGC_OK;
 }
 
@@ -107,9 +154,9 @@ static enum dgc_status describe_part_call(struct dgc_session *s, const struct re
 bool dgc_output(struct dgc_session *s, const char *entry, int index, struct dgc_tensor *out) {
   enum entry_kind kind;
   struct result r;
-  if (!nth_result(s, find_entry(s, entry, &kind), index, &r)) return false;
+  if (!find_entry(s, entry, &kind) || !nth_result(s, kind, index, &r)) return false;
   if (r.part != VALUE) return describe_part_call(s, &r, out) == DGC_OK;
-  tensor_describe(r.output->name, &r.output->node->type, out);
+  tensor_describe(output_of(&r)->name, &output_of(&r)->node->type, out);
   return true;
 }
 
@@ -152,8 +199,10 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
   if (status) return status;
   if (kind == ENTRY_TRAIN) s->position.step++;
   struct result r;
-  for (int i = 0; !status && outputs && nth_result(s, g, i, &r); i++)
-    if (outputs[i]) status = read_result(s, l, &r, outputs[i]);
+  struct evaluated e = {0};
+  if (kind == ENTRY_EVAL && outputs) status = evaluate_batch(s, l, &e);
+  for (int i = 0; !status && outputs && nth_result(s, kind, i, &r); i++)
+    if (outputs[i]) status = read_result(s, l, &e, &r, outputs[i]);
   return status;
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-const char *const entry_names[ENTRY_COUNT] = {"init", "train", "eval", "predict"};
+const char *const entry_names[ENTRY_COUNT] = {"init", "train", "eval", "predict", "metrics"};
 
 /* --- the source --- */
 
@@ -70,7 +70,7 @@ enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const cha
 const struct graph *entry_source(const struct dgc_session *s, enum entry_kind kind) {
   if (!s->model) return NULL;
   const struct model *m = s->model;
-  const struct graph *const graphs[ENTRY_COUNT] = {m->init, m->train, m->eval, m->predict};
+  const struct graph *const graphs[ENTRY_COUNT] = {m->init, m->train, m->eval, m->predict, m->metrics};
   return graphs[kind];
 }
 
@@ -79,8 +79,10 @@ bool entry_there(const struct dgc_session *s, enum entry_kind kind) { return ent
 enum dgc_status session_need(struct dgc_session *s, enum entry_kind kind) {
   if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
   if (entry_there(s, kind)) return DGC_OK;
-  static const char *const statements[ENTRY_COUNT] = {"variable", "train", "train or metric", "predict"};
-  return session_fail(s, DGC_INPUT, "model %s has no %s statement", s->model->name, statements[kind]);
+  static const char *const lacks[ENTRY_COUNT] = {"variable", "train statement", "train or metric statement",
+                                                 "predict statement",
+                                                 "metric that is a formula of several sums"};
+  return session_fail(s, DGC_INPUT, "model %s has no %s", s->model->name, lacks[kind]);
 }
 
 /* The first entry worth a look when none was asked for. */
@@ -102,7 +104,8 @@ enum dgc_status entry_find(struct dgc_session *s, const char *name, enum entry_k
       return session_need(s, *out);
     }
   if (!name) return session_need(s, ENTRY_TRAIN);
-  return session_fail(s, DGC_USAGE, "there is no entry '%s': init, train, eval and predict are known", name);
+  return session_fail(s, DGC_USAGE,
+                      "there is no entry '%s': init, train, eval, predict and metrics are known", name);
 }
 
 const struct graph *session_all_variables(const struct dgc_session *s) {

@@ -6,7 +6,7 @@
 
 #include "frontend/frontend.h"
 
-enum entry_kind { ENTRY_INIT, ENTRY_TRAIN, ENTRY_EVAL, ENTRY_PREDICT, ENTRY_COUNT };
+enum entry_kind { ENTRY_INIT, ENTRY_TRAIN, ENTRY_EVAL, ENTRY_PREDICT, ENTRY_METRICS, ENTRY_COUNT };
 extern const char *const entry_names[ENTRY_COUNT];
 
 /* Compiles the session's first and only source; NULL: it could not be read. */

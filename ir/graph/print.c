@@ -12,8 +12,9 @@ const char *const text_stages[4] = {
 };
 
 const char *const text_roles[OUTPUT_ROLES] = {
-    [OUTPUT_LOSS] = "loss",       [OUTPUT_METRIC] = "metric", [OUTPUT_COUNT] = "count",
-    [OUTPUT_PREDICT] = "predict", [OUTPUT_VALUE] = "value",   [OUTPUT_UPDATE] = "update",
+    [OUTPUT_LOSS] = "loss",       [OUTPUT_METRIC] = "metric",   [OUTPUT_TOTAL] = "total",
+    [OUTPUT_MAXIMUM] = "maximum", [OUTPUT_MINIMUM] = "minimum", [OUTPUT_SAME] = "same",
+    [OUTPUT_PREDICT] = "predict", [OUTPUT_VALUE] = "value",     [OUTPUT_UPDATE] = "update",
     [OUTPUT_SEND] = "send",       [OUTPUT_HELD] = "held",
 };
 

@@ -90,7 +90,7 @@ static void check_output(struct verify *v, int index) {
     verify_breach(v, NULL, "output %d of %s is no node of the graph", index, v->g->name);
     return;
   }
-  bool scalar = o->role == OUTPUT_LOSS || o->role == OUTPUT_METRIC || o->role == OUTPUT_COUNT;
+  bool scalar = o->role == OUTPUT_LOSS || o->role == OUTPUT_METRIC;
   if (scalar && n->type.rank != 0)
     verify_breach(v, n, "the %s %s is not a scalar", text_roles[o->role], o->name);
   bool shares = n->op == OP_all_reduce && node_attr(n, ATTR_order);

@@ -11,7 +11,7 @@ from elementwise import BINARY, UNARY
 
 ESCAPES = {"n": "\n", '"': '"', "\\": "\\"}
 SIMPLE = {row[0]: row for row in UNARY + BINARY}
-OUTPUTS = ("loss", "metric", "count", "predict", "value", "update")
+OUTPUTS = ("loss", "metric", "total", "maximum", "minimum", "same", "predict", "value", "update")
 
 
 class Node:

@@ -113,7 +113,7 @@ def placed(tools, rng):
 
 def mutate_line(rng, lines, graph):
     """One line of the body gone, twice, elsewhere, with another operand, or another attribute."""
-    body = [i for i, line in enumerate(lines) if re.match(r"  \S+ = |  (update|loss|metric|count|predict|value) ", line)]
+    body = [i for i, line in enumerate(lines) if re.match(r"  \S+ = |  (update|loss|metric|total|maximum|minimum|same|predict|value) ", line)]
     i = rng.choice(body)
     way = rng.choice(["delete", "twice", "swap", "operand", "operand", "operand", "attribute", "attribute", "role", "op"])
     line, lines = lines[i], list(lines)

@@ -131,7 +131,8 @@ static void read_outputs(struct arena *a, struct exec *e, const struct plan *p, 
     void *data = arena_alloc(a, (size_t)type_bytes(&p->outputs[i].type));
     exec_read(e, i, data);
     const char *name = p->outputs[i].name;
-    if (p->outputs[i].role == OUTPUT_COUNT) name = arena_printf(a, "%s/count", name);
+    bool total = p->outputs[i].role >= OUTPUT_TOTAL && p->outputs[i].role <= OUTPUT_SAME;
+    if (total) name = arena_printf(a, "%s/total", name); /* a metric may have its name */
     values_put(outputs, name, &p->outputs[i].type, data);
   }
 }

@@ -215,15 +215,28 @@ static const char *wrong_values(struct arena *a, const char *text, const struct 
   return NULL;
 }
 
-/* What the metrics are for these rows: sums over counts. */
-static void divide_metrics(struct arena *a, const struct plan *p, struct values *outputs) {
+/* What the metrics are for these rows: sums over counts, and formulas. */
+static void finish_metrics(struct arena *a, const struct plan *p, const struct graph *formulas,
+                           struct values *outputs) {
+  struct values totals = values_make(a), none = values_make(a);
   for (int i = 0; i < p->noutputs; i++) {
     const struct plan_value *v = &p->outputs[i];
-    if (v->role != OUTPUT_METRIC) continue;
-    const struct tensor *count = values_get(outputs, arena_printf(a, "%s/count", v->name));
-    double by = count ? tensor_at(count, 0) : v->count ? (double)v->count : 1;
     struct tensor *t = (struct tensor *)(uintptr_t)values_get(outputs, v->name);
-    tensor_set(t, 0, by != 0 ? tensor_at(t, 0) / by : 0);
+    if (v->role == OUTPUT_METRIC && v->count) tensor_set(t, 0, tensor_at(t, 0) / (double)v->count);
+    const struct tensor *total = values_get(outputs, arena_printf(a, "%s/total", v->name));
+    if (!formulas || !total) continue;
+    struct type wide = total->type;
+    wide.dtype = dtype_is_float((enum dtype)wide.dtype) ? DT_F64 : DT_I64;
+    struct tensor number = {wide, arena_alloc(a, (size_t)type_bytes(&wide))};
+    for (int64_t k = 0; k < type_count(&wide); k++) tensor_set(&number, k, tensor_at(total, k));
+    values_put(&totals, v->name, &wide, number.data);
+  }
+  if (!formulas) return;
+  struct tensor *values = arena_new_array(a, formulas->count, struct tensor);
+  if (!graph_eval(a, formulas, &totals, &none, values)) fail_msg("%s", formulas->name);
+  for (int i = 0; i < formulas->noutputs; i++) {
+    const struct tensor *t = &values[formulas->outputs[i].node->id];
+    values_put(outputs, formulas->outputs[i].name, &t->type, t->data);
   }
 }
 
@@ -235,8 +248,8 @@ struct run {
   struct diags d;
 };
 
-static void run_entry(struct run *r, const struct graph *entry, const struct values *inputs,
-                      struct values *variables, int steps, const char *want) {
+static void run_entry(struct run *r, const struct graph *entry, const struct graph *formulas,
+                      const struct values *inputs, struct values *variables, int steps, const char *want) {
   struct graph *g = arena_copy(r->a, entry, sizeof *g);
   struct values outputs = values_make(r->a);
   layout_set(g, r->l, r->v->rows, &r->d);
@@ -244,7 +257,7 @@ static void run_entry(struct run *r, const struct graph *entry, const struct val
   struct plan *p = engine_plan(r->a, g, &r->d);
   if (!p || !engine_run(r->e, p, inputs, variables, &outputs, steps, &r->d))
     fail_msg("%s, %s: %s", entry->name, layout_text(r->a, r->l), diags_text(&r->d, false));
-  divide_metrics(r->a, p, &outputs);
+  finish_metrics(r->a, p, formulas, &outputs);
   const char *wrong = want ? wrong_values(r->a, want, &outputs, variables) : NULL;
   if (wrong)
     fail_msg("%s, %s, %s: %s\n%s", entry->name, layout_text(r->a, r->l), r->e->backend->name, wrong,
@@ -259,7 +272,7 @@ static void begin(struct run *r, const struct model *m, struct values *variables
     if (n->op == OP_variable)
       values_put(variables, n->name, &n->type, arena_alloc(r->a, (size_t)type_bytes(&n->type)));
   }
-  run_entry(r, m->init, &none, variables, 1, NULL);
+  run_entry(r, m->init, NULL, &none, variables, 1, NULL);
 }
 
 static void check_layout(const struct vector *v, const struct layout *l) {
@@ -272,10 +285,10 @@ static void check_layout(const struct vector *v, const struct layout *l) {
     struct values inputs = values_make(r.a), variables = values_make(r.a);
     set_inputs(r.a, m, v->rows, v->inputs, &inputs);
     begin(&r, m, &variables);
-    run_entry(&r, m->train, &inputs, &variables, v->steps, v->train);
-    if (v->eval) run_entry(&r, m->eval, &inputs, &variables, 1, v->eval);
-    if (v->eval) run_entry(&r, m->eval, &inputs, &variables, 20, v->eval);
-    if (v->predict) run_entry(&r, m->predict, &inputs, &variables, 1, v->predict);
+    run_entry(&r, m->train, NULL, &inputs, &variables, v->steps, v->train);
+    if (v->eval) run_entry(&r, m->eval, m->metrics, &inputs, &variables, 1, v->eval);
+    if (v->eval) run_entry(&r, m->eval, m->metrics, &inputs, &variables, 20, v->eval);
+    if (v->predict) run_entry(&r, m->predict, NULL, &inputs, &variables, 1, v->predict);
     arena_destroy(r.a);
   }
 }
@@ -330,10 +343,10 @@ static void check_saved(const char *how, const char *copies, double whole, const
     struct values inputs = values_make(r.a), variables = values_make(r.a);
     set_inputs(r.a, m, 2, v.inputs, &inputs);
     begin(&r, m, &variables);
-    run_entry(&r, m->train, &inputs, &variables, 1, NULL);
+    run_entry(&r, m->train, NULL, &inputs, &variables, 1, NULL);
     assert_true(tensor_at(values_get(&variables, "v"), 0) == whole);
     /* what is read is what the next run is given */
-    run_entry(&r, m->train, &inputs, &variables, 0, restored);
+    run_entry(&r, m->train, NULL, &inputs, &variables, 0, restored);
     arena_destroy(r.a);
   }
 }

@@ -95,9 +95,9 @@ static const struct place {
 };
 
 static bool marked(struct arena *a, const struct model *m, const char *mark) {
-  const struct graph *graphs[] = {m->init, m->train, m->eval, m->predict};
+  const struct graph *graphs[] = {m->init, m->train, m->eval, m->predict, m->metrics};
   if (!mark) return m->ndata > 0 || m->strategy.name;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     struct str s = str_make(a);
     if (i == 0 && !strstr(mark, "= variable")) continue; /* first values are assigned, too */
     if (graphs[i]) graph_print(&s, graphs[i]);
@@ -129,8 +129,8 @@ static void none_vanishes(void **state) {
       for (const struct diag *q = d.first; q; q = q->next)
         if (strstr(q->message, "a mistake of dgc's")) fail_msg("%s\n%s", text, diags_text(&d, false));
       struct graph *graphs[] = {m ? m->init : NULL, m ? m->train : NULL, m ? m->eval : NULL,
-                                m ? m->predict : NULL};
-      for (int k = 0; k < 4; k++)
+                                m ? m->predict : NULL, m ? m->metrics : NULL};
+      for (int k = 0; k < 5; k++)
         if (graphs[k] && !graph_verify(graphs[k], "frontend", &d))
           fail_msg("%s\n%s", text, diags_text(&d, false));
       bool found = m && marked(a, m, statements[i].mark), said = told(&d, source, from, to);
