@@ -287,7 +287,7 @@ struct value op_call(struct resolver *r, enum op_id op, struct value *args, stru
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
-    builtins_conv[], builtins_random[];
+    builtins_conv[], builtins_attention[], builtins_random[];
 /* Where x is an input of integers, its data is checked to lie within low and high before it is used. */
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc);
 /* An argument that is true or false; false where it is not given. */

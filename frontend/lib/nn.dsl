@@ -167,14 +167,12 @@ layer attention(x : T[N, L, K], heads : int, causal = false, precision = none) w
   q = dense(x, K, use_bias = false)
   k = dense(x, K, use_bias = false)
   v = dense(x, K, use_bias = false)
-  score = split_heads(q, heads) @ transpose(split_heads(k, heads)) * (1.0 / sqrt(K / heads))
-  if causal { score = select(iota(i32[L, L], axis = 0) >= iota(i32[L, L], axis = 1), score, -1e9) }
-  y = transpose(softmax(score) @ split_heads(v, heads), [0, 2, 1, 3])
+  y = dot_product_attention(split_heads(q, heads), split_heads(k, heads), split_heads(v, heads), causal)
   return dense(reshape(y, [N, L, K]), K)
 }
 
 function split_heads(x : T[N, L, K], heads) {
-  return transpose(reshape(x, [N, L, heads, K / heads]), [0, 2, 1, 3])
+  return reshape(x, [N, L, heads, K / heads])
 }
 
 # One block of a transformer, normalised first.

@@ -44,6 +44,14 @@ bool window_sees(const struct windows *w, int axis, int64_t o, int64_t i);
 /* The element of x that the window of element e chooses; -1: it sees none. */
 int64_t window_choice(const struct windows *w, const struct tensor *x, int64_t e);
 
+/* attention: heads of `size` numbers, whose values are of `values`; mask_step is how far apart the elements of the
+ * mask lie along the batch, the heads, the queries and the keys, 0 where all have the same. Its fields are the numbers
+ * of the kernels. */
+struct attention {
+  int64_t batch, heads, queries, keys, size, values, causal, masked, mask_step[4];
+};
+struct attention attention_of(const struct node *n);
+
 /* What goes along an axis in its order: a dense tensor is [outer, length, inner], with that axis in the middle. */
 struct lines {
   int64_t outer, length, inner;

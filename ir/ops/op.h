@@ -75,7 +75,7 @@ struct op_info {
   uint64_t optional_attrs;
   uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
   bool linear_jointly;  /* linear in all inputs together: add, sub, concat */
-  const char *roles[3]; /* operand names for messages and names: "lhs" */
+  const char *roles[6]; /* operand names for messages and names: "lhs" */
   enum sample_domain domain;
   /* The type of the result, into *out (which holds the given type for typed ops; the dtype rule has been
    * applied already). False: *why says why not. */
@@ -118,7 +118,7 @@ struct op_info {
 
 enum { ALONG_NONE = -1, ALONG_UNKNOWN = -2 };
 
-enum { MAX_LEAF_INPUTS = 3, MAX_LEAF_NUMBERS = 32, BLOCK_THREADS = 256, MAX_HELD = 8 };
+enum { MAX_LEAF_INPUTS = 6, MAX_LEAF_NUMBERS = 32, BLOCK_THREADS = 256, MAX_HELD = 8 };
 
 /* The gradient being built: nodes of the forward graph are already in `g`. */
 struct grad {

@@ -73,3 +73,60 @@ __device__ static inline long long window_place(const struct window_numbers *s, 
   }
   return e;
 }
+
+/* Those of attention and attention_gradient. */
+struct attention_numbers {
+  long long batch, heads, queries, keys, size, values, causal, masked, mask_step[4];
+};
+
+/* A head of a row of the batch: where its first rows lie, and how far apart rows of q and k, and of v and y, are. */
+struct attention_head {
+  long long q, k, v, y, row, row_values;
+  const unsigned char *mask; /* 0: none */
+  TYPE scale;
+};
+
+__device__ static inline struct attention_head attention_head(const struct attention_numbers *s,
+                                                              const unsigned char *mask, long long head) {
+  struct attention_head x;
+  long long b = head / s->heads, h = head % s->heads;
+  x.row = s->heads * s->size;
+  x.row_values = s->heads * s->values;
+  x.q = b * s->queries * x.row + h * s->size;
+  x.k = b * s->keys * x.row + h * s->size;
+  x.v = b * s->keys * x.row_values + h * s->values;
+  x.y = b * s->queries * x.row_values + h * s->values;
+  x.mask = mask ? mask + b * s->mask_step[0] + h * s->mask_step[1] : 0;
+  x.scale = (TYPE)(1 / sqrt((double)s->size));
+  return x;
+}
+
+/* Whether query i sees key j. */
+__device__ static inline bool attention_sees(const struct attention_numbers *s, const struct attention_head *x,
+                                             long long i, long long j) {
+  if (i >= s->queries || j >= s->keys || (s->causal && j > i)) return false;
+  return !x->mask || x->mask[i * s->mask_step[2] + j * s->mask_step[3]];
+}
+
+__device__ static inline TYPE attention_dot(const TYPE *a, const TYPE *b, long long count) {
+  TYPE sum = 0;
+  for (long long i = 0; i < count; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/* 2^n, 0 below the normal numbers. */
+__device__ static inline TYPE attention_power(long long n) {
+  if (sizeof(TYPE) == 4) return n < -126 ? 0 : (TYPE)__int_as_float((int)(n + 127) << 23);
+  return n < -1022 ? 0 : (TYPE)__longlong_as_double((n + 1023) << 52);
+}
+
+/* e^x of x <= 0, or NaN: 2^n e^r, e^r the first terms of its series. */
+__device__ static inline TYPE attention_exp(TYPE x) {
+  const TYPE high = (TYPE)0x1.62e4p-1, low = (TYPE)(0x1.62e42fefa39efp-1 - 0x1.62e4p-1);
+  if (x < -750) return 0;
+  if (x != x) return x;
+  long long n = (long long)(x * (TYPE)0x1.71547652b82fep+0 - (TYPE)0.5);
+  TYPE r = x - (TYPE)n * high - (TYPE)n * low, y = 1;
+  for (int i = sizeof(TYPE) == 4 ? 7 : 14; i > 0; i--) y = 1 + y * r / (TYPE)i;
+  return y * attention_power(n);
+}

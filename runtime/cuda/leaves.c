@@ -12,7 +12,8 @@ enum { MAX_BLOCKS = 1 << 16 };
 struct leaf_launch {
   const char *name;
   const char *types;                 /* lines in front of the text: "#define TYPE float\n"; a constant */
-  int nargs;                         /* pointers: operands, then the result */
+  int nargs;                         /* pointers: operands, then the result; */
+  int missing;                       /* before that so many NULL, for operands that may be left out */
   int64_t threads;                   /* that find work: the kernel makes do with less; 0: nothing to do */
   int begins;                        /* the result begins as this operand, */
   size_t bytes;                      /* unless they are one place; 0: it does not */
@@ -52,7 +53,7 @@ static const struct cuda_leaf *load_leaf(struct cuda_engine *e, const char *name
 
 struct leaf_call {
   struct cuda_engine *engine;
-  int device, nargs, begins;
+  int device, nargs, missing, begins;
   CUfunction function;
   struct cuda_launch launch;
   size_t bytes;
@@ -62,9 +63,12 @@ struct leaf_call {
 static void run_call(void *const *args, const void *state) {
   const struct leaf_call *c = state;
   struct cuda_engine *e = c->engine;
-  void *params[MAX_LEAF_INPUTS + 2], *result = args[c->nargs - 1];
-  for (int i = 0; i < c->nargs; i++) params[i] = (void *)&args[i];
-  params[c->nargs] = (void *)c->numbers;
+  void *params[MAX_LEAF_INPUTS + 2], *result = args[c->nargs - 1], *none = NULL;
+  int count = 0;
+  for (; count < c->nargs - 1; count++) params[count] = (void *)&args[count];
+  for (int i = 0; i < c->missing; i++) params[count++] = &none;
+  params[count++] = (void *)&args[c->nargs - 1];
+  params[count] = (void *)c->numbers;
   bool good = cuda_use(e, c->device);
   if (good && c->bytes && result != args[c->begins])
     good = CUDA(e, c->device, cuMemcpyAsync, cuda_address(result), cuda_address(args[c->begins]), c->bytes,
@@ -81,6 +85,7 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
   *call = (struct leaf_call){.engine = e,
                              .device = device,
                              .nargs = how->nargs,
+                             .missing = how->missing,
                              .begins = how->begins,
                              .function = leaf->functions[e->devices[device].card - e->cards],
                              .launch = {CUDA_MAIN,
@@ -122,6 +127,7 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
   struct leaf_launch how = {.name = op->name,
                             .types = types_of[n->inputs[0]->type.dtype],
                             .nargs = n->ninputs + 1,
+                            .missing = op->max_inputs - n->ninputs,
                             .begins = op->in_place - 1,
                             .bytes = op->in_place ? (size_t)type_bytes(&n->type) : 0};
   how.threads = op->numbers(n, how.numbers);

@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 
+import attention
 import convolutions
 import leaves
 import windows
@@ -228,6 +229,8 @@ def compute(m, n, x, t, rows, given):
         return m.product(a, b, d)
     if n.op == "conv":
         return convolutions.of_node(m, n, shape, d, x)
+    if n.op in ("attention", "attention_gradient"):
+        return attention.of_node(m, n, shape, d, x)
     if n.op.startswith("window_"):
         return windows.of_node(m, n, shape, d, x)
     if n.op == "gather":

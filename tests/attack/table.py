@@ -18,7 +18,8 @@ REASONS = {
     "send": "in the part of one task of a plan", "remote": "in the part of one task of a plan",
     "fused": "made by fuse", "output": "made by fuse",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
-    "mean_windows": "mean_pool2d", "between": "upsample", "split_heads": "attention",
+    "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample",
+    "split_heads": "attention",
     "adam_rate": "adam and adamw", "fan_in": "of sizes: the initializers", "fan_out": "of sizes: the initializers",
 }
 # Optimizers, schedules and initializers have a file of their own: updates.py.

@@ -1,6 +1,7 @@
 """The functions that are not elementwise: reductions, shapes, products, rows by number."""
 import numpy as np
 
+import attention
 import convolutions
 import leaves
 import windows
@@ -410,6 +411,7 @@ def tensor_rows(elementwise):
         "flatten": flatten, "transpose": transpose, "broadcast": broadcast, "concat": together("concat"),
         "stack": together("stack"), "slice": cut, "pad": pad, "iota": iota, "cast": cast, "select": select,
         "ratio": ratio, "matmul": matmul, "conv": convolutions.conv,
+        "dot_product_attention": attention.row,
         "window_sum": windows.row("window_sum"), "window_max": windows.row("window_max"),
         "transposed_conv": convolutions.transposed_conv, "gather": gather("gather"), "lookup": gather("lookup"),
         "scatter_add": scatter_add, "one_hot": one_hot, "expect_range": expect_range,

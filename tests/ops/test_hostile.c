@@ -406,7 +406,7 @@ static int attack_samples(struct attack *t, enum op_id op, enum dtype d, int mos
   struct cases c = {.g = graph_create(a, "samples", &diags), .op = op, .small = true};
   cases_add(&c, d);
   int done = 0;
-  for (int rank = 3; rank >= 0 && done < most; rank--)
+  for (int rank = 4; rank >= 0 && done < most; rank--)
     for (int i = 0; i < c.count && done < most; i++) {
       struct node *n = c.list[i].node;
       if (n->ninputs > 8 || (n->ninputs ? n->inputs[0]->type.rank : n->type.rank) != rank) continue;

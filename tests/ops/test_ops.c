@@ -1,7 +1,7 @@
 /* Every op on every dtype it takes and on odd shapes, one test per op, driven from the op table: compiled by
  * each backend, or on a GPU, and against node_eval. Backends agree bit for bit, except in products and convolutions of
- * f32, which a library computes. With node_eval they agree bit for bit where nothing is summed up, else within
- * bound.h. */
+ * f32, which a library computes, and in attention. With node_eval they agree bit for bit where nothing is summed up,
+ * else within bound.h. */
 #include "tests/support/bound.h"
 #include "tests/support/cases.h"
 #include "tests/support/fixture.h"
@@ -19,6 +19,9 @@ static bool no_gpu;
 static const char *gpu; /* "gpu:0": on this one alone; NULL: by each backend of the CPU */
 
 static bool is_random(enum op_id op) { return op == OP_random_uniform || op == OP_random_normal; }
+
+static bool is_attention(enum op_id op) { return op == OP_attention || op == OP_attention_gradient; }
+static bool is_product(enum op_id op) { return op == OP_matmul || op == OP_conv || is_attention(op); }
 
 /* All cases of one op and dtype as one graph. */
 struct batch {
@@ -71,7 +74,7 @@ static void check_case(struct batch *b, int i, const struct bounds *want, const 
     const struct tensor *have = values_get(&got[e], name);
     assert_non_null(have);
     const char *wrong = exact ? tensor_difference(a, &w->value, have) : bounds_breach(a, w, have);
-    bool library = (n->op == OP_matmul || n->op == OP_conv) && n->type.dtype == DT_F32;
+    bool library = is_product(n->op) && (n->type.dtype == DT_F32 || is_attention(n->op));
     if (!wrong && e > 0 && !library) wrong = tensor_difference(a, values_get(&got[0], name), have);
     if (wrong)
       fail_msg("%s %s of %s, backend %s: %s", op_of(n)->name, name,
@@ -91,7 +94,7 @@ static void run_batch(struct batch *b, const struct plan *p) {
       fail_msg("%s", diags_text(&b->diags, false));
   }
   enum op_kind kind = op_table[b->cases.op]->kind;
-  bool exact = kind != KIND_REDUCE && b->cases.op != OP_matmul && b->cases.op != OP_conv;
+  bool exact = kind != KIND_REDUCE && !is_product(b->cases.op);
   for (int i = 0; i < b->cases.count; i++) check_case(b, i, want, got, exact);
 }
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_OPERANDS = 4, MOST_ELEMENTS = 200 };
+enum { MAX_OPERANDS = 6, MOST_ELEMENTS = 200 };
 
 static struct tensor tensor_new(struct arena *a, struct type t) {
   return (struct tensor){t, arena_alloc(a, (size_t)type_bytes(&t) + 1)};

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_OPERANDS = 4, TOWERS = 3, MOST_ELEMENTS = 120 };
+enum { MAX_OPERANDS = 6, TOWERS = 3, MOST_ELEMENTS = 120 };
 
 /* Ops that have no rows, come into being with towers, or are tested by name: replication_variables has those that
  * towers differ in. */

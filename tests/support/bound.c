@@ -410,7 +410,7 @@ static void forget_points(struct bounds *b) {
 
 static bool sums_floats(const struct node *n) {
   bool sum = n->op == OP_reduce_sum || n->op == OP_reduce_prod || n->op == OP_matmul || n->op == OP_conv ||
-             n->op == OP_scatter_add;
+             n->op == OP_scatter_add || n->op == OP_attention || n->op == OP_attention_gradient;
   return sum && dtype_is_float(n->type.dtype);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 bool op_takes(enum op_id op, enum dtype d) {
+  if (op == OP_attention || op == OP_attention_gradient) return dtype_is_float(d);
   if (op == OP_scatter_add || op == OP_add_along) return d != DT_BOOL;
   switch (op_table[op]->dtypes) {
   case DTYPE_NUMBER: return d != DT_BOOL;
