@@ -197,7 +197,10 @@ static int64_t fill_strides(struct kernel_filling *e, int i, const int64_t *stri
   int64_t bytes = dtype_size((enum dtype)e->k.args[i].dtype);
   for (int d = 0; d < e->o.rank; d++) {
     out[d] = stride_at(&e->o, stride, d);
-    if (out[d] != 0) bytes *= e->o.extent[d];
+    if (out[d] != 0)
+      bytes *= e->o.extent[d];
+    else
+      e->k.still[i] |= (uint8_t)(1 << d);
     if (e->o.extent[d] == 0) bytes = 0;
   }
   int64_t along = out[e->o.vector];
@@ -216,6 +219,20 @@ static const int64_t *fill_sizes(struct kernel_filling *e, int64_t *traffic) {
                              sizes + rank + i * rank);
   memcpy(sizes + rank + e->k.nargs * rank, e->params, (size_t)e->k.nparams * sizeof *sizes);
   return sizes;
+}
+
+/* A short last axis that is not the batch, along which the lanes run: see struct kernel. Maps profit where they load
+ * something that all rows have alike. */
+static int choose_strip(const struct kernel_filling *e) {
+  const struct kernel *k = &e->k;
+  int kept = k->rank - k->nreduce;
+  int64_t chunks = (e->o.extent[k->vector] + KERNEL_LANES - 1) / KERNEL_LANES;
+  if (kept < 1 || k->vector >= kept || e->o.loop[k->vector] <= 0) return 0;
+  bool shared = k->kind == KERNEL_REDUCE;
+  uint8_t others = (uint8_t)(((1 << k->rank) - 1) & ~(1 << k->vector));
+  for (int i = 0; i < k->nargs - k->noutputs && k->rank > 1 && chunks <= 4; i++)
+    shared |= k->args[i].vector == STRIDE_ONE && k->still[i] == others;
+  return !shared ? 0 : chunks >= 4 ? 4 : chunks >= 2 ? 2 : 1;
 }
 
 static const struct launch_arg *launch_args(struct kernel_filling *e) {
@@ -251,6 +268,7 @@ void nest_end(struct nest *t, struct launch *out) {
   record_all(&e);
   kernel_settle(&e.k);
   out->sizes = fill_sizes(&e, &out->traffic);
+  e.k.strip = choose_strip(&e);
   out->args = launch_args(&e);
   out->kernel = lower_intern(t->l, &e.k);
 }

@@ -72,7 +72,8 @@ static bool has_short_rows(const struct schedule *s, const struct task *t) {
     return false;
   const struct kernel *k = l->kernel;
   int64_t row = l->sizes[k->vector];
-  return k->kind == KERNEL_MAP && k->rank > 1 && row < 2 * KERNEL_LANES && row % KERNEL_LANES != 0;
+  return (k->kind == KERNEL_MAP || k->nmapped) && k->rank > 1 && row < 2 * KERNEL_LANES &&
+         row % KERNEL_LANES != 0;
 }
 
 static int take_over(const struct schedule *s, const struct task *t, int r) {

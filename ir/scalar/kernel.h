@@ -33,10 +33,15 @@ struct kernel {
   int rank;              /* loops, outermost first; 1..MAX_RANK */
   int nreduce;           /* the last `nreduce` loops are reduced over; 0 for a map */
   int vector;            /* the loop that runs in vector lanes: any loop of a map; a kept or reduced one */
+  /* Chunks of KERNEL_LANES that the vector loop has, if that is known: 1, 2, 4 for that many and more; else 0. On the
+   * host such a loop stands before the others of a map, and takes so many at a time there and in column sums. */
+  int strip;
   int nsums;   /* accumulators of a reduce, all of one type; argmax and argmin have one; 0 for a map */
   int nmapped; /* how many of the outputs, the last ones, a reduce maps */
   int nargs, noutputs; /* args[0..nargs-noutputs) are read, the rest written */
   struct kernel_arg args[MAX_KERNEL_ARGS];
+  /* Of args, bit l: the stride along loop l is 0, whatever the sizes; or it is not said. */
+  uint8_t still[MAX_KERNEL_ARGS];
   struct sprog body; /* S_ARG: args; S_INDEX: loops */
   /* map: one value of `body` per output. reduce: first the `nsums` that are reduced, then one per mapped output */
   sval result[MAX_KERNEL_SUMS + MAX_KERNEL_RESULTS];

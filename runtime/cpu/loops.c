@@ -6,7 +6,8 @@
  * as soon as the loops it depends on are entered, so no pass has to hoist it.
  *
  * Order of the loops: those of a map and the kept ones of a reduction run in their own order but the vector loop
- * last; reduced loops follow in their own order, as ir/scalar/kernel.h promises.
+ * last; reduced loops follow in their own order, as ir/scalar/kernel.h promises. A short vector loop of a map is the
+ * first instead: what stays where it is along the rows is loaded once.
  *
  * Arguments may be the same buffer: all values of a chunk are read before the first one is written. */
 #include "runtime/cpu/loops.h"
@@ -16,7 +17,7 @@
 /* A body with more instructions in the innermost loop is emitted once, always masked: the mask costs less there
  * than the time to compile the body twice. */
 #define HEAVY_BODY 120
-/* A column sum with a body no heavier than this takes MAX_UNROLL chunks a round, others two. */
+/* Columns with a body no heavier than this take MAX_UNROLL chunks a round, others two. */
 #define LIGHT_BODY 10
 
 /* ---- loops ---- */
@@ -101,7 +102,8 @@ static void carried_restore(struct carried *c, LLVMValueRef *phis) {
 
 /* Is argument `a` read or written inside a loop at `depth`? */
 static bool used_inside(const struct cpu_loops *n, int a, int depth) {
-  return !is_reduce(n) || depth < n->kept || n->in_body[a];
+  bool here = !is_reduce(n) || depth < n->kept || n->in_body[a];
+  return here && !(n->k->still[a] >> n->order[depth] & 1);
 }
 
 /* A loop one element at a time. */
@@ -270,8 +272,10 @@ static void order_loops(struct cpu_loops *n) {
   const struct kernel *k = n->k;
   int count = 0;
   n->kept = k->rank - (is_reduce(n) ? k->nreduce : 0);
-  bool last = k->vector < n->kept; /* of the kept loops */
+  bool first = !is_reduce(n) && k->strip, last = !first && k->vector < n->kept; /* of the kept loops */
+  if (first) n->order[count++] = k->vector;
   for (int l = 0; l < k->rank; l++) {
+    if (first && l == k->vector) continue;
     if (last && l == n->kept) n->order[count++] = k->vector;
     if (!last || l != k->vector) n->order[count++] = l;
   }
@@ -308,13 +312,14 @@ static void load_sizes(struct cpu_loops *n, LLVMValueRef args) {
   }
 }
 
-/* How the vector loop runs: heavy bodies once, light column sums several chunks a round. */
+/* How the vector loop runs: heavy bodies once, light ones around other loops several chunks a round. */
 static void choose_shape(struct cpu_loops *n) {
   int weight = program_weight(&n->body, n->k->rank);
   n->heavy = weight > HEAVY_BODY;
   n->unroll = 1;
-  if (is_reduce(n) && vector_is_kept(n) && weight <= 4 * LIGHT_BODY)
+  if ((is_reduce(n) ? vector_is_kept(n) : n->k->strip > 0) && weight <= 4 * LIGHT_BODY)
     n->unroll = weight <= LIGHT_BODY ? MAX_UNROLL : 2;
+  if (n->k->strip && n->unroll > n->k->strip) n->unroll = n->k->strip;
   n->chunks = 1;
 }
 

@@ -1,9 +1,16 @@
 /* What a scalar program asks of the loops around it: what is live, uniform and how deep. */
 #include "runtime/cpu/loops.h"
 
+/* Loops to enter before an element of argument `a` is known, or a chunk of them. */
+static int depth_of(const struct cpu_loops *n, int a, bool chunk) {
+  int depth = chunk ? n->vector_depth + 1 : 0;
+  for (int d = depth; d < n->k->rank; d++)
+    if (!(n->k->still[a] >> n->order[d] & 1)) depth = d + 1;
+  return depth;
+}
+
 static void mark_places(struct cpu_loops *n, struct cpu_program *g, bool in_lanes) {
   const struct kernel *k = n->k;
-  bool vector_innermost = n->vector_depth == k->rank - 1;
   int use[3];
   for (int v = 0; v < g->text->count; v++) {
     const struct sinst *i = &g->text->inst[v];
@@ -14,7 +21,7 @@ static void mark_places(struct cpu_loops *n, struct cpu_program *g, bool in_lane
         if (n->order[d] == i->a) g->depth[v] = d + 1;
     } else if (i->op == S_ARG) {
       g->uniform[v] = !in_lanes || (i->a < k->nargs && k->args[i->a].vector == STRIDE_ZERO);
-      g->depth[v] = g->uniform[v] && vector_innermost ? k->rank - 1 : k->rank;
+      g->depth[v] = i->a < k->nargs ? depth_of(n, i->a, !g->uniform[v]) : k->rank;
     }
     int nuse = sinst_operands(i, use);
     for (int u = 0; u < nuse; u++) {

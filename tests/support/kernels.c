@@ -150,6 +150,8 @@ static void random_strides(struct rng *r, struct kernel_sample *s, int a, int br
     }
   }
   k->args[a].vector = (uint8_t) class;
+  for (int l = 0; l < k->rank; l++)
+    if (stride[l] == 0 && rng_chance(r, 70)) k->still[a] |= (uint8_t)(1 << l);
   s->buffer[a].elements = running;
 }
 
@@ -177,6 +179,7 @@ static void random_arguments(struct rng *r, struct arena *arena, struct kernel_s
       int in = a - ninputs;
       k->args[in].dtype = k->args[a].dtype;
       k->args[in].vector = k->args[a].vector;
+      k->still[in] = k->still[a];
       memcpy(s->sizes + k->rank + in * k->rank, s->sizes + k->rank + a * k->rank, (size_t)k->rank * 8);
       s->buffer[in].elements = s->buffer[a].elements;
       s->origin[in] = s->origin[a];
@@ -217,6 +220,7 @@ void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, 
     k->nsums = is_arg ? 1 : 1 + rng_below(r, sums);
   }
   k->vector = rng_below(r, k->rank);
+  if (k->vector < k->rank - k->nreduce && rng_chance(r, 50)) k->strip = 1 << rng_below(r, 3);
   k->noutputs = 1 + rng_below(r, 3);
   if (kind == KERNEL_REDUCE && sums > 1) k->nmapped = rng_below(r, k->noutputs + 1);
   k->nargs = k->noutputs + rng_below(r, 5);
