@@ -8,7 +8,7 @@ layer block(x : T[N, H, W, C], filters : int, stride = 1) {
   return relu(b + short)
 }
 
-model resnet(rate = 0.1) {
+model resnet(rate = 0.1, precision = "f32") with precision = precision {
   input image : f32[B, 32, 32, 3]
   input label : i32[B]
 

@@ -98,6 +98,9 @@ struct backend {
   /* (optional) Whether f32 products may round their factors to TF32, which is not so at first. Before any plan
    * is loaded. */
   void (*allow_tf32)(void *self, bool allow);
+  /* (optional) Whether products of bfloat16 values are computed in units for it, which add up in an order of their
+   * own. */
+  bool (*has_bf16_units)(void *self);
   /* (optional) Whoever waits outside of runs for a device that does not answer for so many seconds (0: never) gives it
    * up: that is a failure, and *lost is set; see engines_lose. */
   void (*limit)(void *self, int seconds, _Atomic bool *lost);

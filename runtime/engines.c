@@ -138,6 +138,13 @@ void engines_allow_tf32(const struct engines *e, bool allow) {
     if (e->all[i].backend->allow_tf32) e->all[i].backend->allow_tf32(e->all[i].self, allow);
 }
 
+bool engines_have_bf16_units(const struct engines *e) {
+  bool any = false;
+  for (int i = 0; i < e->count && !any; i++)
+    any = e->all[i].backend->has_bf16_units && e->all[i].backend->has_bf16_units(e->all[i].self);
+  return any;
+}
+
 void engines_limit(const struct engines *e, int seconds) {
   for (int i = 0; i < e->count; i++)
     if (e->all[i].backend->limit) e->all[i].backend->limit(e->all[i].self, seconds, e->lost);

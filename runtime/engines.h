@@ -55,6 +55,8 @@ void engines_no_memory(const struct engines *e, int device, const char *what, si
 void engines_limit(const struct engines *e, int seconds);
 /* Before any plan is loaded. */
 void engines_allow_tf32(const struct engines *e, bool allow);
+/* Whether a host's backend multiplies bfloat16 in units for it. */
+bool engines_have_bf16_units(const struct engines *e);
 /* Whether the device's memory is the host's; the host itself is -1. Not so of devices of other processes. */
 bool engines_on_host(const struct engines *e, int device);
 

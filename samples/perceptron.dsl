@@ -1,7 +1,7 @@
 # The benchmark perceptron: 784-512-512-10 on f32 pixels. `--set method=sgd` trains without state.
 use nn
 
-model perceptron(hidden = 512, rate = 1e-3, method = adam) {
+model perceptron(hidden = 512, rate = 1e-3, method = adam, precision = "f32") with precision = precision {
   input image : f32[B, 784]
   input label : i32[B]
 

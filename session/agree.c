@@ -4,6 +4,7 @@
 #include "ir/graph/graph.h"
 #include "runtime/data/data.h"
 #include "runtime/data/xxh64.h"
+#include "runtime/engines.h"
 #include "runtime/mpi/transport.h"
 
 #include <stdlib.h>
@@ -242,6 +243,16 @@ static enum dgc_status agree_on_messages(struct dgc_session *s, const struct pla
   return transport_tell(t, s->call, &differ) ? blame(s, differ) : session_unreached(s);
 }
 
+/* How this process computes what the plan leaves open; "" where it is nothing. */
+static const char *way_of_computing(struct dgc_session *s, const struct graph *g) {
+  bool bf16 = false;
+  for (uint32_t i = 0; i < g->count && !bf16; i++) bf16 = node_attr(g->nodes[i], ATTR_precision) != NULL;
+  if (!bf16) return "";
+  return engines_have_bf16_units(s->engines)
+             ? "\nmultiplies bfloat16 in units for it (DGC_BF16_UNITS=off: as f32)"
+             : "\nmultiplies bfloat16 as f32";
+}
+
 enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p) {
   static const char digest[] = "has plan ";
   if (!s->transport) return DGC_OK;
@@ -252,9 +263,10 @@ enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, cons
   xxh64_init(&h);
   xxh64_add(&h, text.data, text.len);
   const char *difference;
-  enum dgc_status status =
-      compare(s, arena_printf(s->call, "plans\n%s%016llx", digest, (unsigned long long)xxh64_end(&h)), digest,
-              &difference);
+  enum dgc_status status = compare(s,
+                                   arena_printf(s->call, "plans\n%s%016llx%s", digest,
+                                                (unsigned long long)xxh64_end(&h), way_of_computing(s, g)),
+                                   digest, &difference);
   if (status) return status;
   if (*difference == '?') return show_plan(s, text.data, (int)strtol(difference + 1, NULL, 10));
   status = blame(s, difference);

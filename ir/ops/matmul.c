@@ -21,8 +21,8 @@ static bool precision_infer(const struct node *n, struct arena *a, const char **
 
 /* matmul: a [..., M, K] and b [..., K, N] give [..., M, N]; transpose_a, transpose_b swap the last two axes of an
  * operand before. The leading axes are equal. precision "bf16" is a promise: all elements of both operands are
- * bfloat16 values. The product of two such is exact in f32, so a backend may multiply in bfloat16 units that add
- * up in f32, and no product of elements changes. */
+ * bfloat16 values, none of them subnormal. The product of two such is exact in f32, so a backend may multiply in
+ * bfloat16 units that add up in f32, and no product of elements changes. */
 static bool matmul_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *l = &n->inputs[0]->type, *r = &n->inputs[1]->type;
   bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);

@@ -147,7 +147,8 @@ STEP(round, DTYPE_FLOAT, DOMAIN_ANY, UN(RINT, x))
 STEP(trunc, DTYPE_FLOAT, DOMAIN_ANY, UN(TRUNC, x))
 
 /* To the nearest bfloat16, the upper half of an f32's bits; ties go to even, and a carry out of the mantissa
- * counts the exponent up, to infinity in the end. A NaN could lose its last bits so: it gets one that stays.
+ * counts the exponent up, to infinity in the end. A NaN could lose its last bits so: it gets one that stays. A
+ * subnormal number is zero, as it is to the units that multiply bfloat16 (AVX512_BF16, AMX).
  * Where a certificate computes all floats in f64, by way of f32. */
 static sval round_bf16_scalar(struct sprog *p, const struct node *n, const sval *in) {
   (void)n;
@@ -156,8 +157,9 @@ static sval round_bf16_scalar(struct sprog *p, const struct node *n, const sval 
   sval up = BIN(ADD, bits, BIN(ADD, odd, s_int(p, DT_I32, 0x7fff)));
   sval quiet = BIN(OR, bits, s_int(p, DT_I32, 0x400000));
   sval near = s_select(p, BIN(NE, x, x), quiet, up);
-  sval y = s_bitcast(p, DT_F32, BIN(AND, near, s_bits(p, DT_I32, 0xffff0000)));
-  return s_convert(p, s_dtype(p, in[0]), y);
+  sval normal = BIN(NE, BIN(AND, bits, s_int(p, DT_I32, 0x7f800000)), s_int(p, DT_I32, 0));
+  sval kept = s_select(p, normal, s_bits(p, DT_I32, 0xffff0000), s_bits(p, DT_I32, 0x80000000));
+  return s_convert(p, s_dtype(p, in[0]), s_bitcast(p, DT_F32, BIN(AND, near, kept)));
 }
 /* Once is enough; and what is only moved or repeated is rounded before, where it is fewer elements, and where a
  * product can take the transpose upon itself. */

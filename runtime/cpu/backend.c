@@ -72,6 +72,11 @@ static void cpu_enter(void *self) {
   cpu_thread_init();
 }
 
+static bool cpu_has_bf16_units(void *self) {
+  (void)self;
+  return onednn_has_units();
+}
+
 const struct backend backend_cpu = {
     .name = "cpu",
     .help = "machine code for this processor, matrix products by oneDNN",
@@ -82,6 +87,7 @@ const struct backend backend_cpu = {
     .alloc = host_device_alloc,
     .free = host_device_free,
     .copy = host_device_copy,
+    .has_bf16_units = cpu_has_bf16_units,
     .compile = cpu_compile,
     .prepare = cpu_prepare,
     .emit = cpu_emit,

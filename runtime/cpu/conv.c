@@ -3,12 +3,13 @@
  * other types by kernels/cpu/conv.c.
  *
  * Input and output lie as they are, channels last. Kernels are small, and the library wants them in an order of its
- * own: they are put into it, or back from it, in each step. Which way is taken follows from the shape alone, and so
- * do the bits. */
+ * own: they are put into it, or back from it, in each step. bfloat16 values are multiplied as such where the CPU has
+ * units for it, and added up in f32. Which way is taken follows from the shape alone, and so do the bits. */
 #include "kernels/cpu/conv.h"
 
 #include "base/arena.h"
 #include "ir/ops/leaf.h"
+#include "kernels/cpu/bf16.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/leaf.h"
 #include "runtime/cpu/onednn.h"
@@ -19,6 +20,7 @@
 struct conv_plan {
   struct convolution size; /* as the library is told */
   bool has_primitive;      /* else kernels/cpu does it */
+  bool bf16;               /* it multiplies bfloat16 */
   bool turned;             /* it is done the other way round: see turns */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
@@ -26,7 +28,10 @@ struct conv_plan {
   dnnl_memory_t tensors[3];            /* by enum conv_result */
   dnnl_memory_t packed, scratch;       /* the kernel in the library's order; what it works in */
   float *kernel;                       /* turned, behind the plan */
+  uint16_t *halves[3];                 /* bf16: the operands, by enum conv_result */
 };
+
+static int64_t places(const struct convolution *c) { return c->kernel[0] * c->kernel[1] * c->kernel[2]; }
 
 #if DNNL_VERSION_MAJOR == 2
 
@@ -39,16 +44,16 @@ struct description {
   dnnl_dims_t strides, dilation, low, high;
 };
 
-static bool describe_image(dnnl_memory_desc_t *d, int axes, int64_t batch, int64_t channels,
-                           const int64_t *size) {
+static bool describe_image(dnnl_memory_desc_t *d, dnnl_data_type_t type, int axes, int64_t batch,
+                           int64_t channels, const int64_t *size) {
   dnnl_dims_t dims = {batch, channels};
   for (int i = 0; i < axes; i++) dims[i + 2] = size[CONV_AXES - axes + i];
-  return dnnl_memory_desc_init_by_tag(d, axes + 2, dims, dnnl_f32, axes == 2 ? dnnl_nhwc : dnnl_ndhwc) ==
+  return dnnl_memory_desc_init_by_tag(d, axes + 2, dims, type, axes == 2 ? dnnl_nhwc : dnnl_ndhwc) ==
          dnnl_success;
 }
 
 /* [K..., channels, groups * filters] in memory; to the library [groups, filters, channels, K...]. */
-static bool describe_kernel(struct description *d, const struct convolution *c) {
+static bool describe_kernel(struct description *d, dnnl_data_type_t type, const struct convolution *c) {
   int grouped = c->groups != 1, rank = d->axes + 2 + grouped;
   int64_t filters = c->groups * c->filters, step = c->channels * filters;
   dnnl_dims_t dims = {c->groups}, strides = {c->filters};
@@ -59,12 +64,15 @@ static bool describe_kernel(struct description *d, const struct convolution *c) 
     dims[at] = c->kernel[i], strides[at] = step;
     step *= c->kernel[i];
   }
-  return dnnl_memory_desc_init_by_strides(&d->tensors[CONV_KERNEL], rank, dims, dnnl_f32, strides) ==
+  return dnnl_memory_desc_init_by_strides(&d->tensors[CONV_KERNEL], rank, dims, type, strides) ==
              dnnl_success &&
-         dnnl_memory_desc_init_by_tag(&d->packed, rank, dims, dnnl_f32, dnnl_format_tag_any) == dnnl_success;
+         dnnl_memory_desc_init_by_tag(&d->packed, rank, dims, type, dnnl_format_tag_any) == dnnl_success;
 }
 
-static bool describe(struct description *d, const struct convolution *c) {
+/* The type of operands; results are f32. */
+static bool describe(struct description *d, const struct convolution *c, dnnl_data_type_t operands) {
+  dnnl_data_type_t types[3] = {operands, operands, operands};
+  types[c->result] = dnnl_f32;
   bool flat = c->input[0] == 1 && c->kernel[0] == 1 && c->output[0] == 1 && c->low[0] == 0;
   *d = (struct description){.axes = flat ? 2 : 3};
   for (int i = 0; i < d->axes; i++) {
@@ -75,9 +83,11 @@ static bool describe(struct description *d, const struct convolution *c) {
     d->low[i] = c->low[axis];
     d->high[i] = (c->output[axis] - 1) * c->stride[axis] + reach - c->input[axis] - c->low[axis];
   }
-  return describe_image(&d->tensors[CONV_INPUT], d->axes, c->batch, c->groups * c->channels, c->input) &&
-         describe_image(&d->tensors[CONV_OUTPUT], d->axes, c->batch, c->groups * c->filters, c->output) &&
-         describe_kernel(d, c);
+  return describe_image(&d->tensors[CONV_INPUT], types[CONV_INPUT], d->axes, c->batch,
+                        c->groups * c->channels, c->input) &&
+         describe_image(&d->tensors[CONV_OUTPUT], types[CONV_OUTPUT], d->axes, c->batch,
+                        c->groups * c->filters, c->output) &&
+         describe_kernel(d, types[CONV_KERNEL], c);
 }
 
 /* Few channels or filters in a group. */
@@ -168,9 +178,17 @@ static struct convolution turned_around(const struct convolution *c) {
 
 /* What the library may choose, and of that what it should. Measured with oneDNN 2.6 on AVX-512, LeNet's and ResNet's
  * layers: 1.1 to 1.7 times as fast as its own choice. */
-static bool is_fit(const char *name) { return !strstr(name, "ref") && !strstr(name, "gemm"); }
+/* bfloat16 units lose where a kernel is the result, and small: 0.4 to 0.8 times as fast as f32. */
+static bool is_fit(const struct conv_plan *p, const char *name) {
+  if (p->bf16)
+    return onednn_takes_units(name) &&
+           (p->size.result != CONV_KERNEL || places(&p->size) * p->size.channels > 32);
+  return !strstr(name, "ref") && !strstr(name, "gemm");
+}
 
-static bool is_best(const struct convolution *c, const char *name) {
+static bool is_best(const struct conv_plan *p, const char *name) {
+  const struct convolution *c = &p->size;
+  if (p->bf16) return true;
   if (c->result == CONV_INPUT && c->channels <= 8 && c->groups == 1) return strstr(name, "avx512") == NULL;
   if (c->result == CONV_OUTPUT && is_narrow(c))
     return strncmp(name, "br", 2) != 0 && strstr(name, "1x1") == NULL;
@@ -189,8 +207,8 @@ static dnnl_primitive_desc_t choose(const struct conv_plan *p, const dnnl_convol
     dnnl_primitive_desc_t way = dnnl_primitive_desc_iterator_fetch(ways);
     if (way == NULL) break;
     const char *name = onednn_way(way);
-    found = is_fit(name) && is_best(&p->size, name);
-    dnnl_primitive_desc_t other = found || (is_fit(name) && !chosen) ? chosen : way;
+    found = is_fit(p, name) && is_best(p, name);
+    dnnl_primitive_desc_t other = found || (is_fit(p, name) && !chosen) ? chosen : way;
     if (other != way) chosen = way;
     if (other) dnnl_primitive_desc_destroy(other);
     if (dnnl_primitive_desc_iterator_next(ways) != dnnl_success) break;
@@ -202,18 +220,22 @@ static dnnl_primitive_desc_t choose(const struct conv_plan *p, const dnnl_convol
 /* Sets `has_primitive` where the library has one for this shape that is fit. False if there is no memory: what would be
  * done instead has other bits. */
 static bool create_primitive(struct conv_plan *p) {
-  struct description d;
+  struct description d, all; /* `all`: as the library sees the forward one */
+  struct convolution hinted = p->size;
   enum conv_result result = (enum conv_result)p->size.result;
+  hinted.result = CONV_OUTPUT;
   dnnl_convolution_desc_t desc, forward;
   dnnl_primitive_attr_t attr = NULL;
   dnnl_primitive_desc_t made = NULL, hint = NULL;
   dnnl_status_t status = dnnl_success;
 #define DONE(call) ((status = (call)) == dnnl_success)
-  bool known = describe(&d, &p->size) && DONE(dnnl_engine_create(&p->engine, dnnl_cpu, 0)) &&
+  bool known = describe(&d, &p->size, p->bf16 ? dnnl_bf16 : dnnl_f32) &&
+               DONE(dnnl_engine_create(&p->engine, dnnl_cpu, 0)) &&
                DONE(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags)) &&
                DONE(dnnl_primitive_attr_create(&attr)) &&
                DONE(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user)) &&
-               DONE(forward_desc(&forward, &d)) && DONE(convolution_desc(&desc, &d, result)) &&
+               describe(&all, &hinted, p->bf16 ? dnnl_bf16 : dnnl_f32) &&
+               DONE(forward_desc(&forward, &all)) && DONE(convolution_desc(&desc, &d, result)) &&
                DONE(dnnl_primitive_desc_create(&hint, &forward, NULL, p->engine, NULL)) &&
                (made = choose(p, &desc, attr, result == CONV_OUTPUT ? NULL : hint, &status));
   const dnnl_memory_desc_t *packed =
@@ -252,6 +274,13 @@ static bool create_primitive(struct conv_plan *p) {
 
 static bool prepare(void *plan) { return create_primitive(plan); }
 
+/* The elements of each tensor. */
+static void conv_counts(const struct convolution *c, int64_t *counts) {
+  counts[CONV_INPUT] = c->batch * c->groups * c->channels * c->input[0] * c->input[1] * c->input[2];
+  counts[CONV_KERNEL] = c->groups * c->channels * c->filters * places(c);
+  counts[CONV_OUTPUT] = c->batch * c->groups * c->filters * c->output[0] * c->output[1] * c->output[2];
+}
+
 static void plan_destroy(void *plan) {
   struct conv_plan *p = plan;
   for (int i = 0; i < 3; i++)
@@ -262,21 +291,32 @@ static void plan_destroy(void *plan) {
   if (p->reorder) dnnl_primitive_destroy(p->reorder);
   if (p->stream) dnnl_stream_destroy(p->stream);
   if (p->engine) dnnl_engine_destroy(p->engine);
+  for (int i = 0; i < 3; i++) free(p->halves[i]);
   free(p);
 }
 
-static int64_t places(const struct convolution *c) { return c->kernel[0] * c->kernel[1] * c->kernel[2]; }
+/* The operands as bfloat16; as many elements as the tensors have. */
+static bool create_halves(struct conv_plan *p) {
+  const struct convolution *c = &p->size;
+  int64_t counts[3];
+  conv_counts(c, counts);
+  bool good = true;
+  for (int i = 0; i < 3; i++)
+    if (i != c->result) good = (p->halves[i] = malloc((size_t)counts[i] * sizeof(uint16_t))) && good;
+  return good;
+}
 
 /* NULL if there is no memory. */
-static struct conv_plan *plan_create(const struct convolution *c) {
-  bool turned = turns(c);
+static struct conv_plan *plan_create(const struct convolution *c, bool bf16) {
+  bool turned = !bf16 && turns(c);
   size_t room = turned ? (size_t)(places(c) * c->channels * c->filters) * sizeof(float) : 0;
   struct conv_plan *p = calloc(1, sizeof *p + room);
   if (p == NULL) return NULL;
+  p->bf16 = bf16;
   p->turned = turned;
   p->kernel = (float *)(p + 1);
   p->size = turned ? turned_around(c) : *c;
-  if (onednn_make(p, prepare)) return p;
+  if (onednn_make(p, prepare) && (!bf16 || !p->has_primitive || create_halves(p))) return p;
   plan_destroy(p);
   return NULL;
 }
@@ -296,10 +336,12 @@ static void turn_kernel(const struct conv_plan *p, const float *w) {
   }
 }
 
+/* What the arguments of a step are. */
+static const enum conv_result operand_order[3][3] = {[CONV_INPUT] = {CONV_OUTPUT, CONV_KERNEL, CONV_INPUT},
+                                                     [CONV_KERNEL] = {CONV_INPUT, CONV_OUTPUT, CONV_KERNEL},
+                                                     [CONV_OUTPUT] = {CONV_INPUT, CONV_KERNEL, CONV_OUTPUT}};
+
 static bool run_plan(const struct conv_plan *p, void *const *args) {
-  static const enum conv_result order[3][3] = {[CONV_INPUT] = {CONV_OUTPUT, CONV_KERNEL, CONV_INPUT},
-                                               [CONV_KERNEL] = {CONV_INPUT, CONV_OUTPUT, CONV_KERNEL},
-                                               [CONV_OUTPUT] = {CONV_INPUT, CONV_KERNEL, CONV_OUTPUT}};
   static const int names[3][3] = {[CONV_INPUT] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
                                   [CONV_KERNEL] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
                                   [CONV_OUTPUT] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}};
@@ -307,7 +349,7 @@ static bool run_plan(const struct conv_plan *p, void *const *args) {
   dnnl_memory_t kernel = p->tensors[CONV_KERNEL];
   bool back = p->size.result == CONV_KERNEL, good = true;
   for (int i = 0; i < 3; i++) {
-    enum conv_result which = order[p->size.result][i];
+    enum conv_result which = operand_order[p->size.result][i];
     good = good && onednn_data(p->tensors[which], args[i]);
     if (which == CONV_KERNEL && p->reorder == NULL) good = good && onednn_data(p->packed, args[i]);
   }
@@ -320,13 +362,27 @@ static bool run_plan(const struct conv_plan *p, void *const *args) {
          (!back || run_reorder(p, p->packed, kernel));
 }
 
+/* The operands of the step as the primitive takes them; the result stands last. */
+static void pack_operands(const struct conv_plan *p, void *const *args, void **packed) {
+  int64_t counts[3];
+  conv_counts(&p->size, counts);
+  for (int i = 0; i < 3; i++) {
+    int which = operand_order[p->size.result][i];
+    packed[i] = args[i];
+    if (which == p->size.result) continue;
+    bf16_pack(args[i], p->halves[which], counts[which]);
+    packed[i] = p->halves[which];
+  }
+}
+
 /* The library refuses for want of memory only. */
 static void run_conv(void *const *args, const void *state) {
   const struct conv_plan *p = state;
-  void *turned[] = {args[0], p->kernel, args[2]};
-  if (p->turned) turn_kernel(p, args[1]);
+  void *taken[] = {args[0], args[1], args[2]};
+  if (p->turned) turn_kernel(p, args[1]), taken[1] = p->kernel;
+  if (p->bf16) pack_operands(p, args, taken);
   foreign_enter();
-  bool done = run_plan(p, p->turned ? turned : args);
+  bool done = run_plan(p, taken);
   foreign_leave();
   if (!done) arena_exhausted();
 }
@@ -344,7 +400,13 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
     cpu_call(a, step, &cpu_conv_narrow, c);
     return true;
   }
-  struct conv_plan *plan = plan_create(&size);
+  struct conv_plan *plan = NULL;
+  if (node_attr(step->node, ATTR_precision) && onednn_has_units()) {
+    plan = plan_create(&size, true);
+    if (plan == NULL) return cpu_own(cpu, NULL, plan_destroy, d);
+    if (!plan->has_primitive) plan_destroy(plan), plan = NULL;
+  }
+  if (plan == NULL) plan = plan_create(&size, false);
   if (plan && !plan->has_primitive) {
     plan_destroy(plan);
     cpu_call(a, step, &cpu_conv, c);

@@ -90,6 +90,19 @@ const char *onednn_way(dnnl_primitive_desc_t desc) {
   return status == dnnl_success && name ? name : "ref";
 }
 
+#if DNNL_VERSION_MAJOR == 2
+bool onednn_has_units(void) {
+  const char *units = getenv("DGC_BF16_UNITS");
+  if (units && strcmp(units, "off") == 0) return false;
+  return ((unsigned)dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_amx) ==
+         dnnl_cpu_isa_avx512_core_amx;
+}
+#else
+bool onednn_has_units(void) { return false; }
+#endif
+
+bool onednn_takes_units(const char *way) { return strstr(way, "amx") != NULL; }
+
 bool onednn_data(dnnl_memory_t memory, const void *data) {
   void *pointer;
   memcpy(&pointer, &data, sizeof pointer);

@@ -71,12 +71,14 @@ def copysign(m, a, b):
 
 def round_bf16(m, x):
     if m.jax:
-        near = x + m.stop(m.xp.asarray(x, np.float32).astype(m.xp.bfloat16).astype(np.float64) - x)
+        near = m.xp.where(m.xp.abs(x) < 2.0**-126, 0 * x, m.xp.asarray(x, np.float32).astype(m.xp.bfloat16).astype(np.float64))
+        near = x + m.stop(near - x)
         return near
     with np.errstate(all="ignore"):
         bits = np.asarray(x, np.float32).view(np.uint32)
         up = bits + np.uint32(0x7fff) + ((bits >> np.uint32(16)) & np.uint32(1))
         up = np.where(np.isnan(x), bits | np.uint32(0x400000), up) & np.uint32(0xffff0000)
+        up = np.where(bits & np.uint32(0x7f800000), up, bits & np.uint32(0x80000000))
         return up.astype(np.uint32).view(np.float32).astype(np.float64)
 
 

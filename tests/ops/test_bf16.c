@@ -29,11 +29,12 @@ static float float_of(uint32_t bits) {
 }
 
 /* The nearer of the bfloat16 towards zero and the one away from it, which behind the largest is 2^128. Differences
- * of two neighbours are exact in f64. NaN: any NaN that is a bfloat16. */
+ * of two neighbours are exact in f64. NaN: any NaN that is a bfloat16. A subnormal number: zero. */
 static bool is_nearest(uint32_t x, uint32_t y) {
   if (y & 0xffff) return false;
   if (isnan(float_of(x))) return isnan(float_of(y));
   uint32_t sign = x & 0x80000000, near = x & 0x7fff0000, far = near + 0x10000;
+  if ((x & 0x7f800000) == 0) return y == sign;
   if (isinf(float_of(x)) || near == (x & 0x7fffffff)) return y == x;
   double value = (double)float_of(x & 0x7fffffff), low = (double)float_of(near);
   double high = far == 0x7f800000 ? 0x1p128 : (double)float_of(far);

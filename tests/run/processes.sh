@@ -192,6 +192,17 @@ code=2
 differs 'another batch' --batch 32
 shows err 'error: the tasks do not agree: process 1 has another plan than process 0. They differ first in line 3:'
 shows err '  batch 32'
+sed 's/hidden = 512/hidden = 32/; s/^\(model digits(.*)\) {/\1 with precision = bf16 {/' "$samples/digits.dsl" >bf16.dsl
+# shellcheck disable=SC2046,SC2086
+{
+  unlike=0
+  grep -q amx_bf16 /proc/cpuinfo && [ -z "${DNNL_MAX_CPU_ISA-}" ] && unlike=2 ||
+    echo 'SKIP: who multiplies bfloat16 otherwise is not refused: this CPU has no AMX'
+  small="bf16.dsl $(digits | cut -d' ' -f2-) --allow-path $samples"
+  together 2 $small
+  expect $unlike 'one without units' $bounded mpirun -n 1 "$dgc" train $small : -n 1 -x DGC_BF16_UNITS=off "$dgc" train $small
+  [ $unlike = 0 ] || shows err ' multiplies bfloat16 as f32, and '
+}
 differs 'other rows' --rows 0:500
 shows err '/job:worker/task:1 on '
 shows err ' has 500 rows of image, each u8[28,28], and /job:worker/task:0 on '

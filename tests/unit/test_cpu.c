@@ -385,6 +385,7 @@ static void products(void **state) {
                          .k = size[rng_below(&rng, 8)],
                          .transpose_a = rng_chance(&rng, 50),
                          .transpose_b = rng_chance(&rng, 50)};
+    mm.bf16 = mm.dtype == DT_F32 && rng_chance(&rng, 50); /* the small integers are bfloat16 values */
     check_product(a, &mm, i % 10 < 5);
     arena_destroy(a);
   }

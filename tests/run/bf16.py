@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Products of bfloat16, in the CPU's units and without them, beside numpy, which rounds by ml_dtypes and adds up in f64:
+bf16.py DGC FOLDER. The folder is for its files.
+
+Each result may be off by as many roundings to f32 as it has terms; what is below 2^-126 may be lost from each. Zeros, subnormals,
+infinities, NaN, ties and numbers that round to infinity are among the operands. Where the CPU has AMX, the order of its sums
+must show: a way that is never taken would agree with everything."""
+import json
+import os
+import struct
+import subprocess
+import sys
+
+try:
+    import ml_dtypes
+    import numpy as np
+except ImportError:
+    print("SKIP: no numpy with ml_dtypes: see tools/oracles.sh")
+    sys.exit(77)
+
+DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
+LEAST = 2.0**-126
+failures = []
+
+
+def check(good, what):
+    if not good:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def rounded(x):
+    """The nearest bfloat16, and zero for a subnormal number."""
+    with np.errstate(all="ignore"):
+        y = x.astype(ml_dtypes.bfloat16).astype(np.float32)
+    return np.where(np.abs(x) < LEAST, np.copysign(np.float32(0), x), y)
+
+
+def write_variables(variables):
+    head, body = {}, b""
+    for name, v in variables.items():
+        head[name] = {"dtype": "F32", "shape": v.shape, "data_offsets": [len(body), len(body) + v.nbytes]}
+        body += v.tobytes()
+    text = json.dumps(head).encode()
+    with open("w.safetensors", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + body)
+
+
+def read_variables(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    size, = struct.unpack_from("<Q", data)
+    head, body = json.loads(data[8:8 + size]), data[8 + size:]
+    return {name: np.frombuffer(body[slice(*d["data_offsets"])], "<f4").reshape(d["shape"])
+            for name, d in head.items() if name != "__metadata__" and d["dtype"] == "F32"}
+
+
+def run(units, *args):
+    r = subprocess.run([DGC, *args], capture_output=True, text=True, timeout=600,
+                       env={**os.environ, "DGC_BF16_UNITS": units, "NO_COLOR": "1"})
+    if r.returncode:
+        print(r.stderr)
+    check(r.returncode == 0, f"exit code {r.returncode} of dgc {' '.join(args)}")
+
+
+def close(what, got, a, b, path, product):
+    """`product` of bfloat16 values a and b, in f64, and what may be lost: the sum of the terms' sizes, and how many there are."""
+    with np.errstate(all="ignore"):
+        want = product(a, b)
+        finite = np.isfinite(want) & (np.abs(want) < 2.0**127)
+        size = np.where(finite, product(np.abs(a), np.abs(b)), 0)
+        terms = product(np.ones_like(a), np.ones_like(b))
+        bound = terms * (2.0**-24 * size * 1.01 + 2 * LEAST)
+        off = np.abs(got.astype(np.float64) - want)
+        good = np.where(finite, off <= bound, (np.isnan(want) & np.isnan(got)) | (got == want) | np.isfinite(want))
+    check(good.all(), f"{what}, {path}: {np.argwhere(~good)[:3].tolist()} of {got.shape}")
+
+
+def mixed(rng, shape):
+    """Numbers of all sizes, and ties."""
+    x = (rng.standard_normal(shape) * 2.0**rng.integers(-12, 12, shape)).astype(np.float32)
+    ties = rng.random(shape) < 0.1
+    bits = (x.view(np.uint32) & np.uint32(0xffff0000)) | np.uint32(0x8000)
+    return np.where(ties, bits.view(np.float32), x)
+
+
+def special(rng, x):
+    """Some elements of the last rows: zeros, subnormals, and what becomes infinite; one infinity and one NaN in a row each."""
+    x = x.copy()
+    n = x.shape[0]
+    for i, v in enumerate([0.0, -0.0, 1e-39, -1.1754942e-38, 1.1754944e-38, 3.3961776e38, 3.39e38, np.inf, -np.inf, np.nan]):
+        row = x[n - 1 - i].reshape(-1)
+        row[rng.integers(0, row.size)] = v
+        if i in (2, 3):
+            row[:] = v
+    return x
+
+
+def products(rng):
+    sizes = [(64, 784, 48), (33, 130, 17), (16, 10, 70), (40, 300, 1)]
+    for rows, k, n in sizes:
+        x, w = special(rng, mixed(rng, (rows, k))), mixed(rng, (k, n))
+        w[rng.random((k, n)) < 0.05] = 1e30
+        np.save("x.npy", x)
+        write_variables({"w": w})
+        with open("m.dsl", "w") as f:
+            f.write(f"model m {{\n input x : f32[B, {k}]\n var w : f32[{k}, {n}] = zeros()\n"
+                    " predict y = matmul(x, w, precision = bf16)\n data test { x = \"x.npy\" }\n}\n")
+        found = {}
+        for units in "on", "off":
+            run(units, "predict", "m.dsl", "--checkpoint", "w.safetensors", "--output", "y=y.npy", "--batch", str(rows))
+            found[units] = np.load("y.npy")
+            a, b = (rounded(v).astype(np.float64) for v in (x, w))
+            close(f"product {rows}x{k}x{n}", found[units], a, b, units, np.matmul)
+        yield found["on"].tobytes() != found["off"].tobytes()
+
+
+def convolved(x, w):
+    """Stride 1, the same size."""
+    p = np.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
+    h, v = x.shape[1:3]
+    return sum(p[:, i:i + h, j:j + v] @ w[i, j] for i in range(3) for j in range(3))
+
+
+def convolutions(rng):
+    x, w = mixed(rng, (12, 8, 8, 32)), mixed(rng, (3, 3, 32, 48))
+    y = x.reshape(12, -1)
+    y[:] = special(rng, y)
+    np.save("x.npy", x)
+    write_variables({"w": w})
+    with open("m.dsl", "w") as f:
+        f.write("model m with precision = bf16 {\n input x : f32[B, 8, 8, 32]\n var w : f32[3, 3, 32, 48] = zeros()\n"
+                " predict y = conv(x, w, padding = \"same\")\n data test { x = \"x.npy\" }\n}\n")
+    found = {}
+    for units in "on", "off":
+        run(units, "predict", "m.dsl", "--checkpoint", "w.safetensors", "--output", "y=y.npy", "--batch", "12")
+        found[units] = np.load("y.npy")
+        a, b = (rounded(v).astype(np.float64) for v in (x, w))
+        close("conv", found[units], a, b, units, convolved)
+    yield found["on"].tobytes() != found["off"].tobytes()
+
+
+def gradients(rng):
+    """One step of gradient descent by 1 takes the gradients from the variables, which are 0 before or hold what they are
+    multiplied with."""
+    x, r = mixed(rng, (64, 96)), mixed(rng, (64, 33))
+    w = mixed(rng, (96, 80)), mixed(rng, (80, 33))
+    np.save("x.npy", x)
+    np.save("r.npy", r)
+    with open("m.dsl", "w") as f:
+        f.write("model m with precision = bf16 {\n input x : f32[B, 96]\n input r : f32[B, 33]\n var u : f32[96, 80] = zeros()\n"
+                " var v : f32[80, 33] = zeros()\n var du : f32[96, 80] = zeros()\n"
+                " h = x @ (u + du)\n train sum((h @ v) * r) with sgd(rate = 1.0)\n"
+                " data train {\n  x = \"x.npy\"\n  r = \"r.npy\"\n }\n}\n")
+    for units in "on", "off":
+        write_variables({"u": w[0], "v": w[1], "du": np.zeros_like(w[0])})
+        run(units, "train", "m.dsl", "--resume=w.safetensors", "--checkpoint", "after.safetensors", "--batch", "64", "--steps", "1",
+            "--no-shuffle", "--quiet", "--overwrite")
+        after = read_variables("after.safetensors")
+        b = rounded(w[1]).astype(np.float64)
+        flowing = rounded(r).astype(np.float64)
+        dh = rounded((flowing @ b.T).astype(np.float32)).astype(np.float64)
+        got, want = -after["du"].astype(np.float64), rounded(x).astype(np.float64).T @ dh
+        # dh may be rounded to the other neighbour: 2^-8 of each term
+        size = np.abs(rounded(x)).astype(np.float64).T @ np.abs(dh)
+        check((np.abs(got - want) <= 2.0**-8 * size).all(), f"gradient, {units}")
+
+
+def main():
+    os.chdir(FOLDER)
+    rng = np.random.default_rng(11)
+    differ = list(products(rng)) + list(convolutions(rng))
+    gradients(rng)
+    with open("/proc/cpuinfo") as f:
+        units = "amx_bf16" in f.read() and "DNNL_MAX_CPU_ISA" not in os.environ
+    if units:
+        check(differ[0] and differ[-1], "the units of this CPU are not taken")
+    else:
+        check(not any(differ), "units of a CPU that has none")
+        print("SKIP: this CPU has no AMX: both ways are those of f32")
+    print(len(failures), "failures")
+    sys.exit(len(failures) > 0)
+
+
+main()

@@ -1,0 +1,7 @@
+#!/bin/sh
+# bf16.sh DGC SOURCE: products of bfloat16 beside numpy, by the Python that has it.
+set -eu
+python=$("$2/tools/oracles.sh" --find) || { echo "SKIP: no numpy: see tools/oracles.sh" && exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" "$2/tests/run/bf16.py" "$1" "$work"
