@@ -113,8 +113,8 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
     shape.list.count = r->declaring->rank;
     shape.list.items = arena_new_array(r->arena, (size_t)shape.list.count, struct value);
     for (int i = 0; i < shape.list.count; i++) shape.list.items[i] = value_dim(r->declaring->dim[i]);
-    bind(r, "shape", d->loc, shape, true);
-    bind(r, "dtype", d->loc, value_dtype((enum dtype)r->declaring->dtype), true);
+    bind(r, "shape", d->loc, shape, true, false);
+    bind(r, "dtype", d->loc, value_dtype((enum dtype)r->declaring->dtype), true, false);
   }
   if (d->kind == DEF_OPTIMIZER) {
     if (!r->updating) {
@@ -126,8 +126,8 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
     }
     struct value v = value_tensor(r, r->updating->node, d->loc);
     v.tensor.variable = r->updating;
-    bind(r, "variable", r->updating->loc, v, true);
-    bind(r, "gradient", d->loc, value_tensor(r, r->gradient, d->loc), true);
+    bind(r, "variable", r->updating->loc, v, true, false);
+    bind(r, "gradient", d->loc, value_tensor(r, r->gradient, d->loc), true, false);
   }
   return true;
 }
@@ -150,7 +150,7 @@ static bool bind_params(struct resolver *r, const struct def *d, struct value *a
       v.name = p->name;
       v.decl = v.at;
     }
-    bind(r, p->name, p->loc, v, true);
+    bind(r, p->name, p->loc, v, true, false);
   }
   return ok;
 }

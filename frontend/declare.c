@@ -23,14 +23,14 @@ void declare_input(struct resolver *r, const struct stmt *s) {
     ok = false;
   }
   if (!ok) {
-    bind(r, name->text, name->loc, value_error(), true);
+    bind(r, name->text, name->loc, value_error(), true, false);
     return;
   }
   r->g->at.loc = name->loc;
   struct value v = value_tensor(r, build_input(r->g, name->text, &t), s->loc);
   v.name = name->text;
   v.decl = name->loc;
-  bind(r, name->text, name->loc, v, true);
+  bind(r, name->text, name->loc, v, true, false);
   struct model *m = r->model;
   if (input_named(r, name->text)) return;
   m->inputs = grown(r->arena, m->inputs, m->ninputs, sizeof *m->inputs);
@@ -233,7 +233,7 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   value.name = name->text;
   value.decl = name->loc;
   if (v) value.tensor.variable = v;
-  bind(r, name->text, name->loc, value, true);
+  bind(r, name->text, name->loc, value, true, false);
 }
 
 /* `step`: how many training steps have been done. */

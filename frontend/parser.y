@@ -330,6 +330,16 @@ static int drop_operators(yysymbol_kind_t *tokens, int n) {
   return left;
 }
 
+/* Where a name could stand, a word that the language has taken. */
+static bool is_taken_word(const yypcontext_t *context, yysymbol_kind_t found, struct loc loc) {
+  yysymbol_kind_t expected[YYNTOKENS];
+  int n = yypcontext_expected_tokens(context, expected, YYNTOKENS);
+  char c = loc.source->text[loc.begin];
+  bool name = false;
+  for (int i = 0; i < n; i++) name |= expected[i] == YYSYMBOL_NAME;
+  return name && found != YYSYMBOL_NAME && loc.end > loc.begin && c >= 'a' && c <= 'z';
+}
+
 /* "unexpected X, expected A or B", and where an open bracket waits for its end. */
 static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) {
   if (p->fatal) return 0;
@@ -367,6 +377,9 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     const char *meant = str_closest(word, words, sizeof words / sizeof *words);
     if (meant) diag_help(p->diags, LOC_NONE, "did you mean `%s`?", meant);
   }
+  if (is_taken_word(context, found, loc))
+    diag_help(p->diags, LOC_NONE, "`%.*s` is a word of the language: write another name", (int)(loc.end - loc.begin),
+              loc.source->text + loc.begin);
   if (found == YYSYMBOL_ASSIGN) diag_help(p->diags, LOC_NONE, "to compare with a negative number write `< -`");
   /* Go on at the end of the line, whatever is still open in it. */
   while (p->depth && p->bracket[p->depth] != '{') p->depth--;

@@ -44,7 +44,7 @@ static bool match_dim(struct resolver *r, const struct param *p, const struct ex
   if (e->kind == EXPR_NAME && strcmp(e->name, "B") != 0) {
     struct binding *b = own_binding(r, e->name);
     if (!b) {
-      bind(r, e->name, e->loc, have, true);
+      bind(r, e->name, e->loc, have, true, false);
       return true;
     }
     want = b->value;
@@ -98,7 +98,7 @@ static bool match_shape(struct resolver *r, const struct param *p, const struct 
     }
     struct binding *b = own_binding(r, rest->lhs->name);
     if (!b) {
-      bind(r, rest->lhs->name, rest->loc, list, true);
+      bind(r, rest->lhs->name, rest->loc, list, true, false);
     } else if (!value_equal(&b->value, &list)) {
       mismatch(r, p, v,
                arena_printf(r->arena, "%s is %s here", rest->lhs->name, value_text(r->arena, &b->value)));
@@ -137,7 +137,7 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v, str
   const struct type *t = &v->tensor.node->type;
   struct binding *b = known ? NULL : own_binding(r, base->name);
   if (!known && !b) {
-    bind(r, base->name, base->loc, value_dtype((enum dtype)t->dtype), true);
+    bind(r, base->name, base->loc, value_dtype((enum dtype)t->dtype), true, false);
     d = t->dtype;
   } else if (b) {
     d = b->value.kind == VALUE_DTYPE ? b->value.dtype : DT_COUNT;

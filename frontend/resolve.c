@@ -45,6 +45,7 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   r->runs++;
   r->steps = 0;
   r->outputs = map_make(r->arena);
+  r->bound = map_make(r->arena);
   r->train_statements = 0;
   r->frame = &frame;
   r->path = "";

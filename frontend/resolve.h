@@ -50,7 +50,7 @@ struct scope {
 struct binding {
   struct value value;
   struct loc loc;
-  uint64_t block; /* that bound it last: binding twice in one block is an error */
+  uint64_t block; /* that bound it last: there it is bound again only to what is made of it */
   bool fixed;     /* an input, variable or parameter */
 };
 
@@ -137,6 +137,7 @@ struct resolver {
   struct reach batch;   /* what depends on the rows of the batch */
   struct reach varying; /* what is not made of constants alone */
   struct reach total;   /* what depends on all rows of the batch at once */
+  struct map bound;     /* how often each path was bound in this run */
   struct map outputs;   /* of r->g, by name */
   struct map inputs;    /* of the model, by name: their places, from 1 */
   struct map data;      /* "train x": its place, from 1 */
@@ -161,8 +162,10 @@ struct binding *scope_find(const struct resolver *r, const char *name);
 /* Finds any visible name; `called`: only what can be called. VALUE_ERROR (silent) if there is none. */
 struct value lookup(struct resolver *r, const char *name, bool called);
 void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called);
-/* `name = value` in the current block. */
-void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed);
+/* `name = value` in the current block; `again`: the value is made of what the name was bound to. */
+void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed, bool again);
+/* What `name`, bound again to what is made of it, is called in this block: "h#2". */
+const char *name_bound_again(struct resolver *r, const char *name);
 void scope_push(struct resolver *r);
 void scope_pop(struct resolver *r);
 struct value builtin_name(struct resolver *r, const char *name);

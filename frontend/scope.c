@@ -111,27 +111,51 @@ void scope_push(struct resolver *r) {
 
 void scope_pop(struct resolver *r) { r->frame->scope = r->frame->scope->outer; }
 
-void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed) {
+static bool in_this_block(const struct resolver *r, const struct binding *b) {
+  return b->fixed || b->block == r->frame->block || r->frame->loops == 0;
+}
+
+const char *name_bound_again(struct resolver *r, const char *name) {
+  const struct binding *b = scope_find(r, name);
+  if (!b || !in_this_block(r, b)) return name;
+  size_t times = (uintptr_t)map_get(&r->bound, binding_path(r, name));
+  return times ? arena_printf(r->arena, "%s#%zu", name, times + 1) : name;
+}
+
+static bool is_variable(const struct binding *b) {
+  return b->value.kind == VALUE_TENSOR && b->value.tensor.variable;
+}
+
+static void report_bound(struct resolver *r, const char *name, struct loc loc, const struct binding *b,
+                         bool fixed) {
+  report(r, loc, "`%s` is bound already", name);
+  report_note(r, b->loc, "it is bound here");
+  if (is_variable(b))
+    report_help(r, "a variable is changed by its optimizer, or by `%s <- ...`", name);
+  else if (!fixed)
+    report_help(r, "only what is made of `%s` may take its name; give this value another one", name);
+}
+
+void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed, bool again) {
   if (!value.name) {
     value.name = name;
     value.decl = loc;
   }
   struct binding *b = scope_find(r, name);
-  if (b) {
-    if (b->fixed || fixed || b->block == r->frame->block || r->frame->loops == 0) {
-      report(r, loc, "`%s` is bound already", name);
-      report_note(r, b->loc, "it is bound here");
-      if (!b->fixed && !fixed)
-        report_help(r, "a name is bound once in a block; give this value another name");
-      return;
-    }
-  } else {
+  bool here = b && in_this_block(r, b);
+  if (here && (fixed || !again || (b->fixed && is_variable(b)))) {
+    report_bound(r, name, loc, b, fixed);
+    return;
+  }
+  if (!b) {
     b = arena_new(r->arena, struct binding);
     map_put(&r->frame->scope->names, name, b);
     b->loc = loc;
-    b->fixed = fixed;
   }
+  b->fixed = fixed;
   b->value = value;
   b->block = r->frame->block;
+  const char *path = binding_path(r, name);
+  map_put(&r->bound, path, (void *)((uintptr_t)map_get(&r->bound, path) + 1));
   r->effects += value.kind != VALUE_ERROR;
 }

@@ -117,7 +117,7 @@ bool model_parameters(struct resolver *r, const struct def *d, struct module *m)
       size_t len = strlen(p->name);
       if (strncmp(set, p->name, len) == 0 && set[len] == '=') ok &= apply_set(r, d, set, values, given);
     }
-    bind(r, p->name, p->loc, values[i], true);
+    bind(r, p->name, p->loc, values[i], true, false);
   }
   for (int k = 0; k < r->options->nsets; k++) {
     const char *set = r->options->sets[k];

@@ -1,6 +1,8 @@
 /* Statements: blocks are run, loops unrolled, conditions decided. */
 #include "frontend/resolve.h"
 
+#include <string.h>
+
 /* The value of a binding carries the binding's name, unless it had a name before. */
 static void name_value(struct resolver *r, struct value *v, uint32_t mark, const char *path) {
   if (v->kind == VALUE_TENSOR && v->tensor.graph == r->g && v->tensor.node->id >= mark &&
@@ -8,15 +10,31 @@ static void name_value(struct resolver *r, struct value *v, uint32_t mark, const
     graph_rename(r->g, v->tensor.node, path);
 }
 
+/* Whether e reads the name. */
+static bool mentions(const struct expr *e, const char *name) {
+  for (; e; e = e->lhs) {
+    if (e->kind == EXPR_NAME && strcmp(e->name, name) == 0) return true;
+    if (mentions(e->base, name) || mentions(e->condition, name) || mentions(e->rhs, name)) return true;
+    for (const struct arg *a = e->items.first; a; a = a->next)
+      if (mentions(a->value, name)) return true;
+  }
+  return false;
+}
+
+/* The path of a name that the statement binds. */
+static const char *bound_path(struct resolver *r, const struct stmt *s, const char *name) {
+  return binding_path(r, mentions(s->value, name) ? name_bound_again(r, name) : name);
+}
+
 static void run_bind(struct resolver *r, const struct stmt *s) {
   const struct name *first = s->names.first;
   const char *saved = r->path;
-  r->path = binding_path(r, first->text);
+  r->path = bound_path(r, s, first->text);
   uint32_t mark = r->g->count;
   struct value v = eval(r, s->value, NULL);
   if (s->names.count == 1) {
     name_value(r, &v, mark, r->path);
-    bind(r, first->text, first->loc, v, false);
+    bind(r, first->text, first->loc, v, false, mentions(s->value, first->text));
   } else {
     bool fits = v.kind == VALUE_LIST && v.list.count == s->names.count;
     if (!fits && v.kind != VALUE_ERROR)
@@ -25,9 +43,9 @@ static void run_bind(struct resolver *r, const struct stmt *s) {
     int i = 0;
     for (const struct name *n = first; n; n = n->next, i++) {
       struct value item = fits ? v.list.items[i] : value_error();
-      name_value(r, &item, mark, binding_path(r, n->text));
+      name_value(r, &item, mark, bound_path(r, s, n->text));
       item.at = n->loc;
-      bind(r, n->text, n->loc, item, false);
+      bind(r, n->text, n->loc, item, false, mentions(s->value, n->text));
     }
   }
   r->path = saved;
@@ -41,7 +59,7 @@ static void run_trip(struct resolver *r, const struct stmt *s, struct value item
   f->block = ++r->blocks;
   f->loops++;
   scope_push(r);
-  bind(r, s->names.first->text, s->names.first->loc, item, true);
+  bind(r, s->names.first->text, s->names.first->loc, item, true, false);
   run_block(r, &s->body);
   scope_pop(r);
   f->loops--;

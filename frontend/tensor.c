@@ -252,6 +252,9 @@ static enum op_id op_of_operator(enum operator op) {
 
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc) {
   if (v[0].kind == VALUE_ERROR || v[1].kind == VALUE_ERROR) return value_error();
+  bool none = v[0].kind == VALUE_NONE || v[1].kind == VALUE_NONE;
+  if (none && (op == OPERATOR_EQ || op == OPERATOR_NE)) /* a tensor is something */
+    return value_bool((v[0].kind == v[1].kind) == (op == OPERATOR_EQ));
   bool fraction = (v[0].kind == VALUE_BATCH && v[1].kind == VALUE_FLOAT) ||
                   (v[0].kind == VALUE_FLOAT && v[1].kind == VALUE_BATCH);
   if (v[0].kind != VALUE_TENSOR && v[1].kind != VALUE_TENSOR && !fraction)

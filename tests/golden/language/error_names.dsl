@@ -37,6 +37,8 @@ model names(hidden = 4) {
 # CHECK: :14:30: error: `units` of `dense` is given twice
 # CHECK: :15:7: error: `hidden` is not a function: it is the number 4
 # CHECK: :16:3: error: `x` is bound already
+# CHECK: :6:9: note: it is bound here
+# CHECK: help: only what is made of `x` may take its name; give this value another one
 # CHECK: :18:7: error: only libraries have members, not f32[B,2]
 # CHECK: help: the variables of a layer are seen inside of it only
 # CHECK: :19:7: error: only libraries have members, not f32[B,4]
