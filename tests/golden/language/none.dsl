@@ -14,5 +14,5 @@ model none_of_them() {
   input x : f32[B]
   predict y = f(f(x), x)
 }
-# CHECK: y.x = mul x, x
+# CHECK: y.mul = mul x, x
 # CHECK: predict y
