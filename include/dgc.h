@@ -78,7 +78,7 @@ DGC_API enum dgc_status dgc_load(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const char *text, size_t len);
 /* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is.
  * `stage`: ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, json,
- * stablehlo (of all entries, where `entry` is NULL) or strategies (a table of what each needs); with "-json" behind a
+ * stablehlo, module (of all entries, where `entry` is NULL) or strategies (a table of what each needs); with "-json" behind a
  * graph, memory or traffic. */
 DGC_API enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const char *stage,
                                  const char **text);
@@ -233,6 +233,16 @@ struct dgc_gpu {
 };
 DGC_API enum dgc_status dgc_gpus(struct dgc_session *s, const struct dgc_gpu **gpus, int *count,
                                  const char **why_none);
+/* The devices of the PJRT plugin that the option pjrt-plugin or DGC_PJRT_PLUGIN names: none, and *why_none NULL, where
+ * none is named; else *why_none is a line that says why there are none. */
+struct dgc_plugin_device {
+  const char *device;   /* "/pjrt:0" */
+  const char *name;     /* "TPU v4" */
+  const char *platform; /* "tpu" */
+  int64_t memory;       /* bytes; 0: the plugin does not say */
+};
+DGC_API enum dgc_status dgc_plugin_devices(struct dgc_session *s, const struct dgc_plugin_device **devices,
+                                           int *count, const char **why_none);
 /* Devices of the option devices (default: one), "/cpu:0": false behind the last one. */
 DGC_API bool dgc_device(struct dgc_session *s, int index, const char **name);
 /* Backends of this build, the default first. */
@@ -277,7 +287,9 @@ struct dgc_bench {
   double flops;           /* of one step */
   double peak;      /* f32 operations a second that the threads in use reach on this machine, measured now */
   double bandwidth; /* bytes a second that they read and write, measured now */
-  double outside;   /* share of the threads' time outside of kernels: executor and waiting */
+  /* Share of the threads' time outside of kernels: executor and waiting. Not a number: another compiler runs it all, and
+   * nothing is known of that, nor of the arenas and of what is busy on `devices`. */
+  double outside;
   int ndevices;
   const struct dgc_bench_device *devices;
   int ninputs;

@@ -74,6 +74,12 @@ struct device_info {
   bool simulated;
 };
 
+/* What the compiler of a module says that it needs. */
+struct module_memory {
+  int64_t arguments, results, shared; /* results that lie where arguments were */
+  int64_t temporary, code;
+};
+
 struct backend {
   const char *name;
   const char *help;
@@ -165,6 +171,8 @@ struct backend {
   bool (*arrive)(void *self, struct arena *a, void *rendezvous, int rank, struct command *c, struct diags *d);
   bool (*complete)(void *state);
   const char *(*no_rendezvous)(void *self);
+  /* (optional) What a module needs on each of its devices, in bytes, by what its compiler says. */
+  bool (*module_memory)(void *self, const struct plan_module *m, struct module_memory *out, struct diags *d);
   /* (optional) Whole runs as one recording. record calls issue(arg), which makes all calls of a run once; they
    * are kept, but not done. NULL when it cannot: runs are issued call by call from then on. replay does the
    * recorded run, in the place of its calls between begin and end. A recording holds addresses: it is forgotten
@@ -178,8 +186,8 @@ struct backend {
 
   /* --- without being open --- */
 
-  /* (optional) The devices of this machine, into `a`. If there are none, why: a line without its end, or NULL. */
-  int (*list)(struct arena *a, struct device_info **out, const char **why_none);
+  /* (optional) The devices of this machine, or of the plugin (NULL: none is named), into `a`. If there are none, why: a line without its end, or NULL. */
+  int (*list)(struct arena *a, const char *plugin, struct device_info **out, const char **why_none);
   /* (optional) Kernels as the text that is compiled: `form` is "llvm", "cuda" or "ptx"; `arch` may be NULL.
    * NULL after an error in `d`: also for a form that it does not have. */
   const char *(*emit)(struct arena *a, const struct kernel *const *kernels, int count, const char *form,

@@ -1,6 +1,7 @@
 /* Figures of a training step. */
 #include "session/data.h"
 #include "session/model.h"
+#include "session/module.h"
 #include "session/options.h"
 #include "session/profile.h"
 #include "session/strategy.h"
@@ -9,6 +10,7 @@
 #include "ir/graph/graph.h"
 #include "runtime/devices.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +180,7 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
                                            .busy = (double)sum[d] / (double)x->wall};
   }
   out->outside = 1 - (double)all / ((double)x->wall * out->threads);
+  if (session_runs_modules(s)) out->outside = NAN;
   out->ndevices = ndevices;
   out->devices = devices;
   return DGC_OK;

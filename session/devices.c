@@ -40,7 +40,7 @@ static enum dgc_status list_gpus(struct dgc_session *s, const struct dgc_gpu **g
   arena_reset(s->text);
   for (int i = 0; backends[i] && !n; i++)
     if (strcmp(backends[i]->kind, "gpu") == 0 && backends[i]->list)
-      n = backends[i]->list(s->text, &info, &why);
+      n = backends[i]->list(s->text, NULL, &info, &why);
   struct dgc_gpu *out = arena_new_array(s->text, (size_t)n, struct dgc_gpu);
   for (int i = 0; i < n; i++)
     out[i] = (struct dgc_gpu){arena_printf(s->text, "/gpu:%d", info[i].index), info[i].name, info[i].arch,
@@ -54,6 +54,29 @@ static enum dgc_status list_gpus(struct dgc_session *s, const struct dgc_gpu **g
 enum dgc_status dgc_gpus(struct dgc_session *s, const struct dgc_gpu **gpus, int *count,
                          const char **why_none) {
   CALL(s, list_gpus(s, gpus, count, why_none));
+}
+
+/* Of the plugin that an option or the environment names, if one does. */
+static enum dgc_status list_plugin(struct dgc_session *s, const struct dgc_plugin_device **devices,
+                                   int *count, const char **why_none) {
+  struct device_info *info = NULL;
+  const char *why = NULL;
+  const struct backend *b = backend_find("pjrt");
+  arena_reset(s->text);
+  int n = b->list(s->text, s->options.pjrt_plugin, &info, &why);
+  struct dgc_plugin_device *out = arena_new_array(s->text, (size_t)n, struct dgc_plugin_device);
+  for (int i = 0; i < n; i++)
+    out[i] = (struct dgc_plugin_device){arena_printf(s->text, "/pjrt:%d", info[i].index), info[i].name,
+                                        info[i].arch, info[i].memory};
+  *devices = out;
+  *count = n;
+  *why_none = why;
+  return DGC_OK;
+}
+
+enum dgc_status dgc_plugin_devices(struct dgc_session *s, const struct dgc_plugin_device **devices,
+                                   int *count, const char **why_none) {
+  CALL(s, list_plugin(s, devices, count, why_none));
 }
 
 static enum dgc_status target_call(struct dgc_session *s) { CALL(s, session_target(s)); }

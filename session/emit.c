@@ -2,6 +2,7 @@
 #include "session/compile.h"
 #include "session/devices.h"
 #include "session/model.h"
+#include "session/module.h"
 #include "session/scaling.h"
 #include "session/strategy.h"
 
@@ -9,6 +10,7 @@
 #include "hlo/hlo.h"
 #include "ir/plan/report.h"
 #include "planner/planner.h"
+#include "runtime/engines.h"
 
 #include <string.h>
 
@@ -103,6 +105,7 @@ static const struct emitted stages[] = {
     {"dot", OF_GRAPH, "copies", .graph = {graph_print_dot}},
     GRAPH("json", "copies", graph_print_json),
     {"stablehlo", .of = OF_MODULE, .last = "copies"},
+    {"module", .of = OF_MODULE, .last = module_pass},
     {"strategies", .of = OF_STRATEGIES},
     {"scaling", .of = OF_SCALING},
 };
@@ -127,20 +130,70 @@ static enum dgc_status emit_module(struct dgc_session *s, const enum entry_kind 
                                    const struct emitted *stage, struct str *out) {
   struct hlo_function functions[ENTRY_COUNT];
   int count = 0;
-  for (enum entry_kind kind = ENTRY_INIT; kind < ENTRY_COUNT; kind++) {
+  bool one_device = stage->last == module_pass; /* one device's part; initial values are the host's */
+  for (enum entry_kind kind = one_device ? ENTRY_TRAIN : ENTRY_INIT; kind < ENTRY_COUNT; kind++) {
     if ((only && *only != kind) || !entry_there(s, kind)) continue;
     struct graph *g = session_part(s, s->call, kind, 0, stage->last);
     if (!g) return session_blame(s);
-    functions[count++] =
-        (struct hlo_function){.graph = g, .name = entry_names[kind], .batch = s->config.batch};
+    functions[count++] = (struct hlo_function){.graph = g,
+                                               .name = entry_names[kind],
+                                               .batch = s->config.batch,
+                                               .devices = one_device ? module_devices(g) : 0};
   }
   return hlo_print(out, s->model->name, functions, count, &s->diags) ? DGC_OK : DGC_INPUT;
+}
+
+static void print_memory(struct str *out, const struct plan *p, const struct module_memory *m, bool json) {
+  const struct {
+    const char *name;
+    int64_t bytes;
+  } rows[] = {{"arguments", m->arguments},
+              {"results", m->results},
+              {"shared", m->shared},
+              {"temporary", m->temporary},
+              {"code", m->code}};
+  const struct plan_module *module = p->devices[0].steps[0].module;
+  str_printf(
+      out, json ? "{\"graph\":\"%s\",\"devices\":%d" : "memory of %s on each of %d devices, by the plugin\n",
+      p->graph->name, module->ndevices);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    str_printf(out, json ? ",\"%s\":%lld" : "  %-10s %12lld bytes\n", rows[i].name, (long long)rows[i].bytes);
+  str_put(out, json ? "}\n" : "  (of the results, those that are shared lie where arguments were)\n");
+}
+
+/* What a plugin says of the memory of a module, which it compiles for that. */
+static enum dgc_status emit_module_memory(struct dgc_session *s, const struct plan *p, bool json,
+                                          struct str *out) {
+  struct module_memory m;
+  struct engines *e = engines_open(&s->target, NULL, &s->diags);
+  if (!e) return DGC_RUNTIME;
+  const struct opened *o = e->devices[0];
+  bool good = o->backend->module_memory(o->self, p->devices[0].steps[0].module, &m, &s->diags);
+  engines_close(e);
+  if (good) print_memory(out, p, &m, json);
+  return good ? DGC_OK : DGC_RUNTIME;
+}
+
+static enum dgc_status emit_module_plan(struct dgc_session *s, enum entry_kind kind,
+                                        const struct emitted *stage, bool json, struct str *out) {
+  enum dgc_status status = session_check_modules(s);
+  if (status) return status;
+  struct graph *g = session_graph(s, s->call, kind, 0, module_pass);
+  struct plan *p = g ? module_plan(s, s->call, g, 0) : NULL;
+  if (!p) return session_blame(s);
+  if (stage->plan[0] == plan_print_memory) return emit_module_memory(s, p, json, out);
+  if (stage->plan[0] != plan_print)
+    return session_fail(s, DGC_USAGE, "--emit %s: nothing is known of it where a PJRT plugin runs the graph",
+                        stage->name);
+  plan_print(out, p);
+  return DGC_OK;
 }
 
 static enum dgc_status emit_plan(struct dgc_session *s, enum entry_kind kind, const struct emitted *stage,
                                  bool json, struct str *out) {
   enum dgc_status status = stage->of == OF_KERNELS ? check_form(s, stage->name) : DGC_OK;
   if (status) return status;
+  if (session_runs_modules(s)) return emit_module_plan(s, kind, stage, json, out);
   bool one = s->options.task != NULL; /* its part of the plan for processes */
   bool alone = one && stage->plan[0] == plan_print;
   struct graph *g = (alone ? session_part : session_graph)(s, s->call, kind, 0, NULL);

@@ -14,6 +14,14 @@
 
 static bool is_whole(const struct device *d) { return backend_is_whole(d->name.kind); }
 
+const char module_pass[] = "pack";
+
+int module_devices(const struct graph *g) {
+  int count = 0;
+  for (int i = 0; i < g->config.target.ndevices; i++) count += !g->config.target.devices[i].storage;
+  return count;
+}
+
 bool session_runs_modules(const struct dgc_session *s) {
   return s->target.ndevices > 0 && is_whole(&s->target.devices[0]);
 }
@@ -87,9 +95,7 @@ static int add_buffer(struct module_plan *m, const char *name, int device, enum 
 
 /* A copy is on its device, what is a tower's on the tower's. */
 static int device_of(const struct module_plan *m, const struct node *n) {
-  int devices = 0, towers = m->g->config.towers ? m->g->config.towers : 1;
-  const struct target *t = &m->g->config.target;
-  for (int i = 0; i < t->ndevices; i++) devices += !t->devices[i].storage;
+  int devices = module_devices(m->g), towers = m->g->config.towers ? m->g->config.towers : 1;
   int at = n->tower >= 0 ? tower_device(n->tower, towers, devices) : n->replica > 0 ? n->replica : 0;
   return m->devices[at];
 }
@@ -209,8 +215,7 @@ struct plan *module_plan(struct dgc_session *s, struct arena *a, const struct gr
   struct module_plan m = begin(s, a, g);
   struct hlo_ports ports;
   struct str text = str_make(a);
-  int devices = 0;
-  for (int i = 0; i < g->config.target.ndevices; i++) devices += !g->config.target.devices[i].storage;
+  int devices = module_devices(g);
   int towers = g->config.towers ? g->config.towers : 1;
   if (g->config.batch <= few && g->config.batch % towers != 0) devices = 1;
   if (devices > MAX_MODULE_DEVICES) {

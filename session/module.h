@@ -5,6 +5,10 @@
 #include "ir/plan/plan.h"
 #include "session/session.h"
 
+/* The last pass before a graph becomes a module: the towers stand side by side, and nothing is in pieces. */
+extern const char module_pass[];
+/* How many devices carry towers. */
+int module_devices(const struct graph *g);
 /* Whether the session's devices run modules, not steps: those of a PJRT plugin. */
 bool session_runs_modules(const struct dgc_session *s);
 /* An error where the devices, or what was asked of them, cannot be run so. */

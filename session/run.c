@@ -48,7 +48,7 @@ static void note_simulated(struct dgc_session *s) {
     const struct backend *b = s->engines->all[i].backend;
     struct device_info *info = NULL;
     const char *why_none;
-    int count = b->list ? b->list(s->call, &info, &why_none) : 0;
+    int count = b->list && !b->whole ? b->list(s->call, NULL, &info, &why_none) : 0;
     for (int d = 0; d < s->target.ndevices; d++)
       for (int k = 0; k < count && strcmp(s->target.devices[d].name.kind, b->kind) == 0; k++)
         if (info[k].index == s->target.devices[d].name.index)
@@ -252,9 +252,6 @@ void session_close(struct dgc_session *s) {
 }
 
 /* --- plans --- */
-
-/* The last pass before a graph becomes a module: the towers stand side by side, and nothing is in pieces. */
-static const char module_pass[] = "pack";
 
 /* A plan of steps, for devices that this program drives; of a module, for those of another compiler. Initial values
  * are the host's, so that a module has nothing to do for them. */

@@ -367,6 +367,7 @@ void cli_print_bench(const struct cli *c, const struct dgc_bench *b) {
          plural(b->threads));
   printf("machine's memory %10.2f GB/s      read and written, %d thread%s\n", b->bandwidth * 1e-9, b->threads,
          plural(b->threads));
+  if (isnan(b->outside)) return; /* a plugin's own */
   printf("share of peak    %10.1f %%\n", rate / b->peak * 100);
   printf("outside kernels  %10.1f %%    of the threads' time: executor and waiting\n", b->outside * 100);
   for (int i = 0; i < b->ndevices; i++)

@@ -243,9 +243,29 @@ static void print_gpus(const struct cli *c, const struct dgc_gpu *gpus, int coun
   if (!c->json && !count) printf("no GPU: %s\n", why_none ? why_none : "the driver knows of none");
 }
 
+static void print_plugin(const struct cli *c, const struct dgc_plugin_device *all, int count,
+                         const char *why_none) {
+  for (int i = 0; i < count; i++) {
+    const struct dgc_plugin_device *p = &all[i];
+    if (c->json) {
+      printf("%s{\"device\":\"%s\",\"name\":", i ? "," : "", p->device);
+      cli_json_string(stdout, p->name);
+      fputs(",\"platform\":", stdout);
+      cli_json_string(stdout, p->platform);
+      printf(",\"memory\":%lld}", (long long)p->memory);
+    } else if (p->memory)
+      printf("%s: %s, platform %s, %.1f GiB\n", p->device, p->name, p->platform,
+             (double)p->memory / (1 << 30));
+    else
+      printf("%s: %s, platform %s\n", p->device, p->name, p->platform);
+  }
+  if (!c->json && why_none) printf("no device of a plugin: %s\n", why_none);
+}
+
 static int devices(struct cli *c) {
   struct dgc_machine m;
   const struct dgc_gpu *gpus;
+  const struct dgc_plugin_device *of_plugin;
   int count;
   const char *name, *help, *why_none;
   int code = cli_status(c, dgc_machine(c->session, &m));
@@ -259,17 +279,22 @@ static int devices(struct cli *c) {
     for (int i = 0; i < m.cores; i++) printf("%s\"/cpu:%d\"", i ? "," : "", i);
     fputs("],\"gpus\":[", stdout);
     print_gpus(c, gpus, count, why_none);
+    code = cli_status(c, dgc_plugin_devices(c->session, &of_plugin, &count, &why_none));
+    fputs("],\"plugin\":[", stdout);
+    print_plugin(c, of_plugin, count, why_none);
     fputs("],\"backends\":[", stdout);
     for (int i = 0; dgc_backend(i, &name, &help); i++) printf("%s\"%s\"", i ? "," : "", name);
     fputs("]}\n", stdout);
-    return DGC_OK;
+    return code;
   }
   printf("%s, %d cores, %s, %.1f GiB\n", m.cpu, m.cores, m.vectors, (double)m.memory / (1 << 30));
   for (int i = 0; i < m.cores; i++) printf("/cpu:%d\n", i);
   fputs("CPU devices are logical: there may be more of them than cores.\n", stdout);
   print_gpus(c, gpus, count, why_none);
+  code = cli_status(c, dgc_plugin_devices(c->session, &of_plugin, &count, &why_none));
+  print_plugin(c, of_plugin, count, why_none);
   for (int i = 0; dgc_backend(i, &name, &help); i++) printf("backend %-7s %s\n", name, help);
-  return DGC_OK;
+  return code;
 }
 
 static int inspect(struct cli *c) {
@@ -299,7 +324,7 @@ const struct verb verbs[] = {
      "processes hosts restarts min-tasks", cli_launch},
     {"bench", "MODEL", "times training steps, and compares with the machine's peak",
      MODEL_OPTIONS " " DATA_OPTIONS " steps profile json " PASS_OPTIONS, bench},
-    {"devices", "", "lists devices and backends", "json", devices},
+    {"devices", "", "lists devices and backends", "pjrt-plugin json", devices},
     {"inspect", "FILE", "lists the tensors of a checkpoint or data file", "json", inspect},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric", verify},

@@ -83,7 +83,8 @@ static CUresult card_arch(CUdevice device, int *arch) {
   return r;
 }
 
-int cuda_list(struct arena *a, struct device_info **out, const char **why_none) {
+int cuda_list(struct arena *a, const char *plugin, struct device_info **out, const char **why_none) {
+  (void)plugin;
   int count = 0;
   *why_none = cuda_load_driver();
   if (*why_none) return 0;

@@ -148,7 +148,7 @@ void cuda_come_in(void);
 bool cuda_open_cards(struct cuda_engine *e, const struct target *target, struct diags *d);
 /* Gives up the cards; nothing may run there. */
 void cuda_close_cards(struct cuda_engine *e);
-int cuda_list(struct arena *a, struct device_info **out, const char **why_none);
+int cuda_list(struct arena *a, const char *plugin, struct device_info **out, const char **why_none);
 /* The first device on the card. */
 int cuda_device_on(const struct cuda_engine *e, const struct cuda_card *card);
 /* Whether the two devices' cards reach each other's memory: one card does. */

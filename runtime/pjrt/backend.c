@@ -136,6 +136,32 @@ static void *open_tpu(const struct target *target, struct diags *d) {
   return open_kind(target, "tpu", d);
 }
 
+/* Without a plugin that is named there are none, and nothing is wrong. */
+static int list(struct arena *a, const char *given, struct device_info **out, const char **why_none) {
+  const char *file = file_of("pjrt", given);
+  struct diags d;
+  struct pjrt_listed all;
+  diags_init(&d, a);
+  *why_none = NULL;
+  const struct pjrt_plugin *p = file ? pjrt_load(file, &d) : NULL;
+  void *client = p ? pjrt_client_create(a, p, 0, &all, &d) : NULL;
+  if (file && !client) *why_none = d.first ? d.first->message : "?";
+  if (!client) return 0;
+  *out = arena_new_array(a, (size_t)all.count, struct device_info);
+  for (int i = 0; i < all.count; i++) {
+    struct pjrt_Device_MemoryStats args = PJRT_ARGS(Device_MemoryStats, .device = all.devices[i]);
+    void *error =
+        pjrt_has(p, CALL_Device_MemoryStats) ? pjrt_invoke(p, CALL_Device_MemoryStats, &args) : NULL;
+    if (error) pjrt_error_drop(p, error);
+    (*out)[i] = (struct device_info){.index = i,
+                                     .name = all.kinds[i],
+                                     .arch = all.platform,
+                                     .memory = !error && args.bytes_limit_is_set ? args.bytes_limit : 0};
+  }
+  pjrt_client_destroy(p, client);
+  return all.count;
+}
+
 static void limit(void *self, int seconds, _Atomic bool *lost) {
   struct pjrt_engine *e = self;
   e->limit = seconds;
@@ -207,13 +233,14 @@ static bool prepare_copy(void *self, struct arena *a, int to, int from, size_t b
   .close = close_engine, .alloc = pjrt_alloc, .free = pjrt_free, .free_memory = free_memory, .limit = limit, \
   .copy = pjrt_copy, .post = pjrt_post, .collect = pjrt_collect, .prepare = pjrt_prepare,                    \
   .prepare_copy = prepare_copy, .mark = mark, .follow = follow, .reached = reached, .begin = begin,          \
-  .end = end, .status = status, .busy = busy
+  .end = end, .status = status, .busy = busy, .module_memory = pjrt_module_memory
 
 const struct backend backend_pjrt = {.name = "pjrt",
                                      .help = "devices of a PJRT plugin, which compiles whole graphs",
                                      .kind = "pjrt",
                                      .whole = true,
                                      .open = open_pjrt,
+                                     .list = list,
                                      HOOKS};
 const struct backend backend_tpu = {.name = "tpu",
                                     .help = "TPUs, by the PJRT plugin libtpu.so",

@@ -124,6 +124,7 @@ bool pjrt_collect(void *self, int device, unsigned number, void *to, size_t byte
 /* Compiles a MODULE step. */
 bool pjrt_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                   struct diags *d);
+bool pjrt_module_memory(void *self, const struct plan_module *m, struct module_memory *out, struct diags *d);
 void pjrt_close_modules(struct pjrt_engine *e);
 /* Waits for what was executed last. */
 void pjrt_await_all(struct pjrt_engine *e);

@@ -152,6 +152,47 @@ static void *compile_module(struct pjrt_engine *e, const struct plan_module *m, 
   return NULL;
 }
 
+static void destroy_executable(const struct pjrt_engine *e, void *executable) {
+  struct pjrt_LoadedExecutable_Destroy args = PJRT_ARGS(LoadedExecutable_Destroy, .executable = executable);
+  void *error = pjrt_invoke(e->plugin, CALL_LoadedExecutable_Destroy, &args);
+  if (error) pjrt_error_drop(e->plugin, error);
+}
+
+static void *ask_memory(const struct pjrt_engine *e, void *loaded, struct module_memory *out) {
+  struct pjrt_LoadedExecutable_GetExecutable get =
+      PJRT_ARGS(LoadedExecutable_GetExecutable, .loaded_executable = loaded);
+  void *error = pjrt_invoke(e->plugin, CALL_LoadedExecutable_GetExecutable, &get);
+  if (error) return error;
+  struct pjrt_Executable_GetCompiledMemoryStats stats =
+      PJRT_ARGS(Executable_GetCompiledMemoryStats, .executable = get.executable);
+  struct pjrt_Executable_Destroy destroy = PJRT_ARGS(Executable_Destroy, .executable = get.executable);
+  error = pjrt_invoke(e->plugin, CALL_Executable_GetCompiledMemoryStats, &stats);
+  void *other = pjrt_invoke(e->plugin, CALL_Executable_Destroy, &destroy);
+  if (other) pjrt_error_drop(e->plugin, other);
+  *out = (struct module_memory){.arguments = stats.argument_size_in_bytes,
+                                .results = stats.output_size_in_bytes,
+                                .shared = stats.alias_size_in_bytes,
+                                .temporary = stats.temp_size_in_bytes,
+                                .code = stats.generated_code_size_in_bytes};
+  return error;
+}
+
+bool pjrt_module_memory(void *self, const struct plan_module *m, struct module_memory *out, struct diags *d) {
+  struct pjrt_engine *e = self;
+  if (!pjrt_has(e->plugin, CALL_Executable_GetCompiledMemoryStats)) {
+    diag_error(d, LOC_NONE, "PJRT plugin %s does not say what memory a program needs", e->plugin->file);
+    return false;
+  }
+  void *loaded = compile_module(e, m, d);
+  if (!loaded) return false;
+  void *error = ask_memory(e, loaded, out);
+  if (error)
+    diag_error(d, LOC_NONE, "PJRT plugin %s does not say what memory the program needs: %s", e->plugin->file,
+               pjrt_error_text(d->arena, e->plugin, error));
+  destroy_executable(e, loaded);
+  return !error;
+}
+
 static void make_lists(struct pjrt_loaded *l, struct arena *a) {
   const struct plan_module *m = l->module;
   size_t devices = (size_t)m->ndevices, narguments = (size_t)m->narguments, nresults = (size_t)m->nresults;
@@ -189,10 +230,6 @@ bool pjrt_prepare(void *self, struct arena *a, const struct step *step, int devi
 }
 
 void pjrt_close_modules(struct pjrt_engine *e) {
-  for (struct pjrt_loaded *l = e->loaded; l; l = l->next) {
-    struct pjrt_LoadedExecutable_Destroy args =
-        PJRT_ARGS(LoadedExecutable_Destroy, .executable = l->executable);
-    pjrt_invoke(e->plugin, CALL_LoadedExecutable_Destroy, &args);
-  }
+  for (struct pjrt_loaded *l = e->loaded; l; l = l->next) destroy_executable(e, l->executable);
   e->loaded = NULL;
 }

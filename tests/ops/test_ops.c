@@ -128,7 +128,7 @@ static bool find_gpu(void) {
   struct arena *a = arena_create();
   struct device_info *list;
   const char *why_none = NULL;
-  int count = backend_find("cuda")->list(a, &list, &why_none);
+  int count = backend_find("cuda")->list(a, NULL, &list, &why_none);
   if (count)
     printf("%s, %s\n", list[0].name, list[0].arch);
   else

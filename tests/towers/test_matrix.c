@@ -268,7 +268,7 @@ static bool find_gpus(void) {
   struct arena *a = arena_create();
   struct device_info *list;
   const char *why_none = NULL;
-  int count = backend_find("cuda") ? backend_find("cuda")->list(a, &list, &why_none) : 0, n = 0;
+  int count = backend_find("cuda") ? backend_find("cuda")->list(a, NULL, &list, &why_none) : 0, n = 0;
   for (int i = 0; gpu_layouts[i].devices; i++)
     if (matrix_gpus(&gpu_layouts[i]) <= count) found[n++] = gpu_layouts[i];
   if (count)
