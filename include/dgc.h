@@ -76,10 +76,10 @@ DGC_API bool dgc_option(int index, struct dgc_option *out);
  * and eval-data name, and the folders of data and allow-path, which must be set before. */
 DGC_API enum dgc_status dgc_load(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const char *text, size_t len);
-/* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is.
- * `stage`: ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, json,
- * stablehlo, module (of all entries, where `entry` is NULL) or strategies (a table of what each needs); with "-json" behind a
- * graph, memory or traffic. */
+/* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is. `stage`:
+ * ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, json, stablehlo, module
+ * (of all entries, where `entry` is NULL) or strategies (a table of what each needs); with "-json" behind a graph,
+ * memory or traffic. */
 DGC_API enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const char *stage,
                                  const char **text);
 /* Why a node of the placed graph is where it is: who asked for what, the rule that won, the lines that it comes from,
@@ -287,8 +287,8 @@ struct dgc_bench {
   double flops;           /* of one step */
   double peak;      /* f32 operations a second that the threads in use reach on this machine, measured now */
   double bandwidth; /* bytes a second that they read and write, measured now */
-  /* Share of the threads' time outside of kernels: executor and waiting. Not a number: another compiler runs it all, and
-   * nothing is known of that, nor of the arenas and of what is busy on `devices`. */
+  /* Share of the threads' time outside of kernels: executor and waiting. Not a number: another compiler runs it
+   * all, and nothing is known of that, nor of the arenas and of what is busy on `devices`. */
   double outside;
   int ndevices;
   const struct dgc_bench_device *devices;

@@ -186,7 +186,8 @@ struct backend {
 
   /* --- without being open --- */
 
-  /* (optional) The devices of this machine, or of the plugin (NULL: none is named), into `a`. If there are none, why: a line without its end, or NULL. */
+  /* (optional) The devices of this machine, or of the plugin (NULL: none is named), into `a`. If there are none,
+   * why: a line without its end, or NULL. */
   int (*list)(struct arena *a, const char *plugin, struct device_info **out, const char **why_none);
   /* (optional) Kernels as the text that is compiled: `form` is "llvm", "cuda" or "ptx"; `arch` may be NULL.
    * NULL after an error in `d`: also for a form that it does not have. */
