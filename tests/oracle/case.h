@@ -34,5 +34,6 @@ struct values values_wide(struct arena *a, const struct values *v);
 void write_ops(const struct asked *q);
 void write_samples(const struct asked *q);
 void write_gradients(const struct asked *q);
+void write_op_gradients(const struct asked *q);
 
 #endif

@@ -25,7 +25,16 @@ BINARY = {
 }
 COMPARE = {"EQ": lax.eq, "NE": lax.ne, "LT": lax.lt, "LE": lax.le, "GT": lax.gt, "GE": lax.ge}
 WINDOWS = {"add": (lax.add, 0), "maximum": (lax.max, -np.inf), "minimum": (lax.min, np.inf)}
+EMPTY = {"maximum": -np.inf, "minimum": np.inf}
 REDUCE = {"add": jnp.sum, "multiply": jnp.prod, "maximum": jnp.max, "minimum": jnp.min}
+
+# Ops that are written as bodies of bits and polynomials, which have no slope of their own: as JAX has them, of their operands
+# in the order in which bodies read them.
+BODIES = {
+    "exp2": jnp.exp2, "log2": jnp.log2, "log10": jnp.log10, "asin": jnp.arcsin, "acos": jnp.arccos, "sinh": jnp.sinh,
+    "cosh": jnp.cosh, "asinh": jnp.arcsinh, "acosh": jnp.arccosh, "atanh": jnp.arctanh, "erf": lax.erf, "erfc": lax.erfc,
+    "hypot": jnp.hypot, "copysign": jnp.copysign,
+}
 
 
 def shape_of(text):
@@ -94,6 +103,8 @@ def operation(name, rest, region, x, out):
     if name == "concatenate":
         return jnp.concatenate(x, array(rest, "dimension")[0])
     if name == "reduce":
+        if region in EMPTY and x[0].size == 0:
+            return jnp.full(shape, EMPTY[region], dtype)
         return REDUCE[region](x[0], tuple(array(rest, "dimensions")))  # from the neutral element on, always
     if name == "reduce_window":
         keys = ("window_dimensions", "window_strides", "padding", "base_dilations", "window_dilations")
@@ -125,40 +136,76 @@ def operation(name, rest, region, x, out):
     raise NotImplementedError(name)
 
 
-def function(module):
-    """The only function of a module, of a list of arrays, for the list of its results."""
-    lines = module.decode().split("\n")
+class Line:
+    """An operation: the value that it gives, its name, attributes, the operation in its region, operands, its node's place."""
+
+    def __init__(self, lines, at):
+        found = LINE.match(lines[at])
+        if not found:
+            raise ValueError("no operation: " + lines[at])
+        self.value, self.name, self.rest = found.groups()
+        self.region, self.end = None, at
+        if self.rest.endswith("({"):
+            self.end = next(k for k in range(at, len(lines)) if lines[k].startswith("    })"))
+            self.region = re.search(r"stablehlo\.(\w+)", lines[at + 2]).group(1)
+            self.rest += re.sub(r" loc\(.*", "", lines[self.end])
+        place = re.search(r"loc\(#(loc\d+)\)$", lines[self.end])
+        self.place = place and place.group(1)
+        self.operands = []
+        if self.name != "constant":
+            self.operands = re.findall(r"%\w+", self.rest.split(" <{")[0].split(" : ")[0])
+
+    def compute(self, values):
+        if self.name == "constant":
+            return constant(self.rest)
+        out = shape_of(re.findall(r"tensor<[^>]*>", self.rest)[-1])
+        return operation(self.name, self.rest, self.region, [values[v] for v in self.operands], out)
+
+
+def parse(module):
+    """The operations of the only function of a module, and the names of its results."""
+    lines, out, at = module.decode().split("\n"), [], 2
+    while not lines[at].startswith("    return"):
+        out.append(Line(lines, at))
+        at = out[-1].end + 1
+    return out, re.findall(r"%\w+", lines[at].split(" : ")[0])
+
+
+def body_of(op, lines, module):
+    """Places of nodes of this op, each with the last of its lines and what they read of others."""
+    out = {}
+    for place in re.findall(r'#(loc\d+) = loc\("%s(?:\.\w+)?"' % op, module.decode()):
+        mine = [line for line in lines if line.place == place]
+        made = {line.value for line in mine}
+        read = dict.fromkeys(v for line in mine for v in line.operands if v not in made)
+        if mine:
+            out[place] = mine[-1], list(read)
+    return out
+
+
+def function(module, op=None):
+    """The only function of a module, of a list of arrays, for the list of its results. Bodies of `op` are JAX's function."""
+    lines, results = parse(module)
+    bodies = body_of(op, lines, module) if op in BODIES else {}
 
     def call(args):
         values = {"%%arg%d" % i: x for i, x in enumerate(args)}
-        i = 2
-        while not lines[i].startswith("    return"):
-            name, op, rest = (m.groups() if (m := LINE.match(lines[i])) else sys_exit(lines[i]))
-            region = None
-            if rest.endswith("({"):
-                end = next(k for k in range(i, len(lines)) if lines[k].startswith("    })"))
-                region = re.search(r"stablehlo\.(\w+)", lines[i + 2]).group(1)
-                rest += re.sub(r" loc\(.*", "", lines[end])
-                i = end
-            if op == "constant":
-                values[name] = constant(rest)
-            else:
-                operands = re.findall(r"%\w+", rest.split(" <{")[0].split(" : ")[0])
-                out = shape_of(re.findall(r"tensor<[^>]*>", rest)[-1])
-                values[name] = operation(op, rest, region, [values[v] for v in operands], out)
-            i += 1
-        return [values[v] for v in re.findall(r"%\w+", lines[i].split(" : ")[0])]
+        for line in lines:
+            last, read = bodies.get(line.place, (None, None))
+            if last is None:
+                values[line.value] = line.compute(values)
+            elif last is line:
+                values[line.value] = BODIES[op](*[values[v] for v in read])
+        return [values[v] for v in results]
 
     return call
 
 
-def sys_exit(line):
-    raise ValueError("no operation: " + line)
-
-
 def gradients(case):
     """By the arguments that the case has results for, of the first result of its module."""
-    call, wanted = function(case.module), [name for _, name, _, _ in case.wanted()]
+    words = case.name.split()
+    call = function(case.module, words[1] if words[0] == "op" else None)
+    wanted = [name for _, name, _, _ in case.wanted()]
     places = [case.names.index(name) for name in wanted]
 
     def loss(by):
