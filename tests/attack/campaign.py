@@ -11,6 +11,7 @@ import traceback
 # kind: its share, where it lives, what it is
 KINDS = {
     "model": (24, "check_models", "check_model", "random models: machine code, interpreter, numpy, JAX, towers, strategies"),
+    "xla": (4, "check_xla", "check_xla", "random models, exported to StableHLO: XLA against numpy, for one tower and for three"),
     "update": (4, "updates", "check_update", "optimizers, schedules and first values, by their formulas"),
     "placed": (24, "texts", "check_placed", "mutants of placed graphs: what the certificate accepts is computed"),
     "source": (24, "texts", "check_source", "mutants of sources"),
@@ -21,7 +22,7 @@ KINDS = {
     "inject": (6, "world", "check_inject", "calls that fail: memory, reads, writes, threads, by a preloaded library"),
     "limit": (3, "world", "check_limit", "resource limits: ulimit -v -f -n -s"),
 }
-IN_PROCESS = ("model", "update", "placed", "source")
+IN_PROCESS = ("model", "xla", "update", "placed", "source")
 CPU_SECONDS = 120  # one case, of the processor's time; a busy machine does not lengthen it
 GROWTH = 4 << 30  # bytes that one case may need
 

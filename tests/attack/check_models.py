@@ -44,6 +44,7 @@ def spread_options(rng, towers):
 
 class Case:
     """One model with its numbers. `program` may be a smaller one: the shrinker's."""
+    arithmetic = Arithmetic
 
     def __init__(self, tools, seed, index, program=None, given=None, draws=DRAWS):
         self.draws = draws
@@ -101,7 +102,7 @@ class Case:
         """name -> (reference, bound, dtype) for what predict gives, by numpy."""
         runs, unknown = [], set()
         for draw in range(self.draws + 1):
-            m = Arithmetic(np, moves_of(draw) if draw else None)
+            m = self.arithmetic(np, moves_of(draw) if draw else None)
             m.unknown = unknown
             values = self.program.evaluate(m, self.numbers(), self.rows)
             runs.append({v: self.program.result(v, values[v.name], self.rows) for v in self.program.results})
@@ -127,7 +128,7 @@ class Case:
             if n.op.startswith("random"):
                 return {}
         for draw in range(self.draws + 1):
-            runs.append(graphs.run(Arithmetic(np, moves_of(draw) if draw else None), graph, self.rows, given))
+            runs.append(graphs.run(self.arithmetic(np, moves_of(draw) if draw else None), graph, self.rows, given))
         out = {}
         for role, name, node, _ in graph.outputs:
             n = graph.nodes[node]

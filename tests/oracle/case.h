@@ -35,5 +35,6 @@ void write_ops(const struct asked *q);
 void write_samples(const struct asked *q);
 void write_gradients(const struct asked *q);
 void write_op_gradients(const struct asked *q);
+void write_kinks(const struct asked *q);
 
 #endif

@@ -35,6 +35,8 @@ class Case:
     def together(self):
         """What it has in common with cases that are compiled together with it: the sample and the element type; the op and
         which numbers it is given."""
+        if self.name.startswith("kink "):
+            return ("kink",)
         return (self.name.split(".")[0], self.tolerance) if self.is_sample else (self.tolerance, self.name.split()[-1])
 
     def size(self, result):

@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "i1": np.bool_}
-LINE = re.compile(r'^    (%\w+) = "?stablehlo\.(\w+)"?(.*?)(?: loc\(#\w+\))?$')
+LINE = re.compile(r'^    (%\w+(?:, %\w+)*) = "?stablehlo\.(\w+)"?(.*?)(?: loc\(#\w+\))?$')
 UNARY = {
     "negate": jnp.negative, "abs": jnp.abs, "sign": jnp.sign, "floor": jnp.floor, "ceil": jnp.ceil, "sqrt": jnp.sqrt,
     "rsqrt": lax.rsqrt, "cbrt": jnp.cbrt, "exponential": jnp.exp, "exponential_minus_one": jnp.expm1, "log": jnp.log,
@@ -144,10 +144,11 @@ class Line:
         if not found:
             raise ValueError("no operation: " + lines[at])
         self.value, self.name, self.rest = found.groups()
-        self.region, self.end = None, at
+        self.region, self.end, self.direction = None, at, None
         if self.rest.endswith("({"):
             self.end = next(k for k in range(at, len(lines)) if lines[k].startswith("    })"))
             self.region = re.search(r"stablehlo\.(\w+)", lines[at + 2]).group(1)
+            self.direction = re.search(r"stablehlo\.compare ([LG]T)", "".join(lines[at:self.end]))
             self.rest += re.sub(r" loc\(.*", "", lines[self.end])
         place = re.search(r"loc\(#(loc\d+)\)$", lines[self.end])
         self.place = place and place.group(1)
@@ -158,8 +159,17 @@ class Line:
     def compute(self, values):
         if self.name == "constant":
             return constant(self.rest)
+        if self.name == "sort":
+            return self.sorted(*[values[v] for v in self.operands])
         out = shape_of(re.findall(r"tensor<[^>]*>", self.rest)[-1])
         return operation(self.name, self.rest, self.region, [values[v] for v in self.operands], out)
+
+    def sorted(self, keys, beside):
+        """Of what no gradient flows through: places. NaN among them is not tried where they descend."""
+        axis = array(self.rest, "dimension")[0]
+        by = keys if self.direction.group(1) == "LT" else -keys
+        order = jnp.argsort(lax.stop_gradient(by), axis=axis, stable=True)
+        return jnp.take_along_axis(keys, order, axis), jnp.take_along_axis(beside, order, axis)
 
 
 def parse(module):
@@ -174,7 +184,7 @@ def parse(module):
 def body_of(op, lines, module):
     """Places of nodes of this op, each with the last of its lines and what they read of others."""
     out = {}
-    for place in re.findall(r'#(loc\d+) = loc\("%s(?:\.\w+)?"' % op, module.decode()):
+    for place in re.findall(r'#(loc\d+) = loc\("(?:loss\.)?%s(?:\.\w+)?"' % op, module.decode()):
         mine = [line for line in lines if line.place == place]
         made = {line.value for line in mine}
         read = dict.fromkeys(v for line in mine for v in line.operands if v not in made)
@@ -193,25 +203,10 @@ def function(module, op=None):
         for line in lines:
             last, read = bodies.get(line.place, (None, None))
             if last is None:
-                values[line.value] = line.compute(values)
+                result = line.compute(values)
+                values.update(zip(line.value.split(", "), result if line.name == "sort" else [result]))
             elif last is line:
                 values[line.value] = BODIES[op](*[values[v] for v in read])
         return [values[v] for v in results]
 
     return call
-
-
-def gradients(case):
-    """By the arguments that the case has results for, of the first result of its module."""
-    words = case.name.split()
-    call = function(case.module, words[1] if words[0] == "op" else None)
-    wanted = [name for _, name, _, _ in case.wanted()]
-    places = [case.names.index(name) for name in wanted]
-
-    def loss(by):
-        args = list(map(jnp.asarray, case.args))
-        for i, x in zip(places, by):
-            args[i] = x
-        return call(args)[0]
-
-    return [np.asarray(x) for x in jax.jit(jax.grad(loss))([jnp.asarray(case.args[i]) for i in places])]

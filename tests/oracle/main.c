@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
   else if (argc > 1 && strcmp(argv[1], "samples") == 0)
     write_samples(&q);
   else if (argc > 1 && strcmp(argv[1], "gradients") == 0)
-    write_op_gradients(&q), write_gradients(&q);
+    write_op_gradients(&q), write_kinks(&q), write_gradients(&q);
   else
     return fprintf(stderr, "usage: oracle_cases ops|samples|gradients [--only CASE] [--nodes]\n"), 2;
   return 0;

@@ -11,7 +11,7 @@ import xla
 from case import cases
 from compare import compare
 
-import interpret
+import slopes
 
 BODY = "*body*"
 VIEWS = {"slice", "transpose", "broadcast_in_dim", "return"}  # what cases read their operands through
@@ -54,12 +54,14 @@ class Oracle:
     def wrong(self, case):
         """What is wrong with a case that runs alone, or None."""
         try:
-            return self.judge(case, interpret.gradients(case) if self.suite == "gradients" else self.xla.run(case))
+            return self.judge(case, slopes.gradients(case) if self.suite == "gradients" else self.xla.run(case))
         except Exception as e:
             return str(e)[:400]
 
     def all_wrong(self, group):
         """The same of cases that run together, each; alone where they cannot."""
+        if group[0].name.startswith("kink "):
+            return slopes.wrong_kinks(group)
         if self.suite == "gradients" or len(group) == 1:
             return [self.wrong(case) for case in group]
         try:

@@ -4,7 +4,8 @@
 
 #include "tests/oracle/case.h"
 
-void write_gradients_of(const struct asked *q, const struct graph *train, const struct values *inputs,
-                        const struct values *variables, int64_t rows);
+/* The case `name`: gradients of the first loss of a source graph for training, by its variables. */
+void write_gradients_of(const struct asked *q, const char *name, const struct graph *train,
+                        const struct values *inputs, const struct values *variables, int64_t rows);
 
 #endif

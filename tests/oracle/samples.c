@@ -153,7 +153,8 @@ static void write_sample(const struct asked *q, const char *path, bool gradients
   if (gradients && m->train) {
     struct values inputs = make_inputs(a, m, m->train);
     disturb(&w->variables);
-    write_gradients_of(q, m->train, &inputs, &w->variables, ROWS);
+    write_gradients_of(q, arena_printf(a, "%s gradients", m->train->name), m->train, &inputs, &w->variables,
+                       ROWS);
   }
   const struct graph *graphs[] = {m->init, m->train, m->eval, m->predict};
   for (int i = 0; i < (int)(sizeof graphs / sizeof *graphs); i++) {

@@ -27,7 +27,7 @@ def as_function(module, name):
     """The only function of a module, as text, under another name; without the places of its operations."""
     text = module.decode().split("\n}\n#loc")[0].split("\n", 1)[1]
     text = re.sub(r" loc\(#loc\d+\)", "", re.sub(r"\n}\n$", "", text))
-    return re.sub(r'func\.func public @"?main"?\(', "func.func private @%s(" % name, text, count=1)
+    return re.sub(r'func\.func public @"?\w+"?\(', "func.func private @%s(" % name, text, count=1)
 
 
 def joined(group):

@@ -1,0 +1,186 @@
+"""A random model as XLA computes it: what dgc exports of its source, of one tower and of three, against numpy's numbers;
+and where a number differs, the first node whose value does.
+
+All graphs of a model are one module, of which XLA computes once what they have alike."""
+import json
+import os
+import re
+import sys
+
+import numpy as np
+
+import binding
+import graphs
+from arithmetic import MANY, SMALLEST, Arithmetic, bound, differs, moves_of
+from check_models import MAY_REFUSE, Case
+from process import Found
+
+TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "i1": np.bool_}
+VALUE = re.compile(r'tensor<([^>]*)> \{dgc\.role = "(\w+)", dgc\.name = "((?:[^"\\]|\\.)*)"\}')
+
+
+class LikeXla(Arithmetic):
+    """XLA's CPU backend takes subnormals for zeros, and its functions are off by a few units more than dgc's."""
+
+    def r(self, v, dtype, ulps=1.0, scale=None):
+        v = super().r(v, dtype, ulps if ulps <= 1 or scale is not None else 4 * ulps, scale)
+        if self.moves is None or dtype not in SMALLEST:
+            return v
+        return np.where((np.abs(v) < SMALLEST[dtype]) & (self.moves(np.shape(v)) > 0), 0.0, v)
+
+
+class Part:
+    """A module that dgc has exported, with its arguments: what xla.joined takes."""
+    is_sample = True
+
+    def __init__(self, what, text, numbers):
+        self.what = what
+        self.module = re.sub(r'func\.func public @"?\w+"?\(', "func.func public @main(", text, count=1).encode()
+        head = next(line for line in text.splitlines() if "func.func public" in line)
+        args, results = head.split(") -> (", 1)
+        self.names = [name.split("/replica_")[0] for _, _, name in VALUE.findall(args)]
+        self.args = [np.ascontiguousarray(numbers[name], TYPES[t.split("x")[-1]]).reshape(self.shape(t))
+                     for (t, _, _), name in zip(VALUE.findall(args), self.names)]
+        self.places = [(name, x.dtype.str, x.shape) for name, x in zip(self.names, self.args)]
+        self.results = [(role, name, np.zeros(self.shape(t), TYPES[t.split("x")[-1]]), [])
+                        for t, role, name in VALUE.findall(results)]
+
+    @staticmethod
+    def shape(text):
+        return [int(n) for n in text.split("x")[:-1]]
+
+    def wanted(self):
+        return self.results
+
+    def named(self, values):
+        """As Case.results names them; of a value on several towers each."""
+        out = []
+        for (role, name, _, _), a in zip(self.results, values):
+            out.append((("loss " if role == "loss" else "") + name.split("/replica_")[0], name, a))
+        return out
+
+
+def program_of(tools):
+    """tests/oracle/xla.py: it finds JAX's backend by the settings that it makes."""
+    def make():
+        sys.path.append(os.path.join(tools.source, "tests", "oracle"))
+        import xla
+        return xla.Xla()
+    return tools.cached("xla", make)
+
+
+class XlaCase(Case):
+    arithmetic = LikeXla
+
+    def __init__(self, *args, **more):
+        super().__init__(*args, **more)
+        for name, a in self.given.items():  # what is a zero to XLA is one to numpy, too
+            if a.dtype.kind == "f":
+                self.given[name] = np.where(np.abs(a) < np.finfo(a.dtype).tiny, np.zeros_like(a), a)
+
+    def layouts(self):
+        """One tower, and three; where the rows cannot be divided, unevenly."""
+        three = [("devices", "cpu:0-2"), ("strategy", "mirrored")]
+        if self.rows % 3:
+            three = [("devices", "cpu:0-2"), ("strategy", "replicate"), ("uneven", "true")]
+        return {"one tower": [("devices", "cpu:0")], "three towers": three}
+
+    def numbers_of(self, session):
+        return {"step": np.int64(0), **session.read_all(), **self.variables, **self.given}
+
+    def exported(self, entry):
+        """A part for each graph that this entry has."""
+        parts = []
+        for what, options in self.layouts().items():
+            try:
+                with self.session(options) as s:
+                    parts.append(Part(f"{entry}, {what}", s.emit(entry, "stablehlo"), self.numbers_of(s)))
+            except binding.Refused as e:
+                if not any(t in e.message for t in MAY_REFUSE):
+                    raise Found("refused", f"{options}: {e}") from None
+                self.log.append("towers refused")
+        text = self.graph(entry, "grad")
+        parts.append(Part(f"{entry}, after grad", self.opted(text), self.all_numbers()))
+        return parts
+
+    def all_numbers(self):
+        with self.session([("devices", "cpu:0")]) as s:
+            return self.numbers_of(s)
+
+    def opted(self, text):
+        path = os.path.join(self.tools.work, "xla.dg")
+        with open(path, "w") as f:
+            f.write(text)
+        with binding.Session(self.tools.lib, [("batch", self.rows), ("emit", "stablehlo")]) as s:
+            return s.opt(path)
+
+    def check(self):
+        try:
+            self.all_numbers()
+        except binding.Refused as e:
+            if "depends on no variable" not in e.message:
+                raise Found("refused", str(e)) from None
+            self.program.loss = []
+            self.text = self.program.text()
+            self.all_numbers()
+        want, parts = self.expected(), []
+        if self.program.results:
+            parts += self.exported("predict")
+        if self.program.loss and not self.wild:
+            parts += self.exported("train")
+            want.update(self.expected_step())
+        if not parts:
+            return
+        for part, values in zip(parts, program_of(self.tools).run_all(parts)):
+            try:
+                for name, own, value in part.named(values):
+                    self.compare(own, {name: value}, {name: want[name]} if name in want else {})
+            except Found as e:
+                known, node = self.first_node(part)
+                if not known:
+                    raise Found("xla", f"{part.what}: {e.kind}: {e.text}\n{node}") from None
+                self.log.append(known)
+        self.log.append(f"{len(parts)} graphs")
+
+    def first_node(self, part):
+        """Of the graph of a part with each node as a result: what it is, and before it a word if that is known of XLA."""
+        entry, layout = part.what.split(", ")
+        options = self.layouts().get(layout)
+        text = self.graph(entry, "placed", options) if options else self.graph(entry, "grad")
+        [graph] = graphs.parse(text).values()
+        nodes = [n for n in graph.nodes.values() if n.op not in ("input", "variable", "assign")]
+        given = {k: a.astype(np.float64) if a.dtype.kind == "f" else a for k, a in self.all_numbers().items()}
+        given.update({n.name: given[n.name.split("/replica_")[0]] for n in graph.nodes.values() if n.op == "variable"})
+        runs = [graphs.run(self.arithmetic(np, moves_of(i) if i else None), graph, self.rows, given)
+                for i in range(self.draws + 1)]
+        lines = text.rstrip().splitlines()
+        more = [f"  value {json.dumps('n%d' % i)} = {json.dumps(n.name)}" for i, n in enumerate(nodes)]
+        kept = [line for line in lines[:-1] if line.split()[:1] not in (["loss"], ["predict"], ["metric"], ["update"])]
+        full = Part("all", self.opted("\n".join(kept + more + ["}"]) + "\n"), self.all_numbers())
+        got = {name: value for (_, name, _, _), value in zip(full.results, program_of(self.tools).run(full))}
+        for i, n in enumerate(nodes):
+            far = bound(runs[0][n.name], [r[n.name] for r in runs[1:]], n.dtype)
+            wrong = differs(got[f"n{i}"], runs[0][n.name], far)
+            if np.any(wrong):
+                at = tuple(int(k) for k in np.argwhere(wrong)[0]) if np.ndim(wrong) else ()
+                infinite = any(not np.all(np.isfinite(np.asarray(runs[0][k], np.float64))) for k in n.inputs)
+                known = "conv of infinities" if n.op == "conv" and infinite else None  # docs/stablehlo.md
+                return known, (f"the first node that differs: {n.name} = {n.op} {', '.join(n.inputs)} at {list(at)}: "
+                               f"{got[f'n{i}'][at]!r}, not {np.asarray(runs[0][n.name])[at]!r}")
+        return None, "no node alone differs"
+
+
+def check_xla(tools, seed, index):
+    if not tools.jax:
+        return "no JAX"
+    case = XlaCase(tools, seed, index)
+    tools.say(case.text)
+    try:
+        case.check()
+    except Found:
+        case = XlaCase(tools, seed, index, draws=MANY)
+        try:
+            case.check()
+        except Found as e:
+            raise Found(e.kind, f"{e.text}\n{case.text}\nrows {case.rows}") from None
+    return ", ".join(case.log) or "nothing to compare"
