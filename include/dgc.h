@@ -111,8 +111,9 @@ struct dgc_progress {
   double seconds;             /* since the call */
   double examples_per_second; /* over the epoch so far */
   bool epoch_end;
+  bool end; /* of the training, inside an epoch */
 };
-/* Called after steps, not more often than ten times a second, and at the end of each epoch. False stops the
+/* Called after steps, not more often than ten times a second, at the end of each epoch, and at the end. False stops the
  * training. The session may be called from there, to evaluate or to save, but not to train or to restore. */
 typedef bool dgc_progress_fn(void *user, const struct dgc_progress *p);
 DGC_API void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user);

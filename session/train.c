@@ -137,9 +137,9 @@ static enum dgc_status next_loss(struct training *t, const struct loaded *l, int
   return status;
 }
 
-static enum dgc_status report(struct training *t, const struct batch *b) {
+static enum dgc_status report(struct training *t, const struct batch *b, bool end) {
   struct dgc_session *s = t->s;
-  bool due = b->last || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
+  bool due = b->last || end || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
   if (status || !due || !s->on_progress) return status;
   double time = t->reported = clock_seconds();
@@ -153,6 +153,7 @@ static enum dgc_status report(struct training *t, const struct batch *b) {
       .seconds = time - t->begin,
       .examples_per_second = time > t->epoch_begin ? (double)t->rows / (time - t->epoch_begin) : 0,
       .epoch_end = b->last,
+      .end = end,
   };
   s->listening = true;
   if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
@@ -188,7 +189,7 @@ static enum dgc_status end_batches(struct training *t, const struct batch *b) {
   s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
   s->position.index = b->last ? 0 : b->index + 1;
   enum dgc_status status = b->last ? tasks_collect(s, clock_seconds() - t->epoch_begin) : DGC_OK;
-  if (!status) status = report(t, b);
+  if (!status) status = report(t, b, false);
   if (status || !b->last) return status;
   t->loss_sum = t->loss_count = 0;
   t->rows = 0;
@@ -312,7 +313,7 @@ static enum dgc_status told(void *training, const struct batch *b, const struct 
   struct batch inside = *b;
   inside.last = false;
   add_sum(&now, sum);
-  enum dgc_status status = report(&now, &inside);
+  enum dgc_status status = report(&now, &inside, false);
   t->s->position.step = step;
   t->reported = now.reported;
   if (now.stop) t->own |= STOP;
@@ -374,6 +375,14 @@ static enum dgc_status train_in_order(struct training *t) {
   return status;
 }
 
+/* What has come of the last epoch, where the training ends inside of it. */
+static enum dgc_status report_end(struct training *t) {
+  const struct position *p = &t->s->position;
+  struct batch last = {.epoch = p->epoch, .index = p->index - 1};
+  enum dgc_status status = tasks_collect(t->s, clock_seconds() - t->epoch_begin);
+  return status || t->stopped ? status : report(t, &last, true);
+}
+
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
   struct loader_options lo = {.batch = session_batch(s),
@@ -397,7 +406,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!status) status = s->free ? train_freely(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
   if (!status && t->unsaved) status = session_save_end(s, s->options.checkpoint);
-  if (!status && t->rows > 0) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
+  if (!status && t->rows > 0) status = report_end(t);
   if (status) return status;
   if (t->stopped) return end_early(t, DGC_STOPPED);
   return s->options.checkpoint ? save(t) : DGC_OK;

@@ -149,13 +149,14 @@ bool cli_progress(void *user, const struct dgc_progress *p) {
   const struct cli *c = user;
   cli_training(c->session);
   if (c->quiet || c->process > 0) return true;
-  if (!p->epoch_end) {
+  if (!p->epoch_end && !p->end) {
     if (isatty(STDERR_FILENO)) print_bar(p);
     return true;
   }
   cli_clear_progress();
   fprintf(stderr, "epoch %lld", (long long)p->epoch + 1);
   if (p->epochs) fprintf(stderr, "/%lld", (long long)p->epochs);
+  if (p->end) fprintf(stderr, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
   fprintf(stderr, "  loss %.4g  %.0f examples/s  %.1f s\n", p->loss, p->examples_per_second, p->seconds);
   print_tasks(c->session);
   return true;

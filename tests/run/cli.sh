@@ -283,4 +283,7 @@ shows err 'FILE.csv:1-4'
 expect 0 'columns of one file' "$dgc" train "$samples/linear.dsl" --data x=wide.csv:1-4 --data y=wide.csv:y
 expect 0 'two losses' "$dgc" train sum.dsl --data x=x.csv --batch 2
 shows err 'loss 11 '
+expect 0 'an end inside of an epoch' "$dgc" train sum.dsl --data x=x.csv --batch 2 --steps 3
+shows err 'epoch 1  loss 11 '
+shows err 'epoch 2  step 1/2  loss 11 '
 finish
