@@ -3,6 +3,7 @@
  * In a body, `a` and `b` are the operands; in a gradient they are the operands' nodes, `y` is the result's and
  * `dy` its gradient. */
 #include "ir/graph/build.h"
+#include "ir/ops/parts.h"
 
 #define BIN(op, l, r) s_binary(p, S_##op, (l), (r))
 #define K(v)          s_const(p, s_dtype(p, a), (v))
@@ -45,9 +46,9 @@
 /* ---- arithmetic ---- */
 
 static struct node *add_fold(struct graph *g, const struct node *n) {
-  (void)g;
   if (node_is_constant(n->inputs[0], 0)) return n->inputs[1];
-  return node_is_constant(n->inputs[1], 0) ? n->inputs[0] : NULL;
+  if (node_is_constant(n->inputs[1], 0)) return n->inputs[0];
+  return parts_add(g, n->inputs[0], n->inputs[1]);
 }
 BODY(add, BIN(ADD, a, b))
 GRAD(add, dy, dy)

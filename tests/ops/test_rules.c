@@ -87,6 +87,14 @@ static const struct rule {
      "x = input : $[2,3]\n y = slice x {begin=[0, 0]} : $[2,3]"},
     {"pad by nothing", OP_pad, OP_pad, ALL, 0, DOMAIN_NONE,
      "x = input : $[2,3]\n v = input : $[]\n y = pad x, v {low=[0, 0], high=[0, 0]}"},
+    {"pads that do not overlap", OP_add, OP_add, NUMBERS, 0, DOMAIN_NONE,
+     "a = input : $[2,1]\n b = input : $[2,2]\n z = constant {value=0} : $[]\n"
+     " p = pad a, z {low=[0, 3], high=[0, 1]}\n q = pad b, z {low=[0, 0], high=[0, 3]}\n y = add p, q"},
+    {"pads beside something else", OP_add, OP_pad, NUMBERS, 0, DOMAIN_NONE,
+     "d = input : $[5,2]\n a = input : $[1,2]\n b = input : $[2,2]\n c = input : $[2,2]\n"
+     " z = constant {value=0} : $[]\n p = pad a, z {low=[4, 0], high=[0, 0]}\n"
+     " q = pad b, z {low=[0, 0], high=[3, 0]}\n r = pad c, z {low=[2, 0], high=[1, 0]}\n"
+     " s = add d, p\n t = add q, s\n y = add t, r"},
     {"concat of one", OP_concat, OP_concat, ALL, 0, DOMAIN_NONE,
      "x = input : $[2,3]\n y = concat x {axis=1}"},
     {"sum over no axis", OP_reduce_sum, OP_reduce_sum, NUMBERS, 0, DOMAIN_NONE,
