@@ -58,7 +58,9 @@ static const char *level_of(const char *text, bool contract) {
   return (optimize && *optimize == '1') || !strstr(text, " k0_") ? "-O1" : "-O0";
 }
 
-static bool compiles(const char *level, bool contract, const char *source, const char *object,
+/* `link`: to a library, else to what ld makes one of. A compiler that links starts itself twice, which takes as long as
+ * most kernels do. */
+static bool compiles(const char *level, bool contract, bool link, const char *source, const char *object,
                      const char *log) {
   char words[512], *argv[64];
   snprintf(words, sizeof words, "%s", getenv("CC") && *getenv("CC") ? getenv("CC") : "");
@@ -69,16 +71,11 @@ static bool compiles(const char *level, bool contract, const char *source, const
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
     int n = i == 0 && leading ? leading : 1;
     argv[0] = (char *)names[i];
-    static const char *const options[] = {"-std=gnu17",
-                                          "-w",
-                                          "-shared",
-                                          "-fPIC",
-                                          "-fno-math-errno",
-                                          "-lm",
-                                          "-fno-strict-aliasing",
-                                          "-fwrapv",
-                                          "-fno-tree-vectorize"};
+    static const char *const options[] = {
+        "-std=gnu17",         "-w", "-fPIC", "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv",
+        "-fno-tree-vectorize"};
     argv[n++] = (char *)source;
+    argv[n++] = (char *)(link ? "-shared" : "-c");
     argv[n++] = (char *)level;
     for (unsigned k = 0; k < sizeof options / sizeof *options; k++) argv[n++] = (char *)options[k];
 #if defined(__x86_64__)
@@ -87,6 +84,7 @@ static bool compiles(const char *level, bool contract, const char *source, const
     argv[n++] = (char *)(contract ? "-ffp-contract=fast" : "-ffp-contract=off");
     argv[n++] = (char *)"-o";
     argv[n++] = (char *)object;
+    if (link) argv[n++] = (char *)"-lm";
     argv[n] = NULL;
     unlink(log);
     if (runs(argv, log)) return true;
@@ -100,9 +98,18 @@ static bool compiles(const char *level, bool contract, const char *source, const
   return false;
 }
 
+static bool links(const char *unlinked, const char *object, const char *log) {
+  char *argv[] = {(char *)"ld",  (char *)"-shared", (char *)"--no-undefined",
+                  (char *)"-o",  (char *)object,    (char *)unlinked,
+                  (char *)"-lm", (char *)"-lc",     NULL};
+  if (runs(argv, log)) return true;
+  unlink(log);
+  return false;
+}
+
 static void *compile_anew(const char *text, bool contract, size_t *bytes, char **log) {
   const char *tmp = getenv("TMPDIR");
-  char folder[256], source[300], object[300], messages[300];
+  char folder[256], source[300], unlinked[300], object[300], messages[300];
   snprintf(folder, sizeof folder, "%s/simulated_cuda.XXXXXX", tmp && *tmp ? tmp : "/tmp");
   *log = NULL;
   if (!mkdtemp(folder)) {
@@ -110,11 +117,13 @@ static void *compile_anew(const char *text, bool contract, size_t *bytes, char *
     return NULL;
   }
   snprintf(source, sizeof source, "%s/kernels.c", folder);
+  snprintf(unlinked, sizeof unlinked, "%s/kernels.o", folder);
   snprintf(object, sizeof object, "%s/kernels.so", folder);
   snprintf(messages, sizeof messages, "%s/log", folder);
   void *data = NULL;
-  bool ok =
-      write_file(source, text) && compiles(level_of(text, contract), contract, source, object, messages);
+  const char *level = level_of(text, contract);
+  bool ok = write_file(source, text) && compiles(level, contract, false, source, unlinked, messages) &&
+            (links(unlinked, object, messages) || compiles(level, contract, true, source, object, messages));
   size_t ignored;
   *log = read_file(messages, &ignored);
   if (ok) data = read_file(object, bytes);
@@ -123,6 +132,7 @@ static void *compile_anew(const char *text, bool contract, size_t *bytes, char *
     *log = strdup(ok ? "" : "no C compiler found: set CC");
   }
   unlink(source);
+  unlink(unlinked);
   unlink(object);
   unlink(messages);
   rmdir(folder);
