@@ -9,11 +9,8 @@ struct map map_make(struct arena *a) {
   return (struct map){.arena = a};
 }
 
-/* FNV's low bits depend on the low bits of the key alone: mix the high ones in. */
 static uint32_t hash(const char *key, size_t len) {
-  uint64_t h = str_hash(STR_HASH_SEED, key, len);
-  h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-  return (uint32_t)(h >> 32);
+  return (uint32_t)(hash_word(str_digest(STR_HASH_SEED, key, len), len) >> 32);
 }
 
 /* The slot that holds `key`, or the empty slot where it belongs. The map has slots. */

@@ -214,3 +214,13 @@ uint64_t str_hash(uint64_t seed, const void *data, size_t len) {
   for (size_t i = 0; i < len; i++) seed = (seed ^ p[i]) * UINT64_C(0x100000001b3);
   return seed;
 }
+
+uint64_t str_digest(uint64_t seed, const void *data, size_t len) {
+  const unsigned char *p = data;
+  for (; len >= 8; p += 8, len -= 8) {
+    uint64_t word;
+    memcpy(&word, p, 8);
+    seed = hash_word(seed, word);
+  }
+  return str_hash(seed, p, len);
+}

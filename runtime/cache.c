@@ -20,17 +20,6 @@ struct header {
   uint64_t key_size, code_size, digest;
 };
 
-/* Eight bytes at a time: a megabyte of code must cost no time. Guards against damage, not against malice. */
-static uint64_t digest(uint64_t h, const char *data, size_t size) {
-  for (; size >= 8; data += 8, size -= 8) {
-    uint64_t word;
-    memcpy(&word, data, 8);
-    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    h ^= h >> 32;
-  }
-  return str_hash(h, data, size);
-}
-
 static bool is_ours(const struct stat *s) { return s->st_uid == geteuid() && (s->st_mode & 022) == 0; }
 
 static bool make_folder(const char *path) {
@@ -52,7 +41,8 @@ const char *cache_folder(struct arena *a) {
 }
 
 static void file_name(char *out, size_t size, const char *folder, const struct str *key, const char *suffix) {
-  snprintf(out, size, "%s/%016" PRIx64 ".o%s", folder, digest(STR_HASH_SEED, key->data, key->len), suffix);
+  snprintf(out, size, "%s/%016" PRIx64 ".o%s", folder, str_digest(STR_HASH_SEED, key->data, key->len),
+           suffix);
 }
 
 static bool read_all(int fd, char *data, size_t size) {
@@ -109,7 +99,7 @@ const char *cache_read(struct arena *a, const char *folder, const struct str *ke
   char *data = size > 0 ? (char *)arena_alloc(a, before + size) + before : NULL;
   arena_unguard(&guard);
   bool good = data != NULL && read_all(fd, data, size) && memcmp(data, key->data, key->len) == 0 &&
-              digest(STR_HASH_SEED, data, size) == h.digest;
+              str_digest(STR_HASH_SEED, data, size) == h.digest;
   close(fd);
   *code_size = good ? (size_t)h.code_size : 0;
   return good ? data + key->len : NULL;
@@ -122,7 +112,7 @@ static bool write_entry(int fd, const struct str *key, const char *code, size_t 
   if (data == NULL) return false;
   memcpy(data, key->data, key->len);
   memcpy(data + key->len, code, code_size);
-  h.digest = digest(STR_HASH_SEED, data, size);
+  h.digest = str_digest(STR_HASH_SEED, data, size);
   bool ok = write_all(fd, (const char *)&h, sizeof h) && write_all(fd, data, size);
   free(data);
   return ok;

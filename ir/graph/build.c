@@ -7,14 +7,14 @@
 /* ---- identity ---- */
 
 static uint64_t attr_hash(uint64_t h, const struct attr *a) {
-  h = str_hash(h, &a->key, sizeof a->key);
+  h = hash_word(h, (uint64_t)a->key);
   switch (attr_kind_of(a->key)) {
-  case ATTR_INT: return str_hash(h, &a->i, sizeof a->i);
-  case ATTR_FLOAT: return str_hash(h, &a->f, sizeof a->f);
-  case ATTR_INTS: return str_hash(h, a->ints, sizeof *a->ints * (size_t)a->count);
-  case ATTR_STRING: return str_hash(h, a->string, strlen(a->string));
-  case ATTR_DATA: return str_hash(h, a->data, (size_t)a->count);
-  case ATTR_BODY: return str_hash(h, &a->body, sizeof a->body);
+  case ATTR_INT: return hash_word(h, (uint64_t)a->i);
+  case ATTR_FLOAT: return str_digest(h, &a->f, sizeof a->f);
+  case ATTR_INTS: return str_digest(h, a->ints, sizeof *a->ints * (size_t)a->count);
+  case ATTR_STRING: return str_digest(h, a->string, strlen(a->string));
+  case ATTR_DATA: return str_digest(h, a->data, (size_t)a->count);
+  case ATTR_BODY: return hash_word(h, (uintptr_t)a->body);
   }
   return h;
 }
@@ -34,15 +34,13 @@ bool attr_equal(const struct attr *a, const struct attr *b) {
 
 /* Ids instead of addresses: the table's order never shows, but a debugger thanks for it. */
 static uint32_t node_hash(const struct node *n) {
-  uint64_t h = str_hash(STR_HASH_SEED, &n->op, sizeof n->op);
-  h = str_hash(h, &n->type.dtype, 2);
-  h = str_hash(h, n->type.dim, sizeof *n->type.dim * n->type.rank);
-  int place[3] = {n->tower, n->replica, n->device};
-  h = str_hash(h, place, sizeof place);
-  for (int i = 0; i < n->ninputs; i++) h = str_hash(h, &n->inputs[i]->id, sizeof n->inputs[i]->id);
+  uint64_t h = hash_word(STR_HASH_SEED, (uint64_t)n->op << 16 | (uint64_t)n->type.dtype << 8 | n->type.rank);
+  h = str_digest(h, n->type.dim, sizeof *n->type.dim * n->type.rank);
+  h = hash_word(h, (uint64_t)(unsigned)n->tower << 32 | (unsigned)n->replica);
+  h = hash_word(h, (uint64_t)(unsigned)n->device);
+  for (int i = 0; i < n->ninputs; i++) h = hash_word(h, n->inputs[i]->id);
   for (int i = 0; i < n->nattrs; i++) h = attr_hash(h, &n->attrs[i]);
-  if (op_of(n)->traits & OP_NO_CSE) h = str_hash(h, n->name, strlen(n->name));
-  h = (h ^ h >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+  if (op_of(n)->traits & OP_NO_CSE) h = str_digest(h, n->name, strlen(n->name));
   return (uint32_t)(h >> 32);
 }
 

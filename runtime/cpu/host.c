@@ -5,6 +5,7 @@
 #include "runtime/cpu/llvm.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -30,18 +31,35 @@ static const struct {
     {0x80000008, 0, EBX},
 };
 
+/* What the processor has answered, once: a virtual machine may take tens of microseconds for each leaf. */
+enum { LEAVES = sizeof leaves / sizeof *leaves };
+static struct {
+  bool known;
+  uint32_t r[4];
+} answers[LEAVES];
+static uint32_t saved_registers[2];
+static pthread_once_t asked = PTHREAD_ONCE_INIT;
+
+static bool saves_registers(size_t i) { return leaves[i].leaf == 1 && (answers[i].r[2] & UINT32_C(1) << 27); }
+
+static void ask_processor(void) {
+  for (size_t i = 0; i < LEAVES; i++) {
+    uint32_t *r = answers[i].r;
+    answers[i].known = __get_cpuid_count(leaves[i].leaf, leaves[i].subleaf, &r[0], &r[1], &r[2], &r[3]);
+    if (answers[i].known && saves_registers(i))
+      __asm__("xgetbv" : "=a"(saved_registers[0]), "=d"(saved_registers[1]) : "c"(0));
+  }
+}
+
 static void put_processor(struct str *s) {
-  const uint32_t saves_registers = UINT32_C(1) << 27;
-  uint32_t r[4], low = 0, high = 0;
-  for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
-    if (!__get_cpuid_count(leaves[i].leaf, leaves[i].subleaf, &r[0], &r[1], &r[2], &r[3])) continue;
+  pthread_once(&asked, ask_processor);
+  for (size_t i = 0; i < LEAVES; i++) {
+    if (!answers[i].known) continue;
     str_printf(s, " %" PRIx32 ".%" PRIx32, leaves[i].leaf, leaves[i].subleaf);
     for (int k = 0; k < 4; k++)
-      if (leaves[i].registers >> k & 1) str_printf(s, ":%" PRIx32, r[k]);
-    if (leaves[i].leaf == 1 && (r[2] & saves_registers)) {
-      __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-      str_printf(s, " xcr0:%" PRIx32 ":%" PRIx32, high, low);
-    }
+      if (leaves[i].registers >> k & 1) str_printf(s, ":%" PRIx32, answers[i].r[k]);
+    if (saves_registers(i))
+      str_printf(s, " xcr0:%" PRIx32 ":%" PRIx32, saved_registers[1], saved_registers[0]);
   }
 }
 

@@ -230,6 +230,18 @@ static void hash(void **state) {
   assert_int_equal(str_hash(STR_HASH_SEED, "", 0), STR_HASH_SEED);
   assert_int_equal(str_hash(STR_HASH_SEED, "a", 1), UINT64_C(0xaf63dc4c8601ec8c));
   assert_int_equal(str_hash(str_hash(STR_HASH_SEED, "foo", 3), "bar", 3), UINT64_C(0x85944171f73967e8));
+  assert_int_equal(str_digest(STR_HASH_SEED, "foobar", 6), str_hash(STR_HASH_SEED, "foobar", 6));
+  /* Every byte and the length count, wherever it stands. */
+  char text[20] = "", other[20] = "";
+  for (size_t len = 0; len < sizeof text; len++) {
+    uint64_t whole = str_digest(STR_HASH_SEED, text, len);
+    assert_true(whole != str_digest(STR_HASH_SEED, text, len + 1));
+    for (size_t i = 0; i < len; i++) {
+      other[i] = 1;
+      assert_true(str_digest(STR_HASH_SEED, other, len) != whole);
+      other[i] = 0;
+    }
+  }
 }
 
 static void map_order(void **state) {
