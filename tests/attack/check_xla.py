@@ -163,11 +163,18 @@ class XlaCase(Case):
             wrong = differs(got[f"n{i}"], runs[0][n.name], far)
             if np.any(wrong):
                 at = tuple(int(k) for k in np.argwhere(wrong)[0]) if np.ndim(wrong) else ()
-                infinite = any(not np.all(np.isfinite(np.asarray(runs[0][k], np.float64))) for k in n.inputs)
-                known = "conv of infinities" if n.op == "conv" and infinite else None  # docs/stablehlo.md
-                return known, (f"the first node that differs: {n.name} = {n.op} {', '.join(n.inputs)} at {list(at)}: "
+                return self.known(graph, n, runs[0]), (f"the first node that differs: {n.name} = {n.op} {', '.join(n.inputs)} at {list(at)}: "
                                f"{got[f'n{i}'][at]!r}, not {np.asarray(runs[0][n.name])[at]!r}")
         return None, "no node alone differs"
+
+    @staticmethod
+    def known(graph, n, values):
+        """A word for what docs/stablehlo.md says of products with zeros that XLA leaves out, or makes."""
+        infinite = any(not np.all(np.isfinite(np.asarray(values[k], np.float64))) for k in n.inputs)
+        mask = any(graph.nodes[k].op == "cast" and graph.nodes[graph.nodes[k].inputs[0]].dtype == "bool" for k in n.inputs)
+        if n.op == "conv" and infinite:
+            return "conv of infinities"
+        return "mask times infinity" if n.op == "mul" and mask and infinite else None
 
 
 def check_xla(tools, seed, index):
