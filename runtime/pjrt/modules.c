@@ -8,7 +8,9 @@
 struct pjrt_loaded {
   struct pjrt_loaded *next;
   struct pjrt_engine *engine;
-  const struct plan_module *module;
+  const struct plan_module *module; /* until its plan goes; what is behind it here stays */
+  const int *devices;
+  int ndevices;
   void *executable;
   /* By device, then by argument or result. */
   void **arguments, **results;
@@ -91,23 +93,20 @@ static void keep_result(struct pjrt_loaded *l, int result, void *const *args) {
     pjrt_cell_hold(l->engine, args[v->operand + d], m->devices[d], 1, &parts[d], bytes);
 }
 
-static void await_events(struct pjrt_engine *e, void **events, const struct plan_module *m) {
-  for (int i = 0; i < m->ndevices; i++) {
-    if (events[i]) pjrt_await(e, m->devices[i], events[i]);
-    events[i] = NULL;
-  }
-}
-
 void pjrt_await_all(struct pjrt_engine *e) {
-  if (e->running) await_events(e, e->running->events, e->running->module);
+  struct pjrt_loaded *l = e->running;
+  for (int i = 0; l && i < l->ndevices; i++) {
+    if (l->events[i]) pjrt_await(e, l->devices[i], l->events[i]);
+    l->events[i] = NULL;
+  }
   e->running = NULL;
 }
 
 bool pjrt_all_ready(struct pjrt_engine *e) {
   const struct pjrt_loaded *l = e->running;
-  for (int i = 0; l && i < l->module->ndevices && !e->failed; i++) {
+  for (int i = 0; l && i < l->ndevices && !e->failed; i++) {
     struct pjrt_Event_IsReady args = PJRT_ARGS(Event_IsReady, .event = l->events[i]);
-    if (l->events[i] && PJRT(e, l->module->devices[i], Event_IsReady, &args) && !args.is_ready) return false;
+    if (l->events[i] && PJRT(e, l->devices[i], Event_IsReady, &args) && !args.is_ready) return false;
   }
   return true;
 }
@@ -217,7 +216,9 @@ bool pjrt_prepare(void *self, struct arena *a, const struct step *step, int devi
     return false;
   }
   struct pjrt_loaded *l = arena_new(e->arena, struct pjrt_loaded);
-  *l = (struct pjrt_loaded){.engine = e, .module = step->module};
+  const struct plan_module *m = step->module;
+  *l = (struct pjrt_loaded){.engine = e, .module = m, .ndevices = m->ndevices};
+  l->devices = arena_copy(e->arena, m->devices, (size_t)m->ndevices * sizeof *m->devices);
   make_lists(l, e->arena);
   l->executable = compile_module(e, step->module, d);
   if (!l->executable) return false;

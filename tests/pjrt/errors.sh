@@ -1,0 +1,74 @@
+#!/bin/sh
+# A plugin that fails in all ways that matter, and one that is not there: a line that says what, and the exit code.
+# errors.sh DGC SAMPLES SOURCE PLUGIN
+plugin=$4
+. "$(dirname "$0")/../run/lib.sh"
+unset DGC_PJRT_PLUGIN
+
+# fails HOW TEXT COMMAND...: exit code 3, and one line of an error that has the text.
+fails() {
+  how=$1
+  text=$2
+  shift 2
+  expect 3 "$how" env DGC_SIMULATED_PJRT="$how" timeout 60 "$dgc" "$@" --pjrt-plugin "$plugin"
+  shows err "$text"
+  if [ "$(grep -c '^error' err)" = 1 ]; then pass; else fail "$how: more than one error"; fi
+  if grep -q 'did not come back' err; then fail "$how: $(grep back err)"; else pass; fi
+}
+train="train $samples/digits.dsl --steps 6 --devices"
+
+for devices in pjrt:0 pjrt:0-3 pjrt:2,pjrt:1; do
+  expect 0 "a run on $devices" "$dgc" $train $devices --pjrt-plugin "$plugin" --checkpoint v.safetensors --overwrite
+  empty err
+  shows out 'loss 0'
+done
+# Nothing is computed: the variables are as they were first.
+expect 0 'first values' "$dgc" $train cpu:0 --steps 0 --checkpoint w.safetensors
+variables() { "$dgc" inspect "$1" | grep -v -e step -e '^format' | grep kernel; }
+if [ "$(variables v.safetensors)" = "$(variables w.safetensors)" ]; then pass; else fail 'the variables have changed'; fi
+# The last batch of the data, which three towers do not divide, is the first device's; what it leaves is taken back.
+expect 0 'a last batch' "$dgc" train "$samples/digits.dsl" --rows 0:100 --batch 30 --epochs 2 --devices pjrt:0-2 \
+  --pjrt-plugin "$plugin"
+if grep -q back err; then fail "$(grep back err)"; else pass; fi
+
+fails major 'version 1.90, and dgc knows version 0' $train pjrt:0
+fails short 'its table of calls has no PJRT_' $train pjrt:0
+fails start 'no device is attached to this machine' $train pjrt:0
+fails compile 'the module is not understood' $train pjrt:0-3
+fails memory 'on /pjrt:0: RESOURCE_EXHAUSTED: there is no room for a buffer' $train pjrt:0
+fails execute 'on /pjrt:0: INTERNAL: a core has stopped' $train pjrt:0-1
+fails lost 'UNAVAILABLE: the device is lost' $train pjrt:0-3
+fails slow 'did not end within 1 s: /pjrt:0 has not answered' $train pjrt:0 --timeout 1
+
+expect 3 'no plugin' "$dgc" $train pjrt:0
+shows err 'pjrt devices are those of a PJRT plugin, and none is named'
+expect 3 'no file' "$dgc" $train pjrt:0 --pjrt-plugin ./nowhere.so
+shows err 'nowhere.so cannot be loaded'
+expect 3 'no plugin at all' "$dgc" $train pjrt:0 --pjrt-plugin "$source/README.md"
+shows err 'cannot be loaded'
+expect 3 'too few devices' "$dgc" $train pjrt:3-4 --pjrt-plugin "$plugin"
+shows err '/pjrt:4 is not there'
+expect 3 'a TPU that is not there' env DGC_SIMULATED_PJRT=start "$dgc" $train tpu:0 --pjrt-plugin "$plugin"
+shows err 'does not start: no device is attached to this machine'
+# What is asked for and has no form is wrong usage.
+refused() {
+  text=$1
+  shift
+  expect 2 "refused: $*" "$dgc" $train "$@" --pjrt-plugin "$plugin"
+  shows err "$text"
+}
+refused 'run with no others' cpu:0,pjrt:0
+refused 'strategy central_storage has no form' pjrt:0-1 --strategy central_storage
+refused 'cannot be told ring' pjrt:0-1 --cross-device ring
+refused 'cannot be predicted' pjrt:0-1 --strategy auto
+refused 'a batch of 125 rows cannot be shared evenly by 2 towers' pjrt:0-1 --batch 125
+refused '3 towers cannot be shared evenly by 2 devices' pjrt:0-1 --towers 3 --batch 126
+refused 'is for the devices of a PJRT plugin' cpu:0 --strategy tpu
+
+expect 0 devices "$dgc" devices --pjrt-plugin "$plugin"
+shows out '/pjrt:3: simulated core, platform simulated'
+expect 0 memory "$dgc" compile "$samples/digits.dsl" --devices pjrt:0-3 --emit memory --pjrt-plugin "$plugin"
+shows out 'memory of digits.train on each of 4 devices'
+expect 0 bench "$dgc" bench "$samples/digits.dsl" --devices pjrt:0-3 --steps 2 --pjrt-plugin "$plugin"
+shows out '4 towers on 4 devices'
+finish
