@@ -6,7 +6,8 @@
 #
 # Without one it exits 77, which skips a test, and says why. DGC_ORACLES=PYTHON names another Python that has them;
 # DGC_ORACLES=off is none. It lies in ~/.cache/dgc-oracles, XDG_CACHE_HOME being a folder of the build's in tests.
-# On two busy cores that took 30 seconds: 192 MB loaded, 720 MB on the disk.
+# On two busy cores that took 30 seconds: 192 MB loaded, 720 MB on the disk. What tests/optional.txt names is tried once
+# beside that, another 63 and 200 MB: without it, only the tests that want it are skipped.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 list=$root/tests/requirements.txt
@@ -56,6 +57,17 @@ if [ ! -f "$home/complete" ]; then
     "$home/bin/python" -c 'import jax, llvmlite, numpy' >"$log" 2>&1 || none "the libraries do not load: $(tail -1 "$log")"
     : >"$home/complete"
   fi
+  exec 9>&-
+fi
+# What was tried is noted, so that a machine without a network is asked once.
+optional=$root/tests/optional.txt
+tried=$home/optional-$(sha256sum <"$optional" | cut -c1-16)
+if [ ! -f "$tried" ] && [ "${1-}" != --find ]; then
+  exec 9>"$cache/lock"
+  flock 9
+  [ -f "$tried" ] || "$home/bin/python" -m pip install -q --disable-pip-version-check --no-cache-dir --no-compile --retries 2 \
+    --timeout 30 --only-binary :all: --no-deps -r "$optional" >"$tried" 2>&1 ||
+    echo "tools/oracles.sh: without what tests/optional.txt names: $(tail -1 "$tried")" >&2
   exec 9>&-
 fi
 echo "$home/bin/python"

@@ -1,0 +1,56 @@
+#!/bin/sh
+# What XLA's CPU compiler makes of the samples, by a plugin that is not ours: the losses of each step are those of dgc's own
+# CPUs, and what is evaluated and predicted afterwards is the same. plugin.sh DGC SAMPLES SOURCE LOSSES
+losses=$4
+. "$(dirname "$0")/../run/lib.sh"
+if [ -z "${DGC_PJRT_PLUGIN-}" ]; then
+  python=$("$source/tools/oracles.sh" --find 2>/dev/null) || python=python3
+  DGC_PJRT_PLUGIN=$("$python" -c 'import glob, sysconfig
+print("".join(glob.glob(sysconfig.get_paths()["purelib"] + "/lammps_jax_pjrt_cpu/*.so")))' 2>/dev/null)
+  export DGC_PJRT_PLUGIN
+fi
+if [ ! -f "$DGC_PJRT_PLUGIN" ]; then
+  echo "SKIP: no PJRT plugin: tools/oracles.sh installs lammps-jax-pjrt-cpu where it can, or set DGC_PJRT_PLUGIN"
+  exit 77
+fi
+images="data image=$samples/data/train-images.idx eval-data image=$samples/data/test-images.idx"
+labels="data label=$samples/data/train-labels.idx eval-data label=$samples/data/test-labels.idx"
+
+# same STEPS MODEL DEVICES OTHERS [OPTION VALUE]...
+same_losses() {
+  what=$*
+  steps=$1
+  model=$2
+  shift 2
+  if $bounded "$losses" "$steps" "$samples/$model.dsl" "$@" >out 2>err; then pass; else
+    fail "$what"
+    cat out err
+  fi
+}
+same_losses 12 digits cpu:0-3 pjrt:0-3
+same_losses 6 digits cpu:0-1 pjrt:0-1 towers 4
+same_losses 6 digits cpu:0 pjrt:1 towers 3
+same_losses 6 digits cpu:0-5 pjrt:0-5 batch 96
+same_losses 8 lenet cpu:0-3 pjrt:0-3
+same_losses 12 words cpu:0-3 pjrt:0-3
+same_losses 8 autoencoder cpu:0-3 pjrt:0-3 $images
+same_losses 8 mnist cpu:0-3 pjrt:0-3 $images $labels
+# The last batch of an epoch has 34 rows: the first device does it, and all of them have what it leaves.
+same_losses 8 words cpu:0-3 pjrt:0-3 rows 0:134 batch 100
+
+# A checkpoint goes on elsewhere, and predictions have their rows in order.
+train="train $samples/digits.dsl --rows 0:1000"
+expect 0 'begun by a plugin' "$dgc" $train --epochs 1 --devices pjrt:0-1 --checkpoint c.safetensors
+expect 0 'continued on CPUs' "$dgc" $train --epochs 2 --devices cpu:0-1 --checkpoint c.safetensors --resume
+expect 0 'continued by a plugin' "$dgc" $train --epochs 3 --devices pjrt:0-3 --towers 4 --checkpoint c.safetensors --resume
+for devices in cpu:0 pjrt:0-3; do
+  expect 0 "predicted on $devices" "$dgc" predict "$samples/digits.dsl" --checkpoint c.safetensors --batch 128 --rows 0:205 \
+    --devices $devices --towers 4 --output probability=$devices.csv
+done
+awk -F, 'FNR == 1 { next } NR == FNR { for (i = 1; i <= NF; i++) a[FNR, i] = $i; rows++; next }
+  { for (i = 1; i <= NF; i++) { d = a[FNR, i] - $i; if (d > 1e-4 || d < -1e-4) bad++ } seen++ }
+  END { exit bad || rows != 205 || seen != 205 }' cpu:0.csv pjrt:0-3.csv
+if [ $? = 0 ]; then pass; else fail 'other predictions'; fi
+expect 0 memory "$dgc" compile "$samples/digits.dsl" --devices pjrt:0-3 --emit memory
+shows out 'temporary'
+finish
