@@ -269,9 +269,9 @@ TAKES(LoadedExecutable_Execute) {
 
 enum { PLACES = CALL_Executable_GetCompiledMemoryStats + 1 };
 
-static struct {
+static union {
   struct pjrt_table table;
-  void *calls[PLACES];
+  char room[sizeof(struct pjrt_table) + PLACES * sizeof(void *)];
 } given;
 
 __attribute__((visibility("default"))) const struct pjrt_table *GetPjrtApi(void);
@@ -280,10 +280,10 @@ const struct pjrt_table *GetPjrtApi(void) {
   given.table.struct_size = fails("short") ? sizeof given.table + 20 * sizeof(void *) : sizeof given;
   given.table.version.major_version = fails("major") ? PJRT_MAJOR + 1 : PJRT_MAJOR;
   given.table.version.minor_version = 90;
-#define CALL(place, name, fields)                      \
-  {                                                    \
-    void *(*call)(struct pjrt_##name *) = call_##name; \
-    memcpy(&given.calls[place], &call, sizeof call);   \
+#define CALL(place, name, fields)                          \
+  {                                                        \
+    void *(*call)(struct pjrt_##name *) = call_##name;     \
+    memcpy(&given.table.calls[place], &call, sizeof call); \
   }
 #include "runtime/pjrt/calls.def"
 #undef CALL
