@@ -111,6 +111,7 @@ struct attention attention_of(const struct node *n) {
                         .values = v->dim[3],
                         .causal = node_int_or(n, ATTR_causal, 0),
                         .masked = mask != NULL};
+  s.end = spatial_product(1, 2, (const int64_t[]){s.batch, s.heads});
   int64_t step = 1;
   for (int i = 3; mask && i >= 0; i--) {
     s.mask_step[i] = mask->type.dim[i] == 1 ? 0 : step;

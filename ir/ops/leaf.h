@@ -49,6 +49,7 @@ int64_t window_choice(const struct windows *w, const struct tensor *x, int64_t e
  * of the kernels. */
 struct attention {
   int64_t batch, heads, queries, keys, size, values, causal, masked, mask_step[4];
+  int64_t first, end; /* the heads, of all rows of the batch, that a call is for: all of them */
 };
 struct attention attention_of(const struct node *n);
 

@@ -222,6 +222,18 @@ DEFINE(attention_f64, forward, f64)
 DEFINE(attention_gradient_f32, backward, f32)
 DEFINE(attention_gradient_f64, backward, f64)
 
+int64_t attention_units(const void *numbers) {
+  const struct attention_numbers *s = numbers;
+  return s->end;
+}
+
+void attention_narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
+  struct attention_numbers *s = numbers;
+  (void)args, (void)size;
+  s->first = first;
+  s->end = end;
+}
+
 /* As many elements as the functions take, of eight bytes. */
 static size_t forward_scratch(const void *numbers) {
   const struct attention_numbers *s = numbers;
@@ -238,5 +250,8 @@ size_t attention_gradient_scratch(const void *numbers) {
          ALIGN;
 }
 
-const struct leaf_functions cpu_attention = {
-    .f32 = attention_f32, .f64 = attention_f64, .scratch = forward_scratch};
+const struct leaf_functions cpu_attention = {.f32 = attention_f32,
+                                             .f64 = attention_f64,
+                                             .scratch = forward_scratch,
+                                             .units = attention_units,
+                                             .narrow = attention_narrow};

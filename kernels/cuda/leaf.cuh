@@ -76,7 +76,7 @@ __device__ static inline long long window_place(const struct window_numbers *s, 
 
 /* Those of attention and attention_gradient. */
 struct attention_numbers {
-  long long batch, heads, queries, keys, size, values, causal, masked, mask_step[4];
+  long long batch, heads, queries, keys, size, values, causal, masked, mask_step[4], first, end;
 };
 
 /* A head of a row of the batch: where its first rows lie, and how far apart rows of q and k, and of v and y, are. */

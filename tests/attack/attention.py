@@ -17,24 +17,29 @@ def heads_first(m, x):
 
 
 def weights(m, q, k, seen, d):
-    """The softmax of the scores that are seen, [B, H, I, J]; rows that see nothing are 0."""
+    """The softmax of the scores that are seen, [B, H, I, J], and which count: rows that see nothing, or -Inf, are 0."""
     xp = m.xp
     s = m.r(m.product(q, xp.swapaxes(k, -1, -2), d) / np.sqrt(q.shape[-1]), d, 2)
     s = xp.where(seen, s, -np.inf)
     if s.size == 0:
-        return s
+        return s, seen
     top = m.stop(xp.max(s, axis=-1, keepdims=True))
+    if not m.jax:
+        seen = seen & ~np.isneginf(top)
     top = xp.where(xp.isneginf(top), 0.0, top)
     e = xp.where(seen, m.r(xp.exp(m.r(xp.where(seen, s - top, 0.0), d, 4)), d, 8), 0.0)
     e = xp.where(xp.isneginf(s), 0.0, e)
     total = m.total(e, (3,), d, True)
-    return m.r(e / xp.where(total == 0, 1.0, total), d, 4)
+    return m.r(e / xp.where(total == 0, 1.0, total), d, 4), seen
 
 
 def attention(m, x, causal, d):
+    mask = x[3] if len(x) > 3 else None
+    seen = seen_by(m, (x[0].shape[0], x[0].shape[2], x[0].shape[1], x[1].shape[1]), causal, mask)
+    if m.jax and m.moves is None and seen.any(-1).all() and x[1].shape == x[2].shape:
+        return m.jax.nn.dot_product_attention(*x[:3], mask=m.xp.asarray(seen))
     q, k, v = (heads_first(m, i) for i in x[:3])
-    seen = seen_by(m, q.shape[:3] + k.shape[2:3], causal, x[3] if len(x) > 3 else None)
-    w = weights(m, q, k, seen, d)
+    w, seen = weights(m, q, k, seen, d)
     if 0 in w.shape or 0 in v.shape:
         return m.xp.zeros(x[0].shape[:3] + x[2].shape[3:])
     return heads_first(m, met(m, w, v, seen, d))
@@ -52,7 +57,8 @@ def gradient(m, x, causal, d):
     xp = m.xp
     q, k, v, y, dy = (heads_first(m, i) for i in x[:5])
     seen = seen_by(m, q.shape[:3] + k.shape[2:3], causal, x[5] if len(x) > 5 else None)
-    w, turned = weights(m, q, k, seen, d), np.swapaxes(seen, -1, -2)
+    w, seen = weights(m, q, k, seen, d)
+    turned = np.swapaxes(seen, -1, -2)
     dots = m.total(m.r(dy * y, d), (3,), d, True)
     gap = m.r(m.product(dy, xp.swapaxes(v, -1, -2), d) - dots, d)
     ds = xp.where(seen, m.r(w * gap / np.sqrt(q.shape[-1]), d, 4), 0.0)

@@ -17,7 +17,7 @@ STRATEGIES = ("mirrored", "central_storage", "round_robin", "replicate", "parame
               "one_device")
 # What dgc may say no to, where towers share a model: docs/strategies.md and the pass replicate say when.
 MAY_REFUSE = ("would mix the batch", "differs from tower to tower")
-ROUND = ("reduce_sum", "reduce_prod", "matmul", "conv", "scatter_add")
+ROUND = ("reduce_sum", "reduce_prod", "matmul", "conv", "scatter_add", "attention", "attention_gradient")
 
 
 def spread_options(rng, towers):

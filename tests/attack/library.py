@@ -1,6 +1,7 @@
 """The functions of the library that are made of others: probabilities, losses, layers; and those that draw numbers."""
 import numpy as np
 
+import attention as scores
 import convolutions
 import leaves
 import windows
@@ -345,15 +346,8 @@ def lstm_of(m, x, path, d):
 def attention_of(causal):
     def run(m, x, path, d):
         n, length, k = x.shape
-        def heads(v):
-            return m.xp.transpose(v.reshape(n, length, 2, k // 2), (0, 2, 1, 3))
-        q, key, v = [heads(dense_of(m, x, f"{path}.{name}", d, bias=False)) for name in "qkv"]
-        score = m.r(m.product(q, m.xp.swapaxes(key, -1, -2), d) * (1.0 / np.sqrt(k // 2)), d)
-        if causal:
-            seen = np.arange(length)[:, None] >= np.arange(length)[None, :]
-            score = m.xp.where(seen, score, -1e9)
-        y = m.product(softmax_of(m, score, 3, d), v, d)
-        return dense_of(m, m.xp.transpose(y, (0, 2, 1, 3)).reshape(n, length, k), path, d)
+        heads = [dense_of(m, x, f"{path}.{name}", d, bias=False).reshape(n, length, 2, k // 2) for name in "qkv"]
+        return dense_of(m, scores.attention(m, heads, causal, d).reshape(n, length, k), path, d)
     return run
 
 
