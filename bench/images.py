@@ -68,7 +68,8 @@ def tensorflow(name, steps, xla):
 def dgc(build, name, steps):
     model, batch = MODELS[name]
     text = subprocess.run([os.path.join(build, "dgc"), "bench", os.path.join(ROOT, model), "--batch", str(batch), "--steps",
-                           str(steps), "--devices", "cpu:0", "--json"], check=True, capture_output=True, text=True).stdout
+                           str(steps), "--devices", "cpu:0", "--threads", "1", "--json"], check=True, capture_output=True,
+                          text=True).stdout
     return json.loads(text)["step_ms"]
 
 
