@@ -2,7 +2,7 @@
 #ifndef DGC_PLANNER_LAUNCH_H
 #define DGC_PLANNER_LAUNCH_H
 
-#include "ir/scalar/kernel.h"
+#include "ir/scalar/split.h"
 
 /* One argument of a launch, in the kernel's order. */
 struct launch_arg {
@@ -14,6 +14,7 @@ struct launch_arg {
 struct launch {
   const struct kernel *kernel;
   const int64_t *sizes; /* see kernel.h */
+  struct segments segments;
   const struct launch_arg *args;
   int64_t traffic; /* bytes */
 };

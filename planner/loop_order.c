@@ -253,6 +253,18 @@ static const struct launch_arg *launch_args(struct kernel_filling *e) {
 _Static_assert(OP_argmin - OP_reduce_sum == REDUCE_ARGMIN,
                "the ops of a reduction stand in the kernels' order");
 
+/* A sum over the first axis and perhaps others, lanes not running along what is left of a row. Which rows there are
+ * beside, and what else is fused, changes nothing. */
+static struct segments choose_segments(const struct nest *t, const struct kernel *k) {
+  int kept = k->rank - k->nreduce;
+  int64_t elements = 1;
+  if (t->nreduce == 0 || k->reduce != REDUCE_SUM || !t->reduced[0] || (kept > 0 && k->vector >= kept))
+    return (struct segments){1, 1};
+  for (int i = 0; i < t->nloops; i++)
+    if (t->reduced[i]) elements *= t->extent[i];
+  return segments_of(elements, t->extent[0]);
+}
+
 void nest_end(struct nest *t, struct launch *out) {
   int64_t params[MAX_PARAMS];
   struct kernel_filling e = {.t = t, .o = order_loops(t), .params = params};
@@ -269,6 +281,7 @@ void nest_end(struct nest *t, struct launch *out) {
   kernel_settle(&e.k);
   out->sizes = fill_sizes(&e, &out->traffic);
   e.k.strip = choose_strip(&e);
+  out->segments = choose_segments(t, &e.k);
   out->args = launch_args(&e);
   out->kernel = lower_intern(t->l, &e.k);
 }

@@ -25,6 +25,7 @@ static void emit_kernel(const struct schedule *s, const struct task *t, int laun
   const struct launch *l = &t->launches[launch];
   step->kernel = l->kernel;
   step->sizes = l->sizes;
+  step->segments = l->segments;
   step->noperands = l->kernel->nargs;
   struct operand *operands = arena_new_array(s->arena, (size_t)step->noperands, struct operand);
   for (int i = 0; i < step->noperands; i++) {

@@ -61,6 +61,36 @@ static int choose_loop(const struct step *s, int kept) {
   return best;
 }
 
+struct cut_segments {
+  struct split_launch launch;
+  kernel_fn *fn[2];
+  int64_t *sizes; /* by segment, written in each run */
+};
+
+KERNEL_CALLER static void run_segments(void *const *args, const void *state, int stage, int piece) {
+  const struct cut_segments *c = state;
+  void *moved[MAX_KERNEL_ARGS];
+  int64_t *sizes = c->sizes + piece * kernel_nlaunch(&c->launch.split->segment);
+  if (stage == 0) {
+    split_segment(&c->launch, piece, args, moved, sizes);
+    c->fn[0](moved, sizes);
+  } else {
+    split_join(&c->launch, args, moved);
+    c->fn[1](moved, c->launch.join_sizes);
+  }
+}
+
+const struct pieces *cut_segments(struct arena *a, const struct step *s, const struct split *split,
+                                  kernel_fn *const fn[2]) {
+  struct cut_segments *c = arena_new(a, struct cut_segments);
+  *c = (struct cut_segments){split_launch(a, s->kernel, split, s->sizes, s->segments), {fn[0], fn[1]}, NULL};
+  c->sizes = arena_new_array(a, (size_t)(s->segments.count * kernel_nlaunch(&split->segment)), int64_t);
+  struct pieces *p = arena_new(a, struct pieces);
+  *p = (struct pieces){
+      .run = run_segments, .state = c, .nstages = 2, .count = {s->segments.count, 1}, .cost = cost_of(s)};
+  return p;
+}
+
 const struct pieces *cut_kernel(struct arena *a, const struct step *s, kernel_fn *fn) {
   const struct kernel *k = s->kernel;
   int kept = k->rank - (k->kind == KERNEL_REDUCE ? k->nreduce : 0);

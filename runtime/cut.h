@@ -10,4 +10,8 @@
  * the result lives in `a`. */
 const struct pieces *cut_kernel(struct arena *a, const struct step *step, kernel_fn *fn);
 
+/* A step in segments: each of them, and then what joins them. `fn` is what these two are compiled to. */
+const struct pieces *cut_segments(struct arena *a, const struct step *step, const struct split *split,
+                                  kernel_fn *const fn[2]);
+
 #endif

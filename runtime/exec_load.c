@@ -80,8 +80,18 @@ static bool load_constants(struct exec *e, struct diags *d) {
 struct loading {
   struct exec *e;
   struct diags *diags;
-  kernel_fn ***compiled; /* by open backend, then by kernel of the plan; NULL: prepare is asked */
-  void **rendezvous;     /* by collective */
+  kernel_fn ***compiled;         /* by open backend, then by kernel of the plan; NULL: prepare is asked */
+  struct compiled_split *splits; /* the newest first */
+  void **rendezvous;             /* by collective */
+};
+
+/* A kernel that a backend of the host runs in segments. */
+struct compiled_split {
+  const struct opened *on;
+  const struct kernel *kernel;
+  struct split split;
+  kernel_fn *fn[2];
+  struct compiled_split *next;
 };
 
 static const struct opened *on_device(const struct exec *e, int device) {
@@ -96,6 +106,39 @@ static int find_kernel(const struct plan *p, const struct kernel *k) {
   return -1;
 }
 
+static struct compiled_split *find_split(const struct loading *l, const struct opened *o,
+                                         const struct kernel *k) {
+  struct compiled_split *s = l->splits;
+  while (s && (s->on != o || s->kernel != k)) s = s->next;
+  return s;
+}
+
+/* Whether the step is one in segments, which is then noted. */
+static bool note_split(struct loading *l, const struct opened *o, const struct step *s) {
+  if (!o->backend->host || s->segments.count < 2) return false;
+  if (find_split(l, o, s->kernel)) return true;
+  struct compiled_split *split = arena_new(l->e->arena, struct compiled_split);
+  *split = (struct compiled_split){.on = o, .kernel = s->kernel, .next = l->splits};
+  if (!kernel_split(l->e->arena, s->kernel, &split->split)) return false;
+  l->splits = split;
+  return true;
+}
+
+static bool compile_splits(struct loading *l, const struct opened *o) {
+  struct arena *a = l->e->arena;
+  int count = 0, i = 0;
+  for (struct compiled_split *s = l->splits; s; s = s->next) count += 2 * (s->on == o);
+  const struct kernel **kernels = arena_new_array(a, (size_t)count, const struct kernel *);
+  kernel_fn **code = arena_new_array(a, (size_t)count, kernel_fn *);
+  for (struct compiled_split *s = l->splits; s; s = s->next)
+    if (s->on == o) kernels[i++] = &s->split.segment, kernels[i++] = &s->split.join;
+  if (count && !o->backend->compile(o->self, kernels, count, code, l->diags)) return false;
+  i = 0;
+  for (struct compiled_split *s = l->splits; s; s = s->next)
+    if (s->on == o) s->fn[0] = code[i++], s->fn[1] = code[i++];
+  return true;
+}
+
 /* The kernels that devices of one backend run. */
 static bool compile_on(struct loading *l, const struct opened *o, kernel_fn **out) {
   const struct plan *p = l->e->plan;
@@ -103,7 +146,7 @@ static bool compile_on(struct loading *l, const struct opened *o, kernel_fn **ou
   bool *used = arena_new_array(a, (size_t)p->nkernels, bool);
   for (int d = 0; d < p->ndevices; d++)
     for (int i = 0; on_device(l->e, d) == o && i < p->devices[d].nsteps; i++)
-      if (p->devices[d].steps[i].kind == STEP_KERNEL) {
+      if (p->devices[d].steps[i].kind == STEP_KERNEL && !note_split(l, o, &p->devices[d].steps[i])) {
         int k = find_kernel(p, p->devices[d].steps[i].kernel);
         if (k >= 0) used[k] = true;
       }
@@ -116,7 +159,7 @@ static bool compile_on(struct loading *l, const struct opened *o, kernel_fn **ou
   count = 0;
   for (int i = 0; i < p->nkernels; i++)
     if (used[i]) out[i] = code[count++];
-  return true;
+  return compile_splits(l, o);
 }
 
 static bool compile(struct loading *l) {
@@ -135,6 +178,12 @@ static bool load_kernel(struct loading *l, const struct step *s, int device, str
   const struct exec *e = l->e;
   const struct opened *o = on_device(e, device);
   kernel_fn **compiled = l->compiled[o - e->engines->all];
+  const struct compiled_split *split = s->segments.count > 1 ? find_split(l, o, s->kernel) : NULL;
+  if (split) {
+    const struct pieces *pieces = cut_segments(e->arena, s, &split->split, split->fn);
+    *c = (struct command){COMMAND_PIECES, c->step, .args = c->args, .pieces = pieces};
+    return true;
+  }
   int k = compiled ? find_kernel(e->plan, s->kernel) : -1;
   c->kind = COMMAND_KERNEL;
   c->kernel = k >= 0 ? compiled[k] : NULL;

@@ -13,7 +13,7 @@
 
 #include "base/diag.h"
 #include "ir/role.h"
-#include "ir/scalar/kernel.h"
+#include "ir/scalar/split.h"
 
 struct graph;
 struct node;
@@ -100,6 +100,7 @@ struct step {
   const struct node *node;     /* what it computes: LEAF: op and sizes; else for names in dumps and traces */
   const struct kernel *kernel; /* KERNEL */
   const int64_t *sizes;        /* KERNEL: kernel_nlaunch() of them */
+  struct segments segments;    /* KERNEL: of a long sum, in which CPUs add it up */
   /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to;
    * SEND: from; RECEIVE: to; MODULE: as it says */
   const struct operand *operands;

@@ -37,6 +37,7 @@ static void print_kernel(struct str *s, const struct plan *p, const struct step 
       str_putc(s, 'x');
     str_printf(s, "%lld", (long long)step->sizes[i]);
   }
+  if (step->segments.count > 1) str_printf(s, " in %d", step->segments.count);
 }
 
 /* What of the device's other work a copy may overlap: "; beside steps 12 to 29". */

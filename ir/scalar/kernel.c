@@ -153,11 +153,13 @@ struct kernel_run {
   const struct kernel *k;
   void *const *args;
   const int64_t *extents, *strides, *params;
+  const int64_t *starts; /* what indices are greater by; NULL: by nothing */
   uint64_t *values;
   uint32_t body_reads, epilogue_reads; /* bit i: S_ARG i */
   /* one lane, or KERNEL_LANES along a reduced vector loop */
   uint64_t acc[MAX_KERNEL_SUMS][KERNEL_LANES];
   int64_t where[KERNEL_LANES]; /* argmax, argmin */
+  int64_t told[MAX_RANK];
 };
 
 static uint32_t reads(const struct sprog *p) {
@@ -303,6 +305,13 @@ static void combine(struct kernel_run *r, int sum, int into, uint64_t x, int64_t
   }
 }
 
+/* Those that the program is told. */
+static const int64_t *indices(struct kernel_run *r, const int64_t *index) {
+  if (!r->starts) return index;
+  for (int l = 0; l < r->k->rank; l++) r->told[l] = index[l] + r->starts[l];
+  return r->told;
+}
+
 /* The reduction at one outer index; the results are in lane 0. */
 static void reduce(struct kernel_run *r, int64_t *index, uint64_t *args) {
   const struct kernel *k = r->k;
@@ -313,7 +322,7 @@ static void reduce(struct kernel_run *r, int64_t *index, uint64_t *args) {
   }
   if (!empty(r, kept, k->rank)) do {
       load(r, r->body_reads, index, args);
-      sprog_eval(&k->body, args, index, r->params, r->values);
+      sprog_eval(&k->body, args, indices(r, index), r->params, r->values);
       int lane = lanes > 1 ? (int)(index[k->vector] % KERNEL_LANES) : 0;
       for (int j = 0; j < k->nsums; j++) combine(r, j, lane, r->values[k->result[j]], index[kept]);
       store(r, k->result + k->nsums, k->nargs - k->nmapped, k->nmapped, index);
@@ -323,7 +332,7 @@ static void reduce(struct kernel_run *r, int64_t *index, uint64_t *args) {
       for (int l = 0; l < half; l++) combine(r, j, l, r->acc[j][l + half], r->where[l + half]);
 }
 
-void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes) {
+static void eval(const struct kernel *k, void *const *args, const int64_t *sizes, const int64_t *starts) {
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   int most = k->body.count > k->epilogue.count ? k->body.count : k->epilogue.count;
@@ -332,6 +341,7 @@ void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes
                          .extents = sizes,
                          .strides = sizes + k->rank,
                          .params = sizes + k->rank + k->nargs * k->rank,
+                         .starts = starts,
                          .values = arena_new_array(scratch, (size_t)most + 1, uint64_t),
                          .body_reads = reads(&k->body)};
   if (k->kind == KERNEL_REDUCE) r.epilogue_reads = reads(&k->epilogue);
@@ -341,16 +351,24 @@ void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes
   if (!empty(&r, 0, kept)) do {
       if (k->kind == KERNEL_MAP) {
         load(&r, r.body_reads, index, in);
-        sprog_eval(&k->body, in, index, r.params, r.values);
+        sprog_eval(&k->body, in, indices(&r, index), r.params, r.values);
         store(&r, k->result, k->nargs - k->noutputs, k->noutputs, index);
       } else {
         reduce(&r, index, in);
         load(&r, r.epilogue_reads, index, in);
         for (int j = 0; j < k->nsums; j++)
           in[k->nargs + j] = kernel_is_arg(k) ? (uint64_t)(uint32_t)r.where[0] : r.acc[j][0];
-        sprog_eval(&k->epilogue, in, index, r.params, r.values);
+        sprog_eval(&k->epilogue, in, indices(&r, index), r.params, r.values);
         store(&r, k->epilogue_result, k->nargs - k->noutputs, kernel_reduced(k), index);
       }
     } while (advance(&r, index, 0, kept));
   arena_destroy_guarded(scratch, &guard);
+}
+
+void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes) {
+  eval(k, args, sizes, NULL);
+}
+
+void kernel_eval_piece(const struct kernel *k, void *const *args, const int64_t *sizes) {
+  eval(k, args, sizes, sizes + kernel_nsizes(k));
 }

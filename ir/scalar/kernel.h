@@ -109,5 +109,7 @@ void kernel_bytes(struct str *s, const struct kernel *k);
 void kernel_print(struct str *s, const struct kernel *k);
 /* Runs the kernel on host memory with scalar_eval, in the documented order: slow and obvious. */
 void kernel_eval(const struct kernel *k, void *const *args, const int64_t *sizes);
+/* The same of a piece of a nest: see kernel_nlaunch. */
+void kernel_eval_piece(const struct kernel *k, void *const *args, const int64_t *sizes);
 
 #endif

@@ -4,7 +4,10 @@
  *
  * Input and output lie as they are, channels last. Kernels are small, and the library wants them in an order of its
  * own: they are put into it, or back from it, in each step. bfloat16 values are multiplied as such where the CPU has
- * units for it, and added up in f32. Which way is taken follows from the shape alone, and so do the bits. */
+ * units for it, and added up in f32. Which way is taken follows from the shape alone, and so do the bits.
+ *
+ * A batch is cut into pieces of equally many images, as many as its sizes say. Gradients of kernels are sums over the
+ * images of a piece, which are added up in the order of the pieces. */
 #include "kernels/cpu/conv.h"
 
 #include "base/arena.h"
@@ -17,18 +20,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What one thread works on. */
+struct conv_piece {
+  dnnl_stream_t stream;
+  dnnl_memory_t tensors[3];      /* by enum conv_result */
+  dnnl_memory_t packed, scratch; /* the kernel in the library's order; what it works in */
+};
+
+enum { MOST_CONV_PIECES = 16 };
+
 struct conv_plan {
-  struct convolution size; /* as the library is told */
+  struct convolution size; /* of a piece, as the library is told */
   bool has_primitive;      /* else kernels/cpu does it */
   bool bf16;               /* it multiplies bfloat16 */
   bool turned;             /* it is done the other way round: see turns */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   dnnl_primitive_t primitive, reorder; /* reorder: of the kernel; NULL where it lies as it is wanted */
-  dnnl_memory_t tensors[3];            /* by enum conv_result */
-  dnnl_memory_t packed, scratch;       /* the kernel in the library's order; what it works in */
-  float *kernel;                       /* turned, behind the plan */
-  uint16_t *halves[3];                 /* bf16: the operands, by enum conv_result */
+  dnnl_memory_t kernel_as_is, packed;  /* operands of reorder; `packed` has memory of its own */
+  int count;                           /* of pieces */
+  struct conv_piece all[MOST_CONV_PIECES];
+  int64_t packed_floats;
+  float *sums;         /* of gradients of kernels, in the library's order, by piece; NULL: there is one */
+  float *kernel;       /* turned, behind the plan */
+  uint16_t *halves[3]; /* bf16: the operands of all pieces, by enum conv_result */
+  struct pieces pieces;
 };
 
 static int64_t places(const struct convolution *c) { return c->kernel[0] * c->kernel[1] * c->kernel[2]; }
@@ -128,15 +144,33 @@ static dnnl_status_t convolution_desc(dnnl_convolution_desc_t *desc, const struc
   return forward_desc(desc, d);
 }
 
+static bool create_piece(struct conv_plan *p, struct conv_piece *piece, const dnnl_memory_desc_t *scratch,
+                         const struct description *d, const dnnl_memory_desc_t *packed) {
+  for (int i = 0; i < 3; i++)
+    if (dnnl_memory_create(&piece->tensors[i], &d->tensors[i], p->engine, DNNL_MEMORY_NONE) != dnnl_success)
+      return false;
+  return dnnl_stream_create(&piece->stream, p->engine, dnnl_stream_default_flags) == dnnl_success &&
+         dnnl_memory_create(&piece->packed, packed, p->engine, DNNL_MEMORY_NONE) == dnnl_success &&
+         dnnl_memory_create(&piece->scratch, scratch, p->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success;
+}
+
 static bool create_memory(struct conv_plan *p, dnnl_primitive_desc_t made, const struct description *d,
                           const dnnl_memory_desc_t *packed) {
+  enum { LINE = 64 };
   const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
-  for (int i = 0; i < 3; i++)
-    if (dnnl_memory_create(&p->tensors[i], &d->tensors[i], p->engine, DNNL_MEMORY_NONE) != dnnl_success)
-      return false;
-  void *own = p->reorder ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE;
-  return scratch != NULL && dnnl_memory_create(&p->packed, packed, p->engine, own) == dnnl_success &&
-         dnnl_memory_create(&p->scratch, scratch, p->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success;
+  bool sums = p->size.result == CONV_KERNEL && p->count > 1;
+  void *own = p->reorder && !sums ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE;
+  bool good = scratch != NULL && dnnl_memory_create(&p->packed, packed, p->engine, own) == dnnl_success &&
+              dnnl_memory_create(&p->kernel_as_is, &d->tensors[CONV_KERNEL], p->engine, DNNL_MEMORY_NONE) ==
+                  dnnl_success;
+  for (int i = 0; good && i < p->count; i++) good = create_piece(p, &p->all[i], scratch, d, packed);
+  p->packed_floats =
+      (int64_t)(dnnl_memory_desc_get_size(packed) + LINE - 1) / LINE * LINE / (int64_t)sizeof(float);
+  if (!good || !sums) return good;
+  size_t bytes = (size_t)(p->count * p->packed_floats) * sizeof(float);
+  p->sums = aligned_alloc(LINE, bytes);
+  if (p->sums) memset(p->sums, 0, bytes); /* what lies between the numbers is added up, too */
+  return p->sums != NULL;
 }
 
 /* From the order of the graph to the library's, or back. */
@@ -274,56 +308,56 @@ static bool create_primitive(struct conv_plan *p) {
 
 static bool prepare(void *plan) { return create_primitive(plan); }
 
-/* The elements of each tensor. */
+/* The elements of each tensor, of a piece. */
 static void conv_counts(const struct convolution *c, int64_t *counts) {
   counts[CONV_INPUT] = c->batch * c->groups * c->channels * c->input[0] * c->input[1] * c->input[2];
   counts[CONV_KERNEL] = c->groups * c->channels * c->filters * places(c);
   counts[CONV_OUTPUT] = c->batch * c->groups * c->filters * c->output[0] * c->output[1] * c->output[2];
 }
 
+static void piece_destroy(const struct conv_piece *piece) {
+  for (int i = 0; i < 3; i++)
+    if (piece->tensors[i]) dnnl_memory_destroy(piece->tensors[i]);
+  if (piece->packed) dnnl_memory_destroy(piece->packed);
+  if (piece->scratch) dnnl_memory_destroy(piece->scratch);
+  if (piece->stream) dnnl_stream_destroy(piece->stream);
+}
+
 static void plan_destroy(void *plan) {
   struct conv_plan *p = plan;
-  for (int i = 0; i < 3; i++)
-    if (p->tensors[i]) dnnl_memory_destroy(p->tensors[i]);
+  for (int i = 0; i < p->count; i++) piece_destroy(&p->all[i]);
+  if (p->kernel_as_is) dnnl_memory_destroy(p->kernel_as_is);
   if (p->packed) dnnl_memory_destroy(p->packed);
-  if (p->scratch) dnnl_memory_destroy(p->scratch);
   if (p->primitive) dnnl_primitive_destroy(p->primitive);
   if (p->reorder) dnnl_primitive_destroy(p->reorder);
   if (p->stream) dnnl_stream_destroy(p->stream);
   if (p->engine) dnnl_engine_destroy(p->engine);
   for (int i = 0; i < 3; i++) free(p->halves[i]);
+  free(p->sums);
   free(p);
 }
 
-/* The operands as bfloat16; as many elements as the tensors have. */
-static bool create_halves(struct conv_plan *p) {
-  const struct convolution *c = &p->size;
-  int64_t counts[3];
-  conv_counts(c, counts);
-  bool good = true;
-  for (int i = 0; i < 3; i++)
-    if (i != c->result) good = (p->halves[i] = malloc((size_t)counts[i] * sizeof(uint16_t))) && good;
-  return good;
+static double work(const struct convolution *c) {
+  return 2.0 * (double)c->batch * (double)(c->output[0] * c->output[1] * c->output[2]) *
+         (double)(places(c) * c->groups * c->channels) * (double)c->filters;
 }
 
-/* NULL if there is no memory. */
-static struct conv_plan *plan_create(const struct convolution *c, bool bf16) {
-  bool turned = !bf16 && turns(c);
-  size_t room = turned ? (size_t)(places(c) * c->channels * c->filters) * sizeof(float) : 0;
-  struct conv_plan *p = calloc(1, sizeof *p + room);
-  if (p == NULL) return NULL;
-  p->bf16 = bf16;
-  p->turned = turned;
-  p->kernel = (float *)(p + 1);
-  p->size = turned ? turned_around(c) : *c;
-  if (onednn_make(p, prepare) && (!bf16 || !p->has_primitive || create_halves(p))) return p;
-  plan_destroy(p);
-  return NULL;
+/* Equal pieces, each of some tens of microseconds or more, and of so many pixels that the sum of the pieces' gradients
+ * of the kernel costs little beside them. */
+static int count_pieces(const struct convolution *c) {
+  enum { LEAST_FLOPS = 4000000, LEAST_PIXELS = 256, MOST_SUMS = 8 };
+  bool sums = c->result == CONV_KERNEL;
+  int count = 1;
+  for (int n = 2; n <= (sums ? MOST_SUMS : MOST_CONV_PIECES); n++) {
+    int64_t pixels = c->batch / n * c->output[0] * c->output[1] * c->output[2];
+    if (c->batch % n == 0 && work(c) / n >= LEAST_FLOPS && (!sums || pixels >= LEAST_PIXELS)) count = n;
+  }
+  return count;
 }
 
 static bool run_reorder(const struct conv_plan *p, dnnl_memory_t from, dnnl_memory_t to) {
   const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-  return p->reorder == NULL || dnnl_primitive_execute(p->reorder, p->stream, 2, args) == dnnl_success;
+  return dnnl_primitive_execute(p->reorder, p->stream, 2, args) == dnnl_success;
 }
 
 /* The places of the kernel [K..., C, F] from the last to the first, as [K..., F, C]; the plan's channels are F. */
@@ -341,50 +375,138 @@ static const enum conv_result operand_order[3][3] = {[CONV_INPUT] = {CONV_OUTPUT
                                                      [CONV_KERNEL] = {CONV_INPUT, CONV_OUTPUT, CONV_KERNEL},
                                                      [CONV_OUTPUT] = {CONV_INPUT, CONV_KERNEL, CONV_OUTPUT}};
 
-static bool run_plan(const struct conv_plan *p, void *const *args) {
+/* The kernel as the library wants it, before all pieces. */
+static bool run_before(const struct conv_plan *p, void *const *args) {
+  const void *kernel = args[1];
+  int64_t counts[3];
+  conv_counts(&p->size, counts);
+  if (p->turned) turn_kernel(p, kernel), kernel = p->kernel;
+  if (p->bf16)
+    bf16_pack(kernel, p->halves[CONV_KERNEL], counts[CONV_KERNEL]), kernel = p->halves[CONV_KERNEL];
+  return !p->reorder || (onednn_data(p->kernel_as_is, kernel) && run_reorder(p, p->kernel_as_is, p->packed));
+}
+
+/* Where a piece finds the kernel in the library's order, or puts it. */
+static void *packed_at(const struct conv_plan *p, void *const *args, int number) {
+  void *own = NULL;
+  if (p->sums) return p->sums + number * p->packed_floats;
+  if (!p->reorder && p->size.result == CONV_KERNEL) return args[2];
+  if (!p->reorder) return p->bf16 ? (void *)p->halves[CONV_KERNEL] : p->turned ? p->kernel : args[1];
+  return dnnl_memory_get_data_handle(p->packed, &own) == dnnl_success ? own : NULL;
+}
+
+static bool run_piece(const struct conv_plan *p, void *const *args, int number) {
   static const int names[3][3] = {[CONV_INPUT] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_DST},
                                   [CONV_KERNEL] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_WEIGHTS, DNNL_ARG_DIFF_DST},
                                   [CONV_OUTPUT] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}};
+  const struct conv_piece *piece = &p->all[number];
   const int *name = names[p->size.result];
-  dnnl_memory_t kernel = p->tensors[CONV_KERNEL];
-  bool back = p->size.result == CONV_KERNEL, good = true;
-  for (int i = 0; i < 3; i++) {
-    enum conv_result which = operand_order[p->size.result][i];
-    good = good && onednn_data(p->tensors[which], args[i]);
-    if (which == CONV_KERNEL && p->reorder == NULL) good = good && onednn_data(p->packed, args[i]);
-  }
-  const dnnl_exec_arg_t all[] = {{name[CONV_INPUT], p->tensors[CONV_INPUT]},
-                                 {name[CONV_KERNEL], p->packed},
-                                 {name[CONV_OUTPUT], p->tensors[CONV_OUTPUT]},
-                                 {DNNL_ARG_SCRATCHPAD, p->scratch}};
-  return good && (back || run_reorder(p, kernel, p->packed)) &&
-         dnnl_primitive_execute(p->primitive, p->stream, 4, all) == dnnl_success &&
-         (!back || run_reorder(p, p->packed, kernel));
-}
-
-/* The operands of the step as the primitive takes them; the result stands last. */
-static void pack_operands(const struct conv_plan *p, void *const *args, void **packed) {
+  void *packed = packed_at(p, args, number);
+  bool good = packed && onednn_data(piece->packed, packed);
   int64_t counts[3];
   conv_counts(&p->size, counts);
   for (int i = 0; i < 3; i++) {
-    int which = operand_order[p->size.result][i];
-    packed[i] = args[i];
-    if (which == p->size.result) continue;
-    bf16_pack(args[i], p->halves[which], counts[which]);
-    packed[i] = p->halves[which];
+    enum conv_result which = operand_order[p->size.result][i];
+    if (which == CONV_KERNEL) continue;
+    const float *at = (const float *)args[i] + number * counts[which];
+    uint16_t *half = p->halves[which] ? p->halves[which] + number * counts[which] : NULL;
+    if (half) bf16_pack(at, half, counts[which]);
+    good = good && onednn_data(piece->tensors[which], half ? (const void *)half : at);
+  }
+  const dnnl_exec_arg_t all[] = {{name[CONV_INPUT], piece->tensors[CONV_INPUT]},
+                                 {name[CONV_KERNEL], piece->packed},
+                                 {name[CONV_OUTPUT], piece->tensors[CONV_OUTPUT]},
+                                 {DNNL_ARG_SCRATCHPAD, piece->scratch}};
+  return good && dnnl_primitive_execute(p->primitive, piece->stream, 4, all) == dnnl_success;
+}
+
+/* The sum of what the pieces have, in the place of the first. */
+static void run_sum(const struct conv_plan *p, int number, int count) {
+  int64_t begin = piece_begin(p->packed_floats, count, number),
+          end = piece_begin(p->packed_floats, count, number + 1);
+  for (int k = 1; k < p->count; k++) {
+    const float *restrict from = p->sums + k * p->packed_floats;
+    float *restrict to = p->sums;
+    for (int64_t i = begin; i < end; i++) to[i] += from[i];
   }
 }
 
+/* The gradient of the kernel as the graph has it, behind all pieces. */
+static bool run_behind(const struct conv_plan *p, void *const *args) {
+  if (!p->reorder) {
+    int64_t counts[3];
+    conv_counts(&p->size, counts);
+    memcpy(args[2], p->sums, (size_t)counts[CONV_KERNEL] * sizeof(float));
+    return true;
+  }
+  return (!p->sums || onednn_data(p->packed, p->sums)) && onednn_data(p->kernel_as_is, args[2]) &&
+         run_reorder(p, p->packed, p->kernel_as_is);
+}
+
+/* Stages: of a gradient of the kernel the pieces, their sum, its order; else the kernel's order and the pieces. */
+static bool run_stage(const struct conv_plan *p, void *const *args, int stage, int number) {
+  if (p->size.result != CONV_KERNEL) return stage == 0 ? run_before(p, args) : run_piece(p, args, number);
+  if (stage == 0) return run_piece(p, args, number);
+  if (stage == 1 && p->sums) {
+    run_sum(p, number, p->pieces.count[1]);
+    return true;
+  }
+  return stage == 1 || (!p->reorder && !p->sums) || run_behind(p, args);
+}
+
 /* The library refuses for want of memory only. */
-static void run_conv(void *const *args, const void *state) {
-  const struct conv_plan *p = state;
-  void *taken[] = {args[0], args[1], args[2]};
-  if (p->turned) turn_kernel(p, args[1]), taken[1] = p->kernel;
-  if (p->bf16) pack_operands(p, args, taken);
+static void run_conv(void *const *args, const void *state, int stage, int number) {
   foreign_enter();
-  bool done = run_plan(p, taken);
+  bool done = run_stage(state, args, stage, number);
   foreign_leave();
   if (!done) arena_exhausted();
+}
+
+static void make_stages(struct conv_plan *p) {
+  enum { SUMMED_AT_ONCE = 1 << 14 };
+  double cost = 0.01 * work(&p->size) * p->count;
+  p->pieces = (struct pieces){.run = run_conv, .state = p, .nstages = 2, .cost = (int64_t)cost};
+  p->pieces.count[0] = p->pieces.count[1] = p->pieces.count[2] = 1;
+  if (p->size.result != CONV_KERNEL) {
+    p->pieces.count[1] = p->count;
+    return;
+  }
+  int64_t sums = p->sums ? p->packed_floats / SUMMED_AT_ONCE + 1 : 1;
+  p->pieces.nstages = 3;
+  p->pieces.count[0] = p->count;
+  p->pieces.count[1] = sums < MOST_CONV_PIECES ? (int)sums : MOST_CONV_PIECES;
+}
+
+/* The operands as bfloat16; as many elements as the tensors have. */
+static bool create_halves(struct conv_plan *p) {
+  int64_t counts[3];
+  bool good = true;
+  conv_counts(&p->size, counts);
+  for (int i = 0; i < 3; i++) {
+    int64_t count = i == CONV_KERNEL ? counts[i] : counts[i] * p->count;
+    if (i != p->size.result) good = (p->halves[i] = malloc((size_t)count * sizeof(uint16_t))) && good;
+  }
+  return good;
+}
+
+/* NULL if there is no memory. */
+static struct conv_plan *plan_create(const struct convolution *c, bool bf16) {
+  bool turned = !bf16 && turns(c);
+  size_t room = turned ? (size_t)(places(c) * c->channels * c->filters) * sizeof(float) : 0;
+  struct conv_plan *p = calloc(1, sizeof *p + room);
+  if (p == NULL) return NULL;
+  p->bf16 = bf16;
+  p->turned = turned;
+  p->kernel = (float *)(p + 1);
+  p->size = turned ? turned_around(c) : *c;
+  p->count = count_pieces(&p->size);
+  p->size.batch /= p->count;
+  if (!onednn_make(p, prepare) || (bf16 && p->has_primitive && !create_halves(p))) {
+    plan_destroy(p);
+    return NULL;
+  }
+  make_stages(p);
+  return p;
 }
 
 bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
@@ -412,7 +534,7 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
     cpu_call(a, step, &cpu_conv, c);
     return true;
   }
-  c->call = run_conv;
-  c->state = plan;
+  c->kind = COMMAND_PIECES;
+  if (plan) c->pieces = &plan->pieces;
   return cpu_own(cpu, plan, plan_destroy, d);
 }

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 
 /* A block has at least so many rows and columns where it is cut there, and takes 160 us or more at 100 GFLOP/s, which
- * narrow products do not reach; ends of blocks are those of the vectors that libraries compute with. */
-enum { LEAST_SIDE = 128, MOST_BLOCKS = 16, NARROW = 64, BLOCK_FLOPS = 16000000, EVEN = 16, SHAPES = 4 };
+ * narrow products do not reach; the first FEW take 40. Ends of blocks are those of the vectors that libraries compute
+ * with. */
+enum { LEAST_SIDE = 64, MOST_BLOCKS = 16, NARROW = 64, EVEN = 16, SHAPES = 4 };
+enum { FEW = 4, FEW_FLOPS = 4000000, BLOCK_FLOPS = 16000000 };
 
 struct piece_plans {
   struct cpu_matmul_plan *shape[SHAPES]; /* for a block with the last rows: + 1, columns: + 2 */
@@ -39,10 +41,12 @@ static int64_t half(int64_t side) { return (side / 2 + EVEN - 1) / EVEN * EVEN; 
 static void choose_blocks(struct matmul_pieces *p) {
   const struct product *s = &p->size;
   p->m = s->m, p->n = s->n;
-  while (!s->bf16 && work(s, p->m, p->n) >= 2 * BLOCK_FLOPS) {
+  for (int64_t count = 1; !s->bf16 && s->m > 0 && s->n > 0;) {
     bool down = p->m >= p->n;
     int64_t side = half(down ? p->m : p->n), m = down ? side : p->m, n = down ? p->n : side;
-    if (side < LEAST_SIDE || blocks_of(s->m, m) * blocks_of(s->n, n) > MOST_BLOCKS) break;
+    if (side < LEAST_SIDE || work(s, m, n) < (count < FEW ? FEW_FLOPS : BLOCK_FLOPS)) break;
+    count = blocks_of(s->m, m) * blocks_of(s->n, n);
+    if (count > MOST_BLOCKS) break;
     p->m = m, p->n = n;
   }
   p->rows = p->m ? blocks_of(s->m, p->m) : 0;

@@ -15,7 +15,10 @@ static void interp_close(void *self) { (void)self; }
 
 static void run_kernel(void *const *args, const void *state) {
   const struct step *s = state;
-  kernel_eval(s->kernel, args, s->sizes);
+  if (s->segments.count > 1)
+    kernel_eval_split(s->kernel, args, s->sizes, s->segments);
+  else
+    kernel_eval(s->kernel, args, s->sizes);
 }
 
 static void run_leaf(void *const *args, const void *state) {

@@ -36,6 +36,15 @@ for threads in 1 2 3 4; do
   train "threads-$threads" --towers 4 --devices cpu:0-3 --threads $threads
   same base.safetensors "threads-$threads.safetensors"
 done
+
+# Of one device, too, whose steps they share.
+for sample in digits lenet words; do
+  for threads in 1 2 3 7; do
+    DGC_PIECE_COST=1 expect 0 "$sample on $threads threads" "$dgc" train "$samples/$sample.dsl" --rows 0:150 --eval-rows 0:50 \
+      --batch 96 --quiet --overwrite --epochs 1 --threads $threads --checkpoint "$sample-$threads.safetensors"
+    same "$sample-1.safetensors" "$sample-$threads.safetensors"
+  done
+done
 train again --towers 4 --devices cpu:0
 same base.safetensors again.safetensors
 

@@ -1,6 +1,8 @@
 /* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. Code comes from
  * the build's cache, which keeps none that another code generator has made; under sanitizers it is made anew. */
 #include "runtime/cpu/jit.h"
+
+#include "ir/scalar/split.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/object.h"
 #include "runtime/cpu/onednn.h"
@@ -79,6 +81,54 @@ static void random_kernels(struct fixture *f, enum kernel_kind kind, int batches
 
 static void random_maps(void **state) { random_kernels(*state, KERNEL_MAP, 8, 1); }
 static void random_reductions(void **state) { random_kernels(*state, KERNEL_REDUCE, 8, 2); }
+
+/* A reduction in `count` segments: the interpreter against the compiled code; and against the whole where the order
+ * changes nothing. */
+KERNEL_CALLER static void check_segments(struct fixture *f, struct arena *a, struct kernel_sample *s,
+                                         int count, int *checked) {
+  const struct kernel *k = &s->kernel;
+  struct segments segments = {count, s->sizes[k->rank - k->nreduce]};
+  struct split split;
+  void *args[MAX_KERNEL_ARGS], *moved[MAX_KERNEL_ARGS];
+  kernel_fn *fn[2];
+  if (segments.rows < count || !kernel_split(a, k, &split)) return;
+  const struct kernel *both[] = {&split.segment, &split.join};
+  if (!cpu_jit_compile(f->jit, both, 2, fn, &f->diags)) fail_msg("%s", diags_text(&f->diags, false));
+  sample_args(s, true, args);
+  kernel_eval_split(k, args, s->sizes, segments);
+  sample_args(s, false, args);
+  struct split_launch l = split_launch(a, k, &split, s->sizes, segments);
+  int64_t *sizes = arena_new_array(a, (size_t)kernel_nlaunch(&split.segment), int64_t);
+  for (int p = count - 1; p >= 0; p--) {
+    split_segment(&l, p, args, moved, sizes);
+    fn[0](moved, sizes);
+  }
+  split_join(&l, args, moved);
+  fn[1](moved, l.join_sizes);
+  const char *difference = sample_difference(a, s);
+  if (difference) fail_msg("%d segments, %s", count, difference);
+  ++*checked;
+  if (k->nmapped || dtype_is_float(kernel_acc_dtype(k))) return;
+  sample_args(s, false, args);
+  kernel_eval(k, args, s->sizes);
+  difference = sample_difference(a, s);
+  if (difference) fail_msg("%d segments and one, %s", count, difference);
+  ++checked[1];
+}
+
+static void random_segments(void **state) {
+  struct rng r = {7};
+  int checked[2] = {0};
+  for (int b = 0; b < 300; b++) {
+    struct arena *a = arena_create();
+    struct kernel_sample s = {0};
+    random_sample(&r, a, &s, KERNEL_REDUCE, MAX_KERNEL_SUMS);
+    check_segments(*state, a, &s, 2 + b % 3, checked);
+    arena_destroy(a);
+  }
+  print_message("%d in segments, %d of them beside the whole\n", checked[0], checked[1]);
+  assert_true(checked[0] >= 50 && checked[1] >= 10);
+}
 
 static void every_instruction(void **state) {
   for (enum sop op = S_ADD; op <= S_BITCAST; op++) {
@@ -395,6 +445,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(random_maps, setup, teardown),
       cmocka_unit_test_setup_teardown(random_reductions, setup, teardown),
+      cmocka_unit_test_setup_teardown(random_segments, setup, teardown),
       cmocka_unit_test_setup_teardown(every_instruction, setup, teardown),
       cmocka_unit_test_setup_teardown(functions_agree, setup, teardown),
       cmocka_unit_test_setup_teardown(compiled_once, setup, teardown),

@@ -1,0 +1,170 @@
+/* Kernels of segments, and what they are called with. */
+#include "ir/scalar/split.h"
+
+#include <string.h>
+
+struct segments segments_of(int64_t elements, int64_t rows) {
+  int64_t count = elements / LEAST_SEGMENT;
+  if (count > MOST_SEGMENTS) count = MOST_SEGMENTS;
+  if (count > rows) count = rows;
+  return (struct segments){count < 2 ? 1 : (int)count, rows};
+}
+
+static int inputs_of(const struct kernel *k) { return k->nargs - k->noutputs; }
+static int kept_of(const struct kernel *k) { return k->rank - k->nreduce; }
+
+/* Another kernel than k, and than what else is made of it. */
+static uint64_t other_hash(const struct kernel *k, uint64_t number) {
+  return (k->hash ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Argument i is what segments give. */
+static void set_sums(struct kernel *k, int i, enum dtype d, enum stride_class along, bool output) {
+  k->args[i] = (struct kernel_arg){(uint8_t)d, (uint8_t)along, output};
+  k->still[i] = 0;
+}
+
+static void make_segment(struct arena *a, const struct kernel *k, struct kernel *out) {
+  enum dtype d = kernel_acc_dtype(k);
+  int inputs = inputs_of(k);
+  *out = kernel_copy(a, k);
+  for (int j = 0; j < k->nsums; j++)
+    set_sums(out, inputs + j, d, k->vector < kept_of(k) ? STRIDE_ONE : STRIDE_ZERO, true);
+  for (int j = 0; j < k->nmapped; j++) {
+    out->args[inputs + k->nsums + j] = k->args[k->nargs - k->nmapped + j];
+    out->still[inputs + k->nsums + j] = k->still[k->nargs - k->nmapped + j];
+  }
+  out->noutputs = k->nsums + k->nmapped;
+  out->nargs = inputs + out->noutputs;
+  out->epilogue = sprog_make(a);
+  for (int j = 0; j < k->nsums; j++) out->epilogue_result[j] = s_arg(&out->epilogue, out->nargs + j, d);
+  kernel_settle(out);
+  out->hash = other_hash(k, 1);
+}
+
+static void make_join(struct arena *a, const struct kernel *k, struct kernel *out) {
+  enum dtype d = kernel_acc_dtype(k);
+  int inputs = inputs_of(k), kept = kept_of(k);
+  bool lanes = k->vector < kept; /* along results */
+  *out = kernel_copy(a, k);
+  out->rank = kept + 1;
+  out->nreduce = 1;
+  out->vector = lanes ? k->vector : kept;
+  out->nmapped = 0;
+  out->noutputs = kernel_reduced(k);
+  out->nargs = inputs + k->nsums + out->noutputs;
+  for (int i = 0; i < inputs && !lanes; i++) out->args[i].vector = STRIDE_ZERO;
+  for (int i = 0; i < inputs; i++) out->still[i] &= (uint8_t)((1 << kept) - 1);
+  for (int j = 0; j < k->nsums; j++) set_sums(out, inputs + j, d, STRIDE_ONE, false);
+  for (int j = 0; j < out->noutputs; j++) {
+    out->args[inputs + k->nsums + j] = k->args[inputs + j];
+    out->still[inputs + k->nsums + j] = (uint8_t)(k->still[inputs + j] & ((1 << kept) - 1));
+  }
+  out->body = sprog_make(a);
+  for (int j = 0; j < k->nsums; j++) out->result[j] = s_arg(&out->body, inputs + j, d);
+  for (int i = 0; i < out->epilogue.count; i++) {
+    struct sinst *s = &out->epilogue.inst[i];
+    if (s->op == S_ARG && s->a >= k->nargs) s->a = (uint16_t)(s->a - k->nargs + out->nargs);
+  }
+  kernel_settle(out);
+  out->hash = other_hash(k, 2);
+}
+
+bool kernel_split(struct arena *a, const struct kernel *k, struct split *out) {
+  if (k->kind != KERNEL_REDUCE || kernel_is_arg(k) || k->nargs + k->nsums >= MAX_KERNEL_ARGS) return false;
+  if (k->vector >= kept_of(k) && kept_of(k) > 0) return false;
+  make_segment(a, k, &out->segment);
+  make_join(a, k, &out->join);
+  return true;
+}
+
+/* Strides of argument i of k along its kept loops. */
+static void kept_strides(const struct split_launch *l, int i, int64_t *out) {
+  memcpy(out, l->sizes + l->k->rank + i * l->k->rank, (size_t)kept_of(l->k) * sizeof *out);
+}
+
+static void dense_strides(const struct split_launch *l, int64_t *out) {
+  int64_t step = 1;
+  for (int d = kept_of(l->k) - 1; d >= 0; d--) out[d] = step, step *= l->sizes[d];
+}
+
+struct split_launch split_launch(struct arena *a, const struct kernel *k, const struct split *split,
+                                 const int64_t *sizes, struct segments segments) {
+  const struct kernel *join = &split->join;
+  int kept = kept_of(k), rank = join->rank, inputs = inputs_of(k);
+  struct split_launch l = {.k = k, .split = split, .segments = segments, .sizes = sizes, .results = 1};
+  l.join_sizes = arena_new_array(a, (size_t)kernel_nlaunch(join), int64_t);
+  for (int d = 0; d < kept; d++) l.results *= sizes[d];
+  l.sum_bytes = l.results * segments.count * dtype_size(kernel_acc_dtype(k));
+  l.sums = arena_alloc(a, (size_t)(k->nsums * l.sum_bytes));
+  memcpy(l.join_sizes, sizes, (size_t)kept * sizeof *sizes);
+  l.join_sizes[kept] = segments.count;
+  int64_t *strides = l.join_sizes + rank;
+  for (int i = 0; i < inputs; i++) kept_strides(&l, i, strides + i * rank);
+  for (int j = 0; j < k->nsums; j++) {
+    dense_strides(&l, strides + (inputs + j) * rank);
+    strides[(inputs + j) * rank + kept] = l.results;
+  }
+  for (int j = 0; j < join->noutputs; j++)
+    kept_strides(&l, inputs + j, strides + (inputs + k->nsums + j) * rank);
+  memcpy(strides + join->nargs * rank, sizes + k->rank + k->nargs * k->rank,
+         (size_t)k->nparams * sizeof *sizes);
+  memcpy(l.join_sizes + kernel_nsizes(join), sizes + kernel_nsizes(k), (size_t)kept * sizeof *sizes);
+  return l;
+}
+
+void split_segment(const struct split_launch *l, int p, void *const *args, void **segment_args,
+                   int64_t *sizes) {
+  const struct kernel *k = l->k, *segment = &l->split->segment;
+  int loop = kept_of(k), rank = k->rank, inputs = inputs_of(k);
+  int64_t row = l->sizes[loop] / l->segments.rows, *strides = sizes + rank;
+  int64_t begin = l->segments.rows * p / l->segments.count * row,
+          end = l->segments.rows * (p + 1) / l->segments.count * row;
+  memcpy(sizes, l->sizes, (size_t)rank * sizeof *sizes);
+  sizes[loop] = end - begin;
+  for (int i = 0; i < segment->nargs; i++) {
+    bool sum = i >= inputs && i < inputs + k->nsums;
+    int from = i < inputs ? i : k->nargs - segment->nargs + i; /* of a mapped output */
+    memset(strides + i * rank, 0, (size_t)rank * sizeof *sizes);
+    if (sum) {
+      dense_strides(l, strides + i * rank);
+      segment_args[i] = l->sums + (i - inputs) * l->sum_bytes + p * (l->sum_bytes / l->segments.count);
+      continue;
+    }
+    memcpy(strides + i * rank, l->sizes + rank + from * rank, (size_t)rank * sizeof *sizes);
+    segment_args[i] =
+        (char *)args[from] + begin * strides[i * rank + loop] * dtype_size((enum dtype)k->args[from].dtype);
+  }
+  memcpy(strides + segment->nargs * rank, l->sizes + rank + k->nargs * rank,
+         (size_t)(k->nparams + rank) * sizeof *sizes); /* and where the loops begin */
+  sizes[kernel_nsizes(segment) + loop] += begin;
+}
+
+void split_join(const struct split_launch *l, void *const *args, void **join_args) {
+  const struct kernel *k = l->k;
+  int inputs = inputs_of(k);
+  memcpy(join_args, args, (size_t)inputs * sizeof *args);
+  for (int j = 0; j < k->nsums; j++) join_args[inputs + j] = l->sums + j * l->sum_bytes;
+  memcpy(join_args + inputs + k->nsums, args + inputs, (size_t)kernel_reduced(k) * sizeof *args);
+}
+
+void kernel_eval_split(const struct kernel *k, void *const *args, const int64_t *sizes,
+                       struct segments segments) {
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  struct split split;
+  void *moved[MAX_KERNEL_ARGS];
+  if (kernel_split(a, k, &split)) {
+    struct split_launch l = split_launch(a, k, &split, sizes, segments);
+    int64_t *segment_sizes = arena_new_array(a, (size_t)kernel_nlaunch(&split.segment), int64_t);
+    for (int p = 0; p < segments.count; p++) {
+      split_segment(&l, p, args, moved, segment_sizes);
+      kernel_eval_piece(&split.segment, moved, segment_sizes);
+    }
+    split_join(&l, args, moved);
+    kernel_eval_piece(&split.join, moved, l.join_sizes);
+  } else {
+    kernel_eval(k, args, sizes);
+  }
+  arena_destroy_guarded(a, &guard);
+}

@@ -1,0 +1,52 @@
+/* A long sum in segments, as two kernels: one adds up a segment, the other adds up what the segments gave. They are
+ * ranges of the axis that is reduced over first; how many there are follows from the shape of what is added up. */
+#ifndef DGC_IR_SCALAR_SPLIT_H
+#define DGC_IR_SCALAR_SPLIT_H
+
+#include "ir/scalar/kernel.h"
+
+/* How a launch is done: in `count` segments of the `rows` rows of that axis, segment p being those from
+ * rows * p / count on. 0 or 1: as one. */
+struct segments {
+  int count;
+  int64_t rows;
+};
+enum { MOST_SEGMENTS = 16, LEAST_SEGMENT = 4096 };
+
+/* Of a sum over `elements` elements for each result, `rows` of the axis that is reduced over first. */
+struct segments segments_of(int64_t elements, int64_t rows);
+
+/* The two kernels, in `a`. `segment` has the loops, inputs and mapped outputs of `k`; in the place of its other outputs
+ * it writes its sums. `join` has the kept loops and one over the segments, the inputs, the sums as further inputs, and
+ * the outputs of `k` that are not mapped. False where they would have too many arguments, or where k reduces no
+ * columns, nor all that there is. */
+struct split {
+  struct kernel segment, join;
+};
+bool kernel_split(struct arena *a, const struct kernel *k, struct split *out);
+
+/* A launch of `k`, with the sizes of both. What the segments give lies dense, [sum][segment][results]. */
+struct split_launch {
+  const struct kernel *k;
+  const struct split *split;
+  struct segments segments;
+  const int64_t *sizes; /* of k */
+  int64_t *join_sizes;
+  int64_t results;   /* of each sum */
+  int64_t sum_bytes; /* of the segments of one sum */
+  char *sums;
+};
+/* `sums` is taken from `a`, too. */
+struct split_launch split_launch(struct arena *a, const struct kernel *k, const struct split *split,
+                                 const int64_t *sizes, struct segments segments);
+/* What segment `p` is called with; `sizes` has room for those of split->segment. */
+void split_segment(const struct split_launch *l, int p, void *const *args, void **segment_args,
+                   int64_t *sizes);
+/* The same of the join, with l->join_sizes. */
+void split_join(const struct split_launch *l, void *const *args, void **join_args);
+
+/* As kernel_eval, in segments. */
+void kernel_eval_split(const struct kernel *k, void *const *args, const int64_t *sizes,
+                       struct segments segments);
+
+#endif
