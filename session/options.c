@@ -31,7 +31,7 @@ static const struct option_row option_table[] = {
     {"devices", TEXT, AT(devices), 0, 0, "LIST",
      "devices to use, as cpu:0-3, gpu:0,gpu:2, gpu:0/0-1 (two on one card), pjrt:0-3 or tpu:0-7 (those of a "
      "PJRT "
-     "plugin; default cpu:0)"},
+     "plugin); gpu is every GPU, cpu is cpu:0, all is both (default cpu:0)"},
     {"cluster", TEXT, AT(cluster), 0, 0, "JOBS",
      "tasks by job, as worker=2;ps=1, or with their hosts; each is a process that mpirun has started, or all "
      "are in this one; each worker has the devices of --devices; evaluator=1: one more process evaluates "

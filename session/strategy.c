@@ -4,6 +4,7 @@
 
 #include "session/auto.h"
 #include "session/cluster.h"
+#include "session/device_words.h"
 #include "session/forecast.h"
 #include "session/model.h"
 #include "session/options.h"
@@ -43,6 +44,7 @@ static enum dgc_status list_devices(struct dgc_session *s) {
   if (s->listed.ndevices) return DGC_OK;
   struct cluster c;
   enum dgc_status status = session_cluster(s, &c);
+  if (!status) status = session_name_devices(s);
   if (status) return status;
   bool good = c.spec ? cluster_parse(s->arena, c.spec, o->devices, &t, &s->diags, LOC_NONE)
                      : target_parse(s->arena, o->devices ? o->devices : "cpu:0", &t, &s->diags, LOC_NONE);

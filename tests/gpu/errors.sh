@@ -22,6 +22,10 @@ refused() {
   if ls w.safetensors* >files 2>/dev/null; then fail "left behind: $(cat files)"; else pass; fi
 }
 
+for devices in gpu gpu:0-1; do
+  expect 0 "devices $devices" "$dgc" compile "$samples/linear.dsl" --devices "$devices" --emit placed -o "named-$devices.dg"
+done
+same named-gpu.dg named-gpu:0-1.dg
 refused 'there is no /gpu:3: this machine has 2 simulated GPUs, /gpu:0 to /gpu:1' 'an unknown GPU' \
   train --devices gpu:0,gpu:3
 export DGC_SIMULATED_MEMORY=48000000

@@ -166,6 +166,13 @@ expect 0 'devices as JSON' "$dgc" devices --json
 python3 -m json.tool <out >/dev/null && pass || fail 'devices --json is no JSON'
 expect 0 'devices without a GPU' env DGC_CUDA_PATH=/nowhere "$dgc" devices
 shows out 'no GPU: '
+expect 0 'cpu:0' "$dgc" compile "$samples/linear.dsl" --devices cpu:0 --emit placed -o numbered.dg
+for word in cpu all ' cpu '; do
+  expect 0 "devices by the word $word" env DGC_CUDA_PATH=/nowhere "$dgc" compile "$samples/linear.dsl" --devices "$word" \
+    --emit placed -o named.dg
+  same numbered.dg named.dg
+done
+expect 3 'every GPU where there is none' env DGC_CUDA_PATH=/nowhere "$dgc" bench "$samples/linear.dsl" --devices gpu
 expect 3 'a GPU that is not there' env DGC_CUDA_PATH=/nowhere "$dgc" bench "$samples/linear.dsl" --devices gpu:3
 test "$(wc -l <err)" = 1 && pass || fail 'a GPU that is not there: more than one line'
 
