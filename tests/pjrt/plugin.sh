@@ -37,6 +37,29 @@ same_losses 8 autoencoder cpu:0-3 pjrt:0-3 $images
 same_losses 8 mnist cpu:0-3 pjrt:0-3 $images $labels
 # The last batch of an epoch has 34 rows: the first device does it, and all of them have what it leaves.
 same_losses 8 words cpu:0-3 pjrt:0-3 rows 0:134 batch 100
+# Towers with values of their own, which move to the first device and back with each last batch; sums inside the model.
+cat >local.dsl <<'END'
+use nn
+
+model local {
+  input x : f32[B, 8]
+  input y : f32[B]
+  state level : f32[] = 1 aggregation(mean) synchronization(on_read)
+  state seen  : f32[] = 0 aggregation(sum)
+
+  h = nn.batch_norm(dropout(nn.dense(x, 16, tanh), 0.2))
+  p = reshape(nn.dense(h, 1), [B])
+  level <- 0.9 * level + 0.1 * mean(x)
+  seen += B
+  train mean(square(p - y) + 0.01 * level + 0.0001 * seen) with momentum(0.05)
+}
+END
+awk 'BEGIN { srand(1); for (i = 0; i < 90; i++) { s = 0; for (k = 0; k < 8; k++) { v = rand() - 0.5; s += v
+  printf "%s%.6f", k ? "," : "", v > "x.csv" } print "" > "x.csv"; print s / 3 > "y.csv" } }'
+samples_before=$samples
+samples=$work
+same_losses 12 local cpu:0-3 pjrt:0-3 data x=x.csv data y=y.csv batch 20
+samples=$samples_before
 
 # A checkpoint goes on elsewhere, and predictions have their rows in order.
 train="train $samples/digits.dsl --rows 0:1000"
