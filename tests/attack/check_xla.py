@@ -169,11 +169,14 @@ class XlaCase(Case):
 
     @staticmethod
     def known(graph, n, values):
-        """A word for what docs/stablehlo.md says of products with zeros that XLA leaves out, or makes."""
+        """A word for what docs/stablehlo.md says of products with zeros that XLA leaves out, or makes: with what no row of
+        attention sees, too."""
         infinite = any(not np.all(np.isfinite(np.asarray(values[k], np.float64))) for k in n.inputs)
         mask = any(graph.nodes[k].op == "cast" and graph.nodes[graph.nodes[k].inputs[0]].dtype == "bool" for k in n.inputs)
         if n.op == "conv" and infinite:
             return "conv of infinities"
+        if n.op in ("attention", "attention_gradient") and infinite:
+            return "attention beside infinities"
         return "mask times infinity" if n.op == "mul" and mask and infinite else None
 
 
