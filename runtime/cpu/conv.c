@@ -229,7 +229,8 @@ static bool is_best(const struct conv_plan *p, const char *name) {
   return true;
 }
 
-/* The first of the library's ways that is best, else the first that is fit; NULL where there is none. */
+/* The first of the library's ways that is best, else the first that is fit; NULL where there is none, or, as *status says
+ * then, no memory to look: another way has other bits. */
 static dnnl_primitive_desc_t choose(const struct conv_plan *p, const dnnl_convolution_desc_t *desc,
                                     const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t hint,
                                     dnnl_status_t *status) {
@@ -239,16 +240,24 @@ static dnnl_primitive_desc_t choose(const struct conv_plan *p, const dnnl_convol
   if (*status != dnnl_success) return NULL;
   for (bool found = false; !found;) {
     dnnl_primitive_desc_t way = dnnl_primitive_desc_iterator_fetch(ways);
-    if (way == NULL) break;
+    if (way == NULL) { /* there is one, and no memory for it */
+      *status = dnnl_out_of_memory;
+      break;
+    }
     const char *name = onednn_way(way);
     found = is_fit(p, name) && is_best(p, name);
     dnnl_primitive_desc_t other = found || (is_fit(p, name) && !chosen) ? chosen : way;
     if (other != way) chosen = way;
     if (other) dnnl_primitive_desc_destroy(other);
-    if (dnnl_primitive_desc_iterator_next(ways) != dnnl_success) break;
+    dnnl_status_t next = found ? dnnl_iterator_ends : dnnl_primitive_desc_iterator_next(ways);
+    if (next == dnnl_iterator_ends) break;
+    *status = next;
+    if (next != dnnl_success) break;
   }
   dnnl_primitive_desc_iterator_destroy(ways);
-  return chosen;
+  if (*status == dnnl_success || !chosen) return chosen;
+  dnnl_primitive_desc_destroy(chosen);
+  return NULL;
 }
 
 /* Sets `has_primitive` where the library has one for this shape that is fit. False if there is no memory: what would be

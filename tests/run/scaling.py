@@ -92,7 +92,9 @@ for named, model, options in [("aabb", "digits.dsl", []), ("abab", "digits.dsl",
             failures += 1
             print("%s: hosts make %s no faster" % (model, algorithm["name"]))
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-WITHIN = 1.5  # most within 1.1: all tasks come to an event together in the one, and each as it can in the other
+# By algorithm, how many times the plan's time is said: all tasks come to an event together in the one, and each as it can in
+# the other. Where a sum has a root, its tasks wait for each other most; a ring's and scatter's do the same everywhere.
+WITHIN = {"ring": (0.92, 1.25), "scatter": (0.92, 1.25), "reduce_to_one": (0.85, 1.4), "hierarchical_copy": (0.66, 1.4)}
 
 
 def plan_seconds(model, tasks, algorithm, *options):
@@ -110,7 +112,8 @@ for model, options in [("digits.dsl", []), ("lenet.dsl", []), ("digits.dsl", ["-
         for algorithm in row["algorithms"]:
             seconds = plan_seconds(model, tasks, algorithm["name"], *options)
             checks += 1
-            if not seconds / WITHIN < algorithm["step"] < seconds * WITHIN:
+            low, high = WITHIN[algorithm["name"]]
+            if not seconds * low < algorithm["step"] < seconds * high:
                 failures += 1
                 print("%s %s: %s over %d tasks: said %.4g s, the plan %.4g s"
                       % (model, " ".join(options), algorithm["name"], tasks, algorithm["step"], seconds))
