@@ -6,7 +6,7 @@
 
 /* ---- identity ---- */
 
-static uint64_t attr_hash(uint64_t h, const struct attr *a) {
+static uint64_t attr_digest(uint64_t h, const struct attr *a) {
   h = hash_word(h, (uint64_t)a->key);
   switch (attr_kind_of(a->key)) {
   case ATTR_INT: return hash_word(h, (uint64_t)a->i);
@@ -15,6 +15,20 @@ static uint64_t attr_hash(uint64_t h, const struct attr *a) {
   case ATTR_STRING: return str_digest(h, a->string, strlen(a->string));
   case ATTR_DATA: return str_digest(h, a->data, (size_t)a->count);
   case ATTR_BODY: return hash_word(h, (uintptr_t)a->body);
+  }
+  return h;
+}
+
+/* Names of nodes are made of this one: it is the same on all machines, and stays as it is. */
+static uint64_t attr_hash(uint64_t h, const struct attr *a) {
+  h = str_hash(h, &a->key, sizeof a->key);
+  switch (attr_kind_of(a->key)) {
+  case ATTR_INT: return str_hash(h, &a->i, sizeof a->i);
+  case ATTR_FLOAT: return str_hash(h, &a->f, sizeof a->f);
+  case ATTR_INTS: return str_hash(h, a->ints, sizeof *a->ints * (size_t)a->count);
+  case ATTR_STRING: return str_hash(h, a->string, strlen(a->string));
+  case ATTR_DATA: return str_hash(h, a->data, (size_t)a->count);
+  case ATTR_BODY: return str_hash(h, &a->body, sizeof a->body);
   }
   return h;
 }
@@ -39,7 +53,7 @@ static uint32_t node_hash(const struct node *n) {
   h = hash_word(h, (uint64_t)(unsigned)n->tower << 32 | (unsigned)n->replica);
   h = hash_word(h, (uint64_t)(unsigned)n->device);
   for (int i = 0; i < n->ninputs; i++) h = hash_word(h, n->inputs[i]->id);
-  for (int i = 0; i < n->nattrs; i++) h = attr_hash(h, &n->attrs[i]);
+  for (int i = 0; i < n->nattrs; i++) h = attr_digest(h, &n->attrs[i]);
   if (op_of(n)->traits & OP_NO_CSE) h = str_digest(h, n->name, strlen(n->name));
   return (uint32_t)(h >> 32);
 }
