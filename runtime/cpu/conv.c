@@ -229,8 +229,8 @@ static bool is_best(const struct conv_plan *p, const char *name) {
   return true;
 }
 
-/* The first of the library's ways that is best, else the first that is fit; NULL where there is none, or, as *status says
- * then, no memory to look: another way has other bits. */
+/* The first of the library's ways that is best, else the first that is fit; NULL where there is none, or, as *status
+ * says then, no memory to look: another way has other bits. */
 static dnnl_primitive_desc_t choose(const struct conv_plan *p, const dnnl_convolution_desc_t *desc,
                                     const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t hint,
                                     dnnl_status_t *status) {
