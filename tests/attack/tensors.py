@@ -361,7 +361,7 @@ def scatter_add(g):
     shape, d = ids.shape + x.shape[1:], x.dtype
     values = g.pick(lambda v: v.dtype == d and v.shape == shape)
     if values is None:
-        values = g.input(d, shape) if shape[0] == "B" else None
+        values = g.input(d, shape) if shape and shape[0] == "B" else None
     if values is None:
         return None
     def f(m, table, i, v):
