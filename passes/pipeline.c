@@ -115,11 +115,18 @@ static struct graph *roundtrip(struct pass_ctx *ctx, struct arena *kept, struct 
   const char *text = text_of(ctx->scratch, g);
   struct source *s = source_make(kept, arena_printf(kept, "<after %s>", pass), text, strlen(text));
   struct graph *back = graph_parse(ctx->arena, s, ctx->diags);
-  if (back && strcmp(text_of(ctx->scratch, back), text) == 0) {
+  const char *again = back ? text_of(ctx->scratch, back) : text;
+  size_t at = 0, line = 0;
+  for (; text[at] && text[at] == again[at]; at++)
+    if (text[at] == '\n') line = at + 1;
+  if (back && text[at] == again[at]) {
     back->diags = g->diags;
     return back;
   }
   diag_error(ctx->diags, LOC_NONE, "the graph after %s does not read back as it was printed", pass);
+  if (back)
+    diag_note(ctx->diags, (struct loc){s, (uint32_t)line, (uint32_t)(line + strcspn(text + line, "\n"))},
+              "this line reads back as: %.*s", (int)strcspn(again + line, "\n"), again + line);
   return NULL;
 }
 

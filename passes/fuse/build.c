@@ -63,8 +63,21 @@ static void make_plain(struct builder *b, const struct node *n) {
   make_updates(b, n);
 }
 
-/* Appends a copy of n to the body, without a place: it runs where the group runs. A body holds no equal nodes
- * and nobody looks for their names, so that it needs no tables. */
+/* The node of the body that n is equal to there: of two towers, n and it may differ in their places alone. */
+static struct node *find_equal(const struct graph *body, const struct node *n, struct node *const *inputs) {
+  for (uint32_t i = 0; i < body->count; i++) {
+    struct node *q = body->nodes[i];
+    bool equal = q->op == n->op && q->op != OP_input && q->ninputs == n->ninputs && q->nattrs == n->nattrs &&
+                 type_equal(&q->type, &n->type);
+    for (int k = 0; equal && k < n->ninputs; k++) equal = q->inputs[k] == inputs[k];
+    for (int k = 0; equal && k < n->nattrs; k++) equal = attr_equal(&q->attrs[k], &n->attrs[k]);
+    if (equal) return q;
+  }
+  return NULL;
+}
+
+/* Appends a copy of n to the body, without a place: it runs where the group runs. Nobody looks for names there, so
+ * that a body needs no tables. */
 static struct node *append(struct builder *b, struct graph *body, const struct node *n,
                            struct node **inputs) {
   if (body->count == body->cap) {
@@ -122,14 +135,18 @@ static int make_body_inputs(struct builder *b, int group, struct graph *body, st
   return count;
 }
 
-static void make_inner(struct builder *b, int group, struct graph *body, const struct node *n) {
+static void make_inner(struct builder *b, int group, struct graph *body, const struct node *n, bool result) {
   struct node **inputs = arena_new_array(body->arena, (size_t)n->ninputs, struct node *);
   for (int i = 0; i < n->ninputs; i++) {
     const struct node *x = n->inputs[i];
-    if (!is_inner(b, x, group)) make_inner(b, group, body, x); /* an immediate */
+    if (!is_inner(b, x, group)) make_inner(b, group, body, x, false); /* an immediate */
     inputs[i] = b->inner[x->id];
   }
-  append(b, body, n, inputs);
+  struct node *equal = result ? NULL : find_equal(body, n, inputs); /* each result is stored */
+  if (equal)
+    b->inner[n->id] = equal;
+  else
+    append(b, body, n, inputs);
   b->inner_of[n->id] = group + 1;
 }
 
@@ -152,7 +169,7 @@ static void make_fused(struct builder *b, int group) {
   struct node *inputs[MAX_KERNEL_ARGS];
   int ninputs = make_body_inputs(b, group, body, inputs);
   for (int m = f->groups[group].members; m != NOWHERE; m = f->members[m].next_in_group)
-    make_inner(b, group, body, f->members[m].node);
+    make_inner(b, group, body, f->members[m].node, f->members[m].result);
 
   const struct node *results[MAX_KERNEL_RESULTS] = {root};
   int nresults = 1;
