@@ -19,10 +19,10 @@ static bool is_function(enum op_id op) {
 
 struct value builtin_name(struct resolver *r, const char *name) {
   enum dtype d;
+  if (strcmp(name, "bf16") == 0) return (struct value){.kind = VALUE_STRING, .string = "bf16"};
   if (dtype_parse(name, strlen(name), &d)) return value_dtype(d);
   if (strcmp(name, "B") == 0) return value_dim(-1);
   if (strcmp(name, "none") == 0) return value_none();
-  if (strcmp(name, "bf16") == 0) return (struct value){.kind = VALUE_STRING, .string = "bf16"};
   if (strcmp(name, "pi") == 0) return value_float(3.14159265358979323846);
   if (strcmp(name, "inf") == 0) return value_float((double)INFINITY);
   if (strcmp(name, "training") == 0) return value_bool(r->run == RUN_TRAIN);

@@ -10,8 +10,9 @@ struct type hlo_type(const struct hlo *h, const struct node *n) {
   return h->batch ? type_specialize(&n->type, h->batch) : n->type;
 }
 
-static const char *const elements[DT_COUNT] = {[DT_F32] = "f32", [DT_F64] = "f64", [DT_I32] = "i32",
-                                               [DT_I64] = "i64", [DT_U8] = "ui8",  [DT_BOOL] = "i1"};
+static const char *const elements[DT_COUNT] = {
+    [DT_F32] = "f32", [DT_F64] = "f64", [DT_I32] = "i32",  [DT_I64] = "i64",
+    [DT_U8] = "ui8",  [DT_BOOL] = "i1", [DT_BF16] = "bf16"};
 
 const char *hlo_type_text(struct arena *a, const struct type *t) {
   struct str s = str_make(a);
@@ -167,8 +168,17 @@ static struct hlo_value saturate(struct hlo *h, enum dtype d, struct hlo_value x
   return hlo_select(h, below, hlo_integer(h, &t, least(d)), y);
 }
 
+/* bf16 has no subnormal numbers. */
+static struct hlo_value normal_or_zero(struct hlo *h, struct hlo_value x) {
+  struct hlo_value size = hlo_op(h, "abs", &x.type, 1, &x, NULL, NULL);
+  struct hlo_value small = hlo_compare(h, "LT", size, hlo_number(h, &x.type, 0x1p-126));
+  return hlo_select(h, small, hlo_binary(h, "multiply", x, hlo_number(h, &x.type, 0)), x);
+}
+
 struct hlo_value hlo_convert_all(struct hlo *h, enum dtype d, struct hlo_value x) {
   enum dtype from = (enum dtype)x.type.dtype;
+  if (d == DT_BF16) return hlo_convert(h, d, normal_or_zero(h, x));
+  if (from == DT_BF16) return hlo_convert(h, d, x);
   if (d == DT_BOOL && from != DT_BOOL) return hlo_compare(h, "NE", x, hlo_number(h, &x.type, 0));
   if (dtype_is_float(from) && !dtype_is_float(d)) return saturate(h, d, x);
   return hlo_convert(h, d, x);
@@ -213,6 +223,7 @@ static void print_element(struct str *s, enum dtype d, uint64_t bits) {
   case DT_I64: str_printf(s, "%lld", (long long)bits); break;
   case DT_U8: str_printf(s, "%u", (unsigned)half); break;
   case DT_BOOL: str_put(s, bits ? "true" : "false"); break;
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }

@@ -10,8 +10,16 @@ static const char *precision(struct hlo *h, const struct node *n) {
                       how, how);
 }
 
-bool hlo_matmul(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
+/* bf16 is multiplied in the type of the result, which is exact. */
+static void widen(struct hlo *h, enum dtype to, const struct hlo_value *in, struct hlo_value *out) {
+  for (int i = 0; i < 2; i++) out[i] = in[i].type.dtype == DT_BF16 ? hlo_convert(h, to, in[i]) : in[i];
+}
+
+bool hlo_matmul(struct hlo *h, const struct node *n, const struct hlo_value *operands,
+                struct hlo_value *out) {
   struct type t = hlo_type(h, n);
+  struct hlo_value in[2];
+  widen(h, (enum dtype)t.dtype, operands, in);
   int64_t batch[MAX_RANK];
   int a = t.rank - 1 - (int)node_int_or(n, ATTR_transpose_a, 0);
   int b = t.rank - 2 + (int)node_int_or(n, ATTR_transpose_b, 0);
@@ -142,8 +150,10 @@ static struct hlo_value of_kernel(struct hlo *h, const struct node *n, struct hl
   return convolve(h, n, &over, dimensions, x, y);
 }
 
-bool hlo_conv(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
+bool hlo_conv(struct hlo *h, const struct node *n, const struct hlo_value *operands, struct hlo_value *out) {
   struct type t = hlo_type(h, n);
+  struct hlo_value in[2];
+  widen(h, (enum dtype)t.dtype, operands, in);
   const struct attr *of = node_attr(n, ATTR_result);
   struct axes_of w = axes_of(n);
   const char *rows = places(h, w.rank, "b", "f");

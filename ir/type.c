@@ -7,8 +7,8 @@ static const struct {
   const char *name;
   int size;
 } dtypes[DT_COUNT] = {
-    [DT_F32] = {"f32", 4}, [DT_F64] = {"f64", 8}, [DT_I32] = {"i32", 4},
-    [DT_I64] = {"i64", 8}, [DT_U8] = {"u8", 1},   [DT_BOOL] = {"bool", 1},
+    [DT_F32] = {"f32", 4}, [DT_F64] = {"f64", 8},   [DT_I32] = {"i32", 4},   [DT_I64] = {"i64", 8},
+    [DT_U8] = {"u8", 1},   [DT_BOOL] = {"bool", 1}, [DT_BF16] = {"bf16", 2},
 };
 
 const char *dtype_name(enum dtype d) { return d < DT_COUNT ? dtypes[d].name : "?"; }

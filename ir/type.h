@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum dtype { DT_F32, DT_F64, DT_I32, DT_I64, DT_U8, DT_BOOL, DT_COUNT };
+/* Ops compute with the types before bf16, which is how numbers are stored that are multiplied as bfloat16: a cast of f32
+ * makes it, and matmul, conv and a cast to f32 read it. */
+enum dtype { DT_F32, DT_F64, DT_I32, DT_I64, DT_U8, DT_BOOL, DT_BF16, DT_COUNT };
 
 #define MAX_RANK 8
 /* A tensor holds at most this many elements (8 TiB of f64): larger shapes are refused where they arise. */

@@ -43,6 +43,7 @@ static double number_at(const struct tensor *t, int64_t i) {
   case DT_I64: return (double)((const int64_t *)t->data)[i];
   case DT_U8:
   case DT_BOOL: return ((const uint8_t *)t->data)[i];
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return 0;
@@ -58,6 +59,7 @@ static void put_number(const struct tensor *t, int64_t i, double x) {
   case DT_I64: ((int64_t *)t->data)[i] = x >= 0x1p63 ? INT64_MAX : (int64_t)clamp(x, -0x1p63, 0x1p63); break;
   case DT_U8:
   case DT_BOOL: ((uint8_t *)t->data)[i] = (uint8_t)clamp(x, 0, UINT8_MAX); break;
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }

@@ -36,6 +36,7 @@ struct tensor certify_draw(struct numbers *z, const char *name, const struct typ
     case DT_BOOL: ((uint8_t *)t.data)[i] = small & 1; break;
     case DT_U8: ((uint8_t *)t.data)[i] = (uint8_t)small; break;
     case DT_F32: /* none is this narrow */
+    case DT_BF16:
     case DT_COUNT: break;
     }
   }

@@ -162,6 +162,10 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   const struct op_info *op = op_of(n);
   if (op->dtypes == DTYPE_CUSTOM || n->ninputs == 0) return true;
   enum dtype d = n->inputs[0]->type.dtype;
+  if (d == DT_BF16 && n->op != OP_matmul && n->op != OP_conv) {
+    *why = arena_printf(g->arena, "%s does not compute with bf16: cast it to f32", op->name);
+    return false;
+  }
   for (int i = 1; i < n->ninputs; i++)
     if (n->inputs[i]->type.dtype != d) {
       *why = arena_printf(g->arena, "%s needs operands of one type, not %s and %s", op->name,
@@ -319,8 +323,9 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
     n->inputs[1] = n->inputs[0];
     n->inputs[0] = first;
   }
-  struct node *folded = fold_constants(g, n);
-  if (!folded) folded = fold_broadcasts(g, n);
+  bool computed = n->type.dtype != DT_BF16; /* of which there are no constants and no broadcasts */
+  struct node *folded = computed ? fold_constants(g, n) : NULL;
+  if (!folded && computed) folded = fold_broadcasts(g, n);
   if (!folded && op->fold) folded = op->fold(g, n);
   if (folded) return folded;
   n->name = name;

@@ -18,6 +18,7 @@ static uint64_t load(const struct tensor *t, int64_t i) {
   const char *data = t->data;
   uint64_t wide;
   uint32_t half;
+  uint16_t quarter;
   switch (dtype_of(t)) {
   case DT_F64:
   case DT_I64: return memcpy(&wide, data + 8 * i, 8), wide;
@@ -25,6 +26,7 @@ static uint64_t load(const struct tensor *t, int64_t i) {
   case DT_I32: return memcpy(&half, data + 4 * i, 4), half;
   case DT_U8:
   case DT_BOOL: return (uint8_t)data[i];
+  case DT_BF16: return memcpy(&quarter, data + 2 * i, 2), quarter;
   case DT_COUNT: break;
   }
   return 0;
@@ -33,6 +35,7 @@ static uint64_t load(const struct tensor *t, int64_t i) {
 static void store(struct tensor *t, int64_t i, uint64_t bits) {
   char *data = t->data;
   uint32_t half = (uint32_t)bits;
+  uint16_t quarter = (uint16_t)bits;
   switch (dtype_of(t)) {
   case DT_F64:
   case DT_I64: memcpy(data + 8 * i, &bits, 8); break;
@@ -40,6 +43,7 @@ static void store(struct tensor *t, int64_t i, uint64_t bits) {
   case DT_I32: memcpy(data + 4 * i, &half, 4); break;
   case DT_U8:
   case DT_BOOL: data[i] = (char)bits; break;
+  case DT_BF16: memcpy(data + 2 * i, &quarter, 2); break;
   case DT_COUNT: break;
   }
 }
@@ -262,6 +266,7 @@ static uint64_t reduce_identity(enum op_id op, enum dtype d) {
   case DT_BOOL: return largest;
   case DT_F32:
   case DT_F64:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return f64_bits(largest ? (double)INFINITY : -(double)INFINITY);

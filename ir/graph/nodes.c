@@ -30,6 +30,7 @@ struct node *build_scalar(struct graph *g, enum dtype d, double value) {
   case DT_I64: return build_constant(g, &t, &(int64_t){(int64_t)value});
   case DT_U8: return build_constant(g, &t, &(uint8_t){(uint8_t)(int64_t)value});
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return build_constant(g, &t, &(uint8_t){value != 0});

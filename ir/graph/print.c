@@ -88,6 +88,7 @@ void text_print_element(struct str *s, enum dtype d, const void *data, int64_t i
   case DT_I64: str_printf(s, "%lld", (long long)((const int64_t *)data)[index]); return;
   case DT_U8: str_printf(s, "%u", ((const uint8_t *)data)[index]); return;
   case DT_BOOL: str_put(s, ((const uint8_t *)data)[index] ? "true" : "false"); return;
+  case DT_BF16:
   case DT_COUNT: return;
   }
 }

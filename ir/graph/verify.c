@@ -73,6 +73,12 @@ static void check_type(struct verify *v, const struct node *n) {
                   type_text(v->arena, &inferred.type));
 }
 
+/* bf16 goes from a cast to the ops that read it, and nowhere else. */
+static void check_source(struct verify *v, const struct node *n) {
+  if (n->ninputs == 0 && n->op != OP_fused && n->type.dtype == DT_BF16)
+    verify_breach(v, n, "bf16 is what a cast of f32 gives");
+}
+
 static void check_constant(struct verify *v, const struct node *n) {
   const struct attr *value = n->op == OP_constant ? node_attr(n, ATTR_value) : NULL;
   if (!value || n->type.dtype != DT_BOOL) return;
@@ -161,6 +167,7 @@ static bool check_nodes(struct verify *v) {
     check_want(v, n);
     check_type(v, n);
     check_constant(v, n);
+    check_source(v, n);
   }
   return sound;
 }

@@ -120,6 +120,7 @@ static bool conv_infer(const struct node *n, struct type *out, struct arena *a, 
   const struct attr *precision = node_attr(n, ATTR_precision);
   if (!conv_types(n, t, a, why)) return false;
   *out = t[result_of(n)];
+  if (out->dtype == DT_BF16) out->dtype = DT_F32;
   if (!precision || n->inputs[0]->type.dtype == DT_F32) return true;
   *why = arena_printf(a, "a conv of precision %s has operands of f32, not %s", precision->string,
                       type_text(a, &n->inputs[0]->type));
@@ -230,7 +231,7 @@ static void conv_sizes(struct str *s, const struct node *n) {
   spatial_print(s, n, ATTR_input_dilation, "input");
   spatial_print(s, n, ATTR_kernel_dilation, "kernel");
   if (c.groups != 1) str_printf(s, " groups %lld", (long long)c.groups);
-  str_put(s, node_attr(n, ATTR_precision) ? " bf16" : "");
+  str_put(s, node_attr(n, ATTR_precision) || n->inputs[0]->type.dtype == DT_BF16 ? " bf16" : "");
   str_put(s, names[c.result]);
 }
 
@@ -312,29 +313,37 @@ static struct products kernel_products(const struct convolution *c, int64_t e, i
 }
 
 /* Of f32 added in f64, rounded once; integers wrap. */
-#define CONVOLVE(T, SUM)                                                                                    \
-  for (int64_t e = 0; e < count; e++) {                                                                     \
-    const T *a = in[0].data, *b = in[1].data;                                                               \
-    SUM sum = 0;                                                                                            \
-    for (int64_t i = 0; i < runs; i++) {                                                                    \
-      struct products r = c.result == CONV_OUTPUT  ? output_products(&c, e, i)                              \
-                          : c.result == CONV_INPUT ? input_products(&c, e, i)                               \
-                                                   : kernel_products(&c, e, i);                             \
-      for (int64_t k = 0; k < r.count; k++) sum += (SUM)a[r.a + k * r.step_a] * (SUM)b[r.b + k * r.step_b]; \
-    }                                                                                                       \
-    ((T *)out->data)[e] = (T)sum;                                                                           \
+#define ELEMENT(T, t, i) ((const T *)(t)->data)[i]
+#define STORED(T, t, i)  bf16_at(t, i)
+#define CONVOLVE(T, SUM, AT)                                                                    \
+  for (int64_t e = 0; e < count; e++) {                                                         \
+    SUM sum = 0;                                                                                \
+    for (int64_t i = 0; i < runs; i++) {                                                        \
+      struct products r = c.result == CONV_OUTPUT  ? output_products(&c, e, i)                  \
+                          : c.result == CONV_INPUT ? input_products(&c, e, i)                   \
+                                                   : kernel_products(&c, e, i);                 \
+      for (int64_t k = 0; k < r.count; k++)                                                     \
+        sum += (SUM)AT(T, &in[0], r.a + k * r.step_a) * (SUM)AT(T, &in[1], r.b + k * r.step_b); \
+    }                                                                                           \
+    ((T *)out->data)[e] = (T)sum;                                                               \
   }
 
 static void conv_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct convolution c = convolution_of(n);
   int64_t count = type_count(&n->type), runs = runs_of(&c);
   switch ((enum dtype)n->type.dtype) {
-  case DT_F32: CONVOLVE(float, double) break;
-  case DT_F64: CONVOLVE(double, double) break;
-  case DT_I32: CONVOLVE(uint32_t, uint32_t) break;
-  case DT_I64: CONVOLVE(uint64_t, uint64_t) break;
-  case DT_U8: CONVOLVE(uint8_t, uint32_t) break;
+  case DT_F32:
+    if (in[0].type.dtype == DT_BF16)
+      CONVOLVE(float, double, STORED)
+    else
+      CONVOLVE(float, double, ELEMENT)
+    break;
+  case DT_F64: CONVOLVE(double, double, ELEMENT) break;
+  case DT_I32: CONVOLVE(uint32_t, uint32_t, ELEMENT) break;
+  case DT_I64: CONVOLVE(uint64_t, uint64_t, ELEMENT) break;
+  case DT_U8: CONVOLVE(uint8_t, uint32_t, ELEMENT) break;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }

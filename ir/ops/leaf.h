@@ -4,12 +4,15 @@
 
 #include "ir/ops/op.h"
 
+#include <string.h>
+
 /* matmul: c = op(a) op(b), dense and row-major, `batch` of them one behind the other; op(a) is m x k, op(b) k x n. */
 struct product {
   enum dtype dtype; /* not bool */
   int64_t batch, m, n, k;
   bool transpose_a, transpose_b; /* a lies in memory as k x m, b as n x k */
-  bool bf16; /* a and b, of f32, hold bfloat16 values only: may be multiplied as such, and added up in f32 */
+  bool bf16;   /* a and b hold bfloat16 values only: may be multiplied as such, and added up in f32 */
+  bool stored; /* they lie in memory as bfloat16, not as f32 */
 };
 struct product product_of(const struct node *n);
 
@@ -59,6 +62,13 @@ struct lines {
 };
 struct lines lines_of(const struct node *n);
 
+/* Number i of an array of bf16. */
+static inline float bf16_at(const struct tensor *t, int64_t i) {
+  uint32_t bits = (uint32_t)((const uint16_t *)t->data)[i] << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
 /* Number i of an array of integers. */
 int64_t integer_at(const struct tensor *t, int64_t i);
 /* to[i] += from[i]; integers wrap. Not of bool. */

@@ -73,6 +73,7 @@ static void cumsum_eval(const struct node *n, const struct tensor *in, struct te
   case DT_I64: CUMULATE(uint64_t, uint64_t) break;
   case DT_U8: CUMULATE(uint8_t, uint32_t) break;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }
@@ -138,6 +139,7 @@ static void argsort_eval(const struct node *n, const struct tensor *in, struct t
   case DT_I64: INSERT(int64_t) break;
   case DT_U8:
   case DT_BOOL: INSERT(uint8_t) break;
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }

@@ -35,6 +35,7 @@ static bool matmul_infer(const struct node *n, struct type *out, struct arena *a
     return false;
   }
   if (!precision_infer(n, a, why)) return false;
+  if (l->dtype == DT_BF16) out->dtype = DT_F32;
   int rank = l->rank;
   int64_t k = l->dim[rank - 1 - ta], k2 = r->dim[rank - 2 + tb];
   if (k != k2) {
@@ -42,7 +43,7 @@ static bool matmul_infer(const struct node *n, struct type *out, struct arena *a
                         ta ? " transposed" : "", type_text(a, r), tb ? " transposed" : "");
     return false;
   }
-  struct type t = *l;
+  struct type t = type_with_dtype(*l, out->dtype);
   t.dim[rank - 2] = l->dim[rank - 2 + ta];
   t.dim[rank - 1] = r->dim[rank - 1 - tb];
   *out = t;
@@ -90,7 +91,8 @@ struct product product_of(const struct node *n) {
   struct product p = {.dtype = n->type.dtype, .batch = 1};
   p.transpose_a = node_int_or(n, ATTR_transpose_a, 0) != 0;
   p.transpose_b = node_int_or(n, ATTR_transpose_b, 0) != 0;
-  p.bf16 = node_attr(n, ATTR_precision) != NULL;
+  p.stored = a->dtype == DT_BF16;
+  p.bf16 = p.stored || node_attr(n, ATTR_precision) != NULL;
   p.m = c->dim[c->rank - 2];
   p.n = c->dim[c->rank - 1];
   p.k = a->dim[a->rank - (p.transpose_a ? 2 : 1)];
@@ -106,31 +108,39 @@ static void matmul_sizes(struct str *s, const struct node *n) {
 }
 
 /* c[i,j] = sum over l, in order, of a[i,l] b[l,j]: of floats in f64, rounded once; integers wrap. */
-#define MULTIPLY(T, SUM)                                                                \
-  do {                                                                                  \
-    const T *a = in[0].data, *b = in[1].data;                                           \
-    T *c = out->data;                                                                   \
-    for (int64_t batch = 0; batch < p.batch; batch++, a += p.m * p.k, b += p.k * p.n)   \
-      for (int64_t i = 0; i < p.m; i++)                                                 \
-        for (int64_t j = 0; j < p.n; j++) {                                             \
-          SUM sum = 0;                                                                  \
-          for (int64_t l = 0; l < p.k; l++)                                             \
-            sum += (SUM)a[i * row_a + l * column_a] * (SUM)b[l * row_b + j * column_b]; \
-          *c++ = (T)sum;                                                                \
-        }                                                                               \
+#define MULTIPLY(T, SUM, AT)                                                                 \
+  do {                                                                                       \
+    T *c = out->data;                                                                        \
+    for (int64_t batch = 0; batch < p.batch; batch++)                                        \
+      for (int64_t i = 0; i < p.m; i++)                                                      \
+        for (int64_t j = 0; j < p.n; j++) {                                                  \
+          int64_t a = batch * p.m * p.k + i * row_a, b = batch * p.k * p.n + j * column_b;   \
+          SUM sum = 0;                                                                       \
+          for (int64_t l = 0; l < p.k; l++)                                                  \
+            sum += (SUM)AT(T, &in[0], a + l * column_a) * (SUM)AT(T, &in[1], b + l * row_b); \
+          *c++ = (T)sum;                                                                     \
+        }                                                                                    \
   } while (0)
+#define ELEMENT(T, t, i) ((const T *)(t)->data)[i]
+#define STORED(T, t, i)  bf16_at(t, i)
 
 static void matmul_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct product p = product_of(n);
   int64_t row_a = p.transpose_a ? 1 : p.k, column_a = p.transpose_a ? p.m : 1;
   int64_t row_b = p.transpose_b ? 1 : p.n, column_b = p.transpose_b ? p.k : 1;
   switch (p.dtype) {
-  case DT_F32: MULTIPLY(float, double); break;
-  case DT_F64: MULTIPLY(double, double); break;
-  case DT_I32: MULTIPLY(uint32_t, uint32_t); break;
-  case DT_I64: MULTIPLY(uint64_t, uint64_t); break;
-  case DT_U8: MULTIPLY(uint8_t, uint32_t); break;
+  case DT_F32:
+    if (p.stored)
+      MULTIPLY(float, double, STORED);
+    else
+      MULTIPLY(float, double, ELEMENT);
+    break;
+  case DT_F64: MULTIPLY(double, double, ELEMENT); break;
+  case DT_I32: MULTIPLY(uint32_t, uint32_t, ELEMENT); break;
+  case DT_I64: MULTIPLY(uint64_t, uint64_t, ELEMENT); break;
+  case DT_U8: MULTIPLY(uint8_t, uint32_t, ELEMENT); break;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }

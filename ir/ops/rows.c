@@ -163,6 +163,7 @@ void add_elements(enum dtype d, void *to, const void *from, int64_t count) {
   case DT_I64: ADD(uint64_t); break;
   case DT_U8: ADD(uint8_t); break;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }

@@ -93,9 +93,12 @@ static struct node *cast_fold(struct graph *g, const struct node *n) {
   return n->inputs[0]->type.dtype == n->type.dtype ? n->inputs[0] : NULL;
 }
 static bool cast_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
-  (void)a, (void)why;
-  *out = type_with_dtype(n->inputs[0]->type, out->dtype);
-  return true;
+  const struct type *x = &n->inputs[0]->type;
+  *out = type_with_dtype(*x, out->dtype);
+  if ((x->dtype != DT_BF16 && out->dtype != DT_BF16) || x->dtype == DT_F32 || out->dtype == DT_F32)
+    return true;
+  *why = arena_printf(a, "bf16 is made of f32 and becomes f32: %s", type_text(a, x));
+  return false;
 }
 static sval cast_scalar(struct sprog *p, const struct node *n, const sval *in) {
   return s_convert(p, n->type.dtype, in[0]);

@@ -250,6 +250,7 @@ static void sum_eval(const struct node *n, const struct tensor *in, struct tenso
   case DT_I64: ADD(uint64_t, uint64_t) break;
   case DT_U8: ADD(uint8_t, uint32_t) break;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }
@@ -276,6 +277,7 @@ static void max_eval(const struct node *n, const struct tensor *in, struct tenso
   case DT_I64: GREATEST(int64_t, INT64_MIN) break;
   case DT_U8: GREATEST(uint8_t, 0) break;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
 }

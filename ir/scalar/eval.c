@@ -43,6 +43,7 @@ static uint64_t cut(enum dtype d, uint64_t x) {
   case DT_F32:
   case DT_F64:
   case DT_I64:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return x;
@@ -136,8 +137,18 @@ INLINE uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
   return 0;
 }
 
+/* The upper half of the nearest bfloat16, as round_bf16 says (ir/ops/unary.c). */
+static uint64_t bf16_bits(uint32_t x) {
+  if ((x & 0x7f800000) == 0) return x >> 16 & 0x8000;
+  if ((x & 0x7fffffff) > 0x7f800000) return x >> 16 | 0x40;
+  return (x + 0x7fff + (x >> 16 & 1)) >> 16;
+}
+
+/* bf16: from and to f32 alone. */
 static inline uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
   if (to == from) return a;
+  if (to == DT_BF16) return bf16_bits((uint32_t)a);
+  if (from == DT_BF16) return a << 16;
   if (!dtype_is_float(from)) {
     int64_t v = widen(from, a);
     return to == DT_F32 ? f32_bits((float)v) : to == DT_F64 ? f64_bits((double)v) : cut(to, (uint64_t)v);
@@ -152,6 +163,7 @@ static inline uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
     if (v != v) return 0;
     return cut(to, (uint64_t)(v >= 0x1p31 ? INT32_MAX : v < -0x1p31 ? INT32_MIN : (int64_t)v));
   case DT_I64:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   if (v != v) return 0;

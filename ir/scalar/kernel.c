@@ -180,6 +180,7 @@ static void load(const struct kernel_run *r, uint32_t mask, const int64_t *index
     if (mask >> a & 1) {
       const void *from = element(r, a, index);
       uint32_t word;
+      uint16_t half;
       switch ((enum dtype)r->k->args[a].dtype) {
       case DT_F64:
       case DT_I64: memcpy(&into[a], from, 8); break;
@@ -190,6 +191,10 @@ static void load(const struct kernel_run *r, uint32_t mask, const int64_t *index
         break;
       case DT_U8:
       case DT_BOOL: into[a] = *(const uint8_t *)from; break;
+      case DT_BF16:
+        memcpy(&half, from, 2);
+        into[a] = half;
+        break;
       case DT_COUNT: break;
       }
     }
@@ -204,6 +209,7 @@ static void store(const struct kernel_run *r, const sval *result, int first, int
     int a = first + i;
     uint64_t bits = r->values[result[i]];
     uint32_t word = (uint32_t)bits;
+    uint16_t half = (uint16_t)bits;
     void *to = element(r, a, index);
     switch ((enum dtype)k->args[a].dtype) {
     case DT_F64:
@@ -212,6 +218,7 @@ static void store(const struct kernel_run *r, const sval *result, int first, int
     case DT_I32: memcpy(to, &word, 4); break;
     case DT_U8:
     case DT_BOOL: *(uint8_t *)to = (uint8_t)bits; break;
+    case DT_BF16: memcpy(to, &half, 2); break;
     case DT_COUNT: break;
     }
   }
@@ -256,6 +263,7 @@ uint64_t reduce_identity(enum reduce_op op, enum dtype d) {
   case DT_I64: return lowest ? UINT64_C(1) << 63 : INT64_MAX;
   case DT_U8: return lowest ? 0 : 255;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return lowest ? 0 : 1;

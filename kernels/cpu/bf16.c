@@ -38,3 +38,10 @@ DEFINE_PACK(pack_any, )
 
 void bf16_pack(const float *x, uint16_t *y, int64_t count) { pack_any(x, y, count); }
 #endif
+
+void bf16_unpack(const uint16_t *x, float *y, int64_t count) {
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t bits = (uint32_t)x[i] << 16;
+    memcpy(y + i, &bits, sizeof bits);
+  }
+}

@@ -6,5 +6,7 @@
 
 /* y[i] = the upper half of x[i], for `count` of them: the bfloat16, where x[i] is one. They do not overlap. */
 void bf16_pack(const float *x, uint16_t *y, int64_t count);
+/* The way back. */
+void bf16_unpack(const uint16_t *x, float *y, int64_t count);
 
 #endif

@@ -421,7 +421,7 @@ struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
   struct arena_guard guard;
   struct pass_ctx inner = *ctx;
   inner.arena = arena_create_guarded(&guard);
-  struct graph *out = fuse(ctx, fuse_pull(&inner, g));
+  struct graph *out = fuse(ctx, fuse_narrow(&inner, fuse_pull(&inner, g)));
   arena_destroy_guarded(inner.arena, &guard);
   return out;
 }

@@ -70,6 +70,8 @@ static inline bool fuse_floats(const struct node *n) {
 bool fuse_is_cheap(struct fuse_cost *c, const struct node *n);
 /* Cheap values that another device of the same memory reads are computed there too (pull.c). */
 struct graph *fuse_pull(struct pass_ctx *ctx, struct graph *g);
+/* Operands that CPUs multiply as bfloat16 are stored so (narrow.c). */
+struct graph *fuse_narrow(struct pass_ctx *ctx, struct graph *g);
 struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f);
 
 #endif

@@ -33,6 +33,7 @@ struct conv_plan {
   struct convolution size; /* of a piece, as the library is told */
   bool has_primitive;      /* else kernels/cpu does it */
   bool bf16;               /* it multiplies bfloat16 */
+  bool stored;             /* which its operands are */
   bool turned;             /* it is done the other way round: see turns */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
@@ -390,7 +391,7 @@ static bool run_before(const struct conv_plan *p, void *const *args) {
   int64_t counts[3];
   conv_counts(&p->size, counts);
   if (p->turned) turn_kernel(p, kernel), kernel = p->kernel;
-  if (p->bf16)
+  if (p->bf16 && !p->stored)
     bf16_pack(kernel, p->halves[CONV_KERNEL], counts[CONV_KERNEL]), kernel = p->halves[CONV_KERNEL];
   return !p->reorder || (onednn_data(p->kernel_as_is, kernel) && run_reorder(p, p->kernel_as_is, p->packed));
 }
@@ -400,7 +401,8 @@ static void *packed_at(const struct conv_plan *p, void *const *args, int number)
   void *own = NULL;
   if (p->sums) return p->sums + number * p->packed_floats;
   if (!p->reorder && p->size.result == CONV_KERNEL) return args[2];
-  if (!p->reorder) return p->bf16 ? (void *)p->halves[CONV_KERNEL] : p->turned ? p->kernel : args[1];
+  if (!p->reorder)
+    return p->halves[CONV_KERNEL] ? (void *)p->halves[CONV_KERNEL] : p->turned ? p->kernel : args[1];
   return dnnl_memory_get_data_handle(p->packed, &own) == dnnl_success ? own : NULL;
 }
 
@@ -417,9 +419,10 @@ static bool run_piece(const struct conv_plan *p, void *const *args, int number) 
   for (int i = 0; i < 3; i++) {
     enum conv_result which = operand_order[p->size.result][i];
     if (which == CONV_KERNEL) continue;
-    const float *at = (const float *)args[i] + number * counts[which];
+    int64_t size = p->stored && (int)which != p->size.result ? sizeof(uint16_t) : sizeof(float);
+    const char *at = (const char *)args[i] + number * counts[which] * size;
     uint16_t *half = p->halves[which] ? p->halves[which] + number * counts[which] : NULL;
-    if (half) bf16_pack(at, half, counts[which]);
+    if (half) bf16_pack((const float *)(const void *)at, half, counts[which]);
     good = good && onednn_data(piece->tensors[which], half ? (const void *)half : at);
   }
   const dnnl_exec_arg_t all[] = {{name[CONV_INPUT], piece->tensors[CONV_INPUT]},
@@ -499,18 +502,19 @@ static bool create_halves(struct conv_plan *p) {
 }
 
 /* NULL if there is no memory. */
-static struct conv_plan *plan_create(const struct convolution *c, bool bf16) {
+static struct conv_plan *plan_create(const struct convolution *c, bool bf16, bool stored) {
   bool turned = !bf16 && turns(c);
   size_t room = turned ? (size_t)(places(c) * c->channels * c->filters) * sizeof(float) : 0;
   struct conv_plan *p = calloc(1, sizeof *p + room);
   if (p == NULL) return NULL;
   p->bf16 = bf16;
+  p->stored = stored;
   p->turned = turned;
   p->kernel = (float *)(p + 1);
   p->size = turned ? turned_around(c) : *c;
   p->count = count_pieces(&p->size);
   p->size.batch /= p->count;
-  if (!onednn_make(p, prepare) || (bf16 && p->has_primitive && !create_halves(p))) {
+  if (!onednn_make(p, prepare) || (bf16 && !stored && p->has_primitive && !create_halves(p))) {
     plan_destroy(p);
     return NULL;
   }
@@ -518,26 +522,24 @@ static struct conv_plan *plan_create(const struct convolution *c, bool bf16) {
   return p;
 }
 
-bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
-                   struct diags *d) {
-  struct convolution size = convolution_of(step->node);
-  if (step->node->type.dtype != DT_F32 || !wants_primitive(&size)) {
-    cpu_call(a, step, &cpu_conv, c);
+/* By the units. *done: it will be. */
+static bool prepare_units(struct cpu *cpu, const struct step *step, const struct convolution *size,
+                          struct command *c, bool *done, struct diags *d) {
+  struct conv_plan *plan = plan_create(size, true, step->node->inputs[0]->type.dtype == DT_BF16);
+  *done = true;
+  if (plan && !plan->has_primitive) {
+    plan_destroy(plan);
+    *done = false;
     return true;
   }
-  int64_t numbers[MAX_LEAF_NUMBERS];
-  op_of(step->node)->numbers(step->node, numbers);
-  if (conv_is_narrow((const struct conv_numbers *)numbers)) {
-    cpu_call(a, step, &cpu_conv_narrow, c);
-    return true;
-  }
-  struct conv_plan *plan = NULL;
-  if (node_attr(step->node, ATTR_precision) && onednn_has_units()) {
-    plan = plan_create(&size, true);
-    if (plan == NULL) return cpu_own(cpu, NULL, plan_destroy, d);
-    if (!plan->has_primitive) plan_destroy(plan), plan = NULL;
-  }
-  if (plan == NULL) plan = plan_create(&size, false);
+  c->kind = COMMAND_PIECES;
+  if (plan) c->pieces = &plan->pieces;
+  return cpu_own(cpu, plan, plan_destroy, d);
+}
+
+static bool prepare_f32(struct cpu *cpu, struct arena *a, const struct step *step,
+                        const struct convolution *size, struct command *c, struct diags *d) {
+  struct conv_plan *plan = plan_create(size, false, false);
   if (plan && !plan->has_primitive) {
     plan_destroy(plan);
     cpu_call(a, step, &cpu_conv, c);
@@ -546,4 +548,64 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
   c->kind = COMMAND_PIECES;
   if (plan) c->pieces = &plan->pieces;
   return cpu_own(cpu, plan, plan_destroy, d);
+}
+
+/* One of bfloat16 in memory, as f32. */
+struct widened {
+  struct command inner;
+  float *operands[2];
+  int64_t counts[2];
+};
+
+static void run_widened(void *const *args, const void *state) {
+  const struct widened *w = state;
+  void *const all[] = {w->operands[0], w->operands[1], args[2]};
+  for (int i = 0; i < 2; i++) bf16_unpack(args[i], w->operands[i], w->counts[i]);
+  if (w->inner.kind == COMMAND_CALL) {
+    w->inner.call(all, w->inner.state);
+    return;
+  }
+  const struct pieces *p = w->inner.pieces;
+  for (int stage = 0; stage < p->nstages; stage++)
+    for (int piece = 0; piece < p->count[stage]; piece++) p->run(all, p->state, stage, piece);
+}
+
+static bool prepare_widened(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                            struct diags *d) {
+  struct widened *w = arena_new(a, struct widened);
+  struct node *wide = arena_new(a, struct node), **inputs = arena_new_array(a, 2, struct node *);
+  struct step inner = *step;
+  *wide = *step->node;
+  wide->inputs = inputs;
+  inner.node = wide;
+  for (int i = 0; i < 2; i++) {
+    inputs[i] = arena_new(a, struct node);
+    *inputs[i] = *step->node->inputs[i];
+    inputs[i]->type.dtype = DT_F32;
+    w->counts[i] = type_count(&inputs[i]->type);
+    w->operands[i] = arena_new_array(a, (size_t)w->counts[i] + 1, float);
+  }
+  w->inner.kind = COMMAND_CALL;
+  if (!cpu_leaf_conv(cpu, a, &inner, &w->inner, d)) return false;
+  c->call = run_widened;
+  c->state = w;
+  return true;
+}
+
+bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                   struct diags *d) {
+  struct convolution size = convolution_of(step->node);
+  int64_t numbers[MAX_LEAF_NUMBERS];
+  op_of(step->node)->numbers(step->node, numbers);
+  bool f32 = step->node->type.dtype == DT_F32, stored = step->node->inputs[0]->type.dtype == DT_BF16;
+  bool narrow = f32 && conv_is_narrow((const struct conv_numbers *)numbers);
+  bool bf16 = stored || node_attr(step->node, ATTR_precision), done = false;
+  if (bf16 && !narrow && wants_primitive(&size) && onednn_has_units() &&
+      !prepare_units(cpu, step, &size, c, &done, d))
+    return false;
+  if (done) return true;
+  if (stored) return prepare_widened(cpu, a, step, c, d);
+  if (f32 && !narrow && wants_primitive(&size)) return prepare_f32(cpu, a, step, &size, c, d);
+  cpu_call(a, step, narrow ? &cpu_conv_narrow : &cpu_conv, c);
+  return true;
 }

@@ -34,6 +34,7 @@ static bool one_product(const struct product *mm, const struct matmul_rows *rows
   case DT_I32: matmul_u32(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); return true;
   case DT_U8: matmul_u8(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); return true;
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return false;
@@ -66,8 +67,9 @@ bool cpu_matmul(const struct product *mm, const void *a, const void *b, void *c)
 struct cpu_matmul_plan {
   struct product size;
   struct matmul_rows rows;
-  bool has_primitive;  /* else cpu_matmul does it */
-  uint16_t *packed[2]; /* operands for the primitive, where it multiplies bfloat16; else NULL */
+  bool has_primitive;                   /* else cpu_matmul does it */
+  bool halves;                          /* bfloat16 is multiplied, else f32 */
+  void *packed[2];                      /* operands that lie otherwise in memory; else NULL */
   const struct cpu_matmul_plan *source; /* of engine and primitive; NULL: they are its own */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
@@ -164,11 +166,12 @@ static bool create_again(void *plan) {
 
 #endif
 
-/* What the primitive for bfloat16 takes. */
+/* What is multiplied where it does not lie so in memory: bfloat16 of f32, or f32 of bfloat16. */
 static bool create_packed(struct cpu_matmul_plan *p) {
   const struct product *mm = &p->size;
-  p->packed[0] = malloc((size_t)(mm->batch * mm->m * mm->k) * sizeof(uint16_t));
-  p->packed[1] = malloc((size_t)(mm->batch * mm->k * mm->n) * sizeof(uint16_t));
+  size_t size = p->halves ? sizeof(uint16_t) : sizeof(float);
+  p->packed[0] = malloc((size_t)(mm->batch * mm->m * mm->k) * size);
+  p->packed[1] = malloc((size_t)(mm->batch * mm->k * mm->n) * size);
   return p->packed[0] && p->packed[1];
 }
 
@@ -179,16 +182,15 @@ static bool is_dense(const struct cpu_matmul_plan *p) {
 }
 
 static bool prepare(void *plan) {
-#if DNNL_VERSION_MAJOR == 2
   struct cpu_matmul_plan *p = plan;
+#if DNNL_VERSION_MAJOR == 2
   if (p->size.bf16 && !is_empty(&p->size) && is_dense(p) && onednn_has_units()) {
     if (!create_primitive(p, dnnl_bf16)) return false;
-    if (p->has_primitive) return create_packed(p);
+    p->halves = p->has_primitive;
   }
-  return !wants_primitive(&p->size) || create_primitive(p, dnnl_f32);
-#else
-  return plan != NULL;
+  if (!p->halves && wants_primitive(&p->size) && !create_primitive(p, dnnl_f32)) return false;
 #endif
+  return !p->size.bf16 || p->halves == p->size.stored || create_packed(p);
 }
 
 struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm, const struct matmul_rows *rows) {
@@ -207,6 +209,7 @@ struct cpu_matmul_plan *cpu_matmul_plan_again(const struct cpu_matmul_plan *plan
   *p = (struct cpu_matmul_plan){.size = plan->size,
                                 .rows = plan->rows,
                                 .has_primitive = plan->has_primitive,
+                                .halves = plan->halves,
                                 .source = plan,
                                 .engine = plan->engine,
                                 .primitive = plan->primitive};
@@ -239,15 +242,22 @@ static bool run_primitive(const struct cpu_matmul_plan *p, const void *a, const 
          dnnl_primitive_execute(p->primitive, p->stream, 4, args) == dnnl_success;
 }
 
+static void convert(const struct cpu_matmul_plan *p, int operand, const void *from, int64_t count) {
+  if (p->halves)
+    bf16_pack(from, p->packed[operand], count);
+  else
+    bf16_unpack(from, p->packed[operand], count);
+}
+
 bool cpu_matmul_plan_run(const struct cpu_matmul_plan *p, const void *a, const void *b, void *c) {
-  if (!p->has_primitive) return products(&p->size, &p->rows, a, b, c);
   const struct product *mm = &p->size;
-  int64_t a_step = mm->m * mm->k, b_step = mm->k * mm->n, size = sizeof(float);
+  int64_t a_step = mm->m * mm->k, b_step = mm->k * mm->n, size = p->halves ? sizeof(uint16_t) : sizeof(float);
   if (p->packed[0]) {
-    bf16_pack(a, p->packed[0], mm->batch * a_step);
-    bf16_pack(b, p->packed[1], mm->batch * b_step);
-    a = p->packed[0], b = p->packed[1], size = sizeof(uint16_t);
+    convert(p, 0, a, mm->batch * a_step);
+    convert(p, 1, b, mm->batch * b_step);
+    a = p->packed[0], b = p->packed[1];
   }
+  if (!p->has_primitive) return products(mm, &p->rows, a, b, c);
   for (int64_t i = 0; i < mm->batch; i++)
     if (!run_primitive(p, (const char *)a + i * a_step * size, (const char *)b + i * b_step * size,
                        (float *)c + i * mm->m * mm->n))

@@ -66,15 +66,16 @@ static int find_block(const struct matmul_pieces *p, int64_t unit, int64_t *batc
 
 static bool run_units(const struct matmul_pieces *p, void *const *args, int piece) {
   const struct product *s = &p->size;
-  int64_t size = dtype_size(s->dtype), units = count_units(p), b, i, j;
+  int64_t size = dtype_size(s->dtype), from = s->stored ? dtype_size(DT_BF16) : size, units = count_units(p),
+          b, i, j;
   int count = p->pieces.count[0];
   for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
     int shape = find_block(p, u, &b, &i, &j);
     int64_t a_at = b * s->m * s->k + (s->transpose_a ? i : i * s->k);
     int64_t b_at = b * s->k * s->n + (s->transpose_b ? j * s->k : j);
     int64_t c_at = b * s->m * s->n + i * s->n + j;
-    if (!cpu_matmul_plan_run(p->plans[piece].shape[shape], (const char *)args[0] + a_at * size,
-                             (const char *)args[1] + b_at * size, (char *)args[2] + c_at * size))
+    if (!cpu_matmul_plan_run(p->plans[piece].shape[shape], (const char *)args[0] + a_at * from,
+                             (const char *)args[1] + b_at * from, (char *)args[2] + c_at * size))
       return false;
   }
   return true;

@@ -17,6 +17,7 @@ LLVMTypeRef emit_type(struct emit *e, enum dtype d, int lanes) {
   case DT_I64: t = llvm.Int64TypeInContext(e->context); break;
   case DT_U8: t = llvm.Int8TypeInContext(e->context); break;
   case DT_BOOL: t = llvm.Int1TypeInContext(e->context); break;
+  case DT_BF16: t = llvm.Int16TypeInContext(e->context); break;
   case DT_COUNT: break;
   }
   return lanes == 1 ? t : llvm.VectorType(t, (unsigned)lanes);
@@ -202,10 +203,37 @@ static LLVMValueRef mulhi(struct emit *e, LLVMValueRef a, LLVMValueRef b) {
   return llvm.BuildTrunc(ir, high, llvm.TypeOf(a), "");
 }
 
+/* To the nearest bfloat16, as ir/scalar/eval.c: its bits. */
+static LLVMValueRef to_bf16(struct emit *e, LLVMValueRef x) {
+  LLVMBuilderRef ir = e->builder;
+  int lanes = emit_lanes(x);
+#define I32(bits) emit_const(e, DT_I32, bits, lanes)
+  LLVMValueRef bits = llvm.BuildBitCast(ir, x, emit_type(e, DT_I32, lanes), "");
+  LLVMValueRef odd = llvm.BuildAnd(ir, llvm.BuildLShr(ir, bits, I32(16), ""), I32(1), "");
+  LLVMValueRef up = llvm.BuildAdd(ir, bits, llvm.BuildAdd(ir, odd, I32(0x7fff), ""), "");
+  LLVMValueRef near = llvm.BuildSelect(ir, llvm.BuildFCmp(ir, LLVMRealUNO, x, x, ""),
+                                       llvm.BuildOr(ir, bits, I32(0x400000), ""), up, "");
+  LLVMValueRef exponent = llvm.BuildAnd(ir, bits, I32(0x7f800000), "");
+  LLVMValueRef kept = llvm.BuildSelect(ir, llvm.BuildICmp(ir, LLVMIntNE, exponent, I32(0), ""), near,
+                                       llvm.BuildAnd(ir, bits, I32(0x80000000), ""), "");
+  return llvm.BuildTrunc(ir, llvm.BuildLShr(ir, kept, I32(16), ""), emit_type(e, DT_BF16, lanes), "");
+#undef I32
+}
+
+static LLVMValueRef of_bf16(struct emit *e, LLVMValueRef half) {
+  LLVMBuilderRef ir = e->builder;
+  int lanes = emit_lanes(half);
+  LLVMValueRef wide = llvm.BuildZExt(ir, half, emit_type(e, DT_I32, lanes), "");
+  LLVMValueRef bits = llvm.BuildShl(ir, wide, emit_const(e, DT_I32, 16, lanes), "");
+  return llvm.BuildBitCast(ir, bits, emit_type(e, DT_F32, lanes), "");
+}
+
 static LLVMValueRef convert(struct emit *e, enum dtype from, enum dtype to, LLVMValueRef a) {
   LLVMBuilderRef ir = e->builder;
   LLVMTypeRef t = emit_type(e, to, emit_lanes(a));
   if (from == to) return a;
+  if (to == DT_BF16) return to_bf16(e, a);
+  if (from == DT_BF16) return of_bf16(e, a);
   if (to == DT_BOOL) {
     LLVMValueRef zero = llvm.ConstNull(llvm.TypeOf(a));
     return dtype_is_float(from) ? llvm.BuildFCmp(ir, LLVMRealUNE, a, zero, "")

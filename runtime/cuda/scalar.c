@@ -10,8 +10,9 @@
 
 const char *cuda_type(enum dtype d) {
   static const char *const names[DT_COUNT] = {
-      [DT_F32] = "float",     [DT_F64] = "double",       [DT_I32] = "int",
-      [DT_I64] = "long long", [DT_U8] = "unsigned char", [DT_BOOL] = "int",
+      [DT_F32] = "float",           [DT_F64] = "double",       [DT_I32] = "int",
+      [DT_I64] = "long long",       [DT_U8] = "unsigned char", [DT_BOOL] = "int",
+      [DT_BF16] = "unsigned short",
   };
   return names[d];
 }
@@ -65,6 +66,7 @@ void cuda_constant(struct str *s, enum dtype d, uint64_t bits) {
     break;
   case DT_U8:
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: str_printf(s, "%u", (unsigned)bits); break;
   }
 }
@@ -124,6 +126,11 @@ static const struct {
     {"u8_of_f64", "static __device__ unsigned char u8_of_f64(double x) {\n"
                   "  return x >= 255.0 ? 255 : x > 0.0 ? (unsigned char)(int)x : 0;\n"
                   "}\n"},
+    {"bf16_of_f32", "static __device__ unsigned short bf16_of_f32(float x) {\n"
+                    "  unsigned b = (unsigned)__float_as_int(x);\n"
+                    "  unsigned near = x != x ? b | 0x400000u : b + 0x7fffu + (b >> 16 & 1u);\n"
+                    "  return (unsigned short)((b & 0x7f800000u ? near : b & 0x80000000u) >> 16);\n"
+                    "}\n"},
 };
 
 void cuda_helpers(struct str *s, const char *text) {
@@ -261,6 +268,8 @@ static const char *on_integers(struct arena *a, enum sop op, bool wide, const ch
 
 static const char *convert(struct arena *a, enum dtype to, enum dtype from, const char *x) {
   if (to == from) return x;
+  if (to == DT_BF16) return arena_printf(a, "bf16_of_f32(%s)", x);
+  if (from == DT_BF16) return arena_printf(a, "__int_as_float((int)%s << 16)", x);
   if (to == DT_BOOL) return arena_printf(a, "%s != 0", x);
   if (dtype_is_float(from) && !dtype_is_float(to))
     return arena_printf(a, "%s_of_%s(%s)", dtype_name(to), dtype_name(from), x);
@@ -289,6 +298,7 @@ const char *cuda_expression(struct arena *a, const struct sinst *i, enum dtype o
   case DT_BOOL: return on_bools(a, op, x, y);
   case DT_I32:
   case DT_I64:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return on_integers(a, op, operand == DT_I64, x, y);

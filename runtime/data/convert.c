@@ -40,6 +40,7 @@ bool convert_allowed(enum dtype to, enum dtype from) {
   case DT_I32: TO_NARROW(int32_t, FROM, INT32_MIN, INT32_MAX); \
   case DT_U8: TO_NARROW(uint8_t, FROM, 0, UINT8_MAX);          \
   case DT_BOOL: TO_NARROW(uint8_t, FROM, 0, 1);                \
+  case DT_BF16:                                                \
   case DT_COUNT: break;                                        \
   }                                                            \
   return 0
@@ -60,6 +61,7 @@ int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *i
   case DT_F64:
     if (to == DT_F32) TO_WIDE(float, double);
     return 0;
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return 0;

@@ -24,6 +24,7 @@ static const char *npy_descr(enum dtype dtype) {
   case DT_I64: return "<i8";
   case DT_U8: return "|u1";
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: break;
   }
   return "|b1";
@@ -144,6 +145,7 @@ static void csv_number(struct str *s, enum dtype dtype, const char *p) {
     break;
   case DT_U8:
   case DT_BOOL:
+  case DT_BF16:
   case DT_COUNT: str_printf(s, "%d", (unsigned char)*p); break;
   }
 }

@@ -74,6 +74,6 @@ static bool op_asked(const struct asked *q, const char *op) { return !q->only ||
 void write_ops(const struct asked *q) {
   for (enum op_id op = 0; op < OP_COUNT; op++) {
     if (op_table[op]->domain == DOMAIN_NONE && op != OP_iota && !is_random(op)) continue;
-    for (enum dtype d = DT_F32; d < DT_COUNT && op_asked(q, op_table[op]->name); d++) write_op(q, op, d);
+    for (enum dtype d = DT_F32; d < DT_BF16 && op_asked(q, op_table[op]->name); d++) write_op(q, op, d);
   }
 }

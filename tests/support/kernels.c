@@ -56,7 +56,7 @@ static sval guard_nan(struct sprog *p, sval v) { /* the payload of a NaN must no
 static void random_instruction(struct rng *r, struct sprog *p) {
   static const enum dtype twin[] = {
       [DT_F32] = DT_I32, [DT_F64] = DT_I64, [DT_I32] = DT_F32, [DT_I64] = DT_F64, [DT_U8] = DT_U8};
-  enum dtype d = (enum dtype)rng_below(r, DT_COUNT);
+  enum dtype d = (enum dtype)rng_below(r, DT_BF16);
   enum sop op = (enum sop)(S_ADD + rng_below(r, S_BITCAST - S_ADD + 1));
   if (d == DT_BOOL && (op == S_SHL || op == S_SHR || op == S_SAR || op == S_BITCAST)) op = S_XOR;
   switch (op) {
@@ -85,7 +85,7 @@ static void random_instruction(struct rng *r, struct sprog *p) {
   switch (op) {
   case S_FMA: s_fma(p, a, pick(r, p, d), pick(r, p, d)); break;
   case S_SELECT: s_select(p, pick(r, p, DT_BOOL), a, pick(r, p, d)); break;
-  case S_CONVERT: s_convert(p, (enum dtype)rng_below(r, DT_COUNT), a); break;
+  case S_CONVERT: s_convert(p, (enum dtype)rng_below(r, DT_BF16), a); break;
   case S_BITCAST: s_bitcast(p, twin[d], guard_nan(p, a)); break;
   default:
     if (sop_operands(op) == 1)
@@ -170,7 +170,7 @@ static void random_arguments(struct rng *r, struct arena *arena, struct kernel_s
   int kept = k->rank - k->nreduce, ninputs = k->nargs - k->noutputs;
   for (int a = 0; a < k->nargs; a++) {
     bool output = a >= ninputs;
-    k->args[a].dtype = (uint8_t)rng_below(r, DT_COUNT);
+    k->args[a].dtype = (uint8_t)rng_below(r, DT_BF16);
     k->args[a].output = output;
     s->alias[a] = a;
     bool reduced = output && a < k->nargs - k->nmapped;
@@ -238,7 +238,7 @@ void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, 
     for (int o = 0; o < k->noutputs; o++)
       k->result[o] = value_of(r, &k->body, (enum dtype)k->args[ninputs + o].dtype);
   } else {
-    enum dtype d = (enum dtype)rng_below(r, DT_COUNT);
+    enum dtype d = (enum dtype)rng_below(r, DT_BF16);
     for (int j = 0; j < k->nsums; j++) k->result[j] = value_of(r, &k->body, d);
     for (int o = kernel_reduced(k); o < k->noutputs; o++)
       k->result[k->nsums + o - kernel_reduced(k)] =
@@ -410,10 +410,10 @@ static void special_sample(struct arena *arena, struct kernel_sample *s, enum so
 }
 
 int special_samples(struct arena *arena, enum sop op, struct kernel_sample **out) {
-  struct kernel_sample *s = arena_new_array(arena, DT_COUNT * DT_COUNT * FORMS, struct kernel_sample);
+  struct kernel_sample *s = arena_new_array(arena, DT_BF16 * DT_COUNT * FORMS, struct kernel_sample);
   int n = 0;
-  for (enum dtype d = 0; d < DT_COUNT; d++)
-    for (enum dtype to = 0; to < (op == S_CONVERT ? DT_COUNT : 1); to++)
+  for (enum dtype d = 0; d < DT_BF16; d++)
+    for (enum dtype to = 0; to < (op == S_CONVERT ? DT_BF16 : 1); to++)
       for (int form = 0; form < FORMS && op_takes(op, d); form++)
         if (op != S_CONVERT || (to != d && form < CONSTANT)) special_sample(arena, &s[n++], op, d, to, form);
   *out = s;
