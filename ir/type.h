@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ops compute with the types before bf16, which is how numbers are stored that are multiplied as bfloat16: a cast of f32
- * makes it, and matmul, conv and a cast to f32 read it. */
+/* Ops compute with the types before bf16, which is how numbers are stored that are multiplied as bfloat16: a cast of
+ * f32 makes it, and matmul, conv and a cast to f32 read it. */
 enum dtype { DT_F32, DT_F64, DT_I32, DT_I64, DT_U8, DT_BOOL, DT_BF16, DT_COUNT };
 
 #define MAX_RANK 8
