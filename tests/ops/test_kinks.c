@@ -4,6 +4,7 @@
 #include "base/embed.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
+#include "tests/ops/kinks.h"
 #include "tests/support/elements.h"
 #include "tests/support/fixture.h"
 
@@ -19,25 +20,6 @@
 #include <cmocka.h>
 
 extern const struct embedded frontend_library[];
-
-struct list {
-  const double *at;
-  int count;
-};
-#define LIST(...) \
-  { (const double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double) }
-#define NONE \
-  { NULL, 0 }
-
-static const struct kink {
-  const char *name, *text, *whose;
-  int columns;
-  struct list x, z, y, dx, dz;
-} kinks[] = {
-#define KINK(...) {__VA_ARGS__},
-#include "tests/ops/kinks.def"
-};
-enum { NKINKS = sizeof kinks / sizeof *kinks };
 
 /* Functions of the prelude that have no kink: each is looked through. `x` and `z` are f64[3,4], `i` is i32[B]. */
 static const struct smooth {

@@ -1,5 +1,6 @@
 /* The gradients of functions at their kinks and poles, of each row of tests/ops/kinks.def: a model of one loss each.
  * What JAX has to say of them is in slopes.py. */
+#include "tests/ops/kinks.h"
 #include "frontend/frontend.h"
 #include "tests/oracle/sample.h"
 
@@ -7,25 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct list {
-  const double *at;
-  int count;
-};
-#define LIST(...) \
-  { (const double[]){__VA_ARGS__}, sizeof((double[]){__VA_ARGS__}) / sizeof(double) }
-#define NONE \
-  { NULL, 0 }
-
-static const struct kink {
-  const char *name, *text, *whose;
-  int columns;
-  struct list x, z, y, dx, dz;
-} kinks[] = {
-#define KINK(...) {__VA_ARGS__},
-#include "tests/ops/kinks.def"
-};
-enum { NKINKS = sizeof kinks / sizeof *kinks };
 
 /* x and z are variables; the sums of nothing see to it that the loss depends on both. */
 static const char *model_of(struct arena *a, const struct kink *k) {

@@ -86,7 +86,7 @@ TAKES(Event_Error) {
 }
 TAKES(Event_Await) {
   const struct event *e = a->event;
-  while (e->never) sleep(1000);
+  while (e->never) pause();
   return e->failure ? error(e->failure) : NULL;
 }
 
