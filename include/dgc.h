@@ -124,6 +124,24 @@ DGC_API void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *u
  * request. */
 DGC_API void dgc_stop(struct dgc_session *s);
 
+/* Rows that the caller has, for an input of the model, in place of files: of the option data, for training, or of
+ * eval-data, for evaluation and prediction, with the meaning that files have there; files that these options name for
+ * the same input are not looked at. `rows` is the input's name, the type of the elements, and the shape, whose first
+ * axis counts the rows. DGC_USAGE if there can be no such rows, or the model that is loaded has no
+ * such input; whether they fit is said when they are read.
+ * An array lies dense in row-major order, is not copied, and must stay as it is until it is taken away again, by a
+ * `data` of NULL, or the session ends. */
+struct dgc_tensor;
+DGC_API enum dgc_status dgc_set_rows(struct dgc_session *s, const char *option, const struct dgc_tensor *rows,
+                                     const void *data);
+/* The same with a function that writes the rows from `first` to before `first + count` to `out`, dense, in the type
+ * that the model's input has, and returns whether it could. A row must be the same whenever it is asked for. In a
+ * cluster of processes each asks for the rows of its own towers only. The function is called from a thread of the
+ * library, never twice at once for one input, and must not call the session. */
+typedef bool dgc_rows_fn(void *user, int64_t first, int64_t count, void *out);
+DGC_API enum dgc_status dgc_set_source(struct dgc_session *s, const char *option,
+                                       const struct dgc_tensor *rows, dgc_rows_fn *fn, void *user);
+
 struct dgc_metric {
   const char *name;
   double value;

@@ -4,6 +4,7 @@
 #include "session/module.h"
 #include "session/options.h"
 #include "session/profile.h"
+#include "session/rows.h"
 #include "session/strategy.h"
 
 #include "base/clock.h"
@@ -81,7 +82,7 @@ static enum dgc_status first_batch(struct dgc_session *s, const struct plan *p, 
     inputs[i] = arena_alloc(s->call, (size_t)type_bytes(t));
     make_up(inputs[i], t, &about[i]);
   }
-  if (!s->options.data.count) return DGC_OK;
+  if (!s->options.data.count && !rows_any(s, false)) return DGC_OK;
   enum dgc_status status = session_data(s, DATA_TRAIN, false, &ds);
   if (status) return status;
   struct loader_options lo = {.batch = session_batch(s), .epochs = 1};

@@ -4,6 +4,7 @@
 #include "session/compile.h"
 #include "session/model.h"
 #include "session/own_files.h"
+#include "session/rows.h"
 #include "session/strategy.h"
 
 #include "ir/graph/graph.h"
@@ -29,21 +30,20 @@ static bool names_files(const struct list *l) {
 
 /* Every name that was given must be an input. */
 static enum dgc_status check_names(struct dgc_session *s, const struct list *l) {
-  const struct model *m = s->model;
-  const char **names = arena_new_array(s->call, (size_t)m->ninputs, const char *);
-  for (int i = 0; i < m->ninputs; i++) names[i] = m->inputs[i].name;
-  for (int i = 0; i < l->count; i++) {
+  enum dgc_status status = DGC_OK;
+  for (int i = 0; i < l->count && !status; i++) {
     const char *equals = strchr(l->items[i], '=');
-    if (!equals) continue;
-    const char *name = arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i]));
-    bool known = false;
-    for (int k = 0; k < m->ninputs; k++) known |= strcmp(name, names[k]) == 0;
-    if (known) continue;
-    session_fail(s, DGC_USAGE, "model %s has no input '%s'", m->name, name);
-    diag_closest(&s->diags, LOC_NONE, name, names, (size_t)m->ninputs, "inputs are");
-    return DGC_USAGE;
+    if (equals)
+      status = session_check_input(s, arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i])));
   }
-  return DGC_OK;
+  return status;
+}
+
+static enum dgc_status check_rows(struct dgc_session *s) {
+  enum dgc_status status = DGC_OK;
+  const char *name;
+  for (int i = 0; !status && (name = rows_input(s, i)); i++) status = session_check_input(s, name);
+  return status;
 }
 
 static bool declared(struct dgc_session *s, const char *split, const char *input, struct data_spec *out) {
@@ -84,20 +84,27 @@ static struct data_spec split_files(const struct dgc_session *s, const char *inp
   return (struct data_spec){.name = input, .path = all[0], .more = all + 1, .nmore = commas};
 }
 
+/* What was given by one of the options, or the caller has in its place. */
+static bool given(struct dgc_session *s, bool eval, const char *input, struct data_spec *out) {
+  const struct data_spec *rows = rows_given(s, eval, input);
+  const char *path = rows ? NULL : given_path(eval ? &s->options.eval_data : &s->options.data, input);
+  if (rows)
+    *out = *rows;
+  else if (path)
+    *out = split_files(s, input, path);
+  return rows || path;
+}
+
 /* Where an input comes from: what was given, then what the model declares. */
 static bool find_file(struct dgc_session *s, enum data_use use, const char *input, struct data_spec *out) {
   const struct options *o = &s->options;
-  const char *path = NULL;
   bool same_data = use == DATA_TRAIN || o->eval_rows || !s->trained;
-  if (use != DATA_TRAIN) path = given_path(&o->eval_data, input);
-  if (!path && same_data) path = given_path(&o->data, input);
-  if (path) {
-    *out = split_files(s, input, path);
-    return true;
-  }
+  if (use != DATA_TRAIN && given(s, true, input, out)) return true;
+  if (same_data && given(s, false, input, out)) return true;
   if (use == DATA_TRAIN) return declared(s, "train", input, out);
   /* Test data of the model must not be joined with other files that were given for training. */
-  if (s->trained && !o->eval_rows && !o->eval_data.count && names_files(&o->data)) return false;
+  bool others = names_files(&o->data) || rows_any(s, false);
+  if (s->trained && !o->eval_rows && !o->eval_data.count && !rows_any(s, true) && others) return false;
   return declared(s, "test", input, out) || (o->eval_rows && declared(s, "train", input, out));
 }
 
@@ -129,6 +136,7 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   *out = NULL;
   enum dgc_status status = check_names(s, &o->data);
   if (!status) status = check_names(s, &o->eval_data);
+  if (!status) status = check_rows(s);
   if (!status) status = find_files(s, use, optional, specs, &count);
   if (status || (optional && !count)) return status;
   if (!count)

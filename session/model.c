@@ -113,3 +113,15 @@ const struct graph *session_all_variables(const struct dgc_session *s) {
     if (entry_there(s, (enum entry_kind)i)) return entry_source(s, (enum entry_kind)i);
   return NULL;
 }
+
+enum dgc_status session_check_input(struct dgc_session *s, const char *name) {
+  const struct model *m = s->model;
+  const char **names = arena_new_array(s->call, (size_t)m->ninputs, const char *);
+  for (int i = 0; i < m->ninputs; i++) {
+    names[i] = m->inputs[i].name;
+    if (strcmp(name, names[i]) == 0) return DGC_OK;
+  }
+  session_fail(s, DGC_USAGE, "model %s has no input '%s'", m->name, name);
+  diag_closest(&s->diags, LOC_NONE, name, names, (size_t)m->ninputs, "inputs are");
+  return DGC_USAGE;
+}

@@ -24,6 +24,8 @@ bool entry_there(const struct dgc_session *s, enum entry_kind kind);
 enum dgc_status session_need(struct dgc_session *s, enum entry_kind kind);
 /* NULL stands for the first worth a look. */
 enum dgc_status entry_find(struct dgc_session *s, const char *name, enum entry_kind *out);
+/* An error that names what there is if the model has no such input. */
+enum dgc_status session_check_input(struct dgc_session *s, const char *name);
 /* A graph that holds all variables of the model. */
 const struct graph *session_all_variables(const struct dgc_session *s);
 

@@ -14,6 +14,7 @@
  *   run                   device memory, plans, runs
  *   worker                the step of one worker and the parameter servers, by themselves
  *   variables, checkpoint the values of variables, for the caller and in files
+ *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens
  *   data, evaluate        the files of an entry and their batches; metrics
  *   free                  asynchronous training in no fixed order
@@ -87,6 +88,8 @@ struct kept {
   struct checkpoint *values; /* NULL: none */
 };
 
+struct given_rows; /* see rows.h */
+
 struct dgc_session {
   struct arena *arena; /* the session's */
   struct arena *call;  /* the present call's */
@@ -94,6 +97,7 @@ struct dgc_session {
   struct diags diags;
   const char *message;
   struct options options;
+  struct given_rows *given_rows; /* NULL: none */
   dgc_pass_fn *on_pass;
   void *on_pass_user;
   dgc_progress_fn *on_progress;

@@ -29,14 +29,19 @@ static bool check_again(const struct column *c, const uint8_t *rows, int64_t cou
     return true;
   f->loc = c->loc;
   f->system = false;
-  snprintf(f->message, sizeof f->message,
-           "%.200s has changed while it was read: input '%.60s' must be from %lld to %lld", c->path, c->name,
+  snprintf(f->message, sizeof f->message, "%.200s %s: input '%.60s' must be from %lld to %lld", c->path,
+           c->pieces[0].source ? "gives other numbers" : "has changed while it was read", c->name,
            (long long)c->low, (long long)c->high);
   return false;
 }
 
 static bool unread(const struct column *c, const struct misfit *bad, struct loader_failure *f) {
   f->loc = c->loc;
+  if (bad->piece->source) {
+    f->system = false;
+    snprintf(f->message, sizeof f->message, "%.200s has failed", c->path);
+    return false;
+  }
   f->system = bad->unread && file_system_failed(bad->error);
   if (bad->unread)
     snprintf(f->message, sizeof f->message, "cannot read %.200s: %s", bad->piece->path,

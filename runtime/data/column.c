@@ -150,11 +150,21 @@ static bool file_read(const struct column_piece *p, enum dtype to, int64_t row, 
   return true;
 }
 
+static bool source_rows(const struct column_piece *p, int64_t row, int64_t rows, uint8_t *out,
+                        struct misfit *bad) {
+  const struct row_source *s = p->source;
+  int64_t before = p->at / p->stride; /* rows that a range has cut off */
+  if (s->read(s->user, before + row, rows, out)) return true;
+  *bad = (struct misfit){.piece = p, .row = row, .unread = true, .error = ECANCELED};
+  return false;
+}
+
 /* Rows of one piece. */
 static bool piece_read(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
                        struct misfit *bad) {
   enum dtype from = (enum dtype)p->row.dtype;
   int64_t each = type_count(&p->row), size = dtype_size(from);
+  if (p->source) return source_rows(p, row, rows, out, bad);
   if (!p->data) return file_read(p, to, row, rows, out, bad);
   int64_t together = !p->starts && p->stride == each * size ? rows : 1;
   for (int64_t end = row + rows; row < end; row += together, out += together * each * dtype_size(to)) {

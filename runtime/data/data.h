@@ -29,6 +29,17 @@ struct file_shape {
   int64_t rows; /* 0: nothing, it is opened */
 };
 
+/* Rows that the program has: an array, or a function that makes them. */
+struct row_source {
+  struct type row;
+  int64_t rows;
+  const void *data; /* all of them, dense; lives as long as the dataset. NULL: */
+  /* Writes rows [first, first + count), dense; false if it cannot. From the loader's thread, and from that which opens
+   * the dataset. */
+  bool (*read)(void *user, int64_t first, int64_t count, void *out);
+  void *user;
+};
+
 struct data_spec {
   const char *name;        /* of the model's input */
   const char *path;        /* with its ":member"; relative to the dataset's folder */
@@ -38,6 +49,7 @@ struct data_spec {
   const struct file_roots *roots; /* where the files may lie, if a model names them; NULL: anywhere */
   const struct file_shape
       *shapes; /* of all files; their rows cannot be read where they are not opened; NULL: all are */
+  const struct row_source *source; /* instead of files: then `path` is what messages call it. NULL: files */
 };
 
 /* The rows of a column that lie in one file. */
@@ -46,10 +58,11 @@ struct column_piece {
   struct type row; /* as it lies there */
   int64_t first;   /* the number that its first row has in the column */
   int64_t rows;
-  const uint8_t *data;        /* of the first row; may be unaligned. NULL: in the file */
-  const struct content *file; /* NULL: it is not opened */
-  int64_t at;                 /* of the first row, in the file */
-  int64_t stride;             /* bytes from a row to the next */
+  const uint8_t *data;             /* of the first row; may be unaligned. NULL: in the file */
+  const struct content *file;      /* NULL: it is not opened, or there is none */
+  const struct row_source *source; /* whose function gives the rows; else NULL */
+  int64_t at;                      /* of the first row, in the file */
+  int64_t stride;                  /* bytes from a row to the next */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
   const int64_t *starts, *places;
 };

@@ -59,6 +59,17 @@ static bool select_rows(struct dataset *ds, const char *range, struct diags *d) 
   return true;
 }
 
+/* What the program has, as a piece. */
+static struct column_piece source_piece(struct arena *a, const struct data_spec *spec) {
+  const struct row_source *s = spec->source;
+  return (struct column_piece){.path = arena_strdup(a, spec->path),
+                               .row = s->row,
+                               .rows = s->rows,
+                               .data = s->data,
+                               .stride = type_bytes(&s->row),
+                               .source = s->data ? NULL : s};
+}
+
 /* Opens the files of a column, one behind the other. */
 static bool open_column(struct dataset *ds, struct arena *a, const char *folder, const struct data_spec *spec,
                         struct column *c, int64_t *budget, struct diags *d) {
@@ -72,7 +83,9 @@ static bool open_column(struct dataset *ds, struct arena *a, const char *folder,
     struct column_piece *p = &c->pieces[i];
     const char *path = i ? spec->more[i - 1] : spec->path;
     const struct file_shape *shape = spec->shapes ? &spec->shapes[i] : NULL;
-    if (shape && shape->rows)
+    if (spec->source)
+      *p = source_piece(a, spec);
+    else if (shape && shape->rows)
       *p = (struct column_piece){.path = arena_strdup(a, path), .row = shape->row, .rows = shape->rows};
     else if (!piece_open(a, folder, spec, path, p, &ds->files[ds->nfiles++], budget, d))
       return false;
@@ -170,10 +183,11 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
   }
   for (int i = 0; i < c->npieces; i++) {
     enum dtype stored = (enum dtype)c->pieces[i].row.dtype;
-    if (convert_allowed(row->dtype, stored)) continue;
-    diag_error(d, c->loc,
-               "%s holds %s, which does not become the %s of input '%s' without loss; convert the file",
-               c->pieces[i].path, dtype_name(stored), dtype_name(row->dtype), name);
+    if (c->pieces[i].source ? row->dtype == stored : convert_allowed(row->dtype, stored)) continue;
+    diag_error(d, c->loc, "%s holds %s, which does not become the %s of input '%s'%s", c->pieces[i].path,
+               dtype_name(stored), dtype_name(row->dtype), name,
+               c->pieces[i].source ? ": a function gives rows of the input's own type"
+                                   : " without loss; convert them");
     return false;
   }
   struct type have = c->pieces[0].row;
@@ -258,7 +272,7 @@ bool dataset_check_range(struct dataset *ds, const char *name, int64_t low, int6
   c->low = low, c->high = high;
   for (int k = 0; k < c->npieces; k++) {
     const struct column_piece *p = &c->pieces[k];
-    if (dtype_is_float((enum dtype)p->row.dtype) || !p->file) continue;
+    if (dtype_is_float((enum dtype)p->row.dtype) || (!p->file && !p->data)) continue;
     if (!(p->data ? check_rows(c, p, d) : check_file(c, p, d))) return false;
   }
   return true;

@@ -1,0 +1,289 @@
+"""A model: compiled, trained, evaluated, run, looked at."""
+import collections.abc
+import html
+import os
+import threading
+
+import numpy as np
+
+from .arrays import DTYPES, NAMES, Tensor, converted, description, rows_of
+from .errors import Stopped, check
+from .library import ffi, lib, text
+
+EPOCH = ["epoch", "epochs", "step", "steps", "total_steps", "loss", "seconds", "examples_per_second"]
+
+
+class Progress:
+    """How far a training is, as `struct dgc_progress` says it: epoch, step, loss, seconds, …"""
+
+    def __init__(self, c):
+        for field, _ in ffi.typeof("struct dgc_progress").fields:
+            setattr(self, field, getattr(c, field))
+
+    def __repr__(self):
+        return "epoch %d, step %d of %d, loss %.6g" % (self.epoch + 1, self.step, self.steps, self.loss)
+
+
+class Source:
+    """Rows that a function makes, for data that is no array: `read(first, count)` returns the rows from `first` to before
+    `first + count`, which must be the same whenever they are asked for."""
+
+    def __init__(self, shape, dtype, read):
+        self.shape, self.dtype, self.read = tuple(shape), np.dtype(dtype), read
+        if self.dtype not in NAMES:
+            raise TypeError("there are no rows of %s; there are %s" % (self.dtype, ", ".join(DTYPES)))
+
+
+class Text(str):
+    """A text of the compiler's; a notebook shows it as it is."""
+
+    def _repr_html_(self):
+        return "<pre style='line-height: 1.2; white-space: pre; overflow-x: auto'>%s</pre>" % html.escape(self)
+
+
+class Variables(collections.abc.Mapping):
+    """The model's variables by name: reading gives a copy, assigning replaces the value on all devices."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def _all(self):
+        return {t.name: t for t in self._model._list(lib.dgc_variable)}
+
+    def __getitem__(self, name):
+        t = self._all()[name]
+        out = np.empty(t.shape, DTYPES[t.dtype])
+        self._model._call(lib.dgc_read, name.encode(), ffi.from_buffer(out), out.nbytes)
+        return out
+
+    def __setitem__(self, name, value):
+        t = self._all()[name]
+        data = converted("variable " + name, value, DTYPES[t.dtype], t.shape)
+        self._model._call(lib.dgc_write, name.encode(), ffi.from_buffer(data), data.nbytes)
+
+    def __iter__(self):
+        return iter(self._all())
+
+    def __len__(self):
+        return len(self._all())
+
+    def __repr__(self):
+        return "\n".join(map(repr, self._all().values()))
+
+
+class Model:
+    """See compile() and load(), which make one."""
+
+    def __init__(self, path, source, options):
+        self._lock = threading.RLock()
+        self._session = ffi.gc(lib.dgc_create(), lib.dgc_destroy)
+        if self._session == ffi.NULL:
+            raise MemoryError("dgc: no memory for a session")
+        self._kept = {}      # arrays and functions that the session reads, by option and input
+        self._raised = None  # in a function that the library has called
+        self._tensors = {}   # inputs and outputs of entries, which only options change
+        self.set(**options)
+        if path is None:
+            data = source.encode()
+            self._call(lib.dgc_load_text, b"<model>", data, len(data))
+        else:
+            self._call(lib.dgc_load, os.fsencode(path))
+        self.variables = Variables(self)
+
+    # --- calls ---
+
+    def _call(self, function, *arguments):
+        with self._lock:
+            self._raised = None
+            try:
+                check(self._session, function(self._session, *arguments))
+            finally:
+                raised, self._raised = self._raised, None
+                if raised:
+                    raise raised
+        return None
+
+    def _list(self, function, *arguments):
+        out, all = ffi.new("struct dgc_tensor *"), []
+        with self._lock:
+            while function(self._session, *arguments, len(all), out):
+                all.append(Tensor(out))
+        return all
+
+    def _listed(self, function, entry):
+        if (function, entry) not in self._tensors:
+            self._tensors[function, entry] = self._list(function, entry.encode())
+        return list(self._tensors[function, entry])
+
+    def _text(self, function, *arguments):
+        out = ffi.new("const char **")
+        with self._lock:
+            self._call(function, *arguments, out)
+            return Text(text(out[0]))
+
+    def _guarded(self, function, otherwise):
+        """A function of the caller's for the library to call: what it raises comes out of the call that led there."""
+
+        def guarded(*arguments):
+            try:
+                return function(*arguments)
+            except BaseException as error:
+                self._raised = self._raised or error
+                return otherwise
+
+        return guarded
+
+    def set(self, **options):
+        """Options of the command line by name, `-` being `_`: batch=128, devices="cpu:0-1", set={"hidden": 64}."""
+        self._tensors = {}
+        for name, value in options.items():
+            if value is None:
+                continue
+            values = [value]
+            if isinstance(value, dict):
+                values = ["%s=%s" % (k, _word(v)) for k, v in value.items()]
+            elif isinstance(value, (list, tuple)):
+                values = value
+            for v in values:
+                self._call(lib.dgc_set, name.replace("_", "-").encode(), _word(v).encode())
+
+    # --- data ---
+
+    def _give(self, option, data):
+        for name, value in (data or {}).items():
+            if isinstance(value, (str, os.PathLike)):
+                self._take(option, name)
+                self._call(lib.dgc_set, option, name.encode() + b"=" + os.fsencode(value))
+            elif isinstance(value, Source):
+                self._give_source(option, name, value)
+            else:
+                array = rows_of(name, value)
+                t, keep = description(name, NAMES[array.dtype], array.shape)
+                self._call(lib.dgc_set_rows, option, t, ffi.from_buffer(array))
+                self._kept[option, name] = array
+
+    def _give_source(self, option, name, source):
+        def read(user, first, count, out):
+            rows = converted("rows of " + name, source.read(first, count), source.dtype,
+                             (count,) + source.shape[1:])
+            ffi.memmove(out, ffi.from_buffer(rows), rows.nbytes)
+            return True
+
+        function = ffi.callback("dgc_rows_fn", self._guarded(read, False))
+        t, keep = description(name, NAMES[source.dtype], source.shape)
+        self._call(lib.dgc_set_source, option, t, function, ffi.NULL)
+        self._kept[option, name] = function
+
+    def _take(self, option, name):
+        t, keep = description(name, "f32", (1,))
+        self._call(lib.dgc_set_rows, option, t, ffi.NULL)
+        self._kept.pop((option, name), None)
+
+    # --- the model's work ---
+
+    def train(self, data=None, *, progress=None, **options):
+        """Trains on `data`, which has for each input an array, a Source, or the path of a file (else on what the model
+        declares), as the options say: epochs=3, steps=100, checkpoint="m.safetensors", …
+
+        `progress` is called with a Progress a few times a second and at the end of each epoch; False stops the training.
+        Returns the Progress at the end of each epoch, and that of a part of one at the end."""
+        self.set(**options)
+        epochs = []
+
+        def listen(user, p):
+            now = Progress(p)
+            if now.epoch_end or now.end:
+                epochs.append(now)
+            return progress(now) is not False if progress else True
+
+        with self._lock:
+            self._give(b"data", data)
+            function = ffi.callback("dgc_progress_fn", self._guarded(listen, False))
+            lib.dgc_on_progress(self._session, function, ffi.NULL)
+            try:
+                self._call(lib.dgc_train)
+            except Stopped:
+                pass
+            finally:
+                lib.dgc_on_progress(self._session, ffi.NULL, ffi.NULL)
+        return epochs
+
+    def evaluate(self, data=None, **options):
+        """Loss and metrics over all rows of `data`, as train() takes it, by name."""
+        self.set(**options)
+        metrics, count, rows = ffi.new("const struct dgc_metric **"), ffi.new("int *"), ffi.new("int64_t *")
+        with self._lock:
+            self._give(b"eval-data", data)
+            self._call(lib.dgc_evaluate, metrics, count, rows)
+            return {text(metrics[0][i].name): metrics[0][i].value for i in range(count[0])}
+
+    def run(self, entry, batch):
+        """Runs "train", "eval" or "predict" once on a batch: an array for each input. One training step, say. Returns
+        what the entry gives, by name."""
+        with self._lock:
+            inputs, outputs = self.inputs(entry), self.outputs(entry)
+            rows = _rows(entry, inputs, batch)
+            given = [converted("input " + t.name, batch[t.name], DTYPES[t.dtype], t.shape_of(rows)) for t in inputs]
+            out = {t.name: np.empty(t.shape_of(rows), DTYPES[t.dtype]) for t in outputs}
+            self._call(lib.dgc_run, entry.encode(), rows, _pointers(given), _pointers(out.values()))
+        return out
+
+    def predict(self, data, batch=256):
+        """The predictions for all rows of the arrays in `data`, by name."""
+        with self._lock:
+            inputs = self.inputs("predict")
+            rows = _rows("predict", inputs, data)
+            arrays = {t.name: np.asarray(data[t.name]) for t in inputs}
+            each = {t.name: -t.shape[0] if t.shape and t.shape[0] < 0 else 1 for t in inputs}
+            parts = [self.run("predict", {name: a[i * each[name]:(i + batch) * each[name]] for name, a in arrays.items()})
+                     for i in range(0, rows, batch)]
+        return {name: np.concatenate([p[name] for p in parts]) for name in (parts[0] if parts else {})}
+
+    def save(self, path):
+        """Writes variables, the optimizer's state and the position in the data as safetensors."""
+        self._call(lib.dgc_save, os.fsencode(path))
+
+    def restore(self, path):
+        """Reads what save() or `dgc train --checkpoint` wrote, or the variables alone, as other programs write them."""
+        self._call(lib.dgc_restore, os.fsencode(path))
+
+    # --- looking at it ---
+
+    def inputs(self, entry="train"):
+        return self._listed(lib.dgc_input, entry)
+
+    def outputs(self, entry="train"):
+        return self._listed(lib.dgc_output, entry)
+
+    def emit(self, stage="placed", entry=None):
+        """What the compiler makes of an entry ("train", "eval", "predict"; None: the first there is) at a stage, as text:
+        graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, stablehlo, dot, json, …"""
+        return self._text(lib.dgc_emit, entry.encode() if entry else ffi.NULL, stage.encode())
+
+    def explain(self, node, entry=None):
+        """Why a node of the placed graph is where it is."""
+        return self._text(lib.dgc_explain, entry.encode() if entry else ffi.NULL, node.encode(), False)
+
+    @property
+    def message(self):
+        """Errors, warnings and notes of the last call."""
+        return Text(text(lib.dgc_message(self._session)) or "")
+
+
+def _word(value):
+    return str(value).lower() if isinstance(value, bool) else os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def _pointers(arrays):
+    return [ffi.cast("void *", ffi.from_buffer(a)) for a in arrays] or ffi.NULL
+
+
+def _rows(entry, inputs, batch):
+    """How many rows a batch has, which must name each of the inputs."""
+    wanted = [t.name for t in inputs]
+    if not hasattr(batch, "keys") or set(batch) != set(wanted):
+        raise TypeError("%s wants a dict with arrays for %s" % (entry, ", ".join(wanted) or "no input"))
+    for t in inputs:
+        if t.shape and t.shape[0] < 0:
+            return len(batch[t.name]) // -t.shape[0]
+    return 1

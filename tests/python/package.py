@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""The Python package: package.py SOURCE. Its numbers are numpy's, or those of a file with the same rows."""
+import pathlib
+import sys
+import threading
+
+import numpy as np
+
+import dgc
+
+MODEL = """use nn
+model small(hidden = 16) {
+  input image : f32[B, 8]
+  input label : i32[B]
+  h       = nn.dense(image, units = hidden, activation = relu)
+  logits  = nn.dense(h, units = 3)
+  train   mean(softmax_cross_entropy(logits, label)) with adam(rate = 0.01)
+  metric  accuracy = mean(correct(logits, label))
+  predict probability = softmax(logits)
+}
+"""
+LINE = """model line() {
+  input x : f64[B, 2]
+  input y : f64[B]
+  var w : f64[2] = zeros()
+  p = sum(x * w, axis = 1)
+  train mean(square(p - y)) with sgd(rate = 0.1)
+  predict p = p
+}
+"""
+passed = 0
+
+
+def check(condition, *what):
+    global passed
+    if not condition:
+        sys.exit("FAIL: " + " ".join(map(str, what)))
+    passed += 1
+
+
+def refused(kind, says, function, *arguments, **options):
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        check(says in str(error), repr(says), "is not in", error)
+    else:
+        check(False, "not refused:", says)
+
+
+random = np.random.default_rng(1)
+image = random.normal(size=(201, 8)).astype(np.float32)
+label = (image[:, 0] > 0).astype(np.int64) + (image[:, 1] > 0)
+data = {"image": image, "label": label}
+
+
+def model(**options):
+    return dgc.compile(MODEL, batch=32, devices="cpu:0-1", strategy="mirrored", **options)
+
+
+def weights(m):
+    return {name: m.variables[name] for name in m.variables}
+
+
+def equal(a, b):
+    return a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
+
+
+def test_line():
+    """Steps of gradient descent, evaluation and prediction beside numpy's own."""
+    x, y, w = random.normal(size=(7, 2)), random.normal(size=7), np.zeros(2)
+    m = dgc.compile(LINE)
+    for _ in range(5):
+        loss = m.run("train", {"x": x, "y": y})["loss"]
+        check(np.isclose(loss, np.mean((x @ w - y) ** 2), rtol=1e-14), "loss", loss)
+        w = w - 0.1 * 2 / 7 * x.T @ (x @ w - y)
+    check(np.allclose(m.variables["w"], w, rtol=1e-13), "weights")
+    check(np.isclose(m.evaluate({"x": x, "y": y})["loss"], np.mean((x @ w - y) ** 2), rtol=1e-13), "evaluate")
+    check(np.allclose(m.predict({"x": x}, batch=3)["p"], x @ w, rtol=1e-13), "predict")
+    m.variables["w"] = [1, -2]
+    check(np.allclose(m.predict({"x": x})["p"], x @ [1, -2], rtol=1e-13), "assigned")
+
+
+def test_sources(folder):
+    """Arrays, whatever their layout and type, files and functions train to the same bits."""
+    calls = []
+
+    def images(first, count):
+        calls.append(threading.get_ident())
+        return image[first:first + count]
+
+    np.save(folder / "image.npy", image)
+    np.save(folder / "label.npy", label)
+    wide = np.zeros((201, 16), np.float32)
+    wide[:, ::2] = image
+    forms = [data, {"image": str(folder / "image.npy"), "label": folder / "label.npy"},
+             {"image": wide[:, ::2], "label": label.astype(np.uint16)},
+             {"image": image.astype(">f4"), "label": label.astype(np.int8)},
+             {"image": np.asfortranarray(image), "label": label.tolist()},
+             {"image": dgc.Source(image.shape, np.float32, images),
+              "label": dgc.Source(label.shape, "i4", lambda first, count: label[first:first + count])}]
+    trained = []
+    for form in forms:
+        m = model()
+        m.train(form, epochs=2)
+        trained.append(weights(m))
+    for i, other in enumerate(trained[1:]):
+        check(equal(trained[0], other), "form", i + 1)
+    check(calls and set(calls) != {threading.get_ident()}, "the function was called by a thread of the library's")
+
+
+def test_training(folder):
+    """Progress, its end by False or by an exception, checkpoints, and what a second session makes of them."""
+    seen = []
+    m = model()
+    epochs = m.train(data, epochs=3, progress=seen.append, checkpoint=folder / "m.safetensors")
+    check([e.epoch for e in epochs if e.epoch_end] == [0, 1, 2] and epochs[2].loss < epochs[0].loss, epochs)
+    check(seen and seen[-1].total_steps == 21, seen[-1:])
+    other = model()
+    other.variables["h.bias"] = np.ones(16)
+    other.restore(folder / "m.safetensors")
+    check(equal(weights(m), weights(other)), "restored")
+    p = other.predict({"image": image})["probability"]
+    check(np.allclose(p.sum(axis=1), 1) and p.shape == (201, 3), "probabilities")
+    check(np.isclose(m.evaluate(data)["accuracy"], np.mean(p.argmax(axis=1) == label)), "accuracy")
+    partly = other.train(data, epochs=1000, progress=lambda now: False)
+    check(len(partly) == 1 and partly[0].end, partly)
+    refused(ZeroDivisionError, "by zero", other.train, data, epochs=1000, progress=lambda now: 1 / 0)
+
+    def broken(first, count):
+        raise OSError("the network is away")
+
+    refused(OSError, "network", model().train, {"image": dgc.Source((201, 8), "f4", broken), "label": label})
+
+
+def test_refusals(folder):
+    refused(dgc.InputError, "<model>:1:", dgc.compile, "model m {")
+    refused(dgc.InputError, "nowhere.dsl", dgc.load, folder / "nowhere.dsl")
+    refused(dgc.UsageError, "did you mean 'batch'", dgc.compile, MODEL, batches=3)
+    m = model()
+    refused(dgc.InputError, "the array of image has 3", m.train, {"image": image[:3], "label": label})
+    refused(dgc.UsageError, "did you mean 'image'", m.train, {"imag": image})
+    refused(dgc.InputError, "row 0 of the array of label", m.train, {"image": image, "label": label + 3})
+    refused(TypeError, "no rows of complex64", m.train, {"image": image * 1j})
+    refused(TypeError, "an axis that counts its rows", m.train, {"image": np.float32(1)})
+    refused(TypeError, "image, label", m.run, "train", {"image": image})
+    refused(ValueError, "is [4, 8], and this is [4, 3]", m.run, "predict", {"image": image[:4, :3]})
+    refused(TypeError, "without loss", m.run, "eval", {"image": image, "label": label * 1.5})
+    refused(dgc.InputError, "label", m.run, "eval", {"image": image, "label": label + 3})
+    refused(dgc.UsageError, "train", m.emit, "placed", "sleep")
+    refused(KeyError, "w", lambda: m.variables["w"])
+    refused(ValueError, "variable h.bias is [16]", m.variables.__setitem__, "h.bias", np.zeros(3))
+    m.train(data, steps=1)  # none of that has left anything behind
+
+
+def test_looks(root):
+    m = dgc.load(root / "samples" / "linear.dsl")
+    check("stage placed" in m.emit("placed"), "placed")
+    check("&lt;" not in m.emit("graph") and "<pre" in m.emit("graph")._repr_html_(), "html")
+    m = model()
+    check(repr(m.inputs()) == "[image : f32[B, 8], label : i32[B]]", m.inputs())
+    check([t.name for t in m.outputs("eval")] == ["loss", "accuracy"], m.outputs("eval"))
+    check("h.kernel : f32[8, 16]" in repr(m.variables), m.variables)
+    check("compute" in m.explain("h.matmul"), m.explain("h.matmul"))
+    check(dgc.__version__[0].isdigit(), dgc.__version__)
+
+
+root, folder = pathlib.Path(sys.argv[1]), pathlib.Path.cwd()
+check(pathlib.Path(dgc.__file__).parent.parent == folder / "site", dgc.__file__)
+test_line()
+test_sources(folder)
+test_training(folder)
+test_refusals(folder)
+test_looks(root)
+print("%d passed, 0 failed" % passed)
