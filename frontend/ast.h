@@ -57,6 +57,13 @@ struct args {
   int count;
 };
 
+/* Which of the calls of its statement that own variables a call is. */
+struct call_note {
+  uint64_t by; /* the run of the statement that has noted it */
+  bool nested; /* inside the arguments of another one */
+  int number;  /* among those that would own the same name, from 1 */
+};
+
 struct expr {
   enum expr_kind kind;
   enum operator op;
@@ -71,6 +78,7 @@ struct expr {
   struct expr *base; /* MEMBER, CALL, INDEX */
   struct expr *lhs, *rhs, *condition;
   struct args items;
+  struct call_note *call; /* CALL: the resolver's note */
 };
 
 enum stmt_kind {

@@ -138,8 +138,10 @@ static bool bind_params(struct resolver *r, const struct def *d, struct value *a
   for (const struct param *p = d->params.first; p; p = p->next, i++) {
     struct value v = args[i];
     if (v.kind == VALUE_NONE && !v.at.source && p->value) {
-      struct role role = {NULL, p->name, 0};
-      v = eval(r, p->value, &role);
+      const char *path = r->path;
+      r->path = binding_path(r, p->name);
+      v = eval(r, p->value, NULL);
+      r->path = path;
     }
     if (v.kind == VALUE_ERROR || (p->type && v.kind != VALUE_NONE && !match_param(r, p, &v, loc))) {
       ok = false;
@@ -180,7 +182,7 @@ static const char *callee_name(struct resolver *r, const struct function *f) {
 }
 
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
-                           const char *path) {
+                           const char *path, const char *owner) {
   if (r->calls == MAX_CALLS) {
     report_recursion(r, f, loc);
     return value_error();
@@ -190,8 +192,13 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
   struct trail *trail = arena_new(r->arena, struct trail);
   *trail = (struct trail){outer, loc, callee_name(r, f)};
   r->g->at.trail = r->init->at.trail = trail;
-  struct frame frame = {
-      .caller = r->frame, .function = f, .call = loc, .path = path, .suffix = "", .block = ++r->blocks};
+  struct frame frame = {.caller = r->frame,
+                        .function = f,
+                        .call = loc,
+                        .path = path,
+                        .owner = owner,
+                        .suffix = "",
+                        .block = ++r->blocks};
   frame.bf16 = r->frame && r->frame->bf16;
   frame.result = value_none();
   r->frame = &frame;
@@ -249,5 +256,7 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
   if (callee.kind == VALUE_OP && op_table[callee.op]->kind == KIND_ELEMENTWISE)
     return elementwise(r, callee.op, args, op_table[callee.op]->min_inputs, e->loc);
   if (callee.kind == VALUE_OP) return op_call(r, callee.op, args, e->loc);
-  return call_function(r, callee.function, args, e->loc, role_path(r, role));
+  const char *path = role_path(r, role), *owner = path;
+  if (makes_variables(r, callee.function)) owner = owner_of_call(r, e, callee.function->def->name);
+  return call_function(r, callee.function, args, e->loc, path, owner);
 }

@@ -189,7 +189,7 @@ static bool has_elements(struct resolver *r, const struct stmt *s, const struct 
   int axis = 0;
   while (axis < t->rank && t->dim[axis] != 0) axis++;
   if (axis == t->rank) return true;
-  report(r, s->type->loc, "variable `%s` is %s and holds nothing", binding_path(r, s->names.first->text),
+  report(r, s->type->loc, "variable `%s` is %s and holds nothing", variable_path(r, s->names.first->text),
          type_text(r->arena, t));
   for (const struct arg *a = s->type->items.first; a && s->type->kind == EXPR_INDEX && !r->quiet;
        a = a->next) {
@@ -228,7 +228,7 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   }
   ok = ok && has_elements(r, s, &t);
   as.type = t;
-  if (ok) v = variable_at(r, binding_path(r, name->text), &as, s->value);
+  if (ok) v = variable_at(r, variable_path(r, name->text), &as, s->value);
   struct value value = v ? value_tensor(r, v->node, name->loc) : value_error();
   value.name = name->text;
   value.decl = name->loc;

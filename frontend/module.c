@@ -24,7 +24,7 @@ static void define(struct resolver *r, struct module *m, const char *name, struc
 static void define_all(struct resolver *r, struct module *m, const struct file *file) {
   for (const struct def *d = file->defs; d; d = d->next) {
     struct function *f = arena_new(r->arena, struct function);
-    *f = (struct function){d, m};
+    *f = (struct function){d, m, arena_new(r->arena, uint8_t)};
     define(r, m, d->name, d->loc, (struct value){.kind = VALUE_FUNCTION, .function = f});
   }
 }

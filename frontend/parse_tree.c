@@ -135,6 +135,7 @@ struct expr *ast_items(struct parser *p, struct loc loc, enum expr_kind kind, st
   struct expr *e = ast_leaf(p, loc, kind);
   e->base = base;
   e->items = items;
+  if (kind == EXPR_CALL) e->call = arena_new(p->arena, struct call_note);
   int depth = depth_of(base);
   for (struct arg *a = items.first; a; a = a->next) depth = deeper(depth, a->value->depth);
   return set_depth(p, e, depth + 1);

@@ -59,8 +59,11 @@ struct frame {
   const struct function *function;
   struct loc call;
   struct scope *scope;
-  const char *path;   /* of the binding that called: "h", "" for the model */
-  const char *suffix; /* of the loops around: ".0.1" */
+  const char *path;  /* of the binding that called: "h", "" for the model; its values are named by it */
+  const char *owner; /* its variables are named by this one: see names.c */
+  const struct stmt *statement; /* that is being run, or NULL */
+  uint64_t numbered;            /* by which its calls are noted, or 0: not yet */
+  const char *suffix;           /* of the loops around: ".0.1" */
   uint64_t block;
   int loops; /* loops and conditions around */
   bool bf16; /* the precision of products: bf16, not f32 */
@@ -125,7 +128,7 @@ struct resolver {
   struct node *gradient;
   int train_statements;
   int calls, depth;
-  uint64_t blocks;
+  uint64_t blocks, numbered;
   int64_t steps;
   bool stopped; /* out of budget */
   int warnings;
@@ -169,6 +172,8 @@ const char *name_bound_again(struct resolver *r, const char *name);
 void scope_push(struct resolver *r);
 void scope_pop(struct resolver *r);
 struct value builtin_name(struct resolver *r, const char *name);
+/* A function of the language that is not written in it. */
+bool is_built_in(const char *name);
 
 /* expr.c */
 struct value eval(struct resolver *r, const struct expr *e, const struct role *role);
@@ -231,8 +236,9 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
 /* The arguments of a call, one per parameter; those not given are VALUE_NONE with no location. */
 bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
                struct value *out);
+/* `path` names its values, `owner` its variables. */
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
-                           const char *path);
+                           const char *path, const char *owner);
 
 /* pattern.c */
 bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call);
@@ -298,6 +304,14 @@ bool value_flag(struct resolver *r, const struct value *v, const char *what, boo
 /* An axis argument: an integer, counted from the end when negative. */
 bool value_axis(struct resolver *r, const struct value *v, int rank, int *out);
 bool value_ints(struct resolver *r, const struct value *v, const char *what, int64_t *out, int *count);
+
+/* names.c: what a variable is called */
+/* What owns the variables of the layer `name` that is called by e, or of the layer that e makes. */
+const char *owner_of_call(struct resolver *r, const struct expr *e, const char *name);
+/* Whether calls of f make variables: it is a layer, or a function that may call one. */
+bool makes_variables(struct resolver *r, const struct function *f);
+/* The variable `name` of the definition that is being run. */
+const char *variable_path(struct resolver *r, const char *name);
 
 /* module.c */
 struct module *load_library(struct resolver *r, const char *name);

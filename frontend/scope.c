@@ -17,6 +17,11 @@ static bool is_function(enum op_id op) {
   return op_table[op]->kind == KIND_ELEMENTWISE || op_table[op]->traits & OP_FUNCTION;
 }
 
+bool is_built_in(const char *name) {
+  enum op_id op = op_lookup(name, strlen(name));
+  return builtin_find(name) || (op < OP_COUNT && is_function(op));
+}
+
 struct value builtin_name(struct resolver *r, const char *name) {
   enum dtype d;
   if (strcmp(name, "bf16") == 0) return (struct value){.kind = VALUE_STRING, .string = "bf16"};

@@ -222,15 +222,21 @@ void run_block(struct resolver *r, const struct block *b) {
     r->stopped = true;
     return;
   }
+  const struct stmt *outer = r->frame->statement;
+  uint64_t numbered = r->frame->numbered;
   r->depth++;
   for (const struct stmt *s = b->first; s && !r->frame->returned && !r->stopped; s = s->next) {
     const char *want = r->g->at.want;
     uint64_t effects = r->effects;
+    r->frame->statement = s;
+    r->frame->numbered = 0;
     if (s->place) run_place(r, s->place);
     if (belongs(r, s)) run_kind(r, s);
     effects_settle(r, s, effects);
     warn_unreached(r, s);
     r->g->at.want = want;
   }
+  r->frame->statement = outer;
+  r->frame->numbered = numbered;
   r->depth--;
 }

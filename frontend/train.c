@@ -117,7 +117,8 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
     r->updating = v;
     r->gradient = build_gradient(r->g, loss, v->node);
     uint32_t before = (uint32_t)r->diags->nerrors;
-    call_function(r, f, args, call->loc, arena_printf(r->arena, "%s.%s", v->path, f->def->name));
+    const char *path = arena_printf(r->arena, "%s.%s", v->path, f->def->name);
+    call_function(r, f, args, call->loc, path, path);
     r->updating = NULL;
     if ((uint32_t)r->diags->nerrors > before) return;
     if (v->writer == r->train_statements || r->stopped) continue;

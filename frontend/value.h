@@ -32,6 +32,7 @@ struct module;
 struct function {
   const struct def *def;
   struct module *module;
+  uint8_t *makes; /* whether its calls make variables, enum makes: names.c's note */
 };
 
 struct value {

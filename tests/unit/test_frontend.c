@@ -81,8 +81,8 @@ static void graphs_of_a_model(void **state) {
                           " metric error = mean(abs(y - t))\n predict value = y"));
   assert_string_equal(m->name, "m");
   assert_int_equal(m->ninputs, 2);
-  static const char *const variables[] = {"h.kernel", "h.bias", "y.x.kernel",
-                                          "y.x.bias", "step",   "h.kernel.adam.m"};
+  static const char *const variables[] = {"h.kernel", "h.bias", "y.kernel",
+                                          "y.bias",   "step",   "h.kernel.adam.m"};
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
     const struct node *n = graph_find(m->init, variables[i]);
     assert_non_null(n);

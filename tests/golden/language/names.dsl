@@ -1,4 +1,4 @@
-# Variables and values are named by the bindings and roles that lead to them.
+# Variables are named by the bindings that lead to them, values by bindings and roles.
 # RUN: %dgc compile --emit graph %s | %FileCheck %s
 use nn
 model names(depth = 2) {
@@ -15,11 +15,11 @@ model names(depth = 2) {
 # CHECK: h.0 = max
 # CHECK: h.1.kernel = variable
 # CHECK: h.1.matmul = matmul h.0, h.1.kernel
-# CHECK: y.lhs.kernel = variable {trainable=1} : f32[4,3]
-# CHECK: y.rhs.kernel = variable {trainable=1} : f32[4,3]
+# CHECK: y.kernel = variable {trainable=1} : f32[4,3]
+# CHECK: y#2.kernel = variable {trainable=1} : f32[4,3]
 # CHECK: y = add y.lhs, y.rhs
-# CHECK: z.x.part.0.kernel = variable {trainable=1} : f32[3,5]
-# CHECK: z.x.part.1.kernel = variable {trainable=1} : f32[5,2]
+# CHECK: z.part.0.kernel = variable {trainable=1} : f32[3,5]
+# CHECK: z.part.1.kernel = variable {trainable=1} : f32[5,2]
 # CHECK: z = tanh z.x
 # CHECK: z.mean = div
 # CHECK: h.0.kernel.grad = gradient z.mean, h.0.kernel

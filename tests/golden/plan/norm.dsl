@@ -5,15 +5,15 @@
 
 # CHECK:      conv   x.x.x.conv 16x16x16x8 3x3x32
 # CHECK-NEXT: kernel x.x.center.mul {{k[0-9]+}} 1
-# CHECK-NEXT: kernel x.x.moving_mean.add {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}} -> x.x.moving_mean@{{.*}}, x.x.center@
-# CHECK-NEXT: kernel x.x.moving_variance.add {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}} -> x.x.moving_variance@{{.*}}, x.x.spread@
+# CHECK-NEXT: kernel x.x.moving_mean.add {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}} -> x.moving_mean@{{.*}}, x.x.center@
+# CHECK-NEXT: kernel x.x.moving_variance.add {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}} -> x.moving_variance@{{.*}}, x.x.spread@
 # CHECK-NEXT: kernel x.x.rsqrt {{k[0-9]+}} 32
 # CHECK-NEXT: kernel x {{k[0-9]+}} 4096x32 : x.x.x.conv@{{.*}} -> x@
 # CHECK-NEXT: conv   y.x.x.conv
 
-# CHECK:      kernel x.x.spread.reduce_sum.grad {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}}, x.grad@[[G:[0-9]+]], {{.*}} -> {{.*}}, x.x.shift.grad@{{.*}}, x.x.scale.grad@{{.*}}, x.grad@[[G]]{{$}}
+# CHECK:      kernel x.x.spread.reduce_sum.grad {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}}, x.grad@[[G:[0-9]+]], {{.*}} -> {{.*}}, x.shift.grad@{{.*}}, x.scale.grad@{{.*}}, x.grad@[[G]]{{$}}
 # CHECK:      kernel x.x.center.reduce_sum.grad {{k[0-9]+}} 32/4096 : {{.*}}, x.grad@[[G]], {{.*}}, x.x.x.conv@[[D:[0-9]+]], {{.*}} -> {{.*}}, x.x.x.conv@[[D]]{{$}}
-# CHECK:      kernel x.x.x.bias.grad {{k[0-9]+}} 32/4096 : x.x.x.conv@[[D]], {{.*}} -> {{.*}}, x.x.x.conv@[[D]]{{$}}
+# CHECK:      kernel x.conv2d.bias.grad {{k[0-9]+}} 32/4096 : x.x.x.conv@[[D]], {{.*}} -> {{.*}}, x.x.x.conv@[[D]]{{$}}
 # CHECK-NOT:  4096
 # CHECK:      conv   x.x.x.places.grad
 use nn
