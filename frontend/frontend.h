@@ -10,6 +10,7 @@ struct frontend_options {
   const char *const *sets; /* "hidden=256": values for the model's parameters */
   int nsets;
   int64_t seed;                   /* of all random ops */
+  bool train_metrics;             /* the train graph gives the metrics of its batch, too */
   const char *model;              /* which model of a source that has several; NULL: the only one */
   const char *folder;             /* where relative paths begin; NULL: the folder of the source's name */
   const struct file_roots *roots; /* where the files may lie that it uses; NULL: anywhere */
@@ -70,6 +71,13 @@ struct model {
   const char **measures;
   int nmeasures;
   struct graph *metrics; /* the metrics that are made of what the eval graph gives, each of its own inputs */
+  /* The same of training, where the option train_metrics asks for it, without the losses. */
+  const char **train_measures;
+  int ntrain_measures;
+  struct graph *train_metrics;
+  /* The learning rates, each called as its loss, of the input `step` or of none: only those that no more is needed
+   * for. NULL: there are none. */
+  struct graph *rates;
 };
 
 /* NULL after an error. Everything lives in the arena; the diagnostics may hold warnings. */

@@ -1,4 +1,4 @@
-/* Metrics: what evaluation measures.
+/* Metrics: what evaluation measures, and training, where it is asked for.
  *
  * Batches are evaluated one after the other, and a metric is that of all rows: a mean or a sum over them, or any
  * function of such totals. The eval graph gives what a batch adds to each total; the graph `metrics` has the formulas,
@@ -11,8 +11,11 @@
 
 static void add_measure(struct resolver *r, const char *name) {
   struct model *m = r->model;
-  m->measures = grown(r->arena, m->measures, m->nmeasures, sizeof *m->measures);
-  m->measures[m->nmeasures++] = name;
+  bool train = r->run == RUN_TRAIN;
+  const char ***names = train ? &m->train_measures : &m->measures;
+  int *count = train ? &m->ntrain_measures : &m->nmeasures;
+  *names = grown(r->arena, *names, *count, sizeof **names);
+  (*names)[(*count)++] = name;
 }
 
 void give(struct resolver *r, enum output_role role, const char *name, struct node *n, int64_t count) {
@@ -153,7 +156,9 @@ static struct node *formula_of(struct resolver *r, const struct node *n, struct 
   struct nodes parts = {0};
   if (!parts_of(r, n, &parts, o)) return NULL;
   if (!r->metrics)
-    r->metrics = graph_create(r->arena, arena_printf(r->arena, "%s.metrics", r->model->name), &r->built);
+    r->metrics = graph_create(
+        r->arena, arena_printf(r->arena, "%s.%smetrics", r->model->name, r->run == RUN_TRAIN ? "train_" : ""),
+        &r->built);
   for (int i = 0; i < parts.count; i++) {
     struct node *q = parts.items[i];
     struct obstacle none;

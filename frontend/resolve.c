@@ -46,6 +46,9 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   r->runs++;
   r->steps = 0;
   r->outputs = map_make(r->arena);
+  r->metrics = NULL;
+  r->formulas = NULL;
+  r->nformulas = 0;
   r->bound = map_make(r->arena);
   r->train_statements = 0;
   r->frame = &frame;
@@ -94,11 +97,16 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);
   struct graph *train = run_model(r, def, m, RUN_TRAIN);
   bool trains = r->train_statements > 0;
+  struct graph *train_metrics = r->metrics, *metrics = NULL;
   struct graph *eval_graph = NULL, *predict = NULL;
   if (!r->stopped && (trains || r->evaluates)) eval_graph = run_model(r, def, m, RUN_EVAL);
+  metrics = r->metrics;
   if (!r->stopped && r->predicts) predict = run_model(r, def, m, RUN_PREDICT);
   /* A metric that only prediction has met, where `training` is false. */
-  if (!r->stopped && r->evaluates && !eval_graph) eval_graph = run_model(r, def, m, RUN_EVAL);
+  if (!r->stopped && r->evaluates && !eval_graph) {
+    eval_graph = run_model(r, def, m, RUN_EVAL);
+    metrics = r->metrics;
+  }
   if (!r->stopped && r->predicts && !predict) predict = run_model(r, def, m, RUN_PREDICT);
   if (d->nerrors > errors) return NULL;
   if (!trains && !eval_graph && !predict) {
@@ -113,6 +121,8 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   model->train = trains ? finish(a, train, d) : NULL;
   model->eval = eval_graph && eval_graph->noutputs ? finish(a, eval_graph, d) : NULL;
   model->predict = predict ? finish(a, predict, d) : NULL;
-  model->metrics = r->metrics ? finish(a, r->metrics, d) : NULL;
+  model->metrics = metrics ? finish(a, metrics, d) : NULL;
+  model->train_metrics = trains && train_metrics ? finish(a, train_metrics, d) : NULL;
+  model->rates = trains && r->rates && r->rates->noutputs ? finish(a, r->rates, d) : NULL;
   return model;
 }

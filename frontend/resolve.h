@@ -114,8 +114,9 @@ struct resolver {
   struct model *model;
   struct graph *g, *init;
   struct graph *metrics;  /* the formulas of the metrics that need one; NULL: none does */
-  struct node **formulas; /* nodes of the eval graph, by id, as nodes of that one, or NULL */
+  struct node **formulas; /* nodes of the graph that is built, by id, as nodes of that one, or NULL */
   uint32_t nformulas;
+  struct graph *rates; /* learning rates, as functions of `step`; NULL: there are none */
   enum run run;
   int runs; /* counts runs, to tell this one's variables from another's */
   struct map variables;
@@ -279,6 +280,9 @@ const char *binding_path(struct resolver *r, const char *name);
 void run_train(struct resolver *r, const struct stmt *s);
 void run_assign(struct resolver *r, const struct stmt *s);
 void finish_updates(struct resolver *r);
+
+/* rate.c: keeps what the optimizer is given as `rate`, if that is a function of `step` */
+void keep_rate(struct resolver *r, const struct function *f, const struct value *args, const char *loss);
 
 /* metric.c */
 /* A result of the model: an output of r->g, whose name is then taken. */

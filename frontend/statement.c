@@ -174,7 +174,7 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
   case STMT_TRAIN: run_train(r, s); break;
   case STMT_METRIC:
     r->evaluates = true;
-    if (r->run == RUN_EVAL) {
+    if (r->run == RUN_EVAL || (r->run == RUN_TRAIN && r->options->train_metrics)) {
       const char *saved = r->path;
       r->path = s->names.first->text;
       struct value v = eval(r, s->value, NULL);

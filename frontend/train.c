@@ -108,6 +108,7 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
 
   struct influences on = influences(r, loss);
   int trained = 0;
+  keep_rate(r, f, args, name);
   for (int i = 0; i < on.count; i++) {
     struct variable *v = on.variables[i];
     if (over.kind != VALUE_NONE && v->chosen != r->train_statements) continue;

@@ -103,18 +103,34 @@ DGC_API void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user);
 
 /* --- training, evaluation, prediction over files --- */
 
+struct dgc_metric {
+  const char *name;
+  double value;
+};
+
+/* Later versions add fields behind these. */
 struct dgc_progress {
   int64_t epoch, epochs;      /* the present one from 0; 0 epochs = not limited */
   int64_t step, steps;        /* within the epoch: done, and all */
   int64_t total_steps;        /* done since the model's first */
   double loss;                /* mean over the epoch so far; of several losses the sum */
   double seconds;             /* since the call */
-  double examples_per_second; /* over the epoch so far */
+  double examples_per_second; /* over the epoch so far, without its evaluations */
   bool epoch_end;
-  bool end; /* of the training, inside an epoch */
+  bool end;       /* of the training, inside an epoch */
+  bool evaluated; /* behind this step, by the options eval-every, keep-best or patience */
+  bool improved;  /* and the metric to watch is the best so far */
+  bool log_due;   /* by the option log-every (default: each epoch), and where `evaluated` or `end` holds */
+  double epoch_seconds; /* in this epoch, without its evaluations */
+  double seconds_to_go; /* until the end, by what the steps of the call took; a NaN: not known */
+  int nlosses;          /* by name, means over the epoch so far; none where staleness free adds up several */
+  int nmetrics;         /* with the option train-metrics: the same of the model's metrics */
+  int nvalidation;      /* "val.loss": what evaluation gives; NaN where `evaluated` does not hold */
+  int nrates;           /* by the losses' names, of this step: those that are functions of `step` alone */
+  const struct dgc_metric *losses, *metrics, *validation, *rates;
 };
-/* Called after steps, not more often than ten times a second, at the end of each epoch, and at the end. False stops the
- * training. The session may be called from there, to evaluate or to save, but not to train or to restore. */
+/* Called after steps, not more often than ten times a second, and whenever one of the flags above holds. False stops
+ * the training. The session may be called from there, to evaluate or to save, but not to train or to restore. */
 typedef bool dgc_progress_fn(void *user, const struct dgc_progress *p);
 DGC_API void dgc_on_progress(struct dgc_session *s, dgc_progress_fn *fn, void *user);
 
@@ -142,11 +158,6 @@ typedef bool dgc_rows_fn(void *user, int64_t first, int64_t count, void *out);
 DGC_API enum dgc_status dgc_set_source(struct dgc_session *s, const char *option,
                                        const struct dgc_tensor *rows, dgc_rows_fn *fn, void *user);
 
-struct dgc_metric {
-  const char *name;
-  double value;
-};
-
 /* What a task of a cluster of processes has done with its time, which is in seconds. */
 struct dgc_task {
   const char *name;                 /* "/job:worker/task:1" */
@@ -166,8 +177,13 @@ DGC_API const struct dgc_task *dgc_tasks(struct dgc_session *s, int *count);
  * DGC_RUNTIME if nothing can be written there, DGC_USAGE if there is a file that the session has neither restored nor
  * saved (unless the option overwrite is set). DGC_MISMATCH where a loss is infinite or not a number, or a trained
  * variable is so when it is to be saved: the message names the step, what is in the file was saved before it, and the
- * session keeps the variables as they are (with the option allow-nan: DGC_OK, and training goes on). */
+ * session keeps the variables as they are (with the option allow-nan: DGC_OK, and training goes on). With the options
+ * eval-every, keep-best, metric-to-watch or patience it evaluates as it goes, which changes no bit of what is trained;
+ * with patience it may end before the options say: DGC_OK, and a message. */
 DGC_API enum dgc_status dgc_train(struct dgc_session *s);
+/* The best that the metric to watch has been in this training, with what came before its checkpoint, and the step
+ * behind which that was. False: nothing was evaluated. */
+DGC_API bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);
 /* Mean loss and metrics over all rows, the last partial batch included exactly. What is not wanted may be NULL. */

@@ -137,6 +137,9 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
   if (o->steps_given) str_printf(&facts, "ends with step %lld\n", (long long)o->steps);
   str_printf(&facts, "saves every %lld steps, every %lld s%s\n", (long long)o->checkpoint_every,
              (long long)o->checkpoint_seconds, o->checkpoint ? "" : ", without a file for it");
+  str_printf(&facts, "evaluates every %lld steps, every %lld epochs, with patience %lld, watching %s%s\n",
+             (long long)o->eval_every.steps, (long long)o->eval_every.epochs, (long long)o->patience,
+             s->best.what ? s->best.what : "nothing", o->keep_best ? ", and keeps the best" : "");
   if (s->free)
     str_printf(&facts, "takes batches as they come, %lld beside another's\n", (long long)s->free_bound);
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");

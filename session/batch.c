@@ -50,8 +50,9 @@ static bool is_listed(const struct output *o, enum result_part part) {
 
 /* First the values, then, where they are asked for, what those are made of that add up over batches. */
 static bool nth_result(const struct dgc_session *s, enum entry_kind kind, int index, struct result *out) {
-  const struct graph *eval = entry_source(s, kind),
-                     *formulas = kind == ENTRY_EVAL ? entry_source(s, ENTRY_METRICS) : NULL;
+  const struct graph *eval = entry_source(s, kind), *formulas = NULL;
+  if (kind == ENTRY_EVAL) formulas = s->model->metrics;
+  if (kind == ENTRY_TRAIN) formulas = s->model->train_metrics;
   for (int i = 0; eval && i < eval->noutputs; i++) {
     *out = (struct result){eval, i, VALUE};
     if (is_listed(&eval->outputs[i], VALUE) && index-- == 0) return true;
@@ -75,8 +76,8 @@ struct evaluated {
 };
 
 static enum dgc_status evaluate_batch(struct dgc_session *s, const struct loaded *l, struct evaluated *e) {
-  *e = (struct evaluated){totals_begin(s),
-                          arena_new_array(s->call, (size_t)s->model->nmeasures + 1, struct dgc_metric)};
+  *e = (struct evaluated){totals_begin(s, l->kind),
+                          arena_new_array(s->call, (size_t)totals_count(s, l->kind) + 1, struct dgc_metric)};
   enum dgc_status status = totals_add(s, e->totals, l, l->batch);
   if (!status) totals_finish(s, e->totals, e->metrics);
   return status;
@@ -200,7 +201,8 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
   if (kind == ENTRY_TRAIN) s->position.step++;
   struct result r;
   struct evaluated e = {0};
-  if (kind == ENTRY_EVAL && outputs) status = evaluate_batch(s, l, &e);
+  bool measures = kind == ENTRY_EVAL || (kind == ENTRY_TRAIN && s->model->ntrain_measures > 0);
+  if (measures && outputs) status = evaluate_batch(s, l, &e);
   for (int i = 0; !status && outputs && nth_result(s, kind, i, &r); i++)
     if (outputs[i]) status = read_result(s, l, &e, &r, outputs[i]);
   return status;

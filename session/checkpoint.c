@@ -36,12 +36,11 @@ static void make_own(struct dgc_session *s, const char *path) {
   if (realpath(path, real) && !is_own(s, path)) list_append(s->arena, &s->own_files, real);
 }
 
-enum dgc_status session_may_save(struct dgc_session *s) {
-  const char *path = s->options.checkpoint;
+static enum dgc_status may_replace(struct dgc_session *s, const char *path, bool own) {
   struct stat st;
   if (!path || (s->transport && s->transport->rank > 0)) return DGC_OK;
   bool holds = stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
-  if (holds && !s->options.overwrite && !is_own(s, path)) {
+  if (holds && !s->options.overwrite && !own && !is_own(s, path)) {
     session_fail(s, DGC_USAGE, "%s is there already, and this training would replace it", path);
     diag_help(&s->diags, LOC_NONE, "--resume goes on from it, --overwrite begins anew");
     return DGC_USAGE;
@@ -49,11 +48,33 @@ enum dgc_status session_may_save(struct dgc_session *s) {
   return atomic_try(s->call, path, &s->diags) ? DGC_OK : DGC_RUNTIME;
 }
 
+enum dgc_status session_may_save(struct dgc_session *s) {
+  const struct options *o = &s->options;
+  if (o->keep_best && o->checkpoint && strcmp(o->keep_best, o->checkpoint) == 0)
+    return session_fail(s, DGC_USAGE, "keep-best: %s is where --checkpoint saves; name another file",
+                        o->keep_best);
+  enum dgc_status status = may_replace(s, o->checkpoint, false);
+  return status ? status : may_replace(s, o->keep_best, s->best.step >= 0);
+}
+
 /* --- saving --- */
 
 static void add_number(struct arena *a, struct checkpoint_text *texts, int *n, const char *key,
                        int64_t value) {
   texts[(*n)++] = (struct checkpoint_text){key, arena_printf(a, "%lld", (long long)value)};
+}
+
+/* Of a training that evaluates as it goes. */
+static void add_best(struct arena *a, struct checkpoint_text *texts, int *n, const struct best_so_far *b) {
+  if (b->evaluated < 0) return;
+  add_number(a, texts, n, "evaluated", b->evaluated);
+  texts[(*n)++] = (struct checkpoint_text){"watched", arena_strdup(a, b->what)};
+  add_number(a, texts, n, "waited", b->waited);
+  if (b->step < 0) return;
+  add_number(a, texts, n, "best_step", b->step);
+  struct str value = str_make(a);
+  str_double(&value, b->value);
+  texts[(*n)++] = (struct checkpoint_text){"best", value.data};
 }
 
 /* The largest of all elements' bits without their signs: at least those of infinity if one is not finite. */
@@ -103,7 +124,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
       return DGC_MISMATCH;
     }
   if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes it */
-  struct checkpoint_text *texts = c->texts = arena_new_array(a, 8, struct checkpoint_text);
+  struct checkpoint_text *texts = c->texts = arena_new_array(a, 16, struct checkpoint_text);
   int *n = &c->ntexts;
   texts[(*n)++] = (struct checkpoint_text){"format", FORMAT};
   texts[(*n)++] = (struct checkpoint_text){"model", arena_strdup(a, s->model->name)};
@@ -113,8 +134,9 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   add_number(a, texts, n, "step", s->position.step);
   add_number(a, texts, n, "epoch", s->position.epoch);
   add_number(a, texts, n, "epoch_batch", s->position.index);
+  add_best(a, texts, n, &s->best);
   s->building = NULL;
-  s->saved_step = s->position.step;
+  if (path == s->options.checkpoint) s->saved_step = s->position.step;
   checkpoint_writer_put(s->writer, a, arena_strdup(a, path), c);
   return DGC_OK;
 }
@@ -185,19 +207,38 @@ static bool number(const struct checkpoint *c, const char *key, int64_t max, int
 struct saved {
   int64_t seed, towers;
   struct position position;
+  struct best_so_far best;
 };
+
+/* False: what there is of it makes no sense. */
+static bool read_best(struct dgc_session *s, const struct checkpoint *c, int64_t most,
+                      struct best_so_far *out) {
+  const char *what = checkpoint_text(c, "watched"), *value = checkpoint_text(c, "best");
+  size_t len = what ? strlen(what) : 0;
+  const char *end = NULL;
+  *out = (struct best_so_far){.step = -1, .evaluated = -1};
+  if (!number(c, "evaluated", most, &out->evaluated) || !number(c, "best_step", most, &out->step) ||
+      !number(c, "waited", most, &out->waited) || (out->evaluated >= 0) != (what != NULL) ||
+      (out->step >= 0) != (value != NULL))
+    return false;
+  if (what && (len < 5 || (strcmp(what + len - 4, ":min") != 0 && strcmp(what + len - 4, ":max") != 0)))
+    return false;
+  out->what = what ? arena_strdup(s->arena, what) : NULL;
+  if (value) out->value = str_to_double(value, &end);
+  return !value || (end != value && !*end && out->value == out->value);
+}
 
 static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const char *path,
                        struct saved *out) {
   const char *format = checkpoint_text(c, "format");
-  *out = (struct saved){.seed = s->options.seed};
+  *out = (struct saved){.seed = s->options.seed, .best = {.step = -1, .evaluated = -1}};
   if (!format || strcmp(format, FORMAT) != 0) return true; /* texts of another program mean what it likes */
   struct position *p = &out->position;
   int64_t most = INT64_C(1) << MOST_BITS, rows;
   if (number(c, "seed", INT64_MAX, &out->seed) && number(c, "towers", 4096, &out->towers) &&
       number(c, "batch", INT64_C(1) << MOST_BATCH_BITS, &p->batch) && number(c, "step", most, &p->step) &&
       number(c, "epoch", most, &p->epoch) && number(c, "epoch_batch", most, &p->index) &&
-      !__builtin_mul_overflow(p->index, p->batch, &rows))
+      !__builtin_mul_overflow(p->index, p->batch, &rows) && read_best(s, c, most, &out->best))
     return true;
   session_fail(s, DGC_INPUT, "%s: its metadata holds a number that is none", path);
   return false;
@@ -331,6 +372,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     undo_restore(&before);
   else {
     fit_position(s, &saved, path);
+    s->best = saved.best;
     make_own(s, path);
   }
   return status;

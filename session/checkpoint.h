@@ -17,8 +17,8 @@ bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d)
 /* Restores the file unless it has this checksum (NULL: none), which becomes that of the file, in the call's arena. */
 enum dgc_status session_restore_other(struct dgc_session *s, const char *path, const char **checksum,
                                       bool *other);
-/* Before the first step of a training: an error if the option checkpoint cannot be written, or would replace a file
- * that the session has neither read nor written. */
+/* Before the first step of a training: an error if the option checkpoint or keep-best cannot be written, or would
+ * replace a file that the session has neither read nor written, nor the training that it goes on with. */
 enum dgc_status session_may_save(struct dgc_session *s);
 
 #endif

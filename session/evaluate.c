@@ -27,13 +27,15 @@ static void finish_metrics(struct dgc_session *s, const struct totals *t, const 
   if (count) *count = n;
 }
 
+/* `inside`: of a training, which answers dgc_stop itself. */
 static enum dgc_status evaluate_over(struct dgc_session *s, const struct dataset *ds, struct loader *loader,
-                                     struct totals *sums) {
+                                     bool inside, struct totals *sums) {
   const struct batch *b;
   for (;;) {
     enum loader_status next = loader_next(loader, &b, &s->diags);
     if (next != LOADER_BATCH) return next == LOADER_END ? DGC_OK : session_unread(s);
-    if (session_stopped(s)) return session_fail(s, DGC_STOPPED, "the evaluation was stopped");
+    if (inside && !s->transport && atomic_load(&s->stop)) return DGC_STOPPED;
+    if (!inside && session_stopped(s)) return session_fail(s, DGC_STOPPED, "the evaluation was stopped");
     struct loaded *l;
     enum dgc_status status = session_batch_run(s, ENTRY_EVAL, ds, loader, b, &l);
     if (!status) status = totals_add(s, sums, l, b->rows);
@@ -53,28 +55,52 @@ static void end_evaluation(void *evaluation) {
   dataset_close(e->data);
 }
 
+enum dgc_status session_evaluation_open(struct dgc_session *s, struct dataset **data) {
+  enum dgc_status status = session_need(s, ENTRY_EVAL);
+  if (!status) status = session_data(s, DATA_EVAL, false, data);
+  if (!status) status = session_ready(s, ENTRY_EVAL);
+  return status ? status : session_takes_all(s, ENTRY_EVAL, (*data)->rows);
+}
+
+/* All batches of e->data. */
+static enum dgc_status run_all(struct dgc_session *s, struct evaluation *e, bool inside,
+                               struct totals *sums) {
+  struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
+  enum dgc_status status = session_own_towers(s, ENTRY_EVAL, &lo);
+  if (status) return status;
+  e->loader = loader_create(s->call, e->data, &lo, &s->diags);
+  return e->loader ? evaluate_over(s, e->data, e->loader, inside, sums) : session_unread(s);
+}
+
 static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric **metrics, int *count,
                                 int64_t *rows) {
   struct evaluation e = {0};
   struct arena_guard guard;
   arena_guard(&guard, end_evaluation, &e);
-  enum dgc_status status = session_need(s, ENTRY_EVAL);
-  if (!status) status = session_data(s, DATA_EVAL, false, &e.data);
-  if (!status) status = session_ready(s, ENTRY_EVAL);
-  if (!status) status = session_takes_all(s, ENTRY_EVAL, e.data->rows);
-  if (status) goto end;
-  struct totals *sums = totals_begin(s);
-  struct loader_options lo = {.batch = session_batch(s), .epochs = 1};
-  status = session_own_towers(s, ENTRY_EVAL, &lo);
-  if (status) goto end;
-  e.loader = loader_create(s->call, e.data, &lo, &s->diags);
-  status = e.loader ? evaluate_over(s, e.data, e.loader, sums) : session_unread(s);
-  if (status) goto end;
-  finish_metrics(s, sums, metrics, count);
-  if (rows) *rows = e.data->rows;
-end:
+  enum dgc_status status = session_evaluation_open(s, &e.data);
+  struct totals *sums = status ? NULL : totals_begin(s, ENTRY_EVAL);
+  if (!status) status = run_all(s, &e, false, sums);
+  if (!status) finish_metrics(s, sums, metrics, count);
+  if (!status && rows) *rows = e.data->rows;
   arena_unguard(&guard);
   end_evaluation(&e);
+  return status;
+}
+
+static void end_loader(void *evaluation) { loader_destroy(((struct evaluation *)evaluation)->loader); }
+
+enum dgc_status session_evaluate(struct dgc_session *s, const struct dataset *data, struct dgc_metric *out) {
+  struct evaluation e = {.data = (struct dataset *)(uintptr_t)data};
+  struct inner_arena inner;
+  struct arena_guard guard;
+  session_inner_begin(s, &inner);
+  arena_guard(&guard, end_loader, &e);
+  struct totals *sums = totals_begin(s, ENTRY_EVAL);
+  enum dgc_status status = run_all(s, &e, true, sums);
+  if (!status) totals_finish(s, sums, out);
+  arena_unguard(&guard);
+  end_loader(&e);
+  session_inner_end(&inner);
   return status;
 }
 

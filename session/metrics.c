@@ -15,22 +15,57 @@ struct total {
 };
 
 struct totals {
-  const struct graph *g; /* the source of the entry eval */
-  struct total *of;      /* by output */
+  const struct graph *g;        /* the source of the entry */
+  const struct graph *formulas; /* of its metrics; NULL: none is needed */
+  const char **names;           /* of the metrics */
+  struct total *of;             /* by output */
   bool begun;
 };
 
-struct totals *totals_begin(struct dgc_session *s) {
+/* Whether metrics are made of the output. */
+static bool is_counted(const struct output *o) {
+  switch (o->role) {
+  case OUTPUT_METRIC:
+  case OUTPUT_TOTAL:
+  case OUTPUT_MAXIMUM:
+  case OUTPUT_MINIMUM:
+  case OUTPUT_SAME: return true;
+  case OUTPUT_LOSS:
+  case OUTPUT_PREDICT:
+  case OUTPUT_VALUE:
+  case OUTPUT_UPDATE:
+  case OUTPUT_SEND:
+  case OUTPUT_HELD:
+  case OUTPUT_ROLES: break;
+  }
+  return false;
+}
+
+struct totals *totals_begin(struct dgc_session *s, enum entry_kind kind) {
+  const struct model *m = s->model;
   struct totals *t = arena_new(s->call, struct totals);
-  t->g = entry_source(s, ENTRY_EVAL);
+  bool train = kind == ENTRY_TRAIN;
+  *t = (struct totals){.g = entry_source(s, kind),
+                       .formulas = train ? m->train_metrics : m->metrics,
+                       .names = train ? m->train_measures : m->measures};
   t->of = arena_new_array(s->call, (size_t)t->g->noutputs, struct total);
   for (int i = 0; i < t->g->noutputs; i++) {
     struct total *to = &t->of[i];
+    if (!is_counted(&t->g->outputs[i])) continue;
     to->batch.type = t->g->outputs[i].node->type;
     to->batch.data = arena_alloc(s->call, (size_t)type_bytes(&to->batch.type) + 1);
     to->elements = arena_new_array(s->call, (size_t)type_count(&to->batch.type) + 1, double);
   }
   return t;
+}
+
+int totals_count(const struct dgc_session *s, enum entry_kind kind) {
+  return kind == ENTRY_TRAIN ? s->model->ntrain_measures : s->model->nmeasures;
+}
+
+void totals_clear(struct totals *t) {
+  t->begun = false;
+  for (int i = 0; i < t->g->noutputs; i++) t->of[i].count = 0;
 }
 
 /* ---- numbers ---- */
@@ -84,12 +119,34 @@ static double joined(enum output_role role, double a, double b) {
   return b;
 }
 
+static bool is_small(const struct totals *t, int output) {
+  return type_bytes(&t->of[output].batch.type) <= DEFERRED_BYTES;
+}
+
+bool totals_wait(const struct totals *t) {
+  bool large = false;
+  for (int i = 0; i < t->g->noutputs; i++) large |= is_counted(&t->g->outputs[i]) && !is_small(t, i);
+  return large;
+}
+
+enum dgc_status totals_post(struct dgc_session *s, struct totals *t, const struct loaded *l,
+                            struct deferred_read *reads) {
+  for (int i = 0; i < t->g->noutputs; i++) {
+    const struct output *o = &t->g->outputs[i];
+    if (!is_counted(o) || !is_small(t, i)) continue;
+    if (!exec_post(l->exec, plan_output(l->plan, o->role, o->name), &reads[i]))
+      return session_device_failed(s);
+  }
+  return DGC_OK;
+}
+
 static enum dgc_status add_output(struct dgc_session *s, struct totals *t, const struct loaded *l, int output,
-                                  int64_t rows) {
+                                  int64_t rows, const struct deferred_read *r) {
   const struct output *o = &t->g->outputs[output];
   struct total *to = &t->of[output];
   int at = plan_output(l->plan, o->role, o->name);
-  if (!exec_read(l->exec, at, to->batch.data)) return session_device_failed(s);
+  bool there = r ? exec_collect(l->exec, r, to->batch.data) : exec_read(l->exec, at, to->batch.data);
+  if (!there) return session_device_failed(s);
   for (int64_t i = 0; i < type_count(&to->batch.type); i++) {
     double x = number_at(&to->batch, i);
     to->elements[i] = t->begun ? joined(o->role, to->elements[i], x) : x;
@@ -99,13 +156,19 @@ static enum dgc_status add_output(struct dgc_session *s, struct totals *t, const
   return DGC_OK;
 }
 
-enum dgc_status totals_add(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows) {
+enum dgc_status totals_collect(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows,
+                               const struct deferred_read *reads) {
   for (int i = 0; i < t->g->noutputs; i++) {
-    enum dgc_status status = add_output(s, t, l, i, rows);
+    if (!is_counted(&t->g->outputs[i])) continue;
+    enum dgc_status status = add_output(s, t, l, i, rows, reads && is_small(t, i) ? &reads[i] : NULL);
     if (status) return status;
   }
   t->begun = true;
   return DGC_OK;
+}
+
+enum dgc_status totals_add(struct dgc_session *s, struct totals *t, const struct loaded *l, int64_t rows) {
+  return totals_collect(s, t, l, rows, NULL);
 }
 
 /* ---- metrics ---- */
@@ -125,19 +188,22 @@ static void fill_input(const struct totals *t, const struct map *outputs, const 
   for (int64_t i = 0; i < type_count(&n->type); i++) put_number(to, i, from[i]);
 }
 
-/* Every node of the formulas, by id. */
-static struct tensor *compute(struct dgc_session *s, const struct totals *t, const struct graph *g) {
+/* Every node of the formulas, by id. Without totals, the only input is this step. */
+static struct tensor *compute(struct dgc_session *s, const struct totals *t, int64_t step,
+                              const struct graph *g) {
   struct tensor *values = arena_new_array(s->call, g->count, struct tensor);
   struct map outputs = map_make(s->call);
-  for (int i = 0; i < t->g->noutputs; i++)
-    if (t->g->outputs[i].role != OUTPUT_METRIC)
+  for (int i = 0; t && i < t->g->noutputs; i++)
+    if (is_counted(&t->g->outputs[i]) && t->g->outputs[i].role != OUTPUT_METRIC)
       map_put(&outputs, t->g->outputs[i].name, (void *)(uintptr_t)&t->g->outputs[i]);
   for (uint32_t id = 0; id < g->count; id++) {
     const struct node *n = g->nodes[id];
     struct tensor *in = arena_new_array(s->call, (size_t)n->ninputs + 1, struct tensor);
     for (int i = 0; i < n->ninputs; i++) in[i] = values[n->inputs[i]->id];
     values[id] = (struct tensor){n->type, arena_alloc(s->call, (size_t)type_bytes(&n->type) + 1)};
-    if (n->op == OP_input)
+    if (n->op == OP_input && !t)
+      *(int64_t *)values[id].data = step;
+    else if (n->op == OP_input)
       fill_input(t, &outputs, n, &values[id]);
     else
       node_eval(n, in, &values[id], 0);
@@ -146,10 +212,9 @@ static struct tensor *compute(struct dgc_session *s, const struct totals *t, con
 }
 
 /* In the order of the model's text. */
-static struct dgc_metric *place_of(const struct dgc_session *s, struct dgc_metric *metrics,
-                                   const char *name) {
+static struct dgc_metric *place_of(const struct totals *t, struct dgc_metric *metrics, const char *name) {
   int i = 0;
-  while (strcmp(s->model->measures[i], name) != 0) i++;
+  while (strcmp(t->names[i], name) != 0) i++;
   metrics[i].name = name;
   return &metrics[i];
 }
@@ -160,12 +225,24 @@ void totals_finish(struct dgc_session *s, const struct totals *t, struct dgc_met
     if (o->role != OUTPUT_METRIC) continue;
     double sum, count;
     totals_average(t, i, &sum, &count);
-    place_of(s, metrics, o->name)->value = count > 0 ? sum / count : sum;
+    place_of(t, metrics, o->name)->value = count > 0 ? sum / count : sum;
   }
-  const struct graph *g = entry_source(s, ENTRY_METRICS);
-  const struct tensor *values = g ? compute(s, t, g) : NULL;
+  const struct graph *g = t->formulas;
+  const struct tensor *values = g ? compute(s, t, 0, g) : NULL;
   for (int i = 0; g && i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
-    place_of(s, metrics, o->name)->value = number_at(&values[o->node->id], 0);
+    place_of(t, metrics, o->name)->value = number_at(&values[o->node->id], 0);
   }
+}
+
+int session_rates(struct dgc_session *s, int64_t step, struct dgc_metric *out) {
+  const struct graph *g = s->model->rates;
+  struct inner_arena inner;
+  if (!g) return 0;
+  session_inner_begin(s, &inner);
+  const struct tensor *values = compute(s, NULL, step, g);
+  for (int i = 0; i < g->noutputs; i++)
+    out[i] = (struct dgc_metric){g->outputs[i].name, number_at(&values[g->outputs[i].node->id], 0)};
+  session_inner_end(&inner);
+  return g->noutputs;
 }

@@ -38,6 +38,7 @@ enum dgc_status session_compile(struct dgc_session *s) {
   struct frontend_options options = {.sets = o->set.items,
                                      .nsets = o->set.count,
                                      .seed = o->seed,
+                                     .train_metrics = o->train_metrics,
                                      .model = o->model,
                                      .folder = data_folder(s),
                                      .roots = session_roots(s)};

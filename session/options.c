@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum option_kind { FLAG, TEXT, INTEGER, LIST };
+enum option_kind { FLAG, TEXT, INTEGER, LIST, EVERY };
 
 struct option_row {
   const char *name;
@@ -123,6 +123,18 @@ static const struct option_row option_table[] = {
      "train on where a loss, or a variable that is saved, is not a number or infinite"},
     {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N|TIME",
      "save also after every N steps, or behind the step at which so much time has passed, as 30s, 10m or 1h"},
+    {"eval-every", EVERY, AT(eval_every), 0, 0, "Ne|N",
+     "evaluate during training, every N epochs (1e) or N steps (500), beside the training loss"},
+    {"keep-best", TEXT, AT(keep_best), 0, 0, "FILE",
+     "save there what was evaluated best so far (evaluates every epoch unless --eval-every says otherwise)"},
+    {"metric-to-watch", TEXT, AT(metric_to_watch), 0, 0, "val.NAME:min|max",
+     "which metric of the evaluation is to be best (default: the first loss, val.loss:min)"},
+    {"patience", INTEGER, AT(patience), 1, INT64_C(1) << 40, "N",
+     "end the training when N evaluations in a row have not been better than the best before"},
+    {"train-metrics", FLAG, AT(train_metrics), 0, 0, NULL,
+     "the model's metrics of what is trained on, too, beside the loss: of the epoch so far"},
+    {"log-every", EVERY, AT(log_every), 0, 0, "Ne|N",
+     "--log, --log-dir: a line every N epochs or steps (default 1e), and one for each evaluation"},
     {"eval-timeout", INTEGER, AT(eval_timeout), 0, INT64_C(1) << 31, "SECONDS",
      "the task evaluator: give up when no new checkpoint has come for so long (default: never)"},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",
@@ -190,6 +202,26 @@ static enum dgc_status set_every(struct dgc_session *s, const struct option_row 
   }
   o->checkpoint_seconds = 0;
   return set_integer(s, r, value, &o->checkpoint_every);
+}
+
+/* "500", "1e" */
+static enum dgc_status set_often(struct dgc_session *s, const struct option_row *r, const char *value,
+                                 struct every *out) {
+  size_t len = strlen(value);
+  char *end;
+  errno = 0;
+  long long count = strtoll(value, &end, 10);
+  bool epochs = strcmp(end, "e") == 0;
+  if (!len || end == value || (*end && !epochs) || errno || count < 1 || count > INT64_C(1) << 40)
+    return session_fail(s, DGC_USAGE, "%s: write a number of steps, as 500, or of epochs, as 1e, not '%s'",
+                        r->name, value);
+  *out = (struct every){.steps = epochs ? 0 : count, .epochs = epochs ? count : 0};
+  return DGC_OK;
+}
+
+bool every_due(const struct every *e, const struct position *p) {
+  if (e->epochs) return p->index == 0 && p->epoch % e->epochs == 0;
+  return e->steps && p->step % e->steps == 0;
 }
 
 const char *free_bound_of(const char *staleness) {
@@ -317,7 +349,7 @@ static bool in_config(const struct option_row *r) {
 
 /* What has been made of the old value goes, or the change is refused. */
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
-  if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed)))
+  if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed), AT(train_metrics)))
     return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);
   if (s->store && IS_AMONG(r, AT(devices), AT(cluster), AT(task), AT(backend), AT(threads), AT(tf32)))
     return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
@@ -340,6 +372,7 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   if (r->offset == AT(staleness)) return set_staleness(s, r, value);
   if (r->offset == AT(checkpoint_every)) return set_every(s, r, value);
   if (r->kind == INTEGER) return set_integer(s, r, value, field);
+  if (r->kind == EVERY) return set_often(s, r, value, field);
   status = check_text(s, r, value);
   if (status) return status;
   if (r->kind == LIST)

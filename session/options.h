@@ -14,6 +14,9 @@ void options_drop_strategy(struct options *o);
 /* The bound of a staleness "free:4" or "free", as text; NULL: it is none of these. */
 const char *free_bound_of(const char *staleness);
 
+/* Whether it is to be done at this position, which is behind a step. */
+bool every_due(const struct every *e, const struct position *p);
+
 /* Where training is to end: after so many epochs or steps, -1 where it does not matter. */
 struct goal {
   int64_t epochs, steps;

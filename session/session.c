@@ -114,11 +114,31 @@ void session_unsettle(struct dgc_session *s) {
   s->moves = s->store != NULL;
 }
 
+static void leave_inner(void *arg) {
+  struct inner_arena *inner = arg;
+  arena_destroy(inner->s->call);
+  inner->s->call = inner->outer;
+}
+
+void session_inner_begin(struct dgc_session *s, struct inner_arena *inner) {
+  struct arena *a = arena_create();
+  inner->s = s;
+  inner->outer = s->call;
+  s->call = a;
+  arena_guard(&inner->guard, leave_inner, inner);
+}
+
+void session_inner_end(struct inner_arena *inner) {
+  arena_unguard(&inner->guard);
+  leave_inner(inner);
+}
+
 struct dgc_session *session_create(void) {
   struct arena_guard guards[3];
   struct arena *a = arena_create_guarded(&guards[0]);
   struct dgc_session *s = arena_new(a, struct dgc_session);
   s->saved_step = -1;
+  s->best.step = s->best.evaluated = -1;
   s->arena = a;
   s->call = arena_create_guarded(&guards[1]);
   s->text = arena_create_guarded(&guards[2]);

@@ -17,6 +17,7 @@
  *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens
  *   data, evaluate        the files of an entry and their batches; metrics
+ *   best, losses          the metric that a training watches; what it measures of its batches
  *   free                  asynchronous training in no fixed order
  *   train, predict, batch what is done with all that
  *   evaluator             what another process trains, evaluated beside it
@@ -40,6 +41,11 @@ struct list {
   int count;
 };
 
+/* How often something is done: every so many steps, or epochs. 0: never. */
+struct every {
+  int64_t steps, epochs;
+};
+
 /* Options by name; see option_table in options.c. */
 struct options {
   struct list set, data, eval_data, output, allow_path;
@@ -51,12 +57,14 @@ struct options {
   const char *model, *graph, *emit, *devices, *backend, *arch, *batch_is, *pjrt_plugin;
   const char *rows, *eval_rows, *auto_shard;
   const char *link, *speed, *tasks; /* of predictions */
-  const char *checkpoint;
+  const char *checkpoint, *keep_best, *metric_to_watch;
+  struct every eval_every, log_every;
   const char *disable_pass, *print_after, *stress;
   const char *source_path; /* of verify */
   bool numeric;
-  int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout, eval_timeout;
-  bool overwrite, allow_nan, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32, color, profile;
+  int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout, eval_timeout, patience;
+  bool overwrite, allow_nan, train_metrics, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32,
+      color, profile;
   bool seed_given, epochs_given, steps_given;
   bool free;          /* asynchronous, and in no fixed order; */
   int64_t free_bound; /* see runtime/mpi/free.h */
@@ -67,6 +75,17 @@ struct position {
   int64_t epoch, index; /* the next batch */
   int64_t step;         /* training steps since the model's first */
   int64_t batch;        /* rows of a global batch, which `index` counts in */
+};
+
+/* What is known of the metric that a training watches; a checkpoint holds it. */
+struct best_so_far {
+  const char *what;  /* "val.loss:min"; NULL: nothing */
+  int metric;        /* the number of the model's measure */
+  bool most;         /* the greatest is the best */
+  double value;      /* the best so far, */
+  int64_t step;      /* and the step behind which it was; -1: there is none */
+  int64_t waited;    /* evaluations since */
+  int64_t evaluated; /* the step behind which the last evaluation was; -1: there was none */
 };
 
 /* What the evaluator knows of the file that it watches. */
@@ -127,6 +146,8 @@ struct dgc_session {
   struct loaded *plans;
   struct arena *building; /* of a plan that is not in `plans` yet */
   struct position position;
+  struct best_so_far best;
+  const char **val_names; /* "val.loss": of the model's measures */
   bool initialised;       /* the variables hold values */
   struct kept kept;       /* or these are to be theirs */
   struct list part_names; /* that dgc_output has handed out */
@@ -165,6 +186,14 @@ enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c);
     return session_end((s), &call, (expression));                   \
   } while (0)
 
+/* Between the two, what a call allocates lives no longer than that; its diagnostics do. */
+struct inner_arena {
+  struct dgc_session *s;
+  struct arena *outer;
+  struct arena_guard guard;
+};
+void session_inner_begin(struct dgc_session *s, struct inner_arena *inner);
+void session_inner_end(struct inner_arena *inner);
 /* Memory that there is not: as arena_create says. */
 struct dgc_session *session_create(void);
 /* An error where the session is called from on_progress. */

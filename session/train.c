@@ -1,11 +1,14 @@
 /* Training over files. */
 #include "session/agree.h"
+#include "session/best.h"
 #include "session/checkpoint.h"
 #include "session/cluster.h"
 #include "session/compile.h"
 #include "session/data.h"
 #include "session/evaluate.h"
 #include "session/free.h"
+#include "session/losses.h"
+#include "session/metrics.h"
 #include "session/model.h"
 #include "session/options.h"
 #include "session/strategy.h"
@@ -13,18 +16,11 @@
 #include "session/towers.h"
 
 #include "base/clock.h"
+#include "ir/graph/graph.h"
 #include "runtime/data/loader.h"
 #include "runtime/mpi/transport.h"
 
 #include <math.h>
-
-/* A batch whose losses are on their way from the devices. */
-struct unread {
-  const struct loaded *l; /* NULL: none */
-  int64_t rows, step;
-  struct deferred_read *losses; /* by output */
-  int cap;                      /* for so many */
-};
 
 struct training {
   struct dgc_session *s;
@@ -32,9 +28,13 @@ struct training {
   struct loader *loader;
   struct free_training *free; /* NULL: steps have an order */
   struct goal goal;
-  double begin, epoch_begin, reported;
-  double loss_sum, loss_count; /* of the epoch so far */
-  struct unread unread, spare;
+  double begin, epoch_begin, reported; /* the epoch's: as if its evaluations took no time */
+  struct losses *losses;               /* of the epoch so far */
+  struct dataset *test;                /* to evaluate on as it goes; NULL: it does not */
+  struct dgc_metric *validation, *rates;
+  bool evaluated, improved; /* behind the present step */
+  bool told;                /* that the training ends */
+  bool kept;                /* the best is on its way to the disk, or was */
   int64_t rows, first_step, saved_step;
   bool stop;    /* on_progress wants it */
   bool stopped; /* dgc_stop was called */
@@ -76,7 +76,8 @@ static struct training *listen(struct training *t) {
 }
 
 static bool done(const struct training *t) {
-  return t->stop || t->stopped || t->lost || t->unsaved || goal_is_reached(&t->goal, &t->s->position);
+  return t->stop || t->stopped || t->lost || t->unsaved || goal_is_reached(&t->goal, &t->s->position) ||
+         session_impatient(t->s);
 }
 
 /* What ends the training: a loss that is no number, by its name if there are several. */
@@ -98,48 +99,35 @@ static enum dgc_status no_number(struct training *t, const struct loaded *l, int
   return DGC_MISMATCH;
 }
 
-/* Adds the losses that are on their way, and weighs their batch by its rows. */
+/* Adds the losses that are on their way. */
 static enum dgc_status add_loss(struct training *t) {
-  const struct loaded *l = t->unread.l;
-  int64_t rows = t->unread.rows;
-  t->unread.l = NULL;
-  for (int i = 0; l && i < l->plan->noutputs; i++) {
-    const struct plan_value *v = &l->plan->outputs[i];
-    if (v->role != OUTPUT_LOSS) continue;
-    double value;
-    enum dgc_status status = output_collect(t->s, l, i, &t->unread.losses[i], &value);
-    if (status) return status;
-    if (!isfinite(value) && !t->s->options.allow_nan) return no_number(t, l, i, value, t->unread.step);
-    t->loss_sum += value * (double)rows;
-  }
-  t->loss_count += l ? (double)rows : 0;
-  return DGC_OK;
+  struct odd_loss odd;
+  enum dgc_status status = losses_collect(t->losses, &odd);
+  return status || !odd.l ? status : no_number(t, odd.l, odd.output, odd.value, odd.step);
 }
 
-/* Asks for the losses of this batch before it waits for those of the last one, so that the devices have work
- * meanwhile. */
 static enum dgc_status next_loss(struct training *t, const struct loaded *l, int64_t rows) {
-  struct unread next = t->spare;
-  int noutputs = l->plan->noutputs;
-  next.l = l;
-  next.rows = rows;
-  next.step = t->s->position.step + 1;
-  if (next.cap < noutputs) {
-    next.cap = noutputs;
-    next.losses = arena_new_array(t->s->call, (size_t)noutputs, struct deferred_read);
-  }
-  for (int i = 0; i < noutputs; i++)
-    if (l->plan->outputs[i].role == OUTPUT_LOSS && !exec_post(l->exec, i, &next.losses[i]))
-      return session_device_failed(t->s);
-  enum dgc_status status = add_loss(t);
-  t->spare = t->unread;
-  t->unread = next;
-  return status;
+  struct odd_loss odd;
+  enum dgc_status status = losses_post(t->losses, l, rows, t->s->position.step + 1, &odd);
+  return status || !odd.l ? status : no_number(t, odd.l, odd.output, odd.value, odd.step);
+}
+
+/* By what the steps of the call took, with all that came between them. */
+static double seconds_to_go(const struct training *t, double now) {
+  const struct position *p = &t->s->position;
+  const struct goal *g = &t->goal;
+  int64_t each = loader_batches_per_epoch(t->loader), done = p->step - t->first_step;
+  double steps = INFINITY;
+  if (g->epochs >= 0) steps = (double)(g->epochs - p->epoch) * (double)each - (double)p->index;
+  if (g->steps >= 0 && (double)(g->steps - p->step) < steps) steps = (double)(g->steps - p->step);
+  return done > 0 && isfinite(steps) ? steps * (now - t->begin) / (double)done : NAN;
 }
 
 static enum dgc_status report(struct training *t, const struct batch *b, bool end) {
   struct dgc_session *s = t->s;
-  bool due = b->last || end || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
+  const struct every *log = &s->options.log_every;
+  bool log_due = end || t->evaluated || (log->steps || log->epochs ? every_due(log, &s->position) : b->last);
+  bool due = b->last || log_due || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
   if (status || !due || !s->on_progress) return status;
   double time = t->reported = clock_seconds();
@@ -149,12 +137,23 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
       .step = b->index + 1,
       .steps = loader_batches_per_epoch(t->loader),
       .total_steps = s->position.step,
-      .loss = t->loss_count > 0 ? t->loss_sum / t->loss_count : NAN,
+      .loss = losses_mean(t->losses),
       .seconds = time - t->begin,
       .examples_per_second = time > t->epoch_begin ? (double)t->rows / (time - t->epoch_begin) : 0,
       .epoch_end = b->last,
       .end = end,
+      .evaluated = t->evaluated,
+      .log_due = log_due,
+      .improved = t->improved,
+      .epoch_seconds = time - t->epoch_begin,
+      .seconds_to_go = seconds_to_go(t, time),
+      .nvalidation = t->test ? s->model->nmeasures : 0,
+      .validation = t->validation,
+      .rates = t->rates,
   };
+  p.nlosses = losses_named(t->losses, &p.losses);
+  p.nmetrics = losses_metrics(t->losses, &p.metrics);
+  p.nrates = session_rates(s, s->position.step - 1, t->rates);
   s->listening = true;
   if (!s->on_progress(s->on_progress_user, &p)) t->stop = true;
   s->listening = false;
@@ -183,15 +182,85 @@ static enum dgc_status save(struct training *t) {
   return status;
 }
 
+/* --- evaluation as it goes --- */
+
+/* What was evaluated best so far. The step waits for a copy of it, as for that of a checkpoint. */
+static enum dgc_status keep_best(struct training *t) {
+  struct dgc_session *s = t->s;
+  enum dgc_status status = session_save_begin(s, s->options.keep_best, !s->options.allow_nan);
+  t->saving = t->kept = true;
+  return status;
+}
+
+/* The time that it takes is none of the epoch's. Where dgc_stop ends it, it is for the training that goes on. */
+static enum dgc_status evaluate(struct training *t) {
+  struct dgc_session *s = t->s;
+  double begin = clock_seconds();
+  enum dgc_status status = session_evaluate(s, t->test, t->validation);
+  if (status == DGC_STOPPED) return DGC_OK;
+  for (int i = 0; !status && i < s->model->nmeasures; i++) t->validation[i].name = s->val_names[i];
+  t->evaluated = !status;
+  t->improved = !status && session_watched(s, t->validation);
+  if (t->improved && s->options.keep_best) status = keep_best(t);
+  t->epoch_begin += clock_seconds() - begin;
+  return status;
+}
+
+static bool evaluation_due(const struct training *t) {
+  static const struct every each_epoch = {.epochs = 1};
+  const struct every *e = &t->s->options.eval_every;
+  if (!t->test || t->s->best.evaluated == t->s->position.step) return false;
+  return every_due(e->steps || e->epochs ? e : &each_epoch, &t->s->position);
+}
+
+/* Nothing was evaluated behind the step that comes. */
+static void forget_evaluation(struct training *t) {
+  t->evaluated = t->improved = false;
+  for (int i = 0; t->test && i < t->s->model->nmeasures; i++) t->validation[i].value = NAN;
+}
+
+/* What there is to evaluate on, if it is to evaluate as it goes. */
+static enum dgc_status open_test(struct training *t) {
+  struct dgc_session *s = t->s;
+  int64_t rows;
+  t->rates =
+      arena_new_array(s->call, s->model->rates ? (size_t)s->model->rates->noutputs : 1, struct dgc_metric);
+  if (!session_evaluates_often(s)) return DGC_OK;
+  enum dgc_status status = session_evaluation_rows(s, &rows);
+  if (status) return status;
+  if (rows < 0) {
+    session_fail(s, DGC_USAGE, "there is nothing to evaluate on while it trains");
+    diag_help(&s->diags, LOC_NONE, "give --eval-data NAME=FILE, or --eval-rows A:B of the data");
+    return DGC_USAGE;
+  }
+  int n = s->model->nmeasures;
+  s->val_names = arena_new_array(s->arena, (size_t)n, const char *);
+  t->validation = arena_new_array(s->call, (size_t)n, struct dgc_metric);
+  for (int i = 0; i < n; i++) s->val_names[i] = arena_printf(s->arena, "val.%s", s->model->measures[i]);
+  for (int i = 0; i < n; i++) t->validation[i].name = s->val_names[i];
+  status = session_watch(s);
+  return status ? status : session_evaluation_open(s, &t->test);
+}
+
+/* --- steps --- */
+
 /* Behind a batch and its step. */
 static enum dgc_status end_batches(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   s->position.epoch = b->last ? b->epoch + 1 : b->epoch;
   s->position.index = b->last ? 0 : b->index + 1;
   enum dgc_status status = b->last ? tasks_collect(s, clock_seconds() - t->epoch_begin) : DGC_OK;
-  if (!status) status = report(t, b, false);
+  if (!status && evaluation_due(t)) {
+    status = add_loss(t); /* what ends the training ends it before */
+    if (!status) status = evaluate(t);
+  }
+  bool ends = !b->last && (session_impatient(s) || goal_is_reached(&t->goal, &s->position));
+  if (!status && ends) status = tasks_collect(s, clock_seconds() - t->epoch_begin);
+  if (!status) status = report(t, b, ends);
+  t->told = ends;
+  forget_evaluation(t);
   if (status || !b->last) return status;
-  t->loss_sum = t->loss_count = 0;
+  losses_clear(t->losses);
   t->rows = 0;
   t->epoch_begin = clock_seconds();
   return DGC_OK;
@@ -222,6 +291,7 @@ static void say_done(const struct training *t) {
   const struct position *p = &t->s->position;
   const struct options *o = &t->s->options;
   if (!p->step || !done(t)) return;
+  if (session_impatient(t->s)) return;
   bool epochs = t->goal.epochs >= 0 && p->epoch >= t->goal.epochs;
   long long is = (long long)(epochs ? p->epoch : p->step),
             wanted = (long long)(epochs ? t->goal.epochs : t->goal.steps);
@@ -300,8 +370,7 @@ static unsigned wants(void *training) {
 }
 
 static void add_sum(struct training *t, const struct free_sum *sum) {
-  t->loss_sum += sum->loss;
-  t->loss_count += sum->weight;
+  losses_add(t->losses, sum->loss, sum->weight);
   t->rows += (int64_t)sum->weight;
   t->s->position.step += sum->applied;
 }
@@ -314,6 +383,7 @@ static enum dgc_status told(void *training, const struct batch *b, const struct 
   inside.last = false;
   add_sum(&now, sum);
   enum dgc_status status = report(&now, &inside, false);
+  losses_add(t->losses, -sum->loss, -sum->weight);
   t->s->position.step = step;
   t->reported = now.reported;
   if (now.stop) t->own |= STOP;
@@ -347,6 +417,10 @@ static int64_t batches_until(const struct training *t) {
   int64_t count = loader_batches_per_epoch(t->loader) - p->index;
   if (t->goal.steps >= 0 && t->goal.steps - p->step < count) count = t->goal.steps - p->step;
   int64_t every = o->checkpoint_every;
+  if (every && every - p->step % every < count) count = every - p->step % every;
+  every = t->test ? o->eval_every.steps : 0;
+  if (every && every - p->step % every < count) count = every - p->step % every;
+  every = o->log_every.steps;
   if (every && every - p->step % every < count) count = every - p->step % every;
   return count;
 }
@@ -402,12 +476,19 @@ static enum dgc_status train_over(struct training *t) {
   status = check_batches(t);
   if (!status) say_done(t);
   tasks_begin(s);
+  t->losses = losses_begin(s);
+  forget_evaluation(t);
   t->begin = t->epoch_begin = t->saved = clock_seconds();
+  /* Stopped before it could evaluate, and saved. */
+  if (!status && s->position.step && !t->free && evaluation_due(t)) status = evaluate(t);
+  forget_evaluation(t);
   if (!status) status = s->free ? train_freely(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);
   if (!status && t->unsaved) status = session_save_end(s, s->options.checkpoint);
-  if (!status && t->rows > 0) status = report_end(t);
+  if (!status && t->rows > 0 && !t->told) status = report_end(t);
+  if (!status && t->kept) status = session_save_end(s, s->options.keep_best);
   if (status) return status;
+  if (session_impatient(s) && !t->stopped) session_say_impatient(s);
   if (t->stopped) return end_early(t, DGC_STOPPED);
   return s->options.checkpoint ? save(t) : DGC_OK;
 }
@@ -418,6 +499,7 @@ static void end_training(void *training) {
   session_free_close(t->free);
   loader_destroy(t->loader);
   dataset_close(t->data);
+  dataset_close(t->test);
 }
 
 static enum dgc_status refuse_evaluator(struct dgc_session *s) {
@@ -443,6 +525,8 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = refuse_evaluator(s);
   if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
+  if (!status && o->train_metrics && s->free)
+    status = session_fail(s, DGC_USAGE, "train-metrics: with staleness free only losses are added up");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status && s->free) status = session_free_allowed(s);
@@ -450,6 +534,7 @@ static enum dgc_status train(struct dgc_session *s) {
     status =
         session_evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */
   if (!status && rows > 0) status = session_takes_all(s, ENTRY_EVAL, rows);
+  if (!status) status = open_test(&t);
   if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = agree_on_training(s, t.data);
   if (!status) status = train_over(&t);
@@ -463,6 +548,14 @@ static enum dgc_status train(struct dgc_session *s) {
 static enum dgc_status train_alone(struct dgc_session *s) {
   enum dgc_status status = session_alone(s);
   return status ? status : train(s);
+}
+
+bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step) {
+  const struct best_so_far *b = &s->best;
+  if (!b->what || b->step < 0) return false;
+  *metric = (struct dgc_metric){s->val_names[b->metric], b->value};
+  *step = b->step;
+  return true;
 }
 
 enum dgc_status dgc_train(struct dgc_session *s) { CALL(s, train_alone(s)); }

@@ -17,6 +17,7 @@ struct cli {
   int nwords;
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume;
   bool json, help, verbose, quiet, resumes, color;
+  char *message; /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
   char **rest;    /* what stands behind "--": of launch, a command; ends with NULL */
   int process;    /* of several that a launcher has started; the first one prints */
@@ -63,16 +64,26 @@ bool cli_asked(int code);
 /* Ends the tool with the signal that ended its work, if one did; gives the code back. */
 int cli_end(int code);
 
-/* cli_report.c */
-/* What the session has to say goes to standard error; gives `status` back. */
-int cli_status(struct cli *c, enum dgc_status status);
+/* cli_progress.c */
 bool cli_progress(void *user, const struct dgc_progress *p);
 /* Removes the progress bar, if there is one, before something else is printed. */
 void cli_clear_progress(void);
+
+/* cli_result.c */
+/* Remembers what the training has come to. */
+void cli_keep_result(const struct dgc_progress *p);
+/* What a training has come to as a JSON object, whichever way it ended: `metrics` NULL where it was not evaluated. */
+void cli_print_result(struct cli *c, int code, const struct dgc_metric *metrics, int count, int64_t rows);
+
+/* cli_report.c */
+/* What the session has to say goes to standard error; gives `status` back. */
+int cli_status(struct cli *c, enum dgc_status status);
 void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows);
 /* The metrics of a training step, in one line. */
 void cli_print_step(const struct cli *c, int64_t step, const struct dgc_metric *m, int count, int64_t rows);
 void cli_print_bench(const struct cli *c, const struct dgc_bench *b);
+/* The tasks' times, behind another member of an object. */
+void cli_print_tasks_json(struct dgc_session *s);
 void cli_json_string(FILE *f, const char *text);
 void cli_json_number(FILE *f, double value);
 /* The shortest decimal with at most `digits` digits; the same in every locale. */

@@ -1,4 +1,4 @@
-/* What the tool prints: messages, progress, metrics, figures. */
+/* What the tool prints: messages, metrics, figures. */
 #include "cli.h"
 
 #include <locale.h>
@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static bool bar_shown;
-
-void cli_clear_progress(void) {
-  if (!bar_shown) return;
-  fputs("\r\033[K", stderr);
-  bar_shown = false;
-}
 
 /* Of several processes the first one tells what goes on; the others say who they are, and why they end. */
 static void put_message(const struct cli *c, const char *message) {
@@ -31,6 +23,10 @@ static void put_message(const struct cli *c, const char *message) {
 int cli_status(struct cli *c, enum dgc_status status) {
   const char *message = dgc_message(c->session);
   bool fails = status && status != DGC_STOPPED;
+  if (status) {
+    free(c->message);
+    c->message = strdup(message);
+  }
   if (*message && (fails || !c->process)) {
     cli_clear_progress();
     put_message(c, message);
@@ -68,58 +64,7 @@ void cli_json_string(FILE *f, const char *text) {
   fputc('"', f);
 }
 
-static void print_bar(const struct dgc_progress *p) {
-  enum { WIDTH = 24 };
-  int full = p->steps > 0 ? (int)(p->step * WIDTH / p->steps) : 0;
-  char bar[WIDTH + 1];
-  for (int i = 0; i < WIDTH; i++) bar[i] = i < full ? '#' : '.';
-  bar[WIDTH] = 0;
-  fprintf(stderr, "\r\033[Kepoch %lld", (long long)p->epoch + 1);
-  if (p->epochs) fprintf(stderr, "/%lld", (long long)p->epochs);
-  fprintf(stderr, "  %s  step %lld/%lld  loss %.4g  %.0f examples/s", bar, (long long)p->step,
-          (long long)p->steps, p->loss, p->examples_per_second);
-  fflush(stderr);
-  bar_shown = true;
-}
-
-/* "12.3 MB" */
-static void print_bytes(double bytes) {
-  static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-  size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++) bytes /= 1000;
-  fprintf(stderr, "%.*f %s", unit > 0, bytes, units[unit]);
-}
-
-/* Of many tasks those that compute longest. */
-static void print_tasks(struct dgc_session *s) {
-  enum { SHOWN = 16 };
-  int count, slowest = 0, shown = 0;
-  const struct dgc_task *tasks = dgc_tasks(s, &count);
-  for (int i = 0; i < count; i++) {
-    const struct dgc_task *t = &tasks[i];
-    double all = t->computing + t->waiting + t->other, percent = all > 0 ? 100 / all : 0;
-    if (t->slower > tasks[slowest].slower) slowest = i;
-    if (count > SHOWN && (t->slower < 1.25 || shown == SHOWN)) continue;
-    shown++;
-    fprintf(stderr, "  %s computes %.0f %%, waits %.0f %%", t->name, t->computing * percent,
-            t->waiting * percent);
-    if (t->waits_for >= 0 && t->longest * percent >= 1)
-      fprintf(stderr, " (%.0f %% for %s)", t->longest * percent, tasks[t->waits_for].name);
-    fputs(", sent ", stderr);
-    print_bytes((double)t->sent);
-    fputc('\n', stderr);
-  }
-  if (count < 2) return;
-  const struct dgc_task *t = &tasks[slowest];
-  if (t->slower < 1.25 || t->followers == 0) return;
-  fprintf(stderr, "  %s is %.1f times slower than the others; ", t->name, t->slower);
-  if (t->followers == count - 1)
-    fputs("all wait for it\n", stderr);
-  else
-    fprintf(stderr, "%d of %d wait for it\n", t->followers, count - 1);
-}
-
-static void tasks_json(struct dgc_session *s) {
+void cli_print_tasks_json(struct dgc_session *s) {
   int count;
   const struct dgc_task *tasks = dgc_tasks(s, &count);
   for (int i = 0; i < count; i++) {
@@ -145,23 +90,6 @@ static void tasks_json(struct dgc_session *s) {
   }
 }
 
-bool cli_progress(void *user, const struct dgc_progress *p) {
-  const struct cli *c = user;
-  cli_training(c->session);
-  if (c->quiet || c->process > 0) return true;
-  if (!p->epoch_end && !p->end) {
-    if (isatty(STDERR_FILENO)) print_bar(p);
-    return true;
-  }
-  cli_clear_progress();
-  fprintf(stderr, "epoch %lld", (long long)p->epoch + 1);
-  if (p->epochs) fprintf(stderr, "/%lld", (long long)p->epochs);
-  if (p->end) fprintf(stderr, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
-  fprintf(stderr, "  loss %.4g  %.0f examples/s  %.1f s\n", p->loss, p->examples_per_second, p->seconds);
-  print_tasks(c->session);
-  return true;
-}
-
 void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows) {
   if (c->json) fprintf(stdout, "{\"rows\":%lld", (long long)rows);
   for (int i = 0; i < count; i++) {
@@ -176,7 +104,7 @@ void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int coun
       fputc('\n', stdout);
     }
   }
-  if (c->json) tasks_json(c->session);
+  if (c->json) cli_print_tasks_json(c->session);
   if (c->json) fputs("}\n", stdout);
 }
 

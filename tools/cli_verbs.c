@@ -170,8 +170,7 @@ static int evaluate_each(struct cli *c) {
   return code;
 }
 
-static int train(struct cli *c) {
-  if (c->evaluator) return evaluate_each(c);
+static int train_model(struct cli *c) {
   int code = load(c);
   if (!code) code = restore(c);
   if (code) return code;
@@ -183,8 +182,24 @@ static int train(struct cli *c) {
   code = cli_status(c, dgc_train(c->session));
   cli_training(NULL);
   cli_clear_progress();
-  if (code) return code;
-  return dgc_can_evaluate(c->session) ? evaluate(c) : cli_status(c, DGC_OK);
+  return code;
+}
+
+static int train(struct cli *c) {
+  const struct dgc_metric *metrics = NULL;
+  int count = 0;
+  int64_t rows = 0;
+  if (c->evaluator) return evaluate_each(c);
+  int code = train_model(c);
+  if (!code && dgc_can_evaluate(c->session))
+    code = cli_status(c, dgc_evaluate(c->session, &metrics, &count, &rows));
+  else if (!code)
+    code = cli_status(c, DGC_OK);
+  if (c->json)
+    cli_print_result(c, code, code ? NULL : metrics, count, rows);
+  else if (!code && metrics)
+    cli_print_metrics(c, metrics, count, rows);
+  return code;
 }
 
 /* Of processes that were started together, the evaluator has no part in this. */
@@ -313,7 +328,8 @@ const struct verb verbs[] = {
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
-                   "checkpoint-every resume overwrite allow-nan"
+                   "checkpoint-every resume overwrite allow-nan eval-every train-metrics keep-best "
+                   "metric-to-watch patience log-every"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",

@@ -62,10 +62,11 @@ static int run_verb(const struct verb *v, int argc, char **argv) {
   if (!code && c.help)
     cli_print_help(v);
   else if (!code) {
-    dgc_set(c.session, "color", c.color ? "true" : "false");
+    dgc_set(c.session, "color", c.color && !c.json ? "true" : "false");
     code = v->run(&c);
   }
   dgc_destroy(c.session);
+  free(c.message);
   return code;
 }
 

@@ -17,8 +17,11 @@ class Progress:
     """How far a training is, as `struct dgc_progress` says it: epoch, step, loss, seconds, …"""
 
     def __init__(self, c):
-        for field, _ in ffi.typeof("struct dgc_progress").fields:
-            setattr(self, field, getattr(c, field))
+        for field, kind in ffi.typeof("struct dgc_progress").fields:
+            value = getattr(c, field)
+            if kind.type.kind == "pointer":  # losses, metrics, validation, rates: by name
+                value = {text(value[i].name): value[i].value for i in range(getattr(c, "n" + field))}
+            setattr(self, field, value)
 
     def __repr__(self):
         return "epoch %d, step %d of %d, loss %.6g" % (self.epoch + 1, self.step, self.steps, self.loss)

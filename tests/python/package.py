@@ -115,6 +115,7 @@ def test_training(folder):
     epochs = m.train(data, epochs=3, progress=seen.append, checkpoint=folder / "m.safetensors")
     check([e.epoch for e in epochs if e.epoch_end] == [0, 1, 2] and epochs[2].loss < epochs[0].loss, epochs)
     check(seen and seen[-1].total_steps == 21, seen[-1:])
+    check(seen[-1].losses == {"loss": seen[-1].loss} and seen[-1].validation == {}, seen[-1].losses)
     other = model()
     other.variables["h.bias"] = np.ones(16)
     other.restore(folder / "m.safetensors")

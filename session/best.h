@@ -1,0 +1,19 @@
+/* The metric that a training watches: its best value so far, and how long ago that was */
+#ifndef DGC_SESSION_BEST_H
+#define DGC_SESSION_BEST_H
+
+#include "session/session.h"
+
+/* Whether the training evaluates as it goes. */
+bool session_evaluates_often(const struct dgc_session *s);
+/* Finds the metric of the option metric-to-watch among those of evaluation; its default is the first one, which is a
+ * loss. What the session knows of another metric is forgotten. */
+enum dgc_status session_watch(struct dgc_session *s);
+/* What an evaluation behind the present step gave, by the model's measures. True: it is the best one so far. */
+bool session_watched(struct dgc_session *s, const struct dgc_metric *metrics);
+/* Whether the option patience is used up. */
+bool session_impatient(const struct dgc_session *s);
+/* Says so. */
+void session_say_impatient(struct dgc_session *s);
+
+#endif

@@ -1,0 +1,103 @@
+"""The bar of a training in a terminal: it fits on one row, whatever the width and however it changes; elsewhere there are lines."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from checks import check, dgc, finish, model
+
+SECONDS = 300  # of a machine that stands still
+
+
+class Terminal:
+    """A training with 4,000 steps an epoch whose standard error is a terminal."""
+
+    def __init__(self, columns, *more, term="xterm"):
+        self.master, slave = pty.openpty()
+        self.size(columns)
+        self.read_all = b""
+        self.process = os.fork()
+        if not self.process:
+            os.setsid()
+            os.close(self.master)
+            os.dup2(slave, 2)
+            os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+            os.dup2(0, 1)
+            os.environ["TERM"] = term
+            os.environ.pop("COLUMNS", None)
+            os.execv(dgc, [dgc, "train", model, "--set", "hidden=4", "--batch", "2", "--checkpoint", "c.safetensors",
+                           "--overwrite", "--epochs", "1000", "--threads", "1", *more])
+        os.close(slave)
+
+    def size(self, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def read(self):
+        if not select.select([self.master], [], [], SECONDS)[0]:
+            return False
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            return False
+        self.read_all += data
+        return bool(data)
+
+    def bars(self):
+        return re.findall(rb"\r((?:\x1b\[\d*[AJ])*)([^\r\n\x1b]+)\x1b\[K", self.read_all)
+
+    def wait_for(self, bars):
+        """The bars of what comes now, whole ones."""
+        self.read_all = b""
+        while len(self.bars()) < bars and self.read():
+            pass
+        return [text.decode() for _, text in self.bars()]
+
+    def end(self):
+        os.kill(self.process, signal.SIGINT)
+        while self.read():
+            pass
+        os.waitpid(self.process, 0)
+        os.close(self.master)
+
+
+for columns, has, lacks in ((120, ["#", "examples/s", "to go"], []), (80, ["examples/s", "to go", "loss"], []),
+                            (60, ["loss", "to go"], []), (40, ["step"], ["examples/s"]), (16, ["epoch"], ["loss"])):
+    t = Terminal(columns)
+    bars = t.wait_for(3)
+    check(len(bars) >= 3, "%d columns: no bars: %r" % (columns, t.read_all[-300:]))
+    check(all(len(b) < columns for b in bars), "%d columns: a bar is too long: %r" % (columns, max(bars, key=len)))
+    check(columns < 40 or re.search(r"step \d+/4000\b", bars[-1]), "%d columns: %r" % (columns, bars[-1]))
+    for word in has:
+        # An epoch's first bars may have nothing done.
+        check(word in bars[-1] or word == "#" and "." in bars[-1], "%d columns: no %s: %r" % (columns, word, bars[-1]))
+    for word in lacks:
+        check(word not in bars[-1], "%d columns: %s: %r" % (columns, word, bars[-1]))
+    if columns == 120:
+        t.size(50)
+        t.wait_for(2)  # what was on its way
+        bars = t.wait_for(2)
+        check(bars and all(len(b) < 50 for b in bars), "narrower: %r" % bars)
+        check(b"\x1b[2A\x1b[J" in t.read_all or b"A\x1b[J" not in t.read_all, "narrower: rows that wrapped go: %r" % t.read_all[-300:])
+        t.size(100)
+        t.wait_for(2)
+        bars = t.wait_for(2)
+        check(bars and all(50 < len(b) < 100 for b in bars), "wider: %r" % bars)
+    t.end()
+
+# No bar where there is no way to draw one: a line for each report.
+t = Terminal(80, "--steps", "300", "--log-every", "100", term="dumb")
+while t.read():
+    pass
+os.waitpid(t.process, 0)
+text = t.read_all.decode()
+check("\x1b" not in text, "dumb: %r" % text[-300:])
+for step in (100, 200, 300):
+    check(text.count("epoch 1/1000  step %d/4000  loss" % step) == 1, "dumb: step %d: %r" % (step, text[-500:]))
+finish()

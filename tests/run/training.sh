@@ -1,0 +1,124 @@
+#!/bin/sh
+# Training that evaluates as it goes: no bit of what is trained changes by it, the best is kept, patience ends it, and what
+# goes on from a checkpoint ends where what was never stopped does.
+. "$(dirname "$0")/lib.sh"
+
+# tensors FILE...: no tensor of the safetensors files differs, whatever their metadata say.
+tensors() {
+  python3 - "$@" <<'PYTHON' && pass || fail "tensors of $*"
+import json, struct, sys
+def read(path):
+    data = open(path, "rb").read()
+    size, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    return header, data[8 + size:]
+sys.exit(any(read(path) != read(sys.argv[1]) for path in sys.argv[2:]))
+PYTHON
+}
+
+digits="$samples/digits.dsl --set hidden=16 --rows 0:640 --eval-rows 0:200 --batch 64"
+train="$dgc train $digits --quiet --json --overwrite"
+
+# --- evaluation changes nothing ---
+for more in '' '--devices cpu:0-1 --towers 3'; do
+  expect 0 "without evaluation $more" $train --steps 23 --checkpoint plain.safetensors $more
+  expect 0 "with evaluation $more" $train --steps 23 --checkpoint often.safetensors --eval-every 3 --train-metrics \
+    --keep-best best.safetensors --log-every 2 $more
+  tensors plain.safetensors often.safetensors
+  grep -q evaluated often.safetensors && pass || fail 'a training that evaluates does not keep that it has'
+done
+
+# --- what is kept is what was evaluated ---
+"$dgc" eval $digits --eval-rows 0:200 --checkpoint best.safetensors --json >best.json
+python3 - <<'PYTHON' && pass || fail 'the best is not what its file evaluates to'
+import json
+kept, said = json.load(open("best.json")), json.load(open("out"))["training"]["best"]
+assert said["metric"] == "val.loss" and said["value"] == kept["loss"], (said, kept)
+PYTHON
+
+# --- going on is as if it had never ended ---
+watch='--eval-every 4 --patience 2 --metric-to-watch val.accuracy:max --set rate=0.02'
+expect 0 'patience' "$dgc" train $digits $watch --overwrite --epochs 40 --checkpoint whole.safetensors --keep-best w.safetensors
+shows err 'note: stopped early after step '
+shows err 'val.accuracy has not become better in 2 evaluations; it was best'
+shows err 'which is in w.safetensors'
+ended=$(sed -n 's/.*stopped early after step \([0-9]*\):.*/\1/p' err)
+[ "$ended" -lt 400 ] && pass || fail "patience ended nothing: $ended"
+for at in 3 4 $((ended - 4)) $((ended - 1)) $ended; do
+  rm -f part.safetensors p.safetensors
+  expect 0 "the first $at steps" $train $watch --steps "$at" --checkpoint part.safetensors --keep-best p.safetensors
+  expect 0 "and the rest" "$dgc" train $digits $watch --epochs 40 --resume --checkpoint part.safetensors --keep-best p.safetensors
+  same whole.safetensors part.safetensors
+  same w.safetensors p.safetensors
+done
+expect 0 'nothing is left' "$dgc" train $digits $watch --epochs 40 --resume --checkpoint part.safetensors --keep-best p.safetensors
+shows err 'stopped early after step'
+expect 0 'another metric' "$dgc" train $digits --eval-every 4 --steps $((ended + 1)) --resume --checkpoint part.safetensors
+shows err 'what was best there does not count for val.loss:min'
+
+# --- metrics of training ---
+# Where nothing is learned, an epoch's metrics are those of an evaluation of the same rows: means, sums, formulas, and
+# totals that are tensors.
+cat >still.dsl <<'MODEL'
+model still(rate = 0.0) {
+  input x : f32[B, 3]
+  input y : f32[B]
+  var w : f32[3] = normal()
+  e = sum(x * w, axis = 1) - y
+  train first = mean(square(e)) with sgd(rate = rate)
+  train second = mean(abs(e + w[0])) with sgd(rate = exponential_decay(rate + 0.0, 10, 0.5))
+  metric bias = mean(e)
+  metric rms = sqrt(mean(square(e)))
+  metric worst = max(abs(e))
+  metric spread = norm(sum(abs(x), axis = 0)) / sum(abs(y))
+}
+MODEL
+python3 - <<'PYTHON'
+import random
+random.seed(3)
+with open("rows.csv", "w") as f:
+    f.write("a,b,c,y\n")
+    for i in range(50):
+        f.write(",".join("%.4f" % random.gauss(0, 1) for _ in range(4)) + "\n")
+PYTHON
+data='--data x=rows.csv:1-3 --data y=rows.csv:y'
+for more in '' '--devices cpu:0-1 --towers 3'; do
+  expect 0 "metrics of training $more" "$dgc" train still.dsl $data --eval-rows 0:50 --batch 16 --no-shuffle --train-metrics --eval-every 1e \
+    --json $more
+  shows err '  first '
+  shows err '  val.first '
+  python3 - <<'PYTHON' && pass || fail 'metrics of training are not those of evaluation'
+import json, math
+r = json.load(open("out"))
+t = r["training"]
+assert set(t["metrics"]) == {"bias", "rms", "worst", "spread"}, t
+for name, value in {**t["metrics"], **t["losses"]}.items():
+    assert math.isclose(value, r[name], rel_tol=1e-5, abs_tol=1e-6), (name, value, r[name])
+assert math.isclose(t["loss"], r["first"] + r["second"], rel_tol=1e-5)
+PYTHON
+done
+
+# --- a result, whichever way it ends ---
+result() { python3 -c 'import json, sys; r = json.load(open("out")); sys.exit(r["end"] != sys.argv[1] or ("message" in r) != (sys.argv[1] != "done"))' "$1" && pass || fail "no result: $(cat out)"; }
+expect 0 'no test data' "$dgc" train still.dsl $data --json --quiet
+result done
+expect 1 'no model' "$dgc" train nowhere.dsl --json
+result input
+expect 4 'a loss that is no number' "$dgc" train still.dsl $data --set rate=1e30 --steps 9 --json --quiet
+result mismatch
+expect 2 'a file that is there' "$dgc" train $digits --json --quiet --checkpoint whole.safetensors
+result usage
+
+# --- what cannot be ---
+expect 2 'nothing to evaluate on' "$dgc" train still.dsl $data --eval-every 1e
+shows err 'give --eval-data NAME=FILE'
+expect 2 'no such metric' "$dgc" train still.dsl $data --eval-rows 0:9 --metric-to-watch val.rsm:min
+shows err "did you mean 'val.rms'"
+expect 2 'no such period' "$dgc" train still.dsl $data --eval-rows 0:9 --eval-every 1h
+shows err 'write a number of steps, as 500, or of epochs, as 1e'
+expect 2 'one file for two' $train --keep-best a.safetensors --checkpoint a.safetensors
+expect 2 'a file of another training' "$dgc" train $digits --keep-best w.safetensors
+shows err '--overwrite begins anew'
+expect 3 'no folder' $train --keep-best nowhere/a.safetensors
+finish
