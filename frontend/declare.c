@@ -43,7 +43,7 @@ static struct node *variable_node(struct graph *g, const struct variable *v) {
   struct attr attrs[4];
   int n = 0;
   if (v->trainable) attrs[n++] = attr_int(ATTR_trainable, 1);
-  if (v->slot) attrs[n++] = attr_int(ATTR_slot, 1);
+  if (v->slot) attrs[n++] = attr_string(ATTR_slot, v->slot);
   if (v->aggregation) attrs[n++] = attr_string(ATTR_aggregation, v->aggregation);
   if (v->on_read) attrs[n++] = attr_string(ATTR_synchronization, "on_read");
   return build_named(g, v->path, OP_variable, 0, NULL, n, attrs, &v->type);
@@ -202,7 +202,7 @@ static bool has_elements(struct resolver *r, const struct stmt *s, const struct 
 
 void declare_variable(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
-  bool slot = r->frame->function->def->kind == DEF_OPTIMIZER;
+  const char *slot = r->frame->function->def->kind == DEF_OPTIMIZER ? r->updating->path : NULL;
   struct variable as = {.slot = slot, .loc = name->loc}, *v = NULL;
   struct type t;
   bool ok = eval_type(r, s->type, &t);
@@ -259,7 +259,7 @@ struct value step_value(struct resolver *r) {
       r->init->at.scope = "step.initial";
       r->init->at.loc = model->call;
       r->init->at.trail = NULL;
-      struct node *n = build_variable(r->init, "step", &t, false, false);
+      struct node *n = build_variable(r->init, "step", &t, false, NULL);
       struct node *assign = build_assign(r->init, n, build_scalar(r->init, DT_I64, 0));
       graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
     }

@@ -27,7 +27,8 @@ struct variable {
   struct variable *next;
   const char *path;
   struct type type;
-  bool trainable, slot;
+  bool trainable;
+  const char *slot;        /* of an optimizer's state: whose it is, else NULL */
   const char *aggregation; /* how what towers write becomes one value; NULL: they write the same */
   bool on_read;            /* each tower has a copy, joined when it is read */
   int order;               /* of declaration */

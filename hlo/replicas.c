@@ -101,8 +101,7 @@ static int device_of(const struct hlo_replicas *r, const struct node *n) {
 }
 
 static const char *model_name(const struct node *variable) {
-  const struct attr *of = node_attr(variable, ATTR_of);
-  return of ? of->string : variable->name;
+  return node_string_or(variable, ATTR_of, variable->name);
 }
 
 /* What device k has for a variable of the first device. NULL: nothing. */

@@ -21,9 +21,10 @@ struct grad_walk {
   uint8_t *needed;     /* depends on a wanted variable */
 };
 
-static bool is_gradient_name(const char *name) {
-  size_t len = strlen(name);
-  return len > 5 && strcmp(name + len - 5, ".grad") == 0;
+/* The gradient of n is called so. What goes straight through bears the name of what it comes to. */
+static void name_gradient(struct graph *g, const struct node *n, struct node *dy) {
+  if (n->op == OP_round_bf16 || dy->gradient_of || dy->op == OP_constant) return;
+  if (graph_rename(g, dy, arena_printf(g->arena, "%s.grad", n->name))) dy->gradient_of = n->name;
 }
 
 static void accumulate(struct grad *c, const struct node *n, int input, struct node *d) {
@@ -94,9 +95,7 @@ static void differentiate(struct graph *g, struct node *loss, const struct below
   for (uint32_t i = s->count; i-- > 0;) {
     struct node *n = g->nodes[s->ids[i]], *dy = w->grads[n->id];
     if (!dy) continue;
-    /* What goes straight through bears the name of what it comes to. */
-    if (dy->id >= count && n->op != OP_round_bf16 && !is_gradient_name(dy->name) && dy->op != OP_constant)
-      graph_rename(g, dy, arena_printf(g->arena, "%s.grad", n->name));
+    if (dy->id >= count) name_gradient(g, n, dy);
     if (!op_of(n)->grad) continue;
     build_at(g, n);
     g->at.backward = true;
@@ -131,7 +130,9 @@ static struct node *of_towers(struct graph *out, bool is_sum, struct node *n, co
                        : arena_printf(out->arena, "%s.scaled", n->name);
   build_at(out, x ? x : n);
   out->at.backward = x != NULL;
-  return build_named(out, name, OP_aggregate, 1, &n, 2, attrs, NULL);
+  struct node *sum = build_named(out, name, OP_aggregate, 1, &n, 2, attrs, NULL);
+  if (sum && x) sum->gradient_of = x->name;
+  return sum;
 }
 
 /* The gradients of one loss: those of its variables, in the order in which they stand. */

@@ -34,7 +34,7 @@ struct partition {
 };
 
 static int parts_of(const struct partition *p, const struct node *variable) {
-  return strategy_parts(&p->s, p->config, p->g, variable);
+  return strategy_parts(p->ctx->scratch, &p->s, p->config, p->g, variable);
 }
 
 static struct type part_type(const struct type *whole, int part, int parts) {
@@ -44,7 +44,7 @@ static struct type part_type(const struct type *whole, int part, int parts) {
 }
 
 static const char *owner_name(const struct partition *p, const struct node *variable) {
-  const struct node *owner = node_int_or(variable, ATTR_slot, 0) ? slot_owner(p->g, variable->name) : NULL;
+  const struct node *owner = slot_owner(p->ctx->scratch, p->g, variable);
   return owner ? owner->name : variable->name;
 }
 
@@ -80,6 +80,20 @@ static struct node *join_variable(struct partition *p, const struct node *v, int
   return build_named(p->out, v->name, OP_concat, parts, all, 1, &axis, NULL);
 }
 
+/* What n is in one part, under its name there. */
+static struct node *build_part(struct partition *p, const struct node *n, int part, enum op_id op,
+                               int ninputs, struct node *const *in, int nattrs, const struct attr *attrs,
+                               const struct type *t) {
+  struct graph *g = p->out;
+  uint32_t before = g->count;
+  build_at(g, n);
+  struct node *made =
+      build_named(g, part_name(g->arena, p->variable, n->name, part), op, ninputs, in, nattrs, attrs, t);
+  if (made && made->id >= before && n->gradient_of)
+    made->gradient_of = part_name(g->arena, p->variable, n->gradient_of, part);
+  return made;
+}
+
 static struct node *part_of(struct partition *p, struct node *n, int part, int parts, int depth);
 
 /* The op once more on parts of its operands, or on what it repeats. */
@@ -89,9 +103,8 @@ static struct node *op_part(struct partition *p, const struct node *n, int part,
   for (int k = 0; k < n->ninputs; k++)
     if (!(in[k] = cuts ? part_of(p, n->inputs[k], part, parts, depth + 1) : n->inputs[k])) return NULL;
   struct type t = part_type(&n->type, part, parts);
-  build_at(p->out, n);
-  return build_named(p->out, part_name(p->out->arena, p->variable, n->name, part), n->op, n->ninputs, in,
-                     n->nattrs, n->attrs, op_of(n)->traits & OP_TYPED ? &t : NULL);
+  return build_part(p, n, part, n->op, n->ninputs, in, n->nattrs, n->attrs,
+                    op_of(n)->traits & OP_TYPED ? &t : NULL);
 }
 
 /* Random numbers and counters know where their slice begins. */
@@ -99,18 +112,14 @@ static struct node *counted_part(struct partition *p, const struct node *n, int 
   struct attr attrs[ATTR_COUNT];
   int nattrs = counted_from(n, tower_first_row(part, parts, n->type.dim[0]), attrs);
   struct type t = part_type(&n->type, part, parts);
-  build_at(p->out, n);
-  return build_named(p->out, part_name(p->out->arena, p->variable, n->name, part), n->op, n->ninputs,
-                     n->inputs, nattrs, attrs, &t);
+  return build_part(p, n, part, n->op, n->ninputs, n->inputs, nattrs, attrs, &t);
 }
 
 static struct node *slice_part(struct partition *p, struct node *n, int part, int parts) {
   int64_t begin[MAX_RANK] = {tower_first_row(part, parts, n->type.dim[0])};
   struct attr attr = attr_ints(ATTR_begin, n->type.rank, begin);
   struct type t = part_type(&n->type, part, parts);
-  build_at(p->out, n);
-  return build_named(p->out, part_name(p->out->arena, p->variable, n->name, part), OP_slice, 1, &n, 1, &attr,
-                     &t);
+  return build_part(p, n, part, OP_slice, 1, &n, 1, &attr, &t);
 }
 
 /* Row numbers that may become negative, and be compared with any. */
@@ -129,7 +138,7 @@ static struct node *scatter_part(struct partition *p, const struct node *n, int 
   build_at(p->out, n);
   p->out->at.scope = part_name(p->out->arena, p->variable, n->name, part);
   in[1] = shifted(p, signed_index(p, n->inputs[1]), tower_first_row(part, parts, n->type.dim[0]));
-  return build_named(p->out, p->out->at.scope, OP_scatter_add, 3, in, 0, NULL, NULL);
+  return build_part(p, n, part, OP_scatter_add, 3, in, 0, NULL, NULL);
 }
 
 /* A row is in the last part that begins before it. */

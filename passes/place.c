@@ -43,11 +43,11 @@ static struct choice choose_variable(struct arena *a, const struct strategy *s, 
   if (n->tower >= 0)
     return (struct choice){strategy_worker(s, n->tower),
                            arena_printf(a, "joined on read -> tower %d's worker", n->tower)};
-  int home = strategy_home(s, n->name);
+  int home = strategy_home(s, n);
   if (s->parameter < 0 && !is_shard(s, home)) /* initialized as a whole */
     return (struct choice){home, arena_printf(a, "variable in parts -> device %d, which fills them", home)};
   if (s->parameter < 0) return (struct choice){home, "variable -> its home"};
-  bool follows = home != s->parameter && node_int_or(n, ATTR_slot, 0);
+  bool follows = home != s->parameter && node_attr(n, ATTR_slot);
   if (!s->mirrored)
     return (struct choice){home, follows ? "state -> with its variable" : "variable -> parameter device"};
   int device = n->replica >= 0 ? n->replica : s->main;

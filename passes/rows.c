@@ -120,7 +120,7 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   } else {
     return build_like(out, n, in, NULL);
   }
-  if (made && made->id >= before && !graph_find(out, n->name)) graph_rename(out, made, n->name);
+  build_takes_name(out, made, n, before);
   return made;
 }
 

@@ -33,7 +33,7 @@ static void measure(struct arena *a, struct candidate *c) {
     if (n->op == OP_copy && !node_int_or(n, ATTR_alias, 0)) c->moved += type_bytes(&n->type);
     if (n->op != OP_variable) continue;
     struct need *need = &c->needs[n->device];
-    *(node_int_or(n, ATTR_slot, 0) ? &need->state : &need->variables) += type_bytes(&n->type);
+    *(node_attr(n, ATTR_slot) ? &need->state : &need->variables) += type_bytes(&n->type);
   }
   for (int i = 0; i < p->ncollectives; i++)
     for (int k = 0; k < p->collectives[i].count; k++) c->moved += collective_bytes(&p->collectives[i], k);

@@ -281,7 +281,7 @@ static void fit_position(struct dgc_session *s, const struct saved *saved, const
 /* What only training needs, so that the weights of other programs do without: an optimizer's state, and `step`. */
 static bool may_start_anew(const struct dgc_session *s, const char *name) {
   const struct node *n = variable_of(s, name);
-  return n && (node_int_or(n, ATTR_slot, 0) || strcmp(name, "step") == 0);
+  return n && (node_attr(n, ATTR_slot) || strcmp(name, "step") == 0);
 }
 
 static enum dgc_status check_step(struct dgc_session *s, const struct checkpoint_entry *e, const char *path) {

@@ -142,13 +142,10 @@ static const char *device_list(const struct explanation *e) {
 /* The home of a variable, or of the one that an optimizer keeps this for. */
 static void tell_home(const struct explanation *e, struct fact *in, const struct node *n) {
   const struct config *c = &e->g->config;
+  const char *name = n->op == OP_variable ? home_name(e->arena, n) : "";
   const struct home *home = NULL;
-  size_t longest = 0;
-  for (int i = 0; n->op == OP_variable && i < c->nhomes; i++) {
-    size_t len = strlen(c->homes[i].variable);
-    bool its = strncmp(n->name, c->homes[i].variable, len) == 0 && (!n->name[len] || n->name[len] == '.');
-    if (its && len > longest) longest = len, home = &c->homes[i];
-  }
+  for (int i = 0; i < c->nhomes && !home; i++)
+    if (strcmp(c->homes[i].variable, name) == 0) home = &c->homes[i];
   if (!home) return;
   const char *by = c->balance ? "the device with the fewest bytes so far" : "devices in turn";
   struct fact *f = fact_object(

@@ -67,18 +67,18 @@ static const struct node *origin_of(struct certify *c, const struct node *n) {
 
 /* ---- what it is a breach of ---- */
 
-/* Without tower_, replica_ and copy_. */
-static const struct node *counterpart(const struct certify *c, const char *name) {
-  const struct node *n = graph_find(c->source, name);
-  if (n) return n;
-  if (strncmp(name, "tower_", 6) == 0 && strchr(name, '/')) name = strchr(name, '/') + 1;
-  if ((n = graph_find(c->source, name))) return n;
-  static const char *const ends[] = {"/replica_", ".copy_"};
-  for (int i = 0; i < 2; i++) {
-    const char *end = strstr(name, ends[i]);
-    if (end && (n = graph_find(c->source, arena_strndup(c->arena, name, (size_t)(end - name))))) return n;
-  }
-  return NULL;
+/* What the source has by the name of n, or of what it is a copy of; what is a tower's or a replica's is called so,
+ * too. */
+static const struct node *counterpart(const struct certify *c, const struct node *n) {
+  while (n->op == OP_copy) n = n->inputs[0];
+  const struct node *s = graph_find(c->source, n->name);
+  if (s) return s;
+  const char *tower = arena_printf(c->arena, "tower_%d/", n->tower);
+  const char *replica = arena_printf(c->arena, "/replica_%d", n->replica);
+  size_t len = strlen(n->name), begin = strlen(tower), end = strlen(replica);
+  if (n->tower >= 0 && strncmp(n->name, tower, begin) == 0) return graph_find(c->source, n->name + begin);
+  if (n->replica < 0 || len < end || strcmp(n->name + len - end, replica) != 0) return NULL;
+  return graph_find(c->source, arena_strndup(c->arena, n->name, len - end));
 }
 
 static bool reads(const struct node *n, const struct node *x) {
@@ -133,7 +133,7 @@ static void report(struct certify *c, enum claim_id claim, const struct node *n,
 
 /* Why n, at which the placed graph leaves the source, is not the source's. */
 static void explain(struct certify *c, enum claim_id claim, const struct node *n) {
-  const struct node *s = counterpart(c, n->name), *have = c->meanings[n->id].of, *want = NULL;
+  const struct node *s = counterpart(c, n), *have = c->meanings[n->id].of, *want = NULL;
   if (c->blamed[n->id]) return;
   if (s && c->towers > 1 && n->tower >= 0)
     want = c->rows[(size_t)s->id * (size_t)c->towers + (size_t)n->tower];

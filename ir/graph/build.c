@@ -135,6 +135,7 @@ static struct node *append(struct graph *g, const struct node *proto, uint32_t h
   n->want = graph_keep_text(g, proto->want);
   n->why = graph_keep_text(g, proto->why);
   n->origin = graph_keep_text(g, proto->origin);
+  n->gradient_of = graph_keep_text(g, proto->gradient_of);
   g->nodes[g->count++] = n;
   *slot = (struct graph_slot){hash, g->count};
   map_put_owned(&g->names, n->name, n);
@@ -396,6 +397,12 @@ void build_at(struct graph *g, const struct node *n) {
                                  .dist = n->dist};
 }
 
+void build_takes_name(struct graph *g, struct node *made, const struct node *n, uint32_t before) {
+  if (!made || made->id < before) return;
+  if (!graph_find(g, n->name)) graph_rename(g, made, n->name);
+  if (!made->gradient_of) made->gradient_of = graph_keep_text(g, n->gradient_of);
+}
+
 struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
                         const struct type *type) {
   struct build_context saved = g->at;
@@ -406,8 +413,7 @@ struct node *build_like(struct graph *g, const struct node *n, struct node *cons
                            type    ? type
                            : typed ? &n->type
                                    : NULL);
-  /* What n has been folded to takes over its name, if it is new. */
-  if (made && made->id >= before && !graph_find(g, n->name)) graph_rename(g, made, n->name);
+  build_takes_name(g, made, n, before);
   g->at = saved;
   return made;
 }

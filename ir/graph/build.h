@@ -48,8 +48,9 @@ struct node *build_scalar(struct graph *g, enum dtype d, double value);
 /* A constant of the type of `like`: a scalar, broadcast. */
 struct node *build_fill(struct graph *g, const struct type *like, double value);
 struct node *build_input(struct graph *g, const char *name, const struct type *t);
+/* slot: of optimizer state the variable for which it is kept, else NULL. */
 struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,
-                            bool slot);
+                            const char *slot);
 struct node *build_cast(struct graph *g, struct node *x, enum dtype d);
 struct node *build_reshape(struct graph *g, struct node *x, const struct type *t);
 /* All elements of x along one axis. */
@@ -92,6 +93,10 @@ struct node *build_gradient(struct graph *g, struct node *loss, struct node *var
  * again (typed ops: `type`, or n's own type when NULL). */
 struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
                         const struct type *type);
+
+/* What n of another graph has become in g takes over its name, and whose gradient it is, if it is new: nodes from
+ * `before` on are. */
+void build_takes_name(struct graph *g, struct node *made, const struct node *n, uint32_t before);
 
 /* Scope, location, annotation and place of n, so that what is built next stands where n stands. */
 void build_at(struct graph *g, const struct node *n);

@@ -76,6 +76,11 @@ const int64_t *node_ints(const struct node *n, enum attr_key key, int *count) {
 
 const char *node_string(const struct node *n, enum attr_key key) { return node_attr(n, key)->string; }
 
+const char *node_string_or(const struct node *n, enum attr_key key, const char *otherwise) {
+  const struct attr *a = node_attr(n, key);
+  return a ? a->string : otherwise;
+}
+
 bool node_is(const struct node *n, enum op_id op) { return n && n->op == op; }
 
 static double element(const struct node *n, const void *data) {

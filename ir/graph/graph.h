@@ -61,6 +61,7 @@ struct node {
   int replica;               /* the copy a mirrored value belongs to, else -1 */
   int device;                /* index into config.target.devices once placed, else -1 */
   bool backward;             /* made by differentiation, or of what that has made; not part of identity */
+  const char *gradient_of;   /* stage source: the value whose gradient it is, or NULL; not part of identity */
   int pack;        /* 1 + the pack of gradients in whose sum it takes part, else 0; not part of identity */
   const char *why; /* the rule that placed it; not part of identity */
   /* "digits.dsl:9 (nn.dense, nn.dsl:3)", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
@@ -128,6 +129,7 @@ int64_t node_int(const struct node *n, enum attr_key key);
 int64_t node_int_or(const struct node *n, enum attr_key key, int64_t otherwise);
 const int64_t *node_ints(const struct node *n, enum attr_key key, int *count);
 const char *node_string(const struct node *n, enum attr_key key);
+const char *node_string_or(const struct node *n, enum attr_key key, const char *otherwise);
 bool node_is(const struct node *n, enum op_id op);
 /* A constant whose elements all equal `value`. */
 bool node_is_constant(const struct node *n, double value);

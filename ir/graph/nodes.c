@@ -45,11 +45,11 @@ struct node *build_input(struct graph *g, const char *name, const struct type *t
 }
 
 struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,
-                            bool slot) {
+                            const char *slot) {
   struct attr attrs[2];
   int n = 0;
   if (trainable) attrs[n++] = attr_int(ATTR_trainable, 1);
-  if (slot) attrs[n++] = attr_int(ATTR_slot, 1);
+  if (slot) attrs[n++] = attr_string(ATTR_slot, slot);
   return build_named(g, name, OP_variable, 0, NULL, n, attrs, t);
 }
 
@@ -207,6 +207,7 @@ struct node *build_gradient(struct graph *g, struct node *loss, struct node *var
   g->at.backward = true;
   struct node *n = build_named(g, arena_printf(g->arena, "%s.grad", variable->name), OP_gradient, 2,
                                (struct node *[]){loss, variable}, 0, NULL, NULL);
+  if (n) n->gradient_of = variable->name;
   g->at.backward = before;
   return n;
 }

@@ -195,6 +195,13 @@ static bool parse_place(struct text_parser *p, struct node *n) {
     return false;
   n->pack = pack + 1;
   n->backward = lex_keyword(l, "backward") || (text_is_backward(n->name) && !lex_keyword(l, "forward"));
+  bool source = p->g->stage == STAGE_SOURCE;
+  if (source && n->backward) n->gradient_of = text_gradient_of(l->arena, n->name);
+  if (source && lex_keyword(l, "gradient")) {
+    struct lexeme of = lex_string(l);
+    if (!of.text) return lex_expected(l, "a value in quotes");
+    n->gradient_of = *of.text ? of.text : NULL;
+  }
   if (lex_keyword(l, "want")) {
     struct lexeme want = lex_string(l);
     if (!want.text) return lex_expected(l, "a device in quotes");

@@ -24,6 +24,15 @@ bool text_is_backward(const char *name) {
   return strstr(name, TEXT_GRADIENT_SUM) != NULL;
 }
 
+const char *text_gradient_of(struct arena *a, const char *name) {
+  static const char end[] = ".grad", begin[] = TEXT_GRADIENT_SUM;
+  size_t len = strlen(name), more = sizeof end - 1;
+  if (strncmp(name, begin, sizeof begin - 1) == 0) return arena_strdup(a, name + sizeof begin - 1);
+  const char *of =
+      len > more && strcmp(name + len - more, end) == 0 ? arena_strndup(a, name, len - more) : NULL;
+  return of && !text_is_backward(of) ? of : NULL;
+}
+
 bool text_is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          (c && strchr("_./#[]-'", c) != NULL);
@@ -189,6 +198,14 @@ static void print_contents(struct str *s, const struct graph *g, int indent) {
   }
 }
 
+/* Where the name does not tell. */
+static void print_gradient_of(struct str *s, const struct node *n) {
+  const char *told = n->backward ? text_gradient_of(s->arena, n->name) : NULL, *is = n->gradient_of;
+  if (told == is || (told && is && strcmp(told, is) == 0)) return;
+  str_put(s, " gradient ");
+  text_print_string(s, is ? is : "", is ? strlen(is) : 0);
+}
+
 static void print_node(struct str *s, const struct graph *g, const struct node *n, bool with_body,
                        int indent) {
   text_print_name(s, n->name ? n->name : "");
@@ -212,6 +229,7 @@ static void print_node(struct str *s, const struct graph *g, const struct node *
   if (n->replica >= 0) str_printf(s, " replica %d", n->replica);
   if (n->pack) str_printf(s, " pack %d", n->pack - 1);
   if (n->backward != text_is_backward(n->name)) str_put(s, n->backward ? " backward" : " forward");
+  if (g->stage == STAGE_SOURCE) print_gradient_of(s, n);
   if (n->want) {
     str_put(s, " want ");
     text_print_string(s, n->want, strlen(n->want));

@@ -17,6 +17,9 @@ extern const char *const text_roles[OUTPUT_ROLES];
 /* What a name says in graph text, where a line says nothing else: h.kernel.grad, h.x.grad.mul and
  * gradient_aggregating/h.kernel are made by differentiation. */
 bool text_is_backward(const char *name);
+/* In a source graph, of what is backward: whose gradient it is, in `a`: h.kernel for h.kernel.grad and for
+ * gradient_aggregating/h.kernel, nothing for h.grad.mul.grad, a product of h.grad. NULL: no value's. */
+const char *text_gradient_of(struct arena *a, const char *name);
 /* Names are runs of these characters, not starting with '#'; any other name is printed in quotes. */
 bool text_is_word(char c);
 /* `text` as a word, or as a string in quotes. */

@@ -223,7 +223,7 @@ void verify_towers(struct verify *v) {
 bool variable_moves(const char *strategy, const struct node *n) {
   const struct strategy_info *s = strategy_find(strategy);
   return s && s->settings & TAKES_ON && n->op == OP_variable && n->want && !is_on_read(n) &&
-         !node_int_or(n, ATTR_slot, 0);
+         !node_attr(n, ATTR_slot);
 }
 
 static void check_wanted(struct verify *v, const struct node *n) {

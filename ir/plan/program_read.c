@@ -60,21 +60,34 @@ static void read_graph(struct reading *r, const struct graph *g) {
 
 /* ---- the plan ---- */
 
-/* The exchange of the value that a message carries, "h.kernel.grad.copy_0" or what several towers have of it,
- * "gradient_aggregating/h.kernel.towers_2-3.copy_0"; -1: another value. */
-static int exchange_of(const struct reading *r, const char *message, bool *total) {
-  char *name = arena_strdup(r->arena, message), *end = strstr(name, ".copy_");
-  for (char *next = end; next; next = strstr(next + 1, ".copy_")) end = next;
-  if (end) *end = 0;
-  int found = known(&r->shares, name);
+/* The sum of which n is a part: it adds shares, maybe in the body of `kernel`. -1: none. */
+static int sum_of(const struct reading *r, const struct node *n, const struct node *kernel) {
+  int share = known(&r->shares, n->name);
+  if (share >= 0) return r->exchanges[share].kind == EXCHANGE_SUM ? share : -1;
+  if (n->op == OP_fused || n->op == OP_output) {
+    const struct node *of = n->op == OP_output ? n->inputs[0] : n;
+    const struct graph *body = node_attr(of, ATTR_body)->body;
+    return sum_of(r, body->outputs[n == of ? 0 : node_int(n, ATTR_index)].node, of);
+  }
+  int found = -1;
+  for (int i = 0; kernel && n->op == OP_input && i < kernel->ninputs && found < 0; i++)
+    if (strcmp(kernel->inputs[i]->name, n->name) == 0) found = sum_of(r, kernel->inputs[i], NULL);
+  if (n->op != OP_copy && op_of(n)->kind != KIND_ELEMENTWISE) return found;
+  for (int i = 0; i < n->ninputs && found < 0; i++) found = sum_of(r, n->inputs[i], kernel);
+  return found;
+}
+
+/* The exchange of the value that a message carries, or of what several towers have of it; -1: another value. */
+static int exchange_of(const struct reading *r, const struct node *message, bool *total) {
+  const struct node *n = message;
+  while (n->op == OP_copy) n = n->inputs[0];
+  int found = known(&r->shares, n->name);
   *total = found < 0;
-  if (found < 0) found = known(&r->totals, name);
+  if (found < 0) found = known(&r->totals, n->name);
   if (found >= 0) return found;
-  end = strstr(name, ".tower");
-  for (char *next = end; next; next = strstr(next + 1, ".tower")) end = next;
   *total = false;
-  if (end) *end = 0;
-  return end ? known(&r->totals, name) : -1;
+  bool partial = n->dist == DIST_PARTIAL || n->dist == DIST_PARTIAL_MAX || n->dist == DIST_PARTIAL_MIN;
+  return partial ? sum_of(r, n, NULL) : -1;
 }
 
 static int event_of(const struct reading *r, enum task_event_kind kind, int exchange) {
@@ -110,7 +123,7 @@ static void take(struct reading *r, int exchange) {
 static void read_message(struct reading *r, const struct step *s) {
   bool sends = s->kind == STEP_SEND, total;
   const char *name = s->message->node->name;
-  int exchange = exchange_of(r, name, &total);
+  int exchange = exchange_of(r, s->message->node, &total);
   if (exchange < 0)
     exchange = add_exchange(r, (struct exchange){.kind = sends ? EXCHANGE_TO_MAIN : EXCHANGE_FROM_MAIN,
                                                  .name = name,

@@ -28,7 +28,7 @@ static uint8_t *graph_serves(struct arena *a, const struct graph *g) {
 }
 
 static enum purpose purpose_of(const struct node *n, uint8_t serves, const uint8_t *purposes) {
-  if (n->op == OP_variable) return node_int_or(n, ATTR_slot, 0) ? PURPOSE_SLOT : PURPOSE_VARIABLE;
+  if (n->op == OP_variable) return node_attr(n, ATTR_slot) ? PURPOSE_SLOT : PURPOSE_VARIABLE;
   if (n->op == OP_constant) return PURPOSE_CONSTANT;
   if (n->op == OP_input || n->op == OP_split) return PURPOSE_INPUT;
   if (n->op == OP_assign) return PURPOSE_UPDATE;

@@ -30,13 +30,8 @@ const char *tower_name(struct replicate *r, const char *name, int tower) {
 
 /* Gradients are known by their variable: gradient_aggregating/h.kernel. */
 const char *sum_name(struct replicate *r, const struct tower_group *g, const struct node *n) {
-  const char *name = n->name;
-  if (strncmp(name, TEXT_GRADIENT_SUM, sizeof TEXT_GRADIENT_SUM - 1) == 0)
-    return arena_printf(r->to->arena, "%s%s", g->prefix, name);
-  size_t len = strlen(name);
-  bool gradient = n->backward && len > 5 && strcmp(name + len - 5, ".grad") == 0;
-  return gradient ? arena_printf(r->to->arena, "%s" TEXT_GRADIENT_SUM "%.*s", g->prefix, (int)len - 5, name)
-                  : arena_printf(r->to->arena, "%s%s.all_reduce", g->prefix, name);
+  return n->gradient_of ? arena_printf(r->to->arena, "%s" TEXT_GRADIENT_SUM "%s", g->prefix, n->gradient_of)
+                        : arena_printf(r->to->arena, "%s%s.all_reduce", g->prefix, n->name);
 }
 
 struct node *version_of(const struct replicate *r, const struct node *variable, int version) {
@@ -44,7 +39,7 @@ struct node *version_of(const struct replicate *r, const struct node *variable, 
     struct node *n = r->versions[(size_t)variable->id * (size_t)r->nversions + (size_t)k];
     if (n) return n;
   }
-  int home = strategy_home(&r->s, variable->name);
+  int home = strategy_home(&r->s, variable);
   for (int i = 0; i < r->ngroups; i++) {
     struct node *n = r->groups[i].copies[(size_t)variable->id * (size_t)r->ndevices + (size_t)home];
     if (n) return n;

@@ -23,7 +23,7 @@ static void require_update(struct replicate *r, struct tower_group *g, const str
   else if (r->s.mirrored)
     for (int i = 0; i < r->s.nworkers; i++) set_add(need_of(r, g, assign), r->s.workers[i]);
   else
-    set_add(need_of(r, g, assign), strategy_home(&r->s, assign->inputs[0]->name));
+    set_add(need_of(r, g, assign), strategy_home(&r->s, assign->inputs[0]));
 }
 
 bool starts_from_primary(const struct replicate *r, const struct node *assign) {
@@ -92,7 +92,7 @@ uint8_t *readers_of(const struct replicate *r, const struct tower_group *g, cons
 }
 
 int primary_device(const struct replicate *r, const struct tower_group *g, const struct node *n) {
-  if (n->op == OP_variable && !r->s.mirrored && !on_towers(r, n)) return strategy_home(&r->s, n->name);
+  if (n->op == OP_variable && !r->s.mirrored && !on_towers(r, n)) return strategy_home(&r->s, n);
   const uint64_t *need = need_of(r, g, n);
   if (set_has(need, r->s.main)) return r->s.main;
   for (int d = 0; d < r->ndevices; d++)

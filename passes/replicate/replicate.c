@@ -110,7 +110,7 @@ static bool clone_node(struct replicate *r, struct tower_group *g, const struct 
   if (!r->single && on_towers(r, n) && (is_aggregated(n) || n->op == OP_assign))
     return clone_aggregated(r, g, n);
   if (n->op == OP_assign && *g->prefix) { /* the next version, in place of an assignment */
-    int home = strategy_home(&r->s, n->inputs[0]->name);
+    int home = strategy_home(&r->s, n->inputs[0]);
     if (!needed_on(r, g, n, home)) return true;
     struct node *value = mirrored_value(r, g, n->inputs[1], home);
     const char *name = arena_printf(r->to->arena, "%s/version_%d", n->inputs[0]->name, g->newest + 1);
@@ -140,7 +140,7 @@ static bool clone_group(struct replicate *r, struct tower_group *g) {
 /* The last version of each variable is what the step leaves. */
 static bool assign_last(struct replicate *r, const struct output *o) {
   const struct node *assign = o->node;
-  int home = strategy_home(&r->s, assign->inputs[0]->name);
+  int home = strategy_home(&r->s, assign->inputs[0]);
   struct node *in[2] = {version_of(r, assign->inputs[0], 0),
                         version_of(r, assign->inputs[0], r->nversions - 1)};
   if (!in[0] || !in[1] || in[0] == in[1]) return in[1] != NULL;

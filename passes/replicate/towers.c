@@ -94,12 +94,8 @@ bool clone_towers(struct replicate *r, struct tower_group *g, const struct node 
 
 /* Where the towers' shares are summed: with the variable whose gradient it is, else where the sum is needed. */
 static int sum_device(const struct replicate *r, const struct tower_group *g, const struct node *n) {
-  size_t len = strlen(n->name);
-  int home = -1;
-  if (!r->s.mirrored && n->backward && len > 5 && strcmp(n->name + len - 5, ".grad") == 0) {
-    const struct node *v = map_getn(&r->from->names, n->name, len - 5);
-    if (v && v->op == OP_variable) home = strategy_home(&r->s, v->name);
-  }
+  const struct node *v = n->gradient_of && !r->s.mirrored ? graph_find(r->from, n->gradient_of) : NULL;
+  int home = node_is(v, OP_variable) ? strategy_home(&r->s, v) : -1;
   return home >= 0 && needed_on(r, g, n, home) ? home : primary_device(r, g, n);
 }
 

@@ -22,8 +22,8 @@ struct strategy {
   int inputs;        /* the one that splits it here: in the part of one task its own */
   int *shards;       /* the devices whose turn it is for variables, when parameter is -1 */
   int nshards;
-  struct map
-      homes; /* by variable: int *, its device, where variables have homes of their own or `on` moves some */
+  /* By variable, slots too: int *, its device, where variables have homes of their own or `on` moves some. */
+  struct map homes;
 };
 
 /* Fills in what config leaves open and writes it back, so that the graph's header says it: devices (/cpu:0), towers
@@ -39,7 +39,7 @@ int strategy_tasks(const struct strategy *s, const struct target *t, int *first)
 /* The device that a tower runs on. */
 int strategy_worker(const struct strategy *s, int tower);
 /* The device that holds the variable, or its primary copy. */
-int strategy_home(const struct strategy *s, const char *variable);
+int strategy_home(const struct strategy *s, const struct node *variable);
 /* Whether a tower's loss is that of its own rows, as replicate_model_fn has it. */
 bool scales_per_tower(const struct config *c);
 /* Whether two devices belong to one task. */
@@ -68,11 +68,14 @@ bool strategy_homes(struct arena *a, const struct graph *g, struct config *confi
 bool strategy_moves(struct arena *a, const struct graph *g, const struct config *config, struct strategy *s,
                     struct diags *d);
 /* Into how many parts a variable of g is cut along its first axis; 1: it stays whole. */
-int strategy_parts(const struct strategy *s, const struct config *config, const struct graph *g,
-                   const struct node *variable);
+int strategy_parts(struct arena *a, const struct strategy *s, const struct config *config,
+                   const struct graph *g, const struct node *variable);
 /* "v/part_2" of "v"; also for a name that only begins with the variable's: "v/part_2.grad" of "v.grad". */
 const char *part_name(struct arena *a, const char *variable, const char *name, int part);
-/* The variable whose optimizer has this state, by their names, or NULL: "h.kernel" of "h.kernel.adam.m". */
-const struct node *slot_owner(const struct graph *g, const char *slot);
+/* Under which name a variable's home is known: its own, or, of an optimizer's state, that of the variable or part for
+ * which it is kept: "h.kernel" for "h.kernel.adam.m". */
+const char *home_name(struct arena *a, const struct node *variable);
+/* The variable or part of g for which an optimizer keeps this one; NULL: it is none such, or g has not got it. */
+const struct node *slot_owner(struct arena *a, const struct graph *g, const struct node *variable);
 
 #endif

@@ -1,9 +1,8 @@
 /* Homes: which device holds which variable, and into how many parts large variables are cut.
  *
  * Variables take the storing devices in turn, one counter for all of them; or, balanced by size, the largest goes
- * first to the device that holds least. State of an optimizer is where its variable is and has no turn: it is known
- * by its name, which begins with the variable's. Under the strategies that let them, variables go where the model's
- * `on` says. */
+ * first to the device that holds least. State of an optimizer (a variable with `slot`) is where its variable is and has
+ * no turn. Under the strategies that let them, variables go where the model's `on` says. */
 #include "passes/strategy/strategy.h"
 
 #include "ir/graph/verify.h"
@@ -24,23 +23,24 @@ const char *part_name(struct arena *a, const char *variable, const char *name, i
   return arena_printf(a, "%s%s%d%s", variable, part_mark, part, name + len);
 }
 
-const struct node *slot_owner(const struct graph *g, const char *slot) {
-  for (size_t len = strlen(slot); len > 0;) {
-    while (len > 0 && slot[--len] != '.') continue;
-    const struct node *n = map_getn(&g->names, slot, len);
-    if (n && n->op == OP_variable && !node_int_or(n, ATTR_slot, 0)) return n;
-  }
-  return NULL;
+const char *home_name(struct arena *a, const struct node *variable) {
+  const char *of = node_string_or(variable, ATTR_slot, NULL);
+  if (!of) return variable->name;
+  return node_attr(variable, ATTR_part) ? part_name(a, of, of, (int)node_int(variable, ATTR_part)) : of;
 }
 
-int strategy_parts(const struct strategy *s, const struct config *c, const struct graph *g,
+const struct node *slot_owner(struct arena *a, const struct graph *g, const struct node *variable) {
+  if (!node_attr(variable, ATTR_slot)) return NULL;
+  const struct node *n = graph_find(g, home_name(a, variable));
+  return node_is(n, OP_variable) && !node_attr(n, ATTR_slot) ? n : NULL;
+}
+
+int strategy_parts(struct arena *a, const struct strategy *s, const struct config *c, const struct graph *g,
                    const struct node *variable) {
   if (is_on_read(variable)) return 1;
   if (s->info->storage != STORAGE_SERVERS || node_attr(variable, ATTR_part)) return 1;
-  if (node_int_or(variable, ATTR_slot, 0)) {
-    const struct node *owner = slot_owner(g, variable->name);
-    if (owner) return shape_equal(&owner->type, &variable->type) ? strategy_parts(s, c, g, owner) : 1;
-  }
+  const struct node *owner = slot_owner(a, g, variable);
+  if (owner) return shape_equal(&owner->type, &variable->type) ? strategy_parts(a, s, c, g, owner) : 1;
   if (variable->type.rank == 0) return 1;
   int64_t least = c->min_part_bytes ? c->min_part_bytes : MIN_PART_BYTES;
   int64_t parts = type_bytes(&variable->type) / least;
@@ -75,20 +75,20 @@ static void add_turn(struct turns *t, const char *name, int64_t bytes) {
   t->count++;
 }
 
-static bool takes_turn(const struct graph *g, const struct node *n) {
-  return n->op == OP_variable && !is_on_read(n) && !(node_int_or(n, ATTR_slot, 0) && slot_owner(g, n->name));
+static bool takes_turn(struct arena *a, const struct graph *g, const struct node *n) {
+  return n->op == OP_variable && !is_on_read(n) && !slot_owner(a, g, n);
 }
 
 static struct turns list_turns(struct arena *a, const struct graph *g, const struct config *c,
                                const struct strategy *s) {
   size_t room = 0;
   for (uint32_t i = 0; i < g->count; i++)
-    if (takes_turn(g, g->nodes[i])) room += (size_t)strategy_parts(s, c, g, g->nodes[i]);
+    if (takes_turn(a, g, g->nodes[i])) room += (size_t)strategy_parts(a, s, c, g, g->nodes[i]);
   struct turns t = {.items = arena_new_array(a, room, struct turn), .names = map_make(a)};
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    if (!takes_turn(g, n)) continue;
-    int parts = strategy_parts(s, c, g, n);
+    if (!takes_turn(a, g, n)) continue;
+    int parts = strategy_parts(a, s, c, g, n);
     for (int k = 0; k < parts; k++)
       add_turn(&t, parts > 1 ? part_name(a, n->name, n->name, k) : n->name, part_bytes(n, k, parts));
   }
@@ -96,9 +96,9 @@ static struct turns list_turns(struct arena *a, const struct graph *g, const str
   /* State counts where it will lie. */
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    const struct node *owner = n->op == OP_variable && !takes_turn(g, n) ? slot_owner(g, n->name) : NULL;
+    const struct node *owner = n->op == OP_variable ? slot_owner(a, g, n) : NULL;
     if (!owner) continue;
-    int parts = strategy_parts(s, c, g, n), cuts = strategy_parts(s, c, g, owner);
+    int parts = strategy_parts(a, s, c, g, n), cuts = strategy_parts(a, s, c, g, owner);
     for (int k = 0; k < parts; k++) {
       struct turn *turn =
           map_get(&t.names, cuts > 1 ? part_name(a, owner->name, owner->name, k) : owner->name);
@@ -143,18 +143,28 @@ static int next_shard(const struct strategy *s, const int64_t *load, int turn, b
   return best;
 }
 
-/* Variables go where their `on` says, with what their optimizers keep for them. The turn is taken all the same. */
+/* Variables go where their `on` says. The turn is taken all the same. */
 static bool move_wanted(struct arena *a, const struct graph *g, const struct config *c, struct strategy *s,
                         const struct map *given, struct diags *d) {
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     bool soft;
     if (!variable_moves(s->info->name, n) || map_get(given, n->name)) continue;
-    int device = wanted_device(a, c, n, strategy_home(s, n->name), &soft, d);
+    int device = wanted_device(a, c, n, strategy_home(s, n), &soft, d);
     if (device < 0) return false;
     map_put(&s->homes, n->name, arena_copy(a, &device, sizeof device));
   }
   return true;
+}
+
+/* What optimizers keep goes with its variable, or the part of it. */
+static void follow(struct arena *a, const struct graph *g, struct strategy *s) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->op != OP_variable || !node_attr(n, ATTR_slot) || map_get(&s->homes, n->name)) continue;
+    int *home = map_get(&s->homes, home_name(a, n));
+    if (home) map_put(&s->homes, n->name, home);
+  }
 }
 
 bool strategy_moves(struct arena *a, const struct graph *g, const struct config *c, struct strategy *s,
@@ -164,10 +174,12 @@ bool strategy_moves(struct arena *a, const struct graph *g, const struct config 
   if (!any) return true;
   s->homes = map_make(a);
   for (uint32_t i = 0; i < g->count; i++)
-    if (takes_turn(g, g->nodes[i]))
+    if (takes_turn(a, g, g->nodes[i]))
       map_put(&s->homes, g->nodes[i]->name, arena_copy(a, &s->parameter, sizeof s->parameter));
   struct map given = map_make(a);
-  return move_wanted(a, g, c, s, &given, d);
+  if (!move_wanted(a, g, c, s, &given, d)) return false;
+  follow(a, g, s);
+  return true;
 }
 
 bool strategy_homes(struct arena *a, const struct graph *g, struct config *c, struct strategy *s,
@@ -186,6 +198,7 @@ bool strategy_homes(struct arena *a, const struct graph *g, struct config *c, st
     map_put(&s->homes, t.items[i].name, arena_copy(a, &s->shards[shard], sizeof(int)));
   }
   if (!move_wanted(a, g, c, s, &given, d)) return false;
+  follow(a, g, s);
   if (c->nhomes || !t.count) return true;
   qsort(t.items, (size_t)t.count, sizeof *t.items, by_order);
   c->homes = arena_new_array(a, (size_t)t.count, struct home);
@@ -196,14 +209,7 @@ bool strategy_homes(struct arena *a, const struct graph *g, struct config *c, st
   return true;
 }
 
-int strategy_home(const struct strategy *s, const char *variable) {
-  int otherwise = s->parameter >= 0 ? s->parameter : s->main;
-  if (!s->homes.count) return otherwise;
-  size_t len = strlen(variable);
-  const int *home = map_getn(&s->homes, variable, len);
-  while (!home && len > 0) {
-    while (len > 0 && variable[--len] != '.') continue;
-    home = map_getn(&s->homes, variable, len);
-  }
-  return home ? *home : otherwise;
+int strategy_home(const struct strategy *s, const struct node *variable) {
+  const int *home = s->homes.count ? map_get(&s->homes, variable->name) : NULL;
+  return home ? *home : s->parameter >= 0 ? s->parameter : s->main;
 }

@@ -171,7 +171,7 @@ def mutate_line(rng, lines, graph):
         lines[i] = line.replace(f" = {node.op} ", f" = {swap[node.op]} ", 1)
     else:
         words = [("trainable=1", "trainable=0"), ("tower 0", "tower 1"), ("replica 0", "replica 1"), ("loss ", "value "),
-                 ("/cpu:0", "/cpu:1"), ("mirrored", "per_replica"), ("slot=1", "slot=0")]
+                 ("/cpu:0", "/cpu:1"), ("mirrored", "per_replica"), ("slot=", "of=")]
         old, new = rng.choice(words)
         if old not in line:
             return None

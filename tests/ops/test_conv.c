@@ -128,7 +128,7 @@ static void sizes_have_ends(void **state) {
     struct graph *g = graph_create(a, "conv", &diags);
     struct type tx = type_make(DT_F32, 3, (int64_t[]){1, cases[i].input, 1});
     struct type tw = type_make(DT_F32, 3, (int64_t[]){cases[i].kernel, 1, 1});
-    struct node *in[2] = {build_variable(g, "x", &tx, true, false), build_variable(g, "w", &tw, true, false)};
+    struct node *in[2] = {build_variable(g, "x", &tx, true, NULL), build_variable(g, "w", &tw, true, NULL)};
     struct attr attrs[4] = {attr_ints(ATTR_padding_low, 1, &cases[i].padding),
                             attr_ints(ATTR_padding_high, 1, &cases[i].padding),
                             attr_ints(ATTR_input_dilation, 1, &cases[i].input_dilation),

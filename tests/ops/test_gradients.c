@@ -98,7 +98,7 @@ static void products_with_zeros(void **state) {
     diags_init(&d, a);
     struct graph *g = graph_create(a, "products", &d);
     struct type t = {.dtype = DT_F64, .rank = 2, .dim = {5, 3}};
-    struct node *leaf = build_variable(g, "x", &t, true, false);
+    struct node *leaf = build_variable(g, "x", &t, true, NULL);
     struct values none = values_make(a), variables = values_make(a);
     values_put(&variables, "x", &t, x);
     struct rng r = {axes};

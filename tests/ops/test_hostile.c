@@ -32,7 +32,8 @@ static const struct {
      "n\n"
      " update u\n value y\n"},
     {OP_variable, "source",
-     " v = variable {trainable=1} : f32[4]\n y = variable {slot=1} : f32[4]\n n = add y, v\n u = assign y, "
+     " v = variable {trainable=1} : f32[4]\n y = variable {slot=\"v\"} : f32[4]\n n = add y, v\n u = assign "
+     "y, "
      "n\n"
      " update u\n"},
     {OP_iota, "source", " y = iota {axis=1} : f32[B,3]\n value y\n"},

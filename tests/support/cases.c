@@ -24,7 +24,7 @@ bool op_takes(enum op_id op, enum dtype d) {
 struct node *case_leaf(struct cases *c, const struct type *t) {
   struct graph *g = c->g;
   const char *name = arena_printf(g->arena, "c%d.x%d", c->tried, c->nleaves);
-  struct node *n = c->variables ? build_variable(g, name, t, true, false) : build_input(g, name, t);
+  struct node *n = c->variables ? build_variable(g, name, t, true, NULL) : build_input(g, name, t);
   if (!c->leaves) c->leaves = arena_new_array(g->arena, 64, struct node *);
   c->leaves[c->nleaves++] = n;
   return n;

@@ -422,8 +422,8 @@ static void grow(struct maker *m) {
 
 /* ---- the whole model ---- */
 
-/* Of an annotated model every second trained variable asks for a device. */
-static struct node *add_variable(struct maker *m, const char *name, struct type t, bool slot) {
+/* Of an annotated model every second trained variable asks for a device. slot: what it is kept for, else NULL. */
+static struct node *add_variable(struct maker *m, const char *name, struct type t, const char *slot) {
   static const char *const devices[] = {"/cpu:1", "cpu:2", "/cpu:0", "/device:cpu:3"};
   const char *kept = m->g->at.want;
   uint64_t turn = m->o->seed / 2 + (uint64_t)m->model->nvariables;
@@ -435,11 +435,11 @@ static struct node *add_variable(struct maker *m, const char *name, struct type 
 
 static void begin(struct maker *m) {
   struct graph *g = m->g;
-  if (!m->o->smooth) m->step = add_variable(m, "step", type_scalar(DT_I64), true);
+  if (!m->o->smooth) m->step = add_variable(m, "step", type_scalar(DT_I64), "");
   for (int i = 0; i < 3; i++) {
     struct type t = {.dtype = m->o->smooth || i == 2 ? DT_F64 : DT_F32, .rank = (uint8_t)below(m, 3)};
     for (int k = 0; k < t.rank; k++) t.dim[k] = 1 + below(m, 4);
-    struct node *v = keep(m, add_variable(m, arena_printf(g->arena, "w%d", i), t, false));
+    struct node *v = keep(m, add_variable(m, arena_printf(g->arena, "w%d", i), t, NULL));
     m->model->variables[m->model->nvariables++] = v;
   }
   static const enum dtype inputs[] = {DT_F32, DT_F32, DT_I32, DT_U8, DT_BOOL};
@@ -498,13 +498,13 @@ static void add_update(struct maker *m, int i, struct node *dv) {
   dv = build_grid(g, dv); /* no run-away */
   struct node *move = dv;
   if (i > 0) {
-    struct node *slot = add_variable(m, arena_printf(g->arena, "w%d.m", i), v->type, true);
+    struct node *slot = add_variable(m, arena_printf(g->arena, "w%d.m", i), v->type, v->name);
     move = build2(g, OP_add, scaled(g, slot, 0.75), scaled(g, dv, 0.25));
     graph_add_output(g, OUTPUT_UPDATE, arena_printf(g->arena, "w%d.m.update", i), build_assign(g, slot, move),
                      0);
   }
   if (i > 1) {
-    struct node *slot = add_variable(m, arena_printf(g->arena, "w%d.v", i), v->type, true);
+    struct node *slot = add_variable(m, arena_printf(g->arena, "w%d.v", i), v->type, v->name);
     struct node *square = build2(g, OP_add, scaled(g, slot, 0.9), scaled(g, build1(g, OP_square, dv), 0.1));
     graph_add_output(g, OUTPUT_UPDATE, arena_printf(g->arena, "w%d.v.update", i),
                      build_assign(g, slot, square), 0);
@@ -562,7 +562,7 @@ void model_values(struct arena *a, const struct graph *g, int64_t rows, uint64_t
     struct rng r = {str_hash(STR_HASH_SEED + seed, n->name, strlen(n->name))};
     struct type t = type_specialize(&n->type, rows);
     struct tensor x = {t, arena_alloc(a, (size_t)type_bytes(&t))};
-    bool state = node_int_or(n, ATTR_slot, 0) != 0;
+    bool state = node_attr(n, ATTR_slot) != NULL;
     sample_fill(&r,
                 state                ? DOMAIN_POSITIVE
                 : smooth             ? DOMAIN_ANY

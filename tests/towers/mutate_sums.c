@@ -6,10 +6,17 @@
 /* ---- the scale ---- */
 
 /* A factor is lost: who read the product reads its operand. */
+/* What reads n may be a value of the source again: 1 * 2x is 2x. Then what reads that is not. */
 static bool drop(struct patient *p, enum op_id op, bool towers) {
   EACH(p, n) {
     if (n->op != op || (n->tower >= 0) != towers || !here(p)) continue;
     planted(p, n);
+    for (uint32_t i = 0; i < p->g->count; i++) {
+      const struct node *user = p->g->nodes[i], *reader = NULL;
+      for (int k = 0; k < user->ninputs; k++)
+        if (user->inputs[k] == n) reader = user;
+      if (reader) planted(p, reader);
+    }
     replace(p, n, n->inputs[op == OP_mul]);
     return planted(p, n->inputs[op == OP_mul]);
   }

@@ -10,9 +10,9 @@ struct patient {
   struct arena *arena;
   const struct graph *source;
   struct graph *g;
-  struct plan *plan;    /* for faults of plans */
-  int site;             /* which of the places where the fault can be planted */
-  const char *names[8]; /* one of them must be in the message */
+  struct plan *plan;     /* for faults of plans */
+  int site;              /* which of the places where the fault can be planted */
+  const char *names[16]; /* one of them must be in the message */
   int nnames;
 };
 
@@ -25,7 +25,7 @@ struct mutation {
 static inline bool here(struct patient *p) { return p->site-- == 0; }
 
 static inline void suspect(struct patient *p, const char *name) {
-  if (p->nnames < 8) p->names[p->nnames++] = name;
+  if (p->nnames < 16) p->names[p->nnames++] = name;
 }
 
 /* Both end with a name of NULL. */

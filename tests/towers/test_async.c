@@ -16,7 +16,7 @@
 /* loss = mean (w x - y)^2 + |w|^2 / 8: the last term has a gradient of its own, which must be as old as the rest. */
 static const char model[] =
     "graph line.train {\n x = input : f64[B]\n y = input : f64[B]\n count = variable : i64[]\n"
-    " w = variable {trainable=1} : f64[4]\n w.m = variable {slot=1} : f64[4]\n seen = variable : f64[]\n"
+    " w = variable {trainable=1} : f64[4]\n w.m = variable {slot=\"w\"} : f64[4]\n seen = variable : f64[]\n"
     " ws = reduce_sum w {axes=[0]}\n wr = broadcast ws {axes=[]} : f64[B]\n p = mul x, wr\n d = sub p, y\n q "
     "= square d\n"
     " s = reduce_sum q {axes=[0]}\n n = batch_size : f64[]\n mean = div s, n\n w2 = square w\n l2 = "

@@ -207,7 +207,7 @@ static void annotations(void **state) {
                              "  s = reduce_sum z {axes=[0]} : f32[2] want \"cpu\"\n"
                              "  b = broadcast s {axes=[1]} : f32[4,2] want \"/cpu:3\"\n"
                              "  w.update = assign w, b want \"/cpu:1\"\n"
-                             "  w.sgd.m = variable {slot=1} : f32[4,2] want \"/cpu:0\"\n"
+                             "  w.sgd.m = variable {slot=\"w\"} : f32[4,2] want \"/cpu:0\"\n"
                              "  n = neg w.sgd.m\n"
                              "  w.sgd.m.update = assign w.sgd.m, n\n"
                              "  value s\n"

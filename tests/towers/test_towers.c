@@ -86,7 +86,7 @@ static const char batch_statistic[] =
 static const char lookups[] =
     " bag = input : i32[B,3]\n one = input : i32[B]\n target = input : $[B]\n"
     " table = variable {trainable=1} : $[6,3]\n other = variable {trainable=1} : $[6,3]\n"
-    " m = variable {slot=1} : $[6,3]\n v = variable {slot=1} : $[6,3]\n"
+    " m = variable {slot=\"table\"} : $[6,3]\n v = variable {slot=\"table\"} : $[6,3]\n"
     " bag.rows = gather table, bag\n bag.sum = reduce_sum bag.rows {axes=[1]}\n one.row = gather table, one\n"
     " other.row = gather other, one\n pair = mul bag.sum, one.row\n terms = mul pair, other.row\n"
     " y = reduce_sum terms {axes=[1]}\n miss = sub y, target\n miss2 = square miss\n"

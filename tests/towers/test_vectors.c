@@ -70,8 +70,8 @@ static const struct vector {
      MODEL STEP(
          "total",
          "c") " tenth = constant {value=0.1} : f64[]\n thousandth = constant {value=0.001} : f64[]\n"
-              " least = constant {value=1e-08} : f64[]\n m = variable {slot=1} : f64[]\n v = variable "
-              "{slot=1} : f64[]\n"
+              " least = constant {value=1e-08} : f64[]\n m = variable {slot=\"c\"} : f64[]\n v = variable "
+              "{slot=\"c\"} : f64[]\n"
               " m.in = sub c.grad, m\n m.move = mul m.in, tenth\n m.next = add m, m.move\n m.true = "
               "div m.next, tenth\n"
               " g2 = square c.grad\n v.in = sub g2, v\n v.move = mul v.in, thousandth\n v.next = add "

@@ -43,9 +43,9 @@ static struct graph *classifier(struct fixture *f, int64_t batch) {
               l = {DT_I32, 1, {batch}};
   struct type rows = {DT_F32, 2, {batch, 10}}, ids = type_with_dtype(rows, DT_I32);
   int64_t first = 0, second = 1;
-  struct node *bias = build_variable(g, "b", &b, true, false), *label = build_input(g, "label", &l);
+  struct node *bias = build_variable(g, "b", &b, true, NULL), *label = build_input(g, "label", &l);
   struct node *logits =
-      build_matmul(g, build_input(g, "x", &x), build_variable(g, "w", &w, true, false), false, false);
+      build_matmul(g, build_input(g, "x", &x), build_variable(g, "w", &w, true, NULL), false, false);
   logits = build2(g, OP_add, logits, build_broadcast(g, bias, &rows, &second));
   struct node *most = build_broadcast(g, build_reduce(g, OP_reduce_max, logits, 2), &rows, &first);
   struct node *shifted = build2(g, OP_sub, logits, most);
@@ -86,7 +86,7 @@ static void variables_change_places(void **state) {
   g->at.why = "given";
   target_parse(f.arena, "cpu:0", &g->config.target, &f.diags, LOC_NONE);
   struct type t = {DT_I32, 1, {5}};
-  struct node *a = build_variable(g, "a", &t, true, false), *b = build_variable(g, "b", &t, true, false);
+  struct node *a = build_variable(g, "a", &t, true, NULL), *b = build_variable(g, "b", &t, true, NULL);
   graph_add_output(g, OUTPUT_UPDATE, "a", build_assign(g, a, b), 0);
   graph_add_output(g, OUTPUT_UPDATE, "b", build_assign(g, b, a), 0);
   struct tensor *want = oracle(f.arena, g);

@@ -132,6 +132,31 @@ static const char placed_text[] =
     "  value r = w[0]'s-copy#1 / 4\n"
     "}\n";
 
+/* Whose gradient a value is: what its name says, or the line. */
+static void gradients_round_trip(void **state) {
+  struct arena *a = *state;
+  static const char text[] = "graph g {\n"
+                             "  stage source\n"
+                             "  x = input : f32[B]\n"
+                             "  x.grad = neg x : f32[B]\n"
+                             "  x.grad.mul = square x.grad : f32[B]\n"
+                             "  x.grad.mul.grad = square x.grad.mul : f32[B]\n"
+                             "  gradient_aggregating/x = exp x.grad : f32[B]\n"
+                             "  d = neg x.grad.mul.grad : f32[B] backward gradient \"x\"\n"
+                             "  y.grad = neg d : f32[B] gradient \"\"\n"
+                             "  z.grad = neg y.grad : f32[B] forward\n"
+                             "  value z.grad\n"
+                             "  value gradient_aggregating/x\n"
+                             "}\n";
+  struct graph *g = read_graph(a, text);
+  assert_string_equal(print(a, g), text);
+  assert_string_equal(graph_find(g, "x.grad")->gradient_of, "x");
+  assert_string_equal(graph_find(g, "gradient_aggregating/x")->gradient_of, "x");
+  assert_string_equal(graph_find(g, "d")->gradient_of, "x");
+  static const char *const none[] = {"x", "x.grad.mul", "x.grad.mul.grad", "y.grad", "z.grad"};
+  for (int i = 0; i < 5; i++) assert_null(graph_find(g, none[i])->gradient_of);
+}
+
 static void placed_round_trip(void **state) {
   struct arena *a = *state;
   struct graph *g = read_graph(a, placed_text);
@@ -489,6 +514,7 @@ static void pruned(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(source_round_trip),
+      TEST(gradients_round_trip),
       TEST(placed_round_trip),
       TEST(constants),
       TEST(written_by_hand),

@@ -265,7 +265,7 @@ static void wanted_variables(void **state) {
       expect(a, header, arena_printf(a, wrong, ""), "/cpu:0 is not what the model wants: /cpu:1"), move++;
     else
       expect_right(a, header, arena_printf(a, wrong, ""));
-    expect_right(a, header, arena_printf(a, wrong, " {slot=1}"));
+    expect_right(a, header, arena_printf(a, wrong, " {slot=\"w\"}"));
   }
   assert_int_equal(move, 2); /* replicate, round_robin */
 }
