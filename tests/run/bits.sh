@@ -57,6 +57,22 @@ for carrier in 'cpu:0 --threads 1' 'cpu:0-1 --threads 1' 'cpu:0-1 --threads 2' '
   same first-images.safetensors images.safetensors
 done
 
+# Products of bfloat16, in units that add up pairs where the CPU has them: uneven towers, pieces as small as may be.
+for sample in digits lenet; do
+  sed "s/^model $sample(.*)/& with precision = bf16/" "$samples/$sample.dsl" >"$sample-bf16.dsl"
+  for units in on off; do
+    rm -f first-bf16.safetensors
+    for carrier in 'cpu:0 --threads 1' 'cpu:0 --threads 2' 'cpu:0 --threads 3' 'cpu:0-2 --threads 3' \
+      'cpu:0-1 --threads 3 --strategy central_storage'; do
+      DGC_PIECE_COST=1 DGC_BF16_UNITS=$units expect 0 "$sample, bf16, units $units, $carrier" "$dgc" train "$sample-bf16.dsl" \
+        --data "$samples" --rows 0:80 --eval-rows 0:40 --batch 50 --quiet --overwrite --towers 3 \
+        --checkpoint bf16.safetensors --devices $carrier
+      [ -f first-bf16.safetensors ] || cp bf16.safetensors first-bf16.safetensors
+      same first-bf16.safetensors bf16.safetensors
+    done
+  done
+done
+
 # In two parts, the second on other devices, the first ending inside of an epoch.
 expect 0 'first part' "$dgc" train "$model" $small --steps 5 --towers 4 --checkpoint part.safetensors
 expect 0 'second part' "$dgc" train "$model" --rows 0:1000 --eval-rows 0:300 --quiet --epochs 2 --devices cpu:0-2 \
