@@ -8,14 +8,11 @@ whatever else runs only adds."""
 
 import argparse
 import json
-import os
-import statistics
 import subprocess
 import sys
-import time
 
-ROOT = os.path.dirname(os.path.abspath(__file__))
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+from rounds import dgc, environment, median_ms
+
 # Rows, length, heads, size, causal.
 SHAPES = [(16, 64, 8, 16, True), (16, 64, 8, 64, False), (4, 256, 8, 64, True), (4, 256, 8, 64, False),
           (1, 1024, 8, 64, True), (1, 1024, 8, 64, False), (1, 1024, 16, 32, False), (1, 1024, 4, 128, False),
@@ -45,22 +42,15 @@ def torch_step(shape, back, steps):
                     w -= 1e-3 * w.grad
                     w.grad = None
 
-    times = []
-    for _ in range(steps + 2):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[2:])
+    median_ms(step, 2)
+    return median_ms(step, steps)
 
 
 def dgc_step(build, shape, back, steps):
     rows, length, heads, size, causal = shape
     given = {"length": length, "heads": heads, "size": size, "causal": str(causal).lower(), "back": str(back).lower()}
-    command = [os.path.join(build, "dgc"), "bench", "--json", "--threads", "1", "--batch", str(rows), "--steps", str(steps)]
-    for name, value in given.items():
-        command += ["--set", f"{name}={value}"]
-    out = subprocess.run(command + [os.path.join(ROOT, "attention.dsl")], capture_output=True, text=True, check=True)
-    return json.loads(out.stdout)["step_ms"] / 1e3
+    settings = [f"{name}={value}" for name, value in given.items()]
+    return dgc(build, "bench/attention.dsl", rows, steps, 1, settings)["step_ms"]
 
 
 def main():
@@ -83,9 +73,9 @@ def main():
                 again = [sys.executable, __file__, options.build, "--steps", str(options.steps), "--torch",
                          json.dumps([shape, back])]
                 other.append(float(subprocess.run(again, capture_output=True, text=True, check=True,
-                                                  env={**os.environ, **ONE_THREAD}).stdout))
+                                                  env=environment(1)).stdout))
             a, b = min(mine), min(other)
-            line += "  %s %.2f %.2f, %.2f" % ("back" if back else "forward", a * 1e3, b * 1e3, a / b)
+            line += "  %s %.2f %.2f, %.2f" % ("back" if back else "forward", a, b, a / b)
         print(line, flush=True)
 
 

@@ -12,7 +12,6 @@ the last that this process may use). A round is `--steps` steps of the one, then
 rounds' medians. Compilation is from the text: of the sample by dgc, its cache of kernels being off, with the time that takes
 the StableHLO of `train`; of that by XLA."""
 import argparse
-import json
 import os
 import re
 import statistics
@@ -20,7 +19,8 @@ import subprocess
 import sys
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from rounds import ROOT, dgc, median_ms
+
 VALUE = re.compile(r'tensor<([^>]*)> \{dgc\.role = "(\w+)", dgc\.name = "((?:[^"\\]|\\.)*)"\}')
 
 
@@ -37,9 +37,10 @@ def arguments():
 class Exported:
     """An entry of a sample as StableHLO: its text, arguments and results as (type, role, name)."""
 
-    def __init__(self, dgc, sample, entry):
+    def __init__(self, build, sample, entry):
         began = time.perf_counter()
-        run = subprocess.run([dgc, "compile", sample, "--entry", entry, "--emit", "stablehlo"], capture_output=True, text=True)
+        command = [os.path.join(build, "dgc"), "compile", sample, "--entry", entry, "--emit", "stablehlo"]
+        run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode:
             sys.exit(run.stderr)
         self.seconds = time.perf_counter() - began
@@ -60,7 +61,7 @@ class Exported:
 class Xla:
     """A sample that is trained by XLA."""
 
-    def __init__(self, dgc, sample, ranges):
+    def __init__(self, build, sample, ranges):
         import jax
         import numpy as np
         from jax._src import xla_bridge
@@ -69,7 +70,7 @@ class Xla:
         self.types = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "i1": np.bool_}
         backend = xla_bridge.get_backend("cpu")
         devices = xla_client.DeviceList(tuple(backend.local_devices()[:1]))
-        init, train = (Exported(dgc, sample, entry) for entry in ("init", "train"))
+        init, train = (Exported(build, sample, entry) for entry in ("init", "train"))
         first = backend.compile_and_load(init.text, devices, xla_client.CompileOptions())
         values = first.execute([self.put(self.zeros(t)) for t, _, _ in init.args])
         state = {name: x for (_, _, name), x in zip(init.results, values)}
@@ -105,20 +106,12 @@ class Xla:
 
     def steps(self, count):
         """The median step in ms."""
-        times = []
-        for _ in range(count):
-            began = time.perf_counter()
-            loss = self.step()
-            times.append(time.perf_counter() - began)
-        return 1000 * statistics.median(times), loss
+        loss = []
+        return median_ms(lambda: loss.append(self.step()), count), loss[-1]
 
 
-def bench(dgc, sample, steps, cache):
-    run = subprocess.run([dgc, "bench", sample, "--threads", "1", "--steps", str(steps), "--json"], capture_output=True, text=True,
-                         env={**os.environ, **({} if cache else {"DGC_CACHE": "off"})})
-    if run.returncode:
-        sys.exit(run.stderr)
-    return json.loads(run.stdout)
+def bench(build, sample, steps, cache):
+    return dgc(build, sample, None, steps, 1, env={**os.environ, **({} if cache else {"DGC_CACHE": "off"})})
 
 
 def main():
@@ -128,22 +121,21 @@ def main():
                       XLA_FLAGS="--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
     import jax
     jax.config.update("jax_enable_x64", True)
-    dgc = os.path.join(o.build, "dgc")
     print("| sample | dgc, ms | XLA, ms | ratio | dgc compiles, ms | XLA compiles, ms | ratio |\n|---|---:|---:|---:|---:|---:|---:|")
     for name in sorted(os.listdir(os.path.join(ROOT, "samples"))):
         if not name.endswith(".dsl") or o.only not in (None, name[:-4]):
             continue
         sample, ours, theirs, compiled = os.path.join(ROOT, "samples", name), [], [], ([], [])
-        ranges = {i["name"]: (i["low"], i["high"]) for i in bench(dgc, sample, 1, True)["inputs"]}
-        xla = Xla(dgc, sample, ranges)
+        ranges = {i["name"]: (i["low"], i["high"]) for i in bench(o.build, sample, 1, True)["inputs"]}
+        xla = Xla(o.build, sample, ranges)
         xla.steps(5)
         for i in range(o.rounds):
-            ours.append(bench(dgc, sample, o.steps, True)["step_ms"])
+            ours.append(bench(o.build, sample, o.steps, True)["step_ms"])
             median, loss = xla.steps(o.steps)
             theirs.append(median)
             if i < 3:  # a compilation is long: three say enough
-                compiled[0].append(bench(dgc, sample, 1, False)["compile_ms"])
-                compiled[1].append(1000 * Xla(dgc, sample, ranges).compile)
+                compiled[0].append(bench(o.build, sample, 1, False)["compile_ms"])
+                compiled[1].append(1000 * Xla(o.build, sample, ranges).compile)
         if loss != loss:
             sys.exit("%s: the loss is no number" % name)
         a, b, c, d = map(statistics.median, (ours, theirs, *compiled))
