@@ -7,14 +7,18 @@ struct signature {
   const char *what, *name;
   const char **params;
   int count, required;
+  const struct made_layer *made; /* has some of the arguments already */
 };
 
 static void signature_of(struct resolver *r, const struct value *callee, struct signature *s) {
-  int most = callee->kind == VALUE_FUNCTION ? callee->function->def->params.count : MAX_GIVEN;
-  *s =
-      (struct signature){.what = "function", .params = arena_new_array(r->arena, (size_t)most, const char *)};
-  if (callee->kind == VALUE_FUNCTION) {
-    const struct def *d = callee->function->def;
+  const struct made_layer *made = callee->kind == VALUE_LAYER ? callee->layer : NULL;
+  const struct def *d = made                             ? made->function->def
+                        : callee->kind == VALUE_FUNCTION ? callee->function->def
+                                                         : NULL;
+  int most = d ? d->params.count : MAX_GIVEN;
+  *s = (struct signature){
+      .what = "function", .params = arena_new_array(r->arena, (size_t)most, const char *), .made = made};
+  if (d) {
     s->what = def_kind_name(d->kind);
     s->name = d->name;
     for (const struct param *p = d->params.first; p; p = p->next) {
@@ -47,19 +51,38 @@ static const char *list_params(struct resolver *r, const struct signature *s) {
 
 static void note_signature(struct resolver *r, const struct signature *s, const struct value *callee) {
   struct loc loc = callee->kind == VALUE_FUNCTION ? callee->function->def->loc : LOC_NONE;
+  if (s->made) loc = s->made->function->def->loc;
   report_note(r, loc, "its parameters: %s(%s)", s->name, list_params(r, s));
 }
 
-bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
-               struct value *out) {
+/* Whether the layer had its argument i when it was made. */
+static bool is_given(const struct signature *s, int i) {
+  return s->made && (s->made->args[i].kind != VALUE_NONE || s->made->args[i].at.source);
+}
+
+/* The parameter of the next argument without a name. */
+static int next_param(const struct signature *s, int *next) {
+  while (*next < s->count && is_given(s, *next)) ++*next;
+  return (*next)++;
+}
+
+static void help_missing(struct resolver *r, const struct value *callee, int i) {
+  if (i == 0 && callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_LAYER)
+    report_help(r, "`%s.new(...)` makes a layer that is called later, as often as it is needed",
+                callee->function->def->name);
+}
+
+/* `making`: the arguments of `new`. */
+static bool match_args(struct resolver *r, const struct expr *e, const struct value *callee,
+                       const struct role *role, bool making, struct value *out) {
   struct signature signature, *s = &signature;
   signature_of(r, callee, s);
   const struct arg **given = arena_new_array(r->arena, (size_t)s->count + 1, const struct arg *);
   bool ok = true;
-  int next = 0;
+  int next = making;
   bool named = false;
   for (const struct arg *a = e->items.first; a; a = a->next) {
-    int at = a->name ? find_param(s, a->name) : next++;
+    int at = a->name ? find_param(s, a->name) : next_param(s, &next);
     named |= a->name != NULL;
     if (!a->name && named) {
       report(r, a->loc, "arguments without a name stand before those with one");
@@ -75,6 +98,10 @@ bool eval_args(struct resolver *r, const struct expr *e, const struct value *cal
              s->count == 1 ? "" : "s", e->items.count);
       note_signature(r, s, callee);
       return false;
+    } else if (is_given(s, at)) {
+      report(r, a->loc, "`%s` of `%s` was given when the layer was made", s->params[at], s->name);
+      report_note(r, s->made->args[at].at, "it was given here");
+      ok = false;
     } else if (given[at]) {
       report(r, a->loc, "`%s` of `%s` is given twice", s->params[at], s->name);
       report_note(r, given[at]->loc, "it is given here");
@@ -83,20 +110,31 @@ bool eval_args(struct resolver *r, const struct expr *e, const struct value *cal
       given[at] = a;
     }
   }
-  for (int i = 0; i < s->required && ok; i++) {
-    if (given[i]) continue;
+  for (int i = 0; i < s->required && ok && !making; i++) {
+    if (given[i] || is_given(s, i)) continue;
     report(r, e->loc, "%s `%s` needs `%s`", s->what, s->name, s->params[i]);
     note_signature(r, s, callee);
+    help_missing(r, callee, i);
     ok = false;
   }
   for (int i = 0; i < s->count; i++) {
-    out[i] = value_none();
+    out[i] = is_given(s, i) ? s->made->args[i] : value_none();
     if (!given[i]) continue;
     struct role inner = {role, s->params[i], 0};
     out[i] = eval(r, given[i]->value, &inner);
     if (out[i].kind == VALUE_ERROR) ok = false;
   }
   return ok;
+}
+
+bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
+               struct value *out) {
+  return match_args(r, e, callee, role, false, out);
+}
+
+bool eval_new_args(struct resolver *r, const struct expr *e, const struct value *of, const struct role *role,
+                   struct value *out) {
+  return match_args(r, e, of, role, true, out);
 }
 
 /* The names that a definition gets besides its parameters. */
@@ -236,7 +274,9 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
       return value_error();
     }
   } else {
-    callee = eval(r, e->base, NULL);
+    struct value of = is_maker(e->base) ? eval(r, e->base->base, NULL) : value_none();
+    if (of.kind == VALUE_FUNCTION) return make_layer(r, e, &of, role);
+    callee = of.kind == VALUE_ERROR ? of : eval(r, e->base, NULL);
     if (callee.kind == VALUE_ERROR) return callee;
   }
   if (!value_is_callable(&callee)) {
@@ -247,16 +287,18 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
     report(r, e->base->loc, "a model cannot be called");
     return value_error();
   }
+  const struct function *f = callee.kind == VALUE_FUNCTION ? callee.function : NULL;
+  if (callee.kind == VALUE_LAYER) f = callee.layer->function;
   struct value few[MAX_GIVEN], *args = few;
-  if (callee.kind == VALUE_FUNCTION)
-    args = arena_new_array(r->arena, (size_t)callee.function->def->params.count + 1, struct value);
+  if (f) args = arena_new_array(r->arena, (size_t)f->def->params.count + 1, struct value);
   if (!eval_args(r, e, &callee, role, args)) return value_error();
   build_here(r, e->loc);
   if (callee.kind == VALUE_BUILTIN) return callee.builtin->run(r, args, e->loc, role);
   if (callee.kind == VALUE_OP && op_table[callee.op]->kind == KIND_ELEMENTWISE)
     return elementwise(r, callee.op, args, op_table[callee.op]->min_inputs, e->loc);
   if (callee.kind == VALUE_OP) return op_call(r, callee.op, args, e->loc);
+  if (callee.kind == VALUE_LAYER) return call_layer(r, e, callee.layer, args, role);
   const char *path = role_path(r, role), *owner = path;
-  if (makes_variables(r, callee.function)) owner = owner_of_call(r, e, callee.function->def->name);
-  return call_function(r, callee.function, args, e->loc, path, owner);
+  if (makes_variables(r, f)) owner = owner_of_call(r, e, f->def->name);
+  return call_function(r, f, args, e->loc, path, owner);
 }

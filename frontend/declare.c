@@ -108,6 +108,13 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   const struct type *t = &as->type;
   struct loc loc = as->loc;
   struct variable *v = map_get(&r->variables, path);
+  if (v && v->run == r->runs && is_declared_again(r, v, loc)) {
+    if (type_equal(&v->type, t)) return v;
+    report(r, loc, "`%s` is %s in this call, and %s in the calls before it", path, type_text(r->arena, t),
+           type_text(r->arena, &v->type));
+    report_help(r, "a layer that is made once takes what has the same sizes each time");
+    return NULL;
+  }
   if (v && v->run == r->runs) {
     report(r, loc, "two variables would be called `%s`", path);
     report_note(r, v->loc, "the other one is declared here");
@@ -130,6 +137,7 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
     r->last_variable = &v->next;
   }
   v->run = r->runs;
+  v->turn = r->turn;
   v->pending = NULL;
   v->writer = 0;
   r->g->at.loc = loc;
@@ -229,7 +237,9 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   ok = ok && has_elements(r, s, &t);
   as.type = t;
   if (ok) v = variable_at(r, variable_path(r, name->text), &as, s->value);
-  struct value value = v ? value_tensor(r, v->node, name->loc) : value_error();
+  /* What the calls before this one leave, where a layer writes its state. */
+  struct node *node = v && v->pending && !v->trainable && !slot ? v->pending : v ? v->node : NULL;
+  struct value value = v ? value_tensor(r, node, name->loc) : value_error();
   value.name = name->text;
   value.decl = name->loc;
   if (v) value.tensor.variable = v;
@@ -361,6 +371,7 @@ static void add_setting(struct resolver *r, const struct arg *a) {
   case VALUE_BUILTIN:
   case VALUE_OP:
   case VALUE_MODULE:
+  case VALUE_LAYER:
   case VALUE_TENSOR:
     report(r, a->value->loc, "a setting is an integer, a string or a truth value, not %s",
            value_describe(r->arena, &v));

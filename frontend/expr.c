@@ -47,13 +47,18 @@ static struct value eval_name(struct resolver *r, const struct expr *e) {
 static struct value eval_member(struct resolver *r, const struct expr *e) {
   struct value base = eval(r, e->base, NULL);
   if (base.kind == VALUE_ERROR) return base;
+  if (base.kind == VALUE_LAYER) return layer_member(r, base.layer, e->name, e->loc);
   if (base.kind != VALUE_MODULE) {
     report(r, e->loc, "only libraries have members, not %s", value_describe(r->arena, &base));
     struct value function = lookup(r, e->name, true);
     if (value_is_callable(&function))
       report_help(r, "it is a function: `%s(...)`", e->name);
     else if (base.kind == VALUE_TENSOR)
-      report_help(r, "the variables of a layer are seen inside of it only");
+      report_help(
+          r,
+          "the variables of a layer are seen inside of it, and as `layer.kernel` where it is made by `new`");
+    else if (base.kind == VALUE_FUNCTION && is_maker(e))
+      report_help(r, "`new` makes a layer where it is called: `%s.new(...)`", base.function->def->name);
     return value_error();
   }
   const struct value *v = map_get(&base.module->names, e->name);

@@ -175,6 +175,18 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
   return value_tensor(r, shape_equal(&t, &kept) ? y : build_reshape(r->g, y, &kept), e->loc);
 }
 
+/* What a layer has bound in a trip of a loop: `critic.part[0].kernel`. */
+static struct value layer_part(struct resolver *r, const struct expr *e, const struct value *base) {
+  const struct arg *a = e->items.first;
+  int64_t trip;
+  if (!a || a->next || a->value->kind == EXPR_RANGE || a->value->kind == EXPR_REST) {
+    report(r, e->loc, "a layer has parts by the number of a trip, as in `%s[0]`", base->layer->owner);
+    return value_error();
+  }
+  if (!eval_int(r, a->value, "the number of a trip", &trip)) return value_error();
+  return layer_member(r, base->layer, arena_printf(r->arena, "%lld", (long long)trip), e->loc);
+}
+
 struct value eval_index(struct resolver *r, const struct expr *e, const struct role *role) {
   struct role inner = {role, "base", 0};
   struct value base = eval(r, e->base, &inner);
@@ -183,6 +195,7 @@ struct value eval_index(struct resolver *r, const struct expr *e, const struct r
   case VALUE_DTYPE: return type_value(r, e, base.dtype);
   case VALUE_LIST: return list_part(r, e, &base);
   case VALUE_TENSOR: return tensor_part(r, e, &base);
+  case VALUE_LAYER: return layer_part(r, e, &base);
   case VALUE_NONE:
   case VALUE_INT:
   case VALUE_BATCH:

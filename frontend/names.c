@@ -92,12 +92,12 @@ struct owners {
 /* The name of what is called, if its calls own variables; NULL: they own none. */
 static const char *owning(struct resolver *r, const struct expr *callee) {
   struct value v = value_none();
-  if (callee->kind == EXPR_NAME) {
-    v = lookup(r, callee->name, true);
-  } else if (callee->kind == EXPR_MEMBER && callee->base->kind == EXPR_NAME) {
-    struct value base = lookup(r, callee->base->name, false);
-    const struct value *member =
-        base.kind == VALUE_MODULE ? map_get(&base.module->names, callee->name) : NULL;
+  const struct expr *made = is_maker(callee) ? callee->base : callee;
+  if (made->kind == EXPR_NAME) {
+    v = lookup(r, made->name, true);
+  } else if (made->kind == EXPR_MEMBER && made->base->kind == EXPR_NAME) {
+    struct value base = lookup(r, made->base->name, false);
+    const struct value *member = base.kind == VALUE_MODULE ? map_get(&base.module->names, made->name) : NULL;
     if (member) v = *member;
   } else {
     return "?"; /* it is known when it is called */

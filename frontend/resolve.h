@@ -29,6 +29,7 @@ struct variable {
   struct type type;
   bool trainable;
   const char *slot;        /* of an optimizer's state: whose it is, else NULL */
+  uint64_t turn;           /* the call of a made layer that declared it first in this run, or 0 */
   const char *aggregation; /* how what towers write becomes one value; NULL: they write the same */
   bool on_read;            /* each tower has a copy, joined when it is read */
   int order;               /* of declaration */
@@ -39,7 +40,8 @@ struct variable {
   struct node *pending; /* what it becomes after this step, or NULL */
   struct loc pending_loc;
   const struct trail *pending_trail;
-  int writer; /* the train statement that wrote it; 0: a layer */
+  uint64_t pending_turn; /* the turn that wrote it */
+  int writer;            /* the train statement that wrote it; 0: a layer */
 };
 
 /* Names of a block; the body of a loop has its own, the body of an `if` has not. */
@@ -131,6 +133,7 @@ struct resolver {
   int train_statements;
   int calls, depth;
   uint64_t blocks, numbered;
+  uint64_t turn, turns; /* the call of a made layer that runs, or 0; all so far */
   int64_t steps;
   bool stopped; /* out of budget */
   int warnings;
@@ -241,6 +244,23 @@ bool eval_args(struct resolver *r, const struct expr *e, const struct value *cal
 /* `path` names its values, `owner` its variables. */
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
                            const char *path, const char *owner);
+
+/* The arguments of `layer.new(...)`: those without a name begin at the second parameter, and any may be missing. */
+bool eval_new_args(struct resolver *r, const struct expr *e, const struct value *of, const struct role *role,
+                   struct value *out);
+
+/* layer.c: layers that are made once and called often */
+/* Whether what is called is `... .new`. */
+bool is_maker(const struct expr *callee);
+struct value make_layer(struct resolver *r, const struct expr *e, const struct value *of,
+                        const struct role *role);
+struct value call_layer(struct resolver *r, const struct expr *e, const struct made_layer *layer,
+                        struct value *args, const struct role *role);
+/* Whether the declaration at `loc` is that of v, run again in another call of a layer that was made. */
+bool is_declared_again(const struct resolver *r, const struct variable *v, struct loc loc);
+/* Its variable of this name, or what is bound in it. */
+struct value layer_member(struct resolver *r, const struct made_layer *layer, const char *name,
+                          struct loc loc);
 
 /* pattern.c */
 bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call);

@@ -51,6 +51,7 @@ static const char *kind_name(enum value_kind kind) {
   case VALUE_BUILTIN:
   case VALUE_OP:
   case VALUE_MODULE:
+  case VALUE_LAYER:
   case VALUE_TENSOR: break;
   }
   return "a value of the same kind";

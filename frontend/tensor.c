@@ -88,7 +88,8 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
   case VALUE_FUNCTION:
   case VALUE_BUILTIN:
   case VALUE_OP:
-  case VALUE_MODULE: break;
+  case VALUE_MODULE:
+  case VALUE_LAYER: break;
   }
   report(r, v->at, "this must be a tensor or a number, not %s", value_describe(r->arena, v));
   return NULL;

@@ -44,6 +44,7 @@ static void choose(struct resolver *r, const struct value *over, struct map *pat
     const struct value *q = &over->list.items[i];
     if (q->kind == VALUE_TENSOR && q->tensor.variable) q->tensor.variable->chosen = r->train_statements;
     if (q->kind == VALUE_STRING) map_put(paths, q->string, r);
+    if (q->kind == VALUE_LAYER) map_put(paths, q->layer->owner, r);
   }
   for (struct variable *v = r->first_variable; v && paths->count; v = v->next) {
     if (!v->trainable || v->run != r->runs) continue;
@@ -75,6 +76,7 @@ static bool eval_over(struct resolver *r, const struct stmt *s, struct value *ov
     const struct value *q = &over->list.items[i];
     bool found = q->kind == VALUE_TENSOR && q->tensor.variable;
     if (q->kind == VALUE_STRING) found = map_get(&paths, q->string) != r;
+    if (q->kind == VALUE_LAYER) found = map_get(&paths, q->layer->owner) != r;
     if (found) continue;
     report(r, over->at, "`over` takes trained variables or paths to them, not %s",
            value_describe(r->arena, q));
@@ -200,7 +202,9 @@ static bool may_write(struct resolver *r, const struct stmt *s, const struct var
     report_note(r, v->loc, "declare it with `state` to assign it here");
     return false;
   }
-  if (v->pending && (v->writer == writer || v != r->updating)) {
+  bool next_call =
+      r->turn && v->pending_turn != r->turn && !v->aggregation; /* of a layer, which begins with it */
+  if (v->pending && !next_call && (v->writer == writer || v != r->updating)) {
     report(r, s->loc, "`%s` is assigned twice in one step", v->path);
     report_note(r, v->pending_loc, "the other assignment is here");
     return false;
@@ -272,12 +276,13 @@ void run_assign(struct resolver *r, const struct stmt *s) {
   }
   if (n && !written(r, s, v, &n)) n = NULL;
   if (n) n = build_broadcast_to(r->g, n, &v->type);
-  if (n && s->kind == STMT_ADD) n = build2(r->g, OP_add, v->node, n);
+  if (n && s->kind == STMT_ADD) n = build2(r->g, OP_add, b->value.tensor.node, n);
   if (n) {
     v->pending = n;
     r->effects++;
     v->pending_loc = s->loc;
     v->pending_trail = r->g->at.trail;
+    v->pending_turn = r->turn;
     v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;
   }
   r->path = saved;

@@ -39,6 +39,7 @@ void value_print(struct str *s, const struct value *v) {
   case VALUE_BUILTIN: str_put(s, v->builtin->name); break;
   case VALUE_OP: str_put(s, op_table[v->op]->name); break;
   case VALUE_MODULE: str_put(s, v->module->name); break;
+  case VALUE_LAYER: str_put(s, v->layer->owner); break;
   case VALUE_TENSOR: type_print(s, &v->tensor.node->type); break;
   }
 }
@@ -66,6 +67,7 @@ const char *value_describe(struct arena *a, const struct value *v) {
   case VALUE_BUILTIN:
   case VALUE_OP: what = "the function"; break;
   case VALUE_MODULE: what = "the library"; break;
+  case VALUE_LAYER: what = "the layer"; break;
   case VALUE_TENSOR: break;
   }
   return arena_printf(a, "%s%s%s", what, *what ? " " : "", value_text(a, v));
@@ -97,6 +99,7 @@ bool value_equal(const struct value *a, const struct value *b) {
   case VALUE_BUILTIN: return a->builtin == b->builtin;
   case VALUE_OP: return a->op == b->op;
   case VALUE_MODULE: return a->module == b->module;
+  case VALUE_LAYER: return strcmp(a->layer->owner, b->layer->owner) == 0;
   case VALUE_TENSOR: return a->tensor.node == b->tensor.node;
   }
   return false;

@@ -20,6 +20,7 @@ enum value_kind {
   VALUE_BUILTIN,
   VALUE_OP, /* an op of the graph that the language has under its name */
   VALUE_MODULE,
+  VALUE_LAYER, /* a layer that was made, whose calls share its variables; or a part of one */
   VALUE_TENSOR
 };
 
@@ -33,6 +34,13 @@ struct function {
   const struct def *def;
   struct module *module;
   uint8_t *makes; /* whether its calls make variables, enum makes: names.c's note */
+};
+
+struct made_layer {
+  const struct function *function; /* NULL: a part of one, which is not called */
+  const struct value
+      *args;         /* those given already, one per parameter; others are VALUE_NONE with no location */
+  const char *owner; /* names its variables */
 };
 
 struct value {
@@ -56,6 +64,7 @@ struct value {
     const struct builtin *builtin;
     enum op_id op;
     struct module *module;
+    const struct made_layer *layer;
     struct {
       struct node *node;
       struct graph *graph;
@@ -98,7 +107,8 @@ static inline struct value value_dtype(enum dtype d) {
 }
 
 static inline bool value_is_callable(const struct value *v) {
-  return v->kind == VALUE_FUNCTION || v->kind == VALUE_BUILTIN || v->kind == VALUE_OP;
+  return v->kind == VALUE_FUNCTION || v->kind == VALUE_BUILTIN || v->kind == VALUE_OP ||
+         (v->kind == VALUE_LAYER && v->layer->function);
 }
 /* A number or truth value known now. */
 static inline bool value_is_scalar(const struct value *v) {

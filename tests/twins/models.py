@@ -1,0 +1,188 @@
+"""Models in the language and in JAX: first values, data and a step of each."""
+
+from dataclasses import dataclass
+from typing import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+@dataclass
+class Model:
+    name: str
+    text: str
+    data: dict
+    first: dict
+    step: Callable  # the variables and the rows of a batch: the variables after it
+
+
+def draw(seed, **shapes):
+    """First values: half of them multiples of 1/4, so that ties and zeros come up."""
+    rng, out = np.random.default_rng(seed), {}
+    for name, shape in shapes.items():
+        value = rng.normal(size=shape) * 0.5
+        out[name.replace("__", ".")] = np.where(rng.random(shape) < 0.5, np.round(4 * value) / 4, value)
+    return out
+
+
+def rows_of(seed, count, width):
+    """Rows with zeros and repeated numbers."""
+    return draw(seed, x=(count, width))["x"]
+
+
+def sgd(values, loss, rate, names=None):
+    """One step for the variables whose names begin so."""
+    moved = {n: v for n, v in values.items() if names is None or n.startswith(names)}
+    slope = jax.grad(lambda m: loss({**values, **m}))(moved)
+    return {n: v - rate * slope[n] for n, v in moved.items()}
+
+
+def dense(p, name, x):
+    return x @ p[name + ".kernel"] + p[name + ".bias"]
+
+
+def relu(x):
+    return jnp.where(x > 0, x, 0)
+
+
+def siamese(count):
+    """Two images through one encoder: alike ones are drawn together, others pushed apart up to a margin."""
+    text = """use nn
+model siamese {
+  input left : f64[B, 3]
+  input right : f64[B, 3]
+  input same : f64[B]
+  encode = nn.mlp.new([4, 2])
+  apart = sum(square(encode(left) - encode(right)), axis = 1)
+  train mean(same * apart + (1 - same) * relu(1 - apart)) with sgd(rate = 0.1)
+}"""
+    left, right = rows_of(1, count, 3), rows_of(2, count, 3)
+    right[::7] = left[::7]
+    same = (np.arange(count) % 3 == 0).astype(float)
+    first = draw(3, encode__part__0__kernel=(3, 4), encode__part__0__bias=(4,))
+    first.update(draw(4, encode__part__1__kernel=(4, 2), encode__part__1__bias=(2,)))
+
+    def step(p, rows):
+        def loss(p):
+            def encode(x):
+                for part in "01":
+                    x = relu(dense(p, "encode.part." + part, x))
+                return x
+
+            apart = jnp.sum((encode(rows["left"]) - encode(rows["right"])) ** 2, axis=1)
+            return jnp.mean(rows["same"] * apart + (1 - rows["same"]) * relu(1 - apart))
+
+        return sgd(p, loss, 0.1)
+
+    return Model("siamese", text, {"left": left, "right": right, "same": same}, first, step)
+
+
+def gan(count):
+    """A critic, with a normalisation that both of its calls go on with, and what it judges."""
+    text = """use nn
+model gan {
+  input real : f64[B, 2]
+  input noise : f64[B, 3]
+  norm = nn.batch_norm.new(momentum = 0.9)
+  critic = nn.mlp.new([5, 1], activation = tanh)
+  maker = nn.dense.new(2)
+  fake = maker(noise)
+  on_real = critic(norm(real))
+  on_fake = critic(norm(fake))
+  train d = mean(softplus(-on_real)) + mean(softplus(on_fake)) with sgd(rate = 0.1) over [critic, norm]
+  train g = mean(softplus(-on_fake)) with sgd(rate = 0.2) over maker
+}"""
+    first = draw(5, norm__scale=(2,), norm__shift=(2,), norm__moving_mean=(2,), maker__kernel=(3, 2), maker__bias=(2,))
+    first.update(draw(6, critic__part__0__kernel=(2, 5), critic__part__0__bias=(5,)))
+    first.update(draw(7, critic__part__1__kernel=(5, 1), critic__part__1__bias=(1,)))
+    first["norm.moving_variance"] = np.ones(2)
+
+    def step(p, rows):
+        def norm(p, x):
+            center = x.mean(0)
+            spread = ((x - center) ** 2).mean(0)
+            return (x - center) / jnp.sqrt(spread + 1e-3) * p["norm.scale"] + p["norm.shift"], center, spread
+
+        def critic(p, x):
+            for part in "01":
+                x = jnp.tanh(dense(p, "critic.part." + part, norm(p, x)[0] if part == "0" else x))
+            return x
+
+        def fake(p):
+            return dense(p, "maker", rows["noise"])
+
+        def d(p):
+            return jnp.mean(jax.nn.softplus(-critic(p, rows["real"]))) + jnp.mean(jax.nn.softplus(critic(p, fake(p))))
+
+        def g(p):
+            return jnp.mean(jax.nn.softplus(-critic(p, fake(p))))
+
+        new = dict(p)
+        new.update(sgd({n: v for n, v in p.items() if "moving" not in n}, d, 0.1, ("critic", "norm")))
+        new.update(sgd({n: v for n, v in p.items() if "moving" not in n}, g, 0.2, "maker"))
+        for x in rows["real"], fake(p):
+            _, center, spread = norm(p, x)
+            new["norm.moving_mean"] = 0.9 * new["norm.moving_mean"] + 0.1 * center
+            new["norm.moving_variance"] = 0.9 * new["norm.moving_variance"] + 0.1 * spread
+        return new
+
+    return Model("gan", text, {"real": rows_of(8, count, 2), "noise": rows_of(9, count, 3)}, first, step)
+
+
+def tied(count):
+    """The table that ids are looked up in also gives the logits."""
+    text = """layer embedding(ids, size : int, units : int) {
+  var table : f64[size, units] = 0
+  return lookup(table, ids)
+}
+model tied {
+  input ids : i32[B, 4]
+  input next : i32[B]
+  embed = embedding.new(7, 3)
+  h = tanh(sum(embed(ids), axis = 1))
+  train mean(softmax_cross_entropy(h @ transpose(embed.table), next)) with sgd(rate = 0.3)
+}"""
+    rng = np.random.default_rng(10)
+    data = {"ids": rng.integers(0, 7, (count, 4)).astype("i4"), "next": rng.integers(0, 7, count).astype("i4")}
+
+    def step(p, rows):
+        def loss(p):
+            logits = jnp.tanh(p["embed.table"][rows["ids"]].sum(1)) @ p["embed.table"].T
+            hit = jnp.take_along_axis(jax.nn.log_softmax(logits), rows["next"][:, None], 1)
+            return -jnp.mean(hit)
+
+        return sgd(p, loss, 0.3)
+
+    return Model("tied", text, data, draw(11, embed__table=(7, 3)), step)
+
+
+def cell(count):
+    """A recurrent cell, made once and called in each trip of a loop, with a head of its own."""
+    text = """use nn
+model cell {
+  input x : f64[B, 5, 2]
+  input y : f64[B]
+  cell = nn.dense.new(units = 3, activation = tanh)
+  h = broadcast(cast(0.0, f64), [B, 3])
+  for t in 0..5 { h = cell(concat([x[:, t], h], axis = 1)) }
+  guess = squeeze(nn.dense(h, 1), 1)
+  train mean(square(guess - y)) with sgd(rate = 0.1)
+}"""
+    data = {"x": rows_of(12, 5 * count, 2).reshape(count, 5, 2), "y": rows_of(13, count, 1)[:, 0]}
+    first = draw(14, cell__kernel=(5, 3), cell__bias=(3,), guess__kernel=(3, 1), guess__bias=(1,))
+
+    def step(p, rows):
+        def loss(p):
+            h = jnp.zeros((len(rows["y"]), 3))
+            for t in range(5):
+                h = jnp.tanh(dense(p, "cell", jnp.concatenate([rows["x"][:, t], h], 1)))
+            return jnp.mean((dense(p, "guess", h)[:, 0] - rows["y"]) ** 2)
+
+        return sgd(p, loss, 0.1)
+
+    return Model("cell", text, data, first, step)
+
+
+def all_models(count):
+    return [make(count) for make in (siamese, gan, tied, cell)]
