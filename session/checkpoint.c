@@ -3,6 +3,7 @@
 
 #include "session/agree.h"
 #include "session/model.h"
+#include "session/names.h"
 #include "session/run.h"
 #include "session/strategy.h"
 
@@ -316,6 +317,7 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
     else
       session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", path, v->name, s->model->name);
   }
+  if (!status && !fits) names_help(s, c, all, count);
   if (status || !fits) return status ? status : DGC_MISMATCH;
   s->anew = anew;
   if (anew.count) { /* whatever they are by now */
@@ -384,8 +386,10 @@ enum dgc_status session_restore_other(struct dgc_session *s, const char *path, c
   *other = false;
   if (status) return status;
   if (!s->model) return session_fail(s, DGC_USAGE, "no model has been loaded");
-  const struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
+  struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
   if (!c) return session_unread(s);
+  status = names_apply(s, c, path);
+  if (status) return status;
   *other = !*checksum || !c->checksum || strcmp(*checksum, c->checksum) != 0;
   if (*other) status = restore_from(s, c, path);
   *checksum = c->checksum;

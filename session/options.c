@@ -117,6 +117,9 @@ static const struct option_row option_table[] = {
      "take"},
     {"checkpoint", TEXT, AT(checkpoint), 0, 0, "FILE",
      "where training saves, where other verbs read variables"},
+    {"names", TEXT, AT(names), 0, 0, "FILE",
+     "lines `old = new`: what a checkpoint calls variables, or begins their names with, and what the model "
+     "does"},
     {"overwrite", FLAG, AT(overwrite), 0, 0, NULL,
      "train from the first step, though the file of --checkpoint is there: it is replaced"},
     {"allow-nan", FLAG, AT(allow_nan), 0, 0, NULL,

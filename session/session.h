@@ -57,6 +57,7 @@ struct options {
   const char *model, *graph, *emit, *devices, *backend, *arch, *batch_is, *pjrt_plugin;
   const char *rows, *eval_rows, *auto_shard;
   const char *link, *speed, *tasks; /* of predictions */
+  const char *names;                /* of what a checkpoint holds */
   const char *checkpoint, *keep_best, *metric_to_watch;
   struct every eval_every, log_every;
   const char *disable_pass, *print_after, *stress;

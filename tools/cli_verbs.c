@@ -328,14 +328,15 @@ const struct verb verbs[] = {
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
-                   "checkpoint-every resume overwrite allow-nan eval-every train-metrics keep-best "
+                   "checkpoint-every resume names overwrite allow-nan eval-every train-metrics keep-best "
                    "metric-to-watch patience log-every"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
-     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint json quiet " PASS_OPTIONS, eval},
+     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names json quiet " PASS_OPTIONS, eval},
     {"predict", "MODEL", "writes what a trained model predicts",
-     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint output quiet " PASS_OPTIONS, predict},
+     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names output quiet " PASS_OPTIONS,
+     predict},
     {"launch", "", "starts a cluster's processes: dgc launch -n 4 -- train MODEL ...",
      "processes hosts restarts min-tasks", cli_launch},
     {"bench", "MODEL", "times training steps, and compares with the machine's peak",

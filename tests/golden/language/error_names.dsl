@@ -40,7 +40,7 @@ model names(hidden = 4) {
 # CHECK: :6:9: note: it is bound here
 # CHECK: help: only what is made of `x` may take its name; give this value another one
 # CHECK: :18:7: error: only libraries have members, not f32[B,2]
-# CHECK: help: the variables of a layer are seen inside of it only
+# CHECK: help: the variables of a layer are seen inside of it, and as `layer.kernel` where it is made by `new`
 # CHECK: :19:7: error: only libraries have members, not f32[B,4]
 # CHECK: help: it is a function: `shape(...)`
 # CHECK: :20:22: error: unknown function `adm`

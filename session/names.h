@@ -1,0 +1,19 @@
+/* Checkpoints whose variables have other names than the model's: they are read by a file of lines `old = new`. */
+#ifndef DGC_SESSION_NAMES_H
+#define DGC_SESSION_NAMES_H
+
+#include "session/session.h"
+
+struct checkpoint;
+struct model_variable;
+
+/* Renames what c holds as the file of option `names` says, if there is one: `old = new` a line, of which `old` is a
+ * name, or the first parts of names, up to a dot; the longest that fits counts. `#` begins a comment. An error names
+ * the line. */
+enum dgc_status names_apply(struct dgc_session *s, struct checkpoint *c, const char *path);
+
+/* Help where c lacks some of `all`: lines for such a file, made of what it holds by names that the model has not. */
+void names_help(struct dgc_session *s, const struct checkpoint *c, const struct model_variable *all,
+                int count);
+
+#endif

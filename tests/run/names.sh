@@ -1,0 +1,67 @@
+#!/bin/sh
+# A checkpoint from before a model's variables were renamed: what is missing is told with the lines that say how they are
+# called now, and by those lines it is read, copies of towers and states of optimizers with the rest.
+. "$(dirname "$0")/lib.sh"
+
+cat >old.dsl <<'MODEL'
+use nn
+model line {
+  input x : f32[B, 1]
+  input y : f32[B]
+  hid = nn.dense(x, 5)
+  mid = nn.dense(hid, 6)
+  out = nn.dense(mid, 1)
+  state seen : f32[] = 0 aggregation(mean) synchronization(on_read)
+  seen <- 0.5 * seen + 0.5 * mean(x)
+  train mean(square(squeeze(out, 1) - y)) with adam()
+  predict p = out
+}
+MODEL
+sed 's/hid = /h = /; s/mid = nn.dense(hid/h = nn.dense(h/; s/dense(mid/dense(h/; s/seen/known/g' old.dsl >new.dsl
+printf 'x,y\n1,1\n2,2\n3,0\n4,-1\n5,2\n' >xy.csv
+data='--data x=xy.csv:1-1 --data y=xy.csv:y'
+train="$dgc train %s $data --batch 5 --devices cpu:0-1 --quiet"
+predict="$dgc predict %s --data x=xy.csv:1-1 --quiet"
+run() { # run FORM MODEL WORDS...
+  form=$1 model=$2
+  shift 2
+  # shellcheck disable=SC2059,SC2046
+  $(printf "$form" "$model") "$@"
+}
+expect 0 'before' run "$train" old.dsl --epochs 2 --checkpoint old.safetensors
+expect 0 'before, on' run "$train" old.dsl --epochs 4 --resume=old.safetensors --checkpoint end.safetensors
+
+expect 4 'without names' run "$predict" new.dsl --checkpoint old.safetensors
+shows err 'error: old.safetensors: variable h#2.kernel of model line is missing'
+help='help: a file of lines `old = new` says by --names what its variables are called here:'
+shows err "$help"
+for line in 'hid = h' 'mid = h#2' 'seen = known'; do shows err "\`$line\`"; done
+
+printf '# names of today\nhid = h   # the first\n\nmid=h#2\nmid.absent = nothing\nseen = known\n' >names
+expect 0 'old' run "$predict" old.dsl --checkpoint old.safetensors
+cp out expected
+expect 0 'with names' run "$predict" new.dsl --checkpoint old.safetensors --names names
+cmp -s out expected && pass || fail 'another prediction'
+expect 0 'trained on' run "$train" new.dsl --epochs 4 --resume=old.safetensors --names names --checkpoint new.safetensors
+empty err
+"$dgc" inspect end.safetensors | sed 's/hid/h/; s/mid/h#2/; s/seen/known/' | sort >expected
+"$dgc" inspect new.safetensors | sort >are
+cmp -s are expected && pass || fail "other variables: $(diff are expected | head -5)"
+expect 0 'end' run "$predict" old.dsl --checkpoint end.safetensors
+cp out expected
+for names in '' '--names names'; do # the new names are there already: nothing is renamed
+  # shellcheck disable=SC2086
+  expect 0 "new $names" run "$predict" new.dsl --checkpoint new.safetensors $names
+  cmp -s out expected && pass || fail 'another end'
+done
+
+printf 'hid h\n a b = c\nhid = q\nhid = z\nmid =\n= h\n' >wrong
+expect 1 'lines that say nothing' run "$predict" new.dsl --checkpoint old.safetensors --names wrong
+for line in 1 2 5 6; do shows err "wrong:$line:1: error: a line says \`old = new\`"; done
+shows err 'wrong:4:1: error: `hid` is renamed twice'
+printf 'hid = h\nmid = h\n' >wrong
+expect 4 'two of one name' run "$predict" new.dsl --checkpoint old.safetensors --names wrong
+shows err 'would be h.bias by wrong'
+expect 1 'no names' run "$predict" new.dsl --checkpoint old.safetensors --names none
+shows err "'none': No such file or directory"
+finish
