@@ -77,9 +77,9 @@ DGC_API bool dgc_option(int index, struct dgc_option *out);
 DGC_API enum dgc_status dgc_load(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const char *text, size_t len);
 /* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is. `stage`:
- * ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, json, stablehlo, module
- * (of all entries, where `entry` is NULL) or strategies (a table of what each needs); with "-json" behind a graph,
- * memory or traffic. */
+ * ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, json, html, stablehlo,
+ * module (of all entries, where `entry` is NULL) or strategies (a table of what each needs); with "-json" behind a
+ * graph, memory or traffic. */
 DGC_API enum dgc_status dgc_emit(struct dgc_session *s, const char *entry, const char *stage,
                                  const char **text);
 /* Why a node of the placed graph is where it is: who asked for what, the rule that won, the lines that it comes from,

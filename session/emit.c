@@ -3,6 +3,7 @@
 #include "session/devices.h"
 #include "session/model.h"
 #include "session/module.h"
+#include "session/picture.h"
 #include "session/scaling.h"
 #include "session/strategy.h"
 
@@ -78,7 +79,7 @@ typedef void print_plan_fn(struct str *s, const struct plan *p);
 
 struct emitted {
   const char *name;
-  enum { OF_SOURCE, OF_STRATEGIES, OF_SCALING, OF_GRAPH, OF_MODULE, OF_PLAN, OF_KERNELS } of;
+  enum { OF_SOURCE, OF_STRATEGIES, OF_SCALING, OF_GRAPH, OF_PICTURE, OF_MODULE, OF_PLAN, OF_KERNELS } of;
   const char *last; /* OF_GRAPH, OF_MODULE: the last pass; NULL: the source graph as it is */
   /* [1]: as JSON, NULL if there is none */
   print_graph_fn *graph[2];
@@ -104,6 +105,7 @@ static const struct emitted stages[] = {
     {"ptx", .of = OF_KERNELS},
     {"dot", OF_GRAPH, "copies", .graph = {graph_print_dot}},
     GRAPH("json", "copies", graph_print_json),
+    {"html", .of = OF_PICTURE},
     {"stablehlo", .of = OF_MODULE, .last = "copies"},
     {"module", .of = OF_MODULE, .last = module_pass},
     {"strategies", .of = OF_STRATEGIES},
@@ -251,6 +253,7 @@ static enum dgc_status emit(struct dgc_session *s, const char *entry, const char
   if (!status) status = session_backend(s, &backend);
   if (status) return status;
   if (!stage) return unknown_stage(s, name);
+  if (stage->of == OF_PICTURE) return session_picture(s, kind, out);
   if (stage->of == OF_GRAPH) return emit_graph(s, kind, stage, json, out);
   if (stage->of == OF_MODULE) return emit_module(s, entry ? &kind : NULL, stage, out);
   return emit_plan(s, kind, stage, json, out);

@@ -19,7 +19,8 @@ struct own_option {
 static const struct own_option own_options[] = {
     {"emit", 0, "STAGE",
      "ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, "
-     "json, stablehlo, module, strategies or scaling (default: placed); opt: graph (default), dot, json or "
+     "json, html, stablehlo, module, strategies or scaling (default: placed); opt: graph (default), dot, "
+     "json or "
      "stablehlo",
      AT(emit)},
     {"entry", 0, "NAME",

@@ -179,7 +179,7 @@ test "$(wc -l <err)" = 1 && pass || fail 'a GPU that is not there: more than one
 expect 0 check "$dgc" check "$samples/digits.dsl"
 shows out ok
 empty err
-for stage in ast graph grad replicated placed fused plan memory llvm dot json; do
+for stage in ast graph grad replicated placed fused plan memory llvm dot json html; do
   expect 0 "emit $stage" "$dgc" compile "$samples/digits.dsl" --devices cpu:0-1 --emit $stage
   empty err
   [ -s out ] && pass || fail "nothing emitted for $stage"

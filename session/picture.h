@@ -1,0 +1,13 @@
+/* A graph as a page that people look at */
+#ifndef DGC_SESSION_PICTURE_H
+#define DGC_SESSION_PICTURE_H
+
+#include "session/model.h"
+
+#include "base/str.h"
+
+/* An HTML page of one file, which needs no network: the entry's graph after each pass, its sources, and what lies in
+ * each device's memory over a step. The same input gives the same bytes. */
+enum dgc_status session_picture(struct dgc_session *s, enum entry_kind kind, struct str *out);
+
+#endif

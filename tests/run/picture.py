@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""The page of --emit html: picture.py DGC SAMPLES SOURCE. What it holds is compared with what dgc prints of the same graphs,
+and what it shows is read in Chromium, which is skipped where there is none."""
+import html.parser
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+dgc, samples, root = sys.argv[1:4]
+folder = pathlib.Path(tempfile.mkdtemp(prefix="dgc-picture-"))
+passed = 0
+
+
+def check(condition, *what):
+    global passed
+    if not condition:
+        sys.exit("FAIL: " + " ".join(map(str, what)))
+    passed += 1
+
+
+def run(*arguments):
+    return subprocess.run([dgc, *arguments], check=True, stdout=subprocess.PIPE, cwd=folder).stdout.decode()
+
+
+class Page(html.parser.HTMLParser):
+    """The texts of the elements that have an id, and how many there are of each tag."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.texts, self.tags, self.at = {}, {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] = self.tags.get(tag, 0) + 1
+        if tag not in ("meta", "input"):
+            self.at.append((tag, dict(attributes).get("id")))
+
+    def handle_endtag(self, tag):
+        while self.at and self.at.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        for _, name in self.at:
+            if name:
+                self.texts[name] = self.texts.get(name, "") + data
+
+
+def emit(name, *arguments):
+    """The page in a file, and its data."""
+    text = run("compile", *arguments, "--emit", "html")
+    check(text == run("compile", *arguments, "--emit", "html"), name, "twice")
+    path = folder / (name + ".html")
+    path.write_text(text)
+    check("src=" not in text and "http" not in text, name, "wants the network")
+    return path, json.loads(Page(text).texts["data"])
+
+
+def compare(name, data, *arguments):
+    """The placed graph, node by node, with --emit json; every pass with what --dump-dir writes."""
+    graph = json.loads(run("compile", *arguments, "--emit", "json"))
+    text, records = data["strings"], data["records"]
+    names = {n["id"]: n["name"] for n in graph["nodes"]}
+    placed = next(p for p in data["passes"] if p["pass"] == "copies")
+    check(len(placed["nodes"]) == len(graph["nodes"]), name, "nodes")
+    for record, n in zip((records[i] for i in placed["nodes"]), graph["nodes"]):
+        have = [text[record[0]], text[record[1]], text[record[2]], text[record[3]], record[4], record[5],
+                data["devices"][record[6]]["name"], text[record[8]], text[record[9]], [text[i] for i in record[13]]]
+        want = [n["name"], n["op"], n["type"], n.get("dist", ""), n.get("tower", -1), n.get("replica", -1),
+                n["device"], n.get("why", ""), n.get("origin", ""), [names[i] for i in n["inputs"]]]
+        if have != want:
+            check(False, name, have, want)
+    dumps = folder / (name + "-dumps")
+    run("compile", *arguments, "--emit", "placed", "--dump-dir", str(dumps), "-o", os.devnull)
+    counted = 0
+    for dump in sorted(dumps.iterdir()):
+        kind = re.fullmatch(r"(?:.*[-_.])?train[-_.].*?([a-z]+)\.dg|\d+[-_.]([a-z]+)\.dg", dump.name)
+        step = kind and next((p for p in data["passes"] if p["pass"] == (kind[1] or kind[2])), None)
+        if step:
+            nodes = [line for line in dump.read_text().split("{\n", 1)[1].splitlines() if re.match(r"  \S+ = ", line)]
+            check(len(nodes) == len(step["nodes"]), name, dump.name, len(nodes), len(step["nodes"]))
+            counted += 1
+    check(counted >= 4, name, "passes", counted, [d.name for d in dumps.iterdir()])
+    for d, device in enumerate(data["memory"]):
+        for buffer in device["buffers"]:
+            check(0 <= buffer[2] <= max(buffer[3], 0) < max(len(device["steps"]), 1), name, "buffer", d, buffer)
+
+
+def browse(path, **state):
+    """What the page has become when its script has run."""
+    address = "file://%s#%s" % (path, urllib.parse.urlencode(state))
+    done = subprocess.run(
+        ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1200,800",
+         "--user-data-dir=%s" % (folder / "profile"), "--virtual-time-budget=20000", "--dump-dom", address],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(os.environ, HOME=str(folder)), timeout=280)
+    return Page(done.stdout.decode())
+
+
+def seen(page):
+    """Nodes, boxes, folded boxes, edges, edges between devices."""
+    numbers = re.findall(r"\d[\d,]*", page.texts.get("status", ""))
+    check(len(numbers) == 5, "status", page.texts.get("status"))
+    return [int(n.replace(",", "")) for n in numbers]
+
+
+digits = [samples + "/digits.dsl", "--devices", "cpu:0-3", "--strategy", "mirrored"]
+page, data = emit("digits", *digits)
+compare("digits", data, *digits)
+gpus = [samples + "/words.dsl", "--devices", "gpu:0-1", "--strategy", "central_storage"]
+compare("gpus", emit("gpus", *gpus)[1], *gpus)
+(folder / "hostile.dsl").write_text("""# </script><img src=x onerror=alert(1)><!-- <script>
+model hostile() {
+  input x : f32[B]
+  var w : f32[] = 1
+  train mean(square(x * w)) with sgd(rate = 0.1)   # "</script>"
+}
+""")
+hostile = run("compile", str(folder / "hostile.dsl"), "--emit", "html")
+check(Page(hostile).tags["script"] == 2 and "img" not in Page(hostile).tags, "a comment is no element")
+
+if shutil.which("chromium"):
+    first = browse(page)
+    nodes, boxes, folded, edges, crossing = seen(first)
+    check(nodes == len(next(p for p in data["passes"] if p["pass"] == "copies")["nodes"]), "nodes", nodes)
+    check(10 < boxes < 60 and folded > boxes / 2 and crossing > 0, "it opens folded", boxes, folded)
+    check(first.texts["title"] == "digits.train" and "mirrored" in first.texts["details"], first.texts["details"])
+    apart = seen(browse(page, towers="apart"))
+    check(apart[0] == nodes and apart[1] > boxes, "towers apart", apart)
+    one = browse(page, select="tower_2/h.matmul", memory=1)
+    for word in ["matmul", "f32[32,512]", "tower 2", "/cpu:2", "compute -> tower 2's worker", "digits.dsl:9", "nn.dense(x",
+                 "inputs (2)", "h.kernel"]:
+        check(word in one.texts["details"], repr(word), "is not in", one.texts["details"])
+    check("/cpu:3: step" in one.texts["memory"] and "MiB" in one.texts["memory"], one.texts["memory"])
+    source = browse(page, **{"pass": "source", "open": "*"})
+    check(seen(source)[0] == len(data["passes"][0]["nodes"]) and seen(source)[2] == 0, "all open", seen(source))
+    large, about = emit("resnet", root + "/bench/resnet.dsl", "--devices", "cpu:0-7", "--strategy", "mirrored")
+    check(seen(browse(large, search="conv"))[0] > 15000, "many nodes")
+else:
+    print("chromium: not there, so nothing was looked at in a browser", file=sys.stderr)
+shutil.rmtree(folder, ignore_errors=True)
+print("%d passed, 0 failed" % passed)
