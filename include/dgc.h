@@ -181,6 +181,8 @@ DGC_API const struct dgc_task *dgc_tasks(struct dgc_session *s, int *count);
  * eval-every, keep-best, metric-to-watch or patience it evaluates as it goes, which changes no bit of what is trained;
  * with patience it may end before the options say: DGC_OK, and a message. */
 DGC_API enum dgc_status dgc_train(struct dgc_session *s);
+/* Training steps that the model has done since its first, those before the checkpoint that was restored with them. */
+DGC_API int64_t dgc_step(const struct dgc_session *s);
 /* The best that the metric to watch has been in this training, with what came before its checkpoint, and the step
  * behind which that was. False: nothing was evaluated. */
 DGC_API bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step);

@@ -121,7 +121,7 @@ static const struct option_row option_table[] = {
      "lines `old = new`: what a checkpoint calls variables, or begins their names with, and what the model "
      "does"},
     {"overwrite", FLAG, AT(overwrite), 0, 0, NULL,
-     "train from the first step, though the file of --checkpoint is there: it is replaced"},
+     "train from the first step, though the files of checkpoint or keep-best are there: they are replaced"},
     {"allow-nan", FLAG, AT(allow_nan), 0, 0, NULL,
      "train on where a loss, or a variable that is saved, is not a number or infinite"},
     {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N|TIME",

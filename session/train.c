@@ -126,7 +126,8 @@ static double seconds_to_go(const struct training *t, double now) {
 static enum dgc_status report(struct training *t, const struct batch *b, bool end) {
   struct dgc_session *s = t->s;
   const struct every *log = &s->options.log_every;
-  bool log_due = end || t->evaluated || (log->steps || log->epochs ? every_due(log, &s->position) : b->last);
+  bool log_due = end || t->evaluated || goal_is_reached(&t->goal, &s->position) ||
+                 (log->steps || log->epochs ? every_due(log, &s->position) : b->last);
   bool due = b->last || log_due || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
   if (status || !due || !s->on_progress) return status;
@@ -549,6 +550,8 @@ static enum dgc_status train_alone(struct dgc_session *s) {
   enum dgc_status status = session_alone(s);
   return status ? status : train(s);
 }
+
+int64_t dgc_step(const struct dgc_session *s) { return s->position.step; }
 
 bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step) {
   const struct best_so_far *b = &s->best;

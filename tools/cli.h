@@ -15,14 +15,17 @@ struct cli {
   const struct verb *verb;
   const char *words[MAX_WORDS]; /* arguments that are no options */
   int nwords;
-  const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume;
-  bool json, help, verbose, quiet, resumes, color;
+  int argc; /* what stands behind the verb */
+  char **argv;
+  const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log;
+  bool json, help, verbose, quiet, resumes, overwrite, color;
   char *message; /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
   char **rest;    /* what stands behind "--": of launch, a command; ends with NULL */
   int process;    /* of several that a launcher has started; the first one prints */
   bool evaluator; /* this one prints as well */
-  bool failed;    /* a dump could not be written */
+  bool failed;    /* a dump or a log could not be written */
+  bool refused;   /* the training was ended, as the log cannot go on */
 };
 
 struct verb {
@@ -74,6 +77,15 @@ void cli_clear_progress(void);
 void cli_keep_result(const struct dgc_progress *p);
 /* What a training has come to as a JSON object, whichever way it ended: `metrics` NULL where it was not evaluated. */
 void cli_print_result(struct cli *c, int code, const struct dgc_metric *metrics, int count, int64_t rows);
+
+/* cli_log.c */
+/* Opens the file of --log before any work is done; the exit code. */
+int cli_log_open(struct cli *c);
+/* Says which run the lines that come are of. */
+void cli_log_run(struct cli *c);
+/* A line, if one is due. False: this training cannot go on with the file, which is said. */
+bool cli_log_report(struct cli *c, const struct dgc_progress *p);
+void cli_log_close(void);
 
 /* cli_report.c */
 /* What the session has to say goes to standard error; gives `status` back. */

@@ -40,6 +40,12 @@ static const struct own_option own_options[] = {
      AT(restarts)},
     {"min-tasks", 0, "M", "each restart has one task less, down to so many (default: always as many)",
      AT(min_tasks)},
+    {"overwrite", 0, NULL,
+     "train from the first step, though the files of --checkpoint, --keep-best or --log are there: they are "
+     "replaced",
+     AT(overwrite)},
+    {"log", 0, "FILE.jsonl|csv",
+     "a line for each report: losses, metrics, rate, speed, seconds; --resume appends to it", AT(log)},
     {"json", 0, NULL, "results as JSON", AT(json)},
     {"quiet", 'q', NULL, "no progress", AT(quiet)},
     {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},
@@ -163,6 +169,7 @@ static int set_own(struct cli *c, const struct own_option *o, const char *value)
     *(const char **)field = value;
   else
     *(bool *)field = true;
+  if (strcmp(o->name, "overwrite") == 0) return cli_status(c, dgc_set(c->session, "overwrite", "true"));
   if (strcmp(o->name, "checkpoint") == 0) return cli_status(c, dgc_set(c->session, "checkpoint", value));
   if (strcmp(o->name, "dump-dir") == 0) return cli_status(c, dgc_set(c->session, "dump-passes", "true"));
   return DGC_OK;

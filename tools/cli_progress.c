@@ -166,6 +166,10 @@ bool cli_progress(void *user, const struct dgc_progress *p) {
   cli_training(c->session);
   cli_keep_result(p);
   if (c->process > 0) return true;
+  if (!cli_log_report(c, p)) {
+    c->refused = true;
+    return false;
+  }
   if (c->quiet) return true;
   bool line = p->epoch_end || p->log_due;
   int width = line ? 0 : columns();

@@ -171,18 +171,21 @@ static int evaluate_each(struct cli *c) {
 }
 
 static int train_model(struct cli *c) {
-  int code = load(c);
+  int code = cli_log_open(c);
+  if (!code) code = load(c);
   if (!code) code = restore(c);
   if (code) return code;
   say_anew(c);
   if (!c->checkpoint && !c->quiet && isatty(STDERR_FILENO))
     fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
+  cli_log_run(c);
   dgc_on_progress(c->session, cli_progress, c);
   signal(SIGPIPE, SIG_IGN); /* who reads the progress may go: the training stays */
   code = cli_status(c, dgc_train(c->session));
   cli_training(NULL);
   cli_clear_progress();
-  return code;
+  cli_log_close();
+  return code ? code : c->refused ? DGC_USAGE : DGC_OK;
 }
 
 static int train(struct cli *c) {
@@ -329,7 +332,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
                    "checkpoint-every resume names overwrite allow-nan eval-every train-metrics keep-best "
-                   "metric-to-watch patience log-every"
+                   "metric-to-watch patience log log-every"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",

@@ -54,6 +54,8 @@ static int run_verb(const struct verb *v, int argc, char **argv) {
   }
   const char *no_color = getenv("NO_COLOR");
   c.color = isatty(STDERR_FILENO) && !(no_color && *no_color);
+  c.argc = argc;
+  c.argv = argv;
   int code = cli_parse(&c, argc, argv);
   c.process = dgc_process(c.session, NULL);
   c.evaluator = dgc_is_evaluator(c.session);
