@@ -41,6 +41,11 @@ const char *hlo_array(struct arena *a, int count, const int64_t *ints) {
 
 static const char argument[] = "%arg";
 
+void hlo_spatial(const struct node *n, enum attr_key key, int64_t otherwise, int64_t *out) {
+  const struct attr *a = node_attr(n, key);
+  for (int i = 0; i < n->type.rank - 2; i++) out[i] = a ? a->ints[i] : otherwise;
+}
+
 void hlo_print_value(struct str *s, struct hlo_value v) {
   if (v.id < 0)
     str_printf(s, "%s%d", argument, -1 - v.id);

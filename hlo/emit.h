@@ -53,6 +53,8 @@ const char *hlo_type_text(struct arena *a, const struct type *t);
 const char *hlo_list(struct arena *a, int count, const int64_t *ints);
 /* "array<i64: 1, 2>" */
 const char *hlo_array(struct arena *a, int count, const int64_t *ints);
+/* The numbers of an attribute, one for each axis of n between the first and the last; `otherwise` where it has none. */
+void hlo_spatial(const struct node *n, enum attr_key key, int64_t otherwise, int64_t *out);
 void hlo_print_value(struct str *s, struct hlo_value v);
 /* "name" as MLIR writes strings. */
 void hlo_print_string(struct str *s, const char *text);

@@ -44,18 +44,13 @@ struct axes_of {
   int64_t groups, batch_groups;
 };
 
-static void read_axis(const struct node *n, enum attr_key key, int64_t otherwise, int64_t *out) {
-  const struct attr *a = node_attr(n, key);
-  for (int i = 0; i < n->type.rank - 2; i++) out[i] = a ? a->ints[i] : otherwise;
-}
-
 static struct axes_of axes_of(const struct node *n) {
   struct axes_of w = {.rank = n->type.rank - 2, .groups = node_int_or(n, ATTR_groups, 1), .batch_groups = 1};
-  read_axis(n, ATTR_strides, 1, w.stride);
-  read_axis(n, ATTR_padding_low, 0, w.low);
-  read_axis(n, ATTR_padding_high, 0, w.high);
-  read_axis(n, ATTR_input_dilation, 1, w.input_dilation);
-  read_axis(n, ATTR_kernel_dilation, 1, w.kernel_dilation);
+  hlo_spatial(n, ATTR_strides, 1, w.stride);
+  hlo_spatial(n, ATTR_padding_low, 0, w.low);
+  hlo_spatial(n, ATTR_padding_high, 0, w.high);
+  hlo_spatial(n, ATTR_input_dilation, 1, w.input_dilation);
+  hlo_spatial(n, ATTR_kernel_dilation, 1, w.kernel_dilation);
   return w;
 }
 

@@ -12,9 +12,8 @@ struct frames {
 };
 
 static void read_numbers(const struct node *n, enum attr_key key, int64_t otherwise, int64_t *out) {
-  const struct attr *a = node_attr(n, key);
-  int rank = n->type.rank;
-  for (int i = 0; i < rank; i++) out[i] = a && i > 0 && i < rank - 1 ? a->ints[i - 1] : otherwise;
+  hlo_spatial(n, key, otherwise, out + 1);
+  out[0] = out[n->type.rank - 1] = otherwise;
 }
 
 static struct frames frames_of(const struct node *n) {

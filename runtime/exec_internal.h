@@ -90,6 +90,9 @@ struct exec {
 
 /* Computes where every buffer is, then what every command works on. False after an error in `d`. */
 bool exec_bind(struct exec *e, struct diags *d);
+/* Where the devices of each collective meet: what their backend has for it, by collective, NULL where none of them is
+ * here. Fills in e->arrivals, too. False after an error in `d`. */
+bool exec_load_rendezvous(struct exec *e, void ***out, struct diags *d);
 void exec_make_outlets(struct exec *e);
 /* The command that posts what this RECEIVE waits for. */
 void exec_load_post(struct exec *e, const struct step *s, struct command *c);

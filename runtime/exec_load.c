@@ -6,19 +6,15 @@
  * reached. */
 #include "ir/graph/graph.h"
 #include "ir/plan/posts.h"
+#include "runtime/compiled.h"
 #include "runtime/cut.h"
 #include "runtime/exec.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
-#include "runtime/mpi/transport.h"
 
 #include <string.h>
 
 /* --- addresses --- */
-
-static const char *device_text(const struct exec *e, int device) {
-  return e->plan->graph->config.target.devices[device].text;
-}
 
 bool exec_bind(struct exec *e, struct diags *d) {
   const struct plan *p = e->plan;
@@ -80,117 +76,24 @@ static bool load_constants(struct exec *e, struct diags *d) {
 struct loading {
   struct exec *e;
   struct diags *diags;
-  kernel_fn ***compiled;         /* by open backend, then by kernel of the plan; NULL: prepare is asked */
-  struct compiled_split *splits; /* the newest first */
-  void **rendezvous;             /* by collective */
-};
-
-/* A kernel that a backend of the host runs in segments. */
-struct compiled_split {
-  const struct opened *on;
-  const struct kernel *kernel;
-  struct split split;
-  kernel_fn *fn[2];
-  struct compiled_split *next;
+  struct compiled *compiled;
+  void **rendezvous; /* by collective */
 };
 
 static const struct opened *on_device(const struct exec *e, int device) {
   return e->engines->devices[device];
 }
 
-static int find_kernel(const struct plan *p, const struct kernel *k) {
-  for (int i = 0; i < p->nkernels; i++)
-    if (p->kernels[i] == k) return i;
-  for (int i = 0; i < p->nkernels; i++)
-    if (kernel_equal(p->kernels[i], k)) return i;
-  return -1;
-}
-
-static struct compiled_split *find_split(const struct loading *l, const struct opened *o,
-                                         const struct kernel *k) {
-  struct compiled_split *s = l->splits;
-  while (s && (s->on != o || s->kernel != k)) s = s->next;
-  return s;
-}
-
-/* Whether the step is one in segments, which is then noted. */
-static bool note_split(struct loading *l, const struct opened *o, const struct step *s) {
-  if (!o->backend->host || s->segments.count < 2) return false;
-  if (find_split(l, o, s->kernel)) return true;
-  struct compiled_split *split = arena_new(l->e->arena, struct compiled_split);
-  *split = (struct compiled_split){.on = o, .kernel = s->kernel, .next = l->splits};
-  if (!kernel_split(l->e->arena, s->kernel, &split->split)) return false;
-  l->splits = split;
-  return true;
-}
-
-static bool compile_splits(struct loading *l, const struct opened *o) {
-  struct arena *a = l->e->arena;
-  int count = 0, i = 0;
-  for (struct compiled_split *s = l->splits; s; s = s->next) count += 2 * (s->on == o);
-  const struct kernel **kernels = arena_new_array(a, (size_t)count, const struct kernel *);
-  kernel_fn **code = arena_new_array(a, (size_t)count, kernel_fn *);
-  for (struct compiled_split *s = l->splits; s; s = s->next)
-    if (s->on == o) kernels[i++] = &s->split.segment, kernels[i++] = &s->split.join;
-  if (count && !o->backend->compile(o->self, kernels, count, code, l->diags)) return false;
-  i = 0;
-  for (struct compiled_split *s = l->splits; s; s = s->next)
-    if (s->on == o) s->fn[0] = code[i++], s->fn[1] = code[i++];
-  return true;
-}
-
-/* The kernels that devices of one backend run. */
-static bool compile_on(struct loading *l, const struct opened *o, kernel_fn **out) {
-  const struct plan *p = l->e->plan;
-  struct arena *a = l->e->arena;
-  bool *used = arena_new_array(a, (size_t)p->nkernels, bool);
-  for (int d = 0; d < p->ndevices; d++)
-    for (int i = 0; on_device(l->e, d) == o && i < p->devices[d].nsteps; i++)
-      if (p->devices[d].steps[i].kind == STEP_KERNEL && !note_split(l, o, &p->devices[d].steps[i])) {
-        int k = find_kernel(p, p->devices[d].steps[i].kernel);
-        if (k >= 0) used[k] = true;
-      }
-  const struct kernel **kernels = arena_new_array(a, (size_t)p->nkernels, const struct kernel *);
-  kernel_fn **code = arena_new_array(a, (size_t)p->nkernels, kernel_fn *);
-  int count = 0;
-  for (int i = 0; i < p->nkernels; i++)
-    if (used[i]) kernels[count++] = p->kernels[i];
-  if (count && !o->backend->compile(o->self, kernels, count, code, l->diags)) return false;
-  count = 0;
-  for (int i = 0; i < p->nkernels; i++)
-    if (used[i]) out[i] = code[count++];
-  return compile_splits(l, o);
-}
-
-static bool compile(struct loading *l) {
-  const struct exec *e = l->e;
-  l->compiled = arena_new_array(e->arena, (size_t)e->engines->count, kernel_fn **);
-  for (int i = 0; i < e->engines->count; i++) {
-    const struct opened *o = &e->engines->all[i];
-    if (!o->backend->compile) continue;
-    l->compiled[i] = arena_new_array(e->arena, (size_t)e->plan->nkernels, kernel_fn *);
-    if (!compile_on(l, o, l->compiled[i])) return false;
-  }
-  return true;
-}
-
 static bool load_kernel(struct loading *l, const struct step *s, int device, struct command *c) {
   const struct exec *e = l->e;
   const struct opened *o = on_device(e, device);
-  kernel_fn **compiled = l->compiled[o - e->engines->all];
-  const struct compiled_split *split = s->segments.count > 1 ? find_split(l, o, s->kernel) : NULL;
-  if (split) {
-    const struct pieces *pieces = cut_segments(e->arena, s, &split->split, split->fn);
-    *c = (struct command){COMMAND_PIECES, c->step, .args = c->args, .pieces = pieces};
-    return true;
-  }
-  int k = compiled ? find_kernel(e->plan, s->kernel) : -1;
+  const struct pieces *pieces = compiled_segments(l->compiled, o, s);
   c->kind = COMMAND_KERNEL;
-  c->kernel = k >= 0 ? compiled[k] : NULL;
+  c->kernel = pieces ? NULL : compiled_kernel(l->compiled, o, s->kernel);
   c->sizes = s->sizes;
-  if (!c->kernel) return o->backend->prepare(o->self, e->arena, s, device, c, l->diags);
-  const struct pieces *pieces =
-      o->backend->host && workers_count(e->workers) > 1 ? cut_kernel(e->arena, s, c->kernel) : NULL;
+  if (!pieces && !c->kernel) return o->backend->prepare(o->self, e->arena, s, device, c, l->diags);
+  if (!pieces && o->backend->host && workers_count(e->workers) > 1)
+    pieces = cut_kernel(e->arena, s, c->kernel);
   if (pieces) *c = (struct command){COMMAND_PIECES, c->step, .args = c->args, .pieces = pieces};
   return true;
 }
@@ -205,8 +108,8 @@ static bool load_copy(struct loading *l, const struct step *s, int device, struc
   if (to_host && from_host) return true;
   const struct opened *o = on_device(e, to_host ? from : to);
   if (!to_host && !from_host && on_device(e, from) != o) {
-    diag_error(l->diags, LOC_NONE, "there is no way to copy from %s to %s", device_text(e, from),
-               device_text(e, to));
+    diag_error(l->diags, LOC_NONE, "there is no way to copy from %s to %s", plan_device_text(e->plan, from),
+               plan_device_text(e->plan, to));
     return false;
   }
   return o->backend->prepare_copy(o->self, e->arena, to_host ? -1 : to, from_host ? -1 : from, c->bytes, c,
@@ -407,82 +310,6 @@ static bool load_queues(struct loading *l) {
   return true;
 }
 
-/* The processes that have devices of a collective, and which of them are this one's. */
-struct circle {
-  const struct exec *e;
-  const struct collective *c;
-  bool *here;
-};
-
-/* The process of rank 0 has it, and the others are sent it. */
-static bool tell_circle(void *user, void *data, size_t bytes) {
-  const struct circle *r = user;
-  const struct transport *t = r->e->transport;
-  int first = r->e->plan->processes[r->c->devices[0]];
-  if (t->rank != first) return transport_receive(t, data, bytes, first, TAG_TEXT);
-  for (int i = 1; i < r->c->count; i++) {
-    int to = r->e->plan->processes[r->c->devices[i]];
-    bool told = to == first;
-    for (int k = 1; k < i; k++) told |= r->e->plan->processes[r->c->devices[k]] == to;
-    if (!told && !transport_send(t, data, bytes, to, TAG_TEXT)) return false;
-  }
-  return true;
-}
-
-/* The backend of this process's devices; NULL: it has none of them, or they are not of one backend that can. */
-static const struct opened *circle_backend(struct circle *r) {
-  const struct opened *o = NULL;
-  bool can = true;
-  for (int i = 0; i < r->c->count; i++) {
-    const struct opened *its = on_device(r->e, r->c->devices[i]);
-    r->here[i] = engines_here(r->e->engines, r->c->devices[i]);
-    if (!r->here[i]) continue;
-    if (!o) o = its;
-    can = can && its == o && o->backend->rendezvous != NULL;
-  }
-  return can ? o : NULL;
-}
-
-static bool is_away(const struct circle *r) {
-  for (int i = 0; i < r->c->count; i++)
-    if (r->here[i]) return false;
-  return true;
-}
-
-/* Devices of one backend make a sum together. */
-static bool load_rendezvous(struct loading *l) {
-  struct exec *e = l->e;
-  const struct plan *p = e->plan;
-  l->rendezvous = arena_new_array(e->arena, (size_t)p->ncollectives, void *);
-  e->arrivals = arena_new_array(e->arena, (size_t)p->ncollectives * (size_t)p->ndevices, struct point);
-  for (int i = 0; i < p->ncollectives; i++) {
-    const struct collective *c = &p->collectives[i];
-    struct circle circle = {e, c, arena_new_array(e->arena, (size_t)c->count, bool)};
-    const struct opened *o = circle_backend(&circle);
-    if (is_away(&circle)) continue;
-    if (!o) {
-      diag_error(l->diags, LOC_NONE, "%s and %s cannot make a sum together", device_text(e, c->devices[0]),
-                 device_text(e, c->devices[c->count - 1]));
-      return false;
-    }
-    const struct company company = {circle.here, tell_circle, &circle};
-    l->rendezvous[i] = o->backend->rendezvous(o->self, e->arena, c, &company, l->diags);
-    if (!l->rendezvous[i]) {
-      if (e->transport && transport_failed(e->transport))
-        transport_report(e->transport, &p->graph->config.target, l->diags);
-      return false;
-    }
-    for (int k = 0; k < c->count; k++) {
-      if (!circle.here[k]) continue;
-      struct point *at = &e->arrivals[i * p->ndevices + c->devices[k]];
-      *at = (struct point){.on = o, .device = c->devices[k]};
-      if (!o->backend->mark(o->self, e->arena, at->device, QUEUE_WORK, &at->mark, &at->event, l->diags))
-        return false;
-    }
-  }
-  return true;
-}
-
 /* --- the executor --- */
 
 /* All devices that work behind the host are worker 0's, which has little to do but to issue; those of the host
@@ -559,8 +386,9 @@ static bool load(struct exec *e, struct diags *d) {
   if (e->transport) exec_make_outlets(e);
   struct loading l = {.e = e, .diags = d};
   find_far(e);
-  return compile(&l) && load_queues(&l) && load_rendezvous(&l) && load_lanes(&l) && load_constants(e, d) &&
-         exec_bind(e, d);
+  l.compiled = compile_kernels(e, d);
+  return l.compiled && load_queues(&l) && exec_load_rendezvous(e, &l.rendezvous, d) && load_lanes(&l) &&
+         load_constants(e, d) && exec_bind(e, d);
 }
 
 uint64_t exec_thread(void) {

@@ -149,7 +149,8 @@ bool exec_bind_message(struct exec *e, const struct step *s, void **args, struct
       sends ? t->sender(t, data, (size_t)m->bytes, e->plan->processes[m->to], TAG_MESSAGES + m->tag)
             : t->receiver(t, data, (size_t)m->bytes, e->plan->processes[m->from], TAG_MESSAGES + m->tag);
   if (!o->channel && d)
-    diag_error(d, LOC_NONE, "%s cannot carry message %d, of %lld bytes", t->library, m->number,
+    diag_error(d, LOC_NONE, "%s %s message %d, of %lld bytes", t->library,
+               transport_carries((size_t)m->bytes) ? "has no memory for" : "cannot carry", m->number,
                (long long)m->bytes);
   return o->channel != NULL;
 }

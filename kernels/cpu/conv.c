@@ -39,12 +39,13 @@ static int64_t output_over(const struct conv_numbers *s, int64_t n, const int64_
   return pixel;
 }
 
-/* y: rows of filters, each added to under all places of the kernel. */
-#define DEFINE_OUTPUT(T, SUM)                                                                         \
-  static void output_##T(const struct conv_numbers *s, const T *x, const T *w, T *y) {                \
+/* For each pixel of the output, each place of the kernel and each channel of the input that meet: v times a row of
+ * filters is added to another one. Of the rows one is the pixel's in y, one the channel's in w. */
+#define DEFINE_MEETING(name, T, SUM, COUNT, TO, FROM)                                                 \
+  static void name##_##T(const struct conv_numbers *s, const T *x, const T *other, T *result) {       \
     int64_t filters = s->groups * s->filters, outputs = count(s->output), kernels = count(s->kernel); \
     int64_t o[AXES];                                                                                  \
-    memset(y, 0, (size_t)(s->batch * outputs * filters) * sizeof *y);                                 \
+    memset(result, 0, (size_t)(COUNT) * sizeof *result);                                              \
     for (int64_t at = 0; at < s->batch * outputs; at++) {                                             \
       unravel(at % outputs, s->output, o);                                                            \
       for (int64_t tap = 0; tap < kernels; tap++) {                                                   \
@@ -52,10 +53,12 @@ static int64_t output_over(const struct conv_numbers *s, int64_t n, const int64_
         if (pixel < 0) continue;                                                                      \
         for (int64_t g = 0; g < s->groups; g++)                                                       \
           for (int64_t c = 0; c < s->channels; c++) {                                                 \
+            int64_t in_y = at * filters + g * s->filters,                                             \
+                    in_w = (tap * s->channels + c) * filters + g * s->filters;                        \
             T v = x[(pixel * s->groups + g) * s->channels + c];                                       \
-            const T *row = w + (tap * s->channels + c) * filters + g * s->filters;                    \
-            T *to = y + at * filters + g * s->filters;                                                \
-            for (int64_t f = 0; f < s->filters; f++) to[f] = (T)((SUM)to[f] + (SUM)v * (SUM)row[f]);  \
+            const T *from = other + FROM;                                                             \
+            T *to = result + TO;                                                                      \
+            for (int64_t f = 0; f < s->filters; f++) to[f] = (T)((SUM)to[f] + (SUM)v * (SUM)from[f]); \
           }                                                                                           \
       }                                                                                               \
     }                                                                                                 \
@@ -83,39 +86,17 @@ static int64_t output_over(const struct conv_numbers *s, int64_t n, const int64_
     }                                                                                          \
   }
 
-/* w: all of it is added to for each pixel of the output. */
-#define DEFINE_KERNEL(T, SUM)                                                                         \
-  static void kernel_##T(const struct conv_numbers *s, const T *x, const T *y, T *w) {                \
-    int64_t filters = s->groups * s->filters, outputs = count(s->output), kernels = count(s->kernel); \
-    int64_t o[AXES];                                                                                  \
-    memset(w, 0, (size_t)(kernels * s->channels * filters) * sizeof *w);                              \
-    for (int64_t at = 0; at < s->batch * outputs; at++) {                                             \
-      unravel(at % outputs, s->output, o);                                                            \
-      for (int64_t tap = 0; tap < kernels; tap++) {                                                   \
-        int64_t pixel = input_under(s, at / outputs, o, tap);                                         \
-        if (pixel < 0) continue;                                                                      \
-        for (int64_t g = 0; g < s->groups; g++)                                                       \
-          for (int64_t c = 0; c < s->channels; c++) {                                                 \
-            T v = x[(pixel * s->groups + g) * s->channels + c];                                       \
-            const T *from = y + at * filters + g * s->filters;                                        \
-            T *to = w + (tap * s->channels + c) * filters + g * s->filters;                           \
-            for (int64_t f = 0; f < s->filters; f++) to[f] = (T)((SUM)to[f] + (SUM)v * (SUM)from[f]); \
-          }                                                                                           \
-      }                                                                                               \
-    }                                                                                                 \
-  }
-
-#define DEFINE(T, SUM)                                           \
-  DEFINE_OUTPUT(T, SUM)                                          \
-  DEFINE_INPUT(T, SUM)                                           \
-  DEFINE_KERNEL(T, SUM)                                          \
-  static void conv_##T(void *const *args, const void *numbers) { \
-    const struct conv_numbers *s = numbers;                      \
-    switch (s->result) {                                         \
-    case 0: input_##T(s, args[0], args[1], args[2]); break;      \
-    case 1: kernel_##T(s, args[0], args[1], args[2]); break;     \
-    default: output_##T(s, args[0], args[1], args[2]); break;    \
-    }                                                            \
+#define DEFINE(T, SUM)                                                        \
+  DEFINE_MEETING(output, T, SUM, s->batch *outputs *filters, in_y, in_w)      \
+  DEFINE_MEETING(kernel, T, SUM, kernels * s->channels * filters, in_w, in_y) \
+  DEFINE_INPUT(T, SUM)                                                        \
+  static void conv_##T(void *const *args, const void *numbers) {              \
+    const struct conv_numbers *s = numbers;                                   \
+    switch (s->result) {                                                      \
+    case 0: input_##T(s, args[0], args[1], args[2]); break;                   \
+    case 1: kernel_##T(s, args[0], args[1], args[2]); break;                  \
+    default: output_##T(s, args[0], args[1], args[2]); break;                 \
+    }                                                                         \
   }
 
 DEFINE(float, float)

@@ -11,317 +11,18 @@
 #include "kernels/cpu/conv.h"
 
 #include "base/arena.h"
-#include "ir/ops/leaf.h"
 #include "kernels/cpu/bf16.h"
+#include "runtime/cpu/conv_plan.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/leaf.h"
-#include "runtime/cpu/onednn.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What one thread works on. */
-struct conv_piece {
-  dnnl_stream_t stream;
-  dnnl_memory_t tensors[3];      /* by enum conv_result */
-  dnnl_memory_t packed, scratch; /* the kernel in the library's order; what it works in */
-};
-
-enum { MOST_CONV_PIECES = 16 };
-
-struct conv_plan {
-  struct convolution size; /* of a piece, as the library is told */
-  bool has_primitive;      /* else kernels/cpu does it */
-  bool bf16;               /* it multiplies bfloat16 */
-  bool stored;             /* which its operands are */
-  bool turned;             /* it is done the other way round: see turns */
-  dnnl_engine_t engine;
-  dnnl_stream_t stream;
-  dnnl_primitive_t primitive, reorder; /* reorder: of the kernel; NULL where it lies as it is wanted */
-  dnnl_memory_t kernel_as_is, packed;  /* operands of reorder; `packed` has memory of its own */
-  int count;                           /* of pieces */
-  struct conv_piece all[MOST_CONV_PIECES];
-  int64_t packed_floats;
-  float *sums;         /* of gradients of kernels, in the library's order, by piece; NULL: there is one */
-  float *kernel;       /* turned, behind the plan */
-  uint16_t *halves[3]; /* bf16: the operands of all pieces, by enum conv_result */
-  struct pieces pieces;
-};
-
-static int64_t places(const struct convolution *c) { return c->kernel[0] * c->kernel[1] * c->kernel[2]; }
-
-#if DNNL_VERSION_MAJOR == 2
-
-enum { MOST_AXES = CONV_AXES + 2 };
-
-/* What describes the convolution to the library, axes in its order: batch, channels, spatial ones. */
-struct description {
-  int axes; /* spatial ones: 2 or 3 */
-  dnnl_memory_desc_t tensors[3], packed;
-  dnnl_dims_t strides, dilation, low, high;
-};
-
-static bool describe_image(dnnl_memory_desc_t *d, dnnl_data_type_t type, int axes, int64_t batch,
-                           int64_t channels, const int64_t *size) {
-  dnnl_dims_t dims = {batch, channels};
-  for (int i = 0; i < axes; i++) dims[i + 2] = size[CONV_AXES - axes + i];
-  return dnnl_memory_desc_init_by_tag(d, axes + 2, dims, type, axes == 2 ? dnnl_nhwc : dnnl_ndhwc) ==
-         dnnl_success;
-}
-
-/* [K..., channels, groups * filters] in memory; to the library [groups, filters, channels, K...]. */
-static bool describe_kernel(struct description *d, dnnl_data_type_t type, const struct convolution *c) {
-  int grouped = c->groups != 1, rank = d->axes + 2 + grouped;
-  int64_t filters = c->groups * c->filters, step = c->channels * filters;
-  dnnl_dims_t dims = {c->groups}, strides = {c->filters};
-  dims[grouped] = c->filters, strides[grouped] = 1;
-  dims[grouped + 1] = c->channels, strides[grouped + 1] = filters;
-  for (int i = CONV_AXES - 1; i >= CONV_AXES - d->axes; i--) {
-    int at = grouped + 2 + i - (CONV_AXES - d->axes);
-    dims[at] = c->kernel[i], strides[at] = step;
-    step *= c->kernel[i];
-  }
-  return dnnl_memory_desc_init_by_strides(&d->tensors[CONV_KERNEL], rank, dims, type, strides) ==
-             dnnl_success &&
-         dnnl_memory_desc_init_by_tag(&d->packed, rank, dims, type, dnnl_format_tag_any) == dnnl_success;
-}
-
-/* The type of operands; results are f32. */
-static bool describe(struct description *d, const struct convolution *c, dnnl_data_type_t operands) {
-  dnnl_data_type_t types[3] = {operands, operands, operands};
-  types[c->result] = dnnl_f32;
-  bool flat = c->input[0] == 1 && c->kernel[0] == 1 && c->output[0] == 1 && c->low[0] == 0;
-  *d = (struct description){.axes = flat ? 2 : 3};
-  for (int i = 0; i < d->axes; i++) {
-    int axis = CONV_AXES - d->axes + i;
-    int64_t reach = (c->kernel[axis] - 1) * c->kernel_dilation[axis] + 1;
-    d->strides[i] = c->stride[axis];
-    d->dilation[i] = c->kernel_dilation[axis] - 1;
-    d->low[i] = c->low[axis];
-    d->high[i] = (c->output[axis] - 1) * c->stride[axis] + reach - c->input[axis] - c->low[axis];
-  }
-  return describe_image(&d->tensors[CONV_INPUT], types[CONV_INPUT], d->axes, c->batch,
-                        c->groups * c->channels, c->input) &&
-         describe_image(&d->tensors[CONV_OUTPUT], types[CONV_OUTPUT], d->axes, c->batch,
-                        c->groups * c->filters, c->output) &&
-         describe_kernel(d, types[CONV_KERNEL], c);
-}
-
-/* Few channels or filters in a group. */
-static bool is_narrow(const struct convolution *c) { return c->channels < 32 || c->filters < 32; }
-
-/* A library counts in int: larger sizes go to kernels/cpu, as do empty ones and dilated inputs. */
-static bool wants_primitive(const struct convolution *c) {
-  enum { MOST = 1 << 24 };
-  bool fits = c->batch > 0 && c->batch < MOST && c->channels > 0 && c->filters > 0 &&
-              c->groups * (c->channels + c->filters) < MOST;
-  for (int i = 0; i < CONV_AXES; i++)
-    fits = fits && c->input[i] > 0 && c->input[i] < MOST && c->kernel[i] > 0 && c->kernel[i] < MOST &&
-           c->output[i] > 0 && c->output[i] < MOST && c->stride[i] < MOST && c->kernel_dilation[i] < MOST &&
-           c->low[i] >= 0 && c->low[i] < MOST && c->input_dilation[i] == 1;
-  return fits;
-}
-
-static dnnl_status_t forward_desc(dnnl_convolution_desc_t *desc, const struct description *d) {
-  return dnnl_dilated_convolution_forward_desc_init(
-      desc, dnnl_forward_training, dnnl_convolution_direct, &d->tensors[CONV_INPUT], &d->packed, NULL,
-      &d->tensors[CONV_OUTPUT], d->strides, d->dilation, d->low, d->high);
-}
-
-static dnnl_status_t convolution_desc(dnnl_convolution_desc_t *desc, const struct description *d,
-                                      enum conv_result result) {
-  const dnnl_memory_desc_t *t = d->tensors;
-  switch (result) {
-  case CONV_INPUT:
-    return dnnl_dilated_convolution_backward_data_desc_init(desc, dnnl_convolution_direct, &t[CONV_INPUT],
-                                                            &d->packed, &t[CONV_OUTPUT], d->strides,
-                                                            d->dilation, d->low, d->high);
-  case CONV_KERNEL:
-    return dnnl_dilated_convolution_backward_weights_desc_init(desc, dnnl_convolution_direct, &t[CONV_INPUT],
-                                                               &d->packed, NULL, &t[CONV_OUTPUT], d->strides,
-                                                               d->dilation, d->low, d->high);
-  case CONV_OUTPUT: break;
-  }
-  return forward_desc(desc, d);
-}
-
-static bool create_piece(struct conv_plan *p, struct conv_piece *piece, const dnnl_memory_desc_t *scratch,
-                         const struct description *d, const dnnl_memory_desc_t *packed) {
-  for (int i = 0; i < 3; i++)
-    if (dnnl_memory_create(&piece->tensors[i], &d->tensors[i], p->engine, DNNL_MEMORY_NONE) != dnnl_success)
-      return false;
-  return dnnl_stream_create(&piece->stream, p->engine, dnnl_stream_default_flags) == dnnl_success &&
-         dnnl_memory_create(&piece->packed, packed, p->engine, DNNL_MEMORY_NONE) == dnnl_success &&
-         dnnl_memory_create(&piece->scratch, scratch, p->engine, DNNL_MEMORY_ALLOCATE) == dnnl_success;
-}
-
-static bool create_memory(struct conv_plan *p, dnnl_primitive_desc_t made, const struct description *d,
-                          const dnnl_memory_desc_t *packed) {
-  enum { LINE = 64 };
-  const dnnl_memory_desc_t *scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
-  bool sums = p->size.result == CONV_KERNEL && p->count > 1;
-  void *own = p->reorder && !sums ? DNNL_MEMORY_ALLOCATE : DNNL_MEMORY_NONE;
-  bool good = scratch != NULL && dnnl_memory_create(&p->packed, packed, p->engine, own) == dnnl_success &&
-              dnnl_memory_create(&p->kernel_as_is, &d->tensors[CONV_KERNEL], p->engine, DNNL_MEMORY_NONE) ==
-                  dnnl_success;
-  for (int i = 0; good && i < p->count; i++) good = create_piece(p, &p->all[i], scratch, d, packed);
-  p->packed_floats =
-      (int64_t)(dnnl_memory_desc_get_size(packed) + LINE - 1) / LINE * LINE / (int64_t)sizeof(float);
-  if (!good || !sums) return good;
-  size_t bytes = (size_t)(p->count * p->packed_floats) * sizeof(float);
-  p->sums = aligned_alloc(LINE, bytes);
-  if (p->sums) memset(p->sums, 0, bytes); /* what lies between the numbers is added up, too */
-  return p->sums != NULL;
-}
-
-/* From the order of the graph to the library's, or back. */
-static bool create_reorder(struct conv_plan *p, const struct description *d,
-                           const dnnl_memory_desc_t *packed) {
-  const dnnl_memory_desc_t *plain = &d->tensors[CONV_KERNEL];
-  bool back = p->size.result == CONV_KERNEL;
-  dnnl_primitive_desc_t desc;
-  if (dnnl_memory_desc_equal(packed, plain)) return true;
-  if (dnnl_reorder_primitive_desc_create(&desc, back ? packed : plain, p->engine, back ? plain : packed,
-                                         p->engine, NULL) != dnnl_success)
-    return false;
-  bool good = dnnl_primitive_create(&p->reorder, desc) == dnnl_success;
-  dnnl_primitive_desc_destroy(desc);
-  return good;
-}
-
-/* The gradient of an input under strides of 1 is a convolution with the kernel turned around. For many channels the
- * library's forward ones are the faster: 1.6 times with oneDNN 2.6 on AVX-512, from 32 channels and filters on. */
-static bool turns(const struct convolution *c) {
-  bool good = c->result == CONV_INPUT && c->groups == 1 && !is_narrow(c);
-  for (int i = 0; i < CONV_AXES; i++) {
-    int64_t reach = (c->kernel[i] - 1) * c->kernel_dilation[i] + 1, low = reach - 1 - c->low[i];
-    good = good && c->stride[i] == 1 && low >= 0 && c->input[i] - 1 + reach - c->output[i] - low >= 0;
-  }
-  return good;
-}
-
-static struct convolution turned_around(const struct convolution *c) {
-  struct convolution t = *c;
-  t.result = CONV_OUTPUT;
-  t.channels = c->filters, t.filters = c->channels;
-  for (int i = 0; i < CONV_AXES; i++) {
-    t.input[i] = c->output[i], t.output[i] = c->input[i];
-    t.low[i] = (c->kernel[i] - 1) * c->kernel_dilation[i] - c->low[i];
-  }
-  return t;
-}
-
-/* What the library may choose, and of that what it should. Measured with oneDNN 2.6 on AVX-512, LeNet's and ResNet's
- * layers: 1.1 to 1.7 times as fast as its own choice. */
-/* bfloat16 units lose where a kernel is the result, and small: 0.4 to 0.8 times as fast as f32. */
-static bool is_fit(const struct conv_plan *p, const char *name) {
-  if (p->bf16)
-    return onednn_takes_units(name) &&
-           (p->size.result != CONV_KERNEL || places(&p->size) * p->size.channels > 32);
-  return !strstr(name, "ref") && !strstr(name, "gemm");
-}
-
-static bool is_best(const struct conv_plan *p, const char *name) {
-  const struct convolution *c = &p->size;
-  if (p->bf16) return true;
-  if (c->result == CONV_INPUT && c->channels <= 8 && c->groups == 1) return strstr(name, "avx512") == NULL;
-  if (c->result == CONV_OUTPUT && is_narrow(c))
-    return strncmp(name, "br", 2) != 0 && strstr(name, "1x1") == NULL;
-  return true;
-}
-
-/* The first of the library's ways that is best, else the first that is fit; NULL where there is none, or, as *status
- * says then, no memory to look: another way has other bits. */
-static dnnl_primitive_desc_t choose(const struct conv_plan *p, const dnnl_convolution_desc_t *desc,
-                                    const_dnnl_primitive_attr_t attr, const_dnnl_primitive_desc_t hint,
-                                    dnnl_status_t *status) {
-  dnnl_primitive_desc_iterator_t ways;
-  dnnl_primitive_desc_t chosen = NULL;
-  *status = dnnl_primitive_desc_iterator_create(&ways, desc, attr, p->engine, hint);
-  if (*status != dnnl_success) return NULL;
-  for (bool found = false; !found;) {
-    dnnl_primitive_desc_t way = dnnl_primitive_desc_iterator_fetch(ways);
-    if (way == NULL) { /* there is one, and no memory for it */
-      *status = dnnl_out_of_memory;
-      break;
-    }
-    const char *name = onednn_way(way);
-    found = is_fit(p, name) && is_best(p, name);
-    dnnl_primitive_desc_t other = found || (is_fit(p, name) && !chosen) ? chosen : way;
-    if (other != way) chosen = way;
-    if (other) dnnl_primitive_desc_destroy(other);
-    dnnl_status_t next = found ? dnnl_iterator_ends : dnnl_primitive_desc_iterator_next(ways);
-    if (next == dnnl_iterator_ends) break;
-    *status = next;
-    if (next != dnnl_success) break;
-  }
-  dnnl_primitive_desc_iterator_destroy(ways);
-  if (*status == dnnl_success || !chosen) return chosen;
-  dnnl_primitive_desc_destroy(chosen);
-  return NULL;
-}
-
-/* Sets `has_primitive` where the library has one for this shape that is fit. False if there is no memory: what would be
- * done instead has other bits. */
-static bool create_primitive(struct conv_plan *p) {
-  struct description d, all; /* `all`: as the library sees the forward one */
-  struct convolution hinted = p->size;
-  enum conv_result result = (enum conv_result)p->size.result;
-  hinted.result = CONV_OUTPUT;
-  dnnl_convolution_desc_t desc, forward;
-  dnnl_primitive_attr_t attr = NULL;
-  dnnl_primitive_desc_t made = NULL, hint = NULL;
-  dnnl_status_t status = dnnl_success;
-#define DONE(call) ((status = (call)) == dnnl_success)
-  bool known = describe(&d, &p->size, p->bf16 ? dnnl_bf16 : dnnl_f32) &&
-               DONE(dnnl_engine_create(&p->engine, dnnl_cpu, 0)) &&
-               DONE(dnnl_stream_create(&p->stream, p->engine, dnnl_stream_default_flags)) &&
-               DONE(dnnl_primitive_attr_create(&attr)) &&
-               DONE(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user)) &&
-               describe(&all, &hinted, p->bf16 ? dnnl_bf16 : dnnl_f32) &&
-               DONE(forward_desc(&forward, &all)) && DONE(convolution_desc(&desc, &d, result)) &&
-               DONE(dnnl_primitive_desc_create(&hint, &forward, NULL, p->engine, NULL)) &&
-               (made = choose(p, &desc, attr, result == CONV_OUTPUT ? NULL : hint, &status));
-  const dnnl_memory_desc_t *packed =
-      known ? dnnl_primitive_desc_query_md(
-                  made, result == CONV_KERNEL ? dnnl_query_diff_weights_md : dnnl_query_weights_md, 0)
-            : NULL;
-  p->has_primitive = known && DONE(dnnl_primitive_create(&p->primitive, made)) &&
-                     create_reorder(p, &d, packed) && create_memory(p, made, &d, packed);
-#undef DONE
-  if (made) dnnl_primitive_desc_destroy(made);
-  if (hint) dnnl_primitive_desc_destroy(hint);
-  if (attr) dnnl_primitive_attr_destroy(attr);
-  return p->has_primitive || (!known && status != dnnl_out_of_memory);
-}
-
-#else
-
-static bool wants_primitive(const struct convolution *c) {
-  (void)c;
-  return false;
-}
-
-static bool turns(const struct convolution *c) {
-  (void)c;
-  return false;
-}
-
-static struct convolution turned_around(const struct convolution *c) { return *c; }
-
-static bool create_primitive(struct conv_plan *p) {
-  (void)p;
-  return true;
-}
-
-#endif
-
-static bool prepare(void *plan) { return create_primitive(plan); }
-
 /* The elements of each tensor, of a piece. */
 static void conv_counts(const struct convolution *c, int64_t *counts) {
   counts[CONV_INPUT] = c->batch * c->groups * c->channels * c->input[0] * c->input[1] * c->input[2];
-  counts[CONV_KERNEL] = c->groups * c->channels * c->filters * places(c);
+  counts[CONV_KERNEL] = c->groups * c->channels * c->filters * conv_places(c);
   counts[CONV_OUTPUT] = c->batch * c->groups * c->filters * c->output[0] * c->output[1] * c->output[2];
 }
 
@@ -349,7 +50,7 @@ static void plan_destroy(void *plan) {
 
 static double work(const struct convolution *c) {
   return 2.0 * (double)c->batch * (double)(c->output[0] * c->output[1] * c->output[2]) *
-         (double)(places(c) * c->groups * c->channels) * (double)c->filters;
+         (double)(conv_places(c) * c->groups * c->channels) * (double)c->filters;
 }
 
 /* Equal pieces, each of some tens of microseconds or more, and of so many pixels that the sum of the pieces' gradients
@@ -372,7 +73,7 @@ static bool run_reorder(const struct conv_plan *p, dnnl_memory_t from, dnnl_memo
 
 /* The places of the kernel [K..., C, F] from the last to the first, as [K..., F, C]; the plan's channels are F. */
 static void turn_kernel(const struct conv_plan *p, const float *w) {
-  int64_t channels = p->size.filters, filters = p->size.channels, count = places(&p->size);
+  int64_t channels = p->size.filters, filters = p->size.channels, count = conv_places(&p->size);
   for (int64_t k = 0; k < count; k++) {
     float *to = p->kernel + (count - 1 - k) * channels * filters;
     for (int64_t f = 0; f < filters; f++)
@@ -503,18 +204,18 @@ static bool create_halves(struct conv_plan *p) {
 
 /* NULL if there is no memory. */
 static struct conv_plan *plan_create(const struct convolution *c, bool bf16, bool stored) {
-  bool turned = !bf16 && turns(c);
-  size_t room = turned ? (size_t)(places(c) * c->channels * c->filters) * sizeof(float) : 0;
+  bool turned = !bf16 && conv_turns(c);
+  size_t room = turned ? (size_t)(conv_places(c) * c->channels * c->filters) * sizeof(float) : 0;
   struct conv_plan *p = calloc(1, sizeof *p + room);
   if (p == NULL) return NULL;
   p->bf16 = bf16;
   p->stored = stored;
   p->turned = turned;
   p->kernel = (float *)(p + 1);
-  p->size = turned ? turned_around(c) : *c;
+  p->size = turned ? conv_turned_around(c) : *c;
   p->count = count_pieces(&p->size);
   p->size.batch /= p->count;
-  if (!onednn_make(p, prepare) || (bf16 && !stored && p->has_primitive && !create_halves(p))) {
+  if (!onednn_make(p, conv_create_primitive) || (bf16 && !stored && p->has_primitive && !create_halves(p))) {
     plan_destroy(p);
     return NULL;
   }
@@ -600,12 +301,12 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
   bool f32 = step->node->type.dtype == DT_F32, stored = step->node->inputs[0]->type.dtype == DT_BF16;
   bool narrow = f32 && conv_is_narrow((const struct conv_numbers *)numbers);
   bool bf16 = stored || node_attr(step->node, ATTR_precision), done = false;
-  if (bf16 && !narrow && wants_primitive(&size) && onednn_has_units() &&
+  if (bf16 && !narrow && conv_wants_primitive(&size) && onednn_has_units() &&
       !prepare_units(cpu, step, &size, c, &done, d))
     return false;
   if (done) return true;
   if (stored) return prepare_widened(cpu, a, step, c, d);
-  if (f32 && !narrow && wants_primitive(&size)) return prepare_f32(cpu, a, step, &size, c, d);
+  if (f32 && !narrow && conv_wants_primitive(&size)) return prepare_f32(cpu, a, step, &size, c, d);
   cpu_call(a, step, narrow ? &cpu_conv_narrow : &cpu_conv, c);
   return true;
 }

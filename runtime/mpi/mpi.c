@@ -34,7 +34,7 @@ static char library[MPI_MAX_LIBRARY_VERSION_STRING];
 static bool elements(size_t bytes, MPI_Datatype *type, int *count) {
   bool wide = bytes > INT_MAX;
   *type = wide ? MPI_UINT64_T : MPI_BYTE;
-  if (wide && (bytes % sizeof(uint64_t) || bytes / sizeof(uint64_t) > INT_MAX)) return false;
+  if (!transport_carries(bytes)) return false;
   *count = (int)(wide ? bytes / sizeof(uint64_t) : bytes);
   return true;
 }

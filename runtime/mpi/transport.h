@@ -6,6 +6,7 @@
 
 #include "base/diag.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,13 +21,18 @@ struct tally {
   int64_t sent;       /* bytes, in messages of plans */
 };
 
+/* Whether so many bytes may be one message: MPI's counts are int, of bytes, or of numbers of eight. */
+static inline bool transport_carries(size_t bytes) {
+  return bytes <= INT_MAX || (bytes % sizeof(uint64_t) == 0 && bytes / sizeof(uint64_t) <= INT_MAX);
+}
+
 /* Calls come from one thread at a time. A process that cannot reach another ends, and MPI's launcher ends all. */
 struct transport {
   int rank, size;
   int apart; /* processes that the launcher has started beside these, which take no part: evaluators */
   const char *library; /* "Open MPI 4.1.4" */
   /* Bytes that go from the same place to the same place again and again. Those that are sent between two processes
-   * under one tag arrive in their order. NULL: it cannot be made. It is dropped when it is not under way. */
+   * under one tag arrive in their order. NULL: there is no memory, or so many bytes are not carried. It is dropped when it is not under way. */
   void *(*sender)(const struct transport *t, const void *data, size_t bytes, int to, int tag);
   void *(*receiver)(const struct transport *t, void *data, size_t bytes, int from, int tag);
   void (*drop)(void *channel);

@@ -20,24 +20,9 @@ static void settle(struct tensor *t) {
   for (int64_t i = 0; i < count; i++) tensor_set(t, i, rint(tensor_at(t, i) * 4096) / 4096);
 }
 
-/* Away from whole quotients, where mod jumps. */
-static void avoid_jumps(struct rng *r, struct tensor *a, const struct tensor *b) {
-  int64_t count = type_count(&a->type);
-  for (int64_t i = 0; i < count; i++)
-    tensor_set(a, i, tensor_at(b, i) * (rng_below(r, 5) - 2 + rng_uniform(r, 0.2, 0.8)));
-}
-
 static void fill(struct arena *a, struct rng *r, const struct op_case *c, struct values *variables) {
-  struct tensor *filled[64];
-  for (int i = 0; i < c->nleaves; i++) {
-    const struct node *x = c->leaves[i];
-    struct tensor t = {x->type, arena_alloc(a, (size_t)type_bytes(&x->type))};
-    sample_fill(r, op_of(c->node)->domain, i, &t);
-    values_put(variables, x->name, &t.type, t.data);
-    filled[i] = values_get(variables, x->name);
-  }
-  if (c->node->op == OP_mod) avoid_jumps(r, filled[0], filled[1]);
-  for (int i = 0; i < c->nleaves; i++) settle(filled[i]);
+  case_fill(a, r, c, variables);
+  for (int i = 0; i < c->nleaves; i++) settle(values_get(variables, c->leaves[i]->name));
 }
 
 static void gradient_of_op(void **state) {

@@ -64,24 +64,6 @@ static struct node *weighted(struct graph *g, struct rng *r, struct node *y) {
   return build_reduce(g, OP_reduce_sum, product, all_axes(product));
 }
 
-/* Away from whole quotients, where mod jumps. */
-static void avoid_jumps(struct rng *r, struct tensor *a, const struct tensor *b) {
-  for (int64_t i = 0; i < type_count(&a->type); i++)
-    tensor_set(a, i, tensor_at(b, i) * (rng_below(r, 5) - 2 + rng_uniform(r, 0.2, 0.8)));
-}
-
-static void fill(struct arena *a, struct rng *r, const struct op_case *c, struct values *variables) {
-  struct tensor *filled[64];
-  for (int i = 0; i < c->nleaves; i++) {
-    const struct node *x = c->leaves[i];
-    struct tensor t = {x->type, arena_alloc(a, (size_t)type_bytes(&x->type))};
-    sample_fill(r, op_of(c->node)->domain, i, &t);
-    values_put(variables, x->name, &t.type, t.data);
-    filled[i] = values_get(variables, x->name);
-  }
-  if (c->node->op == OP_mod) avoid_jumps(r, filled[0], filled[1]);
-}
-
 /* Some operands only choose. */
 static bool has_slope(enum op_id op, int operand) {
   if (op == OP_copysign) return operand == 0;
@@ -103,7 +85,7 @@ static void write_op(const struct asked *q, enum op_id op) {
   for (int i = 0; i < c.count; i++) {
     struct node *y = c.list[i].node;
     if (!dtype_is_float((enum dtype)y->type.dtype) || (!all && (i + i / 4) % 4)) continue;
-    fill(a, &r, &c.list[i], &variables);
+    case_fill(a, &r, &c.list[i], &variables);
     struct node *more = weighted(g, &r, y);
     loss = loss ? build2(g, OP_add, loss, more) : more;
   }

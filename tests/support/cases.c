@@ -2,6 +2,7 @@
 
 #include "tests/leaves/leaf.h"
 #include "tests/support/eval.h"
+#include "tests/support/random.h"
 
 #include <string.h>
 
@@ -285,39 +286,52 @@ static leaf_cases_fn *const leaves[OP_COUNT] = {
 #undef OP
 };
 
+static void movement_cases(struct cases *c, enum dtype d) {
+  static void (*const patterned[OP_COUNT])(struct cases * c, enum dtype d, enum pattern p) = {
+      [OP_transpose] = transpose_cases,
+      [OP_broadcast] = broadcast_cases,
+      [OP_slice] = slice_cases,
+      [OP_pad] = pad_cases,
+  };
+  if (c->op == OP_reshape) reshape_cases(c, d);
+  if (c->op == OP_concat) concat_cases(c, d);
+  if (!patterned[c->op]) return;
+  patterned[c->op](c, d, WHOLE);
+  patterned[c->op](c, d, SLICED);
+}
+
 void cases_add(struct cases *c, enum dtype d) {
   if (!op_takes(c->op, d)) return;
   switch (op_table[c->op]->kind) {
   case KIND_ELEMENTWISE: elementwise_cases(c, d); return;
   case KIND_LEAF: leaves[c->op](c, d); return;
   case KIND_SOURCE: source_cases(c, d); return;
+  case KIND_MOVEMENT: movement_cases(c, d); return;
   case KIND_REDUCE:
     if (c->op == OP_argmax || c->op == OP_argmin)
       arg_cases(c, d);
     else
       reduce_cases(c, d);
     return;
-  default: break;
+  case KIND_EFFECT:
+  case KIND_META: return;
   }
-  switch (c->op) {
-  case OP_reshape: reshape_cases(c, d); break;
-  case OP_transpose:
-    transpose_cases(c, d, WHOLE);
-    transpose_cases(c, d, SLICED);
-    break;
-  case OP_broadcast:
-    broadcast_cases(c, d, WHOLE);
-    broadcast_cases(c, d, SLICED);
-    break;
-  case OP_slice:
-    slice_cases(c, d, WHOLE);
-    slice_cases(c, d, SLICED);
-    break;
-  case OP_pad:
-    pad_cases(c, d, WHOLE);
-    pad_cases(c, d, SLICED);
-    break;
-  case OP_concat: concat_cases(c, d); break;
-  default: break;
+}
+
+/* Away from whole quotients. */
+static void avoid_jumps(struct rng *r, struct tensor *a, const struct tensor *b) {
+  int64_t count = type_count(&a->type);
+  for (int64_t i = 0; i < count; i++)
+    tensor_set(a, i, tensor_at(b, i) * (rng_below(r, 5) - 2 + rng_uniform(r, 0.2, 0.8)));
+}
+
+void case_fill(struct arena *a, struct rng *r, const struct op_case *c, struct values *variables) {
+  for (int i = 0; i < c->nleaves; i++) {
+    const struct node *x = c->leaves[i];
+    struct tensor t = {x->type, arena_alloc(a, (size_t)type_bytes(&x->type))};
+    sample_fill(r, op_of(c->node)->domain, i, &t);
+    values_put(variables, x->name, &t.type, t.data);
   }
+  if (c->node->op == OP_mod)
+    avoid_jumps(r, values_get(variables, c->leaves[0]->name), values_get(variables, c->leaves[1]->name));
 }

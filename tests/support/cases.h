@@ -29,6 +29,11 @@ bool op_takes(enum op_id op, enum dtype d);
 /* Adds all cases of c->op on dtype d to c->list and c->g. Ops that are tested by name have none. */
 void cases_add(struct cases *c, enum dtype d);
 
+struct rng;
+struct values;
+/* Numbers for what the case reads, from its op's domain; mod's away from whole quotients, where it jumps. */
+void case_fill(struct arena *a, struct rng *r, const struct op_case *c, struct values *variables);
+
 /* --- what makes one --- */
 
 #define CASE_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

@@ -1,0 +1,112 @@
+/* The kernels of a plan, compiled by the backends of its devices; on the host those that run in segments as two each: a
+ * segment, and what joins them. */
+#include "runtime/compiled.h"
+
+#include "runtime/cut.h"
+#include "runtime/exec.h"
+#include "runtime/exec_internal.h"
+
+/* A kernel that a backend of the host runs in segments. */
+struct compiled_split {
+  const struct opened *on;
+  const struct kernel *kernel;
+  struct split split;
+  kernel_fn *fn[2];
+  struct compiled_split *next;
+};
+
+struct compiled {
+  const struct exec *e;
+  struct diags *diags;
+  kernel_fn ***code;             /* by open backend, then by kernel of the plan; NULL: it compiles none */
+  struct compiled_split *splits; /* the newest first */
+};
+
+static int find_kernel(const struct plan *p, const struct kernel *k) {
+  for (int i = 0; i < p->nkernels; i++)
+    if (p->kernels[i] == k) return i;
+  for (int i = 0; i < p->nkernels; i++)
+    if (kernel_equal(p->kernels[i], k)) return i;
+  return -1;
+}
+
+static struct compiled_split *find_split(const struct compiled *c, const struct opened *o,
+                                         const struct kernel *k) {
+  struct compiled_split *s = c->splits;
+  while (s && (s->on != o || s->kernel != k)) s = s->next;
+  return s;
+}
+
+/* Whether the step is one in segments, which is then noted. */
+static bool note_split(struct compiled *c, const struct opened *o, const struct step *s) {
+  if (!o->backend->host || s->segments.count < 2) return false;
+  if (find_split(c, o, s->kernel)) return true;
+  struct compiled_split *split = arena_new(c->e->arena, struct compiled_split);
+  *split = (struct compiled_split){.on = o, .kernel = s->kernel, .next = c->splits};
+  if (!kernel_split(c->e->arena, s->kernel, &split->split)) return false;
+  c->splits = split;
+  return true;
+}
+
+static bool compile_splits(struct compiled *c, const struct opened *o) {
+  struct arena *a = c->e->arena;
+  int count = 0, i = 0;
+  for (struct compiled_split *s = c->splits; s; s = s->next) count += 2 * (s->on == o);
+  const struct kernel **kernels = arena_new_array(a, (size_t)count, const struct kernel *);
+  kernel_fn **code = arena_new_array(a, (size_t)count, kernel_fn *);
+  for (struct compiled_split *s = c->splits; s; s = s->next)
+    if (s->on == o) kernels[i++] = &s->split.segment, kernels[i++] = &s->split.join;
+  if (count && !o->backend->compile(o->self, kernels, count, code, c->diags)) return false;
+  i = 0;
+  for (struct compiled_split *s = c->splits; s; s = s->next)
+    if (s->on == o) s->fn[0] = code[i++], s->fn[1] = code[i++];
+  return true;
+}
+
+/* The kernels that devices of one backend run. */
+static bool compile_on(struct compiled *c, const struct opened *o, kernel_fn **out) {
+  const struct plan *p = c->e->plan;
+  struct arena *a = c->e->arena;
+  bool *used = arena_new_array(a, (size_t)p->nkernels, bool);
+  for (int d = 0; d < p->ndevices; d++)
+    for (int i = 0; c->e->engines->devices[d] == o && i < p->devices[d].nsteps; i++)
+      if (p->devices[d].steps[i].kind == STEP_KERNEL && !note_split(c, o, &p->devices[d].steps[i])) {
+        int k = find_kernel(p, p->devices[d].steps[i].kernel);
+        if (k >= 0) used[k] = true;
+      }
+  const struct kernel **kernels = arena_new_array(a, (size_t)p->nkernels, const struct kernel *);
+  kernel_fn **code = arena_new_array(a, (size_t)p->nkernels, kernel_fn *);
+  int count = 0;
+  for (int i = 0; i < p->nkernels; i++)
+    if (used[i]) kernels[count++] = p->kernels[i];
+  if (count && !o->backend->compile(o->self, kernels, count, code, c->diags)) return false;
+  count = 0;
+  for (int i = 0; i < p->nkernels; i++)
+    if (used[i]) out[i] = code[count++];
+  return compile_splits(c, o);
+}
+
+struct compiled *compile_kernels(const struct exec *e, struct diags *d) {
+  struct compiled *c = arena_new(e->arena, struct compiled);
+  *c = (struct compiled){.e = e, .diags = d};
+  c->code = arena_new_array(e->arena, (size_t)e->engines->count, kernel_fn **);
+  for (int i = 0; i < e->engines->count; i++) {
+    const struct opened *o = &e->engines->all[i];
+    if (!o->backend->compile) continue;
+    c->code[i] = arena_new_array(e->arena, (size_t)e->plan->nkernels, kernel_fn *);
+    if (!compile_on(c, o, c->code[i])) return NULL;
+  }
+  return c;
+}
+
+kernel_fn *compiled_kernel(const struct compiled *c, const struct opened *o, const struct kernel *kernel) {
+  kernel_fn **code = c->code[o - c->e->engines->all];
+  int k = code ? find_kernel(c->e->plan, kernel) : -1;
+  return k >= 0 ? code[k] : NULL;
+}
+
+const struct pieces *compiled_segments(const struct compiled *c, const struct opened *o,
+                                       const struct step *s) {
+  const struct compiled_split *split = s->segments.count > 1 ? find_split(c, o, s->kernel) : NULL;
+  return split ? cut_segments(c->e->arena, s, &split->split, split->fn) : NULL;
+}
