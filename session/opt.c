@@ -62,22 +62,18 @@ static enum dgc_status opt_graph(struct dgc_session *s, struct graph **graph, co
 
 /* "train" of digits.train, as long as only one of the graphs is called so. */
 static const char *entry_of(struct graph *const *graphs, int count, int which) {
-  const char *dot = strrchr(graphs[which]->name, '.');
-  if (!dot || !dot[1]) return graphs[which]->name;
-  for (int i = 0; i < count; i++) {
-    const char *other = strrchr(graphs[i]->name, '.');
-    if (i != which && strcmp(other ? other + 1 : graphs[i]->name, dot + 1) == 0) return graphs[which]->name;
-  }
-  return dot + 1;
+  const char *entry = text_entry(graphs[which]->name);
+  for (int i = 0; i < count; i++)
+    if (i != which && strcmp(text_entry(graphs[i]->name), entry) == 0) return graphs[which]->name;
+  return entry;
 }
 
 static bool print_module(struct dgc_session *s, struct str *out, struct graph *const *graphs, int count) {
   struct hlo_function *functions = arena_new_array(s->call, (size_t)count + 1, struct hlo_function);
-  const char *dot = count ? strrchr(graphs[0]->name, '.') : NULL, *name = count ? graphs[0]->name : "empty";
+  const char *name = count ? text_model(s->call, graphs[0]->name) : "empty";
   for (int i = 0; i < count; i++)
     functions[i] = (struct hlo_function){
         .graph = graphs[i], .name = entry_of(graphs, count, i), .batch = s->options.batch};
-  if (dot) name = arena_strndup(s->call, name, (size_t)(dot - name));
   return hlo_print(out, name, functions, count, &s->diags);
 }
 

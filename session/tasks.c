@@ -1,6 +1,7 @@
 /* What the tasks of a cluster of processes have done with their time: each tells the first one, which compares them. */
 #include "session/tasks.h"
 
+#include "ir/target.h"
 #include "runtime/mpi/transport.h"
 
 #include <stdio.h>
@@ -9,10 +10,10 @@
 
 /* --- comparing --- */
 
-static bool same_job(const struct dgc_task *a, const struct dgc_task *b) {
-  const char *end = strstr(a->name, "/task:");
-  size_t len = end ? (size_t)(end - a->name) + 1 : 0;
-  return end && strncmp(a->name, b->name, len) == 0;
+static bool same_job(struct arena *scratch, const struct dgc_task *a, const struct dgc_task *b) {
+  struct device_name x, y;
+  return device_name_parse(scratch, a->name, &x) && device_name_parse(scratch, b->name, &y) && x.job &&
+         y.job && strcmp(x.job, y.job) == 0;
 }
 
 static int by_computing(const void *x, const void *y) {
@@ -45,7 +46,8 @@ void tasks_judge(struct arena *scratch, struct dgc_task *tasks, int count) {
   struct dgc_task **job = arena_new_array(scratch, (size_t)count, struct dgc_task *);
   int slowest = 0;
   for (int i = 0, n; i < count; i += n) {
-    for (n = 0; i + n < count && (n == 0 || same_job(&tasks[i], &tasks[i + n])); n++) job[n] = &tasks[i + n];
+    for (n = 0; i + n < count && (n == 0 || same_job(scratch, &tasks[i], &tasks[i + n])); n++)
+      job[n] = &tasks[i + n];
     compare_job(job, n);
   }
   for (int i = 0; i < count; i++) {

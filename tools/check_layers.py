@@ -72,6 +72,9 @@ COMMENT = re.compile(r"/\*.*?\*/", re.S)
 CONFLICT = re.compile(r"(<{7}|>{7}|\|{7})( |$)|={7}$")
 # Text that others read must not depend on the locale: str_double prints numbers.
 FLOAT_FORMAT = re.compile(r'\b(str_printf|arena_printf|diag_\w+)\s*\(.*"[^"]*%[-+ #0-9.*]*[lL]?[aAeEfFgG]')
+# What a name is read for belongs into a field: only text is read, and a file's name. Names are made and compared.
+NAME_READ = re.compile(r"\b(strn?r?chr|strstr|strpbrk|strc?spn|strto\w+|atoi|sscanf|memr?chr)\([\w\[\]>.-]*(?<!source)(->|\.)name\b")
+NAMED = ("ir/", "passes/", "planner/", "hlo/", "runtime/", "session/")
 
 
 def owner(path):
@@ -151,6 +154,8 @@ class Checker:
                 self.include(path, n, match.group(1), match.group(2))
             if len(line) > MAX_COLUMNS:
                 self.fail(path, n, "more than %d columns" % MAX_COLUMNS)
+            if path.startswith(NAMED) and NAME_READ.search(line):
+                self.fail(path, n, "a name is read: what it says is a field of what bears it")
             if compiler and path.endswith(".c"):
                 if ALLOCATION.search(re.sub(r'"[^"]*"|/\*.*|^ \*.*', "", line)):
                     self.fail(path, n, "the compiler allocates from arenas only")

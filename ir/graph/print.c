@@ -33,6 +33,16 @@ const char *text_gradient_of(struct arena *a, const char *name) {
   return of && !text_is_backward(of) ? of : NULL;
 }
 
+const char *text_entry(const char *graph) {
+  const char *dot = strrchr(graph, '.');
+  return dot && dot[1] ? dot + 1 : graph;
+}
+
+const char *text_model(struct arena *a, const char *graph) {
+  const char *dot = strrchr(graph, '.');
+  return dot ? arena_strndup(a, graph, (size_t)(dot - graph)) : graph;
+}
+
 bool text_is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
          (c && strchr("_./#[]-'", c) != NULL);

@@ -20,6 +20,9 @@ bool text_is_backward(const char *name);
 /* In a source graph, of what is backward: whose gradient it is, in `a`: h.kernel for h.kernel.grad and for
  * gradient_aggregating/h.kernel, nothing for h.grad.mul.grad, a product of h.grad. NULL: no value's. */
 const char *text_gradient_of(struct arena *a, const char *name);
+/* Of a graph's name: train of digits.train, and digits; without a dot, all of it. */
+const char *text_entry(const char *graph);
+const char *text_model(struct arena *a, const char *graph);
 /* Names are runs of these characters, not starting with '#'; any other name is printed in quotes. */
 bool text_is_word(char c);
 /* `text` as a word, or as a string in quotes. */

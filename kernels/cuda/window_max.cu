@@ -7,4 +7,6 @@ __device__ static inline TYPE least(void) {
   return (TYPE)(-1ll * (1ll << (8 * sizeof(TYPE) - 2)) * 2);
 }
 
-WINDOW_FOLD(window_max, TYPE, least(), if (v > all || v != v) all = v)
+extern "C" __global__ void window_max(const TYPE *x, TYPE *y, struct window_numbers s) {
+  WINDOW_FOLD(TYPE, least(), if (v > all || v != v) all = v)
+}

@@ -166,7 +166,8 @@ struct convolution conv_turned_around(const struct convolution *c) {
 }
 
 /* What the library may choose, and of that what it should. Measured with oneDNN 2.6 on AVX-512, LeNet's and ResNet's
- * layers: 1.1 to 1.7 times as fast as its own choice. bfloat16 units lose where a kernel is the result, and small: 0.4 to 0.8 times as fast as f32. */
+ * layers: 1.1 to 1.7 times as fast as its own choice. bfloat16 units lose where a kernel is the result, and small: 0.4
+ * to 0.8 times as fast as f32. */
 static bool is_fit(const struct conv_plan *p, const char *name) {
   if (p->bf16)
     return onednn_takes_units(name) &&

@@ -358,8 +358,18 @@ static void without_others_there_is_no_heap(void **state) {
   assert_false(shared_free(state));
 }
 
+/* MPI counts in int, bytes or numbers of eight. */
+static void what_is_carried(void **state) {
+  (void)state;
+  size_t most = INT_MAX;
+  assert_true(transport_carries(0) && transport_carries(most) && transport_carries(most + 1));
+  assert_false(transport_carries(most + 2) || transport_carries(8 * most + 8));
+  assert_true(transport_carries(8 * most));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_is_carried),
       cmocka_unit_test(messages_are_read_where_they_lie),
       cmocka_unit_test(a_tag_has_one_message_at_a_time),
       cmocka_unit_test(what_is_posted_comes_while_one_waits),
