@@ -123,7 +123,7 @@ static bool parts_of(struct resolver *r, const struct node *n, struct nodes *out
   return true;
 }
 
-/* Formulas compute with f64, and with i64 for i32. */
+/* Formulas compute with f64, and with i64 for i32; in f32 is what there is in f32 alone. */
 static struct type wide(struct type t) {
   if (dtype_is_float((enum dtype)t.dtype)) t.dtype = DT_F64;
   if (t.dtype == DT_I32) t.dtype = DT_I64;
@@ -140,15 +140,24 @@ static struct node *formula_input(struct resolver *r, struct node *n, enum part 
   return input;
 }
 
+/* What has f32 alone: bfloat16 values are rounded from it, and products of them give it. */
+static bool is_single(const struct node *n) {
+  return op_of(n)->dtypes == DTYPE_SINGLE || node_attr(n, ATTR_precision);
+}
+
 static struct node *formula_node(struct resolver *r, const struct node *n) {
   struct graph *g = r->metrics;
   struct type t = wide(n->type);
+  bool single = is_single(n);
   if (n->op == OP_constant)
     return build_cast(g, build_constant(g, &n->type, node_attr(n, ATTR_value)->data), (enum dtype)t.dtype);
   struct node **in = arena_new_array(r->arena, (size_t)n->ninputs + 1, struct node *);
   for (int i = 0; i < n->ninputs; i++) in[i] = *formula_at(r, n->inputs[i]);
+  for (int i = 0; single && i < n->ninputs; i++) in[i] = build_cast(g, in[i], DT_F32);
   if (n->op == OP_cast) return build_cast(g, in[0], (enum dtype)t.dtype);
-  return build_named(g, n->name, n->op, n->ninputs, in, n->nattrs, n->attrs, &t);
+  struct node *y =
+      build_named(g, n->name, n->op, n->ninputs, in, n->nattrs, n->attrs, single ? &n->type : &t);
+  return y && single ? build_cast(g, y, (enum dtype)t.dtype) : y;
 }
 
 /* n in the graph of formulas; NULL: it is no function of totals (*o says why), or after an error. */

@@ -4,13 +4,48 @@
 #include <assert.h>
 
 /* a*b+c rounded once: the product of two f32 is exact in f64. For f64 StableHLO has no such operation, so it is rounded
- * twice. */
+ * twice, but for c = -(a*b): see rest_of_product. */
 static struct hlo_value fma_of(struct hlo *h, const struct hlo_value *in) {
   bool single = in[0].type.dtype == DT_F32;
   struct hlo_value x[3];
   for (int i = 0; i < 3; i++) x[i] = hlo_convert(h, DT_F64, in[i]);
   struct hlo_value y = hlo_binary(h, "add", hlo_binary(h, "multiply", x[0], x[1]), x[2]);
   return single ? hlo_convert(h, DT_F32, y) : y;
+}
+
+static struct hlo_value bits_as(struct hlo *h, enum dtype d, struct hlo_value x) {
+  struct type t = type_with_dtype(x.type, d);
+  return hlo_op(h, "bitcast_convert", &t, 1, &x, NULL, NULL);
+}
+
+/* An f64 as two numbers of half as many bits, whose products are exact. */
+struct number_halves {
+  struct hlo_value high, low;
+};
+static struct number_halves halves_of(struct hlo *h, struct hlo_value x) {
+  struct type bits = type_with_dtype(x.type, DT_I64);
+  struct hlo_value mask = hlo_integer(h, &bits, -((int64_t)1 << 27));
+  struct hlo_value high = bits_as(h, DT_F64, hlo_binary(h, "and", bits_as(h, DT_I64, x), mask));
+  return (struct number_halves){high, hlo_binary(h, "subtract", x, high)};
+}
+
+/* What rounding has taken from the product y of two f64 (T. J. Dekker, "A floating-point technique for extending the
+ * available precision", Numer. Math. 18, 1971). */
+static struct hlo_value rest_of_product(struct hlo *h, struct hlo_value a, struct hlo_value b,
+                                        struct hlo_value y) {
+  struct number_halves p = halves_of(h, a), q = halves_of(h, b);
+  struct hlo_value rest = hlo_binary(h, "subtract", hlo_binary(h, "multiply", p.high, q.high), y);
+  rest = hlo_binary(h, "add", rest, hlo_binary(h, "multiply", p.high, q.low));
+  rest = hlo_binary(h, "add", rest, hlo_binary(h, "multiply", p.low, q.high));
+  return hlo_binary(h, "add", rest, hlo_binary(h, "multiply", p.low, q.low));
+}
+
+/* The product that a*b+c takes from a*b, for f64, or -1. */
+static int product_taken(const struct sprog *p, const struct sinst *i) {
+  const struct sinst *c = &p->inst[i->c];
+  if (i->op != S_FMA || i->dtype != DT_F64 || c->op != S_NEG) return -1;
+  const struct sinst *y = &p->inst[c->a];
+  return y->op == S_MUL && y->a == i->a && y->b == i->b ? c->a : -1;
 }
 
 /* The high half of the unsigned product of 32 bits by 32: that of 64 bits has room for all of it. */
@@ -27,11 +62,6 @@ static struct hlo_value high_half(struct hlo *h, struct hlo_value a, struct hlo_
 static struct hlo_value truncated(struct hlo *h, struct hlo_value x) {
   struct hlo_value below = hlo_compare(h, "LT", x, hlo_number(h, &x.type, 0));
   return hlo_select(h, below, hlo_unary(h, "ceil", x), hlo_unary(h, "floor", x));
-}
-
-static struct hlo_value bits_as(struct hlo *h, enum dtype d, struct hlo_value x) {
-  struct type t = type_with_dtype(x.type, d);
-  return hlo_op(h, "bitcast_convert", &t, 1, &x, NULL, NULL);
 }
 
 static struct hlo_value primitive(struct hlo *h, const struct sinst *i, const struct hlo_value *in) {
@@ -111,9 +141,12 @@ struct hlo_value hlo_program(struct hlo *h, const struct sprog *p, sval result, 
   for (int v = 0; v <= result; v++) {
     const struct sinst *i = &p->inst[v];
     struct type t = type_with_dtype(*shape, (enum dtype)i->dtype);
+    int product = product_taken(p, i);
     if (!live[v]) continue;
     if (i->op == S_ARG)
       values[v] = args[i->a];
+    else if (product >= 0)
+      values[v] = rest_of_product(h, values[i->a], values[i->b], values[product]);
     else if (i->op == S_CONST)
       values[v] = hlo_bits(h, &t, i->bits);
     else

@@ -53,6 +53,12 @@ class Arithmetic:
         low = xp.where((xp.abs(v) > 0) & (xp.abs(v) < SMALLEST[dtype]), TINY[dtype], 0.0)
         return v + (EPS[dtype] * ulps * size + low * ulps) * sign
 
+    fuses = False  # whether a product and a sum may be one operation
+
+    def term(self, product, rounded, dtype):
+        """What a sum takes of a product."""
+        return rounded
+
     def special(self, name):
         """A function that numpy lacks."""
         if self.jax:

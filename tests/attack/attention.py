@@ -19,15 +19,15 @@ def heads_first(m, x):
 def weights(m, q, k, seen, d):
     """The softmax of the scores that are seen, [B, H, I, J], and which count: rows that see nothing, or -Inf, are 0."""
     xp = m.xp
-    s = m.r(m.product(q, xp.swapaxes(k, -1, -2), d) / np.sqrt(q.shape[-1]), d, 2)
-    s = xp.where(seen, s, -np.inf)
+    products = m.product(q, xp.swapaxes(k, -1, -2), d) / np.sqrt(q.shape[-1])
+    s = xp.where(seen, m.r(products, d, 2), -np.inf)
     if s.size == 0:
         return s, seen
     top = m.stop(xp.max(s, axis=-1, keepdims=True))
     if not m.jax:
         seen = seen & ~np.isneginf(top)
     top = xp.where(xp.isneginf(top), 0.0, top)
-    e = xp.where(seen, m.r(xp.exp(m.r(xp.where(seen, s - top, 0.0), d, 4)), d, 8), 0.0)
+    e = xp.where(seen, m.r(xp.exp(m.r(xp.where(seen, m.term(products, s, d) - top, 0.0), d, 4)), d, 8), 0.0)
     e = xp.where(xp.isneginf(s), 0.0, e)
     total = m.total(e, (3,), d, True)
     return m.r(e / xp.where(total == 0, 1.0, total), d, 4), seen

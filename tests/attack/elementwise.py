@@ -190,8 +190,8 @@ ACTIVATIONS = [
     ("elu", 1, lambda m, x, d: elu(m, x, d, 1.0)),
     ("selu", 2, lambda m, x, d: 1.0507009873554805 * elu(m, x, d, 1.6732632423543772)),
     ("gelu", 2, gelu),
-    ("silu", 10, lambda m, x, d: x * sigmoid(m, x)),
-    ("mish", 24, lambda m, x, d: x * m.xp.tanh(softplus(m, x))),
+    ("silu", 1, lambda m, x, d: x * m.r(sigmoid(m, x), d, 10)),
+    ("mish", 1, lambda m, x, d: x * m.r(m.xp.tanh(m.r(softplus(m, x), d, 10)), d, 8)),
     ("softsign", 4, lambda m, x, d: x / (1 + m.abs(x))),
     ("hard_sigmoid", 0, hard_sigmoid),
 ]

@@ -7,7 +7,7 @@ import attention
 import convolutions
 import leaves
 import windows
-from arithmetic import EPS, KINDS
+from arithmetic import EPS, KINDS, LARGEST
 from elementwise import BINARY, UNARY
 
 ESCAPES = {"n": "\n", '"': '"', "\\": "\\"}
@@ -280,13 +280,35 @@ def scatter(m, x, d):
     return m.r(y, d, len(at), size)
 
 
+PRODUCTS, SUMS = ("mul", "square"), ("add", "sub", "fdim", "reduce_sum", "all_reduce")
+
+
+def term(m, graph, name, rows, values):
+    """What a sum reads of a node: a product that may not have been rounded, be it repeated or moved in between."""
+    n = graph.nodes[name]
+    if n.op in ("broadcast", "reshape", "transpose", "neg"):
+        return compute(m, n, [term(m, graph, n.inputs[0], rows, values)], [n.dtype], rows, values)
+    if n.op not in PRODUCTS or n.dtype not in EPS:
+        return values[name]
+    a, b = values[n.inputs[0]], values[n.inputs[-1]]
+    product = a * b
+    overflows = np.isinf(product) & np.isfinite(a) & np.isfinite(b)
+    return m.term(np.where(overflows, np.copysign(LARGEST["f64"], product), product), values[name], n.dtype)
+
+
 def run(m, graph, rows, given):
-    """Values of all nodes by name; `given` has inputs and variables."""
-    values, types = {}, {}
+    """Values of all nodes by name; `given` has inputs and variables, and what else is not to be computed."""
+    values = {}
     for n in graph.nodes.values():
         if n.dtype is None:
             raise NotImplementedError(f"{n.op} without a type")
-        x = [values[i] for i in n.inputs]
-        values[n.name] = compute(m, n, x, [types[i] for i in n.inputs] or [n.dtype], rows, given)
-        types[n.name] = n.dtype
+        if n.name in given:
+            values[n.name] = given[n.name]
+            continue
+        fused = m.fuses and n.op in SUMS
+        if m.fuses and n.op == "div" and n.dtype in EPS and graph.nodes[n.inputs[1]].op == "broadcast":
+            values[n.name] = m.quotient(*[values[i] for i in n.inputs], n.dtype)
+            continue
+        x = [term(m, graph, i, rows, values) if fused else values[i] for i in n.inputs]
+        values[n.name] = compute(m, n, x, [graph.nodes[i].dtype for i in n.inputs] or [n.dtype], rows, given)
     return values

@@ -71,6 +71,15 @@ def sides(rest):
     return lax.ConvDimensionNumbers(*out)
 
 
+def greatest(x, window, strides, dilation):
+    """The greatest element of each window, the first of equals: JAX has no slope of windows with gaps, or that leave
+    elements out."""
+    last = [n - (w - 1) * d for n, w, d in zip(x.shape, window, dilation)]
+    seen = jnp.stack([lax.slice(x, at, [a + n for a, n in zip(at, last)], strides) for at in
+                      ([k * d for k, d in zip(place, dilation)] for place in np.ndindex(*window))])
+    return jnp.take_along_axis(seen, jnp.argmax(lax.stop_gradient(seen), 0)[None], 0)[0]
+
+
 def operation(name, rest, region, x, out):
     shape, dtype = out
     if name in UNARY and len(x) == 1:
@@ -111,6 +120,9 @@ def operation(name, rest, region, x, out):
         window, strides, padding, base, dilation = (array(rest, k) for k in keys)
         join, first = WINDOWS[region]
         first = np.asarray(first, dtype)[()]
+        if region == "maximum" and (max(dilation) > 1 or np.min(padding) < 0):
+            padded = lax.pad(x[0], first, [(*p, b - 1) for p, b in zip(padding, base)])
+            return greatest(padded, window, strides, dilation)
         return lax.reduce_window(x[0], first, join, window, strides, [tuple(p) for p in padding], base, dilation)
     if name == "dot_general":
         keys = ("lhs_contracting_dimensions", "rhs_contracting_dimensions", "lhs_batching_dimensions", "rhs_batching_dimensions")
@@ -184,7 +196,7 @@ def parse(module):
 def body_of(op, lines, module):
     """Places of nodes of this op, each with the last of its lines and what they read of others."""
     out = {}
-    for place in re.findall(r'#(loc\d+) = loc\("(?:loss\.)?%s(?:\.\w+)?"' % op, module.decode()):
+    for place in re.findall(r'#(loc\d+) = loc\("(?:loss\.)?%s(?:\.\w+)*"' % op, module.decode()):
         mine = [line for line in lines if line.place == place]
         made = {line.value for line in mine}
         read = dict.fromkeys(v for line in mine for v in line.operands if v not in made)

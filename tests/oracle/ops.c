@@ -21,11 +21,14 @@ static bool taken(enum op_id op, enum dtype d, int number) {
 static bool is_random(enum op_id op) { return op == OP_random_uniform || op == OP_random_normal; }
 
 /* XLA's CPU takes subnormals for zeros; and what lies outside of a convolution's input is a zero there, which times
- * infinity is NaN: for us it is no term. */
-static void without_known_differences(enum op_id op, struct tensor *t) {
+ * infinity is NaN: for us it is no term. Where a divisor is repeated, it multiplies by its reciprocal, which of the
+ * largest numbers is subnormal. */
+static void without_known_differences(enum op_id op, int operand, struct tensor *t) {
+  double most = t->type.dtype == DT_F32 ? 0x1p126 : 0x1p1022;
   for (int64_t i = 0; i < type_count(&t->type) && dtype_is_float((enum dtype)t->type.dtype); i++) {
-    double x = fabs(tensor_at(t, i));
+    double value = tensor_at(t, i), x = fabs(value);
     if (x < 0x1p-126 || (op == OP_conv && !isfinite(x))) tensor_set(t, i, 0);
+    if (op == OP_div && operand == 1 && isfinite(x) && x > most) tensor_set(t, i, copysign(most, value));
   }
 }
 
@@ -37,7 +40,7 @@ static struct values fill(struct arena *a, const struct cases *c, uint64_t seed,
       const struct node *leaf = c->list[i].leaves[k];
       struct tensor t = {leaf->type, arena_alloc(a, (size_t)type_bytes(&leaf->type))};
       if (special && !is_random(c->op))
-        special_fill(&r, &t), without_known_differences(c->op, &t);
+        special_fill(&r, &t), without_known_differences(c->op, k, &t);
       else
         sample_fill(&r, op_table[c->op]->domain, k, &t);
       values_put(&inputs, leaf->name, &t.type, t.data);

@@ -13,6 +13,7 @@ model metrics() {
   metric both = mean(y) * mean(y) + sum(square(w))
   metric plain = mean(y)
   metric fixed = 3.0
+  metric near = round_bf16(mean(y)) / 2
 }
 # EVAL: :11:15: note: evaluation gives the mean of `odd` over the batches, which depends on their size
 # EVAL: note: what it takes of a row depends on the other rows of the batch
@@ -35,10 +36,14 @@ model metrics() {
 # FORMULA: most.mul = mul {{.*}}most.reduce_max
 # FORMULA: both.mul = mul total.div, total.div : f64[]
 # FORMULA: both.reduce_sum = input : f64[]
+# FORMULA: near.round_bf16.cast = cast total.div : f32[]
+# FORMULA: near.round_bf16 = round_bf16 near.round_bf16.cast : f32[]
+# FORMULA: near.round_bf16.cast.round_bf16 = cast near.round_bf16 : f64[]
 # FORMULA: metric total
 # FORMULA-NEXT: metric most = most.sub
 # FORMULA-NEXT: metric both = both.add
 # FORMULA-NEXT: metric fixed = fixed.constant
+# FORMULA-NEXT: metric near = near.div
 # FORMULA-NEXT: }
 
 # PLACED: total total.reduce_sum = total.reduce_sum.all_reduce
