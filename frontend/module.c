@@ -129,6 +129,7 @@ struct module *load_modules(struct resolver *r, const struct source *source, con
     define(r, m, as, u->loc, v);
   }
   define_all(r, m, file);
+  r->literal |= asks_gradients(file);
   m->loading = false;
   return m;
 }

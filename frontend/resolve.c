@@ -42,6 +42,7 @@ static struct graph *run_model(struct resolver *r, const struct def *d, struct m
   struct frame frame = {
       .function = &f, .path = "", .owner = "", .suffix = "", .call = d->loc, .block = ++r->blocks};
   r->g = graph_create(r->arena, arena_printf(r->arena, "%s.%s", d->name, names[run]), &r->built);
+  r->g->literal = r->literal;
   r->run = run;
   r->runs++;
   r->steps = 0;
@@ -80,6 +81,7 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   struct resolver *r = arena_new(a, struct resolver);
   *r = (struct resolver){.arena = a, .diags = d, .options = options ? options : &defaults, .path = ""};
   diags_init(&r->built, a);
+  r->differentiation = (struct differentiation){.arena = a, .suffix = "gradient"};
   r->reported = map_make(a);
   r->modules = map_make(a);
   r->variables = map_make(a);
@@ -95,6 +97,7 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
   model->name = def->name;
   effects_begin(r);
   r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);
+  r->init->literal = r->literal;
   struct graph *train = run_model(r, def, m, RUN_TRAIN);
   bool trains = r->train_statements > 0;
   struct graph *train_metrics = r->metrics, *metrics = NULL;

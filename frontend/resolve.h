@@ -8,7 +8,7 @@
 
 #include "frontend/frontend.h"
 #include "frontend/value.h"
-#include "ir/graph/build.h"
+#include "ir/graph/differentiate.h"
 
 enum {
   MAX_CALLS = 200, /* layers that call each other */
@@ -150,6 +150,8 @@ struct resolver {
   struct map inputs;    /* of the model, by name: their places, from 1 */
   struct map data;      /* "train x": its place, from 1 */
   struct node_walk walk;
+  bool literal; /* the model asks for gradients by its values */
+  struct differentiation differentiation;
 };
 
 /* error.c */
@@ -321,7 +323,9 @@ struct value op_call(struct resolver *r, enum op_id op, struct value *args, stru
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
-    builtins_conv[], builtins_attention[], builtins_random[];
+    builtins_conv[], builtins_attention[], builtins_random[], builtins_gradient[];
+/* builtin_gradient.c: whether a file calls gradient(y, x) */
+bool asks_gradients(const struct file *file);
 /* Where x is an input of integers, its data is checked to lie within low and high before it is used. */
 void limit_input(struct resolver *r, const struct node *x, int64_t low, int64_t high, struct loc loc);
 /* An argument that is true or false; false where it is not given. */

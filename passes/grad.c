@@ -1,109 +1,14 @@
-/* grad: expands `gradient` nodes by reverse-mode differentiation.
- *
- * Walks from the loss towards the variables once per loss; every op adds to its operands' gradients by its own
- * rule, in ordinary nodes. Only values that depend on a wanted variable get a gradient, so none is computed for
- * the inputs. The gradient of x is called x.grad. A variable that the loss does not depend on has no gradient:
- * what would need it is dropped.
+/* grad: expands `gradient` nodes by reverse-mode differentiation, all of one loss in one walk. The gradient of x is
+ * called x.grad. A variable that the loss does not depend on has no gradient: what would need it is dropped.
  *
  * With losses scaled per tower a tower's loss is that of its own rows: it and its gradients are joined over the towers,
  * as their mean, or as their sum if the loss is a sum.
  *
  * Requires: stage source. Guarantees: no gradient and no stop_gradient node is left. */
+#include "ir/graph/differentiate.h"
 #include "ir/graph/text.h"
 #include "passes/rebuild.h"
 #include "passes/strategy/strategy.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-struct grad_walk {
-  struct node **grads; /* by node id of the graph being built */
-  uint8_t *needed;     /* depends on a wanted variable */
-};
-
-/* The gradient of n is called so. What goes straight through bears the name of what it comes to. */
-static void name_gradient(struct graph *g, const struct node *n, struct node *dy) {
-  if (n->op == OP_round_bf16 || dy->gradient_of || dy->op == OP_constant) return;
-  if (graph_rename(g, dy, arena_printf(g->arena, "%s.grad", n->name))) dy->gradient_of = n->name;
-}
-
-static void accumulate(struct grad *c, const struct node *n, int input, struct node *d) {
-  struct grad_walk *w = c->state;
-  struct node *x = n->inputs[input];
-  if (!w->needed[x->id] || !d) return;
-  struct node *sum = w->grads[x->id];
-  if (sum) {
-    const char *scope = c->g->at.scope;
-    c->g->at.scope = arena_printf(c->g->arena, "%s.grad", x->name);
-    d = build2(c->g, OP_add, sum, d);
-    c->g->at.scope = scope;
-  }
-  w->grads[x->id] = d;
-}
-
-/* What a loss is made of, ascending: all that its walk looks at, so that many losses cost what they are made of. */
-struct below {
-  uint32_t *ids, *reached,
-      number; /* reached: by node, the number of the last loss that it was reached from */
-  uint32_t count;
-};
-
-static int ascending(const void *a, const void *b) {
-  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
-
-static void reach(struct below *s, const struct node *n) {
-  if (s->reached[n->id] == s->number) return;
-  s->reached[n->id] = s->number;
-  s->ids[s->count++] = n->id;
-}
-
-static void collect(struct below *s, const struct graph *g, const struct node *loss) {
-  s->number++;
-  s->count = 0;
-  reach(s, loss);
-  for (uint32_t i = 0; i < s->count; i++) {
-    const struct node *n = g->nodes[s->ids[i]];
-    if ((op_of(n)->traits & OP_NO_GRADIENT) || !op_of(n)->grad) continue;
-    for (int k = 0; k < n->ninputs; k++) reach(s, n->inputs[k]);
-  }
-  qsort(s->ids, s->count, sizeof *s->ids, ascending);
-}
-
-/* Which of them depend on what is marked already. */
-static void mark_needed(const struct below *s, const struct graph *g, uint8_t *needed) {
-  for (uint32_t i = 0; i < s->count; i++) {
-    const struct node *n = g->nodes[s->ids[i]];
-    if ((op_of(n)->traits & OP_NO_GRADIENT) || !op_of(n)->grad) continue;
-    for (int k = 0; k < n->ninputs; k++)
-      if (needed[n->inputs[k]->id] && dtype_is_float(n->type.dtype)) needed[n->id] = 1;
-  }
-}
-
-/* Gradients of `loss` (a node of g) by everything that is needed, into w: one walk from the loss down. */
-static void differentiate(struct graph *g, struct node *loss, const struct below *s, struct grad_walk *w) {
-  uint32_t count = loss->id + 1;
-  struct grad c = {.g = g, .state = w, .add = accumulate};
-  struct build_context saved = g->at;
-  if (w->needed[loss->id]) {
-    build_at(g, loss);
-    g->at.backward = true;
-    g->at.scope = arena_printf(g->arena, "%s.grad", loss->name);
-    w->grads[loss->id] = build_scalar(g, loss->type.dtype, 1);
-  }
-  for (uint32_t i = s->count; i-- > 0;) {
-    struct node *n = g->nodes[s->ids[i]], *dy = w->grads[n->id];
-    if (!dy) continue;
-    if (dy->id >= count) name_gradient(g, n, dy);
-    if (!op_of(n)->grad) continue;
-    build_at(g, n);
-    g->at.backward = true;
-    g->at.scope = arena_printf(g->arena, "%s.grad", n->name);
-    op_of(n)->grad(&c, n, dy);
-  }
-  g->at = saved;
-}
 
 /* By node: whether the rows come to it by additions alone. */
 static uint8_t *find_sums(struct arena *a, const struct graph *g) {
@@ -160,33 +65,22 @@ struct expansion {
   struct node **found; /* by gradient node of g: the gradient */
   struct wanted wanted;
   const uint8_t *sums;
-  struct below below;
-  struct grad_walk walk; /* empty between losses */
-  uint32_t cap;          /* of both */
+  struct differentiation differentiation;
 };
 
 /* All gradients of the loss `of` at once. */
-static void expand_loss(struct expansion *e, const struct node *of) {
-  struct node *loss = e->map[of->id];
-  collect(&e->below, e->out, loss);
-  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1]) {
-    const struct node *x = e->map[e->g->nodes[i - 1]->inputs[1]->id];
-    if (x && x->id <= loss->id) e->walk.needed[x->id] = 1;
-  }
-  mark_needed(&e->below, e->out, e->walk.needed);
-  differentiate(e->out, loss, &e->below, &e->walk);
-  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1]) {
-    const struct node *x = e->map[e->g->nodes[i - 1]->inputs[1]->id];
-    if (x && x->id <= loss->id) e->found[i - 1] = e->walk.grads[x->id];
-  }
-  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1]) {
-    const struct node *x = e->map[e->g->nodes[i - 1]->inputs[1]->id];
-    if (x && x->id <= loss->id) e->walk.needed[x->id] = 0;
-  }
-  for (uint32_t i = 0; i < e->below.count; i++) {
-    e->walk.needed[e->below.ids[i]] = 0;
-    e->walk.grads[e->below.ids[i]] = NULL;
-  }
+static void expand_loss(struct arena *a, struct expansion *e, const struct node *of) {
+  int count = 0;
+  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1]) count++;
+  struct node **x = arena_new_array(a, (size_t)count, struct node *);
+  struct node **dx = arena_new_array(a, (size_t)count, struct node *);
+  count = 0;
+  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1])
+    if (e->map[e->g->nodes[i - 1]->inputs[1]->id]) x[count++] = e->map[e->g->nodes[i - 1]->inputs[1]->id];
+  differentiate(&e->differentiation, e->out, e->map[of->id], count, x, dx);
+  count = 0;
+  for (uint32_t i = e->wanted.first[of->id]; i; i = e->wanted.next[i - 1])
+    if (e->map[e->g->nodes[i - 1]->inputs[1]->id]) e->found[i - 1] = dx[count++];
 }
 
 /* By node: whether it reads a gradient. */
@@ -200,16 +94,6 @@ static uint8_t *find_readers(struct arena *a, const struct graph *g) {
   return reads_gradient;
 }
 
-/* Room for what a loss with `count` nodes up to it is made of. */
-static void reserve(struct arena *a, struct expansion *e, uint32_t count) {
-  if (count <= e->cap) return;
-  e->cap = 2 * count;
-  e->below = (struct below){.ids = arena_new_array(a, e->cap, uint32_t),
-                            .reached = arena_new_array(a, e->cap, uint32_t)};
-  e->walk =
-      (struct grad_walk){arena_new_array(a, e->cap, struct node *), arena_new_array(a, e->cap, uint8_t)};
-}
-
 /* Node i of g in the new graph; without one where it reads a gradient that is not there. False after an error. */
 static bool expand_node(struct pass_ctx *ctx, struct expansion *e, uint32_t i, uint8_t *done) {
   const struct node *n = e->g->nodes[i];
@@ -217,8 +101,7 @@ static bool expand_node(struct pass_ctx *ctx, struct expansion *e, uint32_t i, u
     const struct node *of = n->inputs[0], *x = e->map[n->inputs[1]->id];
     if (!done[of->id] && e->map[of->id]) {
       done[of->id] = 1;
-      reserve(ctx->scratch, e, e->map[of->id]->id + 1);
-      expand_loss(e, of);
+      expand_loss(ctx->scratch, e, of);
     }
     e->map[i] = of_towers(e->out, e->sums[of->id], e->found[i], x);
     return true;
@@ -238,7 +121,8 @@ static struct graph *expand(struct pass_ctx *ctx, struct graph *g) {
                         .map = map,
                         .found = arena_new_array(ctx->scratch, g->count + 1, struct node *),
                         .wanted = list_wanted(ctx->scratch, g),
-                        .sums = find_sums(ctx->scratch, g)};
+                        .sums = find_sums(ctx->scratch, g),
+                        .differentiation = {.arena = ctx->scratch, .suffix = "grad", .backward = true}};
   /* The forward graph first, so that a walk sees all of it; gradients and what reads them after. */
   const uint8_t *reads_gradient = find_readers(ctx->scratch, g);
   uint8_t *done = arena_new_array(ctx->scratch, g->count + 1, uint8_t);

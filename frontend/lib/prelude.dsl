@@ -94,8 +94,8 @@ function sigmoid_cross_entropy(logits : T[...], label : T[...]) { return softplu
 function squared_error(x, y) { return square(x - y) }
 function absolute_error(x, y) { return abs(x - y) }
 function huber(x, y, delta = 1.0) {
-  error = abs(x - y)
-  inside = min(error, delta)
+  error = x - y
+  inside = clip(error, -delta, delta)
   return inside * (error - 0.5 * inside)
 }
 

@@ -326,8 +326,8 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
   }
   bool computed = n->type.dtype != DT_BF16; /* of which there are no constants and no broadcasts */
   struct node *folded = computed ? fold_constants(g, n) : NULL;
-  if (!folded && computed) folded = fold_broadcasts(g, n);
-  if (!folded && op->fold) folded = op->fold(g, n);
+  if (!folded && computed && !g->literal) folded = fold_broadcasts(g, n);
+  if (!folded && op->fold && !g->literal) folded = op->fold(g, n);
   if (folded) return folded;
   n->name = name;
   table_grow(g);

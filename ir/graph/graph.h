@@ -104,6 +104,9 @@ struct graph {
   int noutputs;
   struct diags *diags; /* where the builder reports */
   struct build_context at;
+  /* Nodes are built as they are asked for, and only constants are folded: none reads past an operand, so that one that
+   * is made of x has x below it. */
+  bool literal;
   /* Hash-consing and name tables. */
   struct graph_slot *table;
   uint32_t table_size;

@@ -91,10 +91,55 @@ static void sum_grad(struct grad *c, const struct node *n, struct node *dy) {
   grad_add(c, n, 0, spread(c->g, n, dy));
 }
 
-/* The product of the others. A zero leaves only its own gradient: the product of what is not zero, unless there is
- * another one. Without zeros the others' product is the whole by the element. */
-static void prod_grad(struct grad *c, const struct node *n, struct node *dy) {
-  struct graph *g = c->g;
+/* A piece of x along one axis. */
+static struct node *part_of(struct graph *g, struct node *x, int axis, int64_t from, int64_t length) {
+  int64_t begin[MAX_RANK] = {0};
+  struct type t = x->type;
+  begin[axis] = from;
+  t.dim[axis] = length;
+  return build_slice(g, x, begin, &t);
+}
+
+/* x with a 1 behind an axis of odd length. */
+static struct node *made_even(struct graph *g, struct node *x, int axis) {
+  int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
+  high[axis] = x->type.dim[axis] % 2;
+  return build_pad(g, x, low, high, build_scalar(g, x->type.dtype, 1));
+}
+
+/* For each element of x the product of dy and of the others of its line. The line is folded: the others of an element
+ * of the one half are its partner in the other half, and the others of the two in the half line of products. */
+static struct node *times_others(struct graph *g, struct node *x, struct node *dy, int axis) {
+  int64_t length = x->type.dim[axis], half = (length + 1) / 2;
+  if (length == 1) return dy;
+  struct node *even = made_even(g, x, axis);
+  struct node *a = part_of(g, even, axis, 0, half), *b = part_of(g, even, axis, half, half);
+  struct node *of_both = times_others(g, build2(g, OP_mul, a, b), dy, axis);
+  struct node *of_a = build2(g, OP_mul, of_both, b), *of_b = build2(g, OP_mul, of_both, a);
+  return part_of(g, build_concat(g, 2, (struct node *[]){of_a, of_b}, axis), axis, 0, length);
+}
+
+/* What dy is to elements of the operand: the product of all others, without a division, so that zeros have the right
+ * gradients of any order. */
+static struct node *product_of_others(struct graph *g, const struct node *n, struct node *dy) {
+  struct node *x[MAX_RANK + 1] = {n->inputs[0]};
+  int axes[MAX_RANK], count = 0;
+  struct type t = n->inputs[0]->type;
+  for (int i = 0; i < t.rank; i++) {
+    if (!(axis_mask(n) >> i & 1)) continue;
+    t.dim[i] = 1;
+    axes[count] = i;
+    x[count + 1] = build_reshape(g, build_reduce(g, OP_reduce_prod, x[count], 1u << i), &t);
+    count++;
+  }
+  dy = build_reshape(g, dy, &t);
+  while (count-- > 0) dy = times_others(g, x[count], dy, axes[count]);
+  return dy;
+}
+
+/* The same where the batch is among the axes, by division: a zero leaves only its own gradient, the product of what is
+ * not zero, unless there is another one; without zeros the others' product is the whole by the element. */
+static struct node *quotient_of_others(struct graph *g, const struct node *n, struct node *dy) {
   struct node *x = n->inputs[0];
   struct node *zero = build2(g, OP_eq, x, build_fill(g, &x->type, 0));
   struct node *safe = build3(g, OP_select, zero, build_fill(g, &x->type, 1), x);
@@ -104,7 +149,20 @@ static void prod_grad(struct grad *c, const struct node *n, struct node *dy) {
   struct node *without = build3(g, OP_select, build2(g, OP_eq, zeros, none), all, none);
   struct node *single = build3(g, OP_select, build2(g, OP_eq, zeros, build_fill(g, &n->type, 1)), all, none);
   struct node *others = build2(g, OP_div, spread(g, n, without), safe);
-  grad_add(c, n, 0, build3(g, OP_select, zero, spread(g, n, single), others));
+  return build3(g, OP_select, zero, spread(g, n, single), others);
+}
+
+static void prod_grad(struct grad *c, const struct node *n, struct node *dy) {
+  const struct type *t = &n->inputs[0]->type;
+  bool symbolic = false, empty = false;
+  for (int i = 0; i < t->rank; i++) {
+    symbolic |= (axis_mask(n) >> i & 1) && t->dim[i] < 0;
+    empty |= t->dim[i] == 0;
+  }
+  grad_add(c, n, 0,
+           empty      ? build_fill(c->g, t, 0)
+           : symbolic ? quotient_of_others(c->g, n, dy)
+                      : product_of_others(c->g, n, dy));
 }
 
 /* Equal extremes share the gradient evenly. */

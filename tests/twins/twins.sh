@@ -1,5 +1,5 @@
 #!/bin/sh
-# twins.sh SOURCE DGC: models in the language and in JAX end with the same variables.
+# twins.sh SOURCE DGC NAME: models in the language and in JAX, by the file NAME.py.
 set -eu
 python=$("$1/tools/oracles.sh" --find) || { echo "SKIP: no JAX: see tools/oracles.sh" && exit 77; }
-exec "$python" "$1/tests/twins/twins.py" "$2"
+exec "$python" -B "$1/tests/twins/$3.py" "$2"

@@ -1,0 +1,124 @@
+/* Reverse-mode differentiation: one walk from a scalar towards what it is made of. */
+#include "ir/graph/differentiate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_suffix(const struct differentiation *d, const char *name) {
+  size_t len = strlen(name), tail = strlen(d->suffix);
+  return len > tail + 1 && name[len - tail - 1] == '.' && strcmp(name + len - tail, d->suffix) == 0;
+}
+
+static const char *gradient_name(const struct differentiation *d, struct graph *g, const struct node *n) {
+  return arena_printf(g->arena, "%s.%s", n->name, d->suffix);
+}
+
+/* What goes straight through bears the name of what it comes to. */
+static void name_gradient(const struct differentiation *d, struct graph *g, const struct node *n,
+                          struct node *dy) {
+  bool named = d->backward ? dy->gradient_of != NULL : has_suffix(d, dy->name);
+  if (named || n->op == OP_round_bf16 || dy->op == OP_constant) return;
+  if (graph_rename(g, dy, gradient_name(d, g, n)) && d->backward) dy->gradient_of = n->name;
+}
+
+static void accumulate(struct grad *c, const struct node *n, int input, struct node *dx) {
+  struct differentiation *d = c->state;
+  struct node *x = n->inputs[input];
+  if (!d->needed[x->id] || !dx) return;
+  struct node *sum = d->grads[x->id];
+  if (sum) {
+    const char *scope = c->g->at.scope;
+    c->g->at.scope = gradient_name(d, c->g, x);
+    dx = build2(c->g, OP_add, sum, dx);
+    c->g->at.scope = scope;
+  }
+  d->grads[x->id] = dx;
+}
+
+static int ascending(const void *a, const void *b) {
+  uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+static bool has_slope(const struct node *n) { return !(op_of(n)->traits & OP_NO_GRADIENT) && op_of(n)->grad; }
+
+static void reach(struct differentiation *d, const struct node *n) {
+  if (d->reached[n->id] == d->number) return;
+  d->reached[n->id] = d->number;
+  d->ids[d->count++] = n->id;
+}
+
+/* What y is made of, as far as something flows back. */
+static void collect(struct differentiation *d, const struct graph *g, const struct node *y) {
+  d->number++;
+  d->count = 0;
+  reach(d, y);
+  for (uint32_t i = 0; i < d->count; i++) {
+    const struct node *n = g->nodes[d->ids[i]];
+    for (int k = 0; has_slope(n) && k < n->ninputs; k++) reach(d, n->inputs[k]);
+  }
+  qsort(d->ids, d->count, sizeof *d->ids, ascending);
+}
+
+/* Which of them depend on what is marked already. */
+static void mark_needed(struct differentiation *d, const struct graph *g) {
+  for (uint32_t i = 0; i < d->count; i++) {
+    const struct node *n = g->nodes[d->ids[i]];
+    for (int k = 0; has_slope(n) && k < n->ninputs; k++)
+      if (d->needed[n->inputs[k]->id] && dtype_is_float(n->type.dtype)) d->needed[n->id] = 1;
+  }
+}
+
+static void build_for(struct differentiation *d, struct graph *g, const struct node *n) {
+  build_at(g, n);
+  g->at.backward = d->backward;
+  g->at.scope = gradient_name(d, g, n);
+}
+
+static void walk(struct differentiation *d, struct graph *g, struct node *y) {
+  uint32_t first = g->count;
+  struct grad c = {.g = g, .state = d, .add = accumulate};
+  if (d->needed[y->id]) {
+    build_for(d, g, y);
+    d->grads[y->id] = build_scalar(g, y->type.dtype, 1);
+  }
+  for (uint32_t i = d->count; i-- > 0;) {
+    struct node *n = g->nodes[d->ids[i]], *dy = d->grads[n->id];
+    if (!dy) continue;
+    if (dy->id >= first) name_gradient(d, g, n, dy);
+    if (!op_of(n)->grad) continue;
+    build_for(d, g, n);
+    op_of(n)->grad(&c, n, dy);
+  }
+}
+
+/* Nodes up to y: those that a walk looks at. */
+static void reserve(struct differentiation *d, uint32_t count) {
+  if (count <= d->cap) return;
+  d->cap = 2 * count;
+  d->number = 0;
+  d->ids = arena_new_array(d->arena, d->cap, uint32_t);
+  d->reached = arena_new_array(d->arena, d->cap, uint32_t);
+  d->grads = arena_new_array(d->arena, d->cap, struct node *);
+  d->needed = arena_new_array(d->arena, d->cap, uint8_t);
+}
+
+void differentiate(struct differentiation *d, struct graph *g, struct node *y, int n, struct node *const *x,
+                   struct node **out) {
+  struct build_context saved = g->at;
+  reserve(d, y->id + 1);
+  collect(d, g, y);
+  /* What y does not depend on may have been built behind it. */
+  for (int i = 0; i < n; i++)
+    if (x[i]->id <= y->id) d->needed[x[i]->id] = 1;
+  mark_needed(d, g);
+  walk(d, g, y);
+  for (int i = 0; i < n; i++) out[i] = x[i]->id <= y->id ? d->grads[x[i]->id] : NULL;
+  for (int i = 0; i < n; i++)
+    if (x[i]->id <= y->id) d->needed[x[i]->id] = 0;
+  for (uint32_t i = 0; i < d->count; i++) {
+    d->needed[d->ids[i]] = 0;
+    d->grads[d->ids[i]] = NULL;
+  }
+  g->at = saved;
+}
