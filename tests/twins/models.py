@@ -184,5 +184,85 @@ model cell {
     return Model("cell", text, data, first, step)
 
 
+def heat(count):
+    """samples/pinn.dsl, small: the second derivative by an input is trained."""
+    text = """use nn
+model heat {
+  input point : f64[B, 2]
+  x, t = [point[:, 0], point[:, 1]]
+  hidden = nn.dense(stack([x, t], 1), 5, activation = tanh)
+  net = nn.dense(hidden, 1)
+  u = sin(pi * x) + t * x * (1 - x) * squeeze(net, 1)
+  u_t, u_x = gradient(sum(u), [t, x])
+  u_xx = gradient(sum(u_x), x)
+  train mean(square(u_t - 0.1 * u_xx)) with sgd(rate = 0.2)
+}"""
+    first = draw(21, hidden__kernel=(2, 5), hidden__bias=(5,), net__kernel=(5, 1), net__bias=(1,))
+
+    def step(p, rows):
+        def residual(p, x, t):
+            def u(x, t):
+                h = jnp.tanh(dense(p, "hidden", jnp.stack([x, t])))
+                return jnp.sin(jnp.pi * x) + t * x * (1 - x) * dense(p, "net", h)[0]
+
+            return jax.grad(u, 1)(x, t) - 0.1 * jax.grad(jax.grad(u))(x, t)
+
+        return sgd(p, lambda p: jnp.mean(jax.vmap(lambda q: residual(p, q[0], q[1]))(rows["point"]) ** 2), 0.2)
+
+    return Model("heat", text, {"point": np.abs(rows_of(22, count, 2))}, first, step)
+
+
+def penalty(count):
+    """samples/gan.dsl, small: a critic's slopes between real and made points; and gradients of a mean, by a variable and by
+    rows, in a loss."""
+    text = """use nn
+layer network(x, units) { return nn.dense(nn.dense(x, 6, activation = leaky_relu), units) }
+model penalty {
+  input real : f64[B, 2]
+  input noise : f64[B, 3]
+  input share : f64[B]
+  var scale : f64[2] = 1
+  critic = network.new(1)
+  maker = network.new(2)
+  made = maker(noise) * scale
+  between = stop_gradient(expand(share) * real + expand(1 - share) * made)
+  slope = gradient(sum(critic(between)), between)
+  lead = mean(critic(real)) - mean(critic(made))
+  by_scale, by_made = gradient(lead, [scale, made])
+  train d = mean(square(norm(slope, axis = 1) - 1)) - lead + sum(square(by_scale)) with sgd(rate = 0.05) over critic
+  train g = lead + 10 * sum(square(by_made)) with sgd(rate = 0.1) over [maker, scale]
+}"""
+    first = draw(23, critic__dense__kernel=(2, 6), critic__dense__bias=(6,), critic__kernel=(6, 1), critic__bias=(1,))
+    first.update(draw(24, maker__dense__kernel=(3, 6), maker__dense__bias=(6,), maker__kernel=(6, 2), maker__bias=(2,)))
+    first["scale"] = np.array([1.0, 0.5])
+
+    def step(p, rows):
+        def network(p, name, x):
+            h = dense(p, name + ".dense", x)
+            return dense(p, name, jnp.where(h > 0, h, 0.01 * h))
+
+        def made(p):
+            return network(p, "maker", rows["noise"]) * p["scale"]
+
+        def lead(p, made):
+            return jnp.mean(network(p, "critic", rows["real"])) - jnp.mean(network(p, "critic", made))
+
+        def d(p):
+            share = rows["share"][:, None]
+            between = jax.lax.stop_gradient(share * rows["real"] + (1 - share) * made(p))
+            slope = jax.grad(lambda x: jnp.sum(network(p, "critic", x)))(between)
+            by_scale = jax.grad(lambda s: lead(p, made({**p, "scale": s})))(p["scale"])
+            return jnp.mean((jnp.linalg.norm(slope, axis=1) - 1) ** 2) - lead(p, made(p)) + jnp.sum(by_scale**2)
+
+        def g(p):
+            by_made = jax.grad(lambda m: lead(p, m))(made(p))
+            return lead(p, made(p)) + 10 * jnp.sum(by_made**2)
+
+        return {**p, **sgd(p, d, 0.05, "critic"), **sgd(p, g, 0.1, ("maker", "scale"))}
+
+    data = {"real": rows_of(25, count, 2), "noise": rows_of(26, count, 3), "share": np.abs(rows_of(27, count, 1))[:, 0]}
+    return Model("penalty", text, data, first, step)
+
+
 def all_models(count):
-    return [make(count) for make in (siamese, gan, tied, cell)]
+    return [make(count) for make in (siamese, gan, tied, cell, heat, penalty)]
