@@ -186,6 +186,10 @@ DGC_API int64_t dgc_step(const struct dgc_session *s);
 /* The best that the metric to watch has been in this training, with what came before its checkpoint, and the step
  * behind which that was. False: nothing was evaluated. */
 DGC_API bool dgc_best(struct dgc_session *s, struct dgc_metric *metric, int64_t *step);
+/* First values out of the files of the option init-from, for what fits: notes tell what does not. dgc_train does
+ * so, too, if it has not been done, and the notes come at its end. Nothing where there are no such files; none are
+ * read where a checkpoint has been restored. DGC_MISMATCH if nothing of a file fits. */
+DGC_API enum dgc_status dgc_begin(struct dgc_session *s);
 /* Whether there is data to evaluate on. */
 DGC_API bool dgc_can_evaluate(struct dgc_session *s);
 /* Mean loss and metrics over all rows, the last partial batch included exactly. What is not wanted may be NULL. */
@@ -286,6 +290,17 @@ DGC_API bool dgc_device(struct dgc_session *s, int index, const char **name);
 DGC_API bool dgc_backend(int index, const char **name, const char **help);
 /* Tensors and texts of a checkpoint or data file, a line each, or as JSON. */
 DGC_API enum dgc_status dgc_inspect(struct dgc_session *s, const char *path, bool json, const char **text);
+
+/* What can be done with checkpoints without a model. `what`:
+ *   show     what a file holds, with the least, greatest and mean of each tensor, and how many are NaN
+ *   diff     in what two differ; DGC_MISMATCH if they do
+ *   rename   writes one with the names that the option names says
+ *   average  writes the mean of several, each element by f64; what is no float is the last one's, and so are texts
+ *   to-npz   writes the tensors as numpy's arrays
+ *   cast     writes one whose f32 are stored as the option to says: "f16", "bf16", or "f32"
+ * `out`: the file that is written, which must not be there unless the option overwrite is set; else NULL. */
+DGC_API enum dgc_status dgc_checkpoint(struct dgc_session *s, const char *what, const char *const *paths,
+                                       int count, const char *out, bool json, const char **text);
 
 struct dgc_bench_device {
   const char *name;

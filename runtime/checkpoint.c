@@ -26,6 +26,7 @@ static bool check_names(const char *path, const struct checkpoint_entry *entries
   for (int i = 0; i < n; i++) {
     const char *name = entries[i].name;
     assert(type_valid(&entries[i].type) && !type_is_symbolic(&entries[i].type));
+    assert(!entries[i].half || entries[i].type.dtype == DT_F32);
     if (!utf8_valid(name, strlen(name))) return fail(d, path, "this name is not UTF-8:", name);
     if (strcmp(name, "__metadata__") == 0) return fail(d, path, "the format reserves the name", name);
     if (map_put(&seen, name, &seen)) return fail(d, path, "there are two tensors named", name);
@@ -39,6 +40,24 @@ static bool check_names(const char *path, const struct checkpoint_entry *entries
     if (map_put(&seen, key, &seen)) return fail(d, path, "there are two texts named", key);
   }
   return true;
+}
+
+static int64_t stored_bytes(const struct checkpoint_entry *e) {
+  return e->half ? type_bytes(&e->type) / 2 : type_bytes(&e->type);
+}
+
+/* As the file has it. */
+static const void *stored(struct arena *a, const struct checkpoint_entry *e) {
+  if (!e->half) return e->data;
+  int64_t n = type_count(&e->type);
+  uint16_t *halves = arena_new_array(a, (size_t)n + 1, uint16_t);
+  for (int64_t i = 0; i < n; i++) halves[i] = half_from_float(e->half, ((const float *)e->data)[i]);
+  return halves;
+}
+
+static const char *stored_dtype(const struct checkpoint_entry *e) {
+  static const char *const halves[] = {[HALF_F16] = "F16", [HALF_BF16] = "BF16"};
+  return e->half ? halves[e->half] : safetensors_dtype(e->type.dtype);
 }
 
 /* The length and the JSON text, with zeros for a checksum. `*digits`: where these are. */
@@ -61,9 +80,9 @@ static struct str make_header(struct arena *a, const struct checkpoint_entry *en
     const struct type *t = &entries[i].type;
     str_putc(&s, ',');
     json_quote(&s, entries[i].name);
-    str_printf(&s, ":{\"dtype\":\"%s\",\"shape\":[", safetensors_dtype(t->dtype));
+    str_printf(&s, ":{\"dtype\":\"%s\",\"shape\":[", stored_dtype(&entries[i]));
     for (int k = 0; k < t->rank; k++) str_printf(&s, "%s%lld", k ? "," : "", (long long)t->dim[k]);
-    int64_t end = at + type_bytes(t);
+    int64_t end = at + stored_bytes(&entries[i]);
     str_printf(&s, "],\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)end);
     at = end;
   }
@@ -84,7 +103,11 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
   struct xxh64 h;
   xxh64_init(&h);
   xxh64_add(&h, header.data, header.len);
-  for (int i = 0; i < n; i++) xxh64_add(&h, entries[i].data, (size_t)type_bytes(&entries[i].type));
+  const void **data = arena_new_array(d->arena, (size_t)n + 1, const void *);
+  for (int i = 0; i < n; i++) {
+    data[i] = stored(d->arena, &entries[i]);
+    xxh64_add(&h, data[i], (size_t)stored_bytes(&entries[i]));
+  }
   char checksum[sizeof NO_CHECKSUM];
   snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)xxh64_end(&h));
   memcpy(header.data + digits, checksum, sizeof checksum - 1);
@@ -92,9 +115,30 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
   struct atomic_file f;
   if (!atomic_open(&f, d->arena, path, d)) return false;
   bool ok = atomic_write(&f, header.data, header.len, d);
-  for (int i = 0; i < n && ok; i++)
-    ok = atomic_write(&f, entries[i].data, (size_t)type_bytes(&entries[i].type), d);
+  for (int i = 0; i < n && ok; i++) ok = atomic_write(&f, data[i], (size_t)stored_bytes(&entries[i]), d);
   return atomic_commit(&f, d);
+}
+
+static enum half_kind half_of(const char *dtype) {
+  return strcmp(dtype, "F16") == 0 ? HALF_F16 : strcmp(dtype, "BF16") == 0 ? HALF_BF16 : HALF_NONE;
+}
+
+/* The f32 that `count` halves are. */
+static const void *widened(struct arena *a, enum half_kind half, const uint8_t *bytes, int64_t count) {
+  float *out = arena_new_array(a, (size_t)count + 1, float);
+  for (int64_t i = 0; i < count; i++)
+    out[i] = half_to_float(half, (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
+  return out;
+}
+
+/* One whose bytes are as many as its shape says. */
+static bool load_half(struct arena *a, const struct safetensors_entry *e, const uint8_t *bytes,
+                      struct checkpoint_entry *out) {
+  *out = (struct checkpoint_entry){.name = e->name, .type = e->type, .half = half_of(e->dtype)};
+  out->type.dtype = DT_F32;
+  if (!out->half || !type_valid(&out->type) || type_bytes(&out->type) / 2 != e->end - e->begin) return false;
+  out->data = widened(a, out->half, bytes, type_count(&out->type));
+  return true;
 }
 
 /* The tensors lie in `file`, but for those that would not be aligned there. */
@@ -106,12 +150,16 @@ static const char *parse(struct arena *a, const struct content *file, struct che
   c->entries = arena_new_array(a, (size_t)s.count, struct checkpoint_entry);
   for (; c->count < s.count; c->count++) {
     const struct safetensors_entry *e = &s.entries[c->count];
+    if (!e->supported && load_half(a, e, file->bytes + s.data + e->begin, &c->entries[c->count])) continue;
+    if (!e->supported && half_of(e->dtype))
+      return arena_printf(a, "tensor '%s' has not as many bytes as its shape says; the file is damaged",
+                          e->name);
     if (!e->supported)
       return arena_printf(a, "tensor '%s' is %s, which is not supported; convert it to F32", e->name,
                           e->dtype);
     const void *data = file->bytes + s.data + e->begin;
     if ((uintptr_t)data % 8) data = arena_copy(a, data, (size_t)(e->end - e->begin));
-    c->entries[c->count] = (struct checkpoint_entry){e->name, e->type, data};
+    c->entries[c->count] = (struct checkpoint_entry){.name = e->name, .type = e->type, .data = data};
   }
   c->texts = arena_new_array(a, (size_t)s.nmetadata, struct checkpoint_text);
   for (int i = 0; i < s.nmetadata; i++)

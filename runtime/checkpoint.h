@@ -2,17 +2,19 @@
  *
  * The bytes depend on the arguments alone. A checkpoint replaces an older one whole or leaves it as it was, also
  * when the disk is full or the machine stops. A checksum of the whole file stands in its metadata
- * (dgc.checksum); files of other programs have none and are accepted without. */
+ * (dgc.checksum); files of other programs have none and are accepted without. Tensors of F16 and BF16 are f32 here. */
 #ifndef DGC_RUNTIME_CHECKPOINT_H
 #define DGC_RUNTIME_CHECKPOINT_H
 
 #include "base/diag.h"
 #include "ir/type.h"
+#include "runtime/data/half.h"
 
 struct checkpoint_entry {
-  const char *name; /* UTF-8, unique */
-  struct type type; /* concrete; sizes of 0 are allowed */
-  const void *data; /* dense */
+  const char *name;    /* UTF-8, unique */
+  struct type type;    /* concrete; sizes of 0 are allowed */
+  const void *data;    /* dense */
+  enum half_kind half; /* what the file has in place of f32 */
 };
 
 /* Keys that start with "dgc." are reserved. */

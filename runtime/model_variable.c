@@ -114,15 +114,16 @@ struct checkpoint *model_variables_save(const struct store *s, struct arena *a,
   for (int i = 0; i < count; i++) {
     void *data = arena_alloc(a, all[i].bytes);
     if (!model_variable_read(s, &all[i], data)) return NULL;
-    c->entries[c->count++] = (struct checkpoint_entry){arena_strdup(a, all[i].name), all[i].type, data};
+    c->entries[c->count++] =
+        (struct checkpoint_entry){.name = arena_strdup(a, all[i].name), .type = all[i].type, .data = data};
   }
   for (int i = 0; i < count; i++)
     for (int k = 0; all[i].joins && all[i].nparts > 1 && k < all[i].nparts; k++) {
       const struct stored_variable *copy = all[i].parts[k];
       void *data = arena_alloc(a, copy->bytes);
       if (!store_read(s, copy, data)) return NULL;
-      c->entries[c->count++] =
-          (struct checkpoint_entry){copy_name(a, &all[i], copy->identity.number), copy->type, data};
+      c->entries[c->count++] = (struct checkpoint_entry){
+          .name = copy_name(a, &all[i], copy->identity.number), .type = copy->type, .data = data};
     }
   return c;
 }

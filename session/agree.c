@@ -140,6 +140,7 @@ enum dgc_status agree_on_training(struct dgc_session *s, const struct dataset *d
   str_printf(&facts, "evaluates every %lld steps, every %lld epochs, with patience %lld, watching %s%s\n",
              (long long)o->eval_every.steps, (long long)o->eval_every.epochs, (long long)o->patience,
              s->best.what ? s->best.what : "nothing", o->keep_best ? ", and keeps the best" : "");
+  if (s->seeds) str_printf(&facts, "begins with values whose checksum is %s\n", s->seeds);
   if (s->free)
     str_printf(&facts, "takes batches as they come, %lld beside another's\n", (long long)s->free_bound);
   str_printf(&facts, "takes rows %s\n", o->no_shuffle ? "in their order" : "shuffled");

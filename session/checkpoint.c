@@ -375,6 +375,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
   else {
     fit_position(s, &saved, path);
     s->best = saved.best;
+    s->restored = true;
     make_own(s, path);
   }
   return status;

@@ -128,6 +128,11 @@ static const struct option_row option_table[] = {
      "save also after every N steps, or behind the step at which so much time has passed, as 30s, 10m or 1h"},
     {"eval-every", EVERY, AT(eval_every), 0, 0, "Ne|N",
      "evaluate during training, every N epochs (1e) or N steps (500), beside the training loss"},
+    {"init-from", LIST, AT(init_from), 0, 0, "FILE[:old=new]",
+     "train: first values out of this checkpoint, for what fits, with names (or their first parts, up to a "
+     "dot) "
+     "replaced; may be repeated"},
+    {"to", TEXT, AT(to), 0, 0, "TYPE", "checkpoint cast: how f32 is to be stored: f16, bf16 or f32"},
     {"keep-best", TEXT, AT(keep_best), 0, 0, "FILE",
      "save there what was evaluated best so far (evaluates every epoch unless --eval-every says otherwise)"},
     {"metric-to-watch", TEXT, AT(metric_to_watch), 0, 0, "val.NAME:min|max",

@@ -49,7 +49,7 @@ struct every {
 
 /* Options by name; see option_table in options.c. */
 struct options {
-  struct list set, data, eval_data, output, allow_path;
+  struct list set, data, eval_data, output, allow_path, init_from;
 #define NUMBER(type, name, most) int64_t name;
 #define WORD(name)               const char *name;
 #define TEXT(name)               const char *name;
@@ -59,7 +59,7 @@ struct options {
   const char *rows, *eval_rows, *auto_shard;
   const char *link, *speed, *tasks; /* of predictions */
   const char *names;                /* of what a checkpoint holds */
-  const char *checkpoint, *keep_best, *metric_to_watch;
+  const char *checkpoint, *keep_best, *metric_to_watch, *to;
   struct every eval_every, log_every;
   const char *disable_pass, *print_after, *stress;
   const char *source_path; /* of verify */
@@ -160,7 +160,9 @@ struct dgc_session {
   struct dgc_task *tasks;           /* what they did last; NULL: that was never asked for */
   int ntasks;
   struct watched watched;
-  bool trained; /* since it was loaded: its training data is not what to evaluate on */
+  const char *seeds; /* a digest of the first values that came from files; NULL: none did */
+  bool restored;     /* from a checkpoint */
+  bool trained;      /* since it was loaded: its training data is not what to evaluate on */
 
   atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */
   int calls;           /* going on: a second one comes from on_progress */

@@ -7,6 +7,7 @@
 #include "session/data.h"
 #include "session/evaluate.h"
 #include "session/free.h"
+#include "session/init_from.h"
 #include "session/losses.h"
 #include "session/metrics.h"
 #include "session/model.h"
@@ -530,6 +531,7 @@ static enum dgc_status train(struct dgc_session *s) {
     status = session_fail(s, DGC_USAGE, "train-metrics: with staleness free only losses are added up");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
+  if (!status) status = session_init_from(s);
   if (!status && s->free) status = session_free_allowed(s);
   if (!status)
     status =

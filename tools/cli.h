@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-enum { MAX_WORDS = 4 };
+enum { MAX_WORDS = 64 };
 
 /* One run of the tool. */
 struct cli {
@@ -30,7 +30,7 @@ struct cli {
 
 struct verb {
   const char *name;
-  const char *words; /* "MODEL NODE": one name per word that must be there */
+  const char *words; /* "MODEL NODE": one name per word that must be there; "FILE...": there may be more */
   const char *help;
   const char *options; /* names, separated by spaces */
   int (*run)(struct cli *c);

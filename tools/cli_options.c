@@ -211,6 +211,12 @@ static int count_words(const char *words) {
   return n;
 }
 
+/* How many there may be. */
+static int most_words(const char *words) {
+  size_t len = strlen(words);
+  return len > 3 && strcmp(words + len - 3, "...") == 0 ? MAX_WORDS : count_words(words);
+}
+
 int cli_parse(struct cli *c, int argc, char **argv) {
   bool only_words = false;
   int wanted = count_words(c->verb->words);
@@ -223,7 +229,7 @@ int cli_parse(struct cli *c, int argc, char **argv) {
     } else if (!only_words && text[0] == '-' && text[1]) {
       int code = parse_option(c, argc, argv, &i);
       if (code) return code;
-    } else if (c->nwords == wanted)
+    } else if (c->nwords == most_words(c->verb->words))
       return cli_usage(c, "'%s' is one argument too many: usage: dgc %s %s", text, c->verb->name,
                        c->verb->words);
     else

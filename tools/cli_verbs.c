@@ -178,6 +178,8 @@ static int train_model(struct cli *c) {
   say_anew(c);
   if (!c->checkpoint && !c->quiet && isatty(STDERR_FILENO))
     fputs("note: there is no --checkpoint FILE: what is learned is lost at the end\n", stderr);
+  code = cli_status(c, dgc_begin(c->session));
+  if (code) return code;
   cli_log_run(c);
   dgc_on_progress(c->session, cli_progress, c);
   signal(SIGPIPE, SIG_IGN); /* who reads the progress may go: the training stays */
@@ -322,6 +324,17 @@ static int inspect(struct cli *c) {
   return code;
 }
 
+/* A difference is worth reading. */
+static int checkpoint(struct cli *c) {
+  const char *text;
+  const char *const *files = c->words + 1;
+  bool shows = strcmp(c->words[0], "show") == 0 || strcmp(c->words[0], "diff") == 0;
+  int code = cli_status(c, dgc_checkpoint(c->session, c->words[0], files, c->nwords - 1,
+                                          shows ? NULL : c->file, c->json, &text));
+  int written = shows && *text ? put_text(c, text) : DGC_OK;
+  return code ? code : written;
+}
+
 const struct verb verbs[] = {
     {"check", "MODEL", "says what is wrong with a model", MODEL_OPTIONS " " PASS_OPTIONS " json", check},
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
@@ -332,7 +345,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
                    "checkpoint-every resume names overwrite allow-nan eval-every train-metrics keep-best "
-                   "metric-to-watch patience log log-every"
+                   "metric-to-watch patience init-from log log-every"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
@@ -346,6 +359,9 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS " steps profile json " PASS_OPTIONS, bench},
     {"devices", "", "lists devices and backends", "pjrt-plugin json", devices},
     {"inspect", "FILE", "lists the tensors of a checkpoint or data file", "json", inspect},
+    {"checkpoint", "WHAT FILE...",
+     "show FILE, diff A B, or with -o FILE: rename, average A B..., to-npz, cast --to f16",
+     "file names to overwrite json", checkpoint},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric", verify},
     {"explain", "MODEL NODE", "says why a node of the placed graph is where it is",

@@ -52,10 +52,10 @@ static const float kernel[2][3] = {{1, 2.5f, -0.0f}, {INFINITY, 1e-40f, 6}};
 static const uint8_t flags[3] = {1, 0, 1};
 static const int64_t steps = 1234567890123;
 static const struct checkpoint_entry entries[] = {
-    {"dense/flags", {DT_BOOL, 1, {3}}, flags},
-    {"dense/kernel", {DT_F32, 2, {2, 3}}, kernel},
-    {"w\xc3\xa4hl \"x\"\\\n", {DT_I64, 0, {0}}, &steps},
-    {"empty", {DT_F64, 2, {0, 7}}, NULL},
+    {"dense/flags", {DT_BOOL, 1, {3}}, flags, HALF_NONE},
+    {"dense/kernel", {DT_F32, 2, {2, 3}}, kernel, HALF_NONE},
+    {"w\xc3\xa4hl \"x\"\\\n", {DT_I64, 0, {0}}, &steps, HALF_NONE},
+    {"empty", {DT_F64, 2, {0, 7}}, NULL, HALF_NONE},
 };
 static const struct checkpoint_text texts[] = {
     {"step", "17"}, {"note", "tab\t, quote \", \xe2\x82\xac"}, {"", ""}};
@@ -171,7 +171,9 @@ static void headers(void **state) {
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[0,9000000000000],\"data_offsets\":[0,0]}}", 0, "too large"},
       {"{\"a\":{\"dtype\":\"F32\",\"shape\":[9223372036854775807,2],\"data_offsets\":[0,4]}}", 4,
        "shape says"},
-      {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "tensor 'a' is BF16"},
+      {"{\"a\":{\"dtype\":\"F8_E5M2\",\"shape\":[4],\"data_offsets\":[0,4]}}", 4, "tensor 'a' is F8_E5M2"},
+      {"{\"a\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[0,4]}}", 4,
+       "tensor 'a' has not as many bytes"},
       {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},\"b\":{\"dtype\":\"U8\",\"shape\":[2],"
        "\"data_offsets\":[1,3]}}",
        3, "overlap"},
@@ -222,7 +224,7 @@ static void full_disk(void **state) {
   const char *path = in_folder(w, "a.safetensors");
   assert_true(save(w, path));
   float *large = arena_new_array(w->arena, 100000, float);
-  struct checkpoint_entry big = {"big", {DT_F32, 1, {100000}}, large};
+  struct checkpoint_entry big = {"big", {DT_F32, 1, {100000}}, large, HALF_NONE};
   for (rlim_t room = 0; room < 400000; room += 70000) {
     limit_files(room);
     bool ok = checkpoint_save(path, &big, 1, NULL, 0, &w->diags);
