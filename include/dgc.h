@@ -94,6 +94,10 @@ DGC_API enum dgc_status dgc_opt(struct dgc_session *s, const char *path, const c
  * its source does (option source): a line per claim, and numbers. `entry`: NULL = all. DGC_MISMATCH if one does not. */
 DGC_API enum dgc_status dgc_verify(struct dgc_session *s, const char *path, const char *entry,
                                    const char **text);
+/* Compares the graphs of two texts by structure: what was added, removed, renamed, moved to another device and why,
+ * changed. DGC_MISMATCH where there is a difference, with the text; else DGC_OK. */
+DGC_API enum dgc_status dgc_diff(struct dgc_session *s, const char *before, const char *after, bool json,
+                                 const char **text);
 /* The passes in their order with what they do, a line each. */
 DGC_API enum dgc_status dgc_passes(struct dgc_session *s, const char **text);
 /* Called with what the options print-after, dump-passes and time-passes ask for, and with the table ("strategies")

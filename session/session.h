@@ -11,6 +11,7 @@
  *   compile, devices      from an entry to its graphs; the backend that is to run them
  *   module                the graph of an entry as one module, for other compilers
  *   picture               the model's stages as a page
+ *   diff                  two graph texts, by structure
  *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
  *   run                   device memory, plans, runs
  *   worker                the step of one worker and the parameter servers, by themselves

@@ -119,6 +119,16 @@ static int verify(struct cli *c) {
   return code ? code : written;
 }
 
+/* What differs is the answer, not an error. */
+static int diff(struct cli *c) {
+  const char *text;
+  int code = start(c);
+  if (code) return code;
+  code = cli_status(c, dgc_diff(c->session, c->words[0], c->words[1], c->json, &text));
+  int written = code == DGC_OK || code == DGC_MISMATCH ? put_text(c, text) : code;
+  return code ? code : written;
+}
+
 /* --- running --- */
 
 static int restore(struct cli *c) {
@@ -364,6 +374,8 @@ const struct verb verbs[] = {
      "file names to overwrite json", checkpoint},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric", verify},
+    {"diff", "BEFORE AFTER", "says what the graphs of one text have that those of another have not",
+     "file json", diff},
     {"explain", "MODEL NODE", "says why a node of the placed graph is where it is",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file json", explain},
     {0},

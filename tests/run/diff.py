@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""dgc diff: diff.py DGC SAMPLES. What it says of two texts is compared with what their lines say."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+dgc, samples = sys.argv[1:3]
+folder = pathlib.Path(tempfile.mkdtemp(prefix="dgc-diff-"))
+LINE = re.compile(r'  (\S+) = (.*?)(?: on (\S+))?(?:  # (.*))?$')
+passed = 0
+
+
+def check(condition, *what):
+    global passed
+    if not condition:
+        sys.exit("FAIL: " + " ".join(map(str, what)))
+    passed += 1
+
+
+def write(name, text):
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def compiled(name, *options):
+    done = subprocess.run([dgc, "compile", samples + "/digits.dsl", "--devices", "cpu:0-1", "--emit", "placed", *options],
+                          check=True, stdout=subprocess.PIPE)
+    return write(name, done.stdout.decode())
+
+
+def diff(before, after, expected):
+    """The object that --json prints, of the only graph."""
+    done = subprocess.run([dgc, "diff", str(before), str(after), "--json"], stdout=subprocess.PIPE)
+    check(done.returncode == expected, before.name, after.name, "exit", done.returncode)
+    found = json.loads(done.stdout)
+    check(found["same"] == (expected == 0), found["same"])
+    return found["graphs"][0]
+
+
+def nodes(path):
+    """Name: what it is without its device and reason, its device."""
+    found = {}
+    for line in path.read_text().splitlines():
+        node = LINE.match(line)
+        if node:
+            found[node[1]] = (node[2], node[3])
+    return found
+
+
+def names(graph, what):
+    return sorted(n["node"] for n in graph[what])
+
+
+def compare(before, after):
+    old, new, found = nodes(before), nodes(after), diff(before, after, 4)
+    renamed = {n["before"]: n["after"] for n in found["renamed"]}
+    check(names(found, "removed") == sorted(set(old) - set(new) - set(renamed)), "removed")
+    check(names(found, "added") == sorted(set(new) - set(old) - set(renamed.values())), "added")
+    for was, now in renamed.items():
+        check(was not in new and now not in old and old[was][0].split()[0] == new[now][0].split()[0], was, now)
+    both = set(old) & set(new)
+    check(set(names(found, "moved")) >= {n for n in both if old[n][1] != new[n][1]}, "moved")
+    check(all(n in renamed.values() or old[n][1] != new[n][1] for n in names(found, "moved")), "did not move")
+    changed = {n for n in both if old[n][0] != new[n][0]}
+    check(changed >= {n for n in names(found, "changed") if n in both}, "changed", changed)
+    # A line may read a new name of the same node: only then it is no change.
+    for n in changed - set(names(found, "changed")):
+        check(any(was in old[n][0] for was in renamed), "not told:", n)
+    sums = found["nodes"]
+    check(sums["same"] + sums["different"] + sums["added"] == len(new), sums)
+
+
+mirrored, central = compiled("mirrored.dg", "--strategy", "mirrored"), compiled("central.dg", "--strategy", "central_storage")
+one = compiled("one.dg", "--devices", "cpu:0")
+other = compiled("other.dg", "--strategy", "mirrored", "--set", "rate=2e-3")
+for a in (mirrored, central, one, other):
+    for b in (mirrored, central, one, other):
+        if a is b:
+            check(diff(a, b, 0)["nodes"]["different"] == 0, a.name)
+        else:
+            compare(a, b)
+
+text = mirrored.read_text()
+# Another order of the lines, other reasons and origins are the same graph.
+bare = write("bare.dg", re.sub(r"  # .*", "", text))
+check(diff(mirrored, bare, 0)["nodes"]["same"] == len(nodes(mirrored)), "reasons")
+# A new name is one, however many read it.
+called = write("called.dg", text.replace("h.matmul", "h.product"))
+found = diff(mirrored, called, 4)
+check([(n["before"], n["after"]) for n in found["renamed"]] == [("h.matmul", "h.product"), ("tower_1/h.matmul", "tower_1/h.product")],
+      found["renamed"])
+check(not found["changed"] and not found["added"] and not found["removed"], found)
+# Of another type, another attribute, another order of what it reads.
+for pattern, put, what in [(r"(loss\.hit\.iota = iota \{axis=0\} : i32\[10\] mirrored replica 0)", r"\1 backward", "loss.hit.iota"),
+                           (r"(x\.constant = constant \{value=)255\.0", r"\g<1>256.0", "x.constant"),
+                           (r"(\n  h\.add = add) (\S+), (\S+)( :)", r"\1 \3, \2\4", "h.add")]:
+    changed = re.sub(pattern, put, text, count=1)
+    check(changed != text, pattern)
+    check(what in names(diff(mirrored, write("changed.dg", changed), 4), "changed"), what)
+# Files without a graph, or that are none, are wrong input; two graphs are matched by name.
+check(subprocess.run([dgc, "diff", str(mirrored), "nowhere.dg"], stderr=subprocess.DEVNULL).returncode == 1, "nowhere")
+check(subprocess.run([dgc, "diff", str(mirrored), samples + "/digits.dsl"], stderr=subprocess.DEVNULL,
+                     stdout=subprocess.DEVNULL).returncode == 1, "a model")
+two = write("two.dg", text + "\n" + text.replace("graph digits.train", "graph digits.again"))
+done = subprocess.run([dgc, "diff", str(two), str(mirrored)], stdout=subprocess.PIPE)
+check(done.returncode == 4 and b"- graph digits.again\n" in done.stdout and b"355 the same" in done.stdout, done.stdout)
+print("%d passed, 0 failed" % passed)
