@@ -155,6 +155,79 @@ static struct value run_expect_range(struct resolver *r, struct value *args, str
   return args[0];
 }
 
+/* Whether `text` is what `pattern` says: * stands for any letters, ? for one. */
+static bool matches(const char *text, const char *pattern) {
+  const char *star = NULL, *again = NULL;
+  while (*text) {
+    if (*pattern == '*') {
+      star = pattern++;
+      again = text;
+    } else if (*pattern == '?' || *pattern == *text) {
+      pattern++;
+      text++;
+    } else if (star) {
+      pattern = star + 1;
+      text = ++again;
+    } else {
+      return false;
+    }
+  }
+  while (*pattern == '*') pattern++;
+  return !*pattern;
+}
+
+/* matches(text, pattern): of a list of patterns, one of them. */
+static struct value run_matches(struct resolver *r, struct value *args, struct loc loc,
+                                const struct role *role) {
+  bool list = args[1].kind == VALUE_LIST, found = false;
+  int count = list ? args[1].list.count : 1;
+  (void)loc, (void)role;
+  for (int i = -1; i < count; i++) {
+    const struct value *v = i < 0 ? &args[0] : list ? &args[1].list.items[i] : &args[1];
+    if (v->kind == VALUE_STRING) {
+      r->steps += (int64_t)((strlen(args[0].string) + 1) * (strlen(v->string) + 1) / 1024);
+      found |= i >= 0 && r->steps <= MAX_STEPS && matches(args[0].string, v->string);
+      continue;
+    }
+    report(r, i < 0 ? args[0].at : args[1].at, "%s must be a string, not %s", i < 0 ? "`text`" : "a pattern",
+           value_describe(r->arena, v));
+    return value_error();
+  }
+  return value_bool(found);
+}
+
+/* global_norm(list): the root of the sum of the squares of all elements, in f64; the sums of the tensors are added up
+ * in the order of the list. All variables of a chain ask for that of the same list. */
+static struct value run_global_norm(struct resolver *r, struct value *args, struct loc loc,
+                                    const struct role *role) {
+  const struct value *list = &args[0];
+  (void)role;
+  if (list->kind != VALUE_LIST) {
+    report(r, list->at, "a global norm is that of a list of tensors, not of %s",
+           value_describe(r->arena, list));
+    return value_error();
+  }
+  if (r->norm.of == list->list.items && r->norm.g == r->g && r->norm.count == list->list.count)
+    return value_tensor(r, r->norm.node, loc);
+  struct node *sum = build_scalar(r->g, DT_F64, 0);
+  for (int i = 0; i < list->list.count; i++) {
+    struct value item = list->list.items[i];
+    if (!item.at.source) item.at = list->at;
+    struct node *x = tensor_node(r, &item, "what a norm is taken of");
+    if (!x) return value_error();
+    if (!dtype_is_float((enum dtype)x->type.dtype)) {
+      report(r, item.at, "a norm is that of f32 or f64, not of %s", type_text(r->arena, &x->type));
+      return value_error();
+    }
+    struct node *squares =
+        build_reduce(r->g, OP_reduce_sum, build1(r->g, OP_square, x), (1u << x->type.rank) - 1);
+    sum = build2(r->g, OP_add, sum, build_cast(r->g, squares, DT_F64));
+  }
+  struct node *norm = build1(r->g, OP_sqrt, sum);
+  if (list->list.count > 1) r->norm = (struct known_norm){list->list.items, list->list.count, r->g, norm};
+  return value_tensor(r, norm, loc);
+}
+
 static struct value tower_scalar(struct resolver *r, enum op_id op, struct loc loc) {
   struct type t = type_scalar(DT_I64);
   return value_tensor(r, build_named(r->g, op_table[op]->name, op, 0, NULL, 0, NULL, &t), loc);
@@ -181,6 +254,8 @@ const struct builtin builtins_values[] = {
     {"type", {"x"}, 1, run_type},
     {"size", {"x"}, 1, run_size},
     {"expect_range", {"x", "low", "high"}, 3, run_expect_range},
+    {"matches", {"text", "pattern"}, 2, run_matches},
+    {"global_norm", {"list"}, 1, run_global_norm},
     {"tower_id", {NULL}, 0, run_tower_id},
     {"tower_count", {NULL}, 0, run_tower_count},
     {NULL, {NULL}, 0, NULL},

@@ -166,6 +166,9 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
     v.tensor.variable = r->updating;
     bind(r, "variable", r->updating->loc, v, true, false);
     bind(r, "gradient", d->loc, value_tensor(r, r->gradient, d->loc), true, false);
+    bind(r, "name", d->loc, (struct value){.kind = VALUE_STRING, .string = r->updating->path}, true, false);
+    bind(r, "variables", d->loc, *r->variables_trained, true, false);
+    bind(r, "gradients", d->loc, *r->gradients, true, false);
   }
   return true;
 }
@@ -219,8 +222,8 @@ static const char *callee_name(struct resolver *r, const struct function *f) {
   return own ? f->def->name : arena_printf(r->arena, "%s.%s", f->module->name, f->def->name);
 }
 
-struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
-                           const char *path, const char *owner) {
+static struct value call_defined(struct resolver *r, const struct function *f, struct value *args,
+                                 struct loc loc, const char *path, const char *owner, bool *returned) {
   if (r->calls == MAX_CALLS) {
     report_recursion(r, f, loc);
     return value_error();
@@ -253,6 +256,7 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
   r->g->at.trail = r->init->at.trail = outer;
   r->path = saved_path;
   r->frame = frame.caller;
+  *returned = ok && frame.returned;
   if (ok && !frame.returned && f->def->kind != DEF_OPTIMIZER && !r->stopped) {
     report(r, loc, "%s `%s` returns nothing", def_kind_name(f->def->kind), f->def->name);
     report_note(r, f->def->loc, "it is defined here");
@@ -262,6 +266,17 @@ struct value call_function(struct resolver *r, const struct function *f, struct 
       !(op_of(y.tensor.node)->traits & OP_NO_CSE))
     graph_rename(r->g, y.tensor.node, path);
   return y;
+}
+
+struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
+                           const char *path, const char *owner) {
+  bool returned;
+  return call_defined(r, f, args, loc, path, owner, &returned);
+}
+
+struct value call_optimizer(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
+                            const char *path, bool *returned) {
+  return call_defined(r, f, args, loc, path, path, returned);
 }
 
 struct value eval_call(struct resolver *r, const struct expr *e, const struct role *role) {

@@ -141,8 +141,9 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   v->pending = NULL;
   v->writer = 0;
   r->g->at.loc = loc;
-  v->node = variable_node(r->g, v);
-  if (v->node && strcmp(v->node->name, path) != 0) {
+  const struct variable *read = r->run != RUN_TRAIN && v->replaced ? v->replaced : v;
+  v->node = variable_node(r->g, read);
+  if (v->node && strcmp(v->node->name, read->path) != 0) {
     report(r, loc, "the variable cannot be called `%s`: another value is called so", path);
     return NULL;
   }
@@ -159,6 +160,12 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
   for (const struct arg *a = s->entries.first; a; a = a->next) {
     int k = strcmp(a->name, traits[1]) == 0;
     const char *word = a->value->name;
+    if (strcmp(a->name, "replaces") == 0) {
+      out->replaces = out->slot && strcmp(word, "variable") == 0;
+      if (out->replaces) continue;
+      report(r, a->loc, "only what an optimizer keeps replaces a variable: `replaces(variable)`");
+      return false;
+    }
     if (strcmp(a->name, traits[k]) != 0) {
       report(r, a->loc, "a variable has an aggregation and a synchronization, and no `%s`", a->name);
       report_closest(r, a->name, traits, 2);
@@ -238,6 +245,12 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   as.type = t;
   if (ok) v = variable_at(r, variable_path(r, name->text), &as, s->value);
   /* What the calls before this one leave, where a layer writes its state. */
+  if (v && as.replaces && (r->updating->replaced || !type_equal(&v->type, &r->updating->type))) {
+    report(r, s->loc, "`%s` cannot replace `%s`: %s", v->path, r->updating->path,
+           r->updating->replaced ? "something else does" : "its type is another");
+    v = NULL;
+  }
+  if (v && as.replaces) r->updating->replaced = v;
   struct node *node = v && v->pending && !v->trainable && !slot ? v->pending : v ? v->node : NULL;
   struct value value = v ? value_tensor(r, node, name->loc) : value_error();
   value.name = name->text;

@@ -38,9 +38,14 @@ bool spend(struct resolver *r, struct loc loc) {
 static struct value eval_name(struct resolver *r, const struct expr *e) {
   struct value v = lookup(r, e->name, false);
   if (v.kind == VALUE_ERROR && !scope_find(r, e->name)) report_unknown(r, e->loc, e->name, false);
-  if (v.kind == VALUE_TENSOR && v.tensor.variable && v.tensor.graph == r->g &&
-      v.tensor.variable == r->updating && r->updating->pending)
-    v.tensor.node = r->updating->pending;
+  const struct variable *variable = v.kind == VALUE_TENSOR ? v.tensor.variable : NULL;
+  if (variable && v.tensor.graph == r->g && variable == r->updating && variable->pending)
+    v.tensor.node = variable->pending;
+  /* Where another variable gets its first value, that is what this one has. */
+  const struct node *first = variable && r->g == r->init && v.tensor.graph != r->g
+                                 ? graph_find(r->init, arena_printf(r->arena, "%s.update", variable->path))
+                                 : NULL;
+  if (node_is(first, OP_assign)) v = value_tensor(r, first->inputs[1], e->loc);
   return v;
 }
 

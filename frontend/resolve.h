@@ -28,12 +28,14 @@ struct variable {
   const char *path;
   struct type type;
   bool trainable;
-  const char *slot;        /* of an optimizer's state: whose it is, else NULL */
-  uint64_t turn;           /* the call of a made layer that declared it first in this run, or 0 */
-  const char *aggregation; /* how what towers write becomes one value; NULL: they write the same */
-  bool on_read;            /* each tower has a copy, joined when it is read */
-  int order;               /* of declaration */
-  int chosen;              /* the last train statement whose `over` means it */
+  const char *slot;          /* of an optimizer's state: whose it is, else NULL */
+  bool replaces;             /* of that: it is read in the variable's place, but for training */
+  struct variable *replaced; /* of a variable: what is read in its place, or NULL */
+  uint64_t turn;             /* the call of a made layer that declared it first in this run, or 0 */
+  const char *aggregation;   /* how what towers write becomes one value; NULL: they write the same */
+  bool on_read;              /* each tower has a copy, joined when it is read */
+  int order;                 /* of declaration */
+  int chosen;                /* the last train statement whose `over` means it */
   struct loc loc;
   int run;              /* the last run that declared it */
   struct node *node;    /* in that run's graph */
@@ -105,6 +107,14 @@ struct met {
   struct loc shown; /* itself, or the user's call that leads to it */
 };
 
+/* The global norm that was asked for last: of this list, in this graph. */
+struct known_norm {
+  const struct value *of;
+  int count;
+  const struct graph *g;
+  struct node *node;
+};
+
 struct resolver {
   struct arena *arena;
   struct diags *diags;
@@ -130,6 +140,9 @@ struct resolver {
   const struct type *declaring; /* the type of the variable whose initializer runs, or NULL */
   struct variable *updating;    /* the variable whose optimizer runs, or NULL */
   struct node *gradient;
+  const struct value *variables_trained, *gradients; /* lists of all that its chain trains */
+  struct node *when;    /* what optimizers assign is assigned where this is true; NULL: always */
+  struct node *counted; /* what `step` is to them; NULL: as to everybody */
   int train_statements;
   int calls, depth;
   uint64_t blocks, numbered;
@@ -150,6 +163,7 @@ struct resolver {
   struct map inputs;    /* of the model, by name: their places, from 1 */
   struct map data;      /* "train x": its place, from 1 */
   struct node_walk walk;
+  struct known_norm norm;
   bool literal; /* the model asks for gradients by its values */
   struct differentiation differentiation;
 };
@@ -244,6 +258,9 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
 bool eval_args(struct resolver *r, const struct expr *e, const struct value *callee, const struct role *role,
                struct value *out);
 /* `path` names its values, `owner` its variables. */
+/* An optimizer, of r->updating; *returned: whether it has, the value. */
+struct value call_optimizer(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
+                            const char *path, bool *returned);
 struct value call_function(struct resolver *r, const struct function *f, struct value *args, struct loc loc,
                            const char *path, const char *owner);
 

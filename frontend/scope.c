@@ -31,6 +31,8 @@ struct value builtin_name(struct resolver *r, const char *name) {
   if (strcmp(name, "pi") == 0) return value_float(3.14159265358979323846);
   if (strcmp(name, "inf") == 0) return value_float((double)INFINITY);
   if (strcmp(name, "training") == 0) return value_bool(r->run == RUN_TRAIN);
+  if (strcmp(name, "step") == 0 && r->counted && r->g != r->init)
+    return value_tensor(r, r->counted, r->counted->loc);
   if (strcmp(name, "step") == 0) return step_value(r);
   const struct builtin *b = builtin_find(name);
   if (b) return (struct value){.kind = VALUE_BUILTIN, .builtin = b};

@@ -140,7 +140,6 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
     break;
   case STMT_RETURN:
     if (kind == DEF_MODEL) wrong = "does not stand in a model: use `predict`";
-    if (kind == DEF_OPTIMIZER) wrong = "does not stand in an optimizer: assign with `<-`";
     break;
   case STMT_VAR:
   case STMT_STATE:

@@ -97,43 +97,184 @@ static const struct function *optimizer_of(struct resolver *r, const struct expr
   return NULL;
 }
 
-static void optimize(struct resolver *r, const struct stmt *s, struct node *loss, const char *name) {
-  const struct expr *e = s->optimizer;
+/* A variable that a chain trains, and what has come of it so far. */
+struct trained {
+  struct variable *v;
+  struct node *gradient;
+  bool left;                   /* one of the chain has returned none */
+  struct node *when, *counted; /* of struct resolver */
+};
+
+struct chain {
+  const struct stmt *s;
+  struct trained *trained;
+  int count;
+  struct value variables, gradients; /* lists of them */
+};
+
+/* The optimizers behind `with`: a list has several. */
+static int links_of(const struct expr *e, struct arena *a, const struct expr ***out) {
+  bool list = e->kind == EXPR_LIST;
+  int count = 0;
+  *out = arena_new_array(a, (size_t)(list ? e->items.count : 1), const struct expr *);
+  if (!list) return (*out)[0] = e, 1;
+  for (const struct arg *q = e->items.first; q; q = q->next) (*out)[count++] = q->value;
+  return count;
+}
+
+/* Lists for all of a link. Those that are left out have no part in them. */
+static bool list_trained(struct resolver *r, struct chain *c, struct loc loc) {
+  struct value *lists[2] = {&c->variables, &c->gradients};
+  for (int k = 0; k < 2; k++) {
+    struct value *v = lists[k];
+    *v = (struct value){.kind = VALUE_LIST, .at = loc};
+    v->list.items = arena_new_array(r->arena, (size_t)c->count, struct value);
+    for (int i = 0; i < c->count; i++) {
+      const struct trained *t = &c->trained[i];
+      if (!t->left) v->list.items[v->list.count++] = value_tensor(r, k ? t->gradient : t->v->node, loc);
+    }
+    if (!list_seal(r, v, loc)) return false;
+  }
+  return true;
+}
+
+/* A gradient that one of a chain hands on, in the type of the variable. */
+static bool hand_on(struct resolver *r, const struct function *f, struct loc loc, const struct value *y,
+                    struct trained *t) {
+  struct node *n = value_node(r, y, (enum dtype)t->v->type.dtype);
+  bool scalar = n && n->type.rank == 0 && n->type.dtype == t->v->type.dtype;
+  if (n && (scalar || type_equal(&n->type, &t->v->type)))
+    return (t->gradient = build_broadcast_to(r->g, n, &t->v->type)) != NULL;
+  if (!n) return false;
+  report(r, loc, "`%s` returns %s in the place of the gradient by `%s`, which is %s", f->def->name,
+         type_text(r->arena, &n->type), t->v->path, type_text(r->arena, &t->v->type));
+  report_note(r, f->def->loc, "it is defined here");
+  return false;
+}
+
+/* [gradient, when] or [gradient, when, step]: what stands behind changes nothing where `when` is false, and counts its
+ * steps so. */
+static bool hand_on_at_times(struct resolver *r, const struct function *f, struct loc loc,
+                             const struct value *y, struct trained *t) {
+  struct value *items = y->list.items;
+  int count = y->list.count;
+  struct node *when = count > 1 && items[1].kind == VALUE_TENSOR ? items[1].tensor.node : NULL;
+  struct node *step = count == 3 && items[2].kind == VALUE_TENSOR ? items[2].tensor.node : NULL;
+  bool fits = count == 2 || count == 3;
+  fits = fits && when && when->type.rank == 0 && when->type.dtype == DT_BOOL;
+  fits = fits && (count == 2 || (step && step->type.rank == 0 && step->type.dtype == DT_I64));
+  if (!fits) {
+    report(r, loc, "`%s` returns a list that is not [gradient, when] or [gradient, when, step]",
+           f->def->name);
+    report_note(r, f->def->loc, "it is defined here");
+    report_help(r, "`when` is a scalar of bool, `step` of i64");
+    return false;
+  }
+  t->when = t->when ? build2(r->g, OP_and, t->when, when) : when;
+  if (step) t->counted = step;
+  return hand_on(r, f, loc, &items[0], t);
+}
+
+/* One of a chain, for one variable. False after an error. */
+static bool run_link(struct resolver *r, struct chain *c, const struct function *f, struct value *args,
+                     const struct expr *call, struct trained *t) {
+  int before = r->diags->nerrors;
+  build_here(r, c->s->loc);
+  r->g->at.loc = c->s->loc;
+  r->updating = t->v;
+  r->gradient = t->gradient;
+  r->variables_trained = &c->variables;
+  r->gradients = &c->gradients;
+  r->when = t->when;
+  r->counted = t->counted;
+  const char *path = arena_printf(r->arena, "%s.%s", t->v->path, f->def->name);
+  bool returned;
+  struct value y = call_optimizer(r, f, args, call->loc, path, &returned);
+  r->updating = NULL;
+  r->when = NULL;
+  if (r->diags->nerrors > before || r->stopped) return false;
+  if (!returned) return true;
+  if (y.kind == VALUE_NONE) return t->left = true;
+  build_here(r, call->loc);
+  return y.kind == VALUE_LIST ? hand_on_at_times(r, f, call->loc, &y, t) : hand_on(r, f, call->loc, &y, t);
+}
+
+/* One of a chain, for all variables, before the next. */
+static bool run_links(struct resolver *r, struct chain *c, const struct expr *e, const char *name) {
   struct expr bare = {.kind = EXPR_CALL, .base = (struct expr *)(uintptr_t)e, .loc = e->loc};
   const struct expr *call = e->kind == EXPR_CALL ? e : &bare;
-  struct value callee, over;
+  struct value callee;
   const struct function *f = optimizer_of(r, call, &callee);
-  if (!f) return;
+  if (!f) return false;
   struct value *args = arena_new_array(r->arena, (size_t)f->def->params.count + 1, struct value);
   r->path = arena_printf(r->arena, "%s.%s", name, f->def->name);
-  if (!eval_args(r, call, &callee, NULL, args) || !eval_over(r, s, &over)) return;
+  r->counted = c->count ? c->trained[0].counted : NULL;
+  if (!eval_args(r, call, &callee, NULL, args) || !list_trained(r, c, call->loc)) return false;
+  bool assigned = false;
+  for (int i = 0; i < c->count; i++) {
+    struct trained *t = &c->trained[i];
+    bool had = t->v->writer == r->train_statements;
+    if (!t->left && !run_link(r, c, f, args, call, t)) return false;
+    assigned |= !had && t->v->writer == r->train_statements;
+  }
+  if (assigned) keep_rate(r, f, args, name);
+  return true;
+}
 
+/* Whether all that is not left out is assigned. */
+static void check_assigned(struct resolver *r, const struct chain *c) {
+  const struct expr *e = c->s->optimizer;
+  for (int i = 0; i < c->count; i++) {
+    const struct trained *t = &c->trained[i];
+    if (t->left || t->v->writer == r->train_statements) continue;
+    struct value callee;
+    struct expr bare = {.base = (struct expr *)(uintptr_t)e, .loc = e->loc};
+    const struct function *f =
+        e->kind == EXPR_LIST ? NULL : optimizer_of(r, e->kind == EXPR_CALL ? e : &bare, &callee);
+    if (f) {
+      report(r, e->loc, "optimizer `%s` does not assign `variable`, so `%s` is not trained", f->def->name,
+             t->v->path);
+      report_note(r, f->def->loc, "it is defined here");
+      report_help(
+          r, "what is not to be trained is left out by `over [...]`; what only changes the gradient stands "
+             "before an optimizer, as in `[clip_by_norm(1.0), adam()]`");
+    } else {
+      report(r, e->loc, "none of these optimizers assigns `variable`, so `%s` is not trained", t->v->path);
+      report_help(r,
+                  "what changes a gradient stands before an optimizer, as in `[clip_by_norm(1.0), adam()]`");
+    }
+    return;
+  }
+}
+
+static void optimize(struct resolver *r, const struct stmt *s, struct node *loss, const char *name) {
+  struct value over;
+  if (!eval_over(r, s, &over)) return;
   struct influences on = influences(r, loss);
-  int trained = 0;
-  keep_rate(r, f, args, name);
+  struct chain c = {.s = s, .trained = arena_new_array(r->arena, (size_t)on.count, struct trained)};
   for (int i = 0; i < on.count; i++) {
     struct variable *v = on.variables[i];
     if (over.kind != VALUE_NONE && v->chosen != r->train_statements) continue;
-    trained++;
     build_here(r, s->loc);
     r->g->at.loc = s->loc;
-    r->updating = v;
-    r->gradient = build_gradient(r->g, loss, v->node);
-    uint32_t before = (uint32_t)r->diags->nerrors;
-    const char *path = arena_printf(r->arena, "%s.%s", v->path, f->def->name);
-    call_function(r, f, args, call->loc, path, path);
-    r->updating = NULL;
-    if ((uint32_t)r->diags->nerrors > before) return;
-    if (v->writer == r->train_statements || r->stopped) continue;
-    report(r, call->loc, "optimizer `%s` does not assign `variable`, so `%s` is not trained", f->def->name,
-           v->path);
-    report_note(r, f->def->loc, "it is defined here");
-    report_help(r, "what is not to be trained is left out by `over [...]`");
-    return;
+    struct node *gradient = build_gradient(r->g, loss, v->node);
+    if (gradient) c.trained[c.count++] = (struct trained){.v = v, .gradient = gradient};
   }
-  if (trained) return;
-  report(r, s->value->loc, "this loss depends on no variable%s that can be trained",
-         s->over ? " of `over`" : "");
+  const struct expr **links;
+  int count = links_of(s->optimizer, r->arena, &links);
+  bool ok = true;
+  for (int i = 0; i < count && ok; i++) ok = run_links(r, &c, links[i], name);
+  r->counted = NULL;
+  if (!ok || r->stopped) return;
+  check_assigned(r, &c);
+  bool any = false;
+  for (int i = 0; i < c.count; i++) any |= !c.trained[i].left;
+  if (any) return;
+  if (c.count)
+    report(r, s->optimizer->loc, "all variables that this loss depends on are left out");
+  else
+    report(r, s->value->loc, "this loss depends on no variable%s that can be trained",
+           s->over ? " of `over`" : "");
 }
 
 /* `mean(loss)` is called loss.mean where `loss` is a value already. */
@@ -277,6 +418,11 @@ void run_assign(struct resolver *r, const struct stmt *s) {
   if (n && !written(r, s, v, &n)) n = NULL;
   if (n) n = build_broadcast_to(r->g, n, &v->type);
   if (n && s->kind == STMT_ADD) n = build2(r->g, OP_add, b->value.tensor.node, n);
+  if (n && r->when) { /* an optimizer that does not act in each step */
+    struct type flags = type_with_dtype(v->type, DT_BOOL);
+    struct node *when = build_broadcast_to(r->g, r->when, &flags);
+    n = build3(r->g, OP_select, when, n, v->pending ? v->pending : v->node);
+  }
   if (n) {
     v->pending = n;
     r->effects++;

@@ -44,8 +44,7 @@ static struct type part_type(const struct type *whole, int part, int parts) {
 }
 
 static const char *owner_name(const struct partition *p, const struct node *variable) {
-  const struct node *owner = slot_owner(p->ctx->scratch, p->g, variable);
-  return owner ? owner->name : variable->name;
+  return home_name(p->ctx->scratch, variable);
 }
 
 static void remember(struct partition *p, const struct node *whole, struct node **parts, int count) {

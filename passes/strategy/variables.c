@@ -89,8 +89,10 @@ static struct turns list_turns(struct arena *a, const struct graph *g, const str
     const struct node *n = g->nodes[i];
     if (!takes_turn(a, g, n)) continue;
     int parts = strategy_parts(a, s, c, g, n);
+    /* Where evaluation reads what an optimizer keeps, that stands for the variable, which is not there. */
+    const char *name = home_name(a, n);
     for (int k = 0; k < parts; k++)
-      add_turn(&t, parts > 1 ? part_name(a, n->name, n->name, k) : n->name, part_bytes(n, k, parts));
+      add_turn(&t, parts > 1 ? part_name(a, name, name, k) : name, part_bytes(n, k, parts));
   }
   for (int i = 0; i < t.count; i++) map_put(&t.names, t.items[i].name, &t.items[i]);
   /* State counts where it will lie. */
