@@ -255,7 +255,10 @@ DGC_API enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_
 
 /* Variables, each once however many copies there are: false behind the last one. */
 DGC_API bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out);
-/* `bytes` is the size of the caller's array and must be the variable's. */
+/* Whether it is one that a loss trains: no state of an optimizer, nor of the model's own. */
+DGC_API bool dgc_trained(struct dgc_session *s, const char *variable);
+/* `bytes` is the size of the caller's array and must be the variable's. In a cluster of processes all of them read or
+ * write. */
 DGC_API enum dgc_status dgc_read(struct dgc_session *s, const char *variable, void *out, size_t bytes);
 DGC_API enum dgc_status dgc_write(struct dgc_session *s, const char *variable, const void *data,
                                   size_t bytes);

@@ -35,6 +35,7 @@ struct training {
   struct dgc_metric *validation, *rates;
   bool evaluated, improved; /* behind the present step */
   bool told;                /* that the training ends */
+  bool alone;               /* the other processes are in their steps: nothing is done that takes them all */
   bool kept;                /* the best is on its way to the disk, or was */
   int64_t rows, first_step, saved_step;
   bool stop;    /* on_progress wants it */
@@ -127,8 +128,8 @@ static double seconds_to_go(const struct training *t, double now) {
 static enum dgc_status report(struct training *t, const struct batch *b, bool end) {
   struct dgc_session *s = t->s;
   const struct every *log = &s->options.log_every;
-  bool log_due = end || t->evaluated || goal_is_reached(&t->goal, &s->position) ||
-                 (log->steps || log->epochs ? every_due(log, &s->position) : b->last);
+  bool log_due = !t->alone && (end || t->evaluated || goal_is_reached(&t->goal, &s->position) ||
+                               (log->steps || log->epochs ? every_due(log, &s->position) : b->last));
   bool due = b->last || log_due || t->due || (s->on_progress && clock_seconds() - t->reported >= 0.1);
   enum dgc_status status = due ? add_loss(t) : DGC_OK;
   if (status || !due || !s->on_progress) return status;
@@ -383,6 +384,7 @@ static enum dgc_status told(void *training, const struct batch *b, const struct 
   int64_t step = t->s->position.step;
   struct batch inside = *b;
   inside.last = false;
+  now.alone = true;
   add_sum(&now, sum);
   enum dgc_status status = report(&now, &inside, false);
   losses_add(t->losses, -sum->loss, -sum->weight);

@@ -1,6 +1,7 @@
 /* The variables of a session, for the caller to list, read and write. */
 #include "session/run.h"
 
+#include "ir/graph/graph.h"
 #include "runtime/model_variable.h"
 
 #include <string.h>
@@ -27,6 +28,12 @@ static enum dgc_status nth_variable_call(struct dgc_session *s, int index, struc
 
 bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
   return nth_variable_call(s, index, out) == DGC_OK;
+}
+
+bool dgc_trained(struct dgc_session *s, const char *variable) {
+  const struct graph *g = s->model ? entry_source(s, ENTRY_INIT) : NULL;
+  const struct node *n = g ? graph_find(g, variable) : NULL;
+  return n && n->op == OP_variable && node_int_or(n, ATTR_trainable, 0);
 }
 
 static enum dgc_status no_variable(struct dgc_session *s, const char *name) {

@@ -17,7 +17,7 @@ struct cli {
   int nwords;
   int argc; /* what stands behind the verb */
   char **argv;
-  const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log;
+  const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log, *log_dir;
   bool json, help, verbose, quiet, resumes, overwrite, color;
   char *message; /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
@@ -77,6 +77,12 @@ void cli_clear_progress(void);
 void cli_keep_result(const struct dgc_progress *p);
 /* What a training has come to as a JSON object, whichever way it ended: `metrics` NULL where it was not evaluated. */
 void cli_print_result(struct cli *c, int code, const struct dgc_metric *metrics, int count, int64_t rows);
+
+/* cli_events.c: as those of the log */
+int cli_events_open(struct cli *c);
+void cli_events_run(struct cli *c);
+void cli_events_report(struct cli *c, const struct dgc_progress *p);
+void cli_events_close(void);
 
 /* cli_log.c */
 /* Opens the file of --log before any work is done; the exit code. */

@@ -46,6 +46,8 @@ static const struct own_option own_options[] = {
      AT(overwrite)},
     {"log", 0, "FILE.jsonl|csv",
      "a line for each report: losses, metrics, rate, speed, seconds; --resume appends to it", AT(log)},
+    {"log-dir", 0, "DIR", "the same as an event file for TensorBoard, with histograms of what is trained",
+     AT(log_dir)},
     {"json", 0, NULL, "results as JSON", AT(json)},
     {"quiet", 'q', NULL, "no progress", AT(quiet)},
     {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},

@@ -165,6 +165,7 @@ bool cli_progress(void *user, const struct dgc_progress *p) {
   struct cli *c = user;
   cli_training(c->session);
   cli_keep_result(p);
+  cli_events_report(c, p);
   if (c->process > 0) return true;
   if (!cli_log_report(c, p)) {
     c->refused = true;

@@ -182,6 +182,7 @@ static int evaluate_each(struct cli *c) {
 
 static int train_model(struct cli *c) {
   int code = cli_log_open(c);
+  if (!code) code = cli_events_open(c);
   if (!code) code = load(c);
   if (!code) code = restore(c);
   if (code) return code;
@@ -191,12 +192,14 @@ static int train_model(struct cli *c) {
   code = cli_status(c, dgc_begin(c->session));
   if (code) return code;
   cli_log_run(c);
+  cli_events_run(c);
   dgc_on_progress(c->session, cli_progress, c);
   signal(SIGPIPE, SIG_IGN); /* who reads the progress may go: the training stays */
   code = cli_status(c, dgc_train(c->session));
   cli_training(NULL);
   cli_clear_progress();
   cli_log_close();
+  cli_events_close();
   return code ? code : c->refused ? DGC_USAGE : DGC_OK;
 }
 
@@ -355,7 +358,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
                    "checkpoint-every resume names overwrite allow-nan eval-every train-metrics keep-best "
-                   "metric-to-watch patience init-from log log-every"
+                   "metric-to-watch patience init-from log log-dir log-every"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
