@@ -309,6 +309,11 @@ DGC_API enum dgc_status dgc_inspect(struct dgc_session *s, const char *path, boo
 DGC_API enum dgc_status dgc_checkpoint(struct dgc_session *s, const char *what, const char *const *paths,
                                        int count, const char *out, bool json, const char **text);
 
+/* Logs that the tool's train --log has written, as one page of HTML that needs nothing else: curves of all figures, the
+ * trainings beside each other, and the settings in which they differ. */
+DGC_API enum dgc_status dgc_report(struct dgc_session *s, const char *const *logs, int count,
+                                   const char **text);
+
 struct dgc_bench_device {
   const char *name;
   bool simulated;

@@ -133,6 +133,8 @@ static const struct option_row option_table[] = {
      "dot) "
      "replaced; may be repeated"},
     {"to", TEXT, AT(to), 0, 0, "TYPE", "checkpoint cast: how f32 is to be stored: f16, bf16 or f32"},
+    {"dump-batch", INTEGER, AT(dump_batch), 1, INT64_C(1) << 40, "N",
+     "train: write what step N reads to batch-N.npz, as the model sees it, with the numbers of its rows"},
     {"keep-best", TEXT, AT(keep_best), 0, 0, "FILE",
      "save there what was evaluated best so far (evaluates every epoch unless --eval-every says otherwise)"},
     {"metric-to-watch", TEXT, AT(metric_to_watch), 0, 0, "val.NAME:min|max",

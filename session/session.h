@@ -65,7 +65,8 @@ struct options {
   const char *disable_pass, *print_after, *stress;
   const char *source_path; /* of verify */
   bool numeric;
-  int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout, eval_timeout, patience;
+  int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout, eval_timeout, patience,
+      dump_batch;
   bool overwrite, allow_nan, train_metrics, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32,
       color, profile;
   bool seed_given, epochs_given, steps_given;

@@ -19,9 +19,11 @@
 #include "base/clock.h"
 #include "ir/graph/graph.h"
 #include "runtime/data/loader.h"
+#include "runtime/data/npz_writer.h"
 #include "runtime/mpi/transport.h"
 
 #include <math.h>
+#include <string.h>
 
 struct training {
   struct dgc_session *s;
@@ -276,9 +278,37 @@ static bool is_due(const struct training *t, const struct batch *b) {
   return o->checkpoint && due;
 }
 
+/* What the step reads, with which epoch and which rows of the data that is, counted from the first that is used. */
+static enum dgc_status dump_batch(struct training *t, const struct batch *b) {
+  struct dgc_session *s = t->s;
+  const struct dataset *ds = t->data;
+  bool known = !s->options.auto_shard || strcmp(s->options.auto_shard, "data") == 0;
+  struct npz_array *arrays = arena_new_array(s->call, (size_t)ds->ncolumns + 2, struct npz_array);
+  int64_t *rows = arena_new_array(s->call, (size_t)b->rows, int64_t), *epoch = arena_new(s->call, int64_t);
+  int n = 0;
+  for (; n < ds->ncolumns; n++) {
+    if (!loader_complete(t->loader, b, n, &s->diags)) return session_unread(s);
+    arrays[n] = (struct npz_array){ds->columns[n].name, b->columns[n].type, b->columns[n].data};
+  }
+  *epoch = b->epoch;
+  arrays[n++] = (struct npz_array){"dgc.epoch", type_scalar(DT_I64), epoch};
+  for (int64_t i = 0; i < b->rows; i++) {
+    int64_t at = b->index * s->position.batch + i;
+    rows[i] = s->options.no_shuffle ? at : data_order((uint64_t)s->options.seed, b->epoch, ds->rows, at);
+  }
+  if (known) arrays[n++] = (struct npz_array){"dgc.rows", type_make(DT_I64, 1, &b->rows), rows};
+  if (s->transport && s->transport->rank > 0) return DGC_OK;
+  const char *path = arena_printf(s->call, "batch-%lld.npz", (long long)s->options.dump_batch);
+  return npz_write(s->call, path, arrays, n, &s->diags) ? DGC_OK : DGC_RUNTIME;
+}
+
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   struct loaded *l;
+  if (s->options.dump_batch == s->position.step + 1) {
+    enum dgc_status wrong = dump_batch(t, b);
+    if (wrong) return wrong;
+  }
   if (s->transport) transport_step(s->transport, s->position.step + 1);
   enum dgc_status status = session_batch_run(s, ENTRY_TRAIN, t->data, t->loader, b, &l);
   if (!status) status = next_loss(t, l, b->rows);
@@ -531,6 +561,9 @@ static enum dgc_status train(struct dgc_session *s) {
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
   if (!status && o->train_metrics && s->free)
     status = session_fail(s, DGC_USAGE, "train-metrics: with staleness free only losses are added up");
+  if (!status && o->dump_batch && s->free)
+    status = session_fail(s, DGC_USAGE,
+                          "dump-batch: with staleness free no process knows which step reads a batch");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status) status = session_init_from(s);

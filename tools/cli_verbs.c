@@ -348,6 +348,13 @@ static int checkpoint(struct cli *c) {
   return code ? code : written;
 }
 
+static int report(struct cli *c) {
+  const char *text;
+  int code = c->file ? DGC_OK : cli_usage(c, "-o FILE says where the page goes; - is standard output");
+  if (!code) code = cli_status(c, dgc_report(c->session, c->words, c->nwords, &text));
+  return code ? code : put_text(c, text);
+}
+
 const struct verb verbs[] = {
     {"check", "MODEL", "says what is wrong with a model", MODEL_OPTIONS " " PASS_OPTIONS " json", check},
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
@@ -358,7 +365,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
                    "checkpoint-every resume names overwrite allow-nan eval-every train-metrics keep-best "
-                   "metric-to-watch patience init-from log log-dir log-every"
+                   "metric-to-watch patience init-from log log-dir log-every dump-batch"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
@@ -375,6 +382,9 @@ const struct verb verbs[] = {
     {"checkpoint", "WHAT FILE...",
      "show FILE, diff A B, or with -o FILE: rename, average A B..., to-npz, cast --to f16",
      "file names to overwrite json", checkpoint},
+    {"report", "LOG...",
+     "draws the curves of trainings beside each other, as a page: report a.jsonl b.csv -o r.html", "file",
+     report},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric", verify},
     {"diff", "BEFORE AFTER", "says what the graphs of one text have that those of another have not",
