@@ -2,7 +2,7 @@
  * smallest key goes next:
  *
  *   KEY_SINK    updates of variables, so that gradients die soon; and sums of packs of gradients, see pack_of
- *   KEY_LOCAL   everything else, as it stands in the graph
+ *   KEY_LOCAL   everything else: as it stands in the graph, or tower by tower, see tower_of
  *   KEY_REMOTE  what reads a value of another device, and collectives, in the order in which they became ready: after
  *               what needs this device alone, so that devices wait as little as they can
  *   KEY_RECEIVE in the part of one process: messages, in their order. All that is needed of this process comes before:
@@ -16,6 +16,8 @@
  * readers. Where that cannot be, because a reader needs what the task computes, the task writes to memory of its own,
  * and a copy into the variable follows; where two variables change places, one of them is saved first. */
 #include "planner/schedule.h"
+
+#include "ir/graph/tower_order.h"
 
 #include <string.h>
 
@@ -55,12 +57,13 @@ struct list_scheduler {
   int nstuck, stuck_cap;
   int nsent;  /* messages of one part that are done, all those before them, too */
   int *after; /* by message that is sent: the task that waits until it is gone */
+  bool by_tower;
 };
 
 /* Keys order tasks first by what they are, then by their place in the graph or by when they became ready. */
 enum { KEY_SINK, KEY_LOCAL, KEY_REMOTE, KEY_RECEIVE, KEY_LAST };
 #define KEY_BITS  40
-#define TASK_BITS 26 /* of those; KEY_LAST: the rest are bits of the kernel's hash */
+#define TASK_BITS 26 /* of those; the rest: of KEY_LOCAL the tower, of KEY_LAST bits of the kernel's hash */
 
 /* Sums of packs start as soon as their last gradient is there, whatever else could run: what they move is under way
  * while the backward pass goes on. The number of the pack, or NONE. */
@@ -99,6 +102,15 @@ static int last_sent(const struct schedule *s, const struct task *t) {
   return last;
 }
 
+/* Where towers of a device run one behind the other, they do so as far as they do not wait for each other. A sum of
+ * several is of the first one of them, so it comes as soon as the last one is there; what is of no tower counts as the
+ * first one's, among whose tasks it stands. */
+static int64_t tower_of(const struct list_scheduler *r, const struct task *t) {
+  enum { MOST = (1 << (KEY_BITS - TASK_BITS)) - 1 };
+  int tower = r->by_tower && t->node ? t->node->tower : 0;
+  return tower < 0 ? 0 : tower < MOST ? tower : MOST;
+}
+
 static int64_t key_of(const struct list_scheduler *r, int task, int64_t ready) {
   const struct schedule *s = r->s;
   const struct task *t = &s->tasks[task];
@@ -123,7 +135,8 @@ static int64_t key_of(const struct list_scheduler *r, int task, int64_t ready) {
     if (producer != NONE && s->tasks[producer].device != t->device)
       return (int64_t)KEY_REMOTE << KEY_BITS | ready;
   }
-  return (int64_t)(t->sink ? KEY_SINK : KEY_LOCAL) << KEY_BITS | task;
+  if (t->sink) return (int64_t)KEY_SINK << KEY_BITS | task;
+  return (int64_t)KEY_LOCAL << KEY_BITS | tower_of(r, t) << TASK_BITS | task;
 }
 
 /* What devices do together is ready when all of them are, and is offered as the first one's task. */
@@ -300,7 +313,7 @@ static bool is_early(struct list_scheduler *r, int message) {
 }
 
 void schedule_order(struct schedule *s) {
-  struct list_scheduler r = {.s = s};
+  struct list_scheduler r = {.s = s, .by_tower = graph_tower_by_tower(s->g)};
   int work = s->ntasks;
   size_t most = 3 * (size_t)s->ntasks + 2; /* each update may cost one copy more, and a task be held */
   r.ready.keys = arena_new_array(s->scratch, most, int64_t);

@@ -11,14 +11,19 @@
  *
  * On the host sums over the same axes that read the same memory are one kernel, whoever reads them, and what is summed
  * and read elsewhere, too, is stored by the kernel that sums it: so a batch norm passes over its operand for each
- * statistic once, and over two of them for all sums of its gradient. */
+ * statistic once, and over two of them for all sums of its gradient.
+ *
+ * Where towers run one behind the other on a device, no kernel is of several, but for what is small: it would keep
+ * values of all of them. So large gradients are added two by two. */
 #include "passes/fuse/fuse.h"
+
+#include "ir/graph/tower_order.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COPIES = 6, MAX_CLOSURE = 32, SUMS_TRIED = 8 };
+enum { MAX_COPIES = 6, MAX_CLOSURE = 32, SUMS_TRIED = 8, LARGE_VALUE = 1 << 16 };
 #define LAST UINT32_MAX
 
 static bool is_source(const struct node *n) {
@@ -175,10 +180,26 @@ static bool use_allows(struct fusion *f, const struct node *n, const struct grou
   return !u->expanding || (n->type.rank > 0 && small_arity(n) <= 1);
 }
 
+/* Whether n is a large sum of some towers of one device, in the tree over more. */
+static bool is_share(const struct node *n) {
+  if (n->op != OP_add || n->dist != DIST_PARTIAL || type_bytes(&n->type) < LARGE_VALUE) return false;
+  const struct node *a = n->inputs[0], *b = n->inputs[1];
+  return a->dist == DIST_PARTIAL && b->dist == DIST_PARTIAL && a->tower != b->tower &&
+         a->device == b->device && a->device == n->device;
+}
+
+/* Whether n would wait in the group for another tower, and keep what it is made of. */
+static bool is_of_other_tower(const struct fusion *f, const struct group *g, const struct node *n) {
+  if (!f->by_tower || n->tower < 0) return false;
+  bool light = op_of(n)->kind != KIND_REDUCE && type_bytes(&n->type) < LARGE_VALUE;
+  return !light && (n->tower != g->root->tower || is_share(g->root));
+}
+
 /* Makes n part of the group if that is allowed. */
 static bool join(struct fusion *f, const struct node *n, int group, bool result) {
   struct group *g = &f->groups[group];
   if (g->root->device != n->device || g->nmembers == MAX_GROUP_MEMBERS || !in_time(f, g, n)) return false;
+  if (is_of_other_tower(f, g, n)) return false;
   if (result && (g->nresults == MAX_KERNEL_RESULTS || node_is_strided(n))) return false;
   int count = 0;
   for (int i = 0; i < g->nuses; i++) {
@@ -313,6 +334,7 @@ static bool join_sums(struct fusion *f, const struct node *n, const struct closu
     struct group *g = &f->groups[f->sums[i]];
     struct group_use u = {.node = n->inputs[0], .inside = true};
     if (g->root->device != n->device || r->place <= g->root->id || !may_reduce(f, g, n)) continue;
+    if (is_of_other_tower(f, g, n)) continue;
     if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
     if (has_to_wait(g) || !loads_same(f, g, c)) continue;
     if (g->nuses + g->nresults + 2 > MAX_KERNEL_ARGS || !add_use(g, u)) continue;
@@ -357,7 +379,7 @@ static void visit(struct fusion *f, const struct node *n) {
   if (!can_fuse(n)) return;
   if (is_free(f, n, &r) && join_all(f, n, &r)) return;
   bool result = r.outside || r.ngroups > 1;
-  bool alone = node_is_strided(n) || is_index(n);
+  bool alone = node_is_strided(n) || is_index(n) || (f->by_tower && is_share(n));
   if (n->op == OP_reduce_sum && on_host(f, n)) {
     struct closure c = {.count = 0};
     close_over(f, &c, n->inputs[0]);
@@ -406,6 +428,7 @@ static struct graph *fuse(struct pass_ctx *ctx, struct graph *g) {
   struct fusion f = {.g = g, .scratch = ctx->scratch, .cost = {.scratch = ctx->scratch}};
   f.users = graph_users(ctx->scratch, g);
   f.live = graph_live(ctx->scratch, g);
+  f.by_tower = graph_tower_by_tower(g);
   if (g->config.task) find_messages(&f);
   f.is_output = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
   f.member_of = arena_new_array(ctx->scratch, g->count + 1, int);

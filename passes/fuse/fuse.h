@@ -44,6 +44,7 @@ struct fusion {
   struct arena *scratch;
   struct users users;
   uint8_t *live, *is_output;
+  bool by_tower; /* see graph_tower_by_tower */
   struct group *groups;
   int ngroups, groups_cap;
   struct group_member *members;
