@@ -76,6 +76,11 @@ bool device_name_parse(struct arena *a, const char *text, struct device_name *ou
   return end && !*end;
 }
 
+bool target_shares_program(const struct target *t) {
+  const char *kind = t->ndevices > 1 ? t->devices[0].name.kind : "";
+  return strcmp(kind, "pjrt") == 0 || strcmp(kind, "tpu") == 0;
+}
+
 bool device_matches(const struct device_name *want, const struct device_name *d) {
   return (!want->job || str_same(want->job, d->job)) && (want->task < 0 || want->task == d->task) &&
          (!want->kind || str_same(want->kind, d->kind)) && (want->index < 0 || want->index == d->index) &&

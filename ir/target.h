@@ -34,6 +34,8 @@ struct target {
 
 /* Reads "cpu:0", "/CPU:0", "/job:ps/task:3/device:GPU:0"; case does not matter. False if it is none. */
 bool device_name_parse(struct arena *a, const char *text, struct device_name *out);
+/* Whether several devices run one program, which another compiler makes: those of a PJRT plugin. */
+bool target_shares_program(const struct target *t);
 /* Whether `d` satisfies every field that `want` gives. */
 bool device_matches(const struct device_name *want, const struct device_name *d);
 /* Fields of `over` win, one by one. */

@@ -62,8 +62,12 @@ enum dgc_status session_check_modules(struct dgc_session *s) {
     return session_fail(s, DGC_USAGE,
                         "devices: those of a PJRT plugin run with no others, and there are %s and %s",
                         t->devices[0].text, other->text);
-  if (s->transport || t->devices[0].name.job)
-    return session_fail(s, DGC_USAGE, "cluster: the devices of a PJRT plugin are run by one process alone");
+  if (s->transport || t->devices[0].name.job) {
+    session_fail(s, DGC_USAGE, "cluster: the devices of a PJRT plugin are run by one process alone");
+    diag_help(&s->diags, LOC_NONE,
+              "without a cluster multi_worker_mirrored is over all devices that this process has");
+    return DGC_USAGE;
+  }
   return s->model ? check_strategy(s) : DGC_OK;
 }
 

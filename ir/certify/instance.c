@@ -20,7 +20,10 @@ struct node *certify_number(struct certify *c, const struct type *t, int64_t val
 }
 
 struct node *certify_tower_number(struct certify *c, const struct node *n, int tower) {
-  return certify_number(c, &n->type, n->op == OP_tower_count ? c->towers : tower > 0 ? tower : 0, tower);
+  if (n->op == OP_tower_count) return certify_number(c, &n->type, c->towers, tower);
+  c->ref->at.tower = tower;
+  return build_tower_number(c->ref, &n->type, tower > 0 ? tower : 0,
+                            target_shares_program(&c->placed->config.target));
 }
 
 int certify_attrs(const struct node *n, struct attr *out) {

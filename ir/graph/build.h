@@ -47,6 +47,9 @@ struct node *build_constant(struct graph *g, const struct type *t, const void *d
 struct node *build_scalar(struct graph *g, enum dtype d, double value);
 /* A constant of the type of `like`: a scalar, broadcast. */
 struct node *build_fill(struct graph *g, const struct type *like, double value);
+/* The number of a tower, a scalar of type t. `shared`: devices share a program, so that nothing may be made of the
+ * number on one of them alone; it is counted then. */
+struct node *build_tower_number(struct graph *g, const struct type *t, int64_t number, bool shared);
 struct node *build_input(struct graph *g, const char *name, const struct type *t);
 /* slot: of optimizer state the variable for which it is kept, else NULL. */
 struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,

@@ -172,6 +172,14 @@ struct node *build_iota(struct graph *g, const struct type *t, int axis) {
   return build(g, OP_iota, 0, NULL, 1, &a, t);
 }
 
+struct node *build_tower_number(struct graph *g, const struct type *t, int64_t number, bool shared) {
+  if (!shared) return build_fill(g, t, (double)number);
+  struct type line = {.dtype = t->dtype, .rank = 1, .dim = {1}};
+  struct attr attrs[] = {attr_int(ATTR_axis, 0), attr_int(ATTR_offset, number)};
+  struct node *x = build(g, OP_iota, 0, NULL, number ? 2 : 1, attrs, &line);
+  return x ? build_reshape(g, x, t) : NULL;
+}
+
 struct node *build_batch_size(struct graph *g, enum dtype d) {
   struct type t = type_scalar(d);
   return build(g, OP_batch_size, 0, NULL, 0, NULL, &t);

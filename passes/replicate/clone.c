@@ -73,7 +73,9 @@ struct node *clone(struct replicate *r, const struct node *n, const char *name, 
                    struct clone_rows s) {
   struct type t = type_specialize(&n->type, s.rows);
   r->to->at.scope = name;
-  if (n->op == OP_tower_id) return build_fill(r->to, &t, s.tower > 0 ? s.tower : 0);
+  if (n->op == OP_tower_id)
+    return build_tower_number(r->to, &t, s.tower > 0 ? s.tower : 0,
+                              target_shares_program(&r->to->config.target));
   if (n->op == OP_tower_count) return build_fill(r->to, &t, r->s.towers);
   if (type_is_symbolic(&n->type)) {
     struct rows rows = {s.first, s.rows, r->batch};

@@ -35,6 +35,18 @@ class LikeXla(Arithmetic):
             product = product + 2 * EPS["f64"] * np.abs(product) * np.sign(self.moves(np.shape(product)))
         return np.where(self.moves(np.shape(rounded)) > 0, product, rounded)
 
+    def total(self, *args, **more):
+        return self.unsigned(super().total(*args, **more))
+
+    def product(self, *args):
+        return self.unsigned(super().product(*args))
+
+    def unsigned(self, v):
+        """A sum of one product is that product, which may be -0; dgc begins with 0."""
+        if self.moves is None or v.dtype.kind != "f":
+            return v
+        return np.where(v == 0, np.copysign(0.0, self.moves(np.shape(v))), v)
+
     def quotient(self, a, b, dtype):
         """By what is repeated: XLA may multiply by its reciprocal."""
         y = self.r(a / b, dtype)

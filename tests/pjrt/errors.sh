@@ -70,6 +70,24 @@ refused 'cannot be predicted' pjrt:0-1 --strategy auto
 refused 'a batch of 125 rows cannot be shared evenly by 2 towers' pjrt:0-1 --batch 125
 refused '3 towers cannot be shared evenly by 2 devices' pjrt:0-1 --towers 3 --batch 126
 refused 'is for the devices of a PJRT plugin' cpu:0 --strategy tpu
+refused 'are run by one process alone' pjrt:0-1 --cluster worker=2 --strategy multi_worker_mirrored
+shows err 'without a cluster multi_worker_mirrored is over all devices'
+# One process's devices are all that it spans, and the program is that of tpu.
+for strategy in tpu mirrored multi_worker_mirrored; do
+  expect 0 "strategy $strategy" "$dgc" compile "$samples/digits.dsl" --devices pjrt:0-1 --strategy $strategy --emit module \
+    --pjrt-plugin "$plugin" -o $strategy.mlir
+  same tpu.mlir $strategy.mlir
+done
+# A model asks for the strategy itself.
+printf '%s\n' 'model own {' '  input x : f32[B, 4]' '  var w : f32[4] = ones()' '  strategy tpu(towers = 4)' \
+  '  train mean(x * w) with sgd(rate = 0.1)' '  predict y = sum(x, axis = 1) + 1000 * cast(tower_id(), f32)' '}' >own.dsl
+expect 0 'a strategy clause' "$dgc" compile own.dsl --batch 8 --devices pjrt:0-1 --emit module --pjrt-plugin "$plugin"
+shows out 'tensor<4x4xf32> {dgc.role = "input", dgc.name = "x"}'
+expect 0 'numbers of towers' "$dgc" compile own.dsl --batch 8 --entry predict --devices pjrt:0-1 --emit module \
+  --pjrt-plugin "$plugin"
+shows out replica_id
+expect 2 'a strategy clause on CPUs' "$dgc" compile own.dsl --batch 8 --devices cpu:0-1 --emit module
+shows err 'own.dsl:4:12: note: the model asks for its strategy here'
 
 expect 0 devices "$dgc" devices --pjrt-plugin "$plugin"
 shows out '/pjrt:3: simulated core, platform simulated'

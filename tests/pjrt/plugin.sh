@@ -74,6 +74,18 @@ awk -F, 'FNR == 1 { next } NR == FNR { for (i = 1; i <= NF; i++) a[FNR, i] = $i;
   { for (i = 1; i <= NF; i++) { d = a[FNR, i] - $i; if (d > 1e-4 || d < -1e-4) bad++ } seen++ }
   END { exit bad || rows != 205 || seen != 205 }' cpu:0.csv pjrt:0-3.csv
 if [ $? = 0 ]; then pass; else fail 'other predictions'; fi
+# Which rows each tower has, and how many towers there are.
+printf '%s\n' 'model towers {' '  input x : f32[B, 8]' '  var w : f32[8] = ones()' \
+  '  predict p = sum(x * w, axis = 1) + 1000 * cast(tower_id(), f32) + 100 * cast(tower_count(), f32)' \
+  '  train mean(x * w) with sgd(rate = 0.1)' '}' >towers.dsl
+expect 0 "towers: variables" "$dgc" train towers.dsl --steps 0 --data x=x.csv --checkpoint towers.safetensors
+for devices in cpu:0-3 pjrt:0-3 pjrt:0-1; do
+  expect 0 "towers of $devices" "$dgc" predict towers.dsl --checkpoint towers.safetensors --data x=x.csv --batch 20 --towers 4 \
+    --devices $devices --output p=towers.$devices.csv
+  awk -F, 'FNR == 1 { next } NR == FNR { a[FNR] = $1; next } { d = a[FNR] - $1; if (d > 1e-3 || d < -1e-3) bad++; seen++ }
+    END { exit bad || seen != 90 }' towers.cpu:0-3.csv towers.$devices.csv
+  if [ $? = 0 ]; then pass; else fail "towers of $devices have other rows"; fi
+done
 expect 0 memory "$dgc" compile "$samples/digits.dsl" --devices pjrt:0-3 --emit memory
 shows out 'temporary'
 finish
