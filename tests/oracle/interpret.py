@@ -15,7 +15,7 @@ UNARY = {
     "rsqrt": lax.rsqrt, "cbrt": jnp.cbrt, "exponential": jnp.exp, "exponential_minus_one": jnp.expm1, "log": jnp.log,
     "log_plus_one": jnp.log1p, "sine": jnp.sin, "cosine": jnp.cos, "tan": jnp.tan, "tanh": jnp.tanh,
     "logistic": jax.nn.sigmoid, "is_finite": jnp.isfinite, "not": jnp.logical_not, "round_nearest_even": jnp.round,
-    "optimization_barrier": lax.stop_gradient,
+    "optimization_barrier": lambda x: lax.optimization_barrier(lax.stop_gradient(x)),  # that XLA leaves x + c - c as it is
 }
 BINARY = {
     "add": lax.add, "subtract": lax.sub, "multiply": lax.mul, "divide": lax.div, "remainder": lax.rem, "power": lax.pow,
