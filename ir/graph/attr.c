@@ -120,8 +120,9 @@ const char *attrs_check(const struct node *n, enum attr_key *which, struct arena
     have |= bit;
   }
   *which = ATTR_COUNT;
-  for (int k = 0; k < ATTR_COUNT; k++)
-    if ((op->attrs & ~have) >> k & 1)
+  uint64_t missing = op->attrs & ~have;
+  for (int k = 0; missing && k < ATTR_COUNT; k++)
+    if (missing >> k & 1)
       return arena_printf(arena, "%s needs the attribute %s", op->name, attr_name((enum attr_key)k));
   return NULL;
 }

@@ -114,7 +114,7 @@ const char *graph_keep_text(struct graph *g, const char *text) {
   enum { KEPT = 64 };
   if (!text || !*text) return text ? "" : NULL;
   if (!g->texts) g->texts = arena_new_array(g->arena, KEPT, const char *);
-  const char **last = &g->texts[str_hash(STR_HASH_SEED, text, strlen(text)) >> 32 & (KEPT - 1)];
+  const char **last = &g->texts[str_digest(STR_HASH_SEED, text, strlen(text)) >> 32 & (KEPT - 1)];
   if (!*last || strcmp(*last, text) != 0) *last = arena_strdup(g->arena, text);
   return *last;
 }

@@ -72,6 +72,7 @@ struct lexeme lex_word(struct lex *l) {
 
 bool lex_keyword(struct lex *l, const char *word) {
   lex_blanks(l);
+  if (l->p >= l->end || *l->p != *word) return false;
   size_t len = strlen(word);
   if ((size_t)(l->end - l->p) < len || memcmp(l->p, word, len) != 0) return false;
   char next = l->p + len < l->end ? l->p[len] : 0;

@@ -44,8 +44,8 @@ const char *text_model(struct arena *a, const char *graph) {
 }
 
 bool text_is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         (c && strchr("_./#[]-'", c) != NULL);
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '-' && c <= '9') || /* - . / and digits */
+         c == '_' || c == '#' || c == '[' || c == ']' || c == '\'';
 }
 
 void text_print_string(struct str *s, const char *text, size_t len) {

@@ -20,6 +20,12 @@ bool op_takes(enum op_id op, enum dtype d) {
   }
 }
 
+bool op_is_named(int argc, char **argv, enum op_id op) {
+  bool named = argc < 2;
+  for (int i = 1; i < argc; i++) named = named || strcmp(argv[i], op_table[op]->name) == 0;
+  return named;
+}
+
 /* ---- making a case ---- */
 
 struct node *case_leaf(struct cases *c, const struct type *t) {

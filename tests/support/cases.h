@@ -26,6 +26,8 @@ struct cases {
 
 /* Element types that the op takes. */
 bool op_takes(enum op_id op, enum dtype d);
+/* Whether a test program's arguments name the op; all are named where there are none. */
+bool op_is_named(int argc, char **argv, enum op_id op);
 /* Adds all cases of c->op on dtype d to c->list and c->g. Ops that are tested by name have none. */
 void cases_add(struct cases *c, enum dtype d);
 

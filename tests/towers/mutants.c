@@ -20,7 +20,7 @@ struct press {
   struct rng rng;
   const char **lines; /* without line ends */
   int nlines, first_node, first_output;
-  uint64_t share, *place;
+  struct mutant_share *share;
   mutant_check *check;
   void *user;
 };
@@ -31,6 +31,12 @@ struct edit {
   const char *by;
 };
 
+/* A comment is half of a line, and half of the time to read it; that there is one is asked for. */
+static void cut_comment(char *line) {
+  char *comment = strstr(line, "  # ");
+  if (comment && !strchr(comment, '"')) strcpy(comment, "  # .");
+}
+
 static void split_lines(struct press *p) {
   struct str s = str_make(p->arena);
   graph_print(&s, p->g);
@@ -39,6 +45,7 @@ static void split_lines(struct press *p) {
   p->lines = arena_array(p->arena, (size_t)most, sizeof *p->lines);
   for (char *line = s.data, *end; (end = strchr(line, '\n')); line = end + 1) {
     *end = 0;
+    cut_comment(line);
     p->lines[p->nlines++] = line;
   }
   p->first_output = p->nlines - 1 - p->g->noutputs;
@@ -55,7 +62,7 @@ static const char *shown(const struct press *p, const struct edit *edits, int co
 }
 
 /* Is it this one's turn? Asked before anything is printed. */
-static bool its_turn(struct press *p) { return (*p->place)++ % p->share == 0; }
+static bool its_turn(struct press *p) { return p->share->next++ % p->share->of == p->share->part; }
 
 static void emit(struct press *p, enum mutant_kind kind, const struct edit *edits, int count) {
   struct str s = str_make(p->scratch);
@@ -414,14 +421,13 @@ static void change_node(struct press *p, const struct node *n) {
   change_name(p, n);
 }
 
-void each_mutant(const struct graph *g, uint64_t seed, uint64_t share, uint64_t *place, mutant_check *check,
+void each_mutant(const struct graph *g, uint64_t seed, struct mutant_share *share, mutant_check *check,
                  void *user) {
   struct press p = {.g = g,
                     .arena = arena_create(),
                     .scratch = arena_create(),
                     .rng = {seed},
                     .share = share,
-                    .place = place,
                     .check = check,
                     .user = user};
   split_lines(&p);

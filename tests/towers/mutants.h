@@ -1,6 +1,7 @@
 /* A placed graph's text with one thing changed: every line deleted, written twice and swapped, every operand replaced
  * by another of its type, every attribute, type, label, role and header line changed. Nothing here knows what a
- * change means. The same graph and seed give the same mutants, whatever share of them is asked for. */
+ * change means. Only the changed node has its whole comment. The same graph and seed give the same mutants, whatever
+ * share of them is asked for. */
 #ifndef TESTS_TOWERS_MUTANTS_H
 #define TESTS_TOWERS_MUTANTS_H
 
@@ -23,9 +24,13 @@ struct mutant {
 
 typedef void mutant_check(void *user, const struct mutant *m);
 
-/* Calls `check` with every `share`th mutant of g, beginning with number *place; *place goes on counting from graph to
- * graph. The text dies with the call. */
-void each_mutant(const struct graph *g, uint64_t seed, uint64_t share, uint64_t *place, mutant_check *check,
+/* One of `of` mutants: those whose number leaves `part` behind. Mutants of all graphs are numbered in one row. */
+struct mutant_share {
+  uint64_t of, part, next;
+};
+
+/* Calls `check` with the mutants of g in this share; numbers go on from graph to graph. The text dies with the call. */
+void each_mutant(const struct graph *g, uint64_t seed, struct mutant_share *share, mutant_check *check,
                  void *user);
 
 #endif
