@@ -274,6 +274,24 @@ static int64_t output_over(const struct convolution *c, int64_t i, int64_t k) {
   return ravel(at, c->output);
 }
 
+/* The pixel that each pixel meets under each place of the kernel, computed once; NULL where there are too many. */
+static int32_t *meetings_of(struct arena *a, const struct convolution *c) {
+  enum { MOST = 1 << 16 };
+  int64_t pixels = count_of(c->result == CONV_INPUT ? c->input : c->output), kernels = count_of(c->kernel);
+  if (pixels > MOST || kernels > MOST || pixels * kernels > MOST) return NULL;
+  if (count_of(c->result == CONV_INPUT ? c->output : c->input) > INT32_MAX) return NULL;
+  int32_t *met = arena_array(a, (size_t)(pixels * kernels) + 1, sizeof *met);
+  for (int64_t i = 0; i < pixels * kernels; i++)
+    met[i] = (int32_t)(c->result == CONV_INPUT ? output_over(c, i / kernels, i % kernels)
+                                               : input_under(c, i / kernels, i % kernels));
+  return met;
+}
+
+static int64_t met_by(const struct convolution *c, const int32_t *met, int64_t pixel, int64_t k) {
+  if (met) return met[pixel * count_of(c->kernel) + k];
+  return c->result == CONV_INPUT ? output_over(c, pixel, k) : input_under(c, pixel, k);
+}
+
 /* Products of elements of the first and the second operand that lie so far apart. */
 struct products {
   int64_t count, a, b, step_a, step_b;
@@ -284,28 +302,30 @@ static int64_t runs_of(const struct convolution *c) {
   return c->result == CONV_KERNEL ? c->batch * count_of(c->output) : count_of(c->kernel);
 }
 
-static struct products output_products(const struct convolution *c, int64_t e, int64_t k) {
+static struct products output_products(const struct convolution *c, const int32_t *met, int64_t e,
+                                       int64_t k) {
   int64_t filters = c->groups * c->filters, f = e % filters, outputs = count_of(c->output), y = e / filters;
-  int64_t pixel = input_under(c, y % outputs, k);
+  int64_t pixel = met_by(c, met, y % outputs, k);
   if (pixel < 0) return (struct products){0};
   pixel += y / outputs * count_of(c->input);
   return (struct products){c->channels, (pixel * c->groups + f / c->filters) * c->channels,
                            k * c->channels * filters + f, 1, filters};
 }
 
-static struct products input_products(const struct convolution *c, int64_t e, int64_t k) {
+static struct products input_products(const struct convolution *c, const int32_t *met, int64_t e, int64_t k) {
   int64_t channels = c->groups * c->channels, channel = e % channels, inputs = count_of(c->input);
   int64_t x = e / channels, group = channel / c->channels, filters = c->groups * c->filters;
-  int64_t pixel = output_over(c, x % inputs, k);
+  int64_t pixel = met_by(c, met, x % inputs, k);
   if (pixel < 0) return (struct products){0};
   pixel += x / inputs * count_of(c->output);
   return (struct products){c->filters, pixel * filters + group * c->filters,
                            (k * c->channels + channel % c->channels) * filters + group * c->filters, 1, 1};
 }
 
-static struct products kernel_products(const struct convolution *c, int64_t e, int64_t y) {
+static struct products kernel_products(const struct convolution *c, const int32_t *met, int64_t e,
+                                       int64_t y) {
   int64_t filters = c->groups * c->filters, f = e % filters, outputs = count_of(c->output);
-  int64_t pixel = input_under(c, y % outputs, e / filters / c->channels);
+  int64_t pixel = met_by(c, met, y % outputs, e / filters / c->channels);
   if (pixel < 0) return (struct products){0};
   pixel += y / outputs * count_of(c->input);
   int64_t channel = f / c->filters * c->channels + e / filters % c->channels;
@@ -319,9 +339,9 @@ static struct products kernel_products(const struct convolution *c, int64_t e, i
   for (int64_t e = 0; e < count; e++) {                                                         \
     SUM sum = 0;                                                                                \
     for (int64_t i = 0; i < runs; i++) {                                                        \
-      struct products r = c.result == CONV_OUTPUT  ? output_products(&c, e, i)                  \
-                          : c.result == CONV_INPUT ? input_products(&c, e, i)                   \
-                                                   : kernel_products(&c, e, i);                 \
+      struct products r = c.result == CONV_OUTPUT  ? output_products(&c, met, e, i)             \
+                          : c.result == CONV_INPUT ? input_products(&c, met, e, i)              \
+                                                   : kernel_products(&c, met, e, i);            \
       for (int64_t k = 0; k < r.count; k++)                                                     \
         sum += (SUM)AT(T, &in[0], r.a + k * r.step_a) * (SUM)AT(T, &in[1], r.b + k * r.step_b); \
     }                                                                                           \
@@ -331,6 +351,8 @@ static struct products kernel_products(const struct convolution *c, int64_t e, i
 static void conv_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct convolution c = convolution_of(n);
   int64_t count = type_count(&n->type), runs = runs_of(&c);
+  struct arena *a = arena_create();
+  const int32_t *met = meetings_of(a, &c);
   switch ((enum dtype)n->type.dtype) {
   case DT_F32:
     if (in[0].type.dtype == DT_BF16)
@@ -346,6 +368,7 @@ static void conv_eval(const struct node *n, const struct tensor *in, struct tens
   case DT_BF16:
   case DT_COUNT: break;
   }
+  arena_destroy(a);
 }
 
 const struct op_info op_conv = {.name = "conv",
