@@ -4,14 +4,16 @@
 #include "base/arena.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 typedef void new_handler(void);
 
-static _Thread_local bool inside;
+static _Thread_local bool inside, loading;
 static atomic_bool spoiled;
 static new_handler *(*_Atomic set_handler)(new_handler *);
 
@@ -33,8 +35,26 @@ void foreign_no_memory(void) {
   arena_exhausted();
 }
 
+/* What a library does as it is loaded cannot be left: the loader holds its locks, and nobody catches what is thrown. */
+static _Noreturn void end_loading(void) {
+  static const char said[] = "error: no memory to load LLVM\n";
+  enum { FAILED = 3 };
+  (void)!write(STDERR_FILENO, said, sizeof said - 1);
+  _exit(FAILED);
+}
+
+static struct sigaction abort_before;
+
+/* LLVM aborts where malloc gives it nothing, and takes no handler before it is loaded. */
+static void aborted(int signal) {
+  if (loading) end_loading();
+  sigaction(signal, &abort_before, NULL);
+  raise(signal);
+}
+
 /* For calls of others it is as if there were no handler: operator new looks again, and throws. */
 static void no_memory(void) {
+  if (loading) end_loading();
   if (!inside) {
     set_handler(NULL);
     return;
@@ -59,3 +79,13 @@ void foreign_enter(void) {
 }
 
 void foreign_leave(void) { inside = false; }
+
+void foreign_load(bool begins) {
+  struct sigaction ends = {.sa_handler = aborted};
+  if (begins) foreign_prepare();
+  loading = begins;
+  if (begins)
+    sigaction(SIGABRT, &ends, &abort_before);
+  else
+    sigaction(SIGABRT, &abort_before, NULL);
+}

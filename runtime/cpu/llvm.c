@@ -115,7 +115,9 @@ static void handle_no_memory(void *library) {
 }
 
 static void load(void) {
+  foreign_load(true);
   void *library = open_library();
+  foreign_load(false);
   bool found = library != NULL && find_functions(library);
   if (found && !right_version()) return;
   loaded = found && initialize(library);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Little memory: every command ends with its whole result, or with exit code 3 and one error. Kernels are compiled anew, and
-# come from the cache. A small stack is enough.
+# come from the cache. A small stack is enough. The fourth argument is tests/support/inject.c.
 . "$(dirname "$0")/lib.sh"
 cp -r "$samples" there
 export XDG_CACHE_HOME="$work/cache"
@@ -83,5 +83,12 @@ for files in 'image=stored.npz:image label=stored.npz:label' 'image=packed.npz:i
     expect 0 "$verb, a small stack" little "$dgc" $verb there/digits.dsl --eval-data "$1" --eval-data "$2" --batch 32 \
       --checkpoint c.safetensors
   done
+done
+
+# Libraries alone find none: as LLVM is loaded, which begins at a hundred requests or so, and as it works.
+for request in 80 100 101 102 110 130 160 200 400 700 1000 2000 4000 8000; do
+  expect 3 "none from request $request on" env LD_PRELOAD="$4" DGC_INJECT="foreign:$request+:ENOMEM" DGC_CACHE=off "$dgc" eval \
+    there/digits.dsl --eval-rows 0:64 --checkpoint good.safetensors
+  tail -n 1 err | grep -q '^error: .*memory' && pass || fail "request $request: $(cat err)"
 done
 finish
