@@ -12,8 +12,8 @@ bool foreign_memory(size_t space, size_t memory);
 /* Around calls on this thread, which has a recovery point of arenas. enter leaves at once where a call was left. */
 void foreign_enter(void);
 void foreign_leave(void);
-/* Around the loading of a library on this thread: where it finds no memory, the process ends with a line and exit code 3,
- * as nothing can leave the loader. */
+/* Around the loading of a library on this thread: where it finds no memory, the process ends with a line and exit
+ * code 3, as nothing can leave the loader. */
 void foreign_load(bool begins);
 /* For libraries that call a function when they find no memory: leaves the call. */
 _Noreturn void foreign_no_memory(void);
