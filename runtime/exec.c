@@ -208,7 +208,7 @@ static bool replay(struct exec *e) {
 
 /* Work that goes on behind the host is waited for only where devices of the host have a part in it: their next
  * run may overwrite what it reads. */
-static bool run_far(struct exec *e) {
+static bool run_async(struct exec *e) {
   bool good = true;
   for (int i = 0; i < e->nasync; i++)
     good &= e->async[i]->backend->begin(e->async[i]->self, e->times != NULL);
@@ -235,7 +235,7 @@ static bool run(struct exec *e) {
   uint64_t begin = e->waited ? transport_now(e->transport) : 0;
   bool good = true;
   if (e->nasync)
-    good = run_far(e);
+    good = run_async(e);
   else if (e->carriers == 1 && !e->shares)
     run_worker(e, 0);
   else

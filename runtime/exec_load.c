@@ -357,7 +357,7 @@ static bool load_lanes(struct loading *l) {
 }
 
 /* Which backends have work, and how many of them do theirs behind the host. */
-static void find_far(struct exec *e) {
+static void find_async(struct exec *e) {
   e->async = arena_new_array(e->arena, (size_t)e->engines->count, const struct opened *);
   int working = 0;
   for (int i = 0; i < e->engines->count; i++) {
@@ -385,7 +385,7 @@ static bool load(struct exec *e, struct diags *d) {
   e->unrecordable = p->ncollectives > 0 || p->nmessages > 0;
   if (e->transport) exec_make_outlets(e);
   struct loading l = {.e = e, .diags = d};
-  find_far(e);
+  find_async(e);
   l.compiled = compile_kernels(e, d);
   return l.compiled && load_queues(&l) && exec_load_rendezvous(e, &l.rendezvous, d) && load_lanes(&l) &&
          load_constants(e, d) && exec_bind(e, d);

@@ -55,7 +55,7 @@ enum purpose buffer_purpose(const struct plan *p, const uint8_t *purposes, const
 }
 
 /* The first step at which the most bytes are alive. */
-static void find_peak(struct arena *a, const struct plan *p, int device, struct memory_book *out) {
+static void find_peak(struct arena *a, const struct plan *p, int device, struct memory_need *out) {
   int nsteps = p->devices[device].nsteps;
   int64_t *change = arena_new_array(a, (size_t)nsteps + 2, int64_t), live = 0;
   for (int i = 0; i < p->nbuffers; i++) {
@@ -70,8 +70,8 @@ static void find_peak(struct arena *a, const struct plan *p, int device, struct 
   }
 }
 
-struct memory_book memory_book(struct arena *a, const struct plan *p, const uint8_t *purposes, int device) {
-  struct memory_book m = {.arena = p->devices[device].bytes[REGION_ARENA]};
+struct memory_need memory_need(struct arena *a, const struct plan *p, const uint8_t *purposes, int device) {
+  struct memory_need m = {.arena = p->devices[device].bytes[REGION_ARENA]};
   find_peak(a, p, device, &m);
   m.total = m.arena;
   for (int i = 0; i < p->nbuffers; i++) {
@@ -101,7 +101,7 @@ static int by_edge(const void *a, const void *b) {
   return x->node->id < y->node->id ? -1 : 1;
 }
 
-struct transfer *traffic_book(struct arena *a, const struct plan *p, int *count) {
+struct transfer *plan_transfers(struct arena *a, const struct plan *p, int *count) {
   const struct graph *g = p->graph;
   const uint8_t *purposes = graph_purposes(a, g), *live = graph_live(a, g);
   size_t most = 0;

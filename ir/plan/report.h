@@ -24,7 +24,7 @@ uint8_t *graph_purposes(struct arena *a, const struct graph *g);
 /* Of what a buffer holds first. */
 enum purpose buffer_purpose(const struct plan *p, const uint8_t *purposes, const struct plan_buffer *b);
 
-struct memory_book {
+struct memory_need {
   int64_t total;                  /* variables, slots, constants and the arena */
   int64_t fixed[PURPOSE_COUNT];   /* outside of the arena */
   int64_t arena, peak;            /* bytes of the arena; alive at once, at `step` */
@@ -32,7 +32,7 @@ struct memory_book {
   int step;
 };
 /* `purposes` are those of the plan's graph. */
-struct memory_book memory_book(struct arena *a, const struct plan *p, const uint8_t *purposes, int device);
+struct memory_need memory_need(struct arena *a, const struct plan *p, const uint8_t *purposes, int device);
 
 /* A copy from one device to another, or what a device's part of a collective sends to the next one: see
  * collective_bytes. NCCL may take another way. */
@@ -46,7 +46,7 @@ struct transfer {
   bool collective;
 };
 /* Ascending by edge, then by step; aliases last. */
-struct transfer *traffic_book(struct arena *a, const struct plan *p, int *count);
+struct transfer *plan_transfers(struct arena *a, const struct plan *p, int *count);
 
 /* What is alive at each device's peak, and what it is for. */
 void plan_print_memory(struct str *s, const struct plan *p);

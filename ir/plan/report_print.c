@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-static long long gaps(const struct memory_book *m) { return (long long)(m->arena - m->peak); }
+static long long gaps(const struct memory_need *m) { return (long long)(m->arena - m->peak); }
 
 static void print_live(struct str *s, const struct plan *p, const uint8_t *purposes, int device, int at) {
   for (int i = 0; i < p->nbuffers; i++) {
@@ -31,7 +31,7 @@ void plan_print_memory(struct str *s, const struct plan *p) {
   const uint8_t *purposes = graph_purposes(a, p->graph);
   str_printf(s, "memory %s {\n", p->graph->name);
   for (int d = 0; d < p->ndevices; d++) {
-    struct memory_book m = memory_book(a, p, purposes, d);
+    struct memory_need m = memory_need(a, p, purposes, d);
     str_printf(s, "  %s: %lld bytes\n", plan_device_text(p, d), (long long)m.total);
     print_sums(s, m.fixed, "    ");
     str_printf(s, "    %12lld arena", (long long)m.arena);
@@ -64,7 +64,7 @@ void plan_print_traffic(struct str *s, const struct plan *p) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   int count, copies = 0, aliases = 0;
-  const struct transfer *all = traffic_book(a, p, &count);
+  const struct transfer *all = plan_transfers(a, p, &count);
   int64_t total = 0;
   str_printf(s, "traffic %s {\n", p->graph->name);
   for (int i = 0; i < count;) {
@@ -102,7 +102,7 @@ void plan_print_memory_json(struct str *s, const struct plan *p) {
   text_print_json(s, p->graph->name);
   str_put(s, ", \"devices\": [");
   for (int d = 0; d < p->ndevices; d++) {
-    struct memory_book m = memory_book(a, p, purposes, d);
+    struct memory_need m = memory_need(a, p, purposes, d);
     str_put(s, d ? ",\n  {\"name\": " : "\n  {\"name\": ");
     text_print_json(s, plan_device_text(p, d));
     str_printf(s, ", \"bytes\": %lld, \"fixed\": ", (long long)m.total);
@@ -141,7 +141,7 @@ void plan_print_traffic_json(struct str *s, const struct plan *p) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   int count;
-  const struct transfer *all = traffic_book(a, p, &count);
+  const struct transfer *all = plan_transfers(a, p, &count);
   str_put(s, "{\"graph\": ");
   text_print_json(s, p->graph->name);
   str_put(s, ", \"edges\": [");

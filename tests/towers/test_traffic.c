@@ -40,7 +40,7 @@ static int64_t arena_of(struct arena *a, const char *text, const char *device) {
 static const char *sums_wrong(struct arena *a, const struct plan *p) {
   const uint8_t *purposes = graph_purposes(a, p->graph);
   for (int d = 0; d < p->ndevices; d++) {
-    struct memory_book m = memory_book(a, p, purposes, d);
+    struct memory_need m = memory_need(a, p, purposes, d);
     int64_t fixed = 0, live = 0;
     for (int k = 0; k < PURPOSE_COUNT; k++) fixed += m.fixed[k], live += m.at_peak[k];
     int64_t stored = p->devices[d].bytes[REGION_VARIABLE] + p->devices[d].bytes[REGION_CONSTANT];
@@ -83,7 +83,7 @@ static const char *traffic_wrong(struct arena *a, const struct plan *p, const st
       total += counted;
     }
   int count;
-  const struct transfer *all = traffic_book(a, p, &count);
+  const struct transfer *all = plan_transfers(a, p, &count);
   for (int i = 0; i < count; i++) /* what is kept is kept twice; nothing else is copied within a memory */
     if (all[i].bytes && devices[all[i].from].memory == devices[all[i].to].memory &&
         all[i].node->op != OP_assign)
