@@ -90,6 +90,7 @@ enum stmt_kind {
   STMT_ADD,      /* name += value */
   STMT_RETURN,   /* return value */
   STMT_FOR,      /* for name in value [.. limit] body */
+  STMT_SCAN,     /* [names =] scan [(settings)] [carried] [over entries] body */
   STMT_IF,       /* if value body [else otherwise] */
   STMT_TRAIN,    /* train [name =] value with optimizer [over variables] */
   STMT_METRIC,   /* metric name = value */
@@ -126,7 +127,9 @@ struct stmt {
   struct expr *optimizer; /* TRAIN */
   struct expr *over;      /* TRAIN, or NULL */
   struct expr *place;     /* the `on` of any statement, or NULL */
-  struct args entries;    /* DATA; VAR, STATE: aggregation(sum) */
+  struct args entries;    /* DATA; VAR, STATE: aggregation(sum); SCAN: what runs over which sequence */
+  struct args settings;   /* SCAN: axis, length, reverse */
+  struct names carried;   /* SCAN */
   struct block body, otherwise;
   uint8_t *effect; /* what has come of it, enum statement_effect: the resolver's note */
 };

@@ -166,6 +166,23 @@ static void put_if(struct str *s, const struct stmt *st, int depth) {
   put_block(s, &st->otherwise, depth);
 }
 
+static void put_scan(struct str *s, const struct stmt *st, int depth) {
+  str_put(s, st->names.count ? " = scan" : "scan");
+  for (const struct arg *a = st->settings.first; a; a = a->next) {
+    str_put(s, a == st->settings.first ? "(" : ", ");
+    if (a->name) str_printf(s, "%s = ", a->name);
+    put_expr(s, a->value, 0);
+    if (!a->next) str_putc(s, ')');
+  }
+  if (st->carried.count) str_putc(s, ' ');
+  put_names(s, &st->carried);
+  for (const struct arg *a = st->entries.first; a; a = a->next) {
+    str_printf(s, "%s%s", a == st->entries.first ? " over " : ", ", a->name);
+    put_field(s, " in ", a->value);
+  }
+  put_block(s, &st->body, depth);
+}
+
 static void put_stmt(struct str *s, const struct stmt *st, int depth) {
   static const char *const words[] = {
       [STMT_INPUT] = "input ",
@@ -175,6 +192,7 @@ static void put_stmt(struct str *s, const struct stmt *st, int depth) {
       [STMT_ASSIGN] = "",
       [STMT_RETURN] = "return ",
       [STMT_FOR] = "for ",
+      [STMT_SCAN] = "",
       [STMT_IF] = "",
       [STMT_TRAIN] = "train ",
       [STMT_METRIC] = "metric ",
@@ -204,6 +222,7 @@ static void put_stmt(struct str *s, const struct stmt *st, int depth) {
     put_field(s, "..", st->limit);
     put_block(s, &st->body, depth);
     break;
+  case STMT_SCAN: put_scan(s, st, depth); break;
   case STMT_IF: put_if(s, st, depth); break;
   case STMT_BIND:
   case STMT_METRIC:

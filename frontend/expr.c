@@ -18,6 +18,13 @@ const char *role_path(struct resolver *r, const struct role *role) {
   return s.data;
 }
 
+/* What repeats a body so often that a limit is met. */
+static void help_scan(struct resolver *r) {
+  if (r->frame && r->frame->loops > r->frame->step)
+    report_help(r,
+                "`for` repeats its body when the model is compiled; the body of a `scan` is compiled once");
+}
+
 bool spend(struct resolver *r, struct loc loc) {
   if (r->stopped) return false;
   bool silent = r->diags->nerrors > r->errors; /* what was wrong before may be why it takes so long */
@@ -26,9 +33,9 @@ bool spend(struct resolver *r, struct loc loc) {
     return false;
   }
   if (r->steps > MAX_STEPS)
-    report(r, loc, "compiling this model takes more than %d steps", MAX_STEPS);
+    report(r, loc, "compiling this model takes more than %d steps", MAX_STEPS), help_scan(r);
   else if (r->g->count > MAX_NODES || r->init->count > MAX_NODES)
-    report(r, loc, "this model has more than %d nodes", MAX_NODES);
+    report(r, loc, "this model has more than %d nodes", MAX_NODES), help_scan(r);
   else
     return true;
   r->stopped = true;

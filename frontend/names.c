@@ -61,10 +61,13 @@ static bool expr_makes(struct resolver *r, const struct function *f, const struc
 }
 
 static bool block_makes(struct resolver *r, const struct function *f, const struct block *b) {
-  for (const struct stmt *s = b->first; s; s = s->next)
+  for (const struct stmt *s = b->first; s; s = s->next) {
     if (expr_makes(r, f, s->value) || expr_makes(r, f, s->limit) || block_makes(r, f, &s->body) ||
         block_makes(r, f, &s->otherwise))
       return true;
+    for (const struct arg *a = s->entries.first; a && s->kind == STMT_SCAN; a = a->next)
+      if (expr_makes(r, f, a->value)) return true;
+  }
   return false;
 }
 
@@ -189,6 +192,8 @@ static struct call_note note_of(struct resolver *r, const struct expr *e) {
     number_calls(r, s->limit, false, &all);
     number_calls(r, s->optimizer, false, &all);
     number_calls(r, s->over, false, &all);
+    for (const struct arg *a = s->entries.first; a && s->kind == STMT_SCAN; a = a->next)
+      number_calls(r, a->value, false, &all);
   }
   return e->call->by == f->numbered ? *e->call : alone;
 }

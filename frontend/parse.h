@@ -48,6 +48,8 @@ struct params ast_params(struct parser *p, struct params list, struct loc loc, s
                          struct expr *type, struct expr *value);
 struct stmt *ast_stmt(struct parser *p, struct loc loc, enum stmt_kind kind, struct names names,
                       struct expr *value);
+struct stmt *ast_scan(struct parser *p, struct loc loc, struct names stacks, struct args settings,
+                      struct names carried, struct args sequences, struct block body);
 struct block ast_block(struct parser *p, struct block list, struct stmt *s);
 void ast_def(struct parser *p, enum def_kind kind, struct loc loc, struct slice name, struct params params,
              struct args with, struct block body);

@@ -211,6 +211,16 @@ struct stmt *ast_stmt(struct parser *p, struct loc loc, enum stmt_kind kind, str
   return s;
 }
 
+struct stmt *ast_scan(struct parser *p, struct loc loc, struct names stacks, struct args settings,
+                      struct names carried, struct args sequences, struct block body) {
+  struct stmt *s = ast_stmt(p, loc, STMT_SCAN, stacks, NULL);
+  s->settings = settings;
+  s->carried = carried;
+  s->entries = sequences;
+  s->body = body;
+  return s;
+}
+
 struct block ast_block(struct parser *p, struct block list, struct stmt *s) {
   if (!s) return list;
   APPEND(list, s);

@@ -49,7 +49,7 @@ static void frontend_error(const struct loc *loc, struct parser *p, const char *
 %token <slice> BAD_NUMBER OPEN_STRING STRAY
 %token USE "`use`" AS "`as`" LAYER "`layer`" FUNCTION "`function`" INITIALIZER "`initializer`"
 %token OPTIMIZER "`optimizer`" MODEL "`model`" INPUT "`input`" VAR "`var`" STATE "`state`"
-%token RETURN "`return`" FOR "`for`" IN "`in`" IF "`if`" ELSE "`else`"
+%token RETURN "`return`" FOR "`for`" SCAN "`scan`" IN "`in`" IF "`if`" ELSE "`else`"
 %token <slice> TRAIN "`train`"
 %token WITH "`with`" OVER "`over`" METRIC "`metric`" PREDICT "`predict`" DATA "`data`" ON "`on`"
 %token STRATEGY "`strategy`"
@@ -69,8 +69,8 @@ static void frontend_error(const struct loc *loc, struct parser *p, const char *
 %right POW
 
 %type <expr> expr postfix item place over
-%type <args> args arg_list items item_list entries entry_list traits
-%type <names> name names
+%type <args> args arg_list items item_list entries entry_list traits settings sequences sequence_list
+%type <names> name names carried
 %type <params> params param_list
 %type <stmt> statement simple line conditional
 %type <block> block lines
@@ -156,11 +156,36 @@ statement
       { $$ = ast_stmt(p, @1, STMT_FOR, $2, $4); $$->body = $5; }
   | FOR name IN expr TO expr block
       { $$ = ast_stmt(p, @1, STMT_FOR, $2, $4); $$->limit = $6; $$->body = $7; }
+  | SCAN settings carried sequences block
+      { $$ = ast_scan(p, @1, (struct names){0}, $2, $3, $4, $5); }
+  | names '=' SCAN settings carried sequences block
+      { $$ = ast_scan(p, loc_join(@1, @3), $1, $4, $5, $6, $7); }
   | conditional
   | DATA split '{' entries '}'
       { $$ = ast_stmt(p, @1, STMT_DATA, ast_names(p, (struct names){0}, @2, $2), NULL); $$->entries = $4; }
   | ON place block
       { $$ = ast_stmt(p, @1, STMT_ON, (struct names){0}, NULL); $$->place = $2; $$->body = $3; }
+  ;
+
+settings
+  : %empty                     { $$ = (struct args){0}; }
+  | '(' args ')'               { $$ = $2; }
+  ;
+
+carried
+  : %empty                     { $$ = (struct names){0}; }
+  | names
+  ;
+
+sequences
+  : %empty                     { $$ = (struct args){0}; }
+  | OVER sequence_list         { $$ = $2; }
+  ;
+
+sequence_list
+  : NAME IN expr               { $$ = ast_args(p, (struct args){0}, @1, ast_text(p, @1, $1), $3); }
+  | sequence_list ',' NAME IN expr
+      { $$ = ast_args(p, $1, @3, ast_text(p, @3, $3), $5); }
   ;
 
 simple
@@ -371,7 +396,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
   }
   if (found == YYSYMBOL_NAME && !closing) {
     static const char *const words[] = {"use", "layer", "function", "initializer", "optimizer", "model", "input", "var",
-                                        "state", "return", "for", "in", "if", "else", "train", "with", "over", "metric",
+                                        "state", "return", "for", "scan", "in", "if", "else", "train", "with", "over", "metric",
                                         "predict", "data", "strategy"};
     const char *word = ast_text(p, loc, (struct slice){loc.source->text + loc.begin, loc.end - loc.begin});
     const char *meant = str_closest(word, words, sizeof words / sizeof *words);

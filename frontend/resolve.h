@@ -50,6 +50,7 @@ struct variable {
 struct scope {
   struct scope *outer;
   struct map names; /* struct binding */
+  bool step;        /* of a scan: what is bound outside stays what it is */
 };
 
 struct binding {
@@ -71,6 +72,7 @@ struct frame {
   const char *suffix;           /* of the loops around: ".0.1" */
   uint64_t block;
   int loops; /* loops and conditions around */
+  int step;  /* scans around */
   bool bf16; /* the precision of products: bf16, not f32 */
   bool returned;
   struct value result;
@@ -145,6 +147,7 @@ struct resolver {
   struct node *counted; /* what `step` is to them; NULL: as to everybody */
   int train_statements;
   int calls, depth;
+  int scans; /* around, through all calls */
   uint64_t blocks, numbered;
   uint64_t turn, turns; /* the call of a made layer that runs, or 0; all so far */
   int64_t steps;
@@ -305,6 +308,9 @@ void walk_to(struct node_walk *w, const struct node *n, uint32_t *depth);
 
 /* statement.c */
 void run_block(struct resolver *r, const struct block *b);
+
+/* scan.c */
+void run_scan(struct resolver *r, const struct stmt *s);
 
 /* declare.c */
 /* The model's input of this name, or NULL. */

@@ -143,6 +143,13 @@ static void report_bound(struct resolver *r, const char *name, struct loc loc, c
     report_help(r, "only what is made of `%s` may take its name; give this value another one", name);
 }
 
+/* Whether the name is bound around the step of a scan that is being run, not in it. */
+static bool is_outside_step(const struct resolver *r, const char *name) {
+  for (const struct scope *s = r->frame->scope; s && !map_get(&s->names, name); s = s->outer)
+    if (s->step) return true;
+  return false;
+}
+
 void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed, bool again) {
   if (!value.name) {
     value.name = name;
@@ -150,6 +157,12 @@ void bind(struct resolver *r, const char *name, struct loc loc, struct value val
   }
   struct binding *b = scope_find(r, name);
   bool here = b && in_this_block(r, b);
+  if (b && is_outside_step(r, name)) {
+    report(r, loc, "`%s` is bound outside of this `scan`, and stays what it is in all steps", name);
+    report_note(r, b->loc, "it is bound here");
+    report_help(r, "carry it from step to step, `scan %s ...`, or give this value another name", name);
+    return;
+  }
   if (here && (fixed || !again || (b->fixed && is_variable(b)))) {
     report_bound(r, name, loc, b, fixed);
     return;

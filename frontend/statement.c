@@ -136,9 +136,11 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
   case STMT_PREDICT:
   case STMT_DATA:
   case STMT_STRATEGY:
+    if (r->frame->step) wrong = "does not stand in a `scan`: it is done once";
     if (kind != DEF_MODEL) wrong = "stands only in a model";
     break;
   case STMT_RETURN:
+    if (r->frame->step) break;
     if (kind == DEF_MODEL) wrong = "does not stand in a model: use `predict`";
     break;
   case STMT_VAR:
@@ -148,10 +150,12 @@ static bool belongs(struct resolver *r, const struct stmt *s) {
     break;
   case STMT_ASSIGN:
   case STMT_ADD:
+    if (r->scans) wrong = "does not stand in a `scan`: a variable is assigned once a step of training";
     if (kind == DEF_INITIALIZER) wrong = "does not stand in an initializer: it assigns";
     break;
   case STMT_BIND:
   case STMT_FOR:
+  case STMT_SCAN:
   case STMT_IF:
   case STMT_ON: break;
   }
@@ -169,6 +173,7 @@ static void run_kind(struct resolver *r, const struct stmt *s) {
   case STMT_ADD: run_assign(r, s); break;
   case STMT_RETURN: run_return(r, s); break;
   case STMT_FOR: run_for(r, s); break;
+  case STMT_SCAN: run_scan(r, s); break;
   case STMT_IF: run_if(r, s); break;
   case STMT_TRAIN: run_train(r, s); break;
   case STMT_METRIC:

@@ -24,6 +24,7 @@ static bool has_meaning(const struct stmt *s, enum run run) {
   case STMT_BIND:
   case STMT_RETURN:
   case STMT_FOR:
+  case STMT_SCAN:
   case STMT_IF:
   case STMT_ON: break;
   }
@@ -61,6 +62,7 @@ static const char *missed(const struct stmt *s) {
   case STMT_ADD:
   case STMT_RETURN:
   case STMT_FOR:
+  case STMT_SCAN:
   case STMT_IF:
   case STMT_DATA:
   case STMT_STRATEGY:

@@ -21,6 +21,8 @@ static void see_block(struct map *used, const struct block *b) {
     see(used, s->over);
     see(used, s->place);
     for (const struct arg *a = s->entries.first; a; a = a->next) see(used, a->value);
+    for (const struct arg *a = s->settings.first; a; a = a->next) see(used, a->value);
+    for (const struct name *n = s->carried.first; n; n = n->next) map_put(used, n->text, used);
     see_block(used, &s->body);
     see_block(used, &s->otherwise);
     if (s->kind == STMT_ASSIGN || s->kind == STMT_ADD) map_put(used, s->names.first->text, used);
@@ -32,7 +34,7 @@ enum { MAX_WARNINGS = 20 };
 static void warn_block(struct resolver *r, const struct map *used, const struct block *b) {
   for (const struct stmt *s = b->first; s; s = s->next) {
     const char *what = s->kind == STMT_INPUT                          ? "input"
-                       : s->kind == STMT_BIND                         ? "value"
+                       : s->kind == STMT_BIND || s->kind == STMT_SCAN ? "value"
                        : s->kind == STMT_VAR || s->kind == STMT_STATE ? "variable"
                                                                       : NULL;
     for (const struct name *n = s->names.first; what && n; n = n->next)

@@ -106,6 +106,7 @@ static struct choice choose(struct arena *a, struct placing *p, const struct nod
   if (n->op == OP_split) return (struct choice){p->s.inputs, "split -> consolidation device"};
   if (n->op == OP_all_gather) return choose_all_gather(a, p, n);
   if (n->op == OP_all_reduce) return choose_all_reduce(a, p, n);
+  if (n->op == OP_output) return (struct choice){in[0]->device, "result -> with its loop"};
   if (n->op == OP_gather) return choose_gather(a, p, n, in[0]);
   return choose_worker(a, &p->s, n);
 }
@@ -142,9 +143,10 @@ static void note_want(struct pass_ctx *ctx, const struct config *c, const struct
 static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const struct node *n,
                                struct node **in, void *user) {
   struct choice choice = choose(ctx->scratch, user, n, in);
-  bool stays = n->op == OP_variable || n->op == OP_assign || n->op == OP_input;
+  bool stays = n->op == OP_variable || n->op == OP_assign || n->op == OP_input || n->op == OP_output;
   if (n->want && !stays && !annotate(ctx, &out->config, n, &choice)) return NULL;
-  if (n->want && stays) note_want(ctx, &out->config, n, variable_moves(out->config.strategy, n), &choice);
+  if (n->want && stays && n->op != OP_output)
+    note_want(ctx, &out->config, n, variable_moves(out->config.strategy, n), &choice);
   struct node placed = *n;
   placed.device = choice.device;
   placed.why = choice.why;

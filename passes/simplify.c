@@ -2,13 +2,14 @@
  * with each op, and merges equal nodes. What nothing needs is not rebuilt.
  *
  * Requires: nothing. Guarantees: no dead node; running it again changes nothing. */
-#include "passes/rebuild.h"
+#include "passes/scans.h"
 
 struct graph *pass_simplify(struct pass_ctx *ctx, struct graph *g) {
   /* A rule may leave nodes that only it needed: go on until nothing dies. */
   for (;;) {
-    struct graph *out = rebuild(ctx, g, NULL, NULL, NULL);
-    if (!out || out->count == g->count) return out;
+    struct scans *scans = scans_find(ctx, g);
+    struct graph *out = rebuild(ctx, g, NULL, scans ? scans_visit : NULL, scans);
+    if (!out || (out->count == g->count && !scans_changed(scans))) return out;
     g = out;
   }
 }

@@ -31,9 +31,9 @@ bool lower_in_place(const struct node *n, const struct launch *launches, int nla
                     int input) {
   if (node_is_leaf(n)) return op_of(n)->in_place == input + 1;
   if (n->op == OP_all_reduce) return true;
-  const struct type *to = node_result_type(n, result), *from = &n->inputs[input]->type;
-  if (nlaunches != 1 || type_count(to) != type_count(from) ||
-      dtype_size(to->dtype) != dtype_size(from->dtype))
+  const struct type to = node_result_type(n, result), *from = &n->inputs[input]->type;
+  if (nlaunches != 1 || type_count(&to) != type_count(from) ||
+      dtype_size(to.dtype) != dtype_size(from->dtype))
     return false;
   const struct kernel *k = launches->kernel;
   const int64_t *strides = launches->sizes + k->rank;
@@ -62,11 +62,13 @@ static int lower_group(struct lowerer *l, const struct node *n, struct launch *o
       assert(nreduce < MAX_KERNEL_SUMS);
       reduce[nreduce++] = body->nodes[i];
     }
-  nest_begin(&t, l, n, body, node_result_type(n, 0), reduce, nreduce);
+  struct type first = node_result_type(n, 0);
+  nest_begin(&t, l, n, body, &first, reduce, nreduce);
   for (int mapped = 0; mapped < 2; mapped++)
     for (int i = 0; i < node_results(n); i++) {
       const struct node *value = body ? body->outputs[i].node : n;
-      if (nest_maps(&t, value) == mapped) nest_result(&t, i, value, node_result_type(n, i));
+      struct type result = node_result_type(n, i);
+      if (nest_maps(&t, value) == mapped) nest_result(&t, i, value, &result);
     }
   nest_end(&t, out);
   return 1;

@@ -2,10 +2,11 @@
 #include "planner/planner.h"
 #include "planner/schedule.h"
 
-#include "ir/ops/op.h"
+#include "ir/ops/scan.h"
 #include "ir/strategies.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct operand operand_at(const struct schedule *s, struct ref r) {
   if (r.value == NONE) return (struct operand){NONE, 0};
@@ -14,11 +15,11 @@ static struct operand operand_at(const struct schedule *s, struct ref r) {
 
 /* Floating point operations of a node; of a fused one, of its body. */
 static int64_t flops_of(const struct node *n) {
-  if (n->op != OP_fused) return node_flops(n);
+  if (n->op != OP_fused && n->op != OP_scan) return node_flops(n);
   const struct graph *body = node_attr(n, ATTR_body)->body;
   int64_t flops = 0;
-  for (uint32_t i = 0; i < body->count; i++) flops += node_flops(body->nodes[i]);
-  return flops;
+  for (uint32_t i = 0; i < body->count; i++) flops += flops_of(body->nodes[i]);
+  return n->op == OP_scan ? flops * node_int(n, ATTR_length) : flops;
 }
 
 static void emit_kernel(const struct schedule *s, const struct task *t, int launch, struct step *step) {
@@ -49,6 +50,21 @@ static void emit_leaf(const struct schedule *s, const struct task *t, struct ste
   bool there = in_place != NONE && operands[in_place].buffer == operands[n].buffer &&
                operands[in_place].offset == operands[n].offset;
   step->traffic = node_traffic(t->node, there);
+}
+
+static void emit_loop(const struct schedule *s, const struct task *t, struct step *step) {
+  int n = t->nreads;
+  struct operand *operands = arena_new_array(s->arena, (size_t)(n + t->nresults), struct operand);
+  for (int i = 0; i < n; i++) operands[i] = operand_at(s, t->reads[i]);
+  for (int i = 0; i < t->nresults; i++) operands[n + i] = operand_at(s, (struct ref){t->result + i, 0});
+  step->operands = operands;
+  step->noperands = n + t->nresults;
+  step->loop = t->loop;
+  step->flops = flops_of(t->node);
+  const struct device_plan *dp = &t->loop->body->devices[t->device];
+  for (int i = 0; i < dp->nsteps; i++) step->traffic += dp->steps[i].traffic * t->loop->length;
+  struct plan *body = (struct plan *)(uintptr_t)t->loop->body;
+  body->nkernels = lower_kernels(s->lower, &body->kernels); /* their numbers are those of all of the plan */
 }
 
 static void emit_copy(const struct schedule *s, const struct task *t, struct step *step) {
@@ -120,6 +136,8 @@ static void emit_task(const struct schedule *s, const struct task *t) {
       emit_kernel(s, t, i, step);
     else if (t->kind == STEP_LEAF)
       emit_leaf(s, t, step);
+    else if (t->kind == STEP_LOOP)
+      emit_loop(s, t, step);
     else if (t->kind == STEP_ALL_REDUCE)
       emit_all_reduce(s, t, step);
     else
@@ -310,6 +328,34 @@ static struct plan *build(struct arena *a, const struct graph *g, enum outputs o
   lower_destroy(s.lower);
   arena_destroy_guarded(scratch, &guard);
   return s.plan;
+}
+
+const struct plan_loop *plan_loop(struct schedule *s, const struct node *n) {
+  struct scan scan = scan_of(n);
+  struct schedule inner = {.process = NONE,
+                           .g = scan.body,
+                           .arena = s->arena,
+                           .scratch = s->scratch,
+                           .lower = s->lower,
+                           .inside = true};
+  struct plan *p = inner.plan = arena_new(s->arena, struct plan);
+  *p = (struct plan){.arena = s->arena, .graph = scan.body, .ndevices = s->plan->ndevices, .nprocesses = 1};
+  p->devices = arena_new_array(s->arena, (size_t)p->ndevices, struct device_plan);
+  schedule_tasks(&inner);
+  schedule_order(&inner);
+  schedule_sync(&inner);
+  schedule_memory(&inner);
+  schedule_emit(&inner);
+  struct plan_loop *loop = arena_new(s->arena, struct plan_loop);
+  struct node **inputs = scan_inputs(s->scratch, scan.body);
+  int *buffers = arena_new_array(s->arena, (size_t)n->ninputs + 1, int);
+  for (int i = 0; i < n->ninputs; i++) {
+    buffers[i] = NONE;
+    for (int k = 0; k < p->ninputs; k++)
+      if (strcmp(p->inputs[k].name, inputs[i]->name) == 0) buffers[i] = p->inputs[k].operand.buffer;
+  }
+  *loop = (struct plan_loop){.body = p, .inputs = buffers, .length = scan.length};
+  return loop;
 }
 
 struct plan *plan_build(struct arena *a, const struct graph *g, struct diags *d) {

@@ -47,14 +47,15 @@ struct task {
   int nlaunches;           /* also of a copy or leaf: 1; of an update made in place: 0 */
   const struct ref *reads; /* by input of the node; value NONE: not read. A copy: its source */
   int nreads;
-  int result, nresults; /* values result .. result + nresults */
-  int variable;         /* an update: what it writes, else NONE */
-  int unmet;            /* values read that are not there yet */
-  int blocked;          /* readers of the variables it overwrites that have not run */
-  int collective;       /* ALL_REDUCE: its number, else NONE */
-  int message;          /* of a task that sends or receives: its number in the plan, else NONE */
-  int sending;          /* and its place among the sendings of the device that it is from */
-  bool sink;            /* nothing but variables comes of it */
+  const struct plan_loop *loop; /* LOOP */
+  int result, nresults;         /* values result .. result + nresults */
+  int variable;                 /* an update: what it writes, else NONE */
+  int unmet;                    /* values read that are not there yet */
+  int blocked;                  /* readers of the variables it overwrites that have not run */
+  int collective;               /* ALL_REDUCE: its number, else NONE */
+  int message;                  /* of a task that sends or receives: its number in the plan, else NONE */
+  int sending;                  /* and its place among the sendings of the device that it is from */
+  bool sink;                    /* nothing but variables comes of it */
   bool done;
   int begin; /* its first step among those of its device that work */
 };
@@ -123,7 +124,11 @@ struct schedule {
   bool spreads;        /* outputs have copies */
   int *by_message;     /* its tasks that send and receive, in the order of their messages */
   struct plan *plan;
+  bool inside; /* the plan is that of a loop's body */
 };
+
+/* The body of a scan as a plan of its own, whose kernels are among those of this one. */
+const struct plan_loop *plan_loop(struct schedule *s, const struct node *n);
 
 /* Whether the task is a copy from another process: it receives a message. */
 bool task_receives(const struct schedule *s, const struct task *t);

@@ -47,7 +47,8 @@ static void produce(struct schedule *s, int task, const struct node *n, int nres
   t->result = s->nvalues;
   t->nresults = nresults;
   for (int i = 0; i < nresults; i++) {
-    int v = new_value(s, n, REGION_ARENA, type_bytes(node_result_type(n, i)));
+    struct type type = node_result_type(n, i);
+    int v = new_value(s, n, REGION_ARENA, type_bytes(&type));
     s->values[v].producer = task;
   }
 }
@@ -75,6 +76,20 @@ static void plain_task(struct schedule *s, const struct node *n, enum step_kind 
   new_task(s, n, kind, n->ninputs);
   for (int i = 0; i < n->ninputs; i++) reads_input(s, task, i);
   produce(s, task, n, 1);
+}
+
+/* Its results, and room for what its body works in. */
+static void loop_task(struct schedule *s, const struct node *n) {
+  int task = s->ntasks, results = node_results(n);
+  const struct plan_loop *loop = plan_loop(s, n);
+  struct task *t = new_task(s, n, STEP_LOOP, n->ninputs);
+  t->loop = loop;
+  for (int i = 0; i < n->ninputs; i++) reads_input(s, task, i);
+  produce(s, task, n, results);
+  t = &s->tasks[task];
+  int v = new_value(s, n, REGION_ARENA, loop->body->devices[t->device].bytes[REGION_ARENA]);
+  s->values[v].producer = task;
+  t->nresults++;
 }
 
 /* The collective that n is a device's part of. */
@@ -136,9 +151,8 @@ static struct ref visit_output(struct schedule *s, const struct node *n) {
 
 /* The value of what no task computes. */
 static struct ref visit_given(struct schedule *s, const struct node *n) {
-  enum region region = n->op == OP_variable   ? REGION_VARIABLE
-                       : n->op == OP_constant ? REGION_CONSTANT
-                                              : REGION_ARENA;
+  bool given = n->op == OP_variable || (s->inside && n->op == OP_input);
+  enum region region = given ? REGION_VARIABLE : n->op == OP_constant ? REGION_CONSTANT : REGION_ARENA;
   int v = new_value(s, n, region, type_bytes(&n->type));
   s->values[v].is_input = n->op == OP_input;
   return (struct ref){v, 0};
@@ -177,6 +191,8 @@ static struct ref visit(struct schedule *s, const struct node *n) {
     plain_task(s, n, STEP_COPY);
   else if (n->op == OP_all_reduce)
     collective_task(s, n);
+  else if (n->op == OP_scan)
+    loop_task(s, n);
   else if (node_is_leaf(n))
     plain_task(s, n, STEP_LEAF);
   else
@@ -253,7 +269,8 @@ static struct ref *no_copies(struct schedule *s, int output) {
   return copies;
 }
 
-/* A result that is asked for as it was before the step must not lie where the update goes. */
+/* A result that is asked for as it was before the step must not lie where the update goes; nor one of a loop's step
+ * where the next one finds what it is given. */
 static void keep_outputs(struct schedule *s, const int *first) {
   for (int i = 0; i < s->g->noutputs; i++) {
     const struct output *o = &s->g->outputs[i];
@@ -264,7 +281,8 @@ static void keep_outputs(struct schedule *s, const int *first) {
       if (s->copies) no_copies(s, i);
       continue;
     }
-    if (s->values[r.value].writer != NONE) {
+    bool given = s->inside && s->values[r.value].region == REGION_VARIABLE;
+    if (s->values[r.value].writer != NONE || given) {
       int task = schedule_copy(s, o->node, r, s->values[r.value].device, type_bytes(&o->node->type));
       r = (struct ref){s->tasks[task].result, 0};
     }

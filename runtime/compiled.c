@@ -63,17 +63,26 @@ static bool compile_splits(struct compiled *c, const struct opened *o) {
   return true;
 }
 
+/* Marks the kernels that a device runs, those of its loops, too. */
+static void note_used(struct compiled *c, const struct opened *o, const struct plan *p, int device,
+                      bool *used) {
+  const struct device_plan *dp = &p->devices[device];
+  for (int i = 0; i < dp->nsteps; i++) {
+    const struct step *s = &dp->steps[i];
+    if (s->kind == STEP_LOOP) note_used(c, o, s->loop->body, device, used);
+    if (s->kind != STEP_KERNEL || note_split(c, o, s)) continue;
+    int k = find_kernel(c->e->plan, s->kernel);
+    if (k >= 0) used[k] = true;
+  }
+}
+
 /* The kernels that devices of one backend run. */
 static bool compile_on(struct compiled *c, const struct opened *o, kernel_fn **out) {
   const struct plan *p = c->e->plan;
   struct arena *a = c->e->arena;
   bool *used = arena_new_array(a, (size_t)p->nkernels, bool);
   for (int d = 0; d < p->ndevices; d++)
-    for (int i = 0; c->e->engines->devices[d] == o && i < p->devices[d].nsteps; i++)
-      if (p->devices[d].steps[i].kind == STEP_KERNEL && !note_split(c, o, &p->devices[d].steps[i])) {
-        int k = find_kernel(p, p->devices[d].steps[i].kernel);
-        if (k >= 0) used[k] = true;
-      }
+    if (c->e->engines->devices[d] == o) note_used(c, o, p, d, used);
   const struct kernel **kernels = arena_new_array(a, (size_t)p->nkernels, const struct kernel *);
   kernel_fn **code = arena_new_array(a, (size_t)p->nkernels, kernel_fn *);
   int count = 0;

@@ -11,6 +11,7 @@
 #include "runtime/exec.h"
 #include "runtime/exec_internal.h"
 #include "runtime/host_memory.h"
+#include "runtime/loop.h"
 
 #include <string.h>
 
@@ -123,6 +124,38 @@ static bool load_all_reduce(struct loading *l, const struct step *s, int device,
   return o->backend->arrive(o->self, l->e->arena, l->rendezvous[s->collective->number], rank, c, l->diags);
 }
 
+static bool load_step(struct loading *l, const struct step *s, int device, struct command *c);
+
+/* What is shared is done by the thread that runs the loop: its steps are short. */
+static void load_alone(struct exec *e, struct command *c) {
+  struct shared *s = arena_new(e->arena, struct shared);
+  if (c->kind != COMMAND_PIECES) return;
+  *s = (struct shared){.pieces = c->pieces, .args = c->args};
+  *c = (struct command){COMMAND_CALL, c->step, .call = shared_run_alone, .args = c->args, .state = s};
+}
+
+static bool load_loop(struct loading *l, const struct step *s, int device, struct command *c) {
+  struct exec *e = l->e;
+  const struct device_plan *dp = &s->loop->body->devices[device];
+  if (!on_device(e, device)->backend->host) {
+    diag_error(l->diags, s->node->loc, "%s cannot run the loop %s: the backend %s has no `scan` yet",
+               plan_device_text(e->plan, device), s->node->name, on_device(e, device)->backend->name);
+    diag_help(l->diags, LOC_NONE,
+              "--devices cpu:0 runs it; `for` repeats a short loop when the model is compiled");
+    return false;
+  }
+  struct command *commands = arena_new_array(e->arena, (size_t)dp->nsteps + 1, struct command);
+  for (int i = 0; i < dp->nsteps; i++) {
+    commands[i].step = (uint32_t)i;
+    if (!load_step(l, &dp->steps[i], device, &commands[i])) return false;
+    load_alone(e, &commands[i]);
+  }
+  c->kind = COMMAND_CALL;
+  c->call = loop_run;
+  c->state = loop_make(e->arena, s, device, commands);
+  return true;
+}
+
 static bool load_step(struct loading *l, const struct step *s, int device, struct command *c) {
   const struct opened *o = on_device(l->e, device);
   if (s->noperands) c->args = arena_new_array(l->e->arena, (size_t)s->noperands, void *);
@@ -134,6 +167,7 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
     return true;
   case STEP_COPY: return load_copy(l, s, device, c);
   case STEP_KERNEL: return load_kernel(l, s, device, c);
+  case STEP_LOOP: return load_loop(l, s, device, c);
   case STEP_LEAF:
   case STEP_MODULE: break;
   case STEP_ALL_REDUCE: return load_all_reduce(l, s, device, c);

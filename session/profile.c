@@ -32,6 +32,7 @@ static bool works(const struct step *s) {
   switch (s->kind) {
   case STEP_KERNEL:
   case STEP_LEAF:
+  case STEP_LOOP:
   case STEP_COPY:
   case STEP_ALL_REDUCE:
   case STEP_SEND:
@@ -46,8 +47,9 @@ static bool works(const struct step *s) {
 
 static const char *how(const struct step *s) {
   static const char *const names[] = {
-      [STEP_KERNEL] = "kernel", [STEP_COPY] = "copy",       [STEP_ALL_REDUCE] = "all_reduce",
-      [STEP_SEND] = "send",     [STEP_RECEIVE] = "receive", [STEP_MODULE] = "module"};
+      [STEP_KERNEL] = "kernel",         [STEP_LOOP] = "scan", [STEP_COPY] = "copy",
+      [STEP_ALL_REDUCE] = "all_reduce", [STEP_SEND] = "send", [STEP_RECEIVE] = "receive",
+      [STEP_MODULE] = "module"};
   return s->kind == STEP_LEAF ? op_of(s->node)->name : names[s->kind];
 }
 
@@ -103,7 +105,7 @@ void profile_lines(struct dgc_session *s, const struct plan *p, const struct pro
 
 /* The line of the model alone, without the calls that lead from it into the library. */
 static const char *place_of(struct arena *a, const struct step *s) {
-  if (s->kind != STEP_KERNEL && s->kind != STEP_LEAF) return "copies";
+  if (s->kind != STEP_KERNEL && s->kind != STEP_LEAF && s->kind != STEP_LOOP) return "copies";
   const char *origin = node_origin(a, s->node);
   return origin ? arena_strndup(a, origin, strcspn(origin, " ")) : NULL;
 }

@@ -48,6 +48,12 @@ struct node *certify_instance(struct certify *c, const struct node *n, struct no
     c->ref->at.tower = tower;
     return build_rows(c->ref, certify_tower_name(c, n, tower), n, in, c->blocks.of[n->id], rows);
   }
+  if (n->op == OP_scan) {
+    struct rows rows = {tower < 0 ? 0 : certify_first(c, tower),
+                        tower < 0 ? c->batch : certify_rows(c, tower), c->batch};
+    c->ref->at.tower = tower;
+    return build_rows(c->ref, certify_tower_name(c, n, tower), n, in, 1, rows);
+  }
   nattrs = certify_attrs(n, attrs);
   if (n->op == OP_batch_size && !node_attr(n, ATTR_batch)) attrs[nattrs++] = attr_int(ATTR_batch, counted);
   struct node like = *n;

@@ -6,6 +6,44 @@
 
 /* ---- identity ---- */
 
+static uint64_t attr_digest(uint64_t h, const struct attr *a);
+
+/* Of a body its nodes, whatever they are called. */
+static uint64_t body_digest(uint64_t h, const struct graph *body) {
+  for (uint32_t i = 0; i < body->count; i++) {
+    const struct node *n = body->nodes[i];
+    h = hash_word(h, (uint64_t)n->op << 16 | (uint64_t)n->type.dtype << 8 | n->type.rank);
+    h = str_digest(h, n->type.dim, sizeof *n->type.dim * n->type.rank);
+    for (int k = 0; k < n->ninputs; k++) h = hash_word(h, n->inputs[k]->id);
+    for (int k = 0; k < n->nattrs; k++) h = attr_digest(h, &n->attrs[k]);
+  }
+  for (int i = 0; i < body->noutputs; i++) h = hash_word(h, body->outputs[i].node->id);
+  return h;
+}
+
+bool graph_alike(const struct graph *a, const struct graph *b) {
+  if (a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; i++) {
+    const struct node *x = a->nodes[i], *y = b->nodes[i];
+    if (x->op != y->op || !type_equal(&x->type, &y->type) || x->ninputs != y->ninputs ||
+        x->nattrs != y->nattrs || x->device != y->device)
+      return false;
+    for (int k = 0; k < x->ninputs; k++)
+      if (x->inputs[k]->id != y->inputs[k]->id) return false;
+    for (int k = 0; k < x->nattrs; k++)
+      if (!attr_equal(&x->attrs[k], &y->attrs[k])) return false;
+  }
+  return true;
+}
+
+static bool body_equal(const struct graph *a, const struct graph *b) {
+  if (a == b) return true;
+  if (a->noutputs != b->noutputs || !graph_alike(a, b)) return false;
+  for (int i = 0; i < a->noutputs; i++)
+    if (a->outputs[i].node->id != b->outputs[i].node->id) return false;
+  return true;
+}
+
 static uint64_t attr_digest(uint64_t h, const struct attr *a) {
   h = hash_word(h, (uint64_t)a->key);
   switch (attr_kind_of(a->key)) {
@@ -14,7 +52,7 @@ static uint64_t attr_digest(uint64_t h, const struct attr *a) {
   case ATTR_INTS: return str_digest(h, a->ints, sizeof *a->ints * (size_t)a->count);
   case ATTR_STRING: return str_digest(h, a->string, strlen(a->string));
   case ATTR_DATA: return str_digest(h, a->data, (size_t)a->count);
-  case ATTR_BODY: return hash_word(h, (uintptr_t)a->body);
+  case ATTR_BODY: return body_digest(h, a->body);
   }
   return h;
 }
@@ -28,7 +66,7 @@ static uint64_t attr_hash(uint64_t h, const struct attr *a) {
   case ATTR_INTS: return str_hash(h, a->ints, sizeof *a->ints * (size_t)a->count);
   case ATTR_STRING: return str_hash(h, a->string, strlen(a->string));
   case ATTR_DATA: return str_hash(h, a->data, (size_t)a->count);
-  case ATTR_BODY: return str_hash(h, &a->body, sizeof a->body);
+  case ATTR_BODY: return body_digest(h, a->body);
   }
   return h;
 }
@@ -41,7 +79,7 @@ bool attr_equal(const struct attr *a, const struct attr *b) {
   case ATTR_INTS: return memcmp(a->ints, b->ints, sizeof *a->ints * (size_t)a->count) == 0;
   case ATTR_STRING: return strcmp(a->string, b->string) == 0;
   case ATTR_DATA: return memcmp(a->data, b->data, (size_t)a->count) == 0;
-  case ATTR_BODY: return a->body == b->body;
+  case ATTR_BODY: return body_equal(a->body, b->body);
   }
   return false;
 }
@@ -103,9 +141,11 @@ const struct attr *node_attrs_copy(struct arena *a, const struct node *n) {
       break;
     case ATTR_DATA: attrs[i].data = arena_copy(a, attrs[i].data, (size_t)attrs[i].count); break;
     case ATTR_STRING: attrs[i].string = arena_strdup(a, attrs[i].string); break;
+    case ATTR_BODY: /* that of a fused node lives as long as all that is made of it */
+      if (n->op == OP_scan) attrs[i].body = graph_copy(a, attrs[i].body);
+      break;
     case ATTR_INT:
-    case ATTR_FLOAT:
-    case ATTR_BODY: break;
+    case ATTR_FLOAT: break;
     }
   return attrs;
 }

@@ -1,6 +1,8 @@
 /* Reverse-mode differentiation: one walk from a scalar towards what it is made of. */
 #include "ir/graph/differentiate.h"
 
+#include "ir/ops/scan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,22 @@ static void accumulate(struct grad *c, const struct node *n, int input, struct n
   d->grads[x->id] = dx;
 }
 
+/* One of several results: they are kept until all are known. */
+static void accumulate_result(struct grad *c, const struct node *n, int index, struct node *dx) {
+  struct differentiation *d = c->state;
+  if (!d->needed[n->id] || !dx || n->op != OP_scan) return;
+  if (!d->of_results[n->id])
+    d->of_results[n->id] = arena_new_array(c->g->arena, (size_t)node_results(n), struct node *);
+  struct node **sum = &d->of_results[n->id][index];
+  *sum = *sum ? build2(c->g, OP_add, *sum, dx) : dx;
+}
+
+static void through_scan(struct grad *c, const struct node *n) {
+  struct differentiation *d = c->state;
+  accumulate_result(c, n, 0, d->grads[n->id]);
+  if (d->of_results[n->id]) scan_gradient(c, n, d->of_results[n->id], d->needed);
+}
+
 static int ascending(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return x < y ? -1 : x > y;
@@ -65,7 +83,8 @@ static void mark_needed(struct differentiation *d, const struct graph *g) {
   for (uint32_t i = 0; i < d->count; i++) {
     const struct node *n = g->nodes[d->ids[i]];
     for (int k = 0; has_slope(n) && k < n->ninputs; k++)
-      if (d->needed[n->inputs[k]->id] && dtype_is_float(n->type.dtype)) d->needed[n->id] = 1;
+      if (d->needed[n->inputs[k]->id] && (dtype_is_float(n->type.dtype) || n->op == OP_scan))
+        d->needed[n->id] = 1;
   }
 }
 
@@ -77,15 +96,15 @@ static void build_for(struct differentiation *d, struct graph *g, const struct n
 
 static void walk(struct differentiation *d, struct graph *g, struct node *y) {
   uint32_t first = g->count;
-  struct grad c = {.g = g, .state = d, .add = accumulate};
+  struct grad c = {.g = g, .state = d, .add = accumulate, .result = accumulate_result, .scan = through_scan};
   if (d->needed[y->id]) {
     build_for(d, g, y);
     d->grads[y->id] = build_scalar(g, y->type.dtype, 1);
   }
   for (uint32_t i = d->count; i-- > 0;) {
     struct node *n = g->nodes[d->ids[i]], *dy = d->grads[n->id];
-    if (!dy) continue;
-    if (dy->id >= first) name_gradient(d, g, n, dy);
+    if (!dy && !d->of_results[n->id]) continue;
+    if (dy && dy->id >= first) name_gradient(d, g, n, dy);
     if (!op_of(n)->grad) continue;
     build_for(d, g, n);
     op_of(n)->grad(&c, n, dy);
@@ -101,6 +120,7 @@ static void reserve(struct differentiation *d, uint32_t count) {
   d->reached = arena_new_array(d->arena, d->cap, uint32_t);
   d->grads = arena_new_array(d->arena, d->cap, struct node *);
   d->needed = arena_new_array(d->arena, d->cap, uint8_t);
+  d->of_results = arena_new_array(d->arena, d->cap, struct node **);
 }
 
 void differentiate(struct differentiation *d, struct graph *g, struct node *y, int n, struct node *const *x,
@@ -119,6 +139,7 @@ void differentiate(struct differentiation *d, struct graph *g, struct node *y, i
   for (uint32_t i = 0; i < d->count; i++) {
     d->needed[d->ids[i]] = 0;
     d->grads[d->ids[i]] = NULL;
+    d->of_results[d->ids[i]] = NULL;
   }
   g->at = saved;
 }

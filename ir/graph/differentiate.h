@@ -13,8 +13,9 @@ struct differentiation {
   uint32_t *ids;      /* the nodes that the scalar is made of, ascending */
   uint32_t *reached;  /* by node: the number of the last walk that came to it */
   uint32_t count, number, cap;
-  struct node **grads; /* by node */
-  uint8_t *needed;     /* by node: it depends on one that is asked for */
+  struct node **grads;       /* by node */
+  uint8_t *needed;           /* by node: it depends on one that is asked for */
+  struct node ***of_results; /* by scan: the gradients of its results, or NULL */
 };
 
 /* The gradients of the scalar y by each of x[0..n), floats in g, into out[0..n): NULL where y does not depend on it, or

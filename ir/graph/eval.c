@@ -3,6 +3,7 @@
  * Elementwise ops run their own scalar bodies, so that they agree with every backend to the bit; leaves bring their
  * own functions. Sums, products and matrix products of floats are accumulated in f64 and rounded once: they are what
  * a backend is measured by, not what it must equal. */
+#include "ir/ops/scan.h"
 #include "ir/ops/spread.h"
 
 #include <assert.h>
@@ -343,33 +344,102 @@ static bool eval_all_reduce(const struct node *n, const struct tensor *in, struc
   return true;
 }
 
+/* Room for all results of a node. */
+static struct tensor *results_of(struct arena *a, const struct node *n) {
+  struct tensor *outs = arena_new_array(a, (size_t)node_results(n), struct tensor);
+  for (int i = 0; i < node_results(n); i++) {
+    struct type t = node_result_type(n, i);
+    outs[i] = (struct tensor){t, arena_alloc(a, (size_t)type_bytes(&t))};
+  }
+  return outs;
+}
+
+/* `values` are all results of each node. */
+static bool eval_inner(struct arena *a, const struct node *n, struct tensor **values, int64_t step) {
+  if (n->op == OP_output) {
+    values[n->id] = &values[n->inputs[0]->id][node_int(n, ATTR_index)];
+    return true;
+  }
+  struct tensor *args = arena_new_array(a, (size_t)n->ninputs, struct tensor);
+  for (int k = 0; k < n->ninputs; k++) args[k] = values[n->inputs[k]->id][0];
+  values[n->id] = results_of(a, n);
+  return node_results(n) > 1 ? results_eval(n, args, values[n->id], node_results(n), step)
+                             : node_eval(n, args, values[n->id], step);
+}
+
 static bool eval_body(struct arena *a, const struct graph *body, const struct tensor *in, int ninputs,
                       struct tensor *outs, int nouts, int64_t step) {
-  struct tensor *values = arena_new_array(a, body->count + 1, struct tensor);
+  struct tensor **values = arena_new_array(a, body->count + 1, struct tensor *);
   int next = 0;
   for (uint32_t i = 0; i < body->count; i++) {
     const struct node *n = body->nodes[i];
     if (node_is(n, OP_input)) {
       if (next == ninputs) return false;
-      values[i] = in[next++];
-      continue;
-    }
-    struct tensor *args = arena_new_array(a, (size_t)n->ninputs, struct tensor);
-    for (int k = 0; k < n->ninputs; k++) args[k] = values[n->inputs[k]->id];
-    values[i] = (struct tensor){n->type, arena_alloc(a, (size_t)type_bytes(&n->type))};
-    if (!node_eval(n, args, &values[i], step)) return false;
+      values[i] = arena_copy(a, &in[next++], sizeof *in);
+    } else if (!eval_inner(a, n, values, step))
+      return false;
   }
   for (int k = 0; k < nouts; k++) {
     if (k >= body->noutputs) return false;
-    eval_same(&values[body->outputs[k].node->id], &outs[k]);
+    eval_same(values[body->outputs[k].node->id], &outs[k]);
   }
   return true;
 }
 
-bool fused_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts, int64_t step) {
+/* Element i along the first axis. */
+static struct tensor element_of(const struct tensor *x, const struct type *t, int64_t i) {
+  return (struct tensor){*t, (char *)x->data + i * type_bytes(t)};
+}
+
+/* One step: `in` and `outs` are those of the body. */
+static bool eval_step(const struct graph *body, const struct tensor *in, int ninputs, struct tensor *outs,
+                      int64_t step) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
-  bool ok = eval_body(a, node_attr(n, ATTR_body)->body, in, n->ninputs, outs, nouts, step);
+  bool ok = eval_body(a, body, in, ninputs, outs, body->noutputs, step);
+  arena_destroy_guarded(a, &guard);
+  return ok;
+}
+
+static bool eval_scan(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *outs,
+                      int nouts, int64_t step) {
+  struct scan s = scan_of(n);
+  struct node **inputs = scan_inputs(a, s.body);
+  struct tensor *args = arena_new_array(a, (size_t)n->ninputs + 1, struct tensor);
+  struct tensor *results = arena_new_array(a, (size_t)s.body->noutputs, struct tensor);
+  if (nouts > s.body->noutputs) return false;
+  for (uint32_t i = 0; i < s.body->count; i++)
+    if (type_is_symbolic(&s.body->nodes[i]->type)) return false;
+  for (int i = 0; i < n->ninputs; i++) args[i] = in[i];
+  for (int i = 0; i < s.carries; i++) {
+    args[i].data = arena_alloc(a, (size_t)type_bytes(&in[i].type));
+    eval_same(&in[i], &args[i]);
+  }
+  for (int i = 0; i < s.body->noutputs; i++) {
+    const struct type *t = &s.body->outputs[i].node->type;
+    results[i] = (struct tensor){*t, arena_alloc(a, (size_t)type_bytes(t))};
+  }
+  for (int64_t k = 0; k < s.length; k++) {
+    int64_t at = s.reverse ? s.length - 1 - k : k;
+    for (int i = s.carries; i < s.carries + s.sequences; i++)
+      args[i] = element_of(&in[i], &inputs[i]->type, at);
+    if (!eval_step(s.body, args, n->ninputs, results, step)) return false;
+    for (int i = 0; i < s.carries; i++) eval_same(&results[i], &args[i]);
+    for (int i = s.carries; i < nouts; i++) {
+      struct tensor element = element_of(&outs[i], &results[i].type, at);
+      eval_same(&results[i], &element);
+    }
+  }
+  for (int i = 0; i < s.carries && i < nouts; i++) eval_same(&args[i], &outs[i]);
+  return true;
+}
+
+bool results_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts,
+                  int64_t step) {
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  bool ok = n->op == OP_scan ? eval_scan(a, n, in, outs, nouts, step)
+                             : eval_body(a, node_attr(n, ATTR_body)->body, in, n->ninputs, outs, nouts, step);
   arena_destroy_guarded(a, &guard);
   return ok;
 }
@@ -398,8 +468,8 @@ static bool eval_meta(const struct node *n, const struct tensor *in, struct tens
   if (n->op == OP_split) return eval_strided(n, in, out);
   if (n->op == OP_all_gather) return eval_concat(n, in, out);
   if (n->op == OP_all_reduce) return eval_all_reduce(n, in, out);
-  if (n->op == OP_fused) return fused_eval(n, in, out, 1, step);
-  return n->op == OP_output && node_int(n, ATTR_index) == 0 && eval_same(in, out); /* others: fused_eval */
+  if (n->op == OP_fused || n->op == OP_scan) return results_eval(n, in, out, 1, step);
+  return n->op == OP_output && node_int(n, ATTR_index) == 0 && eval_same(in, out); /* others: results_eval */
 }
 
 static bool eval_in(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *out,

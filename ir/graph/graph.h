@@ -1,5 +1,5 @@
 /* The graph: immutable, hash-consed nodes in one arena. All that nodes and header point to lies in that arena, except
- * for sources and the bodies of fused nodes.
+ * for sources and the bodies of fused nodes; a scan has a body of its own.
  *
  * A node has one result. Equal nodes (same op, type, inputs, attributes and place) are one node. Nodes are
  * numbered in creation order, inputs before users, so a walk over `nodes` is a topological order, and side
@@ -126,6 +126,9 @@ struct graph *graph_copy(struct arena *a, const struct graph *from);
 /* `from` without dead nodes: itself if it has none. Nothing is folded, and names stay. */
 struct graph *graph_prune(struct arena *a, struct graph *from);
 
+/* Whether they have the same nodes in the same order, whatever these are called. */
+bool graph_alike(const struct graph *a, const struct graph *b);
+
 /* Attributes; the node must have them, except for the _or forms. */
 const struct attr *node_attr(const struct node *n, enum attr_key key);
 int64_t node_int(const struct node *n, enum attr_key key);
@@ -177,8 +180,8 @@ bool graph_verify(const struct graph *g, const char *after, struct diags *d);
  * has ninputs tensors; out->data has room. False for ops that have no value of their own (input, variable).
  * `step` drives random ops. */
 bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step);
-/* A fused node with all its results: outs[k] is the value of its body's output k. `output` nodes project from
- * these. */
-bool fused_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts, int64_t step);
+/* A fused node or a scan with its first results. `output` nodes project from these. */
+bool results_eval(const struct node *n, const struct tensor *in, struct tensor *outs, int nouts,
+                  int64_t step);
 
 #endif

@@ -7,6 +7,7 @@
 #include "ir/graph/build.h"
 #include "ir/graph/lex.h"
 #include "ir/graph/text.h"
+#include "ir/ops/scan.h"
 
 #include <limits.h>
 #include <string.h>
@@ -19,7 +20,9 @@ struct text_parser {
   struct graph *g;   /* the graph whose lines are read: for a body, that of the fused node */
   struct map *names; /* of g */
   size_t data_bytes; /* of all constants so far */
-  bool in_body, has_nodes;
+  int bodies;        /* around this line */
+  bool in_fused;     /* the innermost is that of a fused node */
+  bool has_nodes;
   uint32_t seen;                /* header lines, by index */
   struct loc where[ATTR_COUNT]; /* of the node being read: its attributes */
 };
@@ -233,7 +236,8 @@ static struct graph *parse_body(struct text_parser *p, const struct node *n) {
   inner.g->stage = p->g->stage;
   inner.g->config = p->g->config;
   inner.names = &names;
-  inner.in_body = true;
+  inner.bodies++;
+  inner.in_fused = n->op == OP_fused;
   bool ok = parse_contents(&inner);
   p->l = inner.l;
   p->data_bytes = inner.data_bytes;
@@ -288,19 +292,26 @@ static bool parse_node_line(struct text_parser *p, struct node *n, struct attr *
   return true;
 }
 
+/* Whether a line ends in '{', but for a comment. */
+static bool opens_body(const char *line, const char *end) {
+  char last = 0;
+  for (const char *c = line; c < end && !(*c == '#' && c > line && c[-1] == ' '); c++)
+    if (!strchr(" \t\r\n", *c)) last = *c;
+  return last == '{';
+}
+
 /* After an error: to the line behind, and behind the body if one begins on this line. */
 static void skip_node(struct text_parser *p, const char *line) {
   struct lex *l = &p->l;
   l->p = line;
   lex_skip_line(l);
-  char last = 0;
-  for (const char *c = line; c < l->p && !(*c == '#' && c > line && c[-1] == ' '); c++)
-    if (!strchr(" \t\r\n", *c)) last = *c;
-  while (last == '{' && l->p < l->end) {
+  int bodies = opens_body(line, l->p);
+  while (bodies > 0 && l->p < l->end) {
     lex_blanks(l);
+    const char *next = l->p;
     bool closing = l->p < l->end && *l->p == '}';
     lex_skip_line(l);
-    if (closing) return;
+    bodies += closing ? -1 : opens_body(next, l->p);
   }
 }
 
@@ -316,14 +327,17 @@ static struct node *read_node(struct text_parser *p, struct lexeme name, const c
   }
   if (body) {
     bool allowed = op_of(&n)->attrs & ATTR_BIT(body);
-    if (p->in_body || !allowed) {
+    int most = p->in_fused ? p->bodies : MAX_BODIES;
+    if (p->bodies == most || !allowed) {
       skip_node(p, line);
-      fail(p, n.loc, allowed ? "a body cannot hold another one" : "this op has no body");
+      fail(p, n.loc, allowed ? "a body cannot hold another one here" : "this op has no body");
       return NULL;
     }
     struct graph *inside = parse_body(p, &n);
     if (!inside) return NULL;
-    attrs[n.nattrs++] = (struct attr){.key = ATTR_body, .count = 1, .body = inside};
+    int at = n.nattrs++;
+    for (; at > 0 && attrs[at - 1].key > ATTR_body; at--) attrs[at] = attrs[at - 1];
+    attrs[at] = (struct attr){.key = ATTR_body, .count = 1, .body = inside};
   }
   return check_type(p, &n, typed, type_loc) ? graph_node(p->g, &n) : NULL;
 }
@@ -384,7 +398,7 @@ static bool parse_header(struct text_parser *p, struct lexeme key) {
     diag_closest(p->l.diags, key.loc, key.text, known, NKEYS + NROLES, NULL);
     return false;
   }
-  if (p->in_body) return fail(p, key.loc, "a body has no header: that of the graph holds");
+  if (p->bodies) return fail(p, key.loc, "a body has no header: that of the graph holds");
   if (p->has_nodes) return fail(p, key.loc, "header lines stand before the nodes");
   if (k > 0 && p->seen & 1u << k) return fail(p, key.loc, "this is given twice");
   p->seen |= 1u << k;

@@ -184,6 +184,16 @@ static void check_writers(struct verify *v) {
   }
 }
 
+/* What holds of the graph inside any node. */
+static bool check_inside(struct verify *inner) {
+  if (!check_nodes(inner)) return false;
+  check_outputs(inner);
+  for (int i = 0; i < inner->g->noutputs; i++)
+    if (inner->g->outputs[i].role != OUTPUT_VALUE)
+      verify_breach(inner, inner->g->outputs[i].node, "a body has outputs of the role value only");
+  return true;
+}
+
 /* The graph inside a fused node: one input per operand, one output per result, nothing but computation. */
 static void check_body(struct verify *v, const struct node *fused) {
   struct verify inner = *v;
@@ -191,7 +201,7 @@ static void check_body(struct verify *v, const struct node *fused) {
   inner.ok = true;
   const struct graph *body = inner.g;
   int operand = 0;
-  if (!check_nodes(&inner)) {
+  if (!check_inside(&inner)) {
     v->ok = false;
     return;
   }
@@ -207,16 +217,36 @@ static void check_body(struct verify *v, const struct node *fused) {
   }
   if (operand != fused->ninputs)
     verify_breach(v, fused, "the body has %d inputs for %d operands", operand, fused->ninputs);
-  check_outputs(&inner);
-  for (int i = 0; i < body->noutputs; i++)
-    if (body->outputs[i].role != OUTPUT_VALUE)
-      verify_breach(v, fused, "a body has outputs of the role value only");
   if (body->noutputs == 0)
     verify_breach(v, fused, "the body has no output");
   else if (inner.ok && !type_equal(&body->outputs[0].node->type, &fused->type))
     verify_breach(v, fused, "the first result of the body is %s",
                   type_text(v->arena, &body->outputs[0].node->type));
   v->ok = v->ok && inner.ok;
+}
+
+/* The graph inside a scan: what its operands and results are is part of the node's type. What holds of the stage of
+ * the graph around it holds of it; it runs where the scan runs, and says nothing of towers. */
+static void check_loop(struct verify *v, const struct node *scan) {
+  struct verify inner = *v;
+  inner.g = node_attr(scan, ATTR_body)->body;
+  inner.ok = true;
+  bool sound = check_inside(&inner);
+  for (uint32_t i = 0; sound && i < inner.g->count; i++) {
+    const struct node *n = inner.g->nodes[i];
+    if (v->g->stage != STAGE_SOURCE && type_is_symbolic(&n->type))
+      verify_breach(&inner, n, "the type still depends on B");
+    if (v->g->stage < op_of(n)->since)
+      verify_breach(&inner, n, "there is no %s before the stage %s", op_of(n)->name,
+                    text_stages[op_of(n)->since]);
+    if (n->dist != DIST_NONE || n->tower >= 0 || n->replica >= 0 || n->pack)
+      verify_breach(&inner, n, "the body of a scan says nothing of towers");
+    if (v->g->stage == STAGE_FUSED ? n->device != scan->device : n->device >= 0)
+      verify_breach(&inner, n, "the body of a scan runs where the scan does");
+    if (n->op == OP_fused && node_attr(n, ATTR_body)) check_body(&inner, n);
+    if (n->op == OP_scan && node_attr(n, ATTR_body)) check_loop(&inner, n);
+  }
+  v->ok = v->ok && sound && inner.ok;
 }
 
 static void verify_graph(struct verify *v) {
@@ -230,6 +260,7 @@ static void verify_graph(struct verify *v) {
     const struct node *n = v->g->nodes[i];
     check_stage(v, n);
     if (n->op == OP_fused && node_attr(n, ATTR_body)) check_body(v, n);
+    if (n->op == OP_scan && node_attr(n, ATTR_body)) check_loop(v, n);
   }
   if (!v->ok) return; /* what follows trusts arity, operands and types */
   const struct node *excess = graph_excess(v->g);

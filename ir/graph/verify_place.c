@@ -173,8 +173,13 @@ static void check_fused(struct verify *v, const struct node *n) {
       verify_breach(v, n, "tower %d reads %s of tower %d", n->tower, n->inputs[i]->name, n->inputs[i]->tower);
 }
 
-/* The results of a fused node: it has been checked. */
-static void check_result(struct verify *v, const struct node *n) { (void)v, (void)n; }
+/* The results of a fused node: it has been checked. Those of a scan lie over the towers as it does. */
+static void check_result(struct verify *v, const struct node *n) {
+  const struct node *x = n->inputs[0];
+  if (x->op == OP_scan && (n->dist != x->dist || n->tower != x->tower))
+    verify_breach(v, n, "a result of %s, which is %s, is %s", x->name, dist_name(x->dist),
+                  dist_name(n->dist));
+}
 
 static void check_peer(struct verify *v, const struct node *n) {
   int64_t peer = node_int(n, ATTR_peer), devices = v->g->config.target.ndevices;

@@ -159,22 +159,3 @@ META(remote, KIND_META, OP_TYPED | OP_NO_CSE | OP_EXTERNAL, .since = STAGE_REPLI
  * that of the first result; the others are read through `output`. */
 META(fused, KIND_META, OP_TYPED | OP_NO_CSE, .since = STAGE_FUSED, .min_inputs = 0, .max_inputs = -1,
      .attrs = ATTR_BIT(body), .roles = {"x"})
-
-/* Result `index` of a fused node. */
-static bool output_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
-  if (n->inputs[0]->op != OP_fused) {
-    *why = arena_printf(a, "only a fused node has several results, and %s is none", n->inputs[0]->name);
-    return false;
-  }
-  const struct graph *body = node_attr(n->inputs[0], ATTR_body)->body;
-  int64_t index = node_int(n, ATTR_index);
-  if (index >= body->noutputs) {
-    *why = arena_printf(a, "%s has %d results, no number %lld", n->inputs[0]->name, body->noutputs,
-                        (long long)index);
-    return false;
-  }
-  *out = body->outputs[index].node->type;
-  return true;
-}
-META(output, KIND_META, 0, .since = STAGE_FUSED, .min_inputs = 1, .max_inputs = 1, .attrs = ATTR_BIT(index),
-     .roles = {"x"}, .infer = output_infer)

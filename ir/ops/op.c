@@ -72,14 +72,6 @@ bool node_is_strided(const struct node *n) { return op_of(n)->traits & OP_STRIDE
 
 bool node_is_immediate(const struct node *n) { return n->op == OP_constant && type_count(&n->type) == 1; }
 
-int node_results(const struct node *n) {
-  return n->op == OP_fused ? node_attr(n, ATTR_body)->body->noutputs : 1;
-}
-
-const struct type *node_result_type(const struct node *n, int result) {
-  return n->op == OP_fused ? &node_attr(n, ATTR_body)->body->outputs[result].node->type : &n->type;
-}
-
 bool node_is_leaf(const struct node *n) { return op_of(n)->kind == KIND_LEAF; }
 
 int64_t node_traffic(const struct node *n, bool in_place) {

@@ -125,6 +125,10 @@ struct grad {
   struct graph *g;
   void *state;
   void (*add)(struct grad *c, const struct node *n, int input, struct node *d);
+  /* Adds to the gradient of result `index` of a node that has several; and, when all of them are known, to those of a
+   * scan's operands. */
+  void (*result)(struct grad *c, const struct node *n, int index, struct node *d);
+  void (*scan)(struct grad *c, const struct node *n);
   struct node *held[MAX_HELD]; /* operands of what is being built: grad_hold */
   int nheld;
 };
@@ -187,9 +191,9 @@ bool view_of_all(const struct node *n, int64_t *offset); /* all of the operand: 
 bool node_is_strided(const struct node *n);
 /* A constant of one element: an immediate in kernels. */
 bool node_is_immediate(const struct node *n);
-/* What a fused or plain node gives: results, each with its type. */
+/* What a node gives: results, each with its type; of a fused node and of a scan several. (ops/scan.c) */
 int node_results(const struct node *n);
-const struct type *node_result_type(const struct node *n, int result);
+struct type node_result_type(const struct node *n, int result);
 bool node_is_leaf(const struct node *n);
 /* Of a leaf; see op_info. Its types are concrete. */
 int64_t node_traffic(const struct node *n, bool in_place);

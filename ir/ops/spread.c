@@ -2,6 +2,7 @@
 #include "ir/ops/spread.h"
 
 #include "ir/graph/build.h"
+#include "ir/ops/scan.h"
 
 static int axis_of(const struct node *n) { return type_batch_axis(&n->type); }
 
@@ -69,6 +70,29 @@ static enum spread spread_table(const struct node *n, const char **why) {
 static enum spread spread_made(const struct node *n, const char **why) {
   (void)n;
   return not_spread(why, "it is made for towers that are there already");
+}
+
+/* A loop over the rows of each tower, no step of which joins them. */
+static enum spread spread_loop(const struct node *n, const char **why) {
+  if (!reads_rows(n) && axis_of(n) < 0) return SPREAD_SAME;
+  const struct graph *body = node_attr(n, ATTR_body)->body;
+  for (uint32_t i = 0; i < body->count; i++) {
+    const struct node *x = body->nodes[i];
+    enum spread s = x->op == OP_input ? SPREAD_SAME : node_spread(x, why);
+    if (s == SPREAD_NOT) return s;
+    if (s != SPREAD_SAME && s != SPREAD_ROWS)
+      return not_spread(why, "each of its steps would have to wait for the rows of other towers: make what "
+                             "joins the batch outside of the loop, of all steps at once");
+  }
+  if (axis_of(n) >= 0) return SPREAD_ROWS;
+  return not_spread(why, "the first of its results has no rows of the batch, which it is made of");
+}
+
+/* One result of a node that has several. */
+static enum spread spread_result(const struct node *n, const char **why) {
+  if (axis_of(n) >= 0) return SPREAD_ROWS;
+  if (!reads_rows(n->inputs[0]) && axis_of(n->inputs[0]) < 0) return SPREAD_SAME;
+  return not_spread(why, "it has no rows of the batch, and what makes it goes over such rows");
 }
 
 /* ---- blocks ----
@@ -149,6 +173,14 @@ static void relate_joined(struct blocks *b, const struct node *n, const struct n
   }
 }
 
+/* The rows of what a step reads stand in one order. */
+static void relate_loop(struct blocks *b, const struct node *n, const struct node *known) {
+  (void)known;
+  for (int i = 0; i <= n->ninputs; i++)
+    if (has_blocks(member(n, i)))
+      set(b, n, member(n, i), 1, "a loop goes over rows that stand in the order of the batch");
+}
+
 /* ---- the rules ---- */
 
 struct rule {
@@ -180,6 +212,9 @@ static const struct rule rule_unjoined = {spread_rows, relate_rows};
 static const struct rule rule_line = {spread_line, relate_rows};
 /* Rows added to a table: the table is cut along another axis, or all rows that there are are added to it. */
 static const struct rule rule_table = {spread_table, relate_rows};
+/* A scan, and one of its results. */
+static const struct rule rule_loop = {spread_loop, relate_loop};
+static const struct rule rule_result = {spread_result, relate_rows};
 /* Made when there are towers. */
 static const struct rule rule_made = {spread_made, relate_nothing};
 
@@ -230,6 +265,17 @@ static void tell_all(struct blocks *b, const struct graph *g, const struct users
   }
 }
 
+/* In each body, too, the rows have to stand in one order. */
+static void look_into(struct arena *a, struct blocks *b, const struct node *n) {
+  const struct graph *body = node_attr(n, ATTR_body)->body;
+  struct row_blocks inner = row_blocks(a, body);
+  for (uint32_t i = 0; i < body->count; i++)
+    if (inner.why[i]) b->r.why[n->id] = inner.why[i];
+  for (int i = 0; i < body->noutputs; i++)
+    if (inner.of[body->outputs[i].node->id] > 1)
+      b->r.why[n->id] = "a step of it gives rows in another order than it reads them";
+}
+
 struct row_blocks row_blocks(struct arena *a, const struct graph *g) {
   struct blocks b = {.told = arena_new_array(a, g->count + 1, uint32_t),
                      .met = arena_new_array(a, g->count + 1, uint8_t)};
@@ -249,6 +295,8 @@ struct row_blocks row_blocks(struct arena *a, const struct graph *g) {
     set(&b, g->nodes[i], g->nodes[i], 1, NULL);
     tell_all(&b, g, &users);
   }
+  for (uint32_t i = 0; i < g->count; i++)
+    if (live[i] && g->nodes[i]->op == OP_scan) look_into(a, &b, g->nodes[i]);
   return b.r;
 }
 
@@ -313,8 +361,30 @@ static struct node *random_rows(struct graph *g, const char *name, const struct 
   return build_named(g, name, OP_reshape, 1, &x, 0, NULL, &out);
 }
 
+/* The same loop with a body for these rows. */
+static struct node *scan_rows(struct graph *g, const char *name, const struct node *n, struct node *const *in,
+                              struct rows r) {
+  struct scan s = scan_of(n);
+  const struct graph *body = s.body;
+  struct row_blocks blocks = row_blocks(g->arena, body);
+  struct node **made = arena_new_array(g->arena, body->count + 1, struct node *);
+  s.body = graph_create(g->arena, body->name, g->diags);
+  for (uint32_t i = 0; i < body->count; i++) {
+    const struct node *x = body->nodes[i];
+    struct node **args = arena_new_array(g->arena, (size_t)x->ninputs + 1, struct node *);
+    for (int k = 0; k < x->ninputs; k++) args[k] = made[x->inputs[k]->id];
+    build_at(s.body, x);
+    if (!(made[i] = build_rows(s.body, x->name, x, args, blocks.of[i], r))) return NULL;
+  }
+  for (int i = 0; i < body->noutputs; i++)
+    graph_add_output(s.body, OUTPUT_VALUE, body->outputs[i].name, made[body->outputs[i].node->id], 0);
+  s.body->stage = STAGE_REPLICATED;
+  return build_scan(g, name, &s, n->ninputs, in);
+}
+
 struct node *build_rows(struct graph *g, const char *name, const struct node *n, struct node *const *in,
                         int64_t blocks, struct rows r) {
+  if (n->op == OP_scan) return scan_rows(g, name, n, in, r);
   if (axis_of(n) >= 0 && r.count < r.batch && type_count(&n->type) != 0) {
     if (n->op == OP_iota && node_int(n, ATTR_axis) == axis_of(n)) return counted_rows(g, name, n, blocks, r);
     if (node_is_counted(n) && n->op != OP_iota) return random_rows(g, name, n, in, blocks, r);

@@ -8,6 +8,7 @@
 int step_results(const struct step *s) {
   if (s->kind == STEP_KERNEL) return s->kernel->noutputs;
   if (s->kind == STEP_MODULE) return s->module->noutputs;
+  if (s->kind == STEP_LOOP) return node_results(s->node) + 1;
   return s->kind != STEP_SEND && s->noperands > 0;
 }
 
@@ -21,6 +22,16 @@ static int64_t module_extent(const struct plan_module *m, int operand) {
   return 0;
 }
 
+static int64_t loop_extent(const struct step *s, int operand) {
+  const struct node *n = s->node;
+  int result = operand - n->ninputs;
+  if (result < 0) return type_bytes(&n->inputs[operand]->type);
+  if (result == node_results(n))
+    return s->loop->body->devices[n->device > 0 ? n->device : 0].bytes[REGION_ARENA];
+  struct type t = node_result_type(n, result);
+  return type_bytes(&t);
+}
+
 int64_t step_extent(const struct step *s, int operand) {
   switch (s->kind) {
   case STEP_COPY:
@@ -29,6 +40,7 @@ int64_t step_extent(const struct step *s, int operand) {
   case STEP_ALL_REDUCE: return s->bytes;
   case STEP_LEAF:
     return type_bytes(operand < s->node->ninputs ? &s->node->inputs[operand]->type : &s->node->type);
+  case STEP_LOOP: return loop_extent(s, operand);
   case STEP_MODULE: return module_extent(s->module, operand);
   case STEP_SIGNAL:
   case STEP_SENT:
@@ -64,6 +76,7 @@ bool step_in_place(const struct step *s, int input, int output) {
   case STEP_RECEIVE:
   case STEP_SIGNAL:
   case STEP_WAIT:
+  case STEP_LOOP:
   case STEP_MODULE: break;
   }
   return false;

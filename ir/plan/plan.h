@@ -41,6 +41,7 @@ struct operand {
 enum step_kind {
   STEP_KERNEL,
   STEP_LEAF,
+  STEP_LOOP,
   STEP_COPY,
   STEP_ALL_REDUCE,
   STEP_SIGNAL,
@@ -95,20 +96,32 @@ struct plan_module {
   int noutputs; /* of the operands, the last ones: the results that are no variable's */
 };
 
+/* A plan that its device runs again and again, without anybody else: `body` has steps of this device only. Operands
+ * of the step: those of the scan, which its node is; its results; and memory for the body's arena. The body's inputs
+ * are what it finds before a step: the carried values, an element of each sequence, the constants; they lie outside of
+ * its arena, as variables do, and are not written. Behind each step its outputs are copied to where they belong. */
+struct plan_loop {
+  const struct plan *body;
+  const int *
+      inputs; /* by operand of the scan: the buffer that holds it in the body, or -1 where no step reads it */
+  int64_t length;
+};
+
 struct step {
   enum step_kind kind;
   const struct node *node;     /* what it computes: LEAF: op and sizes; else for names in dumps and traces */
   const struct kernel *kernel; /* KERNEL */
   const int64_t *sizes;        /* KERNEL: kernel_nlaunch() of them */
   struct segments segments;    /* KERNEL: of a long sum, in which CPUs add it up */
-  /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; COPY, ALL_REDUCE: from, to;
-   * SEND: from; RECEIVE: to; MODULE: as it says */
+  /* KERNEL: args in the kernel's order; LEAF: the node's inputs and its result, dense; LOOP: see there; COPY,
+   * ALL_REDUCE: from, to; SEND: from; RECEIVE: to; MODULE: as it says */
   const struct operand *operands;
   int noperands;
   int64_t bytes;                       /* COPY, ALL_REDUCE, SEND, RECEIVE */
   const struct collective *collective; /* ALL_REDUCE */
   const struct message *message;       /* SEND, SENT, RECEIVE */
   const struct plan_module *module;    /* MODULE */
+  const struct plan_loop *loop;        /* LOOP */
   int signal;                          /* SIGNAL, WAIT: 0..nsignals */
   int64_t flops, traffic;              /* floating point operations; bytes read and written */
 };

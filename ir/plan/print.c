@@ -70,11 +70,26 @@ static void print_message(struct str *s, const struct plan *p, const struct step
              plan_device_text(p, sends ? m->to : m->from));
 }
 
-static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index) {
-  static const char *const kinds[] = {"kernel", NULL,   "copy", "all_reduce", "signal",
-                                      "wait",   "send", "sent", "receive",    "module"};
+static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index,
+                       int indent);
+
+/* The steps that are run again and again, and what comes of them. */
+static void print_loop(struct str *s, const struct step *step, int device, int indent) {
+  const struct plan *p = step->loop->body;
+  for (int i = 0; i < p->devices[device].nsteps; i++) print_step(s, p, NULL, device, i, indent);
+  for (int i = 0; i < p->noutputs; i++) {
+    str_printf(s, "%*s%s = ", indent + 7, "", p->outputs[i].name);
+    print_operand(s, p, device, &p->outputs[i].operand);
+    str_putc(s, '\n');
+  }
+}
+
+static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index,
+                       int indent) {
+  static const char *const kinds[] = {"kernel", NULL,   "scan", "copy",    "all_reduce", "signal",
+                                      "wait",   "send", "sent", "receive", "module"};
   const struct step *step = &p->devices[device].steps[index];
-  str_printf(s, "    %4d %-6s ", index,
+  str_printf(s, "%*s%4d %-6s ", indent, "", index,
              step->kind == STEP_LEAF ? op_of(step->node)->name : kinds[step->kind]);
   if (step->kind == STEP_SIGNAL || step->kind == STEP_WAIT) {
     str_printf(s, "%d%s%s\n", step->signal, step->kind == STEP_SIGNAL ? " after " : " before ",
@@ -93,6 +108,7 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
   if (step->message) print_message(s, p, step);
   if (step->kind == STEP_KERNEL) print_kernel(s, p, step);
   if (step->kind == STEP_LEAF) op_of(step->node)->sizes(s, step->node);
+  if (step->kind == STEP_LOOP) str_printf(s, "%lld steps", (long long)step->loop->length);
   if (step->kind == STEP_COPY) str_printf(s, "%lld bytes", (long long)step->bytes);
   if (step->kind == STEP_ALL_REDUCE) print_all_reduce(s, step, device);
   for (int i = 0; i < step->noperands; i++) {
@@ -102,6 +118,7 @@ static void print_step(struct str *s, const struct plan *p, const struct queues 
   if (q && q->devices[device].queue[index] == QUEUE_COPIES)
     print_overlap(s, p, &q->devices[device], device, index);
   str_putc(s, '\n');
+  if (step->kind == STEP_LOOP) print_loop(s, step, device, indent + 5);
 }
 
 static void print_value(struct str *s, const struct plan *p, const char *what, const struct plan_value *v) {
@@ -169,7 +186,7 @@ void plan_print(struct str *s, const struct plan *p) {
                plan_device_text(p, d), dp->nsteps, dp->nsteps == 1 ? "" : "s",
                (long long)dp->bytes[REGION_ARENA], (long long)dp->bytes[REGION_CONSTANT],
                (long long)dp->bytes[REGION_VARIABLE]);
-    for (int i = 0; i < dp->nsteps; i++) print_step(s, p, q, d, i);
+    for (int i = 0; i < dp->nsteps; i++) print_step(s, p, q, d, i, 4);
     str_put(s, "  }\n");
   }
   for (int i = 0; i < p->noutputs; i++) {

@@ -386,6 +386,25 @@ static void check_signals(struct check *c) {
     }
 }
 
+/* The steps inside are those of a plan of this device, which reads what it is given and writes its arena only. */
+static void check_loop(struct check *c, const struct step *s) {
+  const struct plan *body = s->loop->body;
+  c->ok = plan_verify(body, c->d) && c->ok;
+  if (s->noperands != s->node->ninputs + step_results(s) || body->noutputs != node_results(s->node))
+    breach(c, "the loop has %d operands and %d results", s->noperands, body->noutputs);
+  for (int i = 0; i < body->ndevices; i++)
+    if (body->devices[i].nsteps && i != c->devices[c->device])
+      breach(c, "a step of the loop is on another device");
+  for (int i = 0; i < body->noutputs; i++)
+    if (body->buffers[body->outputs[i].operand.buffer].region == REGION_VARIABLE)
+      breach(c, "%s is what the loop was given", body->outputs[i].name);
+  const struct device_plan *dp = &body->devices[c->devices[c->device]];
+  for (int i = 0; i < dp->nsteps; i++)
+    for (int k = 0; k < dp->steps[i].noperands; k++)
+      if (is_write(&dp->steps[i], k) && body->buffers[dp->steps[i].operands[k].buffer].region != REGION_ARENA)
+        breach(c, "step %d of the loop writes what it was given", i);
+}
+
 static bool check_steps(struct check *c) {
   for (c->device = 0; c->device < c->n; c->device++)
     for (int i = 0; i < c->p->devices[c->devices[c->device]].nsteps; i++) {
@@ -393,6 +412,7 @@ static bool check_steps(struct check *c) {
       if ((s->kind == STEP_SIGNAL || s->kind == STEP_WAIT) && (s->signal < 0 || s->signal >= c->p->nsignals))
         breach(c, "there is no signal %d", s->signal);
       if (s->kind == STEP_ALL_REDUCE) check_collective(c, s);
+      if (s->kind == STEP_LOOP) check_loop(c, s);
       if (s->kind == STEP_SEND || s->kind == STEP_SENT || s->kind == STEP_RECEIVE) check_message(c, s);
       for (int k = 0; k < s->noperands; k++)
         if (s->operands[k].buffer < 0 || s->operands[k].buffer >= c->p->nbuffers)

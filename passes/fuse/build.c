@@ -24,11 +24,58 @@ static struct node **inputs_room(struct builder *b, int count) {
   return b->inputs;
 }
 
+/* All inputs in their order, those too that nothing reads; then what else there is. */
+static struct graph *with_inputs(const struct builder *b, const struct graph *fused,
+                                 const struct graph *body) {
+  struct graph *out = graph_create_like(b->g->arena, fused);
+  struct node **made = arena_new_array(b->f->scratch, fused->count + 1, struct node *);
+  for (uint32_t i = 0; i < body->count; i++)
+    if (body->nodes[i]->op == OP_input) graph_node(out, body->nodes[i]);
+  for (uint32_t i = 0; i < fused->count; i++) {
+    struct node proto = *fused->nodes[i];
+    proto.inputs = arena_new_array(b->f->scratch, (size_t)proto.ninputs + 1, struct node *);
+    for (int k = 0; k < proto.ninputs; k++) proto.inputs[k] = made[fused->nodes[i]->inputs[k]->id];
+    made[i] = proto.op == OP_input ? graph_find(out, proto.name) : graph_node(out, &proto);
+  }
+  for (int i = 0; i < fused->noutputs; i++)
+    graph_add_output(out, OUTPUT_VALUE, fused->outputs[i].name, made[fused->outputs[i].node->id], 0);
+  return out;
+}
+
+/* The body of a scan, which runs where the scan does, fused as any graph is. */
+static struct graph *fused_body(struct builder *b, const struct node *scan, const struct graph *body) {
+  struct graph *placed = graph_create_like(b->f->scratch, b->g);
+  struct node **made = arena_new_array(b->f->scratch, body->count + 1, struct node *);
+  placed->stage = STAGE_PLACED;
+  placed->config.task = NULL;
+  for (uint32_t i = 0; i < body->count; i++) {
+    struct node proto = *body->nodes[i];
+    proto.inputs = arena_new_array(b->f->scratch, (size_t)proto.ninputs + 1, struct node *);
+    for (int k = 0; k < proto.ninputs; k++) proto.inputs[k] = made[body->nodes[i]->inputs[k]->id];
+    proto.device = scan->device;
+    made[i] = graph_node(placed, &proto);
+  }
+  for (int i = 0; i < body->noutputs; i++)
+    graph_add_output(placed, OUTPUT_VALUE, body->outputs[i].name, made[body->outputs[i].node->id], 0);
+  struct pass_ctx ctx = {.arena = b->g->arena, .scratch = b->f->scratch, .diags = b->g->diags};
+  struct graph *fused = pass_fuse(&ctx, placed);
+  if (!fused) return placed;
+  fused->stage = STAGE_FUSED;
+  return with_inputs(b, fused, placed);
+}
+
 /* n with its inputs, all of which are made. */
 static struct node *make_like(struct builder *b, const struct node *n) {
   struct node proto = *n;
   proto.inputs = inputs_room(b, n->ninputs);
   for (int i = 0; i < n->ninputs; i++) proto.inputs[i] = b->made[n->inputs[i]->id];
+  struct attr attrs[ATTR_COUNT];
+  if (n->op == OP_scan) {
+    memcpy(attrs, n->attrs, sizeof *attrs * (size_t)n->nattrs);
+    for (int i = 0; i < n->nattrs; i++)
+      if (attrs[i].key == ATTR_body) attrs[i].body = fused_body(b, n, attrs[i].body);
+    proto.attrs = attrs;
+  }
   return b->made[n->id] = graph_node(b->g, &proto);
 }
 

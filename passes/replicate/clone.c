@@ -77,7 +77,7 @@ struct node *clone(struct replicate *r, const struct node *n, const char *name, 
     return build_tower_number(r->to, &t, s.tower > 0 ? s.tower : 0,
                               target_shares_program(&r->to->config.target));
   if (n->op == OP_tower_count) return build_fill(r->to, &t, r->s.towers);
-  if (type_is_symbolic(&n->type)) {
+  if (type_is_symbolic(&n->type) || n->op == OP_scan) {
     struct rows rows = {s.first, s.rows, r->batch};
     return build_rows(r->to, name, n, in, r->single ? 1 : r->blocks.of[n->id], rows);
   }

@@ -16,7 +16,7 @@ REASONS = {
     "newest": "asynchronous training alone", "aggregate": "by declarations of state", "split": "made by replicate",
     "all_reduce": "made by replicate", "all_gather": "made by replicate", "copy": "made by copies",
     "send": "in the part of one task of a plan", "remote": "in the part of one task of a plan",
-    "fused": "made by fuse", "output": "made by fuse",
+    "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
     "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample",
     "split_heads": "attention",

@@ -113,6 +113,11 @@ static const struct {
      " x = input : f32[4] mirrored on /cpu:0  # r\n k = fused x : f32[4] mirrored on /cpu:0 {  # r\n"
      "  a = input : f32[4]\n  b = neg a\n  c = square a\n  value b\n  value c\n }\n"
      " y = output k {index=1} mirrored on /cpu:0  # r\n value y\n value k\n"},
+    {OP_scan, "source",
+     " h = input : f32[4]\n x = input : f32[5,4]\n w = input : f32[4]\n"
+     " y = scan h, x, w {carries=1, sequences=1, length=5} : f32[4] {\n"
+     "  a = input : f32[4]\n  e = input : f32[4]\n  c = input : f32[4]\n  d = mul a, c\n  f = add d, e\n"
+     "  value a = f\n  value d\n }\n z = output y {index=1}\n value y\n value z\n"},
 };
 
 static const char *const values[] = {

@@ -71,6 +71,19 @@ static const struct named {
      " c = copy q mirrored on /cpu:1 # rule\n d = copy q {alias=1} mirrored on /cpu:1 # rule\n"
      " y = neg c mirrored on /cpu:1 # rule\n z = add d, y mirrored on /cpu:1 # rule\n value y\n value z\n",
      1, "y -1 -4 -9 ; z 0 0 0"},
+    /* From the last element to the first: t = 2 t + x, beginning with 1; what t was is stacked. */
+    {OP_scan,
+     " x = input : f64[3] mirrored on /cpu:0 # rule\n v = input : f64[] mirrored on /cpu:0 # rule\n"
+     " y = scan v, x {reverse=1, carries=1, sequences=1, length=3} mirrored on /cpu:0 { # rule\n"
+     "  t = input : f64[]\n  e = input : f64[]\n  two = constant {value=2.0} : f64[]\n  m = mul t, two\n"
+     "  n = add m, e\n  value t = n\n  value before = t\n }\n"
+     " z = output y {index=1} mirrored on /cpu:0 # rule\n value y\n value z\n",
+     1, "y 25 ; z 12 5 1"},
+    {OP_scan,
+     " x = input : f64[2] mirrored on /cpu:0 # rule\n"
+     " y = scan x {carries=1, sequences=0, length=0} mirrored on /cpu:0 { # rule\n"
+     "  t = input : f64[2]\n  n = neg t\n  value t = n\n }\n value y\n",
+     1, "y 1 2"},
 };
 
 /* Not run by themselves: gradient by test_gradients, fused and output by every graph that is fused, random

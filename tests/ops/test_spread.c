@@ -27,8 +27,9 @@ static const struct {
                {OP_tower_id, SPREAD_PER_TOWER}, {OP_tower_count, SPREAD_SAME}, {OP_assign, SPREAD_SAME},
                {OP_gradient, SPREAD_SAME},      {OP_newest, SPREAD_SAME},      {OP_aggregate, SPREAD_SAME},
                {OP_split, SPREAD_NOT},          {OP_all_reduce, SPREAD_NOT},   {OP_all_gather, SPREAD_NOT},
-               {OP_copy, SPREAD_NOT},           {OP_fused, SPREAD_NOT},        {OP_output, SPREAD_NOT},
-               {OP_send, SPREAD_NOT},           {OP_remote, SPREAD_NOT},       {OP_input, SPREAD_ROWS}};
+               {OP_copy, SPREAD_NOT},           {OP_fused, SPREAD_NOT},        {OP_output, SPREAD_SAME},
+               {OP_send, SPREAD_NOT},           {OP_remote, SPREAD_NOT},       {OP_input, SPREAD_ROWS},
+               {OP_scan, SPREAD_SAME}};
 
 /* One op with the batch in it. */
 struct subject {

@@ -150,7 +150,7 @@ static struct tensor room(struct arena *a, const struct type *t) {
   return (struct tensor){*t, arena_alloc(a, (size_t)type_bytes(t))};
 }
 
-/* `results[id]` are all results of a fused node. */
+/* `results[id]` are all results of a node that has several. */
 static bool eval_node(struct arena *a, const struct node *n, struct tensor *values, struct tensor **results) {
   struct tensor *in = arena_new_array(a, (size_t)n->ninputs, struct tensor);
   for (int k = 0; k < n->ninputs; k++) in[k] = values[n->inputs[k]->id];
@@ -158,16 +158,19 @@ static bool eval_node(struct arena *a, const struct node *n, struct tensor *valu
     values[n->id] = results[n->inputs[0]->id][node_int(n, ATTR_index)];
     return true;
   }
-  if (n->op != OP_fused) {
+  if (n->op != OP_fused && n->op != OP_scan) {
     values[n->id] = room(a, &n->type);
     return node_eval(n, in, &values[n->id], 0);
   }
-  const struct graph *body = node_attr(n, ATTR_body)->body;
-  struct tensor *outs = arena_new_array(a, (size_t)body->noutputs, struct tensor);
-  for (int k = 0; k < body->noutputs; k++) outs[k] = room(a, &body->outputs[k].node->type);
+  int count = node_results(n);
+  struct tensor *outs = arena_new_array(a, (size_t)count, struct tensor);
+  for (int k = 0; k < count; k++) {
+    struct type t = node_result_type(n, k);
+    outs[k] = room(a, &t);
+  }
   results[n->id] = outs;
   values[n->id] = outs[0];
-  return fused_eval(n, in, outs, body->noutputs, 0);
+  return results_eval(n, in, outs, count, 0);
 }
 
 bool graph_eval(struct arena *a, const struct graph *g, const struct values *inputs, struct values *variables,

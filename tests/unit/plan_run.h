@@ -75,12 +75,23 @@ static inline void machine_leaf(const struct node *n, void **args) {
   op_of(n)->eval(n, in, &out);
 }
 
+/* By the graph: its steps are not those of a machine. */
+static inline void machine_loop(const struct step *s, void **args) {
+  struct tensor in[MAX_KERNEL_ARGS], outs[MAX_KERNEL_ARGS];
+  const struct node *n = s->node;
+  for (int i = 0; i < n->ninputs; i++) in[i] = (struct tensor){n->inputs[i]->type, args[i]};
+  for (int i = 0; i < node_results(n); i++)
+    outs[i] = (struct tensor){node_result_type(n, i), args[n->ninputs + i]};
+  results_eval(n, in, outs, node_results(n), 0);
+}
+
 static inline void machine_step(struct machine *m, const struct step *s) {
   void *args[MAX_KERNEL_ARGS];
   for (int i = 0; i < s->noperands; i++) args[i] = machine_at(m, &s->operands[i]);
   switch (s->kind) {
   case STEP_KERNEL: kernel_eval(s->kernel, args, s->sizes); break;
   case STEP_LEAF: machine_leaf(s->node, args); break;
+  case STEP_LOOP: machine_loop(s, args); break;
   case STEP_COPY:
     if (s->bytes) memmove(args[1], args[0], (size_t)s->bytes);
     break;

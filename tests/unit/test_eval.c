@@ -220,9 +220,9 @@ static void fused(void **state) {
   float x[2] = {1, 2}, s[2], m[1], copy[2];
   struct type t = g->nodes[0]->type;
   struct tensor in = {t, x}, outs[4] = {{t, s}, {type_scalar(DT_F32), m}, {t, copy}, {t, copy}};
-  assert_true(fused_eval(g->nodes[1], &in, outs, 3, 0));
+  assert_true(results_eval(g->nodes[1], &in, outs, 3, 0));
   assert_true(s[0] == -1 && s[1] == -2 && m[0] == 3 && copy[0] == 1 && copy[1] == 2);
-  assert_false(fused_eval(g->nodes[1], &in, outs, 4, 0));
+  assert_false(results_eval(g->nodes[1], &in, outs, 4, 0));
 }
 
 /* The numbers of a tower's rows are those of the same rows of the whole batch. */

@@ -1,0 +1,422 @@
+/* The gradient of a scan: another one, in the other direction, each step of which computes its step again from the
+ * values carried into it and carries the gradients of those back.
+ *
+ * The values carried into each step are stacked by a copy of the loop, which takes the loop's place when the graph is
+ * simplified. What a step adds to the gradient of a constant is not added up step by step where that joins rows or
+ * columns, as in x' @ dy: its factors are stacked, and the sum over all steps is one product outside of the loop. So
+ * no step joins rows of the batch, which may lie in several towers. */
+#include "ir/ops/scan.h"
+
+#include "ir/graph/build.h"
+
+#include <string.h>
+
+/* A walk over the steps of a body, which stand in the graph of the loop that goes back. */
+struct step_walk {
+  struct graph *g;
+  uint32_t count;           /* nodes of the step itself */
+  struct node **grads;      /* by node */
+  uint8_t *needed;          /* by node */
+  struct node ***of_result; /* by scan: the gradients of its results */
+};
+
+static const char *gradient_name(struct graph *g, const struct node *n) {
+  return arena_printf(g->arena, "%s.grad", n->name);
+}
+
+static void add_to(struct step_walk *w, struct node **sum, const struct node *x, struct node *d) {
+  const char *scope = w->g->at.scope;
+  w->g->at.scope = gradient_name(w->g, x);
+  *sum = *sum && d ? build2(w->g, OP_add, *sum, d) : d ? d : *sum;
+  w->g->at.scope = scope;
+}
+
+static void add_input(struct grad *c, const struct node *n, int input, struct node *d) {
+  struct step_walk *w = c->state;
+  const struct node *x = n->inputs[input];
+  if (x->id < w->count && w->needed[x->id]) add_to(w, &w->grads[x->id], x, d);
+}
+
+static void add_result(struct grad *c, const struct node *n, int index, struct node *d) {
+  struct step_walk *w = c->state;
+  if (n->op != OP_scan) return;
+  if (!w->of_result[n->id])
+    w->of_result[n->id] = arena_new_array(c->g->arena, (size_t)node_results(n), struct node *);
+  add_to(w, &w->of_result[n->id][index], n, d);
+}
+
+static void go_back(struct grad *c, const struct node *n) {
+  struct step_walk *w = c->state;
+  if (w->grads[n->id]) add_result(c, n, 0, w->grads[n->id]);
+  if (w->of_result[n->id]) scan_gradient(c, n, w->of_result[n->id], w->needed);
+}
+
+static void walk_back(struct step_walk *w) {
+  struct graph *g = w->g;
+  struct grad c = {.g = g, .state = w, .add = add_input, .result = add_result, .scan = go_back};
+  for (uint32_t i = 0; i < w->count; i++) {
+    const struct node *n = g->nodes[i];
+    bool floats = dtype_is_float((enum dtype)n->type.dtype) || n->op == OP_scan;
+    for (int k = 0; k < n->ninputs && floats && op_of(n)->grad && !(op_of(n)->traits & OP_NO_GRADIENT); k++)
+      w->needed[i] |= w->needed[n->inputs[k]->id];
+  }
+  for (uint32_t i = w->count; i-- > 0;) {
+    struct node *n = g->nodes[i], *dy = w->grads[i];
+    if ((!dy && !(n->op == OP_scan && w->of_result[i])) || !op_of(n)->grad || !w->needed[i]) continue;
+    build_at(g, n);
+    g->at.backward = true;
+    g->at.scope = gradient_name(g, n);
+    op_of(n)->grad(&c, n, dy);
+  }
+}
+
+/* ---- the loop that goes back ---- */
+
+struct back {
+  struct graph *g, *body;
+  const struct node *n;
+  struct scan s;
+  struct node *const *dy;
+  struct node *forward; /* n, with a stack of what is carried into each step */
+  struct node **operands;
+  int noperands, carries, sequences;
+  int *
+      carry_of; /* by carried value of n: its gradient's number among what is carried back, -1: it has none */
+  struct node **inner;  /* by node of n's body: in the body */
+  struct node **seeds;  /* by result of n: the input with its gradient, or NULL */
+  struct node **stacks; /* nodes of the body that are stacked; */
+  int nstacks;
+  struct node **sums; /* and those that are added up as they come: carried from the input before to this */
+  struct node **sum_inputs;
+  int nsums;
+  struct node *loop;
+};
+
+static bool is_float(const struct node *n) { return dtype_is_float((enum dtype)n->type.dtype); }
+
+static struct node *add_operand(struct back *b, struct node *operand, const char *name,
+                                const struct type *t) {
+  b->operands[b->noperands++] = operand;
+  return build_input(b->body, name, t);
+}
+
+/* n with stacks of what is carried into its steps, behind its other results. */
+static struct node *stack_carried(struct graph *g, const struct node *n, const struct scan *s) {
+  struct scan more = *s;
+  struct node **inputs = scan_inputs(g->arena, s->body);
+  struct build_context saved = g->at;
+  more.body = graph_copy(g->arena, s->body);
+  for (int i = 0; i < s->carries; i++)
+    graph_add_output(more.body, OUTPUT_VALUE, arena_printf(g->arena, "before_%d", i),
+                     more.body->nodes[inputs[i]->id], 0);
+  build_at(g, n);
+  struct node *out =
+      s->carries ? build_scan(g, arena_printf(g->arena, "%s.kept", n->name), &more, n->ninputs, n->inputs)
+                 : (struct node *)(uintptr_t)n;
+  g->at = saved;
+  return out;
+}
+
+/* Gradients of what is carried: those of the last values, or nothing. */
+static void carry_gradients(struct back *b, struct node **inputs) {
+  for (int i = 0; i < b->s.carries; i++) {
+    const struct type *t = &b->n->inputs[i]->type;
+    b->carry_of[i] = is_float(b->n->inputs[i]) ? b->carries++ : -1;
+    if (b->carry_of[i] < 0) continue;
+    struct node *from = b->dy[i] ? b->dy[i] : build_fill(b->g, t, 0);
+    b->seeds[i] = add_operand(b, from, gradient_name(b->body, inputs[i]), t);
+  }
+}
+
+/* The values before each step, the elements, the gradients of what was stacked; then the constants. */
+static void give_steps(struct back *b, struct node **inputs) {
+  const struct scan *s = &b->s;
+  int results = s->carries + s->stacks;
+  for (int i = 0; i < s->carries; i++) {
+    struct node *kept =
+        scan_result(b->g, b->forward, results + i, arena_printf(b->g->arena, "%s.kept.%d", b->n->name, i));
+    b->inner[inputs[i]->id] = add_operand(b, kept, inputs[i]->name, &inputs[i]->type);
+  }
+  for (int i = s->carries; i < s->carries + s->sequences; i++)
+    b->inner[inputs[i]->id] = add_operand(b, b->n->inputs[i], inputs[i]->name, &inputs[i]->type);
+  for (int i = s->carries; i < results; i++)
+    if (b->dy[i])
+      b->seeds[i] =
+          add_operand(b, b->dy[i], arena_printf(b->body->arena, "%s.grad", s->body->outputs[i].name),
+                      &s->body->outputs[i].node->type);
+  b->sequences = b->noperands - b->carries;
+  for (int i = s->carries + s->sequences; i < b->n->ninputs; i++)
+    b->inner[inputs[i]->id] = add_operand(b, b->n->inputs[i], inputs[i]->name, &inputs[i]->type);
+}
+
+/* Computes the step again. */
+static bool repeat_step(struct back *b) {
+  for (uint32_t i = 0; i < b->s.body->count; i++) {
+    const struct node *x = b->s.body->nodes[i];
+    if (x->op == OP_input) continue;
+    struct node **in = arena_new_array(b->body->arena, (size_t)x->ninputs + 1, struct node *);
+    for (int k = 0; k < x->ninputs; k++) in[k] = b->inner[x->inputs[k]->id];
+    if (!(b->inner[i] = build_like(b->body, x, in, NULL))) return false;
+  }
+  return true;
+}
+
+/* ---- sums over all steps ---- */
+
+static bool is_matrix_product(const struct node *n) {
+  return n->op == OP_matmul && n->inputs[0]->type.rank == 2 && n->inputs[1]->type.rank == 2;
+}
+
+static bool passes_sum(const struct node *n) {
+  return n->op == OP_neg || n->op == OP_reshape || n->op == OP_transpose;
+}
+
+static int find(struct node *const *list, int count, const struct node *x) {
+  int i = 0;
+  while (i < count && list[i] != x) i++;
+  return i;
+}
+
+/* The number of the sequence that the body reads in x, -1 if it is none. */
+static int sequence_of(const struct back *b, const struct node *x) {
+  struct node **inputs = scan_inputs(b->body->arena, b->body);
+  for (int i = b->carries; i < b->carries + b->sequences; i++)
+    if (inputs[i] == x) return i;
+  return -1;
+}
+
+static void stack(struct back *b, struct node *x) {
+  if (sequence_of(b, x) >= 0 || find(b->stacks, b->nstacks, x) < b->nstacks) return;
+  b->stacks[b->nstacks++] = x;
+}
+
+/* Notes what has to be known of all steps for the sum of d over them. */
+static void note_sum(struct back *b, struct node *d) {
+  if (type_is_symbolic(&d->type)) {
+    b->sums[b->nsums++] = d;
+  } else if (passes_sum(d)) {
+    note_sum(b, d->inputs[0]);
+  } else if (d->op == OP_add) {
+    note_sum(b, d->inputs[0]);
+    note_sum(b, d->inputs[1]);
+  } else if (d->op == OP_reduce_sum && d->inputs[0]->type.rank < MAX_RANK) {
+    stack(b, d->inputs[0]);
+  } else if (is_matrix_product(d)) {
+    stack(b, d->inputs[0]);
+    stack(b, d->inputs[1]);
+  } else if (find(b->sums, b->nsums, d) == b->nsums) {
+    b->sums[b->nsums++] = d;
+  }
+}
+
+/* Whether a step makes d of rows of the batch, and d has none. */
+static bool joins_rows(const struct node *d) {
+  bool rows = false;
+  for (int k = 0; k < d->ninputs; k++) rows |= type_is_symbolic(&d->inputs[k]->type);
+  return rows && !type_is_symbolic(&d->type) && (d->op == OP_reduce_sum || is_matrix_product(d));
+}
+
+/* Notes what has to be stacked for the values of d in all steps: itself, or the rows that it joins. */
+static void note_steps(struct back *b, struct node *d) {
+  if (!joins_rows(d)) {
+    if (d->op == OP_add || d->op == OP_neg)
+      for (int k = 0; k < d->ninputs; k++) note_steps(b, d->inputs[k]);
+    else
+      stack(b, d);
+    return;
+  }
+  stack(b, d->inputs[0]);
+  if (d->op == OP_matmul) stack(b, d->inputs[1]);
+}
+
+/* All steps' values of x. */
+static struct node *all_of(const struct back *b, const struct node *x) {
+  int sequence = sequence_of(b, x), i = find(b->stacks, b->nstacks, x);
+  if (sequence >= 0) return b->operands[sequence];
+  return scan_result(b->g, b->loop, b->carries + b->nsums + i,
+                     arena_printf(b->g->arena, "%s.%s", b->loop->name, x->name));
+}
+
+/* All steps' matrices as one, beside each other (`columns`) or one above the other. */
+static struct node *joined(struct graph *g, struct node *x, bool columns) {
+  static const int64_t turn[] = {1, 0, 2};
+  if (!x) return NULL;
+  struct type t = {.dtype = x->type.dtype, .rank = 2};
+  t.dim[0] = x->type.dim[1], t.dim[1] = x->type.dim[2];
+  if (!dim_mul(x->type.dim[0], t.dim[columns], &t.dim[columns])) return NULL;
+  return build_reshape(g, columns ? build_transpose(g, x, turn) : x, &t);
+}
+
+/* The sum of d over all steps. */
+static struct node *sum_of(const struct back *b, const struct node *d) {
+  struct graph *g = b->g;
+  int sum = find(b->sums, b->nsums, d);
+  if (sum < b->nsums)
+    return scan_result(g, b->loop, b->carries + sum, arena_printf(g->arena, "%s.sum_%d", b->loop->name, sum));
+  if (passes_sum(d)) {
+    struct node *x = sum_of(b, d->inputs[0]);
+    return build(g, d->op, 1, &x, d->nattrs, d->attrs, &d->type);
+  }
+  if (d->op == OP_add) {
+    struct node *x = sum_of(b, d->inputs[0]), *y = sum_of(b, d->inputs[1]);
+    return build2(g, OP_add, x, y);
+  }
+  if (d->op == OP_reduce_sum) {
+    uint32_t axes = 1;
+    const struct attr *reduced = node_attr(d, ATTR_axes);
+    for (int i = 0; i < reduced->count; i++) axes |= 2u << reduced->ints[i];
+    return build_reduce(g, OP_reduce_sum, all_of(b, d->inputs[0]), axes);
+  }
+  bool a = node_int_or(d, ATTR_transpose_a, 0), t = node_int_or(d, ATTR_transpose_b, 0);
+  const struct attr *precision = node_attr(d, ATTR_precision);
+  struct node *left = joined(g, all_of(b, d->inputs[0]), !a), *right = joined(g, all_of(b, d->inputs[1]), t);
+  return build_matmul_in(g, left, right, a, t, precision ? precision->string : NULL);
+}
+
+/* The values of d in all steps. */
+static struct node *steps_of(const struct back *b, const struct node *d) {
+  struct graph *g = b->g;
+  if (!joins_rows(d)) {
+    if (d->op != OP_add && d->op != OP_neg) return all_of(b, d);
+    struct node *in[2];
+    for (int k = 0; k < d->ninputs; k++) in[k] = steps_of(b, d->inputs[k]);
+    return build(g, d->op, d->ninputs, in, 0, NULL, NULL);
+  }
+  if (d->op == OP_reduce_sum) {
+    uint32_t axes = 0;
+    const struct attr *reduced = node_attr(d, ATTR_axes);
+    for (int i = 0; i < reduced->count; i++) axes |= 2u << reduced->ints[i];
+    return build_reduce(g, OP_reduce_sum, all_of(b, d->inputs[0]), axes);
+  }
+  struct node *left = all_of(b, d->inputs[0]), *right = all_of(b, d->inputs[1]);
+  return build(g, OP_matmul, 2, (struct node *[]){left, right}, d->nattrs, d->attrs, NULL);
+}
+
+/* ---- the whole ---- */
+
+static void begin(struct back *b, struct node **inputs) {
+  struct arena *a = b->g->arena;
+  size_t most = 2 * (size_t)(b->n->ninputs + b->s.carries + b->s.stacks) + 8;
+  b->body = graph_create(a, gradient_name(b->g, b->n), b->g->diags);
+  b->body->stage = b->g->stage;
+  b->operands = arena_new_array(a, most + (size_t)b->n->ninputs, struct node *);
+  b->carry_of = arena_new_array(a, most, int);
+  b->inner = arena_new_array(a, (size_t)b->s.body->count + 1, struct node *);
+  b->seeds = arena_new_array(a, most, struct node *);
+  b->forward = stack_carried(b->g, b->n, &b->s);
+  build_at(b->body, b->n);
+  carry_gradients(b, inputs);
+  give_steps(b, inputs);
+}
+
+/* Sums that are carried begin with nothing: inputs and operands behind the gradients that are carried. */
+static void carry_sums(struct back *b) {
+  struct arena *a = b->g->arena;
+  struct node **operands = arena_new_array(a, (size_t)(b->noperands + b->nsums), struct node *);
+  memcpy(operands, b->operands, sizeof *operands * (size_t)b->carries);
+  memcpy(operands + b->carries + b->nsums, b->operands + b->carries,
+         sizeof *operands * (size_t)(b->noperands - b->carries));
+  for (int i = 0; i < b->nsums; i++) operands[b->carries + i] = build_fill(b->g, &b->sums[i]->type, 0);
+  b->noperands += b->nsums;
+  b->operands = operands;
+}
+
+/* The body again with its inputs in the order of the operands: sums behind the other carried values. */
+static struct graph *ordered(struct back *b, struct node *const *results, int nresults) {
+  struct graph *g = graph_create(b->g->arena, b->body->name, b->g->diags);
+  struct node **made = arena_new_array(g->arena, b->body->count + 1, struct node *);
+  struct node **inputs = scan_inputs(g->arena, b->body);
+  struct node **sums = arena_new_array(g->arena, (size_t)b->nsums + 1, struct node *);
+  g->stage = b->body->stage;
+  for (int i = 0; inputs[i] || i <= b->carries; i++) {
+    for (int k = 0; i == b->carries && k < b->nsums; k++)
+      sums[k] = build_input(g, arena_printf(g->arena, "sum_%d.grad", k), &b->sums[k]->type);
+    if (inputs[i]) made[inputs[i]->id] = graph_node(g, inputs[i]);
+  }
+  for (uint32_t i = 0; i < b->body->count; i++) {
+    const struct node *x = b->body->nodes[i];
+    struct node **in = arena_new_array(g->arena, (size_t)x->ninputs + 1, struct node *);
+    for (int k = 0; k < x->ninputs; k++) in[k] = made[x->inputs[k]->id];
+    if (x->op != OP_input && !(made[i] = build_like(g, x, in, NULL))) return NULL;
+  }
+  for (int i = 0; i < nresults; i++) {
+    struct node *x = made[results[i]->id];
+    bool sum = i >= b->carries && i < b->carries + b->nsums;
+    g->at.scope = "sum.grad";
+    g->at.backward = true;
+    if (sum) x = build2(g, OP_add, sums[i - b->carries], x);
+    graph_add_output(g, OUTPUT_VALUE, arena_printf(g->arena, "result_%d", i), x, 0);
+  }
+  return g;
+}
+
+void scan_gradient(struct grad *c, const struct node *n, struct node *const *dy, const uint8_t *needed) {
+  struct graph *g = c->g;
+  struct back b = {.g = g, .n = n, .s = scan_of(n), .dy = dy};
+  struct node **inputs = scan_inputs(g->arena, b.s.body);
+  const char *name = g->at.scope;
+  begin(&b, inputs);
+  if (!b.forward || !repeat_step(&b)) return;
+  struct step_walk w = {.g = b.body, .count = b.body->count};
+  size_t count = (size_t)b.body->count + 1;
+  w.grads = arena_new_array(g->arena, count, struct node *);
+  w.needed = arena_new_array(g->arena, count, uint8_t);
+  w.of_result = arena_new_array(g->arena, count, struct node **);
+  for (int i = 0; i < n->ninputs; i++)
+    w.needed[b.inner[inputs[i]->id]->id] =
+        is_float(inputs[i]) && (i < b.s.carries || needed[n->inputs[i]->id]);
+  for (int i = 0; i < b.s.carries + b.s.stacks; i++) {
+    struct node *x = b.inner[b.s.body->outputs[i].node->id];
+    b.body->at.backward = true;
+    if (b.seeds[i]) add_to(&w, &w.grads[x->id], x, b.seeds[i]);
+  }
+  walk_back(&w);
+
+  /* What is carried back, what is added up, what is stacked: elements' gradients and the factors of sums. */
+  size_t most = (size_t)b.body->count + 1;
+  b.stacks = arena_new_array(g->arena, most, struct node *);
+  b.sums = arena_new_array(g->arena, most, struct node *);
+  struct node **results = arena_new_array(g->arena, 2 * most, struct node *);
+  int nresults = 0;
+  for (int i = 0; i < n->ninputs; i++) {
+    struct node *x = b.inner[inputs[i]->id], *d = w.grads[x->id];
+    bool carried = i < b.s.carries, sequence = !carried && i < b.s.carries + b.s.sequences;
+    if (carried && b.carry_of[i] >= 0) {
+      build_at(b.body, x);
+      b.body->at.backward = true;
+      b.body->at.scope = gradient_name(b.body, x);
+      results[nresults++] = d ? d : build_fill(b.body, &x->type, 0);
+    }
+    if (!d || !needed[n->inputs[i]->id]) continue;
+    if (sequence) note_steps(&b, d);
+    if (!carried && !sequence) note_sum(&b, d);
+  }
+  for (int i = 0; i < b.nsums; i++) results[nresults++] = b.sums[i];
+  for (int i = 0; i < b.nstacks; i++) results[nresults++] = b.stacks[i];
+  if (nresults == 0) return;
+  carry_sums(&b);
+  struct scan back = {.body = ordered(&b, results, nresults),
+                      .carries = b.carries + b.nsums,
+                      .sequences = b.sequences,
+                      .length = b.s.length,
+                      .reverse = !b.s.reverse};
+  if (!back.body) return;
+  b.loop = build_scan(g, arena_printf(g->arena, "%s.scan", name), &back, b.noperands, b.operands);
+  if (!b.loop) return;
+  /* Operands as the body counts them, which has no inputs for the sums. */
+  memmove(b.operands + b.carries, b.operands + b.carries + b.nsums,
+          sizeof *b.operands * (size_t)(b.noperands - b.carries - b.nsums));
+  for (int i = 0; i < n->ninputs; i++) {
+    struct node *x = b.inner[inputs[i]->id], *d = w.grads[x->id];
+    if (!needed[n->inputs[i]->id] || (i >= b.s.carries && !d)) continue;
+    if (i < b.s.carries)
+      d = b.carry_of[i] < 0
+              ? NULL
+              : scan_result(g, b.loop, b.carry_of[i], arena_printf(g->arena, "%s.%s", name, inputs[i]->name));
+    else if (i < b.s.carries + b.s.sequences)
+      d = steps_of(&b, d);
+    else
+      d = sum_of(&b, d);
+    grad_add(c, n, i, d);
+  }
+}

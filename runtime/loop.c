@@ -1,0 +1,131 @@
+/* Loops: see plan.h. The steps of a body read what they are given where it is: the pointers to the elements of
+ * sequences move on from step to step, those to carried values stay, as these are kept where the loop leaves them. */
+#include "runtime/loop.h"
+
+#include "ir/ops/scan.h"
+
+#include <string.h>
+
+/* The address of one operand of a command inside. */
+struct place {
+  void **slot;
+  int buffer;
+  int64_t offset;
+};
+
+struct running_loop {
+  const struct step *step;
+  const struct plan *body;
+  struct scan scan;
+  int device, nsteps;
+  const struct command *commands;
+  struct place *places; /* first those that move on from step to step */
+  int nplaces, moving;
+  char **buffers; /* of the body: where each begins */
+  int64_t *bytes; /* of one element of each operand and of each result */
+  int *elements;  /* by operand: the buffer that holds it, -1: none */
+};
+
+static bool moves(const struct running_loop *l, int buffer) {
+  for (int i = l->scan.carries; i < l->scan.carries + l->scan.sequences; i++)
+    if (l->elements[i] == buffer) return true;
+  return false;
+}
+
+static void find_places(struct arena *a, struct running_loop *l) {
+  const struct device_plan *dp = &l->body->devices[l->device];
+  int count = 0;
+  for (int i = 0; i < dp->nsteps; i++) count += dp->steps[i].noperands;
+  l->places = arena_new_array(a, (size_t)count + 1, struct place);
+  for (int moving = 1; moving >= 0; moving--) {
+    for (int i = 0; i < dp->nsteps; i++)
+      for (int k = 0; k < dp->steps[i].noperands; k++) {
+        const struct operand *o = &dp->steps[i].operands[k];
+        if (moves(l, o->buffer) == moving)
+          l->places[l->nplaces++] =
+              (struct place){(void **)(uintptr_t)&l->commands[i].args[k], o->buffer, o->offset};
+      }
+    if (moving) l->moving = l->nplaces;
+  }
+}
+
+const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands) {
+  struct running_loop *l = arena_new(a, struct running_loop);
+  const struct node *n = s->node;
+  *l = (struct running_loop){.step = s,
+                             .body = s->loop->body,
+                             .scan = scan_of(n),
+                             .device = device,
+                             .nsteps = s->loop->body->devices[device].nsteps,
+                             .commands = commands};
+  int results = node_results(n);
+  l->buffers = arena_new_array(a, (size_t)l->body->nbuffers + 1, char *);
+  l->bytes = arena_new_array(a, (size_t)(n->ninputs + results) + 1, int64_t);
+  l->elements = arena_new_array(a, (size_t)n->ninputs + 1, int);
+  struct node **inputs = scan_inputs(a, l->scan.body);
+  for (int i = 0; i < n->ninputs; i++) {
+    l->bytes[i] = type_bytes(&inputs[i]->type);
+    l->elements[i] = s->loop->inputs[i];
+  }
+  for (int i = 0; i < results; i++)
+    l->bytes[n->ninputs + i] = type_bytes(&l->scan.body->outputs[i].node->type);
+  find_places(a, l);
+  return l;
+}
+
+static void copy(void *to, const void *from, int64_t bytes) {
+  if (bytes) memcpy(to, from, (size_t)bytes);
+}
+
+static void set_places(const struct running_loop *l, int first, int end) {
+  for (int i = first; i < end; i++)
+    *l->places[i].slot = l->buffers[l->places[i].buffer] + l->places[i].offset;
+}
+
+/* Where everything is that does not move; what is carried begins where it will end. */
+static void bind(const struct running_loop *l, void *const *args) {
+  const struct node *n = l->step->node;
+  char *arena = args[l->step->noperands - 1];
+  for (int i = 0; i < l->body->nbuffers; i++) {
+    const struct plan_buffer *b = &l->body->buffers[i];
+    if (b->region == REGION_ARENA) l->buffers[i] = arena + b->offset;
+    if (b->region == REGION_CONSTANT) l->buffers[i] = (char *)(uintptr_t)b->data;
+  }
+  for (int i = 0; i < n->ninputs; i++) {
+    if (i < l->scan.carries) copy(args[n->ninputs + i], args[i], l->bytes[i]);
+    if (l->elements[i] >= 0)
+      l->buffers[l->elements[i]] = i < l->scan.carries ? args[n->ninputs + i] : args[i];
+  }
+  set_places(l, l->moving, l->nplaces);
+}
+
+static void run_steps(const struct running_loop *l) {
+  for (int i = 0; i < l->nsteps; i++) {
+    const struct command *c = &l->commands[i];
+    if (c->kind == COMMAND_KERNEL)
+      c->kernel(c->args, c->sizes);
+    else if (c->kind == COMMAND_CALL)
+      c->call(c->args, c->state);
+    else if (c->bytes)
+      memmove(c->args[1], c->args[0], c->bytes);
+  }
+}
+
+void loop_run(void *const *args, const void *state) {
+  const struct running_loop *l = state;
+  const struct scan *s = &l->scan;
+  int operands = l->step->node->ninputs;
+  bind(l, args);
+  for (int64_t k = 0; k < s->length; k++) {
+    int64_t at = s->reverse ? s->length - 1 - k : k;
+    for (int i = s->carries; i < s->carries + s->sequences; i++)
+      if (l->elements[i] >= 0) l->buffers[l->elements[i]] = (char *)args[i] + at * l->bytes[i];
+    set_places(l, 0, l->moving);
+    run_steps(l);
+    for (int i = 0; i < s->carries + s->stacks; i++) {
+      const struct operand *o = &l->body->outputs[i].operand;
+      int64_t bytes = l->bytes[operands + i], offset = i < s->carries ? 0 : at * bytes;
+      copy((char *)args[operands + i] + offset, l->buffers[o->buffer] + o->offset, bytes);
+    }
+  }
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Loops at run time beside jax.lax.scan: scan.py DGC FOLDER. The folder is for its files.
+
+Each model is trained for some steps in f64, from initial values that stand in its text, on rows among which are zeros and
+equal ones; then its variables, and what it predicts, are compared with JAX's. On one tower by the compiled backend and the
+interpreter, and on three uneven towers, which give the same bits on one, two and three devices."""
+import hashlib
+import json
+import os
+import subprocess
+import sys
+
+try:
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+except ImportError:
+    print("SKIP: no JAX: see tools/oracles.sh")
+    sys.exit(77)
+
+jax.config.update("jax_enable_x64", True)
+DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
+ONLY = sys.argv[3:]
+ROWS, BATCH, LENGTH, STEPS, RATE = 14, 7, 5, 6, 0.1
+failures = []
+numbers = np.random.default_rng(7)
+X = numbers.normal(size=(ROWS, LENGTH, 2))
+X[0], X[3], X[5, 2] = 0, X[4], X[5, 1]
+Y = numbers.normal(size=(ROWS, 3))
+COUNT = np.array([0, 1, 2, 3, 4, 5, 5, 5, 4, 3, 2, 1, 0, 3], dtype=np.int32)
+
+
+def check(good, what):
+    if not good:
+        failures.append(what)
+        print("FAILED:", what)
+
+
+def literal(a):
+    return "[" + ", ".join(literal(x) for x in a) + "]" if getattr(a, "ndim", 0) else repr(float(a))
+
+
+class Case:
+    def __init__(self, name, shapes, text, function, length=LENGTH, spreads=True):
+        self.name, self.length, self.spreads = name, length, spreads
+        rng = np.random.default_rng(len(name))
+        self.start = {k: rng.uniform(-0.6, 0.6, size=s) for k, s in shapes.items()}
+        self.function = function
+        variables = "".join(f"  var {k} : f64{list(s)} = {literal(self.start[k])}\n" for k, s in shapes.items())
+        self.text = (f"model m {{\n  input x : f64[B, {length}, 2]\n  input y : f64[B, 3]\n  input n : i32[B]\n"
+                     f"  seen = sum(cast(n, f64)) * 0.0\n{variables}{text}"
+                     f"  train loss = mean(square(h - y)) + 0.1 * mean(square(ys)) + seen with sgd({RATE})\n"
+                     f"  predict p = concat([h, reshape(ys, [B, {length} * 3])], axis = 1)\n}}\n")
+
+
+def rnn(p, x, n):
+    def step(h, x_t):
+        h = jnp.tanh(x_t @ p["w"] + h @ p["u"] + p["b"])
+        return h, 2 * h
+    h, ys = jax.lax.scan(step, jnp.zeros((len(x), 3)), x.swapaxes(0, 1))
+    return h, ys.swapaxes(0, 1)
+
+
+def lstm(reverse):
+    def run(p, x, n):
+        def step(carry, xs):
+            (h, c), (x_t, t) = carry, xs
+            z = jnp.concatenate([x_t, h], axis=1) @ p["k"] + p["b"]
+            i, f, g, o = z[:, :3], z[:, 3:6], z[:, 6:9], z[:, 9:]
+            d = jax.nn.sigmoid(f + 1) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+            e = jax.nn.sigmoid(o) * jnp.tanh(d)
+            on = (t < n)[:, None]
+            return (jnp.where(on, e, h), jnp.where(on, d, c)), jnp.where(on, e, 0)
+        zero = jnp.zeros((len(x), 3))
+        (h, _), ys = jax.lax.scan(step, (zero, zero), (x.swapaxes(0, 1), jnp.arange(LENGTH)), reverse=reverse)
+        return h, ys.swapaxes(0, 1)
+    return run
+
+
+def context(p, x, n):
+    about = jnp.tanh(x.sum(axis=1) @ p["w"])
+
+    def step(h, x_t):
+        h = jnp.sin(about * h + x_t @ p["w"] * p["s"])
+        return h, h * about
+    h, ys = jax.lax.scan(step, jnp.broadcast_to(p["h0"], (len(x), 3)), x.swapaxes(0, 1))
+    return h, ys.swapaxes(0, 1)
+
+
+def layers(p, x, n):
+    def step(h, w):
+        h = jnp.tanh(h @ w["w"] + w["b"])
+        return h, h
+    h, ys = jax.lax.scan(step, x.sum(axis=1) @ p["v"], {"w": p["w"], "b": p["b"]})
+    return h, ys.swapaxes(0, 1)
+
+
+def nested(p, x, n):
+    def step(h, x_t):
+        def inner(q, k):
+            return jnp.tanh(q @ k + 0.5 * x_t @ p["w"]), None
+        q, _ = jax.lax.scan(inner, h, p["k"], reverse=True)
+        return h + 0.5 * q, q
+    h, ys = jax.lax.scan(step, jnp.zeros((len(x), 3)), x.swapaxes(0, 1))
+    return h, ys.swapaxes(0, 1)
+
+
+def swapped(p, x, n):
+    def step(carry, x_t):
+        a, b = carry
+        return (b, a * 0.9 + x_t @ p["w"]), a * b
+    zero = jnp.zeros((len(x), 3))
+    (h, _), ys = jax.lax.scan(step, (zero, zero + 1), x.swapaxes(0, 1))
+    return h, ys.swapaxes(0, 1)
+
+
+def both_ways(p, x, n):
+    def step(h, x_t):
+        h = jnp.tanh(x_t @ p["w"] + h @ p["u"])
+        return h, h
+    zero = jnp.zeros((len(x), 3))
+    a, ys = jax.lax.scan(step, zero, x.swapaxes(0, 1))
+    b, zs = jax.lax.scan(step, zero, x.swapaxes(0, 1), reverse=True)
+    return a * b, (ys + zs).swapaxes(0, 1)
+
+
+ZERO = "  h = broadcast(cast(0.0, f64), [B, 3])\n"
+RNN = ZERO + """  ys = scan h over x_t in x {
+    h = tanh(x_t @ w + h @ u + b)
+    return 2 * h
+  }
+"""
+LSTM = ZERO + """  c = h
+  ys = scan(REVERSE) h, c over x_t in x, t in broadcast(iota(i32[5]), [B, 5]) {
+    z = concat([x_t, h], axis = 1) @ k + b
+    d = sigmoid(z[:, 3:6] + 1) * c + sigmoid(z[:, 0:3]) * tanh(z[:, 6:9])
+    e = sigmoid(z[:, 9:]) * tanh(d)
+    live = broadcast(expand(t < n, 1), [B, 3])
+    h = select(live, e, h)
+    c = select(live, d, c)
+    return select(live, e, 0.0)
+  }
+"""
+WEIGHTS = {"w": (2, 3), "u": (3, 3), "b": (3,)}
+CASES = [
+    Case("rnn", WEIGHTS, RNN, rnn),
+    Case("rnn of one step", WEIGHTS, RNN, rnn, 1),
+    Case("lstm, of as many steps as a row has", {"k": (5, 12), "b": (12,)}, LSTM.replace("REVERSE", "axis = 1"), lstm(False)),
+    Case("lstm, reversed", {"k": (5, 12), "b": (12,)}, LSTM.replace("REVERSE", "reverse = true"), lstm(True)),
+    Case("rows from outside, and a first value that is trained", {"w": (2, 3), "s": (), "h0": (3,)},
+         """  about = tanh(sum(x, axis = 1) @ w)
+  h = broadcast(h0, [B, 3])
+  ys = scan h over x_t in x {
+    h = sin(about * h + x_t @ w * s)
+    return h * about
+  }
+""", context),
+    Case("layers, whose weights are the sequence", {"v": (2, 3), "w": (LENGTH, 3, 3), "b": (LENGTH, 3)},
+         """  h = sum(x, axis = 1) @ v
+  all_h = scan(axis = 0) h over w_t in w, b_t in b {
+    h = tanh(h @ w_t + b_t)
+    return h
+  }
+  ys = transpose(all_h, [1, 0, 2])
+""", layers),
+    Case("a loop in a loop", {"w": (2, 3), "k": (4, 3, 3)}, ZERO + """  ys = scan h over x_t in x {
+    q = h
+    scan(axis = 0, reverse = true) q over k_t in k {
+      q = tanh(q @ k_t + 0.5 * x_t @ w)
+    }
+    h = h + 0.5 * q
+    return q
+  }
+""", nested, spreads=False),
+    Case("carried values that change places", {"w": (2, 3)}, ZERO + """  g = h + 1
+  ys = scan h, g over x_t in x {
+    old = h
+    h = g
+    g = old * 0.9 + x_t @ w
+    return old * h
+  }
+""", swapped),
+    Case("both ways", {"w": (2, 3), "u": (3, 3)}, ZERO + """  g = h
+  ahead = scan h over x_t in x {
+    h = tanh(x_t @ w + h @ u)
+    return h
+  }
+  back = scan(reverse = true) g over x_t in x {
+    g = tanh(x_t @ w + g @ u)
+    return g
+  }
+  h = h * g
+  ys = ahead + back
+""", both_ways),
+]
+
+
+def expected(case, x):
+    p = {k: jnp.array(v) for k, v in case.start.items()}
+
+    def loss(p, x, y, n):
+        h, ys = case.function(p, x, n)
+        return jnp.mean((h - y) ** 2) + 0.1 * jnp.mean(ys ** 2)
+
+    for i in range(STEPS):
+        rows = slice(i % 2 * BATCH, i % 2 * BATCH + BATCH)
+        slope = jax.grad(loss)(p, x[rows], Y[rows], COUNT[rows])
+        p = {k: p[k] - RATE * slope[k] for k in p}
+    h, ys = case.function(p, x, COUNT)
+    return {k: np.asarray(v) for k, v in p.items()}, np.concatenate([h, ys.reshape(len(x), -1)], axis=1)
+
+
+def run(*args, refused=None):
+    done = subprocess.run([DGC, *args], capture_output=True, text=True, cwd=FOLDER, timeout=300)
+    if refused:
+        return done.returncode == 1 and refused in done.stderr and "m.dsl:" in done.stderr
+    if done.returncode:
+        print(done.stdout, done.stderr)
+    return done.returncode == 0
+
+
+def read(path):
+    with open(path, "rb") as f:
+        size = int.from_bytes(f.read(8), "little")
+        head, body = json.loads(f.read(size)), f.read()
+    kinds = {"F64": np.float64, "I64": np.int64}
+    return {k: np.frombuffer(body[slice(*v["data_offsets"])], kinds[v["dtype"]]).reshape(v["shape"])
+            for k, v in head.items() if k != "__metadata__"}
+
+
+def trained(case, options):
+    """Variables and predictions, or None."""
+    for name in ("m.safetensors", "p.npy"):
+        if os.path.exists(os.path.join(FOLDER, name)):
+            os.remove(os.path.join(FOLDER, name))
+    data = ["--data", "x=x.npy", "--data", "y=y.npy", "--data", "n=n.npy", "--batch", str(BATCH), "-q",
+            "--checkpoint", "m.safetensors"] + options
+    if not run("train", "m.dsl", *data, "--no-shuffle", "--steps", str(STEPS)):
+        return None
+    if not run("predict", "m.dsl", *data, "--output", "p=p.npy"):
+        return None
+    return read(os.path.join(FOLDER, "m.safetensors")), np.load(os.path.join(FOLDER, "p.npy"))
+
+
+def distance(have, want):
+    return float(np.max(np.abs(have - want), initial=0)) / max(float(np.max(np.abs(want), initial=0)), 1e-3)
+
+
+def compare(case):
+    x = X[:, :case.length]
+    np.save(os.path.join(FOLDER, "x.npy"), x)
+    with open(os.path.join(FOLDER, "m.dsl"), "w") as f:
+        f.write(case.text)
+    variables, predicted = expected(case, x)
+    bits = {}
+    for towers, options in ((1, ["--devices", "cpu:0"]), (1, ["--devices", "cpu:0", "--backend", "interp"]),
+                            (3, ["--devices", "cpu:0", "--towers", "3", "--strategy", "mirrored"]),
+                            (3, ["--devices", "cpu:0-1", "--towers", "3"]), (3, ["--devices", "cpu:0-2"]),
+                            (3, ["--devices", "cpu:0-2", "--strategy", "central_storage"])):
+        what = f"{case.name} with {' '.join(options)}"
+        if towers > 1 and not case.spreads:  # what it would have to say of each step is in the rows of all towers
+            check(run("compile", "m.dsl", "--entry", "train", "--emit", "placed", "--batch", str(BATCH), *options,
+                      refused="cannot be spread over towers"), what)
+            continue
+        have = trained(case, options)
+        check(have is not None, what)
+        if have is None:
+            return
+        off = max([distance(have[0][k], v) for k, v in variables.items()] + [distance(have[1].reshape(predicted.shape), predicted)])
+        check(off <= 1e-9, f"{what}: off by {off:.2g}")
+        if "interp" in options:
+            continue
+        value = hashlib.sha256(b"".join(have[0][k].tobytes() for k in sorted(variables)) + have[1].tobytes()).hexdigest()
+        check(bits.setdefault(towers, value) == value, f"{what}: other bits")
+    print(f"{case.name}: as JAX")
+
+
+np.save(os.path.join(FOLDER, "y.npy"), Y)
+np.save(os.path.join(FOLDER, "n.npy"), COUNT)
+for case in CASES:
+    if not ONLY or case.name in ONLY:
+        compare(case)
+sys.exit(1 if failures else 0)
