@@ -60,7 +60,8 @@ static struct value reduce(struct resolver *r, const struct reduce_builtin *how,
     y = build2(r->g, OP_div, sum, build_broadcast_to(r->g, count, &sum->type));
   }
   struct value v = value_tensor(r, keep_axes(r, y, &x->type, axes, keep), loc);
-  if (v.kind != VALUE_TENSOR || how->op != OP_reduce_sum || sum->type.rank || !type_is_symbolic(&x->type))
+  if (v.kind != VALUE_TENSOR || how->op != OP_reduce_sum || sum->type.rank || !type_is_symbolic(&x->type) ||
+      type_has_whole(&x->type))
     return v;
   v.tensor.sum = sum;
   v.tensor.elements = how->mean ? type_count(&x->type) : 0;

@@ -29,7 +29,8 @@ static struct node *row_numbers(struct resolver *r, const struct value *v, const
     return NULL;
   }
   if (!rows_exist(r, index, table, loc)) return NULL;
-  if (table->type.dim[0] > 0) limit_input(r, index, 0, table->type.dim[0] - 1, loc);
+  if (table->type.dim[0] > 0 && !dim_is_whole(table->type.dim[0]))
+    limit_input(r, index, 0, table->type.dim[0] - 1, loc);
   return index;
 }
 
@@ -94,6 +95,7 @@ static struct value run_scatter_add(struct resolver *r, struct value *args, stru
 }
 
 const struct builtin builtins_rows[] = {
+    {"all_gather", {"x"}, 1, run_all_gather},
     {"gather", {"table", "index"}, 2, run_gather},
     {"scatter_add", {"x", "index", "values"}, 3, run_scatter_add},
     {NULL, {NULL}, 0, NULL},

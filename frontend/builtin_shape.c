@@ -162,7 +162,7 @@ static struct value run_slice(struct resolver *r, struct value *args, struct loc
   bool ok = n == t.rank && m == t.rank;
   for (int i = 0; ok && i < n; i++) {
     int64_t dim = t.dim[i];
-    if (dim < 0) {
+    if (dim < 0 || dim_is_whole(dim)) {
       ok = begin[i] == 0 && size[i] == -1;
       continue;
     }
@@ -189,7 +189,7 @@ static struct value run_pad(struct resolver *r, struct value *args, struct loc l
   bool ok = n == t.rank && m == t.rank;
   for (int i = 0; ok && i < n; i++) {
     ok = low[i] >= 0 && high[i] >= 0 && low[i] <= MAX_ELEMENTS && high[i] <= MAX_ELEMENTS &&
-         (t.dim[i] >= 0 || (low[i] == 0 && high[i] == 0));
+         ((t.dim[i] >= 0 && !dim_is_whole(t.dim[i])) || (low[i] == 0 && high[i] == 0));
     if (ok) t.dim[i] += low[i] + high[i];
   }
   if (!ok) {

@@ -122,22 +122,25 @@ static struct value float_binary(struct resolver *r, enum operator op, double a,
   return value_error();
 }
 
-/* a and b are multiples of B (0: of nothing). */
+static struct value multiple(int64_t times) { return (struct value){.kind = VALUE_BATCH, .i = times}; }
+
+/* a and b are multiples of B or N, or one is an integer. */
 static struct value batch_binary(struct resolver *r, enum operator op, const struct value *a,
                                  const struct value *b, struct loc loc) {
-  bool both = a->kind == b->kind;
-  int64_t y = 0;
+  bool both = a->kind == b->kind, alike = both && (a->i > 0) == (b->i > 0);
+  int64_t y = 0, number = a->kind == VALUE_BATCH ? b->i : a->i;
   if (both && (op == OPERATOR_EQ || op == OPERATOR_NE))
     return value_bool((a->i == b->i) == (op == OPERATOR_EQ));
-  if (both && op == OPERATOR_ADD && !__builtin_add_overflow(a->i, b->i, &y)) return value_dim(-y);
-  if (both && op == OPERATOR_DIV && b->i && a->i % b->i == 0) return value_int(a->i / b->i);
-  if (!both && op == OPERATOR_MUL && a->i > 0 && b->i > 0 && !__builtin_mul_overflow(a->i, b->i, &y))
-    return value_dim(-y);
+  if (alike && op == OPERATOR_ADD && !__builtin_add_overflow(a->i, b->i, &y)) return multiple(y);
+  if (alike && op == OPERATOR_DIV && a->i % b->i == 0) return value_int(a->i / b->i);
+  if (!both && op == OPERATOR_MUL && number > 0 && !__builtin_mul_overflow(a->i, b->i, &y))
+    return multiple(y);
   if (!both && op == OPERATOR_DIV && a->kind == VALUE_BATCH && b->i > 0 && a->i % b->i == 0)
-    return value_dim(-(a->i / b->i));
+    return multiple(a->i / b->i);
   if (!both && (op == OPERATOR_EQ || op == OPERATOR_NE)) return value_bool(op == OPERATOR_NE);
-  report(r, loc, "`%s %s %s` is not known when the model is compiled: B is the batch",
-         value_text(r->arena, a), operators[op].text, value_text(r->arena, b));
+  report(r, loc, "`%s %s %s` is not known when the model is compiled: %s", value_text(r->arena, a),
+         operators[op].text, value_text(r->arena, b),
+         (a->kind == VALUE_BATCH ? a->i : b->i) > 0 ? "B is the batch" : "N is how many rows the batch has");
   return value_error();
 }
 

@@ -223,7 +223,7 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   bool ok = eval_type(r, s->type, &t);
   ok &= eval_traits(r, s, &as);
   bool trainable = as.trainable = s->kind == STMT_VAR && !slot && !as.on_read;
-  if (ok && type_is_symbolic(&t)) {
+  if (ok && (type_is_symbolic(&t) || type_has_whole(&t))) {
     report(r, s->type->loc, "a variable cannot depend on the batch: %s", type_text(r->arena, &t));
     ok = false;
   }

@@ -14,11 +14,16 @@ bool type_append(struct resolver *r, struct type *t, const struct value *v) {
     report_number(r, v);
     return false;
   }
+  if (v->kind == VALUE_INT && v->i > MAX_ELEMENTS) {
+    report(r, v->at, "an axis of %lld is too large: a tensor has at most %lld elements", (long long)v->i,
+           (long long)MAX_ELEMENTS);
+    return false;
+  }
   if (t->rank == MAX_RANK) {
     report(r, v->at, "a tensor has at most %d axes", MAX_RANK);
     return false;
   }
-  t->dim[t->rank++] = v->kind == VALUE_INT ? v->i : -v->i;
+  t->dim[t->rank++] = dim_of_value(v);
   return true;
 }
 
@@ -141,7 +146,7 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
     }
     int64_t size = t.dim[axis], lo, hi;
     bool all = q->kind == EXPR_RANGE && !q->lhs && !q->rhs;
-    if (!all && size < 0) {
+    if (!all && (size < 0 || dim_is_whole(size))) {
       report(r, q->loc, "the batch axis cannot be cut: its rows lie on different towers");
       report_value(r, base);
       return value_error();

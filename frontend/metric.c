@@ -273,6 +273,13 @@ void run_predict(struct resolver *r, const struct stmt *s) {
   struct node *n = v.kind == VALUE_ERROR ? NULL : tensor_node(r, &v, "a prediction");
   r->path = saved;
   if (!n) return;
+  if (type_has_whole(&n->type)) {
+    report(r, s->value->loc,
+           "a row of a prediction has the same size in each batch, and N is how many rows that has: %s",
+           type_text(r->arena, &n->type));
+    report_value(r, &v);
+    return;
+  }
   if (n->type.rank == 0 || n->type.dim[0] != -1) {
     report(r, s->value->loc, "a prediction has one row per example: f32[B, ...], not %s",
            type_text(r->arena, &n->type));

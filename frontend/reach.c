@@ -50,7 +50,8 @@ static bool has_varying(const struct node *n, const uint8_t *is) {
 
 /* More than one row is known: what all give together, or where a row stands among the others. */
 static bool has_total(const struct node *n, const uint8_t *is) {
-  bool yes = n->op == OP_batch_size || node_spread(n, NULL) == SPREAD_NOT, rows = false;
+  bool yes = n->op == OP_batch_size || node_spread(n, NULL) == SPREAD_NOT || type_has_whole(&n->type),
+       rows = false;
   for (int i = 0; i < n->ninputs; i++) {
     yes |= is[n->inputs[i]->id];
     rows |= type_is_symbolic(&n->inputs[i]->type);

@@ -234,6 +234,16 @@ bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int 
 bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 
+/* whole.c: the rows of all towers */
+/* x with the rows of the whole batch along its batch axis, which is then N; NULL after an error. */
+struct node *all_rows(struct resolver *r, struct node *x, struct loc loc);
+/* For a product a @ b: of two sides with the batch along different axes the right one becomes one of all rows, and so
+ * does what meets N. */
+bool gather_for_product(struct resolver *r, struct node **a, struct node **b, struct loc loc);
+/* Help where elementwise operands, aligned at their ends, have the batch along different axes, or meet N. */
+void help_pairs(struct resolver *r, struct node *const *x, int n);
+struct value run_all_gather(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
+
 /* precision.c */
 /* `with precision = ...` of the definition whose frame has begun; without it the caller's holds. */
 bool apply_settings(struct resolver *r, const struct def *d);

@@ -79,7 +79,8 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
     if (d == DT_BOOL) break;
     {
       struct node *n = build_batch_size(r->g, d);
-      return v->i == 1 ? n : build2(r->g, OP_mul, n, build_scalar(r->g, d, (double)v->i));
+      int64_t times = v->i < 0 ? -v->i : v->i;
+      return times == 1 ? n : build2(r->g, OP_mul, n, build_scalar(r->g, d, (double)times));
     }
   case VALUE_NONE:
   case VALUE_STRING:
@@ -182,10 +183,14 @@ struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int
       report(r, loc, "%s needs shapes that broadcast, not %s and %s", op_table[op]->name,
              type_text(r->arena, &in[i - 1]->type), type_text(r->arena, &in[i]->type));
       for (int k = 0; k < n; k++) report_value(r, &v[k]);
+      help_pairs(r, in, i + 1);
       return value_error();
     }
   }
-  if (!type_check(r, &shape, loc)) return value_error();
+  if (!type_check(r, &shape, loc)) {
+    help_pairs(r, in, n);
+    return value_error();
+  }
   for (int i = 0; i < n; i++) {
     struct type t = type_with_dtype(shape, (enum dtype)in[i]->type.dtype);
     in[i] = build_broadcast_to(r->g, in[i], &t);
@@ -202,6 +207,7 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
   enum dtype d;
   if (!common_dtype(r, OP_matmul, v, 2, loc, &d)) return value_error();
   build_here(r, loc);
+  if (!gather_for_product(r, &a, &b, loc)) return value_error();
   struct type ta = a->type, tb = b->type;
   bool fits = ta.rank >= 2 && tb.rank >= 2 && ta.dim[ta.rank - 1] == tb.dim[tb.rank - 2];
   struct type ba = ta, bb = tb, batch = {0};

@@ -7,7 +7,14 @@
 
 struct value value_dim(int64_t dim) {
   if (dim < 0) return (struct value){.kind = VALUE_BATCH, .i = -dim};
+  if (dim_is_whole(dim)) return (struct value){.kind = VALUE_BATCH, .i = -(dim / DIM_WHOLE)};
   return value_int(dim);
+}
+
+int64_t dim_of_value(const struct value *v) {
+  if (v->kind != VALUE_BATCH) return v->i;
+  if (v->i > 0) return -v->i;
+  return -v->i < INT64_MAX / DIM_WHOLE ? -v->i * DIM_WHOLE : MAX_ELEMENTS + 1;
 }
 
 enum { MAX_SHOWN = 200 }; /* bytes after which a list is cut */
@@ -17,7 +24,7 @@ void value_print(struct str *s, const struct value *v) {
   case VALUE_ERROR: str_put(s, "?"); break;
   case VALUE_NONE: str_put(s, "none"); break;
   case VALUE_INT: str_printf(s, "%lld", (long long)v->i); break;
-  case VALUE_BATCH: dim_print(s, -v->i); break;
+  case VALUE_BATCH: dim_print(s, dim_of_value(v)); break;
   case VALUE_FLOAT: str_double(s, v->f); break;
   case VALUE_BOOL: str_put(s, v->b ? "true" : "false"); break;
   case VALUE_STRING: str_printf(s, "\"%s\"", v->string); break;

@@ -9,7 +9,7 @@ enum value_kind {
   VALUE_ERROR, /* reported already: everything made of it is silent */
   VALUE_NONE,  /* `none`, and an argument that was not given */
   VALUE_INT,
-  VALUE_BATCH, /* i times the symbolic batch B */
+  VALUE_BATCH, /* i times the symbolic batch B; -i times N, the rows of all towers */
   VALUE_FLOAT,
   VALUE_BOOL,
   VALUE_STRING,
@@ -115,8 +115,9 @@ static inline bool value_is_scalar(const struct value *v) {
   return v->kind == VALUE_INT || v->kind == VALUE_FLOAT || v->kind == VALUE_BOOL;
 }
 
-/* A dimension of a type: an integer, or a multiple of B. */
+/* A dimension of a type: an integer, or a multiple of B or N; and back. */
 struct value value_dim(int64_t dim);
+int64_t dim_of_value(const struct value *v);
 /* As the language writes it: `512`, `[1, 2]`, `f32[B,784]`, `nn.dense`. */
 void value_print(struct str *s, const struct value *v);
 const char *value_text(struct arena *a, const struct value *v);

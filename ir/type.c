@@ -76,6 +76,12 @@ int type_batch_axis(const struct type *t) {
   return -1;
 }
 
+bool type_has_whole(const struct type *t) {
+  for (int i = 0; i < t->rank; i++)
+    if (dim_is_whole(t->dim[i])) return true;
+  return false;
+}
+
 bool type_is_symbolic(const struct type *t) { return type_batch_axis(t) >= 0; }
 
 int64_t type_count(const struct type *t) {
@@ -95,23 +101,33 @@ int64_t type_row_bytes(const struct type *t) {
 /* The sizes other than 0 must multiply to no more than the limit, so that strides never overflow either. */
 bool type_valid(const struct type *t) {
   if (t->dtype >= DT_COUNT || t->rank > MAX_RANK) return false;
-  int64_t count = 1;
-  for (int i = 0; i < t->rank; i++)
-    if (!dim_mul(count, t->dim[i] ? t->dim[i] : 1, &count)) return false;
-  return true;
+  int64_t count = 1, most = MAX_ELEMENTS;
+  for (int i = 0; i < t->rank; i++) {
+    int64_t dim = t->dim[i] ? t->dim[i] : 1;
+    if (dim_is_whole(dim)) {
+      if (dim % DIM_WHOLE || most < MAX_ELEMENTS) return false;
+      dim /= DIM_WHOLE;
+      most = INT64_MAX / DIM_WHOLE; /* so that a count with N is a number, too */
+    }
+    if (!dim_mul(count, dim, &count)) return false;
+  }
+  return count <= most && count >= -most;
 }
 
 /* A size past the limit stays past it: the result is then not valid. */
 struct type type_specialize(const struct type *t, int64_t batch) {
   struct type out = *t;
-  for (int i = 0; i < t->rank; i++)
-    if (t->dim[i] < 0 && !dim_mul(-t->dim[i], batch, &out.dim[i])) out.dim[i] = MAX_ELEMENTS + 1;
+  for (int i = 0; i < t->rank; i++) {
+    int64_t times = dim_is_whole(t->dim[i]) ? t->dim[i] / DIM_WHOLE : -t->dim[i];
+    if (times > 0 && !dim_mul(times, batch, &out.dim[i])) out.dim[i] = MAX_ELEMENTS + 1;
+  }
   return out;
 }
 
 bool dim_mul(int64_t a, int64_t b, int64_t *out) {
   int64_t product;
-  if ((a < 0 && b < 0) || __builtin_mul_overflow(a, b, &product)) return false;
+  if ((a < 0 && b < 0) || dim_is_whole(a) || dim_is_whole(b) || __builtin_mul_overflow(a, b, &product))
+    return false;
   if (product > MAX_ELEMENTS || product < -MAX_ELEMENTS) return false;
   *out = product;
   return true;
@@ -119,13 +135,18 @@ bool dim_mul(int64_t a, int64_t b, int64_t *out) {
 
 bool dim_add(int64_t a, int64_t b, int64_t *out) {
   int64_t sum;
-  if (__builtin_add_overflow(a, b, &sum) || sum > MAX_ELEMENTS || sum < -MAX_ELEMENTS) return false;
+  if (__builtin_add_overflow(a, b, &sum) || sum < -MAX_ELEMENTS) return false;
+  if (sum > MAX_ELEMENTS && !(dim_is_whole(a) && dim_is_whole(b))) return false;
   *out = sum;
   return true;
 }
 
 void dim_print(struct str *s, int64_t dim) {
-  if (dim >= 0)
+  if (dim == DIM_WHOLE)
+    str_putc(s, 'N');
+  else if (dim_is_whole(dim) && dim % DIM_WHOLE == 0)
+    str_printf(s, "%lld*N", (long long)(dim / DIM_WHOLE));
+  else if (dim >= 0)
     str_printf(s, "%lld", (long long)dim);
   else if (dim == -1)
     str_putc(s, 'B');

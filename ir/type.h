@@ -2,7 +2,10 @@
  *
  * A dimension is a size, or a multiple of the symbolic batch B: the value -k stands for k*B. So products and
  * sums of dimensions work with plain integer arithmetic as long as one factor at most is symbolic.
- * After replication every dimension is a size; a tower without rows has size 0. */
+ * After replication every dimension is a size; a tower without rows has size 0.
+ *
+ * What has the rows of all towers has the size N, the rows of the whole batch: k*N is the size k*DIM_WHOLE, larger than
+ * any other, and becomes a number where the batch does. To B it is an ordinary axis. */
 #ifndef DGC_IR_TYPE_H
 #define DGC_IR_TYPE_H
 
@@ -18,6 +21,9 @@ enum dtype { DT_F32, DT_F64, DT_I32, DT_I64, DT_U8, DT_BOOL, DT_BF16, DT_COUNT }
 #define MAX_RANK 8
 /* A tensor holds at most this many elements (8 TiB of f64): larger shapes are refused where they arise. */
 #define MAX_ELEMENTS (INT64_C(1) << 40)
+
+#define DIM_WHOLE (INT64_C(1) << 42)
+static inline bool dim_is_whole(int64_t dim) { return dim >= DIM_WHOLE; }
 
 struct type {
   uint8_t dtype; /* enum dtype */
@@ -52,18 +58,19 @@ bool type_equal(const struct type *a, const struct type *b);
 bool shape_equal(const struct type *a, const struct type *b);
 bool type_is_symbolic(const struct type *t); /* some dimension depends on B */
 int type_batch_axis(const struct type *t);   /* the first axis that depends on B, or -1 */
+bool type_has_whole(const struct type *t);   /* some dimension is a multiple of N */
 /* Elements; negative -k means k*B. The type must be valid. */
 int64_t type_count(const struct type *t);
 int64_t type_bytes(const struct type *t); /* needs a concrete type */
 int64_t type_row_bytes(
     const struct type *t); /* of one step along its first axis; concrete, of rank 1 or more */
-/* False when a product overflows MAX_ELEMENTS or two dimensions depend on B. */
+/* False when a product overflows MAX_ELEMENTS, or two dimensions depend on B, or on N; N is no factor of it. */
 bool type_valid(const struct type *t);
-/* B replaced by `batch`. */
+/* B, and N, replaced by `batch`. */
 struct type type_specialize(const struct type *t, int64_t batch);
-/* a*b for dimensions; false on overflow or B*B. */
+/* a*b for dimensions; false on overflow, B*B, or where one of several is N. */
 bool dim_mul(int64_t a, int64_t b, int64_t *out);
-/* a+b for two sizes or two multiples of B; false past MAX_ELEMENTS. */
+/* a+b for two sizes, two multiples of B, or two of N; false past MAX_ELEMENTS. */
 bool dim_add(int64_t a, int64_t b, int64_t *out);
 void dim_print(struct str *s, int64_t dim);           /* "784", "B", "3*B" */
 void type_print(struct str *s, const struct type *t); /* "f32[B,784]", "f32" for a scalar: "f32[]" */

@@ -366,6 +366,7 @@ bool graph_certify(struct arena *a, const struct graph *source, const struct gra
                       .diags = d,
                       .out = out};
   prepare(&c);
+  if (source) c.source = graph_fix_whole(c.arena, (struct graph *)(uintptr_t)source, c.batch);
   check_order(&c);
   check_numbers_of_towers(&c);
 

@@ -174,6 +174,7 @@ bool graph_certify_numbers(struct arena *a, const struct graph *source, const st
   struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   const struct config *config = &placed->config;
+  source = graph_fix_whole(scratch, (struct graph *)(uintptr_t)source, config->batch);
   struct comparison x = {.z = {scratch, scratch, seed, NULL}, .d = d, .claim = &out->claims[CLAIM_NUMBERS]};
   x.c = (struct certify){.arena = scratch,
                          .source = source,

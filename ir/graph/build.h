@@ -82,7 +82,7 @@ struct node *build_matmul_in(struct graph *g, struct node *a, struct node *b, bo
 struct node *build_iota(struct graph *g, const struct type *t, int axis);
 /* The number of rows of the global batch as a scalar. */
 struct node *build_batch_size(struct graph *g, enum dtype d);
-/* Elements of axes of x (bitmask) as a scalar: a constant, times batch_size where an axis depends on B. */
+/* Elements of axes of x (bitmask) as a scalar: a constant, times batch_size for each axis that depends on B or N. */
 struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, enum dtype d);
 /* stream: the op's own number, a hash of its path; step: scalar i64. */
 struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step,

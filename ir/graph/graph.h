@@ -125,6 +125,9 @@ struct graph *graph_create_like(struct arena *a, const struct graph *from);
 struct graph *graph_copy(struct arena *a, const struct graph *from);
 /* `from` without dead nodes: itself if it has none. Nothing is folded, and names stay. */
 struct graph *graph_prune(struct arena *a, struct graph *from);
+/* The live nodes of g with N, the rows of the whole batch, as the number `rows`; g itself where there is no N. */
+struct graph *graph_fix_whole(struct arena *a, struct graph *g, int64_t rows);
+bool graph_has_whole(const struct graph *g);
 
 /* Whether they have the same nodes in the same order, whatever these are called. */
 bool graph_alike(const struct graph *a, const struct graph *b);

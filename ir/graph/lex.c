@@ -184,12 +184,14 @@ bool lex_dim(struct lex *l, int64_t *out) {
   int64_t k = 1;
   bool number = lex_int(l, &k);
   if (!number || lex_char(l, '*')) {
-    if (!lex_char(l, 'B') || k < 1) {
+    bool whole = lex_char(l, 'N');
+    if ((!whole && !lex_char(l, 'B')) || k < 1 || k > MAX_ELEMENTS) {
       l->p = start;
       return false;
     }
-    k = -k;
-  }
+    if (__builtin_mul_overflow(k, whole ? DIM_WHOLE : -1, &k)) k = MAX_ELEMENTS + 1;
+  } else if (k > MAX_ELEMENTS)
+    k = MAX_ELEMENTS + 1; /* no multiple of N */
   if (number && *start == '-') {
     l->p = start;
     return false;
@@ -211,7 +213,7 @@ bool lex_type(struct lex *l, struct type *out) {
   if (lex_char(l, ']')) return true;
   do {
     int64_t dim;
-    if (!lex_dim(l, &dim)) return lex_expected(l, "a dimension: a size, B or a multiple of B");
+    if (!lex_dim(l, &dim)) return lex_expected(l, "a dimension: a size, B or N, or a multiple of one");
     if (out->rank == MAX_RANK) {
       diag_error(l->diags, lex_loc(l, start, l->p), "a type has at most %d dimensions", MAX_RANK);
       return false;

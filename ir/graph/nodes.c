@@ -187,14 +187,16 @@ struct node *build_batch_size(struct graph *g, enum dtype d) {
 
 struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, enum dtype d) {
   double fixed = 1;
-  bool symbolic = false;
+  int batches = 0;
   for (int i = 0; i < t->rank; i++)
     if (axes >> i & 1) {
-      symbolic |= t->dim[i] < 0;
-      fixed *= (double)(t->dim[i] < 0 ? -t->dim[i] : t->dim[i]);
+      int64_t dim = t->dim[i];
+      batches += dim < 0 || dim_is_whole(dim);
+      fixed *= (double)(dim < 0 ? -dim : dim_is_whole(dim) ? dim / DIM_WHOLE : dim);
     }
   struct node *n = build_scalar(g, d, fixed);
-  return symbolic ? build2(g, OP_mul, n, build_batch_size(g, d)) : n;
+  while (batches-- > 0) n = build2(g, OP_mul, n, build_batch_size(g, d));
+  return n;
 }
 
 struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step,

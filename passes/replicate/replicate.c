@@ -284,6 +284,11 @@ static bool may_replicate(struct pass_ctx *ctx, const struct graph *g) {
     trains |= g->outputs[i].role == OUTPUT_LOSS;
     updates |= g->outputs[i].role == OUTPUT_UPDATE;
   }
+  if (g->config.asynchronous && trains && updates && graph_has_whole(g)) {
+    diag_error(ctx->diags, LOC_NONE,
+               "the rows of all towers are read, and in asynchronous training no worker has them");
+    return false;
+  }
   if (!g->config.asynchronous || !trains || !updates || graph_has_op(g, OP_newest)) return true;
   diag_error(ctx->diags, LOC_NONE,
              "asynchronous training needs to know which reads are the updates' own: pass versions must run "
@@ -320,6 +325,8 @@ struct graph *pass_replicate(struct pass_ctx *ctx, struct graph *g) {
   if (!part_find(ctx->scratch, c, &r.s, &r.part, ctx->diags)) return NULL;
   if (!part_is_whole(&r.part)) r.s.inputs = r.part.first[r.part.process];
   r.batch = c->batch;
+  r.from = g = graph_fix_whole(ctx->scratch, g, r.batch);
+  if (!g) return NULL;
   r.single = r.s.towers == 1;
   allocate(&r);
   if (!r.single) r.blocks = row_blocks(ctx->scratch, g);

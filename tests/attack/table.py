@@ -14,7 +14,7 @@ REASONS = {
     "tower_count": "differs with the number of towers", "reduce_sum": "sum", "reduce_prod": "prod",
     "reduce_max": "max", "reduce_min": "min", "assign": "each update", "gradient": "each training",
     "newest": "asynchronous training alone", "aggregate": "by declarations of state", "split": "made by replicate",
-    "all_reduce": "made by replicate", "all_gather": "made by replicate", "copy": "made by copies",
+    "all_reduce": "made by replicate", "all_gather": "made by replicate; as a function, see tests/twins", "copy": "made by copies",
     "send": "in the part of one task of a plan", "remote": "in the part of one task of a plan",
     "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",

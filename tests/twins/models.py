@@ -363,5 +363,47 @@ def slow(count):
                   "scale_by_adam.v": lambda n: n != "h.bias"})
 
 
+def contrastive(count):
+    """Two towers with all rows of the batch as negatives, pairs of rows with equal ids, distances of all to all, and
+    attention over the batch: what has the batch twice."""
+    text = """use nn
+model contrastive {
+  input a : f64[B, 3]
+  input b : f64[B, 3]
+  input id : i32[B]
+  u = nn.dense(a, 2)
+  v = nn.dense(b, 2)
+  logits = u @ transpose(v)
+  loss = logsumexp(logits, axis = 1) - sum(u * v, axis = 1)
+  same = expand(id, 1) == all_gather(id)
+  d = sum(square(expand(u, 1) - all_gather(v)), axis = 2)
+  other = mean(select(same, d, relu(1 - d)))
+  hardest = max(select(same, -inf, logits + 0.5 * all_gather(v[:, 0])), axis = 1)
+  mixed = softmax(logits) @ v
+  cold = sum(transpose(all_gather(u)) @ all_gather(b), axis = 1)
+  train mean(loss) + other + mean(square(mixed)) + sum(cold ^ 3) / B + mean(hardest) with sgd(rate = 0.05)
+}"""
+    a, b = rows_of(15, count, 3), rows_of(16, count, 3)
+    b[::5] = 0
+    a[1::10] = a[0::10]
+    data = {"a": a, "b": b, "id": np.random.default_rng(17).integers(0, 3, count).astype("i4")}
+    first = draw(18, u__kernel=(3, 2), u__bias=(2,), v__kernel=(3, 2), v__bias=(2,))
+
+    def step(p, rows):
+        def loss(p):
+            u, v = dense(p, "u", rows["a"]), dense(p, "v", rows["b"])
+            logits = u @ v.T
+            same = rows["id"][:, None] == rows["id"][None]
+            d = jnp.sum((u[:, None] - v[None]) ** 2, axis=2)
+            hardest = jnp.max(jnp.where(same, -jnp.inf, logits + 0.5 * v[:, 0]), axis=1)
+            total = jnp.mean(jax.nn.logsumexp(logits, axis=1) - jnp.sum(u * v, axis=1))
+            total += jnp.mean(jnp.where(same, d, relu(1 - d))) + jnp.mean((jax.nn.softmax(logits) @ v) ** 2)
+            return total + jnp.sum(jnp.sum(u.T @ rows["b"], axis=1) ** 3) / len(u) + jnp.mean(hardest)
+
+        return sgd(p, loss, 0.05)
+
+    return Model("contrastive", text, data, first, step)
+
+
 def all_models(count):
-    return [make(count) for make in (siamese, gan, tied, cell, heat, penalty, clipped, lamb, slow)]
+    return [make(count) for make in (siamese, gan, tied, cell, contrastive, heat, penalty, clipped, lamb, slow)]

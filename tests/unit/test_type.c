@@ -80,6 +80,25 @@ static void validity(void **state) {
   assert_false(type_valid(&special));
 }
 
+/* N is a size that no other one is, and a number where the batch is one. */
+static void whole(void **state) {
+  (void)state;
+  struct type t = TYPE(DT_F32, -1, DIM_WHOLE, 3), two = TYPE(DT_F32, 2 * DIM_WHOLE),
+              fixed = type_specialize(&t, 5);
+  struct type square = TYPE(DT_F32, DIM_WHOLE, DIM_WHOLE), odd = TYPE(DT_F32, DIM_WHOLE - 1),
+              wide = TYPE(DT_F32, DIM_WHOLE, 1 << 21);
+  int64_t p = 7;
+  assert_string_equal(type_text(arena, &t), "f32[B,N,3]");
+  assert_string_equal(type_text(arena, &two), "f32[2*N]");
+  assert_true(type_valid(&t) && type_valid(&two) && type_has_whole(&t) && !type_has_whole(&fixed));
+  assert_false(type_valid(&square) || type_valid(&odd) || type_valid(&wide));
+  assert_int_equal(type_batch_axis(&t), 0);
+  assert_false(type_is_symbolic(&two));
+  assert_int_equal(type_count(&fixed), 75);
+  assert_true(dim_add(DIM_WHOLE, DIM_WHOLE, &p) && p == 2 * DIM_WHOLE);
+  assert_false(dim_add(DIM_WHOLE, 1, &p) || dim_add(DIM_WHOLE, -1, &p) || dim_mul(DIM_WHOLE, 2, &p));
+}
+
 static void products(void **state) {
   (void)state;
   int64_t p = 7;
@@ -107,7 +126,8 @@ static void equality(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dtypes),   cmocka_unit_test(text),     cmocka_unit_test(counts),
-      cmocka_unit_test(validity), cmocka_unit_test(products), cmocka_unit_test(equality),
+      cmocka_unit_test(validity), cmocka_unit_test(products), cmocka_unit_test(whole),
+      cmocka_unit_test(equality),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
