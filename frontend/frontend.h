@@ -80,6 +80,9 @@ struct model {
   struct graph *rates;
 };
 
+/* The names of the models in a source, in its order; how many. None after an error in `d`. */
+int frontend_models(struct arena *a, const struct source *source, struct diags *d, const char *const **names);
+
 /* NULL after an error. Everything lives in the arena; the diagnostics may hold warnings. */
 struct model *frontend_compile(struct arena *a, const struct source *source,
                                const struct frontend_options *options, struct diags *d);

@@ -3,36 +3,48 @@
 
 #include <string.h>
 
+/* The names of a file's models into the arena; how many. */
+static int models_of(struct arena *a, const struct file *file, const char *const **out) {
+  int n = 0;
+  for (const struct def *d = file->defs; d; d = d->next) n += d->kind == DEF_MODEL;
+  const char **names = arena_new_array(a, (size_t)n + 1, const char *);
+  n = 0;
+  for (const struct def *d = file->defs; d; d = d->next)
+    if (d->kind == DEF_MODEL) names[n++] = d->name;
+  *out = names;
+  return n;
+}
+
+int frontend_models(struct arena *a, const struct source *source, struct diags *d,
+                    const char *const **names) {
+  int errors = d->nerrors;
+  const struct file *file = ast_parse(a, source, d);
+  return file && d->nerrors == errors ? models_of(a, file, names) : 0;
+}
+
 static const struct def *find_model(struct resolver *r, const struct source *source,
                                     const struct file *file) {
-  const struct def *found = NULL;
-  const char **names = NULL;
-  size_t n = 0, k = 0;
+  const char *const *names, *asked = r->options->model;
+  size_t n = (size_t)models_of(r->arena, file, &names);
   struct loc start = {source, 0, 0};
-  for (const struct def *d = file->defs; d; d = d->next) n += d->kind == DEF_MODEL;
-  names = arena_new_array(r->arena, n, const char *);
+  const struct def *found = NULL;
   for (const struct def *d = file->defs; d; d = d->next) {
     if (d->kind != DEF_MODEL) continue;
-    names[k++] = d->name;
-    if (!r->options->model) {
-      if (found) {
-        report(r, d->loc, "there are several models: say which one");
-        report_note(r, found->loc, "another one is here");
-        report_help(r, "`--model %s` takes this one", d->name);
-        return NULL;
-      }
-      found = d;
-    } else if (strcmp(d->name, r->options->model) == 0) {
-      found = d;
+    if (!asked && found) {
+      report(r, d->loc, "there are several models: %s", str_join(r->arena, names, n));
+      report_note(r, found->loc, "the first one is here");
+      report_help(r, "`--model %s` takes this one", d->name);
+      return NULL;
     }
+    if (!asked || strcmp(d->name, asked) == 0) found = d;
   }
   if (found) return found;
-  if (r->options->model) {
-    report(r, start, "there is no model `%s`", r->options->model);
-    if (n) report_help(r, "`%s` has %s", source->name, str_join(r->arena, names, n));
-  } else {
+  if (!asked) {
     report(r, start, "there is no model in `%s`", source->name);
+    return NULL;
   }
+  report(r, start, "there is no model `%s`", asked);
+  if (n) report_help(r, "`%s` has %s", source->name, str_join(r->arena, names, n));
   return NULL;
 }
 

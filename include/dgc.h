@@ -76,6 +76,9 @@ DGC_API bool dgc_option(int index, struct dgc_option *out);
  * and eval-data name, and the folders of data and allow-path, which must be set before. */
 DGC_API enum dgc_status dgc_load(struct dgc_session *s, const char *path);
 DGC_API enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const char *text, size_t len);
+/* The models of a file, in its order, none of which is loaded: their names, until the session is destroyed. */
+DGC_API enum dgc_status dgc_models(struct dgc_session *s, const char *path, const char *const **names,
+                                   int *count);
 /* What the compiler makes of it. `entry`: "train", "eval", "predict" or "init"; NULL = the first there is. `stage`:
  * ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, json, html, stablehlo,
  * module (of all entries, where `entry` is NULL) or strategies (a table of what each needs); with "-json" behind a

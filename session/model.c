@@ -66,6 +66,19 @@ enum dgc_status dgc_load_text(struct dgc_session *s, const char *name, const cha
   CALL(s, session_load(s, source_make(s->arena, name, text, len)));
 }
 
+static enum dgc_status list_models(struct dgc_session *s, const char *path, const char *const **names,
+                                   int *count) {
+  const struct source *source = source_read(s->arena, path, MAX_SOURCE, &s->diags);
+  *count = 0;
+  if (!source) return session_unread(s);
+  *count = frontend_models(s->arena, source, &s->diags, names);
+  return s->diags.nerrors ? session_unread(s) : DGC_OK;
+}
+
+enum dgc_status dgc_models(struct dgc_session *s, const char *path, const char *const **names, int *count) {
+  CALL(s, list_models(s, path, names, count));
+}
+
 /* --- entries --- */
 
 const struct graph *entry_source(const struct dgc_session *s, enum entry_kind kind) {

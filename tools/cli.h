@@ -22,6 +22,7 @@ struct cli {
   char *message; /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
   char **rest;    /* what stands behind "--": of launch, a command; ends with NULL */
+  bool one_model; /* of a file that may have several: --model names it */
   int process;    /* of several that a launcher has started; the first one prints */
   bool evaluator; /* this one prints as well */
   bool failed;    /* a dump or a log could not be written */

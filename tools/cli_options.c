@@ -204,6 +204,7 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
     value = argv[++*i];
   if (wants && !value && !optional) return cli_usage(c, "--%.*s needs a value: %s", (int)len, name, wants);
   if (own) return set_own(c, own, value);
+  c->one_model |= strcmp(library.name, "model") == 0;
   return cli_status(c, dgc_set(c->session, library.name, value ? value : "true"));
 }
 

@@ -70,7 +70,7 @@ static int put_text(struct cli *c, const char *text) {
   return DGC_OK;
 }
 
-static int check(struct cli *c) {
+static int check_model(struct cli *c) {
   static const char *const entries[] = {"init", "train", "eval", "predict"};
   int code = load(c);
   const char *text;
@@ -78,9 +78,37 @@ static int check(struct cli *c) {
   for (int i = 0; !code && i < 4; i++)
     if (dgc_input(c->session, entries[i], 0, &t) || dgc_output(c->session, entries[i], 0, &t))
       code = cli_status(c, dgc_emit(c->session, entries[i], "placed", &text));
+  return code;
+}
+
+/* Each of several models, by a session of its own with the same options. */
+static int check_models(struct cli *c, const char *const *names, int count) {
+  int code = DGC_OK;
+  for (int i = 0; i < count; i++) {
+    struct cli one = {.verb = c->verb, .session = dgc_create(), .color = c->color, .process = c->process};
+    if (!one.session) return DGC_RUNTIME;
+    int wrong = cli_parse(&one, c->argc, c->argv);
+    dgc_set(one.session, "color", one.color && !one.json ? "true" : "false");
+    if (!wrong) wrong = cli_status(&one, dgc_set(one.session, "model", names[i]));
+    if (!wrong) wrong = check_model(&one);
+    if (!wrong && !c->json) printf("%s: model %s: ok\n", c->words[0], names[i]);
+    if (wrong) code = wrong;
+    dgc_destroy(one.session);
+    free(one.message);
+  }
+  return code;
+}
+
+static int check(struct cli *c) {
+  const char *const *names;
+  int code, count = 0;
+  struct stat st; /* what is read twice is a file */
+  bool several = !c->one_model && stat(c->words[0], &st) == 0 && S_ISREG(st.st_mode) &&
+                 dgc_models(c->session, c->words[0], &names, &count) == DGC_OK && count > 1;
+  code = several ? check_models(c, names, count) : check_model(c);
   if (c->json) {
     printf("{\"ok\":%s}\n", code ? "false" : "true");
-  } else if (!code)
+  } else if (!code && !several)
     printf("%s: ok\n", c->words[0]);
   return code;
 }

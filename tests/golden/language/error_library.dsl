@@ -18,4 +18,4 @@ model library() {
 # CHECK: error_library.dsl:6:24: error: there is no axis 5: the tensor has 2
 # CHECK: error_library.dsl:11:7: note: in layer `wrap`, used here
 # CHECK: error_library.dsl:12:7: error: layer `{{even|odd}}` calls itself without end: calls are nested more than 200 deep
-# CHECK: error_library.dsl:13:7: error: i32[4611686018427387904] is too large
+# CHECK: error_library.dsl:13:7: error: an axis of 4611686018427387904 is too large
