@@ -487,7 +487,7 @@ static bool eval_in(struct arena *a, const struct node *n, const struct tensor *
 }
 
 bool node_eval(const struct node *n, const struct tensor *in, struct tensor *out, int64_t step) {
-  if (type_is_symbolic(&n->type)) return false;
+  if (type_is_symbolic(&n->type) || type_has_whole(&n->type)) return false;
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   bool ok = eval_in(a, n, in, out, step);

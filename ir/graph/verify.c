@@ -144,9 +144,13 @@ static void check_stage(struct verify *v, const struct node *n) {
       verify_breach(v, n, "a source graph has no copies of variables");
     if (node_attr(n, ATTR_offset) && type_is_symbolic(&n->type))
       verify_breach(v, n, "a source graph has no parts of the batch: no offset");
+    bool given = n->op == OP_input || n->op == OP_variable || n->op == OP_constant;
+    if (given && type_has_whole(&n->type))
+      verify_breach(v, n, "only what is computed has the rows of all towers");
     return;
   }
   if (type_is_symbolic(&n->type)) verify_breach(v, n, "the type still depends on B");
+  if (type_has_whole(&n->type)) verify_breach(v, n, "the type still depends on N");
   if (n->op != OP_batch_size) return;
   /* Workers that apply their own gradients, and towers that speak for themselves, count their own rows. */
   int64_t batch = node_int_or(n, ATTR_batch, -1), all = v->g->config.batch;
