@@ -64,4 +64,32 @@ expect 4 'two of one name' run "$predict" new.dsl --checkpoint old.safetensors -
 shows err 'would be h.bias by wrong'
 expect 1 'no names' run "$predict" new.dsl --checkpoint old.safetensors --names none
 shows err "'none': No such file or directory"
+
+# Two models of a file: the student calls the teacher's layer with the variables that the teacher has learned.
+cat >two.dsl <<'MODEL'
+use nn
+layer network(x, units : int) { return nn.dense(nn.dense(x, units, tanh), 1) }
+model teacher {
+  input x : f32[B, 1]
+  input y : f32[B]
+  guess = network(x, 9)
+  train mean(square(squeeze(guess, 1) - y)) with adam(rate = 0.02)
+  predict p = guess
+}
+model student {
+  input x : f32[B, 1]
+  teacher = network.new(9)
+  guess = network(x, 2)
+  train mean(square(guess - stop_gradient(teacher(x)))) with adam(rate = 0.02) over "guess"
+  predict p = teacher(x)
+}
+MODEL
+expect 0 'teacher' run "$train" two.dsl --model teacher --epochs 9 --checkpoint teacher.safetensors
+expect 0 'what it says' run "$predict" two.dsl --model teacher --checkpoint teacher.safetensors
+cp out expected
+data='--data x=xy.csv:1-1'
+expect 0 'student' "$dgc" train two.dsl --model student $data --batch 5 --quiet --epochs 9 \
+  --init-from teacher.safetensors:guess=teacher --checkpoint student.safetensors
+expect 0 'the teacher in the student' run "$predict" two.dsl --model student --checkpoint student.safetensors
+cmp -s out expected && pass || fail 'the student has another teacher'
 finish
