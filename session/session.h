@@ -163,6 +163,7 @@ struct dgc_session {
   int ntasks;
   struct watched watched;
   const char *seeds; /* a digest of the first values that came from files; NULL: none did */
+  int64_t begun;     /* the step at which its last training began */
   bool restored;     /* from a checkpoint */
   bool trained;      /* since it was loaded: its training data is not what to evaluate on */
 

@@ -499,7 +499,7 @@ static enum dgc_status train_over(struct training *t) {
                               .epoch = s->position.epoch,
                               .index = s->position.index};
   s->position.batch = lo.batch;
-  t->first_step = t->saved_step = s->position.step;
+  t->first_step = t->saved_step = s->begun = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
   if (s->free) session_free_loader(s, &lo);
   enum dgc_status status = s->free ? DGC_OK : shard(s, &lo);

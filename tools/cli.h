@@ -15,9 +15,11 @@ struct cli {
   const struct verb *verb;
   const char *words[MAX_WORDS]; /* arguments that are no options */
   int nwords;
+  char **given; /* the options, as "--name=value" */
+  int ngiven;
   int argc; /* what stands behind the verb */
   char **argv;
-  const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log, *log_dir;
+  const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log, *log_dir, *receipt;
   bool json, help, verbose, quiet, resumes, overwrite, color;
   char *message; /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
@@ -42,6 +44,8 @@ extern const struct verb verbs[]; /* ends with a name of NULL */
 /* cli_options.c */
 /* Fills in `c` from the arguments behind the verb; options of the library go to the session. The exit code. */
 int cli_parse(struct cli *c, int argc, char **argv);
+/* Frees what the tool has kept of a run. */
+void cli_forget(struct cli *c);
 void cli_print_help(const struct verb *v);
 /* "error: ..." on standard error; gives DGC_USAGE back. */
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -78,6 +82,14 @@ void cli_clear_progress(void);
 void cli_keep_result(const struct dgc_progress *p);
 /* What a training has come to as a JSON object, whichever way it ended: `metrics` NULL where it was not evaluated. */
 void cli_print_result(struct cli *c, int code, const struct dgc_metric *metrics, int count, int64_t rows);
+
+/* cli_receipt.c */
+/* Whether the file of --receipt may be written, before any work is done; the exit code. */
+int cli_receipt_may(const struct cli *c);
+/* Behind a training. */
+int cli_receipt_write(struct cli *c);
+/* Does the training of the receipt again, and compares. */
+int cli_receipt_verify(struct cli *c);
 
 /* cli_events.c: as those of the log */
 int cli_events_open(struct cli *c);

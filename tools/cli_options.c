@@ -48,6 +48,9 @@ static const struct own_option own_options[] = {
      "a line for each report: losses, metrics, rate, speed, seconds; --resume appends to it", AT(log)},
     {"log-dir", 0, "DIR", "the same as an event file for TensorBoard, with histograms of what is trained",
      AT(log_dir)},
+    {"receipt", 0, "FILE",
+     "train: writes what it was asked for, made of and has come to; verify: does that again, and compares",
+     AT(receipt)},
     {"json", 0, NULL, "results as JSON", AT(json)},
     {"quiet", 'q', NULL, "no progress", AT(quiet)},
     {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},
@@ -177,6 +180,23 @@ static int set_own(struct cli *c, const struct own_option *o, const char *value)
   return DGC_OK;
 }
 
+/* For receipts. */
+static void note_given(struct cli *c, const char *name, const char *value) {
+  char **more = realloc(c->given, (size_t)(c->ngiven + 1) * sizeof *more);
+  size_t size = strlen(name) + (value ? strlen(value) : 0) + 4;
+  if (!more) return;
+  c->given = more;
+  more[c->ngiven] = malloc(size);
+  if (more[c->ngiven])
+    snprintf(more[c->ngiven++], size, "--%s%s%s", name, value ? "=" : "", value ? value : "");
+}
+
+void cli_forget(struct cli *c) {
+  for (int i = 0; i < c->ngiven; i++) free(c->given[i]);
+  free(c->given);
+  free(c->message);
+}
+
 /* One option at argv[*i]; moves *i over its value. */
 static int parse_option(struct cli *c, int argc, char **argv, int *i) {
   const char *text = argv[*i], *name = text + 2;
@@ -203,6 +223,7 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
   if (wants && !value && *i + 1 < argc && (!optional || (argv[*i + 1][0] != '-' && c->nwords)))
     value = argv[++*i];
   if (wants && !value && !optional) return cli_usage(c, "--%.*s needs a value: %s", (int)len, name, wants);
+  note_given(c, own ? own->name : library.name, value);
   if (own) return set_own(c, own, value);
   c->one_model |= strcmp(library.name, "model") == 0;
   return cli_status(c, dgc_set(c->session, library.name, value ? value : "true"));
@@ -238,7 +259,8 @@ int cli_parse(struct cli *c, int argc, char **argv) {
     else
       c->words[c->nwords++] = text;
   }
-  if (!c->help && c->nwords < wanted)
+  bool by_receipt = c->receipt && strcmp(c->verb->name, "verify") == 0;
+  if (!c->help && !by_receipt && c->nwords < wanted)
     return cli_usage(c, "something is missing: usage: dgc %s [OPTIONS] %s", c->verb->name, c->verb->words);
   return DGC_OK;
 }

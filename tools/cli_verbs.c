@@ -140,6 +140,7 @@ static int explain(struct cli *c) {
 /* What has been proved is worth reading even where something has not. */
 static int verify(struct cli *c) {
   const char *text;
+  if (c->receipt) return cli_receipt_verify(c);
   int code = start(c);
   if (code) return code;
   code = cli_status(c, dgc_verify(c->session, c->words[0], c->entry, &text));
@@ -209,7 +210,8 @@ static int evaluate_each(struct cli *c) {
 }
 
 static int train_model(struct cli *c) {
-  int code = cli_log_open(c);
+  int code = cli_receipt_may(c);
+  if (!code) code = cli_log_open(c);
   if (!code) code = cli_events_open(c);
   if (!code) code = load(c);
   if (!code) code = restore(c);
@@ -228,7 +230,8 @@ static int train_model(struct cli *c) {
   cli_clear_progress();
   cli_log_close();
   cli_events_close();
-  return code ? code : c->refused ? DGC_USAGE : DGC_OK;
+  if (code || c->refused) return code ? code : DGC_USAGE;
+  return cli_receipt_write(c);
 }
 
 static int train(struct cli *c) {
@@ -393,7 +396,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
                    "checkpoint-every resume names overwrite allow-nan eval-every train-metrics keep-best "
-                   "metric-to-watch patience init-from log log-dir log-every dump-batch"
+                   "metric-to-watch patience init-from log log-dir log-every dump-batch receipt"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
@@ -414,7 +417,8 @@ const struct verb verbs[] = {
      "draws the curves of trainings beside each other, as a page: report a.jsonl b.csv -o r.html", "file",
      report},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
-     MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric", verify},
+     MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric receipt data eval-data threads timeout",
+     verify},
     {"diff", "BEFORE AFTER", "says what the graphs of one text have that those of another have not",
      "file json", diff},
     {"explain", "MODEL NODE", "says why a node of the placed graph is where it is",

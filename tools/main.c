@@ -68,7 +68,7 @@ static int run_verb(const struct verb *v, int argc, char **argv) {
     code = v->run(&c);
   }
   dgc_destroy(c.session);
-  free(c.message);
+  cli_forget(&c);
   return code;
 }
 
