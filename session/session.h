@@ -16,6 +16,7 @@
  *   run                   device memory, plans, runs
  *   worker                the step of one worker and the parameter servers, by themselves
  *   variables, checkpoint the values of variables, for the caller and in files
+ *   names, init_from      of files whose variables have other names; first values out of them
  *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens
  *   data, evaluate        the files of an entry and their batches; metrics
@@ -24,6 +25,8 @@
  *   train, predict, batch what is done with all that
  *   evaluator             what another process trains, evaluated beside it
  *   profile, bench, verify and how fast and how right it is
+ *   receipt               what a training was made of and has come to
+ *   tensors, report       what is done with checkpoints and logs by themselves
  *   inspect, dgc          files as they are; the making and the end of a session
  *
  * tools/check_layers.py refuses a circle. */

@@ -12,22 +12,25 @@ static enum dgc_status need_variables(struct dgc_session *s) {
   return status ? status : session_init(s);
 }
 
-static enum dgc_status nth_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
+/* Behind the last one there is none: no error, which the other processes of a cluster would have to know of. */
+static enum dgc_status nth_variable(struct dgc_session *s, int index, struct dgc_tensor *out, bool *there) {
   enum dgc_status status = need_variables(s);
   if (status) return status;
   struct model_variable *all;
   int count = store_model_variables(s->store, s->call, &all);
-  if (index < 0 || index >= count) return DGC_USAGE;
-  tensor_describe(all[index].name, &all[index].type, out);
+  *there = index >= 0 && index < count;
+  if (*there) tensor_describe(all[index].name, &all[index].type, out);
   return DGC_OK;
 }
 
-static enum dgc_status nth_variable_call(struct dgc_session *s, int index, struct dgc_tensor *out) {
-  CALL(s, nth_variable(s, index, out));
+static enum dgc_status nth_variable_call(struct dgc_session *s, int index, struct dgc_tensor *out,
+                                         bool *there) {
+  CALL(s, nth_variable(s, index, out, there));
 }
 
 bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out) {
-  return nth_variable_call(s, index, out) == DGC_OK;
+  bool there = false;
+  return nth_variable_call(s, index, out, &there) == DGC_OK && there;
 }
 
 bool dgc_trained(struct dgc_session *s, const char *variable) {
