@@ -2,6 +2,7 @@
 # Little memory: every command ends with its whole result, or with exit code 3 and one error. Kernels are compiled anew, and
 # come from the cache. A small stack is enough. The fourth argument is tests/support/inject.c.
 . "$(dirname "$0")/lib.sh"
+inject=$4
 cp -r "$samples" there
 export XDG_CACHE_HOME="$work/cache"
 small='--rows 0:256 --eval-rows 0:64 --quiet'
@@ -103,7 +104,7 @@ done
 
 # Libraries alone find none: as LLVM is loaded, which begins at a hundred requests or so, and as it works.
 for request in 80 100 101 102 110 130 160 200 400 700 1000 2000 4000 8000; do
-  expect 3 "none from request $request on" env LD_PRELOAD="$4" DGC_INJECT="foreign:$request+:ENOMEM" DGC_CACHE=off "$dgc" eval \
+  expect 3 "none from request $request on" env LD_PRELOAD="$inject" DGC_INJECT="foreign:$request+:ENOMEM" DGC_CACHE=off "$dgc" eval \
     there/digits.dsl --eval-rows 0:64 --checkpoint good.safetensors
   tail -n 1 err | grep -q '^error: .*memory' && pass || fail "request $request: $(cat err)"
 done
