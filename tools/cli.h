@@ -46,11 +46,25 @@ extern const struct verb verbs[]; /* ends with a name of NULL */
 int cli_parse(struct cli *c, int argc, char **argv);
 /* Frees what the tool has kept of a run. */
 void cli_forget(struct cli *c);
-void cli_print_help(const struct verb *v);
+/* The options of a verb: false behind the last one. */
+struct cli_option {
+  char letter;       /* 0: none */
+  const char *name;  /* "devices" */
+  const char *value; /* what it takes; NULL: a flag */
+  const char *help;
+};
+bool cli_option(const struct verb *v, int index, struct cli_option *out);
 /* "error: ..." on standard error; gives DGC_USAGE back. */
 int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
 const char *cli_closest(const char *word, const char *candidates);
+
+/* cli_help.c */
+/* A verb and its options by groups, the common ones first; lines of at most 80 columns. */
+void cli_print_help(const struct verb *v);
+void cli_print_verbs(FILE *f);
+/* The verb: a script for the shell that is its word. */
+int cli_completion(struct cli *c);
 
 /* cli_launch.c */
 int cli_launch(struct cli *c);

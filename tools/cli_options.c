@@ -265,22 +265,18 @@ int cli_parse(struct cli *c, int argc, char **argv) {
   return DGC_OK;
 }
 
-static void print_option(char letter, const char *name, const char *value, const char *help) {
-  char left[64];
-  if (letter)
-    snprintf(left, sizeof left, "-%c, --%s%s%s", letter, name, value ? " " : "", value ? value : "");
-  else
-    snprintf(left, sizeof left, "--%s%s%s", name, value ? " " : "", value ? value : "");
-  printf("  %-29s %s\n", left, help);
-}
-
-void cli_print_help(const struct verb *v) {
-  printf("usage: dgc %s [OPTIONS]%s%s\n\n%s\n\n", v->name, *v->words ? " " : "", v->words, v->help);
+bool cli_option(const struct verb *v, int index, struct cli_option *out) {
   for (int i = 0; i < NOWN; i++) {
     const struct own_option *o = &own_options[i];
-    if (takes(v, o->name)) print_option(o->letter, o->name, o->value, o->help);
+    if (!takes(v, o->name) || index--) continue;
+    *out = (struct cli_option){o->letter, o->name, o->value, o->help};
+    return true;
   }
   struct dgc_option o;
-  for (int i = 0; dgc_option(i, &o); i++)
-    if (takes(v, o.name) && !find_own(o.name, strlen(o.name))) print_option(0, o.name, o.value, o.help);
+  for (int i = 0; dgc_option(i, &o); i++) {
+    if (!takes(v, o.name) || find_own(o.name, strlen(o.name)) || index--) continue;
+    *out = (struct cli_option){0, o.name, o.value, o.help};
+    return true;
+  }
+  return false;
 }

@@ -423,5 +423,6 @@ const struct verb verbs[] = {
      "file json", diff},
     {"explain", "MODEL NODE", "says why a node of the placed graph is where it is",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file json", explain},
+    {"completion", "SHELL", "prints what bash, zsh or fish complete the words of dgc by", "", cli_completion},
     {0},
 };

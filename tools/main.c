@@ -5,15 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void print_verbs(FILE *f) {
-  fputs("usage: dgc VERB [OPTIONS] ...\n\n", f);
-  for (const struct verb *v = verbs; v->name; v++) fprintf(f, "  %-8s %s\n", v->name, v->help);
-  fputs("\ndgc VERB --help says more. dgc --version [--verbose].\n"
-        "exit codes: 0 ok, 1 the input is wrong, 2 usage, 3 device or runtime, 4 mismatch, or a loss that is "
-        "no number\n",
-        f);
-}
-
 static int print_version(bool verbose) {
   printf("dgc %s\n", dgc_version());
   if (verbose) {
@@ -75,10 +66,10 @@ static int run_verb(const struct verb *v, int argc, char **argv) {
 static int run(int argc, char **argv) {
   const char *first = argc > 1 ? argv[1] : NULL;
   if (!first) {
-    print_verbs(stderr);
+    cli_print_verbs(stderr);
     return DGC_USAGE;
   }
-  if (strcmp(first, "--version") == 0) {
+  if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0) {
     bool verbose = argc > 2 && strcmp(argv[2], "--verbose") == 0;
     if (argc > 2 + verbose) return too_much(argv[2 + verbose]);
     return print_version(verbose);
@@ -90,7 +81,7 @@ static int run(int argc, char **argv) {
         return DGC_OK;
       }
     if (argc > 2) return no_verb(argv[2]);
-    print_verbs(stdout);
+    cli_print_verbs(stdout);
     return DGC_OK;
   }
   for (const struct verb *v = verbs; v->name; v++)

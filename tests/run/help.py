@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What dgc says of itself: help.py DGC SOURCE. Help, manual and completion have the same verbs and options, in the same
+sections, and help fits a terminal of 80 columns."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+dgc, root = sys.argv[1], pathlib.Path(sys.argv[2])
+passed = 0
+
+
+def check(condition, *what):
+    global passed
+    if not condition:
+        sys.exit("FAIL: " + " ".join(map(str, what)))
+    passed += 1
+
+
+def run(*arguments):
+    return subprocess.run([dgc, *arguments], check=True, stdout=subprocess.PIPE).stdout.decode()
+
+
+def options_of(text):
+    """Option: its section, of a verb's help."""
+    found, section = {}, None
+    for line in text.splitlines():
+        if line and line[0] != " " and line.endswith(":"):
+            section = line[:-1]
+        option = re.match(r"  (?:-\w, )?--([a-z0-9-]+)", line)
+        if option:
+            check(option[1] not in found, "twice:", option[1])
+            found[option[1]] = section
+    return found
+
+
+def manual():
+    """Option: its section; and the verbs."""
+    found, verbs, section, heads = {}, [], None, False
+    for line in (root / "docs/dgc.1").read_text().splitlines():
+        if line.startswith((".SS ", ".SH ")):
+            section = line[4:]
+        option = re.match(r"\.[BIR]+ (?:\\-\w [^-]*)?\\-\\-([a-z0-9\\-]+)", line)
+        verb = re.match(r"\.[BIR]+ \"?([a-z]+)", line)
+        if heads and option:
+            found.setdefault(option[1].replace("\\-", "-").rstrip("-"), section)
+        if heads and verb and section == "VERBS":
+            verbs.append(verb[1])
+        heads = line == ".TP"
+    return found, verbs
+
+
+verbs = re.findall(r"^  ([a-z]+) ", run("--help"), re.M)
+sections, described = manual()
+check(sorted(described) == sorted(verbs), "verbs of the manual", described, verbs)
+every = {}
+for verb in verbs:
+    text = run(verb, "--help")
+    check(text == run("help", verb), verb)
+    check(all(len(line) <= 80 for line in text.splitlines()), verb, [line for line in text.splitlines() if len(line) > 80])
+    every[verb] = options_of(text)
+    order = list(dict.fromkeys(every[verb].values()))
+    check(order[0] == "Common options" and "Further options" not in order, verb, order)
+check(all(len(line) <= 80 for line in run("--help").splitlines()), "verbs")
+check(run("-V") == run("--version"), "-V")
+for verb, options in every.items():
+    for option, section in options.items():
+        if option == "help":
+            continue
+        check(option in sections, "the manual says nothing of", option, "of", verb)
+        if section != "Common options":
+            check(sections[option] == section, option, "is in", sections[option], "and in", section)
+
+bash = run("completion", "bash")
+for words, wanted in [(["dgc", ""], set(verbs)), (["dgc", "tr"], {"train"}), (["dgc", "opt", "--pa"], {"--passes", "--packs", "--parameter-device"})]:
+    script = bash + "\nCOMP_WORDS=(%s)\nCOMP_CWORD=%d\n_dgc\nprintf '%%s\\n' \"${COMPREPLY[@]}\"" % (
+        " ".join("'%s'" % w for w in words), len(words) - 1)
+    done = subprocess.run(["bash", "-c", script], check=True, stdout=subprocess.PIPE).stdout.decode().split()
+    check(set(done) == wanted, words, done)
+for verb, options in every.items():
+    done = subprocess.run(["bash", "-c", bash + "\nCOMP_WORDS=(dgc %s --)\nCOMP_CWORD=2\n_dgc\necho \"${COMPREPLY[@]}\"" % verb],
+                          check=True, stdout=subprocess.PIPE).stdout.decode().split()
+    check({"--" + o for o in options} == set(done), verb, done)
+for shell in ("zsh", "fish"):
+    text = run("completion", shell)
+    for verb, options in every.items():
+        check(all(("--%s[" if shell == "zsh" else " -l %s ") % o in text for o in options), shell, verb)
+    if shutil.which(shell):
+        check(subprocess.run([shell, "-n"], input=text.encode()).returncode == 0, shell, "cannot read it")
+check(subprocess.run([dgc, "completion", "tcsh"], stderr=subprocess.DEVNULL).returncode == 2, "tcsh")
+print("%d passed, 0 failed" % passed)

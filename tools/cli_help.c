@@ -1,0 +1,192 @@
+/* Help and completion: verbs, and options by what they are for, out of the tables that the tool parses with. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what options are for ---- */
+
+static const char common[] =
+    "set batch devices strategy data epochs checkpoint resume eval-data output emit file json help";
+
+/* The sections of the manual: an option stands in one of them. */
+static const struct option_group {
+  const char *title, *options;
+} groups[] = {
+    {"The model and its devices", "set model devices cluster task towers strategy parameter-device staleness "
+                                  "min-part-bytes balance uneven "
+                                  "loss-scaling consolidation-device cross-device link speed packs "
+                                  "bytes-per-pack soft-placement batch batch-is seed "
+                                  "threads timeout tf32 backend pjrt-plugin"},
+    {"Data", "data allow-path rows eval-data eval-rows eval-timeout auto-shard no-shuffle"},
+    {"Training and its results",
+     "epochs steps eval-every train-metrics keep-best metric-to-watch patience log log-every log-dir "
+     "dump-batch profile "
+     "checkpoint "
+     "checkpoint-every allow-nan resume init-from to names overwrite output json quiet color help"},
+    {"Processes", "processes hosts restarts min-tasks"},
+    {"Looking into the compiler", "emit tasks arch entry file passes graph source numeric dump-dir "
+                                  "print-after disable-pass verify-each time-passes "
+                                  "stress"},
+};
+enum { NGROUPS = sizeof groups / sizeof *groups };
+
+static bool is_among(const char *names, const char *name) {
+  size_t len = strlen(name);
+  for (const char *p = names; (p = strstr(p, name)); p += len)
+    if ((p == names || p[-1] == ' ') && (p[len] == ' ' || !p[len])) return true;
+  return false;
+}
+
+static bool is_grouped(const char *name) {
+  for (int i = 0; i < NGROUPS; i++)
+    if (is_among(groups[i].options, name)) return true;
+  return false;
+}
+
+/* ---- help ---- */
+
+enum { WIDTH = 80, LEFT = 26, VERBS = 13 };
+
+/* `text` from column `from` on, broken at blanks; `at` columns of the line are taken: where that is too many, below. */
+static void print_wrapped(FILE *f, int at, int from, const char *text) {
+  if (at && at >= from) fputc('\n', f), at = 0;
+  while (*text) {
+    size_t room = WIDTH - (size_t)from, n = strlen(text);
+    if (n > room)
+      for (n = room; n > 0 && text[n] != ' ';) n--;
+    if (!n) n = strcspn(text, " "); /* a word that is longer than a line */
+    fprintf(f, "%*s%.*s\n", from - at, "", (int)n, text);
+    text += n + strspn(text + n, " ");
+    at = 0;
+  }
+}
+
+static void print_option(const struct cli_option *o) {
+  char left[64];
+  int n = o->letter ? snprintf(left, sizeof left, "  -%c, --%s%s%s", o->letter, o->name, o->value ? " " : "",
+                               o->value ? o->value : "")
+                    : snprintf(left, sizeof left, "  --%s%s%s", o->name, o->value ? " " : "",
+                               o->value ? o->value : "");
+  fputs(left, stdout);
+  print_wrapped(stdout, n, LEFT, o->help);
+}
+
+/* Those of the verb that are `common` ones or are not, and are in the group; NULL: in none. */
+static void print_group(const struct verb *v, const char *title, const char *names, bool of_common) {
+  struct cli_option o;
+  bool any = false;
+  for (int i = 0; cli_option(v, i, &o); i++) {
+    if (is_among(common, o.name) != of_common || (names ? !is_among(names, o.name) : is_grouped(o.name)))
+      continue;
+    if (!any) printf("\n%s:\n", title);
+    any = true;
+    print_option(&o);
+  }
+}
+
+void cli_print_help(const struct verb *v) {
+  printf("usage: dgc %s [OPTIONS]%s%s\n\n", v->name, *v->words ? " " : "", v->words);
+  print_wrapped(stdout, 0, 0, v->help);
+  print_group(v, "Common options", common, true);
+  for (int i = 0; i < NGROUPS; i++) print_group(v, groups[i].title, groups[i].options, false);
+  print_group(v, "Further options", NULL, false);
+}
+
+void cli_print_verbs(FILE *f) {
+  fputs("usage: dgc VERB [OPTIONS] ...\n\n", f);
+  for (const struct verb *v = verbs; v->name; v++)
+    print_wrapped(f, fprintf(f, "  %s", v->name), VERBS, v->help);
+  fputs("\ndgc help VERB says more. dgc --version [--verbose].\n"
+        "exit codes: 0 ok, 1 the input is wrong, 2 usage, 3 device or runtime,\n"
+        "            4 mismatch, or a loss that is no number\n",
+        f);
+}
+
+/* ---- completion ---- */
+
+/* In single quotes, for a shell; in zsh's lists of options, brackets and colons mean something, too. */
+static void put_quoted(const char *text, const char *escaped) {
+  for (; *text; text++) {
+    if (*text == '\'')
+      fputs("'\\''", stdout);
+    else {
+      if (strchr(escaped, *text)) putchar('\\');
+      putchar(*text);
+    }
+  }
+}
+
+static void put_verbs(const char *before) {
+  for (const struct verb *v = verbs; v->name; v++) printf("%s%s", v == verbs ? "" : before, v->name);
+}
+
+static void complete_bash(void) {
+  struct cli_option o;
+  fputs("# bash completion of dgc\n_dgc() {\n  local options current=${COMP_WORDS[COMP_CWORD]}\n"
+        "  if [ \"$COMP_CWORD\" = 1 ]; then\n    mapfile -t COMPREPLY < <(compgen -W \"",
+        stdout);
+  put_verbs(" ");
+  fputs(
+      "\" -- \"$current\")\n    return\n  fi\n  [[ $current == -* ]] || return\n  case ${COMP_WORDS[1]} in\n",
+      stdout);
+  for (const struct verb *v = verbs; v->name; v++) {
+    printf("  %s) options=\"", v->name);
+    for (int i = 0; cli_option(v, i, &o); i++) printf("%s--%s", i ? " " : "", o.name);
+    fputs("\" ;;\n", stdout);
+  }
+  fputs(
+      "  help) options= ;;\n  esac\n  mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n}\n"
+      "complete -o default -F _dgc dgc\n",
+      stdout);
+}
+
+static void complete_zsh(void) {
+  struct cli_option o;
+  fputs("#compdef dgc\n# zsh completion of dgc\nif (( CURRENT == 2 )); then\n  local -a verbs=(\n", stdout);
+  for (const struct verb *v = verbs; v->name; v++) {
+    printf("    '%s:", v->name);
+    put_quoted(v->help, ":");
+    fputs("'\n", stdout);
+  }
+  fputs("  )\n  _describe verb verbs\n  return\nfi\ncase $words[2] in\n", stdout);
+  for (const struct verb *v = verbs; v->name; v++) {
+    printf("%s) _arguments \\\n", v->name);
+    for (int i = 0; cli_option(v, i, &o); i++) {
+      printf("  '*--%s[", o.name);
+      put_quoted(o.help, "[]:\\");
+      printf("]%s' \\\n", o.value ? *o.value == '[' ? "::value:_files" : ":value:_files" : "");
+    }
+    fputs("  '*:file:_files' ;;\n", stdout);
+  }
+  fputs("esac\n", stdout);
+}
+
+static void complete_fish(void) {
+  struct cli_option o;
+  fputs("# fish completion of dgc\n", stdout);
+  for (const struct verb *v = verbs; v->name; v++) {
+    printf("complete -c dgc -f -n __fish_use_subcommand -a %s -d '", v->name);
+    put_quoted(v->help, "\\");
+    fputs("'\n", stdout);
+    for (int i = 0; cli_option(v, i, &o); i++) {
+      printf("complete -c dgc -n '__fish_seen_subcommand_from %s' -l %s%s -d '", v->name, o.name,
+             o.value ? " -r" : "");
+      put_quoted(o.help, "\\");
+      fputs("'\n", stdout);
+    }
+  }
+}
+
+int cli_completion(struct cli *c) {
+  static const struct {
+    const char *shell;
+    void (*print)(void);
+  } shells[] = {{"bash", complete_bash}, {"zsh", complete_zsh}, {"fish", complete_fish}};
+  for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+    if (strcmp(c->words[0], shells[i].shell) == 0) {
+      shells[i].print();
+      return DGC_OK;
+    }
+  return cli_usage(c, "there is completion for bash, zsh and fish, not for '%s'", c->words[0]);
+}
