@@ -20,10 +20,15 @@ REASONS = {
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
     "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample",
     "split_heads": "attention",
+    "accumulate": "beside JAX in tests/twins", "average": "beside JAX in tests/twins", "freeze": "beside JAX in tests/twins",
+    "scale_by_adam": "beside JAX in tests/twins", "scale_by_trust_ratio": "beside JAX in tests/twins",
+    "matches": "freeze and scale", "global_norm": "clip_by_global_norm",
     "adam_rate": "adam and adamw", "fan_in": "of sizes: the initializers", "fan_out": "of sizes: the initializers",
 }
 # Optimizers, schedules and initializers have a file of their own: updates.py.
 OPTIMIZERS = ("sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw")
+# What may stand before an optimizer.
+LINKS = ("clip_by_value", "clip_by_norm", "clip_by_global_norm", "decay_weights", "scale")
 SCHEDULES = ("exponential_decay", "cosine_decay", "linear_decay", "piecewise", "warmup")
 INITIALIZERS = ("zeros", "ones", "constant", "uniform", "normal", "glorot_uniform", "glorot_normal", "he_uniform",
                 "he_normal", "lecun_uniform", "lecun_normal")
@@ -57,7 +62,7 @@ def listed(source):
 
 def missing(source):
     """Lines that name what has neither a row nor a reason, and rows of what dgc does not have."""
-    known = set(rows()) | set(REASONS) | set(OPTIMIZERS) | set(SCHEDULES) | set(INITIALIZERS)
+    known = set(rows()) | set(REASONS) | set(OPTIMIZERS) | set(LINKS) | set(SCHEDULES) | set(INITIALIZERS)
     found = listed(source)
     lines = [f"{path}: {name}: nothing attacks it: give it a row in tests/attack, or a reason in table.py"
              for name, path in sorted(found.items()) if name not in known]

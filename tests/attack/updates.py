@@ -7,7 +7,7 @@ import numpy as np
 import binding
 from arithmetic import MANY, Arithmetic, bound, differs, moves_of
 from process import Found
-from table import INITIALIZERS, OPTIMIZERS, SCHEDULES
+from table import INITIALIZERS, LINKS, OPTIMIZERS, SCHEDULES
 
 MODEL = """optimizer probe() {{
   state seen : type(variable) = zeros()
@@ -69,6 +69,22 @@ def formula(m, real, name, s, w, g, rate, t):
     return r(new - r(rate * 0.01 * w)) if name == "adamw" else new
 
 
+def link(rng):
+    """What stands before the optimizer: its text, and the gradient that it gives on; most often nothing."""
+    name, k = rng.choice((None,) * len(LINKS) + LINKS), rng.choice([0.02, 0.25, 3.0])
+    def shortened(m, real, g, norm):
+        return m.r(g * m.r(k / np.maximum(norm, k), real, 3), real)
+    ways = {
+        "clip_by_value": lambda m, real, g, w, all: np.clip(g, -k, k),
+        "clip_by_norm": lambda m, real, g, w, all: shortened(m, real, g, m.r(np.sqrt(np.sum(g * g)), real, 8)),
+        "clip_by_global_norm": lambda m, real, g, w, all: shortened(
+            m, real, g, m.r(np.sqrt(sum(np.sum(a * a) for a in all)), real, 8)),
+        "decay_weights": lambda m, real, g, w, all: m.r(g + m.r(k * w, real), real),
+        "scale": lambda m, real, g, w, all: m.r(k * g, real),
+    }
+    return (f"{name}({k})", ways[name]) if name else ("", lambda m, real, g, w, all: g)
+
+
 def check_initial(name, w, fan_in, fan_out):
     """The range or the spread that the name promises."""
     def fail(why):
@@ -96,6 +112,9 @@ def check_update(tools, seed, index):
     initial = INITIALIZERS[index % len(INITIALIZERS)]
     text, rate = schedule(rng)
     call = "momentum(rate = {}, nesterov = true)" if name == "nesterov" else name + "(rate = {})"
+    before_it, changed = link(rng)
+    if before_it:
+        call = f"[{before_it}, {call}]"
     initial_text = initial + ("(2.5)" if initial == "constant" else "()")
     spread = rng.choice([[("devices", "cpu:0")], [("devices", "cpu:0-1")], [("devices", "cpu:0"), ("backend", "interp")],
                          [("devices", "cpu:0-2"), ("strategy", "central_storage")], [("cluster", "worker=2;ps=1")]])
@@ -119,10 +138,12 @@ def check_update(tools, seed, index):
                 probe.write(n, before[n])
             probe.run("train", 7, given)
             trained.run("train", 7, given)
+            gradients = {n: probe.read(n + ".probe.seen", dtype, shape).astype(float) for n, shape in names.items()}
             for n, shape in names.items():
-                g = probe.read(n + ".probe.seen", dtype, shape).astype(float)
+                g = gradients[n]
                 w = before[n].astype(float)
-                want = [formula(m, real, name, kept[n, k], w, g, rate(t), t) for k, m in enumerate(ways)]
+                want = [formula(m, real, name, kept[n, k], w, changed(m, real, g, w, gradients.values()), rate(t), t)
+                        for k, m in enumerate(ways)]
                 got = trained.read(n, dtype, shape).astype(float)
                 far = bound(want[0], want[1:], real)
                 wrong, want = differs(got, want[0], far), want[0]
