@@ -152,8 +152,8 @@ DGC_API void dgc_stop(struct dgc_session *s);
  * the same input are not looked at. `rows` is the input's name, the type of the elements, and the shape, whose first
  * axis counts the rows. DGC_USAGE if there can be no such rows, or the model that is loaded has no
  * such input; whether they fit is said when they are read.
- * An array lies dense in row-major order, is not copied, and must stay as it is until it is taken away again, by a
- * `data` of NULL, or the session ends. */
+ * An array lies dense in row-major order, is not copied, and must stay as it is until it is replaced, is taken away by
+ * a `data` of NULL, or the session ends; none of that from on_progress, as the training reads it. */
 struct dgc_tensor;
 DGC_API enum dgc_status dgc_set_rows(struct dgc_session *s, const char *option, const struct dgc_tensor *rows,
                                      const void *data);

@@ -11,6 +11,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_writer.h"
 #include "runtime/data/atomic.h"
+#include "runtime/data/json.h"
 #include "runtime/model_variable.h"
 #include "runtime/mpi/transport.h"
 
@@ -410,3 +411,17 @@ bool dgc_starts_anew(struct dgc_session *s, int index, const char **name) {
 }
 
 enum dgc_status dgc_restore(struct dgc_session *s, const char *path) { CALL(s, restore(s, path)); }
+
+void checkpoint_print_texts(struct str *out, bool json, const struct checkpoint *c) {
+  if (json) str_put(out, "{\"texts\":{");
+  for (int i = 0; i < c->ntexts; i++) {
+    if (json) {
+      if (i) str_putc(out, ',');
+      json_quote(out, c->texts[i].key);
+      str_putc(out, ':');
+      json_quote(out, c->texts[i].value);
+    } else
+      str_printf(out, "# %s: %s\n", c->texts[i].key, c->texts[i].value);
+  }
+  if (json) str_put(out, "},\"tensors\":[");
+}

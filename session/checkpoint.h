@@ -4,6 +4,8 @@
 
 #include "session/session.h"
 
+#include "runtime/checkpoint.h"
+
 /* `finite`: an error, and nothing is written, if a variable that is trained is not. */
 enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite);
 /* The same in two parts: a copy of all, which a thread of the first process begins to write; and waiting for what is
@@ -17,6 +19,9 @@ bool session_save_wait(struct dgc_session *s, const char *path, struct diags *d)
 /* Restores the file unless it has this checksum (NULL: none), which becomes that of the file, in the call's arena. */
 enum dgc_status session_restore_other(struct dgc_session *s, const char *path, const char **checksum,
                                       bool *other);
+/* What is told of a file first: its texts, a line each, or the beginning of an object that ends with the list of its
+ * tensors. */
+void checkpoint_print_texts(struct str *out, bool json, const struct checkpoint *c);
 /* Before the first step of a training: an error if the option checkpoint or keep-best cannot be written, or would
  * replace a file that the session has neither read nor written, nor the training that it goes on with. */
 enum dgc_status session_may_save(struct dgc_session *s);

@@ -1,5 +1,5 @@
 /* Describes what a checkpoint or a data file holds; writes a text to a file. */
-#include "session/session.h"
+#include "session/checkpoint.h"
 
 #include "base/file.h"
 #include "runtime/checkpoint.h"
@@ -26,17 +26,7 @@ static void inspect_tensor(struct str *out, bool json, const char *name, const s
 }
 
 static void inspect_checkpoint(struct str *out, bool json, const struct checkpoint *c) {
-  if (json) str_put(out, "{\"texts\":{");
-  for (int i = 0; i < c->ntexts; i++) {
-    if (json) {
-      if (i) str_putc(out, ',');
-      json_quote(out, c->texts[i].key);
-      str_putc(out, ':');
-      json_quote(out, c->texts[i].value);
-    } else
-      str_printf(out, "# %s: %s\n", c->texts[i].key, c->texts[i].value);
-  }
-  if (json) str_put(out, "},\"tensors\":[");
+  checkpoint_print_texts(out, json, c);
   for (int i = 0; i < c->count; i++) {
     if (json && i) str_putc(out, ',');
     inspect_tensor(out, json, c->entries[i].name, &c->entries[i].type);

@@ -3,12 +3,16 @@
 
 #include "session/model.h"
 
+#include <pthread.h>
 #include <string.h>
 
 struct given_rows {
   bool eval;
   struct data_spec spec; /* its source is the one below */
   struct row_source source;
+  dgc_rows_fn *fn; /* NULL: an array */
+  void *user;
+  pthread_mutex_t lock; /* an evaluation reads while the next batches of the training are read ahead */
   bool taken_away;
   struct given_rows *next;
 };
@@ -57,20 +61,32 @@ static enum dgc_status describe(struct dgc_session *s, const struct dgc_tensor *
   return DGC_OK;
 }
 
+/* One call of the function at a time. */
+static bool read_rows(void *given, int64_t first, int64_t count, void *out) {
+  struct given_rows *g = given;
+  pthread_mutex_lock(&g->lock);
+  bool good = g->fn(g->user, first, count, out);
+  pthread_mutex_unlock(&g->lock);
+  return good;
+}
+
+/* Of an array, or a function; both NULL: takes away what there is. */
 static enum dgc_status set(struct dgc_session *s, const char *option, const struct dgc_tensor *t,
-                           struct row_source source) {
+                           const void *data, dgc_rows_fn *fn, void *user) {
   bool eval = option && strcmp(option, "eval-data") == 0;
   if (!eval && (!option || strcmp(option, "data") != 0))
     return session_fail(s, DGC_USAGE, "rows are given for the options data and eval-data, not for '%s'",
                         option ? option : "");
   if (!t->name) return session_fail(s, DGC_USAGE, "rows need the name of an input");
-  enum dgc_status status = s->model ? session_check_input(s, t->name) : DGC_OK;
+  enum dgc_status status = session_alone(s); /* a training may be reading them */
+  if (!status && s->model) status = session_check_input(s, t->name);
   if (status) return status;
   struct given_rows *g = find(s, eval, t->name);
-  if (!source.data && !source.read) {
+  if (!data && !fn) {
     if (g) g->taken_away = true;
     return DGC_OK;
   }
+  struct row_source source = {.data = data, .read = fn ? read_rows : NULL};
   status = describe(s, t, &source);
   if (status) return status;
   if (!g) {
@@ -78,20 +94,23 @@ static enum dgc_status set(struct dgc_session *s, const char *option, const stru
     *g = (struct given_rows){.eval = eval, .next = s->given_rows};
     g->spec.name = arena_strdup(s->arena, t->name);
     g->spec.source = &g->source;
+    pthread_mutex_init(&g->lock, NULL);
     s->given_rows = g;
   }
-  g->spec.path = arena_printf(s->arena, "the %s of %s", source.data ? "array" : "function", t->name);
+  g->spec.path = arena_printf(s->arena, "the %s of %s", data ? "array" : "function", t->name);
+  source.user = g;
   g->source = source;
+  g->fn = fn, g->user = user;
   g->taken_away = false;
   return DGC_OK;
 }
 
 enum dgc_status dgc_set_rows(struct dgc_session *s, const char *option, const struct dgc_tensor *rows,
                              const void *data) {
-  CALL(s, set(s, option, rows, (struct row_source){.data = data}));
+  CALL(s, set(s, option, rows, data, NULL, NULL));
 }
 
 enum dgc_status dgc_set_source(struct dgc_session *s, const char *option, const struct dgc_tensor *rows,
                                dgc_rows_fn *fn, void *user) {
-  CALL(s, set(s, option, rows, (struct row_source){.read = fn, .user = user}));
+  CALL(s, set(s, option, rows, NULL, fn, user));
 }

@@ -19,7 +19,8 @@
  *   names, init_from      of files whose variables have other names; first values out of them
  *   rows                  arrays and functions of the caller, in place of files
  *   own_files             which of the files of an entry this process opens
- *   data, evaluate        the files of an entry and their batches; metrics
+ *   data, batches, evaluate
+ *                         the files of an entry and their batches; metrics
  *   best, losses          the metric that a training watches; what it measures of its batches
  *   free                  asynchronous training in no fixed order
  *   train, predict, batch what is done with all that

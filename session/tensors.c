@@ -1,8 +1,7 @@
 /* What can be done with checkpoints without a model: seen, compared, renamed, averaged, written in other forms. */
+#include "session/checkpoint.h"
 #include "session/names.h"
-#include "session/session.h"
 
-#include "runtime/checkpoint.h"
 #include "runtime/data/json.h"
 #include "runtime/data/npz_writer.h"
 
@@ -109,17 +108,7 @@ static void show_entry(struct checkpoint_work *w, const struct checkpoint_entry 
 static enum dgc_status show(struct checkpoint_work *w) {
   const struct checkpoint *c = w->files[0];
   struct str *out = &w->text;
-  if (w->json) str_put(out, "{\"texts\":{");
-  for (int i = 0; i < c->ntexts; i++) {
-    if (w->json) {
-      if (i) str_putc(out, ',');
-      json_quote(out, c->texts[i].key);
-      str_putc(out, ':');
-      json_quote(out, c->texts[i].value);
-    } else
-      str_printf(out, "# %s: %s\n", c->texts[i].key, c->texts[i].value);
-  }
-  if (w->json) str_put(out, "},\"tensors\":[");
+  checkpoint_print_texts(out, w->json, c);
   for (int i = 0; i < c->count; i++) {
     if (w->json && i) str_putc(out, ',');
     show_entry(w, &c->entries[i]);

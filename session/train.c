@@ -1,5 +1,6 @@
 /* Training over files. */
 #include "session/agree.h"
+#include "session/batches.h"
 #include "session/best.h"
 #include "session/checkpoint.h"
 #include "session/cluster.h"
@@ -19,7 +20,6 @@
 #include "base/clock.h"
 #include "ir/graph/graph.h"
 #include "runtime/data/loader.h"
-#include "runtime/data/npz_writer.h"
 #include "runtime/mpi/transport.h"
 
 #include <math.h>
@@ -278,35 +278,11 @@ static bool is_due(const struct training *t, const struct batch *b) {
   return o->checkpoint && due;
 }
 
-/* What the step reads, with which epoch and which rows of the data that is, counted from the first that is used. */
-static enum dgc_status dump_batch(struct training *t, const struct batch *b) {
-  struct dgc_session *s = t->s;
-  const struct dataset *ds = t->data;
-  bool known = !s->options.auto_shard || strcmp(s->options.auto_shard, "data") == 0;
-  struct npz_array *arrays = arena_new_array(s->call, (size_t)ds->ncolumns + 2, struct npz_array);
-  int64_t *rows = arena_new_array(s->call, (size_t)b->rows, int64_t), *epoch = arena_new(s->call, int64_t);
-  int n = 0;
-  for (; n < ds->ncolumns; n++) {
-    if (!loader_complete(t->loader, b, n, &s->diags)) return session_unread(s);
-    arrays[n] = (struct npz_array){ds->columns[n].name, b->columns[n].type, b->columns[n].data};
-  }
-  *epoch = b->epoch;
-  arrays[n++] = (struct npz_array){"dgc.epoch", type_scalar(DT_I64), epoch};
-  for (int64_t i = 0; i < b->rows; i++) {
-    int64_t at = b->index * s->position.batch + i;
-    rows[i] = s->options.no_shuffle ? at : data_order((uint64_t)s->options.seed, b->epoch, ds->rows, at);
-  }
-  if (known) arrays[n++] = (struct npz_array){"dgc.rows", type_make(DT_I64, 1, &b->rows), rows};
-  if (s->transport && s->transport->rank > 0) return DGC_OK;
-  const char *path = arena_printf(s->call, "batch-%lld.npz", (long long)s->options.dump_batch);
-  return npz_write(s->call, path, arrays, n, &s->diags) ? DGC_OK : DGC_RUNTIME;
-}
-
 static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   struct dgc_session *s = t->s;
   struct loaded *l;
   if (s->options.dump_batch == s->position.step + 1) {
-    enum dgc_status wrong = dump_batch(t, b);
+    enum dgc_status wrong = session_dump_batch(s, t->data, t->loader, b);
     if (wrong) return wrong;
   }
   if (s->transport) transport_step(s->transport, s->position.step + 1);
@@ -332,40 +308,6 @@ static void say_done(const struct training *t) {
             "nothing is left to do: %lld %s%s done, and --%ss %lld%s asks for no more", is,
             epochs ? "epoch" : "step", is == 1 ? " is" : "s are", epochs ? "epoch" : "step", wanted,
             epochs && !o->epochs_given ? " (the default)" : "");
-}
-
-/* How the rows are dealt to workers, which the strategy knows. */
-static enum dgc_status shard(struct dgc_session *s, struct loader_options *o) {
-  if (!s->options.auto_shard || !shard_find(s->options.auto_shard, &o->shard) || o->shard == SHARD_DATA)
-    return DGC_OK;
-  struct towers t;
-  enum dgc_status status = session_towers(s, ENTRY_TRAIN, o->batch, &t);
-  if (status) return status;
-  int64_t *shares = arena_new_array(s->call, (size_t)t.workers, int64_t);
-  for (int i = 0; i < t.workers; i++)
-    shares[i] =
-        tower_first_row(t.first[i + 1], t.count, o->batch) - tower_first_row(t.first[i], t.count, o->batch);
-  o->workers = t.workers;
-  o->shares = shares;
-  return DGC_OK;
-}
-
-/* Whether the strategy takes each batch that comes, the last of an epoch too, before the first one is run. */
-static enum dgc_status check_batches(struct training *t) {
-  struct dgc_session *s = t->s;
-  int64_t each = loader_batches_per_epoch(t->loader), first = s->position.index, count = each;
-  if (t->goal.steps >= 0 && t->goal.steps - s->position.step < each) count = t->goal.steps - s->position.step;
-  enum dgc_status status = DGC_OK;
-  for (int64_t i = 0, before = 0; !status && i < count; i++) {
-    int64_t rows = loader_batch_rows(t->loader, (first + i) % each);
-    if (rows != before) status = session_takes(s, ENTRY_TRAIN, rows);
-    if (status)
-      diag_note(&s->diags, LOC_NONE, "batch %lld of the %lld of an epoch of %lld rows has %lld",
-                (long long)((first + i) % each + 1), (long long)each, (long long)t->data->rows,
-                (long long)rows);
-    before = rows;
-  }
-  return status;
 }
 
 /* The end of a training that is not complete, because it was stopped or because data cannot be read: the steps that
@@ -502,19 +444,19 @@ static enum dgc_status train_over(struct training *t) {
   t->first_step = t->saved_step = s->begun = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
   if (s->free) session_free_loader(s, &lo);
-  enum dgc_status status = s->free ? DGC_OK : shard(s, &lo);
+  enum dgc_status status = s->free ? DGC_OK : session_shard(s, &lo);
   if (!status && !s->free) status = session_own_towers(s, ENTRY_TRAIN, &lo);
   if (status) return status;
   t->loader = loader_create(s->call, t->data, &lo, &s->diags);
   if (!t->loader) return session_unread(s);
-  status = check_batches(t);
+  status = session_check_batches(s, &t->goal, t->data->rows, t->loader);
   if (!status) say_done(t);
   tasks_begin(s);
   t->losses = losses_begin(s);
   forget_evaluation(t);
   t->begin = t->epoch_begin = t->saved = clock_seconds();
   /* Stopped before it could evaluate, and saved. */
-  if (!status && s->position.step && !t->free && evaluation_due(t)) status = evaluate(t);
+  if (!status && s->position.step && evaluation_due(t)) status = evaluate(t);
   forget_evaluation(t);
   if (!status) status = s->free ? train_freely(t) : train_in_order(t);
   if (!status) status = t->lost ? session_device_failed(s) : add_loss(t);

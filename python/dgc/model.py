@@ -2,6 +2,7 @@
 import collections.abc
 import html
 import os
+import signal
 import threading
 
 import numpy as np
@@ -10,7 +11,8 @@ from .arrays import DTYPES, NAMES, Tensor, converted, description, rows_of
 from .errors import Stopped, check
 from .library import ffi, lib, text
 
-EPOCH = ["epoch", "epochs", "step", "steps", "total_steps", "loss", "seconds", "examples_per_second"]
+# All but those that a mistake of this thread's own causes.
+WAITING = signal.valid_signals() - {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
 
 
 class Progress:
@@ -96,10 +98,17 @@ class Model:
     # --- calls ---
 
     def _call(self, function, *arguments):
+        """Signals wait: the library's products keep numbers below the stack pointer, where a handler's frame would be."""
         with self._lock:
             self._raised = None
+            self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
             try:
-                check(self._session, function(self._session, *arguments))
+                signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
+                status = function(self._session, *arguments)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+            try:
+                check(self._session, status)
             finally:
                 raised, self._raised = self._raised, None
                 if raised:
@@ -124,17 +133,13 @@ class Model:
             self._call(function, *arguments, out)
             return Text(text(out[0]))
 
-    def _guarded(self, function, otherwise):
+    def _callback(self, type, function):
         """A function of the caller's for the library to call: what it raises comes out of the call that led there."""
 
-        def guarded(*arguments):
-            try:
-                return function(*arguments)
-            except BaseException as error:
-                self._raised = self._raised or error
-                return otherwise
+        def keep(kind, error, trace):
+            self._raised = self._raised or error
 
-        return guarded
+        return ffi.callback(type, function, error=False, onerror=keep)
 
     def set(self, **options):
         """Options of the command line by name, `-` being `_`: batch=128, devices="cpu:0-1", set={"hidden": 64}."""
@@ -172,7 +177,7 @@ class Model:
             ffi.memmove(out, ffi.from_buffer(rows), rows.nbytes)
             return True
 
-        function = ffi.callback("dgc_rows_fn", self._guarded(read, False))
+        function = self._callback("dgc_rows_fn", read)
         t, keep = description(name, NAMES[source.dtype], source.shape)
         self._call(lib.dgc_set_source, option, t, function, ffi.NULL)
         self._kept[option, name] = function
@@ -194,14 +199,20 @@ class Model:
         epochs = []
 
         def listen(user, p):
-            now = Progress(p)
-            if now.epoch_end or now.end:
-                epochs.append(now)
-            return progress(now) is not False if progress else True
+            mask = self._mask
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)  # those that have waited come now
+            try:
+                now = Progress(p)
+                if now.epoch_end or now.end:
+                    epochs.append(now)
+                return progress(now) is not False if progress else True
+            finally:
+                signal.pthread_sigmask(signal.SIG_BLOCK, WAITING)
+                self._mask = mask
 
         with self._lock:
             self._give(b"data", data)
-            function = ffi.callback("dgc_progress_fn", self._guarded(listen, False))
+            function = self._callback("dgc_progress_fn", listen)
             lib.dgc_on_progress(self._session, function, ffi.NULL)
             try:
                 self._call(lib.dgc_train)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The Python package: package.py SOURCE. Its numbers are numpy's, or those of a file with the same rows."""
 import pathlib
+import signal
 import sys
 import threading
 
@@ -133,6 +134,28 @@ def test_training(folder):
     refused(OSError, "network", model().train, {"image": dgc.Source((201, 8), "f4", broken), "label": label})
 
 
+def test_signals():
+    """Signals that come all the time change no number; an exception in a handler ends the training."""
+    large = random.normal(size=(4096, 8)).astype(np.float32)
+    rows = {"image": large, "label": (large[:, 0] > 0).astype(np.int32)}
+    quiet, disturbed, seen = model(set={"hidden": 256}), model(set={"hidden": 256}), []
+    quiet.train(rows, epochs=20)
+    before = signal.signal(signal.SIGALRM, lambda number, frame: seen.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    disturbed.train(rows, epochs=20)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    check(len(seen) > 1 and equal(weights(quiet), weights(disturbed)), "signals", len(seen))
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    refused(KeyboardInterrupt, "", quiet.train, rows, epochs=1000000)
+    signal.signal(signal.SIGALRM, before)
+    check(signal.pthread_sigmask(signal.SIG_BLOCK, []) == set(), "signals wait for ever")
+
+
 def test_refusals(folder):
     refused(dgc.InputError, "<model>:1:", dgc.compile, "model m {")
     refused(dgc.InputError, "nowhere.dsl", dgc.load, folder / "nowhere.dsl")
@@ -170,6 +193,7 @@ check(pathlib.Path(dgc.__file__).parent.parent == folder / "site", dgc.__file__)
 test_line()
 test_sources(folder)
 test_training(folder)
+test_signals()
 test_refusals(folder)
 test_looks(root)
 print("%d passed, 0 failed" % passed)

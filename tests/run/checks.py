@@ -12,14 +12,16 @@ failures = []
 checks = 0
 
 
-def check(good, what):
+def check(good, *what):
     global checks
     checks += 1
     if not good:
         failures.append(what)
-        print("FAILED:", what)
+        print("FAILED:", *what)
 
 
 def finish(more=""):
-    print("%d checks, %s%d failed" % (checks, more, len(failures)))
+    if more:
+        print(more)
+    print("%d passed, %d failed" % (checks - len(failures), len(failures)))
     sys.exit(1 if failures else 0)

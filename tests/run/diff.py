@@ -4,24 +4,14 @@ import json
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 
-dgc, samples = sys.argv[1:3]
-folder = pathlib.Path(tempfile.mkdtemp(prefix="dgc-diff-"))
+from checks import check, dgc, finish, samples
+
 LINE = re.compile(r'  (\S+) = (.*?)(?: on (\S+))?(?:  # (.*))?$')
-passed = 0
-
-
-def check(condition, *what):
-    global passed
-    if not condition:
-        sys.exit("FAIL: " + " ".join(map(str, what)))
-    passed += 1
 
 
 def write(name, text):
-    path = folder / name
+    path = pathlib.Path(name)
     path.write_text(text)
     return path
 
@@ -108,4 +98,4 @@ check(subprocess.run([dgc, "diff", str(mirrored), samples + "/digits.dsl"], stde
 two = write("two.dg", text + "\n" + text.replace("graph digits.train", "graph digits.again"))
 done = subprocess.run([dgc, "diff", str(two), str(mirrored)], stdout=subprocess.PIPE)
 check(done.returncode == 4 and b"- graph digits.again\n" in done.stdout and b"355 the same" in done.stdout, done.stdout)
-print("%d passed, 0 failed" % passed)
+finish()

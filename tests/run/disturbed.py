@@ -244,4 +244,4 @@ for k in range(1, counts["foreign"] + 1):
             k, got.returncode, got.stderr[-300:]))
 check(refused > 0, "zlib was never refused memory in %d calls" % counts["foreign"])
 
-finish("%d runs with failing calls, " % ran)
+finish("%d runs with failing calls" % ran)

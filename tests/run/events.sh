@@ -13,11 +13,7 @@ model m(rate = 0.1) {
   seen += 1
 }
 MODEL
-python3 -c '
-import random
-random.seed(3)
-print("a,b,c,y")
-for _ in range(50): print(",".join("%.4f" % random.gauss(0, 1) for _ in range(4)))' >rows.csv
+some_rows 50 a b c y >rows.csv
 train="$dgc train m.dsl --data x=rows.csv:1-3 --data y=rows.csv:y --batch 16 --eval-rows 0:50 --eval-every 3 --log-every 2 --quiet"
 
 cat >by_hand.py <<'PYTHON'

@@ -1,21 +1,14 @@
 #!/usr/bin/env python3
-"""What dgc says of itself: help.py DGC SOURCE. Help, manual and completion have the same verbs and options, in the same
+"""What dgc says of itself: help.py DGC SAMPLES SOURCE. Help, manual and completion have the same verbs and options, in the same
 sections, and help fits a terminal of 80 columns."""
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
-dgc, root = sys.argv[1], pathlib.Path(sys.argv[2])
-passed = 0
+from checks import check, dgc, finish, others
 
-
-def check(condition, *what):
-    global passed
-    if not condition:
-        sys.exit("FAIL: " + " ".join(map(str, what)))
-    passed += 1
+root = pathlib.Path(others[0])
 
 
 def run(*arguments):
@@ -89,4 +82,4 @@ for shell in ("zsh", "fish"):
     if shutil.which(shell):
         check(subprocess.run([shell, "-n"], input=text.encode()).returncode == 0, shell, "cannot read it")
 check(subprocess.run([dgc, "completion", "tcsh"], stderr=subprocess.DEVNULL).returncode == 2, "tcsh")
-print("%d passed, 0 failed" % passed)
+finish()

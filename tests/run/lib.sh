@@ -45,6 +45,16 @@ shows() {
 empty() { if [ -s "$1" ]; then fail "$1 is not empty: $(head -3 "$1")"; else pass; fi; }
 same() { if cmp "$1" "$2"; then pass; else fail "$1 and $2 differ"; fi; }
 
+# some_rows N COLUMN...: as CSV, the same numbers each time, under a line with the names of the columns.
+some_rows() {
+  python3 -c '
+import random, sys
+random.seed(3)
+names = sys.argv[2:]
+print(",".join(names))
+for _ in range(int(sys.argv[1])): print(",".join("%.4f" % random.gauss(0, 1) for _ in names))' "$@"
+}
+
 # together N ARGUMENTS...: N processes, which the test's own `processes N COMMAND...` starts, end with the checkpoint and the
 # words of one.
 together() {

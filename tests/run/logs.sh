@@ -12,14 +12,7 @@ model m(rate = 0.1) {
   metric off = mean(sum(x * w, axis = 1) + b - y)
 }
 MODEL
-python3 - <<'PYTHON'
-import random
-random.seed(3)
-with open("rows.csv", "w") as f:
-    f.write("a,b,c,y\n")
-    for i in range(50):
-        f.write(",".join("%.4f" % random.gauss(0, 1) for _ in range(4)) + "\n")
-PYTHON
+some_rows 50 a b c y >rows.csv
 train="$dgc train m.dsl --data x=rows.csv:1-3 --data y=rows.csv:y --batch 16 --eval-rows 0:50"
 
 # What the lines say is what the same steps give in Python.

@@ -9,23 +9,15 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import urllib.parse
 
-dgc, samples, root = sys.argv[1:4]
-folder = pathlib.Path(tempfile.mkdtemp(prefix="dgc-picture-"))
-passed = 0
+from checks import check, dgc, finish, others, samples
 
-
-def check(condition, *what):
-    global passed
-    if not condition:
-        sys.exit("FAIL: " + " ".join(map(str, what)))
-    passed += 1
+root, folder = others[0], pathlib.Path.cwd()
 
 
 def run(*arguments):
-    return subprocess.run([dgc, *arguments], check=True, stdout=subprocess.PIPE, cwd=folder).stdout.decode()
+    return subprocess.run([dgc, *arguments], check=True, stdout=subprocess.PIPE).stdout.decode()
 
 
 class Page(html.parser.HTMLParser):
@@ -142,5 +134,4 @@ if shutil.which("chromium"):
     check(seen(browse(large, search="conv"))[0] > 15000, "many nodes")
 else:
     print("chromium: not there, so nothing was looked at in a browser", file=sys.stderr)
-shutil.rmtree(folder, ignore_errors=True)
-print("%d passed, 0 failed" % passed)
+finish()

@@ -186,11 +186,7 @@ model teacher(width = 4, outputs = 2) {
 }
 MODEL
 sed 's/teacher/pupil/; s/encoder/trunk/; s/encoder/trunk/' teacher.dsl >pupil.dsl
-python3 -c '
-import random
-random.seed(3)
-print("a,b,c,y,z")
-for _ in range(20): print(",".join("%.3f" % random.gauss(0, 1) for _ in range(5)))' >rows.csv
+some_rows 20 a b c y z >rows.csv
 data='--data x=rows.csv:1-3 --data y=rows.csv:4-5'
 expect 0 teacher "$dgc" train teacher.dsl $data --epochs 5 --quiet --checkpoint teacher.safetensors
 # values OF FILE...: the tensors of the model that are those of the teacher.

@@ -74,14 +74,7 @@ model still(rate = 0.0) {
   metric spread = norm(sum(abs(x), axis = 0)) / sum(abs(y))
 }
 MODEL
-python3 - <<'PYTHON'
-import random
-random.seed(3)
-with open("rows.csv", "w") as f:
-    f.write("a,b,c,y\n")
-    for i in range(50):
-        f.write(",".join("%.4f" % random.gauss(0, 1) for _ in range(4)) + "\n")
-PYTHON
+some_rows 50 a b c y >rows.csv
 data='--data x=rows.csv:1-3 --data y=rows.csv:y'
 for more in '' '--devices cpu:0-1 --towers 3'; do
   expect 0 "metrics of training $more" "$dgc" train still.dsl $data --eval-rows 0:50 --batch 16 --no-shuffle --train-metrics --eval-every 1e \
