@@ -1,5 +1,6 @@
 /* dot_product_attention: what the leaf of it takes, as arguments. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <math.h>
 

@@ -1,6 +1,7 @@
 /* Convolutions and windows: conv, transposed_conv, window_sum and window_max, whose arguments become the attributes of
  * a node. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

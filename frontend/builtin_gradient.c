@@ -4,6 +4,8 @@
  * is built literally: no rule reads past a value by which a gradient may be asked. */
 #include "frontend/resolve.h"
 
+#include "ir/ops/op_id.h"
+
 #include <string.h>
 
 /* ---- who asks ---- */

@@ -1,6 +1,7 @@
 /* Random tensors. The stream of numbers belongs to the place in the model: no order of building can change
  * it. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

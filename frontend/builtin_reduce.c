@@ -1,6 +1,7 @@
 /* Reductions: sum(x, axis = 1), mean(x), max(x, axis = [0, 1], keep = true); max(x, y) of two operands is
  * elementwise. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 /* The axes as a bit mask; without `axis`, all of them. */
 static bool axes_of(struct resolver *r, const struct value *v, int rank, uint32_t *axes) {

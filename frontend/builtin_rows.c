@@ -1,5 +1,6 @@
 /* Rows by number: gather picks them, scatter_add adds to them. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 /* Numbers that are known now are checked now. */
 static bool rows_exist(struct resolver *r, const struct node *index, const struct node *table,

@@ -1,6 +1,7 @@
 /* The functions that are neither elementwise ops nor written in the language: their table, and those about
  * values. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
  * Floats are f64; what is no basic operation runs the op's own scalar body, so it gives what the graph
  * would give. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <math.h>
 #include <string.h>
@@ -206,7 +207,7 @@ struct value const_binary(struct resolver *r, enum operator op, const struct val
   return value_error();
 }
 
-struct value const_op(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc) {
+struct value const_op(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc) {
   const struct op_info *info = op_table[op];
   bool single = info->dtypes == DTYPE_SINGLE, any_bool = false;
   bool any_float = single || info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST;

@@ -1,5 +1,6 @@
 /* Inputs, variables and data files. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Expressions. Chains of operators are walked, not recursed into; everything else is at most MAX_EVAL deep. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 const char *role_path(struct resolver *r, const struct role *role) {
   struct str s = str_make(r->arena);

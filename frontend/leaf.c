@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Parameters: the operands by their roles, then the attributes. */
-int op_params(enum op_id op, const char **params, int *required) {
+int op_params(unsigned op, const char **params, int *required) {
   static const char *const names[] = {"x", "y", "z"};
   const struct op_info *info = op_table[op];
   int n = 0;
@@ -52,7 +52,7 @@ static bool attr_of_value(struct resolver *r, const struct value *v, enum attr_k
   return false;
 }
 
-struct value op_call(struct resolver *r, enum op_id op, struct value *args, struct loc loc) {
+struct value op_call(struct resolver *r, unsigned op, struct value *args, struct loc loc) {
   const struct op_info *info = op_table[op];
   struct node *in[MAX_LEAF_INPUTS];
   struct attr attrs[MAX_GIVEN];

@@ -4,6 +4,7 @@
  * function of such totals. The eval graph gives what a batch adds to each total; the graph `metrics` has the formulas,
  * which are computed once, at the end, in f64. What is one mean or sum needs no formula, but a count. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 
 #include <stdlib.h>

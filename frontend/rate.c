@@ -1,6 +1,7 @@
 /* The learning rate of a train statement: what its optimizer is given as `rate`, as a small graph of `step` alone, so
  * that a training can say which rate it is at without a device. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * Operands come before what reads them and never change, so each node is looked at once in all, however many
  * statements ask. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 
 #include <string.h>

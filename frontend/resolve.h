@@ -216,7 +216,7 @@ bool list_seal(struct resolver *r, struct value *list, struct loc loc);
 /* const_eval.c: operators and elementwise ops on compile-time values */
 struct value const_binary(struct resolver *r, enum operator op, const struct value *a, const struct value *b,
                           struct loc loc);
-struct value const_op(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc);
+struct value const_op(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc);
 
 /* tensor.c */
 /* What is built next stands at `loc` in the binding being evaluated. */
@@ -226,12 +226,12 @@ struct value value_tensor(struct resolver *r, struct node *n, struct loc loc);
 struct node *value_node(struct resolver *r, const struct value *v, enum dtype d);
 /* Tensors only. */
 struct node *tensor_node(struct resolver *r, const struct value *v, const char *what);
-struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc);
+struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n, struct loc loc);
 /* The one element type of the tensors in v, into *d; reports two different ones. */
-bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc,
+bool common_dtype(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc,
                   enum dtype *d);
 /* Whether the op takes elements of d, which are v's; if not, says so. */
-bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc);
+bool dtype_fits(struct resolver *r, unsigned op, const struct value *v, enum dtype d, struct loc loc);
 struct value binary_values(struct resolver *r, enum operator op, struct value *v, struct loc loc);
 
 /* whole.c: the rows of all towers */
@@ -349,8 +349,8 @@ void run_predict(struct resolver *r, const struct stmt *s);
 
 /* leaf.c */
 /* The parameters of an op that the language has under its name; the last of them have defaults. */
-int op_params(enum op_id op, const char **params, int *required);
-struct value op_call(struct resolver *r, enum op_id op, struct value *args, struct loc loc);
+int op_params(unsigned op, const char **params, int *required);
+struct value op_call(struct resolver *r, unsigned op, struct value *args, struct loc loc);
 
 /* builtins.c */
 extern const struct builtin *const builtin_tables[];

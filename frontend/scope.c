@@ -1,5 +1,6 @@
 /* Names: what a block binds, what a module defines, what the language has built in. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Elementwise expressions on tensors: numbers take the tensor's type, shapes broadcast, types never change
  * by themselves. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <math.h>
 
@@ -96,7 +97,7 @@ struct node *value_node(struct resolver *r, const struct value *v, enum dtype d)
   return NULL;
 }
 
-bool common_dtype(struct resolver *r, enum op_id op, const struct value *v, int n, struct loc loc,
+bool common_dtype(struct resolver *r, unsigned op, const struct value *v, int n, struct loc loc,
                   enum dtype *d) {
   const struct value *first = NULL;
   bool any_float = op_table[op]->dtypes == DTYPE_FLOAT, any_bool = false;
@@ -127,7 +128,7 @@ static bool wants_number(enum dtype_rule rule) {
 }
 
 /* Says what the builder would, but where the operand comes from and what to do about it. */
-bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum dtype d, struct loc loc) {
+bool dtype_fits(struct resolver *r, unsigned op, const struct value *v, enum dtype d, struct loc loc) {
   enum dtype_rule rule = op_table[op]->dtypes;
   const char *name = op_table[op]->name;
   bool needs_float = (rule == DTYPE_FLOAT || rule == DTYPE_TEST) && !dtype_is_float(d);
@@ -145,7 +146,7 @@ bool dtype_fits(struct resolver *r, enum op_id op, const struct value *v, enum d
   return false;
 }
 
-struct value elementwise(struct resolver *r, enum op_id op, struct value *v, int n, struct loc loc) {
+struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n, struct loc loc) {
   bool tensors = false;
   for (int i = 0; i < n; i++) {
     if (v[i].kind == VALUE_ERROR) return value_error();

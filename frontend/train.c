@@ -3,6 +3,7 @@
  * A variable has one writer per step. When two train statements change the same variable, the second
  * optimizer starts from what the first one leaves. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <stdlib.h>
 #include <string.h>

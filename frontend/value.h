@@ -62,7 +62,7 @@ struct value {
     const struct type *type;
     const struct function *function;
     const struct builtin *builtin;
-    enum op_id op;
+    unsigned op;
     struct module *module;
     const struct made_layer *layer;
     struct {

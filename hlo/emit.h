@@ -43,7 +43,7 @@ struct hlo_rule {
   hlo_rule_fn *emit;   /* written by hand */
   const char *refused; /* why there is none */
 };
-extern const struct hlo_rule *const hlo_rules[OP_COUNT];
+extern const struct hlo_rule *const hlo_rules[];
 
 /* n's type, the batch fixed. */
 struct type hlo_type(const struct hlo *h, const struct node *n);

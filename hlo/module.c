@@ -1,5 +1,6 @@
 /* Modules: functions, their arguments and results, and where each node comes from. */
 #include "hlo/hlo.h"
+#include "ir/ops/op_id.h"
 
 #include "hlo/rules.h"
 #include "ir/graph/text.h"

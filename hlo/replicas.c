@@ -7,6 +7,7 @@
  * operands: op, attributes and types must be the same, but for numbers that grow evenly from device to device, and
  * constants. What is mirrored is the same on all devices, whoever's node it is. */
 #include "hlo/emit.h"
+#include "ir/ops/op_id.h"
 
 #include "ir/graph/build.h"
 

@@ -6,6 +6,7 @@
  *
  * Requires: stage placed. Guarantees: only a copy reads a value of another device, or what the devices do together. */
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "passes/rebuild.h"
 
 /* A copy of x in the memory of the device, made for another one there, or x itself. */

@@ -7,6 +7,7 @@
  * Requires: stage source. Guarantees: no gradient and no stop_gradient node is left. */
 #include "ir/graph/differentiate.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 #include "passes/rebuild.h"
 #include "passes/strategy/strategy.h"
 

@@ -9,6 +9,7 @@
  * Requires: stage replicated. Guarantees: the same outputs; without packs or bytes_per_pack, the same graph. */
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 
 #include <string.h>

@@ -10,6 +10,7 @@
  * another has. So no table crosses devices.
  *
  * Requires: stage source, gradients expanded. Guarantees: the same; but for parameter_server, the same graph. */
+#include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 #include "passes/pass.h"
 #include "passes/strategy/part.h"

@@ -8,6 +8,7 @@
  * Requires: stage replicated. Guarantees: stage placed; device and why are set on every node; an update is with
  * its variable. */
 #include "ir/graph/verify.h"
+#include "ir/ops/op_id.h"
 #include "passes/rebuild.h"
 #include "passes/strategy/part.h"
 #include "passes/strategy/strategy.h"

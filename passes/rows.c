@@ -12,6 +12,7 @@
  * (x + v) + w, and s * (v + w) becomes s * v + s * w.
  *
  * Requires: stage source. Guarantees: the same values, but for that. */
+#include "ir/ops/op_id.h"
 #include "passes/rebuild.h"
 
 struct sparse_rows {

@@ -8,6 +8,7 @@
  * Requires: stage source, gradients not expanded. Guarantees: the same, and `newest` before each variable that
  * updates read; without asynchronous training, without gradients, or where versions are told apart already, the same
  * graph. */
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 
 struct versions {

@@ -1,6 +1,7 @@
 /* A nest of loops: walk the values, give them strides, join loops, record the scalar programs. */
 #include "planner/loop_nest.h"
 
+#include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* Finishes a loop nest that loop_nest.c began: join loops, choose the vector loop, number the arguments, record the
  * programs. */
+#include "ir/ops/op_id.h"
 #include "planner/loop_nest.h"
 
 #include <assert.h>

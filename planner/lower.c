@@ -6,6 +6,7 @@
  * bits do not depend on what it was fused with. */
 #include "planner/lower.h"
 
+#include "ir/ops/op_id.h"
 #include "planner/loop_nest.h"
 
 #include <assert.h>

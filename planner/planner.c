@@ -1,5 +1,6 @@
 /* plan_build: the parts in order, and the plan written down. */
 #include "planner/planner.h"
+#include "ir/ops/op_id.h"
 #include "planner/schedule.h"
 
 #include "ir/ops/scan.h"

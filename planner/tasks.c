@@ -1,4 +1,5 @@
 /* The fused graph as tasks that read and write values. */
+#include "ir/ops/op_id.h"
 #include "planner/schedule.h"
 
 #include <string.h>

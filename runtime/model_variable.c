@@ -2,6 +2,7 @@
 #include "runtime/model_variable.h"
 
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 
 #include <stdlib.h>
 #include <string.h>

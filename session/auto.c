@@ -1,6 +1,7 @@
 /* Choosing a strategy: every one that the devices allow is compiled, and what it needs is compared. */
 #include "session/auto.h"
 
+#include "ir/ops/op_id.h"
 #include "session/forecast.h"
 #include "session/model.h"
 

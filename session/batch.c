@@ -1,4 +1,5 @@
 /* Single batches, of the caller's own. */
+#include "ir/ops/op_id.h"
 #include "session/metrics.h"
 #include "session/run.h"
 

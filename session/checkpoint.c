@@ -1,6 +1,7 @@
 /* Checkpoints of a session: its variables, where training stands, and what the numbers depend on. */
 #include "session/checkpoint.h"
 
+#include "ir/ops/op_id.h"
 #include "session/agree.h"
 #include "session/model.h"
 #include "session/names.h"

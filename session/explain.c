@@ -1,4 +1,5 @@
 /* Why a node is where it is: who asked for what, the rule that won, what it costs, what it has to do with others. */
+#include "ir/ops/op_id.h"
 #include "session/compile.h"
 #include "session/facts.h"
 #include "session/model.h"

@@ -8,6 +8,7 @@
 #include "session/run.h"
 
 #include "ir/graph/graph.h"
+#include "ir/ops/op_id.h"
 #include "runtime/checkpoint.h"
 #include "runtime/data/xxh64.h"
 #include "runtime/model_variable.h"

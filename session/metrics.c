@@ -1,6 +1,7 @@
 /* Totals over batches, in f64, and the formulas that make metrics of them, which the evaluator of graphs computes. */
 #include "session/metrics.h"
 
+#include "ir/ops/op_id.h"
 #include "session/run.h"
 
 #include "ir/graph/graph.h"

@@ -2,6 +2,7 @@
  * variables and outputs. */
 #include "session/module.h"
 
+#include "ir/ops/op_id.h"
 #include "session/strategy.h"
 
 #include "hlo/hlo.h"

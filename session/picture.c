@@ -16,6 +16,7 @@
 #include "base/map.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "ir/plan/report.h"
 #include "passes/pass.h"
 #include "planner/planner.h"

@@ -1,6 +1,7 @@
 /* Running: the devices of a session, its plans and its variables. */
 #include "session/run.h"
 
+#include "ir/ops/op_id.h"
 #include "session/agree.h"
 #include "session/cluster.h"
 #include "session/compile.h"

@@ -1,4 +1,5 @@
 /* dgc verify: the certificates of a model's placed graphs, or of placed graphs as text. */
+#include "ir/ops/op_id.h"
 #include "session/compile.h"
 #include "session/opt.h"
 #include "session/strategy.h"

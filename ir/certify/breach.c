@@ -4,6 +4,7 @@
  * Names lead from a node to the source's line that it should be; they are for the message alone. */
 #include "ir/certify/breach.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 
 #include <stdlib.h>
 #include <string.h>

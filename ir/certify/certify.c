@@ -8,6 +8,7 @@
 #include "ir/certify/source.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 
 #include <stdlib.h>
 #include <string.h>

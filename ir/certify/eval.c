@@ -2,6 +2,7 @@
  * below what a fault shows. */
 #include "ir/certify/numeric.h"
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* Nodes of the source in the reference: for the rows of a tower, or for the whole batch. */
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 struct node *certify_lift(struct certify *c, struct node *x, int tower) {
   if (!x || x->tower >= 0 || tower < 0) return x;

@@ -7,6 +7,7 @@
 #include "ir/certify/reference.h"
 #include "ir/certify/source.h"
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

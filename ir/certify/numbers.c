@@ -6,6 +6,7 @@
 #include "ir/certify/numeric.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 
 #include <math.h>
 #include <string.h>

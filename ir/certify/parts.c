@@ -2,6 +2,7 @@
 #include "ir/certify/breach.h"
 #include "ir/certify/placed.h"
 #include "ir/certify/reference.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -10,6 +10,7 @@
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * elements of axis 0. */
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

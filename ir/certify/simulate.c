@@ -6,6 +6,7 @@
  * which tower it is, one for each tower. */
 #include "ir/certify/numeric.h"
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

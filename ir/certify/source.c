@@ -14,6 +14,7 @@
 #include "ir/certify/breach.h"
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 #include "ir/certify/placed.h"
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 #include "ir/strategies.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
  * without waiting for each other, those of one worker. There the workers follow each other in one order;
  * worker i computes with what worker i - staleness has left, and applies to what worker i - 1 has. */
 #include "ir/certify/context.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* The builder: infer, fold, find an equal node, name, append. */
 #include "ir/graph/build.h"
 
+#include "ir/ops/op_id.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -411,13 +413,13 @@ static struct node *make(struct graph *g, const char *name, enum op_id op, int n
   return construct(g, name, &n, type);
 }
 
-struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs,
+struct node *build_named(struct graph *g, const char *name, unsigned op, int ninputs,
                          struct node *const *inputs, int nattrs, const struct attr *attrs,
                          const struct type *type) {
   return make(g, name, op, ninputs, inputs, nattrs, attrs, type);
 }
 
-struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *const *inputs, int nattrs,
+struct node *build(struct graph *g, unsigned op, int ninputs, struct node *const *inputs, int nattrs,
                    const struct attr *attrs, const struct type *type) {
   return make(g, scope_name(g, op_table[op]->name), op, ninputs, inputs, nattrs, attrs, type);
 }

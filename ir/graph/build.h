@@ -30,17 +30,17 @@ bool graph_rename(struct graph *g, struct node *n, const char *name);
  * expected type. The node is called <scope>.<op>; where a different node has that name, the last parts of its
  * operands' names are appended one by one until it is free: what a node is called depends on what it computes,
  * never on a count. */
-struct node *build(struct graph *g, enum op_id op, int ninputs, struct node *const *inputs, int nattrs,
+struct node *build(struct graph *g, unsigned op, int ninputs, struct node *const *inputs, int nattrs,
                    const struct attr *attrs, const struct type *type);
 /* As build, with a name of its own. If the name is taken by a different node, a suffix is derived as above. If
  * an equal node exists already, it is returned with the name it has. */
-struct node *build_named(struct graph *g, const char *name, enum op_id op, int ninputs,
+struct node *build_named(struct graph *g, const char *name, unsigned op, int ninputs,
                          struct node *const *inputs, int nattrs, const struct attr *attrs,
                          const struct type *type);
 
-struct node *build1(struct graph *g, enum op_id op, struct node *a);
-struct node *build2(struct graph *g, enum op_id op, struct node *a, struct node *b);
-struct node *build3(struct graph *g, enum op_id op, struct node *a, struct node *b, struct node *c);
+struct node *build1(struct graph *g, unsigned op, struct node *a);
+struct node *build2(struct graph *g, unsigned op, struct node *a, struct node *b);
+struct node *build3(struct graph *g, unsigned op, struct node *a, struct node *b, struct node *c);
 
 struct node *build_constant(struct graph *g, const struct type *t, const void *data);
 /* A scalar constant. */
@@ -66,8 +66,8 @@ struct node *build_broadcast_to(struct graph *g, struct node *x, const struct ty
 /* The common shape of a and b under NumPy's rule; false if there is none. */
 bool broadcast_shape(const struct type *a, const struct type *b, struct type *out);
 /* axes: bit i = axis i is reduced. op: OP_reduce_*; the result has no reduced axes. */
-struct node *build_reduce(struct graph *g, enum op_id op, struct node *x, uint32_t axes);
-struct node *build_arg(struct graph *g, enum op_id op, struct node *x,
+struct node *build_reduce(struct graph *g, unsigned op, struct node *x, uint32_t axes);
+struct node *build_arg(struct graph *g, unsigned op, struct node *x,
                        int axis); /* OP_argmax, OP_argmin: i32 */
 struct node *build_cumsum(struct graph *g, struct node *x, int axis, bool reverse, bool exclusive);
 struct node *build_slice(struct graph *g, struct node *x, const int64_t *begin, const struct type *t);
@@ -85,8 +85,8 @@ struct node *build_batch_size(struct graph *g, enum dtype d);
 /* Elements of axes of x (bitmask) as a scalar: a constant, times batch_size for each axis that depends on B or N. */
 struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, enum dtype d);
 /* stream: the op's own number, a hash of its path; step: scalar i64. */
-struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step,
-                          int64_t seed, int64_t stream);
+struct node *build_random(struct graph *g, unsigned op, const struct type *t, struct node *step, int64_t seed,
+                          int64_t stream);
 /* "<variable>.update". */
 struct node *build_assign(struct graph *g, struct node *variable, struct node *value);
 /* d loss / d variable, to be expanded by the grad pass: "<variable>.grad". */
@@ -122,7 +122,7 @@ static inline void grad_hold(struct grad *c, struct node *operand) {
   assert(c->nheld < MAX_HELD);
   c->held[c->nheld++] = operand;
 }
-static inline struct node *grad_build(struct grad *c, enum op_id op, int noperands) {
+static inline struct node *grad_build(struct grad *c, unsigned op, int noperands) {
   c->nheld -= noperands;
   return build(c->g, op, noperands, c->held + c->nheld, 0, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* Reverse-mode differentiation: one walk from a scalar towards what it is made of. */
 #include "ir/graph/differentiate.h"
 
+#include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
  * Elementwise ops run their own scalar bodies, so that they agree with every backend to the bit; leaves bring their
  * own functions. Sums, products and matrix products of floats are accumulated in f64 and rounded once: they are what
  * a backend is measured by, not what it must equal. */
+#include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 #include "ir/ops/spread.h"
 

@@ -1,6 +1,8 @@
 /* Graphs: creation, lookup, attributes, users and liveness. Nodes are made in build.c. */
 #include "ir/graph/graph.h"
 
+#include "ir/ops/op_id.h"
+
 #include <string.h>
 
 struct graph *graph_create(struct arena *a, const char *name, struct diags *d) {
@@ -81,7 +83,7 @@ const char *node_string_or(const struct node *n, enum attr_key key, const char *
   return a ? a->string : otherwise;
 }
 
-bool node_is(const struct node *n, enum op_id op) { return n && n->op == op; }
+bool node_is(const struct node *n, unsigned op) { return n && n->op == op; }
 
 static double element(const struct node *n, const void *data) {
   switch ((enum dtype)n->type.dtype) {
@@ -119,7 +121,7 @@ struct users graph_users(struct arena *a, const struct graph *g) {
   return u;
 }
 
-bool graph_has_op(const struct graph *g, enum op_id op) {
+bool graph_has_op(const struct graph *g, unsigned op) {
   for (uint32_t i = 0; i < g->count; i++)
     if (g->nodes[i]->op == op) return true;
   return false;

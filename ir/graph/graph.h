@@ -14,13 +14,6 @@
 #include "ir/role.h"
 #include "ir/type.h"
 
-#define OP(name, spread) OP_##name,
-enum op_id {
-#include "ir/ops/ops.def"
-  OP_COUNT
-};
-#undef OP
-
 #define ATTR(name, kind, rule, words) ATTR_##name,
 enum attr_key {
 #include "ir/graph/attrs.def"
@@ -46,7 +39,7 @@ struct attr {
 };
 
 struct node {
-  enum op_id op;
+  unsigned op; /* an enum op_id: ir/ops/op_id.h */
   uint32_t id;
   struct type type;
   enum dist dist;
@@ -139,7 +132,7 @@ int64_t node_int_or(const struct node *n, enum attr_key key, int64_t otherwise);
 const int64_t *node_ints(const struct node *n, enum attr_key key, int *count);
 const char *node_string(const struct node *n, enum attr_key key);
 const char *node_string_or(const struct node *n, enum attr_key key, const char *otherwise);
-bool node_is(const struct node *n, enum op_id op);
+bool node_is(const struct node *n, unsigned op);
 /* A constant whose elements all equal `value`. */
 bool node_is_constant(const struct node *n, double value);
 
@@ -149,7 +142,7 @@ struct users {
   struct node **users;
 };
 struct users graph_users(struct arena *a, const struct graph *g);
-bool graph_has_op(const struct graph *g, enum op_id op);
+bool graph_has_op(const struct graph *g, unsigned op);
 /* Live nodes: reachable from the outputs. One byte per id. */
 uint8_t *graph_live(struct arena *a, const struct graph *g);
 

@@ -1,17 +1,18 @@
 /* One builder function per common node: broadcasting, constants, reductions, movement. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 
-struct node *build1(struct graph *g, enum op_id op, struct node *a) {
+struct node *build1(struct graph *g, unsigned op, struct node *a) {
   return build(g, op, 1, &a, 0, NULL, NULL);
 }
 
-struct node *build2(struct graph *g, enum op_id op, struct node *a, struct node *b) {
+struct node *build2(struct graph *g, unsigned op, struct node *a, struct node *b) {
   return build(g, op, 2, (struct node *[]){a, b}, 0, NULL, NULL);
 }
 
-struct node *build3(struct graph *g, enum op_id op, struct node *a, struct node *b, struct node *c) {
+struct node *build3(struct graph *g, unsigned op, struct node *a, struct node *b, struct node *c) {
   return build(g, op, 3, (struct node *[]){a, b, c}, 0, NULL, NULL);
 }
 
@@ -110,7 +111,7 @@ struct node *build_broadcast_to(struct graph *g, struct node *x, const struct ty
   return build_broadcast(g, build_reshape(g, x, &kept), t, axes);
 }
 
-struct node *build_reduce(struct graph *g, enum op_id op, struct node *x, uint32_t axes) {
+struct node *build_reduce(struct graph *g, unsigned op, struct node *x, uint32_t axes) {
   if (!x) return NULL;
   int64_t list[MAX_RANK];
   int n = 0;
@@ -120,7 +121,7 @@ struct node *build_reduce(struct graph *g, enum op_id op, struct node *x, uint32
   return build(g, op, 1, &x, 1, &a, NULL);
 }
 
-struct node *build_arg(struct graph *g, enum op_id op, struct node *x, int axis) {
+struct node *build_arg(struct graph *g, unsigned op, struct node *x, int axis) {
   struct attr a = attr_int(ATTR_axis, axis);
   return build(g, op, 1, &x, 1, &a, NULL);
 }
@@ -199,8 +200,8 @@ struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, e
   return n;
 }
 
-struct node *build_random(struct graph *g, enum op_id op, const struct type *t, struct node *step,
-                          int64_t seed, int64_t stream) {
+struct node *build_random(struct graph *g, unsigned op, const struct type *t, struct node *step, int64_t seed,
+                          int64_t stream) {
   struct attr a[2] = {attr_int(ATTR_key, stream), attr_int(ATTR_seed, seed)};
   return build(g, op, 1, &step, 2, a, t);
 }

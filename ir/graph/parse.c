@@ -7,6 +7,7 @@
 #include "ir/graph/build.h"
 #include "ir/graph/lex.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 
 #include <limits.h>

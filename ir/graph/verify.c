@@ -4,6 +4,7 @@
 #include "ir/graph/verify.h"
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "ir/strategies.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  * nothing. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

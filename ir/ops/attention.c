@@ -11,6 +11,7 @@
  * (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao, FlashAttention-2, 2023). */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/spatial.h"
 
 #include <math.h>

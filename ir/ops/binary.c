@@ -3,6 +3,7 @@
  * In a body, `a` and `b` are the operands; in a gradient they are the operands' nodes, `y` is the result's and
  * `dy` its gradient. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/parts.h"
 
 #define BIN(op, l, r) s_binary(p, S_##op, (l), (r))

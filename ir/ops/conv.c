@@ -8,6 +8,7 @@
  * What lies outside of the input, and between its dilated elements, is no term. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/spatial.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* Effects, distribution and grouping: what passes insert. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

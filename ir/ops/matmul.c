@@ -1,6 +1,7 @@
 /* matmul: products of matrices, which a library computes. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

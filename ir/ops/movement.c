@@ -1,5 +1,6 @@
 /* Movement: elements change place, none is computed. Backends turn these into strides and offsets. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

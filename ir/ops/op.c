@@ -1,7 +1,13 @@
 /* The op table, from ops.def. */
 #include "ir/ops/op.h"
 
+#include "ir/ops/op_id.h"
+
 #include <string.h>
+
+#define OP(name, spread) extern const struct op_info op_##name;
+#include "ir/ops/ops.def"
+#undef OP
 
 const struct op_info *const op_table[OP_COUNT] = {
 #define OP(name, spread) &op_##name,
@@ -9,7 +15,7 @@ const struct op_info *const op_table[OP_COUNT] = {
 #undef OP
 };
 
-enum op_id op_lookup(const char *name, size_t len) {
+unsigned op_lookup(const char *name, size_t len) {
   for (int i = 0; i < OP_COUNT; i++)
     if (strlen(op_table[i]->name) == len && memcmp(op_table[i]->name, name, len) == 0) return (enum op_id)i;
   return OP_COUNT;
@@ -103,7 +109,7 @@ int node_along(const struct node *n, int axis) {
   return op_of(n)->along ? op_of(n)->along(n, axis) : ALONG_UNKNOWN;
 }
 
-enum op_id share_op(enum dist share) {
+unsigned share_op(enum dist share) {
   return share == DIST_PARTIAL_MAX ? OP_max : share == DIST_PARTIAL_MIN ? OP_min : OP_add;
 }
 

@@ -136,11 +136,7 @@ static inline void grad_add(struct grad *c, const struct node *n, int input, str
   c->add(c, n, input, d);
 }
 
-#define OP(name, spread) extern const struct op_info op_##name;
-#include "ir/ops/ops.def"
-#undef OP
-
-extern const struct op_info *const op_table[OP_COUNT];
+extern const struct op_info *const op_table[];
 static inline const struct op_info *op_of(const struct node *n) { return op_table[n->op]; }
 /* Ways in which towers' values become one: sum, mean, only_first_replica. */
 bool is_aggregation(const char *name);
@@ -159,7 +155,7 @@ int collective_rank(const struct node *n);
  * devices that send and receive. 0: they are of one message. */
 int message_compare(const struct node *a, const struct node *b);
 /* OP_COUNT if there is none. */
-enum op_id op_lookup(const char *name, size_t len);
+unsigned op_lookup(const char *name, size_t len);
 
 /* attr.c: what values an attribute may have, beyond its kind. */
 enum attr_rule {
@@ -202,7 +198,7 @@ bool node_is_external(const struct node *n);
 /* Of all operands of n alike, see op_info; ALONG_UNKNOWN where the op has no rule. */
 int node_along(const struct node *n, int axis);
 /* The op that joins two shares of a reduction: add, max or min. */
-enum op_id share_op(enum dist share);
+unsigned share_op(enum dist share);
 /* The inputs that n is linear in, as op_info's `linear`. A product of bfloat16 values is in none: that a sum
  * keeps its promise says nothing of the shares. */
 uint32_t node_linear(const struct node *n);

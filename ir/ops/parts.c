@@ -7,6 +7,7 @@
 #include "ir/ops/parts.h"
 
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 struct axis_part {
   int64_t begin, length;

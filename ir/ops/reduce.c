@@ -1,5 +1,6 @@
 /* Reductions: some axes disappear. The reduced axes are `axes` (ascending), or the one `axis` of argmax, argmin. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 static bool reduce_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type;

@@ -2,6 +2,7 @@
  * leads outside: gather gives zeros for one that is not there, scatter_add adds nothing. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

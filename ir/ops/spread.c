@@ -2,6 +2,7 @@
 #include "ir/ops/spread.h"
 
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 
 static int axis_of(const struct node *n) { return type_batch_axis(&n->type); }

@@ -2,6 +2,7 @@
  *
  * In a body, `x` is the operand; in a gradient, `x` is the operand's node, `y` the result's, `dy` its gradient. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #define K(v)          s_const(p, s_dtype(p, x), (v))
 #define BIN(op, a, b) s_binary(p, S_##op, (a), (b))

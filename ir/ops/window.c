@@ -7,6 +7,7 @@
  * greater or equal. Of equals that is the first; what follows NaN is chosen before it. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 #include "ir/ops/spatial.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* From plans to programs. A message of the plan of two tasks is known by the value that it carries: the share or the
  * total of a sum, or rows that all tasks gather. */
+#include "ir/ops/op_id.h"
 #include "ir/plan/program.h"
 
 #include "ir/ops/op.h"

@@ -2,6 +2,7 @@
 #include "ir/plan/report.h"
 
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 
 #include <stdlib.h>
 

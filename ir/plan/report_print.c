@@ -1,6 +1,7 @@
 /* Memory and traffic of a plan as text and as JSON. */
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "ir/plan/report.h"
 
 #include <limits.h>

@@ -16,6 +16,7 @@
 #include "passes/collectives/collectives.h"
 
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * NCCL adds in an order of its own, which may be another for another size, version or machine: so the dump says at
  * each sum that no bits are promised. A sum that one of the devices does not read, like that of the losses, is made
  * where it was placed. */
+#include "ir/ops/op_id.h"
 #include "passes/collectives/collectives.h"
 
 #include "ir/ops/op.h"

@@ -6,6 +6,7 @@
  * the bits depend on the number of devices, and the dump says so at each addition.
  *
  * In the part of one task chunks come from the device before its first one, and go on behind its last one. */
+#include "ir/ops/op_id.h"
 #include "passes/collectives/collectives.h"
 
 #include <string.h>

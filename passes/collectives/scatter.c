@@ -5,6 +5,7 @@
  * chunk's own within that task, as far as they are a subtree.
  *
  * In the part of one task the chunks of its devices are summed, and sent to all others, which send theirs. */
+#include "ir/ops/op_id.h"
 #include "passes/collectives/collectives.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "passes/collectives/tree.h"
 
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "passes/strategy/strategy.h"
 
 int tree_home(const struct tree *t, int term) {

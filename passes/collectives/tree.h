@@ -23,7 +23,7 @@ struct tree {
   const int *hosts; /* by device (cluster_hosts); NULL: there is one */
   const struct members *members; /* with hosts, in the part of one task */
   int turn; /* who sums and fetches for a host: for the chunks of a sum its devices take turns; else 0 */
-  enum op_id op;
+  unsigned op;
 };
 
 /* The sum of towers lo..hi-1 by the fixed tree, on `device` as far as the towers do not share one. `why` may be NULL:

@@ -3,6 +3,7 @@
 #define DGC_PASSES_FUSE_FUSE_H
 
 #include "base/grow.h"
+#include "ir/ops/op_id.h"
 #include "ir/scalar/kernel.h"
 #include "passes/pass.h"
 

@@ -5,6 +5,7 @@
 #include "passes/replicate/clone.h"
 
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 #include "passes/replicate/needs.h"
 
 #include <string.h>

@@ -2,6 +2,8 @@
  * of a sum, everything else is the same everywhere. */
 #include "passes/replicate/distribute.h"
 
+#include "ir/ops/op_id.h"
+
 #include <string.h>
 
 bool on_towers(const struct replicate *r, const struct node *n) {

@@ -5,6 +5,7 @@
  * otherwise. A variable that is joined on read has a copy on each tower, which its updates see and write; everybody
  * else reads all copies as one value. A tower without rows has no part in an aggregate and updates nothing, except for
  * what does not depend on anything. */
+#include "ir/ops/op_id.h"
 #include "passes/replicate/towers.h"
 
 #include "passes/replicate/clone.h"

@@ -1,6 +1,7 @@
 /* Which device or tower needs which value: one walk from the results and updates back to the sources. */
 #include "passes/replicate/needs.h"
 
+#include "ir/ops/op_id.h"
 #include "passes/replicate/distribute.h"
 
 #include <string.h>

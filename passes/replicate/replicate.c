@@ -16,6 +16,7 @@
  *
  * Requires: stage source without gradients; config.batch. Guarantees: stage replicated, all shapes concrete,
  * law 2. */
+#include "ir/ops/op_id.h"
 #include "passes/replicate/clone.h"
 #include "passes/replicate/distribute.h"
 #include "passes/replicate/needs.h"

@@ -2,6 +2,7 @@
  * one value. */
 #include "passes/replicate/towers.h"
 
+#include "ir/ops/op_id.h"
 #include "passes/replicate/clone.h"
 #include "passes/replicate/distribute.h"
 #include "passes/replicate/needs.h"

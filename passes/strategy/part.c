@@ -3,6 +3,7 @@
  * of each message the same. Where each device has a copy of every variable, all tasks do the same, each with its own
  * rows; else the task that holds a variable sends it to those that read it, and sums its gradient. */
 #include "passes/strategy/part.h"
+#include "ir/ops/op_id.h"
 #include "passes/strategy/strategy.h"
 
 #include "ir/graph/build.h"

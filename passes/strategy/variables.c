@@ -3,6 +3,7 @@
  * Variables take the storing devices in turn, one counter for all of them; or, balanced by size, the largest goes
  * first to the device that holds least. State of an optimizer (a variable with `slot`) is where its variable is and has
  * no turn. Under the strategies that let them, variables go where the model's `on` says. */
+#include "ir/ops/op_id.h"
 #include "passes/strategy/strategy.h"
 
 #include "ir/graph/verify.h"

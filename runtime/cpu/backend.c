@@ -1,6 +1,7 @@
 /* The CPU backend: kernels as machine code, leaves by a library or kernels/cpu, memory of the host. */
 #include "runtime/backend.h"
 #include "ir/graph/graph.h"
+#include "ir/ops/op_id.h"
 
 #include "ir/ops/op.h"
 #include "runtime/cpu/jit.h"

@@ -2,6 +2,7 @@
 #include "runtime/cpu/leaf.h"
 
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

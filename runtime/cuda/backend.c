@@ -1,6 +1,7 @@
 /* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, sums over devices by NCCL, work given to
  * streams. */
 #include "ir/graph/graph.h"
+#include "ir/ops/op_id.h"
 #include "runtime/cuda/engine.h"
 #include "runtime/cuda/leaf.h"
 #include "runtime/host_memory.h"

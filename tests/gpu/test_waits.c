@@ -5,6 +5,7 @@
  * written reads as NaN; so that what an earlier step left is seen as well, each step has its own inputs. The draws go
  * on from try to try: TEST_SEED=S begins with others, TEST_TRIES=N gives up later. */
 #include "frontend/frontend.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "runtime/cuda/library.h"
 #include "tests/support/expect.h"

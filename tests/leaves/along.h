@@ -3,6 +3,7 @@
 #define TESTS_LEAVES_ALONG_H
 
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 
 /* Places of each integer type; some are none, some the same one. */

@@ -1,4 +1,5 @@
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 
 /* Also longer than what the CPU sorts by insertion. */

@@ -4,6 +4,7 @@
 
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 
 #include <float.h>

@@ -1,3 +1,4 @@
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 
 #include <stdlib.h>

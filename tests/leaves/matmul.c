@@ -1,3 +1,4 @@
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 
 void matmul_cases(struct cases *c, enum dtype d) {

@@ -2,6 +2,7 @@
 #ifndef TESTS_LEAVES_ROWS_H
 #define TESTS_LEAVES_ROWS_H
 
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 
 /* Row numbers of each integer type; some name no row, some the same one. */

@@ -1,5 +1,6 @@
 #include "tests/ops/hostile_text.h"
 
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "planner/planner.h"
 #include "tests/support/eval.h"

@@ -1,6 +1,7 @@
 /* round_bf16, and the cast to bf16 and back, to the bit: every bfloat16, and between each and the next the bits that
  * decide, against a reference that compares distances; its gradient, which goes straight through; and who makes use of
  * a product's promise. By each backend of the CPU, or on the simulated GPU that is named. */
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/bound.h"
 #include "tests/support/fixture.h"

@@ -1,6 +1,7 @@
 /* Convolutions and both gradients against JAX's: conv.def, small integers, whose sums are exact in any order. Backends
  * are compared with what computes here in test_ops. */
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/ops/check.h"
 #include "tests/support/cases.h"

@@ -1,5 +1,6 @@
 /* The gradient of every op against finite differences, one test per op, driven from the op table: an op that has
  * no samples, or no gradient without saying so, fails here by name. Where differences do not exist: test_kinks. */
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/bound.h"
 #include "tests/support/cases.h"

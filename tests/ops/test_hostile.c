@@ -3,6 +3,7 @@
  * graph: then it verifies, reads back, and every pass and the evaluator either take it or refuse it.
  *
  * A new op of a known kind and a new attribute are attacked without a line here. */
+#include "ir/ops/op_id.h"
 #include "tests/ops/hostile_text.h"
 #include "tests/support/cases.h"
 #include "tests/support/fixture.h"

@@ -3,6 +3,7 @@
  * function of the prelude that is not smooth. */
 #include "base/embed.h"
 #include "frontend/frontend.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/ops/kinks.h"
 #include "tests/support/elements.h"

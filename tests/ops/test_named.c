@@ -1,5 +1,6 @@
 /* Ops without a domain of samples, each by name: sources, effects, and what passes insert. One that is missing
  * here fails by name. */
+#include "ir/ops/op_id.h"
 #include "tests/support/bound.h"
 #include "tests/support/fixture.h"
 

@@ -2,6 +2,7 @@
  * each backend, or on a GPU, and against node_eval. Backends agree bit for bit, except in products and convolutions of
  * f32, which a library computes, and in attention. With node_eval they agree bit for bit where nothing is summed up,
  * else within bound.h. */
+#include "ir/ops/op_id.h"
 #include "tests/support/bound.h"
 #include "tests/support/cases.h"
 #include "tests/support/fixture.h"

@@ -1,6 +1,7 @@
 /* What an op's paragraph says of it, against numbers: along which axis of its operands an axis of the result runs, that
  * elements only move, in which operands it is linear, and how the elements of counters and random numbers are counted.
  * Driven from the op table: cases are those of test_ops. */
+#include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 #include "tests/support/cases.h"
 #include "tests/support/elements.h"

@@ -1,5 +1,6 @@
 /* Every rewrite rule, numerically: a graph as it is written against the same graph simplified, on values from the
  * whole type. The rules hold up to the sign of zero (x + 0 is x for -0 too). */
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/bound.h"
 #include "tests/support/cases.h"

@@ -2,6 +2,7 @@
  * The batch is each axis of each operand in turn, all of it or with other axes in it, in each order that its rows can
  * have; towers have uneven shares, one has none. The towers' values joined must be the whole, or the rule refuses; and
  * what it refuses is no row-by-row thing. One test per op, driven from the op table: cases are those of test_ops. */
+#include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
 #include "tests/support/cases.h"
 #include "tests/support/elements.h"

@@ -1,5 +1,6 @@
 /* Windows and their gradients against those of JAX, PyTorch and TensorFlow: window.def, small integers, many of them
  * equal. Backends are compared with what computes here in test_ops. */
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/leaves/window.h"
 #include "tests/ops/check.h"

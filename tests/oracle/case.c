@@ -2,6 +2,7 @@
 
 #include "hlo/hlo.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 #include "tests/support/fixture.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
  * What JAX has to say of them is in slopes.py. */
 #include "tests/ops/kinks.h"
 #include "frontend/frontend.h"
+#include "ir/ops/op_id.h"
 #include "tests/oracle/sample.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
  *
  * XLA compiles a kernel for each case. So one case of four is taken, other ones for each element type, and none of the
  * large ones: TEST_CASES=1 takes all. */
+#include "ir/ops/op_id.h"
 #include "tests/oracle/case.h"
 #include "tests/support/cases.h"
 #include "tests/support/fixture.h"

@@ -1,6 +1,7 @@
 /* Every entry of every sample: its source, and what each pass makes of it, for one tower and for three. In f64, and
  * predict in f32 at its last stage; TEST_CASES=1: init and eval, too. */
 #include "frontend/frontend.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/oracle/sample.h"
 #include "tests/support/fixture.h"

@@ -1,5 +1,6 @@
 #include "tests/support/bound.h"
 
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 
 #include <float.h>

@@ -1,5 +1,6 @@
 #include "tests/support/cases.h"
 
+#include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"
 #include "tests/support/eval.h"
 #include "tests/support/random.h"

@@ -4,6 +4,7 @@
 #define TESTS_SUPPORT_CASES_H
 
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 struct op_case {
   struct node *node; /* the op */

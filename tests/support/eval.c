@@ -1,5 +1,7 @@
 #include "tests/support/eval.h"
 
+#include "ir/ops/op_id.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #define TESTS_SUPPORT_EVAL_H
 
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 /* Tensors by name: the inputs of a step, or variables between steps. */
 struct values {

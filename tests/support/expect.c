@@ -1,5 +1,6 @@
 #include "tests/support/expect.h"
 
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 
 #include <string.h>

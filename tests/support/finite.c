@@ -1,5 +1,6 @@
 #include "tests/support/finite.h"
 
+#include "ir/ops/op_id.h"
 #include "tests/support/bound.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 #include "tests/support/graphs.h"
 
+#include "ir/ops/op_id.h"
 #include "tests/support/bound.h"
 
 #include <string.h>

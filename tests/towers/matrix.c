@@ -1,5 +1,6 @@
 #include "tests/towers/matrix.h"
 
+#include "ir/ops/op_id.h"
 #include "passes/strategy/strategy.h"
 
 #include "passes/pass.h"

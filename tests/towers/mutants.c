@@ -2,6 +2,7 @@
 
 #include "ir/graph/build.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 #include "tests/support/random.h"
 
 #include <stdlib.h>

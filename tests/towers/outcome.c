@@ -1,5 +1,6 @@
 #include "tests/towers/outcome.h"
 
+#include "ir/ops/op_id.h"
 #include "tests/support/elements.h"
 #include "tests/support/random.h"
 

@@ -5,6 +5,8 @@
 
 #include "mutations.h"
 
+#include "ir/ops/op_id.h"
+
 #define MUTATION(name) bool name(struct patient *p);
 #include "mutations.def"
 

@@ -4,6 +4,7 @@
  * in batch_axis.def, by batch_axis.py, whose models these are. */
 #include "frontend/frontend.h"
 #include "ir/certify/certify.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/elements.h"
 #include "tests/support/expect.h"

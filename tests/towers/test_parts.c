@@ -2,6 +2,7 @@
  * sends another receives; each part has an order that keeps nobody waiting for ever, and faults planted in it are
  * found. */
 #include "ir/ops/op.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "planner/planner.h"
 #include "tests/support/fixture.h"

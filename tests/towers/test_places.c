@@ -1,5 +1,6 @@
 /* The rule behind each node of a placed graph tells its device: from the printed graph alone, its header and the rules
  * that stand on the lines, every device is computed again. */
+#include "ir/ops/op_id.h"
 #include "tests/towers/samples.h"
 
 #include "ir/graph/text.h"

@@ -3,6 +3,7 @@
  * and on one with a batch statistic in its forward pass. What rounding allows is derived per element by bound.h
  * from the model itself. TEST_SHARE=3 tries a third of the cases: still all rows, towers, layouts and threads.
  * test_towers splits: law 1, with one thread; test_towers towers: law 5. */
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/engine.h"
 #include "tests/support/expect.h"

@@ -8,6 +8,7 @@
  * nothing. */
 #include "frontend/frontend.h"
 #include "ir/certify/certify.h"
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/bound.h"
 #include "tests/support/fixture.h"

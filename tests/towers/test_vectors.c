@@ -4,6 +4,7 @@
  *
  * The names are those of the list of vectors that replication is specified by. Those that need the language, for
  * they are about variables, losses and optimizers, are in test_variables.c; those of data in test_rows.c. */
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/bound.h"
 #include "tests/support/fixture.h"

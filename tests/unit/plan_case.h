@@ -2,6 +2,7 @@
 #ifndef DGC_TESTS_PLAN_CASE_H
 #define DGC_TESTS_PLAN_CASE_H
 
+#include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "plan_random.h"
 #include "planner/planner.h"

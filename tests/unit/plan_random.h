@@ -4,6 +4,7 @@
 #define DGC_TESTS_PLAN_RANDOM_H
 
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 #include "plan_run.h"
 
 struct random_graph {

@@ -1,5 +1,6 @@
 /* The evaluator: graphs of text, evaluated node by node, against results worked out by hand. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

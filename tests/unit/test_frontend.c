@@ -1,6 +1,7 @@
 /* The language: canonical text, what a model becomes, how metrics add up, and texts that nobody means well with. */
 #include "frontend/frontend.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

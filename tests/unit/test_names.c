@@ -1,6 +1,7 @@
 /* What variables are called: nothing that has no variables changes it, wherever it stands around a layer's call. */
 #include "frontend/frontend.h"
 #include "ir/graph/graph.h"
+#include "ir/ops/op_id.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

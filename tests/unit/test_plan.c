@@ -1,6 +1,8 @@
 /* Fusing, scheduling and memory: random graphs, run as planned, against the plain evaluation of the graph. */
 #include "plan_case.h"
 
+#include "ir/ops/op_id.h"
+
 static struct plan *plan(struct fixture *f, struct graph *fused) {
   return verified(f, plan_build(f->arena, fused, &f->diags));
 }

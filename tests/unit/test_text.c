@@ -2,6 +2,7 @@
 #include "ir/graph/build.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/text.h"
+#include "ir/ops/op_id.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* The verifier: what must hold of a graph at each stage, as graph text that is right but for one thing. */
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 #include "ir/strategies.h"
 
 #include <setjmp.h>
