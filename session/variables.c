@@ -2,6 +2,7 @@
 #include "session/run.h"
 
 #include "ir/graph/graph.h"
+#include "ir/ops/op_id.h"
 #include "runtime/model_variable.h"
 
 #include <string.h>
