@@ -1,6 +1,7 @@
 /* `scan`: a loop at run time. Its body is run once, on inputs that stand for the values before a step, and what is made
  * of those becomes the body of the node. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include "ir/ops/scan.h"
 #include "ir/ops/spread.h"

@@ -5,6 +5,7 @@
  * to which each row is added where it stands in the batch: so towers gather the rows, and what flows back is summed
  * over the towers before each takes its own, as all_gather and reduce_scatter do. */
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 /* x with axis `from` as its axis `to`. */
 static struct node *moved(struct graph *g, struct node *x, int from, int to) {

@@ -3,6 +3,7 @@
  * that alone is not computed, and what it then does not read is no operand. */
 #include "passes/scans.h"
 
+#include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 
 /* A scan, and those that are one with it. */

@@ -2,6 +2,7 @@
 #include "ir/ops/scan.h"
 
 #include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 

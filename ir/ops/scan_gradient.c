@@ -5,6 +5,7 @@
  * simplified. What a step adds to the gradient of a constant is not added up step by step where that joins rows or
  * columns, as in x' @ dy: its factors are stacked, and the sum over all steps is one product outside of the loop. So
  * no step joins rows of the batch, which may lie in several towers. */
+#include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 
 #include "ir/graph/build.h"

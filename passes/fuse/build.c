@@ -1,4 +1,5 @@
 /* The graph of the groups that fuse.c has decided on. */
+#include "ir/ops/op_id.h"
 #include "passes/fuse/fuse.h"
 
 #include <string.h>

@@ -18,6 +18,7 @@
 #include "passes/fuse/fuse.h"
 
 #include "ir/graph/tower_order.h"
+#include "ir/ops/op_id.h"
 
 #include <limits.h>
 #include <stdlib.h>

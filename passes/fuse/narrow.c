@@ -3,6 +3,7 @@
  *
  * Only here, where each value has its device: whatever else reads the value rounds it for itself, and nothing that
  * crosses devices is of this type. */
+#include "ir/ops/op_id.h"
 #include "passes/fuse/fuse.h"
 #include "passes/rebuild.h"
 

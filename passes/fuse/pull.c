@@ -4,6 +4,7 @@
  * So the devices do not wait for the sum of two towers' gradients: each device adds and updates its copy of the
  * variable by itself as soon as both gradients are there, with the same additions in the same order. It reads no more
  * memory than before as long as there are two values to read at most. */
+#include "ir/ops/op_id.h"
 #include "passes/fuse/fuse.h"
 #include "passes/rebuild.h"
 
