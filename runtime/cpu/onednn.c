@@ -32,9 +32,10 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 static void undo_start(void *mutex) { pthread_mutex_unlock(mutex); }
 
-/* The library generates its code in the first calls: here, where there is one thread, and room. */
+/* The library generates its code in the first calls: here, where there is one thread, and room. Products that are
+ * narrow have code of their own where there is AVX-512. */
 static bool start_library(void) {
-  enum { ROOM = 24 << 20, N = 32 };
+  enum { ROOM = 24 << 20, N = 32, WAYS = 8 };
   static bool started;
   static float zeros[N * N], c[N * N];
   struct arena_guard guard;
@@ -44,9 +45,12 @@ static bool start_library(void) {
     foreign_prepare();
     foreign_enter();
     started = true;
-    for (int i = 0; i < 4 && started; i++)
-      started = dnnl_sgemm(i & 1 ? 'T' : 'N', i >> 1 ? 'T' : 'N', N, N, N, 1.0f, zeros, N, zeros, N, 0.0f, c,
-                           N) == dnnl_success;
+    for (int i = 0; i < WAYS && started; i++) {
+      char ta = i & 1 ? 'T' : 'N', tb = i & 2 ? 'T' : 'N';
+      int rows = i & 4 ? 2 : N, columns = i & 4 ? 1 : N;
+      started =
+          dnnl_sgemm(ta, tb, rows, columns, columns, 1.0f, zeros, N, zeros, N, 0.0f, c, N) == dnnl_success;
+    }
     foreign_leave();
   }
   bool good = started;

@@ -55,16 +55,26 @@ for cache in off on; do
   [ $got = 0 ] && pass || fail "with $megabytes MB there is enough"
 done
 
-# Convolutions, whose library does not look at each piece of memory that it asks for: from the least with which a step is
-# done, a little less at a time. Kernels come from the cache, so that this is what takes the most.
-DGC_CACHE=on "$dgc" bench there/lenet.dsl --batch 16 --steps 1 --threads 1 --devices cpu:0 >out 2>&1
-convolve() { limited_kb "$1" "$dgc" bench there/lenet.dsl --batch 16 --steps 1 --threads 1 --devices cpu:0; }
-too_little=61440 least=614400
-while [ $((least - too_little)) -gt 256 ]; do
-  middle=$(((least + too_little) / 2))
-  if convolve $middle; then least=$middle; else too_little=$middle; fi
+# Convolutions and narrow products, whose library does not look at each piece of memory that it asks for: from the least with
+# which a step is done, a little less at a time. Kernels come from the cache, so that this is what takes the most.
+cat >there/narrow.dsl <<'END'
+model narrow() {
+  input x : f32[B, 2000000]
+  var v : f32[3, 4] = glorot_uniform()
+  var w : f32[4, 2] = glorot_uniform()
+  train mean(square(x[:, 0:3] @ v @ w)) with sgd(rate = 0.1)
+}
+END
+for model in lenet narrow; do
+  step() { limited_kb "$1" "$dgc" bench there/$model.dsl --batch 4 --steps 1 --threads 1 --devices cpu:0; }
+  expect 0 "$model into the cache" env DGC_CACHE=on "$dgc" bench there/$model.dsl --batch 4 --steps 1 --threads 1 --devices cpu:0
+  too_little=40960 least=614400
+  while [ $((least - too_little)) -gt 256 ]; do
+    middle=$(((least + too_little) / 2))
+    if step $middle; then least=$middle; else too_little=$middle; fi
+  done
+  for less in 1 2 3 4 5 6 7 8 10 12 14 16 20 24 28 32; do step $((least - less * 512)); done
 done
-for less in 1 2 3 4 5 6 7 8 10 12 14 16; do convolve $((least - less * 512)); done
 
 # On a stack of 64 KB: files that are read in pieces (whole, packed, of another type, compressed), and what is computed.
 little() { (
