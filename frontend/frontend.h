@@ -83,6 +83,11 @@ struct model {
 /* The names of the models in a source, in its order; how many. None after an error in `d`. */
 int frontend_models(struct arena *a, const struct source *source, struct diags *d, const char *const **names);
 
+/* What the library says of a function, layer, initializer or optimizer of its own, or how a built in function is
+ * called; NULL and an error where there is none. `name` NULL or "": a list of all, or, as a `page` of Markdown, all
+ * that it says. */
+const char *frontend_doc(struct arena *a, const char *name, bool page, struct diags *d);
+
 /* NULL after an error. Everything lives in the arena; the diagnostics may hold warnings. */
 struct model *frontend_compile(struct arena *a, const struct source *source,
                                const struct frontend_options *options, struct diags *d);

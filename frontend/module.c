@@ -47,22 +47,25 @@ static struct module *load_embedded(struct resolver *r, const struct embedded *e
   return own;
 }
 
-static bool is_prelude(const char *name) { return strcmp(name, "nn.dsl") != 0; }
+/* The library that a file is part of: "nn" of nn.dsl and nn_attention.dsl; NULL: of what is always in scope. */
+static const char *library_of(const char *file) { return strncmp(file, "nn", 2) == 0 ? "nn" : NULL; }
 
 struct module *load_library(struct resolver *r, const char *name) {
   if (!r->prelude) {
     struct module *prelude = new_module(r, "prelude", NULL, true);
     for (const struct embedded *e = frontend_library; e->name; e++)
-      if (is_prelude(e->name)) load_embedded(r, e, prelude);
+      if (!library_of(e->name)) load_embedded(r, e, prelude);
     r->prelude = prelude;
   }
-  const char *file = arena_printf(r->arena, "%s.dsl", name);
+  struct module *all = NULL;
   for (const struct embedded *e = frontend_library; e->name; e++) {
-    if (strcmp(e->name, file) != 0 || is_prelude(e->name)) continue;
-    struct module *m = map_get(&r->modules, file);
-    return m && m->library ? m : load_embedded(r, e, NULL);
+    if (!str_same(library_of(e->name), name)) continue;
+    struct module *m = map_get(&r->modules, e->name);
+    if (!all && m && m->library) return m;
+    m = load_embedded(r, e, all);
+    all = all ? all : m;
   }
-  return NULL;
+  return all;
 }
 
 const char *resolve_path(struct resolver *r, const struct source *from, const char *path) {
@@ -101,12 +104,9 @@ static struct module *load_file(struct resolver *r, const struct use *u) {
 
 /* The libraries that a model may name. */
 static const char **library_names(struct arena *a, size_t *count) {
-  size_t all = 0;
-  *count = 0;
-  while (frontend_library[all].name) all++;
-  const char **names = arena_new_array(a, all, const char *);
-  for (const struct embedded *e = frontend_library; e->name; e++)
-    if (!is_prelude(e->name)) names[(*count)++] = arena_strndup(a, e->name, strcspn(e->name, "."));
+  const char **names = arena_new_array(a, 1, const char *);
+  names[0] = "nn";
+  *count = 1;
   return names;
 }
 

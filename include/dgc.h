@@ -108,6 +108,10 @@ DGC_API enum dgc_status dgc_passes(struct dgc_session *s, const char **text);
 typedef void dgc_pass_fn(void *user, const char *pass, const char *text);
 DGC_API void dgc_on_pass(struct dgc_session *s, dgc_pass_fn *fn, void *user);
 
+/* What the library of the language says of `name`, as "nn.lstm" or "softmax"; of NULL or "" a list of all, or as `page`
+ * the whole of docs/library.md. DGC_USAGE where there is no such function. */
+DGC_API enum dgc_status dgc_doc(struct dgc_session *s, const char *name, bool page, const char **text);
+
 /* --- training, evaluation, prediction over files --- */
 
 struct dgc_metric {

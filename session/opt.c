@@ -148,3 +148,15 @@ static enum dgc_status passes(struct dgc_session *s, const char **text) {
 }
 
 enum dgc_status dgc_passes(struct dgc_session *s, const char **text) { CALL(s, passes(s, text)); }
+
+static enum dgc_status doc(struct dgc_session *s, const char *name, bool page, const char **text) {
+  struct str out = session_text(s);
+  const char *found = frontend_doc(s->call, name, page, &s->diags);
+  if (found) str_put(&out, found);
+  *text = out.data;
+  return found ? DGC_OK : DGC_USAGE;
+}
+
+enum dgc_status dgc_doc(struct dgc_session *s, const char *name, bool page, const char **text) {
+  CALL(s, doc(s, name, page, text));
+}

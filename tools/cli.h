@@ -20,7 +20,7 @@ struct cli {
   int argc; /* what stands behind the verb */
   char **argv;
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log, *log_dir, *receipt;
-  bool json, help, verbose, quiet, resumes, overwrite, color;
+  bool json, help, verbose, quiet, resumes, overwrite, color, markdown;
   char *message; /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
   char **rest;    /* what stands behind "--": of launch, a command; ends with NULL */
@@ -33,7 +33,8 @@ struct cli {
 
 struct verb {
   const char *name;
-  const char *words; /* "MODEL NODE": one name per word that must be there; "FILE...": there may be more */
+  /* "MODEL NODE": one name per word that must be there; "FILE...": there may be more; "[NAME]": or none. */
+  const char *words;
   const char *help;
   const char *options; /* names, separated by spaces */
   int (*run)(struct cli *c);

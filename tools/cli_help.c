@@ -22,7 +22,7 @@ static const struct option_group {
     {"Training and its results",
      "epochs steps eval-every train-metrics keep-best metric-to-watch patience log log-every log-dir "
      "dump-batch receipt profile checkpoint checkpoint-every allow-nan resume init-from to names "
-     "overwrite output json quiet color help"},
+     "overwrite output json markdown quiet color help"},
     {"Processes", "processes hosts restarts min-tasks"},
     {"Looking into the compiler", "emit tasks arch entry file passes graph source numeric dump-dir "
                                   "print-after disable-pass verify-each time-passes "

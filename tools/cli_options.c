@@ -52,6 +52,7 @@ static const struct own_option own_options[] = {
      "train: writes what it was asked for, made of and has come to; verify: does that again, and compares",
      AT(receipt)},
     {"json", 0, NULL, "results as JSON", AT(json)},
+    {"markdown", 0, NULL, "all of it as a page, which is docs/library.md", AT(markdown)},
     {"quiet", 'q', NULL, "no progress", AT(quiet)},
     {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},
     {"help", 'h', NULL, "this text", AT(help)},
@@ -229,8 +230,9 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
   return cli_status(c, dgc_set(c->session, library.name, value ? value : "true"));
 }
 
+/* How many there must be: "[NAME]" may be left out. */
 static int count_words(const char *words) {
-  int n = *words != 0;
+  int n = *words && *words != '[';
   for (const char *p = words; *p; p++) n += *p == ' ';
   return n;
 }
@@ -238,7 +240,7 @@ static int count_words(const char *words) {
 /* How many there may be. */
 static int most_words(const char *words) {
   size_t len = strlen(words);
-  return len > 3 && strcmp(words + len - 3, "...") == 0 ? MAX_WORDS : count_words(words);
+  return len > 3 && strcmp(words + len - 3, "...") == 0 ? MAX_WORDS : count_words(words) + (*words == '[');
 }
 
 int cli_parse(struct cli *c, int argc, char **argv) {

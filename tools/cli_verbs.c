@@ -386,6 +386,12 @@ static int report(struct cli *c) {
   return code ? code : put_text(c, text);
 }
 
+static int doc(struct cli *c) {
+  const char *text;
+  int code = cli_status(c, dgc_doc(c->session, c->nwords ? c->words[0] : NULL, c->markdown, &text));
+  return code ? code : put_text(c, text);
+}
+
 const struct verb verbs[] = {
     {"check", "MODEL", "says what is wrong with a model", MODEL_OPTIONS " " PASS_OPTIONS " json", check},
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
@@ -423,6 +429,10 @@ const struct verb verbs[] = {
      "file json", diff},
     {"explain", "MODEL NODE", "says why a node of the placed graph is where it is",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file json", explain},
+    {"doc", "[NAME]",
+     "says what a function, layer or optimizer of the library does: doc nn.lstm; without a name: what there "
+     "is",
+     "markdown file", doc},
     {"completion", "SHELL", "prints what bash, zsh or fish complete the words of dgc by", "", cli_completion},
     {0},
 };

@@ -1,4 +1,8 @@
 # Layers: `use nn`. `precision` is that of their products; none leaves it to the caller.
+
+# activation(x @ kernel + bias) along the last axis.
+#   input x : f32[B, 8]
+#   predict y = nn.dense(x, 4, activation = relu)     # f32[B, 4]
 layer dense(x : T[..., K], units : int, activation = identity, use_bias = true, initial = glorot_uniform,
             precision = none) with precision = precision {
   var kernel : T[K, units] = initial()
@@ -8,6 +12,8 @@ layer dense(x : T[..., K], units : int, activation = identity, use_bias = true, 
 }
 
 # Dense layers, one after another: `units` lists their sizes.
+#   input x : f32[B, 8]
+#   predict y = nn.mlp(x, [16, 4])                    # f32[B, 4]
 layer mlp(x, units : list, activation = relu, precision = none) with precision = precision {
   part = x
   for n in units { part = dense(part, n, activation) }
@@ -15,11 +21,16 @@ layer mlp(x, units : list, activation = relu, precision = none) with precision =
 }
 
 # A learned row of numbers for each of `size` ids.
+#   input ids : i32[B, 5]
+#   predict y = nn.embedding(ids, size = 10, units = 4)   # f32[B, 5, 4]
 layer embedding(ids, size : int, units : int, initial = uniform) {
   var table : f32[size, units] = initial()
   return lookup(table, ids)
 }
 
+# (x - mean) / sqrt(variance + epsilon) * scale + shift along the last axis (Ba, Kiros, Hinton 2016).
+#   input x : f32[B, 8]
+#   predict y = nn.layer_norm(x)
 layer layer_norm(x : T[..., K], epsilon = 1e-5) {
   var scale : T[K] = ones()
   var shift : T[K] = zeros()
@@ -28,7 +39,10 @@ layer layer_norm(x : T[..., K], epsilon = 1e-5) {
   return (x - center) * rsqrt(spread + epsilon) * scale + shift
 }
 
-# Statistics are those of the whole batch, over all towers; running averages serve evaluation and prediction.
+# (x - mean) / sqrt(variance + epsilon) * scale + shift of each channel (Ioffe, Szegedy 2015). In training the statistics
+# are those of the whole batch, over all towers; running averages serve evaluation and prediction.
+#   input x : f32[B, 8]
+#   train mean(square(nn.batch_norm(x) - 1)) with sgd()
 layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
   var scale : T[K] = ones()
   var shift : T[K] = zeros()
@@ -44,8 +58,10 @@ layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
   return (x - center) * rsqrt(spread + epsilon) * scale + shift
 }
 
-# Images are [B, height, width, channels], or one spatial axis less or more. `padding` is that of conv; `dilation` is
-# how far apart the places of the kernel lie; channels of one group make filters of that group.
+# Images are [B, height, width, channels]. `padding` is that of conv; `dilation` is how far apart the places of the kernel
+# lie; channels of one group make filters of that group.
+#   input x : f32[B, 8, 8, 3]
+#   predict y = nn.conv2d(x, 16, stride = 2)          # f32[B, 4, 4, 16]
 layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
@@ -56,6 +72,9 @@ layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "
   return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
 }
 
+# As conv2d, of sequences [B, length, channels].
+#   input x : f32[B, 8, 3]
+#   predict y = nn.conv1d(x, 16)                      # f32[B, 8, 16]
 layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
@@ -66,6 +85,9 @@ layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "sam
   return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
 }
 
+# As conv2d, of volumes [B, depth, height, width, channels].
+#   input x : f32[B, 4, 4, 4, 3]
+#   predict y = nn.conv3d(x, 5)                       # f32[B, 4, 4, 4, 5]
 layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
@@ -76,7 +98,9 @@ layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding 
   return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
 }
 
-# Each channel makes `multiplier` filters of its own.
+# As conv2d, where each channel makes `multiplier` filters of its own.
+#   input x : f32[B, 8, 8, 3]
+#   predict y = nn.depthwise(x, 2)                    # f32[B, 8, 8, 6]
 layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding = "same", activation = identity,
                 initial = glorot_uniform, precision = none, use_bias = true,
                 dilation = 1) with precision = precision {
@@ -89,6 +113,8 @@ layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding
 
 # The way back of a conv2d that makes x of images `stride` times as high and wide; without padding, of those that its
 # places cover.
+#   input x : f32[B, 8, 8, 3]
+#   predict y = nn.conv_transpose(x, 16, stride = 2)  # f32[B, 16, 16, 16]
 layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
                      initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
   more = 0 if padding == "same" else max(size - stride, 0)
@@ -100,28 +126,51 @@ layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, pad
   return activation(transposed_conv(x, places, whole, stride, padding) + bias)
 }
 
-# Pooling. `size`, `stride` (none: the size, so that windows do not overlap) and `padding`, that of conv, are those of
-# windows; a list has one for each axis. What does not fill a window is left out.
+# As max_pool2d, of sequences.
+#   input x : f32[B, 8, 3]
+#   predict y = nn.max_pool1d(x)                      # f32[B, 4, 3]
 function max_pool1d(x : T[N, L, C], size = 2, stride = none, padding = "valid") {
   return window_max(x, size, size if stride == none else stride, padding)
 }
+
+# The greatest of each window of images, channel by channel. `size`, `stride` (none: the size, so that windows do not
+# overlap) and `padding`, that of conv, are those of windows; a list has one for each axis. What does not fill a window is
+# left out.
+#   input x : f32[B, 8, 8, 3]
+#   predict y = nn.max_pool2d(x)                      # f32[B, 4, 4, 3]
 function max_pool2d(x : T[N, H, W, C], size = 2, stride = none, padding = "valid") {
   return window_max(x, size, size if stride == none else stride, padding)
 }
+
+# As max_pool2d, of volumes.
+#   input x : f32[B, 4, 4, 4, 3]
+#   predict y = nn.max_pool3d(x)                      # f32[B, 2, 2, 2, 3]
 function max_pool3d(x : T[N, D, H, W, C], size = 2, stride = none, padding = "valid") {
   return window_max(x, size, size if stride == none else stride, padding)
 }
 
-# The mean of what a window sees, of integers in f32: padding does not count.
+# As mean_pool2d, of sequences.
+#   input x : f32[B, 8, 3]
+#   predict y = nn.mean_pool1d(x)                     # f32[B, 4, 3]
 function mean_pool1d(x : T[N, L, C], size = 2, stride = none, padding = "valid") {
   return mean_windows(x, size, size if stride == none else stride, padding)
 }
+
+# The mean of what a window sees, of integers in f32: padding does not count; the rest as of max_pool2d.
+#   input x : f32[B, 8, 8, 3]
+#   predict y = nn.mean_pool2d(x)                     # f32[B, 4, 4, 3]
 function mean_pool2d(x : T[N, H, W, C], size = 2, stride = none, padding = "valid") {
   return mean_windows(x, size, size if stride == none else stride, padding)
 }
+
+# As mean_pool2d, of volumes.
+#   input x : f32[B, 4, 4, 4, 3]
+#   predict y = nn.mean_pool3d(x)                     # f32[B, 2, 2, 2, 3]
 function mean_pool3d(x : T[N, D, H, W, C], size = 2, stride = none, padding = "valid") {
   return mean_windows(x, size, size if stride == none else stride, padding)
 }
+
+# For mean_pool2d: the means of windows of any number of axes.
 function mean_windows(x : T[N, ...S, C], size, stride, padding) {
   real = f64 if dtype(x) == f64 else f32
   seen = window_sum(cast(broadcast(1.0, [1] + S + [1]), real), size, stride, padding)
@@ -130,6 +179,8 @@ function mean_windows(x : T[N, ...S, C], size, stride, padding) {
 
 # Images `factor` times as high and wide: each pixel so often, or, `bilinear`, what lies between the centres of pixels;
 # beyond those at the edges it is theirs.
+#   input x : f32[B, 8, 8, 3]
+#   predict y = nn.upsample(x, 2)                     # f32[B, 16, 16, 3]
 function upsample(x : T[N, H, W, C], factor : int = 2, bilinear = false) {
   if not bilinear {
     apart = reshape(x, [N, H, 1, W, 1, C])
@@ -140,13 +191,16 @@ function upsample(x : T[N, H, W, C], factor : int = 2, bilinear = false) {
   return reshape(wide, [N, H * factor, W * factor, C])
 }
 
-# How much each of `size` pixels is in each of `factor` times as many.
+# For upsample: how much each of `size` pixels is in each of `factor` times as many.
 function between(T, size, factor) {
   at = (iota(T[size * factor, size], axis = 0) + 0.5) / factor - 0.5
   return max(1 - abs(clip(at, 0, size - 1) - iota(T[size * factor, size], axis = 1)), 0)
 }
 
-# Sequences are [B, length, features]. Unrolled; gives the last output, or all of them with `sequence = true`.
+# The last output of a long short-term memory (Hochreiter, Schmidhuber 1997), or all of them with `sequence = true`.
+# Sequences are [B, length, features].
+#   input x : f32[B, 5, 3]
+#   predict y = nn.lstm(x, 4)                         # f32[B, 4]
 layer lstm(x : T[N, L, K], units : int, sequence = false, precision = none) with precision = precision {
   var kernel : T[K + units, 4 * units] = glorot_uniform()
   var bias : T[4 * units] = zeros()
@@ -162,7 +216,9 @@ layer lstm(x : T[N, L, K], units : int, sequence = false, precision = none) with
   return stack(all_h, axis = 1) if sequence else h
 }
 
-# Self-attention with `heads` heads; `causal`: no position looks at later ones.
+# Self-attention with `heads` heads (Vaswani et al. 2017); `causal`: no position looks at later ones.
+#   input x : f32[B, 5, 8]
+#   predict y = nn.attention(x, heads = 2)            # f32[B, 5, 8]
 layer attention(x : T[N, L, K], heads : int, causal = false, precision = none) with precision = precision {
   q = dense(x, K, use_bias = false)
   k = dense(x, K, use_bias = false)
@@ -171,11 +227,14 @@ layer attention(x : T[N, L, K], heads : int, causal = false, precision = none) w
   return dense(reshape(y, [N, L, K]), K)
 }
 
+# For attention: [N, L, K] as [N, L, heads, K / heads].
 function split_heads(x : T[N, L, K], heads) {
   return reshape(x, [N, L, heads, K / heads])
 }
 
-# One block of a transformer, normalised first.
+# One block of a transformer, normalised first (Xiong et al. 2020): x + attention, then that + a wide layer and back.
+#   input x : f32[B, 5, 8]
+#   predict y = nn.transformer_block(x, heads = 2, hidden = 16)   # f32[B, 5, 8]
 layer transformer_block(x : T[N, L, K], heads : int, hidden : int, causal = false, rate = 0.0,
                         precision = none) with precision = precision {
   first = layer_norm(x)

@@ -1,22 +1,37 @@
 # Learning rates that change with `step`, the number of steps done: scalars of f64, which optimizers round to what they
 # need.
 
+# rate * decay ^ (step / steps); `staircase`: the exponent is rounded down.
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(exponential_decay(0.1, 1000, 0.9))
 function exponential_decay(rate, steps, decay, staircase = false) {
   t = cast(step, f64) / steps
   return rate * decay ^ (floor(t) if staircase else t)
 }
 
+# rate * ((1 - alpha) * (1 + cos(pi * t)) / 2 + alpha), t = step / steps, 1 at most (Loshchilov, Hutter 2017).
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(cosine_decay(0.1, 1000))
 function cosine_decay(rate, steps, alpha = 0.0) {
   t = min(cast(step, f64) / steps, 1)
   return rate * ((1.0 - alpha) * 0.5 * (1 + cos(pi * t)) + alpha)
 }
 
+# From `rate` to `to` in a straight line of `steps` steps, then `to`.
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(linear_decay(0.1, 1000))
 function linear_decay(rate, steps, to = 0.0) {
   t = min(cast(step, f64) / steps, 1)
   return rate + (to - rate) * t
 }
 
 # values[i] until step boundaries[i]; the last value from then on.
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(piecewise([100, 200], [0.1, 0.03, 0.01]))
 function piecewise(boundaries : list, values : list) {
   rate = cast(values[0], f64)
   for i in 0..size(boundaries) { rate = select(step >= boundaries[i], cast(values[i + 1], f64), rate) }
@@ -24,4 +39,7 @@ function piecewise(boundaries : list, values : list) {
 }
 
 # Grows from rate/steps to `rate` in `steps` steps; `rate` may itself be a schedule.
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(warmup(cosine_decay(0.1, 1000), 10))
 function warmup(rate, steps) { return cast(rate, f64) * min((cast(step, f64) + 1) / steps, 1) }
