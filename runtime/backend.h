@@ -104,6 +104,9 @@ struct backend {
   /* (optional) Whether f32 products may round their factors to TF32, which is not so at first. Before any plan
    * is loaded. */
   void (*allow_tf32)(void *self, bool allow);
+  /* (optional) Whether all it computes is to have the interpreter's bits from now on, which is not so at first. Before
+   * any plan is loaded. Without it, it cannot. */
+  void (*portable_bits)(void *self, bool wanted);
   /* (optional) Whether products of bfloat16 values are computed in units for it, which add up in an order of their
    * own. */
   bool (*has_bf16_units)(void *self);

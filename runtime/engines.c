@@ -138,6 +138,15 @@ void engines_allow_tf32(const struct engines *e, bool allow) {
     if (e->all[i].backend->allow_tf32) e->all[i].backend->allow_tf32(e->all[i].self, allow);
 }
 
+int engines_portable_bits(const struct engines *e, bool wanted) {
+  for (int i = 0; i < e->target.ndevices; i++) {
+    const struct opened *o = e->devices[i];
+    if (wanted && o && !o->backend->portable_bits) return i;
+    if (o && o->backend->portable_bits) o->backend->portable_bits(o->self, wanted);
+  }
+  return -1;
+}
+
 bool engines_have_bf16_units(const struct engines *e) {
   bool any = false;
   for (int i = 0; i < e->count && !any; i++)

@@ -55,6 +55,9 @@ void engines_no_memory(const struct engines *e, int device, const char *what, si
 void engines_limit(const struct engines *e, int seconds);
 /* Before any plan is loaded. */
 void engines_allow_tf32(const struct engines *e, bool allow);
+/* Before any plan is loaded: whether all is to have the interpreter's bits. The first device here whose backend cannot
+ * is returned; -1: all can. */
+int engines_portable_bits(const struct engines *e, bool wanted);
 /* Whether a host's backend multiplies bfloat16 in units for it. */
 bool engines_have_bf16_units(const struct engines *e);
 /* Whether the device's memory is the host's; the host itself is -1. Not so of devices of other processes. */

@@ -6,6 +6,7 @@
 #include "runtime/data/xxh64.h"
 #include "runtime/engines.h"
 #include "runtime/mpi/transport.h"
+#include "session/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,7 @@ static enum dgc_status agree_on_messages(struct dgc_session *s, const struct pla
 /* How this process computes what the plan leaves open; "" where it is nothing. */
 static const char *way_of_computing(struct dgc_session *s, const struct graph *g) {
   bool bf16 = false;
+  if (options_portable(&s->options)) return "\nhas --bits portable";
   for (uint32_t i = 0; i < g->count && !bf16; i++) bf16 = node_attr(g->nodes[i], ATTR_precision) != NULL;
   if (!bf16) return "";
   return engines_have_bf16_units(s->engines)

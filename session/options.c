@@ -91,6 +91,10 @@ static const struct option_row option_table[] = {
      "has its share where others of its cluster run on this machine)"},
     {"tf32", FLAG, AT(tf32), 0, 0, NULL,
      "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster"},
+    {"bits", TEXT, AT(bits), 0, 0, "WHICH",
+     "fast: each processor's own order of sums where that is faster (default), or portable: one order, so "
+     "that "
+     "every CPU computes the same bits"},
     {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},
     {"pjrt-plugin", TEXT, AT(pjrt_plugin), 0, 0, "FILE",
      "the library that has the devices pjrt:0, pjrt:1 ... (default: DGC_PJRT_PLUGIN; of tpu:0 libtpu.so)"},
@@ -234,6 +238,8 @@ bool every_due(const struct every *e, const struct position *p) {
   return e->steps && p->step % e->steps == 0;
 }
 
+bool options_portable(const struct options *o) { return o->bits && strcmp(o->bits, "portable") == 0; }
+
 const char *free_bound_of(const char *staleness) {
   static const char word[] = "free";
   size_t len = sizeof word - 1;
@@ -330,6 +336,8 @@ static enum dgc_status check_text(struct dgc_session *s, const struct option_row
                         value);
   if (r->offset == AT(batch_is) && strcmp(value, "global") != 0 && strcmp(value, "per_replica") != 0)
     return session_fail(s, DGC_USAGE, "batch-is: global or per_replica, not '%s'", value);
+  if (r->offset == AT(bits) && strcmp(value, "fast") != 0 && strcmp(value, "portable") != 0)
+    return session_fail(s, DGC_USAGE, "bits: fast or portable, not '%s'", value);
   if (r->offset == AT(auto_shard) && !shard_find(value, NULL))
     return session_fail(s, DGC_USAGE, "auto-shard: expected auto, file, data or off, not '%s'", value);
   if (r->offset == AT(strategy)) return check_strategy(s, value);
@@ -361,7 +369,8 @@ static bool in_config(const struct option_row *r) {
 static enum dgc_status prepare_change(struct dgc_session *s, const struct option_row *r) {
   if (s->source && IS_AMONG(r, AT(set), AT(model), AT(seed), AT(train_metrics)))
     return session_fail(s, DGC_USAGE, "%s must be set before the model is loaded", r->name);
-  if (s->store && IS_AMONG(r, AT(devices), AT(cluster), AT(task), AT(backend), AT(threads), AT(tf32)))
+  if (s->store &&
+      IS_AMONG(r, AT(devices), AT(cluster), AT(task), AT(backend), AT(threads), AT(tf32), AT(bits)))
     return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
   if (IS_AMONG(r, AT(devices), AT(cluster), AT(task))) s->listed = (struct target){0};
   if (in_config(r) || IS_AMONG(r, AT(devices), AT(disable_pass), AT(timeout))) session_unsettle(s);

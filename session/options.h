@@ -13,6 +13,8 @@ void options_drop_strategy(struct options *o);
 
 /* The bound of a staleness "free:4" or "free", as text; NULL: it is none of these. */
 const char *free_bound_of(const char *staleness);
+/* --bits portable. */
+bool options_portable(const struct options *o);
 
 /* Whether it is to be done at this position, which is behind a step. */
 bool every_due(const struct every *e, const struct position *p);

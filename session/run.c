@@ -182,6 +182,15 @@ static enum dgc_status settle_hosts(struct dgc_session *s) {
   return status;
 }
 
+static enum dgc_status settle_bits(struct dgc_session *s) {
+  bool portable = options_portable(&s->options);
+  int device = engines_portable_bits(s->engines, portable);
+  if (device < 0) return DGC_OK;
+  session_fail(s, DGC_USAGE, "bits: %s adds up in an order of its own", s->target.devices[device].text);
+  diag_help(&s->diags, LOC_NONE, "--bits portable is for devices of the CPU alone");
+  return DGC_USAGE;
+}
+
 enum dgc_status session_open(struct dgc_session *s) {
   const struct backend *chosen;
   enum dgc_status status = s->moves ? move(s) : DGC_OK;
@@ -207,6 +216,8 @@ enum dgc_status session_open(struct dgc_session *s) {
   status = tell_simulated(s);
   if (status) return status;
   engines_allow_tf32(s->engines, s->options.tf32);
+  status = settle_bits(s);
+  if (status) return status;
   engines_limit(s->engines, (int)s->options.timeout);
   if (!s->workers) s->workers = workers_create(useful_threads(s), &s->diags);
   if (!s->workers) return DGC_RUNTIME;

@@ -60,7 +60,7 @@ struct options {
 #define TEXT(name)               const char *name;
 #define FLAG(name)               bool name;
 #include "ir/graph/config.def"
-  const char *model, *graph, *emit, *devices, *backend, *arch, *batch_is, *pjrt_plugin;
+  const char *model, *graph, *emit, *devices, *backend, *arch, *batch_is, *pjrt_plugin, *bits;
   const char *rows, *eval_rows, *auto_shard;
   const char *link, *speed, *tasks; /* of predictions */
   const char *names;                /* of what a checkpoint holds */

@@ -17,7 +17,7 @@ static const struct option_group {
                                   "min-part-bytes balance uneven "
                                   "loss-scaling consolidation-device cross-device link speed packs "
                                   "bytes-per-pack soft-placement batch batch-is seed "
-                                  "threads timeout tf32 backend pjrt-plugin"},
+                                  "threads timeout tf32 bits backend pjrt-plugin"},
     {"Data", "data allow-path rows eval-data eval-rows eval-timeout auto-shard no-shuffle"},
     {"Training and its results",
      "epochs steps eval-every train-metrics keep-best metric-to-watch patience log log-every log-dir "

@@ -15,6 +15,8 @@ struct product {
   bool stored; /* they lie in memory as bfloat16, not as f32 */
 };
 struct product product_of(const struct node *n);
+/* How many successive products are one chain in the order of matmul.c. */
+enum { PRODUCT_PIECE = 512 };
 
 /* conv: which of the three tensors that meet in it the result is, and their sizes; see conv.c. There are always three
  * spatial axes, the first of them of size 1 where there are fewer. Its fields are a leaf's numbers: kernels/ reads them

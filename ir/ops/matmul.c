@@ -1,8 +1,15 @@
-/* matmul: products of matrices, which a library computes. */
+/* matmul: products of matrices.
+ *
+ * The order of a product of f32, which `eval` and so the interpreter has, and whoever computes with --bits portable: an
+ * element is a sum over k of what PRODUCT_PIECE successive ones give, each piece one chain of fused multiply-adds from
+ * +0 over ascending k; pieces are added up as a binary tree, whose left half is as many of them as a power of two. So
+ * the bits of an element depend on its row of op(a) and its column of op(b) alone: not on m, n or the batch, not on
+ * who computes it, with how many lanes, in which blocks or on how many threads. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
 
+#include <math.h>
 #include <string.h>
 
 /* NULL: f32. */
@@ -108,22 +115,48 @@ static void matmul_sizes(struct str *s, const struct node *n) {
              p.transpose_a ? " ta" : "", p.transpose_b ? " tb" : "", p.bf16 ? " bf16" : "");
 }
 
-/* c[i,j] = sum over l, in order, of a[i,l] b[l,j]: of floats in f64, rounded once; integers wrap. */
-#define MULTIPLY(T, SUM, AT)                                                                 \
-  do {                                                                                       \
-    T *c = out->data;                                                                        \
-    for (int64_t batch = 0; batch < p.batch; batch++)                                        \
-      for (int64_t i = 0; i < p.m; i++)                                                      \
-        for (int64_t j = 0; j < p.n; j++) {                                                  \
-          int64_t a = batch * p.m * p.k + i * row_a, b = batch * p.k * p.n + j * column_b;   \
-          SUM sum = 0;                                                                       \
-          for (int64_t l = 0; l < p.k; l++)                                                  \
-            sum += (SUM)AT(T, &in[0], a + l * column_a) * (SUM)AT(T, &in[1], b + l * row_b); \
-          *c++ = (T)sum;                                                                     \
-        }                                                                                    \
+/* Integers wrap; of f64 each product is rounded. */
+#define MULTIPLY(T, SUM)                                                                             \
+  do {                                                                                               \
+    T *c = out->data;                                                                                \
+    const T *x = in[0].data, *y = in[1].data;                                                        \
+    for (int64_t batch = 0; batch < p.batch; batch++)                                                \
+      for (int64_t i = 0; i < p.m; i++)                                                              \
+        for (int64_t j = 0; j < p.n; j++) {                                                          \
+          int64_t a = batch * p.m * p.k + i * row_a, b = batch * p.k * p.n + j * column_b;           \
+          SUM sum = 0;                                                                               \
+          for (int64_t l = 0; l < p.k; l++) sum += (SUM)x[a + l * column_a] * (SUM)y[b + l * row_b]; \
+          *c++ = (T)sum;                                                                             \
+        }                                                                                            \
   } while (0)
-#define ELEMENT(T, t, i) ((const T *)(t)->data)[i]
-#define STORED(T, t, i)  bf16_at(t, i)
+
+/* A row of op(a) and a column of op(b): of each the first element, and how far apart they lie. */
+struct vectors {
+  const struct tensor *in;
+  int64_t a, step_a, b, step_b;
+};
+
+/* One piece: a chain of fused multiply-adds. */
+static float chain(const struct vectors *v, int64_t begin, int64_t end) {
+  float sum = 0;
+  if (v->in[0].type.dtype == DT_BF16) {
+    for (int64_t l = begin; l < end; l++)
+      sum = fmaf(bf16_at(&v->in[0], v->a + l * v->step_a), bf16_at(&v->in[1], v->b + l * v->step_b), sum);
+    return sum;
+  }
+  const float *a = (const float *)v->in[0].data + v->a, *b = (const float *)v->in[1].data + v->b;
+  for (int64_t l = begin; l < end; l++) sum = fmaf(a[l * v->step_a], b[l * v->step_b], sum);
+  return sum;
+}
+
+/* The sum of all from `begin` on: that of the left half, and of the rest. */
+static float sum_of_pieces(const struct vectors *v, int64_t begin, int64_t end) {
+  int64_t half = PRODUCT_PIECE;
+  if (end - begin <= half) return chain(v, begin, end);
+  while (2 * half < end - begin) half *= 2;
+  float low = sum_of_pieces(v, begin, begin + half);
+  return low + sum_of_pieces(v, begin + half, end);
+}
 
 static void matmul_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct product p = product_of(n);
@@ -131,15 +164,17 @@ static void matmul_eval(const struct node *n, const struct tensor *in, struct te
   int64_t row_b = p.transpose_b ? 1 : p.n, column_b = p.transpose_b ? p.k : 1;
   switch (p.dtype) {
   case DT_F32:
-    if (p.stored)
-      MULTIPLY(float, double, STORED);
-    else
-      MULTIPLY(float, double, ELEMENT);
+    for (int64_t e = 0; e < type_count(&n->type); e++) {
+      int64_t batch = e / (p.m * p.n), i = e / p.n % p.m, j = e % p.n;
+      struct vectors v = {in, batch * p.m * p.k + i * row_a, column_a, batch * p.k * p.n + j * column_b,
+                          row_b};
+      ((float *)out->data)[e] = sum_of_pieces(&v, 0, p.k);
+    }
     break;
-  case DT_F64: MULTIPLY(double, double, ELEMENT); break;
-  case DT_I32: MULTIPLY(uint32_t, uint32_t, ELEMENT); break;
-  case DT_I64: MULTIPLY(uint64_t, uint64_t, ELEMENT); break;
-  case DT_U8: MULTIPLY(uint8_t, uint32_t, ELEMENT); break;
+  case DT_F64: MULTIPLY(double, double); break;
+  case DT_I32: MULTIPLY(uint32_t, uint32_t); break;
+  case DT_I64: MULTIPLY(uint64_t, uint64_t); break;
+  case DT_U8: MULTIPLY(uint8_t, uint32_t); break;
   case DT_BOOL:
   case DT_BF16:
   case DT_COUNT: break;

@@ -45,10 +45,29 @@ static cpu_leaf_fn *const leaves[OP_COUNT] = {
 #undef OP
 };
 
+/* Whether the leaf has other bits than its `eval`: in the library's order, or in one of our own. */
+static bool has_own_bits(const struct node *n) {
+  bool attention = n->op == OP_attention || n->op == OP_attention_gradient;
+  return attention || ((n->op == OP_matmul || n->op == OP_conv) && n->type.dtype == DT_F32);
+}
+
+static void run_eval(void *const *args, const void *state) {
+  const struct node *n = ((const struct step *)state)->node;
+  struct tensor in[MAX_LEAF_INPUTS], out = {n->type, args[n->ninputs]};
+  for (int i = 0; i < n->ninputs; i++) in[i] = (struct tensor){n->inputs[i]->type, args[i]};
+  op_of(n)->eval(n, in, &out);
+}
+
 static bool cpu_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                         struct diags *d) {
   (void)device;
+  struct cpu *cpu = self;
   c->kind = COMMAND_CALL;
+  if (cpu->portable && has_own_bits(step->node)) {
+    c->call = run_eval;
+    c->state = step;
+    return true;
+  }
   return leaves[step->node->op](self, a, step, c, d);
 }
 
@@ -74,8 +93,13 @@ static void cpu_enter(void *self) {
 }
 
 static bool cpu_has_bf16_units(void *self) {
-  (void)self;
-  return onednn_has_units();
+  const struct cpu *cpu = self;
+  return !cpu->portable && onednn_has_units();
+}
+
+static void cpu_portable_bits(void *self, bool wanted) {
+  struct cpu *cpu = self;
+  cpu->portable = wanted;
 }
 
 const struct backend backend_cpu = {
@@ -88,6 +112,7 @@ const struct backend backend_cpu = {
     .alloc = host_device_alloc,
     .free = host_device_free,
     .copy = host_device_copy,
+    .portable_bits = cpu_portable_bits,
     .has_bf16_units = cpu_has_bf16_units,
     .compile = cpu_compile,
     .prepare = cpu_prepare,

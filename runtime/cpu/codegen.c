@@ -84,9 +84,11 @@ bool codegen_start(struct host *host, struct diags *d) {
   if (host->features != NULL) return true;
   if (!codegen_load(d)) return false;
   struct host h = *host;
+  const char *processor;
+  if (!host_processor(&processor, d)) return false;
   h.triple = take_text(h.arena, llvm.GetDefaultTargetTriple());
-  h.cpu = take_text(h.arena, llvm.GetHostCPUName());
-  h.features = take_text(h.arena, llvm.GetHostCPUFeatures());
+  h.cpu = processor ? processor : take_text(h.arena, llvm.GetHostCPUName());
+  h.features = processor ? "" : take_text(h.arena, llvm.GetHostCPUFeatures());
   if (!has_generator(&h, d)) return false;
   *host = h;
   return true;
@@ -94,6 +96,8 @@ bool codegen_start(struct host *host, struct diags *d) {
 
 bool codegen_host(struct arena *a, struct host *host, struct diags *d) {
   *host = (struct host){.arena = a, .cores = host_cores(), .cache = cache_folder(a)};
+  const char *processor;
+  if (!host_processor(&processor, d)) return false;
   host->identity = host_identity(a);
   if (host->identity != NULL) return true;
   if (!codegen_start(host, d)) return false;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 int host_cores(void) {
@@ -15,9 +16,75 @@ int host_cores(void) {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+/* A processor that DGC_CPU may name: LLVM's name and what it has; `here`: whether this machine has all that, too. */
+struct processor {
+  const char *name;
+  struct vector_registers vectors;
+  bool here;
+};
+
+static const char *asked_processor(void) {
+  const char *name = getenv("DGC_CPU");
+  return name && *name ? name : NULL;
+}
+
+static const struct processor *find_processor(const struct processor *all, int count, const char *name) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(all[i].name, name) == 0) return &all[i];
+  return NULL;
+}
+
+static bool choose_processor(const struct processor *all, int count, const char **name, struct diags *d) {
+  *name = asked_processor();
+  if (!*name) return true;
+  const struct processor *p = find_processor(all, count, *name);
+  if (p && p->here) return true;
+  struct str known = str_make(d->arena);
+  for (int i = 0; i < count; i++)
+    if (all[i].here) str_printf(&known, "%s%s", known.len ? ", " : "", all[i].name);
+  diag_error(d, LOC_NONE, "cpu: this machine cannot compute as DGC_CPU=%s", *name);
+  diag_help(d, LOC_NONE, known.len ? "it can as %s; without DGC_CPU as itself" : "unset DGC_CPU", known.data);
+  return false;
+}
+
 #ifdef __x86_64__
 
 #include <cpuid.h>
+
+enum { PROCESSORS = 5 };
+
+static void list_processors(struct processor *out) {
+  const struct vector_registers sse = {16, 16, false}, avx2 = {32, 16, true}, avx512 = {64, 32, true};
+  bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+            __builtin_cpu_supports("avx512vl");
+  const struct processor all[PROCESSORS] = {{"x86-64", sse, true},
+                                            {"nehalem", sse, v2},
+                                            {"x86-64-v3", avx2, v3},
+                                            {"haswell", avx2, v3},
+                                            {"skylake-avx512", avx512, v4}};
+  memcpy(out, all, sizeof all);
+}
+
+bool host_processor(const char **name, struct diags *d) {
+  struct processor all[PROCESSORS];
+  list_processors(all);
+  return choose_processor(all, PROCESSORS, name, d);
+}
+
+/* The last of the list that it has. */
+struct vector_registers host_vectors(void) {
+  struct processor all[PROCESSORS];
+  list_processors(all);
+  const char *name = asked_processor();
+  const struct processor *p = name ? find_processor(all, PROCESSORS, name) : NULL;
+  for (int i = 0; i < PROCESSORS && !name; i++)
+    if (all[i].here) p = &all[i];
+  return p ? p->vectors : all[0].vectors;
+}
 
 enum { EAX = 1, EBX = 2, ECX = 4, EDX = 8, ALL = 15 };
 
@@ -73,11 +140,22 @@ const char *host_identity(struct arena *a) {
     str_printf(&s, " %" PRId64 " bytes of %" PRId64, (int64_t)file.st_size, (int64_t)file.st_mtime);
   str_put(&s, "\nx86-64");
   put_processor(&s);
+  if (asked_processor()) str_printf(&s, " as %s", asked_processor());
   str_putc(&s, '\n');
   return s.data;
 }
 
 #else
+
+bool host_processor(const char **name, struct diags *d) { return choose_processor(NULL, 0, name, d); }
+
+struct vector_registers host_vectors(void) {
+#ifdef __aarch64__
+  return (struct vector_registers){16, 32, true};
+#else
+  return (struct vector_registers){16, 16, false};
+#endif
+}
 
 const char *host_identity(struct arena *a) {
   (void)a;

@@ -10,6 +10,7 @@
 /* The open backend. */
 struct cpu {
   struct cpu_jit *jit;
+  bool portable;           /* all bits are the interpreter's */
   struct cpu_owned *owned; /* by leaves that are prepared: see cpu_own */
 };
 

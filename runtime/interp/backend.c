@@ -37,6 +37,9 @@ static bool interp_prepare(void *self, struct arena *a, const struct step *step,
   return true;
 }
 
+/* They are its own. */
+static void interp_portable_bits(void *self, bool wanted) { (void)self, (void)wanted; }
+
 const struct backend backend_interp = {
     .name = "interp",
     .help = "kernels and matrix products element by element: slow, for comparison",
@@ -47,5 +50,6 @@ const struct backend backend_interp = {
     .alloc = host_device_alloc,
     .free = host_device_free,
     .copy = host_device_copy,
+    .portable_bits = interp_portable_bits,
     .prepare = interp_prepare,
 };

@@ -9,6 +9,8 @@ case $devices in
   gpu*)
     one=gpu:0
     gpus
+    expect 2 "portable bits on $one" "$dgc" bench "$samples/linear.dsl" --devices $one --bits portable
+    shows err "adds up in an order of its own"
     ;;
 esac
 mkdir data && cp "$samples"/data/*.idx data

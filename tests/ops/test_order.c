@@ -1,0 +1,196 @@
+/* Matrix products in the order of ir/ops/matmul.c, bit for bit as plain loops here have it: of the interpreter, and of
+ * compiled code with portable bits, for each processor that this machine can compute as; and near the sum in extended
+ * precision. */
+#include "tests/support/elements.h"
+#include "tests/support/fixture.h"
+#include "tests/support/random.h"
+
+#include "ir/graph/build.h"
+#include "runtime/engines.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct shape {
+  int batch, m, n, k; /* batch 0: no such axis */
+  bool ta, tb;
+};
+
+/* Around the ends of pieces, of vectors and of blocks. */
+static const struct shape large[] = {
+    {0, 3, 5, 511, 0, 0},    {0, 3, 5, 512, 1, 0},   {0, 17, 33, 513, 0, 1},  {0, 1, 1, 1023, 1, 1},
+    {0, 2, 31, 1024, 0, 0},  {0, 29, 1, 1025, 0, 0}, {0, 5, 16, 1536, 1, 1},  {0, 1, 40, 1537, 0, 1},
+    {0, 7, 3, 2048, 0, 0},   {0, 2, 2, 2049, 1, 0},  {0, 1, 17, 3583, 0, 0},  {0, 4, 9, 3584, 0, 1},
+    {0, 3, 3, 4097, 1, 1},   {2, 1, 1, 5000, 0, 0},  {0, 150, 130, 20, 0, 0}, {0, 131, 200, 37, 1, 0},
+    {0, 128, 129, 33, 0, 1}, {0, 300, 10, 70, 0, 0}, {0, 10, 300, 70, 1, 1},  {0, 513, 2, 3, 0, 1},
+    {0, 2, 513, 9, 0, 0},    {0, 0, 3, 4, 0, 0},     {0, 3, 0, 4, 1, 0},      {0, 3, 4, 0, 0, 1},
+    {0, 3, 4, 0, 1, 1},      {0, 0, 0, 0, 0, 0},     {0, 0, 5, 600, 1, 1},    {3, 20, 33, 40, 0, 0},
+    {5, 4, 1, 17, 1, 0},     {7, 15, 15, 16, 0, 1},  {4, 6, 64, 8, 1, 1},     {3, 2, 2, 700, 0, 1},
+    {0, 16, 16, 16, 0, 0},   {0, 32, 32, 32, 1, 0},  {0, 64, 256, 64, 0, 0},  {0, 40, 130, 600, 0, 0},
+    {0, 33, 140, 1100, 0, 1}};
+enum { NLARGE = sizeof large / sizeof *large, NRANDOM = 220, NSHAPES = NLARGE + NRANDOM };
+
+static struct shape shape_at(int i) {
+  struct rng r = {1000 + (uint64_t)i};
+  struct shape s = {0};
+  if (i < NLARGE) return large[i];
+  s.m = 1 + rng_below(&r, 70), s.n = 1 + rng_below(&r, 70), s.k = 1 + rng_below(&r, 70);
+  s.ta = rng_chance(&r, 50), s.tb = rng_chance(&r, 50);
+  if (rng_chance(&r, 15)) s.batch = 1 + rng_below(&r, 4);
+  return s;
+}
+
+static struct type operand_type(enum dtype d, int batch, int rows, int columns, bool transposed) {
+  struct type t = {.dtype = (uint8_t)d};
+  if (batch) t.dim[t.rank++] = batch;
+  t.dim[t.rank++] = transposed ? columns : rows;
+  t.dim[t.rank++] = transposed ? rows : columns;
+  return t;
+}
+
+/* ---- the oracle: all products of an element are laid out, then whole pieces are joined level by level ---- */
+
+#define DEFINE_ORACLE(name, T, FMA)                                                    \
+  static T name(const T *a, const T *b, int k) {                                       \
+    enum { PIECE = 512 };                                                              \
+    T sums[64] = {0};                                                                  \
+    int sizes[64] = {0}, count = 0;                                                    \
+    if (k == 0) return 0;                                                              \
+    for (int begin = 0; begin < k; begin += PIECE) {                                   \
+      T sum = 0;                                                                       \
+      for (int l = begin; l < k && l < begin + PIECE; l++) sum = FMA(a[l], b[l], sum); \
+      sums[count] = sum, sizes[count++] = 1;                                           \
+      for (; count > 1 && sizes[count - 1] == sizes[count - 2]; count--)               \
+        sums[count - 2] = sums[count - 2] + sums[count - 1], sizes[count - 2] *= 2;    \
+    }                                                                                  \
+    for (; count > 1; count--) sums[count - 2] = sums[count - 2] + sums[count - 1];    \
+    return sums[0];                                                                    \
+  }
+DEFINE_ORACLE(f32_element, float, fmaf)
+
+static void oracle_f32(const struct shape *s, const float *x, const float *y, float *out) {
+  int batches = s->batch ? s->batch : 1;
+  float *a = malloc(((size_t)s->k + 1) * sizeof *a), *b = malloc(((size_t)s->k + 1) * sizeof *b);
+  assert_true(a && b);
+  for (int e = 0; e < batches * s->m * s->n; e++) {
+    int batch = e / (s->m * s->n), i = e / s->n % s->m, j = e % s->n;
+    const float *l = x + batch * s->m * s->k, *r = y + batch * s->k * s->n;
+    double exact = 0, size = 0;
+    for (int p = 0; p < s->k; p++) {
+      a[p] = l[s->ta ? p * s->m + i : i * s->k + p], b[p] = r[s->tb ? j * s->k + p : p * s->n + j];
+      exact += (double)a[p] * (double)b[p], size += fabs((double)a[p] * (double)b[p]);
+    }
+    out[e] = f32_element(a, b, s->k);
+    if (isfinite(size) && size < 1e38) {
+      double off = fabs((double)out[e] - exact), few = 0x1p-24 * (s->k < 512 ? s->k : 512 + 10);
+      assert_true(off <= few * size * 1.01 + 1e-40);
+    }
+  }
+  free(a);
+  free(b);
+}
+
+/* ---- all shapes as one graph ---- */
+
+struct products {
+  struct arena *arena;
+  struct diags diags;
+  struct graph *g;
+  struct plan *plan;
+  struct values inputs;
+};
+
+static const char *name_of(struct arena *a, const char *what, int i) {
+  return arena_printf(a, "%s%d", what, i);
+}
+
+static void make_products(struct products *p, enum dtype d, bool special) {
+  struct arena *a = p->arena = arena_create();
+  struct rng r = {77};
+  diags_init(&p->diags, a);
+  p->g = graph_create(a, "products", &p->diags);
+  p->g->config.batch = 1;
+  p->inputs = values_make(a);
+  for (int i = 0; i < NSHAPES; i++) {
+    struct shape s = shape_at(i);
+    struct type types[] = {operand_type(d, s.batch, s.m, s.k, s.ta),
+                           operand_type(d, s.batch, s.k, s.n, s.tb)};
+    struct node *x[2];
+    for (int o = 0; o < 2; o++) {
+      const char *name = name_of(a, o ? "y" : "x", i);
+      struct tensor t = {types[o], arena_alloc(a, (size_t)type_bytes(&types[o]) + 1)};
+      if (special)
+        special_fill(&r, &t);
+      else
+        for (int64_t e = 0; e < type_count(&t.type); e++) tensor_set(&t, e, rng_uniform(&r, -1, 1));
+      x[o] = build_input(p->g, name, &types[o]);
+      values_put(&p->inputs, name, &types[o], t.data);
+    }
+    graph_add_output(p->g, OUTPUT_VALUE, name_of(a, "z", i), build_matmul(p->g, x[0], x[1], s.ta, s.tb), 0);
+  }
+  p->plan = engine_plan(a, p->g, &p->diags);
+  if (!p->plan) fail_msg("%s", diags_text(&p->diags, false));
+}
+
+static void check(struct products *p, const char *backend, const char *processor, int threads) {
+  struct engine e;
+  struct values outputs = values_make(p->arena), variables = values_make(p->arena);
+  setenv("DGC_CPU", processor, 1);
+  assert_true(engine_open(&e, backend, threads));
+  assert_int_equal(engines_portable_bits(e.engines, true), -1);
+  if (!engine_run(&e, p->plan, &p->inputs, &variables, &outputs, 1, &p->diags))
+    fail_msg("%s", diags_text(&p->diags, false));
+  for (int i = 0; i < NSHAPES; i++) {
+    struct shape s = shape_at(i);
+    const struct tensor *have = values_get(&outputs, name_of(p->arena, "z", i));
+    struct tensor want = {have->type, arena_alloc(p->arena, (size_t)type_bytes(&have->type) + 1)};
+    const void *x = values_get(&p->inputs, name_of(p->arena, "x", i))->data;
+    oracle_f32(&s, x, values_get(&p->inputs, name_of(p->arena, "y", i))->data, want.data);
+    const char *wrong = tensor_difference(p->arena, &want, have);
+    if (wrong)
+      fail_msg("%s%s%s, %d threads, %d of %dx%dx%d%s%s: %s", backend, *processor ? " as " : "", processor,
+               threads, s.batch, s.m, s.n, s.k, s.ta ? " ta" : "", s.tb ? " tb" : "", wrong);
+  }
+  engine_close(&e);
+}
+
+static bool can_be(const char *processor) {
+  struct engine e;
+  setenv("DGC_CPU", processor, 1);
+  bool can = backend_find("cpu") && engine_open(&e, "cpu", 1);
+  if (can) engine_close(&e);
+  return can;
+}
+
+static void in_order(void **state) {
+  static const char *const processors[] = {"", "haswell", "skylake-avx512", "nehalem"};
+  bool special = *state != NULL;
+  struct products p;
+  make_products(&p, DT_F32, special);
+  check(&p, "interp", "", 1);
+  for (int i = 0; i < 4; i++) {
+    if (!can_be(processors[i])) {
+      print_message("SKIP: not on this machine: %s\n", processors[i]);
+      continue;
+    }
+    check(&p, "cpu", processors[i], 1);
+    setenv("DGC_PIECE_COST", "1", 1);
+    check(&p, "cpu", processors[i], 3);
+    unsetenv("DGC_PIECE_COST");
+  }
+  unsetenv("DGC_CPU");
+  arena_destroy(p.arena);
+}
+
+int main(void) {
+  static bool special = true;
+  const struct CMUnitTest tests[] = {{.name = "numbers", .test_func = in_order},
+                                     {.name = "special", .test_func = in_order, .initial_state = &special}};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

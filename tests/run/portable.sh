@@ -1,0 +1,33 @@
+#!/bin/sh
+# --bits portable: one checkpoint whatever processor code is made for, and by the interpreter, which needs none.
+. "$(dirname "$0")/lib.sh"
+
+# train MODEL NAME ARGUMENTS...
+train() {
+  model=$1
+  name=$2
+  shift 2
+  expect 0 "$model $name" "$dgc" train "$samples/$model.dsl" --rows 0:120 --eval-rows 0:30 --batch 48 --seed 3 --quiet \
+    --overwrite --epochs 1 --bits portable --checkpoint "$name.safetensors" "$@"
+}
+
+for model in digits words lenet; do
+  train $model interp --backend interp
+  train $model cpu
+  same interp.safetensors cpu.safetensors
+  for processor in haswell skylake-avx512 nehalem; do
+    if DGC_CPU=$processor "$dgc" bench "$samples/linear.dsl" --steps 1 >/dev/null 2>err || ! grep -q 'DGC_CPU' err; then
+      DGC_CPU=$processor train $model $processor --threads 2
+      same interp.safetensors $processor.safetensors
+    else
+      echo "SKIP: no $processor here"
+      skipped=$((skipped + 1))
+    fi
+  done
+done
+
+expect 2 "neither" "$dgc" bench "$samples/linear.dsl" --bits some
+shows err "bits: fast or portable, not 'some'"
+DGC_CPU=vax expect 3 "another processor" "$dgc" bench "$samples/linear.dsl" --steps 1
+shows err "this machine cannot compute as DGC_CPU=vax"
+finish
