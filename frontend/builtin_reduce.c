@@ -121,6 +121,19 @@ static struct value run_argmin(struct resolver *r, struct value *args, struct lo
   return arg(r, OP_argmin, args, loc);
 }
 
+/* moments(x, axis): the list of x's mean and its variance. */
+static struct value run_moments(struct resolver *r, struct value *args, struct loc loc,
+                                const struct role *role) {
+  (void)role;
+  struct node *x = tensor_node(r, &args[0], "`x`");
+  uint32_t axes;
+  if (!x || !axes_of(r, &args[1], x->type.rank, &axes)) return value_error();
+  if (dtype_is_float((enum dtype)x->type.dtype)) return moments(r, x, axes, loc);
+  report(r, loc, "moments are those of floats, not of %s", type_text(r->arena, &x->type));
+  report_help(r, "convert the tensor: `cast(x, f32)`");
+  return value_error();
+}
+
 /* ratio(x, y): x / y, and 0 where y is 0. */
 static struct value run_ratio(struct resolver *r, struct value *args, struct loc loc,
                               const struct role *role) {
@@ -147,6 +160,7 @@ const struct builtin builtins_reduce[] = {
     {"min", {"x", "y", "axis", "keep"}, 1, run_min},
     {"argmax", {"x", "axis"}, 2, run_argmax},
     {"argmin", {"x", "axis"}, 2, run_argmin},
+    {"moments", {"x", "axis"}, 1, run_moments},
     {"ratio", {"x", "y"}, 2, run_ratio},
     {NULL, {NULL}, 0, NULL},
 };

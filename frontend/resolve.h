@@ -357,6 +357,8 @@ extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
     builtins_conv[], builtins_attention[], builtins_random[], builtins_gradient[];
+/* builtin_moments.c: [mean, variance] of the floats x over `axes`, a bit mask. */
+struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct loc loc);
 /* builtin_gradient.c: whether a file calls gradient(y, x) */
 bool asks_gradients(const struct file *file);
 /* Where x is an input of integers, its data is checked to lie within low and high before it is used. */

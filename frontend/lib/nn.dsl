@@ -51,8 +51,7 @@ layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
   if not training { return (x - moving_mean) * rsqrt(moving_variance + epsilon) * scale + shift }
   axes = []
   for i in 0..size(S) { axes = axes + [i] }
-  center = mean(x, axis = axes)
-  spread = mean(square(x - center), axis = axes)
+  center, spread = moments(x, axes)
   moving_mean <- momentum * moving_mean + (1 - momentum) * center
   moving_variance <- momentum * moving_variance + (1 - momentum) * spread
   return (x - center) * rsqrt(spread + epsilon) * scale + shift

@@ -10,8 +10,8 @@
  * and cheap arithmetic of a single large operand.
  *
  * On the host sums over the same axes that read the same memory are one kernel, whoever reads them, and what is summed
- * and read elsewhere, too, is stored by the kernel that sums it: so a batch norm passes over its operand for each
- * statistic once, and over two of them for all sums of its gradient.
+ * and read elsewhere, too, is stored by the kernel that sums it: so a batch norm passes over its operand once for both
+ * statistics, and over two of them for all sums of its gradient.
  *
  * Where towers run one behind the other on a device, no kernel is of several, but for what is small: it would keep
  * values of all of them. So large gradients are added two by two. */

@@ -3,6 +3,8 @@
 
 /* ---- memory ---- */
 
+enum { ROWS_AHEAD = 8 };
+
 LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef bytes) {
   return llvm.BuildGEP2(n->e->builder, i8(n), p, &bytes, 1, "");
 }
@@ -31,6 +33,18 @@ static LLVMValueRef lane_address(struct cpu_loops *n, int a, int chunk) {
   return loops_advance(n, p, n->lane_offset[a]);
 }
 
+/* Sums of many columns take 256 bytes of each row: asks for those of a row some way below, which the processor does not
+ * guess where rows are longer than that. */
+static void prefetch_column(struct cpu_loops *n, int a, LLVMValueRef p) {
+  int loop = n->order[n->k->rank - 1];
+  if (!is_reduce(n) || !vector_is_kept(n) || n->k->strip < MAX_UNROLL || n->k->still[a] >> loop & 1) return;
+  LLVMValueRef ahead = llvm.BuildMul(n->e->builder, n->stride[a][loop], int64(n, ROWS_AHEAD), "");
+  LLVMTypeRef t = llvm.TypeOf(p);
+  LLVMValueRef args[] = {loops_advance(n, p, ahead), llvm.ConstInt(i32(n), 0, 0), llvm.ConstInt(i32(n), 3, 0),
+                         llvm.ConstInt(i32(n), 1, 0)};
+  emit_intrinsic(n->e, "llvm.prefetch", &t, 1, args, 4);
+}
+
 static LLVMValueRef load_lanes(struct cpu_loops *n, int a, int chunk) {
   struct emit *e = n->e;
   enum dtype d = arg_dtype(n, a);
@@ -38,6 +52,7 @@ static LLVMValueRef load_lanes(struct cpu_loops *n, int a, int chunk) {
   LLVMValueRef p = lane_address(n, a, chunk), v;
   unsigned align = (unsigned)dtype_size(d);
   if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
+    prefetch_column(n, a, p);
     v = llvm.BuildLoad2(e->builder, t, p, "");
     llvm.SetAlignment(v, align);
   } else {

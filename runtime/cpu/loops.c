@@ -17,7 +17,8 @@
 /* A body with more instructions in the innermost loop is emitted once, always masked: the mask costs less there
  * than the time to compile the body twice. */
 #define HEAVY_BODY 120
-/* Columns with a body no heavier than this take MAX_UNROLL chunks a round, others two. */
+/* Maps with a short last axis and a body no heavier than this take MAX_UNROLL chunks a round, others two. Sums of
+ * columns take MAX_UNROLL with bodies four times as heavy. */
 #define LIGHT_BODY 10
 
 /* ---- loops ---- */
@@ -318,7 +319,7 @@ static void choose_shape(struct cpu_loops *n) {
   n->heavy = weight > HEAVY_BODY;
   n->unroll = 1;
   if ((is_reduce(n) ? vector_is_kept(n) : n->k->strip > 0) && weight <= 4 * LIGHT_BODY)
-    n->unroll = weight <= LIGHT_BODY ? MAX_UNROLL : 2;
+    n->unroll = is_reduce(n) || weight <= LIGHT_BODY ? MAX_UNROLL : 2;
   if (n->k->strip && n->unroll > n->k->strip) n->unroll = n->k->strip;
   n->chunks = 1;
 }

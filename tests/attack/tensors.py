@@ -53,6 +53,16 @@ def sum_of(m, v, axes, keep, d):
     return m.total(v.astype(np.int64), axes, "i64", keep) if d == "bool" else m.total(v, axes, d, keep)
 
 
+def moments(g):
+    x = g.pick(lambda v: v.dtype in FLOATS and v.shape and 0 not in v.shape)
+    axes = x and axes_of(g, x)
+    if not axes:
+        return None
+    d, which = x.dtype, g.rng.choice([0, 1])
+    return g.emit("moments", f"moments({{0}}{axis_text(g, axes, len(x.shape))})[{which}]", [x], d,
+                  reduced(x.shape, axes, False), lambda m, v: (mean_of, variance_of)[which](m, v, tuple(axes), False, d))
+
+
 def prod_of(m, v, axes, keep, d):
     return m.factors(v, axes, d, keep)
 
@@ -405,6 +415,7 @@ def tensor_rows(elementwise):
         "max": extreme_of_all("max", extreme("max")),
         "min": extreme_of_all("min", extreme("min")),
         "variance": reduction("variance", FLOATS, variance_of, empty=False),
+        "moments": moments,
         "stddev": reduction("stddev", FLOATS, lambda m, v, a, k, d: root(m, variance_of(m, v, a, k, d), d), empty=False),
         "norm": reduction("norm", FLOATS, lambda m, v, a, k, d: root(m, m.total(m.r(v * v, d), a, d, k), d)),
         "argmax": arg("argmax"), "argmin": arg("argmin"), "reshape": reshape, "expand": expand, "squeeze": squeeze,

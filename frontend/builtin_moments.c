@@ -1,0 +1,77 @@
+/* moments(x, axis): mean and variance, for which a large x is read once.
+ *
+ * Both are sums of differences to a point that is near the mean: the mean p of one slice in the middle of x, which
+ * costs little. With d = x - p they are p + mean(d) and mean(d^2) - mean(d)^2, and the second one loses no more than
+ * its share of the first, (mean - p)^2: as the slice is one of P in x, the variance is at least (mean - p)^2 / (P - 1),
+ * whatever x is. (Chan, Golub and LeVeque, Algorithms for computing the sample variance, 1983, have what shifted data
+ * loses.) So its relative error is at most that of the sums times P, and that of the sums where x is alike everywhere,
+ * however far from 0.
+ *
+ * Nothing flows back through p, from which neither depends; and the sums that flow back are of one passage, too. */
+#include "frontend/resolve.h"
+
+#include "ir/ops/op_id.h"
+
+/* The shortest axis for which a slice costs little beside x. */
+enum { LEAST_SLICES = 4 };
+
+static struct node *mean_of(struct resolver *r, struct node *x, uint32_t axes) {
+  struct node *sum = x ? build_reduce(r->g, OP_reduce_sum, x, axes) : NULL;
+  if (!sum) return NULL;
+  struct node *count = build_count(r->g, &x->type, axes, (enum dtype)x->type.dtype);
+  return build2(r->g, OP_div, sum, build_broadcast_to(r->g, count, &sum->type));
+}
+
+/* What has lost `axes`, as often as x has them. */
+static struct node *spread_over(struct resolver *r, struct node *y, const struct type *x, uint32_t axes) {
+  int64_t kept[MAX_RANK];
+  int n = 0;
+  for (int i = 0; i < x->rank; i++)
+    if (!(axes >> i & 1)) kept[n++] = i;
+  return y ? build_broadcast(r->g, y, x, kept) : NULL;
+}
+
+/* An axis across which x can be cut and that is long enough, or -1. */
+static int axis_of_slices(const struct type *x, uint32_t axes) {
+  for (int i = 0; i < x->rank; i++)
+    if (axes >> i & 1 && x->dim[i] >= LEAST_SLICES && !dim_is_whole(x->dim[i])) return i;
+  return -1;
+}
+
+/* The mean of the slice in the middle. */
+static struct node *near_mean(struct resolver *r, struct node *x, uint32_t axes, int axis) {
+  int64_t begin[MAX_RANK] = {0};
+  struct type t = x->type;
+  begin[axis] = t.dim[axis] / 2;
+  t.dim[axis] = 1;
+  struct node *mean = mean_of(r, build_slice(r->g, x, begin, &t), axes);
+  return mean ? build1(r->g, OP_stop_gradient, mean) : NULL;
+}
+
+static struct node *squares(struct resolver *r, struct node *x, struct node *from, uint32_t axes) {
+  struct node *y = from ? build2(r->g, OP_sub, x, spread_over(r, from, &x->type, axes)) : NULL;
+  return y ? mean_of(r, build1(r->g, OP_square, y), axes) : NULL;
+}
+
+struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct loc loc) {
+  int axis = axis_of_slices(&x->type, axes);
+  struct node *mean, *variance;
+  if (axis < 0) {
+    mean = mean_of(r, x, axes);
+    variance = squares(r, x, mean, axes);
+  } else {
+    struct node *near = near_mean(r, x, axes, axis);
+    variance = squares(r, x, near, axes);
+    struct node *apart = build2(r->g, OP_sub, x, spread_over(r, near, &x->type, axes));
+    struct node *rest = mean_of(r, apart, axes);
+    mean = build2(r->g, OP_add, near, rest);
+    variance = build2(r->g, OP_sub, variance, build1(r->g, OP_square, rest));
+    variance = build2(r->g, OP_max, variance, build_fill(r->g, &variance->type, 0));
+  }
+  struct value v = {.kind = VALUE_LIST, .at = loc};
+  v.list.items = arena_new_array(r->arena, 2, struct value);
+  v.list.count = 2;
+  v.list.items[0] = value_tensor(r, mean, loc);
+  v.list.items[1] = value_tensor(r, variance, loc);
+  return list_seal(r, &v, loc) ? v : value_error();
+}
