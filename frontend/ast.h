@@ -41,7 +41,7 @@ enum expr_kind {
   EXPR_LIST,        /* [items] */
   EXPR_CALL,        /* base(items) */
   EXPR_INDEX,       /* base[items] */
-  EXPR_RANGE,       /* lhs:rhs inside an index; either may be missing */
+  EXPR_RANGE,       /* lhs:rhs:condition inside an index, the last one a step; each may be missing */
   EXPR_REST         /* ... or ...lhs inside an index or a list */
 };
 

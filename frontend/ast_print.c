@@ -115,6 +115,10 @@ static void put_bare(struct str *s, const struct expr *e) {
     if (e->lhs) put_expr(s, e->lhs, 0);
     str_putc(s, ':');
     if (e->rhs) put_expr(s, e->rhs, 0);
+    if (e->condition) {
+      str_putc(s, ':');
+      put_expr(s, e->condition, 0);
+    }
     break;
   case EXPR_REST:
     str_put(s, "...");

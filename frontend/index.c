@@ -99,18 +99,59 @@ static bool bound(struct resolver *r, const struct expr *e, int64_t size, int64_
   return false;
 }
 
+/* The step of a range, 1 where it has none. */
+static bool step_of(struct resolver *r, const struct expr *range, int64_t *out) {
+  *out = 1;
+  if (!range->condition) return true;
+  if (!eval_int(r, range->condition, "the step of an index", out)) return false;
+  if (*out > 0) return true;
+  report(r, range->condition->loc, "an index goes forwards, in steps of 1 at least, not of %lld",
+         (long long)*out);
+  report_help(r, "`reverse(x, axis)` has the elements in the other order");
+  return false;
+}
+
+/* Each `step`th element of an axis of x: the axis is padded to whole steps, of which the first elements are taken. */
+static struct node *take_each(struct resolver *r, struct node *x, int axis, int64_t step, struct loc loc) {
+  struct type apart = x->type, firsts, whole = x->type;
+  int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0}, begin[MAX_RANK] = {0};
+  int64_t have = x->type.dim[axis], count = have / step + (have % step != 0);
+  if (step == 1) return x;
+  whole.dim[axis] = count;
+  if (count <= 1) return have == count ? x : build_slice(r->g, x, begin, &whole);
+  if (x->type.rank == MAX_RANK) {
+    report(r, loc, "a tensor of %d axes cannot be taken in steps", MAX_RANK);
+    return NULL;
+  }
+  high[axis] = count * step - have;
+  if (high[axis]) x = build_pad(r->g, x, low, high, build_scalar(r->g, (enum dtype)x->type.dtype, 0));
+  for (int i = apart.rank++; i > axis + 1; i--) apart.dim[i] = apart.dim[i - 1];
+  apart.dim[axis] = count;
+  apart.dim[axis + 1] = step;
+  firsts = apart;
+  firsts.dim[axis + 1] = 1;
+  return build_reshape(r->g, build_slice(r->g, build_reshape(r->g, x, &apart), begin, &firsts), &whole);
+}
+
 static struct value list_part(struct resolver *r, const struct expr *e, const struct value *list) {
   if (e->items.count != 1) {
     report(r, e->loc, "a list has one index");
     return value_error();
   }
   const struct expr *q = e->items.first->value;
-  int64_t lo, hi, n = list->list.count;
+  int64_t lo, hi, step, n = list->list.count;
   if (q->kind == EXPR_RANGE) {
-    if (!bound(r, q->lhs, n, 0, &lo) || !bound(r, q->rhs, n, n, &hi)) return value_error();
+    if (!bound(r, q->lhs, n, 0, &lo) || !bound(r, q->rhs, n, n, &hi) || !step_of(r, q, &step))
+      return value_error();
     struct value v = {.kind = VALUE_LIST};
     v.list.items = list->list.items + lo;
     v.list.count = hi > lo ? (int)(hi - lo) : 0;
+    if (step == 1) return v;
+    struct value *each = arena_new_array(r->arena, (size_t)v.list.count, struct value);
+    int count = 0;
+    for (int64_t i = 0; i < v.list.count; i += step) each[count++] = v.list.items[i];
+    v.list.items = each;
+    v.list.count = count;
     return v;
   }
   if (!eval_int(r, q, "an index", &lo)) return value_error();
@@ -124,8 +165,9 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
   struct node *x = tensor_node(r, base, "this");
   if (!x) return value_error();
   struct type t = x->type, kept = {.dtype = t.dtype};
-  int64_t begin[MAX_RANK] = {0};
+  int64_t begin[MAX_RANK] = {0}, step[MAX_RANK];
   int axis = 0, given = 0;
+  for (int i = 0; i < MAX_RANK; i++) step[i] = 1;
   for (const struct arg *a = e->items.first; a; a = a->next) given += a->value->kind != EXPR_REST;
   if (given > t.rank) {
     report(r, e->loc, "%d indices are too many for %s", given, type_text(r->arena, &t));
@@ -145,7 +187,7 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
       continue;
     }
     int64_t size = t.dim[axis], lo, hi;
-    bool all = q->kind == EXPR_RANGE && !q->lhs && !q->rhs;
+    bool all = q->kind == EXPR_RANGE && !q->lhs && !q->rhs && !q->condition;
     if (!all && (size < 0 || dim_is_whole(size))) {
       report(r, q->loc, "the batch axis cannot be cut: its rows lie on different towers");
       report_value(r, base);
@@ -154,10 +196,12 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
     if (all) {
       kept.dim[kept.rank++] = size;
     } else if (q->kind == EXPR_RANGE) {
-      if (!bound(r, q->lhs, size, 0, &lo) || !bound(r, q->rhs, size, size, &hi)) return value_error();
+      if (!bound(r, q->lhs, size, 0, &lo) || !bound(r, q->rhs, size, size, &hi) ||
+          !step_of(r, q, &step[axis]))
+        return value_error();
       begin[axis] = lo;
       t.dim[axis] = hi > lo ? hi - lo : 0;
-      kept.dim[kept.rank++] = t.dim[axis];
+      kept.dim[kept.rank++] = t.dim[axis] / step[axis] + (t.dim[axis] % step[axis] != 0);
     } else {
       if (!eval_int(r, q, "an index of a tensor", &lo)) {
         report_help(r, "to look up rows by a tensor of numbers use `lookup(table, ids)`");
@@ -177,7 +221,9 @@ static struct value tensor_part(struct resolver *r, const struct expr *e, struct
   while (axis < t.rank) kept.dim[kept.rank++] = t.dim[axis++];
   build_here(r, e->loc);
   struct node *y = shape_equal(&t, &x->type) ? x : build_slice(r->g, x, begin, &t);
-  return value_tensor(r, shape_equal(&t, &kept) ? y : build_reshape(r->g, y, &kept), e->loc);
+  for (int i = 0; i < t.rank && y; i++) y = take_each(r, y, i, step[i], e->loc);
+  if (!y) return value_error();
+  return value_tensor(r, shape_equal(&y->type, &kept) ? y : build_reshape(r->g, y, &kept), e->loc);
 }
 
 /* What a layer has bound in a trip of a loop: `critic.part[0].kernel`. */

@@ -38,7 +38,7 @@ struct expr *ast_conditional(struct parser *p, struct loc loc, struct expr *yes,
                              struct expr *no);
 struct expr *ast_items(struct parser *p, struct loc loc, enum expr_kind kind, struct expr *base,
                        struct args items);
-struct expr *ast_range(struct parser *p, struct loc loc, struct expr *l, struct expr *r);
+struct expr *ast_range(struct parser *p, struct loc loc, struct expr *l, struct expr *r, struct expr *step);
 struct expr *ast_rest(struct parser *p, struct loc loc, struct expr *x);
 
 struct args ast_args(struct parser *p, struct args list, struct loc loc, const char *name,

@@ -141,11 +141,12 @@ struct expr *ast_items(struct parser *p, struct loc loc, enum expr_kind kind, st
   return set_depth(p, e, depth + 1);
 }
 
-struct expr *ast_range(struct parser *p, struct loc loc, struct expr *l, struct expr *r) {
+struct expr *ast_range(struct parser *p, struct loc loc, struct expr *l, struct expr *r, struct expr *step) {
   struct expr *e = ast_leaf(p, loc, EXPR_RANGE);
   e->lhs = l;
   e->rhs = r;
-  return set_depth(p, e, deeper(depth_of(l), depth_of(r)) + 1);
+  e->condition = step;
+  return set_depth(p, e, deeper(deeper(depth_of(l), depth_of(r)), depth_of(step)) + 1);
 }
 
 struct expr *ast_rest(struct parser *p, struct loc loc, struct expr *x) {

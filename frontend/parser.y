@@ -68,7 +68,7 @@ static void frontend_error(const struct loc *loc, struct parser *p, const char *
 %precedence NEGATIVE
 %right POW
 
-%type <expr> expr postfix item place over
+%type <expr> expr postfix item bound place over
 %type <args> args arg_list items item_list entries entry_list traits settings sequences sequence_list
 %type <names> name names carried
 %type <params> params param_list
@@ -324,10 +324,12 @@ item
   : expr
   | REST                       { $$ = ast_rest(p, @$, NULL); }
   | REST postfix               { $$ = ast_rest(p, @$, $2); }
-  | ':'                        { $$ = ast_range(p, @$, NULL, NULL); }
-  | expr ':'                   { $$ = ast_range(p, @$, $1, NULL); }
-  | ':' expr                   { $$ = ast_range(p, @$, NULL, $2); }
-  | expr ':' expr              { $$ = ast_range(p, @$, $1, $3); }
+  | bound ':' bound            { $$ = ast_range(p, @$, $1, $3, NULL); }
+  | bound ':' bound ':' bound  { $$ = ast_range(p, @$, $1, $3, $5); }
+  ;
+bound
+  : %empty                     { $$ = NULL; }
+  | expr
   ;
 
 %%

@@ -1,0 +1,110 @@
+"""Parts and orders of tensors, and functions made of others, beside numpy's, JAX's and scipy's."""
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as special
+import numpy as np
+
+from case import Case, ids, rows
+
+X, M, V = rows(1, 5), rows(2, 3, 4), rows(3, 6)
+SQUARE = rows(4, 4, 4)
+ODD = rows(5, 4)
+NAN = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan])
+
+
+def padded(mode):
+    return lambda x: jnp.pad(x, ((0, 0), (1, 2), (0, 3)), mode=mode)
+
+
+KINDS = np.array([0, 2, 2, 7, 0, -1, 3], np.int32)  # none of kind 1, and two of none
+
+
+def segments(join):
+    return lambda x, i, j: jnp.where(((j >= 0) & (j < 4))[:, None], join(x, jnp.where(i < 0, 9, i), 4)[j], 0)
+
+
+def mean_of(x, i, n):
+    return jax.ops.segment_sum(x, i, n) / jnp.maximum(jnp.bincount(i, length=n)[:n], 1)[:, None]
+
+
+def apart(seed, low, high, *shape):
+    """Numbers between two, of which none is near a whole one."""
+    x = np.random.default_rng(seed).uniform(low, high, (7,) + shape)
+    return np.where(np.abs(x - np.round(x)) < 0.05, x + 0.1, x)
+
+
+NEAR_ONE = np.array([[0, 0.25, -0.25, 0.5, 0.7], [1 - 2**-20, -1 + 2**-20, 0.999, -0.999, 1e-30], [1e-10, -1e-5, 0.49, 0.51, -0.51],
+                     [0.9, -0.9, 0.99, 2**-30, 0.3], [0, 0, 0, 0, 0], [0.1, 0.2, 0.3, 0.4, 0.6], [-0.1, -0.2, -0.3, -0.4, -0.6]])
+INTEGERS = ids(6, 9, 5, low=-4)
+
+ARRAYS = [
+    Case("cut(x, 1, 1, 4)", {"x": X}, lambda x: x[:, 1:4], exact=True),
+    Case("cut(x, -2, 2, 2)", {"x": M}, lambda x: x[:, 2:2], gradients=False, note="nothing"),
+    Case("reverse(x)", {"x": X}, lambda x: x[:, ::-1], exact=True),
+    Case("reverse(x, 1)", {"x": M}, lambda x: x[:, ::-1], exact=True),
+    Case("reverse(x)", {"x": INTEGERS}, lambda x: x[:, ::-1], note="of integers"),
+    Case("x[:, ::2]", {"x": X}, lambda x: x[:, ::2], exact=True),
+    Case("x[:, 1::3]", {"x": rows(7, 6, 2)}, lambda x: x[:, 1::3], exact=True),
+    Case("x[:, ::9]", {"x": X}, lambda x: x[:, ::9], exact=True),
+    Case("x[:, -5:-1:3, :, 2::4]", {"x": rows(7, 6, 2, 3)}, lambda x: x[:, -5:-1:3, :, 2::4], exact=True),
+    Case("x[:, 5:2:3, ::2, 1]", {"x": rows(7, 6, 2, 3)}, lambda x: x[:, 5:2:3, ::2, 1], gradients=False, note="nothing"),
+    Case("roll(x, 2)", {"x": X}, lambda x: jnp.roll(x, 2, 1), exact=True),
+    Case("roll(x, -8, 1)", {"x": M}, lambda x: jnp.roll(x, -8, 1), exact=True),
+    Case("roll(x, 0)", {"x": X}, lambda x: x, exact=True),
+    Case("tile(x, [1, 2, 3])", {"x": M}, lambda x: jnp.tile(x, (1, 2, 3))),
+    Case("repeat(x, 3)", {"x": X}, lambda x: jnp.repeat(x, 3, 1)),
+    Case("repeat(x, 2, 1)", {"x": M}, lambda x: jnp.repeat(x, 2, 1)),
+    Case("pad_edge(x, [0, 1, 0], [0, 2, 3])", {"x": M}, padded("edge")),
+    Case("pad_reflect(x, [0, 1, 0], [0, 2, 3])", {"x": M}, padded("reflect")),
+    Case("pad_symmetric(x, [0, 1, 0], [0, 2, 3])", {"x": M}, padded("symmetric")),
+    Case("pad_wrap(x, [0, 1, 0], [0, 2, 3])", {"x": M}, padded("wrap")),
+    Case("x @ eye(4, 3, REAL)", {"x": ODD}, lambda x: x @ jnp.eye(4, 3)),
+    Case("select(lower(3, 4, 1), x, 0)", {"x": M}, lambda x: jnp.where(jnp.tri(3, 4, 1) > 0, x, 0), exact=True),
+    Case("tril(x)", {"x": SQUARE}, jnp.tril, exact=True),
+    Case("tril(x, -1)", {"x": M}, lambda x: jnp.tril(x, -1), exact=True),
+    Case("triu(x)", {"x": SQUARE}, jnp.triu, exact=True),
+    Case("triu(x, 2)", {"x": M}, lambda x: jnp.triu(x, 2), exact=True),
+    Case("tril(x)", {"x": np.where(rows(8, 3, 3) > 1, np.nan, np.inf)}, jnp.tril, gradients=False, note="of NaN and Inf"),
+    Case("diagonal(x)", {"x": SQUARE}, lambda x: jnp.diagonal(x, axis1=1, axis2=2), exact=True),
+    Case("trace(x)", {"x": SQUARE}, lambda x: jnp.trace(x, axis1=1, axis2=2)),
+    Case("cumprod(x)", {"x": V}, lambda x: jnp.cumprod(x, 1)),
+    Case("cumprod(x, axis = 1, from_end = true)", {"x": M}, lambda x: jnp.cumprod(x[:, ::-1], 1)[:, ::-1]),
+    Case("cummax(x)", {"x": np.arange(42.0).reshape(7, 6) * 5 % 11}, lambda x: jax.lax.cummax(x, 1)),
+    Case("cummax(x)", {"x": V}, lambda x: jax.lax.cummax(x, 1), gradients=False, note="with ties"),
+    Case("cummin(x, 1)", {"x": np.arange(84.0).reshape(7, 6, 2) * 5 % 13}, lambda x: jax.lax.cummin(x, 1)),
+    Case("cummin(x)", {"x": INTEGERS}, lambda x: jax.lax.cummin(x, 1), note="of integers"),
+    Case("gather(segment_sum(x, max(i, -9), 4), max(j, -9))", {"x": X, "i": KINDS, "j": KINDS[::-1].copy()}, segments(jax.ops.segment_sum)),
+    Case("gather(segment_mean(x, max(i, -9), 4), max(j, -9))", {"x": X, "i": KINDS, "j": KINDS[::-1].copy()}, segments(mean_of)),
+    Case("gather(segment_count(max(i, -9), 4, REAL), max(j, -9))", {"i": KINDS, "j": KINDS[::-1].copy()},
+         lambda i, j: jnp.where((j >= 0) & (j < 4), jnp.bincount(jnp.where(i < 0, 9, i), length=10)[:4][j], 0) * 1.0),
+    Case("logsumexp(x, axis = [1, 2])", {"x": M}, lambda x: special.logsumexp(x, (1, 2)), note="of several axes"),
+    Case("logsumexp(x, axis = [0, 1], keep = true) + 0 * x", {"x": X}, lambda x: special.logsumexp(x) + 0 * x, types=("f32",),
+         note="of the batch"),
+]
+
+SPECIAL = [
+    Case("log_sigmoid(x)", {"x": 20 * X}, jax.nn.log_sigmoid),
+    Case("log_sigmoid(x)", {"x": NAN}, jax.nn.log_sigmoid, gradients=False, note="of NaN and Inf"),
+    Case("logit(x)", {"x": apart(9, 0.0, 0.9, 5)}, special.logit),
+    Case("logaddexp(x, z)", {"x": X, "z": np.where(ids(10, 2, 5) > 0, X, rows(11, 5))}, jnp.logaddexp),
+    Case("logaddexp(x, z)", {"x": NAN, "z": NAN[::-1].copy()}, jnp.logaddexp, gradients=False, note="of NaN and Inf"),
+    Case("logaddexp(x, x)", {"x": NAN}, lambda x: jnp.logaddexp(x, x), gradients=False, note="of equals"),
+    Case("xlogy(x, z)", {"x": np.where(ids(12, 2, 5) > 0, X, 0), "z": apart(13, 0.1, 3, 5)}, special.xlogy),
+    Case("xlogy(x, z)", {"x": np.zeros(7), "z": NAN}, lambda x, z: x, gradients=False, note="of 0"),
+    Case("sinc(x)", {"x": X}, jnp.sinc),
+    Case("normal_cdf(x)", {"x": 2 * X}, jax.scipy.stats.norm.cdf),
+    Case("erfinv(x)", {"x": NEAR_ONE}, special.erfinv),
+    Case("erfinv(x)", {"x": np.array([1, -1, np.nan, 2, -1.5, np.inf, -np.inf])}, special.erfinv, gradients=False, note="at its ends"),
+    Case("gradient(sum(erfinv(x)), x)", {"x": apart(14, -0.9, 0.9, 5)},
+         lambda x: jax.grad(lambda x: jnp.sum(special.erfinv(x)))(x), note="twice"),
+    Case("gradient(sum(gradient(sum(erfinv(x)), x)), x)", {"x": apart(14, -0.9, 0.9, 5)},
+         lambda x: jax.grad(lambda x: jnp.sum(jax.grad(lambda x: jnp.sum(special.erfinv(x)))(x)))(x), off=10, note="three times"),
+    Case("normal_quantile(x)", {"x": apart(15, 0.06, 0.9, 5)}, special.ndtri),
+    Case("lgamma(x)", {"x": np.concatenate([apart(16, -7, 9, 40), apart(17, 10, 1e4, 5), np.full((7, 2), 0.5)], 1)}, special.gammaln, off=5),
+    Case("lgamma(x)", {"x": np.concatenate([apart(16, -7, 9, 40), np.full((7, 1), 1.0), np.full((7, 1), 2.0)], 1)}, special.gammaln,
+         off=5, note="near its zeros"),
+    Case("lgamma(x)", {"x": np.array([0.0, -1, -2, np.inf, -np.inf, np.nan, 1e-30])}, special.gammaln, gradients=False, note="at its poles"),
+    Case("digamma(x)", {"x": np.concatenate([apart(18, -7, 9, 40), apart(19, 10, 1e4, 5)], 1)}, special.digamma, off=20),
+    Case("gradient(sum(lgamma(x)), x)", {"x": apart(20, -4, 9, 20)}, special.digamma, off=20, note="is digamma"),
+    Case("lbeta(x, z)", {"x": apart(21, 0.1, 9, 5), "z": apart(22, 0.1, 9, 5)}, lambda x, z: special.gammaln(x) + special.gammaln(z) - special.gammaln(x + z), off=20),
+]
