@@ -120,6 +120,9 @@ struct hlo_value hlo_reduce_all(struct hlo *h, const char *name, struct hlo_valu
 struct hlo_value hlo_gather_all(struct hlo *h, struct hlo_value x);
 struct hlo_value hlo_of_first_replica(struct hlo *h, struct hlo_value x);
 
+/* A scan as `while`; all results. */
+bool hlo_loop(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value **out);
+
 /* Nodes of a graph in their order; the values of its inputs are there already, at their ids. */
 bool hlo_nodes(struct hlo *h, const struct graph *g, const uint8_t *live, struct hlo_value **values);
 

@@ -78,8 +78,8 @@ bool hlo_nodes(struct hlo *h, const struct graph *g, const uint8_t *live, struct
     for (int k = 0; k < n->ninputs; k++)
       if (values[n->inputs[k]->id]) in[k] = *values[n->inputs[k]->id]; /* not those of other devices */
     if (g == h->graph) h->place = place + (int)i;                      /* a body is where its node is */
-    if (n->op == OP_fused) {
-      if (!body(h, n, in, &values[i])) return false;
+    if (n->op == OP_fused || n->op == OP_scan) {
+      if (!(n->op == OP_scan ? hlo_loop : body)(h, n, in, &values[i])) return false;
       continue;
     }
     values[i] = n->op == OP_output ? &values[n->inputs[0]->id][node_int(n, ATTR_index)]

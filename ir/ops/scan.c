@@ -30,7 +30,7 @@ struct node **scan_inputs(struct arena *a, const struct graph *body) {
 static bool is_stack_type(const struct type *t) { return t->rank < MAX_RANK; }
 
 /* One step of it is one element of what is stacked. */
-static struct type stack_type(const struct type *t, int64_t length) {
+struct type scan_stack_type(const struct type *t, int64_t length) {
   struct type s = {.dtype = t->dtype, .rank = (uint8_t)(t->rank + 1), .dim = {length}};
   memcpy(s.dim + 1, t->dim, sizeof *t->dim * t->rank);
   return s;
@@ -50,7 +50,7 @@ struct type node_result_type(const struct node *n, int result) {
   if (n->op != OP_fused && n->op != OP_scan) return n->type;
   struct type t = node_attr(n, ATTR_body)->body->outputs[result].node->type;
   if (n->op == OP_fused || result < node_int(n, ATTR_carries)) return t;
-  return stack_type(&t, node_int(n, ATTR_length));
+  return scan_stack_type(&t, node_int(n, ATTR_length));
 }
 
 /* What a step may not compute, or NULL. */

@@ -16,6 +16,8 @@ struct scan {
       reverse; /* from the last element to the first; element i of a stack belongs to element i of the sequences */
 };
 struct scan scan_of(const struct node *n);
+/* What is stacked of a value of each of so many steps. */
+struct type scan_stack_type(const struct type *element, int64_t length);
 /* The inputs of the body, in order: as many as n has operands. */
 struct node **scan_inputs(struct arena *a, const struct graph *body);
 /* How deep bodies may lie in each other: in a scan that of a scan or of a fused node. */

@@ -165,7 +165,8 @@ static bool repeat_step(struct back *b) {
 /* ---- sums over all steps ---- */
 
 static bool is_matrix_product(const struct node *n) {
-  return n->op == OP_matmul && n->inputs[0]->type.rank == 2 && n->inputs[1]->type.rank == 2;
+  return n->op == OP_matmul && n->type.rank >= 2 && n->type.rank < MAX_RANK &&
+         n->inputs[0]->type.rank == n->type.rank && n->inputs[1]->type.rank == n->type.rank;
 }
 
 static bool passes_sum(const struct node *n) {
@@ -186,7 +187,21 @@ static int sequence_of(const struct back *b, const struct node *x) {
   return -1;
 }
 
+/* The rows of all steps of a loop inside as one axis: such rows stand in another order than those of the batch, so what
+ * they are made of is stacked. */
+static bool joins_steps(const struct node *x) {
+  if (x->op != OP_reshape || x->inputs[0]->type.rank == MAX_RANK) return false;
+  int64_t rows[2] = {0, 0};
+  for (int k = 0; k < 2; k++) {
+    const struct type *t = k ? &x->type : &x->inputs[0]->type;
+    for (int i = 0; i < t->rank; i++)
+      if (t->dim[i] < 0) rows[k] = t->dim[i];
+  }
+  return rows[0] != rows[1];
+}
+
 static void stack(struct back *b, struct node *x) {
+  while (joins_steps(x)) x = x->inputs[0];
   if (sequence_of(b, x) >= 0 || find(b->stacks, b->nstacks, x) < b->nstacks) return;
   b->stacks[b->nstacks++] = x;
 }
@@ -232,20 +247,28 @@ static void note_steps(struct back *b, struct node *d) {
 
 /* All steps' values of x. */
 static struct node *all_of(const struct back *b, const struct node *x) {
+  if (joins_steps(x)) {
+    struct node *all = all_of(b, x->inputs[0]);
+    struct type t = scan_stack_type(&x->type, b->s.length);
+    return all ? build_reshape(b->g, all, &t) : NULL;
+  }
   int sequence = sequence_of(b, x), i = find(b->stacks, b->nstacks, x);
   if (sequence >= 0) return b->operands[sequence];
   return scan_result(b->g, b->loop, b->carries + b->nsums + i,
                      arena_printf(b->g->arena, "%s.%s", b->loop->name, x->name));
 }
 
-/* All steps' matrices as one, beside each other (`columns`) or one above the other. */
+/* All steps' matrices as one, beside each other (`columns`) or one above the other: the first axis of x beside one of
+ * its last two. */
 static struct node *joined(struct graph *g, struct node *x, bool columns) {
-  static const int64_t turn[] = {1, 0, 2};
+  int64_t perm[MAX_RANK];
   if (!x) return NULL;
-  struct type t = {.dtype = x->type.dtype, .rank = 2};
-  t.dim[0] = x->type.dim[1], t.dim[1] = x->type.dim[2];
-  if (!dim_mul(x->type.dim[0], t.dim[columns], &t.dim[columns])) return NULL;
-  return build_reshape(g, columns ? build_transpose(g, x, turn) : x, &t);
+  int axis = x->type.rank - (columns ? 2 : 3); /* of the steps, in front of the one that they join */
+  for (int i = 0; i < x->type.rank; i++) perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
+  struct type t = {.dtype = x->type.dtype, .rank = x->type.rank - 1};
+  for (int i = 0; i < t.rank; i++) t.dim[i] = x->type.dim[i + 1];
+  if (!dim_mul(x->type.dim[0], t.dim[axis], &t.dim[axis])) return NULL;
+  return build_reshape(g, axis ? build_transpose(g, x, perm) : x, &t);
 }
 
 /* The sum of d over all steps. */
@@ -322,12 +345,23 @@ static void carry_sums(struct back *b) {
   b->operands = operands;
 }
 
+/* The nodes of the body that the results need: what joins the rows of a step, and is summed outside, is none. */
+static uint8_t *find_live(const struct back *b, struct node *const *results, int nresults) {
+  uint8_t *live = arena_new_array(b->g->arena, b->body->count + 1, uint8_t);
+  for (int i = 0; i < nresults; i++) live[results[i]->id] = 1;
+  for (uint32_t i = b->body->count; i-- > 0;)
+    for (int k = 0; live[i] && k < b->body->nodes[i]->ninputs; k++)
+      live[b->body->nodes[i]->inputs[k]->id] = 1;
+  return live;
+}
+
 /* The body again with its inputs in the order of the operands: sums behind the other carried values. */
 static struct graph *ordered(struct back *b, struct node *const *results, int nresults) {
   struct graph *g = graph_create(b->g->arena, b->body->name, b->g->diags);
   struct node **made = arena_new_array(g->arena, b->body->count + 1, struct node *);
   struct node **inputs = scan_inputs(g->arena, b->body);
   struct node **sums = arena_new_array(g->arena, (size_t)b->nsums + 1, struct node *);
+  const uint8_t *live = find_live(b, results, nresults);
   g->stage = b->body->stage;
   for (int i = 0; inputs[i] || i <= b->carries; i++) {
     for (int k = 0; i == b->carries && k < b->nsums; k++)
@@ -336,9 +370,10 @@ static struct graph *ordered(struct back *b, struct node *const *results, int nr
   }
   for (uint32_t i = 0; i < b->body->count; i++) {
     const struct node *x = b->body->nodes[i];
+    if (!live[i] || x->op == OP_input) continue;
     struct node **in = arena_new_array(g->arena, (size_t)x->ninputs + 1, struct node *);
     for (int k = 0; k < x->ninputs; k++) in[k] = made[x->inputs[k]->id];
-    if (x->op != OP_input && !(made[i] = build_like(g, x, in, NULL))) return NULL;
+    if (!(made[i] = build_like(g, x, in, NULL))) return NULL;
   }
   for (int i = 0; i < nresults; i++) {
     struct node *x = made[results[i]->id];

@@ -106,6 +106,10 @@ def operation(name, rest, region, x, out):
         return lax.broadcast_in_dim(x[0], shape, array(rest, "broadcast_dimensions"))
     if name == "slice":
         return lax.slice(x[0], *(array(rest, k) for k in ("start_indices", "limit_indices", "strides")))
+    if name == "dynamic_slice":
+        return lax.dynamic_slice(x[0], x[1:], array(rest, "slice_sizes"))
+    if name == "dynamic_update_slice":
+        return lax.dynamic_update_slice(x[0], x[1], x[2:])
     if name == "pad":
         keys = ("edge_padding_low", "edge_padding_high", "interior_padding")
         return lax.pad(x[0], x[1], list(zip(*(array(rest, k) for k in keys))))
@@ -184,13 +188,58 @@ class Line:
         return jnp.take_along_axis(keys, order, axis), jnp.take_along_axis(beside, order, axis)
 
 
+class Loop:
+    """A `while`, which counts from 0 to a number: as a scan, which has a slope."""
+
+    def __init__(self, lines, at):
+        found = LINE.match(lines[at].replace(" ({", "", 1))
+        self.value, self.operands = found.group(1), re.findall(r"%\w+", found.group(3))
+        condition, _, at = self.region(lines, at + 1)
+        self.steps = int(constant(next(line.rest for line in condition if line.name == "constant")))
+        begin = at + 1
+        self.body, self.results, self.end = self.region(lines, begin)
+        self.given = re.findall(r"(%\w+):", lines[begin])
+        place = re.search(r"loc\(#(loc\d+)\)$", lines[self.end])
+        self.place = place and place.group(1)
+
+    @staticmethod
+    def region(lines, at):
+        """Operations, names of results and the last line of the region that begins with the line `at`."""
+        out, at = operations(lines, at + 1)
+        return out, results_of(lines[at]), at + 1
+
+    def compute(self, values):
+        def step(carry, _):
+            inner = dict(zip(self.given, carry))
+            for line in self.body:
+                keep(inner, line)
+            return tuple(inner[v] for v in self.results), None
+        return lax.scan(step, tuple(values[v] for v in self.operands), None, length=self.steps)[0]
+
+
+def keep(values, line):
+    result = line.compute(values)
+    values.update(zip(line.value.split(", "), result if isinstance(result, tuple) else [result]))
+
+
+def results_of(line):
+    return re.findall(r"%\w+", line.split(" : ")[0])
+
+
+def operations(lines, at):
+    """Those up to the `return` of a function or region, and the number of its line."""
+    out = []
+    while not re.match(r" +(stablehlo\.)?return ", lines[at]):
+        out.append((Loop if "stablehlo.while" in lines[at] else Line)(lines, at))
+        at = out[-1].end + 1
+    return out, at
+
+
 def parse(module):
     """The operations of the only function of a module, and the names of its results."""
-    lines, out, at = module.decode().split("\n"), [], 2
-    while not lines[at].startswith("    return"):
-        out.append(Line(lines, at))
-        at = out[-1].end + 1
-    return out, re.findall(r"%\w+", lines[at].split(" : ")[0])
+    lines = module.decode().split("\n")
+    out, at = operations(lines, 2)
+    return out, results_of(lines[at])
 
 
 def body_of(op, lines, module):
@@ -215,8 +264,7 @@ def function(module, op=None):
         for line in lines:
             last, read = bodies.get(line.place, (None, None))
             if last is None:
-                result = line.compute(values)
-                values.update(zip(line.value.split(", "), result if line.name == "sort" else [result]))
+                keep(values, line)
             elif last is line:
                 values[line.value] = BODIES[op](*[values[v] for v in read])
         return [values[v] for v in results]

@@ -1,5 +1,5 @@
-/* Every entry of every sample: its source, and what each pass makes of it, for one tower and for three. In f64, and
- * predict in f32 at its last stage; TEST_CASES=1: init and eval, too. */
+/* Every entry of every sample and of every model of tests/oracle/loops.dsl: its source, and what each pass makes of
+ * it, for one tower and for three. In f64, and predict in f32 at its last stage; TEST_CASES=1: init and eval, too. */
 #include "frontend/frontend.h"
 #include "ir/ops/op_id.h"
 #include "passes/pass.h"
@@ -140,12 +140,13 @@ static void disturb(struct values *v) {
   }
 }
 
-static void write_sample(const struct asked *q, const char *path, bool gradients) {
+static void write_model(const struct asked *q, const char *path, const char *name, bool gradients) {
   struct arena *a = arena_create();
   struct diags d;
   diags_init(&d, a);
   const struct source *source = source_read(a, path, 1 << 20, &d);
-  const struct model *m = source ? frontend_compile(a, source, NULL, &d) : NULL;
+  const struct frontend_options options = {.model = name};
+  const struct model *m = source ? frontend_compile(a, source, &options, &d) : NULL;
   if (!m) give_up(a, path, &d);
   struct walk *w = arena_new(a, struct walk);
   w->asked = q;
@@ -167,6 +168,19 @@ static void write_sample(const struct asked *q, const char *path, bool gradients
   arena_destroy(a);
 }
 
+/* All models of a file. */
+static void write_file(const struct asked *q, const char *path, bool gradients) {
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  const char *const *names;
+  const struct source *source = source_read(a, path, 1 << 20, &d);
+  int count = source ? frontend_models(a, source, &d, &names) : 0;
+  if (count == 0) give_up(a, path, &d);
+  for (int i = 0; i < count; i++) write_model(q, path, names[i], gradients);
+  arena_destroy(a);
+}
+
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static void each_sample(const struct asked *q, bool gradients) {
@@ -183,7 +197,8 @@ static void each_sample(const struct asked *q, bool gradients) {
   }
   closedir(dir);
   qsort(names, (size_t)n, sizeof *names, by_name);
-  for (int i = 0; i < n; i++) write_sample(q, names[i], gradients), free(names[i]);
+  for (int i = 0; i < n; i++) write_file(q, names[i], gradients), free(names[i]);
+  write_file(q, TEST_LOOPS, gradients);
 }
 
 void write_samples(const struct asked *q) { each_sample(q, false); }

@@ -2,13 +2,16 @@
 """Loops at run time beside jax.lax.scan: scan.py DGC FOLDER. The folder is for its files.
 
 Each model is trained for some steps in f64, from initial values that stand in its text, on rows among which are zeros and
-equal ones; then its variables, and what it predicts, are compared with JAX's. On one tower by the compiled backend and the
-interpreter, and on three uneven towers, which give the same bits on one, two and three devices."""
+equal ones; then its variables, and what it predicts, are compared with JAX's. On one tower by the compiled backend and
+the interpreter, on three uneven towers, which give the same bits on one, two and three devices, and, where there is a
+plugin, some on two devices by XLA."""
+import glob
 import hashlib
 import json
 import os
 import subprocess
 import sys
+import sysconfig
 
 try:
     import jax
@@ -21,6 +24,8 @@ except ImportError:
 jax.config.update("jax_enable_x64", True)
 DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 ONLY = sys.argv[3:]
+BY_XLA = "lstm, reversed", "a loop in a loop"  # whose compilation takes seconds
+PLUGIN = os.environ.get("DGC_PJRT_PLUGIN") or "".join(glob.glob(sysconfig.get_paths()["purelib"] + "/lammps_jax_pjrt_cpu/*.so"))
 ROWS, BATCH, LENGTH, STEPS, RATE = 14, 7, 5, 6, 0.1
 failures = []
 numbers = np.random.default_rng(7)
@@ -41,8 +46,8 @@ def literal(a):
 
 
 class Case:
-    def __init__(self, name, shapes, text, function, length=LENGTH, spreads=True):
-        self.name, self.length, self.spreads = name, length, spreads
+    def __init__(self, name, shapes, text, function, length=LENGTH):
+        self.name, self.length = name, length
         rng = np.random.default_rng(len(name))
         self.start = {k: rng.uniform(-0.6, 0.6, size=s) for k, s in shapes.items()}
         self.function = function
@@ -171,7 +176,7 @@ CASES = [
     h = h + 0.5 * q
     return q
   }
-""", nested, spreads=False),
+""", nested),
     Case("carried values that change places", {"w": (2, 3)}, ZERO + """  g = h + 1
   ys = scan h, g over x_t in x {
     old = h
@@ -195,7 +200,7 @@ CASES = [
 ]
 
 
-def expected(case, x):
+def expected(case, x, batch):
     p = {k: jnp.array(v) for k, v in case.start.items()}
 
     def loss(p, x, y, n):
@@ -203,7 +208,7 @@ def expected(case, x):
         return jnp.mean((h - y) ** 2) + 0.1 * jnp.mean(ys ** 2)
 
     for i in range(STEPS):
-        rows = slice(i % 2 * BATCH, i % 2 * BATCH + BATCH)
+        rows = slice(i % 2 * batch, i % 2 * batch + batch)
         slope = jax.grad(loss)(p, x[rows], Y[rows], COUNT[rows])
         p = {k: p[k] - RATE * slope[k] for k in p}
     h, ys = case.function(p, x, COUNT)
@@ -211,7 +216,8 @@ def expected(case, x):
 
 
 def run(*args, refused=None):
-    done = subprocess.run([DGC, *args], capture_output=True, text=True, cwd=FOLDER, timeout=300)
+    environment = {**os.environ, "DGC_PJRT_PLUGIN": PLUGIN} if PLUGIN else None
+    done = subprocess.run([DGC, *args], capture_output=True, text=True, cwd=FOLDER, timeout=300, env=environment)
     if refused:
         return done.returncode == 1 and refused in done.stderr and "m.dsl:" in done.stderr
     if done.returncode:
@@ -228,14 +234,14 @@ def read(path):
             for k, v in head.items() if k != "__metadata__"}
 
 
-def trained(case, options):
+def trained(options, batch):
     """Variables and predictions, or None."""
     for name in ("m.safetensors", "p.npy"):
         if os.path.exists(os.path.join(FOLDER, name)):
             os.remove(os.path.join(FOLDER, name))
-    data = ["--data", "x=x.npy", "--data", "y=y.npy", "--data", "n=n.npy", "--batch", str(BATCH), "-q",
+    data = ["--data", "x=x.npy", "--data", "y=y.npy", "--data", "n=n.npy", "--batch", str(batch), "-q",
             "--checkpoint", "m.safetensors"] + options
-    if not run("train", "m.dsl", *data, "--no-shuffle", "--steps", str(STEPS)):
+    if not run("train", "m.dsl", *data, "--rows", f"0:{2 * batch}", "--no-shuffle", "--steps", str(STEPS)):
         return None
     if not run("predict", "m.dsl", *data, "--output", "p=p.npy"):
         return None
@@ -246,33 +252,46 @@ def distance(have, want):
     return float(np.max(np.abs(have - want), initial=0)) / max(float(np.max(np.abs(want), initial=0)), 1e-3)
 
 
+def off(have, want):
+    distances = [distance(have[0][k], v) for k, v in want[0].items()]
+    return max(distances + [distance(have[1].reshape(want[1].shape), want[1])])
+
+
 def compare(case):
     x = X[:, :case.length]
     np.save(os.path.join(FOLDER, "x.npy"), x)
     with open(os.path.join(FOLDER, "m.dsl"), "w") as f:
         f.write(case.text)
-    variables, predicted = expected(case, x)
+    want, even = expected(case, x, BATCH), expected(case, x, BATCH - 1)
     bits = {}
     for towers, options in ((1, ["--devices", "cpu:0"]), (1, ["--devices", "cpu:0", "--backend", "interp"]),
                             (3, ["--devices", "cpu:0", "--towers", "3", "--strategy", "mirrored"]),
                             (3, ["--devices", "cpu:0-1", "--towers", "3"]), (3, ["--devices", "cpu:0-2"]),
-                            (3, ["--devices", "cpu:0-2", "--strategy", "central_storage"])):
-        what = f"{case.name} with {' '.join(options)}"
-        if towers > 1 and not case.spreads:  # what it would have to say of each step is in the rows of all towers
-            check(run("compile", "m.dsl", "--entry", "train", "--emit", "placed", "--batch", str(BATCH), *options,
-                      refused="cannot be spread over towers"), what)
+                            (3, ["--devices", "cpu:0-2", "--strategy", "central_storage"]),
+                            (2, ["--devices", "pjrt:0-1"])):
+        what, plugin = f"{case.name} with {' '.join(options)}", options[1].startswith("pjrt")
+        if plugin and (not PLUGIN or case.name not in BY_XLA):
             continue
-        have = trained(case, options)
+        have = trained(options, BATCH - 1 if plugin else BATCH)
         check(have is not None, what)
         if have is None:
             return
-        off = max([distance(have[0][k], v) for k, v in variables.items()] + [distance(have[1].reshape(predicted.shape), predicted)])
-        check(off <= 1e-9, f"{what}: off by {off:.2g}")
-        if "interp" in options:
+        far = off(have, even if plugin else want)
+        check(far <= 1e-9, f"{what}: off by {far:.2g}")
+        if "interp" in options or plugin:
             continue
-        value = hashlib.sha256(b"".join(have[0][k].tobytes() for k in sorted(variables)) + have[1].tobytes()).hexdigest()
+        value = hashlib.sha256(b"".join(have[0][k].tobytes() for k in sorted(want[0])) + have[1].tobytes()).hexdigest()
         check(bits.setdefault(towers, value) == value, f"{what}: other bits")
     print(f"{case.name}: as JAX")
+
+
+def refused():
+    """A step that needs the rows of all towers."""
+    text = CASES[0].text.replace("h = tanh(", "h = h - broadcast(mean(h, axis = 0), [B, 3]) + tanh(")
+    with open(os.path.join(FOLDER, "m.dsl"), "w") as f:
+        f.write(text)
+    check(run("compile", "m.dsl", "--entry", "train", "--emit", "placed", "--batch", str(BATCH), "--devices", "cpu:0-2",
+              refused="cannot be spread over towers"), "a step that joins the rows of the batch")
 
 
 np.save(os.path.join(FOLDER, "y.npy"), Y)
@@ -280,4 +299,6 @@ np.save(os.path.join(FOLDER, "n.npy"), COUNT)
 for case in CASES:
     if not ONLY or case.name in ONLY:
         compare(case)
+if not ONLY:
+    refused()
 sys.exit(1 if failures else 0)

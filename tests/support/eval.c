@@ -36,6 +36,12 @@ static struct node *concrete_node(struct graph *out, const struct node *n, struc
   struct node proto = *n;
   proto.inputs = in;
   proto.type = type_specialize(&n->type, batch);
+  if (n->op == OP_scan) {
+    struct attr *attrs = arena_copy(out->arena, n->attrs, sizeof *attrs * (size_t)n->nattrs);
+    for (int i = 0; i < n->nattrs; i++)
+      if (attrs[i].key == ATTR_body) attrs[i].body = graph_concrete(out->arena, attrs[i].body, batch);
+    proto.attrs = attrs;
+  }
   if (n->op != OP_batch_size) return graph_node(out, &proto);
   struct tensor rows = {type_scalar(DT_I64), &batch}, value = {proto.type, arena_alloc(out->arena, 8)};
   struct node cast = {.op = OP_cast, .type = proto.type, .ninputs = 1};
