@@ -1,9 +1,9 @@
 /* matmul: products of matrices.
  *
- * The order of a product of f32, which `eval` and so the interpreter has, and whoever computes with --bits portable: an
- * element is a sum over k of what PRODUCT_PIECE successive ones give, each piece one chain of fused multiply-adds from
- * +0 over ascending k; pieces are added up as a binary tree, whose left half is as many of them as a power of two. So
- * the bits of an element depend on its row of op(a) and its column of op(b) alone: not on m, n or the batch, not on
+ * The order of a product of floats, which `eval` and so the interpreter has, and whoever computes with --bits portable:
+ * an element is a sum over k of what PRODUCT_PIECE successive ones give, each piece one chain of fused multiply-adds
+ * from +0 over ascending k; pieces are added up as a binary tree, whose left half is as many of them as a power of two.
+ * So the bits of an element depend on its row of op(a) and its column of op(b) alone: not on m, n or the batch, not on
  * who computes it, with how many lanes, in which blocks or on how many threads. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
@@ -115,7 +115,7 @@ static void matmul_sizes(struct str *s, const struct node *n) {
              p.transpose_a ? " ta" : "", p.transpose_b ? " tb" : "", p.bf16 ? " bf16" : "");
 }
 
-/* Integers wrap; of f64 each product is rounded. */
+/* Integers wrap. */
 #define MULTIPLY(T, SUM)                                                                             \
   do {                                                                                               \
     T *c = out->data;                                                                                \
@@ -137,44 +137,54 @@ struct vectors {
 };
 
 /* One piece: a chain of fused multiply-adds. */
-static float chain(const struct vectors *v, int64_t begin, int64_t end) {
+#define CHAIN(T, FMA)                                                                       \
+  T sum = 0;                                                                                \
+  const T *a = (const T *)v->in[0].data + v->a, *b = (const T *)v->in[1].data + v->b;       \
+  for (int64_t l = begin; l < end; l++) sum = FMA(a[l * v->step_a], b[l * v->step_b], sum); \
+  return sum;
+
+static float f32_chain(const struct vectors *v, int64_t begin, int64_t end) { CHAIN(float, fmaf) }
+static double f64_chain(const struct vectors *v, int64_t begin, int64_t end) { CHAIN(double, fma) }
+
+static float stored_chain(const struct vectors *v, int64_t begin, int64_t end) {
   float sum = 0;
-  if (v->in[0].type.dtype == DT_BF16) {
-    for (int64_t l = begin; l < end; l++)
-      sum = fmaf(bf16_at(&v->in[0], v->a + l * v->step_a), bf16_at(&v->in[1], v->b + l * v->step_b), sum);
-    return sum;
-  }
-  const float *a = (const float *)v->in[0].data + v->a, *b = (const float *)v->in[1].data + v->b;
-  for (int64_t l = begin; l < end; l++) sum = fmaf(a[l * v->step_a], b[l * v->step_b], sum);
+  for (int64_t l = begin; l < end; l++)
+    sum = fmaf(bf16_at(&v->in[0], v->a + l * v->step_a), bf16_at(&v->in[1], v->b + l * v->step_b), sum);
   return sum;
 }
 
 /* The sum of all from `begin` on: that of the left half, and of the rest. */
-static float sum_of_pieces(const struct vectors *v, int64_t begin, int64_t end) {
-  int64_t half = PRODUCT_PIECE;
-  if (end - begin <= half) return chain(v, begin, end);
-  while (2 * half < end - begin) half *= 2;
-  float low = sum_of_pieces(v, begin, begin + half);
-  return low + sum_of_pieces(v, begin + half, end);
-}
+#define DEFINE_SUM(name, T, chain)                                     \
+  static T name(const struct vectors *v, int64_t begin, int64_t end) { \
+    int64_t half = PRODUCT_PIECE;                                      \
+    if (end - begin <= half) return chain(v, begin, end);              \
+    while (2 * half < end - begin) half *= 2;                          \
+    T low = name(v, begin, begin + half);                              \
+    return low + name(v, begin + half, end);                           \
+  }
+
+DEFINE_SUM(f32_sum, float, f32_chain)
+DEFINE_SUM(f64_sum, double, f64_chain)
+DEFINE_SUM(stored_sum, float, stored_chain)
 
 static void matmul_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct product p = product_of(n);
   int64_t row_a = p.transpose_a ? 1 : p.k, column_a = p.transpose_a ? p.m : 1;
   int64_t row_b = p.transpose_b ? 1 : p.n, column_b = p.transpose_b ? p.k : 1;
+  for (int64_t e = 0; dtype_is_float(p.dtype) && e < type_count(&n->type); e++) {
+    int64_t batch = e / (p.m * p.n), i = e / p.n % p.m, j = e % p.n;
+    struct vectors v = {in, batch * p.m * p.k + i * row_a, column_a, batch * p.k * p.n + j * column_b, row_b};
+    if (p.dtype == DT_F64)
+      ((double *)out->data)[e] = f64_sum(&v, 0, p.k);
+    else
+      ((float *)out->data)[e] = p.stored ? stored_sum(&v, 0, p.k) : f32_sum(&v, 0, p.k);
+  }
   switch (p.dtype) {
-  case DT_F32:
-    for (int64_t e = 0; e < type_count(&n->type); e++) {
-      int64_t batch = e / (p.m * p.n), i = e / p.n % p.m, j = e % p.n;
-      struct vectors v = {in, batch * p.m * p.k + i * row_a, column_a, batch * p.k * p.n + j * column_b,
-                          row_b};
-      ((float *)out->data)[e] = sum_of_pieces(&v, 0, p.k);
-    }
-    break;
-  case DT_F64: MULTIPLY(double, double); break;
   case DT_I32: MULTIPLY(uint32_t, uint32_t); break;
   case DT_I64: MULTIPLY(uint64_t, uint64_t); break;
   case DT_U8: MULTIPLY(uint8_t, uint32_t); break;
+  case DT_F32:
+  case DT_F64:
   case DT_BOOL:
   case DT_BF16:
   case DT_COUNT: break;

@@ -4,6 +4,7 @@
 #include "ir/ops/op_id.h"
 
 #include "ir/ops/op.h"
+#include "runtime/cpu/gemm.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/leaf.h"
 #include "runtime/cpu/onednn.h"
@@ -45,10 +46,12 @@ static cpu_leaf_fn *const leaves[OP_COUNT] = {
 #undef OP
 };
 
-/* Whether the leaf has other bits than its `eval`: in the library's order, or in one of our own. */
+/* Whether the leaf has other bits than its `eval`, in the library's order, or in one of our own. */
 static bool has_own_bits(const struct node *n) {
   bool attention = n->op == OP_attention || n->op == OP_attention_gradient;
-  return attention || ((n->op == OP_matmul || n->op == OP_conv) && n->type.dtype == DT_F32);
+  bool product = n->op == OP_matmul && dtype_is_float((enum dtype)n->type.dtype) &&
+                 (!gemm_can() || n->inputs[0]->type.dtype == DT_BF16);
+  return attention || product || (n->op == OP_conv && n->type.dtype == DT_F32);
 }
 
 static void run_eval(void *const *args, const void *state) {
@@ -90,6 +93,7 @@ static const char *cpu_emit(struct arena *a, const struct kernel *const *kernels
 static void cpu_enter(void *self) {
   (void)self;
   cpu_thread_init();
+  gemm_enter();
 }
 
 static bool cpu_has_bf16_units(void *self) {

@@ -158,6 +158,13 @@ static int group_end(const struct work *w, int group) {
   return group_start(group) + GROUP < w->n ? group_start(group) + GROUP : w->n;
 }
 
+static void emit_request(struct emit *e, const struct request *r, struct arena *scratch) {
+  if (r->kernel)
+    emit_kernel(e, r->kernel, r->symbol, scratch);
+  else
+    emit_tile(e, r->tile, r->symbol);
+}
+
 static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, struct arena *scratch) {
   struct emit e = {.context = llvm.ContextCreate()};
   LLVMTargetDataRef layout = llvm.CreateTargetDataLayout(machine);
@@ -166,8 +173,7 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
   e.builder = llvm.CreateBuilderInContext(e.context);
   llvm.SetTarget(e.module, w->host->triple);
   llvm.SetModuleDataLayout(e.module, layout);
-  for (int i = group_start(group); i < group_end(w, group); i++)
-    emit_kernel(&e, w->requests[i].kernel, w->requests[i].symbol, scratch);
+  for (int i = group_start(group); i < group_end(w, group); i++) emit_request(&e, &w->requests[i], scratch);
   LLVMMemoryBufferRef object = compile(w, e.module, machine);
   if (object) {
     struct code *c = &w->code[group];
@@ -238,7 +244,7 @@ static struct str key_of(struct arena *a, const struct work *w, int group) {
   str_printf(&key, "%s\n%s\n%s", EMITTER_STAMP, PASSES, w->host->identity);
   for (int i = group_start(group); i < group_end(w, group); i++) {
     str_printf(&key, "%s\n", w->requests[i].symbol);
-    kernel_bytes(&key, w->requests[i].kernel);
+    if (w->requests[i].kernel) kernel_bytes(&key, w->requests[i].kernel); /* a tile's symbol says all */
   }
   return key;
 }

@@ -4,6 +4,7 @@
 
 #include "base/diag.h"
 #include "ir/scalar/kernel.h"
+#include "runtime/cpu/tile.h"
 
 #include <llvm-c/Types.h>
 
@@ -16,9 +17,10 @@ struct host {
   const char *triple, *cpu, *features; /* of LLVM; NULL before it is needed */
 };
 
-/* One function to make. */
+/* One function to make: of a kernel, or of a tile. */
 struct request {
-  const struct kernel *kernel;
+  const struct kernel *kernel; /* NULL: a tile */
+  const struct tile *tile;
   const char *symbol;
 };
 

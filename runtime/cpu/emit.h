@@ -1,4 +1,4 @@
-/* Kernels to LLVM IR: what loops.c (loops and memory) and scalar.c (one instruction) share.
+/* Kernels to LLVM IR: what loops.c (loops and memory), scalar.c (one instruction) and emit_tile.c share.
  *
  * A value of a program is one scalar where it is the same for all lanes, else one vector of KERNEL_LANES lanes.
  * Integers and floats have their own width whatever the machine's: LLVM splits what is too wide. A bool is an i1
@@ -8,6 +8,7 @@
 
 #include "ir/scalar/kernel.h"
 #include "runtime/cpu/llvm.h"
+#include "runtime/cpu/tile.h"
 
 struct emit {
   LLVMContextRef context;
@@ -37,5 +38,7 @@ LLVMValueRef emit_instruction(struct emit *e, const struct sinst *inst, enum dty
 
 /* The function `symbol` for one kernel; it has the type kernel_fn. Memory of its own is taken from `scratch`. */
 LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *symbol, struct arena *scratch);
+/* The function `symbol` for one tile; it has the type tile_fn. */
+void emit_tile(struct emit *e, const struct tile *t, const char *symbol);
 
 #endif

@@ -12,6 +12,8 @@
 
 struct jit_kernel {
   struct kernel kernel; /* a copy that lives as long as the JIT */
+  struct tile tile;     /* in its place, if it is one: then fn is to be called as a tile_fn */
+  bool is_tile;
   const char *symbol;
   kernel_fn *fn;
   struct jit_kernel *next; /* of its bucket */
@@ -31,6 +33,7 @@ struct cpu_jit {
   struct jit_object *loaded;
   LLVMOrcLLJITRef orc; /* NULL before it is needed */
   struct jit_kernel *bucket[BUCKETS];
+  struct jit_kernel *tiles;
   int64_t compiled, cached, reused;
   double seconds;
 };
@@ -138,6 +141,10 @@ static void undo_codes(void *argument) {
   for (int i = 0; i < all->n; i++) code_dispose(&all->code[i]);
 }
 
+static struct request request_of(const struct jit_kernel *e) {
+  return (struct request){e->is_tile ? NULL : &e->kernel, e->is_tile ? &e->tile : NULL, e->symbol};
+}
+
 /* A failed compilation leaves entries without a function: they are tried again by the next call, under a new
  * symbol, as the linker may know the old one. */
 static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n, struct arena *scratch,
@@ -146,7 +153,7 @@ static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n,
   struct request *requests = arena_new_array(scratch, (size_t)n, struct request);
   struct codes all = {arena_new_array(scratch, (size_t)n, struct code), n};
   struct arena_guard guard;
-  for (int i = 0; i < n; i++) requests[i] = (struct request){&fresh[i]->kernel, fresh[i]->symbol};
+  for (int i = 0; i < n; i++) requests[i] = request_of(fresh[i]);
   arena_guard(&guard, undo_codes, &all);
   int cached = 0, nobjects = codegen(scratch, &jit->host, requests, n, all.code, &cached, d);
   bool ok = nobjects >= 0;
@@ -186,6 +193,38 @@ bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, i
   }
   bool ok = nfresh == 0 || compile_fresh(jit, fresh, nfresh, scratch, d);
   for (int i = 0; i < n; i++) out[i] = entry[i]->fn;
+  arena_unguard(&locked);
+  pthread_mutex_unlock(&jit->lock);
+  arena_destroy_guarded(scratch, &guard);
+  return ok;
+}
+
+static bool same_tile(const struct tile *a, const struct tile *b) {
+  return a->dtype == b->dtype && a->rows == b->rows && a->vectors == b->vectors && a->lanes == b->lanes &&
+         a->columns == b->columns && a->partial == b->partial;
+}
+
+static struct jit_kernel *tile_entry(struct cpu_jit *jit, const struct tile *t) {
+  struct jit_kernel *e = jit->tiles;
+  while (e && !same_tile(&e->tile, t)) e = e->next;
+  if (e) return e;
+  e = arena_new(jit->arena, struct jit_kernel);
+  e->tile = *t;
+  e->is_tile = true;
+  e->symbol = arena_printf(jit->arena, "tile_%s_%dx%dx%d%s%s", dtype_name(t->dtype), t->rows, t->vectors,
+                           t->lanes, t->columns ? "_columns" : "", t->partial ? "_partial" : "");
+  e->next = jit->tiles;
+  return jit->tiles = e;
+}
+
+bool cpu_jit_tile(struct cpu_jit *jit, const struct tile *tile, tile_fn **out, struct diags *d) {
+  struct arena_guard guard, locked;
+  struct arena *scratch = arena_create_guarded(&guard);
+  pthread_mutex_lock(&jit->lock);
+  arena_guard(&locked, undo_lock, &jit->lock);
+  struct jit_kernel *e = tile_entry(jit, tile);
+  bool ok = e->fn || compile_fresh(jit, &e, 1, scratch, d);
+  memcpy(out, &e->fn, sizeof *out);
   arena_unguard(&locked);
   pthread_mutex_unlock(&jit->lock);
   arena_destroy_guarded(scratch, &guard);

@@ -4,6 +4,7 @@
 
 #include "base/diag.h"
 #include "ir/scalar/kernel.h"
+#include "runtime/cpu/tile.h"
 
 struct cpu_jit;
 
@@ -16,6 +17,9 @@ void cpu_jit_destroy(struct cpu_jit *jit);
  * its function; all new ones are compiled together. The kernels are copied. */
 bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
                      struct diags *d);
+
+/* The function of a tile of a matrix product, made once. False after an error. */
+bool cpu_jit_tile(struct cpu_jit *jit, const struct tile *tile, tile_fn **out, struct diags *d);
 
 /* Distinct kernels compiled, those whose code came from the cache on disk instead, kernels that found a function
  * made before, and the seconds all this took. */

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "runtime/cpu/foreign.h"
+#include "runtime/cpu/gemm.h"
 #include "runtime/cpu/matmul.h"
 
 #include <stdlib.h>
@@ -123,10 +124,72 @@ static bool make_plans(struct matmul_pieces *p) {
   return true;
 }
 
+/* ---- by code of our own, which any cut leaves as it is ---- */
+
+struct own_pieces {
+  const struct gemm *gemm;
+  struct pieces pieces;
+  int64_t batch, down, along; /* units of all, */
+  int64_t rows, columns;      /* and cuts of each product */
+};
+
+static void run_own(void *const *args, const void *state, int stage, int piece) {
+  const struct own_pieces *p = state;
+  int64_t each = p->rows * p->columns, blocks = p->batch * each;
+  int count = p->pieces.count[0];
+  (void)stage;
+  for (int64_t u = piece_begin(blocks, count, piece); u < piece_begin(blocks, count, piece + 1); u++) {
+    int row = (int)(u % each / p->columns), column = (int)(u % p->columns);
+    struct gemm_block b = {.batch = u / each,
+                           .top = piece_begin(p->down, (int)p->rows, row),
+                           .bottom = piece_begin(p->down, (int)p->rows, row + 1),
+                           .left = piece_begin(p->along, (int)p->columns, column),
+                           .right = piece_begin(p->along, (int)p->columns, column + 1)};
+    gemm_run(p->gemm, &b, args[0], args[1], args[2]);
+  }
+}
+
+/* As many blocks as pieces, where a batch is not enough: the longer side is halved. */
+static void cut_own(struct own_pieces *p, const struct product *s, int64_t count) {
+  p->rows = p->columns = 1;
+  while (p->batch * p->rows * p->columns < count) {
+    bool down = s->m / p->rows >= s->n / p->columns;
+    if (down ? 2 * p->rows > p->down : 2 * p->columns > p->along) down = !down;
+    if (down ? 2 * p->rows > p->down : 2 * p->columns > p->along) return;
+    if (down)
+      p->rows *= 2;
+    else
+      p->columns *= 2;
+  }
+}
+
+static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, struct command *c,
+                        struct diags *d) {
+  struct own_pieces *p = arena_new(a, struct own_pieces);
+  *p = (struct own_pieces){.gemm = gemm_create(cpu->jit, a, size, d), .batch = size->batch};
+  if (!p->gemm) return false;
+  gemm_units(p->gemm, &p->down, &p->along);
+  int64_t cost = (int64_t)(0.01 * (double)size->batch * work(size, size->m, size->n));
+  int count = pieces_for(cost, size->batch * p->down * p->along);
+  if (count > 1) cut_own(p, size, count < MOST_BLOCKS ? count : MOST_BLOCKS);
+  if (count == 1) p->rows = p->columns = 1;
+  int64_t blocks = size->batch * p->rows * p->columns;
+  p->pieces = (struct pieces){.run = run_own, .state = p, .nstages = 1, .cost = cost};
+  p->pieces.count[0] = blocks < count ? blocks < 1 ? 1 : (int)blocks : count;
+  c->kind = COMMAND_PIECES;
+  c->pieces = &p->pieces;
+  return true;
+}
+
+static bool is_own(const struct cpu *cpu, const struct product *size) {
+  if (!gemm_can() || size->stored) return false;
+  return size->dtype == DT_F64 || (size->dtype == DT_F32 && cpu->portable);
+}
+
 bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                      struct diags *d) {
   struct matmul_pieces asked = {.size = product_of(step->node)}, *p;
-  (void)a;
+  if (is_own(cpu, &asked.size)) return prepare_own(cpu, a, &asked.size, c, d);
   choose_blocks(&asked);
   int64_t cost = (int64_t)(0.01 * (double)asked.size.batch * work(&asked.size, asked.size.m, asked.size.n));
   int count = pieces_for(cost, count_units(&asked));

@@ -73,28 +73,37 @@ static struct type operand_type(enum dtype d, int batch, int rows, int columns, 
     return sums[0];                                                                    \
   }
 DEFINE_ORACLE(f32_element, float, fmaf)
+DEFINE_ORACLE(f64_element, double, fma)
 
-static void oracle_f32(const struct shape *s, const float *x, const float *y, float *out) {
-  int batches = s->batch ? s->batch : 1;
-  float *a = malloc(((size_t)s->k + 1) * sizeof *a), *b = malloc(((size_t)s->k + 1) * sizeof *b);
-  assert_true(a && b);
-  for (int e = 0; e < batches * s->m * s->n; e++) {
-    int batch = e / (s->m * s->n), i = e / s->n % s->m, j = e % s->n;
-    const float *l = x + batch * s->m * s->k, *r = y + batch * s->k * s->n;
-    double exact = 0, size = 0;
-    for (int p = 0; p < s->k; p++) {
-      a[p] = l[s->ta ? p * s->m + i : i * s->k + p], b[p] = r[s->tb ? j * s->k + p : p * s->n + j];
-      exact += (double)a[p] * (double)b[p], size += fabs((double)a[p] * (double)b[p]);
-    }
-    out[e] = f32_element(a, b, s->k);
-    if (isfinite(size) && size < 1e38) {
-      double off = fabs((double)out[e] - exact), few = 0x1p-24 * (s->k < 512 ? s->k : 512 + 10);
-      assert_true(off <= few * size * 1.01 + 1e-40);
-    }
+/* The product, each element from the row and the column that make it; with `near` it is near the sum in extended
+ * precision, too. */
+#define DEFINE_PRODUCT(name, T, element, EPSILON)                                                     \
+  static void name(const struct shape *s, const void *xs, const void *ys, void *zs, bool near) {      \
+    const T *x = xs, *y = ys;                                                                         \
+    T *out = zs;                                                                                      \
+    int batches = s->batch ? s->batch : 1;                                                            \
+    T *a = malloc(((size_t)s->k + 1) * sizeof *a), *b = malloc(((size_t)s->k + 1) * sizeof *b);       \
+    assert_true(a &&b);                                                                               \
+    for (int e = 0; e < batches * s->m * s->n; e++) {                                                 \
+      int batch = e / (s->m * s->n), i = e / s->n % s->m, j = e % s->n;                               \
+      const T *l = x + batch * s->m * s->k, *r = y + batch * s->k * s->n;                             \
+      long double exact = 0, size = 0;                                                                \
+      for (int p = 0; p < s->k; p++) {                                                                \
+        a[p] = l[s->ta ? p * s->m + i : i * s->k + p], b[p] = r[s->tb ? j * s->k + p : p * s->n + j]; \
+        if (near)                                                                                     \
+          exact += (long double)a[p] * (long double)b[p],                                             \
+              size += fabsl((long double)a[p] * (long double)b[p]);                                   \
+      }                                                                                               \
+      out[e] = element(a, b, s->k);                                                                   \
+      if (near)                                                                                       \
+        assert_true(fabsl((long double)out[e] - exact) <=                                             \
+                    EPSILON * 1.01L * (s->k < 512 ? s->k : 512 + 10) * size + 1e-40L);                \
+    }                                                                                                 \
+    free(a);                                                                                          \
+    free(b);                                                                                          \
   }
-  free(a);
-  free(b);
-}
+DEFINE_PRODUCT(product_f32, float, f32_element, 0x1p-24L)
+DEFINE_PRODUCT(product_f64, double, f64_element, 0x1p-53L)
 
 /* ---- all shapes as one graph ---- */
 
@@ -104,6 +113,7 @@ struct products {
   struct graph *g;
   struct plan *plan;
   struct values inputs;
+  struct tensor want[NSHAPES];
 };
 
 static const char *name_of(struct arena *a, const char *what, int i) {
@@ -122,6 +132,7 @@ static void make_products(struct products *p, enum dtype d, bool special) {
     struct type types[] = {operand_type(d, s.batch, s.m, s.k, s.ta),
                            operand_type(d, s.batch, s.k, s.n, s.tb)};
     struct node *x[2];
+    const void *data[2];
     for (int o = 0; o < 2; o++) {
       const char *name = name_of(a, o ? "y" : "x", i);
       struct tensor t = {types[o], arena_alloc(a, (size_t)type_bytes(&types[o]) + 1)};
@@ -129,10 +140,14 @@ static void make_products(struct products *p, enum dtype d, bool special) {
         special_fill(&r, &t);
       else
         for (int64_t e = 0; e < type_count(&t.type); e++) tensor_set(&t, e, rng_uniform(&r, -1, 1));
+      data[o] = t.data;
       x[o] = build_input(p->g, name, &types[o]);
       values_put(&p->inputs, name, &types[o], t.data);
     }
-    graph_add_output(p->g, OUTPUT_VALUE, name_of(a, "z", i), build_matmul(p->g, x[0], x[1], s.ta, s.tb), 0);
+    struct node *z = build_matmul(p->g, x[0], x[1], s.ta, s.tb);
+    graph_add_output(p->g, OUTPUT_VALUE, name_of(a, "z", i), z, 0);
+    p->want[i] = (struct tensor){z->type, arena_alloc(a, (size_t)type_bytes(&z->type) + 1)};
+    (d == DT_F32 ? product_f32 : product_f64)(&s, data[0], data[1], p->want[i].data, !special);
   }
   p->plan = engine_plan(a, p->g, &p->diags);
   if (!p->plan) fail_msg("%s", diags_text(&p->diags, false));
@@ -149,10 +164,7 @@ static void check(struct products *p, const char *backend, const char *processor
   for (int i = 0; i < NSHAPES; i++) {
     struct shape s = shape_at(i);
     const struct tensor *have = values_get(&outputs, name_of(p->arena, "z", i));
-    struct tensor want = {have->type, arena_alloc(p->arena, (size_t)type_bytes(&have->type) + 1)};
-    const void *x = values_get(&p->inputs, name_of(p->arena, "x", i))->data;
-    oracle_f32(&s, x, values_get(&p->inputs, name_of(p->arena, "y", i))->data, want.data);
-    const char *wrong = tensor_difference(p->arena, &want, have);
+    const char *wrong = tensor_difference(p->arena, &p->want[i], have);
     if (wrong)
       fail_msg("%s%s%s, %d threads, %d of %dx%dx%d%s%s: %s", backend, *processor ? " as " : "", processor,
                threads, s.batch, s.m, s.n, s.k, s.ta ? " ta" : "", s.tb ? " tb" : "", wrong);
@@ -168,11 +180,16 @@ static bool can_be(const char *processor) {
   return can;
 }
 
+struct kind {
+  enum dtype dtype;
+  bool special;
+};
+
 static void in_order(void **state) {
   static const char *const processors[] = {"", "haswell", "skylake-avx512", "nehalem"};
-  bool special = *state != NULL;
+  const struct kind *kind = *state;
   struct products p;
-  make_products(&p, DT_F32, special);
+  make_products(&p, kind->dtype, kind->special);
   check(&p, "interp", "", 1);
   for (int i = 0; i < 4; i++) {
     if (!can_be(processors[i])) {
@@ -189,8 +206,11 @@ static void in_order(void **state) {
 }
 
 int main(void) {
-  static bool special = true;
-  const struct CMUnitTest tests[] = {{.name = "numbers", .test_func = in_order},
-                                     {.name = "special", .test_func = in_order, .initial_state = &special}};
+  static struct kind kinds[] = {{DT_F32, false}, {DT_F32, true}, {DT_F64, false}, {DT_F64, true}};
+  const struct CMUnitTest tests[] = {
+      {.name = "f32", .test_func = in_order, .initial_state = &kinds[0]},
+      {.name = "f32, special", .test_func = in_order, .initial_state = &kinds[1]},
+      {.name = "f64", .test_func = in_order, .initial_state = &kinds[2]},
+      {.name = "f64, special", .test_func = in_order, .initial_state = &kinds[3]}};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,144 @@
+/* Matrix products of f32 by code of our own against the library's: bench_products [ROUNDS [WORD]], of all shapes or
+ * of those whose description has the word. Both on this thread, one after the other in each round, as other work
+ * comes and goes: of each shape the least times, the rate that they are, and our time over the library's: the least
+ * ones', and the median of the rounds'. */
+#include "base/arena.h"
+#include "base/clock.h"
+#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/matmul.h"
+#include "runtime/cpu/onednn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct shape {
+  int64_t batch, m, n, k;
+  bool ta, tb;
+  const char *what;
+};
+
+static const struct shape shapes[] = {
+    {1, 1024, 512, 784, 0, 0, "perceptron 1024, first layer"},
+    {1, 784, 512, 1024, 1, 0, "its gradient"},
+    {1, 1024, 512, 512, 0, 0, "second layer"},
+    {1, 1024, 512, 512, 0, 1, "what flows back"},
+    {1, 512, 512, 1024, 1, 0, "its gradient"},
+    {1, 128, 512, 784, 0, 0, "perceptron 128, first layer"},
+    {1, 784, 512, 128, 1, 0, "its gradient"},
+    {1, 128, 512, 512, 0, 1, "what flows back"},
+    {1, 1024, 128, 128, 0, 0, "transformer, projection"},
+    {1, 128, 128, 1024, 1, 0, "its gradient"},
+    {1, 1024, 512, 128, 0, 0, "transformer, first of the perceptron"},
+    {1, 1024, 128, 512, 0, 0, "second"},
+    {1, 512, 128, 1024, 1, 0, "its gradient"},
+    {1, 1024, 128, 512, 0, 1, "what flows back"},
+    {1, 512, 512, 128, 0, 1, "transposed"},
+    {1, 1024, 1024, 1024, 0, 0, "square"},
+    {1, 64, 512, 256, 0, 0, "LSTM, a step"},
+    {1, 32, 32, 32, 0, 0, "small"},
+    {1, 64, 64, 64, 0, 0, "small"},
+    {1, 128, 10, 512, 0, 0, "digits, last layer"},
+    {1, 512, 10, 128, 1, 0, "its gradient"},
+    {1, 128, 512, 10, 0, 1, "what flows back"},
+    {1, 1024, 10, 512, 0, 0, "narrow"},
+    {1, 512, 10, 1024, 1, 0, "narrow"},
+    {1, 4096, 16, 64, 0, 0, "narrow"},
+    {1, 1024, 1, 512, 0, 0, "one column"},
+    {1, 1, 512, 784, 0, 0, "one row"},
+    {1, 8, 512, 784, 0, 0, "few rows"},
+    {1, 16, 16, 4096, 1, 0, "long"},
+    {64, 64, 64, 32, 0, 1, "attention, scores"},
+    {64, 64, 32, 64, 0, 0, "attention, values"},
+};
+enum { NSHAPES = sizeof shapes / sizeof *shapes, MOST_ROUNDS = 100000 };
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static float *numbers(int64_t count) {
+  float *x = aligned_alloc(64, ((size_t)count * sizeof *x + 127) / 64 * 64);
+  if (!x) exit(3);
+  for (int64_t i = 0; i < count; i++) x[i] = (float)(i * 37 % 101 - 50) / 50;
+  return x;
+}
+
+/* How often in a round, so that a call is not shorter than what reading the clock costs. */
+static int times_of(const struct shape *s) {
+  double flops = 2.0 * (double)(s->batch * s->m * s->n * s->k);
+  return flops < 1e6 ? (int)(1e6 / flops) + 1 : 1;
+}
+
+struct pair {
+  const struct shape *shape;
+  const struct gemm *own;
+  struct cpu_matmul_plan *library;
+  const float *a, *b;
+  float *c[2];
+};
+
+static void run_own(const struct pair *p) {
+  struct gemm_block all = {0};
+  gemm_units(p->own, &all.bottom, &all.right);
+  for (; all.batch < p->shape->batch; all.batch++) gemm_run(p->own, &all, p->a, p->b, p->c[0]);
+}
+
+static void run_library(const struct pair *p) {
+  if (!cpu_matmul_plan_run(p->library, p->a, p->b, p->c[1])) exit(3);
+}
+
+static double time_of(const struct pair *p, void (*run)(const struct pair *), int times) {
+  double start = clock_seconds();
+  for (int i = 0; i < times; i++) run(p);
+  return (clock_seconds() - start) / times;
+}
+
+static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s, int rounds,
+                    struct diags *d) {
+  struct product size = {DT_F32, s->batch, s->m, s->n, s->k, s->ta, s->tb, false, false};
+  struct matmul_rows dense = matmul_dense(&size);
+  struct pair p = {s,     gemm_create(jit, a, &size, d), cpu_matmul_plan_create(&size, &dense), NULL, NULL,
+                   {NULL}};
+  if (!p.own || !p.library) exit(3);
+  float *x = numbers(s->batch * s->m * s->k), *y = numbers(s->batch * s->k * s->n);
+  p.a = x, p.b = y;
+  for (int i = 0; i < 2; i++) p.c[i] = numbers(s->batch * s->m * s->n);
+  double *own = arena_new_array(a, (size_t)rounds, double),
+         *library = arena_new_array(a, (size_t)rounds, double);
+  double *ratio = arena_new_array(a, (size_t)rounds, double);
+  run_own(&p), run_library(&p);
+  for (int i = 0; i < rounds; i++) {
+    own[i] = time_of(&p, run_own, times_of(s));
+    library[i] = time_of(&p, run_library, times_of(s));
+    ratio[i] = own[i] / library[i];
+  }
+  qsort(own, (size_t)rounds, sizeof *own, compare);
+  qsort(library, (size_t)rounds, sizeof *library, compare);
+  qsort(ratio, (size_t)rounds, sizeof *ratio, compare);
+  double giga = 2e-9 * (double)(s->batch * s->m * s->n * s->k);
+  char text[64];
+  snprintf(text, sizeof text, "%lldx%lldx%lldx%lld%s%s", (long long)s->batch, (long long)s->m,
+           (long long)s->n, (long long)s->k, s->ta ? " ta" : "", s->tb ? " tb" : "");
+  printf("%-22s %9.1f %9.1f %7.1f %7.1f %7.2f %7.2f  %s\n", text, 1e6 * own[0], 1e6 * library[0],
+         giga / own[0], giga / library[0], own[0] / library[0], ratio[rounds / 2], s->what);
+  cpu_matmul_plan_destroy(p.library);
+  free(x), free(y), free(p.c[0]), free(p.c[1]);
+}
+
+int main(int argc, char **argv) {
+  struct arena *a = arena_create();
+  struct diags d;
+  diags_init(&d, a);
+  int rounds = argc > 1 ? atoi(argv[1]) : 200;
+  struct cpu_jit *jit = cpu_jit_create(&d);
+  if (!jit || !gemm_can() || rounds < 1 || rounds > MOST_ROUNDS) return 3;
+  cpu_thread_init();
+  printf("%-22s %9s %9s %7s %7s %7s %7s\n", "shape", "us, own", "library", "GF/s", "library", "least",
+         "median");
+  for (int i = 0; i < NSHAPES; i++)
+    if (argc < 3 || strstr(shapes[i].what, argv[2])) measure(jit, a, &shapes[i], rounds, &d);
+  cpu_jit_destroy(jit);
+  arena_destroy(a);
+}

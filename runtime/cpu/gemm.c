@@ -1,0 +1,286 @@
+/* Matrix products in a defined order.
+ *
+ * What an element is, ir/ops/matmul.c says: pieces of k, each a chain of fused multiply-adds, joined as a tree. Here
+ * C is gone through in tiles that fit the registers (tile.h), whose code is generated for their size: 14 x 2 vectors
+ * with 32 registers, 6 x 2 with 16, 24 or 12 x 1 where C is no wider than a vector. A tile takes a whole piece of k,
+ * as a piece is what the first caches hold of A and B; so sums stay in registers over a piece, and a block of C is
+ * written once for each. B goes into panels as wide as a tile, so that it is read in order, unless it is used too
+ * seldom to pay; A as well where it lies transposed and C is wide. Sums of pieces that wait for their other half lie
+ * in blocks of their own, one for each level of the tree; the lowest is C. Which block of C a thread computes, what
+ * is packed and how large tiles are changes where a number waits, and not what it is added to. */
+#include "runtime/cpu/gemm.h"
+
+#include "base/arena.h"
+#include "kernels/cpu/pack.h"
+#include "runtime/cpu/host.h"
+#include "runtime/cpu/tile.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of a row of C for which B is packed at a time, and tiles of A; the same where sums of pieces wait, in blocks
+ * of so many tiles. */
+enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 1024, WAITING_TILES = 36 };
+/* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. */
+enum { LINE = 64, MOST_LEVELS = 48 };
+
+struct gemm {
+  struct product size;
+  int64_t bytes;          /* of a number */
+  int64_t rows, columns;  /* of a whole tile */
+  int64_t pieces, levels; /* of k; sums that wait beside C */
+  bool packs_a, packs_b;
+  int64_t a_apart,
+      b_apart;   /* bytes from a tile's rows of A to the next ones', and between panels of B, packed */
+  int64_t a_row; /* bytes between rows of a panel of A */
+  int64_t last;  /* columns of the last vector, where it is not whole */
+  int64_t wide, high, deep; /* columns and rows of C at a time, rows of A packed at a time */
+  tile_fn *tile[2][2];      /* 1: of the last rows; 1: of the last columns */
+};
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
+static int64_t up(int64_t size, int64_t to) { return blocks_of(size, to) * to; }
+
+bool gemm_can(void) { return host_vectors().fma; }
+
+/* ---- memory of a thread ---- */
+
+struct scratch {
+  size_t size;
+  _Alignas(LINE) char data[];
+};
+
+static pthread_key_t key;
+static pthread_once_t made = PTHREAD_ONCE_INIT;
+static bool has_key;
+
+static void make_key(void) { has_key = pthread_key_create(&key, free) == 0; }
+
+/* NULL if there is not enough. */
+static char *find_scratch(size_t size) {
+  pthread_once(&made, make_key);
+  struct scratch *s = has_key ? pthread_getspecific(key) : NULL;
+  if (s && s->size >= size) return s->data;
+  free(s);
+  size_t all = (sizeof *s + size + LINE - 1) / LINE * LINE;
+  s = has_key ? aligned_alloc(LINE, all) : NULL;
+  if (s) s->size = size;
+  if (has_key && pthread_setspecific(key, s) != 0) {
+    free(s);
+    s = NULL;
+  }
+  return s ? s->data : NULL;
+}
+
+void gemm_enter(void) {
+  enum { USUAL = 3 << 20 };
+  if (gemm_can()) find_scratch(USUAL);
+}
+
+/* ---- making ---- */
+
+static bool make_tile(const struct gemm *g, struct cpu_jit *jit, int lanes, bool last_rows, bool last_columns,
+                      tile_fn **out, struct diags *d) {
+  const struct product *p = &g->size;
+  int64_t rows = last_rows ? p->m % g->rows : g->rows,
+          columns = last_columns ? p->n % g->columns : g->columns;
+  if (rows == 0 || columns == 0 || (!last_rows && p->m < g->rows) || (!last_columns && p->n < g->columns))
+    return true;
+  struct tile t = {.dtype = p->dtype,
+                   .rows = (int)rows,
+                   .vectors = (int)blocks_of(columns, lanes),
+                   .lanes = lanes,
+                   .columns = p->transpose_a,
+                   .partial = columns % lanes != 0};
+  return cpu_jit_tile(jit, &t, out, d);
+}
+
+static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
+  int64_t lanes = v->bytes / g->bytes;
+  bool one = g->size.n <= lanes;
+  g->columns = one ? lanes : 2 * lanes;
+  g->last = g->size.n % lanes;
+  g->rows = v->count >= 32 ? (one ? 24 : 14) : one ? 12 : 6;
+}
+
+/* A panel of B pays where several tiles read it; it must be where B lies transposed. */
+static void choose_panels(struct gemm *g) {
+  const struct product *p = &g->size;
+  g->packs_b = p->transpose_b || (p->m > 2 * g->rows && p->n > g->columns);
+  g->packs_a = p->transpose_a && p->n > 2 * g->columns;
+  g->a_row = up(g->rows * g->bytes, LINE / 2);
+  g->a_apart =
+      g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
+  g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + LINE : g->columns * g->bytes;
+  g->wide = (g->levels ? WAITING_WIDE : WIDE) / g->bytes;
+  g->high = g->levels ? WAITING_TILES * g->rows : p->m;
+  g->deep = TILES * g->rows;
+}
+
+const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
+                               struct diags *d) {
+  struct vector_registers v = host_vectors();
+  struct gemm *g = arena_new(a, struct gemm);
+  *g = (struct gemm){.size = *size, .bytes = dtype_size(size->dtype)};
+  g->pieces = blocks_of(size->k, PRODUCT_PIECE);
+  for (int64_t n = g->pieces; n >= 4; n /= 2) g->levels++;
+  choose_tiles(g, &v);
+  choose_panels(g);
+  for (int i = 0; i < 4; i++)
+    if (size->k > 0 && !make_tile(g, jit, v.bytes / (int)g->bytes, i & 1, i & 2, &g->tile[i & 1][i >> 1], d))
+      return NULL;
+  return g;
+}
+
+void gemm_units(const struct gemm *g, int64_t *down, int64_t *along) {
+  *down = blocks_of(g->size.m, g->rows);
+  *along = blocks_of(g->size.n, g->columns);
+}
+
+/* ---- running ---- */
+
+/* Rows [top, bottom) and columns [left, right) of C, and what a thread works with. */
+struct area {
+  const struct gemm *g;
+  const char *a, *b;
+  char *c;
+  int64_t top, bottom, left, right;
+  char *panels_a, *panels_b, *waiting;
+};
+
+/* Where a sum lies: C or a block that waits. */
+struct sums {
+  char *at;
+  int64_t step; /* bytes between rows */
+};
+
+static struct sums level(const struct area *s, int64_t number) {
+  const struct gemm *g = s->g;
+  if (number == 0)
+    return (struct sums){s->c + (s->top * g->size.n + s->left) * g->bytes, g->size.n * g->bytes};
+  int64_t step = g->wide * g->bytes;
+  return (struct sums){s->waiting + (number - 1) * g->high * step, step};
+}
+
+#define ADD(T)                                                           \
+  for (int64_t i = 0; i < s->bottom - s->top; i++) {                     \
+    T *x = (T *)(void *)(to.at + i * to.step);                           \
+    const T *y = (const T *)(const void *)(from.at + i * from.step);     \
+    for (int64_t j = 0; j < s->right - s->left; j++) x[j] = x[j] + y[j]; \
+  }
+
+/* Level `number` takes in the one above it. */
+static void join(const struct area *s, int64_t number) {
+  struct sums to = level(s, number), from = level(s, number + 1);
+  if (s->g->size.dtype == DT_F32)
+    ADD(float)
+  else
+    ADD(double)
+}
+
+static const char *a_at(const struct gemm *g, const char *a, int64_t row, int64_t k) {
+  return a + (g->size.transpose_a ? k * g->size.m + row : row * g->size.k + k) * g->bytes;
+}
+
+static const char *b_at(const struct gemm *g, const char *b, int64_t k, int64_t column) {
+  return b + (g->size.transpose_b ? column * g->size.k + k : k * g->size.n + column) * g->bytes;
+}
+
+/* All tiles of rows [top, bottom), whose A begins at `a` and whose B at `b`. */
+static void run_tiles(const struct area *s, struct sums to, int64_t top, int64_t bottom, const char *a,
+                      const char *b, const struct tile_call *call) {
+  const struct gemm *g = s->g;
+  for (int64_t j = s->left; j < s->right; j += g->columns, b += g->b_apart) {
+    bool last_columns = j + g->columns > g->size.n;
+    const char *rows = a;
+    for (int64_t i = top; i < bottom; i += g->rows, rows += g->a_apart)
+      g->tile[i + g->rows > g->size.m][last_columns](
+          rows, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, call);
+  }
+}
+
+static void run_piece(const struct area *s, int64_t piece, struct sums to, bool add) {
+  const struct gemm *g = s->g;
+  const struct product *p = &g->size;
+  int64_t k = piece * PRODUCT_PIECE, depth = least(PRODUCT_PIECE, p->k - k);
+  struct tile_call call = {.k = depth,
+                           .a_step = g->packs_a ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes,
+                           .b_step = g->packs_b ? g->columns * g->bytes : p->n * g->bytes,
+                           .c_step = to.step,
+                           .add = add,
+                           .last = g->last};
+  const char *b = b_at(g, s->b, k, s->left);
+  if (g->packs_b) {
+    struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};
+    pack_panels(&panels, (int)g->bytes, p->transpose_b, b, p->transpose_b ? p->k : p->n, s->panels_b);
+    b = s->panels_b;
+  }
+  if (!g->packs_a) {
+    run_tiles(s, to, s->top, s->bottom, a_at(g, s->a, s->top, k), b, &call);
+    return;
+  }
+  for (int64_t i = s->top; i < s->bottom; i += g->deep) {
+    int64_t end = least(i + g->deep, s->bottom);
+    struct panels panels = {depth, end - i, g->rows, g->a_apart, g->a_row};
+    pack_panels(&panels, (int)g->bytes, false, a_at(g, s->a, i, k), p->m, s->panels_a);
+    run_tiles(s, to, i, end, s->panels_a, b, &call);
+  }
+}
+
+/* Pieces in their order, as a binary counter: as many sums wait as the number of pieces so far has ones. The last
+ * piece goes to whatever waits above. */
+static void run_area(const struct area *s) {
+  int64_t count = s->g->pieces, waiting = 0;
+  for (int64_t i = 0; i < count; i++) {
+    bool add = (i & 1) || (i == count - 1 && waiting > 0);
+    if (!add) waiting++;
+    run_piece(s, i, level(s, waiting - 1), add);
+    if (i & 1)
+      for (int64_t ones = i >> 1; ones & 1; ones >>= 1) join(s, --waiting - 1);
+  }
+  while (waiting > 1) join(s, --waiting - 1);
+}
+
+/* Bytes of the panels of B and of A, and of the sums that wait. */
+struct room {
+  size_t b, a, waiting;
+};
+
+static struct room room_of(const struct gemm *g) {
+  struct room r = {0};
+  int64_t across = blocks_of(least(g->wide, g->size.n), g->columns);
+  if (g->packs_b) r.b = (size_t)(across * g->b_apart);
+  if (g->packs_a) r.a = (size_t)(TILES * g->a_apart);
+  r.waiting = (size_t)(g->levels * g->high * g->wide * g->bytes);
+  return r;
+}
+
+static void clear(const struct gemm *g, char *c, int64_t top, int64_t bottom, int64_t left, int64_t right) {
+  for (int64_t i = top; i < bottom; i++)
+    memset(c + (i * g->size.n + left) * g->bytes, 0, (size_t)((right - left) * g->bytes));
+}
+
+void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c) {
+  const struct product *p = &g->size;
+  int64_t bottom = least(block->bottom * g->rows, p->m), right = least(block->right * g->columns, p->n);
+  struct area s = {.g = g,
+                   .a = (const char *)a + block->batch * p->m * p->k * g->bytes,
+                   .b = (const char *)b + block->batch * p->k * p->n * g->bytes,
+                   .c = (char *)c + block->batch * p->m * p->n * g->bytes};
+  if (p->k == 0) {
+    clear(g, s.c, block->top * g->rows, bottom, block->left * g->columns, right);
+    return;
+  }
+  struct room room = room_of(g);
+  s.panels_b = find_scratch(room.b + room.a + room.waiting);
+  if (!s.panels_b) arena_exhausted();
+  s.panels_a = s.panels_b + room.b, s.waiting = s.panels_a + room.a;
+  for (int64_t j = block->left * g->columns; j < right; j += g->wide)
+    for (int64_t i = block->top * g->rows; i < bottom; i += g->high) {
+      s.left = j, s.right = least(j + g->wide, right);
+      s.top = i, s.bottom = least(i + g->high, bottom);
+      run_area(&s);
+    }
+}

@@ -1,0 +1,34 @@
+/* The innermost loop of a matrix product, as code for one size of tile: a block of C that stays in registers while k
+ * goes by. Lanes run along n, so an element is one chain of fused multiply-adds over ascending k whatever the machine's
+ * vectors are. */
+#ifndef DGC_RUNTIME_CPU_TILE_H
+#define DGC_RUNTIME_CPU_TILE_H
+
+#include "ir/type.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_TILE_ROWS = 24, MAX_TILE_VECTORS = 2, MAX_TILE_LANES = 16 };
+
+struct tile {
+  enum dtype dtype; /* f32 or f64 */
+  int rows, vectors, lanes;
+  bool columns; /* elements of a column of A lie one behind the other, else those of a row */
+  bool
+      partial; /* of the last vector there are fewer columns than lanes: no more is read of B, nor written of C */
+};
+
+/* What a call is for, besides where A, B and C begin. `step` is in bytes: from a row of A to the next, or from a column
+ * where it has `columns`; between rows of B and of C. */
+struct tile_call {
+  int64_t k; /* at least 1 */
+  int64_t a_step, b_step, c_step;
+  int64_t add;  /* C is added to, else written */
+  int64_t last; /* columns of the last vector, where it is partial */
+};
+
+/* C[rows, columns] = or += A[rows, k] B[k, columns]. */
+typedef void tile_fn(const void *a, const void *b, void *c, const struct tile_call *call);
+
+#endif
