@@ -86,6 +86,192 @@ optimizer adamw(rate = 0.001, decay = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon 
   variable <- variable - rate_t * next_m / (sqrt(next_v) + epsilon) - cast(rate, dtype(variable)) * decay * variable
 }
 
+# Momentum with weights that decay on their own: v = mu * v + gradient; variable - rate * (v + decay * variable) (Loshchilov,
+# Hutter 2019, algorithm 1).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with sgdw(0.1, decay = 0.01)
+optimizer sgdw(rate = 0.01, decay = 0.01, mu = 0.9, nesterov = false) {
+  var velocity : type(variable) = zeros()
+  next = mu * velocity + gradient
+  velocity <- next
+  way = gradient + mu * next if nesterov else next
+  variable <- variable - cast(rate, dtype(variable)) * (way + decay * variable)
+}
+
+# s = decay * s + (1 - decay) * gradient^2; d = gradient * sqrt(u + epsilon) / sqrt(s + epsilon); u = decay * u + (1 - decay) *
+# d^2; variable - rate * d (Zeiler 2012).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with adadelta()
+optimizer adadelta(rate = 1.0, decay = 0.9, epsilon = 1e-6) {
+  var squares : type(variable) = zeros()
+  var changes : type(variable) = zeros()
+  next = decay * squares + (1 - decay) * square(gradient)
+  way = gradient * (sqrt(changes + epsilon) / sqrt(next + epsilon))
+  squares <- next
+  changes <- decay * changes + (1 - decay) * square(way)
+  variable <- variable - cast(rate, dtype(variable)) * way
+}
+
+# m = beta1 * m + (1 - beta1) * g; u = max(beta2 * u, |g| + epsilon); variable - rate / (1 - beta1^t) * m / u (Kingma, Ba 2015,
+# section 7.1).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with adamax()
+optimizer adamax(rate = 0.002, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8) {
+  var m : type(variable) = zeros()
+  var u : type(variable) = zeros()
+  next_m = beta1 * m + (1 - beta1) * gradient
+  next_u = max(beta2 * u, abs(gradient) + epsilon)
+  m <- next_m
+  u <- next_u
+  t = cast(step + 1, f64)
+  variable <- variable - cast(cast(rate, f64) / (1 - beta1 ^ t), dtype(variable)) * next_m / next_u
+}
+
+# For nadam: the share of momentum in step t.
+function nadam_share(beta1, t, growth) { return beta1 * (1 - 0.5 * cast(0.96, f64) ^ (growth * t)) }
+
+# Adam that looks ahead, with momentum that grows: mu_t = beta1 * (1 - 0.96^(growth * t) / 2) (Dozat 2016).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with nadam()
+optimizer nadam(rate = 0.002, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, growth = 0.004) {
+  var m : type(variable) = zeros()
+  var v : type(variable) = zeros()
+  state product : f64[] = 1.0
+  next_m = beta1 * m + (1 - beta1) * gradient
+  next_v = beta2 * v + (1 - beta2) * square(gradient)
+  m <- next_m
+  v <- next_v
+  t = cast(step + 1, f64)
+  mu = nadam_share(beta1, t, growth)
+  ahead = nadam_share(beta1, t + 1, growth)
+  done = product * mu
+  product <- done
+  root = sqrt(next_v * cast(1 / (1 - beta2 ^ t), dtype(variable))) + epsilon
+  here = cast(rate, f64) * (1 - mu) / (1 - done)
+  there = cast(rate, f64) * ahead / (1 - done * ahead)
+  variable <- variable - (cast(here, dtype(variable)) * gradient + cast(there, dtype(variable)) * next_m) / root
+}
+
+# Adam whose first steps, in which the second moment is not known well enough, are momentum's (Liu et al. 2020).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with radam()
+optimizer radam(rate = 0.001, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8) {
+  var m : type(variable) = zeros()
+  var v : type(variable) = zeros()
+  next_m = beta1 * m + (1 - beta1) * gradient
+  next_v = beta2 * v + (1 - beta2) * square(gradient)
+  m <- next_m
+  v <- next_v
+  t = cast(step + 1, f64)
+  most = 2 / (1 - beta2) - 1.0
+  length = most - 2 * t * beta2 ^ t / (1 - beta2 ^ t)
+  known = length > 5
+  l = select(known, length, most)
+  share = sqrt((l - 4) * (l - 2) * most / ((most - 4) * (most - 2) * l) * (1 - beta2 ^ t))
+  pace = cast(rate, f64) / (1 - beta1 ^ t)
+  adaptive = cast(pace * share, dtype(variable)) * next_m / (sqrt(next_v) + epsilon)
+  variable <- variable - select(known, adaptive, cast(pace, dtype(variable)) * next_m)
+}
+
+# The sign of a mean: variable - rate * (sign(beta1 * m + (1 - beta1) * g) + decay * variable); m = beta2 * m + (1 - beta2) * g
+# (Chen et al. 2023).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with lion()
+optimizer lion(rate = 1e-4, beta1 = 0.9, beta2 = 0.99, decay = 0.0) {
+  var m : type(variable) = zeros()
+  way = sign(beta1 * m + (1 - beta1) * gradient)
+  m <- beta2 * m + (1 - beta2) * gradient
+  variable <- variable - cast(rate, dtype(variable)) * (way + decay * variable)
+}
+
+# Adam's direction and the decay, made as long as the variable, times rate (You et al. 2020, algorithm 2).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with lamb()
+optimizer lamb(rate = 0.001, decay = 0.0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6) {
+  var m : type(variable) = zeros()
+  var v : type(variable) = zeros()
+  next_m = beta1 * m + (1 - beta1) * gradient
+  next_v = beta2 * v + (1 - beta2) * square(gradient)
+  m <- next_m
+  v <- next_v
+  t = cast(step + 1, f64)
+  first = cast(1 / (1 - beta1 ^ t), dtype(variable))
+  second = cast(1 / (1 - beta2 ^ t), dtype(variable))
+  way = next_m * first / (sqrt(next_v * second) + epsilon) + decay * variable
+  long = norm(variable)
+  wide = norm(way)
+  there = long > 0 and wide > 0
+  trust = select(there, long / select(there, wide, 1), 1)
+  variable <- variable - cast(rate, dtype(variable)) * trust * way
+}
+
+# Momentum whose rate is for each variable what its norm is to that of its gradient: v = mu * v + rate * trust * |w| / |g + decay
+# * w| * (g + decay * w); w - v (You, Gitman, Ginsburg 2017).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with lars(0.1)
+optimizer lars(rate = 0.01, decay = 0.0, trust = 0.001, mu = 0.9) {
+  var velocity : type(variable) = zeros()
+  way = gradient + decay * variable
+  long = norm(variable)
+  wide = norm(way)
+  there = long > 0 and wide > 0
+  local = select(there, trust * long / select(there, wide, 1), 1)
+  next = mu * velocity + cast(rate, dtype(variable)) * local * way
+  velocity <- next
+  variable <- variable - next
+}
+
+# For adafactor: the root of the mean of the squares.
+function root_mean_square(x) { return sqrt(mean(square(x))) }
+
+# Second moments that for the last two axes are kept as those of rows and of columns alone, steps as large as the variable, and
+# none of more than `clip` (Shazeer, Stern 2018, algorithm 4, as PyTorch writes it).
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = zeros()
+#   train mean(square(sum(x * w, axis = 1) - y)) with adafactor(0.1)
+optimizer adafactor(rate = 0.01, decay = 0.0, power = -0.8, least = 1e-3, limit = 1.0) {
+  t = cast(step + 1, f64)
+  new = cast(t ^ power, dtype(variable))
+  tiny = 1.1920928955078125e-7 if dtype(variable) == f32 else 2.220446049250313e-16
+  seen = square(gradient)
+  if rank(variable) > 1 {
+    dims = shape(variable)
+    front = dims[0:rank(variable) - 2]
+    state rows : dtype(variable)[...front, dims[-2], 1] = zeros()
+    state columns : dtype(variable)[...front, 1, dims[-1]] = zeros()
+    next_rows = rows + new * (mean(seen, axis = -1, keep = true) - rows)
+    next_columns = columns + new * (mean(seen, axis = -2, keep = true) - columns)
+    rows <- next_rows
+    columns <- next_columns
+    v = next_rows * next_columns / max(mean(next_rows, axis = -2, keep = true), tiny)
+  } else {
+    var squares : type(variable) = zeros()
+    v = squares + new * (seen - squares)
+    squares <- v
+  }
+  way = gradient * rsqrt(max(v, tiny * tiny))
+  short = way / max(1, root_mean_square(way) / limit)
+  pace = max(least, root_mean_square(variable)) * cast(min(cast(rate, f64), rsqrt(t)), dtype(variable))
+  variable <- variable * (1 - cast(rate, dtype(variable)) * decay) - pace * short
+}
+
 # ---- what stands before an optimizer in a list, and returns what is its gradient; `only`: patterns of names ----
 
 # Each element of the gradient, between -limit and limit.

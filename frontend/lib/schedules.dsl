@@ -43,3 +43,46 @@ function piecewise(boundaries : list, values : list) {
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(warmup(cosine_decay(0.1, 1000), 10))
 function warmup(rate, steps) { return cast(rate, f64) * min((cast(step, f64) + 1) / steps, 1) }
+
+# From `rate` to `to` as (1 - t)^power, t = step / steps, 1 at most.
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(polynomial_decay(0.1, 1000, power = 2))
+function polynomial_decay(rate, steps, to = 0.0, power = 1.0) {
+  t = min(cast(step, f64) / steps, 1)
+  return (rate - to) * (1 - t) ^ power + to
+}
+
+# cosine_decay, which begins again after `steps` steps, the next time after `longer` times as many, at `lower` times the rate,
+# `restarts` times in all; then it stays where the last one ends (Loshchilov, Hutter 2017).
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(cosine_restarts(0.1, 100, longer = 2))
+function cosine_restarts(rate, steps : int, longer : int = 1, lower = 1.0, alpha = 0.0, restarts : int = 20) {
+  begin = 0
+  length = steps
+  height = 1.0
+  now = cast(step, f64)
+  y = cast(0.0, f64) * now
+  for i in 0..restarts + 1 {
+    t = min((now - begin) / length, 1)
+    y = select(step >= begin, (1.0 - alpha) * 0.5 * height * (1 + cos(pi * t)) + alpha, y)
+    begin = begin + length
+    length = length * longer
+    height = height * lower
+  }
+  return rate * y
+}
+
+# Up from rate * begin to `rate` in the first `rise` of the steps, then down to rate * end, each half a wave of a cosine (Smith,
+# Topin 2018).
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   train mean(square(sum(x * w, axis = 1))) with sgd(one_cycle(0.1, 1000))
+function one_cycle(rate, steps : int, rise = 0.3, begin = 0.04, end = 4e-6) {
+  top = rise * steps - 1.0
+  t = min(cast(step, f64), steps - 1)
+  up = 0.5 * (1 - cos(pi * min(t / top, 1)))
+  down = 0.5 * (1 + cos(pi * max(t - top, 0) / (steps - 1 - top)))
+  return rate * select(t <= top, begin + (1 - begin) * up, end + (1 - end) * down)
+}

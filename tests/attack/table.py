@@ -1,4 +1,5 @@
 """Every function that dgc has is attacked, or it says here why not: read off dgc's own sources."""
+import json
 import os
 import re
 
@@ -19,7 +20,7 @@ REASONS = {
     "places_along": "reverse", "further": "cumprod", "erfinv_step": "erfinv",
     "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
-    "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample",
+    "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample", "nadam_share": "nadam", "root_mean_square": "adafactor",
     "split_heads": "attention",
     "accumulate": "beside JAX in tests/twins", "average": "beside JAX in tests/twins", "freeze": "beside JAX in tests/twins",
     "scale_by_adam": "beside JAX in tests/twins", "scale_by_trust_ratio": "beside JAX in tests/twins",
@@ -65,6 +66,8 @@ def beside_others(source):
     """The names in the cases of tests/library, which are compared with JAX and scipy by hand."""
     folder = os.path.join(source, "tests/library")
     texts = "".join(open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)) if name.endswith(".py"))
+    with open(os.path.join(folder, "optimizers.json")) as f:
+        texts += " ".join(f'Case("{name}"' for name in json.load(f))
     return set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:Case|Drawn)\((?:f?\"\"\".*?\"\"\"|f?\".*?\")", texts, re.S))))
 
 

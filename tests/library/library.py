@@ -5,9 +5,11 @@ import sys
 
 import case
 import drawn
+import optimizers
 from arrays import ARRAYS, SPECIAL
+from losses import LOSSES
 
-CASES = ARRAYS + SPECIAL
+CASES = ARRAYS + SPECIAL + LOSSES
 
 
 def attempt(check, *arguments):
@@ -22,8 +24,10 @@ def main():
     passed = failed = 0
     runs = [(c, f"{c.name()} {real}", lambda c=c, real=real: case.check(lib, c, real)) for c in CASES for real in c.types]
     runs += [(d, d.text, lambda d=d: drawn.check(lib, d)) for d in drawn.ALL]
+    runs += [(text, text, lambda text=text, numbers=numbers: optimizers.check(lib, text, numbers))
+             for text, numbers in optimizers.carried().items()]
     for c, name, check in runs:
-        if sys.argv[2:] and not any(word in c.text for word in sys.argv[2:]):
+        if sys.argv[2:] and not any(word in name for word in sys.argv[2:]):
             continue
         wrong = attempt(check)
         passed, failed = passed + (not wrong), failed + bool(wrong)

@@ -1,0 +1,198 @@
+# Losses, always in scope: one number per example, unless it is said otherwise. mean, weighted_mean and their likes make one
+# number of them.
+
+# ---- classes ----
+
+# Probabilities for classes, of class numbers: 1 - rate for the label, and `rate` spread evenly over all (Szegedy et al. 2016).
+#   input x : f32[B, 3]
+#   input label : i32[B]
+#   metric loss = mean(softmax_cross_entropy(x, smooth_labels(label, 3, 0.1)))
+function smooth_labels(label, classes : int, rate = 0.1, to = f32) {
+  return (1 - rate) * one_hot(label, classes, to) + 1.0 * rate / classes
+}
+
+# -(1 - p)^gamma log p with p = softmax(logits)[label], for class numbers, or for probabilities of labels the mean by them (Lin et
+# al. 2017).
+#   input x : f32[B, 3]
+#   input label : i32[B]
+#   metric loss = mean(focal_loss(x, label))
+function focal_loss(logits : T[..., classes], label, gamma = 2.0) {
+  wanted = label if dtype(label) == T else one_hot(label, classes, T)
+  logs = log_softmax(logits)
+  return -sum(wanted * (1 - exp(logs)) ^ gamma * logs, axis = -1)
+}
+
+# The same of two classes, by element: label is 0 or 1; alpha, none: 1, is the weight of 1, and 1 - alpha that of 0.
+#   input x : f32[B]
+#   input label : f32[B]
+#   metric loss = mean(sigmoid_focal_loss(x, label, alpha = 0.25))
+function sigmoid_focal_loss(logits, label, gamma = 2.0, alpha = none) {
+  p = sigmoid(logits)
+  missed = label * (1 - p) + (1 - label) * p
+  loss = missed ^ gamma * sigmoid_cross_entropy(logits, label)
+  if alpha == none { return loss }
+  return loss * (label * alpha + (1 - label) * (1 - alpha))
+}
+
+# max(0, 1 - label * score), by element: label is -1 or 1 (Cortes, Vapnik 1995).
+#   input x : f32[B]
+#   input label : f32[B]
+#   metric loss = mean(hinge(x, label))
+function hinge(score, label) { return relu(1 - label * score) }
+
+# hinge^2.
+#   input x : f32[B]
+#   input label : f32[B]
+#   metric loss = mean(squared_hinge(x, label))
+function squared_hinge(score, label) { return square(hinge(score, label)) }
+
+# 1 - (2 sum(p y) + smooth) / (sum(p) + sum(y) + smooth) along all axes but the first: of masks (Milletari, Navab, Ahmadi 2016).
+#   input x : f32[B, 4, 4]
+#   input mask : f32[B, 4, 4]
+#   metric loss = mean(dice_loss(sigmoid(x), mask))
+function dice_loss(p, label, smooth = 1.0) {
+  both = sum(flatten(p * label), axis = 1)
+  return 1 - (2 * both + smooth) / (sum(flatten(p), axis = 1) + sum(flatten(label), axis = 1) + smooth)
+}
+
+# ---- numbers ----
+
+# log(cosh(x - y)), by element, which does not overflow.
+#   input x : f32[B]
+#   input y : f32[B]
+#   metric loss = mean(log_cosh(x, y))
+function log_cosh(x, y) {
+  error = x - y
+  return error + softplus(-2 * error) - 0.6931471805599453
+}
+
+# The pinball loss, of which the least lies at a quantile: max(q e, (q - 1) e) with e = y - x (Koenker, Bassett 1978).
+#   input x : f32[B]
+#   input y : f32[B]
+#   metric loss = mean(quantile_loss(x, y, 0.9))
+function quantile_loss(x, y, quantile = 0.5) {
+  error = y - x
+  return max(quantile * error, (quantile - 1) * error)
+}
+
+# Counts y of a Poisson distribution whose mean is e^x: e^x - x y, without what does not depend on x.
+#   input x : f32[B]
+#   input y : f32[B]
+#   metric loss = mean(poisson_loss(x, y))
+function poisson_loss(x, y) { return exp(x) - x * y }
+
+# -log of the normal density of y, of this mean and e^log_variance, by element.
+#   input x : f32[B]
+#   input y : f32[B]
+#   metric loss = mean(normal_loss(y, x, 0.1 * x))
+function normal_loss(y, mean, log_variance) {
+  return 0.5 * (log_variance + square(y - mean) * exp(-log_variance)) + 0.9189385332046727
+}
+
+# ---- distributions ----
+
+# sum(p log(p / q)) along the last axis, of probabilities; 0 where p is 0.
+#   input p : f32[B, 3]
+#   input q : f32[B, 3]
+#   metric loss = mean(kl_divergence(softmax(p), softmax(q)))
+function kl_divergence(p, q) { return sum(xlogy(p, p) - xlogy(p, q), axis = -1) }
+
+# -sum(p log p) along the last axis, of probabilities.
+#   input p : f32[B, 3]
+#   metric m = mean(entropy(softmax(p)))
+function entropy(p) { return -sum(xlogy(p, p), axis = -1) }
+
+# KL of a normal distribution of this mean and e^log_variance from the standard one, summed along the last axis (Kingma, Welling
+# 2014, appendix B).
+#   input mu : f32[B, 3]
+#   metric loss = mean(kl_normal(mu, 0.1 * mu))
+function kl_normal(mean, log_variance) {
+  return 0.5 * sum(square(mean) + exp(log_variance) - 1 - log_variance, axis = -1)
+}
+
+# mean + e^(log_variance / 2) * noise: a normal number through which gradients flow (Kingma, Welling 2014).
+#   input mu : f32[B, 3]
+#   predict z = reparameterize(mu, 0.1 * mu)
+function reparameterize(mean, log_variance) {
+  return mean + exp(0.5 * log_variance) * random_normal(type(mean))
+}
+
+# ---- places of things to each other; vectors lie along the last axis ----
+
+# sum(x y) / (|x| |y|), where the product of the norms is taken as `epsilon` at least.
+#   input x : f32[B, 3]
+#   input y : f32[B, 3]
+#   metric m = mean(cosine_similarity(x, y))
+function cosine_similarity(x, y, epsilon = 1e-8) {
+  lengths = sqrt(max(sum(square(x), axis = -1) * sum(square(y), axis = -1), epsilon * epsilon))
+  return sum(x * y, axis = -1) / lengths
+}
+
+# max(0, |anchor - positive|^2 - |anchor - negative|^2 + margin) (Schroff, Kalenichenko, Philbin 2015).
+#   input a : f32[B, 3]
+#   input p : f32[B, 3]
+#   metric loss = mean(triplet_loss(a, p, 2 * p))
+function triplet_loss(anchor, positive, negative, margin = 1.0) {
+  near = sum(square(anchor - positive), axis = -1)
+  far = sum(square(anchor - negative), axis = -1)
+  return relu(near - far + margin)
+}
+
+# Of two vectors a distance apart: its square where `same` is 1, the square of what it lacks to the margin where it is 0 (Hadsell,
+# Chopra, LeCun 2006).
+#   input x : f32[B, 3]
+#   input same : f32[B]
+#   metric loss = mean(contrastive_loss(norm(x + 1, axis = 1), same))
+function contrastive_loss(distance, same, margin = 1.0) {
+  return same * square(distance) + (1 - same) * square(relu(margin - distance))
+}
+
+# Each row's own partner among those of the whole batch, on all towers: -log softmax(u @ transpose(v) / temperature) (van den Oord,
+# Li, Vinyals 2018). As a loss to train: the mean over the rows.
+#   input x : f32[B, 3]
+#   var w : f32[3, 3] = normal()
+#   train mean(info_nce(l2_normalize(x @ w), l2_normalize(x))) with sgd()
+function info_nce(u, v, temperature = 0.1) {
+  logits = u @ transpose(v) / temperature
+  return logsumexp(logits, axis = 1) - sum(u * v, axis = 1) / temperature
+}
+
+# ---- sequences ----
+
+# -log of the probability of a sequence of labels, which are spread over the steps with blanks between them (Graves et al. 2006),
+# by its forward recursion over logarithms. logits [B, steps, classes]; label [B, n], of integers; lengths [B] and label_lengths
+# [B], none: all. Inf, and no gradient, where the labels do not fit into the steps.
+#   input x : f32[B, 5, 3]
+#   input label : i32[B, 2]
+#   predict loss = ctc_loss(x, 1 + label)
+function ctc_loss(logits : T[N, L, classes], label, lengths = none, label_lengths = none, blank : int = 0) {
+  never = -1e30
+  states = 2 * shape(label)[1] + 1
+  logs = log_softmax(logits)
+  id = cast(label, i32)
+  blanks = blank + 0 * iota(i32[N, states], axis = 1)
+  pairs = reshape(stack([blanks[:, 0:shape(id)[1]], id], axis = 2), [N, states - 1])
+  kind = concat([pairs, blanks[:, 0:1]], axis = 1)
+  at = iota(i32[states])
+  before = concat([blanks[:, 0:2], kind[:, 0:states - 2]], axis = 1)
+  may_skip = kind != blank and kind != before and at >= 2
+  scores = take_along(logs, broadcast(expand(kind, 1), [N, L, states]), 2)
+  end = cast(lengths, i32) if lengths != none else L + 0 * id[:, 0]
+  ways = select(broadcast(at < 2, [N, states]), scores[:, 0], never)
+  none_there = broadcast(cast(broadcast(never, [2]), T), [N, 2])
+  live = expand(end) > 1 + iota(i32[L - 1])
+  if L > 1 {
+    scan ways over score in scores[:, 1:], lives in live {
+      one = concat([none_there[:, 0:1], ways[:, 0:states - 1]], axis = 1)
+      two = select(may_skip, concat([none_there, ways[:, 0:states - 2]], axis = 1), never)
+      next = max(logsumexp(stack([ways, one, two], axis = 2)), never) + score
+      ways = select(expand(lives), next, ways)
+    }
+  }
+  n = cast(label_lengths, i32) if label_lengths != none else shape(label)[1] + 0 * id[:, 0]
+  last = take_along(ways, expand(2 * n), 1)
+  last_but_one = select(expand(n) > 0, take_along(ways, max(expand(2 * n - 1), 0), 1), never)
+  total = logsumexp(concat([last, last_but_one], axis = 1))
+  fits = total > 0.5 * never
+  return select(fits, -select(fits, total, cast(0, T)), inf)
+}

@@ -1,0 +1,112 @@
+"""Losses beside the same in JAX, and sequences of labels beside all ways to spread them, counted one by one."""
+import itertools
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as special
+import numpy as np
+
+from case import Case, ids, rows
+
+X, Y, LABEL = rows(1, 4), rows(2, 4), ids(3, 4)
+BITS = ids(4, 2, 4).astype(float)
+SIGNS = 2 * BITS - 1
+SOFT = np.abs(rows(5, 4)) + 0.1
+SOFT = SOFT / SOFT.sum(1, keepdims=True)
+HARD = np.eye(4)[ids(6, 4)]  # exact zeros
+
+
+def categorical(gamma):
+    def loss(x, label):
+        p = jax.nn.softmax(x)[jnp.arange(7), label]
+        return -(1 - p) ** gamma * jnp.log(p)
+    return loss
+
+
+def binary(alpha):
+    def loss(x, y):  # as torchvision writes it
+        p, ce = jax.nn.sigmoid(x), jax.nn.softplus(x) - x * y
+        q = p * y + (1 - p) * (1 - y)
+        weight = 1 if alpha is None else alpha * y + (1 - alpha) * (1 - y)
+        return weight * ce * (1 - q) ** 2
+    return loss
+
+
+def kl(p, q):
+    return jnp.sum(special.rel_entr(p, q), -1)
+
+
+def cosine(x, y):
+    return jnp.sum(x * y, -1) / (jnp.linalg.norm(x, axis=-1) * jnp.linalg.norm(y, axis=-1))
+
+
+def nce(u, v):
+    logits = u @ v.T / 0.5
+    return -jnp.diagonal(jax.nn.log_softmax(logits))
+
+
+def collapse(path, blank):
+    """The labels of a path: without repetitions, then without blanks."""
+    return tuple(k for k, _ in itertools.groupby(path) if k != blank)
+
+
+def ctc(blank=0):
+    """By brute force: the sum over all paths that mean the labels."""
+    def loss(x, label, ends=None, counts=None):
+        logs, total = jax.nn.log_softmax(x), []
+        for row in range(x.shape[0]):
+            steps = x.shape[1] if ends is None else int(ends[row])
+            wanted = tuple(int(k) for k in label[row][:None if counts is None else int(counts[row])])
+            paths = [p for p in itertools.product(range(x.shape[2]), repeat=steps) if collapse(p, blank) == wanted]
+            if not paths:
+                total.append(jnp.inf)
+                continue
+            of_paths = jnp.sum(logs[row, jnp.arange(steps), jnp.array(paths)], 1)
+            total.append(-special.logsumexp(of_paths))
+        return jnp.stack(total)
+    return loss
+
+
+WORDS = np.array([[1, 2], [1, 1], [2, 1], [2, 2], [1, 2], [2, 1], [1, 1]], np.int32)
+LENGTHS = np.array([5, 5, 3, 4, 2, 5, 3], np.int32)  # exactly as many steps as are needed, among others
+COUNTS = np.array([2, 2, 1, 1, 2, 0, 2], np.int32)
+
+LOSSES = [
+    Case("softmax_cross_entropy(x, smooth_labels(i, 4, 0.2, REAL))", {"x": X, "i": LABEL},
+         lambda x, i: -jnp.sum((0.8 * jax.nn.one_hot(i, 4) + 0.05) * jax.nn.log_softmax(x), 1)),
+    Case("focal_loss(x, i)", {"x": X, "i": LABEL}, categorical(2.0)),
+    Case("focal_loss(x, p, gamma = 1.5)", {"x": X, "p": SOFT}, lambda x, p: -jnp.sum(
+        p * (1 - jax.nn.softmax(x)) ** 1.5 * jax.nn.log_softmax(x), 1)),
+    Case("sigmoid_focal_loss(x, z)", {"x": X, "z": BITS}, binary(None)),
+    Case("sigmoid_focal_loss(x, z, alpha = 0.25)", {"x": 10 * X, "z": BITS}, binary(0.25)),
+    Case("hinge(x, z)", {"x": X, "z": SIGNS}, lambda x, z: jnp.where(1 - z * x > 0, 1 - z * x, 0)),
+    Case("squared_hinge(x, z)", {"x": X, "z": SIGNS}, lambda x, z: jnp.where(1 - z * x > 0, 1 - z * x, 0) ** 2),
+    Case("dice_loss(x, z)", {"x": rows(7, 3, 2) ** 2, "z": ids(8, 2, 3, 2).astype(float)}, lambda x, z: 1 - (
+        2 * jnp.sum(x * z, (1, 2)) + 1) / (jnp.sum(x, (1, 2)) + jnp.sum(z, (1, 2)) + 1)),
+    Case("log_cosh(x, z)", {"x": 300 * X, "z": Y}, lambda x, z: jnp.logaddexp(x - z, z - x) - jnp.log(2.0)),
+    Case("quantile_loss(x, z, 0.9)", {"x": X, "z": Y}, lambda x, z: jnp.where(z >= x, 0.9 * (z - x), 0.1 * (x - z))),
+    Case("poisson_loss(x, z)", {"x": X, "z": np.abs(Y)}, lambda x, z: jnp.exp(x) - x * z),
+    Case("normal_loss(x, z, v)", {"x": X, "z": Y, "v": rows(9, 4)},
+         lambda x, z, v: -jax.scipy.stats.norm.logpdf(x, z, jnp.exp(v / 2))),
+    Case("kl_divergence(p, q)", {"p": SOFT, "q": SOFT[::-1].copy()}, kl),
+    Case("kl_divergence(p, q)", {"p": HARD, "q": SOFT}, kl, gradients=False, note="with zeros"),
+    Case("kl_divergence(p, q)", {"p": SOFT, "q": HARD}, kl, gradients=False, note="beyond"),
+    Case("entropy(p)", {"p": HARD}, lambda p: jnp.sum(special.entr(p), -1), gradients=False, note="with zeros"),
+    Case("entropy(p)", {"p": SOFT}, lambda p: jnp.sum(special.entr(p), -1)),
+    Case("kl_normal(x, z)", {"x": X, "z": Y}, lambda x, z: jnp.sum((jnp.exp(z) + x * x - 1 - z) / 2, -1)),
+    Case("cosine_similarity(x, z)", {"x": X + 0.1, "z": Y - 0.1}, cosine),
+    Case("cosine_similarity(x, z)", {"x": 0 * X, "z": Y}, lambda x, z: 0 * x[:, 0], gradients=False, note="of 0"),
+    Case("triplet_loss(x, z, v)", {"x": X, "z": Y, "v": rows(9, 4)}, lambda x, z, v: jax.nn.relu(
+        jnp.sum((x - z) ** 2, 1) - jnp.sum((x - v) ** 2, 1) + 1)),
+    Case("triplet_loss(x, z, v)", {"x": X, "z": Y, "v": np.where(ids(10, 2, 1) > 0, X, Y)}, lambda x, z, v: jax.nn.relu(
+        jnp.sum((x - z) ** 2, 1) - jnp.sum((x - v) ** 2, 1) + 1), note="of equals"),
+    Case("contrastive_loss(x, z)", {"x": np.abs(X), "z": BITS},
+         lambda x, z: z * x ** 2 + (1 - z) * jnp.where(x < 1, 1 - x, 0) ** 2),
+    Case("info_nce(x, z, 0.5)", {"x": X, "z": Y}, nce, off=10),
+    Case("ctc_loss(x, w)", {"x": rows(11, 5, 3), "w": WORDS}, ctc()),
+    Case("ctc_loss(x, w - 1, blank = 2)", {"x": rows(12, 4, 3), "w": WORDS}, lambda x, w: ctc(2)(x, w - 1)),
+    Case("ctc_loss(x, w, lengths = ends, label_lengths = counts)",
+         {"x": rows(13, 5, 3), "w": WORDS, "ends": LENGTHS, "counts": COUNTS}, ctc()),
+    Case("ctc_loss(x, w)", {"x": rows(14, 2, 3), "w": WORDS}, ctc(), gradients=False, note="too short for some"),
+    Case("ctc_loss(x, w[:, 0:1])", {"x": rows(15, 1, 3), "w": WORDS}, lambda x, w: ctc()(x, w[:, :1]), note="of one step"),
+]
