@@ -25,7 +25,7 @@ static void add(struct diags *d, enum severity severity, struct loc loc, const c
   if (severity == DIAG_WARNING) d->dropped = false;
   if (d->dropped) return;
   struct diag *new = arena_new(d->arena, struct diag);
-  *new = (struct diag){severity, loc, arena_vprintf(d->arena, fmt, ap), NULL};
+  *new = (struct diag){.severity = severity, .loc = loc, .message = arena_vprintf(d->arena, fmt, ap)};
   *d->tail = new;
   d->tail = &new->next;
 }
@@ -43,12 +43,20 @@ DEFINE(diag_note, DIAG_NOTE)
 DEFINE(diag_help, DIAG_HELP)
 #undef DEFINE
 
+void diag_meant(struct diags *d, struct loc loc, const char *word, const char *meant, char quote) {
+  struct diag **last = d->tail;
+  diag_help(d, loc, "did you mean %c%s%c?", quote, meant, quote);
+  if (!*last) return; /* of an error that is not shown */
+  (*last)->wrong = arena_strdup(d->arena, word);
+  (*last)->meant = arena_strdup(d->arena, meant);
+}
+
 void diag_closest(struct diags *d, struct loc loc, const char *word, const char *const *names, size_t count,
                   const char *otherwise) {
   if (d->nerrors > d->max_errors) return;
   const char *closest = str_closest(word, names, count);
   if (closest)
-    diag_help(d, loc, "did you mean '%s'?", closest);
+    diag_meant(d, loc, word, closest, '\'');
   else if (otherwise && count)
     diag_help(d, loc, "%s %s", otherwise, str_join(d->arena, names, count));
 }

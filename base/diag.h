@@ -46,6 +46,8 @@ struct diag {
   enum severity severity;
   struct loc loc;
   const char *message;
+  const char *wrong,
+      *meant; /* of a help: a word in the place of the error, and the one that is meant; else NULL */
   struct diag *next;
 };
 
@@ -69,6 +71,8 @@ void diag_warning(struct diags *d, struct loc loc, const char *fmt, ...)
 void diag_note(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 void diag_help(struct diags *d, struct loc loc, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Help at `loc`: did you mean 'meant'? `quote` stands around it. */
+void diag_meant(struct diags *d, struct loc loc, const char *word, const char *meant, char quote);
 /* Help at `loc` for a word that is none of these names: the closest one, if any is close; else what there is:
  * `otherwise`, "passes are", and all of them; NULL: no help then. */
 void diag_closest(struct diags *d, struct loc loc, const char *word, const char *const *names, size_t count,

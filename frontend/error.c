@@ -68,5 +68,5 @@ void report_number(struct resolver *r, const struct value *v) {
 
 void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count) {
   const char *meant = str_closest(word, names, count);
-  if (meant && strcmp(meant, word) != 0) report_help(r, "did you mean `%s`?", meant);
+  if (!r->quiet && meant && strcmp(meant, word) != 0) diag_meant(r->diags, LOC_NONE, word, meant, '`');
 }

@@ -58,6 +58,18 @@ DGC_API void dgc_destroy(struct dgc_session *s);
 /* Errors, warnings and notes of the last call, each with its place and source line; "" if there were none. */
 DGC_API const char *dgc_message(const struct dgc_session *s);
 
+/* The same one by one, until the next call: false behind the last. */
+struct dgc_diagnostic {
+  const char *severity; /* "error", "warning"; "note" and "help" belong to the one before them */
+  const char *file;     /* NULL: it is about no place of a text */
+  int line, column;     /* from 1; columns are bytes */
+  int end_column;       /* behind the last one; where the text goes on on other lines, the line's end */
+  const char *message;
+  const char *wrong,
+      *fix; /* of a help: a word in the place of its error, and what to write instead; else NULL */
+};
+DGC_API bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_diagnostic *out);
+
 /* Options; see dgc_option. Those that the model depends on must be set before dgc_load, devices, threads, tf32
  * and backend before anything runs. "set" and "data" and "output" may be given several times. Flags take "true"
  * or "false". */
@@ -324,6 +336,53 @@ DGC_API enum dgc_status dgc_receipt(struct dgc_session *s, const char **text);
  * trainings beside each other, and the settings in which they differ. */
 DGC_API enum dgc_status dgc_report(struct dgc_session *s, const char *const *logs, int count,
                                    const char **text);
+
+/* --- tests as files: docs/testing.md --- */
+
+/* A verb of the tool, with what follows it. */
+struct dgc_command {
+  const char *const *words; /* "train", "x.dsl", "--steps", "3" */
+  int count;
+  const char *input; /* what it reads as standard input, and its length */
+  size_t input_size;
+  bool joined; /* standard error goes where standard output does */
+};
+struct dgc_outcome {
+  int code;           /* the exit code; -1: it has none, and `errors` says why */
+  const char *output; /* until the next command; and its length */
+  size_t output_size;
+  const char *errors; /* what went to standard error */
+};
+/* Carries a command out in the folder of the test. False: it must not be, and `errors` says why. */
+typedef bool dgc_command_fn(void *user, const struct dgc_command *command, struct dgc_outcome *out);
+struct dgc_test {
+  const char *scratch;        /* an empty folder, from the root: %t is a name in it */
+  const char *const *defines; /* "NAME=VALUE": what %NAME is */
+  int ndefines;
+  bool update; /* whole-file goldens that differ are replaced */
+  dgc_command_fn *run;
+  void *user;
+};
+enum dgc_test_end {
+  DGC_TEST_PASSED,
+  DGC_TEST_FAILED,
+  DGC_TEST_SKIPPED,        /* it requires what there is not */
+  DGC_TEST_XFAILED,        /* as its XFAIL says */
+  DGC_TEST_XPASSED,        /* though its XFAIL says otherwise */
+  DGC_TEST_UPDATED,        /* and passed otherwise */
+  DGC_TEST_NOTHING_TO_TEST /* a file without lines for tests */
+};
+struct dgc_test_result {
+  enum dgc_test_end end;
+  const char *text; /* why; of updated ones, what has changed */
+};
+/* Tests a file of the current folder, where it is. DGC_OK whatever has come out; DGC_INPUT if it cannot be read. */
+DGC_API enum dgc_status dgc_test(struct dgc_session *s, const char *path, const struct dgc_test *test,
+                                 struct dgc_test_result *out);
+/* Whether a text is as the lines CHECK of the file `path` say: DGC_MISMATCH if not, with a message. `prefixes`, as
+ * "CHECK,ERROR", NULL: CHECK. */
+DGC_API enum dgc_status dgc_check_lines(struct dgc_session *s, const char *path, const char *prefixes,
+                                        const char *text, size_t len);
 
 struct dgc_bench_device {
   const char *name;

@@ -54,8 +54,33 @@ enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c) {
   leave(s, c);
   arena_destroy(s->building);
   s->building = NULL;
+  diags_init(&s->diags, s->call);
   s->message = "error: out of memory\n";
   return DGC_RUNTIME;
+}
+
+/* A range on one line, as its caller counts. */
+static void place(const struct diag *g, struct dgc_diagnostic *out) {
+  const struct source *s = g->loc.source;
+  if (!s) return;
+  out->file = s->name;
+  source_position(s, g->loc.begin, &out->line, &out->column);
+  size_t end = g->loc.begin;
+  while (end < g->loc.end && end < s->len && s->text[end] != '\n') end++;
+  out->end_column = out->column + (int)(end - g->loc.begin);
+}
+
+bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_diagnostic *out) {
+  static const char *const names[] = {
+      [DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note", [DIAG_HELP] = "help"};
+  const struct diag *g = s->diags.first;
+  if (index < 0) return false;
+  while (g && index-- > 0) g = g->next;
+  if (!g || index >= 0) return false;
+  *out = (struct dgc_diagnostic){
+      .severity = names[g->severity], .message = g->message, .wrong = g->wrong, .fix = g->meant};
+  place(g, out);
+  return true;
 }
 
 enum dgc_status session_alone(struct dgc_session *s) {

@@ -28,6 +28,7 @@
  *   profile, bench, verify and how fast and how right it is
  *   receipt               what a training was made of and has come to
  *   tensors, report       what is done with checkpoints and logs by themselves
+ *   testing/              tests that are files
  *   inspect, dgc          files as they are; the making and the end of a session
  *
  * tools/check_layers.py refuses a circle. */

@@ -47,7 +47,7 @@ static enum dgc_status no_variable(struct dgc_session *s, const char *name) {
   for (int i = 0; i < count; i++) names[i] = all[i].name;
   const char *closest = str_closest(name, names, (size_t)count);
   session_fail(s, DGC_USAGE, "there is no variable '%s'", name);
-  if (closest) diag_help(&s->diags, LOC_NONE, "did you mean '%s'?", closest);
+  if (closest) diag_meant(&s->diags, LOC_NONE, name, closest, '\'');
   return DGC_USAGE;
 }
 

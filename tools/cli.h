@@ -20,8 +20,11 @@ struct cli {
   int argc; /* what stands behind the verb */
   char **argv;
   const char *emit, *file, *entry, *dump_dir, *passes, *checkpoint, *resume, *log, *log_dir, *receipt;
-  bool json, help, verbose, quiet, resumes, overwrite, color, markdown;
-  char *message; /* of the last call that failed; NULL: none did */
+  const char *jobs, *seconds, *filter, *junit, *define;
+  bool json, help, verbose, quiet, resumes, overwrite, color, update, markdown;
+  char *diagnostics; /* of all calls, as the members of a JSON array; NULL: there are none */
+  bool told;         /* in JSON */
+  char *message;     /* of the last call that failed; NULL: none did */
   const char *processes, *hosts, *restarts, *min_tasks;
   char **rest;    /* what stands behind "--": of launch, a command; ends with NULL */
   bool one_model; /* of a file that may have several: --model names it */
@@ -56,7 +59,7 @@ struct cli_option {
 };
 bool cli_option(const struct verb *v, int index, struct cli_option *out);
 /* "error: ..." on standard error; gives DGC_USAGE back. */
-int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int cli_usage(struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
 const char *cli_closest(const char *word, const char *candidates);
 
@@ -69,6 +72,26 @@ int cli_completion(struct cli *c);
 
 /* cli_launch.c */
 int cli_launch(struct cli *c);
+/* The whole number of an option; `otherwise` where it is not given, -1 after an error. */
+int cli_number_of(struct cli *c, const char *name, const char *text, int least, int most, int otherwise);
+
+/* cli_test.c: the verb */
+int cli_test(struct cli *c);
+
+/* main.c: a verb with what stands behind it; the exit code. */
+int cli_run(const struct verb *v, int argc, char **argv);
+
+/* cli_diagnostics.c */
+/* Keeps what the session's last call has said, as long as the verb runs. */
+void cli_keep_diagnostics(struct cli *c);
+/* Adds what another run of the verb has kept, and forgets it there. */
+void cli_take_diagnostics(struct cli *c, struct cli *from);
+/* Keeps what is wrong with the words of the command line. */
+void cli_keep_usage(struct cli *c, const char *message);
+/* ,"diagnostics":[...]: a member behind another, if there are any. */
+void cli_print_diagnostics(const struct cli *c);
+/* {"ok":false,"diagnostics":[...]} if the verb has told nothing in JSON; of dgc check also where all is well. */
+void cli_tell(struct cli *c, int code);
 
 /* cli_signals.c */
 void cli_catch_signals(void);
@@ -76,6 +99,10 @@ void cli_catch_signals(void);
 void cli_training(struct dgc_session *s);
 /* From here on others, which this process was started with, would end with it, and it is asked to end without them. */
 void cli_evaluating(struct dgc_session *s);
+/* From here on there are tests that may be asked to end; false: no longer. */
+void cli_testing(bool runs);
+/* In a process that has been forked: a signal ends it, and nothing else is asked. */
+void cli_alone(void);
 /* As fork: the child is to become a launcher of trainings. It has the signals' defaults and no terminal; when this
  * process is asked to end, it asks the launcher. */
 pid_t cli_fork(void);
@@ -100,7 +127,7 @@ void cli_print_result(struct cli *c, int code, const struct dgc_metric *metrics,
 
 /* cli_receipt.c */
 /* Whether the file of --receipt may be written, before any work is done; the exit code. */
-int cli_receipt_may(const struct cli *c);
+int cli_receipt_may(struct cli *c);
 /* Behind a training. */
 int cli_receipt_write(struct cli *c);
 /* Does the training of the receipt again, and compares. */

@@ -24,6 +24,7 @@ static const struct option_group {
      "dump-batch receipt profile checkpoint checkpoint-every allow-nan resume init-from to names "
      "overwrite output json markdown quiet color help"},
     {"Processes", "processes hosts restarts min-tasks"},
+    {"Tests", "jobs update filter define seconds junit"},
     {"Looking into the compiler", "emit tasks arch entry file passes graph source numeric dump-dir "
                                   "print-after disable-pass verify-each time-passes "
                                   "stress"},

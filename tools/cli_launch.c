@@ -11,15 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The whole number of an option; `otherwise` where it is not given, -1 after an error. */
-static int number(const struct cli *c, const char *name, const char *text, int least, int otherwise) {
-  enum { MOST = 100000 };
+int cli_number_of(struct cli *c, const char *name, const char *text, int least, int most, int otherwise) {
   if (!text) return otherwise;
   char *end;
   errno = 0;
   long value = strtol(text, &end, 10);
-  if (!errno && end != text && !*end && value >= least && value <= MOST) return (int)value;
-  cli_usage(c, "--%s is a number from %d to %d, not '%s'", name, least, MOST, text);
+  if (!errno && end != text && !*end && value >= least && value <= most) return (int)value;
+  cli_usage(c, "--%s is a number from %d to %d, not '%s'", name, least, most, text);
   return -1;
 }
 
@@ -100,10 +98,12 @@ static bool same_file(const struct stat *a, const struct stat *b) {
 }
 
 int cli_launch(struct cli *c) {
-  int n = number(c, "processes", c->processes, 1, 0), restarts = number(c, "restarts", c->restarts, 0, 0);
+  enum { MOST = 100000 };
+  int n = cli_number_of(c, "processes", c->processes, 1, MOST, 0);
+  int restarts = cli_number_of(c, "restarts", c->restarts, 0, MOST, 0);
   if (n < 0 || restarts < 0) return DGC_USAGE;
   if (!n) return cli_usage(c, "--processes N says how many processes to start");
-  int least = number(c, "min-tasks", c->min_tasks, 1, n);
+  int least = cli_number_of(c, "min-tasks", c->min_tasks, 1, MOST, n);
   if (least < 0) return DGC_USAGE;
   if (least > n) return cli_usage(c, "--min-tasks %d is more than the %d processes", least, n);
   if (!c->rest || !c->rest[0])

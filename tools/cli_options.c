@@ -51,7 +51,13 @@ static const struct own_option own_options[] = {
     {"receipt", 0, "FILE",
      "train: writes what it was asked for, made of and has come to; verify: does that again, and compares",
      AT(receipt)},
-    {"json", 0, NULL, "results as JSON", AT(json)},
+    {"jobs", 'j', "N", "how many files are tested at a time (default: one for each core)", AT(jobs)},
+    {"seconds", 0, "N", "how long a command of a test may take (default: 60)", AT(seconds)},
+    {"filter", 0, "TEXT", "of the files in folders those whose paths hold this text", AT(filter)},
+    {"define", 0, "NAME=PATH", "what %NAME is in lines RUN; may be repeated", AT(define)},
+    {"update", 0, NULL, "whole-file goldens become what is printed now, and the change is shown", AT(update)},
+    {"junit", 0, "FILE", "writes what came out as JUnit's XML, too", AT(junit)},
+    {"json", 0, NULL, "results and messages as JSON", AT(json)},
     {"markdown", 0, NULL, "all of it as a page, which is docs/library.md", AT(markdown)},
     {"quiet", 'q', NULL, "no progress", AT(quiet)},
     {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},
@@ -79,13 +85,14 @@ static bool find_library(const char *name, size_t len, struct dgc_option *out) {
   return false;
 }
 
-int cli_usage(const struct cli *c, const char *fmt, ...) {
+int cli_usage(struct cli *c, const char *fmt, ...) {
+  char message[1024];
   va_list ap;
   va_start(ap, fmt);
-  fprintf(stderr, "dgc %s: error: ", c->verb->name);
-  vfprintf(stderr, fmt, ap);
-  fputc('\n', stderr);
+  vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
+  fprintf(stderr, "dgc %s: error: %s\n", c->verb->name, message);
+  cli_keep_usage(c, message);
   return DGC_USAGE;
 }
 
@@ -140,7 +147,7 @@ static bool print_takers(const struct cli *c, const char *name) {
   return n > 0;
 }
 
-static int unknown(const struct cli *c, const char *name, size_t len) {
+static int unknown(struct cli *c, const char *name, size_t len) {
   char word[40] = "";
   if (len < sizeof word) memcpy(word, name, len);
   const char *closest = cli_closest(word, c->verb->options);
@@ -151,7 +158,7 @@ static int unknown(const struct cli *c, const char *name, size_t len) {
 }
 
 /* -devices */
-static int unknown_letter(const struct cli *c, const char *text) {
+static int unknown_letter(struct cli *c, const char *text) {
   cli_usage(c, "there is no option %.2s", text);
   if (takes(c->verb, text + 1)) fprintf(stderr, "dgc %s: help: did you mean -%s?\n", c->verb->name, text);
   return DGC_USAGE;
@@ -195,6 +202,7 @@ static void note_given(struct cli *c, const char *name, const char *value) {
 void cli_forget(struct cli *c) {
   for (int i = 0; i < c->ngiven; i++) free(c->given[i]);
   free(c->given);
+  free(c->diagnostics);
   free(c->message);
 }
 

@@ -23,6 +23,7 @@ static void put_message(const struct cli *c, const char *message) {
 int cli_status(struct cli *c, enum dgc_status status) {
   const char *message = dgc_message(c->session);
   bool fails = status && status != DGC_STOPPED;
+  if (c->json) cli_keep_diagnostics(c);
   if (status) {
     free(c->message);
     c->message = strdup(message);
@@ -105,6 +106,7 @@ void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int coun
     }
   }
   if (c->json) cli_print_tasks_json(c->session);
+  if (c->json) cli_print_diagnostics(c);
   if (c->json) fputs("}\n", stdout);
 }
 

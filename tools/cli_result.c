@@ -76,5 +76,7 @@ void cli_print_result(struct cli *c, int code, const struct dgc_metric *metrics,
     cli_json_string(stdout, c->message ? c->message : "");
   }
   cli_print_tasks_json(c->session);
+  cli_print_diagnostics(c);
+  c->told = true;
   fputs("}\n", stdout);
 }

@@ -25,6 +25,7 @@ enum { NSIGNALS = sizeof signals / sizeof *signals };
 enum { TWICE_NS = 100000000 };
 
 static struct dgc_session *_Atomic training;
+static atomic_bool tests;
 static atomic_bool evaluates; /* that session, or it has, and waits for the end of the training */
 static _Atomic pid_t launcher;
 static atomic_int caught;
@@ -63,15 +64,16 @@ static void on_signal(int number) {
   int error = errno, none = 0;
   struct dgc_session *s = training;
   pid_t child = launcher;
-  bool ends = s || child || evaluates; /* not at once */
+  bool ends = s || child || evaluates || tests; /* not at once */
   if (ends && atomic_compare_exchange_strong(&caught, &none, number)) {
     caught_at = now();
     if (s)
       dgc_stop(s);
     else if (child)
       kill(child, SIGUSR1);
-    say(number, evaluates ? ": evaluation ends; a second signal ends it at once\n"
-                          : ": training ends after this step; a second signal ends it at once\n");
+    say(number, tests       ? ": tests end; a second signal ends them at once\n"
+                : evaluates ? ": evaluation ends; a second signal ends it at once\n"
+                            : ": training ends after this step; a second signal ends it at once\n");
   } else if (!ends || now() - caught_at > TWICE_NS) {
     say(number, ends ? ": ended at once\n" : ": ended\n");
     if (!child) die(number);
@@ -99,6 +101,13 @@ void cli_training(struct dgc_session *s) { training = s; }
 void cli_evaluating(struct dgc_session *s) {
   evaluates = true;
   training = s;
+}
+
+void cli_testing(bool runs) { tests = runs; }
+
+void cli_alone(void) {
+  for (int i = 0; i < NSIGNALS; i++) signal(signals[i].number, SIG_DFL);
+  tests = false;
 }
 
 pid_t cli_fork(void) {

@@ -65,6 +65,7 @@ static int load(struct cli *c) {
 }
 
 static int put_text(struct cli *c, const char *text) {
+  c->told = true;
   if (c->file && strcmp(c->file, "-") != 0) return cli_status(c, dgc_write_file(c->session, c->file, text));
   fputs(text, stdout);
   return DGC_OK;
@@ -93,6 +94,7 @@ static int check_models(struct cli *c, const char *const *names, int count) {
     if (!wrong) wrong = check_model(&one);
     if (!wrong && !c->json) printf("%s: model %s: ok\n", c->words[0], names[i]);
     if (wrong) code = wrong;
+    cli_take_diagnostics(c, &one);
     dgc_destroy(one.session);
     free(one.message);
   }
@@ -106,10 +108,7 @@ static int check(struct cli *c) {
   bool several = !c->one_model && stat(c->words[0], &st) == 0 && S_ISREG(st.st_mode) &&
                  dgc_models(c->session, c->words[0], &names, &count) == DGC_OK && count > 1;
   code = several ? check_models(c, names, count) : check_model(c);
-  if (c->json) {
-    printf("{\"ok\":%s}\n", code ? "false" : "true");
-  } else if (!code && !several)
-    printf("%s: ok\n", c->words[0]);
+  if (!code && !several && !c->json) printf("%s: ok\n", c->words[0]);
   return code;
 }
 
@@ -252,7 +251,7 @@ static int train(struct cli *c) {
 }
 
 /* Of processes that were started together, the evaluator has no part in this. */
-static int refuse_evaluator(const struct cli *c) {
+static int refuse_evaluator(struct cli *c) {
   int count;
   dgc_process(c->session, &count);
   if (!c->evaluator || count == 1) return DGC_OK;
@@ -335,6 +334,7 @@ static int devices(struct cli *c) {
   int code = cli_status(c, dgc_machine(c->session, &m));
   if (!code) code = cli_status(c, dgc_gpus(c->session, &gpus, &count, &why_none));
   if (code) return code;
+  c->told = true;
   if (c->json) {
     fputs("{\"cpu\":", stdout);
     cli_json_string(stdout, m.cpu);
@@ -364,7 +364,7 @@ static int devices(struct cli *c) {
 static int inspect(struct cli *c) {
   const char *text;
   int code = cli_status(c, dgc_inspect(c->session, c->words[0], c->json, &text));
-  if (!code) fputs(text, stdout);
+  if (!code) c->told = fputs(text, stdout) >= 0;
   return code;
 }
 
@@ -422,6 +422,8 @@ const struct verb verbs[] = {
     {"report", "LOG...",
      "draws the curves of trainings beside each other, as a page: report a.jsonl b.csv -o r.html", "file",
      report},
+    {"test", "FILE...", "tests what files say of themselves in lines RUN, CHECK, EXPECT: test FOLDER",
+     "jobs update filter define seconds junit json quiet", cli_test},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric receipt data eval-data threads timeout",
      verify},

@@ -37,7 +37,7 @@ static int no_verb(const char *word) {
   return DGC_USAGE;
 }
 
-static int run_verb(const struct verb *v, int argc, char **argv) {
+int cli_run(const struct verb *v, int argc, char **argv) {
   struct cli c = {.verb = v, .session = dgc_create()};
   if (!c.session) {
     fputs("dgc: error: out of memory\n", stderr);
@@ -52,12 +52,15 @@ static int run_verb(const struct verb *v, int argc, char **argv) {
   c.evaluator = dgc_is_evaluator(c.session);
   bool prints = c.process == 0 || c.evaluator;
   if (!prints && !freopen("/dev/null", "w", stdout)) code = DGC_RUNTIME;
+  for (int i = 0; code && i < argc && strcmp(argv[i], "--") != 0; i++)
+    c.json |= strcmp(argv[i], "--json") == 0;
   if (!code && c.help)
     cli_print_help(v);
   else if (!code) {
     dgc_set(c.session, "color", c.color && !c.json ? "true" : "false");
     code = v->run(&c);
   }
+  if (c.json && !c.help) cli_tell(&c, code);
   dgc_destroy(c.session);
   cli_forget(&c);
   return code;
@@ -85,7 +88,7 @@ static int run(int argc, char **argv) {
     return DGC_OK;
   }
   for (const struct verb *v = verbs; v->name; v++)
-    if (strcmp(first, v->name) == 0) return run_verb(v, argc - 2, argv + 2);
+    if (strcmp(first, v->name) == 0) return cli_run(v, argc - 2, argv + 2);
   return no_verb(first);
 }
 

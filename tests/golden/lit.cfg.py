@@ -6,7 +6,7 @@
 %golden FILE   compares standard input with FILE (a whole-file golden, `*.expected`); tests/accept rewrites it
 %s %S %t       this file, its folder, a scratch name
 
-A test that needs compiled kernels says `REQUIRES: llvm`.
+A test that needs compiled kernels says `REQUIRES: llvm`; one that needs more than dgc test has, `REQUIRES: shell`.
 """
 import os
 
@@ -28,6 +28,7 @@ config.substitutions += [
     ("%data", config.built_samples),
     ("%golden", compare),
 ]
+config.available_features.add("shell")  # and dgc test, which runs these tests, too, has none
 if config.with_llvm:
     config.available_features.add("llvm")
 

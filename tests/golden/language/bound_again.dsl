@@ -1,4 +1,5 @@
 # A name may be bound again to what is made of it; a loop between does not disturb what that is called.
+# REQUIRES: shell
 # RUN: %dgc compile %s --entry train --emit graph 2>&1 | %FileCheck %s
 # RUN: sed 's/^# WRONG//' %s > %t.dsl && %not %dgc check %t.dsl 2>&1 | %FileCheck %s --check-prefix=ERROR
 use nn

@@ -3,7 +3,7 @@
 # RUN: %dgc compile --emit ast %s | %FileCheck --check-prefix=AST %s
 # RUN: %dgc compile --emit grad %s | %FileCheck %s
 # RUN: %dgc compile --emit grad %s > %t.dg
-# RUN: %dgc opt --passes= %t.dg | diff %t.dg -
+# RUN: %dgc opt --passes= %t.dg | %golden %t.dg
 # RUN: %dgc compile --emit plan --batch 4 %s | %FileCheck --check-prefix=PLAN %s
 # RUN: %dgc compile --emit grad --set precision=f32 %s | %FileCheck --check-prefix=F32 %s
 # RUN: %dgc verify --towers 2 --devices cpu:0-1 --numeric %s

@@ -1,7 +1,7 @@
 # The canonical text of a model, which prints as itself.
 # RUN: %dgc compile --emit ast %s | %FileCheck %s
 # RUN: %dgc compile --emit ast %s > %t.dsl
-# RUN: %dgc compile --emit ast %t.dsl | diff %t.dsl -
+# RUN: %dgc compile --emit ast %t.dsl | %golden %t.dsl
 use nn
 layer f( x : f32[..., K], units,activation=identity ) { return activation( (x@x)+( (1-2)-(3-4) ) ) }
 model print(rate = 1e-3, n = 1_000) {

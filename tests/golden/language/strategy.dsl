@@ -1,4 +1,5 @@
 # The strategy of a model, which options replace; what it says is checked where it stands.
+# REQUIRES: shell
 # RUN: %dgc compile --emit placed --devices cpu:0-1 %s | %FileCheck %s
 # RUN: %dgc compile --emit ast %s | %FileCheck --check-prefix=AST %s
 # RUN: %dgc compile --emit placed --devices cpu:0-1 --towers 2 %s | %FileCheck --check-prefix=TOWERS %s
