@@ -1,8 +1,9 @@
 # What the tests of GPUs share, beside tests/run/lib.sh. The same tests run on a real GPU, and on simulated ones whose
 # folder is a fourth argument.
 . "$(dirname "$0")/../run/lib.sh"
-if [ -n "$4" ]; then
-  export DGC_CUDA_PATH="$4" DGC_SIMULATED_DEVICES=8 DGC_SIMULATED_LEAKS=1
+simulated=$4
+if [ -n "$simulated" ]; then
+  export DGC_CUDA_PATH="$simulated" DGC_SIMULATED_DEVICES=8 DGC_SIMULATED_LEAKS=1
 fi
 
 # gpus: how many there are; 77 ends the test where there are none.
@@ -18,4 +19,12 @@ gpus() {
     exit 77
   fi
   echo "$count GPUs: $(grep -m 1 '^/gpu:' devices)"
+}
+
+# small_lenet: from here on `models` has lenet with fewer filters, where GPUs are simulated: a gradient of a filter is a sum of
+# all threads of a block, which a simulated GPU takes in turn, as many times as there are weights.
+small_lenet() {
+  [ -n "$simulated" ] || return 0
+  sed 's/conv2d(x, 6,/conv2d(x, 2,/; s/conv2d(c1, 16,/conv2d(c1, 4,/' "$samples/lenet.dsl" >lenet.dsl
+  if cmp -s "$samples/lenet.dsl" lenet.dsl; then fail 'lenet is as large as it was'; else models=$PWD; fi
 }

@@ -16,7 +16,7 @@ images=$samples/data/train-images.idx
 
 # run ARGUMENTS...: a few steps of `model`, all in one epoch.
 run() {
-  $bounded "$dgc" train "$samples/$model.dsl" $arguments --rows 0:96 --eval-rows 0:32 --batch 32 --steps 3 --seed 5 \
+  $bounded "$dgc" train "$models/$model.dsl" $arguments $rows --steps 3 --seed 5 \
     --no-shuffle --quiet --overwrite "$@"
 }
 # train FILE ARGUMENTS...
@@ -48,13 +48,19 @@ compare() {
   done
 }
 except=
+models=$samples
+rows="--rows 0:96 --eval-rows 0:32 --batch 32"
 compare linear 1e-5 --data x=x.csv --data y=y.csv
 compare digits 1e-4 --set hidden=32
 compare words 1e-5
 compare digits 1e-4 --set hidden=32 --packs 2
 # A normalisation, whose statistics are sums over all towers in the forward pass; for h2.x see samples.sh.
 except=h2.dense.bias
-compare lenet 1e-3
+rows="--rows 0:36 --eval-rows 0:12 --batch 12"
+small_lenet
+compare lenet 1e-3 --data "$samples"
+models=$samples
+rows="--rows 0:96 --eval-rows 0:32 --batch 32"
 except=
 model=digits
 arguments="--set hidden=32"

@@ -33,10 +33,12 @@ case $count in
   4 | 5 | 6 | 7) layouts_8= ;;
 esac
 turn=0
+models=$samples
+rows="--rows 0:64 --eval-rows 0:48 --batch 32"
 
 # on DEVICES STRATEGY TOWERS FILE: trains `name`, and evaluates a whole batch and a part of one.
 on() {
-  expect 0 "$name on $1, $2, $3 towers" "$dgc" train "$samples/$name.dsl" $arguments --rows 0:64 --eval-rows 0:48 --batch 32 \
+  expect 0 "$name on $1, $2, $3 towers" "$dgc" train "$models/$name.dsl" $arguments $rows \
     --steps 3 --seed 5 --no-shuffle --quiet --devices "$1" --strategy "$2" --towers "$3" --overwrite --checkpoint "$4"
   empty err
 }
@@ -85,7 +87,14 @@ compare mnist 1e-4 $digits --set hidden=32
 compare words 1e-5
 # A normalisation follows h2.x: its bias has no gradient but what rounding leaves, which adam makes as large as any.
 except=h2.dense.bias
-compare lenet 1e-3
+rows="--rows 0:32 --eval-rows 0:24 --batch 16"
+name=lenet
+arguments=
+on cpu:0 one_device 2 cpu.safetensors
+on gpu:0 one_device 2 gpu.safetensors
+near cpu.safetensors 1e-3 gpu:0
+small_lenet
+compare lenet 1e-3 --data "$samples"
 # What runs behind the host cannot be timed kernel by kernel.
 expect 2 'a profile' "$dgc" bench "$samples/digits.dsl" --devices gpu:0 --steps 1 --profile
 shows err 'error: profile: the steps of /gpu:0 run behind the host and cannot be timed one by one'

@@ -207,11 +207,13 @@ def expected(case, x, batch):
         h, ys = case.function(p, x, n)
         return jnp.mean((h - y) ** 2) + 0.1 * jnp.mean(ys ** 2)
 
+    # Compiled once: without jit each call of scan, whose step is a new function, is compiled again.
+    slopes = jax.jit(jax.grad(loss))
     for i in range(STEPS):
         rows = slice(i % 2 * batch, i % 2 * batch + batch)
-        slope = jax.grad(loss)(p, x[rows], Y[rows], COUNT[rows])
+        slope = slopes(p, x[rows], Y[rows], COUNT[rows])
         p = {k: p[k] - RATE * slope[k] for k in p}
-    h, ys = case.function(p, x, COUNT)
+    h, ys = jax.jit(case.function)(p, x, COUNT)
     return {k: np.asarray(v) for k, v in p.items()}, np.concatenate([h, ys.reshape(len(x), -1)], axis=1)
 
 
