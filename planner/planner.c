@@ -347,6 +347,8 @@ const struct plan_loop *plan_loop(struct schedule *s, const struct node *n) {
   schedule_sync(&inner);
   schedule_memory(&inner);
   schedule_emit(&inner);
+  for (int i = 0; i < p->ndevices; i++)
+    for (int k = 0; k < p->devices[i].nsteps; k++) p->devices[i].steps[k].in_loop = true;
   struct plan_loop *loop = arena_new(s->arena, struct plan_loop);
   struct node **inputs = scan_inputs(s->scratch, scan.body);
   int *buffers = arena_new_array(s->arena, (size_t)n->ninputs + 1, int);

@@ -32,6 +32,14 @@ struct point {
   void *event;
 };
 
+/* What the body of a loop has of constants on a device whose memory is not the host's. */
+struct loop_constants {
+  struct loop_constants *next;
+  int device;
+  void *data;
+  size_t bytes;
+};
+
 struct exec {
   struct arena *arena;
   const struct plan *plan;
@@ -41,9 +49,10 @@ struct exec {
   uint64_t caller;     /* the thread that was worker 0 when the backends were told of their threads */
   unsigned generation; /* of the store's arenas when pointers were computed */
   void **constants;    /* per device */
-  void **buffers;      /* where each buffer of the plan begins */
-  struct lane *lanes;  /* one per device of this process, grouped by worker */
-  int *first_lane;     /* of each worker; one more entry for the end */
+  struct loop_constants *loop_constants;
+  void **buffers;     /* where each buffer of the plan begins */
+  struct lane *lanes; /* one per device of this process, grouped by worker */
+  int *first_lane;    /* of each worker; one more entry for the end */
   struct signal *signals;
   const struct transport *transport; /* to other processes; NULL: there are none */
   struct outlet *outlets;            /* by message of the plan */

@@ -134,25 +134,62 @@ static void load_alone(struct exec *e, struct command *c) {
   *c = (struct command){COMMAND_CALL, c->step, .call = shared_run_alone, .args = c->args, .state = s};
 }
 
-static bool load_loop(struct loading *l, const struct step *s, int device, struct command *c) {
+/* On a device that does not see the host's. */
+static bool load_loop_constants(struct loading *l, const struct plan *body, int device, void **out) {
   struct exec *e = l->e;
-  const struct device_plan *dp = &s->loop->body->devices[device];
-  if (!on_device(e, device)->backend->host) {
-    diag_error(l->diags, s->node->loc, "%s cannot run the loop %s: the backend %s has no `scan` yet",
-               plan_device_text(e->plan, device), s->node->name, on_device(e, device)->backend->name);
-    diag_help(l->diags, LOC_NONE,
-              "--devices cpu:0 runs it; `for` repeats a short loop when the model is compiled");
+  struct loop_constants *c = arena_new(e->arena, struct loop_constants);
+  *c = (struct loop_constants){.next = e->loop_constants,
+                               .device = device,
+                               .bytes = (size_t)body->devices[device].bytes[REGION_CONSTANT]};
+  c->data = engines_alloc(e->engines, device, c->bytes);
+  if (!c->data) {
+    engines_no_memory(e->engines, device, "the constants of a loop", c->bytes, l->diags);
     return false;
   }
+  e->loop_constants = c;
+  *out = c->data;
+  for (int i = 0; i < body->nbuffers; i++) {
+    const struct plan_buffer *b = &body->buffers[i];
+    if (b->region != REGION_CONSTANT || b->device != device) continue;
+    if (engines_copy(e->engines, (char *)c->data + b->offset, device, b->data, -1, (size_t)b->bytes))
+      continue;
+    engines_status(e->engines, l->diags);
+    return false;
+  }
+  return true;
+}
+
+/* Within the device, between addresses that are set each time. */
+static bool load_loop_copy(struct loading *l, int64_t bytes, int device, struct command *c) {
+  const struct opened *o = on_device(l->e, device);
+  c->kind = COMMAND_COPY;
+  c->bytes = (size_t)bytes;
+  c->args = arena_new_array(l->e->arena, 2, void *);
+  return o->backend->host || bytes == 0 ||
+         o->backend->prepare_copy(o->self, l->e->arena, device, device, c->bytes, c, l->diags);
+}
+
+static bool load_loop(struct loading *l, const struct step *s, int device, struct command *c) {
+  struct exec *e = l->e;
+  const struct plan *body = s->loop->body;
+  const struct device_plan *dp = &body->devices[device];
+  void *constants = NULL;
+  if (!engines_on_host(e->engines, device) && !load_loop_constants(l, body, device, &constants)) return false;
   struct command *commands = arena_new_array(e->arena, (size_t)dp->nsteps + 1, struct command);
   for (int i = 0; i < dp->nsteps; i++) {
+    const struct step *inner = &dp->steps[i];
     commands[i].step = (uint32_t)i;
-    if (!load_step(l, &dp->steps[i], device, &commands[i])) return false;
+    if (!(inner->kind == STEP_COPY ? load_loop_copy(l, inner->bytes, device, &commands[i])
+                                   : load_step(l, inner, device, &commands[i])))
+      return false;
     load_alone(e, &commands[i]);
   }
+  struct command *copies = arena_new_array(e->arena, (size_t)body->noutputs + 1, struct command);
+  for (int i = 0; i < body->noutputs; i++)
+    if (!load_loop_copy(l, type_bytes(&body->graph->outputs[i].node->type), device, &copies[i])) return false;
   c->kind = COMMAND_CALL;
   c->call = loop_run;
-  c->state = loop_make(e->arena, s, device, commands);
+  c->state = loop_make(e->arena, s, device, commands, copies, constants);
   return true;
 }
 
@@ -407,6 +444,20 @@ static void find_async(struct exec *e) {
     e->host_values |= engines_on_host(e->engines, e->plan->buffers[i].device);
 }
 
+/* Calls of a run, each turn of a loop with its own; at most as many as are worth recording. */
+enum { MAX_RECORDED = 1 << 14 };
+static int64_t calls_of(const struct plan *p) {
+  int64_t count = 0;
+  for (int i = 0; i < p->ndevices; i++)
+    for (int k = 0; k < p->devices[i].nsteps && count <= MAX_RECORDED; k++) {
+      const struct plan_loop *loop = p->devices[i].steps[k].loop;
+      int64_t inner = loop ? calls_of(loop->body) : 1;
+      bool many = loop && inner && loop->length > MAX_RECORDED / inner;
+      count += many ? MAX_RECORDED + 1 : loop ? inner * loop->length : 1;
+    }
+  return count;
+}
+
 static bool load(struct exec *e, struct diags *d) {
   const struct plan *p = e->plan;
   if (p->ndevices > e->engines->target.ndevices) {
@@ -416,7 +467,7 @@ static bool load(struct exec *e, struct diags *d) {
   }
   void *signals = arena_alloc(e->arena, ((size_t)p->nsignals + 1) * sizeof(struct signal));
   e->signals = (struct signal *)(((uintptr_t)signals + 63) & ~(uintptr_t)63);
-  e->unrecordable = p->ncollectives > 0 || p->nmessages > 0;
+  e->unrecordable = p->ncollectives > 0 || p->nmessages > 0 || calls_of(p) > MAX_RECORDED;
   if (e->transport) exec_make_outlets(e);
   struct loading l = {.e = e, .diags = d};
   find_async(e);
@@ -471,5 +522,7 @@ void exec_unload(struct exec *e) {
   for (int i = 0; i < e->plan->ndevices; i++)
     if (e->constants[i])
       engines_free(e->engines, i, e->constants[i], (size_t)e->plan->devices[i].bytes[REGION_CONSTANT]);
+  for (const struct loop_constants *c = e->loop_constants; c; c = c->next)
+    engines_free(e->engines, c->device, c->data, c->bytes);
   arena_destroy(e->arena);
 }

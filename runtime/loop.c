@@ -1,5 +1,6 @@
 /* Loops: see plan.h. The steps of a body read what they are given where it is: the pointers to the elements of
- * sequences move on from step to step, those to carried values stay, as these are kept where the loop leaves them. */
+ * sequences move on from step to step, those to carried values stay, as these are kept where the loop leaves them. A
+ * device that works behind the host is given all steps one after the other, each with the addresses of its turn. */
 #include "runtime/loop.h"
 
 #include "ir/ops/scan.h"
@@ -18,7 +19,8 @@ struct running_loop {
   const struct plan *body;
   struct scan scan;
   int device, nsteps;
-  const struct command *commands;
+  const struct command *commands, *copies;
+  char *constants;
   struct place *places; /* first those that move on from step to step */
   int nplaces, moving;
   char **buffers; /* of the body: where each begins */
@@ -49,7 +51,8 @@ static void find_places(struct arena *a, struct running_loop *l) {
   }
 }
 
-const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands) {
+const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands,
+                      const struct command *copies, void *constants) {
   struct running_loop *l = arena_new(a, struct running_loop);
   const struct node *n = s->node;
   *l = (struct running_loop){.step = s,
@@ -57,7 +60,9 @@ const void *loop_make(struct arena *a, const struct step *s, int device, const s
                              .scan = scan_of(n),
                              .device = device,
                              .nsteps = s->loop->body->devices[device].nsteps,
-                             .commands = commands};
+                             .commands = commands,
+                             .copies = copies,
+                             .constants = constants};
   int results = node_results(n);
   l->buffers = arena_new_array(a, (size_t)l->body->nbuffers + 1, char *);
   l->bytes = arena_new_array(a, (size_t)(n->ninputs + results) + 1, int64_t);
@@ -73,8 +78,19 @@ const void *loop_make(struct arena *a, const struct step *s, int device, const s
   return l;
 }
 
-static void copy(void *to, const void *from, int64_t bytes) {
-  if (bytes) memcpy(to, from, (size_t)bytes);
+static void run_command(const struct command *c) {
+  if (c->kind == COMMAND_KERNEL)
+    c->kernel(c->args, c->sizes);
+  else if (c->kind == COMMAND_CALL)
+    c->call(c->args, c->state);
+  else if (c->bytes)
+    memmove(c->args[1], c->args[0], c->bytes);
+}
+
+static void copy(const struct command *c, void *to, void *from) {
+  void **args = (void **)(uintptr_t)c->args;
+  args[0] = from, args[1] = to;
+  run_command(c);
 }
 
 static void set_places(const struct running_loop *l, int first, int end) {
@@ -89,26 +105,15 @@ static void bind(const struct running_loop *l, void *const *args) {
   for (int i = 0; i < l->body->nbuffers; i++) {
     const struct plan_buffer *b = &l->body->buffers[i];
     if (b->region == REGION_ARENA) l->buffers[i] = arena + b->offset;
-    if (b->region == REGION_CONSTANT) l->buffers[i] = (char *)(uintptr_t)b->data;
+    if (b->region == REGION_CONSTANT)
+      l->buffers[i] = l->constants ? l->constants + b->offset : (char *)(uintptr_t)b->data;
   }
   for (int i = 0; i < n->ninputs; i++) {
-    if (i < l->scan.carries) copy(args[n->ninputs + i], args[i], l->bytes[i]);
+    if (i < l->scan.carries) copy(&l->copies[i], args[n->ninputs + i], args[i]);
     if (l->elements[i] >= 0)
       l->buffers[l->elements[i]] = i < l->scan.carries ? args[n->ninputs + i] : args[i];
   }
   set_places(l, l->moving, l->nplaces);
-}
-
-static void run_steps(const struct running_loop *l) {
-  for (int i = 0; i < l->nsteps; i++) {
-    const struct command *c = &l->commands[i];
-    if (c->kind == COMMAND_KERNEL)
-      c->kernel(c->args, c->sizes);
-    else if (c->kind == COMMAND_CALL)
-      c->call(c->args, c->state);
-    else if (c->bytes)
-      memmove(c->args[1], c->args[0], c->bytes);
-  }
 }
 
 void loop_run(void *const *args, const void *state) {
@@ -121,11 +126,11 @@ void loop_run(void *const *args, const void *state) {
     for (int i = s->carries; i < s->carries + s->sequences; i++)
       if (l->elements[i] >= 0) l->buffers[l->elements[i]] = (char *)args[i] + at * l->bytes[i];
     set_places(l, 0, l->moving);
-    run_steps(l);
+    for (int i = 0; i < l->nsteps; i++) run_command(&l->commands[i]);
     for (int i = 0; i < s->carries + s->stacks; i++) {
       const struct operand *o = &l->body->outputs[i].operand;
-      int64_t bytes = l->bytes[operands + i], offset = i < s->carries ? 0 : at * bytes;
-      copy((char *)args[operands + i] + offset, l->buffers[o->buffer] + o->offset, bytes);
+      int64_t offset = i < s->carries ? 0 : at * l->bytes[operands + i];
+      copy(&l->copies[i], (char *)args[operands + i] + offset, l->buffers[o->buffer] + o->offset);
     }
   }
 }

@@ -1,12 +1,14 @@
-/* A LOOP step on a device whose memory is the host's: its steps again and again, on the thread of the device. */
+/* A LOOP step: its steps again and again, on the thread of the device. */
 #ifndef DGC_RUNTIME_LOOP_H
 #define DGC_RUNTIME_LOOP_H
 
 #include "runtime/backend.h"
 
-/* `commands` are those of the body's steps, in order, each a KERNEL, a CALL or a COPY with room for its addresses; in
- * `a`. */
-const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands);
+/* `commands` are those of the body's steps, in order, each a KERNEL, a CALL or a COPY with room for its addresses;
+ * `copies`, of the same kinds, copy one element of a result each: what is carried, then what is stacked. `constants` of
+ * the body are where the plan has them; NULL: on the host. All of it in `a`. */
+const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands,
+                      const struct command *copies, void *constants);
 /* A call_fn, the state being what loop_make gave. */
 void loop_run(void *const *args, const void *state);
 

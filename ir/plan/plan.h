@@ -124,6 +124,7 @@ struct step {
   const struct plan_loop *loop;        /* LOOP */
   int signal;                          /* SIGNAL, WAIT: 0..nsignals */
   int64_t flops, traffic;              /* floating point operations; bytes read and written */
+  bool in_loop;                        /* its operands lie elsewhere in each turn of a loop */
 };
 
 struct device_plan {

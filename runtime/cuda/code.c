@@ -168,13 +168,14 @@ static void run_launch(void *const *args, const void *state) {
     good = cuda_launch(l->engine, l->device, l->functions[i], &l->launches[i], l->params);
 }
 
-/* Goes into one group with the step before it if that runs the same map. */
+/* Goes into one group with the step before it if that runs the same map; not in a loop: a group has a table of where
+ * everything is, which each turn would write anew. */
 static bool join_last(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                       struct command *c, const struct compiled_kernel *code, struct diags *d) {
   struct cuda_last *last = &e->devices[device].last;
   const struct kernel_launch *l = c->state;
-  bool joins = code->kernel.kind == KERNEL_MAP && l->count > 0 && last->code == code && last->arena == a &&
-               last->step + 1 == step && !(last->group && cuda_group_full(last->group));
+  bool joins = code->kernel.kind == KERNEL_MAP && !step->in_loop && l->count > 0 && last->code == code &&
+               last->arena == a && last->step + 1 == step && !(last->group && cuda_group_full(last->group));
   if (!joins) {
     *last = (struct cuda_last){step, l->count > 0 ? code : NULL, a, c, NULL};
     return true;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Loops at run time beside jax.lax.scan: scan.py DGC FOLDER. The folder is for its files.
+"""Loops at run time beside jax.lax.scan: scan.py DGC FOLDER [SIMULATED]. The folder is for its files.
 
 Each model is trained for some steps in f64, from initial values that stand in its text, on rows among which are zeros and
 equal ones; then its variables, and what it predicts, are compared with JAX's. On one tower by the compiled backend and
 the interpreter, on three uneven towers, which give the same bits on one, two and three devices, and, where there is a
-plugin, some on two devices by XLA."""
+plugin, some on two devices by XLA; or some on the GPUs that the folder SIMULATED has for CUDA."""
 import glob
 import hashlib
 import json
@@ -23,8 +23,8 @@ except ImportError:
 
 jax.config.update("jax_enable_x64", True)
 DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
-ONLY = sys.argv[3:]
-BY_XLA = "lstm, reversed", "a loop in a loop"  # whose compilation takes seconds
+SIMULATED = sys.argv[3] if len(sys.argv) > 3 else None
+SOME = "lstm, reversed", "a loop in a loop"  # where compilation takes seconds
 PLUGIN = os.environ.get("DGC_PJRT_PLUGIN") or "".join(glob.glob(sysconfig.get_paths()["purelib"] + "/lammps_jax_pjrt_cpu/*.so"))
 ROWS, BATCH, LENGTH, STEPS, RATE = 14, 7, 5, 6, 0.1
 failures = []
@@ -218,7 +218,9 @@ def expected(case, x, batch):
 
 
 def run(*args, refused=None):
-    environment = {**os.environ, "DGC_PJRT_PLUGIN": PLUGIN} if PLUGIN else None
+    environment = {**os.environ, "DGC_PJRT_PLUGIN": PLUGIN}
+    if SIMULATED:
+        environment.update(DGC_CUDA_PATH=SIMULATED, DGC_SIMULATED_DEVICES="3")
     done = subprocess.run([DGC, *args], capture_output=True, text=True, cwd=FOLDER, timeout=300, env=environment)
     if refused:
         return done.returncode == 1 and refused in done.stderr and "m.dsl:" in done.stderr
@@ -266,13 +268,14 @@ def compare(case):
         f.write(case.text)
     want, even = expected(case, x, BATCH), expected(case, x, BATCH - 1)
     bits = {}
-    for towers, options in ((1, ["--devices", "cpu:0"]), (1, ["--devices", "cpu:0", "--backend", "interp"]),
+    gpus = ((1, ["--devices", "gpu:0"]), (3, ["--devices", "gpu:0-1", "--towers", "3"]))
+    for towers, options in gpus if SIMULATED else ((1, ["--devices", "cpu:0"]), (1, ["--devices", "cpu:0", "--backend", "interp"]),
                             (3, ["--devices", "cpu:0", "--towers", "3", "--strategy", "mirrored"]),
                             (3, ["--devices", "cpu:0-1", "--towers", "3"]), (3, ["--devices", "cpu:0-2"]),
                             (3, ["--devices", "cpu:0-2", "--strategy", "central_storage"]),
                             (2, ["--devices", "pjrt:0-1"])):
         what, plugin = f"{case.name} with {' '.join(options)}", options[1].startswith("pjrt")
-        if plugin and (not PLUGIN or case.name not in BY_XLA):
+        if plugin and (not PLUGIN or case.name not in SOME):
             continue
         have = trained(options, BATCH - 1 if plugin else BATCH)
         check(have is not None, what)
@@ -280,7 +283,7 @@ def compare(case):
             return
         far = off(have, even if plugin else want)
         check(far <= 1e-9, f"{what}: off by {far:.2g}")
-        if "interp" in options or plugin:
+        if "interp" in options or plugin or SIMULATED:
             continue
         value = hashlib.sha256(b"".join(have[0][k].tobytes() for k in sorted(want[0])) + have[1].tobytes()).hexdigest()
         check(bits.setdefault(towers, value) == value, f"{what}: other bits")
@@ -299,8 +302,8 @@ def refused():
 np.save(os.path.join(FOLDER, "y.npy"), Y)
 np.save(os.path.join(FOLDER, "n.npy"), COUNT)
 for case in CASES:
-    if not ONLY or case.name in ONLY:
+    if not SIMULATED or case.name in SOME:
         compare(case)
-if not ONLY:
+if not SIMULATED:
     refused()
 sys.exit(1 if failures else 0)
