@@ -26,6 +26,7 @@ struct pipeline_options {
   bool roundtrip; /* print and read back after each pass: --stress=roundtrip */
   void (*print)(void *user, const char *pass, const char *text); /* print_after, dump_dir and time_passes */
   void *user;
+  bool no_origins;                 /* what is printed says nothing of lines */
   bool dump_all;                   /* call print with every pass's result, numbered in order */
   struct certificate *certificate; /* of the placed graph, for the caller to read: a breach ends no run */
 };

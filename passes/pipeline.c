@@ -104,18 +104,18 @@ static int choose(const struct graph *g, const char *list, const char *last, con
   return n;
 }
 
-static const char *text_of(struct arena *a, const struct graph *g) {
+static const char *text_of(struct arena *a, const struct graph *g, bool origins) {
   struct str s = str_make(a);
-  graph_print(&s, g);
+  (origins ? graph_print : graph_print_without_origins)(&s, g);
   return s.data;
 }
 
 /* Prints and reads back: the text must be all there is. Locations point into it from then on. */
 static struct graph *roundtrip(struct pass_ctx *ctx, struct arena *kept, struct graph *g, const char *pass) {
-  const char *text = text_of(ctx->scratch, g);
+  const char *text = text_of(ctx->scratch, g, true);
   struct source *s = source_make(kept, arena_printf(kept, "<after %s>", pass), text, strlen(text));
   struct graph *back = graph_parse(ctx->arena, s, ctx->diags);
-  const char *again = back ? text_of(ctx->scratch, back) : text;
+  const char *again = back ? text_of(ctx->scratch, back, true) : text;
   size_t at = 0, line = 0;
   for (; text[at] && text[at] == again[at]; at++)
     if (text[at] == '\n') line = at + 1;
@@ -165,7 +165,7 @@ static struct graph *run_pass(struct pass_ctx *ctx, struct arena *kept, const st
   bool show = o && o->print_after && (strcmp(o->print_after, "all") == 0 || listed(o->print_after, p->name));
   if (o && o->print && (show || o->dump_all))
     o->print(o->user, o->dump_all ? arena_printf(ctx->scratch, "%02d-%s", number, p->name) : p->name,
-             text_of(ctx->scratch, out));
+             text_of(ctx->scratch, out, !o->no_origins));
   return o && o->roundtrip ? roundtrip(ctx, kept, out, p->name) : out;
 }
 

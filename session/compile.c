@@ -16,6 +16,7 @@ struct pipeline_options session_passes(const struct dgc_session *s) {
       .print_after = quiet ? NULL : o->print_after,
       .disable = o->disable_pass,
       .time_passes = !quiet && o->time_passes,
+      .no_origins = o->no_origins,
       .dump_all = !quiet && o->dump_passes,
       .roundtrip = o->stress && strcmp(o->stress, "roundtrip") == 0,
       .print = s->on_pass,

@@ -9,6 +9,7 @@
 
 #include "frontend/ast.h"
 #include "hlo/hlo.h"
+#include "ir/graph/text.h"
 #include "ir/plan/report.h"
 #include "planner/planner.h"
 #include "runtime/engines.h"
@@ -123,7 +124,9 @@ static enum dgc_status emit_graph(struct dgc_session *s, enum entry_kind kind, c
   const struct graph *g =
       stage->last ? session_part(s, s->call, kind, 0, stage->last) : entry_source(s, kind);
   if (!g) return session_blame(s);
-  stage->graph[json](out, g);
+  print_graph_fn *print = stage->graph[json];
+  if (print == graph_print && s->options.no_origins) print = graph_print_without_origins;
+  print(out, g);
   return DGC_OK;
 }
 

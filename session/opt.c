@@ -2,6 +2,7 @@
 #include "session/opt.h"
 
 #include "session/compile.h"
+#include "session/picture.h"
 #include "session/strategy.h"
 
 #include "base/file.h"
@@ -80,11 +81,14 @@ static bool print_module(struct dgc_session *s, struct str *out, struct graph *c
 /* As graph text, or in the form that --emit names. */
 static enum dgc_status print_graphs(struct dgc_session *s, struct str *out, struct graph *const *graphs,
                                     int count) {
-  static const struct {
+  const struct {
     const char *name;
     void (*print)(struct str *s, const struct graph *g);
-  } forms[] = {
-      {"graph", graph_print}, {"dot", graph_print_dot}, {"json", graph_print_json}, {"stablehlo", NULL}};
+  } forms[] = {{"graph", s->options.no_origins ? graph_print_without_origins : graph_print},
+               {"dot", graph_print_dot},
+               {"json", graph_print_json},
+               {"html", NULL},
+               {"stablehlo", NULL}};
   enum { NFORMS = sizeof forms / sizeof *forms };
   const char *names[NFORMS], *form = s->options.emit ? s->options.emit : "graph";
   int k = 0;
@@ -110,6 +114,15 @@ enum dgc_status session_no_graph(struct dgc_session *s, const char *path, const 
   return DGC_USAGE;
 }
 
+/* The one graph that a page shows, read and checked; the passes are run as it is drawn. */
+static enum dgc_status draw(struct dgc_session *s, struct graph *const *graphs, int count, const char *passes,
+                            struct str *out) {
+  if (count == 1) return session_picture_of(s, graphs[0], passes, out);
+  session_fail(s, DGC_USAGE, "a page shows one graph, and there are %d", count);
+  diag_help(&s->diags, LOC_NONE, "--graph NAME says which: %s", count ? graphs[0]->name : "there is none");
+  return DGC_USAGE;
+}
+
 static enum dgc_status opt(struct dgc_session *s, const char *path, const char *passes, const char **text) {
   struct str out = session_text(s);
   *text = out.data;
@@ -118,11 +131,12 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
   int count = source ? graph_parse_all(s->call, source, &s->diags, &graphs) : -1;
   if (count < 0) return session_unread(s);
   const char *wanted = s->options.graph;
+  bool draws = s->options.emit && strcmp(s->options.emit, "html") == 0;
   int chosen = 0;
   for (int i = 0; i < count; i++) {
     if (wanted && strcmp(graphs[i]->name, wanted) != 0) continue;
     graphs[chosen] = graphs[i];
-    enum dgc_status status = opt_graph(s, &graphs[chosen++], passes);
+    enum dgc_status status = opt_graph(s, &graphs[chosen++], draws ? NULL : passes);
     if (status) return status;
   }
   if (wanted && !chosen) {
@@ -130,7 +144,8 @@ static enum dgc_status opt(struct dgc_session *s, const char *path, const char *
     for (int i = 0; i < count; i++) names[i] = graphs[i]->name;
     return session_no_graph(s, path, names, count);
   }
-  enum dgc_status status = print_graphs(s, &out, graphs, chosen);
+  enum dgc_status status =
+      draws ? draw(s, graphs, chosen, passes, &out) : print_graphs(s, &out, graphs, chosen);
   if (status) return status;
   *text = out.data;
   return s->diags.nerrors ? DGC_INPUT : DGC_OK;

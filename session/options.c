@@ -98,7 +98,7 @@ static const struct option_row option_table[] = {
     {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},
     {"pjrt-plugin", TEXT, AT(pjrt_plugin), 0, 0, "FILE",
      "the library that has the devices pjrt:0, pjrt:1 ... (default: DGC_PJRT_PLUGIN; of tpu:0 libtpu.so)"},
-    {"emit", TEXT, AT(emit), 0, 0, "FORM", "opt: graph (default), dot, json or stablehlo"},
+    {"emit", TEXT, AT(emit), 0, 0, "FORM", "opt: graph (default), dot, json, html or stablehlo"},
     {"arch", TEXT, AT(arch), 0, 0, "ARCH", "compile: the GPUs to show PTX for (default sm_90)"},
     {"timeout", INTEGER, AT(timeout), 0, 86400, "SECONDS",
      "give up when a step does not end within this time, and say who waits for whom (default: never)"},
@@ -159,6 +159,8 @@ static const struct option_row option_table[] = {
     {"print-after", TEXT, AT(print_after), 0, 0, "PASS", "print the graph after this pass, or all"},
     {"dump-passes", FLAG, AT(dump_passes), 0, 0, NULL, "report the graph after each pass"},
     {"time-passes", FLAG, AT(time_passes), 0, 0, NULL, "print the time of each pass"},
+    {"no-origins", FLAG, AT(no_origins), 0, 0, NULL,
+     "graph text without the lines of the model: where only they have moved, the text is the same"},
     {"stress", TEXT, AT(stress), 0, 0, "WHAT", "roundtrip: print and read back the graph after each pass"},
     {"color", FLAG, AT(color), 0, 0, NULL, "colours in messages"},
 };

@@ -147,25 +147,43 @@ static void add_pass(struct picture *p, const char *pass, const char *help, cons
   str_put(out, "]}");
 }
 
-/* The graph after the last pass; NULL after an error. */
-static struct graph *add_passes(struct picture *p, enum entry_kind kind) {
-  static const struct {
-    const char *name, *help;
-  } passes[] = {
+static const struct {
+  const char *name, *help;
+} all_passes[] = {
 #define PASS(name, from, to, help) {#name, help},
 #include "passes/passes.def"
 #undef PASS
-  };
+};
+enum { NPASSES = sizeof all_passes / sizeof *all_passes };
+
+/* One pass more; NULL after an error. */
+static struct graph *run_pass(struct picture *p, struct graph *g, const char *name) {
   struct dgc_session *s = p->s;
   struct pipeline_options options = {.disable = s->options.disable_pass};
-  struct graph *g = session_source(s, p->arena, kind, 0);
-  g->config.task = s->config.task;
+  const char *help = "";
+  for (int i = 0; i < NPASSES; i++)
+    if (strcmp(all_passes[i].name, name) == 0) help = all_passes[i].help;
+  struct graph *next = pipeline_run(p->arena, g, name, NULL, &options, &s->diags);
+  if (next && next != g) add_pass(p, name, help, next);
+  return next;
+}
+
+/* The graph after the last pass; NULL after an error. */
+static struct graph *add_passes(struct picture *p, enum entry_kind kind) {
+  struct graph *g = session_source(p->s, p->arena, kind, 0);
+  g->config.task = p->s->config.task;
   add_pass(p, "source", "the model as it is written", g);
-  for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-    struct graph *next = pipeline_run(p->arena, g, passes[i].name, NULL, &options, &s->diags);
-    if (!next) return NULL;
-    if (next != g) add_pass(p, passes[i].name, passes[i].help, next);
-    g = next;
+  for (int i = 0; i < NPASSES && g; i++) g = run_pass(p, g, all_passes[i].name);
+  return g;
+}
+
+/* The same of a graph that was read; passes in the order of the list. */
+static struct graph *add_listed(struct picture *p, struct graph *g, const char *passes) {
+  add_pass(p, "text", "the graph as it was read", g);
+  for (const char *c = passes; c && *c && g; c += *c == ',') {
+    size_t len = strcspn(c, ",");
+    if (len) g = run_pass(p, g, arena_strndup(p->arena, c, len));
+    c += len;
   }
   return g;
 }
@@ -284,7 +302,7 @@ static void put_page(struct str *out, const char *title, const char *data) {
   str_put(out, page);
 }
 
-enum dgc_status session_picture(struct dgc_session *s, enum entry_kind kind, struct str *out) {
+static struct picture make(struct dgc_session *s) {
   struct arena *a = s->call;
   struct picture p = {.s = s,
                       .arena = a,
@@ -295,13 +313,29 @@ enum dgc_status session_picture(struct dgc_session *s, enum entry_kind kind, str
                       .string_numbers = map_make(a),
                       .record_numbers = map_make(a),
                       .source_names = map_make(a)};
-  struct str memory = str_make(a);
   text_number(&p, "");
-  struct graph *g = add_passes(&p, kind);
-  if (!g) return session_blame(s);
-  /* A plugin plans for itself, and processes have a part each. */
-  struct plan *plan = session_runs_modules(s) || s->config.task ? NULL : plan_build(a, g, &s->diags);
-  if (plan) put_memory(&p, &memory, plan);
-  put_page(out, g->name, data_of(&p, g, memory.data));
+  return p;
+}
+
+static enum dgc_status finish(struct picture *p, struct graph *g, bool planned, struct str *out) {
+  if (!g) return session_blame(p->s);
+  struct str memory = str_make(p->arena);
+  struct plan *plan = planned ? plan_build(p->arena, g, &p->s->diags) : NULL;
+  if (plan) put_memory(p, &memory, plan);
+  put_page(out, g->name, data_of(p, g, memory.data));
   return DGC_OK;
+}
+
+enum dgc_status session_picture(struct dgc_session *s, enum entry_kind kind, struct str *out) {
+  struct picture p = make(s);
+  struct graph *g = add_passes(&p, kind);
+  /* A plugin plans for itself, and processes have a part each. */
+  return finish(&p, g, !session_runs_modules(s) && !s->config.task, out);
+}
+
+enum dgc_status session_picture_of(struct dgc_session *s, struct graph *g, const char *passes,
+                                   struct str *out) {
+  struct picture p = make(s);
+  g = add_listed(&p, g, passes);
+  return finish(&p, g, g && g->stage == STAGE_FUSED && !g->config.task, out);
 }

@@ -10,4 +10,8 @@
  * each device's memory over a step. The same input gives the same bytes. */
 enum dgc_status session_picture(struct dgc_session *s, enum entry_kind kind, struct str *out);
 
+/* The same of a graph that was read, before and after these passes ("simplify,grad"; NULL or "": none). */
+enum dgc_status session_picture_of(struct dgc_session *s, struct graph *g, const char *passes,
+                                   struct str *out);
+
 #endif

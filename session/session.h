@@ -10,7 +10,7 @@
  *   scaling               how long a step takes on so many tasks, predicted
  *   compile, devices      from an entry to its graphs; the backend that is to run them
  *   module                the graph of an entry as one module, for other compilers
- *   picture               the model's stages as a page
+ *   picture               a model's stages, or a graph text's, as a page
  *   diff                  two graph texts, by structure
  *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
  *   run                   device memory, plans, runs
@@ -72,8 +72,8 @@ struct options {
   bool numeric;
   int64_t threads, epochs, steps, seed, checkpoint_every, checkpoint_seconds, timeout, eval_timeout, patience,
       dump_batch;
-  bool overwrite, allow_nan, train_metrics, sums, verify_each, dump_passes, time_passes, no_shuffle, tf32,
-      color, profile;
+  bool overwrite, allow_nan, train_metrics, sums, verify_each, dump_passes, time_passes, no_origins,
+      no_shuffle, tf32, color, profile;
   bool seed_given, epochs_given, steps_given;
   bool free;          /* asynchronous, and in no fixed order; */
   int64_t free_bound; /* see runtime/mpi/free.h */

@@ -25,9 +25,10 @@ static const struct option_group {
      "overwrite output json markdown quiet color help"},
     {"Processes", "processes hosts restarts min-tasks"},
     {"Tests", "jobs update filter define seconds junit"},
-    {"Looking into the compiler", "emit tasks arch entry file passes graph source numeric dump-dir "
-                                  "print-after disable-pass verify-each time-passes "
-                                  "stress"},
+    {"Looking into the compiler",
+     "emit tasks arch entry file passes list-passes graph source numeric dump-dir "
+     "print-after disable-pass verify-each time-passes no-origins "
+     "stress"},
 };
 enum { NGROUPS = sizeof groups / sizeof *groups };
 

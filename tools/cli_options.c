@@ -20,14 +20,14 @@ static const struct own_option own_options[] = {
     {"emit", 0, "STAGE",
      "ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, "
      "json, html, stablehlo, module, strategies or scaling (default: placed); opt: graph (default), dot, "
-     "json or "
-     "stablehlo",
+     "json, html or stablehlo",
      AT(emit)},
     {"entry", 0, "NAME",
      "which graph of the model: train, eval, predict, init or metrics (default: the first there is)",
      AT(entry)},
     {"file", 'o', "FILE", "where the text goes (default: -, standard output)", AT(file)},
     {"passes", 0, "LIST", "passes to run, in this order, as simplify,place", AT(passes)},
+    {"list-passes", 0, NULL, "the passes in their order, and what each does", AT(lists)},
     {"dump-dir", 0, "DIR", "a numbered file with the graph after each pass", AT(dump_dir)},
     {"checkpoint", 0, "FILE", "where training saves, and where eval and predict find the variables",
      AT(checkpoint)},
@@ -270,7 +270,7 @@ int cli_parse(struct cli *c, int argc, char **argv) {
       c->words[c->nwords++] = text;
   }
   bool by_receipt = c->receipt && strcmp(c->verb->name, "verify") == 0;
-  if (!c->help && !by_receipt && c->nwords < wanted)
+  if (!c->help && !by_receipt && !c->lists && c->nwords < wanted)
     return cli_usage(c, "something is missing: usage: dgc %s [OPTIONS] %s", c->verb->name, c->verb->words);
   return DGC_OK;
 }

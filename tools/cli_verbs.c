@@ -14,7 +14,7 @@
   "loss-scaling "                                                                                  \
   "consolidation-device cross-device link speed packs bytes-per-pack soft-placement batch batch-is"
 #define MODEL_OPTIONS "set model " TARGET_OPTIONS " seed backend pjrt-plugin tf32 bits allow-path"
-#define PASS_OPTIONS  "verify-each disable-pass print-after time-passes stress dump-dir"
+#define PASS_OPTIONS  "verify-each disable-pass print-after time-passes stress dump-dir no-origins"
 #define DATA_OPTIONS  "data rows threads timeout"
 
 /* --- compiling --- */
@@ -123,8 +123,13 @@ static int compile(struct cli *c) {
 
 static int opt(struct cli *c) {
   const char *text;
+  if (c->lists) {
+    int listed = cli_status(c, dgc_passes(c->session, &text));
+    return listed ? listed : put_text(c, text);
+  }
   int code = start(c);
-  if (!code && c->emit) code = cli_status(c, dgc_set(c->session, "emit", c->emit));
+  const char *emit = c->emit ? c->emit : c->json ? "json" : NULL;
+  if (!code && emit) code = cli_status(c, dgc_set(c->session, "emit", emit));
   if (!code) code = cli_status(c, dgc_opt(c->session, c->words[0], c->passes, &text));
   return code ? code : put_text(c, text);
 }
@@ -397,7 +402,7 @@ const struct verb verbs[] = {
     {"compile", "MODEL", "shows what a model becomes: a graph, a plan, machine code",
      MODEL_OPTIONS " " PASS_OPTIONS " emit tasks arch entry file json", compile},
     {"opt", "GRAPH", "runs passes over graph text, and prints it",
-     TARGET_OPTIONS " passes emit graph file " PASS_OPTIONS, opt},
+     TARGET_OPTIONS " passes list-passes emit graph file json " PASS_OPTIONS, opt},
     {"train", "MODEL", "trains a model, then evaluates it if there is test data",
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "

@@ -165,8 +165,8 @@ const char *text_comment(struct arena *a, const char *text, size_t len) {
   return line;
 }
 
-static void print_comment(struct str *s, const struct node *n) {
-  const char *origin = node_origin(s->arena, n);
+static void print_comment(struct str *s, const struct node *n, bool origins) {
+  const char *origin = origins ? node_origin(s->arena, n) : NULL;
   const char *why = n->why ? text_comment(s->arena, n->why, strlen(n->why)) : NULL;
   if (origin) origin = text_comment(s->arena, origin, strlen(origin));
   if (why || origin)
@@ -180,15 +180,19 @@ static void print_device(struct str *s, const struct graph *g, int device) {
     str_printf(s, "?%d", device);
 }
 
-static void print_node(struct str *s, const struct graph *g, const struct node *n, bool with_body,
-                       int indent);
+/* What is printed of a node beside its own line. */
+struct printed {
+  bool body, origins;
+  int indent;
+};
+static void print_node(struct str *s, const struct graph *g, const struct node *n, struct printed p);
 
 static void print_indent(struct str *s, int indent) { str_printf(s, "%*s", indent, ""); }
 
-static void print_contents(struct str *s, const struct graph *g, int indent) {
+static void print_contents(struct str *s, const struct graph *g, int indent, bool origins) {
   for (uint32_t i = 0; i < g->count; i++) {
     print_indent(s, indent);
-    print_node(s, g, g->nodes[i], true, indent);
+    print_node(s, g, g->nodes[i], (struct printed){true, origins, indent});
     str_putc(s, '\n');
   }
   for (int i = 0; i < g->noutputs; i++) {
@@ -216,8 +220,7 @@ static void print_gradient_of(struct str *s, const struct node *n) {
   text_print_string(s, is ? is : "", is ? strlen(is) : 0);
 }
 
-static void print_node(struct str *s, const struct graph *g, const struct node *n, bool with_body,
-                       int indent) {
+static void print_node(struct str *s, const struct graph *g, const struct node *n, struct printed p) {
   text_print_name(s, n->name ? n->name : "");
   str_printf(s, " = %s", op_of(n)->name);
   for (int i = 0; i < n->ninputs; i++) {
@@ -248,18 +251,20 @@ static void print_node(struct str *s, const struct graph *g, const struct node *
     str_put(s, " on ");
     print_device(s, g, n->device);
   }
-  const struct graph *body = with_body ? node_body(n) : NULL;
+  const struct graph *body = p.body ? node_body(n) : NULL;
   if (body) str_put(s, " {");
-  print_comment(s, n);
+  print_comment(s, n, p.origins);
   if (body) {
     str_putc(s, '\n');
-    print_contents(s, body, indent + 2);
-    print_indent(s, indent);
+    print_contents(s, body, p.indent + 2, p.origins);
+    print_indent(s, p.indent);
     str_putc(s, '}');
   }
 }
 
-void node_print(struct str *s, const struct graph *g, const struct node *n) { print_node(s, g, n, false, 0); }
+void node_print(struct str *s, const struct graph *g, const struct node *n) {
+  print_node(s, g, n, (struct printed){.origins = true});
+}
 
 static void print_devices(struct str *s, const struct target *t) {
   const int *usual = target_usual_memories(s->arena, t);
@@ -286,7 +291,7 @@ static void print_option(struct str *s, const char *key, const char *value,
   str_putc(s, '\n');
 }
 
-void graph_print(struct str *s, const struct graph *g) {
+static void print_graph(struct str *s, const struct graph *g, bool origins) {
   const struct config *c = &g->config;
   str_put(s, "graph ");
   text_print_name(s, g->name ? g->name : "");
@@ -304,6 +309,10 @@ void graph_print(struct str *s, const struct graph *g) {
     s->len--; /* the line goes on */
     str_printf(s, " %s\n", c->homes[i].device);
   }
-  print_contents(s, g, 2);
+  print_contents(s, g, 2, origins);
   str_put(s, "}\n");
 }
+
+void graph_print(struct str *s, const struct graph *g) { print_graph(s, g, true); }
+
+void graph_print_without_origins(struct str *s, const struct graph *g) { print_graph(s, g, false); }

@@ -38,6 +38,8 @@ const char *text_comment(struct arena *a, const char *text, size_t len);
 const char *node_origin(struct arena *a, const struct node *n);
 /* Where in a comment an origin begins: its end, or all of it. NULL if there is none. */
 const char *text_origin(const char *comment);
+/* As graph_print, but comments hold reasons only: nothing changes where lines of the source have moved. */
+void graph_print_without_origins(struct str *s, const struct graph *g);
 /* The node's line as graph_print prints it, without indentation, body and line end. */
 void node_print(struct str *s, const struct graph *g, const struct node *n);
 

@@ -98,4 +98,22 @@ check(subprocess.run([dgc, "diff", str(mirrored), samples + "/digits.dsl"], stde
 two = write("two.dg", text + "\n" + text.replace("graph digits.train", "graph digits.again"))
 done = subprocess.run([dgc, "diff", str(two), str(mirrored)], stdout=subprocess.PIPE)
 check(done.returncode == 4 and b"- graph digits.again\n" in done.stdout and b"355 the same" in done.stdout, done.stdout)
+# A line more at the top of a model changes what is said of lines, and with --no-origins nothing.
+lines = pathlib.Path(samples, "digits.dsl").read_text()
+for stage in ("graph", "placed", "fused"):
+    for options, same in ([], False), (["--no-origins"], True):
+        texts = []
+        for model in (lines, "# one more\n" + lines):
+            done = subprocess.run([dgc, "compile", write("moved.dsl", model), "--emit", stage, *options], stdout=subprocess.PIPE, check=True)
+            texts.append(done.stdout.decode())
+        check((texts[0] == texts[1]) == same, stage, options)
+        read = subprocess.run([dgc, "opt", "-", *options], input=texts[0].encode(), stdout=subprocess.PIPE, check=True).stdout.decode()
+        check(read == texts[0], "read again", stage, options)
+        check(not same or "-> " in texts[0] or stage == "graph", "reasons stay", stage)
+dumped = subprocess.run([dgc, "compile", "moved.dsl", "--print-after", "all", "--no-origins"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+check("moved.dsl:" not in dumped.stderr.decode() and "h.matmul" in dumped.stderr.decode(), "print-after")
+listed = subprocess.run([dgc, "opt", "--list-passes"], stdout=subprocess.PIPE, check=True).stdout.decode()
+order = [line.split()[0] for line in listed.splitlines()]
+dumps = re.findall(r"^# after (\S+)", dumped.stderr.decode(), re.M)
+check(order[:-1] == dumps and order[-1] == "fuse" and len(order) > 8, order, dumps)
 finish()

@@ -105,6 +105,15 @@ page, data = emit("digits", *digits)
 compare("digits", data, *digits)
 gpus = [samples + "/words.dsl", "--devices", "gpu:0-1", "--strategy", "central_storage"]
 compare("gpus", emit("gpus", *gpus)[1], *gpus)
+# A graph that was read, before and after passes: the same as of the model.
+(folder / "words.dg").write_text(run("compile", *gpus, "--emit", "graph"))
+drawn = run("opt", str(folder / "words.dg"), "--emit", "html", "--passes=simplify,grad", "--no-origins")
+drawn, whole = json.loads(Page(drawn).texts["data"]), json.loads(Page(run("compile", *gpus, "--emit", "html")).texts["data"])
+by_name = {p["pass"]: p for p in whole["passes"]}
+check([p["pass"] for p in drawn["passes"]][0] == "text" and drawn["passes"][-1]["pass"] == "grad", [p["pass"] for p in drawn["passes"]])
+for mine, its in ((drawn["passes"][0], by_name["source"]), (drawn["passes"][-1], by_name["grad"])):
+    check([drawn["strings"][drawn["records"][i][0]] for i in mine["nodes"]] == [whole["strings"][whole["records"][i][0]] for i in its["nodes"]],
+          "opt --emit html", mine["pass"])
 (folder / "hostile.dsl").write_text("""# </script><img src=x onerror=alert(1)><!-- <script>
 model hostile() {
   input x : f32[B]
