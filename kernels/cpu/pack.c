@@ -1,11 +1,13 @@
-/* Panels: whole vectors are copied where they can be; what is transposed goes by squares of one vector a side. */
+/* Panels: vectors are copied where they can be; what is transposed goes by small blocks. */
 #include "kernels/cpu/pack.h"
 
 #include <string.h>
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+#define INLINE static inline __attribute__((always_inline))
 
-static void copy_row(char *to, const char *from, int64_t bytes) {
+INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+INLINE void copy_row(char *to, const char *from, int64_t bytes) {
   for (; bytes >= 64; bytes -= 64, to += 64, from += 64) memcpy(to, from, 64);
   if (bytes & 32) memcpy(to, from, 32), to += 32, from += 32;
   if (bytes & 16) memcpy(to, from, 16), to += 16, from += 16;
@@ -13,31 +15,40 @@ static void copy_row(char *to, const char *from, int64_t bytes) {
   if (bytes & 4) memcpy(to, from, 4);
 }
 
-static void copy_rows(const struct panels *p, int size, const char *from, int64_t step, char *to) {
-  for (int64_t l = 0; l < p->rows; l++)
-    for (int64_t j = 0, panel = 0; j < p->columns; j += p->width, panel++)
-      copy_row(to + panel * p->panel_step + l * p->row_step, from + (l * step + j) * size,
-               least(p->width, p->columns - j) * size);
+INLINE void copy_rows(const struct panels *p, int64_t size, const char *from, int64_t step, char *to) {
+  int64_t whole = p->columns / p->width, width = p->width * size, rest = p->columns % p->width * size;
+  for (int64_t l = 0; l < p->rows; l++, from += step * size, to += p->row_step) {
+    for (int64_t panel = 0; panel < whole; panel++)
+      copy_row(to + panel * p->panel_step, from + panel * width, width);
+    if (rest) copy_row(to + whole * p->panel_step, from + whole * width, rest);
+  }
 }
 
 typedef uint32_t four __attribute__((vector_size(16)));
+typedef uint32_t eight __attribute__((vector_size(32)));
 typedef uint64_t two __attribute__((vector_size(16)));
 
-static void square_4(const char *from, int64_t step, char *to, int64_t row_step) {
-  four x[4], low[2], high[2];
-  for (int i = 0; i < 4; i++) memcpy(&x[i], from + i * step, sizeof x[i]);
-  for (int i = 0; i < 2; i++) {
-    low[i] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], 0, 4, 1, 5);
-    high[i] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], 2, 6, 3, 7);
+/* Four rows of eight columns: columns 0 to 3 in the lower half of a vector, 4 to 7 in the upper one. */
+INLINE void block_4(const char *from, int64_t step, char *to, int64_t row_step) {
+  eight x[4], low[2], high[2];
+  for (int i = 0; i < 4; i++) {
+    four lower, upper;
+    memcpy(&lower, from + i * step, sizeof lower);
+    memcpy(&upper, from + (i + 4) * step, sizeof upper);
+    x[i] = __builtin_shufflevector(lower, upper, 0, 1, 2, 3, 4, 5, 6, 7);
   }
-  x[0] = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);
-  x[1] = __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7);
-  x[2] = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);
-  x[3] = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);
+  for (int i = 0; i < 2; i++) {
+    low[i] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    high[i] = __builtin_shufflevector(x[2 * i], x[2 * i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  x[0] = __builtin_shufflevector(low[0], low[1], 0, 1, 8, 9, 4, 5, 12, 13);
+  x[1] = __builtin_shufflevector(low[0], low[1], 2, 3, 10, 11, 6, 7, 14, 15);
+  x[2] = __builtin_shufflevector(high[0], high[1], 0, 1, 8, 9, 4, 5, 12, 13);
+  x[3] = __builtin_shufflevector(high[0], high[1], 2, 3, 10, 11, 6, 7, 14, 15);
   for (int i = 0; i < 4; i++) memcpy(to + i * row_step, &x[i], sizeof x[i]);
 }
 
-static void square_8(const char *from, int64_t step, char *to, int64_t row_step) {
+INLINE void block_8(const char *from, int64_t step, char *to, int64_t row_step) {
   two x[2], y[2];
   for (int i = 0; i < 2; i++) memcpy(&x[i], from + i * step, sizeof x[i]);
   y[0] = __builtin_shufflevector(x[0], x[1], 0, 2);
@@ -46,35 +57,62 @@ static void square_8(const char *from, int64_t step, char *to, int64_t row_step)
 }
 
 /* Rows `l` to `end` of one panel, of `columns` columns. */
-#define DEFINE_TRANSPOSED(name, SIZE, SIDE, square)                                                   \
-  static void name(const char *from, int64_t step, int64_t l, int64_t end, int64_t columns, char *to, \
+#define DEFINE_TRANSPOSED(name, SIZE, HIGH, SIDE, block)                                              \
+  INLINE void name(const char *from, int64_t step, int64_t l, int64_t end, int64_t columns, char *to, \
                    int64_t row_step) {                                                                \
-    int64_t wide = columns / SIDE * SIDE, high = l + (end - l) / SIDE * SIDE;                         \
+    int64_t wide = columns / SIDE * SIDE, high = l + (end - l) / HIGH * HIGH;                         \
     for (int64_t j = 0; j < wide; j += SIDE)                                                          \
-      for (int64_t i = l; i < high; i += SIDE)                                                        \
-        square(from + j * step + i * SIZE, step, to + i * row_step + j * SIZE, row_step);             \
+      for (int64_t i = l; i < high; i += HIGH)                                                        \
+        block(from + j * step + i * SIZE, step, to + i * row_step + j * SIZE, row_step);              \
     for (int64_t j = 0; j < columns; j++)                                                             \
       for (int64_t i = j < wide ? high : l; i < end; i++)                                             \
         memcpy(to + i * row_step + j * SIZE, from + j * step + i * SIZE, SIZE);                       \
   }
 
-DEFINE_TRANSPOSED(transposed_4, 4, 4, square_4)
-DEFINE_TRANSPOSED(transposed_8, 8, 2, square_8)
+DEFINE_TRANSPOSED(transposed_4, 4, 4, 8, block_4)
+DEFINE_TRANSPOSED(transposed_8, 8, 2, 2, block_8)
 
-/* Rows of a panel that stay in the first cache while its columns come. */
-static void copy_transposed(const struct panels *p, int size, const char *from, int64_t step, char *to) {
+/* So many rows of a panel stay in the first cache while its columns come. */
+INLINE void copy_transposed(const struct panels *p, int64_t size, const char *from, int64_t step, char *to) {
   enum { ROWS = 128 };
   for (int64_t j = 0, panel = 0; j < p->columns; j += p->width, panel++)
-    for (int64_t l = 0; l < p->rows; l += ROWS)
-      (size == 4 ? transposed_4 : transposed_8)(from + j * step * size, step * size, l,
-                                                least(l + ROWS, p->rows), least(p->width, p->columns - j),
-                                                to + panel * p->panel_step, p->row_step);
+    for (int64_t l = 0; l < p->rows; l += ROWS) {
+      const char *column = from + j * step * size;
+      char *at = to + panel * p->panel_step;
+      int64_t end = least(l + ROWS, p->rows), columns = least(p->width, p->columns - j);
+      if (size == 4)
+        transposed_4(column, step * size, l, end, columns, at, p->row_step);
+      else
+        transposed_8(column, step * size, l, end, columns, at, p->row_step);
+    }
 }
+
+#define DEFINE_PACK(name, attribute)                                                                  \
+  attribute static void name(const struct panels *p, int64_t size, bool transposed, const char *from, \
+                             int64_t step, char *to) {                                                \
+    if (transposed)                                                                                   \
+      copy_transposed(p, size, from, step, to);                                                       \
+    else                                                                                              \
+      copy_rows(p, size, from, step, to);                                                             \
+  }
+
+DEFINE_PACK(pack_any, )
+#if defined(__x86_64__)
+DEFINE_PACK(pack_avx2, __attribute__((target("avx2"))))
+DEFINE_PACK(pack_avx512, __attribute__((target("avx512f,avx512vl"))))
+#endif
 
 void pack_panels(const struct panels *p, int size, bool transposed, const void *from, int64_t step,
                  void *to) {
-  if (transposed)
-    copy_transposed(p, size, from, step, to);
-  else
-    copy_rows(p, size, from, step, to);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vl")) {
+    pack_avx512(p, size, transposed, from, step, to);
+    return;
+  }
+  if (__builtin_cpu_supports("avx2")) {
+    pack_avx2(p, size, transposed, from, step, to);
+    return;
+  }
+#endif
+  pack_any(p, size, transposed, from, step, to);
 }

@@ -1,8 +1,10 @@
 /* Tiles as LLVM IR.
  *
- * One round of the loop: `vectors` of a row of B are loaded, and of A one number for each row is put into all lanes. So
- * many rounds are one iteration that small tiles loop seldom; what is left goes round by round. Rows of A are reached
- * from pointers to every third one, as an address may be a register, another one once or twice, and a constant. */
+ * One round of the loop: `vectors` of a row of B are loaded, and of A one number for each row is put into all lanes.
+ * So many rounds are one iteration that small tiles loop seldom; what is left goes round by round. Rows of A are
+ * reached from pointers to every third one, as an address may be a register, another one, and a constant. How far apart
+ * they are is loaded, multiples as well: of what it knows to be multiples LLVM makes a chain of additions, which the
+ * loop then waits for. */
 #include "runtime/cpu/emit.h"
 
 #include <stddef.h>
@@ -19,7 +21,8 @@ struct loop_values {
 struct tiling {
   struct emit *e;
   const struct tile *t;
-  LLVMValueRef fn, k, a_step, b_step, c_step, add, last, mask; /* mask: NULL where it is not partial */
+  LLVMValueRef fn, k, a_step, b_step, c_step, add, mask; /* mask: NULL where it is not partial */
+  LLVMValueRef a_twice, a_ahead, b_ahead;
   LLVMTypeRef number, vector, i64, i8;
   int size, pointers; /* bytes of a number; how many a[] are in use */
 };
@@ -80,7 +83,7 @@ static LLVMValueRef load_number(struct tiling *g, const struct loop_values *c, i
     p = advance(g, p, int64(g, (int64_t)row * g->size));
   } else {
     p = c->a[row / GROUP];
-    for (int i = 0; i < row % GROUP; i++) p = advance(g, p, g->a_step);
+    if (row % GROUP) p = advance(g, p, row % GROUP == 1 ? g->a_step : g->a_twice);
     p = advance(g, p, int64(g, (int64_t)round * g->size));
   }
   LLVMValueRef v = llvm.BuildLoad2(g->e->builder, g->number, p, "");
@@ -88,10 +91,24 @@ static LLVMValueRef load_number(struct tiling *g, const struct loop_values *c, i
   return v;
 }
 
+/* Asks for what is loaded some rounds later. */
+static void emit_prefetch(struct tiling *g, LLVMValueRef p) {
+  LLVMTypeRef i32 = llvm.Int32TypeInContext(g->e->context), type = llvm.TypeOf(p);
+  LLVMValueRef args[] = {p, llvm.ConstInt(i32, 0, 0), llvm.ConstInt(i32, 3, 0), llvm.ConstInt(i32, 1, 0)};
+  emit_intrinsic(g->e, "llvm.prefetch", &type, 1, args, 4);
+}
+
 static void emit_round(struct tiling *g, struct loop_values *c, int round) {
   LLVMValueRef b[MAX_TILE_VECTORS], row = c->b;
   for (int i = 0; i < round; i++) row = advance(g, row, g->b_step);
   for (int v = 0; v < g->t->vectors; v++) b[v] = load_vector(g, row, v);
+  for (int v = 0; v < g->t->vectors; v++)
+    emit_prefetch(g, advance(g, advance(g, row, g->b_ahead), int64(g, (int64_t)v * g->t->lanes * g->size)));
+  if (g->t->columns) {
+    LLVMValueRef column = c->a[0];
+    for (int i = 0; i < round; i++) column = advance(g, column, g->a_step);
+    emit_prefetch(g, advance(g, column, g->a_ahead));
+  }
   for (int r = 0; r < g->t->rows; r++) {
     LLVMValueRef a = splat(g, load_number(g, c, r, round));
     for (int v = 0; v < g->t->vectors; v++) {
@@ -169,11 +186,19 @@ static LLVMValueRef load_field(struct tiling *g, size_t at) {
   return v;
 }
 
+/* From the first row of A to another one. */
+static LLVMValueRef load_row(struct tiling *g, int row) {
+  return load_field(g, offsetof(struct tile_call, row) + (size_t)row * sizeof(int64_t));
+}
+
 static void load_call(struct tiling *g) {
   g->k = load_field(g, offsetof(struct tile_call, k));
-  g->a_step = load_field(g, offsetof(struct tile_call, a_step));
+  g->a_step = load_row(g, 1);
+  g->a_twice = load_row(g, 2);
   g->b_step = load_field(g, offsetof(struct tile_call, b_step));
   g->c_step = load_field(g, offsetof(struct tile_call, c_step));
+  g->a_ahead = load_field(g, offsetof(struct tile_call, a_ahead));
+  g->b_ahead = load_field(g, offsetof(struct tile_call, b_ahead));
   g->add = load_field(g, offsetof(struct tile_call, add));
   if (!g->t->partial) return;
   LLVMValueRef last = load_field(g, offsetof(struct tile_call, last)), lane[MAX_TILE_LANES];
@@ -191,12 +216,23 @@ static void load_call(struct tiling *g) {
 static void begin(struct tiling *g, struct loop_values *c) {
   c->a[0] = llvm.GetParam(g->fn, 0);
   c->b = llvm.GetParam(g->fn, 1);
-  for (int i = 1; i < g->pointers; i++) {
-    c->a[i] = c->a[i - 1];
-    for (int r = 0; r < GROUP; r++) c->a[i] = advance(g, c->a[i], g->a_step);
-  }
+  for (int i = 1; i < g->pointers; i++) c->a[i] = advance(g, c->a[0], load_row(g, i * GROUP));
+  LLVMBuilderRef ir = g->e->builder;
+  LLVMBasicBlockRef entry = llvm.GetInsertBlock(ir), loads = new_block(g, "loads"),
+                    zeros = new_block(g, "zeros");
+  LLVMValueRef goes_on = load_field(g, offsetof(struct tile_call, goes_on)), row = llvm.GetParam(g->fn, 2);
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntEQ, goes_on, int64(g, 0), ""), zeros, loads);
+  llvm.PositionBuilderAtEnd(ir, loads);
+  for (int r = 0; r < g->t->rows; r++, row = advance(g, row, g->c_step))
+    for (int v = 0; v < g->t->vectors; v++) c->sum[r][v] = load_vector(g, row, v);
+  llvm.BuildBr(ir, zeros);
+  llvm.PositionBuilderAtEnd(ir, zeros);
   for (int r = 0; r < g->t->rows; r++)
-    for (int v = 0; v < g->t->vectors; v++) c->sum[r][v] = llvm.ConstNull(g->vector);
+    for (int v = 0; v < g->t->vectors; v++) {
+      LLVMValueRef sum = llvm.BuildPhi(ir, g->vector, ""), both[] = {llvm.ConstNull(g->vector), c->sum[r][v]};
+      llvm.AddIncoming(sum, both, (LLVMBasicBlockRef[]){entry, loads}, 2);
+      c->sum[r][v] = sum;
+    }
 }
 
 static void declare(struct tiling *g, const char *symbol) {

@@ -2,9 +2,9 @@
  *
  * What an element is, ir/ops/matmul.c says: pieces of k, each a chain of fused multiply-adds, joined as a tree. Here
  * C is gone through in tiles that fit the registers (tile.h), whose code is generated for their size: 14 x 2 vectors
- * with 32 registers, 6 x 2 with 16, 24 or 12 x 1 where C is no wider than a vector. A tile takes a whole piece of k,
- * as a piece is what the first caches hold of A and B; so sums stay in registers over a piece, and a block of C is
- * written once for each. B goes into panels as wide as a tile, so that it is read in order, unless it is used too
+ * with 32 registers, 6 x 2 with 16, 16, 24 or 12 x 1 where C is no wider than a vector. A tile takes half a
+ * piece of k, for which a panel of B stays in the first cache, and the other half goes on with the sums that it has
+ * left in C. B goes into panels as wide as a tile, so that it is read in order, unless it is used too
  * seldom to pay; A as well where it lies transposed and C is wide. Sums of pieces that wait for their other half lie
  * in blocks of their own, one for each level of the tree; the lowest is C. Which block of C a thread computes, what
  * is packed and how large tiles are changes where a number waits, and not what it is added to. */
@@ -22,8 +22,12 @@
 /* Bytes of a row of C for which B is packed at a time, and tiles of A; the same where sums of pieces wait, in blocks
  * of so many tiles. */
 enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 1024, WAITING_TILES = 36 };
+/* Rows of B that are asked for ahead, and how many of them stay in the first cache. */
+enum { AHEAD = 8, PART = 256 };
+/* By measurements B is packed where more tiles than this read it downwards, and A where more do along. */
+enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8 };
 /* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. */
-enum { LINE = 64, MOST_LEVELS = 48 };
+enum { LINE = 64 };
 
 struct gemm {
   struct product size;
@@ -31,10 +35,9 @@ struct gemm {
   int64_t rows, columns;  /* of a whole tile */
   int64_t pieces, levels; /* of k; sums that wait beside C */
   bool packs_a, packs_b;
-  int64_t a_apart,
-      b_apart;   /* bytes from a tile's rows of A to the next ones', and between panels of B, packed */
-  int64_t a_row; /* bytes between rows of a panel of A */
-  int64_t last;  /* columns of the last vector, where it is not whole */
+  int64_t a_apart, b_apart; /* bytes from a tile's rows of A to the next ones', and from columns of B */
+  int64_t a_row;            /* bytes between rows of a panel of A */
+  int64_t last;             /* columns of the last vector, where it is not whole */
   int64_t wide, high, deep; /* columns and rows of C at a time, rows of A packed at a time */
   tile_fn *tile[2][2];      /* 1: of the last rows; 1: of the last columns */
 };
@@ -102,14 +105,14 @@ static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
   bool one = g->size.n <= lanes;
   g->columns = one ? lanes : 2 * lanes;
   g->last = g->size.n % lanes;
-  g->rows = v->count >= 32 ? (one ? 24 : 14) : one ? 12 : 6;
+  g->rows = v->count >= 32 ? (one ? (g->size.transpose_a ? 24 : 16) : 14) : one ? 12 : 6;
 }
 
-/* A panel of B pays where several tiles read it; it must be where B lies transposed. */
+/* B must be packed where it lies transposed. */
 static void choose_panels(struct gemm *g) {
   const struct product *p = &g->size;
-  g->packs_b = p->transpose_b || (p->m > 2 * g->rows && p->n > g->columns);
-  g->packs_a = p->transpose_a && p->n > 2 * g->columns;
+  g->packs_b = p->transpose_b || (p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
+  g->packs_a = p->transpose_a && p->n > SEVERAL_COLUMNS * g->columns;
   g->a_row = up(g->rows * g->bytes, LINE / 2);
   g->a_apart =
       g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
@@ -201,32 +204,42 @@ static void run_tiles(const struct area *s, struct sums to, int64_t top, int64_t
   }
 }
 
-static void run_piece(const struct area *s, int64_t piece, struct sums to, bool add) {
+/* A part of a piece, which takes up the sums where the part before has left them in `to`. */
+static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums to, bool goes_on, bool add) {
   const struct gemm *g = s->g;
   const struct product *p = &g->size;
-  int64_t k = piece * PRODUCT_PIECE, depth = least(PRODUCT_PIECE, p->k - k);
+  int64_t a_step = g->packs_a ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes;
   struct tile_call call = {.k = depth,
-                           .a_step = g->packs_a ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes,
                            .b_step = g->packs_b ? g->columns * g->bytes : p->n * g->bytes,
                            .c_step = to.step,
+                           .goes_on = goes_on,
                            .add = add,
                            .last = g->last};
+  call.a_ahead = AHEAD * a_step, call.b_ahead = AHEAD * call.b_step;
+  for (int64_t i = 1; i < (p->transpose_a ? 2 : g->rows); i++) call.row[i] = i * a_step;
   const char *b = b_at(g, s->b, k, s->left);
   if (g->packs_b) {
     struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};
     pack_panels(&panels, (int)g->bytes, p->transpose_b, b, p->transpose_b ? p->k : p->n, s->panels_b);
     b = s->panels_b;
   }
-  if (!g->packs_a) {
-    run_tiles(s, to, s->top, s->bottom, a_at(g, s->a, s->top, k), b, &call);
-    return;
-  }
   for (int64_t i = s->top; i < s->bottom; i += g->deep) {
     int64_t end = least(i + g->deep, s->bottom);
-    struct panels panels = {depth, end - i, g->rows, g->a_apart, g->a_row};
-    pack_panels(&panels, (int)g->bytes, false, a_at(g, s->a, i, k), p->m, s->panels_a);
-    run_tiles(s, to, i, end, s->panels_a, b, &call);
+    const char *a = a_at(g, s->a, i, k);
+    if (g->packs_a) {
+      struct panels panels = {depth, end - i, g->rows, g->a_apart, g->a_row};
+      pack_panels(&panels, (int)g->bytes, false, a, p->m, s->panels_a);
+      a = s->panels_a;
+    }
+    run_tiles(s, to, i, end, a, b, &call);
   }
+}
+
+/* A piece that is added to what is there is one part: its sum must be whole before. */
+static void run_piece(const struct area *s, int64_t piece, struct sums to, bool add) {
+  int64_t begin = piece * PRODUCT_PIECE, end = least(begin + PRODUCT_PIECE, s->g->size.k);
+  int64_t depth = add ? end - begin : PART;
+  for (int64_t k = begin; k < end; k += depth) run_part(s, k, least(depth, end - k), to, k > begin, add);
 }
 
 /* Pieces in their order, as a binary counter: as many sums wait as the number of pieces so far has ones. The last

@@ -15,17 +15,20 @@ struct tile {
   enum dtype dtype; /* f32 or f64 */
   int rows, vectors, lanes;
   bool columns; /* elements of a column of A lie one behind the other, else those of a row */
-  bool
-      partial; /* of the last vector there are fewer columns than lanes: no more is read of B, nor written of C */
+  bool partial; /* the last vector has fewer columns than lanes: no more is read of B and written of C */
 };
 
-/* What a call is for, besides where A, B and C begin. `step` is in bytes: from a row of A to the next, or from a column
- * where it has `columns`; between rows of B and of C. */
+/* What a call is for, besides where A, B and C begin. In bytes: from the first row of A, or its first column where it
+ * has columns, to another one; from a row of B, and of C, to the next; to the column of A, where it has columns, and
+ * the row of B that a round asks for. */
 struct tile_call {
   int64_t k; /* at least 1 */
-  int64_t a_step, b_step, c_step;
-  int64_t add;  /* C is added to, else written */
-  int64_t last; /* columns of the last vector, where it is partial */
+  int64_t row[MAX_TILE_ROWS];
+  int64_t b_step, c_step;
+  int64_t a_ahead, b_ahead;
+  int64_t goes_on; /* sums begin with C, else with zeros */
+  int64_t add;     /* C is added to at the end, else written */
+  int64_t last;    /* columns of the last vector, where it is partial */
 };
 
 /* C[rows, columns] = or += A[rows, k] B[k, columns]. */
