@@ -356,7 +356,7 @@ struct value op_call(struct resolver *r, unsigned op, struct value *args, struct
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
-    builtins_conv[], builtins_attention[], builtins_random[], builtins_gradient[];
+    builtins_conv[], builtins_attention[], builtins_random[], builtins_gradient[], builtins_einsum[];
 /* builtin_moments.c: [mean, variance] of the floats x over `axes`, a bit mask. */
 struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct loc loc);
 /* builtin_gradient.c: whether a file calls gradient(y, x) */

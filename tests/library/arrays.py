@@ -82,6 +82,28 @@ ARRAYS = [
          note="of the batch"),
 ]
 
+A, W, T = rows(30, 3, 4), rows(31, 4, 5), rows(32, 3, 2)
+
+
+def summed(letters):
+    return lambda *x: jnp.einsum(letters, *x)
+
+
+def einsum(letters, **inputs):
+    return Case(f'einsum("{letters}", {", ".join(inputs)})', inputs, summed(letters))
+
+
+EINSUMS = [
+    einsum("nij,njk->nik", a=A, b=W), einsum("nij,njk->nki", a=A, b=W), einsum("nij,nij->nij", a=A, b=rows(33, 3, 4)),
+    einsum("nij,nij->n", a=A, b=rows(33, 3, 4)), einsum("nij->nj", a=A), einsum("nij->nji", a=A), einsum("nij,nik->nijk", a=A, b=T),
+    einsum("nii->ni", a=SQUARE), einsum("nii->n", a=SQUARE), einsum("nijj,nj->ni", a=rows(34, 2, 3, 3), b=rows(35, 3)),
+    einsum("nij,njk,nil->nlk", a=A, b=W, c=T), einsum("nij,nkj,nk,ni->nj", a=A, b=rows(36, 2, 4), c=rows(37, 2), d=rows(38, 3)),
+    einsum("nihd,njhd->nhij", a=rows(39, 3, 2, 4), b=rows(40, 5, 2, 4)), einsum("n,nij->nji", a=rows(41), b=A),
+    Case('expand(x[:, 0]) * einsum("nij,nik->jk", x, z)[0]', {"x": A, "z": T},
+         lambda x, z: x[:, 0][..., None] * jnp.einsum("nij,nik->jk", x, z)[0]),
+    Case('einsum("nij,nik->njk", x, z)', {"x": ids(42, 5, 3, 4), "z": ids(43, 5, 3, 2)}, summed("nij,nik->njk"), note="of integers"),
+]
+
 SPECIAL = [
     Case("log_sigmoid(x)", {"x": 20 * X}, jax.nn.log_sigmoid),
     Case("log_sigmoid(x)", {"x": NAN}, jax.nn.log_sigmoid, gradients=False, note="of NaN and Inf"),

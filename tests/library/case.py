@@ -98,6 +98,7 @@ def check(lib, case, real):
         made = [v for v in s.variables() if v[0] != "step"]
         rng = np.random.default_rng(5)
         held = {n: (rng.normal(size=shape) * 0.5).astype(t) for n, t, shape in made}
+        held.update({n: np.abs(v) for n, v in held.items() if n.endswith("variance")})
         for n, v in held.items():
             s.write(n, v)
         got = s.run("predict", ROWS, given)["out"]

@@ -49,6 +49,59 @@ ALL = [
 ]
 
 
+TRAINING = """use nn
+model m {
+  input z : f64[B]
+  var w : f64[] = 0
+  state seen : f64[60, 20, 30] = 0
+  x = cast(broadcast(2.0, [60, 20, 30]), f64)
+  seen <- %s
+  train w * mean(z) with sgd()
+  predict same = z * mean(%s)
+}
+"""
+
+
+def dropped(rate, *shape):
+    """0 or 2 / (1 - rate), the same along the axes that have 1 here."""
+    def fits(y):
+        part = y[tuple(slice(0, n) for n in shape)]
+        return (y == part).all() and shares(rate, 1 - rate)((part != 0) * 1.0) and np.allclose(part[part != 0], 2 / (1 - rate))
+    return fits
+
+
+def noisy(mean, stddev):
+    return follows(stats.norm(mean, stddev))
+
+
+def self_normed(y):
+    """Two values: of numbers of mean 0 and variance 1 they would keep both."""
+    rate, least = 0.25, -1.7580993408473766
+    a = ((1 - rate) * (1 + rate * least ** 2)) ** -0.5
+    b = -a * least * rate
+    return shares(rate, 1 - rate)((y > 0) * 1.0) and np.isin(np.round(y, 9), np.round([a * 2 + b, a * least + b], 9)).all()
+
+
+IN_TRAINING = [
+    Drawn("nn.spatial_dropout(x, 0.25)", dropped(0.25, 60, 1, 30)),
+    Drawn("nn.drop_path(x, 0.25)", dropped(0.25, 60, 1, 1)),
+    Drawn("dropout(x, 0.25)", dropped(0.25, 60, 20, 30)),
+    Drawn("nn.gaussian_noise(x, 0.5)", noisy(2, 0.5)),
+    Drawn("nn.gaussian_dropout(x, 0.2)", noisy(2, 1)),
+    Drawn("nn.alpha_dropout(x, 0.25)", self_normed),
+]
+
+
+def check_training(lib, drawn):
+    """In training as it should be; else nothing happens."""
+    with case.binding.Session(lib, [("devices", "cpu:0")]) as s:
+        s.load(TRAINING % (drawn.text, drawn.text))
+        s.run("train", 5, {"z": np.ones(5)})
+        y = s.read("seen", np.float64, (60, 20, 30))
+        same = s.run("predict", 5, {"z": np.ones(5)})["same"]
+    return ([] if drawn.fits(y) else [f"{y[0, 0, :5]} is not so distributed"]) + ([] if (same == 2).all() else [f"predict: {same}"])
+
+
 def check(lib, drawn):
     with case.binding.Session(lib, [("devices", "cpu:0-2")]) as s:
         s.load("model m {\n  input x : f64[B, %d]\n  predict out = %s\n}\n" % (MANY, drawn.text))

@@ -6,10 +6,11 @@ import sys
 import case
 import drawn
 import optimizers
-from arrays import ARRAYS, SPECIAL
+from arrays import ARRAYS, EINSUMS, SPECIAL
+from layers import LAYERS
 from losses import LOSSES
 
-CASES = ARRAYS + SPECIAL + LOSSES
+CASES = ARRAYS + EINSUMS + SPECIAL + LOSSES + LAYERS
 
 
 def attempt(check, *arguments):
@@ -24,6 +25,7 @@ def main():
     passed = failed = 0
     runs = [(c, f"{c.name()} {real}", lambda c=c, real=real: case.check(lib, c, real)) for c in CASES for real in c.types]
     runs += [(d, d.text, lambda d=d: drawn.check(lib, d)) for d in drawn.ALL]
+    runs += [(d, d.text, lambda d=d: drawn.check_training(lib, d)) for d in drawn.IN_TRAINING]
     runs += [(text, text, lambda text=text, numbers=numbers: optimizers.check(lib, text, numbers))
              for text, numbers in optimizers.carried().items()]
     for c, name, check in runs:

@@ -1,0 +1,190 @@
+# Normalisations, residual blocks, experts, bags of ids, noise.
+
+# ---- normalisations ----
+
+# x / sqrt(mean(x^2) + epsilon) * scale along the last axis (Zhang, Sennrich 2019).
+#   input x : f32[B, 8]
+#   predict y = nn.rms_norm(x)
+layer rms_norm(x : T[..., K], epsilon = 1e-6) {
+  var scale : T[K] = ones()
+  return x * rsqrt(mean(square(x), axis = -1, keep = true) + epsilon) * scale
+}
+
+# (x - mean) / sqrt(variance + epsilon) * scale + shift, where each row and each of `groups` of channels, which lie along the last
+# axis, has statistics of its own (Wu, He 2018).
+#   input x : f32[B, 4, 4, 8]
+#   predict y = nn.group_norm(x, groups = 2)
+layer group_norm(x : T[N, ...S, K], groups : int = 32, epsilon = 1e-5) {
+  var scale : T[K] = ones()
+  var shift : T[K] = zeros()
+  apart = reshape(x, [N] + S + [groups, K / groups])
+  axes = [size(S) + 2]
+  for i in 0..size(S) { axes = axes + [i + 1] }
+  center = apart - mean(apart, axis = axes, keep = true)
+  even = center * rsqrt(mean(square(center), axis = axes, keep = true) + epsilon)
+  return reshape(even, [N] + S + [K]) * scale + shift
+}
+
+# group_norm with each channel as its own group (Ulyanov, Vedaldi, Lempitsky 2016).
+#   input x : f32[B, 4, 4, 8]
+#   predict y = nn.instance_norm(x)
+layer instance_norm(x : T[N, ...S, K], epsilon = 1e-5) { return group_norm(x, K, epsilon) }
+
+# A dense layer whose kernel is gain * v / |v|, for each unit: its length is learned by itself (Salimans, Kingma 2016).
+#   input x : f32[B, 8]
+#   predict y = nn.weight_norm(x, 4)
+layer weight_norm(x : T[..., K], units : int, activation = identity, use_bias = true, initial = glorot_uniform,
+                  precision = none) with precision = precision {
+  var direction : T[K, units] = initial()
+  var gain : T[units] = ones()
+  kernel = direction * (gain / norm(direction, axis = 0))
+  if not use_bias { return activation(x @ kernel) }
+  var bias : T[units] = zeros()
+  return activation(x @ kernel + bias)
+}
+
+# ---- residual blocks of images ----
+
+# Two convolutions of 3 by 3, and what came in on top: relu(x + norm(conv(relu(norm(conv(x)))))) (He et al. 2016). Where the
+# channels or the size change, x goes through a convolution of 1 by 1.
+#   input x : f32[B, 8, 8, 4]
+#   predict y = nn.residual_block(x, 8, stride = 2)       # f32[B, 4, 4, 8]
+layer residual_block(x : T[N, H, W, C], filters : int, stride = 1, precision = none) with precision = precision {
+  first = batch_norm(conv2d(x, filters, stride = stride, use_bias = false))
+  second = batch_norm(conv2d(relu(first), filters, use_bias = false))
+  if stride == 1 and C == filters { return relu(x + second) }
+  past = batch_norm(conv2d(x, filters, size = 1, stride = stride, use_bias = false))
+  return relu(past + second)
+}
+
+# The same through a narrow place: 1 by 1 to `filters`, 3 by 3, 1 by 1 to four times as many (He et al. 2016).
+#   input x : f32[B, 8, 8, 4]
+#   predict y = nn.bottleneck_block(x, 2)                 # f32[B, 8, 8, 8]
+layer bottleneck_block(x : T[N, H, W, C], filters : int, stride = 1, precision = none) with precision = precision {
+  first = batch_norm(conv2d(x, filters, size = 1, use_bias = false))
+  second = batch_norm(conv2d(relu(first), filters, stride = stride, use_bias = false))
+  third = batch_norm(conv2d(relu(second), 4 * filters, size = 1, use_bias = false))
+  if stride == 1 and C == 4 * filters { return relu(x + third) }
+  past = batch_norm(conv2d(x, 4 * filters, size = 1, stride = stride, use_bias = false))
+  return relu(past + third)
+}
+
+# Channels weighed by what the whole image has of them: x * sigmoid(dense(relu(dense(mean(x))))) (Hu, Shen, Sun 2018).
+#   input x : f32[B, 4, 4, 8]
+#   predict y = nn.squeeze_excite(x, 2)
+layer squeeze_excite(x : T[N, H, W, C], units : int, precision = none) with precision = precision {
+  narrow = dense(mean(x, axis = [1, 2]), units, activation = relu)
+  weight = dense(narrow, C, activation = sigmoid)
+  return x * reshape(weight, [N, 1, 1, C])
+}
+
+# ---- experts ----
+
+# A mixture of experts over the tokens of [N, L, K]: each token goes to the `k` of them that its gate likes best, weighed by the
+# gate's softmax over those k (Shazeer et al. 2017). Of one row an expert takes `capacity` tokens at most (none: all), first those
+# whose first choice it is, in their order; what it does not take adds nothing (Lepikhin et al. 2021). Gives [y, balance]: balance,
+# experts * sum(share of first choices * mean of the softmax), is 1 where all experts have as much to do, and is trained as a small
+# part of the loss (Fedus, Zoph, Shazeer 2022).
+#   input x : f32[B, 6, 8]
+#   y, balance = nn.mixture_of_experts(x, experts = 4, hidden = 16, k = 2, capacity = 4)
+#   train mean(square(y - x)) + 0.01 * balance with sgd()
+layer mixture_of_experts(x : T[N, L, K], experts : int, hidden : int, k : int = 2, capacity = none, activation = gelu,
+                         precision = none) with precision = precision {
+  var gate : T[K, experts] = glorot_uniform()
+  var up : T[experts, K, hidden] = glorot_uniform()
+  var up_bias : T[experts, 1, hidden] = zeros()
+  var down : T[experts, hidden, K] = glorot_uniform()
+  var down_bias : T[experts, 1, K] = zeros()
+  room = L if capacity == none else capacity
+  logits = x @ gate
+  values, chosen = top_k(logits, k)
+  weights = softmax(values)
+  taken = cast(broadcast(0, [N, 1, experts]), i32)
+  combine = cast(broadcast(0.0, [N, L, experts, room]), T)
+  for j in 0..k {
+    mine = expand(chosen[:, :, j]) == iota(i32[experts])
+    many = cast(mine, i32)
+    place = cumsum(many, axis = 1, exclusive = true) + taken
+    taken = taken + sum_of_ints(many)
+    slot = expand(place) == iota(i32[room]) and expand(mine)
+    combine = combine + select(slot, reshape(weights[:, :, j], [N, L, 1, 1]), 0)
+  }
+  slots = reshape(combine, [N, L, experts * room])
+  goes = cast(slots != 0, T)
+  given = reshape(transpose(goes) @ x, [N, experts, room, K])
+  made = activation(given @ up + up_bias) @ down + down_bias
+  y = slots @ reshape(made, [N, experts * room, K])
+  first = mean(cast(expand(chosen[:, :, 0]) == iota(i32[experts]), T), axis = [0, 1])
+  balance = experts * sum(first * mean(softmax(logits), axis = [0, 1]))
+  return [y, balance]
+}
+
+# For mixture_of_experts: the sum along axis 1, which stays, as i32.
+function sum_of_ints(x) { return cast(sum(x, axis = 1, keep = true), i32) }
+
+# ---- bags of ids ----
+
+# The sum or the mean ("mean") of the rows of a learned table that the last axis of `ids` names, each times its weight. An id that is
+# `padding` counts for nothing; a bag of nothing is 0.
+#   input ids : i32[B, 5]
+#   predict y = nn.embedding_bag(ids, size = 10, units = 4, join = "mean", padding = 0)   # f32[B, 4]
+layer embedding_bag(ids, size : int, units : int, join = "sum", padding = none, weights = none, initial = uniform, to = f32) {
+  var table : to[size, units] = initial()
+  rows = lookup(table, ids)
+  share = cast(ids != (-1 if padding == none else padding), to)
+  weight = share if weights == none else share * weights
+  total = sum(rows * expand(weight), axis = -2)
+  if join == "sum" { return total }
+  return total / max(sum(expand(share), axis = -2), 1)
+}
+
+# ---- noise, in training alone ----
+
+# dropout of whole channels, the last axis, of each row (Tompson et al. 2015).
+#   input x : f32[B, 4, 4, 8]
+#   predict y = nn.spatial_dropout(x, 0.1)
+function spatial_dropout(x : T[N, ...S, K], rate = 0.5) {
+  if not training or rate == 0 { return x }
+  lone = [N]
+  for d in S { lone = lone + [1] }
+  kept = random_uniform(T[...lone, K]) >= rate
+  return select(broadcast(kept, shape(x)), x / (1.0 - rate), 0)
+}
+
+# All of a row is 0 with the probability `rate`, as of a branch that is added to what goes past it (Huang et al. 2016).
+#   input x : f32[B, 8]
+#   predict y = x + nn.drop_path(relu(x), 0.1)
+function drop_path(x : T[N, ...S], rate = 0.5) {
+  if not training or rate == 0 { return x }
+  lone = [N]
+  for d in S { lone = lone + [1] }
+  kept = random_uniform(T[...lone]) >= rate
+  return select(broadcast(kept, shape(x)), x / (1.0 - rate), 0)
+}
+
+# x plus normal noise.
+#   input x : f32[B, 8]
+#   predict y = nn.gaussian_noise(x, 0.1)
+function gaussian_noise(x, stddev = 0.1) {
+  if not training { return x }
+  return x + stddev * random_normal(type(x))
+}
+
+# x times normal noise of mean 1 and the variance rate / (1 - rate) (Srivastava et al. 2014, section 10).
+#   input x : f32[B, 8]
+#   predict y = nn.gaussian_dropout(x, 0.1)
+function gaussian_dropout(x, rate = 0.5) {
+  if not training or rate == 0 { return x }
+  return x * (1 + sqrt(rate / (1.0 - rate)) * random_normal(type(x)))
+}
+
+# dropout for selu: what is dropped is selu's least value, and all is scaled so that mean and variance stay (Klambauer et al. 2017).
+#   input x : f32[B, 8]
+#   predict y = nn.alpha_dropout(selu(x), 0.1)
+function alpha_dropout(x, rate = 0.5) {
+  if not training or rate == 0 { return x }
+  least = -1.7580993408473766
+  kept = random_uniform(type(x)) >= rate
+  a = 1.0 / sqrt((1 - rate) * (1 + rate * least * least))
+  return a * select(kept, x, least) - a * least * rate
+}

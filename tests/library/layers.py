@@ -1,0 +1,204 @@
+"""Layers beside the same in JAX: `p` has the variables by their names."""
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from case import Case, ids, rows
+
+X, SEQUENCE, IMAGE = rows(1, 6), rows(2, 4, 6), rows(3, 3, 2, 6)
+MEMORY = rows(4, 3, 5)
+EVEN = SEQUENCE + np.arange(6)  # no two features are equal, so that no variance is 0
+
+
+def rms(x, p):
+    return x / jnp.sqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * p["y.scale"]
+
+
+def groups(count):
+    def norm(x, p):
+        parts = x.reshape(x.shape[0], -1, count, x.shape[-1] // count)
+        center = parts - parts.mean((1, 3), keepdims=True)
+        even = center / jnp.sqrt((center ** 2).mean((1, 3), keepdims=True) + 1e-5)
+        return even.reshape(x.shape) * p["y.scale"] + p["y.shift"]
+    return norm
+
+
+def weight_normed(x, p):
+    v = p["y.direction"]
+    return jnp.tanh(x @ (v / jnp.linalg.norm(v, axis=0) * p["y.gain"]) + p["y.bias"])
+
+
+def turned(x, base=10000.0):
+    """By complex numbers."""
+    half = x.shape[-1] // 2
+    angle = jnp.arange(x.shape[1])[:, None] / base ** (jnp.arange(half) / half)
+    z = (x[..., :half] + 1j * x[..., half:]) * jnp.exp(1j * angle)[:, None]
+    return jnp.concatenate([z.real, z.imag], -1)
+
+
+def heads_of(x, count):
+    return x.reshape(x.shape[0], x.shape[1], count, -1)
+
+
+def attention(count, kv=None, causal=False, rotate=False, to=None, path="y"):
+    def layer(x, *more, p):
+        from_ = more[0] if to == "memory" else x
+        q = heads_of(x @ p[path + ".q.kernel"], count)
+        k, v = (heads_of(from_ @ p[f"{path}.{n}.kernel"], kv or count) for n in "kv")
+        if rotate:
+            q, k = turned(q), turned(k)
+        each = count // (kv or count)
+        k, v = jnp.repeat(k, each, 2), jnp.repeat(v, each, 2)
+        scores = jnp.einsum("nihd,njhd->nhij", q, k) / np.sqrt(q.shape[-1])
+        if causal:
+            scores = jnp.where(jnp.tri(*scores.shape[2:]) > 0, scores, -jnp.inf)
+        if to == "lengths":
+            seen = more[0][:, None, None, None] > jnp.arange(scores.shape[3])
+            scores = jnp.where(seen, scores, -1e30)
+            mixed = jnp.where(jnp.any(seen, -1, keepdims=True), jax.nn.softmax(scores), 0)
+        else:
+            mixed = jax.nn.softmax(scores)
+        y = jnp.einsum("nhij,njhd->nihd", mixed, v)
+        return y.reshape(x.shape) @ p[path + ".kernel"]
+    return layer
+
+
+def normed(x, p, path):
+    center = x - x.mean(-1, keepdims=True)
+    return center / jnp.sqrt((center ** 2).mean(-1, keepdims=True) + 1e-5) * p[path + ".scale"] + p[path + ".shift"]
+
+
+def dense(x, p, path):
+    return x @ p[path + ".kernel"] + p.get(path + ".bias", 0)
+
+
+def forward(x, p, path):
+    return dense(jax.nn.gelu(dense(x, p, path + ".wide"), approximate=False), p, path)
+
+
+def encoder(x, p):
+    for i in range(2):
+        h = f"y.{{}}.{i}"
+        x = x + attention(2, path=h.format("mixed"))(normed(x, p, h.format("first")), p=p)
+        x = x + forward(normed(x, p, h.format("second")), p, h.format("wide"))
+    return normed(x, p, "y")
+
+
+def decoder(x, memory, p):
+    for i in range(2):
+        h = f"y.{{}}.{i}"
+        x = x + attention(2, causal=True, path=h.format("mixed"))(normed(x, p, h.format("first")), p=p)
+        x = x + attention(2, to="memory", path=h.format("seen"))(normed(x, p, h.format("second")), memory, p=p)
+        x = x + forward(normed(x, p, h.format("third")), p, h.format("wide"))
+    return normed(x, p, "y")
+
+
+def gated(x, p):
+    return (jax.nn.silu(x @ p["y.gate.kernel"]) * (x @ p["y.wide.kernel"])) @ p["y.kernel"]
+
+
+def waves(x):
+    at = jnp.arange(4)[:, None] / 10000.0 ** (jnp.arange(3) / 3)
+    return x + jnp.concatenate([jnp.sin(at), jnp.cos(at)], 1)
+
+
+def experts(k, room):
+    """Token by token, choice by choice."""
+    def layer(x, p):
+        logits = x @ p["made.gate"]
+        order = np.argsort(-np.asarray(jax.lax.stop_gradient(logits)), -1, kind="stable")[..., :k]
+        share = jax.nn.softmax(jnp.take_along_axis(logits, jnp.asarray(order), -1))
+        many, out = logits.shape[-1], []
+        for row in range(x.shape[0]):
+            used, y = [0] * many, [0.0 * x[row, t] for t in range(x.shape[1])]
+            for j in range(k):
+                for t in range(x.shape[1]):
+                    e = int(order[row, t, j])
+                    used[e] += 1
+                    if used[e] <= room:
+                        h = jax.nn.gelu(x[row, t] @ p["made.up"][e] + p["made.up_bias"][e, 0], approximate=False)
+                        y[t] = y[t] + share[row, t, j] * (h @ p["made.down"][e] + p["made.down_bias"][e, 0])
+            out.append(jnp.stack(y))
+        return jnp.stack(out)
+    return layer
+
+
+def balance(x, p):
+    logits = x @ p["made.gate"]
+    first = jax.nn.one_hot(jnp.argmax(logits, -1), logits.shape[-1]).mean((0, 1))
+    return x[:, 0] + logits.shape[-1] * jnp.sum(first * jax.nn.softmax(logits).mean((0, 1)))
+
+
+def bag(mean, padding=None):
+    def layer(i, *w, p):
+        there = (i != padding) * (w[0] if w else 1.0) if padding is not None else jnp.ones(i.shape) * (w[0] if w else 1.0)
+        total = jnp.sum(p["y.table"][i] * there[..., None], -2)
+        return total / jnp.maximum(jnp.sum(i != (-1 if padding is None else padding), -1, keepdims=True), 1) if mean else total
+    return layer
+
+
+def convolved(x, kernel, size, stride=1):
+    kernel = kernel.reshape(size, size, x.shape[-1], -1)
+    return jax.lax.conv_general_dilated(x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def evened(x, p, path):
+    gap = (x - p[path + ".moving_mean"]) / jnp.sqrt(p[path + ".moving_variance"] + 1e-3)
+    return gap * p[path + ".scale"] + p[path + ".shift"]
+
+
+def block(*parts, stride=1):
+    """As trained: what it computes behind the training."""
+    def layer(x, p):
+        h = x
+        for i, (name, size, step) in enumerate(parts):
+            h = evened(convolved(jax.nn.relu(h) if i else h, p[f"y.{name}.conv2d.kernel"], size, step), p, "y." + name)
+        past = "y.past.conv2d.kernel" in p
+        return jax.nn.relu(h + (evened(convolved(x, p["y.past.conv2d.kernel"], 1, stride), p, "y.past") if past else x))
+    return layer
+
+
+def excited(x, p):
+    weight = jax.nn.sigmoid(dense(jax.nn.relu(dense(x.mean((1, 2)), p, "y.narrow")), p, "y.weight"))
+    return x * weight[:, None, None]
+
+
+LENGTHS = np.array([4, 1, 0, 2, 3, 4, 1], np.int32)  # one is empty
+BAGS = ids(5, 5, 3)
+BAGS[0] = 0
+
+LAYERS = [
+    Case("nn.rms_norm(x)", {"x": X}, rms),
+    Case("nn.rms_norm(x)", {"x": 0 * X}, rms, gradients=False, note="of 0"),
+    Case("nn.group_norm(x, groups = 2)", {"x": IMAGE}, groups(2), off=10),
+    Case("nn.instance_norm(x)", {"x": EVEN}, groups(6), off=10),
+    Case("nn.weight_norm(x, 3, activation = tanh)", {"x": X}, weight_normed),
+    Case("nn.rotary(x)", {"x": rows(6, 5, 2, 4)}, turned),
+    Case("x + nn.position_waves(4, 6, to = REAL)", {"x": SEQUENCE}, waves),
+    Case("nn.position_embedding(x)", {"x": SEQUENCE}, lambda x, p: x + p["y.table"]),
+    Case("nn.multi_head_attention(x, heads = 3)", {"x": SEQUENCE}, attention(3)),
+    Case("nn.multi_head_attention(x, heads = 3, causal = true, rotate = true, kv_heads = 1)", {"x": SEQUENCE},
+         attention(3, 1, True, True)),
+    Case("nn.multi_head_attention(x, heads = 2, memory = memory)", {"x": SEQUENCE, "memory": MEMORY}, attention(2, to="memory")),
+    Case("nn.multi_head_attention(x, heads = 2, mask = nn.length_mask(n, 4))", {"x": SEQUENCE, "n": LENGTHS},
+         attention(2, to="lengths")),
+    Case("nn.feed_forward(x, 5)", {"x": SEQUENCE}, lambda x, p: forward(x, p, "y")),
+    Case("nn.gated_feed_forward(x, 5)", {"x": SEQUENCE}, gated),
+    Case("nn.transformer_encoder(x, blocks = 2, heads = 2, hidden = 5)", {"x": EVEN}, encoder, off=100),
+    Case("nn.transformer_decoder(x, memory, blocks = 2, heads = 2, hidden = 5)", {"x": EVEN, "memory": MEMORY}, decoder, off=100),
+    Case("  made = nn.mixture_of_experts(x, experts = 4, hidden = 5)\n  y = made[0]", {"x": SEQUENCE}, experts(2, 99), off=10),
+    Case("  made = nn.mixture_of_experts(x, experts = 4, hidden = 5, k = 3, capacity = 2)\n  y = made[0]", {"x": SEQUENCE},
+         experts(3, 2), off=10, note="with little room"),
+    Case("  made = nn.mixture_of_experts(x, experts = 4, hidden = 5)\n  y = x[:, 0] + made[1]", {"x": SEQUENCE}, balance,
+         note="balance"),
+    Case("nn.embedding(i, 5, 3, padding = 2)", {"i": BAGS}, lambda i, p: jnp.where((i != 2)[..., None], p["y.table"][i], 0),
+         types=("f32",)),
+    Case("nn.embedding_bag(i, 5, 3, to = REAL)", {"i": BAGS}, bag(False)),
+    Case("nn.embedding_bag(i, 5, 3, join = \"mean\", padding = 0, to = REAL)", {"i": BAGS}, bag(True, 0)),
+    Case("nn.embedding_bag(i, 5, 3, padding = 1, weights = w, to = REAL)", {"i": BAGS, "w": rows(7, 3)}, bag(False, 1)),
+    Case("nn.residual_block(x, 6)", {"x": IMAGE}, block(("first", 3, 1), ("second", 3, 1)), gradients=False),
+    Case("nn.residual_block(x, 4, stride = 2)", {"x": IMAGE}, block(("first", 3, 2), ("second", 3, 1), stride=2), gradients=False),
+    Case("nn.bottleneck_block(x, 2, stride = 2)", {"x": IMAGE},
+         block(("first", 1, 1), ("second", 3, 2), ("third", 1, 1), stride=2), gradients=False),
+    Case("nn.squeeze_excite(x, 3)", {"x": IMAGE}, excited),
+]
