@@ -384,6 +384,9 @@ DGC_API enum dgc_status dgc_test(struct dgc_session *s, const char *path, const 
 DGC_API enum dgc_status dgc_check_lines(struct dgc_session *s, const char *path, const char *prefixes,
                                         const char *text, size_t len);
 
+/* What a file that the option trace has written says, in ten lines, or its sums as JSON (microseconds). */
+DGC_API enum dgc_status dgc_trace(struct dgc_session *s, const char *path, bool json, const char **text);
+
 struct dgc_bench_device {
   const char *name;
   bool simulated;

@@ -61,8 +61,12 @@ static const struct command *advance_slowly(struct exec *e, struct lane *lane, c
   for (;; c++) {
     struct command one[2] = {*c, {.kind = COMMAND_END}};
     bool works = c->kind == COMMAND_KERNEL || c->kind == COMMAND_CALL || c->kind == COMMAND_COPY;
-    uint64_t begin = works ? clock_ns() : 0;
-    if (c->kind == COMMAND_END || advance(one, e->run) == one) return c;
+    uint64_t begin = works || e->trace ? clock_ns() : 0;
+    if (c->kind == COMMAND_END || advance(one, e->run) == one) {
+      if (e->trace) exec_trace_stand(lane, c);
+      return c;
+    }
+    if (e->trace) exec_trace_command(e, lane, c, begin, works);
     if (works) note_time(e, lane, c, clock_ns() - begin);
     if (works && e->counts) count_copy(e, lane->device, c);
   }
@@ -107,7 +111,7 @@ static void run_lanes(struct exec *e, int worker) {
   struct lane *first = e->lanes + e->first_lane[worker], *end = e->lanes + e->first_lane[worker + 1];
   uint64_t run = e->run;
   for (struct lane *l = first; l < end; l++) l->next = l->commands;
-  bool slowly = e->times || e->counts;
+  bool slowly = e->looks > 0;
   unsigned spins = 0;
   uint64_t idle = 0, *waited = e->waited ? e->waited + worker * e->transport->size : NULL; /* since when */
   bool said = false;
@@ -199,7 +203,7 @@ static void issue(void *e) { run_worker(e, 0); }
  * its calls work. */
 static bool replay(struct exec *e) {
   const struct opened *o = e->async[0];
-  if (e->unrecordable || e->counts || e->limit || !o->backend->record || e->runs == 0) return false;
+  if (e->unrecordable || e->looks || e->limit || !o->backend->record || e->runs == 0) return false;
   if (!e->recording) e->recording = o->backend->record(o->self, issue, e);
   e->unrecordable = !e->recording;
   e->run += e->unrecordable; /* the attempt has given this run's signals */
@@ -254,10 +258,12 @@ bool exec_run_timed(struct exec *e, struct exec_times *t) {
   rebind(e);
   for (int i = 0; i < e->nlanes; i++) e->lanes[i].busy = 0;
   e->times = t;
+  e->looks++;
   uint64_t begin = clock_ns();
   bool done = run(e);
   t->wall = clock_ns() - begin;
   e->times = NULL;
+  e->looks--;
   for (int i = 0; i < e->nlanes; i++) {
     int device = e->lanes[i].device;
     const struct opened *o = e->engines->devices[device];
@@ -271,7 +277,9 @@ bool exec_run_counted(struct exec *e) {
   if (!e->traffic) e->traffic = arena_new_array(e->arena, pairs, int64_t);
   memset(e->traffic, 0, pairs * sizeof *e->traffic);
   e->counts = true;
+  e->looks++;
   bool done = exec_run(e);
+  e->looks--;
   e->counts = false;
   return done;
 }

@@ -58,6 +58,23 @@ struct exec_times {
 };
 bool exec_run_timed(struct exec *e, struct exec_times *t);
 
+/* What a device did, or waited for where `waits` holds, between two times of clock_ns: a step of its plan. */
+struct exec_event {
+  uint64_t begin, end;
+  int device, step;
+  bool waits;
+};
+/* Of a run, by device of this process, in the order of its steps. */
+struct exec_trace {
+  struct exec_event **events;
+  int *counts;
+  int rows;
+};
+/* Room in `a` for what a run of `e` does. Of devices that work behind the host, it is the calls that ask them to. */
+struct exec_trace *exec_trace_make(struct arena *a, const struct exec *e);
+/* From here on runs fill it in; NULL: no longer. */
+void exec_trace(struct exec *e, struct exec_trace *t);
+
 /* A run that does not end within `seconds` is given up: it is false, and exec_status says which device has not
  * answered. 0 = none, as before the first call. False after an error in `d`. */
 bool exec_set_limit(struct exec *e, int seconds, struct diags *d);

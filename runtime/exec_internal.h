@@ -19,6 +19,8 @@ struct lane {
   const struct command *next;     /* in the present run */
   int device;
   uint64_t busy;
+  const struct command *stood; /* of a run that is looked at: where it waits, or waited last; NULL: nowhere */
+  uint64_t stood_since;
   struct board *board; /* where it puts what it shares */
   _Atomic(const struct command *)
       stands; /* where it has waited for long; NULL: it goes on, as far as is known */
@@ -69,6 +71,8 @@ struct exec {
   struct point *arrivals; /* [collective * devices + device]: where all is done that comes before its part */
   uint64_t run;
   _Atomic bool failed;
+  int looks;                /* which of the next three are asked for: runs are looked at if any is */
+  struct exec_trace *trace; /* in a traced run */
   struct exec_times *times; /* in a timed run */
   int64_t *traffic;         /* by from * devices + to; counted while `counts` */
   bool counts;
@@ -117,6 +121,11 @@ void exec_watch(struct exec *e);
 bool exec_give_up(struct exec *e);
 /* Waits until the devices behind the host are done, or the deadline has passed. */
 bool exec_await_ends(struct exec *e);
+/* Of a traced run: adds what the device has done at this command, and what it has waited for before. */
+void exec_trace_command(struct exec *e, struct lane *lane, const struct command *c, uint64_t begin,
+                        bool works);
+/* It stands there. */
+void exec_trace_stand(struct lane *lane, const struct command *c);
 /* Who the device waits for at this command: a process, perhaps this one. */
 int exec_awaited(const struct exec *e, int device, const struct command *c);
 /* Adds a run that took so long to what the process has done with its time. */

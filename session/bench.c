@@ -6,6 +6,7 @@
 #include "session/profile.h"
 #include "session/rows.h"
 #include "session/strategy.h"
+#include "session/trace.h"
 
 #include "base/clock.h"
 #include "ir/graph/graph.h"
@@ -163,6 +164,19 @@ static enum dgc_status look_into_steps(struct dgc_session *s, struct loaded *l, 
   return DGC_OK;
 }
 
+/* Some more, for the file of the option trace. */
+static enum dgc_status trace_steps(struct dgc_session *s, struct loaded *l, void *const *inputs, int count) {
+  enum { MOST = 50 };
+  enum dgc_status status = trace_open(s);
+  for (int i = 0; !status && s->trace && i < count && i < MOST; i++) {
+    for (int k = 0; !status && k < l->plan->ninputs; k++)
+      if (!exec_write(l->exec, k, inputs[k])) status = session_device_failed(s);
+    if (!status) status = session_run(s, l);
+  }
+  enum dgc_status traced = trace_close(s);
+  return status ? status : traced;
+}
+
 static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *const *inputs,
                                struct dgc_bench *out, struct profile *x) {
   int ndevices = l->plan->ndevices;
@@ -170,6 +184,7 @@ static enum dgc_status measure(struct dgc_session *s, struct loaded *l, void *co
   if (!status) status = time_steps(s, l, inputs, out);
   uint64_t *sum = arena_new_array(s->call, (size_t)ndevices, uint64_t), all = 0;
   if (!status) status = look_into_steps(s, l, inputs, out->steps, sum, x);
+  if (!status) status = trace_steps(s, l, inputs, out->steps);
   if (status) return status;
   const struct device *planned = l->plan->graph->config.target.devices;
   struct dgc_bench_device *devices = arena_new_array(s->text, (size_t)ndevices, struct dgc_bench_device);

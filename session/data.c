@@ -162,14 +162,8 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   return ds ? DGC_OK : session_unread(s);
 }
 
-enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
-                                  struct loader *loader, const struct batch *b, struct loaded **out) {
-  enum dgc_status status = session_plan(s, kind, b->rows, out);
-  return status ? status : session_run_over(s, *out, (*out)->exec, ds, loader, b);
-}
-
-enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, struct exec *e,
-                                 const struct dataset *ds, struct loader *loader, const struct batch *b) {
+static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l, struct exec *e,
+                                   const struct dataset *ds, struct loader *loader, const struct batch *b) {
   for (int i = 0; i < ds->ncolumns; i++) {
     const struct tensor *column = &b->columns[i];
     int input = plan_input(l->plan, ds->columns[i].name);
@@ -181,7 +175,20 @@ enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, 
     }
     if (end > first && !exec_write_rows(e, input, column->data, first, end)) return session_device_failed(s);
   }
-  return session_run_exec(s, e);
+  return DGC_OK;
+}
+
+enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, struct exec *e,
+                                 const struct dataset *ds, struct loader *loader, const struct batch *b) {
+  enum dgc_status status = write_batch(s, l, e, ds, loader, b);
+  return status ? status : session_run_exec(s, e);
+}
+
+enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
+                                  struct loader *loader, const struct batch *b, struct loaded **out) {
+  enum dgc_status status = session_plan(s, kind, b->rows, out);
+  if (!status) status = write_batch(s, *out, (*out)->exec, ds, loader, b);
+  return status ? status : session_run(s, *out);
 }
 
 enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows) {

@@ -5,6 +5,7 @@
 #include "session/metrics.h"
 #include "session/strategy.h"
 #include "session/towers.h"
+#include "session/trace.h"
 
 enum dgc_status session_evaluation_rows(struct dgc_session *s, int64_t *rows) {
   struct dataset *ds = NULL;
@@ -79,7 +80,11 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   arena_guard(&guard, end_evaluation, &e);
   enum dgc_status status = session_evaluation_open(s, &e.data);
   struct totals *sums = status ? NULL : totals_begin(s, ENTRY_EVAL);
+  bool training = s->trace != NULL; /* asks for this: the file is its */
+  if (!status) status = trace_open(s);
   if (!status) status = run_all(s, &e, false, sums);
+  enum dgc_status traced = training ? DGC_OK : trace_close(s);
+  if (!status) status = traced;
   if (!status) finish_metrics(s, sums, metrics, count);
   if (!status && rows) *rows = e.data->rows;
   arena_unguard(&guard);

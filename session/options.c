@@ -119,6 +119,8 @@ static const struct option_row option_table[] = {
     {"profile", FLAG, AT(profile), 0, 0, NULL,
      "bench: what takes the time, by kernel and line of the model; of several devices, what one alone would "
      "take"},
+    {"trace", TEXT, AT(trace), 0, 0, "FILE",
+     "what each device did and waited for, and when, for Perfetto, Chrome and dgc trace"},
     {"checkpoint", TEXT, AT(checkpoint), 0, 0, "FILE",
      "where training saves, where other verbs read variables"},
     {"names", TEXT, AT(names), 0, 0, "FILE",

@@ -333,7 +333,9 @@ enum dgc_status session_run_exec(struct dgc_session *s, struct exec *e) {
   return DGC_RUNTIME;
 }
 
-enum dgc_status session_run(struct dgc_session *s, struct loaded *l) { return session_run_exec(s, l->exec); }
+enum dgc_status session_run(struct dgc_session *s, struct loaded *l) {
+  return s->trace ? s->run_traced(s, l) : session_run_exec(s, l->exec);
+}
 
 static void mark_filled(struct dgc_session *s) {
   for (int i = 0; i < store_count(s->store); i++) store_at(s->store, i)->filled = true;

@@ -15,6 +15,7 @@ struct loaded {
   const struct plan *plan;
   struct exec *exec;
   int64_t runs;
+  struct traced *traced; /* see trace.c; NULL: it was not traced yet */
 };
 
 /* Backend, workers and memory for the options' devices. */

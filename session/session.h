@@ -15,6 +15,7 @@
  *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
  *   run                   device memory, plans, runs
  *   worker                the step of one worker and the parameter servers, by themselves
+ *   trace                 what runs took, as a file
  *   variables, checkpoint the values of variables, for the caller and in files
  *   names, init_from      of files whose variables have other names; first values out of them
  *   rows                  arrays and functions of the caller, in place of files
@@ -65,7 +66,7 @@ struct options {
   const char *rows, *eval_rows, *auto_shard;
   const char *link, *speed, *tasks; /* of predictions */
   const char *names;                /* of what a checkpoint holds */
-  const char *checkpoint, *keep_best, *metric_to_watch, *to;
+  const char *trace, *checkpoint, *keep_best, *metric_to_watch, *to;
   struct every eval_every, log_every;
   const char *disable_pass, *print_after, *stress;
   const char *source_path; /* of verify */
@@ -171,6 +172,10 @@ struct dgc_session {
   int64_t begun;     /* the step at which its last training began */
   bool restored;     /* from a checkpoint */
   bool trained;      /* since it was loaded: its training data is not what to evaluate on */
+
+  struct trace *trace; /* see trace.h; NULL: there is none at present */
+  enum dgc_status (*run_traced)(struct dgc_session *s, struct loaded *l);
+  bool traced; /* the file of the option trace has been begun, if not ended, too */
 
   atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */
   int calls;           /* going on: a second one comes from on_progress */

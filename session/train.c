@@ -16,6 +16,7 @@
 #include "session/strategy.h"
 #include "session/tasks.h"
 #include "session/towers.h"
+#include "session/trace.h"
 
 #include "base/clock.h"
 #include "ir/graph/graph.h"
@@ -170,7 +171,9 @@ static enum dgc_status report(struct training *t, const struct batch *b, bool en
 static enum dgc_status begin_save(struct training *t) {
   struct dgc_session *s = t->s;
   enum dgc_status status = add_loss(t);
+  uint64_t begin = clock_ns();
   if (!status) status = session_save_begin(s, s->options.checkpoint, !s->options.allow_nan);
+  trace_span(s, "checkpoint", begin);
   if (!status) t->saved_step = s->position.step;
   t->saving = true;
   t->due = false;
@@ -201,7 +204,9 @@ static enum dgc_status keep_best(struct training *t) {
 static enum dgc_status evaluate(struct training *t) {
   struct dgc_session *s = t->s;
   double begin = clock_seconds();
+  uint64_t begun = clock_ns();
   enum dgc_status status = session_evaluate(s, t->test, t->validation);
+  trace_span(s, "evaluation", begun);
   if (status == DGC_STOPPED) return DGC_OK;
   for (int i = 0; !status && i < s->model->nmeasures; i++) t->validation[i].name = s->val_names[i];
   t->evaluated = !status;
@@ -418,7 +423,9 @@ static enum dgc_status train_in_order(struct training *t) {
   enum dgc_status status = DGC_OK;
   while (!status && !done(listen(t))) {
     const struct batch *b;
+    uint64_t begin = s->trace ? clock_ns() : 0;
     if (loader_next(t->loader, &b, &s->diags) != LOADER_BATCH) return end_early(t, session_unread(s));
+    if (begin) trace_span(s, "input", begin);
     status = train_batch(t, b);
     loader_release(t->loader, b);
   }
@@ -506,6 +513,8 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status && o->dump_batch && s->free)
     status = session_fail(s, DGC_USAGE,
                           "dump-batch: with staleness free no process knows which step reads a batch");
+  if (!status && o->trace && s->free)
+    status = session_fail(s, DGC_USAGE, "trace: with staleness free steps are not traced");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status) status = session_init_from(s);
@@ -517,12 +526,14 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = open_test(&t);
   if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = agree_on_training(s, t.data);
+  if (!status) status = trace_open(s);
   if (!status) status = train_over(&t);
   arena_unguard(&guard);
   if (t.saving) session_save_wait(s, o->checkpoint, &s->diags); /* it was to end otherwise */
   t.saving = false;
   end_training(&t);
-  return status;
+  enum dgc_status traced = trace_close(s);
+  return status ? status : traced;
 }
 
 static enum dgc_status train_alone(struct dgc_session *s) {

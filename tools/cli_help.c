@@ -21,7 +21,7 @@ static const struct option_group {
     {"Data", "data allow-path rows eval-data eval-rows eval-timeout auto-shard no-shuffle"},
     {"Training and its results",
      "epochs steps eval-every train-metrics keep-best metric-to-watch patience log log-every log-dir "
-     "dump-batch receipt profile checkpoint checkpoint-every allow-nan resume init-from to names "
+     "dump-batch receipt profile trace checkpoint checkpoint-every allow-nan resume init-from to names "
      "overwrite output json markdown quiet color help"},
     {"Processes", "processes hosts restarts min-tasks"},
     {"Tests", "jobs update filter define seconds junit"},

@@ -384,6 +384,12 @@ static int checkpoint(struct cli *c) {
   return code ? code : written;
 }
 
+static int trace(struct cli *c) {
+  const char *text;
+  int code = cli_status(c, dgc_trace(c->session, c->words[0], c->json, &text));
+  return code ? code : put_text(c, text);
+}
+
 static int report(struct cli *c) {
   const char *text;
   int code = c->file ? DGC_OK : cli_usage(c, "-o FILE says where the page goes; - is standard output");
@@ -407,18 +413,19 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS
                    " epochs steps eval-data eval-rows eval-timeout auto-shard no-shuffle checkpoint "
                    "checkpoint-every resume names overwrite allow-nan eval-every train-metrics keep-best "
-                   "metric-to-watch patience init-from log log-dir log-every dump-batch receipt"
+                   "metric-to-watch patience init-from log log-dir log-every dump-batch receipt trace"
                    " json quiet " PASS_OPTIONS,
      train},
     {"eval", "MODEL", "prints loss and metrics of a trained model",
-     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names json quiet " PASS_OPTIONS, eval},
+     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names trace json quiet " PASS_OPTIONS,
+     eval},
     {"predict", "MODEL", "writes what a trained model predicts",
      MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names output quiet " PASS_OPTIONS,
      predict},
     {"launch", "", "starts a cluster's processes: dgc launch -n 4 -- train MODEL ...",
      "processes hosts restarts min-tasks", cli_launch},
     {"bench", "MODEL", "times training steps, and compares with the machine's peak",
-     MODEL_OPTIONS " " DATA_OPTIONS " steps profile json " PASS_OPTIONS, bench},
+     MODEL_OPTIONS " " DATA_OPTIONS " steps profile trace json " PASS_OPTIONS, bench},
     {"devices", "", "lists devices and backends", "pjrt-plugin json", devices},
     {"inspect", "FILE", "lists the tensors of a checkpoint or data file", "json", inspect},
     {"checkpoint", "WHAT FILE...",
@@ -429,6 +436,8 @@ const struct verb verbs[] = {
      report},
     {"test", "FILE...", "tests what files say of themselves in lines RUN, CHECK, EXPECT: test FOLDER",
      "jobs update filter define seconds junit json quiet", cli_test},
+    {"trace", "FILE", "says where the time of traced steps went, in ten lines: train --trace FILE",
+     "file json", trace},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
      MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric receipt data eval-data threads timeout",
      verify},

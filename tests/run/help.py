@@ -66,7 +66,7 @@ for verb, options in every.items():
             check(sections[option] == section, option, "is in", sections[option], "and in", section)
 
 bash = run("completion", "bash")
-for words, wanted in [(["dgc", ""], set(verbs)), (["dgc", "tr"], {"train"}), (["dgc", "opt", "--pa"], {"--passes", "--packs", "--parameter-device"})]:
+for words, wanted in [(["dgc", ""], set(verbs)), (["dgc", "tr"], {"train", "trace"}), (["dgc", "opt", "--pa"], {"--passes", "--packs", "--parameter-device"})]:
     script = bash + "\nCOMP_WORDS=(%s)\nCOMP_CWORD=%d\n_dgc\nprintf '%%s\\n' \"${COMPREPLY[@]}\"" % (
         " ".join("'%s'" % w for w in words), len(words) - 1)
     done = subprocess.run(["bash", "-c", script], check=True, stdout=subprocess.PIPE).stdout.decode().split()
