@@ -1,6 +1,7 @@
 /* From an entry of the model to its graphs. */
 #include "session/compile.h"
 
+#include "session/memory_limit.h"
 #include "session/model.h"
 #include "session/strategy.h"
 
@@ -38,7 +39,10 @@ static struct graph *compile(struct dgc_session *s, struct arena *a, enum entry_
   struct graph *g = session_source(s, a, kind, batch);
   struct pipeline_options options = session_passes(s);
   g->config.task = task;
-  return pipeline_run(a, g, NULL, last, &options, &s->diags);
+  if (kind != ENTRY_TRAIN || last || !s->options.memory_limit)
+    return pipeline_run(a, g, NULL, last, &options, &s->diags);
+  struct graph *placed = pipeline_run(s->call, g, NULL, "copies", &options, &s->diags);
+  return placed ? session_within_limit(s, a, placed, &options) : NULL;
 }
 
 struct graph *session_graph(struct dgc_session *s, struct arena *a, enum entry_kind kind, int64_t batch,

@@ -78,6 +78,10 @@ static const struct option_row option_table[] = {
     {"packs", INTEGER, AT(packs), 1, 4096, "N", "sum gradients as N arrays of equal size"},
     {"bytes-per-pack", INTEGER, AT(bytes_per_pack), 1, INT64_C(1) << 40, "N",
      "sum gradients as arrays that end once they are larger than N bytes"},
+    {"memory-limit", INTEGER, AT(memory_limit), 1, INT64_C(1) << 60, "BYTES",
+     "what a training step may need on a device, variables and all: activations are computed again where it "
+     "is "
+     "more (default: no limit)"},
     {"soft-placement", FLAG, AT(soft_placement), 0, 0, NULL,
      "use another device where the annotated one is missing"},
     {"batch", INTEGER, AT(batch), 1, INT64_C(1) << 32, "N",
@@ -377,7 +381,8 @@ static enum dgc_status prepare_change(struct dgc_session *s, const struct option
       IS_AMONG(r, AT(devices), AT(cluster), AT(task), AT(backend), AT(threads), AT(tf32), AT(bits)))
     return session_fail(s, DGC_USAGE, "%s must be set before anything runs", r->name);
   if (IS_AMONG(r, AT(devices), AT(cluster), AT(task))) s->listed = (struct target){0};
-  if (in_config(r) || IS_AMONG(r, AT(devices), AT(disable_pass), AT(timeout))) session_unsettle(s);
+  if (in_config(r) || IS_AMONG(r, AT(devices), AT(disable_pass), AT(timeout), AT(memory_limit)))
+    session_unsettle(s);
   return DGC_OK;
 }
 

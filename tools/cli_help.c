@@ -16,7 +16,7 @@ static const struct option_group {
     {"The model and its devices", "set model devices cluster task towers strategy parameter-device staleness "
                                   "min-part-bytes balance uneven "
                                   "loss-scaling consolidation-device cross-device link speed packs "
-                                  "bytes-per-pack soft-placement batch batch-is seed "
+                                  "bytes-per-pack memory-limit soft-placement batch batch-is seed "
                                   "threads timeout tf32 bits backend pjrt-plugin"},
     {"Data", "data allow-path rows eval-data eval-rows eval-timeout auto-shard no-shuffle"},
     {"Training and its results",

@@ -9,10 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TARGET_OPTIONS                                                                             \
-  "devices cluster task towers strategy parameter-device staleness min-part-bytes balance uneven " \
-  "loss-scaling "                                                                                  \
-  "consolidation-device cross-device link speed packs bytes-per-pack soft-placement batch batch-is"
+#define TARGET_OPTIONS                                                                                   \
+  "devices cluster task towers strategy parameter-device staleness min-part-bytes balance uneven "       \
+  "loss-scaling "                                                                                        \
+  "consolidation-device cross-device link speed packs bytes-per-pack memory-limit soft-placement batch " \
+  "batch-is"
 #define MODEL_OPTIONS "set model " TARGET_OPTIONS " seed backend pjrt-plugin tf32 bits allow-path"
 #define PASS_OPTIONS  "verify-each disable-pass print-after time-passes stress dump-dir no-origins"
 #define DATA_OPTIONS  "data rows threads timeout"

@@ -113,7 +113,7 @@ const char *attrs_check(const struct node *n, enum attr_key *which, struct arena
     uint64_t bit = UINT64_C(1) << a->key;
     const char *why;
     *which = a->key;
-    if (!((op->attrs | op->optional_attrs) & bit))
+    if (!((op->attrs | op->optional_attrs | ATTR_BIT(again)) & bit))
       return arena_printf(arena, "%s has no attribute %s", op->name, attr_name(a->key));
     if (have & bit) return arena_printf(arena, "%s has the attribute %s twice", op->name, attr_name(a->key));
     if ((why = attr_check(n, a, arena))) return why;

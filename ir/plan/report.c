@@ -90,6 +90,34 @@ struct memory_need memory_need(struct arena *a, const struct plan *p, const uint
   return m;
 }
 
+/* ---- what is computed again ---- */
+
+static bool is_marked(const struct node *n) { return node_int_or(n, ATTR_again, 0); }
+
+bool is_repeated(const struct node *n) {
+  if (n->op == OP_fused) return is_marked(node_attr(n, ATTR_body)->body->outputs[0].node);
+  if (n->op != OP_output) return is_marked(n);
+  const struct graph *body = node_attr(n->inputs[0], ATTR_body)->body;
+  return n->inputs[0]->op == OP_fused && is_marked(body->outputs[node_int(n, ATTR_index)].node);
+}
+
+struct repeated plan_repeated(const struct plan *p, int device) {
+  struct repeated r = {0};
+  const struct graph *g = p->graph;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->device != device) continue;
+    const struct graph *body = n->op == OP_fused ? node_attr(n, ATTR_body)->body : NULL;
+    for (uint32_t k = 0; body && k < body->count; k++)
+      if (is_marked(body->nodes[k])) r.flops += node_flops(body->nodes[k]);
+    if (!body && is_marked(n)) r.flops += node_flops(n);
+    if (!is_repeated(n) || node_is_strided(n) || op_of(n)->view) continue;
+    r.values++;
+    r.bytes += type_bytes(&n->type);
+  }
+  return r;
+}
+
 /* ---- traffic ---- */
 
 static int by_edge(const void *a, const void *b) {

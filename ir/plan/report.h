@@ -31,6 +31,15 @@ struct memory_need {
   int64_t at_peak[PURPOSE_COUNT]; /* sum to `peak`; what is missing to `arena` are gaps */
   int step;
 };
+/* What a device computes for the second time in a run, so as not to keep it. */
+struct repeated {
+  int values; /* that are stored */
+  int64_t bytes, flops;
+};
+struct repeated plan_repeated(const struct plan *p, int device);
+/* Whether `n`, a node of the plan's graph, or of a kernel what it gives, is computed for the second time. */
+bool is_repeated(const struct node *n);
+
 /* `purposes` are those of the plan's graph. */
 struct memory_need memory_need(struct arena *a, const struct plan *p, const uint8_t *purposes, int device);
 

@@ -26,6 +26,19 @@ static void print_sums(struct str *s, const int64_t *sums, const char *indent) {
     if (sums[k]) str_printf(s, "%s%12lld %ss\n", indent, (long long)sums[k], purpose_names[k]);
 }
 
+/* What is not kept for the backward pass: how much, and by name. */
+static void print_repeated(struct str *s, const struct plan *p, int device) {
+  struct repeated r = plan_repeated(p, device);
+  if (!r.flops && !r.values) return;
+  str_printf(s, "    %12lld computed again, %d value%s, by %lld operations\n", (long long)r.bytes, r.values,
+             r.values == 1 ? "" : "s", (long long)r.flops);
+  for (uint32_t i = 0; i < p->graph->count; i++) {
+    const struct node *n = p->graph->nodes[i];
+    if (n->device != device || !is_repeated(n) || node_is_strided(n) || op_of(n)->view) continue;
+    str_printf(s, "      %10lld %s\n", (long long)type_bytes(&n->type), n->name);
+  }
+}
+
 void plan_print_memory(struct str *s, const struct plan *p) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
@@ -41,6 +54,7 @@ void plan_print_memory(struct str *s, const struct plan *p) {
     print_sums(s, m.at_peak, "      ");
     if (gaps(&m)) str_printf(s, "      %12lld gaps\n", gaps(&m));
     if (m.peak) print_live(s, p, purposes, d, m.step);
+    print_repeated(s, p, d);
   }
   str_put(s, "}\n");
   arena_destroy_guarded(a, &guard);
@@ -111,7 +125,9 @@ void plan_print_memory_json(struct str *s, const struct plan *p) {
     str_printf(s, ", \"arena\": %lld, \"peak\": %lld, \"step\": %d, \"at_peak\": ", (long long)m.arena,
                (long long)m.peak, m.step);
     json_sums(s, m.at_peak);
-    str_putc(s, '}');
+    struct repeated r = plan_repeated(p, d);
+    str_printf(s, ", \"again\": {\"values\": %d, \"bytes\": %lld, \"operations\": %lld}}", r.values,
+               (long long)r.bytes, (long long)r.flops);
   }
   str_put(s, "\n]}\n");
   arena_destroy_guarded(a, &guard);
