@@ -2,9 +2,10 @@
  * values carried into it and carries the gradients of those back.
  *
  * The values carried into each step are stacked by a copy of the loop, which takes the loop's place when the graph is
- * simplified. What a step adds to the gradient of a constant is not added up step by step where that joins rows or
- * columns, as in x' @ dy: its factors are stacked, and the sum over all steps is one product outside of the loop. So
- * no step joins rows of the batch, which may lie in several towers. */
+ * simplified; so are matrix products, which are most of the work, unless the loop is long: then memory counts. What a
+ * step adds to the gradient of a constant is not added up step by step where that joins rows or columns, as in x' @ dy:
+ * its factors are stacked, and the sum over all steps is one product outside of the loop. So no step joins rows of the
+ * batch, which may lie in several towers. */
 #include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 
@@ -12,12 +13,16 @@
 
 #include <string.h>
 
+/* Loops of more steps compute their products again. */
+enum { LONGEST_KEPT = 1024 };
+
 /* A walk over the steps of a body, which stand in the graph of the loop that goes back. */
 struct step_walk {
   struct graph *g;
   uint32_t count;           /* nodes of the step itself */
   struct node **grads;      /* by node */
   uint8_t *needed;          /* by node */
+  struct node **kept;       /* by node: the input that has its value, and is read in its place; NULL: none */
   struct node ***of_result; /* by scan: the gradients of its results */
 };
 
@@ -60,9 +65,10 @@ static void walk_back(struct step_walk *w) {
     bool floats = dtype_is_float((enum dtype)n->type.dtype) || n->op == OP_scan;
     for (int k = 0; k < n->ninputs && floats && op_of(n)->grad && !(op_of(n)->traits & OP_NO_GRADIENT); k++)
       w->needed[i] |= w->needed[n->inputs[k]->id];
+    if (w->kept[i]) w->needed[w->kept[i]->id] = w->needed[i];
   }
   for (uint32_t i = w->count; i-- > 0;) {
-    struct node *n = g->nodes[i], *dy = w->grads[i];
+    struct node *n = g->nodes[i], *dy = w->grads[w->kept[i] ? w->kept[i]->id : i];
     if ((!dy && !(n->op == OP_scan && w->of_result[i])) || !op_of(n)->grad || !w->needed[i]) continue;
     build_at(g, n);
     g->at.backward = true;
@@ -78,7 +84,11 @@ struct back {
   const struct node *n;
   struct scan s;
   struct node *const *dy;
-  struct node *forward; /* n, with a stack of what is carried into each step */
+  struct node *forward;   /* n, with stacks of what is carried into each step, and of products */
+  struct node **products; /* nodes of n's body, */
+  struct node **again;    /* in the body, of which others only have the gradients, */
+  struct node **given;    /* and inputs with their values */
+  int nproducts;
   struct node **operands;
   int noperands, carries, sequences;
   int *
@@ -101,8 +111,23 @@ static struct node *add_operand(struct back *b, struct node *operand, const char
   return build_input(b->body, name, t);
 }
 
-/* n with stacks of what is carried into its steps, behind its other results. */
-static struct node *stack_carried(struct graph *g, const struct node *n, const struct scan *s) {
+/* What is computed once, and kept. */
+static void find_products(struct back *b) {
+  const struct graph *body = b->s.body;
+  b->products = arena_new_array(b->g->arena, (size_t)body->count + 1, struct node *);
+  b->again = arena_new_array(b->g->arena, (size_t)body->count + 1, struct node *);
+  b->given = arena_new_array(b->g->arena, (size_t)body->count + 1, struct node *);
+  for (uint32_t i = 0; i < body->count && b->s.length <= LONGEST_KEPT; i++) {
+    struct node *x = body->nodes[i];
+    if (x->op == OP_matmul && x->type.rank < MAX_RANK) b->products[b->nproducts++] = x;
+  }
+}
+
+/* n with stacks of what is carried into its steps and of products, behind its other results. */
+static struct node *stack_carried(struct back *b) {
+  struct graph *g = b->g;
+  const struct node *n = b->n;
+  const struct scan *s = &b->s;
   struct scan more = *s;
   struct node **inputs = scan_inputs(g->arena, s->body);
   struct build_context saved = g->at;
@@ -110,10 +135,13 @@ static struct node *stack_carried(struct graph *g, const struct node *n, const s
   for (int i = 0; i < s->carries; i++)
     graph_add_output(more.body, OUTPUT_VALUE, arena_printf(g->arena, "before_%d", i),
                      more.body->nodes[inputs[i]->id], 0);
+  for (int i = 0; i < b->nproducts; i++)
+    graph_add_output(more.body, OUTPUT_VALUE, arena_printf(g->arena, "product_%d", i),
+                     more.body->nodes[b->products[i]->id], 0);
   build_at(g, n);
-  struct node *out =
-      s->carries ? build_scan(g, arena_printf(g->arena, "%s.kept", n->name), &more, n->ninputs, n->inputs)
-                 : (struct node *)(uintptr_t)n;
+  struct node *out = s->carries || b->nproducts ? build_scan(g, arena_printf(g->arena, "%s.kept", n->name),
+                                                             &more, n->ninputs, n->inputs)
+                                                : (struct node *)(uintptr_t)n;
   g->at = saved;
   return out;
 }
@@ -140,6 +168,11 @@ static void give_steps(struct back *b, struct node **inputs) {
   }
   for (int i = s->carries; i < s->carries + s->sequences; i++)
     b->inner[inputs[i]->id] = add_operand(b, b->n->inputs[i], inputs[i]->name, &inputs[i]->type);
+  for (int i = 0; i < b->nproducts; i++) {
+    const char *name = arena_printf(b->g->arena, "%s.product.%d", b->n->name, i);
+    struct node *kept = scan_result(b->g, b->forward, results + s->carries + i, name);
+    b->given[i] = add_operand(b, kept, b->products[i]->name, &b->products[i]->type);
+  }
   for (int i = s->carries; i < results; i++)
     if (b->dy[i])
       b->seeds[i] =
@@ -150,14 +183,18 @@ static void give_steps(struct back *b, struct node **inputs) {
     b->inner[inputs[i]->id] = add_operand(b, b->n->inputs[i], inputs[i]->name, &inputs[i]->type);
 }
 
-/* Computes the step again. */
+/* Computes the step again, from products that are kept. */
 static bool repeat_step(struct back *b) {
+  int product = 0;
   for (uint32_t i = 0; i < b->s.body->count; i++) {
     const struct node *x = b->s.body->nodes[i];
     if (x->op == OP_input) continue;
     struct node **in = arena_new_array(b->body->arena, (size_t)x->ninputs + 1, struct node *);
     for (int k = 0; k < x->ninputs; k++) in[k] = b->inner[x->inputs[k]->id];
     if (!(b->inner[i] = build_like(b->body, x, in, NULL))) return false;
+    if (product == b->nproducts || b->products[product] != x) continue;
+    b->again[product] = b->inner[i];
+    b->inner[i] = b->given[product++];
   }
   return true;
 }
@@ -321,13 +358,15 @@ static struct node *steps_of(const struct back *b, const struct node *d) {
 static void begin(struct back *b, struct node **inputs) {
   struct arena *a = b->g->arena;
   size_t most = 2 * (size_t)(b->n->ninputs + b->s.carries + b->s.stacks) + 8;
+  find_products(b);
+  most += (size_t)b->nproducts;
   b->body = graph_create(a, gradient_name(b->g, b->n), b->g->diags);
   b->body->stage = b->g->stage;
   b->operands = arena_new_array(a, most + (size_t)b->n->ninputs, struct node *);
   b->carry_of = arena_new_array(a, most, int);
   b->inner = arena_new_array(a, (size_t)b->s.body->count + 1, struct node *);
   b->seeds = arena_new_array(a, most, struct node *);
-  b->forward = stack_carried(b->g, b->n, &b->s);
+  b->forward = stack_carried(b);
   build_at(b->body, b->n);
   carry_gradients(b, inputs);
   give_steps(b, inputs);
@@ -397,7 +436,9 @@ void scan_gradient(struct grad *c, const struct node *n, struct node *const *dy,
   size_t count = (size_t)b.body->count + 1;
   w.grads = arena_new_array(g->arena, count, struct node *);
   w.needed = arena_new_array(g->arena, count, uint8_t);
+  w.kept = arena_new_array(g->arena, count, struct node *);
   w.of_result = arena_new_array(g->arena, count, struct node **);
+  for (int i = 0; i < b.nproducts; i++) w.kept[b.again[i]->id] = b.given[i];
   for (int i = 0; i < n->ninputs; i++)
     w.needed[b.inner[inputs[i]->id]->id] =
         is_float(inputs[i]) && (i < b.s.carries || needed[n->inputs[i]->id]);

@@ -119,6 +119,12 @@ def swapped(p, x, n):
     return h, ys.swapaxes(0, 1)
 
 
+def long(p, x, n):
+    e = x.sum(axis=1) @ p["w"]
+    h, _ = jax.lax.scan(lambda h, _: (jnp.tanh(h @ p["u"] + e), None), jnp.zeros((len(x), 3)), None, length=1030)
+    return h, jnp.stack([h] * LENGTH, axis=1)
+
+
 def both_ways(p, x, n):
     def step(h, x_t):
         h = jnp.tanh(x_t @ p["w"] + h @ p["u"])
@@ -185,6 +191,12 @@ CASES = [
     return old * h
   }
 """, swapped),
+    Case("too long for its products to be kept", {"w": (2, 3), "u": (3, 3)}, ZERO + """  e = sum(x, axis = 1) @ w
+  scan(length = 1030) h {
+    h = tanh(h @ u + e)
+  }
+  ys = reshape(concat([h, h, h, h, h], axis = 1), [B, 5, 3])
+""", long),
     Case("both ways", {"w": (2, 3), "u": (3, 3)}, ZERO + """  g = h
   ahead = scan h over x_t in x {
     h = tanh(x_t @ w + h @ u)
