@@ -363,7 +363,7 @@ function drawBox(box, near) {
   const phase = PHASES[box.phase], mark = box.mark;
   for (let shadow = Math.min(box.times, 3) - 1; shadow >= 0; shadow--) {
     outline(box, shadow * 3);
-    ink.fillStyle = phase.color;
+    ink.fillStyle = view.times ? heat(box) : phase.color;
     ink.fill();
     ink.lineWidth = box === view.selected ? 3 : mark ? 2.5 : 1;
     ink.strokeStyle = box === view.selected ? '#1c3f80' : mark === 'new' ? '#128a2e' : mark ? '#c07a00' : phase.edge;
@@ -408,6 +408,13 @@ function pairs(into, list) {
   for (const [key, value] of list) if (value !== '' && value !== undefined) element('dt', key, dl), element('dd', value, dl);
 }
 
+/* What a trace says of nodes. */
+function timed(nodes) {
+  if (!view.times) return [];
+  const waited = nodes.reduce((sum, n) => sum + (view.times.get(n.name)?.waited || 0), 0);
+  return [['time', timeOf(nodes) ? `${duration(timeOf(nodes))} a step` : ''], ['others wait', waited ? `${duration(waited)} a step` : '']];
+}
+
 function links(into, title, nodes) {
   if (!nodes.length) return;
   element('h3', `${title} (${nodes.length})`, into);
@@ -444,7 +451,7 @@ function describe() {
 function describeNode(into, box, n) {
   pairs(into, [['op', n.op], ['type', n.type], ['lies', n.dist + (n.tower >= 0 ? `, tower ${n.tower}` : n.replica >= 0 ? `, replica ${n.replica}` : '')],
                ['phase', PHASES[n.phase].name], ['device', n.device >= 0 ? DATA.devices[n.device].name + (DATA.devices[n.device].simulated ? ' (simulated)' : '') : ''],
-               ['because', n.why], ['flops', n.flops ? number(n.flops) : ''], ['result', bytes(n.bytes)], ['from', n.origin],
+               ['because', n.why], ['flops', n.flops ? number(n.flops) : ''], ['result', bytes(n.bytes)], ...timed([n]), ['from', n.origin],
                ['output', view.graph.outputs.filter(o => o.node === n.name).map(o => `${o.role} ${o.name}`).join(', ')]]);
   if (n.line) element('pre', n.line, into).className = 'line';
   sources(into, n.origin);
@@ -458,7 +465,7 @@ function describeLayer(into, box) {
   for (const n of box.nodes) ops.set(n.op, (ops.get(n.op) || 0) + 1), devices.add(n.device);
   pairs(into, [['nodes', number(box.nodes.length)], ['towers', box.times > 1 ? box.times : ''], ['phase', PHASES[box.phase].name],
                ['devices', [...devices].filter(d => d >= 0).map(d => DATA.devices[d].name).join(' ')],
-               ['flops', number(box.nodes.reduce((s, n) => s + n.flops, 0))], ['results', bytes(box.nodes.reduce((s, n) => s + n.bytes, 0))],
+               ['flops', number(box.nodes.reduce((s, n) => s + n.flops, 0))], ['results', bytes(box.nodes.reduce((s, n) => s + n.bytes, 0))], ...timed(box.nodes),
                ['ops', [...ops].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([op, n]) => `${op} ${n}`).join(', ')]]);
   element('button', 'look inside', into).onclick = () => unfold(box);
   sources(into, box.nodes.find(n => n.origin)?.origin.split(' (')[0] || '');
@@ -560,6 +567,7 @@ function rebuild(keep) {
   makeBoxes();
   layout();
   markChanges();
+  measureBoxes();
   view.node = held && view.graph.nodes.includes(held) ? held : null;
   view.selected = view.node ? view.node.box : null;
   if (held?.box && before && before.x !== undefined && view.graph.nodes.includes(held)) {
@@ -663,6 +671,50 @@ function nextMatch() {
   show(view.matches[view.match]);
 }
 
+/* ---- a trace: how long nodes take ---- */
+
+/* Microseconds of a step by node: its own, and those in which others wait for it. */
+function timesOf(trace) {
+  const times = new Map(), of = name => times.get(name) || times.set(name, {own: 0, waited: 0}).get(name);
+  let steps = 0;
+  for (const e of trace.traceEvents) {
+    if (e.ph !== 'X') continue;
+    if (e.cat === 'step') steps += e.name === 'train' || !DATA.graph.endsWith('.train') ? 1 : 0;
+    else if (e.cat === 'wait') of(e.args.for).waited += e.dur;
+    else if (!['input', 'checkpoint', 'evaluation'].includes(e.cat)) of(e.name).own += e.dur;
+  }
+  for (const t of times.values()) t.own /= steps || 1, t.waited /= steps || 1;
+  return times;
+}
+
+const duration = us => us >= 1000 ? `${(us / 1000).toFixed(2)} ms` : `${us.toFixed(1)} µs`;
+const timeOf = nodes => nodes.reduce((sum, n) => sum + (view.times.get(n.name)?.own || 0), 0);
+
+/* From nearly white to red, by the share of the box that takes longest. */
+function heat(box) {
+  const share = view.longest ? Math.sqrt(timeOf(box.nodes) / view.longest) : 0;
+  return `hsl(${50 - 45 * share} 90% ${97 - 42 * share}%)`;
+}
+
+function measureBoxes() {
+  view.longest = view.times ? view.boxes.reduce((most, box) => Math.max(most, timeOf(box.nodes)), 0) : 0;
+}
+
+/* The kernels of a trace are the nodes of the last pass. */
+function loadTrace(text) {
+  let trace;
+  try {
+    trace = JSON.parse(text);
+  } catch (error) {
+    trace = null;
+  }
+  if (!Array.isArray(trace?.traceEvents)) return void ($('status').textContent = 'this is no trace: dgc train --trace FILE writes one');
+  view.times = timesOf(trace);
+  setPass(DATA.passes.length - 1);
+  const known = view.graph.nodes.filter(n => view.times.has(n.name)).length;
+  $('status').textContent += `; ${number(known)} of them in the trace`;
+}
+
 /* ---- hands ---- */
 
 function boxAt(e) {
@@ -731,6 +783,7 @@ function listen() {
   $('pass').oninput = e => turnPass(+e.target.value);
   $('search').oninput = e => { search(e.target.value); draw(); };
   $('merged').onchange = e => toggleMerged(e.target.checked);
+  $('trace').onchange = e => e.target.files[0]?.text().then(loadTrace);
   $('fold').onclick = () => { view.open.clear(); rebuild(); fit(); };
   $('fit').onclick = fit;
   $('keys').onclick = () => $('help').showModal();

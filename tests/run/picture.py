@@ -139,6 +139,22 @@ if shutil.which("chromium"):
     check("/cpu:3: step" in one.texts["memory"] and "MiB" in one.texts["memory"], one.texts["memory"])
     source = browse(page, **{"pass": "source", "open": "*"})
     check(seen(source)[0] == len(data["passes"][0]["nodes"]) and seen(source)[2] == 0, "all open", seen(source))
+    # A trace: the time of a node is what the file says of it, and of a folded layer that of its nodes.
+    trace = folder / "t.json"
+    run("train", *digits, "--steps", "5", "--trace", str(trace), "--quiet")
+    told = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "X"]
+    for n, (chosen, names) in enumerate([("h.matmul", {"h.matmul"}), ("tower_2/h.matmul", {"tower_2/h.matmul"})]):
+        timed = folder / ("timed%d.html" % n)
+        text = json.dumps(trace.read_text()).replace("<", "\\u003c")
+        after = "loadTrace(%s); show(view.graph.byName.get(%s));" % (text, json.dumps(chosen))
+        timed.write_text(page.read_text() + "<script>" + after + "</script>")
+        time = sum(e["dur"] for e in told if e["name"] in names) / 5
+        shown = "%.2f ms a step" % (time / 1000) if time >= 1000 else "%.1f µs a step" % time
+        details = browse(timed, towers="apart")
+        check(shown in details.texts["details"] and "pass=" not in details.texts["details"], chosen, shown, details.texts["details"])
+    wrong = folder / "wrong.html"
+    wrong.write_text(page.read_text() + "<script>loadTrace('[]')</script>")
+    check("this is no trace" in browse(wrong).texts["status"], "a wrong trace")
     large, about = emit("resnet", root + "/bench/resnet.dsl", "--devices", "cpu:0-7", "--strategy", "mirrored")
     check(seen(browse(large, search="conv"))[0] > 15000, "many nodes")
 else:
