@@ -75,8 +75,10 @@ int cli_launch(struct cli *c);
 /* The whole number of an option; `otherwise` where it is not given, -1 after an error. */
 int cli_number_of(struct cli *c, const char *name, const char *text, int least, int most, int otherwise);
 
-/* cli_test.c: the verb */
+/* cli_test.c, cli_new.c, cli_doctor.c: verbs */
 int cli_test(struct cli *c);
+int cli_new(struct cli *c);
+int cli_doctor(struct cli *c);
 
 /* main.c: a verb with what stands behind it; the exit code. */
 int cli_run(const struct verb *v, int argc, char **argv);

@@ -437,6 +437,8 @@ const struct verb verbs[] = {
      report},
     {"test", "FILE...", "tests what files say of themselves in lines RUN, CHECK, EXPECT: test FOLDER",
      "jobs update filter define seconds junit json quiet", cli_test},
+    {"new", "NAME", "makes a folder with a first model, its data, and a test of it", "json", cli_new},
+    {"doctor", "", "says what this machine has for dgc, what it lacks, and what to do", "json", cli_doctor},
     {"trace", "FILE", "says where the time of traced steps went, in ten lines: train --trace FILE",
      "file json", trace},
     {"verify", "FILE", "proves that placed graphs compute what their model says",

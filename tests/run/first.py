@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""First steps: first.py DGC SAMPLES SOURCE. Every command of docs/tutorial.md is run and does what stands behind it; dgc new and
+dgc doctor; what is said to who comes with words of other libraries."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+from checks import check, dgc, finish, others
+
+root = pathlib.Path(others[0])
+os.environ["PATH"] = os.path.dirname(dgc) + ":" + os.environ["PATH"]
+
+# The commands of the tutorial, in their order and in one shell each. Behind "# exit N" one must end so; lines that follow
+# a command, up to "...", are in what it prints, but for numbers.
+text = (root / "docs/tutorial.md").read_text()
+folder, commands = os.getcwd(), 0
+for block in re.findall(r"^```\n(\$ .*?)^```$", text, re.M | re.S):
+    for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
+        command, *wanted = part.splitlines()
+        code = int((re.findall(r"# exit (\d)$", command) or [0])[0])
+        done = subprocess.run(["bash", "-c", "cd %s && %s; code=$?; pwd >%s/where; exit $code" % (folder, command, os.getcwd())],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        folder = pathlib.Path("where").read_text().strip()
+        printed = [re.sub(r"[-\d.]+", "N", line.rstrip()) for line in done.stdout.decode().splitlines()]
+        check(done.returncode == code, command, "exit", done.returncode, done.stdout.decode())
+        for line in wanted:
+            if line != "...":
+                check(re.sub(r"[-\d.]+", "N", line.rstrip()) in printed, command, "does not print", line, "but", done.stdout.decode())
+        commands += 1
+check(commands >= 12, "commands", commands)
+
+
+def run(*arguments, env=None):
+    return subprocess.run([dgc, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env)
+
+
+# dgc new: a folder that is its own, or nothing.
+check(run("new", "deep/first").returncode == 3, "no folder above it")
+check(run("new", "one").returncode == 0 and run("test", "one").returncode == 0, "new")
+before = sorted((p.name, p.read_bytes()) for p in pathlib.Path("one").iterdir())
+check(len(before) == 5 and run("new", "one").returncode == 2, "it is there")
+check(before == sorted((p.name, p.read_bytes()) for p in pathlib.Path("one").iterdir()), "it has changed")
+for name in ("9x", "", "a b", "a;b", "..", "."):
+    check(run("new", name).returncode == 2, name)
+model = pathlib.Path("one/one.dsl")
+model.write_text(model.read_text().replace("rate = 0.02", "rate = 0.0"))
+done = run("test", "one")
+check(done.returncode == 4 and b"accuracy is" in done.stdout and b"which is less than 0.9" in done.stdout, done.stdout)
+
+# dgc doctor.
+found = json.loads(run("doctor", "--json").stdout)
+states = {f["what"]: f["state"] for f in found["found"]}
+check(found["ok"] and states["kernels"] == "ok" and states["machine"] == "ok", found)
+check({"cache", "GPU", "MPI", "huge pages"} < set(states), states)
+bare = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "DGC_CACHE")}
+check(b"cache        not there" in run("doctor", env=bare).stdout, "no cache")
+os.mkdir("open")
+os.mkdir("open/dgc")
+os.chmod("open/dgc", 0o777)
+check(b"not this user's alone" in run("doctor", env=dict(bare, XDG_CACHE_HOME=os.path.abspath("open"))).stdout, "a cache that others may write")
+
+# Words of other libraries.
+MODEL = "use nn\nmodel m() {\n  input x : %s[B, 4]\n  h = nn.dense(x, 2%s)\n%s  train mean(h) with %s\n}\n"
+for arguments, word, here in [
+    (("float32", "", "", "sgd(rate = 1)"), "float32", "f32"), (("int", "", "", "sgd(rate = 1)"), "int", "i32"),
+    (("f32", ", activation = None", "", "sgd(rate = 1)"), "None", "none"), (("f32", "", "", "sgd(lr = 1)"), "lr", "rate"),
+    (("f32", "", "", "adam(learning_rate = 1)"), "learning_rate", "rate"), (("f32", "", "  k = keras.x\n", "sgd(rate = 1)"), "keras", "use nn"),
+    (("f32", "", "  k = tf.nn.relu(x)\n", "sgd(rate = 1)"), "tf", "use nn"),
+]:
+    pathlib.Path("word.dsl").write_text(MODEL % arguments)
+    done = run("check", "word.dsl", "--json")
+    said = json.loads(done.stdout)["diagnostics"]
+    notes = [n for d in said if "`%s`" % word in d["message"] for n in d.get("notes", [])]
+    good = any(n.get("fix") == {"replace": word, "with": here} for n in notes) or any("`%s`" % here in n["message"] for n in notes if " " in here)
+    check(good, word, said)
+finish()
