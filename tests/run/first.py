@@ -76,4 +76,20 @@ for arguments, word, here in [
     notes = [n for d in said if "`%s`" % word in d["message"] for n in d.get("notes", [])]
     good = any(n.get("fix") == {"replace": word, "with": here} for n in notes) or any("`%s`" % here in n["message"] for n in notes if " " in here)
     check(good, word, said)
+
+# What is to be written in place of tf.distribute's symbols is there.
+page = (root / "docs/tf_distribute.md").read_text()
+helps = run("help", "train").stdout.decode() + run("help", "launch").stdout.decode()
+known = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", helps, re.M))
+check(set(re.findall(r"--[a-z][a-z-]+", page)) <= known, set(re.findall(r"--[a-z][a-z-]+", page)) - known)
+# Messages that are explained are messages.
+sources = "".join(p.read_text() for f in ("frontend", "session", "tools", "runtime", "ir", "passes", "base") for p in (root / f).rglob("*.c"))
+sources = re.sub(r'"\s*"', "", sources)
+explained = re.findall(r"^\| `([^`]*)`", (root / "docs/troubleshooting.md").read_text(), re.M)
+check(len(explained) > 10 and all(m in sources for m in explained), [m for m in explained if m not in sources])
+language = (root / "docs/language.md").read_text()
+for word in ("tower_count()", "tower_id()", "all_gather(", "synchronization(on_read)", "aggregation("):
+    check(word in page and word in language, word)
+for name in re.findall(r"--(?:strategy|cross-device) ([a-z_]+)", page):
+    check(name in (root / "ir/strategies.def").read_text() + (root / "ir/cross_device.def").read_text(), name)
 finish()
