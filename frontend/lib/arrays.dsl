@@ -258,3 +258,18 @@ function segment_mean(values : T[n, ...S], ids, count : int) {
   for d in S { dims = dims + [1] }
   return segment_sum(values, ids, count) / max(reshape(segment_count(ids, count, T), dims), 1)
 }
+
+# ---- ids of many kinds ----
+
+# Ids of any size, i64 or i32, as numbers from 0 to buckets - 1, i32: equal ids give equal numbers, others as if drawn; another
+# seed gives another drawing. By multiplication modulo 2^64 (Knuth 1973, section 6.4), twice, with the high half added to the low
+# one between.
+#   input ids : i64[B, 3]
+#   predict y = nn.embedding(hash(ids, 100), size = 100, units = 4)       # f32[B, 3, 4]
+function hash(ids, buckets : int, seed : int = 0) {
+  half = 4294967296
+  first = (cast(ids, i64) + (2 * seed + 1)) * 7046029254386353131
+  second = (first + first / half) * 6364136223846793005 + 1442695040888963407
+  high = second / half % buckets
+  return cast((high + buckets) % buckets, i32)
+}

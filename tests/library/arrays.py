@@ -23,6 +23,25 @@ def segments(join):
     return lambda x, i, j: jnp.where(((j >= 0) & (j < 4))[:, None], join(x, jnp.where(i < 0, 9, i), 4)[j], 0)
 
 
+LARGE = np.concatenate([np.arange(21).reshape(7, 3), np.random.default_rng(44).integers(-2 ** 63, 2 ** 63 - 1, (7, 3))], 1)
+
+
+def hashed(buckets, seed):
+    """By Python's integers, which have no end."""
+    def wrapped(n):
+        return (n + 2 ** 63) % 2 ** 64 - 2 ** 63
+
+    def truncated(n, d):
+        return abs(n) // d * (1 if n >= 0 else -1)
+
+    def one(n):
+        first = wrapped((int(n) + 2 * seed + 1) * 7046029254386353131)
+        second = wrapped(wrapped(first + truncated(first, 2 ** 32)) * 6364136223846793005 + 1442695040888963407)
+        return truncated(second, 2 ** 32) % buckets
+
+    return lambda x: np.array([[one(n) for n in row] for row in np.asarray(x)], np.int32)
+
+
 def mean_of(x, i, n):
     return jax.ops.segment_sum(x, i, n) / jnp.maximum(jnp.bincount(i, length=n)[:n], 1)[:, None]
 
@@ -77,6 +96,8 @@ ARRAYS = [
     Case("gather(segment_mean(x, max(i, -9), 4), max(j, -9))", {"x": X, "i": KINDS, "j": KINDS[::-1].copy()}, segments(mean_of)),
     Case("gather(segment_count(max(i, -9), 4, REAL), max(j, -9))", {"i": KINDS, "j": KINDS[::-1].copy()},
          lambda i, j: jnp.where((j >= 0) & (j < 4), jnp.bincount(jnp.where(i < 0, 9, i), length=10)[:4][j], 0) * 1.0),
+    Case("hash(x, 1000)", {"x": LARGE}, hashed(1000, 0)), Case("hash(x, 7, seed = 5)", {"x": LARGE}, hashed(7, 5)),
+    Case("hash(x, 7)", {"x": LARGE.astype(np.int32)}, hashed(7, 0), note="of i32"),
     Case("logsumexp(x, axis = [1, 2])", {"x": M}, lambda x: special.logsumexp(x, (1, 2)), note="of several axes"),
     Case("logsumexp(x, axis = [0, 1], keep = true) + 0 * x", {"x": X}, lambda x: special.logsumexp(x) + 0 * x, types=("f32",),
          note="of the batch"),

@@ -44,6 +44,8 @@ ALL = [
     Drawn("cast(random_categorical(expand(x) + select(iota(f64[4]) == 2, -inf, 0.5 * abs(iota(f64[4]) - 1))), f64)",
           shares(*(LOGITS / LOGITS.sum()))),
     Drawn("x + cast(random_permutation(4000), f64)", orders),
+    Drawn("cast(hash(cast(x, i64) + iota(i64[4000]), 10), f64)", shares(*[0.1] * 10)),
+    Drawn("cast(hash(cast(x, i64) + 4096 * iota(i64[4000]), 16, 3), f64)", shares(*[0.0625] * 16)),
     Drawn("reparameterize(x + 2, x + 2 * log(3 + x))", follows(stats.norm(2, 3))),
     Drawn("shuffle(x + iota(f64[4000]))", orders),
 ]
