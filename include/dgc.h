@@ -437,6 +437,8 @@ struct dgc_bench {
       alone_seconds; /* a step on the first device alone, median; 0: there is one device, or other processes */
   int nplaces;       /* then, and the one stands first that costs most over its share of `alone` */
   const struct dgc_bench_place *places;
+  double
+      bf16_peak; /* as `peak`, of products of bfloat16 added up in f32; 0: this machine has no units for them */
 };
 /* Times the option steps (default 100) of training on the option data, or on numbers made up. */
 DGC_API enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out);

@@ -1,4 +1,5 @@
 /* What this machine reaches: operations in f32, by independent chains of multiply-adds in the widest vectors there are;
+ * products of bfloat16 that are added up in f32, by its tiles (AMX) or dot products (AVX-512 BF16), where it has them;
  * bytes, by arrays that no cache holds. */
 #include "runtime/devices.h"
 
@@ -8,7 +9,10 @@
 #include <stdlib.h>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 /* Enough chains to cover the latency of two units. */
@@ -63,14 +67,16 @@ struct best {
   _Alignas(64) double rate;
 };
 
-/* Each thread keeps its own best, so that one that was interrupted does not count. */
-static void run_loop(void *arg, int worker) {
-  struct best *best = &((struct best *)arg)[worker];
+/* Each thread keeps its own best, so that one that was interrupted does not count. `run` says how many operations it
+ * has done. */
+static void keep_best(struct best *best, double (*run)(void)) {
   for (int i = 0; i < 8; i++) {
-    double begin = clock_seconds(), rate = loop() / (clock_seconds() - begin);
+    double begin = clock_seconds(), rate = run() / (clock_seconds() - begin);
     if (rate > best->rate) best->rate = rate;
   }
 }
+
+static void run_loop(void *arg, int worker) { keep_best(&((struct best *)arg)[worker], loop); }
 
 /* All threads do this again and again for 0.1 s; the sum of what each reached at best. */
 static double best_rates(int threads, work_fn *fn) {
@@ -91,6 +97,88 @@ static double best_rates(int threads, work_fn *fn) {
 }
 
 double machine_peak(int threads) { return best_rates(threads, run_loop); }
+
+/* --- bfloat16 --- */
+
+#if defined(__x86_64__)
+/* Linux lets a process use tiles that asks for them: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA). */
+enum { ASK_FOR_STATE = 0x1023, TILE_DATA = 18, TILE_ROWS = 16, TILE_BYTES = 64 };
+
+static bool has_tiles(void) {
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  bool there = d >> 22 & 1 && d >> 24 & 1; /* AMX-BF16, AMX-TILE */
+  return there && syscall(SYS_arch_prctl, ASK_FOR_STATE, TILE_DATA) == 0;
+}
+
+static bool has_dot_products(void) {
+  unsigned a, b, c, d;
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 5 & 1;
+}
+
+/* How tiles 0 to 7 are shaped: 16 rows of 64 bytes each. */
+struct tile_shapes {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t row_bytes[16];
+  uint8_t rows[16];
+};
+
+/* Four sums of 16 x 16, each of two factors with 32 products for each element. */
+__attribute__((target("amx-tile,amx-bf16"))) static double loop_tiles(void) {
+  struct tile_shapes shapes = {.palette = 1};
+  for (int i = 0; i < 8; i++) shapes.row_bytes[i] = TILE_BYTES, shapes.rows[i] = TILE_ROWS;
+  float out[TILE_ROWS * TILE_BYTES / 4];
+  _tile_loadconfig(&shapes);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_zero(4);
+  _tile_zero(5);
+  _tile_zero(6);
+  _tile_zero(7);
+  enum { TILE_ROUNDS = ROUNDS / 16 };
+  for (int r = 0; r < TILE_ROUNDS; r++) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, out, TILE_BYTES);
+  _tile_release();
+  sink = out[0];
+  return 2.0 * TILE_ROUNDS * 4 * 16 * 16 * 32;
+}
+
+__attribute__((target("avx512f,avx512bf16"))) static double loop_dot_products(void) {
+  __m512 acc[CHAINS];
+  __m512bh x = (__m512bh)_mm512_set1_epi32(0x3f803f80), y = (__m512bh)_mm512_set1_epi32(0x3a803a80);
+  for (int i = 0; i < CHAINS; i++) acc[i] = _mm512_set1_ps((float)i);
+  for (int r = 0; r < ROUNDS; r++) {
+    UNROLL for (int i = 0; i < CHAINS; i++) acc[i] = _mm512_dpbf16_ps(acc[i], x, y);
+  }
+  float sum = 0;
+  for (int i = 0; i < CHAINS; i++) sum += _mm512_cvtss_f32(acc[i]);
+  sink = sum;
+  return 2.0 * ROUNDS * CHAINS * 32;
+}
+
+static void run_tiles(void *arg, int worker) { keep_best(&((struct best *)arg)[worker], loop_tiles); }
+static void run_dot_products(void *arg, int worker) {
+  keep_best(&((struct best *)arg)[worker], loop_dot_products);
+}
+
+double machine_bf16_peak(int threads) {
+  if (has_tiles()) return best_rates(threads, run_tiles);
+  return has_dot_products() ? best_rates(threads, run_dot_products) : 0;
+}
+#else
+double machine_bf16_peak(int threads) {
+  (void)threads;
+  return 0;
+}
+#endif
 
 /* --- memory --- */
 

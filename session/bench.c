@@ -289,6 +289,7 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   enum dgc_status status = bench_here(s, out, &l, &x);
   if (status) return status;
   out->peak = machine_peak(out->threads);
+  out->bf16_peak = machine_bf16_peak(out->threads);
   out->bandwidth = machine_bandwidth(out->threads);
   if (!s->options.profile) return DGC_OK;
   profile_lines(s, l->plan, &x, out);

@@ -183,6 +183,7 @@ static void bench_json(const struct dgc_bench *b) {
       {"gflop", b->flops * 1e-9},
       {"gflops", b->flops / b->step_seconds * 1e-9},
       {"peak_gflops", b->peak * 1e-9},
+      {"bf16_peak_gflops", b->bf16_peak * 1e-9},
       {"bandwidth_gb", b->bandwidth * 1e-9},
       {"share_of_peak", b->flops / b->step_seconds / b->peak},
       {"outside_kernels", b->outside},
@@ -296,6 +297,9 @@ void cli_print_bench(const struct cli *c, const struct dgc_bench *b) {
   printf("work             %10.2f GFLOP/s   %.4f GFLOP a step\n", rate * 1e-9, b->flops * 1e-9);
   printf("machine's peak   %10.2f GFLOP/s   f32, %d thread%s\n", b->peak * 1e-9, b->threads,
          plural(b->threads));
+  if (b->bf16_peak > 0)
+    printf("                 %10.2f GFLOP/s   bf16 added up in f32, %d thread%s\n", b->bf16_peak * 1e-9,
+           b->threads, plural(b->threads));
   printf("machine's memory %10.2f GB/s      read and written, %d thread%s\n", b->bandwidth * 1e-9, b->threads,
          plural(b->threads));
   if (isnan(b->outside)) return; /* a plugin's own */

@@ -159,7 +159,8 @@ static void lines_are_the_step(void **state) {
       if (l->flops > 0 || l->traffic > 0) assert_true(l->roof > 0);
       if (strcmp(l->what, "h.kernel.grad") != 0) continue;
       assert_string_equal(l->how, "matmul");
-      assert_string_equal(l->where, "m.dsl:5 (nn.dense, nn.dsl:7)");
+      static const char place[] = "m.dsl:5 (nn.dense, nn.dsl:"; /* the line there is the library's affair */
+      assert_memory_equal(l->where, place, sizeof place - 1);
       assert_int_equal(l->count, spreads[k].count);
       gradient = l->flops;
     }
@@ -167,6 +168,7 @@ static void lines_are_the_step(void **state) {
     assert_true(gradient == 2.0 * 64 * 40 * 30);
     assert_true(places > 5);
     assert_true(b.bandwidth > 0 && seconds > 0);
+    assert_true(b.bf16_peak == 0 || b.bf16_peak > b.peak / 2);
     assert_int_equal(b.ndevices, spreads[k].count);
     assert_true((b.alone_seconds > 0) == (spreads[k].count > 1));
     double here = 0, alone = 0, excess = 0;
