@@ -142,6 +142,27 @@ static int explain(struct cli *c) {
   return code ? code : put_text(c, text);
 }
 
+/* {"ok":true,"claims":["...",...]}: the lines of the text, to the file of -o or standard output. */
+static int put_claims(struct cli *c, int code, const char *text) {
+  char *json = NULL;
+  size_t size;
+  FILE *f = open_memstream(&json, &size);
+  if (!f) return DGC_RUNTIME;
+  fprintf(f, "{\"ok\":%s,\"claims\":[", code ? "false" : "true");
+  for (const char *line = text, *before = ""; *line; before = ",") {
+    size_t len = strcspn(line, "\n");
+    char *one = strndup(line, len);
+    fputs(before, f);
+    cli_json_string(f, one ? one : "");
+    free(one);
+    line += len + (line[len] != 0);
+  }
+  fprintf(f, "],\"diagnostics\":[%s]}\n", c->diagnostics ? c->diagnostics : "");
+  int written = fclose(f) == 0 ? put_text(c, json) : DGC_RUNTIME;
+  free(json);
+  return written;
+}
+
 /* What has been proved is worth reading even where something has not. */
 static int verify(struct cli *c) {
   const char *text;
@@ -149,7 +170,7 @@ static int verify(struct cli *c) {
   int code = start(c);
   if (code) return code;
   code = cli_status(c, dgc_verify(c->session, c->words[0], c->entry, &text));
-  int written = put_text(c, text);
+  int written = c->json ? put_claims(c, code, text) : put_text(c, text);
   return code ? code : written;
 }
 
@@ -281,7 +302,11 @@ static int predict(struct cli *c) {
   int code = load_trained(c);
   int64_t rows;
   if (!code) code = cli_status(c, dgc_predict(c->session, &rows));
-  if (!code && !c->quiet && !c->process)
+  if (!code && c->json) {
+    printf("{\"rows\":%lld", (long long)rows);
+    cli_print_diagnostics(c);
+    fputs("}\n", stdout);
+  } else if (!code && !c->quiet && !c->process)
     fprintf(stderr, "%lld row%s\n", (long long)rows, rows == 1 ? "" : "s");
   return code;
 }
@@ -421,7 +446,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names trace json quiet " PASS_OPTIONS,
      eval},
     {"predict", "MODEL", "writes what a trained model predicts",
-     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names output quiet " PASS_OPTIONS,
+     MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names output json quiet " PASS_OPTIONS,
      predict},
     {"launch", "", "starts a cluster's processes: dgc launch -n 4 -- train MODEL ...",
      "processes hosts restarts min-tasks", cli_launch},
@@ -433,8 +458,8 @@ const struct verb verbs[] = {
      "show FILE, diff A B, or with -o FILE: rename, average A B..., to-npz, cast --to f16",
      "file names to overwrite json", checkpoint},
     {"report", "LOG...",
-     "draws the curves of trainings beside each other, as a page: report a.jsonl b.csv -o r.html", "file",
-     report},
+     "draws the curves of trainings beside each other, as a page: report a.jsonl b.csv -o r.html",
+     "file json", report},
     {"test", "FILE...", "tests what files say of themselves in lines RUN, CHECK, EXPECT: test FOLDER",
      "jobs update filter define seconds junit json quiet", cli_test},
     {"new", "NAME", "makes a folder with a first model, its data, and a test of it", "json", cli_new},
@@ -442,7 +467,8 @@ const struct verb verbs[] = {
     {"trace", "FILE", "says where the time of traced steps went, in ten lines: train --trace FILE",
      "file json", trace},
     {"verify", "FILE", "proves that placed graphs compute what their model says",
-     MODEL_OPTIONS " " PASS_OPTIONS " entry file graph source numeric receipt data eval-data threads timeout",
+     MODEL_OPTIONS " " PASS_OPTIONS
+                   " entry file graph source numeric receipt data eval-data threads timeout json",
      verify},
     {"diff", "BEFORE AFTER", "says what the graphs of one text have that those of another have not",
      "file json", diff},

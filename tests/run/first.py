@@ -62,6 +62,25 @@ os.mkdir("open/dgc")
 os.chmod("open/dgc", 0o777)
 check(b"not this user's alone" in run("doctor", env=dict(bare, XDG_CACHE_HOME=os.path.abspath("open"))).stdout, "a cache that others may write")
 
+# Messages as JSON, of every verb that has it: one object, whatever is wrong.
+verbs = re.findall(r"^  ([a-z]+) ", run("--help").stdout.decode(), re.M)
+having = [v for v in verbs if "--json" in run("help", v).stdout.decode()]
+check({"check", "compile", "opt", "train", "eval", "predict", "bench", "inspect", "checkpoint", "report", "verify", "diff", "explain", "trace",
+       "test", "new", "doctor", "devices"} <= set(having), having)
+words = {"explain": ["nowhere.dsl", "x"], "diff": ["nowhere.dg", "nowhere.dg"], "checkpoint": ["show", "nowhere"], "report": ["nowhere", "-o", "r.html"],
+         "eval": ["nowhere.dsl", "--checkpoint", "x"], "predict": ["nowhere.dsl", "--checkpoint", "x"], "new": ["nowhere/x"]}
+for verb in having:
+    for arguments in (words.get(verb, ["nowhere.dsl"]), ["--no-such-option"]):
+        if verb in ("devices", "doctor", "doc", "test") and arguments[0][:2] != "--":
+            continue
+        done = run(verb, *arguments, "--json")
+        lines = done.stdout.decode().splitlines()
+        said = json.loads(lines[0]) if len(lines) == 1 else {}
+        check(done.returncode in (1, 2, 3) and said.get("diagnostics") and said["diagnostics"][0]["severity"] == "error", verb, arguments, done)
+run("compile", "one/one.dsl", "--devices", "cpu:0-1", "--emit", "placed", "-o", "placed.dg")
+claims = json.loads(run("verify", "one/one.dsl", "--entry", "train", "--devices", "cpu:0-1", "--json").stdout)
+check(claims["ok"] and claims["claims"] == run("verify", "one/one.dsl", "--entry", "train", "--devices", "cpu:0-1").stdout.decode().splitlines(), claims)
+
 # Words of other libraries.
 MODEL = "use nn\nmodel m() {\n  input x : %s[B, 4]\n  h = nn.dense(x, 2%s)\n%s  train mean(h) with %s\n}\n"
 for arguments, word, here in [
