@@ -56,17 +56,23 @@ INLINE void block_8(const char *from, int64_t step, char *to, int64_t row_step) 
   for (int i = 0; i < 2; i++) memcpy(to + i * row_step, &y[i], sizeof y[i]);
 }
 
-/* Rows `l` to `end` of one panel, of `columns` columns. */
+/* Rows `l` to `end` of one panel, of `columns` columns. The last blocks begin where they end with the panel; what is
+ * smaller than a block goes element by element. */
 #define DEFINE_TRANSPOSED(name, SIZE, HIGH, SIDE, block)                                              \
   INLINE void name(const char *from, int64_t step, int64_t l, int64_t end, int64_t columns, char *to, \
                    int64_t row_step) {                                                                \
-    int64_t wide = columns / SIDE * SIDE, high = l + (end - l) / HIGH * HIGH;                         \
-    for (int64_t j = 0; j < wide; j += SIDE)                                                          \
-      for (int64_t i = l; i < high; i += HIGH)                                                        \
-        block(from + j * step + i * SIZE, step, to + i * row_step + j * SIZE, row_step);              \
-    for (int64_t j = 0; j < columns; j++)                                                             \
-      for (int64_t i = j < wide ? high : l; i < end; i++)                                             \
-        memcpy(to + i * row_step + j * SIZE, from + j * step + i * SIZE, SIZE);                       \
+    if (end - l < HIGH || columns < SIDE) {                                                           \
+      for (int64_t j = 0; j < columns; j++)                                                           \
+        for (int64_t i = l; i < end; i++)                                                             \
+          memcpy(to + i * row_step + j * SIZE, from + j * step + i * SIZE, SIZE);                     \
+      return;                                                                                         \
+    }                                                                                                 \
+    for (int64_t at = 0; at < columns; at += SIDE) {                                                  \
+      int64_t j = least(at, columns - SIDE);                                                          \
+      for (int64_t i = l; i < end; i += HIGH)                                                         \
+        block(from + j * step + least(i, end - HIGH) * SIZE, step,                                    \
+              to + least(i, end - HIGH) * row_step + j * SIZE, row_step);                             \
+    }                                                                                                 \
   }
 
 DEFINE_TRANSPOSED(transposed_4, 4, 4, 8, block_4)

@@ -183,7 +183,7 @@ static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *
 
 static bool is_own(const struct cpu *cpu, const struct product *size) {
   if (!gemm_can() || size->stored) return false;
-  return size->dtype == DT_F64 || (size->dtype == DT_F32 && cpu->portable);
+  return product_in_order(size) || (size->dtype == DT_F32 && cpu->portable);
 }
 
 bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
