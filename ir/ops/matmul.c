@@ -108,8 +108,9 @@ struct product product_of(const struct node *n) {
   return p;
 }
 
-/* Measured beside oneDNN 2.6 with AVX-512: gradients that are narrow or small, and what is multiplied by a small matrix.
- * Of the latter it does not depend on the number of rows, which may be the batch: so a row has the same bits in any. */
+/* Measured beside oneDNN 2.6 with AVX-512: gradients that are narrow or small, and what is multiplied by a small
+ * matrix. Of the latter it does not depend on the number of rows, which may be the batch: so a row has the same bits in
+ * any. */
 bool product_in_order(const struct product *p) {
   enum { SMALL = 1 << 14, SMALL_GRADIENT = 1 << 20, NARROW = 16, FLAT = 32, DEEP = 256 };
   if (p->dtype != DT_F32 || p->bf16) return p->dtype == DT_F64;

@@ -100,12 +100,16 @@ static bool make_tile(const struct gemm *g, struct cpu_jit *jit, int lanes, bool
   return cpu_jit_tile(jit, &t, out, d);
 }
 
+/* Sums are so many that none is waited for, and that they fit the registers beside B and a number of A. */
 static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
+  const struct product *p = &g->size;
   int64_t lanes = v->bytes / g->bytes;
-  bool one = g->size.n <= lanes;
-  g->columns = one ? lanes : 2 * lanes;
-  g->last = g->size.n % lanes;
-  g->rows = v->count >= 32 ? (one ? (g->size.transpose_a ? 24 : 16) : 14) : one ? 12 : 6;
+  bool many = v->count >= 32;
+  int64_t vectors = p->n <= lanes ? 1 : p->m <= 2 && p->n > 2 * lanes ? MAX_TILE_VECTORS : 2;
+  g->columns = vectors * lanes;
+  g->last = p->n % lanes;
+  g->rows = vectors > 2 ? 2 : many ? 14 : 6;
+  if (vectors == 1) g->rows = !many ? 12 : p->transpose_a ? 24 : 16;
 }
 
 /* B must be packed where it lies transposed. */
@@ -117,7 +121,7 @@ static void choose_panels(struct gemm *g) {
   g->a_apart =
       g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
   g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + LINE : g->columns * g->bytes;
-  g->wide = (g->levels ? WAITING_WIDE : WIDE) / g->bytes;
+  g->wide = (g->levels ? WAITING_WIDE : WIDE) / g->bytes / g->columns * g->columns;
   g->high = g->levels ? WAITING_TILES * g->rows : p->m;
   g->deep = TILES * g->rows;
 }

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAX_TILE_ROWS = 24, MAX_TILE_VECTORS = 2, MAX_TILE_LANES = 16 };
+enum { MAX_TILE_ROWS = 24, MAX_TILE_VECTORS = 6, MAX_TILE_LANES = 16 };
 
 struct tile {
   enum dtype dtype; /* f32 or f64 */
