@@ -265,7 +265,7 @@ struct value step_value(struct resolver *r) {
   struct type t = type_scalar(DT_I64);
   if (r->g == r->init) {
     struct build_context saved = r->init->at;
-    r->init->at.scope = "step.initial";
+    r->init->at.scope = STEP_VARIABLE ".initial";
     struct node *zero = build_scalar(r->init, DT_I64, 0);
     r->init->at = saved;
     return value_tensor(r, zero, LOC_NONE);
@@ -277,13 +277,13 @@ struct value step_value(struct resolver *r) {
     bool is_new = !r->step;
     const struct frame *model = r->frame;
     while (model->caller) model = model->caller;
-    r->step = variable_at(r, "step", &(struct variable){.type = t, .loc = model->call}, NULL);
+    r->step = variable_at(r, STEP_VARIABLE, &(struct variable){.type = t, .loc = model->call}, NULL);
     if (r->step && is_new) {
       r->init->at.want = NULL;
       r->init->at.scope = "step.initial";
       r->init->at.loc = model->call;
       r->init->at.trail = NULL;
-      struct node *n = build_variable(r->init, "step", &t, false, NULL);
+      struct node *n = build_variable(r->init, STEP_VARIABLE, &t, false, NULL);
       struct node *assign = build_assign(r->init, n, build_scalar(r->init, DT_I64, 0));
       graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
     }
@@ -292,7 +292,7 @@ struct value step_value(struct resolver *r) {
     if (!r->step) return value_error();
   }
   struct value v = value_tensor(r, r->step->node, LOC_NONE);
-  v.name = "step";
+  v.name = STEP_VARIABLE;
   return v;
 }
 

@@ -32,7 +32,7 @@ static const struct node **parts_of(struct resolver *r, const struct node *n, in
   walk_to(&r->walk, n, &depth);
   while (depth) {
     const struct node *q = r->walk.stack[--depth];
-    bool step = q->op == OP_variable && strcmp(q->name, "step") == 0;
+    bool step = q->op == OP_variable && strcmp(q->name, STEP_VARIABLE) == 0;
     if (!step && !q->ninputs && q->op != OP_constant && q->op != OP_iota) return NULL;
     if (reach_tower(r, q) || reach_batch(r, q) || (op_of(q)->traits & OP_NO_CSE && !step)) return NULL;
     parts = grown(r->arena, parts, *count, sizeof *parts);

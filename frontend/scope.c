@@ -32,9 +32,9 @@ struct value builtin_name(struct resolver *r, const char *name) {
   if (strcmp(name, "pi") == 0) return value_float(3.14159265358979323846);
   if (strcmp(name, "inf") == 0) return value_float((double)INFINITY);
   if (strcmp(name, "training") == 0) return value_bool(r->run == RUN_TRAIN);
-  if (strcmp(name, "step") == 0 && r->counted && r->g != r->init)
+  if (strcmp(name, STEP_VARIABLE) == 0 && r->counted && r->g != r->init)
     return value_tensor(r, r->counted, r->counted->loc);
-  if (strcmp(name, "step") == 0) return step_value(r);
+  if (strcmp(name, STEP_VARIABLE) == 0) return step_value(r);
   const struct builtin *b = builtin_find(name);
   if (b) return (struct value){.kind = VALUE_BUILTIN, .builtin = b};
   enum op_id op = op_lookup(name, strlen(name));
@@ -77,7 +77,8 @@ static const char **visible(struct resolver *r, size_t *count) {
   for (const struct module *m = r->frame ? r->frame->function->module : NULL; m; m = m->outer)
     collect(&s, &names, count, &cap, &m->names);
   struct map others = map_make(r->arena);
-  static const char *const words[] = {"none", "pi", "inf", "bf16", "training", "step", "true", "false"};
+  static const char *const words[] = {"none",     "pi",          "inf",  "bf16",
+                                      "training", STEP_VARIABLE, "true", "false"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) map_put(&others, words[i], r);
   for (int d = 0; d < DT_COUNT; d++) map_put(&others, dtype_name((enum dtype)d), r);
   for (int t = 0; builtin_tables[t]; t++)

@@ -439,7 +439,7 @@ void finish_updates(struct resolver *r) {
   struct graph *g = r->g;
   if (!g->noutputs) return;
   struct value step = step_value(r);
-  g->at.scope = "step";
+  g->at.scope = STEP_VARIABLE;
   if (r->step && step.kind == VALUE_TENSOR && !r->step->pending) {
     g->at.loc = r->step->pending_loc = r->step->loc;
     g->at.trail = r->step->pending_trail = NULL;

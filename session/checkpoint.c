@@ -284,7 +284,7 @@ static void fit_position(struct dgc_session *s, const struct saved *saved, const
 /* What only training needs, so that the weights of other programs do without: an optimizer's state, and `step`. */
 static bool may_start_anew(const struct dgc_session *s, const char *name) {
   const struct node *n = variable_of(s, name);
-  return n && (node_attr(n, ATTR_slot) || strcmp(name, "step") == 0);
+  return n && (node_attr(n, ATTR_slot) || strcmp(name, STEP_VARIABLE) == 0);
 }
 
 static enum dgc_status check_step(struct dgc_session *s, const struct checkpoint_entry *e, const char *path) {
@@ -305,7 +305,7 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
     const struct model_variable *v = &all[i];
     const struct checkpoint_entry *e = checkpoint_find(c, v->name);
     if (e && type_equal(&e->type, &v->type)) {
-      if (strcmp(v->name, "step") == 0) status = check_step(s, e, path);
+      if (strcmp(v->name, STEP_VARIABLE) == 0) status = check_step(s, e, path);
       continue;
     }
     if (!e && may_start_anew(s, v->name)) {

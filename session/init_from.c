@@ -107,7 +107,7 @@ static void convert(struct dgc_session *s, struct checkpoint_entry *e, const str
 static bool is_model(const struct dgc_session *s, const char *name) {
   const struct graph *g = entry_source(s, ENTRY_INIT);
   const struct node *n = g ? graph_find(g, name) : NULL;
-  return n && n->op == OP_variable && !node_attr(n, ATTR_slot) && strcmp(name, "step") != 0;
+  return n && n->op == OP_variable && !node_attr(n, ATTR_slot) && strcmp(name, STEP_VARIABLE) != 0;
 }
 
 static enum dgc_status load(struct dgc_session *s, struct checkpoint *c, const char *path,

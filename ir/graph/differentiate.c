@@ -7,9 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_suffix(const struct differentiation *d, const char *name) {
-  size_t len = strlen(name), tail = strlen(d->suffix);
-  return len > tail + 1 && name[len - tail - 1] == '.' && strcmp(name + len - tail, d->suffix) == 0;
+/* In this walk. */
+static bool is_named(const struct differentiation *d, const struct node *dy) {
+  return d->backward ? dy->gradient_of != NULL : dy->id < d->named_cap && d->named[dy->id] == d->number;
+}
+
+static void note_named(struct differentiation *d, const struct graph *g, struct node *dy,
+                       const struct node *n) {
+  if (d->backward) dy->gradient_of = n->name;
+  if (dy->id >= d->named_cap) {
+    uint32_t *old = d->named, cap = 2 * g->count;
+    d->named = arena_new_array(d->arena, cap, uint32_t);
+    if (old) memcpy(d->named, old, d->named_cap * sizeof *old);
+    d->named_cap = cap;
+  }
+  d->named[dy->id] = d->number;
 }
 
 static const char *gradient_name(const struct differentiation *d, struct graph *g, const struct node *n) {
@@ -17,11 +29,9 @@ static const char *gradient_name(const struct differentiation *d, struct graph *
 }
 
 /* What goes straight through bears the name of what it comes to. */
-static void name_gradient(const struct differentiation *d, struct graph *g, const struct node *n,
-                          struct node *dy) {
-  bool named = d->backward ? dy->gradient_of != NULL : has_suffix(d, dy->name);
-  if (named || n->op == OP_round_bf16 || dy->op == OP_constant) return;
-  if (graph_rename(g, dy, gradient_name(d, g, n)) && d->backward) dy->gradient_of = n->name;
+static void name_gradient(struct differentiation *d, struct graph *g, const struct node *n, struct node *dy) {
+  if (is_named(d, dy) || n->op == OP_round_bf16 || dy->op == OP_constant) return;
+  if (graph_rename(g, dy, gradient_name(d, g, n))) note_named(d, g, dy, n);
 }
 
 static void accumulate(struct grad *c, const struct node *n, int input, struct node *dx) {

@@ -12,7 +12,8 @@ struct differentiation {
   bool backward;      /* that is what its nodes are then, too */
   uint32_t *ids;      /* the nodes that the scalar is made of, ascending */
   uint32_t *reached;  /* by node: the number of the last walk that came to it */
-  uint32_t count, number, cap;
+  uint32_t *named;    /* by node: the number of the last walk that named it */
+  uint32_t count, number, cap, named_cap;
   struct node **grads;       /* by node */
   uint8_t *needed;           /* by node: it depends on one that is asked for */
   struct node ***of_results; /* by scan: the gradients of its results, or NULL */

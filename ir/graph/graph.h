@@ -23,6 +23,9 @@ enum attr_key {
 
 enum attr_kind { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_STRING, ATTR_DATA, ATTR_BODY };
 
+/* The variable that counts steps: a word of the language, which no other variable is called, and its name in files. */
+#define STEP_VARIABLE "step"
+
 struct graph;
 
 struct attr {
