@@ -19,6 +19,7 @@ class Node:
     def __init__(self, name, op, inputs, attrs, dtype, shape, line):
         self.name, self.op, self.inputs, self.attrs = name, op, inputs, attrs
         self.dtype, self.shape, self.line = dtype, shape, line
+        self.body = None  # of a loop: a graph
 
 
 class Graph:
@@ -118,8 +119,8 @@ def parse_node(tokens, line):
 
 
 def parse(text):
-    """Graphs by name; fused bodies are not read: graphs up to `placed`."""
-    graphs, here = {}, None
+    """Graphs by name, and in them the bodies of loops; fused ones are not read: graphs up to `placed`."""
+    graphs, here, around = {}, None, []
     for n, line in enumerate(text.splitlines()):
         tokens = words(line)
         if not tokens:
@@ -127,10 +128,13 @@ def parse(text):
         if tokens[0] == ("name", "graph") and tokens[-1] == ("mark", "{"):
             here = graphs[tokens[1][1]] = Graph()
         elif tokens[0] == ("mark", "}"):
-            here = None
+            here = around.pop() if around else None
         elif len(tokens) > 2 and tokens[1] == ("mark", "=") and not (tokens[0][1] in OUTPUTS and len(tokens) == 3):
             node = parse_node(tokens, n)
             here.nodes[node.name] = node
+            if tokens[-1] == ("mark", "{"):
+                around.append(here)
+                here = node.body = Graph()
         elif tokens[0][1] in OUTPUTS:
             rest = [t[1] for t in tokens[1:] if t != ("mark", "=")]
             divisor = None
@@ -296,14 +300,38 @@ def term(m, graph, name, rows, values):
     return m.term(np.where(overflows, np.copysign(LARGEST["f64"], product), product), values[name], n.dtype)
 
 
+def loop(m, n, x, rows):
+    """All results of a scan."""
+    carries, sequences = int(n.attrs["carries"]), int(n.attrs["carries"]) + int(n.attrs["sequences"])
+    names = [i.name for i in n.body.nodes.values() if i.op == "input"]
+    length, carried, stacks = int(n.attrs["length"]), list(x[:carries]), [None] * (len(n.body.outputs) - carries)
+    for t in range(length)[::-1] if "reverse" in n.attrs else range(length):
+        now = carried + [s[t] for s in x[carries:sequences]] + list(x[sequences:])
+        values = run(m, n.body, rows, dict(zip(names, now)))
+        results = [values[node] for _, _, node, _ in n.body.outputs]
+        carried = results[:carries]
+        for k, y in enumerate(results[carries:]):
+            if stacks[k] is None:
+                stacks[k] = np.zeros((length,) + y.shape, y.dtype)
+            stacks[k][t] = y
+    return carried + stacks
+
+
 def run(m, graph, rows, given):
     """Values of all nodes by name; `given` has inputs and variables, and what else is not to be computed."""
-    values = {}
+    values, results = {}, {}
     for n in graph.nodes.values():
         if n.dtype is None:
             raise NotImplementedError(f"{n.op} without a type")
         if n.name in given:
             values[n.name] = given[n.name]
+            continue
+        if n.op == "scan":
+            results[n.name] = loop(m, n, [values[i] for i in n.inputs], rows)
+            values[n.name] = results[n.name][0]
+            continue
+        if n.op == "output":
+            values[n.name] = results[n.inputs[0]][int(n.attrs["index"])]
             continue
         fused = m.fuses and n.op in SUMS
         if m.fuses and n.op == "div" and n.dtype in EPS and graph.nodes[n.inputs[1]].op == "broadcast":

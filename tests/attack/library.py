@@ -344,6 +344,40 @@ def lstm_of(m, x, path, d):
     return h
 
 
+def rnn_of(m, x, path, d):
+    kernel, bias = m.data[path + ".kernel"], m.data[path + ".bias"]
+    h = m.xp.zeros((x.shape[0], kernel.shape[1]))
+    for t in range(x.shape[1]):
+        z = m.r(m.product(m.xp.concatenate([x[:, t], h], axis=1), kernel, d) + bias, d)
+        h = m.r(m.xp.tanh(z), d, 8)
+    return h
+
+
+def gru_of(m, x, path, d, every=False):
+    xp, all_h = m.xp, []
+    kernel, again, bias, more = (m.data[f"{path}.{name}"] for name in ("kernel", "recurrent", "bias", "recurrent_bias"))
+    u = again.shape[0]
+    h = xp.zeros((x.shape[0], u))
+    for t in range(x.shape[1]):
+        a, b = m.r(m.product(x[:, t], kernel, d) + bias, d), m.product(h, again, d)
+        reset = m.r(sigmoid(m, m.r(a[:, :u] + b[:, :u], d)), d, 10)
+        update = m.r(sigmoid(m, m.r(a[:, u:2 * u] + b[:, u:2 * u], d)), d, 10)
+        inner = m.r(reset * m.r(b[:, 2 * u:] + more, d), d)
+        candidate = m.r(xp.tanh(m.r(a[:, 2 * u:] + inner, d)), d, 8)
+        h = m.r(m.r(update * h, d) + m.r(m.r(1 - update, d) * candidate, d), d)
+        all_h.append(h)
+    return xp.stack(all_h, 1) if every else h
+
+
+def both_ways_of(m, x, path, d):
+    parts = [rnn_of(m, y, f"{path}.{name}", d) for name, y in (("ahead", x), ("back", x[:, ::-1]))]
+    return m.xp.concatenate(parts, axis=1)
+
+
+def stacked_of(m, x, path, d):
+    return gru_of(m, gru_of(m, x, path + ".part.0", d, True), path + ".part.1", d)
+
+
 def attention_of(causal):
     def run(m, x, path, d):
         n, length, k = x.shape
@@ -409,6 +443,11 @@ def library_rows():
         "mlp": layer("mlp", 0, lambda x: "mlp({0}, [3, 2])", mlp_of, lambda x: last(x, 2)),
         "layer_norm": layer("layer_norm", 0, lambda x: "layer_norm({0})", layer_norm_of, lambda x: x.shape),
         "batch_norm": layer("batch_norm", 0, lambda x: "batch_norm({0})", batch_norm_of, lambda x: x.shape),
+        "rnn": layer("rnn", 3, lambda x: "rnn({0}, 2)", rnn_of, lambda x: ["B", 2]),
+        "gru": layer("gru", 3, lambda x: "gru({0}, 2)", gru_of, lambda x: ["B", 2]),
+        "bidirectional": layer("bidirectional", 3, lambda x: "bidirectional({0}, 2, cell = nn.rnn)", both_ways_of,
+                               lambda x: ["B", 4]),
+        "stacked": layer("stacked", 3, lambda x: "stacked({0}, [3, 2], cell = nn.gru)", stacked_of, lambda x: ["B", 2]),
         "lstm": layer("lstm", 3, lambda x: "lstm({0}, 2)", lstm_of, lambda x: ["B", 2]),
         "transformer_block": layer("transformer_block", 3, lambda x: "transformer_block({0}, 2, 5)", block_of,
                                    lambda x: x.shape, even),

@@ -21,7 +21,7 @@ REASONS = {
     "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
     "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample", "sum_of_ints": "mixture_of_experts", "nadam_share": "nadam", "root_mean_square": "adafactor",
-    "split_heads": "attention",
+    "split_heads": "attention", "within": "layers over sequences with lengths: beside JAX in tests/twins",
     "accumulate": "beside JAX in tests/twins", "average": "beside JAX in tests/twins", "freeze": "beside JAX in tests/twins",
     "scale_by_adam": "beside JAX in tests/twins", "scale_by_trust_ratio": "beside JAX in tests/twins",
     "matches": "freeze and scale", "global_norm": "clip_by_global_norm",

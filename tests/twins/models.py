@@ -636,6 +636,72 @@ model messages {
     return Model("messages", text, data, first, step)
 
 
+def sequences(count):
+    """A bidirectional layer of each kind over rows of 0 to 5 steps, two on each other, and 34 steps of one."""
+    text = """use nn
+model sequences {
+  input x : f64[B, 34, 2]
+  input n : i32[B]
+  short = x[:, 0:5]
+  r = nn.bidirectional(short, 3, cell = nn.rnn, sequence = true, lengths = n)
+  g = nn.bidirectional(r, 2, cell = nn.gru, lengths = n)
+  m = nn.stacked(short, [3, 2], lengths = n)
+  u = nn.lstm(short, 2)
+  l = nn.lstm(x, 2)
+  train mean(square(g)) + mean(m * u * l) + 0.1 * mean(r) with sgd(0.3)
+}"""
+    x = rows_of(31, count, 68).reshape(count, 34, 2)
+    x[::6] = 0
+    n = np.arange(count).astype("i4") % 7 - 1
+    first = {}
+    for name, (k, v) in {"r.ahead": (2, 3), "r.back": (2, 3)}.items():
+        first.update(draw(len(first), **{name + ".kernel": (k + v, v), name + ".bias": (v,)}))
+    for name in "g.ahead", "g.back":
+        first.update(draw(len(first), **{name + ".kernel": (6, 6), name + ".recurrent": (2, 6), name + ".bias": (6,),
+                                         name + ".recurrent_bias": (2,)}))
+    for name, (k, v) in {"m.part.0": (2, 3), "m.part.1": (3, 2), "u": (2, 2), "l": (2, 2)}.items():
+        first.update(draw(len(first), **{name + ".kernel": (k + v, 4 * v), name + ".bias": (4 * v,)}))
+
+    def run(p, name, cell, x, n, carry, reverse=False):
+        """All outputs, and the last one."""
+        def step(carry, xs):
+            x_t, t = xs
+            new = cell({k: p[f"{name}.{k}"] for k in ("kernel", "bias", "recurrent", "recurrent_bias") if f"{name}.{k}" in p}, x_t, carry)
+            on = (t < n)[:, None]
+            return tuple(jnp.where(on, a, b) for a, b in zip(new, carry)), jnp.where(on, new[0], 0)
+        last, ys = jax.lax.scan(step, carry, (x.swapaxes(0, 1), jnp.arange(x.shape[1])), reverse=reverse)
+        return ys.swapaxes(0, 1), last[0]
+
+    def plain(p, x, carry):
+        return (jnp.tanh(jnp.concatenate([x, carry[0]], 1) @ p["kernel"] + p["bias"]),)
+
+    def gated(p, x, carry):
+        a, b = x @ p["kernel"] + p["bias"], carry[0] @ p["recurrent"]
+        reset, update = jax.nn.sigmoid(a[:, :2] + b[:, :2]), jax.nn.sigmoid(a[:, 2:4] + b[:, 2:4])
+        return (update * carry[0] + (1 - update) * jnp.tanh(a[:, 4:] + reset * (b[:, 4:] + p["recurrent_bias"])),)
+
+    def memory(p, x, carry):
+        i, f, g, o = jnp.split(jnp.concatenate([x, carry[0]], 1) @ p["kernel"] + p["bias"], 4, 1)
+        c = jax.nn.sigmoid(f + 1) * carry[1] + jax.nn.sigmoid(i) * jnp.tanh(g)
+        return jax.nn.sigmoid(o) * jnp.tanh(c), c
+
+    def step(p, rows):
+        def loss(p):
+            x, n = rows["x"], rows["n"]
+            short, every, zero = x[:, :5], jnp.full(len(x), 34), lambda u, k: (jnp.zeros((len(x), u)),) * k
+            r = jnp.concatenate([run(p, "r.ahead", plain, short, n, zero(3, 1))[0],
+                                 run(p, "r.back", plain, short, n, zero(3, 1), True)[0]], 2)
+            g = jnp.concatenate([run(p, "g.ahead", gated, r, n, zero(2, 1))[1],
+                                 run(p, "g.back", gated, r, n, zero(2, 1), True)[1]], 1)
+            m = run(p, "m.part.1", memory, run(p, "m.part.0", memory, short, n, zero(3, 2))[0], n, zero(2, 2))[1]
+            u, l = (run(p, name, memory, y, every, zero(2, 2))[1] for name, y in (("u", short), ("l", x)))
+            return jnp.mean(g ** 2) + jnp.mean(m * u * l) + 0.1 * jnp.mean(r)
+
+        return sgd(p, loss, 0.3)
+
+    return Model("sequences", text, {"x": x, "n": n}, first, step)
+
+
 def all_models(count):
     return [make(count) for make in (siamese, gan, tied, cell, contrastive, heat, penalty, clipped, lamb, slow,
-                                    vae, recommender, experts, ctc, word2vec, messages)]
+                                    vae, recommender, experts, ctc, word2vec, messages, sequences)]
