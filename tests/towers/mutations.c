@@ -11,10 +11,11 @@ const struct mutation graph_mutations[] = {
 };
 
 bool planted(struct patient *p, const struct node *n) {
+  int most = p->nnames + 6;
   suspect(p, n->name);
   for (uint32_t i = 0; i < p->g->count; i++)
     for (int k = 0; k < p->g->nodes[i]->ninputs; k++)
-      if (p->g->nodes[i]->inputs[k] == n && p->nnames < 12) suspect(p, p->g->nodes[i]->name);
+      if (p->g->nodes[i]->inputs[k] == n && p->nnames < most) suspect(p, p->g->nodes[i]->name);
   for (int i = 0; i < p->g->noutputs; i++)
     if (p->g->outputs[i].node == n) suspect(p, p->g->outputs[i].name);
   return true;
