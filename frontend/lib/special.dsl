@@ -22,8 +22,8 @@ function logaddexp(x, y) {
 #   input x : f32[B]
 #   predict y = xlogy(x, x)
 function xlogy(x, y) {
-  none_of_it = x == 0
-  return select(none_of_it, cast(0, dtype(x)), x * log(select(none_of_it, cast(1, dtype(x)), y)))
+  lost = x == 0 and not (is_finite(y) and y > 0)
+  return x * log(select(lost, 1, y))
 }
 
 # sin(pi x) / (pi x), and 1 at 0.
