@@ -7,6 +7,7 @@
 #include "session/names.h"
 #include "session/run.h"
 #include "session/strategy.h"
+#include "session/words.h"
 
 #include "ir/graph/graph.h"
 #include "runtime/checkpoint.h"
@@ -127,7 +128,8 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
       return DGC_MISMATCH;
     }
   if (s->transport && s->transport->rank > 0) return DGC_OK; /* the first process writes it */
-  struct checkpoint_text *texts = c->texts = arena_new_array(a, 16, struct checkpoint_text);
+  struct checkpoint_text *texts = c->texts =
+      arena_new_array(a, 16 + (size_t)words_count(s), struct checkpoint_text);
   int *n = &c->ntexts;
   texts[(*n)++] = (struct checkpoint_text){"format", FORMAT};
   texts[(*n)++] = (struct checkpoint_text){"model", arena_strdup(a, s->model->name)};
@@ -138,6 +140,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   add_number(a, texts, n, "epoch", s->position.epoch);
   add_number(a, texts, n, "epoch_batch", s->position.index);
   add_best(a, texts, n, &s->best);
+  words_save(s, a, texts, n);
   s->building = NULL;
   if (path == s->options.checkpoint) s->saved_step = s->position.step;
   checkpoint_writer_put(s->writer, a, arena_strdup(a, path), c);
@@ -208,6 +211,7 @@ static bool number(const struct checkpoint *c, const char *key, int64_t max, int
 }
 
 struct saved {
+  bool ours; /* made by dgc */
   int64_t seed, towers;
   struct position position;
   struct best_so_far best;
@@ -238,6 +242,11 @@ static bool read_texts(struct dgc_session *s, const struct checkpoint *c, const 
   if (!format || strcmp(format, FORMAT) != 0) return true; /* texts of another program mean what it likes */
   struct position *p = &out->position;
   int64_t most = INT64_C(1) << MOST_BITS, rows;
+  out->ours = true;
+  if (!words_restore(s, c, true)) {
+    session_fail(s, DGC_INPUT, "%s: the words of an input are no list in order", path);
+    return false;
+  }
   if (number(c, "seed", INT64_MAX, &out->seed) && number(c, "towers", 4096, &out->towers) &&
       number(c, "batch", INT64_C(1) << MOST_BATCH_BITS, &p->batch) && number(c, "step", most, &p->step) &&
       number(c, "epoch", most, &p->epoch) && number(c, "epoch_batch", most, &p->index) &&
@@ -375,6 +384,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
   if (status)
     undo_restore(&before);
   else {
+    if (saved.ours) words_restore(s, c, false);
     fit_position(s, &saved, path);
     s->best = saved.best;
     s->restored = true;

@@ -6,12 +6,14 @@
 #include "session/own_files.h"
 #include "session/rows.h"
 #include "session/strategy.h"
+#include "session/words.h"
 
 #include "ir/graph/graph.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/mpi/transport.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* "image=x.npy": the paths, if the name is `name`. */
@@ -28,11 +30,30 @@ static bool names_files(const struct list *l) {
   return false;
 }
 
+/* "x.npz:a": x.npz; "x.csv:city:category": x.csv. A member has no commas. */
+static bool file_is_there(const struct dgc_session *s, const char *path) {
+  char *file = arena_strdup(s->call, path), *colon = file;
+  while (colon && access(file, F_OK) != 0) {
+    colon = strrchr(file, ':');
+    if (colon && strchr(colon, ',')) return false;
+    if (colon) *colon = 0;
+  }
+  return colon != NULL;
+}
+
+static bool is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Every name that was given must be an input. */
 static enum dgc_status check_names(struct dgc_session *s, const struct list *l) {
   enum dgc_status status = DGC_OK;
   for (int i = 0; i < l->count && !status; i++) {
     const char *equals = strchr(l->items[i], '=');
+    if (!equals && file_is_there(s, l->items[i]) && !is_folder(l->items[i]))
+      status = session_fail(s, DGC_USAGE, "data: which input is read from %s? write --data %s=%s",
+                            l->items[i], s->model->ninputs ? s->model->inputs[0].name : "NAME", l->items[i]);
     if (equals)
       status = session_check_input(s, arena_strndup(s->call, l->items[i], (size_t)(equals - l->items[i])));
   }
@@ -60,13 +81,6 @@ static bool declared(struct dgc_session *s, const char *split, const char *input
     return true;
   }
   return false;
-}
-
-/* "x.npz:a": x.npz. */
-static bool file_is_there(const struct dgc_session *s, const char *path) {
-  const char *colon = strrchr(path, ':');
-  return access(path, F_OK) == 0 ||
-         (colon && access(arena_strndup(s->call, path, (size_t)(colon - path)), F_OK) == 0);
 }
 
 /* "a.npy,b.npy": two files, unless it is the name of one that is there. */
@@ -118,7 +132,7 @@ static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool
     const char *name = s->model->inputs[i].name;
     if (!graph_find(g, name)) continue;
     if (find_file(s, use, name, &specs[*count]))
-      (*count)++;
+      specs[(*count)++].vocabulary = words_of(s, name, use == DATA_TRAIN);
     else if (optional) {
       *count = 0;
       return DGC_OK;
@@ -158,6 +172,7 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
     dataset_close(ds);
     ds = NULL;
   }
+  if (ds) words_say_unknown(s);
   *out = ds;
   return ds ? DGC_OK : session_unread(s);
 }

@@ -5,6 +5,7 @@
 #include "session/run.h"
 #include "session/strategy.h"
 #include "session/towers.h"
+#include "session/words.h"
 
 #include "runtime/mpi/transport.h"
 
@@ -124,6 +125,10 @@ enum dgc_status session_own_files(struct dgc_session *s, struct data_spec *specs
   bool apart = f.workers > 1 && f.each >= f.workers;
   for (int i = 0; i < count; i++) apart = apart && 1 + specs[i].nmore == f.each;
   if (status || !apart) return status;
+  for (int i = 0; i < count; i++)
+    apart = apart && !words_are_read(specs[i].path, specs[i].more, specs[i].nmore);
+  if (!apart) note(&f, how, "words are numbered by those of all files");
+  if (!apart) return status;
   status = reads_own(&f, &apart);
   if (!apart) note(&f, how, "all processes need all of an input that numbers rows");
   if (status || !apart) return status;

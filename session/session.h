@@ -118,6 +118,7 @@ struct kept {
 };
 
 struct given_rows; /* see rows.h */
+struct words;      /* see words.h */
 
 struct dgc_session {
   struct arena *arena; /* the session's */
@@ -127,6 +128,7 @@ struct dgc_session {
   const char *message;
   struct options options;
   struct given_rows *given_rows; /* NULL: none */
+  struct words *words;           /* NULL: none */
   dgc_pass_fn *on_pass;
   void *on_pass_user;
   dgc_progress_fn *on_progress;

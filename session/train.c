@@ -520,11 +520,12 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status) status = session_init_from(s);
   if (!status && s->free) status = session_free_allowed(s);
   if (!status)
+    status = session_data(s, DATA_TRAIN, false, &t.data); /* whose words are those of the test data too */
+  if (!status)
     status =
         session_evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */
   if (!status && rows > 0) status = session_takes_all(s, ENTRY_EVAL, rows);
   if (!status) status = open_test(&t);
-  if (!status) status = session_data(s, DATA_TRAIN, false, &t.data);
   if (!status) status = agree_on_training(s, t.data);
   if (!status) status = trace_open(s);
   if (!status) status = train_over(&t);

@@ -285,12 +285,15 @@ static int refuse_evaluator(struct cli *c) {
   return cli_usage(c, "the task evaluator is one of dgc train");
 }
 
-/* The variables of --checkpoint, without which there is nothing to evaluate or predict with. */
+/* The variables of --checkpoint; a model that has none needs no file. */
 static int load_trained(struct cli *c) {
-  if (!c->checkpoint) return cli_usage(c, "--checkpoint FILE says which variables to use");
+  struct dgc_tensor first;
   int code = refuse_evaluator(c);
   if (!code) code = load(c);
-  return code ? code : cli_status(c, dgc_restore(c->session, c->checkpoint));
+  if (!code && c->checkpoint) return cli_status(c, dgc_restore(c->session, c->checkpoint));
+  if (!code && dgc_variable(c->session, 0, &first))
+    return cli_usage(c, "--checkpoint FILE says which variables to use");
+  return code;
 }
 
 static int eval(struct cli *c) {

@@ -60,19 +60,30 @@ static bool read_any(struct reader *r) {
          "in .csv, .tsv or .txt");
 }
 
+/* Cuts off what stands behind the last ':' before which there is the name of a file that is there; if none is,
+ * behind the last one. NULL: nothing. */
+static const char *split_member(char *path) {
+  if (access(path, F_OK) == 0) return NULL;
+  for (char *end = path + strlen(path), *colon; (colon = memrchr(path, ':', (size_t)(end - path)));
+       end = colon) {
+    *colon = 0;
+    if (access(path, F_OK) == 0) return colon + 1;
+    *colon = ':';
+  }
+  char *last = strrchr(path, ':');
+  if (!last || strchr(last, '/')) return NULL;
+  *last = 0;
+  return last + 1;
+}
+
 bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *name,
                 struct column_piece *p, struct content *content, int64_t *budget, struct diags *d) {
-  struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .piece = p};
+  struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .piece = p, .vocabulary = spec->vocabulary};
   *p = (struct column_piece){.path = arena_strdup(a, name)};
   *content = (struct content){0};
   char *path =
       folder && *folder && name[0] != '/' ? arena_printf(a, "%s/%s", folder, name) : arena_strdup(a, name);
-  /* A ':' separates the member unless it belongs to the name of a file that is there. */
-  char *colon = strrchr(path, ':');
-  if (colon && !strchr(colon, '/') && access(path, F_OK) != 0) {
-    *colon = 0;
-    r.member = colon + 1;
-  }
+  r.member = split_member(path);
   r.path = path;
   if (!content_open(&r.in, spec->roots, path, size_of, budget, r.loc, d)) return false;
   bool ok = read_any(&r);
@@ -127,26 +138,38 @@ static bool bytes_read(const struct column_piece *p, int64_t offset, void *out, 
   return false;
 }
 
-bool piece_numbers(const struct column_piece *p, int64_t first, int64_t *count, void *out,
+int64_t piece_together(const struct column_piece *p, int64_t rows) {
+  return !p->starts && p->stride == type_bytes(&p->row) ? rows : 1;
+}
+
+bool piece_numbers(const struct column_piece *p, int64_t row, int64_t first, int64_t *count, void *out,
                    struct misfit *bad) {
   int64_t size = dtype_size((enum dtype)p->row.dtype);
   if (*count > PIECE_WINDOW / size) *count = PIECE_WINDOW / size;
-  return bytes_read(p, first * size, out, *count * size, bad);
+  return bytes_read(p, row * p->stride + first * size, out, *count * size, bad);
 }
 
-/* Rows of one piece that is in a file: it is dense. */
-static bool file_read(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
+/* Rows of a piece that is in a file, which lie there one behind the other. */
+static bool rows_read(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
                       struct misfit *bad) {
   enum dtype from = (enum dtype)p->row.dtype;
-  int64_t each = type_count(&p->row), at = row * each, end = (row + rows) * each, size = dtype_size(from);
-  if (from == to) return bytes_read(p, at * size, out, (end - at) * size, bad);
+  int64_t each = type_count(&p->row), end = rows * each, size = dtype_size(from);
+  if (from == to) return bytes_read(p, row * p->stride, out, end * size, bad);
   uint8_t window[PIECE_WINDOW];
-  for (int64_t n; at < end; at += n, out += n * dtype_size(to)) {
+  for (int64_t at = 0, n; at < end; at += n, out += n * dtype_size(to)) {
     n = end - at;
-    if (!piece_numbers(p, at, &n, window, bad)) return false;
+    if (!piece_numbers(p, row, at, &n, window, bad)) return false;
     int64_t wrong = convert_numbers(to, out, from, window, n);
-    if (wrong >= 0) return misfit(bad, p, (at + wrong) / each, window + wrong * size);
+    if (wrong >= 0) return misfit(bad, p, row + (at + wrong) / each, window + wrong * size);
   }
+  return true;
+}
+
+static bool file_read(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
+                      struct misfit *bad) {
+  int64_t together = piece_together(p, rows), bytes = together * type_count(&p->row) * dtype_size(to);
+  for (int64_t i = 0; i < rows; i += together, out += bytes)
+    if (!rows_read(p, to, row + i, together, out, bad)) return false;
   return true;
 }
 
@@ -166,7 +189,7 @@ static bool piece_read(const struct column_piece *p, enum dtype to, int64_t row,
   int64_t each = type_count(&p->row), size = dtype_size(from);
   if (p->source) return source_rows(p, row, rows, out, bad);
   if (!p->data) return file_read(p, to, row, rows, out, bad);
-  int64_t together = !p->starts && p->stride == each * size ? rows : 1;
+  int64_t together = piece_together(p, rows);
   for (int64_t end = row + rows; row < end; row += together, out += together * each * dtype_size(to)) {
     if (p->starts) {
       if (!sparse_read(p, to, row, out, bad)) return false;

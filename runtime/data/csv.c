@@ -1,11 +1,39 @@
-/* Comma separated numbers; also ';' or tab, whichever the first line has. The first line is a header if a wanted
- * cell of it is not a number. All wanted cells whole: i32, or i64 if one needs it; else f64. The decimal point is
- * a point, whatever the locale. */
+/* Tables: comma separated cells; also ';' or tab, whichever the first line has. All wanted cells whole: i32, or
+ * i64 if one needs it; else f64. The decimal point is a point, whatever the locale. A quoted cell may hold
+ * separators, line feeds, and quotes twice (RFC 4180).
+ *
+ * What a column is read as stands behind its name or number, "x.csv:city:category":
+ *   category   words, by the column's vocabulary
+ *   optional   numbers, NaN where there is none
+ *   present    1 where there is a number, 0 where there is none
+ *   date time  see cell_date and cell_time
+ *
+ * The first line is a header if a wanted cell of it is no such number. Of words any line could be one: there it is
+ * if a cell of it is a word where the second line has a number. */
+#include "runtime/data/cell.h"
+#include "runtime/data/json.h"
 #include "runtime/data/reader.h"
+#include "runtime/data/vocabulary.h"
 
 #include <string.h>
 
-enum { CELL_LIMIT = 63, COLUMN_LIMIT = 1 << 20 };
+enum { COLUMN_LIMIT = 1 << 20 };
+
+enum cell_kind { NUMBER, CATEGORY, OPTIONAL, PRESENT, DATE, TIME };
+
+static const struct {
+  const char *name;
+  const char *wrong; /* what a cell is not */
+} kinds[] = {
+    [NUMBER] =
+        {"number",
+         "a number; choose other columns with ':1-4'; ':NAME:category' reads words, ':NAME:date' dates"},
+    [CATEGORY] = {"category", "UTF-8; convert the file"},
+    [OPTIONAL] = {"optional", "a number, nor NA or the like"},
+    [PRESENT] = {"present", "a number, nor NA or the like"},
+    [DATE] = {"date", "a date, as 2026-11-23 is"},
+    [TIME] = {"time", "a time, as 2026-11-23T14:05:30Z is"},
+};
 
 struct line {
   const char *p, *end; /* without the line feed */
@@ -17,22 +45,72 @@ struct csv {
   const char *p, *end;
   long long line;
   char separator;
+  enum cell_kind kind;
   int first, last; /* wanted columns, from 0, half-open */
   int ncolumns;
-  bool whole; /* what is stored so far are i64, not f64 */
-  bool small; /* and all fit into i32 */
+  bool single; /* one is wanted, by its name or number */
+  bool whole;  /* what is stored so far are i64, not f64 */
+  bool small;  /* and all fit into i32 */
 };
 
+/* Where the quote that closes a cell is, from behind the one that opens it; NULL: nowhere. */
+static const char *closing_quote(const char *p, const char *end) {
+  while ((p = memchr(p, '"', (size_t)(end - p)))) {
+    if (p + 1 == end || p[1] != '"') return p;
+    p += 2;
+  }
+  return NULL;
+}
+
+/* The end of a line that has quotes: its line feed is none that stands in a quoted cell. A quote opens at the beginning
+ * of a cell alone. */
+static const char *quoted_end(const struct csv *c, const char *p) {
+  for (;;) {
+    while (p < c->end && *p == ' ') p++;
+    if (p < c->end && *p == '"') {
+      const char *close = closing_quote(p + 1, c->end);
+      if (!close) return memchr(p, '\n', (size_t)(c->end - p)); /* an error, where the cell is read */
+      p = close + 1;
+    }
+    while (p < c->end && *p != c->separator && *p != '\n') p++;
+    if (p == c->end) return NULL;
+    if (*p++ == '\n') return p - 1;
+  }
+}
+
+static bool is_blank(const char *p, const char *end) {
+  while (p < end && (*p == ' ' || *p == '\t' || *p == '\r')) p++;
+  return p == end;
+}
+
+/* The next line that is not blank. */
 static bool next_line(struct csv *c, struct line *out) {
   while (c->p < c->end) {
-    const char *stop = memchr(c->p, '\n', (size_t)(c->end - c->p)), *end = stop ? stop : c->end;
-    *out = (struct line){c->p, end, ++c->line};
+    const char *stop = memchr(c->p, '\n', (size_t)(c->end - c->p));
+    long long number = ++c->line;
+    if (memchr(c->p, '"', (size_t)((stop ? stop : c->end) - c->p))) {
+      const char *first = stop;
+      stop = quoted_end(c, c->p);
+      for (const char *q = first; q && q < (stop ? stop : c->end); q++) c->line += *q == '\n';
+    }
+    *out = (struct line){c->p, stop ? stop : c->end, number};
     c->p = stop ? stop + 1 : c->end;
     if (out->end > out->p && out->end[-1] == '\r') out->end--;
-    for (const char *q = out->p; q < out->end; q++)
-      if (*q != ' ' && *q != '\t') return true;
+    if (!is_blank(out->p, out->end)) return true;
   }
   return false;
+}
+
+/* A quoted cell without the quotes before quotes. */
+static const char *unquote(struct csv *c, const char *p, const char **end) {
+  if (!memchr(p, '"', (size_t)(*end - p))) return p;
+  char *text = arena_alloc(c->reader->arena, (size_t)(*end - p)), *to = text;
+  for (; p < *end; p++) {
+    *to++ = *p;
+    if (*p == '"') p++;
+  }
+  *end = to;
+  return text;
 }
 
 /* The next cell of a line, without quotes and blanks around it. `line->p` is NULL after the last one. */
@@ -40,14 +118,15 @@ static bool next_cell(struct csv *c, struct line *line, const char **cell, int *
   const char *p = line->p, *end = line->end, *stop;
   while (p < end && *p == ' ') p++;
   if (p < end && *p == '"') {
-    const char *close = memchr(p + 1, '"', (size_t)(end - p - 1));
+    const char *close = closing_quote(p + 1, end);
     stop = close ? close + 1 : end;
     while (stop < end && *stop == ' ') stop++;
     if (!close || (stop < end && *stop != c->separator))
-      return reader_fail(c->reader, "line %lld: a quoted cell must end on its line, and hold no quotes",
+      return reader_fail(c->reader,
+                         "line %lld: a quoted cell must end with a quote; one in it is written twice",
                          line->number);
-    p++;
     end = close;
+    p = unquote(c, p + 1, &end);
   } else {
     stop = memchr(p, c->separator, (size_t)(end - p));
     if (!stop) stop = end;
@@ -60,33 +139,24 @@ static bool next_cell(struct csv *c, struct line *line, const char **cell, int *
   return true;
 }
 
-static bool parse_whole(const char *p, int len, int64_t *out) {
-  const char *end = p + len;
-  bool negative = len && *p == '-';
-  if (len && (*p == '-' || *p == '+')) p++;
-  if (p == end) return false;
-  int64_t n = 0;
-  for (; p < end; p++) {
-    if (*p < '0' || *p > '9' || __builtin_mul_overflow(n, 10, &n)) return false;
-    int digit = *p - '0';
-    if (__builtin_sub_overflow(n, digit, &n)) return false; /* negative numbers reach one further */
-  }
-  return *out = n, negative || !__builtin_sub_overflow(0, n, out);
-}
-
-static bool parse_number(const char *p, int len, double *out) {
-  char text[CELL_LIMIT + 1];
-  if (len < 1 || len > CELL_LIMIT) return false;
-  memcpy(text, p, (size_t)len);
-  text[len] = 0;
-  const char *end;
-  *out = str_to_double(text, &end);
-  return end == text + len;
-}
-
 static bool is_number(const char *p, int len) {
   double ignored;
-  return parse_number(p, len, &ignored);
+  return cell_number(p, len, &ignored);
+}
+
+/* Whether a cell says what its column is read as. */
+static bool is_kind(enum cell_kind kind, const char *p, int len) {
+  int64_t whole;
+  double fraction;
+  switch (kind) {
+  case NUMBER: return is_number(p, len);
+  case OPTIONAL:
+  case PRESENT: return is_number(p, len) || cell_missing(p, len);
+  case DATE: return cell_date(p, len, &whole);
+  case TIME: return cell_time(p, len, &whole, &fraction);
+  case CATEGORY: break;
+  }
+  return true;
 }
 
 /* "2" or "1-4", counted from 1. */
@@ -109,9 +179,42 @@ static bool parse_range(const char *text, int *first, int *last) {
   return bound[0] && bound[n] >= bound[0];
 }
 
+/* "city:category": the kind, and what stands before it. */
+static const char *split_kind(struct csv *c, const char *member) {
+  const char *colon = member ? strrchr(member, ':') : NULL;
+  if (!colon) return member;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (strcmp(colon + 1, kinds[i].name) == 0) {
+      c->kind = (enum cell_kind)i;
+      return arena_strndup(c->reader->arena, member, (size_t)(colon - member));
+    }
+  return member;
+}
+
+/* Whether a cell of this line is a word where the next one has a number. */
+static bool heads_numbers(struct csv c, struct line line) {
+  struct line next;
+  struct csv silent = c; /* what is wrong with a line is said when it is read */
+  struct reader r = *c.reader;
+  struct diags ignored;
+  diags_init(&ignored, r.arena);
+  r.diags = &ignored;
+  silent.reader = &r;
+  if (!next_line(&silent, &next)) return false;
+  while (line.p && next.p) {
+    const char *cell, *below;
+    int len, below_len;
+    if (!next_cell(&silent, &line, &cell, &len) || !next_cell(&silent, &next, &below, &below_len))
+      return false;
+    if (!is_number(cell, len) && is_number(below, below_len)) return true;
+  }
+  return false;
+}
+
 /* Finds out what the first line says: how many columns, whether they have names, which ones are wanted. */
 static bool read_first_line(struct csv *c, const char *member, struct line line, bool *header) {
   struct reader *r = c->reader;
+  struct line whole = line;
   bool ranged = member && parse_range(member, &c->first, &c->last), named = false, words = false;
   struct str names = str_make(r->arena);
   for (; line.p; c->ncolumns++) {
@@ -121,8 +224,8 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
       return reader_fail(r, "its first line has more than %d cells", COLUMN_LIMIT);
     if (!next_cell(c, &line, &cell, &len)) return false;
     if (names.len < 400) str_printf(&names, "%s%.*s", c->ncolumns ? ", " : "", len < 60 ? len : 60, cell);
-    bool word = !is_number(cell, len);
-    if (word && (!ranged || (c->ncolumns >= c->first && c->ncolumns < c->last))) words = true;
+    bool word = !is_number(cell, len), wanted = !ranged || (c->ncolumns >= c->first && c->ncolumns < c->last);
+    if (wanted && !is_kind(c->kind, cell, len)) words = true;
     if (!member || strlen(member) != (size_t)len || memcmp(member, cell, (size_t)len) != 0 ||
         (ranged && !word))
       continue;
@@ -131,7 +234,7 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
     c->first = c->ncolumns;
     c->last = c->first + 1;
   }
-  *header = named || words;
+  *header = named || words || (c->kind == CATEGORY && heads_numbers(*c, whole));
   if (!member) {
     c->last = c->ncolumns;
   } else if (!named && !ranged) {
@@ -139,26 +242,99 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
   } else if (c->last > c->ncolumns) {
     return reader_fail(r, "it has %d columns, so there is no ':%s'", c->ncolumns, member);
   }
+  c->single = named || (ranged && !strchr(member, '-'));
+  if (c->kind == CATEGORY && !r->vocabulary)
+    return reader_fail(
+        r, "its words have no numbers: these are given in a training, and kept in its checkpoint");
+  if (c->kind == CATEGORY && c->last > c->first + 1)
+    return reader_fail(r, "words are read from one column, and these are %d", c->last - c->first);
   return true;
 }
 
-/* Appends a cell to the `n` numbers at `out`; they stop being whole with the first that is not. */
-static bool store(struct csv *c, int64_t *out, int64_t n, const char *cell, int len) {
-  int64_t whole;
-  double number;
-  if (c->whole && parse_whole(cell, len, &whole)) {
-    out[n] = whole;
-    c->small &= whole >= INT32_MIN && whole <= INT32_MAX;
-    return true;
-  }
-  if (!parse_number(cell, len, &number)) return false;
+static void store_whole(struct csv *c, int64_t *out, int64_t n, int64_t whole) {
+  out[n] = whole;
+  c->small &= whole >= INT32_MIN && whole <= INT32_MAX;
+}
+
+/* Behind the `n` numbers at `out`, which stop being whole with the first that is not. */
+static void store_real(struct csv *c, int64_t *out, int64_t n, double number) {
   for (int64_t i = 0; c->whole && i < n; i++) {
     double earlier = (double)out[i];
     memcpy(&out[i], &earlier, sizeof earlier);
   }
   c->whole = false;
   memcpy(&out[n], &number, sizeof number);
+}
+
+static bool store_number(struct csv *c, int64_t *out, int64_t n, const char *cell, int len) {
+  int64_t whole;
+  double number;
+  if (c->whole && cell_whole(cell, len, &whole)) return store_whole(c, out, n, whole), true;
+  if (!cell_number(cell, len, &number)) return false;
+  return store_real(c, out, n, number), true;
+}
+
+static bool store_time(struct csv *c, int64_t *out, int64_t n, const char *cell, int len) {
+  int64_t seconds;
+  double fraction;
+  if (!cell_time(cell, len, &seconds, &fraction)) return false;
+  if (c->whole && fraction == 0)
+    store_whole(c, out, n, seconds);
+  else
+    store_real(c, out, n, (double)seconds + fraction);
   return true;
+}
+
+/* Appends a cell to the `n` numbers at `out`. */
+static bool store(struct csv *c, int64_t *out, int64_t n, const char *cell, int len) {
+  int64_t days;
+  switch (c->kind) {
+  case NUMBER: return store_number(c, out, n, cell, len);
+  case OPTIONAL:
+    if (cell_missing(cell, len)) return store_real(c, out, n, __builtin_nan("")), true;
+    return store_number(c, out, n, cell, len);
+  case PRESENT:
+    if (!cell_missing(cell, len) && !is_number(cell, len)) return false;
+    return store_whole(c, out, n, !cell_missing(cell, len)), true;
+  case DATE: return cell_date(cell, len, &days) && (store_whole(c, out, n, days), true);
+  case TIME: return store_time(c, out, n, cell, len);
+  case CATEGORY: break;
+  }
+  if (!utf8_valid(cell, (size_t)len) || memchr(cell, 0, (size_t)len)) return false;
+  return store_whole(c, out, n, vocabulary_number(c->reader->vocabulary, cell, len)), true;
+}
+
+/* The same of a number that needs no more than a look at each of its bytes. */
+static bool store_plain(struct csv *c, struct line *line, int64_t *out, int64_t n) {
+  bool whole;
+  int64_t number;
+  double value;
+  const char *p = line->p;
+  if ((c->kind != NUMBER && c->kind != OPTIONAL) ||
+      !cell_plain(&p, line->end, c->separator, &whole, &number, &value))
+    return false;
+  if (whole && c->whole)
+    store_whole(c, out, n, number);
+  else
+    store_real(c, out, n, value);
+  line->p = p < line->end ? p + 1 : NULL;
+  return true;
+}
+
+static bool store_next(struct csv *c, struct line *line, int column, int64_t *out, int64_t n) {
+  const char *cell;
+  int len;
+  if (store_plain(c, line, out, n)) return true;
+  if (!next_cell(c, line, &cell, &len)) return false;
+  if (store(c, out, n, cell, len)) return true;
+  if (!len && c->kind == NUMBER)
+    return reader_fail(
+        c->reader,
+        "line %lld, column %d: the cell is empty; fill it in, drop the line, or read the column "
+        "with ':NAME:optional', which gives NaN there, and ':NAME:present'",
+        line->number, column);
+  return reader_fail(c->reader, "line %lld, column %d: '%.*s' is not %s", line->number, column,
+                     len < 60 ? len : 60, cell, kinds[c->kind].wrong);
 }
 
 static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
@@ -170,14 +346,8 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
     for (; line.p; i++) {
       const char *cell;
       int len;
-      if (!next_cell(c, &line, &cell, &len)) return false;
-      if (i < c->first || i >= c->last) continue;
-      if (!store(c, out, n++, cell, len))
-        return reader_fail(
-            r,
-            len ? "line %lld, column %d: '%.*s' is not a number; choose other columns with ':1-4'"
-                : "line %lld, column %d: the cell is empty; fill it in or drop the line",
-            line.number, i + 1, len < 60 ? len : 60, cell);
+      bool wanted = i >= c->first && i < c->last;
+      if (wanted ? !store_next(c, &line, i + 1, out, n++) : !next_cell(c, &line, &cell, &len)) return false;
       if (i + 1 == c->ncolumns && line.p) break;
     }
     if (i != c->ncolumns || line.p)
@@ -187,18 +357,33 @@ static bool read_cells(struct csv *c, int64_t rows, int64_t *out) {
   return true;
 }
 
+/* Whichever the first line has, outside of quotes. */
+static char find_separator(const char *p, const char *end) {
+  char found = 0;
+  while (p < end && (*p == '\n' || *p == '\r' || *p == ' ')) p++;
+  for (; p < end && *p != '\n' && *p != ','; p++) {
+    if (*p == '"') {
+      const char *close = closing_quote(p + 1, end);
+      if (!close) break;
+      p = close;
+    } else if (*p == ';' || (*p == '\t' && !found)) {
+      found = *p;
+    }
+  }
+  return p < end && *p == ',' ? ',' : found ? found : ',';
+}
+
 bool read_csv(struct reader *r) {
   if (!content_load(&r->in, r->path, r->loc, r->diags)) return false;
   const char *p = (const char *)r->in.bytes, *end = p + r->in.len;
   if (r->in.len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) p += 3;
-  struct csv c = {.reader = r, .p = p, .end = end, .separator = ',', .whole = true, .small = true};
+  struct csv c = {
+      .reader = r, .p = p, .end = end, .separator = find_separator(p, end), .whole = true, .small = true};
   struct line line;
   if (!next_line(&c, &line)) return reader_fail(r, "it has no lines");
-  size_t len = (size_t)(line.end - line.p);
-  if (!memchr(line.p, ',', len))
-    c.separator = memchr(line.p, ';', len) ? ';' : memchr(line.p, '\t', len) ? '\t' : ',';
   bool header = false;
-  if (!read_first_line(&c, r->member, line, &header)) return false;
+  const char *member = split_kind(&c, r->member);
+  if (!read_first_line(&c, member, line, &header)) return false;
 
   struct csv counter = c;
   int64_t rows = !header, width = c.last - c.first, count;
@@ -220,6 +405,6 @@ bool read_csv(struct reader *r) {
     memcpy(&narrow[i], &value, sizeof value);
   }
   enum dtype dtype = !c.whole ? DT_F64 : c.small ? DT_I32 : DT_I64;
-  bool vector = width > 1 || !r->member || strchr(r->member, '-');
-  return reader_set(r, dtype, vector ? 2 : 1, (int64_t[]){rows, width}, 0, count * dtype_size(dtype));
+  r->piece->words = c.kind == CATEGORY;
+  return reader_set(r, dtype, c.single ? 1 : 2, (int64_t[]){rows, width}, 0, count * dtype_size(dtype));
 }

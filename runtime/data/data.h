@@ -8,8 +8,10 @@
  *   safetensors  length, then '{'         x.safetensors:tensor        first axis of the tensor
  *   CSV          name ends in .csv, .tsv  x.csv  x.csv:age  x.csv:2   lines; one value a row with a name or number
  *                                         x.csv:1-4                   columns 1 to 4, counted from 1
+ *                                         x.csv:city:category         words, dates, numbers that may be missing: csv.c
  *   bytes        name ends in .txt        x.txt                       one byte a row
  *                                         x.txt:64  x.txt:64+1        windows of 64 bytes; the same, one byte later
+ *                                         x.txt:64/32  x.txt:64/32+1  one of them every 32 bytes
  *
  * Every format may be compressed with gzip. Headers are checked against the length of the file before anything is
  * allocated. Files are read into memory as long as they have no more than $DGC_DATA_MEMORY bytes together (256 MiB if
@@ -49,6 +51,9 @@ struct data_spec {
   const struct file_roots *roots; /* where the files may lie, if a model names them; NULL: anywhere */
   const struct file_shape
       *shapes; /* of all files; their rows cannot be read where they are not opened; NULL: all are */
+  struct vocabulary
+      *vocabulary; /* of words, "x.csv:city:category"; an open one is closed by what the files have. NULL:
+                                  * an error, if there are words */
   const struct row_source *source; /* instead of files: then `path` is what messages call it. NULL: files */
 };
 
@@ -63,6 +68,7 @@ struct column_piece {
   const struct row_source *source; /* whose function gives the rows; else NULL */
   int64_t at;                      /* of the first row, in the file */
   int64_t stride;                  /* bytes from a row to the next */
+  bool words;                      /* numbers of a vocabulary's words, i32, in memory of the file's own */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
   const int64_t *starts, *places;
 };

@@ -1,5 +1,6 @@
 /* Datasets: columns of equal length, each of one file or of several, cut to a range of rows. */
 #include "runtime/data/reader.h"
+#include "runtime/data/vocabulary.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +71,24 @@ static struct column_piece source_piece(struct arena *a, const struct data_spec 
                                .source = s->data ? NULL : s};
 }
 
+/* What the files of a column have added to its vocabulary are numbers in the order of coming: they become final. */
+static bool number_words(struct column *c, const struct data_spec *spec, struct diags *d) {
+  int *places = NULL;
+  for (int i = 0; i < c->npieces; i++)
+    if (c->pieces[i].words != c->pieces[0].words) {
+      diag_error(d, spec->loc, "%s has words, and %s has numbers: they are not one input",
+                 c->pieces[c->pieces[0].words ? 0 : i].path, c->pieces[c->pieces[0].words ? i : 0].path);
+      return false;
+    }
+  if (!c->pieces[0].words || spec->vocabulary->closed) return true;
+  vocabulary_close(spec->vocabulary, &places);
+  for (int i = 0; i < c->npieces; i++) {
+    int32_t *numbers = c->pieces[i].file->map;
+    for (int64_t row = 0; row < c->pieces[i].rows; row++) numbers[row] = places[numbers[row]];
+  }
+  return true;
+}
+
 /* Opens the files of a column, one behind the other. */
 static bool open_column(struct dataset *ds, struct arena *a, const char *folder, const struct data_spec *spec,
                         struct column *c, int64_t *budget, struct diags *d) {
@@ -98,7 +117,7 @@ static bool open_column(struct dataset *ds, struct arena *a, const char *folder,
     return false;
   }
   c->row = c->pieces[0].row;
-  return true;
+  return number_words(c, spec, d);
 }
 
 bool data_shape(struct arena *a, const struct data_spec *spec, int file, struct file_shape *out,
@@ -255,14 +274,16 @@ static bool check_rows(const struct column *c, const struct column_piece *p, str
 static bool check_file(const struct column *c, const struct column_piece *p, struct diags *d) {
   enum dtype stored = (enum dtype)p->row.dtype;
   uint8_t window[PIECE_WINDOW];
-  int64_t each = type_count(&p->row), all = p->rows * each;
-  for (int64_t at = 0, n; at < all; at += n) {
-    struct misfit bad;
-    n = all - at;
-    if (!piece_numbers(p, at, &n, window, &bad)) return content_unread(p->path, bad.error, c->loc, d);
-    int64_t i = integers_outside(stored, window, n, c->low, c->high);
-    if (i >= 0) return outside(d, c, p, (at + i) / each, integer_at(stored, window + i * dtype_size(stored)));
-  }
+  int64_t each = type_count(&p->row), together = piece_together(p, p->rows), all = together * each;
+  for (int64_t row = 0; row < p->rows; row += together)
+    for (int64_t at = 0, n; at < all; at += n) {
+      struct misfit bad;
+      n = all - at;
+      if (!piece_numbers(p, row, at, &n, window, &bad)) return content_unread(p->path, bad.error, c->loc, d);
+      int64_t i = integers_outside(stored, window, n, c->low, c->high);
+      if (i < 0) continue;
+      return outside(d, c, p, row + (at + i) / each, integer_at(stored, window + i * dtype_size(stored)));
+    }
   return true;
 }
 

@@ -1,6 +1,8 @@
 /* Reads npy versions 1 to 3: {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), } */
 #include "runtime/data/npy.h"
 
+#include "runtime/data/stored.h"
+
 #include <string.h>
 
 #define MAGIC "\x93NUMPY"
@@ -60,20 +62,29 @@ static bool take_shape(struct cursor *c, int *rank, int64_t *dims) {
   return *rank != 1 || comma;
 }
 
-static bool parse_descr(struct reader *r, const char *text, int len, enum dtype *out) {
+/* "<f4": the order of the bytes, a letter for the type, the bytes of one. */
+static bool parse_descr(struct reader *r, const char *text, int len, struct stored *out) {
   static const struct {
     const char *descr;
-    enum dtype dtype;
-  } known[] = {{"<f4", DT_F32}, {"<f8", DT_F64}, {"<i4", DT_I32}, {"<i8", DT_I64},
-               {"|u1", DT_U8},  {"<u1", DT_U8},  {"|b1", DT_BOOL}};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (len == 3 && memcmp(text, known[i].descr, 3) == 0) return *out = known[i].dtype, true;
-  const char *hint = len && *text == '>' ? "it is big endian" : "this element type is not supported";
-  return reader_fail(r, "element type '%.*s': %s; save it with .astype('<f4'), or f8, i4, i8, u1, bool",
-                     len < 40 ? len : 40, text, hint);
+    enum stored_kind kind;
+  } known[] = {{"f2", STORED_F16}, {"f4", STORED_F32}, {"f8", STORED_F64}, {"i1", STORED_I8},
+               {"i2", STORED_I16}, {"i4", STORED_I32}, {"i8", STORED_I64}, {"u1", STORED_U8},
+               {"u2", STORED_U16}, {"u4", STORED_U32}, {"u8", STORED_U64}, {"b1", STORED_BOOL}};
+  bool ordered = len == 3 && (*text == '<' || *text == '>');
+  for (size_t i = 0; i < sizeof known / sizeof *known && len == 3; i++)
+    if (memcmp(text + 1, known[i].descr, 2) == 0 &&
+        (ordered || (*text == '|' && stored_size(known[i].kind) == 1))) {
+      out->kind = known[i].kind;
+      out->big_endian = *text == '>';
+      return true;
+    }
+  return reader_fail(r,
+                     "its elements are '%.*s', which are no numbers that fit; save it with "
+                     ".astype('<f4'), or f2, f8, i1 to i8, u1 to u8, bool",
+                     len < 40 ? len : 40, text);
 }
 
-static bool parse_dict(struct reader *r, struct cursor *c, enum dtype *dtype, int *rank, int64_t *dims) {
+static bool parse_dict(struct reader *r, struct cursor *c, struct stored *stored, int *rank, int64_t *dims) {
   bool descr = false, order = false, shape = false, comma = true;
   if (!take(c, "{")) goto bad;
   while (!take(c, "}")) {
@@ -84,12 +95,11 @@ static bool parse_dict(struct reader *r, struct cursor *c, enum dtype *dtype, in
       if (take(c, "["))
         return reader_fail(r, "it holds records with named fields; save each field as an array of its own");
       if (!take_string(c, &text, &len)) goto bad;
-      if (!parse_descr(r, text, len, dtype)) return false;
+      if (!parse_descr(r, text, len, stored)) return false;
       descr = true;
     } else if (key_len == 13 && memcmp(key, "fortran_order", 13) == 0 && !order) {
-      if (take(c, "True"))
-        return reader_fail(r, "it is in Fortran order; save numpy.ascontiguousarray(...) of it");
-      if (!take(c, "False")) goto bad;
+      stored->columns_first = take(c, "True");
+      if (!stored->columns_first && !take(c, "False")) goto bad;
       order = true;
     } else if (key_len == 5 && memcmp(key, "shape", 5) == 0 && !shape) {
       if (!take_shape(c, rank, dims)) goto bad;
@@ -106,7 +116,7 @@ bad:
 }
 
 struct npy {
-  enum dtype dtype;
+  struct stored stored;
   int rank;
   int64_t dims[MAX_RANK];
   int64_t data; /* where the numbers begin */
@@ -125,15 +135,15 @@ static bool parse_header(struct reader *r, const uint8_t *bytes, int64_t len, st
     return reader_fail(r, "its npy header claims %lld bytes; the file is damaged or truncated",
                        (long long)header);
   struct cursor c = {(const char *)bytes + start, (const char *)bytes + start + header};
-  *out = (struct npy){.dtype = DT_U8, .data = start + header};
-  return parse_dict(r, &c, &out->dtype, &out->rank, out->dims);
+  *out = (struct npy){.stored.kind = STORED_U8, .data = start + header};
+  return parse_dict(r, &c, &out->stored, &out->rank, out->dims);
 }
 
 bool npy_parse(struct reader *r, const struct content *b, int64_t at, int64_t len) {
   struct npy h;
   const uint8_t *head = reader_bytes(r, b, at, len < HEADER_LIMIT + 12 ? len : HEADER_LIMIT + 12);
   return head && parse_header(r, head, len, &h) &&
-         reader_set(r, h.dtype, h.rank, h.dims, at + h.data, len - h.data);
+         reader_set_stored(r, h.stored, h.rank, h.dims, at + h.data, len - h.data);
 }
 
 bool read_npy(struct reader *r) { return reader_no_member(r, "npy") && npy_parse(r, &r->in, 0, r->in.len); }
@@ -147,7 +157,7 @@ int64_t npy_size(const uint8_t *head, int64_t len) {
   diags_init(&ignored, a);
   struct reader r = {.arena = a, .path = "", .diags = &ignored};
   bool good = parse_header(&r, head, len, &h) && h.rank <= MAX_RANK;
-  int64_t bytes = good ? dtype_size(h.dtype) : 0;
+  int64_t bytes = good ? stored_size(h.stored.kind) : 0;
   for (int i = 0; good && i < h.rank; i++) good = !__builtin_mul_overflow(bytes, h.dims[i], &bytes);
   good = good && !__builtin_add_overflow(bytes, h.data, &bytes);
   arena_destroy_guarded(a, &guard);

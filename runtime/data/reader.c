@@ -41,32 +41,35 @@ static bool check_bool(struct reader *r, const struct content *b, int64_t at, in
   return true;
 }
 
-bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
-                int64_t available) {
-  const struct content *b = r->own.map ? &r->own : &r->in;
+bool reader_holds(struct reader *r, const char *type, int size, int rank, const int64_t *dims,
+                  int64_t available) {
   if (rank < 1)
     return reader_fail(r, "it holds a single number; a column needs a first axis that counts rows");
   if (rank > MAX_RANK) return reader_fail(r, "it has %d axes; at most %d are supported", rank, MAX_RANK);
-  int64_t bytes = dtype_size(dtype), row_bytes = bytes;
+  int64_t bytes = size;
   bool fits = true;
-  for (int i = rank - 1; i >= 0 && fits; i--) {
+  for (int i = 0; i < rank && fits; i++)
     fits = dims[i] >= 0 && !__builtin_mul_overflow(bytes, dims[i], &bytes);
-    if (i == 1) row_bytes = bytes;
-  }
   if (!fits || bytes != available) {
     struct str shape = str_make(r->arena);
     for (int i = 0; i < rank; i++) str_printf(&shape, "%s%lld", i ? "," : "", (long long)dims[i]);
     return reader_fail(
-        r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated",
-        dtype_name(dtype), shape.data, (long long)available);
+        r, "its header says %s[%s], but %lld bytes of data follow; the file is damaged or truncated", type,
+        shape.data, (long long)available);
   }
+  if (bytes == 0) return reader_fail(r, "it holds no numbers");
+  return bytes / size <= MAX_ELEMENTS || reader_fail(r, "it holds too many numbers");
+}
+
+bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
+                int64_t available) {
+  const struct content *b = r->own.map ? &r->own : &r->in;
+  if (!reader_holds(r, dtype_name(dtype), dtype_size(dtype), rank, dims, available)) return false;
   struct column_piece *p = r->piece;
   p->row = type_make(dtype, rank - 1, dims + 1);
   p->rows = dims[0];
   p->data = b->in_file ? NULL : b->bytes + at;
   p->at = at;
-  p->stride = rank > 1 ? row_bytes : dtype_size(dtype);
-  if (bytes == 0) return reader_fail(r, "it holds no numbers");
-  if (bytes / dtype_size(dtype) > MAX_ELEMENTS) return reader_fail(r, "it holds too many numbers");
-  return dtype != DT_BOOL || check_bool(r, b, at, bytes);
+  p->stride = available / dims[0];
+  return dtype != DT_BOOL || check_bool(r, b, at, available);
 }

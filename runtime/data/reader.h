@@ -12,6 +12,7 @@ struct reader {
   const char *member; /* behind the ':', or NULL */
   struct loc loc;
   struct diags *diags;
+  struct vocabulary *vocabulary; /* of the column; NULL: words have no numbers */
   struct content in;
   struct content own;
   struct column_piece *piece;
@@ -39,6 +40,10 @@ bool reader_fail(struct reader *r, const char *fmt, ...) __attribute__((format(p
 bool reader_no_member(struct reader *r, const char *format);
 /* Bytes of `in` or `own` in memory, copied there if they are in a file. NULL after an error. */
 const uint8_t *reader_bytes(struct reader *r, const struct content *b, int64_t offset, int64_t len);
+/* Whether `available` bytes are what an array of such numbers has, `size` bytes each, whose first axis counts
+ * rows; else an error. */
+bool reader_holds(struct reader *r, const char *type, int size, int rank, const int64_t *dims,
+                  int64_t available);
 /* Sets the piece to a dense array whose first axis counts rows, and checks that exactly `available` bytes hold it:
  * those from `at` on of `own`, or of `in` if that is empty. */
 bool reader_set(struct reader *r, enum dtype dtype, int rank, const int64_t *dims, int64_t at,
@@ -59,10 +64,13 @@ struct misfit {
 /* Copies rows [row, row + count) into dense memory, as they are delivered. False if a number does not fit. */
 bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad);
 
-/* Numbers of a dense piece whose bytes are in a file, from the element `first` on: as many as `*count` says, or as fit
- * into PIECE_WINDOW bytes. */
+/* How many of the next `rows` rows lie one behind the other, without gaps and overlaps: all, or one. */
+int64_t piece_together(const struct column_piece *p, int64_t rows);
+
+/* Numbers of a dense piece whose bytes are in a file, from the number `first` of this row on: as many as `*count` says,
+ * or as fit into PIECE_WINDOW bytes. They go on into the next rows where these lie together. */
 enum { PIECE_WINDOW = 1 << 14 };
-bool piece_numbers(const struct column_piece *p, int64_t first, int64_t *count, void *out,
+bool piece_numbers(const struct column_piece *p, int64_t row, int64_t first, int64_t *count, void *out,
                    struct misfit *bad);
 
 /* Converts `count` numbers from one dense array to another; the source may be unaligned. -1, or the index of the

@@ -2,7 +2,7 @@
 #include "runtime/data/safetensors.h"
 #include "base/map.h"
 #include "runtime/data/json.h"
-#include "runtime/data/reader.h"
+#include "runtime/data/stored.h"
 #include "runtime/data/xxh64.h"
 
 #include <errno.h>
@@ -255,6 +255,18 @@ int64_t safetensors_size(const uint8_t *head, int64_t len) {
 
 /* --- a column --- */
 
+/* By its name in the header; STORED_KINDS: none. */
+static enum stored_kind kind_of(const char *dtype) {
+  static const char *const names[STORED_KINDS] = {
+      [STORED_BOOL] = "BOOL", [STORED_I8] = "I8",   [STORED_I16] = "I16",   [STORED_I32] = "I32",
+      [STORED_I64] = "I64",   [STORED_U8] = "U8",   [STORED_U16] = "U16",   [STORED_U32] = "U32",
+      [STORED_U64] = "U64",   [STORED_F16] = "F16", [STORED_BF16] = "BF16", [STORED_F32] = "F32",
+      [STORED_F64] = "F64"};
+  int kind = 0;
+  while (kind < STORED_KINDS && strcmp(names[kind], dtype) != 0) kind++;
+  return (enum stored_kind)kind;
+}
+
 bool read_safetensors(struct reader *r) {
   struct safetensors s;
   const uint8_t *head = safetensors_head(r->arena, &r->in);
@@ -271,10 +283,11 @@ bool read_safetensors(struct reader *r) {
   if (!found && !r->member)
     return reader_fail(r, "it has several tensors; write %s:NAME with one of %s", r->path, names.data);
   if (!found) return reader_fail(r, "it has no tensor '%s', only %s", r->member, names.data);
-  if (!found->supported)
+  struct stored stored = {.kind = kind_of(found->dtype)};
+  if (stored.kind == STORED_KINDS)
     return reader_fail(r, "tensor '%s' is %s, which is not supported; convert it to F32", found->name,
                        found->dtype);
   if ((wrong = safetensors_verify(&s, &r->in))) return reader_fail(r, "%s", wrong);
-  return reader_set(r, found->type.dtype, found->type.rank, found->type.dim, s.data + found->begin,
-                    found->end - found->begin);
+  return reader_set_stored(r, stored, found->type.rank, found->type.dim, s.data + found->begin,
+                           found->end - found->begin);
 }

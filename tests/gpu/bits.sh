@@ -80,7 +80,7 @@ ask="--checkpoint digits-base.safetensors --eval-rows 0:330"
 expect 0 eval "$dgc" eval "$samples/digits.dsl" $ask --devices gpu:0 --json
 cp out eval.json
 expect 0 'eval on parts' "$dgc" eval "$samples/digits.dsl" $ask --json --devices gpu:0/0,gpu:0/1
-same eval.json out
+same_results eval.json out
 expect 0 predict "$dgc" predict "$samples/digits.dsl" $ask --devices gpu:0 --output probability=p.npy
 expect 0 'predict on parts' "$dgc" predict "$samples/digits.dsl" $ask --devices gpu:0/0,gpu:0/1 --output probability=q.npy
 same p.npy q.npy

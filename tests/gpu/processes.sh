@@ -82,7 +82,7 @@ tasks='--cluster worker=2'
   expect 0 'eval of one' "$dgc" eval $data --json
   cp out one.out
   expect 0 'eval of 3' processes 3 "$dgc" eval $data $with --json
-  same one.out out
+  same_results one.out out
   expect 0 'predict of one' "$dgc" predict $data --towers 2 --output probability=one.npy
   expect 0 'predict of 3' processes 3 "$dgc" predict $data --towers 2 $with --output probability=several.npy
   same one.npy several.npy

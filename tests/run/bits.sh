@@ -157,7 +157,7 @@ done
 expect 0 eval "$dgc" eval "$model" --checkpoint base.safetensors --json
 cp out eval.json
 expect 0 'eval on others' "$dgc" eval "$model" --checkpoint base.safetensors --json --devices cpu:0-2
-same eval.json out
+same_results eval.json out
 expect 0 predict "$dgc" predict "$model" --checkpoint base.safetensors --output probability=p.npy
 expect 0 'predict on others' "$dgc" predict "$model" --checkpoint base.safetensors --output probability=q.npy --devices cpu:0-1
 same p.npy q.npy
@@ -167,7 +167,7 @@ expect 0 'train one tower' "$dgc" train "$model" $small --epochs 1 --checkpoint 
 expect 0 'eval one tower' "$dgc" eval "$model" --checkpoint single.safetensors --json
 cp out single.json
 expect 0 'eval one tower on two devices' "$dgc" eval "$model" --checkpoint single.safetensors --json --devices cpu:0-1
-same single.json out
+same_results single.json out
 expect 0 'one tower on two devices' "$dgc" train "$model" $small --epochs 1 --towers 1 --devices cpu:0-1 \
   --checkpoint twice.safetensors
 same single.safetensors twice.safetensors

@@ -45,6 +45,14 @@ shows() {
 empty() { if [ -s "$1" ]; then fail "$1 is not empty: $(head -3 "$1")"; else pass; fi; }
 same() { if cmp "$1" "$2"; then pass; else fail "$1 and $2 differ"; fi; }
 
+# same_results A B: what was evaluated, as JSON. Of what runs on other devices there may be notes.
+same_results() {
+  if python3 -c '
+import json, sys
+a, b = ({k: v for k, v in json.load(open(f)).items() if k != "diagnostics"} for f in sys.argv[1:])
+sys.exit(not a or a != b)' "$1" "$2"; then pass; else fail "$1 and $2 differ: $(cat "$1" "$2")"; fi
+}
+
 # some_rows N COLUMN...: as CSV, the same numbers each time, under a line with the names of the columns.
 some_rows() {
   python3 -c '

@@ -53,7 +53,7 @@ processes() {
   expect 0 'eval' processes 2 "$dgc" eval "$samples/digits.dsl" --eval-rows 0:100 --checkpoint one.safetensors --json
   cp out several.out
   expect 0 'eval of one' "$dgc" eval "$samples/digits.dsl" --eval-rows 0:100 --checkpoint one.safetensors --json
-  same several.out out
+  same_results several.out out
   expect 0 'an evaluator' processes 3 "$dgc" train $digits --cluster 'worker=2;evaluator=1' --overwrite --checkpoint several.safetensors --json
   same one.safetensors several.safetensors
   shows out "$("$dgc" eval "$samples/digits.dsl" --eval-rows 0:128 --checkpoint one.safetensors --json | sed 's/^{/{"step":5,/')"

@@ -85,7 +85,7 @@ data="$samples/digits.dsl --eval-rows 0:100 --checkpoint hash.safetensors --batc
   expect 0 'eval of one' "$dgc" eval $data --json
   cp out one.out
   expect 0 'eval of 2' processes 2 "$dgc" eval $data --json
-  same one.out out
+  same_results one.out out
   expect 0 'predict of one' "$dgc" predict $data --towers 2 --output probability=one.npy
   expect 0 'predict of 2' processes 2 "$dgc" predict $data --towers 2 --output probability=several.npy
   same one.npy several.npy

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Data as people have it, as a model sees it, beside what numpy, csv and datetime of Python make of the same files.
+
+formats.py DGC SAMPLES; numpy is that of tools/oracles.sh."""
+import csv
+import datetime
+import os
+import subprocess
+import sys
+
+from checks import check, dgc, finish
+
+try:
+    import numpy as np
+except ImportError:
+    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    found = subprocess.run([os.path.join(source, "tools/oracles.sh"), "--find"], capture_output=True, text=True)
+    if found.returncode or os.environ.get("TEST_NESTED"):
+        print("SKIP: no numpy: " + found.stderr.strip())
+        sys.exit(77)
+    os.environ["TEST_NESTED"] = "1"
+    os.execv(found.stdout.strip(), [found.stdout.strip(), "-B", __file__, dgc, *sys.argv[2:]])
+
+NAMES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "bool"}
+
+
+def run(*words):
+    return subprocess.run([dgc, *words], capture_output=True, text=True)
+
+
+def read(path, kind, shape=(), more=()):
+    """What a model predicts that hands its input on; or the error."""
+    dims = "".join(", %d" % n for n in shape)
+    with open("hand_on.dsl", "w") as f:
+        f.write("model hand_on() {\n  input x : %s[B%s]\n  predict y = x\n}\n" % (kind, dims))
+    got = run("predict", "hand_on.dsl", "--data", "x=" + path, "--output", "y=y.npy", "--quiet", *more)
+    return np.load("y.npy") if got.returncode == 0 else got.stderr
+
+
+def equal(got, want, what):
+    same = isinstance(got, np.ndarray) and got.dtype == want.dtype and got.shape == want.shape
+    check(same and np.array_equal(got, want, equal_nan=got.dtype.kind == "f"), what, str(got)[:200], str(want)[:200])
+
+
+def refused(got, words, what):
+    check(isinstance(got, str) and words in got and got.count("error:") == 1, what, got)
+
+
+# --- npy: every type, both orders of bytes, both orders of axes, alone and in npz ---
+random = np.random.default_rng(5)
+BECOMES = {"f2": "f4", "i1": "i4", "i2": "i4", "u2": "i4", "u4": "i8", "u8": "i8"}
+for descr in ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"):
+    for bytes_order in "<>":
+        for shape in ((7,), (5, 3), (3, 4, 2), (2, 3, 1, 4)):
+            kind = np.dtype(bytes_order + descr)
+            if kind.kind == "f":
+                values = random.normal(size=shape).astype(kind)
+                values.flat[:4] = [0, -0.0, np.inf, np.nan]
+            elif kind.kind == "b":
+                values = random.integers(0, 2, shape).astype(kind)
+            else:
+                most = min(np.iinfo(kind).max, 2**63 - 1)
+                values = random.integers(max(np.iinfo(kind).min, -(2**63)), most, shape, np.int64, endpoint=True).astype(kind)
+                values.flat[:2] = [np.iinfo(kind).min, most]
+            want = np.ascontiguousarray(values).astype(BECOMES.get(descr, descr))
+            for order in "CF":
+                np.save("x.npy", np.asarray(values, order=order))
+                what = (str(kind), shape, order)
+                equal(read("x.npy", NAMES[want.dtype.name], shape[1:]), want, what)
+            np.savez_compressed("x.npz", a=np.asfortranarray(values), b=values)
+            equal(read("x.npz:a", NAMES[want.dtype.name], shape[1:]), want, what)
+np.save("x.npy", np.array([1, 2**63], "u8"))
+refused(read("x.npy", "i64"), "9223372036854775808", "u64 that i64 does not hold")
+np.save("x.npy", np.array([1 + 2j]))
+refused(read("x.npy", "f32"), "'<c16'", "complex numbers")
+values = np.arange(24, dtype=">i2").reshape(4, 6)
+with open("short.npy", "wb") as f:
+    np.save(f, values)
+    f.truncate(f.tell() - 2)
+refused(read("short.npy", "i32", (6,)), "i16[4,6], but 46 bytes", "too short")
+# IDX has them too.
+for code, kind in ((9, ">i1"), (0xB, ">i2"), (0xC, ">i4"), (0xD, ">f4"), (0xE, ">f8")):
+    values = (random.normal(size=(4, 3)) * 100).astype(kind)
+    open("x.idx", "wb").write(bytes([0, 0, code, 2, 0, 0, 0, 4, 0, 0, 0, 3]) + values.tobytes())
+    want = values.astype(BECOMES.get(kind[1:], kind[1:]))
+    equal(read("x.idx", NAMES[want.dtype.name], (3,)), want, "IDX " + kind)
+
+# --- text: windows that overlap ---
+text = bytes(random.integers(0, 256, 1000, np.uint8))
+open("x.txt", "wb").write(text)
+for size, step in ((64, 64), (64, 32), (64, 1), (10, 7), (5, 40), (999, 1), (499, 500)):
+    for shift in (0, 1):
+        first = range(0, len(text) - size, step)
+        want = np.array([list(text[i + shift:i + shift + size]) for i in first], np.uint8)
+        path = "x.txt:%d%s%s" % (size, "" if step == size else "/%d" % step, "+1" if shift else "")
+        for memory in ("1000000", "0"):
+            os.environ["DGC_DATA_MEMORY"] = memory
+            equal(read(path, "u8", (size,)), want, path + " in memory of " + memory)
+            equal(read(path, "f64", (size,)), want.astype("f8"), path + " as f64")
+        del os.environ["DGC_DATA_MEMORY"]
+for path in ("x.txt:0", "x.txt:64/0", "x.txt:64/", "x.txt:/3", "x.txt:64+2", "x.txt:99999999999"):
+    refused(read(path, "u8", (64,)), "is not a window", path)
+refused(read("x.txt:1000", "u8", (1000,)), "too few", "one window is too long")
+
+# --- tables: words, dates, what is missing; quotes as RFC 4180 has them ---
+CITIES = ["Ulm", "Zürich", "Aachen, Stadt", 'the "other" one', "", "two\nlines", "aachen", "10", "Ulm", "Zürich"]
+AGES = ["31", "", "NA", "12.5", "nan", "null", "-4", "1e3", "?", "0.1"]
+DATES = ["1970-01-01", "1969-12-31", "2000-02-29", "0001-01-01", "9999-12-31", "1900-03-01", "2026-11-23", "1582-10-15",
+         "2100-02-28", "1600-02-29"]
+TIMES = ["1970-01-01T00:00:00Z", "2026-11-23 14:05", "2026-11-23T14:05:30+02:00", "2026-11-23T14:05:30.25-0530",
+         "1969-12-31T23:59:59.5Z", "2000-02-29", "0001-01-01T00:00:00Z", "2026-11-23T23:59:59+14:00", "2026-01-01t00:00z",
+         "2026-07-01T12:00:00.123456"]
+
+
+def table(path, columns, separator=",", quoting=csv.QUOTE_MINIMAL, header=True, end="\r\n"):
+    with open(path, "w", newline="") as f:
+        out = csv.writer(f, delimiter=separator, quoting=quoting, lineterminator=end)
+        if header:
+            out.writerow(columns)
+        out.writerows(zip(*columns.values()))
+
+
+def python_cells(path, column, separator=","):
+    with open(path, newline="") as f:
+        return [row[column] for row in csv.DictReader(f, delimiter=separator)]
+
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def seconds(text):
+    text = text.replace("z", "Z").replace("t", "T")
+    time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00").replace("-0530", "-05:30"))
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.timezone.utc)
+    return (time - EPOCH) / datetime.timedelta(seconds=1)
+
+
+for separator in ",;\t":
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
+        for end in ("\r\n", "\n"):
+            table("t.csv", {"id": range(10), "city": CITIES, "age": AGES, "day": DATES, "time": TIMES, "last-one": range(10, 20)},
+                  separator, quoting, end=end)
+            what = (separator, quoting, end)
+            cells = {name: python_cells("t.csv", name, separator) for name in ("id", "city", "age", "day", "time", "last-one")}
+            equal(read("t.csv:id", "i32"), np.array(cells["id"], "i4"), what)
+            equal(read("t.csv:last-one", "i32"), np.array(cells["last-one"], "i4"), what)
+            missing = [cell in ("", "NA", "nan", "null", "?") for cell in cells["age"]]
+            ages = [np.nan if no else float(cell) for no, cell in zip(missing, cells["age"])]
+            equal(read("t.csv:age:optional", "f64"), np.array(ages), what)
+            equal(read("t.csv:3:optional", "f64"), np.array(ages), what)
+            equal(read("t.csv:age:present", "bool"), ~np.array(missing), what)
+            days = [datetime.date.fromisoformat(cell).toordinal() - 719163 for cell in cells["day"]]
+            equal(read("t.csv:day:date", "i32"), np.array(days, "i4"), what)
+            equal(read("t.csv:time:time", "f64"), np.array([seconds(cell) for cell in cells["time"]]), what)
+            refused(read("t.csv:city:category", "i32"), "its words have no numbers", what)
+            refused(read("t.csv:age", "f64"), "':NAME:optional'", what)
+            refused(read("t.csv:city", "f64"), "is not a number", what)
+            refused(read("t.csv:city:date", "f64"), "is not a date", what)
+            refused(read("t.csv:day:category:category", "i32"), "no column 'day:category'", what)
+for day in ("2026-02-29", "1900-02-29", "2026-13-01", "2026-00-10", "2026-1-1", "0000-01-01", "2026-01-32", "26-01-01", "2026-01-01x"):
+    table("d.csv", {"day": ["2026-01-01", day]})
+    refused(read("d.csv:day:date", "i32"), "'%s' is not a date" % day, day)
+for time in ("2026-01-01T24:00", "2026-01-01T12", "2026-01-01T12:60", "2026-01-01T12:00:60", "2026-01-01T12:00+2", "2026-01-01T12:00:00.",
+             "2026-01-01T12:00+24:00", "2026-01-01 12:00 Z"):
+    table("d.csv", {"time": ["2026-01-01T00:00", time]})
+    refused(read("d.csv:time:time", "f64"), "'%s' is not a time" % time, time)
+open("open.csv", "w").write('a,b\n1,"two\n3,4\n')
+refused(read("open.csv:b:present", "bool"), "must end with a quote", "a quote that does not end")
+
+# Numbers: each as Python reads it, in every way to write one.
+written = ["%.*g" % (int(random.integers(1, 18)), x) for x in np.exp(random.normal(size=400) * 30) * random.choice([-1, 1], 400)]
+written += ["0.1", "1e22", "1e23", "1e-22", "1e-23", "9007199254740993", "9007199254740993.0", "123456789012345678", "1.7976931348623157e308",
+            "4.9e-324", "-0.0", ".5", "5.", "+7.25", "1E5", "1e+05", "00012.50", "0.000000000000000000001", "179769313486231580000"]
+table("n.csv", {"x": written, "y": ["1.5"] * len(written)})
+equal(read("n.csv:x", "f64"), np.array([float(t) for t in written]), "numbers as Python reads them")
+for text in ("", "-", ".", "e5", "1e", "1e+", "0x", "1.2.3", "1,5", "--1", "1 2", "five"):
+    open("n.csv", "w").write('x;y\n1;"%s"\n' % text)
+    got = read("n.csv:y", "f64")
+    check(isinstance(got, str) and "line 2, column 2" in got, "no number: " + text, got)
+
+# Words have the numbers of their bytes' order, whatever the order of the rows; those of another file are 0.
+MODEL = """model m() {
+  input city : i32[B]
+  input y : f32[B]
+  var table : f32[%d] = zeros()
+  p = gather(table, city)
+  train mean(square(p - y)) with sgd(rate = 0.5)
+  predict p = p
+  predict number = city + 0
+}
+"""
+words = sorted({w for w in CITIES if w}, key=lambda w: w.encode())
+numbers = {w: i + 1 for i, w in enumerate(words)}
+want = np.array([numbers.get(w, 0) for w in CITIES], "i4")
+open("m.dsl", "w").write(MODEL % (len(words) + 1))
+table("t.csv", {"city": CITIES, "y": range(10)})
+table("turned.csv", {"city": CITIES[::-1], "y": range(9, -1, -1)})
+table("first.csv", {"city": CITIES[:4], "y": range(4)})
+table("rest.csv", {"city": CITIES[4:], "y": range(4, 10)})
+table("other.csv", {"city": ["Ulm", "Bonn", "", "aachen", "Rom"], "y": range(5)})
+data = ["--data", "city=%s:city:category", "--data", "y=%s:y"]
+
+
+def given(*files):
+    return ["--data", "city=" + ",".join(f + ":city:category" for f in files), "--data", "y=" + ",".join(f + ":y" for f in files)]
+
+
+def numbers_of(checkpoint, *files):
+    got = run("predict", "m.dsl", "--checkpoint", checkpoint, *given(*files), "--output", "number=n.npy", "--quiet")
+    check(got.returncode == 0, "predict", got.stderr)
+    return (np.load("n.npy"), got.stderr) if got.returncode == 0 else (None, got.stderr)
+
+
+for name, files in (("one", ["t.csv"]), ("two", ["first.csv", "rest.csv"]), ("three", ["turned.csv"])):
+    got = run("train", "m.dsl", *given(*files), "--steps", "3", "--batch", "4", "--quiet", "--checkpoint", name + ".safetensors")
+    check(got.returncode == 0, name, got.stderr)
+    equal(numbers_of(name + ".safetensors", "t.csv")[0], want, name)
+    got, notes = numbers_of(name + ".safetensors", "other.csv")
+    equal(got, np.array([numbers["Ulm"], 0, 0, numbers["aachen"], 0], "i4"), name + ", other words")
+    check("input city: 2 rows have words that its training had not" in notes, notes)
+check(open("one.safetensors", "rb").read() == open("two.safetensors", "rb").read(), "the same bytes from one file or two")
+# A training that goes on has the words of its checkpoint, also with other data.
+got = run("train", "m.dsl", *given("other.csv"), "--resume", "one.safetensors", "--checkpoint", "on.safetensors", "--steps", "5", "--batch",
+          "4", "--quiet")
+check(got.returncode == 0 and "2 rows" in got.stderr, "goes on", got.stderr)
+equal(numbers_of("on.safetensors", "t.csv")[0], want, "after it has gone on")
+# Test data of a training is read with the words of the training.
+got = run("train", "m.dsl", *given("t.csv"), "--eval-data", "city=other.csv:city:category", "--eval-data", "y=other.csv:y", "--steps", "3",
+          "--batch", "4", "--quiet", "--overwrite", "--checkpoint", "one.safetensors")
+check(got.returncode == 0 and "2 rows" in got.stderr, "tests", got.stderr)
+# A table that is too small is said with row and value.
+open("small.dsl", "w").write(MODEL % 3)
+got = run("train", "small.dsl", *given("t.csv"), "--steps", "1", "--batch", "4", "--quiet")
+check(got.returncode == 1 and "must be from" in got.stderr, "more words than rows", got.stderr)
+# A file without the name of an input.
+got = run("train", "m.dsl", "--data", "t.csv:y", "--steps", "1", "--quiet")
+check(got.returncode == 2 and "which input is read from t.csv:y? write --data city=t.csv:y" in got.stderr, "no name", got.stderr)
+# Words of a file that are not UTF-8; numbers beside words.
+open("latin.csv", "wb").write("city,y\nZürich,1\n".encode("latin-1"))
+got = run("train", "m.dsl", *given("latin.csv"), "--steps", "1", "--quiet")
+check(got.returncode == 1 and "is not UTF-8" in got.stderr, "not UTF-8", got.stderr)
+np.save("n.npy", np.arange(4, dtype="i4"))
+got = run("train", "m.dsl", "--data", "city=t.csv:city:category,n.npy", "--data", "y=t.csv:y,n.npy", "--steps", "1", "--quiet")
+check(got.returncode == 1 and "they are not one input" in got.stderr, "words and numbers", got.stderr)
+# Without a line of names: it is one where a word stands over a number.
+for header in (False, True):
+    table("iris.csv", {"a": ["5.1", "4.9", "6"], "b": ["3.5", "3", "2.25"], "kind": ["setosa", "virginica", "setosa"]}, header=header)
+    open("iris.dsl", "w").write(MODEL.replace("city", "kind") % 3)
+    got = run("train", "iris.dsl", "--data", "kind=iris.csv:3:category", "--data", "y=iris.csv:1", "--steps", "1", "--batch", "3",
+              "--quiet", "--overwrite", "--checkpoint", "iris.safetensors")
+    check(got.returncode == 0, "iris", got.stderr)
+finish()
