@@ -24,14 +24,16 @@ static void write_both(const struct asked *q, struct arena *a, const char *name,
                        int64_t rows) {
   struct diags d;
   diags_init(&d, a);
-  backward->config = (struct config){0};
-  backward->diags = &d;
-  backward = pipeline_run(a, backward, "simplify,grad", NULL, NULL, &d);
-  if (!backward) exit((fprintf(stderr, "%s: %s\n", name, d.first->message), 1));
   struct graph *whole = graph_wide(a, graph_concrete(a, graph_prune(a, forward), rows));
-  struct graph *slopes = graph_wide(a, graph_concrete(a, backward, rows));
+  struct graph *slopes =
+      graph_wide(a, graph_concrete(a, backward, rows)); /* before: the numbers of slopes are f64 */
+  if (!whole || !slopes) return;
+  slopes->config = (struct config){0};
+  slopes->diags = &d;
+  slopes = pipeline_run(a, slopes, "simplify,grad", NULL, NULL, &d);
+  if (!slopes) exit((fprintf(stderr, "%s: %s\n", name, d.first->message), 1));
   struct values wide_inputs = values_wide(a, inputs), wide_variables = values_wide(a, variables);
-  if (whole && slopes) case_write_gradients(q, name, whole, slopes, &wide_inputs, &wide_variables);
+  case_write_gradients(q, name, whole, slopes, &wide_inputs, &wide_variables);
 }
 
 /* What the loss is made of, and the gradients by all variables. */

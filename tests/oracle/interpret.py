@@ -118,7 +118,8 @@ def operation(name, rest, region, x, out):
     if name == "reduce":
         if region in EMPTY and x[0].size == 0:
             return jnp.full(shape, EMPTY[region], dtype)
-        return REDUCE[region](x[0], tuple(array(rest, "dimensions")))  # from the neutral element on, always
+        # From the neutral element on, always; jnp's sum of i32 would be i64.
+        return REDUCE[region](x[0], tuple(array(rest, "dimensions"))).astype(dtype)
     if name == "reduce_window":
         keys = ("window_dimensions", "window_strides", "padding", "base_dilations", "window_dilations")
         window, strides, padding, base, dilation = (array(rest, k) for k in keys)
@@ -245,7 +246,7 @@ def parse(module):
 def body_of(op, lines, module):
     """Places of nodes of this op, each with the last of its lines and what they read of others."""
     out = {}
-    for place in re.findall(r'#(loc\d+) = loc\("(?:loss\.)?%s(?:\.\w+)*"' % op, module.decode()):
+    for place in re.findall(r'#(loc\d+) = loc\("(?:[\w.]+\.)?%s(?:\.\w+)*"' % op, module.decode()):
         mine = [line for line in lines if line.place == place]
         made = {line.value for line in mine}
         read = dict.fromkeys(v for line in mine for v in line.operands if v not in made)
@@ -254,15 +255,17 @@ def body_of(op, lines, module):
     return out
 
 
-def function(module, op=None):
-    """The only function of a module, of a list of arrays, for the list of its results. Bodies of `op` are JAX's function."""
+def function(module, ops=()):
+    """The only function of a module, of a list of arrays, for the list of its results. Bodies of `ops` are JAX's functions."""
     lines, results = parse(module)
-    bodies = body_of(op, lines, module) if op in BODIES else {}
+    bodies = {}
+    for op in set(ops) & set(BODIES):
+        bodies.update((place, (op, *found)) for place, found in body_of(op, lines, module).items())
 
     def call(args):
         values = {"%%arg%d" % i: x for i, x in enumerate(args)}
         for line in lines:
-            last, read = bodies.get(line.place, (None, None))
+            op, last, read = bodies.get(line.place, (None, None, None))
             if last is None:
                 keep(values, line)
             elif last is line:

@@ -33,7 +33,8 @@ ELSEWHERE = {
 def loss_of(case):
     """A function of the arguments that the case has gradients by, and these."""
     words = case.name.split(" ", 2)
-    call = interpret.function(case.module, re.match(r"\w+", words[1] if words[0] == "op" else words[-1]).group())
+    ops = interpret.BODIES if case.is_sample and words[0] != "op" else [re.match(r"\w+", words[1 if words[0] == "op" else -1]).group()]
+    call = interpret.function(case.module, ops)
     places = [case.names.index(name) for _, name, _, _ in case.wanted()]
 
     def loss(by):
