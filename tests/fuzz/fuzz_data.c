@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/diag.h"
 #include "runtime/data/data.h"
+#include "runtime/data/vocabulary.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -12,8 +13,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const char *const names[] = {"f.npy",     "f.npz:a",         "f.csv", "f.csv:1-2",
-                                      "f.txt:8+1", "f.safetensors:a", "f.npz"};
+  static const char *const names[] = {"f.npy",           "f.npz:a",          "f.csv",
+                                      "f.csv:1-2",       "f.txt:8+1",        "f.safetensors:a",
+                                      "f.npz",           "f.csv:1:category", "f.csv:2:optional",
+                                      "f.csv:2:present", "f.csv:1:date",     "f.csv:1:time",
+                                      "f.txt:8/3"};
   static char folder[] = "/tmp/dgc_fuzz_XXXXXX";
   static int made;
   if (!made && !mkdtemp(folder)) abort();
@@ -27,12 +31,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[256];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   for (char *p = path; *p; p++)
-    if (*p == ':') *p = 0;
+    if (*p == ':') {
+      *p = 0;
+      break;
+    }
   FILE *f = fopen(path, "wb");
   if (!f || fwrite(data + 1, 1, size - 1, f) != size - 1) abort();
   fclose(f);
 
-  struct data_spec spec = {.name = "x", .path = name};
+  struct data_spec spec = {.name = "x", .path = name, .vocabulary = vocabulary_make(a)};
   struct dataset *ds = dataset_open(a, folder, &spec, 1, NULL, &d);
   if (!ds && !d.nerrors) abort();
   if (ds && ds->rows > 0) {
