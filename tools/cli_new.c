@@ -124,8 +124,9 @@ int cli_new(struct cli *c) {
   if (!is_word(name) || strlen(folder) > 3000)
     return cli_usage(c, "'%s' is no name for a model: letters, digits and _, not a digit first", name);
   if (mkdir(folder, 0777) < 0) {
-    cli_usage(c, "cannot make the folder %s: %s", folder, strerror(errno));
-    return errno == EEXIST ? DGC_USAGE : DGC_RUNTIME;
+    int error = errno; /* printing changes it */
+    cli_usage(c, "cannot make the folder %s: %s", folder, strerror(error));
+    return error == EEXIST ? DGC_USAGE : DGC_RUNTIME;
   }
   int code = write_all(c, folder, name);
   if (!code && !c->json)
