@@ -203,19 +203,8 @@ static void put_buffers(struct picture *p, struct str *out, const struct plan *p
 }
 
 static const char *step_words(struct arena *a, const struct step *step) {
-  static const char *const kinds[] = {[STEP_KERNEL] = "kernel",
-                                      [STEP_LEAF] = NULL,
-                                      [STEP_LOOP] = "scan",
-                                      [STEP_COPY] = "copy",
-                                      [STEP_ALL_REDUCE] = "all_reduce",
-                                      [STEP_SIGNAL] = "signal",
-                                      [STEP_WAIT] = "wait",
-                                      [STEP_SEND] = "send",
-                                      [STEP_SENT] = "sent",
-                                      [STEP_RECEIVE] = "receive",
-                                      [STEP_MODULE] = "module"};
-  const char *kind = step->kind == STEP_LEAF ? op_of(step->node)->name : kinds[step->kind];
-  return step->node ? arena_printf(a, "%s %s", kind, step->node->name) : kind;
+  const char *word = step_word(step);
+  return step->node ? arena_printf(a, "%s %s", word, step->node->name) : word;
 }
 
 static void put_memory(struct picture *p, struct str *out, const struct plan *plan) {

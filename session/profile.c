@@ -45,18 +45,10 @@ static bool works(const struct step *s) {
   return false;
 }
 
-static const char *how(const struct step *s) {
-  static const char *const names[] = {
-      [STEP_KERNEL] = "kernel",         [STEP_LOOP] = "scan", [STEP_COPY] = "copy",
-      [STEP_ALL_REDUCE] = "all_reduce", [STEP_SEND] = "send", [STEP_RECEIVE] = "receive",
-      [STEP_MODULE] = "module"};
-  return s->kind == STEP_LEAF ? op_of(s->node)->name : names[s->kind];
-}
-
 /* The same for all that does the same for the same line: towers and replicas, and arrays of one type. */
 static const char *line_key(struct arena *a, const struct step *s, const char *where) {
   struct str key = str_make(a);
-  str_printf(&key, "%s %p %s ", how(s), (const void *)s->kernel, where ? where : "");
+  str_printf(&key, "%s %p %s ", step_word(s), (const void *)s->kernel, where ? where : "");
   type_print(&key, &s->node->type);
   return key.data;
 }
@@ -86,7 +78,7 @@ void profile_lines(struct dgc_session *s, const struct plan *p, const struct pro
       if (!line) {
         line = &lines[out->nlines++];
         *line = (struct dgc_bench_line){
-            .what = arena_strdup(s->text, step->node->name), .how = how(step), .where = where};
+            .what = arena_strdup(s->text, step->node->name), .how = step_word(step), .where = where};
         map_put_owned(&known, key, line);
       }
       double compute = (double)step->flops / peak, move = (double)step->traffic / bandwidth;

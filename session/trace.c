@@ -150,19 +150,9 @@ static struct traced *prepare(struct loaded *l) {
   return t;
 }
 
+/* All that libraries compute is one, whatever its op. */
 static const char *category_of(const struct step *step) {
-  static const char *const names[] = {[STEP_KERNEL] = "kernel",
-                                      [STEP_LEAF] = "library",
-                                      [STEP_LOOP] = "loop",
-                                      [STEP_COPY] = "copy",
-                                      [STEP_ALL_REDUCE] = "all_reduce",
-                                      [STEP_SIGNAL] = "signal",
-                                      [STEP_WAIT] = "wait",
-                                      [STEP_SEND] = "send",
-                                      [STEP_SENT] = "sent",
-                                      [STEP_RECEIVE] = "receive",
-                                      [STEP_MODULE] = "module"};
-  return names[step->kind];
+  return step->kind == STEP_LEAF ? "library" : step->kind == STEP_LOOP ? "loop" : step_word(step);
 }
 
 static const char *device_name(const struct plan *p, int device) {

@@ -190,6 +190,8 @@ static inline int plan_process(const struct plan *p, int device) {
 /* "/cpu:0"; of no device: the host's. */
 const char *plan_device_text(const struct plan *p, int device);
 void plan_print(struct str *s, const struct plan *p);
+/* What the text calls a step: "copy"; of a leaf, its op. */
+const char *step_word(const struct step *s);
 /* Every read has been written before it on the same device or behind a wait; no two live buffers overlap; each
  * wait has its one signal; the devices' meetings cannot deadlock; operands lie inside their buffers. A collective
  * tells a device nothing of what others have done. A message has its one SEND, RECEIVE and SENT, all of one copy; what

@@ -10,6 +10,15 @@ const char *plan_device_text(const struct plan *p, int device) {
   return device < t->ndevices ? t->devices[device].text : "/cpu:0";
 }
 
+const char *step_word(const struct step *s) {
+  static const char *const words[] = {[STEP_KERNEL] = "kernel",   [STEP_LOOP] = "scan",
+                                      [STEP_COPY] = "copy",       [STEP_ALL_REDUCE] = "all_reduce",
+                                      [STEP_SIGNAL] = "signal",   [STEP_WAIT] = "wait",
+                                      [STEP_SEND] = "send",       [STEP_SENT] = "sent",
+                                      [STEP_RECEIVE] = "receive", [STEP_MODULE] = "module"};
+  return s->kind == STEP_LEAF ? op_of(s->node)->name : words[s->kind];
+}
+
 /* "h.matmul@4096", "h.kernel@variable:0", "x@/cpu:1:64", and "+256" for a piece that begins later. */
 static void print_operand(struct str *s, const struct plan *p, int device, const struct operand *o) {
   static const char *const regions[REGION_COUNT] = {"", "constant:", "variable:"};
@@ -86,11 +95,8 @@ static void print_loop(struct str *s, const struct step *step, int device, int i
 
 static void print_step(struct str *s, const struct plan *p, const struct queues *q, int device, int index,
                        int indent) {
-  static const char *const kinds[] = {"kernel", NULL,   "scan", "copy",    "all_reduce", "signal",
-                                      "wait",   "send", "sent", "receive", "module"};
   const struct step *step = &p->devices[device].steps[index];
-  str_printf(s, "%*s%4d %-6s ", indent, "", index,
-             step->kind == STEP_LEAF ? op_of(step->node)->name : kinds[step->kind]);
+  str_printf(s, "%*s%4d %-6s ", indent, "", index, step_word(step));
   if (step->kind == STEP_SIGNAL || step->kind == STEP_WAIT) {
     str_printf(s, "%d%s%s\n", step->signal, step->kind == STEP_SIGNAL ? " after " : " before ",
                step->node->name);
