@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """First steps: first.py DGC SAMPLES SOURCE. Every command of docs/tutorial.md is run and does what stands behind it; dgc new and
-dgc doctor; what is said to who comes with words of other libraries."""
+dgc doctor; what is said to who comes with words of other libraries; what README shows of graphs, and origins in docs."""
 import json
 import os
 import pathlib
@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from checks import check, dgc, finish, others
+from checks import check, dgc, finish, others, samples
 
 root = pathlib.Path(others[0])
 os.environ["PATH"] = os.path.dirname(dgc) + ":" + os.environ["PATH"]
@@ -31,6 +31,26 @@ for block in re.findall(r"^```\n(\$ .*?)^```$", text, re.M | re.S):
                 check(re.sub(r"[-\d.]+", "N", line.rstrip()) in printed, command, "does not print", line, "but", done.stdout.decode())
         commands += 1
 check(commands >= 12, "commands", commands)
+
+
+# What README shows of a placed graph is what is printed; and every origin in it and in docs is in what it is said to be in.
+readme = (root / "README.md").read_text()
+for command, shown in re.findall(r"^\$ build/dgc (compile [^\n|]*?)(?: \| grep [^\n]*)?\n(.*?)^```$", readme, re.M | re.S):
+    words = [os.path.join(samples, os.path.basename(w)) if w.startswith("samples/") else w for w in command.split()]
+    printed = subprocess.run([dgc, *words], capture_output=True, text=True).stdout.splitlines()
+    check(len(shown.splitlines()) > 1, command)
+    for line in shown.splitlines():
+        check(line in printed, "README:", line)
+origins = 0
+for page in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
+    for name, file, line in re.findall(r"[(;] ?([\w.]+), (\w+\.dsl):(\d+)", page.read_text()):
+        library = root / "frontend/lib" / file
+        if not library.exists():
+            continue
+        above = [re.match(r"(?:layer|function|optimizer) (\w+)", text) for text in library.read_text().splitlines()[:int(line)]]
+        origins += 1
+        check([m.group(1) for m in above if m][-1:] == [name.split(".")[-1]], page.name, name, file, line)
+check(origins >= 8, "origins", origins)
 
 
 def run(*arguments, env=None):
