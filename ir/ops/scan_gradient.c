@@ -425,6 +425,89 @@ static struct graph *ordered(struct back *b, struct node *const *results, int nr
   return g;
 }
 
+/* Back through a step, of which all results and what comes in are there. */
+static struct step_walk walk(const struct back *b, struct node **inputs, const uint8_t *needed) {
+  struct arena *a = b->g->arena;
+  struct step_walk w = {.g = b->body, .count = b->body->count};
+  size_t count = (size_t)b->body->count + 1;
+  w.grads = arena_new_array(a, count, struct node *);
+  w.needed = arena_new_array(a, count, uint8_t);
+  w.kept = arena_new_array(a, count, struct node *);
+  w.of_result = arena_new_array(a, count, struct node **);
+  for (int i = 0; i < b->nproducts; i++) w.kept[b->again[i]->id] = b->given[i];
+  for (int i = 0; i < b->n->ninputs; i++)
+    w.needed[b->inner[inputs[i]->id]->id] =
+        is_float(inputs[i]) && (i < b->s.carries || needed[b->n->inputs[i]->id]);
+  b->body->at.backward = true;
+  for (int i = 0; i < b->s.carries + b->s.stacks; i++) {
+    struct node *x = b->inner[b->s.body->outputs[i].node->id];
+    if (b->seeds[i]) add_to(&w, &w.grads[x->id], x, b->seeds[i]);
+  }
+  walk_back(&w);
+  return w;
+}
+
+/* By input of n: its gradient in a step, or NULL. One that is carried back has one, be it 0. */
+static struct node **step_gradients(struct back *b, struct node **inputs, const struct step_walk *w) {
+  struct node **d = arena_new_array(b->g->arena, (size_t)b->n->ninputs + 1, struct node *);
+  for (int i = 0; i < b->n->ninputs; i++) {
+    struct node *x = b->inner[inputs[i]->id];
+    d[i] = w->grads[x->id];
+    if (d[i] || i >= b->s.carries || b->carry_of[i] < 0) continue;
+    build_at(b->body, x);
+    b->body->at.backward = true;
+    b->body->at.scope = gradient_name(b->body, x);
+    d[i] = build_fill(b->body, &x->type, 0);
+  }
+  return d;
+}
+
+/* The loop, whose steps give what is carried back, what is added up, and what is stacked: elements' gradients and the
+ * factors of sums. False if there is nothing to give, or no room for it. */
+static bool build_loop(struct back *b, struct node **d, const uint8_t *needed, const char *name) {
+  struct graph *g = b->g;
+  const struct scan *s = &b->s;
+  size_t most = (size_t)b->body->count + 1;
+  b->stacks = arena_new_array(g->arena, most, struct node *);
+  b->sums = arena_new_array(g->arena, most, struct node *);
+  struct node **results = arena_new_array(g->arena, 2 * most, struct node *);
+  int nresults = 0;
+  for (int i = 0; i < b->n->ninputs; i++) {
+    bool carried = i < s->carries, sequence = !carried && i < s->carries + s->sequences;
+    if (carried && b->carry_of[i] >= 0) results[nresults++] = d[i];
+    if (carried || !d[i] || !needed[b->n->inputs[i]->id]) continue;
+    if (sequence)
+      note_steps(b, d[i]);
+    else
+      note_sum(b, d[i]);
+  }
+  for (int i = 0; i < b->nsums; i++) results[nresults++] = b->sums[i];
+  for (int i = 0; i < b->nstacks; i++) results[nresults++] = b->stacks[i];
+  if (nresults == 0) return false;
+  carry_sums(b);
+  struct scan back = {.body = ordered(b, results, nresults),
+                      .carries = b->carries + b->nsums,
+                      .sequences = b->sequences,
+                      .length = s->length,
+                      .reverse = !s->reverse};
+  b->loop = back.body
+                ? build_scan(g, arena_printf(g->arena, "%s.scan", name), &back, b->noperands, b->operands)
+                : NULL;
+  if (!b->loop) return false;
+  /* Operands as the body counts them, which has no inputs for the sums. */
+  memmove(b->operands + b->carries, b->operands + b->carries + b->nsums,
+          sizeof *b->operands * (size_t)(b->noperands - b->carries - b->nsums));
+  return true;
+}
+
+/* The gradient by input i of n, of which a step gives d. */
+static struct node *loop_gradient(const struct back *b, int i, struct node *d, const char *scan,
+                                  const char *input) {
+  if (i >= b->s.carries) return i < b->s.carries + b->s.sequences ? steps_of(b, d) : sum_of(b, d);
+  if (b->carry_of[i] < 0) return NULL;
+  return scan_result(b->g, b->loop, b->carry_of[i], arena_printf(b->g->arena, "%s.%s", scan, input));
+}
+
 void scan_gradient(struct grad *c, const struct node *n, struct node *const *dy, const uint8_t *needed) {
   struct graph *g = c->g;
   struct back b = {.g = g, .n = n, .s = scan_of(n), .dy = dy};
@@ -432,68 +515,10 @@ void scan_gradient(struct grad *c, const struct node *n, struct node *const *dy,
   const char *name = g->at.scope;
   begin(&b, inputs);
   if (!b.forward || !repeat_step(&b)) return;
-  struct step_walk w = {.g = b.body, .count = b.body->count};
-  size_t count = (size_t)b.body->count + 1;
-  w.grads = arena_new_array(g->arena, count, struct node *);
-  w.needed = arena_new_array(g->arena, count, uint8_t);
-  w.kept = arena_new_array(g->arena, count, struct node *);
-  w.of_result = arena_new_array(g->arena, count, struct node **);
-  for (int i = 0; i < b.nproducts; i++) w.kept[b.again[i]->id] = b.given[i];
+  struct step_walk w = walk(&b, inputs, needed);
+  struct node **d = step_gradients(&b, inputs, &w);
+  if (!build_loop(&b, d, needed, name)) return;
   for (int i = 0; i < n->ninputs; i++)
-    w.needed[b.inner[inputs[i]->id]->id] =
-        is_float(inputs[i]) && (i < b.s.carries || needed[n->inputs[i]->id]);
-  for (int i = 0; i < b.s.carries + b.s.stacks; i++) {
-    struct node *x = b.inner[b.s.body->outputs[i].node->id];
-    b.body->at.backward = true;
-    if (b.seeds[i]) add_to(&w, &w.grads[x->id], x, b.seeds[i]);
-  }
-  walk_back(&w);
-
-  /* What is carried back, what is added up, what is stacked: elements' gradients and the factors of sums. */
-  size_t most = (size_t)b.body->count + 1;
-  b.stacks = arena_new_array(g->arena, most, struct node *);
-  b.sums = arena_new_array(g->arena, most, struct node *);
-  struct node **results = arena_new_array(g->arena, 2 * most, struct node *);
-  int nresults = 0;
-  for (int i = 0; i < n->ninputs; i++) {
-    struct node *x = b.inner[inputs[i]->id], *d = w.grads[x->id];
-    bool carried = i < b.s.carries, sequence = !carried && i < b.s.carries + b.s.sequences;
-    if (carried && b.carry_of[i] >= 0) {
-      build_at(b.body, x);
-      b.body->at.backward = true;
-      b.body->at.scope = gradient_name(b.body, x);
-      results[nresults++] = d ? d : build_fill(b.body, &x->type, 0);
-    }
-    if (!d || !needed[n->inputs[i]->id]) continue;
-    if (sequence) note_steps(&b, d);
-    if (!carried && !sequence) note_sum(&b, d);
-  }
-  for (int i = 0; i < b.nsums; i++) results[nresults++] = b.sums[i];
-  for (int i = 0; i < b.nstacks; i++) results[nresults++] = b.stacks[i];
-  if (nresults == 0) return;
-  carry_sums(&b);
-  struct scan back = {.body = ordered(&b, results, nresults),
-                      .carries = b.carries + b.nsums,
-                      .sequences = b.sequences,
-                      .length = b.s.length,
-                      .reverse = !b.s.reverse};
-  if (!back.body) return;
-  b.loop = build_scan(g, arena_printf(g->arena, "%s.scan", name), &back, b.noperands, b.operands);
-  if (!b.loop) return;
-  /* Operands as the body counts them, which has no inputs for the sums. */
-  memmove(b.operands + b.carries, b.operands + b.carries + b.nsums,
-          sizeof *b.operands * (size_t)(b.noperands - b.carries - b.nsums));
-  for (int i = 0; i < n->ninputs; i++) {
-    struct node *x = b.inner[inputs[i]->id], *d = w.grads[x->id];
-    if (!needed[n->inputs[i]->id] || (i >= b.s.carries && !d)) continue;
-    if (i < b.s.carries)
-      d = b.carry_of[i] < 0
-              ? NULL
-              : scan_result(g, b.loop, b.carry_of[i], arena_printf(g->arena, "%s.%s", name, inputs[i]->name));
-    else if (i < b.s.carries + b.s.sequences)
-      d = steps_of(&b, d);
-    else
-      d = sum_of(&b, d);
-    grad_add(c, n, i, d);
-  }
+    if (needed[n->inputs[i]->id] && (i < b.s.carries || d[i]))
+      grad_add(c, n, i, loop_gradient(&b, i, d[i], name, inputs[i]->name));
 }
