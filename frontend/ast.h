@@ -180,6 +180,10 @@ const char *def_kind_name(enum def_kind kind);
  * added. */
 struct file *ast_parse(struct arena *a, const struct source *source, struct diags *d);
 
+/* Its bytes from `begin` to `end` alone, as text whose definitions are whole. */
+struct file *ast_parse_part(struct arena *a, const struct source *source, uint32_t begin, uint32_t end,
+                            struct diags *d);
+
 /* Canonical text: parses back to an equal tree, and prints as itself. */
 void ast_print(struct str *s, const struct file *file);
 void ast_print_expr(struct str *s, const struct expr *e);

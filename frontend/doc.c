@@ -5,11 +5,9 @@
  * comment of a file its chapter. A comment that begins with "For NAME:" is that of a helper: it is left out. */
 #include "frontend/resolve.h"
 
-#include "base/embed.h"
+#include "frontend/library.h"
 
 #include <string.h>
-
-extern const struct embedded frontend_library[];
 
 struct span {
   const char *at;
@@ -49,15 +47,6 @@ static bool begins(struct span line, const char *with) {
   return line.len >= n && memcmp(line.at, with, n) == 0;
 }
 
-/* "layer" of "layer dense(", NULL where no definition begins. */
-static const char *defined(struct span line) {
-  static const char *const kinds[] = {"function ", "layer ", "initializer ", "optimizer "};
-  static const char *const words[] = {"function", "layer", "initializer", "optimizer"};
-  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (begins(line, kinds[i])) return words[i];
-  return NULL;
-}
-
 /* From the name to the brace, without `with ...`, on one line. */
 static const char *head_of(struct arena *a, const char *text) {
   struct str s = str_make(a);
@@ -87,7 +76,7 @@ static struct span lines(const char *from, const char *to) {
 static void add_entry(struct arena *a, struct chapter *p, struct span comment, struct span definition) {
   if (begins(comment, "# For ")) return;
   struct doc_entry *e = arena_new(a, struct doc_entry);
-  *e = (struct doc_entry){.kind = defined(definition), .module = p->module};
+  *e = (struct doc_entry){.kind = library_word(definition.at), .module = p->module};
   e->head = head_of(a, definition.at + strlen(e->kind));
   e->name = arena_strndup(a, e->head, strcspn(e->head, "( "));
   const char *at = comment.at, *end = comment.at + comment.len;
@@ -117,8 +106,8 @@ static struct chapter *read_part(struct arena *a, const struct embedded *file) {
     } else if (begins(line, "#")) {
       comment = comment ? comment : line_at;
     } else {
-      if (comment && defined(line)) add_entry(a, p, lines(comment, line_at), line);
-      if (comment == file->text && !defined(line)) p->head = lines(comment, line_at);
+      if (comment && library_word(line.at)) add_entry(a, p, lines(comment, line_at), line);
+      if (comment == file->text && !library_word(line.at)) p->head = lines(comment, line_at);
       comment = NULL;
     }
   }

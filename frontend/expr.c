@@ -74,7 +74,7 @@ static struct value eval_member(struct resolver *r, const struct expr *e) {
       report_help(r, "`new` makes a layer where it is called: `%s.new(...)`", base.function->def->name);
     return value_error();
   }
-  const struct value *v = map_get(&base.module->names, e->name);
+  const struct value *v = module_find(r, base.module, e->name);
   if (v) return *v;
   report(r, e->loc, "`%s` has no `%s`", base.module->name, e->name);
   size_t n = base.module->names.count;

@@ -1,11 +1,9 @@
 /* Where names come from: the prelude, the standard library, other files. */
 #include "frontend/resolve.h"
 
-#include "base/embed.h"
+#include "frontend/library.h"
 
 #include <string.h>
-
-extern const struct embedded frontend_library[];
 
 enum { MAX_USES = 64 }; /* files that use each other */
 
@@ -24,9 +22,34 @@ static void define(struct resolver *r, struct module *m, const char *name, struc
 static void define_all(struct resolver *r, struct module *m, const struct file *file) {
   for (const struct def *d = file->defs; d; d = d->next) {
     struct function *f = arena_new(r->arena, struct function);
-    *f = (struct function){d, m, arena_new(r->arena, uint8_t)};
+    *f = (struct function){.def = d, .module = m, .makes = arena_new(r->arena, uint8_t)};
     define(r, m, d->name, d->loc, (struct value){.kind = VALUE_FUNCTION, .function = f});
   }
+}
+
+/* A file of the library: its names, and where their definitions stand. */
+static void define_library(struct resolver *r, struct module *m, const struct source *source,
+                           const struct embedded *e) {
+  size_t count = library_definitions(e, NULL, 0);
+  struct definition *all = arena_new_array(r->arena, count, struct definition);
+  library_definitions(e, all, count);
+  for (const struct definition *d = all; d < all + count; d++) {
+    struct function *f = arena_new(r->arena, struct function);
+    *f = (struct function){
+        .text = {source, d->begin, d->end}, .module = m, .makes = arena_new(r->arena, uint8_t)};
+    const char *name = arena_strndup(r->arena, e->text + d->name_begin, d->name_end - d->name_begin);
+    define(r, m, name, (struct loc){source, d->name_begin, d->name_end},
+           (struct value){.kind = VALUE_FUNCTION, .function = f});
+  }
+}
+
+const struct value *module_find(struct resolver *r, const struct module *m, const char *name) {
+  struct value *v = map_get(&m->names, name);
+  if (!v || v->kind != VALUE_FUNCTION || v->function->def) return v;
+  struct function *f = arena_copy(r->arena, v->function, sizeof *f);
+  f->def = ast_parse_part(r->arena, f->text.source, f->text.begin, f->text.end, r->diags)->defs;
+  v->function = f;
+  return v;
 }
 
 static struct module *new_module(struct resolver *r, const char *name, const struct source *source,
@@ -42,8 +65,7 @@ static struct module *load_embedded(struct resolver *r, const struct embedded *e
   const struct source *source = source_make(r->arena, e->name, e->text, e->len);
   struct module *own = new_module(r, arena_strndup(r->arena, e->name, strcspn(e->name, ".")), source, true);
   map_put(&r->modules, e->name, own);
-  const struct file *file = ast_parse(r->arena, source, r->diags);
-  define_all(r, m ? m : own, file);
+  define_library(r, m ? m : own, source, e);
   return own;
 }
 

@@ -19,9 +19,9 @@ const char *variable_path(struct resolver *r, const char *name) {
 /* --- whether a function calls layers --- */
 
 /* What a module knows under a name, without what is bound in bodies. */
-static struct value module_name(const struct module *m, const char *name) {
+static struct value module_name(struct resolver *r, const struct module *m, const char *name) {
   for (; m; m = m->outer) {
-    const struct value *v = map_get(&m->names, name);
+    const struct value *v = module_find(r, m, name);
     if (v) return *v;
   }
   return value_none();
@@ -40,10 +40,10 @@ static bool is_param(const struct def *d, const char *name) {
 static bool callee_makes(struct resolver *r, const struct function *f, const struct expr *callee) {
   struct value v = value_none();
   if (callee->kind == EXPR_NAME && is_param(f->def, callee->name)) return true;
-  if (callee->kind == EXPR_NAME) v = module_name(f->module, callee->name);
+  if (callee->kind == EXPR_NAME) v = module_name(r, f->module, callee->name);
   if (callee->kind == EXPR_MEMBER && callee->base->kind == EXPR_NAME) {
-    struct value base = module_name(f->module, callee->base->name);
-    if (base.kind == VALUE_MODULE) v = module_name(base.module, callee->name);
+    struct value base = module_name(r, f->module, callee->base->name);
+    if (base.kind == VALUE_MODULE) v = module_name(r, base.module, callee->name);
   }
   if (v.kind == VALUE_FUNCTION) return makes_variables(r, v.function);
   if (v.kind != VALUE_NONE || callee->kind != EXPR_NAME) return true;
@@ -100,7 +100,7 @@ static const char *owning(struct resolver *r, const struct expr *callee) {
     v = lookup(r, made->name, true);
   } else if (made->kind == EXPR_MEMBER && made->base->kind == EXPR_NAME) {
     struct value base = lookup(r, made->base->name, false);
-    const struct value *member = base.kind == VALUE_MODULE ? map_get(&base.module->names, made->name) : NULL;
+    const struct value *member = base.kind == VALUE_MODULE ? module_find(r, base.module, made->name) : NULL;
     if (member) v = *member;
   } else {
     return "?"; /* it is known when it is called */

@@ -98,6 +98,18 @@ int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
   }
 }
 
+struct file *ast_parse_part(struct arena *a, const struct source *source, uint32_t begin, uint32_t end,
+                            struct diags *d) {
+  struct parser *p = arena_new(a, struct parser);
+  *p = (struct parser){.arena = a, .source = source, .diags = d, .offset = begin, .previous = NEWLINE};
+  p->file = arena_new(a, struct file);
+  p->file->source = source;
+  frontend_raw_lex_init_extra(p, &p->scanner);
+  frontend_raw__scan_bytes(source->text + begin, (int)(end - begin), p->scanner);
+  frontend_parse(p);
+  return p->file;
+}
+
 struct file *ast_parse(struct arena *a, const struct source *source, struct diags *d) {
   struct loc start = {source, 0, 0};
   if (source->len > MAX_SOURCE) {
@@ -112,12 +124,5 @@ struct file *ast_parse(struct arena *a, const struct source *source, struct diag
     diag_help(d, LOC_NONE, "a source is text; this may be a file of another kind");
     return NULL;
   }
-  struct parser *p = arena_new(a, struct parser);
-  *p = (struct parser){.arena = a, .source = source, .diags = d, .previous = NEWLINE};
-  p->file = arena_new(a, struct file);
-  p->file->source = source;
-  frontend_raw_lex_init_extra(p, &p->scanner);
-  frontend_raw__scan_bytes(source->text, (int)source->len, p->scanner);
-  frontend_parse(p);
-  return p->file;
+  return ast_parse_part(a, source, 0, (uint32_t)source->len, d);
 }

@@ -50,7 +50,7 @@ static const struct def *find_model(struct resolver *r, const struct source *sou
 
 static struct graph *run_model(struct resolver *r, const struct def *d, struct module *m, enum run run) {
   static const char *const names[] = {[RUN_TRAIN] = "train", [RUN_EVAL] = "eval", [RUN_PREDICT] = "predict"};
-  struct function f = {d, m, arena_new(r->arena, uint8_t)};
+  struct function f = {.def = d, .module = m, .makes = arena_new(r->arena, uint8_t)};
   struct frame frame = {
       .function = &f, .path = "", .owner = "", .suffix = "", .call = d->loc, .block = ++r->blocks};
   r->g = graph_create(r->arena, arena_printf(r->arena, "%s.%s", d->name, names[run]), &r->built);

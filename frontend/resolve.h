@@ -378,6 +378,8 @@ bool makes_variables(struct resolver *r, const struct function *f);
 const char *variable_path(struct resolver *r, const char *name);
 
 /* module.c */
+/* What a module itself knows under a name, NULL if nothing; definitions of the library are parsed here. */
+const struct value *module_find(struct resolver *r, const struct module *m, const char *name);
 struct module *load_library(struct resolver *r, const char *name);
 struct module *load_modules(struct resolver *r, const struct source *source, const struct file *file);
 const char *resolve_path(struct resolver *r, const struct source *from, const char *path);

@@ -48,7 +48,7 @@ struct value lookup(struct resolver *r, const char *name, bool called) {
     if (b && (!called || value_is_callable(&b->value) || b->value.kind == VALUE_ERROR)) return b->value;
   }
   for (const struct module *m = r->frame ? r->frame->function->module : NULL; m; m = m->outer) {
-    const struct value *v = map_get(&m->names, name);
+    const struct value *v = module_find(r, m, name);
     if (v && (!called || value_is_callable(v))) return *v;
   }
   return builtin_name(r, name);

@@ -31,7 +31,8 @@ struct module;
 
 /* A definition and the module whose names its body sees. */
 struct function {
-  const struct def *def;
+  const struct def *def; /* NULL: of the library, not parsed yet; module_find parses it */
+  struct loc text;       /* of that one */
   struct module *module;
   uint8_t *makes; /* whether its calls make variables, enum makes: names.c's note */
 };
@@ -81,7 +82,7 @@ struct value {
 struct module {
   const char *name;
   const struct source *source;
-  struct map names;     /* struct value */
+  struct map names;     /* struct value: module_find gets them */
   struct module *outer; /* looked in next: the prelude */
   bool library;
   bool loading;

@@ -3,10 +3,12 @@
 
 Whatever the test has started ends with it. What is still running ten seconds later is named and killed, and the test has
 failed: it would take the processors from the next ones. At its limit it says what runs, kills all of it, and exits with 124.
-A machine that stands still, as virtual ones do, takes nothing from the limit.
+A machine that stands still, as virtual ones do, takes nothing from the limit. The last line of stderr says which processor
+time the test and all that it started took; tools/summary.py reads it.
 """
 import ctypes
 import os
+import resource
 import signal
 import sys
 import time
@@ -94,7 +96,7 @@ def kill(child, code):
     return code
 
 
-def main():
+def run():
     limit, command = float(sys.argv[1]), sys.argv[2:]
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signal.pthread_sigmask(signal.SIG_BLOCK, HEARD)
@@ -111,6 +113,13 @@ def main():
         print("\n".join(map(describe, left)), flush=True)
         kill(child, code)
         return code or 1
+    return code
+
+
+def main():
+    code = run()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"processor seconds: {used.ru_utime + used.ru_stime:.2f}", file=sys.stderr, flush=True)
     return code
 
 

@@ -1,5 +1,7 @@
 /* The language: canonical text, what a model becomes, how metrics add up, and texts that nobody means well with. */
+#include "frontend/ast.h"
 #include "frontend/frontend.h"
+#include "frontend/library.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op_id.h"
 
@@ -194,6 +196,37 @@ static void state_and_optimizers(void **state) {
   reject(a, MODEL(" y = zeros()\n predict p = x"), "first value");
 }
 
+/* The library, definition by definition, as the parser finds it in whole files. */
+static void library_by_definition(void **state) {
+  struct arena *a = *state;
+  struct diags d;
+  diags_init(&d, a);
+  size_t parsed = 0;
+  for (const struct embedded *e = frontend_library; e->name; e++) {
+    const struct source *source = source_make(a, e->name, e->text, e->len);
+    const struct file *whole = ast_parse(a, source, &d);
+    struct definition *found = arena_new_array(a, library_definitions(e, NULL, 0), struct definition);
+    size_t count = library_definitions(e, found, library_definitions(e, NULL, 0)), i = 0;
+    struct str parts = str_make(a), all = str_make(a);
+    ast_print(&all, whole);
+    for (const struct def *def = whole->defs; def; def = def->next, i++) {
+      assert_true(i < count);
+      const struct file *part = ast_parse_part(a, source, found[i].begin, found[i].end, &d);
+      struct loc name = {source, found[i].name_begin, found[i].name_end};
+      assert_memory_equal(&def->loc, &name, sizeof name);
+      assert_memory_equal(&part->defs->loc, &name, sizeof name);
+      if (i) str_putc(&parts, '\n');
+      ast_print(&parts, part);
+    }
+    assert_int_equal(i, count);
+    assert_string_equal(parts.data, all.data);
+    parsed += count;
+  }
+  if (d.nerrors) print_error("%s", diags_text(&d, false));
+  assert_int_equal(d.nerrors, 0);
+  assert_true(parsed > 100);
+}
+
 static void hostile_texts(void **state) {
   struct arena *a = *state;
   reject(a, "", "there is no model");
@@ -223,6 +256,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(parameters_are_set, setup, teardown),
       cmocka_unit_test_setup_teardown(metrics_add_up, setup, teardown),
       cmocka_unit_test_setup_teardown(state_and_optimizers, setup, teardown),
+      cmocka_unit_test_setup_teardown(library_by_definition, setup, teardown),
       cmocka_unit_test_setup_teardown(hostile_texts, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
