@@ -64,24 +64,47 @@ static const char *places(struct hlo *h, int rank, const char *before, const cha
   return s.data;
 }
 
-static struct hlo_value convolve(struct hlo *h, const struct node *n, const struct axes_of *w,
+static int64_t dilated(int64_t size, int64_t dilation) { return size ? (size - 1) * dilation + 1 : 0; }
+
+/* How many elements a negative padding takes, dilation - 1 places between each two; what it leaves before the next one is
+ * padding, which is not negative. */
+static int64_t taken(int64_t *padding, int64_t dilation) {
+  int64_t count = *padding < 0 ? (-*padding + dilation - 1) / dilation : 0;
+  *padding += count * dilation;
+  return count;
+}
+
+/* Cuts off x what negative paddings take of it, so that none of them is negative: XLA's CPU backend gives wrong numbers
+ * where one side's is and the other's is positive. Whether anything is left. */
+static bool crop(struct hlo *h, struct axes_of *w, struct hlo_value *x) {
+  struct type t = x->type;
+  int64_t begin[MAX_RANK] = {0};
+  for (int i = 0; i < w->rank; i++) {
+    begin[i + 1] = taken(&w->low[i], w->input_dilation[i]);
+    t.dim[i + 1] -= begin[i + 1] + taken(&w->high[i], w->input_dilation[i]);
+    if (t.dim[i + 1] <= 0) return false;
+  }
+  *x = hlo_cut(h, *x, &t, begin);
+  return true;
+}
+
+static struct hlo_value convolve(struct hlo *h, const struct node *n, struct axes_of w,
                                  const char *dimensions, struct hlo_value x, struct hlo_value k) {
   struct type t = hlo_type(h, n);
+  if (!crop(h, &w, &x)) return hlo_number(h, &t, 0); /* sums of nothing */
   struct str padding = str_make(h->arena);
-  for (int i = 0; i < w->rank; i++)
-    str_printf(&padding, "%s[%lld, %lld]", i ? ", " : "", (long long)w->low[i], (long long)w->high[i]);
+  for (int i = 0; i < w.rank; i++)
+    str_printf(&padding, "%s[%lld, %lld]", i ? ", " : "", (long long)w.low[i], (long long)w.high[i]);
   const char *attrs = arena_printf(
       h->arena,
       "window_strides = %s, padding = dense<[%s]> : tensor<%dx2xi64>, lhs_dilation = %s, rhs_dilation = %s, "
       "dimension_numbers = #stablehlo.conv<%s>, feature_group_count = %lld : i64, "
       "batch_group_count = %lld : i64, %s",
-      hlo_array(h->arena, w->rank, w->stride), padding.data, w->rank,
-      hlo_array(h->arena, w->rank, w->input_dilation), hlo_array(h->arena, w->rank, w->kernel_dilation),
-      dimensions, (long long)w->groups, (long long)w->batch_groups, precision(h, n));
+      hlo_array(h->arena, w.rank, w.stride), padding.data, w.rank,
+      hlo_array(h->arena, w.rank, w.input_dilation), hlo_array(h->arena, w.rank, w.kernel_dilation),
+      dimensions, (long long)w.groups, (long long)w.batch_groups, precision(h, n));
   return hlo_op(h, "convolution", &t, 2, (struct hlo_value[]){x, k}, attrs, NULL);
 }
-
-static int64_t dilated(int64_t size, int64_t dilation) { return size ? (size - 1) * dilation + 1 : 0; }
 
 /* Filters of a group become its channels: [K..., C / g, g * F'] to [K..., F', g * C / g]. */
 static struct hlo_value turned(struct hlo *h, struct hlo_value k, int64_t groups) {
@@ -124,7 +147,7 @@ static struct hlo_value of_input(struct hlo *h, const struct node *n, struct hlo
   }
   const char *rows = places(h, w.rank, "b", "f");
   const char *dimensions = arena_printf(h->arena, "%sx%s->%s", rows, places(h, w.rank, "", "i, o"), rows);
-  return convolve(h, n, &back, dimensions, y, turned(h, reversed(h, k, w.rank), w.groups));
+  return convolve(h, n, back, dimensions, y, turned(h, reversed(h, k, w.rank), w.groups));
 }
 
 /* The kernel out of input and output: the output is a kernel over the input, whose rows are summed over. */
@@ -142,7 +165,7 @@ static struct hlo_value of_kernel(struct hlo *h, const struct node *n, struct hl
   }
   const char *dimensions = arena_printf(h->arena, "%sx%s->%s", places(h, w.rank, "f", "b"),
                                         places(h, w.rank, "i", "o"), places(h, w.rank, "", "b, f"));
-  return convolve(h, n, &over, dimensions, x, y);
+  return convolve(h, n, over, dimensions, x, y);
 }
 
 bool hlo_conv(struct hlo *h, const struct node *n, const struct hlo_value *operands, struct hlo_value *out) {
@@ -155,7 +178,7 @@ bool hlo_conv(struct hlo *h, const struct node *n, const struct hlo_value *opera
   if (type_count(&in[0].type) == 0 || type_count(&in[1].type) == 0 || type_count(&t) == 0)
     *out = hlo_number(h, &t, 0); /* sums of nothing */
   else if (!of)
-    *out = convolve(h, n, &w, arena_printf(h->arena, "%sx%s->%s", rows, places(h, w.rank, "", "i, o"), rows),
+    *out = convolve(h, n, w, arena_printf(h->arena, "%sx%s->%s", rows, places(h, w.rank, "", "i, o"), rows),
                     in[0], in[1]);
   else if (strcmp(of->string, "input") == 0)
     *out = of_input(h, n, in[0], in[1]);

@@ -5,7 +5,7 @@ import numpy as np
 ULPS = 8
 # A number that is none to a device that has no subnormal f32, which a cast may have been before.
 TINY = 1.2e-38
-# Whose order of additions dgc says, and XLA does not keep: their bounds are points.
+# Whose order of additions dgc says, and XLA does not keep: their bounds are points, but where parts of a cumsum overflow.
 IN_ORDER = ("cumsum", "window_sum", "window_put", "scatter_add", "add_along")
 # What no row of theirs sees has no part in them; in XLA it is multiplied by 0, and NaN and Inf become NaN.
 HIDING = ("attention", "attention_gradient")
@@ -18,7 +18,7 @@ def room(tolerance, want, low, high, size):
     if tolerance in RELATIVE:
         most = np.max(np.abs(np.where(np.isfinite(want), want, 0)), initial=0)
         return RELATIVE[tolerance] * np.maximum(np.abs(want), most)
-    return ULPS * eps * np.abs(want) + TINY + (tolerance in IN_ORDER) * eps * size
+    return ULPS * eps * np.where(np.isfinite(want), np.abs(want), 0) + TINY + (tolerance in IN_ORDER) * eps * size
 
 
 def hides(case):

@@ -5,6 +5,7 @@
  * large ones: TEST_CASES=1 takes all. */
 #include "ir/ops/op_id.h"
 #include "tests/oracle/case.h"
+#include "tests/oracle/overflow.h"
 #include "tests/support/cases.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
@@ -49,6 +50,19 @@ static struct values fill(struct arena *a, const struct cases *c, uint64_t seed,
   return inputs;
 }
 
+/* What each node may give, in any order of additions. */
+static struct bounds *bounds_of(struct arena *a, const struct graph *g, const struct values *inputs) {
+  struct values none = values_make(a);
+  struct bounds *at = arena_new_array(a, g->count, struct bounds);
+  if (!graph_bounds(a, g, inputs, &none, 0, at)) exit(1);
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->op == OP_cumsum && dtype_is_float((enum dtype)n->type.dtype))
+      overflow_widen(a, n, &at[n->inputs[0]->id].value, &at[i]);
+  }
+  return at;
+}
+
 static void write_op(const struct asked *q, enum op_id op, enum dtype d) {
   struct arena *a = arena_create();
   struct diags diags;
@@ -65,9 +79,8 @@ static void write_op(const struct asked *q, enum op_id op, enum dtype d) {
         arena_printf(a, "op %s %s %s", op_table[op]->name, dtype_name(d), round ? "special" : "domain");
     if (!case_asked(q, name)) continue;
     struct values inputs = fill(a, &c, 100 * op + 10 * d + (unsigned)round, round);
-    struct bounds *at = arena_new_array(a, g->count, struct bounds);
-    if (!graph_bounds(a, g, &inputs, &variables, 0, at)) exit(1);
-    case_write(q, name, op_table[op]->name, g, &inputs, &variables, q->nodes ? NULL : at);
+    case_write(q, name, op_table[op]->name, g, &inputs, &variables,
+               q->nodes ? NULL : bounds_of(a, g, &inputs));
   }
   arena_destroy(a);
 }
