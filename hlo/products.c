@@ -66,8 +66,8 @@ static const char *places(struct hlo *h, int rank, const char *before, const cha
 
 static int64_t dilated(int64_t size, int64_t dilation) { return size ? (size - 1) * dilation + 1 : 0; }
 
-/* How many elements a negative padding takes, dilation - 1 places between each two; what it leaves before the next one is
- * padding, which is not negative. */
+/* How many elements a negative padding takes, dilation - 1 places between each two; what it leaves before the next one
+ * is padding, which is not negative. */
 static int64_t taken(int64_t *padding, int64_t dilation) {
   int64_t count = *padding < 0 ? (-*padding + dilation - 1) / dilation : 0;
   *padding += count * dilation;

@@ -287,14 +287,20 @@ def scatter(m, x, d):
 PRODUCTS, SUMS = ("mul", "square"), ("add", "sub", "fdim", "reduce_sum", "all_reduce")
 
 
+def by_reciprocal(graph, n):
+    """Whether a quotient may be a product with the reciprocal: one of what is repeated."""
+    return n.op == "div" and n.dtype in EPS and graph.nodes[n.inputs[1]].op == "broadcast"
+
+
 def term(m, graph, name, rows, values):
     """What a sum reads of a node: a product that may not have been rounded, be it repeated or moved in between."""
     n = graph.nodes[name]
     if n.op in ("broadcast", "reshape", "transpose", "neg"):
         return compute(m, n, [term(m, graph, n.inputs[0], rows, values)], [n.dtype], rows, values)
-    if n.op not in PRODUCTS or n.dtype not in EPS:
+    if n.dtype not in EPS or n.op not in PRODUCTS and not by_reciprocal(graph, n):
         return values[name]
     a, b = values[n.inputs[0]], values[n.inputs[-1]]
+    b = m.r(1 / b, n.dtype) if n.op == "div" else b
     product = a * b
     overflows = np.isinf(product) & np.isfinite(a) & np.isfinite(b)
     return m.term(np.where(overflows, np.copysign(LARGEST["f64"], product), product), values[name], n.dtype)
@@ -334,7 +340,7 @@ def run(m, graph, rows, given):
             values[n.name] = results[n.inputs[0]][int(n.attrs["index"])]
             continue
         fused = m.fuses and n.op in SUMS
-        if m.fuses and n.op == "div" and n.dtype in EPS and graph.nodes[n.inputs[1]].op == "broadcast":
+        if m.fuses and by_reciprocal(graph, n):
             values[n.name] = m.quotient(*[values[i] for i in n.inputs], n.dtype)
             continue
         x = [term(m, graph, i, rows, values) if fused else values[i] for i in n.inputs]
