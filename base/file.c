@@ -39,14 +39,20 @@ int file_open(const char *path, int64_t *size, const char **cause) {
   return open_regular(AT_FDCWD, path, true, size, cause);
 }
 
-/* What of `path` is behind `root/`; NULL if it does not begin with that. */
+/* What of `path` is behind `root/`, "." of the root itself; NULL if it does not begin with that. */
 static const char *below(const char *root, const char *path) {
   size_t len = strlen(root);
   while (len > 0 && root[len - 1] == '/') len--;
-  return strncmp(root, path, len) == 0 && path[len] == '/' ? path + len + 1 : NULL;
+  if (strncmp(root, path, len) != 0) return NULL;
+  return path[len] == '/' && path[len + 1] ? path + len + 1 : path[len] && path[len] != '/' ? NULL : ".";
 }
 
-/* Opens root/rest, folder by folder. None of them is a link: one that is by now is not followed. */
+static int open_folder(int at, const char *name, int more) {
+  return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | more);
+}
+
+/* Opens root/rest, folder by folder. None of them is a link: one that is by now is not followed. `size` is NULL of a
+ * folder. */
 static int open_below(const char *root, const char *rest, int64_t *size, const char **cause) {
   int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
   while (at >= 0) {
@@ -54,7 +60,8 @@ static int open_below(const char *root, const char *rest, int64_t *size, const c
     size_t len = strcspn(rest, "/");
     memcpy(name, rest, len <= NAME_MAX ? len : 0);
     int next = rest[len] ? openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-                         : open_regular(at, name, false, size, cause);
+               : size    ? open_regular(at, name, false, size, cause)
+                         : open_folder(at, name, O_NOFOLLOW);
     int error = errno;
     close(at);
     errno = error;
@@ -65,10 +72,8 @@ static int open_below(const char *root, const char *rest, int64_t *size, const c
   return -1;
 }
 
-int file_open_within(const struct file_roots *roots, const char *path, int64_t *size, const char **cause) {
-  if (roots == NULL) return file_open(path, size, cause);
+static int open_within(const struct file_roots *roots, const char *path, int64_t *size, const char **cause) {
   char real[PATH_MAX], root[PATH_MAX];
-  *size = 0;
   *cause = NULL;
   if (realpath(path, real) == NULL) return *cause = strerror(errno), -1;
   for (int i = 0; i < roots->count; i++) {
@@ -80,6 +85,19 @@ int file_open_within(const struct file_roots *roots, const char *path, int64_t *
   }
   *cause = "it lies outside of the model's folder; --allow-path DIR lets a model read the files of DIR";
   return errno = EACCES, -1;
+}
+
+int file_open_within(const struct file_roots *roots, const char *path, int64_t *size, const char **cause) {
+  if (roots == NULL) return file_open(path, size, cause);
+  *size = 0;
+  return open_within(roots, path, size, cause);
+}
+
+int file_open_folder_within(const struct file_roots *roots, const char *path, const char **cause) {
+  if (roots) return open_within(roots, path, NULL, cause);
+  int fd = open_folder(AT_FDCWD, path, 0);
+  if (fd < 0) *cause = strerror(errno);
+  return fd;
 }
 
 bool file_is_source(int fd) {

@@ -131,9 +131,13 @@ static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool
   for (int i = 0; i < s->model->ninputs; i++) {
     const char *name = s->model->inputs[i].name;
     if (!graph_find(g, name)) continue;
-    if (find_file(s, use, name, &specs[*count]))
+    if (find_file(s, use, name, &specs[*count])) {
+      const struct type *whole = &s->model->inputs[i].type;
+      struct type *row = arena_new(s->call, struct type);
+      *row = type_make((enum dtype)whole->dtype, whole->rank - 1, whole->dim + 1);
+      specs[*count].row = row;
       specs[(*count)++].vocabulary = words_of(s, name, use == DATA_TRAIN);
-    else if (optional) {
+    } else if (optional) {
       *count = 0;
       return DGC_OK;
     } else

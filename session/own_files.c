@@ -126,7 +126,7 @@ enum dgc_status session_own_files(struct dgc_session *s, struct data_spec *specs
   for (int i = 0; i < count; i++) apart = apart && 1 + specs[i].nmore == f.each;
   if (status || !apart) return status;
   for (int i = 0; i < count; i++)
-    apart = apart && !words_are_read(specs[i].path, specs[i].more, specs[i].nmore);
+    apart = apart && !words_are_read(s->call, specs[i].path, specs[i].more, specs[i].nmore);
   if (!apart) note(&f, how, "words are numbered by those of all files");
   if (!apart) return status;
   status = reads_own(&f, &apart);

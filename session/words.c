@@ -7,6 +7,7 @@
 #include "runtime/data/vocabulary.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #define PREFIX "words."
 
@@ -42,14 +43,17 @@ void words_say_unknown(struct dgc_session *s) {
   }
 }
 
-static bool reads(const char *path) {
+/* "x.csv:city:category", and of a folder "photos/:label" */
+static bool reads(struct arena *a, const char *path) {
+  struct stat st;
   const char *colon = strrchr(path, ':');
-  return colon && strcmp(colon, ":category") == 0;
+  if (!colon || strcmp(colon, ":label") != 0) return colon && strcmp(colon, ":category") == 0;
+  return stat(arena_strndup(a, path, (size_t)(colon - path)), &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-bool words_are_read(const char *path, const char *const *more, int nmore) {
-  bool any = reads(path);
-  for (int i = 0; i < nmore; i++) any |= reads(more[i]);
+bool words_are_read(struct arena *a, const char *path, const char *const *more, int nmore) {
+  bool any = reads(a, path);
+  for (int i = 0; i < nmore; i++) any |= reads(a, more[i]);
   return any;
 }
 

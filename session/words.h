@@ -12,8 +12,8 @@ struct vocabulary;
 struct vocabulary *words_of(struct dgc_session *s, const char *input, bool train);
 /* Says how many rows of the columns that were opened have words that the vocabulary has not. */
 void words_say_unknown(struct dgc_session *s);
-/* Whether the paths of an input read words, "x.csv:city:category". */
-bool words_are_read(const char *path, const char *const *more, int nmore);
+/* Whether the paths of an input read words, "x.csv:city:category", or labels, "photos/:label". */
+bool words_are_read(struct arena *a, const char *path, const char *const *more, int nmore);
 /* The texts of a checkpoint, "words.city" with a list in JSON; at most words_count of them. In the arena. */
 int words_count(const struct dgc_session *s);
 void words_save(const struct dgc_session *s, struct arena *a, struct checkpoint_text *texts, int *n);

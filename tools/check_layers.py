@@ -45,6 +45,7 @@ ONE_LAYER = [
 FOREIGN = [
     (re.compile(r"llvm-c/|llvm/|dnnl|oneapi"), ("runtime/cpu/",)),
     (re.compile(r"zlib\.h"), ("runtime/data/", "tests/")),
+    (re.compile(r"png\.h|jpeglib\.h|jerror\.h"), ("runtime/data/image_",)),
     (re.compile(r"cuda|nvrtc|cublas|nccl"), ("runtime/cuda/", "kernels/cuda/", "tests/simulated_cuda/", "tests/gpu/")),
     (re.compile(r"mpi\.h"), ("runtime/mpi/", "bench/")),
 ]

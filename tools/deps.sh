@@ -2,7 +2,7 @@
 # Installs what Debian 12 needs: tools/deps.sh build|test. Does nothing when all of it is there.
 set -eu
 
-build="gcc libc6-dev libopenmpi-dev pkg-config meson ninja-build flex bison llvm-19-dev libdnnl-dev zlib1g-dev python3"
+build="gcc libc6-dev libopenmpi-dev pkg-config meson ninja-build flex bison llvm-19-dev libdnnl-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev python3"
 test="chromium clang-19 openmpi-bin libclang-rt-19-dev llvm-19-tools libcmocka-dev clang-format-14 locales python3-numpy python3-venv git"
 
 case ${1-} in

@@ -30,8 +30,9 @@ static bool check_again(const struct column *c, const uint8_t *rows, int64_t cou
   f->loc = c->loc;
   f->system = false;
   snprintf(f->message, sizeof f->message, "%.200s %s: input '%.60s' must be from %lld to %lld", c->path,
-           c->pieces[0].source ? "gives other numbers" : "has changed while it was read", c->name,
-           (long long)c->low, (long long)c->high);
+           c->pieces[0].source || c->pieces[0].images ? "gives other numbers"
+                                                      : "has changed while it was read",
+           c->name, (long long)c->low, (long long)c->high);
   return false;
 }
 
@@ -43,7 +44,9 @@ static bool unread(const struct column *c, const struct misfit *bad, struct load
     return false;
   }
   f->system = bad->unread && file_system_failed(bad->error);
-  if (bad->unread)
+  if (bad->path)
+    snprintf(f->message, sizeof f->message, "cannot read %.220s: %s", bad->path, bad->cause);
+  else if (bad->unread)
     snprintf(f->message, sizeof f->message, "cannot read %.200s: %s", bad->piece->path,
              content_why(bad->error));
   else
@@ -54,36 +57,80 @@ static bool unread(const struct column *c, const struct misfit *bad, struct load
   return false;
 }
 
-/* The rows of one sequence, which has those of the batch from `base` on; only what is to be read. */
-static bool copy_sequence(const struct column *c, const struct sequence *q, const struct loader_options *o,
-                          const struct batch *b, int64_t base, uint8_t *out, struct loader_failure *f) {
-  int64_t begin = b->index * q->share - base, end = base + sequence_rows(q, b->index), together;
-  int64_t bytes = type_bytes(&c->row);
-  if (base < b->first) base = b->first;
-  if (end > b->end) end = b->end;
-  for (int64_t in = base; in < end; in += together) {
-    int64_t at = begin + in;
-    int64_t position = o->shuffle ? data_order(q->seed, b->epoch, q->rows, at) : at;
-    int64_t row = sequence_row(q, position, &together);
-    if (o->shuffle) together = 1;
-    if (together > end - in) together = end - in;
-    struct misfit bad;
-    if (!column_read(c, row, together, out + in * bytes, &bad)) return unread(c, &bad, f);
-    if (!check_again(c, out + in * bytes, together, f)) return false;
+/* Rows of one sequence that a batch has, at places of the batch from `first` to `end`. */
+struct gather {
+  const struct column *column;
+  const struct sequence *sequence;
+  const struct loader_options *options;
+  int64_t epoch;
+  int64_t begin; /* in the epoch's order, of what is at place 0 of the batch */
+  int64_t first, end;
+  uint8_t *out; /* place 0 */
+};
+
+/* What is at a place, and as many places behind it as have rows behind its one, `most` at most: `*count`. */
+static bool copy_rows(const struct gather *g, int64_t place, int64_t most, int64_t *count,
+                      struct loader_failure *f) {
+  const struct column *c = g->column;
+  int64_t at = g->begin + place;
+  int64_t position =
+      g->options->shuffle ? data_order(g->sequence->seed, g->epoch, g->sequence->rows, at) : at;
+  int64_t row = sequence_row(g->sequence, position, count);
+  if (g->options->shuffle) *count = 1;
+  if (*count > most) *count = most;
+  uint8_t *out = g->out + place * type_bytes(&c->row);
+  struct misfit bad;
+  if (!column_read(c, row, *count, out, &bad)) return unread(c, &bad, f);
+  return check_again(c, out, *count, f);
+}
+
+/* Of a decoder: one row. What is wrong with it is found out once more. */
+static bool copy_one(void *arg, int64_t index) {
+  const struct gather *g = arg;
+  struct loader_failure ignored;
+  int64_t one;
+  return copy_rows(g, g->first + index, 1, &one, &ignored);
+}
+
+static bool copy_by_decoders(struct gather *g, struct decoders *team, struct loader_failure *f) {
+  int64_t bad, one;
+  while ((bad = decoders_run(team, g->end - g->first, copy_one, g)) >= 0) {
+    if (!copy_rows(g, g->first + bad, 1, &one, f)) return false;
+    g->first += bad + 1;
   }
   return true;
 }
 
+/* The rows of one sequence, which has those of the batch from `base` on; only what is to be read. */
+static bool copy_sequence(const struct column *c, const struct sequence *q, const struct loader_options *o,
+                          const struct batch *b, int64_t base, uint8_t *out, struct decoders *team,
+                          struct loader_failure *f) {
+  int64_t end = base + sequence_rows(q, b->index), together;
+  struct gather g = {.column = c,
+                     .sequence = q,
+                     .options = o,
+                     .epoch = b->epoch,
+                     .begin = b->index * q->share - base,
+                     .first = base < b->first ? b->first : base,
+                     .end = end > b->end ? b->end : end,
+                     .out = out};
+  if (team && c->pieces[0].images) return g.first >= g.end || copy_by_decoders(&g, team, f);
+  for (int64_t place = g.first; place < g.end; place += together)
+    if (!copy_rows(&g, place, g.end - place, &together, f)) return false;
+  return true;
+}
+
 bool batch_gather_column(const struct column *c, const struct shards *s, const struct loader_options *o,
-                         const struct batch *b, void *out, struct loader_failure *f) {
+                         const struct batch *b, void *out, struct decoders *team, struct loader_failure *f) {
   int64_t base = 0;
   for (int k = 0; k < s->count; base += sequence_rows(&s->sequences[k++], b->index))
-    if (!copy_sequence(c, &s->sequences[k], o, b, base, out, f)) return false;
+    if (!copy_sequence(c, &s->sequences[k], o, b, base, out, team, f)) return false;
   return true;
 }
 
 bool batch_gather(const struct dataset *ds, const struct shards *s, const struct loader_options *o,
-                  const struct batch *b, struct tensor *columns, struct loader_failure *f) {
+                  const struct batch *b, struct tensor *columns, struct decoders *team,
+                  struct loader_failure *f) {
   for (int i = 0; i < ds->ncolumns; i++) {
     const struct column *c = &ds->columns[i];
     struct type *t = &columns[i].type;
@@ -91,7 +138,7 @@ bool batch_gather(const struct dataset *ds, const struct shards *s, const struct
     t->rank++;
     t->dim[0] = b->rows;
     memcpy(t->dim + 1, c->row.dim, c->row.rank * sizeof c->row.dim[0]);
-    if (!batch_gather_column(c, s, o, b, columns[i].data, f)) return false;
+    if (!batch_gather_column(c, s, o, b, columns[i].data, team, f)) return false;
   }
   return true;
 }

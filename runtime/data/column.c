@@ -1,10 +1,12 @@
 /* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
 #include "runtime/data/decompress.h"
+#include "runtime/data/images.h"
 #include "runtime/data/reader.h"
 #include "runtime/data/safetensors.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little endian, and used as they are");
@@ -46,7 +48,7 @@ static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
   return is_table(path) ? 0 : CONTENT_WRONG;
 }
 
-static bool read_any(struct reader *r) {
+static bool read_any(struct reader *r, const struct data_spec *spec) {
   uint8_t head[16];
   int64_t len = r->in.len < (int64_t)sizeof head ? r->in.len : (int64_t)sizeof head;
   if (name_has_suffix(r->path, ".txt")) return read_text(r);
@@ -54,10 +56,12 @@ static bool read_any(struct reader *r) {
   if (!content_read(&r->in, 0, head, len)) return content_unread(r->path, errno, r->loc, r->diags);
   const struct format *f = format_of(head, len);
   if (f) return f->read(r);
+  if (is_image(head, len)) return read_images_file(r, spec);
   if (is_table(r->path)) return read_csv(r);
   return reader_fail(
-      r, "its first bytes are not those of IDX, npy, npz or safetensors, and its name does not end "
-         "in .csv, .tsv or .txt");
+      r,
+      "its first bytes are not those of IDX, npy, npz, safetensors, PNG or JPEG, and its name does not end "
+      "in .csv, .tsv or .txt");
 }
 
 /* Cuts off what stands behind the last ':' before which there is the name of a file that is there; if none is,
@@ -76,6 +80,11 @@ static const char *split_member(char *path) {
   return last + 1;
 }
 
+static bool is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *name,
                 struct column_piece *p, struct content *content, int64_t *budget, struct diags *d) {
   struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .piece = p, .vocabulary = spec->vocabulary};
@@ -85,16 +94,17 @@ bool piece_open(struct arena *a, const char *folder, const struct data_spec *spe
       folder && *folder && name[0] != '/' ? arena_printf(a, "%s/%s", folder, name) : arena_strdup(a, name);
   r.member = split_member(path);
   r.path = path;
-  if (!content_open(&r.in, spec->roots, path, size_of, budget, r.loc, d)) return false;
-  bool ok = read_any(&r);
-  if (ok && r.own.map) {
+  bool folder_of_images = is_folder(path);
+  if (!folder_of_images && !content_open(&r.in, spec->roots, path, size_of, budget, r.loc, d)) return false;
+  bool ok = folder_of_images ? read_images_folder(&r, spec) : read_any(&r, spec);
+  if (ok && (r.own.map || p->images)) {
     content_close(&r.in);
     *content = r.own;
   } else {
     content_close(&r.own);
     *content = r.in;
   }
-  p->file = content;
+  p->file = p->images ? NULL : content;
   if (!ok) content_close(content);
   return ok;
 }
@@ -188,6 +198,7 @@ static bool piece_read(const struct column_piece *p, enum dtype to, int64_t row,
   enum dtype from = (enum dtype)p->row.dtype;
   int64_t each = type_count(&p->row), size = dtype_size(from);
   if (p->source) return source_rows(p, row, rows, out, bad);
+  if (p->images) return images_read(p, to, p->at / p->stride + row, rows, out, bad);
   if (!p->data) return file_read(p, to, row, rows, out, bad);
   int64_t together = piece_together(p, rows);
   for (int64_t end = row + rows; row < end; row += together, out += together * each * dtype_size(to)) {

@@ -12,11 +12,14 @@
  *   bytes        name ends in .txt        x.txt                       one byte a row
  *                                         x.txt:64  x.txt:64+1        windows of 64 bytes; the same, one byte later
  *                                         x.txt:64/32  x.txt:64/32+1  one of them every 32 bytes
+ *   folder       a folder                 photos/  photos/:resize     images below it, PNG and JPEG: images.h
+ *                                         photos/:label               i32, by the folder that the image lies in
+ *   PNG, JPEG    89 PNG, ff d8 ff         cat.png  cat.png:resize     one
  *
- * Every format may be compressed with gzip. Headers are checked against the length of the file before anything is
- * allocated. Files are read into memory as long as they have no more than $DGC_DATA_MEMORY bytes together (256 MiB if
- * it is not set); of further ones rows are read when they are wanted. A file that becomes shorter, or cannot be read,
- * is an error then. */
+ * Every format but images may be compressed with gzip. Headers are checked against the length of the file before
+ * anything is allocated. Files are read into memory as long as they have no more than $DGC_DATA_MEMORY bytes together
+ * (256 MiB if it is not set); of further ones rows are read when they are wanted. A file that becomes shorter, or
+ * cannot be read, is an error then. */
 #ifndef DGC_RUNTIME_DATA_DATA_H
 #define DGC_RUNTIME_DATA_DATA_H
 
@@ -54,10 +57,14 @@ struct data_spec {
   struct vocabulary
       *vocabulary; /* of words, "x.csv:city:category"; an open one is closed by what the files have. NULL:
                                   * an error, if there are words */
+  const struct type *row; /* what the model takes, which images are made to be; NULL: it is not known */
   const struct row_source *source; /* instead of files: then `path` is what messages call it. NULL: files */
 };
 
-/* The rows of a column that lie in one file. */
+/* Numbers of words: from 1 on, 0 being none; or of classes, from 0 on. */
+enum word_numbers { WORDS_NONE, WORDS_NUMBERS, WORDS_CLASSES };
+
+/* The rows of a column that lie in one file, or in one folder. */
 struct column_piece {
   const char *path;
   struct type row; /* as it lies there */
@@ -68,7 +75,8 @@ struct column_piece {
   const struct row_source *source; /* whose function gives the rows; else NULL */
   int64_t at;                      /* of the first row, in the file */
   int64_t stride;                  /* bytes from a row to the next */
-  bool words;                      /* numbers of a vocabulary's words, i32, in memory of the file's own */
+  const struct images *images;     /* whose files are decoded when they are read; else NULL */
+  enum word_numbers words;         /* numbers of a vocabulary's words, i32, in memory of the file's own */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
   const int64_t *starts, *places;
 };
@@ -145,7 +153,8 @@ struct loader_options {
   int workers;           /* with 0 or 1 there is nothing to shard */
   int towers;            /* the batch's; 0: all rows are read, else only those of these: */
   int first_tower, end_tower;
-  int ring; /* batches prepared ahead; 0 = 4 */
+  int ring;     /* batches prepared ahead; 0 = 4 */
+  int decoders; /* threads that decode images; 0: one for each core, at most 16. The rows are the same. */
 };
 
 struct batch {
@@ -160,7 +169,8 @@ enum loader_status { LOADER_BATCH, LOADER_END, LOADER_ERROR };
 
 struct loader;
 
-/* Starts a thread that prepares batches ahead. After that nothing is allocated. */
+/* Starts a thread that prepares batches ahead, and others where images are decoded. After that nothing is allocated,
+ * but what an image needs while it is decoded. */
 struct loader *loader_create(struct arena *a, const struct dataset *ds, const struct loader_options *o,
                              struct diags *d);
 /* The next batch, valid until it is released; several may be held, fewer than the ring has. Errors come behind

@@ -73,18 +73,21 @@ static struct column_piece source_piece(struct arena *a, const struct data_spec 
 
 /* What the files of a column have added to its vocabulary are numbers in the order of coming: they become final. */
 static bool number_words(struct column *c, const struct data_spec *spec, struct diags *d) {
+  static const char *const has[] = {"numbers", "words", "labels"};
   int *places = NULL;
   for (int i = 0; i < c->npieces; i++)
     if (c->pieces[i].words != c->pieces[0].words) {
-      diag_error(d, spec->loc, "%s has words, and %s has numbers: they are not one input",
-                 c->pieces[c->pieces[0].words ? 0 : i].path, c->pieces[c->pieces[0].words ? i : 0].path);
+      int words = c->pieces[0].words ? 0 : i;
+      diag_error(d, spec->loc, "%s has %s, and %s has %s: they are not one input", c->pieces[words].path,
+                 has[c->pieces[words].words], c->pieces[i - words].path, has[c->pieces[i - words].words]);
       return false;
     }
   if (!c->pieces[0].words || spec->vocabulary->closed) return true;
   vocabulary_close(spec->vocabulary, &places);
   for (int i = 0; i < c->npieces; i++) {
     int32_t *numbers = c->pieces[i].file->map;
-    for (int64_t row = 0; row < c->pieces[i].rows; row++) numbers[row] = places[numbers[row]];
+    for (int64_t row = 0; row < c->pieces[i].rows; row++)
+      numbers[row] = places[numbers[row]] - (c->pieces[i].words == WORDS_CLASSES);
   }
   return true;
 }

@@ -1,4 +1,5 @@
-/* The loader: one thread copies the rows of coming batches into a ring of buffers; the consumer takes and gives
+/* The loader: one thread copies the rows of coming batches, with others' help where images are decoded, into a ring of
+ * buffers; the consumer takes and gives
  * back whole batches. Each slot of the ring goes free -> ready -> held -> free; batch n lies in slot n mod ring. */
 #include "runtime/data/loader.h"
 
@@ -25,6 +26,7 @@ struct loader {
   struct loader_options options;
   struct shards shards;
   struct loader_cursor cursor; /* of the thread */
+  struct decoders *decoders;   /* of the thread; NULL: there are no images */
   struct slot *slots;
   struct content buffers;
   uint64_t taken; /* batches the consumer took */
@@ -55,7 +57,8 @@ static void *prepare_batches(void *arg) {
     struct slot *s = wait_for_slot(l, n);
     if (!s) break;
     ended = !cursor_next(&l->cursor, &l->shards, &l->options, &s->batch);
-    failed = !ended && !batch_gather(l->dataset, &l->shards, &l->options, &s->batch, s->columns, &l->failure);
+    failed = !ended && !batch_gather(l->dataset, &l->shards, &l->options, &s->batch, s->columns, l->decoders,
+                                     &l->failure);
     pthread_mutex_lock(&l->lock);
     l->ended = ended;
     l->failed = failed;
@@ -121,6 +124,21 @@ static bool alloc_buffers(struct loader *l, struct arena *a, struct diags *d) {
   return true;
 }
 
+static bool has_images(const struct dataset *ds) {
+  for (int i = 0; i < ds->ncolumns; i++)
+    if (ds->columns[i].pieces[0].images) return true;
+  return false;
+}
+
+/* All but the thread. */
+static void release(struct loader *l) {
+  decoders_destroy(l->decoders);
+  pthread_cond_destroy(&l->freed);
+  pthread_cond_destroy(&l->ready);
+  pthread_mutex_destroy(&l->lock);
+  content_close(&l->buffers);
+}
+
 struct loader *loader_create(struct arena *a, const struct dataset *ds, const struct loader_options *o,
                              struct diags *d) {
   struct loader *l = arena_new(a, struct loader);
@@ -135,10 +153,11 @@ struct loader *loader_create(struct arena *a, const struct dataset *ds, const st
   pthread_mutex_init(&l->lock, NULL);
   pthread_cond_init(&l->ready, NULL);
   pthread_cond_init(&l->freed, NULL);
+  if (has_images(ds) && !(l->decoders = decoders_create(a, o->decoders, d))) return release(l), NULL;
   int rc = thread_start(&l->thread, prepare_batches, l);
   if (rc == 0) return l;
   diag_failure(d, LOC_NONE, "cannot start the thread that loads data: %s", strerror(rc));
-  content_close(&l->buffers);
+  release(l);
   return NULL;
 }
 
@@ -170,7 +189,7 @@ bool loader_complete(struct loader *l, const struct batch *b, int column, struct
   all.first = 0;
   all.end = b->rows;
   bool good = batch_gather_column(&l->dataset->columns[column], &l->shards, &l->options, &all,
-                                  b->columns[column].data, &failure);
+                                  b->columns[column].data, NULL, &failure);
   if (!good) report(&failure, d);
   return good;
 }
@@ -191,10 +210,7 @@ void loader_destroy(struct loader *l) {
   pthread_cond_signal(&l->freed);
   pthread_mutex_unlock(&l->lock);
   pthread_join(l->thread, NULL);
-  pthread_cond_destroy(&l->freed);
-  pthread_cond_destroy(&l->ready);
-  pthread_mutex_destroy(&l->lock);
-  content_close(&l->buffers);
+  release(l);
 }
 
 int64_t loader_batches_per_epoch(const struct loader *l) { return l->shards.batches; }

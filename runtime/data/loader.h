@@ -3,6 +3,7 @@
 #define DGC_RUNTIME_DATA_LOADER_H
 
 #include "runtime/data/data.h"
+#include "runtime/data/decoders.h"
 
 struct loader_cursor {
   int64_t epoch, index; /* of the next batch */
@@ -47,11 +48,13 @@ int64_t sequence_row(const struct sequence *q, int64_t position, int64_t *togeth
 /* Describes the next batch but leaves its columns alone; false at the end of the last epoch. */
 bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct loader_options *o,
                  struct batch *b);
-/* Copies the batch's rows of a column that are to be read to their places in `out`. */
+/* Copies the batch's rows of a column that are to be read to their places in `out`. `team`: what images are decoded by;
+ * NULL: this thread alone. */
 bool batch_gather_column(const struct column *c, const struct shards *s, const struct loader_options *o,
-                         const struct batch *b, void *out, struct loader_failure *f);
+                         const struct batch *b, void *out, struct decoders *team, struct loader_failure *f);
 /* The same for all columns, into the memory of `columns`, and sets their types. */
 bool batch_gather(const struct dataset *ds, const struct shards *s, const struct loader_options *o,
-                  const struct batch *b, struct tensor *columns, struct loader_failure *f);
+                  const struct batch *b, struct tensor *columns, struct decoders *team,
+                  struct loader_failure *f);
 
 #endif

@@ -59,7 +59,9 @@ struct misfit {
   int64_t row; /* of the piece */
   int64_t value;
   bool unread;
-  int error; /* as of content_read */
+  int error;        /* as of content_read */
+  const char *path; /* of an image, and why it cannot be read; else NULL */
+  char cause[160];
 };
 /* Copies rows [row, row + count) into dense memory, as they are delivered. False if a number does not fit. */
 bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad);

@@ -15,7 +15,7 @@ KINDS = {
     "update": (4, "updates", "check_update", "optimizers, schedules and first values, by their formulas"),
     "placed": (24, "texts", "check_placed", "mutants of placed graphs: what the certificate accepts is computed"),
     "source": (24, "texts", "check_source", "mutants of sources"),
-    "data": (10, "files", "check_data", "data files that lie: IDX, npy, npz, CSV, safetensors, gzip"),
+    "data": (10, "files", "check_data", "data files that lie: IDX, npy, npz, CSV, safetensors, gzip, images"),
     "checkpoint": (6, "files", "check_checkpoint", "checkpoints that lie"),
     "kill": (2, "kills", "check_kill", "SIGKILL, SIGTERM and SIGINT at any time, resumed to the bit"),
     "processes": (1, "processes", "check_processes", "tasks as processes that die, stop, are slow, cannot write; to the bit"),

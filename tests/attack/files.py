@@ -1,5 +1,6 @@
 """Files that lie: data and checkpoints with other bytes, lengths, headers. dgc says no in words, or takes what is there;
 what it was to go on from stays as it was."""
+import base64
 import gzip
 import io
 import json
@@ -7,6 +8,7 @@ import os
 import random
 import struct
 import zipfile
+import zlib
 
 import numpy as np
 
@@ -22,6 +24,14 @@ MODEL = """model small() {
   predict z = z
 }
 """
+IMAGES = """model images() {
+  input x : f32[B, 4, 5, 3]
+  predict z = x
+}
+"""
+JPEG = base64.b64decode(
+    "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAKBueIx4ZKCMgoy0qqC+8P//8Nzc8P//////////////////////////////////////////////////"
+    "////////wAALCAAEAAUBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAAf/EABcQAQEBAQAAAAAAAAAAAAAAAAECADH/2gAIAQEAAD8ALWSUe7//2Q==")
 HUGE = [0, 1, 2, 127, 128, 255, 256, 65535, 65536, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 40, 2 ** 63 - 1, 2 ** 64 - 1]
 
 
@@ -47,6 +57,18 @@ def csv(a):
     rows = a.reshape(len(a), -1)
     head = ",".join(f"c{i}" for i in range(rows.shape[1])) + "\n"
     return (head + "".join(",".join(repr(float(v)) for v in row) + "\n" for row in rows)).encode()
+
+
+def png(a, rng=None):
+    """Of one byte a pixel; with `rng`, one of its chunks lies, and its checksum does not tell."""
+    rows = zlib.compress(b"".join(b"\0" + bytes(row) for row in a))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", a.shape[1], a.shape[0], 8, 0, 0, 0, 0)), (b"IDAT", rows), (b"IEND", b"")]
+    if rng:
+        i = rng.randrange(len(chunks))
+        chunks[i] = rng.choice([chunks[i][0], b"PLTE", b"tRNS", b"IDAT"]), mutate_bytes(rng, chunks[i][1])
+        chunks.insert(rng.randrange(4), (rng.choice([b"PLTE", b"tRNS", b"gAMA", b"iCCP", b"zTXt"]), rng.randbytes(rng.randrange(20))))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks)
 
 
 def safetensors(arrays, change=None):
@@ -120,7 +142,10 @@ def prepared(tools):
         source = np.random.default_rng(1)
         x, y = source.standard_normal((20, 3)).astype("f4"), source.standard_normal(20).astype("f4")
         whole = {"x.idx": idx(x), "x.npy": npy(x), "x.npz": npz(x=x, other=y), "x.csv": csv(x),
-                 "x.safetensors": safetensors({"x": x, "y": y}), "y.npy": npy(y)}
+                 "x.safetensors": safetensors({"x": x, "y": y}), "y.npy": npy(y),
+                 "x.png": png(source.integers(0, 256, (4, 5), np.uint8)), "x.jpg": JPEG}
+        with open(os.path.join(folder, "i.dsl"), "w") as f:
+            f.write(IMAGES)
         for name, raw in whole.items():
             with open(os.path.join(folder, name), "wb") as f:
                 f.write(raw)
@@ -154,6 +179,8 @@ def check_data(tools, seed, index):
                                (b"'<f4'", rng.choice([b"'<f8'", b"'|O'", b"'<U9'", b"'>f4'", b"'<c8'", b"''"])),
                                (b"False", rng.choice([b"True", b"0", b"None"]))])
         raw = raw.replace(text, text.replace(old, new), 1)
+    elif name.endswith("png") and way < 3:
+        raw = png(np.full((4, 5), 7, np.uint8), rng)
     elif name.endswith("npz") and way < 2:
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as z:
@@ -169,8 +196,11 @@ def check_data(tools, seed, index):
         f.write(raw)
     tools.keep([os.path.join(folder, path)])
     spec = path + (":x" if name.endswith(("npz", "safetensors")) and rng.random() < 0.9 else "")
-    e = run(train(tools) + ["--data", "x=" + spec, "--steps", "3"] + ["--allow-nan"] * tools.has("--allow-nan"),
-            cwd=folder)
+    command = train(tools) + ["--data", "x=" + spec, "--steps", "3"] + ["--allow-nan"] * tools.has("--allow-nan")
+    if name.endswith(("png", "jpg")):
+        spec += rng.choice(["", ":resize"])
+        command = [tools.dgc, "predict", "i.dsl", "--quiet", "--data", "x=" + spec, "--output", "z=z.npy"]
+    e = run(command, cwd=folder)
     judge(e)
     if e.code == 3 and "memory" not in e.err:
         raise Found("data", f"a wrong file is no failure of the system: exit code 3: {e.err[-300:]}")

@@ -8,16 +8,28 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const char *const names[] = {"f.npy",           "f.npz:a",          "f.csv",
-                                      "f.csv:1-2",       "f.txt:8+1",        "f.safetensors:a",
-                                      "f.npz",           "f.csv:1:category", "f.csv:2:optional",
-                                      "f.csv:2:present", "f.csv:1:date",     "f.csv:1:time",
-                                      "f.txt:8/3"};
+  static const char *const names[] = {"f.npy",
+                                      "f.npz:a",
+                                      "f.csv",
+                                      "f.csv:1-2",
+                                      "f.txt:8+1",
+                                      "f.safetensors:a",
+                                      "f.npz",
+                                      "f.csv:1:category",
+                                      "f.csv:2:optional",
+                                      "f.csv:2:present",
+                                      "f.csv:1:date",
+                                      "f.csv:1:time",
+                                      "f.txt:8/3",
+                                      "f.png",
+                                      "f.jpg:resize"};
+  static const struct type shape = {.dtype = DT_F32, .rank = 3, .dim = {5, 7, 3}};
   static char folder[] = "/tmp/dgc_fuzz_XXXXXX";
   static int made;
   if (!made && !mkdtemp(folder)) abort();
@@ -40,6 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fclose(f);
 
   struct data_spec spec = {.name = "x", .path = name, .vocabulary = vocabulary_make(a)};
+  if (strchr(name, 'j')) spec.row = &shape;
   struct dataset *ds = dataset_open(a, folder, &spec, 1, NULL, &d);
   if (!ds && !d.nerrors) abort();
   if (ds && ds->rows > 0) {

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Folders of PNG and JPEG as a model sees them, beside what Pillow decodes and jax.image resizes; labels by folder; files that
+are damaged, too large, links, or no images.
+
+images.py DGC SAMPLES; numpy, JAX and Pillow are those of tools/oracles.sh."""
+import glob
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+
+from checks import check, dgc, finish
+
+try:
+    import jax
+    import numpy as np
+    from PIL import Image
+except ImportError:
+    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    found = subprocess.run([os.path.join(source, "tools/oracles.sh"), "--find"], capture_output=True, text=True)
+    if found.returncode or os.environ.get("TEST_NESTED"):
+        print("SKIP: no numpy, JAX or Pillow: " + found.stderr.strip())
+        sys.exit(77)
+    os.environ["TEST_NESTED"] = "1"
+    os.execv(found.stdout.strip(), [found.stdout.strip(), "-B", __file__, dgc, *sys.argv[2:]])
+
+random = np.random.default_rng(7)
+
+
+def run(*words, **more):
+    return subprocess.run([dgc, *words], capture_output=True, text=True, errors="surrogateescape", **more)
+
+
+def read(path, shape, kind="u8", **more):
+    """What a model predicts that hands its input on; or the error."""
+    with open("hand_on.dsl", "w") as f:
+        f.write("model hand_on() {\n  input x : %s[B%s]\n  predict y = x\n}\n" % (kind, "".join(", %d" % n for n in shape)))
+    got = run("predict", "hand_on.dsl", "--data", "x=" + path, "--output", "y=y.npy", "--quiet", "--batch", "4", **more)
+    check(got.returncode in (0, 1), "ends in order", path, got.returncode, got.stderr[-300:])
+    return np.load("y.npy") if got.returncode == 0 else got.stderr
+
+
+def equal(got, want, *what):
+    same = isinstance(got, np.ndarray) and got.dtype == want.dtype and got.shape == want.shape
+    check(same and np.array_equal(got, want), *what, str(got)[:300], str(want)[:100])
+
+
+def refused(got, words, *what):
+    check(isinstance(got, str) and words in got and got.count("error:") == 1, *what, str(got)[:400])
+
+
+def folder(path, **files):
+    shutil.rmtree(path, ignore_errors=True)
+    for name, content in files.items():
+        os.makedirs(os.path.dirname(os.path.join(path, name)), exist_ok=True)
+        with open(os.path.join(path, name), "wb") as f:
+            f.write(content)
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(height, width, bits, colour, rows, interlaced=False, more=b""):
+    """A PNG that Pillow does not write: `rows` are bytes of each pass, filters and all."""
+    head = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, interlaced)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + more + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def saved(image, kind, **how):
+    out = io.BytesIO()
+    image.save(out, kind, **how)
+    return out.getvalue()
+
+
+# --- every kind of colour, as 1, 3 and 4 channels ---
+H, W = 13, 10
+rgba = random.integers(0, 256, (H, W, 4), np.uint8)
+rgba[:4, :4, 3], rgba[4:8, :4, 3] = 0, 255
+smooth = np.stack([np.add.outer(np.arange(H) * 9, np.arange(W) * k) % 256 for k in (3, 7, 11, 2)], -1).astype(np.uint8)
+whole = Image.fromarray(rgba)
+adam7 = b"".join(b"\0" + rgba[y, x0::dx, :3].tobytes() for x0, y0, dx, dy in
+                 ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+                 for y in range(y0, H, dy))
+deep = random.integers(0, 65536, (H, W, 3), np.uint16)
+images = {
+    "grey.png": saved(whole.convert("L"), "PNG"), "grey_alpha.png": saved(whole.convert("LA"), "PNG"),
+    "rgb.png": saved(whole.convert("RGB"), "PNG"), "rgba.png": saved(whole, "PNG"),
+    "palette.png": saved(whole.convert("RGB").convert("P"), "PNG"),
+    "palette_clear.png": saved(whole.convert("RGB").quantize(16), "PNG", transparency=3),
+    "one_bit.png": saved(whole.convert("1"), "PNG"),
+    "rgb_clear.png": saved(whole.convert("RGB"), "PNG", transparency=tuple(int(v) for v in rgba[2, 3, :3])),
+    "interlaced.png": png(H, W, 8, 2, adam7, True),
+    "grey.jpg": saved(Image.fromarray(smooth).convert("L"), "JPEG"), "loud.jpeg": saved(whole.convert("RGB"), "JPEG"),
+    "CAPITAL.JPG": saved(Image.fromarray(smooth).convert("RGB"), "JPEG", quality=95, comment=b"\xff" * 70 + b"x" * 60000),
+    **{"sampled%d%s.jpg" % (n, p): saved(Image.fromarray(smooth).convert("RGB"), "JPEG", subsampling=n, progressive=bool(p))
+       for n in (0, 1, 2) for p in ("", "p")},
+}
+folder("all", **images)
+names = sorted(images, key=os.fsencode)
+for channels, mode in ((1, "L"), (3, "RGB"), (4, "RGBA")):
+    want = np.stack([np.array(Image.open("all/" + name).convert(mode)) for name in names]).reshape(len(names), H, W, channels)
+    equal(read("all/", (H, W, channels)), want, "images as", mode)
+    equal(read("all", (H, W, channels), "f32"), want.astype("f4"), "as f32", mode)
+    if channels == 1:
+        equal(read("all", (H, W), "i32"), want[..., 0].astype("i4"), "grey without an axis")
+    folder("one", **{"x.png": png(H, W, 16, 2, b"".join(b"\0" + r.astype(">u2").tobytes() for r in deep))})
+    upper = Image.fromarray((deep >> 8).astype(np.uint8)).convert(mode)
+    equal(read("one", (H, W, channels)), np.array(upper).reshape(1, H, W, channels), "16 bits", mode)
+for bits in (2, 4):  # grey of few bits: 0 to 255
+    grey = random.integers(0, 2**bits, (H, 8), np.uint8)
+    packed = [sum(int(v) << bits * (8 // bits - 1 - k) for k, v in enumerate(row[i:i + 8 // bits])) for row in grey
+              for i in range(0, 8, 8 // bits)]
+    lines = b"".join(b"\0" + bytes(packed[y * bits:(y + 1) * bits]) for y in range(H))
+    folder("one", **{"x.png": png(H, 8, bits, 0, lines)})
+    equal(read("one", (H, 8)), (grey * (255 // (2**bits - 1))).astype(np.uint8)[None], "grey of bits", bits)
+equal(read("all/rgb.png", (H, W, 3)), rgba[None, ..., :3], "one file")
+listed = run("inspect", "all/rgb.png", "--json")
+check(json.loads(listed.stdout)["tensors"][0]["shape"] == [1, H, W, 3], "inspect", listed.stdout, listed.stderr)
+
+# --- scaled ---
+folder("sizes", **{"%02d.png" % i: saved(Image.fromarray(random.integers(0, 256, (h, w, 3), np.uint8)), "PNG")
+                   for i, (h, w) in enumerate(((1, 1), (2, 3), (13, 10), (7, 31), (64, 5), (26, 20), (12, 1), (100, 90)))})
+for channels, mode in ((1, "L"), (3, "RGB"), (4, "RGBA")):
+    want = []
+    for path in sorted(glob.glob("sizes/*")):
+        one = np.array(Image.open(path).convert(mode)).reshape(*Image.open(path).size[::-1], channels).astype("f4")
+        want.append(np.array(jax.image.resize(one, (H, W, channels), "bilinear", antialias=False)))
+    got = read("sizes/:resize", (H, W, channels), "f32")
+    far = np.abs(got - np.stack(want)).max() if isinstance(got, np.ndarray) else got
+    check(isinstance(got, np.ndarray) and far < 1e-4 * 255, "scaled", mode, far)
+    whole_numbers = read("sizes:resize", (H, W, channels), "u8")
+    equal(whole_numbers, np.rint(got).astype(np.uint8), "scaled and rounded", mode)
+    equal(read("sizes:resize", (H, W, channels), "f64"), got.astype("f8"), "scaled as f64")
+refused(read("sizes", (H, W, 3)), "sizes/00.png has 1 x 1 pixels (height x width), but input 'x' takes 13 x 10", "sizes differ")
+for shape in ((), (H,), (3, H, W), (H, W, 2), (H, W, 3, 1)):
+    refused(read("all", shape), "[height, width], or [height, width, channels]", shape)
+refused(read("all", (H, W, 3), "bool"), "images are numbers from 0 to 255", "bool")
+refused(read("all:crop", (H, W, 3)), "images have no ':crop'", "no such member")
+
+# --- which files ---
+dot = images["rgb.png"]
+folder("mixed", **{"b/2.png": dot, "b/1/x.png": images["rgba.png"], "a.png": dot, "a/z.JPEG": images["loud.jpeg"], ".hidden.png": b"",
+                   ".git/x.png": b"", "b/notes.txt": b"x", "Thumbs.db": b"y"})
+os.symlink("a.png", "mixed/link.png")
+os.mkdir("mixed/empty")
+order = ["a.png", "a/z.JPEG", "b/1/x.png", "b/2.png", "link.png"]
+want = np.stack([np.array(Image.open("mixed/" + name).convert("RGB")) for name in order])
+equal(read("mixed", (H, W, 3)), want, "in the order of bytes")
+noted = run("predict", "hand_on.dsl", "--data", "x=mixed", "--output", "y=y.npy")
+check("2 files are no images by their names, and left out: Thumbs.db, ..." in noted.stderr, "others", noted.stderr)
+equal(read("all/rgb.png,mixed,one/x.png:resize", (H, W, 3))[:6], np.concatenate([rgba[None, ..., :3], want]), "files and folders")
+os.symlink("../all", "mixed/there")
+refused(read("mixed", (H, W, 3)), "mixed/there: it is a link to a folder", "a link to a folder")
+os.remove("mixed/there")
+os.symlink("nothing.png", "mixed/broken.png")
+refused(read("mixed", (H, W, 3)), "cannot read mixed/broken.png: No such file", "a link to nothing")
+os.remove("mixed/broken.png")
+os.mkfifo("mixed/pipe.png")
+refused(read("mixed", (H, W, 3), timeout=60), "mixed/pipe.png: it is a pipe", "a pipe")
+os.remove("mixed/pipe.png")
+os.makedirs("none/" + "d/" * 40)
+refused(read("none", (H, W, 3)), "folders lie too deep", "deep")
+folder("none", **{"a/x.gif": b"GIF89a", "a/y.webp": b"RIFF"})
+refused(read("none", (H, W, 3)), "has no files named .png, .jpg or .jpeg", "no images")
+strange = os.fsdecode(b"odd/\xff\xfe\n name.png")
+folder("odd", **{strange[4:]: dot})
+equal(read("odd", (H, W, 3)), rgba[None, ..., :3], "a name that is not UTF-8")
+# A model names what lies in its own folder, wherever links lead.
+folder("home/data", **{"x.png": dot})
+with open("home/m.dsl", "w") as f:
+    f.write('model m() {\n  input x : u8[B, %d, %d, 3]\n  predict y = x\n  data test { x = "data" }\n}\n' % (H, W))
+check(run("predict", "home/m.dsl", "--output", "y=y.npy").returncode == 0, "a folder of the model's")
+os.symlink(os.path.abspath("all/rgb.png"), "home/data/out.png")
+refused(run("predict", "home/m.dsl", "--output", "y=y.npy").stderr, "out.png: it lies outside of the model's folder", "link out")
+shutil.rmtree("home/data")
+os.symlink(os.path.abspath("all"), "home/data")
+refused(run("predict", "home/m.dsl", "--output", "y=y.npy").stderr, "it lies outside of the model's folder", "folder out")
+
+# --- damaged ---
+bombs = {
+    "huge.png": images["rgb.png"][:16] + struct.pack(">II", 2**31 - 1, 2**31 - 1) + images["rgb.png"][24:],
+    "nothing.png": images["rgb.png"][:16] + struct.pack(">II", 0, 5) + images["rgb.png"][24:],
+    "huge.jpg": images["grey.jpg"].replace(struct.pack(">HH", H, W), struct.pack(">HH", 65500, 65500)),
+    "cmyk.jpg": saved(whole.convert("CMYK"), "JPEG"), "text.png": b"this is no image, but a text\n", "empty.png": b"",
+    "short.jpg": b"\xff\xd8\xff", "chain.jpg": b"\xff\xd8" + b"\xff\xe1\0\2" * 5000, "fill.jpg": b"\xff\xd8" + b"\xff" * 100000,
+}
+for name, content in bombs.items():
+    folder("bad", **{name: content})
+    for path in ("bad:resize", "bad", "bad/" + name):
+        got = read(path, (H, W, 3), timeout=60)
+        check(isinstance(got, str) and name in got and got.count("error:") == 1, "refused", path, got)
+scans = saved(Image.fromarray(np.zeros((4000, 4000), np.uint8)), "JPEG", progressive=True)
+begin = scans.index(b"\xff\xda")
+scan = bytearray(scans[begin:scans.index(b"\xff\xc4", begin)])
+scan[9] = 0  # all bits of the first coefficients: may be said as often as one likes
+folder("bad", **{"scans.jpg": scans[:begin] + scan * 3000 + scans[-2:]})
+refused(read("bad:resize", (H, W, 3), timeout=60), "more than 100 scans", "thousands of scans")
+folder("bad", **{"bomb.png": png(8192, 8193, 1, 0, b"\0" * (1025 + 1) * 8192)})
+refused(read("bad:resize", (H, W, 3)), "8192 x 8193 pixels", "too many pixels")
+for name in ("rgb.png", "interlaced.png", "loud.jpeg", "sampled2p.jpg", "palette_clear.png"):
+    content, same = images[name], 0
+    good = np.array(Image.open("all/" + name).convert("RGB"))[None]
+    for i in range(0, len(content), max(1, len(content) // 25)):
+        folder("bad", **{name: content[:i]})
+        refused(read("bad", (H, W, 3)), name, "cut at", i)
+        other = bytearray(content)
+        other[i] ^= 1 << int(random.integers(8))
+        folder("bad", **{name: bytes(other)})
+        got = read("bad", (H, W, 3))
+        # A checksum guards what PNG says, nothing what JPEG does.
+        check(isinstance(got, str) or name.endswith("g") and not name.endswith("png") or np.array_equal(got, good), "bit", name, i)
+
+folder("bad", **{"%d.png" % i: images["rgb.png"][:None if i not in (3, 6) else 300] for i in range(8)})
+for _ in range(5):
+    refused(read("bad", (H, W, 3)), "bad/3.png", "the first that is damaged, whoever decodes it")
+
+# --- labels ---
+classes = {"zebra": 3, "ant": 5, "Übel": 2, "cat,dog": 1}
+folder("train", **{"%s/%s%d.png" % (c, "in/" * (i % 2), i): saved(Image.fromarray(
+    random.integers(0, 256, (H, W, 3), np.uint8) // 4 + 60 * k), "PNG") for k, (c, n) in enumerate(classes.items()) for i in range(n)})
+os.mkdir("train/none")
+with open("m.dsl", "w") as f:
+    f.write("""use nn
+model m() {
+  input image : f32[B, %d, %d, 3]
+  input label : i32[B]
+  logits = nn.dense(reshape(image / 255, [B, -1]), 5)
+  train mean(softmax_cross_entropy(logits, label)) with adam(rate = 0.01)
+  metric hit = mean(cast(argmax(logits, axis = -1) == label, f32))
+  metric label_sum = mean(cast(label, f32))
+  predict y = argmax(logits, axis = -1)
+}
+""" % (H, W))
+data = ["--data", "image=train/", "--data", "label=train/:label"]
+cores = os.sched_getaffinity(0)
+os.sched_setaffinity(0, {min(cores)})
+one = run("train", "m.dsl", *data, "--steps", "30", "--batch", "4", "--checkpoint", "one.safetensors", "--json")
+os.sched_setaffinity(0, cores)
+check(one.returncode == 0, "trains", one.stderr)
+more = run("train", "m.dsl", *data, "--steps", "30", "--batch", "4", "--checkpoint", "more.safetensors", "--json")
+check(open("one.safetensors", "rb").read() == open("more.safetensors", "rb").read(), "one core decodes as all do")
+sums = json.loads(run("eval", "m.dsl", *data, "--checkpoint", "one.safetensors", "--json").stdout)
+words = sorted(os.fsencode(c) for c in [*classes, "none"])
+numbers = [words.index(os.fsencode(c)) for c, n in classes.items() for _ in range(n)]
+check(abs(sums["label_sum"] - np.mean(numbers)) < 1e-6, "numbers of labels", sums, np.mean(numbers))
+header = open("one.safetensors", "rb").read()
+header = json.loads(header[8:8 + struct.unpack("<Q", header[:8])[0]])
+check(json.loads(header["__metadata__"]["words.label"]) == [w.decode() for w in words], "kept", header["__metadata__"])
+folder("test", **{"zebra/0.png": open("train/zebra/0.png", "rb").read()})
+few = ["--data", "image=test", "--data", "label=test:label", "--checkpoint", "one.safetensors", "--json"]
+check(json.loads(run("eval", "m.dsl", *few).stdout)["label_sum"] == 3, "the training's numbers")
+os.mkdir("test/empty")
+check(run("eval", "m.dsl", *few).returncode == 0, "another class without images")
+shutil.copytree("test/zebra", "test/yak")
+refused(run("eval", "m.dsl", *few).stderr, "folder 'yak' is no class that the training had: ant, cat,dog, none, zebra", "another class")
+shutil.rmtree("test/yak")
+shutil.copy("test/zebra/0.png", "test/top.png")
+refused(run("eval", "m.dsl", *few).stderr, "top.png lies in no folder", "no class")
+os.remove("test/top.png")
+os.makedirs(b"test/\xff")
+wrong = run("train", "m.dsl", "--data", "image=test", "--data", "label=test/:label", "--steps", "1", "--checkpoint", "no.safetensors")
+refused(wrong.stderr, "is not UTF-8; rename it", "a class that is not UTF-8")
+os.rmdir(b"test/\xff")
+refused(run("eval", "m.dsl", *few[:4]).stderr, "", "no checkpoint")
+# Files that change behind the look at their headers.
+split = run("train", "m.dsl", "--data", "image=train/zebra,train/ant", "--data", "label=train/zebra/:label,train/ant/:label", "--steps", "1")
+refused(split.stderr, "lies in no folder", "classes as folders of their own")
+finish()
