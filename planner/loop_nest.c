@@ -163,12 +163,13 @@ bool nest_maps(const struct nest *t, const struct node *value) {
   return t->nreduce && value->type.rank == t->nloops;
 }
 
-void nest_result(struct nest *t, int number, const struct node *value, const struct type *into) {
+void nest_result(struct nest *t, int number, const struct node *value, const struct type *into,
+                 const int64_t *begin) {
   bool mapped = nest_maps(t, value);
   const struct operand_view *from = mapped ? &t->all : &t->outer;
   t->nmapped += mapped;
   t->number[t->nresults] = number;
-  add_output(t, walk(t, value, -1, *from, t->nreduce && !mapped), from, into, NULL);
+  add_output(t, walk(t, value, -1, *from, t->nreduce && !mapped), from, into, begin);
 }
 
 void nest_copy(struct nest *t, int input, const struct type *into, const int64_t *begin) {

@@ -74,8 +74,10 @@ void nest_begin(struct nest *t, struct lowerer *l, const struct node *n, const s
                 const struct type *over, const struct node *const *reduce, int nreduce);
 /* Whether this result is mapped beside reductions. */
 bool nest_maps(const struct nest *t, const struct node *value);
-/* Result `number` of the node is `value`, stored into a value of type `into`. Those that are mapped come last. */
-void nest_result(struct nest *t, int number, const struct node *value, const struct type *into);
+/* Result `number` of the node is `value`, stored into a value of type `into` from element `begin` of it on (NULL:
+ * from the first). Those that are mapped come last. */
+void nest_result(struct nest *t, int number, const struct node *value, const struct type *into,
+                 const int64_t *begin);
 /* Its only result is an input, element by element, from element `begin` of it on, or one element of it repeated. */
 void nest_copy(struct nest *t, int input, const struct type *into, const int64_t *begin);
 void nest_fill(struct nest *t, int input, const struct type *into);

@@ -51,8 +51,16 @@ bool lower_in_place(const struct node *n, const struct launch *launches, int nla
   return true;
 }
 
+/* Where an input of a concat begins in its result. */
+static void concat_begin(const struct node *concat, int input, int64_t *begin) {
+  int axis = (int)node_int(concat, ATTR_axis);
+  memset(begin, 0, MAX_RANK * sizeof *begin);
+  for (int i = 0; i < input; i++) begin[axis] += concat->inputs[i]->type.dim[axis];
+}
+
 /* The node's results as one nest of loops. */
-static int lower_group(struct lowerer *l, const struct node *n, struct launch *out) {
+static int lower_group(struct lowerer *l, const struct node *n, const struct lower_into *into,
+                       struct launch *out) {
   struct nest t;
   const struct graph *body = n->op == OP_fused ? node_attr(n, ATTR_body)->body : NULL;
   const struct node *reduce[MAX_KERNEL_SUMS];
@@ -69,7 +77,13 @@ static int lower_group(struct lowerer *l, const struct node *n, struct launch *o
     for (int i = 0; i < node_results(n); i++) {
       const struct node *value = body ? body->outputs[i].node : n;
       struct type result = node_result_type(n, i);
-      if (nest_maps(&t, value) == mapped) nest_result(&t, i, value, &result);
+      int64_t begin[MAX_RANK] = {0};
+      if (nest_maps(&t, value) != mapped) continue;
+      if (into[i].concat) {
+        result = into[i].concat->type;
+        concat_begin(into[i].concat, into[i].input, begin);
+      }
+      nest_result(&t, i, value, &result, begin);
     }
   nest_end(&t, out);
   return 1;
@@ -84,14 +98,16 @@ static void lower_piece(struct lowerer *l, const struct node *n, int input, cons
   nest_end(&t, out);
 }
 
-static int lower_concat(struct lowerer *l, const struct node *n, struct launch *out) {
-  int64_t begin[MAX_RANK] = {0};
-  int axis = (int)node_int(n, ATTR_axis);
+static int lower_concat(struct lowerer *l, const struct node *n, const struct lower_into *into,
+                        struct launch *out) {
+  int count = 0;
   for (int i = 0; i < n->ninputs; i++) {
-    lower_piece(l, n, i, begin, &out[i]);
-    begin[axis] += n->inputs[i]->type.dim[axis];
+    int64_t begin[MAX_RANK];
+    if (into[i].concat) continue;
+    concat_begin(n, i, begin);
+    lower_piece(l, n, i, begin, &out[count++]);
   }
-  return n->ninputs;
+  return count;
 }
 
 static int lower_pad(struct lowerer *l, const struct node *n, struct launch *out) {
@@ -104,11 +120,12 @@ static int lower_pad(struct lowerer *l, const struct node *n, struct launch *out
   return 2;
 }
 
-int lower_node(struct lowerer *l, const struct node *n, const struct launch **out) {
+int lower_node(struct lowerer *l, const struct node *n, const struct lower_into *into,
+               const struct launch **out) {
   struct launch *launches =
       arena_new_array(l->scratch, n->op == OP_concat ? (size_t)n->ninputs : 2, struct launch);
   *out = launches;
-  if (n->op == OP_concat) return lower_concat(l, n, launches);
+  if (n->op == OP_concat) return lower_concat(l, n, into, launches);
   if (n->op == OP_pad) return lower_pad(l, n, launches);
-  return lower_group(l, n, launches);
+  return lower_group(l, n, into, launches);
 }

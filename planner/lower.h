@@ -11,8 +11,15 @@ struct lowerer;
 /* Everything returned lives in `a`; `scratch` must outlive the lowerer. */
 struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struct graph *g);
 void lower_destroy(struct lowerer *l);
-/* The launches of a node that computes, in order: 0 or more of them. */
-int lower_node(struct lowerer *l, const struct node *n, const struct launch **out);
+/* Result `result` of a node is input `input` of a concat, and is written there. */
+struct lower_into {
+  const struct node *concat; /* NULL: it is not */
+  int input;
+};
+/* The launches of a node that computes, in order: 0 or more of them. `into`: by result; of a concat by input, those
+ * that others write. */
+int lower_node(struct lowerer *l, const struct node *n, const struct lower_into *into,
+               const struct launch **out);
 /* The distinct kernels so far. */
 int lower_kernels(const struct lowerer *l, const struct kernel ***out);
 

@@ -3,7 +3,8 @@
  * A buffer is free again after its last reader. A reader on another device keeps it until a wait proves that it has
  * finished, or to the end of the plan; so does a message. A kernel's result takes over the buffer of an operand that
  * dies with that kernel if each element is read by the iteration that writes it; scatter_add's that of what it adds to;
- * what devices sum together that of the device's own share. */
+ * what devices sum together that of the device's own share. A concatenation lives from the first of its parts that is
+ * written there. */
 #include "planner/schedule.h"
 
 #include <limits.h>
@@ -97,6 +98,13 @@ static void place_result(struct schedule *s, const struct task *t, int r) {
     v->buffer = s->values[v->bound].buffer;
     return;
   }
+  if (v->whole != NONE) {
+    struct planned_value *whole = &s->values[v->whole];
+    if (whole->buffer == NONE) new_buffer(s, v->whole, first_place(s, t), last_use(s, whole));
+    v->buffer = whole->buffer;
+    return;
+  }
+  if (v->buffer != NONE) return; /* a concatenation of which others have written parts */
   int last = last_use(s, v);
   v->buffer = take_over(s, t, r);
   if (v->buffer != NONE)

@@ -11,7 +11,7 @@
 
 static struct operand operand_at(const struct schedule *s, struct ref r) {
   if (r.value == NONE) return (struct operand){NONE, 0};
-  return (struct operand){s->values[r.value].buffer, r.offset};
+  return (struct operand){s->values[r.value].buffer, s->values[r.value].base + r.offset};
 }
 
 /* Floating point operations of a node; of a fused one, of its body. */

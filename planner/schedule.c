@@ -73,7 +73,9 @@ static bool on_gpu(const struct schedule *s, const struct task *t) {
   return strcmp(s->g->config.target.devices[t->device].name.kind, "gpu") == 0;
 }
 
-static bool comes_last(const struct schedule *s, const struct task *t) { return t->sink && on_gpu(s, t); }
+static bool comes_last(const struct schedule *s, const struct task *t) {
+  return t->sink && !s->inside && on_gpu(s, t);
+}
 
 /* GPUs copy beside their other work. What reads such a copy of a pack would make that work wait for it: it comes when
  * the next pack starts, or when only what needs other devices is left. */

@@ -1,4 +1,5 @@
-/* From the fused graph to the plan, in seven parts that share one state:
+/* From the fused graph to the plan, in eight parts that share one state:
+ *   parts.c     what is written where it will be concatenated
  *   tasks.c     what is computed and what it reads and writes
  *   messages.c  what one task of a cluster sends and receives
  *   schedule.c  the order
@@ -26,7 +27,18 @@ struct planned_value {
   int bound;    /* the variable in whose storage it is written, or NONE */
   int writer;   /* of a variable: the task that overwrites it, or NONE */
   int unread;   /* of a variable with a writer: readers that have not run */
+  int whole;    /* the concatenation in whose storage it is written, or NONE */
+  int64_t base; /* and where its bytes begin there, if they lie next to each other */
+  bool joined;  /* some of it is written by who makes its parts */
   int buffer;
+};
+
+/* Of which concat a node's value is a part and nothing else. */
+struct concat_part {
+  const struct node *concat; /* NULL: of none */
+  int input;
+  bool dense; /* its bytes lie next to each other there */
+  int whole;  /* of a concat: its value + 1 once there is one */
 };
 
 /* A piece of a value. */
@@ -103,6 +115,8 @@ struct schedule {
   struct arena *arena, *scratch;
   struct lowerer *lower;
   struct ref *refs; /* by node */
+  struct users users;
+  struct concat_part *parts; /* by node: see parts.c */
   struct planned_value *values;
   int nvalues, values_cap;
   struct task *tasks;
@@ -133,6 +147,12 @@ const struct plan_loop *plan_loop(struct schedule *s, const struct node *n);
 /* Whether the task is a copy from another process: it receives a message. */
 bool task_receives(const struct schedule *s, const struct task *t);
 
+/* Whose memory an input of a concat is. */
+const struct node *concat_source(const struct node *concat, int input);
+/* Finds s->parts, and s->users. */
+void schedule_parts(struct schedule *s, const uint8_t *live);
+/* Bytes from where the concatenation begins to where this part of it does. */
+int64_t concat_part_begin(const struct concat_part *part);
 void schedule_tasks(struct schedule *s);
 /* The messages of one part, in their order. */
 void schedule_messages(struct schedule *s);

@@ -41,7 +41,7 @@ static void require(struct sync *y, const struct task *t, int task) {
     require_sent(y, t, other);
     return;
   }
-  if (other->device == t->device || other->nlaunches == 0) return;
+  if (other->device == t->device || (other->variable != NONE && other->nlaunches == 0)) return;
   if (!same_process(y, t->device, other->device)) {
     require_sent(y, t, other);
     return;

@@ -14,6 +14,7 @@ static int new_value(struct schedule *s, const struct node *n, enum region regio
                                                  .readers = NONE,
                                                  .bound = NONE,
                                                  .writer = NONE,
+                                                 .whole = NONE,
                                                  .buffer = NONE};
   return s->nvalues++;
 }
@@ -43,14 +44,42 @@ static struct task *new_task(struct schedule *s, const struct node *n, enum step
   return t;
 }
 
+/* Of a concat: there may be a value, which others write, before there is a task. */
+static int value_of_concat(struct schedule *s, const struct node *n) {
+  struct concat_part *p = &s->parts[n->id];
+  if (!p->whole) p->whole = 1 + new_value(s, n, REGION_ARENA, type_bytes(&n->type));
+  return p->whole - 1;
+}
+
+/* What result `i` of n is written into. */
+static const struct concat_part *part_of(const struct schedule *s, const struct node *n, int i) {
+  static const struct concat_part none = {0};
+  if (i == 0) return &s->parts[n->id];
+  for (uint32_t k = s->users.first[n->id]; k < s->users.first[n->id + 1]; k++) {
+    const struct node *u = s->users.users[k];
+    if (u->op == OP_output && node_int(u, ATTR_index) == i) return &s->parts[u->id];
+  }
+  return &none;
+}
+
 static void produce(struct schedule *s, int task, const struct node *n, int nresults) {
   struct task *t = &s->tasks[task];
-  t->result = s->nvalues;
+  bool joined = n->op == OP_concat && s->parts[n->id].whole;
+  t->result = joined ? s->parts[n->id].whole - 1 : s->nvalues;
   t->nresults = nresults;
-  for (int i = 0; i < nresults; i++) {
+  if (joined) s->values[t->result].producer = task;
+  for (int i = 0; i < nresults && !joined; i++) {
     struct type type = node_result_type(n, i);
     int v = new_value(s, n, REGION_ARENA, type_bytes(&type));
     s->values[v].producer = task;
+  }
+  for (int i = 0; i < nresults && !joined; i++) {
+    const struct concat_part *p = part_of(s, n, i);
+    if (!p->concat) continue;
+    int whole = value_of_concat(s, p->concat), v = t->result + i;
+    s->values[whole].joined = true;
+    s->values[v].whole = whole;
+    s->values[v].base = p->dense ? concat_part_begin(p) : 0;
   }
 }
 
@@ -62,10 +91,29 @@ static void reads_input(struct schedule *s, int task, int input) {
   schedule_read(s, task, reads[input].value);
 }
 
+/* The part that an input of a concat is, or NULL. */
+static const struct concat_part *part_at(const struct schedule *s, const struct node *concat, int input) {
+  const struct concat_part *p = &s->parts[concat_source(concat, input)->id];
+  return p->concat == concat && p->input == input ? p : NULL;
+}
+
+/* As lower_node asks. */
+static const struct lower_into *written_into(struct schedule *s, const struct node *n) {
+  int count = n->op == OP_concat ? n->ninputs : node_results(n);
+  struct lower_into *into = arena_new_array(s->scratch, (size_t)count, struct lower_into);
+  for (int i = 0; i < count; i++) {
+    const struct concat_part *p = n->op == OP_concat ? part_at(s, n, i) : part_of(s, n, i);
+    if (p && p->concat && (n->op == OP_concat || !p->dense))
+      into[i] = (struct lower_into){p->concat, p->input};
+  }
+  return into;
+}
+
 static void kernel_task(struct schedule *s, const struct node *n) {
   int task = s->ntasks;
   struct task *t = new_task(s, n, STEP_KERNEL, n->ninputs);
-  t->nlaunches = lower_node(s->lower, n, &t->launches);
+  t->nlaunches = lower_node(s->lower, n, written_into(s, n), &t->launches);
+  for (int i = 0; i < n->ninputs && n->op == OP_concat; i++) reads_input(s, task, i);
   for (int k = 0; k < t->nlaunches; k++)
     for (int i = 0; i < t->launches[k].kernel->nargs; i++)
       if (t->launches[k].args[i].input >= 0) reads_input(s, task, t->launches[k].args[i].input);
@@ -309,7 +357,8 @@ static bool may_overwrite(const struct task *t, int result, int variable) {
 /* Whether a task may write the value that `from` is where the variable is. */
 static bool may_bind(const struct schedule *s, struct ref from, int variable) {
   const struct planned_value *v = &s->values[from.value], *to = &s->values[variable];
-  if (v->producer == NONE || v->bound != NONE || from.offset != 0) return false;
+  if (v->producer == NONE || v->bound != NONE || v->joined || v->whole != NONE || from.offset != 0)
+    return false;
   if (v->bytes != to->bytes || v->device != to->device) return false;
   const struct task *t = &s->tasks[v->producer];
   return t->variable == NONE && t->kind != STEP_ALL_REDUCE &&
@@ -362,6 +411,11 @@ static bool is_sink(const struct schedule *s, const struct task *t) {
   return true;
 }
 
+/* In a loop's body, what is stacked as it was before the step: at once, so that the place is free for what follows. */
+static bool keeps_given(const struct schedule *s, const struct task *t) {
+  return s->inside && t->kind == STEP_COPY && s->values[t->result].is_output;
+}
+
 static void count_readers(struct schedule *s, int variable) {
   struct planned_value *v = &s->values[variable];
   if (v->writer == NONE) return;
@@ -372,6 +426,7 @@ static void count_readers(struct schedule *s, int variable) {
 void schedule_tasks(struct schedule *s) {
   uint8_t *live = graph_live(s->scratch, s->g);
   s->refs = arena_new_array(s->scratch, s->g->count + 1, struct ref);
+  schedule_parts(s, live);
   s->outputs = arena_new_array(s->scratch, (size_t)s->g->noutputs, struct ref);
   for (uint32_t i = 0; i < s->g->count; i++) {
     const struct node *n = s->g->nodes[i];
@@ -394,7 +449,7 @@ void schedule_tasks(struct schedule *s) {
     if (s->tasks[i].variable != NONE)
       bind_update(s, i);
     else
-      s->tasks[i].sink = is_sink(s, &s->tasks[i]);
+      s->tasks[i].sink = is_sink(s, &s->tasks[i]) || keeps_given(s, &s->tasks[i]);
   for (int i = 0; i < s->nvalues; i++)
     if (s->values[i].region == REGION_VARIABLE) count_readers(s, i);
 }

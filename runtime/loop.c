@@ -1,6 +1,8 @@
 /* Loops: see plan.h. The steps of a body read what they are given where it is: the pointers to the elements of
- * sequences move on from step to step, those to carried values stay, as these are kept where the loop leaves them. A
- * device that works behind the host is given all steps one after the other, each with the addresses of its turn. */
+ * sequences move on from step to step, those to carried values stay, as these are kept where the loop leaves them. What
+ * a step makes is written where it belongs: what is stacked always, what is carried where nobody reads the old value
+ * later; of one value that has several such places the others are copies. A device that works behind the host is given
+ * all steps one after the other, each with the addresses of its turn. */
 #include "runtime/loop.h"
 
 #include "ir/ops/scan.h"
@@ -26,12 +28,61 @@ struct running_loop {
   char **buffers; /* of the body: where each begins */
   int64_t *bytes; /* of one element of each operand and of each result */
   int *elements;  /* by operand: the buffer that holds it, -1: none */
+  int *written;   /* by result: the buffer of the body that lies there, -1: it is copied */
 };
 
 static bool moves(const struct running_loop *l, int buffer) {
   for (int i = l->scan.carries; i < l->scan.carries + l->scan.sequences; i++)
     if (l->elements[i] == buffer) return true;
+  for (int i = l->scan.carries; i < l->scan.carries + l->scan.stacks; i++)
+    if (l->written[i] == buffer) return true;
   return false;
+}
+
+/* Whether the step may write `to` where `from` is, as far as it reads that. */
+static bool step_overwrites(const struct step *s, int from, int to) {
+  int reads = s->noperands - step_results(s);
+  for (int i = 0; i < reads; i++)
+    for (int k = reads; k < s->noperands; k++)
+      if (s->operands[i].buffer == from && s->operands[k].buffer == to &&
+          (s->operands[i].offset != s->operands[k].offset || !step_in_place(s, i, k)))
+        return false;
+  return true;
+}
+
+/* Whether `from` is read by nothing behind the first step that writes `to`. */
+static bool body_overwrites(const struct running_loop *l, int from, int to) {
+  const struct device_plan *dp = &l->body->devices[l->device];
+  bool begun = false, good = true;
+  for (int i = 0; i < dp->nsteps; i++) {
+    const struct step *s = &dp->steps[i];
+    int reads = s->noperands - step_results(s);
+    for (int k = 0; k < reads; k++) good = good && !(begun && s->operands[k].buffer == from);
+    good = good && step_overwrites(s, from, to);
+    for (int k = reads; k < s->noperands; k++) begun = begun || s->operands[k].buffer == to;
+  }
+  return good;
+}
+
+static bool is_written(const struct running_loop *l, int buffer, int nresults) {
+  for (int i = 0; i < nresults; i++)
+    if (l->written[i] == buffer) return true;
+  return false;
+}
+
+/* Which buffers of the body need no memory of their own, as all of what they hold at last is one result. */
+static void find_written(struct arena *a, struct running_loop *l) {
+  int nresults = l->scan.carries + l->scan.stacks;
+  l->written = arena_new_array(a, (size_t)nresults + 1, int);
+  for (int i = 0; i < nresults; i++) {
+    const struct operand *o = &l->body->outputs[i].operand;
+    const struct plan_buffer *b = &l->body->buffers[o->buffer];
+    bool fits = b->region == REGION_ARENA && o->offset == 0 &&
+                b->bytes == l->bytes[l->step->node->ninputs + i] && !is_written(l, o->buffer, i);
+    if (i < l->scan.carries && l->elements[i] >= 0)
+      fits = fits && body_overwrites(l, l->elements[i], o->buffer);
+    l->written[i] = fits ? o->buffer : -1;
+  }
 }
 
 static void find_places(struct arena *a, struct running_loop *l) {
@@ -74,6 +125,7 @@ const void *loop_make(struct arena *a, const struct step *s, int device, const s
   }
   for (int i = 0; i < results; i++)
     l->bytes[n->ninputs + i] = type_bytes(&l->scan.body->outputs[i].node->type);
+  find_written(a, l);
   find_places(a, l);
   return l;
 }
@@ -113,24 +165,35 @@ static void bind(const struct running_loop *l, void *const *args) {
     if (l->elements[i] >= 0)
       l->buffers[l->elements[i]] = i < l->scan.carries ? args[n->ninputs + i] : args[i];
   }
+  for (int i = 0; i < l->scan.carries; i++)
+    if (l->written[i] >= 0) l->buffers[l->written[i]] = args[n->ninputs + i];
   set_places(l, l->moving, l->nplaces);
+}
+
+/* Where the results of step `at` are stacked. */
+static char *stacked(const struct running_loop *l, void *const *args, int result, int64_t at) {
+  int operand = l->step->node->ninputs + result;
+  return (char *)args[operand] + at * l->bytes[operand];
 }
 
 void loop_run(void *const *args, const void *state) {
   const struct running_loop *l = state;
   const struct scan *s = &l->scan;
-  int operands = l->step->node->ninputs;
+  int operands = l->step->node->ninputs, nresults = s->carries + s->stacks;
   bind(l, args);
   for (int64_t k = 0; k < s->length; k++) {
     int64_t at = s->reverse ? s->length - 1 - k : k;
     for (int i = s->carries; i < s->carries + s->sequences; i++)
       if (l->elements[i] >= 0) l->buffers[l->elements[i]] = (char *)args[i] + at * l->bytes[i];
+    for (int i = s->carries; i < nresults; i++)
+      if (l->written[i] >= 0) l->buffers[l->written[i]] = stacked(l, args, i, at);
     set_places(l, 0, l->moving);
     for (int i = 0; i < l->nsteps; i++) run_command(&l->commands[i]);
-    for (int i = 0; i < s->carries + s->stacks; i++) {
+    for (int i = 0; i < nresults; i++) {
       const struct operand *o = &l->body->outputs[i].operand;
-      int64_t offset = i < s->carries ? 0 : at * l->bytes[operands + i];
-      copy(&l->copies[i], (char *)args[operands + i] + offset, l->buffers[o->buffer] + o->offset);
+      if (l->written[i] >= 0) continue;
+      copy(&l->copies[i], i < s->carries ? args[operands + i] : stacked(l, args, i, at),
+           l->buffers[o->buffer] + o->offset);
     }
   }
 }

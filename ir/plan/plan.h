@@ -99,7 +99,7 @@ struct plan_module {
 /* A plan that its device runs again and again, without anybody else: `body` has steps of this device only. Operands
  * of the step: those of the scan, which its node is; its results; and memory for the body's arena. The body's inputs
  * are what it finds before a step: the carried values, an element of each sequence, the constants; they lie outside of
- * its arena, as variables do, and are not written. Behind each step its outputs are copied to where they belong. */
+ * its arena, as variables do, and are not written. Behind a step its outputs are where they belong: runtime/loop.c. */
 struct plan_loop {
   const struct plan *body;
   const int *
