@@ -21,7 +21,7 @@ REASONS = {
     "fused": "made by fuse", "output": "made by fuse", "scan": "a statement: beside JAX in tests/run/scan.py",
     "window_put": "the gradient of window_max", "window_pick": "the gradient of that",
     "attention_gradient": "the gradient of attention", "mean_windows": "mean_pool2d", "between": "upsample", "sum_of_ints": "mixture_of_experts", "nadam_share": "nadam", "root_mean_square": "adafactor",
-    "split_heads": "attention", "within": "layers over sequences with lengths: beside JAX in tests/twins",
+    "split_heads": "attention", "random_places": "random_crop", "within": "layers over sequences with lengths: beside JAX in tests/twins",
     "accumulate": "beside JAX in tests/twins", "average": "beside JAX in tests/twins", "freeze": "beside JAX in tests/twins",
     "scale_by_adam": "beside JAX in tests/twins", "scale_by_trust_ratio": "beside JAX in tests/twins",
     "matches": "freeze and scale", "global_norm": "clip_by_global_norm",
@@ -68,7 +68,7 @@ def beside_others(source):
     texts = "".join(open(os.path.join(folder, name)).read() for name in sorted(os.listdir(folder)) if name.endswith(".py"))
     with open(os.path.join(folder, "optimizers.json")) as f:
         texts += " ".join(f'Case("{name}"' for name in json.load(f))
-    return set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:Case|Drawn)\((?:f?\"\"\".*?\"\"\"|f?\".*?\"|f?'.*?')", texts, re.S))))
+    return set(re.findall(r"\w+", " ".join(re.findall(r"\b(?:Case|Drawn|Choice|Range)\((?:f?\"\"\".*?\"\"\"|f?\".*?\"|f?'.*?')", texts, re.S))))
 
 
 def missing(source):

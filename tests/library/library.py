@@ -5,12 +5,13 @@ import sys
 
 import case
 import drawn
+import images
 import optimizers
 from arrays import ARRAYS, EINSUMS, SPECIAL
 from layers import LAYERS
 from losses import LOSSES
 
-CASES = ARRAYS + EINSUMS + SPECIAL + LOSSES + LAYERS
+CASES = ARRAYS + EINSUMS + SPECIAL + LOSSES + LAYERS + images.CASES
 
 
 def attempt(check, *arguments):
@@ -26,6 +27,7 @@ def main():
     runs = [(c, f"{c.name()} {real}", lambda c=c, real=real: case.check(lib, c, real)) for c in CASES for real in c.types]
     runs += [(d, d.text, lambda d=d: drawn.check(lib, d)) for d in drawn.ALL]
     runs += [(d, d.text, lambda d=d: drawn.check_training(lib, d)) for d in drawn.IN_TRAINING]
+    runs += [(d, d.text, lambda d=d: images.check(lib, d)) for d in images.DRAWN]
     runs += [(text, text, lambda text=text, numbers=numbers: optimizers.check(lib, text, numbers))
              for text, numbers in optimizers.carried().items()]
     for c, name, check in runs:

@@ -7,6 +7,8 @@ import glob
 import io
 import json
 import os
+import re
+import shlex
 import shutil
 import struct
 import subprocess
@@ -267,7 +269,18 @@ wrong = run("train", "m.dsl", "--data", "image=test", "--data", "label=test/:lab
 refused(wrong.stderr, "is not UTF-8; rename it", "a class that is not UTF-8")
 os.rmdir(b"test/\xff")
 refused(run("eval", "m.dsl", *few[:4]).stderr, "", "no checkpoint")
-# Files that change behind the look at their headers.
+# Each folder of its own has no classes in it.
 split = run("train", "m.dsl", "--data", "image=train/zebra,train/ant", "--data", "label=train/zebra/:label,train/ant/:label", "--steps", "1")
 refused(split.stderr, "lies in no folder", "classes as folders of their own")
+# What docs/training.md shows.
+page = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/training.md")).read()
+open("photos.dsl", "w").write(re.search(r"^use nn\nmodel photos.*?^}$", page, re.M | re.S).group())
+folder("test", **{"zebra/0.png": open("train/zebra/0.png", "rb").read()})
+shutil.copy("all/loud.jpeg", "cat.jpg")
+commands = re.findall(r"^dgc (?:train|predict) photos.*?(?<!\\)$", page, re.M | re.S)
+check(len(commands) == 2, "commands of docs/training.md")
+for command in commands:
+    done = run(*shlex.split(command.replace("\\\n", ""))[1:])
+    check(done.returncode == 0, command, done.stderr)
+check(done.stdout.splitlines()[0] == "class" and done.stdout.splitlines()[1].isdigit(), "a class", done.stdout)
 finish()
