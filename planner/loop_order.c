@@ -193,6 +193,10 @@ static int64_t stride_at(const struct loop_order *o, const int64_t *stride, int 
   return o->loop[loop] >= 0 ? stride[o->loop[loop]] : 0;
 }
 
+static enum stride_class class_of(int64_t stride) {
+  return stride == 0 ? STRIDE_ZERO : stride == 1 ? STRIDE_ONE : STRIDE_ANY;
+}
+
 /* Strides of argument i, and the bytes it touches. */
 static int64_t fill_strides(struct kernel_filling *e, int i, const int64_t *stride, int64_t *out) {
   int64_t bytes = dtype_size((enum dtype)e->k.args[i].dtype);
@@ -205,7 +209,7 @@ static int64_t fill_strides(struct kernel_filling *e, int i, const int64_t *stri
     if (e->o.extent[d] == 0) bytes = 0;
   }
   int64_t along = out[e->o.vector];
-  e->k.args[i].vector = along == 0 ? STRIDE_ZERO : along == 1 ? STRIDE_ONE : STRIDE_ANY;
+  e->k.args[i].vector = (uint8_t)class_of(along);
   return bytes;
 }
 
@@ -234,6 +238,25 @@ static int choose_strip(const struct kernel_filling *e) {
   for (int i = 0; i < k->nargs - k->noutputs && k->rank > 1 && chunks <= 4; i++)
     shared |= k->args[i].vector == STRIDE_ONE && k->still[i] == others;
   return !shared ? 0 : chunks >= 4 ? 4 : chunks >= 2 ? 2 : 1;
+}
+
+/* A reduction over a few elements of each row, such as the classes of a softmax. Its code is so many times as long. */
+static int choose_narrow(const struct kernel_filling *e) {
+  enum { MOST = 8, MOST_CODE = 600 };
+  const struct kernel *k = &e->k;
+  int64_t extent = e->o.extent[k->vector];
+  if (k->kind != KERNEL_REDUCE || kernel_is_arg(k) || k->nreduce != 1 || k->rank < 2 ||
+      k->vector != k->rank - 1 || e->o.loop[k->vector] <= 0)
+    return 0;
+  return extent >= 2 && extent <= MOST && extent * k->body.count <= MOST_CODE ? (int)extent : 0;
+}
+
+static void fill_rows(struct kernel_filling *e) {
+  struct nest *t = e->t;
+  int reads = e->k.nargs - e->k.noutputs, loop = e->k.rank - 2;
+  for (int i = 0; i < e->k.nargs && e->k.narrow; i++)
+    e->k.rows[i] =
+        (uint8_t)class_of(stride_at(&e->o, i < reads ? e->args[i]->stride : t->out_stride[i - reads], loop));
 }
 
 static const struct launch_arg *launch_args(struct kernel_filling *e) {
@@ -282,6 +305,8 @@ void nest_end(struct nest *t, struct launch *out) {
   kernel_settle(&e.k);
   out->sizes = fill_sizes(&e, &out->traffic);
   e.k.strip = choose_strip(&e);
+  e.k.narrow = choose_narrow(&e);
+  fill_rows(&e);
   out->segments = choose_segments(t, &e.k);
   out->args = launch_args(&e);
   out->kernel = lower_intern(t->l, &e.k);

@@ -26,13 +26,13 @@ static bool sprog_equal(const struct sprog *a, const struct sprog *b) {
 
 bool kernel_equal(const struct kernel *a, const struct kernel *b) {
   if (a->kind != b->kind || a->rank != b->rank || a->nreduce != b->nreduce || a->vector != b->vector ||
-      a->strip != b->strip || a->nsums != b->nsums || a->nmapped != b->nmapped || a->nargs != b->nargs ||
-      a->noutputs != b->noutputs || a->nparams != b->nparams)
+      a->strip != b->strip || a->narrow != b->narrow || a->nsums != b->nsums || a->nmapped != b->nmapped ||
+      a->nargs != b->nargs || a->noutputs != b->noutputs || a->nparams != b->nparams)
     return false;
   for (int i = 0; i < a->nargs; i++) {
     const struct kernel_arg *x = &a->args[i], *y = &b->args[i];
-    if (x->dtype != y->dtype || x->vector != y->vector || a->still[i] != b->still[i] ||
-        x->output != y->output)
+    if (x->dtype != y->dtype || x->vector != y->vector || a->rows[i] != b->rows[i] ||
+        a->still[i] != b->still[i] || x->output != y->output)
       return false;
   }
   for (int i = 0; i < kernel_results(a); i++)
@@ -70,11 +70,12 @@ void kernel_bytes(struct str *s, const struct kernel *k) {
                       k->vector,    k->strip,
                       k->nsums,     k->nmapped,
                       k->nargs,     k->noutputs,
-                      k->nparams};
+                      k->nparams,   k->narrow};
   str_putn(s, (const char *)head, sizeof head);
   for (int i = 0; i < k->nargs; i++) {
     const struct kernel_arg *x = &k->args[i];
-    const char arg[] = {(char)x->dtype, (char)x->vector, (char)k->still[i], (char)x->output};
+    const char arg[] = {(char)x->dtype, (char)x->vector, (char)k->rows[i], (char)k->still[i],
+                        (char)x->output};
     str_putn(s, arg, sizeof arg);
   }
   put_program(s, &k->body, k->result, kernel_results(k));

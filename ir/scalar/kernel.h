@@ -36,6 +36,10 @@ struct kernel {
   /* Chunks of KERNEL_LANES that the vector loop has, if that is known: 1, 2, 4 for that many and more; else 0. On the
    * host such a loop stands before the others of a map, and takes so many at a time there and in column sums. */
   int strip;
+  /* Elements of the vector loop, if it is the one that is reduced over and has a few; else 0. On the host lanes then
+   * run along the innermost kept loop, along which args have the stride classes `rows`; the bits are the same. */
+  int narrow;
+  uint8_t rows[MAX_KERNEL_ARGS];
   int nsums;   /* accumulators of a reduce, all of one type; argmax and argmin have one; 0 for a map */
   int nmapped; /* how many of the outputs, the last ones, a reduce maps */
   int nargs, noutputs; /* args[0..nargs-noutputs) are read, the rest written */

@@ -13,6 +13,7 @@
 #include "runtime/cpu/loops.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* A body with more instructions in the innermost loop is emitted once, always masked: the mask costs less there
  * than the time to compile the body twice. */
@@ -31,11 +32,36 @@ static void emit_inside(struct cpu_loops *n, int depth) {
     const struct kernel *k = n->k;
     int mapped = is_reduce(n) ? k->nmapped : k->noutputs;
     loops_values(n, &n->body, depth, depth);
-    if (is_reduce(n)) reduce_step(n);
+    if (n->narrow)
+      reduce_element(n);
+    else if (is_reduce(n))
+      reduce_step(n);
     loops_store(n, &n->body, k->result + k->nsums, k->nargs - mapped, mapped, true);
   } else {
     emit_loops(n, depth);
   }
+}
+
+/* Is argument `a` read or written inside a loop at `depth`? */
+static bool used_inside(const struct cpu_loops *n, int a, int depth) {
+  bool here = !is_reduce(n) || depth < n->kept || n->in_body[a];
+  return here && !(n->k->still[a] >> n->order[depth] & 1);
+}
+
+/* The elements of a narrow reduction, one after the other, lanes running along the rows. */
+static void emit_elements(struct cpu_loops *n, int depth) {
+  LLVMValueRef outer[MAX_KERNEL_ARGS];
+  int loop = n->order[depth];
+  memcpy(outer, n->ptr, sizeof outer);
+  loops_values(n, &n->body, depth, depth);
+  for (int i = 0; i < n->narrow; i++) {
+    n->index[loop] = int64(n, n->at = i);
+    emit_inside(n, depth + 1);
+    for (int a = 0; a < n->k->nargs; a++)
+      if (used_inside(n, a, depth)) n->ptr[a] = loops_advance(n, n->ptr[a], n->stride[a][loop]);
+  }
+  memcpy(n->ptr, outer, sizeof outer);
+  reduce_elements(n);
 }
 
 static void emit_depth(struct cpu_loops *n, int depth) {
@@ -44,7 +70,10 @@ static void emit_depth(struct cpu_loops *n, int depth) {
     return;
   }
   reduce_start(n);
-  emit_inside(n, depth);
+  if (n->narrow)
+    emit_elements(n, depth);
+  else
+    emit_inside(n, depth);
   reduce_finish(n);
 }
 
@@ -99,12 +128,6 @@ static void carried_save(const struct carried *c, LLVMValueRef *out) {
 
 static void carried_restore(struct carried *c, LLVMValueRef *phis) {
   for (int s = 0; s < c->count; s++) *c->slot[s] = phis[s];
-}
-
-/* Is argument `a` read or written inside a loop at `depth`? */
-static bool used_inside(const struct cpu_loops *n, int a, int depth) {
-  bool here = !is_reduce(n) || depth < n->kept || n->in_body[a];
-  return here && !(n->k->still[a] >> n->order[depth] & 1);
 }
 
 /* A loop one element at a time. */
@@ -315,19 +338,30 @@ static void load_sizes(struct cpu_loops *n, LLVMValueRef args) {
 
 /* How the vector loop runs: heavy bodies once, light ones around other loops several chunks a round. */
 static void choose_shape(struct cpu_loops *n) {
-  int weight = program_weight(&n->body, n->k->rank);
+  int weight = program_weight(&n->body, n->k->rank) * (n->narrow ? n->narrow : 1);
   n->heavy = weight > HEAVY_BODY;
   n->unroll = 1;
-  if ((is_reduce(n) ? vector_is_kept(n) : n->k->strip > 0) && weight <= 4 * LIGHT_BODY)
+  if ((is_reduce(n) ? vector_is_kept(n) && !n->narrow : n->k->strip > 0) && weight <= 4 * LIGHT_BODY)
     n->unroll = is_reduce(n) || weight <= LIGHT_BODY ? MAX_UNROLL : 2;
   if (n->k->strip && n->unroll > n->k->strip) n->unroll = n->k->strip;
   n->chunks = 1;
 }
 
+/* A narrow reduction as it is emitted: the vector loop is that of its rows. */
+static const struct kernel *along_rows(const struct kernel *k, struct arena *scratch) {
+  if (!k->narrow) return k;
+  struct kernel *turned = arena_new(scratch, struct kernel);
+  *turned = *k;
+  turned->vector = k->rank - 2;
+  for (int a = 0; a < k->nargs; a++) turned->args[a].vector = k->rows[a];
+  return turned;
+}
+
 LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *symbol, struct arena *scratch) {
   struct cpu_loops *n = arena_new(scratch, struct cpu_loops);
   n->e = e;
-  n->k = k;
+  n->k = k = along_rows(k, scratch);
+  n->narrow = k->narrow;
   order_loops(n);
   program_init(n, &n->body, &k->body, k->result, kernel_results(k), true, scratch);
   if (is_reduce(n))

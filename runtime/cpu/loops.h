@@ -29,6 +29,7 @@ struct cpu_loops {
   int vector_depth;    /* where the vector loop stands in `order` */
   int kept;            /* the first `kept` of `order` are not reduced over */
   int unroll;          /* chunks per round of the unmasked vector loop */
+  int narrow;          /* the reduced loop's elements, one after the other, or 0: it is a loop */
   bool heavy;
   bool in_body[MAX_KERNEL_ARGS]; /* read or written by the body */
   struct cpu_program body, epilogue;
@@ -44,6 +45,8 @@ struct cpu_loops {
   LLVMValueRef active;               /* their number (i64), or NULL */
   int chunks;                        /* of this round */
   LLVMValueRef acc[MAX_KERNEL_SUMS][MAX_UNROLL];
+  LLVMValueRef element[MAX_KERNEL_SUMS][KERNEL_LANES]; /* of a narrow one, */
+  int at;                                              /* and which is at hand */
   /* argmax, argmin: the index; max, min of floats: the last NaN seen, or 0 */
   LLVMValueRef extra[MAX_KERNEL_SUMS][MAX_UNROLL];
 };
@@ -89,6 +92,10 @@ void loops_store(struct cpu_loops *n, struct cpu_program *g, const sval *results
 void reduce_start(struct cpu_loops *n);
 /* One more element in each active lane, of all accumulators. */
 void reduce_step(struct cpu_loops *n);
+/* A row's element at hand is an accumulator of its own, as a lane is where lanes run along the row. */
+void reduce_element(struct cpu_loops *n);
+/* They become one, as lanes do. */
+void reduce_elements(struct cpu_loops *n);
 /* The lanes become one, unless they are kept; then the epilogue. */
 void reduce_finish(struct cpu_loops *n);
 

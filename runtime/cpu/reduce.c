@@ -92,6 +92,25 @@ void reduce_step(struct cpu_loops *n) {
     for (int c = 0; c < n->chunks; c++) take(n, s, c, mask);
 }
 
+void reduce_element(struct cpu_loops *n) {
+  enum dtype d = kernel_acc_dtype(n->k);
+  LLVMValueRef identity = emit_const(n->e, d, reduce_identity(n->k->reduce, d), KERNEL_LANES);
+  for (int s = 0; s < n->k->nsums; s++)
+    n->element[s][n->at] = combine(n, identity, loops_lanes(n, &n->body, n->k->result[s], 0));
+}
+
+/* Lanes that a row does not fill hold the identity, which changes nothing behind another operand. */
+void reduce_elements(struct cpu_loops *n) {
+  for (int s = 0; s < n->k->nsums; s++) {
+    LLVMValueRef *at = n->element[s];
+    for (int half = KERNEL_LANES / 2, count = n->narrow; half > 0; half /= 2) {
+      for (int i = 0; i + half < count; i++) at[i] = combine(n, at[i], at[i + half]);
+      if (count > half) count = half;
+    }
+    n->acc[s][0] = at[0];
+  }
+}
+
 static LLVMValueRef half(struct cpu_loops *n, LLVMValueRef v, int lanes, int first) {
   LLVMValueRef lane[KERNEL_LANES];
   for (int i = 0; i < lanes; i++) lane[i] = llvm.ConstInt(i32(n), (unsigned)(first + i), 0);

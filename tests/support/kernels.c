@@ -207,6 +207,19 @@ static void random_body(struct rng *r, struct kernel *k, struct sprog *p, int lo
   for (int i = 0; i < length / 3; i++) random_instruction(r, p);
 }
 
+/* Few elements in each row, which are reduced over. */
+static bool may_be_narrow(const struct kernel *k) {
+  return k->kind == KERNEL_REDUCE && k->nreduce == 1 && k->rank >= 2 && !kernel_is_arg(k);
+}
+
+static void make_narrow(struct kernel_sample *s) {
+  struct kernel *k = &s->kernel;
+  for (int a = 0; a < k->nargs && k->narrow; a++) {
+    int64_t stride = s->sizes[k->rank + a * k->rank + k->rank - 2];
+    k->rows[a] = stride == 0 ? STRIDE_ZERO : stride == 1 ? STRIDE_ONE : STRIDE_ANY;
+  }
+}
+
 /* The dtypes of one kernel are few: inputs, outputs and constants must meet. */
 void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, enum kernel_kind kind,
                    int sums) {
@@ -227,7 +240,14 @@ void random_sample(struct rng *r, struct arena *arena, struct kernel_sample *s, 
   k->nparams = rng_below(r, 3);
   k->name = "sample";
   random_extents(r, k, s->sizes);
+  if (may_be_narrow(k) && rng_chance(r, 50)) {
+    k->vector = k->rank - 1;
+    k->strip = 0;
+    k->narrow = 2 + rng_below(r, 7);
+    s->sizes[k->vector] = k->narrow;
+  }
   random_arguments(r, arena, s);
+  make_narrow(s);
   for (int i = 0; i < k->nparams; i++)
     s->sizes[k->rank + k->nargs * k->rank + i] = (int64_t)random_value(r, DT_I64);
   int ninputs = k->nargs - k->noutputs, length = rng_chance(r, 15) ? 60 : rng_below(r, 12);
