@@ -57,10 +57,20 @@ sval math_exp_f64(struct sprog *p, sval x, sval extra, int k, bool full) {
   return full && k == 0 ? math_scale(p, y, v.t) : mul(p, y, math_pow2(p, v.t, -k));
 }
 
+/* Where the result is 0, it is made of exp(0): a product that underflows takes a processor a hundred times as long, and
+ * masked scores are such arguments. */
 sval m_exp(struct sprog *p, sval x) {
-  if (s_dtype(p, x) == DT_F64) return math_exp_f64(p, math_clamp(p, x, -746, 710), -1, 0, true);
-  struct exp_reduced v = reduce(p, math_clamp(p, x, -104, 89), true);
-  return math_scale(p, math_poly(p, v.r, exp_f32, COUNT(exp_f32)), v.t);
+  enum dtype d = s_dtype(p, x);
+  bool single = d == DT_F32;
+  sval zero = s_const(p, d, 0), none = s_binary(p, S_LT, x, s_const(p, d, single ? -104 : -746)), y;
+  x = s_select(p, none, zero, math_clamp(p, x, -INFINITY, single ? 89 : 710));
+  if (single) {
+    struct exp_reduced v = reduce(p, x, true);
+    y = math_scale(p, math_poly(p, v.r, exp_f32, COUNT(exp_f32)), v.t);
+  } else {
+    y = math_exp_f64(p, x, -1, 0, true);
+  }
+  return s_select(p, none, zero, y);
 }
 
 /* 2^r on [-1/2, 1/2]: errors 2^-26.3, 2^-34.3, 2^-57. */
