@@ -10,6 +10,7 @@
 
 #include "ir/graph/graph.h"
 #include "passes/strategy/strategy.h"
+#include "runtime/data/pipe.h"
 #include "runtime/mpi/transport.h"
 
 #include <string.h>
@@ -33,6 +34,7 @@ static bool names_files(const struct list *l) {
 /* "x.npz:a": x.npz; "x.csv:city:category": x.csv. A member has no commas. */
 static bool file_is_there(const struct dgc_session *s, const char *path) {
   char *file = arena_strdup(s->call, path), *colon = file;
+  if (path[0] == '-' && (!path[1] || path[1] == ':')) return true; /* standard input */
   while (colon && access(file, F_OK) != 0) {
     colon = strrchr(file, ':');
     if (colon && strchr(colon, ',')) return false;
@@ -122,6 +124,11 @@ static bool find_file(struct dgc_session *s, enum data_use use, const char *inpu
   return declared(s, "test", input, out) || (o->eval_rows && declared(s, "train", input, out));
 }
 
+static struct pipes *session_pipes(struct dgc_session *s) {
+  if (!s->pipes) s->pipes = pipes_make(s->arena, &s->stop);
+  return s->pipes;
+}
+
 static const enum entry_kind entries_of[] = {ENTRY_TRAIN, ENTRY_EVAL, ENTRY_PREDICT};
 
 static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool optional,
@@ -136,6 +143,7 @@ static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool
       struct type *row = arena_new(s->call, struct type);
       *row = type_make((enum dtype)whole->dtype, whole->rank - 1, whole->dim + 1);
       specs[*count].row = row;
+      specs[*count].pipes = s->transport ? NULL : session_pipes(s);
       specs[(*count)++].vocabulary = words_of(s, name, use == DATA_TRAIN);
     } else if (optional) {
       *count = 0;

@@ -15,6 +15,7 @@
 #include "planner/planner.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_writer.h"
+#include "runtime/data/pipe.h"
 #include "runtime/devices.h"
 #include "runtime/model_variable.h"
 #include "runtime/mpi/transport.h"
@@ -261,6 +262,7 @@ void session_close(struct dgc_session *s) {
   store_destroy(s->store);
   workers_destroy(s->workers);
   engines_close(s->engines);
+  pipes_close(s->pipes);
 }
 
 /* --- plans --- */

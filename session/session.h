@@ -119,6 +119,7 @@ struct kept {
 
 struct given_rows; /* see rows.h */
 struct words;      /* see words.h */
+struct pipes;      /* see runtime/data/pipe.h */
 
 struct dgc_session {
   struct arena *arena; /* the session's */
@@ -129,6 +130,7 @@ struct dgc_session {
   struct options options;
   struct given_rows *given_rows; /* NULL: none */
   struct words *words;           /* NULL: none */
+  struct pipes *pipes;           /* what came through them; NULL: nothing */
   dgc_pass_fn *on_pass;
   void *on_pass_user;
   dgc_progress_fn *on_progress;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct own_option {
   const char *name;
@@ -251,6 +252,24 @@ static int most_words(const char *words) {
   return len > 3 && strcmp(words + len - 3, "...") == 0 ? MAX_WORDS : count_words(words) + (*words == '[');
 }
 
+/* "--data=x=-": standard input, up to a ':'; a FIFO likewise. Who waits for a pipe should know for which. */
+static void say_pipes(const struct cli *c) {
+  char path[4096];
+  struct stat st;
+  for (int i = 0; i < c->ngiven && !c->quiet; i++) {
+    const char *given = c->given[i], *equals = strchr(given, '=');
+    if (strncmp(given, "--data=", 7) != 0 && strncmp(given, "--eval-data=", 12) != 0) continue;
+    equals = equals ? strchr(equals + 1, '=') : NULL;
+    if (!equals || strlen(equals) >= sizeof path) continue;
+    strcpy(path, equals + 1);
+    bool input = path[0] == '-' && (!path[1] || path[1] == ':');
+    for (char *colon = path; !input && colon && stat(path, &st) != 0;)
+      if ((colon = strrchr(path, ':'))) *colon = 0;
+    if (!input && (stat(path, &st) != 0 || !S_ISFIFO(st.st_mode))) continue;
+    fprintf(stderr, "dgc %s: reading %s to its end\n", c->verb->name, input ? "standard input" : path);
+  }
+}
+
 int cli_parse(struct cli *c, int argc, char **argv) {
   bool only_words = false;
   int wanted = count_words(c->verb->words);
@@ -269,6 +288,7 @@ int cli_parse(struct cli *c, int argc, char **argv) {
     else
       c->words[c->nwords++] = text;
   }
+  say_pipes(c);
   bool by_receipt = c->receipt && strcmp(c->verb->name, "verify") == 0;
   if (!c->help && !by_receipt && !c->lists && c->nwords < wanted)
     return cli_usage(c, "something is missing: usage: dgc %s [OPTIONS] %s", c->verb->name, c->verb->words);

@@ -80,7 +80,7 @@ static bool copy_rows(const struct gather *g, int64_t place, int64_t most, int64
   if (*count > most) *count = most;
   uint8_t *out = g->out + place * type_bytes(&c->row);
   struct misfit bad;
-  if (!column_read(c, row, *count, out, &bad)) return unread(c, &bad, f);
+  if (!column_read(c, g->epoch, row, *count, out, &bad)) return unread(c, &bad, f);
   return check_again(c, out, *count, f);
 }
 

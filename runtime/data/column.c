@@ -1,6 +1,7 @@
 /* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
 #include "runtime/data/decompress.h"
 #include "runtime/data/images.h"
+#include "runtime/data/pipe.h"
 #include "runtime/data/reader.h"
 #include "runtime/data/safetensors.h"
 
@@ -48,6 +49,12 @@ static int64_t size_of(const char *path, const uint8_t *head, int64_t len) {
   return is_table(path) ? 0 : CONTENT_WRONG;
 }
 
+/* A pipe has no name that says what it is: what nothing else is, is a table. */
+static int64_t size_of_pipe(const char *path, const uint8_t *head, int64_t len) {
+  int64_t size = size_of(path, head, len);
+  return size == CONTENT_WRONG && !format_of(head, len) ? 0 : size;
+}
+
 static bool read_any(struct reader *r, const struct data_spec *spec) {
   uint8_t head[16];
   int64_t len = r->in.len < (int64_t)sizeof head ? r->in.len : (int64_t)sizeof head;
@@ -57,7 +64,7 @@ static bool read_any(struct reader *r, const struct data_spec *spec) {
   const struct format *f = format_of(head, len);
   if (f) return f->read(r);
   if (is_image(head, len)) return read_images_file(r, spec);
-  if (is_table(r->path)) return read_csv(r);
+  if (is_table(r->path) || r->pipe) return read_csv(r);
   return reader_fail(
       r,
       "its first bytes are not those of IDX, npy, npz, safetensors, PNG or JPEG, and its name does not end "
@@ -67,6 +74,7 @@ static bool read_any(struct reader *r, const struct data_spec *spec) {
 /* Cuts off what stands behind the last ':' before which there is the name of a file that is there; if none is,
  * behind the last one. NULL: nothing. */
 static const char *split_member(char *path) {
+  if (path[0] == '-' && path[1] == ':') return path[1] = 0, path + 2; /* standard input */
   if (access(path, F_OK) == 0) return NULL;
   for (char *end = path + strlen(path), *colon; (colon = memrchr(path, ':', (size_t)(end - path)));
        end = colon) {
@@ -85,6 +93,15 @@ static bool is_folder(const char *path) {
   return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static bool open_content(struct reader *r, const struct data_spec *spec, int64_t *budget) {
+  r->pipe = !spec->roots && is_pipe(r->path);
+  if (!r->pipe) return content_open(&r->in, spec->roots, r->path, size_of, budget, r->loc, r->diags);
+  if (!spec->pipes)
+    return reader_fail(r, "what comes through a pipe is read once, by one process; copy it into a file");
+  return pipe_content(spec->pipes, r->path, budget ? *budget : INT64_MAX, &r->in, r->loc, r->diags) &&
+         content_unpack(&r->in, r->path, size_of_pipe, budget, r->loc, r->diags);
+}
+
 bool piece_open(struct arena *a, const char *folder, const struct data_spec *spec, const char *name,
                 struct column_piece *p, struct content *content, int64_t *budget, struct diags *d) {
   struct reader r = {.arena = a, .loc = spec->loc, .diags = d, .piece = p, .vocabulary = spec->vocabulary};
@@ -95,7 +112,7 @@ bool piece_open(struct arena *a, const char *folder, const struct data_spec *spe
   r.member = split_member(path);
   r.path = path;
   bool folder_of_images = is_folder(path);
-  if (!folder_of_images && !content_open(&r.in, spec->roots, path, size_of, budget, r.loc, d)) return false;
+  if (!folder_of_images && !open_content(&r, spec, budget)) return false;
   bool ok = folder_of_images ? read_images_folder(&r, spec) : read_any(&r, spec);
   if (ok && (r.own.map || p->images)) {
     content_close(&r.in);
@@ -213,12 +230,27 @@ static bool piece_read(const struct column_piece *p, enum dtype to, int64_t row,
   return true;
 }
 
-bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad) {
+/* The piece as it lies in an epoch: at byte 0 in the first, then elsewhere, everywhere in `moves` epochs. */
+static struct column_piece moved(const struct column_piece *p, int64_t epoch) {
+  struct column_piece there = *p;
+  int64_t first = data_order(0, 0, p->moves, 0), now = data_order(0, 0, p->moves, epoch % p->moves);
+  int64_t by = (now - first + p->moves) % p->moves;
+  there.at += by;
+  if (p->data) there.data += by;
+  return there;
+}
+
+bool column_read(const struct column *c, int64_t epoch, int64_t row, int64_t count, void *out,
+                 struct misfit *bad) {
   uint8_t *to = out;
   while (count > 0) {
     const struct column_piece *p = piece_of(c, row);
     int64_t left = p->first + p->rows - row, n = count < left ? count : left;
-    if (!piece_read(p, (enum dtype)c->row.dtype, row - p->first, n, to, bad)) return false;
+    struct column_piece there;
+    if (p->moves) there = moved(p, epoch);
+    bool good = piece_read(p->moves ? &there : p, (enum dtype)c->row.dtype, row - p->first, n, to, bad);
+    if (!good) bad->piece = p;
+    if (!good) return false;
     row += n, count -= n, to += n * type_bytes(&c->row);
   }
   return true;

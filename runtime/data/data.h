@@ -12,9 +12,12 @@
  *   bytes        name ends in .txt        x.txt                       one byte a row
  *                                         x.txt:64  x.txt:64+1        windows of 64 bytes; the same, one byte later
  *                                         x.txt:64/32  x.txt:64/32+1  one of them every 32 bytes
+ *                                         x.txt:64/moving             which begin elsewhere in each epoch
  *   folder       a folder                 photos/  photos/:resize     images below it, PNG and JPEG: images.h
  *                                         photos/:label               i32, by the folder that the image lies in
  *   PNG, JPEG    89 PNG, ff d8 ff         cat.png  cat.png:resize     one
+ *
+ *   standard input, or a FIFO              -  -:age                    any of these; what has no first bytes is CSV
  *
  * Every format but images may be compressed with gzip. Headers are checked against the length of the file before
  * anything is allocated. Files are read into memory as long as they have no more than $DGC_DATA_MEMORY bytes together
@@ -55,8 +58,9 @@ struct data_spec {
   const struct file_shape
       *shapes; /* of all files; their rows cannot be read where they are not opened; NULL: all are */
   struct vocabulary
-      *vocabulary; /* of words, "x.csv:city:category"; an open one is closed by what the files have. NULL:
+      *vocabulary;     /* of words, "x.csv:city:category"; an open one is closed by what the files have. NULL:
                                   * an error, if there are words */
+  struct pipes *pipes; /* where what comes through pipes is kept; NULL: there must be none */
   const struct type *row; /* what the model takes, which images are made to be; NULL: it is not known */
   const struct row_source *source; /* instead of files: then `path` is what messages call it. NULL: files */
 };
@@ -75,8 +79,10 @@ struct column_piece {
   const struct row_source *source; /* whose function gives the rows; else NULL */
   int64_t at;                      /* of the first row, in the file */
   int64_t stride;                  /* bytes from a row to the next */
-  const struct images *images;     /* whose files are decoded when they are read; else NULL */
-  enum word_numbers words;         /* numbers of a vocabulary's words, i32, in memory of the file's own */
+  int64_t
+      moves; /* of text: in each epoch all rows begin by so many bytes later, or by fewer; 0: they do not */
+  const struct images *images; /* whose files are decoded when they are read; else NULL */
+  enum word_numbers words;     /* numbers of a vocabulary's words, i32, in memory of the file's own */
   /* Of a sparse one, else NULL: row i has data[starts[i]] to data[starts[i + 1] - 1], at `places`, and zeros. */
   const int64_t *starts, *places;
 };

@@ -16,8 +16,12 @@ static int64_t inflate_bound(int64_t compressed) {
 
 bool content_open(struct content *b, const struct file_roots *roots, const char *path, content_size_fn *size,
                   int64_t *budget, struct loc loc, struct diags *d) {
+  return content_open_file(b, roots, path, loc, d) && content_unpack(b, path, size, budget, loc, d);
+}
+
+bool content_unpack(struct content *b, const char *path, content_size_fn *size, int64_t *budget,
+                    struct loc loc, struct diags *d) {
   uint8_t magic[2];
-  if (!content_open_file(b, roots, path, loc, d)) return false;
   bool ok = true, compressed = false;
   if (b->len >= 2) {
     ok = content_read(b, 0, magic, 2) || content_unread(path, errno, loc, d);

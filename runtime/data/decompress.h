@@ -9,6 +9,9 @@
  * `size` says. */
 bool content_open(struct content *b, const struct file_roots *roots, const char *path, content_size_fn *size,
                   int64_t *budget, struct loc loc, struct diags *d);
+/* The same of content that is open. */
+bool content_unpack(struct content *b, const char *path, content_size_fn *size, int64_t *budget,
+                    struct loc loc, struct diags *d);
 /* Inflates a raw deflate stream that must give `len` bytes with this CRC-32. */
 bool content_inflate(struct content *b, const struct content *compressed, int64_t offset,
                      int64_t compressed_len, int64_t len, uint32_t crc, const char *path, struct loc loc,

@@ -13,6 +13,7 @@ struct reader {
   struct loc loc;
   struct diags *diags;
   struct vocabulary *vocabulary; /* of the column; NULL: words have no numbers */
+  bool pipe;                     /* it came through one */
   struct content in;
   struct content own;
   struct column_piece *piece;
@@ -63,8 +64,10 @@ struct misfit {
   const char *path; /* of an image, and why it cannot be read; else NULL */
   char cause[160];
 };
-/* Copies rows [row, row + count) into dense memory, as they are delivered. False if a number does not fit. */
-bool column_read(const struct column *c, int64_t row, int64_t count, void *out, struct misfit *bad);
+/* Copies rows [row, row + count) into dense memory, as they are delivered in an epoch. False if a number does not fit.
+ */
+bool column_read(const struct column *c, int64_t epoch, int64_t row, int64_t count, void *out,
+                 struct misfit *bad);
 
 /* How many of the next `rows` rows lie one behind the other, without gaps and overlaps: all, or one. */
 int64_t piece_together(const struct column_piece *p, int64_t rows);

@@ -98,7 +98,32 @@ for size, step in ((64, 64), (64, 32), (64, 1), (10, 7), (5, 40), (999, 1), (499
             equal(read(path, "u8", (size,)), want, path + " in memory of " + memory)
             equal(read(path, "f64", (size,)), want.astype("f8"), path + " as f64")
         del os.environ["DGC_DATA_MEMORY"]
-for path in ("x.txt:0", "x.txt:64/0", "x.txt:64/", "x.txt:/3", "x.txt:64+2", "x.txt:99999999999"):
+# Windows that move: as many in each epoch, begun at all places in as many epochs as there are, and the same when resumed.
+with open("moving.dsl", "w") as f:
+    f.write("model m() {\n  input x : u8[B, 7]\n  input y : u8[B, 7]\n  var w : f32[] = 0\n"
+            "  train w * mean(cast(x, f32) + cast(y, f32)) with sgd(0.001)\n  predict z = x\n}\n")
+begun = []
+for epoch in range(8):
+    for memory, more in (("1000000", []), ("0", []), ("0", ["--resume", "half.safetensors"])):
+        if more:
+            run("train", "moving.dsl", "--data", "x=x.txt:7/moving", "--data", "y=x.txt:7/moving+1", "--batch", "200", "--steps",
+                str(epoch + 1), "--checkpoint", "half.safetensors", "--overwrite", "--no-shuffle")
+        os.environ["DGC_DATA_MEMORY"] = memory
+        number = str(epoch + bool(more) + 1)
+        done = run("train", "moving.dsl", "--data", "x=x.txt:7/moving", "--data", "y=x.txt:7/moving+1", "--batch", "200", "--steps",
+                   number, "--dump-batch", number, "--no-shuffle", *more)
+        check(done.returncode == 0, "moving", done.stderr)
+        batch = np.load("batch-%s.npz" % number)
+        first = text.index(bytes(batch["x"][0]))
+        want = np.array([list(text[i:i + 7]) for i in range(first, first + 7 * len(batch["x"]), 7)], np.uint8)
+        equal(batch["x"], want, "moving %d" % epoch)
+        equal(batch["y"], np.array([list(text[i + 1:i + 8]) for i in range(first, first + 7 * len(want), 7)], np.uint8), "moving + 1")
+        check(len(want) == (1000 - 1 - 7 - 6) // 7 + 1, "as many rows", len(want))
+        begun += [first] if not more and memory == "0" else []
+del os.environ["DGC_DATA_MEMORY"]
+check(begun[0] == 0 and sorted(begun[:7]) == list(range(7)) and begun[7] == begun[0], "all places", begun)
+equal(read("x.txt:7/moving", "u8", (7,))[:3], np.array([list(text[i:i + 7]) for i in (0, 7, 14)], np.uint8), "predictions do not move")
+for path in ("x.txt:0", "x.txt:64/0", "x.txt:64/", "x.txt:/3", "x.txt:64+2", "x.txt:99999999999", "x.txt:64/movingx", "x.txt:64/moving/2"):
     refused(read(path, "u8", (64,)), "is not a window", path)
 refused(read("x.txt:1000", "u8", (1000,)), "too few", "one window is too long")
 

@@ -370,7 +370,7 @@ static bool survives(struct world *w, const char *spec) {
   uint8_t *all = malloc(bytes);
   assert_non_null(all);
   struct misfit bad;
-  assert_true(column_read(c, 0, ds->rows, all, &bad));
+  assert_true(column_read(c, 0, 0, ds->rows, all, &bad));
   volatile unsigned sum = 0;
   for (size_t i = 0; i < bytes; i++) sum += all[i];
   free(all);
