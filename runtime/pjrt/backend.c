@@ -86,6 +86,7 @@ static bool find_devices(struct pjrt_engine *e, const struct target *t, const ch
   struct pjrt_listed all;
   e->client = pjrt_client_create(d->arena, e->plugin, most + 1, &all, d);
   if (!e->client) return false;
+  e->is_cpu = strcmp(all.platform, "cpu") == 0;
   for (int i = 0; i < t->ndevices; i++) {
     struct pjrt_device *dev = &e->devices[i];
     int index = t->devices[i].name.index;

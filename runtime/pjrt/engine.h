@@ -72,6 +72,7 @@ struct pjrt_engine {
   int first;            /* device of this backend */
   uint64_t begun, busy; /* of the last run, in nanoseconds */
   int limit;            /* seconds; 0: none */
+  bool is_cpu;          /* XLA's CPU backend, which has options of its own */
   _Atomic bool *lost;
   _Atomic bool failed;
   pthread_mutex_t lock; /* of the message */

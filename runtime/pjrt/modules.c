@@ -39,8 +39,22 @@ static void put_message(struct str *s, int field, const struct str *message) {
   str_putn(s, message->data, message->len);
 }
 
+/* XLA's CPU backend leaves NaN out of the extremes of a reduction, unless it is told not to. */
+static const char fast_extremes[] = "xla_cpu_enable_fast_min_max";
+
+/* An option of the compiler by its name: a bool that is false. */
+static void put_off(struct arena *a, struct str *out, const char *name) {
+  struct str text = str_make(a), value = str_make(a), option = str_make(a);
+  str_put(&text, name);
+  put_field(&value, 2, 0);
+  put_message(&option, 1, &text);
+  put_message(&option, 2, &value);
+  put_message(out, 7, &option);
+}
+
 /* One replica on each of these devices, of one partition. */
-static struct str compile_options(struct arena *a, const struct pjrt_engine *e, const struct plan_module *m) {
+static struct str compile_options(struct arena *a, const struct pjrt_engine *e, const struct plan_module *m,
+                                  bool exact_extremes) {
   struct str ids = str_make(a), computation = str_make(a), assignment = str_make(a), build = str_make(a),
              all = str_make(a);
   for (int i = 0; i < m->ndevices; i++) put_number(&ids, (uint64_t)e->devices[m->devices[i]].id);
@@ -53,6 +67,7 @@ static struct str compile_options(struct arena *a, const struct pjrt_engine *e, 
   put_field(&build, 5, 1);
   put_message(&build, 9, &assignment);
   put_message(&all, 3, &build);
+  if (exact_extremes) put_off(a, &all, fast_extremes);
   return all;
 }
 
@@ -134,20 +149,35 @@ static void execute(void *const *args, const void *state) {
 
 /* --- loading --- */
 
-static void *compile_module(struct pjrt_engine *e, const struct plan_module *m, struct diags *d) {
-  struct str options = compile_options(d->arena, e, m);
+/* The plugin's error, or NULL and an executable. */
+static void *compile_with(struct pjrt_engine *e, const struct plan_module *m, const struct str *options,
+                          void **executable) {
   struct pjrt_code code = {.struct_size = sizeof code,
                            .code = m->text,
                            .code_size = m->length,
                            .format = "mlir",
                            .format_size = 4};
   struct pjrt_Client_Compile call =
-      PJRT_ARGS(Client_Compile, .client = e->client, .program = &code, .compile_options = options.data,
-                .compile_options_size = options.len);
+      PJRT_ARGS(Client_Compile, .client = e->client, .program = &code, .compile_options = options->data,
+                .compile_options_size = options->len);
   void *error = pjrt_invoke(e->plugin, CALL_Client_Compile, &call);
-  if (!error) return call.executable;
+  *executable = call.executable;
+  return error;
+}
+
+/* A plugin of another version may not know an option of XLA's, and says so by its name: it goes without. */
+static void *compile_module(struct pjrt_engine *e, const struct plan_module *m, struct diags *d) {
+  void *executable;
+  const char *why = NULL;
+  for (int exact = e->is_cpu; exact >= 0; exact--) {
+    struct str options = compile_options(d->arena, e, m, exact);
+    void *error = compile_with(e, m, &options, &executable);
+    if (!error) return executable;
+    why = pjrt_error_text(d->arena, e->plugin, error);
+    if (!exact || !strstr(why, fast_extremes)) break;
+  }
   diag_error(d, LOC_NONE, "PJRT plugin %s cannot compile the graph for %s: %s", e->plugin->file,
-             e->devices[m->devices[0]].text, pjrt_error_text(d->arena, e->plugin, error));
+             e->devices[m->devices[0]].text, why);
   return NULL;
 }
 

@@ -37,6 +37,11 @@ expect 0 'a last batch' "$dgc" train "$samples/digits.dsl" --rows 0:100 --batch 
 what='a last batch'
 returned
 
+# An option that the plugin does not know is left out.
+expect 0 'an unknown option' env DGC_SIMULATED_PJRT=option "$dgc" $train pjrt:0-3 --pjrt-plugin "$plugin"
+what='an unknown option'
+returned
+
 fails major 'version 1.90, and dgc knows version 0' $train pjrt:0
 fails short 'its table of calls has no PJRT_' $train pjrt:0
 fails start 'no device is attached to this machine' $train pjrt:0

@@ -86,6 +86,18 @@ for devices in cpu:0-3 pjrt:0-3 pjrt:0-1; do
     END { exit bad || seen != 90 }' towers.cpu:0-3.csv towers.$devices.csv
   if [ $? = 0 ]; then pass; else fail "towers of $devices have other rows"; fi
 done
+# A NaN is the extreme of what it is among, wherever it stands, and its place that of the extreme.
+printf '%s\n' 'model extremes {' '  input x : f32[B, 8]' '  predict most = max(x, axis = 1)' \
+  '  predict least = min(x, axis = 1)' '  predict at = argmax(x, 1)' '  predict below = argmin(x, 1)' \
+  '  predict above = max(0.25, x)' '}' >extremes.dsl
+awk -F, 'BEGIN { OFS = "," } { if (NR % 2) $(NR % 8 + 1) = "nan"; if (NR % 3 == 0) $(NR % 5 + 1) = "inf"; print }' x.csv >odd.csv
+outputs=
+for value in most least at below above; do outputs="$outputs --output $value=DEVICES.$value.csv"; done
+for devices in cpu:0-1 pjrt:0-1; do
+  expect 0 "extremes on $devices" "$dgc" predict extremes.dsl --data x=odd.csv --batch 30 --devices $devices \
+    $(echo "$outputs" | sed "s/DEVICES/$devices/g")
+done
+for value in most least at below above; do same cpu:0-1.$value.csv pjrt:0-1.$value.csv; done
 expect 0 memory "$dgc" compile "$samples/digits.dsl" --devices pjrt:0-3 --emit memory
 shows out 'temporary'
 finish

@@ -1,7 +1,7 @@
 /* A PJRT plugin that computes nothing: it makes devices, reads from a module what goes in and out, and gives back
  * zeros, or for a result that may have an argument's memory what the argument holds. It fails as DGC_SIMULATED_PJRT
  * says: "major", "short", "start", "compile", "memory", "execute", "lost" (behind the third execution), "slow" (that
- * never ends).
+ * never ends). With "option" it is one for CPUs that does not know an option of XLA's.
  *
  * It counts what is given to the other side, and says at the end what did not come back. */
 #include "runtime/pjrt/abi.h"
@@ -106,7 +106,7 @@ TAKES(Client_Destroy) {
   return NULL;
 }
 TAKES(Client_PlatformName) {
-  a->platform_name = "simulated";
+  a->platform_name = fails("option") ? "cpu" : "simulated";
   a->platform_name_size = strlen(a->platform_name);
   return NULL;
 }
@@ -222,7 +222,18 @@ static bool read_signature(const char *text, size_t length, struct executable *e
   return end && arrow;
 }
 
+/* What is not known of XLA's options is an error. */
+static bool asks_for_extremes(const struct pjrt_Client_Compile *a) {
+  static const char name[] = "xla_cpu_enable_fast_min_max";
+  const char *options = a->compile_options;
+  for (size_t i = 0; i + sizeof name <= a->compile_options_size; i++)
+    if (memcmp(options + i, name, sizeof name - 1) == 0) return true;
+  return false;
+}
+
 TAKES(Client_Compile) {
+  if (fails("option") && asks_for_extremes(a))
+    return error("INVALID_ARGUMENT: No such compile option: 'xla_cpu_enable_fast_min_max'");
   struct executable *e = give(sizeof *e);
   if (!fails("compile") && read_signature(a->program->code, a->program->code_size, e)) {
     a->executable = e;
