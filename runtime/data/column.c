@@ -55,6 +55,42 @@ static int64_t size_of_pipe(const char *path, const uint8_t *head, int64_t len) 
   return size == CONTENT_WRONG && !format_of(head, len) ? 0 : size;
 }
 
+/* What is known and not read, and what makes a file of it that is. */
+static const struct other_format {
+  const char *magic, *name, *help;
+} others[] = {
+    {"\x89HDF", "an HDF5 file",
+     "python3 -c 'import h5py, numpy; f = h5py.File(\"x.h5\"); numpy.savez(\"x.npz\", **{n: f[n][:] for n in "
+     "f})'"},
+    {"PAR1", "a Parquet file",
+     "python3 -c 'import pyarrow.csv, pyarrow.parquet; pyarrow.csv.write_csv(pyarrow.parquet.read_table("
+     "\"x.parquet\"), \"x.csv\")'"},
+    {"ARROW1", "an Arrow file",
+     "python3 -c 'import pyarrow.csv, pyarrow.feather; pyarrow.csv.write_csv(pyarrow.feather.read_table("
+     "\"x.arrow\"), \"x.csv\")'"},
+    {"GIF8", "a GIF image", "only PNG and JPEG are read; convert it"},
+    {"RIFF", "a RIFF file, as WebP images are", "of images only PNG and JPEG are read; convert it"},
+};
+
+static const struct other_format *other_of(const uint8_t *head, int64_t len) {
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    size_t n = strlen(others[i].magic);
+    if (len >= (int64_t)n && memcmp(head, others[i].magic, n) == 0) return &others[i];
+  }
+  return NULL;
+}
+
+static bool refuse(struct reader *r, const struct other_format *other) {
+  if (!other)
+    return reader_fail(
+        r,
+        "its first bytes are not those of IDX, npy, npz, safetensors, PNG or JPEG, and its name does not end "
+        "in .csv, .tsv or .txt");
+  reader_fail(r, "it is %s, which is not read", other->name);
+  diag_help(r->diags, r->loc, "%s", other->help);
+  return false;
+}
+
 static bool read_any(struct reader *r, const struct data_spec *spec) {
   uint8_t head[16];
   int64_t len = r->in.len < (int64_t)sizeof head ? r->in.len : (int64_t)sizeof head;
@@ -64,11 +100,9 @@ static bool read_any(struct reader *r, const struct data_spec *spec) {
   const struct format *f = format_of(head, len);
   if (f) return f->read(r);
   if (is_image(head, len)) return read_images_file(r, spec);
-  if (is_table(r->path) || r->pipe) return read_csv(r);
-  return reader_fail(
-      r,
-      "its first bytes are not those of IDX, npy, npz, safetensors, PNG or JPEG, and its name does not end "
-      "in .csv, .tsv or .txt");
+  const struct other_format *other = other_of(head, len);
+  if (is_table(r->path) || (r->pipe && !other)) return read_csv(r);
+  return refuse(r, other);
 }
 
 /* Cuts off what stands behind the last ':' before which there is the name of a file that is there; if none is,

@@ -78,6 +78,9 @@ with open("short.npy", "wb") as f:
     np.save(f, values)
     f.truncate(f.tell() - 2)
 refused(read("short.npy", "i32", (6,)), "i16[4,6], but 46 bytes", "too short")
+for start, words in ((b"\x89HDF\r\n\x1a\n", "HDF5"), (b"PAR1\x15", "Parquet"), (b"ARROW1\0\0", "Arrow"), (b"GIF89a", "GIF"), (b"RIFF....WEBP", "WebP")):
+    open("other", "wb").write(start + bytes(100))
+    refused(read("other", "f32"), words, "what is known and not read")
 # IDX has them too.
 for code, kind in ((9, ">i1"), (0xB, ">i2"), (0xC, ">i4"), (0xD, ">f4"), (0xE, ">f8")):
     values = (random.normal(size=(4, 3)) * 100).astype(kind)
