@@ -179,6 +179,23 @@ static void complete_fish(void) {
   }
 }
 
+/* {"ok":true,"text":"..."} */
+static int as_json(void (*print)(void)) {
+  char *text = NULL;
+  size_t size;
+  FILE *out = stdout, *kept = open_memstream(&text, &size);
+  if (!kept) return DGC_RUNTIME;
+  stdout = kept;
+  print();
+  stdout = out;
+  bool good = fclose(kept) == 0;
+  fputs("{\"ok\":true,\"text\":", stdout);
+  cli_json_string(stdout, good ? text : "");
+  fputs("}\n", stdout);
+  free(text);
+  return good ? DGC_OK : DGC_RUNTIME;
+}
+
 int cli_completion(struct cli *c) {
   static const struct {
     const char *shell;
@@ -186,6 +203,7 @@ int cli_completion(struct cli *c) {
   } shells[] = {{"bash", complete_bash}, {"zsh", complete_zsh}, {"fish", complete_fish}};
   for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
     if (strcmp(c->words[0], shells[i].shell) == 0) {
+      if (c->json) return as_json(shells[i].print);
       shells[i].print();
       return DGC_OK;
     }

@@ -39,12 +39,12 @@ static const char *own_path(char *room, size_t size) {
   return len > 0 ? room : "dgc";
 }
 
-/* mpirun -n N [--hostfile FILE] dgc VERB ... [--resume=CHECKPOINT]; NULL without memory. */
+/* mpirun -n N [--hostfile FILE] dgc VERB ... [--json] [--resume=CHECKPOINT]; NULL without memory. */
 static char **line_of(const struct cli *c, int processes, const char *checkpoint) {
   static char count[16], self[4096], from[4096 + 16];
   int given = 0, n = 0;
   while (c->rest[given]) given++;
-  char **line = malloc(sizeof *line * (size_t)(given + 8));
+  char **line = malloc(sizeof *line * (size_t)(given + 9));
   if (!line) return NULL;
   snprintf(count, sizeof count, "%d", processes);
   line[n++] = (char *)"mpirun";
@@ -57,6 +57,7 @@ static char **line_of(const struct cli *c, int processes, const char *checkpoint
   own_path(self, sizeof self);
   line[n++] = self;
   for (int i = 0; i < given; i++) line[n++] = c->rest[i];
+  if (c->json) line[n++] = (char *)"--json";
   if (checkpoint) { /* the last one holds */
     snprintf(from, sizeof from, "--resume=%s", checkpoint);
     line[n++] = from;
@@ -123,6 +124,8 @@ int cli_launch(struct cli *c) {
       fprintf(stderr, "dgc launch: error: cannot start mpirun: %s\n", strerror(errno));
       return DGC_RUNTIME;
     }
+    if (code == 127) cli_keep_usage(c, "cannot start mpirun: install MPI (Debian: openmpi-bin)");
+    c->told = code != 127; /* by the processes, of which one has printed its result */
     if (!may_help(code) || restarts == 0) return code;
     /* A checkpoint of before this run is none of this run. */
     resumes = checkpoint && stat(checkpoint, &now) == 0 && (!there || !same_file(&before, &now));

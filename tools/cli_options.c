@@ -218,9 +218,10 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
       if (own_options[k].letter && own_options[k].letter == text[1]) own = &own_options[k];
     if (!own) return unknown_letter(c, text);
     name = own->name;
-    len = strlen(name);
     value = text[2] ? text + 2 : NULL;
-    if (value && !own->value) return cli_usage(c, "-%c takes no value", own->letter);
+    if (text[1] == 'o' && takes(c->verb, "output")) own = NULL, name = "output"; /* of predictions */
+    len = strlen(name);
+    if (value && own && !own->value) return cli_usage(c, "-%c takes no value", own->letter);
   } else
     own = find_own(name, len);
   struct dgc_option library = {0};
@@ -305,7 +306,7 @@ bool cli_option(const struct verb *v, int index, struct cli_option *out) {
   struct dgc_option o;
   for (int i = 0; dgc_option(i, &o); i++) {
     if (!takes(v, o.name) || find_own(o.name, strlen(o.name)) || index--) continue;
-    *out = (struct cli_option){0, o.name, o.value, o.help};
+    *out = (struct cli_option){strcmp(o.name, "output") == 0 ? 'o' : 0, o.name, o.value, o.help};
     return true;
   }
   return false;

@@ -429,7 +429,11 @@ static int report(struct cli *c) {
 static int doc(struct cli *c) {
   const char *text;
   int code = cli_status(c, dgc_doc(c->session, c->nwords ? c->words[0] : NULL, c->markdown, &text));
-  return code ? code : put_text(c, text);
+  if (code || !c->json) return code ? code : put_text(c, text);
+  fputs("{\"ok\":true,\"text\":", stdout);
+  cli_json_string(stdout, text);
+  fputs("}\n", stdout);
+  return DGC_OK;
 }
 
 const struct verb verbs[] = {
@@ -452,7 +456,7 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS " eval-data eval-rows checkpoint names output json quiet " PASS_OPTIONS,
      predict},
     {"launch", "", "starts a cluster's processes: dgc launch -n 4 -- train MODEL ...",
-     "processes hosts restarts min-tasks", cli_launch},
+     "processes hosts restarts min-tasks json", cli_launch},
     {"bench", "MODEL", "times training steps, and compares with the machine's peak",
      MODEL_OPTIONS " " DATA_OPTIONS " steps profile trace json " PASS_OPTIONS, bench},
     {"devices", "", "lists devices and backends", "pjrt-plugin json", devices},
@@ -480,7 +484,8 @@ const struct verb verbs[] = {
     {"doc", "[NAME]",
      "says what a function, layer or optimizer of the library does: doc nn.lstm; without a name: what there "
      "is",
-     "markdown file", doc},
-    {"completion", "SHELL", "prints what bash, zsh or fish complete the words of dgc by", "", cli_completion},
+     "markdown file json", doc},
+    {"completion", "SHELL", "prints what bash, zsh or fish complete the words of dgc by", "json",
+     cli_completion},
     {0},
 };

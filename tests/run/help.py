@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What dgc says of itself: help.py DGC SAMPLES SOURCE. Help, manual and completion have the same verbs and options, in the same
 sections, and help fits a terminal of 80 columns."""
+import json
 import pathlib
 import re
 import shutil
@@ -56,6 +57,13 @@ for verb in verbs:
     order = list(dict.fromkeys(every[verb].values()))
     check(order[0] == "Common options" and "Further options" not in order, verb, order)
 check(all(len(line) <= 80 for line in run("--help").splitlines()), "verbs")
+for verb in verbs:  # every verb has its messages as JSON
+    check("json" in every[verb], verb, "has no --json")
+    wrong = subprocess.run([dgc, verb, "--json", "--nothing"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    told = json.loads(wrong.stdout)
+    check(wrong.returncode == 2 and not told["ok"] and "--nothing" in told["diagnostics"][0]["message"], verb, wrong)
+for words, what in ((("doc", "relu"), "max(0, x)"), (("completion", "bash"), "bash completion of dgc")):
+    check(what in json.loads(run(*words, "--json"))["text"] and what in run(*words), words)
 check(run("-V") == run("--version"), "-V")
 for verb, options in every.items():
     for option, section in options.items():
