@@ -186,7 +186,7 @@ static bool add_messages(struct test_reader *r, const struct test_line *l) {
 
 /* ---- the file ---- */
 
-static bool read_line(struct test_reader *r, const struct test_line *l, bool model) {
+static bool read_line(struct test_reader *r, const struct test_line *l, bool messages) {
   struct test_file *t = r->file;
   const char *text = behind(l, "RUN:", false);
   if (text) {
@@ -198,21 +198,22 @@ static bool read_line(struct test_reader *r, const struct test_line *l, bool mod
                              trimmed(r->scratch, text));
   if ((text = behind(l, "XFAIL", true))) t->fails = trimmed(r->scratch, *text == ':' ? text + 1 : text);
   if ((text = behind(l, "EXPECT", true))) return add_number(r, l, text);
-  return !model || add_messages(r, l);
+  return !messages || add_messages(r, l);
 }
 
 bool test_file_read(struct arena *a, const struct source *source, struct test_file *out, struct diags *d) {
   struct test_reader r = {.scratch = a, .file = out, .diags = d};
   *out = (struct test_file){.source = source};
   size_t len = strlen(source->name);
-  bool model = len > 4 && strcmp(source->name + len - 4, ".dsl") == 0;
+  out->graph = len > 3 && strcmp(source->name + len - 3, ".dg") == 0;
+  bool messages = out->graph || (len > 4 && strcmp(source->name + len - 4, ".dsl") == 0);
   int number = 0;
   for (size_t begin = 0, end; begin < source->len; begin = end + 1) {
     const char *newline = memchr(source->text + begin, '\n', source->len - begin);
     end = newline ? (size_t)(newline - source->text) : source->len;
     struct test_line l = {arena_strndup(a, source->text + begin, end - begin), end - begin, (uint32_t)begin,
                           ++number};
-    if (!read_line(&r, &l, model)) return false;
+    if (!read_line(&r, &l, messages)) return false;
   }
   return true;
 }

@@ -29,6 +29,7 @@ struct run_text {
 
 struct test_file {
   const struct source *source;
+  bool graph; /* and no model */
   struct run_text *runs;
   struct expected_number *numbers;
   struct expected_message *messages;

@@ -79,6 +79,18 @@ ends("fewer.dsl", WRONG % ("", "x"), "failed", "this error does not come")
 ends("more.dsl", WRONG.replace("# error@+1: unknown name", "") % ("", "hiden"), "failed", "error comes, and is not expected: more.dsl:6")
 ends("where.dsl", (WRONG % ("", "hiden")).replace("@+1", ""), "failed", "this error does not come", "not expected")
 
+# The same of graph texts, as dgc opt says them.
+GRAPH = """graph m.train {
+  x = input : f32[B,3]
+  y = %s x : f32[B,3]  # error: %s
+  predict y
+}
+"""
+ends("good.dg", (GRAPH % ("exp", "x")).replace("error", "") + "# RUN: dgc opt %s\n", "passed")
+ends("here.dg", GRAPH % ("axp", "axp"), "passed")
+ends("fewer.dg", GRAPH % ("exp", "axp"), "failed", "this error does not come")
+ends("more.dg", (GRAPH % ("axp", "axp")).replace("error", "note"), "failed", "comes, and is not expected: more.dg:")
+
 # Expected numbers: what gradient descent by hand gives.
 rng = random.Random(3)
 rows = [[rng.gauss(0, 1) for _ in range(2)] for _ in range(8)]
