@@ -102,38 +102,47 @@ void image_channels(uint8_t *pixels, int64_t count, int channels) {
     for (int64_t i = 0; i < count; i++, in += 4) memmove(pixels + 3 * i, in, 3);
 }
 
-/* Where place `i` of the scaled axis lies between two pixels. */
+/* Where place `i` of the scaled axis lies between two pixels of `from`; `scale`: pixels in one of its places. */
 struct between {
   int64_t low, high;
   float part;
 };
 
-static struct between between(int64_t i, int64_t to, int64_t from) {
-  float scale = (float)from / (float)to, at = ((float)i + 0.5f) * scale - 0.5f, floor = floorf(at);
-  int64_t low = (int64_t)floor, high = (int64_t)ceilf(at);
-  return (struct between){low > 0 ? low : 0, high < from ? high : from - 1, at - floor};
+static inline struct between between(int64_t i, float scale, int64_t from) {
+  float at = ((float)i + 0.5f) * scale - 0.5f;
+  int64_t low = at < 0 ? -1 : (int64_t)at; /* it is -0.5 at least */
+  float part = at - (float)low;
+  int64_t high = low + (part > 0);
+  return (struct between){low > 0 ? low : 0, high < from ? high : from - 1, part};
 }
 
-static float mix(float a, float b, float part) { return a + (b - a) * part; }
+static inline float mix(float a, float b, float part) { return a + (b - a) * part; }
+
+static void store(enum dtype to, uint8_t *place, float value) {
+  uint8_t whole = (uint8_t)lrintf(value);
+  if (dtype_is_float(to))
+    convert_numbers(to, place, DT_F32, &value, 1);
+  else
+    convert_numbers(to, place, DT_U8, &whole, 1);
+}
 
 void image_resize(enum dtype to, void *out, int64_t height, int64_t width, const uint8_t *pixels,
                   const struct image *from, int channels) {
   uint8_t *place = out;
+  float down = (float)from->height / (float)height, right = (float)from->width / (float)width;
   for (int64_t y = 0; y < height; y++) {
-    struct between v = between(y, height, from->height);
+    struct between v = between(y, down, from->height);
     const uint8_t *top = pixels + v.low * from->width * channels;
     const uint8_t *bottom = pixels + v.high * from->width * channels;
     for (int64_t x = 0; x < width; x++) {
-      struct between h = between(x, width, from->width);
+      struct between h = between(x, right, from->width);
       for (int c = 0; c < channels; c++, place += dtype_size(to)) {
-        int64_t left = h.low * channels + c, right = h.high * channels + c;
-        float value =
-            mix(mix(top[left], top[right], h.part), mix(bottom[left], bottom[right], h.part), v.part);
-        uint8_t whole = (uint8_t)lrintf(value);
-        if (dtype_is_float(to))
-          convert_numbers(to, place, DT_F32, &value, 1);
+        int64_t low = h.low * channels + c, high = h.high * channels + c;
+        float value = mix(mix(top[low], top[high], h.part), mix(bottom[low], bottom[high], h.part), v.part);
+        if (to == DT_F32)
+          memcpy(place, &value, sizeof value);
         else
-          convert_numbers(to, place, DT_U8, &whole, 1);
+          store(to, place, value);
       }
     }
   }
