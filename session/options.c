@@ -158,7 +158,8 @@ static const struct option_row option_table[] = {
     {"eval-timeout", INTEGER, AT(eval_timeout), 0, INT64_C(1) << 31, "SECONDS",
      "the task evaluator: give up when no new checkpoint has come for so long (default: never)"},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",
-     "where a prediction goes: .npy, .csv, or - for CSV on standard output"},
+     "where a prediction goes: .npy, .csv, .txt (u8, as the bytes of a line), or - for CSV on standard "
+     "output"},
     {"sums", FLAG, AT(sums), 0, 0, NULL, "dgc_run: give the sum and the count of each metric, too"},
     {"verify-each", FLAG, AT(verify_each), 0, 0, NULL, "check all invariants after each pass"},
     {"disable-pass", TEXT, AT(disable_pass), 0, 0, "LIST", "skip these passes"},

@@ -234,16 +234,33 @@ layer gru(x : T[N, L, K], units : int, sequence = false, reverse = false, length
   var recurrent_bias : T[units] = zeros()
   h = broadcast(cast(0.0, T), [N, units])
   all_h = scan(reverse = reverse) h over x_t in x, t in broadcast(iota(i32[L]), [N, L]) {
-    a = x_t @ kernel + bias
-    b = h @ recurrent
-    reset = sigmoid(a[:, 0:units] + b[:, 0:units])
-    update = sigmoid(a[:, units:2 * units] + b[:, units:2 * units])
-    candidate = tanh(a[:, 2 * units:] + reset * (b[:, 2 * units:] + recurrent_bias))
-    next = update * h + (1 - update) * candidate
+    next = gru_step(x_t @ kernel + bias, h @ recurrent, recurrent_bias, h)
     h = within(t, lengths, next, h)
     return within(t, lengths, next, cast(0.0, T))
   }
   return all_h if sequence else h
+}
+
+# What gru does in a step: of x @ kernel + bias and h @ recurrent.
+function gru_step(a : T[N, M], b, recurrent_bias, h : T[N, units]) {
+  reset = sigmoid(a[:, 0:units] + b[:, 0:units])
+  update = sigmoid(a[:, units:2 * units] + b[:, units:2 * units])
+  candidate = tanh(a[:, 2 * units:] + reset * (b[:, 2 * units:] + recurrent_bias))
+  return update * h + (1 - update) * candidate
+}
+
+# One step of gru: the state behind it. For loops that go on from what they give, as when text is written.
+#   input x : f32[B, 5, 3]
+#   h = broadcast(0.0, [B, 4])
+#   cell = nn.gru_cell.new()
+#   scan h over x_t in x { h = cell(x_t, h) }
+#   predict y = h                                     # f32[B, 4]
+layer gru_cell(x : T[N, K], h : T[N, units], precision = none) with precision = precision {
+  var kernel : T[K, 3 * units] = glorot_uniform()
+  var recurrent : T[units, 3 * units] = glorot_uniform()
+  var bias : T[3 * units] = zeros()
+  var recurrent_bias : T[units] = zeros()
+  return gru_step(x @ kernel + bias, h @ recurrent, recurrent_bias, h)
 }
 
 # A long short-term memory (Hochreiter, Schmidhuber 1997), otherwise as rnn. Columns of `kernel` are the gates input and
@@ -276,6 +293,21 @@ layer lstm(x : T[N, L, K], units : int, sequence = false, reverse = false, lengt
     return within(t, lengths, next, cast(0.0, T))
   }
   return ys if sequence else h
+}
+
+# One step of lstm: the list of h and c behind it.
+#   input x : f32[B, 5, 3]
+#   h = broadcast(0.0, [B, 4])
+#   c = h
+#   cell = nn.lstm_cell.new()
+#   scan h, c over x_t in x { h, c = cell(x_t, h, c) }
+#   predict y = h                                     # f32[B, 4]
+layer lstm_cell(x : T[N, K], h : T[N, units], c, precision = none) with precision = precision {
+  var kernel : T[K + units, 4 * units] = glorot_uniform()
+  var bias : T[4 * units] = zeros()
+  z = concat([x, h], axis = 1) @ kernel + bias
+  next = sigmoid(z[:, units:2 * units] + 1) * c + sigmoid(z[:, 0:units]) * tanh(z[:, 2 * units:3 * units])
+  return [sigmoid(z[:, 3 * units:]) * tanh(next), next]
 }
 
 # A layer over sequences, such as `rnn`, `gru` or `lstm`, from the first step on and from the last: what both give, one

@@ -1,10 +1,11 @@
 # Attention and transformers: sequences are [N, length, features].
 
 # Queries and keys turned by their places, so that products depend on distances alone (Su et al. 2021): features i and i + D/2 of
-# [N, L, heads, D] by the angle place * base^(-2i/D).
+# [N, L, heads, D] by the angle place * base^(-2i/D). `first`, a number or [N, 1, 1, 1], is the
+# place of the first.
 #   input x : f32[B, 5, 2, 4]
 #   predict y = nn.rotary(x)
-function rotary(x : T[N, L, H, D], base = 10000.0, first : int = 0) {
+function rotary(x : T[N, L, H, D], base = 10000.0, first = 0) {
   half = D / 2
   place = cast(iota(i32[L, 1, half], axis = 0) + first, T)
   angle = place * exp(cast(iota(i32[L, 1, half], axis = 2), T) * (-log(base) / half))
@@ -37,8 +38,13 @@ layer position_embedding(x : T[N, L, K], initial = normal) {
 #   input memory : f32[B, 3, 6]
 #   h = nn.multi_head_attention(x, heads = 4, memory = memory, kv_heads = 2)
 #   predict y = nn.multi_head_attention(h, heads = 4, causal = true, rotate = true)      # f32[B, 5, 8]
+#
+# With a `cache`, [N, 2, J, kv_heads * K / heads] of keys and values, x is one step, [N, 1, K], at `place`, i32[N]: its key and value
+# take the oldest one's place in the cache, `place % J`, it sees all that the cache has so far, and the list of the result and the
+# cache is returned.
 layer multi_head_attention(x : T[N, I, K], heads : int, memory = none, kv_heads = none, causal = false, mask = none,
-                           rotate = false, use_bias = false, precision = none) with precision = precision {
+                           rotate = false, use_bias = false, cache = none, place = none,
+                           precision = none) with precision = precision {
   from = x if memory == none else memory
   groups = heads if kv_heads == none else kv_heads
   width = K / heads
@@ -46,15 +52,29 @@ layer multi_head_attention(x : T[N, I, K], heads : int, memory = none, kv_heads 
   k = split_heads(dense(from, width * groups, use_bias = use_bias), groups)
   v = split_heads(dense(from, width * groups, use_bias = use_bias), groups)
   if rotate {
-    q = rotary(q)
-    k = rotary(k)
+    first = 0 if cache == none else reshape(place, [N, 1, 1, 1])
+    q = rotary(q, first = first)
+    k = rotary(k, first = first)
+  }
+  if cache != none {
+    cache = remember(cache, reshape(k, [N, 1, width * groups]), reshape(v, [N, 1, width * groups]), place)
+    k = split_heads(cache[:, 0], groups)
+    v = split_heads(cache[:, 1], groups)
   }
   if groups != heads {
     k = repeat(k, heads / groups, axis = 2)
     v = repeat(v, heads / groups, axis = 2)
   }
-  y = dot_product_attention(q, k, v, causal, mask)
-  return dense(reshape(y, [N, I, K]), K, use_bias = use_bias)
+  seen = mask if cache == none else length_mask(place + 1, shape(cache)[2])
+  y = reshape(dot_product_attention(q, k, v, causal and cache == none, seen), [N, I, K])
+  if cache != none { return [dense(y, K, use_bias = use_bias), cache] }
+  return dense(y, K, use_bias = use_bias)
+}
+
+# For attention: a cache with the key and the value of one step, [N, 1, K], at its place.
+function remember(cache : T[N, two, J, K], k, v, place) {
+  here = reshape(expand(place % J) == iota(i32[J]), [N, 1, J, 1])
+  return select(broadcast(here, [N, 2, J, K]), broadcast(stack([k, v], axis = 1), [N, 2, J, K]), cache)
 }
 
 # Which of `size` places are behind the `lengths` [N] of sequences, as a mask [N, 1, 1, size] for attention.
@@ -82,20 +102,28 @@ layer gated_feed_forward(x : T[..., K], hidden : int, activation = silu, precisi
   return dense(gate * wide, K, use_bias = false)
 }
 
-# Blocks that look at the whole sequence, normalised first, and a layer_norm behind the last.
+# Blocks that look at the whole sequence, normalised first, and a layer_norm behind the last. With a `cache`, [N, blocks, 2, J, K], it
+# makes one step at `place`, as multi_head_attention does, and returns the list of the result and the cache.
 #   input x : f32[B, 5, 8]
 #   predict y = nn.transformer_encoder(x, blocks = 2, heads = 2, hidden = 16)
 layer transformer_encoder(x : T[N, L, K], blocks : int, heads : int, hidden : int, mask = none, causal = false, rotate = false,
-                          rate = 0.0, precision = none) with precision = precision {
+                          rate = 0.0, cache = none, place = none, precision = none) with precision = precision {
   h = x
+  kept = []
   for i in 0..blocks {
     first = layer_norm(h)
-    mixed = multi_head_attention(first, heads, mask = mask, causal = causal, rotate = rotate)
+    if cache == none {
+      mixed = multi_head_attention(first, heads, mask = mask, causal = causal, rotate = rotate)
+    } else {
+      mixed, part = multi_head_attention(first, heads, rotate = rotate, cache = cache[:, i], place = place)
+      kept = kept + [part]
+    }
     h = h + dropout(mixed, rate)
     second = layer_norm(h)
     wide = feed_forward(second, hidden)
     h = h + dropout(wide, rate)
   }
+  if cache != none { return [layer_norm(h), stack(kept, axis = 1)] }
   return layer_norm(h)
 }
 

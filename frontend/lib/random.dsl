@@ -16,11 +16,22 @@ function random_gumbel(type) { return -log(-log1p(-random_uniform(type))) }
 #   predict y = x + random_exponential(type(x))
 function random_exponential(type) { return -log1p(-random_uniform(type)) }
 
-# Class numbers, i32, with probabilities softmax(logits) along the last axis, by the greatest of logits with Gumbel noise (Gumbel
-# 1954; Maddison, Tarlow, Minka 2014).
+# Class numbers, i32, with probabilities softmax(logits / temperature) along the last axis, by the greatest of logits with Gumbel
+# noise (Gumbel 1954; Maddison, Tarlow, Minka 2014). `k`: of the k most probable alone, and of what equals the last of them. At the
+# temperature 0 nothing is drawn: the first of the greatest. `noise`, of random_gumbel, is given in a `scan`, which draws nothing.
 #   input logits : f32[B, 3]
 #   predict y = random_categorical(logits)        # i32[B]
-function random_categorical(logits) { return argmax(logits + random_gumbel(type(logits)), axis = -1) }
+#   predict z = random_categorical(logits, temperature = 0.5, k = 2)
+function random_categorical(logits, temperature = 1.0, k = none, noise = none) {
+  if temperature == 0 { return argmax(logits, axis = -1) }
+  kept = logits
+  if k != none {
+    least = min(top_k(logits, k)[0], axis = -1, keep = true)
+    kept = select(logits < least, -inf, logits)
+  }
+  warm = kept if temperature == 1 else kept / temperature
+  return argmax(warm + (random_gumbel(type(logits)) if noise == none else noise), axis = -1)
+}
 
 # 0 .. n-1 in an order that is drawn, i32.
 #   input x : f32[B]

@@ -1,4 +1,4 @@
-/* Writes predictions row by row, as npy or CSV. */
+/* Writes predictions row by row, as npy, CSV or text. */
 #include "runtime/data/atomic.h"
 #include "runtime/data/data.h"
 
@@ -6,14 +6,16 @@
 
 enum { NPY_HEADER = 256 };
 
+enum prediction_format { FORMAT_NPY, FORMAT_CSV, FORMAT_TEXT };
+
 struct row_writer {
   struct atomic_file file;
-  bool npy;
+  enum prediction_format format;
   int ncolumns;
   const char **names;
   struct type *types; /* of a row */
   int64_t rows;
-  struct str text; /* a line of CSV */
+  struct str text; /* a line */
 };
 
 static const char *npy_descr(enum dtype dtype) {
@@ -81,23 +83,49 @@ static bool ends_in(const char *path, const char *suffix) {
   return n > m && strcmp(path + n - m, suffix) == 0;
 }
 
+static bool is_stream(const char *path) { return strcmp(path, "-") == 0 || strncmp(path, "/dev/", 5) == 0; }
+
+static enum prediction_format format_of(const char *path) {
+  return ends_in(path, ".npy") ? FORMAT_NPY : ends_in(path, ".txt") ? FORMAT_TEXT : FORMAT_CSV;
+}
+
 bool row_writer_takes(const char *path, int n, struct diags *d) {
-  bool npy = ends_in(path, ".npy");
-  if (!npy && !ends_in(path, ".csv") && strcmp(path, "-") != 0 && strncmp(path, "/dev/", 5) != 0)
-    diag_error(d, LOC_NONE, "cannot write %s: its name must end in .npy or .csv", path);
-  else if (npy && n != 1)
+  enum prediction_format format = format_of(path);
+  if (format == FORMAT_CSV && !ends_in(path, ".csv") && !is_stream(path))
+    diag_error(d, LOC_NONE, "cannot write %s: its name must end in .npy, .csv or .txt", path);
+  else if (format != FORMAT_CSV && n != 1)
     diag_error(d, LOC_NONE,
-               "cannot write %s: an npy file holds one array, but there are %d; write .csv, or choose one",
-               path, n);
+               "cannot write %s: %s file holds one array, but there are %d; write .csv, or choose one", path,
+               format == FORMAT_NPY ? "an npy" : "a text", n);
   else
     return true;
+  return false;
+}
+
+static bool begin_file(struct row_writer *w, const char *path, struct diags *d) {
+  char header[NPY_HEADER];
+  switch (w->format) {
+  case FORMAT_CSV: return csv_header(w, d);
+  case FORMAT_NPY:
+    if (w->file.temp) {
+      npy_header(w, header);
+      return atomic_write(&w->file, header, NPY_HEADER, d);
+    }
+    diag_error(d, LOC_NONE, "cannot write %s: npy needs a regular file; write CSV", path);
+    return false;
+  case FORMAT_TEXT:
+    if (w->types[0].dtype == DT_U8) return true;
+    diag_error(d, LOC_NONE, "cannot write %s: a text is of bytes, u8, and %s is %s; write .npy", path,
+               w->names[0], dtype_name((enum dtype)w->types[0].dtype));
+    return false;
+  }
   return false;
 }
 
 struct row_writer *row_writer_create(struct arena *a, const char *path, const char *const *names,
                                      const struct type *row_types, int n, struct diags *d) {
   struct row_writer *w = arena_new(a, struct row_writer);
-  w->npy = ends_in(path, ".npy");
+  w->format = format_of(path);
   if (!row_writer_takes(path, n, d)) return NULL;
   w->ncolumns = n;
   w->names = arena_new_array(a, (size_t)n, const char *);
@@ -105,18 +133,7 @@ struct row_writer *row_writer_create(struct arena *a, const char *path, const ch
   w->types = arena_copy(a, row_types, (size_t)n * sizeof *row_types);
   w->text = str_make(a);
   if (!atomic_open(&w->file, a, path, d)) return NULL;
-  char header[NPY_HEADER];
-  bool ok = true;
-  if (w->npy && !w->file.temp) {
-    diag_error(d, LOC_NONE, "cannot write %s: npy needs a regular file; write CSV", path);
-    ok = false;
-  } else if (w->npy) {
-    npy_header(w, header);
-    ok = atomic_write(&w->file, header, NPY_HEADER, d);
-  } else {
-    ok = csv_header(w, d);
-  }
-  if (ok) return w;
+  if (begin_file(w, path, d)) return w;
   atomic_discard(&w->file);
   return NULL;
 }
@@ -150,22 +167,30 @@ static void csv_number(struct str *s, enum dtype dtype, const char *p) {
   }
 }
 
+static bool put_csv_row(struct row_writer *w, const void *const *data, int64_t row, struct diags *d) {
+  bool first = true;
+  for (int i = 0; i < w->ncolumns; i++) {
+    int64_t count = type_count(&w->types[i]), size = dtype_size(w->types[i].dtype);
+    const char *p = (const char *)data[i] + row * count * size;
+    for (int64_t k = 0; k < count; k++, p += size, first = false) {
+      if (!first) str_putc(&w->text, ',');
+      csv_number(&w->text, w->types[i].dtype, p);
+    }
+  }
+  str_putc(&w->text, '\n');
+  return put_text(w, d);
+}
+
 bool row_writer_put(struct row_writer *w, const void *const *data, int64_t rows, struct diags *d) {
   bool ok = !w->file.failed;
-  if (w->npy) ok = ok && atomic_write(&w->file, data[0], (size_t)(rows * type_bytes(&w->types[0])), d);
-  for (int64_t row = 0; ok && !w->npy && row < rows; row++) {
-    bool first = true;
-    for (int i = 0; i < w->ncolumns; i++) {
-      int64_t count = type_count(&w->types[i]), size = dtype_size(w->types[i].dtype);
-      const char *p = (const char *)data[i] + row * count * size;
-      for (int64_t k = 0; k < count; k++, p += size, first = false) {
-        if (!first) str_putc(&w->text, ',');
-        csv_number(&w->text, w->types[i].dtype, p);
-      }
-    }
-    str_putc(&w->text, '\n');
-    ok = put_text(w, d);
-  }
+  size_t size = (size_t)type_bytes(&w->types[0]);
+  if (w->format == FORMAT_NPY) ok = ok && atomic_write(&w->file, data[0], (size_t)rows * size, d);
+  for (int64_t row = 0; ok && w->format != FORMAT_NPY && row < rows; row++)
+    if (w->format == FORMAT_CSV)
+      ok = put_csv_row(w, data, row, d);
+    else
+      ok = atomic_write(&w->file, (const char *)data[0] + (size_t)row * size, size, d) &&
+           atomic_write(&w->file, "\n", 1, d);
   if (ok) w->rows += rows;
   return ok;
 }
@@ -173,7 +198,7 @@ bool row_writer_put(struct row_writer *w, const void *const *data, int64_t rows,
 bool row_writer_finish(struct row_writer *w, struct diags *d) {
   char header[NPY_HEADER];
   npy_header(w, header);
-  if (w->npy) atomic_patch(&w->file, 0, header, NPY_HEADER, d);
+  if (w->format == FORMAT_NPY) atomic_patch(&w->file, 0, header, NPY_HEADER, d);
   return atomic_commit(&w->file, d);
 }
 

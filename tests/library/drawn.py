@@ -34,6 +34,7 @@ def orders(y):
 
 
 LOGITS = np.exp([0.5, 0, -np.inf, 1])
+KEPT = np.exp([2, 1, -np.inf, 1])  # of 1, 1/2, 0 and 1/2 the second counts twice, as equals do
 ALL = [
     Drawn("cast(random_bernoulli(type(x), 0.3), f64)", shares(0.7, 0.3)),
     Drawn("cast(random_bernoulli(type(x)), f64)", shares(0.5, 0.5)),
@@ -43,6 +44,8 @@ ALL = [
     Drawn("random_truncated_normal(type(x), 3, 0.5)", follows(stats.truncnorm(-2, 2, 3, 0.5))),
     Drawn("cast(random_categorical(expand(x) + select(iota(f64[4]) == 2, -inf, 0.5 * abs(iota(f64[4]) - 1))), f64)",
           shares(*(LOGITS / LOGITS.sum()))),
+    Drawn("cast(random_categorical(expand(x) + 0.5 * abs(iota(f64[4]) - 2), temperature = 0.5, k = 3), f64)",
+          shares(*(KEPT / KEPT.sum()))),
     Drawn("x + cast(random_permutation(4000), f64)", orders),
     Drawn("cast(hash(cast(x, i64) + iota(i64[4000]), 10), f64)", shares(*[0.1] * 10)),
     Drawn("cast(hash(cast(x, i64) + 4096 * iota(i64[4000]), 16, 3), f64)", shares(*[0.0625] * 16)),

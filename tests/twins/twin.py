@@ -41,12 +41,17 @@ class Twin:
             out.append(checkpoint(self.path("c.safetensors")))
         return out
 
-    def predict(self, inputs, names, *words):
-        """Of a model without variables."""
-        head = json.dumps({"__metadata__": {"format": "dgc-1", "model": self.name}}).encode()
-        with open(self.path("none.safetensors"), "wb") as out:
-            out.write(len(head).to_bytes(8, "little") + head)
-        outputs = ["--checkpoint", "none.safetensors"] + [w for name in names for w in ("--output", "%s=%s.out.npy" % (name, name))]
+    def predict(self, inputs, names, *words, variables=None):
+        """With these variables; of a model without any by default."""
+        head, data = {"__metadata__": {"format": "dgc-1", "model": self.name}}, b""
+        for name, x in (variables or {}).items():
+            x = np.ascontiguousarray(x, np.float64)
+            head[name] = {"dtype": "F64", "shape": x.shape, "data_offsets": [len(data), len(data) + x.nbytes]}
+            data += x.tobytes()
+        head = json.dumps(head).encode()
+        with open(self.path("given.safetensors"), "wb") as out:
+            out.write(len(head).to_bytes(8, "little") + head + data)
+        outputs = ["--checkpoint", "given.safetensors"] + [w for name in names for w in ("--output", "%s=%s.out.npy" % (name, name))]
         self.run("predict", *self.data(inputs), *outputs, *words)
         return [np.load(self.path(name + ".out.npy")) for name in names]
 

@@ -293,6 +293,17 @@ static void predictions(void **state) {
   read_file(csv, text, sizeof text - 1);
   assert_string_equal(text, "p_0,p_1,class,\"a,\"\"b\"\n0.1,1.0,-7,1\n-2.5,inf,2,0\n0.1,1.0,-7,1\n");
 
+  const char *txt = in_folder(w, "p.txt");
+  struct type letters = type_make(DT_U8, 1, (int64_t[]){3});
+  out = row_writer_create(w->arena, txt, names_, &letters, 1, &w->diags);
+  assert_true(row_writer_put(out, (const void *[]){"ab\"\0,\377"}, 2, &w->diags));
+  assert_true(row_writer_finish(out, &w->diags));
+  memset(text, 0, sizeof text);
+  read_file(txt, text, sizeof text - 1);
+  assert_memory_equal(text, "ab\"\n\0,\377\n", 9);
+  assert_null(row_writer_create(w->arena, txt, names_, types, 1, &w->diags));
+  assert_null(row_writer_create(w->arena, txt, names_, types, 2, &w->diags));
+
   assert_null(row_writer_create(w->arena, npy, names_, types, 3, &w->diags));
   assert_null(row_writer_create(w->arena, in_folder(w, "p.dat"), names_, types, 1, &w->diags));
   out = row_writer_create(w->arena, npy, names_, types, 1, &w->diags);
@@ -307,7 +318,7 @@ static void predictions(void **state) {
 
   row_writer_abandon(NULL);
   row_writer_abandon(row_writer_create(w->arena, in_folder(w, "q.csv"), names_, types, 1, &w->diags));
-  assert_int_equal(files_in(w->folder), 2);
+  assert_int_equal(files_in(w->folder), 3);
 }
 
 static void checksum(void **state) {
