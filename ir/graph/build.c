@@ -223,6 +223,7 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   case DTYPE_TEST: ok = dtype_is_float(d), wanted = "f32 or f64"; break;
   case DTYPE_SINGLE: ok = d == DT_F32, wanted = "f32"; break;
   case DTYPE_BOOL: ok = d == DT_BOOL, wanted = "bool"; break;
+  case DTYPE_INTEGER: ok = !dtype_is_float(d) && d != DT_BOOL, wanted = "an integer"; break;
   case DTYPE_INTBOOL: ok = !dtype_is_float(d), wanted = "an integer or bool"; break;
   case DTYPE_ANY:
   case DTYPE_COMPARE:

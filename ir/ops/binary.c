@@ -166,6 +166,24 @@ BINARY(and, DTYPE_INTBOOL, DOMAIN_ANY, OP_COMMUTATIVE | OP_NO_GRADIENT)
 BINARY(or, DTYPE_INTBOOL, DOMAIN_ANY, OP_COMMUTATIVE | OP_NO_GRADIENT)
 BINARY(xor, DTYPE_INTBOOL, DOMAIN_ANY, OP_COMMUTATIVE | OP_NO_GRADIENT)
 
+/* ---- shifts of integers; a count below 0 or not below the width moves all bits out, as numpy's and XLA's ---- */
+
+static sval is_shift(struct sprog *p, sval count) {
+  enum dtype d = s_dtype(p, count);
+  return BIN(AND, BIN(LE, s_int(p, d, 0), count), BIN(LT, count, s_int(p, d, 8 * dtype_size(d))));
+}
+
+static sval shift_right_of(struct sprog *p, sval a, sval count) {
+  enum dtype d = s_dtype(p, a);
+  if (d == DT_U8) return s_select(p, is_shift(p, count), BIN(SHR, a, count), K(0));
+  return BIN(SAR, a, s_select(p, is_shift(p, count), count, s_int(p, d, 8 * dtype_size(d) - 1)));
+}
+
+BODY(shift_left, s_select(p, is_shift(p, b), BIN(SHL, a, b), K(0)))
+BODY(shift_right, shift_right_of(p, a, b))
+BINARY(shift_left, DTYPE_INTEGER, DOMAIN_ANY, OP_NO_GRADIENT)
+BINARY(shift_right, DTYPE_INTEGER, DOMAIN_ANY, OP_NO_GRADIENT)
+
 /* ---- select: condition ? a : b ---- */
 
 static bool select_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {

@@ -25,6 +25,7 @@ enum dtype_rule {
   DTYPE_FLOAT,   /* f32, f64; result the same */
   DTYPE_SINGLE,  /* f32; result the same */
   DTYPE_BOOL,    /* bool; result bool */
+  DTYPE_INTEGER, /* integers; result the same */
   DTYPE_INTBOOL, /* integers or bool; result the same */
   DTYPE_COMPARE, /* all inputs equal; result bool */
   DTYPE_TEST,    /* float; result bool */

@@ -1,6 +1,6 @@
 """The elementwise functions: what each is in numpy, and where its operands may lie.
 
-A row: name, operands' types (float number test bool intbool compare any single), range of the operands, roundings
+A row: name, operands' types (float number test bool integer intbool compare any single), range of the operands, roundings
 of the result (0: exact), the function. `m` is the arithmetic, `d` the element type."""
 import numpy as np
 
@@ -152,6 +152,8 @@ BINARY = [
     ("and", "bool", None, 0, lambda m, a, b: a & b),
     ("or", "bool", None, 0, lambda m, a, b: a | b),
     ("xor", "intbool", None, 0, lambda m, a, b: a ^ b),
+    ("shift_left", "integer", None, 0, lambda m, a, b: m.xp.left_shift(a, b)),
+    ("shift_right", "integer", None, 0, lambda m, a, b: m.xp.right_shift(a, b)),
 ]
 
 # What the language writes as an operator, and not as a call.

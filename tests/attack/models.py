@@ -6,7 +6,7 @@ import numpy as np
 from elementwise import ACTIVATIONS, BINARY, OPERATORS, UNARY
 
 FLOATS, INTS = ("f32", "f64"), ("i32", "i64", "u8")
-TYPES = {"float": FLOATS, "number": FLOATS + INTS, "test": FLOATS, "bool": ("bool",), "intbool": INTS + ("bool",),
+TYPES = {"float": FLOATS, "number": FLOATS + INTS, "test": FLOATS, "bool": ("bool",), "intbool": INTS + ("bool",), "integer": INTS,
          "compare": FLOATS + INTS + ("bool",), "any": FLOATS + INTS + ("bool",), "single": ("f32",)}
 
 

@@ -56,6 +56,22 @@ NEAR_ONE = np.array([[0, 0.25, -0.25, 0.5, 0.7], [1 - 2**-20, -1 + 2**-20, 0.999
                      [0.9, -0.9, 0.99, 2**-30, 0.3], [0, 0, 0, 0, 0], [0.1, 0.2, 0.3, 0.4, 0.6], [-0.1, -0.2, -0.3, -0.4, -0.6]])
 INTEGERS = ids(6, 9, 5, low=-4)
 
+WHOLE = np.array([[-7, 7, 0, -2 ** 31, 5, 2 ** 31 - 1]] * 7, np.int32)
+COUNTS = np.array([[3, -3, 5, -1, 0, 31], [1, 2, 0, 1, 32, -1], [-7, 7, 7, 3, 1, 33], [2, 2, 2, 2, 2, 2], [31, 30, 0, 0, -32, 8],
+                   [4, -4, 4, -4, 4, -4], [-1, -1, -1, -1, -1, -1]], np.int32)
+
+
+def with_numpy(f):
+    """Integers by numpy, which warns of a division by 0 and gives 0."""
+    def run(x, z):
+        with np.errstate(all="ignore"):
+            return f(np.asarray(x), np.asarray(z))
+    return run
+
+
+WHOLES = {"floor_div": np.floor_divide, "floor_mod": np.remainder, "bit_and": np.bitwise_and, "bit_or": np.bitwise_or,
+          "bit_xor": np.bitwise_xor, "shift_left": np.left_shift, "shift_right": np.right_shift}
+
 ARRAYS = [
     Case("cut(x, 1, 1, 4)", {"x": X}, lambda x: x[:, 1:4], exact=True),
     Case("cut(x, -2, 2, 2)", {"x": M}, lambda x: x[:, 2:2], gradients=False, note="nothing"),
@@ -98,6 +114,11 @@ ARRAYS = [
          lambda i, j: jnp.where((j >= 0) & (j < 4), jnp.bincount(jnp.where(i < 0, 9, i), length=10)[:4][j], 0) * 1.0),
     Case("hash(x, 1000)", {"x": LARGE}, hashed(1000, 0)), Case("hash(x, 7, seed = 5)", {"x": LARGE}, hashed(7, 5)),
     Case("hash(x, 7)", {"x": LARGE.astype(np.int32)}, hashed(7, 0), note="of i32"),
+    *[Case(f"{name}(x, z)", {"x": WHOLE, "z": COUNTS}, with_numpy(f), note="of i32") for name, f in WHOLES.items()],
+    *[Case(f"{name}(x, z)", {"x": WHOLE.astype(np.int64) << 32 | 5, "z": 2 * COUNTS.astype(np.int64)}, with_numpy(f), note="of i64")
+      for name, f in WHOLES.items()],
+    *[Case(f"{name}(x, z)", {"x": (WHOLE & 255).astype(np.uint8), "z": (COUNTS & 15).astype(np.uint8)}, with_numpy(f), note="of u8")
+      for name, f in WHOLES.items()],
     Case("logsumexp(x, axis = [1, 2])", {"x": M}, lambda x: special.logsumexp(x, (1, 2)), note="of several axes"),
     Case("logsumexp(x, axis = [0, 1], keep = true) + 0 * x", {"x": X}, lambda x: special.logsumexp(x) + 0 * x, types=("f32",),
          note="of the batch"),

@@ -16,6 +16,7 @@ bool op_takes(enum op_id op, enum dtype d) {
   case DTYPE_TEST: return dtype_is_float(d);
   case DTYPE_SINGLE: return d == DT_F32;
   case DTYPE_BOOL: return d == DT_BOOL;
+  case DTYPE_INTEGER: return !dtype_is_float(d) && d != DT_BOOL;
   case DTYPE_INTBOOL: return !dtype_is_float(d);
   default: return true;
   }

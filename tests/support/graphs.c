@@ -113,8 +113,9 @@ static struct node *elementwise(struct maker *m) {
                  : info->dtypes == DTYPE_FLOAT || info->dtypes == DTYPE_TEST ? dtype_is_float(d)
                  : info->dtypes == DTYPE_SINGLE                              ? d == DT_F32
                  : info->dtypes == DTYPE_BOOL                                ? d == DT_BOOL
-                 : info->dtypes == DTYPE_INTBOOL                             ? !dtype_is_float(d)
-                                                                             : true;
+                 : info->dtypes == DTYPE_INTEGER ? !dtype_is_float(d) && d != DT_BOOL
+                 : info->dtypes == DTYPE_INTBOOL ? !dtype_is_float(d)
+                                                 : true;
     if (!takes) continue;
     if (info->min_inputs == 1) return build1(m->g, op, x);
     struct node *y = like(m, &x->type);
