@@ -1,7 +1,7 @@
 # LeNet: two convolutions with pooling, then dense layers.
 use nn
 
-model lenet(rate = 1e-3) {
+model lenet(rate = 1e-3, steps = 0) {
   input image : u8[B, 28, 28]
   input label : u8[B]
 
@@ -13,7 +13,7 @@ model lenet(rate = 1e-3) {
   logits = nn.dense(h2, 10)
   loss   = softmax_cross_entropy(logits, label)
 
-  train   mean(loss) with adam(rate = rate)
+  train   mean(loss) with adam(rate = one_cycle(rate, steps) if steps > 0 else rate)
   metric  accuracy    = mean(correct(logits, label))
   predict probability = softmax(logits)
 

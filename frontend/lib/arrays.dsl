@@ -273,3 +273,36 @@ function hash(ids, buckets : int, seed : int = 0) {
   high = second / half % buckets
   return cast((high + buckets) % buckets, i32)
 }
+
+# ---- integers ----
+
+# Bit by bit, of integers.
+#   input x : i32[B, 4]
+#   predict y = bit_and(x, 255)
+function bit_and(x, y) { return x and y }
+
+# Bit by bit, of integers.
+#   input x : i32[B, 4]
+#   predict y = bit_or(x, 1)
+function bit_or(x, y) { return x or y }
+
+# Bit by bit, of integers.
+#   input x : i32[B, 4]
+#   predict y = bit_xor(x, 255)
+function bit_xor(x, y) { return xor(x, y) }
+
+# x divided by y, rounded down, as numpy's `//` of integers: 0 where y is 0.
+#   input x : i32[B, 4]
+#   predict y = floor_div(x, 3)
+function floor_div(x, y) {
+  rest = x % y
+  return x / y - select(rest != 0 and (rest < 0) != (y < 0), cast(1, dtype(x)), 0)
+}
+
+# What floor_div leaves, of the sign of y, as numpy's `%` of integers: 0 where y is 0.
+#   input x : i32[B, 4]
+#   predict y = floor_mod(x, 3)
+function floor_mod(x, y) {
+  rest = x % y
+  return select(rest != 0 and (rest < 0) != (y < 0), rest + y, rest)
+}

@@ -265,3 +265,32 @@ model penalty {
 
     data = {"real": rows_of(25, count, 2), "noise": rows_of(26, count, 3), "share": np.abs(rows_of(27, count, 1))[:, 0]}
     return Model("penalty", text, data, first, step)
+
+
+def sharpness(count):
+    """SAM: the gradient where the loss is greatest nearby. Targets without noise are met by some rows on purpose: slopes of 0."""
+    text = """function network(x, w, v) { return squeeze(tanh(x @ w) @ v, 1) }
+model sharpness {
+  input x : f64[B, 3]
+  input y : f64[B]
+  var w : f64[3, 4] = zeros()
+  var v : f64[4, 1] = zeros()
+  here = mean(squared_error(network(x, w, v), y))
+  up = gradient(here, [w, v])
+  far = 0.05 / sqrt(sum(square(up[0])) + sum(square(up[1])) + 1e-12)
+  there = mean(squared_error(network(x, w + stop_gradient(far * up[0]), v + stop_gradient(far * up[1])), y))
+  train there with sgd(rate = 0.2)
+}"""
+    data = {"x": rows_of(51, count, 3), "y": rows_of(52, count, 1)[:, 0]}
+    data["x"][::4] = data["y"][::4] = 0
+
+    def step(p, rows):
+        def loss(p):
+            return jnp.mean((jnp.squeeze(jnp.tanh(rows["x"] @ p["w"]) @ p["v"], 1) - rows["y"]) ** 2)
+
+        up = jax.grad(loss)(p)
+        far = 0.05 / jnp.sqrt(sum(jnp.sum(g * g) for g in up.values()) + 1e-12)
+        slope = jax.grad(loss)({n: p[n] + far * up[n] for n in p})
+        return {n: p[n] - 0.2 * slope[n] for n in p}
+
+    return Model("sharpness", text, data, draw(53, w=(3, 4), v=(4, 1)), step)
