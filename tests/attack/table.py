@@ -24,6 +24,8 @@ REASONS = {
     "split_heads": "attention", "remember": "beside numpy in tests/twins", "gru_step": "gru", "gru_cell": "beside numpy in tests/twins",
     "lstm_cell": "beside numpy in tests/twins", "random_places": "random_crop",
     "within": "layers over sequences with lengths: beside JAX in tests/twins",
+    "bit_and": "beside numpy in tests/library", "bit_or": "beside numpy in tests/library", "bit_xor": "beside numpy in tests/library",
+    "floor_div": "beside numpy in tests/library", "floor_mod": "beside numpy in tests/library",
     "accumulate": "beside JAX in tests/twins", "average": "beside JAX in tests/twins", "freeze": "beside JAX in tests/twins",
     "scale_by_adam": "beside JAX in tests/twins", "scale_by_trust_ratio": "beside JAX in tests/twins",
     "matches": "freeze and scale", "global_norm": "clip_by_global_norm",
