@@ -99,17 +99,26 @@ static struct node *repeated(struct rebuilding *b, const struct node *n, struct 
   return graph_node(b->out, &same);
 }
 
+typedef struct node *in_its_place(struct rebuilding *b, const struct node *n);
+
+/* What stands in the place of each operand; *changed: one of them is not that of the first time. */
+static struct node **operands(struct rebuilding *b, const struct node *n, in_its_place *of, bool *changed) {
+  struct node **in = arena_new_array(b->scratch, (size_t)n->ninputs + 1, struct node *);
+  *changed = false;
+  for (int k = 0; k < n->ninputs; k++) {
+    in[k] = of(b, n->inputs[k]);
+    *changed |= in[k] != b->map[n->inputs[k]->id];
+  }
+  return in;
+}
+
 /* n as it is computed for the second time; what is there anyway as it is. Operands stand before what reads them, so
  * that no value is wanted before it is known here. */
 static struct node *compute_again(struct rebuilding *b, const struct node *n) {
   if (is_there(b->r, n)) return b->map[n->id];
   if (b->again[n->id]) return b->again[n->id];
-  struct node **in = arena_new_array(b->scratch, (size_t)n->ninputs + 1, struct node *);
-  bool changed = false;
-  for (int k = 0; k < n->ninputs; k++) {
-    in[k] = compute_again(b, n->inputs[k]);
-    changed |= in[k] != b->map[n->inputs[k]->id];
-  }
+  bool changed;
+  struct node **in = operands(b, n, compute_again, &changed);
   bool same = is_moved(n) && !changed;
   return b->again[n->id] = same ? b->map[n->id] : repeated(b, n, in, true);
 }
@@ -119,12 +128,8 @@ static struct node *read_late(struct rebuilding *b, const struct node *n) {
   if (is_there(b->r, n) || n->backward) return b->map[n->id];
   if (b->r->again[n->id]) return compute_again(b, n);
   if (b->late[n->id]) return b->late[n->id];
-  struct node **in = arena_new_array(b->scratch, (size_t)n->ninputs + 1, struct node *);
-  bool changed = false;
-  for (int k = 0; k < n->ninputs; k++) {
-    in[k] = read_late(b, n->inputs[k]);
-    changed |= in[k] != b->map[n->inputs[k]->id];
-  }
+  bool changed;
+  operands(b, n, read_late, &changed);
   return b->late[n->id] = changed && can_be_repeated(n) ? compute_again(b, n) : b->map[n->id];
 }
 

@@ -3,6 +3,7 @@ import os
 import sys
 
 os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 --xla_backend_optimization_level=0"
 import jax
 import numpy as np
 
@@ -33,6 +34,27 @@ class Case:
     def __init__(self, text, inputs, reference, gradients=True, exact=False, off=1.0, types=("f32", "f64"), only=None, note=""):
         self.text, self.inputs, self.reference = text, inputs, reference
         self.gradients, self.exact, self.off, self.types, self.only, self.note = gradients, exact, off, types, only, note
+        self.compiled = {}
+
+    def value(self, p, x):
+        return self.reference(*(x[n] for n in self.inputs), **({"p": p} if p else {}))
+
+    def slopes(self, p, moved, x, weight):
+        def total(p, moved):
+            return jax.numpy.sum(self.value(p, {**x, **moved}) * weight)
+
+        return jax.grad(total, (0, 1))(p, moved)
+
+    def run(self, f, *args):
+        """f(*args): one program, which serves all types; op by op, each of which XLA compiles, only where bits are compared
+        or where the reference looks at numbers."""
+        if self.exact:
+            return f(*args)
+        try:
+            return self.compiled.setdefault(f.__name__, jax.jit(f))(*args)
+        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+            self.compiled[f.__name__] = f
+            return f(*args)
 
     def name(self):
         return self.text.strip().replace("\n", "; ")[:90] + (" " + self.note if self.note else "")
@@ -91,9 +113,6 @@ def check(lib, case, real):
         s.load(MODEL % (text + more))
         return s
 
-    def value(p, x):
-        return case.reference(*x.values(), **({"p": p} if p else {}))
-
     with session("") as s:
         made = [v for v in s.variables() if v[0] != "step"]
         rng = np.random.default_rng(5)
@@ -103,17 +122,14 @@ def check(lib, case, real):
             s.write(n, v)
         got = s.run("predict", ROWS, given)["out"]
     p = {n: wide(v) for n, v in held.items()}
-    want = value(p, exact)
+    want = case.run(case.value, p, exact)
     wrong = differs(np.asarray(want), got.astype(np.float64) if got.dtype.kind == "f" else got, off * case.off, case.exact)
     found = [f"value: {wrong}"] if wrong else []
     if not slopes and not (p and case.gradients):
         return found
     weight = rows(77, *got.shape[1:]).astype(dtype)
 
-    def total(p, moved):
-        return jax.numpy.sum(value(p, {**exact, **moved}) * wide(weight))
-
-    by_p, by_x = jax.grad(total, (0, 1))(p, {n: exact[n] for n in slopes})
+    by_p, by_x = case.run(case.slopes, p, {n: exact[n] for n in slopes}, exact, wide(weight))
     more = declared("weight_of_y", weight)
     more += "".join(f"  predict by_{n} = gradient(sum(y * weight_of_y), {n})\n" for n in slopes)
     trained = [n for n in held if case.gradients]

@@ -2,6 +2,7 @@
  * it, for one tower and for three. In f64, and predict in f32 at its last stage; TEST_CASES=1: init and eval, too. */
 #include "frontend/frontend.h"
 #include "ir/ops/op_id.h"
+#include "ir/strategies.h"
 #include "passes/pass.h"
 #include "tests/oracle/sample.h"
 #include "tests/support/fixture.h"
@@ -103,8 +104,10 @@ static void write_entry(struct walk *w, const struct graph *source, int towers, 
   struct graph *g = arena_copy(a, source, sizeof *source);
   const char *devices = towers > 1 ? "cpu:0-2" : "cpu:0";
   g->diags = &d;
-  g->config = (struct config){
-      .batch = ROWS, .towers = towers, .strategy = strategy, .uneven = strcmp(strategy, "replicate") == 0};
+  g->config = (struct config){.batch = ROWS,
+                              .towers = towers,
+                              .strategy = strategy,
+                              .uneven = (strategy_find(strategy)->settings & TAKES_UNEVEN) != 0};
   if (!target_parse(a, devices, &g->config.target, &d, LOC_NONE)) give_up(a, source->name, &d);
   if (!graph_has_op(g, OP_gradient) && towers == 1)
     write_stage(w, a, arena_printf(a, "%s source", source->name), g, &inputs, false);

@@ -11,13 +11,9 @@ import struct
 import subprocess
 import sys
 
-try:
-    import ml_dtypes
-    import numpy as np
-except ImportError:
-    print("SKIP: no numpy with ml_dtypes: see tools/oracles.sh")
-    sys.exit(77)
+import needs
 
+ml_dtypes, np = needs.modules("ml_dtypes", "numpy")
 DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 LEAST = 2.0**-126
 failures = []

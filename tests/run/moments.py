@@ -9,12 +9,9 @@ import os
 import subprocess
 import sys
 
-try:
-    import numpy as np
-except ImportError:
-    print("SKIP: no numpy: see tools/oracles.sh")
-    sys.exit(77)
+import needs
 
+(np,) = needs.modules("numpy")
 DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 EPSILON = 2.0**-24
 ROWS, HIGH, WIDE, CHANNELS = 40, 12, 9, 7

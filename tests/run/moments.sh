@@ -4,4 +4,4 @@ set -eu
 python=$("$2/tools/oracles.sh" --find) || { echo "SKIP: no numpy: see tools/oracles.sh" && exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$python" "$2/tests/run/moments.py" "$1" "$work"
+"$python" -B "$2/tests/run/moments.py" "$1" "$work"

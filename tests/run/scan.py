@@ -13,14 +13,9 @@ import subprocess
 import sys
 import sysconfig
 
-try:
-    import jax
-    import jax.numpy as jnp
-    import numpy as np
-except ImportError:
-    print("SKIP: no JAX: see tools/oracles.sh")
-    sys.exit(77)
+import needs
 
+jax, jnp, np = needs.modules("jax", "jax.numpy", "numpy")
 jax.config.update("jax_enable_x64", True)
 DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 SIMULATED = sys.argv[3] if len(sys.argv) > 3 else None

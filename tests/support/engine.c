@@ -1,5 +1,6 @@
 #include "tests/support/engine.h"
 
+#include "ir/strategies.h"
 #include "passes/pass.h"
 #include "planner/planner.h"
 #include "runtime/model_variable.h"
@@ -55,8 +56,8 @@ void layout_set(struct graph *g, const struct layout *l, int64_t rows, struct di
   g->config = (struct config){.batch = rows,
                               .towers = l->towers,
                               .strategy = l->strategy,
-                              .uneven = strcmp(l->strategy, "replicate") == 0,
-                              .min_part_bytes = strcmp(l->strategy, "parameter_server") == 0 ? 8 : 0,
+                              .uneven = (strategy_find(l->strategy)->settings & TAKES_UNEVEN) != 0,
+                              .min_part_bytes = strategy_find(l->strategy)->settings & TAKES_PARTS ? 8 : 0,
                               .parameter_device = l->parameter_device};
   target_parse(g->arena, l->devices, &g->config.target, d, LOC_NONE);
 }

@@ -3,6 +3,7 @@
  * found. */
 #include "ir/ops/op.h"
 #include "ir/ops/op_id.h"
+#include "ir/strategies.h"
 #include "passes/pass.h"
 #include "planner/planner.h"
 #include "tests/support/fixture.h"
@@ -94,7 +95,7 @@ static struct graph *compile(struct parts *p, int cluster, const char *task, con
   g->config.batch = s->rows;
   g->config.towers = clusters[cluster].towers;
   g->config.strategy = clusters[cluster].strategy ? clusters[cluster].strategy : "multi_worker_mirrored";
-  g->config.uneven = clusters[cluster].strategy && strcmp(clusters[cluster].strategy, "replicate") == 0;
+  g->config.uneven = (strategy_find(g->config.strategy)->settings & TAKES_UNEVEN) != 0;
   g->config.min_part_bytes = clusters[cluster].servers > 1 ? 64 : 0;
   g->config.cross_device = clusters[cluster].cross_device;
   g->config.task = task;

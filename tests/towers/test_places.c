@@ -1,6 +1,7 @@
 /* The rule behind each node of a placed graph tells its device: from the printed graph alone, its header and the rules
  * that stand on the lines, every device is computed again. */
 #include "ir/ops/op_id.h"
+#include "ir/strategies.h"
 #include "tests/towers/samples.h"
 
 #include "ir/graph/text.h"
@@ -71,7 +72,7 @@ static int parameter_device(const struct reader *r) {
   int compute = 0;
   for (int i = 0; i < c->target.ndevices; i++) compute += carries(&c->target.devices[i]);
   bool gpu = strcmp(c->target.devices[worker(r, 0)].name.kind, "gpu") == 0;
-  bool shared = strcmp(c->strategy, "replicate") == 0 && !(compute == 1 && gpu);
+  bool shared = strategy_find(c->strategy)->storage == STORAGE_SHARED && !(compute == 1 && gpu);
   return shared ? cpu_zero(r) : worker(r, 0);
 }
 
@@ -216,7 +217,7 @@ static void annotations(void **state) {
                              "  update w.sgd.m.update\n"
                              "}\n";
   static const char *const lists[] = {"cpu:0-1", "cpu:0-3", "cpu:0-3,gpu:0", "cpu:1,gpu:0-1"};
-  static const char *const strategies[] = {"mirrored", "central_storage", "replicate", "round_robin"};
+  static const char *const tried[] = {"mirrored", "central_storage", "replicate", "round_robin"};
   for (int l = 0; l < 4; l++)
     for (int s = 0; s < 4; s++)
       for (int towers = 1; towers < 5; towers++) {
@@ -227,13 +228,13 @@ static void annotations(void **state) {
         assert_non_null(g);
         for (uint32_t i = 0; i < g->count; i++) g->nodes[i]->origin = "m.dsl:1";
         g->config =
-            (struct config){.batch = 8, .towers = towers, .strategy = strategies[s], .soft_placement = true};
+            (struct config){.batch = 8, .towers = towers, .strategy = tried[s], .soft_placement = true};
         g->config.uneven = s == 2;
         assert_true(target_parse(a, lists[l], &g->config.target, &d, LOC_NONE));
         g = pipeline_run(a, g, NULL, "copies", NULL, &d);
         if (!g) fail_msg("%s", diags_text(&d, false));
         const char *wrong = rules_tell_devices(a, g);
-        if (wrong) fail_msg("%s, %s, %d towers: %s", lists[l], strategies[s], towers, wrong);
+        if (wrong) fail_msg("%s, %s, %d towers: %s", lists[l], tried[s], towers, wrong);
         const struct node *w = graph_find(g, "w"), *m = graph_find(g, "w.sgd.m");
         bool moves = s > 1 && l<3, kept = s> 0; /* cpu:1 is there; slots of one copy are with it */
         if (moves) assert_string_equal(g->config.target.devices[w->device].text, "/cpu:1");
