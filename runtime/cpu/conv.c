@@ -215,7 +215,8 @@ static struct conv_plan *plan_create(const struct convolution *c, bool bf16, boo
   p->size = turned ? conv_turned_around(c) : *c;
   p->count = count_pieces(&p->size);
   p->size.batch /= p->count;
-  if (!onednn_make(p, conv_create_primitive) || (bf16 && !stored && p->has_primitive && !create_halves(p))) {
+  if (!onednn_make(p, false, conv_create_primitive) ||
+      (bf16 && !stored && p->has_primitive && !create_halves(p))) {
     plan_destroy(p);
     return NULL;
   }

@@ -198,7 +198,7 @@ struct cpu_matmul_plan *cpu_matmul_plan_create(const struct product *mm, const s
   if (p == NULL) return NULL;
   p->size = *mm;
   p->rows = *rows;
-  if (mm->dtype != DT_F32 || onednn_make(p, prepare)) return p;
+  if (mm->dtype != DT_F32 || onednn_make(p, true, prepare)) return p;
   cpu_matmul_plan_destroy(p);
   return NULL;
 }
@@ -214,7 +214,7 @@ struct cpu_matmul_plan *cpu_matmul_plan_again(const struct cpu_matmul_plan *plan
                                 .engine = plan->engine,
                                 .primitive = plan->primitive};
   bool good = !plan->packed[0] || create_packed(p);
-  if (good && (!p->has_primitive || onednn_make(p, create_again))) return p;
+  if (good && (!p->has_primitive || onednn_make(p, true, create_again))) return p;
   cpu_matmul_plan_destroy(p);
   return NULL;
 }

@@ -32,28 +32,35 @@ static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
 
 static void undo_start(void *mutex) { pthread_mutex_unlock(mutex); }
 
-/* The library generates its code in the first calls: here, where there is one thread, and room. Products that are
- * narrow have code of their own where there is AVX-512. */
-static bool start_library(void) {
-  enum { ROOM = 24 << 20, N = 32, WAYS = 8 };
-  static bool started;
+/* The library generates its code for products in the first of them: here, where there is one thread, and room. Products
+ * that are narrow have code of their own where there is AVX-512. It takes 20 milliseconds, which convolutions alone do
+ * not need. */
+static bool start_products(void) {
+  enum { N = 32, WAYS = 8 };
   static float zeros[N * N], c[N * N];
+  bool good = true;
+  for (int i = 0; i < WAYS && good; i++) {
+    char ta = i & 1 ? 'T' : 'N', tb = i & 2 ? 'T' : 'N';
+    int rows = i & 4 ? 2 : N, columns = i & 4 ? 1 : N;
+    good = dnnl_sgemm(ta, tb, rows, columns, columns, 1.0f, zeros, N, zeros, N, 0.0f, c, N) == dnnl_success;
+  }
+  return good;
+}
+
+static bool start_library(bool products) {
+  enum { ROOM = 24 << 20 };
+  static bool started, has_products;
   struct arena_guard guard;
   pthread_mutex_lock(&starting);
   arena_guard(&guard, undo_start, &starting);
-  if (!started && foreign_memory(0, ROOM)) {
-    foreign_prepare();
+  if (!(products ? has_products : started) && foreign_memory(0, ROOM)) {
+    if (!started) foreign_prepare();
     foreign_enter();
     started = true;
-    for (int i = 0; i < WAYS && started; i++) {
-      char ta = i & 1 ? 'T' : 'N', tb = i & 2 ? 'T' : 'N';
-      int rows = i & 4 ? 2 : N, columns = i & 4 ? 1 : N;
-      started =
-          dnnl_sgemm(ta, tb, rows, columns, columns, 1.0f, zeros, N, zeros, N, 0.0f, c, N) == dnnl_success;
-    }
+    has_products = products && start_products();
     foreign_leave();
   }
-  bool good = started;
+  bool good = products ? has_products : started;
   arena_unguard(&guard);
   pthread_mutex_unlock(&starting);
   return good;
@@ -71,13 +78,13 @@ static void undo_making(void *making) {
 }
 
 /* The library does not look at each piece of memory that it asks for, so there is to be more than it takes. */
-bool onednn_make(void *plan, bool (*make)(void *plan)) {
+bool onednn_make(void *plan, bool products, bool (*make)(void *plan)) {
   enum { ROOM = 8 << 20 };
   struct making m = {plan, get_threads()};
   struct arena_guard guard;
   arena_guard(&guard, undo_making, &m);
   set_threads(1); /* a primitive remembers how many threads it was made for */
-  bool good = start_library() && foreign_memory(0, ROOM);
+  bool good = start_library(products) && foreign_memory(0, ROOM);
   if (good) {
     foreign_enter();
     good = make(plan);

@@ -7,10 +7,10 @@
 
 /* Once per thread that runs what the library has made: keeps it from starting threads of its own. */
 void cpu_thread_init(void);
-/* Calls make(plan), which makes primitives, with one thread and a library that has started. False if make gives that,
- * or there is no memory to start. Where the call is left for want of memory, `plan` is freed, and what the library has
- * made of it is not touched. */
-bool onednn_make(void *plan, bool (*make)(void *plan));
+/* Calls make(plan), which makes primitives, with one thread and a library that has started, for products too if they
+ * are asked for. False if make gives that, or there is no memory to start. Where the call is left for want of memory,
+ * `plan` is freed, and what the library has made of it is not touched. */
+bool onednn_make(void *plan, bool products, bool (*make)(void *plan));
 /* The name of the way in which it is computed; "ref" where there is none to know. */
 const char *onednn_way(dnnl_primitive_desc_t desc);
 /* Whether the CPU has units for bfloat16 that are worth it: AMX. Those of AVX512_BF16 took 1.5 times as long as f32
