@@ -67,14 +67,18 @@ static void at_exit(void) {
   if (!failed) open_transport.stop();
 }
 
-/* Beside the library that this function is in, else wherever libraries are. */
+/* Beside the library that this function is in, as a build has it, or in its folder "dgc", as an installation does; of a
+ * tool that has the library in itself, where the installation put it. */
 static void *load_module(const char *name, struct arena *a) {
   Dl_info here;
-  const char *slash, *beside = name;
-  if (dladdr(&open_transport, &here) && (slash = strrchr(here.dli_fname, '/')))
-    beside = arena_printf(a, "%.*s/%s", (int)(slash - here.dli_fname), here.dli_fname, name);
-  void *library = dlopen(beside, RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own plugins look for its symbols */
-  return library ? library : dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  const char *slash = dladdr(&open_transport, &here) ? strrchr(here.dli_fname, '/') : NULL;
+  const char *folder = slash ? arena_printf(a, "%.*s/", (int)(slash - here.dli_fname), here.dli_fname) : "";
+  const char *paths[] = {arena_printf(a, "%s%s", folder, name), arena_printf(a, "%sdgc/%s", folder, name),
+                         arena_printf(a, "%s/%s", DGC_MODULES, name)};
+  void *library = NULL;
+  for (int i = 0; !library && i < 3; i++)
+    library = dlopen(paths[i], RTLD_NOW | RTLD_GLOBAL); /* Open MPI's own plugins look for its symbols */
+  return library;
 }
 
 /* 0: none. */
