@@ -10,6 +10,10 @@
  * The library installs no handlers of signals, and its own threads block them all. A handler that may run on a thread
  * while that is in a call must be installed with SA_ONSTACK, and the thread have an alternate stack: matrix products
  * keep numbers below the stack pointer.
+ * The binary interface grows: a struct that a call fills in for its caller begins with `size`, which the caller sets to
+ * the sizeof of its own, and gains fields at its end only. The library writes what both know, and zeros into what it
+ * does not know; a size of none of its versions is DGC_USAGE, or false. What it hands out itself grows likewise
+ * (dgc_progress, dgc_command), but elements of arrays, as dgc_metric, never change, nor does dgc_tensor.
  * Texts that a call hands out live until the next call that hands out a text, or the end of the session. */
 #ifndef DGC_H
 #define DGC_H
@@ -60,6 +64,7 @@ DGC_API const char *dgc_message(const struct dgc_session *s);
 
 /* The same one by one, until the next call: false behind the last. */
 struct dgc_diagnostic {
+  size_t size;          /* of the caller's struct */
   const char *severity; /* "error", "warning"; "note" and "help" belong to the one before them */
   const char *file;     /* NULL: it is about no place of a text */
   int line, column;     /* from 1; columns are bytes */
@@ -77,6 +82,7 @@ DGC_API enum dgc_status dgc_set(struct dgc_session *s, const char *option, const
 
 /* The options there are: false behind the last one. `value` names what it takes; NULL for a flag. */
 struct dgc_option {
+  size_t size; /* of the caller's struct */
   const char *name, *value, *help;
 };
 DGC_API bool dgc_option(int index, struct dgc_option *out);
@@ -285,6 +291,7 @@ DGC_API enum dgc_status dgc_write(struct dgc_session *s, const char *variable, c
 /* --- the machine and its files --- */
 
 struct dgc_machine {
+  size_t size; /* of the caller's struct */
   const char *cpu, *vectors;
   int cores;
   int64_t memory;
@@ -373,6 +380,7 @@ enum dgc_test_end {
   DGC_TEST_NOTHING_TO_TEST /* a file without lines for tests */
 };
 struct dgc_test_result {
+  size_t size; /* of the caller's struct */
   enum dgc_test_end end;
   const char *text; /* why; of updated ones, what has changed */
 };
@@ -417,6 +425,7 @@ struct dgc_bench_place {
   double alone;      /* where the first device does all alone, with one thread */
 };
 struct dgc_bench {
+  size_t size; /* of the caller's struct */
   int64_t batch;
   int towers, threads, kernels, plan_steps, signals, steps;
   double compile_seconds; /* source to a loaded plan */

@@ -296,4 +296,12 @@ static enum dgc_status bench(struct dgc_session *s, struct dgc_bench *out) {
   return l->plan->ndevices > 1 && !s->transport ? compare_with_one(s, l->plan, &x, out) : DGC_OK;
 }
 
-enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out) { CALL(s, bench(s, out)); }
+static enum dgc_status bench_call(struct dgc_session *s, struct dgc_bench *out) {
+  if (!session_can_give(out)) return session_wrong_size(s);
+  struct dgc_bench whole;
+  enum dgc_status status = bench(s, &whole);
+  if (!status) session_give(out, &whole, sizeof whole);
+  return status;
+}
+
+enum dgc_status dgc_benchmark(struct dgc_session *s, struct dgc_bench *out) { CALL(s, bench_call(s, out)); }

@@ -25,8 +25,10 @@ enum dgc_status session_backend(struct dgc_session *s, const struct backend **ou
 }
 
 static enum dgc_status look(struct dgc_session *s, struct dgc_machine *out) {
+  if (!session_can_give(out)) return session_wrong_size(s);
   struct machine m = machine_look(s->arena);
-  *out = (struct dgc_machine){m.cpu, m.vectors, m.cores, m.memory};
+  struct dgc_machine whole = {.cpu = m.cpu, .vectors = m.vectors, .cores = m.cores, .memory = m.memory};
+  session_give(out, &whole, sizeof whole);
   return DGC_OK;
 }
 

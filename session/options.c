@@ -174,9 +174,10 @@ static const struct option_row option_table[] = {
 enum { NOPTIONS = sizeof option_table / sizeof *option_table };
 
 bool dgc_option(int index, struct dgc_option *out) {
-  if (index < 0 || index >= NOPTIONS) return false;
+  if (index < 0 || index >= NOPTIONS || !session_can_give(out)) return false;
   const struct option_row *r = &option_table[index];
-  *out = (struct dgc_option){r->name, r->value, r->help};
+  struct dgc_option whole = {.name = r->name, .value = r->value, .help = r->help};
+  session_give(out, &whole, sizeof whole);
   return true;
 }
 

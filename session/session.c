@@ -59,6 +59,24 @@ enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c) {
   return DGC_RUNTIME;
 }
 
+/* Larger ones are memory that nobody has set. */
+enum { MAX_STRUCT = 4096 };
+
+bool session_can_give(const void *out) {
+  const size_t *size = out;
+  return *size > sizeof *size && *size <= MAX_STRUCT;
+}
+
+void session_give(void *out, const void *whole, size_t size) {
+  size_t own = sizeof(size_t), wanted = *(const size_t *)out, known = wanted < size ? wanted : size;
+  memcpy((char *)out + own, (const char *)whole + own, known - own);
+  memset((char *)out + known, 0, wanted - known);
+}
+
+enum dgc_status session_wrong_size(struct dgc_session *s) {
+  return session_fail(s, DGC_USAGE, "the struct to fill in does not say its size; set `size` to its sizeof");
+}
+
 /* A range on one line, as its caller counts. */
 static void place(const struct diag *g, struct dgc_diagnostic *out) {
   const struct source *s = g->loc.source;
@@ -74,12 +92,13 @@ bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_diagnosti
   static const char *const names[] = {
       [DIAG_ERROR] = "error", [DIAG_WARNING] = "warning", [DIAG_NOTE] = "note", [DIAG_HELP] = "help"};
   const struct diag *g = s->diags.first;
-  if (index < 0) return false;
+  if (index < 0 || !session_can_give(out)) return false;
   while (g && index-- > 0) g = g->next;
   if (!g || index >= 0) return false;
-  *out = (struct dgc_diagnostic){
+  struct dgc_diagnostic whole = {
       .severity = names[g->severity], .message = g->message, .wrong = g->wrong, .fix = g->meant};
-  place(g, out);
+  place(g, &whole);
+  session_give(out, &whole, sizeof whole);
   return true;
 }
 

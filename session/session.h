@@ -199,6 +199,12 @@ struct call {
 bool session_begin(struct dgc_session *s, struct call *c);
 enum dgc_status session_end(struct dgc_session *s, struct call *c, enum dgc_status status);
 enum dgc_status session_out_of_memory(struct dgc_session *s, struct call *c);
+/* Of a struct that begins with its size, as its caller has it: whether the library can fill it in; and fills it in with
+ * what it knows, which is `size` bytes at `whole`, and zeros. */
+bool session_can_give(const void *out);
+void session_give(void *out, const void *whole, size_t size);
+enum dgc_status session_wrong_size(struct dgc_session *s);
+
 #define CALL(s, expression)                                         \
   do {                                                              \
     struct call call;                                               \

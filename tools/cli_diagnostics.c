@@ -23,7 +23,7 @@ static void put_one(FILE *f, const struct dgc_diagnostic *d) {
 
 /* Notes and helps stand in the message before them. */
 static void put_all(FILE *f, const struct dgc_session *s) {
-  struct dgc_diagnostic d;
+  struct dgc_diagnostic d = {.size = sizeof d};
   bool noted = false;
   int i = 0;
   for (; dgc_diagnostic(s, i, &d); i++) {

@@ -131,7 +131,7 @@ static void look_at_pages(struct doctor *d) {
 
 int cli_doctor(struct cli *c) {
   struct doctor d = {.c = c};
-  struct dgc_machine m;
+  struct dgc_machine m = {.size = sizeof m};
   char says[400];
   c->told = true;
   int code = cli_status(c, dgc_machine(c->session, &m));

@@ -149,7 +149,7 @@ static void figures_of(struct figures *f, const struct dgc_progress *p) {
 
 /* What a log of JSON begins with, and goes on with after a checkpoint. */
 static void put_run(struct cli *c, FILE *f) {
-  struct dgc_machine m;
+  struct dgc_machine m = {.size = sizeof m};
   fprintf(f, "{\"run\":{\"dgc\":\"%s\",\"step\":%lld,\"model\":", dgc_version(),
           (long long)dgc_step(c->session));
   cli_json_string(f, c->words[0]);

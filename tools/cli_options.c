@@ -224,7 +224,7 @@ static int parse_option(struct cli *c, int argc, char **argv, int *i) {
     if (value && own && !own->value) return cli_usage(c, "-%c takes no value", own->letter);
   } else
     own = find_own(name, len);
-  struct dgc_option library = {0};
+  struct dgc_option library = {.size = sizeof library};
   if (!own && !find_library(name, len, &library)) return unknown(c, name, len);
   if (!takes(c->verb, own ? own->name : library.name)) return unknown(c, name, len);
   const char *wants = own ? own->value : library.value;
@@ -303,7 +303,7 @@ bool cli_option(const struct verb *v, int index, struct cli_option *out) {
     *out = (struct cli_option){o->letter, o->name, o->value, o->help};
     return true;
   }
-  struct dgc_option o;
+  struct dgc_option o = {.size = sizeof o};
   for (int i = 0; dgc_option(i, &o); i++) {
     if (!takes(v, o.name) || find_own(o.name, strlen(o.name)) || index--) continue;
     *out = (struct cli_option){strcmp(o.name, "output") == 0 ? 'o' : 0, o.name, o.value, o.help};

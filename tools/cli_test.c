@@ -63,7 +63,7 @@ static void test_file(struct jobs *j, const struct test_job *job, int number, FI
                          .update = j->c->update,
                          .run = command_run,
                          .user = &r};
-  struct dgc_test_result result = {DGC_TEST_FAILED, ""};
+  struct dgc_test_result result = {.size = sizeof result, .end = DGC_TEST_FAILED, .text = ""};
   struct dgc_session *s = dgc_create();
   snprintf(scratch, sizeof scratch, "%s/%d", j->scratch, number);
   if (slash) *slash = 0;

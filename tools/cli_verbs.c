@@ -317,7 +317,7 @@ static int predict(struct cli *c) {
 static int bench(struct cli *c) {
   int code = refuse_evaluator(c);
   if (!code) code = load(c);
-  struct dgc_bench b;
+  struct dgc_bench b = {.size = sizeof b};
   if (!code) code = cli_status(c, dgc_benchmark(c->session, &b));
   if (!code) cli_print_bench(c, &b);
   return code;
@@ -360,7 +360,7 @@ static void print_plugin(const struct cli *c, const struct dgc_plugin_device *al
 }
 
 static int devices(struct cli *c) {
-  struct dgc_machine m;
+  struct dgc_machine m = {.size = sizeof m};
   const struct dgc_gpu *gpus;
   const struct dgc_plugin_device *of_plugin;
   int count;

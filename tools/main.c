@@ -9,7 +9,7 @@ static int print_version(bool verbose) {
   printf("dgc %s\n", dgc_version());
   if (verbose) {
     struct dgc_session *s = dgc_create();
-    struct dgc_machine m;
+    struct dgc_machine m = {.size = sizeof m};
     fputs(dgc_build(), stdout);
     if (s && !dgc_machine(s, &m)) printf("machine: %s, %d cores, %s\n", m.cpu, m.cores, m.vectors);
     dgc_destroy(s);

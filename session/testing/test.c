@@ -426,7 +426,7 @@ static enum dgc_status test(struct dgc_session *s, const char *path, const struc
   }
   if (good && absent) {
     str_printf(&text, "requires %s", absent);
-    *out = (struct dgc_test_result){DGC_TEST_SKIPPED, text.data};
+    *out = (struct dgc_test_result){.end = DGC_TEST_SKIPPED, .text = text.data};
     return DGC_OK;
   }
   substitute(&t);
@@ -443,10 +443,18 @@ static enum dgc_status test(struct dgc_session *s, const char *path, const struc
   return DGC_OK;
 }
 
+static enum dgc_status test_call(struct dgc_session *s, const char *path, const struct dgc_test *how,
+                                 struct dgc_test_result *out) {
+  if (!session_can_give(out)) return session_wrong_size(s);
+  struct dgc_test_result whole = {.end = DGC_TEST_FAILED, .text = ""};
+  enum dgc_status status = test(s, path, how, &whole);
+  session_give(out, &whole, sizeof whole);
+  return status;
+}
+
 enum dgc_status dgc_test(struct dgc_session *s, const char *path, const struct dgc_test *how,
                          struct dgc_test_result *out) {
-  *out = (struct dgc_test_result){DGC_TEST_FAILED, ""};
-  CALL(s, test(s, path, how, out));
+  CALL(s, test_call(s, path, how, out));
 }
 
 static enum dgc_status check_text(struct dgc_session *s, const char *path, const char *prefixes,

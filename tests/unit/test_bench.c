@@ -65,7 +65,7 @@ static struct dgc_session *bench(struct dgc_bench *out) {
 
 static void ranges_are_said(void **state) {
   (void)state;
-  struct dgc_bench b;
+  struct dgc_bench b = {.size = sizeof b};
   struct dgc_session *s = bench(&b);
   int found = 0;
   for (int i = 0; i < b.ninputs; i++)
@@ -83,7 +83,7 @@ static void ranges_are_said(void **state) {
 
 static void ranges_are_covered(void **state) {
   (void)state;
-  struct dgc_bench b;
+  struct dgc_bench b = {.size = sizeof b};
   struct dgc_session *s = bench(&b);
   int64_t lows[INPUTS], highs[INPUTS];
   float table[ROWS][UNITS], flags;
@@ -105,7 +105,7 @@ static void ranges_are_covered(void **state) {
 
 static void each_run_is_the_same(void **state) {
   (void)state;
-  struct dgc_bench b;
+  struct dgc_bench b = {.size = sizeof b};
   static float table[2][ROWS][UNITS];
   for (int i = 0; i < 2; i++) {
     struct dgc_session *s = bench(&b);
@@ -144,7 +144,7 @@ static void lines_are_the_step(void **state) {
     int count;
   } spreads[] = {{"cpu:0", "1", 1}, {"cpu:0-2", "1", 3}, {"cpu:0-1", "2", 2}};
   for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
-    struct dgc_bench b;
+    struct dgc_bench b = {.size = sizeof b};
     struct dgc_session *s = profile(spreads[k].devices, spreads[k].threads, &b);
     double flops = 0, seconds = 0, gradient = 0;
     int places = 0;

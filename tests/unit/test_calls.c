@@ -235,7 +235,7 @@ static void stopped(void **state) {
   dgc_stop(s);
   assert_int_equal(dgc_evaluate(s, NULL, NULL, NULL), DGC_STOPPED);
   assert_int_equal(dgc_evaluate(s, NULL, NULL, NULL), DGC_OK);
-  struct dgc_bench b;
+  struct dgc_bench b = {.size = sizeof b};
   dgc_stop(s);
   assert_int_equal(dgc_benchmark(s, &b), DGC_STOPPED);
   assert_int_equal(dgc_benchmark(s, &b), DGC_OK);

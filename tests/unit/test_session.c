@@ -13,6 +13,40 @@
 
 #include <cmocka.h>
 
+/* Callers that were built with another dgc.h: an older one has shorter structs, a newer one longer ones. */
+static void structs_grow(void **state) {
+  (void)state;
+  enum { OLD = offsetof(struct dgc_machine, cores), UNSET = 0x5a };
+  union {
+    struct dgc_machine m;
+    char bytes[sizeof(struct dgc_machine) + 24];
+  } out;
+  struct dgc_session *s = open_with("cpu:0", "1");
+  static const size_t sizes[] = {OLD, sizeof(struct dgc_machine), sizeof out};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    memset(&out, UNSET, sizeof out);
+    out.m.size = sizes[k];
+    assert_int_equal(dgc_machine(s, &out.m), DGC_OK);
+    assert_int_equal(out.m.size, sizes[k]);
+    assert_true(strlen(out.m.cpu) > 0 && strlen(out.m.vectors) > 0);
+    if (sizes[k] != OLD) assert_true(out.m.cores > 0 && out.m.memory > 0);
+    for (size_t i = sizeof out.m; i < sizeof out; i++)
+      assert_int_equal(out.bytes[i], i < sizes[k] ? 0 : UNSET);
+    for (size_t i = sizes[k]; i < sizeof out; i++) assert_int_equal(out.bytes[i], UNSET);
+  }
+  static const size_t wrong[] = {0, sizeof(size_t), (size_t)-1};
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+    struct dgc_bench b = {.size = wrong[k]};
+    struct dgc_option o = {.size = wrong[k]};
+    out.m.size = wrong[k];
+    assert_int_equal(dgc_machine(s, &out.m), DGC_USAGE);
+    assert_non_null(strstr(dgc_message(s), "size"));
+    assert_int_equal(dgc_benchmark(s, &b), DGC_USAGE);
+    assert_false(dgc_option(0, &o));
+  }
+  dgc_destroy(s);
+}
+
 static void descriptions(void **state) {
   (void)state;
   struct dgc_session *s = open_with("cpu:0", "1");
@@ -272,15 +306,11 @@ static void files_of_a_text(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(descriptions),
-      cmocka_unit_test(learning),
-      cmocka_unit_test(variables),
-      cmocka_unit_test(checkpoints),
-      cmocka_unit_test(checkpoint_that_does_not_fit),
-      cmocka_unit_test(weights_alone),
-      cmocka_unit_test(misuse),
-      cmocka_unit_test(classes),
-      cmocka_unit_test(sessions_in_threads),
+      cmocka_unit_test(descriptions),    cmocka_unit_test(structs_grow),
+      cmocka_unit_test(learning),        cmocka_unit_test(variables),
+      cmocka_unit_test(checkpoints),     cmocka_unit_test(checkpoint_that_does_not_fit),
+      cmocka_unit_test(weights_alone),   cmocka_unit_test(misuse),
+      cmocka_unit_test(classes),         cmocka_unit_test(sessions_in_threads),
       cmocka_unit_test(files_of_a_text),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
