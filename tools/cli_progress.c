@@ -172,7 +172,7 @@ bool cli_progress(void *user, const struct dgc_progress *p) {
     return false;
   }
   if (c->quiet) return true;
-  bool line = p->epoch_end || p->log_due;
+  bool line = p->log_due;
   int width = line ? 0 : columns();
   if (!line && width) print_bar(p, width);
   if (!line) return true;

@@ -8,10 +8,10 @@
 """
 from .errors import DeviceError, Error, InputError, MismatchError, Stopped, UsageError
 from .library import lib as _lib, text as _text
-from .model import Model, Progress, Source, Tensor, Text, Variables
+from .model import Model, Picture, Progress, Source, Tensor, Text, Variables
 
 __version__ = _text(_lib.dgc_version())
-__all__ = ["compile", "load", "Model", "Progress", "Source", "Tensor", "Text", "Variables", "Error", "InputError",
+__all__ = ["compile", "load", "Model", "Picture", "Progress", "Source", "Tensor", "Text", "Variables", "Error", "InputError",
            "UsageError", "DeviceError", "MismatchError", "Stopped"]
 
 

@@ -46,6 +46,14 @@ class Text(str):
         return "<pre style='line-height: 1.2; white-space: pre; overflow-x: auto'>%s</pre>" % html.escape(self)
 
 
+class Picture(Text):
+    """A graph as a page of HTML; a notebook shows it in a frame of its own, whose scripts see nothing of the notebook."""
+
+    def _repr_html_(self):
+        return ("<iframe sandbox='allow-scripts' style='width: 100%%; height: 640px; border: 1px solid #ccc' "
+                "srcdoc=\"%s\"></iframe>" % html.escape(self))
+
+
 class Variables(collections.abc.Mapping):
     """The model's variables by name: reading gives a copy, assigning replaces the value on all devices."""
 
@@ -271,8 +279,12 @@ class Model:
 
     def emit(self, stage="placed", entry=None):
         """What the compiler makes of an entry ("train", "eval", "predict"; None: the first there is) at a stage, as text:
-        graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, stablehlo, dot, json, …"""
-        return self._text(lib.dgc_emit, entry.encode() if entry else ffi.NULL, stage.encode())
+        graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, stablehlo, dot, json, …; html is a Picture."""
+        made = self._text(lib.dgc_emit, entry.encode() if entry else ffi.NULL, stage.encode())
+        return Picture(made) if stage == "html" else made
+
+    def _repr_html_(self):
+        return self.emit("html")._repr_html_()
 
     def explain(self, node, entry=None):
         """Why a node of the placed graph is where it is."""

@@ -796,7 +796,7 @@ function remember() {
   const state = new URLSearchParams({pass: DATA.passes[view.pass].pass});
   if (!view.merged) state.set('towers', 'apart');
   if (view.selected && !view.selected.folded) state.set('select', view.node.name);
-  history.replaceState(null, '', '#' + state);
+  if (location.protocol !== 'about:') history.replaceState(null, '', '#' + state); // a frame of a notebook has no address
 }
 
 function start() {

@@ -1,9 +1,17 @@
 #!/usr/bin/env python3
 """The Python package: package.py SOURCE. Its numbers are numpy's, or those of a file with the same rows."""
+import html
+import http.server
+import os
 import pathlib
+import re
+import shutil
 import signal
+import subprocess
 import sys
 import threading
+import time
+import urllib.parse
 
 import numpy as np
 
@@ -188,6 +196,49 @@ def test_looks(root):
     check(dgc.__version__[0].isdigit(), dgc.__version__)
 
 
+def test_picture(folder):
+    """What a notebook shows: a frame whose scripts run, answer clicks, and see nothing of the notebook."""
+    m = model()
+    frame = m._repr_html_()
+    check(frame == m.emit("html")._repr_html_() and frame.startswith("<iframe sandbox='allow-scripts' "), frame[:200])
+    check(str(m.emit("html")).startswith("<!"), "the text is the page")
+    if not shutil.which("chromium"):
+        print("chromium: not there, so no picture was looked at in a browser", file=sys.stderr)
+        return
+    # It tells by what it asks a server for, which also has the notebook: so nothing is waited for but that.
+    tell = """<script>addEventListener('load', () => {
+      let title = 'hidden'; try { title = parent.document.title } catch (e) {}
+      show(view.graph.byName.get('h.matmul'));
+      const heard = ['status', 'details'].map(id => document.getElementById(id).textContent);
+      new Image().src = '%s/heard?' + encodeURIComponent([title, ...heard].join('|')) })</script>"""
+    heard, cut = [], frame.rindex('"></iframe>')
+
+    class Server(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path.startswith("/heard?"):
+                heard.extend(urllib.parse.unquote(self.path.split("?", 1)[1]).split("|"))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            script = html.escape(tell % ("http://127.0.0.1:%d" % server.server_port))
+            self.wfile.write(("<title>notebook</title>" + frame[:cut] + script + frame[cut:]).encode())
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Server) as server:
+        browser = subprocess.Popen(
+            ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--user-data-dir=%s" % (folder / "profile"), "http://127.0.0.1:%d" % server.server_port],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ, HOME=str(folder)), start_new_session=True)
+        server.timeout, end = 1, time.monotonic() + 240
+        while not heard and time.monotonic() < end:
+            server.handle_request()
+        os.killpg(browser.pid, signal.SIGKILL)
+        browser.wait()
+    check(len(heard) > 2 and heard[0] == "hidden" and re.search(r"\d+ nodes", heard[1]) and "f32[16,16]" in heard[2], heard)
+
+
 root, folder = pathlib.Path(sys.argv[1]), pathlib.Path.cwd()
 check(pathlib.Path(dgc.__file__).parent.parent == folder / "site", dgc.__file__)
 test_line()
@@ -196,4 +247,5 @@ test_training(folder)
 test_signals()
 test_refusals(folder)
 test_looks(root)
+test_picture(folder)
 print("%d passed, 0 failed" % passed)
