@@ -711,6 +711,7 @@ function loadTrace(text) {
   if (!Array.isArray(trace?.traceEvents)) return void ($('status').textContent = 'this is no trace: dgc train --trace FILE writes one');
   view.times = timesOf(trace);
   setPass(DATA.passes.length - 1);
+  fit();
   const known = view.graph.nodes.filter(n => view.times.has(n.name)).length;
   $('status').textContent += `; ${number(known)} of them in the trace`;
 }
