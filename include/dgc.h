@@ -336,8 +336,8 @@ DGC_API enum dgc_status dgc_checkpoint(struct dgc_session *s, const char *what, 
                                        int count, const char *out, bool json, const char **text);
 
 /* What the training of the session was made of and has come to, as JSON: digests of the model's graph, of the data as
- * the model sees it, of the placed graph and of all variables, seed, towers, batch, devices, steps. Equal digests of
- * the variables are equal bits. */
+ * the model sees it, of the placed graph, of each distinct kernel and of all variables, seed, towers, batch, devices,
+ * steps. Equal digests of the variables are equal bits. */
 DGC_API enum dgc_status dgc_receipt(struct dgc_session *s, const char **text);
 /* Logs that the tool's train --log has written, as one page of HTML that needs nothing else: curves of all figures, the
  * trainings beside each other, and the settings in which they differ. */

@@ -3,10 +3,13 @@
 #include "session/compile.h"
 #include "session/data.h"
 #include "session/model.h"
+#include "session/run.h"
 #include "session/strategy.h"
 
 #include "ir/graph/graph.h"
 #include "ir/graph/text.h"
+#include "ir/plan/plan.h"
+#include "ir/scalar/kernel.h"
 #include "runtime/data/json.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/xxh64.h"
@@ -52,6 +55,24 @@ static enum dgc_status put_placed(struct dgc_session *s, struct str *out) {
   xxh64_init(&h);
   add_graph(s, &h, g);
   put_digest(out, "placed", &h);
+  return DGC_OK;
+}
+
+/* Of each distinct kernel of the plan, in its order: all that code is made of, whatever the device. */
+static enum dgc_status put_kernels(struct dgc_session *s, struct str *out) {
+  struct loaded *l;
+  enum dgc_status status = session_plan(s, ENTRY_TRAIN, session_batch(s), &l);
+  if (status) return status;
+  str_put(out, ",\n\"kernels\":[");
+  for (int i = 0; i < l->plan->nkernels; i++) {
+    struct str bytes = str_make(s->call);
+    struct xxh64 h;
+    xxh64_init(&h);
+    kernel_bytes(&bytes, l->plan->kernels[i]);
+    xxh64_add(&h, bytes.data, bytes.len);
+    str_printf(out, "%s\"xxh64:%016llx\"", i ? "," : "", (unsigned long long)xxh64_end(&h));
+  }
+  str_putc(out, ']');
   return DGC_OK;
 }
 
@@ -133,6 +154,7 @@ static enum dgc_status receipt(struct dgc_session *s, const char **text) {
   put_text(&out, "model", s->model->name);
   put_source(s, &out);
   status = put_placed(s, &out);
+  if (!status) status = put_kernels(s, &out);
   if (!status) status = put_data(s, &out);
   if (status) return status;
   put_number(&out, "seed", s->options.seed);

@@ -16,6 +16,7 @@ f = r["facts"]
 assert r["receipt"] == 1 and r["file"] == "digits.dsl" and "--set=hidden=6" in r["arguments"]
 assert (f["seed"], f["towers"], f["batch"], f["rows"], f["step"], f["epoch"], f["begun"]) == (5, 3, 32, 320, 20, 2, 0), f
 assert f["devices"] == ["/cpu:0", "/cpu:1"] and all(f[k].startswith("xxh64:") for k in ("graph", "placed", "data", "state"))
+assert len(set(f["kernels"])) == len(f["kernels"]) > 5 and all(k.startswith("xxh64:") for k in f["kernels"]), f["kernels"]
 PYTHON
 cp a.json first.json
 expect 2 'a file that is there' $train --epochs 2 --receipt a.json
@@ -26,6 +27,13 @@ same one two
 expect 0 verify "$dgc" verify --receipt a.json
 shows out 'a.json: done again, 20 steps: equal to the bit'
 grep -q otherwise out && fail 'the same devices are others' || pass
+grep -q kernels err && fail 'the same kernels are others' || pass
+sed 's/^"kernels":\["xxh64:..../"kernels":["xxh64:0000/' a.json >k.json
+expect 0 'other kernels' "$dgc" verify --receipt k.json
+shows err 'note: the kernels differ from what they were'
+grep -v '^"kernels"' a.json >k.json
+expect 0 'a receipt without kernels' "$dgc" verify --receipt k.json
+grep -q kernels err && fail 'kernels that are not known differ' || pass
 for more in '--devices cpu:0 --threads 1' '--devices cpu:0-2 --strategy central_storage'; do
   expect 0 "verify $more" "$dgc" verify --receipt a.json $more
   shows out 'equal to the bit, placed otherwise'
