@@ -16,6 +16,8 @@ PARTS = {
     "LLVM": ("Apache-2.0 WITH LLVM-exception", "https://llvm.org", "pkg:generic/llvm@"),
     "oneDNN": ("Apache-2.0", "https://github.com/oneapi-src/oneDNN", "pkg:github/oneapi-src/oneDNN@v"),
     "zlib": ("Zlib", "https://zlib.net", "pkg:generic/zlib@"),
+    "libpng": ("libpng-2.0", "http://www.libpng.org", "pkg:generic/libpng@"),
+    "libjpeg-turbo": ("IJG AND BSD-3-Clause AND Zlib", "https://libjpeg-turbo.org", "pkg:generic/libjpeg-turbo@"),
     "MPI": ("NOASSERTION", "https://www.mpi-forum.org", None),
     "meson": ("Apache-2.0", "https://mesonbuild.com", "pkg:pypi/meson@"),
     "gcc": ("GPL-3.0-or-later WITH GCC-exception-3.1", "https://gcc.gnu.org", "pkg:generic/gcc@"),

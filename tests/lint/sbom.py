@@ -12,7 +12,7 @@ import tempfile
 
 # By the names of their files: these are the system's own.
 SYSTEM = {"c", "m", "dl", "pthread", "rt", "ld-linux-x86-64", "ld-linux-aarch64"}
-FILES = {"z": "zlib", "dnnl": "oneDNN"}
+FILES = {"z": "zlib", "dnnl": "oneDNN", "png16": "libpng", "jpeg": "libjpeg-turbo"}
 
 
 def fail(message):
