@@ -54,7 +54,8 @@ __device__ static void attention_rows(const struct attention_numbers *s, const s
   }
 }
 
-extern "C" __global__ void attention(const TYPE *q, const TYPE *k, const TYPE *v, const unsigned char *mask, TYPE *y,
+extern "C" __global__ void __launch_bounds__(256, LEAST_BLOCKS)
+    attention(const TYPE *q, const TYPE *k, const TYPE *v, const unsigned char *mask, TYPE *y,
                                      struct attention_numbers s) {
   __shared__ struct attention_tile tile;
   long long tiles = (s.queries + ROWS - 1) / ROWS;

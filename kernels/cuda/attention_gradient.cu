@@ -88,7 +88,8 @@ __device__ static void head_gradient(const struct attention_numbers *s, const st
   __syncthreads();
 }
 
-extern "C" __global__ void attention_gradient(const TYPE *q, const TYPE *k, const TYPE *v, const TYPE *y,
+extern "C" __global__ void __launch_bounds__(256, LEAST_BLOCKS)
+    attention_gradient(const TYPE *q, const TYPE *k, const TYPE *v, const TYPE *y,
                                               const TYPE *dy, const unsigned char *mask, TYPE *out,
                                               struct attention_numbers s) {
   __shared__ struct attention_tile tile;

@@ -153,6 +153,14 @@ __device__ static inline int seen_pixel(const struct conv_numbers *s, int forwar
   return pixel;
 }
 
+/* The place in the result of sum i of a thread, in a tile that begins at row `top` and column `first`; -1: none. */
+__device__ static inline long long conv_element(const struct conv_numbers *s, struct conv_tile t, long long top, long long group,
+                                                int first, int thread, int i) {
+  long long row = top + thread / t.across * 4 + i / 4;
+  int column = first + thread % t.across * 4 + i % 4;
+  return row < t.rows && column < t.columns ? (row * s->groups + group) * t.columns + column : -1;
+}
+
 /* Tile number `at` of all groups. What a place outside of the input would be multiplied by is 0 here, which a weight that
  * is NaN or infinite makes NaN: tiles that meet one are added up element by element. */
 __device__ static void conv_tile(const struct conv_numbers *s, struct conv_tile t, const TYPE *from, const TYPE *w, TYPE *out,
@@ -169,6 +177,7 @@ __device__ static void conv_tile(const struct conv_numbers *s, struct conv_tile 
   long long row = top + loaded, image = row / pixels * other;
   row_begin(s, t.forward, row % pixels, begin);
   SUM sums[16];
+#pragma unroll
   for (int i = 0; i < 16; i++) sums[i] = 0;
   if (thread == 0) is_odd = 0;
   for (int d = 0; d < t.depth; d += DEPTH) {
@@ -193,21 +202,27 @@ __device__ static void conv_tile(const struct conv_numbers *s, struct conv_tile 
     }
     __syncthreads();
     const SUM *x = a + thread / t.across * 4, *y = b + thread % t.across * 4;
+#pragma unroll 4
     for (int k = 0; k < DEPTH; k++)
+#pragma unroll
       for (int i = 0; i < 16; i++) sums[i] += x[k * high + i / 4] * y[k * wide + i % 4];
   }
   __syncthreads();
+#pragma unroll
   for (int i = 0; i < 16; i++) {
-    long long to = top + thread / t.across * 4 + i / 4, e;
-    int column = first + thread % t.across * 4 + i % 4;
-    if (to >= t.rows || column >= t.columns) continue;
-    e = (to * s->groups + group) * t.columns + column;
-    out[e] = (TYPE)(!is_odd ? sums[i] : t.forward ? output_at(s, from, w, e) : input_at(s, from, w, e));
+    long long e = conv_element(s, t, top, group, first, thread, i);
+    if (e >= 0 && !is_odd) out[e] = (TYPE)sums[i];
+  }
+#pragma unroll 1
+  for (int i = 0; i < 16 && is_odd; i++) {
+    long long e = conv_element(s, t, top, group, first, thread, i);
+    if (e >= 0) out[e] = (TYPE)(t.forward ? output_at(s, from, w, e) : input_at(s, from, w, e));
   }
   __syncthreads();
 }
 
-extern "C" __global__ void conv(const TYPE *a, const TYPE *b, TYPE *out, struct conv_numbers s) {
+extern "C" __global__ void __launch_bounds__(256, LEAST_BLOCKS)
+    conv(const TYPE *a, const TYPE *b, TYPE *out, struct conv_numbers s) {
   long long step = (long long)gridDim.x * blockDim.x;
   long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (s.result == 1) {

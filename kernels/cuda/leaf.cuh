@@ -1,5 +1,9 @@
 /* In front of every kernel of this folder. */
 
+/* Blocks of 256 threads that are to fit in a multiprocessor, so that one computes while another one waits: 128 registers
+ * for each thread. Doubles take two each. */
+enum { LEAST_BLOCKS = sizeof(TYPE) == 8 ? 1 : 2 };
+
 /* The numbers of gather and scatter_add: rows of `width` elements, of which the table has `rows`, and `count` row
  * numbers of index_bytes each. */
 struct rows_numbers {

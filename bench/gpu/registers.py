@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""What NVIDIA's assembler makes of the kernels, for which no GPU is needed.
+
+registers.py DGC [MODEL...] [--arch sm_80,sm_90,sm_100] [--check] [--leaves f32,f64,i32]
+
+For each kernel of a model, as `dgc compile --emit cuda` prints it, and with --leaves for each of kernels/cuda: threads of a
+block, registers of a thread, shared memory, what is kept in local memory because registers do not suffice, and how many warps
+of a multiprocessor that leaves (the formula of NVIDIA's occupancy calculator: registers are given to a warp by the 256, shared
+memory to a block by the 128 bytes with 1024 for the system). --check says only what is wrong: local memory, or less than a
+quarter of a multiprocessor's warps in f32. The last column has the least time of the step that gave the kernel its name, in
+microseconds of an H100: its operations over the peak, or its bytes over the bandwidth. Exit status 77: there is no nvcc.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# As runtime/cuda/compile.c has them.
+OPTIONS = ['--fmad=false', '--ftz=false', '--prec-div=true', '--prec-sqrt=true', '--std=c++17']
+# Bytes of shared memory, warps and blocks of a multiprocessor, by compute capability (CUDA C++ Programming Guide, table of
+# technical specifications); all have 65,536 registers.
+SHARED, WARPS, BLOCKS = {80: 164 << 10, 86: 100 << 10, 89: 100 << 10, 90: 228 << 10, 100: 228 << 10}, {86: 48, 89: 48}, 32
+TYPES = {'f32': ('float', 'float'), 'f64': ('double', 'double'), 'i32': ('int', 'unsigned')}
+H100 = 66.9e3, 3.35e3  # GFLOP/s in f32, GB/s: NVIDIA's data sheet of the SXM model
+INTEGER_ONLY = {'matmul'}  # products of floating point numbers are cuBLAS's
+
+
+def nvcc():
+    found = shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
+    return found if os.access(found, os.X_OK) else None
+
+
+def compile_text(compiler, text, arch):
+    """By kernel: (registers, shared, local)."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder, 'kernels.cu')
+        source.write_text(text)
+        done = subprocess.run([compiler, f'-arch={arch}', '-cubin', '-Xptxas', '-v', *OPTIONS, '-o', f'{folder}/out', source],
+                              capture_output=True, text=True, errors='replace')
+    if done.returncode:
+        sys.exit(f'{compiler}: {done.stderr[:2000]}')
+    made, name, local = {}, None, 0
+    for line in done.stderr.splitlines():
+        if m := re.search(r"entry function '(\w+)'", line):
+            name, local = m[1], 0
+        elif m := re.search(r'(\d+) bytes stack frame, (\d+) bytes spill stores', line):
+            local = max(int(m[1]), int(m[2]))
+        elif name and (m := re.search(r'Used (\d+) registers', line)):
+            shared = re.search(r'(\d+) bytes smem', line)
+            made[name] = int(m[1]), int(shared[1]) if shared else 0, local
+            name = None
+    return made
+
+
+def warps(threads, registers, shared, arch):
+    """Of a multiprocessor, that can be under way, and how many it has."""
+    number = int(arch[3:])
+    most, of_block = WARPS.get(number, 64), -(-threads // 32)
+    by_registers = 65536 // (-(-registers * 32 // 256) * 256) // 4 * 4 // of_block
+    by_shared = SHARED[number] // (-(-shared // 128) * 128 + 1024)
+    return min(most // of_block, BLOCKS, by_registers, by_shared) * of_block, most
+
+
+def leaves(types):
+    """(name, type, text) of the kernels that are written by hand."""
+    folder = ROOT / 'kernels/cuda'
+    head = (folder / 'leaf.cuh').read_text()
+    for file in sorted(folder.glob('*.cu')):
+        for dtype in types:
+            if file.stem in INTEGER_ONLY and dtype != 'i32':
+                continue
+            element, total = TYPES[dtype]
+            yield file.stem, dtype, f'#define TYPE {element}\n#define SUM {total}\n{head}{file.read_text()}'
+
+
+def threads_of(text, name):
+    """Of a block: of what is written by hand, and of reductions, 256 at most; of maps 128."""
+    head = re.search(rf'__global__ void (?:__launch_bounds__\(.*\)\s+)?{name}\(([^{{]*)', text)[1]
+    return 256 if 'scratch' in head or 'TYPE' in head else 128
+
+
+def roofs(dgc, model):
+    """By node: microseconds on an H100, by the operations and bytes that dgc counts of a step; on a CPU, which fuses as a GPU
+    does but for reductions of columns."""
+    done = subprocess.run([dgc, 'bench', model, '--devices', 'cpu:0', '--steps', '1', '--profile', '--json'],
+                          capture_output=True, text=True)
+    lines = json.loads(done.stdout).get('lines', []) if done.returncode == 0 else []
+    return {re.sub(r'[^a-zA-Z0-9]', '_', l['what'])[:48]: max(l['gflop'] / H100[0], l['gb'] / H100[1]) * 1e6 for l in lines}
+
+
+def measure(compiler, what, text, archs, check, dtype='', roof=None):
+    wrong = []
+    columns = {arch: compile_text(compiler, text, arch) for arch in archs}
+    for name in columns[archs[0]]:
+        threads, cells = threads_of(text, name), []
+        for arch in archs:
+            registers, shared, local = columns[arch][name]
+            busy, most = warps(threads, registers, shared, arch)
+            cells.append(f'{registers:4} {busy:3}/{most}' + (f' LOCAL {local}' if local else ''))
+            if local or (busy * 4 < most and 'double' not in text):
+                wrong.append(f'{what}: {name} {dtype}: {arch}: {registers} registers, {local} bytes of local memory, '
+                             f'{busy} of {most} warps')
+        if not check:
+            shared = columns[archs[0]][name][1]
+            least = (roof or {}).get(re.sub(r'^k\d+_', '', name))
+            print(f'{what:14} {(name + " " + dtype).strip():60.60} {threads:4} {shared:6}  ' + '  '.join(cells) +
+                  (f'  {least:8.2f}' if least else ''))
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('dgc')
+    parser.add_argument('models', nargs='*', help='all samples')
+    parser.add_argument('--arch', default='sm_80,sm_90,sm_100')
+    parser.add_argument('--check', action='store_true')
+    parser.add_argument('--leaves', default='', help='of these types; without MODEL only them')
+    o = parser.parse_args()
+    compiler, archs, wrong, kernels = nvcc(), o.arch.split(','), [], 0
+    if not compiler:
+        print('SKIP: there is no nvcc (of CUDA 12.8 or newer)')
+        return 77
+    if not o.check:
+        print(f'{"model":14} {"kernel":60} {"block":>4} {"shared":>6}  ' + '  '.join(f'{a}: registers, warps' for a in archs) +
+              '  roof, us')
+    for model in o.models or ([] if o.leaves else sorted((ROOT / 'samples').glob('*.dsl'))):
+        text = subprocess.run([o.dgc, 'compile', model, '--devices', 'gpu:0', '--emit', 'cuda'], check=True,
+                              capture_output=True, text=True).stdout
+        wrong += measure(compiler, pathlib.Path(model).stem, text, archs, o.check, roof=None if o.check else roofs(o.dgc, model))
+        kernels += text.count('__global__')
+    for name, dtype, text in leaves(o.leaves.split(',')) if o.leaves else ():
+        wrong += measure(compiler, 'kernels/cuda', text, archs, o.check, dtype)
+        kernels += 1
+    print('\n'.join(wrong + [f'{kernels} kernels for {", ".join(archs)}: {len(wrong)} wrong']))
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
