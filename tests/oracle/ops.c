@@ -50,14 +50,14 @@ static struct values fill(struct arena *a, const struct cases *c, uint64_t seed,
   return inputs;
 }
 
-/* What each node may give, in any order of additions. */
+/* What each node may give, in any order of additions; of what no output reads nothing is known. */
 static struct bounds *bounds_of(struct arena *a, const struct graph *g, const struct values *inputs) {
   struct values none = values_make(a);
   struct bounds *at = arena_new_array(a, g->count, struct bounds);
   if (!graph_bounds(a, g, inputs, &none, 0, at)) exit(1);
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    if (n->op == OP_cumsum && dtype_is_float((enum dtype)n->type.dtype))
+    if (n->op == OP_cumsum && dtype_is_float((enum dtype)n->type.dtype) && at[i].value.data)
       overflow_widen(a, n, &at[n->inputs[0]->id].value, &at[i]);
   }
   return at;
