@@ -130,8 +130,11 @@ static bool is_folder(const char *path) {
 static bool open_content(struct reader *r, const struct data_spec *spec, int64_t *budget) {
   r->pipe = !spec->roots && is_pipe(r->path);
   if (!r->pipe) return content_open(&r->in, spec->roots, r->path, size_of, budget, r->loc, r->diags);
-  if (!spec->pipes)
-    return reader_fail(r, "what comes through a pipe is read once, by one process; copy it into a file");
+  if (!spec->pipes) {
+    diag_error(r->diags, r->loc, "cannot read %s: a pipe is read once, by one process; copy it into a file",
+               r->path);
+    return false;
+  }
   return pipe_content(spec->pipes, r->path, budget ? *budget : INT64_MAX, &r->in, r->loc, r->diags) &&
          content_unpack(&r->in, r->path, size_of_pipe, budget, r->loc, r->diags);
 }

@@ -21,7 +21,11 @@ static bool list(struct reader *r, const struct data_spec *spec, struct folder *
     diag_error(r->diags, r->loc, "cannot read %s%s%s: %s", r->path, *where ? "/" : "", where, cause);
     return false;
   }
-  if (out->nfiles == 0) return reader_fail(r, "the folder has no files named .png, .jpg or .jpeg");
+  if (out->nfiles == 0) {
+    diag_error(r->diags, r->loc, "cannot read %s: the folder has no files named .png, .jpg or .jpeg",
+               r->path);
+    return false;
+  }
   if (out->others && !r->member)
     diag_note(r->diags, r->loc, "%s: %lld files are no images by their names, and left out: %s%s", r->path,
               (long long)out->others, out->other, out->others > 1 ? ", ..." : "");

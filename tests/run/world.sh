@@ -16,7 +16,8 @@ for thing in pipe folder socket /dev/zero; do
     "check $thing" "opt $thing" "verify $thing" "inspect $thing"; do
     expect 1 "$use" within "$dgc" $use
     shows err "cannot "
-    [ "$(wc -l <err)" = 1 ] && pass || fail "$use: not one line: $(cat err)"
+    # Who waits for a pipe is told so before.
+    [ "$(grep -vc ': reading pipe to its end$' err)" = 1 ] && pass || fail "$use: not one line: $(cat err)"
   done
 done
 printf 'use "./pipe" as p\nmodel m() {\n  input x : f32[B]\n  predict y = x\n}\n' >uses.dsl
