@@ -117,6 +117,7 @@ static int by_rule(const struct reader *r, const struct node *n, const char *rul
   if (strcmp(to, "with its variable") == 0)
     return r->devices[n->ninputs ? n->inputs[0]->id : owner(r, n)->id];
   if (strcmp(to, "where its towers are") == 0) return r->devices[n->inputs[0]->id];
+  if (strcmp(to, "with its loop") == 0) return r->devices[n->inputs[0]->id];
   if (strcmp(to, "with their table") == 0) return r->devices[n->inputs[0]->id];
   if (strcmp(to, "the worker") == 0) return worker(r, 0);
   if (sscanf(to, "tower %d's worker", &number) == 1) return worker(r, number);
