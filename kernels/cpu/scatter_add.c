@@ -9,21 +9,26 @@ struct scatter_numbers {
   int64_t first;
 };
 
-#define DEFINE(name, T)                                                                  \
-  static void name(void *const *args, const void *numbers) {                             \
-    const struct scatter_numbers s =                                                     \
-        *(const struct scatter_numbers *)numbers; /* what is written cannot change it */ \
-    const struct rows_numbers n = s.rows;                                                \
-    const void *index = args[1];                                                         \
-    const T *values = args[2];                                                           \
-    T *out = args[3];                                                                    \
-    for (int64_t i = 0; i < n.count; i++) {                                              \
-      int64_t row = row_from(&n, s.first, index, i);                                     \
-      if (row < 0) continue;                                                             \
-      T *restrict to = out + row * n.width;                                              \
-      const T *restrict from = values + i * n.width;                                     \
-      for (int64_t k = 0; k < n.width; k++) to[k] += from[k];                            \
-    }                                                                                    \
+/* Sixteen bytes of a row at a time, which may begin anywhere: each element is added as it is alone. */
+#define DEFINE(name, T)                                                                   \
+  typedef T name##_lanes __attribute__((vector_size(16), aligned(sizeof(T)), may_alias)); \
+  static void name(void *const *args, const void *numbers) {                              \
+    enum { LANES = 16 / sizeof(T) };                                                      \
+    const struct scatter_numbers s =                                                      \
+        *(const struct scatter_numbers *)numbers; /* what is written cannot change it */  \
+    const struct rows_numbers n = s.rows;                                                 \
+    const void *index = args[1];                                                          \
+    const T *values = args[2];                                                            \
+    T *out = args[3];                                                                     \
+    for (int64_t i = 0; i < n.count; i++) {                                               \
+      int64_t row = row_from(&n, s.first, index, i), k = 0;                               \
+      if (row < 0) continue;                                                              \
+      T *to = out + row * n.width;                                                        \
+      const T *from = values + i * n.width;                                               \
+      for (; k + LANES <= n.width; k += LANES)                                            \
+        *(name##_lanes *)(to + k) += *(const name##_lanes *)(from + k);                   \
+      for (; k < n.width; k++) to[k] += from[k];                                          \
+    }                                                                                     \
   }
 
 DEFINE(scatter_f32, float)
