@@ -135,10 +135,18 @@ static bool settles(enum operator op, const struct value *left) {
   return left->kind == VALUE_BOOL && ((op == OPERATOR_AND && !left->b) || (op == OPERATOR_OR && left->b));
 }
 
+static bool is_whole_tensor(const struct value *v) {
+  if (v->kind != VALUE_TENSOR) return false;
+  enum dtype t = (enum dtype)v->tensor.node->type.dtype;
+  return t != DT_BOOL && !dtype_is_float(t);
+}
+
+/* Of tensors of integers bit by bit, also with a number. */
 static struct value logic(struct resolver *r, enum operator op, struct value *v, struct loc loc) {
   if (v[0].kind == VALUE_BOOL && v[1].kind == VALUE_BOOL) return v[1];
   for (int i = 0; i < 2; i++)
-    if (v[i].kind != VALUE_BOOL && v[i].kind != VALUE_TENSOR && v[i].kind != VALUE_ERROR) {
+    if (v[i].kind != VALUE_BOOL && v[i].kind != VALUE_TENSOR && v[i].kind != VALUE_ERROR &&
+        !(v[i].kind == VALUE_INT && is_whole_tensor(&v[1 - i]))) {
       report(r, v[i].at, "`%s` works on bool, not on %s", operators[op].text,
              value_describe(r->arena, &v[i]));
       return value_error();

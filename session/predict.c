@@ -80,7 +80,8 @@ static enum dgc_status make_sinks(struct dgc_session *s, const struct graph *g, 
   for (int i = 0; !l->count && i < g->noutputs; i++)
     if (g->outputs[i].role == OUTPUT_PREDICT) add_to_sink(s, g, sinks, nsinks, "-", i);
   for (int i = 0; i < *nsinks; i++)
-    if (!row_writer_takes(sinks[i].path, sinks[i].count, &s->diags)) return DGC_USAGE;
+    if (!row_writer_takes(sinks[i].path, sinks[i].names, sinks[i].rows, sinks[i].count, &s->diags))
+      return DGC_USAGE;
   return DGC_OK;
 }
 

@@ -241,7 +241,7 @@ layer gru(x : T[N, L, K], units : int, sequence = false, reverse = false, length
   return all_h if sequence else h
 }
 
-# What gru does in a step: of x @ kernel + bias and h @ recurrent.
+# For gru and gru_cell: what they do in a step, of x @ kernel + bias and h @ recurrent.
 function gru_step(a : T[N, M], b, recurrent_bias, h : T[N, units]) {
   reset = sigmoid(a[:, 0:units] + b[:, 0:units])
   update = sigmoid(a[:, units:2 * units] + b[:, units:2 * units])

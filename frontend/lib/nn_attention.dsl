@@ -34,14 +34,13 @@ layer position_embedding(x : T[N, L, K], initial = normal) {
 # Attention of x, [N, I, K], to `memory`, [N, J, M]; none: to itself (Vaswani et al. 2017). `kv_heads`: so many heads of keys and
 # values, each shared by heads / kv_heads queries (Ainslie et al. 2023). `causal` and `mask`, bool [N, heads, I, J] of which each
 # axis may be 1, are those of dot_product_attention. `rotate`: queries and keys are turned by their places.
+# With a `cache`, [N, 2, J, kv_heads * K / heads] of keys and values, x is one step, [N, 1, K], at `place`, i32[N]: its key and value
+# take the oldest one's place in the cache, `place % J`, it sees all that the cache has so far, and the list of the result and the
+# cache is returned.
 #   input x : f32[B, 5, 8]
 #   input memory : f32[B, 3, 6]
 #   h = nn.multi_head_attention(x, heads = 4, memory = memory, kv_heads = 2)
 #   predict y = nn.multi_head_attention(h, heads = 4, causal = true, rotate = true)      # f32[B, 5, 8]
-#
-# With a `cache`, [N, 2, J, kv_heads * K / heads] of keys and values, x is one step, [N, 1, K], at `place`, i32[N]: its key and value
-# take the oldest one's place in the cache, `place % J`, it sees all that the cache has so far, and the list of the result and the
-# cache is returned.
 layer multi_head_attention(x : T[N, I, K], heads : int, memory = none, kv_heads = none, causal = false, mask = none,
                            rotate = false, use_bias = false, cache = none, place = none,
                            precision = none) with precision = precision {

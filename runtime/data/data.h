@@ -200,8 +200,9 @@ int64_t data_order(uint64_t seed, int64_t epoch, int64_t rows, int64_t position)
 
 struct row_writer;
 
-/* Whether `n` columns can go to a file of this name; else an error. */
-bool row_writer_takes(const char *path, int n, struct diags *d);
+/* Whether these `n` columns can go to a file of this name; else an error. */
+bool row_writer_takes(const char *path, const char *const *names, const struct type *row_types, int n,
+                      struct diags *d);
 /* Writes rows to `path`: .npy takes one column; .txt one of u8, each row of which is a line, its bytes as they are;
  * .csv any number, whose elements become columns x_0, x_1, ...
  * "-" is CSV on standard output. A regular file appears whole, when finished, or not at all. */

@@ -89,7 +89,8 @@ static enum prediction_format format_of(const char *path) {
   return ends_in(path, ".npy") ? FORMAT_NPY : ends_in(path, ".txt") ? FORMAT_TEXT : FORMAT_CSV;
 }
 
-bool row_writer_takes(const char *path, int n, struct diags *d) {
+bool row_writer_takes(const char *path, const char *const *names, const struct type *row_types, int n,
+                      struct diags *d) {
   enum prediction_format format = format_of(path);
   if (format == FORMAT_CSV && !ends_in(path, ".csv") && !is_stream(path))
     diag_error(d, LOC_NONE, "cannot write %s: its name must end in .npy, .csv or .txt", path);
@@ -97,6 +98,9 @@ bool row_writer_takes(const char *path, int n, struct diags *d) {
     diag_error(d, LOC_NONE,
                "cannot write %s: %s file holds one array, but there are %d; write .csv, or choose one", path,
                format == FORMAT_NPY ? "an npy" : "a text", n);
+  else if (format == FORMAT_TEXT && row_types[0].dtype != DT_U8)
+    diag_error(d, LOC_NONE, "cannot write %s: a text is of bytes, u8, and %s is %s; write .npy", path,
+               names[0], dtype_name((enum dtype)row_types[0].dtype));
   else
     return true;
   return false;
@@ -113,11 +117,7 @@ static bool begin_file(struct row_writer *w, const char *path, struct diags *d) 
     }
     diag_error(d, LOC_NONE, "cannot write %s: npy needs a regular file; write CSV", path);
     return false;
-  case FORMAT_TEXT:
-    if (w->types[0].dtype == DT_U8) return true;
-    diag_error(d, LOC_NONE, "cannot write %s: a text is of bytes, u8, and %s is %s; write .npy", path,
-               w->names[0], dtype_name((enum dtype)w->types[0].dtype));
-    return false;
+  case FORMAT_TEXT: return true;
   }
   return false;
 }
@@ -126,7 +126,7 @@ struct row_writer *row_writer_create(struct arena *a, const char *path, const ch
                                      const struct type *row_types, int n, struct diags *d) {
   struct row_writer *w = arena_new(a, struct row_writer);
   w->format = format_of(path);
-  if (!row_writer_takes(path, n, d)) return NULL;
+  if (!row_writer_takes(path, names, row_types, n, d)) return NULL;
   w->ncolumns = n;
   w->names = arena_new_array(a, (size_t)n, const char *);
   for (int i = 0; i < n; i++) w->names[i] = arena_strdup(a, names[i]);

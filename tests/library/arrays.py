@@ -119,6 +119,7 @@ ARRAYS = [
       for name, f in WHOLES.items()],
     *[Case(f"{name}(x, z)", {"x": (WHOLE & 255).astype(np.uint8), "z": (COUNTS & 15).astype(np.uint8)}, with_numpy(f), note="of u8")
       for name, f in WHOLES.items()],
+    Case("bit_or(bit_and(x, 6), 9) + bit_xor(-1, x)", {"x": WHOLE}, lambda x: ((x & 6) | 9) + (-1 ^ x), note="with numbers"),
     Case("logsumexp(x, axis = [1, 2])", {"x": M}, lambda x: special.logsumexp(x, (1, 2)), note="of several axes"),
     Case("logsumexp(x, axis = [0, 1], keep = true) + 0 * x", {"x": X}, lambda x: special.logsumexp(x) + 0 * x, types=("f32",),
          note="of the batch"),

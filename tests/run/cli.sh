@@ -150,7 +150,7 @@ expect 2 'no such prediction' "$dgc" predict "$samples/digits.dsl" --checkpoint 
 shows err 'it predicts probability'
 expect 2 'no such format' "$dgc" predict "$samples/digits.dsl" --checkpoint none.safetensors --output probability=p.png
 shows err 'must end in .npy, .csv or .txt'
-expect 1 'no text' "$dgc" predict "$samples/digits.dsl" --checkpoint none.safetensors --output probability=p.txt
+expect 2 'no text' "$dgc" predict "$samples/digits.dsl" --checkpoint none.safetensors --output probability=p.txt
 shows err 'a text is of bytes, u8, and probability is f32'
 expect 1 'no such model' "$dgc" check "$samples/digits.dsl" --model diggits
 shows err 'has digits'
