@@ -14,7 +14,8 @@ const char *library_word(const char *line) {
 
 size_t library_definitions(const struct embedded *file, struct definition *out, size_t cap) {
   size_t count = 0;
-  for (const char *line = file->text; line; line = strchr(line, '\n'), line += line != NULL) {
+  for (const char *line = file->text, *end; line; line = end ? end + 1 : NULL) {
+    end = strchr(line, '\n');
     const char *word = library_word(line);
     if (!word) continue;
     const char *name = line + strlen(word) + 1;

@@ -250,7 +250,7 @@ def body_of(op, lines, module):
         mine = [line for line in lines if line.place == place]
         made = {line.value for line in mine}
         read = dict.fromkeys(v for line in mine for v in line.operands if v not in made)
-        if mine:
+        if len(mine) > 1:  # an operation alone has JAX's slope, whatever it is called
             out[place] = mine[-1], list(read)
     return out
 
