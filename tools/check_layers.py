@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks what the compiler does not: who includes whom, and a few habits. check_layers.py [ROOT]"""
 import os
 import re
@@ -162,7 +163,9 @@ class Checker:
                     self.fail(path, n, "the compiler allocates from arenas only")
                 if FLOAT_FORMAT.search(line):
                     self.fail(path, n, "floating point numbers are printed by str_double")
-        if path.endswith(".c") and folder not in ("tests", "samples") and lines[0][:2] != "/*":
+        # Behind the line that names its license.
+        head = next((line for line in lines if "SPDX-License" not in line), "")
+        if path.endswith(".c") and folder not in ("tests", "samples") and head[:2] != "/*":
             self.fail(path, 1, "no comment at its head says what is in it")
         if path.endswith(".h"):
             relative = path[len("include/"):] if path.startswith("include/") else path

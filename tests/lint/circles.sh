@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Does tools/check_layers.py refuse modules that include each other, at once or through others, in headers or in
 # sources, and folders that may, and nothing else? Tags of two structs, paths that are not there, sources that do not say at their
 # head what they hold?
@@ -80,3 +81,5 @@ rm "$folder/page.md"
 start
 echo '#include "session/low.h"' >"$folder/session/low.c"
 refused "$1" "$2" "a source without a comment" "session/low.c:1: no comment at its head"
+printf '/* SPDX-License-Identifier: Apache-2.0 */\n#include "session/low.h"\n' >"$folder/session/low.c"
+refused "$1" "$2" "a source without a comment but its license" "session/low.c:1: no comment at its head"
