@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bump arenas: a list of chunks, the newest first. Large requests get a chunk of their own. */
 #include "base/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bump arenas: one per lifetime (a compilation, a graph, a pass, an executable).
  *
  * Nothing allocated here is freed alone; the whole arena dies at once. Running out of host memory is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time that passes, for measuring and for limits: it only grows, and has nothing to do with the time of day. */
 #ifndef DGC_BASE_CLOCK_H
 #define DGC_BASE_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collecting diagnostics and showing them as clang and rustc do. What comes from the source is never trusted: control
  * characters and bytes that are no UTF-8 print as '.', long lines and long messages are cut. */
 #include "base/diag.h"

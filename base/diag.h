@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Source locations and diagnostics: collected while the compiler works, printed at the end.
  *
  *   digits.dsl:9:12: error: matmul needs equal inner dimensions: f32[B,784] @ f32[512,10]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Regular files alone are opened to be read, and where a model names them, within its roots alone. */
 #include "base/file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening files to read: regular ones only. What a pipe, a device or a socket would do is not known beforehand, and
  * opening one may wait for ever, or rewind a tape. */
 #ifndef DGC_BASE_FILE_H

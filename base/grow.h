@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays that grow, in the scratch arena of whoever fills them. */
 #ifndef DGC_BASE_GROW_H
 #define DGC_BASE_GROW_H

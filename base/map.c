@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Open addressing over an array of entries in insertion order; at most three slots in four are taken. */
 #include "base/map.h"
 

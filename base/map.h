@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A hash map from strings to pointers, in an arena. Iteration follows insertion order, so that nothing
  * printed from a map depends on addresses. */
 #ifndef DGC_BASE_MAP_H

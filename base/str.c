@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growing strings, numbers as text, edit distance.
  *
  * A decimal of 15 digits (f32: 6) always survives the way to binary and back, so the shortest one is that with its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A growing string in an arena, and the one place where numbers become text.
  *
  * Numbers print the same in every locale and with every compiler. */

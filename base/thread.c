@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A thread begins with all signals blocked, but for faults. */
 #include "base/thread.h"
 

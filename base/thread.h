@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of the library: no handler of a signal runs on them, but for faults of their own. Signals are for the
  * program's own threads, and code that oneDNN generates keeps numbers below its stack pointer, where the frame of a
  * handler goes. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For tests: how much has been done, where a clock would tell more of the machine. */
 #ifndef DGC_BASE_WORK_H
 #define DGC_BASE_WORK_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Attention on one thread, f32: dgc's leaf and PyTorch's scaled_dot_product_attention, in turn in one run:
 attention.py BUILD [--rounds N] [--steps N]
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A training step on two processes of one thread each: dgc over MPI, TensorFlow's MultiWorkerMirroredStrategy and PyTorch's
 DistributedDataParallel over Gloo, in turn in one run: clusters.py BUILD [--steps N] [--batch N ...] [--rounds N]
 

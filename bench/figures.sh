@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The figures of this machine. figures.sh BUILD
 build=${1:-build}
 source=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What messages cost between processes of one host: the MPI library's own path against dgc's, which reads them where
  * the sender has them, and a sum in a fixed order by dgc's messages against MPI_Allreduce. mpirun -n 2 bench_messages:
  * the medians of rounds, in microseconds; with DGC_SHARED=off dgc's messages are the library's. */

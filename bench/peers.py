@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Training steps on CPUs: dgc, PyTorch (as it is, and compiled), JAX and TensorFlow (graphs, XLA, and
 MirroredStrategy on two logical CPUs), in turn in one run: peers.py BUILD [--only MODEL ...] [--who NAME ...]
 [--precision f32|bf16] [--threads N] [--rounds N] [--seconds S] [--python PYTHON] [--also BUILD ...]

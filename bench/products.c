@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products of f32 by code of our own against the library's: bench_products [ROUNDS [WORD]], of all shapes or
  * of those whose description has the word. Both on this thread, one after the other in each round, as other work
  * comes and goes: of each shape the least times, the rate that they are, and our time over the library's: the least

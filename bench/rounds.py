@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the measurements share: a run of `dgc bench`, a loop that takes the time of steps, a peer that is told from
 outside when its turn is, and rounds in which all take turns."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How long a step takes on 1, 2 and 4 processes of this machine, as predicted and as measured, by each way of summing:
 scaling.py BUILD [MODEL ...] [--steps N] [--rounds N] [--batch N] [--link RATE,DELAY]
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What one slow worker costs: slow_worker.sh DGC MODEL [EPOCHS]
 # Two workers and a parameter server, as processes, with an order of updates that is fixed and without. Prints rows a second
 # of both workers together, the median of all epochs but the first, and of three rounds the best; then the same where the second worker is stopped for

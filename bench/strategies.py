@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a training step costs on each strategy: time, bytes between devices, bytes on them.
 
 strategies.py BUILD [--steps N] [--only MODEL]

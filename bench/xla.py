@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Training steps of all samples: XLA's CPU program of what dgc exports beside dgc's own CPU backend, in turn in one run:
 xla.py BUILD [--rounds N] [--steps N] [--only SAMPLE] [--core N]
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the syntax tree says of itself: the operators' table, the kinds of definitions. */
 #include "frontend/ast.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The syntax tree: what the parser saw, nothing resolved. Lives in the arena of the compilation.
  *
  * Chains of left-associative operators lean to the left and may be as long as the source; all other nesting

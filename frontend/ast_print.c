@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The syntax tree as canonical text: two spaces per block, parentheses only where the tree needs them. */
 #include "frontend/ast.h"
 

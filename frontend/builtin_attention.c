@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dot_product_attention: what the leaf of it takes, as arguments. */
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and windows: conv, transposed_conv, window_sum and window_max, whose arguments become the attributes of
  * a node. */
 #include "frontend/resolve.h"

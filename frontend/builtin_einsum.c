@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* einsum: sums of products by letters for axes, out of transposes, products of matrices and sums. Two operands at a
  * time, from the left: letters that stand in both and later on are axes of a batch of matrices, those that stand in
  * both and are not needed any more are summed by the product. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gradient(y, x): the gradient of a scalar by any value, as a value of the model, which may itself be differentiated.
  *
  * It is expanded at once, so that the rest of the model sees what it is made of. Where a model asks for one, its graph

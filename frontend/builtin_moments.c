@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* moments(x, axis): mean and variance, for which a large x is read once.
  *
  * Both are sums of differences to a point that is near the mean: the mean p of one slice in the middle of x, which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random tensors. The stream of numbers belongs to the place in the model: no order of building can change
  * it. */
 #include "frontend/resolve.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions: sum(x, axis = 1), mean(x), max(x, axis = [0, 1], keep = true); max(x, y) of two operands is
  * elementwise. */
 #include "frontend/resolve.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by number: gather picks them, scatter_add adds to them. */
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"

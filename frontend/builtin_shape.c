@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that move elements without computing any, and matmul by name. */
 #include "frontend/resolve.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that are neither elementwise ops nor written in the language: their table, and those about
  * values. */
 #include "frontend/resolve.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls: arguments meet parameters, a function of the language runs in a frame of its own. */
 #include "frontend/resolve.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arithmetic on compile-time values. Integers are exact: what does not fit or does not divide is an error.
  * Floats are f64; what is no basic operation runs the op's own scalar body, so it gives what the graph
  * would give. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs, variables and data files. */
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the library says of itself: the comments above its definitions, for the terminal and as a page.
  *
  * A comment that stands directly above a definition describes it. Its lines that are indented by three blanks or

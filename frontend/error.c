@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Errors of the resolver. One that arises inside the standard library is shown at the user's own call, with
  * a note that leads inside; one that arises in a layer is followed by the calls that led there. */
 #include "frontend/resolve.h"

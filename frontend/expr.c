@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions. Chains of operators are walked, not recursed into; everything else is at most MAX_EVAL deep. */
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"

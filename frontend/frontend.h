@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The frontend: a source in, the model's graphs or diagnostics out. The language is described in
  * docs/language.md. */
 #ifndef DGC_FRONTEND_FRONTEND_H

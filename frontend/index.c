@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What square brackets mean: a type behind an element type, an item of a list, a part of a tensor. */
 #include "frontend/resolve.h"
 

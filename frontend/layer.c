@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layers that are made once and called as often as one likes: `critic = nn.mlp.new([64, 1])`, then `critic(real)` and
  * `critic(fake)`. Their variables are named by the name they have, `critic.part.0.kernel`; the first call of a run
  * declares them, those behind it find them. */

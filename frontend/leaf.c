@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ops that the language has under their names although they are not elementwise: f(operands, attributes). */
 #include "frontend/resolve.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the library's definitions stand, without parsing them: a compilation parses those whose names it looks up. */
 #include "frontend/library.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The standard library's files, which are compiled into the binary, and where their definitions stand. */
 #ifndef DGC_FRONTEND_LIBRARY_H
 #define DGC_FRONTEND_LIBRARY_H

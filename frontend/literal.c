@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of numbers as constant tensors: the first value of a variable may be `[[1, 0], [0, 1]]`. */
 #include "frontend/resolve.h"
 

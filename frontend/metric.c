@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics: what evaluation measures, and training, where it is asked for.
  *
  * Batches are evaluated one after the other, and a metric is that of all rows: a mean or a sum over them, or any

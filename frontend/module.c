@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where names come from: the prelude, the standard library, other files. */
 #include "frontend/resolve.h"
 

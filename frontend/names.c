@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What variables are called: by what the author wrote on the way to them, and by nothing that stands around it.
  *
  * A call of a layer owns its variables under the name that its statement binds; one inside the arguments of another

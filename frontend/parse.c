@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs lexer and parser: which line breaks count, which brackets are open, what to say of stray bytes. */
 #include "frontend/parse.h"
 

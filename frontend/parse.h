@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What lexer, parser and the tree's constructors share; nobody else includes this. */
 #ifndef DGC_FRONTEND_PARSE_H
 #define DGC_FRONTEND_PARSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Constructors of the syntax tree. They measure nesting, and report tokens that cannot be what they look
  * like. */
 #include "frontend/parse.h"

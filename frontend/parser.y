@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The grammar. Actions only build the tree; see docs/language.md for the language in words. */
 %require "3.8"
 %define api.pure full

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Types of parameters: they check an argument and bind what they name.
  *
  *   x : f32[..., K]    f32 of rank 1 or more; K is its last dimension

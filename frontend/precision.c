@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* In which precision matrices are multiplied: f32, or bf16, where both sides are rounded to bfloat16 before. A
  * definition says so for its body and for all that it calls, `with precision = bf16`; a call of matmul for
  * itself. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The learning rate of a train statement: what its optimizer is given as `rate`, as a small graph of `step` alone, so
  * that a training can say which rate it is at without a device. */
 #include "frontend/resolve.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which values are made of certain nodes: of what differs from tower to tower, or of the rows of the batch.
  *
  * Operands come before what reads them and never change, so each node is looked at once in all, however many

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a parsed source to the graphs of its model: one run of the text per graph. */
 #include "frontend/resolve.h"
 

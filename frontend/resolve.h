@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The resolver: runs the model's text once per graph. Compile-time values are computed, tensor expressions
  * become nodes.
  *

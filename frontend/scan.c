@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `scan`: a loop at run time. Its body is run once, on inputs that stand for the values before a step, and what is made
  * of those becomes the body of the node. */
 #include "frontend/resolve.h"

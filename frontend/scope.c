@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names: what a block binds, what a module defines, what the language has built in. */
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model's parameters: their defaults, and what the caller set instead. A value is read as what the
  * default is. */
 #include "frontend/resolve.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements: blocks are run, loops unrolled, conditions decided. */
 #include "frontend/resolve.h"
 

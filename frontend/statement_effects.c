@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What comes of each statement. None vanishes: where it has a meaning it binds, declares, assigns or gives something,
  * or an error has been reported; one that is only met where it has none, as a metric under `if training`, is told of.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elementwise expressions on tensors: numbers take the tensor's type, shapes broadcast, types never change
  * by themselves. */
 #include "frontend/resolve.h"

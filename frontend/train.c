@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Training: which variables a loss trains, the optimizer's run for each, and the assignments of a step.
  *
  * A variable has one writer per step. When two train statements change the same variable, the second

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Warns of parameters, inputs, variables and bindings that nothing reads. Looks at the text alone, so that
  * what an untaken `if` reads counts as read. */
 #include "frontend/resolve.h"

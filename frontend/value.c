@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compile-time values: text and equality. */
 #include "frontend/value.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an expression gives: compile-time values, and tensors, which are nodes of the graph being built. */
 #ifndef DGC_FRONTEND_VALUE_H
 #define DGC_FRONTEND_VALUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of all towers: all_gather(x), and products whose sides have the batch along different axes, as
  * `u @ transpose(v)`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention, see ir/ops/attention.c: products with all scores between them. */
 #include "hlo/rules.h"
 

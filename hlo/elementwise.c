@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bodies for one element, each primitive an operation on all elements; and elementwise ops that need no body. */
 #include "hlo/rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One operation of a line each, as text. */
 #include "hlo/emit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What writes operations: the pieces of which rules are made. */
 #ifndef DGC_HLO_EMIT_H
 #define DGC_HLO_EMIT_H

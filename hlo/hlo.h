@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as StableHLO, the portable form that XLA and other compilers read: an independent oracle, and the way to what
  * they compile for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Along an axis, and by numbers that are data. A number that leads outside is moved inside by StableHLO's gather: what
  * it finds there is replaced by zeros. Its scatter leaves out what leads outside. */
 #include "hlo/rules.h"

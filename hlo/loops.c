@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loops at run time as `while`. It carries the number of the step, what the scan carries, its sequences and constants,
  * which stay as they are, and the stacks, each of which a step writes one element of. */
 #include "hlo/emit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: functions, their arguments and results, and where each node comes from. */
 #include "hlo/hlo.h"
 #include "ir/ops/op_id.h"

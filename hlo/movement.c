@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Movement, and what lies over towers: all in one function, where a copy is the value itself. */
 #include "hlo/rules.h"
 

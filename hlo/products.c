@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products and convolutions. They are asked for at the highest precision, since "default" is bfloat16 on some devices;
  * where the operands hold bfloat16 values only, that is enough. */
 #include "hlo/rules.h"

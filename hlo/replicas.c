@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs that many devices run as one program: what the first device does, where all others do the same with rows and
  * copies of their own. The function is the first one's; `replica_id` stands where the devices differ, and what crosses
  * them is a collective.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules that are functions, one for each EMIT of rules.def. */
 #ifndef DGC_HLO_RULES_H
 #define DGC_HLO_RULES_H

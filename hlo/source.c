@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sources: constants, counting, and random numbers by the same integers as everywhere. */
 #include "hlo/rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows over spatial axes, see ir/ops/window.c. */
 #include "hlo/rules.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clusters: jobs and their tasks, as TensorFlow's cluster specifications have them, as a list of devices.
  *
  * All tasks are compiled for logical devices of one process, and run there if they are only numbered: where hosts are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of cross-device algorithms, from cross_device.def, and the search in it. */
 #include "ir/cross_device.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The algorithms of sums that every device needs, by name: the rows of cross_device.def. */
 #ifndef DGC_IR_CROSS_DEVICE_H
 #define DGC_IR_CROSS_DEVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What outputs and variables of a graph are to their model: what plans and checkpoints know of them, too. */
 #ifndef DGC_IR_ROLE_H
 #define DGC_IR_ROLE_H

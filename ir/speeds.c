@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Speeds, sizes and times as text. */
 #include "ir/speeds.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a task and its link can do, for predictions: numbers that are given, never measured, so that all who predict
  * from them predict the same. Their texts are read and printed here, and those of times and sizes. */
 #ifndef DGC_IR_SPEEDS_H

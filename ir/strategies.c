@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of strategies, from strategies.def, and the search in it. */
 #include "ir/strategies.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The strategies by name, and what is true of each whatever the graph: the rows of strategies.def. */
 #ifndef DGC_IR_STRATEGIES_H
 #define DGC_IR_STRATEGIES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device names and lists; how towers and rows are laid out. */
 #include "ir/target.h"
 

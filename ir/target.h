@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What passes may know about devices. The runtime fills it in; a graph carries it in its header. */
 #ifndef DGC_IR_TARGET_H
 #define DGC_IR_TARGET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Types: names, shape arithmetic, text. */
 #include "ir/type.h"
 

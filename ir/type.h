@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Types: an element type and a shape.
  *
  * A dimension is a size, or a multiple of the symbolic batch B: the value -k stands for k*B. So products and

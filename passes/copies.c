@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copies: where an edge crosses devices, one copy per value and destination, reused by later readers there.
  *
  * Between devices that share a memory the copy is an alias: it stays in the graph, and nothing moves. So a value

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grad: expands `gradient` nodes by reverse-mode differentiation, all of one loss in one walk. The gradient of x is
  * called x.grad. A variable that the loss does not depend on has no gradient: what would need it is dropped.
  *

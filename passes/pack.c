@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pack: sums gradients as few large arrays instead of many small ones.
  *
  * The gradients of one element type stand one behind the other as one flat array per tower. `packs = n` cuts it into n

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* partition: cuts large variables along their first axis into parts that lie on different parameter servers.
  *
  * A read of the variable becomes a concatenation of its parts, under the variable's name; an assignment becomes one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pass is a function from graph to graph: one file, one row in passes.def. It never changes its input; it
  * returns the same graph when there is nothing to do, or a new one built through the builder, so that folding
  * and merging are free. NULL after an error in ctx->diags. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pipeline: the list of passes, and the one place where each is run, timed, verified and shown. */
 #include "passes/pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* place: gives every node a device, and says which rule chose it.
  *
  * Only variables, their initializers and their updates go to the parameter device; what a tower computes goes

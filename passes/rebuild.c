@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rebuilding a graph: dead nodes stay behind, equal ones merge, folding rules apply again. */
 #include "passes/rebuild.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The walk that most passes are: every live node again, in order, through the builder. */
 #ifndef DGC_PASSES_REBUILD_H
 #define DGC_PASSES_REBUILD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recompute: activations that are not kept for the backward pass, but computed again by it.
  *
  * Requires: placed, with copies and collectives expanded. Guarantees: the same values. A node that is computed again is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of the forward pass that are computed again where the backward pass reads them, instead of being kept. */
 #ifndef DGC_PASSES_RECOMPUTE_H
 #define DGC_PASSES_RECOMPUTE_H

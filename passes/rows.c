@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rows: keeps gradients of lookups as rows.
  *
  * There is no sparse kind of value: the gradient of a gather is a scatter_add on zeros, and what is linear in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scans of the same steps over the same operands are one, with the results of all of them: a loop and its copy that
  * also keeps what it carries, for its gradient. What is stacked and not read is not stacked, what a step computes for
  * that alone is not computed, and what it then does not read is no operand. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loops when a graph is simplified: those that do the same become one, and none does what nobody reads. */
 #ifndef DGC_PASSES_SCANS_H
 #define DGC_PASSES_SCANS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* simplify: rebuilds every live node through the builder, which folds constants, applies the algebraic rules that stand
  * with each op, and merges equal nodes. What nothing needs is not rebuilt.
  *

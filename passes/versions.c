@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* versions: tells apart, for asynchronous training, who reads a variable: the model, or an update.
  *
  * Workers apply their gradients one after the other. What a gradient is computed from may be older than what it is

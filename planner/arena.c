@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Offsets in the arenas: static memory planning by two heuristics, of which the better result is taken. Greedy by size:
  * the largest buffer first, each at the lowest place that is free during its whole life (for graphs that are small
  * enough to look at all pairs). Best fit: in the order of time, each in the smallest gap that holds it. */

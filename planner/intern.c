@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Equal kernels are stored once: towers share them all, and so do batch sizes. */
 #include "planner/loop_nest.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel and what it is called with: what a node of a fused graph becomes. */
 #ifndef DGC_PLANNER_LAUNCH_H
 #define DGC_PLANNER_LAUNCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A nest of loops: walk the values, give them strides, join loops, record the scalar programs. */
 #include "planner/loop_nest.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One kernel in the making: a nest of loops, the values in it, what they read and write. Used by lower.c alone. */
 #ifndef DGC_PLANNER_LOOP_NEST_H
 #define DGC_PLANNER_LOOP_NEST_H

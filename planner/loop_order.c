@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finishes a loop nest that loop_nest.c began: join loops, choose the vector loop, number the arguments, record the
  * programs. */
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From nodes to kernels.
  *
  * The value of every node is seen through a view: for each of its axes the loop that runs along it and where it

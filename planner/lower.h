@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of a fused graph as launches of kernels: loops, strides, offsets. Knows nothing of buffers or order. */
 #ifndef DGC_PLANNER_LOWER_H
 #define DGC_PLANNER_LOWER_H

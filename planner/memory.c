@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers: how long each lives, and which values take over the storage of another.
  *
  * A buffer is free again after its last reader. A reader on another device keeps it until a wait proves that it has

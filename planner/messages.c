@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of the part of one process: numbered in the one order that all of the cluster have. */
 #include "planner/schedule.h"
 

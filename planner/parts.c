@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is written where it will be concatenated.
  *
  * A value that nothing but one concat reads needs no memory of its own: who makes it writes it into its part of the

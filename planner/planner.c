@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_build: the parts in order, and the plan written down. */
 #include "planner/planner.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the fused graph to the plan. */
 #ifndef DGC_PLANNER_PLANNER_H
 #define DGC_PLANNER_PLANNER_H

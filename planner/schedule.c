@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of the tasks, by list scheduling. A task is ready once all that it reads is there; of the ready ones the
  * smallest key goes next:
  *

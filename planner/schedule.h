@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the fused graph to the plan, in eight parts that share one state:
  *   parts.c     what is written where it will be concatenated
  *   tasks.c     what is computed and what it reads and writes

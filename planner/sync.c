@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where devices meet: a signal after what another device needs, a wait before the need. Devices of two processes meet
  * in the messages that their copies become: what is needed of another process is always the source of a copy; and
  * that a copy has been done, so that its source may be overwritten, is known when its message is gone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fused graph as tasks that read and write values. */
 #include "ir/ops/op_id.h"
 #include "planner/schedule.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A backend: one struct of hooks that turns the steps of a plan into commands and owns the memory they touch.
  *
  * `self` is what open returned; devices are numbered as in the whole target. Hooks are called by one thread at

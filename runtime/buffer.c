@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of a session and the arenas of its devices. */
 #include "runtime/buffer.h"
 

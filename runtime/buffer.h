@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory that outlives plans: the variables of a session by name, and one arena per device. */
 #ifndef DGC_RUNTIME_BUFFER_H
 #define DGC_RUNTIME_BUFFER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* File format: struct header, key, code. The digest covers key and code. */
 #include "runtime/cache.h"
 

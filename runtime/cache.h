@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Object code on disk: $XDG_CACHE_HOME/dgc, or ~/.cache/dgc; DGC_CACHE=off does without.
  *
  * A file is named after a hash of its key and holds the whole key, so that two keys never share code. Only files and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints are written and read as safetensors files, with a checksum among their metadata. */
 #include "runtime/checkpoint.h"
 #include "base/map.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints: named tensors and named texts in a safetensors file, which other programs can read.
  *
  * The bytes depend on the arguments alone. A checkpoint replaces an older one whole or leaves it as it was, also

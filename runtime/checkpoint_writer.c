@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A thread that writes checkpoints: it takes what waits, and waits itself where nothing does. */
 #include "runtime/checkpoint_writer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints written by a thread of their own, so that training goes on meanwhile: one at a time, in the order they
  * come in. What is still waiting when the next one of the same file comes is not written: that one replaces it. */
 #ifndef DGC_RUNTIME_CHECKPOINT_WRITER_H

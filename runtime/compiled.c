@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of a plan, compiled by the backends of its devices; on the host those that run in segments as two each: a
  * segment, and what joins them. */
 #include "runtime/compiled.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of a plan as code. */
 #ifndef DGC_RUNTIME_COMPILED_H
 #define DGC_RUNTIME_COMPILED_H

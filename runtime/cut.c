@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel's nest along its outermost loop that is long enough, the vector loop in whole rounds. */
 #include "runtime/cut.h"
 

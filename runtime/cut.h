@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels in pieces: see runtime/pieces.h. */
 #ifndef DGC_RUNTIME_CUT_H
 #define DGC_RUNTIME_CUT_H

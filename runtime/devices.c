@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine, and the backends of this build. */
 #include "runtime/devices.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What this machine has. */
 #ifndef DGC_RUNTIME_DEVICES_H
 #define DGC_RUNTIME_DEVICES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which backend runs which device. */
 #include "runtime/engines.h"
 

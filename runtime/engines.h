@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The open backends of a target: one per kind of device. */
 #ifndef DGC_RUNTIME_ENGINES_H
 #define DGC_RUNTIME_ENGINES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running plans. */
 #include "runtime/exec.h"
 #include "base/clock.h"

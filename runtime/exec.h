@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The executor: a plan with every pointer computed, run step by step.
  *
  * Each device has one flat list of commands. A worker runs the list of one of its devices until a wait is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the executor share. */
 #ifndef DGC_RUNTIME_EXEC_INTERNAL_H
 #define DGC_RUNTIME_EXEC_INTERNAL_H

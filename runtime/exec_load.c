@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loading: steps become commands, and commands get their addresses.
  *
  * A device whose work runs behind the host gives a signal when the work before it has been issued. What has to be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of a plan for processes. Each has a channel of the transport, made where its bytes lie when addresses are
  * computed. A receive is posted as soon as its place is free (ir/plan/posts.h), so that the message comes while its
  * device computes. Workers take turns in talking, and none waits for its turn: a command that does not get it is tried

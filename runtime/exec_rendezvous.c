@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums that devices of one backend make together: where they meet, in one process or several. */
 #include "ir/graph/graph.h"
 #include "runtime/exec.h"

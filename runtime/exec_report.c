@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a loaded plan is made of. */
 #include "runtime/exec.h"
 #include "runtime/exec_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What each step of a run took, and what it waited for: for those who look. Each device writes its own events. */
 #include "base/clock.h"
 #include "runtime/exec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The watch over runs: one that does not end within its limit is given up, and the report names who waits for
  * whom.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the host, for values that devices work on. */
 #include "runtime/host_memory.h"
 

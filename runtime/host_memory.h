@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the host, for values that devices work on. */
 #ifndef DGC_RUNTIME_HOST_MEMORY_H
 #define DGC_RUNTIME_HOST_MEMORY_H

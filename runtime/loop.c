@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loops: see plan.h. The steps of a body read what they are given where it is: the pointers to the elements of
  * sequences move on from step to step, those to carried values stay, as these are kept where the loop leaves them. What
  * a step makes is written where it belongs: what is stacked always, what is carried where nobody reads the old value

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A LOOP step: its steps again and again, on the thread of the device. */
 #ifndef DGC_RUNTIME_LOOP_H
 #define DGC_RUNTIME_LOOP_H

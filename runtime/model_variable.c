@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of the model, from what the store has of them. */
 #include "runtime/model_variable.h"
 

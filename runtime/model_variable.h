@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Variables as their model has them: one for all replicas, complete though its parts lie on several devices. The
  * copies of towers are read as their sum, their mean or the first, and written so that they read as that. */
 #ifndef DGC_RUNTIME_MODEL_VARIABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What this machine reaches: operations in f32, by independent chains of multiply-adds in the widest vectors there are;
  * products of bfloat16 that are added up in f32, by its tiles (AMX) or dot products (AVX-512 BF16), where it has them;
  * bytes, by arrays that no cache holds. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One command done by several threads.
  *
  * A command whose step has much to do is cut into pieces when it is loaded. Each writes elements of its own, so any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The team: a generation counter hands out work, a counter of finished workers takes it back. */
 #include "runtime/workers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Worker threads: a fixed team that runs one function at a time, the caller being worker 0.
  *
  * Handing out work takes no lock and, while the team is awake, no system call: workers spin for a while

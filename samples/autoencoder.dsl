@@ -14,3 +14,5 @@ model autoencoder(hidden = 128, code = 16, rate = 1e-3, steps = 1000) {
   predict code_of     = inner
   predict restoration = reshape(sigmoid(outer), [B, 28, 28])
 }
+
+# SPDX-License-Identifier: Apache-2.0

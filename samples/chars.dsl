@@ -39,3 +39,5 @@ model chars(length = 48, width = 64, blocks = 2, heads = 4, count = 96, temperat
     next = "data/words-test.txt:48/5+1"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

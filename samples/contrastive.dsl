@@ -33,3 +33,5 @@ model contrastive(code = 32, sharpness = 5.0, rate = 1e-3) {
     label = "data/test-labels.idx"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -23,3 +23,5 @@ model digits(hidden = 512, rate = 1e-3) {
     label = "data/test-labels.idx"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -29,3 +29,5 @@ model distillation(teacher_units = 256, student_units = 16, heat = 3.0, rate = 1
     label = "data/test-labels.idx"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

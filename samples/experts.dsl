@@ -26,3 +26,5 @@ model experts(count = 8, hidden = 64, width = 48, rate = 1e-3) {
     label = "data/test-labels.idx"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

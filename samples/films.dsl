@@ -36,3 +36,5 @@ model films(width = 8, rate = 0.01) {
     liked   = "data/films-test.csv:liked"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -32,3 +32,5 @@ model gan(hidden = 64, rate = 2e-3, weight = 1.0) {
   data train { real = "data/ring.csv" }
   data test  { real = "data/ring.csv" }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -41,3 +41,5 @@ model graph(units = 8, rate = 0.02) {
     group = "data/edges.csv:group"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -26,3 +26,5 @@ model lenet(rate = 1e-3, steps = 0) {
     label = "data/test-labels.idx"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -28,3 +28,5 @@ model letters(width = 8, rate = 0.01) {
   data train { line = "data/words-train.txt:48" }
   data test  { line = "data/words-test.txt:48" }
 }
+
+# SPDX-License-Identifier: Apache-2.0

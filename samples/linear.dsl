@@ -13,3 +13,5 @@ model linear(features = 4, rate = 0.1) {
   metric  error = mean(absolute_error(guess, y))
   predict value = guess
 }
+
+# SPDX-License-Identifier: Apache-2.0

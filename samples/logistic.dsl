@@ -13,3 +13,5 @@ model logistic(features = 2, rate = 0.5, decay = 1e-4) {
   metric  accuracy    = mean((logit > 0) == (label > 0.5))
   predict probability = sigmoid(logit)
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -16,3 +16,5 @@ model mnist(hidden = 512, drop = 0.3, rate = 1e-3, steps = 630) {
   metric  accuracy    = mean(correct(logits, label))
   predict probability = softmax(logits)
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -14,3 +14,5 @@ model perceptron(hidden = 512, rate = 1e-3, method = adam, precision = "f32") wi
   metric  accuracy    = mean(correct(logits, label))
   predict probability = softmax(logits)
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -23,3 +23,5 @@ model pinn(hidden = 24, rate = 5e-3, steps = 600) {
   data train { point = "data/points.csv" }
   data test  { point = "data/points.csv" }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -18,3 +18,5 @@ model sentences(width = 16, units = 32, rate = 3e-3) {
   data train { line = "data/words-train.txt:48" }
   data test  { line = "data/words-test.txt:48" }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -43,3 +43,5 @@ model tones(units = 48, rate = 3e-3) {
   data train { text = "data/words-train.txt:12/3" }
   data test  { text = "data/words-test.txt:12/3" }
 }
+
+# SPDX-License-Identifier: Apache-2.0

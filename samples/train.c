@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Trains a line through points, in C: cc train.c $(pkg-config --cflags --libs dgc) && ./a.out
  * expect: y = 2.00 x + 1.00, error 0.00 */
 #include <dgc.h>

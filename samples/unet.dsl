@@ -43,3 +43,5 @@ model unet(filters = 8, rate = 3e-3) {
     label = "data/test-labels.idx"
   }
 }
+
+# SPDX-License-Identifier: Apache-2.0

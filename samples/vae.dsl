@@ -27,3 +27,5 @@ model vae(hidden = 256, code = 8, rate = 1e-3) {
   data train { image = "data/train-images.idx" }
   data test  { image = "data/test-images.idx" }
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -19,3 +19,5 @@ model words(width = 8, rate = 2.0) {
   data train { line = "data/words-train.txt:48" }
   data test  { line = "data/words-test.txt:48" }
 }
+
+# SPDX-License-Identifier: Apache-2.0

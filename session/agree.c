@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Agreement: what processes know is told the first one, which compares it and tells all what it found. */
 #include "session/agree.h"
 

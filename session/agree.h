@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the processes of a cluster have to have in common before they run together */
 #ifndef DGC_SESSION_AGREE_H
 #define DGC_SESSION_AGREE_H

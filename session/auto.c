@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Choosing a strategy: every one that the devices allow is compiled, and what it needs is compared. */
 #include "session/auto.h"
 

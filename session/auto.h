@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Strategy auto: which one needs least */
 #ifndef DGC_SESSION_AUTO_H
 #define DGC_SESSION_AUTO_H

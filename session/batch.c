@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Single batches, of the caller's own. */
 #include "ir/ops/op_id.h"
 #include "session/metrics.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The batches of a training, apart from its steps. */
 #include "session/batches.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The batches of a training: how they are dealt, whether the strategy takes them, what is in one */
 #ifndef DGC_SESSION_BATCHES_H
 #define DGC_SESSION_BATCHES_H

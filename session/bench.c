@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Figures of a training step. */
 #include "session/data.h"
 #include "session/model.h"

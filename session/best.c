@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The metric that a training watches. Its best value, the step of that and how many evaluations have passed since are
  * part of a checkpoint: a training that goes on ends where one that was never stopped does. */
 #include "session/best.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The metric that a training watches: its best value so far, and how long ago that was */
 #ifndef DGC_SESSION_BEST_H
 #define DGC_SESSION_BEST_H

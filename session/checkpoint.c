@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints of a session: its variables, where training stands, and what the numbers depend on. */
 #include "session/checkpoint.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints of a session: its variables and where its training stands */
 #ifndef DGC_SESSION_CHECKPOINT_H
 #define DGC_SESSION_CHECKPOINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which cluster a session runs in, and which of its tasks this process is: what the options say, else TF_CONFIG as
  * TensorFlow reads it ({"cluster": {"worker": ["host:port", ...], ...}, "task": {"type": "worker", "index": 0}}), else
  * what a launcher has started, all workers. The evaluator, if there is one, stands beside it. */

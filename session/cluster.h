@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cluster that a session runs in */
 #ifndef DGC_SESSION_CLUSTER_H
 #define DGC_SESSION_CLUSTER_H

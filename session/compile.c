@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From an entry of the model to its graphs. */
 #include "session/compile.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From an entry of the model to its graphs */
 #ifndef DGC_SESSION_COMPILE_H
 #define DGC_SESSION_COMPILE_H

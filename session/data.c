@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of an entry, and its batches. */
 #include "session/data.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words to devices. */
 #include "session/device_words.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices by what they are: the words of --devices. */
 #ifndef DGC_SESSION_DEVICE_WORDS_H
 #define DGC_SESSION_DEVICE_WORDS_H

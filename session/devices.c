@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine: its devices, and the backend that is to run them. */
 #include "session/devices.h"
 

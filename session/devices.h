@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine: the backend that is to run the devices */
 #ifndef DGC_SESSION_DEVICES_H
 #define DGC_SESSION_DEVICES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Public calls that need no model: create and destroy a session, set its options, read its messages, the build. */
 #include "session/options.h"
 #include "session/run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What two graph texts differ in, by structure: nodes that were added, removed, renamed, moved, changed.
  *
  * Nodes are matched by their names. What has none in the other graph is matched by what it is: its op, attributes, type

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is shown of a model on its way: the stages of --emit. */
 #include "session/compile.h"
 #include "session/devices.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Evaluation over files. */
 #include "session/evaluate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Evaluation over files */
 #ifndef DGC_SESSION_EVALUATE_H
 #define DGC_SESSION_EVALUATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator: a task beside the training that evaluates what is saved, in a process of its own.
  *
  * It looks at the file of the option checkpoint again and again: that works for whatever process writes it, on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why a node is where it is: who asked for what, the rule that won, what it costs, what it has to do with others. */
 #include "ir/ops/op_id.h"
 #include "session/compile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts as text for people and as JSON. */
 #include "session/facts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Something to be told, as lines for people and as JSON: one tree, two printers. */
 #ifndef DGC_SESSION_FACTS_H
 #define DGC_SESSION_FACTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts. What a task computes and exchanges is read from the plan of two tasks with as many rows each, and what so
  * many tasks make of it is predicted (ir/plan/program.h). Nothing is measured: all come to the same, whoever asks. */
 #include "session/forecast.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Predictions: how long a step takes by each algorithm of sums, from what is given, not measured */
 #ifndef DGC_SESSION_FORECAST_H
 #define DGC_SESSION_FORECAST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's step is a plan for that worker and the parameter servers, with the batch for itself. Workers and
  * servers run it as ever; at a server its messages go through a mailbox (runtime/mpi/mailbox.h), and who does what
  * when is runtime/mpi/free.h's. All go through the batches in one order; a worker runs those that it is given, and a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous training in no fixed order: workers take the batches as they come to them. */
 #ifndef DGC_SESSION_FREE_H
 #define DGC_SESSION_FREE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* First values out of checkpoints, of this model or another one: a teacher's, those that are trained further, or what
  * another program has written. A tensor goes to the variable of its name, once the option names and what stands behind
  * the file's have renamed it, if the shapes are equal; floats become those of the variable. */

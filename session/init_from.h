@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* First values out of checkpoints: what fits is loaded, what does not is told */
 #ifndef DGC_SESSION_INIT_FROM_H
 #define DGC_SESSION_INIT_FROM_H

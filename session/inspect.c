@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Describes what a checkpoint or a data file holds; writes a text to a file. */
 #include "session/checkpoint.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a training measures of its batches. Losses are weighed by the rows of their batches; metrics are made of totals,
  * as those of evaluation are. */
 #include "session/losses.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a training measures of its batches: each loss, and its metrics, over the epoch so far */
 #ifndef DGC_SESSION_LOSSES_H
 #define DGC_SESSION_LOSSES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which activations a training step computes again to stay within --memory-limit.
  *
  * The plan says at which step of a device most is alive, and what is. Of the activations that lie there between the

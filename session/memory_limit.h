@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --memory-limit: a training step in so many bytes a device. */
 #ifndef DGC_SESSION_MEMORY_LIMIT_H
 #define DGC_SESSION_MEMORY_LIMIT_H

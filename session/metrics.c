@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Totals over batches, in f64, and the formulas that make metrics of them, which the evaluator of graphs computes. */
 #include "session/metrics.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics: totals over batches, and the formulas that make metrics of them */
 #ifndef DGC_SESSION_METRICS_H
 #define DGC_SESSION_METRICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model of a session: its source, and the entries that it has */
 #ifndef DGC_SESSION_MODEL_H
 #define DGC_SESSION_MODEL_H

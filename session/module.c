@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans for other compilers: the replicated graph of an entry as StableHLO, with a place for each of its inputs,
  * variables and outputs. */
 #include "session/module.h"

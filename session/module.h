@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans for other compilers: the graph of an entry as one module */
 #ifndef DGC_SESSION_MODULE_H
 #define DGC_SESSION_MODULE_H

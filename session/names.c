@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints whose variables have other names than the model's. */
 #include "session/names.h"
 

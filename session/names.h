@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints whose variables have other names than the model's: they are read by a file of lines `old = new`. */
 #ifndef DGC_SESSION_NAMES_H
 #define DGC_SESSION_NAMES_H

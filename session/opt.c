@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graph text: read, put through passes, printed. */
 #include "session/opt.h"
 

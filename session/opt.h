@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graph text that is read: what options mean for it */
 #ifndef DGC_SESSION_OPT_H
 #define DGC_SESSION_OPT_H

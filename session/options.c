@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of a session: one table that dgc_set, the tool and the manual read. */
 #include "session/options.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of a session by name, as dgc_set gives them */
 #ifndef DGC_SESSION_OPTIONS_H
 #define DGC_SESSION_OPTIONS_H

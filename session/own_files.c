@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which process opens which files: a worker's own ones. What is in the others it is told. */
 #include "session/own_files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which process opens which files, where workers have files of their own */
 #ifndef DGC_SESSION_OWN_FILES_H
 #define DGC_SESSION_OWN_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page of --emit html: what session/picture/viewer.js shows, as JSON, in the page that reads it.
  *
  *   strings   every text once; the numbers below that stand for texts count in this list

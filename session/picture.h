@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A graph as a page that people look at */
 #ifndef DGC_SESSION_PICTURE_H
 #define DGC_SESSION_PICTURE_H

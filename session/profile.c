@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the time of a step goes: by kernel and line of the model, against what the machine could do; and, where several
  * devices are not as many times as fast as one, on which lines the time is lost. */
 #include "session/profile.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the time of a step goes */
 #ifndef DGC_SESSION_PROFILE_H
 #define DGC_SESSION_PROFILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a training was made of and has come to, by digests: enough to do it again, and to tell whether the same came
  * of it. */
 #include "session/compile.h"

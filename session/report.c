@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Logs of trainings as one page: their text, in a page that draws it. */
 #include "session/session.h"
 

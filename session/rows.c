@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays and functions of the caller: rows of an input that come from no file. */
 #include "session/rows.h"
 

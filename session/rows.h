@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that the caller has, in place of files */
 #ifndef DGC_SESSION_ROWS_H
 #define DGC_SESSION_ROWS_H

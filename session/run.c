@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running: the devices of a session, its plans and its variables. */
 #include "session/run.h"
 

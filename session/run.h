@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running: device memory, plans and what they give */
 #ifndef DGC_SESSION_RUN_H
 #define DGC_SESSION_RUN_H

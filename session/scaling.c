@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How long a step takes on any number of tasks, by each cross-device algorithm, as a table and as JSON. */
 #include "session/scaling.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How long a step takes on any number of tasks, predicted */
 #ifndef DGC_SESSION_SCALING_H
 #define DGC_SESSION_SCALING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The session and its calls: what a public function begins and ends with, and how errors are told. */
 #include "session/session.h"
 

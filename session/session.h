@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The session, and what a public function begins and ends with.
  *
  * The files of this folder are layers. A file includes the headers of those below it only; from the bottom:

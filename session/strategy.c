@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a session's model is compiled for: the options over the model's own strategy clause, settled once for all of
  * its graphs, so that each variable has one home. */
 #include "session/strategy.h"

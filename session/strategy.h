@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a session's model is compiled for, the same for all of its graphs */
 #ifndef DGC_SESSION_STRATEGY_H
 #define DGC_SESSION_STRATEGY_H

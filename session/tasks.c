@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tasks of a cluster of processes have done with their time: each tells the first one, which compares them. */
 #include "session/tasks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tasks of a cluster of processes have done with their time. */
 #ifndef DGC_SESSION_TASKS_H
 #define DGC_SESSION_TASKS_H

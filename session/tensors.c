@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What can be done with checkpoints without a model: seen, compared, renamed, averaged, written in other forms. */
 #include "session/checkpoint.h"
 #include "session/names.h"

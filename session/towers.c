@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which process runs which towers: the strategy says on which device each tower is, and the cluster whose that is. */
 #include "session/towers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which process runs which towers, and so reads which rows of a batch */
 #ifndef DGC_SESSION_TOWERS_H
 #define DGC_SESSION_TOWERS_H

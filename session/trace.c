@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --trace: a file that Perfetto and Chrome read. A process is a row of rows; each device of this process is one of
  * them, by its name in graphs, and so is the host. What a device does is a span with the name of the node that graphs
  * and pictures have; a wait has that of what was waited for. Times are microseconds since the file was begun. Of

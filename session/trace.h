@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a training, an evaluation or a benchmark did and when, as a file of Chrome's trace events */
 #ifndef DGC_SESSION_TRACE_H
 #define DGC_SESSION_TRACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dgc trace: what a file of --trace says in ten lines. */
 #include "session/session.h"
 

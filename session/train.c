@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Training over files. */
 #include "session/agree.h"
 #include "session/batches.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of a session, for the caller to list, read and write. */
 #include "session/run.h"
 

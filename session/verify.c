@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dgc verify: the certificates of a model's placed graphs, or of placed graphs as text. */
 #include "ir/ops/op_id.h"
 #include "session/compile.h"

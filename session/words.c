@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Vocabularies of inputs: see words.h. */
 #include "session/words.h"
 

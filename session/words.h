@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The vocabularies of inputs that are words: a training numbers them, and its checkpoints keep them */
 #ifndef DGC_SESSION_WORDS_H
 #define DGC_SESSION_WORDS_H

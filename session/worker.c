@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of one worker's step: of the graph for which that worker alone has towers. A server does its part in
  * stages. */
 #include "session/worker.h"

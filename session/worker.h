@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A step of one worker and the parameter servers, in which no other worker takes part */
 #ifndef DGC_SESSION_WORKER_H
 #define DGC_SESSION_WORKER_H

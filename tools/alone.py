@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs one test: alone.py SECONDS COMMAND ARGUMENTS...
 
 Whatever the test has started ends with it. What is still running ten seconds later is named and killed, and the test has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the command line tool share. It is a client of dgc.h and sees nothing else. */
 #ifndef DGC_TOOLS_CLI_H
 #define DGC_TOOLS_CLI_H

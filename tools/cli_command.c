@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of a test: see cli_command.h. */
 #include "cli_command.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a test's RUN line runs: a copy of this process that becomes the tool with other words. No program is started, no
  * shell; what may be run, read and written docs/security.md says. */
 #ifndef DGC_TOOLS_CLI_COMMAND_H

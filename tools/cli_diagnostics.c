@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages as JSON: of each error and warning where it is, what it says, its notes, and what to write instead. */
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dgc doctor: what this machine has of what dgc can use, what it lacks, and what to do. */
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reports of a training as event files, which TensorBoard reads: figures by step, and histograms of what is
  * trained.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Help and completion: verbs, and options by what they are for, out of the tables that the tool parses with. */
 #include "cli.h"
 

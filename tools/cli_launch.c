@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dgc launch: starts the processes of a cluster through mpirun, and starts them anew from the last checkpoint when one
  * has died or got stuck. What the user did wrong, a loss that is no number and a signal to end are no deaths. */
 #include "cli.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The log of a training: a line for each report, as JSON or CSV.
  *
  * A line is one write to the end of the file, so that whoever is killed leaves whole lines; one that a full disk has

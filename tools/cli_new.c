@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dgc new: a first model in a folder of its own: data, a model that learns it, and what it is to learn, as a test. */
 #include "cli.h"
 

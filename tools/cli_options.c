@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Options: a table of the tool's own, and those of the library. */
 #include "cli.h"
 

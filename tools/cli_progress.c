@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a training is going: a bar that fits the terminal, or a line for each epoch and evaluation. */
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Receipts: what a training was asked for, made of and has come to, in a file; and the same training done again. */
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tool prints: messages, metrics, figures. */
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a training has come to, as JSON: printed whichever way it ended. */
 #include "cli.h"
 

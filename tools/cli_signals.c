@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signals that ask the tool to end. Whatever it does may be ended at any time, as files appear whole or not at all; but
  * a training has steps to lose: it is asked to end behind the present one, and to save. A second signal ends it at
  * once. In the end the tool dies of the signal, which is what a shell wants to know: it shows 128 plus its number.

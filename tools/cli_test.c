@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dgc test: tests that are files. The library reads them and compares; here they are found, tested, many at a time,
  * each in a process of its own, and told of. A pipe that its processes alone keep open tells that one has ended. */
 #include "cli_command.h"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs what Debian 12 needs: tools/deps.sh build|test. Does nothing when all of it is there.
 set -eu
 

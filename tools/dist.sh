@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Run by `meson dist`: adds the generated lexer and parser to the source archive.
 set -eu
 cd "$MESON_DIST_ROOT/frontend"

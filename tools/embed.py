@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Turns text files into a C file: embed.py NAME OUT.c FILE...
 
 The C file defines `const struct embedded NAME[]` (see base/embed.h), one entry per file in the given order

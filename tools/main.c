@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dgc: the command line. Results go to standard output, everything else to standard error. */
 #include "cli.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Draws the digits that the samples learn: IDX files of 28x28 grey images with labels.
  *
  *   make_digits FOLDER [OTHER]    OTHER gets the same files if it can be written

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints the path of a Python that has what tests/requirements.txt names; tests compare dgc's numbers with theirs.
 #
 #   tools/oracles.sh         makes it first where it is not there: a virtual environment, once per list and Python

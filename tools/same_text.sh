@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Do two builds of dgc print the same, whatever compiled them? same_text.sh SAMPLES DGC DGC
 samples=$1 one=$2 other=$3 differ=0 compared=0
 for model in "$samples"/*.dsl; do

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A header with a hash of files: stamp.py HEADER NAME FILE..."""
 import hashlib
 import sys

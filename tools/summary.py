@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Adds up meson's test logs: summary.py testlog.json... prints "PASSED FAILED SKIPPED"; with --longest N before them, the
 tests that took most processor seconds (those of tools/alone.py): "; longest: bits 21 s, session 9 s".
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is measured: the same models for everybody. A row: name, dgc's source and its settings, the batch, its inputs
 as (name, type, shape of a row, the numbers from 0 below which they lie), and whether there is a bfloat16 one."""
 import collections

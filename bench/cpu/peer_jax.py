@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JAX on a model of cases.py: peer_jax.py CASE jit f32|bf16 THREADS. One jitted function is a step; variables and
 slots are donated to it. bfloat16: products and convolutions of it, variables and norms of f32."""
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorFlow on a model of cases.py: peer_tensorflow.py CASE graph|xla|mirrored f32|bf16 THREADS. A step is one
 tf.function; mirrored is MirroredStrategy on as many logical CPUs as threads. bfloat16 is Keras's policy
 mixed_bfloat16."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch on a model of cases.py: peer_torch.py CASE eager|compiled f32|bf16 THREADS. bfloat16 is autocast; images
 lie as channels_last, optimizers are fused."""
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is measured: the same two models for everybody. A row: name, dgc's source, widths of the layers, the batch, how
 products are rounded."""
 import json

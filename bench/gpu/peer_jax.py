@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JAX on the same model: peer_jax.py WIDTHS BATCH STEPS ROUNDING DEVICE. A line of JSON. A step copies the batch to the device,
 trains, and waits for it, as `dgc bench` does."""
 import json

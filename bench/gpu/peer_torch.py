@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch on the same model: peer_torch.py WIDTHS BATCH STEPS ROUNDING DEVICE. A line of JSON for each way to run it. A step copies
 the batch from pinned memory, trains, and waits for the device, as `dgc bench` does."""
 import json

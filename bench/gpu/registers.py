@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What NVIDIA's assembler makes of the kernels, for which no GPU is needed.
 
 registers.py DGC [MODEL...] [--arch sm_80,sm_90,sm_100] [--check] [--leaves f32,f64,i32]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """dgc, PyTorch and JAX on one GPU, one after the other in one run: bench/gpu/run.py BUILD [--steps N] [--case NAME]
 [--batch N] [--peak TFLOPS] [--tf32-peak TFLOPS] [--bf16-peak TFLOPS] [--bandwidth GB/S].
 

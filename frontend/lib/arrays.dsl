@@ -306,3 +306,5 @@ function floor_mod(x, y) {
   rest = x % y
   return select(rest != 0 and (rest < 0) != (y < 0), rest + y, rest)
 }
+
+# SPDX-License-Identifier: Apache-2.0

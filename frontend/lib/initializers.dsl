@@ -96,3 +96,5 @@ initializer lecun_uniform() {
 #   input x : f32[B, 3]
 #   predict y = x @ w
 initializer lecun_normal() { return random_normal(dtype[...shape], 0.0, sqrt(1.0 / fan_in(shape))) }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -196,3 +196,5 @@ function ctc_loss(logits : T[N, L, classes], label, lengths = none, label_length
   fits = total > 0.5 * never
   return select(fits, -select(fits, total, cast(0, T)), inf)
 }
+
+# SPDX-License-Identifier: Apache-2.0

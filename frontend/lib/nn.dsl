@@ -362,3 +362,5 @@ layer transformer_block(x : T[N, L, K], heads : int, hidden : int, causal = fals
   narrow = dense(wide, K)
   return a + dropout(narrow, rate)
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -146,3 +146,5 @@ layer transformer_decoder(x : T[N, L, K], memory, blocks : int, heads : int, hid
   }
   return layer_norm(h)
 }
+
+# SPDX-License-Identifier: Apache-2.0

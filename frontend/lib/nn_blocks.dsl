@@ -188,3 +188,5 @@ function alpha_dropout(x, rate = 0.5) {
   a = 1.0 / sqrt((1 - rate) * (1 + rate * least * least))
   return a * select(kept, x, least) - a * least * rate
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -79,3 +79,5 @@ function standardize(x : T[N, H, W, C]) {
   scale = 1 / max(sqrt(spread), 1.0 / sqrt(1.0 * H * W * C))
   return (x - broadcast(center, [N, H, W, C])) * broadcast(scale, [N, H, W, C])
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -379,3 +379,5 @@ optimizer average(decay = 0.999) {
   var mean : type(variable) = variable replaces(variable)
   mean <- decay * mean + (1 - decay) * variable
 }
+
+# SPDX-License-Identifier: Apache-2.0

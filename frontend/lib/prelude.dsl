@@ -255,3 +255,5 @@ function top_k(x, k : int) {
   places = argsort(x, -1, descending = true)[..., 0:k]
   return [take_along(x, places, -1), places]
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -52,3 +52,5 @@ function random_truncated_normal(type, mean = 0.0, stddev = 1.0) {
   reach = 0.9544997361036416
   return mean + stddev * 1.4142135623730951 * clip(erfinv(random_uniform(type, -reach, reach)), -1.41421356, 1.41421356)
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -86,3 +86,5 @@ function one_cycle(rate, steps : int, rise = 0.3, begin = 0.04, end = 4e-6) {
   down = 0.5 * (1 + cos(pi * max(t - top, 0) / (steps - 1 - top)))
   return rate * select(t <= top, begin + (1 - begin) * up, end + (1 - end) * down)
 }
+
+# SPDX-License-Identifier: Apache-2.0

@@ -112,3 +112,5 @@ function digamma(x) {
 #   input x : f32[B]
 #   predict y = lbeta(x + 1, x + 2)
 function lbeta(x, y) { return lgamma(x) + lgamma(y) - lgamma(x + y) }
+
+# SPDX-License-Identifier: Apache-2.0

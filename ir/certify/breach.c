@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the certificate says: of a claim that holds, and of a breach, which is reported where it began: at the first
  * placed node that has no equivalent in the source although all of its operands have one.
  *

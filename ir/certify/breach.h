@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the certificate says of its claims. */
 #ifndef DGC_IR_CERTIFY_BREACH_H
 #define DGC_IR_CERTIFY_BREACH_H

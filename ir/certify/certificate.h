@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a certificate says: a claim each of what a placed graph must be. */
 #ifndef DGC_IR_CERTIFY_CERTIFICATE_H
 #define DGC_IR_CERTIFY_CERTIFICATE_H

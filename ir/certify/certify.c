@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The certificate: the claims, and what is said of each. Readings of the two graphs are in source.c
  * and placed.c; this file compares them where it counts, at results and updates, and checks what needs
  * no source. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The certificate of a placed graph: a proof, claim by claim, that it computes what its source graph says.
  *
  * It knows nothing of how the passes work. Both graphs are read into one reference graph, where equal

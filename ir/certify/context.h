@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What all parts of the certificate share, from the lowest up:
  *
  *   context.h    this: the state; towers.c, views.c, identity.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors for the numeric claim: drawing, computing, cutting. Floats are f64, so that the order of additions shows far
  * below what a fault shows. */
 #include "ir/certify/numeric.h"

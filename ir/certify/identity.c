@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which variable of the source a placed one is, and which of its rows it has: by what it says of itself, `of` and
  * `part`, which is what the runtime goes by. The source may lie in parts itself, or have the variable as a whole. */
 #include "ir/certify/context.h"

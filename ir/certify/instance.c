@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of the source in the reference: for the rows of a tower, or for the whole batch. */
 #include "ir/certify/reference.h"
 #include "ir/graph/build.h"

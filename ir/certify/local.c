@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Local values, as the source says them: the value of a node for a tower that sees its own rows and no others.
  * Aggregates join such values, and variables that are joined on read have a copy on each tower.
  *

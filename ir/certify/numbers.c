@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The numeric claim: both graphs computed on the same random numbers, step after step, and compared: every result, and
  * every copy of every variable, read or not. Floats are f64 in both, so that the order of additions shows far below
  * what a fault shows. The source is computed as towers see it (simulate.c), the placed graph a node at a time: a

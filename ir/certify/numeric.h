@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Both graphs in numbers: what the numeric claim compares. */
 #ifndef DGC_IR_CERTIFY_NUMERIC_H
 #define DGC_IR_CERTIFY_NUMERIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Variables that lie in parts: from part 0 on they hold the rows of their variable one behind the other, all of it. */
 #include "ir/certify/breach.h"
 #include "ir/certify/placed.h"

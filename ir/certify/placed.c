@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The certificate's reading of the placed graph: what each node stands for in the reference, or which towers'
  * share of what.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The placed graph as the certificate reads it. */
 #ifndef DGC_IR_CERTIFY_PLACED_H
 #define DGC_IR_CERTIFY_PLACED_H

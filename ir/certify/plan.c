@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the signals, waits, collectives and messages of a plan: all devices come to them in one order, and none waits
  * for ever.
  *

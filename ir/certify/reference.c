@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of the reference.
  *
  * A chain of slices and concatenations, however long, becomes one list of runs, each a range of rows of a value that is

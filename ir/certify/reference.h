@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes of the reference graph, in which equal expressions are one node. All return NULL if there is no such node. */
 #ifndef DGC_IR_CERTIFY_REFERENCE_H
 #define DGC_IR_CERTIFY_REFERENCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The source in numbers, as towers compute it: each worker in turn where training is asynchronous, its rows alone,
  * the variables as old as they may be for it; local values; variables that are joined on read.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The source is computed symbolically, into the reference graph: each of its nodes becomes an expression there, its
  * value for the whole batch (`global`), and, if that lies over the towers, one expression for each tower (`rows`). How
  * an op lies over the towers is its spread, from the table that replication reads, too:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The source as the certificate reads it. */
 #ifndef DGC_IR_CERTIFY_SOURCE_H
 #define DGC_IR_CERTIFY_SOURCE_H

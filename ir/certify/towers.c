@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The towers of the certificate: which rows each has, sets of them, and how their shares are summed. */
 #include "ir/certify/context.h"
 

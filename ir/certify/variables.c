@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Variables: which copies there must be, that each is what the source declares, and that each gets the source's update,
  * from one writer. A copy that nobody reads counts like any other: it is what the next graph of the model reads. */
 #include "ir/certify/breach.h"

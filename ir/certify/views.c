@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A view is a group of towers whose gradients are summed before they are applied: all of them, or, where workers go on
  * without waiting for each other, those of one worker. There the workers follow each other in one order;
  * worker i computes with what worker i - staleness has left, and applies to what worker i - 1 has. */

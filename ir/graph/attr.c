@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The attribute table, from attrs.def, and the one place where an attribute's value is checked: against its rule, its
  * op and the types that it speaks of. The parser of graph text, the builder and the verifier all come here. */
 #include "ir/ops/op.h"

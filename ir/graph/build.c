@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The builder: infer, fold, find an equal node, name, append. */
 #include "ir/graph/build.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The only way to make a node: infer its type, fold it, find an equal one, name it.
  *
  * Functions return NULL after an error (reported at g->loc) and accept NULL inputs (returning NULL silently),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a graph is compiled for: the header of its text. What knows of a configuration need not know of graphs. */
 #ifndef DGC_IR_GRAPH_CONFIG_H
 #define DGC_IR_GRAPH_CONFIG_H

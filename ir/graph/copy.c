@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of graphs, whole or without what nothing reads. */
 #include "ir/graph/build.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reverse-mode differentiation: one walk from a scalar towards what it is made of. */
 #include "ir/graph/differentiate.h"
 

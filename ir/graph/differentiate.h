@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reverse-mode differentiation: the gradients of a scalar, as ordinary nodes. */
 #ifndef DGC_IR_GRAPH_DIFFERENTIATE_H
 #define DGC_IR_GRAPH_DIFFERENTIATE_H

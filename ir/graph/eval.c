@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The slow and obvious evaluator: the oracle of the tests and the constant folder of the builder.
  *
  * Elementwise ops run their own scalar bodies, so that they agree with every backend to the bit; leaves bring their

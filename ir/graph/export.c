@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs for other tools: Graphviz and JSON. Neither is read back. */
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"

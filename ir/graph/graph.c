@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs: creation, lookup, attributes, users and liveness. Nodes are made in build.c. */
 #include "ir/graph/graph.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The graph: immutable, hash-consed nodes in one arena. All that nodes and header point to lies in that arena, except
  * for sources and the bodies of fused nodes; a scan has a body of its own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The characters of graph text. */
 #include "ir/graph/lex.h"
 #include "ir/graph/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading graph text piece by piece. The grammar knows at each place what may stand there, so there are no tokens:
  * each function skips blanks, reads one thing if it is there, and leaves the position where it was if not. */
 #ifndef DGC_IR_GRAPH_LEX_H

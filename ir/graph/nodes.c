@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One builder function per common node: broadcasting, constants, reductions, movement. */
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where nodes come from, as graph text says it: the user's line, then the functions that were called, each with
  * the line inside of it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads graph text back: graphs, headers and node lines. docs/graph.md has the grammar, ir/graph/lex.c the characters.
  *
  * Nothing is folded or renamed here: a printed graph comes back node by node. After an error in a line the parser

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The two halves of the parser of graph text: lines (parse.c), and the values in them (parse_value.c). */
 #ifndef DGC_IR_GRAPH_PARSE_H
 #define DGC_IR_GRAPH_PARSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Header lines and the elements of constants. */
 #include "ir/graph/parse.h"
 #include "ir/graph/text.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graph text: one node a line, in creation order. docs/graph.md has the grammar. */
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"

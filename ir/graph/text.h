@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the printers, the verifier and the parser of graph text share. */
 #ifndef DGC_IR_GRAPH_TEXT_H
 #define DGC_IR_GRAPH_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See tower_order.h. A sum over n towers is a tree: of the first ones, one sum of each power of two in n is kept. */
 #include "ir/graph/tower_order.h"
 

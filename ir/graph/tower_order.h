@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of towers that share a device. */
 #ifndef DGC_IR_GRAPH_TOWER_ORDER_H
 #define DGC_IR_GRAPH_TOWER_ORDER_H

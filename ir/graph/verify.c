@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The verifier: what every graph must be, whatever its stage. What holds from replication on is in verify_place.c.
  *
  * All breaches are collected; each names the pass after which it was seen and shows the node. */

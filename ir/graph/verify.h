@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the verifier. */
 #ifndef DGC_IR_GRAPH_VERIFY_H
 #define DGC_IR_GRAPH_VERIFY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the verifier says what it has found: below all of its parts. */
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"

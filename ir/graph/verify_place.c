@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What holds of towers and devices: the distribution is a type, each edge obeys it, and every node has its place. */
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* N, the rows of the whole batch, as a number. */
 #include "ir/graph/build.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements that are picked along an axis, and elements that are added along one, by places that are data: what gather
  * and scatter_add are to rows. No place leads outside: take_along gives 0 for one that is not there, add_along adds
  * nothing. */

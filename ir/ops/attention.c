@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention: y[b,i,h] = sum over the keys j that i sees of p[j] v[b,j,h], p the softmax of the scores s[j] = q[b,i,h]
  * . k[b,j,h] / sqrt(D); and attention_gradient, its derivatives.
  *

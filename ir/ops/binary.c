@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elementwise ops of two operands, and select.
  *
  * In a body, `a` and `b` are the operands; in a gradient they are the operands' nodes, `y` is the result's and

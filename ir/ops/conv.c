@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv: convolutions in XLA's general form, over one to three spatial axes.
  *
  * An output y [N, O..., F], an input x [N, I..., C] and a kernel w [K..., C / groups, F] meet in one sum of products,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Effects, distribution and grouping: what passes insert. */
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"

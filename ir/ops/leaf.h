@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sizes of leaves, as numbers, and what several of them compute with. Types are concrete. */
 #ifndef DGC_IR_OPS_LEAF_H
 #define DGC_IR_OPS_LEAF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What goes along an axis in its order: running sums, and sorting. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"

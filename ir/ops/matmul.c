@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul: products of matrices.
  *
  * The order of a product of floats, which `eval` and so the interpreter has, and whoever computes with --bits portable:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Movement: elements change place, none is computed. Backends turn these into strides and offsets. */
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The op table, from ops.def. */
 #include "ir/ops/op.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An op: one row in ops.def, one `const struct op_info op_<name>` in ops/<family>.c.
  *
  * Everything that the compiler knows about an op stands in that one paragraph. Passes and backends ask the kind

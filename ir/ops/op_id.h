@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ops by name. Who names none does without: the rest of the tree knows an op as a number, and is not compiled again
  * where ops.def gets a row. */
 #ifndef DGC_IR_OPS_OP_ID_H

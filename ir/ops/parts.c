@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of values that are zero but for parts along one axis: gradients of slices are such pads, and those of all steps
  * of a sequence are their sum.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of values that are zero but for parts. */
 #ifndef DGC_IR_OPS_PARTS_H
 #define DGC_IR_OPS_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions: some axes disappear. The reduced axes are `axes` (ascending), or the one `axis` of argmax, argmin. */
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"

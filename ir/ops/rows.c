@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are picked out of a table, and rows that are added to one, where the row numbers are data. No row number
  * leads outside: gather gives zeros for one that is not there, scatter_add adds nothing. */
 #include "ir/graph/build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scan: a loop at run time, whose body is a graph of its own: see scan.h. And `output`, one of several results. */
 #include "ir/ops/scan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scan: a loop at run time. What its attributes and its body say, and how one is built. */
 #ifndef DGC_IR_OPS_SCAN_H
 #define DGC_IR_OPS_SCAN_H

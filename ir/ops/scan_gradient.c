@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradient of a scan: another one, in the other direction, each step of which computes its step again from the
  * values carried into it and carries the gradients of those back.
  *

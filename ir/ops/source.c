@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sources: where values come from. Their types are given, not inferred. */
 #include "ir/graph/build.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Spatial axes: their attributes, how a window lies over them, and what is printed of it. */
 #include "ir/ops/spatial.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Spatial axes, those between the batch and the channels: what conv and the windows have in common. */
 #ifndef DGC_IR_OPS_SPATIAL_H
 #define DGC_IR_OPS_SPATIAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rules by which ops lie over the towers, the blocks of the batch, and what one tower has: see spread.h. */
 #include "ir/ops/spread.h"
 

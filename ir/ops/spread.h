@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How values lie over the towers, each of which has some rows of the batch.
  *
  * Every op has a rule, the second column of ops.def: what a tower computes when each operand that has rows of the batch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elementwise ops of one operand: a body for one element, and how a gradient flows back.
  *
  * In a body, `x` is the operand; in a gradient, `x` is the operand's node, `y` the result's, `dy` its gradient. */

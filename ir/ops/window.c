@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows over the spatial axes of [B, ..., C], of which there are one to three. Window o sees of its axis the elements
  * i with o * stride + k * kernel_dilation = i * input_dilation + padding_low for some place k of it; what lies outside
  * is not seen. window_sum adds what a window sees, and its derivative is another one. window_max takes the greatest;

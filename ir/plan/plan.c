@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a step touches, and what devices send for a sum that they make together. */
 #include "ir/plan/plan.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plan: what the runtime executes, and the only thing it sees.
  *
  * A flat list of steps per device, run in order, once per training step. Every value lies at a fixed offset of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where receives may be posted, from the lives of buffers.
  *
  * A buffer's life ends when all of its readers are known to be done, on other devices too, and when it is sent no

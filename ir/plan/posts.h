@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How early the receives of a plan for processes may be posted: from when on the bytes are free that a message goes to.
  * The plan itself says no more than when a message has to be there. */
 #ifndef DGC_IR_PLAN_POSTS_H

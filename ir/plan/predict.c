@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A walk through a plan, step by step, always on the device whose clock is behind. */
 #include "ir/plan/predict.h"
 

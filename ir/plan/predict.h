@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How long a step of a plan takes, by what is known of the machine: the plan is walked through in its own order, with a
  * clock for each device. A step takes its operations or its bytes of memory, whichever is longer; a message its delay
  * and its bytes over the link, and a task sends one message after the other, and receives one after the other, beside

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans as text: one step a line, the memory of each device. docs/plan.md explains it. */
 #include "ir/ops/op.h"
 #include "ir/plan/plan.h"

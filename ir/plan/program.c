@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A walk through a program, on all tasks of a crew at once: they come to each event together, and differ in what their
  * links have to do and in what they add up. */
 #include "ir/plan/program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A step on any number of tasks that all do the same, each with rows of its own: what one task computes, and what it
  * has to exchange with the others. How exchanges travel is the cross-device algorithm's. Messages and bytes are those
  * that the plan of so many tasks has; time is by the rules of ir/plan/predict.h. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From plans to programs. A message of the plan of two tasks is known by the value that it carries: the share or the
  * total of a sum, or rows that all tasks gather. */
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two partial orders are followed by vector clocks while the plan is gone through in one order that its meetings
  * allow. One is the plan's: what each device knows of the others' steps. The other is that of the queues: what each
  * knows of the others' places. An access that conflicts with an earlier one is waited for if the plan orders the two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of a plan in queues: devices that copy beside their other work.
  *
  * Such a device copies what other devices of its kind have for it in one queue, and does all else in another; each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Adding up what a plan takes. */
 #include "ir/plan/report.h"
 

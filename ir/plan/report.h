@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan takes: bytes of memory by what they hold, bytes that move between devices in one run. The figures
  * are those that the runtime counts: see exec_high_water and exec_traffic. */
 #ifndef DGC_IR_PLAN_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory and traffic of a plan as text and as JSON. */
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stages: from what is sent backwards to what it is computed from. */
 #include "ir/plan/stages.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plan for processes in stages, for a process that does them at different times, with other work between them: so a
  * parameter server does what one worker needs. */
 #ifndef DGC_IR_PLAN_STAGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plan checked by running it symbolically, with nothing known of how it was made.
  *
  * The devices run in turn, each as far as its waits allow, and carry vector clocks. An access to a buffer is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The interpreter's reading of scalar programs: one instruction on numbers, without undefined behaviour.
  *
  * Values travel as bits, zero-extended to 64. Integer arithmetic is done on unsigned numbers of 64 bits

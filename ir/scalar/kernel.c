@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels on the host: identity, text, and the interpreter.
  *
  * The interpreter walks the loops in lexicographic order. An element of a reduction goes to the lane its

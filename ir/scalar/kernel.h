@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: one loop nest around scalar programs. What the fuser produces and every backend compiles.
  *
  * map:     for i in loops:            out_k[i] = body.result[k](args[i])

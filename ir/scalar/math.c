@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Steps shared by the math families. */
 #include "ir/scalar/math.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shorthand for the math families (math*.c, random.c): one primitive each, and the steps they share.
  *
  * Polynomials are minimax fits (Remez exchange, relative error), their coefficients rounded one after

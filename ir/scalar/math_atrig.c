@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* asin, acos, atan, atan2, with the classic reductions (Cody and Waite): asin x = pi/2 - 2 asin
  * sqrt((1-x)/2) above one half; atan by (x-1)/(x+1) above tan(pi/8) and -1/x above tan(3 pi/8). */
 #include "ir/scalar/math.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* erf and erfc. For x >= 0, (1+2x) e^(x^2) erfc x is smooth and bounded and is fitted by one polynomial in
  * (x-k)/(x+k) (Shepherd and Laframboise, "Chebyshev approximation of (1+2x) exp(x^2) erfc x", Math. Comp.
  * 36, 1981); erf has a series in x^2 below 1. */

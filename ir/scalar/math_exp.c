@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exp and its kin: x = n ln 2 + r with |r| <= ln2 / 2 (Cody and Waite, "Software Manual for the Elementary
  * Functions", 1980), a polynomial in r, and n put into the exponent. Adding 1.5 * 2^52 rounds x / ln 2 to
  * the integer n and leaves n in the low bits of the sum, so that no conversion is needed. */

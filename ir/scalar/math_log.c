@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Logarithms and the inverse hyperbolic functions: x = 2^k (1+f) with 1+f in [sqrt(1/2), sqrt(2)), and
  * log(1+f) = 2 atanh(s), s = f / (2+f), an odd series in s (Tang, "Table-driven implementation of the
  * logarithm function", ACM TOMS 16, 1990, without the table). f32 log and log2 take a polynomial in f and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pow, cbrt, hypot. */
 #include "ir/scalar/math.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sin, cos, tan: |x| = n pi/2 + r with |r| <= pi/4 (a shade more), polynomials in r, and the quadrant n
  * mod 4.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generator behind m_random_uniform and m_random_normal (ir/scalar/scalar.h), apart for its known answers. */
 #ifndef DGC_IR_SCALAR_RANDOM_H
 #define DGC_IR_SCALAR_RANDOM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recording of scalar programs.
  *
  * Every instruction passes through `record`, which returns the value number of an equal instruction if there

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scalar programs: the body of an elementwise op, written once and read three times.
  *
  * An op records its body for one element as a short straight-line program of primitive instructions. The

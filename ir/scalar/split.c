@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of segments, and what they are called with. */
 #include "ir/scalar/split.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A long sum in segments, as two kernels: one adds up a segment, the other adds up what the segments gave. They are
  * ranges of the axis that is reduced over first; how many there are follows from the shape of what is added up. */
 #ifndef DGC_IR_SCALAR_SPLIT_H

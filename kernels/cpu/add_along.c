@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[o][index[o][i][k]][k] += values[o][i][k] in the order of i, nothing where there is no such place. Integers
  * wrap. */
 #include "kernels/cpu/leaf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The places of the elements of each line in ascending order, equal ones in the order in which they stand. Keys become
  * unsigned integers of the same order, and are sorted with their places by one byte after the other, the lowest first;
  * of bytes that are the same in all keys nothing is moved. Short lines are sorted by insertion. */

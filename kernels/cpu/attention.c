@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* y[i] = sum over the keys j that row i sees of p[j] v[j], p the softmax of q[i] . k[j] / sqrt(size); and its
  * derivatives.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention on the host, of f32 and f64: attention.c. */
 #ifndef DGC_KERNELS_CPU_ATTENTION_H
 #define DGC_KERNELS_CPU_ATTENTION_H

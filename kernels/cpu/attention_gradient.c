@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The derivatives of attention, of q, k and v one behind the other: see attention.c. */
 #include "kernels/cpu/attention.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* f32 to bfloat16, where nothing is to be rounded. */
 #include "kernels/cpu/bf16.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bfloat16 values in memory of their own: the upper halves of f32. */
 #ifndef DGC_KERNELS_CPU_BF16_H
 #define DGC_KERNELS_CPU_BF16_H

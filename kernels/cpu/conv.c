@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions by plain loops: y[n,o,f] = sum of x[n,i,c] w[k,c,f] where o * stride + k * kernel_dilation =
  * i * input_dilation + low, and the same for x and w. Each element is a sum from 0 in a fixed order, each product
  * rounded (integers wrap): of y by k, then c; of x by k, then f; of w by n, then o. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions in the form of ir/ops/conv.c, where no library has one. */
 #ifndef DGC_KERNELS_CPU_CONV_H
 #define DGC_KERNELS_CPU_CONV_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The input of a convolution from its output, where few channels meet short rows of the kernel: x[n,i,c] = sum of
  * y[n,o,f] w[k,c,f]. Beside each other in x lie all channels of all places of a row of the kernel, at most 32 numbers:
  * a pixel of y adds to that many, for each row, its filters times two vectors of them. Sums of an image are made in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* y[o][i][k] = x[o][0][k] + ... + x[o][i][k], added in that order; exclusive: without the last; reverse: from the other
  * end. Integers wrap. A row of sums after the other, all of `inner` elements at once. */
 #include "kernels/cpu/leaf.h"

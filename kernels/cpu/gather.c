@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[i] = table[index[i]]; zeros for a number that names no row, so that nothing outside is ever read. */
 #include "kernels/cpu/leaf.h"
 #include "kernels/cpu/rows.h"

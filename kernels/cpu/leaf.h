@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a file of this folder gives for a leaf of its name: `const struct leaf_functions cpu_<name>`. */
 #ifndef DGC_KERNELS_CPU_LEAF_H
 #define DGC_KERNELS_CPU_LEAF_H

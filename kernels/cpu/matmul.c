@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked matrix product: panels of B of KC x NR elements are packed, tiles of MR x NR elements of C stay in
  * registers. Blocks follow k in order, so blocking changes no bit. */
 #include "kernels/cpu/matmul.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products that no library does: f64 and integers, on the host. */
 #ifndef DGC_KERNELS_CPU_MATMUL_H
 #define DGC_KERNELS_CPU_MATMUL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Panels: vectors are copied where they can be; what is transposed goes by small blocks. */
 #include "kernels/cpu/pack.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices copied into panels: so many columns one behind the other, then those of the next row. */
 #ifndef DGC_KERNELS_CPU_PACK_H
 #define DGC_KERNELS_CPU_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of a table that are named by numbers, which are data. */
 #ifndef DGC_KERNELS_CPU_ROWS_H
 #define DGC_KERNELS_CPU_ROWS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[index[i]] += values[i] in the order of i, so the sum of rows with one number has one order; nothing for a number
  * that names no row. Integers wrap. */
 #include "kernels/cpu/leaf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* y[o][i][k] = x[o][index[o][i][k]][k], 0 where there is no such place. */
 #include "kernels/cpu/leaf.h"
 #include "kernels/cpu/rows.h"

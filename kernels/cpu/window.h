@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows over images, in the form of ir/ops/window.c: what the kernels of that name share.
  *
  * Channels are done `WIDTH` bytes at a time. Where fewer are left, lanes behind them are those of the next pixel: they

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* y[n][o][c] = the greatest of the x[n][i][c] that window o sees: the first of equals, but the last NaN if there is
  * one. */
 #include "kernels/cpu/window.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[n][o][c] = values[n][i][c] for the x[n][i][c] that window o chooses: one takes the place of those before it
  * unless they are greater or equal; 0 where it sees none. */
 #include "kernels/cpu/window.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[n][i][c] = the sum of the values[n][o][c] of the windows o that choose x[n][i][c], from 0 on in the order of o:
  * an element takes the place of those before it unless they are greater or equal. */
 #include "kernels/cpu/window.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out, which holds x: out[o][index[o][i][k]][k] += values[o][i][k], in the order of i, nothing where there is no such
  * place; integers wrap. A thread for each line. */
 extern "C" __global__ void add_along(const TYPE *x, const void *index, const TYPE *values, TYPE *out,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The places of the elements of each line in ascending order, equal ones in the order in which they stand; NaN behind all
  * others. A block sorts a line: a bitonic network whose comparators all put the lesser element first, so that those that
  * reach beyond the line's end can be left out, whatever its length is. */

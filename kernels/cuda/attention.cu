@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* y[i] = sum over the keys j that row i sees of p[j] v[j], see ir/ops/attention.c. A block does 16 rows of a head
  * against 16 keys at a time, a thread for each pair: scores of 16 keys, then the values, of which each thread has
  * every sixteenth, at most 8 at a time. */

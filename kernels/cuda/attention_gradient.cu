@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The derivatives of attention, see ir/ops/attention.c. A block does a head: 16 rows after 16 rows against 16 keys at
  * a time, a thread for each pair. What is added to an element is added by one thread, in the order of the rows or of
  * the keys. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions in the form of ir/ops/conv.c, in an order that sizes fix. TYPE is that of the elements, SUM that of the sums.
  *
  * An output is a product of matrices that nobody writes down: a row for each of its pixels, a column for each filter, and in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* y[o][i][k] = x[o][0][k] + ... + x[o][i][k], added in that order by one thread; exclusive: without the last; reverse:
  * from the other end. Integers wrap. */
 struct cumsum_numbers {

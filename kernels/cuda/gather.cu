@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[i] = table[index[i]], zeros where there is no such row. */
 extern "C" __global__ void gather(const TYPE *table, const void *index, TYPE *out, struct rows_numbers s) {
   long long step = (long long)gridDim.x * blockDim.x;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* In front of every kernel of this folder. */
 
 /* Blocks of 256 threads that are to fit in a multiprocessor, so that one computes while another one waits: 128 registers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products of integers: c = op(a) op(b), one element after the other; sums wrap. TYPE is that of the elements, SUM that
  * of the sum. */
 struct product_sizes {

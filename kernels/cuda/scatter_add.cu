@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out, which holds x: out[index[i]] += values[i], in the order of i, nothing where there is no such row; integers wrap.
  * A block for each row number: it goes on if it is the first of those with the same number, and then adds the values of
  * all of them. So sums do not depend on what runs when. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* y[o][i][k] = x[o][index[o][i][k]][k], 0 where there is no such place. */
 extern "C" __global__ void take_along(const TYPE *x, const void *index, TYPE *y, struct along_numbers s) {
   long long step = (long long)gridDim.x * blockDim.x;

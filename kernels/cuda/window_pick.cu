@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[n][o][c] = values[n][i][c] for the x[n][i][c] that window o chooses; 0 where it sees none. */
 extern "C" __global__ void window_pick(const TYPE *x, const TYPE *values, TYPE *out, struct window_numbers s) {
   long long step = (long long)gridDim.x * blockDim.x;

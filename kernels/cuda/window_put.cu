@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* out[n][i][c] = the sum of the values[n][o][c] of the windows o that choose x[n][i][c], from 0 on in the order of o. A
  * thread for each element looks at all windows that see it. */
 extern "C" __global__ void window_put(const TYPE *x, const TYPE *values, TYPE *out, struct window_numbers s) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collectives: expands all_reduce into additions and copies, and all_gather into a concatenation.
  *
  * The tree over the towers is fixed by their number alone: a range of n towers is cut after the largest power of two

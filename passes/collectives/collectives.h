@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cross-device algorithms of pass collectives. */
 #ifndef DGC_PASSES_COLLECTIVES_COLLECTIVES_H
 #define DGC_PASSES_COLLECTIVES_COLLECTIVES_H

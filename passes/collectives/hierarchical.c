@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hierarchical_copy: each half of the tree is summed on a device of its own towers, its root, which moves on by one
  * from sum to sum. The two roots take turns at adding both halves; the other one is sent the sum, and each hands it on
  * to the devices of its half. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums by NCCL. Each device adds the shares of its own towers by the tree; the rest the devices do together: the sum
  * becomes a node on each of them, of equal operands, which is one call of NCCL's all-reduce (is_collective in
  * ir/ops/op.h).

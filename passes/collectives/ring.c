@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring: m devices cut a sum into m chunks. A chunk starts at the device behind its own, goes once around and gains
  * each device's part, until its own device has the sum; then it goes around once more. Each device sends and receives
  * 2 (m-1)/m of the array, whatever m is (Patarasuk and Yuan, 2009).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scatter: m devices cut a sum into m chunks; each sums one of them by the fixed tree over the towers, and all fetch
  * the chunks from the devices that have them: a reduce-scatter, then an all-gather. What a device sends and receives is
  * 2 (m-1)/m of the array, as in the ring; and each element is added up as by reduce_to_one, so that the bits depend on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over towers by the fixed tree: a range of n towers is cut after the largest power of two below n. A subtree
  * whose towers share a device is summed there, one whose towers share a task that is not the sum's own within that
  * task, and one whose towers share a host that is not the sum's own within that host. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over towers, which the cross-device algorithms are made of. All return NULL after an error. */
 #ifndef DGC_PASSES_COLLECTIVES_TREE_H
 #define DGC_PASSES_COLLECTIVES_TREE_H

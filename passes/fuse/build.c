@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The graph of the groups that fuse.c has decided on. */
 #include "ir/ops/op_id.h"
 #include "passes/fuse/fuse.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Joins elementwise nodes, movements, constants, streams and reductions of one device into kernels.
  *
  * Requires: placed, with copies and collectives expanded. Guarantees: everything that a kernel computes is one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of nodes that become one kernel: decided in fuse.c, built in build.c. */
 #ifndef DGC_PASSES_FUSE_FUSE_H
 #define DGC_PASSES_FUSE_FUSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a CPU multiplies as bfloat16 it stores so: half the bytes, and no conversion beside the product. Rounding is
  * part of the cast, and both join the kernel that computes the operand.
  *

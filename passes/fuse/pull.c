@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A cheap value that another device reads through an alias is computed again by that device, from the same operands,
  * which saves a wait.
  *

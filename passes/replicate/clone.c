@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clones of a node: one per tower or per device, and their names.
  *
  * Tower 0 keeps the model's names; tower i > 0 has tower_i/<name>, a further copy of a mirrored value on device i

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One clone of a node. All return NULL after an error. */
 #ifndef DGC_PASSES_REPLICATE_CLONE_H
 #define DGC_PASSES_REPLICATE_CLONE_H

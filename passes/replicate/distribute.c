@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How each value lies over the towers: what depends on the batch is sliced, what joins its rows is one tower's share
  * of a sum, everything else is the same everywhere. */
 #include "passes/replicate/distribute.h"

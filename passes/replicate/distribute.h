@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How values lie over the towers. */
 #ifndef DGC_PASSES_REPLICATE_DISTRIBUTE_H
 #define DGC_PASSES_REPLICATE_DISTRIBUTE_H

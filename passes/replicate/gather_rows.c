@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that towers add to one table (sparse gradients) are no sum over towers: they are gathered, in tower order,
  * wherever a copy of the table is, and added there by one scatter_add, so that no table crosses devices. */
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Local values: the value that a node has for a tower which sees its own rows and no others.
  *
  * An aggregate joins such values: their sum, their mean, or the first tower's. Reductions that it is made of are those

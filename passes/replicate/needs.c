@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which device or tower needs which value: one walk from the results and updates back to the sources. */
 #include "passes/replicate/needs.h"
 

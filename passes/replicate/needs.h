@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which device or tower needs which value. */
 #ifndef DGC_PASSES_REPLICATE_NEEDS_H
 #define DGC_PASSES_REPLICATE_NEEDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replicate: fixes the batch and clones the model into towers.
  *
  * Every value gets a distribution. What depends on the batch exists once per tower, on a slice of its batch

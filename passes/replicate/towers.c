@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clones of a node for the devices that need it and for the towers of a group, and the towers' shares of a sum made
  * one value. */
 #include "passes/replicate/towers.h"

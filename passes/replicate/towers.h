@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clones of a node for all towers of a group and all devices. False or NULL after an error. */
 #ifndef DGC_PASSES_REPLICATE_TOWERS_H
 #define DGC_PASSES_REPLICATE_TOWERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an `on` annotation makes of the device that a rule has chosen: its fields win, one by one, over the rule's. */
 #include "passes/strategy/fit.h"
 

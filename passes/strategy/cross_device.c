@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The algorithms of the cross-device sums by name, and which devices can do them. */
 #include "passes/strategy/strategy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is asked of devices and of the configuration, before there is a strategy. */
 #include "passes/strategy/fit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Refuses settings that the strategy or the devices do not support: what a strategy would ignore is an error. */
 #include "passes/strategy/fit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether what was asked for goes with the strategy and with the devices. */
 #ifndef DGC_PASSES_STRATEGY_FIT_H
 #define DGC_PASSES_STRATEGY_FIT_H

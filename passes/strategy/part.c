@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of one task: a graph that says what the devices of this task do, and of the others what they are sent and
  * what comes from them. Which device needs which value follows from the model and the strategy alone, so all tasks know
  * of each message the same. Where each device has a copy of every variable, all tasks do the same, each with its own

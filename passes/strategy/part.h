@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of one task */
 #ifndef DGC_PASSES_STRATEGY_PART_H
 #define DGC_PASSES_STRATEGY_PART_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the configuration to devices: which device computes, which stores, which splits the batch. */
 #include "passes/strategy/fit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Towers and the devices and tasks that they run on. */
 #include "passes/strategy/strategy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where things go, decided once from the configuration and read by replicate, place and collectives. */
 #ifndef DGC_PASSES_STRATEGY_STRATEGY_H
 #define DGC_PASSES_STRATEGY_STRATEGY_H

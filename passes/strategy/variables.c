@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Homes: which device holds which variable, and into how many parts large variables are cut.
  *
  * Variables take the storing devices in turn, one counter for all of them; or, balanced by size, the largest goes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the wheel of the package dgc, as PEP 517 asks for it: Meson builds libdgc, which goes into the package.
 
   pip install ./python                                     builds libdgc in a folder of its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dgc: compile a model, train it, evaluate it, predict with it.
 
     import dgc

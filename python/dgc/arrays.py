@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of numpy, and what the library knows of them."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a call of the library may end with, as exceptions."""
 import warnings
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libdgc, as its own header describes it: nothing of the interface is written down a second time."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model: compiled, trained, evaluated, run, looked at."""
 import collections.abc
 import html

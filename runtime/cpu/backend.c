@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU backend: kernels as machine code, leaves by a library or kernels/cpu, memory of the host. */
 #include "runtime/backend.h"
 #include "ir/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests are cut into groups of a fixed size, one module each, so that neither the objects nor their names in
  * the cache depend on the number of cores. The key of an object is the kernels themselves, with everything else
  * that shapes the code: host, LLVM and the text of the emitter, so that a changed one finds no old code. What

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels to object code of this host, on all cores, through the cache. */
 #ifndef DGC_RUNTIME_CPU_CODEGEN_H
 #define DGC_RUNTIME_CPU_CODEGEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions on the host, each on the calling thread alone: f32 by oneDNN's three primitives, which are the three
  * results of conv, inputs of few channels by kernels/cpu/conv_narrow.c, what the library has no primitive for and the
  * other types by kernels/cpu/conv.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A convolution that oneDNN does: what describes it to the library, and what its pieces work on. */
 #ifndef DGC_RUNTIME_CPU_CONV_PLAN_H
 #define DGC_RUNTIME_CPU_CONV_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How oneDNN is told of a convolution, and which of its ways is taken: by the shape alone, and so are the bits. */
 #include "runtime/cpu/conv_plan.h"
 

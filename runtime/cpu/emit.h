@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels to LLVM IR: what loops.c (loops and memory), scalar.c (one instruction) and emit_tile.c share.
  *
  * A value of a program is one scalar where it is the same for all lanes, else one vector of KERNEL_LANES lanes.

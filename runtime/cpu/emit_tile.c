@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles as LLVM IR.
  *
  * One round of the loop: `vectors` of a row of B are loaded, and of A one number for each row is put into all lanes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory is tried out before a call into C++; in the call, a handler of operator new gives up where there is none. */
 #include "runtime/cpu/foreign.h"
 

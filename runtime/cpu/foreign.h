@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls into libraries in C++, LLVM and oneDNN, where there is little memory: these end the process when they find
  * none. So room is looked for before they are called, and where operator new fails all the same, the call is left as if
  * an arena had found no memory. A library that was left so may hold locks: it is not called again. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products in a defined order.
  *
  * What an element is, ir/ops/matmul.c says: pieces of k, each a chain of fused multiply-adds, joined as a tree. Here

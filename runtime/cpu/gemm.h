@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products of float matrices in the order of ir/ops/matmul.c, by code of our own. */
 #ifndef DGC_RUNTIME_CPU_GEMM_H
 #define DGC_RUNTIME_CPU_GEMM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* LLVM finds out a processor's name and features from these CPUID leaves, and asks the system which registers
  * it saves. Fields that differ between the cores of a processor are left out. */
 #include "runtime/cpu/host.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine that code is made for. */
 #ifndef DGC_RUNTIME_CPU_HOST_H
 #define DGC_RUNTIME_CPU_HOST_H

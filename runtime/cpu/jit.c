@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of kernels, and the linking of their code: by object.c where it can, else by ORC. */
 #include "runtime/cpu/jit.h"
 

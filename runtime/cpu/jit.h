@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles kernels to machine code of this host: each distinct kernel once, many at a time. */
 #ifndef DGC_RUNTIME_CPU_JIT_H
 #define DGC_RUNTIME_CPU_JIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of a scalar program and the memory they come from and go to, at the current place of a nest. */
 #include "runtime/cpu/loops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leaves that kernels/cpu computes: from a step to the function of its element type. */
 #include "runtime/cpu/leaf.h"
 

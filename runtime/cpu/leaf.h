@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leaves on the CPU: a function for each LEAF of ops.def, cpu_leaf_<op>, and one for all KERNELs, that fills in the
  * command of a step: call and state. */
 #ifndef DGC_RUNTIME_CPU_LEAF_H

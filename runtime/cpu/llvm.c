@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The library is looked for at $DGC_LLVM alone, or else where it was when dgc was built, then where the system
  * looks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* LLVM, loaded on first need: its start costs 10 ms, and what is compiled already can do without. */
 #ifndef DGC_RUNTIME_CPU_LLVM_H
 #define DGC_RUNTIME_CPU_LLVM_H

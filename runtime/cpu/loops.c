@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel as one LLVM function: the loop nest and the memory around scalar programs.
  *
  * The vector loop runs in chunks of KERNEL_LANES lanes whatever the dtype. A chunk at the end runs the very same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One kernel while it is emitted: shared by the loops (loops.c), what stands in them (lanes.c, reduce.c) and the look
  * at a program beforehand (program.c). */
 #ifndef DGC_RUNTIME_CPU_LOOPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* f32 goes to oneDNN, the other types to kernels/cpu/matmul.c.
  *
  * oneDNN has two ways: a plain call, good for most shapes, and primitives made for one shape, better where B is

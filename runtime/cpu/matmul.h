@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products on the host, each on the calling thread alone. */
 #ifndef DGC_RUNTIME_CPU_MATMUL_H
 #define DGC_RUNTIME_CPU_MATMUL_H

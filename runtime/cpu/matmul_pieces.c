@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The leaf matmul: products cut into blocks of rows and columns of C, and these put into pieces.
  *
  * The library's sums may be in another order where a product has other sizes: of oneDNN 2.6, 64 of 1024 rows had other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ELF for x86-64, relocatable. Code comes first, constants follow on pages of their own; nothing is writable
  * once it can be run. Every offset is checked: the file was kept on disk. */
 #include "runtime/cpu/object.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Object files of kernels brought to life without LLVM: sections laid out, references among them filled in.
  * Only the simple ones that kernels compile to; ORC links the others. */
 #ifndef DGC_RUNTIME_CPU_OBJECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The library's threads, its start, and how what it makes is made: see onednn.h. */
 #include "runtime/cpu/onednn.h"
 

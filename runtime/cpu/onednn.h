@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* oneDNN, on the calling thread alone: what products and convolutions share. */
 #ifndef DGC_RUNTIME_CPU_ONEDNN_H
 #define DGC_RUNTIME_CPU_ONEDNN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What leaves have made for their commands, and the backend destroys when it is closed. */
 #include "runtime/cpu/leaf.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a scalar program asks of the loops around it: what is live, uniform and how deep. */
 #include "runtime/cpu/loops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accumulators, in the order that ir/scalar/kernel.h promises. */
 #include "runtime/cpu/loops.h"
 

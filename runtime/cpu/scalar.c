@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One instruction of a scalar program as LLVM IR, for one lane or many: the third reading of ir/scalar/scalar.h.
  *
  * Nothing here is allowed to be poison for any operand, and no fast-math flag is ever set: the bits are those of

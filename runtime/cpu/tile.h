@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The innermost loop of a matrix product, as code for one size of tile: a block of C that stays in registers while k
  * goes by. Lanes run along n, so an element is one chain of fused multiply-adds over ascending k whatever the machine's
  * vectors are. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the CUDA driver's, NVRTC's, cuBLAS's and NCCL's binary interface that dgc calls.
  *
  * CUDA is no build requirement: these are the facts of the interface in our own words. Where the real headers

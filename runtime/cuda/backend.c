@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA backend: kernels compiled by NVRTC, matrix products by cuBLAS, sums over devices by NCCL, work given to
  * streams. */
 #include "ir/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products: floating point by cuBLAS, integers by a kernel of kernels/cuda.
  *
  * The bits of a product must depend on its sizes alone, not on where its operands lie: cuBLAS may choose

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels: compiled once for each architecture, loaded once on each card, and launched with the addresses that
  * stand in the command's arguments at that time. */
 #include "runtime/cuda/engine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs into code, by NVRTC or from the cache on disk.
  *
  * The key of an image is all that shapes it: the compiler, which is its version and what its file is, the

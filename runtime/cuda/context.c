@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cards: their primary contexts, which reaches whose memory, which is current on a thread, and what failed
  * first. */
 #include "runtime/cuda/engine.h"

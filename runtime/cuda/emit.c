@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A map as CUDA C, and what reductions share with it: indices, loads and the lines of a program.
  *
  * Elements are numbered with the vector loop the fastest, so that neighbouring threads touch neighbouring

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels as CUDA C: what the loops (emit.c, reduce.c), single instructions (scalar.c) and the launches
  * (grid.c) share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The open CUDA backend: cards, the devices on them, and what belongs to each.
  *
  * A device has one stream for its work (QUEUE_WORK): whatever is given to it happens in that order. Its second

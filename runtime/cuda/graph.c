@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A whole run as one CUDA graph: its calls are captured from the streams once, and launched as one from then
  * on.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How kernels are launched: blocks and threads for given sizes. Kernels run with any grid, as they stride along
  * it; the lanes and pieces of a reduction are part of its order, see reduce.c. */
 #include "runtime/cuda/program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leaves on GPUs: a function for each LEAF of ops.def, cuda_leaf_<op>, and one for all KERNELs, that fills in the
  * command of a step. */
 #ifndef DGC_RUNTIME_CUDA_LEAF_H

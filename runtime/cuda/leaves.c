@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leaves that kernels/cuda computes: from a step to the launch of the kernel of its name. */
 #include "runtime/cuda/leaf.h"
 

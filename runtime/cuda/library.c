@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entry points of the driver are asked for at the versions of syms.def, whose signatures a newer driver
  * keeps. */
 #include "runtime/cuda/library.h"

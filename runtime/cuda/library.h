@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA driver, NVRTC, cuBLAS and NCCL, loaded on first need: one binary runs with and without them.
  *
  * They are looked for in the folder $DGC_CUDA_PATH and nowhere else if it is set, or else where the system

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Many launches as one: maps of one kernel that follow each other on a device, such as the parts of a
  * convolution, the first values of variables or their updates, become one launch over a table of their
  * arguments.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the cards, and bytes that move between it, the host and other cards.
  *
  * From the host: the bytes go into pinned memory at once, from there beside the device's work into a staging

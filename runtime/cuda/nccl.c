@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums that devices make together, by NCCL.
  *
  * The devices of a collective come to it one by one, as the host gives them their work; the last one of this process to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a program: for each kernel the types of its parameters and its functions, in front of all what
  * they use. */
 #include "runtime/cuda/program.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All kernels of a plan as one text of CUDA C, how that text becomes code, and how a kernel is launched.
  *
  * The text includes nothing and uses little of the language: C types, functions and arrays, __global__,

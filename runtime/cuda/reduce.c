@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A reduction as CUDA C.
  *
  * The elements of one result are numbered in the order of the reduced loops, the vector loop the fastest.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One instruction of a scalar program as an expression of CUDA C: a further reading of ir/scalar/scalar.h.
  *
  * No operand is undefined behaviour: signed integers wrap by way of unsigned ones, what does not fit on

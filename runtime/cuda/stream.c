@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Order: the streams of a device, marks that others wait for, and the meeting of all devices between two
  * runs. */
 #include "runtime/cuda/engine.h"

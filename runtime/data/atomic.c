@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file is written under another name in its folder, flushed, and renamed; who writes it next sweeps what was left. */
 #include "runtime/data/atomic.h"
 

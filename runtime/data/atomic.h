@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file that appears whole or not at all: written without a name, or under another one, in the same folder,
  * flushed to the disk, then renamed. Who is killed before that may leave one with the other name: the next one that
  * writes the same file removes it. What is no regular file (a pipe, a device) is written directly. */

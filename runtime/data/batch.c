@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches: which rows they have, and the copying of these rows into contiguous memory. */
 #include "runtime/data/loader.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cells as numbers: see cell.h. */
 #include "runtime/data/cell.h"
 

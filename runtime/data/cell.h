@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cells of a table: what one says, as a number. Cells are bytes without an end; blanks around them are gone. */
 #ifndef DGC_RUNTIME_DATA_CELL_H
 #define DGC_RUNTIME_DATA_CELL_H

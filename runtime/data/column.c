@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
 #include "runtime/data/decompress.h"
 #include "runtime/data/images.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The content of files, in memory or read where it is asked for. */
 #include "runtime/data/content.h"
 

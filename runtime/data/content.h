@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The content of a file. What is small, compressed or made lies in memory; of a large file only what is asked for is
  * read, and its descriptor stays open. Nothing is mapped: who reads a mapping of a file that has become shorter is
  * killed. */

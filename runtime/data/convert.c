@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Conversion of stored numbers to the type a model wants. */
 #include "runtime/data/reader.h"
 

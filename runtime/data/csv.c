@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables: comma separated cells; also ';' or tab, whichever the first line has. All wanted cells whole: i32, or
  * i64 if one needs it; else f64. The decimal point is a point, whatever the locale. A quoted cell may hold
  * separators, line feeds, and quotes twice (RFC 4180).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Training and prediction data: files become datasets, datasets become batches, predictions become files.
  *
  *   format       recognised by            path                        rows

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Datasets: columns of equal length, each of one file or of several, cut to a range of rows. */
 #include "runtime/data/reader.h"
 #include "runtime/data/vocabulary.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that share work: see decoders.h. Indices are taken in their order, so whoever meets an error knows that all
  * before it are done or being done. */
 #include "runtime/data/decoders.h"

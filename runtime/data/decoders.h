@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that share the rows of a batch: what takes long to read, as images do, is read on all cores. Who reads which
  * row is by chance, and seen in nothing. */
 #ifndef DGC_RUNTIME_DATA_DECODERS_H

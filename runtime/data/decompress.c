@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening files that gzip may have compressed, and inflating members of a zip archive. */
 #include "runtime/data/decompress.h"
 

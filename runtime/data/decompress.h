@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that may be compressed, and compressed parts of files, as bytes. */
 #ifndef DGC_RUNTIME_DATA_DECOMPRESS_H
 #define DGC_RUNTIME_DATA_DECOMPRESS_H

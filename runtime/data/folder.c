@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists folders: see folder.h. */
 #include "runtime/data/folder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of a folder. */
 #ifndef DGC_RUNTIME_DATA_FOLDER_H
 #define DGC_RUNTIME_DATA_FOLDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of 16 bits by their parts: a sign, an exponent of `exponent` bits, and a fraction. */
 #include "runtime/data/half.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Floating point numbers of 16 bits, as files hold them: IEEE's binary16 and bfloat16 */
 #ifndef DGC_RUNTIME_DATA_HALF_H
 #define DGC_RUNTIME_DATA_HALF_H

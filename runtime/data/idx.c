@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDX, the format of MNIST: 00 00 type rank, the sizes of the axes, the numbers; all big endian. */
 #include "runtime/data/stored.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images without their libraries: headers, channels, sizes. */
 #include "runtime/data/image.h"
 

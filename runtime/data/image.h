@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images: what the header of a PNG or JPEG file says, its pixels, and what a row of a model is made of them. */
 #ifndef DGC_RUNTIME_DATA_IMAGE_H
 #define DGC_RUNTIME_DATA_IMAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Decodes JPEG by means of libjpeg-turbo: nothing else uses it. */
 #include "runtime/data/image.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Decodes PNG by means of libpng: nothing else uses it. */
 #include "runtime/data/image.h"
 

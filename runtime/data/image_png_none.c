@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where libpng is missing. */
 #include "runtime/data/image.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are images: see images.h. */
 #include "runtime/data/images.h"
 

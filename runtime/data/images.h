@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are images: a folder of PNG and JPEG files, or one such file. */
 #ifndef DGC_RUNTIME_DATA_IMAGES_H
 #define DGC_RUNTIME_DATA_IMAGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inflates by means of zlib: nothing else uses it. */
 #include "runtime/data/inflate.h"
 

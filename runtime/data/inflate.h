@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deflate, in gzip files and in members of .npz archives. */
 #ifndef DGC_RUNTIME_DATA_INFLATE_H
 #define DGC_RUNTIME_DATA_INFLATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where zlib is missing: what is compressed is refused, and checksums are made bit by bit. */
 #include "runtime/data/inflate.h"
 

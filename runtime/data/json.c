@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A reader of JSON that goes forward only and takes one token at a time. */
 #include "runtime/data/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* As much JSON as the header of a safetensors file has: objects, arrays, strings and sizes. Strict. */
 #ifndef DGC_RUNTIME_DATA_JSON_H
 #define DGC_RUNTIME_DATA_JSON_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loader: one thread copies the rows of coming batches, with others' help where images are decoded, into a ring of
  * buffers; the consumer takes and gives
  * back whole batches. Each slot of the ring goes free -> ready -> held -> free; batch n lies in slot n mod ring. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of the loader that knows nothing of threads: which batch comes next, and what is in it. */
 #ifndef DGC_RUNTIME_DATA_LOADER_H
 #define DGC_RUNTIME_DATA_LOADER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads npy versions 1 to 3: {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), } */
 #include "runtime/data/npy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The npy format: a one-line Python dict, then the numbers. */
 #ifndef DGC_RUNTIME_DATA_NPY_H
 #define DGC_RUNTIME_DATA_NPY_H

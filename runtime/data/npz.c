@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npz: a zip archive of npy files, stored or deflated; with zip64 where numpy writes it. */
 #include "runtime/data/decompress.h"
 #include "runtime/data/npy.h"

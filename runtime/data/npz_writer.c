@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes npz files: npy arrays one behind the other, and at the end the directory of a zip archive. Members of four
  * gigabytes and more, and archives that long, have the sizes of ZIP64 (PKWARE's APPNOTE, 4.5.3), as numpy's have. */
 #include "runtime/data/npz_writer.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes npz files: npy arrays in a zip archive, not compressed, as numpy.savez does */
 #ifndef DGC_RUNTIME_DATA_NPZ_WRITER_H
 #define DGC_RUNTIME_DATA_NPZ_WRITER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of rows in an epoch: a pure function, so that a run can go on anywhere, on any machine. */
 #include "runtime/data/data.h"
 

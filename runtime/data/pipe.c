@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pipes: see pipe.h. */
 #include "runtime/data/pipe.h"
 

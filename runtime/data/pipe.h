@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What comes through pipes. It is read once, to its end, and kept, so that it may be read as often as a file: as many
  * bytes as DGC_DATA_MEMORY says in memory, more than that in a file without a name, in TMPDIR or /tmp. */
 #ifndef DGC_RUNTIME_DATA_PIPE_H

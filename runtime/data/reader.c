@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the readers of the single formats share: errors, bytes, and the piece that they fill in. */
 #include "runtime/data/reader.h"
 

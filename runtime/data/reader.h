@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the readers of the single formats share. Each fills in a piece's row type, rows, data and stride from
  * `in`; memory of its own (inflated, parsed, swapped bytes) goes to `own`, which is then not empty. */
 #ifndef DGC_RUNTIME_DATA_READER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads headers of safetensors files, and a column out of one. */
 #include "runtime/data/safetensors.h"
 #include "base/map.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The header of a safetensors file: eight bytes of length, JSON, then the tensors' bytes without gaps. */
 #ifndef DGC_RUNTIME_DATA_SAFETENSORS_H
 #define DGC_RUNTIME_DATA_SAFETENSORS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows the workers of a cluster read. Each has a sequence of rows, made of ranges of the dataset, and takes its
  * share of every batch from there; a batch is these shares, one worker's behind the other's. All in all it is a
  * function of the position in training, so that a run can go on anywhere. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sparse matrices as scipy.sparse.save_npz writes them: an npz file with the members format ("csr"), shape, indptr,
  * indices and data. Row i has the values data[indptr[i] .. indptr[i + 1]] in the columns that indices says, in
  * ascending order; all else is zero. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of other types and orders: see stored.h. First bytes change places, then types, then axes. */
 #include "runtime/data/stored.h"
 

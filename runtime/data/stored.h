@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as files hold them, of types and in orders that the language has not. */
 #ifndef DGC_RUNTIME_DATA_STORED_H
 #define DGC_RUNTIME_DATA_STORED_H

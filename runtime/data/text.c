@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any file as bytes: one a row; or, for language models, windows of N of them.
  *
  * "x.txt:64" and "x.txt:64+1" are a window and the same one byte later, what comes next. "x.txt:64/32": a window every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Vocabularies: see vocabulary.h. */
 #include "runtime/data/vocabulary.h"
 

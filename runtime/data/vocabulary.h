@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The words of a column of categories. */
 #ifndef DGC_RUNTIME_DATA_VOCABULARY_H
 #define DGC_RUNTIME_DATA_VOCABULARY_H

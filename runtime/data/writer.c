@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes predictions row by row, as npy, CSV or text. */
 #include "runtime/data/atomic.h"
 #include "runtime/data/data.h"

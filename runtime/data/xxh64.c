@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* XXH64: four lanes of 64 bits, 32 bytes a round; what is left at the end is mixed in word by word. */
 #include "runtime/data/xxh64.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* XXH64, a fast 64-bit checksum (xxhash.com), over data that comes in pieces. */
 #ifndef DGC_RUNTIME_DATA_XXH64_H
 #define DGC_RUNTIME_DATA_XXH64_H

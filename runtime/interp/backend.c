@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The interpreter: the slow and obvious backend that the others are compared with. */
 #include "runtime/backend.h"
 #include "ir/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous training without an order that is fixed: who may begin a step, in which order steps are applied, and
  * when all come together.
  *

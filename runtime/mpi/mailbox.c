@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mailboxes: a transport over another one. Each message of the worker's has a box, with a channel and memory of its
  * own; plans have ways to it, which come and go as their addresses change. */
 #include "runtime/mpi/mailbox.h"

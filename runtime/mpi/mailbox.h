@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The messages between a parameter server and one worker, taken apart from the runs of their plan: while the worker
  * computes, the server runs the plans of others. What the server sends is copied, and goes as soon as it can; what the
  * worker sends waits here until the server comes to it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MPI as a transport: persistent requests of point-to-point messages, and nothing else of it. Failures of MPI end the
  * process, and by its launcher all: that is MPI's own way without further agreement. It is built twice: with the mpi.h
  * of the library that is there, and with abi/mpi.h, which declares all that is used here. */

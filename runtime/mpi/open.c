@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which transport there is. */
 #include "runtime/mpi/shared.h"
 #include "runtime/mpi/watch.h"

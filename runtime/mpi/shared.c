@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Heaps of processes, slots of messages, and channels that are one or the library's. */
 #include "runtime/mpi/shared.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that processes of one host share: messages of plans between them are read where their sender has them.
  *
  * Each process has a heap in a file without a name, which ends with the last process that has it open. Those of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What processes do together beside the messages of plans. */
 #include "base/clock.h"
 #include "base/thread.h"

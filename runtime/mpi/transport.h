@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the processes of a cluster reach each other: an MPI library behind a struct of functions. dgc needs none to be
  * built or to run: mpi.c, the only file that sees MPI, is a library of its own, which is loaded where a launcher has
  * started several processes. */

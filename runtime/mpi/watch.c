@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions, answers, and what is to be said of them. */
 #include "runtime/mpi/watch.h"
 

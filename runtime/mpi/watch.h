@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who is stuck: what a process asks when it has waited for another one as long as --timeout says.
  *
  * It asks whom it waits for, then whom that one waits for, and so on: who does not answer is stuck, and so is

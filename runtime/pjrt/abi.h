@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The PJRT C API as far as dgc uses it: how its structures lie in memory, and what numbers stand for. It is the
  * interface of plugins that bring a compiler and devices, TPUs among them; no header of theirs is needed to build dgc.
  *

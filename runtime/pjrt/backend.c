@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The backends of PJRT plugins: a plan is one module, which the plugin compiles and runs as a whole. */
 #include "runtime/backend.h"
 

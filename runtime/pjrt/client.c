@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clients: the plugin's own, and the devices that it has. */
 #include "runtime/pjrt/engine.h"
 

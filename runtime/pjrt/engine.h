@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An open plugin: its client and devices, and what programs and variables are made of on them. */
 #ifndef DGC_RUNTIME_PJRT_ENGINE_H
 #define DGC_RUNTIME_PJRT_ENGINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: compiled by the plugin, and executed with what lies in the cells of their operands. */
 #include "base/clock.h"
 #include "runtime/pjrt/engine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plugins: the library, its table of calls, and errors in its own words. */
 #include "runtime/pjrt/engine.h"
 

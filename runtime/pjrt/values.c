@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values on devices: cells, what is copied to them and from them, and what is read later. */
 #include "base/clock.h"
 #include "runtime/host_memory.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The directives of FileCheck. Those that must be found stand in order; each has before it those that may be found in
  * any order (DAG) and those that must not be found (NOT). LABELs are found first, and cut the text into blocks. */
 #include "session/testing/check_lines.h"

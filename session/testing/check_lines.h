@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines `CHECK:` of a test: whether a text is as they say. A subset of LLVM's FileCheck, docs/testing.md. */
 #ifndef DGC_SESSION_TESTING_CHECK_LINES_H
 #define DGC_SESSION_TESTING_CHECK_LINES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The longest common subsequence of lines, by a table, between what both begin and end with alike. Where the table
  * would be too large, all of that counts as changed. */
 #include "session/testing/lines_diff.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a text differs from another, as diff -u shows it. */
 #ifndef DGC_SESSION_TESTING_LINES_DIFF_H
 #define DGC_SESSION_TESTING_LINES_DIFF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns of CHECK lines. A pattern without regular expressions is looked for as it is; else it becomes one extended
  * regular expression of POSIX, in which `.` is no line's end: what LLVM's FileCheck does, so that both find the same.
  * Expressions are limited, as libc's compiler of them copies what is repeated. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What stands behind `CHECK:`: text, {{regular expressions}} and [[VARIABLES]], as LLVM's FileCheck reads it. */
 #ifndef DGC_SESSION_TESTING_PATTERN_H
 #define DGC_SESSION_TESTING_PATTERN_H

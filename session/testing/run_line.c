@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lines RUN. What a shell would do is refused and not done by half: no variables, globs, lists or programs. What a test
  * itself writes down as a path stays in the folder of the test; %NAMEs lead elsewhere, and they are not the test's. */
 #include "session/testing/run_line.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A line `RUN:` of a test: commands that hand on what they print, without a shell. docs/testing.md has the grammar. */
 #ifndef DGC_SESSION_TESTING_RUN_LINE_H
 #define DGC_SESSION_TESTING_RUN_LINE_H

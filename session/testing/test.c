@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A test as a file: what its lines ask for is carried out by the caller, and compared here. */
 #include "session/testing/check_lines.h"
 #include "session/testing/lines_diff.h"

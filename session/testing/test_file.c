@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The comments of a file that are meant for dgc test: RUN:, EXPECT, XFAIL, REQUIRES:, and messages in place. */
 #include "session/testing/test_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a file says that it wants to be tested for. */
 #ifndef DGC_SESSION_TESTING_TEST_FILE_H
 #define DGC_SESSION_TESTING_TEST_FILE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arithmetic of a reference: numpy or JAX in f64, where each value that a model rounds can be moved a little.
 
 How far a result may be away from the reference is not a number that somebody has chosen. The reference is computed again

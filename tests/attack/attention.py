@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention: all scores, of what each row sees."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """libdgc through ctypes: a session as a Python object. See include/dgc.h."""
 import ctypes
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attack as a whole: kinds and their shares, workers that may crash, what is printed."""
 import multiprocessing
 import os

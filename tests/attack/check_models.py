@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A random model under attack: compiled code against the interpreter, numpy and JAX; towers and strategies against each
 other and against one tower; gradients; the certificate."""
 import os

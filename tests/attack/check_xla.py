@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A random model as XLA computes it: what dgc exports of its source, of one tower and of three, against numpy's numbers;
 and where a number differs, the first node whose value does.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convolutions, written as products of matrices: for each result what it sees of the others is picked by number."""
 import itertools
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers on purpose: zeros, ties, NaN, infinities, denormals, ids that repeat and lie at the ends of their range."""
 import numpy as np
 

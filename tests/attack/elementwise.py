@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The elementwise functions: what each is in numpy, and where its operands may lie.
 
 A row: name, operands' types (float number test bool integer intbool compare any single), range of the operands, roundings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that lie: data and checkpoints with other bytes, lengths, headers. dgc says no in words, or takes what is there;
 what it was to go on from stays as it was."""
 import base64

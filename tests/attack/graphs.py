@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph text, read and computed without dgc: what a placed graph means is checked by somebody who did not write it."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGKILL at any time: what goes on from the checkpoint ends with the bits of a run that nobody killed."""
 import os
 import random

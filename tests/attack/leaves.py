@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The leaves that the language has by their names: one row serves models and graphs."""
 from models import FLOATS, INTS
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of the library that are made of others: probabilities, losses, layers; and those that draw numbers."""
 import numpy as np
 

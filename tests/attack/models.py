@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random models: a program is a list of statements, each of which knows its line of the language and what it computes.
 
 Shapes hold numbers and "B", the batch, which may lie on any axis."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dgc as a process: run it, and judge how it ended."""
 import os
 import resource

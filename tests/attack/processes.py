@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks as processes, and one of them dies, stops, is slow, is another program, or cannot write: nobody waits for longer
 than --timeout, no checkpoint is lost or half there, and what goes on from it ends with the bits of a run that nothing
 happened to. Faults come at a message of MPI, a wait or another call, by number (tests/support/inject.c), not at a time; half of

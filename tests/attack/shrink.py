@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A failing model made smaller: fewer results, and statements that become inputs."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every function that dgc has is attacked, or it says here why not: read off dgc's own sources."""
 import json
 import os

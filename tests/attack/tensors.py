@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions that are not elementwise: reductions, shapes, products, rows by number."""
 import numpy as np
 

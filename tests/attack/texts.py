@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutants of texts: sources, where dgc must say no in words or mean what it accepts; and placed graphs, where what the
 certificate accepts must compute what the graph did."""
 import glob

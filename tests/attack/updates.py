@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimizers, schedules and first values: three steps of each against the formulas, in numpy."""
 import math
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Windows over images: what each sees is picked by number, and the maximum is the element that it chooses."""
 import numpy as np
 

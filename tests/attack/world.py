@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The world fails: no memory, no disk, no file, no thread; each is one line, the right code, and nothing half-written."""
 import os
 import random

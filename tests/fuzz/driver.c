@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands in for libFuzzer where there is none: runs a target over its corpus and over simple mutations of it, the
  * same ones every time. driver [-runs=N] FILE-OR-FOLDER... */
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data files: whatever lies in them, opening and reading every row either works or gives an error. The first byte
  * chooses the name, and so the format where the name decides it. */
 #include "base/arena.h"

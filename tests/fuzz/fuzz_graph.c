@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graph text: what parses and verifies prints as text that parses to the same text. Placed graphs are certified, alone
  * and against what source there is. */
 #include "base/arena.h"

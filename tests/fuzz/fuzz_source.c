@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Source text: what parses prints as text that parses to the same text; what compiles gives graphs that verify,
  * for two towers as for one. */
 #include "base/file.h"

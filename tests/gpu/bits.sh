@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The same bits for a tower count, whatever GPUs carry the towers: several, one, or parts of one; and in every run.
 . "$(dirname "$0")/lib.sh"
 gpus

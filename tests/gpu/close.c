@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two checkpoints, equal within f32: close A B TOLERANCE [EXCEPT...]. Each tensor's largest difference is compared with
  * its largest element; integers are equal. */
 #include "runtime/checkpoint.h"

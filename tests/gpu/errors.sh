@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # GPUs, drivers and libraries that are not there, too old or too small. One line says what failed and where, the exit code
 # is 3, nothing is written, and everything that was made is destroyed: the simulation ends with 66 if it is not.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Each kind of call of simulated GPUs fails at some times: of one host thread, or of several where the fifth argument is
 # `threads`. What was made is destroyed: the simulation ends with 66 if it is not.
 . "$(dirname "$0")/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the tests of GPUs share, beside tests/run/lib.sh. The same tests run on a real GPU, and on simulated ones whose
 # folder is a fourth argument.
 . "$(dirname "$0")/../run/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Sums by NCCL: samples on 2, 4 and 8 GPUs end as on the CPU, within rounding. On simulated GPUs, whose NCCL has one
 # order, also: the same bits whatever happens when, and each entry point that fails is named and leaves nothing behind.
 # Where NCCL cannot be used one line says so, and the sums travel by hierarchical_copy, to the bit.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Digits in products of bfloat16 values, on CPUs or on the GPUs of a fifth argument: as good as in f32, and two devices have
 # the bits of one. TEST_NUMBERS=0 leaves out how good: a sanitizer sees no more in a long training than in a short one.
 . "$(dirname "$0")/lib.sh"

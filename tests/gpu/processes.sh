@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Tasks with GPUs as processes: whatever runs the towers, the bits are those of one process, as often as it is tried.
 . "$(dirname "$0")/lib.sh"
 gpus

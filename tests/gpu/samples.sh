@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every sample on 1, 2, 4 and 8 GPUs, on several devices of one GPU, and under every strategy: after some steps the
 # variables are those that the CPU has, within the rounding of f32, and the same to the bit for all layouts of GPUs with
 # as many towers. Each sample takes the next few of the layouts of each tower count.

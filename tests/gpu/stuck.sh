@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A simulated GPU that stops answering: --timeout ends the run within seconds, with exit code 3 and a line that names who
 # waits and who has not answered, whatever the tool was doing then. What was not saved before is not there.
 . "$(dirname "$0")/lib.sh"

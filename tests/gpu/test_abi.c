@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Our own table of the CUDA interface against the real headers, where they are installed: every constant, type
  * and signature. The comparison is made by the compiler; what runs only says that it was made. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which launches become one: a group's members run at once unless one writes what another one reads or writes,
  * and its table follows their addresses. The device is made of stubs that write down what they are given. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every wait is needed. Plans of small models on several simulated GPUs lose one wait at a time, then their queues
  * lose one of the waits for each other, then the backend loses one of those that it makes itself: around runs and for
  * copies. Each time some order that

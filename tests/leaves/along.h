@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Places along an axis: what take_along and add_along share. */
 #ifndef TESTS_LEAVES_ALONG_H
 #define TESTS_LEAVES_ALONG_H

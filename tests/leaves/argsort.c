@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
 #include "tests/leaves/leaf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/leaves/attention.h"
 
 void attention_cases(struct cases *c, enum dtype d) { attention_cases_of(c, d); }

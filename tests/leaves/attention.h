@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Heads to try, and what attention and its derivatives have in common: the softmax as intervals. */
 #ifndef TESTS_LEAVES_ATTENTION_H
 #define TESTS_LEAVES_ATTENTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/leaves/rows.h"
 
 void gather_cases(struct cases *c, enum dtype d) { rows_cases(c, d); }

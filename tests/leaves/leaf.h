@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests ask of a leaf, in a file of its name: shapes to try, and how far off its results may be when its
  * operands are. The linker names one that is missing. */
 #ifndef TESTS_LEAVES_LEAF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of tables: what gather and scatter_add share. */
 #ifndef TESTS_LEAVES_ROWS_H
 #define TESTS_LEAVES_ROWS_H

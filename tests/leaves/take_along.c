@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/leaves/along.h"
 
 void take_along_cases(struct cases *c, enum dtype d) { along_cases(c, d); }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows to try, and what the leaves of that name have in common. */
 #ifndef TESTS_LEAVES_WINDOW_H
 #define TESTS_LEAVES_WINDOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/leaves/window.h"
 
 void window_pick_cases(struct cases *c, enum dtype d) { window_cases(c, d); }

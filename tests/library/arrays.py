@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts and orders of tensors, and functions made of others, beside numpy's, JAX's and scipy's."""
 import jax
 import jax.numpy as jnp

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A function of the library beside the same in JAX or scipy: values, and gradients by every floating point input and variable."""
 import os
 import sys

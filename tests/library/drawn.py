@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that are drawn: their distribution, by scipy. The seed is always the same, and so is what is found."""
 import numpy as np
 import scipy.stats as stats

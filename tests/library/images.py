@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is drawn for each image: every result is one that numpy makes of its image, all of them come as often, the next step
 draws anew, three uneven towers draw what one does, and outside of training nothing is drawn."""
 import numpy as np

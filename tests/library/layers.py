@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers beside the same in JAX: `p` has the variables by their names."""
 import jax
 import jax.numpy as jnp

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """library.py DGC [WORD...]: what the library says in the language beside what others compute, in f32 on one tower and in f64 on
 three uneven ones. With words: the cases in whose text one stands."""
 import os

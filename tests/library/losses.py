@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses beside the same in JAX, and sequences of labels beside all ways to spread them, counted one by one."""
 import itertools
 

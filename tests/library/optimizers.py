@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimizers and schedules beside PyTorch's, Keras's and optax's, whose numbers are carried in optimizers.json:
 optimizers.py --carry writes them, by a Python that has torch, keras (TensorFlow) and optax."""
 import json

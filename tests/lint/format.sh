@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Is the C code as clang-format leaves it? Other versions than 14 format otherwise, so they do not count.
 cd "$1" || exit 1
 for tool in clang-format-14 clang-format; do

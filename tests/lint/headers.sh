@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Every header compiles alone; the public one also as C99 and as C++. headers.sh SOURCE BUILD CC...
 cd "$1" || exit 1
 build=$2

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Does tools/check_layers.py refuse each conflict marker, in any file that is text, and nothing that only looks like one?
 #   markers.sh PYTHON CHECK_LAYERS
 set -u

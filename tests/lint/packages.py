@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do Debian's packages hold each file that an installation puts somewhere, once, and nothing that it does not?
 
     packages.py SOURCE BUILD

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors of numbers that can be made anywhere, and one number of what came of them: as conv.py and window.py do. */
 #ifndef TESTS_OPS_CHECK_H
 #define TESTS_OPS_CHECK_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes conv.def with JAX: convolutions of small integers, and their gradients. conv.py > conv.def"""
 import jax
 import jax.numpy as jnp

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One hostile text: what dgc makes of it. */
 #ifndef TESTS_OPS_HOSTILE_TEXT_H
 #define TESTS_OPS_HOSTILE_TEXT_H

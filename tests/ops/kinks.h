@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of kinks.def: functions at their kinks and poles, with what their gradients are there. */
 #ifndef TESTS_OPS_KINKS_H
 #define TESTS_OPS_KINKS_H

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes kinks.def: values and gradients of functions at their kinks and poles, by TensorFlow and JAX in f64.
 
   kinks.py > kinks.def     refuses to write a row on which they do not say what the row claims

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* round_bf16, and the cast to bf16 and back, to the bit: every bfloat16, and between each and the next the bits that
  * decide, against a reference that compares distances; its gradient, which goes straight through; and who makes use of
  * a product's promise. By each backend of the CPU, or on the simulated GPU that is named. */

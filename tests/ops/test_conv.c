@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and both gradients against JAX's: conv.def, small integers, whose sums are exact in any order. Backends
  * are compared with what computes here in test_ops. */
 #include "ir/ops/op.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradient of every op against finite differences, one test per op, driven from the op table: an op that has
  * no samples, or no gradient without saying so, fails here by name. Where differences do not exist: test_kinks. */
 #include "ir/ops/op_id.h"

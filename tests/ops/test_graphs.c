@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random models through the whole compiler: each backend against the oracle, within bound.h, and backends against
  * each other, bit for bit. Gradients of random expressions against finite differences. TEST_GRAPHS=N runs N times
  * as many; TEST_SEED=S that one. */

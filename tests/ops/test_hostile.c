@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hostile graph text: for each op of ops.def, each attribute with values that no graph has, too few of them, too
  * many, twice, none; types and places of that kind. Each text is refused with a message that says where, or is a
  * graph: then it verifies, reads back, and every pass and the evaluator either take it or refuse it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Functions at their kinks and poles: values and gradients against kinks.def, written in the language, in f64 and f32,
  * by each backend or on the GPU of the arguments. And that none is missing there: an op whose domain has an edge, a
  * function of the prelude that is not smooth. */

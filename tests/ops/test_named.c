@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ops without a domain of samples, each by name: sources, effects, and what passes insert. One that is missing
  * here fails by name. */
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every op on every dtype it takes and on odd shapes, one test per op, driven from the op table: compiled by
  * each backend, or on a GPU, and against node_eval. Backends agree bit for bit, except in products and convolutions of
  * f32, which a library computes, and in attention. With node_eval they agree bit for bit where nothing is summed up,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products in the order of ir/ops/matmul.c, bit for bit as plain loops here have it: of the interpreter, and of
  * compiled code with portable bits, for each processor that this machine can compute as; and near the sum in extended
  * precision. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an op's paragraph says of it, against numbers: along which axis of its operands an axis of the result runs, that
  * elements only move, in which operands it is linear, and how the elements of counters and random numbers are counted.
  * Driven from the op table: cases are those of test_ops. */

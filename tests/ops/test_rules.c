@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every rewrite rule, numerically: a graph as it is written against the same graph simplified, on values from the
  * whole type. The rules hold up to the sign of zero (x + 0 is x for -0 too). */
 #include "ir/ops/op_id.h"

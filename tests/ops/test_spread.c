@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every op's rule of how it lies over the towers, against numbers: the op on the whole batch and on each tower's rows.
  * The batch is each axis of each operand in turn, all of it or with other axes in it, in each order that its rows can
  * have; towers have uneven shares, one has none. The towers' values joined must be the whole, or the rule refuses; and

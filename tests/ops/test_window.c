@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Windows and their gradients against those of JAX, PyTorch and TensorFlow: window.def, small integers, many of them
  * equal. Backends are compared with what computes here in test_ops. */
 #include "ir/ops/op_id.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes window.def with JAX, PyTorch and TensorFlow: windows over small integers, many of them equal, with NaN, and
 their gradients. JAX has none of the maxima of dilated windows, PyTorch has. window.py > window.def"""
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs as StableHLO with what they are to give, for another program to run: see oracle.py. */
 #ifndef TESTS_ORACLE_CASE_H
 #define TESTS_ORACLE_CASE_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases as the program `oracle_cases` writes them."""
 import json
 import subprocess

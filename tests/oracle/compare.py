@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far numbers may be from those that are wanted, and what is said where they are not."""
 import numpy as np
 

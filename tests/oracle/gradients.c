@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradients of every op on the cases of the op tests, and of every sample's loss, as ours and as JAX takes them of
  * the exported forward pass. In f64. Of an op's cases every fourth; TEST_CASES=1: all, and the large ones. */
 #include "ir/ops/op_id.h"

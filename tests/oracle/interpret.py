@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules that dgc writes, operation by operation in JAX, which can then differentiate them.
 
 One operation stands on each line; what is unknown ends the program."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gradients of functions at their kinks and poles, of each row of tests/ops/kinks.def: a model of one loss each.
  * What JAX has to say of them is in slopes.py. */
 #include "tests/ops/kinks.h"

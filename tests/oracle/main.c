@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* oracle_cases SUITE [--only CASE] [--nodes]: cases one after the other on standard output. */
 #include "tests/oracle/case.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every op on the cases of the op tests: a graph for each element type, once on numbers of the op's own domain and once
  * on all that there are, zeros, infinities and NaN among them.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """oracle.py CASES SUITE [CASE]: runs by XLA the modules that the program CASES writes, and compares what they give.
 
 Each case is a module with its arguments and what node_eval makes of them. Where a result differs, the case is written

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running sums of which parts overflow. dgc adds them up from one end, XLA in blocks: where terms that stand beside
  * each other have a sum that is no number, one order may meet an infinity, and another not. Where other terms overflow
  * in the other direction, the two infinities may meet, and that is NaN. (Two such stretches are never within each other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Samples as graphs with values. */
 #ifndef TESTS_ORACLE_SAMPLE_H
 #define TESTS_ORACLE_SAMPLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every entry of every sample and of every model of tests/oracle/loops.dsl: its source, and what each pass makes of
  * it, for one tower and for three. In f64, and predict in f32 at its last stage; TEST_CASES=1: init and eval, too. */
 #include "frontend/frontend.h"

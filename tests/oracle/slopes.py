@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gradients as JAX takes them: of the forward pass that dgc exports; and at kinks and poles, of JAX's own functions.
 
 There dgc's convention is that of docs/language.md. Where it is JAX's, the rows of tests/ops/kinks.py say so, and JAX's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules as XLA's CPU backend computes them.
 
 What takes time is XLA's compilation: 15 ms for each kernel, however small, and 25 ms for each module. So cases are

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Our table of the PJRT C API against the real header: that of DGC_PJRT_HEADER, or one that a package of the oracles' Python
 # brings, TensorFlow's for example. abi.sh COMPILER SOURCE
 compiler=$1

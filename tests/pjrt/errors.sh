@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A plugin that fails in all ways that matter, and one that is not there: a line that says what, and the exit code.
 # errors.sh DGC SAMPLES SOURCE PLUGIN
 plugin=$4

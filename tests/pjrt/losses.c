@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Trains a model on two lists of devices, step by step, and compares the losses of each step, and at the end what
  * evaluation says: losses STEPS MODEL DEVICES OTHERS [OPTION VALUE]... */
 #include "include/dgc.h"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What XLA's CPU compiler makes of the samples, by a plugin that is not ours: the losses of each step are those of dgc's own
 # CPUs, and what is evaluated and predicted afterwards is the same. plugin.sh DGC SAMPLES SOURCE LOSSES
 losses=$4

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A PJRT plugin that computes nothing: it makes devices, reads from a module what goes in and out, and gives back
  * zeros, or for a result that may have an argument's memory what the argument holds. It fails as DGC_SIMULATED_PJRT
  * says: "major", "short", "start", "compile", "memory", "execute", "lost" (behind the third execution), "slow" (that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Our own table of the PJRT C API against the real header, which abi.sh names on the command line: the place of every
  * call, the place and size of every field, the size of every structure, every constant. The compiler compares; what
  * runs only says that it did. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The Python package: package.py SOURCE. Its numbers are numpy's, or those of a file with the same rows."""
 import html
 import http.server

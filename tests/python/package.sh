@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Python package from this build, and runs package.py with what was installed.
 set -eu
 root=$1 build=$2 program=$3

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Does what HACKING.md says, to a copy of the tree: recipes.py SOURCE [RECIPE...]
 
 A recipe is a section "## Add ...". Its blocks of code are applied in their order: the line that opens one says, behind

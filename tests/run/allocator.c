@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An allocator to be preloaded that ends the process when it is given back what it did not give. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A model reads files of its own folder and below, links resolved, and what the command line gives: nothing else.
 . "$(dirname "$0")/lib.sh"
 mkdir -p own/sub own/real other

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Wrong input of every kind: a message and the right exit code, within seconds, and nothing destroyed.
 . "$(dirname "$0")/lib.sh"
 model=$samples/digits.dsl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bar of a training in a terminal: it fits on one row, whatever the width and however it changes; elsewhere there are lines."""
 
 import fcntl

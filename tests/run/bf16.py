@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Products of bfloat16, in the CPU's units and without them, beside numpy, which rounds by ml_dtypes and adds up in f64:
 bf16.py DGC FOLDER. The folder is for its files.
 

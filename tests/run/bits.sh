@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The same bits for a tower count, whatever carries the towers: devices, threads, strategies, a resumed run.
 . "$(dirname "$0")/lib.sh"
 model=$samples/digits.dsl

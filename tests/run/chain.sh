@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A list of optimizers over towers: one hash whatever the strategy, the parts of variables and the processes that compute; and
 # evaluation reads the averages, wherever they lie.
 . "$(dirname "$0")/lib.sh"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The head of a test of the tool in Python: its arguments as absolute paths, an empty folder to work in, what fails."""
 
 import os

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The command line: exit codes, which stream, help, misspellings.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """dgc diff: diff.py DGC SAMPLES. What it says of two texts is compared with what their lines say."""
 import json
 import pathlib

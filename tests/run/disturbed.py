@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The world fails while dgc runs: files shrink and change, compressed data lies, processes are killed, and, by the library of
 tests/support/inject.c, calls of the system fail. Never a crash or a hang; exit 0 only with results that are whole, and a
 file is the one from before or the new one. Called with the tool, the folder of the samples and that library."""

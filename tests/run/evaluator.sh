@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The task evaluator, in a process by itself: each new checkpoint once, with the numbers of dgc eval, until the training
 # has ended.
 . "$(dirname "$0")/lib.sh"

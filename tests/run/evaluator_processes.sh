@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The task evaluator as one of the processes that mpirun starts: it takes no part in the training, and ends with it.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/run/mpi.sh"

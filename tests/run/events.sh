@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The event files of a training: as their format says, and as TensorFlow reads them where it is.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """First steps: first.py DGC SAMPLES SOURCE. Every command of docs/tutorial.md is run and does what stands behind it; dgc new and
 dgc doctor; what is said to who comes with words of other libraries; what README shows of graphs, and origins in docs."""
 import json

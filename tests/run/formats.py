@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Data as people have it, as a model sees it, beside what numpy, csv and datetime of Python make of the same files.
 
 formats.py DGC SAMPLES; numpy is that of tools/oracles.sh."""

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # --staleness free: workers apply their gradients as they come, in no fixed order. What does not depend on the order is what
 # one process has, to the bit: with one worker everything, with several a model whose updates are whole numbers, which add up
 # to the same in any order, so that a batch that is lost, or counts twice, shows.

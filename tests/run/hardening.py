@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What makes a mistake hard to exploit, read off the binaries and off a process that has trained.
 
 hardening.py BUILD LIBDIR fortified|not maps|not: the build is also installed, into a folder of its own; LIBDIR is where its

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What dgc says of itself: help.py DGC SAMPLES SOURCE. Help, manual and completion have the same verbs and options, in the same
 sections, and help fits a terminal of 80 columns."""
 import json

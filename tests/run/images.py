@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Folders of PNG and JPEG as a model sees them, beside what Pillow decodes and jax.image resizes; labels by folder; files that
 are damaged, too large, links, or no images.
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What is learned is kept: a checkpoint is tried before the first step, is not replaced by chance, and what is about to be
 # lost, or is done already, is said.
 . "$(dirname "$0")/lib.sh"

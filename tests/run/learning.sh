@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What training reaches: the drawn digits, and the MNIST digits where they are: in $DGC_DATA/mnist, or in ../shared/data
 # beside the source tree.
 . "$(dirname "$0")/lib.sh"

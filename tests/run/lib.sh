@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the shell tests share. A test begins with `. "$(dirname "$0")/lib.sh"`; it is called with the tool, the folder of
 # the samples with their data, and the source tree.
 dgc=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """library.py DGC SAMPLES SOURCE: docs/library.md is what the comments of the library say, and each example there is run: a step
 of every entry that it has, on rows of small numbers. Every definition is described, or is said to be a helper of another."""
 import ctypes

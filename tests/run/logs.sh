@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The log of a training: what its lines say, and that they are whole whatever happens.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Little memory: every command ends with its whole result, or with exit code 3 and one error. Kernels are compiled anew, and
 # come from the cache. A small stack is enough. The fourth argument is tests/support/inject.c.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # --memory-limit: what is computed again instead of being kept changes no bit, and the plan stays within the limit; where no
 # plan does, the refusal says by how much.
 . "$(dirname "$0")/lib.sh"

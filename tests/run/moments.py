@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """moments(x, axis) of f32 beside numpy's sums in f64: moments.py DGC FOLDER. The folder is for its files.
 
 Data that a sum of squares loses: a large mean with a tiny variance, one number that is far from all others, in the slice that

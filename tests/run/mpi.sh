@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the tests of processes share, beside lib.sh: Open MPI, which dgc was built with, or 77.
 root=$(dirname "$dgc")
 if ! command -v mpirun >/dev/null || [ ! -f "$root/dgc-mpi.so" ]; then

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The same processes over any MPI that has the standard's binary interface, here MPICH from PyPI, which dgc was not built
 # with: the checkpoint is that of one process, and of Open MPI.
 . "$(dirname "$0")/lib.sh"

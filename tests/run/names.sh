@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A checkpoint from before a model's variables were renamed: what is missing is told with the lines that say how they are
 # called now, and by those lines it is read, copies of towers and states of optimizers with the rest.
 . "$(dirname "$0")/lib.sh"

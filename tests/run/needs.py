@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a test cannot do without; where that is not there, it is skipped and says so."""
 import importlib
 import sys

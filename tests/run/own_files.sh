@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Who reads: with --auto-shard file a process opens its own files only, so the others' need not be there, and the bits are
 # those of one process that has all of them.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The page of --emit html: picture.py DGC SAMPLES SOURCE. What it holds is compared with what dgc prints of the same graphs,
 and what it shows is read in Chromium, which is skipped where there is none."""
 import html.parser

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Data through pipes, read once and used as often as that of files; and data larger than the memory that there is.
 
 pipes.py DGC SAMPLES [WHOLE]: without WHOLE, a sanitizer is in it, which takes terabytes of address space."""

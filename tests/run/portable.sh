@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # --bits portable: one checkpoint whatever processor code is made for, and by the interpreter, which needs none.
 . "$(dirname "$0")/lib.sh"
 

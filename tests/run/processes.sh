@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Tasks of a cluster as processes that mpirun starts: whatever runs the towers, the bits are those of one process.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/run/mpi.sh"

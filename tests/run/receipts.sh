@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Receipts: a training done again by what its receipt says is equal to the bit, on other devices, too; what differs is told.
 . "$(dirname "$0")/lib.sh"
 

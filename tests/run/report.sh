@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The page of logs, and a batch as the model sees it. What the page shows is read in Chromium, where that is.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A run that ends after any step and goes on, on whatever carries its towers, ends with the bits of one that did not end:
 # also where towers have copies of their own, whose shares of a sum of floats are not to be had from the sum.
 . "$(dirname "$0")/lib.sh"

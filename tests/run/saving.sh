@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A save is written by a thread while training goes on: what fails there ends the training and is said, what is slow is
 # waited for at the end, and the file is whole at any time. The fourth argument is tests/support/inject.c.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What --emit scaling says of messages and bytes is what the plans of so many tasks say, and its time about what a walk through
 the whole plan gives; what it marks is what auto takes: scaling.py DGC SAMPLES
 

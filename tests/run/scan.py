@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Loops at run time beside jax.lax.scan: scan.py DGC FOLDER [SIMULATED]. The folder is for its files.
 
 Each model is trained for some steps in f64, from initial values that stand in its text, on rows among which are zeros and

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # scan.sh DGC SOURCE [SIMULATED]: loops at run time beside JAX, by the Python that has it.
 set -eu
 python=$("$2/tools/oracles.sh" --find) || { echo "SKIP: no JAX: see tools/oracles.sh" && exit 77; }

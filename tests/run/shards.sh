@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What the workers of a cluster train on: several files per input, and the policies of --auto-shard. The model writes the
 # sums of its batches one behind the other into a number, two digits each.
 . "$(dirname "$0")/lib.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Signals: a training ends behind its step, saved, and goes on from there to the bits of one that was left alone. Anything
 else ends at once, and no file is half-written. Called with the tool, the folder of the samples and the source tree."""
 

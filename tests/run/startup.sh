@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # LLVM is loaded when kernels are compiled that the cache does not have, and not before; what is said when it cannot be
 # loaded.
 . "$(dirname "$0")/lib.sh"

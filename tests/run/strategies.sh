@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # --strategy auto: by its own table, what it takes is no worse than any other, the default among them; and what the
 # table says of copies and arenas is what the report says.
 . "$(dirname "$0")/lib.sh"

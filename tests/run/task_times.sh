@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What processes of a cluster tell of themselves: what each did with its time, and what it sent.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/run/mpi.sh"

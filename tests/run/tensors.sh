@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What is done with checkpoints without a model, and first values out of them. Files are written and read back by Python.
 . "$(dirname "$0")/lib.sh"
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """dgc test: testing.py DGC SAMPLES SOURCE FILECHECK. What it makes of tests of each kind, what lines RUN may not do, our own
 goldens, and whether CHECK lines mean what LLVM's FileCheck makes of them: it is asked, of texts and lines at random."""
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """--trace and dgc trace: trace.py DGC SAMPLES. The file has the form of Chrome's trace events; what it says is compared with
 graphs, with the table of traffic and with itself; its sums are computed here once more."""
 import json

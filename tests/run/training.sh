@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Training that evaluates as it goes: no bit of what is trained changes by it, the best is kept, patience ends it, and what
 # goes on from a checkpoint ends where what was never stopped does.
 . "$(dirname "$0")/lib.sh"

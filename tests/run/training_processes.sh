@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What a training of several processes tells, evaluates and keeps is what one process does.
 . "$(dirname "$0")/lib.sh"
 . "$source/tests/run/mpi.sh"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """libdgc and llvmlite compile in turn in one process. two_llvms.py LIBDGC MODEL first|after: when llvmlite starts."""
 import ctypes
 import sys

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Another LLVM in the process: neither sees the other, whichever is loaded first. Ours is that of $LLVM_LIBRARY; the
 # allocator of $ALLOCATOR takes back only what it gave.
 . "$(dirname "$0")/lib.sh"

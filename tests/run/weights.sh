@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A file that holds the variables alone, as other programs write it: eval and predict take it, and a training from it
 # says what starts anew.
 . "$(dirname "$0")/lib.sh"

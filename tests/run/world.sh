@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The world fails: what is no regular file, files that change, signals. One line, the right exit code, nothing lost, and
 # nothing half-written.
 . "$(dirname "$0")/lib.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The side of libcublas in libcuda: the lock, streams and memory. */
 #include "tests/simulated_cuda/simulated.h"
 

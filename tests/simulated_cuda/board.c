@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the processes of a communicator share: memory that all of them map, in which each rank has two places for
  * its shares, those of even sums and of odd ones. While there is any, the devices also go on when nobody asks them
  * to: others wait for what they give. */

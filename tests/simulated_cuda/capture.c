@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stream capture, and graphs.
  *
  * A stream that is captured has a frontier: the nodes that its next one comes after. An event that is recorded

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings, failures on demand, and what has to be destroyed. Callers hold their library's lock. */
 #include "tests/simulated_cuda/common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the simulated libraries share: settings from the environment, failures on demand, the list of what
  * has to be destroyed, and the host compiler. */
 #ifndef SIMULATED_COMMON_H

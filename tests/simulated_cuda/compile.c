@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The host's C compiler as the back end of simulated NVRTC and of the driver's PTX compiler. */
 #include "tests/simulated_cuda/common.h"
 

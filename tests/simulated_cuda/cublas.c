@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libcublas: one product of matrices. It runs in the stream of its handle, in plain order, so the same bits
  * come out each time. Stricter than the real one: the handle must have been given a workspace since its stream
  * was set. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Simulated GPUs: a stand-in for libcuda (here), libnvrtc (nvrtc.c), libcublas (cublas.c) and libnccl (nccl.c) that
  * runs kernels on the host, for tests of code that uses GPUs on machines that have none. It is built against the
  * entry points that dgc uses, and is stricter than hardware; docs/gpu.md lists what it checks and the environment

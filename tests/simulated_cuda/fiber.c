@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stacks for the threads of a block, and traps.
  *
  * Kernels run on stacks of their own, each between inaccessible pages; a switch saves the registers that a call

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* C = alpha * op(A) * op(B) + beta * C, column by column, for the types REAL (float or double). Every element
  * of C sums its products in order, each rounded, so the result does not depend on the blocking. Included by
  * cublas.c with REAL, NAME and TARGET; VECTOR is 32 bytes of REAL. */

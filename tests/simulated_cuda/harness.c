@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs each case in a process that has loaded nothing yet, and looks at how it ends. */
 #include "tests/simulated_cuda/harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cases for the simulation, each in its own process, and short names for what they all do. */
 #ifndef SIMULATED_HARNESS_H
 #define SIMULATED_HARNESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Modules, and launches of their kernels. Blocks run one after the other in a random order. The threads of a
  * block do so, too, unless the kernel has barriers: then each is a fiber. */
 #include "tests/simulated_cuda/simulated.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of devices and pinned memory of the host.
  *
  * Each device has a range of addresses of its own, in which nothing is accessible but what memory_allow() has

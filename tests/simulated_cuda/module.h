@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a simulated module tells the simulation about itself. This text stands in front of every kernel, too, so
  * it includes nothing. */
 #ifndef SIMULATED_MODULE_H

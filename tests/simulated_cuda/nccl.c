@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libnccl: sums over several devices, each process's by one thread. A sum is that of the ranks in ascending
  * order, so the same bits come out each time. Stricter than the real one: all ranks of a communicator's clique
  * that are of one process take part in one group, with equal counts and types, each on a stream of its own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libnvrtc: programs are rewritten into C and compiled by the host's compiler. The shared object is the cubin.
  * Options are checked like NVRTC does; those whose effect is not simulated are refused. */
 #include "runtime/cuda/abi.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The side of libnccl in libcuda: the lock, streams and memory of several devices. */
 #include "tests/simulated_cuda/simulated.h"
 

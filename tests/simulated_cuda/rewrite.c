@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA C into C. The text stays as it is, line for line, but for three words: `extern "C"` goes, `__global__`
  * makes a static function, `__shared__` says of which kernel. Behind it comes a table of the kernels, see
  * module.h. Only what sim_rewrite() must know is parsed: the parameters of kernels, and where their bodies are. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA C's words and intrinsics for a C compiler. The text in front of every simulated kernel; it includes
  * nothing, so that no name of the C library is in the kernels' way. sim_rewrite() has already seen to `extern
  * "C"`, `__global__` and `__shared__`. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of the simulated driver. One lock guards everything: an entry point takes it with sim_enter() and
  * gives it back with sim_leave(). */
 #ifndef SIMULATED_SIMULATED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams, events, and when what runs.
  *
  * A stream is a queue. Its first operation may run unless it waits for a moment that has not come. Whoever must

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuBLAS of the simulation: products against loops, their rounding, and what is refused. */
 #include "tests/simulated_cuda/harness.h"
 

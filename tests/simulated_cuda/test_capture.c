@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Capture and graphs: what may be captured, and that a graph keeps to its edges and to nothing else. */
 #include "tests/simulated_cuda/harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVRTC, launches and barriers of the simulation; what of a kernel no test has the memory to run. */
 #include "kernels/cpu/conv.h"
 #include "kernels/cuda/texts.h"

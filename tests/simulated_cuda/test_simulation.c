@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory, streams, events, failures and leaks: is the simulation as strict as it says? */
 #include "tests/simulated_cuda/harness.h"
 

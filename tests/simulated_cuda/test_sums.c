@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over several devices: are they right in every order of events, and is what is wrong refused? */
 #include "tests/simulated_cuda/harness.h"
 

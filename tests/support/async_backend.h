@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A backend for tests whose devices work behind the host: kind "gpu", a thread and a queue for each device.
  *
  * How fast a device gets on is random. Its addresses are not the host's: whoever touches them directly crashes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a graph may give: for each element an interval that holds every value that some permitted order of
  * summation gives, with or without fused multiply-adds.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every op as small graphs: odd shapes, broadcast and transposed operands, all axes. A new op of a known kind needs
  * nothing here. */
 #ifndef TESTS_SUPPORT_CASES_H

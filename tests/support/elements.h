@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of tensors as bits, as numbers and as text; what differs between two tensors. */
 #ifndef TESTS_SUPPORT_ELEMENTS_H
 #define TESTS_SUPPORT_ELEMENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs through the whole compiler and a backend, with named tensors in and out as graph_eval has them. */
 #ifndef TESTS_SUPPORT_ENGINE_H
 #define TESTS_SUPPORT_ENGINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The oracle: a whole graph of any stage, evaluated node by node with node_eval. */
 #ifndef TESTS_SUPPORT_EVAL_H
 #define TESTS_SUPPORT_EVAL_H

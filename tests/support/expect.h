@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one step of a source graph must give: the oracle on the graph after differentiation, with bounds. */
 #ifndef TESTS_SUPPORT_EXPECT_H
 #define TESTS_SUPPORT_EXPECT_H

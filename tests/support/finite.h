@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients against finite differences in f64.
  *
  * The loss is sum(w * y) + sum(x) with random weights w: the second sum sees to it that x has a gradient, of 1 at

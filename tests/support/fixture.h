@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tests set up and take down. */
 #ifndef TESTS_SUPPORT_FIXTURE_H
 #define TESTS_SUPPORT_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A reduction in the order that GPUs have, written down once more; docs/gpu.md says it in words. */
 #ifndef TESTS_SUPPORT_GPU_ORDER_H
 #define TESTS_SUPPORT_GPU_ORDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random models: typed source graphs that verify, replicate and differentiate. The same seed and size give the
  * same graph; a smaller size gives its beginning, so that a failure can be cut down. */
 #ifndef TESTS_SUPPORT_GRAPHS_H

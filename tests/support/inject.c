@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes calls of the system fail, as disks, kernels and other people do: a library for LD_PRELOAD.
  *
  *   DGC_INJECT=CALL:K:HOW     the K-th call of CALL (from 1) fails; with K+ all from there on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels with arguments to run them on: random ones, and every instruction and function on special values. */
 #ifndef TESTS_SUPPORT_KERNELS_H
 #define TESTS_SUPPORT_KERNELS_H

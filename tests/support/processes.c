@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A transport of mailboxes. One lock for all of them: what is sent is a list, in the order of sending. */
 #include "tests/support/processes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes of a cluster as threads of a test: what joins them is a transport of mailboxes, which may do to messages
  * whatever MPI allows. */
 #ifndef TESTS_SUPPORT_PROCESSES_H

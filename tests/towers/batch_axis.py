@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes batch_axis.def with JAX: the models of test_batch_axis.c, one step of SGD. batch_axis.py > batch_axis.def"""
 import jax
 import jax.numpy as jnp

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Samples made small, each with a batch of numbers, and the layouts that they are trained on: what the
  * matrix of samples, strategies, towers and batches is made of. */
 #ifndef TESTS_TOWERS_MATRIX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/towers/mutants.h"
 
 #include "ir/graph/build.h"

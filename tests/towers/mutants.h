@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A placed graph's text with one thing changed: every line deleted, written twice and swapped, every operand replaced
  * by another of its type, every attribute, type, label, role and header line changed. Nothing here knows what a
  * change means. Only the changed node has its whole comment. The same graph and seed give the same mutants, whatever

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults of plans: where devices meet, and what they do together. */
 #include "mutations.h"
 

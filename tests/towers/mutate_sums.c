@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults of scales, sums and the split of the batch. */
 #include "plant.h"
 

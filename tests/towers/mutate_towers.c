@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults of towers, labels and variables. */
 #include "plant.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Faults to plant in placed graphs and plans: what passes could do wrong, each by name. */
 #ifndef TESTS_TOWERS_MUTATIONS_H
 #define TESTS_TOWERS_MUTATIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a placed graph does: its results and every copy of every variable, over some steps on some inputs, so that
  * two graphs can be told apart by numbers and not by how they are written.
  *

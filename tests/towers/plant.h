@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What planters of faults in graphs share. A planter goes over the places where its fault can be planted, and plants it
  * at the one at hand. */
 #ifndef TESTS_TOWERS_PLANT_H

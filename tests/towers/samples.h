@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The samples as graphs, each compiled for layouts of towers and devices. */
 #ifndef TESTS_TOWERS_SAMPLES_H
 #define TESTS_TOWERS_SAMPLES_H

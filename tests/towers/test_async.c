@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous training against the same thing by hand: workers apply their own gradients in order, each computed from
  * the version that its staleness allows, each counting its own rows. A line is fitted by momentum; in f64 the two agree
  * to a few units in the last place. The bits do not depend on the number of threads. */

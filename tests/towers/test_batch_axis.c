@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Models with the batch on other axes than the first: time-major sequences, channels before the batch, products from
  * both sides, tables, statistics. What JAX computes for the whole batch, N towers compute: losses and what a step
  * leaves of the variables; with fewer rows than towers what one tower does. For a fixed N the bits are one. Numbers are

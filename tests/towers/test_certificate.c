@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The certificate: graphs and plans that the passes make have one; with any fault planted in them they have
  * none, and the message names the place. */
 #include "ir/certify/certify.h"

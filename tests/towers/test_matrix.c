@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Samples x strategies x towers 1..8 x batches 1..33: what one device and one tower compute, within bound.h;
  * and for a number of towers one hash of all variables after three steps, whatever the strategy and the
  * devices.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Law 1 and law 5 on random models: N towers compute what the model says for the whole batch, within bound.h, and
  * for a fixed N the bits depend neither on devices nor on strategy nor on threads. TEST_GRAPHS=N runs N times as
  * many; TEST_SEED=S that one. */

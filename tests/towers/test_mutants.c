@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nothing that the certificate accepts does harm: the text of every sample's placed graphs, under every strategy on
  * two and three devices, with one thing changed (mutants.def). What the reader, the verifier and the certificate let
  * pass is computed beside the graph that the passes made, on three inputs for two steps: all results and all copies of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What each task of a cluster plans for itself: together the parts are the graph of all tasks, node by node; what one
  * sends another receives; each part has an order that keeps nobody waiting for ever, and faults planted in it are
  * found. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rule behind each node of a placed graph tells its device: from the printed graph alone, its header and the rules
  * that stand on the lines, every device is computed again. */
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks of a cluster as processes, here threads of the test with mailboxes between them: samples made small, on every
  * strategy that has clusters, end with the variables and outputs of one process, to the bit, whatever becomes of
  * messages that MPI allows. Each runs several plans in one session: of another batch, whose larger arenas take the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which rows of a data set each tower gets: files through the loader and the whole compiler, for every strategy.
  * The model's input is the number of each row, or what is in it; every tower's slice of it is made a result of the
  * placed graph. */

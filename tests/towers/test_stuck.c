@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A process of a cluster that is stuck, at any of its messages: all others give up, and blame that one and none
  * that waits for it itself, with the step and the value that it has not sent or taken; and one that has died is
  * not waited for. Processes are threads, and time is their transport's: it goes on only when all that are well

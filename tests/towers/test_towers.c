@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Law 1: N towers compute what one tower computes, for N in 1..8 and every batch of 1..33 rows, towers without
  * rows included. Law 5: the bits depend on N alone. On a perceptron with cross entropy, a metric and predictions,
  * and on one with a batch statistic in its forward pass. What rounding allows is derived per element by bound.h

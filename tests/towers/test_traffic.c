@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the memory and traffic report of a plan says is what happens: printed bytes of arenas are the high-water marks
  * of the commands, printed bytes between devices are those that a run has copied. */
 #include "ir/ops/op_id.h"

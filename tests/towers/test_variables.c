@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Models in the language with known numbers: what towers write to variables, reductions of losses, several optimizers,
  * metric state. Each runs on every layout of its towers, by every backend: first values, training steps, evaluation
  * twice, prediction. Numbers are compared to 8 units in the last place of f64.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small models with known numbers: each on one device and on every layout of its towers, by every backend. Numbers
  * are compared to 8 units in the last place of f64: what a decimal fraction and a handful of operations can be
  * off.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One small network, trained by lists of optimizers."""
 
 import jax

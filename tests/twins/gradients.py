@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gradients.py DGC: gradient(y, x) beside jax.grad, in f64: first and second order at kinks and poles, up to the third of
 smooth functions and of what moves, joins and multiplies elements. On one tower, by the compiled backend and the interpreter;
 and on three uneven ones, which give the same bits on one device and on three."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model in the language and in JAX: first values, data and a step of it; and what several of them are made of."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All models that are trained here and in JAX."""
 
 from chains import clipped, lamb, slow

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of what the language says: layers that are called twice, the batch twice, gradients as values."""
 
 import jax

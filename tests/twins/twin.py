@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs dgc as a user does, on numbers of a test, and reads what it writes."""
 import json
 import os

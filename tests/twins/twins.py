@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """twins.py DGC [NAME...]: trains each model of tests/twins/models.py for 20 steps by DGC, on one tower and on three with
 different numbers of rows, and the same in JAX, in f64 from the same first values: no variable may differ by more than 1e-9 of its
 largest element. Data have exact zeros, equal rows and ties."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """writing.py DGC: text that a loop writes, character by character, beside numpy, which computes the whole again for each one: by
 `gru_cell`, by `lstm_cell`, and by a transformer whose cache is shorter than the text. The first of the greatest is taken, or one is
 drawn by noise that is given. On one tower, on three uneven ones, and by the interpreter: the same letters."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random graphs over the tasks of a cluster, planned for processes. */
 #ifndef DGC_TESTS_MESSAGE_CASE_H
 #define DGC_TESTS_MESSAGE_CASE_H

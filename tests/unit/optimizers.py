@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes optimizers.def: what a variable is after ten steps, by numpy in f64. Where Keras is installed, its optimizers
 and schedules must say the same.   optimizers.py > optimizers.def"""
 import sys

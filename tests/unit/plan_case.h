@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tests of plans share: graphs fused, plans run and compared with the plain evaluation of the graph. */
 #ifndef DGC_TESTS_PLAN_CASE_H
 #define DGC_TESTS_PLAN_CASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random placed graphs, and what they compute by node_eval. Arithmetic is done in i32, which wraps: so results do
  * not depend on the order of sums, and must agree to the bit. */
 #ifndef DGC_TESTS_PLAN_RANDOM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs plans the slow and obvious way, for tests: kernels by kernel_eval, devices in a random interleaving. Of each
  * message it is decided by chance whether its bytes are taken when it is sent or as late as can be, and whether it is
  * gone only when it has been received. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests of sessions share: a small model, its data, and a session that has it. They fail as cmocka's do. */
 #ifndef TESTS_UNIT_SESSION_H
 #define TESTS_UNIT_SESSION_H

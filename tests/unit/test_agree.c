@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Agreement over the messages of parts: of two tasks that have planned for themselves, one sends what the other one
  * does not receive, or the other way round. Both are told which message that is. */
 #include "session/agree.h"

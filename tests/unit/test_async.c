@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The executor on devices that work behind the host, by a backend whose devices are threads: meetings, plans
  * over host and devices, recordings, failures. */
 #include "tests/support/async_backend.h"

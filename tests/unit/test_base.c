@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arenas, strings and numbers, maps, diagnostics. */
 #include "base/arena.h"
 #include "base/diag.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What dgc_benchmark makes up: numbers that cover the range that the model uses, and the same in each run. The model
  * writes down what it is given, and an embedding shows which rows were touched. */
 #include "include/dgc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of sessions that come at a bad time: from progress and passes, between two steps, while a training is asked to
  * stop, and when memory runs out. With a backend as argument: only that, on this backend, which may need GPUs; else on
  * all others. */

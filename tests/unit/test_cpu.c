@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. Code comes from
  * the build's cache, which keeps none that another code generator has made; under sanitizers it is made anew. */
 #include "runtime/cpu/jit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels as CUDA C: what the text computes, on a simulated GPU, against the interpreter, bit for bit. A
  * reduction has an order of its own there, which is written down here once more: tests/support/gpu_order.c. The
  * simulation runs blocks and the threads of a block in another order each time, and every kernel runs twice,

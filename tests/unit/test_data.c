@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Readers and datasets: right files, wrong files, damaged files. The files in data/ were written by numpy and by the
  * reference implementation of safetensors. */
 #include "runtime/data/reader.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluator: graphs of text, evaluated node by node, against results worked out by hand. */
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The executor on plans made by hand: order, meetings of devices, threads, arenas and variables. */
 #include "ir/graph/graph.h"
 #include "runtime/exec.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which files a model may name, while another process swaps them: what is opened was looked at. */
 #include "base/file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asynchronous training without a fixed order, over threads whose messages come late, in any order that a transport
  * allows: whatever happens, each step is begun once and applied once, servers apply all of them in one sequence,
  * workers compute with what that sequence had come to, nobody is further ahead than the bound, all learn the same of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The language: canonical text, what a model becomes, how metrics add up, and texts that nobody means well with. */
 #include "frontend/ast.h"
 #include "frontend/frontend.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a model costs from its text to the plan grows as the model does, in every direction in which it can: measured
  * in bytes that arenas hand out, four times the size against once. What is quadratic shows as up to 16 times. */
 #include "base/work.h"

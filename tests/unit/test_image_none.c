@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where libpng and libjpeg are missing, images are refused in words of use, when they are to be decoded. */
 #include "runtime/data/data.h"
 

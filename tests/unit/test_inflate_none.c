@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where zlib is missing, compressed files are refused in words of use, and checksums are still checked. */
 #include "runtime/data/decompress.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scalar programs and kernels: recording, every primitive's corner cases, the loop nests and the order of
  * reductions. */
 #include "ir/scalar/kernel.h"

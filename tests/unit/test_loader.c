@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loader: order, partial batches, what workers get, going on in the middle, errors from its thread. */
 #include "runtime/data/data.h"
 

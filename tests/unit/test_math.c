@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of ir/scalar/math*.c and random.c, run by the interpreter, against libm in long double and the
  * published answers of Philox. Prints the largest error of each function in units of the last place. */
 #include "base/arena.h"

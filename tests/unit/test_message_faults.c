@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans for processes with faults planted in their messages: plan_verify finds each. */
 #include "message_case.h"
 

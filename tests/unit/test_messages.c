@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plans for processes: random graphs over the tasks of a cluster, run with messages that are taken early or late,
  * against the plain evaluation of the graph. */
 #include "ir/plan/posts.h"

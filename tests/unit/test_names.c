@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What variables are called: nothing that has no variables changes it, wherever it stands around a layer's call. */
 #include "frontend/frontend.h"
 #include "ir/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every kernel of every sample through the real NVRTC, where it is installed; no GPU and no driver are needed.
  * test_nvrtc DGC FOLDER-OF-SAMPLES CACHE: what NVRTC makes of a text is kept in the folder CACHE, or in TEST_CACHE. */
 #include "runtime/cuda/library.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ten steps of every optimizer and schedule of the library against numpy in f64: optimizers.def, which optimizers.py
  * writes. In f32 within 5e-6 of each element: a rate that is computed in f32 from beta2 ^ step is off by 1e-4 in the
  * first steps. On the CPU by each backend, or on the devices of the arguments. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pipeline keeps the last graph alone: what stood between lies in no arena of the caller's. */
 #include "passes/pass.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fusing, scheduling and memory: random graphs, run as planned, against the plain evaluation of the graph. */
 #include "plan_case.h"
 

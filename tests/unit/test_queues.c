@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Queues of random plans, checked by nothing but paths: all pairs of steps that touch the same bytes in the order that
  * the plan gives them keep it, and without any one of the waits, some do not. */
 #include "ir/plan/queues.h"

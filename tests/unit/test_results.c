@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What dgc_run gives: values that are divided, sums and counts on request. The numbers are numpy's. */
 #include "include/dgc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that the caller has: an array and a function train as a file with the same numbers does, to the bit. */
 #include "tests/unit/session.h"
 

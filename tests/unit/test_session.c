@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions through dgc.h: batches of the caller's own, variables, checkpoints, threads, and texts with files. */
 #include "tests/unit/session.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that processes share, between two processes that a pair of sockets joins: what messages of plans carry, when
  * their senders are done, and that whoever cannot share sends them as all else is sent. */
 #include "runtime/mpi/shared.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stages of random plans for processes. What a step writes is told by a checksum of the step and of what it reads,
  * byte by byte, so that memory tells where everything came from. Whatever a stage sends, run alone in memory that
  * holds anything, is what the whole plan sends; and so is what the last stage sends to others, and leaves in

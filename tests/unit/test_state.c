@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* State that towers have of their own, through a session: what is read, saved, written and taken to other towers. */
 #include "include/dgc.h"
 

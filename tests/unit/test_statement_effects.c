@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* No statement vanishes: each kind, in each place where it may stand, leaves a mark in a graph or is told of. */
 #include "frontend/frontend.h"
 #include "ir/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a training step may not do: allocate, or call the system. A perceptron on two logical devices, driven by
  * one thread; with more threads the only calls are those that park and wake idle workers between steps. */
 #include "include/dgc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device names and lists; towers over devices and rows over towers. */
 #include "ir/target.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which task of a cluster is slow, and who waits for it, from what each has done with its time. */
 #include "session/tasks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graph text: printed and read back, byte for byte; what is wrong in it is said where it stands. */
 #include "ir/graph/build.h"
 #include "ir/graph/graph.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Types: arithmetic of dimensions, validity, text. */
 #include "ir/type.h"
 

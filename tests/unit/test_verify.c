@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The verifier: what must hold of a graph at each stage, as graph text that is right but for one thing. */
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What dgc uses of MPI, with the types and values that the standard's binary interface gives to it (MPI 5.0, chapter
  * 20): what is built with this runs on any libmpi_abi.so.1, and none has to be there when it is built. */
 #ifndef DGC_RUNTIME_MPI_ABI_MPI_H
