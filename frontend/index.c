@@ -4,15 +4,28 @@
 
 #include <string.h>
 
+/* What elsewhere is None or -1. */
+static const char rows_are_b[] = "the axis of the batch, of whatever size, is `B`";
+
+/* Whether a dimension is what TensorFlow and Keras call the batch's; says so. */
+static bool is_foreign_batch(struct resolver *r, const struct expr *e) {
+  if (e->kind != EXPR_NAME || strcmp(e->name, "None") != 0 || scope_find(r, e->name)) return false;
+  report(r, e->loc, "a dimension must be an integer or B, not None");
+  report_help(r, "%s", rows_are_b);
+  return true;
+}
+
 bool type_append(struct resolver *r, struct type *t, const struct value *v) {
   if (v->kind == VALUE_ERROR) return false;
   if (v->kind != VALUE_INT && v->kind != VALUE_BATCH) {
     report(r, v->at, "a dimension must be an integer or B, not %s", value_describe(r->arena, v));
+    if (v->kind == VALUE_NONE) report_help(r, "%s", rows_are_b);
     return false;
   }
   if (v->kind == VALUE_INT && v->i < 0) {
     report(r, v->at, "a dimension cannot be negative: %lld", (long long)v->i);
     report_number(r, v);
+    if (v->i == -1) report_help(r, "%s", rows_are_b);
     return false;
   }
   if (v->kind == VALUE_INT && v->i > MAX_ELEMENTS) {
@@ -49,6 +62,7 @@ static struct value type_value(struct resolver *r, const struct expr *e, enum dt
       return value_error();
     }
     bool rest = a->value->kind == EXPR_REST;
+    if (is_foreign_batch(r, a->value)) return value_error();
     struct value v = eval(r, rest ? a->value->lhs : a->value, NULL);
     if (rest && v.kind != VALUE_LIST && v.kind != VALUE_ERROR) {
       report(r, a->loc, "`...` spreads a list of dimensions, not %s", value_describe(r->arena, &v));
