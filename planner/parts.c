@@ -62,11 +62,19 @@ static bool has_reduction(const struct node *n) {
   return false;
 }
 
-/* Whether a kernel or a leaf computes n. */
+/* Whether a kernel or a leaf computes n, or a copy of its elements that a kernel makes. */
 static bool is_computed(const struct node *n) {
-  return !node_is_external(n) && !is_whole_view(n) && n->op != OP_constant && n->op != OP_copy &&
-         n->op != OP_send && n->op != OP_remote && n->op != OP_all_reduce && n->op != OP_scan &&
-         n->op != OP_assign && n->op != OP_concat && n->op != OP_pad;
+  if (node_is_external(n) || is_whole_view(n)) return false;
+  switch (op_of(n)->kind) {
+  case KIND_SOURCE: return n->op != OP_constant;
+  case KIND_MOVEMENT: return n->op != OP_concat && n->op != OP_pad;
+  case KIND_META: return n->op == OP_fused;
+  case KIND_ELEMENTWISE:
+  case KIND_REDUCE:
+  case KIND_LEAF: return true;
+  case KIND_EFFECT: break;
+  }
+  return false;
 }
 
 static bool is_alone(const struct schedule *s, const uint8_t *live, const uint8_t *is_output,
