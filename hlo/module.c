@@ -95,15 +95,13 @@ bool hlo_nodes(struct hlo *h, const struct graph *g, const uint8_t *live, struct
 
 /* "name"("digits.dsl":9:0) for the user's line of "digits.dsl:9 (nn.dense, nn.dsl:7)". */
 static void print_place(struct str *s, struct arena *a, const struct node *n) {
-  const char *origin = node_origin(a, n), *colon = origin ? strchr(origin, ':') : NULL;
+  const char *file;
+  int line;
   hlo_print_string(s, n->name);
-  if (!colon) return;
-  for (const char *next; (next = strchr(colon + 1, ':')) && !memchr(origin, ' ', (size_t)(next - origin));)
-    colon = next;
+  if (!origin_place(a, node_origin(a, n), &file, &line)) return;
   str_putc(s, '(');
-  hlo_print_string(s, arena_strndup(a, origin, (size_t)(colon - origin)));
-  size_t digits = strspn(colon + 1, "0123456789");
-  str_printf(s, ":%.*s:0)", (int)digits, colon + 1);
+  hlo_print_string(s, file);
+  str_printf(s, ":%d:0)", line);
 }
 
 static void print_places(struct str *s, struct arena *a, const struct graph *g, const uint8_t *live,

@@ -6,6 +6,7 @@
  */
 #include "ir/graph/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Calls that are shown at both ends of a long chain. */
@@ -82,4 +83,13 @@ const char *text_origin(const char *comment) {
   if (!is_place(begin, (size_t)(end - begin))) return NULL;
   if (begin == comment) return begin;
   return begin - comment > 2 && begin[-2] == ',' ? begin : NULL;
+}
+
+bool origin_place(struct arena *a, const char *origin, const char **file, int *line) {
+  const char *end = origin ? before_calls(origin, origin + strlen(origin)) : NULL, *digits = end;
+  while (end && digits > origin && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+  if (!end || digits == end || digits - origin < 2 || digits[-1] != ':') return false;
+  *file = arena_strndup(a, origin, (size_t)(digits - 1 - origin));
+  *line = (int)strtol(digits, NULL, 10);
+  return true;
 }

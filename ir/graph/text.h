@@ -37,6 +37,8 @@ void text_print_element(struct str *s, enum dtype d, const void *data, int64_t i
 const char *text_comment(struct arena *a, const char *text, size_t len);
 /* Where n came from, or NULL: "digits.dsl:5", in a function "digits.dsl:9 (nn.dense, nn.dsl:7)": called in line 9. */
 const char *node_origin(struct arena *a, const struct node *n);
+/* The user's place in an origin: its file, "digits.dsl", and line, 9. False if `origin` is NULL or holds none. */
+bool origin_place(struct arena *a, const char *origin, const char **file, int *line);
 /* Where in a comment an origin begins: its end, or all of it. NULL if there is none. */
 const char *text_origin(const char *comment);
 /* As graph_print, but comments hold reasons only: nothing changes where lines of the source have moved. */

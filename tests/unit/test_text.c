@@ -241,6 +241,20 @@ static void origins(void **state) {
   same_text(a, text);
 }
 
+/* The user's place is read where calls follow it, and where names have blanks and colons. */
+static void places(void **state) {
+  const char *file;
+  int line;
+  assert_true(origin_place(*state, "a b: c.dsl:17 (nn.f, nn.dsl:3)", &file, &line));
+  assert_string_equal(file, "a b: c.dsl");
+  assert_int_equal(line, 17);
+  assert_true(origin_place(*state, "n.dsl:2", &file, &line));
+  static const char *const none[] = {"", ":", "7", ":7", "a.dsl", "a.dsl:", "a.dsl:1 (here)"};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    assert_false(origin_place(*state, none[i], &file, &line));
+  assert_false(origin_place(*state, NULL, &file, &line));
+}
+
 /* The user's line stands first, then each function with the line inside of it; a long chain has no middle. */
 static void trails(void **state) {
   struct arena *a = *state;
@@ -262,6 +276,11 @@ static void trails(void **state) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     struct node n = {.loc = {s, 12, 13}, .trail = &calls[rows[i].calls - 1]};
     assert_string_equal(node_origin(a, &n), rows[i].origin);
+    const char *file;
+    int line;
+    assert_true(origin_place(a, rows[i].origin, &file, &line));
+    assert_string_equal(file, "net.dsl");
+    assert_int_equal(line, 1);
     assert_ptr_equal(text_origin(rows[i].origin), rows[i].origin);
     const char *comment = arena_printf(a, "on \"/cpu:0\", (as it is), %s", rows[i].origin);
     assert_string_equal(text_origin(comment), rows[i].origin);
@@ -522,6 +541,7 @@ int main(void) {
       TEST(written_by_hand),
       TEST(origins),
       TEST(trails),
+      TEST(places),
       TEST(several),
       TEST(located_errors),
       TEST(every_error),
