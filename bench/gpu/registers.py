@@ -87,8 +87,8 @@ def threads_of(text, name):
 
 
 def roofs(dgc, model):
-    """By node: microseconds on an H100, by the operations and bytes that dgc counts of a step; on a CPU, which fuses as a GPU
-    does but for reductions of columns."""
+    """By node: microseconds on an H100, by the operations and bytes that dgc counts of a step on a CPU. What a GPU's plan fuses
+    otherwise has none."""
     done = subprocess.run([dgc, 'bench', model, '--devices', 'cpu:0', '--steps', '1', '--profile', '--json'],
                           capture_output=True, text=True)
     lines = json.loads(done.stdout).get('lines', []) if done.returncode == 0 else []

@@ -2,6 +2,8 @@
 /* Lists folders: see folder.h. */
 #include "runtime/data/folder.h"
 
+#include "base/grow.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,20 +21,15 @@ struct path_list {
 };
 
 struct folder_walk {
-  struct arena *arena;
+  struct arena *scratch; /* as GROW calls it: of the paths, too */
   const char *const *suffixes;
   struct path_list files, folders;
   struct folder *out;
   const char *where, *cause;
 };
 
-static void add(struct arena *a, struct path_list *n, const char *name) {
-  if (n->count == n->room) {
-    const char **more = arena_new_array(a, (size_t)(n->room ? 2 * n->room : 64), const char *);
-    if (n->count) memcpy(more, n->all, (size_t)n->count * sizeof *more);
-    n->all = more;
-    n->room = n->room ? 2 * n->room : 64;
-  }
+static void add(struct folder_walk *w, struct path_list *n, const char *name) {
+  GROW(w, n->all, n->count, n->room);
   n->all[n->count++] = name;
 }
 
@@ -65,19 +62,19 @@ static bool enter(struct folder_walk *w, int at, const char *name, const char *p
   if (depth == DEPTH) return fail(w, path, "folders lie too deep in each other");
   int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return fail(w, path, strerror(errno));
-  if (depth == 0) add(w->arena, &w->folders, path);
-  return walk_folder(w, fd, arena_printf(w->arena, "%s/", path), depth + 1);
+  if (depth == 0) add(w, &w->folders, path);
+  return walk_folder(w, fd, arena_printf(w->scratch, "%s/", path), depth + 1);
 }
 
 static bool take_entry(struct folder_walk *w, int fd, const struct dirent *e, const char *before, int depth) {
   bool link;
   if (e->d_name[0] == '.') return true;
-  const char *path = arena_printf(w->arena, "%s%s", before, e->d_name);
+  const char *path = arena_printf(w->scratch, "%s%s", before, e->d_name);
   mode_t mode = kind_of(fd, e, &link);
   if (S_ISDIR(mode) && link) return fail(w, path, "it is a link to a folder; name that folder itself");
   if (S_ISDIR(mode)) return enter(w, fd, e->d_name, path, depth);
   if (is_wanted(w, e->d_name)) {
-    add(w->arena, &w->files, path);
+    add(w, &w->files, path);
   } else {
     if (!w->out->other || strcmp(path, w->out->other) < 0) w->out->other = path;
     w->out->others++;
@@ -115,7 +112,7 @@ bool folder_list(struct arena *a, const struct file_roots *roots, const char *pa
   *where = "";
   int fd = file_open_folder_within(roots, path, cause);
   if (fd < 0) return false;
-  struct folder_walk w = {.arena = a, .suffixes = suffixes, .out = out};
+  struct folder_walk w = {.scratch = a, .suffixes = suffixes, .out = out};
   bool good = walk_folder(&w, fd, "", 0);
   *where = w.where, *cause = w.cause;
   out->files = sorted(&w.files), out->nfiles = w.files.count;

@@ -2,6 +2,8 @@
 /* Pipes: see pipe.h. */
 #include "runtime/data/pipe.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -146,7 +148,7 @@ static struct kept_pipe *read_pipe(struct pipes *p, const char *path, int64_t me
   }
   if (k.out >= 0) close(k.out);
   const char *name = is_input(path) ? "standard input" : path;
-  if (k.error == EIO || k.error == ENOSPC || k.error == ENOMEM || k.error == EMFILE || k.error == ENFILE)
+  if (k.error == ENOSPC || file_system_failed(k.error))
     diag_failure(d, loc, "cannot read %s: %s (%s)", name, k.cause, strerror(k.error));
   else
     diag_error(d, loc, "cannot read %s: %s", name, k.cause);

@@ -10,7 +10,7 @@ import binding
 import data
 import graphs
 import table
-from arithmetic import DRAWS, MANY, Arithmetic, bound, differs, moves_of
+from arithmetic import DRAWS, EPS, MANY, Arithmetic, bound, differs, moves_of
 from models import make
 from process import Found
 
@@ -178,7 +178,7 @@ class Case:
         """A gradient is a sum over rows, which the draws do not move: parts that cancel each other leave what they are rounded
         by, of which the largest element tells the size."""
         finite = np.abs(gradient[np.isfinite(gradient)])
-        return np.maximum(far, 1e-14 * finite.max()) if finite.size else far
+        return np.maximum(far, data.ROWS[-1] * EPS["f64"] * finite.max()) if finite.size else far
 
     # ---- the checks ----
     def compare(self, kind, got, want, exact=False):

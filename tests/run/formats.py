@@ -7,20 +7,11 @@ import csv
 import datetime
 import os
 import subprocess
-import sys
 
-from checks import check, dgc, finish
+import needs
 
-try:
-    import numpy as np
-except ImportError:
-    source = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    found = subprocess.run([os.path.join(source, "tools/oracles.sh"), "--find"], capture_output=True, text=True)
-    if found.returncode or os.environ.get("TEST_NESTED"):
-        print("SKIP: no numpy: " + found.stderr.strip())
-        sys.exit(77)
-    os.environ["TEST_NESTED"] = "1"
-    os.execv(found.stdout.strip(), [found.stdout.strip(), "-B", __file__, dgc, *sys.argv[2:]])
+(np,) = needs.modules("numpy")
+from checks import check, dgc, finish  # noqa: E402  (goes to a folder of its own)
 
 NAMES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64", "uint8": "u8", "bool": "bool"}
 
