@@ -289,6 +289,22 @@ DGC_API enum dgc_status dgc_read(struct dgc_session *s, const char *variable, vo
 DGC_API enum dgc_status dgc_write(struct dgc_session *s, const char *variable, const void *data,
                                   size_t bytes);
 
+/* --- the graph --- */
+
+/* A node of the placed graph. Later versions add fields behind these. */
+struct dgc_node {
+  struct dgc_tensor result;  /* with the node's name; dtype may be "bf16", too */
+  const char *op;            /* "matmul" */
+  const char *device;        /* "/cpu:0", "/job:worker/task:1/cpu:0" */
+  const char *distribution;  /* "mirrored", "per_replica", "partial(sum)" */
+  const char *rule, *where;  /* why it is there, and "digits.dsl:9 (nn.dense, nn.dsl:7)"; NULL: not known */
+  const char *const *inputs; /* names of nodes */
+  int ninputs;
+};
+/* All nodes of an entry (as dgc_emit has it), inputs before users: the list lives as a text does. */
+DGC_API enum dgc_status dgc_graph(struct dgc_session *s, const char *entry,
+                                  const struct dgc_node *const **nodes, int *count);
+
 /* --- the machine and its files --- */
 
 struct dgc_machine {

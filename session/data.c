@@ -206,10 +206,10 @@ static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l
   return DGC_OK;
 }
 
-enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, struct exec *e,
+enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, const struct plan_run *r,
                                  const struct dataset *ds, struct loader *loader, const struct batch *b) {
-  enum dgc_status status = write_batch(s, l, e, ds, loader, b);
-  return status ? status : session_run_exec(s, e);
+  enum dgc_status status = write_batch(s, l, r->exec, ds, loader, b);
+  return status ? status : session_run_exec(s, r);
 }
 
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,

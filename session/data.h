@@ -17,7 +17,7 @@ enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, i
 enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, const struct dataset *ds,
                                   struct loader *loader, const struct batch *b, struct loaded **out);
 /* The same of a plan that is there; `e`: what is loaded of it. */
-enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, struct exec *e,
+enum dgc_status session_run_over(struct dgc_session *s, const struct loaded *l, const struct plan_run *r,
                                  const struct dataset *ds, struct loader *loader, const struct batch *b);
 
 #endif

@@ -7,8 +7,11 @@
 
 #include "session/data.h"
 #include "session/strategy.h"
+#include "session/trace.h"
 #include "session/worker.h"
 
+#include "base/clock.h"
+#include "ir/plan/stages.h"
 #include "runtime/mpi/mailbox.h"
 #include "runtime/mpi/transport.h"
 
@@ -26,6 +29,7 @@ struct step_of_worker {
   struct batch batch;
   struct tensor *columns;
   bool busy;             /* it is in a step */
+  int64_t number;        /* of the step, counted from 1 */
   uint8_t *asked[SIZES]; /* what it has asked for in the step is done */
 };
 
@@ -95,8 +99,12 @@ static int size_of(const struct free_training *f, const struct batch *b) { retur
 static const struct batch *batch_of(struct free_training *f, int64_t step) {
   const struct position *p = &f->s->position;
   const struct batch *b;
+  uint64_t begin = f->s->trace ? clock_ns() : 0;
   while (loader_next(f->loader, &b, &f->s->diags) == LOADER_BATCH) {
-    if (b->epoch == p->epoch && b->index == p->index + step) return b;
+    if (b->epoch == p->epoch && b->index == p->index + step) {
+      if (begin) trace_span(f->s, "input", begin);
+      return b;
+    }
     loader_release(f->loader, b);
   }
   f->status = session_unread(f->s);
@@ -120,13 +128,27 @@ static enum dgc_status add_losses(const struct free_training *f, const struct lo
   return DGC_OK;
 }
 
+/* A run of the part that this process has in a worker's step. */
+static enum dgc_status run_part(struct free_training *f, int worker, const struct plan_run *part,
+                                const struct batch *b) {
+  const struct loaded *l = f->steps[worker].sizes[size_of(f, b)].step;
+  struct plan_run r = *part;
+  r.arena = l->arena;
+  r.step = f->steps[worker].number;
+  r.rows = b->rows;
+  r.worker = worker;
+  return session_run_over(f->s, l, &r, f->data, f->loader, b);
+}
+
 static bool do_step(void *user, int64_t step, const struct free_sum *sum, struct free_report *out) {
   struct free_training *f = user;
   transport_step(f->s->transport, f->s->position.step + step + 1);
   const struct batch *b = batch_of(f, step);
   if (!b || fails(f, f->hooks.told(f->training, b, sum))) return false;
-  const struct loaded *l = f->steps[f->self].sizes[size_of(f, b)].step;
-  enum dgc_status status = session_run_over(f->s, l, l->exec, f->data, f->loader, b);
+  struct loaded *l = f->steps[f->self].sizes[size_of(f, b)].step;
+  f->steps[f->self].number = f->s->position.step + step + 1;
+  const struct plan_run whole = {.exec = l->exec, .plan = l->plan, .traced = &l->traced, .name = "train"};
+  enum dgc_status status = run_part(f, f->self, &whole, b);
   if (!status) status = add_losses(f, l, b->rows, out);
   loader_release(f->loader, b);
   return !fails(f, status);
@@ -158,13 +180,16 @@ static bool begin(void *user, int worker, int64_t step) {
   struct step_of_worker *w = &f->steps[worker];
   const struct batch *b = batch_of(f, step);
   if (!b) return false;
-  const struct worker_step *size = &w->sizes[size_of(f, b)];
+  struct worker_step *size = &w->sizes[size_of(f, b)];
   mailbox_begin(w->boxes[size_of(f, b)]);
   memset(w->asked[size_of(f, b)], 0, (size_t)size->step->plan->nmessages);
   w->busy = true;
+  w->number = f->s->position.step + step + 1;
   enum dgc_status status = keep_batch(f, w, b);
   loader_release(f->loader, b);
-  if (!status) status = session_run_over(f->s, size->step, size->first, f->data, f->loader, &w->batch);
+  const struct plan_run first = {
+      .exec = size->first, .plan = &size->stages->first, .traced = &size->traced_first, .name = "begin"};
+  if (!status) status = run_part(f, worker, &first, &w->batch);
   return !fails(f, status);
 }
 
@@ -173,9 +198,11 @@ static bool apply(void *user, int worker, int64_t step) {
   struct step_of_worker *w = &f->steps[worker];
   int size = size_of(f, &w->batch);
   assert(w->batch.index == f->s->position.index + step);
-  const struct loaded *l = w->sizes[size].step;
+  struct worker_step *part = &w->sizes[size];
   w->busy = false;
-  enum dgc_status status = session_run_over(f->s, l, l->exec, f->data, f->loader, &w->batch);
+  const struct plan_run last = {
+      .exec = part->step->exec, .plan = &part->stages->last, .traced = &part->step->traced, .name = "train"};
+  enum dgc_status status = run_part(f, worker, &last, &w->batch);
   return !fails(f, status) && mailbox_end(w->boxes[size]);
 }
 
@@ -190,15 +217,20 @@ static bool is_there(const struct mailbox *m, const struct plan *stage) {
 }
 
 /* What the worker asks for in its step: rows of a table by their numbers. */
-static enum dgc_status answer(struct free_training *f, struct step_of_worker *w) {
+static enum dgc_status answer(struct free_training *f, int worker) {
+  struct step_of_worker *w = &f->steps[worker];
   int size = size_of(f, &w->batch);
-  const struct worker_step *step = &w->sizes[size];
+  struct worker_step *step = &w->sizes[size];
   enum dgc_status status = DGC_OK;
   mailbox_poll(w->boxes[size]);
   for (int i = 0; !status && step->asked[i]; i++) {
-    if (w->asked[size][i] || !is_there(w->boxes[size], &step->plans[i])) continue;
+    if (w->asked[size][i] || !is_there(w->boxes[size], &step->stages->asked[i])) continue;
     w->asked[size][i] = true;
-    status = session_run_over(f->s, step->step, step->asked[i], f->data, f->loader, &w->batch);
+    const struct plan_run asked = {.exec = step->asked[i],
+                                   .plan = &step->stages->asked[i],
+                                   .traced = &step->traced_asked[i],
+                                   .name = "answer"};
+    status = run_part(f, worker, &asked, &w->batch);
   }
   return status;
 }
@@ -207,7 +239,7 @@ static bool poll(void *user) {
   struct free_training *f = user;
   enum dgc_status status = DGC_OK;
   for (int i = 0; !status && i < f->cast.nworkers; i++)
-    if (f->steps[i].busy) status = answer(f, &f->steps[i]);
+    if (f->steps[i].busy) status = answer(f, i);
   return !fails(f, status);
 }
 

@@ -330,14 +330,22 @@ enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_
   return DGC_OK;
 }
 
-enum dgc_status session_run_exec(struct dgc_session *s, struct exec *e) {
-  if (exec_run(e)) return DGC_OK;
-  exec_status(e, &s->diags);
+enum dgc_status session_run_exec(struct dgc_session *s, const struct plan_run *r) {
+  if (s->trace ? s->run_traced(s, r) : exec_run(r->exec)) return DGC_OK;
+  exec_status(r->exec, &s->diags);
   return DGC_RUNTIME;
 }
 
 enum dgc_status session_run(struct dgc_session *s, struct loaded *l) {
-  return s->trace ? s->run_traced(s, l) : session_run_exec(s, l->exec);
+  const struct plan_run r = {.exec = l->exec,
+                             .plan = l->plan,
+                             .arena = l->arena,
+                             .traced = &l->traced,
+                             .name = entry_names[l->kind],
+                             .step = s->position.step + (l->kind == ENTRY_TRAIN),
+                             .rows = l->batch,
+                             .worker = -1};
+  return session_run_exec(s, &r);
 }
 
 static void mark_filled(struct dgc_session *s) {

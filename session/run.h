@@ -19,6 +19,17 @@ struct loaded {
   struct traced *traced; /* see trace.c; NULL: it was not traced yet */
 };
 
+/* A run of an executor, and what a trace says of it. */
+struct plan_run {
+  struct exec *exec;
+  const struct plan *plan; /* that it was loaded from */
+  struct arena *arena;     /* which lives as long as it */
+  struct traced **traced;  /* see trace.c; *traced is NULL: it was not traced yet */
+  const char *name;        /* "train" */
+  int64_t step, rows;
+  int worker; /* asynchronous training: whose step it is; else -1 */
+};
+
 /* Backend, workers and memory for the options' devices. */
 enum dgc_status session_open(struct dgc_session *s);
 void session_close(struct dgc_session *s);
@@ -32,7 +43,8 @@ enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind);
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch, struct loaded **out);
 /* One run of a plan whose inputs are written. */
 enum dgc_status session_run(struct dgc_session *s, struct loaded *l);
-enum dgc_status session_run_exec(struct dgc_session *s, struct exec *e);
+/* The same of any executor. */
+enum dgc_status session_run_exec(struct dgc_session *s, const struct plan_run *r);
 /* Reports the failure of a device. */
 enum dgc_status session_device_failed(struct dgc_session *s);
 

@@ -13,7 +13,8 @@
  *   module                the graph of an entry as one module, for other compilers
  *   picture               a model's stages, or a graph text's, as a page
  *   diff                  two graph texts, by structure
- *   opt, emit, explain    text: of graphs that were read, of the model's stages, of one node
+ *   opt, emit, explain, nodes
+ *                         text: of graphs that were read, of the model's stages, of one node; lists of nodes
  *   run                   device memory, plans, runs
  *   worker                the step of one worker and the parameter servers, by themselves
  *   trace                 what runs took, as a file
@@ -122,6 +123,7 @@ struct given_rows; /* see rows.h */
 struct words;      /* see words.h */
 struct pipes;      /* see runtime/data/pipe.h */
 
+struct plan_run;
 struct dgc_session {
   struct arena *arena; /* the session's */
   struct arena *call;  /* the present call's */
@@ -179,7 +181,7 @@ struct dgc_session {
   bool trained;      /* since it was loaded: its training data is not what to evaluate on */
 
   struct trace *trace; /* see trace.h; NULL: there is none at present */
-  enum dgc_status (*run_traced)(struct dgc_session *s, struct loaded *l);
+  bool (*run_traced)(struct dgc_session *s, const struct plan_run *r);
   bool traced; /* the file of the option trace has been begun, if not ended, too */
 
   atomic_bool stop;    /* asked for by dgc_stop, and not answered yet */

@@ -29,13 +29,13 @@ struct trace {
   struct atomic_file file;
   uint64_t origin;
   int64_t events, dropped;
-  int process;              /* of several */
-  const struct plan *named; /* whose devices have rows */
+  int process; /* of several */
+  bool *named; /* by device: it has a row */
   struct str line;
   bool failed;
 };
 
-static enum dgc_status run_traced(struct dgc_session *s, struct loaded *l);
+static bool run_traced(struct dgc_session *s, const struct plan_run *r);
 
 /* ---- the file ---- */
 
@@ -133,11 +133,12 @@ void trace_span(struct dgc_session *s, const char *what, uint64_t begin) {
 
 /* ---- runs ---- */
 
-static struct traced *prepare(struct loaded *l) {
-  const struct plan *p = l->plan;
-  struct traced *t = arena_new(l->arena, struct traced);
-  t->events = exec_trace_make(l->arena, l->exec);
-  t->givers = arena_new_array(l->arena, (size_t)p->nsignals + 1, struct giver);
+static struct traced *prepare(const struct plan_run *r) {
+  const struct plan *p = r->plan;
+  struct traced *t = arena_new(r->arena, struct traced);
+  t->events = exec_trace_make(r->arena, r->exec);
+  t->givers = arena_new_array(r->arena, (size_t)p->nsignals + 1, struct giver);
+  for (int i = 0; i < p->nsignals; i++) t->givers[i].device = -1; /* given in another run */
   for (int d = 0; d < p->ndevices; d++) {
     const struct step *last = NULL;
     for (int i = 0; i < p->devices[d].nsteps; i++) {
@@ -161,14 +162,14 @@ static const char *device_name(const struct plan *p, int device) {
 }
 
 /* A wait's span is named after what it waits for. */
-static void put_wait(struct trace *t, struct arena *a, const struct loaded *l, const struct exec_event *e) {
-  const struct step *step = &l->plan->devices[e->device].steps[e->step];
+static void put_wait(struct trace *t, struct arena *a, const struct plan_run *r, const struct exec_event *e) {
+  const struct step *step = &r->plan->devices[e->device].steps[e->step];
   struct giver from = {step->message ? step->message->from : -1, step};
-  if (step->kind == STEP_WAIT) from = l->traced->givers[step->signal];
+  if (step->kind == STEP_WAIT) from = (*r->traced)->givers[step->signal];
   const char *name = from.step && from.step->node ? from.step->node->name : "another device";
   if (!begin_span(t, e->device, arena_printf(a, "wait: %s", name), "wait", e->begin, e->end)) return;
   put_member(t, ",\"args\":{\"for\":", name);
-  if (from.device >= 0) put_member(t, ",\"on\":", device_name(l->plan, from.device));
+  if (from.device >= 0) put_member(t, ",\"on\":", device_name(r->plan, from.device));
   str_put(&t->line, "}}");
 }
 
@@ -187,44 +188,46 @@ static void put_work(struct trace *t, struct arena *a, const struct plan *p, con
   str_put(&t->line, "}}");
 }
 
-static void name_devices(struct dgc_session *s, const struct plan *p) {
+/* Before its first event: of several processes each has some of the devices. */
+static void name_device(struct dgc_session *s, const struct plan *p, int device) {
   struct trace *t = s->trace;
-  for (int d = 0; t->named != p && d < p->ndevices; d++)
-    if (p->devices[d].nsteps) name_row(s, d, device_name(p, d));
-  t->named = p;
+  if (!t->named) t->named = arena_new_array(s->arena, (size_t)p->ndevices, bool);
+  if (t->named[device]) return;
+  t->named[device] = true;
+  name_row(s, device, device_name(p, device));
 }
 
-static void put_run(struct dgc_session *s, const struct loaded *l, uint64_t begin, uint64_t end) {
+static void put_run(struct dgc_session *s, const struct plan_run *r, uint64_t begin, uint64_t end) {
   struct trace *t = s->trace;
   struct inner_arena inner;
-  const struct exec_trace *all = l->traced->events;
-  name_devices(s, l->plan);
+  const struct exec_trace *all = (*r->traced)->events;
   session_inner_begin(s, &inner);
   for (int row = 0; row < all->rows; row++)
     for (int i = 0; i < all->counts[row]; i++) {
       const struct exec_event *e = &all->events[row][i];
+      name_device(s, r->plan, e->device);
       if (e->waits)
-        put_wait(t, s->call, l, e);
+        put_wait(t, s->call, r, e);
       else
-        put_work(t, s->call, l->plan, e);
+        put_work(t, s->call, r->plan, e);
       put(s);
     }
   session_inner_end(&inner);
-  if (begin_span(t, HOST_ROW, entry_names[l->kind], "step", begin, end))
-    str_printf(&t->line, ",\"args\":{\"step\":%lld,\"rows\":%lld}}",
-               (long long)s->position.step + (l->kind == ENTRY_TRAIN), (long long)l->batch);
+  if (begin_span(t, HOST_ROW, r->name, "step", begin, end)) {
+    str_printf(&t->line, ",\"args\":{\"step\":%lld,\"rows\":%lld", (long long)r->step, (long long)r->rows);
+    if (r->worker >= 0) str_printf(&t->line, ",\"worker\":%d", r->worker);
+    str_put(&t->line, "}}");
+  }
   put(s);
 }
 
-static enum dgc_status run_traced(struct dgc_session *s, struct loaded *l) {
-  if (!l->traced) l->traced = prepare(l);
+static bool run_traced(struct dgc_session *s, const struct plan_run *r) {
+  if (!*r->traced) *r->traced = prepare(r);
   uint64_t begin = clock_ns();
-  exec_trace(l->exec, l->traced->events);
-  bool done = exec_run(l->exec);
+  exec_trace(r->exec, (*r->traced)->events);
+  bool done = exec_run(r->exec);
   uint64_t end = clock_ns();
-  exec_trace(l->exec, NULL);
-  put_run(s, l, begin, end);
-  if (done) return DGC_OK;
-  exec_status(l->exec, &s->diags);
-  return DGC_RUNTIME;
+  exec_trace(r->exec, NULL);
+  put_run(s, r, begin, end);
+  return done;
 }

@@ -32,8 +32,8 @@ struct summary {
   int nsteps, cap;
   const char *kind; /* of the steps */
   struct map names; /* "category name": struct traced_name */
-  int64_t last_row;
-  int rows;
+  int64_t *rows;    /* devices, in any order: of several processes each has its own */
+  int nrows, rows_cap;
 };
 
 static double number(struct json *j) {
@@ -101,6 +101,13 @@ static void add_name(struct summary *s, const struct traced_event *e) {
   n->time += e->time;
 }
 
+static void add_row(struct summary *s, int64_t row) {
+  for (int i = 0; i < s->nrows; i++)
+    if (s->rows[i] == row) return;
+  GROW(s, s->rows, s->nrows, s->rows_cap);
+  s->rows[s->nrows++] = row;
+}
+
 static bool is(const struct traced_event *e, const char *category) {
   return strcmp(e->category, category) == 0;
 }
@@ -124,7 +131,7 @@ static bool add_event(struct summary *s, const struct traced_event *e) {
     s->steps[s->nsteps++] = e->time;
   } else {
     bool copies = is(e, "copy") || is(e, "all_reduce") || is(e, "send") || is(e, "receive");
-    if (e->row >= s->rows) s->rows = (int)e->row + 1;
+    add_row(s, e->row);
     *(is(e, "wait") ? &s->waits : copies ? &s->copies : &s->work) += e->time;
     s->bytes += copies ? e->bytes : 0;
     add_name(s, e);
@@ -215,11 +222,11 @@ static void put_names(struct str *out, struct summary *s, bool waits, double who
 }
 
 static void tell(struct summary *s, const char *path, struct str *out) {
-  double whole = s->steps_time * (s->rows ? s->rows : 1);
+  double whole = s->steps_time * (s->nrows ? s->nrows : 1);
   double n = s->nsteps, rest = whole - s->work - s->copies - s->waits;
   qsort(s->steps, (size_t)s->nsteps, sizeof *s->steps, by_number);
-  str_printf(out, "%s: %d steps of %s on %d device%s\n", path, s->nsteps, s->kind, s->rows,
-             s->rows == 1 ? "" : "s");
+  str_printf(out, "%s: %d steps of %s on %d device%s\n", path, s->nsteps, s->kind, s->nrows,
+             s->nrows == 1 ? "" : "s");
   str_put(out, "a step          ");
   put_time(out, s->steps[s->nsteps / 2]);
   str_put(out, ", the median; ");
@@ -253,7 +260,7 @@ static void tell_json(const struct summary *s, struct str *out) {
                  {"evaluation", s->evaluation}, {"bytes", s->bytes}};
   str_put(out, "{\"kind\":");
   json_quote(out, s->kind);
-  str_printf(out, ",\"steps\":%d,\"devices\":%d", s->nsteps, s->rows);
+  str_printf(out, ",\"steps\":%d,\"devices\":%d", s->nsteps, s->nrows);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     str_printf(out, ",\"%s\":", numbers[i].name);
     str_double(out, numbers[i].value);

@@ -514,8 +514,6 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status && o->dump_batch && s->free)
     status = session_fail(s, DGC_USAGE,
                           "dump-batch: with staleness free no process knows which step reads a batch");
-  if (!status && o->trace && s->free)
-    status = session_fail(s, DGC_USAGE, "trace: with staleness free steps are not traced");
   if (!status) status = session_may_save(s);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status) status = session_init_from(s);

@@ -74,7 +74,8 @@ static enum dgc_status load_stages(struct dgc_session *s, struct worker_step *w,
                                    const struct plan_stages *p) {
   struct arena *a = w->step->arena;
   w->asked = arena_new_array(a, (size_t)p->nasked + 1, struct exec *);
-  w->plans = p->asked;
+  w->traced_asked = arena_new_array(a, (size_t)p->nasked + 1, struct traced *);
+  w->stages = p;
   enum dgc_status status = load(s, w, &p->first, &w->first);
   for (int i = 0; !status && i < p->nasked; i++) status = load(s, w, &p->asked[i], &w->asked[i]);
   return status ? status : load(s, w, &p->last, &w->step->exec);

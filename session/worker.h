@@ -11,9 +11,10 @@ struct transport;
 struct worker_step {
   struct loaded *
       step; /* its `exec`: of a worker the whole; of a server the last stage; NULL: this process has no part */
-  struct exec *first;       /* of a server: before the worker begins */
-  struct exec **asked;      /* and when what it receives is there; NULL behind them */
-  const struct plan *plans; /* of these */
+  struct exec *first;               /* of a server: before the worker begins */
+  struct exec **asked;              /* and when what it receives is there; NULL behind them */
+  const struct plan_stages *stages; /* their plans, and that of `step`; of a worker NULL */
+  struct traced *traced_first, **traced_asked;
   struct engines engines;
 };
 

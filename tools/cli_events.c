@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reports of a training as event files, which TensorBoard reads: figures by step, and histograms of what is
- * trained.
+/* The reports of a training as event files, which TensorBoard reads: figures by step, histograms of what is trained,
+ * and the placed graph.
  *
  * A file is a row of records: eight bytes of length, a CRC-32C of these, the record, a CRC-32C of that (TensorFlow's
  * lib/io/record_writer.h). A record is an Event in the encoding of protocol buffers (util/event.proto,
- * framework/summary.proto). Each run has a file of its own; TensorBoard drops what older ones have from the step on at
- * which a newer one begins. */
+ * framework/summary.proto, graph.proto). Each run has a file of its own; TensorBoard drops what older ones
+ * have from the step on at which a newer one begins. */
 #include "cli.h"
 
 #include <dirent.h>
@@ -177,6 +177,109 @@ int cli_events_open(struct cli *c) {
   return DGC_RUNTIME;
 }
 
+/* --- the graph --- */
+
+/* framework/types.proto; 0: none */
+static int tensorflow_type(const char *dtype) {
+  static const struct {
+    const char *name;
+    int number;
+  } types[] = {{"f32", 1}, {"f64", 2}, {"i32", 3}, {"u8", 4}, {"i64", 9}, {"bool", 10}, {"bf16", 14}};
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (strcmp(types[i].name, dtype) == 0) return types[i].number;
+  return 0;
+}
+
+/* An entry of a node's map of attributes; `value` is an AttrValue. */
+static void put_attribute(struct bytes *node, const char *name, struct bytes *value) {
+  struct bytes entry = {0};
+  put_bytes(&entry, 1, name, strlen(name));
+  put_message(&entry, 2, value);
+  put_message(node, 5, &entry);
+}
+
+static void put_text(struct bytes *node, const char *name, const char *text) {
+  struct bytes value = {0};
+  if (!text || !*text) return;
+  put_bytes(&value, 2, text, strlen(text));
+  put_attribute(node, name, &value);
+}
+
+static void put_type(struct bytes *node, const char *dtype) {
+  struct bytes value = {0};
+  put_integer(&value, 6, tensorflow_type(dtype));
+  put_attribute(node, "T", &value);
+}
+
+/* A list of one shape, which TensorBoard writes at the edges. */
+static void put_shape(struct bytes *node, const struct dgc_tensor *t) {
+  struct bytes value = {0}, list = {0}, shape = {0};
+  for (int i = 0; i < t->rank; i++) {
+    struct bytes size = {0};
+    put_integer(&size, 1, t->shape[i]);
+    put_message(&shape, 2, &size);
+  }
+  put_message(&list, 7, &shape);
+  put_message(&value, 1, &list);
+  put_attribute(node, "_output_shapes", &value);
+}
+
+/* "tower_1/h.kernel" is tower_1/h/kernel: TensorBoard folds by what stands between strokes. */
+static char folded(char c) { return c == '.' ? '/' : c; }
+
+static int compare_folded(const void *a, const void *b) {
+  const char *x = (*(const struct dgc_node *const *)a)->result.name;
+  const char *y = (*(const struct dgc_node *const *)b)->result.name;
+  while (*x && folded(*x) == folded(*y)) x++, y++;
+  return (unsigned char)folded(*x) - (unsigned char)folded(*y);
+}
+
+/* Whether no two names become one. */
+static bool names_fold(const struct dgc_node *const *nodes, int count) {
+  size_t size = (size_t)count * sizeof *nodes;
+  const struct dgc_node **sorted = malloc(size + 1);
+  bool folds = sorted != NULL;
+  if (folds && count) memcpy(sorted, nodes, size);
+  if (folds) qsort(sorted, (size_t)count, sizeof *sorted, compare_folded);
+  for (int i = 1; folds && i < count; i++) folds = compare_folded(&sorted[i - 1], &sorted[i]) != 0;
+  free(sorted);
+  return folds;
+}
+
+static void put_name(struct bytes *node, int field, const char *name, bool folds) {
+  put_bytes(node, field, name, strlen(name));
+  if (node->failed) return;
+  for (size_t i = node->len - strlen(name); folds && i < node->len; i++)
+    node->data[i] = (unsigned char)folded((char)node->data[i]);
+}
+
+static void put_node(struct bytes *graph, const struct dgc_node *n, bool folds) {
+  struct bytes node = {0};
+  put_name(&node, 1, n->result.name, folds);
+  put_bytes(&node, 2, n->op, strlen(n->op));
+  for (int i = 0; i < n->ninputs; i++) put_name(&node, 3, n->inputs[i], folds);
+  put_bytes(&node, 4, n->device, strlen(n->device));
+  put_shape(&node, &n->result);
+  put_text(&node, "distribution", n->distribution);
+  put_text(&node, "rule", n->rule);
+  put_text(&node, "where", n->where);
+  put_type(&node, n->result.dtype);
+  put_message(graph, 1, &node);
+}
+
+/* A GraphDef: nodes, and the version of the form. */
+static void put_graph(struct cli *c) {
+  const struct dgc_node *const *nodes;
+  int count;
+  struct bytes graph = {0}, versions = {0};
+  if (dgc_graph(c->session, "train", &nodes, &count)) return;
+  bool folds = names_fold(nodes, count);
+  for (int i = 0; i < count; i++) put_node(&graph, nodes[i], folds);
+  put_integer(&versions, 1, 22);
+  put_message(&graph, 4, &versions);
+  put_event(c, dgc_step(c->session), 4, &graph);
+}
+
 void cli_events_run(struct cli *c) {
   static const char version[] = "brain.Event:2";
   struct bytes text = {0}, begins = {0};
@@ -184,9 +287,11 @@ void cli_events_run(struct cli *c) {
   if (events.fd < 0) return;
   put(&text, version, sizeof version - 1);
   put_event(c, 0, 3, &text); /* file_version */
-  if (events.fd < 0 || !(c->resumes || c->overwrite)) return;
-  put_integer(&begins, 1, 1); /* SessionLog.START: what has this step or a later one is no longer so */
-  put_event(c, step + 1, 7, &begins);
+  if (events.fd >= 0 && (c->resumes || c->overwrite)) {
+    put_integer(&begins, 1, 1); /* SessionLog.START: what has this step or a later one is no longer so */
+    put_event(c, step + 1, 7, &begins);
+  }
+  if (events.fd >= 0) put_graph(c);
 }
 
 void cli_events_close(void) {

@@ -414,6 +414,12 @@ static int checkpoint(struct cli *c) {
   return code ? code : written;
 }
 
+static int weights(struct cli *c) {
+  const char *text;
+  int code = cli_status(c, dgc_checkpoint(c->session, "show", c->words, 1, NULL, c->json, &text));
+  return code ? code : put_text(c, text);
+}
+
 static int trace(struct cli *c) {
   const char *text;
   int code = cli_status(c, dgc_trace(c->session, c->words[0], c->json, &text));
@@ -462,6 +468,9 @@ const struct verb verbs[] = {
      MODEL_OPTIONS " " DATA_OPTIONS " steps profile trace json " PASS_OPTIONS, bench},
     {"devices", "", "lists devices and backends", "pjrt-plugin json", devices},
     {"inspect", "FILE", "lists the tensors of a checkpoint or data file", "json", inspect},
+    {"weights", "FILE",
+     "tells each tensor of a checkpoint with its least, greatest and mean element: checkpoint show", "json",
+     weights},
     {"checkpoint", "WHAT FILE...",
      "show FILE, diff A B, or with -o FILE: rename, average A B..., to-npz, cast --to f16",
      "file names to overwrite json", checkpoint},

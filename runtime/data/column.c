@@ -69,8 +69,6 @@ static const struct other_format {
     {"ARROW1", "an Arrow file",
      "python3 -c 'import pyarrow.csv, pyarrow.feather; pyarrow.csv.write_csv(pyarrow.feather.read_table("
      "\"x.arrow\"), \"x.csv\")'"},
-    {"GIF8", "a GIF image", "only PNG and JPEG are read; convert it"},
-    {"RIFF", "a RIFF file, as WebP images are", "of images only PNG and JPEG are read; convert it"},
 };
 
 static const struct other_format *other_of(const uint8_t *head, int64_t len) {
@@ -81,14 +79,14 @@ static const struct other_format *other_of(const uint8_t *head, int64_t len) {
   return NULL;
 }
 
-static bool refuse(struct reader *r, const struct other_format *other) {
-  if (!other)
+static bool refuse(struct reader *r, const char *name, const char *help) {
+  if (!name)
     return reader_fail(
         r,
         "its first bytes are not those of IDX, npy, npz, safetensors, PNG or JPEG, and its name does not end "
         "in .csv, .tsv or .txt");
-  reader_fail(r, "it is %s, which is not read", other->name);
-  diag_help(r->diags, r->loc, "%s", other->help);
+  reader_fail(r, "it is %s, which is not read", name);
+  diag_help(r->diags, r->loc, "%s", help);
   return false;
 }
 
@@ -102,8 +100,10 @@ static bool read_any(struct reader *r, const struct data_spec *spec) {
   if (f) return f->read(r);
   if (is_image(head, len)) return read_images_file(r, spec);
   const struct other_format *other = other_of(head, len);
-  if (is_table(r->path) || (r->pipe && !other)) return read_csv(r);
-  return refuse(r, other);
+  const struct other_image *image = image_other(head, len);
+  if (is_table(r->path) || (r->pipe && !other && !image)) return read_csv(r);
+  return image ? refuse(r, image->name, image->help)
+               : refuse(r, other ? other->name : NULL, other ? other->help : NULL);
 }
 
 /* Cuts off what stands behind the last ':' before which there is the name of a file that is there; if none is,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MARKERS = 1000 }; /* in front of the one that has the size */
+enum { MARKERS = 1000 /* in front of the one that has the size */, APP1 = 0xe1 };
 
 static const uint8_t png_magic[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
@@ -74,18 +74,38 @@ static bool jpeg_header(const struct content *b, struct image *out, char *cause)
       if (p[9] == 1 || p[9] == 3) return true;
       return fail(cause, "it has neither one colour nor three, as of CMYK; convert it to RGB");
     }
-    at += 2 + big_endian(p + 2, 2);
+    int64_t len = big_endian(p + 2, 2);
+    if (p[1] == APP1 && !out->turn) out->turn = exif_orientation(b, at + 4, len - 2);
+    at += 2 + len;
   }
   return fail(cause, "its header is damaged");
 }
 
+static bool refuse(const uint8_t *head, int64_t len, struct image *out, char *cause) {
+  out->other = image_other(head, len);
+  if (!out->other) return fail(cause, "its first bytes are neither PNG's nor JPEG's");
+  snprintf(cause, IMAGE_CAUSE, "it is %s, which is not read", out->other->name);
+  return false;
+}
+
+/* From 5 on, rows become columns. */
+static void turn_size(struct image *m) {
+  int64_t height = m->height;
+  if (!m->turn) m->turn = 1;
+  if (m->turn < 5) return;
+  m->height = m->width;
+  m->width = height;
+}
+
 bool image_header(const struct content *b, struct image *out, char cause[IMAGE_CAUSE]) {
-  uint8_t head[8] = {0};
+  uint8_t head[16] = {0};
+  int64_t len = b->len < (int64_t)sizeof head ? b->len : (int64_t)sizeof head;
   *out = (struct image){0};
-  if (!take(b, 0, head, b->len < 8 ? b->len : 8, cause)) return false;
-  if (!is_image(head, b->len)) return fail(cause, "its first bytes are neither PNG's nor JPEG's");
-  out->jpeg = is_jpeg(head, b->len);
+  if (!take(b, 0, head, len, cause)) return false;
+  if (!is_image(head, len)) return refuse(head, len, out, cause);
+  out->jpeg = is_jpeg(head, len);
   if (!(out->jpeg ? jpeg_header(b, out, cause) : png_header(b, out, cause))) return false;
+  turn_size(out);
   if (out->height < 1 || out->width < 1) return fail(cause, "it has no pixels");
   if (out->height <= IMAGE_PIXELS / out->width && b->len <= IMAGE_BYTES) return true;
   snprintf(cause, IMAGE_CAUSE, "it has %lld x %lld pixels and %lld bytes; at most %lld and %lld are read",

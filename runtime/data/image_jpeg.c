@@ -62,7 +62,9 @@ static void set_up(struct jpeg_decoder *d, const struct content *b) {
 static bool read_rows(struct jpeg_decoder *d, const struct image *expected, uint8_t *out) {
   struct jpeg_decompress_struct *j = &d->jpeg;
   jpeg_read_header(j, TRUE);
-  if (j->image_height != expected->height || j->image_width != expected->width) {
+  int64_t height = expected->turn < 5 ? expected->height : expected->width;
+  int64_t width = expected->turn < 5 ? expected->width : expected->height;
+  if (j->image_height != height || j->image_width != width) {
     snprintf(d->cause, IMAGE_CAUSE, "its header is damaged");
     return false;
   }
@@ -70,7 +72,7 @@ static bool read_rows(struct jpeg_decoder *d, const struct image *expected, uint
   j->dct_method = JDCT_ISLOW; /* the exact one: the same bits on every machine */
   jpeg_start_decompress(j);
   while (j->output_scanline < j->output_height) {
-    JSAMPROW row = out + (int64_t)j->output_scanline * expected->width * 4;
+    JSAMPROW row = out + (int64_t)j->output_scanline * width * 4;
     jpeg_read_scanlines(j, &row, 1);
   }
   jpeg_finish_decompress(j);

@@ -28,8 +28,8 @@ static bool list(struct reader *r, const struct data_spec *spec, struct folder *
     return false;
   }
   if (out->others && !r->member)
-    diag_note(r->diags, r->loc, "%s: %lld files are no images by their names, and left out: %s%s", r->path,
-              (long long)out->others, out->other, out->others > 1 ? ", ..." : "");
+    diag_note(r->diags, r->loc, "%s: %lld files are no PNG or JPEG by their names, and left out: %s%s",
+              r->path, (long long)out->others, out->other, out->others > 1 ? ", ..." : "");
   return true;
 }
 
@@ -57,6 +57,7 @@ static bool look(struct reader *r, const struct data_spec *spec, const char *pat
   bool good = image_header(&b, out, cause);
   content_close(&b);
   if (!good) diag_error(r->diags, r->loc, "cannot read %s: %s", path, cause);
+  if (!good && out->other) diag_help(r->diags, r->loc, "%s", out->other->help);
   return good;
 }
 
@@ -190,6 +191,15 @@ static bool load(const struct images *m, const char *path, struct content *out, 
   return cannot(bad, path, error, bytes ? content_why(error) : "no memory for it");
 }
 
+/* The pixels as they are looked at; frees those that are given. NULL: there is no memory. */
+static uint8_t *upright(uint8_t *pixels, const struct image *header, int channels) {
+  if (header->turn == 1) return pixels;
+  uint8_t *out = malloc((size_t)(header->height * header->width * channels));
+  if (out) image_turn(pixels, out, header, channels);
+  free(pixels);
+  return out;
+}
+
 /* Pixels as the row has its channels, which are the caller's to free. NULL after an error. */
 static uint8_t *decode(const struct images *m, const struct content *b, const struct image *header,
                        const char *path, struct misfit *bad) {
@@ -198,6 +208,8 @@ static uint8_t *decode(const struct images *m, const struct content *b, const st
   if (!pixels) return cannot(bad, path, ENOMEM, "no memory for its pixels"), NULL;
   if ((header->jpeg ? jpeg_decode : png_decode)(b, header, pixels, cause)) {
     image_channels(pixels, header->height * header->width, m->channels);
+    pixels = upright(pixels, header, m->channels);
+    if (!pixels) cannot(bad, path, ENOMEM, "no memory for its pixels");
     return pixels;
   }
   free(pixels);

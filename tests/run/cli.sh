@@ -11,7 +11,7 @@ shows out backends
 expect 0 help "$dgc" --help
 shows out predict
 empty err
-for verb in check compile opt train eval predict launch bench devices inspect checkpoint report verify explain; do
+for verb in check compile opt train eval predict launch bench devices inspect weights checkpoint report verify explain; do
   expect 0 "$verb --help" "$dgc" $verb --help
   shows out "usage: dgc $verb"
   empty err
@@ -22,7 +22,7 @@ expect 2 'help of what is not there' "$dgc" help trian
 shows err "did you mean 'train'"
 expect 2 'misspelt --verbose' "$dgc" --version --verbos
 # The manual knows every option.
-verbs='check compile opt train eval predict launch bench devices inspect checkpoint report verify explain'
+verbs='check compile opt train eval predict launch bench devices inspect weights checkpoint report verify explain'
 for option in $(for verb in $verbs; do "$dgc" $verb --help; done | sed -n 's/^  [-a-z, ]*--\([a-z-]*\).*/\1/p' | sort -u); do
   grep -qF -- "\-\-$(echo "$option" | sed 's/-/\\-/g')" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of --$option"
 done

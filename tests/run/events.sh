@@ -66,9 +66,12 @@ def doubles(data):
 def read(folder):
     """Of each file in turn: (step, tag, number or histogram)."""
     for path in sorted(glob.glob(folder + "/events.out.tfevents.*")):
+        before = {}
         for n, record in enumerate(records(path)):
             event = dict(fields(record))
             assert event[1] > 1e9 and (n or event[3] == b"brain.Event:2")
+            assert (4 in event) == (7 in before or n == 1 and 7 not in event), "the graph comes first"
+            before = event
             if 7 in event:
                 yield event[2], "begins", dict(fields(event[7]))[1]
             for field, summary in fields(event.get(5, b"")):
@@ -79,6 +82,17 @@ def read(folder):
                     yield event[2], tag, (h[1], h[2], h[3], h[4], h[5], doubles(h[6]), doubles(h[7]))
                 else:
                     yield event[2], tag, value[2]
+def graph(folder):
+    """Of the last file: [(name, op, inputs, device, type, shape, texts)]."""
+    of = lambda data, wanted: [value for field, value in fields(data) if field == wanted]
+    text = lambda data, wanted: of(data, wanted)[0].decode()
+    drawn = [of(r, 4)[0] for r in records(sorted(glob.glob(folder + "/events.out.tfevents.*"))[-1]) if of(r, 4)]
+    assert len(drawn) == 1
+    for node in of(drawn[0], 1):
+        more = {text(a, 1): of(a, 2)[0] for a in of(node, 5)}
+        shape, = of(of(more.pop("_output_shapes"), 1)[0], 7)
+        yield (text(node, 1), text(node, 2), [i.decode() for i in of(node, 3)], text(node, 4), of(more.pop("T"), 6)[0],
+               [of(d, 1)[0] for d in of(shape, 2)], {k: text(v, 2) for k, v in more.items()})
 PYTHON
 cat >by_tensorflow.py <<'PYTHON'
 import glob
@@ -93,6 +107,31 @@ def read(folder):
                 h = v.histo
                 yield e.step, v.tag, v.simple_value if v.HasField("simple_value") else \
                     (h.min, h.max, h.num, h.sum, h.sum_squares, list(h.bucket_limit), list(h.bucket))
+def graph(folder):
+    from tensorflow.compat.v1 import GraphDef
+    for e in summary_iterator(sorted(glob.glob(folder + "/events.out.tfevents.*"))[-1]):
+        for n in GraphDef.FromString(e.graph_def).node:
+            more = dict(n.attr)
+            shape, = more.pop("_output_shapes").list.shape
+            yield (n.name, n.op, list(n.input), n.device, more.pop("T").type, [d.size for d in shape.dim],
+                   {k: v.s.decode() for k, v in more.items()})
+PYTHON
+cat >check_graph.py <<'PYTHON'
+import importlib, json, re, sys
+types = {"f32": 1, "f64": 2, "i32": 3, "u8": 4, "i64": 9, "bool": 10}
+name = (lambda n: n.replace(".", "/")) if sys.argv[3] == "folded" else lambda n: n
+nodes = json.load(open(sys.argv[2] + ".json"))["nodes"]
+want = []
+for n in nodes:
+    dtype, shape = re.fullmatch(r"(\w+)\[(.*)\]", n["type"] + "[]" * ("[" not in n["type"])).groups()
+    texts = {"distribution": n["dist"], "rule": n["why"], "where": n.get("origin")}
+    want.append((name(n["name"]), n["op"], [name(nodes[i]["name"]) for i in n["inputs"]], n["device"], types[dtype],
+                 [int(d) for d in shape.split(",") if d], {k: v for k, v in texts.items() if v}))
+got = list(importlib.import_module(sys.argv[1]).graph(sys.argv[2]))
+assert len(want) > 30 and len({n[0] for n in got}) == len(got)
+for a, b in zip(got, want):
+    assert a == b, (a, b)
+assert len(got) == len(want), (len(got), len(want))
 PYTHON
 cat >check.py <<'PYTHON'
 import importlib, json, math, struct, sys
@@ -133,9 +172,33 @@ begin, end = json.loads(data[8:8 + size])["w"]["data_offsets"]
 open("w%d.bin" % (4 * int(sys.argv[1])), "wb").write(data[8 + size + begin:8 + size + end])
 PYTHON
 done
+# The graph: names fold at their dots, unless two would become one ("tower_1.h" of a layer, "tower_1/h" of a tower).
+cat >alike.dsl <<'MODEL'
+layer inner(x) {
+  var w : f32 = 1
+  h = x * w
+  return h
+}
+model m() {
+  input x : f32[B, 3]
+  var w : f32[3] = uniform(-1, 1)
+  h = x * w
+  tower_1 = inner(h)
+  train loss = mean(square(tower_1)) with sgd(0.1)
+}
+MODEL
+rows='--data x=rows.csv:1-3 --batch 10'
+expect 0 'names alike' "$dgc" train alike.dsl $rows --devices cpu:0-1 --log-dir alike -q
+"$dgc" compile alike.dsl --batch 10 --devices cpu:0-1 --emit json >alike.json
+expect 0 'tasks' "$dgc" train m.dsl $rows --data y=rows.csv:y --cluster 'worker=2;ps=1' --log-dir tasks -q
+"$dgc" compile m.dsl --batch 10 --cluster 'worker=2;ps=1' --emit json >tasks.json
+python3 check_graph.py by_hand alike kept && python3 check_graph.py by_hand tasks folded && pass || fail 'the graph is another'
+
 python3 check.py by_hand && pass || fail 'the events are others'
 if python=$("$source/tools/oracles.sh" --find 2>why) && $python -c 'import tensorflow' 2>/dev/null; then
   TF_CPP_MIN_LOG_LEVEL=3 $python check.py by_tensorflow 2>errors && pass || fail "TensorFlow reads other events: $(tail -3 errors)"
+  TF_CPP_MIN_LOG_LEVEL=3 $python check_graph.py by_tensorflow tasks folded 2>errors && pass ||
+    fail "TensorFlow reads another graph: $(tail -3 errors)"
 else
   skipped=$((skipped + 1))
   echo "SKIP: no TensorFlow: $(cat why)"

@@ -90,6 +90,45 @@ awk "BEGIN { exit !(${accuracy:-0} > 0.9) }" && pass || fail "the accuracy is $a
 grep -c '^epoch [12]/2  loss' free.err >lines
 [ "$(cat lines)" = 2 ] && pass || fail "$(cat free.err)"
 
+# Traces: each step once at the worker that has it and at each server, what a step did lies in it, and no bit is another.
+cat >traced.py <<'PYTHON'
+import json, sys
+steps, answers = int(sys.argv[1]), int(sys.argv[2])
+done, served = [], {}
+for process in range(4):
+    events = json.load(open("t.json" + (".%d" % process if process else "")))["traceEvents"]
+    row = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    device = "/job:worker/task:%d/cpu:0" % process if process < 2 else "/job:ps/task:%d/cpu:0" % (process - 2)
+    assert sorted(row.values()) == sorted(["host", device]), row
+    spans = [e for e in events if e["ph"] == "X"]
+    runs = [e for e in spans if e["cat"] == "step"]
+    work = [e for e in spans if row[e["tid"]] == device]
+    cats = {e["cat"] for e in spans if row[e["tid"]] == "host"}
+    assert work and {"step", "input"} <= cats <= {"step", "input", "checkpoint", "evaluation"}, (process, cats)
+    for e in work:
+        assert sum(r["ts"] - 0.0015 <= e["ts"] and e["ts"] + e["dur"] <= r["ts"] + r["dur"] + 0.0015 for r in runs) == 1, e
+    if process < 2:
+        assert all(e["name"] == "train" and e["args"]["worker"] == process for e in runs)
+        done += [(e["args"]["step"], process, e["args"]["rows"]) for e in runs]
+    else:
+        served[process] = {name: [(e["args"]["step"], e["args"]["worker"], e["args"]["rows"]) for e in runs if e["name"] == name]
+                           for name in ("begin", "answer", "train")}
+assert [step for step, _, _ in sorted(done)] == list(range(1, steps + 1)), sorted(done)
+for runs in served.values():
+    assert sorted(runs["begin"]) == sorted(runs["train"]) == sorted(done) and set(runs["answer"]) <= set(done)
+assert sum(len(runs["answer"]) for runs in served.values()) == answers * steps, served
+PYTHON
+# shellcheck disable=SC2086
+{
+  free 2 2 $count --epochs 3 --staleness free --trace t.json
+  same three.safetensors several.safetensors
+  python3 traced.py 189 0 && pass || fail 'the trace of free steps is another'
+  expect 0 'the summary of one' "$dgc" trace t.json.3
+  shows out 't.json.3: 189 steps of train on 1 device'
+  free 2 2 "$samples/words.dsl" --epochs 2 --batch 4 --staleness free --trace t.json
+  python3 traced.py 90 2 && pass || fail 'the trace of answers is another'
+}
+
 # An evaluator beside them.
 # shellcheck disable=SC2086
 {

@@ -13,11 +13,12 @@ import shlex
 import shutil
 import struct
 import subprocess
+import sys
 import zlib
 
 import needs
 
-jax, np, Image = needs.modules("jax", "numpy", "PIL.Image")
+jax, np, Image, ImageOps = needs.modules("jax", "numpy", "PIL.Image", "PIL.ImageOps")
 from checks import check, dgc, finish  # noqa: E402  (goes to a folder of its own)
 
 random = np.random.default_rng(7)
@@ -114,6 +115,64 @@ equal(read("all/rgb.png", (H, W, 3)), rgba[None, ..., :3], "one file")
 listed = run("inspect", "all/rgb.png", "--json")
 check(json.loads(listed.stdout)["tensors"][0]["shape"] == [1, H, W, 3], "inspect", listed.stdout, listed.stderr)
 
+# --- turned as EXIF says: what Pillow's exif_transpose gives, also of directories that are none ---
+def exif(turn, order="<", kind=3, count=1, entries=1, at=8, before=b""):
+    first = struct.pack(order + "HHII", 0x10f, 2, 4, 0x61626364)
+    number = struct.pack(order + ("HH" if kind == 3 else "I"), *([turn, 0] if kind == 3 else [turn]))
+    entry = struct.pack(order + "HHI", 0x112, kind, count) + number
+    head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", at)
+    return b"Exif\0\0" + before + head + struct.pack(order + "H", entries + 1) + first + entry + b"\0\0\0\0"
+
+
+def with_segments(jpeg, *segments):
+    return jpeg[:2] + b"".join(b"\xff\xe1" + struct.pack(">H", len(s) + 2) + s for s in segments) + jpeg[2:]
+
+
+camera = saved(Image.fromarray(smooth).convert("RGB"), "JPEG", quality=95)
+turns = {"%d%s%d.jpg" % (turn, "IM"[order == ">"], kind): with_segments(camera, exif(turn, order, kind))
+         for turn in range(10) for order in "<>" for kind in ((3, 4) if turn == 6 else (3,))}
+xmp = b"http://ns.adobe.com/xap/1.0/\0" + b"x" * 500
+turns |= {"xmp.jpg": with_segments(camera, xmp, exif(6)), "progressive.jpg": with_segments(images["sampled2p.jpg"], exif(8, ">")),
+          "two.jpg": with_segments(camera, exif(3), exif(6)), "grey.jpg": with_segments(images["grey.jpg"], exif(7))}
+for name, content in turns.items():
+    folder("turned", **{name: content})
+    for mode, channels in (("L", 1), ("RGB", 3), ("RGBA", 4)):
+        want = np.array(ImageOps.exif_transpose(Image.open("turned/" + name)).convert(mode))
+        equal(read("turned", (*want.shape[:2], channels)), want.reshape(1, *want.shape[:2], channels), "turned", name, mode)
+check(sum(Image.open(io.BytesIO(c)).getexif().get(0x112, 1) > 4 for c in turns.values()) > 16, "half of them lie on their side")
+folder("turned", **turns)
+upright = [np.array(ImageOps.exif_transpose(Image.open("turned/" + n)).convert("RGB")) for n in sorted(turns)]
+want = np.stack([np.array(jax.image.resize(u.astype("f4"), (7, 9, 3), "bilinear", antialias=False)) for u in upright])
+got = read("turned:resize", (7, 9, 3), "f32")
+check(isinstance(got, np.ndarray) and np.abs(got - want).max() < 1e-4, "turned, then scaled", str(got)[:200])
+refused(read("turned", (H, W, 3)), "5I3.jpg has %d x %d pixels" % (W, H), "a turned one has another size")
+listed = run("inspect", "turned/6I3.jpg", "--json")
+check(json.loads(listed.stdout)["tensors"][0]["shape"] == [1, W, H, 3], "inspect", listed.stdout, listed.stderr)
+odd = [exif(6, count=2), exif(6, kind=1), exif(6, kind=7), exif(6, entries=60000)[:-6], exif(6, at=2**32 - 1), exif(6, at=2**31), exif(6, at=60),
+       exif(6)[:20], exif(6)[:12], b"Exif\0\0", exif(6, before=b"\0"), exif(6).replace(b"II*", b"IM*"), exif(70000, kind=4), b""]
+for i, segment in enumerate(odd):  # of what is none, the pixels as they are
+    folder("turned", **{"x.jpg": with_segments(camera, segment)})
+    equal(read("turned", (H, W, 3)), np.array(Image.open(io.BytesIO(camera)))[None], "no orientation", i)
+
+# --- other formats are named, and what makes one that is read ---
+rgb = whole.convert("RGB")
+others = {"GIF": "gif", "WEBP": "webp", "BMP": "bmp", "TIFF": "tiff", "JPEG2000": "jp2", "AVIF": "avif"}
+for kind, suffix in others.items():
+    folder("other", **{"x." + suffix: saved(rgb, kind), "y.png": saved(rgb, kind)})
+    for path in ("other/x." + suffix, "other/y.png", "other", "other:resize"):
+        got = read(path, (H, W, 3))
+        words = "TIFF" if kind == "TIFF" else {"WEBP": "WebP", "JPEG2000": "JPEG 2000"}.get(kind, kind)
+        refused(got, words + " image, which is not read", kind, path)
+        line = re.search(r"python3 (-c '.*') x\.(\w+) x\.png", str(got))
+        check(line and line[2] == suffix, "what makes a PNG of it", got)
+    made = subprocess.run([sys.executable, *shlex.split(line[1]), "other/x." + suffix, "other/x.png"])
+    equal(read("other/x.png", (H, W, 3)), np.array(Image.open("other/x." + suffix).convert("RGB"))[None], "made by that line", kind)
+for start, words in ((b"\0\0\0\x18ftypheic", "a HEIC image"), (b"\0\0\0\x18ftypmif1", "a HEIF image"), (b"\xff\x0a\x99", "a JPEG XL image"),
+                     (b"\0\0\0\x0cJXL \r\n", "a JPEG XL image"), (b"MM\0*\0\0\0\x08", "a TIFF image")):
+    folder("other", **{"x.bin": start + b"\0" * 9, "x.jpg": start})
+    for path in ("other/x.bin", "other"):
+        refused(read(path, (H, W, 3)), "it is %s, which is not read" % words, words, path)
+
 # --- scaled ---
 folder("sizes", **{"%02d.png" % i: saved(Image.fromarray(random.integers(0, 256, (h, w, 3), np.uint8)), "PNG")
                    for i, (h, w) in enumerate(((1, 1), (2, 3), (13, 10), (7, 31), (64, 5), (26, 20), (12, 1), (100, 90)))})
@@ -151,7 +210,7 @@ order = ["a.png", "a/z.JPEG", "b/1/x.png", "b/2.png", "link.png"]
 want = np.stack([np.array(Image.open("mixed/" + name).convert("RGB")) for name in order])
 equal(read("mixed", (H, W, 3)), want, "in the order of bytes")
 noted = run("predict", "hand_on.dsl", "--data", "x=mixed", "--output", "y=y.npy")
-check("2 files are no images by their names, and left out: Thumbs.db, ..." in noted.stderr, "others", noted.stderr)
+check("2 files are no PNG or JPEG by their names, and left out: Thumbs.db, ..." in noted.stderr, "others", noted.stderr)
 equal(read("all/rgb.png,mixed,one/x.png:resize", (H, W, 3))[:6], np.concatenate([rgba[None, ..., :3], want]), "files and folders")
 os.symlink("../all", "mixed/there")
 refused(read("mixed", (H, W, 3)), "mixed/there: it is a link to a folder", "a link to a folder")

@@ -120,6 +120,9 @@ del b["most"]
 write("b.safetensors", b)
 PYTHON
 expect 0 show "$dgc" checkpoint show a.safetensors
+cp out shown
+expect 0 'the same' "$dgc" weights a.safetensors
+same out shown
 cat >want <<'TEXT'
 w : f32[2,3]  min -2  max 4  mean 0.875  2 NaN
 i : i32[2]  min -3  max 9  mean 3
