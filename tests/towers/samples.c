@@ -16,29 +16,52 @@
 
 static const char *const algorithms[] = {"reduce_to_one", "hierarchical_copy", "ring", "scatter"};
 
+/* An entry of a sample, as it is, and after the passes that all layouts have alike. */
+struct entry {
+  const struct model *model;
+  const struct graph *source, *alike;
+};
+
 struct walk {
   const char *const *lists;
   int64_t rows;
   bool shorter;
-  const char *last;
+  const char *placing, *behind; /* passes that each layout takes; `behind`: NULL if none */
   sample_check *check;
   void *user;
   uint64_t share, place; /* one case of so many, and how many there were */
   int cases, wrong;
 };
 
+/* The passes up to this one do not look at the layout; those behind it are run for each. */
+static const char last_alike[] = "rows", last_placing[] = "copies";
+
+/* Names of the passes behind `first`, up to `last`; NULL: from the first one, to the last one. */
+static const char *passes_between(struct arena *a, const char *first, const char *last) {
+  static const char *const names[] = {
+#define PASS(name, from, to, help) #name,
+#include "passes/passes.def"
+#undef PASS
+  };
+  struct str s = str_make(a);
+  bool in = !first;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (in) str_printf(&s, "%s%s", s.len ? "," : "", names[i]);
+    if (first && strcmp(names[i], first) == 0) in = true;
+    if (last && strcmp(names[i], last) == 0) in = false;
+  }
+  return s.data;
+}
+
 static struct graph *run(struct arena *a, const struct graph *source, const struct config *config,
-                         const char *last, struct diags *d) {
+                         const char *passes, struct diags *d) {
   struct graph *g = arena_copy(a, source, sizeof *source);
   g->config = *config;
-  return pipeline_run(a, g, NULL, last, NULL, d);
+  return pipeline_run(a, g, passes, NULL, NULL, d);
 }
 
 /* A strategy that cannot have this layout says so before the graph is placed; any other error is one. */
-static bool refused(struct arena *a, const struct sample_case *c) {
-  struct diags placing, *d = &placing;
-  diags_init(d, a);
-  if (run(a, c->source, &c->config, "copies", d)) return false;
+static bool refused(const struct diags *d) {
   for (const struct diag *e = d->first; e; e = e->next)
     if (e->severity == DIAG_ERROR && (strstr(e->message, "strategy") || strstr(e->message, "devices") ||
                                       strstr(e->message, "sums on every device")))
@@ -46,27 +69,29 @@ static bool refused(struct arena *a, const struct sample_case *c) {
   return false;
 }
 
-static void try_case(struct walk *w, const struct model *m, const struct graph *source,
-                     const struct config *config, const char *list) {
+static void try_case(struct walk *w, const struct entry *entry, const struct config *config,
+                     const char *list) {
   struct arena *a = arena_create();
   struct diags d;
   diags_init(&d, a);
-  struct sample_case c = {NULL, m, source, *config, NULL};
-  c.name = arena_printf(a, "%s, %d towers, %s, %s on %s", source->name, config->towers, config->strategy,
-                        config->cross_device ? config->cross_device : "default", list);
+  struct sample_case c = {NULL, entry->model, entry->source, *config, NULL};
+  c.name = arena_printf(a, "%s, %d towers, %s, %s on %s", entry->source->name, config->towers,
+                        config->strategy, config->cross_device ? config->cross_device : "default", list);
   bool ok = target_parse(a, list, &c.config.target, &d, LOC_NONE);
-  c.graph = ok ? run(a, source, &c.config, w->last, &d) : NULL;
+  c.graph = ok ? run(a, entry->alike, &c.config, w->placing, &d) : NULL;
+  bool left_out = ok && !c.graph && refused(&d);
+  if (c.graph && w->behind) c.graph = pipeline_run(a, c.graph, w->behind, NULL, NULL, &d);
   if (c.graph) {
     const char *wrong = w->check(a, &c, w->user);
     if (wrong && w->wrong++ < 5) print_error("%s: %s\n", c.name, wrong);
     w->cases++;
-  } else if (!ok || !refused(a, &c)) {
+  } else if (!left_out) {
     if (w->wrong++ < 5) print_error("%s: %s\n", c.name, diags_text(&d, false));
   }
   arena_destroy(a);
 }
 
-static void try_layouts(struct walk *w, const struct model *m, const struct graph *source) {
+static void try_layouts(struct walk *w, const struct entry *entry) {
   static const int towers[] = {1, 2, 3, 4, 6};
   for (int l = 0; w->lists[l]; l++)
     for (int s = 0; strategies[s].name; s++)
@@ -78,7 +103,7 @@ static void try_layouts(struct walk *w, const struct model *m, const struct grap
                              .towers = towers[t],
                              .strategy = strategies[s].name,
                              .cross_device = x ? algorithms[x] : NULL};
-          try_case(w, m, source, &c, w->lists[l]);
+          try_case(w, entry, &c, w->lists[l]);
         }
 }
 
@@ -98,10 +123,12 @@ static int find_samples(struct arena *a, const char **names) {
   return n;
 }
 
-void each_sample(const char *const *lists, int64_t rows, bool shorter, const char *last, sample_check *check,
+void each_sample(const char *const *lists, int64_t rows, bool shorter, bool fused, sample_check *check,
                  void *user) {
-  struct walk w = {lists, rows, shorter, last, check, user, number_from("TEST_SHARE", 1), 0, 0, 0};
   struct arena *a = arena_create();
+  const char *placing = passes_between(a, last_alike, last_placing);
+  const char *behind = !fused ? NULL : passes_between(a, last_placing, NULL);
+  struct walk w = {lists, rows, shorter, placing, behind, check, user, number_from("TEST_SHARE", 1), 0, 0, 0};
   struct diags d;
   const char *names[64];
   int n = find_samples(a, names);
@@ -113,8 +140,13 @@ void each_sample(const char *const *lists, int64_t rows, bool shorter, const cha
     const struct model *m = source ? frontend_compile(a, source, NULL, &d) : NULL;
     if (!m) fail_msg("%s", diags_text(&d, false));
     const struct graph *entries[] = {m->init, m->train, m->eval, m->predict};
-    for (int k = 0; k < 4; k++)
-      if (entries[k]) try_layouts(&w, m, entries[k]);
+    for (int k = 0; k < 4; k++) {
+      if (!entries[k]) continue;
+      const struct config plain = {.batch = rows};
+      struct entry e = {m, entries[k], run(a, entries[k], &plain, passes_between(a, NULL, last_alike), &d)};
+      if (!e.alike) fail_msg("%s", diags_text(&d, false));
+      try_layouts(&w, &e);
+    }
   }
   arena_destroy(a);
   print_message("%d graphs\n", w.cases);

@@ -195,7 +195,7 @@ static void samples(void **state) {
       "/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0",
       "/job:ps/task:0/cpu:0,/job:ps/task:1/cpu:0,/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0",
       NULL};
-  each_sample(lists, 24, false, "copies", check_sample, NULL);
+  each_sample(lists, 24, false, false, check_sample, NULL);
 }
 
 /* Annotations: on ops they win, field by field; inputs stay, and so do variables but under the strategies that move

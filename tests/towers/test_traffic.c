@@ -153,7 +153,7 @@ static void reports(void **state) {
       "/job:ps/task:0/cpu:0,/job:ps/task:1/cpu:0,/job:worker/task:0/cpu:0,/job:worker/task:1/cpu:0",
       NULL,
   };
-  each_sample(lists, 6, true, NULL, check, &b);
+  each_sample(lists, 6, true, true, check, &b);
   print_message("%d edges with copies, %d with aliases\n", b.copies, b.aliases);
   assert_true(b.copies > 100);
   assert_true(b.aliases > 100);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kernel of every sample through the real NVRTC, where it is installed; no GPU and no driver are needed.
+/* Every kernel of every sample through the real NVRTC, where it is installed; no GPU and no driver are needed. A kernel
+ * that another program had too, but for its name, is left out: that takes most of NVRTC's time.
  * test_nvrtc DGC FOLDER-OF-SAMPLES CACHE: what NVRTC makes of a text is kept in the folder CACHE, or in TEST_CACHE. */
+#include "base/map.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 
+#include <ctype.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +25,71 @@ static const char *run(struct arena *a, const char *command, int *status) {
   return text.data;
 }
 
+static const char head[] = "extern \"C\" __global__ void ";
+
+static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* Adds the names that a text defines: words before a parenthesis or a brace. */
+static void define(struct map *definitions, const char *text) {
+  for (const char *at = text; *at;) {
+    size_t len = 0;
+    while (in_word(at[len])) len++;
+    const char *next = at + len + strspn(at + len, " ");
+    if (len && (*next == '(' || *next == '{'))
+      map_put(definitions, arena_strndup(definitions->arena, at, len), definitions);
+    at += len ? len : 1;
+  }
+}
+
+/* Puts the words of a kernel that its program has definitions of. */
+static void put_defined_words(struct str *s, const char *kernel, const struct map *definitions) {
+  for (const char *at = kernel; *at;) {
+    size_t len = 0;
+    while (in_word(at[len])) len++;
+    if (len && map_getn(definitions, at, len)) str_putn(s, at, len), str_putc(s, ' ');
+    at += len ? len : 1;
+  }
+}
+
+/* The kernel, whatever its name, and which definitions it names: those are the same in all programs that have them. */
+static const char *key_of(struct arena *a, const char *kernel, const struct map *definitions) {
+  struct str s = str_make(a);
+  const char *name = strstr(kernel, head) + sizeof head - 1;
+  size_t len = strcspn(name, "(");
+  for (const char *at = kernel; *at;)
+    if (strncmp(at, name, len) == 0)
+      str_putc(&s, '$'), at += len;
+    else
+      str_putc(&s, *at++);
+  str_putc(&s, '\n');
+  put_defined_words(&s, kernel, definitions);
+  return s.data;
+}
+
+/* A program without the kernels that others had before; NULL if none is left. Empty lines stand between its kernels. */
+static const char *without(struct map *seen, const char *text) {
+  struct arena *a = seen->arena;
+  struct map definitions = map_make(a);
+  struct str s = str_make(a);
+  int left = 0;
+  for (const char *at = text; *at;) {
+    const char *end = strstr(at, "\n\n");
+    const char *part = arena_strndup(a, at, end ? (size_t)(end + 2 - at) : strlen(at));
+    at += strlen(part);
+    if (!strstr(part, head)) {
+      define(&definitions, part);
+    } else if (map_put(seen, key_of(a, part, &definitions), seen)) {
+      continue;
+    } else {
+      left++;
+    }
+    str_put(&s, part);
+  }
+  return left ? s.data : NULL;
+}
+
 /* Names of all kernels of the text are in the image, which is code for the right machine. */
 static bool is_whole(struct arena *a, const char *text, const struct cuda_image *image) {
-  static const char head[] = "extern \"C\" __global__ void ";
   const unsigned char *elf = image->data;
   if (image->size < 64 || memcmp(elf, "\177ELF", 4) != 0 || elf[18] + 256 * elf[19] != MACHINE_CUDA)
     return false;
@@ -66,6 +131,7 @@ int main(int argc, char **argv) {
     return SKIPPED;
   }
   struct arena *a = arena_create();
+  struct map seen = map_make(a);
   if (glob(arena_printf(a, "%s/*.dsl", argv[2]), 0, NULL, &samples) != 0) return 2;
   for (size_t s = 0; s < samples.gl_pathc; s++)
     for (int e = 0; e < 4; e++) {
@@ -77,11 +143,12 @@ int main(int argc, char **argv) {
       if (status != 0) text = run(a, arena_printf(a, "%s 2>&1", command), &status);
       if (status != 0 && strstr(text, "has no ")) continue; /* such a statement */
       if (status != 0) printf("%s %s: FAILED\n%s", sample, entries[e], text);
-      failures += status != 0 ? 1 : compile(a, sample, entries[e], text);
+      const char *rest = status == 0 ? without(&seen, text) : NULL;
+      failures += status != 0 ? 1 : rest ? compile(a, sample, entries[e], rest) : 0;
       compiled++;
     }
   globfree(&samples);
   arena_destroy(a);
-  printf("%d programs, %d failures\n", compiled, failures);
+  printf("%d programs of %u different kernels, %d failures\n", compiled, seen.count, failures);
   return failures != 0 || compiled == 0;
 }
