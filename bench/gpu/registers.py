@@ -77,7 +77,24 @@ def leaves(types):
             if file.stem in INTEGER_ONLY and dtype != 'i32':
                 continue
             element, total = TYPES[dtype]
-            yield file.stem, dtype, f'#define TYPE {element}\n#define SUM {total}\n{head}{file.read_text()}'
+            definitions = f'#define TYPE {element}\n#define SUM {total}\n'
+            for what, more in variants(file.stem, dtype):
+                yield file.stem, what, definitions + more + head + shared(folder, file.stem) + file.read_text()
+
+
+def shared(folder, name):
+    """What else stands in front of it, see runtime/cuda/leaves.c."""
+    parts = ['conv'] * name.startswith('conv') + ['tensor'] * name.endswith('_tensor')
+    return ''.join((folder / f'{part}.cuh').read_text() for part in parts)
+
+
+def variants(name, dtype):
+    """(what it is called, more definitions): of conv_tensor those of runtime/cuda/conv.c."""
+    if not name.endswith('_tensor'):
+        return [(dtype, '')]
+    return [(f'{("tf32", "bf16")[bf16]} {("input", "kernel", "output")[result]} {wide}',
+             f'#define BF16 {bf16}\n#define RESULT {result}\n#define WIDE {wide}\n')
+            for bf16 in (0, 1) for result in (0, 1, 2) for wide in (16, 32, 64)] * (dtype == 'f32')
 
 
 def threads_of(text, name):

@@ -17,6 +17,32 @@ typedef bool cuda_leaf_fn(struct cuda_engine *e, struct arena *a, const struct s
 #undef OP
 cuda_leaf_fn cuda_leaf_kernel; /* for all that kernels/cuda computes */
 
+/* A call of the kernel `name` of kernels/cuda: one dimension of blocks of BLOCK_THREADS. */
+struct leaf_launch {
+  const char *name;
+  const char *types;                 /* lines in front of the text: "#define TYPE float\n"; a constant */
+  int nargs;                         /* pointers: operands, then the result; */
+  int missing;                       /* before that so many NULL, for operands that may be left out */
+  int64_t threads;                   /* that find work: the kernel makes do with less; 0: nothing to do */
+  int begins;                        /* the result begins as this operand, */
+  size_t bytes;                      /* unless they are one place; 0: it does not */
+  int64_t numbers[MAX_LEAF_NUMBERS]; /* the struct behind the pointers */
+};
+
+struct leaf_call {
+  struct cuda_engine *engine;
+  int device, nargs, missing, begins;
+  CUfunction function;
+  struct cuda_launch launch;
+  size_t bytes;
+  int64_t numbers[MAX_LEAF_NUMBERS];
+};
+/* Lives in `a`; NULL after an error in `d`. */
+struct leaf_call *cuda_leaf_call(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how,
+                                 int device, struct diags *d);
+/* The call of a command whose state it is, of `nargs` places. */
+void cuda_run_leaf(void *const *args, const void *leaf_call);
+
 bool cuda_integer_product(struct cuda_engine *e, struct arena *a, const struct product *p, int device,
                           struct command *c, struct diags *d);
 

@@ -9,18 +9,6 @@
 
 enum { MAX_BLOCKS = 1 << 16 };
 
-/* A call of the kernel `name`: one dimension of blocks of BLOCK_THREADS. */
-struct leaf_launch {
-  const char *name;
-  const char *types;                 /* lines in front of the text: "#define TYPE float\n"; a constant */
-  int nargs;                         /* pointers: operands, then the result; */
-  int missing;                       /* before that so many NULL, for operands that may be left out */
-  int64_t threads;                   /* that find work: the kernel makes do with less; 0: nothing to do */
-  int begins;                        /* the result begins as this operand, */
-  size_t bytes;                      /* unless they are one place; 0: it does not */
-  int64_t numbers[MAX_LEAF_NUMBERS]; /* the struct behind the pointers */
-};
-
 struct cuda_leaf {
   const char *name, *types;
   CUfunction *functions; /* one per card */
@@ -34,6 +22,13 @@ static const char *text_of(const char *name, const char *ending) {
   return file->text;
 }
 
+/* Behind the definitions `types`, what such kernels share, then the file itself. */
+static const char *program_text(struct arena *a, const char *name, const char *types) {
+  const char *conv = strncmp(name, "conv", 4) == 0 ? text_of("conv", ".cuh") : "";
+  const char *tensor = strstr(name, "_tensor") ? text_of("tensor", ".cuh") : "";
+  return arena_printf(a, "%s%s%s%s%s", types, text_of("leaf", ".cuh"), conv, tensor, text_of(name, ".cu"));
+}
+
 /* The kernel of the file `name`, behind the definitions `types`; compiled when it is needed first. NULL after an error
  * in `d`. */
 static const struct cuda_leaf *load_leaf(struct cuda_engine *e, const char *name, const char *types,
@@ -44,24 +39,14 @@ static const struct cuda_leaf *load_leaf(struct cuda_engine *e, const char *name
   struct cuda_leaf *leaf = arena_new(e->arena, struct cuda_leaf);
   *leaf =
       (struct cuda_leaf){name, types, arena_new_array(e->arena, (size_t)e->ncards, CUfunction), e->leaves};
-  struct cuda_program p = {
-      arena_printf(e->arena, "%s%s%s", types, text_of("leaf", ".cuh"), text_of(name, ".cu")), 1, &leaf->name};
+  struct cuda_program p = {program_text(e->arena, name, types), 1, &leaf->name};
   if (!cuda_load_program(e, &p, modules, d)) return NULL;
   for (int i = 0; i < e->ncards; i++)
     if (!cuda_find_function(e, i, modules[i], name, &leaf->functions[i], d)) return NULL;
   return e->leaves = leaf;
 }
 
-struct leaf_call {
-  struct cuda_engine *engine;
-  int device, nargs, missing, begins;
-  CUfunction function;
-  struct cuda_launch launch;
-  size_t bytes;
-  int64_t numbers[MAX_LEAF_NUMBERS];
-};
-
-static void run_call(void *const *args, const void *state) {
+void cuda_run_leaf(void *const *args, const void *state) {
   const struct leaf_call *c = state;
   struct cuda_engine *e = c->engine;
   void *params[MAX_LEAF_INPUTS + 2], *result = args[c->nargs - 1], *none = NULL;
@@ -77,10 +62,10 @@ static void run_call(void *const *args, const void *state) {
   if (good && c->launch.grid[0]) cuda_launch(e, c->device, c->function, &c->launch, params);
 }
 
-static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int device,
-                      struct command *c, struct diags *d) {
+struct leaf_call *cuda_leaf_call(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how,
+                                 int device, struct diags *d) {
   const struct cuda_leaf *leaf = load_leaf(e, how->name, how->types, d);
-  if (!leaf) return false;
+  if (!leaf) return NULL;
   struct leaf_call *call = arena_new(a, struct leaf_call);
   int64_t blocks = (how->threads + BLOCK_THREADS - 1) / BLOCK_THREADS;
   *call = (struct leaf_call){.engine = e,
@@ -94,10 +79,16 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
                                         {BLOCK_THREADS, 1, 1}},
                              .bytes = how->bytes};
   memcpy(call->numbers, how->numbers, sizeof call->numbers);
+  return call;
+}
+
+static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_launch *how, int device,
+                      struct command *c, struct diags *d) {
+  struct leaf_call *call = cuda_leaf_call(e, a, how, device, d);
   c->kind = COMMAND_CALL;
-  c->call = run_call;
+  c->call = cuda_run_leaf;
   c->state = call;
-  return true;
+  return call != NULL;
 }
 
 /* TYPE is that of the elements, SUM the one in which they are added: integers wrap. */
@@ -133,9 +124,4 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
                             .bytes = op->in_place ? (size_t)type_bytes(&n->type) : 0};
   how.threads = op->numbers(n, how.numbers);
   return call_leaf(e, a, &how, device, c, d);
-}
-
-bool cuda_leaf_conv(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
-                    struct command *c, struct diags *d) {
-  return cuda_leaf_kernel(e, a, step, device, c, d);
 }

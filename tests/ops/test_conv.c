@@ -8,6 +8,7 @@
 #include "tests/support/cases.h"
 #include "tests/support/elements.h"
 #include "tests/support/eval.h"
+#include "tests/support/fixture.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -60,36 +61,46 @@ static int window(struct arena *a, const struct row *r, struct attr *out) {
   return count;
 }
 
-/* sum(conv(x, w) * up) and its gradients, made by the compiler's own rule. */
-static void check_row(const struct row *r, bool nan, enum dtype d) {
-  static const char *const names[] = {"output", "gradient by the input", "gradient by the kernel"};
-  struct arena *a = arena_create();
-  struct diags diags;
-  diags_init(&diags, a);
-  struct graph *g = graph_create(a, "conv", &diags);
-  struct values none = values_make(a), variables = values_make(a);
+/* sum(conv(x, w) * up) and its gradients, made by the compiler's own rule: y, dx, dw. */
+static struct graph *row_graph(struct arena *a, const struct row *r, bool nan, enum dtype d, bool bf16,
+                               struct values *variables, struct diags *diags) {
+  struct graph *g = graph_create(a, "conv", diags);
   struct type tx = case_shape(d, r->input), tw = case_shape(d, r->kernel), ty = case_shape(d, r->output);
   struct attr attrs[8];
-  struct node *x = check_leaf(g, fill, "x", &tx, 1, nan, &variables),
-              *w = check_leaf(g, fill, "w", &tw, 2, false, &variables);
-  struct node *up = check_leaf(g, fill, "up", &ty, 3, nan, &variables);
-  struct node *y = build(g, OP_conv, 2, (struct node *[]){x, w}, window(a, r, attrs), attrs, NULL);
+  struct node *x = check_leaf(g, fill, "x", &tx, 1, nan, variables),
+              *w = check_leaf(g, fill, "w", &tw, 2, false, variables);
+  struct node *up = check_leaf(g, fill, "up", &ty, 3, nan, variables);
+  int count = window(a, r, attrs);
+  if (bf16) attrs[count++] = attr_string(ATTR_precision, "bf16");
+  struct node *y = build(g, OP_conv, 2, (struct node *[]){x, w}, count, attrs, NULL);
   if (!y || !type_equal(&y->type, &ty))
-    fail_msg("%s by %s: %s", r->input, r->kernel, diags_text(&diags, false));
+    fail_msg("%s by %s: %s", r->input, r->kernel, diags_text(diags, false));
   struct node *loss = build_reduce(g, OP_reduce_sum, build2(g, OP_mul, y, up), (1u << ty.rank) - 1);
   graph_add_output(g, OUTPUT_VALUE, "y", y, 0);
   graph_add_output(g, OUTPUT_VALUE, "dx", build_gradient(g, loss, x), 0);
   graph_add_output(g, OUTPUT_VALUE, "dw", build_gradient(g, loss, w), 0);
-  struct graph *e = pipeline_run(a, g, "grad", NULL, &(struct pipeline_options){.verify_each = true}, &diags);
-  if (!e) fail_msg("%s", diags_text(&diags, false));
+  struct graph *e = pipeline_run(a, g, "grad", NULL, &(struct pipeline_options){.verify_each = true}, diags);
+  if (!e) fail_msg("%s", diags_text(diags, false));
+  return e;
+}
+
+static void compare(const struct row *r, bool nan, int i, const struct tensor *value, const char *how) {
+  static const char *const names[] = {"output", "gradient by the input", "gradient by the kernel"};
+  int64_t got = check_sum(value);
+  if (got != r->sums[nan][i])
+    fail_msg("%s by %s%s%s: the %s has the check sum %lld, JAX's has %lld", r->input, r->kernel,
+             nan ? " with NaN" : "", how, names[i], (long long)got, (long long)r->sums[nan][i]);
+}
+
+static void check_row(const struct row *r, bool nan, enum dtype d) {
+  struct arena *a = arena_create();
+  struct diags diags;
+  diags_init(&diags, a);
+  struct values none = values_make(a), variables = values_make(a);
+  struct graph *e = row_graph(a, r, nan, d, false, &variables, &diags);
   struct tensor *values = arena_new_array(a, e->count, struct tensor);
   assert_true(graph_eval(a, e, &none, &variables, values));
-  for (int i = 0; i < 3; i++) {
-    int64_t got = check_sum(&values[e->outputs[i].node->id]);
-    if (got != r->sums[nan][i])
-      fail_msg("%s by %s%s: the %s has the check sum %lld, JAX's has %lld", r->input, r->kernel,
-               nan ? " with NaN" : "", names[i], (long long)got, (long long)r->sums[nan][i]);
-  }
+  for (int i = 0; i < 3; i++) compare(r, nan, i, &values[e->outputs[i].node->id], "");
   arena_destroy(a);
 }
 
@@ -149,8 +160,44 @@ static void sizes_have_ends(void **state) {
   }
 }
 
-int main(void) {
+static const char *gpu; /* "gpu:0", or NULL */
+
+/* Small integers are as exact as bfloat16 and as TF32. */
+static void check_on_gpu(struct engine *engine, const struct row *r, bool nan, bool bf16) {
+  static const char *const outputs[] = {"y", "dx", "dw"};
+  struct arena *a = arena_create();
+  struct diags diags;
+  diags_init(&diags, a);
+  struct values none = values_make(a), variables = values_make(a), found = values_make(a);
+  struct graph *g = row_graph(a, r, nan, DT_F32, bf16, &variables, &diags);
+  g->config.batch = 1;
+  target_parse(a, gpu, &g->config.target, &diags, LOC_NONE);
+  engines_allow_tf32(engine->engines, !bf16);
+  struct plan *p = engine_plan(a, g, &diags);
+  if (!p || !engine_run(engine, p, &none, &variables, &found, 1, &diags))
+    fail_msg("%s by %s: %s", r->input, r->kernel, diags_text(&diags, false));
+  for (int i = 0; i < 3; i++)
+    compare(r, nan, i, values_get(&found, outputs[i]), bf16 ? " in bf16" : " in TF32");
+  arena_destroy(a);
+}
+
+static void on_gpu(void **state) {
+  assert_true(engine_open_on(&engines[nengines], "cuda", gpu, 1));
+  for (int i = 0; i < CASE_COUNT(rows); i++)
+    for (int how = 0; how < 4; how++) {
+      const struct row *r = &rows[i];
+      if (how < 2 || (!*r->strides && !*r->input_dilation && !*r->kernel_dilation))
+        check_on_gpu(&engines[nengines], r, how > 1, how % 2);
+    }
+  nengines++;
+  close_engines(state);
+}
+
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_jax), cmocka_unit_test(in_single),
                                      cmocka_unit_test(sizes_have_ends)};
-  return cmocka_run_group_tests_name("conv", tests, NULL, NULL);
+  const struct CMUnitTest one[] = {cmocka_unit_test(on_gpu)};
+  if (argc > 1) gpu = argv[1];
+  return gpu ? cmocka_run_group_tests_name("conv on a GPU", one, NULL, NULL)
+             : cmocka_run_group_tests_name("conv", tests, NULL, NULL);
 }

@@ -77,3 +77,36 @@ SIMULATED_BITS(__float_as_uint, unsigned, float)
 SIMULATED_BITS(__uint_as_float, float, unsigned)
 SIMULATED_BITS(__double_as_longlong, long long, double)
 SIMULATED_BITS(__longlong_as_double, double, long long)
+
+/* Tensor cores, see kernels/cuda/tensor.cuh: each lane shows its warp what it holds. What waits is the whole block. */
+static unsigned simulated_fragments[1024][6];
+SIMULATED_INTRINSIC float simulated_product(unsigned a, unsigned b, int bf16) {
+  if (!bf16) return __uint_as_float(a & 0xffffe000u) * __uint_as_float(b & 0xffffe000u);
+  return __uint_as_float(a << 16) * __uint_as_float(b << 16) +
+         __uint_as_float(a & 0xffff0000u) * __uint_as_float(b & 0xffff0000u);
+}
+static inline __attribute__((unused)) void simulated_mma(float *c, const unsigned *a, const unsigned *b,
+                                                         int bf16) {
+  unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  unsigned(*warp)[6] = &simulated_fragments[threadIdx.x - lane];
+  for (int i = 0; i < 6; i++) warp[lane][i] = i < 4 ? a[i] : b[i - 4];
+  __syncthreads();
+  for (unsigned i = 0; i < 4; i++) {
+    unsigned row = g + i / 2 * 8, column = 2 * t + i % 2;
+    for (unsigned k = 0; k < 8; k++)
+      c[i] += simulated_product(warp[row % 8 * 4 + k % 4][row / 8 + k / 4 * 2],
+                                warp[column * 4 + k % 4][4 + k / 4], bf16);
+  }
+  __syncthreads();
+}
+SIMULATED_INTRINSIC void mma_bf16(float *c, const unsigned *a, const unsigned *b) {
+  simulated_mma(c, a, b, 1);
+}
+SIMULATED_INTRINSIC void mma_tf32(float *c, const unsigned *a, const unsigned *b) {
+  simulated_mma(c, a, b, 0);
+}
+SIMULATED_INTRINSIC unsigned tf32_of(float x) {
+  unsigned bits = __float_as_uint(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return bits & 0x7fffffu ? 0x7fffffffu : bits;
+  return (bits + 0x1000u) & 0xffffe000u;
+}

@@ -319,7 +319,7 @@ static void test_conv(void) {
                 {46341, 46341, 1, false}, {50000, 50000, 9, false}, {1 << 20, 1, 1 << 9, true}};
   struct gpu g = gpu_open(0);
   const struct embedded *file = kernels_cuda;
-  while (strcmp(file->name, "conv.cu") != 0) file++;
+  while (strcmp(file->name, "conv.cuh") != 0) file++;
   char *text = malloc(sizeof types + strlen(file->text) + sizeof seen);
   sprintf(text, "%s%s%s", types, file->text, seen);
   CUmodule m = gpu_module(text);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Products by tensor cores, of compute capability 8.0 and later. Their factors are cells of 32 bits, each of CELL numbers that
+ * follow each other along what is summed: two bfloat16, the first in the lower half, or one TF32. BF16 says which.
+ *
+ * A warp multiplies 16 rows by 8 columns of 8 cells each: mma.m16n8k16 of bfloat16 and mma.m16n8k8 of TF32 (PTX ISA, "Warp-level
+ * matrix fragments") have the same layout when they are counted in cells. Lane l, with g = l / 4 and t = l % 4, holds
+ *   of a: cell t of rows g and g + 8, then cell t + 4 of both;
+ *   of b: cells t and t + 4 of column g;
+ *   of c: columns 2t and 2t + 1 of row g, then of row g + 8.
+ * The simulation has an mma_bf16, an mma_tf32 and a tf32_of of its own. */
+enum { CELL = BF16 ? 2 : 1 };
+
+#ifdef __CUDACC__
+__device__ static inline void mma_bf16(float *c, const unsigned *a, const unsigned *b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+__device__ static inline void mma_tf32(float *c, const unsigned *a, const unsigned *b) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/* The nearest number of 11 bits, of two the one that is farther from zero. */
+__device__ static inline unsigned tf32_of(float x) {
+  unsigned y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+  return y;
+}
+#endif
+
+/* c += a b. All threads of a block come here together. */
+__device__ static inline void mma(float *c, const unsigned *a, const unsigned *b) {
+  if (BF16)
+    mma_bf16(c, a, b);
+  else
+    mma_tf32(c, a, b);
+}
+
+/* Of CELL numbers x[0] and x[step], which are bfloat16 already where cells are of these. */
+__device__ static inline unsigned cell_of(const float *x, int step) {
+  if (BF16) return (__float_as_uint(x[0]) >> 16) | (__float_as_uint(x[step]) & 0xffff0000u);
+  return tf32_of(x[0]);
+}
+
+/* n / d of n * d < 2^32, by = reciprocal_of(d). */
+__device__ static inline unsigned long long reciprocal_of(unsigned d) { return (1ull << 32) / d + 1; }
+__device__ static inline unsigned divide(unsigned n, unsigned long long by) { return (unsigned)(n * by >> 32); }
+
+/* Four neighbours in memory, which begin at a multiple of 16 bytes. */
+struct __align__(16) four {
+  float x, y, z, w;
+};
+struct __align__(16) four_cells {
+  unsigned x, y, z, w;
+};
+
+__device__ static inline void load_four(const float *from, float *to, int step) {
+  struct four v = *(const struct four *)from;
+  to[0] = v.x, to[step] = v.y, to[2 * step] = v.z, to[3 * step] = v.w;
+}
+
+__device__ static inline void store_cells(unsigned *to, const unsigned *v) {
+  struct four_cells c;
+  c.x = v[0], c.y = v[1], c.z = v[2], c.w = v[3];
+  *(struct four_cells *)to = c;
+}
