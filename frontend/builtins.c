@@ -7,8 +7,8 @@
 #include <string.h>
 
 const struct builtin *const builtin_tables[] = {
-    builtins_values,    builtins_reduce, builtins_shape,    builtins_rows,   builtins_conv,
-    builtins_attention, builtins_random, builtins_gradient, builtins_einsum, NULL};
+    builtins_values, builtins_reduce,   builtins_shape,  builtins_rows,  builtins_conv, builtins_attention,
+    builtins_random, builtins_gradient, builtins_einsum, builtins_local, NULL};
 
 const struct builtin *builtin_find(const char *name) {
   for (int t = 0; builtin_tables[t]; t++)

@@ -78,7 +78,7 @@ static enum part part_of(struct resolver *r, const struct node *n, struct obstac
   if (n->op == OP_batch_size || reads_rows(n)) return part_of_total(r, n, o);
   if (reach_batch(r, n)) return PART_FORMULA;
   *o = (struct obstacle){n, "it is another one in each tower"};
-  if (reach_tower(r, n)) return PART_NONE;
+  if (n->own) return PART_NONE;
   return reach_varying(r, n) ? PART_SAME : PART_FIXED;
 }
 

@@ -35,7 +35,7 @@ static const struct node **parts_of(struct resolver *r, const struct node *n, in
     const struct node *q = r->walk.stack[--depth];
     bool step = q->op == OP_variable && strcmp(q->name, STEP_VARIABLE) == 0;
     if (!step && !q->ninputs && q->op != OP_constant && q->op != OP_iota) return NULL;
-    if (reach_tower(r, q) || reach_batch(r, q) || (op_of(q)->traits & OP_NO_CSE && !step)) return NULL;
+    if (q->own || reach_batch(r, q) || (op_of(q)->traits & OP_NO_CSE && !step)) return NULL;
     parts = grown(r->arena, parts, *count, sizeof *parts);
     parts[(*count)++] = q;
     for (int i = 0; i < q->ninputs; i++) walk_to(&r->walk, q->inputs[i], &depth);

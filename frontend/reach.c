@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which values are made of certain nodes: of what differs from tower to tower, or of the rows of the batch.
+/* Which values are made of certain nodes, as of the rows of the batch.
  *
  * Operands come before what reads them and never change, so each node is looked at once in all, however many
  * statements ask. */
@@ -15,12 +15,6 @@ void *grown(struct arena *a, void *items, int count, size_t size) {
   void *more = arena_array(a, count ? 2 * (size_t)count : 1, size);
   if (count) memcpy(more, items, size * (size_t)count);
   return more;
-}
-
-static bool has_tower(const struct node *n, const uint8_t *is) {
-  bool yes = n->op == OP_tower_id;
-  for (int i = 0; n->op != OP_aggregate && i < n->ninputs; i++) yes |= is[n->inputs[i]->id];
-  return yes;
 }
 
 static bool has_batch(const struct node *n, const uint8_t *is) {
@@ -60,8 +54,6 @@ static bool has_total(const struct node *n, const uint8_t *is) {
   }
   return yes || (rows && !type_is_symbolic(&n->type));
 }
-
-bool reach_tower(struct resolver *r, const struct node *n) { return ask(r, &r->tower, n, has_tower); }
 
 bool reach_batch(struct resolver *r, const struct node *n) { return ask(r, &r->batch, n, has_batch); }
 

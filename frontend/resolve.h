@@ -158,7 +158,6 @@ struct resolver {
   uint64_t effects; /* counts what statements bind, declare, assign and give: see statement_effects.c */
   int errors;       /* before the first statement */
   struct met *first_met, **last_met;
-  struct reach tower;   /* what differs from tower to tower */
   struct reach batch;   /* what depends on the rows of the batch */
   struct reach varying; /* what is not made of constants alone */
   struct reach total;   /* what depends on all rows of the batch at once */
@@ -168,7 +167,8 @@ struct resolver {
   struct map data;      /* "train x": its place, from 1 */
   struct node_walk walk;
   struct known_norm norm;
-  bool literal; /* the model asks for gradients by its values */
+  bool told_local; /* that results depend on the number of towers */
+  bool literal;    /* the model asks for gradients by its values */
   struct differentiation differentiation;
 };
 
@@ -308,7 +308,6 @@ void effects_report(struct resolver *r, bool trains);
 /* reach.c: an array with room for one item more: at every power of two it moves */
 void *grown(struct arena *a, void *items, int count, size_t size);
 /* whether a value is made of certain nodes; looks at each node of a graph once */
-bool reach_tower(struct resolver *r, const struct node *n);
 bool reach_batch(struct resolver *r, const struct node *n);
 bool reach_varying(struct resolver *r, const struct node *n);
 bool reach_total(struct resolver *r, const struct node *n);
@@ -357,7 +356,8 @@ struct value op_call(struct resolver *r, unsigned op, struct value *args, struct
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],
-    builtins_conv[], builtins_attention[], builtins_random[], builtins_gradient[], builtins_einsum[];
+    builtins_conv[], builtins_attention[], builtins_random[], builtins_gradient[], builtins_einsum[],
+    builtins_local[];
 /* builtin_moments.c: [mean, variance] of the floats x over `axes`, a bit mask. */
 struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct loc loc);
 /* builtin_gradient.c: whether a file calls gradient(y, x) */

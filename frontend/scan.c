@@ -194,12 +194,18 @@ static bool find_stacked(struct resolver *r, struct loop *l, const struct value 
 
 /* Numbers that are drawn in a step would be the same in all steps. */
 static bool draws_nothing(struct resolver *r, uint32_t mark, struct loc loc) {
-  for (uint32_t i = mark; i < r->g->count; i++)
+  for (uint32_t i = mark; i < r->g->count; i++) {
+    if (r->g->nodes[i]->op == OP_local) {
+      report(r, loc, "what a tower has for itself is made in no step of a `scan`");
+      report_help(r, "make it before the loop, or behind it of all steps at once");
+      return false;
+    }
     if (node_is_counted(r->g->nodes[i]) && r->g->nodes[i]->op != OP_iota) {
       report(r, loc, "random numbers that are drawn in a `scan` would be the same in all of its steps");
       report_help(r, "draw them before the loop, for all steps, and go over them: `over x_t in x, r_t in r`");
       return false;
     }
+  }
   return true;
 }
 

@@ -358,7 +358,7 @@ static bool may_write(struct resolver *r, const struct stmt *s, const struct var
 /* What a statement writes into a variable of which there is one value: what the towers have of it, joined. */
 static bool written(struct resolver *r, const struct stmt *s, const struct variable *v, struct node **n) {
   if (v->on_read) return true; /* each tower writes its own */
-  if (!v->aggregation && reach_tower(r, *n)) {
+  if (!v->aggregation && (*n)->own) {
     report(r, s->value->loc, "`%s` cannot hold what differs from tower to tower", v->path);
     report_note(r, v->loc, "`%s` is declared here", v->path);
     report_help(r, "say there how the towers' values become one: `aggregation(sum)`, `aggregation(mean)` or "

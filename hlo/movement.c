@@ -63,6 +63,10 @@ bool hlo_aggregate(struct hlo *h, const struct node *n, const struct hlo_value *
   return hlo_identity(h, n, in, out);
 }
 
+bool hlo_local(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
+  return hlo_identity(h, n, in, out);
+}
+
 bool hlo_copy(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
   return hlo_identity(h, n, in, out);
 }

@@ -34,7 +34,7 @@ static void mark_model(struct versions *v) {
   }
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    v->batch[i] = n->op == OP_gradient || n->op == OP_aggregate || n->op == OP_input ||
+    v->batch[i] = n->op == OP_gradient || n->op == OP_aggregate || n->op == OP_local || n->op == OP_input ||
                   n->op == OP_batch_size || type_batch_axis(&n->type) >= 0;
     for (int k = 0; k < n->ninputs; k++) v->batch[i] |= v->batch[n->inputs[k]->id];
   }

@@ -40,10 +40,12 @@ layer layer_norm(x : T[..., K], epsilon = 1e-5) {
 }
 
 # (x - mean) / sqrt(variance + epsilon) * scale + shift of each channel (Ioffe, Szegedy 2015). In training the statistics
-# are those of the whole batch, over all towers; running averages serve evaluation and prediction.
+# are those of the whole batch, over all towers, with `synchronize = false` those of each tower's rows (tf.distribute's
+# BatchNormalization), so that results depend on the number of towers; running averages, then of the towers' means, serve
+# evaluation and prediction.
 #   input x : f32[B, 8]
 #   train mean(square(nn.batch_norm(x) - 1)) with sgd()
-layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
+layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3, synchronize = true) {
   var scale : T[K] = ones()
   var shift : T[K] = zeros()
   state moving_mean : T[K] = zeros()
@@ -51,9 +53,18 @@ layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3) {
   if not training { return (x - moving_mean) * rsqrt(moving_variance + epsilon) * scale + shift }
   axes = []
   for i in 0..size(S) { axes = axes + [i] }
-  center, spread = moments(x, axes)
-  moving_mean <- momentum * moving_mean + (1 - momentum) * center
-  moving_variance <- momentum * moving_variance + (1 - momentum) * spread
+  if synchronize {
+    center, spread = moments(x, axes)
+    all_center = center
+    all_spread = spread
+  } else {
+    center = local(mean(x, axis = axes))
+    spread = local(mean(square(x - center), axis = axes))
+    all_center = all_reduce(center, "mean")
+    all_spread = all_reduce(spread, "mean")
+  }
+  moving_mean <- momentum * moving_mean + (1 - momentum) * all_center
+  moving_variance <- momentum * moving_variance + (1 - momentum) * all_spread
   return (x - center) * rsqrt(spread + epsilon) * scale + shift
 }
 

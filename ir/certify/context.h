@@ -19,11 +19,12 @@
 
 /* What a node of the placed graph stands for. */
 struct meaning {
-  struct node *of;        /* in the reference; NULL: nothing, and the reason has been reported */
-  struct node *in_worker; /* of a share: what it is in the reduction over its worker's towers, or NULL */
-  const uint64_t *towers; /* these towers' share of `of`, one bit each; NULL: all of it */
-  enum dist how;          /* of a share: partial(sum), (max) or (min) */
-  struct node *term;      /* the value of one tower that is this share; NULL after arithmetic on shares */
+  struct node *of;            /* in the reference; NULL: nothing, and the reason has been reported */
+  struct node *in_worker;     /* of a share: what it is in the reduction over its worker's towers, or NULL */
+  const uint64_t *towers;     /* these towers' share of `of`, one bit each; NULL: all of it */
+  enum dist how;              /* of a share: partial(sum), (max) or (min) */
+  const struct share *others; /* of a share: all sums of which it is one, or NULL: of this one alone */
+  struct node *term;          /* the value of one tower that is this share; NULL after arithmetic on shares */
 };
 
 /* That a tower's value is its share of a reduction. */

@@ -45,6 +45,7 @@ struct node *certify_instance(struct certify *c, const struct node *n, struct no
   struct attr attrs[ATTR_COUNT];
   int nattrs;
   if (n->op == OP_tower_id || n->op == OP_tower_count) return certify_tower_number(c, n, tower);
+  if (n->op == OP_local) return in[0]; /* of the only tower */
   if (tower >= 0 && type_is_symbolic(&n->type) && op_of(n)->kind == KIND_SOURCE) {
     struct rows rows = {certify_first(c, tower), certify_rows(c, tower), c->batch};
     c->ref->at.tower = tower;

@@ -17,7 +17,7 @@ static struct node **of_tower(const struct certify *c, struct node **all, const 
 }
 
 static bool is_rows(const struct certify *c, const struct node *n) {
-  return n->op == OP_input || (!c->local_rows && type_batch_axis(&n->type) >= 0);
+  return n->op == OP_input || n->op == OP_local || (!c->local_rows && type_batch_axis(&n->type) >= 0);
 }
 
 static bool varies(const struct certify *c, const struct node *n) {
@@ -42,11 +42,12 @@ void certify_local_begin(struct certify *c, const uint8_t *live) {
       c->varies[i] |= varies(c, n->inputs[k]);
       c->fixed[i] &= c->fixed[n->inputs[k]->id];
     }
-    any = any || n->op == OP_aggregate || n->op == OP_tower_id || is_on_read(n);
+    any = any || n->op == OP_aggregate || n->op == OP_local || n->op == OP_tower_id || is_on_read(n);
   }
   for (uint32_t i = g->count; any && i-- > 0;) {
     const struct node *n = g->nodes[i];
-    bool joins = n->op == OP_aggregate || (n->op == OP_assign && is_on_read(n->inputs[0]));
+    bool joins = n->op == OP_local || (n->op == OP_aggregate && !joins_given(n)) ||
+                 (n->op == OP_assign && is_on_read(n->inputs[0]));
     if (!live[i] || (!joins && !c->wants_local[i]) || (!joins && is_rows(c, n))) continue;
     for (int k = 0; k < n->ninputs; k++) c->wants_local[n->inputs[k]->id] |= varies(c, n->inputs[k]);
   }
@@ -107,15 +108,17 @@ static struct node *join_aggregate(struct certify *c, const struct node *n, stru
   int first = c->view->first, count = c->view->count, parts = 0;
   if (c->towers == 1) return in;
   for (int t = first; t < first + count; t++) parts += takes_part(c, t);
-  if (!varies(c, n->inputs[0])) {
+  const struct node *x = n->inputs[0];
+  if (joins_given(n) ? !c->per_tower[x->id] : !varies(c, x)) {
     if (strcmp(how, "sum") != 0) return in;
     return node_int_or(n, ATTR_each, 0) ? build2(c->ref, OP_mul, in, certify_number(c, &n->type, parts, -1))
                                         : NULL;
   }
   bool only = strcmp(how, "only_first_replica") == 0;
   for (int t = first; t < first + count; t++)
-    *of_tower(c, c->terms, n, t) =
-        takes_part(c, t) || only ? local_of(c, n->inputs[0], t) : certify_number(c, &n->type, 0, t);
+    *of_tower(c, c->terms, n, t) = !takes_part(c, t) && !only ? certify_number(c, &n->type, 0, t)
+                                   : joins_given(n)           ? *of_tower(c, c->rows, x, t)
+                                                              : local_of(c, x, t);
   return join(c, n, how, first, count, parts);
 }
 
@@ -135,6 +138,10 @@ static struct node *write_copies(struct certify *c, const struct node *n) {
     if (c->fixed[n->inputs[1]->id] || takes_part(c, t))
       *of_tower(c, c->rows, n, t) = local_of(c, n->inputs[1], t);
   return c->global[n->inputs[0]->id];
+}
+
+struct node *certify_own(struct certify *c, const struct node *n, int tower) {
+  return certify_lift(c, local_of(c, n->inputs[0], tower), tower);
 }
 
 bool certify_is_aggregated(const struct certify *c, const struct node *n) {

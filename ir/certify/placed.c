@@ -33,20 +33,47 @@ static bool same_towers(const struct certify *c, const uint64_t *a, const uint64
 static struct meaning value(const struct certify *c, struct node *x) {
   const struct share *s = x && x->tower >= 0 && x->id < c->known ? c->share[x->id] : NULL;
   if (!s) return (struct meaning){.of = x};
-  return (struct meaning){
-      .of = s->total, .in_worker = s->in_worker, .towers = single(c, x->tower), .how = s->how, .term = x};
+  return (struct meaning){.of = s->total,
+                          .in_worker = s->in_worker,
+                          .towers = single(c, x->tower),
+                          .how = s->how,
+                          .term = x,
+                          .others = s};
 }
 
-/* One value may be a tower's share of several sums. */
-static bool read_as(const struct certify *c, struct meaning *m, const struct meaning *other) {
+static const struct share *find_share(const struct share *s, const struct node *total, enum dist how) {
+  while (s && (s->total != total || s->how != how)) s = s->next;
+  return s;
+}
+
+/* One value may be a tower's share of several sums: it is read as one that the other is a share of. */
+static bool read_as(struct meaning *m, const struct meaning *other) {
   if (m->of == other->of) return true;
-  for (const struct share *s = m->term ? c->share[m->term->id] : NULL; s; s = s->next)
-    if (s->total == other->of && s->how == other->how) {
-      m->of = s->total;
-      m->in_worker = s->in_worker;
-      return true;
-    }
+  const struct share *s = find_share(m->others, other->of, other->how);
+  if (!s) return false;
+  m->of = s->total;
+  m->in_worker = s->in_worker;
+  return true;
+}
+
+/* Reads both as shares of one sum, if there is one. */
+static bool agree(struct meaning *a, struct meaning *b) {
+  if (read_as(a, b) || read_as(b, a)) return true;
+  for (const struct share *s = a->others; s; s = s->next) {
+    if (s->how != a->how || !find_share(b->others, s->total, b->how)) continue;
+    a->of = s->total;
+    a->in_worker = s->in_worker;
+    return read_as(b, a);
+  }
   return false;
+}
+
+/* What a value and another one, of other towers, are both shares of: one is of all that the other is of. Towers without
+ * rows have the same zeros for many sums. */
+static const struct share *common(const struct meaning *a, const struct meaning *b) {
+  const struct share *s = a->others;
+  while (s && find_share(b->others, s->total, s->how)) s = s->next;
+  return s ? NULL : a->others;
 }
 
 /* ---- joining shares ---- */
@@ -75,7 +102,7 @@ static int common_tower(const struct certify *c, const uint64_t *a, const uint64
 
 static struct meaning join_two(struct certify *c, const struct node *n, struct meaning a, struct meaning b,
                                bool tree) {
-  if (!read_as(c, &a, &b) && !read_as(c, &b, &a)) {
+  if (!agree(&a, &b)) {
     certify_breach(c, CLAIM_GRADIENTS, n, "it joins shares of different reductions: %s and %s", a.of->name,
                    b.of->name);
     return nothing;
@@ -94,8 +121,11 @@ static struct meaning join_two(struct certify *c, const struct node *n, struct m
       !is_fixed(c, a.towers, b.towers) && !c->off_tree++)
     certify_breach(c, CLAIM_GRADIENTS, n, "%s and %s are not joined as the fixed tree over %d towers has it",
                    certify_towers_text(c, a.towers, true), certify_towers_text(c, b.towers, true), c->towers);
-  return (struct meaning){
-      .of = a.of, .in_worker = a.in_worker == b.in_worker ? a.in_worker : NULL, .towers = set, .how = a.how};
+  return (struct meaning){.of = a.of,
+                          .in_worker = a.in_worker == b.in_worker ? a.in_worker : NULL,
+                          .towers = set,
+                          .how = a.how,
+                          .others = common(&a, &b) ? common(&a, &b) : common(&b, &a)};
 }
 
 /* all_reduce before collectives has made a tree of it: node_eval's tree is the fixed one if all operands are

@@ -40,7 +40,7 @@ static size_t at_tower(const struct simulation *m, const struct node *n, int tow
 }
 
 static bool is_rows(const struct simulation *m, const struct node *n) {
-  return n->op == OP_input || (!m->local_rows && type_batch_axis(&n->type) >= 0);
+  return n->op == OP_input || n->op == OP_local || (!m->local_rows && type_batch_axis(&n->type) >= 0);
 }
 
 static bool varies(const struct simulation *m, const struct node *n) {
@@ -53,7 +53,7 @@ static void look(struct simulation *m) {
     const struct node *n = g->nodes[i];
     m->fixed[i] = !node_is_external(n);
     m->varies[i] = node_varies(n) || n->op == OP_input;
-    m->per_tower[i] = n->op == OP_tower_id && m->c->towers > 1;
+    m->per_tower[i] = (n->op == OP_tower_id || n->op == OP_local) && m->c->towers > 1;
     bool rows = false, per_tower = false;
     for (int k = 0; k < n->ninputs; k++) {
       const struct node *x = n->inputs[k];
@@ -67,7 +67,8 @@ static void look(struct simulation *m) {
   }
   for (uint32_t i = g->count; i-- > 0 && m->c->towers > 1;) {
     const struct node *n = g->nodes[i];
-    bool joins = n->op == OP_aggregate || (n->op == OP_assign && is_on_read(n->inputs[0]));
+    bool joins = n->op == OP_local || (n->op == OP_aggregate && !joins_given(n)) ||
+                 (n->op == OP_assign && is_on_read(n->inputs[0]));
     if (!m->live[i] || (!joins && (!m->wanted[i] || is_rows(m, n)))) continue;
     for (int k = 0; k < n->ninputs; k++) m->wanted[n->inputs[k]->id] |= varies(m, n->inputs[k]);
   }
@@ -153,11 +154,13 @@ static struct tensor aggregate(struct simulation *m, const struct node *n) {
   const struct worker_view *v = m->c->view;
   const char *how = node_string(n, ATTR_reduction);
   bool first = strcmp(how, "only_first_replica") == 0;
-  if (m->c->towers == 1 || (!varies(m, x) && strcmp(how, "sum") != 0)) return m->global[x->id];
+  bool alike = joins_given(n) ? !m->per_tower[x->id] : !varies(m, x);
+  if (m->c->towers == 1 || (alike && strcmp(how, "sum") != 0)) return m->global[x->id];
   struct tensor *of = arena_new_array(m->z->step, (size_t)v->count, struct tensor);
   int count = 0;
   for (int t = v->first; t < v->first + v->count; t++)
-    if (takes_part(m, t) || (first && count == 0)) of[count++] = in_tower(m, x, t);
+    if (takes_part(m, t) || (first && count == 0))
+      of[count++] = joins_given(n) ? in_model(m, x, t) : in_tower(m, x, t);
   return join(m, n, of, count, how);
 }
 
@@ -167,7 +170,9 @@ static struct tensor by_tower(struct simulation *m, const struct node *n, struct
   struct tensor *of = &m->towers[at_tower(m, n, v->first)];
   for (int t = v->first; t < v->first + v->count; t++) {
     for (int k = 0; k < n->ninputs; k++) in[k] = in_model(m, n->inputs[k], t);
-    of[t - v->first] = instance(m, n, in, t, certify_first(m->c, t), certify_rows(m->c, t), v->rows);
+    of[t - v->first] = n->op == OP_local
+                           ? in_tower(m, n->inputs[0], t)
+                           : instance(m, n, in, t, certify_first(m->c, t), certify_rows(m->c, t), v->rows);
   }
   int axis = type_batch_axis(&n->type);
   return axis < 0 ? unknown : certify_append(m->z, of, v->count, axis);
@@ -186,8 +191,7 @@ static void compute_local(struct simulation *m, const struct node *n, struct ten
   for (int t = v->first; t < v->first + v->count; t++) {
     for (int k = 0; k < n->ninputs; k++) in[k] = in_tower(m, n->inputs[k], t);
     int64_t rows = certify_rows(m->c, t);
-    if (takes_part(m, t) || m->fixed[n->id])
-      m->local[at_tower(m, n, t)] = instance(m, n, in, t, certify_first(m->c, t), rows, rows);
+    m->local[at_tower(m, n, t)] = instance(m, n, in, t, certify_first(m->c, t), rows, rows);
   }
 }
 
@@ -237,6 +241,7 @@ static struct tensor compute(struct simulation *m, const struct node *n, struct 
   if (n->op == OP_newest) return version(m, n->inputs[0], v->newest);
   if (n->op == OP_aggregate) return aggregate(m, n);
   if (n->op == OP_assign) return assign(m, n, in[1], computes);
+  if (n->op == OP_local && m->c->towers == 1) return in[0];
   if (m->per_tower[n->id] || reads_per_tower(m, n)) return by_tower(m, n, in);
   return instance(m, n, in, -1, certify_first(m->c, v->first), v->rows, v->rows);
 }

@@ -49,8 +49,9 @@ static bool read_rows(struct certify *c, const struct node *n, enum spread sprea
       bool cut = type_batch_axis(&n->inputs[k]->type) >= 0 || c->per_tower[x];
       in[k] = cut ? c->rows[(size_t)x * (size_t)c->towers + (size_t)t] : c->global[x];
     }
-    rows[t] = n->op == OP_input ? certify_input_rows(c, n, c->global[n->id], t)
-                                : certify_instance(c, n, in, t, c->view->rows);
+    rows[t] = n->op == OP_local   ? certify_own(c, n, t)
+              : n->op == OP_input ? certify_input_rows(c, n, c->global[n->id], t)
+                                  : certify_instance(c, n, in, t, c->view->rows);
     if (type_batch_axis(&n->type) < 0 && spread == SPREAD_ROWS) rows[t] = certify_lift(c, rows[t], t);
     if (!rows[t]) return false;
   }

@@ -9,6 +9,8 @@
 void certify_local_begin(struct certify *c, const uint8_t *live);
 /* The towers' local values of n, if they are wanted. False if there is none. */
 bool certify_local(struct certify *c, const struct node *n, struct node **in);
+/* What the tower has for itself: n is a `local`. */
+struct node *certify_own(struct certify *c, const struct node *n, int tower);
 /* Whether n joins local values: aggregates, variables that are joined on read, and their updates. */
 bool certify_is_aggregated(const struct certify *c, const struct node *n);
 /* What such a node is to everybody else; NULL if there is nothing to join. */

@@ -179,6 +179,7 @@ static struct node *append(struct graph *g, const struct node *proto, uint32_t h
   n->why = graph_keep_text(g, proto->why);
   n->origin = graph_keep_text(g, proto->origin);
   n->gradient_of = graph_keep_text(g, proto->gradient_of);
+  n->own = node_is_own(n);
   g->nodes[g->count++] = n;
   *slot = (struct graph_slot){hash, g->count};
   map_put_owned(&g->names, n->name, n);

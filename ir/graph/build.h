@@ -16,6 +16,8 @@
  * place), without folding. Inputs and attributes are copied. The name must be free; proto's type must be what
  * node_infer says. */
 struct node *graph_node(struct graph *g, const struct node *proto);
+/* Whether each tower has another value of n, which has no rows: by its op, or by its operands. */
+bool node_is_own(const struct node *n);
 /* Applies the op's dtype and shape rules to proto's op, inputs, attributes (and type, for typed ops) and sets
  * its type. False: *why says what is wrong; it lives in g's arena. */
 bool node_infer(struct graph *g, struct node *proto, const char **why);
@@ -90,6 +92,8 @@ struct node *build_random(struct graph *g, unsigned op, const struct type *t, st
                           int64_t stream);
 /* "<variable>.update". */
 struct node *build_assign(struct graph *g, struct node *variable, struct node *value);
+/* The sum over the towers of what each has of x. */
+struct node *build_sum_of_towers(struct graph *g, struct node *x);
 /* d loss / d variable, to be expanded by the grad pass: "<variable>.grad". */
 struct node *build_gradient(struct graph *g, struct node *loss, struct node *variable);
 

@@ -2,6 +2,7 @@
 /* Reverse-mode differentiation: one walk from a scalar towards what it is made of. */
 #include "ir/graph/differentiate.h"
 
+#include "ir/graph/local.h"
 #include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 
@@ -35,10 +36,48 @@ static void name_gradient(struct differentiation *d, struct graph *g, const stru
   if (graph_rename(g, dy, gradient_name(d, g, n))) note_named(d, g, dy, n);
 }
 
+/* ---- what a tower has for itself ----
+ *
+ * The gradient of what is another value in each tower is another one, too: what rows of the batch give it are the
+ * tower's rows alone. What is the same in all towers has the gradients of all of them, summed. */
+
+static bool has_rows(const struct node *n) { return type_batch_axis(&n->type) >= 0; }
+
+static bool meets_rows(const struct node *n) {
+  bool yes = has_rows(n);
+  for (int k = 0; k < n->ninputs; k++) yes |= has_rows(n->inputs[k]);
+  return yes;
+}
+
+/* Whether a rule must be taken literally: what it builds is told from what it is given. */
+static bool has_own(const struct node *n) {
+  bool yes = n->own || n->op == OP_aggregate;
+  for (int k = 0; k < n->ninputs; k++) yes |= n->inputs[k]->own;
+  return yes;
+}
+
+/* What n's rule makes of its operands and of dy, for each tower. */
+static struct node *of_each_tower(struct grad *c, const struct node *n, struct node *dx, bool through_rows) {
+  struct differentiation *d = c->state;
+  const struct node **ends = arena_new_array(d->arena, (size_t)n->ninputs + 2, const struct node *);
+  int count = 0;
+  ends[count++] = d->dy;
+  if (!through_rows) ends[count++] = n;
+  for (int k = 0; k < n->ninputs; k++) ends[count++] = n->inputs[k];
+  return build_local(d->arena, c->g, dx, &(struct local_ends){ends, count, through_rows}, NULL);
+}
+
+static struct node *for_operand(struct grad *c, const struct node *n, const struct node *x, struct node *dx) {
+  if (has_rows(x) || n->op == OP_aggregate) return dx;
+  if (x->own) return meets_rows(n) ? of_each_tower(c, n, dx, false) : dx;
+  return n->own ? build_sum_of_towers(c->g, dx) : dx;
+}
+
 static void accumulate(struct grad *c, const struct node *n, int input, struct node *dx) {
   struct differentiation *d = c->state;
   struct node *x = n->inputs[input];
   if (!d->needed[x->id] || !dx) return;
+  if (has_own(n) && !(dx = for_operand(c, n, x, dx))) return;
   struct node *sum = d->grads[x->id];
   if (sum) {
     const char *scope = c->g->at.scope;
@@ -63,6 +102,22 @@ static void through_scan(struct grad *c, const struct node *n) {
   struct differentiation *d = c->state;
   accumulate_result(c, n, 0, d->grads[n->id]);
   if (d->of_results[n->id]) scan_gradient(c, n, d->of_results[n->id], d->needed);
+}
+
+/* n is a reduction that each tower makes for itself: of its operands only this tower's rows have a part in it. */
+static void accumulate_local(struct grad *c, const struct node *n, int input, struct node *dx) {
+  struct differentiation *d = c->state;
+  struct node *x = n->inputs[input];
+  if (!d->needed[x->id] || !dx || !(dx = of_each_tower(c, n, dx, true))) return;
+  if (!has_rows(x) && !x->own) dx = build_sum_of_towers(c->g, dx);
+  struct node *sum = d->grads[x->id];
+  d->grads[x->id] = sum ? build2(c->g, OP_add, sum, dx) : dx;
+}
+
+static void through_local(struct grad *c, const struct node *n, struct node *dy) {
+  const struct node *x = n->inputs[0];
+  struct grad inner = {.g = c->g, .state = c->state, .add = accumulate_local};
+  if (op_of(x)->grad && x->op != OP_scan && x->op != OP_output) op_of(x)->grad(&inner, x, dy);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -108,7 +163,12 @@ static void build_for(struct differentiation *d, struct graph *g, const struct n
 
 static void walk(struct differentiation *d, struct graph *g, struct node *y) {
   uint32_t first = g->count;
-  struct grad c = {.g = g, .state = d, .add = accumulate, .result = accumulate_result, .scan = through_scan};
+  struct grad c = {.g = g,
+                   .state = d,
+                   .add = accumulate,
+                   .result = accumulate_result,
+                   .scan = through_scan,
+                   .local = through_local};
   if (d->needed[y->id]) {
     build_for(d, g, y);
     d->grads[y->id] = build_scalar(g, y->type.dtype, 1);
@@ -119,7 +179,11 @@ static void walk(struct differentiation *d, struct graph *g, struct node *y) {
     if (dy && dy->id >= first) name_gradient(d, g, n, dy);
     if (!op_of(n)->grad) continue;
     build_for(d, g, n);
+    bool literal = g->literal;
+    g->literal |= has_own(n);
+    d->dy = dy;
     op_of(n)->grad(&c, n, dy);
+    g->literal = literal;
   }
 }
 

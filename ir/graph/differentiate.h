@@ -16,6 +16,7 @@ struct differentiation {
   uint32_t *named;    /* by node: the number of the last walk that named it */
   uint32_t count, number, cap, named_cap;
   struct node **grads;       /* by node */
+  struct node *dy;           /* the gradient that the rule at hand is given */
   uint8_t *needed;           /* by node: it depends on one that is asked for */
   struct node ***of_results; /* by scan: the gradients of its results, or NULL */
 };

@@ -57,6 +57,7 @@ struct node {
   int tower;                 /* the tower of a per_replica or partial value, else -1 */
   int replica;               /* the copy a mirrored value belongs to, else -1 */
   int device;                /* index into config.target.devices once placed, else -1 */
+  bool own;                  /* each tower has another value of it, without rows: node_is_own */
   bool backward;             /* made by differentiation, or of what that has made; not part of identity */
   const char *gradient_of;   /* stage source: the value whose gradient it is, or NULL; not part of identity */
   int pack;        /* 1 + the pack of gradients in whose sum it takes part, else 0; not part of identity */

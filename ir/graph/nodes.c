@@ -213,6 +213,12 @@ struct node *build_assign(struct graph *g, struct node *variable, struct node *v
                      (struct node *[]){variable, value}, 0, NULL, NULL);
 }
 
+struct node *build_sum_of_towers(struct graph *g, struct node *x) {
+  struct attr attrs[3] = {attr_string(ATTR_reduction, "sum"), attr_int(ATTR_each, 1),
+                          attr_int(ATTR_given, 1)};
+  return build(g, OP_aggregate, 1, &x, 3, attrs, NULL);
+}
+
 struct node *build_gradient(struct graph *g, struct node *loss, struct node *variable) {
   if (!variable) return NULL;
   bool before = g->at.backward;

@@ -59,7 +59,7 @@ META(newest, KIND_META, OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1, .roles
      .infer = newest_infer)
 
 /* What the towers have of x, each computed from its own rows, as one value: the reductions of the batch that x is made
- * of are those of a tower. Nothing flows back. */
+ * of are those of a tower. With `given` x is what towers have of it in the model itself, and gradients flow back. */
 static bool aggregate_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type;
   const char *how = node_string(n, ATTR_reduction);
@@ -71,8 +71,50 @@ static bool aggregate_infer(const struct node *n, struct type *out, struct arena
     return *out = *x, true;
   return false;
 }
-META(aggregate, KIND_META, OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1, .attrs = ATTR_BIT(reduction),
-     .optional_attrs = ATTR_BIT(each), .roles = {"x"}, .infer = aggregate_infer)
+
+/* A change of one tower's value changes the sum as much, and the mean by its share: one of the towers that have a
+ * part. */
+static void aggregate_grad(struct grad *c, const struct node *n, struct node *dy) {
+  if (!node_int_or(n, ATTR_given, 0)) return;
+  if (strcmp(node_string(n, ATTR_reduction), "mean") == 0)
+    dy = build2(c->g, OP_div, dy, build_sum_of_towers(c->g, build_fill(c->g, &n->type, 1)));
+  grad_add(c, n, 0, dy);
+}
+const struct op_info op_aggregate = {.name = "aggregate",
+                                     .kind = KIND_META,
+                                     .dtypes = DTYPE_CUSTOM,
+                                     .min_inputs = 1,
+                                     .max_inputs = 1,
+                                     .traits = OP_SOURCE_ONLY,
+                                     .attrs = ATTR_BIT(reduction),
+                                     .optional_attrs = ATTR_BIT(each) | ATTR_BIT(given),
+                                     .roles = {"x"},
+                                     .domain = DOMAIN_NONE,
+                                     .infer = aggregate_infer,
+                                     .grad = aggregate_grad};
+
+/* What each tower has of x, computed from its own rows: the reductions of the batch that x is made of are those of the
+ * tower, rows are the model's. */
+static bool local_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+  const struct type *x = &n->inputs[0]->type;
+  if (type_is_symbolic(x) || type_has_whole(x)) {
+    *why = arena_printf(a, "what has no rows is a tower's own, not %s", type_text(a, x));
+    return false;
+  }
+  *out = *x;
+  return true;
+}
+static void local_grad(struct grad *c, const struct node *n, struct node *dy) { c->local(c, n, dy); }
+const struct op_info op_local = {.name = "local",
+                                 .kind = KIND_META,
+                                 .dtypes = DTYPE_CUSTOM,
+                                 .min_inputs = 1,
+                                 .max_inputs = 1,
+                                 .traits = OP_PER_TOWER | OP_SOURCE_ONLY,
+                                 .roles = {"x"},
+                                 .domain = DOMAIN_NONE,
+                                 .infer = local_infer,
+                                 .grad = local_grad};
 
 /* The rows of one tower: from `offset`, as many as the type says. */
 static bool split_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {

@@ -38,6 +38,8 @@ int collective_rank(const struct node *n) {
   return -1;
 }
 
+bool joins_given(const struct node *n) { return node_int_or(n, ATTR_given, 0); }
+
 bool is_aggregation(const char *name) { return attr_has_word(ATTR_aggregation, name); }
 
 bool is_on_read(const struct node *n) {

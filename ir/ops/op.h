@@ -131,6 +131,8 @@ struct grad {
    * scan's operands. */
   void (*result)(struct grad *c, const struct node *n, int index, struct node *d);
   void (*scan)(struct grad *c, const struct node *n);
+  /* To what a tower's own value is made of. */
+  void (*local)(struct grad *c, const struct node *n, struct node *dy);
   struct node *held[MAX_HELD]; /* operands of what is being built: grad_hold */
   int nheld;
 };
@@ -142,6 +144,8 @@ extern const struct op_info *const op_table[];
 static inline const struct op_info *op_of(const struct node *n) { return op_table[n->op]; }
 /* Ways in which towers' values become one: sum, mean, only_first_replica. */
 bool is_aggregation(const char *name);
+/* Whether an aggregate joins what towers have of its operand in the model itself, and not local values. */
+bool joins_given(const struct node *n);
 /* A variable of which each tower has a copy of its own, joined when it is read. */
 bool is_on_read(const struct node *n);
 /* How a variable stands to one of the model's. */

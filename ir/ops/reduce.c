@@ -58,6 +58,11 @@ static struct node *sum_fold(struct graph *g, const struct node *n) {
     const int64_t *axes = node_ints(x, ATTR_axes, &count);
     uint32_t kept = 0;
     for (int i = 0; i < count; i++) kept |= 1u << axes[i];
+    bool counts = false;
+    for (int i = 0; i < x->type.rank; i++) counts |= (gone >> i & 1) && x->type.dim[i] < 0;
+    /* Each tower adds its own as often as it has rows: a share of a sum, which it stays. */
+    if (counts && x->inputs[0]->own) return NULL;
+    if (n->dist == DIST_PARTIAL && x->inputs[0]->dist == DIST_PER_REPLICA) return NULL;
     if ((gone & kept) == 0) {
       for (int i = 0; i < x->type.rank; i++) /* no times infinity would not be 0 */
         if ((gone >> i & 1) && x->type.dim[i] == 0) return build_fill(g, &n->type, 0);

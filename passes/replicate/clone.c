@@ -78,6 +78,7 @@ struct node *clone(struct replicate *r, const struct node *n, const char *name, 
   if (n->op == OP_tower_id)
     return build_tower_number(r->to, &t, s.tower > 0 ? s.tower : 0,
                               target_shares_program(&r->to->config.target));
+  if (n->op == OP_local) return in[0]; /* of the only tower */
   if (n->op == OP_tower_count) return build_fill(r->to, &t, r->s.towers);
   if (type_is_symbolic(&n->type) || n->op == OP_scan) {
     struct rows rows = {s.first, s.rows, r->batch};

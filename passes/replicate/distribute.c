@@ -13,6 +13,10 @@ bool on_towers(const struct replicate *r, const struct node *n) {
 
 bool is_aggregated(const struct node *n) { return n->op == OP_aggregate || is_on_read(n); }
 
+bool reads_local(const struct node *n) {
+  return n->op == OP_local || n->op == OP_assign || (is_aggregated(n) && !joins_given(n));
+}
+
 bool joins_rows(const struct node *n) { return node_spread(n, NULL) == SPREAD_ALL; }
 
 bool has_local(const struct replicate *r, const struct node *n) {
@@ -20,7 +24,7 @@ bool has_local(const struct replicate *r, const struct node *n) {
 }
 
 bool is_model_rows(const struct replicate *r, const struct node *n) {
-  return n->op == OP_input || (!r->local_rows && type_batch_axis(&n->type) >= 0);
+  return n->op == OP_input || n->op == OP_local || (!r->local_rows && type_batch_axis(&n->type) >= 0);
 }
 
 bool passes_partial(const struct replicate *r, const struct node *n) {
@@ -46,6 +50,7 @@ static bool distribute_local(struct replicate *r, const struct node *n) {
   r->varies[n->id] = varies;
   if (n->op != OP_aggregate || varies || r->single) return true;
   bool sum = strcmp(node_string(n, ATTR_reduction), "sum") == 0;
+  if (joins_given(n)) return true;
   if (!sum || node_int_or(n, ATTR_each, 0)) return true;
   diag_error(r->ctx->diags, n->loc,
              "%s cannot be summed over %d towers: its value is the same in all of them", n->name,
@@ -111,7 +116,8 @@ bool distribute(struct replicate *r, const struct node *n) {
   if (!distribute_local(r, n)) return false;
   if (n->op == OP_assign) return distribute_assign(r, n);
   if (is_aggregated(n) && !r->single) {
-    bool shares = n->op == OP_variable || r->varies[n->inputs[0]->id];
+    bool shares = n->op == OP_variable || (joins_given(n) ? r->dist[n->inputs[0]->id] == DIST_PER_REPLICA
+                                                          : r->varies[n->inputs[0]->id]);
     r->dist[n->id] = shares ? DIST_PARTIAL : DIST_MIRRORED;
     r->reduction[n->id] = node_string(n, n->op == OP_variable ? ATTR_aggregation : ATTR_reduction);
     return true;

@@ -16,6 +16,8 @@ bool on_towers(const struct replicate *r, const struct node *n); /* per_replica 
 bool passes_partial(const struct replicate *r, const struct node *n);
 /* Whether n joins local values: aggregates, and variables that are joined on read. */
 bool is_aggregated(const struct node *n);
+/* Whether n reads local values of its operands. */
+bool reads_local(const struct node *n);
 /* A scatter_add of the towers' rows to a table that they share. */
 bool joins_rows(const struct node *n);
 /* Whether the local value of n may be another than the global one. */

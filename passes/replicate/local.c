@@ -61,6 +61,14 @@ bool clone_local(struct replicate *r, struct tower_group *g, const struct node *
   return true;
 }
 
+bool clone_own(struct replicate *r, struct tower_group *g, const struct node *n) {
+  for (int t = g->first_tower; t < g->first_tower + g->ntowers; t++) {
+    place_context(r, n, DIST_PER_REPLICA, t, -1);
+    if (!(copies_of(r, n)[t] = lift(r, n, local_value(r, g, n->inputs[0], t), t))) return false;
+  }
+  return true;
+}
+
 bool clone_copies(struct replicate *r, const struct node *n) {
   for (int t = 0; t < r->s.towers; t++) {
     if (copies_of(r, n)[t]) continue;
@@ -85,7 +93,7 @@ static bool is_first(const char *how) { return strcmp(how, "only_first_replica")
 
 bool clone_shares(struct replicate *r, struct tower_group *g, const struct node *n) {
   for (int t = g->first_tower; t < g->first_tower + g->ntowers; t++) {
-    struct node *x = local_value(r, g, n->inputs[0], t);
+    struct node *x = joins_given(n) ? copies_of(r, n->inputs[0])[t] : local_value(r, g, n->inputs[0], t);
     if (x && !takes_part(r, g, t) && !is_first(r->reduction[n->id])) {
       place_context(r, n, DIST_PER_REPLICA, t, -1);
       r->to->at.scope = tower_name(r, n->name, t);

@@ -60,7 +60,7 @@ static void mark_inputs(struct replicate *r, struct tower_group *g, const struct
   bool tower = on_towers(r, n);
   if (g->computes && g->wants_local[n->id]) mark_local(r, g, n);
   if (tower ? !g->computes || !g->wanted[n->id] : !any_need(r, g, n)) return;
-  bool joins = tower && (is_aggregated(n) || n->op == OP_assign) && !r->single;
+  bool joins = tower && reads_local(n) && !r->single;
   for (int k = 0; joins && k < n->ninputs; k++) want_local(r, g, n->inputs[k]);
   for (int k = 0; !joins && k < n->ninputs; k++) {
     const struct node *x = n->inputs[k];

@@ -111,6 +111,7 @@ static bool clone_node(struct replicate *r, struct tower_group *g, const struct 
   if (n->op == OP_newest) return true;
   if (!r->single && on_towers(r, n) && (is_aggregated(n) || n->op == OP_assign))
     return clone_aggregated(r, g, n);
+  if (!r->single && n->op == OP_local) return !g->computes || !g->wanted[n->id] || clone_own(r, g, n);
   if (n->op == OP_assign && *g->prefix) { /* the next version, in place of an assignment */
     int home = strategy_home(&r->s, n->inputs[0]);
     if (!needed_on(r, g, n, home)) return true;

@@ -21,6 +21,8 @@ bool clone_copies(struct replicate *r, const struct node *n);
 bool clone_assigns(struct replicate *r, struct tower_group *g, const struct node *n);
 /* The towers' shares joined, where n is needed. */
 bool join_local(struct replicate *r, struct tower_group *g, const struct node *n, int device);
+/* What each tower has for itself. */
+bool clone_own(struct replicate *r, struct tower_group *g, const struct node *n);
 /* An aggregate of what is the same in all towers. */
 struct node *aggregate_same(struct replicate *r, const struct tower_group *g, const struct node *n,
                             struct node *x);

@@ -61,7 +61,8 @@ bool part_is_possible(struct arena *a, const struct graph *g, const struct confi
   if (p.of[s->main] != 0 || p.of[s->consolidation] != 0 || !halves_are_apart(c, s, &p)) return false;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    if (n->want || n->op == OP_aggregate || is_on_read(n) || looks_up(s, n)) return false;
+    if (n->want || n->op == OP_aggregate || n->op == OP_local || is_on_read(n) || looks_up(s, n))
+      return false;
   }
   for (int i = 0; i < c->target.ndevices; i++)
     if (strcmp(c->target.devices[i].name.kind, "cpu") != 0) return false;

@@ -53,6 +53,12 @@ static const struct {
     {OP_aggregate, "source",
      " x = input : f32[B]\n s = reduce_sum x {axes=[0]}\n y = aggregate s {reduction=\"mean\", each=1}\n"
      " value y\n value s\n"},
+    {OP_aggregate, "source",
+     " x = input : f32[B]\n s = reduce_sum x {axes=[0]}\n l = local s\n y = aggregate l {reduction=\"sum\", "
+     "each=1, given=1}\n value y\n"},
+    {OP_local, "source",
+     " x = input : f32[B,2]\n s = reduce_sum x {axes=[0]}\n y = local s\n b = broadcast y {axes=[1]} : "
+     "f32[B,2]\n d = sub x, b\n value d\n"},
     {OP_split, "placed",
      " x = input : f64[3,2] mirrored on /cpu:0  # r\n"
      " y = split x {offset=1} : f64[2,2] per_replica tower 0 on /cpu:0  # r\n"

@@ -92,8 +92,8 @@ static const struct named {
  * numbers, iota and the batch size by test_ops and test_graphs; of towers by test_variables; between tasks by
  * test_parts and test_processes. */
 static const enum op_id elsewhere[] = {
-    OP_gradient,      OP_newest,   OP_fused,       OP_output,    OP_iota, OP_batch_size, OP_random_uniform,
-    OP_random_normal, OP_tower_id, OP_tower_count, OP_aggregate, OP_send, OP_remote};
+    OP_gradient,      OP_newest,   OP_fused,       OP_output,    OP_iota,  OP_batch_size, OP_random_uniform,
+    OP_random_normal, OP_tower_id, OP_tower_count, OP_aggregate, OP_local, OP_send,       OP_remote};
 
 static void every_op_is_here(void **state) {
   (void)state;

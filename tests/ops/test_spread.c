@@ -28,10 +28,10 @@ static const struct {
 } by_name[] = {{OP_constant, SPREAD_SAME},      {OP_variable, SPREAD_SAME},    {OP_batch_size, SPREAD_SAME},
                {OP_tower_id, SPREAD_PER_TOWER}, {OP_tower_count, SPREAD_SAME}, {OP_assign, SPREAD_SAME},
                {OP_gradient, SPREAD_SAME},      {OP_newest, SPREAD_SAME},      {OP_aggregate, SPREAD_SAME},
-               {OP_split, SPREAD_NOT},          {OP_all_reduce, SPREAD_NOT},   {OP_all_gather, SPREAD_NOT},
-               {OP_copy, SPREAD_NOT},           {OP_fused, SPREAD_NOT},        {OP_output, SPREAD_SAME},
-               {OP_send, SPREAD_NOT},           {OP_remote, SPREAD_NOT},       {OP_input, SPREAD_ROWS},
-               {OP_scan, SPREAD_SAME}};
+               {OP_local, SPREAD_PER_TOWER},    {OP_split, SPREAD_NOT},        {OP_all_reduce, SPREAD_NOT},
+               {OP_all_gather, SPREAD_NOT},     {OP_copy, SPREAD_NOT},         {OP_fused, SPREAD_NOT},
+               {OP_output, SPREAD_SAME},        {OP_send, SPREAD_NOT},         {OP_remote, SPREAD_NOT},
+               {OP_input, SPREAD_ROWS},         {OP_scan, SPREAD_SAME}};
 
 /* One op with the batch in it. */
 struct subject {
