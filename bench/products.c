@@ -107,8 +107,8 @@ static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s,
                     struct diags *d) {
   struct product size = {DT_F32, s->batch, s->m, s->n, s->k, s->ta, s->tb, false, false};
   struct matmul_rows dense = matmul_dense(&size);
-  struct pair p = {s,     gemm_create(jit, a, &size, d), cpu_matmul_plan_create(&size, &dense), NULL, NULL,
-                   {NULL}};
+  struct pair p = {
+      s, gemm_create(jit, a, &size, NULL, d), cpu_matmul_plan_create(&size, &dense), NULL, NULL, {NULL}};
   if (!p.own || !p.library) exit(3);
   float *x = numbers(s->batch * s->m * s->k), *y = numbers(s->batch * s->k * s->n);
   p.a = x, p.b = y;

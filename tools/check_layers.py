@@ -29,7 +29,7 @@ LAYERS = {
     "runtime/cpu": GRAPH + " ir/plan kernels runtime runtime/cpu",
     "runtime/cuda": GRAPH + " ir/plan kernels runtime runtime/cuda",
     "runtime/pjrt": "base ir ir/scalar ir/plan runtime runtime/pjrt",
-    "runtime/interp": GRAPH + " ir/plan runtime runtime/interp",
+    "runtime/interp": GRAPH + " ir/plan kernels runtime runtime/interp",
     "runtime/data": "base ir runtime/data",
     "session": PASSES + " hlo frontend planner runtime runtime/data session include",
     "include": "",

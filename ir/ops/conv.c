@@ -6,12 +6,20 @@
  *   o * stride + k * kernel_dilation = i * input_dilation + padding_low.
  * What stands beside one of the three is a convolution: y of x and w, x ("input") of y and w, w ("kernel") of x and y.
  * It is linear in both operands and its derivatives are the other two, so the op is closed under differentiation.
- * What lies outside of the input, and between its dilated elements, is no term. */
+ * What lies outside of the input, and between its dilated elements, is no term.
+ *
+ * The order of floats, which `eval` and so the interpreter has, and whoever computes with --bits portable. Terms of
+ * an element are numbered over the places of the kernel and in each over the channels that are summed up: of y those
+ * of x, of x the filters, with the places from the last to the first. Of w they are numbered over the pixels of y,
+ * batch and all. They are added up as those of a product of matrices (matmul.c): PRODUCT_PIECE successive numbers are
+ * a chain of fused multiply-adds from +0, in which what is no term is left out, and pieces are joined as a tree. A
+ * result of zero is +0. So a backend may take 0 for what is no term, unless the other factor is Inf or NaN. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
 #include "ir/ops/spatial.h"
 
+#include <math.h>
 #include <string.h>
 
 static enum conv_result result_of(const struct node *n) {
@@ -299,7 +307,10 @@ struct products {
   int64_t count, a, b, step_a, step_b;
 };
 
-/* Element e of the result is the sum of these runs, one after the other. */
+/* Element e of the result is the sum of these runs, one after the other, each of so many terms or of none. */
+static int64_t terms_of(const struct convolution *c) {
+  return c->result == CONV_KERNEL ? 1 : c->result == CONV_INPUT ? c->filters : c->channels;
+}
 static int64_t runs_of(const struct convolution *c) {
   return c->result == CONV_KERNEL ? c->batch * count_of(c->output) : count_of(c->kernel);
 }
@@ -314,7 +325,9 @@ static struct products output_products(const struct convolution *c, const int32_
                            k * c->channels * filters + f, 1, filters};
 }
 
-static struct products input_products(const struct convolution *c, const int32_t *met, int64_t e, int64_t k) {
+static struct products input_products(const struct convolution *c, const int32_t *met, int64_t e,
+                                      int64_t run) {
+  int64_t k = count_of(c->kernel) - 1 - run;
   int64_t channels = c->groups * c->channels, channel = e % channels, inputs = count_of(c->input);
   int64_t x = e / channels, group = channel / c->channels, filters = c->groups * c->filters;
   int64_t pixel = met_by(c, met, x % inputs, k);
@@ -334,38 +347,71 @@ static struct products kernel_products(const struct convolution *c, const int32_
   return (struct products){1, pixel * c->groups * c->channels + channel, y * filters + f, 0, 0};
 }
 
-/* Of f32 added in f64, rounded once; integers wrap. */
-#define ELEMENT(T, t, i) ((const T *)(t)->data)[i]
-#define STORED(T, t, i)  bf16_at(t, i)
-#define CONVOLVE(T, SUM, AT)                                                                    \
-  for (int64_t e = 0; e < count; e++) {                                                         \
-    SUM sum = 0;                                                                                \
-    for (int64_t i = 0; i < runs; i++) {                                                        \
-      struct products r = c.result == CONV_OUTPUT  ? output_products(&c, met, e, i)             \
-                          : c.result == CONV_INPUT ? input_products(&c, met, e, i)              \
-                                                   : kernel_products(&c, met, e, i);            \
-      for (int64_t k = 0; k < r.count; k++)                                                     \
-        sum += (SUM)AT(T, &in[0], r.a + k * r.step_a) * (SUM)AT(T, &in[1], r.b + k * r.step_b); \
-    }                                                                                           \
-    ((T *)out->data)[e] = (T)sum;                                                               \
+static struct products products_of(const struct convolution *c, const int32_t *met, int64_t e, int64_t run) {
+  switch ((enum conv_result)c->result) {
+  case CONV_INPUT: return input_products(c, met, e, run);
+  case CONV_KERNEL: return kernel_products(c, met, e, run);
+  case CONV_OUTPUT: break;
+  }
+  return output_products(c, met, e, run);
+}
+
+static float f32_at(const struct tensor *t, int64_t i) {
+  return t->type.dtype == DT_BF16 ? bf16_at(t, i) : ((const float *)t->data)[i];
+}
+static double f64_at(const struct tensor *t, int64_t i) { return ((const double *)t->data)[i]; }
+
+/* Sums of pieces wait as a binary counter has them: each is of twice as many pieces as the next one, or more. What is 0
+ * becomes +0 at the end. */
+#define DEFINE_ELEMENT(name, T, FMA, AT)                                                                 \
+  static T name(const struct convolution *c, const int32_t *met, const struct tensor *in, int64_t e) {   \
+    T waiting[64], sum = 0;                                                                              \
+    int64_t runs = runs_of(c), terms = terms_of(c), left = PRODUCT_PIECE, done = 0, count = 0;           \
+    for (int64_t i = 0; i < runs; i++) {                                                                 \
+      struct products r = products_of(c, met, e, i);                                                     \
+      for (int64_t k = 0; k < terms; k++, left--) {                                                      \
+        if (left == 0) {                                                                                 \
+          waiting[count++] = sum, sum = 0, left = PRODUCT_PIECE;                                         \
+          for (int64_t ones = done++; ones & 1; ones >>= 1, count--)                                     \
+            waiting[count - 2] = waiting[count - 2] + waiting[count - 1];                                \
+        }                                                                                                \
+        if (k < r.count) sum = FMA(AT(&in[0], r.a + k * r.step_a), AT(&in[1], r.b + k * r.step_b), sum); \
+      }                                                                                                  \
+    }                                                                                                    \
+    for (; count > 0; count--) sum = waiting[count - 1] + sum;                                           \
+    return sum + 0;                                                                                      \
+  }
+DEFINE_ELEMENT(f32_element, float, fmaf, f32_at)
+DEFINE_ELEMENT(f64_element, double, fma, f64_at)
+
+/* Integers wrap. */
+#define CONVOLVE(T, SUM)                                          \
+  for (int64_t e = 0; e < count; e++) {                           \
+    SUM sum = 0;                                                  \
+    for (int64_t i = 0; i < runs_of(&c); i++) {                   \
+      struct products r = products_of(&c, met, e, i);             \
+      for (int64_t k = 0; k < r.count; k++)                       \
+        sum += (SUM)((const T *)in[0].data)[r.a + k * r.step_a] * \
+               (SUM)((const T *)in[1].data)[r.b + k * r.step_b];  \
+    }                                                             \
+    ((T *)out->data)[e] = (T)sum;                                 \
   }
 
 static void conv_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct convolution c = convolution_of(n);
-  int64_t count = type_count(&n->type), runs = runs_of(&c);
+  int64_t count = type_count(&n->type);
   struct arena *a = arena_create();
   const int32_t *met = meetings_of(a, &c);
   switch ((enum dtype)n->type.dtype) {
   case DT_F32:
-    if (in[0].type.dtype == DT_BF16)
-      CONVOLVE(float, double, STORED)
-    else
-      CONVOLVE(float, double, ELEMENT)
+    for (int64_t e = 0; e < count; e++) ((float *)out->data)[e] = f32_element(&c, met, in, e);
     break;
-  case DT_F64: CONVOLVE(double, double, ELEMENT) break;
-  case DT_I32: CONVOLVE(uint32_t, uint32_t, ELEMENT) break;
-  case DT_I64: CONVOLVE(uint64_t, uint64_t, ELEMENT) break;
-  case DT_U8: CONVOLVE(uint8_t, uint32_t, ELEMENT) break;
+  case DT_F64:
+    for (int64_t e = 0; e < count; e++) ((double *)out->data)[e] = f64_element(&c, met, in, e);
+    break;
+  case DT_I32: CONVOLVE(uint32_t, uint32_t) break;
+  case DT_I64: CONVOLVE(uint64_t, uint64_t) break;
+  case DT_U8: CONVOLVE(uint8_t, uint32_t) break;
   case DT_BOOL:
   case DT_BF16:
   case DT_COUNT: break;

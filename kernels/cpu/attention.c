@@ -8,7 +8,8 @@
  * greater score is found. The derivatives need the whole row's sum first: they hold all scores of the QUERIES rows.
  *
  * Each product is a chain of fused multiply-adds, over the numbers of a head, over keys or over rows from the first
- * on: vectors of any width give the same bits. All is fixed by the shape, and a head is a piece of work of its own.
+ * on: vectors of any width give the same bits, and so the interpreter runs this, too, with --bits portable. All is
+ * fixed by the shape, and a head is a piece of work of its own.
  *
  * Keys that are not seen have a weight of 0, and what is 0 times NaN or Inf is not: where a result is not finite it
  * is computed again by the slow functions here, of the pairs alone that see each other. */

@@ -47,15 +47,13 @@ static cpu_leaf_fn *const leaves[OP_COUNT] = {
 #undef OP
 };
 
-/* Whether the leaf has other bits than its `eval`, in the library's order, or in one of our own. */
+/* Without a fused multiply-add the sums of products have the order of a library, or one of our own. */
 static bool has_own_bits(const struct node *n) {
-  bool attention = n->op == OP_attention || n->op == OP_attention_gradient;
-  bool product = n->op == OP_matmul && dtype_is_float((enum dtype)n->type.dtype) &&
-                 (!gemm_can() || n->inputs[0]->type.dtype == DT_BF16);
-  return attention || product || (n->op == OP_conv && n->type.dtype == DT_F32);
+  bool sums = n->op == OP_matmul || n->op == OP_conv;
+  return sums && dtype_is_float((enum dtype)n->type.dtype) && !gemm_can();
 }
 
-static void run_eval(void *const *args, const void *state) {
+void cpu_eval(void *const *args, const void *state) {
   const struct node *n = ((const struct step *)state)->node;
   struct tensor in[MAX_LEAF_INPUTS], out = {n->type, args[n->ninputs]};
   for (int i = 0; i < n->ninputs; i++) in[i] = (struct tensor){n->inputs[i]->type, args[i]};
@@ -68,7 +66,7 @@ static bool cpu_prepare(void *self, struct arena *a, const struct step *step, in
   struct cpu *cpu = self;
   c->kind = COMMAND_CALL;
   if (cpu->portable && has_own_bits(step->node)) {
-    c->call = run_eval;
+    c->call = cpu_eval;
     c->state = step;
     return true;
   }

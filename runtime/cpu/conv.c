@@ -13,8 +13,10 @@
 
 #include "base/arena.h"
 #include "kernels/cpu/bf16.h"
+#include "runtime/cpu/conv_order.h"
 #include "runtime/cpu/conv_plan.h"
 #include "runtime/cpu/foreign.h"
+#include "runtime/cpu/gemm.h"
 #include "runtime/cpu/leaf.h"
 
 #include <stdlib.h>
@@ -295,8 +297,14 @@ static bool prepare_widened(struct cpu *cpu, struct arena *a, const struct step 
   return true;
 }
 
+/* f64 always: the library has none. */
+static bool in_order(const struct cpu *cpu, const struct node *n) {
+  return gemm_can() && (n->type.dtype == DT_F64 || (n->type.dtype == DT_F32 && cpu->portable));
+}
+
 bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                    struct diags *d) {
+  if (in_order(cpu, step->node)) return cpu_conv_in_order(cpu, a, step, c, d);
   struct convolution size = convolution_of(step->node);
   int64_t numbers[MAX_LEAF_NUMBERS];
   op_of(step->node)->numbers(step->node, numbers);

@@ -32,6 +32,7 @@ enum { LINE = 64 };
 
 struct gemm {
   struct product size;
+  struct gemm_layout at;
   int64_t bytes;          /* of a number */
   int64_t rows, columns;  /* of a whole tile */
   int64_t pieces, levels; /* of k; sums that wait beside C */
@@ -117,21 +118,29 @@ static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
 static void choose_panels(struct gemm *g) {
   const struct product *p = &g->size;
   g->packs_b = p->transpose_b || (p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
-  g->packs_a = p->transpose_a && p->n > SEVERAL_COLUMNS * g->columns;
+  g->packs_a = !g->at.patches && p->transpose_a && p->n > SEVERAL_COLUMNS * g->columns;
   g->a_row = up(g->rows * g->bytes, LINE / 2);
-  g->a_apart =
-      g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
+  int64_t row = p->transpose_a ? p->m : p->k;
+  if (g->at.patches)
+    row = least(row, p->transpose_a ? TILES * g->rows : PRODUCT_PIECE) + PATCH_SLACK,
+    g->a_row = row * g->bytes;
+  g->a_apart = g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : row);
   g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + LINE : g->columns * g->bytes;
   g->wide = (g->levels ? WAITING_WIDE : WIDE) / g->bytes / g->columns * g->columns;
-  g->high = g->levels ? WAITING_TILES * g->rows : p->m;
+  g->high = g->levels || g->at.patches ? WAITING_TILES * g->rows : p->m;
   g->deep = TILES * g->rows;
 }
 
 const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
-                               struct diags *d) {
+                               const struct gemm_layout *layout, struct diags *d) {
   struct vector_registers v = host_vectors();
   struct gemm *g = arena_new(a, struct gemm);
   *g = (struct gemm){.size = *size, .bytes = dtype_size(size->dtype)};
+  g->at = layout ? *layout
+                 : (struct gemm_layout){.b_row = size->n,
+                                        .b_batch = size->k * size->n,
+                                        .c_row = size->n,
+                                        .c_batch = size->m * size->n};
   g->pieces = blocks_of(size->k, PRODUCT_PIECE);
   for (int64_t n = g->pieces; n >= 4; n /= 2) g->levels++;
   choose_tiles(g, &v);
@@ -155,6 +164,7 @@ struct area {
   const char *a, *b;
   char *c;
   int64_t top, bottom, left, right;
+  int64_t first, count, group; /* pieces; the patches' group */
   char *panels_a, *panels_b, *waiting;
 };
 
@@ -167,7 +177,7 @@ struct sums {
 static struct sums level(const struct area *s, int64_t number) {
   const struct gemm *g = s->g;
   if (number == 0)
-    return (struct sums){s->c + (s->top * g->size.n + s->left) * g->bytes, g->size.n * g->bytes};
+    return (struct sums){s->c + (s->top * g->at.c_row + s->left) * g->bytes, g->at.c_row * g->bytes};
   int64_t step = g->wide * g->bytes;
   return (struct sums){s->waiting + (number - 1) * g->high * step, step};
 }
@@ -188,12 +198,27 @@ static void join(const struct area *s, int64_t number) {
     ADD(double)
 }
 
+/* -0 + 0 is +0. */
+#define PLUS_ZERO(T)                                                  \
+  for (int64_t i = 0; i < s->bottom - s->top; i++) {                  \
+    T *x = (T *)(void *)(to.at + i * to.step);                        \
+    for (int64_t j = 0; j < s->right - s->left; j++) x[j] = x[j] + 0; \
+  }
+
+static void make_positive(const struct area *s) {
+  struct sums to = level(s, 0);
+  if (s->g->size.dtype == DT_F32)
+    PLUS_ZERO(float)
+  else
+    PLUS_ZERO(double)
+}
+
 static const char *a_at(const struct gemm *g, const char *a, int64_t row, int64_t k) {
   return a + (g->size.transpose_a ? k * g->size.m + row : row * g->size.k + k) * g->bytes;
 }
 
 static const char *b_at(const struct gemm *g, const char *b, int64_t k, int64_t column) {
-  return b + (g->size.transpose_b ? column * g->size.k + k : k * g->size.n + column) * g->bytes;
+  return b + (g->size.transpose_b ? column * g->size.k + k : k * g->at.b_row + column) * g->bytes;
 }
 
 /* All tiles of rows [top, bottom), whose A begins at `a` and whose B at `b`. */
@@ -209,13 +234,35 @@ static void run_tiles(const struct area *s, struct sums to, int64_t top, int64_t
   }
 }
 
+/* Rows [top, bottom) of A, of k from `k` on, as tiles read them. */
+static const char *find_a(const struct area *s, int64_t k, int64_t depth, int64_t top, int64_t bottom) {
+  const struct gemm *g = s->g;
+  const struct product *p = &g->size;
+  if (g->at.patches) {
+    bool turned = p->transpose_a;
+    struct patch_area area = {.group = s->group,
+                              .row = turned ? k : top,
+                              .rows = turned ? depth : bottom - top,
+                              .column = turned ? top : k,
+                              .columns = turned ? bottom - top : depth,
+                              .step = g->a_row / g->bytes};
+    patches_pack(g->at.patches, &area, s->a, s->panels_a);
+    return s->panels_a;
+  }
+  const char *a = a_at(g, s->a, top, k);
+  if (!g->packs_a) return a;
+  struct panels panels = {depth, bottom - top, g->rows, g->a_apart, g->a_row};
+  pack_panels(&panels, (int)g->bytes, false, a, p->m, s->panels_a);
+  return s->panels_a;
+}
+
 /* A part of a piece, which takes up the sums where the part before has left them in `to`. */
 static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums to, bool goes_on, bool add) {
   const struct gemm *g = s->g;
   const struct product *p = &g->size;
-  int64_t a_step = g->packs_a ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes;
+  int64_t a_step = g->packs_a || g->at.patches ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes;
   struct tile_call call = {.k = depth,
-                           .b_step = g->packs_b ? g->columns * g->bytes : p->n * g->bytes,
+                           .b_step = (g->packs_b ? g->columns : g->at.b_row) * g->bytes,
                            .c_step = to.step,
                            .goes_on = goes_on,
                            .add = add,
@@ -225,24 +272,18 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
   const char *b = b_at(g, s->b, k, s->left);
   if (g->packs_b) {
     struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};
-    pack_panels(&panels, (int)g->bytes, p->transpose_b, b, p->transpose_b ? p->k : p->n, s->panels_b);
+    pack_panels(&panels, (int)g->bytes, p->transpose_b, b, p->transpose_b ? p->k : g->at.b_row, s->panels_b);
     b = s->panels_b;
   }
   for (int64_t i = s->top; i < s->bottom; i += g->deep) {
     int64_t end = least(i + g->deep, s->bottom);
-    const char *a = a_at(g, s->a, i, k);
-    if (g->packs_a) {
-      struct panels panels = {depth, end - i, g->rows, g->a_apart, g->a_row};
-      pack_panels(&panels, (int)g->bytes, false, a, p->m, s->panels_a);
-      a = s->panels_a;
-    }
-    run_tiles(s, to, i, end, a, b, &call);
+    run_tiles(s, to, i, end, find_a(s, k, depth, i, end), b, &call);
   }
 }
 
 /* A piece that is added to what is there is one part: its sum must be whole before. */
 static void run_piece(const struct area *s, int64_t piece, struct sums to, bool add) {
-  int64_t begin = piece * PRODUCT_PIECE, end = least(begin + PRODUCT_PIECE, s->g->size.k);
+  int64_t begin = (s->first + piece) * PRODUCT_PIECE, end = least(begin + PRODUCT_PIECE, s->g->size.k);
   int64_t depth = add ? end - begin : PART;
   for (int64_t k = begin; k < end; k += depth) run_part(s, k, least(depth, end - k), to, k > begin, add);
 }
@@ -250,7 +291,7 @@ static void run_piece(const struct area *s, int64_t piece, struct sums to, bool 
 /* Pieces in their order, as a binary counter: as many sums wait as the number of pieces so far has ones. The last
  * piece goes to whatever waits above. */
 static void run_area(const struct area *s) {
-  int64_t count = s->g->pieces, waiting = 0;
+  int64_t count = s->count, waiting = 0;
   for (int64_t i = 0; i < count; i++) {
     bool add = (i & 1) || (i == count - 1 && waiting > 0);
     if (!add) waiting++;
@@ -259,6 +300,7 @@ static void run_area(const struct area *s) {
       for (int64_t ones = i >> 1; ones & 1; ones >>= 1) join(s, --waiting - 1);
   }
   while (waiting > 1) join(s, --waiting - 1);
+  if (s->g->at.positive) make_positive(s);
 }
 
 /* Bytes of the panels of B and of A, and of the sums that wait. */
@@ -271,22 +313,27 @@ static struct room room_of(const struct gemm *g) {
   int64_t across = blocks_of(least(g->wide, g->size.n), g->columns);
   if (g->packs_b) r.b = (size_t)(across * g->b_apart);
   if (g->packs_a) r.a = (size_t)(TILES * g->a_apart);
+  if (g->at.patches)
+    r.a = (size_t)(((g->size.transpose_a ? PRODUCT_PIECE : TILES * g->rows) + 1) * g->a_row + LINE);
   r.waiting = (size_t)(g->levels * g->high * g->wide * g->bytes);
   return r;
 }
 
 static void clear(const struct gemm *g, char *c, int64_t top, int64_t bottom, int64_t left, int64_t right) {
   for (int64_t i = top; i < bottom; i++)
-    memset(c + (i * g->size.n + left) * g->bytes, 0, (size_t)((right - left) * g->bytes));
+    memset(c + (i * g->at.c_row + left) * g->bytes, 0, (size_t)((right - left) * g->bytes));
 }
 
 void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c) {
   const struct product *p = &g->size;
   int64_t bottom = least(block->bottom * g->rows, p->m), right = least(block->right * g->columns, p->n);
   struct area s = {.g = g,
-                   .a = (const char *)a + block->batch * p->m * p->k * g->bytes,
-                   .b = (const char *)b + block->batch * p->k * p->n * g->bytes,
-                   .c = (char *)c + block->batch * p->m * p->n * g->bytes};
+                   .a = (const char *)a + (g->at.patches ? 0 : block->batch * p->m * p->k * g->bytes),
+                   .b = (const char *)b + block->batch * g->at.b_batch * g->bytes,
+                   .c = (char *)c + block->batch * g->at.c_batch * g->bytes,
+                   .first = block->first,
+                   .count = block->count ? block->count : g->pieces,
+                   .group = block->batch};
   if (p->k == 0) {
     clear(g, s.c, block->top * g->rows, bottom, block->left * g->columns, right);
     return;

@@ -4,21 +4,33 @@
 #define DGC_RUNTIME_CPU_GEMM_H
 
 #include "ir/ops/leaf.h"
+#include "kernels/cpu/patches.h"
 #include "runtime/cpu/jit.h"
 
 /* One product, or several of equal size, prepared for many runs. Lives in `a`. */
 struct gemm;
 /* Whether this processor multiplies and adds in one instruction; else gemm_create is not called. */
 bool gemm_can(void);
-/* NULL after an error in `d`. */
+/* Where operands do not lie as those of a product of dense matrices. In numbers: from a row to the next one and from a
+ * product's to the next one's, of op(b) and of c. Lives as long as what is made of it. */
+struct gemm_layout {
+  const struct patches
+      *patches; /* a is made of them: a row, or a column if transposed, is a pixel's; product i: group i */
+  int64_t b_row, b_batch, c_row, c_batch;
+  bool positive; /* what is 0 becomes +0 */
+};
+/* `layout` NULL: dense. NULL after an error in `d`. */
 const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
-                               struct diags *d);
+                               const struct gemm_layout *layout, struct diags *d);
 /* Into how many blocks of C one product can be cut, downwards and along; a cut changes no bit. */
 void gemm_units(const struct gemm *g, int64_t *down, int64_t *along);
-/* Units [top, bottom) x [left, right) of product `batch`. Any thread, several at a time; memory that it works in is the
- * thread's: gemm_enter has made it, else the first call does, and leaves as an arena does if there is none. */
+/* Units [top, bottom) x [left, right) of product `batch`; of its pieces of k `count` from `first` on, 0: all. These are
+ * a part of the tree where `first` is a multiple of `count`, a power of two. Any thread, several at a time; memory that
+ * it works in is the thread's: gemm_enter has made it, else the first call does, and leaves as an arena does if there
+ * is none. */
 struct gemm_block {
   int64_t batch, top, bottom, left, right;
+  int64_t first, count;
 };
 void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c);
 void gemm_enter(void);

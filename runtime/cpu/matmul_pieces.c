@@ -7,6 +7,7 @@
 #include "runtime/cpu/leaf.h"
 
 #include "base/arena.h"
+#include "kernels/cpu/bf16.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/matmul.h"
@@ -132,21 +133,36 @@ struct own_pieces {
   struct pieces pieces;
   int64_t batch, down, along; /* units of all, */
   int64_t rows, columns;      /* and cuts of each product */
+  float *wide[2];             /* operands that lie as bfloat16, widened before; NULL: none */
+  int64_t counts[2];
 };
+
+static void widen(const struct own_pieces *p, void *const *args, int piece) {
+  for (int i = 0; i < 2; i++) {
+    int64_t begin = piece_begin(p->counts[i], p->pieces.count[0], piece),
+            end = piece_begin(p->counts[i], p->pieces.count[0], piece + 1);
+    bf16_unpack((const uint16_t *)args[i] + begin, p->wide[i] + begin, end - begin);
+  }
+}
 
 static void run_own(void *const *args, const void *state, int stage, int piece) {
   const struct own_pieces *p = state;
   int64_t each = p->rows * p->columns, blocks = p->batch * each;
-  int count = p->pieces.count[0];
-  (void)stage;
+  int count = p->pieces.count[stage];
+  if (p->wide[0] && stage == 0) {
+    widen(p, args, piece);
+    return;
+  }
+  const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
+  const void *b = p->wide[1] ? (const void *)p->wide[1] : args[1];
   for (int64_t u = piece_begin(blocks, count, piece); u < piece_begin(blocks, count, piece + 1); u++) {
     int row = (int)(u % each / p->columns), column = (int)(u % p->columns);
-    struct gemm_block b = {.batch = u / each,
-                           .top = piece_begin(p->down, (int)p->rows, row),
-                           .bottom = piece_begin(p->down, (int)p->rows, row + 1),
-                           .left = piece_begin(p->along, (int)p->columns, column),
-                           .right = piece_begin(p->along, (int)p->columns, column + 1)};
-    gemm_run(p->gemm, &b, args[0], args[1], args[2]);
+    struct gemm_block one = {.batch = u / each,
+                             .top = piece_begin(p->down, (int)p->rows, row),
+                             .bottom = piece_begin(p->down, (int)p->rows, row + 1),
+                             .left = piece_begin(p->along, (int)p->columns, column),
+                             .right = piece_begin(p->along, (int)p->columns, column + 1)};
+    gemm_run(p->gemm, &one, a, b, args[2]);
   }
 }
 
@@ -167,7 +183,7 @@ static void cut_own(struct own_pieces *p, const struct product *s, int64_t count
 static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, struct command *c,
                         struct diags *d) {
   struct own_pieces *p = arena_new(a, struct own_pieces);
-  *p = (struct own_pieces){.gemm = gemm_create(cpu->jit, a, size, d), .batch = size->batch};
+  *p = (struct own_pieces){.gemm = gemm_create(cpu->jit, a, size, NULL, d), .batch = size->batch};
   if (!p->gemm) return false;
   gemm_units(p->gemm, &p->down, &p->along);
   int64_t cost = (int64_t)(0.01 * (double)size->batch * work(size, size->m, size->n));
@@ -175,15 +191,18 @@ static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *
   if (count > 1) cut_own(p, size, count < MOST_BLOCKS ? count : MOST_BLOCKS);
   if (count == 1) p->rows = p->columns = 1;
   int64_t blocks = size->batch * p->rows * p->columns;
-  p->pieces = (struct pieces){.run = run_own, .state = p, .nstages = 1, .cost = cost};
-  p->pieces.count[0] = blocks < count ? blocks < 1 ? 1 : (int)blocks : count;
+  p->pieces = (struct pieces){.run = run_own, .state = p, .nstages = size->stored ? 2 : 1, .cost = cost};
+  p->pieces.count[0] = p->pieces.count[1] = blocks < count ? blocks < 1 ? 1 : (int)blocks : count;
+  p->counts[0] = size->batch * size->m * size->k, p->counts[1] = size->batch * size->k * size->n;
+  for (int i = 0; i < 2 && size->stored; i++)
+    p->wide[i] = arena_new_array(a, (size_t)p->counts[i] + 1, float);
   c->kind = COMMAND_PIECES;
   c->pieces = &p->pieces;
   return true;
 }
 
 static bool is_own(const struct cpu *cpu, const struct product *size) {
-  if (!gemm_can() || size->stored) return false;
+  if (!gemm_can()) return false;
   return product_in_order(size) || (size->dtype == DT_F32 && cpu->portable);
 }
 

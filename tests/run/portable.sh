@@ -3,25 +3,28 @@
 # --bits portable: one checkpoint whatever processor code is made for, and by the interpreter, which needs none.
 . "$(dirname "$0")/lib.sh"
 
-# Under sanitizers two steps, the second one of fewer rows; convolutions, which no generated code computes in this order,
-# for this processor alone: what is done for another is the same.
+# Under sanitizers two steps, the second one of fewer rows.
 rows=120 threads=
 [ "${TEST_NUMBERS-1}" != 0 ] || rows=60 threads='--threads 2'
+mixed=$(dirname "$0")/mixed.dsl
 
 # train MODEL NAME ARGUMENTS...
 train() {
   model=$1
   name=$2
   shift 2
-  expect 0 "$model $name" "$dgc" train "$samples/$model.dsl" --rows 0:$rows --eval-rows 0:30 --batch 48 --seed 3 --quiet \
-    --overwrite --epochs 1 --bits portable --checkpoint "$name.safetensors" "$@"
+  case $model in
+  mixed) set -- "$mixed" --data "image=$samples/data/train-images.idx" --data "label=$samples/data/train-labels.idx" "$@" ;;
+  *) set -- "$samples/$model.dsl" --eval-rows 0:30 "$@" ;;
+  esac
+  expect 0 "$model $name" "$dgc" train "$@" --rows 0:$rows --batch 48 --seed 3 --quiet --overwrite --epochs 1 --bits portable \
+    --checkpoint "$name.safetensors"
 }
 
-for model in digits words lenet; do
+for model in digits words lenet mixed; do
   train $model interp --backend interp
   train $model cpu $threads
   same interp.safetensors cpu.safetensors
-  [ "$model $rows" != 'lenet 60' ] || continue
   for processor in haswell skylake-avx512 nehalem; do
     if DGC_CPU=$processor "$dgc" bench "$samples/linear.dsl" --steps 1 >/dev/null 2>err || ! grep -q 'DGC_CPU' err; then
       DGC_CPU=$processor train $model $processor --threads 2
@@ -32,6 +35,10 @@ for model in digits words lenet; do
     fi
   done
 done
+
+train mixed interp --backend interp --towers 3
+train mixed cpu --towers 3
+same interp.safetensors cpu.safetensors
 
 expect 2 "neither" "$dgc" bench "$samples/linear.dsl" --bits some
 shows err "bits: fast or portable, not 'some'"

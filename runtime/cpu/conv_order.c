@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of floats in the order of ir/ops/conv.c: products of patches and of what stands beside them, by gemm.c,
+ * for each group; where groups have one channel and one filter, by conv_lanes.c. Of the output the kernel is a matrix
+ * as it lies; of the input it is turned around before. Gradients of kernels are sums over all pixels, whose tree is
+ * cut into parts of equally many pieces that any thread computes, and which are joined at the end.
+ *
+ * Patches have 0 where there is no term. 0 times Inf or NaN is not 0: where the other operand has such, and there is
+ * no term somewhere, `eval` computes it, slowly. */
+#include "runtime/cpu/leaf.h"
+
+#include "ir/ops/leaf.h"
+#include "ir/ops/op.h"
+#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/conv_lanes.h"
+#include "runtime/cpu/conv_order.h"
+#include "runtime/cpu/gemm.h"
+
+#include <string.h>
+
+enum { MOST_BLOCKS = 16, MOST_PARTS = 16, WORDS_AT_ONCE = 1 << 14 };
+
+struct ordered_conv {
+  const struct step *step;
+  const struct gemm *gemm; /* NULL: groups of one channel, by lanes */
+  struct product size;     /* of a group */
+  struct convolution conv;
+  struct patches patches;
+  struct pieces pieces;
+  bool gaps;            /* somewhere is no term */
+  int64_t counts[2];    /* numbers of the operands; */
+  float *wide[2];       /* those of bfloat16 as f32; else NULL */
+  char *turned;         /* the kernel as a matrix for each group, NULL: as it lies */
+  char *parts;          /* sums of parts behind the first, which is the result */
+  int64_t part, nparts; /* pieces of each, and how many */
+  int64_t blocks;       /* of rows, of a group */
+  char *memory;         /* of each piece that computes by lanes */
+  size_t room;
+  bool special[MOST_PIECES]; /* whether a piece of the first stage has found Inf or NaN */
+};
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* The exponents are all ones. */
+#define DEFINE_SPECIAL(name, BITS, EXPONENT)                                              \
+  static bool name(const void *data, int64_t begin, int64_t end) {                        \
+    const BITS *x = data;                                                                 \
+    BITS found = 0;                                                                       \
+    for (int64_t i = begin; i < end; i++) found |= (BITS)((x[i] & EXPONENT) == EXPONENT); \
+    return found != 0;                                                                    \
+  }
+DEFINE_SPECIAL(special_f32, uint32_t, UINT32_C(0x7f800000))
+DEFINE_SPECIAL(special_f64, uint64_t, UINT64_C(0x7ff0000000000000))
+
+/* w [K..., C, F] of all groups as [group, K..., F] x C, with the places from the last to the first, or as
+ * [group, K..., C] x F. */
+#define DEFINE_TURN(name, T)                                                                   \
+  static void name(const struct convolution *c, const void *from, void *to) {                  \
+    int64_t places = c->kernel[0] * c->kernel[1] * c->kernel[2], all = c->groups * c->filters; \
+    const T *w = from;                                                                         \
+    T *out = to;                                                                               \
+    for (int64_t g = 0; g < c->groups; g++)                                                    \
+      for (int64_t k = 0; k < places; k++) {                                                   \
+        if (c->result == CONV_INPUT) {                                                         \
+          const T *at = w + (places - 1 - k) * c->channels * all + g * c->filters;             \
+          for (int64_t f = 0; f < c->filters; f++)                                             \
+            for (int64_t ch = 0; ch < c->channels; ch++) *out++ = at[ch * all + f];            \
+        } else {                                                                               \
+          const T *at = w + k * c->channels * all + g * c->filters;                            \
+          for (int64_t ch = 0; ch < c->channels; ch++, at += all, out += c->filters)           \
+            memcpy(out, at, (size_t)c->filters * sizeof *out);                                 \
+        }                                                                                      \
+      }                                                                                        \
+  }
+DEFINE_TURN(turn_f32, float)
+DEFINE_TURN(turn_f64, double)
+
+/* Stage 0: operands as they are multiplied. */
+static void run_before(struct ordered_conv *p, void *const *args, int piece) {
+  int count = p->pieces.count[0];
+  bool f32 = p->size.dtype == DT_F32;
+  for (int i = 0; i < 2; i++) {
+    bool whole = i == 1 && p->conv.result != CONV_KERNEL; /* the kernel: of the first piece */
+    int64_t begin = whole ? 0 : piece_begin(p->counts[i], count, piece);
+    int64_t end = whole ? (piece ? 0 : p->counts[i]) : piece_begin(p->counts[i], count, piece + 1);
+    const void *x = args[i];
+    if (p->wide[i]) {
+      bf16_unpack((const uint16_t *)args[i] + begin, p->wide[i] + begin, end > begin ? end - begin : 0);
+      x = p->wide[i];
+    }
+    if (i == 0) continue;
+    p->special[piece] = p->gaps && (f32 ? special_f32 : special_f64)(x, begin, end);
+    if (p->turned && piece == 0) (f32 ? turn_f32 : turn_f64)(&p->conv, x, p->turned);
+  }
+}
+
+static bool is_special(const struct ordered_conv *p) {
+  bool found = false;
+  for (int i = 0; i < p->pieces.count[0]; i++) found = found || p->special[i];
+  return found;
+}
+
+static char *part_at(const struct ordered_conv *p, void *const *args, int64_t part) {
+  int64_t bytes = type_bytes(&p->step->node->type);
+  return part == 0 ? args[2] : p->parts + (part - 1) * bytes;
+}
+
+/* Blocks of rows of all groups, or parts of the sums. */
+static void run_lanes(const struct ordered_conv *p, void *const *args, const void *a, const void *b,
+                      int piece) {
+  bool sums = p->conv.result == CONV_KERNEL;
+  int64_t units = sums ? p->nparts : p->blocks, rows = patches_rows(&p->patches);
+  int count = p->pieces.count[1];
+  for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
+    int64_t step = p->nparts > 1 ? p->part * PRODUCT_PIECE : rows;
+    struct lanes_call call = {.patches = &p->patches,
+                              .turned = p->conv.result == CONV_INPUT,
+                              .a = a,
+                              .b = b,
+                              .out = sums ? part_at(p, args, u) : args[2],
+                              .first = sums ? u * step : piece_begin(rows, (int)units, (int)u),
+                              .end = sums ? least((u + 1) * step, rows)
+                                          : piece_begin(rows, (int)units, (int)u + 1),
+                              .memory = p->memory + (size_t)piece * p->room};
+    (sums ? conv_lanes_kernel : conv_lanes_pixels)(&call);
+  }
+}
+
+/* Stage 1: blocks of rows of each group, or parts of the sums. */
+static void run_products(const struct ordered_conv *p, void *const *args, int piece) {
+  if (is_special(p)) {
+    if (piece == 0) cpu_eval(args, p->step);
+    return;
+  }
+  const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
+  const void *b = p->turned ? p->turned : p->wide[1] ? (const void *)p->wide[1] : args[1];
+  if (!p->gemm) {
+    run_lanes(p, args, a, b, piece);
+    return;
+  }
+  int64_t each = p->blocks * p->nparts, units = each * p->conv.groups, down, along;
+  int count = p->pieces.count[1];
+  gemm_units(p->gemm, &down, &along);
+  for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
+    int64_t part = u % p->nparts, block = u % each / p->nparts;
+    struct gemm_block one = {
+        .batch = u / each,
+        .top = piece_begin(down, (int)p->blocks, (int)block),
+        .bottom = piece_begin(down, (int)p->blocks, (int)block + 1),
+        .right = along,
+        .first = part * p->part,
+        .count = p->nparts > 1
+                     ? least(p->part, (p->size.k + PRODUCT_PIECE - 1) / PRODUCT_PIECE - part * p->part)
+                     : 0};
+    gemm_run(p->gemm, &one, a, b, part_at(p, args, part));
+  }
+}
+
+#define DEFINE_JOIN(name, T)                                                 \
+  static void name(void *to, const void *from, int64_t begin, int64_t end) { \
+    T *x = to;                                                               \
+    const T *y = from;                                                       \
+    for (int64_t i = begin; i < end; i++) x[i] = x[i] + y[i];                \
+  }
+DEFINE_JOIN(join_f32, float)
+DEFINE_JOIN(join_f64, double)
+
+/* Stage 2: the tree above the parts, of some numbers. */
+static void run_join(const struct ordered_conv *p, void *const *args, int piece) {
+  int64_t all = type_count(&p->step->node->type), begin = piece_begin(all, p->pieces.count[2], piece),
+          end = piece_begin(all, p->pieces.count[2], piece + 1);
+  if (is_special(p)) return;
+  for (int64_t apart = 1; apart < p->nparts; apart *= 2)
+    for (int64_t i = 0; i + apart < p->nparts; i += 2 * apart)
+      (p->size.dtype == DT_F32 ? join_f32 : join_f64)(part_at(p, args, i), part_at(p, args, i + apart), begin,
+                                                      end);
+}
+
+static void run_conv(void *const *args, const void *state, int stage, int piece) {
+  struct ordered_conv *p = (struct ordered_conv *)(uintptr_t)state;
+  switch (stage) {
+  case 0: run_before(p, args, piece); break;
+  case 1: run_products(p, args, piece); break;
+  case 2: run_join(p, args, piece); break;
+  }
+}
+
+/* ---- making ---- */
+
+static struct product product_of_group(const struct ordered_conv *p) {
+  const struct convolution *c = &p->conv;
+  bool sums = c->result == CONV_KERNEL;
+  int64_t rows = patches_rows(&p->patches), columns = patches_columns(&p->patches);
+  return (struct product){.dtype = p->size.dtype,
+                          .batch = c->groups,
+                          .m = sums ? columns : rows,
+                          .n = c->result == CONV_INPUT ? c->channels : c->filters,
+                          .k = sums ? rows : columns,
+                          .transpose_a = sums};
+}
+
+static struct gemm_layout layout_of(const struct ordered_conv *p) {
+  const struct product *s = &p->size;
+  bool sums = p->conv.result == CONV_KERNEL;
+  struct gemm_layout at = {.b_row = sums ? p->conv.groups * s->n : s->n,
+                           .b_batch = sums ? s->n : s->k * s->n,
+                           .c_row = p->conv.groups * s->n,
+                           .c_batch = s->n,
+                           .positive = true};
+  if (!patches_are_image(&p->patches)) at.patches = &p->patches;
+  return at;
+}
+
+/* Sums over pixels: parts of a power of two pieces, where that gives others something to do. */
+static void cut_sums(struct ordered_conv *p, int count) {
+  int64_t pieces = (p->size.k + PRODUCT_PIECE - 1) / PRODUCT_PIECE;
+  p->blocks = 1, p->part = 1;
+  while (p->part * count < pieces || p->part * MOST_PARTS < pieces) p->part *= 2;
+  p->nparts = count > 1 && pieces > 1 ? (pieces + p->part - 1) / p->part : 1;
+}
+
+static void cut(struct ordered_conv *p) {
+  enum { LEAST_WIDE = 16 };
+  const struct product *s = &p->size;
+  int64_t down = s->m, along;
+  double wide = (double)(s->n < LEAST_WIDE ? LEAST_WIDE : s->n);
+  int64_t cost = (int64_t)(0.02 * (double)s->batch * (double)s->m * wide * (double)s->k);
+  bool sums = p->conv.result == CONV_KERNEL;
+  if (p->gemm) gemm_units(p->gemm, &down, &along);
+  int count = pieces_for(cost, MOST_BLOCKS);
+  p->nparts = 1;
+  if (sums)
+    cut_sums(p, count);
+  else
+    p->blocks = least(down, p->gemm ? (count + s->batch - 1) / s->batch : count);
+  if (p->blocks < 1) p->blocks = 1;
+  int64_t units = (p->gemm ? s->batch : 1) * p->blocks * p->nparts;
+  bool reads = p->wide[0] || sums;
+  int64_t words = p->counts[0] > p->counts[1] ? p->counts[0] : p->counts[1];
+  p->pieces = (struct pieces){.run = run_conv, .state = p, .nstages = p->nparts > 1 ? 3 : 2, .cost = cost};
+  p->pieces.count[0] = reads ? pieces_for(words, words / WORDS_AT_ONCE + 1) : 1;
+  p->pieces.count[1] = (int)least(units, count);
+  if (p->pieces.count[1] < 1) p->pieces.count[1] = 1;
+  int64_t results = type_count(&p->step->node->type);
+  p->pieces.count[2] = (int)least(results / WORDS_AT_ONCE + 1, MOST_BLOCKS);
+}
+
+static bool make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a, struct diags *d) {
+  size_t size = (size_t)dtype_size(p->size.dtype);
+  if (p->conv.result == CONV_INPUT || (p->conv.result == CONV_OUTPUT && p->conv.groups > 1))
+    p->turned = arena_alloc(a, (size_t)(p->counts[1] + 1) * size);
+  struct gemm_layout layout = layout_of(p);
+  p->gemm = gemm_create(cpu->jit, a, &p->size, &layout, d);
+  return p->gemm != NULL;
+}
+
+bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
+                       struct diags *d) {
+  const struct node *n = step->node;
+  struct ordered_conv *p = arena_new(a, struct ordered_conv);
+  int64_t numbers[MAX_LEAF_NUMBERS];
+  *p = (struct ordered_conv){.step = step, .conv = convolution_of(n)};
+  op_of(n)->numbers(n, numbers);
+  p->size.dtype = n->type.dtype;
+  p->patches = patches_of((const struct conv_numbers *)numbers, dtype_size(p->size.dtype));
+  p->size = product_of_group(p);
+  p->gaps = patches_have_gaps(&p->patches);
+  for (int i = 0; i < 2; i++) {
+    p->counts[i] = type_count(&n->inputs[i]->type);
+    if (n->inputs[i]->type.dtype == DT_BF16)
+      p->wide[i] = arena_alloc(a, (size_t)(p->counts[i] + 1) * sizeof(float));
+  }
+  bool by_lanes = conv_has_lanes((const struct conv_numbers *)numbers);
+  if (by_lanes)
+    p->gaps = false; /* no 0 is multiplied there */
+  else if (!make_gemm(p, cpu, a, d))
+    return false;
+  cut(p);
+  p->room = by_lanes && p->conv.result == CONV_KERNEL ? conv_lanes_memory(&p->patches, p->size.k) : 0;
+  if (p->room) p->memory = arena_alloc(a, (size_t)p->pieces.count[1] * p->room);
+  if (p->nparts > 1) p->parts = arena_alloc(a, (size_t)((p->nparts - 1) * type_bytes(&n->type)));
+  c->kind = COMMAND_PIECES;
+  c->pieces = &p->pieces;
+  return true;
+}

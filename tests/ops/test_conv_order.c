@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions in the order of ir/ops/conv.c, bit for bit as plain loops here have it: of the interpreter, and of
+ * compiled code with portable bits, for each processor that this machine can compute as. Places meet pixels by search,
+ * and terms are laid out before they are added up. */
+#include "tests/support/elements.h"
+#include "tests/support/fixture.h"
+#include "tests/support/random.h"
+
+#include "ir/graph/build.h"
+#include "ir/ops/op_id.h"
+#include "runtime/engines.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { AXES = 2, INPUT = 0, KERNEL = 1, OUTPUT = 2, RESULTS = 3 };
+
+struct shape {
+  int batch, groups, channels, filters; /* channels and filters of a group */
+  int input[AXES], kernel[AXES], stride[AXES], low[AXES], high[AXES], input_dilation[AXES],
+      kernel_dilation[AXES];
+};
+
+#define PLAIN \
+  {1, 1}, {0, 0}, {0, 0}, {1, 1}, { 1, 1 }
+#define SAME \
+  {1, 1}, {1, 1}, {1, 1}, {1, 1}, { 1, 1 }
+/* Around the ends of pieces, of vectors, of blocks and of images. */
+static const struct shape given[] = {
+    {2, 1, 1, 6, {28, 28}, {5, 5}, PLAIN},
+    {3, 1, 6, 16, {12, 12}, {5, 5}, PLAIN},
+    {2, 1, 3, 16, {17, 17}, {3, 3}, SAME},
+    {3, 1, 16, 16, {9, 32}, {3, 3}, SAME},
+    {2, 1, 64, 20, {6, 6}, {3, 3}, SAME},
+    {2, 1, 130, 33, {3, 5}, {3, 3}, SAME},
+    {1, 1, 250, 3, {4, 4}, {3, 3}, SAME},
+    {2, 1, 16, 32, {8, 8}, {1, 1}, PLAIN},
+    {2, 1, 16, 32, {8, 9}, {1, 1}, {2, 2}, {0, 0}, {0, 0}, {1, 1}, {1, 1}},
+    {3, 1, 16, 32, {11, 8}, {3, 3}, {2, 2}, {0, 0}, {1, 1}, {1, 1}, {1, 1}},
+    {2, 24, 1, 1, {7, 7}, {3, 3}, SAME},
+    {2, 3, 5, 7, {7, 6}, {3, 2}, SAME},
+    {5, 1, 4, 300, {5, 5}, {2, 2}, PLAIN},
+    {9, 1, 2, 3, {16, 16}, {3, 3}, SAME},
+    {20, 1, 3, 5, {15, 15}, {3, 3}, SAME},
+    {1, 1, 1, 1, {1, 1}, {1, 1}, PLAIN},
+    {0, 1, 3, 4, {5, 5}, {3, 3}, SAME},
+    {2, 1, 3, 4, {2, 2}, {3, 3}, PLAIN},
+    {2, 1, 8, 40, {6, 6}, {3, 3}, {1, 1}, {2, 0}, {0, 3}, {2, 3}, {2, 1}},
+    {2, 1, 3, 4, {9, 9}, {3, 3}, {1, 2}, {-1, -2}, {-1, 1}, {1, 1}, {1, 3}},
+};
+enum { NGIVEN = sizeof given / sizeof *given, NRANDOM = 60, NSHAPES = NGIVEN + NRANDOM };
+
+static struct shape shape_at(int i) {
+  struct rng r = {4000 + (uint64_t)i};
+  struct shape s = {0};
+  if (i < NGIVEN) return given[i];
+  s.batch = 1 + rng_below(&r, 3), s.groups = rng_chance(&r, 25) ? 1 + rng_below(&r, 4) : 1;
+  s.channels = 1 + rng_below(&r, 20), s.filters = 1 + rng_below(&r, 20);
+  for (int k = 0; k < AXES; k++) {
+    s.input[k] = 1 + rng_below(&r, 12), s.kernel[k] = 1 + rng_below(&r, 4);
+    s.stride[k] = rng_chance(&r, 30) ? 1 + rng_below(&r, 3) : 1;
+    s.low[k] = rng_chance(&r, 50) ? rng_below(&r, 4) : 0,
+    s.high[k] = rng_chance(&r, 50) ? rng_below(&r, 4) : 0;
+    s.input_dilation[k] = rng_chance(&r, 20) ? 1 + rng_below(&r, 3) : 1;
+    s.kernel_dilation[k] = rng_chance(&r, 20) ? 1 + rng_below(&r, 3) : 1;
+  }
+  return s;
+}
+
+static int output_size(const struct shape *s, int k) {
+  int input = s->input[k] ? (s->input[k] - 1) * s->input_dilation[k] + 1 : 0;
+  int room = input + s->low[k] + s->high[k] - ((s->kernel[k] - 1) * s->kernel_dilation[k] + 1);
+  return room < 0 ? 0 : room / s->stride[k] + 1;
+}
+
+/* The types of the three tensors. */
+static void types_of(const struct shape *s, enum dtype d, struct type *t) {
+  int64_t out[] = {s->batch, output_size(s, 0), output_size(s, 1), s->groups * s->filters};
+  int64_t in[] = {s->batch, s->input[0], s->input[1], s->groups * s->channels};
+  int64_t kernel[] = {s->kernel[0], s->kernel[1], s->channels, s->groups * s->filters};
+  t[INPUT] = type_make(d, 4, in), t[KERNEL] = type_make(d, 4, kernel), t[OUTPUT] = type_make(d, 4, out);
+}
+
+/* ---- the oracle ---- */
+
+struct terms {
+  double *a, *b;
+  bool *there;
+  int count;
+};
+
+static void put_term(struct terms *t, bool there, double a, double b) {
+  t->there[t->count] = there, t->a[t->count] = a, t->b[t->count] = b;
+  t->count++;
+}
+
+#define DEFINE_SUM(name, T, FMA)                                                    \
+  static T name(const struct terms *t) {                                            \
+    enum { PIECE = 512 };                                                           \
+    T sums[64] = {0};                                                               \
+    int sizes[64] = {0}, count = 0;                                                 \
+    for (int begin = 0; begin < t->count; begin += PIECE) {                         \
+      T sum = 0;                                                                    \
+      for (int l = begin; l < t->count && l < begin + PIECE; l++)                   \
+        if (t->there[l]) sum = FMA((T)t->a[l], (T)t->b[l], sum);                    \
+      sums[count] = sum, sizes[count++] = 1;                                        \
+      for (; count > 1 && sizes[count - 1] == sizes[count - 2]; count--)            \
+        sums[count - 2] = sums[count - 2] + sums[count - 1], sizes[count - 2] *= 2; \
+    }                                                                               \
+    for (; count > 1; count--) sums[count - 2] = sums[count - 2] + sums[count - 1]; \
+    return sums[0] == 0 ? 0 : sums[0];                                              \
+  }
+DEFINE_SUM(sum_f32, float, fmaf)
+DEFINE_SUM(sum_f64, double, fma)
+
+/* Whether pixel o of the output meets pixel i of the input under place k. */
+static bool meets(const struct shape *s, const int *o, const int *k, const int *i) {
+  for (int axis = 0; axis < AXES; axis++)
+    if (o[axis] * s->stride[axis] + k[axis] * s->kernel_dilation[axis] !=
+        i[axis] * s->input_dilation[axis] + s->low[axis])
+      return false;
+  return true;
+}
+
+/* Number `channel` of pixel (n, y, x) of an image. */
+static double pixel_at(const struct tensor *t, int n, const int *at, int channel) {
+  const int64_t *dim = t->type.dim;
+  return tensor_at(t, ((n * dim[1] + at[0]) * dim[2] + at[1]) * dim[3] + channel);
+}
+
+/* The pixel, of an image so large, that `o` meets under `k`; `forward`: of the input, else of the output. */
+static bool find_pixel(const struct shape *s, const int64_t *dim, const int *from, const int *k, bool forward,
+                       int *at) {
+  for (at[0] = 0; at[0] < dim[1]; at[0]++)
+    for (at[1] = 0; at[1] < dim[2]; at[1]++)
+      if (forward ? meets(s, from, k, at) : meets(s, at, k, from)) return true;
+  return false;
+}
+
+static void convolve(const struct shape *s, const struct tensor *t, int result, struct tensor *out) {
+  struct terms sum = {.count = 0};
+  size_t most = 1 + (size_t)s->kernel[0] * (size_t)s->kernel[1] * (size_t)(s->channels + s->filters) +
+                (size_t)s->batch * (size_t)(output_size(s, 0) * output_size(s, 1));
+  sum.a = malloc(most * sizeof *sum.a), sum.b = malloc(most * sizeof *sum.b), sum.there = malloc(most);
+  assert_true(sum.a && sum.b && sum.there);
+  int filters = s->groups * s->filters, places = s->kernel[0] * s->kernel[1], at[AXES];
+  const int64_t *dim = out->type.dim;
+  for (int64_t e = 0; e < type_count(&out->type); e++) {
+    int last = (int)(e % dim[3]), two = (int)(e / dim[3] % dim[2]), one = (int)(e / dim[3] / dim[2] % dim[1]);
+    int first = (int)(e / dim[3] / dim[2] / dim[1]), pixel[AXES] = {one, two};
+    sum.count = 0;
+    if (result == KERNEL) {
+      int place[AXES] = {first, one}, group = last / s->filters, o[AXES];
+      for (int n = 0; n < s->batch; n++)
+        for (o[0] = 0; o[0] < output_size(s, 0); o[0]++)
+          for (o[1] = 0; o[1] < output_size(s, 1); o[1]++) {
+            bool there = find_pixel(s, t[INPUT].type.dim, o, place, true, at);
+            put_term(&sum, there, there ? pixel_at(&t[INPUT], n, at, group * s->channels + two) : 0,
+                     pixel_at(&t[OUTPUT], n, o, last));
+          }
+    } else {
+      bool forward = result == OUTPUT;
+      const struct tensor *image = &t[forward ? INPUT : OUTPUT];
+      int group = last / (forward ? s->filters : s->channels), terms = forward ? s->channels : s->filters;
+      for (int i = 0; i < places; i++) {
+        int k = forward ? i : places - 1 - i, place[AXES] = {k / s->kernel[1], k % s->kernel[1]};
+        bool there = find_pixel(s, image->type.dim, pixel, place, forward, at);
+        for (int c = 0; c < terms; c++) {
+          int in_w = forward ? (k * s->channels + c) * filters + last
+                             : (k * s->channels + last % s->channels) * filters + group * s->filters + c;
+          put_term(&sum, there, there ? pixel_at(image, first, at, group * terms + c) : 0,
+                   tensor_at(&t[KERNEL], in_w));
+        }
+      }
+    }
+    tensor_set(out, e, out->type.dtype == DT_F32 ? (double)sum_f32(&sum) : sum_f64(&sum));
+  }
+  free(sum.a), free(sum.b), free(sum.there);
+}
+
+/* ---- all shapes as one graph ---- */
+
+struct convs {
+  struct arena *arena;
+  struct diags diags;
+  struct graph *g;
+  struct plan *plan;
+  struct values inputs;
+  struct tensor want[NSHAPES * RESULTS];
+};
+
+static int attributes(struct arena *a, const struct shape *s, int result, const struct type *of,
+                      struct attr *out) {
+  static const enum attr_key keys[] = {ATTR_strides, ATTR_padding_low, ATTR_padding_high, ATTR_input_dilation,
+                                       ATTR_kernel_dilation};
+  const int *const numbers[] = {s->stride, s->low, s->high, s->input_dilation, s->kernel_dilation};
+  int count = 0;
+  for (int i = 0; i < 5; i++) {
+    int64_t *ints = arena_new_array(a, AXES, int64_t);
+    for (int k = 0; k < AXES; k++) ints[k] = numbers[i][k];
+    out[count++] = attr_ints(keys[i], AXES, ints);
+  }
+  if (s->groups != 1) out[count++] = attr_int(ATTR_groups, s->groups);
+  if (result == OUTPUT) return count;
+  out[count++] = attr_string(ATTR_result, result == INPUT ? "input" : "kernel");
+  out[count++] = attr_ints(ATTR_size, AXES, result == INPUT ? of->dim + 1 : of->dim);
+  return count;
+}
+
+/* Numbers, of which some are what rounds to 0; with `special` a few of `which` are Inf and NaN. */
+static void fill(struct rng *r, struct tensor *t, bool special) {
+  int64_t count = type_count(&t->type);
+  bool f32 = t->type.dtype != DT_F64;
+  for (int64_t e = 0; e < count; e++)
+    tensor_set(t, e,
+               rng_chance(r, 3) ? (f32 ? 0x1p-80 : 0x1p-550) * (rng_chance(r, 50) ? -1 : 1)
+                                : rng_uniform(r, -1, 1));
+  static const double odd[] = {(double)INFINITY, -(double)INFINITY, (double)NAN, -0.0};
+  for (int i = 0; special && count && i < 4; i++) tensor_set(t, rng_below(r, (int)count), odd[i]);
+}
+
+/* What bfloat16 does not hold. */
+static void cut_off(struct tensor *t) {
+  float *x = t->data;
+  for (int64_t e = 0; e < type_count(&t->type); e++) {
+    uint32_t bits;
+    memcpy(&bits, &x[e], sizeof bits);
+    bits &= 0xffff0000u;
+    memcpy(&x[e], &bits, sizeof bits);
+  }
+}
+
+static const char *name_of(struct arena *a, const char *what, int i, int k) {
+  return arena_printf(a, "%s%d_%d", what, i, k);
+}
+
+/* Operands stand in this order. */
+static const int order[RESULTS][2] = {{OUTPUT, KERNEL}, {INPUT, OUTPUT}, {INPUT, KERNEL}};
+
+struct kind {
+  enum dtype dtype;
+  bool special, stored;
+};
+
+static void make_convs(struct convs *p, const struct kind *kind) {
+  struct arena *a = p->arena = arena_create();
+  struct rng r = {78};
+  diags_init(&p->diags, a);
+  p->g = graph_create(a, "convs", &p->diags);
+  p->g->config.batch = 1;
+  p->inputs = values_make(a);
+  for (int i = 0; i < NSHAPES; i++) {
+    struct shape s = shape_at(i);
+    struct type types[RESULTS];
+    struct tensor t[RESULTS];
+    struct node *x[RESULTS];
+    types_of(&s, kind->dtype, types);
+    for (int k = 0; k < RESULTS; k++) {
+      t[k] = (struct tensor){types[k], arena_alloc(a, (size_t)type_bytes(&types[k]) + 1)};
+      fill(&r, &t[k], kind->special && (k != KERNEL || i % 2));
+      if (kind->stored) cut_off(&t[k]);
+      x[k] = build_input(p->g, name_of(a, "x", i, k), &types[k]);
+      values_put(&p->inputs, name_of(a, "x", i, k), &types[k], t[k].data);
+      if (kind->stored) x[k] = build_cast(p->g, x[k], DT_BF16);
+    }
+    for (int result = 0; result < RESULTS; result++) {
+      struct attr attrs[8];
+      int count = attributes(a, &s, result, &types[result], attrs);
+      struct node *in[] = {x[order[result][0]], x[order[result][1]]};
+      struct node *z = build(p->g, OP_conv, 2, in, count, attrs, NULL);
+      if (!z) fail_msg("%d: %s", i, diags_text(&p->diags, false));
+      graph_add_output(p->g, OUTPUT_VALUE, name_of(a, "z", i, result), z, 0);
+      struct tensor *want = &p->want[i * RESULTS + result];
+      *want = (struct tensor){z->type, arena_alloc(a, (size_t)type_bytes(&z->type) + 1)};
+      convolve(&s, t, result, want);
+    }
+  }
+  p->plan = engine_plan(a, p->g, &p->diags);
+  if (!p->plan) fail_msg("%s", diags_text(&p->diags, false));
+}
+
+static void check(struct convs *p, const char *backend, const char *processor, int threads) {
+  static const char *const results[] = {"input", "kernel", "output"};
+  struct engine e;
+  struct values outputs = values_make(p->arena), variables = values_make(p->arena);
+  setenv("DGC_CPU", processor, 1);
+  assert_true(engine_open(&e, backend, threads));
+  assert_int_equal(engines_portable_bits(e.engines, true), -1);
+  if (!engine_run(&e, p->plan, &p->inputs, &variables, &outputs, 1, &p->diags))
+    fail_msg("%s", diags_text(&p->diags, false));
+  for (int i = 0; i < NSHAPES * RESULTS; i++) {
+    const struct tensor *have = values_get(&outputs, name_of(p->arena, "z", i / RESULTS, i % RESULTS));
+    const char *wrong = tensor_difference(p->arena, &p->want[i], have);
+    if (wrong)
+      fail_msg("%s%s%s, %d threads, %s of shape %d: %s", backend, *processor ? " as " : "", processor,
+               threads, results[i % RESULTS], i / RESULTS, wrong);
+  }
+  engine_close(&e);
+}
+
+static bool can_be(const char *processor) {
+  struct engine e;
+  setenv("DGC_CPU", processor, 1);
+  bool can = backend_find("cpu") && engine_open(&e, "cpu", 1);
+  if (can) engine_close(&e);
+  return can;
+}
+
+static void in_order(void **state) {
+  static const char *const processors[] = {"", "haswell", "skylake-avx512", "nehalem"};
+  struct convs p;
+  make_convs(&p, *state);
+  check(&p, "interp", "", 1);
+  for (int i = 0; i < 4; i++) {
+    if (!can_be(processors[i])) {
+      print_message("SKIP: not on this machine: %s\n", processors[i]);
+      continue;
+    }
+    check(&p, "cpu", processors[i], 1);
+    setenv("DGC_PIECE_COST", "1", 1);
+    check(&p, "cpu", processors[i], 3);
+    unsetenv("DGC_PIECE_COST");
+  }
+  unsetenv("DGC_CPU");
+  arena_destroy(p.arena);
+}
+
+int main(void) {
+  static struct kind kinds[] = {{DT_F32, false, false},
+                                {DT_F32, true, false},
+                                {DT_F64, false, false},
+                                {DT_F64, true, false},
+                                {DT_F32, true, true}};
+  const struct CMUnitTest tests[] = {
+      {.name = "f32", .test_func = in_order, .initial_state = &kinds[0]},
+      {.name = "f32, special", .test_func = in_order, .initial_state = &kinds[1]},
+      {.name = "f64", .test_func = in_order, .initial_state = &kinds[2]},
+      {.name = "f64, special", .test_func = in_order, .initial_state = &kinds[3]},
+      {.name = "bf16, special", .test_func = in_order, .initial_state = &kinds[4]}};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
