@@ -124,8 +124,8 @@ function sum_of_ints(x) { return cast(sum(x, axis = 1, keep = true), i32) }
 
 # ---- bags of ids ----
 
-# The sum or the mean ("mean") of the rows of a learned table that the last axis of `ids` names, each times its weight. An id that is
-# `padding` counts for nothing; a bag of nothing is 0.
+# The sum of the rows of a learned table that the last axis of `ids` names, each times its weight; with join = "mean" divided by
+# how many they are. An id that is `padding` counts for nothing; a bag of nothing is 0. embedding_lookup_sparse divides by the weights.
 #   input ids : i32[B, 5]
 #   predict y = nn.embedding_bag(ids, size = 10, units = 4, join = "mean", padding = 0)   # f32[B, 4]
 layer embedding_bag(ids, size : int, units : int, join = "sum", padding = none, weights = none, initial = uniform, to = f32) {
@@ -136,6 +136,60 @@ layer embedding_bag(ids, size : int, units : int, join = "sum", padding = none, 
   total = sum(rows * expand(weight), axis = -2)
   if join == "sum" { return total }
   return total / max(sum(expand(share), axis = -2), 1)
+}
+
+# ---- sparse rows ----
+
+# For sparse rows: those of `table` by number, zeros for -1.
+function some_rows(table, ids) { return gather(table, max(expect_range(ids, -1, shape(table)[0] - 1), -1)) }
+
+# What tf.nn.embedding_lookup_sparse gives: the rows of `table` that the last axis of `ids` names, each times its weight, joined as
+# their "sum", as "mean", divided by the sum of the weights, or as "sqrtn", divided by the root of the sum of their squares. An id
+# below 0 names nothing, as the padding of a sparse matrix (`x.npz:places/16`). A row of nothing is 0. The table's gradient is sparse.
+#   input ids : i32[B, 5]
+#   input weights : f32[B, 5]
+#   var table : f32[10, 4] = uniform()
+#   predict y = nn.embedding_lookup_sparse(table, ids, weights, combiner = "sqrtn")   # f32[B, 4]
+function embedding_lookup_sparse(table, ids, weights = none, combiner = "mean") {
+  there = cast(ids >= 0, dtype(table))
+  weight = there if weights == none else select(ids >= 0, weights, 0)
+  total = sum(some_rows(table, ids) * expand(weight), axis = -2)
+  if combiner == "sum" { return total }
+  share = sum(weight, axis = -1) if combiner == "mean" else sqrt(sum(square(weight), axis = -1))
+  some = expand(any(ids >= 0, axis = -1))
+  return select(broadcast(some, shape(total)), total / select(some, expand(share), 1), 0)
+}
+
+# What tf.sparse.sparse_dense_matmul gives of rows with few values: `values` stand in the columns `places`, those below 0 nowhere;
+# [B, J] of both and [K, M] make [B, M], and no row becomes dense.
+#   input places : i32[B, 5]
+#   input values : f32[B, 5]
+#   var kernel : f32[10, 4] = glorot_uniform()
+#   predict y = nn.sparse_dense_matmul(places, values, kernel)   # f32[B, 4]
+function sparse_dense_matmul(places, values, kernel) {
+  return sum(some_rows(kernel, places) * expand(select(places >= 0, values, 0)), axis = -2)
+}
+
+# ---- loss scaling ----
+
+# Dynamic loss scaling (Micikevicius et al. 2018): the list of a loss that is worth `loss`, and has the gradients of scale * loss; the
+# scale; and whether all gradients by `variables` are finite. Where they are not, the scale is multiplied by `backoff`; after `every`
+# steps in a row where they are, by `growth`. For [unscale(scale, finite), ...], which leaves out the steps where they are not.
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   loss, scale, finite = nn.loss_scale(mean(square(sum(x * w, axis = 1))), [w])
+#   train loss with [unscale(scale, finite), adam(0.01)]
+layer loss_scale(loss, variables : list, initial = 32768.0, growth = 2.0, backoff = 0.5, every : int = 2000) {
+  state scale : f32[] = initial
+  state good : i64[] = 0
+  scaled = loss * cast(scale, dtype(loss))
+  finite = is_finite(loss)
+  for g in gradient(scaled, variables) { finite = finite and all(is_finite(g)) }
+  grows = good + 1 >= every
+  scale <- scale * select(finite, select(grows, growth, 1.0), backoff)
+  good <- select(finite and not grows, good + 1, 0)
+  worth = select(is_finite(scaled), loss + (scaled - stop_gradient(scaled)), loss)
+  return [worth, scale, finite]
 }
 
 # ---- noise, in training alone ----

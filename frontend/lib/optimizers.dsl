@@ -368,6 +368,19 @@ optimizer accumulate(steps : int) {
   return [sum / steps, last, step / steps]
 }
 
+# Gradients of a scaled loss: divided by `scale`; where `finite` is false nothing behind it changes, nor
+# is the step counted. The loss, its scale and
+# whether all gradients are finite come of nn.loss_scale.
+#   input x : f32[B, 3]
+#   var w : f32[3] = ones()
+#   loss, scale, finite = nn.loss_scale(mean(square(sum(x * w, axis = 1))), [w])
+#   train loss with [unscale(scale, finite), adam(0.01)]
+optimizer unscale(scale, finite) {
+  state done : i64[] = 0
+  done <- done + cast(finite, i64)
+  return [gradient / cast(scale, dtype(variable)), finite, done]
+}
+
 # ---- what stands behind an optimizer ----
 
 # Evaluation and prediction read the exponential moving average of what the variable becomes, from its first value on.

@@ -138,6 +138,18 @@ def bag(mean, padding=None):
     return layer
 
 
+def looked_up(combiner):
+    """As tf.nn.embedding_lookup_sparse joins."""
+    def layer(i, *w, p):
+        weight = jnp.where(i >= 0, w[0] if w else 1.0, 0)
+        table = jnp.concatenate([p["t"], jnp.zeros((1, 3))])  # -1 names the last row
+        total, some = jnp.sum(table[i] * weight[..., None], -2), (i >= 0).any(-1)
+        squares = jnp.where(some, (weight ** 2).sum(-1), 1)
+        share = {"sum": jnp.ones(len(i)), "mean": weight.sum(-1), "sqrtn": jnp.sqrt(squares)}[combiner]
+        return jnp.where(some[:, None], total / jnp.where(some, share, 1)[:, None], 0)
+    return layer
+
+
 def convolved(x, kernel, size, stride=1):
     kernel = kernel.reshape(size, size, x.shape[-1], -1)
     return jax.lax.conv_general_dilated(x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
@@ -167,6 +179,8 @@ def excited(x, p):
 LENGTHS = np.array([4, 1, 0, 2, 3, 4, 1], np.int32)  # one is empty
 BAGS = ids(5, 5, 3)
 BAGS[0] = 0
+PADDED = np.where(np.arange(3) < np.array([3, 0, 1, 2, 3, 1, 3])[:, None], ids(8, 5, 3), -1)
+TABLE = "  var t : REAL[5, 3] = uniform()\n  y = "
 
 LAYERS = [
     Case("nn.rms_norm(x)", {"x": X}, rms),
@@ -197,6 +211,11 @@ LAYERS = [
     Case("nn.embedding_bag(i, 5, 3, to = REAL)", {"i": BAGS}, bag(False)),
     Case("nn.embedding_bag(i, 5, 3, join = \"mean\", padding = 0, to = REAL)", {"i": BAGS}, bag(True, 0)),
     Case("nn.embedding_bag(i, 5, 3, padding = 1, weights = w, to = REAL)", {"i": BAGS, "w": rows(7, 3)}, bag(False, 1)),
+    Case(TABLE + "nn.embedding_lookup_sparse(t, i)", {"i": PADDED}, looked_up("mean")),
+    Case(TABLE + "nn.embedding_lookup_sparse(t, i, w, combiner = \"sum\")", {"i": PADDED, "w": rows(9, 3)}, looked_up("sum")),
+    Case(TABLE + "nn.embedding_lookup_sparse(t, i, w)", {"i": PADDED, "w": abs(rows(9, 3)) + 0.5}, looked_up("mean")),
+    Case(TABLE + "nn.embedding_lookup_sparse(t, i, w, combiner = \"sqrtn\")", {"i": PADDED, "w": rows(9, 3)}, looked_up("sqrtn")),
+    Case(TABLE + "nn.sparse_dense_matmul(i, w, t)", {"i": PADDED, "w": rows(9, 3)}, looked_up("sum")),
     Case("nn.residual_block(x, 6)", {"x": IMAGE}, block(("first", 3, 1), ("second", 3, 1)), gradients=False),
     Case("nn.residual_block(x, 4, stride = 2)", {"x": IMAGE}, block(("first", 3, 2), ("second", 3, 1), stride=2), gradients=False),
     Case("nn.bottleneck_block(x, 2, stride = 2)", {"x": IMAGE},
