@@ -3,6 +3,7 @@
 """What dgc says of itself: help.py DGC SAMPLES SOURCE. Help, manual and completion have the same verbs and options, in the same
 sections, and help fits a terminal of 80 columns."""
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -90,5 +91,12 @@ for shell in ("zsh", "fish"):
         check(all(("--%s[" if shell == "zsh" else " -l %s ") % o in text for o in options), shell, verb)
     if shutil.which(shell):
         check(subprocess.run([shell, "-n"], input=text.encode()).returncode == 0, shell, "cannot read it")
+# What fish itself makes of it, where it is.
+complete = {"dgc tr": {"train", "trace"}, "dgc weigh": {"weights"}, "dgc opt --pa": {"--passes", "--packs", "--parameter-device"}}
+if shutil.which("fish"):
+    for words, wanted in complete.items():
+        done = subprocess.run(["fish", "--no-config", "-c", "dgc completion fish | source; complete -C '%s'" % words], stdout=subprocess.PIPE,
+                              env={**os.environ, "PATH": os.path.dirname(dgc) + ":" + os.environ["PATH"], "HOME": os.getcwd()})
+        check({line.split("\t")[0] for line in done.stdout.decode().splitlines()} == wanted, "fish", words, done.stdout)
 check(subprocess.run([dgc, "completion", "tcsh"], stderr=subprocess.DEVNULL).returncode == 2, "tcsh")
 finish()
