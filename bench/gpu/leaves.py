@@ -64,8 +64,8 @@ ATTENTIONS = [
 
 def text_of(name, definitions=FLOAT):
     """As program_text of runtime/cuda/leaves.c."""
-    parts = ["leaf.cuh"] + ["conv.cuh"] * name.startswith("conv") + ["tensor.cuh"] * name.endswith("_tensor") + [name + ".cu"]
-    return definitions + "".join((FOLDER / part).read_text() for part in parts)
+    parts = ["leaf.cuh"] + ["tensor.cuh"] * name.endswith("_tensor") + [name.removesuffix("_tensor") + ".cuh", name + ".cu"]
+    return definitions + "".join((FOLDER / part).read_text() for part in parts if (FOLDER / part).exists())
 
 
 def compile_text(text):
@@ -250,8 +250,14 @@ def convs(o, kernels):
 
 # ---- attention ----
 
+def attention_definitions(size, values):
+    """As runtime/cuda/leaves.c."""
+    return f"{FLOAT}#define BF16 0\n#define WIDTH {next(w for w in (32, 64, 128) if w >= max(size, values))}\n"
+
+
 def attention_texts():
-    return [(name, text_of(name)) for name in ("attention", "attention_gradient")]
+    tensor = {("attention_tensor", text_of("attention_tensor", attention_definitions(*c[5:7]))) for c in ATTENTIONS}
+    return [(name, text_of(name)) for name in ("attention", "attention_gradient")] + sorted(tensor)
 
 
 def attentions(o, kernels):
@@ -283,8 +289,10 @@ def attentions(o, kernels):
                 continue
             torch.backends.cuda.matmul.allow_tf32 = rounding == "tf32"
             y, gradient = torch.full_like(dy, math.nan), torch.full_like(want_back, math.nan, dtype=torch.float32)
-            tiles = n * heads * -(-queries // 16)
-            first = kernels.launch(text_of("attention"), 256 * tiles, (q, k, v, None, y), numbers)
+            text, high = text_of("attention"), 16
+            if rounding == "tf32":
+                text, high = text_of("attention_tensor", attention_definitions(size, values)), 128
+            first = kernels.launch(text, 256 * n * heads * -(-queries // high), (q, k, v, None, y), numbers)
             first()
             second = kernels.launch(text_of("attention_gradient"), 256 * n * heads, (q, k, v, y, dy, None, gradient), numbers)
             second()

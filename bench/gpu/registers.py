@@ -84,14 +84,16 @@ def leaves(types):
 
 def shared(folder, name):
     """What else stands in front of it, see runtime/cuda/leaves.c."""
-    parts = ['conv'] * name.startswith('conv') + ['tensor'] * name.endswith('_tensor')
-    return ''.join((folder / f'{part}.cuh').read_text() for part in parts)
+    files = [folder / f'{part}.cuh' for part in ['tensor'] * name.endswith('_tensor') + [name.removesuffix('_tensor')]]
+    return ''.join(file.read_text() for file in files if file.exists())
 
 
 def variants(name, dtype):
-    """(what it is called, more definitions): of conv_tensor those of runtime/cuda/conv.c."""
+    """(what it is called, more definitions): of tensor cores those of runtime/cuda/conv.c and leaves.c."""
     if not name.endswith('_tensor'):
         return [(dtype, '')]
+    if name == 'attention_tensor':
+        return [(f'tf32 {width}', f'#define BF16 0\n#define WIDTH {width}\n') for width in (32, 64, 128)] * (dtype == 'f32')
     return [(f'{("tf32", "bf16")[bf16]} {("input", "kernel", "output")[result]} {wide}',
              f'#define BF16 {bf16}\n#define RESULT {result}\n#define WIDE {wide}\n')
             for bf16 in (0, 1) for result in (0, 1, 2) for wide in (16, 32, 64)] * (dtype == 'f32')

@@ -173,16 +173,6 @@ __device__ static inline void store_a(unsigned *a, int u, const float *v) {
 
 /* ---- the other one ---- */
 
-/* Four neighbours, of which so many are there. */
-__device__ static inline void load_some(const float *from, int wide, int there, float *v, int step) {
-  if (wide && there >= 4) {
-    load_four(from, v, step);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 4; i++) v[i * step] = i < there ? from[i] : 0;
-}
-
 __device__ static inline void load_b(const struct conv_block *b, const struct conv_place *at, int d, int u, float *v) {
   const float *by = b->by + at->group * b->s->filters;
 #pragma unroll

@@ -7,7 +7,7 @@
  *   of a: cell t of rows g and g + 8, then cell t + 4 of both;
  *   of b: cells t and t + 4 of column g;
  *   of c: columns 2t and 2t + 1 of row g, then of row g + 8.
- * The simulation has an mma_bf16, an mma_tf32 and a tf32_of of its own. */
+ * The simulation has an mma_bf16, an mma_tf32, a tf32_of and a lane_xor of its own. */
 enum { CELL = BF16 ? 2 : 1 };
 
 #ifdef __CUDACC__
@@ -29,6 +29,9 @@ __device__ static inline unsigned tf32_of(float x) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
   return y;
 }
+
+/* What lane l ^ `by` has; all threads of a block come here together. */
+__device__ static inline float lane_xor(float x, int by) { return __shfl_xor_sync(0xffffffffu, x, by); }
 #endif
 
 /* c += a b. All threads of a block come here together. */
@@ -66,4 +69,14 @@ __device__ static inline void store_cells(unsigned *to, const unsigned *v) {
   struct four_cells c;
   c.x = v[0], c.y = v[1], c.z = v[2], c.w = v[3];
   *(struct four_cells *)to = c;
+}
+
+/* Four neighbours, of which so many are there. */
+__device__ static inline void load_some(const float *from, int wide, int there, float *v, int step) {
+  if (wide && there >= 4) {
+    load_four(from, v, step);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) v[i * step] = i < there ? from[i] : 0;
 }

@@ -56,9 +56,8 @@ static bool is_small(const struct convolution *s) {
 static bool by_tensor_cores(const struct cuda_engine *e, const struct node *n, const struct convolution *s) {
   struct sizes z = sizes_of(s);
   if (n->inputs[0]->type.dtype != DT_F32 || (!node_attr(n, ATTR_precision) && !e->tf32)) return false;
-  for (int i = 0; i < e->ncards; i++)
-    if (e->cards[i].arch < 80) return false;
-  return type_count(&n->type) > 0 && z.columns >= LEAST_COLUMNS && z.depth >= LEAST_DEPTH && is_small(s);
+  return cuda_has_tensor_cores(e) && type_count(&n->type) > 0 && z.columns >= LEAST_COLUMNS &&
+         z.depth >= LEAST_DEPTH && is_small(s);
 }
 
 /* The definitions in front of the text, by what they say. */

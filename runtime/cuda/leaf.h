@@ -43,6 +43,9 @@ struct leaf_call *cuda_leaf_call(struct cuda_engine *e, struct arena *a, const s
 /* The call of a command whose state it is, of `nargs` places. */
 void cuda_run_leaf(void *const *args, const void *leaf_call);
 
+/* Of mma.sync: all cards. */
+bool cuda_has_tensor_cores(const struct cuda_engine *e);
+
 bool cuda_integer_product(struct cuda_engine *e, struct arena *a, const struct product *p, int device,
                           struct command *c, struct diags *d);
 

@@ -3,6 +3,7 @@
 #include "runtime/cuda/leaf.h"
 
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 #include "kernels/cuda/texts.h"
 
 #include <string.h>
@@ -15,18 +16,19 @@ struct cuda_leaf {
   struct cuda_leaf *next;
 };
 
-static const char *text_of(const char *name, const char *ending) {
-  const struct embedded *file = kernels_cuda;
-  while (strncmp(file->name, name, strlen(name)) != 0 || strcmp(file->name + strlen(name), ending) != 0)
-    file++;
-  return file->text;
+/* "": there is no such file. */
+static const char *text_of(const char *name, size_t length, const char *ending) {
+  for (const struct embedded *file = kernels_cuda; file->name; file++)
+    if (strncmp(file->name, name, length) == 0 && strcmp(file->name + length, ending) == 0) return file->text;
+  return "";
 }
 
-/* Behind the definitions `types`, what such kernels share, then the file itself. */
+/* Behind the definitions `types`, what kernels share: all, those of tensor cores, and X and X_tensor; then the file. */
 static const char *program_text(struct arena *a, const char *name, const char *types) {
-  const char *conv = strncmp(name, "conv", 4) == 0 ? text_of("conv", ".cuh") : "";
-  const char *tensor = strstr(name, "_tensor") ? text_of("tensor", ".cuh") : "";
-  return arena_printf(a, "%s%s%s%s%s", types, text_of("leaf", ".cuh"), conv, tensor, text_of(name, ".cu"));
+  const char *end = strstr(name, "_tensor");
+  return arena_printf(
+      a, "%s%s%s%s%s", types, text_of("leaf", 4, ".cuh"), end ? text_of("tensor", 6, ".cuh") : "",
+      text_of(name, end ? (size_t)(end - name) : strlen(name), ".cuh"), text_of(name, strlen(name), ".cu"));
 }
 
 /* The kernel of the file `name`, behind the definitions `types`; compiled when it is needed first. NULL after an error
@@ -112,6 +114,28 @@ bool cuda_integer_product(struct cuda_engine *e, struct arena *a, const struct p
   return call_leaf(e, a, &how, device, c, d);
 }
 
+bool cuda_has_tensor_cores(const struct cuda_engine *e) {
+  for (int i = 0; i < e->ncards; i++)
+    if (e->cards[i].arch < 80) return false;
+  return true;
+}
+
+/* With --tf32, of heads that are not too wide: kernels/cuda/attention_tensor.cu, a block for 128 rows. */
+static void attention_by_tensor_cores(const struct cuda_engine *e, const struct node *n,
+                                      struct leaf_launch *how) {
+#define TEXT(width) "#define TYPE float\n#define SUM float\n#define BF16 0\n#define WIDTH " #width "\n"
+  static const char *const types[] = {TEXT(32), TEXT(64), TEXT(128)};
+#undef TEXT
+  enum { HIGH = 128 };
+  struct attention s = attention_of(n);
+  int64_t width = s.size > s.values ? s.size : s.values;
+  bool counted = s.queries <= INT32_MAX / 2 && s.keys <= INT32_MAX / 2; /* in int */
+  if (n->type.dtype != DT_F32 || !e->tf32 || width > HIGH || !counted || !cuda_has_tensor_cores(e)) return;
+  how->name = "attention_tensor";
+  how->types = types[width > 32 ? width > 64 ? 2 : 1 : 0];
+  how->threads = s.batch * s.heads * ((s.queries + HIGH - 1) / HIGH) * BLOCK_THREADS;
+}
+
 bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                       struct command *c, struct diags *d) {
   const struct node *n = step->node;
@@ -123,5 +147,6 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
                             .begins = op->in_place - 1,
                             .bytes = op->in_place ? (size_t)type_bytes(&n->type) : 0};
   how.threads = op->numbers(n, how.numbers);
+  if (n->op == OP_attention) attention_by_tensor_cores(e, n, &how);
   return call_leaf(e, a, &how, device, c, d);
 }

@@ -110,3 +110,10 @@ SIMULATED_INTRINSIC unsigned tf32_of(float x) {
   if ((bits & 0x7f800000u) == 0x7f800000u) return bits & 0x7fffffu ? 0x7fffffffu : bits;
   return (bits + 0x1000u) & 0xffffe000u;
 }
+static inline __attribute__((unused)) float lane_xor(float x, int by) {
+  simulated_fragments[threadIdx.x][0] = __float_as_uint(x);
+  __syncthreads();
+  x = __uint_as_float(simulated_fragments[threadIdx.x ^ (unsigned)by][0]);
+  __syncthreads();
+  return x;
+}
