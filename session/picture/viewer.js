@@ -538,8 +538,12 @@ function fit() {
   if (view.scale < 0.45 && view.width * 0.45 < w) view.scale = Math.min(0.8, w / (view.width + 20));
   view.x = (w - view.width * view.scale) / 2;
   view.y = view.height * view.scale < h ? (h - view.height * view.scale) / 2 : 0;
+  view.fitted = place();
   draw();
 }
+
+/* Which part of the graph is seen, and how large. */
+function place() { return [view.scale, view.x, view.y].join(); }
 
 function zoom(by, x, y) {
   const scale = Math.min(3, Math.max(0.02, view.scale * by));
@@ -625,10 +629,13 @@ function setPass(index, keep) {
   rebuild(keep && name ? view.graph.byName.get(name) : undefined);
 }
 
-/* From now on, boxes show what the pass has changed. */
+/* From now on, boxes show what the pass has changed. Passes make graphs of many sizes: who has not chosen a part, or has chosen a
+ * node that the pass does not have, sees all of it. */
 function turnPass(index) {
+  const whole = view.fitted === place(), chosen = view.node;
   view.changes = true;
   setPass(index, true);
+  if (whole || (chosen && !view.node)) fit();
 }
 
 /* Against the pass before: nodes that are new, or are not what they were. */

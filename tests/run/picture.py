@@ -153,6 +153,14 @@ if shutil.which("chromium"):
         shown = "%.2f ms a step" % (time / 1000) if time >= 1000 else "%.1f µs a step" % time
         details = browse(timed, towers="apart")
         check(shown in details.texts["details"] and "pass=" not in details.texts["details"], chosen, shown, details.texts["details"])
+    # Another pass: all of it is seen, where all was, or what was chosen is not there; else what was seen before.
+    far = "Math.abs(view.x + view.width * view.scale / 2 - canvas.clientWidth / 2) > 9"
+    turns = {"turnPass(1)": "false", "zoom(2, 0, 0); turnPass(1)": "true",
+             "show(view.graph.byName.get('tower_2/h.matmul')); zoom(2, 0, 0); turnPass(1)": "false"}
+    for n, (acts, wanted) in enumerate(turns.items()):
+        turned = folder / ("turned%d.html" % n)
+        turned.write_text(page.read_text() + "<script>%s; $('status').textContent = 'far ' + (%s);</script>" % (acts, far))
+        check(browse(turned).texts["status"] == "far " + wanted, acts, browse(turned).texts["status"])
     wrong = folder / "wrong.html"
     wrong.write_text(page.read_text() + "<script>loadTrace('[]')</script>")
     check("this is no trace" in browse(wrong).texts["status"], "a wrong trace")
