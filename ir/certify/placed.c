@@ -29,16 +29,18 @@ static bool same_towers(const struct certify *c, const uint64_t *a, const uint64
   return a == b || memcmp(a, b, sizeof *a * (size_t)c->words) == 0;
 }
 
-/* A tower's value as the share that it may be. */
-static struct meaning value(const struct certify *c, struct node *x) {
-  const struct share *s = x && x->tower >= 0 && x->id < c->known ? c->share[x->id] : NULL;
+/* A tower's value as the share that it may be: of a reduction of this kind, if of one. */
+static struct meaning value(const struct certify *c, struct node *x, enum dist how) {
+  const struct share *all = x && x->tower >= 0 && x->id < c->known ? c->share[x->id] : NULL, *s = all;
   if (!s) return (struct meaning){.of = x};
+  while (s && s->how != how) s = s->next;
+  if (!s) s = all;
   return (struct meaning){.of = s->total,
                           .in_worker = s->in_worker,
                           .towers = single(c, x->tower),
                           .how = s->how,
                           .term = x,
-                          .others = s};
+                          .others = all};
 }
 
 static const struct share *find_share(const struct share *s, const struct node *total, enum dist how) {
@@ -250,7 +252,7 @@ static struct meaning of_values(struct certify *c, const struct node *n, const s
   }
   struct meaning m = expression(c, n, in, tower);
   if (c->local && n->dist == DIST_PER_REPLICA) m.of = certify_lift(c, m.of, tower);
-  return n->dist == DIST_PER_REPLICA ? m : value(c, m.of); /* a local value is no share */
+  return n->dist == DIST_PER_REPLICA ? m : value(c, m.of, n->dist); /* a local value is no share */
 }
 
 /* ---- sources ---- */

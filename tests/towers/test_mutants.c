@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-/* What no sample has: variables that each tower has for itself, joined as they are read; aggregates. */
+/* What no sample has: variables and values that each tower has for itself, joined as they are read; aggregates. */
 static const char apart[] =
     "use nn\nmodel apart {\n input x : f32[B,3]\n input y : f32[B]\n"
     " state sum_of : f32[3] = 7 aggregation(sum) synchronization(on_read)\n"
@@ -32,6 +32,8 @@ static const char apart[] =
     " state seen : f32 = 0 aggregation(mean)\n state most : f32 = 0 aggregation(only_first_replica)\n"
     " state steps : i64 = 0 aggregation(sum)\n state all : f32[3] = 0\n"
     " h = nn.batch_norm(nn.dense(x, units = 4, activation = tanh))\n"
+    " h = nn.batch_norm(h, synchronize = false)\n"
+    " if training { h = h * (1 + all_reduce(local(max(h, axis = 0)), \"mean\")) }\n"
     " guess = squeeze(nn.dense(h, units = 1), 1)\n loss = squared_error(guess, y)\n"
     " sum_of <- 0.5 * sum_of + sum(x, axis = 0)\n count += cast(tower_id(), i64) + 1\n"
     " middle <- mean(y) + 0.25 * middle\n first <- max(y)\n seen <- mean(x) + 0.5 * seen\n"

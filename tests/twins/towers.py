@@ -53,6 +53,15 @@ def extremes(p, parts):
     return jnp.mean(jnp.concatenate(rows))
 
 
+def extremes_joined(p, parts):
+    """What is an extreme of a tower, and a share of a sum and of a mean over them."""
+    h = [x @ p["w"] for x, _ in parts]
+    s = [k.max(0) for k in h]
+    a, b = sum(s) / len(s), sum(s)
+    rows = [jnp.sum((k * (1 + a) - m) * p["v"] + b * jnp.max(jnp.concatenate(h), 0), 1) - t for k, m, (_, t) in zip(h, s, parts)]
+    return jnp.mean(jnp.square(jnp.concatenate(rows)))
+
+
 def products(p, parts):
     rows = []
     for x, t in parts:
@@ -90,6 +99,9 @@ MODELS = {
                "train loss = mean(square(row)) + sum(b) with sgd(%g)", joined),
     "extremes": ("low = local(min(h, axis = 0))\nhigh = local(max(h, axis = 0))\n"
                  "row = sum((h - low) / (high - low + 1), axis = 1) * t\ntrain loss = mean(row) with sgd(%g)", extremes),
+    "extremes_joined": ("s = local(max(h, axis = 0))\nb = all_reduce(s, \"sum\")\n"
+                        "row = sum((h * (1 + all_reduce(s, \"mean\")) - s) * v + b * max(h, axis = 0), axis = 1) - t\n"
+                        "train loss = mean(square(row)) with sgd(%g)", extremes_joined),
     "products": ("c = local(transpose(h) @ h / sum(0 * t + 1))\n"
                  "row = sum((h @ c) * v, axis = 1) - t\ntrain loss = mean(square(row)) with sgd(%g)", products),
     "whole_and_own": ("total = sum(h, axis = 0)\n"
@@ -100,7 +112,7 @@ MODELS = {
                 "y = (h - c) * rsqrt(local(mean(square(h - c), axis = 0)) + 1e-3)\n"
                 "train loss = sum(square(gradient(mean(square(sum(y * v, axis = 1) - t)), w))) with sgd(%g)", penalty),
 }
-RATES = {"joined": 1e-4, "products": 1e-4, "whole_and_own": 1e-3, "penalty": 1e-3}
+RATES = {"extremes_joined": 1e-3, "joined": 1e-4, "products": 1e-4, "whole_and_own": 1e-3, "penalty": 1e-3}
 
 
 def apart(x, t, towers):
