@@ -8,6 +8,7 @@
  *
  * Requires: stage replicated. Guarantees: stage placed; device and why are set on every node; an update is with
  * its variable. */
+#include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/ops/op_id.h"
 #include "passes/rebuild.h"
@@ -113,16 +114,20 @@ static struct choice choose(struct arena *a, struct placing *p, const struct nod
   return choose_worker(a, &p->s, n);
 }
 
+/* What n's annotation says; `instead`: the device that soft placement has found for it, or NULL. */
+static const char *wanted_rule(struct arena *a, const struct node *n, const struct device *instead) {
+  if (!instead) return arena_printf(a, "on \"%s\"", n->want);
+  return arena_printf(a, "on \"%s\" is not there, soft placement -> %s", n->want, instead->text);
+}
+
 /* The annotation's fields over the rule's device. */
 static bool annotate(struct pass_ctx *ctx, const struct config *c, const struct node *n,
                      struct choice *choice) {
   bool soft;
   int device = wanted_device(ctx->arena, c, n, choice->device, &soft, ctx->diags);
   if (device < 0) return false;
-  const char *why = soft ? arena_printf(ctx->scratch, "on \"%s\" is not there, soft placement -> %s over %s",
-                                        n->want, c->target.devices[device].text, choice->why)
-                         : arena_printf(ctx->scratch, "on \"%s\" over %s", n->want, choice->why);
-  *choice = (struct choice){device, why};
+  const char *won = wanted_rule(ctx->scratch, n, soft ? &c->target.devices[device] : NULL);
+  *choice = (struct choice){device, rule_over(ctx->scratch, won, choice->why)};
   return true;
 }
 
@@ -133,13 +138,10 @@ static void note_want(struct pass_ctx *ctx, const struct config *c, const struct
   const struct device *d = &c->target.devices[choice->device];
   bool there = device_name_parse(ctx->scratch, n->want, &want) && device_matches(&want, &d->name);
   if (there && n->op == OP_assign) return;
-  if (moves && there)
-    choice->why = arena_printf(ctx->scratch, "on \"%s\" over %s", n->want, choice->why);
-  else if (moves && c->soft_placement)
-    choice->why = arena_printf(ctx->scratch, "on \"%s\" is not there, soft placement -> %s over %s", n->want,
-                               d->text, choice->why);
+  if (moves && (there || c->soft_placement))
+    choice->why = rule_over(ctx->scratch, wanted_rule(ctx->scratch, n, there ? NULL : d), choice->why);
   else
-    choice->why = arena_printf(ctx->scratch, "%s over on \"%s\"", choice->why, n->want);
+    choice->why = rule_over(ctx->scratch, choice->why, wanted_rule(ctx->scratch, n, NULL));
 }
 
 static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const struct node *n,

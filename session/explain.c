@@ -202,13 +202,12 @@ static void tell_requests(const struct explanation *e, struct fact *root, const 
 /* ---- the rule ---- */
 
 static void tell_rule(const struct explanation *e, struct fact *root, const struct node *n) {
-  const char *over = strstr(n->why, " over ");
-  const char *rule = over ? arena_strndup(e->arena, n->why, (size_t)(over - n->why)) : n->why;
-  const char *line = over ? arena_printf(e->arena, "rule: %s, over %s", rule, over + 6)
+  const char *over, *rule = rule_won(e->arena, n->why, &over);
+  const char *line = over ? arena_printf(e->arena, "rule: %s, over %s", rule, over)
                           : arena_printf(e->arena, "rule: %s", rule);
   struct fact *f = fact_object(e->arena, root, "rule", line);
   fact_text(e->arena, f, "won", rule);
-  if (over) fact_text(e->arena, f, "over", over + 6);
+  if (over) fact_text(e->arena, f, "over", over);
 }
 
 /* ---- what it costs ---- */

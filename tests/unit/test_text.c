@@ -179,6 +179,16 @@ static void placed_round_trip(void **state) {
   assert_int_equal(node_attr(k, ATTR_body)->body->count, 4);
 }
 
+static void rules(void **state) {
+  struct arena *a = *state;
+  const char *lost, *why = rule_over(a, "on \"/cpu:1\"", "tower 0 -> its worker");
+  assert_string_equal(why, "on \"/cpu:1\" over tower 0 -> its worker");
+  assert_string_equal(rule_won(a, why, &lost), "on \"/cpu:1\"");
+  assert_string_equal(lost, "tower 0 -> its worker");
+  assert_string_equal(rule_won(a, "batch -> consolidation device", &lost), "batch -> consolidation device");
+  assert_null(lost);
+}
+
 static void constants(void **state) {
   struct arena *a = *state;
   same_text(a, "graph c {\n"
@@ -537,6 +547,7 @@ int main(void) {
       TEST(source_round_trip),
       TEST(gradients_round_trip),
       TEST(placed_round_trip),
+      TEST(rules),
       TEST(constants),
       TEST(written_by_hand),
       TEST(origins),
