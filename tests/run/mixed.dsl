@@ -12,7 +12,7 @@ model mixed {
   c3     = nn.conv2d(c2, 24, size = 3, groups = 2, dilation = 2, activation = relu)
   c4     = nn.conv2d(c3, 70, size = 1)
   rows   = nn.attention(reshape(c4, [B, 49, 70]), heads = 2, causal = true)
-  h      = nn.dense(flatten(rows), 64, relu, precision = bf16)
+  h      = nn.dense(mean(rows, axis = 1), 64, relu, precision = bf16)
   logits = nn.dense(h, 10)
   loss   = softmax_cross_entropy(logits, label)
 
