@@ -139,7 +139,7 @@ for name, content in turns.items():
     for mode, channels in (("L", 1), ("RGB", 3), ("RGBA", 4)):
         want = np.array(ImageOps.exif_transpose(Image.open("turned/" + name)).convert(mode))
         equal(read("turned", (*want.shape[:2], channels)), want.reshape(1, *want.shape[:2], channels), "turned", name, mode)
-check(sum(Image.open(io.BytesIO(c)).getexif().get(0x112, 1) > 4 for c in turns.values()) > 16, "half of them lie on their side")
+check(sum(Image.open(io.BytesIO(c)).getexif().get(0x112, 1) > 4 for c in turns.values()) > 12, "half of them lie on their side")
 folder("turned", **turns)
 upright = [np.array(ImageOps.exif_transpose(Image.open("turned/" + n)).convert("RGB")) for n in sorted(turns)]
 want = np.stack([np.array(jax.image.resize(u.astype("f4"), (7, 9, 3), "bilinear", antialias=False)) for u in upright])

@@ -1,4 +1,5 @@
 # What each tower has for itself: the model says so, its graphs show it, and what is joined is one all_reduce.
+# REQUIRES: shell
 # RUN: %dgc compile %s --entry train --emit graph 2>/dev/null | %FileCheck %s --check-prefix=SOURCE
 # RUN: %dgc compile %s --entry train --towers 3 --batch 7 --emit replicated 2>/dev/null | %FileCheck %s --check-prefix=TOWERS
 # RUN: %dgc check %s 2>&1 | %FileCheck %s --check-prefix=NOTE
