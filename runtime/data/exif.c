@@ -43,7 +43,7 @@ static int orientation(const struct tiff *t, int64_t directory) {
 
 int exif_orientation(const struct content *b, int64_t begin, int64_t len) {
   static const uint8_t name[6] = {'E', 'x', 'i', 'f', 0, 0};
-  struct tiff t = {b, begin, begin + len, false};
+  struct tiff t = {b, begin, begin + len < b->len ? begin + len : b->len, false};
   uint8_t p[14];
   if (!take(&t, 0, p, sizeof p) || memcmp(p, name, sizeof name) != 0) return 0;
   t.begin += (int64_t)sizeof name;

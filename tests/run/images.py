@@ -154,6 +154,11 @@ for i, segment in enumerate(odd):  # of what is none, the pixels as they are
     folder("turned", **{"x.jpg": with_segments(camera, segment)})
     equal(read("turned", (H, W, 3)), np.array(Image.open(io.BytesIO(camera)))[None], "no orientation", i)
 
+camera = turns["6I3.jpg"]
+for i in range(2, 80):  # cut inside of the segment, whose length says more
+    folder("turned", **{"x.jpg": camera[:i]})
+    refused(read("turned", (W, H, 3)), "x.jpg", "cut at", i)
+
 # --- other formats are named, and what makes one that is read ---
 rgb = whole.convert("RGB")
 others = {"GIF": "gif", "WEBP": "webp", "BMP": "bmp", "TIFF": "tiff", "JPEG2000": "jp2", "AVIF": "avif"}
