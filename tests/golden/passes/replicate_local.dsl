@@ -1,9 +1,8 @@
 # What each tower has for itself: the model says so, its graphs show it, and what is joined is one all_reduce.
-# REQUIRES: shell
-# RUN: %dgc compile %s --entry train --emit graph 2>/dev/null | %FileCheck %s --check-prefix=SOURCE
-# RUN: %dgc compile %s --entry train --towers 3 --batch 7 --emit replicated 2>/dev/null | %FileCheck %s --check-prefix=TOWERS
+# RUN: %dgc compile %s --entry train --emit graph | %FileCheck %s --check-prefix=SOURCE
+# RUN: %dgc compile %s --entry train --towers 3 --batch 7 --emit replicated | %FileCheck %s --check-prefix=TOWERS
 # RUN: %dgc check %s 2>&1 | %FileCheck %s --check-prefix=NOTE
-# RUN: %dgc verify %s --towers 3 --batch 7 --numeric 2>/dev/null | %FileCheck %s --check-prefix=PROOF
+# RUN: %dgc verify %s --towers 3 --batch 7 --numeric | %FileCheck %s --check-prefix=PROOF
 model own() {
   input x : f64[B]
   var w : f64[] = 2
