@@ -210,10 +210,51 @@ __device__ static inline void store_b(unsigned *to, int u, const float *v, float
 
 /* ---- a tile ---- */
 
+struct __align__(8) two {
+  float x, y;
+};
+
+/* Without tensor cores, each thread for the sums that it would have of them. */
+__device__ static inline void multiply_exactly(const float *x, const float *y, float (*sums)[ACROSS][4]) {
+#pragma unroll
+  for (int k = 0; k < CELLS; k += 4) {
+    float rows[DOWN * 2][4], columns[ACROSS * 2][4];
+#pragma unroll
+    for (int i = 0; i < DOWN * 2; i++) {
+      const float *from = x + i * 8 * ROW + k * CELL_A;
+      if (SEEN_DEEP) load_four(from, rows[i], 1);
+#pragma unroll
+      for (int c = 0; c < 4 && !SEEN_DEEP; c++) rows[i][c] = from[c * CELL_A];
+    }
+#pragma unroll
+    for (int j = 0; j < ACROSS; j++) {
+      const float *from = y + j * 8 * COLUMN + k * CELL_B;
+      if (OTHER_DEEP) load_four(from, columns[2 * j], 1), load_four(from + COLUMN, columns[2 * j + 1], 1);
+#pragma unroll
+      for (int c = 0; c < 4 && !OTHER_DEEP; c++) {
+        struct two v = *(const struct two *)(from + c * CELL_B);
+        columns[2 * j][c] = v.x, columns[2 * j + 1][c] = v.y;
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < 4; c++)
+#pragma unroll
+      for (int i = 0; i < DOWN * ACROSS * 4; i++) {
+        int down = i / 4 / ACROSS, across = i / 4 % ACROSS;
+        float row = rows[2 * down + i % 4 / 2][c], column = columns[2 * across + i % 2][c];
+        sums[down][across][i % 4] = __fmaf_rn(row, column, sums[down][across][i % 4]);
+      }
+  }
+}
+
 __device__ static inline void multiply(const unsigned *a, const unsigned *b, float (*sums)[ACROSS][4]) {
   int warp = (int)threadIdx.x / 32, g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
   const unsigned *x = a + (warp / WARPS_ACROSS * DOWN * 16 + g) * ROW + t * CELL_A;
   const unsigned *y = b + (warp % WARPS_ACROSS * ACROSS * 8 + g) * COLUMN + t * CELL_B;
+  if (EXACT) {
+    multiply_exactly((const float *)x - t * CELL_A, (const float *)y + (2 * t - g) * COLUMN - t * CELL_B, sums);
+    return;
+  }
 #pragma unroll
   for (int k = 0; k < CELLS; k += 8) {
     unsigned rows[DOWN][4], columns[ACROSS][2];

@@ -10,6 +10,11 @@
  * The simulation has an mma_bf16, an mma_tf32, a tf32_of and a lane_xor of its own. */
 enum { CELL = BF16 ? 2 : 1 };
 
+/* Where it is 1 a cell is a number as it is, which nobody rounds and no tensor core sees. */
+#ifndef EXACT
+#define EXACT 0
+#endif
+
 #ifdef __CUDACC__
 __device__ static inline void mma_bf16(float *c, const unsigned *a, const unsigned *b) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -44,6 +49,7 @@ __device__ static inline void mma(float *c, const unsigned *a, const unsigned *b
 
 /* Of CELL numbers x[0] and x[step], which are bfloat16 already where cells are of these. */
 __device__ static inline unsigned cell_of(const float *x, int step) {
+  if (EXACT) return __float_as_uint(x[0]);
   if (BF16) return (__float_as_uint(x[0]) >> 16) | (__float_as_uint(x[step]) & 0xffff0000u);
   return tf32_of(x[0]);
 }

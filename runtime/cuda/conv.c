@@ -53,23 +53,33 @@ static bool is_small(const struct convolution *s) {
   return true;
 }
 
-static bool by_tensor_cores(const struct cuda_engine *e, const struct node *n, const struct convolution *s) {
+static bool by_tiles(const struct node *n, const struct convolution *s) {
   struct sizes z = sizes_of(s);
-  if (n->inputs[0]->type.dtype != DT_F32 || (!node_attr(n, ATTR_precision) && !e->tf32)) return false;
-  return cuda_has_tensor_cores(e) && type_count(&n->type) > 0 && z.columns >= LEAST_COLUMNS &&
+  return n->inputs[0]->type.dtype == DT_F32 && type_count(&n->type) > 0 && z.columns >= LEAST_COLUMNS &&
          z.depth >= LEAST_DEPTH && is_small(s);
 }
 
+/* How numbers are multiplied: as they are, or by tensor cores. */
+enum factors { EXACT, TF32, BF16 };
+
+static enum factors factors_of(const struct cuda_engine *e, const struct node *n) {
+  if (!cuda_has_tensor_cores(e)) return EXACT;
+  return node_attr(n, ATTR_precision) ? BF16 : e->tf32 ? TF32 : EXACT;
+}
+
 /* The definitions in front of the text, by what they say. */
-static const char *definitions(bool bf16, int64_t result, int wide) {
-#define TEXT(bf16, result, wide)                                                           \
-  "#define TYPE float\n#define SUM float\n#define BF16 " #bf16 "\n#define RESULT " #result \
-  "\n#define WIDE " #wide "\n"
-#define WIDTHS(bf16, result) \
-  { TEXT(bf16, result, 16), TEXT(bf16, result, 32), TEXT(bf16, result, 64) }
-  static const char *const all[2][3][3] = {{WIDTHS(0, 0), WIDTHS(0, 1), WIDTHS(0, 2)},
-                                           {WIDTHS(1, 0), WIDTHS(1, 1), WIDTHS(1, 2)}};
-  return all[bf16][result][wide / 32];
+static const char *definitions(enum factors factors, int64_t result, int wide) {
+#define TEXT(factors, result, wide)                                                                           \
+  "#define TYPE float\n#define SUM float\n" factors "#define RESULT " #result "\n#define WIDE " #wide "\n"
+#define WIDTHS(factors, result) \
+  { TEXT(factors, result, 16), TEXT(factors, result, 32), TEXT(factors, result, 64) }
+#define RESULTS(factors) \
+  { WIDTHS(factors, 0), WIDTHS(factors, 1), WIDTHS(factors, 2) }
+  static const char *const all[][3][3] = {[EXACT] = RESULTS("#define BF16 0\n#define EXACT 1\n"),
+                                          [TF32] = RESULTS("#define BF16 0\n"),
+                                          [BF16] = RESULTS("#define BF16 1\n")};
+  return all[factors][result][wide / 32];
+#undef RESULTS
 #undef WIDTHS
 #undef TEXT
 }
@@ -105,14 +115,14 @@ bool cuda_leaf_conv(struct cuda_engine *e, struct arena *a, const struct step *s
                     struct command *c, struct diags *d) {
   const struct node *n = step->node;
   struct convolution s = convolution_of(n);
-  if (!by_tensor_cores(e, n, &s)) return cuda_leaf_kernel(e, a, step, device, c, d);
+  if (!by_tiles(n, &s)) return cuda_leaf_kernel(e, a, step, device, c, d);
   struct sizes z = sizes_of(&s);
   int wide = z.columns > 32 ? 64 : z.columns > 16 ? 32 : 16;
   int64_t high = s.result == CONV_KERNEL ? HIGH_OF_KERNEL : HIGH;
   int64_t tiles = (z.rows + high - 1) / high * ((z.columns + wide - 1) / wide) * z.groups;
   struct conv_cut cut = cut_of(&s, tiles);
   struct leaf_launch how = {.name = "conv_tensor",
-                            .types = definitions(node_attr(n, ATTR_precision) != NULL, s.result, wide),
+                            .types = definitions(factors_of(e, n), s.result, wide),
                             .nargs = 3,
                             .threads = tiles * cut.count * BLOCK_THREADS};
   memcpy(how.numbers, &s, sizeof s);
