@@ -42,7 +42,8 @@ struct windows {
   int64_t input[WINDOW_AXES], size[WINDOW_AXES], output[WINDOW_AXES];
   int64_t stride[WINDOW_AXES], low[WINDOW_AXES], input_dilation[WINDOW_AXES], dilation[WINDOW_AXES];
 };
-struct windows windows_of(const struct node *n);
+bool has_windows(const struct node *n);
+struct windows windows_of(const struct node *n); /* of one that has */
 /* The elements of an axis between which window o lies; it sees one of them or not. */
 struct window_run {
   int64_t begin, end;

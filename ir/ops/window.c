@@ -162,6 +162,8 @@ static int64_t windows_numbers(const struct node *n, int64_t *out) {
   return type_count(&n->type);
 }
 
+bool has_windows(const struct node *n) { return op_of(n)->numbers == windows_numbers; }
+
 /* x, and its windows: "128x28x28x6 2x2 strides 2,2". */
 static void windows_sizes(struct str *s, const struct node *n) {
   struct windows w = windows_of(n);

@@ -24,57 +24,60 @@ __device__ static inline long long row_at(const void *index, long long bytes, lo
   return ((const long long *)index)[i];
 }
 
-/* Those of window_sum, window_max, window_put and window_pick. */
+/* Those of window_sum, window_max, window_put and window_pick, which count in INDEX: int where it is enough, as a division of
+ * 64 bits takes a GPU many times as long. */
 struct window_numbers {
   long long batch, channels;
   long long input[3], size[3], output[3], stride[3], low[3], input_dilation[3], dilation[3];
 };
+#ifndef INDEX
+#define INDEX long long
+#endif
 
 /* Of an axis, the elements that window o sees: from `first` to before `end` each `step`. */
 struct window_taps {
-  long long first, end, step;
+  INDEX first, end, step;
 };
 
-__device__ static inline struct window_taps taps_of(const struct window_numbers *s, int axis, long long o) {
+__device__ static inline struct window_taps taps_of(const struct window_numbers *s, int axis, INDEX o) {
   struct window_taps t;
-  long long low = o * s->stride[axis] - s->low[axis], gap = s->input_dilation[axis], by = s->dilation[axis];
-  long long high = low + (s->size[axis] - 1) * by, a = by, b = gap;
+  INDEX low = o * (INDEX)s->stride[axis] - (INDEX)s->low[axis], gap = (INDEX)s->input_dilation[axis];
+  INDEX by = (INDEX)s->dilation[axis], high = low + ((INDEX)s->size[axis] - 1) * by, a = by, b = gap;
   t.first = low <= 0 ? 0 : (low + gap - 1) / gap;
   t.end = high < 0 ? 0 : high / gap + 1;
-  if (t.end > s->input[axis]) t.end = s->input[axis];
-  while (t.first < t.end && (t.first * gap - low) % by) t.first++;
-  while (b) {
-    long long rest = a % b;
+  if (t.end > (INDEX)s->input[axis]) t.end = (INDEX)s->input[axis];
+  if (by > 1)
+    while (t.first < t.end && (t.first * gap - low) % by) t.first++;
+  while (b > 1) {
+    INDEX rest = a % b;
     a = b;
     b = rest;
   }
-  t.step = by / a;
+  t.step = b == 1 ? by : by / a;
   return t;
 }
 
 /* The element of x that the window of pixel o of an image chooses in a channel: one takes the place of those before it
  * unless they are greater or equal. -1: it sees none. x is the image's. */
-__device__ static inline long long window_choice(const struct window_numbers *s, const TYPE *x, const long long *o,
-                                                 long long channel) {
+__device__ static inline INDEX window_choice(const struct window_numbers *s, const TYPE *x, const INDEX *o, INDEX channel) {
   struct window_taps t[3];
-  long long chosen = -1;
+  INDEX chosen = -1, channels = (INDEX)s->channels;
   for (int axis = 0; axis < 3; axis++) t[axis] = taps_of(s, axis, o[axis]);
-  for (long long i = t[0].first; i < t[0].end; i += t[0].step)
-    for (long long j = t[1].first; j < t[1].end; j += t[1].step)
-      for (long long k = t[2].first; k < t[2].end; k += t[2].step) {
-        long long at = ((i * s->input[1] + j) * s->input[2] + k) * s->channels + channel;
+  for (INDEX i = t[0].first; i < t[0].end; i += t[0].step)
+    for (INDEX j = t[1].first; j < t[1].end; j += t[1].step)
+      for (INDEX k = t[2].first; k < t[2].end; k += t[2].step) {
+        INDEX at = ((i * (INDEX)s->input[1] + j) * (INDEX)s->input[2] + k) * channels + channel;
         if (chosen < 0 || !(x[chosen] >= x[at])) chosen = at;
       }
   return chosen;
 }
 
 /* Element e of an image's pixels of these sizes: its place on each axis; returns the image. */
-__device__ static inline long long window_place(const struct window_numbers *s, const long long *size, long long e,
-                                                long long *at) {
-  e /= s->channels;
+__device__ static inline INDEX window_place(const struct window_numbers *s, const long long *size, INDEX e, INDEX *at) {
+  e /= (INDEX)s->channels;
   for (int axis = 2; axis >= 0; axis--) {
-    at[axis] = e % size[axis];
-    e /= size[axis];
+    at[axis] = e % (INDEX)size[axis];
+    e /= (INDEX)size[axis];
   }
   return e;
 }
@@ -82,18 +85,19 @@ __device__ static inline long long window_place(const struct window_numbers *s, 
 /* The body of a kernel of x, y and s: y[n][o][c] = what FOLD makes, from FIRST on, of each v of the x[n][i][c] that window
  * o sees, in the order of i. */
 #define WINDOW_FOLD(ACCUMULATOR, FIRST, FOLD)                                                               \
-  long long step = (long long)gridDim.x * blockDim.x;                                                       \
-  long long e = (long long)blockIdx.x * blockDim.x + threadIdx.x;                                           \
-  long long count = s.batch * s.output[0] * s.output[1] * s.output[2] * s.channels;                         \
+  INDEX step = (INDEX)(gridDim.x * blockDim.x), channels = (INDEX)s.channels;                               \
+  INDEX e = (INDEX)blockIdx.x * (INDEX)blockDim.x + (INDEX)threadIdx.x;                                     \
+  INDEX count = (INDEX)(s.batch * s.output[0] * s.output[1] * s.output[2] * s.channels);                    \
   for (; e < count; e += step) {                                                                            \
     struct window_taps t[3];                                                                                \
-    long long o[3], image = window_place(&s, s.output, e, o) * s.input[0];                                  \
+    INDEX o[3], image = window_place(&s, s.output, e, o) * (INDEX)s.input[0];                               \
     ACCUMULATOR all = FIRST;                                                                                \
     for (int axis = 0; axis < 3; axis++) t[axis] = taps_of(&s, axis, o[axis]);                              \
-    for (long long i = t[0].first; i < t[0].end; i += t[0].step)                                            \
-      for (long long j = t[1].first; j < t[1].end; j += t[1].step)                                          \
-        for (long long k = t[2].first; k < t[2].end; k += t[2].step) {                                      \
-          TYPE v = x[(((image + i) * s.input[1] + j) * s.input[2] + k) * s.channels + e % s.channels];      \
+    for (INDEX i = t[0].first; i < t[0].end; i += t[0].step)                                                \
+      for (INDEX j = t[1].first; j < t[1].end; j += t[1].step)                                              \
+        for (INDEX k = t[2].first; k < t[2].end; k += t[2].step) {                                          \
+          INDEX row = (image + i) * (INDEX)s.input[1] + j;                                                  \
+          TYPE v = x[(row * (INDEX)s.input[2] + k) * channels + e % channels];                              \
           FOLD;                                                                                             \
         }                                                                                                   \
     y[e] = (TYPE)all;                                                                                       \

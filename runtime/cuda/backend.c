@@ -30,8 +30,10 @@ static void cuda_close(void *self) {
     pthread_mutex_destroy(&e->devices[i].reading);
   }
   for (const struct cuda_event *m = e->events; m; m = m->next) cuda.cuEventDestroy(m->event);
+  cuda_close_fill(e);
   cuda_close_code(e);
   cuda_close_cards(e);
+  pthread_mutex_destroy(&e->moving);
   pthread_mutex_destroy(&e->lock);
   arena_destroy(e->arena);
 }
@@ -58,6 +60,7 @@ static void *cuda_open(const struct target *target, struct diags *d) {
   struct cuda_engine *e = arena_new(a, struct cuda_engine);
   e->arena = a;
   pthread_mutex_init(&e->lock, NULL);
+  pthread_mutex_init(&e->moving, NULL);
   arena_unguard(&guard);
   arena_guard(&guard, undo_open, e);
   cuda_come_in();

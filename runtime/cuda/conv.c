@@ -69,7 +69,7 @@ static enum factors factors_of(const struct cuda_engine *e, const struct node *n
 
 /* The definitions in front of the text, by what they say. */
 static const char *definitions(enum factors factors, int64_t result, int wide) {
-#define TEXT(factors, result, wide)                                                                           \
+#define TEXT(factors, result, wide) \
   "#define TYPE float\n#define SUM float\n" factors "#define RESULT " #result "\n#define WIDE " #wide "\n"
 #define WIDTHS(factors, result) \
   { TEXT(factors, result, 16), TEXT(factors, result, 32), TEXT(factors, result, 64) }

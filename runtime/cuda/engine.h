@@ -68,17 +68,17 @@ struct cuda_last {
 
 struct cuda_device {
   const char *text;
-  struct cuda_card *card;        /* NULL: a device of another backend */
-  CUstream stream, copies;       /* QUEUE_WORK, QUEUE_COPIES */
-  CUevent met;                   /* for meetings of all devices */
-  CUevent began, ended;          /* of a timed run */
-  bool loose;                    /* was given work since all devices met */
-  bool read_by_host;             /* in runs, by means of the second stream */
-  struct cuda_ring small, large; /* from the host */
-  pthread_mutex_t reading;       /* one reader at a time */
-  struct cuda_pieces reader;     /* to the host */
-  struct cuda_deferred deferred; /* likewise */
-  struct cuda_pieces **from;     /* by device: from a card whose memory this one cannot reach; made on need */
+  struct cuda_card *card;              /* NULL: a device of another backend */
+  CUstream stream, copies;             /* QUEUE_WORK, QUEUE_COPIES */
+  CUevent met;                         /* for meetings of all devices */
+  CUevent began, ended;                /* of a timed run */
+  bool loose;                          /* was given work since all devices met */
+  bool read_by_host;                   /* in runs, by means of the second stream */
+  struct cuda_ring small, large, huge; /* from the host */
+  pthread_mutex_t reading;             /* one reader at a time */
+  struct cuda_pieces reader;           /* to the host */
+  struct cuda_deferred deferred;       /* likewise */
+  struct cuda_pieces **from; /* by device: from a card whose memory this one cannot reach; made on need */
   struct {
     CUdeviceptr data;
     size_t bytes;
@@ -114,6 +114,9 @@ struct cuda_engine {
   struct cuda_code *code;      /* see code.c */
   struct cuda_leaf *leaves;    /* see leaves.c; made on need */
   struct cuda_clique *cliques; /* see nccl.c; made on need */
+  struct workers *movers;      /* see fill.c; made on need, */
+  bool no_movers;              /* unless there are none to be had */
+  pthread_mutex_t moving;      /* one that they work for at a time */
   bool recording;              /* failures end the recording, not the engine */
   bool unrecorded;             /* one has */
   _Atomic bool failed;
@@ -194,6 +197,9 @@ void cuda_forget(void *self, void *recording);
 
 /* --- memory.c --- */
 
+/* As memcpy, by several threads where that is faster. */
+void cuda_fill(struct cuda_engine *e, void *to, const void *from, size_t bytes);
+void cuda_close_fill(struct cuda_engine *e);
 bool cuda_open_memory(struct cuda_engine *e, int device);
 void cuda_close_memory(struct cuda_engine *e, int device);
 void *cuda_alloc(void *self, int device, size_t bytes);

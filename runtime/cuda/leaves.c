@@ -93,14 +93,39 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
   return call != NULL;
 }
 
-/* TYPE is that of the elements, SUM the one in which they are added: integers wrap. */
-static const char *const types_of[DT_COUNT] = {
-    [DT_F32] = "#define TYPE float\n#define SUM float\n",
-    [DT_F64] = "#define TYPE double\n#define SUM double\n",
-    [DT_I32] = "#define TYPE int\n#define SUM unsigned\n",
-    [DT_I64] = "#define TYPE long long\n#define SUM unsigned long long\n",
-    [DT_U8] = "#define TYPE unsigned char\n#define SUM unsigned\n",
-    [DT_BOOL] = "#define TYPE unsigned char\n#define SUM unsigned\n"};
+/* TYPE is that of the elements, SUM the one in which they are added: integers wrap. INDEX: see leaf.cuh. */
+#define TYPES(index)                                                             \
+  {                                                                              \
+    [DT_F32] = index "#define TYPE float\n#define SUM float\n",                  \
+    [DT_F64] = index "#define TYPE double\n#define SUM double\n",                \
+    [DT_I32] = index "#define TYPE int\n#define SUM unsigned\n",                 \
+    [DT_I64] = index "#define TYPE long long\n#define SUM unsigned long long\n", \
+    [DT_U8] = index "#define TYPE unsigned char\n#define SUM unsigned\n",        \
+    [DT_BOOL] = index "#define TYPE unsigned char\n#define SUM unsigned\n"       \
+  }
+static const char *const types_of[DT_COUNT] = TYPES("");
+static const char *const types_in_int[DT_COUNT] = TYPES("#define INDEX int\n");
+#undef TYPES
+
+/* Whether a kernel of windows may count in int. */
+static bool in_int(const struct node *n) {
+  enum { MOST = 1 << 28 };
+  if (!has_windows(n)) return false;
+  struct windows w = windows_of(n), *s = &w;
+  int64_t inputs = s->batch * s->channels, outputs = inputs;
+  for (int i = 0; i < WINDOW_AXES; i++) {
+    int64_t reach[][2] = {{s->output[i], s->stride[i]},
+                          {s->size[i], s->dilation[i]},
+                          {s->input[i], s->input_dilation[i]},
+                          {s->low[i] < 0 ? -s->low[i] : s->low[i], 1}};
+    for (int j = 0; j < 4; j++)
+      if (reach[j][0] > MOST || reach[j][1] > MOST / (reach[j][0] + 1)) return false;
+    if (s->input[i] > MOST / (inputs + 1) || s->output[i] > MOST / (outputs + 1)) return false;
+    inputs *= s->input[i];
+    outputs *= s->output[i];
+  }
+  return true;
+}
 
 bool cuda_integer_product(struct cuda_engine *e, struct arena *a, const struct product *p, int device,
                           struct command *c, struct diags *d) {
@@ -141,7 +166,7 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
   const struct node *n = step->node;
   const struct op_info *op = op_of(n);
   struct leaf_launch how = {.name = op->name,
-                            .types = types_of[n->inputs[0]->type.dtype],
+                            .types = (in_int(n) ? types_in_int : types_of)[n->inputs[0]->type.dtype],
                             .nargs = n->ninputs + 1,
                             .missing = op->max_inputs - n->ninputs,
                             .begins = op->in_place - 1,

@@ -12,7 +12,9 @@
 enum {
   PIECE = 1 << 20,  /* bytes that move at once */
   SMALL = 32 << 10, /* from the host: goes straight to its place */
-  MAX_SLOTS = 64,   /* of each size; made on need */
+  HUGE = 4 << 20,   /* of more than a piece, from the host: for several threads to fill */
+  MAX_SLOTS = 64,   /* of each size; made on need, */
+  MAX_HUGE = 16,    /* but huge ones */
 };
 
 /* --- memory --- */
@@ -120,6 +122,7 @@ bool cuda_open_memory(struct cuda_engine *e, int device) {
   struct cuda_device *dev = &e->devices[device];
   dev->small = (struct cuda_ring){arena_new_array(e->arena, MAX_SLOTS, struct cuda_slot), 0, 0, SMALL};
   dev->large = (struct cuda_ring){arena_new_array(e->arena, MAX_SLOTS, struct cuda_slot), 0, 0, PIECE};
+  dev->huge = (struct cuda_ring){arena_new_array(e->arena, MAX_HUGE, struct cuda_slot), 0, 0, HUGE};
   dev->from = arena_new_array(e->arena, (size_t)e->ndevices, struct cuda_pieces *);
   return open_pieces(e, device, device, &dev->reader);
 }
@@ -132,6 +135,7 @@ void cuda_close_memory(struct cuda_engine *e, int device) {
     if (dev->from[i]) close_pieces(dev->from[i]);
   close_ring(&dev->small);
   close_ring(&dev->large);
+  close_ring(&dev->huge);
   for (int i = 0; i < SCRATCH_COUNT; i++)
     if (dev->scratch[i].data) cuda.cuMemFree(dev->scratch[i].data);
   for (const struct cuda_outgrown *o = dev->outgrown; o; o = o->next) cuda.cuMemFree(o->data);
@@ -161,7 +165,7 @@ static struct cuda_slot *take_slot(struct cuda_engine *e, int device, struct cud
   struct cuda_slot *s = &r->slots[r->next];
   if (cuda_failed(e)) return NULL;
   CUresult ready = r->count ? cuda.cuEventQuery(s->done) : CUDA_ERROR_NOT_READY;
-  if (ready == CUDA_ERROR_NOT_READY && r->count < MAX_SLOTS) {
+  if (ready == CUDA_ERROR_NOT_READY && r->count < (r->bytes == HUGE ? MAX_HUGE : MAX_SLOTS)) {
     s = add_slot(e, device, r);
     if (!s) return NULL;
   } else if (ready == CUDA_ERROR_NOT_READY) {
@@ -175,9 +179,9 @@ static struct cuda_slot *take_slot(struct cuda_engine *e, int device, struct cud
 static bool write_piece(struct cuda_engine *e, int device, char *to, const char *from, size_t bytes) {
   struct cuda_device *dev = &e->devices[device];
   bool small = bytes <= SMALL;
-  struct cuda_slot *s = take_slot(e, device, small ? &dev->small : &dev->large);
+  struct cuda_slot *s = take_slot(e, device, small ? &dev->small : bytes <= PIECE ? &dev->large : &dev->huge);
   if (!s) return false;
-  memcpy(s->pinned, from, bytes);
+  cuda_fill(e, s->pinned, from, bytes);
   if (small)
     return move(e, device, dev->stream, to, s->pinned, bytes) &&
            CUDA(e, device, cuEventRecord, s->done, dev->stream);
@@ -190,9 +194,9 @@ static bool write_piece(struct cuda_engine *e, int device, char *to, const char 
 bool cuda_write(struct cuda_engine *e, int device, void *to, const void *from, size_t bytes) {
   bool good = cuda_use(e, device);
   e->devices[device].loose = true;
-  for (size_t at = 0; good && at < bytes; at += PIECE)
+  for (size_t at = 0; good && at < bytes; at += HUGE)
     good = write_piece(e, device, (char *)to + at, (const char *)from + at,
-                       bytes - at < PIECE ? bytes - at : PIECE);
+                       bytes - at < HUGE ? bytes - at : HUGE);
   return good;
 }
 
