@@ -145,8 +145,11 @@ def conv_sizes(c):
             1, 1, 1, 1, dilation, dilation]
 
 
-def tensor_launch(sizes, result, bf16):
-    """As runtime/cuda/conv.c: definitions, threads, pieces and how long they are; None: it is not for tensor cores."""
+FACTORS = {"f32": "#define BF16 0\n#define EXACT 1\n", "tf32": "#define BF16 0\n", "bf16": "#define BF16 1\n"}
+
+
+def tiles_launch(sizes, result, rounding):
+    """As runtime/cuda/conv.c: definitions, threads, pieces and how long they are; None: it is not worth tiles."""
     n, groups, channels, filters = sizes[:4]
     inputs, places, outputs = (math.prod(sizes[i:i + 3]) for i in (4, 7, 10))
     rows, columns, depth = {0: (n * inputs, channels, places * filters), 1: (places * channels, filters, n * outputs),
@@ -160,7 +163,7 @@ def tensor_launch(sizes, result, bf16):
     if result == 1 and count > 1:
         piece = -(-(-(-depth // count)) // 64) * 64
     count = -(-depth // piece)
-    return f"{FLOAT}#define BF16 {int(bf16)}\n#define RESULT {result}\n#define WIDE {wide}\n", tiles * count * 256, count, piece
+    return f"{FLOAT}{FACTORS[rounding]}#define RESULT {result}\n#define WIDE {wide}\n", tiles * count * 256, count, piece
 
 
 def plain_threads(sizes, result, elements):
@@ -176,9 +179,9 @@ def plain_threads(sizes, result, elements):
 
 def conv_call(kernels, sizes, result, rounding, a, b, out):
     numbers = [result] + sizes
-    how = None if rounding == "f32" else tensor_launch(sizes, result, rounding == "bf16")
+    how = tiles_launch(sizes, result, rounding)
     if not how:
-        return kernels.launch(text_of("conv"), plain_threads(sizes, result, out.numel()), (a, b, out), numbers), "by f32"
+        return kernels.launch(text_of("conv"), plain_threads(sizes, result, out.numel()), (a, b, out), numbers), "element by element"
     definitions, threads, count, piece = how
     parts = torch.empty(count * out.numel(), device="cuda") if count > 1 else out
     first = kernels.launch(text_of("conv_tensor", definitions), threads, (a, b, parts), numbers + [count, piece])
@@ -212,8 +215,8 @@ def conv_texts():
     texts = {("conv", text_of("conv")), ("conv_join", text_of("conv_join"))}
     for c in CONVS:
         for result in RESULTS:
-            for bf16 in (False, True):
-                how = tensor_launch(conv_sizes(c), result, bf16)
+            for rounding in FACTORS:
+                how = tiles_launch(conv_sizes(c), result, rounding)
                 if how:
                     texts.add(("conv_tensor", text_of("conv_tensor", how[0])))
     return sorted(texts)
