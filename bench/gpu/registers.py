@@ -89,14 +89,14 @@ def shared(folder, name):
 
 
 def variants(name, dtype):
-    """(what it is called, more definitions): of tensor cores those of runtime/cuda/conv.c and leaves.c."""
+    """(what it is called, more definitions): those of runtime/cuda/conv.c and leaves.c."""
     if not name.endswith('_tensor'):
         return [(dtype, '')]
     if name == 'attention_tensor':
         return [(f'tf32 {width}', f'#define BF16 0\n#define WIDTH {width}\n') for width in (32, 64, 128)] * (dtype == 'f32')
-    return [(f'{("tf32", "bf16")[bf16]} {("input", "kernel", "output")[result]} {wide}',
-             f'#define BF16 {bf16}\n#define RESULT {result}\n#define WIDE {wide}\n')
-            for bf16 in (0, 1) for result in (0, 1, 2) for wide in (16, 32, 64)] * (dtype == 'f32')
+    factors = {'f32': '#define BF16 0\n#define EXACT 1\n', 'tf32': '#define BF16 0\n', 'bf16': '#define BF16 1\n'}
+    return [(f'{what} {("input", "kernel", "output")[result]} {wide}', f'{lines}#define RESULT {result}\n#define WIDE {wide}\n')
+            for what, lines in factors.items() for result in (0, 1, 2) for wide in (16, 32, 64)] * (dtype == 'f32')
 
 
 def threads_of(text, name):

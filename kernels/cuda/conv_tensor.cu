@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions as products of matrices that nobody writes down, see conv.cu, by tensor cores. RESULT, as conv_numbers has it, WIDE
- * and BF16 are definitions in front.
+/* Convolutions of f32 as products of matrices that nobody writes down, see conv.cu: by tensor cores, or where EXACT is 1 by fused
+ * multiply-adds. RESULT, as conv_numbers has it, WIDE and BF16 are definitions in front.
  *
- * A block computes a tile of 128 by WIDE elements, of a kernel 64 by WIDE, its 8 warps a part each. Step after step of 16 cells it loads, rounds and
- * stores in shared memory what the next step multiplies, beside the products of this one. What is summed is, of an output,
- * places and channels of the kernel; of an input, places and filters; of a kernel, pixels of the output in all images, which are
- * cut into pieces: conv_join adds what these give, in their order.
+ * A block computes a tile of 128 by WIDE elements, of a kernel 64 by WIDE, its 8 warps a part each. Step after step of 16 cells it
+ * loads, rounds and stores in shared memory what the next step multiplies, beside the products of this one. What is summed is, of
+ * an output, places and channels of the kernel; of an input, places and filters; of a kernel, pixels of the output in all images,
+ * which are cut into pieces: conv_join adds what these give, in their order.
  *
  * What a place outside of the input would be multiplied by is 0 here, which a factor that is NaN or infinite makes NaN: tiles
  * that meet one are added up element by element, without rounding. */
@@ -214,30 +214,32 @@ struct __align__(8) two {
   float x, y;
 };
 
-/* Without tensor cores, each thread for the sums that it would have of them. */
+__device__ static inline void load_two(const float *from, float *to, int step) {
+  struct two v = *(const struct two *)from;
+  to[0] = v.x, to[step] = v.y;
+}
+
+/* Without tensor cores, each thread for the sums that it would have of them; two terms at a time. */
 __device__ static inline void multiply_exactly(const float *x, const float *y, float (*sums)[ACROSS][4]) {
-#pragma unroll
-  for (int k = 0; k < CELLS; k += 4) {
-    float rows[DOWN * 2][4], columns[ACROSS * 2][4];
+#pragma unroll 4
+  for (int k = 0; k < CELLS; k += 2) {
+    float rows[DOWN * 2][2], columns[ACROSS * 2][2];
 #pragma unroll
     for (int i = 0; i < DOWN * 2; i++) {
       const float *from = x + i * 8 * ROW + k * CELL_A;
-      if (SEEN_DEEP) load_four(from, rows[i], 1);
-#pragma unroll
-      for (int c = 0; c < 4 && !SEEN_DEEP; c++) rows[i][c] = from[c * CELL_A];
+      if (SEEN_DEEP)
+        load_two(from, rows[i], 1);
+      else
+        rows[i][0] = from[0], rows[i][1] = from[CELL_A];
     }
 #pragma unroll
     for (int j = 0; j < ACROSS; j++) {
       const float *from = y + j * 8 * COLUMN + k * CELL_B;
-      if (OTHER_DEEP) load_four(from, columns[2 * j], 1), load_four(from + COLUMN, columns[2 * j + 1], 1);
-#pragma unroll
-      for (int c = 0; c < 4 && !OTHER_DEEP; c++) {
-        struct two v = *(const struct two *)(from + c * CELL_B);
-        columns[2 * j][c] = v.x, columns[2 * j + 1][c] = v.y;
-      }
+      load_two(from, columns[2 * j], OTHER_DEEP ? 1 : 2);
+      load_two(from + (OTHER_DEEP ? COLUMN : CELL_B), columns[2 * j] + (OTHER_DEEP ? 2 : 1), OTHER_DEEP ? 1 : 2);
     }
 #pragma unroll
-    for (int c = 0; c < 4; c++)
+    for (int c = 0; c < 2; c++)
 #pragma unroll
       for (int i = 0; i < DOWN * ACROSS * 4; i++) {
         int down = i / 4 / ACROSS, across = i / 4 % ACROSS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions: kernels/cuda/conv.cu, or conv_tensor.cu where tensor cores may be used: for factors that are bfloat16
- * already, and with --tf32. How the work is cut depends on sizes alone, so equal towers give equal bits on cards of one
- * kind. */
+/* Convolutions: kernels/cuda/conv_tensor.cu where tiles pay, else conv.cu. Tensor cores multiply factors that are
+ * bfloat16 already, and with --tf32 all. How the work is cut depends on sizes alone, so equal towers give equal bits on
+ * cards of one kind. */
 #include "runtime/cuda/leaf.h"
 
 #include <string.h>
