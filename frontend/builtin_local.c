@@ -4,7 +4,6 @@
  * Everything else in a model means the whole batch. Results that depend on a local value depend on the number of
  * towers, which is said once. */
 #include "frontend/resolve.h"
-#include "ir/graph/local.h"
 #include "ir/ops/op_id.h"
 
 #include <string.h>
@@ -29,25 +28,16 @@ static struct value run_local(struct resolver *r, struct value *args, struct loc
     report_help(r, "rows are a tower's own already: write `local(mean(x, axis = 0))` of its mean of them");
     return value_error();
   }
-  const struct node *mixed = NULL;
   build_here(r, loc);
-  struct node *y = build_local(r->arena, r->g, x, &(struct local_ends){NULL, 0, false}, &mixed);
-  if (mixed) {
-    report(r, loc,
-           "`%s` would be of a tower's rows in this value, and of the whole batch in the rows that it is "
-           "made of",
-           mixed->name);
-    report_help(r, "make it local first, and the rows of that: `center = local(mean(x, axis = 0))`, then "
-                   "`local(mean(square(x - center), axis = 0))`");
-    return value_error();
-  }
+  struct node *y = read_for_tower(r, x, false, loc);
+  if (!y) return value_error();
   if (y == x && !x->own) {
     report(r, loc, "this is the same in all towers: nothing of it is of the rows of a batch");
     report_value(r, &args[0]);
     return value_error();
   }
   tell_once(r, loc);
-  return y ? value_tensor(r, y, loc) : value_error();
+  return value_tensor(r, y, loc);
 }
 
 /* all_reduce(x, op): the sum or the mean over the towers of what each has for itself. Gradients flow through it. */

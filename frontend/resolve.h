@@ -167,6 +167,8 @@ struct resolver {
   struct map data;      /* "train x": its place, from 1 */
   struct node_walk walk;
   struct known_norm norm;
+  struct statistic *statistics; /* of all graphs, in the order in which they are made */
+  int nstatistics;
   bool told_local; /* that results depend on the number of towers */
   bool literal;    /* the model asks for gradients by its values */
   struct differentiation differentiation;
@@ -308,6 +310,13 @@ void effects_report(struct resolver *r, bool trains);
 /* reach.c: an array with room for one item more: at every power of two it moves */
 void *grown(struct arena *a, void *items, int count, size_t size);
 /* whether a value is made of certain nodes; looks at each node of a graph once */
+/* statistic.c: what a tower has of its own rows */
+/* n is a statistic of the rows `of`, whatever rows it is computed by. */
+void note_statistic(struct resolver *r, struct node *n, const struct node *of);
+/* x, read for the rows of one tower: by a `local` of its own in it, or `joined`, by what joins the towers' values. x
+ * itself where that is the same; NULL after an error, which is reported at loc. */
+struct node *read_for_tower(struct resolver *r, struct node *x, bool joined, struct loc loc);
+
 bool reach_batch(struct resolver *r, const struct node *n);
 bool reach_varying(struct resolver *r, const struct node *n);
 bool reach_total(struct resolver *r, const struct node *n);

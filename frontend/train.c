@@ -357,6 +357,7 @@ static bool may_write(struct resolver *r, const struct stmt *s, const struct var
 
 /* What a statement writes into a variable of which there is one value: what the towers have of it, joined. */
 static bool written(struct resolver *r, const struct stmt *s, const struct variable *v, struct node **n) {
+  if (v->aggregation && !(*n = read_for_tower(r, *n, true, s->value->loc))) return false;
   if (v->on_read) return true; /* each tower writes its own */
   if (!v->aggregation && (*n)->own) {
     report(r, s->value->loc, "`%s` cannot hold what differs from tower to tower", v->path);

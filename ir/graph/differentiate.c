@@ -64,7 +64,8 @@ static struct node *of_each_tower(struct grad *c, const struct node *n, struct n
   ends[count++] = d->dy;
   if (!through_rows) ends[count++] = n;
   for (int k = 0; k < n->ninputs; k++) ends[count++] = n->inputs[k];
-  return build_local(d->arena, c->g, dx, &(struct local_ends){ends, count, through_rows}, NULL);
+  return build_local(d->arena, c->g, dx,
+                     &(struct local_ends){.nodes = ends, .count = count, .through_rows = through_rows}, NULL);
 }
 
 static struct node *for_operand(struct grad *c, const struct node *n, const struct node *x, struct node *dx) {

@@ -33,7 +33,19 @@ struct local_reading {
   uint32_t *ids; /* what is read, ascending once it is sorted */
   uint32_t count;
   uint8_t *met;
+  uint32_t *statistic; /* by id: its place in that list, from 1; 0: it is none */
 };
+
+static const struct statistic *statistic_of(const struct local_reading *r, const struct node *n) {
+  return r->statistic[n->id] ? &r->ends->statistics[r->statistic[n->id] - 1] : NULL;
+}
+
+static void find_statistics(struct local_reading *r, const struct graph *g, const struct node *x) {
+  for (int i = 0; i < r->ends->nstatistics; i++) {
+    const struct node *n = r->ends->statistics[i].node;
+    if (n->id <= x->id && g->nodes[n->id] == n) r->statistic[n->id] = (uint32_t)i + 1;
+  }
+}
 
 static bool is_end(const struct local_reading *r, const struct node *n) {
   if (n->op == OP_local || n->op == OP_tower_id || n->op == OP_aggregate ||
@@ -58,29 +70,48 @@ static int ascending(const void *a, const void *b) {
 /* What x is made of, up to the ends. */
 static struct local_reading collect(struct arena *a, const struct graph *g, const struct node *x,
                                     const struct local_ends *ends) {
-  struct local_reading r = {ends, arena_new_array(a, x->id + 1, uint32_t), 0,
-                            arena_new_array(a, x->id + 1, uint8_t)};
+  struct local_reading r = {.ends = ends};
+  r.ids = arena_new_array(a, x->id + 1, uint32_t);
+  r.met = arena_new_array(a, x->id + 1, uint8_t);
+  r.statistic = arena_new_array(a, x->id + 1, uint32_t);
+  find_statistics(&r, g, x);
   meet(&r, x);
   for (uint32_t i = 0; i < r.count; i++) {
     const struct node *n = g->nodes[r.ids[i]];
-    for (int k = 0; !is_end(&r, n) && k < n->ninputs; k++) meet(&r, n->inputs[k]);
+    bool on = !is_end(&r, n) && !statistic_of(&r, n);
+    for (int k = 0; on && k < n->ninputs; k++) meet(&r, n->inputs[k]);
   }
   qsort(r.ids, r.count, sizeof *r.ids, ascending);
   return r;
 }
 
-/* Which of the values that are read for the tower's rows is in the rows that end the reading. */
+/* Whether it is read for the tower's rows. */
+static bool is_of_tower(const struct local_reading *r, const struct node *n) {
+  return r->met[n->id] && !has_rows(n) && (reads_rows(n) || statistic_of(r, n));
+}
+
+/* Which of the values that are read for the tower's rows is in the rows that end the reading. These come later. */
 static const struct node *mixed_in(struct arena *a, const struct graph *g, const struct local_reading *r) {
-  struct local_reading rows = {r->ends, arena_new_array(a, r->ids[r->count - 1] + 1, uint32_t), 0,
-                               arena_new_array(a, r->ids[r->count - 1] + 1, uint8_t)};
-  for (uint32_t i = 0; i < r->count; i++)
+  struct local_reading rows = {.ends = r->ends};
+  rows.ids = arena_new_array(a, r->ids[r->count - 1] + 1, uint32_t);
+  rows.met = arena_new_array(a, r->ids[r->count - 1] + 1, uint8_t);
+  uint32_t first = 0; /* the ids ascend */
+  while (first < r->count && !is_of_tower(r, g->nodes[r->ids[first]])) first++;
+  if (first == r->count) return NULL;
+  for (uint32_t i = first; i < r->count; i++)
     if (has_rows(g->nodes[r->ids[i]])) meet(&rows, g->nodes[r->ids[i]]);
   for (uint32_t i = 0; i < rows.count; i++) {
     const struct node *n = g->nodes[rows.ids[i]];
-    if (reads_rows(n) && !has_rows(n) && r->met[n->id]) return n;
-    for (int k = 0; k < n->ninputs; k++) meet(&rows, n->inputs[k]);
+    if (is_of_tower(r, n)) return n;
+    for (int k = 0; k < n->ninputs; k++)
+      if (n->inputs[k]->id >= r->ids[first]) meet(&rows, n->inputs[k]);
   }
   return NULL;
+}
+
+static struct node *build_statistic(struct arena *a, struct graph *g, const struct statistic *s) {
+  return build_local(a, g, s->node, &(struct local_ends){.nodes = &s->of, .count = 1, .through_rows = true},
+                     NULL);
 }
 
 struct node *build_local(struct arena *a, struct graph *g, struct node *x, const struct local_ends *ends,
@@ -90,7 +121,10 @@ struct node *build_local(struct arena *a, struct graph *g, struct node *x, const
   struct node **map = arena_new_array(a, x->id + 1, struct node *);
   for (uint32_t i = 0; i < r.count; i++) {
     struct node *n = g->nodes[r.ids[i]], *made = n;
-    if (!is_end(&r, n)) {
+    const struct statistic *statistic = is_end(&r, n) ? NULL : statistic_of(&r, n);
+    if (statistic) {
+      made = build_statistic(a, g, statistic);
+    } else if (!is_end(&r, n)) {
       struct node **in = arena_new_array(a, (size_t)n->ninputs + 1, struct node *);
       bool same = true;
       for (int k = 0; k < n->ninputs; k++) same &= (in[k] = map[n->inputs[k]->id]) == n->inputs[k];
@@ -98,7 +132,7 @@ struct node *build_local(struct arena *a, struct graph *g, struct node *x, const
         if (!in[k]) return NULL;
       bool typed = op_of(n)->traits & OP_TYPED;
       if (!same) made = build(g, n->op, n->ninputs, in, n->nattrs, n->attrs, typed ? &n->type : NULL);
-      if (made && meets_batch(made)) made = build1(g, OP_local, made);
+      if (made && !ends->joined && meets_batch(made)) made = build1(g, OP_local, made);
     }
     if (!(map[n->id] = made)) return NULL;
   }

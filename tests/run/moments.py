@@ -5,7 +5,10 @@
 Data that a sum of squares loses: a large mean with a tiny variance, one number that is far from all others, in the slice that
 is taken as a guess and elsewhere, a slice that is unlike the rest, all alike. The variance may be off by the roundings of a sum
 times the number of slices, of itself, whatever the mean is; the mean by those of its own size. On one tower, on three uneven
-ones, and on two threads, which give the bits of one."""
+ones, and on two threads, which give the bits of one.
+
+Then moments of each tower's own rows, of f32 and of f64: what states with an aggregation and `local` have of them, on one tower,
+two, three uneven ones and more than rows, beside numpy's of the rows of each."""
 import os
 import subprocess
 import sys
@@ -92,6 +95,90 @@ def compare(name, got, x):
         check((share <= allowed).all(), f"{name}: {prefix}variance {variance.min()} is off by {share.max()}")
 
 
+OWN_ROWS, HOWS = 5, ("mean", "sum", "only_first_replica")
+OWN = """model own {
+  input x : T[B, 8, 3]
+  var w : T[] = ones()
+  center, spread = moments(x, [0, 1])
+  flat_center, flat_spread = moments(x, 0)
+  state both : T[3] = zeros() aggregation(mean)
+  both <- 2 * spread + center - mean(x, axis = [0, 1])
+  state given : T[3] = zeros()
+  state given_flat : T[8, 3] = zeros()
+  given <- all_reduce(local(sqrt(spread)), "mean")
+  given_flat <- all_reduce(local(flat_spread), "sum")
+%s  train mean(x * w) with sgd(rate = 0.0)
+}
+"""
+
+
+def states_of_towers():
+    """A state of each kind for each of the moments, and what it is called."""
+    text = ""
+    for how in HOWS:
+        for kept in "", " synchronization(on_read)":
+            for value in "center", "spread", "flat_center", "flat_spread":
+                name = f"{value}_{how}{'_read' if kept else ''}"
+                text += f"  state {name} : T[{'8, ' if 'flat' in value else ''}3] = zeros() aggregation({how}){kept}\n"
+                text += f"  {name} <- {value}\n"
+    return text
+
+
+def joined(how, values, count):
+    return values[0] if how == "only_first_replica" else sum(values) / (count if how == "mean" else 1)
+
+
+def own_cases():
+    rng = np.random.default_rng(3)
+    noise = rng.standard_normal((OWN_ROWS, 8, 3))
+    yield "plain", noise
+    yield "large mean", 1e6 + noise
+    apart = noise.copy()
+    apart += 1e3 * np.arange(OWN_ROWS)[:, None, None]  # each tower is somewhere else
+    yield "towers apart", apart
+    ties = np.round(noise)
+    ties[1] = ties[0]
+    ties[3] = 0
+    yield "zeros and ties", ties
+    odd = noise.copy()
+    odd[0, 2, 0], odd[4, 1, 1] = np.nan, np.inf
+    yield "NaN and infinity", odd
+
+
+def check_own(name, x, towers, got, epsilon):
+    sizes = [OWN_ROWS // towers + (t < OWN_ROWS % towers) for t in range(towers)]
+    parts = [p.astype(np.longdouble) for p in np.split(x, np.cumsum(sizes)[:-1]) if len(p)]
+    of = {"center": [p.mean((0, 1)) for p in parts], "spread": [p.var((0, 1)) for p in parts],
+          "flat_center": [p.mean(0) for p in parts], "flat_spread": [p.var(0) for p in parts]}
+    want = {"both": 2 * joined("mean", of["spread"], len(parts)), "given_flat": sum(of["flat_spread"]),
+            "given": joined("mean", [np.sqrt(v) for v in of["spread"]], len(parts))}
+    for how in HOWS:
+        for value, values in of.items():
+            want[f"{value}_{how}"] = joined(how, values, len(parts))
+            want[f"{value}_{how}_read"] = joined(how, values, towers)
+    largest = np.abs(x[np.isfinite(x)]).max()
+    for state, value in want.items():
+        known = np.isfinite(value)
+        far = np.abs(got[state][known] - value[known])
+        # means are rounded as what they are of, variances by the roundings of 40 squares, in 8 slices
+        spread = max(np.abs(v[np.isfinite(v)]).max(initial=0) for v in of["spread"] + of["flat_spread"])
+        allowed = len(parts) * 16 * epsilon * ((0 if "spread" in state or "given" in state else largest) + 40 * spread)
+        check((far <= allowed).all(), f"{name} on {towers} towers: {state} is off by {far.max(initial=0)}, not {allowed}")
+        check(not np.isfinite(got[state][~known]).any(), f"{name} on {towers} towers: {state} is finite")
+
+
+def own():
+    for kind, dtype in ("f32", np.float32), ("f64", np.float64):
+        with open("m.dsl", "w") as f:
+            f.write((OWN % states_of_towers()).replace("T[", kind + "["))
+        for name, x in own_cases():
+            x = x.astype(dtype)
+            np.save("x.npy", x)
+            for towers in 1, 2, 3, 7:
+                got = run("--no-shuffle", "--allow-nan", "--batch", str(OWN_ROWS), "--towers", str(towers))
+                check_own(f"{kind} {name}", x, towers, got, np.finfo(dtype).eps / 2)
+
+
 os.chdir(FOLDER)
 sizes = (HIGH, WIDE, CHANNELS)
 with open("m.dsl", "w") as f:
@@ -105,4 +192,6 @@ for name, x in cases():
     two = run("--devices", "cpu:0", "--threads", "2")
     check(all(one[k].tobytes() == two[k].tobytes() for k in one), f"{name}: two threads have other bits")
     compare(name + ", three towers", run("--devices", "cpu:0-2"), exact)
+with np.errstate(invalid="ignore"):
+    own()
 sys.exit(1 if failures else 0)

@@ -30,14 +30,15 @@ static const char apart[] =
     " state middle : f32 = 2 aggregation(mean) synchronization(on_read)\n"
     " state first : f32 = 1 aggregation(only_first_replica) synchronization(on_read)\n"
     " state seen : f32 = 0 aggregation(mean)\n state most : f32 = 0 aggregation(only_first_replica)\n"
-    " state steps : i64 = 0 aggregation(sum)\n state all : f32[3] = 0\n"
+    " state spread : f32 = 0 aggregation(mean)\n state steps : i64 = 0 aggregation(sum)\n state all : f32[3] "
+    "= 0\n"
     " h = nn.batch_norm(nn.dense(x, units = 4, activation = tanh))\n"
     " h = nn.batch_norm(h, synchronize = false)\n"
     " if training { h = h * (1 + all_reduce(local(max(h, axis = 0)), \"mean\")) }\n"
     " guess = squeeze(nn.dense(h, units = 1), 1)\n loss = squared_error(guess, y)\n"
     " sum_of <- 0.5 * sum_of + sum(x, axis = 0)\n count += cast(tower_id(), i64) + 1\n"
     " middle <- mean(y) + 0.25 * middle\n first <- max(y)\n seen <- mean(x) + 0.5 * seen\n"
-    " most <- max(x)\n steps += 1\n all <- mean(x, axis = 0) + 0.5 * all\n"
+    " most <- max(x)\n spread <- moments(h)[1]\n steps += 1\n all <- mean(x, axis = 0) + 0.5 * all\n"
     " train mean(loss) with momentum(rate = 0.1, mu = 0.9)\n"
     " metric error = mean(abs(guess - y))\n metric kept = sum_of[0] + middle\n predict value = guess\n}\n";
 

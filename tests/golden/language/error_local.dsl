@@ -5,6 +5,7 @@ model own() {
   input x : f32[B, 3]
   var w : f32[3] = ones()
   state kept : f32[] = 0
+  state level : f32[3] = 0 aggregation(mean)
   # CHECK-DAG: error: `local` takes what is made of all rows of the batch, without them, not f32[B,3]
   # CHECK-DAG: help: rows are a tower's own already: write `local(mean(x, axis = 0))` of its mean of them
   a = local(x)
@@ -22,6 +23,8 @@ model own() {
   # CHECK-DAG: help: make it local first, and the rows of that
   m = mean(x, axis = 0)
   f = local(m + mean(square(x - m), axis = 0))
+  # CHECK-DAG: error: `level.top.reduce_max` would be of a tower's rows in this value, and of the whole batch in the rows that it is made of
+  level <- logsumexp(x, axis = 0)
   # CHECK-DAG: error: `kept` cannot hold what differs from tower to tower
   kept <- local(sum(x))
   # CHECK-DAG: error: what a tower has for itself is made in no step of a `scan`
