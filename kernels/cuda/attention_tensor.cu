@@ -22,19 +22,6 @@ struct attention_lane {
   float held[STEPS][4], top[2], sum[2];
 };
 
-/* e^x of x <= 0, or NaN; 2^n e^r, the first terms of its series. 0 below the normal numbers. */
-__device__ static inline float exp_near(float x) {
-  if (x < -87.0f) return 0;
-  float n = rintf(x * 0x1.715476p+0f), r = __fmaf_rn(n, -0x1.7f7d1cp-20f, __fmaf_rn(n, -0x1.62e4p-1f, x));
-  float y = __fmaf_rn(r, 0x1.6c16c2p-10f, 0x1.111112p-7f);
-  y = __fmaf_rn(r, y, 0x1.555556p-5f);
-  y = __fmaf_rn(r, y, 0x1.555556p-3f);
-  y = __fmaf_rn(r, y, 0.5f);
-  y = __fmaf_rn(r, y, 1.0f);
-  y = __fmaf_rn(r, y, 1.0f);
-  return x != x ? x : y * __int_as_float(((int)n + 127) << 23);
-}
-
 /* KEYS rows of keys or values, from j on, zeros behind their end. Returns NaN if one of them is NaN or infinite, else 0. */
 __device__ static inline float load_rows(const float *from, long long row, int j, int rows, int width, unsigned *to) {
   int wide = width % 4 == 0 && (unsigned long long)from % 16 == 0;
@@ -65,12 +52,6 @@ __device__ static inline void load_queries(const struct attention_numbers *s, co
       int at = row + j % 2 * 8, column = i * 8 + t + j / 2 * 4;
       l->q[i][j] = tf32_of(at < s->queries && column < s->size ? q[(long long)at * x->row + column] : 0);
     }
-}
-
-/* As attention_sees, but for the mask counted in int. */
-__device__ static inline bool sees(const struct attention_numbers *s, const struct attention_head *x, int i, int j) {
-  if (i >= (int)s->queries || j >= (int)s->keys || (s->causal && j > i)) return false;
-  return !x->mask || x->mask[i * s->mask_step[2] + j * s->mask_step[3]];
 }
 
 /* The weights of these keys, from their scores; what is held is brought to the same scale. */

@@ -159,3 +159,44 @@ __device__ static inline TYPE attention_exp(TYPE x) {
   for (int i = sizeof(TYPE) == 4 ? 7 : 14; i > 0; i--) y = 1 + y * r / (TYPE)i;
   return y * attention_power(n);
 }
+
+/* e^x of x <= 0, or NaN, in f32: 2^n e^r, e^r the first terms of its series; within one unit of the last place. 0 below the
+ * normal numbers. */
+__device__ static inline float exp_near(float x) {
+  if (x < -87.0f) return 0;
+  float n = rintf(x * 0x1.715476p+0f), r = __fmaf_rn(n, -0x1.7f7d1cp-20f, __fmaf_rn(n, -0x1.62e4p-1f, x));
+  float y = __fmaf_rn(r, 0x1.a01a02p-13f, 0x1.6c16c2p-10f);
+  y = __fmaf_rn(r, y, 0x1.111112p-7f);
+  y = __fmaf_rn(r, y, 0x1.555556p-5f);
+  y = __fmaf_rn(r, y, 0x1.555556p-3f);
+  y = __fmaf_rn(r, y, 0.5f);
+  y = __fmaf_rn(r, y, 1.0f);
+  y = __fmaf_rn(r, y, 1.0f);
+  return x != x ? x : y * __int_as_float(((int)n + 127) << 23);
+}
+
+/* As attention_sees, but for the mask counted in int. */
+__device__ static inline bool sees(const struct attention_numbers *s, const struct attention_head *x, int i, int j) {
+  if (i >= (int)s->queries || j >= (int)s->keys || (s->causal && j > i)) return false;
+  return !x->mask || x->mask[i * s->mask_step[2] + j * s->mask_step[3]];
+}
+
+/* Four neighbours in memory, which begin at a multiple of 16 bytes. */
+struct __align__(16) four {
+  float x, y, z, w;
+};
+
+__device__ static inline void load_four(const float *from, float *to, int step) {
+  struct four v = *(const struct four *)from;
+  to[0] = v.x, to[step] = v.y, to[2 * step] = v.z, to[3 * step] = v.w;
+}
+
+/* Four neighbours, of which so many are there. */
+__device__ static inline void load_some(const float *from, int wide, int there, float *v, int step) {
+  if (wide && there >= 4) {
+    load_four(from, v, step);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) v[i * step] = i < there ? from[i] : 0;
+}

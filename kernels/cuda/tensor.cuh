@@ -58,18 +58,9 @@ __device__ static inline unsigned cell_of(const float *x, int step) {
 __device__ static inline unsigned long long reciprocal_of(unsigned d) { return (1ull << 32) / d + 1; }
 __device__ static inline unsigned divide(unsigned n, unsigned long long by) { return (unsigned)(n * by >> 32); }
 
-/* Four neighbours in memory, which begin at a multiple of 16 bytes. */
-struct __align__(16) four {
-  float x, y, z, w;
-};
 struct __align__(16) four_cells {
   unsigned x, y, z, w;
 };
-
-__device__ static inline void load_four(const float *from, float *to, int step) {
-  struct four v = *(const struct four *)from;
-  to[0] = v.x, to[step] = v.y, to[2 * step] = v.z, to[3 * step] = v.w;
-}
 
 __device__ static inline void store_cells(unsigned *to, const unsigned *v) {
   struct four_cells c;
@@ -77,12 +68,3 @@ __device__ static inline void store_cells(unsigned *to, const unsigned *v) {
   *(struct four_cells *)to = c;
 }
 
-/* Four neighbours, of which so many are there. */
-__device__ static inline void load_some(const float *from, int wide, int there, float *v, int step) {
-  if (wide && there >= 4) {
-    load_four(from, v, step);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < 4; i++) v[i * step] = i < there ? from[i] : 0;
-}

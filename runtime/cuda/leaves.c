@@ -23,12 +23,16 @@ static const char *text_of(const char *name, size_t length, const char *ending) 
   return "";
 }
 
-/* Behind the definitions `types`, what kernels share: all, those of tensor cores, and X and X_tensor; then the file. */
+/* Behind the definitions `types`, what kernels share: all, those of tensor cores or by tiles, and X and X_tensor; then the
+ * file. */
 static const char *program_text(struct arena *a, const char *name, const char *types) {
   const char *end = strstr(name, "_tensor");
-  return arena_printf(
-      a, "%s%s%s%s%s", types, text_of("leaf", 4, ".cuh"), end ? text_of("tensor", 6, ".cuh") : "",
-      text_of(name, end ? (size_t)(end - name) : strlen(name), ".cuh"), text_of(name, strlen(name), ".cu"));
+  const char *kind = end                      ? text_of("tensor", 6, ".cuh")
+                     : strstr(name, "_tiles") ? text_of("tiles", 5, ".cuh")
+                                              : "";
+  return arena_printf(a, "%s%s%s%s%s", types, text_of("leaf", 4, ".cuh"), kind,
+                      text_of(name, end ? (size_t)(end - name) : strlen(name), ".cuh"),
+                      text_of(name, strlen(name), ".cu"));
 }
 
 /* The kernel of the file `name`, behind the definitions `types`; compiled when it is needed first. NULL after an error
@@ -51,7 +55,7 @@ static const struct cuda_leaf *load_leaf(struct cuda_engine *e, const char *name
 void cuda_run_leaf(void *const *args, const void *state) {
   const struct leaf_call *c = state;
   struct cuda_engine *e = c->engine;
-  void *params[MAX_LEAF_INPUTS + 2], *result = args[c->nargs - 1], *none = NULL;
+  void *params[MAX_LEAF_INPUTS + 3], *result = args[c->nargs - 1], *none = NULL;
   int count = 0;
   for (; count < c->nargs - 1; count++) params[count] = (void *)&args[count];
   for (int i = 0; i < c->missing; i++) params[count++] = &none;
@@ -145,25 +149,11 @@ bool cuda_has_tensor_cores(const struct cuda_engine *e) {
   return true;
 }
 
-/* With --tf32, of heads that are not too wide: kernels/cuda/attention_tensor.cu, a block for 128 rows. */
-static void attention_by_tensor_cores(const struct cuda_engine *e, const struct node *n,
-                                      struct leaf_launch *how) {
-#define TEXT(width) "#define TYPE float\n#define SUM float\n#define BF16 0\n#define WIDTH " #width "\n"
-  static const char *const types[] = {TEXT(32), TEXT(64), TEXT(128)};
-#undef TEXT
-  enum { HIGH = 128 };
-  struct attention s = attention_of(n);
-  int64_t width = s.size > s.values ? s.size : s.values;
-  bool counted = s.queries <= INT32_MAX / 2 && s.keys <= INT32_MAX / 2; /* in int */
-  if (n->type.dtype != DT_F32 || !e->tf32 || width > HIGH || !counted || !cuda_has_tensor_cores(e)) return;
-  how->name = "attention_tensor";
-  how->types = types[width > 32 ? width > 64 ? 2 : 1 : 0];
-  how->threads = s.batch * s.heads * ((s.queries + HIGH - 1) / HIGH) * BLOCK_THREADS;
-}
-
 bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                       struct command *c, struct diags *d) {
   const struct node *n = step->node;
+  bool attends = n->op == OP_attention || n->op == OP_attention_gradient;
+  if (attends && cuda_attention_by_tiles(e, n)) return cuda_leaf_attention(e, a, step, device, c, d);
   const struct op_info *op = op_of(n);
   struct leaf_launch how = {.name = op->name,
                             .types = (in_int(n) ? types_in_int : types_of)[n->inputs[0]->type.dtype],
@@ -172,6 +162,5 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
                             .begins = op->in_place - 1,
                             .bytes = op->in_place ? (size_t)type_bytes(&n->type) : 0};
   how.threads = op->numbers(n, how.numbers);
-  if (n->op == OP_attention) attention_by_tensor_cores(e, n, &how);
   return call_leaf(e, a, &how, device, c, d);
 }

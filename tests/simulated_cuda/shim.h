@@ -117,3 +117,12 @@ static inline __attribute__((unused)) float lane_xor(float x, int by) {
   __syncthreads();
   return x;
 }
+/* See kernels/cuda/tiles.cuh. */
+static inline __attribute__((unused)) int any_thread(int x) {
+  int any = 0;
+  simulated_fragments[threadIdx.x][0] = x != 0;
+  __syncthreads();
+  for (unsigned i = 0; i < blockDim.x; i++) any |= (int)simulated_fragments[i][0];
+  __syncthreads();
+  return any;
+}

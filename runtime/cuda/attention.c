@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention and its derivatives in f32, of heads that are not too wide: kernels/cuda/attention_gradient_tiles.cu, and with --tf32
+ * attention_tensor.cu. How the work is cut depends on sizes alone. */
+#include "runtime/cuda/leaf.h"
+
+#include "ir/ops/op_id.h"
+
+#include <string.h>
+
+/* As tiles.cuh and attention_tensor.cu have them: rows of a block. */
+enum { OWN = 64, HIGH = 128, WIDEST = 128, ROW_BYTES = 16 };
+
+bool cuda_attention_by_tiles(const struct cuda_engine *e, const struct node *n) {
+  struct attention s = attention_of(n);
+  int64_t width = s.size > s.values ? s.size : s.values, most = INT32_MAX / 2; /* they count in int */
+  if (n->type.dtype != DT_F32 || width > WIDEST || s.queries > most || s.keys > most ||
+      s.heads > most / WIDEST)
+    return false;
+  return n->op == OP_attention_gradient || (e->tf32 && cuda_has_tensor_cores(e));
+}
+
+/* One of three texts, by what heads have. */
+static const char *by_width(const struct attention *s, const char *const texts[3]) {
+  int64_t width = s->size > s->values ? s->size : s->values;
+  return texts[width > 32 ? width > 64 ? 2 : 1 : 0];
+}
+
+/* A block for so many rows of a head, of `length`. The operands are those of the node and `more`. */
+static struct leaf_launch launch_of(const struct node *n, const char *name, const char *types, int64_t length,
+                                    int64_t rows, int more) {
+  struct attention s = attention_of(n);
+  struct leaf_launch how = {.name = name,
+                            .types = types,
+                            .nargs = n->ninputs + 1 + more,
+                            .missing = op_of(n)->max_inputs - n->ninputs,
+                            .threads = s.batch * s.heads * ((length + rows - 1) / rows) * BLOCK_THREADS};
+  memcpy(how.numbers, &s, sizeof s);
+  return how;
+}
+
+struct gradient_call {
+  const struct leaf_call *queries, *keys;
+  const CUdeviceptr *rows;
+};
+
+/* q, k, v, y and dy, then the rows, then the others. */
+static void run_gradient(void *const *args, const void *state) {
+  enum { BEFORE = 5 };
+  const struct gradient_call *c = state;
+  void *all[MAX_LEAF_INPUTS + 2];
+  memcpy(all, args, BEFORE * sizeof *args);
+  all[BEFORE] = (void *)(uintptr_t)*c->rows;
+  memcpy(all + BEFORE + 1, args + BEFORE, (size_t)(c->keys->nargs - BEFORE - 1) * sizeof *args);
+  cuda_run_leaf(all, c->queries);
+  cuda_run_leaf(all, c->keys);
+}
+
+#define F32 "#define TYPE float\n#define SUM float\n"
+
+static void fill_in(struct command *c, call_fn *run, const void *state) {
+  c->kind = COMMAND_CALL;
+  c->call = run;
+  c->state = state;
+}
+
+static bool prepare_gradient(struct cuda_engine *e, struct arena *a, const struct node *n, int device,
+                             struct command *c, struct diags *d) {
+#define TEXT(width, of_keys) F32 "#define WIDTH " #width "\n#define OF_KEYS " #of_keys "\n"
+  static const char *const of_queries[] = {TEXT(32, 0), TEXT(64, 0), TEXT(128, 0)}, *const of_keys[] = {
+                                                                                        TEXT(32, 1),
+                                                                                        TEXT(64, 1),
+                                                                                        TEXT(128, 1)};
+#undef TEXT
+  static const char name[] = "attention_gradient_tiles";
+  struct attention s = attention_of(n);
+  struct leaf_launch queries = launch_of(n, name, by_width(&s, of_queries), s.queries, OWN, 1);
+  struct leaf_launch keys = launch_of(n, name, by_width(&s, of_keys), s.keys, OWN, 1);
+  struct gradient_call *call = arena_new(a, struct gradient_call);
+  *call = (struct gradient_call){.queries = cuda_leaf_call(e, a, &queries, device, d),
+                                 .rows = &e->devices[device].scratch[SCRATCH_A].data};
+  if (!call->queries || !(call->keys = cuda_leaf_call(e, a, &keys, device, d))) return false;
+  fill_in(c, run_gradient, call);
+  return cuda_scratch(e, device, SCRATCH_A, (size_t)(s.batch * s.heads * s.queries * ROW_BYTES), d);
+}
+
+static bool prepare_tensor_cores(struct cuda_engine *e, struct arena *a, const struct node *n, int device,
+                                 struct command *c, struct diags *d) {
+#define TEXT(width) F32 "#define BF16 0\n#define WIDTH " #width "\n"
+  static const char *const types[] = {TEXT(32), TEXT(64), TEXT(128)};
+#undef TEXT
+  struct attention s = attention_of(n);
+  struct leaf_launch how = launch_of(n, "attention_tensor", by_width(&s, types), s.queries, HIGH, 0);
+  struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
+  fill_in(c, cuda_run_leaf, call);
+  return call != NULL;
+}
+
+bool cuda_leaf_attention(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
+                         struct command *c, struct diags *d) {
+  if (step->node->op == OP_attention_gradient) return prepare_gradient(e, a, step->node, device, c, d);
+  return prepare_tensor_cores(e, a, step->node, device, c, d);
+}
