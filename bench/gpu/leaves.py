@@ -64,7 +64,8 @@ ATTENTIONS = [
 
 def text_of(name, definitions=FLOAT):
     """As program_text of runtime/cuda/leaves.c."""
-    parts = ["leaf.cuh"] + ["tensor.cuh"] * name.endswith("_tensor") + [name.removesuffix("_tensor") + ".cuh", name + ".cu"]
+    kind = ["tensor.cuh"] * name.endswith("_tensor") + ["tiles.cuh"] * name.endswith("_tiles")
+    parts = ["leaf.cuh"] + kind + [name.removesuffix("_tensor") + ".cuh", name + ".cu"]
     return definitions + "".join((FOLDER / part).read_text() for part in parts if (FOLDER / part).exists())
 
 
@@ -253,14 +254,20 @@ def convs(o, kernels):
 
 # ---- attention ----
 
-def attention_definitions(size, values):
-    """As runtime/cuda/leaves.c."""
-    return f"{FLOAT}#define BF16 0\n#define WIDTH {next(w for w in (32, 64, 128) if w >= max(size, values))}\n"
+def attention_definitions(size, values, more="#define BF16 0\n"):
+    """As runtime/cuda/attention.c."""
+    return f"{FLOAT}{more}#define WIDTH {next(w for w in (32, 64, 128) if w >= max(size, values))}\n"
+
+
+def gradient_texts(size, values):
+    """Of queries and of keys."""
+    return [text_of("attention_gradient_tiles", attention_definitions(size, values, f"#define OF_KEYS {keys}\n")) for keys in (0, 1)]
 
 
 def attention_texts():
     tensor = {("attention_tensor", text_of("attention_tensor", attention_definitions(*c[5:7]))) for c in ATTENTIONS}
-    return [(name, text_of(name)) for name in ("attention", "attention_gradient")] + sorted(tensor)
+    tiles = {("attention_gradient_tiles", text) for c in ATTENTIONS for text in gradient_texts(*c[5:7])}
+    return [("attention", text_of("attention"))] + sorted(tensor | tiles)
 
 
 def attentions(o, kernels):
@@ -297,7 +304,10 @@ def attentions(o, kernels):
                 text, high = text_of("attention_tensor", attention_definitions(size, values)), 128
             first = kernels.launch(text, 256 * n * heads * -(-queries // high), (q, k, v, None, y), numbers)
             first()
-            second = kernels.launch(text_of("attention_gradient"), 256 * n * heads, (q, k, v, y, dy, None, gradient), numbers)
+            rows = torch.full((4 * n * heads * queries,), math.nan, device="cuda")
+            both = [kernels.launch(text, 256 * n * heads * -(-length // 64), (q, k, v, y, dy, rows, None, gradient), numbers)
+                    for text, length in zip(gradient_texts(size, values), (queries, keys))]
+            second = lambda: [call() for call in both]
             second()
             forward, back, of, flat = peer(q, k, v, dy)
             flops = n * heads * queries * keys * (size + values) // (2 if causal else 1)

@@ -84,12 +84,16 @@ def leaves(types):
 
 def shared(folder, name):
     """What else stands in front of it, see runtime/cuda/leaves.c."""
-    files = [folder / f'{part}.cuh' for part in ['tensor'] * name.endswith('_tensor') + [name.removesuffix('_tensor')]]
+    kind = ['tensor'] * name.endswith('_tensor') + ['tiles'] * name.endswith('_tiles')
+    files = [folder / f'{part}.cuh' for part in kind + [name.removesuffix('_tensor')]]
     return ''.join(file.read_text() for file in files if file.exists())
 
 
 def variants(name, dtype):
-    """(what it is called, more definitions): those of runtime/cuda/conv.c and leaves.c."""
+    """(what it is called, more definitions): those of runtime/cuda/conv.c and attention.c."""
+    if name == 'attention_gradient_tiles':
+        return [(f'{("queries", "keys")[keys]} {width}', f'#define WIDTH {width}\n#define OF_KEYS {keys}\n')
+                for keys in (0, 1) for width in (32, 64, 128)] * (dtype == 'f32')
     if not name.endswith('_tensor'):
         return [(dtype, '')]
     if name == 'attention_tensor':

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The derivatives of attention in f32, see tiles.cuh and ir/ops/attention.c, in two calls (Dao, FlashAttention-2, 2023). In the first, with
- * OF_KEYS 0, a block has 64 queries and meets the keys twice: for what the rows' weights are made of, which it puts into `rows`, and
- * for dq. In the second, with OF_KEYS 1, it has 64 keys, which meet the queries: for dk and dv. */
+/* The derivatives of attention in f32, see tiles.cuh and ir/ops/attention.c, in two calls (Dao, FlashAttention-2, 2023). In the
+ * first, with OF_KEYS 0, a block has 64 queries and meets the keys twice: for what the rows' weights are made of, which it puts
+ * into `rows`, and for dq. In the second, with OF_KEYS 1, it has 64 keys, which meet the queries: for dk and dv. */
 
 /* Of a query: p = e^(score - top) by; 0: it sees nothing. dots = dy . y. */
 struct __align__(16) query_row {

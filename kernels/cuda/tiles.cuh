@@ -6,8 +6,8 @@
  * others y + 16 i; of sums over the others those of own rows 4a to 4a + 3 and of columns 4b to 4b + 3. Where there are only half as
  * many of these as threads, the second half of the threads has the second half of the others (TURNS).
  *
- * In shared memory rows are pieces of four numbers, of which piece c of row r is where c ^ r % 8 would be, and scores a row for each of
- * the others, of which number o of row r is where o ^ r % 4 * 8 would be: so the threads of a warp meet no bank twice. */
+ * In shared memory rows are pieces of four numbers, of which piece c of row r is where c ^ r % 8 would be, and scores a row for
+ * each of the others, of which number o of row r is where o ^ r % 4 * 8 would be: so the threads of a warp meet no bank twice. */
 enum {
   OWN = 64,
   MET = WIDTH > 64 ? 32 : 64,
@@ -32,8 +32,8 @@ struct tile_rows {
   int row[2], count, width[2], wide[2];
 };
 
-__device__ static inline struct tile_rows tile_rows(const struct attention_numbers *s, const struct attention_head *x, const float *a,
-                                                    const float *b, long long count) {
+__device__ static inline struct tile_rows tile_rows(const struct attention_numbers *s, const struct attention_head *x,
+                                                    const float *a, const float *b, long long count) {
   struct tile_rows r;
   r.from[0] = a, r.from[1] = b, r.row[0] = (int)x->row, r.row[1] = (int)x->row_values, r.count = (int)count;
   r.width[0] = (int)s->size, r.width[1] = (int)s->values;
@@ -54,15 +54,17 @@ __device__ static inline void store_four(float *to, const float *v) {
   *(struct four *)to = f;
 }
 
-/* `high` rows from `begin` on, `across` columns of them from `first` on, zeros behind their ends. Returns NaN if one of them is NaN or
- * infinite, else 0. */
-__device__ static inline float load_tile(const struct tile_rows *r, int which, int begin, int first, int high, int across, float *to) {
+/* `high` rows from `begin` on, `across` columns of them from `first` on, zeros behind their ends. Returns NaN if one of them is
+ * NaN or infinite, else 0. */
+__device__ static inline float load_tile(const struct tile_rows *r, int which, int begin, int first, int high, int across,
+                                         float *to) {
   float odd = 0;
 #pragma unroll 2
   for (int i = 0; i < high * across / 1024; i++) {
-    int u = (int)threadIdx.x + 256 * i, row = u / (across / 4), c = u % (across / 4), there = r->width[which] - first - 4 * c;
+    int u = (int)threadIdx.x + 256 * i, row = u / (across / 4), c = u % (across / 4), column = first + 4 * c;
+    int there = begin + row < r->count ? r->width[which] - column : 0;
     float v[4];
-    load_some(r->from[which] + (long long)(begin + row) * r->row[which] + first + 4 * c, r->wide[which], begin + row < r->count ? there : 0, v, 1);
+    load_some(r->from[which] + (long long)(begin + row) * r->row[which] + column, r->wide[which], there, v, 1);
 #pragma unroll
     for (int e = 0; e < 4; e++) odd += v[e] - v[e];
     store_four(to + row * across + (c ^ row % 8) * 4, v);

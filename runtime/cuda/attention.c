@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention and its derivatives in f32, of heads that are not too wide: kernels/cuda/attention_gradient_tiles.cu, and with --tf32
- * attention_tensor.cu. How the work is cut depends on sizes alone. */
+/* Attention and its derivatives in f32, of heads that are not too wide: kernels/cuda/attention_gradient_tiles.cu, and
+ * with --tf32 attention_tensor.cu. How the work is cut depends on sizes alone. */
 #include "runtime/cuda/leaf.h"
 
 #include "ir/ops/op_id.h"
