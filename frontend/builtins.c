@@ -198,8 +198,9 @@ static struct value run_matches(struct resolver *r, struct value *args, struct l
   return value_bool(found);
 }
 
-/* global_norm(list): the root of the sum of the squares of all elements, in f64; the sums of the tensors are added up
- * in the order of the list. All variables of a chain ask for that of the same list. */
+/* global_norm(list): the root of the sum of the squares of all elements, all in f64, where no square of an f32 is
+ * infinite or 0; the sums of the tensors are added up in the order of the list. All variables of a chain ask for that
+ * of the same list. */
 static struct value run_global_norm(struct resolver *r, struct value *args, struct loc loc,
                                     const struct role *role) {
   const struct value *list = &args[0];
@@ -221,9 +222,8 @@ static struct value run_global_norm(struct resolver *r, struct value *args, stru
       report(r, item.at, "a norm is that of f32 or f64, not of %s", type_text(r->arena, &x->type));
       return value_error();
     }
-    struct node *squares =
-        build_reduce(r->g, OP_reduce_sum, build1(r->g, OP_square, x), (1u << x->type.rank) - 1);
-    sum = build2(r->g, OP_add, sum, build_cast(r->g, squares, DT_F64));
+    struct node *squares = build1(r->g, OP_square, build_cast(r->g, x, DT_F64));
+    sum = build2(r->g, OP_add, sum, build_reduce(r->g, OP_reduce_sum, squares, (1u << x->type.rank) - 1));
   }
   struct node *norm = build1(r->g, OP_sqrt, sum);
   if (list->list.count > 1) r->norm = (struct known_norm){list->list.items, list->list.count, r->g, norm};

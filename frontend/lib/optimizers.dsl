@@ -281,16 +281,18 @@ optimizer adafactor(rate = 0.01, decay = 0.0, power = -0.8, least = 1e-3, limit 
 #   train mean(square(sum(x * w, axis = 1) - y)) with [clip_by_value(1.0), sgd(0.1)]
 optimizer clip_by_value(limit) { return clip(gradient, -limit, limit) }
 
-# The gradient of each variable, by itself of a norm of `limit` at most.
+# The gradient of each variable, by itself of a norm of `limit` at most, which is taken as in clip_by_global_norm.
 #   input x : f32[B, 3]
 #   input y : f32[B]
 #   var w : f32[3] = zeros()
 #   train mean(square(sum(x * w, axis = 1) - y)) with [clip_by_norm(1.0), sgd(0.1)]
 optimizer clip_by_norm(limit) {
-  return gradient * (limit / max(norm(gradient), limit))
+  return gradient * cast(limit / max(global_norm([gradient]), limit), dtype(variable))
 }
 
-# All gradients together, as one vector, of a norm of `limit` at most (Pascanu, Mikolov, Bengio 2013).
+# All gradients together, as one vector, of a norm of `limit` at most (Pascanu, Mikolov, Bengio 2013). The norm is one of f64:
+# that of no finite gradients of f32 is infinite, nor 0 unless they are. An infinite element becomes NaN and all others 0, as
+# torch's clip_grad_norm_ has it; with a NaN all are NaN. Gradients of f64 are squared as they are, up to 1e154.
 #   input x : f32[B, 3]
 #   input y : f32[B]
 #   var w : f32[3] = zeros()

@@ -23,6 +23,16 @@ model sparse {
   train sum(square(y)) with sgd(0.01)
 }
 """
+JOINED = """use nn
+model joined {
+  input i : i32[B, 4]
+  input w : f64[B, 4]
+  var k : f64[5, 3] = glorot_uniform()
+  predict product = nn.sparse_dense_matmul(i, w, k)
+%s  train sum(square(nn.sparse_dense_matmul(i, w, k)) + square(nn.embedding_lookup_sparse(k, i, w, combiner = "sum"))) with sgd(0.01)
+}
+"""
+COMBINERS = ("sum", "mean", "sqrtn")
 failures = []
 
 
@@ -46,6 +56,48 @@ def matrix(rng, rows, columns):
     m = m.tocsr()
     m.sort_indices()
     return m
+
+
+def combined(k, i, w, how):
+    """What a row has of the table, one place after the other."""
+    out = np.zeros((len(i), k.shape[1]))
+    for row, (places, weights) in enumerate(zip(i, w)):
+        some = [(p, v) for p, v in zip(places, weights) if p >= 0]
+        if some:
+            share = {"sum": 1, "mean": sum(v for _, v in some), "sqrtn": np.sqrt(sum(v * v for _, v in some))}[how]
+            out[row] = sum(k[p] * v for p, v in some) / share
+    return out
+
+
+def padding(rng, folder):
+    """Places of nothing anywhere, whose weights are anything; the table's first and last rows are those that a wrong number names."""
+    text = "".join("  predict %s = nn.embedding_lookup_sparse(k, i, w, combiner = \"%s\")\n"
+                   "  predict plain_%s = nn.embedding_lookup_sparse(k, i, combiner = \"%s\")\n" % ((how,) * 4) for how in COMBINERS)
+    model = twin.Twin(sys.argv[1], folder, "joined", JOINED % text)
+    i = np.array([[0, 4, 1, 4], [-1, 2, -1, 3], [-1, -1, -1, -1], [2, 2, 2, -1], [-1, -1, -1, 1], [3, -1, 3, 1]], np.int32)
+    w = rng.uniform(0.5, 2, i.shape)
+    w[i < 0] = 7
+    k = rng.standard_normal((5, 3))
+    for kind in "plain", "odd":
+        if kind == "odd":  # nothing of a place of nothing, or of rows that are not named, is looked at
+            i, w, k = i[1:], w[1:].copy(), k.copy()
+            w[i < 0] = np.nan
+            k[0], k[4] = np.inf, np.nan
+        names = ["product"] + [p + how for how in COMBINERS for p in ("", "plain_")]
+        for towers in ("1", "3"):
+            got = model.predict({"i": i, "w": w}, names, "--batch", "4", "--towers", towers, variables={"k": k})
+            for name, y in zip(names, got):
+                how = "sum" if name == "product" else name.replace("plain_", "")
+                want = combined(k, i, np.ones(w.shape) if "plain" in name else w, how)
+                check(twin.differs(want, y, 1e-14) is None, "%s of %s on %s towers" % (name, kind, towers))
+        begin, end = model.train({"i": i, "w": w}, 1, "--batch", str(len(i)), "--towers", "3")
+        slope = np.zeros((5, 3))
+        y = combined(begin["k"], i, w, "sum")
+        for row in range(len(i)):
+            for p, v in zip(i[row], w[row]):
+                if p >= 0:
+                    slope[p] += 4 * v * y[row]
+        check(twin.differs(begin["k"] - 0.01 * slope, end["k"], 1e-13) is None, "what is trained on %s" % kind)
 
 
 def main():
@@ -87,6 +139,7 @@ def main():
                     run = subprocess.run([model.dgc, "train", "sparse.dsl", "--data", data[0], "--data", "w=m.npz:values/%d" % width],
                                          cwd=folder, capture_output=True, text=True)
                     check(run.returncode == 1 and says in run.stderr, "%s: %s" % (data, run.stderr))
+        padding(rng, folder)
     print("%d failed" % len(failures))
     return len(failures) > 0
 
