@@ -172,7 +172,7 @@ __device__ static inline void gradient_block(const struct gradient_block *b, con
   store_sums(weighed, b->begin, b->own.count, b->own.width[1], b->own.row[1], weighed_out);
 }
 
-extern "C" __global__ void __launch_bounds__(256, LEAST_BLOCKS)
+extern "C" __global__ void __launch_bounds__(256, LOADS == 1 && WIDTH == 128 ? 1 : LEAST_BLOCKS)
     attention_gradient_tiles(const TYPE *q, const TYPE *k, const TYPE *v, const TYPE *y, const TYPE *dy, void *rows,
                              const unsigned char *mask, TYPE *out, struct attention_numbers s) {
   __shared__ struct four cells[CELLS / 4];

@@ -54,12 +54,19 @@ __device__ static inline void store_four(float *to, const float *v) {
   *(struct four *)to = f;
 }
 
+/* Loads under way at once: cards before 9.0 have no registers left for two. */
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
+enum { LOADS = 1 };
+#else
+enum { LOADS = 2 };
+#endif
+
 /* `high` rows from `begin` on, `across` columns of them from `first` on, zeros behind their ends. Returns NaN if one of them is
  * NaN or infinite, else 0. */
 __device__ static inline float load_tile(const struct tile_rows *r, int which, int begin, int first, int high, int across,
                                          float *to) {
   float odd = 0;
-#pragma unroll 2
+#pragma unroll LOADS
   for (int i = 0; i < high * across / 1024; i++) {
     int u = (int)threadIdx.x + 256 * i, row = u / (across / 4), c = u % (across / 4), column = first + 4 * c;
     int there = begin + row < r->count ? r->width[which] - column : 0;

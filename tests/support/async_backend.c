@@ -62,6 +62,7 @@ struct async_backend {
   pthread_cond_t change;
   struct async_device devices[MAX_DEVICES];
   int ndevices;
+  void *interp; /* what computes */
   struct event *events;
   void *memory[MAX_MEMORY]; /* that was asked for and not freed; the host's addresses */
   bool closing, failed;
@@ -234,6 +235,7 @@ static void async_close(void *self) {
   pthread_mutex_unlock(&f->lock);
   for (int i = 0; i < f->ndevices; i++)
     if (f->devices[i].index >= 0) pthread_join(f->devices[i].thread, NULL);
+  backend_interp.close(f->interp);
   while (f->events) {
     struct event *e = f->events;
     f->events = e->next;
@@ -247,7 +249,7 @@ static void async_close(void *self) {
 
 static void *async_open(const struct target *target, struct diags *d) {
   struct async_backend *f = calloc(1, sizeof *f);
-  (void)d;
+  f->interp = backend_interp.open(target, d);
   pthread_mutex_init(&f->lock, NULL);
   pthread_cond_init(&f->change, NULL);
   f->ndevices = target->ndevices;
@@ -346,7 +348,8 @@ static void set_call(struct command *c, struct arena *a, struct state s) {
 static bool async_prepare(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                           struct diags *d) {
   struct command inner = {0};
-  if (!backend_interp.prepare(NULL, a, step, device, &inner, d)) return false;
+  struct async_backend *f = self;
+  if (!backend_interp.prepare(f->interp, a, step, device, &inner, d)) return false;
   struct work w = {.kind = WORK_CALL, .call = inner.call, .state = inner.state, .nargs = step->noperands};
   w.nwrites = step->kind == STEP_KERNEL ? step->kernel->noutputs : 1;
   set_call(c, a, (struct state){device_of(self, device), w, 0});
