@@ -120,7 +120,7 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
                               .first = sums ? u * step : piece_begin(rows, (int)units, (int)u),
                               .end = sums ? least((u + 1) * step, rows)
                                           : piece_begin(rows, (int)units, (int)u + 1),
-                              .memory = p->memory + (size_t)piece * p->room};
+                              .memory = p->room ? p->memory + (size_t)piece * p->room : NULL};
     (sums ? conv_lanes_kernel : conv_lanes_pixels)(&call);
   }
 }
