@@ -8,8 +8,8 @@
  * loses.) So its relative error is at most that of the sums times P, and that of the sums where x is alike everywhere,
  * however far from 0.
  *
- * Without such a slice p is the mean, as it is rounded. Nothing flows back through p, from which neither depends; and
- * the sums that flow back are of one passage, too. A tower's moments are those of its own rows, p too. */
+ * Nothing flows back through p, from which neither depends; and the sums that flow back are of one passage, too.
+ * Without such a slice x is small, and p the mean itself. A tower's moments are those of its own rows, p too. */
 #include "frontend/resolve.h"
 
 #include "ir/ops/op_id.h"
@@ -59,16 +59,15 @@ struct value moments(struct resolver *r, struct node *x, uint32_t axes, struct l
   int axis = axis_of_slices(&x->type, axes), batch = type_batch_axis(&x->type);
   bool joins = batch >= 0 && axes >> batch & 1;
   struct node *mean, *variance;
-  if (axis < 0 && !joins) {
+  if (axis < 0) {
     mean = mean_of(r, x, axes);
     variance = squares(r, x, mean, axes);
   } else {
-    struct node *all = axis < 0 ? mean_of(r, x, axes) : NULL;
-    struct node *near = all ? build1(r->g, OP_stop_gradient, all) : near_mean(r, x, axes, axis);
+    struct node *near = near_mean(r, x, axes, axis);
     variance = squares(r, x, near, axes);
     struct node *apart = build2(r->g, OP_sub, x, spread_over(r, near, &x->type, axes));
     struct node *rest = mean_of(r, apart, axes);
-    mean = all ? all : build2(r->g, OP_add, near, rest);
+    mean = build2(r->g, OP_add, near, rest);
     variance = build2(r->g, OP_sub, variance, build1(r->g, OP_square, rest));
     variance = build2(r->g, OP_max, variance, build_fill(r->g, &variance->type, 0));
   }

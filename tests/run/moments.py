@@ -160,9 +160,12 @@ def check_own(name, x, towers, got, epsilon):
     for state, value in want.items():
         known = np.isfinite(value)
         far = np.abs(got[state][known] - value[known])
-        # means are rounded as what they are of, variances by the roundings of 40 squares, in 8 slices
+        # means are rounded as what they are of, variances by the roundings of 40 squares, in 8 slices; without slices the
+        # point from which differences are taken is the mean of at most 5 rows as it is rounded
         spread = max(np.abs(v[np.isfinite(v)]).max(initial=0) for v in of["spread"] + of["flat_spread"])
         allowed = len(parts) * 16 * epsilon * ((0 if "spread" in state or "given" in state else largest) + 40 * spread)
+        if "flat_spread" in state or state == "given_flat":
+            allowed += len(parts) * (max(sizes) * epsilon * largest) ** 2
         check((far <= allowed).all(), f"{name} on {towers} towers: {state} is off by {far.max(initial=0)}, not {allowed}")
         check(not np.isfinite(got[state][~known]).any(), f"{name} on {towers} towers: {state} is finite")
 
