@@ -309,7 +309,6 @@ void effects_report(struct resolver *r, bool trains);
 
 /* reach.c: an array with room for one item more: at every power of two it moves */
 void *grown(struct arena *a, void *items, int count, size_t size);
-/* whether a value is made of certain nodes; looks at each node of a graph once */
 /* statistic.c: what a tower has of its own rows */
 /* n is a statistic of the rows `of`, whatever rows it is computed by. */
 void note_statistic(struct resolver *r, struct node *n, const struct node *of);
@@ -317,6 +316,7 @@ void note_statistic(struct resolver *r, struct node *n, const struct node *of);
  * itself where that is the same; NULL after an error, which is reported at loc. */
 struct node *read_for_tower(struct resolver *r, struct node *x, bool joined, struct loc loc);
 
+/* reach.c, too: whether a value is made of certain nodes; looks at each node of a graph once */
 bool reach_batch(struct resolver *r, const struct node *n);
 bool reach_varying(struct resolver *r, const struct node *n);
 bool reach_total(struct resolver *r, const struct node *n);

@@ -4,8 +4,9 @@
 
     tools/gallery.py build/dgc build/samples docs/pictures
 
-Needs Python alone. Trainings begin with seed 0 and, but for the U-Net's, have --bits portable: the same pictures come out again."""
+Needs Python alone. Trainings begin with seed 0 and have --bits portable: the same pictures come out again."""
 import array
+import ast
 import base64
 import json
 import pathlib
@@ -29,13 +30,13 @@ def run(*words):
     subprocess.run([dgc, *map(str, words)], cwd=work, check=True, stdout=subprocess.DEVNULL)
 
 
-def train(name, *options, bits="portable"):
-    run("train", samples / (name + ".dsl"), *options, "--bits", bits, "--quiet", "--checkpoint", name + ".safetensors")
+def train(name, *options):
+    run("train", samples / (name + ".dsl"), *options, "--bits", "portable", "--quiet", "--checkpoint", name + ".safetensors")
 
 
-def predict(name, *outputs, rows="0:16", more=(), bits="portable"):
+def predict(name, *outputs, rows="0:16", more=()):
     words = [w for o in outputs for w in ("--output", "%s=%s.npy" % (o, o))]
-    run("predict", samples / (name + ".dsl"), "--checkpoint", name + ".safetensors", "--eval-rows", rows, "--bits", bits,
+    run("predict", samples / (name + ".dsl"), "--checkpoint", name + ".safetensors", "--eval-rows", rows, "--bits", "portable",
         "--quiet", *words, *more)
     return [npy(work / (o + ".npy")) for o in outputs]
 
@@ -44,7 +45,7 @@ def npy(path):
     """Shape and elements."""
     data = path.read_bytes()
     size = struct.unpack("<H", data[8:10])[0]
-    head = eval(data[10:10 + size], {"__builtins__": {}})
+    head = ast.literal_eval(data[10:10 + size].decode())
     kind = {"<f4": "f", "|u1": "B", "<i4": "i"}[head["descr"]]
     return head["shape"], array.array(kind, data[10 + size:])
 
@@ -137,8 +138,8 @@ def pairs(name, *options, data=False):
 
 
 def unet():
-    train("unet", "--batch", 32, "--epochs", 5, bits="fast")  # convolutions in portable order take minutes
-    (_, segment), = predict("unet", "segment", rows="0:12", bits="fast")
+    train("unet", "--batch", 32, "--epochs", 5)
+    (_, segment), = predict("unet", "segment", rows="0:12")
     given = idx("test-images.idx", 0, 12, 784)
     palette = [(255, 255, 255)] + [tuple(int(c[k:k + 2], 16) for k in (1, 3, 5)) for c in COLORS]
     strips("unet", [("the picture", [given[784 * i:784 * i + 784] for i in range(12)], None),

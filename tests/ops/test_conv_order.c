@@ -2,13 +2,12 @@
 /* Convolutions in the order of ir/ops/conv.c, bit for bit as plain loops here have it: of the interpreter, and of
  * compiled code with portable bits, for each processor that this machine can compute as. Places meet pixels by search,
  * and terms are laid out before they are added up. */
+#include "tests/ops/in_order.h"
 #include "tests/support/elements.h"
-#include "tests/support/fixture.h"
 #include "tests/support/random.h"
 
 #include "ir/graph/build.h"
 #include "ir/ops/op_id.h"
-#include "runtime/engines.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -186,15 +185,6 @@ static void convolve(const struct shape *s, const struct tensor *t, int result, 
 
 /* ---- all shapes as one graph ---- */
 
-struct convs {
-  struct arena *arena;
-  struct diags diags;
-  struct graph *g;
-  struct plan *plan;
-  struct values inputs;
-  struct tensor want[NSHAPES * RESULTS];
-};
-
 static int attributes(struct arena *a, const struct shape *s, int result, const struct type *of,
                       struct attr *out) {
   static const enum attr_key keys[] = {ATTR_strides, ATTR_padding_low, ATTR_padding_high, ATTR_input_dilation,
@@ -225,36 +215,15 @@ static void fill(struct rng *r, struct tensor *t, bool special) {
   for (int i = 0; special && count && i < 4; i++) tensor_set(t, rng_below(r, (int)count), odd[i]);
 }
 
-/* What bfloat16 does not hold. */
-static void cut_off(struct tensor *t) {
-  float *x = t->data;
-  for (int64_t e = 0; e < type_count(&t->type); e++) {
-    uint32_t bits;
-    memcpy(&bits, &x[e], sizeof bits);
-    bits &= 0xffff0000u;
-    memcpy(&x[e], &bits, sizeof bits);
-  }
-}
-
-static const char *name_of(struct arena *a, const char *what, int i, int k) {
-  return arena_printf(a, "%s%d_%d", what, i, k);
-}
-
 /* Operands stand in this order. */
 static const int order[RESULTS][2] = {{OUTPUT, KERNEL}, {INPUT, OUTPUT}, {INPUT, KERNEL}};
 
-struct kind {
-  enum dtype dtype;
-  bool special, stored;
-};
-
-static void make_convs(struct convs *p, const struct kind *kind) {
-  struct arena *a = p->arena = arena_create();
+static void in_order(void **state) {
+  static const char *const results[] = {"input", "kernel", "output"};
+  const struct operand_kind *kind = *state;
+  struct in_order *o = in_order_create(NSHAPES * RESULTS);
+  struct arena *a = o->arena;
   struct rng r = {78};
-  diags_init(&p->diags, a);
-  p->g = graph_create(a, "convs", &p->diags);
-  p->g->config.batch = 1;
-  p->inputs = values_make(a);
   for (int i = 0; i < NSHAPES; i++) {
     struct shape s = shape_at(i);
     struct type types[RESULTS];
@@ -264,84 +233,25 @@ static void make_convs(struct convs *p, const struct kind *kind) {
     for (int k = 0; k < RESULTS; k++) {
       t[k] = (struct tensor){types[k], arena_alloc(a, (size_t)type_bytes(&types[k]) + 1)};
       fill(&r, &t[k], kind->special && (k != KERNEL || i % 2));
-      if (kind->stored) cut_off(&t[k]);
-      x[k] = build_input(p->g, name_of(a, "x", i, k), &types[k]);
-      values_put(&p->inputs, name_of(a, "x", i, k), &types[k], t[k].data);
-      if (kind->stored) x[k] = build_cast(p->g, x[k], DT_BF16);
+      x[k] = in_order_operand(o, arena_printf(a, "x%d_%d", i, k), &t[k], kind->stored);
     }
     for (int result = 0; result < RESULTS; result++) {
       struct attr attrs[8];
       int count = attributes(a, &s, result, &types[result], attrs);
       struct node *in[] = {x[order[result][0]], x[order[result][1]]};
-      struct node *z = build(p->g, OP_conv, 2, in, count, attrs, NULL);
-      if (!z) fail_msg("%d: %s", i, diags_text(&p->diags, false));
-      graph_add_output(p->g, OUTPUT_VALUE, name_of(a, "z", i, result), z, 0);
-      struct tensor *want = &p->want[i * RESULTS + result];
-      *want = (struct tensor){z->type, arena_alloc(a, (size_t)type_bytes(&z->type) + 1)};
-      convolve(&s, t, result, want);
+      struct node *z = build(o->g, OP_conv, 2, in, count, attrs, NULL);
+      const char *what = arena_printf(a, "%s of shape %d", results[result], i);
+      convolve(&s, t, result, in_order_result(o, z, what));
     }
   }
-  p->plan = engine_plan(a, p->g, &p->diags);
-  if (!p->plan) fail_msg("%s", diags_text(&p->diags, false));
-}
-
-static void check(struct convs *p, const char *backend, const char *processor, int threads) {
-  static const char *const results[] = {"input", "kernel", "output"};
-  struct engine e;
-  struct values outputs = values_make(p->arena), variables = values_make(p->arena);
-  setenv("DGC_CPU", processor, 1);
-  assert_true(engine_open(&e, backend, threads));
-  assert_int_equal(engines_portable_bits(e.engines, true), -1);
-  if (!engine_run(&e, p->plan, &p->inputs, &variables, &outputs, 1, &p->diags))
-    fail_msg("%s", diags_text(&p->diags, false));
-  for (int i = 0; i < NSHAPES * RESULTS; i++) {
-    const struct tensor *have = values_get(&outputs, name_of(p->arena, "z", i / RESULTS, i % RESULTS));
-    const char *wrong = tensor_difference(p->arena, &p->want[i], have);
-    if (wrong)
-      fail_msg("%s%s%s, %d threads, %s of shape %d: %s", backend, *processor ? " as " : "", processor,
-               threads, results[i % RESULTS], i / RESULTS, wrong);
-  }
-  engine_close(&e);
-}
-
-static bool can_be(const char *processor) {
-  struct engine e;
-  setenv("DGC_CPU", processor, 1);
-  bool can = backend_find("cpu") && engine_open(&e, "cpu", 1);
-  if (can) engine_close(&e);
-  return can;
-}
-
-static void in_order(void **state) {
-  static const char *const processors[] = {"", "haswell", "skylake-avx512", "nehalem"};
-  struct convs p;
-  make_convs(&p, *state);
-  check(&p, "interp", "", 1);
-  for (int i = 0; i < 4; i++) {
-    if (!can_be(processors[i])) {
-      print_message("SKIP: not on this machine: %s\n", processors[i]);
-      continue;
-    }
-    check(&p, "cpu", processors[i], 1);
-    setenv("DGC_PIECE_COST", "1", 1);
-    check(&p, "cpu", processors[i], 3);
-    unsetenv("DGC_PIECE_COST");
-  }
-  unsetenv("DGC_CPU");
-  arena_destroy(p.arena);
+  in_order_check(o);
+  in_order_destroy(o);
 }
 
 int main(void) {
-  static struct kind kinds[] = {{DT_F32, false, false},
-                                {DT_F32, true, false},
-                                {DT_F64, false, false},
-                                {DT_F64, true, false},
-                                {DT_F32, true, true}};
-  const struct CMUnitTest tests[] = {
-      {.name = "f32", .test_func = in_order, .initial_state = &kinds[0]},
-      {.name = "f32, special", .test_func = in_order, .initial_state = &kinds[1]},
-      {.name = "f64", .test_func = in_order, .initial_state = &kinds[2]},
-      {.name = "f64, special", .test_func = in_order, .initial_state = &kinds[3]},
-      {.name = "bf16, special", .test_func = in_order, .initial_state = &kinds[4]}};
+  struct CMUnitTest tests[OPERAND_KINDS];
+  for (int i = 0; i < OPERAND_KINDS; i++)
+    tests[i] = (struct CMUnitTest){
+        .name = operand_kinds[i].name, .test_func = in_order, .initial_state = &operand_kinds[i]};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

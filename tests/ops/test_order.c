@@ -2,12 +2,11 @@
 /* Matrix products in the order of ir/ops/matmul.c, bit for bit as plain loops here have it: of the interpreter, and of
  * compiled code with portable bits, for each processor that this machine can compute as; and near the sum in extended
  * precision. */
+#include "tests/ops/in_order.h"
 #include "tests/support/elements.h"
-#include "tests/support/fixture.h"
 #include "tests/support/random.h"
 
 #include "ir/graph/build.h"
-#include "runtime/engines.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -109,90 +108,32 @@ DEFINE_PRODUCT(product_f64, double, f64_element, 0x1p-53L)
 
 /* ---- all shapes as one graph ---- */
 
-struct products {
-  struct arena *arena;
-  struct diags diags;
-  struct graph *g;
-  struct plan *plan;
-  struct values inputs;
-  struct tensor want[NSHAPES];
-};
-
-static const char *name_of(struct arena *a, const char *what, int i) {
-  return arena_printf(a, "%s%d", what, i);
-}
-
-/* What bfloat16 does not hold, which are subnormal numbers, too. */
-static void cut_off(struct tensor *t) {
-  float *x = t->data;
-  for (int64_t e = 0; e < type_count(&t->type); e++) {
-    uint32_t bits;
-    memcpy(&bits, &x[e], sizeof bits);
-    bits = bits & UINT32_C(0x7f800000) ? bits & UINT32_C(0xffff0000) : 0;
-    memcpy(&x[e], &bits, sizeof bits);
-  }
-}
-
-static void make_products(struct products *p, enum dtype d, bool special, bool stored) {
-  struct arena *a = p->arena = arena_create();
+static void in_order(void **state) {
+  const struct operand_kind *kind = *state;
+  struct in_order *o = in_order_create(NSHAPES);
+  struct arena *a = o->arena;
   struct rng r = {77};
-  diags_init(&p->diags, a);
-  p->g = graph_create(a, "products", &p->diags);
-  p->g->config.batch = 1;
-  p->inputs = values_make(a);
   for (int i = 0; i < NSHAPES; i++) {
     struct shape s = shape_at(i);
-    struct type types[] = {operand_type(d, s.batch, s.m, s.k, s.ta),
-                           operand_type(d, s.batch, s.k, s.n, s.tb)};
+    struct type types[] = {operand_type(kind->dtype, s.batch, s.m, s.k, s.ta),
+                           operand_type(kind->dtype, s.batch, s.k, s.n, s.tb)};
+    struct tensor t[2];
     struct node *x[2];
-    const void *data[2];
-    for (int o = 0; o < 2; o++) {
-      const char *name = name_of(a, o ? "y" : "x", i);
-      struct tensor t = {types[o], arena_alloc(a, (size_t)type_bytes(&types[o]) + 1)};
-      if (special)
-        special_fill(&r, &t);
+    for (int k = 0; k < 2; k++) {
+      t[k] = (struct tensor){types[k], arena_alloc(a, (size_t)type_bytes(&types[k]) + 1)};
+      if (kind->special)
+        special_fill(&r, &t[k]);
       else
-        for (int64_t e = 0; e < type_count(&t.type); e++) tensor_set(&t, e, rng_uniform(&r, -1, 1));
-      if (stored) cut_off(&t);
-      data[o] = t.data;
-      x[o] = build_input(p->g, name, &types[o]);
-      if (stored) x[o] = build_cast(p->g, x[o], DT_BF16);
-      values_put(&p->inputs, name, &types[o], t.data);
+        for (int64_t e = 0; e < type_count(&t[k].type); e++) tensor_set(&t[k], e, rng_uniform(&r, -1, 1));
+      x[k] = in_order_operand(o, arena_printf(a, "%s%d", k ? "y" : "x", i), &t[k], kind->stored);
     }
-    struct node *z = build_matmul(p->g, x[0], x[1], s.ta, s.tb);
-    graph_add_output(p->g, OUTPUT_VALUE, name_of(a, "z", i), z, 0);
-    p->want[i] = (struct tensor){z->type, arena_alloc(a, (size_t)type_bytes(&z->type) + 1)};
-    (d == DT_F32 ? product_f32 : product_f64)(&s, data[0], data[1], p->want[i].data, !special);
+    const char *what =
+        arena_printf(a, "%d of %dx%dx%d%s%s", s.batch, s.m, s.n, s.k, s.ta ? " ta" : "", s.tb ? " tb" : "");
+    struct tensor *want = in_order_result(o, build_matmul(o->g, x[0], x[1], s.ta, s.tb), what);
+    (kind->dtype == DT_F32 ? product_f32 : product_f64)(&s, t[0].data, t[1].data, want->data, !kind->special);
   }
-  p->plan = engine_plan(a, p->g, &p->diags);
-  if (!p->plan) fail_msg("%s", diags_text(&p->diags, false));
-}
-
-static void check(struct products *p, const char *backend, const char *processor, int threads) {
-  struct engine e;
-  struct values outputs = values_make(p->arena), variables = values_make(p->arena);
-  setenv("DGC_CPU", processor, 1);
-  assert_true(engine_open(&e, backend, threads));
-  assert_int_equal(engines_portable_bits(e.engines, true), -1);
-  if (!engine_run(&e, p->plan, &p->inputs, &variables, &outputs, 1, &p->diags))
-    fail_msg("%s", diags_text(&p->diags, false));
-  for (int i = 0; i < NSHAPES; i++) {
-    struct shape s = shape_at(i);
-    const struct tensor *have = values_get(&outputs, name_of(p->arena, "z", i));
-    const char *wrong = tensor_difference(p->arena, &p->want[i], have);
-    if (wrong)
-      fail_msg("%s%s%s, %d threads, %d of %dx%dx%d%s%s: %s", backend, *processor ? " as " : "", processor,
-               threads, s.batch, s.m, s.n, s.k, s.ta ? " ta" : "", s.tb ? " tb" : "", wrong);
-  }
-  engine_close(&e);
-}
-
-static bool can_be(const char *processor) {
-  struct engine e;
-  setenv("DGC_CPU", processor, 1);
-  bool can = backend_find("cpu") && engine_open(&e, "cpu", 1);
-  if (can) engine_close(&e);
-  return can;
+  in_order_check(o);
+  in_order_destroy(o);
 }
 
 /* ---- whether the library is started ---- */
@@ -243,43 +184,10 @@ static void starts_no_library(void **state) {
   assert_true(library_calls > 0);
 }
 
-struct kind {
-  enum dtype dtype;
-  bool special, stored;
-};
-
-static void in_order(void **state) {
-  static const char *const processors[] = {"", "haswell", "skylake-avx512", "nehalem"};
-  const struct kind *kind = *state;
-  struct products p;
-  make_products(&p, kind->dtype, kind->special, kind->stored);
-  check(&p, "interp", "", 1);
-  for (int i = 0; i < 4; i++) {
-    if (!can_be(processors[i])) {
-      print_message("SKIP: not on this machine: %s\n", processors[i]);
-      continue;
-    }
-    check(&p, "cpu", processors[i], 1);
-    setenv("DGC_PIECE_COST", "1", 1);
-    check(&p, "cpu", processors[i], 3);
-    unsetenv("DGC_PIECE_COST");
-  }
-  unsetenv("DGC_CPU");
-  arena_destroy(p.arena);
-}
-
 int main(void) {
-  static struct kind kinds[] = {{DT_F32, false, false},
-                                {DT_F32, true, false},
-                                {DT_F64, false, false},
-                                {DT_F64, true, false},
-                                {DT_F32, true, true}};
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(starts_no_library),
-      {.name = "f32", .test_func = in_order, .initial_state = &kinds[0]},
-      {.name = "f32, special", .test_func = in_order, .initial_state = &kinds[1]},
-      {.name = "f64", .test_func = in_order, .initial_state = &kinds[2]},
-      {.name = "f64, special", .test_func = in_order, .initial_state = &kinds[3]},
-      {.name = "bf16, special", .test_func = in_order, .initial_state = &kinds[4]}};
+  struct CMUnitTest tests[OPERAND_KINDS + 1] = {cmocka_unit_test(starts_no_library)};
+  for (int i = 0; i < OPERAND_KINDS; i++)
+    tests[i + 1] = (struct CMUnitTest){
+        .name = operand_kinds[i].name, .test_func = in_order, .initial_state = &operand_kinds[i]};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
