@@ -5,13 +5,14 @@
 
 #include <string.h>
 
-#define META(name_, kind_, traits_, ...)                                   \
-  const struct op_info op_##name_ = {.name = #name_,                       \
-                                     .kind = kind_,                        \
-                                     .dtypes = DTYPE_CUSTOM,               \
-                                     .traits = OP_NO_GRADIENT | (traits_), \
-                                     .domain = DOMAIN_NONE,                \
+#define WITH_GRADIENT(name_, kind_, traits_, ...)            \
+  const struct op_info op_##name_ = {.name = #name_,         \
+                                     .kind = kind_,          \
+                                     .dtypes = DTYPE_CUSTOM, \
+                                     .traits = traits_,      \
+                                     .domain = DOMAIN_NONE,  \
                                      __VA_ARGS__};
+#define META(name, kind, traits, ...) WITH_GRADIENT(name, kind, OP_NO_GRADIENT | (traits), __VA_ARGS__)
 
 /* The variable holds `value` from the next step on. Its own result is that value. */
 static bool assign_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
@@ -80,18 +81,9 @@ static void aggregate_grad(struct grad *c, const struct node *n, struct node *dy
     dy = build2(c->g, OP_div, dy, build_sum_of_towers(c->g, build_fill(c->g, &n->type, 1)));
   grad_add(c, n, 0, dy);
 }
-const struct op_info op_aggregate = {.name = "aggregate",
-                                     .kind = KIND_META,
-                                     .dtypes = DTYPE_CUSTOM,
-                                     .min_inputs = 1,
-                                     .max_inputs = 1,
-                                     .traits = OP_SOURCE_ONLY,
-                                     .attrs = ATTR_BIT(reduction),
-                                     .optional_attrs = ATTR_BIT(each) | ATTR_BIT(given),
-                                     .roles = {"x"},
-                                     .domain = DOMAIN_NONE,
-                                     .infer = aggregate_infer,
-                                     .grad = aggregate_grad};
+WITH_GRADIENT(aggregate, KIND_META, OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1,
+              .attrs = ATTR_BIT(reduction), .optional_attrs = ATTR_BIT(each) | ATTR_BIT(given),
+              .roles = {"x"}, .infer = aggregate_infer, .grad = aggregate_grad)
 
 /* What each tower has of x, computed from its own rows: the reductions of the batch that x is made of are those of the
  * tower, rows are the model's. */
@@ -105,16 +97,8 @@ static bool local_infer(const struct node *n, struct type *out, struct arena *a,
   return true;
 }
 static void local_grad(struct grad *c, const struct node *n, struct node *dy) { c->local(c, n, dy); }
-const struct op_info op_local = {.name = "local",
-                                 .kind = KIND_META,
-                                 .dtypes = DTYPE_CUSTOM,
-                                 .min_inputs = 1,
-                                 .max_inputs = 1,
-                                 .traits = OP_PER_TOWER | OP_SOURCE_ONLY,
-                                 .roles = {"x"},
-                                 .domain = DOMAIN_NONE,
-                                 .infer = local_infer,
-                                 .grad = local_grad};
+WITH_GRADIENT(local, KIND_META, OP_PER_TOWER | OP_SOURCE_ONLY, .min_inputs = 1, .max_inputs = 1,
+              .roles = {"x"}, .infer = local_infer, .grad = local_grad)
 
 /* The rows of one tower: from `offset`, as many as the type says. */
 static bool split_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pinned memory is filled by several threads: one moves 7 to 10 GB/s, of the 50 and more that then travel to the
- * card. */
+/* Pinned memory is filled by several threads: one moves 7 to 10 GB/s, slower than what then travels to the card. */
 #include "runtime/cuda/engine.h"
 #include "runtime/workers.h"
 
