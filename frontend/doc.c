@@ -4,6 +4,7 @@
  * A comment that stands directly above a definition describes it. Its lines that are indented by three blanks or
  * more are an example, the body of a model; the others are text. "# ---- words ----" begins a section, and the first
  * comment of a file its chapter. A comment that begins with "For NAME:" is that of a helper: it is left out. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 
 #include "frontend/library.h"
@@ -172,10 +173,18 @@ static void put_entry(struct str *s, struct arena *a, const struct doc_entry *e)
   put_lines(s, e->example, EXAMPLE, "    ");
 }
 
-/* The first sentence. */
+/* The end of the first sentence: ". " in no brackets, and before no small letter or dot, as in "0 .. n". */
+static const char *sentence_end(const char *text) {
+  for (int depth = 0; *text; text++) {
+    depth += (*text == '(') - (*text == ')');
+    if (depth <= 0 && text[0] == '.' && text[1] == ' ' && !(text[2] >= 'a' && text[2] <= 'z')) break;
+  }
+  return text;
+}
+
 static const char *summary(struct arena *a, const struct doc_entry *e) {
-  const char *text = flowing(a, e->text), *end = strstr(text, ". ");
-  size_t n = end ? (size_t)(end - text) : strlen(text);
+  const char *text = flowing(a, e->text);
+  size_t n = (size_t)(sentence_end(text) - text);
   if (n && text[n - 1] == '.') n--;
   return arena_strndup(a, text, n);
 }
@@ -194,6 +203,20 @@ static void put_list(struct str *s, struct arena *a, const struct chapter *parts
         put_wrapped(s, summary(a, e), LEFT, LEFT);
       }
     }
+}
+
+/* What others call things: the rows of elsewhere.def. */
+static void put_elsewhere(struct str *s) {
+  str_put(s,
+          "\n## What others call it\n\nIn NumPy, TensorFlow, Keras, PyTorch and JAX, and here. An error says "
+          "so, too, and `dgc doc WORD`.\n\n| there | here |\n|---|---|\n");
+#define NAME(here, theirs)
+#define CALL(here, theirs) str_printf(s, "| %s | `%s` |\n", theirs, here);
+#define STATEMENT(here, theirs)
+#include "frontend/elsewhere.def"
+#undef NAME
+#undef CALL
+#undef STATEMENT
 }
 
 static void put_page(struct str *s, const struct chapter *parts) {
@@ -219,6 +242,7 @@ static void put_page(struct str *s, const struct chapter *parts) {
       }
     }
   }
+  put_elsewhere(s);
 }
 
 /* Whether the word is the entry's name, of nn with or without its library. */
@@ -271,7 +295,12 @@ const char *frontend_doc(struct arena *a, const char *name, bool page, struct di
   if (s.len || put_builtin(&s, name)) return s.data;
   size_t count;
   const char *dot = strrchr(name, '.'), **names = names_of(a, parts, &count);
+  const char *here = elsewhere_call(dot ? dot + 1 : name);
   diag_error(d, LOC_NONE, "there is no function `%s` in the library", name);
+  if (here) {
+    diag_help(d, LOC_NONE, "it is written `%s`", here);
+    return NULL;
+  }
   diag_closest(d, LOC_NONE, dot ? dot + 1 : name, names, count, NULL);
   return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Errors of the resolver. One that arises inside the standard library is shown at the user's own call, with
  * a note that leads inside; one that arises in a layer is followed by the calls that led there. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -67,27 +68,9 @@ void report_number(struct resolver *r, const struct value *v) {
     report_note(r, v->decl, "`%s` is %s", v->name, value_text(r->arena, v));
 }
 
-/* What other languages and libraries call things, and what they are called here. */
-static const struct {
-  const char *word, *here;
-} foreign[] = {
-    {"float32", "f32"},        {"float64", "f64"},   {"float", "f32"},          {"double", "f64"},
-    {"bfloat16", "bf16"},      {"float16", "bf16"},  {"half", "bf16"},          {"int32", "i32"},
-    {"int64", "i64"},          {"int", "i32"},       {"uint8", "u8"},           {"boolean", "bool"},
-    {"None", "none"},          {"null", "none"},     {"nil", "none"},           {"True", "true"},
-    {"False", "false"},        {"lr", "rate"},       {"learning_rate", "rate"}, {"filters", "units"},
-    {"out_features", "units"}, {"use_bias", "bias"}, {"axes", "axis"},          {"dim", "axis"},
-};
+/* From where a word comes, "tf.where". */
 static const char *const libraries[] = {"keras", "tf", "tensorflow", "torch", "jax",
                                         "jnp",   "np", "numpy",      "flax",  "F"};
-
-/* The name of the list that stands for a foreign word; NULL: it is none. */
-static const char *translated(const char *word, const char *const *names, size_t count) {
-  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-    for (size_t k = 0; strcmp(foreign[i].word, word) == 0 && k < count; k++)
-      if (strcmp(names[k], foreign[i].here) == 0) return names[k];
-  return NULL;
-}
 
 static bool is_library_elsewhere(const char *word) {
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
@@ -96,7 +79,7 @@ static bool is_library_elsewhere(const char *word) {
 }
 
 void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count) {
-  const char *meant = translated(word, names, count);
+  const char *meant = elsewhere_name(word, names, count);
   if (!meant && is_library_elsewhere(word)) {
     report_help(r, "layers are in `nn`, which `use nn` brings; `dgc doc` lists what there is");
     return;

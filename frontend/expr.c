@@ -77,11 +77,7 @@ static struct value eval_member(struct resolver *r, const struct expr *e) {
   }
   const struct value *v = module_find(r, base.module, e->name);
   if (v) return *v;
-  report(r, e->loc, "`%s` has no `%s`", base.module->name, e->name);
-  size_t n = base.module->names.count;
-  const char **names = arena_new_array(r->arena, n, const char *);
-  for (size_t i = 0; i < n; i++) names[i] = base.module->names.entries[i].key;
-  report_closest(r, e->name, names, n);
+  report_no_member(r, e->loc, base.module, e->name);
   return value_error();
 }
 

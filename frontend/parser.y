@@ -11,6 +11,7 @@
 %initial-action { (void)yynerrs; } /* bison counts errors for those who ask */
 
 %code requires {
+#include "frontend/elsewhere.h"
 #include "frontend/parse.h"
 }
 
@@ -368,6 +369,25 @@ static bool is_taken_word(const yypcontext_t *context, yysymbol_kind_t found, st
   return name && found != YYSYMBOL_NAME && loc.end > loc.begin && c >= 'a' && c <= 'z';
 }
 
+/* Help with what is usual elsewhere, and not here. True: it says what the whole line should be. */
+static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc loc) {
+  const char *text = loc.source->text, *at = text + loc.begin, *line = at;
+  while (line > text && line[-1] != '\n') line--;
+  line += strspn(line, " \t");
+  size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+  const char *here = line <= at ? elsewhere_statement(line, n) : NULL;
+  if (here) {
+    diag_help(p->diags, LOC_NONE, "%s", here);
+    return true;
+  }
+  if (at[0] == '/' && (at[1] == '*' || at[1] == '/' || (at > text && at[-1] == '/')))
+    diag_help(p->diags, LOC_NONE, "a comment begins with `#`");
+  bool result = (n == 7 && strncmp(line, "predict", n) == 0) || (n == 6 && strncmp(line, "metric", n) == 0);
+  if (result && found == YYSYMBOL_NEWLINE)
+    diag_help(p->diags, LOC_NONE, "its name stands before its value: `%.*s name = value`", (int)n, line);
+  return false;
+}
+
 /* "unexpected X, expected A or B", and where an open bracket waits for its end. */
 static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) {
   if (p->fatal) return 0;
@@ -397,7 +417,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     diag_error(p->diags, loc, "%s", s.data);
     if (found == YYSYMBOL_YYEOF && p->depth) diag_note(p->diags, p->open[p->depth], "this `{` is not closed");
   }
-  if (found == YYSYMBOL_NAME && !closing) {
+  bool helped = !closing && help_with_line(p, found, loc);
+  if (found == YYSYMBOL_NAME && !closing && !helped) {
     static const char *const words[] = {"use", "layer", "function", "initializer", "optimizer", "model", "input", "var",
                                         "state", "return", "for", "scan", "in", "if", "else", "train", "with", "over", "metric",
                                         "predict", "data", "strategy"};

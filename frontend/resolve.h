@@ -192,6 +192,7 @@ struct binding *scope_find(const struct resolver *r, const char *name);
 /* Finds any visible name; `called`: only what can be called. VALUE_ERROR (silent) if there is none. */
 struct value lookup(struct resolver *r, const char *name, bool called);
 void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called);
+void report_no_member(struct resolver *r, struct loc loc, const struct module *m, const char *name);
 /* `name = value` in the current block; `again`: the value is made of what the name was bound to. */
 void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed, bool again);
 /* What `name`, bound again to what is made of it, is called in this block: "h#2". */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names: what a block binds, what a module defines, what the language has built in. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"
 
@@ -107,9 +108,36 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
     report_help(r, "the library has it: `use nn` and write `nn.%s`", name);
     return;
   }
+  const char *here = elsewhere_call(name);
+  if (here) {
+    report_help(r, "it is written `%s`", here);
+    return;
+  }
   size_t count;
   const char **names = visible(r, &count);
   report_closest(r, name, names, count);
+}
+
+/* What can be called without a library and is so called, but for case: "relu" of nn.ReLU. NULL: nothing. */
+static const char *outside_of_libraries(struct resolver *r, const char *name) {
+  char *small = arena_strdup(r->arena, name);
+  for (char *c = small; *c; c++)
+    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+  struct value function = lookup(r, small, true);
+  return value_is_callable(&function) ? small : NULL;
+}
+
+void report_no_member(struct resolver *r, struct loc loc, const struct module *m, const char *name) {
+  report(r, loc, "`%s` has no `%s`", m->name, name);
+  size_t n = m->names.count;
+  const char **names = arena_new_array(r->arena, n, const char *), *outside = outside_of_libraries(r, name);
+  for (size_t i = 0; i < n; i++) names[i] = m->names.entries[i].key;
+  if (outside)
+    report_help(r, "it is in no library: write `%s(...)`", outside);
+  else if (elsewhere_call(name))
+    report_help(r, "it is written `%s`", elsewhere_call(name));
+  else
+    report_closest(r, name, names, n);
 }
 
 void scope_push(struct resolver *r) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The language: canonical text, what a model becomes, how metrics add up, and texts that nobody means well with. */
 #include "frontend/ast.h"
+#include "frontend/elsewhere.h"
 #include "frontend/frontend.h"
 #include "frontend/library.h"
 #include "ir/graph/text.h"
@@ -228,6 +229,38 @@ static void library_by_definition(void **state) {
   assert_true(parsed > 100);
 }
 
+/* A call of elsewhere.def calls what there is, and nothing of ours is called by a word of theirs. */
+static void check_call(struct arena *a, const char *here, const char *theirs) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+  struct diags d;
+  diags_init(&d, a);
+  for (const char *at = here; *at;) {
+    size_t n = strspn(at, letters);
+    if (n && at[n] == '(' && !frontend_doc(a, arena_strndup(a, at, n), false, &d))
+      fail_msg("`%s` calls %.*s, which there is not", here, (int)n, at);
+    at += n ? n : 1;
+  }
+  for (const char *at = theirs; *at;) {
+    size_t n = strcspn(at, " ");
+    const char *word = arena_strndup(a, at, n);
+    assert_string_equal(elsewhere_call(word), here); /* once in the table */
+    if (frontend_doc(a, word, false, &d)) fail_msg("`%s` is a word of ours", word);
+    at += n + (at[n] == ' ');
+  }
+}
+
+static void words_of_others(void **state) {
+#define NAME(here, theirs)
+#define CALL(here, theirs) check_call(*state, here, theirs);
+#define STATEMENT(here, theirs)
+#include "frontend/elsewhere.def"
+#undef NAME
+#undef CALL
+#undef STATEMENT
+  assert_null(elsewhere_call("relu"));
+  assert_string_equal(elsewhere_call("GlobalAveragePooling2D"), elsewhere_call("global_average_pooling2d"));
+}
+
 static void hostile_texts(void **state) {
   struct arena *a = *state;
   reject(a, "", "there is no model");
@@ -258,6 +291,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(metrics_add_up, setup, teardown),
       cmocka_unit_test_setup_teardown(state_and_optimizers, setup, teardown),
       cmocka_unit_test_setup_teardown(library_by_definition, setup, teardown),
+      cmocka_unit_test_setup_teardown(words_of_others, setup, teardown),
       cmocka_unit_test_setup_teardown(hostile_texts, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What other languages and libraries call things: the rows of elsewhere.def, for errors and for `dgc doc`. */
+#ifndef DGC_FRONTEND_ELSEWHERE_H
+#define DGC_FRONTEND_ELSEWHERE_H
+
+#include <stddef.h>
+
+/* The one of `names` that is called `word` elsewhere, as a type or a parameter; NULL: none. */
+const char *elsewhere_name(const char *word, const char *const *names, size_t count);
+/* How a function or a layer that is called `word` elsewhere is written here, "select(c, a, b)"; NULL: not known. */
+const char *elsewhere_call(const char *word);
+/* What to write instead of a statement that begins with the `len` letters at `word`; NULL: not known. */
+const char *elsewhere_statement(const char *word, size_t len);
+
+#endif

@@ -1,0 +1,21 @@
+# What other libraries call functions, layers and parameters: what to write here.
+# RUN: %not %dgc check %s 2>&1 | %FileCheck %s
+use nn
+model m() {
+  input x : f32[B, 4]
+  c = where(x > 0, x, 0)
+  d = nn.Linear(x, 3)
+  e = nn.GlobalAveragePooling2D(x)
+  f = nn.ReLU(x)
+  g = sum(x, keepdims = true)
+  h = dropout(x, p = 0.1)
+  predict y = x
+}
+# CHECK: :6:7: error: unknown function `where`
+# CHECK: help: it is written `select(c, a, b)`
+# CHECK: :7:7: error: `nn` has no `Linear`
+# CHECK: help: it is written `nn.dense(x, units)`
+# CHECK: help: it is written `mean(x, axis = [1, 2])`
+# CHECK: help: it is in no library: write `relu(...)`
+# CHECK: help: did you mean `keep`?
+# CHECK: help: did you mean `rate`?
