@@ -28,19 +28,19 @@ bool value_flag(struct resolver *r, const struct value *v, const char *what, boo
   return false;
 }
 
-/* *out becomes v as the attribute `key`; *given: unless it is one that is 0 when it is not there. */
+/* *out becomes v as the attribute `key`. */
 static bool attr_of_value(struct resolver *r, const struct value *v, enum attr_key key, int rank,
-                          struct attr *out, bool *given) {
+                          struct attr *out) {
   int axis = 0;
-  *given = true;
+  bool flag;
   switch (attr_rule_of(key)) {
   case RULE_AXIS:
     if (!value_axis(r, v, rank, &axis)) return false;
     *out = attr_int(key, axis);
     return true;
   case RULE_FLAG:
-    if (!value_flag(r, v, attr_name(key), given)) return false;
-    *out = attr_int(key, 1);
+    if (!value_flag(r, v, attr_name(key), &flag)) return false;
+    *out = attr_int(key, flag);
     return true;
   case RULE_ANY:
   case RULE_SIZE:
@@ -62,10 +62,8 @@ struct value op_call(struct resolver *r, unsigned op, struct value *args, struct
   for (int i = 0; i < info->min_inputs; i++)
     if (!(in[i] = tensor_node(r, &args[i], arena_printf(r->arena, "`%s`", params[i])))) return value_error();
   for (int i = info->min_inputs; i < count; i++) {
-    bool given;
     enum attr_key key = attr_lookup(params[i], strlen(params[i]));
-    if (!attr_of_value(r, &args[i], key, in[0]->type.rank, &attrs[nattrs], &given)) return value_error();
-    nattrs += given;
+    if (!attr_of_value(r, &args[i], key, in[0]->type.rank, &attrs[nattrs++])) return value_error();
   }
   if (!dtype_fits(r, op, &args[0], (enum dtype)in[0]->type.dtype, loc)) return value_error();
   return value_tensor(r, build(r->g, op, info->min_inputs, in, nattrs, attrs, NULL), loc);

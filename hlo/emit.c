@@ -328,3 +328,26 @@ struct hlo_value hlo_sorted(struct hlo *h, struct hlo_value keys, struct hlo_val
   v.id++;
   return v;
 }
+
+struct hlo_windows hlo_windows(int rank) {
+  struct hlo_windows w = {.rank = rank};
+  for (int i = 0; i < rank; i++) w.size[i] = w.stride[i] = w.dilation[i] = w.gap[i] = 1;
+  return w;
+}
+
+struct hlo_value hlo_reduce_windows(struct hlo *h, const char *name, struct hlo_value x, double first,
+                                    const struct type *t, const struct hlo_windows *w) {
+  struct type scalar = type_scalar((enum dtype)t->dtype);
+  struct str padding = str_make(h->arena);
+  if (type_count(t) == 0 || type_count(&x.type) == 0) return hlo_number(h, t, first);
+  for (int i = 0; i < w->rank; i++)
+    str_printf(&padding, "%s[%lld, %lld]", i ? ", " : "", (long long)w->low[i], (long long)w->high[i]);
+  const char *attrs = arena_printf(
+      h->arena,
+      "window_dimensions = %s, window_strides = %s, base_dilations = %s, window_dilations = %s, "
+      "padding = dense<[%s]> : tensor<%dx2xi64>",
+      hlo_array(h->arena, w->rank, w->size), hlo_array(h->arena, w->rank, w->stride),
+      hlo_array(h->arena, w->rank, w->gap), hlo_array(h->arena, w->rank, w->dilation), padding.data, w->rank);
+  return hlo_op(h, "reduce_window", t, 2, (struct hlo_value[]){x, hlo_number(h, &scalar, first)}, attrs,
+                hlo_joining(h, name, (enum dtype)t->dtype));
+}

@@ -99,6 +99,15 @@ struct hlo_value hlo_sorted(struct hlo *h, struct hlo_value keys, struct hlo_val
 /* Joined by add, multiply, maximum or minimum over these axes, which disappear. */
 struct hlo_value hlo_reduce(struct hlo *h, const char *name, struct hlo_value x, struct hlo_value first,
                             const struct type *t, int count, const int64_t *axes);
+/* Windows over an array: numbers for each of its axes. hlo_windows: each sees one element. */
+struct hlo_windows {
+  int rank;
+  int64_t size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], gap[MAX_RANK], low[MAX_RANK], high[MAX_RANK];
+};
+struct hlo_windows hlo_windows(int rank);
+/* What each of them sees, joined by add or maximum, from `first` on. */
+struct hlo_value hlo_reduce_windows(struct hlo *h, const char *name, struct hlo_value x, double first,
+                                    const struct type *t, const struct hlo_windows *w);
 
 /* A body for one element, on all elements of `shape`: its argument i is args[i], of that shape. */
 struct hlo_value hlo_program(struct hlo *h, const struct sprog *p, sval result, const struct type *shape,

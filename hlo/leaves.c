@@ -11,33 +11,16 @@
  * the line that has a zero in front and has lost its end. */
 bool hlo_cumsum(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
   struct type t = hlo_type(h, n), scalar = type_scalar((enum dtype)t.dtype);
-  int64_t axis = node_int(n, ATTR_axis), length = t.dim[axis], low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
-  int64_t window[MAX_RANK], one[MAX_RANK];
+  int64_t axis = node_int(n, ATTR_axis), more = t.dim[axis] - 1, low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
   bool reverse = node_int_or(n, ATTR_reverse, 0);
-  struct hlo_value zero = hlo_integer(h, &scalar, 0), x = in[0];
-  *out = x;
-  if (type_count(&t) == 0) return true;
-  if (node_int_or(n, ATTR_exclusive, 0)) {
-    low[axis] = reverse ? -1 : 1;
-    high[axis] = -low[axis];
-    x = hlo_padded(h, x, zero, &t, low, high);
-  }
-  struct str padding = str_make(h->arena);
-  for (int i = 0; i < t.rank; i++) {
-    int64_t more = i == axis ? length - 1 : 0;
-    window[i] = more + 1;
-    one[i] = 1;
-    str_printf(&padding, "%s[%lld, %lld]", i ? ", " : "", (long long)(reverse ? 0 : more),
-               (long long)(reverse ? more : 0));
-  }
-  const char *ones = hlo_array(h->arena, t.rank, one);
-  const char *attrs =
-      arena_printf(h->arena,
-                   "window_dimensions = %s, window_strides = %s, base_dilations = %s, "
-                   "window_dilations = %s, padding = dense<[%s]> : tensor<%dx2xi64>",
-                   hlo_array(h->arena, t.rank, window), ones, ones, ones, padding.data, t.rank);
-  *out = hlo_op(h, "reduce_window", &t, 2, (struct hlo_value[]){x, zero}, attrs,
-                hlo_joining(h, "add", (enum dtype)t.dtype));
+  struct hlo_windows w = hlo_windows(t.rank);
+  struct hlo_value x = in[0];
+  low[axis] = reverse ? -1 : 1;
+  high[axis] = -low[axis];
+  if (node_int_or(n, ATTR_exclusive, 0)) x = hlo_padded(h, x, hlo_integer(h, &scalar, 0), &t, low, high);
+  w.size[axis] = more + 1;
+  (reverse ? w.high : w.low)[axis] = more;
+  *out = hlo_reduce_windows(h, "add", x, 0, &t, &w);
   return true;
 }
 

@@ -6,19 +6,14 @@
 
 #include <math.h>
 
-/* The numbers of all axes of x, [B, ..., C]: those of rows and channels are windows of one element. */
-struct frames {
-  int rank;
-  int64_t size[MAX_RANK], stride[MAX_RANK], dilation[MAX_RANK], gap[MAX_RANK], low[MAX_RANK], high[MAX_RANK];
-};
-
 static void read_numbers(const struct node *n, enum attr_key key, int64_t otherwise, int64_t *out) {
   hlo_spatial(n, key, otherwise, out + 1);
   out[0] = out[n->type.rank - 1] = otherwise;
 }
 
-static struct frames frames_of(const struct node *n) {
-  struct frames f = {.rank = n->type.rank};
+/* Of all axes of x, [B, ..., C]: those of rows and channels are windows of one element. */
+static struct hlo_windows windows_on(const struct node *n) {
+  struct hlo_windows f = {.rank = n->type.rank};
   read_numbers(n, ATTR_size, 1, f.size);
   read_numbers(n, ATTR_strides, 1, f.stride);
   read_numbers(n, ATTR_kernel_dilation, 1, f.dilation);
@@ -28,38 +23,24 @@ static struct frames frames_of(const struct node *n) {
   return f;
 }
 
-static bool reduce_windows(struct hlo *h, const struct node *n, const char *name, double first,
-                           struct hlo_value x, struct hlo_value *out) {
-  struct type t = hlo_type(h, n), scalar = type_scalar((enum dtype)t.dtype);
-  struct frames f = frames_of(n);
-  struct str padding = str_make(h->arena);
-  *out = hlo_number(h, &t, first);
-  if (type_count(&t) == 0 || type_count(&x.type) == 0) return true;
-  for (int i = 0; i < f.rank; i++)
-    str_printf(&padding, "%s[%lld, %lld]", i ? ", " : "", (long long)f.low[i], (long long)f.high[i]);
-  const char *attrs = arena_printf(
-      h->arena,
-      "window_dimensions = %s, window_strides = %s, base_dilations = %s, window_dilations = %s, "
-      "padding = dense<[%s]> : tensor<%dx2xi64>",
-      hlo_array(h->arena, f.rank, f.size), hlo_array(h->arena, f.rank, f.stride),
-      hlo_array(h->arena, f.rank, f.gap), hlo_array(h->arena, f.rank, f.dilation), padding.data, f.rank);
-  *out = hlo_op(h, "reduce_window", &t, 2, (struct hlo_value[]){x, hlo_number(h, &scalar, first)}, attrs,
-                hlo_joining(h, name, (enum dtype)t.dtype));
+bool hlo_window_sum(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
+  struct hlo_windows f = windows_on(n);
+  struct type t = hlo_type(h, n);
+  *out = hlo_reduce_windows(h, "add", in[0], 0, &t, &f);
   return true;
 }
 
-bool hlo_window_sum(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
-  return reduce_windows(h, n, "add", 0, in[0], out);
-}
-
 bool hlo_window_max(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
-  return reduce_windows(h, n, "maximum", -(double)INFINITY, in[0], out);
+  struct hlo_windows f = windows_on(n);
+  struct type t = hlo_type(h, n);
+  *out = hlo_reduce_windows(h, "maximum", in[0], -(double)INFINITY, &t, &f);
+  return true;
 }
 
 /* ---- which element each window chooses ---- */
 
 /* What all windows have at one place: every stride-th element of x, from the place on; x has its padding. */
-static struct hlo_value at_place(struct hlo *h, struct hlo_value x, const struct frames *f,
+static struct hlo_value at_place(struct hlo *h, struct hlo_value x, const struct hlo_windows *f,
                                  const int64_t *place, const struct type *windows) {
   struct type t = type_with_dtype(*windows, (enum dtype)x.type.dtype);
   int64_t begin[MAX_RANK], limit[MAX_RANK];
@@ -73,7 +54,7 @@ static struct hlo_value at_place(struct hlo *h, struct hlo_value x, const struct
   return hlo_op(h, "slice", &t, 1, &x, attrs, NULL);
 }
 
-static bool next_place(const struct frames *f, int64_t *place) {
+static bool next_place(const struct hlo_windows *f, int64_t *place) {
   int axis = f->rank - 1;
   while (axis >= 0 && ++place[axis] == f->size[axis]) place[axis--] = 0;
   return axis >= 0;
@@ -81,7 +62,7 @@ static bool next_place(const struct frames *f, int64_t *place) {
 
 /* The number in x of the element that each window chooses, of type [..., 1] as i64; -1: it sees none. An element takes
  * the place of those before it unless they are greater or equal. */
-static struct hlo_value chosen(struct hlo *h, const struct frames *f, struct hlo_value x,
+static struct hlo_value chosen(struct hlo *h, const struct hlo_windows *f, struct hlo_value x,
                                const struct type *windows) {
   struct type number = type_with_dtype(x.type, DT_I64), padded = x.type, scalar = type_scalar(DT_I64);
   struct type flat = {.dtype = DT_I64, .rank = 1, .dim = {type_count(&x.type)}},
@@ -110,7 +91,7 @@ static struct hlo_value chosen(struct hlo *h, const struct frames *f, struct hlo
 bool hlo_window_put(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
   struct type t = hlo_type(h, n), flat = {.dtype = t.dtype, .rank = 1, .dim = {type_count(&t)}};
   struct type values = {.dtype = t.dtype, .rank = 1, .dim = {type_count(&in[1].type)}};
-  struct frames f = frames_of(n);
+  struct hlo_windows f = windows_on(n);
   *out = hlo_number(h, &t, 0);
   if (type_count(&t) == 0 || type_count(&in[1].type) == 0) return true;
   struct hlo_value operands[] = {hlo_shaped(h, *out, &flat), chosen(h, &f, in[0], &in[1].type),
@@ -128,7 +109,7 @@ bool hlo_window_put(struct hlo *h, const struct node *n, const struct hlo_value 
 bool hlo_window_pick(struct hlo *h, const struct node *n, const struct hlo_value *in, struct hlo_value *out) {
   struct type t = hlo_type(h, n), flat = {.dtype = t.dtype, .rank = 1, .dim = {type_count(&in[1].type)}};
   struct type picked = {.dtype = t.dtype, .rank = 1, .dim = {type_count(&t)}};
-  struct frames f = frames_of(n);
+  struct hlo_windows f = windows_on(n);
   *out = hlo_number(h, &t, 0);
   if (type_count(&t) == 0 || type_count(&in[1].type) == 0) return true;
   struct hlo_value at = chosen(h, &f, in[0], &t);

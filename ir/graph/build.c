@@ -347,12 +347,23 @@ static int attr_order(const void *a, const void *b) {
   return (int)((const struct attr *)a)->key - (int)((const struct attr *)b)->key;
 }
 
+/* Without flags that are 0, as those are that are not there. Returns how many. */
+static int attrs_given(const struct node *n, struct attr *out) {
+  int count = 0;
+  for (int i = 0; i < n->nattrs; i++) {
+    const struct attr *a = &n->attrs[i];
+    bool none = attr_rule_of(a->key) == RULE_FLAG && a->i == 0 && op_of(n)->optional_attrs >> a->key & 1;
+    if (!none) out[count++] = *a;
+  }
+  return count;
+}
+
 static struct node *construct(struct graph *g, const char *name, struct node *n, const struct type *type) {
   for (int i = 0; i < n->ninputs; i++)
     if (!n->inputs[i]) return NULL;
   struct attr sorted[ATTR_COUNT];
   if (n->nattrs) {
-    memcpy(sorted, n->attrs, sizeof *sorted * (size_t)n->nattrs);
+    n->nattrs = attrs_given(n, sorted);
     qsort(sorted, (size_t)n->nattrs, sizeof *sorted, attr_order);
     n->attrs = sorted;
   }

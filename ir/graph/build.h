@@ -72,7 +72,6 @@ bool broadcast_shape(const struct type *a, const struct type *b, struct type *ou
 struct node *build_reduce(struct graph *g, unsigned op, struct node *x, uint32_t axes);
 struct node *build_arg(struct graph *g, unsigned op, struct node *x,
                        int axis); /* OP_argmax, OP_argmin: i32 */
-struct node *build_cumsum(struct graph *g, struct node *x, int axis, bool reverse, bool exclusive);
 struct node *build_slice(struct graph *g, struct node *x, const int64_t *begin, const struct type *t);
 struct node *build_pad(struct graph *g, struct node *x, const int64_t *low, const int64_t *high,
                        struct node *value);

@@ -48,11 +48,8 @@ struct node *build_input(struct graph *g, const char *name, const struct type *t
 
 struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,
                             const char *slot) {
-  struct attr attrs[2];
-  int n = 0;
-  if (trainable) attrs[n++] = attr_int(ATTR_trainable, 1);
-  if (slot) attrs[n++] = attr_string(ATTR_slot, slot);
-  return build_named(g, name, OP_variable, 0, NULL, n, attrs, t);
+  struct attr attrs[] = {attr_int(ATTR_trainable, trainable), attr_string(ATTR_slot, slot)};
+  return build_named(g, name, OP_variable, 0, NULL, slot ? 2 : 1, attrs, t);
 }
 
 struct node *build_cast(struct graph *g, struct node *x, enum dtype d) {
@@ -127,14 +124,6 @@ struct node *build_arg(struct graph *g, unsigned op, struct node *x, int axis) {
   return build(g, op, 1, &x, 1, &a, NULL);
 }
 
-struct node *build_cumsum(struct graph *g, struct node *x, int axis, bool reverse, bool exclusive) {
-  struct attr attrs[3] = {attr_int(ATTR_axis, axis)};
-  int n = 1;
-  if (reverse) attrs[n++] = attr_int(ATTR_reverse, 1);
-  if (exclusive) attrs[n++] = attr_int(ATTR_exclusive, 1);
-  return build(g, OP_cumsum, 1, &x, n, attrs, NULL);
-}
-
 struct node *build_slice(struct graph *g, struct node *x, const int64_t *begin, const struct type *t) {
   if (!x) return NULL;
   struct attr a = attr_ints(ATTR_begin, x->type.rank, begin);
@@ -156,12 +145,9 @@ struct node *build_concat(struct graph *g, int n, struct node *const *x, int axi
 
 struct node *build_matmul_in(struct graph *g, struct node *a, struct node *b, bool transpose_a,
                              bool transpose_b, const char *precision) {
-  struct attr attrs[3];
-  int n = 0;
-  if (transpose_a) attrs[n++] = attr_int(ATTR_transpose_a, 1);
-  if (transpose_b) attrs[n++] = attr_int(ATTR_transpose_b, 1);
-  if (precision) attrs[n++] = attr_string(ATTR_precision, precision);
-  return build(g, OP_matmul, 2, (struct node *[]){a, b}, n, attrs, NULL);
+  struct attr attrs[] = {attr_int(ATTR_transpose_a, transpose_a), attr_int(ATTR_transpose_b, transpose_b),
+                         attr_string(ATTR_precision, precision)};
+  return build(g, OP_matmul, 2, (struct node *[]){a, b}, precision ? 3 : 2, attrs, NULL);
 }
 
 struct node *build_matmul(struct graph *g, struct node *a, struct node *b, bool transpose_a,

@@ -38,8 +38,8 @@ static struct along along_of(const struct node *n) {
 
 static void set_numbers(const struct node *n, const struct along *s, int64_t *out) {
   const struct type *x = &n->inputs[0]->type, *index = &n->inputs[1]->type;
-  const int64_t numbers[] = {s->length, s->inner, s->count, dtype_size(index->dtype), dtype_size(x->dtype),
-                             s->outer};
+  const int64_t numbers[] = {
+      s->outer, s->count, s->length, s->inner, dtype_size(index->dtype), dtype_size(x->dtype)};
   memcpy(out, numbers, sizeof numbers);
 }
 

@@ -75,6 +75,19 @@ static inline float bf16_at(const struct tensor *t, int64_t i) {
   memcpy(&f, &bits, sizeof f);
   return f;
 }
+/* F(T, SUM) for numbers of type d: T has its bits, and adds up in SUM, in which integers wrap. Of bool: nothing. */
+#define FOR_NUMBERS(d, F)                    \
+  switch (d) {                               \
+  case DT_F32: F(float, float); break;       \
+  case DT_F64: F(double, double); break;     \
+  case DT_I32: F(uint32_t, uint32_t); break; \
+  case DT_I64: F(uint64_t, uint64_t); break; \
+  case DT_U8: F(uint8_t, uint32_t); break;   \
+  case DT_BOOL:                              \
+  case DT_BF16:                              \
+  case DT_COUNT: break;                      \
+  }
+
 /* Number i of an array of integers. */
 int64_t integer_at(const struct tensor *t, int64_t i);
 /* to[i] += from[i]; integers wrap. Not of bool. */

@@ -2,10 +2,10 @@
 /* What goes along an axis in its order: running sums, and sorting. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
+#include "ir/ops/op_id.h"
 
-/* cumsum: y[i] = x[0] + ... + x[i] along `axis`, added in that order; exclusive: without x[i]; reverse: x[i] + ... +
- * x[last], added from the last one. Integers wrap. */
-static bool cumsum_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
+/* Of the operand's type, as most are. */
+static bool same_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   (void)a, (void)why;
   *out = n->inputs[0]->type;
   return true;
@@ -42,10 +42,26 @@ static void lines_sizes(struct str *s, const struct node *n) {
       str_printf(s, " %s", attr_name((enum attr_key)k));
 }
 
+#define LINES(name_, dtypes_, domain_, ...)                   \
+  const struct op_info op_##name_ = {.name = #name_,          \
+                                     .kind = KIND_LEAF,       \
+                                     .dtypes = dtypes_,       \
+                                     .min_inputs = 1,         \
+                                     .max_inputs = 1,         \
+                                     .attrs = ATTR_BIT(axis), \
+                                     .roles = {"x"},          \
+                                     .domain = domain_,       \
+                                     .sizes = lines_sizes,    \
+                                     __VA_ARGS__}
+
+/* ---- cumsum: y[i] = x[0] + ... + x[i] along `axis`, added in that order; exclusive: without x[i]; reverse: x[i] + ...
+ * + x[last], added from the last one. Integers wrap. ---- */
+
 static void cumsum_grad(struct grad *c, const struct node *n, struct node *dy) {
-  grad_add(
-      c, n, 0,
-      build_cumsum(c->g, dy, (int)node_int(n, ATTR_axis), !is_on(n, ATTR_reverse), is_on(n, ATTR_exclusive)));
+  struct attr attrs[] = {attr_int(ATTR_axis, node_int(n, ATTR_axis)),
+                         attr_int(ATTR_reverse, !is_on(n, ATTR_reverse)),
+                         attr_int(ATTR_exclusive, is_on(n, ATTR_exclusive))};
+  grad_add(c, n, 0, build(c->g, OP_cumsum, 1, &dy, 3, attrs, NULL));
 }
 
 /* Each sum is rounded, as in every backend. */
@@ -67,34 +83,12 @@ static void cumsum_eval(const struct node *n, const struct tensor *in, struct te
   struct lines l = lines_of(n);
   if (l.length == 0) return;
   bool reverse = is_on(n, ATTR_reverse), exclusive = is_on(n, ATTR_exclusive);
-  switch ((enum dtype)n->type.dtype) {
-  case DT_F32: CUMULATE(float, float) break;
-  case DT_F64: CUMULATE(double, double) break;
-  case DT_I32: CUMULATE(uint32_t, uint32_t) break;
-  case DT_I64: CUMULATE(uint64_t, uint64_t) break;
-  case DT_U8: CUMULATE(uint8_t, uint32_t) break;
-  case DT_BOOL:
-  case DT_BF16:
-  case DT_COUNT: break;
-  }
+  FOR_NUMBERS((enum dtype)n->type.dtype, CUMULATE)
 }
 
-const struct op_info op_cumsum = {.name = "cumsum",
-                                  .kind = KIND_LEAF,
-                                  .dtypes = DTYPE_NUMBER,
-                                  .min_inputs = 1,
-                                  .max_inputs = 1,
-                                  .attrs = ATTR_BIT(axis),
-                                  .optional_attrs = ATTR_BIT(reverse) | ATTR_BIT(exclusive),
-                                  .traits = OP_FUNCTION,
-                                  .linear = 1,
-                                  .roles = {"x"},
-                                  .domain = DOMAIN_ANY,
-                                  .infer = cumsum_infer,
-                                  .grad = cumsum_grad,
-                                  .eval = cumsum_eval,
-                                  .sizes = lines_sizes,
-                                  .numbers = lines_numbers};
+LINES(cumsum, DTYPE_NUMBER, DOMAIN_ANY, .optional_attrs = ATTR_BIT(reverse) | ATTR_BIT(exclusive),
+      .traits = OP_FUNCTION, .linear = 1, .infer = same_infer, .grad = cumsum_grad, .eval = cumsum_eval,
+      .numbers = lines_numbers);
 
 /* ---- argsort: the places of a line's elements in ascending order, equal ones as they stand, NaN behind all others;
  * descending: from the greatest, NaN first ---- */
@@ -145,17 +139,6 @@ static void argsort_eval(const struct node *n, const struct tensor *in, struct t
   }
 }
 
-const struct op_info op_argsort = {.name = "argsort",
-                                   .kind = KIND_LEAF,
-                                   .dtypes = DTYPE_ANY,
-                                   .min_inputs = 1,
-                                   .max_inputs = 1,
-                                   .traits = OP_FUNCTION | OP_NO_GRADIENT,
-                                   .attrs = ATTR_BIT(axis),
-                                   .optional_attrs = ATTR_BIT(descending),
-                                   .roles = {"x"},
-                                   .domain = DOMAIN_SMALL_INT,
-                                   .infer = argsort_infer,
-                                   .eval = argsort_eval,
-                                   .sizes = lines_sizes,
-                                   .numbers = argsort_numbers};
+LINES(argsort, DTYPE_ANY, DOMAIN_SMALL_INT, .optional_attrs = ATTR_BIT(descending),
+      .traits = OP_FUNCTION | OP_NO_GRADIENT, .infer = argsort_infer, .eval = argsort_eval,
+      .numbers = argsort_numbers);

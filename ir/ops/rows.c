@@ -57,7 +57,7 @@ static void rows_sizes(struct str *s, const struct node *n) {
 }
 
 static void set_numbers(const struct table_rows *r, int64_t *out) {
-  const int64_t numbers[] = {r->rows, r->width, r->count, dtype_size(r->index), dtype_size(r->dtype)};
+  const int64_t numbers[] = {r->count, r->rows, r->width, dtype_size(r->index), dtype_size(r->dtype)};
   memcpy(out, numbers, sizeof numbers);
 }
 
@@ -154,21 +154,10 @@ static void scatter_grad(struct grad *c, const struct node *n, struct node *dy) 
 
 static int64_t scatter_flops(const struct node *n) { return type_count(&n->inputs[2]->type); }
 
-#define ADD(T) \
-  for (int64_t i = 0; i < count; i++) ((T *)to)[i] = (T)(((T *)to)[i] + ((const T *)from)[i])
+#define ADD(T, SUM) \
+  for (int64_t i = 0; i < count; i++) ((T *)to)[i] = (T)((SUM)((T *)to)[i] + ((const T *)from)[i])
 
-void add_elements(enum dtype d, void *to, const void *from, int64_t count) {
-  switch (d) {
-  case DT_F32: ADD(float); break;
-  case DT_F64: ADD(double); break;
-  case DT_I32: ADD(uint32_t); break;
-  case DT_I64: ADD(uint64_t); break;
-  case DT_U8: ADD(uint8_t); break;
-  case DT_BOOL:
-  case DT_BF16:
-  case DT_COUNT: break;
-  }
-}
+void add_elements(enum dtype d, void *to, const void *from, int64_t count) { FOR_NUMBERS(d, ADD) }
 
 static void scatter_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct table_rows r = rows_of(n);

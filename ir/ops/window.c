@@ -247,16 +247,7 @@ static int64_t seen_next(struct window_walk *s) {
 static void sum_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct windows w = windows_of(n);
   int64_t count = type_count(&n->type);
-  switch ((enum dtype)n->type.dtype) {
-  case DT_F32: ADD(float, float) break;
-  case DT_F64: ADD(double, double) break;
-  case DT_I32: ADD(uint32_t, uint32_t) break;
-  case DT_I64: ADD(uint64_t, uint64_t) break;
-  case DT_U8: ADD(uint8_t, uint32_t) break;
-  case DT_BOOL:
-  case DT_BF16:
-  case DT_COUNT: break;
-  }
+  FOR_NUMBERS((enum dtype)n->type.dtype, ADD)
 }
 
 /* The last NaN if there is one, else the first of the greatest. */

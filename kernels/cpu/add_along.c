@@ -23,20 +23,9 @@ DEFINE(add_u64, uint64_t)
 DEFINE(add_u32, uint32_t)
 DEFINE(add_u8, uint8_t)
 
-static int64_t units(const void *numbers) { return ((const struct along_numbers *)numbers)->outer; }
-
-static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
-  struct along_numbers *n = numbers;
-  args[1] += first * n->r.count * n->r.width * n->r.index_bytes;
-  args[2] += first * n->r.count * n->r.width * size;
-  args[3] += first * n->r.rows * n->r.width * size;
-  n->outer = end - first;
-}
-
 const struct leaf_functions cpu_add_along = {.f32 = add_f32,
                                              .f64 = add_f64,
                                              .i32 = add_u32,
                                              .i64 = add_u64,
                                              .u8 = add_u8,
-                                             .units = units,
-                                             .narrow = narrow};
+                                             .blocks = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3};

@@ -98,15 +98,6 @@ static size_t scratch(const void *numbers) {
   return 2 * (size_t)n->length * sizeof(struct entry_uint64_t);
 }
 
-static int64_t units(const void *numbers) { return ((const struct argsort *)numbers)->outer; }
-
-static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
-  struct argsort *n = numbers;
-  args[0] += first * n->length * n->inner * size;
-  args[1] += first * n->length * n->inner * (int64_t)sizeof(int32_t);
-  n->outer = end - first;
-}
-
 const struct leaf_functions cpu_argsort = {.f32 = argsort_f32,
                                            .f64 = argsort_f64,
                                            .i32 = argsort_i32,
@@ -114,5 +105,4 @@ const struct leaf_functions cpu_argsort = {.f32 = argsort_f32,
                                            .u8 = argsort_u8,
                                            .boolean = argsort_u8,
                                            .scratch = scratch,
-                                           .units = units,
-                                           .narrow = narrow};
+                                           .blocks = 1 << 0 | 1 << 1};

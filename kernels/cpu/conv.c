@@ -96,7 +96,7 @@ static int64_t output_over(const struct conv_numbers *s, int64_t n, const int64_
     switch (s->result) {                                                      \
     case 0: input_##T(s, args[0], args[1], args[2]); break;                   \
     case 1: kernel_##T(s, args[0], args[1], args[2]); break;                  \
-    default: output_##T(s, args[0], args[1], args[2]); break;                 \
+    case 2: output_##T(s, args[0], args[1], args[2]); break;                  \
     }                                                                         \
   }
 

@@ -36,18 +36,9 @@ DEFINE(cumsum_u64, uint64_t)
 DEFINE(cumsum_u32, uint32_t)
 DEFINE(cumsum_u8, uint8_t)
 
-static int64_t units(const void *numbers) { return ((const struct cumsum *)numbers)->outer; }
-
-static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
-  struct cumsum *n = numbers;
-  for (int i = 0; i < 2; i++) args[i] += first * n->length * n->inner * size;
-  n->outer = end - first;
-}
-
 const struct leaf_functions cpu_cumsum = {.f32 = cumsum_f32,
                                           .f64 = cumsum_f64,
                                           .i32 = cumsum_u32,
                                           .i64 = cumsum_u64,
                                           .u8 = cumsum_u8,
-                                          .units = units,
-                                          .narrow = narrow};
+                                          .blocks = 1 << 0 | 1 << 1};

@@ -22,20 +22,10 @@ static void gather(void *const *args, const void *numbers) {
   }
 }
 
-static int64_t units(const void *numbers) { return ((const struct rows_numbers *)numbers)->count; }
-
-static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
-  struct rows_numbers *n = numbers;
-  args[1] += first * n->index_bytes;
-  args[2] += first * n->width * size;
-  n->count = end - first;
-}
-
 const struct leaf_functions cpu_gather = {.f32 = gather,
                                           .f64 = gather,
                                           .i32 = gather,
                                           .i64 = gather,
                                           .u8 = gather,
                                           .boolean = gather,
-                                          .units = units,
-                                          .narrow = narrow};
+                                          .blocks = 1 << 1 | 1 << 2};

@@ -16,9 +16,12 @@ typedef void leaf_fn(void *const *args, const void *numbers);
 struct leaf_functions {
   leaf_fn *f32, *f64, *i32, *i64, *u8, *boolean;
   size_t (*scratch)(const void *numbers); /* (optional) bytes, aligned as for malloc, that a call works in */
-  /* (optional, both or none) A call may do a range of units: lines, rows or images that do not depend on each other, so
-   * that its bits are the same. `units` says how many there are; `narrow` makes of the operands and numbers of a call
-   * those of the units first..end. `size`: bytes of an element of the first operand. */
+  /* (optional) A call may do a range of units: lines, rows or images that do not depend on each other, so that its bits
+   * are the same. `blocks`: the leaf's first number says how many there are, and each of these operands is a block for
+   * each unit, one behind the other: bit i is args[i]. All of the other ones belong to every unit. */
+  unsigned blocks;
+  /* (optional, both or none) Where units are not so: `units` says how many there are; `narrow` makes of the operands
+   * and numbers of a call those of the units first..end. `size`: bytes of an element of the first operand. */
   int64_t (*units)(const void *numbers);
   void (*narrow)(void *numbers, char **args, int64_t size, int64_t first, int64_t end);
 };

@@ -5,16 +5,16 @@
 
 #include <stdint.h>
 
-/* The numbers of gather and scatter_add: rows of `width` elements of element_bytes, of which the table has `rows`; and
- * `count` row numbers of index_bytes each: 1 is u8, 4 is i32, 8 is i64. */
+/* The numbers of gather and scatter_add: `count` row numbers of index_bytes each: 1 is u8, 4 is i32, 8 is i64; and
+ * rows of `width` elements of element_bytes each, of which the table has `rows`. */
 struct rows_numbers {
-  int64_t rows, width, count, index_bytes, element_bytes;
+  int64_t count, rows, width, index_bytes, element_bytes;
 };
 
 /* Those of take_along and add_along: `outer` tables one behind the other, and row numbers for each element. */
 struct along_numbers {
-  struct rows_numbers r;
   int64_t outer;
+  struct rows_numbers r;
 };
 
 /* The row that number i names, the table's rows being numbered from `first` on; or -1: none. */

@@ -20,21 +20,10 @@ DEFINE(take_1, uint8_t)
 DEFINE(take_4, uint32_t)
 DEFINE(take_8, uint64_t)
 
-static int64_t units(const void *numbers) { return ((const struct along_numbers *)numbers)->outer; }
-
-static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
-  struct along_numbers *n = numbers;
-  args[0] += first * n->r.rows * n->r.width * size;
-  args[1] += first * n->r.count * n->r.width * n->r.index_bytes;
-  args[2] += first * n->r.count * n->r.width * size;
-  n->outer = end - first;
-}
-
 const struct leaf_functions cpu_take_along = {.f32 = take_4,
                                               .f64 = take_8,
                                               .i32 = take_4,
                                               .i64 = take_8,
                                               .u8 = take_1,
                                               .boolean = take_1,
-                                              .units = units,
-                                              .narrow = narrow};
+                                              .blocks = 1 << 0 | 1 << 1 | 1 << 2};

@@ -51,24 +51,6 @@ static inline int64_t window_output(const struct window_numbers *s) {
   return s->output[0] * s->output[1] * s->output[2] * s->channels;
 }
 
-/* Whole images: see struct leaf_functions. `inputs`: of the operands, the result the last, those that are as the input;
- * the others are as the output. */
-static inline int64_t window_units(const void *numbers) {
-  return ((const struct window_numbers *)numbers)->batch;
-}
-
-static inline void window_narrow(struct window_numbers *s, char **args, int nargs, unsigned inputs,
-                                 int64_t size, int64_t first, int64_t end) {
-  for (int i = 0; i < nargs; i++)
-    args[i] += first * (inputs >> i & 1 ? window_input(s) : window_output(s)) * size;
-  s->batch = end - first;
-}
-
-#define DEFINE_NARROW(nargs, inputs)                                                         \
-  static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) { \
-    window_narrow(numbers, args, nargs, inputs, size, first, end);                           \
-  }
-
 /* One pixel of the windows: what it sees of each axis, the image, and the pixel's number among those of all images. */
 struct window_pixel {
   struct taps taps[3];

@@ -18,13 +18,10 @@ DEFINE_WINDOW(DEFINE_I32, max_i32, int32_t, 1)
 DEFINE_WINDOW(DEFINE_I64, max_i64, int64_t, 1)
 DEFINE_WINDOW(DEFINE_U8, max_u8, uint8_t, 1)
 
-DEFINE_NARROW(2, 1)
-
 const struct leaf_functions cpu_window_max = {.f32 = max_f32,
                                               .f64 = max_f64,
                                               .i32 = max_i32,
                                               .i64 = max_i64,
                                               .u8 = max_u8,
                                               .scratch = window_scratch,
-                                              .units = window_units,
-                                              .narrow = narrow};
+                                              .blocks = 1 << 0 | 1 << 1};

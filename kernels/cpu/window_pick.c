@@ -28,7 +28,5 @@
 DEFINE_WINDOW(DEFINE, pick_f32, float, 2)
 DEFINE_WINDOW(DEFINE, pick_f64, double, 2)
 
-DEFINE_NARROW(3, 3)
-
 const struct leaf_functions cpu_window_pick = {
-    .f32 = pick_f32, .f64 = pick_f64, .scratch = window_scratch, .units = window_units, .narrow = narrow};
+    .f32 = pick_f32, .f64 = pick_f64, .scratch = window_scratch, .blocks = 1 << 0 | 1 << 1 | 1 << 2};

@@ -47,7 +47,5 @@ static void put_f64(void *const *args, const void *numbers) {
   put_pixels_f64(args, numbers);
 }
 
-DEFINE_NARROW(3, 5)
-
 const struct leaf_functions cpu_window_put = {
-    .f32 = put_f32, .f64 = put_f64, .scratch = window_scratch, .units = window_units, .narrow = narrow};
+    .f32 = put_f32, .f64 = put_f64, .scratch = window_scratch, .blocks = 1 << 0 | 1 << 1 | 1 << 2};

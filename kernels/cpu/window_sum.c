@@ -10,13 +10,10 @@ DEFINE_WINDOW(DEFINE, sum_u32, uint32_t, 1)
 DEFINE_WINDOW(DEFINE, sum_u64, uint64_t, 1)
 DEFINE_WINDOW(DEFINE, sum_u8, uint8_t, 1)
 
-DEFINE_NARROW(2, 1)
-
 const struct leaf_functions cpu_window_sum = {.f32 = sum_f32,
                                               .f64 = sum_f64,
                                               .i32 = sum_u32,
                                               .i64 = sum_u64,
                                               .u8 = sum_u8,
                                               .scratch = window_scratch,
-                                              .units = window_units,
-                                              .narrow = narrow};
+                                              .blocks = 1 << 0 | 1 << 1};

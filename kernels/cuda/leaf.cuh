@@ -5,16 +5,16 @@
  * for each thread. Doubles take two each. */
 enum { LEAST_BLOCKS = sizeof(TYPE) == 8 ? 1 : 2 };
 
-/* The numbers of gather and scatter_add: rows of `width` elements, of which the table has `rows`, and `count` row
- * numbers of index_bytes each. */
+/* The numbers of gather and scatter_add: `count` row numbers of index_bytes each, and rows of `width` elements, of which
+ * the table has `rows`. */
 struct rows_numbers {
-  long long rows, width, count, index_bytes, element_bytes;
+  long long count, rows, width, index_bytes, element_bytes;
 };
 
 /* Those of take_along and add_along: `outer` tables one behind the other, and row numbers for each element. */
 struct along_numbers {
-  struct rows_numbers r;
   long long outer;
+  struct rows_numbers r;
 };
 
 /* Row number i: 1 byte is u8, 4 are i32, 8 i64. */

@@ -43,12 +43,25 @@ struct kernel_call {
   size_t room;        /* of the memory that a piece works in */
   char *scratch;
   int64_t size, units;
+  int64_t block[MAX_LEAF_INPUTS +
+                1];     /* bytes of each operand, then the result, that belong to one unit; 0: all do */
   struct pieces pieces; /* the last stage does the work */
   int64_t numbers[MAX_LEAF_NUMBERS];
 };
 
 static void begin(void *const *args, const struct kernel_call *c) {
   if (args[c->result] != args[c->begins]) memcpy(args[c->result], args[c->begins], c->bytes);
+}
+
+/* Operands and numbers of the units first..end. */
+static void take_units(const struct kernel_call *c, int64_t *numbers, char **args, int64_t first,
+                       int64_t end) {
+  if (c->all->narrow) {
+    c->all->narrow(numbers, args, c->size, first, end);
+    return;
+  }
+  for (int i = 0; i <= c->result; i++) args[i] += first * c->block[i];
+  numbers[0] = end - first;
 }
 
 static void run(void *const *args, const void *state, int stage, int piece) {
@@ -64,14 +77,22 @@ static void run(void *const *args, const void *state, int stage, int piece) {
   if (c->scratch) all[c->result + 1] = c->scratch + (size_t)piece * c->room;
   int count = c->pieces.count[stage];
   if (count > 1)
-    c->all->narrow(numbers, all, c->size, piece_begin(c->units, count, piece),
-                   piece_begin(c->units, count, piece + 1));
+    take_units(c, numbers, all, piece_begin(c->units, count, piece), piece_begin(c->units, count, piece + 1));
   c->function((void **)all, numbers);
 }
 
 /* Roughly: what is done with a byte, and with a number. */
 static int64_t cost_of(const struct step *s) {
   return (int64_t)(0.06 * (double)s->traffic + 0.05 * (double)s->flops);
+}
+
+static void count_units(struct kernel_call *c, const struct node *n) {
+  if (c->all->units) c->units = c->all->units(c->numbers);
+  if (!c->all->blocks) return;
+  c->units = c->numbers[0];
+  for (int i = 0; i <= n->ninputs && c->units > 0; i++)
+    if (c->all->blocks >> i & 1)
+      c->block[i] = type_bytes(i < n->ninputs ? &n->inputs[i]->type : &n->type) / c->units;
 }
 
 void cpu_call(struct arena *a, const struct step *step, const struct leaf_functions *f, struct command *c) {
@@ -88,7 +109,7 @@ void cpu_call(struct arena *a, const struct step *step, const struct leaf_functi
                                .size = dtype_size(type),
                                .units = 1};
   op_of(n)->numbers(n, call->numbers);
-  if (f->units) call->units = f->units(call->numbers);
+  count_units(call, n);
   count = pieces_for(cost_of(step), call->units);
   if (f->scratch) { /* a piece runs once at a time */
     call->room = (f->scratch(call->numbers) + LINE - 1) / LINE * LINE;

@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ir/ops/leaf.h"
-#include "ir/ops/op_id.h"
-#include "tests/leaves/leaf.h"
+#include "tests/leaves/lines.h"
 
-/* Also longer than what the CPU sorts by insertion. */
-void argsort_cases(struct cases *c, enum dtype d) {
-  static const char *const shapes[] = {"1", "17", "0", "5,3", "3,0", "2,5,3", "70,33", "2,300"};
-  for (int i = 0; i < CASE_COUNT(shapes); i++) {
-    struct type t = case_shape(d, shapes[i]);
-    for (int k = 0; k < 2 * t.rank; k++) {
-      struct attr attrs[] = {attr_int(ATTR_axis, k / 2), attr_int(ATTR_descending, k % 2)};
-      struct node *x = case_leaf(c, &t);
-      case_done(c, build(c->g, OP_argsort, 1, &x, 2, attrs, NULL));
-    }
-  }
-}
+void argsort_cases(struct cases *c, enum dtype d) { line_cases(c, d); }
 
 /* An element stands behind all that are less for certain, and behind no more than those that may be. */
 void argsort_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,

@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ir/ops/leaf.h"
-#include "tests/leaves/leaf.h"
+#include "tests/leaves/lines.h"
 
-void cumsum_cases(struct cases *c, enum dtype d) {
-  static const char *const shapes[] = {"1", "17", "0", "5,3", "3,0", "4,16", "2,5,3", "2,3,4,5", "70,33"};
-  for (int i = 0; i < CASE_COUNT(shapes); i++) {
-    struct type t = case_shape(d, shapes[i]);
-    if (c->small && type_count(&t) > 40) continue;
-    for (int axis = 0; axis < t.rank; axis++)
-      for (int how = 0; how < 4; how++)
-        case_done(c, build_cumsum(c->g, case_leaf(c, &t), axis, how & 1, how & 2));
-  }
-}
+void cumsum_cases(struct cases *c, enum dtype d) { line_cases(c, d); }
 
 void cumsum_bounds(struct arena *a, const struct node *n, const struct bounds *in, int additions,
                    struct bounds *out) {
