@@ -254,20 +254,27 @@ def convs(o, kernels):
 
 # ---- attention ----
 
-def attention_definitions(size, values, more="#define BF16 0\n"):
+def attention_definitions(size, values, more):
     """As runtime/cuda/attention.c."""
     return f"{FLOAT}{more}#define WIDTH {next(w for w in (32, 64, 128) if w >= max(size, values))}\n"
 
 
 def gradient_texts(size, values):
     """Of queries and of keys."""
-    return [text_of("attention_gradient_tiles", attention_definitions(size, values, f"#define OF_KEYS {keys}\n")) for keys in (0, 1)]
+    return [text_of("attention_gradient_tiles", attention_definitions(size, values, f"#define OWN_TENSORS 2\n#define OF_KEYS {keys}\n")) for keys in (0, 1)]
+
+
+def value_text(size, values, rounding):
+    """Name, text, rows of a block."""
+    name, more, high = (("attention_tensor", "#define BF16 0\n", 128) if rounding == "tf32" else
+                        ("attention_tiles", "#define OWN_TENSORS 1\n", 64))
+    return name, text_of(name, attention_definitions(size, values, more)), high
 
 
 def attention_texts():
-    tensor = {("attention_tensor", text_of("attention_tensor", attention_definitions(*c[5:7]))) for c in ATTENTIONS}
-    tiles = {("attention_gradient_tiles", text) for c in ATTENTIONS for text in gradient_texts(*c[5:7])}
-    return [("attention", text_of("attention"))] + sorted(tensor | tiles)
+    values = {value_text(*c[5:7], rounding)[:2] for c in ATTENTIONS for rounding in ("f32", "tf32")}
+    gradients = {("attention_gradient_tiles", text) for c in ATTENTIONS for text in gradient_texts(*c[5:7])}
+    return sorted(values | gradients)
 
 
 def attentions(o, kernels):
@@ -299,9 +306,7 @@ def attentions(o, kernels):
                 continue
             torch.backends.cuda.matmul.allow_tf32 = rounding == "tf32"
             y, gradient = torch.full_like(dy, math.nan), torch.full_like(want_back, math.nan, dtype=torch.float32)
-            text, high = text_of("attention"), 16
-            if rounding == "tf32":
-                text, high = text_of("attention_tensor", attention_definitions(size, values)), 128
+            _, text, high = value_text(size, values, rounding)
             first = kernels.launch(text, 256 * n * heads * -(-queries // high), (q, k, v, None, y), numbers)
             first()
             rows = torch.full((4 * n * heads * queries,), math.nan, device="cuda")

@@ -92,8 +92,10 @@ def shared(folder, name):
 def variants(name, dtype):
     """(what it is called, more definitions): those of runtime/cuda/conv.c and attention.c."""
     if name == 'attention_gradient_tiles':
-        return [(f'{("queries", "keys")[keys]} {width}', f'#define WIDTH {width}\n#define OF_KEYS {keys}\n')
+        return [(f'{("queries", "keys")[keys]} {width}', f'#define OWN_TENSORS 2\n#define WIDTH {width}\n#define OF_KEYS {keys}\n')
                 for keys in (0, 1) for width in (32, 64, 128)] * (dtype == 'f32')
+    if name == 'attention_tiles':
+        return [(f'f32 {width}', f'#define OWN_TENSORS 1\n#define WIDTH {width}\n') for width in (32, 64, 128)] * (dtype == 'f32')
     if not name.endswith('_tensor'):
         return [(dtype, '')]
     if name == 'attention_tensor':

@@ -181,6 +181,13 @@ __device__ static inline bool sees(const struct attention_numbers *s, const stru
   return !x->mask || x->mask[i * s->mask_step[2] + j * s->mask_step[3]];
 }
 
+#ifdef __CUDACC__
+/* What lane l ^ `by` has, and whether x holds for a thread of the block. All threads of a block come here together. The simulation has
+ * both of its own. */
+__device__ static inline float lane_xor(float x, int by) { return __shfl_xor_sync(0xffffffffu, x, by); }
+__device__ static inline int any_thread(int x) { return __syncthreads_or(x); }
+#endif
+
 /* Four neighbours in memory, which begin at a multiple of 16 bytes. */
 struct __align__(16) four {
   float x, y, z, w;

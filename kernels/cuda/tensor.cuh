@@ -7,7 +7,7 @@
  *   of a: cell t of rows g and g + 8, then cell t + 4 of both;
  *   of b: cells t and t + 4 of column g;
  *   of c: columns 2t and 2t + 1 of row g, then of row g + 8.
- * The simulation has an mma_bf16, an mma_tf32, a tf32_of and a lane_xor of its own. */
+ * The simulation has an mma_bf16, an mma_tf32 and a tf32_of of its own. */
 enum { CELL = BF16 ? 2 : 1 };
 
 /* Where it is 1 a cell is a number as it is, which nobody rounds and no tensor core sees. */
@@ -34,9 +34,6 @@ __device__ static inline unsigned tf32_of(float x) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
   return y;
 }
-
-/* What lane l ^ `by` has; all threads of a block come here together. */
-__device__ static inline float lane_xor(float x, int by) { return __shfl_xor_sync(0xffffffffu, x, by); }
 #endif
 
 /* c += a b. All threads of a block come here together. */

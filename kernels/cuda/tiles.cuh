@@ -6,25 +6,25 @@
  * others y + 16 i; of sums over the others those of own rows 4a to 4a + 3 and of columns 4b to 4b + 3. Where there are only half as
  * many of these as threads, the second half of the threads has the second half of the others (TURNS).
  *
+ * The own rows are of one tensor (OWN_TENSORS, a definition in front, is 1), which stays in shared memory if it finds room, or of two.
+ *
  * In shared memory rows are pieces of four numbers, of which piece c of row r is where c ^ r % 8 would be, and scores a row for
  * each of the others, of which number o of row r is where o ^ r % 4 * 8 would be: so the threads of a warp meet no bank twice. */
 enum {
   OWN = 64,
   MET = WIDTH > 64 ? 32 : 64,
   PART = WIDTH > 64 ? 64 : WIDTH, /* columns of the own rows at a time */
-  IS_KEPT = WIDTH == 32,          /* the own rows stay in shared memory */
+  IS_KEPT = WIDTH == 32 || (WIDTH == 64 && OWN_TENSORS == 1), /* the own rows stay in shared memory */
   HIGH = MET / 16,
   TURNS = WIDTH == 32 ? 2 : 1,
   WIDE = WIDTH > 64 ? 2 : 1, /* pieces of columns of a thread, 64 apart */
   OWN_PLACE = 2 * MET * WIDTH,
-  SCORES = IS_KEPT ? OWN_PLACE + 2 * OWN * PART : OWN_PLACE, /* else they take the place of the own rows */
-  CELLS = SCORES + 64 * 64
+  IN_PLACE_OF_MET = IS_KEPT && WIDTH == 64, /* the scores, of those that they were made of: there is no other room */
+  BEHIND_OWN = OWN_PLACE + (IS_KEPT ? OWN_TENSORS * OWN * PART : 0), /* else they take the place of the own rows */
+  SCORES = IN_PLACE_OF_MET ? 0 : BEHIND_OWN,
+  CELLS = BEHIND_OWN + (IN_PLACE_OF_MET ? 0 : 64 * 64)
 };
 
-#ifdef __CUDACC__
-/* Whether x holds for a thread of the block. All of them come here together. The simulation has one of its own. */
-__device__ static inline int any_thread(int x) { return __syncthreads_or(x); }
-#endif
 
 /* Rows of tensors of two widths: of q or k, and of v, y or dy. */
 struct tile_rows {
@@ -86,7 +86,7 @@ __device__ static inline float *met_tile(float *cells, int which) { return cells
 __device__ static inline void keep_own(float *cells, const struct tile_rows *own, int begin) {
   if (!IS_KEPT) return;
   load_tile(own, 0, begin, 0, OWN, PART, own_tile(cells, 0));
-  load_tile(own, 1, begin, 0, OWN, PART, own_tile(cells, 1));
+  if (OWN_TENSORS == 2) load_tile(own, 1, begin, 0, OWN, PART, own_tile(cells, 1));
 }
 
 /* scores[i][j]: the other row y + 16 i times the own row x + 16 j. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention and its derivatives in f32, of heads that are not too wide: kernels/cuda/attention_gradient_tiles.cu, and
- * with --tf32 attention_tensor.cu. How the work is cut depends on sizes alone. */
+/* Attention and its derivatives in f32, of heads that are not too wide: kernels/cuda/attention_tiles.cu, with --tf32
+ * attention_tensor.cu, and attention_gradient_tiles.cu. How the work is cut depends on sizes alone. */
 #include "runtime/cuda/leaf.h"
 
 #include "ir/ops/op_id.h"
@@ -10,13 +10,11 @@
 /* As tiles.cuh and attention_tensor.cu have them: rows of a block. */
 enum { OWN = 64, HIGH = 128, WIDEST = 128, ROW_BYTES = 16 };
 
-bool cuda_attention_by_tiles(const struct cuda_engine *e, const struct node *n) {
+bool cuda_attention_by_tiles(const struct node *n) {
   struct attention s = attention_of(n);
   int64_t width = s.size > s.values ? s.size : s.values, most = INT32_MAX / 2; /* they count in int */
-  if (n->type.dtype != DT_F32 || width > WIDEST || s.queries > most || s.keys > most ||
-      s.heads > most / WIDEST)
-    return false;
-  return n->op == OP_attention_gradient || (e->tf32 && cuda_has_tensor_cores(e));
+  return n->type.dtype == DT_F32 && width <= WIDEST && s.queries <= most && s.keys <= most &&
+         s.heads <= most / WIDEST;
 }
 
 /* One of three texts, by what heads have. */
@@ -65,7 +63,8 @@ static void fill_in(struct command *c, call_fn *run, const void *state) {
 
 static bool prepare_gradient(struct cuda_engine *e, struct arena *a, const struct node *n, int device,
                              struct command *c, struct diags *d) {
-#define TEXT(width, of_keys) F32 "#define WIDTH " #width "\n#define OF_KEYS " #of_keys "\n"
+#define TEXT(width, of_keys) \
+  F32 "#define OWN_TENSORS 2\n#define WIDTH " #width "\n#define OF_KEYS " #of_keys "\n"
   static const char *const of_queries[] = {TEXT(32, 0), TEXT(64, 0), TEXT(128, 0)}, *const of_keys[] = {
                                                                                         TEXT(32, 1),
                                                                                         TEXT(64, 1),
@@ -83,13 +82,19 @@ static bool prepare_gradient(struct cuda_engine *e, struct arena *a, const struc
   return cuda_scratch(e, device, SCRATCH_A, (size_t)(s.batch * s.heads * s.queries * ROW_BYTES), d);
 }
 
-static bool prepare_tensor_cores(struct cuda_engine *e, struct arena *a, const struct node *n, int device,
-                                 struct command *c, struct diags *d) {
-#define TEXT(width) F32 "#define BF16 0\n#define WIDTH " #width "\n"
-  static const char *const types[] = {TEXT(32), TEXT(64), TEXT(128)};
-#undef TEXT
+static bool prepare_value(struct cuda_engine *e, struct arena *a, const struct node *n, int device,
+                          struct command *c, struct diags *d) {
+#define TENSOR(width) F32 "#define BF16 0\n#define WIDTH " #width "\n"
+#define TILES(width)  F32 "#define OWN_TENSORS 1\n#define WIDTH " #width "\n"
+  static const char *const tensor[] = {TENSOR(32), TENSOR(64), TENSOR(128)}, *const tiles[] = {TILES(32),
+                                                                                               TILES(64),
+                                                                                               TILES(128)};
+#undef TENSOR
+#undef TILES
   struct attention s = attention_of(n);
-  struct leaf_launch how = launch_of(n, "attention_tensor", by_width(&s, types), s.queries, HIGH, 0);
+  struct leaf_launch how = e->tf32 && cuda_has_tensor_cores(e)
+                               ? launch_of(n, "attention_tensor", by_width(&s, tensor), s.queries, HIGH, 0)
+                               : launch_of(n, "attention_tiles", by_width(&s, tiles), s.queries, OWN, 0);
   struct leaf_call *call = cuda_leaf_call(e, a, &how, device, d);
   fill_in(c, cuda_run_leaf, call);
   return call != NULL;
@@ -98,5 +103,5 @@ static bool prepare_tensor_cores(struct cuda_engine *e, struct arena *a, const s
 bool cuda_leaf_attention(struct cuda_engine *e, struct arena *a, const struct step *step, int device,
                          struct command *c, struct diags *d) {
   if (step->node->op == OP_attention_gradient) return prepare_gradient(e, a, step->node, device, c, d);
-  return prepare_tensor_cores(e, a, step->node, device, c, d);
+  return prepare_value(e, a, step->node, device, c, d);
 }

@@ -18,7 +18,7 @@ typedef bool cuda_leaf_fn(struct cuda_engine *e, struct arena *a, const struct s
 cuda_leaf_fn cuda_leaf_kernel; /* for all that kernels/cuda computes */
 
 /* Attention and its derivatives: whether they are computed by tiles, and then how; see attention.c. */
-bool cuda_attention_by_tiles(const struct cuda_engine *e, const struct node *n);
+bool cuda_attention_by_tiles(const struct node *n);
 cuda_leaf_fn cuda_leaf_attention;
 
 /* A call of the kernel `name` of kernels/cuda: one dimension of blocks of BLOCK_THREADS. */

@@ -153,7 +153,7 @@ bool cuda_leaf_kernel(struct cuda_engine *e, struct arena *a, const struct step 
                       struct command *c, struct diags *d) {
   const struct node *n = step->node;
   bool attends = n->op == OP_attention || n->op == OP_attention_gradient;
-  if (attends && cuda_attention_by_tiles(e, n)) return cuda_leaf_attention(e, a, step, device, c, d);
+  if (attends && cuda_attention_by_tiles(n)) return cuda_leaf_attention(e, a, step, device, c, d);
   const struct op_info *op = op_of(n);
   struct leaf_launch how = {.name = op->name,
                             .types = (in_int(n) ? types_in_int : types_of)[n->inputs[0]->type.dtype],

@@ -27,7 +27,8 @@ static const struct row {
     {1, 130, 130, 2, 20, 24, true, false, false}, {1, 33, 70, 1, 64, 33, false, true, false},
     {1, 140, 90, 1, 8, 100, true, true, false},   {1, 40, 40, 2, 32, 32, true, false, true},
     {1, 20, 20, 1, 128, 4, true, true, true},     {2, 3, 0, 1, 4, 4, false, false, false},
-    {1, 129, 200, 1, 17, 3, false, false, true},
+    {1, 129, 200, 1, 17, 3, false, false, true},  {1, 70, 90, 1, 60, 64, true, true, true},
+    {1, 20, 40, 2, 130, 9, true, true, true}, /* too wide for tiles */
 };
 
 static const char *gpu;

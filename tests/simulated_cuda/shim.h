@@ -117,7 +117,7 @@ static inline __attribute__((unused)) float lane_xor(float x, int by) {
   __syncthreads();
   return x;
 }
-/* See kernels/cuda/tiles.cuh. */
+/* See kernels/cuda/leaf.cuh. */
 static inline __attribute__((unused)) int any_thread(int x) {
   int any = 0;
   simulated_fragments[threadIdx.x][0] = x != 0;
