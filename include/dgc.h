@@ -81,10 +81,11 @@ DGC_API bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_d
  * or "false". */
 DGC_API enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *value);
 
-/* The options there are: false behind the last one. `value` names what it takes; NULL for a flag. */
+/* The options there are: false behind the last one. `value` names what it takes; NULL for a flag. `choices`: the words
+ * that it may be, each with a blank behind it; NULL where there is no such list. */
 struct dgc_option {
   size_t size; /* of the caller's struct */
-  const char *name, *value, *help;
+  const char *name, *value, *help, *choices;
 };
 DGC_API bool dgc_option(int index, struct dgc_option *out);
 

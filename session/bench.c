@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "ir/graph/graph.h"
+#include "ir/strategies.h"
 #include "runtime/devices.h"
 
 #include <math.h>
@@ -244,7 +245,7 @@ static struct dgc_session *create_alone(const struct dgc_session *s, int64_t bat
   o->cluster = "worker=1"; /* whatever the environment says */
   o->task = "worker:0";
   o->devices = arena_printf(one->arena, "%s:%d", first->kind, first->index);
-  o->strategy = "one_device";
+  o->strategy = strategy_default(DEFAULT_FOR_ONE_DEVICE)->name;
   o->soft_placement = true; /* the model may name the others */
   o->batch = batch;
   o->batch_is = NULL;

@@ -12,6 +12,7 @@
 #include "session/options.h"
 
 #include "base/clock.h"
+#include "ir/strategies.h"
 #include "runtime/mpi/transport.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@ static void own_strategy(struct dgc_session *s) {
   o->towers = asked.towers;
   o->cluster = asked.cluster;
   o->task = asked.task;
-  o->strategy = "mirrored";
+  o->strategy = strategy_default(DEFAULT_FOR_DEVICES)->name;
   o->soft_placement = true; /* the model may name tasks of the training */
   session_unsettle(s);
 }

@@ -174,10 +174,58 @@ static const struct option_row option_table[] = {
 };
 enum { NOPTIONS = sizeof option_table / sizeof *option_table };
 
+/* What an option may be where that is a list of words, each with a blank behind it. */
+static const struct {
+  const char *option, *words;
+} choices[] = {
+#define ROW(name, ...) #name " "
+#define STRATEGY       ROW
+#define CROSS_DEVICE   ROW
+#define BACKEND        ROW
+#define PASS           ROW
+    {"strategy",
+#include "ir/strategies.def"
+     "auto "},
+    {"cross-device",
+#include "ir/cross_device.def"
+     "auto "},
+    {
+        "backend",
+#include "runtime/backends.def"
+    },
+    {
+        "disable-pass",
+#include "passes/passes.def"
+    },
+    {"print-after",
+#include "passes/passes.def"
+     "all "},
+#undef STRATEGY
+#undef CROSS_DEVICE
+#undef BACKEND
+#undef PASS
+#undef ROW
+    {"balance", "size "},
+    {"loss-scaling", "exact per_tower "},
+    {"batch-is", "global per_replica "},
+    {"bits", "fast portable "},
+    {"emit", "graph dot json html stablehlo "},
+    {"auto-shard", "data file auto off "},
+    {"to", "f16 bf16 f32 "},
+    {"stress", "roundtrip "},
+};
+
+static const char *choices_of(const char *option) {
+  for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+    if (strcmp(choices[i].option, option) == 0) return choices[i].words;
+  return NULL;
+}
+
 bool dgc_option(int index, struct dgc_option *out) {
   if (index < 0 || index >= NOPTIONS || !session_can_give(out)) return false;
   const struct option_row *r = &option_table[index];
-  struct dgc_option whole = {.name = r->name, .value = r->value, .help = r->help};
+  struct dgc_option whole = {
+      .name = r->name, .value = r->value, .help = r->help, .choices = choices_of(r->name)};
   session_give(out, &whole, sizeof whole);
   return true;
 }

@@ -3,6 +3,7 @@
 #include "session/run.h"
 
 #include "ir/ops/op_id.h"
+#include "ir/strategies.h"
 #include "session/agree.h"
 #include "session/cluster.h"
 #include "session/compile.h"
@@ -362,7 +363,7 @@ static struct dgc_session *create_host(const struct dgc_session *s) {
   options_drop_strategy(o);
   o->devices = "cpu:0";
   o->backend = NULL;
-  o->strategy = "one_device";
+  o->strategy = strategy_default(DEFAULT_FOR_ONE_DEVICE)->name;
   o->towers = s->config.towers;
   o->soft_placement = true; /* the model may name the others */
   o->batch_is = NULL;

@@ -57,6 +57,7 @@ struct cli_option {
   const char *name;  /* "devices" */
   const char *value; /* what it takes; NULL: a flag */
   const char *help;
+  const char *choices; /* words that it may be, between blanks; NULL: no list */
 };
 bool cli_option(const struct verb *v, int index, struct cli_option *out);
 /* "error: ..." on standard error; gives DGC_USAGE back. */

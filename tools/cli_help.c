@@ -125,22 +125,27 @@ static void put_verbs(const char *before) {
 
 static void complete_bash(void) {
   struct cli_option o;
-  fputs("# bash completion of dgc\n_dgc() {\n  local options current=${COMP_WORDS[COMP_CWORD]}\n"
+  fputs("# bash completion of dgc\n_dgc() {\n"
+        "  local options current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+        "  [ \"$current\" = = ] && current=\n"
+        "  [ \"$before\" = = ] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
         "  if [ \"$COMP_CWORD\" = 1 ]; then\n    mapfile -t COMPREPLY < <(compgen -W \"",
         stdout);
   put_verbs(" ");
-  fputs(
-      "\" -- \"$current\")\n    return\n  fi\n  [[ $current == -* ]] || return\n  case ${COMP_WORDS[1]} in\n",
-      stdout);
+  fputs("\" -- \"$current\")\n    return\n  fi\n  case \"${COMP_WORDS[1]} $before\" in\n", stdout);
+  for (const struct verb *v = verbs; v->name; v++)
+    for (int i = 0; cli_option(v, i, &o); i++)
+      if (o.choices) printf("  '%s --%s') options='%s' ;;\n", v->name, o.name, o.choices);
+  fputs("  *)\n    [[ $current == -* ]] || return\n    case ${COMP_WORDS[1]} in\n", stdout);
   for (const struct verb *v = verbs; v->name; v++) {
-    printf("  %s) options=\"", v->name);
+    printf("    %s) options=\"", v->name);
     for (int i = 0; cli_option(v, i, &o); i++) printf("%s--%s", i ? " " : "", o.name);
     fputs("\" ;;\n", stdout);
   }
-  fputs(
-      "  help) options= ;;\n  esac\n  mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n}\n"
-      "complete -o default -F _dgc dgc\n",
-      stdout);
+  fputs("    help) options= ;;\n    esac ;;\n  esac\n  mapfile -t COMPREPLY < <(compgen -W \"$options\" -- "
+        "\"$current\")\n}\n"
+        "complete -o default -F _dgc dgc\n",
+        stdout);
 }
 
 static void complete_zsh(void) {
@@ -157,7 +162,9 @@ static void complete_zsh(void) {
     for (int i = 0; cli_option(v, i, &o); i++) {
       printf("  '*--%s[", o.name);
       put_quoted(o.help, "[]:\\");
-      printf("]%s' \\\n", o.value ? *o.value == '[' ? "::value:_files" : ":value:_files" : "");
+      fputs(o.value ? *o.value == '[' ? "]::value:" : "]:value:" : "]", stdout);
+      if (o.value) printf(o.choices ? "(%s)" : "_files", o.choices);
+      fputs("' \\\n", stdout);
     }
     fputs("  '*:file:_files' ;;\n", stdout);
   }
@@ -172,8 +179,12 @@ static void complete_fish(void) {
     put_quoted(v->help, "\\");
     fputs("'\n", stdout);
     for (int i = 0; cli_option(v, i, &o); i++) {
-      printf("complete -c dgc -n '__fish_seen_subcommand_from %s' -l %s%s -d '", v->name, o.name,
-             o.value ? " -r" : "");
+      printf("complete -c dgc -n '__fish_seen_subcommand_from %s' -l %s%s", v->name, o.name,
+             o.choices ? " -x"
+             : o.value ? " -r"
+                       : "");
+      if (o.choices) printf(" -a '%s'", o.choices);
+      fputs(" -d '", stdout);
       put_quoted(o.help, "\\");
       fputs("'\n", stdout);
     }

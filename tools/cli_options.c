@@ -297,17 +297,27 @@ int cli_parse(struct cli *c, int argc, char **argv) {
   return DGC_OK;
 }
 
+/* What they may be where that is a list of words. */
+static const char *choices_of(const char *option) {
+  if (strcmp(option, "emit") == 0)
+    return "ast graph grad replicated placed fused plan memory traffic llvm cuda ptx dot json html stablehlo "
+           "module "
+           "strategies scaling";
+  if (strcmp(option, "entry") == 0) return "train eval predict init metrics";
+  return strcmp(option, "color") == 0 ? "always never auto" : NULL;
+}
+
 bool cli_option(const struct verb *v, int index, struct cli_option *out) {
   for (int i = 0; i < NOWN; i++) {
     const struct own_option *o = &own_options[i];
     if (!takes(v, o->name) || index--) continue;
-    *out = (struct cli_option){o->letter, o->name, o->value, o->help};
+    *out = (struct cli_option){o->letter, o->name, o->value, o->help, choices_of(o->name)};
     return true;
   }
   struct dgc_option o = {.size = sizeof o};
   for (int i = 0; dgc_option(i, &o); i++) {
     if (!takes(v, o.name) || find_own(o.name, strlen(o.name)) || index--) continue;
-    *out = (struct cli_option){strcmp(o.name, "output") == 0 ? 'o' : 0, o.name, o.value, o.help};
+    *out = (struct cli_option){strcmp(o.name, "output") == 0 ? 'o' : 0, o.name, o.value, o.help, o.choices};
     return true;
   }
   return false;

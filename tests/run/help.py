@@ -81,6 +81,15 @@ for words, wanted in [(["dgc", ""], set(verbs)), (["dgc", "tr"], {"train", "trac
         " ".join("'%s'" % w for w in words), len(words) - 1)
     done = subprocess.run(["bash", "-c", script], check=True, stdout=subprocess.PIPE).stdout.decode().split()
     check(set(done) == wanted, words, done)
+# What an option may be, if that is a list of words.
+strategies = {"one_device", "replicate", "round_robin", "central_storage", "mirrored", "tpu", "multi_worker_mirrored", "parameter_server", "auto"}
+for words, wanted in [(["dgc", "train", "--strategy", ""], strategies), (["dgc", "train", "--strategy", "mi"], {"mirrored"}),
+                      (["dgc", "train", "--strategy", "=", "m"], {"mirrored", "multi_worker_mirrored"}), (["dgc", "train", "--bits", "="], {"fast", "portable"}),
+                      (["dgc", "compile", "--emit", "pl"], {"placed", "plan"}), (["dgc", "train", "--data", ""], set())]:
+    script = bash + "\nCOMP_WORDS=(%s)\nCOMP_CWORD=%d\n_dgc\nprintf '%%s\\n' \"${COMPREPLY[@]}\"" % (
+        " ".join("'%s'" % w for w in words), len(words) - 1)
+    done = subprocess.run(["bash", "-c", script], check=True, stdout=subprocess.PIPE).stdout.decode().split()
+    check(set(done) == wanted, words, done)
 for verb, options in every.items():
     done = subprocess.run(["bash", "-c", bash + "\nCOMP_WORDS=(dgc %s --)\nCOMP_CWORD=2\n_dgc\necho \"${COMPREPLY[@]}\"" % verb],
                           check=True, stdout=subprocess.PIPE).stdout.decode().split()
@@ -91,8 +100,12 @@ for shell in ("zsh", "fish"):
         check(all(("--%s[" if shell == "zsh" else " -l %s ") % o in text for o in options), shell, verb)
     if shutil.which(shell):
         check(subprocess.run([shell, "-n"], input=text.encode()).returncode == 0, shell, "cannot read it")
+for line in run("completion", "fish").splitlines():  # the words of a list are those that help names
+    words = re.search(r" -l (\S+) -x -a '([^']*)' -d '(.*)'$", line)
+    if words and words[1] not in ("disable-pass", "print-after", "backend"):
+        check(set(words[2].split()) <= set(re.findall(r"\w+", words[3])), line)
 # What fish itself makes of it, where it is.
-complete = {"dgc tr": {"train", "trace"}, "dgc weigh": {"weights"}, "dgc opt --pa": {"--passes", "--packs", "--parameter-device"}}
+complete = {"dgc tr": {"train", "trace"}, "dgc train --bits ": {"fast", "portable"}, "dgc compile --emit st": {"stablehlo", "strategies"}, "dgc weigh": {"weights"}, "dgc opt --pa": {"--passes", "--packs", "--parameter-device"}}
 if shutil.which("fish"):
     for words, wanted in complete.items():
         done = subprocess.run(["fish", "--no-config", "-c", "dgc completion fish | source; complete -C '%s'" % words], stdout=subprocess.PIPE,
