@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CPU multiplies as bfloat16 it stores so: half the bytes, and no conversion beside the product. Rounding is
- * part of the cast, and both join the kernel that computes the operand.
+/* What a CPU multiplies as bfloat16 it stores so, and a GPU what cuBLAS multiplies, which else takes TF32 for it:
+ * half the bytes, and no conversion beside the product. Rounding is part of the cast, and both join the kernel that
+ * computes the operand.
  *
  * Only here, where each value has its device: whatever else reads the value rounds it for itself, and nothing that
  * crosses devices is of this type. */
@@ -11,7 +12,9 @@
 #include <string.h>
 
 static bool is_narrowed(const struct graph *g, const struct node *n) {
-  return node_attr(n, ATTR_precision) && strcmp(g->config.target.devices[n->device].name.kind, "cpu") == 0;
+  if (!node_attr(n, ATTR_precision)) return false;
+  const char *kind = g->config.target.devices[n->device].name.kind;
+  return strcmp(kind, "cpu") == 0 || (strcmp(kind, "gpu") == 0 && node_is(n, OP_matmul));
 }
 
 static bool is_moved(const struct node *x) {

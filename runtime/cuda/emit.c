@@ -130,7 +130,7 @@ bool cuda_wide(struct cuda_writer *w, uint32_t args, int nloops) {
   for (int a = 0; a < k->nargs; a++) {
     if (!(args >> a & 1) || !is_adjacent(w, a)) continue;
     any = true;
-    int size = dtype_size(arg_dtype(w, a)), width = size == 1 ? 4 : 16;
+    int size = dtype_size(arg_dtype(w, a)), width = size < 4 ? 4 * size : 16;
     str_printf(&s, "%s(((unsigned long long)a%d", s.len ? " && " : "", a);
     for (int l = 0; l < k->rank; l++)
       if (l != k->vector) str_printf(&s, " | %dULL * s.stride[%d][%d]", size, a, l);

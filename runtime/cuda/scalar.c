@@ -85,6 +85,7 @@ static const struct {
     {"four_i32", "struct __attribute__((aligned(16))) four_i32 { int v[4]; };\n"},
     {"four_i64", "struct __attribute__((aligned(16))) four_i64 { long long v[4]; };\n"},
     {"four_u8", "struct __attribute__((aligned(4))) four_u8 { unsigned char v[4]; };\n"},
+    {"four_bf16", "struct __attribute__((aligned(8))) four_bf16 { unsigned short v[4]; };\n"},
     {"quotient", "/* of numbers that are not negative; most fit into 32 bits, which is much faster */\n"
                  "static __device__ long long quotient(long long a, long long b) {\n"
                  "  return (a | b) >> 32 ? a / b : (long long)((unsigned)a / (unsigned)b);\n"

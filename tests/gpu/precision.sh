@@ -42,6 +42,9 @@ if cmp -s f32.safetensors bf16.safetensors; then fail 'bf16 trains like f32'; el
 if [ $one = gpu:0 ]; then
   expect 0 "bf16 on $one, --tf32" "$dgc" train bf16.dsl $short --devices $one --tf32 --checkpoint tf32.safetensors
   same bf16.safetensors tf32.safetensors
+  expect 0 "bf16 on $one without units for it, where it is simulated" env DGC_SIMULATED_ARCH=75 "$dgc" train bf16.dsl $short \
+    --devices $one --checkpoint widened.safetensors
+  same bf16.safetensors widened.safetensors
 fi
 expect 0 "bf16, two towers on $one" "$dgc" train bf16.dsl $short --devices $one --towers 2 --checkpoint one.safetensors
 expect 0 "bf16, two towers on $devices" "$dgc" train bf16.dsl $short --devices $devices --checkpoint two.safetensors
