@@ -7,7 +7,6 @@
  * they are made again for the tower, rows and all. */
 #include "frontend/resolve.h"
 #include "ir/graph/local.h"
-#include "ir/ops/op_id.h"
 
 void note_statistic(struct resolver *r, struct node *n, const struct node *of) {
   if (!n) return;

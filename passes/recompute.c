@@ -10,7 +10,6 @@
 #include "passes/recompute.h"
 
 #include "ir/ops/op.h"
-#include "ir/ops/op_id.h"
 
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
-#include "ir/ops/op_id.h"
 #include "runtime/data/atomic.h"
 #include "runtime/mpi/transport.h"
 

@@ -71,6 +71,7 @@ PATH = re.compile(r"(?<![\w./-])(?:base|bench|docs|frontend|hlo|include|ir|kerne
 NEW_FILE = re.compile(r"^```\w+ (\S+) new$", re.M)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 # What git leaves where two changes meet.
+OP_NAME = re.compile(r"\bOP_(COUNT\b|[a-z#])|\benum op_id\b")
 CONFLICT = re.compile(r"(<{7}|>{7}|\|{7})( |$)|={7}$")
 # Text that others read must not depend on the locale: str_double prints numbers.
 FLOAT_FORMAT = re.compile(r'\b(str_printf|arena_printf|diag_\w+)\s*\(.*"[^"]*%[-+ #0-9.*]*[lL]?[aAeEfFgG]')
@@ -163,6 +164,10 @@ class Checker:
                     self.fail(path, n, "the compiler allocates from arenas only")
                 if FLOAT_FORMAT.search(line):
                     self.fail(path, n, "floating point numbers are printed by str_double")
+        # Whoever includes them is compiled again where an op is added.
+        ids = next((n for n, line in enumerate(lines, 1) if line == '#include "ir/ops/op_id.h"'), None)
+        if ids and not any(OP_NAME.search(line) for line in lines):
+            self.fail(path, ids, "it names no op: without their enumeration it need not be compiled again for a new one")
         # Behind the line that names its license.
         head = next((line for line in lines if "SPDX-License" not in line), "")
         if path.endswith(".c") and folder not in ("tests", "samples") and head[:2] != "/*":

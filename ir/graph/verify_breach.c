@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the verifier says what it has found: below all of its parts. */
+/* The verifier's errors: all of its files report by this function, which shows the node that is wrong. */
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 

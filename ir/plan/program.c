@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A walk through a program, on all tasks of a crew at once: they come to each event together, and differ in what their
- * links have to do and in what they add up. */
+/* Predicts how long a program takes: goes through its events once, for all tasks (a crew) side by side. All tasks have
+ * the same events in the same order; what differs is when each one's link is free, and which sums it adds up. */
 #include "ir/plan/program.h"
 
 #include "ir/target.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of f32 as products of matrices that nobody writes down, see conv.cu: by tensor cores, or where EXACT is 1 by fused
- * multiply-adds. RESULT, as conv_numbers has it, WIDE and BF16 are definitions in front.
+/* Convolutions of f32 as products of matrices (implicit GEMM: the matrices are read out of the image and never
+ * stored), see conv.cu: by tensor cores, or where EXACT is 1 by fused multiply-adds. RESULT, as conv_numbers has it,
+ * WIDE and BF16 are definitions in front.
  *
  * A block computes a tile of 128 by WIDE elements, of a kernel 64 by WIDE, its 8 warps a part each. Step after step of 16 cells it
  * loads, rounds and stores in shared memory what the next step multiplies, beside the products of this one. What is summed is, of

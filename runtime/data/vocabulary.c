@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Vocabularies: see vocabulary.h. */
+/* The words of a column of categories and their numbers: see vocabulary.h. */
 #include "runtime/data/vocabulary.h"
 
 #include <stdint.h>
