@@ -29,7 +29,8 @@ static struct node *copy_to(struct graph *out, struct node *x, int device) {
   build_at(out, x);
   out->at.device = device;
   out->at.want = NULL;
-  out->at.why = arena_printf(out->arena, "%s -> %s", devices[x->device].text, devices[device].text);
+  out->at.why = (struct reason){
+      .rule = arena_printf(out->arena, "%s -> %s", devices[x->device].text, devices[device].text)};
   struct attr alias = attr_int(ATTR_alias, 1);
   bool shared = devices[x->device].memory == devices[device].memory;
   /* Equal copies are one node. */

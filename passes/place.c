@@ -103,8 +103,9 @@ static struct choice choose(struct arena *a, struct placing *p, const struct nod
                             struct node *const *in) {
   if (n->op == OP_variable) return choose_variable(a, &p->s, n);
   if (n->op == OP_assign) return (struct choice){in[0]->device, "update -> with its variable"};
-  if (n->op == OP_remote) return (struct choice){n->device, n->why ? n->why : "from another task"};
-  if (n->op == OP_send) return (struct choice){in[0]->device, n->why ? n->why : "sent from where it is"};
+  if (n->op == OP_remote) return (struct choice){n->device, n->why.rule ? n->why.rule : "from another task"};
+  if (n->op == OP_send)
+    return (struct choice){in[0]->device, n->why.rule ? n->why.rule : "sent from where it is"};
   if (n->op == OP_input) return (struct choice){p->s.inputs, "batch -> consolidation device"};
   if (n->op == OP_split) return (struct choice){p->s.inputs, "split -> consolidation device"};
   if (n->op == OP_all_gather) return choose_all_gather(a, p, n);
@@ -122,38 +123,40 @@ static const char *wanted_rule(struct arena *a, const struct node *n, const stru
 
 /* The annotation's fields over the rule's device. */
 static bool annotate(struct pass_ctx *ctx, const struct config *c, const struct node *n,
-                     struct choice *choice) {
+                     struct choice *choice, const char **over) {
   bool soft;
   int device = wanted_device(ctx->arena, c, n, choice->device, &soft, ctx->diags);
   if (device < 0) return false;
   const char *won = wanted_rule(ctx->scratch, n, soft ? &c->target.devices[device] : NULL);
-  *choice = (struct choice){device, rule_over(ctx->scratch, won, choice->why)};
+  *over = choice->why;
+  *choice = (struct choice){device, won};
   return true;
 }
 
 /* What stays where its rule puts it says what was wanted too, unless that is where it is. */
 static void note_want(struct pass_ctx *ctx, const struct config *c, const struct node *n, bool moves,
-                      struct choice *choice) {
+                      struct choice *choice, const char **over) {
   struct device_name want;
   const struct device *d = &c->target.devices[choice->device];
   bool there = device_name_parse(ctx->scratch, n->want, &want) && device_matches(&want, &d->name);
   if (there && n->op == OP_assign) return;
   if (moves && (there || c->soft_placement))
-    choice->why = rule_over(ctx->scratch, wanted_rule(ctx->scratch, n, there ? NULL : d), choice->why);
+    *over = choice->why, choice->why = wanted_rule(ctx->scratch, n, there ? NULL : d);
   else
-    choice->why = rule_over(ctx->scratch, choice->why, wanted_rule(ctx->scratch, n, NULL));
+    *over = wanted_rule(ctx->scratch, n, NULL);
 }
 
 static struct node *place_node(struct pass_ctx *ctx, struct graph *out, const struct node *n,
                                struct node **in, void *user) {
   struct choice choice = choose(ctx->scratch, user, n, in);
+  const char *over = NULL; /* the rule that the annotation has won over, or the other way round */
   bool stays = n->op == OP_variable || n->op == OP_assign || n->op == OP_input || n->op == OP_output;
-  if (n->want && !stays && !annotate(ctx, &out->config, n, &choice)) return NULL;
+  if (n->want && !stays && !annotate(ctx, &out->config, n, &choice, &over)) return NULL;
   if (n->want && stays && n->op != OP_output)
-    note_want(ctx, &out->config, n, variable_moves(out->config.strategy, n), &choice);
+    note_want(ctx, &out->config, n, variable_moves(out->config.strategy, n), &choice, &over);
   struct node placed = *n;
   placed.device = choice.device;
-  placed.why = choice.why;
+  placed.why = (struct reason){choice.why, over};
   placed.inputs = in;
   return graph_node(out, &placed);
 }

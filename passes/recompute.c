@@ -9,6 +9,7 @@
  * cost, 2016.) */
 #include "passes/recompute.h"
 
+#include "ir/graph/text.h"
 #include "ir/ops/op.h"
 
 #include <string.h>
@@ -94,8 +95,11 @@ static struct node *repeated(struct rebuilding *b, const struct node *n, struct 
   same.attrs = attrs;
   same.nattrs = n->nattrs + marked;
   same.name = arena_printf(b->scratch, "%s.again", n->name);
-  if (marked)
-    same.why = arena_printf(b->scratch, "%s, once more: it is not kept", n->why ? n->why : "compute");
+  if (marked) {
+    const char *rule = reason_text(b->scratch, n->why);
+    same.why = (struct reason){
+        .rule = arena_printf(b->scratch, "%s, once more: it is not kept", rule ? rule : "compute")};
+  }
   return graph_node(b->out, &same);
 }
 

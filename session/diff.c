@@ -28,7 +28,8 @@ struct diff {
 static const char *form_of(struct arena *a, const struct graph *g, const struct node *n) {
   struct node bare = *n;
   struct str s = str_make(a);
-  bare.name = "", bare.ninputs = 0, bare.device = -1, bare.why = NULL, bare.origin = "", bare.loc = LOC_NONE;
+  bare.name = "", bare.ninputs = 0, bare.device = -1, bare.why = (struct reason){0}, bare.origin = "",
+  bare.loc = LOC_NONE;
   node_print(&s, g, &bare);
   for (int i = 0; i < n->nattrs; i++)
     if (attr_kind_of(n->attrs[i].key) == ATTR_BODY) graph_print(&s, n->attrs[i].body);
@@ -101,9 +102,10 @@ static const char *device_of(const struct graph *g, const struct node *n) {
 static void compare_place(struct diff *d, const struct node *old, const struct node *now) {
   const char *from = device_of(d->before, old), *to = device_of(d->after, now);
   if (strcmp(from, to) == 0) return;
-  if (now->why) to = arena_printf(d->arena, "%s  # %s", to, now->why);
-  if (old->why && now->why && strcmp(old->why, now->why) != 0)
-    to = arena_printf(d->arena, "%s (before: %s)", to, old->why);
+  const char *before = reason_text(d->arena, old->why), *after = reason_text(d->arena, now->why);
+  if (after) to = arena_printf(d->arena, "%s  # %s", to, after);
+  if (before && after && strcmp(before, after) != 0)
+    to = arena_printf(d->arena, "%s (before: %s)", to, before);
   tell_pair(d, d->moved, now, "", from, to);
 }
 

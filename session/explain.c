@@ -202,7 +202,7 @@ static void tell_requests(const struct explanation *e, struct fact *root, const 
 /* ---- the rule ---- */
 
 static void tell_rule(const struct explanation *e, struct fact *root, const struct node *n) {
-  const char *over, *rule = rule_won(e->arena, n->why, &over);
+  const char *over = n->why.over, *rule = n->why.rule;
   const char *line = over ? arena_printf(e->arena, "rule: %s, over %s", rule, over)
                           : arena_printf(e->arena, "rule: %s", rule);
   struct fact *f = fact_object(e->arena, root, "rule", line);

@@ -18,7 +18,7 @@ static struct dgc_node *describe(struct arena *a, const struct graph *g, const s
                            .op = op_of(n)->name,
                            .device = arena_strdup(a, g->config.target.devices[n->device].text),
                            .distribution = dist_name(n->dist),
-                           .rule = n->why ? arena_strdup(a, n->why) : NULL,
+                           .rule = n->why.rule ? arena_strdup(a, reason_text(a, n->why)) : NULL,
                            .where = origin && *origin ? arena_strdup(a, origin) : NULL,
                            .inputs = inputs,
                            .ninputs = n->ninputs};

@@ -117,8 +117,9 @@ static int record_of(struct picture *p, const struct graph *g, const struct node
   str_printf(&r, "[%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%lld,%lld,[", text_number(p, n->name),
              text_number(p, op_of(n)->name), text_number(p, type.data),
              text_number(p, n->dist == DIST_NONE ? NULL : dist_name(n->dist)), n->tower, n->replica,
-             n->device, phase, text_number(p, n->why), text_number(p, node_origin(p->arena, n)),
-             text_number(p, line_of(p, g, n)), (long long)node_flops(n), (long long)(bytes > 0 ? bytes : 0));
+             n->device, phase, text_number(p, reason_text(p->arena, n->why)),
+             text_number(p, node_origin(p->arena, n)), text_number(p, line_of(p, g, n)),
+             (long long)node_flops(n), (long long)(bytes > 0 ? bytes : 0));
   for (int i = 0; i < n->ninputs; i++) str_printf(&r, i ? ",%d" : "%d", text_number(p, n->inputs[i]->name));
   str_put(&r, "]]");
   int number = number_of(&p->record_numbers, r.data, &p->nrecords, &fresh);

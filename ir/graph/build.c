@@ -176,7 +176,7 @@ static struct node *append(struct graph *g, const struct node *proto, uint32_t h
   n->attrs = node_attrs_copy(g->arena, proto);
   n->name = arena_strdup(g->arena, proto->name);
   n->want = graph_keep_text(g, proto->want);
-  n->why = graph_keep_text(g, proto->why);
+  n->why = (struct reason){graph_keep_text(g, proto->why.rule), graph_keep_text(g, proto->why.over)};
   n->origin = graph_keep_text(g, proto->origin);
   n->gradient_of = graph_keep_text(g, proto->gradient_of);
   n->own = node_is_own(n);

@@ -147,7 +147,7 @@ static void json_node(struct str *s, const struct graph *g, const struct node *n
   if (n->pack) str_printf(s, ", \"pack\": %d", n->pack - 1);
   json_field(s, "want", n->want);
   if (n->device >= 0) json_field(s, "device", g->config.target.devices[n->device].text);
-  json_field(s, "why", n->why);
+  json_field(s, "why", reason_text(s->arena, n->why));
   json_field(s, "origin", node_origin(s->arena, n));
   str_putc(s, '}');
 }

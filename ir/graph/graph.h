@@ -42,6 +42,11 @@ struct attr {
   };
 };
 
+/* Why a node is where it is: a rule, and one that it has won over, or NULL. */
+struct reason {
+  const char *rule, *over;
+};
+
 struct node {
   unsigned op; /* an enum op_id: ir/ops/op_id.h */
   uint32_t id;
@@ -60,8 +65,8 @@ struct node {
   bool own;                  /* each tower has another value of it, without rows: node_is_own */
   bool backward;             /* made by differentiation, or of what that has made; not part of identity */
   const char *gradient_of;   /* stage source: the value whose gradient it is, or NULL; not part of identity */
-  int pack;        /* 1 + the pack of gradients in whose sum it takes part, else 0; not part of identity */
-  const char *why; /* the rule that placed it; not part of identity */
+  int pack;          /* 1 + the pack of gradients in whose sum it takes part, else 0; not part of identity */
+  struct reason why; /* what placed it; not part of identity */
   /* "digits.dsl:9 (nn.dense, nn.dsl:3)", from graph text ("" = unknown); NULL: loc tells. Not part of identity */
   const char *origin;
 };
@@ -85,7 +90,8 @@ struct build_context {
   const char *scope;
   struct loc loc;
   const struct trail *trail;
-  const char *want, *why, *origin;
+  const char *want, *origin;
+  struct reason why;
   int tower, replica, device, pack;
   bool backward;
   enum dist dist;

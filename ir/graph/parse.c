@@ -219,11 +219,12 @@ static bool parse_place(struct text_parser *p, struct node *n) {
 static void split_comment(struct text_parser *p, const char *comment, struct node *n) {
   n->origin = "";
   if (!comment) return;
-  n->why = comment;
-  const char *origin = text_origin(comment);
-  if (!origin) return;
-  n->origin = origin;
-  n->why = origin == comment ? NULL : arena_strndup(p->l.arena, comment, (size_t)(origin - 2 - comment));
+  const char *origin = text_origin(comment), *why = comment;
+  if (origin) {
+    n->origin = origin;
+    why = origin == comment ? NULL : arena_strndup(p->l.arena, comment, (size_t)(origin - 2 - comment));
+  }
+  if (why) n->why = reason_read(p->l.arena, why);
 }
 
 /* ---- node lines ---- */

@@ -168,7 +168,8 @@ const char *text_comment(struct arena *a, const char *text, size_t len) {
 
 static void print_comment(struct str *s, const struct node *n, bool origins) {
   const char *origin = origins ? node_origin(s->arena, n) : NULL;
-  const char *why = n->why ? text_comment(s->arena, n->why, strlen(n->why)) : NULL;
+  const char *why = reason_text(s->arena, n->why);
+  if (why) why = text_comment(s->arena, why, strlen(why));
   if (origin) origin = text_comment(s->arena, origin, strlen(origin));
   if (why || origin)
     str_printf(s, "  # %s%s%s", why ? why : "", why && origin ? ", " : "", origin ? origin : "");

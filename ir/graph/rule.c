@@ -9,12 +9,12 @@
 
 static const char over_word[] = " over ";
 
-const char *rule_over(struct arena *a, const char *won, const char *lost) {
-  return arena_printf(a, "%s%s%s", won, over_word, lost);
+const char *reason_text(struct arena *a, struct reason why) {
+  return why.over ? arena_printf(a, "%s%s%s", why.rule, over_word, why.over) : why.rule;
 }
 
-const char *rule_won(struct arena *a, const char *why, const char **lost) {
-  const char *end = strstr(why, over_word);
-  *lost = end ? end + sizeof over_word - 1 : NULL;
-  return end ? arena_strndup(a, why, (size_t)(end - why)) : why;
+struct reason reason_read(struct arena *a, const char *text) {
+  const char *end = strstr(text, over_word);
+  if (!end) return (struct reason){.rule = text};
+  return (struct reason){arena_strndup(a, text, (size_t)(end - text)), end + sizeof over_word - 1};
 }

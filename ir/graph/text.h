@@ -39,10 +39,10 @@ const char *text_comment(struct arena *a, const char *text, size_t len);
 const char *node_origin(struct arena *a, const struct node *n);
 /* The user's place in an origin: its file, "digits.dsl", and line, 9. False if `origin` is NULL or holds none. */
 bool origin_place(struct arena *a, const char *origin, const char **file, int *line);
-/* Why a node is where it is: the rule that won over another one. */
-const char *rule_over(struct arena *a, const char *won, const char *lost);
-/* The rule of a node's `why` that won; into *lost the one it won over, or NULL. */
-const char *rule_won(struct arena *a, const char *why, const char **lost);
+/* "rule over rule", or the one there is; NULL: none. */
+const char *reason_text(struct arena *a, struct reason why);
+/* What a text says, which comments of graph text are. */
+struct reason reason_read(struct arena *a, const char *text);
 /* Where in a comment an origin begins: its end, or all of it. NULL if there is none. */
 const char *text_origin(const char *comment);
 /* As graph_print, but comments hold reasons only: nothing changes where lines of the source have moved. */

@@ -270,7 +270,7 @@ void verify_placement(struct verify *v) {
       verify_breach(v, n, "the node has no device");
       continue;
     }
-    if (!n->why || !*n->why) verify_breach(v, n, "no rule says why the node is where it is");
+    if (!n->why.rule || !*n->why.rule) verify_breach(v, n, "no rule says why the node is where it is");
     if (n->op == OP_assign && n->inputs[0]->device != n->device)
       verify_breach(v, n, "the update is not where its variable is");
     check_wanted(v, n);

@@ -48,7 +48,8 @@ static struct node *only_share(struct graph *out, const struct node *n, struct n
   whole.inputs = in;
   whole.nattrs = 0;
   whole.device = in[0]->device;
-  whole.why = n->op == OP_all_gather ? "rows -> their only tower" : "sum -> its only tower";
+  whole.why =
+      (struct reason){.rule = n->op == OP_all_gather ? "rows -> their only tower" : "sum -> its only tower"};
   return graph_node(out, &whole);
 }
 

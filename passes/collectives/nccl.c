@@ -47,8 +47,9 @@ bool nccl_make(struct collectives *e, const struct tree *t, struct tower_sum *s)
     build_at(g, t->all);
     g->at.device = devices[i];
     g->at.replica = i == 0 ? t->all->replica : g->at.device;
-    g->at.why = arena_printf(g->arena, "nccl -> rank %d of %d, device %d; no bits are promised", i, count,
-                             g->at.device);
+    g->at.why = (struct reason){.rule = arena_printf(g->arena,
+                                                     "nccl -> rank %d of %d, device %d; no bits are promised",
+                                                     i, count, g->at.device)};
     const char *name = t->all->name;
     if (i > 0) name = arena_printf(g->arena, "%s/replica_%d", name, i);
     s->parts[g->at.device] = build_named(g, name, OP_all_reduce, count, own, 2, attrs, NULL);

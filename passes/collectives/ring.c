@@ -127,9 +127,10 @@ static struct node *add(const struct ring *r, struct node *sum, int chunk, int h
   if (!last) g->at.dist = DIST_PARTIAL;
   g->at.pack = r->all->pack;
   g->at.device = r->devices[position];
-  g->at.why =
-      arena_printf(g->arena, "ring -> position %d of %d, device %d; the bits depend on the number of devices",
-                   position, r->count, g->at.device);
+  g->at.why = (struct reason){
+      .rule = arena_printf(g->arena,
+                           "ring -> position %d of %d, device %d; the bits depend on the number of devices",
+                           position, r->count, g->at.device)};
   const char *name = chunk_name(r, chunk);
   if (!last) name = arena_printf(g->arena, "%s.hop_%d", name, hop);
   return build_named(g, name, OP_add, 2, pair, 0, NULL, NULL);
@@ -226,8 +227,8 @@ struct node *ring_result(struct ring *r, int device) {
   build_at(g, r->all);
   g->at.device = r->devices[position];
   g->at.replica = position == 0 ? r->all->replica : g->at.device;
-  g->at.why =
-      arena_printf(g->arena, "ring -> position %d of %d, device %d", position, r->count, g->at.device);
+  g->at.why = (struct reason){.rule = arena_printf(g->arena, "ring -> position %d of %d, device %d", position,
+                                                   r->count, g->at.device)};
   const char *name = r->all->name;
   if (position > 0) name = arena_printf(g->arena, "%s/replica_%d", name, position);
   struct attr axis = attr_int(ATTR_axis, 0);

@@ -96,7 +96,8 @@ struct node *scatter_result(struct graph *g, struct scatter *s, int device) {
   build_at(g, s->all);
   g->at.device = s->devices[position];
   g->at.replica = position == 0 ? s->all->replica : g->at.device;
-  g->at.why = arena_printf(g->arena, "scatter -> all %d chunks, device %d", s->count, g->at.device);
+  g->at.why = (struct reason){
+      .rule = arena_printf(g->arena, "scatter -> all %d chunks, device %d", s->count, g->at.device)};
   const char *name = s->all->name;
   if (position > 0) name = arena_printf(g->arena, "%s/replica_%d", name, position);
   struct attr axis = attr_int(ATTR_axis, 0);

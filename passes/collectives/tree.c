@@ -182,7 +182,7 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
   struct graph *g = t->out;
   build_at(g, t->all);
   g->at.device = device;
-  if (why) g->at.why = why;
+  if (why) g->at.why = (struct reason){.rule = why};
   if (hi - lo < t->count) {
     g->at.dist = dist_partial(node_string(t->all, ATTR_reduction));
     g->at.tower = t->terms[lo] ? t->terms[lo]->tower : lo;
@@ -193,9 +193,10 @@ struct node *tree_add(const struct tree *t, struct node **pair, int lo, int hi, 
     int at = place_between(t, lo, hi, a, b, device);
     if (at != device || a == b) {
       g->at.device = at;
-      g->at.why = a == b                               ? "partial sum -> where its towers are"
-                  : same_task(&g->config.target, a, b) ? "partial sum -> in the task of its towers"
-                                                       : "partial sum -> on the host of its towers";
+      g->at.why = (struct reason){.rule = a == b ? "partial sum -> where its towers are"
+                                          : same_task(&g->config.target, a, b)
+                                              ? "partial sum -> in the task of its towers"
+                                              : "partial sum -> on the host of its towers"};
     }
   }
   return build_named(g, sum_name(t, lo, hi), t->op, 2, pair, 0, NULL, NULL);
@@ -230,7 +231,8 @@ struct node *relay(struct graph *out, struct node *x, const char *of, int device
   copy.ninputs = 1;
   copy.nattrs = 0;
   copy.device = device;
-  copy.why = arena_printf(out->arena, "relay -> %s", out->config.target.devices[device].text);
+  copy.why = (struct reason){
+      .rule = arena_printf(out->arena, "relay -> %s", out->config.target.devices[device].text)};
   return graph_node(out, &copy);
 }
 

@@ -62,9 +62,10 @@ static struct node *again(struct pass_ctx *ctx, struct fuse_cost *c, struct grap
   build_at(out, x);
   out->at.device = device;
   out->at.want = NULL;
-  out->at.why = source ? arena_printf(out->arena, "%s -> %s", out->config.target.devices[x->device].text,
-                                      out->config.target.devices[device].text)
-                       : "cheap -> where it is read";
+  out->at.why = (struct reason){.rule = source ? arena_printf(out->arena, "%s -> %s",
+                                                              out->config.target.devices[x->device].text,
+                                                              out->config.target.devices[device].text)
+                                               : "cheap -> where it is read"};
   if (!name) name = arena_printf(out->arena, "%s.copy_%d", x->name, device);
   struct attr alias = attr_int(ATTR_alias, 1);
   if (source) return build_named(out, name, OP_copy, 1, in, 1, &alias, NULL);

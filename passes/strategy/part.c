@@ -96,7 +96,8 @@ struct node *part_send(struct graph *g, struct node *x, int to, const int64_t *o
   if (!x) return NULL;
   build_at(g, x);
   g->at.want = NULL;
-  g->at.why = arena_printf(g->arena, "sent to %s", g->config.target.devices[to].text);
+  g->at.why =
+      (struct reason){.rule = arena_printf(g->arena, "sent to %s", g->config.target.devices[to].text)};
   struct attr attrs[2] = {attr_ints(ATTR_order, norder, order), attr_int(ATTR_peer, to)};
   const char *name = arena_printf(g->arena, "%s.to_%d", x->name, to);
   struct node *have = graph_find(g, name);
@@ -113,6 +114,7 @@ struct node *part_remote(struct graph *g, const char *name, const struct type *t
   g->at.want = NULL;
   g->at.pack = 0;
   const char *verb = norder ? "comes from" : "is on";
-  g->at.why = arena_printf(g->arena, "%s %s", verb, g->config.target.devices[from].text);
+  g->at.why =
+      (struct reason){.rule = arena_printf(g->arena, "%s %s", verb, g->config.target.devices[from].text)};
   return build_named(g, name, OP_remote, 0, NULL, 1 + (norder > 0), attrs, t);
 }

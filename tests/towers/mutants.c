@@ -176,7 +176,7 @@ static void change_labels(struct press *p, const struct node *n) {
     if (its_turn(p)) emit_node(p, MUTANT_WANT, &m, n->id);
   }
   m = *n;
-  m.why = "another rule";
+  m.why = (struct reason){.rule = "another rule"};
   m.origin = "";
   if (its_turn(p)) emit_node(p, MUTANT_COMMENT, &m, n->id);
 }

@@ -140,11 +140,10 @@ static int annotated(const struct reader *r, const struct node *n, const char *w
 }
 
 static int derive(const struct reader *r, const struct node *n) {
-  const char *over = strstr(n->why, " over ");
-  const char *rule = over ? arena_strndup(r->arena, n->why, (size_t)(over - n->why)) : n->why;
+  const char *over = n->why.over, *rule = n->why.rule;
   const char *soft = strstr(rule, "soft placement -> ");
   if (soft) return named(r, soft + 18);
-  if (strncmp(rule, "on \"", 4) == 0) return over ? annotated(r, n, rule, over + 6) : -1;
+  if (strncmp(rule, "on \"", 4) == 0) return over ? annotated(r, n, rule, over) : -1;
   return by_rule(r, n, rule);
 }
 
@@ -168,12 +167,12 @@ static const char *rules_tell_devices(struct arena *a, const struct graph *place
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
     const char *origin = node_origin(a, n);
-    if (!n->why) return arena_printf(a, "%s has no rule", n->name);
+    if (!n->why.rule) return arena_printf(a, "%s has no rule", n->name);
     if (!origin) return arena_printf(a, "%s has no origin", n->name);
     r.devices[i] = derive(&r, n);
     if (r.devices[i] != n->device)
       return arena_printf(a, "%s is on device %d, and its rule says %d: %s", n->name, n->device, r.devices[i],
-                          n->why);
+                          reason_text(a, n->why));
   }
   return NULL;
 }

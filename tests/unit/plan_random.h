@@ -280,7 +280,7 @@ static inline struct graph *random_graph_on(struct arena *a, uint64_t seed, int 
   int ndevices = r.ndevices = g->config.target.ndevices;
   g->at.device = 0;
   g->at.dist = DIST_MIRRORED;
-  g->at.why = "by chance";
+  g->at.why = (struct reason){.rule = "by chance"};
   struct type step = type_scalar(DT_I64);
   r.variables[r.nvariables++] = build_variable(g, "step", &step, false, false);
   struct type shared = random_type(&r, DT_I32, 2);

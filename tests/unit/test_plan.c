@@ -40,7 +40,7 @@ static struct graph *classifier(struct fixture *f, int64_t batch) {
   g->stage = STAGE_PLACED;
   g->at.device = 0;
   g->at.dist = DIST_MIRRORED;
-  g->at.why = "given";
+  g->at.why = (struct reason){.rule = "given"};
   target_parse(f->arena, "cpu:0", &g->config.target, &f->diags, LOC_NONE);
   struct type x = {DT_F32, 2, {batch, 20}}, w = {DT_F32, 2, {20, 10}}, b = {DT_F32, 1, {10}},
               l = {DT_I32, 1, {batch}};
@@ -86,7 +86,7 @@ static void variables_change_places(void **state) {
   g->stage = STAGE_PLACED;
   g->at.device = 0;
   g->at.dist = DIST_MIRRORED;
-  g->at.why = "given";
+  g->at.why = (struct reason){.rule = "given"};
   target_parse(f.arena, "cpu:0", &g->config.target, &f.diags, LOC_NONE);
   struct type t = {DT_I32, 1, {5}};
   struct node *a = build_variable(g, "a", &t, true, NULL), *b = build_variable(g, "b", &t, true, NULL);

@@ -93,7 +93,7 @@ static void source_round_trip(void **state) {
   struct node *matmul = graph_find(g, "h.matmul");
   assert_string_equal(matmul->want, "/gpu:1");
   assert_string_equal(matmul->origin, "nn.dsl:5");
-  assert_null(matmul->why);
+  assert_null(matmul->why.rule);
   assert_int_equal(g->outputs[0].count, -1);
   assert_int_equal(g->outputs[2].count, -3);
   assert_string_equal(g->outputs[1].name, "best");
@@ -169,24 +169,27 @@ static void placed_round_trip(void **state) {
   assert_true(g->config.target.devices[2].simulated);
   assert_int_equal(g->config.target.devices[3].memory, g->config.target.devices[2].memory);
   assert_int_not_equal(g->config.target.devices[4].memory, g->config.target.devices[0].memory);
-  assert_string_equal(graph_find(g, "split_inputs/image")->why, "split");
-  assert_string_equal(graph_find(g, "tower_1/split_inputs/image")->why, "a, b, x:y");
+  assert_string_equal(graph_find(g, "split_inputs/image")->why.rule, "split");
+  assert_string_equal(graph_find(g, "tower_1/split_inputs/image")->why.rule, "a, b, x:y");
   assert_true(graph_find(g, "k.grad")->backward && graph_find(g, "d")->backward);
   assert_false(graph_find(g, "k.grad.neg")->backward || graph_find(g, "k")->backward);
   struct node *k = graph_find(g, "k");
-  assert_string_equal(k->why, "joined");
+  assert_string_equal(k->why.rule, "joined");
   assert_string_equal(k->origin, "d.dsl:7");
   assert_int_equal(node_attr(k, ATTR_body)->body->count, 4);
 }
 
 static void rules(void **state) {
   struct arena *a = *state;
-  const char *lost, *why = rule_over(a, "on \"/cpu:1\"", "tower 0 -> its worker");
-  assert_string_equal(why, "on \"/cpu:1\" over tower 0 -> its worker");
-  assert_string_equal(rule_won(a, why, &lost), "on \"/cpu:1\"");
-  assert_string_equal(lost, "tower 0 -> its worker");
-  assert_string_equal(rule_won(a, "batch -> consolidation device", &lost), "batch -> consolidation device");
-  assert_null(lost);
+  struct reason why = {"on \"/cpu:1\"", "tower 0 -> its worker"};
+  assert_string_equal(reason_text(a, why), "on \"/cpu:1\" over tower 0 -> its worker");
+  why = reason_read(a, reason_text(a, why));
+  assert_string_equal(why.rule, "on \"/cpu:1\"");
+  assert_string_equal(why.over, "tower 0 -> its worker");
+  why = reason_read(a, "batch -> consolidation device");
+  assert_string_equal(reason_text(a, why), "batch -> consolidation device");
+  assert_null(why.over);
+  assert_null(reason_text(a, (struct reason){0}));
 }
 
 static void constants(void **state) {
@@ -244,7 +247,7 @@ static void origins(void **state) {
                    .tower = -1,
                    .replica = -1,
                    .device = -1,
-                   .why = "two\nlines"};
+                   .why = {.rule = "two\nlines"}};
   assert_non_null(graph_node(g, &n));
   const char *text = "graph o {\n  stage source\n  x = input : f32[]  # two lines, net.dsl:2\n}\n";
   assert_string_equal(print(a, g), text);
