@@ -17,15 +17,4 @@
         }                                                                         \
   }
 
-DEFINE(add_f32, float)
-DEFINE(add_f64, double)
-DEFINE(add_u64, uint64_t)
-DEFINE(add_u32, uint32_t)
-DEFINE(add_u8, uint8_t)
-
-const struct leaf_functions cpu_add_along = {.f32 = add_f32,
-                                             .f64 = add_f64,
-                                             .i32 = add_u32,
-                                             .i64 = add_u64,
-                                             .u8 = add_u8,
-                                             .blocks = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3};
+LEAF_OF_NUMBERS(add_along, .blocks = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3);

@@ -30,15 +30,4 @@ struct cumsum {
     }                                                                                 \
   }
 
-DEFINE(cumsum_f32, float)
-DEFINE(cumsum_f64, double)
-DEFINE(cumsum_u64, uint64_t)
-DEFINE(cumsum_u32, uint32_t)
-DEFINE(cumsum_u8, uint8_t)
-
-const struct leaf_functions cpu_cumsum = {.f32 = cumsum_f32,
-                                          .f64 = cumsum_f64,
-                                          .i32 = cumsum_u32,
-                                          .i64 = cumsum_u64,
-                                          .u8 = cumsum_u8,
-                                          .blocks = 1 << 0 | 1 << 1};
+LEAF_OF_NUMBERS(cumsum, .blocks = 1 << 0 | 1 << 1);

@@ -26,4 +26,32 @@ struct leaf_functions {
   void (*narrow)(void *numbers, char **args, int64_t size, int64_t first, int64_t end);
 };
 
+/* The functions of a leaf of numbers, made by DEFINE(name, T), in whose T integers wrap; and the leaf's table of them,
+ * with what else it has. */
+#define LEAF_OF_NUMBERS(leaf, ...)                             \
+  DEFINE(leaf##_f32, float)                                    \
+  DEFINE(leaf##_f64, double)                                   \
+  DEFINE(leaf##_u64, uint64_t)                                 \
+  DEFINE(leaf##_u32, uint32_t)                                 \
+  DEFINE(leaf##_u8, uint8_t)                                   \
+  const struct leaf_functions cpu_##leaf = {.f32 = leaf##_f32, \
+                                            .f64 = leaf##_f64, \
+                                            .i32 = leaf##_u32, \
+                                            .i64 = leaf##_u64, \
+                                            .u8 = leaf##_u8,   \
+                                            __VA_ARGS__}
+
+/* The same where elements are moved as they are: T is an integer of their size. */
+#define LEAF_OF_SIZES(leaf, ...)                                 \
+  DEFINE(leaf##_1, uint8_t)                                      \
+  DEFINE(leaf##_4, uint32_t)                                     \
+  DEFINE(leaf##_8, uint64_t)                                     \
+  const struct leaf_functions cpu_##leaf = {.f32 = leaf##_4,     \
+                                            .f64 = leaf##_8,     \
+                                            .i32 = leaf##_4,     \
+                                            .i64 = leaf##_8,     \
+                                            .u8 = leaf##_1,      \
+                                            .boolean = leaf##_1, \
+                                            __VA_ARGS__}
+
 #endif

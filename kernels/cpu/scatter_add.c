@@ -32,12 +32,6 @@ struct scatter_numbers {
     }                                                                                     \
   }
 
-DEFINE(scatter_f32, float)
-DEFINE(scatter_f64, double)
-DEFINE(scatter_u64, uint64_t)
-DEFINE(scatter_u32, uint32_t)
-DEFINE(scatter_u8, uint8_t)
-
 /* Ranges of rows, of which each call looks at all numbers: for narrow rows it does little else. */
 static int64_t units(const void *numbers) {
   const struct rows_numbers *n = numbers;
@@ -53,10 +47,4 @@ static void narrow(void *numbers, char **args, int64_t size, int64_t first, int6
   args[3] += begin * s->rows.width * size;
 }
 
-const struct leaf_functions cpu_scatter_add = {.f32 = scatter_f32,
-                                               .f64 = scatter_f64,
-                                               .i32 = scatter_u32,
-                                               .i64 = scatter_u64,
-                                               .u8 = scatter_u8,
-                                               .units = units,
-                                               .narrow = narrow};
+LEAF_OF_NUMBERS(scatter_add, .units = units, .narrow = narrow);

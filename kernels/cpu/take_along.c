@@ -16,14 +16,4 @@
         }                                                                       \
   }
 
-DEFINE(take_1, uint8_t)
-DEFINE(take_4, uint32_t)
-DEFINE(take_8, uint64_t)
-
-const struct leaf_functions cpu_take_along = {.f32 = take_4,
-                                              .f64 = take_8,
-                                              .i32 = take_4,
-                                              .i64 = take_8,
-                                              .u8 = take_1,
-                                              .boolean = take_1,
-                                              .blocks = 1 << 0 | 1 << 1 | 1 << 2};
+LEAF_OF_SIZES(take_along, .blocks = 1 << 0 | 1 << 1 | 1 << 2);
