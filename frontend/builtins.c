@@ -52,6 +52,8 @@ static struct value run_cast(struct resolver *r, struct value *args, struct loc 
   if (args[1].kind != VALUE_DTYPE) {
     report(r, args[1].at, "a cast goes to an element type such as f32, not %s",
            value_describe(r->arena, &args[1]));
+    bool bf16 = args[1].kind == VALUE_STRING && strcmp(args[1].string, "bf16") == 0;
+    if (bf16) report_help(r, "`round_bf16(x)` rounds; a variable is kept in 16 bits by `storage(bf16)`");
     return value_error();
   }
   enum dtype d = args[1].dtype;

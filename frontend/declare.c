@@ -42,12 +42,13 @@ void declare_input(struct resolver *r, const struct stmt *s) {
 }
 
 static struct node *variable_node(struct graph *g, const struct variable *v) {
-  struct attr attrs[4];
+  struct attr attrs[5];
   int n = 0;
   if (v->trainable) attrs[n++] = attr_int(ATTR_trainable, 1);
   if (v->slot) attrs[n++] = attr_string(ATTR_slot, v->slot);
   if (v->aggregation) attrs[n++] = attr_string(ATTR_aggregation, v->aggregation);
   if (v->on_read) attrs[n++] = attr_string(ATTR_synchronization, "on_read");
+  if (v->bf16) attrs[n++] = attr_string(ATTR_storage, "bf16");
   return build_named(g, v->path, OP_variable, 0, NULL, n, attrs, &v->type);
 }
 
@@ -64,6 +65,10 @@ static struct node *share_of(struct graph *g, const struct variable *v, struct n
   struct type flags = type_with_dtype(v->type, DT_BOOL);
   first = build_broadcast_to(g, first, &flags);
   return build3(g, OP_select, first, n, build_fill(g, &v->type, 0));
+}
+
+struct node *stored_in(struct graph *g, const struct variable *v, struct node *n) {
+  return n && v->bf16 ? build1(g, OP_round_bf16, n) : n;
 }
 
 /* Builds the first value in the init graph. */
@@ -94,7 +99,8 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   if (n) {
     if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
     r->init->at.loc = v->loc;
-    struct node *assign = build_assign(r->init, variable, share_of(r->init, v, n));
+    n = stored_in(r->init, v, share_of(r->init, v, n));
+    struct node *assign = build_assign(r->init, variable, n);
     if (assign) graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
   } else if (r->diags->nerrors == r->errors && !r->built.first) {
     report(r, value->loc, "the first value of `%s` has come to nothing, which is a mistake of dgc's",
@@ -155,8 +161,8 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
 
 /* aggregation(sum) synchronization(on_read): a word that the attribute of this name has, or what is meant without. */
 static bool eval_traits(struct resolver *r, const struct stmt *s, struct variable *out) {
-  static const char *const traits[] = {"aggregation", "synchronization"}, *const without[] = {"none",
-                                                                                              "on_write"};
+  static const char *const traits[] = {"aggregation", "synchronization", "storage"}, *const without[] = {
+                                                                                         "none", "on_write"};
   static const enum attr_key keys[] = {ATTR_aggregation, ATTR_synchronization};
   bool given[2] = {false, false};
   for (const struct arg *a = s->entries.first; a; a = a->next) {
@@ -168,9 +174,11 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
       report(r, a->loc, "only what an optimizer keeps replaces a variable: `replaces(variable)`");
       return false;
     }
+    if (strcmp(a->name, "storage") == 0) continue;
     if (strcmp(a->name, traits[k]) != 0) {
-      report(r, a->loc, "a variable has an aggregation and a synchronization, and no `%s`", a->name);
-      report_closest(r, a->name, traits, 2);
+      report(r, a->loc, "a variable has an aggregation, a synchronization and a storage, and no `%s`",
+             a->name);
+      report_closest(r, a->name, traits, 3);
       return false;
     }
     bool is_without = strcmp(word, without[k]) == 0;
@@ -198,6 +206,28 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
   report(r, s->loc, "only an optimizer writes `%s`, the same in all towers: there is nothing to aggregate",
          s->names.first->text);
   report_help(r, "declare it with `state` if the model is to write it");
+  return false;
+}
+
+/* storage(bf16), or storage(f32), which is what there is without; or a name that stands for one of them. */
+static bool eval_storage(struct resolver *r, const struct stmt *s, struct variable *out) {
+  const struct arg *given = NULL;
+  for (const struct arg *a = s->entries.first; a; a = a->next) {
+    if (strcmp(a->name, "storage") != 0) continue;
+    if (given) {
+      report(r, a->loc, "the storage is given twice");
+      return false;
+    }
+    given = a;
+    struct value v = eval(r, a->value, NULL);
+    if (!read_precision(r, &v, &out->bf16, "a storage")) return false;
+  }
+  if (!out->bf16 || (out->type.dtype == DT_F32 && !out->on_read)) return true;
+  if (out->on_read)
+    report(r, given->loc, "copies of towers that are joined when they are read are stored in f32");
+  else
+    report(r, given->loc, "what is stored in bf16 is f32 where it is read, not %s",
+           type_text(r->arena, &out->type));
   return false;
 }
 
@@ -243,8 +273,8 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
     report(r, s->loc, "a function has no variables; make it a layer");
     ok = false;
   }
-  ok = ok && has_elements(r, s, &t);
   as.type = t;
+  ok = ok && has_elements(r, s, &t) && eval_storage(r, s, &as);
   if (ok) v = variable_at(r, variable_path(r, name->text), &as, s->value);
   /* What the calls before this one leave, where a layer writes its state. */
   if (v && as.replaces && (r->updating->replaced || !type_equal(&v->type, &r->updating->type))) {

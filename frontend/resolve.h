@@ -35,6 +35,7 @@ struct variable {
   uint64_t turn;             /* the call of a made layer that declared it first in this run, or 0 */
   const char *aggregation;   /* how what towers write becomes one value; NULL: they write the same */
   bool on_read;              /* each tower has a copy, joined when it is read */
+  bool bf16;                 /* it is stored in bf16: what it is given is rounded */
   int order;                 /* of declaration */
   int chosen;                /* the last train statement whose `over` means it */
   struct loc loc;
@@ -249,6 +250,8 @@ void help_pairs(struct resolver *r, struct node *const *x, int n);
 struct value run_all_gather(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
 
 /* precision.c */
+/* bf16, f32 or their names; none leaves what is there. `what`, for messages: "a precision". */
+bool read_precision(struct resolver *r, const struct value *v, bool *bf16, const char *what);
 /* `with precision = ...` of the definition whose frame has begun; without it the caller's holds. */
 bool apply_settings(struct resolver *r, const struct def *d);
 /* Whether f32 operands of a product are rounded to bfloat16: the precision is `v`, or where that is none the one that
@@ -341,6 +344,8 @@ void declare_data(struct resolver *r, const struct stmt *s);
 void declare_strategy(struct resolver *r, const struct stmt *s);
 struct value step_value(struct resolver *r);
 const char *binding_path(struct resolver *r, const char *name);
+/* n, as the variable holds it: rounded, where it is stored so. */
+struct node *stored_in(struct graph *g, const struct variable *v, struct node *n);
 
 /* train.c */
 void run_train(struct resolver *r, const struct stmt *s);

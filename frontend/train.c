@@ -426,7 +426,7 @@ void run_assign(struct resolver *r, const struct stmt *s) {
     struct node *when = build_broadcast_to(r->g, r->when, &flags);
     n = build3(r->g, OP_select, when, n, v->pending ? v->pending : v->node);
   }
-  if (n) {
+  if ((n = stored_in(r->g, v, n))) {
     v->pending = n;
     r->effects++;
     v->pending_loc = s->loc;

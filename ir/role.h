@@ -29,6 +29,7 @@ struct variable_identity {
   const char *of;    /* the model's variable; NULL: ITSELF */
   int number;        /* of the PART, of the tower */
   const char *joins; /* OF_TOWER: the aggregation */
+  bool bf16;         /* its f32 are stored as bfloat16 */
   bool everywhere;   /* each process has a copy of the model's variable: it needs none of another's */
 };
 

@@ -5,6 +5,7 @@
 #include "ir/ops/op.h"
 #include "ir/ops/op_id.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,54 @@ static int by_name(const void *a, const void *b) {
   const struct named_variable *x = a, *y = b;
   int order = strcmp(x->name, y->name);
   return order ? order : x->variable->identity.number - y->variable->identity.number;
+}
+
+/* ---- what is stored in 16 bits ---- */
+
+static bool is_narrow(const struct stored_variable *p) { return p->type.dtype == DT_BF16; }
+
+static struct type wide_type(const struct stored_variable *p) {
+  return is_narrow(p) ? type_with_dtype(p->type, DT_F32) : p->type;
+}
+
+static size_t wide_bytes(const struct stored_variable *p) {
+  struct type t = wide_type(p);
+  return (size_t)type_bytes(&t);
+}
+
+/* As round_bf16 does: what is subnormal is zero. */
+static uint16_t near_bf16(float x) {
+  return half_from_float(HALF_BF16, fabsf(x) < 0x1p-126f ? copysignf(0, x) : x);
+}
+
+static bool read_part(const struct store *s, const struct stored_variable *p, void *out) {
+  if (!is_narrow(p)) return store_read(s, p, out);
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  int64_t count = type_count(&p->type);
+  uint16_t *halves = arena_new_array(a, (size_t)count, uint16_t);
+  bool good = store_read(s, p, halves);
+  for (int64_t i = 0; good && i < count; i++) ((float *)out)[i] = half_to_float(HALF_BF16, halves[i]);
+  arena_destroy_guarded(a, &guard);
+  return good;
+}
+
+static bool write_part(struct store *s, struct stored_variable *p, const void *data) {
+  if (!p->identity.bf16) return store_write(s, p, data);
+  struct arena_guard guard;
+  struct arena *a = arena_create_guarded(&guard);
+  int64_t count = type_count(&p->type);
+  void *rounded = arena_alloc(a, wide_bytes(p));
+  for (int64_t i = 0; i < count; i++) {
+    uint16_t half = near_bf16(((const float *)data)[i]);
+    if (is_narrow(p))
+      ((uint16_t *)rounded)[i] = half;
+    else
+      ((float *)rounded)[i] = half_to_float(HALF_BF16, half);
+  }
+  bool good = store_write(s, p, rounded);
+  arena_destroy_guarded(a, &guard);
+  return good;
 }
 
 int store_model_variables(const struct store *s, struct arena *a, struct model_variable **out) {
@@ -37,12 +86,17 @@ int store_model_variables(const struct store *s, struct arena *a, struct model_v
     if (v->identity.number > 0 && last && strcmp(last->name, entries[i].name) == 0) {
       if (v->identity.role == VARIABLE_PART) {
         last->type.dim[0] += v->type.dim[0];
-        last->bytes += v->bytes;
+        last->bytes += wide_bytes(v);
       }
       last->nparts++;
     } else
-      (*out)[all++] =
-          (struct model_variable){entries[i].name, v->type, v->bytes, &parts[i], 1, v->identity.joins};
+      (*out)[all++] = (struct model_variable){.name = entries[i].name,
+                                              .type = wide_type(v),
+                                              .bytes = wide_bytes(v),
+                                              .bf16 = v->identity.bf16,
+                                              .parts = &parts[i],
+                                              .nparts = 1,
+                                              .joins = v->identity.joins};
   }
   return all;
 }
@@ -87,8 +141,8 @@ bool model_variable_read(const struct store *s, const struct model_variable *v, 
   if (v->joins) return read_joined(s, v, out);
   char *to = out;
   for (int i = 0; i < v->nparts; i++) {
-    if (!store_read(s, v->parts[i], to)) return false;
-    to += v->parts[i]->bytes;
+    if (!read_part(s, v->parts[i], to)) return false;
+    to += wide_bytes(v->parts[i]);
   }
   return true;
 }
@@ -97,8 +151,8 @@ bool model_variable_write(struct store *s, const struct model_variable *v, const
   if (v->joins) return write_joined(s, v, data);
   const char *from = data;
   for (int i = 0; i < v->nparts; i++) {
-    if (!store_write(s, v->parts[i], from)) return false;
-    from += v->parts[i]->bytes;
+    if (!write_part(s, v->parts[i], from)) return false;
+    from += wide_bytes(v->parts[i]);
   }
   return true;
 }
@@ -116,8 +170,10 @@ struct checkpoint *model_variables_save(const struct store *s, struct arena *a,
   for (int i = 0; i < count; i++) {
     void *data = arena_alloc(a, all[i].bytes);
     if (!model_variable_read(s, &all[i], data)) return NULL;
-    c->entries[c->count++] =
-        (struct checkpoint_entry){.name = arena_strdup(a, all[i].name), .type = all[i].type, .data = data};
+    c->entries[c->count++] = (struct checkpoint_entry){.name = arena_strdup(a, all[i].name),
+                                                       .type = all[i].type,
+                                                       .data = data,
+                                                       .half = all[i].bf16 ? HALF_BF16 : HALF_NONE};
   }
   for (int i = 0; i < count; i++)
     for (int k = 0; all[i].joins && all[i].nparts > 1 && k < all[i].nparts; k++) {

@@ -75,10 +75,37 @@ static void check_type(struct verify *v, const struct node *n) {
                   type_text(v->arena, &inferred.type));
 }
 
-/* bf16 goes from a cast to the ops that read it, and nowhere else. */
+/* bf16 goes from a cast, or a variable that is stored so, to the ops that read it, and nowhere else. */
 static void check_source(struct verify *v, const struct node *n) {
-  if (n->ninputs == 0 && n->op != OP_fused && n->type.dtype == DT_BF16)
-    verify_breach(v, n, "bf16 is what a cast of f32 gives");
+  if (n->ninputs > 0 || n->op == OP_fused || n->type.dtype != DT_BF16) return;
+  if (n->op == OP_variable && v->g->stage == STAGE_FUSED) return;
+  if (n->op == OP_input && v->inside) return;
+  verify_breach(v, n, "bf16 is what a cast of f32 gives");
+}
+
+/* The value before it was moved or repeated. */
+static const struct node *unmoved(const struct node *n) {
+  while ((node_moves(n) || n->op == OP_broadcast) && n->ninputs == 1) n = n->inputs[0];
+  return n;
+}
+
+/* Whether an f32 constant has bfloat16 values alone. */
+static bool is_near(const struct node *n) {
+  const struct attr *value = node_attr(n, ATTR_value);
+  uint32_t bits, lost = 0;
+  for (int i = 0; i + 4 <= value->count; i += 4)
+    memcpy(&bits, (const char *)value->data + i, 4), lost |= bits;
+  return (lost & 0xffff) == 0;
+}
+
+/* What a variable that is stored in bf16 is given is rounded before, so that it is the same however it lies. */
+static void check_stored(struct verify *v, const struct node *assign) {
+  const struct node *x = unmoved(assign->inputs[1]);
+  if (v->g->stage != STAGE_SOURCE || !node_attr(assign->inputs[0], ATTR_storage)) return;
+  bool near = x->op == OP_round_bf16 || (x->op == OP_variable && node_attr(x, ATTR_storage)) ||
+              (x->op == OP_constant && is_near(x));
+  if (!near)
+    verify_breach(v, assign, "%s is stored in bf16, and %s is not rounded", assign->inputs[0]->name, x->name);
 }
 
 static void check_constant(struct verify *v, const struct node *n) {
@@ -184,6 +211,7 @@ static void check_writers(struct verify *v) {
   for (uint32_t i = 0; i < v->g->count; i++) {
     const struct node *n = v->g->nodes[i];
     if (n->op != OP_assign) continue;
+    check_stored(v, n);
     const struct node **slot = &writer[n->inputs[0]->id];
     if (*slot) verify_breach(v, n, "%s writes %s too", (*slot)->name, n->inputs[0]->name);
     *slot = n;
@@ -203,6 +231,7 @@ static bool check_inside(struct verify *inner) {
 /* The graph inside a fused node: one input per operand, one output per result, nothing but computation. */
 static void check_body(struct verify *v, const struct node *fused) {
   struct verify inner = *v;
+  inner.inside = true;
   inner.g = node_attr(fused, ATTR_body)->body;
   inner.ok = true;
   const struct graph *body = inner.g;

@@ -10,6 +10,7 @@ struct verify {
   const struct graph *g;
   const char *after; /* the pass before */
   struct diags *diags;
+  bool inside; /* the graph is a body: it reads what the graph around it has */
   bool ok;
 };
 

@@ -53,10 +53,12 @@ struct variable_identity variable_identity(const struct node *n) {
                                       .of = of ? of->string : n->name,
                                       .number = n->tower > 0 ? n->tower : 0,
                                       .joins = node_string(n, ATTR_aggregation)};
-  if (!of) return (struct variable_identity){.role = VARIABLE_ITSELF};
-  if (part)
-    return (struct variable_identity){.role = VARIABLE_PART, .of = of->string, .number = (int)part->i};
-  return (struct variable_identity){.role = VARIABLE_REPLICA, .of = of->string};
+  struct variable_identity i = {.role = VARIABLE_ITSELF, .bf16 = node_attr(n, ATTR_storage) != NULL};
+  if (!of) return i;
+  i.role = part ? VARIABLE_PART : VARIABLE_REPLICA;
+  i.of = of->string;
+  if (part) i.number = (int)part->i;
+  return i;
 }
 
 int64_t node_flops(const struct node *n) {

@@ -90,9 +90,13 @@ const struct op_info op_stop_gradient = {.name = "stop_gradient",
                                          .scalar = stop_gradient_scalar,
                                          .view = view_of_all};
 
+/* What is widened and stored again is what it was. */
 static struct node *cast_fold(struct graph *g, const struct node *n) {
+  struct node *x = n->inputs[0];
   (void)g;
-  return n->inputs[0]->type.dtype == n->type.dtype ? n->inputs[0] : NULL;
+  if (x->type.dtype == n->type.dtype) return x;
+  bool again = n->type.dtype == DT_BF16 && node_is(x, OP_cast) && x->inputs[0]->type.dtype == DT_BF16;
+  return again ? x->inputs[0] : NULL;
 }
 static bool cast_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type;
@@ -166,11 +170,11 @@ static sval round_bf16_scalar(struct sprog *p, const struct node *n, const sval 
   sval kept = s_select(p, normal, s_bits(p, DT_I32, 0xffff0000), s_bits(p, DT_I32, 0x80000000));
   return s_convert(p, s_dtype(p, in[0]), s_bitcast(p, DT_F32, BIN(AND, near, kept)));
 }
-/* Once is enough; and what is only moved or repeated is rounded before, where it is fewer elements, and where a
- * product can take the transpose upon itself. */
+/* Once is enough, and of a variable that holds nothing else none; and what is only moved or repeated is rounded
+ * before, where it is fewer elements, and where a product can take the transpose upon itself. */
 static struct node *round_bf16_fold(struct graph *g, const struct node *n) {
   struct node *x = n->inputs[0];
-  if (node_is(x, OP_round_bf16)) return x;
+  if (node_is(x, OP_round_bf16) || (node_is(x, OP_variable) && node_attr(x, ATTR_storage))) return x;
   if (!node_is(x, OP_transpose) && !node_is(x, OP_reshape) && !node_is(x, OP_broadcast)) return NULL;
   struct node *near = build1(g, OP_round_bf16, x->inputs[0]);
   return build(g, x->op, 1, &near, x->nattrs, x->attrs, &x->type);

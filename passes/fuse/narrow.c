@@ -1,21 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CPU multiplies as bfloat16 it stores so, and a GPU what cuBLAS multiplies, which else takes TF32 for it:
- * half the bytes, and no conversion beside the product. Rounding is part of the cast, and both join the kernel that
- * computes the operand.
+/* What is stored in 16 bits on CPUs and GPUs: half the bytes, in memory and between devices. Three kinds of values:
  *
- * Only here, where each value has its device: whatever else reads the value rounds it for itself, and nothing that
- * crosses devices is of this type. */
+ *   what is multiplied as bfloat16      its operands, on a GPU those of cuBLAS, which else takes TF32 for it
+ *   variables that say so (storage)     with them their copies, and the rows that gather takes
+ *   what round_bf16 gives               where kernels alone read it, as most of what gradients read again
+ *
+ * All of them hold bfloat16 values before, so that nothing changes but where they lie: a cast rounds as round_bf16
+ * does, joins the kernel that computes the value, and is undone by those that read it.
+ *
+ * Only here, where each value has its device. Messages between tasks, and sums of devices, are f32. */
 #include "ir/ops/op_id.h"
 #include "passes/fuse/fuse.h"
 #include "passes/rebuild.h"
 
 #include <string.h>
 
-static bool is_narrowed(const struct graph *g, const struct node *n) {
-  if (!node_attr(n, ATTR_precision)) return false;
-  const char *kind = g->config.target.devices[n->device].name.kind;
-  return strcmp(kind, "cpu") == 0 || (strcmp(kind, "gpu") == 0 && node_is(n, OP_matmul));
+struct narrowing {
+  const uint8_t *stored; /* by id: a rounded value that lies in memory as bf16 */
+};
+
+static const char *kind_of(const struct graph *g, const struct node *n) {
+  return n->device < 0 || n->device >= g->config.target.ndevices
+             ? ""
+             : g->config.target.devices[n->device].name.kind;
 }
+
+static bool is_here(const struct graph *g, const struct node *n) {
+  const char *kind = kind_of(g, n);
+  return strcmp(kind, "cpu") == 0 || strcmp(kind, "gpu") == 0;
+}
+
+static bool is_product(const struct graph *g, const struct node *n) {
+  if (!node_attr(n, ATTR_precision)) return false;
+  return strcmp(kind_of(g, n), "cpu") == 0 || (strcmp(kind_of(g, n), "gpu") == 0 && n->op == OP_matmul);
+}
+
+static bool is_narrow(const struct node *x) { return x->type.dtype == DT_BF16; }
 
 static bool is_moved(const struct node *x) {
   return node_is(x, OP_reshape) || node_is(x, OP_transpose) || node_is(x, OP_broadcast);
@@ -24,38 +44,106 @@ static bool is_moved(const struct node *x) {
 /* x before it was rounded, moved as x is; NULL: it was not. */
 static struct node *unrounded(struct graph *out, struct node *x) {
   if (node_is(x, OP_round_bf16)) return x->inputs[0];
+  if (node_is(x, OP_cast) && is_narrow(x->inputs[0]) && node_is(x->inputs[0], OP_cast))
+    return x->inputs[0]->inputs[0];
   struct node *from = is_moved(x) ? unrounded(out, x->inputs[0]) : NULL;
   if (from == NULL) return NULL;
   build_at(out, x);
   return build(out, x->op, 1, &from, x->nattrs, x->attrs, &x->type);
 }
 
-static struct node *narrowed(struct graph *out, const struct node *n, struct node *x) {
-  struct node *wide = unrounded(out, x);
+static struct node *cast_on(struct graph *out, struct node *x, int device, enum dtype d) {
+  if (x->type.dtype == d) return x;
   build_at(out, x);
-  out->at.device = n->device;
+  out->at.device = device;
   out->at.want = NULL;
-  return build_cast(out, wide ? wide : x, DT_BF16);
+  return build_cast(out, x, d);
 }
 
+static struct node *narrowed(struct graph *out, struct node *x, int device) {
+  struct node *wide = is_narrow(x) ? NULL : unrounded(out, x);
+  return cast_on(out, wide ? wide : x, device, DT_BF16);
+}
+
+static struct node *product(struct graph *out, struct node *same, struct node **in) {
+  struct attr attrs[ATTR_COUNT];
+  const struct attr *all = same->attrs;
+  int count = same->nattrs;
+  same->nattrs = 0;
+  same->attrs = attrs;
+  for (int i = 0; i < count; i++)
+    if (all[i].key != ATTR_precision) attrs[same->nattrs++] = all[i];
+  for (int i = 0; i < same->ninputs; i++)
+    if (!(in[i] = narrowed(out, in[i], same->device))) return NULL;
+  return graph_node(out, same);
+}
+
+/* What goes on in 16 bits: who reads it widens it. */
 static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                           void *user) {
-  (void)ctx, (void)user;
+  const struct narrowing *r = user;
+  (void)ctx;
   struct node same = *n;
-  struct attr attrs[ATTR_COUNT];
   same.inputs = in;
-  if (!is_narrowed(out, n)) return graph_node(out, &same);
-  same.nattrs = 0;
-  same.attrs = attrs;
-  for (int i = 0; i < n->nattrs; i++)
-    if (n->attrs[i].key != ATTR_precision) attrs[same.nattrs++] = n->attrs[i];
-  for (int i = 0; i < n->ninputs; i++)
-    if (!(in[i] = narrowed(out, n, in[i]))) return NULL;
+  if (is_product(out, n)) return product(out, &same, in);
+  if (r->stored[n->id]) return narrowed(out, in[0], n->device);
+  bool keeps = n->op == OP_copy || (n->op == OP_gather && is_here(out, n));
+  if (n->op == OP_variable && node_attr(n, ATTR_storage) && is_here(out, n)) same.type.dtype = DT_BF16;
+  if (n->op == OP_assign && is_narrow(in[0])) {
+    same.type.dtype = DT_BF16;
+    in[1] = narrowed(out, in[1], n->device);
+    return in[1] ? graph_node(out, &same) : NULL;
+  }
+  for (int i = 0; i < n->ninputs; i++) {
+    if (!is_narrow(in[i])) continue;
+    if (keeps && i == 0)
+      same.type.dtype = DT_BF16;
+    else if (!(in[i] = cast_on(out, in[i], in[i]->device, DT_F32)))
+      return NULL;
+  }
   return graph_node(out, &same);
 }
 
+/* Whether n reads its operands in a kernel, element by element. */
+static bool is_kernel(const struct node *n) {
+  enum op_kind kind = op_of(n)->kind;
+  return kind == KIND_ELEMENTWISE || kind == KIND_REDUCE || (node_is_strided(n) && !fuse_floats(n));
+}
+
+/* The rounded values that kernels read, or kernels and products. */
+static uint8_t *find_stored(struct pass_ctx *ctx, const struct graph *g) {
+  uint8_t *stored = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
+  uint8_t *refused = arena_new_array(ctx->scratch, g->count + 1, uint8_t);
+  const uint8_t *live = graph_live(ctx->scratch, g);
+  for (int i = 0; i < g->noutputs; i++) refused[g->outputs[i].node->id] = 1;
+  for (uint32_t i = 0; i < g->count; i++)
+    for (int k = 0; live[i] && k < g->nodes[i]->ninputs; k++) {
+      const struct node *n = g->nodes[i], *x = n->inputs[k];
+      bool kernel = is_kernel(n) && n->device == x->device;
+      if (x->op != OP_round_bf16 || is_product(g, n)) continue;
+      if (kernel && is_here(g, x)) stored[x->id] = 1;
+      if (!kernel && n->op != OP_assign) refused[x->id] = 1;
+    }
+  for (uint32_t i = 0; i < g->count; i++) stored[i] &= !refused[i];
+  return stored;
+}
+
+static bool any_narrow(const struct graph *g, const struct narrowing *r) {
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (r->stored[i] || is_product(g, n) || (n->op == OP_variable && node_attr(n, ATTR_storage))) return true;
+  }
+  return false;
+}
+
 struct graph *fuse_narrow(struct pass_ctx *ctx, struct graph *g) {
-  bool any = false;
-  for (uint32_t i = 0; i < g->count && !any; i++) any = is_narrowed(g, g->nodes[i]);
-  return any ? rebuild(ctx, g, NULL, visit, NULL) : g;
+  struct narrowing r = {find_stored(ctx, g)};
+  struct graph *out = any_narrow(g, &r) ? rebuild(ctx, g, NULL, visit, &r) : g;
+  for (int i = 0; out && i < out->noutputs; i++) { /* results are f32 */
+    struct output *o = &out->outputs[i];
+    bool given = o->role == OUTPUT_UPDATE || o->role == OUTPUT_HELD || o->role == OUTPUT_SEND;
+    if (!given && is_narrow(o->node) && !(o->node = cast_on(out, o->node, o->node->device, DT_F32)))
+      return NULL;
+  }
+  return out;
 }

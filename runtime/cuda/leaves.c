@@ -105,7 +105,8 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
     [DT_I32] = index "#define TYPE int\n#define SUM unsigned\n",                 \
     [DT_I64] = index "#define TYPE long long\n#define SUM unsigned long long\n", \
     [DT_U8] = index "#define TYPE unsigned char\n#define SUM unsigned\n",        \
-    [DT_BOOL] = index "#define TYPE unsigned char\n#define SUM unsigned\n"       \
+    [DT_BOOL] = index "#define TYPE unsigned char\n#define SUM unsigned\n",      \
+    [DT_BF16] = index "#define TYPE unsigned short\n#define SUM unsigned\n"      \
   }
 static const char *const types_of[DT_COUNT] = TYPES("");
 static const char *const types_in_int[DT_COUNT] = TYPES("#define INDEX int\n");

@@ -362,14 +362,14 @@ static void variables_of_the_model(void **state) {
   struct fixture f;
   start(&f, 2, 1);
   const struct variable_identity itself = {.role = VARIABLE_ITSELF};
-  made(&f, "third", 1, 2, (struct variable_identity){VARIABLE_PART, "w", 2, NULL, false});
-  made(&f, "first", 0, 4, (struct variable_identity){VARIABLE_PART, "w", 0, NULL, false});
+  made(&f, "third", 1, 2, (struct variable_identity){VARIABLE_PART, "w", 2, NULL, false, false});
+  made(&f, "first", 0, 4, (struct variable_identity){VARIABLE_PART, "w", 0, NULL, false, false});
   made(&f, "tower_1/z", 0, 1, itself);
-  made(&f, "second", 1, 3, (struct variable_identity){VARIABLE_PART, "w", 1, NULL, false});
+  made(&f, "second", 1, 3, (struct variable_identity){VARIABLE_PART, "w", 1, NULL, false, false});
   made(&f, "v/part_1", 0, 1, itself);
   struct stored_variable *sums[2];
-  sums[1] = made(&f, "a", 1, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 1, "sum", false});
-  sums[0] = made(&f, "b", 0, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 0, "sum", false});
+  sums[1] = made(&f, "a", 1, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 1, "sum", false, false});
+  sums[0] = made(&f, "b", 0, 1, (struct variable_identity){VARIABLE_OF_TOWER, "n", 0, "sum", false, false});
   struct stored_variable *replica =
       made(&f, "c", 1, 1, (struct variable_identity){.role = VARIABLE_REPLICA, .of = "v/part_1"});
   struct model_variable *all;

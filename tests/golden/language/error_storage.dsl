@@ -1,0 +1,18 @@
+# What has no storage, and what is none.
+# RUN: %not %dgc check %s 2>&1 | %FileCheck %s
+model wrong {
+  input x : f32[B]
+  var a : f64[] = 0 storage(bf16)
+  var b : f32[] = 0 storage(f16)
+  var c : f32[] = 0 storage(bf16) storage(bf16)
+  var d : f32[] = 0 stored(bf16)
+  state e : f32[] = 0 aggregation(mean) synchronization(on_read) storage(bf16)
+  y = cast(x, bf16)
+}
+# CHECK: :5:21: error: what is stored in bf16 is f32 where it is read, not f64[]
+# CHECK: :6:29: error: {{.*}}f16
+# CHECK: :7:35: error: the storage is given twice
+# CHECK: :8:21: error: a variable has an aggregation, a synchronization and a storage, and no `stored`
+# CHECK: :9:66: error: copies of towers that are joined when they are read are stored in f32
+# CHECK: :10:{{.*}}: error: a cast goes to an element type such as f32
+# CHECK: help: `round_bf16(x)` rounds; a variable is kept in 16 bits by `storage(bf16)`
