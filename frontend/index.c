@@ -100,6 +100,11 @@ bool eval_type(struct resolver *r, const struct expr *e, struct type *out) {
     report_closest(r, base->name, names, DT_COUNT);
     return false;
   }
+  if (base->kind == EXPR_NAME && strcmp(base->name, "bf16") == 0 && !scope_find(r, "bf16")) {
+    report(r, base->loc, "bf16 is how numbers are stored, and no type that is computed with");
+    report_help(r, "declare a variable as f32, and behind its first value say `storage(bf16)`");
+    return false;
+  }
   struct value v = eval(r, e, NULL);
   return value_as_type(r, &v, out);
 }

@@ -8,6 +8,7 @@ model wrong {
   var d : f32[] = 0 stored(bf16)
   state e : f32[] = 0 aggregation(mean) synchronization(on_read) storage(bf16)
   y = cast(x, bf16)
+  var f : bf16[3] = zeros()
 }
 # CHECK: :5:21: error: what is stored in bf16 is f32 where it is read, not f64[]
 # CHECK: :6:29: error: {{.*}}f16
@@ -16,3 +17,5 @@ model wrong {
 # CHECK: :9:66: error: copies of towers that are joined when they are read are stored in f32
 # CHECK: :10:{{.*}}: error: a cast goes to an element type such as f32
 # CHECK: help: `round_bf16(x)` rounds; a variable is kept in 16 bits by `storage(bf16)`
+# CHECK: :11:11: error: bf16 is how numbers are stored, and no type that is computed with
+# CHECK: help: declare a variable as f32, and behind its first value say `storage(bf16)`

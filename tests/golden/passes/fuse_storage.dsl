@@ -18,7 +18,7 @@
 # CHECK-DAG: v.copy_1 = copy v {alias=1} : bf16[3]
 # CHECK-DAG: w.copy_1 = copy w {alias=1} : bf16[4,3]
 # CHECK-DAG: {{^  y}} = matmul {{.*}}, w : f32[4,3]
-# CHECK-DAG: {{^  .*}}z{{.*}} : bf16[4,3]
+# CHECK-DAG: z.mul.cast = output {{.*}} : bf16[4,3]
 # CHECK-DAG: w.update = assign w, {{.*}} : bf16[4,3]
 # PLACED-NOT: : bf16
 # NONE: error: {{.*}}what is stored in bf16 is f32 and says so, not bf16
