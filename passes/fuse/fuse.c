@@ -447,7 +447,9 @@ struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
   struct arena_guard guard;
   struct pass_ctx inner = *ctx;
   inner.arena = arena_create_guarded(&guard);
-  struct graph *out = fuse(ctx, fuse_narrow(&inner, fuse_pull(&inner, g)));
+  struct graph *out = fuse_pull(&inner, g);
+  if (out) out = fuse_narrow(&inner, out);
+  if (out) out = fuse(ctx, out);
   arena_destroy_guarded(inner.arena, &guard);
   return out;
 }
