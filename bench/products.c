@@ -107,9 +107,9 @@ static void measure(struct cpu_jit *jit, struct arena *a, const struct shape *s,
                     struct diags *d) {
   struct product size = {DT_F32, s->batch, s->m, s->n, s->k, s->ta, s->tb, false, false};
   struct matmul_rows dense = matmul_dense(&size);
-  struct pair p = {
-      s, gemm_create(jit, a, &size, NULL, d), cpu_matmul_plan_create(&size, &dense), NULL, NULL, {NULL}};
-  if (!p.own || !p.library) exit(3);
+  struct pair p = {s,     gemm_create(jit, a, &size, NULL), cpu_matmul_plan_create(&size, &dense), NULL, NULL,
+                   {NULL}};
+  if (!p.library || !cpu_jit_finish(jit, d)) exit(3);
   float *x = numbers(s->batch * s->m * s->k), *y = numbers(s->batch * s->k * s->n);
   p.a = x, p.b = y;
   for (int i = 0; i < 2; i++) p.c[i] = numbers(s->batch * s->m * s->n);

@@ -123,6 +123,9 @@ struct backend {
    * the runs and copies, and collect gives the bytes, once they have come, for the number that post gave. */
   bool (*post)(void *self, int device, const void *from, size_t bytes, unsigned *number);
   bool (*collect)(void *self, int device, unsigned number, void *to, size_t bytes);
+  /* (optional) Such a graph will be planned for its devices: what takes long, and needs no plan, may be begun beside
+   * the caller. No promise: it may be called for other graphs, and never. */
+  void (*expect)(void *self, const struct graph *source);
   /* (optional) Code for `count` distinct kernels, those of this backend's devices. Kernels of earlier calls are
    * compiled once only. Where it leaves out[i] NULL, or without it, prepare is given the kernel's steps. */
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
@@ -132,6 +135,8 @@ struct backend {
    * already; addresses stand in them by the first run, and may change between runs. */
   bool (*prepare)(void *self, struct arena *a, const struct step *step, int device, struct command *c,
                   struct diags *d);
+  /* (optional) Behind the last prepare of a plan, and before it is run: what is better made for all steps together. */
+  bool (*finish)(void *self, struct diags *d);
   /* A COPY step likewise, unless `host`: between devices of this backend or one of them and the host (-1), in
    * the order of a queue of device `to`: QUEUE_COPIES with copy_queue and another device of this backend as the
    * source, else QUEUE_WORK. To the host: on any worker's thread, when the source has been reached or has been there

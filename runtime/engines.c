@@ -155,6 +155,11 @@ bool engines_have_bf16_units(const struct engines *e) {
   return any;
 }
 
+void engines_expect(const struct engines *e, const struct graph *source) {
+  for (int i = 0; i < e->count; i++)
+    if (e->all[i].backend->expect) e->all[i].backend->expect(e->all[i].self, source);
+}
+
 void engines_limit(const struct engines *e, int seconds) {
   for (int i = 0; i < e->count; i++)
     if (e->all[i].backend->limit) e->all[i].backend->limit(e->all[i].self, seconds, e->lost);

@@ -459,6 +459,14 @@ static int64_t calls_of(const struct plan *p) {
   return count;
 }
 
+static bool finish(const struct exec *e, struct diags *d) {
+  for (int i = 0; i < e->engines->count; i++) {
+    const struct opened *o = &e->engines->all[i];
+    if (o->backend->finish && !o->backend->finish(o->self, d)) return false;
+  }
+  return true;
+}
+
 static bool load(struct exec *e, struct diags *d) {
   const struct plan *p = e->plan;
   if (p->ndevices > e->engines->target.ndevices) {
@@ -474,7 +482,7 @@ static bool load(struct exec *e, struct diags *d) {
   find_async(e);
   l.compiled = compile_kernels(e, d);
   return l.compiled && load_queues(&l) && exec_load_rendezvous(e, &l.rendezvous, d) && load_lanes(&l) &&
-         load_constants(e, d) && exec_bind(e, d);
+         finish(e, d) && load_constants(e, d) && exec_bind(e, d);
 }
 
 uint64_t exec_thread(void) {

@@ -4,6 +4,7 @@
 #include "ir/graph/graph.h"
 #include "ir/ops/op_id.h"
 
+#include "ir/ops/leaf.h"
 #include "ir/ops/op.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/jit.h"
@@ -28,6 +29,7 @@ static void *cpu_open(const struct target *target, struct diags *d) {
 static void cpu_close(void *self) {
   struct cpu *cpu = self;
   if (cpu == NULL) return;
+  onednn_wait();
   cpu_destroy_owned(cpu);
   cpu_jit_destroy(cpu->jit);
   free(cpu);
@@ -71,6 +73,25 @@ static bool cpu_prepare(void *self, struct arena *a, const struct step *step, in
     return true;
   }
   return leaves[step->node->op](self, a, step, c, d);
+}
+
+static bool cpu_finish(void *self, struct diags *d) {
+  struct cpu *cpu = self;
+  return cpu_jit_finish(cpu->jit, d);
+}
+
+/* Of forward products the sizes that decide are known, whatever the batch is. */
+static bool is_for_library(const struct node *n) {
+  if (n->op != OP_matmul || n->type.dtype != DT_F32) return false;
+  struct product p = product_of(n);
+  return !p.transpose_a && p.n > 0 && p.k > 0 && !product_in_order(&p);
+}
+
+static void cpu_expect(void *self, const struct graph *source) {
+  const struct cpu *cpu = self;
+  bool any = false;
+  for (uint32_t i = 0; i < source->count && !any; i++) any = is_for_library(source->nodes[i]);
+  if (any && !cpu->portable) onednn_expect_products();
 }
 
 static const char *cpu_emit(struct arena *a, const struct kernel *const *kernels, int count, const char *form,
@@ -118,7 +139,9 @@ const struct backend backend_cpu = {
     .portable_bits = cpu_portable_bits,
     .has_bf16_units = cpu_has_bf16_units,
     .compile = cpu_compile,
+    .expect = cpu_expect,
     .prepare = cpu_prepare,
+    .finish = cpu_finish,
     .emit = cpu_emit,
     .enter = cpu_enter,
 };

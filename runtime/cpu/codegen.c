@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests are cut into groups of a fixed size, one module each, so that neither the objects nor their names in
- * the cache depend on the number of cores. The key of an object is the kernels themselves, with everything else
- * that shapes the code: host, LLVM and the text of the emitter, so that a changed one finds no old code. What
- * is in the cache needs no LLVM. */
+/* Requests are cut into groups, one module each: long kernels of one shape, which share their code, and of the others
+ * as many as their number says, so that neither the objects nor their names in the cache depend on the number of
+ * cores. The key of an object is the kernels themselves, with everything else that shapes the code: host, LLVM and the
+ * text of the emitter, so that a changed one finds no old code. What is in the cache needs no LLVM. */
 #include "runtime/cpu/codegen.h"
 
 #include "base/thread.h"
@@ -11,6 +11,7 @@
 #include "runtime/cpu/emitter_stamp.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/host.h"
+#include "runtime/cpu/shape.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,15 +19,18 @@
 #include <string.h>
 
 /* The emitter hoists and merges already; what is left is in single instructions. */
-#define PASSES      "early-cse,instcombine<no-verify-fixpoint>"
-#define GROUP       CODEGEN_GROUP
-#define MAX_WORKERS 8
+#define PASSES       "early-cse,instcombine<no-verify-fixpoint>"
+#define MOST_GROUPED 8
+#define GROUPS       8 /* at least, where there are so many requests: as many threads have something to do */
+#define MAX_WORKERS  8
 
 /* What the workers share. */
 struct work {
   const struct host *host;
   const struct request *requests;
   int n;
+  int ngroups;
+  bool *shared;      /* by group: whether its kernels are of one shape */
   struct str *keys;  /* one per group; NULL for no cache */
   struct code *code; /* one per group */
   int *missing;      /* groups to compile */
@@ -154,9 +158,8 @@ static LLVMMemoryBufferRef compile(struct work *w, LLVMModuleRef module, LLVMTar
   return object;
 }
 
-static int group_start(int group) { return group * GROUP; }
-static int group_end(const struct work *w, int group) {
-  return group_start(group) + GROUP < w->n ? group_start(group) + GROUP : w->n;
+static const struct request *request(const struct work *w, int group, int number) {
+  return &w->requests[w->code[group].requests[number]];
 }
 
 static void emit_request(struct emit *e, const struct request *r, struct arena *scratch) {
@@ -164,6 +167,23 @@ static void emit_request(struct emit *e, const struct request *r, struct arena *
     emit_kernel(e, r->kernel, r->symbol, scratch);
   else
     emit_tile(e, r->tile, r->symbol);
+}
+
+/* False if they differ in too much. */
+static bool emit_shared(struct emit *e, const struct work *w, int group, struct arena *scratch) {
+  int n = w->code[group].count;
+  const struct kernel **kernels = arena_new_array(scratch, (size_t)n, const struct kernel *);
+  struct kernel_shape *s = arena_new(scratch, struct kernel_shape);
+  for (int i = 0; i < n; i++) kernels[i] = request(w, group, i)->kernel;
+  if (!shape_make(scratch, kernels, n, s)) return false;
+  const char *symbol = arena_printf(scratch, "%s_shape", request(w, group, 0)->symbol);
+  LLVMValueRef shape = emit_shape(e, &s->kernel, s->count, symbol, scratch);
+  for (int i = 0; i < n; i++) {
+    uint64_t given[MAX_GIVEN];
+    shape_given(s, kernels[i], given);
+    emit_of_shape(e, shape, given, s->count, request(w, group, i)->symbol);
+  }
+  return true;
 }
 
 static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, struct arena *scratch) {
@@ -174,11 +194,12 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
   e.builder = llvm.CreateBuilderInContext(e.context);
   llvm.SetTarget(e.module, w->host->triple);
   llvm.SetModuleDataLayout(e.module, layout);
-  for (int i = group_start(group); i < group_end(w, group); i++) emit_request(&e, &w->requests[i], scratch);
+  if (!w->shared[group] || !emit_shared(&e, w, group, scratch))
+    for (int i = 0; i < w->code[group].count; i++) emit_request(&e, request(w, group, i), scratch);
   LLVMMemoryBufferRef object = compile(w, e.module, machine);
   if (object) {
     struct code *c = &w->code[group];
-    *c = (struct code){llvm.GetBufferStart(object), llvm.GetBufferSize(object), object};
+    c->data = llvm.GetBufferStart(object), c->size = llvm.GetBufferSize(object), c->owner = object;
     if (w->keys) cache_write(w->host->cache, &w->keys[group], c->data, c->size);
   }
   llvm.DisposeBuilder(e.builder);
@@ -237,23 +258,64 @@ static bool make_missing(struct work *w, struct diags *d) {
   return false;
 }
 
+/* ---- groups ---- */
+
+static void add_group(struct work *w, const int *requests, int count, bool shared) {
+  w->code[w->ngroups].requests = requests;
+  w->code[w->ngroups].count = count;
+  w->shared[w->ngroups++] = shared;
+}
+
+/* Those from `i` on that are of its shape and in no group yet, into `out`; they are in one then, unless it is alone. */
+static int find_alike(const struct work *w, const struct str *shapes, int i, bool *grouped, int *out) {
+  int count = 0;
+  for (int k = i; k < w->n && shapes[i].len; k++)
+    if (shapes[k].len == shapes[i].len && memcmp(shapes[k].data, shapes[i].data, shapes[i].len) == 0)
+      out[count++] = k;
+  for (int k = 0; k < count && count > 1; k++) grouped[out[k]] = true;
+  return count;
+}
+
+static void make_all_groups(struct arena *a, struct work *w) {
+  size_t n = (size_t)w->n;
+  struct str *shapes = arena_new_array(a, n, struct str);
+  bool *grouped = arena_new_array(a, n, bool);
+  int *all = arena_new_array(a, n, int), *next = all, *others = arena_new_array(a, n, int), nothers = 0;
+  w->shared = arena_new_array(a, n, bool);
+  for (int i = 0; i < w->n; i++)
+    if (w->requests[i].kernel) shapes[i] = shape_of(a, w->requests[i].kernel);
+  for (int i = 0; i < w->n; i++) {
+    if (grouped[i]) continue;
+    int count = find_alike(w, shapes, i, grouped, next);
+    if (count > 1)
+      add_group(w, next, count, true), next += count;
+    else
+      others[nothers++] = i;
+  }
+  int size = (nothers + GROUPS - 1) / GROUPS;
+  if (size > MOST_GROUPED) size = MOST_GROUPED;
+  for (int i = 0; i < nothers; i += size)
+    add_group(w, others + i, size < nothers - i ? size : nothers - i, false);
+}
+
 /* ---- the cache ---- */
 
 /* Everything that the code of a group depends on, as bytes. */
 static struct str key_of(struct arena *a, const struct work *w, int group) {
   struct str key = str_make(a);
   str_printf(&key, "%s\n%s\n%s", EMITTER_STAMP, PASSES, w->host->identity);
-  for (int i = group_start(group); i < group_end(w, group); i++) {
-    str_printf(&key, "%s\n", w->requests[i].symbol);
-    if (w->requests[i].kernel) kernel_bytes(&key, w->requests[i].kernel); /* a tile's symbol says all */
+  for (int i = 0; i < w->code[group].count; i++) {
+    const struct request *r = request(w, group, i);
+    str_printf(&key, "%s\n", r->symbol);
+    if (r->kernel) kernel_bytes(&key, r->kernel); /* a tile's symbol says all */
   }
   return key;
 }
 
-static void read_cached(struct arena *a, struct work *w, int groups) {
+static void read_cached(struct arena *a, struct work *w) {
   if (w->host->cache == NULL) return;
-  w->keys = arena_new_array(a, (size_t)groups, struct str);
-  for (int i = 0; i < groups; i++) {
+  w->keys = arena_new_array(a, (size_t)w->ngroups, struct str);
+  for (int i = 0; i < w->ngroups; i++) {
     w->keys[i] = key_of(a, w, i);
     w->code[i].data = cache_read(a, w->host->cache, &w->keys[i], &w->code[i].size);
   }
@@ -261,16 +323,16 @@ static void read_cached(struct arena *a, struct work *w, int groups) {
 
 int codegen(struct arena *a, struct host *host, const struct request *requests, int n, struct code *out,
             int *cached, struct diags *d) {
-  int groups = (n + GROUP - 1) / GROUP;
   struct work w = {.host = host, .requests = requests, .n = n, .code = out};
-  w.missing = arena_new_array(a, (size_t)groups, int);
+  make_all_groups(a, &w);
+  w.missing = arena_new_array(a, (size_t)w.ngroups, int);
   *cached = 0;
-  read_cached(a, &w, groups);
-  for (int i = 0; i < groups; i++) {
+  read_cached(a, &w);
+  for (int i = 0; i < w.ngroups; i++) {
     if (out[i].data == NULL)
       w.missing[w.nmissing++] = i;
     else
-      *cached += group_end(&w, i) - group_start(i);
+      *cached += out[i].count;
   }
-  return w.nmissing == 0 || (codegen_start(host, d) && make_missing(&w, d)) ? groups : -1;
+  return w.nmissing == 0 || (codegen_start(host, d) && make_missing(&w, d)) ? w.ngroups : -1;
 }

@@ -25,12 +25,13 @@ struct request {
   const char *symbol;
 };
 
-/* Request i is in object i / CODEGEN_GROUP. */
-#define CODEGEN_GROUP 8
+/* An object file, and which requests it holds. */
 struct code {
   const char *data;
   size_t size;
   LLVMMemoryBufferRef owner; /* NULL: `data` lies in an arena */
+  const int *requests;
+  int count;
 };
 void code_dispose(struct code *c);
 

@@ -244,17 +244,17 @@ static void cut(struct ordered_conv *p) {
   p->pieces.count[2] = (int)least(results / WORDS_AT_ONCE + 1, MOST_BLOCKS);
 }
 
-static bool make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a, struct diags *d) {
+static void make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a) {
   size_t size = (size_t)dtype_size(p->size.dtype);
   if (p->conv.result == CONV_INPUT || (p->conv.result == CONV_OUTPUT && p->conv.groups > 1))
     p->turned = arena_alloc(a, (size_t)(p->counts[1] + 1) * size);
   struct gemm_layout layout = layout_of(p);
-  p->gemm = gemm_create(cpu->jit, a, &p->size, &layout, d);
-  return p->gemm != NULL;
+  p->gemm = gemm_create(cpu->jit, a, &p->size, &layout);
 }
 
 bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                        struct diags *d) {
+  (void)d;
   const struct node *n = step->node;
   struct ordered_conv *p = arena_new(a, struct ordered_conv);
   int64_t numbers[MAX_LEAF_NUMBERS];
@@ -272,8 +272,8 @@ bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step
   bool by_lanes = conv_has_lanes((const struct conv_numbers *)numbers);
   if (by_lanes)
     p->gaps = false; /* no 0 is multiplied there */
-  else if (!make_gemm(p, cpu, a, d))
-    return false;
+  else
+    make_gemm(p, cpu, a);
   cut(p);
   p->room = by_lanes && p->conv.result == CONV_KERNEL ? conv_lanes_memory(&p->patches, p->size.k) : 0;
   if (p->room) p->memory = arena_alloc(a, (size_t)p->pieces.count[1] * p->room);

@@ -39,6 +39,12 @@ LLVMValueRef emit_instruction(struct emit *e, const struct sinst *inst, enum dty
 
 /* The function `symbol` for one kernel; it has the type kernel_fn. Memory of its own is taken from `scratch`. */
 LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *symbol, struct arena *scratch);
+/* For kernels that differ in floats alone (shape.h): their function `symbol`, which is given these behind its other
+ * arguments; and the function for one of them, which calls that. */
+enum { MAX_GIVEN = 8 };
+LLVMValueRef emit_shape(struct emit *e, const struct kernel *k, int given, const char *symbol,
+                        struct arena *scratch);
+void emit_of_shape(struct emit *e, LLVMValueRef shape, const uint64_t *given, int count, const char *symbol);
 /* The function `symbol` for one tile; it has the type tile_fn. */
 void emit_tile(struct emit *e, const struct tile *t, const char *symbol);
 

@@ -41,7 +41,7 @@ struct gemm {
   int64_t a_row;            /* bytes between rows of a panel of A */
   int64_t last;             /* columns of the last vector, where it is not whole */
   int64_t wide, high, deep; /* columns and rows of C at a time, rows of A packed at a time */
-  tile_fn *tile[2][2];      /* 1: of the last rows; 1: of the last columns */
+  const struct tile_code *tile[2][2]; /* 1: of the last rows; 1: of the last columns */
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -86,20 +86,21 @@ void gemm_enter(void) {
 
 /* ---- making ---- */
 
-static bool make_tile(const struct gemm *g, struct cpu_jit *jit, int lanes, bool last_rows, bool last_columns,
-                      tile_fn **out, struct diags *d) {
+/* NULL: there is none such. */
+static const struct tile_code *make_tile(const struct gemm *g, struct cpu_jit *jit, int lanes, bool last_rows,
+                                         bool last_columns) {
   const struct product *p = &g->size;
   int64_t rows = last_rows ? p->m % g->rows : g->rows,
           columns = last_columns ? p->n % g->columns : g->columns;
   if (rows == 0 || columns == 0 || (!last_rows && p->m < g->rows) || (!last_columns && p->n < g->columns))
-    return true;
+    return NULL;
   struct tile t = {.dtype = p->dtype,
                    .rows = (int)rows,
                    .vectors = (int)blocks_of(columns, lanes),
                    .lanes = lanes,
                    .columns = p->transpose_a,
                    .partial = columns % lanes != 0};
-  return cpu_jit_tile(jit, &t, out, d);
+  return cpu_jit_tile(jit, &t);
 }
 
 /* Sums are so many that none is waited for, and that they fit the registers beside B and a number of A. */
@@ -132,7 +133,7 @@ static void choose_panels(struct gemm *g) {
 }
 
 const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
-                               const struct gemm_layout *layout, struct diags *d) {
+                               const struct gemm_layout *layout) {
   struct vector_registers v = host_vectors();
   struct gemm *g = arena_new(a, struct gemm);
   *g = (struct gemm){.size = *size, .bytes = dtype_size(size->dtype)};
@@ -145,9 +146,8 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
   for (int64_t n = g->pieces; n >= 4; n /= 2) g->levels++;
   choose_tiles(g, &v);
   choose_panels(g);
-  for (int i = 0; i < 4; i++)
-    if (size->k > 0 && !make_tile(g, jit, v.bytes / (int)g->bytes, i & 1, i & 2, &g->tile[i & 1][i >> 1], d))
-      return NULL;
+  for (int i = 0; i < 4 && size->k > 0; i++)
+    g->tile[i & 1][i >> 1] = make_tile(g, jit, v.bytes / (int)g->bytes, i & 1, i & 2);
   return g;
 }
 
@@ -229,7 +229,7 @@ static void run_tiles(const struct area *s, struct sums to, int64_t top, int64_t
     bool last_columns = j + g->columns > g->size.n;
     const char *rows = a;
     for (int64_t i = top; i < bottom; i += g->rows, rows += g->a_apart)
-      g->tile[i + g->rows > g->size.m][last_columns](
+      g->tile[i + g->rows > g->size.m][last_columns]->fn(
           rows, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, call);
   }
 }

@@ -14,6 +14,7 @@
 struct jit_kernel {
   struct kernel kernel; /* a copy that lives as long as the JIT */
   struct tile tile;     /* in its place, if it is one: then fn is to be called as a tile_fn */
+  struct tile_code code;
   bool is_tile;
   const char *symbol;
   kernel_fn *fn;
@@ -158,9 +159,12 @@ static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n,
   arena_guard(&guard, undo_codes, &all);
   int cached = 0, nobjects = codegen(scratch, &jit->host, requests, n, all.code, &cached, d);
   bool ok = nobjects >= 0;
-  for (int i = 0, first = 0; ok && i < nobjects; i++, first += CODEGEN_GROUP)
-    ok =
-        link_code(jit, &all.code[i], fresh + first, n - first < CODEGEN_GROUP ? n - first : CODEGEN_GROUP, d);
+  struct jit_kernel **held = arena_new_array(scratch, (size_t)n, struct jit_kernel *);
+  for (int i = 0; ok && i < nobjects; i++) {
+    const struct code *c = &all.code[i];
+    for (int k = 0; k < c->count; k++) held[k] = fresh[c->requests[k]];
+    ok = link_code(jit, &all.code[i], held, c->count, d);
+  }
   arena_unguard(&guard);
   undo_codes(&all);
   for (int i = 0; !ok && i < n; i++) {
@@ -218,14 +222,28 @@ static struct jit_kernel *tile_entry(struct cpu_jit *jit, const struct tile *t) 
   return jit->tiles = e;
 }
 
-bool cpu_jit_tile(struct cpu_jit *jit, const struct tile *tile, tile_fn **out, struct diags *d) {
-  struct arena_guard guard, locked;
-  struct arena *scratch = arena_create_guarded(&guard);
+const struct tile_code *cpu_jit_tile(struct cpu_jit *jit, const struct tile *tile) {
+  struct arena_guard locked;
   pthread_mutex_lock(&jit->lock);
   arena_guard(&locked, undo_lock, &jit->lock);
-  struct jit_kernel *e = tile_entry(jit, tile);
-  bool ok = e->fn || compile_fresh(jit, &e, 1, scratch, d);
-  memcpy(out, &e->fn, sizeof *out);
+  const struct tile_code *code = &tile_entry(jit, tile)->code;
+  arena_unguard(&locked);
+  pthread_mutex_unlock(&jit->lock);
+  return code;
+}
+
+bool cpu_jit_finish(struct cpu_jit *jit, struct diags *d) {
+  struct arena_guard guard, locked;
+  struct arena *scratch = arena_create_guarded(&guard);
+  int all = 0, n = 0;
+  pthread_mutex_lock(&jit->lock);
+  arena_guard(&locked, undo_lock, &jit->lock);
+  for (const struct jit_kernel *e = jit->tiles; e; e = e->next) all++;
+  struct jit_kernel **fresh = arena_new_array(scratch, (size_t)all, struct jit_kernel *);
+  for (struct jit_kernel *e = jit->tiles; e; e = e->next)
+    if (!e->fn) fresh[n++] = e;
+  bool ok = n == 0 || compile_fresh(jit, fresh, n, scratch, d);
+  for (int i = 0; i < n; i++) memcpy(&fresh[i]->code.fn, &fresh[i]->fn, sizeof fresh[i]->fn);
   arena_unguard(&locked);
   pthread_mutex_unlock(&jit->lock);
   arena_destroy_guarded(scratch, &guard);

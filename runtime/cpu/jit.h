@@ -19,8 +19,13 @@ void cpu_jit_destroy(struct cpu_jit *jit);
 bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
                      struct diags *d);
 
-/* The function of a tile of a matrix product, made once. False after an error. */
-bool cpu_jit_tile(struct cpu_jit *jit, const struct tile *tile, tile_fn **out, struct diags *d);
+/* The function of a tile of a matrix product, made once, as long as `jit` lives: NULL until cpu_jit_finish, which makes
+ * all that were asked for together. False after an error. */
+struct tile_code {
+  tile_fn *fn;
+};
+const struct tile_code *cpu_jit_tile(struct cpu_jit *jit, const struct tile *tile);
+bool cpu_jit_finish(struct cpu_jit *jit, struct diags *d);
 
 /* Distinct kernels compiled, those whose code came from the cache on disk instead, kernels that found a function
  * made before, and the seconds all this took. */

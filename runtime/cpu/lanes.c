@@ -139,6 +139,13 @@ static LLVMValueRef accumulator(const struct cpu_loops *n, int sum, int chunk) {
   return kernel_is_arg(n->k) ? n->extra[sum][chunk] : n->acc[sum][chunk];
 }
 
+/* A float that kernels of one shape are given: an argument of the function, as bits. */
+static LLVMValueRef given(struct cpu_loops *n, enum dtype d, int number) {
+  LLVMValueRef bits = llvm.GetParam(n->fn, 2 + (unsigned)number);
+  if (d == DT_F32) bits = llvm.BuildTrunc(n->e->builder, bits, i32(n), "");
+  return llvm.BuildBitCast(n->e->builder, bits, emit_type(n->e, d, 1), "");
+}
+
 static void emit_uniform(struct cpu_loops *n, struct cpu_program *g, int v) {
   const struct sinst *i = &g->text->inst[v];
   if (i->op == S_CONST) return;
@@ -146,6 +153,8 @@ static void emit_uniform(struct cpu_loops *n, struct cpu_program *g, int v) {
     g->scalar[v] = i->a >= n->k->nargs ? accumulator(n, i->a - n->k->nargs, 0) : load_scalar(n, i->a);
   } else if (i->op == S_INDEX) {
     g->scalar[v] = loops_index(n, i->a);
+  } else if (i->op == S_PARAM && i->a >= n->k->nparams) {
+    g->scalar[v] = given(n, (enum dtype)i->dtype, i->a - n->k->nparams);
   } else if (i->op == S_PARAM) {
     g->scalar[v] = loops_size(n, n->k->rank + n->k->nargs * n->k->rank + i->a);
   } else {

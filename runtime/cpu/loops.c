@@ -358,7 +358,22 @@ static const struct kernel *along_rows(const struct kernel *k, struct arena *scr
   return turned;
 }
 
-LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *symbol, struct arena *scratch) {
+static LLVMValueRef add_function(struct emit *e, const char *symbol, int given) {
+  LLVMTypeRef params[2 + MAX_GIVEN] = {llvm.PointerTypeInContext(e->context, 0),
+                                       llvm.PointerTypeInContext(e->context, 0)};
+  for (int i = 0; i < given; i++) params[2 + i] = llvm.Int64TypeInContext(e->context);
+  LLVMTypeRef type = llvm.FunctionType(llvm.VoidTypeInContext(e->context), params, 2 + (unsigned)given, 0);
+  LLVMValueRef fn = llvm.AddFunction(e->module, symbol, type);
+  unsigned nounwind = llvm.GetEnumAttributeKindForName("nounwind", 8);
+  llvm.AddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                           llvm.CreateEnumAttribute(e->context, nounwind, 0));
+  llvm.SetValueName2(llvm.GetParam(fn, 0), "args", 4);
+  llvm.SetValueName2(llvm.GetParam(fn, 1), "sizes", 5);
+  return fn;
+}
+
+LLVMValueRef emit_shape(struct emit *e, const struct kernel *k, int given, const char *symbol,
+                        struct arena *scratch) {
   struct cpu_loops *n = arena_new(scratch, struct cpu_loops);
   n->e = e;
   n->k = k = along_rows(k, scratch);
@@ -372,19 +387,25 @@ LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *sym
     if (n->body.live[v] && k->body.inst[v].op == S_ARG) n->in_body[k->body.inst[v].a] = true;
   for (int a = k->nargs - k->nmapped; a < k->nargs; a++) n->in_body[a] = true;
   choose_shape(n);
-
-  LLVMTypeRef pointer = llvm.PointerTypeInContext(e->context, 0), params[] = {pointer, pointer};
-  LLVMTypeRef type = llvm.FunctionType(llvm.VoidTypeInContext(e->context), params, 2, 0);
-  n->fn = llvm.AddFunction(e->module, symbol, type);
-  unsigned nounwind = llvm.GetEnumAttributeKindForName("nounwind", 8);
-  llvm.AddAttributeAtIndex(n->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                           llvm.CreateEnumAttribute(e->context, nounwind, 0));
+  n->fn = add_function(e, symbol, given);
   n->sizes = llvm.GetParam(n->fn, 1);
-  llvm.SetValueName2(llvm.GetParam(n->fn, 0), "args", 4);
-  llvm.SetValueName2(n->sizes, "sizes", 5);
   go_to(n, new_block(n, "entry"));
   load_sizes(n, llvm.GetParam(n->fn, 0));
   emit_depth(n, 0);
   llvm.BuildRetVoid(e->builder);
   return n->fn;
+}
+
+LLVMValueRef emit_kernel(struct emit *e, const struct kernel *k, const char *symbol, struct arena *scratch) {
+  return emit_shape(e, k, 0, symbol, scratch);
+}
+
+void emit_of_shape(struct emit *e, LLVMValueRef shape, const uint64_t *given, int count, const char *symbol) {
+  LLVMValueRef fn = add_function(e, symbol, 0), args[2 + MAX_GIVEN];
+  llvm.PositionBuilderAtEnd(e->builder, llvm.AppendBasicBlockInContext(e->context, fn, "entry"));
+  for (unsigned i = 0; i < 2; i++) args[i] = llvm.GetParam(fn, i);
+  for (int i = 0; i < count; i++)
+    args[2 + i] = llvm.ConstInt(llvm.Int64TypeInContext(e->context), given[i], 0);
+  llvm.BuildCall2(e->builder, llvm.GlobalGetValueType(shape), shape, args, 2 + (unsigned)count, "");
+  llvm.BuildRetVoid(e->builder);
 }

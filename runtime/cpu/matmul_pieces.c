@@ -181,11 +181,9 @@ static void cut_own(struct own_pieces *p, const struct product *s, int64_t count
   }
 }
 
-static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, struct command *c,
-                        struct diags *d) {
+static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, struct command *c) {
   struct own_pieces *p = arena_new(a, struct own_pieces);
-  *p = (struct own_pieces){.gemm = gemm_create(cpu->jit, a, size, NULL, d), .batch = size->batch};
-  if (!p->gemm) return false;
+  *p = (struct own_pieces){.gemm = gemm_create(cpu->jit, a, size, NULL), .batch = size->batch};
   gemm_units(p->gemm, &p->down, &p->along);
   int64_t cost = (int64_t)(0.01 * (double)size->batch * work(size, size->m, size->n));
   int count = pieces_for(cost, size->batch * p->down * p->along);
@@ -210,7 +208,7 @@ static bool is_own(const struct cpu *cpu, const struct product *size) {
 bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                      struct diags *d) {
   struct matmul_pieces asked = {.size = product_of(step->node)}, *p;
-  if (is_own(cpu, &asked.size)) return prepare_own(cpu, a, &asked.size, c, d);
+  if (is_own(cpu, &asked.size)) return prepare_own(cpu, a, &asked.size, c);
   choose_blocks(&asked);
   int64_t cost = (int64_t)(0.01 * (double)asked.size.batch * work(&asked.size, asked.size.m, asked.size.n));
   int count = pieces_for(cost, count_units(&asked));

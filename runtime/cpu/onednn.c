@@ -3,7 +3,9 @@
 #include "runtime/cpu/onednn.h"
 
 #include "base/arena.h"
+#include "base/thread.h"
 #include "runtime/cpu/foreign.h"
+#include "runtime/cpu/host.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -29,10 +31,6 @@ static int get_threads(void) {
 
 void cpu_thread_init(void) { set_threads(1); }
 
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
-
-static void undo_start(void *mutex) { pthread_mutex_unlock(mutex); }
-
 /* The library generates its code for products in the first of them: here, where there is one thread, and room. Products
  * that are narrow have code of their own where there is AVX-512. It takes 20 milliseconds, which convolutions alone do
  * not need. */
@@ -48,24 +46,71 @@ static bool start_products(void) {
   return good;
 }
 
-static bool start_library(bool products) {
+static bool start_nothing(void) { return true; }
+
+/* What is done once, by whoever needs it first. */
+struct start {
+  bool (*run)(void);
+  pthread_mutex_t lock;
+  bool done;
+};
+static struct start whole = {start_nothing, PTHREAD_MUTEX_INITIALIZER, false},
+                    for_products = {start_products, PTHREAD_MUTEX_INITIALIZER, false};
+
+static void undo_start(void *mutex) { pthread_mutex_unlock(mutex); }
+
+static bool start(struct start *s) {
   enum { ROOM = 24 << 20 };
-  static bool started, has_products;
   struct arena_guard guard;
-  pthread_mutex_lock(&starting);
-  arena_guard(&guard, undo_start, &starting);
-  if (!(products ? has_products : started) && foreign_memory(0, ROOM)) {
-    if (!started) foreign_prepare();
+  pthread_mutex_lock(&s->lock);
+  arena_guard(&guard, undo_start, &s->lock);
+  if (!s->done && foreign_memory(0, ROOM)) {
+    foreign_prepare();
     foreign_enter();
-    started = true;
-    has_products = products && start_products();
+    s->done = s->run();
     foreign_leave();
   }
-  bool good = products ? has_products : started;
+  bool good = s->done;
   arena_unguard(&guard);
-  pthread_mutex_unlock(&starting);
+  pthread_mutex_unlock(&s->lock);
   return good;
 }
+
+/* ---- beside the caller ---- */
+
+static pthread_t starter;
+static bool starter_runs, starter_had; /* under `beside` */
+static pthread_mutex_t beside = PTHREAD_MUTEX_INITIALIZER;
+
+/* Where there is no memory, or the start is left for want of it, whoever needs the library says so. */
+static void *start_beside(void *unused) {
+  (void)unused;
+  jmp_buf point, *outer = arena_on_failure(&point);
+  if (!setjmp(point)) {
+    set_threads(1);
+    start(&for_products);
+  }
+  foreign_leave();
+  arena_on_failure(outer);
+  return NULL;
+}
+
+void onednn_expect_products(void) {
+  enum { SPACE = 256 << 20, ROOM = 64 << 20 }; /* for others, too */
+  pthread_mutex_lock(&beside);
+  if (!starter_had && host_cores() > 1 && foreign_memory(SPACE, ROOM))
+    starter_had = starter_runs = thread_start(&starter, start_beside, NULL) == 0;
+  pthread_mutex_unlock(&beside);
+}
+
+void onednn_wait(void) {
+  pthread_mutex_lock(&beside);
+  if (starter_runs) pthread_join(starter, NULL);
+  starter_runs = false;
+  pthread_mutex_unlock(&beside);
+}
+
+/* ---- making ---- */
 
 struct making {
   void *plan;
@@ -85,7 +130,7 @@ bool onednn_make(void *plan, bool products, bool (*make)(void *plan)) {
   struct arena_guard guard;
   arena_guard(&guard, undo_making, &m);
   set_threads(1); /* a primitive remembers how many threads it was made for */
-  bool good = start_library(products) && foreign_memory(0, ROOM);
+  bool good = start(products ? &for_products : &whole) && foreign_memory(0, ROOM);
   if (good) {
     foreign_enter();
     good = make(plan);

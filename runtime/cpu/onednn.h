@@ -12,6 +12,11 @@ void cpu_thread_init(void);
  * are asked for. False if make gives that, or there is no memory to start. Where the call is left for want of memory,
  * `plan` is freed, and what the library has made of it is not touched. */
 bool onednn_make(void *plan, bool products, bool (*make)(void *plan));
+/* Starts the library for products beside the caller, once, where another processor may do it; onednn_make waits for
+ * that. */
+void onednn_expect_products(void);
+/* Until no thread of expect_products is left. */
+void onednn_wait(void);
 /* The name of the way in which it is computed; "ref" where there is none to know. */
 const char *onednn_way(dnnl_primitive_desc_t desc);
 /* Whether the CPU has units for bfloat16 that are worth it: AMX. Those of AVX512_BF16 took 1.5 times as long as f32

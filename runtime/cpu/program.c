@@ -56,9 +56,15 @@ void program_init(struct cpu_loops *n, struct cpu_program *g, const struct sprog
   if (in_lanes) mark_splats(g, results, nresults);
 }
 
+/* A high half is eight instructions of half as many lanes. */
+static int weight_of(const struct sprog *text, int v) {
+  if (text->inst[v].op == S_MULHI) return 8;
+  return dtype_size(s_dtype(text, v)) == 8 ? 2 : 1;
+}
+
 int program_weight(const struct cpu_program *g, int depth) {
   int weight = 0;
   for (int v = 0; v < g->text->count; v++)
-    if (g->live[v] && g->depth[v] >= depth) weight += dtype_size(s_dtype(g->text, v)) == 8 ? 2 : 1;
+    if (g->live[v] && g->depth[v] >= depth) weight += weight_of(g->text, v);
   return weight;
 }

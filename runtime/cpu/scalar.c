@@ -195,12 +195,29 @@ static LLVMValueRef shift(struct emit *e, enum sop op, enum dtype d, LLVMValueRe
   return llvm.BuildAShr(e->builder, a, count, "");
 }
 
+/* Two lanes at a time are one of 64 bits: what vectors multiply, and what LLVM has nothing to find out about. */
+static LLVMValueRef mulhi_of_pairs(struct emit *e, LLVMValueRef a, LLVMValueRef b) {
+  LLVMBuilderRef ir = e->builder;
+  int pairs = emit_lanes(a) / 2;
+  LLVMTypeRef wide = emit_type(e, DT_I64, pairs);
+  LLVMValueRef x = llvm.BuildBitCast(ir, a, wide, ""), y = llvm.BuildBitCast(ir, b, wide, "");
+  LLVMValueRef low = emit_const(e, DT_I64, UINT32_MAX, pairs), half = emit_const(e, DT_I64, 32, pairs);
+  LLVMValueRef first = llvm.BuildMul(ir, llvm.BuildAnd(ir, x, low, ""), llvm.BuildAnd(ir, y, low, ""), "");
+  LLVMValueRef second =
+      llvm.BuildMul(ir, llvm.BuildLShr(ir, x, half, ""), llvm.BuildLShr(ir, y, half, ""), "");
+  LLVMValueRef high = llvm.BuildAnd(ir, second, emit_const(e, DT_I64, ~(uint64_t)UINT32_MAX, pairs), "");
+  LLVMValueRef both = llvm.BuildOr(ir, llvm.BuildLShr(ir, first, half, ""), high, "");
+  return llvm.BuildBitCast(ir, both, llvm.TypeOf(a), "");
+}
+
 static LLVMValueRef mulhi(struct emit *e, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = e->builder;
-  LLVMTypeRef wide = emit_type(e, DT_I64, emit_lanes(a));
+  int lanes = emit_lanes(a);
+  if (lanes > 1) return mulhi_of_pairs(e, a, b);
+  LLVMTypeRef wide = emit_type(e, DT_I64, lanes);
   LLVMValueRef product =
       llvm.BuildMul(ir, llvm.BuildZExt(ir, a, wide, ""), llvm.BuildZExt(ir, b, wide, ""), "");
-  LLVMValueRef high = llvm.BuildLShr(ir, product, emit_const(e, DT_I64, 32, emit_lanes(a)), "");
+  LLVMValueRef high = llvm.BuildLShr(ir, product, emit_const(e, DT_I64, 32, lanes), "");
   return llvm.BuildTrunc(ir, high, llvm.TypeOf(a), "");
 }
 

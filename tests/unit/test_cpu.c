@@ -4,6 +4,7 @@
 #include "runtime/cpu/jit.h"
 
 #include "ir/scalar/split.h"
+#include "runtime/cpu/codegen.h"
 #include "runtime/cpu/matmul.h"
 #include "runtime/cpu/object.h"
 #include "runtime/cpu/onednn.h"
@@ -199,6 +200,86 @@ static void compiled_once(void **state) {
   fn[1]((void *[]){in, out}, sizes);
   for (int i = 0; i < 40; i++) assert_true(out[i] == (i > 20 ? in[i] : 0.25f));
   assert_true(out[40] == 7);
+}
+
+/* ---- kernels of one shape ---- */
+
+/* y = x (..(x + 1)..) scale + shift, of many instructions. */
+static void long_kernel(struct arena *a, struct kernel *k, float scale, float shift) {
+  enum { TIMES = 40 };
+  relu_kernel(a, k, 0);
+  struct sprog *p = &k->body;
+  *p = sprog_make(a);
+  sval x = s_arg(p, 0, DT_F32), y = x, one = s_const(p, DT_F32, 1);
+  for (int i = 0; i < TIMES; i++) y = s_binary(p, S_MUL, s_binary(p, S_ADD, y, one), x);
+  y = s_binary(p, S_MUL, y, s_const(p, DT_F32, (double)scale));
+  k->result[0] = s_binary(p, S_ADD, y, s_const(p, DT_F32, (double)shift));
+  kernel_settle(k);
+  k->hash = sprog_hash(&k->body, STR_HASH_SEED);
+}
+
+/* How many objects, and bytes of them, the kernels are. */
+static int objects_of(struct fixture *f, const struct kernel *kernels, int n, size_t *bytes) {
+  struct host host;
+  struct request *requests = arena_new_array(f->arena, (size_t)n, struct request);
+  struct code *code = arena_new_array(f->arena, (size_t)n, struct code);
+  int cached;
+  assert_true(codegen_host(f->arena, &host, &f->diags));
+  host.cache = NULL;
+  for (int i = 0; i < n; i++)
+    requests[i] = (struct request){&kernels[i], NULL, arena_printf(f->arena, "kernel_%d", i)};
+  int count = codegen(f->arena, &host, requests, n, code, &cached, &f->diags);
+  *bytes = 0;
+  for (int i = 0; i < count; i++) {
+    *bytes += code[i].size;
+    code_dispose(&code[i]);
+  }
+  return count;
+}
+
+KERNEL_CALLER static void one_shape(void **state) {
+  enum { SAME = 6, SIZE = 37 };
+  struct fixture *f = *state;
+  struct kernel k[SAME];
+  const struct kernel *list[SAME];
+  kernel_fn *fn[SAME];
+  float in[SIZE], out[SIZE], expected[SIZE];
+  int64_t sizes[] = {SIZE, 1, 1, 0};
+  static const float scales[SAME] = {0.5f, 2, -1, INFINITY, NAN, 0x1p-149f};
+  for (int i = 0; i < SIZE; i++) in[i] = (float)(i - 18) / 16;
+  for (int i = 0; i < SAME; i++) {
+    long_kernel(f->arena, &k[i], scales[i], i == 1 ? -0.0f : (float)(10 + i));
+    list[i] = &k[i];
+  }
+  assert_true(cpu_jit_compile(f->jit, list, SAME, fn, &f->diags));
+  for (int i = 0; i < SAME; i++) {
+    kernel_eval(list[i], (void *[]){in, expected}, sizes);
+    fn[i]((void *[]){in, out}, sizes);
+    for (int e = 0; e < SIZE; e++)
+      assert_true(memcmp(&out[e], &expected[e], sizeof *out) == 0 || (isnan(out[e]) && isnan(expected[e])));
+  }
+  size_t one, all;
+  assert_int_equal(objects_of(f, k, 1, &one), 1);
+  assert_int_equal(objects_of(f, k, SAME, &all), 1);
+  assert_true(all < 2 * one);
+  k[0].args[1].vector = STRIDE_ANY; /* another shape, though its floats are */
+  assert_int_equal(objects_of(f, k, SAME, &all), 2);
+}
+
+static void tiles_together(void **state) {
+  struct fixture *f = *state;
+  struct tile t = {.dtype = DT_F32, .rows = 2, .vectors = 1, .lanes = 4}, u = t;
+  u.rows = 3;
+  const struct tile_code *two = cpu_jit_tile(f->jit, &t), *three = cpu_jit_tile(f->jit, &u);
+  assert_ptr_equal(cpu_jit_tile(f->jit, &t), two);
+  assert_ptr_not_equal(two, three);
+  assert_null(two->fn);
+  assert_true(cpu_jit_finish(f->jit, &f->diags));
+  assert_true(two->fn && three->fn && two->fn != three->fn);
+  assert_true(cpu_jit_finish(f->jit, &f->diags)); /* nothing is left */
+  struct cpu_jit_stats stats;
+  cpu_jit_stats(f->jit, &stats);
+  assert_int_equal(stats.compiled + stats.cached, 2);
 }
 
 /* ---- the cache ---- */
@@ -457,6 +538,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(every_instruction, setup, teardown),
       cmocka_unit_test_setup_teardown(functions_agree, setup, teardown),
       cmocka_unit_test_setup_teardown(compiled_once, setup, teardown),
+      cmocka_unit_test_setup_teardown(one_shape, setup, teardown),
+      cmocka_unit_test_setup_teardown(tiles_together, setup, teardown),
       cmocka_unit_test_setup_teardown(cache_on_disk, setup, teardown),
       cmocka_unit_test_setup_teardown(damaged_objects, setup, teardown),
       cmocka_unit_test_setup_teardown(calls_of_the_library, setup, teardown),
