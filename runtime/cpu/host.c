@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LLVM finds out a processor's name and features from these CPUID leaves, and asks the system which registers
- * it saves. Fields that differ between the cores of a processor are left out. */
+/* LLVM finds out a processor's name and features on x86 from CPUID leaves, and asks the system which registers it saves;
+ * on AArch64 from what the system says of it in /proc/cpuinfo. Both are the identity of what it compiles, without what
+ * differs between the cores of a processor. */
 #include "runtime/cpu/host.h"
 
 #include "runtime/cpu/llvm.h"
@@ -48,9 +49,11 @@ static bool choose_processor(const struct processor *all, int count, const char 
   return false;
 }
 
-#ifdef __x86_64__
+#if defined(__x86_64__)
 
 #include <cpuid.h>
+
+#define MACHINE "x86-64"
 
 enum { PROCESSORS = 5 };
 
@@ -68,23 +71,6 @@ static void list_processors(struct processor *out) {
                                             {"haswell", avx2, v3},
                                             {"skylake-avx512", avx512, v4}};
   memcpy(out, all, sizeof all);
-}
-
-bool host_processor(const char **name, struct diags *d) {
-  struct processor all[PROCESSORS];
-  list_processors(all);
-  return choose_processor(all, PROCESSORS, name, d);
-}
-
-/* The last of the list that it has. */
-struct vector_registers host_vectors(void) {
-  struct processor all[PROCESSORS];
-  list_processors(all);
-  const char *name = asked_processor();
-  const struct processor *p = name ? find_processor(all, PROCESSORS, name) : NULL;
-  for (int i = 0; i < PROCESSORS && !name; i++)
-    if (all[i].here) p = &all[i];
-  return p ? p->vectors : all[0].vectors;
 }
 
 enum { EAX = 1, EBX = 2, ECX = 4, EDX = 8, ALL = 15 };
@@ -131,6 +117,68 @@ static void put_processor(struct str *s) {
   }
 }
 
+#elif defined(__aarch64__)
+
+#include <stdio.h>
+#include <sys/auxv.h>
+
+#define MACHINE "aarch64"
+
+enum { PROCESSORS = 1 };
+
+/* Vectors have 128 bits in all that is compiled: SVE's are not used. */
+static void list_processors(struct processor *out) {
+  *out = (struct processor){"generic", {16, 32, true}, true};
+}
+
+/* The lines of /proc/cpuinfo that LLVM reads, of each core that differs from the one before; read once. */
+static char lines[4096];
+static pthread_once_t asked = PTHREAD_ONCE_INIT;
+
+static void keep_line(const char *line) {
+  static const char *const starts[] = {"CPU implementer", "CPU variant", "CPU part", "Features", "Hardware"};
+  enum { STARTS = sizeof starts / sizeof *starts };
+  static char last[STARTS][1024];
+  for (size_t i = 0; i < STARTS; i++) {
+    if (strncmp(line, starts[i], strlen(starts[i])) != 0 || strcmp(line, last[i]) == 0) continue;
+    snprintf(last[i], sizeof last[i], "%s", line);
+    strncat(lines, line, sizeof lines - strlen(lines) - 1);
+  }
+}
+
+static void ask_processor(void) {
+  char line[1024];
+  FILE *f = fopen("/proc/cpuinfo", "r");
+  while (f && fgets(line, sizeof line, f)) keep_line(line);
+  if (f) fclose(f);
+}
+
+static void put_processor(struct str *s) {
+  pthread_once(&asked, ask_processor);
+  str_printf(s, " %lx:%lx\n%s", getauxval(AT_HWCAP), getauxval(AT_HWCAP2), lines);
+}
+
+#endif
+
+#ifdef MACHINE
+
+bool host_processor(const char **name, struct diags *d) {
+  struct processor all[PROCESSORS];
+  list_processors(all);
+  return choose_processor(all, PROCESSORS, name, d);
+}
+
+/* The last of the list that it has. */
+struct vector_registers host_vectors(void) {
+  struct processor all[PROCESSORS];
+  list_processors(all);
+  const char *name = asked_processor();
+  const struct processor *p = name ? find_processor(all, PROCESSORS, name) : NULL;
+  for (int i = 0; i < PROCESSORS && !name; i++)
+    if (all[i].here) p = &all[i];
+  return p ? p->vectors : all[0].vectors;
+}
+
 const char *host_identity(struct arena *a) {
   const char *library = getenv("DGC_LLVM");
   struct stat file = {0};
@@ -139,7 +187,7 @@ const char *host_identity(struct arena *a) {
   str_printf(&s, "LLVM %s", LLVM_VERSION_STRING);
   if (stat(library, &file) == 0)
     str_printf(&s, " %" PRId64 " bytes of %" PRId64, (int64_t)file.st_size, (int64_t)file.st_mtime);
-  str_put(&s, "\nx86-64");
+  str_put(&s, "\n" MACHINE);
   put_processor(&s);
   if (asked_processor()) str_printf(&s, " as %s", asked_processor());
   str_putc(&s, '\n');
@@ -151,11 +199,7 @@ const char *host_identity(struct arena *a) {
 bool host_processor(const char **name, struct diags *d) { return choose_processor(NULL, 0, name, d); }
 
 struct vector_registers host_vectors(void) {
-#ifdef __aarch64__
-  return (struct vector_registers){16, 32, true};
-#else
   return (struct vector_registers){16, 16, false};
-#endif
 }
 
 const char *host_identity(struct arena *a) {

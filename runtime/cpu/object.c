@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ELF for x86-64, relocatable. Code comes first, constants follow on pages of their own; nothing is writable
- * once it can be run. Every offset is checked: the file was kept on disk. */
+/* ELF for x86-64 and AArch64, relocatable. Code comes first, constants follow on pages of their own; nothing is
+ * writable once it can be run. Every offset is checked: the file was kept on disk. */
 #include "runtime/cpu/object.h"
 
 #include <elf.h>
@@ -10,7 +10,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE         4096
+/* No system that dgc runs on has larger pages. */
+#ifdef __aarch64__
+#define PAGE 65536
+#else
+#define PAGE 4096
+#endif
 #define LEAD         64 /* readable bytes before the first function: sanitizers look there before a call */
 #define MAX_SECTIONS 64
 
@@ -24,7 +29,63 @@ struct object {
   } function[]; /* names are behind */
 };
 
-#ifdef __x86_64__
+/* ---- references ---- */
+
+/* What is at `at`, `place` bytes behind the base, gets to refer to what lies `target` bytes behind it. False if it
+ * cannot, and for references of other kinds than kernels have. */
+#if defined(__x86_64__)
+
+#define MACHINE EM_X86_64
+
+static bool put_reference(char *at, uint32_t type, uint64_t target, uint64_t place) {
+  int64_t distance = (int64_t)(target - place);
+  int32_t word = (int32_t)distance;
+  if ((type != R_X86_64_PC32 && type != R_X86_64_PLT32) || word != distance) return false;
+  memcpy(at, &word, sizeof word);
+  return true;
+}
+
+#elif defined(__aarch64__)
+
+#define MACHINE EM_AARCH64
+
+/* Writes the lowest `bits` of `value` over those of the instruction from bit `low` on. */
+static void put_bits(uint32_t *word, int low, int bits, int64_t value) {
+  uint32_t mask = (UINT32_C(1) << bits) - 1;
+  *word = (*word & ~(mask << low)) | ((uint32_t)value & mask) << low;
+}
+
+/* Pages of 4 KB from one to the other, whatever the system's are: two bits here, the others there. */
+static bool put_pages(uint32_t *word, uint64_t target, uint64_t place) {
+  int64_t pages = ((int64_t)target >> 12) - ((int64_t)place >> 12);
+  put_bits(word, 29, 2, pages);
+  put_bits(word, 5, 19, pages >> 2);
+  return pages >= -(1 << 20) && pages < 1 << 20;
+}
+
+/* Where in its page it lies, counted in what is loaded: 2^shift bytes. */
+static bool put_in_page(uint32_t *word, int shift, uint64_t target) {
+  put_bits(word, 10, 12, (int64_t)(target & 0xfff) >> shift);
+  return target % (UINT64_C(1) << shift) == 0;
+}
+
+/* Kernels load constants of 8 and of 16 bytes; ORC links what refers to anything else. */
+static bool put_reference(char *at, uint32_t type, uint64_t target, uint64_t place) {
+  uint32_t word;
+  memcpy(&word, at, sizeof word);
+  bool fits = type == R_AARCH64_ADR_PREL_PG_HI21      ? put_pages(&word, target, place)
+              : type == R_AARCH64_LDST64_ABS_LO12_NC  ? put_in_page(&word, 3, target)
+              : type == R_AARCH64_LDST128_ABS_LO12_NC ? put_in_page(&word, 4, target)
+                                                      : false;
+  if (fits) memcpy(at, &word, sizeof word);
+  return fits;
+}
+
+#endif
+
+/* ---- loading ---- */
+
+#ifdef MACHINE
 
 /* A file while it is loaded. */
 struct object_loader {
@@ -48,7 +109,7 @@ static bool read_sections(struct object_loader *l) {
   if (l->size < sizeof h) return false;
   memcpy(&h, l->data, sizeof h);
   if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 || h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_type != ET_REL ||
-      h.e_machine != EM_X86_64 || h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shnum > MAX_SECTIONS)
+      h.e_machine != MACHINE || h.e_shentsize != sizeof(Elf64_Shdr) || h.e_shnum > MAX_SECTIONS)
     return false;
   l->nsections = h.e_shnum;
   size_t bytes = (size_t)l->nsections * sizeof(Elf64_Shdr);
@@ -101,18 +162,13 @@ static const char *name_of(const struct object_loader *l, const Elf64_Sym *s) {
   return memchr(name, 0, names->sh_size - s->st_name) ? name : NULL;
 }
 
-static bool relocate(struct object_loader *l, int target, const Elf64_Rela *r) {
-  uint32_t type = ELF64_R_TYPE(r->r_info);
-  uint64_t size = l->section[target].sh_size;
+static bool relocate(struct object_loader *l, int section, const Elf64_Rela *r) {
+  uint64_t size = l->section[section].sh_size;
   Elf64_Sym symbol;
-  if (type != R_X86_64_PC32 && type != R_X86_64_PLT32) return false;
   if (size < 4 || r->r_offset > size - 4 || !read_symbol(l, ELF64_R_SYM(r->r_info), &symbol)) return false;
-  size_t place = l->at[target] + r->r_offset;
-  uint64_t value = l->at[symbol.st_shndx] + symbol.st_value + (uint64_t)r->r_addend - place;
-  int32_t word = (int32_t)value;
-  if ((uint64_t)(int64_t)word != value) return false;
-  memcpy(l->base + place, &word, sizeof word);
-  return true;
+  size_t place = l->at[section] + r->r_offset;
+  uint64_t target = l->at[symbol.st_shndx] + symbol.st_value + (uint64_t)r->r_addend;
+  return put_reference(l->base + place, ELF64_R_TYPE(r->r_info), target, place);
 }
 
 static bool relocate_all(struct object_loader *l) {
@@ -158,7 +214,9 @@ static struct object *list_functions(const struct object_loader *l) {
 static struct object *load(struct object_loader *l) {
   for (int i = 0; i < l->nsections; i++)
     if (l->placed[i]) memcpy(l->base + l->at[i], l->data + l->section[i].sh_offset, l->section[i].sh_size);
-  if (!relocate_all(l) || mprotect(l->base, l->code_size, PROT_READ | PROT_EXEC) != 0) return NULL;
+  if (!relocate_all(l)) return NULL;
+  __builtin___clear_cache(l->base, l->base + l->code_size);
+  if (mprotect(l->base, l->code_size, PROT_READ | PROT_EXEC) != 0) return NULL;
   size_t constants = l->total - l->code_size;
   if (constants > 0 && mprotect(l->base + l->code_size, constants, PROT_READ) != 0) return NULL;
   return list_functions(l);

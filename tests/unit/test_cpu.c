@@ -10,6 +10,7 @@
 #include "runtime/cpu/onednn.h"
 #include "tests/support/kernels.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -405,6 +406,38 @@ static void load_copy(const char *code, size_t size) {
   free(copy);
 }
 
+/* A kernel from its file in the cache, by object.c alone: most are linked so. */
+static void linked_without_llvm(void **state) {
+  struct fixture *f = *state;
+  struct own_cache c;
+  char path[500];
+  size_t size;
+#if !defined(__x86_64__) && !defined(__aarch64__)
+  skip();
+#endif
+  enter_cache(f, &c);
+  struct kernel_sample s;
+  struct rng r = {11};
+  struct cpu_jit *jit = cpu_jit_create(&f->diags);
+  random_sample(&r, f->arena, &s, KERNEL_MAP, MAX_KERNEL_SUMS);
+  const struct kernel *list[] = {&s.kernel};
+  kernel_fn *fn;
+  assert_true(cpu_jit_compile(jit, list, 1, &fn, &f->diags));
+  cached_file(c.folder, path, sizeof path);
+  char *code = code_of(f->arena, path, &size), name[64];
+  struct object *o = object_load(code, size);
+  assert_non_null(o);
+  snprintf(name, sizeof name, "kernel_%016" PRIx64 "_0", s.kernel.hash);
+  void *address = object_find(o, name);
+  assert_non_null(address);
+  assert_null(object_find(o, "kernel"));
+  memcpy(&fn, &address, sizeof fn);
+  check_sample(f->arena, &s, fn, 0);
+  object_unload(o);
+  cpu_jit_destroy(jit);
+  leave_cache(&c);
+}
+
 static void damaged_objects(void **state) {
   struct fixture *f = *state;
   struct own_cache c;
@@ -541,6 +574,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(one_shape, setup, teardown),
       cmocka_unit_test_setup_teardown(tiles_together, setup, teardown),
       cmocka_unit_test_setup_teardown(cache_on_disk, setup, teardown),
+      cmocka_unit_test_setup_teardown(linked_without_llvm, setup, teardown),
       cmocka_unit_test_setup_teardown(damaged_objects, setup, teardown),
       cmocka_unit_test_setup_teardown(calls_of_the_library, setup, teardown),
       cmocka_unit_test_setup_teardown(text_is_stable, setup, teardown),
