@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LLVM finds out a processor's name and features on x86 from CPUID leaves, and asks the system which registers it saves;
- * on AArch64 from what the system says of it in /proc/cpuinfo. Both are the identity of what it compiles, without what
- * differs between the cores of a processor. */
+/* LLVM finds out a processor's name and features from these CPUID leaves, and asks the system which registers
+ * it saves; on AArch64 from what /proc/cpuinfo says. What differs between the cores of an x86 is left out. */
 #include "runtime/cpu/host.h"
 
 #include "runtime/cpu/llvm.h"
