@@ -8,7 +8,7 @@ import os
 import re
 
 os.environ["JAX_PLATFORMS"] = "cpu"
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 --xla_backend_optimization_level=0"
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 --xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import jax
 import numpy as np
