@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patches: along the last axis the places of a pixel that lie side by side in the image, too, are one run, copied by
- * whole vectors: what is written behind a run is written again by the next one, or lies behind the row. */
+/* Patches where they lie: in the image, or in a copy of some of its lines that has a border of zeros. */
 #include "kernels/cpu/patches.h"
 
 #include <string.h>
-
-#define INLINE static inline __attribute__((always_inline))
-enum { VECTOR = 64 };
 
 static struct patch_axis axis_of(const struct conv_numbers *s, int i) {
   if (s->result == 0)
@@ -61,160 +57,117 @@ bool patches_are_image(const struct patches *p) {
   return p->groups == 1;
 }
 
-/* What a place of a pixel meets on an axis; -1: nothing. */
-INLINE int64_t met(const struct patch_axis *a, int64_t pixel, int64_t place) {
-  int64_t at = pixel * a->by_pixel + place * a->by_place + a->low;
-  if (a->gap != 1) {
-    if (at < 0 || at % a->gap) return -1;
-    at /= a->gap;
-  }
+int64_t patches_lines(const struct patches *p) { return p->batch * p->axis[0].pixels * p->axis[1].pixels; }
+
+/* What lies `at` behind where the first place of the first pixel is; -1: nothing. */
+static int64_t met(const struct patch_axis *a, int64_t at) {
+  at += a->low;
+  if (at < 0 || (a->gap != 1 && at % a->gap)) return -1;
+  if (a->gap != 1) at /= a->gap;
   return at < a->image ? at : -1;
 }
 
-INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
-
-INLINE void copy(char *to, const char *from, int64_t bytes, const char *end) {
-  if (end - from < (bytes + VECTOR - 1) / VECTOR * VECTOR) {
-    memcpy(to, from, (size_t)bytes);
-    return;
-  }
-  for (int64_t at = 0; at < bytes; at += VECTOR) memcpy(to + at, from + at, VECTOR);
-}
-
-/* A line of places, those of the last axis, of pixels one behind the other: bytes [begin, end) of it go to `to`. */
-struct patch_line {
-  const struct patches *p;
-  const char *image, *end; /* what is met of the last axis, NULL: nothing; the end of all */
-  int64_t first_byte, end_byte;
-  int64_t group, step; /* step: bytes from a pixel's to the next one's */
-  char *to;
+/* How `pixels` pixels of an axis lie in a copy, in slots: as in the image, or where most of that is met by none, those
+ * of a place beside each other. */
+struct slots {
+  int64_t count, by_pixel, by_place;
+  bool by_places;
 };
 
-/* Place after place. */
-INLINE void line_by_places(const struct patch_line *l, int64_t pixel, char *to) {
-  const struct patches *p = l->p;
-  int64_t bytes = p->terms * p->size;
-  for (int64_t k = l->first_byte / bytes; k * bytes < l->end_byte; k++) {
-    int64_t begin = greatest(l->first_byte - k * bytes, 0), end = least(l->end_byte - k * bytes, bytes);
-    int64_t at = l->image ? met(&p->axis[2], pixel, k) : -1;
+static int64_t reach(const struct patch_axis *a, int64_t pixels) {
+  return (pixels - 1) * a->by_pixel + (a->places - 1) * a->by_place + 1;
+}
+
+static struct slots slots_of(const struct patch_axis *a, int64_t pixels) {
+  if (pixels * a->places < reach(a, pixels)) return (struct slots){pixels * a->places, 1, pixels, true};
+  return (struct slots){reach(a, pixels), a->by_pixel, a->by_place, false};
+}
+
+/* What a slot holds of pixels from `first` on; -1: nothing. */
+static int64_t held(const struct patch_axis *a, const struct slots *s, int64_t first, int64_t slot) {
+  int64_t at = first * a->by_pixel;
+  if (!s->by_places) return met(a, at + slot);
+  return met(a, at + slot % s->by_place * a->by_pixel + slot / s->by_place * a->by_place);
+}
+
+/* Slots of which the first `pixels` pixels read some. */
+static int64_t read_by(const struct patch_axis *a, const struct slots *s, int64_t pixels) {
+  return s->by_places ? s->count : reach(a, pixels);
+}
+
+struct patch_block patches_block(const struct patches *p, int64_t lines, int64_t pixels) {
+  const struct patch_axis *a = p->axis;
+  struct patch_block b = {.lines = lines, .pixels = pixels};
+  int64_t term = p->terms * p->size;
+  if (!patches_have_gaps(p)) {
+    int64_t pixel = term * p->groups, line = pixel * a[2].image;
+    b.pixel = a[2].by_pixel * pixel, b.line = a[1].by_pixel * line;
+    b.place[0] = a[0].by_place * line * a[1].image, b.place[1] = a[1].by_place * line;
+    b.place[2] = a[2].by_place * pixel;
+    return b;
+  }
+  struct slots down = slots_of(&a[1], lines), along = slots_of(&a[2], pixels);
+  int64_t line = along.count * term;
+  b.slots = along.count;
+  b.pixel = along.by_pixel * term, b.line = down.by_pixel * line;
+  b.place[0] = down.count * line, b.place[1] = down.by_place * line, b.place[2] = along.by_place * term;
+  b.bytes = (size_t)(a[0].places * b.place[0]);
+  return b;
+}
+
+int64_t patches_run(const struct patches *p, const struct patch_block *b) {
+  return b->place[2] == p->terms * p->size ? p->axis[2].places : 1;
+}
+
+/* A line of a copy; `line`: what is met of the last axis, of this group. */
+static void copy_line(const struct patches *p, const struct patch_block *b, const struct patch_area *area,
+                      const char *line, char *to) {
+  const struct patch_axis *a = &p->axis[2];
+  struct slots s = slots_of(a, b->pixels);
+  int64_t bytes = p->terms * p->size, end = read_by(a, &s, area->pixels);
+  for (int64_t i = 0, many; i < end; i += many, to += many * bytes) {
+    int64_t at = held(a, &s, area->pixel, i), next = at, then = at;
+    for (many = 1; i + many < end; many++) {
+      then = held(a, &s, area->pixel, i + many);
+      if (at < 0 ? then >= 0 : p->groups > 1 || then != ++next) break;
+    }
     if (at < 0)
-      memset(to, 0, (size_t)(end - begin));
+      memset(to, 0, (size_t)(many * bytes));
     else
-      copy(to, l->image + (at * p->groups + l->group) * bytes + begin, end - begin, l->end);
-    to += end - begin;
+      memcpy(to, line + at * p->groups * bytes, (size_t)(many * bytes));
   }
 }
 
-/* A pixel whose places lie side by side: those inside are one run. */
-INLINE void line_at_edge(const struct patch_line *l, int64_t pixel, char *to) {
-  const struct patches *p = l->p;
-  const struct patch_axis *a = &p->axis[2];
-  int64_t bytes = p->terms * p->size, first = pixel * a->by_pixel + a->low;
-  int64_t begin = least(greatest(greatest(-first, 0) * bytes, l->first_byte), l->end_byte);
-  int64_t end = least(greatest(greatest(a->image - first, 0) * bytes, begin), l->end_byte);
-  memset(to, 0, (size_t)(begin - l->first_byte));
-  if (end > begin) copy(to + begin - l->first_byte, l->image + (first * bytes + begin), end - begin, l->end);
-  memset(to + end - l->first_byte, 0, (size_t)(l->end_byte - end));
-}
-
-/* Pixels all of whose places are inside, by `vectors`. */
-INLINE void line_inside(const struct patch_line *l, int64_t pixels, int64_t pixel, int64_t vectors,
-                        char *to) {
-  const struct patch_axis *a = &l->p->axis[2];
-  int64_t bytes = l->p->terms * l->p->size, step = a->by_pixel * bytes;
-  const char *from = l->image + (pixel * a->by_pixel + a->low) * bytes + l->first_byte;
-  for (int64_t i = 0; i < pixels; i++, from += step, to += l->step)
-    for (int64_t v = 0; v < vectors; v++) memcpy(to + v * VECTOR, from + v * VECTOR, VECTOR);
-}
-
-/* Pixels [pixel, end) of the last axis. */
-INLINE void copy_line(const struct patch_line *l, int64_t pixel, int64_t end) {
-  const struct patches *p = l->p;
-  const struct patch_axis *a = &p->axis[2];
-  char *to = l->to;
-  if (!l->image || a->gap != 1 || (a->by_place != 1 && a->places > 1) || p->groups != 1) {
-    for (; pixel < end; pixel++, to += l->step) {
-      if (l->image)
-        line_by_places(l, pixel, to);
+static void copy_block(const struct patches *p, const struct patch_block *b, const struct patch_area *area,
+                       const char *image, char *to) {
+  const struct patch_axis *a = p->axis;
+  int64_t term = p->terms * p->size, line = a[2].image * p->groups * term;
+  int64_t p1 = area->line % a[1].pixels, p0 = area->line / a[1].pixels % a[0].pixels;
+  struct slots down = slots_of(&a[1], b->lines);
+  int64_t end = read_by(&a[1], &down, area->count);
+  for (int64_t k = 0; k < a[0].places; k++) {
+    int64_t plane = met(&a[0], p0 * a[0].by_pixel + k * a[0].by_place);
+    char *at = to + k * b->place[0];
+    for (int64_t i = 0; i < end; i++, at += b->slots * term) {
+      int64_t row = held(&a[1], &down, p1, i);
+      if (plane < 0 || row < 0)
+        memset(at, 0, (size_t)(b->slots * term));
       else
-        memset(to, 0, (size_t)(l->end_byte - l->first_byte));
+        copy_line(p, b, area, image + (plane * a[1].image + row) * line, at);
     }
-    return;
-  }
-  int64_t vectors = (l->end_byte - l->first_byte + VECTOR - 1) / VECTOR, bytes = p->terms * p->size;
-  while (pixel < end) {
-    int64_t first = pixel * a->by_pixel + a->low, most = (a->image - a->places - first) / a->by_pixel + 1;
-    int64_t inside = first < 0 || first + a->places > a->image ? 0 : least(end - pixel, most);
-    for (; inside > 0; inside--) { /* the last vectors end with the image */
-      const char *last = l->image + (first + (inside - 1) * a->by_pixel) * bytes + l->first_byte;
-      if (l->end - last >= vectors * VECTOR) break;
-    }
-    if (inside == 0) {
-      line_at_edge(l, pixel++, to);
-      to += l->step;
-      continue;
-    }
-    switch (vectors) {
-    case 1: line_inside(l, inside, pixel, 1, to); break;
-    case 2: line_inside(l, inside, pixel, 2, to); break;
-    case 3: line_inside(l, inside, pixel, 3, to); break;
-    default: line_inside(l, inside, pixel, vectors, to); break;
-    }
-    pixel += inside, to += inside * l->step;
   }
 }
 
-/* The rows of pixels that differ in the last axis alone. */
-INLINE void pack_run(const struct patches *p, const struct patch_area *area, const char *image, int64_t row,
-                     int64_t pixels, char *to) {
-  const struct patch_axis *axis = p->axis;
-  int64_t p2 = row % axis[2].pixels, p1 = row / axis[2].pixels % axis[1].pixels;
-  int64_t p0 = row / axis[2].pixels / axis[1].pixels % axis[0].pixels;
-  int64_t n = row / axis[2].pixels / axis[1].pixels / axis[0].pixels;
-  int64_t numbers = axis[2].places * p->terms, pixel_bytes = p->groups * p->terms * p->size;
-  int64_t plane = axis[1].image * axis[2].image, all = axis[0].image * plane;
-  struct patch_line l = {.p = p,
-                         .end = image + p->batch * all * pixel_bytes,
-                         .group = area->group,
-                         .step = area->step * p->size};
-  for (int64_t at = area->column, end; at < area->column + area->columns; at = end) {
-    int64_t number = at / numbers;
-    end = least((number + 1) * numbers, area->column + area->columns);
-    int64_t a0 = met(&axis[0], p0, number / axis[1].places), a1 = met(&axis[1], p1, number % axis[1].places);
-    l.image = a0 < 0 || a1 < 0 ? NULL : image + (n * all + a0 * plane + a1 * axis[2].image) * pixel_bytes;
-    l.first_byte = (at - number * numbers) * p->size, l.end_byte = (end - number * numbers) * p->size;
-    l.to = to + (at - area->column) * p->size;
-    copy_line(&l, p2, p2 + pixels);
-  }
-}
-
-#define DEFINE_PACK(name, attribute)                                                                    \
-  attribute static void name(const struct patches *p, const struct patch_area *area, const char *image, \
-                             char *to) {                                                                \
-    for (int64_t i = 0, pixels; i < area->rows; i += pixels) {                                          \
-      int64_t row = area->row + i, left = p->axis[2].pixels - row % p->axis[2].pixels;                  \
-      pixels = least(left, area->rows - i);                                                             \
-      pack_run(p, area, image, row, pixels, to + i * area->step * p->size);                             \
-    }                                                                                                   \
-  }
-
-DEFINE_PACK(pack_any, )
-#if defined(__x86_64__)
-DEFINE_PACK(pack_avx2, __attribute__((target("avx2"))))
-DEFINE_PACK(pack_avx512, __attribute__((target("avx512f,avx512vl"))))
-#endif
-
-void patches_pack(const struct patches *p, const struct patch_area *area, const void *image, void *to) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512vl")) {
-    pack_avx512(p, area, image, to);
-    return;
-  }
-  if (__builtin_cpu_supports("avx2")) {
-    pack_avx2(p, area, image, to);
-    return;
-  }
-#endif
-  pack_any(p, area, image, to);
+const char *patches_lay(const struct patches *p, const struct patch_block *b, const struct patch_area *area,
+                        const char *image, char *to) {
+  const struct patch_axis *a = p->axis;
+  int64_t pixel = p->groups * p->terms * p->size, line = a[2].image * pixel, plane = a[1].image * line;
+  int64_t p1 = area->line % a[1].pixels, p0 = area->line / a[1].pixels % a[0].pixels;
+  int64_t n = area->line / a[1].pixels / a[0].pixels;
+  image += n * a[0].image * plane + area->group * p->terms * p->size;
+  if (b->bytes == 0)
+    return image + (p0 * a[0].by_pixel + a[0].low) * plane + (p1 * a[1].by_pixel + a[1].low) * line +
+           (area->pixel * a[2].by_pixel + a[2].low) * pixel;
+  copy_block(p, b, area, image, to);
+  return to;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The patches of a convolution as rows of a matrix: what the places of its kernel meet, of each pixel of its result,
- * or of its output where the result is the kernel. What a place meets nothing under is 0. */
+/* The patches of a convolution, which are rows of a matrix: what the places of its kernel meet, of each pixel of its
+ * result, or of its output where the result is the kernel. What a place meets nothing under is 0. The matrix is nowhere
+ * as such: patches of neighbours share what both of them meet. */
 #ifndef DGC_KERNELS_CPU_PATCHES_H
 #define DGC_KERNELS_CPU_PATCHES_H
 
@@ -29,13 +30,28 @@ bool patches_have_gaps(const struct patches *p);
 /* Whether the rows lie in the image as they are, one behind the other. */
 bool patches_are_image(const struct patches *p);
 
-/* Numbers that may be written behind a row. */
-enum { PATCH_SLACK = 16 };
-/* Of `rows` pixels from `row` on, `columns` numbers from `column` on; `step` numbers from one row to the next in `to`,
- * at least `columns` + PATCH_SLACK. `image`: all of it. */
-struct patch_area {
-  int64_t group, row, rows, column, columns, step;
+/* Lines of pixels, which are those of the last axis: the middle axis is how they lie one below the other. */
+int64_t patches_lines(const struct patches *p);
+
+/* How the image lies where patches of some pixels are read, as bytes from one to the next: pixels of a line, lines,
+ * places on each axis. Either the image is read as it is, or blocks of it are copied, with 0 where a place meets
+ * nothing: `lines` lines at most, which differ in the middle axis alone, and of each as many successive `pixels`. */
+struct patch_block {
+  int64_t lines, pixels;
+  int64_t pixel, line, place[3];
+  int64_t slots; /* pixels of a line; of a copy */
+  size_t bytes;  /* of a copy; 0: the image as it is */
 };
-void patches_pack(const struct patches *p, const struct patch_area *area, const void *image, void *to);
+struct patch_block patches_block(const struct patches *p, int64_t lines, int64_t pixels);
+/* The places of the last axis whose numbers lie one behind the other. */
+int64_t patches_run(const struct patches *p, const struct patch_block *b);
+
+/* Of a group `count` lines from `line` on, and of each `pixels` pixels from `pixel` on. */
+struct patch_area {
+  int64_t group, line, count, pixel, pixels;
+};
+/* What the first place of the first pixel meets. `to` is where it is copied, if it is. */
+const char *patches_lay(const struct patches *p, const struct patch_block *b, const struct patch_area *area,
+                        const char *image, char *to);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tiles as LLVM IR.
+/* Tiles as LLVM IR: a loop over the runs of k, and in each over its k.
  *
  * One round of the loop: `vectors` of a row of B are loaded, and of A one number for each row is put into all lanes.
  * So many rounds are one iteration that small tiles loop seldom; what is left goes round by round. Rows of A are
@@ -13,6 +13,8 @@
 enum { GROUP = 3, GROUPS = MAX_TILE_ROWS / GROUP, MOST_ROUNDS = 4 };
 /* Multiply-adds of an iteration, at most, where it is more than a round. */
 enum { ITERATION = 32 };
+/* Bytes of the vectors of which parts are stored by masks as fast as by pieces. */
+enum { MASKED = 64 };
 
 /* What the loop carries. */
 struct loop_values {
@@ -22,7 +24,7 @@ struct loop_values {
 struct tiling {
   struct emit *e;
   const struct tile *t;
-  LLVMValueRef fn, k, a_step, b_step, c_step, add, mask; /* mask: NULL where it is not partial */
+  LLVMValueRef fn, a_step, b_step, c_step, add, mask; /* mask: NULL where the last vector is whole */
   LLVMValueRef a_twice, a_ahead, b_ahead;
   LLVMTypeRef number, vector, i64, i8;
   int size, pointers; /* bytes of a number; how many a[] are in use */
@@ -62,9 +64,30 @@ static LLVMValueRef load_vector(struct tiling *g, LLVMValueRef p, int vector) {
   return v;
 }
 
+/* The first columns of a vector: half of its lanes, a quarter and so on, as far as they are there. */
+static void store_parts(struct tiling *g, LLVMValueRef v, LLVMValueRef p) {
+  LLVMTypeRef i32 = llvm.Int32TypeInContext(g->e->context);
+  for (int part = g->t->lanes / 2, at = 0; part > 0; part /= 2) {
+    if (!(g->t->last & part)) continue;
+    LLVMValueRef lane[MAX_TILE_LANES], to = advance(g, p, int64(g, (int64_t)at * g->size)), some;
+    for (int i = 0; i < part; i++) lane[i] = llvm.ConstInt(i32, (unsigned)(at + i), 0);
+    if (part == 1)
+      some = llvm.BuildExtractElement(g->e->builder, v, lane[0], "");
+    else
+      some = llvm.BuildShuffleVector(g->e->builder, v, llvm.GetPoison(g->vector),
+                                     llvm.ConstVector(lane, (unsigned)part), "");
+    llvm.SetAlignment(llvm.BuildStore(g->e->builder, some, to), (unsigned)g->size);
+    at += part;
+  }
+}
+
 static void store_vector(struct tiling *g, LLVMValueRef v, LLVMValueRef p, int vector) {
   struct emit *e = g->e;
   p = advance(g, p, int64(g, (int64_t)vector * g->t->lanes * g->size));
+  if (is_masked(g, vector) && g->t->lanes * g->size < MASKED) {
+    store_parts(g, v, p);
+    return;
+  }
   if (is_masked(g, vector)) {
     LLVMTypeRef types[] = {g->vector, llvm.TypeOf(p)};
     LLVMValueRef align = llvm.ConstInt(llvm.Int32TypeInContext(e->context), (unsigned)g->size, 0);
@@ -168,6 +191,80 @@ static void emit_loop(struct tiling *g, struct loop_values *c, LLVMValueRef coun
   }
 }
 
+static LLVMValueRef load_int(struct tiling *g, LLVMValueRef from, size_t at) {
+  LLVMValueRef p = advance(g, from, int64(g, (int64_t)at));
+  LLVMValueRef v = llvm.BuildLoad2(g->e->builder, g->i64, p, "");
+  llvm.SetAlignment(v, sizeof(int64_t));
+  return v;
+}
+
+static LLVMValueRef load_field(struct tiling *g, size_t at) {
+  return load_int(g, llvm.GetParam(g->fn, 3), at);
+}
+
+static LLVMValueRef load_pointer(struct tiling *g, size_t at) {
+  LLVMValueRef p = advance(g, llvm.GetParam(g->fn, 3), int64(g, (int64_t)at));
+  return llvm.BuildLoad2(g->e->builder, llvm.PointerTypeInContext(g->e->context, 0), p, "");
+}
+
+/* From the first row of A to another one. */
+static LLVMValueRef load_row(struct tiling *g, int row) {
+  return load_field(g, offsetof(struct tile_call, row) + (size_t)row * sizeof(int64_t));
+}
+
+/* Iterations over a run, then what is left of it. */
+static void emit_run(struct tiling *g, struct loop_values *c, LLVMValueRef count) {
+  int rounds = ITERATION / (g->t->rows * g->t->vectors);
+  rounds = rounds < 2 ? 1 : rounds < 4 ? 2 : MOST_ROUNDS;
+  if (rounds > 1) {
+    int shift = rounds == 2 ? 1 : 2;
+    emit_loop(g, c, llvm.BuildLShr(g->e->builder, count, int64(g, shift), ""), rounds);
+    count = llvm.BuildAnd(g->e->builder, count, int64(g, rounds - 1), "");
+  }
+  emit_loop(g, c, count, 1);
+}
+
+/* Where A begins in a run. */
+static void begin_run(struct tiling *g, struct loop_values *c, LLVMValueRef at) {
+  c->a[0] = advance(g, llvm.GetParam(g->fn, 0), at);
+  for (int i = 1; i < g->pointers; i++) c->a[i] = advance(g, c->a[0], load_row(g, i * GROUP));
+}
+
+static void emit_one_run(struct tiling *g, struct loop_values *c) {
+  LLVMValueRef run = load_pointer(g, offsetof(struct tile_call, runs));
+  begin_run(g, c, load_int(g, run, offsetof(struct tile_run, at)));
+  emit_run(g, c, load_int(g, run, offsetof(struct tile_run, count)));
+}
+
+/* All runs; there is one at least. */
+static void emit_runs(struct tiling *g, struct loop_values *c) {
+  enum { MOST = MAX_TILE_ROWS * MAX_TILE_VECTORS + 3 };
+  LLVMBuilderRef ir = g->e->builder;
+  LLVMValueRef run = load_pointer(g, offsetof(struct tile_call, runs)),
+               left = load_field(g, offsetof(struct tile_call, nruns));
+  LLVMBasicBlockRef before = llvm.GetInsertBlock(ir), body = new_block(g, "run"),
+                    behind = new_block(g, "all");
+  LLVMValueRef *all[MOST] = {&run, &left, &c->b}, first[MOST], phi[MOST];
+  int n = 3;
+  for (int r = 0; r < g->t->rows; r++)
+    for (int v = 0; v < g->t->vectors; v++) all[n++] = &c->sum[r][v];
+  llvm.BuildBr(ir, body);
+  llvm.PositionBuilderAtEnd(ir, body);
+  for (int i = 0; i < n; i++) {
+    first[i] = *all[i];
+    *all[i] = phi[i] = llvm.BuildPhi(ir, llvm.TypeOf(first[i]), "");
+  }
+  begin_run(g, c, load_int(g, run, offsetof(struct tile_run, at)));
+  emit_run(g, c, load_int(g, run, offsetof(struct tile_run, count)));
+  run = advance(g, run, int64(g, sizeof(struct tile_run)));
+  left = llvm.BuildSub(ir, left, int64(g, 1), "");
+  LLVMBasicBlockRef end = llvm.GetInsertBlock(ir);
+  llvm.BuildCondBr(ir, llvm.BuildICmp(ir, LLVMIntEQ, left, int64(g, 0), ""), behind, body);
+  for (int i = 0; i < n; i++)
+    llvm.AddIncoming(phi[i], (LLVMValueRef[]){first[i], *all[i]}, (LLVMBasicBlockRef[]){before, end}, 2);
+  llvm.PositionBuilderAtEnd(ir, behind);
+}
+
 static void emit_stores(struct tiling *g, const struct loop_values *c, LLVMValueRef row, bool add) {
   for (int r = 0; r < g->t->rows; r++) {
     for (int v = 0; v < g->t->vectors; v++) {
@@ -180,20 +277,7 @@ static void emit_stores(struct tiling *g, const struct loop_values *c, LLVMValue
   llvm.BuildRetVoid(g->e->builder);
 }
 
-static LLVMValueRef load_field(struct tiling *g, size_t at) {
-  LLVMValueRef p = advance(g, llvm.GetParam(g->fn, 3), int64(g, (int64_t)at));
-  LLVMValueRef v = llvm.BuildLoad2(g->e->builder, g->i64, p, "");
-  llvm.SetAlignment(v, sizeof(int64_t));
-  return v;
-}
-
-/* From the first row of A to another one. */
-static LLVMValueRef load_row(struct tiling *g, int row) {
-  return load_field(g, offsetof(struct tile_call, row) + (size_t)row * sizeof(int64_t));
-}
-
 static void load_call(struct tiling *g) {
-  g->k = load_field(g, offsetof(struct tile_call, k));
   g->a_step = load_row(g, 1);
   g->a_twice = load_row(g, 2);
   g->b_step = load_field(g, offsetof(struct tile_call, b_step));
@@ -201,23 +285,15 @@ static void load_call(struct tiling *g) {
   g->a_ahead = load_field(g, offsetof(struct tile_call, a_ahead));
   g->b_ahead = load_field(g, offsetof(struct tile_call, b_ahead));
   g->add = load_field(g, offsetof(struct tile_call, add));
-  if (!g->t->partial) return;
-  LLVMValueRef last = load_field(g, offsetof(struct tile_call, last)), lane[MAX_TILE_LANES];
-  LLVMTypeRef i32 = llvm.Int32TypeInContext(g->e->context);
-  for (int i = 0; i < g->t->lanes; i++) lane[i] = llvm.ConstInt(i32, (unsigned)i, 0);
-  LLVMTypeRef lanes = llvm.VectorType(i32, (unsigned)g->t->lanes);
-  LLVMValueRef first =
-      llvm.BuildInsertElement(g->e->builder, llvm.GetPoison(lanes),
-                              llvm.BuildTrunc(g->e->builder, last, i32, ""), llvm.ConstNull(i32), "");
-  LLVMValueRef all =
-      llvm.BuildShuffleVector(g->e->builder, first, llvm.GetPoison(lanes), llvm.ConstNull(lanes), "");
-  g->mask = llvm.BuildICmp(g->e->builder, LLVMIntULT, llvm.ConstVector(lane, (unsigned)g->t->lanes), all, "");
+  if (!g->t->last) return;
+  LLVMTypeRef i1 = llvm.Int1TypeInContext(g->e->context);
+  LLVMValueRef lane[MAX_TILE_LANES];
+  for (int i = 0; i < g->t->lanes; i++) lane[i] = llvm.ConstInt(i1, i < g->t->last, 0);
+  g->mask = llvm.ConstVector(lane, (unsigned)g->t->lanes);
 }
 
 static void begin(struct tiling *g, struct loop_values *c) {
-  c->a[0] = llvm.GetParam(g->fn, 0);
   c->b = llvm.GetParam(g->fn, 1);
-  for (int i = 1; i < g->pointers; i++) c->a[i] = advance(g, c->a[0], load_row(g, i * GROUP));
   LLVMBuilderRef ir = g->e->builder;
   LLVMBasicBlockRef entry = llvm.GetInsertBlock(ir), loads = new_block(g, "loads"),
                     zeros = new_block(g, "zeros");
@@ -261,15 +337,10 @@ void emit_tile(struct emit *e, const struct tile *t, const char *symbol) {
   declare(&g, symbol);
   load_call(&g);
   begin(&g, &c);
-  int rounds = ITERATION / (t->rows * t->vectors);
-  rounds = rounds < 2 ? 1 : rounds < 4 ? 2 : MOST_ROUNDS;
-  LLVMValueRef left = g.k;
-  if (rounds > 1) {
-    int shift = rounds == 2 ? 1 : 2;
-    emit_loop(&g, &c, llvm.BuildLShr(e->builder, g.k, int64(&g, shift), ""), rounds);
-    left = llvm.BuildAnd(e->builder, g.k, int64(&g, rounds - 1), "");
-  }
-  emit_loop(&g, &c, left, 1);
+  if (t->one_run)
+    emit_one_run(&g, &c);
+  else
+    emit_runs(&g, &c);
   LLVMBasicBlockRef adds = new_block(&g, "add"), sets = new_block(&g, "set");
   llvm.BuildCondBr(e->builder, llvm.BuildICmp(e->builder, LLVMIntEQ, g.add, int64(&g, 0), ""), sets, adds);
   llvm.PositionBuilderAtEnd(e->builder, adds);

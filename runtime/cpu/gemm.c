@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products in a defined order.
  *
- * What an element is, ir/ops/matmul.c says: pieces of k, each a chain of fused multiply-adds, joined as a tree. Here
- * C is gone through in tiles that fit the registers (tile.h), whose code is generated for their size: 14 x 2 vectors
- * with 32 registers, 6 x 2 with 16, 16, 24 or 12 x 1 where C is no wider than a vector. A tile takes half a
- * piece of k, for which a panel of B stays in the first cache, and the other half goes on with the sums that it has
- * left in C. B goes into panels as wide as a tile, so that it is read in order, unless it is used too
- * seldom to pay; A as well where it lies transposed and C is wide. Sums of pieces that wait for their other half lie
- * in blocks of their own, one for each level of the tree; the lowest is C. Which block of C a thread computes, what
- * is packed and how large tiles are changes where a number waits, and not what it is added to. */
+ * What an element is, ir/ops/matmul.c says: pieces of k, each a chain of fused multiply-adds, joined as a tree. Here C
+ * is gone through in tiles that fit the registers (tile.h), whose code is generated for their size: 14 x 2 vectors
+ * with 32 registers, 6 x 2 with 16, 16, 24 or 12 x 1 where C is no wider than a vector. A column is computed as a row:
+ * lanes run along it. A row, if B lies transposed, needs no tiles: kernels/cpu/dots.c. A tile takes a part of a piece
+ * of k, for which a panel of B stays in the first cache, and the next one goes on with the sums that it has left in C.
+ * B goes into panels as wide as a tile, so that it is read in order, unless it is used too seldom to pay; A as well
+ * where it lies transposed and C is wide. Patches of a convolution are read where they lie (patch_tiles.h). Sums of
+ * pieces that wait for their other half lie in blocks of their own, one for each level of the tree; the lowest is C.
+ * Which block of C a thread computes, what is packed and how large tiles are changes where a number waits, and not
+ * what it is added to. */
 #include "runtime/cpu/gemm.h"
 
 #include "base/arena.h"
+#include "kernels/cpu/dots.h"
 #include "kernels/cpu/pack.h"
 #include "runtime/cpu/host.h"
+#include "runtime/cpu/patch_tiles.h"
 #include "runtime/cpu/tile.h"
 
 #include <pthread.h>
@@ -24,23 +28,28 @@
  * of so many tiles. */
 enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 1024, WAITING_TILES = 36 };
 /* Rows of B that are asked for ahead, and how many of them stay in the first cache. */
-enum { AHEAD = 8, PART = 256 };
+enum { AHEAD = 8, PART = 256, SHORT_PART = 64 };
 /* By measurements B is packed where more tiles than this read it downwards, and A where more do along. */
 enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8 };
+/* Rows of C at a time, where they are pixels. */
+enum { MOST_PIXELS = 1024 };
 /* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. */
 enum { LINE = 64 };
 
 struct gemm {
   struct product size;
   struct gemm_layout at;
+  bool swapped;           /* a and b, as op(b)' op(a)' is computed */
+  bool dots;              /* one row, and B lies transposed */
   int64_t bytes;          /* of a number */
   int64_t rows, columns;  /* of a whole tile */
   int64_t pieces, levels; /* of k; sums that wait beside C */
+  int64_t part;           /* of a piece, if nothing is added to */
   bool packs_a, packs_b;
-  int64_t a_apart, b_apart; /* bytes from a tile's rows of A to the next ones', and from columns of B */
-  int64_t a_row;            /* bytes between rows of a panel of A */
-  int64_t last;             /* columns of the last vector, where it is not whole */
-  int64_t wide, high, deep; /* columns and rows of C at a time, rows of A packed at a time */
+  struct patch_tiles patches; /* where A is made of them */
+  int64_t a_apart, b_apart;   /* bytes from a tile's rows of A to the next ones', and from columns of B */
+  int64_t a_row;              /* bytes between rows of a panel of A */
+  int64_t wide, high, deep;   /* columns and units down C at a time, rows of A packed at a time */
   const struct tile_code *tile[2][2]; /* 1: of the last rows; 1: of the last columns */
 };
 
@@ -86,50 +95,82 @@ void gemm_enter(void) {
 
 /* ---- making ---- */
 
+/* Rows along which A goes on without a break. */
+static int64_t strip_of(const struct gemm *g) {
+  return g->at.patches ? patch_strip(g->at.patches, g->size.transpose_a) : g->size.m;
+}
+
 /* NULL: there is none such. */
 static const struct tile_code *make_tile(const struct gemm *g, struct cpu_jit *jit, int lanes, bool last_rows,
                                          bool last_columns) {
   const struct product *p = &g->size;
-  int64_t rows = last_rows ? p->m % g->rows : g->rows,
+  int64_t strip = strip_of(g), rows = last_rows ? strip % g->rows : g->rows,
           columns = last_columns ? p->n % g->columns : g->columns;
-  if (rows == 0 || columns == 0 || (!last_rows && p->m < g->rows) || (!last_columns && p->n < g->columns))
+  if (rows == 0 || columns == 0 || (!last_rows && strip < g->rows) || (!last_columns && p->n < g->columns))
     return NULL;
   struct tile t = {.dtype = p->dtype,
                    .rows = (int)rows,
                    .vectors = (int)blocks_of(columns, lanes),
                    .lanes = lanes,
                    .columns = p->transpose_a,
-                   .partial = columns % lanes != 0};
+                   .one_run = !g->at.patches,
+                   .last = (int)(columns % lanes)};
   return cpu_jit_tile(jit, &t);
+}
+
+/* As many tiles as there must be, of about equal size. */
+static int64_t even(int64_t size, int64_t most) {
+  return size ? blocks_of(size, blocks_of(size, most)) : most;
 }
 
 /* Sums are so many that none is waited for, and that they fit the registers beside B and a number of A. */
 static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
+  enum { FEW = 4 };
   const struct product *p = &g->size;
-  int64_t lanes = v->bytes / g->bytes;
+  int64_t lanes = v->bytes / g->bytes, vectors = 2, strip = strip_of(g);
   bool many = v->count >= 32;
-  int64_t vectors = p->n <= lanes ? 1 : p->m <= 2 && p->n > 2 * lanes ? MAX_TILE_VECTORS : 2;
+  if (p->n <= lanes)
+    vectors = 1;
+  else if (p->m <= 2 && p->n > 2 * lanes)
+    vectors = MAX_TILE_VECTORS;
   g->columns = vectors * lanes;
-  g->last = p->n % lanes;
   g->rows = vectors > 2 ? 2 : many ? 14 : 6;
   if (vectors == 1) g->rows = !many ? 12 : p->transpose_a ? 24 : 16;
+  if (g->at.patches || strip <= FEW * g->rows) g->rows = even(strip, g->rows);
 }
 
-/* B must be packed where it lies transposed. */
+/* B must be packed where it lies transposed; for few rows a panel at a time. */
 static void choose_panels(struct gemm *g) {
   const struct product *p = &g->size;
   g->packs_b = p->transpose_b || (p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
   g->packs_a = !g->at.patches && p->transpose_a && p->n > SEVERAL_COLUMNS * g->columns;
   g->a_row = up(g->rows * g->bytes, LINE / 2);
-  int64_t row = p->transpose_a ? p->m : p->k;
-  if (g->at.patches)
-    row = least(row, p->transpose_a ? TILES * g->rows : PRODUCT_PIECE) + PATCH_SLACK,
-    g->a_row = row * g->bytes;
-  g->a_apart = g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : row);
+  g->a_apart =
+      g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
   g->b_apart = g->packs_b ? PRODUCT_PIECE * g->columns * g->bytes + LINE : g->columns * g->bytes;
   g->wide = (g->levels ? WAITING_WIDE : WIDE) / g->bytes / g->columns * g->columns;
-  g->high = g->levels || g->at.patches ? WAITING_TILES * g->rows : p->m;
+  g->high = g->levels ? WAITING_TILES : blocks_of(p->m, g->rows);
   g->deep = TILES * g->rows;
+  g->part = PART;
+  if (p->transpose_b && p->m <= g->rows) g->wide = g->columns, g->part = SHORT_PART;
+}
+
+static void choose_patches(struct gemm *g) {
+  bool turned = g->size.transpose_a;
+  int64_t most = turned || g->levels ? WAITING_TILES * g->rows : MOST_PIXELS;
+  g->patches = patch_tiles_of(g->at.patches, turned, g->rows, most, PRODUCT_PIECE);
+  g->a_row = g->patches.block.pixel;
+  g->a_apart = g->rows * (turned ? g->bytes : g->a_row);
+  g->high = g->patches.high;
+}
+
+/* A product of one column as one of a row. */
+static void swap(struct gemm *g) {
+  struct product *p = &g->size;
+  bool transposed = p->transpose_a;
+  g->swapped = true;
+  p->n = p->m, p->m = 1;
+  p->transpose_a = false, p->transpose_b = !transposed;
 }
 
 const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
@@ -137,22 +178,28 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
   struct vector_registers v = host_vectors();
   struct gemm *g = arena_new(a, struct gemm);
   *g = (struct gemm){.size = *size, .bytes = dtype_size(size->dtype)};
+  if (!layout && size->n == 1 && size->m > 1 && (size->transpose_a || size->dtype == DT_F32)) swap(g);
   g->at = layout ? *layout
-                 : (struct gemm_layout){.b_row = size->n,
-                                        .b_batch = size->k * size->n,
-                                        .c_row = size->n,
-                                        .c_batch = size->m * size->n};
+                 : (struct gemm_layout){.b_row = g->size.n,
+                                        .b_batch = g->size.k * g->size.n,
+                                        .c_row = g->size.n,
+                                        .c_batch = g->size.m * g->size.n};
   g->pieces = blocks_of(size->k, PRODUCT_PIECE);
   for (int64_t n = g->pieces; n >= 4; n /= 2) g->levels++;
+  if (!g->at.patches && g->size.dtype == DT_F32 && g->size.m == 1 && g->size.transpose_b) {
+    g->dots = true, g->rows = 1, g->columns = DOTS_ROWS;
+    return g;
+  }
   choose_tiles(g, &v);
   choose_panels(g);
+  if (g->at.patches) choose_patches(g);
   for (int i = 0; i < 4 && size->k > 0; i++)
     g->tile[i & 1][i >> 1] = make_tile(g, jit, v.bytes / (int)g->bytes, i & 1, i & 2);
   return g;
 }
 
 void gemm_units(const struct gemm *g, int64_t *down, int64_t *along) {
-  *down = blocks_of(g->size.m, g->rows);
+  *down = g->at.patches ? patch_units(&g->patches) : blocks_of(g->size.m, g->rows);
   *along = blocks_of(g->size.n, g->columns);
 }
 
@@ -166,6 +213,8 @@ struct area {
   int64_t top, bottom, left, right;
   int64_t first, count, group; /* pieces; the patches' group */
   char *panels_a, *panels_b, *waiting;
+  struct strip strips[MOST_STRIPS]; /* where A is made of patches */
+  int nstrips;
 };
 
 /* Where a sum lies: C or a block that waits. */
@@ -174,12 +223,16 @@ struct sums {
   int64_t step; /* bytes between rows */
 };
 
+static int64_t waiting_rows(const struct gemm *g) {
+  return g->high * (g->at.patches ? g->patches.unit : g->rows);
+}
+
 static struct sums level(const struct area *s, int64_t number) {
   const struct gemm *g = s->g;
   if (number == 0)
     return (struct sums){s->c + (s->top * g->at.c_row + s->left) * g->bytes, g->at.c_row * g->bytes};
   int64_t step = g->wide * g->bytes;
-  return (struct sums){s->waiting + (number - 1) * g->high * step, step};
+  return (struct sums){s->waiting + (number - 1) * waiting_rows(g) * step, step};
 }
 
 #define ADD(T)                                                           \
@@ -221,38 +274,28 @@ static const char *b_at(const struct gemm *g, const char *b, int64_t k, int64_t 
   return b + (g->size.transpose_b ? column * g->size.k + k : k * g->at.b_row + column) * g->bytes;
 }
 
-/* All tiles of rows [top, bottom), whose A begins at `a` and whose B at `b`. */
-static void run_tiles(const struct area *s, struct sums to, int64_t top, int64_t bottom, const char *a,
+/* All tiles of some strips, whose B begins at `b`. */
+static void run_tiles(const struct area *s, struct sums to, const struct strip *strips, int nstrips,
                       const char *b, const struct tile_call *call) {
   const struct gemm *g = s->g;
   for (int64_t j = s->left; j < s->right; j += g->columns, b += g->b_apart) {
     bool last_columns = j + g->columns > g->size.n;
-    const char *rows = a;
-    for (int64_t i = top; i < bottom; i += g->rows, rows += g->a_apart)
-      g->tile[i + g->rows > g->size.m][last_columns]->fn(
-          rows, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, call);
+    for (const struct strip *strip = strips; strip < strips + nstrips; strip++) {
+      const char *a = strip->a;
+      for (int64_t i = strip->top; i < strip->bottom; i += g->rows, a += g->a_apart)
+        g->tile[i + g->rows > strip->bottom][last_columns]->fn(
+            a, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, call);
+    }
   }
 }
 
 /* Rows [top, bottom) of A, of k from `k` on, as tiles read them. */
 static const char *find_a(const struct area *s, int64_t k, int64_t depth, int64_t top, int64_t bottom) {
   const struct gemm *g = s->g;
-  const struct product *p = &g->size;
-  if (g->at.patches) {
-    bool turned = p->transpose_a;
-    struct patch_area area = {.group = s->group,
-                              .row = turned ? k : top,
-                              .rows = turned ? depth : bottom - top,
-                              .column = turned ? top : k,
-                              .columns = turned ? bottom - top : depth,
-                              .step = g->a_row / g->bytes};
-    patches_pack(g->at.patches, &area, s->a, s->panels_a);
-    return s->panels_a;
-  }
   const char *a = a_at(g, s->a, top, k);
   if (!g->packs_a) return a;
   struct panels panels = {depth, bottom - top, g->rows, g->a_apart, g->a_row};
-  pack_panels(&panels, (int)g->bytes, false, a, p->m, s->panels_a);
+  pack_panels(&panels, (int)g->bytes, false, a, g->size.m, s->panels_a);
   return s->panels_a;
 }
 
@@ -261,12 +304,14 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
   const struct gemm *g = s->g;
   const struct product *p = &g->size;
   int64_t a_step = g->packs_a || g->at.patches ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes;
-  struct tile_call call = {.k = depth,
+  struct tile_run runs[PRODUCT_PIECE];
+  runs[0] = (struct tile_run){0, depth};
+  struct tile_call call = {.runs = runs,
+                           .nruns = 1,
                            .b_step = (g->packs_b ? g->columns : g->at.b_row) * g->bytes,
                            .c_step = to.step,
                            .goes_on = goes_on,
-                           .add = add,
-                           .last = g->last};
+                           .add = add};
   call.a_ahead = AHEAD * a_step, call.b_ahead = AHEAD * call.b_step;
   for (int64_t i = 1; i < (p->transpose_a ? 2 : g->rows); i++) call.row[i] = i * a_step;
   const char *b = b_at(g, s->b, k, s->left);
@@ -275,16 +320,22 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
     pack_panels(&panels, (int)g->bytes, p->transpose_b, b, p->transpose_b ? p->k : g->at.b_row, s->panels_b);
     b = s->panels_b;
   }
+  if (g->at.patches) {
+    call.nruns = patch_runs(&g->patches, s->group, k, depth, s->a, s->panels_a, runs);
+    run_tiles(s, to, s->strips, s->nstrips, b, &call);
+    return;
+  }
   for (int64_t i = s->top; i < s->bottom; i += g->deep) {
     int64_t end = least(i + g->deep, s->bottom);
-    run_tiles(s, to, i, end, find_a(s, k, depth, i, end), b, &call);
+    struct strip strip = {find_a(s, k, depth, i, end), i, end};
+    run_tiles(s, to, &strip, 1, b, &call);
   }
 }
 
 /* A piece that is added to what is there is one part: its sum must be whole before. */
 static void run_piece(const struct area *s, int64_t piece, struct sums to, bool add) {
   int64_t begin = (s->first + piece) * PRODUCT_PIECE, end = least(begin + PRODUCT_PIECE, s->g->size.k);
-  int64_t depth = add ? end - begin : PART;
+  int64_t depth = add ? end - begin : s->g->part;
   for (int64_t k = begin; k < end; k += depth) run_part(s, k, least(depth, end - k), to, k > begin, add);
 }
 
@@ -313,9 +364,8 @@ static struct room room_of(const struct gemm *g) {
   int64_t across = blocks_of(least(g->wide, g->size.n), g->columns);
   if (g->packs_b) r.b = (size_t)(across * g->b_apart);
   if (g->packs_a) r.a = (size_t)(TILES * g->a_apart);
-  if (g->at.patches)
-    r.a = (size_t)(((g->size.transpose_a ? PRODUCT_PIECE : TILES * g->rows) + 1) * g->a_row + LINE);
-  r.waiting = (size_t)(g->levels * g->high * g->wide * g->bytes);
+  if (g->at.patches) r.a = g->patches.room;
+  r.waiting = (size_t)(g->levels * waiting_rows(g) * g->wide * g->bytes);
   return r;
 }
 
@@ -324,28 +374,64 @@ static void clear(const struct gemm *g, char *c, int64_t top, int64_t bottom, in
     memset(c + (i * g->at.c_row + left) * g->bytes, 0, (size_t)((right - left) * g->bytes));
 }
 
+/* The first row of a unit, or the end. */
+static int64_t row_of(const struct gemm *g, int64_t unit) {
+  return g->at.patches ? patch_row(&g->patches, unit) : least(unit * g->rows, g->size.m);
+}
+
+/* The tree of each column's pieces, as run_area has it: some columns at a time. */
+static void run_dots(const struct area *s, int64_t left, int64_t right) {
+  enum { LEVELS = 64 };
+  float sums[LEVELS][DOTS_ROWS];
+  int64_t k = s->g->size.k;
+  for (int64_t j = left; j < right; j += DOTS_ROWS) {
+    int64_t columns = least(DOTS_ROWS, right - j), waiting = 0;
+    for (int64_t i = 0; i < s->count; i++) {
+      int64_t begin = (s->first + i) * PRODUCT_PIECE;
+      dots_f32((const float *)(const void *)s->b + j * k + begin, k, columns,
+               (const float *)(const void *)s->a + begin, least(PRODUCT_PIECE, k - begin), sums[waiting++]);
+      for (int64_t ones = i; waiting > 1 && ((ones & 1) || i == s->count - 1); ones >>= 1, waiting--)
+        for (int64_t c = 0; c < columns; c++)
+          sums[waiting - 2][c] = sums[waiting - 2][c] + sums[waiting - 1][c];
+    }
+    memcpy(s->c + j * s->g->bytes, sums[0], (size_t)(columns * s->g->bytes));
+  }
+}
+
+static void run_units(struct area *s, int64_t first, int64_t end) {
+  const struct gemm *g = s->g;
+  s->top = row_of(g, first), s->bottom = row_of(g, end);
+  if (g->at.patches)
+    s->nstrips = patch_strips(&g->patches, s->group, first, end, s->a, s->panels_a, s->strips);
+  run_area(s);
+}
+
 void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c) {
   const struct product *p = &g->size;
-  int64_t bottom = least(block->bottom * g->rows, p->m), right = least(block->right * g->columns, p->n);
+  int64_t left = block->left * g->columns, right = least(block->right * g->columns, p->n);
+  const char *first = g->swapped ? b : a, *second = g->swapped ? a : b;
   struct area s = {.g = g,
-                   .a = (const char *)a + (g->at.patches ? 0 : block->batch * p->m * p->k * g->bytes),
-                   .b = (const char *)b + block->batch * g->at.b_batch * g->bytes,
+                   .a = first + (g->at.patches ? 0 : block->batch * p->m * p->k * g->bytes),
+                   .b = second + block->batch * g->at.b_batch * g->bytes,
                    .c = (char *)c + block->batch * g->at.c_batch * g->bytes,
                    .first = block->first,
                    .count = block->count ? block->count : g->pieces,
                    .group = block->batch};
   if (p->k == 0) {
-    clear(g, s.c, block->top * g->rows, bottom, block->left * g->columns, right);
+    clear(g, s.c, row_of(g, block->top), row_of(g, block->bottom), left, right);
+    return;
+  }
+  if (g->dots) {
+    if (block->top < block->bottom) run_dots(&s, left, right);
     return;
   }
   struct room room = room_of(g);
   s.panels_b = find_scratch(room.b + room.a + room.waiting);
   if (!s.panels_b) arena_exhausted();
   s.panels_a = s.panels_b + room.b, s.waiting = s.panels_a + room.a;
-  for (int64_t j = block->left * g->columns; j < right; j += g->wide)
-    for (int64_t i = block->top * g->rows; i < bottom; i += g->high) {
-      s.left = j, s.right = least(j + g->wide, right);
-      s.top = i, s.bottom = least(i + g->high, bottom);
-      run_area(&s);
+  for (; left < right; left += g->wide)
+    for (int64_t unit = block->top; unit < block->bottom; unit += g->high) {
+      s.left = left, s.right = least(left + g->wide, right);
+      run_units(&s, unit, least(unit + g->high, block->bottom));
     }
 }

@@ -16,23 +16,29 @@ struct tile {
   enum dtype dtype; /* f32 or f64 */
   int rows, vectors, lanes;
   bool columns; /* elements of a column of A lie one behind the other, else those of a row */
-  bool partial; /* the last vector has fewer columns than lanes: no more is read of B and written of C */
+  bool one_run; /* k is one run */
+  int last;     /* columns of the last vector, no more of which is read of B and written of C; 0: all lanes */
 };
 
-/* What a call is for, besides where A, B and C begin. In bytes: from the first row of A, or its first column where it
- * has columns, to another one; from a row of B, and of C, to the next; to the column of A, where it has columns, and
- * the row of B that a round asks for. */
+/* So many successive k whose A begins so many bytes behind A. */
+struct tile_run {
+  int64_t at, count; /* count: at least 1 */
+};
+
+/* What a call is for, besides where A, B and C begin: the runs of k, at least one. In bytes: from the first row of A,
+ * or its first column where it has columns, to another one; from a row of B, and of C, to the next; to the column of A,
+ * where it has columns, and the row of B that a round asks for. */
 struct tile_call {
-  int64_t k; /* at least 1 */
+  const struct tile_run *runs;
+  int64_t nruns;
   int64_t row[MAX_TILE_ROWS];
   int64_t b_step, c_step;
   int64_t a_ahead, b_ahead;
   int64_t goes_on; /* sums begin with C, else with zeros */
   int64_t add;     /* C is added to at the end, else written */
-  int64_t last;    /* columns of the last vector, where it is partial */
 };
 
-/* C[rows, columns] = or += A[rows, k] B[k, columns]. */
+/* C[rows, columns] = or += A[rows, k] B[k, columns]; k goes through the runs, one after the other. */
 typedef void tile_fn(const void *a, const void *b, void *c, const struct tile_call *call);
 
 #endif
