@@ -4,8 +4,9 @@
 
 Whatever the test has started ends with it. What is still running ten seconds later is named and killed, and the test has
 failed: it would take the processors from the next ones. At its limit it says what runs, kills all of it, and exits with 124.
-A machine that stands still, as virtual ones do, takes nothing from the limit. The last line of stderr says which processor
-time the test and all that it started took; tools/summary.py reads it.
+What the machine does to a test takes nothing from the limit: while it stands still, as virtual ones do, and while the test
+waits for a processor that others have. The last line of stderr says which processor time the test and all that it started
+took; tools/summary.py reads it.
 """
 import ctypes
 import os
@@ -39,6 +40,21 @@ def descendants():
     for process in found:
         found += [p for p, parent in of.items() if parent == process]
     return found[1:]
+
+
+def demand():
+    """Whether a thread of them has a processor or waits for one, and the processor time that they have had, in seconds."""
+    wants, ticks = False, 0
+    for process in descendants():
+        try:
+            for thread in os.listdir(f"/proc/{process}/task"):
+                with open(f"/proc/{process}/task/{thread}/stat", encoding="utf-8", errors="replace") as f:
+                    wants |= f.read().rpartition(")")[2].split()[0] == "R"
+            with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as f:
+                ticks += sum(map(int, f.read().rpartition(")")[2].split()[11:15]))
+        except OSError:
+            continue
+    return wants, ticks / os.sysconf("SC_CLK_TCK")
 
 
 def describe(process):
@@ -75,11 +91,15 @@ def reap(child, code):
 
 def wait(child, code, seconds, over):
     """Until over(code), a signal, or that many seconds have run; returns the code and the signal."""
-    spent, last = 0, time.monotonic()
+    spent, last, used = 0, time.monotonic(), 0
     while not over(code) and spent < seconds:
-        heard = signal.sigtimedwait(HEARD, 0.2 if code is not None else 1)
+        heard = signal.sigtimedwait(HEARD, 0.2 if code is not None else min(MOMENT, seconds))
         now = time.monotonic()
-        spent, last = spent + min(now - last, MOMENT), now
+        passed, last = min(now - last, MOMENT), now
+        if code is None:
+            before, (wants, used) = used, demand()
+            passed = min(passed, max(used - before, 0)) if wants else passed
+        spent += passed
         code = reap(child, code)
         if heard and heard.si_signo != signal.SIGCHLD:
             return code, heard.si_signo
