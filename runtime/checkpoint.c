@@ -204,6 +204,12 @@ struct checkpoint *checkpoint_load(struct arena *a, const char *path, struct dia
   return NULL;
 }
 
+const char *checkpoint_type_text(struct arena *a, const struct checkpoint_entry *e) {
+  static const char *const halves[] = {[HALF_F16] = "f16", [HALF_BF16] = "bf16"};
+  const char *text = type_text(a, &e->type);
+  return e->half ? arena_printf(a, "%s%s", halves[e->half], text + strlen("f32")) : text;
+}
+
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name) {
   for (int i = 0; i < c->count; i++)
     if (strcmp(c->entries[i].name, name) == 0) return &c->entries[i];

@@ -36,6 +36,8 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
                      const struct checkpoint_text *texts, int ntexts, struct diags *d);
 /* All of it in the arena. NULL after an error in `d`. */
 struct checkpoint *checkpoint_load(struct arena *a, const char *path, struct diags *d);
+/* The type of one, as the file has it: "bf16[784,512]". */
+const char *checkpoint_type_text(struct arena *a, const struct checkpoint_entry *e);
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name);
 /* NULL if there is none. */
 const char *checkpoint_text(const struct checkpoint *c, const char *key);

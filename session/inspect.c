@@ -11,26 +11,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One tensor: "name : f32[784,512]", or a JSON object. */
-static void inspect_tensor(struct str *out, bool json, const char *name, const struct type *t) {
+/* One tensor: "name : f32[784,512]", or a JSON object. `text` is its type as the file has it. */
+static void inspect_tensor(struct str *out, bool json, const char *name, const struct type *t,
+                           const char *text) {
   if (!json) {
-    str_printf(out, "%s : ", name);
-    type_print(out, t);
-    str_putc(out, '\n');
+    str_printf(out, "%s : %s\n", name, text);
     return;
   }
   str_put(out, "{\"name\":");
   json_quote(out, name);
-  str_printf(out, ",\"dtype\":\"%s\",\"shape\":[", dtype_name((enum dtype)t->dtype));
+  str_printf(out, ",\"dtype\":\"%.*s\",\"shape\":[", (int)strcspn(text, "["), text);
   for (int i = 0; i < t->rank; i++) str_printf(out, "%s%lld", i ? "," : "", (long long)t->dim[i]);
   str_put(out, "]}");
 }
 
-static void inspect_checkpoint(struct str *out, bool json, const struct checkpoint *c) {
+static void inspect_checkpoint(struct arena *a, struct str *out, bool json, const struct checkpoint *c) {
   checkpoint_print_texts(out, json, c);
   for (int i = 0; i < c->count; i++) {
+    const struct checkpoint_entry *e = &c->entries[i];
     if (json && i) str_putc(out, ',');
-    inspect_tensor(out, json, c->entries[i].name, &c->entries[i].type);
+    inspect_tensor(out, json, e->name, &e->type, checkpoint_type_text(a, e));
   }
   if (json) str_put(out, "]}\n");
 }
@@ -47,7 +47,7 @@ static bool inspect_data(struct dgc_session *s, struct str *out, bool json, cons
     t.rank++;
   }
   if (json) str_put(out, "{\"texts\":{},\"tensors\":[");
-  inspect_tensor(out, json, path, &t);
+  inspect_tensor(out, json, path, &t, type_text(s->call, &t));
   if (json) str_put(out, "]}\n");
   dataset_close(ds);
   return true;
@@ -70,7 +70,7 @@ static enum dgc_status inspect(struct dgc_session *s, const char *path, bool jso
   if (is_checkpoint(path)) {
     struct checkpoint *c = checkpoint_load(s->call, path, &s->diags);
     done = c != NULL;
-    if (c) inspect_checkpoint(&out, json, c);
+    if (c) inspect_checkpoint(s->call, &out, json, c);
   } else
     done = inspect_data(s, &out, json, path);
   *text = out.data;

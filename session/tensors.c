@@ -47,13 +47,6 @@ static void put_number(struct str *out, bool json, double value) {
     str_float(out, (float)value);
 }
 
-/* "f32[784,512]", or as the file has it. */
-static const char *described(struct dgc_session *s, const struct checkpoint_entry *e) {
-  static const char *const halves[] = {[HALF_F16] = "f16", [HALF_BF16] = "bf16"};
-  const char *text = type_text(s->call, &e->type);
-  return e->half ? arena_printf(s->call, "%s%s", halves[e->half], text + strlen("f32")) : text;
-}
-
 /* --- show --- */
 
 struct tensor_figures {
@@ -82,7 +75,7 @@ static struct tensor_figures figures_of(const struct checkpoint_entry *e) {
 static void show_entry(struct checkpoint_work *w, const struct checkpoint_entry *e) {
   struct tensor_figures f = figures_of(e);
   struct str *out = &w->text;
-  const char *type = described(w->s, e);
+  const char *type = checkpoint_type_text(w->s->call, e);
   const struct {
     const char *name;
     double value;
@@ -205,7 +198,7 @@ static void compare_tensors(struct checkpoint_work *w, int *lines) {
     if (!y) {
       put_only(w, x->name, 0, lines);
     } else if (!type_equal(&x->type, &y->type)) {
-      put_texts(w, x->name, described(w->s, x), described(w->s, y), lines);
+      put_texts(w, x->name, checkpoint_type_text(w->s->call, x), checkpoint_type_text(w->s->call, y), lines);
     } else {
       struct difference d = difference_of(x, y);
       if (d.elements) put_values(w, x, &d, lines);
@@ -253,7 +246,8 @@ static enum dgc_status average_entry(struct checkpoint_work *w, struct checkpoin
     if (!other) return session_fail(w->s, DGC_MISMATCH, "%s holds no %s", w->paths[k], e->name);
     if (!type_equal(&other->type, &e->type))
       return session_fail(w->s, DGC_MISMATCH, "%s: %s is %s there, and %s in %s", w->paths[k], e->name,
-                          described(w->s, other), described(w->s, e), w->paths[w->count - 1]);
+                          checkpoint_type_text(w->s->call, other), checkpoint_type_text(w->s->call, e),
+                          w->paths[w->count - 1]);
   }
   if (!dtype_is_float((enum dtype)e->type.dtype)) return DGC_OK;
   void *mean = arena_alloc(w->s->call, (size_t)type_bytes(&e->type) + 1);

@@ -61,6 +61,7 @@ def run(*args):
     if r.returncode:
         print(r.stderr)
     check(r.returncode == 0, f"exit code {r.returncode} of dgc {' '.join(args)}")
+    return r.stdout
 
 
 def patterns():
@@ -88,6 +89,7 @@ def loaded():
     run("train", "load.dsl", "--resume=f32.safetensors", "--checkpoint", "kept.safetensors", "--steps", "1", "--quiet", "--batch", "64")
     kept = read("kept.safetensors")["table"]
     check(kept.dtype == ml_dtypes.bfloat16 and same(kept.astype(np.float32), rounded(x)), "a checkpoint has bf16 as it was")
+    check(f"table : bf16[{x.shape[0]},{x.shape[1]}]\n" in run("inspect", "kept.safetensors"), "inspect tells what the file has")
 
 
 MODEL = """
