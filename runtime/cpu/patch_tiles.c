@@ -92,7 +92,7 @@ int patch_strips(const struct patch_tiles *t, int64_t group, int64_t first, int6
                  char *room, struct strip *out) {
   const char *a = NULL;
   int count = 0;
-  for (int64_t u = first, left = 0; u < end; u++, left--, a += t->block.line) {
+  for (int64_t u = first, left = 0; u < end; u++, left--) {
     struct strip *s = &out[count++];
     *s = (struct strip){NULL, patch_row(t, u), patch_row(t, u + 1)};
     if (t->transposed) {
@@ -105,7 +105,8 @@ int patch_strips(const struct patch_tiles *t, int64_t group, int64_t first, int6
       struct patch_area area = {group, u / t->cuts, left, u % t->cuts * t->unit, s->bottom - s->top};
       a = patches_lay(t->patches, &t->block, &area, image, room);
       room += t->block.bytes;
-    }
+    } else
+      a += t->block.line;
     s->a = a;
   }
   return count;

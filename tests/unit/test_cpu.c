@@ -416,7 +416,7 @@ static void linked_without_llvm(void **state) {
   skip();
 #endif
   enter_cache(f, &c);
-  struct kernel_sample s;
+  struct kernel_sample s = {0};
   struct rng r = {11};
   struct cpu_jit *jit = cpu_jit_create(&f->diags);
   random_sample(&r, f->arena, &s, KERNEL_MAP, MAX_KERNEL_SUMS);
