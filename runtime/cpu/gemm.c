@@ -3,14 +3,14 @@
  *
  * What an element is, ir/ops/matmul.c says: pieces of k, each a chain of fused multiply-adds, joined as a tree. Here C
  * is gone through in tiles that fit the registers (tile.h), whose code is generated for their size: 14 x 2 vectors
- * with 32 registers, 6 x 2 with 16, 16, 24 or 12 x 1 where C is no wider than a vector. A column is computed as a row:
- * lanes run along it. A row, if B lies transposed, needs no tiles: kernels/cpu/dots.c. A tile takes a part of a piece
- * of k, for which a panel of B stays in the first cache, and the next one goes on with the sums that it has left in C.
- * B goes into panels as wide as a tile, so that it is read in order, unless it is used too seldom to pay; A as well
- * where it lies transposed and C is wide. Patches of a convolution are read where they lie (patch_tiles.h). Sums of
- * pieces that wait for their other half lie in blocks of their own, one for each level of the tree; the lowest is C.
- * Which block of C a thread computes, what is packed and how large tiles are changes where a number waits, and not
- * what it is added to. */
+ * with 32 registers, 6 x 2 with 16, 16, 24 or 12 x 1 where C is no wider than a vector. With 16 a column is computed
+ * as a row: lanes run along it; and a row, if B lies transposed, without tiles: kernels/cpu/dots.c. A tile takes a
+ * part of a piece of k, for which a panel of B stays in the first cache, and the next one goes on with the sums that
+ * it has left in C. B goes into panels as wide as a tile, so that it is read in order, unless it is used too seldom
+ * to pay; A as well where it lies transposed and C is wide. Patches of a convolution are read where they lie
+ * (patch_tiles.h). Sums of pieces that wait for their other half lie in blocks of their own, one for each level of
+ * the tree; the lowest is C. Which block of C a thread computes, what is packed and how large tiles are changes where
+ * a number waits, and not what it is added to. */
 #include "runtime/cpu/gemm.h"
 
 #include "base/arena.h"
@@ -178,7 +178,8 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
   struct vector_registers v = host_vectors();
   struct gemm *g = arena_new(a, struct gemm);
   *g = (struct gemm){.size = *size, .bytes = dtype_size(size->dtype)};
-  if (!layout && size->n == 1 && size->m > 1 && (size->transpose_a || size->dtype == DT_F32)) swap(g);
+  bool few = v.count < 32; /* where there are more, tiles of a column were measured to be fast */
+  if (few && !layout && size->n == 1 && size->m > 1 && (size->transpose_a || size->dtype == DT_F32)) swap(g);
   g->at = layout ? *layout
                  : (struct gemm_layout){.b_row = g->size.n,
                                         .b_batch = g->size.k * g->size.n,
@@ -186,7 +187,7 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
                                         .c_batch = g->size.m * g->size.n};
   g->pieces = blocks_of(size->k, PRODUCT_PIECE);
   for (int64_t n = g->pieces; n >= 4; n /= 2) g->levels++;
-  if (!g->at.patches && g->size.dtype == DT_F32 && g->size.m == 1 && g->size.transpose_b) {
+  if (few && !g->at.patches && g->size.dtype == DT_F32 && g->size.m == 1 && g->size.transpose_b) {
     g->dots = true, g->rows = 1, g->columns = DOTS_ROWS;
     return g;
   }

@@ -97,7 +97,8 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
   return call != NULL;
 }
 
-/* TYPE is that of the elements, SUM the one in which they are added: integers wrap. INDEX: see leaf.cuh. */
+/* TYPE is that of the elements, SUM the one in which they are added: integers wrap, bfloat16 is moved alone. INDEX: see
+ * leaf.cuh. */
 #define TYPES(index)                                                             \
   {                                                                              \
     [DT_F32] = index "#define TYPE float\n#define SUM float\n",                  \
@@ -106,7 +107,7 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
     [DT_I64] = index "#define TYPE long long\n#define SUM unsigned long long\n", \
     [DT_U8] = index "#define TYPE unsigned char\n#define SUM unsigned\n",        \
     [DT_BOOL] = index "#define TYPE unsigned char\n#define SUM unsigned\n",      \
-    [DT_BF16] = index "#define TYPE unsigned short\n#define SUM unsigned\n"      \
+    [DT_BF16] = index "#define TYPE unsigned short\n"                            \
   }
 static const char *const types_of[DT_COUNT] = TYPES("");
 static const char *const types_in_int[DT_COUNT] = TYPES("#define INDEX int\n");

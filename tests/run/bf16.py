@@ -6,17 +6,13 @@ bf16.py DGC FOLDER. The folder is for its files.
 Each result may be off by as many roundings to f32 as it has terms; what is below 2^-126 may be lost from each. Zeros, subnormals,
 infinities, NaN, ties and numbers that round to infinity are among the operands. Where the CPU has AMX, the order of its sums
 must show: a way that is never taken would agree with everything."""
-import json
 import os
-import struct
 import subprocess
 import sys
 
-import needs
+from bfloat16 import LEAST, np, read, rounded, write_f32
 
-ml_dtypes, np = needs.modules("ml_dtypes", "numpy")
 DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
-LEAST = 2.0**-126
 failures = []
 
 
@@ -24,32 +20,6 @@ def check(good, what):
     if not good:
         failures.append(what)
         print("FAILED:", what)
-
-
-def rounded(x):
-    """The nearest bfloat16, and zero for a subnormal number."""
-    with np.errstate(all="ignore"):
-        y = x.astype(ml_dtypes.bfloat16).astype(np.float32)
-    return np.where(np.abs(x) < LEAST, np.copysign(np.float32(0), x), y)
-
-
-def write_variables(variables):
-    head, body = {}, b""
-    for name, v in variables.items():
-        head[name] = {"dtype": "F32", "shape": v.shape, "data_offsets": [len(body), len(body) + v.nbytes]}
-        body += v.tobytes()
-    text = json.dumps(head).encode()
-    with open("w.safetensors", "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + body)
-
-
-def read_variables(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    size, = struct.unpack_from("<Q", data)
-    head, body = json.loads(data[8:8 + size]), data[8 + size:]
-    return {name: np.frombuffer(body[slice(*d["data_offsets"])], "<f4").reshape(d["shape"])
-            for name, d in head.items() if name != "__metadata__" and d["dtype"] == "F32"}
 
 
 def run(units, *args):
@@ -99,7 +69,7 @@ def products(rng):
         x, w = special(rng, mixed(rng, (rows, k))), mixed(rng, (k, n))
         w[rng.random((k, n)) < 0.05] = 1e30
         np.save("x.npy", x)
-        write_variables({"w": w})
+        write_f32("w.safetensors", {"w": w})
         with open("m.dsl", "w") as f:
             f.write(f"model m {{\n input x : f32[B, {k}]\n var w : f32[{k}, {n}] = zeros()\n"
                     " predict y = matmul(x, w, precision = bf16)\n data test { x = \"x.npy\" }\n}\n")
@@ -124,7 +94,7 @@ def convolutions(rng):
     y = x.reshape(12, -1)
     y[:] = special(rng, y)
     np.save("x.npy", x)
-    write_variables({"w": w})
+    write_f32("w.safetensors", {"w": w})
     with open("m.dsl", "w") as f:
         f.write("model m with precision = bf16 {\n input x : f32[B, 8, 8, 32]\n var w : f32[3, 3, 32, 48] = zeros()\n"
                 " predict y = conv(x, w, padding = \"same\")\n data test { x = \"x.npy\" }\n}\n")
@@ -150,10 +120,10 @@ def gradients(rng):
                 " h = x @ (u + du)\n train sum((h @ v) * r) with sgd(rate = 1.0)\n"
                 " data train {\n  x = \"x.npy\"\n  r = \"r.npy\"\n }\n}\n")
     for units in "on", "off":
-        write_variables({"u": w[0], "v": w[1], "du": np.zeros_like(w[0])})
+        write_f32("w.safetensors", {"u": w[0], "v": w[1], "du": np.zeros_like(w[0])})
         run(units, "train", "m.dsl", "--resume=w.safetensors", "--checkpoint", "after.safetensors", "--batch", "64", "--steps", "1",
             "--no-shuffle", "--quiet", "--overwrite")
-        after = read_variables("after.safetensors")
+        after = read("after.safetensors")
         b = rounded(w[1]).astype(np.float64)
         flowing = rounded(r).astype(np.float64)
         dh = rounded((flowing @ b.T).astype(np.float32)).astype(np.float64)

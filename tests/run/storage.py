@@ -8,18 +8,13 @@ each step is done again from the checkpoint before it: what a variable becomes i
 sum is a tie but for the roundings of f32, one of both. Whatever the devices and strategy it is one file, and the same one as if
 f32 had been rounded by hand. Ids that repeat, targets that are met to the bit and rows of zeros are among the data."""
 import hashlib
-import json
 import os
-import struct
 import subprocess
 import sys
 
-import needs
+from bfloat16 import ml_dtypes, np, read, rounded, write_f32
 
-ml_dtypes, np = needs.modules("ml_dtypes", "numpy")
 DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
-DTYPES = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "I64": np.int64}
-LEAST = 2.0**-126
 STEPS, ROWS, RATE = 20, 16, 2.0**-6
 failures = []
 
@@ -28,32 +23,6 @@ def check(good, what):
     if not good:
         failures.append(what)
         print("FAILED:", what)
-
-
-def rounded(x):
-    """The nearest bfloat16, and zero for a subnormal number."""
-    with np.errstate(all="ignore"):
-        y = x.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
-    return np.where(np.abs(x) < LEAST, np.copysign(np.float32(0), x.astype(np.float32)), y)
-
-
-def write_f32(path, tensors):
-    head, body = {}, b""
-    for name, v in tensors.items():
-        head[name] = {"dtype": "F32", "shape": v.shape, "data_offsets": [len(body), len(body) + v.nbytes]}
-        body += v.tobytes()
-    text = json.dumps(head).encode()
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + body)
-
-
-def read(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    size, = struct.unpack_from("<Q", data)
-    head, body = json.loads(data[8:8 + size]), data[8 + size:]
-    return {name: np.frombuffer(body[slice(*d["data_offsets"])], DTYPES[d["dtype"]]).reshape(d["shape"])
-            for name, d in head.items() if name != "__metadata__"}
 
 
 def run(*args):
