@@ -54,7 +54,7 @@ void engines_enter(const struct engines *e);
 void engines_no_memory(const struct engines *e, int device, const char *what, size_t bytes, struct diags *d);
 /* How long to wait for a device outside of runs, 0: for ever. Then it is lost. */
 void engines_limit(const struct engines *e, int seconds);
-/* What such a graph needs may be begun: see struct backend. */
+/* What such a graph needs may be begun, where one backend runs all of it: see struct backend. */
 void engines_expect(const struct engines *e, const struct graph *source);
 /* Before any plan is loaded. */
 void engines_allow_tf32(const struct engines *e, bool allow);

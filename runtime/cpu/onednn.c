@@ -131,6 +131,7 @@ bool onednn_make(void *plan, bool products, bool (*make)(void *plan)) {
   arena_guard(&guard, undo_making, &m);
   set_threads(1); /* a primitive remembers how many threads it was made for */
   bool good = start(products ? &for_products : &whole) && foreign_memory(0, ROOM);
+  if (products) onednn_wait(); /* no thread is left where a process ends without closing */
   if (good) {
     foreign_enter();
     good = make(plan);
