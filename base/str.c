@@ -195,6 +195,25 @@ const char *str_join(struct arena *a, const char *const *words, size_t count) {
   return s.data;
 }
 
+static bool is_joint(char c) { return c == '_' || c == '.' || c == '\0'; }
+
+/* Whether `word` is a part of `name` between underscores, dots or ends. */
+static bool is_part(const char *word, size_t len, const char *name) {
+  for (const char *at = name; (at = strstr(at, word)) != NULL; at++)
+    if ((at == name || is_joint(at[-1])) && is_joint(at[len])) return true;
+  return false;
+}
+
+/* The shortest of which `word` is a part. */
+static const char *whole_of(const char *word, size_t len, const char *const *candidates, size_t count) {
+  enum { LEAST = 3 };
+  const char *best = NULL;
+  for (size_t i = 0; i < count && len >= LEAST; i++)
+    if (is_part(word, len, candidates[i]) && (!best || strlen(candidates[i]) < strlen(best)))
+      best = candidates[i];
+  return best;
+}
+
 const char *str_closest(const char *word, const char *const *candidates, size_t count) {
   size_t len = strnlen(word, MAX_WORD + 1);
   if (len > MAX_WORD) return NULL;
@@ -207,7 +226,7 @@ const char *str_closest(const char *word, const char *const *candidates, size_t 
     best = candidates[i];
     limit = distance - 1;
   }
-  return best;
+  return best ? best : whole_of(word, len, candidates, count);
 }
 
 uint64_t str_hash(uint64_t seed, const void *data, size_t len) {

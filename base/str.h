@@ -36,7 +36,8 @@ bool str_same(const char *a, const char *b);
 
 /* Edit distance (Damerau-Levenshtein) for did-you-mean. */
 int str_distance(const char *a, const char *b);
-/* The candidate closest to `word`, or NULL if none is close enough to be meant. Ties: the first. */
+/* The candidate closest to `word`; where none is close enough to be meant, the shortest that has it as a part, as
+ * triplet_loss has triplet; or NULL. Ties: the first. */
 const char *str_closest(const char *word, const char *const *candidates, size_t count);
 
 /* "a, b, c" */

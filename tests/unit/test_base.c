@@ -224,6 +224,13 @@ static void distance(void **state) {
   assert_null(str_closest("x", ops, 5));
   assert_null(str_closest("convolution", ops, 5));
   assert_null(str_closest("", ops, 5));
+  const char *longer[] = {"random_truncated_normal", "h.dense.kernel", "triplet_losses", "triplet_loss",
+                          "lossy"};
+  assert_string_equal(str_closest("triplet", longer, 5), "triplet_loss");
+  assert_string_equal(str_closest("truncated_normal", longer, 5), "random_truncated_normal");
+  assert_string_equal(str_closest("dense", longer, 5), "h.dense.kernel");
+  assert_null(str_closest("norm", longer, 5)); /* no part between underscores */
+  assert_null(str_closest("h", longer, 5));
 }
 
 static void hash(void **state) {
