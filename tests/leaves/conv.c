@@ -85,27 +85,19 @@ static void unravel(int64_t e, const struct type *t, int64_t *at) {
   for (int i = t->rank - 1; i >= 0; i--) at[i] = e % t->dim[i], e /= t->dim[i];
 }
 
-static int64_t ravel(const int64_t *at, const struct type *t) {
-  int64_t e = 0;
-  for (int i = 0; i < t->rank; i++) e = e * t->dim[i] + at[i];
-  return e;
-}
-
-/* The element of x that element y of the output and element w of the kernel meet; -1: none. */
-static int64_t input_of(const struct node *n, const struct type *tx, const struct type *tw,
-                        const struct type *ty, const int64_t *w, const int64_t *y) {
-  int64_t at[MAX_RANK], groups = node_int_or(n, ATTR_groups, 1);
+/* Where in x place y of the output and place w of the kernel meet, were it its first channel; -1: nowhere. The first
+ * number of y is the row, and neither has channels. */
+static int64_t meeting(const struct node *n, const struct type *tx, const int64_t *w, const int64_t *y) {
+  int64_t at = y[0];
   int last = tx->rank - 1;
   for (int i = 0; i < last - 1; i++) {
     int64_t place = y[i + 1] * number(n, ATTR_strides, i, 1) + w[i] * number(n, ATTR_kernel_dilation, i, 1) -
                     number(n, ATTR_padding_low, i, 0);
     int64_t gap = number(n, ATTR_input_dilation, i, 1);
     if (place < 0 || place % gap || place / gap >= tx->dim[i + 1]) return -1;
-    at[i + 1] = place / gap;
+    at = at * tx->dim[i + 1] + place / gap;
   }
-  at[0] = y[0];
-  at[last] = y[last] / (ty->dim[last] / groups) * tw->dim[last - 1] + w[last - 1];
-  return ravel(at, tx);
+  return at * tx->dim[last];
 }
 
 /* Each element of the kernel with each of the output of its filter. */
@@ -116,21 +108,29 @@ void conv_bounds(struct arena *arena, const struct node *n, const struct bounds 
   const struct type *tx = of_x ? &n->type : &n->inputs[0]->type;
   const struct type *tw = of_w ? &n->type : &n->inputs[1]->type;
   const struct type *ty = of_x ? &n->inputs[0]->type : of_w ? &n->inputs[1]->type : &n->type;
-  int64_t count = type_count(&n->type), w[MAX_RANK], y[MAX_RANK];
+  const struct interval *left = bounds_of_all(arena, &in[0]), *right = bounds_of_all(arena, &in[1]);
   int last = n->type.rank - 1;
+  int64_t count = type_count(&n->type), w[MAX_RANK], y[MAX_RANK];
+  int64_t filters = tw->dim[last], channels = tw->dim[last - 1],
+          each = filters / node_int_or(n, ATTR_groups, 1);
+  int64_t places = filters ? type_count(ty) / filters : 0;
+  int64_t *met = arena_new_array(arena, (size_t)places + 1, int64_t);
   struct sum *sums = arena_new_array(arena, (size_t)count + 1, struct sum);
   for (int64_t e = 0; e < count; e++) sums[e] = sum_make(n->type.dtype);
-  for (int64_t ew = 0; ew < type_count(tw); ew++)
-    for (int64_t ey = ew % tw->dim[last]; ey < type_count(ty); ey += tw->dim[last]) {
-      unravel(ew, tw, w);
-      unravel(ey, ty, y);
-      int64_t ex = input_of(n, tx, tw, ty, w, y);
-      if (ex < 0) continue;
-      sum_add_product(&sums[of_x   ? ex
-                            : of_w ? ew
-                                   : ey],
-                      bound_at(&in[0], of_x ? ey : ex), bound_at(&in[1], of_w ? ey : ew));
+  for (int64_t ew = 0; ew < type_count(tw); ew++) {
+    unravel(ew, tw, w);
+    for (int64_t p = 0; p < places && ew % (channels * filters) == 0;
+         p++) { /* the first of a place of the kernel */
+      unravel(p * filters, ty, y);
+      met[p] = meeting(n, tx, w, y);
     }
+    int64_t channel = w[last] / each * channels + w[last - 1];
+    for (int64_t p = 0; p < places; p++) {
+      int64_t ey = p * filters + w[last], ex = met[p] + channel;
+      if (met[p] < 0) continue;
+      sum_add_product(&sums[of_x ? ex : of_w ? ew : ey], left[of_x ? ey : ex], right[of_w ? ey : ew]);
+    }
+  }
   /* the product of a term may round too: one more per term */
   for (int64_t e = 0; e < count; e++) sum_result(&sums[e], additions + (int)sums[e].terms, out, e);
 }

@@ -23,6 +23,7 @@ typedef void leaf_bounds_fn(struct arena *a, const struct node *n, const struct 
 
 /* Element i of an operand or result, as an interval. */
 struct interval bound_at(const struct bounds *b, int64_t i);
+const struct interval *bounds_of_all(struct arena *a, const struct bounds *b);
 static const struct interval interval_any = {-(double)INFINITY, (double)INFINITY};
 bool interval_is_any(struct interval x);
 bool interval_is_point(struct interval x);
@@ -42,6 +43,11 @@ struct sum sum_make(enum dtype d);
 void sum_add(struct sum *s, long double lo, long double hi);
 /* A term that is a product of two. */
 static inline void sum_add_product(struct sum *s, struct interval x, struct interval y) {
+  if (x.lo == x.hi && y.lo == y.hi) { /* then the four are one */
+    long double only = (long double)x.lo * y.lo;
+    sum_add(s, only, only);
+    return;
+  }
   long double p[4] = {(long double)x.lo * y.lo, (long double)x.lo * y.hi, (long double)x.hi * y.lo,
                       (long double)x.hi * y.hi};
   long double lo = p[0], hi = p[0];

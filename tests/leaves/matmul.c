@@ -29,8 +29,7 @@ void matmul_cases(struct cases *c, enum dtype d) {
 
 void matmul_bounds(struct arena *arena, const struct node *n, const struct bounds *in, int additions,
                    struct bounds *out) {
-  (void)arena;
-  const struct bounds *x = &in[0], *y = &in[1];
+  const struct interval *x = bounds_of_all(arena, &in[0]), *y = bounds_of_all(arena, &in[1]);
   const struct type *l = &n->inputs[0]->type;
   int last = n->type.rank - 1;
   bool ta = node_int_or(n, ATTR_transpose_a, 0), tb = node_int_or(n, ATTR_transpose_b, 0);
@@ -42,7 +41,7 @@ void matmul_bounds(struct arena *arena, const struct node *n, const struct bound
     for (int64_t k = 0; k < inner; k++) {
       int64_t at_x = batch * rows * inner + (ta ? k * rows + i : i * inner + k);
       int64_t at_y = batch * inner * columns + (tb ? j * inner + k : k * columns + j);
-      sum_add_product(&s, bound_at(x, at_x), bound_at(y, at_y));
+      sum_add_product(&s, x[at_x], y[at_y]);
     }
     /* the product of a term may round too: one more per term */
     sum_result(&s, additions + (int)inner, out, e);

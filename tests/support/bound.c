@@ -21,6 +21,14 @@ struct interval bound_at(const struct bounds *b, int64_t i) {
   return (struct interval){x, x};
 }
 
+const struct interval *bounds_of_all(struct arena *a, const struct bounds *b) {
+  if (b->at) return b->at;
+  int64_t count = type_count(&b->value.type);
+  struct interval *all = arena_new_array(a, (size_t)count + 1, struct interval);
+  for (int64_t i = 0; i < count; i++) all[i] = bound_at(b, i);
+  return all;
+}
+
 /* The next number of `d` below (direction -1) or above x, `n` times. */
 static double step(enum dtype d, double x, int direction, int n) {
   for (; n > 0; n--) {
@@ -157,6 +165,14 @@ struct sum sum_make(enum dtype d) {
 /* The exponent of the lowest bit of x. */
 static int lowest_bit(long double x) {
   int exponent;
+#if defined(__x86_64__)
+  struct {
+    uint64_t bits;
+    uint16_t exponent; /* and the sign */
+  } parts = {0, 0};
+  memcpy(&parts, &x, 10);
+  if ((exponent = parts.exponent & 0x7fff) != 0) return exponent - 16446 + __builtin_ctzll(parts.bits);
+#endif
   long double m = frexpl(fabsl(x), &exponent);
   uint64_t bits = (uint64_t)(m * 0x1p64L);
   return exponent - 64 + __builtin_ctzll(bits);
@@ -170,9 +186,10 @@ void sum_add(struct sum *s, long double lo, long double hi) {
   }
   s->lo += lo;
   s->hi += hi;
-  s->size += fmaxl(fabsl(lo), fabsl(hi));
+  s->size += fabsl(lo) > fabsl(hi) ? fabsl(lo) : fabsl(hi);
   s->points &= lo == hi;
-  if (lo != 0 && lowest_bit(lo) < s->quantum) s->quantum = lowest_bit(lo);
+  int lowest = lo != 0 ? lowest_bit(lo) : s->quantum;
+  if (lowest < s->quantum) s->quantum = lowest;
 }
 
 void sum_add_share(struct sum *s, struct interval v, double size, double quantum) {
