@@ -4,7 +4,7 @@
 set -eu
 
 build="gcc libc6-dev libopenmpi-dev pkg-config meson ninja-build flex bison llvm-19-dev libdnnl-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev python3"
-test="chromium clang-19 lld-19 openmpi-bin libclang-rt-19-dev llvm-19-tools libcmocka-dev clang-format-14 locales python3-numpy python3-venv git"
+test="chromium clang-19 lld-19 openmpi-bin libclang-rt-19-dev llvm-19-tools libcmocka-dev clang-format-14 locales python3-numpy python3-venv git tcc"
 
 case ${1-} in
 build) packages=$build ;;

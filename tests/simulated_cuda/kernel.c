@@ -15,8 +15,16 @@ enum { MAX_THREADS = 1024, MAX_SHARED = 48 << 10, POISON = 0xff };
 
 /* --- modules --- */
 
+/* tcc makes no sections that can be written but its own. */
+static void let_write(const char *begin, const char *end) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)begin & ~(page - 1);
+  if (begin < end) mprotect((void *)first, (uintptr_t)end - first, PROT_READ | PROT_WRITE);
+}
+
 /* The dynamic loader knows libraries by their paths, so the file stays open as long as its library. */
 static bool load(struct CUmod_st *m, const void *code, size_t bytes) {
+  static void *libm; /* what kernels call; they are linked with nothing */
+  if (!libm) libm = dlopen("libm.so.6", RTLD_LAZY | RTLD_GLOBAL);
   m->file = memfd_create("simulated_module", MFD_CLOEXEC);
   if (m->file < 0 || write(m->file, code, bytes) != (ssize_t)bytes) return false;
   char path[64];
@@ -36,6 +44,8 @@ static bool load(struct CUmod_st *m, const void *code, size_t bytes) {
       sim_complain("kernel %s uses too much shared memory", k[count].name);
       return false;
     }
+  let_write(m->info->shared_begin, m->info->shared_end);
+  for (size_t i = 0; i < count; i++) let_write(k[i].shared_begin, k[i].shared_end);
   m->functions = calloc(count + 1, sizeof *m->functions);
   for (size_t i = 0; i < count; i++) m->functions[i] = (struct CUfunc_st){m, &k[i]};
   *m->info->barrier = fiber_wait;
