@@ -69,14 +69,22 @@ static bool put_in_page(uint32_t *word, int shift, uint64_t target) {
   return target % (UINT64_C(1) << shift) == 0;
 }
 
-/* Kernels load constants of 8 and of 16 bytes; ORC links what refers to anything else. */
+/* A call, or a jump in its place, counted in instructions. */
+static bool put_call(uint32_t *word, uint64_t target, uint64_t place) {
+  int64_t distance = (int64_t)(target - place);
+  put_bits(word, 0, 26, distance >> 2);
+  return distance % 4 == 0 && distance >= -(1 << 27) && distance < 1 << 27;
+}
+
+/* Kernels load constants of 8 and of 16 bytes, and call what they share; ORC links what refers to anything else. */
 static bool put_reference(char *at, uint32_t type, uint64_t target, uint64_t place) {
   uint32_t word;
   memcpy(&word, at, sizeof word);
-  bool fits = type == R_AARCH64_ADR_PREL_PG_HI21      ? put_pages(&word, target, place)
-              : type == R_AARCH64_LDST64_ABS_LO12_NC  ? put_in_page(&word, 3, target)
-              : type == R_AARCH64_LDST128_ABS_LO12_NC ? put_in_page(&word, 4, target)
-                                                      : false;
+  bool fits = type == R_AARCH64_ADR_PREL_PG_HI21                     ? put_pages(&word, target, place)
+              : type == R_AARCH64_LDST64_ABS_LO12_NC                 ? put_in_page(&word, 3, target)
+              : type == R_AARCH64_LDST128_ABS_LO12_NC                ? put_in_page(&word, 4, target)
+              : type == R_AARCH64_CALL26 || type == R_AARCH64_JUMP26 ? put_call(&word, target, place)
+                                                                     : false;
   if (fits) memcpy(at, &word, sizeof word);
   return fits;
 }
