@@ -2,6 +2,7 @@
 /* Which files a model may name, while another process swaps them: what is opened was looked at. */
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,6 +145,15 @@ static void replaced(void **state) {
   assert_string_equal(read_at("own/e/x"), "ours");
 }
 
+/* qemu-user with -L opens another folder as "/", in which `path` is not. */
+static bool root_is_root(const char *path) {
+  int fd = open("/", O_RDONLY | O_DIRECTORY);
+  bool is = fd >= 0 && faccessat(fd, path + 1, F_OK, 0) == 0;
+  if (fd >= 0) close(fd);
+  if (!is) puts("SKIP: what is below /, which an emulator has elsewhere");
+  return is;
+}
+
 static void names(void **state) {
   char path[256];
   (void)state;
@@ -162,9 +172,11 @@ static void names(void **state) {
   struct file_roots everything = {root, 1}, nothing = {none, 2};
   int64_t size;
   at(path, "other/x");
-  int fd = file_open_within(&everything, path, &size, &cause);
-  assert_true(fd >= 0 && size == 6);
-  close(fd);
+  if (root_is_root(path)) {
+    int fd = file_open_within(&everything, path, &size, &cause);
+    assert_true(fd >= 0 && size == 6);
+    close(fd);
+  }
   assert_int_equal(file_open_within(&nothing, path, &size, &cause), -1);
   assert_non_null(strstr(cause, "--allow-path"));
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -321,6 +322,17 @@ static void who_cannot_share_sends_by_the_library(void **state) {
   run_two(two_of_two_hosts);
 }
 
+/* qemu-user says that it has taken memory back, and has not. */
+static bool system_takes_back(void) {
+  size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+  char *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  MUST(page != MAP_FAILED);
+  page[0] = 1;
+  bool taken = madvise(page, bytes, MADV_REMOVE) == 0 && page[0] == 0;
+  munmap(page, bytes);
+  return taken;
+}
+
 /* Blocks are apart, aligned, and empty again when they have been given back. */
 static void use_heap(struct transport *t) {
   enum { BLOCKS = 64 };
@@ -344,7 +356,8 @@ static void use_heap(struct transport *t) {
   }
   for (int i = 0; i < BLOCKS; i++) MUST(!blocks[i] || shared_free(blocks[i]));
   unsigned char *all = shared_alloc(1 << 20);
-  for (int i = 0; i < 1 << 20; i++) MUST(all[i] == 0);
+  if (system_takes_back())
+    for (int i = 0; i < 1 << 20; i++) MUST(all[i] == 0);
   MUST(!shared_alloc(SIZE_MAX / 8));
 }
 
