@@ -52,8 +52,10 @@ static struct value run_cast(struct resolver *r, struct value *args, struct loc 
   if (args[1].kind != VALUE_DTYPE) {
     report(r, args[1].at, "a cast goes to an element type such as f32, not %s",
            value_describe(r->arena, &args[1]));
-    bool bf16 = args[1].kind == VALUE_STRING && strcmp(args[1].string, "bf16") == 0;
-    if (bf16) report_help(r, "`round_bf16(x)` rounds; a variable is kept in 16 bits by `storage(bf16)`");
+    const char *name = args[1].kind == VALUE_STRING ? args[1].string : "";
+    enum dtype d;
+    if (dtype_parse(name, strlen(name), &d) && dtype_is_narrow(d))
+      report_help(r, "`round_%s(x)` rounds; a variable is kept in 16 bits by `storage(%s)`", name, name);
     return value_error();
   }
   enum dtype d = args[1].dtype;

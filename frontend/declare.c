@@ -48,7 +48,7 @@ static struct node *variable_node(struct graph *g, const struct variable *v) {
   if (v->slot) attrs[n++] = attr_string(ATTR_slot, v->slot);
   if (v->aggregation) attrs[n++] = attr_string(ATTR_aggregation, v->aggregation);
   if (v->on_read) attrs[n++] = attr_string(ATTR_synchronization, "on_read");
-  if (v->bf16) attrs[n++] = attr_string(ATTR_storage, "bf16");
+  if (v->storage) attrs[n++] = attr_string(ATTR_storage, dtype_name(v->storage));
   return build_named(g, v->path, OP_variable, 0, NULL, n, attrs, &v->type);
 }
 
@@ -68,7 +68,7 @@ static struct node *share_of(struct graph *g, const struct variable *v, struct n
 }
 
 struct node *stored_in(struct graph *g, const struct variable *v, struct node *n) {
-  return n && v->bf16 ? build1(g, OP_round_bf16, n) : n;
+  return n ? build_rounded(g, n, v->storage) : NULL;
 }
 
 /* Builds the first value in the init graph. */
@@ -209,7 +209,7 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
   return false;
 }
 
-/* storage(bf16), or storage(f32), which is what there is without; or a name that stands for one of them. */
+/* storage(bf16), storage(f16), or storage(f32), which is what there is without; or a name that stands for one of them. */
 static bool eval_storage(struct resolver *r, const struct stmt *s, struct variable *out) {
   const struct arg *given = NULL;
   for (const struct arg *a = s->entries.first; a; a = a->next) {
@@ -220,13 +220,13 @@ static bool eval_storage(struct resolver *r, const struct stmt *s, struct variab
     }
     given = a;
     struct value v = eval(r, a->value, NULL);
-    if (!read_precision(r, &v, &out->bf16, "a storage")) return false;
+    if (!read_storage(r, &v, &out->storage)) return false;
   }
-  if (!out->bf16 || (out->type.dtype == DT_F32 && !out->on_read)) return true;
+  if (!out->storage || (out->type.dtype == DT_F32 && !out->on_read)) return true;
   if (out->on_read)
     report(r, given->loc, "copies of towers that are joined when they are read are stored in f32");
   else
-    report(r, given->loc, "what is stored in bf16 is f32 where it is read, not %s",
+    report(r, given->loc, "what is stored in %s is f32 where it is read, not %s", dtype_name(out->storage),
            type_text(r->arena, &out->type));
   return false;
 }

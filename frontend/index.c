@@ -100,9 +100,11 @@ bool eval_type(struct resolver *r, const struct expr *e, struct type *out) {
     report_closest(r, base->name, names, DT_COUNT);
     return false;
   }
-  if (base->kind == EXPR_NAME && strcmp(base->name, "bf16") == 0 && !scope_find(r, "bf16")) {
-    report(r, base->loc, "bf16 is how numbers are stored, and no type that is computed with");
-    report_help(r, "declare a variable as f32, and behind its first value say `storage(bf16)`");
+  enum dtype d;
+  bool named = base->kind == EXPR_NAME && dtype_parse(base->name, strlen(base->name), &d);
+  if (named && dtype_is_narrow(d) && !scope_find(r, base->name)) {
+    report(r, base->loc, "%s is how numbers are stored, and no type that is computed with", base->name);
+    report_help(r, "declare a variable as f32, and behind its first value say `storage(%s)`", base->name);
     return false;
   }
   struct value v = eval(r, e, NULL);

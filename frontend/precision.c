@@ -6,14 +6,27 @@
 
 #include <string.h>
 
-bool read_precision(struct resolver *r, const struct value *v, bool *bf16, const char *what) {
+static bool names_type(const struct value *v, enum dtype d) {
+  return (v->kind == VALUE_DTYPE && v->dtype == d) ||
+         (v->kind == VALUE_STRING && strcmp(v->string, dtype_name(d)) == 0);
+}
+
+static bool read_precision(struct resolver *r, const struct value *v, bool *bf16) {
   if (v->kind == VALUE_NONE) return true;
-  bool f32 = (v->kind == VALUE_DTYPE && v->dtype == DT_F32) ||
-             (v->kind == VALUE_STRING && strcmp(v->string, "f32") == 0);
-  *bf16 = v->kind == VALUE_STRING && strcmp(v->string, "bf16") == 0;
-  if (f32 || *bf16) return true;
+  *bf16 = names_type(v, DT_BF16);
+  if (*bf16 || names_type(v, DT_F32)) return true;
   if (v->kind != VALUE_ERROR)
-    report(r, v->at, "%s is bf16 or f32, not %s", what, value_describe(r->arena, v));
+    report(r, v->at, "a precision is bf16 or f32, not %s", value_describe(r->arena, v));
+  return false;
+}
+
+bool read_storage(struct resolver *r, const struct value *v, enum dtype *out) {
+  static const enum dtype types[] = {DT_BF16, DT_F16, DT_F32};
+  if (v->kind == VALUE_NONE) return true;
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    if (names_type(v, types[i])) return *out = types[i], true;
+  if (v->kind != VALUE_ERROR)
+    report(r, v->at, "a storage is bf16, f16 or f32, not %s", value_describe(r->arena, v));
   return false;
 }
 
@@ -26,7 +39,7 @@ bool apply_settings(struct resolver *r, const struct def *d) {
       return false;
     }
     struct value v = eval(r, w->value, NULL);
-    ok &= read_precision(r, &v, &r->frame->bf16, "a precision");
+    ok &= read_precision(r, &v, &r->frame->bf16);
   }
   return ok;
 }
@@ -34,7 +47,7 @@ bool apply_settings(struct resolver *r, const struct def *d) {
 bool rounds_operands(struct resolver *r, const struct value *ab, const struct value *v, struct loc loc,
                      bool *bf16) {
   *bf16 = r->frame->bf16;
-  if (!read_precision(r, v, bf16, "a precision")) return false;
+  if (!read_precision(r, v, bf16)) return false;
   for (int i = 0; i < 2 && *bf16 && v->kind != VALUE_NONE; i++) {
     if (ab[i].tensor.node->type.dtype == DT_F32) continue;
     report(r, loc, "a product of precision bf16 has operands of f32, not %s",

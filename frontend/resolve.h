@@ -35,7 +35,7 @@ struct variable {
   uint64_t turn;             /* the call of a made layer that declared it first in this run, or 0 */
   const char *aggregation;   /* how what towers write becomes one value; NULL: they write the same */
   bool on_read;              /* each tower has a copy, joined when it is read */
-  bool bf16;                 /* it is stored in bf16: what it is given is rounded */
+  enum dtype storage;        /* narrow: what it is given is rounded to this type; DT_F32: it is not */
   int order;                 /* of declaration */
   int chosen;                /* the last train statement whose `over` means it */
   struct loc loc;
@@ -250,8 +250,8 @@ void help_pairs(struct resolver *r, struct node *const *x, int n);
 struct value run_all_gather(struct resolver *r, struct value *args, struct loc loc, const struct role *role);
 
 /* precision.c */
-/* bf16, f32 or their names; none leaves what is there. `what`, for messages: "a precision". */
-bool read_precision(struct resolver *r, const struct value *v, bool *bf16, const char *what);
+/* How a variable is stored: bf16, f16, f32 or their names; none leaves what is there. */
+bool read_storage(struct resolver *r, const struct value *v, enum dtype *out);
 /* `with precision = ...` of the definition whose frame has begun; without it the caller's holds. */
 bool apply_settings(struct resolver *r, const struct def *d);
 /* Whether f32 operands of a product are rounded to bfloat16: the precision is `v`, or where that is none the one that

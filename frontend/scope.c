@@ -27,8 +27,9 @@ bool is_built_in(const char *name) {
 
 struct value builtin_name(struct resolver *r, const char *name) {
   enum dtype d;
-  if (strcmp(name, "bf16") == 0) return (struct value){.kind = VALUE_STRING, .string = "bf16"};
-  if (dtype_parse(name, strlen(name), &d)) return value_dtype(d);
+  bool type = dtype_parse(name, strlen(name), &d);
+  if (type && dtype_is_narrow(d)) return (struct value){.kind = VALUE_STRING, .string = dtype_name(d)};
+  if (type) return value_dtype(d);
   if (strcmp(name, "B") == 0) return value_dim(-1);
   if (strcmp(name, "none") == 0) return value_none();
   if (strcmp(name, "pi") == 0) return value_float(3.14159265358979323846);
@@ -79,8 +80,7 @@ static const char **visible(struct resolver *r, size_t *count) {
   for (const struct module *m = r->frame ? r->frame->function->module : NULL; m; m = m->outer)
     collect(&s, &names, count, &cap, &m->names);
   struct map others = map_make(r->arena);
-  static const char *const words[] = {"none",     "pi",          "inf",  "bf16",
-                                      "training", STEP_VARIABLE, "true", "false"};
+  static const char *const words[] = {"none", "pi", "inf", "training", STEP_VARIABLE, "true", "false"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) map_put(&others, words[i], r);
   for (int d = 0; d < DT_COUNT; d++) map_put(&others, dtype_name((enum dtype)d), r);
   for (int t = 0; builtin_tables[t]; t++)

@@ -12,8 +12,8 @@ struct type hlo_type(const struct hlo *h, const struct node *n) {
 }
 
 static const char *const elements[DT_COUNT] = {
-    [DT_F32] = "f32", [DT_F64] = "f64", [DT_I32] = "i32",  [DT_I64] = "i64",
-    [DT_U8] = "ui8",  [DT_BOOL] = "i1", [DT_BF16] = "bf16"};
+    [DT_F32] = "f32", [DT_F64] = "f64", [DT_I32] = "i32",   [DT_I64] = "i64",
+    [DT_U8] = "ui8",  [DT_BOOL] = "i1", [DT_BF16] = "bf16", [DT_F16] = "f16"};
 
 const char *hlo_type_text(struct arena *a, const struct type *t) {
   struct str s = str_make(a);
@@ -184,7 +184,7 @@ static struct hlo_value normal_or_zero(struct hlo *h, struct hlo_value x) {
 struct hlo_value hlo_convert_all(struct hlo *h, enum dtype d, struct hlo_value x) {
   enum dtype from = (enum dtype)x.type.dtype;
   if (d == DT_BF16) return hlo_convert(h, d, normal_or_zero(h, x));
-  if (from == DT_BF16) return hlo_convert(h, d, x);
+  if (dtype_is_narrow(d) || dtype_is_narrow(from)) return hlo_convert(h, d, x);
   if (d == DT_BOOL && from != DT_BOOL) return hlo_compare(h, "NE", x, hlo_number(h, &x.type, 0));
   if (dtype_is_float(from) && !dtype_is_float(d)) return saturate(h, d, x);
   return hlo_convert(h, d, x);
@@ -230,6 +230,7 @@ static void print_element(struct str *s, enum dtype d, uint64_t bits) {
   case DT_U8: str_printf(s, "%u", (unsigned)half); break;
   case DT_BOOL: str_put(s, bits ? "true" : "false"); break;
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
 }

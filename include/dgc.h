@@ -294,7 +294,7 @@ DGC_API enum dgc_status dgc_write(struct dgc_session *s, const char *variable, c
 
 /* A node of the placed graph. Later versions add fields behind these. */
 struct dgc_node {
-  struct dgc_tensor result;  /* with the node's name; dtype may be "bf16", too */
+  struct dgc_tensor result;  /* with the node's name; dtype may be "bf16" or "f16", too */
   const char *op;            /* "matmul" */
   const char *device;        /* "/cpu:0", "/job:worker/task:1/cpu:0" */
   const char *distribution;  /* "mirrored", "per_replica", "partial(sum)" */

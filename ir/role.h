@@ -3,6 +3,8 @@
 #ifndef DGC_IR_ROLE_H
 #define DGC_IR_ROLE_H
 
+#include "ir/type.h"
+
 #include <stdbool.h>
 
 /* What a graph gives to its caller. */
@@ -26,11 +28,11 @@ enum output_role {
 enum variable_role { VARIABLE_ITSELF, VARIABLE_REPLICA, VARIABLE_PART, VARIABLE_OF_TOWER };
 struct variable_identity {
   enum variable_role role;
-  const char *of;    /* the model's variable; NULL: ITSELF */
-  int number;        /* of the PART, of the tower */
-  const char *joins; /* OF_TOWER: the aggregation */
-  bool bf16;         /* its f32 are stored as bfloat16 */
-  bool everywhere;   /* each process has a copy of the model's variable: it needs none of another's */
+  const char *of;     /* the model's variable; NULL: ITSELF */
+  int number;         /* of the PART, of the tower */
+  const char *joins;  /* OF_TOWER: the aggregation */
+  enum dtype storage; /* narrow: its f32 hold values of this type alone; DT_F32: any */
+  bool everywhere;    /* each process has a copy of the model's variable: it needs none of another's */
 };
 
 #endif

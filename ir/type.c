@@ -9,7 +9,7 @@ static const struct {
   int size;
 } dtypes[DT_COUNT] = {
     [DT_F32] = {"f32", 4}, [DT_F64] = {"f64", 8},   [DT_I32] = {"i32", 4},   [DT_I64] = {"i64", 8},
-    [DT_U8] = {"u8", 1},   [DT_BOOL] = {"bool", 1}, [DT_BF16] = {"bf16", 2},
+    [DT_U8] = {"u8", 1},   [DT_BOOL] = {"bool", 1}, [DT_BF16] = {"bf16", 2}, [DT_F16] = {"f16", 2},
 };
 
 const char *dtype_name(enum dtype d) { return d < DT_COUNT ? dtypes[d].name : "?"; }
@@ -26,6 +26,7 @@ bool dtype_parse(const char *name, size_t len, enum dtype *out) {
 int dtype_size(enum dtype d) { return d < DT_COUNT ? dtypes[d].size : 0; }
 bool dtype_is_float(enum dtype d) { return d == DT_F32 || d == DT_F64; }
 bool dtype_is_int(enum dtype d) { return d == DT_I32 || d == DT_I64 || d == DT_U8; }
+bool dtype_is_narrow(enum dtype d) { return d == DT_BF16 || d == DT_F16; }
 
 const char *dist_name(enum dist d) {
   switch (d) {

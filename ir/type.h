@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ops compute with the types before bf16, which is how numbers are stored that are multiplied as bfloat16: a cast of
- * f32 makes it, and matmul, conv and a cast to f32 read it. */
-enum dtype { DT_F32, DT_F64, DT_I32, DT_I64, DT_U8, DT_BOOL, DT_BF16, DT_COUNT };
+/* Ops compute with the types before bf16. The narrow ones are how numbers of f32 lie in 16 bits, bfloat16 and IEEE's
+ * binary16: a cast of f32 makes them, and a cast to f32 reads them; bf16 is read by matmul and conv, too. */
+enum dtype { DT_F32, DT_F64, DT_I32, DT_I64, DT_U8, DT_BOOL, DT_BF16, DT_F16, DT_COUNT };
 
 #define MAX_RANK 8
 /* A tensor holds at most this many elements (8 TiB of f64): larger shapes are refused where they arise. */
@@ -48,6 +48,7 @@ bool dtype_parse(const char *name, size_t len, enum dtype *out);
 int dtype_size(enum dtype d); /* bytes; bool is one byte, 0 or 1 */
 bool dtype_is_float(enum dtype d);
 bool dtype_is_int(enum dtype d);    /* i32, i64, u8 */
+bool dtype_is_narrow(enum dtype d); /* bf16, f16 */
 const char *dist_name(enum dist d); /* "mirrored", "per_replica", "partial(sum)", "partial(max)", "" */
 /* A tower's share of what an all_reduce of this kind ("sum", "mean", "max", "min") joins. */
 enum dist dist_partial(const char *reduction);

@@ -101,7 +101,7 @@ static void identify(struct store *s, struct stored_variable *v, const struct va
   now->role = i->role;
   now->number = i->number;
   now->everywhere = i->everywhere;
-  now->bf16 = i->bf16;
+  now->storage = i->storage;
   if (!str_same(now->of, i->of)) now->of = i->of ? arena_strdup(s->arena, i->of) : NULL;
   if (!str_same(now->joins, i->joins)) now->joins = i->joins ? arena_strdup(s->arena, i->joins) : NULL;
 }

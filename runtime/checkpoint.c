@@ -27,7 +27,7 @@ static bool check_names(const char *path, const struct checkpoint_entry *entries
   for (int i = 0; i < n; i++) {
     const char *name = entries[i].name;
     assert(type_valid(&entries[i].type) && !type_is_symbolic(&entries[i].type));
-    assert(!entries[i].half || entries[i].type.dtype == DT_F32);
+    assert(!entries[i].storage || entries[i].type.dtype == DT_F32);
     if (!utf8_valid(name, strlen(name))) return fail(d, path, "this name is not UTF-8:", name);
     if (strcmp(name, "__metadata__") == 0) return fail(d, path, "the format reserves the name", name);
     if (map_put(&seen, name, &seen)) return fail(d, path, "there are two tensors named", name);
@@ -44,21 +44,21 @@ static bool check_names(const char *path, const struct checkpoint_entry *entries
 }
 
 static int64_t stored_bytes(const struct checkpoint_entry *e) {
-  return e->half ? type_bytes(&e->type) / 2 : type_bytes(&e->type);
+  return e->storage ? type_bytes(&e->type) / 2 : type_bytes(&e->type);
 }
 
 /* As the file has it. */
 static const void *stored(struct arena *a, const struct checkpoint_entry *e) {
-  if (!e->half) return e->data;
+  if (!e->storage) return e->data;
   int64_t n = type_count(&e->type);
   uint16_t *halves = arena_new_array(a, (size_t)n + 1, uint16_t);
-  for (int64_t i = 0; i < n; i++) halves[i] = half_from_float(e->half, ((const float *)e->data)[i]);
+  for (int64_t i = 0; i < n; i++) halves[i] = half_from_float(e->storage, ((const float *)e->data)[i]);
   return halves;
 }
 
 static const char *stored_dtype(const struct checkpoint_entry *e) {
-  static const char *const halves[] = {[HALF_F16] = "F16", [HALF_BF16] = "BF16"};
-  return e->half ? halves[e->half] : safetensors_dtype(e->type.dtype);
+  static const char *const names[] = {[DT_F16] = "F16", [DT_BF16] = "BF16"};
+  return e->storage ? names[e->storage] : safetensors_dtype(e->type.dtype);
 }
 
 /* The length and the JSON text, with zeros for a checksum. `*digits`: where these are. */
@@ -120,25 +120,26 @@ bool checkpoint_save(const char *path, const struct checkpoint_entry *entries, i
   return atomic_commit(&f, d);
 }
 
-static enum half_kind half_of(const char *dtype) {
-  return strcmp(dtype, "F16") == 0 ? HALF_F16 : strcmp(dtype, "BF16") == 0 ? HALF_BF16 : HALF_NONE;
+static enum dtype narrow_of(const char *dtype) {
+  return strcmp(dtype, "F16") == 0 ? DT_F16 : strcmp(dtype, "BF16") == 0 ? DT_BF16 : DT_F32;
 }
 
 /* The f32 that `count` halves are. */
-static const void *widened(struct arena *a, enum half_kind half, const uint8_t *bytes, int64_t count) {
+static const void *widened(struct arena *a, enum dtype storage, const uint8_t *bytes, int64_t count) {
   float *out = arena_new_array(a, (size_t)count + 1, float);
   for (int64_t i = 0; i < count; i++)
-    out[i] = half_to_float(half, (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
+    out[i] = half_to_float(storage, (uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8));
   return out;
 }
 
 /* One whose bytes are as many as its shape says. */
 static bool load_half(struct arena *a, const struct safetensors_entry *e, const uint8_t *bytes,
                       struct checkpoint_entry *out) {
-  *out = (struct checkpoint_entry){.name = e->name, .type = e->type, .half = half_of(e->dtype)};
+  *out = (struct checkpoint_entry){.name = e->name, .type = e->type, .storage = narrow_of(e->dtype)};
   out->type.dtype = DT_F32;
-  if (!out->half || !type_valid(&out->type) || type_bytes(&out->type) / 2 != e->end - e->begin) return false;
-  out->data = widened(a, out->half, bytes, type_count(&out->type));
+  if (!out->storage || !type_valid(&out->type) || type_bytes(&out->type) / 2 != e->end - e->begin)
+    return false;
+  out->data = widened(a, out->storage, bytes, type_count(&out->type));
   return true;
 }
 
@@ -152,7 +153,7 @@ static const char *parse(struct arena *a, const struct content *file, struct che
   for (; c->count < s.count; c->count++) {
     const struct safetensors_entry *e = &s.entries[c->count];
     if (!e->supported && load_half(a, e, file->bytes + s.data + e->begin, &c->entries[c->count])) continue;
-    if (!e->supported && half_of(e->dtype))
+    if (!e->supported && narrow_of(e->dtype))
       return arena_printf(a, "tensor '%s' has not as many bytes as its shape says; the file is damaged",
                           e->name);
     if (!e->supported)
@@ -205,9 +206,8 @@ struct checkpoint *checkpoint_load(struct arena *a, const char *path, struct dia
 }
 
 const char *checkpoint_type_text(struct arena *a, const struct checkpoint_entry *e) {
-  static const char *const halves[] = {[HALF_F16] = "f16", [HALF_BF16] = "bf16"};
   const char *text = type_text(a, &e->type);
-  return e->half ? arena_printf(a, "%s%s", halves[e->half], text + strlen("f32")) : text;
+  return e->storage ? arena_printf(a, "%s%s", dtype_name(e->storage), text + strlen("f32")) : text;
 }
 
 const struct checkpoint_entry *checkpoint_find(const struct checkpoint *c, const char *name) {

@@ -12,10 +12,10 @@
 #include "runtime/data/half.h"
 
 struct checkpoint_entry {
-  const char *name;    /* UTF-8, unique */
-  struct type type;    /* concrete; sizes of 0 are allowed */
-  const void *data;    /* dense */
-  enum half_kind half; /* what the file has in place of f32 */
+  const char *name;   /* UTF-8, unique */
+  struct type type;   /* concrete; sizes of 0 are allowed */
+  const void *data;   /* dense */
+  enum dtype storage; /* narrow: what the file has in place of f32 */
 };
 
 /* Keys that start with "dgc." are reserved. */

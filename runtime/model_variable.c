@@ -23,7 +23,7 @@ static int by_name(const void *a, const void *b) {
 
 /* ---- what is stored in 16 bits ---- */
 
-static bool is_narrow(const struct stored_variable *p) { return p->type.dtype == DT_BF16; }
+static bool is_narrow(const struct stored_variable *p) { return dtype_is_narrow(p->type.dtype); }
 
 static struct type wide_type(const struct stored_variable *p) {
   return is_narrow(p) ? type_with_dtype(p->type, DT_F32) : p->type;
@@ -34,9 +34,9 @@ static size_t wide_bytes(const struct stored_variable *p) {
   return (size_t)type_bytes(&t);
 }
 
-/* As round_bf16 does: what is subnormal is zero. */
-static uint16_t near_bf16(float x) {
-  return half_from_float(HALF_BF16, fabsf(x) < 0x1p-126f ? copysignf(0, x) : x);
+/* As the op that rounds to `d` does: what is subnormal in bfloat16 is zero. */
+static uint16_t near(enum dtype d, float x) {
+  return half_from_float(d, d == DT_BF16 && fabsf(x) < 0x1p-126f ? copysignf(0, x) : x);
 }
 
 static bool read_part(const struct store *s, const struct stored_variable *p, void *out) {
@@ -46,23 +46,24 @@ static bool read_part(const struct store *s, const struct stored_variable *p, vo
   int64_t count = type_count(&p->type);
   uint16_t *halves = arena_new_array(a, (size_t)count, uint16_t);
   bool good = store_read(s, p, halves);
-  for (int64_t i = 0; good && i < count; i++) ((float *)out)[i] = half_to_float(HALF_BF16, halves[i]);
+  for (int64_t i = 0; good && i < count; i++) ((float *)out)[i] = half_to_float(p->type.dtype, halves[i]);
   arena_destroy_guarded(a, &guard);
   return good;
 }
 
 static bool write_part(struct store *s, struct stored_variable *p, const void *data) {
-  if (!p->identity.bf16) return store_write(s, p, data);
+  enum dtype d = p->identity.storage;
+  if (d == DT_F32) return store_write(s, p, data);
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
   int64_t count = type_count(&p->type);
   void *rounded = arena_alloc(a, wide_bytes(p));
   for (int64_t i = 0; i < count; i++) {
-    uint16_t half = near_bf16(((const float *)data)[i]);
+    uint16_t half = near(d, ((const float *)data)[i]);
     if (is_narrow(p))
       ((uint16_t *)rounded)[i] = half;
     else
-      ((float *)rounded)[i] = half_to_float(HALF_BF16, half);
+      ((float *)rounded)[i] = half_to_float(d, half);
   }
   bool good = store_write(s, p, rounded);
   arena_destroy_guarded(a, &guard);
@@ -93,7 +94,7 @@ int store_model_variables(const struct store *s, struct arena *a, struct model_v
       (*out)[all++] = (struct model_variable){.name = entries[i].name,
                                               .type = wide_type(v),
                                               .bytes = wide_bytes(v),
-                                              .bf16 = v->identity.bf16,
+                                              .storage = v->identity.storage,
                                               .parts = &parts[i],
                                               .nparts = 1,
                                               .joins = v->identity.joins};
@@ -170,10 +171,8 @@ struct checkpoint *model_variables_save(const struct store *s, struct arena *a,
   for (int i = 0; i < count; i++) {
     void *data = arena_alloc(a, all[i].bytes);
     if (!model_variable_read(s, &all[i], data)) return NULL;
-    c->entries[c->count++] = (struct checkpoint_entry){.name = arena_strdup(a, all[i].name),
-                                                       .type = all[i].type,
-                                                       .data = data,
-                                                       .half = all[i].bf16 ? HALF_BF16 : HALF_NONE};
+    c->entries[c->count++] = (struct checkpoint_entry){
+        .name = arena_strdup(a, all[i].name), .type = all[i].type, .data = data, .storage = all[i].storage};
   }
   for (int i = 0; i < count; i++)
     for (int k = 0; all[i].joins && all[i].nparts > 1 && k < all[i].nparts; k++) {

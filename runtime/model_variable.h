@@ -11,7 +11,8 @@ struct model_variable {
   const char *name; /* "h.kernel" */
   struct type type;
   size_t bytes;
-  bool bf16; /* its f32 hold bfloat16 values alone, and files have them so: what is written is rounded */
+  enum dtype
+      storage; /* narrow: its f32 hold values of it alone, and files have them so: what is written is rounded */
   struct stored_variable *
       *parts; /* one behind the other along the first axis; a variable that is not cut: itself */
   int nparts;

@@ -69,6 +69,7 @@ static void make_up(void *data, const struct type *t, const struct dgc_bench_inp
     case DT_U8:
     case DT_BOOL: ((uint8_t *)data)[i] = (uint8_t)next_integer(&state, in); break;
     case DT_BF16:
+    case DT_F16:
     case DT_COUNT: break;
     }
 }

@@ -81,6 +81,7 @@ static double number_at(const struct tensor *t, int64_t i) {
   case DT_U8:
   case DT_BOOL: return ((const uint8_t *)t->data)[i];
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return 0;
@@ -97,6 +98,7 @@ static void put_number(const struct tensor *t, int64_t i, double x) {
   case DT_U8:
   case DT_BOOL: ((uint8_t *)t->data)[i] = (uint8_t)clamp(x, 0, UINT8_MAX); break;
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
 }

@@ -44,7 +44,7 @@ const char *rows_input(const struct dgc_session *s, int index) {
 /* The type of a row, and how many there are. */
 static enum dgc_status describe(struct dgc_session *s, const struct dgc_tensor *t, struct row_source *out) {
   enum dtype dtype;
-  if (!t->dtype || !dtype_parse(t->dtype, strlen(t->dtype), &dtype) || dtype == DT_BF16)
+  if (!t->dtype || !dtype_parse(t->dtype, strlen(t->dtype), &dtype) || dtype_is_narrow(dtype))
     return session_fail(s, DGC_USAGE,
                         "rows of %s: '%s' is no type of rows; there are f32, f64, i32, i64, u8 and bool",
                         t->name, t->dtype ? t->dtype : "");

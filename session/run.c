@@ -476,6 +476,7 @@ enum dgc_status output_collect(struct dgc_session *s, const struct loaded *l, in
   case DT_U8:
   case DT_BOOL: *out = v.u8; break;
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return DGC_OK;

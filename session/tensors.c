@@ -31,6 +31,7 @@ static double element(const struct checkpoint_entry *e, int64_t i) {
   case DT_U8:
   case DT_BOOL: return ((const uint8_t *)e->data)[i];
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return 0;
@@ -288,8 +289,8 @@ static enum dgc_status to_npz(struct checkpoint_work *w) {
 static enum dgc_status cast(struct checkpoint_work *w) {
   static const struct {
     const char *name;
-    enum half_kind half;
-  } forms[] = {{"f32", HALF_NONE}, {"f16", HALF_F16}, {"bf16", HALF_BF16}};
+    enum dtype storage;
+  } forms[] = {{"f32", DT_F32}, {"f16", DT_F16}, {"bf16", DT_BF16}};
   const char *to = w->s->options.to;
   int form = -1;
   for (int i = 0; to && i < 3; i++)
@@ -299,7 +300,7 @@ static enum dgc_status cast(struct checkpoint_work *w) {
                         to ? to : "");
   for (int i = 0; i < w->files[0]->count; i++) {
     struct checkpoint_entry *e = &w->files[0]->entries[i];
-    if (e->type.dtype == DT_F32) e->half = forms[form].half;
+    if (e->type.dtype == DT_F32) e->storage = forms[form].storage;
   }
   return save(w, w->files[0]);
 }

@@ -184,7 +184,8 @@ static int tensorflow_type(const char *dtype) {
   static const struct {
     const char *name;
     int number;
-  } types[] = {{"f32", 1}, {"f64", 2}, {"i32", 3}, {"u8", 4}, {"i64", 9}, {"bool", 10}, {"bf16", 14}};
+  } types[] = {{"f32", 1}, {"f64", 2},   {"i32", 3},   {"u8", 4},
+               {"i64", 9}, {"bool", 10}, {"bf16", 14}, {"f16", 19}};
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (strcmp(types[i].name, dtype) == 0) return types[i].number;
   return 0;

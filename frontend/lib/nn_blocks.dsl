@@ -126,7 +126,7 @@ function sum_of_ints(x) { return cast(sum(x, axis = 1, keep = true), i32) }
 
 # The sum of the rows of a learned table that the last axis of `ids` names, each times its weight; with join = "mean" divided by
 # how many they are. An id that is `padding` counts for nothing; a bag of nothing is 0. embedding_lookup_sparse divides by the weights.
-# With storage = bf16 the table is kept in 16 bits.
+# With storage = bf16 or f16 the table is kept in 16 bits.
 #   input ids : i32[B, 5]
 #   predict y = nn.embedding_bag(ids, size = 10, units = 4, join = "mean", padding = 0)   # f32[B, 4]
 layer embedding_bag(ids, size : int, units : int, join = "sum", padding = none, weights = none, initial = uniform, to = f32,

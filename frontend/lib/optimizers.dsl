@@ -9,7 +9,7 @@
 optimizer sgd(rate = 0.01) { variable <- variable - cast(rate, dtype(variable)) * gradient }
 
 # v = mu * v + gradient; variable - rate * v, with `nesterov` variable - rate * (gradient + mu * v) (Polyak 1964; Nesterov
-# 1983, as Sutskever et al. 2013 write it). With storage = bf16 v is kept in 16 bits.
+# 1983, as Sutskever et al. 2013 write it). With storage = bf16 or f16 v is kept in 16 bits.
 #   input x : f32[B, 3]
 #   input y : f32[B]
 #   var w : f32[3] = zeros()
@@ -54,7 +54,7 @@ function adam_rate(rate, beta1, beta2, to) {
 
 # m = beta1 * m + (1 - beta1) * g; v = beta2 * v + (1 - beta2) * g^2; in step t, from 1, variable - r * m / (sqrt(v) +
 # epsilon) with r = rate * sqrt(1 - beta2^t) / (1 - beta1^t) (Kingma, Ba 2015, the form before section 2.1's end, which is
-# TensorFlow's). With storage = bf16 m is kept in 16 bits; v, whose steps of 1 - beta2 they would lose, is not.
+# TensorFlow's). With storage = bf16 or f16 m is kept in 16 bits; v, whose steps of 1 - beta2 they would lose, is not.
 #   input x : f32[B, 3]
 #   input y : f32[B]
 #   var w : f32[3] = zeros()

@@ -39,6 +39,7 @@ struct tensor certify_draw(struct numbers *z, const char *name, const struct typ
     case DT_U8: ((uint8_t *)t.data)[i] = (uint8_t)small; break;
     case DT_F32: /* none is this narrow */
     case DT_BF16:
+    case DT_F16:
     case DT_COUNT: break;
     }
   }

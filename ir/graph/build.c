@@ -207,8 +207,9 @@ static bool infer_dtype(struct graph *g, struct node *n, const char **why) {
   const struct op_info *op = op_of(n);
   if (op->dtypes == DTYPE_CUSTOM || n->ninputs == 0) return true;
   enum dtype d = n->inputs[0]->type.dtype;
-  if (d == DT_BF16 && n->op != OP_matmul && n->op != OP_conv) {
-    *why = arena_printf(g->arena, "%s does not compute with bf16: cast it to f32", op->name);
+  bool multiplied = d == DT_BF16 && (n->op == OP_matmul || n->op == OP_conv);
+  if (dtype_is_narrow(d) && !multiplied) {
+    *why = arena_printf(g->arena, "%s does not compute with %s: cast it to f32", op->name, dtype_name(d));
     return false;
   }
   for (int i = 1; i < n->ninputs; i++)
@@ -380,7 +381,7 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
     n->inputs[1] = n->inputs[0];
     n->inputs[0] = first;
   }
-  bool computed = n->type.dtype != DT_BF16; /* of which there are no constants and no broadcasts */
+  bool computed = !dtype_is_narrow(n->type.dtype); /* of which there are no constants and no broadcasts */
   struct node *folded = computed ? fold_constants(g, n) : NULL;
   if (!folded && computed && !g->literal) folded = fold_broadcasts(g, n);
   if (!folded && op->fold && !g->literal) folded = op->fold(g, n);

@@ -58,6 +58,8 @@ struct node *build_input(struct graph *g, const char *name, const struct type *t
 struct node *build_variable(struct graph *g, const char *name, const struct type *t, bool trainable,
                             const char *slot);
 struct node *build_cast(struct graph *g, struct node *x, enum dtype d);
+/* x, of f32, rounded to the values of the narrow type `d`; of DT_F32 x itself. */
+struct node *build_rounded(struct graph *g, struct node *x, enum dtype d);
 struct node *build_reshape(struct graph *g, struct node *x, const struct type *t);
 /* All elements of x along one axis. */
 struct node *build_flat(struct graph *g, struct node *x);

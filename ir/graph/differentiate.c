@@ -32,7 +32,7 @@ static const char *gradient_name(const struct differentiation *d, struct graph *
 
 /* What goes straight through bears the name of what it comes to. */
 static void name_gradient(struct differentiation *d, struct graph *g, const struct node *n, struct node *dy) {
-  if (is_named(d, dy) || n->op == OP_round_bf16 || dy->op == OP_constant) return;
+  if (is_named(d, dy) || op_of(n)->narrow || dy->op == OP_constant) return;
   if (graph_rename(g, dy, gradient_name(d, g, n))) note_named(d, g, dy, n);
 }
 

@@ -29,7 +29,8 @@ static uint64_t load(const struct tensor *t, int64_t i) {
   case DT_I32: return memcpy(&half, data + 4 * i, 4), half;
   case DT_U8:
   case DT_BOOL: return (uint8_t)data[i];
-  case DT_BF16: return memcpy(&quarter, data + 2 * i, 2), quarter;
+  case DT_BF16:
+  case DT_F16: return memcpy(&quarter, data + 2 * i, 2), quarter;
   case DT_COUNT: break;
   }
   return 0;
@@ -46,7 +47,8 @@ static void store(struct tensor *t, int64_t i, uint64_t bits) {
   case DT_I32: memcpy(data + 4 * i, &half, 4); break;
   case DT_U8:
   case DT_BOOL: data[i] = (char)bits; break;
-  case DT_BF16: memcpy(data + 2 * i, &quarter, 2); break;
+  case DT_BF16:
+  case DT_F16: memcpy(data + 2 * i, &quarter, 2); break;
   case DT_COUNT: break;
   }
 }
@@ -270,6 +272,7 @@ static uint64_t reduce_identity(enum op_id op, enum dtype d) {
   case DT_F32:
   case DT_F64:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return f64_bits(largest ? (double)INFINITY : -(double)INFINITY);

@@ -95,6 +95,7 @@ static double element(const struct node *n, const void *data) {
   case DT_U8:
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return *(const uint8_t *)data;

@@ -33,6 +33,7 @@ struct node *build_scalar(struct graph *g, enum dtype d, double value) {
   case DT_U8: return build_constant(g, &t, &(uint8_t){(uint8_t)(int64_t)value});
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return build_constant(g, &t, &(uint8_t){value != 0});
@@ -40,6 +41,12 @@ struct node *build_scalar(struct graph *g, enum dtype d, double value) {
 
 struct node *build_fill(struct graph *g, const struct type *like, double value) {
   return build_broadcast(g, build_scalar(g, like->dtype, value), like, NULL);
+}
+
+struct node *build_rounded(struct graph *g, struct node *x, enum dtype d) {
+  int op = 0;
+  while (op < OP_COUNT && op_table[op]->narrow != d) op++;
+  return dtype_is_narrow(d) ? build1(g, (enum op_id)op, x) : x;
 }
 
 struct node *build_input(struct graph *g, const char *name, const struct type *t) {

@@ -29,7 +29,8 @@ static bool read_float(struct lex *l, enum dtype d, void *to) {
 static bool read_element(struct lex *l, enum dtype d, void *to) {
   int64_t value;
   if (dtype_is_float(d)) return read_float(l, d, to);
-  if (d == DT_BF16) return lex_expected(l, "a cast: there are no constants of bf16");
+  if (dtype_is_narrow(d))
+    return lex_expected(l, arena_printf(l->arena, "a cast: there are no constants of %s", dtype_name(d)));
   if (d == DT_BOOL) {
     bool yes = lex_keyword(l, "true");
     if (!yes && !lex_keyword(l, "false")) return lex_expected(l, "true or false");

@@ -119,6 +119,7 @@ void text_print_element(struct str *s, enum dtype d, const void *data, int64_t i
   case DT_U8: print_int(s, ((const uint8_t *)data)[index]); return;
   case DT_BOOL: str_put(s, ((const uint8_t *)data)[index] ? "true" : "false"); return;
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: return;
   }
 }

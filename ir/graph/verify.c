@@ -75,12 +75,12 @@ static void check_type(struct verify *v, const struct node *n) {
                   type_text(v->arena, &inferred.type));
 }
 
-/* bf16 goes from a cast, or a variable that is stored so, to the ops that read it, and nowhere else. */
+/* What is narrow goes from a cast, or a variable that is stored so, to the ops that read it, and nowhere else. */
 static void check_source(struct verify *v, const struct node *n) {
-  if (n->ninputs > 0 || n->op == OP_fused || n->type.dtype != DT_BF16) return;
+  if (n->ninputs > 0 || n->op == OP_fused || !dtype_is_narrow(n->type.dtype)) return;
   if (n->op == OP_variable && v->g->stage == STAGE_FUSED) return;
   if (n->op == OP_input && v->inside) return;
-  verify_breach(v, n, "bf16 is what a cast of f32 gives");
+  verify_breach(v, n, "%s is what a cast of f32 gives", dtype_name(n->type.dtype));
 }
 
 /* The value before it was moved or repeated. */
@@ -89,23 +89,31 @@ static const struct node *unmoved(const struct node *n) {
   return n;
 }
 
-/* Whether an f32 constant has bfloat16 values alone. */
-static bool is_near(const struct node *n) {
-  const struct attr *value = node_attr(n, ATTR_value);
-  uint32_t bits, lost = 0;
-  for (int i = 0; i + 4 <= value->count; i += 4)
-    memcpy(&bits, (const char *)value->data + i, 4), lost |= bits;
-  return (lost & 0xffff) == 0;
+static uint64_t converted(enum dtype to, enum dtype from, uint64_t bits) {
+  return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
 }
 
-/* What a variable that is stored in bf16 is given is rounded before, so that it is the same however it lies. */
+/* Whether an f32 constant has values of the narrow type `d` alone. */
+static bool is_near(const struct node *n, enum dtype d) {
+  const struct attr *value = node_attr(n, ATTR_value);
+  uint32_t bits;
+  for (int i = 0; i + 4 <= value->count; i += 4) {
+    memcpy(&bits, (const char *)value->data + i, 4);
+    if (converted(DT_F32, d, converted(d, DT_F32, bits)) != bits) return false;
+  }
+  return true;
+}
+
+/* What a variable that is stored in 16 bits is given is rounded before, so that it is the same however it lies. */
 static void check_stored(struct verify *v, const struct node *assign) {
   const struct node *x = unmoved(assign->inputs[1]);
-  if (v->g->stage != STAGE_SOURCE || !node_attr(assign->inputs[0], ATTR_storage)) return;
-  bool near = x->op == OP_round_bf16 || (x->op == OP_variable && node_attr(x, ATTR_storage)) ||
-              (x->op == OP_constant && is_near(x));
+  enum dtype d = node_storage(assign->inputs[0]);
+  if (v->g->stage != STAGE_SOURCE || d == DT_F32) return;
+  bool near = op_of(x)->narrow == d || (x->op == OP_variable && node_storage(x) == d) ||
+              (x->op == OP_constant && is_near(x, d));
   if (!near)
-    verify_breach(v, assign, "%s is stored in bf16, and %s is not rounded", assign->inputs[0]->name, x->name);
+    verify_breach(v, assign, "%s is stored in %s, and %s is not rounded", assign->inputs[0]->name,
+                  dtype_name(d), x->name);
 }
 
 static void check_constant(struct verify *v, const struct node *n) {

@@ -414,6 +414,7 @@ static void conv_eval(const struct node *n, const struct tensor *in, struct tens
   case DT_U8: CONVOLVE(uint8_t, uint32_t) break;
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   arena_destroy(a);

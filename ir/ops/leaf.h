@@ -85,6 +85,7 @@ static inline float bf16_at(const struct tensor *t, int64_t i) {
   case DT_U8: F(uint8_t, uint32_t); break;   \
   case DT_BOOL:                              \
   case DT_BF16:                              \
+  case DT_F16:                               \
   case DT_COUNT: break;                      \
   }
 

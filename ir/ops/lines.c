@@ -135,6 +135,7 @@ static void argsort_eval(const struct node *n, const struct tensor *in, struct t
   case DT_U8:
   case DT_BOOL: INSERT(uint8_t) break;
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
 }

@@ -201,6 +201,7 @@ static void matmul_eval(const struct node *n, const struct tensor *in, struct te
   case DT_F64:
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
 }

@@ -46,6 +46,13 @@ bool is_on_read(const struct node *n) {
   return n->op == OP_variable && node_attr(n, ATTR_synchronization) != NULL;
 }
 
+enum dtype node_storage(const struct node *n) {
+  const struct attr *a = node_attr(n, ATTR_storage);
+  enum dtype d = DT_F32;
+  if (a) dtype_parse(a->string, strlen(a->string), &d);
+  return d;
+}
+
 struct variable_identity variable_identity(const struct node *n) {
   const struct attr *of = node_attr(n, ATTR_of), *part = node_attr(n, ATTR_part);
   if (is_on_read(n))
@@ -53,7 +60,7 @@ struct variable_identity variable_identity(const struct node *n) {
                                       .of = of ? of->string : n->name,
                                       .number = n->tower > 0 ? n->tower : 0,
                                       .joins = node_string(n, ATTR_aggregation)};
-  struct variable_identity i = {.role = VARIABLE_ITSELF, .bf16 = node_attr(n, ATTR_storage) != NULL};
+  struct variable_identity i = {.role = VARIABLE_ITSELF, .storage = node_storage(n)};
   if (!of) return i;
   i.role = part ? VARIABLE_PART : VARIABLE_REPLICA;
   i.of = of->string;

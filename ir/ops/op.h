@@ -75,7 +75,9 @@ struct op_info {
   enum stage since; /* passes make it: there is none before this stage */
   uint64_t attrs;   /* ATTR_BIT of each enum attr_key that must be there */
   uint64_t optional_attrs;
-  uint32_t linear;      /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
+  uint32_t linear; /* bit i: linear in input i when all other inputs are mirrored; ask node_linear */
+  enum dtype
+      narrow; /* of 16 bits: it gives the f32 that are next to values of this type; DT_F32: it does not */
   bool linear_jointly;  /* linear in all inputs together: add, sub, concat */
   const char *roles[6]; /* operand names for messages and names: "lhs" */
   enum sample_domain domain;
@@ -149,6 +151,8 @@ bool joins_given(const struct node *n);
 /* A variable of which each tower has a copy of its own, joined when it is read. */
 bool is_on_read(const struct node *n);
 /* How a variable stands to one of the model's. */
+/* Of a variable: the narrow type whose values it holds alone, as its attribute `storage` says; DT_F32: it holds any. */
+enum dtype node_storage(const struct node *n);
 struct variable_identity variable_identity(const struct node *n);
 /* An all_reduce that its devices do together, each with a node of its own of the same operands: one per device, in
  * tower order, of which each device reads its own. */

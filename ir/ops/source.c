@@ -25,19 +25,20 @@ SOURCE(constant, 0, .attrs = ATTR_BIT(value), .infer = constant_infer)
 SOURCE(input, OP_NO_CSE | OP_EXTERNAL)
 /* The value of a variable before the step; its name is the variable's. */
 static bool variable_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
-  const struct attr *how = node_attr(n, ATTR_aggregation), *when = node_attr(n, ATTR_synchronization),
-                    *stored = node_attr(n, ATTR_storage);
+  const struct attr *how = node_attr(n, ATTR_aggregation), *when = node_attr(n, ATTR_synchronization);
+  enum dtype storage = node_storage(n), narrow = dtype_is_narrow(out->dtype) ? out->dtype : DT_F32;
   if (type_is_symbolic(out))
     *why = arena_printf(a, "a variable cannot depend on the batch: %s", type_text(a, out));
   else if (node_attr(n, ATTR_part) && !node_attr(n, ATTR_of))
     *why = arena_printf(a, "%s is a part and needs of, the name of the variable", n->name);
   else if (when && !how)
     *why = arena_printf(a, "%s is joined on_read and needs an aggregation", n->name);
-  else if (when && stored)
+  else if (when && storage != DT_F32)
     *why = arena_printf(a, "%s is joined on_read, and what is joined is not stored in %s", n->name,
-                        stored->string);
-  else if (stored ? out->dtype != DT_F32 && out->dtype != DT_BF16 : out->dtype == DT_BF16)
-    *why = arena_printf(a, "what is stored in bf16 is f32 and says so, not %s", type_text(a, out));
+                        dtype_name(storage));
+  else if (storage != DT_F32 ? out->dtype != DT_F32 && out->dtype != storage : narrow != DT_F32)
+    *why = arena_printf(a, "what is stored in %s is f32 and says so, not %s",
+                        dtype_name(storage != DT_F32 ? storage : narrow), type_text(a, out));
   else
     return true;
   return false;

@@ -95,15 +95,17 @@ static struct node *cast_fold(struct graph *g, const struct node *n) {
   struct node *x = n->inputs[0];
   (void)g;
   if (x->type.dtype == n->type.dtype) return x;
-  bool again = n->type.dtype == DT_BF16 && node_is(x, OP_cast) && x->inputs[0]->type.dtype == DT_BF16;
+  bool again =
+      dtype_is_narrow(n->type.dtype) && node_is(x, OP_cast) && x->inputs[0]->type.dtype == n->type.dtype;
   return again ? x->inputs[0] : NULL;
 }
 static bool cast_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type;
   *out = type_with_dtype(*x, out->dtype);
-  if ((x->dtype != DT_BF16 && out->dtype != DT_BF16) || x->dtype == DT_F32 || out->dtype == DT_F32)
-    return true;
-  *why = arena_printf(a, "bf16 is made of f32 and becomes f32: %s", type_text(a, x));
+  bool narrow = dtype_is_narrow(x->dtype), narrows = dtype_is_narrow(out->dtype);
+  if ((!narrow && !narrows) || x->dtype == DT_F32 || out->dtype == DT_F32) return true;
+  *why = arena_printf(a, "%s is made of f32 and becomes f32: %s", dtype_name(narrows ? out->dtype : x->dtype),
+                      type_text(a, x));
   return false;
 }
 static sval cast_scalar(struct sprog *p, const struct node *n, const sval *in) {
@@ -155,42 +157,71 @@ STEP(ceil, DTYPE_FLOAT, DOMAIN_ANY, UN(CEIL, x))
 STEP(round, DTYPE_FLOAT, DOMAIN_ANY, UN(RINT, x))
 STEP(trunc, DTYPE_FLOAT, DOMAIN_ANY, UN(TRUNC, x))
 
-/* To the nearest bfloat16, the upper half of an f32's bits; ties go to even, and a carry out of the mantissa
- * counts the exponent up, to infinity in the end. A NaN could lose its last bits so: it gets one that stays. A
- * subnormal number is zero, as it is to the units that multiply bfloat16 (AVX512_BF16, AMX).
- * Where a certificate computes all floats in f64, by way of f32. */
-static sval round_bf16_scalar(struct sprog *p, const struct node *n, const sval *in) {
-  (void)n;
-  sval x = s_convert(p, DT_F32, in[0]), bits = s_bitcast(p, DT_I32, x), one = s_int(p, DT_I32, 1);
-  sval odd = BIN(AND, BIN(SHR, bits, s_int(p, DT_I32, 16)), one);
-  sval up = BIN(ADD, bits, BIN(ADD, odd, s_int(p, DT_I32, 0x7fff)));
-  sval quiet = BIN(OR, bits, s_int(p, DT_I32, 0x400000));
-  sval near = s_select(p, BIN(NE, x, x), quiet, up);
-  sval normal = BIN(NE, BIN(AND, bits, s_int(p, DT_I32, 0x7f800000)), s_int(p, DT_I32, 0));
-  sval kept = s_select(p, normal, s_bits(p, DT_I32, 0xffff0000), s_bits(p, DT_I32, 0x80000000));
-  return s_convert(p, s_dtype(p, in[0]), s_bitcast(p, DT_F32, BIN(AND, near, kept)));
+/* Rounding to a narrow type, to the nearest value of it, ties to even: bits of an f32 are cut off, and a carry out of
+ * the fraction counts the exponent up, to infinity in the end. A NaN could lose its last bits so: it gets one that
+ * stays. Where a certificate computes all floats in f64, by way of f32. As ir/scalar/eval.c converts. */
+#define I(bits) s_bits(p, DT_I32, (bits))
+
+/* `bits` without the lowest `cut`. */
+static sval round_off(struct sprog *p, sval x, sval bits, int cut) {
+  uint32_t rest = (1u << cut) - 1;
+  sval odd = BIN(AND, BIN(SHR, bits, I((uint32_t)cut)), I(1));
+  sval up = BIN(ADD, bits, BIN(ADD, odd, I(rest >> 1)));
+  return BIN(AND, s_select(p, BIN(NE, x, x), BIN(OR, bits, I(0x400000)), up), I(~rest));
 }
+
+/* bfloat16 is the upper half of an f32. A subnormal number is zero, as it is to the units that multiply bfloat16
+ * (AVX512_BF16, AMX). */
+static sval near_bf16(struct sprog *p, sval x, sval bits) {
+  sval normal = BIN(NE, BIN(AND, bits, I(0x7f800000)), I(0));
+  return s_select(p, normal, round_off(p, x, bits, 16), BIN(AND, bits, I(0x80000000)));
+}
+
+/* binary16 has 10 bits of fraction, and is infinite from 2^16 on. Its subnormal numbers, the multiples of 2^-24 below
+ * 2^-14, are those that a sum with 0.5 keeps of an f32. */
+static sval near_f16(struct sprog *p, sval x, sval bits) {
+  sval sign = BIN(AND, bits, I(0x80000000)), size = BIN(AND, bits, I(0x7fffffff)),
+       half = s_bits(p, DT_F32, 0x3f000000);
+  sval small = BIN(SUB, BIN(ADD, s_bitcast(p, DT_F32, size), half), half);
+  sval up = round_off(p, x, size, 13);
+  sval huge = BIN(AND, BIN(LE, I(0x47800000), up), BIN(EQ, x, x));
+  sval large = s_select(p, huge, I(0x7f800000), up);
+  return BIN(OR, sign, s_select(p, BIN(LT, size, I(0x38800000)), s_bitcast(p, DT_I32, small), large));
+}
+
+static sval narrow_scalar(struct sprog *p, const struct node *n, const sval *in) {
+  sval x = s_convert(p, DT_F32, in[0]), bits = s_bitcast(p, DT_I32, x);
+  sval near = op_of(n)->narrow == DT_F16 ? near_f16(p, x, bits) : near_bf16(p, x, bits);
+  return s_convert(p, s_dtype(p, in[0]), s_bitcast(p, DT_F32, near));
+}
+#undef I
+
 /* Once is enough, and of a variable that holds nothing else none; and what is only moved or repeated is rounded
  * before, where it is fewer elements, and where a product can take the transpose upon itself. */
-static struct node *round_bf16_fold(struct graph *g, const struct node *n) {
+static struct node *narrow_fold(struct graph *g, const struct node *n) {
   struct node *x = n->inputs[0];
-  if (node_is(x, OP_round_bf16) || (node_is(x, OP_variable) && node_attr(x, ATTR_storage))) return x;
+  if (x->op == n->op || (x->op == OP_variable && node_storage(x) == op_of(n)->narrow)) return x;
   if (!node_is(x, OP_transpose) && !node_is(x, OP_reshape) && !node_is(x, OP_broadcast)) return NULL;
-  struct node *near = build1(g, OP_round_bf16, x->inputs[0]);
+  struct node *near = build1(g, n->op, x->inputs[0]);
   return build(g, x->op, 1, &near, x->nattrs, x->attrs, &x->type);
 }
 /* Straight through: the slope of the steps is 0 nearly everywhere, and would stop all learning. */
-GRAD(round_bf16, dy)
-const struct op_info op_round_bf16 = {.name = "round_bf16",
-                                      .kind = KIND_ELEMENTWISE,
-                                      .dtypes = DTYPE_SINGLE,
-                                      .min_inputs = 1,
-                                      .max_inputs = 1,
-                                      .roles = {"x"},
-                                      .domain = DOMAIN_ANY,
-                                      .fold = round_bf16_fold,
-                                      .scalar = round_bf16_scalar,
-                                      .grad = round_bf16_grad};
+GRAD(narrow, dy)
+
+#define NARROW(name_, dtype_)                                  \
+  const struct op_info op_##name_ = {.name = #name_,           \
+                                     .kind = KIND_ELEMENTWISE, \
+                                     .dtypes = DTYPE_SINGLE,   \
+                                     .min_inputs = 1,          \
+                                     .max_inputs = 1,          \
+                                     .roles = {"x"},           \
+                                     .narrow = (dtype_),       \
+                                     .domain = DOMAIN_ANY,     \
+                                     .fold = narrow_fold,      \
+                                     .scalar = narrow_scalar,  \
+                                     .grad = narrow_grad};
+NARROW(round_bf16, DT_BF16)
+NARROW(round_f16, DT_F16)
 
 /* ---- powers and roots ---- */
 

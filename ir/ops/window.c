@@ -273,6 +273,7 @@ static void max_eval(const struct node *n, const struct tensor *in, struct tenso
   case DT_U8: GREATEST(uint8_t, 0) break;
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
 }

@@ -45,6 +45,7 @@ static uint64_t cut(enum dtype d, uint64_t x) {
   case DT_F64:
   case DT_I64:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return x;
@@ -145,11 +146,28 @@ static uint64_t bf16_bits(uint32_t x) {
   return (x + 0x7fff + (x >> 16 & 1)) >> 16;
 }
 
-/* bf16: from and to f32 alone. */
+/* The nearest binary16, as round_f16 says. 2^-24, its least number, is the last place of 0.5 in f32. */
+static uint64_t f16_bits(uint32_t x) {
+  uint32_t sign = x >> 16 & 0x8000, size = x & 0x7fffffff;
+  if (size > 0x7f800000) return sign | 0x7e00 | (size >> 13 & 0x3ff);
+  if (size < 0x38800000) return sign | ((uint32_t)f32_bits(f32_of(size) + 0.5f) - 0x3f000000);
+  uint32_t near = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
+  return sign | (near < 0x7c00 ? near : 0x7c00);
+}
+
+static uint64_t of_f16(uint32_t half) {
+  uint32_t sign = (half & 0x8000) << 16, size = half & 0x7fff;
+  if (size < 0x400) return sign | (uint32_t)f32_bits(f32_of(0x3f000000 + size) - 0.5f);
+  return sign | (size < 0x7c00 ? (size << 13) + 0x38000000 : size << 13 | 0x7f800000);
+}
+
+/* Narrow types: from and to f32 alone. */
 static inline uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
   if (to == from) return a;
   if (to == DT_BF16) return bf16_bits((uint32_t)a);
   if (from == DT_BF16) return a << 16;
+  if (to == DT_F16) return f16_bits((uint32_t)a);
+  if (from == DT_F16) return of_f16((uint32_t)a);
   if (!dtype_is_float(from)) {
     int64_t v = widen(from, a);
     return to == DT_F32 ? f32_bits((float)v) : to == DT_F64 ? f64_bits((double)v) : cut(to, (uint64_t)v);
@@ -165,6 +183,7 @@ static inline uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
     return cut(to, (uint64_t)(v >= 0x1p31 ? INT32_MAX : v < -0x1p31 ? INT32_MIN : (int64_t)v));
   case DT_I64:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   if (v != v) return 0;

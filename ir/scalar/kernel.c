@@ -194,6 +194,7 @@ static void load(const struct kernel_run *r, uint32_t mask, const int64_t *index
       case DT_U8:
       case DT_BOOL: into[a] = *(const uint8_t *)from; break;
       case DT_BF16:
+      case DT_F16:
         memcpy(&half, from, 2);
         into[a] = half;
         break;
@@ -220,7 +221,8 @@ static void store(const struct kernel_run *r, const sval *result, int first, int
     case DT_I32: memcpy(to, &word, 4); break;
     case DT_U8:
     case DT_BOOL: *(uint8_t *)to = (uint8_t)bits; break;
-    case DT_BF16: memcpy(to, &half, 2); break;
+    case DT_BF16:
+    case DT_F16: memcpy(to, &half, 2); break;
     case DT_COUNT: break;
     }
   }
@@ -266,6 +268,7 @@ uint64_t reduce_identity(enum reduce_op op, enum dtype d) {
   case DT_U8: return lowest ? 0 : 255;
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return lowest ? 0 : 1;

@@ -28,5 +28,5 @@ const struct leaf_functions cpu_gather = {.f32 = gather,
                                           .i64 = gather,
                                           .u8 = gather,
                                           .boolean = gather,
-                                          .bf16 = gather,
+                                          .half = gather,
                                           .blocks = 1 << 1 | 1 << 2};

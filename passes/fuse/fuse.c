@@ -37,7 +37,7 @@ static bool is_index(const struct node *n) { return n->op == OP_iota || n->op ==
 
 /* What is stored in 16 bits is so to be read so, and not computed again from what has 32. */
 static bool is_cheap(struct fusion *f, const struct node *n) {
-  return is_index(n) || (n->type.dtype != DT_BF16 && fuse_is_cheap(&f->cost, n));
+  return is_index(n) || (!dtype_is_narrow(n->type.dtype) && fuse_is_cheap(&f->cost, n));
 }
 
 static bool can_fuse(const struct node *n) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is stored in 16 bits on CPUs and GPUs: half the bytes, in memory and between devices. Three kinds of values:
+/* What is stored in 16 bits, bf16 or f16, on CPUs and GPUs: half the bytes, in memory and between devices. Three kinds of values:
  *
  *   what is multiplied as bfloat16      its operands, on a GPU those of cuBLAS, which else takes TF32 for it
  *   variables that say so (storage)     with them their copies, and the rows that gather takes
- *   what round_bf16 gives               where kernels alone read it, as most of what gradients read again
+ *   what round_bf16, round_f16 give     where kernels alone read it, as most of what gradients read again
  *
- * All of them hold bfloat16 values before, so that nothing changes but where they lie: a cast rounds as round_bf16
+ * All of them hold values of that type before, so that nothing changes but where they lie: a cast rounds as the op
  * does, joins the kernel that computes the value, and is undone by those that read it.
  *
  * Only here, where each value has its device. Messages between tasks, and sums of devices, are f32. */
@@ -16,7 +16,7 @@
 #include <string.h>
 
 struct narrowing {
-  const uint8_t *stored; /* by id: a rounded value that lies in memory as bf16 */
+  const uint8_t *stored; /* by id: a rounded value that lies in 16 bits in memory */
 };
 
 static const char *kind_of(const struct graph *g, const struct node *n) {
@@ -35,18 +35,20 @@ static bool is_product(const struct graph *g, const struct node *n) {
   return strcmp(kind_of(g, n), "cpu") == 0 || (strcmp(kind_of(g, n), "gpu") == 0 && n->op == OP_matmul);
 }
 
-static bool is_narrow(const struct node *x) { return x->type.dtype == DT_BF16; }
+static bool is_narrow(const struct node *x) { return dtype_is_narrow(x->type.dtype); }
+
+static bool is_stored(const struct node *variable) { return node_storage(variable) != DT_F32; }
 
 static bool is_moved(const struct node *x) {
   return node_is(x, OP_reshape) || node_is(x, OP_transpose) || node_is(x, OP_broadcast);
 }
 
-/* x before it was rounded, moved as x is; NULL: it was not. */
-static struct node *unrounded(struct graph *out, struct node *x) {
-  if (node_is(x, OP_round_bf16)) return x->inputs[0];
-  if (node_is(x, OP_cast) && is_narrow(x->inputs[0]) && node_is(x->inputs[0], OP_cast))
+/* x before it was rounded to `d`, moved as x is; NULL: it was not. */
+static struct node *unrounded(struct graph *out, struct node *x, enum dtype d) {
+  if (op_of(x)->narrow == d) return x->inputs[0];
+  if (node_is(x, OP_cast) && x->inputs[0]->type.dtype == d && node_is(x->inputs[0], OP_cast))
     return x->inputs[0]->inputs[0];
-  struct node *from = is_moved(x) ? unrounded(out, x->inputs[0]) : NULL;
+  struct node *from = is_moved(x) ? unrounded(out, x->inputs[0], d) : NULL;
   if (from == NULL) return NULL;
   build_at(out, x);
   return build(out, x->op, 1, &from, x->nattrs, x->attrs, &x->type);
@@ -60,9 +62,10 @@ static struct node *cast_on(struct graph *out, struct node *x, int device, enum 
   return build_cast(out, x, d);
 }
 
-static struct node *narrowed(struct graph *out, struct node *x, int device) {
-  struct node *wide = is_narrow(x) ? NULL : unrounded(out, x);
-  return cast_on(out, wide ? wide : x, device, DT_BF16);
+static struct node *narrowed(struct graph *out, struct node *x, int device, enum dtype d) {
+  if (is_narrow(x) && x->type.dtype != d && !(x = cast_on(out, x, x->device, DT_F32))) return NULL;
+  struct node *wide = is_narrow(x) ? NULL : unrounded(out, x, d);
+  return cast_on(out, wide ? wide : x, device, d);
 }
 
 static struct node *product(struct graph *out, struct node *same, struct node **in) {
@@ -74,7 +77,7 @@ static struct node *product(struct graph *out, struct node *same, struct node **
   for (int i = 0; i < count; i++)
     if (all[i].key != ATTR_precision) attrs[same->nattrs++] = all[i];
   for (int i = 0; i < same->ninputs; i++)
-    if (!(in[i] = narrowed(out, in[i], same->device))) return NULL;
+    if (!(in[i] = narrowed(out, in[i], same->device, DT_BF16))) return NULL;
   return graph_node(out, same);
 }
 
@@ -86,18 +89,18 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   struct node same = *n;
   same.inputs = in;
   if (is_product(out, n)) return product(out, &same, in);
-  if (r->stored[n->id]) return narrowed(out, in[0], n->device);
+  if (r->stored[n->id]) return narrowed(out, in[0], n->device, op_of(n)->narrow);
   bool keeps = n->op == OP_copy || (n->op == OP_gather && is_here(out, n));
-  if (n->op == OP_variable && node_attr(n, ATTR_storage) && is_here(out, n)) same.type.dtype = DT_BF16;
+  if (n->op == OP_variable && is_stored(n) && is_here(out, n)) same.type.dtype = (uint8_t)node_storage(n);
   if (n->op == OP_assign && is_narrow(in[0])) {
-    same.type.dtype = DT_BF16;
-    in[1] = narrowed(out, in[1], n->device);
+    same.type.dtype = in[0]->type.dtype;
+    in[1] = narrowed(out, in[1], n->device, in[0]->type.dtype);
     return in[1] ? graph_node(out, &same) : NULL;
   }
   for (int i = 0; i < n->ninputs; i++) {
     if (!is_narrow(in[i])) continue;
     if (keeps && i == 0)
-      same.type.dtype = DT_BF16;
+      same.type.dtype = in[0]->type.dtype;
     else if (!(in[i] = cast_on(out, in[i], in[i]->device, DT_F32)))
       return NULL;
   }
@@ -120,7 +123,7 @@ static uint8_t *find_stored(struct pass_ctx *ctx, const struct graph *g) {
     for (int k = 0; live[i] && k < g->nodes[i]->ninputs; k++) {
       const struct node *n = g->nodes[i], *x = n->inputs[k];
       bool kernel = is_kernel(n) && n->device == x->device;
-      if (x->op != OP_round_bf16 || is_product(g, n)) continue;
+      if (!op_of(x)->narrow || (x->op == OP_round_bf16 && is_product(g, n))) continue;
       if (kernel && is_here(g, x)) stored[x->id] = 1;
       if (!kernel && n->op != OP_assign) refused[x->id] = 1;
     }
@@ -131,7 +134,7 @@ static uint8_t *find_stored(struct pass_ctx *ctx, const struct graph *g) {
 static bool any_narrow(const struct graph *g, const struct narrowing *r) {
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    if (r->stored[i] || is_product(g, n) || (n->op == OP_variable && node_attr(n, ATTR_storage))) return true;
+    if (r->stored[i] || is_product(g, n) || (n->op == OP_variable && is_stored(n))) return true;
   }
   return false;
 }

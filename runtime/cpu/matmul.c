@@ -36,6 +36,7 @@ static bool one_product(const struct product *mm, const struct matmul_rows *rows
   case DT_U8: matmul_u8(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); return true;
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return false;

@@ -18,7 +18,8 @@ LLVMTypeRef emit_type(struct emit *e, enum dtype d, int lanes) {
   case DT_I64: t = llvm.Int64TypeInContext(e->context); break;
   case DT_U8: t = llvm.Int8TypeInContext(e->context); break;
   case DT_BOOL: t = llvm.Int1TypeInContext(e->context); break;
-  case DT_BF16: t = llvm.Int16TypeInContext(e->context); break;
+  case DT_BF16:
+  case DT_F16: t = llvm.Int16TypeInContext(e->context); break;
   case DT_COUNT: break;
   }
   return lanes == 1 ? t : llvm.VectorType(t, (unsigned)lanes);
@@ -235,8 +236,47 @@ static LLVMValueRef to_bf16(struct emit *e, LLVMValueRef x) {
   LLVMValueRef kept = llvm.BuildSelect(ir, llvm.BuildICmp(ir, LLVMIntNE, exponent, I32(0), ""), near,
                                        llvm.BuildAnd(ir, bits, I32(0x80000000), ""), "");
   return llvm.BuildTrunc(ir, llvm.BuildLShr(ir, kept, I32(16), ""), emit_type(e, DT_BF16, lanes), "");
-#undef I32
 }
+
+/* To the nearest binary16, without the instructions that not all CPUs have. */
+static LLVMValueRef to_f16(struct emit *e, LLVMValueRef x) {
+  LLVMBuilderRef ir = e->builder;
+  int lanes = emit_lanes(x);
+  LLVMTypeRef words = emit_type(e, DT_I32, lanes);
+  LLVMValueRef bits = llvm.BuildBitCast(ir, x, words, "");
+  LLVMValueRef size = llvm.BuildAnd(ir, bits, I32(0x7fffffff), "");
+  LLVMValueRef odd = llvm.BuildAnd(ir, llvm.BuildLShr(ir, size, I32(13), ""), I32(1), "");
+  LLVMValueRef up = llvm.BuildAdd(ir, size, llvm.BuildAdd(ir, odd, I32(0xc8000fff), ""), "");
+  LLVMValueRef near = llvm.BuildLShr(ir, up, I32(13), "");
+  near = llvm.BuildSelect(ir, llvm.BuildICmp(ir, LLVMIntULT, near, I32(0x7c00), ""), near, I32(0x7c00), "");
+  LLVMValueRef part = llvm.BuildAnd(ir, llvm.BuildLShr(ir, size, I32(13), ""), I32(0x3ff), "");
+  near = llvm.BuildSelect(ir, llvm.BuildFCmp(ir, LLVMRealUNO, x, x, ""),
+                          llvm.BuildOr(ir, part, I32(0x7e00), ""), near, "");
+  LLVMValueRef sum = llvm.BuildFAdd(ir, llvm.BuildBitCast(ir, size, llvm.TypeOf(x), ""),
+                                    emit_const(e, DT_F32, 0x3f000000, lanes), "");
+  LLVMValueRef small = llvm.BuildSub(ir, llvm.BuildBitCast(ir, sum, words, ""), I32(0x3f000000), "");
+  near = llvm.BuildSelect(ir, llvm.BuildICmp(ir, LLVMIntULT, size, I32(0x38800000), ""), small, near, "");
+  LLVMValueRef sign = llvm.BuildAnd(ir, llvm.BuildLShr(ir, bits, I32(16), ""), I32(0x8000), "");
+  return llvm.BuildTrunc(ir, llvm.BuildOr(ir, near, sign, ""), emit_type(e, DT_F16, lanes), "");
+}
+
+static LLVMValueRef of_f16(struct emit *e, LLVMValueRef half) {
+  LLVMBuilderRef ir = e->builder;
+  int lanes = emit_lanes(half);
+  LLVMTypeRef words = emit_type(e, DT_I32, lanes), floats = emit_type(e, DT_F32, lanes);
+  LLVMValueRef wide = llvm.BuildZExt(ir, half, words, ""), size = llvm.BuildAnd(ir, wide, I32(0x7fff), "");
+  LLVMValueRef rest = llvm.BuildShl(ir, size, I32(13), "");
+  LLVMValueRef large = llvm.BuildSelect(ir, llvm.BuildICmp(ir, LLVMIntULT, size, I32(0x7c00), ""),
+                                        llvm.BuildAdd(ir, rest, I32(0x38000000), ""),
+                                        llvm.BuildOr(ir, rest, I32(0x7f800000), ""), "");
+  LLVMValueRef sum = llvm.BuildBitCast(ir, llvm.BuildAdd(ir, size, I32(0x3f000000), ""), floats, "");
+  LLVMValueRef small = llvm.BuildFSub(ir, sum, emit_const(e, DT_F32, 0x3f000000, lanes), "");
+  LLVMValueRef value = llvm.BuildSelect(ir, llvm.BuildICmp(ir, LLVMIntULT, size, I32(0x400), ""),
+                                        llvm.BuildBitCast(ir, small, words, ""), large, "");
+  LLVMValueRef sign = llvm.BuildShl(ir, llvm.BuildAnd(ir, wide, I32(0x8000), ""), I32(16), "");
+  return llvm.BuildBitCast(ir, llvm.BuildOr(ir, value, sign, ""), floats, "");
+}
+#undef I32
 
 static LLVMValueRef of_bf16(struct emit *e, LLVMValueRef half) {
   LLVMBuilderRef ir = e->builder;
@@ -252,6 +292,8 @@ static LLVMValueRef convert(struct emit *e, enum dtype from, enum dtype to, LLVM
   if (from == to) return a;
   if (to == DT_BF16) return to_bf16(e, a);
   if (from == DT_BF16) return of_bf16(e, a);
+  if (to == DT_F16) return to_f16(e, a);
+  if (from == DT_F16) return of_f16(e, a);
   if (to == DT_BOOL) {
     LLVMValueRef zero = llvm.ConstNull(llvm.TypeOf(a));
     return dtype_is_float(from) ? llvm.BuildFCmp(ir, LLVMRealUNE, a, zero, "")

@@ -97,17 +97,17 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
   return call != NULL;
 }
 
-/* TYPE is that of the elements, SUM the one in which they are added: integers wrap, bfloat16 is moved alone. INDEX: see
+/* TYPE is that of the elements, SUM the one in which they are added: integers wrap, narrow types are moved alone. INDEX: see
  * leaf.cuh. */
-#define TYPES(index)                                                             \
-  {                                                                              \
-    [DT_F32] = index "#define TYPE float\n#define SUM float\n",                  \
-    [DT_F64] = index "#define TYPE double\n#define SUM double\n",                \
-    [DT_I32] = index "#define TYPE int\n#define SUM unsigned\n",                 \
-    [DT_I64] = index "#define TYPE long long\n#define SUM unsigned long long\n", \
-    [DT_U8] = index "#define TYPE unsigned char\n#define SUM unsigned\n",        \
-    [DT_BOOL] = index "#define TYPE unsigned char\n#define SUM unsigned\n",      \
-    [DT_BF16] = index "#define TYPE unsigned short\n"                            \
+#define TYPES(index)                                                                                    \
+  {                                                                                                     \
+    [DT_F32] = index "#define TYPE float\n#define SUM float\n",                                         \
+    [DT_F64] = index "#define TYPE double\n#define SUM double\n",                                       \
+    [DT_I32] = index "#define TYPE int\n#define SUM unsigned\n",                                        \
+    [DT_I64] = index "#define TYPE long long\n#define SUM unsigned long long\n",                        \
+    [DT_U8] = index "#define TYPE unsigned char\n#define SUM unsigned\n",                               \
+    [DT_BOOL] = index "#define TYPE unsigned char\n#define SUM unsigned\n",                             \
+    [DT_BF16] = index "#define TYPE unsigned short\n", [DT_F16] = index "#define TYPE unsigned short\n" \
   }
 static const char *const types_of[DT_COUNT] = TYPES("");
 static const char *const types_in_int[DT_COUNT] = TYPES("#define INDEX int\n");

@@ -11,9 +11,9 @@
 
 const char *cuda_type(enum dtype d) {
   static const char *const names[DT_COUNT] = {
-      [DT_F32] = "float",           [DT_F64] = "double",       [DT_I32] = "int",
-      [DT_I64] = "long long",       [DT_U8] = "unsigned char", [DT_BOOL] = "int",
-      [DT_BF16] = "unsigned short",
+      [DT_F32] = "float",           [DT_F64] = "double",         [DT_I32] = "int",
+      [DT_I64] = "long long",       [DT_U8] = "unsigned char",   [DT_BOOL] = "int",
+      [DT_BF16] = "unsigned short", [DT_F16] = "unsigned short",
   };
   return names[d];
 }
@@ -68,6 +68,7 @@ void cuda_constant(struct str *s, enum dtype d, uint64_t bits) {
   case DT_U8:
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: str_printf(s, "%u", (unsigned)bits); break;
   }
 }
@@ -86,6 +87,7 @@ static const struct {
     {"four_i64", "struct __attribute__((aligned(16))) four_i64 { long long v[4]; };\n"},
     {"four_u8", "struct __attribute__((aligned(4))) four_u8 { unsigned char v[4]; };\n"},
     {"four_bf16", "struct __attribute__((aligned(8))) four_bf16 { unsigned short v[4]; };\n"},
+    {"four_f16", "struct __attribute__((aligned(8))) four_f16 { unsigned short v[4]; };\n"},
     {"quotient", "/* of numbers that are not negative; most fit into 32 bits, which is much faster */\n"
                  "static __device__ long long quotient(long long a, long long b) {\n"
                  "  return (a | b) >> 32 ? a / b : (long long)((unsigned)a / (unsigned)b);\n"
@@ -133,6 +135,22 @@ static const struct {
                     "  unsigned near = x != x ? b | 0x400000u : b + 0x7fffu + (b >> 16 & 1u);\n"
                     "  return (unsigned short)((b & 0x7f800000u ? near : b & 0x80000000u) >> 16);\n"
                     "}\n"},
+    {"to_f16",
+     "/* 2^-24, the least binary16, is the last place of 0.5 in f32 */\n"
+     "static __device__ unsigned short to_f16(float x) {\n"
+     "  unsigned b = (unsigned)__float_as_int(x), size = b & 0x7fffffffu;\n"
+     "  unsigned small = (unsigned)__float_as_int(__int_as_float((int)size) + 0.5f) - 0x3f000000u;\n"
+     "  unsigned up = (size - 0x38000000u + 0xfffu + (size >> 13 & 1u)) >> 13;\n"
+     "  unsigned large = x != x ? 0x7e00u | (size >> 13 & 0x3ffu) : up < 0x7c00u ? up : 0x7c00u;\n"
+     "  return (unsigned short)((b >> 16 & 0x8000u) | (size < 0x38800000u ? small : large));\n"
+     "}\n"},
+    {"of_f16",
+     "static __device__ float of_f16(unsigned short half) {\n"
+     "  unsigned sign = (half & 0x8000u) << 16, size = half & 0x7fffu;\n"
+     "  unsigned small = (unsigned)__float_as_int(__int_as_float((int)(size + 0x3f000000u)) - 0.5f);\n"
+     "  unsigned large = size < 0x7c00u ? (size << 13) + 0x38000000u : size << 13 | 0x7f800000u;\n"
+     "  return __int_as_float((int)(sign | (size < 0x400u ? small : large)));\n"
+     "}\n"},
 };
 
 void cuda_helpers(struct str *s, const char *text) {
@@ -272,6 +290,8 @@ static const char *convert(struct arena *a, enum dtype to, enum dtype from, cons
   if (to == from) return x;
   if (to == DT_BF16) return arena_printf(a, "bf16_of_f32(%s)", x);
   if (from == DT_BF16) return arena_printf(a, "__int_as_float((int)%s << 16)", x);
+  if (to == DT_F16) return arena_printf(a, "to_f16(%s)", x);
+  if (from == DT_F16) return arena_printf(a, "of_f16(%s)", x);
   if (to == DT_BOOL) return arena_printf(a, "%s != 0", x);
   if (dtype_is_float(from) && !dtype_is_float(to))
     return arena_printf(a, "%s_of_%s(%s)", dtype_name(to), dtype_name(from), x);
@@ -301,6 +321,7 @@ const char *cuda_expression(struct arena *a, const struct sinst *i, enum dtype o
   case DT_I32:
   case DT_I64:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return on_integers(a, op, operand == DT_I64, x, y);

@@ -42,6 +42,7 @@ bool convert_allowed(enum dtype to, enum dtype from) {
   case DT_U8: TO_NARROW(uint8_t, FROM, 0, UINT8_MAX);          \
   case DT_BOOL: TO_NARROW(uint8_t, FROM, 0, 1);                \
   case DT_BF16:                                                \
+  case DT_F16:                                                 \
   case DT_COUNT: break;                                        \
   }                                                            \
   return 0
@@ -63,6 +64,7 @@ int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *i
     if (to == DT_F32) TO_WIDE(float, double);
     return 0;
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return 0;

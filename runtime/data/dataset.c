@@ -238,6 +238,7 @@ static int64_t integer_at(enum dtype d, const uint8_t *p) {
   case DT_F32:
   case DT_F64:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return *p;

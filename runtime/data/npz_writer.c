@@ -37,6 +37,7 @@ static const char *descr_of(enum dtype d) {
   case DT_U8: return "|u1";
   case DT_BOOL: return "|b1";
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return NULL;

@@ -105,7 +105,7 @@ static bool parse_entry(struct header_parser *p, const char *name) {
   } while (json_take(j, ','));
   if (!json_take(j, '}') || !e.dtype || !shape || !offsets) return false;
   e.type.dtype = DT_U8;
-  for (int i = 0; i < DT_BF16; i++)
+  for (int i = 0; i < DT_BF16; i++) /* those that ops compute with */
     if (strcmp(e.dtype, dtype_names[i]) == 0) e.supported = true, e.type.dtype = (uint8_t)i;
   struct safetensors *s = p->out;
   s->entries = grow(j->arena, s->entries, s->count, &p->cap, sizeof *s->entries);

@@ -54,8 +54,8 @@ static void widen(enum stored_kind kind, void *out, const uint8_t *in, int64_t c
   case STORED_U16: WIDEN(int32_t, uint16_t, v); break;
   case STORED_U32: WIDEN(int64_t, uint32_t, v); break;
   case STORED_U64: WIDEN(uint64_t, uint64_t, v); break;
-  case STORED_F16: WIDEN(float, uint16_t, half_to_float(HALF_F16, v)); break;
-  case STORED_BF16: WIDEN(float, uint16_t, half_to_float(HALF_BF16, v)); break;
+  case STORED_F16: WIDEN(float, uint16_t, half_to_float(DT_F16, v)); break;
+  case STORED_BF16: WIDEN(float, uint16_t, half_to_float(DT_BF16, v)); break;
   case STORED_BOOL:
   case STORED_I32:
   case STORED_I64:

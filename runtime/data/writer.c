@@ -28,6 +28,7 @@ static const char *npy_descr(enum dtype dtype) {
   case DT_U8: return "|u1";
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return "|b1";
@@ -164,6 +165,7 @@ static void csv_number(struct str *s, enum dtype dtype, const char *p) {
   case DT_U8:
   case DT_BOOL:
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: str_printf(s, "%d", (unsigned char)*p); break;
   }
 }

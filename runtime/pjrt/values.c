@@ -156,6 +156,7 @@ static int element_type(enum dtype d) {
   case DT_U8: return PJRT_U8;
   case DT_BOOL: return PJRT_PRED;
   case DT_BF16:
+  case DT_F16:
   case DT_COUNT: break;
   }
   return 0;

@@ -83,6 +83,13 @@ def round_bf16(m, x):
         return up.astype(np.uint32).view(np.float32).astype(np.float64)
 
 
+def round_f16(m, x):
+    if m.jax:
+        return x + m.stop(m.xp.asarray(x, np.float32).astype(np.float16).astype(np.float64) - x)
+    with np.errstate(all="ignore"):
+        return np.asarray(x, np.float32).astype(np.float16).astype(np.float64)
+
+
 def direct(name):
     return lambda m, *a: getattr(m.xp, name)(*a)
 
@@ -97,6 +104,7 @@ UNARY = [  # name, types, range, roundings, function
     ("round", "float", None, 0, direct("round")),
     ("trunc", "float", None, 0, direct("trunc")),
     ("round_bf16", "single", None, 0, round_bf16),
+    ("round_f16", "single", None, 0, round_f16),
     ("square", "number", None, 1, lambda m, x: x * x),
     ("sqrt", "float", "positive", 1, direct("sqrt")),
     ("rsqrt", "float", "positive", 2, lambda m, x: 1 / m.xp.sqrt(x)),

@@ -52,15 +52,16 @@ same one.safetensors two.safetensors
 expect 0 'certificate' "$dgc" verify bf16.dsl --devices $devices --batch 16 --numeric
 
 # Variables in 16 bits, with a table of rows and rounded values: as if f32 were rounded by hand.
-cat >stored.dsl <<'EOF'
-optimizer by_hand(rate) { variable <- round_bf16(variable - cast(rate, f32) * gradient) }
-model stored(storage = bf16) with precision = bf16 {
+for kind in bf16 f16; do
+  cat >stored.dsl <<EOF
+optimizer by_hand(rate) { variable <- round_$kind(variable - cast(rate, f32) * gradient) }
+model stored(storage = $kind) with precision = bf16 {
   input image : u8[B, 28, 28]
   input label : u8[B]
-  var table  : f32[256, 4]  = round_bf16(random_normal(f32[256, 4])) storage(storage)
-  var kernel : f32[788, 10] = round_bf16(0.01 * random_normal(f32[788, 10])) storage(storage)
+  var table  : f32[256, 4]  = round_$kind(random_normal(f32[256, 4])) storage(storage)
+  var kernel : f32[788, 10] = round_$kind(0.01 * random_normal(f32[788, 10])) storage(storage)
   rows = lookup(table, image[:, 14, 14])
-  z    = round_bf16(concat([flatten(cast(image, f32) / 255), rows], axis = 1) @ kernel)
+  z    = round_$kind(concat([flatten(cast(image, f32) / 255), rows], axis = 1) @ kernel)
   train mean(softmax_cross_entropy(z * sigmoid(z), label)) with by_hand(0.1)
   data train {
     image = "data/train-images.idx"
@@ -68,15 +69,16 @@ model stored(storage = bf16) with precision = bf16 {
   }
 }
 EOF
-for set in bf16 f32; do
-  expect 0 "stored in $set on $one" "$dgc" train stored.dsl $short --devices $one --towers 2 --set storage=$set \
-    --checkpoint $set.safetensors --overwrite
+  for set in $kind f32; do
+    expect 0 "stored in $set on $one" "$dgc" train stored.dsl $short --devices $one --towers 2 --set storage=$set \
+      --checkpoint $set.safetensors --overwrite
+  done
+  expect 0 'as f32' "$dgc" checkpoint cast $kind.safetensors --to f32 -o wide.safetensors
+  expect 0 'the same numbers' "$dgc" checkpoint diff wide.safetensors f32.safetensors
+  expect 0 "stored in $kind on $devices" "$dgc" train stored.dsl $short --devices $devices --checkpoint two.safetensors --overwrite
+  same $kind.safetensors two.safetensors
+  expect 0 "stored in $kind on $devices, central_storage" "$dgc" train stored.dsl $short --devices $devices --strategy central_storage \
+    --checkpoint two.safetensors --overwrite
+  same $kind.safetensors two.safetensors
 done
-expect 0 'as f32' "$dgc" checkpoint cast bf16.safetensors --to f32 -o wide.safetensors
-expect 0 'the same numbers' "$dgc" checkpoint diff wide.safetensors f32.safetensors
-expect 0 "stored in bf16 on $devices" "$dgc" train stored.dsl $short --devices $devices --checkpoint two.safetensors --overwrite
-same bf16.safetensors two.safetensors
-expect 0 "stored in bf16 on $devices, central_storage" "$dgc" train stored.dsl $short --devices $devices --strategy central_storage \
-  --checkpoint two.safetensors --overwrite
-same bf16.safetensors two.safetensors
 finish

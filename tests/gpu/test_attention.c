@@ -113,7 +113,7 @@ static void check_row(int i, enum what what) {
   arena_destroy(a);
 }
 
-/* In one test, which opens the device: see test_bf16.c. */
+/* In one test, which opens the device: see tests/ops/test_narrow.c. */
 static void on_gpu(void **state) {
   assert_true(engine_open_on(&engines[nengines], "cuda", gpu, 1));
   for (int i = 0; i < CASE_COUNT(rows); i++)

@@ -52,7 +52,7 @@ static void check(struct engine *e, int64_t count) {
   arena_destroy(a);
 }
 
-/* In one test, which opens the device: see tests/ops/test_bf16.c. */
+/* In one test, which opens the device: see tests/ops/test_narrow.c. */
 static void arrive(void **state) {
   struct engine e;
   (void)state;

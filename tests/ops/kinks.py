@@ -81,8 +81,9 @@ unary("sign", m.sign, jnp.sign)
 for name in ["floor", "ceil", "round"]:
     unary(name, tf_stop(getattr(m, name)), getattr(jnp, name), AROUND[1:-2] + [0.5, 1.5])
 unary("trunc", tf_stop(lambda x: tf.where(x < 0, m.ceil(x), m.floor(x))), jnp.trunc, AROUND[1:-2] + [0.5, 1.5])
-unary("round_bf16", None, None, [-1, -0.0, 0.0, 1, 3], whose="own", own=([-1, 0, 0, 1, 3], [1] * 5),
-      text="round_bf16(x) if dtype(x) == f32 else x")
+for name in ["round_bf16", "round_f16"]:
+    unary(name, None, None, [-1, -0.0, 0.0, 1, 3], whose="own", own=([-1, 0, 0, 1, 3], [1] * 5),
+          text=name + "(x) if dtype(x) == f32 else x")
 unary("clip", lambda x: tf.clip_by_value(x, -1, 1), lambda x: jnp.clip(x, -1, 1), text="clip(x, -1, 1)",
       whose="tensorflow")
 row("max", "max(x, z)", m.maximum, jnp.maximum, *PAIRS, whose="own",

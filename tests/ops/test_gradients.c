@@ -60,11 +60,11 @@ static void gradient_of_op(void **state) {
   arena_destroy(a);
 }
 
-/* Of these, other tests compare gradients: what is rounded straight through with all differences, in test_bf16; a loop
+/* Of these, other tests compare gradients: what is rounded straight through with all differences, in test_narrow; a loop
  * and what it gives, of any body, with JAX's in tests/run/scan.py; what each tower has for itself, and what is joined
  * of it, with JAX's in tests/twins/towers.py. */
 static bool is_elsewhere(enum op_id op) {
-  return op == OP_round_bf16 || op == OP_scan || op == OP_output || op == OP_aggregate || op == OP_local;
+  return op_table[op]->narrow || op == OP_scan || op == OP_output || op == OP_aggregate || op == OP_local;
 }
 
 static void every_op_has_samples(void **state) {

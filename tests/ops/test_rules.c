@@ -141,6 +141,8 @@ static const struct rule {
      " y = matmul s, t {transpose_a=1, transpose_b=1}"},
     {"rounded twice", OP_round_bf16, OP_round_bf16, ONE(F32), 0, DOMAIN_NONE,
      "x = input : $[9]\n m = round_bf16 x\n y = round_bf16 m"},
+    {"rounded twice to f16", OP_round_f16, OP_round_f16, ONE(F32), 0, DOMAIN_NONE,
+     "x = input : $[9]\n m = round_f16 x\n y = round_f16 m"},
     {"round what is repeated", OP_round_bf16, OP_mul, ONE(F32), 0, DOMAIN_NONE,
      "x = input : $[3]\n m = broadcast x {axes=[1]} : $[2,3]\n r = round_bf16 m\n s = round_bf16 x\n"
      " t = broadcast s {axes=[1]} : $[2,3]\n p = mul r, r\n q = mul t, t\n y = max p, q"},

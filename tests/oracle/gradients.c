@@ -108,6 +108,6 @@ static void write_op(const struct asked *q, enum op_id op) {
 }
 
 void write_op_gradients(const struct asked *q) {
-  for (enum op_id op = 0; op < OP_COUNT; op++) /* round_bf16's is not its slope: see docs/language.md */
-    if (op_table[op]->grad && op_table[op]->domain != DOMAIN_NONE && op != OP_round_bf16) write_op(q, op);
+  for (enum op_id op = 0; op < OP_COUNT; op++) /* what rounds has not its slope: see docs/language.md */
+    if (op_table[op]->grad && op_table[op]->domain != DOMAIN_NONE && !op_table[op]->narrow) write_op(q, op);
 }

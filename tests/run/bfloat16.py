@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of bfloat16 share: rounding as dgc does, and a file that other programs could have written."""
+"""What tests of the types of 16 bits share: rounding as dgc does, and a file that other programs could have written."""
 import json
 import struct
 
@@ -7,14 +7,14 @@ import needs
 
 ml_dtypes, np = needs.modules("ml_dtypes", "numpy")
 LEAST = 2.0**-126
-DTYPES = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "I64": np.int64}
+DTYPES = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "F16": np.float16, "I64": np.int64}
 
 
-def rounded(x):
-    """The nearest bfloat16, and zero for a subnormal number."""
+def rounded(x, kind="bf16"):
+    """The nearest binary16; or the nearest bfloat16, and zero for a subnormal number."""
     with np.errstate(all="ignore"):
-        y = x.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
-    return np.where(np.abs(x) < LEAST, np.copysign(np.float32(0), x.astype(np.float32)), y)
+        y = x.astype(np.float32).astype(DTYPES[kind.upper()]).astype(np.float32)
+    return y if kind == "f16" else np.where(np.abs(x) < LEAST, np.copysign(np.float32(0), x.astype(np.float32)), y)
 
 
 def write_f32(path, tensors):

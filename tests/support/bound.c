@@ -68,11 +68,11 @@ static double body_at(struct body *b, const double *x) {
 /* Ops that round once, and so keep order. */
 static bool rounds_once(enum op_id op) {
   static const uint8_t once[OP_COUNT] = {
-      [OP_identity] = 1,  [OP_cast] = 1,          [OP_neg] = 1,   [OP_abs] = 1,   [OP_sign] = 1,
-      [OP_floor] = 1,     [OP_ceil] = 1,          [OP_round] = 1, [OP_trunc] = 1, [OP_square] = 1,
-      [OP_sqrt] = 1,      [OP_stop_gradient] = 1, [OP_add] = 1,   [OP_sub] = 1,   [OP_mul] = 1,
-      [OP_div] = 1,       [OP_max] = 1,           [OP_min] = 1,   [OP_fdim] = 1,  [OP_copysign] = 1,
-      [OP_round_bf16] = 1};
+      [OP_identity] = 1,   [OP_cast] = 1,          [OP_neg] = 1,   [OP_abs] = 1,   [OP_sign] = 1,
+      [OP_floor] = 1,      [OP_ceil] = 1,          [OP_round] = 1, [OP_trunc] = 1, [OP_square] = 1,
+      [OP_sqrt] = 1,       [OP_stop_gradient] = 1, [OP_add] = 1,   [OP_sub] = 1,   [OP_mul] = 1,
+      [OP_div] = 1,        [OP_max] = 1,           [OP_min] = 1,   [OP_fdim] = 1,  [OP_copysign] = 1,
+      [OP_round_bf16] = 1, [OP_round_f16] = 1};
   return once[op];
 }
 

@@ -53,10 +53,10 @@ static const float kernel[2][3] = {{1, 2.5f, -0.0f}, {INFINITY, 1e-40f, 6}};
 static const uint8_t flags[3] = {1, 0, 1};
 static const int64_t steps = 1234567890123;
 static const struct checkpoint_entry entries[] = {
-    {"dense/flags", {DT_BOOL, 1, {3}}, flags, HALF_NONE},
-    {"dense/kernel", {DT_F32, 2, {2, 3}}, kernel, HALF_NONE},
-    {"w\xc3\xa4hl \"x\"\\\n", {DT_I64, 0, {0}}, &steps, HALF_NONE},
-    {"empty", {DT_F64, 2, {0, 7}}, NULL, HALF_NONE},
+    {"dense/flags", {DT_BOOL, 1, {3}}, flags, DT_F32},
+    {"dense/kernel", {DT_F32, 2, {2, 3}}, kernel, DT_F32},
+    {"w\xc3\xa4hl \"x\"\\\n", {DT_I64, 0, {0}}, &steps, DT_F32},
+    {"empty", {DT_F64, 2, {0, 7}}, NULL, DT_F32},
 };
 static const struct checkpoint_text texts[] = {
     {"step", "17"}, {"note", "tab\t, quote \", \xe2\x82\xac"}, {"", ""}};
@@ -225,7 +225,7 @@ static void full_disk(void **state) {
   const char *path = in_folder(w, "a.safetensors");
   assert_true(save(w, path));
   float *large = arena_new_array(w->arena, 100000, float);
-  struct checkpoint_entry big = {"big", {DT_F32, 1, {100000}}, large, HALF_NONE};
+  struct checkpoint_entry big = {"big", {DT_F32, 1, {100000}}, large, DT_F32};
   for (rlim_t room = 0; room < 400000; room += 70000) {
     limit_files(room);
     bool ok = checkpoint_save(path, &big, 1, NULL, 0, &w->diags);
