@@ -71,6 +71,16 @@ struct node *stored_in(struct graph *g, const struct variable *v, struct node *n
   return n ? build_rounded(g, n, v->storage) : NULL;
 }
 
+/* A master that the variable is not the rounded value of is another training's: it begins anew with the variable. */
+struct node *variable_now(struct resolver *r, const struct variable *v) {
+  const struct variable *m = v->master;
+  if (!m) return v->pending ? v->pending : v->node;
+  if (m->pending) return m->pending;
+  struct node *near = stored_in(r->g, v, m->node);
+  struct node *same = near ? build2(r->g, OP_eq, near, v->node) : NULL;
+  return same ? build3(r->g, OP_select, same, m->node, v->node) : NULL;
+}
+
 /* Builds the first value in the init graph. */
 static void initialize(struct resolver *r, struct variable *v, const struct expr *value) {
   struct graph *g = r->g;
@@ -78,6 +88,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   r->g = r->init;
   r->init->at.want = g->at.want;
   r->declaring = &v->type;
+  r->begins_master = v->masters;
   r->path = arena_printf(r->arena, "%s.initial", v->path);
   r->init->at.scope = r->path;
   r->init->at.loc = value->loc;
@@ -99,7 +110,8 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   if (n) {
     if (n->id >= mark && !(op_of(n)->traits & OP_NO_CSE)) graph_rename(r->init, n, r->path);
     r->init->at.loc = v->loc;
-    n = stored_in(r->init, v, share_of(r->init, v, n));
+    v->unrounded = share_of(r->init, v, n);
+    n = stored_in(r->init, v, v->unrounded);
     struct node *assign = build_assign(r->init, variable, n);
     if (assign) graph_add_output(r->init, OUTPUT_UPDATE, assign->name, assign, 0);
   } else if (r->diags->nerrors == r->errors && !r->built.first) {
@@ -107,6 +119,7 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
            v->path);
   }
   r->declaring = NULL;
+  r->begins_master = false;
   r->g = g;
   r->path = path;
 }
@@ -147,6 +160,7 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   v->run = r->runs;
   v->turn = r->turn;
   v->pending = NULL;
+  v->master = NULL;
   v->writer = 0;
   r->g->at.loc = loc;
   const struct variable *read = r->run != RUN_TRAIN && v->replaced ? v->replaced : v;
@@ -168,10 +182,13 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
   for (const struct arg *a = s->entries.first; a; a = a->next) {
     int k = strcmp(a->name, traits[1]) == 0;
     const char *word = a->value->name;
-    if (strcmp(a->name, "replaces") == 0) {
-      out->replaces = out->slot && strcmp(word, "variable") == 0;
-      if (out->replaces) continue;
-      report(r, a->loc, "only what an optimizer keeps replaces a variable: `replaces(variable)`");
+    bool replaces = strcmp(a->name, "replaces") == 0, masters = strcmp(a->name, "masters") == 0;
+    if (replaces || masters) {
+      if (out->slot && strcmp(word, "variable") == 0) {
+        *(replaces ? &out->replaces : &out->masters) = true;
+        continue;
+      }
+      report(r, a->loc, "only what an optimizer keeps %s a variable: `%s(variable)`", a->name, a->name);
       return false;
     }
     if (strcmp(a->name, "storage") == 0) continue;
@@ -247,6 +264,29 @@ static bool has_elements(struct resolver *r, const struct stmt *s, const struct 
   return false;
 }
 
+/* Whether the state `v` of the optimizer that runs can stand for the variable, as it says. */
+static bool stands_for_variable(struct resolver *r, const struct stmt *s, const struct variable *v) {
+  const struct variable *of = r->updating, *other = v->masters ? of->master : of->replaced;
+  const char *what = v->masters ? "master" : "replace";
+  if (v->masters && of->pending && of->writer == r->train_statements) {
+    report(r, s->loc, "`%s` is no master of `%s`, which has changed already", v->path, of->path);
+    report_note(r, of->pending_loc, "it is assigned here");
+    report_help(r, "a master stands before what changes the variable, as in `[master(), adam()]`");
+    return false;
+  }
+  if (!other && type_equal(&v->type, &of->type)) return true;
+  report(r, s->loc, "`%s` cannot %s `%s`: %s", v->path, what, of->path,
+         other ? "something else does" : "its type is another");
+  return false;
+}
+
+/* What is not rounded is its own master. */
+static void bind_itself(struct resolver *r, const struct name *name) {
+  struct value v = value_tensor(r, r->updating->node, name->loc);
+  v.tensor.variable = r->updating;
+  bind(r, name->text, name->loc, v, true, false);
+}
+
 void declare_variable(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
   const char *slot = r->frame->function->def->kind == DEF_OPTIMIZER ? r->updating->path : NULL;
@@ -275,14 +315,15 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   }
   as.type = t;
   ok = ok && has_elements(r, s, &t) && eval_storage(r, s, &as);
-  if (ok) v = variable_at(r, variable_path(r, name->text), &as, s->value);
-  /* What the calls before this one leave, where a layer writes its state. */
-  if (v && as.replaces && (r->updating->replaced || !type_equal(&v->type, &r->updating->type))) {
-    report(r, s->loc, "`%s` cannot replace `%s`: %s", v->path, r->updating->path,
-           r->updating->replaced ? "something else does" : "its type is another");
-    v = NULL;
+  if (ok && as.masters && !r->updating->storage) {
+    bind_itself(r, name);
+    return;
   }
+  if (ok) v = variable_at(r, variable_path(r, name->text), &as, s->value);
+  if (v && (as.replaces || as.masters) && !stands_for_variable(r, s, v)) v = NULL;
   if (v && as.replaces) r->updating->replaced = v;
+  if (v && as.masters) r->updating->master = v;
+  /* What the calls before this one leave, where a layer writes its state. */
   struct node *node = v && v->pending && !v->trainable && !slot ? v->pending : v ? v->node : NULL;
   struct value value = v ? value_tensor(r, node, name->loc) : value_error();
   value.name = name->text;

@@ -48,13 +48,16 @@ static struct value eval_name(struct resolver *r, const struct expr *e) {
   struct value v = lookup(r, e->name, false);
   if (v.kind == VALUE_ERROR && !scope_find(r, e->name)) report_unknown(r, e->loc, e->name, false);
   const struct variable *variable = v.kind == VALUE_TENSOR ? v.tensor.variable : NULL;
-  if (variable && v.tensor.graph == r->g && variable == r->updating && variable->pending)
-    v.tensor.node = variable->pending;
+  if (variable && v.tensor.graph == r->g && variable == r->updating) {
+    v.tensor.node = variable_now(r, variable);
+    if (!v.tensor.node) return value_error();
+  }
   /* Where another variable gets its first value, that is what this one has. */
   const struct node *first = variable && r->g == r->init && v.tensor.graph != r->g
                                  ? graph_find(r->init, arena_printf(r->arena, "%s.update", variable->path))
                                  : NULL;
-  if (node_is(first, OP_assign)) v = value_tensor(r, first->inputs[1], e->loc);
+  if (node_is(first, OP_assign))
+    v = value_tensor(r, r->begins_master ? variable->unrounded : first->inputs[1], e->loc);
   return v;
 }
 

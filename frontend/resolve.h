@@ -32,12 +32,16 @@ struct variable {
   const char *slot;          /* of an optimizer's state: whose it is, else NULL */
   bool replaces;             /* of that: it is read in the variable's place, but for training */
   struct variable *replaced; /* of a variable: what is read in its place, or NULL */
-  uint64_t turn;             /* the call of a made layer that declared it first in this run, or 0 */
-  const char *aggregation;   /* how what towers write becomes one value; NULL: they write the same */
-  bool on_read;              /* each tower has a copy, joined when it is read */
-  enum dtype storage;        /* narrow: what it is given is rounded to this type; DT_F32: it is not */
-  int order;                 /* of declaration */
-  int chosen;                /* the last train statement whose `over` means it */
+  bool
+      masters; /* of state, too: optimizers read and change it in the variable's place, which is it, rounded */
+  struct variable *master; /* of a variable with a storage: that state, in this run, or NULL */
+  struct node *unrounded;  /* of such a variable: its first value before it is rounded */
+  uint64_t turn;           /* the call of a made layer that declared it first in this run, or 0 */
+  const char *aggregation; /* how what towers write becomes one value; NULL: they write the same */
+  bool on_read;            /* each tower has a copy, joined when it is read */
+  enum dtype storage;      /* narrow: what it is given is rounded to this type; DT_F32: it is not */
+  int order;               /* of declaration */
+  int chosen;              /* the last train statement whose `over` means it */
   struct loc loc;
   int run;              /* the last run that declared it */
   struct node *node;    /* in that run's graph */
@@ -142,6 +146,7 @@ struct resolver {
   struct frame *frame;
   const char *path;             /* of the binding being evaluated */
   const struct type *declaring; /* the type of the variable whose initializer runs, or NULL */
+  bool begins_master;           /* that is a master's: it begins with what has not been rounded */
   struct variable *updating;    /* the variable whose optimizer runs, or NULL */
   struct node *gradient;
   const struct value *variables_trained, *gradients; /* lists of all that its chain trains */
@@ -344,6 +349,8 @@ void declare_data(struct resolver *r, const struct stmt *s);
 void declare_strategy(struct resolver *r, const struct stmt *s);
 struct value step_value(struct resolver *r);
 const char *binding_path(struct resolver *r, const char *name);
+/* What an optimizer reads as `variable`: what that, or its master, has become so far in this step. NULL after an error. */
+struct node *variable_now(struct resolver *r, const struct variable *v);
 /* n, as the variable holds it: rounded, where it is stored so. */
 struct node *stored_in(struct graph *g, const struct variable *v, struct node *n);
 

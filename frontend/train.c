@@ -388,6 +388,16 @@ static void report_unfit(struct resolver *r, const struct stmt *s, const struct 
                 how);
 }
 
+static void becomes(struct resolver *r, const struct stmt *s, struct variable *v, struct node *n) {
+  if (!(n = stored_in(r->g, v, n))) return;
+  v->pending = n;
+  r->effects++;
+  v->pending_loc = s->loc;
+  v->pending_trail = r->g->at.trail;
+  v->pending_turn = r->turn;
+  v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;
+}
+
 void run_assign(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
   struct binding *b = scope_find(r, name->text);
@@ -420,20 +430,15 @@ void run_assign(struct resolver *r, const struct stmt *s) {
   }
   if (n && !written(r, s, v, &n)) n = NULL;
   if (n) n = build_broadcast_to(r->g, n, &v->type);
-  if (n && s->kind == STMT_ADD) n = build2(r->g, OP_add, b->value.tensor.node, n);
+  if (n && s->kind == STMT_ADD)
+    n = build2(r->g, OP_add, v->master ? variable_now(r, v) : b->value.tensor.node, n);
   if (n && r->when) { /* an optimizer that does not act in each step */
     struct type flags = type_with_dtype(v->type, DT_BOOL);
     struct node *when = build_broadcast_to(r->g, r->when, &flags);
-    n = build3(r->g, OP_select, when, n, v->pending ? v->pending : v->node);
+    n = build3(r->g, OP_select, when, n, variable_now(r, v));
   }
-  if ((n = stored_in(r->g, v, n))) {
-    v->pending = n;
-    r->effects++;
-    v->pending_loc = s->loc;
-    v->pending_trail = r->g->at.trail;
-    v->pending_turn = r->turn;
-    v->writer = r->frame->function->def->kind == DEF_OPTIMIZER ? r->train_statements : 0;
-  }
+  if (n && v->master) becomes(r, s, v->master, n);
+  if (n) becomes(r, s, v, n);
   r->path = saved;
 }
 

@@ -386,6 +386,15 @@ optimizer unscale(scale, finite) {
   return [gradient / cast(scale, dtype(variable)), finite, done]
 }
 
+# What stands behind it reads and changes an f32 master of a variable with a storage of 16 bits, and the variable becomes the
+# master, rounded: so no small change is lost (Micikevicius et al. 2018). The master begins with the variable's first value as it
+# was before it was rounded. Other variables are as they are.
+#   input x : f32[B, 3]
+#   input y : f32[B]
+#   var w : f32[3] = ones() storage(bf16)
+#   train mean(square(sum(x * w, axis = 1) - y)) with [master(), sgd(1e-4)]
+optimizer master() { var value : type(variable) = variable masters(variable) }
+
 # ---- what stands behind an optimizer ----
 
 # Evaluation and prediction read the exponential moving average of what the variable becomes, from its first value on.

@@ -7,7 +7,7 @@ import needs
 
 ml_dtypes, np = needs.modules("ml_dtypes", "numpy")
 LEAST = 2.0**-126
-DTYPES = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "F16": np.float16, "I64": np.int64}
+DTYPES = {"F32": np.float32, "BF16": ml_dtypes.bfloat16, "F16": np.float16, "F64": np.float64, "I64": np.int64}
 
 
 def rounded(x, kind="bf16"):

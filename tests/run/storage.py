@@ -6,7 +6,7 @@ storage.py DGC FOLDER. The folder is for its files.
 A checkpoint of f32 is rounded when it is read: every number of 16 bits, and what lies between it and the next, ties among it. In
 training each step is done again from the checkpoint before it: what a variable becomes is the number of 16 bits next to the sum, or,
 where the sum is a tie but for the roundings of f32, one of both. Whatever the devices and strategy it is one file, and the same one as if
-f32 had been rounded by hand. Ids that repeat, targets that are met to the bit and rows of zeros are among the data."""
+f32 had been rounded by hand. With a master it is as if the master were the variable, which is rounded where it is read. Ids that repeat, targets that are met to the bit and rows of zeros are among the data."""
 import hashlib
 import os
 import subprocess
@@ -43,9 +43,10 @@ def patterns(kind):
     half = np.arange(65536, dtype=np.uint16)
     one = half.view(np.float16).astype(np.float64)
     following = np.where((half & 0x7fff) == 0x7bff, np.copysign(65536.0, one), (half + (half < 0xffff)).view(np.float16).astype(np.float64))
-    middle = ((one + following) / 2).astype(np.float32)[:, None]
-    outward, inward = (np.nextafter(middle, np.float32(s) * np.copysign(np.float32(1), middle)) for s in (np.inf, 0))
-    return np.hstack([x, one.astype(np.float32)[:, None], inward, middle, outward])
+    with np.errstate(invalid="ignore"):
+        middle = ((one + following) / 2).astype(np.float32)[:, None]
+        outward, inward = (np.nextafter(middle, np.float32(s) * np.copysign(np.float32(1), middle)) for s in (np.inf, 0))
+        return np.hstack([x, one.astype(np.float32)[:, None], inward, middle, outward])
 
 
 def same(a, b):
@@ -154,18 +155,99 @@ def trained(kind, data, optimizer):
     check(moved > all_of_them // 4, f"{kind}, {optimizer}: {moved} of {all_of_them} moved")
 
 
+MASTERED = """
+model m {
+  input id : i32[B, 2]
+  input x : f32[B, 5]
+  input y : f32[B, 4]
+  var table : f32[9, 5] = random_normal(f32[9, 5]) STORAGE
+  var w : f32[5, 4]     = 0.5 * random_normal(f32[5, 4]) STORAGE
+  e = x + sum(lookup(ROUND(table), id), axis = 1)
+  r = e @ ROUND(w) - y
+  train sum(square(r)) / 16 with LINKS
+  data train {
+    id = "ids.npy"
+    x = "x.npy"
+    y = "ys.npy"
+  }
+}
+"""
+OPTIMIZERS = ("sgd(0.01)", "momentum(0.01)", "adagrad(0.01)", "rmsprop()", "adam()", "adamw()", "sgdw(0.01)", "adadelta()", "adamax()", "nadam()",
+              "radam()", "lion()", "lamb()", "lars(0.1)", "adafactor()", "accumulate(3), adam()", "unscale(2.0, step % 3 != 1), sgd(0.01)")
+
+
+def write_mastered(storage, near, links):
+    with open("m.dsl", "w") as f:
+        f.write(MASTERED.replace("STORAGE", storage).replace("ROUND", near).replace("LINKS", f"[{links}]"))
+
+
+def mastered(kind, optimizers):
+    """To train a variable of 16 bits with a master is to train one of f32 that is rounded where it is read, by whatever optimizer."""
+    train = ("train", "m.dsl", "--batch", str(ROWS), "--no-shuffle", "--quiet", "--steps", "10", "--overwrite", "--checkpoint")
+    for optimizer in optimizers:
+        write_mastered(f"storage({kind})", "", f"master(), {optimizer}")
+        run(*train, "master.safetensors")
+        write_mastered("", f"round_{kind}", optimizer)
+        run(*train, "wide.safetensors")
+        narrow, wide = read("master.safetensors"), read("wide.safetensors")
+        for name in "table", "w":
+            check(same(narrow[name + ".master.value"], wide[name]), f"{kind}, {optimizer}: the master of {name} is the f32 variable")
+            check(narrow[name].dtype == DTYPES[kind.upper()] and same(narrow[name].astype(np.float32), rounded(wide[name], kind)),
+                  f"{kind}, {optimizer}: {name} is its master, rounded")
+        check(not same(wide["w"], rounded(wide["w"], kind)), f"{kind}, {optimizer}: the master has digits that the variable lacks")
+
+
+def small_steps(kind):
+    """Steps of less than half a last place: all are lost without a master, and none with one. A file that has no master, or another
+    training's, leaves the variable as it is."""
+    rng = np.random.default_rng(7)
+    x, rate, steps = rng.standard_normal(64).astype(np.float32), np.float32(2.0**-16), 1000
+    first = rounded(1 + rng.random(64).astype(np.float32), kind)
+    half = 2.0**-8 if kind == "bf16" else 2.0**-11
+    check((np.abs(rate * x) < half / 2).all() and (np.abs(rate * x * steps) > half).any(), f"{kind}: what the steps are")
+    np.save("s.npy", x[None]), np.save("first.npy", first)
+    write_f32("first.safetensors", {"w": first})
+    train = ("train", "s.dsl", "--batch", "1", "--quiet", "--overwrite", "--init-from", "first.safetensors")
+    for links, name in (("sgd(RATE)", "lost"), ("master(), sgd(RATE)", "kept")):
+        with open("s.dsl", "w") as f:
+            f.write("model s {\n input x : f32[B, 64]\n var w : f32[64] = random_normal(f32[64])"
+                    f" storage({kind})\n train sum(x * w) with [{links.replace('RATE', repr(float(rate)))}]\n"
+                    ' data train { x = "s.npy" }\n}\n')
+        run(*train, "--steps", str(steps), "--checkpoint", name + ".safetensors")
+    want = first
+    for _ in range(steps):
+        want = want - rate * x
+    lost, kept = read("lost.safetensors"), read("kept.safetensors")
+    check(same(lost["w"].astype(np.float32), first), f"{kind}: without a master nothing has changed")
+    check(same(kept["w.master.value"], want), f"{kind}: with one the steps are f32's, from the file's value on")
+    check(same(kept["w"].astype(np.float32), rounded(want, kind)), f"{kind}: the variable is the master, rounded")
+    check((kept["w"].astype(np.float32) != first).mean() > 0.5, f"{kind}: with a master it has changed")
+    resumed = ("--steps", str(steps), "--resume", "--checkpoint", "half.safetensors")
+    run(*train, "--steps", str(steps // 2), "--checkpoint", "half.safetensors")
+    run(*(a for a in train if a not in ("--overwrite", "--init-from", "first.safetensors")), *resumed)
+    half_way = read("half.safetensors")
+    check(all(same(half_way[n].astype(np.float32), kept[n].astype(np.float32)) for n in ("w", "w.master.value")), f"{kind}: resumed")
+
+
 def digest(*args):
     run("train", "m.dsl", "--batch", "13", "--steps", "9", "--quiet", "--overwrite", "--checkpoint", "s.safetensors", *args)
     with open("s.safetensors", "rb") as f:
         return hashlib.sha256(f.read()).hexdigest()
 
 
-def spread(kind):
+def one_checkpoint(kind):
     ways = [("--devices", d, "--strategy", s) for d, s in (("cpu:0", "mirrored"), ("cpu:0-1", "mirrored"),
                                                          ("cpu:0-1", "central_storage"), ("cpu:0-2", "round_robin"))]
     ways.append(("--cluster", "worker=2;ps=2", "--strategy", "parameter_server"))
     found = {digest("--towers", "3", *way) for way in ways}
     check(len(found) == 1, f"{kind}: one checkpoint, whatever the strategy")
+
+
+def spread(kind):
+    write_mastered(f"storage({kind})", "", "master(), adam()")
+    one_checkpoint(kind)
+    write_model(kind, f"sgd({RATE})")
+    one_checkpoint(kind)
     write_model(kind, f"by_hand({RATE})")
     stored = read("s.safetensors")
     run("train", "m.dsl", "--batch", "13", "--steps", "9", "--quiet", "--overwrite", "--checkpoint", "h.safetensors", "--towers", "3",
@@ -184,6 +266,8 @@ def main():
         trained(kind, data, f"adam({RATE}, storage = {kind})")
         trained(kind, data, f"sgd({RATE})")
         spread(kind)
+        small_steps(kind)
+        mastered(kind, OPTIMIZERS[kind == "f16"::2])
     print(len(failures), "failures")
     sys.exit(len(failures) > 0)
 
