@@ -226,7 +226,7 @@ static bool eval_traits(struct resolver *r, const struct stmt *s, struct variabl
   return false;
 }
 
-/* storage(bf16), storage(f16), or storage(f32), which is what there is without; or a name that stands for one of them. */
+/* storage(bf16), storage(f16), or storage(f32), which is what there is without; or a name that stands for one. */
 static bool eval_storage(struct resolver *r, const struct stmt *s, struct variable *out) {
   const struct arg *given = NULL;
   for (const struct arg *a = s->entries.first; a; a = a->next) {

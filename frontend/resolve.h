@@ -349,7 +349,8 @@ void declare_data(struct resolver *r, const struct stmt *s);
 void declare_strategy(struct resolver *r, const struct stmt *s);
 struct value step_value(struct resolver *r);
 const char *binding_path(struct resolver *r, const char *name);
-/* What an optimizer reads as `variable`: what that, or its master, has become so far in this step. NULL after an error. */
+/* What an optimizer reads as `variable`: what that, or its master, has become so far in this step. NULL after an
+ * error. */
 struct node *variable_now(struct resolver *r, const struct variable *v);
 /* n, as the variable holds it: rounded, where it is stored so. */
 struct node *stored_in(struct graph *g, const struct variable *v, struct node *n);

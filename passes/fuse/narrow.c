@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is stored in 16 bits, bf16 or f16, on CPUs and GPUs: half the bytes, in memory and between devices. Three kinds of values:
+/* What is stored in 16 bits, bf16 or f16, on CPUs and GPUs: half the bytes, in memory and between devices. Three kinds
+ * of values:
  *
  *   what is multiplied as bfloat16      its operands, on a GPU those of cuBLAS, which else takes TF32 for it
  *   variables that say so (storage)     with them their copies, and the rows that gather takes

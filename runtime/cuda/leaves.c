@@ -97,8 +97,8 @@ static bool call_leaf(struct cuda_engine *e, struct arena *a, const struct leaf_
   return call != NULL;
 }
 
-/* TYPE is that of the elements, SUM the one in which they are added: integers wrap, narrow types are moved alone. INDEX: see
- * leaf.cuh. */
+/* TYPE is that of the elements, SUM the one in which they are added: integers wrap, narrow types are only moved.
+ * INDEX: see leaf.cuh. */
 #define TYPES(index)                                                                                    \
   {                                                                                                     \
     [DT_F32] = index "#define TYPE float\n#define SUM float\n",                                         \

@@ -60,9 +60,9 @@ static void gradient_of_op(void **state) {
   arena_destroy(a);
 }
 
-/* Of these, other tests compare gradients: what is rounded straight through with all differences, in test_narrow; a loop
- * and what it gives, of any body, with JAX's in tests/run/scan.py; what each tower has for itself, and what is joined
- * of it, with JAX's in tests/twins/towers.py. */
+/* Of these, other tests compare gradients: what is rounded straight through with all differences, in test_narrow; a
+ * loop and what it gives, of any body, with JAX's in tests/run/scan.py; what each tower has for itself, and what is
+ * joined of it, with JAX's in tests/twins/towers.py. */
 static bool is_elsewhere(enum op_id op) {
   return op_table[op]->narrow || op == OP_scan || op == OP_output || op == OP_aggregate || op == OP_local;
 }

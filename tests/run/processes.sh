@@ -203,6 +203,29 @@ sed 's/hidden = 512/hidden = 32/; s/^\(model digits(.*)\) {/\1 with precision = 
   expect $unlike 'one without units' $bounded mpirun -n 1 "$dgc" train $small : -n 1 -x DGC_BF16_UNITS=off "$dgc" train $small
   [ $unlike = 0 ] || shows err ' multiplies bfloat16 as f32, and '
 }
+# Variables in 16 bits, and their masters, are those of one process.
+cat >stored.dsl <<'EOF'
+model stored {
+  input image : u8[B, 28, 28]
+  input label : u8[B]
+  var kernel : f32[784, 10] = glorot_uniform() storage(f16)
+  var bias   : f32[10]      = zeros() storage(bf16)
+  logits = flatten(cast(image, f32) / 255) @ kernel + bias
+  train mean(softmax_cross_entropy(logits, label)) with [master(), adam()]
+  data train {
+    image = "data/train-images.idx"
+    label = "data/train-labels.idx"
+  }
+}
+EOF
+# shellcheck disable=SC2086
+{
+  stored="stored.dsl --rows 0:512 --batch 64 --towers 4 --steps 5 --verify-each --quiet --allow-path $samples"
+  together 2 $stored
+  cp several.safetensors stored.safetensors
+  together 4 $stored --cluster 'worker=2;ps=2' --strategy parameter_server --min-part-bytes 2000
+  same stored.safetensors several.safetensors
+}
 differs 'other rows' --rows 0:500
 shows err '/job:worker/task:1 on '
 shows err ' has 500 rows of image, each u8[28,28], and /job:worker/task:0 on '
