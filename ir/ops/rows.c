@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that are picked out of a table, and rows that are added to one, where the row numbers are data. No row number
  * leads outside: gather gives zeros for one that is not there, scatter_add adds nothing. */
+#include "base/half.h"
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
@@ -128,12 +129,16 @@ const struct op_info op_gather = {.name = "gather",
                                   .traffic = gather_traffic,
                                   .numbers = gather_numbers};
 
-/* ---- scatter_add: x, with values[i] added to row index[i], in the order of i ---- */
+/* ---- scatter_add: x, with values[i] added to row index[i], in the order of i ----
+ *
+ * To what is narrow values of f32 are added: the sum of a row and of all that comes to it is one of f32, rounded once.
+ */
 
 static bool scatter_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
   const struct type *x = &n->inputs[0]->type, *values = &n->inputs[2]->type;
   struct type rows;
   if (!check_rows(n, &rows, a, why)) return false;
+  if (dtype_is_narrow(x->dtype)) rows.dtype = DT_F32;
   if (x->dtype == DT_BOOL) {
     *why = arena_printf(a, "scatter_add needs numbers, not %s", type_text(a, x));
     return false;
@@ -159,11 +164,36 @@ static int64_t scatter_flops(const struct node *n) { return type_count(&n->input
 
 void add_elements(enum dtype d, void *to, const void *from, int64_t count) { FOR_NUMBERS(d, ADD) }
 
+static float f32_at(const struct tensor *t, int64_t i) {
+  uint16_t half = ((const uint16_t *)t->data)[i];
+  return t->type.dtype == DT_F16 ? f32_of_f16(half) : f32_of_bf16(half);
+}
+
+/* out holds x. Each row when it is named first, with the values of all that name it. */
+static void scatter_narrow(const struct table_rows *r, const struct tensor *in, struct tensor *out) {
+  const float *values = in[2].data;
+  for (int64_t i = 0; i < r->count; i++) {
+    int64_t row = row_at(r, &in[1], i), before = 0;
+    while (before < i && row_at(r, &in[1], before) != row) before++;
+    if (row < 0 || before < i) continue;
+    for (int64_t k = 0; k < r->width; k++) {
+      float sum = f32_at(out, row * r->width + k);
+      for (int64_t e = i; e < r->count; e++)
+        if (row_at(r, &in[1], e) == row) sum += values[e * r->width + k];
+      ((uint16_t *)out->data)[row * r->width + k] = r->dtype == DT_F16 ? f16_of_f32(sum) : bf16_of_f32(sum);
+    }
+  }
+}
+
 static void scatter_eval(const struct node *n, const struct tensor *in, struct tensor *out) {
   struct table_rows r = rows_of(n);
   int64_t bytes = r.width * dtype_size(r.dtype);
   if (in[0].data != out->data && type_bytes(&n->type))
     memcpy(out->data, in[0].data, (size_t)type_bytes(&n->type));
+  if (dtype_is_narrow(r.dtype)) {
+    scatter_narrow(&r, in, out);
+    return;
+  }
   for (int64_t i = 0; i < r.count; i++) {
     int64_t row = row_at(&r, &in[1], i);
     if (row >= 0)

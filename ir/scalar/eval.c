@@ -3,6 +3,7 @@
  *
  * Values travel as bits, zero-extended to 64. Integer arithmetic is done on unsigned numbers of 64 bits
  * and cut to size. */
+#include "base/half.h"
 #include "ir/scalar/scalar.h"
 
 #include <assert.h>
@@ -139,35 +140,13 @@ INLINE uint64_t eval_int(enum sop op, enum dtype d, uint64_t ua, uint64_t ub) {
   return 0;
 }
 
-/* The upper half of the nearest bfloat16, as round_bf16 says (ir/ops/unary.c). */
-static uint64_t bf16_bits(uint32_t x) {
-  if ((x & 0x7f800000) == 0) return x >> 16 & 0x8000;
-  if ((x & 0x7fffffff) > 0x7f800000) return x >> 16 | 0x40;
-  return (x + 0x7fff + (x >> 16 & 1)) >> 16;
-}
-
-/* The nearest binary16, as round_f16 says. 2^-24, its least number, is the last place of 0.5 in f32. */
-static uint64_t f16_bits(uint32_t x) {
-  uint32_t sign = x >> 16 & 0x8000, size = x & 0x7fffffff;
-  if (size > 0x7f800000) return sign | 0x7e00 | (size >> 13 & 0x3ff);
-  if (size < 0x38800000) return sign | ((uint32_t)f32_bits(f32_of(size) + 0.5f) - 0x3f000000);
-  uint32_t near = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;
-  return sign | (near < 0x7c00 ? near : 0x7c00);
-}
-
-static uint64_t of_f16(uint32_t half) {
-  uint32_t sign = (half & 0x8000) << 16, size = half & 0x7fff;
-  if (size < 0x400) return sign | (uint32_t)f32_bits(f32_of(0x3f000000 + size) - 0.5f);
-  return sign | (size < 0x7c00 ? (size << 13) + 0x38000000 : size << 13 | 0x7f800000);
-}
-
 /* Narrow types: from and to f32 alone. */
 static inline uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
   if (to == from) return a;
-  if (to == DT_BF16) return bf16_bits((uint32_t)a);
-  if (from == DT_BF16) return a << 16;
-  if (to == DT_F16) return f16_bits((uint32_t)a);
-  if (from == DT_F16) return of_f16((uint32_t)a);
+  if (to == DT_BF16) return bf16_of_f32(f32_of(a));
+  if (from == DT_BF16) return f32_bits(f32_of_bf16((uint16_t)a));
+  if (to == DT_F16) return f16_of_f32(f32_of(a));
+  if (from == DT_F16) return f32_bits(f32_of_f16((uint16_t)a));
   if (!dtype_is_float(from)) {
     int64_t v = widen(from, a);
     return to == DT_F32 ? f32_bits((float)v) : to == DT_F64 ? f64_bits((double)v) : cut(to, (uint64_t)v);

@@ -28,5 +28,6 @@ const struct leaf_functions cpu_gather = {.f32 = gather,
                                           .i64 = gather,
                                           .u8 = gather,
                                           .boolean = gather,
-                                          .half = gather,
+                                          .bf16 = gather,
+                                          .f16 = gather,
                                           .blocks = 1 << 1 | 1 << 2};

@@ -14,7 +14,7 @@ typedef void leaf_fn(void *const *args, const void *numbers);
 /* One function for each element type of the first operand, NULL for what the op does not take. They run on the threads
  * of the executor: nothing is kept between calls, and nothing is allocated. */
 struct leaf_functions {
-  leaf_fn *f32, *f64, *i32, *i64, *u8, *boolean, *half;
+  leaf_fn *f32, *f64, *i32, *i64, *u8, *boolean, *bf16, *f16;
   size_t (*scratch)(const void *numbers); /* (optional) bytes, aligned as for malloc, that a call works in */
   /* (optional) A call may do a range of units: lines, rows or images that do not depend on each other, so that its bits
    * are the same. `blocks`: the leaf's first number says how many there are, and each of these operands is a block for

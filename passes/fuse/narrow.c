@@ -3,7 +3,8 @@
  * of values:
  *
  *   what is multiplied as bfloat16      its operands, on a GPU those of cuBLAS, which else takes TF32 for it
- *   variables that say so (storage)     with them their copies, and the rows that gather takes
+ *   variables that say so (storage)     with them their copies, and the rows that gather takes; on CPUs the rows that
+ *                                       scatter_add adds to are rounded where they lie, all others stay as they are
  *   what round_bf16, round_f16 give     where kernels alone read it, as most of what gradients read again
  *
  * All of them hold values of that type before, so that nothing changes but where they lie: a cast rounds as the op
@@ -82,6 +83,36 @@ static struct node *product(struct graph *out, struct node *same, struct node **
   return graph_node(out, same);
 }
 
+enum { MAX_ADDED = 64 };
+
+/* Of scatter_adds, one onto the other, on a table that lies in 16 bits: one on the table as it lies, of the rows of
+ * all, each of which is rounded once. x: what is assigned to the table, before it is rounded. NULL: it is not of that
+ * kind. */
+static struct node *rows_in_place(struct graph *out, struct node *table, struct node *x) {
+  struct node *index[MAX_ADDED], *values[MAX_ADDED];
+  int count = 0;
+  for (; x && x->op == OP_scatter_add; x = x->inputs[0]) {
+    if (count == MAX_ADDED || (count && x->inputs[1]->type.dtype != index[MAX_ADDED - 1]->type.dtype))
+      return NULL;
+    count++;
+    index[MAX_ADDED - count] = x->inputs[1];
+    values[MAX_ADDED - count] = x->inputs[2];
+  }
+  if (!count || !node_is(x, OP_cast) || x->inputs[0] != table) return NULL;
+  struct node **of_index = index + MAX_ADDED - count, **of_values = values + MAX_ADDED - count;
+  build_at(out, table);
+  for (int i = 0; i < count; i++) {
+    struct type numbers = type_make(of_index[i]->type.dtype, 1, (int64_t[]){type_count(&of_index[i]->type)});
+    struct type rows = type_with_dtype(table->type, DT_F32);
+    rows.dim[0] = numbers.dim[0];
+    if (!(of_index[i] = build_reshape(out, of_index[i], &numbers))) return NULL;
+    if (!(of_values[i] = build_reshape(out, of_values[i], &rows))) return NULL;
+  }
+  struct node *all = count > 1 ? build_concat(out, count, of_index, 0) : of_index[0];
+  struct node *rows = count > 1 ? build_concat(out, count, of_values, 0) : of_values[0];
+  return all && rows ? build3(out, OP_scatter_add, table, all, rows) : NULL;
+}
+
 /* What goes on in 16 bits: who reads it widens it. */
 static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                           void *user) {
@@ -94,8 +125,10 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   bool keeps = n->op == OP_copy || (n->op == OP_gather && is_here(out, n));
   if (n->op == OP_variable && is_stored(n) && is_here(out, n)) same.type.dtype = (uint8_t)node_storage(n);
   if (n->op == OP_assign && is_narrow(in[0])) {
+    struct node *x = strcmp(kind_of(out, n), "cpu") == 0 ? unrounded(out, in[1], in[0]->type.dtype) : NULL;
+    struct node *rows = x ? rows_in_place(out, in[0], x) : NULL;
     same.type.dtype = in[0]->type.dtype;
-    in[1] = narrowed(out, in[1], n->device, in[0]->type.dtype);
+    in[1] = rows ? rows : narrowed(out, in[1], n->device, in[0]->type.dtype);
     return in[1] ? graph_node(out, &same) : NULL;
   }
   for (int i = 0; i < n->ninputs; i++) {

@@ -29,8 +29,8 @@ static leaf_fn *function_of(const struct leaf_functions *f, enum dtype d) {
   case DT_I64: return f->i64;
   case DT_U8: return f->u8;
   case DT_BOOL: return f->boolean;
-  case DT_BF16:
-  case DT_F16: return f->half;
+  case DT_BF16: return f->bf16;
+  case DT_F16: return f->f16;
   case DT_COUNT: break;
   }
   return NULL;

@@ -159,6 +159,59 @@ static void bits(void **state) {
   for (int i = 0; i < NARROW_TYPES; i++) check_type(&narrow_types[i]);
 }
 
+/* Rows of f32 added to a table in 16 bits are those that are added to its f32, rounded once: numbers that repeat, that
+ * name no row, and rows longer than a block of the kernel's; of the interpreter and of CPUs in pieces. */
+static void check_rows(const struct narrow *narrow, int64_t width) {
+  enum { ROWS = 40, COUNT = 75 };
+  struct arena *a = arena_create();
+  struct diags d;
+  struct rng r = {21};
+  diags_init(&d, a);
+  struct graph *g = graph_create(a, "rows", &d);
+  struct type table = type_make(DT_F32, 2, (int64_t[]){ROWS, width});
+  struct type index = type_make(DT_I32, 1, (int64_t[]){COUNT});
+  struct type values = type_make(DT_F32, 2, (int64_t[]){COUNT, width});
+  float *t = arena_new_array(a, (size_t)(ROWS * width), float);
+  float *v = arena_new_array(a, (size_t)(COUNT * width), float);
+  int32_t *at = arena_new_array(a, COUNT, int32_t);
+  for (int64_t i = 0; i < ROWS * width; i++) t[i] = (float)ldexp((double)rng_below(&r, 4096) - 2048, -9);
+  for (int64_t i = 0; i < COUNT * width; i++) v[i] = (float)ldexp((double)rng_below(&r, 4096) - 2048, -19);
+  for (int i = 0; i < COUNT; i++) at[i] = (int32_t)rng_below(&r, ROWS / 2) * 2 - 2;
+  g->config.batch = 1;
+  struct node *x = build1(g, narrow->op, build_input(g, "t", &table));
+  struct node *i = build_input(g, "i", &index), *rows = build_input(g, "v", &values);
+  struct node *wide = build3(g, OP_scatter_add, x, i, rows);
+  struct node *small = build3(g, OP_scatter_add, build_cast(g, x, narrow->dtype), i, rows);
+  graph_add_output(g, OUTPUT_VALUE, "y", build1(g, narrow->op, wide), 0);
+  graph_add_output(g, OUTPUT_VALUE, "z", build_cast(g, small, DT_F32), 0);
+  struct values inputs = values_make(a), variables = values_make(a), outputs;
+  values_put(&inputs, "t", &table, t);
+  values_put(&inputs, "i", &index, at);
+  values_put(&inputs, "v", &values, v);
+  struct tensor *all = arena_new_array(a, g->count, struct tensor);
+  assert_true(graph_eval(a, g, &inputs, &variables, all));
+  const void *y = output_value(g, all, "y")->data;
+  assert_memory_equal(output_value(g, all, "z")->data, y, (size_t)type_bytes(&table));
+  assert_memory_not_equal(y, all[x->id].data, (size_t)type_bytes(&table));
+  struct plan *p = engine_plan(a, g, &d);
+  if (!p) fail_msg("%s", diags_text(&d, false));
+  for (int e = 0; e < nengines; e++) {
+    outputs = values_make(a);
+    if (!engine_run(&engines[e], p, &inputs, &variables, &outputs, 1, &d))
+      fail_msg("%s", diags_text(&d, false));
+    assert_memory_equal(values_get(&outputs, "y")->data, y, (size_t)type_bytes(&table));
+    assert_memory_equal(values_get(&outputs, "z")->data, y, (size_t)type_bytes(&table));
+  }
+  arena_destroy(a);
+}
+
+static void rows(void **state) {
+  static const int64_t widths[] = {1, 64, 600};
+  (void)state;
+  for (int i = 0; i < NARROW_TYPES; i++)
+    for (int k = 0; k < 3; k++) check_rows(&narrow_types[i], widths[k]);
+}
+
 /* What a test of steps cannot ask for: the gradient is what comes from above, at ties and between. */
 static void check_gradient(const struct narrow *narrow) {
   static const float x[4] = {1, 1.00390625f, 1e-40f, 3.3e38f}, w[4] = {1, 1.00390625f, -3, 1e-30f};
@@ -232,8 +285,8 @@ static void on_gpu(void **state) {
 }
 
 int main(int argc, char **argv) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bits), cmocka_unit_test(gradient),
-                                     cmocka_unit_test(promise)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bits), cmocka_unit_test(rows),
+                                     cmocka_unit_test(gradient), cmocka_unit_test(promise)};
   const struct CMUnitTest one[] = {cmocka_unit_test(on_gpu)};
   if (argc > 1) gpu = argv[1];
   return gpu ? cmocka_run_group_tests(one, NULL, NULL)
