@@ -7,20 +7,20 @@
 
 # CHECK-NOT: b.master
 # CHECK: w.master.value = variable {slot="w"} : f32[3]
-# CHECK: [[NEAR:.*]] = round_f16 w.master.value
-# CHECK: [[SAME:.*]] = eq {{.*}}[[NEAR]]
-# CHECK: [[NOW:.*]] = select [[SAME]], w.master.value, w : f32[3]
-# CHECK: [[NEXT:w.sgd.variable.*]] = sub [[NOW]], {{.*}} : f32[3]
-# CHECK: [[ROUNDED:.*]] = round_f16 [[NEXT]] : f32[3]
+# CHECK: {{^ *}}[[NEAR:[^ ]+]] = round_f16 w.master.value
+# CHECK: {{^ *}}[[SAME:[^ ]+]] = eq {{.*}}[[NEAR]] :
+# CHECK: {{^ *}}[[NOW:[^ ]+]] = select [[SAME]], w.master.value, w : f32[3]
+# CHECK: {{^ *}}[[NEXT:w.sgd.variable[^ ]*]] = sub [[NOW]], {{.*}} : f32[3]
+# CHECK: {{^ *}}[[ROUNDED:[^ ]+]] = round_f16 [[NEXT]] : f32[3]
 # CHECK-NOT: b.master
-# CHECK: [[MEAN:.*]] = mul {{.*}}[[NEXT]]
+# CHECK: {{^ *}}[[MEAN:[^ ]+]] = mul {{.*}}[[NEXT]]
 # CHECK: w.average.mean.add = add {{.*}}[[MEAN]]
 # CHECK: w.update = assign w, [[ROUNDED]] : f32[3]
 # CHECK: w.master.value.update = assign w.master.value, [[NEXT]] : f32[3]
 # INIT: assign w, w.initial.round_f16
 # INIT: assign w.master.value, w.initial : f32[3]
 # INIT: assign w.average.mean, w.initial.round_f16
-# PREDICT-NOT: master
+# PREDICT-NOT: w.master
 model m {
   input x : f32[B, 3]
   var w : f32[3] = random_normal(f32[3]) storage(f16)
