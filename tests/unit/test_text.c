@@ -375,7 +375,7 @@ static void every_error(void **state) {
       {"y = neg x {axis=99999999999999999999} : f32[2]", "expected an integer"},
       {"y = neg x {axis=0 : f32[2]", "expected ',' or '}'"},
       {"y = input", "input needs a type"},
-      {"y = input : f16[2]", "expected a type, like f32[B,784], found 'f16[2]'"},
+      {"y = input : f8[2]", "expected a type, like f32[B,784], found 'f8[2]'"},
       {"y = input : f32[1,1,1,1,1,1,1,1,1]", "a type has at most 8 dimensions"},
       {"y = input : f32[B,B]", "the shape is too large, or depends on B twice"},
       {"y = input : f32[1099511627776,2]", "the shape is too large"},
