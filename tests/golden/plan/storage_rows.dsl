@@ -17,7 +17,7 @@
 # FUSED: table.scatter_add = scatter_add table, [[IDS]], [[ROWS]] : bf16[1000,16]
 # FUSED: table.update = assign table, table.scatter_add : bf16[1000,16]
 # TOWERS: table.update = assign table, table.scatter_add : bf16[1000,16]
-# TOWERS: table/replica_1.update = assign table/replica_1, table/replica_1.scatter_add : bf16[1000,16]
+# TOWERS: table.update/replica_1 = assign table/replica_1, table/replica_1.scatter_add : bf16[1000,16]
 model bag(storage = bf16) {
   input id : i32[B, 4]
   input own : i32[B]
