@@ -59,6 +59,8 @@ struct model_strategy {
 
 struct model {
   const char *name;
+  const char **files; /* that it uses, as they were opened */
+  int nfiles;
   struct model_strategy strategy;
   struct model_parameter *parameters;
   int nparameters;

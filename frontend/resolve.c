@@ -84,6 +84,16 @@ static struct graph *finish(struct arena *a, struct graph *g, struct diags *d) {
   return out;
 }
 
+/* The files that a source uses, and those that they use. */
+static void list_files(struct resolver *r, const struct source *source) {
+  struct model *model = r->model;
+  model->files = arena_new_array(r->arena, r->modules.count, const char *);
+  for (uint32_t i = 0; i < r->modules.count; i++) {
+    const struct module *m = r->modules.entries[i].value;
+    if (!m->library && m->source != source) model->files[model->nfiles++] = m->source->name;
+  }
+}
+
 struct model *frontend_compile(struct arena *a, const struct source *source,
                                const struct frontend_options *options, struct diags *d) {
   static const struct frontend_options defaults = {0};
@@ -108,6 +118,7 @@ struct model *frontend_compile(struct arena *a, const struct source *source,
 
   struct model *model = r->model = arena_new(a, struct model);
   model->name = def->name;
+  list_files(r, source);
   effects_begin(r);
   r->init = graph_create(a, arena_printf(a, "%s.init", def->name), &r->built);
   r->init->literal = r->literal;

@@ -81,13 +81,29 @@ DGC_API bool dgc_diagnostic(const struct dgc_session *s, int index, struct dgc_d
  * or "false". */
 DGC_API enum dgc_status dgc_set(struct dgc_session *s, const char *option, const char *value);
 
+/* What is done with a file. */
+enum dgc_file_use {
+  DGC_NO_FILE = 0,
+  DGC_READS = 1,
+  DGC_WRITES = 2,
+  DGC_WRITES_IN = 3,      /* a folder, in which files are made */
+  DGC_TRAINING_WRITES = 4 /* written by dgc_train, read by others */
+};
 /* The options there are: false behind the last one. `value` names what it takes; NULL for a flag. `choices`: the words
  * that it may be, each with a blank behind it; NULL where there is no such list. */
 struct dgc_option {
   size_t size; /* of the caller's struct */
   const char *name, *value, *help, *choices;
+  enum dgc_file_use file; /* what is done with the file that the value names */
 };
 DGC_API bool dgc_option(int index, struct dgc_option *out);
+/* Tells the session of a file that its caller reads, writes or makes files in, beside those of options; `what` is how
+ * messages call it, as "--log". No file is written that is also read, or written for something else, whatever the paths
+ * look like (links are followed): dgc_uses, dgc_load, dgc_train, dgc_predict, and what writes a trace, are DGC_USAGE
+ * then, before anything is written. Checkpoints that the session has restored may be replaced by those that it saves.
+ * Devices, pipes and standard output may be named as often as one likes. */
+DGC_API enum dgc_status dgc_uses(struct dgc_session *s, const char *what, const char *path,
+                                 enum dgc_file_use use);
 
 /* --- models --- */
 

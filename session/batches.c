@@ -3,6 +3,7 @@
 #include "session/batches.h"
 
 #include "session/data.h"
+#include "session/options.h"
 #include "session/strategy.h"
 #include "session/towers.h"
 
@@ -61,6 +62,6 @@ enum dgc_status session_dump_batch(struct dgc_session *s, const struct dataset *
   }
   if (known) arrays[n++] = (struct npz_array){"dgc.rows", type_make(DT_I64, 1, &b->rows), rows};
   if (s->transport && s->transport->rank > 0) return DGC_OK;
-  const char *path = arena_printf(s->call, "batch-%lld.npz", (long long)s->options.dump_batch);
+  const char *path = batch_file(s->call, s->options.dump_batch);
   return npz_write(s->call, path, arrays, n, &s->diags) ? DGC_OK : DGC_RUNTIME;
 }

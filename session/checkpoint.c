@@ -4,6 +4,7 @@
 
 #include "ir/ops/op_id.h"
 #include "session/agree.h"
+#include "session/files.h"
 #include "session/model.h"
 #include "session/names.h"
 #include "session/run.h"
@@ -55,10 +56,8 @@ static enum dgc_status may_replace(struct dgc_session *s, const char *path, bool
 
 enum dgc_status session_may_save(struct dgc_session *s) {
   const struct options *o = &s->options;
-  if (o->keep_best && o->checkpoint && strcmp(o->keep_best, o->checkpoint) == 0)
-    return session_fail(s, DGC_USAGE, "keep-best: %s is where --checkpoint saves; name another file",
-                        o->keep_best);
-  enum dgc_status status = may_replace(s, o->checkpoint, false);
+  enum dgc_status status = session_files_apart(s, true);
+  if (!status) status = may_replace(s, o->checkpoint, false);
   return status ? status : may_replace(s, o->keep_best, s->best.step >= 0);
 }
 
@@ -188,7 +187,8 @@ enum dgc_status session_save(struct dgc_session *s, const char *path, bool finit
 }
 
 static enum dgc_status save(struct dgc_session *s, const char *path) {
-  enum dgc_status status = session_open(s);
+  enum dgc_status status = session_may_write(s, "the file to save to", path);
+  if (!status) status = session_open(s);
   if (!status) status = session_init(s);
   return status ? status : session_save(s, path, false);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Describes what a checkpoint or a data file holds; writes a text to a file. */
 #include "session/checkpoint.h"
+#include "session/files.h"
 
 #include "base/file.h"
 #include "runtime/checkpoint.h"
@@ -83,6 +84,8 @@ enum dgc_status dgc_inspect(struct dgc_session *s, const char *path, bool json, 
 
 static enum dgc_status write_file(struct dgc_session *s, const char *path, const char *text) {
   struct atomic_file f;
+  enum dgc_status status = session_may_write(s, "what is to be written", path);
+  if (status) return status;
   if (!atomic_open(&f, s->call, path, &s->diags)) return DGC_RUNTIME;
   if (!atomic_write(&f, text, strlen(text), &s->diags)) {
     atomic_discard(&f);

@@ -2,6 +2,8 @@
 /* The model of a session: its source, and the entries that it has. */
 #include "session/model.h"
 
+#include "session/files.h"
+
 #include "base/file.h"
 
 #include <string.h>
@@ -53,7 +55,8 @@ enum dgc_status session_load(struct dgc_session *s, const struct source *source)
   if (s->source) return session_fail(s, DGC_USAGE, "the session has a model already");
   s->source = source;
   enum dgc_status status = session_compile(s);
-  if (status) s->source = NULL;
+  if (!status) status = session_files_apart(s, false);
+  if (status) s->source = NULL, s->model = NULL;
   return status;
 }
 

@@ -18,159 +18,191 @@ struct option_row {
   size_t offset; /* into struct options */
   int64_t min, max;
   const char *value, *help;
+  enum dgc_file_use use; /* of a file that the value names */
 };
 
 #define AT(field) offsetof(struct options, field)
 
 static const struct option_row option_table[] = {
-    {"set", LIST, AT(set), 0, 0, "NAME=VALUE", "a parameter of the model; may be repeated"},
-    {"model", TEXT, AT(model), 0, 0, "NAME", "which model of a file that has several"},
-    {"graph", TEXT, AT(graph), 0, 0, "NAME", "which graph of a text that holds several (default: all)"},
+    {"set", LIST, AT(set), 0, 0, "NAME=VALUE", "a parameter of the model; may be repeated", DGC_NO_FILE},
+    {"model", TEXT, AT(model), 0, 0, "NAME", "which model of a file that has several", DGC_NO_FILE},
+    {"graph", TEXT, AT(graph), 0, 0, "NAME", "which graph of a text that holds several (default: all)",
+     DGC_NO_FILE},
     {"source", TEXT, AT(source_path), 0, 0, "FILE",
-     "verify: graph text that holds the sources of the placed graphs"},
-    {"numeric", FLAG, AT(numeric), 0, 0, NULL, "verify: also compute both graphs on random numbers"},
+     "verify: graph text that holds the sources of the placed graphs", DGC_READS},
+    {"numeric", FLAG, AT(numeric), 0, 0, NULL, "verify: also compute both graphs on random numbers",
+     DGC_NO_FILE},
     {"devices", TEXT, AT(devices), 0, 0, "LIST",
      "devices to use, as cpu:0-3, gpu:0,gpu:2, gpu:0/0-1 (two on one card), pjrt:0-3 or tpu:0-7 (those of a "
      "PJRT "
-     "plugin); gpu is every GPU, cpu is cpu:0, all is both (default cpu:0)"},
+     "plugin); gpu is every GPU, cpu is cpu:0, all is both (default cpu:0)",
+     DGC_NO_FILE},
     {"cluster", TEXT, AT(cluster), 0, 0, "JOBS",
      "tasks by job, as worker=2;ps=1, or with their hosts; each is a process that mpirun has started, or all "
      "are in this one; each worker has the devices of --devices; evaluator=1: one more process evaluates "
-     "each checkpoint"},
+     "each checkpoint",
+     DGC_NO_FILE},
     {"task", TEXT, AT(task), 0, 0, "JOB:N",
      "which task of the cluster this process is (default: as mpirun numbers them, chief and workers first); "
-     "evaluator:0 needs no other process: it evaluates what comes to --checkpoint until training ends"},
+     "evaluator:0 needs no other process: it evaluates what comes to --checkpoint until training ends",
+     DGC_NO_FILE},
     {"towers", INTEGER, AT(towers), 1, 16384, "N",
-     "copies of the model on slices of the batch (default: one per device)"},
+     "copies of the model on slices of the batch (default: one per device)", DGC_NO_FILE},
     {"strategy", TEXT, AT(strategy), 0, 0, "NAME",
 #define STRATEGY(name, ...) #name ", "
 #include "ir/strategies.def"
 #undef STRATEGY
-     "or auto (default: mirrored, on one device one_device)"},
-    {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables"},
+     "or auto (default: mirrored, on one device one_device)", DGC_NO_FILE},
+    {"parameter-device", TEXT, AT(parameter_device), 0, 0, "DEVICE", "where central_storage keeps variables",
+     DGC_NO_FILE},
     {"staleness", INTEGER, AT(staleness), 0, 16384, "S|free[:N]",
      "parameter_server: workers apply their own gradients in turn, computed with variables at most S updates "
      "old; free: as they come, so that no bits are promised, and none begins more than N steps (default 16) "
-     "while another is in one"},
+     "while another is in one",
+     DGC_NO_FILE},
     {"min-part-bytes", INTEGER, AT(min_part_bytes), 1, INT64_C(1) << 40, "N",
-     "parameter_server: cut large variables into parts of at least N bytes (default 262144)"},
+     "parameter_server: cut large variables into parts of at least N bytes (default 262144)", DGC_NO_FILE},
     {"balance", TEXT, AT(balance), 0, 0, "HOW",
-     "size: variables go to the device that holds least, the largest first (default: in turn)"},
+     "size: variables go to the device that holds least, the largest first (default: in turn)", DGC_NO_FILE},
     {"uneven", FLAG, AT(uneven), 0, 0, NULL,
-     "strategy replicate: give the first towers one row more where the batch does not divide"},
+     "strategy replicate: give the first towers one row more where the batch does not divide", DGC_NO_FILE},
     {"loss-scaling", TEXT, AT(loss_scaling), 0, 0, "HOW",
      "strategy replicate: per_tower: each tower divides its own loss and gradient by the number of towers "
-     "(default: exact)"},
+     "(default: exact)",
+     DGC_NO_FILE},
     {"consolidation-device", TEXT, AT(consolidation_device), 0, 0, "DEVICE",
-     "where batches are split and results gathered"},
+     "where batches are split and results gathered", DGC_NO_FILE},
     {"cross-device", TEXT, AT(cross_device), 0, 0, "NAME",
      "how sums over towers travel: "
 #define CROSS_DEVICE(name, ...) #name ", "
 #include "ir/cross_device.def"
 #undef CROSS_DEVICE
-     "or auto, by a prediction (default: between processes auto, else reduce_to_one)"},
+     "or auto, by a prediction (default: between processes auto, else reduce_to_one)",
+     DGC_NO_FILE},
     {"link", TEXT, AT(link), 0, 0, "RATE,DELAY",
-     "predictions: what a task's network can do each way, as 25GB/s,5us (default 1.25GB/s,50us)"},
+     "predictions: what a task's network can do each way, as 25GB/s,5us (default 1.25GB/s,50us)",
+     DGC_NO_FILE},
     {"speed", TEXT, AT(speed), 0, 0, "RATE,RATE",
      "predictions: what a task computes, and reads and writes, as dgc bench says (default "
-     "100GFLOP/s,20GB/s)"},
+     "100GFLOP/s,20GB/s)",
+     DGC_NO_FILE},
     {"tasks", TEXT, AT(tasks), 0, 0, "LIST",
-     "--emit scaling: for how many tasks, as 1..1024 or 1,2,3 (default 1..64)"},
-    {"packs", INTEGER, AT(packs), 1, 4096, "N", "sum gradients as N arrays of equal size"},
+     "--emit scaling: for how many tasks, as 1..1024 or 1,2,3 (default 1..64)", DGC_NO_FILE},
+    {"packs", INTEGER, AT(packs), 1, 4096, "N", "sum gradients as N arrays of equal size", DGC_NO_FILE},
     {"bytes-per-pack", INTEGER, AT(bytes_per_pack), 1, INT64_C(1) << 40, "N",
-     "sum gradients as arrays that end once they are larger than N bytes"},
+     "sum gradients as arrays that end once they are larger than N bytes", DGC_NO_FILE},
     {"memory-limit", INTEGER, AT(memory_limit), 1, INT64_C(1) << 60, "BYTES",
      "what a training step may need on a device, variables and all: activations are computed again where it "
      "is "
-     "more (default: no limit)"},
+     "more (default: no limit)",
+     DGC_NO_FILE},
     {"soft-placement", FLAG, AT(soft_placement), 0, 0, NULL,
-     "use another device where the annotated one is missing"},
+     "use another device where the annotated one is missing", DGC_NO_FILE},
     {"batch", INTEGER, AT(batch), 1, INT64_C(1) << 32, "N",
-     "rows of the global batch (default: the model's, else 128)"},
+     "rows of the global batch (default: the model's, else 128)", DGC_NO_FILE},
     {"batch-is", TEXT, AT(batch_is), 0, 0, "WHOSE",
-     "global (default), or per_replica: the batch is N rows for each tower"},
+     "global (default), or per_replica: the batch is N rows for each tower", DGC_NO_FILE},
     {"seed", INTEGER, AT(seed), 0, INT64_MAX, "N",
-     "of initial values, random ops and the order of the data (default 0)"},
+     "of initial values, random ops and the order of the data (default 0)", DGC_NO_FILE},
     {"threads", INTEGER, AT(threads), 1, 1024, "N",
      "threads, all devices of the CPU together (default: the cores that this process may use, of which it "
-     "has its share where others of its cluster run on this machine)"},
+     "has its share where others of its cluster run on this machine)",
+     DGC_NO_FILE},
     {"tf32", FLAG, AT(tf32), 0, 0, NULL,
-     "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster"},
+     "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster", DGC_NO_FILE},
     {"bits", TEXT, AT(bits), 0, 0, "WHICH",
      "fast: each processor's own order of sums where that is faster (default), or portable: one order, so "
      "that "
-     "every CPU computes the same bits"},
-    {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices"},
+     "every CPU computes the same bits",
+     DGC_NO_FILE},
+    {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices", DGC_NO_FILE},
     {"pjrt-plugin", TEXT, AT(pjrt_plugin), 0, 0, "FILE",
-     "the library that has the devices pjrt:0, pjrt:1 ... (default: DGC_PJRT_PLUGIN; of tpu:0 libtpu.so)"},
-    {"emit", TEXT, AT(emit), 0, 0, "FORM", "opt: graph (default), dot, json, html or stablehlo"},
-    {"arch", TEXT, AT(arch), 0, 0, "ARCH", "compile: the GPUs to show PTX for (default sm_90)"},
+     "the library that has the devices pjrt:0, pjrt:1 ... (default: DGC_PJRT_PLUGIN; of tpu:0 libtpu.so)",
+     DGC_READS},
+    {"emit", TEXT, AT(emit), 0, 0, "FORM", "opt: graph (default), dot, json, html or stablehlo", DGC_NO_FILE},
+    {"arch", TEXT, AT(arch), 0, 0, "ARCH", "compile: the GPUs to show PTX for (default sm_90)", DGC_NO_FILE},
     {"timeout", INTEGER, AT(timeout), 0, 86400, "SECONDS",
-     "give up when a step does not end within this time, and say who waits for whom (default: never)"},
+     "give up when a step does not end within this time, and say who waits for whom (default: never)",
+     DGC_NO_FILE},
     {"data", LIST, AT(data), 0, 0, "NAME=PATH",
-     "the file of an input; a folder alone: where the model's own files are; may be repeated"},
+     "the file of an input; a folder alone: where the model's own files are; may be repeated", DGC_READS},
     {"allow-path", LIST, AT(allow_path), 0, 0, "DIR",
-     "a model may read files of this folder, not only of its own; may be repeated"},
-    {"rows", TEXT, AT(rows), 0, 0, "A:B", "use these rows of the data only"},
-    {"eval-data", LIST, AT(eval_data), 0, 0, "NAME=PATH", "as --data, for evaluation and prediction"},
-    {"eval-rows", TEXT, AT(eval_rows), 0, 0, "A:B", "rows of the data to evaluate on"},
+     "a model may read files of this folder, not only of its own; may be repeated", DGC_NO_FILE},
+    {"rows", TEXT, AT(rows), 0, 0, "A:B", "use these rows of the data only", DGC_NO_FILE},
+    {"eval-data", LIST, AT(eval_data), 0, 0, "NAME=PATH", "as --data, for evaluation and prediction",
+     DGC_READS},
+    {"eval-rows", TEXT, AT(eval_rows), 0, 0, "A:B", "rows of the data to evaluate on", DGC_NO_FILE},
     {"auto-shard", TEXT, AT(auto_shard), 0, 0, "HOW",
-     "what the workers of a cluster train on: data (default), file, auto or off"},
-    {"no-shuffle", FLAG, AT(no_shuffle), 0, 0, NULL, "train on rows in the order of the files"},
+     "what the workers of a cluster train on: data (default), file, auto or off", DGC_NO_FILE},
+    {"no-shuffle", FLAG, AT(no_shuffle), 0, 0, NULL, "train on rows in the order of the files", DGC_NO_FILE},
     {"epochs", INTEGER, AT(epochs), 0, INT64_C(1) << 40, "N",
-     "train until this many epochs are done (default 1)"},
+     "train until this many epochs are done (default 1)", DGC_NO_FILE},
     {"steps", INTEGER, AT(steps), 0, INT64_C(1) << 40, "N",
-     "train until this many steps are done; bench: how many are timed (default 100)"},
+     "train until this many steps are done; bench: how many are timed (default 100)", DGC_NO_FILE},
     {"profile", FLAG, AT(profile), 0, 0, NULL,
      "bench: what takes the time, by kernel and line of the model; of several devices, what one alone would "
-     "take"},
+     "take",
+     DGC_NO_FILE},
     {"trace", TEXT, AT(trace), 0, 0, "FILE",
-     "what each device did and waited for, and when, for Perfetto, Chrome and dgc trace"},
+     "what each device did and waited for, and when, for Perfetto, Chrome and dgc trace", DGC_WRITES},
     {"checkpoint", TEXT, AT(checkpoint), 0, 0, "FILE",
-     "where training saves, where other verbs read variables"},
+     "where training saves, where other verbs read variables", DGC_TRAINING_WRITES},
     {"names", TEXT, AT(names), 0, 0, "FILE",
      "lines `old = new`: what a checkpoint calls variables, or begins their names with, and what the model "
-     "does"},
+     "does",
+     DGC_READS},
     {"overwrite", FLAG, AT(overwrite), 0, 0, NULL,
-     "train from the first step, though the files of checkpoint or keep-best are there: they are replaced"},
+     "train from the first step, though the files of checkpoint or keep-best are there: they are replaced",
+     DGC_NO_FILE},
     {"allow-nan", FLAG, AT(allow_nan), 0, 0, NULL,
-     "train on where a loss, or a variable that is saved, is not a number or infinite"},
+     "train on where a loss, or a variable that is saved, is not a number or infinite", DGC_NO_FILE},
     {"checkpoint-every", INTEGER, AT(checkpoint_every), 1, INT64_C(1) << 40, "N|TIME",
-     "save also after every N steps, or behind the step at which so much time has passed, as 30s, 10m or 1h"},
+     "save also after every N steps, or behind the step at which so much time has passed, as 30s, 10m or 1h",
+     DGC_NO_FILE},
     {"eval-every", EVERY, AT(eval_every), 0, 0, "Ne|N",
-     "evaluate during training, every N epochs (1e) or N steps (500), beside the training loss"},
+     "evaluate during training, every N epochs (1e) or N steps (500), beside the training loss", DGC_NO_FILE},
     {"init-from", LIST, AT(init_from), 0, 0, "FILE[:old=new]",
      "train: first values out of this checkpoint, for what fits, with names (or their first parts, up to a "
      "dot) "
-     "replaced; may be repeated"},
-    {"to", TEXT, AT(to), 0, 0, "TYPE", "checkpoint cast: how f32 is to be stored: f16, bf16 or f32"},
+     "replaced; may be repeated",
+     DGC_READS},
+    {"to", TEXT, AT(to), 0, 0, "TYPE", "checkpoint cast: how f32 is to be stored: f16, bf16 or f32",
+     DGC_NO_FILE},
     {"dump-batch", INTEGER, AT(dump_batch), 1, INT64_C(1) << 40, "N",
-     "train: write what step N reads to batch-N.npz, as the model sees it, with the numbers of its rows"},
+     "train: write what step N reads to batch-N.npz, as the model sees it, with the numbers of its rows",
+     DGC_WRITES},
     {"keep-best", TEXT, AT(keep_best), 0, 0, "FILE",
-     "save there what was evaluated best so far (evaluates every epoch unless --eval-every says otherwise)"},
+     "save there what was evaluated best so far (evaluates every epoch unless --eval-every says otherwise)",
+     DGC_WRITES},
     {"metric-to-watch", TEXT, AT(metric_to_watch), 0, 0, "val.NAME:min|max",
-     "which metric of the evaluation is to be best (default: the first loss, val.loss:min)"},
+     "which metric of the evaluation is to be best (default: the first loss, val.loss:min)", DGC_NO_FILE},
     {"patience", INTEGER, AT(patience), 1, INT64_C(1) << 40, "N",
-     "end the training when N evaluations in a row have not been better than the best before"},
+     "end the training when N evaluations in a row have not been better than the best before", DGC_NO_FILE},
     {"train-metrics", FLAG, AT(train_metrics), 0, 0, NULL,
-     "the model's metrics of what is trained on, too, beside the loss: of the epoch so far"},
+     "the model's metrics of what is trained on, too, beside the loss: of the epoch so far", DGC_NO_FILE},
     {"log-every", EVERY, AT(log_every), 0, 0, "Ne|N",
-     "--log, --log-dir: a line every N epochs or steps (default 1e), and one for each evaluation"},
+     "--log, --log-dir: a line every N epochs or steps (default 1e), and one for each evaluation",
+     DGC_NO_FILE},
     {"eval-timeout", INTEGER, AT(eval_timeout), 0, INT64_C(1) << 31, "SECONDS",
-     "the task evaluator: give up when no new checkpoint has come for so long (default: never)"},
+     "the task evaluator: give up when no new checkpoint has come for so long (default: never)", DGC_NO_FILE},
     {"output", LIST, AT(output), 0, 0, "NAME=FILE",
      "where a prediction goes: .npy, .csv, .txt (u8, as the bytes of a line), or - for CSV on standard "
-     "output"},
-    {"sums", FLAG, AT(sums), 0, 0, NULL, "dgc_run: give the sum and the count of each metric, too"},
-    {"verify-each", FLAG, AT(verify_each), 0, 0, NULL, "check all invariants after each pass"},
-    {"disable-pass", TEXT, AT(disable_pass), 0, 0, "LIST", "skip these passes"},
-    {"print-after", TEXT, AT(print_after), 0, 0, "PASS", "print the graph after this pass, or all"},
-    {"dump-passes", FLAG, AT(dump_passes), 0, 0, NULL, "report the graph after each pass"},
-    {"time-passes", FLAG, AT(time_passes), 0, 0, NULL, "print the time of each pass"},
+     "output",
+     DGC_WRITES},
+    {"sums", FLAG, AT(sums), 0, 0, NULL, "dgc_run: give the sum and the count of each metric, too",
+     DGC_NO_FILE},
+    {"verify-each", FLAG, AT(verify_each), 0, 0, NULL, "check all invariants after each pass", DGC_NO_FILE},
+    {"disable-pass", TEXT, AT(disable_pass), 0, 0, "LIST", "skip these passes", DGC_NO_FILE},
+    {"print-after", TEXT, AT(print_after), 0, 0, "PASS", "print the graph after this pass, or all",
+     DGC_NO_FILE},
+    {"dump-passes", FLAG, AT(dump_passes), 0, 0, NULL, "report the graph after each pass", DGC_NO_FILE},
+    {"time-passes", FLAG, AT(time_passes), 0, 0, NULL, "print the time of each pass", DGC_NO_FILE},
     {"no-origins", FLAG, AT(no_origins), 0, 0, NULL,
-     "graph text without the lines of the model: where only they have moved, the text is the same"},
-    {"stress", TEXT, AT(stress), 0, 0, "WHAT", "roundtrip: print and read back the graph after each pass"},
-    {"color", FLAG, AT(color), 0, 0, NULL, "colours in messages"},
+     "graph text without the lines of the model: where only they have moved, the text is the same",
+     DGC_NO_FILE},
+    {"stress", TEXT, AT(stress), 0, 0, "WHAT", "roundtrip: print and read back the graph after each pass",
+     DGC_NO_FILE},
+    {"color", FLAG, AT(color), 0, 0, NULL, "colours in messages", DGC_NO_FILE},
 };
 enum { NOPTIONS = sizeof option_table / sizeof *option_table };
 
@@ -225,7 +257,7 @@ bool dgc_option(int index, struct dgc_option *out) {
   if (index < 0 || index >= NOPTIONS || !session_can_give(out)) return false;
   const struct option_row *r = &option_table[index];
   struct dgc_option whole = {
-      .name = r->name, .value = r->value, .help = r->help, .choices = choices_of(r->name)};
+      .name = r->name, .value = r->value, .help = r->help, .choices = choices_of(r->name), .file = r->use};
   session_give(out, &whole, sizeof whole);
   return true;
 }
@@ -459,6 +491,39 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
   else
     *(const char **)field = arena_strdup(s->arena, value);
   return DGC_OK;
+}
+
+/* Of "NAME=PATH" what stands behind NAME=; NULL: it is a folder, or another one is given for the name. */
+static const char *path_of(const struct option_row *r, const struct list *l, int i) {
+  const char *equals = strchr(l->items[i], '=');
+  if (strncmp(r->value, "NAME=", 5) != 0) return l->items[i];
+  if (!equals) return r->use == DGC_READS ? NULL : l->items[i];
+  for (int k = i + 1; r->use == DGC_READS && k < l->count; k++)
+    if (strncmp(l->items[i], l->items[k], (size_t)(equals - l->items[i]) + 1) == 0) return NULL;
+  return equals + 1;
+}
+
+void options_files(struct dgc_session *s, void (*tell)(void *user, const struct option_file *f), void *user) {
+  struct options *o = &s->options;
+  for (int i = 0; i < NOPTIONS; i++) {
+    const struct option_row *r = &option_table[i];
+    void *field = (char *)o + r->offset;
+    struct option_file f = {.name = r->name,
+                            .use = r->use,
+                            .data = IS_AMONG(r, AT(data), AT(eval_data)),
+                            .renames = r->offset == AT(init_from),
+                            .of_each_process = r->offset == AT(trace)};
+    if (r->use == DGC_NO_FILE) continue;
+    for (int k = 0; r->kind == LIST && k < ((struct list *)field)->count; k++)
+      if ((f.path = path_of(r, field, k))) tell(user, &f);
+    if (r->kind == TEXT && (f.path = *(const char **)field)) tell(user, &f);
+    if (r->offset == AT(dump_batch) && o->dump_batch)
+      f.path = batch_file(s->call, o->dump_batch), tell(user, &f);
+  }
+}
+
+const char *batch_file(struct arena *a, int64_t step) {
+  return arena_printf(a, "batch-%lld.npz", (long long)step);
 }
 
 void options_drop_strategy(struct options *o) {

@@ -12,10 +12,23 @@ enum dgc_status options_set(struct dgc_session *s, const char *name, const char 
 /* Forgets all that says how work is spread over devices, the batch with it. */
 void options_drop_strategy(struct options *o);
 
+/* A file that an option names, as it is set. */
+struct option_file {
+  const char *name; /* of the option */
+  const char *path;
+  enum dgc_file_use use;
+  bool data, renames, of_each_process; /* how the path is written; process N of several has PATH.N, too */
+};
+/* Tells each, in the order of the options. */
+void options_files(struct dgc_session *s, void (*tell)(void *user, const struct option_file *f), void *user);
+
 /* The bound of a staleness "free:4" or "free", as text; NULL: it is none of these. */
 const char *free_bound_of(const char *staleness);
 /* --bits portable. */
 bool options_portable(const struct options *o);
+
+/* Where the option dump-batch writes. */
+const char *batch_file(struct arena *a, int64_t step);
 
 /* Whether it is to be done at this position, which is behind a step. */
 bool every_due(const struct every *e, const struct position *p);

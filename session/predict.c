@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predictions over files. */
 #include "session/data.h"
+#include "session/files.h"
 #include "session/model.h"
 #include "session/strategy.h"
 #include "session/towers.h"
 
+#include "base/place.h"
 #include "ir/graph/graph.h"
 #include "runtime/mpi/transport.h"
 
@@ -43,7 +45,7 @@ static enum dgc_status no_output(struct dgc_session *s, const struct graph *g, c
 static void add_to_sink(struct dgc_session *s, const struct graph *g, struct sink *sinks, int *nsinks,
                         const char *path, int output) {
   int i = 0;
-  while (i < *nsinks && strcmp(sinks[i].path, path) != 0) i++;
+  while (i < *nsinks && !place_one(s->call, sinks[i].path, path)) i++;
   struct sink *k = &sinks[i];
   if (i == *nsinks) {
     *k = (struct sink){.path = path,
@@ -167,6 +169,7 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
   struct arena_guard guard;
   arena_guard(&guard, abandon_prediction, &p);
   enum dgc_status status = session_need(s, ENTRY_PREDICT);
+  if (!status) status = session_files_apart(s, false);
   if (!status) {
     const struct graph *g = entry_source(s, ENTRY_PREDICT);
     p.sinks = arena_new_array(s->call, (size_t)(g->noutputs + s->options.output.count), struct sink);

@@ -5,6 +5,7 @@
  *
  *   session               what a session has, its calls, its errors
  *   options, model        what was asked for; the source, and the entries that it has
+ *   files                 which files are read and written: no two are one
  *   cluster, agree        which task this process is; what it must have in common with the others
  *   forecast              how long a step is predicted to take
  *   auto, strategy        the devices, and the strategy that is settled for all graphs of the model
@@ -113,6 +114,12 @@ struct watched {
   int64_t saved;     /* and the step that it saved last; -1: none */
 };
 
+/* A file that the caller uses, by dgc_uses. */
+struct used_file {
+  const char *what, *path;
+  enum dgc_file_use use;
+};
+
 /* Values of variables that have no place at present. */
 struct kept {
   struct arena *arena;
@@ -170,6 +177,8 @@ struct dgc_session {
   struct list part_names; /* that dgc_output has handed out */
   struct list anew;       /* variables that the checkpoint restored last does not hold */
   struct list own_files;  /* checkpoints that hold what the session has, or had: by their real paths */
+  struct used_file *used_files;
+  int nused_files;
   struct checkpoint_writer *writer; /* NULL until something is saved */
   int64_t saved_step;               /* of what was saved last; -1: nothing was */
   struct dgc_task *tasks;           /* what they did last; NULL: that was never asked for */

@@ -3,6 +3,7 @@
 #include "session/checkpoint.h"
 #include "session/names.h"
 
+#include "base/place.h"
 #include "runtime/data/json.h"
 #include "runtime/data/npz_writer.h"
 
@@ -335,6 +336,10 @@ static enum dgc_status check_files(struct checkpoint_work *w, const struct actio
                         w->count == 1 ? "is" : "are");
   if (!a->writes) return DGC_OK;
   if (!w->out) return session_fail(w->s, DGC_USAGE, "%s: -o FILE says where the result goes", a->name);
+  for (int i = 0; i < w->count && strcmp(w->out, "-") != 0; i++)
+    if (place_one(w->s->call, w->paths[i], w->out))
+      return session_fail(w->s, DGC_USAGE, "%s: %s is what it reads: name another file for the result",
+                          a->name, w->out);
   if (w->s->options.overwrite || strcmp(w->out, "-") == 0 || stat(w->out, &st) != 0 || !S_ISREG(st.st_mode))
     return DGC_OK;
   session_fail(w->s, DGC_USAGE, "%s is there already", w->out);

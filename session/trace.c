@@ -5,6 +5,8 @@
  * devices that work behind the host, spans are the calls that asked them to. */
 #include "session/trace.h"
 
+#include "session/files.h"
+
 #include "base/clock.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
@@ -73,6 +75,8 @@ enum dgc_status trace_open(struct dgc_session *s) {
   if (s->traced || !s->options.trace) return DGC_OK;
   int rank = s->transport ? s->transport->rank : 0;
   const char *path = rank ? arena_printf(s->arena, "%s.%d", s->options.trace, rank) : s->options.trace;
+  enum dgc_status status = session_files_apart(s, false);
+  if (status) return status;
   struct trace *t = arena_new(s->arena, struct trace);
   *t = (struct trace){.origin = clock_ns(), .process = rank, .line = str_make(s->arena)};
   if (!atomic_open(&t->file, s->arena, path, &s->diags)) return DGC_RUNTIME;

@@ -441,6 +441,20 @@ static enum dgc_status report_end(struct training *t) {
   return status || t->stopped ? status : report(t, &last, true);
 }
 
+/* Who asked for a batch should know that there is none. */
+static void say_undumped(const struct training *t) {
+  struct dgc_session *s = t->s;
+  int64_t wanted = s->options.dump_batch, from = t->first_step, to = s->position.step;
+  if (!wanted || (wanted > from && wanted <= to)) return;
+  const char *file = batch_file(s->call, wanted);
+  if (from == to)
+    diag_warning(&s->diags, LOC_NONE, "dump-batch: %s is not written: this training did no step", file);
+  else
+    diag_warning(&s->diags, LOC_NONE,
+                 "dump-batch: %s is not written: this training did steps %lld to %lld", file,
+                 (long long)from + 1, (long long)to);
+}
+
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
   struct loader_options lo = {.batch = session_batch(s),
@@ -472,6 +486,7 @@ static enum dgc_status train_over(struct training *t) {
   if (!status && t->rows > 0 && !t->told) status = report_end(t);
   if (!status && t->kept) status = session_save_end(s, s->options.keep_best);
   if (status) return status;
+  say_undumped(t);
   if (session_impatient(s) && !t->stopped) session_say_impatient(s);
   if (t->stopped) return end_early(t, DGC_STOPPED);
   return s->options.checkpoint ? save(t) : DGC_OK;

@@ -58,8 +58,11 @@ struct cli_option {
   const char *value; /* what it takes; NULL: a flag */
   const char *help;
   const char *choices; /* words that it may be, between blanks; NULL: no list */
+  enum dgc_file_use use;
 };
 bool cli_option(const struct verb *v, int index, struct cli_option *out);
+/* Tells the session which files the command reads and writes; the exit code: 2 where two of them are one. */
+int cli_use_files(struct cli *c);
 /* "error: ..." on standard error; gives DGC_USAGE back. */
 int cli_usage(struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
@@ -68,6 +71,8 @@ const char *cli_closest(const char *word, const char *candidates);
 /* cli_help.c */
 /* A verb and its options by groups, the common ones first; lines of at most 80 columns. */
 void cli_print_help(const struct verb *v);
+/* The same as an object: of each option what it takes, and what is done with the file that it names. */
+void cli_print_help_json(const struct verb *v);
 void cli_print_verbs(FILE *f);
 /* The verb: a script for the shell that is its word. */
 int cli_completion(struct cli *c);

@@ -26,8 +26,8 @@ double seconds_now(void) {
 
 /* ---- what a line RUN may run ---- */
 
-/* Options by which a verb writes files: in tests, below the folder of %t. */
-static const char writing[] = "file checkpoint keep-best log log-dir dump-dir receipt output resume trace";
+/* Options by which a verb reads what training has written: in tests, below the folder of %t, as all that writes. */
+static const char written_before[] = "receipt resume";
 /* What would start other programs, load libraries, or write where no option says. */
 static const char refused_options[] = "pjrt-plugin dump-batch hosts";
 static const char refused_verbs[] = "launch test new";
@@ -81,7 +81,6 @@ static bool may_run(struct command_runner *r, const struct dgc_command *what, st
   if (!v) return refuse(r, out, "there is no verb '%.*s'", what->words[0], 100);
   if (is_among(refused_verbs, v->name, strlen(v->name)))
     return refuse(r, out, "dgc %.*s is no verb for tests", v->name, 20);
-  bool reads = strcmp(v->name, "eval") == 0 || strcmp(v->name, "predict") == 0; /* what training writes */
   for (int i = 1; i < what->count; i++) {
     struct cli_option o;
     const char *value;
@@ -89,7 +88,8 @@ static bool may_run(struct command_runner *r, const struct dgc_command *what, st
     size_t len = strlen(o.name);
     if (is_among(refused_options, o.name, len))
       return refuse(r, out, "--%.*s is no option for tests", o.name, (int)len);
-    if (!o.value || !is_among(writing, o.name, len) || (reads && strcmp(o.name, "checkpoint") == 0)) continue;
+    bool writes = o.use == DGC_WRITES || o.use == DGC_WRITES_IN;
+    if (!o.value || (!writes && !is_among(written_before, o.name, len))) continue;
     bool optional = *o.value == '[';
     if (!value && i + 1 < what->count && (!optional || what->words[i + 1][0] != '-'))
       value = what->words[++i];

@@ -95,6 +95,33 @@ void cli_print_help(const struct verb *v) {
   print_group(v, "Further options", NULL, false);
 }
 
+static void put_member(const char *before, const char *text) {
+  printf("%s", before);
+  if (text)
+    cli_json_string(stdout, text);
+  else
+    fputs("null", stdout);
+}
+
+void cli_print_help_json(const struct verb *v) {
+  static const char *const uses[] = {
+      [DGC_READS] = "reads", [DGC_WRITES] = "writes", [DGC_WRITES_IN] = "writes in"};
+  struct cli_option o;
+  put_member("{\"ok\":true,\"verb\":", v->name);
+  put_member(",\"words\":", v->words);
+  put_member(",\"help\":", v->help);
+  fputs(",\"options\":[", stdout);
+  for (int i = 0; cli_option(v, i, &o); i++) {
+    put_member(i ? ",{\"name\":" : "{\"name\":", o.name);
+    put_member(",\"value\":", o.value);
+    put_member(",\"file\":", uses[o.use]);
+    put_member(",\"choices\":", o.choices);
+    put_member(",\"help\":", o.help);
+    putchar('}');
+  }
+  fputs("]}\n", stdout);
+}
+
 void cli_print_verbs(FILE *f) {
   fputs("usage: dgc VERB [OPTIONS] ...\n\n", f);
   for (const struct verb *v = verbs; v->name; v++)

@@ -99,6 +99,24 @@ static bool same_file(const struct stat *a, const struct stat *b) {
          a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+/* What the processes write must not be the file of --hosts either; the rest they find out themselves. */
+static int use_files(struct cli *c) {
+  const struct verb *v = verbs;
+  int count = 0;
+  while (v->name && strcmp(v->name, c->rest[0]) != 0) v++;
+  if (!c->hosts || !v->name) return DGC_OK;
+  struct cli one = {.verb = v, .session = dgc_create(), .quiet = true, .json = c->json};
+  if (!one.session) return DGC_RUNTIME;
+  while (c->rest[count]) count++;
+  int code = cli_parse(&one, count - 1, c->rest + 1);
+  if (!code) code = cli_status(&one, dgc_uses(one.session, "--hosts", c->hosts, DGC_READS));
+  if (!code && !one.help) code = cli_use_files(&one);
+  cli_take_diagnostics(c, &one);
+  dgc_destroy(one.session);
+  cli_forget(&one);
+  return code;
+}
+
 int cli_launch(struct cli *c) {
   enum { MOST = 100000 };
   int n = cli_number_of(c, "processes", c->processes, 1, MOST, 0);
@@ -115,11 +133,13 @@ int cli_launch(struct cli *c) {
     return cli_usage(c, "--restarts goes on from a checkpoint: give one, as -- train --checkpoint FILE");
   if (least < n && option_of(c->rest, "--cluster"))
     return cli_usage(c, "--min-tasks starts fewer tasks, and --cluster says how many there are");
+  int code = use_files(c);
+  if (code) return code;
   struct stat before = {0}, now;
   bool there = checkpoint && stat(checkpoint, &before) == 0, resumes = false;
   for (int tasks = n;; restarts--) {
     char **line = line_of(c, tasks, resumes ? checkpoint : NULL);
-    int code = line ? start(line) : -1;
+    code = line ? start(line) : -1;
     free(line);
     if (code < 0) {
       fprintf(stderr, "dgc launch: error: cannot start mpirun: %s\n", strerror(errno));

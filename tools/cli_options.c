@@ -14,6 +14,7 @@ struct own_option {
   const char *value; /* NULL: a flag */
   const char *help;
   size_t offset; /* of a const char * or, for a flag, a bool */
+  enum dgc_file_use use;
 };
 
 #define AT(field) offsetof(struct cli, field)
@@ -23,47 +24,52 @@ static const struct own_option own_options[] = {
      "ast, graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, cuda, ptx, dot, "
      "json, html, stablehlo, module, strategies or scaling (default: placed); opt: graph (default), dot, "
      "json, html or stablehlo",
-     AT(emit)},
+     AT(emit), DGC_NO_FILE},
     {"entry", 0, "NAME",
      "which graph of the model: train, eval, predict, init or metrics (default: the first there is)",
-     AT(entry)},
-    {"file", 'o', "FILE", "where the text goes (default: -, standard output)", AT(file)},
-    {"passes", 0, "LIST", "passes to run, in this order, as simplify,place", AT(passes)},
-    {"list-passes", 0, NULL, "the passes in their order, and what each does", AT(lists)},
-    {"dump-dir", 0, "DIR", "a numbered file with the graph after each pass", AT(dump_dir)},
+     AT(entry), DGC_NO_FILE},
+    {"file", 'o', "FILE", "where the text goes (default: -, standard output)", AT(file), DGC_WRITES},
+    {"passes", 0, "LIST", "passes to run, in this order, as simplify,place", AT(passes), DGC_NO_FILE},
+    {"list-passes", 0, NULL, "the passes in their order, and what each does", AT(lists), DGC_NO_FILE},
+    {"dump-dir", 0, "DIR", "a numbered file with the graph after each pass", AT(dump_dir), DGC_WRITES_IN},
     {"checkpoint", 0, "FILE", "where training saves, and where eval and predict find the variables",
-     AT(checkpoint)},
+     AT(checkpoint), DGC_TRAINING_WRITES},
     {"resume", 0, "[FILE]",
-     "go on from this checkpoint, bit for bit (default: the one of --checkpoint, if it is there)",
-     AT(resume)},
-    {"processes", 'n', "N", "how many processes, each one task of the cluster", AT(processes)},
-    {"hosts", 0, "FILE", "a line for each machine: its name, and slots=N (default: this machine)", AT(hosts)},
+     "go on from this checkpoint, bit for bit (default: the one of --checkpoint, if it is there)", AT(resume),
+     DGC_READS},
+    {"processes", 'n', "N", "how many processes, each one task of the cluster", AT(processes), DGC_NO_FILE},
+    {"hosts", 0, "FILE", "a line for each machine: its name, and slots=N (default: this machine)", AT(hosts),
+     DGC_READS},
     {"restarts", 0, "K", "how often to go on from the last checkpoint when a process has died (default: 0)",
-     AT(restarts)},
+     AT(restarts), DGC_NO_FILE},
     {"min-tasks", 0, "M", "each restart has one task less, down to so many (default: always as many)",
-     AT(min_tasks)},
+     AT(min_tasks), DGC_NO_FILE},
     {"overwrite", 0, NULL,
      "train from the first step, though the files of --checkpoint, --keep-best or --log are there: they are "
      "replaced",
-     AT(overwrite)},
+     AT(overwrite), DGC_NO_FILE},
     {"log", 0, "FILE.jsonl|csv",
-     "a line for each report: losses, metrics, rate, speed, seconds; --resume appends to it", AT(log)},
+     "a line for each report: losses, metrics, rate, speed, seconds; --resume appends to it", AT(log),
+     DGC_WRITES},
     {"log-dir", 0, "DIR", "the same as an event file for TensorBoard, with histograms of what is trained",
-     AT(log_dir)},
+     AT(log_dir), DGC_WRITES_IN},
     {"receipt", 0, "FILE",
      "train: writes what it was asked for, made of and has come to; verify: does that again, and compares",
-     AT(receipt)},
-    {"jobs", 'j', "N", "how many files are tested at a time (default: one for each core)", AT(jobs)},
-    {"seconds", 0, "N", "how long a command of a test may take (default: 60)", AT(seconds)},
-    {"filter", 0, "TEXT", "of the files in folders those whose paths hold this text", AT(filter)},
-    {"define", 0, "NAME=PATH", "what %NAME is in lines RUN; may be repeated", AT(define)},
-    {"update", 0, NULL, "whole-file goldens become what is printed now, and the change is shown", AT(update)},
-    {"junit", 0, "FILE", "writes what came out as JUnit's XML, too", AT(junit)},
-    {"json", 0, NULL, "results and messages as JSON", AT(json)},
-    {"markdown", 0, NULL, "all of it as a page, which is docs/library.md", AT(markdown)},
-    {"quiet", 'q', NULL, "no progress", AT(quiet)},
-    {"color", 0, "WHEN", "always, never or auto (default)", AT(color)},
-    {"help", 'h', NULL, "this text", AT(help)},
+     AT(receipt), DGC_TRAINING_WRITES},
+    {"jobs", 'j', "N", "how many files are tested at a time (default: one for each core)", AT(jobs),
+     DGC_NO_FILE},
+    {"seconds", 0, "N", "how long a command of a test may take (default: 60)", AT(seconds), DGC_NO_FILE},
+    {"filter", 0, "TEXT", "of the files in folders those whose paths hold this text", AT(filter),
+     DGC_NO_FILE},
+    {"define", 0, "NAME=PATH", "what %NAME is in lines RUN; may be repeated", AT(define), DGC_READS},
+    {"update", 0, NULL, "whole-file goldens become what is printed now, and the change is shown", AT(update),
+     DGC_NO_FILE},
+    {"junit", 0, "FILE", "writes what came out as JUnit's XML, too", AT(junit), DGC_WRITES},
+    {"json", 0, NULL, "results and messages as JSON", AT(json), DGC_NO_FILE},
+    {"markdown", 0, NULL, "all of it as a page, which is docs/library.md", AT(markdown), DGC_NO_FILE},
+    {"quiet", 'q', NULL, "no progress", AT(quiet), DGC_NO_FILE},
+    {"color", 0, "WHEN", "always, never or auto (default)", AT(color), DGC_NO_FILE},
+    {"help", 'h', NULL, "this text", AT(help), DGC_NO_FILE},
 };
 enum { NOWN = sizeof own_options / sizeof *own_options };
 
@@ -307,18 +313,79 @@ static const char *choices_of(const char *option) {
   return strcmp(option, "color") == 0 ? "always never auto" : NULL;
 }
 
+static enum dgc_file_use use_of(const struct verb *v, enum dgc_file_use use) {
+  if (use != DGC_TRAINING_WRITES) return use;
+  return strcmp(v->name, "train") == 0 ? DGC_WRITES : DGC_READS;
+}
+
 bool cli_option(const struct verb *v, int index, struct cli_option *out) {
   for (int i = 0; i < NOWN; i++) {
     const struct own_option *o = &own_options[i];
     if (!takes(v, o->name) || index--) continue;
-    *out = (struct cli_option){o->letter, o->name, o->value, o->help, choices_of(o->name)};
+    *out = (struct cli_option){o->letter, o->name, o->value, o->help, choices_of(o->name), use_of(v, o->use)};
     return true;
   }
   struct dgc_option o = {.size = sizeof o};
   for (int i = 0; dgc_option(i, &o); i++) {
     if (!takes(v, o.name) || find_own(o.name, strlen(o.name)) || index--) continue;
-    *out = (struct cli_option){strcmp(o.name, "output") == 0 ? 'o' : 0, o.name, o.value, o.help, o.choices};
+    *out = (struct cli_option){
+        strcmp(o.name, "output") == 0 ? 'o' : 0, o.name, o.value, o.help, o.choices, use_of(v, o.file)};
     return true;
   }
   return false;
+}
+
+/* ---- files ---- */
+
+/* "FILE" of "WHAT FILE...": what the word at `index` stands for; empty: there can be none. */
+static void word_name(const char *words, int index, char *out, size_t size) {
+  const char *p = words;
+  for (; index > 0 && strchr(p, ' '); index--) p = strchr(p, ' ') + 1;
+  p += *p == '[';
+  snprintf(out, size, "%.*s", (int)strcspn(p, " .]"), p);
+}
+
+/* The words that are no files. */
+static bool is_file_word(const char *name) {
+  static const char *const others[] = {"WHAT", "NODE", "NAME", "SHELL"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(name, others[i]) == 0) return false;
+  return true;
+}
+
+/* Whether the option is given once more behind `index`: the last one holds. */
+static bool comes_again(const struct cli *c, int index, size_t len) {
+  for (int i = index + 1; i < c->ngiven; i++)
+    if (strncmp(c->given[i], c->given[index], len) == 0 && strchr("=", c->given[i][len])) return true;
+  return false;
+}
+
+/* The library knows those of its own options; what training writes, it knows when it trains. */
+static int use_given(struct cli *c, int index) {
+  struct cli_option o;
+  const char *given = c->given[index], *equals = strchr(given, '=');
+  size_t len = strcspn(given, "=");
+  char what[64];
+  for (int i = 0; equals && cli_option(c->verb, i, &o); i++) {
+    if (strlen(o.name) != len - 2 || strncmp(o.name, given + 2, len - 2) != 0) continue;
+    bool many = strncmp(o.value, "NAME=", 5) == 0;
+    const char *path = many ? strchr(equals + 1, '=') : equals;
+    if (!o.use || !find_own(o.name, len - 2) || !path || (!many && comes_again(c, index, len))) return DGC_OK;
+    snprintf(what, sizeof what, strcmp(o.name, "file") == 0 ? "-o" : "--%s", o.name);
+    return cli_status(c, dgc_uses(c->session, what, path + 1, o.use));
+  }
+  return DGC_OK;
+}
+
+int cli_use_files(struct cli *c) {
+  char what[32];
+  int code = DGC_OK;
+  for (int i = 0; !code && i < c->ngiven; i++) code = use_given(c, i);
+  for (int i = 0; !code && i < c->nwords; i++) {
+    word_name(c->verb->words, i, what, sizeof what);
+    if (!is_file_word(what)) continue;
+    const char *name = strcmp(what, "MODEL") == 0 ? "the model" : what;
+    code = cli_status(c, dgc_uses(c->session, name, c->words[i], DGC_READS));
+  }
+  return code;
 }

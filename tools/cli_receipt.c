@@ -104,14 +104,23 @@ static char *read_file(const char *path) {
 
 /* --- once more --- */
 
-/* What files it wrote and read on its way is its own matter, and where it ended is known. */
+static const struct verb *verb_train(void) {
+  const struct verb *train = verbs;
+  while (strcmp(train->name, "train") != 0) train++;
+  return train;
+}
+
+/* What files it wrote on its way, and which it went on from, is its own matter, and where it ended is known. */
 static bool is_left_out(const char *argument) {
-  static const char *const names[] = {"checkpoint", "checkpoint-every", "keep-best", "log",    "log-dir",
-                                      "log-every",  "receipt",          "resume",    "epochs", "steps",
-                                      "overwrite",  "dump-batch",       "json",      "quiet"};
+  static const char *const names[] = {"checkpoint-every", "log-every", "resume", "epochs", "steps",
+                                      "overwrite",        "json",      "quiet"};
   size_t len = strcspn(argument + 2, "=");
+  struct cli_option o;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (strlen(names[i]) == len && strncmp(argument + 2, names[i], len) == 0) return true;
+  for (int i = 0; cli_option(verb_train(), i, &o); i++)
+    if (strlen(o.name) == len && strncmp(argument + 2, o.name, len) == 0)
+      return o.use == DGC_WRITES || o.use == DGC_WRITES_IN;
   return false;
 }
 
@@ -192,9 +201,7 @@ static int compare(const struct cli *c, const char *was, const char *is) {
 }
 
 static int run_again(struct cli *c, const char *was, struct arguments *a) {
-  const struct verb *train = verbs;
-  while (strcmp(train->name, "train") != 0) train++;
-  struct cli again = {.verb = train, .session = dgc_create(), .process = c->process};
+  struct cli again = {.verb = verb_train(), .session = dgc_create(), .process = c->process};
   const char *facts;
   if (!again.session) return DGC_RUNTIME;
   int code = cli_parse(&again, a->count, a->all);

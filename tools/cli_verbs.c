@@ -49,8 +49,7 @@ static void on_pass(void *user, const char *pass, const char *text) {
 }
 
 /* The folder of the dumps is there and can be written to before any work is done. */
-static int start(struct cli *c) {
-  dgc_on_pass(c->session, on_pass, c);
+static int make_dump_dir(struct cli *c) {
   if (!c->dump_dir) return DGC_OK;
   struct stat st;
   bool made = mkdir(c->dump_dir, 0777) == 0 || errno == EEXIST;
@@ -61,9 +60,16 @@ static int start(struct cli *c) {
   return DGC_RUNTIME;
 }
 
+static int start(struct cli *c) {
+  dgc_on_pass(c->session, on_pass, c);
+  return make_dump_dir(c);
+}
+
+/* Only who knows the model knows all files that are read; until then none is made. */
 static int load(struct cli *c) {
-  int code = start(c);
-  return code ? code : cli_status(c, dgc_load(c->session, c->words[0]));
+  dgc_on_pass(c->session, on_pass, c);
+  int code = cli_status(c, dgc_load(c->session, c->words[0]));
+  return code ? code : make_dump_dir(c);
 }
 
 static int put_text(struct cli *c, const char *text) {
@@ -91,6 +97,7 @@ static int check_models(struct cli *c, const char *const *names, int count) {
     struct cli one = {.verb = c->verb, .session = dgc_create(), .color = c->color, .process = c->process};
     if (!one.session) return DGC_RUNTIME;
     int wrong = cli_parse(&one, c->argc, c->argv);
+    if (!wrong) wrong = cli_use_files(&one);
     dgc_set(one.session, "color", one.color && !one.json ? "true" : "false");
     if (!wrong) wrong = cli_status(&one, dgc_set(one.session, "model", names[i]));
     if (!wrong) wrong = check_model(&one);
@@ -238,9 +245,9 @@ static int evaluate_each(struct cli *c) {
 
 static int train_model(struct cli *c) {
   int code = cli_receipt_may(c);
+  if (!code) code = load(c);
   if (!code) code = cli_log_open(c);
   if (!code) code = cli_events_open(c);
-  if (!code) code = load(c);
   if (!code) code = restore(c);
   if (code) return code;
   say_anew(c);
@@ -286,13 +293,20 @@ static int refuse_evaluator(struct cli *c) {
   return cli_usage(c, "the task evaluator is one of dgc train");
 }
 
+/* Whether there is more than the number of the step, by which random numbers are drawn. */
+static bool has_variables(struct cli *c) {
+  struct dgc_tensor t;
+  for (int i = 0; dgc_variable(c->session, i, &t); i++)
+    if (strcmp(t.name, "step") != 0) return true;
+  return false;
+}
+
 /* The variables of --checkpoint; a model that has none needs no file. */
 static int load_trained(struct cli *c) {
-  struct dgc_tensor first;
   int code = refuse_evaluator(c);
   if (!code) code = load(c);
   if (!code && c->checkpoint) return cli_status(c, dgc_restore(c->session, c->checkpoint));
-  if (!code && dgc_variable(c->session, 0, &first))
+  if (!code && has_variables(c))
     return cli_usage(c, "--checkpoint FILE says which variables to use");
   return code;
 }

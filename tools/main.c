@@ -55,11 +55,14 @@ int cli_run(const struct verb *v, int argc, char **argv) {
   if (!prints && !freopen("/dev/null", "w", stdout)) code = DGC_RUNTIME;
   for (int i = 0; code && i < argc && strcmp(argv[i], "--") != 0; i++)
     c.json |= strcmp(argv[i], "--json") == 0;
-  if (!code && c.help)
+  if (!code && c.help && c.json)
+    cli_print_help_json(v);
+  else if (!code && c.help)
     cli_print_help(v);
   else if (!code) {
     dgc_set(c.session, "color", c.color && !c.json ? "true" : "false");
-    code = v->run(&c);
+    code = cli_use_files(&c);
+    if (!code) code = v->run(&c);
   }
   if (c.json && !c.help) cli_tell(&c, code);
   dgc_destroy(c.session);
