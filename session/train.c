@@ -450,9 +450,8 @@ static void say_undumped(const struct training *t) {
   if (from == to)
     diag_warning(&s->diags, LOC_NONE, "dump-batch: %s is not written: this training did no step", file);
   else
-    diag_warning(&s->diags, LOC_NONE,
-                 "dump-batch: %s is not written: this training did steps %lld to %lld", file,
-                 (long long)from + 1, (long long)to);
+    diag_warning(&s->diags, LOC_NONE, "dump-batch: %s is not written: this training did steps %lld to %lld",
+                 file, (long long)from + 1, (long long)to);
 }
 
 static enum dgc_status train_over(struct training *t) {

@@ -306,8 +306,7 @@ static int load_trained(struct cli *c) {
   int code = refuse_evaluator(c);
   if (!code) code = load(c);
   if (!code && c->checkpoint) return cli_status(c, dgc_restore(c->session, c->checkpoint));
-  if (!code && has_variables(c))
-    return cli_usage(c, "--checkpoint FILE says which variables to use");
+  if (!code && has_variables(c)) return cli_usage(c, "--checkpoint FILE says which variables to use");
   return code;
 }
 

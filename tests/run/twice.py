@@ -21,7 +21,10 @@ model line {
   loss = squared_error(guess, y)
   train mean(loss) with sgd(rate = 0.1)
   predict p = guess
-  data train { x = "dx.npy"  y = "dy.npy" }
+  data train {
+    x = "dx.npy"
+    y = "dy.npy"
+  }
 }
 """
 
@@ -41,7 +44,7 @@ pathlib.Path("m.dsl").write_text(MODEL)
 pathlib.Path("lib.dsl").write_text("function twice(x) { return 2 * x }\n")
 pathlib.Path("names").write_text("w = weight\n")
 pathlib.Path("hosts").write_text("localhost slots=2\n")
-for name, shape in ("x.npy", (32, 2)), ("y.npy", (32,)), ("dx.npy", (32, 2)), ("dy.npy", (32,)):
+for name, shape in ("x.npy", (32, 2)), ("ex.npy", (32, 2)), ("y.npy", (32,)), ("dx.npy", (32, 2)), ("dy.npy", (32,)):
     npy(name, shape)
 data = ["--data", "x=x.npy", "--data", "y=y.npy"]
 made = run("train", "m.dsl", *data, "--batch", "8", "--checkpoint", "g.st", "--log", "a.jsonl", "--receipt", "r.json", "--trace", "t.json")
@@ -68,7 +71,7 @@ ENDS = {"log": ".jsonl"}
 MORE = {"train": data, "eval": ["--checkpoint", "h.st"] + data, "predict": ["--checkpoint", "h.st"] + data, "bench": data,
         "checkpoint": ["--names", "names"]}
 # What each option that reads is given: a file that is there. A new one belongs here.
-READS = {"data": "x.npy", "eval-data": "x.npy", "names": "names", "init-from": "h.st", "source": "h.dg", "resume": "h.st", "receipt": "r.json",
+READS = {"data": "x.npy", "eval-data": "ex.npy", "names": "names", "init-from": "h.st", "source": "h.dg", "resume": "h.st", "receipt": "r.json",
          "checkpoint": "h.st", "pjrt-plugin": "plugin.so", "hosts": "hosts", "define": "names"}
 pathlib.Path("plugin.so").write_text("no library\n")
 # A checkpoint is gone on with, in place.

@@ -305,6 +305,62 @@ static void files_of_a_text(void **state) {
   rmdir(folder);
 }
 
+static bool says(const struct dgc_session *s, const char *what) {
+  return strstr(dgc_message(s), what) != NULL;
+}
+
+/* No file is two things, whichever call learns of it first. */
+static void one_file(void **state) {
+  static const char text[] = "model m() {\n"
+                             "  input x : f32[B, 3]\n"
+                             "  var w : f32[3, 1] = 0\n"
+                             "  train mean(x @ w) with sgd(rate = 0.1)\n"
+                             "  predict p = x @ w\n"
+                             "}\n";
+  char folder[] = "/tmp/dgc_session_XXXXXX", fresh[64], data[64], model[64], given[80], output[80], other[96];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  snprintf(fresh, sizeof fresh, "%s/XXXXXX", folder);
+  snprintf(data, sizeof data, "%s/x.npy", folder);
+  snprintf(model, sizeof model, "%s/m.dsl", folder);
+  snprintf(given, sizeof given, "x=%s", data);
+  snprintf(output, sizeof output, "p=%s", data);
+  snprintf(other, sizeof other, "%s/./none/../x.npy", folder);
+  write_npy(fresh, x, 3);
+  assert_int_equal(rename(fresh, data), 0);
+  struct dgc_session *s = dgc_create();
+  assert_int_equal(dgc_write_file(s, model, text), DGC_OK);
+  assert_int_equal(dgc_uses(s, "--log", model, DGC_WRITES), DGC_OK);
+  assert_int_equal(dgc_load(s, model), DGC_USAGE);
+  assert_true(says(s, "--log and the model both name"));
+  dgc_destroy(s);
+
+  s = dgc_create();
+  assert_int_equal(dgc_uses(s, "--log", data, DGC_NO_FILE), DGC_USAGE);
+  assert_int_equal(dgc_set(s, "data", given), DGC_OK);
+  assert_int_equal(dgc_load(s, model), DGC_OK);
+  assert_int_equal(dgc_save(s, data), DGC_USAGE);
+  assert_int_equal(dgc_save(s, model), DGC_USAGE);
+  assert_int_equal(dgc_write_file(s, model, ""), DGC_USAGE);
+  assert_int_equal(dgc_set(s, "overwrite", "true"), DGC_OK);
+  assert_int_equal(dgc_set(s, "checkpoint", data), DGC_OK);
+  assert_int_equal(dgc_train(s), DGC_USAGE);
+  assert_true(says(s, "--data and --checkpoint both name"));
+  assert_int_equal(dgc_set(s, "checkpoint", "/dev/null"), DGC_OK);
+  assert_int_equal(dgc_set(s, "trace", data), DGC_OK);
+  assert_int_equal(dgc_train(s), DGC_USAGE);
+  assert_int_equal(dgc_set(s, "trace", "/dev/null"), DGC_OK);
+  assert_int_equal(dgc_train(s), DGC_OK);
+  assert_int_equal(dgc_set(s, "output", output), DGC_OK);
+  assert_int_equal(dgc_predict(s, NULL), DGC_USAGE);
+  assert_true(says(s, "--output"));
+  assert_int_equal(dgc_uses(s, "--log", other, DGC_WRITES), DGC_USAGE);
+  dgc_destroy(s);
+  unlink(data);
+  unlink(model);
+  rmdir(folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(descriptions),    cmocka_unit_test(structs_grow),
@@ -312,7 +368,7 @@ int main(void) {
       cmocka_unit_test(checkpoints),     cmocka_unit_test(checkpoint_that_does_not_fit),
       cmocka_unit_test(weights_alone),   cmocka_unit_test(misuse),
       cmocka_unit_test(classes),         cmocka_unit_test(sessions_in_threads),
-      cmocka_unit_test(files_of_a_text),
+      cmocka_unit_test(files_of_a_text), cmocka_unit_test(one_file),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }
