@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is there is known by its device and number: hard links are one file. What is not there is known by the last folder
- * on its way that is, and by the names behind it. */
+/* What is there is known by its device and number: hard links are one file. What is not there is known by the last
+ * folder on its way that is, and by the names behind it. */
 #include "base/place.h"
 
 #include "base/str.h"
@@ -14,17 +14,17 @@
 
 enum { MOST_LINKS = 40 };
 
-static bool is_there(struct arena *a, const char *path, struct place *out) {
+static bool is_there(struct arena *a, const char *path, struct file_place *out) {
   struct stat st;
   char real[PATH_MAX];
   if (stat(path, &st) != 0) return false;
-  *out = (struct place){.there = true,
-                        .regular = S_ISREG(st.st_mode),
-                        .folder = S_ISDIR(st.st_mode),
-                        .device = (uint64_t)st.st_dev,
-                        .inode = (uint64_t)st.st_ino,
-                        .rest = "",
-                        .real = arena_strdup(a, realpath(path, real) ? real : path)};
+  *out = (struct file_place){.there = true,
+                             .regular = S_ISREG(st.st_mode),
+                             .folder = S_ISDIR(st.st_mode),
+                             .device = (uint64_t)st.st_dev,
+                             .inode = (uint64_t)st.st_ino,
+                             .rest = "",
+                             .real = arena_strdup(a, realpath(path, real) ? real : path)};
   return true;
 }
 
@@ -38,7 +38,7 @@ static const char *link_target(struct arena *a, const char *path, const char *fo
 }
 
 /* One name behind a folder that may not be there either; what is not there has no links in it. */
-static void go_down(struct arena *a, struct place *at, const char *name) {
+static void go_down(struct arena *a, struct file_place *at, const char *name) {
   const char *slash = *at->rest ? strrchr(at->rest, '/') : NULL;
   if (strcmp(name, ".") == 0 || !*name) return;
   if (strcmp(name, "..") == 0) { /* out of what is not there */
@@ -50,7 +50,7 @@ static void go_down(struct arena *a, struct place *at, const char *name) {
   at->real = arena_printf(a, "%s/%s", strcmp(at->real, "/") == 0 ? "" : at->real, name);
 }
 
-static bool find(struct arena *a, const char *path, int links, struct place *out) {
+static bool find(struct arena *a, const char *path, int links, struct file_place *out) {
   if (is_there(a, path, out)) return true;
   if (errno != ENOENT && errno != ENOTDIR) return false;
   size_t len = strlen(path);
@@ -67,18 +67,18 @@ static bool find(struct arena *a, const char *path, int links, struct place *out
   return true;
 }
 
-bool place_of(struct arena *a, const char *path, struct place *out) { return find(a, path, 0, out); }
+bool place_of(struct arena *a, const char *path, struct file_place *out) { return find(a, path, 0, out); }
 
-bool place_same(const struct place *a, const struct place *b) {
+bool place_same(const struct file_place *a, const struct file_place *b) {
   return a->device == b->device && a->inode == b->inode && strcmp(a->rest, b->rest) == 0;
 }
 
 bool place_one(struct arena *a, const char *x, const char *y) {
-  struct place at, other;
+  struct file_place at, other;
   return strcmp(x, y) == 0 || (place_of(a, x, &at) && place_of(a, y, &other) && place_same(&at, &other));
 }
 
-bool place_below(const struct place *folder, const struct place *file) {
+bool place_below(const struct file_place *folder, const struct file_place *file) {
   size_t len = strlen(folder->real);
   if (strcmp(folder->real, "/") == 0) return true;
   return strncmp(file->real, folder->real, len) == 0 && file->real[len] == '/';

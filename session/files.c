@@ -17,10 +17,10 @@ struct used {
   const char *what, *path;
   enum dgc_file_use use;
   bool standard, own; /* own: a checkpoint that the session has restored or saved */
-  struct place place;
+  struct file_place place;
 };
 
-struct files {
+struct all_files {
   struct dgc_session *s;
   struct used *all;
   int count, cap;
@@ -38,7 +38,7 @@ static bool is_standard(const char *path) {
 }
 
 /* Devices and pipes may be named as often as one likes. */
-static struct used *add(struct files *f, const char *what, const char *path, enum dgc_file_use use) {
+static struct used *add(struct all_files *f, const char *what, const char *path, enum dgc_file_use use) {
   struct used u = {.what = what, .path = path, .use = use};
   u.standard = use != DGC_WRITES_IN && is_standard(path);
   const char *real = strcmp(path, "-") != 0 || !u.standard ? path
@@ -66,7 +66,7 @@ static const char *before_member(struct arena *a, const char *path) {
 }
 
 /* "a.npy,b.npz:x": two files, unless it is the name of one. */
-static void add_data(struct files *f, const char *what, const char *paths) {
+static void add_data(struct all_files *f, const char *what, const char *paths) {
   struct arena *a = f->s->call;
   const char *file = before_member(a, paths);
   if (file && (access(paths, F_OK) == 0 || !strchr(paths, ','))) {
@@ -81,7 +81,7 @@ static void add_data(struct files *f, const char *what, const char *paths) {
 }
 
 static void add_option(void *user, const struct option_file *o) {
-  struct files *f = user;
+  struct all_files *f = user;
   struct arena *a = f->s->call;
   const char *what = arena_printf(a, "--%s", o->name);
   int rank, processes = transport_launched(&rank);
@@ -95,7 +95,7 @@ static void add_option(void *user, const struct option_file *o) {
     add(f, what, arena_printf(a, "%s.%d", o->path, i), DGC_WRITES);
 }
 
-static void add_model(struct files *f) {
+static void add_model(struct all_files *f) {
   const struct dgc_session *s = f->s;
   if (s->source && s->source->is_file) add(f, "the model", s->source->name, DGC_READS);
   if (!s->model) return;
@@ -110,8 +110,8 @@ static void add_model(struct files *f) {
   }
 }
 
-static struct files collect(struct dgc_session *s, bool trains) {
-  struct files f = {.s = s, .trains = trains};
+static struct all_files collect(struct dgc_session *s, bool trains) {
+  struct all_files f = {.s = s, .trains = trains};
   options_files(s, add_option, &f);
   for (int i = 0; i < s->nused_files; i++)
     add(&f, s->used_files[i].what, s->used_files[i].path, s->used_files[i].use);
@@ -195,7 +195,7 @@ static enum dgc_status apart(struct dgc_session *s, const struct used *a, const 
   return DGC_OK;
 }
 
-static enum dgc_status check(const struct files *f) {
+static enum dgc_status check(const struct all_files *f) {
   for (int i = 0; i < f->count; i++)
     for (int k = i + 1; k < f->count; k++) {
       const struct used *a = &f->all[i], *b = &f->all[k];
@@ -208,12 +208,12 @@ static enum dgc_status check(const struct files *f) {
 }
 
 enum dgc_status session_files_apart(struct dgc_session *s, bool trains) {
-  struct files f = collect(s, trains);
+  struct all_files f = collect(s, trains);
   return check(&f);
 }
 
 enum dgc_status session_may_write(struct dgc_session *s, const char *what, const char *path) {
-  struct files f = collect(s, false);
+  struct all_files f = collect(s, false);
   int before = f.count;
   const struct used *w = add(&f, what, path, DGC_WRITES);
   for (int i = 0; w && i < before; i++)
