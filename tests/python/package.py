@@ -170,7 +170,7 @@ def test_refusals(folder):
     refused(dgc.InputError, "nowhere.dsl", dgc.load, folder / "nowhere.dsl")
     refused(dgc.UsageError, "did you mean 'batch'", dgc.compile, MODEL, batches=3)
     m = model()
-    refused(dgc.UsageError, "--trace and --checkpoint both name", m.train, {"image": image, "label": label}, checkpoint=folder / "two",
+    refused(dgc.UsageError, "--trace and --checkpoint both name", model().train, {"image": image, "label": label}, checkpoint=folder / "two",
             trace=folder / "two")
     refused(dgc.InputError, "the array of image has 3", m.train, {"image": image[:3], "label": label})
     refused(dgc.UsageError, "did you mean 'image'", m.train, {"imag": image})
