@@ -169,7 +169,7 @@ function trace(x) { return sum(diagonal(x), axis = -1) }
 
 # ---- so far along an axis: in log2(n) steps, each of which joins what lies twice as far apart ----
 
-# For cumprod and its likes: `join` of x and of x `far` places further, in front of which stands `value`.
+# For cumprod and its likes: x `far` places further, in front of which stands `value`.
 function further(x, axis : int, far : int, value) {
   at = axis if axis >= 0 else axis + rank(x)
   low = []
@@ -181,7 +181,7 @@ function further(x, axis : int, far : int, value) {
   return pad(cut(x, at, 0, shape(x)[at] - far), low, high, value)
 }
 
-# The products so far along an axis; `reverse`: from its end. Its gradient divides by nothing: zeros are as good as others.
+# The products so far along an axis; `from_end`: from its end. Its gradient divides by nothing: zeros are as good as others.
 #   input x : f32[B, 5]
 #   predict y = cumprod(x)
 function cumprod(x, axis = -1, from_end = false) {
@@ -242,14 +242,14 @@ function segment_sum(values : T[n, ...S], ids, count : int) {
   return scatter_add(cast(broadcast(0.0, [count] + S), T), ids, values)
 }
 
-# How many rows each segment has, as f32 or as the type `to`.
+# How many rows each segment has, as f32 or as the type `to`; which rows are in none says segment_sum.
 #   input x : f32[B, 3]
 #   predict y = x * segment_count(iota(i32[6]) / 2, 3)
 function segment_count(ids, count : int, to = f32) {
   return scatter_add(cast(broadcast(0.0, [count]), to), ids, 1)
 }
 
-# The mean of the rows of each segment, 0 of those without.
+# The mean of the rows of each segment, 0 of those without; which rows are in none says segment_sum.
 #   input x : f32[B, 6, 2]
 #   edges = reshape(sum(x, axis = 0), [6, 2])
 #   metric m = sum(segment_mean(edges, iota(i32[6]) / 2, 3))
@@ -275,6 +275,9 @@ function hash(ids, buckets : int, seed : int = 0) {
 }
 
 # ---- integers ----
+
+# For one_hot and others: u8 as i32, in which numbers beyond 255 and below 0 can be told from others.
+function integers(x) { return cast(x, i32) if dtype(x) == u8 else x }
 
 # Bit by bit, of integers.
 #   input x : i32[B, 4]

@@ -3,23 +3,31 @@
 
 # ---- classes ----
 
-# Probabilities for classes, of class numbers: 1 - rate for the label, and `rate` spread evenly over all (Szegedy et al. 2016).
+# For softmax_cross_entropy and others: 1, and NaN where a label is none of so many classes.
+function of_class(label, classes) {
+  id = integers(label)
+  return select(id >= 0 and id < classes, 1.0, inf - inf)
+}
+
+# Probabilities for classes, of class numbers: 1 - rate for the label, and `rate` spread evenly over all (Szegedy et al. 2016). NaN
+# for a computed label that is no class; in the data of inputs it is an error.
 #   input x : f32[B, 3]
 #   input label : i32[B]
 #   metric loss = mean(softmax_cross_entropy(x, smooth_labels(label, 3, 0.1)))
 function smooth_labels(label, classes : int, rate = 0.1, to = f32) {
-  return (1 - rate) * one_hot(label, classes, to) + 1.0 * rate / classes
+  return ((1 - rate) * one_hot(label, classes, to) + 1.0 * rate / classes) * expand(cast(of_class(label, classes), to))
 }
 
 # -(1 - p)^gamma log p with p = softmax(logits)[label], for class numbers, or for probabilities of labels the mean by them (Lin et
-# al. 2017).
+# al. 2017). Of class numbers that are none as softmax_cross_entropy.
 #   input x : f32[B, 3]
 #   input label : i32[B]
 #   metric loss = mean(focal_loss(x, label))
 function focal_loss(logits : T[..., classes], label, gamma = 2.0) {
   wanted = label if dtype(label) == T else one_hot(label, classes, T)
   logs = log_softmax(logits)
-  return -sum(wanted * (1 - exp(logs)) ^ gamma * logs, axis = -1)
+  loss = -sum(wanted * (-expm1(logs)) ^ gamma * logs, axis = -1)
+  return loss if dtype(label) == T else loss * cast(of_class(label, classes), T)
 }
 
 # The same of two classes, by element: label is 0 or 1; alpha, none: 1, is the weight of 1, and 1 - alpha that of 0.
@@ -28,7 +36,7 @@ function focal_loss(logits : T[..., classes], label, gamma = 2.0) {
 #   metric loss = mean(sigmoid_focal_loss(x, label, alpha = 0.25))
 function sigmoid_focal_loss(logits, label, gamma = 2.0, alpha = none) {
   p = sigmoid(logits)
-  missed = label * (1 - p) + (1 - label) * p
+  missed = label * sigmoid(-logits) + (1 - label) * p
   loss = missed ^ gamma * sigmoid_cross_entropy(logits, label)
   if alpha == none { return loss }
   return loss * (label * alpha + (1 - label) * (1 - alpha))
@@ -57,13 +65,15 @@ function dice_loss(p, label, smooth = 1.0) {
 
 # ---- numbers ----
 
-# log(cosh(x - y)), by element, which does not overflow.
+# log(cosh(x - y)), by element, which does not overflow, and keeps its digits where x - y is small.
 #   input x : f32[B]
 #   input y : f32[B]
 #   metric loss = mean(log_cosh(x, y))
 function log_cosh(x, y) {
   error = x - y
-  return error + softplus(-2 * error) - 0.6931471805599453
+  small = abs(error) < 1
+  s = sinh(0.5 * select(small, error, cast(0, dtype(error))))
+  return select(small, log1p(2 * s * s), error + softplus(-2 * error) - 0.6931471805599453)
 }
 
 # The pinball loss, of which the least lies at a quantile: max(q e, (q - 1) e) with e = y - x (Koenker, Bassett 1978).
@@ -107,7 +117,7 @@ function entropy(p) { return -sum(xlogy(p, p), axis = -1) }
 #   input mu : f32[B, 3]
 #   metric loss = mean(kl_normal(mu, 0.1 * mu))
 function kl_normal(mean, log_variance) {
-  return 0.5 * sum(square(mean) + exp(log_variance) - 1 - log_variance, axis = -1)
+  return 0.5 * sum(square(mean) + (expm1(log_variance) - log_variance), axis = -1)
 }
 
 # mean + e^(log_variance / 2) * noise: a normal number through which gradients flow (Kingma, Welling 2014).
@@ -161,26 +171,36 @@ function info_nce(u, v, temperature = 0.1) {
 
 # -log of the probability of a sequence of labels, which are spread over the steps with blanks between them (Graves et al. 2006),
 # by its forward recursion over logarithms. logits [B, steps, classes]; label [B, n], of integers; lengths [B] and label_lengths
-# [B], none: all. Inf, and no gradient, where the labels do not fit into the steps.
+# [B], of integers, none: all; what stands behind them may be anything. Inf, and no gradient, where the labels do not fit into the
+# steps; 0 of no labels in no steps. Lengths that the shapes have no room for, and labels that are the blank or no class, are errors
+# in the data of inputs (labels: without label_lengths); computed ones make the row's loss NaN, and its gradient.
 #   input x : f32[B, 5, 3]
 #   input label : i32[B, 2]
 #   predict loss = ctc_loss(x, 1 + label)
 function ctc_loss(logits : T[N, L, classes], label, lengths = none, label_lengths = none, blank : int = 0) {
   never = -1e30
-  states = 2 * shape(label)[1] + 1
-  logs = log_softmax(logits)
-  id = cast(label, i32)
+  n = shape(label)[1]
+  states = 2 * n + 1
+  there = cut(logits, 2, blank, blank + 1)
+  known = class_labels(label, classes, blank) if label_lengths == none else label
+  end = integers(expect_range(lengths, 0, L)) if lengths != none else L + 0 * iota(i32[N])
+  count = integers(expect_range(label_lengths, 0, n)) if label_lengths != none else n + 0 * iota(i32[N])
+  id = integers(known)
+  legal = id >= 0 and id < classes and id != blank or iota(dtype(count)[n]) >= expand(count)
+  sound = end >= 0 and end <= L and count >= 0 and count <= n and all(legal, axis = 1)
+  sure = cast(select(sound, 1, inf - inf), T)
+  logs = log_softmax(logits) * reshape(sure, [N, 1, 1])
   blanks = blank + 0 * iota(i32[N, states], axis = 1)
-  pairs = reshape(stack([blanks[:, 0:shape(id)[1]], id], axis = 2), [N, states - 1])
+  pairs = reshape(stack([blanks[:, 0:n], cast(id, i32)], axis = 2), [N, states - 1])
   kind = concat([pairs, blanks[:, 0:1]], axis = 1)
   at = iota(i32[states])
   before = concat([blanks[:, 0:2], kind[:, 0:states - 2]], axis = 1)
   may_skip = kind != blank and kind != before and at >= 2
   scores = take_along(logs, broadcast(expand(kind, 1), [N, L, states]), 2)
-  end = cast(lengths, i32) if lengths != none else L + 0 * id[:, 0]
-  ways = select(broadcast(at < 2, [N, states]), scores[:, 0], never)
+  first = select(broadcast(at < 2, [N, states]), scores[:, 0], never)
+  ways = select(expand(end) > 0, first, cast(select(at < 1, 0.0, never), T))
   none_there = broadcast(cast(broadcast(never, [2]), T), [N, 2])
-  live = expand(end) > 1 + iota(i32[L - 1])
+  live = expand(end) > 1 + iota(dtype(end)[L - 1])
   if L > 1 {
     scan ways over score in scores[:, 1:], lives in live {
       one = concat([none_there[:, 0:1], ways[:, 0:states - 1]], axis = 1)
@@ -189,12 +209,18 @@ function ctc_loss(logits : T[N, L, classes], label, lengths = none, label_length
       ways = select(expand(lives), next, ways)
     }
   }
-  n = cast(label_lengths, i32) if label_lengths != none else shape(label)[1] + 0 * id[:, 0]
-  last = take_along(ways, expand(2 * n), 1)
-  last_but_one = select(expand(n) > 0, take_along(ways, max(expand(2 * n - 1), 0), 1), never)
+  last = take_along(ways, expand(2 * count), 1)
+  last_but_one = select(expand(count) > 0, take_along(ways, max(expand(2 * count - 1), 0), 1), never)
   total = logsumexp(concat([last, last_but_one], axis = 1))
-  fits = total > 0.5 * never
-  return select(fits, -select(fits, total, cast(0, T)), inf)
+  fails = total <= 0.5 * never
+  return select(fails, inf, -select(fails, cast(0, T), total)) * sure
+}
+
+# For ctc_loss: labels, of which all count, as classes but the blank.
+function class_labels(label, classes, blank) {
+  low = 1 if blank == 0 else 0
+  high = classes - 2 if blank == classes - 1 else classes - 1
+  return expect_range(label, low, high) if low <= high else label
 }
 
 # SPDX-License-Identifier: Apache-2.0

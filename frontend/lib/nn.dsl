@@ -21,6 +21,7 @@ layer mlp(x, units : list, activation = relu, precision = none) with precision =
 }
 
 # A learned row of numbers for each of `size` ids, kept in 16 bits with storage = bf16 or f16; zeros, not learned, for the id `padding`.
+# Other ids that name no row are those of lookup.
 #   input ids : i32[B, 5]
 #   predict y = nn.embedding(ids, size = 10, units = 4)   # f32[B, 5, 4]
 layer embedding(ids, size : int, units : int, initial = uniform, padding = none, storage = none) {

@@ -126,6 +126,7 @@ function sum_of_ints(x) { return cast(sum(x, axis = 1, keep = true), i32) }
 
 # The sum of the rows of a learned table that the last axis of `ids` names, each times its weight; with join = "mean" divided by
 # how many they are. An id that is `padding` counts for nothing; a bag of nothing is 0. embedding_lookup_sparse divides by the weights.
+# Other ids that name no row, which lookup says, are rows of zeros that count.
 # With storage = bf16 or f16 the table is kept in 16 bits.
 #   input ids : i32[B, 5]
 #   predict y = nn.embedding_bag(ids, size = 10, units = 4, join = "mean", padding = 0)   # f32[B, 4]
@@ -148,6 +149,7 @@ function some_rows(table, ids) { return gather(table, max(expect_range(ids, -1, 
 # What tf.nn.embedding_lookup_sparse gives: the rows of `table` that the last axis of `ids` names, each times its weight, joined as
 # their "sum", as "mean", divided by the sum of the weights, or as "sqrtn", divided by the root of the sum of their squares. An id
 # below 0 names nothing, as the padding of a sparse matrix (`x.npz:places/16`). A row of nothing is 0. The table's gradient is sparse.
+# An id beyond the table is an error in the data of inputs, and a row of zeros that counts where it is computed.
 #   input ids : i32[B, 5]
 #   input weights : f32[B, 5]
 #   var table : f32[10, 4] = uniform()
@@ -163,7 +165,7 @@ function embedding_lookup_sparse(table, ids, weights = none, combiner = "mean") 
 }
 
 # What tf.sparse.sparse_dense_matmul gives of rows with few values: `values` stand in the columns `places`, those below 0 nowhere;
-# [B, J] of both and [K, M] make [B, M], and no row becomes dense.
+# [B, J] of both and [K, M] make [B, M], and no row becomes dense. Places beyond the kernel are nowhere, too, where they are computed.
 #   input places : i32[B, 5]
 #   input values : f32[B, 5]
 #   var kernel : f32[10, 4] = glorot_uniform()

@@ -75,16 +75,17 @@ function squeeze(x, axis) {
 #   predict y = flatten(x)            # f32[B, 6]
 function flatten(x) { return reshape(x, [shape(x)[0], -1]) }
 
-# A row of `depth` zeros with a 1 at the place that x says.
+# A row of `depth` zeros with a 1 at the place that x says; nothing but zeros where a computed x is no place. In the data of inputs
+# that is an error.
 #   input x : i32[B]
 #   predict y = one_hot(x, 3)         # f32[B, 3]
 function one_hot(x, depth : int, to = f32) {
-  known = expect_range(x, 0, depth - 1)
-  id = cast(known, i32) if dtype(x) == u8 else known
+  id = integers(expect_range(x, 0, depth - 1))
   return cast(expand(id) == iota(dtype(id)[depth]), to)
 }
 
-# The rows of a table that `ids` name: of an embedding.
+# The rows of a table that `ids` name: of an embedding. Zeros for computed ids that name none, as TensorFlow has on GPUs; in the data
+# of inputs they are an error.
 #   input ids : i32[B, 5]
 #   var table : f32[10, 4] = normal()
 #   predict y = lookup(table, ids)    # f32[B, 5, 4]
@@ -153,7 +154,9 @@ function logsumexp(x, axis = -1, keep = false) {
 
 # ---- losses: one number per example ----
 
-# -log softmax(logits)[label] of each row. `label` holds class numbers of any integer type, or one probability per class.
+# -log softmax(logits)[label] of each row. `label` holds class numbers of any integer type, or one probability per class. A class
+# number that is none is an error in the data of an input; a computed one makes the row's loss and gradient NaN, as TensorFlow has on
+# GPUs: where rows are to count for nothing, take max(label, 0), and a weight of 0.
 #   input x : f32[B, 10]
 #   input label : i32[B]
 #   logits = x @ broadcast(0.1, [10, 3])
@@ -162,17 +165,19 @@ function softmax_cross_entropy(logits : T[..., classes], label) {
   shifted = logits - stop_gradient(max(logits, axis = -1, keep = true))
   total = log(sum(exp(shifted), axis = -1))
   if dtype(label) == T { return sum(label, axis = -1) * total - sum(label * shifted, axis = -1) }
-  known = expect_range(label, 0, classes - 1)
-  id = cast(known, i32) if dtype(label) == u8 else known
+  id = integers(expect_range(label, 0, classes - 1))
   hit = expand(id) == iota(dtype(id)[classes])
-  return total - sum(select(hit, shifted, 0), axis = -1)
+  return total * cast(of_class(label, classes), T) - sum(select(hit, shifted, 0), axis = -1)
 }
 
 # -label * log(sigmoid(x)) - (1 - label) * log(1 - sigmoid(x)), by element.
 #   input logits : f32[B]
 #   input label : f32[B]
 #   metric loss = mean(sigmoid_cross_entropy(logits, label))
-function sigmoid_cross_entropy(logits : T[...], label : T[...]) { return softplus(logits) - logits * label }
+function sigmoid_cross_entropy(logits : T[...], label : T[...]) {
+  above = logits > 0
+  return softplus(select(above, -logits, logits)) + select(above, logits * (1 - label), -logits * label)
+}
 
 # (x - y)^2, by element.
 #   input x : f32[B]
@@ -222,11 +227,14 @@ function weighted_mean(loss, weights) {
   return ratio(sum(loss * weights), sum(broadcast(weights, shape(loss))))
 }
 
-# Is the largest logit the label's?
+# Is the largest logit the label's? Never where the label is no class.
 #   input logits : f32[B, 3]
 #   input label : i32[B]
 #   metric accuracy = mean(correct(logits, label))
-function correct(logits, label) { return argmax(logits, axis = -1) == cast(label, i32) }
+function correct(logits, label) {
+  id = label if dtype(label) == i64 else cast(label, i32)
+  return cast(argmax(logits, axis = -1), dtype(id)) == id
+}
 
 # ---- noise ----
 

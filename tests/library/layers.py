@@ -182,7 +182,20 @@ BAGS[0] = 0
 PADDED = np.where(np.arange(3) < np.array([3, 0, 1, 2, 3, 1, 3])[:, None], ids(8, 5, 3), -1)
 TABLE = "  var t : REAL[5, 3] = uniform()\n  y = "
 
+OUTSIDE = np.array([[0, 4, -1], [5, 2, 2], [-2, 9, 4], [1, 1, 5], [2**30, 0, 3], [3, -7, 0], [5, 6, 7]], np.int32)  # of 0 to 4
+
+
+def table_rows(table, i):
+    """Zeros where there is no row: JAX's filling, but that its negative numbers count from the end."""
+    return jnp.take(table, jnp.where(jnp.asarray(i) < 0, 1 << 20, jnp.asarray(i)), axis=0, mode="fill", fill_value=0)
+
+
 LAYERS = [
+    Case("nn.embedding(2 * i - i, 5, 3)", {"i": OUTSIDE}, lambda i, p: table_rows(p["y.table"], i), types=("f32",), note="beyond"),
+    Case("nn.embedding_bag(2 * i - i, 5, 3, join = \"mean\", padding = 0, to = REAL)", {"i": OUTSIDE}, lambda i, p: jnp.sum(
+        table_rows(p["y.table"], i) * (i != 0)[..., None], 1) / jnp.maximum(jnp.sum(i != 0, 1), 1)[:, None], note="beyond"),
+    Case("select(nn.length_mask(2 * i - i, 4)[:, 0, 0], 1, 0)", {"i": OUTSIDE[:, 0]}, lambda i: jnp.where(
+        jnp.arange(4) < i[:, None], jnp.float32(1), jnp.float32(0)), note="beyond"),
     Case("nn.rms_norm(x)", {"x": X}, rms),
     Case("nn.rms_norm(x)", {"x": 0 * X}, rms, gradients=False, note="of 0"),
     Case("nn.group_norm(x, groups = 2)", {"x": IMAGE}, groups(2), off=10),

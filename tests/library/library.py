@@ -5,6 +5,7 @@ import os
 import sys
 
 import case
+import digits
 import drawn
 import images
 import optimizers
@@ -31,6 +32,7 @@ def main():
     runs += [(d, d.text, lambda d=d: images.check(lib, d)) for d in images.DRAWN]
     runs += [(text, text, lambda text=text, numbers=numbers: optimizers.check(lib, text, numbers))
              for text, numbers in optimizers.carried().items()]
+    runs += [(name, name, lambda check=check, row=row, real=real: check(lib, row, real)) for name, check, row, real in digits.ALL]
     for c, name, check in runs:
         if sys.argv[2:] and not any(word in name for word in sys.argv[2:]):
             continue

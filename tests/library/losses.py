@@ -72,7 +72,64 @@ WORDS = np.array([[1, 2], [1, 1], [2, 1], [2, 2], [1, 2], [2, 1], [1, 1]], np.in
 LENGTHS = np.array([5, 5, 3, 4, 2, 5, 3], np.int32)  # exactly as many steps as are needed, among others
 COUNTS = np.array([2, 2, 1, 1, 2, 0, 2], np.int32)
 
+
+# What torch 2.15 gives of these logits in each row, float64: no steps, steps too few, and padding that is no class.
+FRAMES = np.broadcast_to(np.array([[0, 1, 2], [1, 0.5, 0], [0, -1, 1.5]]), (7, 3, 3)).copy()
+FRAMES_HERE = {"x": FRAMES, "w": np.array([[1, 2], [1, 2], [2, 77], [-5, 9], [1, 1], [2, 2], [1, 2]], np.int32),
+               "ends": np.array([0, 0, 3, 2, 2, 3, 2], np.int32), "counts": np.array([0, 1, 1, 0, 2, 2, 2], np.int32)}
+TORCH = np.array([0, np.inf, 1.49428067483232, 3.087875635086115, np.inf, 1.354243534893249, 3.087875635086115])
+TORCH_BY = np.array([
+    [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    [[-0.135697588487111, 0.244728471054798, -0.109030882567687], [0.094131669412091, 0.307195885718498, -0.40132755513059],
+     [-0.19292012156805, 0.062890013245868, 0.130030108322182]],
+    [[-0.909969426829619, 0.244728471054798, 0.665240955774822], [-0.493519608944346, 0.307195885718498, 0.186323723225848], [0, 0, 0]],
+    [[0, 0, 0], [0, 0, 0], [0, 0, 0]],
+    [[0.09003057317038, 0.244728471054798, -0.334759044225178], [-0.493519608944346, 0.307195885718498, 0.186323723225848],
+     [0.17095278019779, 0.062890013245868, -0.233842793443658]],
+    [[0.09003057317038, -0.755271528945202, 0.665240955774822], [0.506480391055654, 0.307195885718499, -0.813676276774153], [0, 0, 0]]])
+
+# Lengths and labels that cannot be, computed: torch refuses such lengths, and reads beyond its classes for such labels.
+CANNOT = {"x": FRAMES, "w": np.array([[1, 3], [1, -1], [1, 0], [1, 2], [1, 2], [1, 2], [1, 2]], np.int32),
+          "ends": np.array([3, 3, 3, 3, 4, -2, 3], np.int32), "counts": np.array([2, 2, 2, 5, 1, 1, -1], np.int32)}
+BEYOND = np.array([0, -1, 4, 3, 2**30, 1, -7], np.int32)  # of classes 0 to 3
+WIDE = np.array([0, 2**32, 2**32 + 1, -2**32, 3, 1 - 2**32, 2], np.int64)
+BYTES = np.array([0, 255, 4, 3, 128, 1, 7], np.uint8)
+
+
+def picked(x, i):
+    """x[i] of each row, NaN where there is none: JAX's own rule, but that its negative numbers count from the end, and
+    that it takes numbers as i32."""
+    i = jnp.asarray(i).astype(jnp.int64)
+    return jnp.take_along_axis(x, jnp.where((i < 0) | (i > 1 << 20), 1 << 20, i)[:, None], 1, mode="fill", fill_value=jnp.nan)[:, 0]
+
+
+def sparse_cross_entropy(x, i):
+    return -picked(jax.nn.log_softmax(x), i) + 0 * jnp.sum(x, 1) * picked(x, i)  # TensorFlow's gradient is NaN in the whole row
+
+
+def focal(x, i):
+    p = picked(jax.nn.softmax(x), i)
+    return -(1 - p) ** 2 * jnp.log(p) + 0 * jnp.sum(x, 1) * p
+
+
 LOSSES = [
+    Case("ctc_loss(x, w, lengths = ends, label_lengths = counts)", FRAMES_HERE, lambda *_: TORCH, gradients=False, note="as torch"),
+    Case("gradient(sum(ctc_loss(x, w, lengths = ends, label_lengths = counts)), x)", FRAMES_HERE, lambda *_: TORCH_BY,
+         gradients=False, note="as torch"),
+    Case("ctc_loss(x, w * 2 - w, lengths = 2 * ends - ends, label_lengths = 2 * counts - counts)", CANNOT,
+         lambda x, *_: jnp.nan * jnp.sum(x, (1, 2)), note="of what cannot be"),
+    Case("ctc_loss(x, w)", {"x": np.where(np.arange(7)[:, None, None] == 2, np.nan, rows(16, 3, 3)), "w": WORDS * 0 + [[1, 2]]},
+         ctc(), gradients=False, note="of NaN"),
+    Case("softmax_cross_entropy(x, 2 * i - i)", {"x": X, "i": BEYOND}, sparse_cross_entropy, note="of what is no class"),
+    Case("softmax_cross_entropy(x, i * 2 - i)", {"x": X, "i": WIDE}, sparse_cross_entropy, note="of i64 that are no classes"),
+    Case("softmax_cross_entropy(x, i * 2 - i)", {"x": X, "i": BYTES}, sparse_cross_entropy, note="of bytes that are no classes"),
+    Case("softmax_cross_entropy(x, smooth_labels(2 * i - i, 4, 0.2, REAL))", {"x": X, "i": BEYOND},
+         lambda x, i: -jnp.sum((0.8 * jax.nn.one_hot(i, 4) + 0.05 + 0 * picked(x, i)[:, None]) * jax.nn.log_softmax(x), 1),
+         gradients=False, note="of what is no class"),
+    Case("focal_loss(x, 2 * i - i)", {"x": X, "i": BEYOND}, focal, note="of what is no class"),
+    Case("correct(x, i)", {"x": X, "i": WIDE}, lambda x, i: jnp.argmax(x, 1) == i, gradients=False, note="of what is no class"),
+    Case("one_hot(2 * i - i, 4, REAL)", {"i": BEYOND}, lambda i: jax.nn.one_hot(i, 4), note="of what is no place"),
     Case("softmax_cross_entropy(x, smooth_labels(i, 4, 0.2, REAL))", {"x": X, "i": LABEL},
          lambda x, i: -jnp.sum((0.8 * jax.nn.one_hot(i, 4) + 0.05) * jax.nn.log_softmax(x), 1)),
     Case("focal_loss(x, i)", {"x": X, "i": LABEL}, categorical(2.0)),
