@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """library.py DGC SAMPLES SOURCE: docs/library.md is what the comments of the library say, and each example there is run: a step
-of every entry that it has, on rows of small numbers. Every definition is described, or is said to be a helper of another."""
+of every entry that it has, on rows of small numbers. Every definition is described, or is said to be a helper of another, and has
+what its comment names."""
 import ctypes
 import pathlib
 import re
@@ -67,6 +68,14 @@ def run(lib, text):
     return "%s\n%s\n%s" % (model, wrong, said) if wrong or said or not ran else ""
 
 
+def unknown(text, definition, names):
+    """Names that a comment says a definition has, and it does not: what stands in `x`, unless it is `another function`, of which
+    nothing is explained; what stands before a colon as `x`:; and x = value, a number, a string or a word of the language."""
+    here = set(re.findall(r"\w+", definition)) | {"scan"}
+    told = {n for n, colon in re.findall(r"`(\w+)`(:?)", text) if n not in here and (colon or n not in names)}
+    return sorted(told | {n for n in re.findall(r"(?<![\w.])(\w+) = (?:true|false|none|\"|-?[\d.]+$)", text) if n not in here})
+
+
 page = subprocess.run([dgc, "doc", "--markdown"], check=True, stdout=subprocess.PIPE).stdout.decode()
 check(page == (root / "docs/library.md").read_text(), "docs/library.md is stale: dgc doc --markdown -o docs/library.md")
 lib, described = library(), {}
@@ -80,6 +89,9 @@ for entry in re.split(r"^(?=\*\*\w+\*\* `)", page, flags=re.M)[1:]:
         wrong = run(lib, example[1])
         check(not wrong, name, wrong)
 check(run(lib, "  input x : f32[B]\n  predict y = softmaxx(x)\n"), "what is wrong is told")
+check(unknown("`reverse`: from its end", "function f(x, from_end = false)", {"reverse"}) == ["reverse"], "`x`:")
+check(unknown("`rverse` and `scan`, with keep = true", "function f(x)", {"reverse"}) == ["keep", "rverse"], "x = value")
+check(unknown("`x`, as `reverse` has it", "function f(x)", {"reverse"}) == [], "another function")
 for path in sorted((root / "frontend/lib").glob("*.dsl")):
     lines = path.read_text().splitlines()
     for i, line in enumerate(lines):
@@ -91,6 +103,10 @@ for path in sorted((root / "frontend/lib").glob("*.dsl")):
             above -= 1
         helper = re.match(r"# For \w+[^:]*: ", lines[above])
         check(above < i, path.name, found[2], "has no comment")
+        end = next((k for k in range(i, len(lines)) if lines[k].startswith("}") or lines[k].endswith("}") and k == i), i)
+        prose = " ".join(line[2:] for line in lines[above:i] if not line.startswith("#   "))
+        absent = unknown(prose, "\n".join(lines[i:end + 1]), set(described))
+        check(not absent, path.name, found[2], "is said to have", ", ".join(absent))
         check(helper or described.get(found[2]) == found[1], path.name, found[2], "is not in docs/library.md")
 listed = subprocess.run([dgc, "doc"], check=True, stdout=subprocess.PIPE).stdout.decode()
 check(all(len(line) <= 80 for line in listed.splitlines()), "doc in 80 columns")
