@@ -146,10 +146,25 @@ static bool optimize(struct work *w, LLVMModuleRef module, LLVMTargetMachineRef 
   return false;
 }
 
-static LLVMMemoryBufferRef compile(struct work *w, LLVMModuleRef module, LLVMTargetMachineRef machine) {
+/* On AArch64 LLVM makes `x < c ? x : c` FMINNM, whose zeros and NaN are others: of -0 and 0 it gives -0. It does not where
+ * the condition is frozen, which costs nothing; what is frozen earlier, PASSES undo. */
+static void keep_selects(const struct work *w, LLVMModuleRef module, LLVMBuilderRef builder) {
+  if (strncmp(w->host->triple, "aarch64", strlen("aarch64")) != 0) return;
+  for (LLVMValueRef f = llvm.GetFirstFunction(module); f; f = llvm.GetNextFunction(f))
+    for (LLVMBasicBlockRef b = llvm.GetFirstBasicBlock(f); b; b = llvm.GetNextBasicBlock(b))
+      for (LLVMValueRef i = llvm.GetFirstInstruction(b); i; i = llvm.GetNextInstruction(i)) {
+        if (llvm.GetInstructionOpcode(i) != LLVMSelect) continue;
+        llvm.PositionBuilderBefore(builder, i);
+        llvm.SetOperand(i, 0, llvm.BuildFreeze(builder, llvm.GetOperand(i, 0), ""));
+      }
+}
+
+static LLVMMemoryBufferRef compile(struct work *w, const struct emit *e, LLVMTargetMachineRef machine) {
+  LLVMModuleRef module = e->module;
   LLVMMemoryBufferRef object = NULL;
   char *message = NULL;
   if (!verify(w, module) || !optimize(w, module, machine)) return NULL;
+  keep_selects(w, module, e->builder);
   if (llvm.TargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &object)) {
     set_error(w, "generating code failed", message);
     llvm.DisposeMessage(message);
@@ -196,7 +211,7 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
   llvm.SetModuleDataLayout(e.module, layout);
   if (!w->shared[group] || !emit_shared(&e, w, group, scratch))
     for (int i = 0; i < w->code[group].count; i++) emit_request(&e, request(w, group, i), scratch);
-  LLVMMemoryBufferRef object = compile(w, e.module, machine);
+  LLVMMemoryBufferRef object = compile(w, &e, machine);
   if (object) {
     struct code *c = &w->code[group];
     c->data = llvm.GetBufferStart(object), c->size = llvm.GetBufferSize(object), c->owner = object;
