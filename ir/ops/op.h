@@ -150,9 +150,9 @@ bool is_aggregation(const char *name);
 bool joins_given(const struct node *n);
 /* A variable of which each tower has a copy of its own, joined when it is read. */
 bool is_on_read(const struct node *n);
-/* How a variable stands to one of the model's. */
 /* Of a variable: the narrow type whose values it holds alone, as its attribute `storage` says; DT_F32: it holds any. */
 enum dtype node_storage(const struct node *n);
+/* How a variable stands to one of the model's. */
 struct variable_identity variable_identity(const struct node *n);
 /* An all_reduce that its devices do together, each with a node of its own of the same operands: one per device, in
  * tower order, of which each device reads its own. */
