@@ -146,8 +146,8 @@ static bool optimize(struct work *w, LLVMModuleRef module, LLVMTargetMachineRef 
   return false;
 }
 
-/* On AArch64 LLVM makes `x < c ? x : c` FMINNM, whose zeros and NaN are others: of -0 and 0 it gives -0. It does not where
- * the condition is frozen, which costs nothing; what is frozen earlier, PASSES undo. */
+/* On AArch64 LLVM makes `x < c ? x : c` FMINNM, whose zeros and NaN are others: of -0 and 0 it gives -0. It does not
+ * where the condition is frozen, which costs nothing; what is frozen earlier, PASSES undo. */
 static void keep_selects(const struct work *w, LLVMModuleRef module, LLVMBuilderRef builder) {
   if (strncmp(w->host->triple, "aarch64", strlen("aarch64")) != 0) return;
   for (LLVMValueRef f = llvm.GetFirstFunction(module); f; f = llvm.GetNextFunction(f))

@@ -73,8 +73,8 @@ EOF
     expect 0 "stored in $set on $one" "$dgc" train stored.dsl $short --devices $one --towers 2 --set storage=$set \
       --checkpoint $set.safetensors --overwrite
   done
-  expect 0 'as f32' "$dgc" checkpoint cast $kind.safetensors --to f32 -o wide.safetensors
-  expect 0 'the same numbers' "$dgc" checkpoint diff wide.safetensors f32.safetensors
+  expect 0 'as f32' "$dgc" checkpoint cast $kind.safetensors --to f32 -o $kind.wide.safetensors
+  expect 0 'the same numbers' "$dgc" checkpoint diff $kind.wide.safetensors f32.safetensors
   expect 0 "stored in $kind on $devices" "$dgc" train stored.dsl $short --devices $devices --checkpoint two.safetensors --overwrite
   same $kind.safetensors two.safetensors
   expect 0 "stored in $kind on $devices, central_storage" "$dgc" train stored.dsl $short --devices $devices --strategy central_storage \
