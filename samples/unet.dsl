@@ -17,7 +17,7 @@ model unet(filters = 8, rate = 3e-3) {
   input label : u8[B]
 
   clean  = cast(image, f32) / 255
-  digit  = expand(expand(cast(label, i32), 1), 1) + 1
+  digit  = expand(expand(cast(expect_range(label, 0, 9), i32), 1), 1) + 1
   class  = select(clean > 0.4, broadcast(digit, [B, 28, 28]), 0)     # 0: paper
   x      = expand(0.5 * clean + 0.5 * random_uniform(type(clean)))
   a      = two(x, filters)
