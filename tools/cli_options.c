@@ -362,19 +362,17 @@ static bool comes_again(const struct cli *c, int index, size_t len) {
 
 /* The library knows those of its own options; what training writes, it knows when it trains. */
 static int use_given(struct cli *c, int index) {
-  struct cli_option o;
   const char *given = c->given[index], *equals = strchr(given, '=');
   size_t len = strcspn(given, "=");
+  const struct own_option *o = equals ? find_own(given + 2, len - 2) : NULL;
+  enum dgc_file_use use = o ? use_of(c->verb, o->use) : DGC_NO_FILE;
   char what[64];
-  for (int i = 0; equals && cli_option(c->verb, i, &o); i++) {
-    if (strlen(o.name) != len - 2 || strncmp(o.name, given + 2, len - 2) != 0) continue;
-    bool many = strncmp(o.value, "NAME=", 5) == 0;
-    const char *path = many ? strchr(equals + 1, '=') : equals;
-    if (!o.use || !find_own(o.name, len - 2) || !path || (!many && comes_again(c, index, len))) return DGC_OK;
-    snprintf(what, sizeof what, strcmp(o.name, "file") == 0 ? "-o" : "--%s", o.name);
-    return cli_status(c, dgc_uses(c->session, what, path + 1, o.use));
-  }
-  return DGC_OK;
+  if (!use) return DGC_OK;
+  bool many = strncmp(o->value, "NAME=", 5) == 0;
+  const char *path = many ? strchr(equals + 1, '=') : equals;
+  if (!path || (!many && comes_again(c, index, len))) return DGC_OK;
+  snprintf(what, sizeof what, strcmp(o->name, "file") == 0 ? "-o" : "--%s", o->name);
+  return cli_status(c, dgc_uses(c->session, what, path + 1, use));
 }
 
 int cli_use_files(struct cli *c) {
