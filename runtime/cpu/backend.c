@@ -77,7 +77,10 @@ static bool cpu_prepare(void *self, struct arena *a, const struct step *step, in
 
 static bool cpu_finish(void *self, struct diags *d) {
   struct cpu *cpu = self;
-  return cpu_jit_finish(cpu->jit, d);
+  if (!cpu_jit_finish(cpu->jit, d)) return false;
+  bool good = onednn_finish();
+  if (!good) diag_error(d, LOC_NONE, "cpu: out of memory");
+  return good;
 }
 
 /* Of forward products the sizes that decide are known, whatever the batch is. */

@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,14 +133,13 @@ static void undo_making(void *making) {
 }
 
 /* The library does not look at each piece of memory that it asks for, so there is to be more than it takes. */
-bool onednn_make(void *plan, bool products, bool (*make)(void *plan)) {
+static bool make_after(struct start *s, void *plan, bool (*make)(void *plan)) {
   enum { ROOM = 8 << 20 };
   struct making m = {plan, get_threads()};
   struct arena_guard guard;
   arena_guard(&guard, undo_making, &m);
   set_threads(1); /* a primitive remembers how many threads it was made for */
-  bool good = start(products ? &for_products : &whole) && foreign_memory(0, ROOM);
-  if (products) onednn_wait(); /* no thread is left where a process ends without closing */
+  bool good = start(s) && foreign_memory(0, ROOM);
   if (good) {
     foreign_enter();
     good = make(plan);
@@ -147,6 +147,22 @@ bool onednn_make(void *plan, bool products, bool (*make)(void *plan)) {
   }
   set_threads(m.threads);
   arena_unguard(&guard);
+  return good;
+}
+
+static atomic_bool has_products;
+
+bool onednn_make(void *plan, bool products, bool (*make)(void *plan)) {
+  if (products) atomic_store_explicit(&has_products, true, memory_order_relaxed);
+  return make_after(&whole, plan, make);
+}
+
+static bool make_nothing(void *plan) { return plan == NULL; }
+
+bool onednn_finish(void) {
+  if (!atomic_load_explicit(&has_products, memory_order_relaxed)) return true;
+  bool good = make_after(&for_products, NULL, make_nothing);
+  onednn_wait(); /* no thread is left where a process ends without closing */
   return good;
 }
 

@@ -8,13 +8,15 @@
 
 /* Once per thread that runs what the library has made: keeps it from starting threads of its own. */
 void cpu_thread_init(void);
-/* Calls make(plan), which makes primitives, with one thread and a library that has started, for products too if they
- * are asked for. False if make gives that, or there is no memory to start. Where the call is left for want of memory,
+/* Calls make(plan), which makes primitives, with one thread and a library that has started; `products` are to be among
+ * what it is for. False if make gives that, or there is no memory to start. Where the call is left for want of memory,
  * `plan` is freed, and what the library has made of it is not touched. */
 bool onednn_make(void *plan, bool products, bool (*make)(void *plan));
-/* Starts the library for products beside the caller, once, where another processor may do it; onednn_make waits for
- * that. */
+/* Starts the library for products beside the caller, once, where another processor may do it. */
 void onednn_expect_products(void);
+/* Behind all that was made, and before any of it runs: if there are products among it, the library has started for them
+ * then. Primitives are made while that goes on. False if there is no memory. */
+bool onednn_finish(void);
 /* Until no thread of expect_products is left. */
 void onednn_wait(void);
 /* The name of the way in which it is computed; "ref" where there is none to know. */
