@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # LLVM is loaded when kernels are compiled that the cache does not have, and not before; what is said when it cannot be
-# loaded.
+# loaded. Nothing is looked for that nobody has.
 . "$(dirname "$0")/lib.sh"
 
 # loads WHAT COMMAND...: the libraries that the dynamic linker opens while a command runs end up in ./files.
@@ -9,8 +9,9 @@ loads() {
   what=$1
   shift
   rm -f linker.*
-  expect 0 "$what" env LD_DEBUG=files LD_DEBUG_OUTPUT=linker "$@"
+  expect 0 "$what" env LD_DEBUG=files,libs LD_DEBUG_OUTPUT=linker "$@"
   cat linker.* | grep -o 'file=[^ ]*' >files
+  cat linker.* | grep -o 'find library=[^ ]*' >sought
 }
 without_llvm() {
   loads "$@"
@@ -35,6 +36,10 @@ if "$dgc" --version --verbose | grep -q LLVM; then
     mv out cold
     XDG_CACHE_HOME=$work/cache without_llvm 'warm cache' "$dgc" train "$samples/digits.dsl" --steps 1 --quiet
     same out cold
+    # oneDNN multiplies, and asks VTune to look on only where that is wanted.
+    if grep -q libJitPI sought; then fail 'a start looks for a library of VTune'; else pass; fi
+    XDG_CACHE_HOME=$work/cache ONEDNN_JIT_PROFILE=1 loads 'for VTune' "$dgc" train "$samples/digits.dsl" --steps 1 --quiet
+    if grep -q libJitPI sought; then pass; else fail 'VTune is not asked for'; fi
   fi
 
   export DGC_CACHE=off DGC_LLVM=/nowhere/libLLVM.so
