@@ -51,6 +51,19 @@ static int64_t places_met(const struct patches *p, int64_t row, bool turned, str
   return count;
 }
 
+/* Whether all places of the axis meet something. */
+static bool is_inside(const struct patch_axis *a, int64_t pixel) {
+  int64_t first = pixel * a->by_pixel + a->low;
+  return a->gap == 1 && first >= 0 && first + (a->places - 1) * a->by_place < a->image;
+}
+
+/* Whether places meet of pixel `row` what they meet of the one before, as much further on as pixels are apart. */
+static bool meets_alike(const struct patches *p, int64_t row) {
+  const struct patch_axis *a = &p->axis[2];
+  int64_t pixel = row % a->pixels;
+  return pixel > 0 && is_inside(a, pixel - 1) && is_inside(a, pixel);
+}
+
 /* All pixels of `row` to `end` that meet something under place k, in their order. */
 static int64_t pixels_met(const struct patches *p, int64_t k, int64_t row, int64_t end, struct meeting *out) {
   const struct patch_axis *axis = p->axis;
@@ -94,7 +107,7 @@ size_t conv_lanes_memory(const struct patches *p, int64_t pixels) {
 #define VECTOR         __m512
 #define LANES          16
 #define LOAD(p)        _mm512_loadu_ps(p)
-#define STORE(p, x)    _mm512_storeu_ps(p, x)
+#define STORE(p, x)    _mm512_storeu_ps(p, _mm512_add_ps(x, _mm512_setzero_ps()))
 #define FMADD(a, b, c) _mm512_fmadd_ps(a, b, c)
 #define FMA            __builtin_fmaf
 #include "kernels/cpu/conv_lanes.def"
@@ -103,7 +116,7 @@ size_t conv_lanes_memory(const struct patches *p, int64_t pixels) {
 #define VECTOR         __m512d
 #define LANES          8
 #define LOAD(p)        _mm512_loadu_pd(p)
-#define STORE(p, x)    _mm512_storeu_pd(p, x)
+#define STORE(p, x)    _mm512_storeu_pd(p, _mm512_add_pd(x, _mm512_setzero_pd()))
 #define FMADD(a, b, c) _mm512_fmadd_pd(a, b, c)
 #define FMA            __builtin_fma
 #include "kernels/cpu/conv_lanes.def"
@@ -114,7 +127,7 @@ size_t conv_lanes_memory(const struct patches *p, int64_t pixels) {
 #define VECTOR         __m256
 #define LANES          8
 #define LOAD(p)        _mm256_loadu_ps(p)
-#define STORE(p, x)    _mm256_storeu_ps(p, x)
+#define STORE(p, x)    _mm256_storeu_ps(p, _mm256_add_ps(x, _mm256_setzero_ps()))
 #define FMADD(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define FMA            __builtin_fmaf
 #include "kernels/cpu/conv_lanes.def"
@@ -123,7 +136,7 @@ size_t conv_lanes_memory(const struct patches *p, int64_t pixels) {
 #define VECTOR         __m256d
 #define LANES          4
 #define LOAD(p)        _mm256_loadu_pd(p)
-#define STORE(p, x)    _mm256_storeu_pd(p, x)
+#define STORE(p, x)    _mm256_storeu_pd(p, _mm256_add_pd(x, _mm256_setzero_pd()))
 #define FMADD(a, b, c) _mm256_fmadd_pd(a, b, c)
 #define FMA            __builtin_fma
 #include "kernels/cpu/conv_lanes.def"
@@ -151,7 +164,9 @@ typedef struct {
     memcpy(&v, p, sizeof v);                                              \
     return v;                                                             \
   }                                                                       \
-  static inline void store_##V(T *p, V v) { memcpy(p, &v, sizeof v); }    \
+  static inline void store_##V(T *p, V v) {                               \
+    for (int i = 0; i < count; i++) p[i] = v.x[i] + 0;                    \
+  }                                                                       \
   static inline V fmadd_##V(V a, V b, V c) {                              \
     for (int i = 0; i < count; i++) c.x[i] = fma(a.x[i], b.x[i], c.x[i]); \
     return c;                                                             \

@@ -67,6 +67,21 @@ static int64_t met(const struct patch_axis *a, int64_t at) {
   return at < a->image ? at : -1;
 }
 
+uint64_t patches_met(const struct patches *p, int64_t line) {
+  enum { BITS = 64 };
+  const struct patch_axis *a = p->axis;
+  int64_t lines = a[0].places * a[1].places, p1 = line % a[1].pixels, p0 = line / a[1].pixels % a[0].pixels;
+  uint64_t bits = 0;
+  if (lines > BITS) return ALL_LINES;
+  for (int64_t k = 0; k < lines; k++) {
+    int64_t k1 = k % a[1].places, k0 = k / a[1].places;
+    bool meets = met(&a[0], p0 * a[0].by_pixel + k0 * a[0].by_place) >= 0 &&
+                 met(&a[1], p1 * a[1].by_pixel + k1 * a[1].by_place) >= 0;
+    bits |= (uint64_t)meets << k;
+  }
+  return bits == ALL_LINES >> (BITS - lines) ? ALL_LINES : bits;
+}
+
 /* How `pixels` pixels of an axis lie in a copy, in slots: as in the image, or where most of that is met by none, those
  * of a place beside each other. */
 struct slots {

@@ -27,6 +27,10 @@ int64_t patches_rows(const struct patches *p);
 int64_t patches_columns(const struct patches *p);
 /* Whether some place of some pixel meets nothing. */
 bool patches_have_gaps(const struct patches *p);
+/* The lines of the kernel, which are places of the last axis, where a line of pixels meets something: a bit for each of
+ * them. All bits where none is left out, or where they are more than the bits. */
+#define ALL_LINES UINT64_MAX
+uint64_t patches_met(const struct patches *p, int64_t line);
 /* Whether the rows lie in the image as they are, one behind the other. */
 bool patches_are_image(const struct patches *p);
 

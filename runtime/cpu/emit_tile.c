@@ -224,28 +224,29 @@ static void emit_run(struct tiling *g, struct loop_values *c, LLVMValueRef count
   emit_loop(g, c, count, 1);
 }
 
-/* Where A begins in a run. */
-static void begin_run(struct tiling *g, struct loop_values *c, LLVMValueRef at) {
-  c->a[0] = advance(g, llvm.GetParam(g->fn, 0), at);
+/* Where A and B begin in a run. */
+static void begin_run(struct tiling *g, struct loop_values *c, LLVMValueRef run) {
+  c->a[0] = advance(g, llvm.GetParam(g->fn, 0), load_int(g, run, offsetof(struct tile_run, a)));
+  c->b = advance(g, llvm.GetParam(g->fn, 1), load_int(g, run, offsetof(struct tile_run, b)));
   for (int i = 1; i < g->pointers; i++) c->a[i] = advance(g, c->a[0], load_row(g, i * GROUP));
 }
 
 static void emit_one_run(struct tiling *g, struct loop_values *c) {
   LLVMValueRef run = load_pointer(g, offsetof(struct tile_call, runs));
-  begin_run(g, c, load_int(g, run, offsetof(struct tile_run, at)));
+  begin_run(g, c, run);
   emit_run(g, c, load_int(g, run, offsetof(struct tile_run, count)));
 }
 
 /* All runs; there is one at least. */
 static void emit_runs(struct tiling *g, struct loop_values *c) {
-  enum { MOST = MAX_TILE_ROWS * MAX_TILE_VECTORS + 3 };
+  enum { MOST = MAX_TILE_ROWS * MAX_TILE_VECTORS + 2 };
   LLVMBuilderRef ir = g->e->builder;
   LLVMValueRef run = load_pointer(g, offsetof(struct tile_call, runs)),
                left = load_field(g, offsetof(struct tile_call, nruns));
   LLVMBasicBlockRef before = llvm.GetInsertBlock(ir), body = new_block(g, "run"),
                     behind = new_block(g, "all");
-  LLVMValueRef *all[MOST] = {&run, &left, &c->b}, first[MOST], phi[MOST];
-  int n = 3;
+  LLVMValueRef *all[MOST] = {&run, &left}, first[MOST], phi[MOST];
+  int n = 2;
   for (int r = 0; r < g->t->rows; r++)
     for (int v = 0; v < g->t->vectors; v++) all[n++] = &c->sum[r][v];
   llvm.BuildBr(ir, body);
@@ -254,7 +255,7 @@ static void emit_runs(struct tiling *g, struct loop_values *c) {
     first[i] = *all[i];
     *all[i] = phi[i] = llvm.BuildPhi(ir, llvm.TypeOf(first[i]), "");
   }
-  begin_run(g, c, load_int(g, run, offsetof(struct tile_run, at)));
+  begin_run(g, c, run);
   emit_run(g, c, load_int(g, run, offsetof(struct tile_run, count)));
   run = advance(g, run, int64(g, sizeof(struct tile_run)));
   left = llvm.BuildSub(ir, left, int64(g, 1), "");
@@ -269,7 +270,10 @@ static void emit_stores(struct tiling *g, const struct loop_values *c, LLVMValue
   for (int r = 0; r < g->t->rows; r++) {
     for (int v = 0; v < g->t->vectors; v++) {
       LLVMValueRef sum = c->sum[r][v];
-      if (add) sum = llvm.BuildFAdd(g->e->builder, load_vector(g, row, v), sum, "");
+      if (add)
+        sum = llvm.BuildFAdd(g->e->builder, load_vector(g, row, v), sum, "");
+      else if (g->t->positive)
+        sum = llvm.BuildFAdd(g->e->builder, sum, llvm.ConstNull(g->vector), "");
       store_vector(g, sum, row, v);
     }
     row = advance(g, row, g->c_step);
@@ -293,7 +297,6 @@ static void load_call(struct tiling *g) {
 }
 
 static void begin(struct tiling *g, struct loop_values *c) {
-  c->b = llvm.GetParam(g->fn, 1);
   LLVMBuilderRef ir = g->e->builder;
   LLVMBasicBlockRef entry = llvm.GetInsertBlock(ir), loads = new_block(g, "loads"),
                     zeros = new_block(g, "zeros");

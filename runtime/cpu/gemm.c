@@ -114,6 +114,7 @@ static const struct tile_code *make_tile(const struct gemm *g, struct cpu_jit *j
                    .lanes = lanes,
                    .columns = p->transpose_a,
                    .one_run = !g->at.patches,
+                   .positive = g->at.positive,
                    .last = (int)(columns % lanes)};
   return cpu_jit_tile(jit, &t);
 }
@@ -252,21 +253,6 @@ static void join(const struct area *s, int64_t number) {
     ADD(double)
 }
 
-/* -0 + 0 is +0. */
-#define PLUS_ZERO(T)                                                  \
-  for (int64_t i = 0; i < s->bottom - s->top; i++) {                  \
-    T *x = (T *)(void *)(to.at + i * to.step);                        \
-    for (int64_t j = 0; j < s->right - s->left; j++) x[j] = x[j] + 0; \
-  }
-
-static void make_positive(const struct area *s) {
-  struct sums to = level(s, 0);
-  if (s->g->size.dtype == DT_F32)
-    PLUS_ZERO(float)
-  else
-    PLUS_ZERO(double)
-}
-
 static const char *a_at(const struct gemm *g, const char *a, int64_t row, int64_t k) {
   return a + (g->size.transpose_a ? k * g->size.m + row : row * g->size.k + k) * g->bytes;
 }
@@ -279,13 +265,18 @@ static const char *b_at(const struct gemm *g, const char *b, int64_t k, int64_t 
 static void run_tiles(const struct area *s, struct sums to, const struct strip *strips, int nstrips,
                       const char *b, const struct tile_call *call) {
   const struct gemm *g = s->g;
+  struct tile_run runs[PRODUCT_PIECE];
+  struct tile_call some = *call;
   for (int64_t j = s->left; j < s->right; j += g->columns, b += g->b_apart) {
     bool last_columns = j + g->columns > g->size.n;
     for (const struct strip *strip = strips; strip < strips + nstrips; strip++) {
       const char *a = strip->a;
+      bool all = strip->meets == ALL_LINES;
+      some.runs = all ? call->runs : runs;
+      some.nruns = all ? call->nruns : patch_runs_met(strip, call->runs, call->nruns, runs);
       for (int64_t i = strip->top; i < strip->bottom; i += g->rows, a += g->a_apart)
         g->tile[i + g->rows > strip->bottom][last_columns]->fn(
-            a, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, call);
+            a, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, &some);
     }
   }
 }
@@ -306,7 +297,7 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
   const struct product *p = &g->size;
   int64_t a_step = g->packs_a || g->at.patches ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes;
   struct tile_run runs[PRODUCT_PIECE];
-  runs[0] = (struct tile_run){0, depth};
+  runs[0] = (struct tile_run){.count = depth};
   struct tile_call call = {.runs = runs,
                            .nruns = 1,
                            .b_step = (g->packs_b ? g->columns : g->at.b_row) * g->bytes,
@@ -323,12 +314,13 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
   }
   if (g->at.patches) {
     call.nruns = patch_runs(&g->patches, s->group, k, depth, s->a, s->panels_a, runs);
+    for (int64_t i = 0, at = 0; i < call.nruns; at += runs[i++].count) runs[i].b = at * call.b_step;
     run_tiles(s, to, s->strips, s->nstrips, b, &call);
     return;
   }
   for (int64_t i = s->top; i < s->bottom; i += g->deep) {
     int64_t end = least(i + g->deep, s->bottom);
-    struct strip strip = {find_a(s, k, depth, i, end), i, end};
+    struct strip strip = {find_a(s, k, depth, i, end), i, end, ALL_LINES};
     run_tiles(s, to, &strip, 1, b, &call);
   }
 }
@@ -352,7 +344,6 @@ static void run_area(const struct area *s) {
       for (int64_t ones = i >> 1; ones & 1; ones >>= 1) join(s, --waiting - 1);
   }
   while (waiting > 1) join(s, --waiting - 1);
-  if (s->g->at.positive) make_positive(s);
 }
 
 /* Bytes of the panels of B and of A, and of the sums that wait. */

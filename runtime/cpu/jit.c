@@ -206,7 +206,8 @@ bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, i
 
 static bool same_tile(const struct tile *a, const struct tile *b) {
   return a->dtype == b->dtype && a->rows == b->rows && a->vectors == b->vectors && a->lanes == b->lanes &&
-         a->columns == b->columns && a->one_run == b->one_run && a->last == b->last;
+         a->columns == b->columns && a->one_run == b->one_run && a->positive == b->positive &&
+         a->last == b->last;
 }
 
 static struct jit_kernel *tile_entry(struct cpu_jit *jit, const struct tile *t) {
@@ -216,8 +217,9 @@ static struct jit_kernel *tile_entry(struct cpu_jit *jit, const struct tile *t) 
   e = arena_new(jit->arena, struct jit_kernel);
   e->tile = *t;
   e->is_tile = true;
-  e->symbol = arena_printf(jit->arena, "tile_%s_%dx%dx%d_%d%s%s", dtype_name(t->dtype), t->rows, t->vectors,
-                           t->lanes, t->last, t->columns ? "_columns" : "", t->one_run ? "" : "_runs");
+  e->symbol = arena_printf(jit->arena, "tile_%s_%dx%dx%d_%d%s%s%s", dtype_name(t->dtype), t->rows, t->vectors,
+                           t->lanes, t->last, t->columns ? "_columns" : "", t->one_run ? "" : "_runs",
+                           t->positive ? "_positive" : "");
   e->next = jit->tiles;
   return jit->tiles = e;
 }

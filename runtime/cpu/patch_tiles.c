@@ -94,12 +94,13 @@ int patch_strips(const struct patch_tiles *t, int64_t group, int64_t first, int6
   int count = 0;
   for (int64_t u = first, left = 0; u < end; u++, left--) {
     struct strip *s = &out[count++];
-    *s = (struct strip){NULL, patch_row(t, u), patch_row(t, u + 1)};
+    *s = (struct strip){NULL, patch_row(t, u), patch_row(t, u + 1), ALL_LINES};
     if (t->transposed) {
       s->a = (t->block.bytes ? room : image) + place_at(t, u / t->cuts) +
              u % t->cuts * t->unit * t->patches->size;
       continue;
     }
+    s->meets = patches_met(t->patches, u / t->cuts);
     if (left == 0) {
       left = t->cuts > 1 ? 1 : lines_from(t, u, end - u);
       struct patch_area area = {group, u / t->cuts, left, u % t->cuts * t->unit, s->bottom - s->top};
@@ -114,10 +115,12 @@ int patch_strips(const struct patch_tiles *t, int64_t group, int64_t first, int6
 
 /* Runs along patches. */
 static int runs_of_places(const struct patch_tiles *t, int64_t k, int64_t end, struct tile_run *out) {
+  int64_t line = t->patches->axis[2].places * t->patches->terms;
   int count = 0;
   for (int64_t stop; k < end; k = stop) {
     stop = least((k / t->run + 1) * t->run, end);
-    out[count++] = (struct tile_run){place_at(t, k / t->run) + k % t->run * t->patches->size, stop - k};
+    out[count++] = (struct tile_run){
+        .a = place_at(t, k / t->run) + k % t->run * t->patches->size, .count = stop - k, .line = k / line};
   }
   return count;
 }
@@ -138,8 +141,17 @@ int patch_runs(const struct patch_tiles *t, int64_t group, int64_t k, int64_t de
     for (int64_t i = 0, stop; i < lines; i++, a += t->block.line, k = stop) {
       int64_t skipped = k % line - area.pixel;
       stop = least(k + area.pixels - skipped, end);
-      out[count++] = (struct tile_run){a - from + skipped * t->block.pixel, stop - k};
+      out[count++] = (struct tile_run){.a = a - from + skipped * t->block.pixel, .count = stop - k};
     }
   }
   return count;
+}
+
+int patch_runs_met(const struct strip *strip, const struct tile_run *runs, int64_t count,
+                   struct tile_run *out) {
+  int met = 0;
+  for (int64_t i = 0; i < count; i++)
+    if (strip->meets >> runs[i].line & 1) out[met++] = runs[i];
+  if (met == 0) out[met++] = runs[0];
+  return met;
 }

@@ -31,10 +31,11 @@ int64_t patch_units(const struct patch_tiles *t);
 /* The first row of a unit, or the end. */
 int64_t patch_row(const struct patch_tiles *t, int64_t unit);
 
-/* Rows [top, bottom) of C, and where those of A begin. */
+/* Rows [top, bottom) of C, and where those of A begin. `meets`: lines of the kernel that meet something (patches_met). */
 struct strip {
   const char *a;
   int64_t top, bottom;
+  uint64_t meets;
 };
 /* Of units [first, end), at most t->high; the image or a copy in `room`. How many. */
 int patch_strips(const struct patch_tiles *t, int64_t group, int64_t first, int64_t end, const char *image,
@@ -42,5 +43,8 @@ int patch_strips(const struct patch_tiles *t, int64_t group, int64_t first, int6
 /* Of k from `k` on, at most PRODUCT_PIECE or `depth`. How many. */
 int patch_runs(const struct patch_tiles *t, int64_t group, int64_t k, int64_t depth, const char *image,
                char *room, struct tile_run *out);
+/* Those of `count` runs where the strip meets something, or the first, of zeros; how many. */
+int patch_runs_met(const struct strip *strip, const struct tile_run *runs, int64_t count,
+                   struct tile_run *out);
 
 #endif

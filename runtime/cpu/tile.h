@@ -15,14 +15,16 @@ enum { MAX_TILE_ROWS = 24, MAX_TILE_VECTORS = 6, MAX_TILE_LANES = 16 };
 struct tile {
   enum dtype dtype; /* f32 or f64 */
   int rows, vectors, lanes;
-  bool columns; /* elements of a column of A lie one behind the other, else those of a row */
-  bool one_run; /* k is one run */
-  int last;     /* columns of the last vector, no more of which is read of B and written of C; 0: all lanes */
+  bool columns;  /* elements of a column of A lie one behind the other, else those of a row */
+  bool one_run;  /* k is one run */
+  bool positive; /* what is 0 becomes +0 where C is written, and stays so where it is added to */
+  int last; /* columns of the last vector, no more of which is read of B and written of C; 0: all lanes */
 };
 
-/* So many successive k whose A begins so many bytes behind A. */
+/* So many successive k whose A and B begin so many bytes behind those of the call. */
 struct tile_run {
-  int64_t at, count; /* count: at least 1 */
+  int64_t a, b, count; /* count: at least 1 */
+  int64_t line;        /* of patches: which of the kernel's lines it is in */
 };
 
 /* What a call is for, besides where A, B and C begin: the runs of k, at least one. In bytes: from the first row of A,
