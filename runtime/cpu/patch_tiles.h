@@ -31,7 +31,7 @@ int64_t patch_units(const struct patch_tiles *t);
 /* The first row of a unit, or the end. */
 int64_t patch_row(const struct patch_tiles *t, int64_t unit);
 
-/* Rows [top, bottom) of C, and where those of A begin. `meets`: the kernel's lines that meet something (patches_met). */
+/* Rows [top, bottom) of C, and where those of A begin. `meets`: what patches_met says of them. */
 struct strip {
   const char *a;
   int64_t top, bottom;
