@@ -2,8 +2,9 @@
 /* One operation of a line each, as text. */
 #include "hlo/emit.h"
 
+#include "base/bits.h"
+
 #include <math.h>
-#include <string.h>
 
 /* ---- types and lists ---- */
 
@@ -211,12 +212,8 @@ struct hlo_value hlo_divide(struct hlo *h, bool remainder, struct hlo_value a, s
 
 /* Short decimals of floats that are exactly what they look like, else their bits. */
 static void print_element(struct str *s, enum dtype d, uint64_t bits) {
-  float single;
-  double value;
   uint32_t half = (uint32_t)bits;
-  memcpy(&single, &half, sizeof single);
-  memcpy(&value, &bits, sizeof value);
-  if (d == DT_F32) value = (double)single;
+  double value = d == DT_F32 ? (double)f32_of_bits(half) : f64_of_bits(bits);
   switch (d) {
   case DT_F32:
   case DT_F64:
@@ -250,9 +247,7 @@ static uint64_t converted(enum dtype to, enum dtype from, uint64_t bits) {
 }
 
 struct hlo_value hlo_number(struct hlo *h, const struct type *t, double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return hlo_bits(h, t, converted((enum dtype)t->dtype, DT_F64, bits));
+  return hlo_bits(h, t, converted((enum dtype)t->dtype, DT_F64, f64_bits(value)));
 }
 
 struct hlo_value hlo_integer(struct hlo *h, const struct type *t, int64_t value) {

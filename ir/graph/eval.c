@@ -4,6 +4,7 @@
  * Elementwise ops run their own scalar bodies, so that they agree with every backend to the bit; leaves bring their
  * own functions. Sums, products and matrix products of floats are accumulated in f64 and rounded once: they are what
  * a backend is measured by, not what it must equal. */
+#include "base/bits.h"
 #include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 #include "ir/ops/spread.h"
@@ -251,12 +252,6 @@ static struct layout kept_axes(const struct type *x, uint32_t reduced, const str
   for (int i = 0, k = 0; i < x->rank; i++)
     if (!(reduced >> i & 1)) v.step[i] = stride[k++];
   return v;
-}
-
-static uint64_t f64_bits(double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
 }
 
 /* What a reduction of nothing gives, in the wide type. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graph text: one node a line, in creation order. docs/graph.md has the grammar. */
+#include "base/bits.h"
 #include "ir/graph/text.h"
 #include "ir/ops/op.h"
 
@@ -76,8 +77,7 @@ void text_print_name(struct str *s, const char *text) {
 
 /* A NaN other than the usual one keeps its bits: nan(0xffc00000). */
 static void print_f64(struct str *s, double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
+  uint64_t bits = f64_bits(value);
   if (value != value && bits != UINT64_C(0x7ff8000000000000))
     str_printf(s, "nan(0x%016llx)", (unsigned long long)bits);
   else
@@ -86,8 +86,7 @@ static void print_f64(struct str *s, double value) {
 
 /* The parser reads an f64 and rounds it: where that would not give `value` back, more digits are printed. */
 static void print_f32(struct str *s, float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
+  uint32_t bits = f32_bits(value);
   if (value != value && bits != UINT32_C(0x7fc00000)) {
     str_printf(s, "nan(0x%08x)", bits);
     return;

@@ -3,9 +3,8 @@
 #ifndef DGC_IR_OPS_LEAF_H
 #define DGC_IR_OPS_LEAF_H
 
+#include "base/half.h"
 #include "ir/ops/op.h"
-
-#include <string.h>
 
 /* matmul: c = op(a) op(b), dense and row-major, `batch` of them one behind the other; op(a) is m x k, op(b) k x n. */
 struct product {
@@ -70,10 +69,7 @@ struct lines lines_of(const struct node *n);
 
 /* Number i of an array of bf16. */
 static inline float bf16_at(const struct tensor *t, int64_t i) {
-  uint32_t bits = (uint32_t)((const uint16_t *)t->data)[i] << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
+  return f32_of_bf16(((const uint16_t *)t->data)[i]);
 }
 /* F(T, SUM) for numbers of type d: T has its bits, and adds up in SUM, in which integers wrap. Of bool: nothing. */
 #define FOR_NUMBERS(d, F)                    \

@@ -12,30 +12,8 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-static float f32_of(uint64_t bits) {
-  uint32_t u = (uint32_t)bits;
-  float f;
-  memcpy(&f, &u, sizeof f);
-  return f;
-}
-
-static uint64_t f32_bits(float f) {
-  uint32_t u;
-  memcpy(&u, &f, sizeof u);
-  return u;
-}
-
-static double f64_of(uint64_t bits) {
-  double f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-static uint64_t f64_bits(double f) {
-  uint64_t u;
-  memcpy(&u, &f, sizeof u);
-  return u;
-}
+static float f32_of(uint64_t bits) { return f32_of_bits((uint32_t)bits); }
+static double f64_of(uint64_t bits) { return f64_of_bits(bits); }
 
 static uint64_t cut(enum dtype d, uint64_t x) {
   switch (d) {

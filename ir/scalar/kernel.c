@@ -5,6 +5,8 @@
  * index along a reduced vector loop belongs to; within a lane the order of elements is that of the loops. */
 #include "ir/scalar/kernel.h"
 
+#include "base/bits.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -87,15 +89,11 @@ void kernel_bytes(struct str *s, const struct kernel *k) {
 
 static void print_const(struct str *s, enum dtype d, uint64_t bits) {
   uint32_t low = (uint32_t)bits;
-  if (d == DT_F32) {
-    float f;
-    memcpy(&f, &low, sizeof f);
-    str_float(s, f);
-  } else if (d == DT_F64) {
-    double f;
-    memcpy(&f, &bits, sizeof f);
-    str_double(s, f);
-  } else if (d == DT_I32)
+  if (d == DT_F32)
+    str_float(s, f32_of_bits(low));
+  else if (d == DT_F64)
+    str_double(s, f64_of_bits(bits));
+  else if (d == DT_I32)
     str_printf(s, "%" PRId64, (int64_t)(low & 0x7fffffff) - (int64_t)(low & 0x80000000));
   else if (d == DT_I64)
     str_printf(s, "%s%" PRIu64, bits >> 63 ? "-" : "", bits >> 63 ? 0 - bits : bits);

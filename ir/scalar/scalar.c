@@ -5,6 +5,8 @@
  * is one, and computes instructions whose operands are all constants. A value number fits 16 bits. */
 #include "ir/scalar/scalar.h"
 
+#include "base/bits.h"
+
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -120,10 +122,8 @@ sval s_bits(struct sprog *p, enum dtype d, uint64_t bits) {
 }
 
 sval s_const(struct sprog *p, enum dtype d, double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
   struct sinst convert = {.op = S_CONVERT, .dtype = (uint8_t)d};
-  return s_bits(p, d, scalar_eval(&convert, DT_F64, bits, 0, 0));
+  return s_bits(p, d, scalar_eval(&convert, DT_F64, f64_bits(value), 0, 0));
 }
 
 sval s_int(struct sprog *p, enum dtype d, int64_t value) {

@@ -3,6 +3,7 @@
  * each and the next the bits that decide, against a reference that compares distances; their gradient, which goes
  * straight through; and who makes use of a product's promise of bfloat16 values. By each backend of the CPU, or on the
  * simulated GPU that is named. */
+#include "base/bits.h"
 #include "ir/ops/op_id.h"
 #include "passes/pass.h"
 #include "tests/support/bound.h"
@@ -18,18 +19,6 @@
 #include <cmocka.h>
 
 static const char *gpu; /* "gpu:0", or NULL */
-
-static uint32_t bits_of(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  return bits;
-}
-
-static float float_of(uint32_t bits) {
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
 
 struct narrow {
   enum dtype dtype;
@@ -66,14 +55,14 @@ static uint32_t bits_at(const struct narrow *t, double value) {
  * and the next is infinite. Distances of neighbours are exact in f64. NaN: any NaN of the type. A number that is
  * subnormal in bfloat16: zero. */
 static bool is_nearest(const struct narrow *t, uint32_t x, uint32_t y) {
-  if (isnan(float_of(x))) return isnan(float_of(y)) && (y & ((1u << (23 - t->fraction)) - 1)) == 0;
+  if (isnan(f32_of_bits(x))) return isnan(f32_of_bits(y)) && (y & ((1u << (23 - t->fraction)) - 1)) == 0;
   if ((x ^ y) >> 31) return false;
   if (t->dtype == DT_BF16 && (x & 0x7f800000) == 0) return (y & 0x7fffffff) == 0;
-  if (isinf(float_of(x))) return y == x;
-  bool is_infinite = isinf(float_of(y));
-  uint32_t at = is_infinite ? infinite(t) : bits_at(t, fabs((double)float_of(y)));
+  if (isinf(f32_of_bits(x))) return y == x;
+  bool is_infinite = isinf(f32_of_bits(y));
+  uint32_t at = is_infinite ? infinite(t) : bits_at(t, fabs((double)f32_of_bits(y)));
   if (at > infinite(t) || (at == infinite(t)) != is_infinite) return false;
-  double size = fabs((double)float_of(x)), off = fabs(size - value_at(t, at));
+  double size = fabs((double)f32_of_bits(x)), off = fabs(size - value_at(t, at));
   for (int k = -1; k <= 1; k += 2) {
     if ((at == 0 && k < 0) || (at == infinite(t) && k > 0)) continue;
     double other = fabs(size - value_at(t, at + (uint32_t)k));
@@ -91,8 +80,8 @@ static float *patterns(struct arena *a, const struct narrow *t, int64_t *count) 
   int64_t n = 0;
   for (uint32_t at = 0; at < infinite(t); at++) {
     double value = value_at(t, at), next = value_at(t, at + 1);
-    uint32_t low = bits_of((float)value), middle = bits_of((float)((value + next) / 2));
-    uint32_t high = bits_of((float)next);
+    uint32_t low = f32_bits((float)value), middle = f32_bits((float)((value + next) / 2));
+    uint32_t high = f32_bits((float)next);
     uint32_t between[BETWEEN] = {low,
                                  low + 1,
                                  middle - 1,
@@ -100,24 +89,24 @@ static float *patterns(struct arena *a, const struct narrow *t, int64_t *count) 
                                  middle + 1,
                                  high - 1,
                                  low + (uint32_t)rng_below(&r, (int64_t)(high - low))};
-    for (int i = 0; i < BETWEEN; i++) x[n++] = float_of(between[i]);
+    for (int i = 0; i < BETWEEN; i++) x[n++] = f32_of_bits(between[i]);
   }
-  uint32_t behind = bits_of((float)value_at(t, infinite(t)));
+  uint32_t behind = f32_bits((float)value_at(t, infinite(t)));
   for (int i = 0; i < BEYOND; i++) {
     uint32_t bits = i % 2 ? 0x7f800000 + (uint32_t)rng_below(&r, 0x800000)
                           : behind + (uint32_t)rng_below(&r, (int64_t)(0x7f800001 - behind));
-    x[n++] = float_of(bits);
+    x[n++] = f32_of_bits(bits);
   }
-  x[n++] = float_of(0x7f800001);
-  for (int64_t i = n; i > 0; i--) x[n] = float_of(bits_of(x[i - 1]) | 0x80000000), n++;
+  x[n++] = f32_of_bits(0x7f800001);
+  for (int64_t i = n; i > 0; i--) x[n] = f32_of_bits(f32_bits(x[i - 1]) | 0x80000000), n++;
   *count = n;
   return x;
 }
 
 static void check(const struct narrow *t, const char *who, const float *x, const float *y, int64_t count) {
   for (int64_t i = 0; i < count; i++)
-    if (!is_nearest(t, bits_of(x[i]), bits_of(y[i])))
-      fail_msg("%s: %s of %08x is not %08x", who, op_table[t->op]->name, bits_of(x[i]), bits_of(y[i]));
+    if (!is_nearest(t, f32_bits(x[i]), f32_bits(y[i])))
+      fail_msg("%s: %s of %08x is not %08x", who, op_table[t->op]->name, f32_bits(x[i]), f32_bits(y[i]));
 }
 
 static void check_type(const struct narrow *narrow) {

@@ -4,10 +4,11 @@
  * was set. */
 #include "tests/simulated_cuda/simulated.h"
 
+#include "base/bits.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CUBLAS_STATUS_NOT_INITIALIZED = 1, CUBLAS_STATUS_INVALID_VALUE = 7, CUBLAS_STATUS_NOT_SUPPORTED = 15 };
 
@@ -32,26 +33,18 @@ struct gemm {
   enum rounding { EXACT, TO_TF32, TO_BF16 } rounding; /* of factors of f32 */
 };
 
-static float from_bf16(uint16_t bits) {
-  uint32_t wide = (uint32_t)bits << 16;
-  float f;
-  memcpy(&f, &wide, sizeof f);
-  return f;
-}
+static float from_bf16(uint16_t bits) { return f32_of_bits((uint32_t)bits << 16); }
 
 static uint16_t to_bf16(float f) { /* to nearest, ties to even */
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
+  uint32_t bits = f32_bits(f);
   if (f != f) return (uint16_t)(bits >> 16 | 0x40);
   return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 static float to_tf32(float f) { /* 10 bits of mantissa, to nearest, ties away from 0 */
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
+  uint32_t bits = f32_bits(f);
   if ((bits & 0x7f800000) != 0x7f800000) bits = (bits + 0x1000) & ~(uint32_t)0x1fff;
-  memcpy(&f, &bits, sizeof f);
-  return f;
+  return f32_of_bits(bits);
 }
 
 static inline double element(const void *from, int type, long long i, enum rounding rounding) {

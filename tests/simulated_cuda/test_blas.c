@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuBLAS of the simulation: products against loops, their rounding, and what is refused. */
+#include "base/bits.h"
 #include "tests/simulated_cuda/harness.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MAX_ELEMENTS = 40 * 40 * 3, ROOM = MAX_ELEMENTS * sizeof(double) };
 
@@ -48,10 +48,7 @@ static void close_blas(struct blas_fixture *f) {
 static double get(const void *data, int type, int i) {
   if (type == CUDA_R_64F) return ((const double *)data)[i];
   if (type == CUDA_R_32F) return (double)((const float *)data)[i];
-  uint32_t bits = (uint32_t)((const uint16_t *)data)[i] << 16;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return (double)f;
+  return (double)f32_of_bits((uint32_t)((const uint16_t *)data)[i] << 16);
 }
 
 static void put(void *data, int type, int i, double value) { /* values that fit */
@@ -59,12 +56,8 @@ static void put(void *data, int type, int i, double value) { /* values that fit 
     ((double *)data)[i] = value;
   else if (type == CUDA_R_32F)
     ((float *)data)[i] = (float)value;
-  else {
-    float f = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    ((uint16_t *)data)[i] = (uint16_t)(bits >> 16);
-  }
+  else
+    ((uint16_t *)data)[i] = (uint16_t)(f32_bits((float)value) >> 16);
 }
 
 static int multiply(struct blas_fixture *f, const struct product *p) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/elements.h"
 
+#include "base/bits.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,18 +17,9 @@ uint64_t bits_convert(enum dtype to, enum dtype from, uint64_t bits) {
   return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
 }
 
-double bits_number(enum dtype d, uint64_t bits) {
-  double value;
-  bits = bits_convert(DT_F64, d, bits);
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
+double bits_number(enum dtype d, uint64_t bits) { return f64_of_bits(bits_convert(DT_F64, d, bits)); }
 
-uint64_t number_bits(enum dtype d, double value) {
-  uint64_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits_convert(d, DT_F64, bits);
-}
+uint64_t number_bits(enum dtype d, double value) { return bits_convert(d, DT_F64, f64_bits(value)); }
 
 double tensor_at(const struct tensor *t, int64_t i) { return bits_number(t->type.dtype, tensor_bits(t, i)); }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scalar programs and kernels: recording, every primitive's corner cases, the loop nests and the order of
  * reductions. */
+#include "base/bits.h"
 #include "ir/scalar/kernel.h"
 
 #include <math.h>
@@ -11,18 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint64_t f32(float x) {
-  uint32_t u;
-  memcpy(&u, &x, sizeof u);
-  return u;
-}
-
-static uint64_t f64(double x) {
-  uint64_t u;
-  memcpy(&u, &x, sizeof u);
-  return u;
-}
 
 static uint64_t run(enum sop op, enum dtype result, enum dtype operand, uint64_t a, uint64_t b, uint64_t c) {
   struct sinst i = {.op = (uint8_t)op, .dtype = (uint8_t)result};
@@ -38,7 +27,9 @@ static uint64_t i64_op(enum sop op, int64_t a, int64_t b) {
 static uint64_t u8_op(enum sop op, int a, int b) {
   return run(op, DT_U8, DT_U8, (uint64_t)a, (uint64_t)b, 0);
 }
-static uint64_t f32_op(enum sop op, float a, float b) { return run(op, DT_F32, DT_F32, f32(a), f32(b), 0); }
+static uint64_t f32_op(enum sop op, float a, float b) {
+  return run(op, DT_F32, DT_F32, f32_bits(a), f32_bits(b), 0);
+}
 
 static void test_integers(void **s) {
   (void)s;
@@ -71,23 +62,24 @@ static void test_integers(void **s) {
 
 static void test_floats(void **s) {
   (void)s;
-  assert_int_equal(f32_op(S_MAX, 0.0f, -0.0f), f32(-0.0f));
-  assert_int_equal(f32_op(S_MAX, -0.0f, 0.0f), f32(0.0f));
-  assert_int_equal(f32_op(S_MIN, -0.0f, 0.0f), f32(0.0f));
+  assert_int_equal(f32_op(S_MAX, 0.0f, -0.0f), f32_bits(-0.0f));
+  assert_int_equal(f32_op(S_MAX, -0.0f, 0.0f), f32_bits(0.0f));
+  assert_int_equal(f32_op(S_MIN, -0.0f, 0.0f), f32_bits(0.0f));
   for (int swap = 0; swap < 2; swap++) {
     uint32_t bits = (uint32_t)(swap ? f32_op(S_MIN, NAN, 1) : f32_op(S_MAX, 1, NAN));
     assert_true((bits & 0x7fffffff) > 0x7f800000);
   }
-  assert_int_equal(f32_op(S_RINT, 2.5f, 0), f32(2));
-  assert_int_equal(f32_op(S_RINT, -0.5f, 0), f32(-0.0f));
-  assert_int_equal(f32_op(S_REM, -7, 2.5f), f32(-2));
-  assert_int_equal(f32_op(S_NEG, 0, 0), f32(-0.0f));
+  assert_int_equal(f32_op(S_RINT, 2.5f, 0), f32_bits(2));
+  assert_int_equal(f32_op(S_RINT, -0.5f, 0), f32_bits(-0.0f));
+  assert_int_equal(f32_op(S_REM, -7, 2.5f), f32_bits(-2));
+  assert_int_equal(f32_op(S_NEG, 0, 0), f32_bits(-0.0f));
   /* One rounding: the square of 1+2^-12 needs 25 bits. */
   float x = 1 + 0x1p-12f;
-  assert_int_equal(run(S_FMA, DT_F32, DT_F32, f32(x), f32(x), f32(-1)), f32(0x1p-11f + 0x1p-24f));
-  assert_int_equal(run(S_NE, DT_BOOL, DT_F64, f64(NAN), f64(NAN), 0), 1);
-  assert_int_equal(run(S_EQ, DT_BOOL, DT_F64, f64(NAN), f64(NAN), 0), 0);
-  assert_int_equal(run(S_LE, DT_BOOL, DT_F64, f64(NAN), f64(1), 0), 0);
+  assert_int_equal(run(S_FMA, DT_F32, DT_F32, f32_bits(x), f32_bits(x), f32_bits(-1)),
+                   f32_bits(0x1p-11f + 0x1p-24f));
+  assert_int_equal(run(S_NE, DT_BOOL, DT_F64, f64_bits(NAN), f64_bits(NAN), 0), 1);
+  assert_int_equal(run(S_EQ, DT_BOOL, DT_F64, f64_bits(NAN), f64_bits(NAN), 0), 0);
+  assert_int_equal(run(S_LE, DT_BOOL, DT_F64, f64_bits(NAN), f64_bits(1), 0), 0);
 }
 
 static uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
@@ -96,24 +88,24 @@ static uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
 
 static void test_conversions(void **s) {
   (void)s;
-  assert_int_equal(convert(DT_I32, DT_F32, f32(-2.9f)), (uint32_t)-2);
-  assert_int_equal(convert(DT_I32, DT_F32, f32(3e9f)), 0x7fffffff);
-  assert_int_equal(convert(DT_I32, DT_F64, f64(-1e300)), 0x80000000);
-  assert_int_equal(convert(DT_I32, DT_F64, f64(-2147483648.9)), 0x80000000);
-  assert_int_equal(convert(DT_I64, DT_F64, f64(0x1p63)), INT64_MAX);
-  assert_int_equal(convert(DT_I64, DT_F32, f32(-INFINITY)), UINT64_C(1) << 63);
-  assert_int_equal(convert(DT_I64, DT_F64, f64(NAN)), 0);
-  assert_int_equal(convert(DT_U8, DT_F32, f32(300)), 255);
-  assert_int_equal(convert(DT_U8, DT_F32, f32(-1)), 0);
-  assert_int_equal(convert(DT_U8, DT_F32, f32(NAN)), 0);
+  assert_int_equal(convert(DT_I32, DT_F32, f32_bits(-2.9f)), (uint32_t)-2);
+  assert_int_equal(convert(DT_I32, DT_F32, f32_bits(3e9f)), 0x7fffffff);
+  assert_int_equal(convert(DT_I32, DT_F64, f64_bits(-1e300)), 0x80000000);
+  assert_int_equal(convert(DT_I32, DT_F64, f64_bits(-2147483648.9)), 0x80000000);
+  assert_int_equal(convert(DT_I64, DT_F64, f64_bits(0x1p63)), INT64_MAX);
+  assert_int_equal(convert(DT_I64, DT_F32, f32_bits(-INFINITY)), UINT64_C(1) << 63);
+  assert_int_equal(convert(DT_I64, DT_F64, f64_bits(NAN)), 0);
+  assert_int_equal(convert(DT_U8, DT_F32, f32_bits(300)), 255);
+  assert_int_equal(convert(DT_U8, DT_F32, f32_bits(-1)), 0);
+  assert_int_equal(convert(DT_U8, DT_F32, f32_bits(NAN)), 0);
   assert_int_equal(convert(DT_U8, DT_I32, 0x1234), 0x34);
   assert_int_equal(convert(DT_I64, DT_I32, 0xffffffff), UINT64_MAX);
   assert_int_equal(convert(DT_I64, DT_U8, 200), 200);
-  assert_int_equal(convert(DT_BOOL, DT_F32, f32(-0.0f)), 0);
-  assert_int_equal(convert(DT_BOOL, DT_F32, f32(NAN)), 1);
-  assert_int_equal(convert(DT_F32, DT_BOOL, 1), f32(1));
-  assert_int_equal(convert(DT_F32, DT_I64, INT64_MAX), f32(0x1p63f));
-  assert_int_equal(convert(DT_F32, DT_F64, f64(1e40)), f32(INFINITY));
+  assert_int_equal(convert(DT_BOOL, DT_F32, f32_bits(-0.0f)), 0);
+  assert_int_equal(convert(DT_BOOL, DT_F32, f32_bits(NAN)), 1);
+  assert_int_equal(convert(DT_F32, DT_BOOL, 1), f32_bits(1));
+  assert_int_equal(convert(DT_F32, DT_I64, INT64_MAX), f32_bits(0x1p63f));
+  assert_int_equal(convert(DT_F32, DT_F64, f64_bits(1e40)), f32_bits(INFINITY));
 }
 
 static void test_recording(void **s) {
@@ -206,10 +198,10 @@ static void test_inline(void **s) {
   sval u = s_arg(&p, 3, DT_F64), args[] = {s_unary(&p, S_NEG, u), s_const(&p, DT_F64, 2)};
   sval out = sprog_inline(&p, &body, args, r);
   for (int v = 0; v < p.count; v++) assert_int_not_equal(p.inst[v].op, S_DIV);
-  uint64_t in[4] = {0, 0, 0, f64(5)}, values[16];
+  uint64_t in[4] = {0, 0, 0, f64_bits(5)}, values[16];
   assert_true(p.count <= 16);
   sprog_eval(&p, in, (int64_t[]){7}, NULL, values);
-  assert_int_equal(values[out], f64(-3));
+  assert_int_equal(values[out], f64_bits(-3));
   int count = p.count;
   assert_int_equal(sprog_inline(&p, &body, args, r), out);
   assert_int_equal(p.count, count);
@@ -238,8 +230,8 @@ static uint64_t corner(enum dtype d, int i) {
   static const double floats[] = {0.0, -0.0, 1.5, -2.5, 3e9, -1e-300, 0.75, (double)INFINITY, -7};
   static const int64_t ints[] = {0, 1, -1, 5, INT32_MAX, INT32_MIN, 200, INT64_MIN, 31};
   uint64_t bits = (uint64_t)ints[i % 9];
-  if (d == DT_F32) return f32((float)floats[i % 9]);
-  if (d == DT_F64) return f64(floats[i % 9]);
+  if (d == DT_F32) return f32_bits((float)floats[i % 9]);
+  if (d == DT_F64) return f64_bits(floats[i % 9]);
   return d == DT_I32 ? (uint32_t)bits : d == DT_U8 ? (uint8_t)bits : d == DT_BOOL ? bits & 1 : bits;
 }
 
@@ -417,11 +409,11 @@ static void test_identities(void **s) {
   (void)s;
   check_identity(REDUCE_SUM, DT_F32, 0);
   check_identity(REDUCE_SUM, DT_I64, 0);
-  check_identity(REDUCE_PROD, DT_F64, f64(1));
-  check_identity(REDUCE_PROD, DT_F32, f32(1));
+  check_identity(REDUCE_PROD, DT_F64, f64_bits(1));
+  check_identity(REDUCE_PROD, DT_F32, f32_bits(1));
   check_identity(REDUCE_PROD, DT_U8, 1);
-  check_identity(REDUCE_MAX, DT_F32, f32(-INFINITY));
-  check_identity(REDUCE_MIN, DT_F64, f64(INFINITY));
+  check_identity(REDUCE_MAX, DT_F32, f32_bits(-INFINITY));
+  check_identity(REDUCE_MIN, DT_F64, f64_bits(INFINITY));
   check_identity(REDUCE_MAX, DT_I32, 0x80000000);
   check_identity(REDUCE_MIN, DT_I64, INT64_MAX);
   check_identity(REDUCE_MAX, DT_U8, 0);

@@ -2,6 +2,7 @@
 /* The functions of ir/scalar/math*.c and random.c, run by the interpreter, against libm in long double and the
  * published answers of Philox. Prints the largest error of each function in units of the last place. */
 #include "base/arena.h"
+#include "base/bits.h"
 #include "ir/scalar/random.h"
 #include "ir/scalar/scalar.h"
 
@@ -13,7 +14,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
@@ -113,22 +113,10 @@ static uint64_t next_random(void) { /* xorshift64* */
   return state * UINT64_C(0x2545f4914f6cdd1d);
 }
 
-static uint64_t bits_of(enum dtype d, double x) {
-  float f = (float)x;
-  uint32_t u;
-  uint64_t w;
-  memcpy(&u, &f, sizeof u);
-  memcpy(&w, &x, sizeof w);
-  return d == DT_F32 ? u : w;
-}
+static uint64_t bits_of(enum dtype d, double x) { return d == DT_F32 ? f32_bits((float)x) : f64_bits(x); }
 
 static double value_of(enum dtype d, uint64_t bits) {
-  uint32_t u = (uint32_t)bits;
-  float f;
-  double x;
-  memcpy(&f, &u, sizeof f);
-  memcpy(&x, &bits, sizeof x);
-  return d == DT_F32 ? f : x;
+  return d == DT_F32 ? (double)f32_of_bits((uint32_t)bits) : f64_of_bits(bits);
 }
 
 /* x as a number of type d. volatile: GCC 12 loses the rounding where it makes a vector of two of these. */
