@@ -8,6 +8,7 @@
 #include "tests/oracle/sample.h"
 #include "tests/support/fixture.h"
 #include "tests/support/random.h"
+#include "tests/support/small.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -149,7 +150,8 @@ static void write_model(const struct asked *q, const char *path, const char *nam
   struct diags d;
   diags_init(&d, a);
   const struct source *source = source_read(a, path, 1 << 20, &d);
-  const struct frontend_options options = {.model = name};
+  struct frontend_options options = {.model = name};
+  options.sets = small_sets(path, &options.nsets);
   const struct model *m = source ? frontend_compile(a, source, &options, &d) : NULL;
   if (!m) give_up(a, path, &d);
   struct walk *w = arena_new(a, struct walk);

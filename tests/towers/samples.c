@@ -4,6 +4,7 @@
 #include "passes/strategy/strategy.h"
 
 #include "tests/support/fixture.h"
+#include "tests/support/small.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -137,7 +138,9 @@ void each_sample(const char *const *lists, int64_t rows, bool shorter, bool fuse
     diags_init(&d, a);
     const struct source *source =
         source_read(a, arena_printf(a, "%s/%s", TEST_SAMPLES, names[i]), 1 << 20, &d);
-    const struct model *m = source ? frontend_compile(a, source, NULL, &d) : NULL;
+    struct frontend_options options = {0};
+    options.sets = small_sets(names[i], &options.nsets);
+    const struct model *m = source ? frontend_compile(a, source, &options, &d) : NULL;
     if (!m) fail_msg("%s", diags_text(&d, false));
     const struct graph *entries[] = {m->init, m->train, m->eval, m->predict};
     for (int k = 0; k < 4; k++) {

@@ -16,6 +16,7 @@ class Model:
     data: dict
     first: dict
     step: Callable  # the variables and the rows of a batch: the variables after it
+    most: float = 1e-9  # how far each may be off
 
 
 def draw(seed, **shapes):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """twins.py DGC [NAME...]: trains each model of tests/twins/models.py for 20 steps by DGC, on one tower and on three with
 different numbers of rows, and the same in JAX, in f64 from the same first values: no variable may differ by more than 1e-9 of its
-largest element. Data have exact zeros, equal rows and ties."""
+largest element, or 1e-4 in f32. Data have exact zeros, equal rows and ties."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def main():
             continue
         for layout in LAYOUTS:
             worst, where, moved = difference(model, sys.argv[1], layout)
-            good = worst <= 1e-9 and moved > 1e-3
+            good = worst <= model.most and moved > 1e-3
             passed, failed = passed + good, failed + (not good)
             print(f"{'ok  ' if good else 'FAIL'} {model.name} {' '.join(layout)}: {worst:.1e} {where}, moved {moved:.2g}")
     print(f"{passed} passed, {failed} failed")

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
+#include "tests/support/small.h"
 
 #include <ctype.h>
 #include <glob.h>
@@ -117,6 +118,16 @@ static int compile(struct arena *a, const char *sample, const char *entry, const
   return failures;
 }
 
+/* What prints the kernels of an entry. */
+static const char *command_of(struct arena *a, const char *dgc, const char *sample, const char *entry) {
+  struct str s = str_make(a);
+  int nsets;
+  const char *const *sets = small_sets(sample, &nsets);
+  str_printf(&s, "'%s' compile '%s' --devices gpu:0 --entry %s --emit cuda", dgc, sample, entry);
+  for (int i = 0; i < nsets; i++) str_printf(&s, " --set %s", sets[i]);
+  return s.data;
+}
+
 int main(int argc, char **argv) {
   static const char *const entries[] = {"init", "train", "eval", "predict"};
   glob_t samples;
@@ -137,8 +148,7 @@ int main(int argc, char **argv) {
     for (int e = 0; e < 4; e++) {
       int status;
       const char *sample = samples.gl_pathv[s];
-      const char *command = arena_printf(a, "'%s' compile '%s' --devices gpu:0 --entry %s --emit cuda",
-                                         argv[1], sample, entries[e]);
+      const char *command = command_of(a, argv[1], sample, entries[e]);
       const char *text = run(a, command, &status); /* without what dgc notes beside it */
       if (status != 0) text = run(a, arena_printf(a, "%s 2>&1", command), &status);
       if (status != 0 && strstr(text, "has no ")) continue; /* such a statement */
