@@ -6,6 +6,8 @@
 #include "frontend/ast.h"
 #include "ir/graph/graph.h"
 
+#include <math.h>
+
 enum value_kind {
   VALUE_ERROR, /* reported already: everything made of it is silent */
   VALUE_NONE,  /* `none`, and an argument that was not given */
@@ -102,7 +104,10 @@ struct builtin {
 static inline struct value value_error(void) { return (struct value){.kind = VALUE_ERROR}; }
 static inline struct value value_none(void) { return (struct value){.kind = VALUE_NONE}; }
 static inline struct value value_int(int64_t i) { return (struct value){.kind = VALUE_INT, .i = i}; }
-static inline struct value value_float(double f) { return (struct value){.kind = VALUE_FLOAT, .f = f}; }
+/* A NaN is the usual one: what processors make of inf - inf differs in its sign. */
+static inline struct value value_float(double f) {
+  return (struct value){.kind = VALUE_FLOAT, .f = isnan(f) ? (double)NAN : f};
+}
 static inline struct value value_bool(bool b) { return (struct value){.kind = VALUE_BOOL, .b = b}; }
 static inline struct value value_dtype(enum dtype d) {
   return (struct value){.kind = VALUE_DTYPE, .dtype = d};

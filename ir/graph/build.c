@@ -4,6 +4,7 @@
 
 #include "ir/ops/op_id.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -315,6 +316,24 @@ static const char *scope_name(struct graph *g, const char *op) {
 
 /* ---- folding ---- */
 
+static bool is_nan(const struct tensor *t, int64_t i) {
+  if (t->type.dtype == DT_F32) return isnan(((const float *)t->data)[i]);
+  return t->type.dtype == DT_F64 && isnan(((const double *)t->data)[i]);
+}
+
+/* What is NaN of numbers becomes the usual NaN: processors differ in its sign, and all make the same graph. */
+static void make_nans_usual(const struct node *n, const struct tensor *in, struct tensor *out) {
+  for (int64_t i = 0; i < type_count(&out->type); i++) {
+    bool given = !is_nan(out, i);
+    for (int k = 0; k < n->ninputs; k++) given = given || is_nan(&in[k], i);
+    if (given) continue;
+    if (out->type.dtype == DT_F32)
+      ((float *)out->data)[i] = NAN;
+    else
+      ((double *)out->data)[i] = (double)NAN;
+  }
+}
+
 /* A small constant of constants is computed now; floats by the very bodies that the kernels run. */
 static struct node *fold_constants(struct graph *g, const struct node *n) {
   if (op_of(n)->kind != KIND_ELEMENTWISE || type_is_symbolic(&n->type) || type_count(&n->type) > 64)
@@ -327,6 +346,7 @@ static struct node *fold_constants(struct graph *g, const struct node *n) {
   if (node_is(n, OP_identity) || node_is(n, OP_stop_gradient)) return n->inputs[0];
   struct tensor out = {n->type, arena_alloc(g->arena, (size_t)type_bytes(&n->type) + 1)};
   if (!node_eval(n, in, &out, 0)) return NULL;
+  make_nans_usual(n, in, &out);
   return build_constant(g, &n->type, out.data);
 }
 
