@@ -1,10 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random tensors. The stream of numbers belongs to the place in the model: no order of building can change
- * it. */
+ * it.
+ *
+ * In evaluation and prediction, which do no steps, an element's number in the stream is that of its row times the
+ * elements of a row, plus its place in the row. So a row has the same numbers in batches of any size, and no two rows
+ * have the same. */
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"
 
 #include <string.h>
+
+/* The number of the batch's first row: an input of each graph that draws for rows, made once. */
+static struct node *first_row(struct resolver *r) {
+  struct node *n = graph_find(r->g, FIRST_ROW_INPUT);
+  if (n) return n;
+  struct build_context saved = r->g->at;
+  struct type t = type_scalar(DT_I64);
+  r->g->at.want = NULL;
+  r->g->at.trail = NULL;
+  n = build_input(r->g, FIRST_ROW_INPUT, &t);
+  r->g->at = saved;
+  return n;
+}
+
+/* The axis of the rows: that of the batch, or where there is none, of the rows of all towers; -1: it has no rows. */
+static int axis_of_rows(const struct type *t) {
+  int axis = type_batch_axis(t);
+  for (int i = t->rank; i-- > 0 && type_batch_axis(t) < 0;)
+    if (dim_is_whole(t->dim[i])) axis = i;
+  return axis;
+}
+
+/* The type with this axis as the first, and the order of axes that puts it back. */
+static struct type rows_in_front(const struct type *t, int axis, int64_t *back) {
+  struct type out = *t;
+  for (int i = 0; i < t->rank; i++) {
+    back[i] = i == axis ? 0 : i < axis ? i + 1 : i;
+    out.dim[back[i]] = t->dim[i];
+  }
+  return out;
+}
+
+/* Elements of a row, which is an element of the first axis. One that is as long as the batch has 2^32 numbers of its
+ * own, so that no batch of another size meets them. */
+static int64_t row_width(const struct type *t) {
+  struct type row = *t;
+  row.dim[0] = dim_is_whole(t->dim[0]) ? t->dim[0] / DIM_WHOLE : -t->dim[0];
+  return type_has_whole(&row) ? INT64_C(1) << 32 : type_count(&row);
+}
+
+/* Each row's own numbers. */
+static struct node *draw_rows(struct resolver *r, enum op_id op, const struct type *t, int axis,
+                              struct node *step, int64_t stream) {
+  int64_t back[MAX_RANK];
+  struct type front = rows_in_front(t, axis, back);
+  struct node *x =
+      build_random_rows(r->g, op, &front, step, first_row(r), row_width(&front), r->options->seed, stream);
+  return axis > 0 ? build_transpose(r->g, x, back) : x;
+}
 
 static struct value draw(struct resolver *r, enum op_id op, struct value *args, struct loc loc,
                          const struct role *role) {
@@ -19,7 +72,10 @@ static struct value draw(struct resolver *r, enum op_id op, struct value *args, 
   struct value step = step_value(r);
   if (step.kind != VALUE_TENSOR) return value_error();
   build_here(r, loc);
-  return value_tensor(r, build_random(r->g, op, &t, step.tensor.node, r->options->seed, stream), loc);
+  int axis = r->run == RUN_TRAIN || r->g == r->init ? -1 : axis_of_rows(&t);
+  struct node *x = axis < 0 ? build_random(r->g, op, &t, step.tensor.node, r->options->seed, stream)
+                            : draw_rows(r, op, &t, axis, step.tensor.node, stream);
+  return value_tensor(r, x, loc);
 }
 
 /* x * scale + shift, leaving out what changes nothing */

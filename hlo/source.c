@@ -126,15 +126,20 @@ static struct hlo_value numbers_of(struct hlo *h, const struct type *t, const st
 
 typedef sval random_body(struct sprog *p, enum dtype d, sval seed, sval stream, sval step, sval element);
 
-static bool draw(struct hlo *h, const struct node *n, random_body *body, struct hlo_value step,
+static bool draw(struct hlo *h, const struct node *n, random_body *body, const struct hlo_value *in,
                  struct hlo_value *out) {
   struct type t = hlo_type(h, n), wide = type_with_dtype(t, DT_I64), whole = random_whole(n);
   struct sprog p = sprog_make(h->arena);
   sval seed = s_int(&p, DT_I64, node_int(n, ATTR_seed)), stream = s_int(&p, DT_I64, node_int(n, ATTR_key));
   sval steps = s_arg(&p, 0, DT_I64), element = s_arg(&p, 1, DT_I64);
   sval result = body(&p, (enum dtype)t.dtype, seed, stream, steps, element);
-  struct hlo_value args[2] = {hlo_repeated(h, step, &wide, 0, NULL)};
+  struct hlo_value args[2] = {hlo_repeated(h, in[0], &wide, 0, NULL)};
   args[1] = add_offset(h, n, numbers_of(h, &t, &whole));
+  if (n->ninputs > 1) {
+    struct hlo_value width = hlo_integer(h, &in[1].type, node_int(n, ATTR_width));
+    struct hlo_value before = hlo_binary(h, "multiply", in[1], width);
+    args[1] = hlo_binary(h, "add", args[1], hlo_repeated(h, before, &wide, 0, NULL));
+  }
   sprog_order(&p, &result, 1);
   *out = hlo_program(h, &p, result, &t, args);
   return true;
@@ -142,10 +147,10 @@ static bool draw(struct hlo *h, const struct node *n, random_body *body, struct 
 
 bool hlo_random_uniform(struct hlo *h, const struct node *n, const struct hlo_value *in,
                         struct hlo_value *out) {
-  return draw(h, n, m_random_uniform, in[0], out);
+  return draw(h, n, m_random_uniform, in, out);
 }
 
 bool hlo_random_normal(struct hlo *h, const struct node *n, const struct hlo_value *in,
                        struct hlo_value *out) {
-  return draw(h, n, m_random_normal, in[0], out);
+  return draw(h, n, m_random_normal, in, out);
 }

@@ -295,6 +295,11 @@ DGC_API bool dgc_output(struct dgc_session *s, const char *entry, int index, str
  * caller has it. */
 DGC_API enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_t rows,
                                 const void *const *inputs, void *const *outputs);
+/* The same for one of several batches: its first row is row number `first` of them all, from 0 on, as that of dgc_run
+ * is row 0. What eval and predict draw at random for a row is drawn by its number: no two rows have the same numbers,
+ * and each has its own in batches of any size. Training draws by its steps. */
+DGC_API enum dgc_status dgc_run_from(struct dgc_session *s, const char *entry, int64_t first, int64_t rows,
+                                     const void *const *inputs, void *const *outputs);
 
 /* Variables, each once however many copies there are: false behind the last one. */
 DGC_API bool dgc_variable(struct dgc_session *s, int index, struct dgc_tensor *out);

@@ -170,6 +170,10 @@ static void record(struct kernel_filling *e, struct item *it) {
   case ITEM_RANDOM: {
     sval seed = param(e, p, node_int(n, ATTR_seed)), stream = param(e, p, node_int(n, ATTR_key));
     sval element = element_number(e, p, it);
+    if (n->ninputs > 1) {
+      sval before = s_binary(p, S_MUL, in[1], param(e, p, node_int(n, ATTR_width)));
+      element = s_binary(p, S_ADD, element, before);
+    }
     it->value = n->op == OP_random_uniform ? m_random_uniform(p, d, seed, stream, in[0], element)
                                            : m_random_normal(p, d, seed, stream, in[0], element);
     break;

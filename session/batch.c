@@ -19,9 +19,12 @@ static const struct graph *find_entry(const struct dgc_session *s, const char *n
   return NULL;
 }
 
+/* What the caller has arrays for. */
 static const struct node *source_input(const struct graph *g, int index) {
-  for (uint32_t i = 0; g && i < g->count; i++)
-    if (g->nodes[i]->op == OP_input && index-- == 0) return g->nodes[i];
+  for (uint32_t i = 0; g && i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    if (n->op == OP_input && strcmp(n->name, FIRST_ROW_INPUT) != 0 && index-- == 0) return n;
+  }
   return NULL;
 }
 
@@ -179,17 +182,21 @@ static enum dgc_status check_range(struct dgc_session *s, const char *name, int6
   return DGC_OK;
 }
 
-static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64_t rows,
+static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64_t first, int64_t rows,
                                  const void *const *inputs, void *const *outputs) {
   enum entry_kind kind;
   struct loaded *l;
   enum dgc_status status = entry_find(s, entry, &kind);
   if (!status && rows < 1) status = session_fail(s, DGC_USAGE, "a batch of %lld rows", (long long)rows);
+  if (!status && first < 0)
+    status = session_fail(s, DGC_USAGE, "rows are numbered from 0 on, not from %lld", (long long)first);
   if (!status) status = session_ready(s, kind);
   if (!status) status = session_plan(s, kind, rows, &l);
   if (status) return status;
   const struct graph *g = entry_source(s, kind);
   const struct node *n;
+  int number = plan_input(l->plan, FIRST_ROW_INPUT);
+  if (number >= 0 && !exec_write(l->exec, number, &first)) return session_device_failed(s);
   for (int i = 0; (n = source_input(g, i)); i++) {
     int input = plan_input(l->plan, n->name);
     if (input < 0) continue;
@@ -212,5 +219,10 @@ static enum dgc_status run_batch(struct dgc_session *s, const char *entry, int64
 
 enum dgc_status dgc_run(struct dgc_session *s, const char *entry, int64_t rows, const void *const *inputs,
                         void *const *outputs) {
-  CALL(s, run_batch(s, entry, rows, inputs, outputs));
+  CALL(s, run_batch(s, entry, 0, rows, inputs, outputs));
+}
+
+enum dgc_status dgc_run_from(struct dgc_session *s, const char *entry, int64_t first, int64_t rows,
+                             const void *const *inputs, void *const *outputs) {
+  CALL(s, run_batch(s, entry, first, rows, inputs, outputs));
 }

@@ -192,6 +192,8 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
 
 static enum dgc_status write_batch(struct dgc_session *s, const struct loaded *l, struct exec *e,
                                    const struct dataset *ds, struct loader *loader, const struct batch *b) {
+  int first_row = plan_input(l->plan, FIRST_ROW_INPUT);
+  if (first_row >= 0 && !exec_write(e, first_row, &b->number)) return session_device_failed(s);
   for (int i = 0; i < ds->ncolumns; i++) {
     const struct tensor *column = &b->columns[i];
     int input = plan_input(l->plan, ds->columns[i].name);

@@ -91,6 +91,9 @@ struct node *build_count(struct graph *g, const struct type *t, uint32_t axes, e
 /* stream: the op's own number, a hash of its path; step: scalar i64. */
 struct node *build_random(struct graph *g, unsigned op, const struct type *t, struct node *step, int64_t seed,
                           int64_t stream);
+/* The same for rows of `width` elements, each with the numbers that belong to it; row: the first one's, scalar i64. */
+struct node *build_random_rows(struct graph *g, unsigned op, const struct type *t, struct node *step,
+                               struct node *row, int64_t width, int64_t seed, int64_t stream);
 /* "<variable>.update". */
 struct node *build_assign(struct graph *g, struct node *variable, struct node *value);
 /* The sum over the towers of what each has of x. */

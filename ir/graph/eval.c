@@ -164,7 +164,7 @@ static int64_t view_at(const struct layout *v, const struct type *shape, const i
   return at;
 }
 
-/* Element e is number offset + e of its stream, counted in the whole. */
+/* Element e is number row * width + offset + e of its stream, counted in the whole. */
 static bool eval_random(struct arena *a, const struct node *n, const struct tensor *in, struct tensor *out) {
   struct sprog p = sprog_make(a);
   sval seed = s_int(&p, DT_I64, node_int(n, ATTR_seed)), stream = s_int(&p, DT_I64, node_int(n, ATTR_key));
@@ -175,6 +175,7 @@ static bool eval_random(struct arena *a, const struct node *n, const struct tens
   uint64_t *values = arena_new_array(a, (size_t)p.count * ROW, uint64_t), args[2 * ROW];
   int64_t count = type_count(&out->type), stride[MAX_RANK];
   uint64_t offset = (uint64_t)node_int_or(n, ATTR_offset, 0);
+  if (n->ninputs > 1) offset += load(&in[1], 0) * (uint64_t)node_int(n, ATTR_width);
   struct type counted = random_whole(n);
   struct layout whole = dense(&counted);
   strides_of(&out->type, stride);

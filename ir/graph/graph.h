@@ -26,6 +26,9 @@ enum attr_kind { ATTR_INT, ATTR_INTS, ATTR_FLOAT, ATTR_STRING, ATTR_DATA, ATTR_B
 
 /* The variable that counts steps: a word of the language, which no other variable is called, and its name in files. */
 #define STEP_VARIABLE "step"
+/* The input that evaluation and prediction say the number of a batch's first row with, i64[]: what is drawn for a row
+ * is drawn by its number. It is no input of the model, which can have no name that begins with this word. */
+#define FIRST_ROW_INPUT "input.first_row"
 
 struct graph;
 

@@ -200,6 +200,12 @@ struct node *build_random(struct graph *g, unsigned op, const struct type *t, st
   return build(g, op, 1, &step, 2, a, t);
 }
 
+struct node *build_random_rows(struct graph *g, unsigned op, const struct type *t, struct node *step,
+                               struct node *row, int64_t width, int64_t seed, int64_t stream) {
+  struct attr a[3] = {attr_int(ATTR_key, stream), attr_int(ATTR_seed, seed), attr_int(ATTR_width, width)};
+  return build(g, op, 2, (struct node *[]){step, row}, 3, a, t);
+}
+
 struct node *build_assign(struct graph *g, struct node *variable, struct node *value) {
   if (!variable) return NULL;
   return build_named(g, arena_printf(g->arena, "%s.update", variable->name), OP_assign, 2,

@@ -76,15 +76,21 @@ SOURCE(tower_id, OP_PER_TOWER | OP_SOURCE_ONLY, .infer = scalar_infer)
 /* How many towers there are. */
 SOURCE(tower_count, OP_SOURCE_ONLY, .infer = scalar_infer)
 
-/* Element i is drawn from the stream `key` of `seed` at the given step with counter offset + i, where i counts in the
- * tensor that has `whole` elements along `axis`, or in the result itself: no matter how the elements lie over towers
- * and devices. */
+/* Element i is drawn from the stream `key` of `seed` at the given step with counter row * width + offset + i, where i
+ * counts in the tensor that has `whole` elements along `axis`, or in the result itself: no matter how the elements lie
+ * over batches, towers and devices. */
 static bool random_infer(const struct node *n, struct type *out, struct arena *a, const char **why) {
-  const struct type *step = &n->inputs[0]->type;
+  static const char *const what[] = {"the step", "the number of the first row"};
   const struct attr *axis = node_attr(n, ATTR_axis), *whole = node_attr(n, ATTR_whole);
-  if (!dtype_is_float(out->dtype) || step->rank != 0 || step->dtype != DT_I64) {
-    *why = arena_printf(a, "random numbers are f32 or f64 and need the step as i64[], not %s from %s",
-                        type_text(a, out), type_text(a, step));
+  for (int i = 0; i < n->ninputs; i++) {
+    const struct type *x = &n->inputs[i]->type;
+    if (dtype_is_float(out->dtype) && x->rank == 0 && x->dtype == DT_I64) continue;
+    *why = arena_printf(a, "random numbers are f32 or f64 and need %s as i64[], not %s from %s", what[i],
+                        type_text(a, out), type_text(a, x));
+    return false;
+  }
+  if ((n->ninputs == 2) != (node_attr(n, ATTR_width) != NULL)) {
+    *why = "where rows are numbered, each has a width";
     return false;
   }
   if (!axis && !whole) return true;
@@ -95,8 +101,9 @@ static bool random_infer(const struct node *n, struct type *out, struct arena *a
   *why = arena_printf(a, "%s is no part of a tensor with so many elements along an axis", type_text(a, out));
   return false;
 }
-#define RANDOM_ATTRS                                                                            \
-  .min_inputs = 1, .max_inputs = 1, .roles = {"step"}, .attrs = ATTR_BIT(key) | ATTR_BIT(seed), \
-  .optional_attrs = ATTR_BIT(axis) | ATTR_BIT(offset) | ATTR_BIT(whole), .infer = random_infer
+#define RANDOM_ATTRS                                                                                   \
+  .min_inputs = 1, .max_inputs = 2, .roles = {"step", "row"}, .attrs = ATTR_BIT(key) | ATTR_BIT(seed), \
+  .optional_attrs = ATTR_BIT(axis) | ATTR_BIT(offset) | ATTR_BIT(whole) | ATTR_BIT(width),             \
+  .infer = random_infer
 SOURCE(random_uniform, 0, RANDOM_ATTRS)
 SOURCE(random_normal, 0, RANDOM_ATTRS)

@@ -240,15 +240,16 @@ class Model:
             self._call(lib.dgc_evaluate, metrics, count, rows)
             return {text(metrics[0][i].name): metrics[0][i].value for i in range(count[0])}
 
-    def run(self, entry, batch):
+    def run(self, entry, batch, first=0):
         """Runs "train", "eval" or "predict" once on a batch: an array for each input. One training step, say. Returns
-        what the entry gives, by name."""
+        what the entry gives, by name. `first`: the number of its first row among those of several batches, which eval
+        and predict draw by."""
         with self._lock:
             inputs, outputs = self.inputs(entry), self.outputs(entry)
             rows = _rows(entry, inputs, batch)
             given = [converted("input " + t.name, batch[t.name], DTYPES[t.dtype], t.shape_of(rows)) for t in inputs]
             out = {t.name: np.empty(t.shape_of(rows), DTYPES[t.dtype]) for t in outputs}
-            self._call(lib.dgc_run, entry.encode(), rows, _pointers(given), _pointers(out.values()))
+            self._call(lib.dgc_run_from, entry.encode(), first, rows, _pointers(given), _pointers(out.values()))
         return out
 
     def predict(self, data, batch=256):
@@ -258,7 +259,7 @@ class Model:
             rows = _rows("predict", inputs, data)
             arrays = {t.name: np.asarray(data[t.name]) for t in inputs}
             each = {t.name: -t.shape[0] if t.shape and t.shape[0] < 0 else 1 for t in inputs}
-            parts = [self.run("predict", {name: a[i * each[name]:(i + batch) * each[name]] for name, a in arrays.items()})
+            parts = [self.run("predict", {name: a[i * each[name]:(i + batch) * each[name]] for name, a in arrays.items()}, i)
                      for i in range(0, rows, batch)]
         return {name: np.concatenate([p[name] for p in parts]) for name in (parts[0] if parts else {})}
 

@@ -15,6 +15,7 @@ bool cursor_next(struct loader_cursor *c, const struct shards *s, const struct l
   if (o->epochs > 0 && c->epoch >= o->epochs) return false;
   b->epoch = c->epoch;
   b->rows = shards_rows(s, c->index);
+  b->number = c->index * o->batch;
   b->index = c->index++;
   b->last = c->index == s->batches;
   b->first = o->towers ? tower_first_row(o->first_tower, o->towers, b->rows) : 0;

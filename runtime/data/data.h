@@ -167,6 +167,7 @@ struct loader_options {
 struct batch {
   int64_t epoch, index;         /* index: within the epoch */
   bool last;                    /* of its epoch */
+  int64_t number;               /* of its first row, which counts those of the epoch's batches before it */
   int64_t rows;                 /* the last ones of an epoch may have fewer than the others */
   int64_t first, end;           /* those that are read; what lies at the others' places is no data */
   const struct tensor *columns; /* in the dataset's order, `rows` rows each, 64-byte aligned */

@@ -186,6 +186,8 @@ def compute(m, n, x, t, rows, given):
         v = [number(i, d) for i in v] if isinstance(v, list) else number(v, d)
         a = np.array(v, KINDS[d])
         return xp.asarray(np.broadcast_to(a, shape) if not isinstance(v, list) else a.reshape(shape))
+    if n.op == "input" and n.name == "input.first_row":
+        return given.get(n.name, np.int64(0))
     if n.op in ("input", "variable"):
         return given[n.name]
     if n.op == "iota":
@@ -197,7 +199,7 @@ def compute(m, n, x, t, rows, given):
     if n.op == "tower_count":
         return np.asarray(int(given.get("#towers", 1)), KINDS[d])
     if n.op in ("random_uniform", "random_normal"):
-        return fake_random(n, one("offset", 0), shape)
+        return fake_random(n, one("offset", 0) + (int(x[1]) * one("width") if len(x) > 1 else 0), shape)
     if n.op == "cast":
         return m.cast(x[0], t[0], d)
     if n.op == "select":

@@ -45,6 +45,10 @@ static const struct {
     {OP_tower_count, "source", " y = tower_count : i64[]\n value y\n"},
     {OP_random_uniform, "source",
      " s = variable : i64[]\n y = random_uniform s {key=1, seed=2} : f32[B,3]\n value y\n"},
+    {OP_random_normal, "source",
+     " s = variable : i64[]\n r = input : i64[]\n y = random_normal s, r {key=1, seed=2, width=3} : "
+     "f32[B,3]\n"
+     " value y\n"},
     {OP_assign, "source", " v = variable : f64[2]\n n = neg v\n y = assign v, n\n update y\n"},
     {OP_gradient, "source",
      " v = variable {trainable=1} : f64[2]\n q = square v\n l = reduce_sum q {axes=[0]}\n y = gradient l, v\n"

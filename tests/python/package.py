@@ -75,6 +75,28 @@ def equal(a, b):
     return a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
 
 
+DRAWN = """
+model drawn {
+  input x : f64[B, 2]
+  predict p = x + random_uniform(type(x))
+  metric m = mean(random_uniform(type(x)) + x)
+}
+"""
+
+
+def test_drawn():
+    """What is drawn belongs to the rows, however they are given."""
+    x = np.zeros((7, 2))
+    m = dgc.compile(DRAWN, seed=3)
+    whole = m.predict({"x": x})["p"]
+    check(len(np.unique(whole)) == 14 and np.array_equal(m.predict({"x": x}, batch=3)["p"], whole), "predict in batches")
+    check(np.array_equal(m.run("predict", {"x": x[:2]}, first=4)["p"], whole[4:6]), "run from a row")
+    check(np.array_equal(m.run("predict", {"x": x[:2]})["p"], whole[:2]), "run")
+    check([t.name for t in m.inputs("predict")] == ["x"], "the inputs are the model's", m.inputs("predict"))
+    means = [dgc.compile(DRAWN, seed=3, batch=b).evaluate({"x": x})["m"] for b in (1, 3, 7)]
+    check(np.allclose(means, means[0], rtol=1e-15) and 0 < means[0] < 1, "evaluate in batches", means)
+
+
 def test_line():
     """Steps of gradient descent, evaluation and prediction beside numpy's own."""
     x, y, w = random.normal(size=(7, 2)), random.normal(size=7), np.zeros(2)
@@ -245,6 +267,7 @@ def test_picture(folder):
 root, folder = pathlib.Path(sys.argv[1]), pathlib.Path.cwd()
 check(pathlib.Path(dgc.__file__).parent.parent == folder / "site", dgc.__file__)
 test_line()
+test_drawn()
 test_sources(folder)
 test_training(folder)
 test_signals()

@@ -283,6 +283,10 @@ static void source_cases(struct cases *c, enum dtype d) {
     bool random = c->op == OP_random_uniform || c->op == OP_random_normal;
     if (random && dtype_is_float(d))
       case_done(c, build_random(c->g, c->op, &t, case_leaf(c, &step), 7 + i, 1000 + i));
+    if (random && dtype_is_float(d)) {
+      struct node *at = case_leaf(c, &step), *row = case_leaf(c, &step);
+      case_done(c, build_random_rows(c->g, c->op, &t, at, row, 3 + i, 7 + i, 1000 + i));
+    }
     for (int axis = 0; c->op == OP_iota && d != DT_BOOL && axis < t.rank; axis++)
       case_done(c, build_iota(c->g, &t, axis));
   }

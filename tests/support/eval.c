@@ -22,6 +22,11 @@ void values_put(struct values *v, const char *name, const struct type *t, const 
   map_put(&v->map, name, copy);
 }
 
+void values_put_first_row(struct values *inputs, int64_t number) {
+  struct type t = type_scalar(DT_I64);
+  values_put(inputs, FIRST_ROW_INPUT, &t, arena_copy(inputs->arena, &number, sizeof number));
+}
+
 struct values values_copy(struct arena *a, const struct values *v) {
   struct values out = values_make(a);
   for (uint32_t i = 0; i < v->map.count; i++) {

@@ -17,6 +17,8 @@ struct values values_make(struct arena *a);
 struct tensor *values_get(const struct values *v, const char *name);
 /* Copies the elements. */
 void values_put(struct values *v, const char *name, const struct type *t, const void *data);
+/* The number of the batch's first row, which what draws for its rows is given beside the model's inputs. */
+void values_put_first_row(struct values *inputs, int64_t number);
 /* Independent copies of all tensors. */
 struct values values_copy(struct arena *a, const struct values *v);
 

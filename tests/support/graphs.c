@@ -17,7 +17,7 @@ struct maker {
   struct node *pool[MAX_POOL];
   int count;
   struct model *model;
-  struct node *step;
+  struct node *step, *first_row;
 };
 
 static int below(struct maker *m, int n) { return rng_below(&m->rng, n); }
@@ -43,6 +43,13 @@ static int64_t elements(const struct type *t) {
 static struct node *keep(struct maker *m, struct node *x) {
   if (x && m->count < MAX_POOL && elements(&x->type) <= MOST_ELEMENTS) m->pool[m->count++] = x;
   return x;
+}
+
+/* Numbers of a step; some are those of rows that have numbers. */
+static struct node *draw(struct maker *m, enum op_id op, const struct type *t) {
+  int seed = below(m, 5), stream = below(m, 1000);
+  if (chance(m, 60)) return build_random(m->g, op, t, m->step, seed, stream);
+  return build_random_rows(m->g, op, t, m->step, m->first_row, 1 + below(m, 100), seed, stream);
 }
 
 /* ---- picking operands ---- */
@@ -278,9 +285,7 @@ static struct node *flattened(struct maker *m) {
   struct type t = {.dtype = x->type.dtype, .rank = 2, .dim = {1, x->type.dim[last]}}, out = x->type;
   for (int i = 0; i < last; i++) t.dim[0] *= x->type.dim[i];
   struct node *y = build_reshape(m->g, x, &t);
-  if (chance(m, 30) && !m->o->smooth)
-    y = build2(m->g, OP_add, y,
-               build_random(m->g, OP_random_uniform, &t, m->step, below(m, 5), below(m, 1000)));
+  if (chance(m, 30) && !m->o->smooth) y = build2(m->g, OP_add, y, draw(m, OP_random_uniform, &t));
   if (chance(m, 30)) {
     struct type flags = type_with_dtype(t, DT_I32);
     struct node *number = build_iota(m->g, &flags, 0);
@@ -391,8 +396,7 @@ static struct node *source(struct maker *m) {
   if (m->o->batch && chance(m, 50)) t.dim[below(m, t.rank)] = -1;
   if (chance(m, 50) && t.dtype != DT_BOOL) return build_iota(m->g, &t, below(m, t.rank));
   t.dtype = chance(m, 70) ? DT_F32 : DT_F64;
-  return build_random(m->g, chance(m, 50) ? OP_random_uniform : OP_random_normal, &t, m->step, below(m, 5),
-                      below(m, 1000));
+  return draw(m, chance(m, 50) ? OP_random_uniform : OP_random_normal, &t);
 }
 
 typedef struct node *step_fn(struct maker *m);
@@ -438,7 +442,9 @@ static struct node *add_variable(struct maker *m, const char *name, struct type 
 
 static void begin(struct maker *m) {
   struct graph *g = m->g;
-  if (!m->o->smooth) m->step = add_variable(m, "step", type_scalar(DT_I64), "");
+  struct type number = type_scalar(DT_I64);
+  if (!m->o->smooth) m->step = add_variable(m, "step", number, "");
+  if (!m->o->smooth) m->first_row = build_input(g, FIRST_ROW_INPUT, &number);
   for (int i = 0; i < 3; i++) {
     struct type t = {.dtype = m->o->smooth || i == 2 ? DT_F64 : DT_F32, .rank = (uint8_t)below(m, 3)};
     for (int k = 0; k < t.rank; k++) t.dim[k] = 1 + below(m, 4);

@@ -126,6 +126,7 @@ static void draw_inputs(struct matrix_subject *s, uint64_t seed) {
     for (int64_t k = 0; k < type_count(&t); k++) tensor_set(&x, k, draw(&r, in->name, &t, (int)(k % width)));
     values_put(&s->inputs, in->name, &t, x.data);
   }
+  values_put_first_row(&s->inputs, 1000);
 }
 
 static void initialise(struct matrix_subject *s, const struct matrix_layout *l, struct engine *e) {

@@ -113,6 +113,7 @@ static void run_on(struct run *r, struct engine *e, const struct layout *l, int6
     struct type t = type_specialize(&r->m->inputs[i].type, rows);
     values_put(&inputs, r->m->inputs[i].name, &t, filled(r->a, &t, 1).data);
   }
+  values_put_first_row(&inputs, 1000);
   for (uint32_t i = 0; i < r->m->init->count; i++) {
     const struct node *v = r->m->init->nodes[i];
     if (v->op == OP_variable)

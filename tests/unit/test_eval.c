@@ -237,6 +237,9 @@ static void random_rows(void **state) {
   assert_non_null(strstr(whole, rows));
   const char *other = evaluate(a, STEP "y = random_uniform s {key=6, seed=7, offset=2} : f32[2]");
   assert_string_not_equal(rows, other + 1);
+  const char *second = evaluate(a, STEP "r = constant {value=1} : i64[]\n"
+                                        "y = random_uniform s, r {key=5, seed=7, width=2} : f32[2]");
+  assert_string_equal(rows, second + 1);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

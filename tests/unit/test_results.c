@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What dgc_run gives: values that are divided, sums and counts on request. The numbers are numpy's. */
+/* What dgc_run gives: values that are divided, sums and counts on request, whose numbers are numpy's; what is drawn. */
 #include "include/dgc.h"
 
 #include <setjmp.h>
@@ -155,7 +155,54 @@ static void batches_add_up(void **state) {
   dgc_destroy(s);
 }
 
+#define DRAWS                                                                                  \
+  "model m {\n  input x : f32[B]\n  predict drawn = random_normal(f64[B, 3])\n"                \
+  "  predict turned = transpose(random_uniform(f32[2, B]), [1, 0]) + 0 * reshape(x, [B, 1])\n" \
+  "  metric m = mean(random_uniform(f64[B]))\n}\n"
+
+struct draws {
+  double drawn[7][3];
+  float turned[7][2];
+};
+
+static void draw(struct dgc_session *s, int64_t first, int64_t rows, struct draws *d) {
+  void *const outputs[] = {d->drawn[first], d->turned[first]};
+  assert_int_equal(dgc_run_from(s, "predict", first, rows, (const void *const[]){x}, outputs), DGC_OK);
+}
+
+/* The rows of a batch have the numbers that they have among all rows: the caller says where it begins. */
+static void rows_have_numbers(void **state) {
+  (void)state;
+  struct dgc_session *s = dgc_create();
+  struct draws whole, parts, again;
+  struct dgc_tensor t;
+  double mean, sum = 0;
+  assert_int_equal(dgc_load_text(s, "m.dsl", DRAWS, sizeof DRAWS - 1), DGC_OK);
+  assert_true(dgc_input(s, "predict", 0, &t));
+  assert_string_equal(t.name, "x");
+  assert_false(dgc_input(s, "predict", 1, &t));
+  assert_false(dgc_input(s, "eval", 0, &t));
+  draw(s, 0, 7, &whole);
+  draw(s, 0, 1, &parts), draw(s, 1, 4, &parts), draw(s, 5, 2, &parts);
+  assert_memory_equal(&parts, &whole, sizeof whole);
+  void *const outputs[] = {again.drawn, again.turned};
+  assert_int_equal(dgc_run(s, "predict", 1, (const void *const[]){x}, outputs), DGC_OK);
+  assert_memory_equal(again.drawn[0], whole.drawn[0], sizeof whole.drawn[0]);
+  for (int i = 1; i < 7; i++)
+    assert_memory_not_equal(whole.drawn[i], whole.drawn[i - 1], sizeof *whole.drawn);
+  for (int i = 0; i < 4; i++) {
+    assert_int_equal(dgc_run_from(s, "eval", i, 1, NULL, (void *const[]){&mean}), DGC_OK);
+    sum += mean;
+  }
+  assert_int_equal(dgc_run(s, "eval", 4, NULL, (void *const[]){&mean}), DGC_OK);
+  assert_true(sum / 4 - mean < 1e-15 && mean - sum / 4 < 1e-15);
+  assert_int_equal(dgc_run_from(s, "predict", -1, 1, (const void *const[]){x}, outputs), DGC_USAGE);
+  assert_non_null(strstr(dgc_message(s), "rows are numbered from 0 on, not from -1"));
+  dgc_destroy(s);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(batches_add_up)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(batches_add_up),
+                                     cmocka_unit_test(rows_have_numbers)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
