@@ -369,6 +369,26 @@ static bool is_taken_word(const yypcontext_t *context, yysymbol_kind_t found, st
   return name && found != YYSYMBOL_NAME && loc.end > loc.begin && c >= 'a' && c <= 'z';
 }
 
+/* `train x as loss`: a line of a statement, whose word has n letters, that names its value as Python does. */
+static bool help_with_as(struct parser *p, const char *line, size_t n) {
+  static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  const char *end = line + strcspn(line, "#\n"), *value = line + n + strspn(line + n, " \t"), *as = NULL;
+  for (const char *c = value; c + 4 < end; c++)
+    if (strncmp(c, " as ", 4) == 0) as = c;
+  const char *name = as ? as + 3 + strspn(as + 3, " \t") : end, *behind = name + strspn(name, letters);
+  if (name == behind || behind > end) return false;
+  const char *first = value + strspn(value, letters), *rest = behind + strspn(behind, " \t\r");
+  if (first[strspn(first, " \t")] == '=') return false; /* it has its name */
+  if (rest < end && strncmp(rest, "with ", 5) != 0 && strncmp(rest, "on ", 3) != 0) return false;
+  while (as > value && as[-1] == ' ') as--;
+  while (end > behind && strchr(" \t\r", end[-1])) end--;
+  bool fits = end - line < 100;
+  diag_help(p->diags, LOC_NONE, "its name stands before its value: `%.*s %.*s = %.*s%.*s`", (int)n, line,
+            (int)(behind - name), name, fits ? (int)(as - value) : 5, fits ? value : "value",
+            fits ? (int)(end - behind) : 0, behind);
+  return true;
+}
+
 /* Help with what is usual elsewhere, and not here. True: it says what the whole line should be. */
 static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc loc) {
   const char *text = loc.source->text, *at = text + loc.begin, *line = at;
@@ -383,6 +403,7 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
   if (at[0] == '/' && (at[1] == '*' || at[1] == '/' || (at > text && at[-1] == '/')))
     diag_help(p->diags, LOC_NONE, "a comment begins with `#`");
   bool result = (n == 7 && strncmp(line, "predict", n) == 0) || (n == 6 && strncmp(line, "metric", n) == 0);
+  if ((result || (n == 5 && strncmp(line, "train", n) == 0)) && help_with_as(p, line, n)) return true;
   if (result && found == YYSYMBOL_NEWLINE)
     diag_help(p->diags, LOC_NONE, "its name stands before its value: `%.*s name = value`", (int)n, line);
   return false;
