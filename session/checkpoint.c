@@ -325,7 +325,7 @@ static enum dgc_status fit_variables(struct dgc_session *s, const struct checkpo
     fits = false;
     if (e)
       session_fail(s, DGC_MISMATCH, "%s: %s is %s there, and %s in model %s", path, v->name,
-                   type_text(s->call, &e->type), type_text(s->call, &v->type), s->model->name);
+                   checkpoint_type_text(s->call, e), type_text(s->call, &v->type), s->model->name);
     else
       session_fail(s, DGC_MISMATCH, "%s: variable %s of model %s is missing", path, v->name, s->model->name);
   }

@@ -125,8 +125,8 @@ static enum dgc_status load(struct dgc_session *s, struct checkpoint *c, const c
     map_put(&used, v->name, c);
     if (!is_model(s, v->name)) continue;
     if (!converts(&e->type, &v->type)) {
-      add_name(&unfit, arena_printf(s->call, "%s (%s there, %s here)", v->name, type_text(s->call, &e->type),
-                                    type_text(s->call, &v->type)));
+      add_name(&unfit, arena_printf(s->call, "%s (%s there, %s here)", v->name,
+                                    checkpoint_type_text(s->call, e), type_text(s->call, &v->type)));
       continue;
     }
     convert(s, e, &v->type);

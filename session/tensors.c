@@ -287,6 +287,38 @@ static enum dgc_status to_npz(struct checkpoint_work *w) {
   return npz_write(w->s->call, w->out, arrays, c->count, &w->s->diags) ? DGC_OK : DGC_RUNTIME;
 }
 
+/* How many finite numbers of e are infinite in what it is stored in. */
+static int64_t too_large(const struct checkpoint_entry *e) {
+  const float *x = e->data;
+  int64_t count = 0, n = type_count(&e->type);
+  for (int64_t i = 0; i < n; i++)
+    count += isfinite(x[i]) && isinf(half_to_float(e->storage, half_from_float(e->storage, x[i])));
+  return count;
+}
+
+/* Says it once, of the first tensor, and how many there are beside it. */
+static void warn_infinite(struct checkpoint_work *w) {
+  const struct checkpoint *c = w->files[0];
+  const struct checkpoint_entry *first = NULL;
+  int64_t of_first = 0, more = 0;
+  int others = 0;
+  for (int i = 0; i < c->count; i++) {
+    const struct checkpoint_entry *e = &c->entries[i];
+    int64_t count = e->storage ? too_large(e) : 0;
+    if (first && count) others++, more += count;
+    if (!first && count) first = e, of_first = count;
+  }
+  if (!first) return;
+  diag_warning(
+      &w->s->diags, LOC_NONE, "cast: %lld of %lld numbers of %s are too large for %s and become infinite",
+      (long long)of_first, (long long)type_count(&first->type), first->name, dtype_name(first->storage));
+  if (others)
+    diag_note(&w->s->diags, LOC_NONE, "so do %lld of %d more tensor%s", (long long)more, others,
+              others == 1 ? "" : "s");
+  if (first->storage == DT_F16)
+    diag_help(&w->s->diags, LOC_NONE, "--to bf16 has room for them: the largest f16 is 65504");
+}
+
 static enum dgc_status cast(struct checkpoint_work *w) {
   static const struct {
     const char *name;
@@ -303,6 +335,7 @@ static enum dgc_status cast(struct checkpoint_work *w) {
     struct checkpoint_entry *e = &w->files[0]->entries[i];
     if (e->type.dtype == DT_F32) e->storage = forms[form].storage;
   }
+  warn_infinite(w);
   return save(w, w->files[0]);
 }
 

@@ -76,6 +76,7 @@ assert arrays["n"] == ({"descr": "<i8", "fortran_order": False, "shape": ()}, pa
 PYTHON
 for to in f16 bf16 f32; do
   expect 0 "to $to" "$dgc" checkpoint cast f32.safetensors --to $to -o to.$to.safetensors
+  mv err to.$to.err
   expect 0 "to $to again" "$dgc" checkpoint cast to.$to.safetensors --to $to -o again.safetensors --overwrite
   same to.$to.safetensors again.safetensors
   expect 0 "every to $to" "$dgc" checkpoint cast every.safetensors --to $to -o every.$to.safetensors
@@ -100,7 +101,11 @@ for to, of in (("f16", f16), ("bf16", bf16)):
     for v, got in zip(values, unpack(dtype, data)):
         want = v if v != v else of(v)
         assert got != got and v != v or got == want and math.copysign(1, got) == math.copysign(1, want), (to, v, got, want)
-assert read("f32.safetensors")["x"] == read("to.f32.safetensors")["x"]
+    lost = sum(math.isfinite(v) and math.isinf(of(v)) for v in values)
+    said = open("to." + to + ".err").read().splitlines()
+    assert lost and said[0] == "warning: cast: %d of %d numbers of x are too large for %s and become infinite" % (lost, len(values), to), said
+    assert len(said) == (2 if to == "f16" else 1), said
+assert read("f32.safetensors")["x"] == read("to.f32.safetensors")["x"] and not open("to.f32.err").read()
 # What was of 16 bits is again, but for what a NaN says besides.
 before, after = read("every.safetensors")["a.f16"][2], read("every.f16.safetensors")["a.f16"][2]
 for i in range(65536):
@@ -233,6 +238,32 @@ t, n = read("teacher.safetensors"), read("numpy.safetensors")
 assert n["trunk.kernel"] == t["encoder.kernel"] and unpack("F32", n["trunk.bias"][2]) == [0.5, -1, 2, 0.25]
 assert read("renamed.safetensors")["trunk.bias"][0] == "F16"
 PYTHON
+# What becomes infinite is said once: 65520 is the first that does, halfway to what would follow 65504. Nothing is said of what
+# was infinite, nor where all is well.
+py 'large numbers' <<'PYTHON'
+from files import *
+large = {"fine": [1, -65504], "w": [65504, 65519.996, 65520, -1e6, math.inf, math.nan], "empty": [], "u": [-65520], "v": [3e38, 2e38, 0]}
+write("large.safetensors", {n: ("F32", [len(v)], pack("F32", v)) for n, v in large.items()})
+for kind in "F16", "BF16":
+    write(kind.lower() + ".unfit.safetensors", {"trunk.kernel": (kind, [6], bytes(12))})
+PYTHON
+expect 0 'large numbers to f16' "$dgc" checkpoint cast large.safetensors --to f16 -o large.f16.safetensors
+cat >want <<'SAYS'
+warning: cast: 2 of 6 numbers of w are too large for f16 and become infinite
+note: so do 3 of 2 more tensors
+help: --to bf16 has room for them: the largest f16 is 65504
+SAYS
+same err want
+expect 0 'large numbers to bf16' "$dgc" checkpoint cast large.safetensors --to bf16 -o large.bf16.safetensors
+empty err
+# A type is said as the file has it.
+printf 'model m {\n  input x : f32[B]\n  var w : f32[4] = 0\n  predict p = x + sum(w)\n}\n' >four.dsl
+for kind in f16 bf16; do
+  expect 4 "another shape, $kind" "$dgc" predict four.dsl --data x=rows.csv:1 --checkpoint large.$kind.safetensors
+  shows err "w is $kind[6] there, and f32[4] in model m"
+  expect 4 "another shape to begin with, $kind" "$dgc" train pupil.dsl $data --steps 0 --checkpoint no.safetensors --init-from $kind.unfit.safetensors
+  shows err "trunk.kernel ($kind[6] there, "
+done
 # Whole checkpoints of 16 bits are read, too.
 expect 0 'half of it' "$dgc" checkpoint cast teacher.safetensors --to bf16 -o half.safetensors
 expect 0 'half of it predicts' "$dgc" predict teacher.dsl --data x=rows.csv:1-3 --checkpoint half.safetensors --quiet
