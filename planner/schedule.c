@@ -172,10 +172,15 @@ static void offer(struct list_scheduler *r, int task) {
   r->stuck[r->nstuck++] = task;
 }
 
-/* `task` has read `value`: if that is a variable, its writer waits for one reader less. */
-static void has_read(struct list_scheduler *r, int task, int value) {
+/* Whether a task waits until `task` has read `value`, which is a variable then. */
+static bool is_awaited(const struct list_scheduler *r, int task, int value) {
+  int writer = value == NONE ? NONE : r->s->values[value].writer;
+  return writer != NONE && writer != task;
+}
+
+/* Its writer waits for one reader less. */
+static void has_read(struct list_scheduler *r, int value) {
   struct planned_value *v = &r->s->values[value];
-  if (v->writer == NONE || v->writer == task) return;
   v->unread--;
   struct task *w = &r->s->tasks[v->writer];
   if (--w->blocked == 0 && w->unmet == 0) offer(r, v->writer);
@@ -185,9 +190,9 @@ static void has_read_all(struct list_scheduler *r, int task) {
   const struct task *t = &r->s->tasks[task];
   for (int i = 0; i < t->nreads; i++) {
     int value = t->reads[i].value;
-    bool seen = value == NONE;
+    bool seen = !is_awaited(r, task, value);
     for (int k = 0; k < i && !seen; k++) seen = t->reads[k].value == value;
-    if (!seen) has_read(r, task, value);
+    if (!seen) has_read(r, value);
   }
 }
 

@@ -13,10 +13,10 @@
 
 struct sync {
   struct schedule *s;
-  int ndevices;
   int *clocks; /* device * nticks + tick of the other */
   int *need;   /* by device: how many of its steps the task at hand needs */
   int *asked;  /* devices with a need */
+  int *needed; /* the same, as long as some are struck off `asked` */
   int nasked;
 };
 
@@ -157,14 +157,15 @@ static void synchronize(struct sync *y, int task) {
   bool receives = t->kind != STEP_RECEIVE && task_receives(y->s, t);
   if (receives) receive(y, task);
   require_all(y, task);
-  int waits = 0;
+  int waits = 0, nneeded = y->nasked;
+  for (int i = 0; i < nneeded; i++) y->needed[i] = y->asked[i];
   for (int i = 0; i < y->nasked; i++) {
     if (implied(y, y->asked[i])) continue;
     y->asked[waits++] = y->asked[i];
   }
   for (int i = 0; i < waits; i++) wait_for(y, t, y->asked[i]);
   if (waits || receives) take_snapshot(y, t, receives);
-  memset(y->need, 0, (size_t)y->ndevices * sizeof *y->need);
+  for (int i = 0; i < nneeded; i++) y->need[y->needed[i]] = 0; /* one by one: devices are many */
   y->nasked = 0;
 }
 
@@ -228,12 +229,13 @@ static void number_ticks(struct schedule *s, int ndevices) {
 
 void schedule_sync(struct schedule *s) {
   int n = s->g->config.target.ndevices > 0 ? s->g->config.target.ndevices : 1;
-  struct sync y = {.s = s, .ndevices = n};
+  struct sync y = {.s = s};
   s->lines = arena_new_array(s->scratch, (size_t)n, struct timeline);
   number_ticks(s, n);
   y.clocks = arena_new_array(s->scratch, (size_t)n * (size_t)s->nticks, int);
   y.need = arena_new_array(s->scratch, (size_t)n, int);
   y.asked = arena_new_array(s->scratch, (size_t)n, int);
+  y.needed = arena_new_array(s->scratch, (size_t)n, int);
   number_steps(s, n);
   if (s->process == NONE)
     s->plan->messages = arena_new_array(s->arena, s->plan->processes ? (size_t)s->ntasks : 0, struct message);
