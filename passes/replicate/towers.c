@@ -47,17 +47,18 @@ static bool clone_variable(struct replicate *r, struct tower_group *g, const str
 }
 
 bool clone_mirrored(struct replicate *r, struct tower_group *g, const struct node *n, struct node **in) {
-  bool is_part = !part_is_whole(&r->part);
+  bool is_part = !part_is_whole(&r->part), joins = joins_rows(n);
   if (is_part && n->op == OP_variable && !r->s.mirrored) return clone_variable(r, g, n);
   if (is_part && !send_fixed(r, g, n)) return false;
   for (int d = 0; d < r->ndevices; d++) {
-    if (!needed_on(r, g, n, d)) continue;
-    if (!part_has(&r->part, d)) {
-      if (joins_rows(n) && !send_rows(r, g, n, d)) return false;
+    bool here = part_has(&r->part, d);
+    if ((!here && !joins) || !needed_on(r, g, n, d)) continue; /* of ten thousand devices few are here */
+    if (!here) {
+      if (!send_rows(r, g, n, d)) return false;
       continue;
     }
     for (int k = 0; k < n->ninputs; k++)
-      in[k] = k > 0 && joins_rows(n) ? gathered_rows(r, g, n, k, d) : mirrored_value(r, g, n->inputs[k], d);
+      in[k] = k > 0 && joins ? gathered_rows(r, g, n, k, d) : mirrored_value(r, g, n->inputs[k], d);
     place_context(r, n, DIST_MIRRORED, -1, d);
     struct clone_rows batch = {-1, g->rows, 0, g->rows};
     struct node *c = n->op == OP_aggregate ? aggregate_same(r, g, n, in[0])
