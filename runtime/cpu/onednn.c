@@ -54,6 +54,9 @@ static void leave_profiling(void) {
     (void)dnnl_set_jit_profiling_flags(DNNL_JIT_PROFILE_NONE);
 }
 
+/* Two threads may start the library at a time, each for something else. */
+static pthread_once_t profiling = PTHREAD_ONCE_INIT;
+
 static bool start_nothing(void) { return true; }
 
 /* What is done once, by whoever needs it first. */
@@ -75,7 +78,7 @@ static bool start(struct start *s) {
   if (!s->done && foreign_memory(0, ROOM)) {
     foreign_prepare();
     foreign_enter();
-    leave_profiling();
+    pthread_once(&profiling, leave_profiling);
     s->done = s->run();
     foreign_leave();
   }
