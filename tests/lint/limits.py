@@ -9,9 +9,9 @@ SPIN = "import time\nwhile time.process_time() < {}: pass"
 
 
 def run(seconds, *command):
-    """The exit code, and what it said."""
+    """The exit code, and what it said; where it failed itself, why."""
     r = subprocess.run([sys.executable, sys.argv[1], str(seconds), *command], capture_output=True, text=True)
-    return r.returncode, r.stdout
+    return r.returncode, r.stdout + r.stderr
 
 
 def check(what, wanted, said, got):
