@@ -5,7 +5,6 @@
 #include "ir/ops/op.h"
 #include "ir/ops/op_id.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +34,7 @@ static size_t wide_bytes(const struct stored_variable *p) {
 }
 
 /* As the op that rounds to `d` does: what is subnormal in bfloat16 is zero. */
-static uint16_t near(enum dtype d, float x) {
-  return half_from_float(d, d == DT_BF16 && fabsf(x) < 0x1p-126f ? copysignf(0, x) : x);
-}
+static uint16_t near(enum dtype d, float x) { return d == DT_F16 ? f16_of_f32(x) : bf16_of_f32(x); }
 
 static bool read_part(const struct store *s, const struct stored_variable *p, void *out) {
   if (!is_narrow(p)) return store_read(s, p, out);
