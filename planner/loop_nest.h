@@ -11,7 +11,6 @@ struct lowerer {
   struct arena_guard guard; /* of `record` */
   struct arena *record;     /* the programs of the kernel at hand, until it is known to be a new one */
   int64_t batch;
-  int64_t **begins; /* by concat: where its inputs begin; NULL: not asked for yet */
   const struct kernel **kernels;
   int nkernels, cap;
   const struct kernel **table; /* open addressing by hash */

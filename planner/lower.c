@@ -19,7 +19,6 @@ struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struc
   l->scratch = scratch;
   l->record = arena_create_guarded(&l->guard);
   l->batch = g->config.batch;
-  l->begins = arena_new_array(scratch, g->count, int64_t *);
   return l;
 }
 
@@ -53,22 +52,6 @@ bool lower_in_place(const struct node *n, const struct launch *launches, int nla
   return true;
 }
 
-/* Where each input of a concat begins in its result, along its axis: added up once, as it may have one of each task. */
-static const int64_t *concat_begins(struct lowerer *l, const struct node *concat, int axis) {
-  int64_t **begins = &l->begins[concat->id];
-  if (*begins) return *begins;
-  *begins = arena_new_array(l->scratch, (size_t)concat->ninputs, int64_t);
-  for (int i = 1; i < concat->ninputs; i++)
-    (*begins)[i] = (*begins)[i - 1] + concat->inputs[i - 1]->type.dim[axis];
-  return *begins;
-}
-
-static void concat_begin(struct lowerer *l, const struct node *concat, int input, int64_t *begin) {
-  int axis = (int)node_int(concat, ATTR_axis);
-  memset(begin, 0, MAX_RANK * sizeof *begin);
-  begin[axis] = concat_begins(l, concat, axis)[input];
-}
-
 /* The node's results as one nest of loops. */
 static int lower_group(struct lowerer *l, const struct node *n, const struct lower_into *into,
                        struct launch *out) {
@@ -92,7 +75,7 @@ static int lower_group(struct lowerer *l, const struct node *n, const struct low
       if (nest_maps(&t, value) != mapped) continue;
       if (into[i].concat) {
         result = into[i].concat->type;
-        concat_begin(l, into[i].concat, into[i].input, begin);
+        begin[node_int(into[i].concat, ATTR_axis)] = into[i].begin;
       }
       nest_result(&t, i, value, &result, begin);
     }
@@ -111,12 +94,11 @@ static void lower_piece(struct lowerer *l, const struct node *n, int input, cons
 
 static int lower_concat(struct lowerer *l, const struct node *n, const struct lower_into *into,
                         struct launch *out) {
+  int64_t begin[MAX_RANK] = {0}, axis = node_int(n, ATTR_axis);
   int count = 0;
   for (int i = 0; i < n->ninputs; i++) {
-    int64_t begin[MAX_RANK];
-    if (into[i].concat) continue;
-    concat_begin(l, n, i, begin);
-    lower_piece(l, n, i, begin, &out[count++]);
+    if (!into[i].concat) lower_piece(l, n, i, begin, &out[count++]);
+    begin[axis] += n->inputs[i]->type.dim[axis];
   }
   return count;
 }

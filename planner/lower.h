@@ -12,10 +12,10 @@ struct lowerer;
 /* Everything returned lives in `a`; `scratch` must outlive the lowerer. */
 struct lowerer *lower_create(struct arena *a, struct arena *scratch, const struct graph *g);
 void lower_destroy(struct lowerer *l);
-/* Result `result` of a node is input `input` of a concat, and is written there. */
+/* A result is an input of a concat, and is written there. */
 struct lower_into {
   const struct node *concat; /* NULL: it is not */
-  int input;
+  int64_t begin;             /* elements along the axis before it */
 };
 /* The launches of a node that computes, in order: 0 or more of them. `into`: by result; of a concat by input, those
  * that others write. */

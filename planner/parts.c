@@ -38,10 +38,8 @@ static int64_t rows_of(const struct type *t, int axis) {
 }
 
 int64_t concat_part_begin(const struct concat_part *part) {
-  const struct node *c = part->concat;
-  int64_t begin = 0;
-  for (int i = 0; i < part->input; i++) begin += type_bytes(&c->inputs[i]->type);
-  return begin;
+  const struct type *t = &part->concat->inputs[part->input]->type;
+  return part->begin * (type_bytes(t) / t->dim[node_int(part->concat, ATTR_axis)]);
 }
 
 /* Nodes that read n, those aside that stand for further results of it. */
@@ -87,7 +85,7 @@ static bool is_alone(const struct schedule *s, const uint8_t *live, const uint8_
 }
 
 static void find_part(struct schedule *s, const uint8_t *live, const uint8_t *is_output,
-                      const struct node *concat, int input) {
+                      const struct node *concat, int input, int64_t begin) {
   const struct node *x = concat->inputs[input], *source = concat_source(concat, input);
   const struct node *maker = maker_of(source);
   int axis = (int)node_int(concat, ATTR_axis);
@@ -101,6 +99,7 @@ static void find_part(struct schedule *s, const uint8_t *live, const uint8_t *is
   struct concat_part *p = &s->parts[source->id];
   p->concat = concat;
   p->input = input;
+  p->begin = begin;
   p->dense = dense;
 }
 
@@ -112,6 +111,10 @@ void schedule_parts(struct schedule *s, const uint8_t *live) {
   for (int i = 0; i < g->noutputs; i++) is_output[g->outputs[i].node->id] = 1;
   for (uint32_t i = 0; i < g->count; i++) {
     const struct node *n = g->nodes[i];
-    for (int k = 0; live[i] && n->op == OP_concat && k < n->ninputs; k++) find_part(s, live, is_output, n, k);
+    int64_t begin = 0;
+    for (int k = 0; live[i] && n->op == OP_concat && k < n->ninputs; k++) {
+      find_part(s, live, is_output, n, k, begin);
+      begin += n->inputs[k]->type.dim[node_int(n, ATTR_axis)];
+    }
   }
 }

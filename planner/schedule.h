@@ -38,8 +38,9 @@ struct planned_value {
 struct concat_part {
   const struct node *concat; /* NULL: of none */
   int input;
-  bool dense; /* its bytes lie next to each other there */
-  int whole;  /* of a concat: its value + 1 once there is one */
+  int64_t begin; /* elements along the axis before it */
+  bool dense;    /* its bytes lie next to each other there */
+  int whole;     /* of a concat: its value + 1 once there is one */
 };
 
 /* A piece of a value. */

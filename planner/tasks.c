@@ -105,7 +105,7 @@ static const struct lower_into *written_into(struct schedule *s, const struct no
   for (int i = 0; i < count; i++) {
     const struct concat_part *p = n->op == OP_concat ? part_at(s, n, i) : part_of(s, n, i);
     if (p && p->concat && (n->op == OP_concat || !p->dense))
-      into[i] = (struct lower_into){p->concat, p->input};
+      into[i] = (struct lower_into){p->concat, p->begin};
   }
   return into;
 }
