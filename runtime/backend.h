@@ -108,9 +108,9 @@ struct backend {
   /* (optional) Whether all it computes is to have the interpreter's bits from now on, which is not so at first. Before
    * any plan is loaded. Without it, it cannot. */
   void (*portable_bits)(void *self, bool wanted);
-  /* (optional) Whether products of bfloat16 values are computed in units for it, which add up in an order of their
-   * own. */
-  bool (*has_bf16_units)(void *self);
+  /* (optional) The name of the units for it in which products of bfloat16 values are computed, in an order of their
+   * own; NULL: as those of f32. */
+  const char *(*bf16_units)(void *self);
   /* (optional) Whoever waits outside of runs for a device that does not answer for so many seconds (0: never) gives it
    * up: that is a failure, and *lost is set; see engines_lose. */
   void (*limit)(void *self, int seconds, _Atomic bool *lost);
@@ -123,9 +123,6 @@ struct backend {
    * the runs and copies, and collect gives the bytes, once they have come, for the number that post gave. */
   bool (*post)(void *self, int device, const void *from, size_t bytes, unsigned *number);
   bool (*collect)(void *self, int device, unsigned number, void *to, size_t bytes);
-  /* (optional) Such a graph will be planned for its devices: what takes long, and needs no plan, may be begun beside
-   * the caller. No promise: it may be called for other graphs, and never. */
-  void (*expect)(void *self, const struct graph *source);
   /* (optional) Code for `count` distinct kernels, those of this backend's devices. Kernels of earlier calls are
    * compiled once only. Where it leaves out[i] NULL, or without it, prepare is given the kernel's steps. */
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,

@@ -17,14 +17,14 @@ struct cut {
   int count;
 };
 
-KERNEL_CALLER static void run_cut(void *const *args, const void *state, int stage, int piece) {
+KERNEL_CALLER static void run_cut(void *const *args, const void *state, int stage, int first, int last) {
   const struct cut *c = state;
   const struct kernel *k = c->kernel;
   int64_t sizes[MOST_SIZES];
   void *moved[MAX_KERNEL_ARGS];
   (void)stage;
-  int64_t begin = piece_begin(c->units, c->count, piece) * c->unit;
-  int64_t end = piece_begin(c->units, c->count, piece + 1) * c->unit;
+  int64_t begin = piece_begin(c->units, c->count, first) * c->unit;
+  int64_t end = piece_begin(c->units, c->count, last) * c->unit;
   if (end > c->sizes[c->loop]) end = c->sizes[c->loop];
   memcpy(sizes, c->sizes, (size_t)kernel_nlaunch(k) * sizeof *sizes);
   sizes[c->loop] = end - begin;
@@ -68,17 +68,17 @@ struct cut_segments {
   int64_t *sizes; /* by segment, written in each run */
 };
 
-KERNEL_CALLER static void run_segments(void *const *args, const void *state, int stage, int piece) {
+KERNEL_CALLER static void run_segments(void *const *args, const void *state, int stage, int first, int end) {
   const struct cut_segments *c = state;
   void *moved[MAX_KERNEL_ARGS];
-  int64_t *sizes = c->sizes + piece * kernel_nlaunch(&c->launch.split->segment);
-  if (stage == 0) {
-    split_segment(&c->launch, piece, args, moved, sizes);
+  for (int i = first; stage == 0 && i < end; i++) {
+    int64_t *sizes = c->sizes + i * kernel_nlaunch(&c->launch.split->segment);
+    split_segment(&c->launch, i, args, moved, sizes);
     c->fn[0](moved, sizes);
-  } else {
-    split_join(&c->launch, args, moved);
-    c->fn[1](moved, c->launch.join_sizes);
   }
+  if (stage == 0) return;
+  split_join(&c->launch, args, moved);
+  c->fn[1](moved, c->launch.join_sizes);
 }
 
 const struct pieces *cut_segments(struct arena *a, const struct step *s, const struct split *split,

@@ -148,15 +148,11 @@ int engines_portable_bits(const struct engines *e, bool wanted) {
   return -1;
 }
 
-bool engines_have_bf16_units(const struct engines *e) {
-  bool any = false;
-  for (int i = 0; i < e->count && !any; i++)
-    any = e->all[i].backend->has_bf16_units && e->all[i].backend->has_bf16_units(e->all[i].self);
-  return any;
-}
-
-void engines_expect(const struct engines *e, const struct graph *source) {
-  if (e->count == 1 && e->all[0].backend->expect) e->all[0].backend->expect(e->all[0].self, source);
+const char *engines_bf16_units(const struct engines *e) {
+  const char *units = NULL;
+  for (int i = 0; i < e->count && !units; i++)
+    if (e->all[i].backend->bf16_units) units = e->all[i].backend->bf16_units(e->all[i].self);
+  return units;
 }
 
 void engines_limit(const struct engines *e, int seconds) {

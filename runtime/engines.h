@@ -54,15 +54,13 @@ void engines_enter(const struct engines *e);
 void engines_no_memory(const struct engines *e, int device, const char *what, size_t bytes, struct diags *d);
 /* How long to wait for a device outside of runs, 0: for ever. Then it is lost. */
 void engines_limit(const struct engines *e, int seconds);
-/* What such a graph needs may be begun, where one backend runs all of it: see struct backend. */
-void engines_expect(const struct engines *e, const struct graph *source);
 /* Before any plan is loaded. */
 void engines_allow_tf32(const struct engines *e, bool allow);
 /* Before any plan is loaded: whether all is to have the interpreter's bits. The first device here whose backend cannot
  * is returned; -1: all can. */
 int engines_portable_bits(const struct engines *e, bool wanted);
-/* Whether a host's backend multiplies bfloat16 in units for it. */
-bool engines_have_bf16_units(const struct engines *e);
+/* The units in which a host's backend multiplies bfloat16; NULL: none does so. */
+const char *engines_bf16_units(const struct engines *e);
 /* Whether the device's memory is the host's; the host itself is -1. Not so of devices of other processes. */
 bool engines_on_host(const struct engines *e, int device);
 

@@ -27,46 +27,60 @@ int pieces_for(int64_t cost, int64_t units) {
   return count < 1 ? 1 : (int)count;
 }
 
+struct taken {
+  const struct shared *shared;
+  int stage, first, end;
+};
+
 /* Memory that runs out fails the run, but leaves nobody waiting for the piece. */
-static void run_piece(struct board *b, const struct shared *s, int stage, int piece) {
+static void run_taken(struct board *b, const struct taken *t) {
+  const struct pieces *p = t->shared->pieces;
   jmp_buf point, *outer = arena_on_failure(&point);
   if (setjmp(point))
     atomic_store(b->failed, true);
   else
-    s->pieces->run(s->args, s->pieces->state, stage, piece);
+    p->run(t->shared->args, p->state, t->stage, t->first, t->end);
   arena_on_failure(outer);
-  atomic_fetch_add_explicit(&b->done, 1, memory_order_release);
+  atomic_fetch_add_explicit(&b->done, t->end - t->first, memory_order_release);
 }
 
-/* Takes a piece from the front or the back of what is open; -1: none is left. */
-static int take(struct board *b, bool front, const struct shared **shared, int *stage) {
+/* So many of those that are left that everybody's next ones are about half of them. */
+static int share_of(const struct board *b, int left) {
+  int share = left / (2 * workers_count(b->workers));
+  return share < 1 ? 1 : share;
+}
+
+/* Takes pieces from the front or the back of what is open; false: none is left. */
+static bool take(struct board *b, bool front, struct taken *t) {
   uint64_t open = atomic_load_explicit(&b->open, memory_order_acquire);
   for (;;) {
     int number = (int)(open >> COUNT_BITS);
     int from_front = (int)(open >> BACK_BITS & (FRONT - 1)), from_back = (int)(open & (FRONT - 1));
-    *shared = b->all[number / MAX_STAGES];
-    if (*shared == NULL) return -1;
-    *stage = number % MAX_STAGES;
-    int count = (*shared)->pieces->count[*stage];
-    if (from_front + from_back >= count) return -1;
-    if (atomic_compare_exchange_weak_explicit(&b->open, &open, open + (front ? FRONT : 1),
+    t->shared = b->all[number / MAX_STAGES];
+    if (t->shared == NULL) return false;
+    t->stage = number % MAX_STAGES;
+    int count = t->shared->pieces->count[t->stage], left = count - from_front - from_back;
+    if (left <= 0) return false;
+    int share = share_of(b, left);
+    t->first = front ? from_front : count - from_back - share;
+    t->end = t->first + share;
+    if (atomic_compare_exchange_weak_explicit(&b->open, &open, open + (front ? FRONT : 1) * (uint64_t)share,
                                               memory_order_acquire, memory_order_acquire))
-      return front ? from_front : count - 1 - from_back;
+      return true;
   }
 }
 
 bool board_help(struct board *b) {
-  const struct shared *s;
-  int stage, piece = take(b, false, &s, &stage);
-  if (piece < 0) return false;
-  run_piece(b, s, stage, piece);
+  struct taken t;
+  if (!take(b, false, &t)) return false;
+  run_taken(b, &t);
   return true;
 }
 
 void shared_run_alone(void *const *args, const void *state) {
   const struct shared *s = state;
   for (int stage = 0; stage < s->pieces->nstages; stage++)
-    for (int i = 0; i < s->pieces->count[stage]; i++) s->pieces->run(args, s->pieces->state, stage, i);
+    s->pieces->run(args, s->pieces->state, stage, 0, s->pieces->count[stage]);
 }
 
 static void run_stage(const struct shared *s, int stage) {
@@ -74,8 +88,7 @@ static void run_stage(const struct shared *s, int stage) {
   int count = s->pieces->count[stage];
   atomic_store_explicit(&b->done, 0, memory_order_relaxed);
   atomic_store_explicit(&b->open, open_of(s->number, stage), memory_order_release);
-  const struct shared *same;
-  for (int piece, its; (piece = take(b, true, &same, &its)) >= 0;) run_piece(b, s, stage, piece);
+  for (struct taken t; take(b, true, &t);) run_taken(b, &t);
   unsigned spins = 0;
   while (atomic_load_explicit(&b->done, memory_order_acquire) < count) workers_relax(b->workers, &spins);
 }

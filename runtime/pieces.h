@@ -11,8 +11,10 @@
  * A device has a board. The thread that carries the device puts a command there, takes pieces from the front and, when
  * none is left, waits for those that others do. Threads that have nothing to carry, or whose devices wait, look at all
  * boards and take pieces from the back: with two threads each has the same half of one command after the other in its
- * caches. A command may have stages, each of which begins when the one before is done. Nobody else is told, and no
- * lock is taken.
+ * caches. Who comes takes several that lie side by side, fewer as fewer are left (guided self-scheduling:
+ * Polychronopoulos and Kuck, 1987), and one thread alone takes all: what pieces have in common can be done once for
+ * them. A command may have stages, each of which begins when the one before is done. Nobody else is told, and no lock
+ * is taken.
  *
  * What costs less than PIECE_COST is one piece, and stays with the thread that carries the device. A run in which all
  * that can be shared costs less than SHARED_COST wakes no other thread. (DGC_PIECE_COST=N puts N in the place of the
@@ -27,8 +29,8 @@
 /* Costs are in nanoseconds of some processor. */
 enum { MAX_STAGES = 3, MOST_PIECES = 64, PIECE_COST = 8000, SHARED_COST = 100000 };
 
-/* Does one piece; operands as in call_fn. */
-typedef void piece_fn(void *const *args, const void *state, int stage, int piece);
+/* Does pieces [first, end) of a stage, perhaps as one; operands as in call_fn. */
+typedef void piece_fn(void *const *args, const void *state, int stage, int first, int end);
 
 struct pieces {
   piece_fn *run;
@@ -61,7 +63,7 @@ struct board {
 void shared_run(void *const *args, const void *state);
 /* The same, without others. */
 void shared_run_alone(void *const *args, const void *state);
-/* Takes a piece, if there is one on the board, and does it. On any thread of the run. */
+/* Takes pieces, if there are any on the board, and does them. On any thread of the run. */
 bool board_help(struct board *b);
 
 /* Into how many pieces to cut what costs so much and has so many units that cannot be cut. */

@@ -255,9 +255,10 @@ static const char *way_of_computing(struct dgc_session *s, const struct graph *g
   if (options_portable(&s->options)) return "\nhas --bits portable";
   for (uint32_t i = 0; i < g->count && !bf16; i++) bf16 = node_attr(g->nodes[i], ATTR_precision) != NULL;
   if (!bf16) return "";
-  return engines_have_bf16_units(s->engines)
-             ? "\nmultiplies bfloat16 in units for it (DGC_BF16_UNITS=off: as f32)"
-             : "\nmultiplies bfloat16 as f32";
+  const char *units = engines_bf16_units(s->engines);
+  if (!units) return "\nmultiplies bfloat16 as f32";
+  return arena_printf(s->call, "\nmultiplies bfloat16 in units for it, %s (DGC_BF16_UNITS=off: as f32)",
+                      units);
 }
 
 enum dgc_status agree_on_plan(struct dgc_session *s, const struct graph *g, const struct plan *p) {

@@ -420,7 +420,6 @@ enum dgc_status session_init(struct dgc_session *s) {
 enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind) {
   enum dgc_status status = session_need(s, kind);
   if (!status) status = session_open(s);
-  if (!status && !s->initialised) engines_expect(s->engines, entry_source(s, kind));
   if (!status) status = session_init(s);
   return status;
 }

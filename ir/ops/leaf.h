@@ -15,8 +15,6 @@ struct product {
   bool stored; /* they lie in memory as bfloat16, not as f32 */
 };
 struct product product_of(const struct node *n);
-/* Whether CPUs compute it in the order of matmul.c without --bits portable, too: where that is as fast as a library. */
-bool product_in_order(const struct product *p);
 /* How many successive products are one chain in the order of matmul.c. */
 enum { PRODUCT_PIECE = 512 };
 

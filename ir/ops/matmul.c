@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matmul: products of matrices.
  *
- * The order of a product of floats, which `eval` and so the interpreter has, and whoever computes with --bits portable:
- * an element is a sum over k of what PRODUCT_PIECE successive ones give, each piece one chain of fused multiply-adds
- * from +0 over ascending k; pieces are added up as a binary tree, whose left half is as many of them as a power of two.
+ * The order of a product of floats, which `eval` and so the interpreter has, and CPUs but for their units for bf16: an
+ * element is a sum over k of what PRODUCT_PIECE successive ones give, each piece one chain of fused multiply-adds from
+ * +0 over ascending k; pieces are added up as a binary tree, whose left half is as many of them as a power of two.
  * So the bits of an element depend on its row of op(a) and its column of op(b) alone: not on m, n or the batch, not on
  * who computes it, with how many lanes, in which blocks or on how many threads. */
 #include "ir/graph/build.h"
@@ -109,24 +109,11 @@ struct product product_of(const struct node *n) {
   return p;
 }
 
-/* Measured beside oneDNN 2.6 with AVX-512: gradients that are narrow or small, and what is multiplied by a small
- * matrix. Of the latter it does not depend on the number of rows, which may be the batch: so a row has the same bits in
- * any. */
-bool product_in_order(const struct product *p) {
-  enum { SMALL = 1 << 14, SMALL_GRADIENT = 1 << 20, NARROW = 16, FLAT = 32, DEEP = 256 };
-  if (p->dtype != DT_F32 || p->bf16) return p->dtype == DT_F64;
-  if (p->transpose_a)
-    return p->n <= NARROW || 2.0 * (double)p->m * (double)p->n * (double)p->k <= SMALL_GRADIENT;
-  if ((p->n <= NARROW && p->k > DEEP) || (p->transpose_b && p->k < FLAT && p->n > 2 * FLAT)) return false;
-  return (double)p->n * (double)p->k <= SMALL;
-}
-
 static void matmul_sizes(struct str *s, const struct node *n) {
   struct product p = product_of(n);
   if (p.batch != 1) str_printf(s, "%lldx", (long long)p.batch);
-  str_printf(s, "%lldx%lldx%lld%s%s%s%s", (long long)p.m, (long long)p.n, (long long)p.k,
-             p.transpose_a ? " ta" : "", p.transpose_b ? " tb" : "", p.bf16 ? " bf16" : "",
-             product_in_order(&p) ? " in order" : "");
+  str_printf(s, "%lldx%lldx%lld%s%s%s", (long long)p.m, (long long)p.n, (long long)p.k,
+             p.transpose_a ? " ta" : "", p.transpose_b ? " tb" : "", p.bf16 ? " bf16" : "");
 }
 
 /* Integers wrap. */

@@ -73,6 +73,7 @@
   MATMUL_FUNCTION(name, T) { name##_any(m, n, k, a, a_row, a_col, b, b_row, b_col, c, c_row); }
 #endif
 
+DEFINE_FUNCTION(matmul_f32, float)
 DEFINE_FUNCTION(matmul_f64, double)
 DEFINE_FUNCTION(matmul_u64, uint64_t)
 DEFINE_FUNCTION(matmul_u32, uint32_t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products that no library does: f64 and integers, on the host. */
+/* Matrix products on the host of integers, and of floats where no instruction multiplies and adds. */
 #ifndef DGC_KERNELS_CPU_MATMUL_H
 #define DGC_KERNELS_CPU_MATMUL_H
 
@@ -12,6 +12,7 @@
   void name(int64_t m, int64_t n, int64_t k, const T *a, int64_t a_row, int64_t a_col, const T *b, \
             int64_t b_row, int64_t b_col, T *c, int64_t c_row)
 
+MATMUL_FUNCTION(matmul_f32, float);
 MATMUL_FUNCTION(matmul_f64, double);
 MATMUL_FUNCTION(matmul_u64, uint64_t); /* also i64 */
 MATMUL_FUNCTION(matmul_u32, uint32_t); /* also i32 */

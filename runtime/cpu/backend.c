@@ -29,7 +29,6 @@ static void *cpu_open(const struct target *target, struct diags *d) {
 static void cpu_close(void *self) {
   struct cpu *cpu = self;
   if (cpu == NULL) return;
-  onednn_wait();
   cpu_destroy_owned(cpu);
   cpu_jit_destroy(cpu->jit);
   free(cpu);
@@ -77,24 +76,7 @@ static bool cpu_prepare(void *self, struct arena *a, const struct step *step, in
 
 static bool cpu_finish(void *self, struct diags *d) {
   struct cpu *cpu = self;
-  if (!cpu_jit_finish(cpu->jit, d)) return false;
-  bool good = onednn_finish();
-  if (!good) diag_error(d, LOC_NONE, "cpu: out of memory");
-  return good;
-}
-
-/* Of forward products the sizes that decide are known, whatever the batch is. */
-static bool is_for_library(const struct node *n) {
-  if (n->op != OP_matmul || n->type.dtype != DT_F32) return false;
-  struct product p = product_of(n);
-  return !p.transpose_a && p.n > 0 && p.k > 0 && !product_in_order(&p);
-}
-
-static void cpu_expect(void *self, const struct graph *source) {
-  const struct cpu *cpu = self;
-  bool any = false;
-  for (uint32_t i = 0; i < source->count && !any; i++) any = is_for_library(source->nodes[i]);
-  if (any && !cpu->portable) onednn_expect_products();
+  return cpu_jit_finish(cpu->jit, d);
 }
 
 static const char *cpu_emit(struct arena *a, const struct kernel *const *kernels, int count, const char *form,
@@ -119,9 +101,9 @@ static void cpu_enter(void *self) {
   gemm_enter();
 }
 
-static bool cpu_has_bf16_units(void *self) {
+static const char *cpu_bf16_units(void *self) {
   const struct cpu *cpu = self;
-  return !cpu->portable && onednn_has_units();
+  return cpu->portable ? NULL : onednn_units();
 }
 
 static void cpu_portable_bits(void *self, bool wanted) {
@@ -131,7 +113,7 @@ static void cpu_portable_bits(void *self, bool wanted) {
 
 const struct backend backend_cpu = {
     .name = "cpu",
-    .help = "machine code for this processor, matrix products by oneDNN",
+    .help = "machine code for this processor, convolutions by oneDNN",
     .kind = "cpu",
     .host = true,
     .open = cpu_open,
@@ -140,9 +122,8 @@ const struct backend backend_cpu = {
     .free = host_device_free,
     .copy = host_device_copy,
     .portable_bits = cpu_portable_bits,
-    .has_bf16_units = cpu_has_bf16_units,
+    .bf16_units = cpu_bf16_units,
     .compile = cpu_compile,
-    .expect = cpu_expect,
     .prepare = cpu_prepare,
     .finish = cpu_finish,
     .emit = cpu_emit,

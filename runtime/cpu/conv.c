@@ -171,9 +171,10 @@ static bool run_stage(const struct conv_plan *p, void *const *args, int stage, i
 }
 
 /* The library refuses for want of memory only. */
-static void run_conv(void *const *args, const void *state, int stage, int number) {
+static void run_conv(void *const *args, const void *state, int stage, int first, int end) {
   foreign_enter();
-  bool done = run_stage(state, args, stage, number);
+  bool done = true;
+  for (int i = first; i < end; i++) done = done && run_stage(state, args, stage, i);
   foreign_leave();
   if (!done) arena_exhausted();
 }
@@ -218,8 +219,7 @@ static struct conv_plan *plan_create(const struct convolution *c, bool bf16, boo
   p->size = turned ? conv_turned_around(c) : *c;
   p->count = count_pieces(&p->size);
   p->size.batch /= p->count;
-  if (!onednn_make(p, false, conv_create_primitive) ||
-      (bf16 && !stored && p->has_primitive && !create_halves(p))) {
+  if (!onednn_make(p, conv_create_primitive) || (bf16 && !stored && p->has_primitive && !create_halves(p))) {
     plan_destroy(p);
     return NULL;
   }
@@ -271,8 +271,7 @@ static void run_widened(void *const *args, const void *state) {
     return;
   }
   const struct pieces *p = w->inner.pieces;
-  for (int stage = 0; stage < p->nstages; stage++)
-    for (int piece = 0; piece < p->count[stage]; piece++) p->run(all, p->state, stage, piece);
+  for (int stage = 0; stage < p->nstages; stage++) p->run(all, p->state, stage, 0, p->count[stage]);
 }
 
 static bool prepare_widened(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
@@ -311,7 +310,7 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
   bool f32 = step->node->type.dtype == DT_F32, stored = step->node->inputs[0]->type.dtype == DT_BF16;
   bool narrow = f32 && conv_is_narrow((const struct conv_numbers *)numbers);
   bool bf16 = stored || node_attr(step->node, ATTR_precision), done = false;
-  if (bf16 && !narrow && conv_wants_primitive(&size) && onednn_has_units() &&
+  if (bf16 && !narrow && conv_wants_primitive(&size) && onednn_units() &&
       !prepare_units(cpu, step, &size, c, &done, d))
     return false;
   if (done) return true;

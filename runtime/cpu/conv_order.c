@@ -110,11 +110,11 @@ static char *part_at(const struct ordered_conv *p, void *const *args, int64_t pa
 
 /* Blocks of rows of all groups, or parts of the sums. */
 static void run_lanes(const struct ordered_conv *p, void *const *args, const void *a, const void *b,
-                      int piece) {
+                      int first, int end) {
   bool sums = p->conv.result == CONV_KERNEL;
   int64_t units = sums ? p->nparts : p->blocks, rows = patches_rows(&p->patches);
   int count = p->pieces.count[1];
-  for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
+  for (int64_t u = piece_begin(units, count, first); u < piece_begin(units, count, end); u++) {
     int64_t step = p->nparts > 1 ? p->part * PRODUCT_PIECE : rows;
     struct lanes_call call = {.patches = &p->patches,
                               .turned = p->conv.result == CONV_INPUT,
@@ -124,32 +124,34 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
                               .first = sums ? u * step : piece_begin(rows, (int)units, (int)u),
                               .end = sums ? least((u + 1) * step, rows)
                                           : piece_begin(rows, (int)units, (int)u + 1),
-                              .memory = p->room ? p->memory + (size_t)piece * p->room : NULL};
+                              .memory = p->room ? p->memory + (size_t)first * p->room : NULL};
     (sums ? conv_lanes_kernel : conv_lanes_pixels)(&call);
   }
 }
 
-/* Stage 1: blocks of rows of each group, or parts of the sums. */
-static void run_products(const struct ordered_conv *p, void *const *args, int piece) {
+/* Stage 1: blocks of rows of each group, of which those that lie side by side are one, or parts of the sums. */
+static void run_products(const struct ordered_conv *p, void *const *args, int first, int end) {
   if (is_special(p)) {
-    if (piece == 0) cpu_eval(args, p->step);
+    if (first == 0) cpu_eval(args, p->step);
     return;
   }
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
   const void *b = p->turned ? p->turned : p->wide[1] ? (const void *)p->wide[1] : args[1];
   if (!p->gemm) {
-    run_lanes(p, args, a, b, piece);
+    run_lanes(p, args, a, b, first, end);
     return;
   }
   int64_t each = p->blocks * p->nparts, units = each * p->conv.groups, down, along;
   int count = p->pieces.count[1];
   gemm_units(p->gemm, &down, &along);
-  for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
+  for (int64_t u = piece_begin(units, count, first), stop = piece_begin(units, count, end), blocks; u < stop;
+       u += blocks) {
     int64_t part = u % p->nparts, block = u % each / p->nparts;
+    blocks = p->nparts > 1 ? 1 : least(stop - u, p->blocks - block);
     struct gemm_block one = {
         .batch = u / each,
         .top = piece_begin(down, (int)p->blocks, (int)block),
-        .bottom = piece_begin(down, (int)p->blocks, (int)block + 1),
+        .bottom = piece_begin(down, (int)p->blocks, (int)(block + blocks)),
         .right = along,
         .first = part * p->part,
         .count = p->nparts > 1
@@ -169,9 +171,9 @@ DEFINE_JOIN(join_f32, float)
 DEFINE_JOIN(join_f64, double)
 
 /* Stage 2: the tree above the parts, of some numbers. */
-static void run_join(const struct ordered_conv *p, void *const *args, int piece) {
-  int64_t all = type_count(&p->step->node->type), begin = piece_begin(all, p->pieces.count[2], piece),
-          end = piece_begin(all, p->pieces.count[2], piece + 1);
+static void run_join(const struct ordered_conv *p, void *const *args, int first, int last) {
+  int64_t all = type_count(&p->step->node->type), begin = piece_begin(all, p->pieces.count[2], first),
+          end = piece_begin(all, p->pieces.count[2], last);
   if (is_special(p)) return;
   for (int64_t apart = 1; apart < p->nparts; apart *= 2)
     for (int64_t i = 0; i + apart < p->nparts; i += 2 * apart)
@@ -179,12 +181,14 @@ static void run_join(const struct ordered_conv *p, void *const *args, int piece)
                                                       end);
 }
 
-static void run_conv(void *const *args, const void *state, int stage, int piece) {
+static void run_conv(void *const *args, const void *state, int stage, int first, int end) {
   struct ordered_conv *p = (struct ordered_conv *)(uintptr_t)state;
   switch (stage) {
-  case 0: run_before(p, args, piece); break;
-  case 1: run_products(p, args, piece); break;
-  case 2: run_join(p, args, piece); break;
+  case 0:
+    for (int i = first; i < end; i++) run_before(p, args, i);
+    break;
+  case 1: run_products(p, args, first, end); break;
+  case 2: run_join(p, args, first, end); break;
   }
 }
 

@@ -7,9 +7,10 @@
  * as a row: lanes run along it; and a row, if B lies transposed, without tiles: kernels/cpu/dots.c. A tile takes a
  * part of a piece of k, for which a panel of B stays in the first cache, and the next one goes on with the sums that
  * it has left in C. B goes into panels as wide as a tile, so that it is read in order, unless it is used too seldom
- * to pay; A as well where it lies transposed and C is wide. Patches of a convolution are read where they lie
- * (patch_tiles.h). Sums of pieces that wait for their other half lie in blocks of their own, one for each level of
- * the tree; the lowest is C. Which block of C a thread computes, what is packed and how large tiles are changes where
+ * to pay; A as well, by columns, where C is wide and A lies transposed, or a tile's rows of it would crowd into the
+ * same few places of the first cache. Patches of a convolution are read where they lie (patch_tiles.h). Sums of pieces
+ * that wait for their other half lie in blocks of their own, one for each level of the tree; the lowest is C. Which
+ * block of C a thread computes, what is packed and how large tiles are changes where
  * a number waits, and not what it is added to. */
 #include "runtime/cpu/gemm.h"
 
@@ -33,8 +34,9 @@ enum { AHEAD = 8, PART = 256, SHORT_PART = 64 };
 enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8 };
 /* Rows of C at a time, where they are pixels. */
 enum { MOST_PIXELS = 1024 };
-/* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. */
-enum { LINE = 64 };
+/* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. Of what is
+ * SAME_PLACE apart the first cache holds 8 to 12 lines. */
+enum { LINE = 64, SAME_PLACE = 4096 };
 
 struct gemm {
   struct product size;
@@ -112,7 +114,7 @@ static const struct tile_code *make_tile(const struct gemm *g, struct cpu_jit *j
                    .rows = (int)rows,
                    .vectors = (int)blocks_of(columns, lanes),
                    .lanes = lanes,
-                   .columns = p->transpose_a,
+                   .columns = p->transpose_a || g->packs_a,
                    .one_run = !g->at.patches,
                    .positive = g->at.positive,
                    .last = (int)(columns % lanes)};
@@ -144,7 +146,8 @@ static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
 static void choose_panels(struct gemm *g) {
   const struct product *p = &g->size;
   g->packs_b = p->transpose_b || (p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
-  g->packs_a = !g->at.patches && p->transpose_a && p->n > SEVERAL_COLUMNS * g->columns;
+  bool crowded = p->k * g->bytes % SAME_PLACE == 0 && p->m >= g->rows;
+  g->packs_a = !g->at.patches && (p->transpose_a || crowded) && p->n > SEVERAL_COLUMNS * g->columns;
   g->a_row = up(g->rows * g->bytes, LINE / 2);
   g->a_apart =
       g->packs_a ? PRODUCT_PIECE * g->a_row + LINE : g->rows * g->bytes * (p->transpose_a ? 1 : p->k);
@@ -261,22 +264,37 @@ static const char *b_at(const struct gemm *g, const char *b, int64_t k, int64_t 
   return b + (g->size.transpose_b ? column * g->size.k + k : k * g->at.b_row + column) * g->bytes;
 }
 
+/* Rows of B that the next tiles read where it lies: the memory may be far, and the first of them would wait for each
+ * row. Each tile of those before asks for a part. */
+static void ask_for(const struct gemm *g, const char *b, int64_t depth, int64_t tile, int64_t tiles,
+                    int64_t bytes) {
+  for (int64_t k = depth * tile / tiles, end = depth * (tile + 1) / tiles; k < end; k++)
+    for (int64_t line = 0; line < bytes; line += LINE)
+      __builtin_prefetch(b + k * g->at.b_row * g->bytes + line, 0, 2);
+}
+
 /* All tiles of some strips, whose B begins at `b`. */
 static void run_tiles(const struct area *s, struct sums to, const struct strip *strips, int nstrips,
                       const char *b, const struct tile_call *call) {
   const struct gemm *g = s->g;
   struct tile_run runs[PRODUCT_PIECE];
   struct tile_call some = *call;
+  int64_t depth = 0, tiles = 0;
+  for (int64_t i = 0; i < call->nruns; i++) depth += call->runs[i].count;
+  for (int i = 0; i < nstrips; i++) tiles += blocks_of(strips[i].bottom - strips[i].top, g->rows);
   for (int64_t j = s->left; j < s->right; j += g->columns, b += g->b_apart) {
-    bool last_columns = j + g->columns > g->size.n;
+    bool last_columns = j + g->columns > g->size.n, ask = !g->packs_b && j + g->columns < s->right;
+    int64_t tile = 0;
     for (const struct strip *strip = strips; strip < strips + nstrips; strip++) {
       const char *a = strip->a;
       bool all = strip->meets == ALL_LINES;
       some.runs = all ? call->runs : runs;
       some.nruns = all ? call->nruns : patch_runs_met(strip, call->runs, call->nruns, runs);
-      for (int64_t i = strip->top; i < strip->bottom; i += g->rows, a += g->a_apart)
+      for (int64_t i = strip->top; i < strip->bottom; i += g->rows, a += g->a_apart) {
+        if (ask) ask_for(g, b + g->b_apart, depth, tile++, tiles, g->columns * g->bytes);
         g->tile[i + g->rows > strip->bottom][last_columns]->fn(
             a, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, &some);
+      }
     }
   }
 }
@@ -287,7 +305,8 @@ static const char *find_a(const struct area *s, int64_t k, int64_t depth, int64_
   const char *a = a_at(g, s->a, top, k);
   if (!g->packs_a) return a;
   struct panels panels = {depth, bottom - top, g->rows, g->a_apart, g->a_row};
-  pack_panels(&panels, (int)g->bytes, false, a, g->size.m, s->panels_a);
+  bool turned = !g->size.transpose_a;
+  pack_panels(&panels, (int)g->bytes, turned, a, turned ? g->size.k : g->size.m, s->panels_a);
   return s->panels_a;
 }
 
@@ -305,7 +324,7 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
                            .goes_on = goes_on,
                            .add = add};
   call.a_ahead = AHEAD * a_step, call.b_ahead = AHEAD * call.b_step;
-  for (int64_t i = 1; i < (p->transpose_a ? 2 : g->rows); i++) call.row[i] = i * a_step;
+  for (int64_t i = 1; i < (p->transpose_a || g->packs_a ? 2 : g->rows); i++) call.row[i] = i * a_step;
   const char *b = b_at(g, s->b, k, s->left);
   if (g->packs_b) {
     struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};

@@ -65,7 +65,7 @@ static void take_units(const struct kernel_call *c, int64_t *numbers, char **arg
   numbers[0] = end - first;
 }
 
-static void run(void *const *args, const void *state, int stage, int piece) {
+static void run(void *const *args, const void *state, int stage, int first, int end) {
   const struct kernel_call *c = state;
   char *all[MAX_LEAF_INPUTS + 2] = {0};
   int64_t numbers[MAX_LEAF_NUMBERS];
@@ -75,10 +75,10 @@ static void run(void *const *args, const void *state, int stage, int piece) {
   }
   memcpy(all, args, (size_t)(c->result + 1) * sizeof *all);
   memcpy(numbers, c->numbers, sizeof numbers);
-  if (c->scratch) all[c->result + 1] = c->scratch + (size_t)piece * c->room;
+  if (c->scratch) all[c->result + 1] = c->scratch + (size_t)first * c->room;
   int count = c->pieces.count[stage];
   if (count > 1)
-    take_units(c, numbers, all, piece_begin(c->units, count, piece), piece_begin(c->units, count, piece + 1));
+    take_units(c, numbers, all, piece_begin(c->units, count, first), piece_begin(c->units, count, end));
   c->function((void **)all, numbers);
 }
 

@@ -1,136 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leaf matmul: products cut into blocks of rows and columns of C, and these put into pieces.
- *
- * The library's sums may be in another order where a product has other sizes: of oneDNN 2.6, 64 of 1024 rows had other
- * bits than all of them. So blocks follow from the sizes of the product alone, and are what is computed on one thread,
- * too. They are large: a block packs the columns of B that it needs for itself. Training perceptrons takes 2 to 5 %
- * longer on one thread than with whole products, and a third less time on two. */
+/* The leaf matmul, in pieces: floats by generated code (gemm.c); bfloat16 values by the processor's units where it has
+ * them; integers, and floats on a processor that does not multiply and add in one instruction, by kernels/cpu/matmul.c.
+ * Of all but the second an element has the same bits however C is cut. */
 #include "runtime/cpu/leaf.h"
 
 #include "base/arena.h"
 #include "kernels/cpu/bf16.h"
+#include "kernels/cpu/matmul.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/gemm.h"
-#include "runtime/cpu/matmul.h"
+#include "runtime/cpu/matmul_units.h"
+#include "runtime/cpu/onednn.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* A block has at least so many rows and columns where it is cut there, and takes 160 us or more at 100 GFLOP/s, which
- * narrow products do not reach; the first FEW take 40. Ends of blocks are those of the vectors that libraries compute
- * with. */
-enum { LEAST_SIDE = 64, MOST_BLOCKS = 16, NARROW = 64, EVEN = 16, SHAPES = 4 };
-enum { FEW = 4, FEW_FLOPS = 4000000, BLOCK_FLOPS = 16000000 };
+enum { MOST_BLOCKS = 16, NARROW = 64 };
 
-struct piece_plans {
-  struct cpu_matmul_plan *shape[SHAPES]; /* for a block with the last rows: + 1, columns: + 2 */
-};
-
-struct matmul_pieces {
-  struct product size;
-  struct pieces pieces;
-  int64_t m, n;               /* of a block but the last */
-  int64_t rows, columns;      /* of blocks */
-  struct piece_plans plans[]; /* by piece */
-};
-
-static double work(const struct product *p, int64_t m, int64_t n) {
-  return 2.0 * (double)(m < NARROW ? NARROW : m) * (double)(n < NARROW ? NARROW : n) * (double)p->k;
+/* Nanoseconds at 100 GFLOP/s, which narrow products do not reach. */
+static int64_t cost_of(const struct product *p) {
+  double m = (double)(p->m < NARROW ? NARROW : p->m), n = (double)(p->n < NARROW ? NARROW : p->n);
+  return (int64_t)(0.02 * (double)p->batch * m * n * (double)p->k);
 }
 
-static int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
-
-/* Half of a side, so that what is behind it is no more. */
-static int64_t half(int64_t side) { return (side / 2 + EVEN - 1) / EVEN * EVEN; }
-
-static void choose_blocks(struct matmul_pieces *p) {
-  const struct product *s = &p->size;
-  p->m = s->m, p->n = s->n;
-  for (int64_t count = 1; !s->bf16 && s->m > 0 && s->n > 0;) {
-    bool down = p->m >= p->n;
-    int64_t side = half(down ? p->m : p->n), m = down ? side : p->m, n = down ? p->n : side;
-    if (side < LEAST_SIDE || work(s, m, n) < (count < FEW ? FEW_FLOPS : BLOCK_FLOPS)) break;
-    count = blocks_of(s->m, m) * blocks_of(s->n, n);
-    if (count > MOST_BLOCKS) break;
-    p->m = m, p->n = n;
-  }
-  p->rows = p->m ? blocks_of(s->m, p->m) : 0;
-  p->columns = p->n ? blocks_of(s->n, p->n) : 0;
-}
-
-static int64_t count_units(const struct matmul_pieces *p) { return p->size.batch * p->rows * p->columns; }
-
-/* Block `unit`: where it begins, and which of the shapes it has. */
-static int find_block(const struct matmul_pieces *p, int64_t unit, int64_t *batch, int64_t *row,
-                      int64_t *column) {
-  int64_t i = unit / p->columns % p->rows, j = unit % p->columns;
-  *batch = unit / p->columns / p->rows;
-  *row = i * p->m, *column = j * p->n;
-  return (i == p->rows - 1) + 2 * (j == p->columns - 1);
-}
-
-static bool run_units(const struct matmul_pieces *p, void *const *args, int piece) {
-  const struct product *s = &p->size;
-  int64_t size = dtype_size(s->dtype), from = s->stored ? dtype_size(DT_BF16) : size, units = count_units(p),
-          b, i, j;
-  int count = p->pieces.count[0];
-  for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
-    int shape = find_block(p, u, &b, &i, &j);
-    int64_t a_at = b * s->m * s->k + (s->transpose_a ? i : i * s->k);
-    int64_t b_at = b * s->k * s->n + (s->transpose_b ? j * s->k : j);
-    int64_t c_at = b * s->m * s->n + i * s->n + j;
-    if (!cpu_matmul_plan_run(p->plans[piece].shape[shape], (const char *)args[0] + a_at * from,
-                             (const char *)args[1] + b_at * from, (char *)args[2] + c_at * size))
-      return false;
-  }
-  return true;
-}
-
-/* The library refuses for want of memory only. */
-static void run_piece(void *const *args, const void *state, int stage, int piece) {
-  (void)stage;
-  foreign_enter();
-  bool done = run_units(state, args, piece);
-  foreign_leave();
-  if (!done) arena_exhausted();
-}
-
-static void pieces_destroy(void *pieces) {
-  struct matmul_pieces *p = pieces;
-  for (int i = p->pieces.count[0] - 1; i >= 0; i--) /* the first owns what others borrow */
-    for (int shape = 0; shape < SHAPES; shape++) cpu_matmul_plan_destroy(p->plans[i].shape[shape]);
-  free(p);
-}
-
-static struct cpu_matmul_plan *make_plan(const struct matmul_pieces *p, int64_t row, int64_t column) {
-  struct product one = p->size;
-  struct matmul_rows apart = matmul_dense(&p->size);
-  one.batch = 1;
-  one.m = p->size.m - row < p->m ? p->size.m - row : p->m;
-  one.n = p->size.n - column < p->n ? p->size.n - column : p->n;
-  return cpu_matmul_plan_create(&one, &apart);
-}
-
-/* Plans of all shapes for each piece that has such blocks. */
-static bool make_plans(struct matmul_pieces *p) {
-  struct cpu_matmul_plan *first[SHAPES] = {NULL};
-  int64_t units = count_units(p), b, i, j;
-  int count = p->pieces.count[0];
-  for (int piece = 0; piece < count; piece++)
-    for (int64_t u = piece_begin(units, count, piece); u < piece_begin(units, count, piece + 1); u++) {
-      int shape = find_block(p, u, &b, &i, &j);
-      struct cpu_matmul_plan **plan = &p->plans[piece].shape[shape];
-      if (*plan) continue;
-      *plan = first[shape] ? cpu_matmul_plan_again(first[shape]) : make_plan(p, i, j);
-      if (!first[shape]) first[shape] = *plan;
-      if (!*plan) return false;
-    }
-  return true;
-}
-
-/* ---- by code of our own, which any cut leaves as it is ---- */
+/* ---- an element is one sum, whoever computes it ---- */
 
 struct own_pieces {
-  const struct gemm *gemm;
+  struct product size;
+  const struct gemm *gemm; /* NULL: by kernels/cpu/matmul.c */
   struct pieces pieces;
   int64_t batch, down, along; /* units of all, */
   int64_t rows, columns;      /* and cuts of each product */
@@ -138,38 +35,80 @@ struct own_pieces {
   int64_t counts[2];
 };
 
-static void widen(const struct own_pieces *p, void *const *args, int piece) {
+static void widen(const struct own_pieces *p, void *const *args, int first, int end) {
   for (int i = 0; i < 2; i++) {
-    int64_t begin = piece_begin(p->counts[i], p->pieces.count[0], piece),
-            end = piece_begin(p->counts[i], p->pieces.count[0], piece + 1);
-    bf16_unpack((const uint16_t *)args[i] + begin, p->wide[i] + begin, end - begin);
+    int64_t from = piece_begin(p->counts[i], p->pieces.count[0], first),
+            to = piece_begin(p->counts[i], p->pieces.count[0], end);
+    bf16_unpack((const uint16_t *)args[i] + from, p->wide[i] + from, to - from);
   }
 }
 
-static void run_own(void *const *args, const void *state, int stage, int piece) {
+/* Rows of C by a function for its type; columns are not cut. */
+static void run_rows(const struct product *p, const struct gemm_block *block, const char *a, const char *b,
+                     char *c) {
+  int64_t size = dtype_size(p->dtype), a_row = p->transpose_a ? 1 : p->k, a_col = p->transpose_a ? p->m : 1,
+          b_row = p->transpose_b ? 1 : p->n, b_col = p->transpose_b ? p->k : 1,
+          m = block->bottom - block->top;
+  const void *from = a + (block->batch * p->m * p->k + block->top * a_row) * size,
+             *with = b + block->batch * p->k * p->n * size;
+  void *to = c + (block->batch * p->m + block->top) * p->n * size;
+  switch (p->dtype) {
+  case DT_F32: matmul_f32(m, p->n, p->k, from, a_row, a_col, with, b_row, b_col, to, p->n); break;
+  case DT_F64: matmul_f64(m, p->n, p->k, from, a_row, a_col, with, b_row, b_col, to, p->n); break;
+  case DT_I64: matmul_u64(m, p->n, p->k, from, a_row, a_col, with, b_row, b_col, to, p->n); break;
+  case DT_I32: matmul_u32(m, p->n, p->k, from, a_row, a_col, with, b_row, b_col, to, p->n); break;
+  case DT_U8: matmul_u8(m, p->n, p->k, from, a_row, a_col, with, b_row, b_col, to, p->n); break;
+  case DT_BOOL:
+  case DT_BF16:
+  case DT_F16:
+  case DT_COUNT: break;
+  }
+}
+
+/* Of the blocks [u, end), which go along rows of blocks, those that are one larger one: whole rows, or a part of a row.
+ * How many they are. */
+static int64_t find_larger(const struct own_pieces *p, int64_t u, int64_t end, struct gemm_block *block) {
+  int64_t each = p->rows * p->columns, row = u % each / p->columns, column = u % p->columns, left = end - u;
+  int64_t rows = column == 0 ? left / p->columns : 0, columns = p->columns;
+  if (rows > p->rows - row) rows = p->rows - row;
+  if (rows == 0) rows = 1, columns = left < p->columns - column ? left : p->columns - column;
+  *block = (struct gemm_block){.batch = u / each,
+                               .top = piece_begin(p->down, (int)p->rows, (int)row),
+                               .bottom = piece_begin(p->down, (int)p->rows, (int)(row + rows)),
+                               .left = piece_begin(p->along, (int)p->columns, (int)column),
+                               .right = piece_begin(p->along, (int)p->columns, (int)(column + columns))};
+  return rows * columns;
+}
+
+static void run_own(void *const *args, const void *state, int stage, int first, int end) {
   const struct own_pieces *p = state;
-  int64_t each = p->rows * p->columns, blocks = p->batch * each;
+  int64_t blocks = p->batch * p->rows * p->columns;
   int count = p->pieces.count[stage];
   if (p->wide[0] && stage == 0) {
-    widen(p, args, piece);
+    widen(p, args, first, end);
     return;
   }
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
   const void *b = p->wide[1] ? (const void *)p->wide[1] : args[1];
-  for (int64_t u = piece_begin(blocks, count, piece); u < piece_begin(blocks, count, piece + 1); u++) {
-    int row = (int)(u % each / p->columns), column = (int)(u % p->columns);
-    struct gemm_block one = {.batch = u / each,
-                             .top = piece_begin(p->down, (int)p->rows, row),
-                             .bottom = piece_begin(p->down, (int)p->rows, row + 1),
-                             .left = piece_begin(p->along, (int)p->columns, column),
-                             .right = piece_begin(p->along, (int)p->columns, column + 1)};
-    gemm_run(p->gemm, &one, a, b, args[2]);
+  struct gemm_block block;
+  for (int64_t u = piece_begin(blocks, count, first), stop = piece_begin(blocks, count, end); u < stop;) {
+    u += find_larger(p, u, stop, &block);
+    if (p->gemm)
+      gemm_run(p->gemm, &block, a, b, args[2]);
+    else
+      run_rows(&p->size, &block, a, b, args[2]);
   }
 }
 
-/* As many blocks as pieces, where a batch is not enough: the longer side is halved. */
+/* As many blocks as pieces, where a batch is not enough. Columns are cut where what all of them read, A, need not be
+ * packed again for each; else the longer side is halved. */
 static void cut_own(struct own_pieces *p, const struct product *s, int64_t count) {
+  int64_t each = (count + p->batch - 1) / p->batch;
   p->rows = p->columns = 1;
+  if (!s->transpose_a && p->along >= each) {
+    p->columns = each;
+    return;
+  }
   while (p->batch * p->rows * p->columns < count) {
     bool down = s->m / p->rows >= s->n / p->columns;
     if (down ? 2 * p->rows > p->down : 2 * p->columns > p->along) down = !down;
@@ -181,11 +120,14 @@ static void cut_own(struct own_pieces *p, const struct product *s, int64_t count
   }
 }
 
-static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, struct command *c) {
+static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *size, struct command *c) {
   struct own_pieces *p = arena_new(a, struct own_pieces);
-  *p = (struct own_pieces){.gemm = gemm_create(cpu->jit, a, size, NULL), .batch = size->batch};
-  gemm_units(p->gemm, &p->down, &p->along);
-  int64_t cost = (int64_t)(0.01 * (double)size->batch * work(size, size->m, size->n));
+  *p = (struct own_pieces){.size = *size, .batch = size->batch, .down = size->m, .along = size->n > 0};
+  if (dtype_is_float(size->dtype) && gemm_can()) {
+    p->gemm = gemm_create(cpu->jit, a, size, NULL);
+    gemm_units(p->gemm, &p->down, &p->along);
+  }
+  int64_t cost = cost_of(size);
   int count = pieces_for(cost, size->batch * p->down * p->along);
   if (count > 1) cut_own(p, size, count < MOST_BLOCKS ? count : MOST_BLOCKS);
   if (count == 1) p->rows = p->columns = 1;
@@ -197,31 +139,168 @@ static bool prepare_own(struct cpu *cpu, struct arena *a, const struct product *
     p->wide[i] = arena_new_array(a, (size_t)p->counts[i] + 1, float);
   c->kind = COMMAND_PIECES;
   c->pieces = &p->pieces;
+}
+
+/* ---- by units for bfloat16 ---- */
+
+/* The order of an element's sum may be another one in a product of other sizes. So blocks, of rows of C, follow from
+ * the sizes of the product alone, and are what is computed on one thread, too. Stage 0 makes operands bfloat16, and
+ * puts the columns of A that are a block's rows side by side. */
+enum { LEAST_ROWS = 256, EVEN_ROWS = 16, WORDS_AT_ONCE = 1 << 14 };
+
+struct unit_pieces {
+  struct product size;
+  struct pieces pieces;
+  int64_t high, rows;  /* rows of a block but the last; blocks of one product */
+  uint16_t *packed[2]; /* NULL: as it lies */
+  struct matmul_units *
+      units[][2]; /* by piece: of a block, of a last one that is smaller; the first owns what others borrow */
+};
+
+static int64_t height_of(const struct unit_pieces *p, int64_t block) {
+  return block < p->rows - 1 ? p->high : p->size.m - block * p->high;
+}
+
+static void to_bf16(const struct product *s, const void *from, int64_t at, uint16_t *to, int64_t count) {
+  if (s->stored)
+    memcpy(to, (const uint16_t *)from + at, (size_t)count * sizeof *to);
+  else
+    bf16_pack((const float *)from + at, to, count);
+}
+
+/* Rows of A as it lies, k of each product, which are columns of blocks. */
+static void pack_blocks(const struct unit_pieces *p, const void *a, int64_t first, int64_t end) {
+  const struct product *s = &p->size;
+  for (int64_t r = first; r < end; r++)
+    for (int64_t block = 0; block < p->rows; block++) {
+      int64_t top = block * p->high, high = height_of(p, block);
+      to_bf16(s, a, r * s->m + top, p->packed[0] + r / s->k * s->k * s->m + top * s->k + r % s->k * high,
+              high);
+    }
+}
+
+static void pack_operands(const struct unit_pieces *p, void *const *args, int first, int end) {
+  const struct product *s = &p->size;
+  int count = p->pieces.count[0];
+  int64_t counts[] = {s->batch * s->m * s->k, s->batch * s->k * s->n};
+  bool by_blocks = s->transpose_a && p->rows > 1;
+  if (by_blocks)
+    pack_blocks(p, args[0], piece_begin(s->batch * s->k, count, first),
+                piece_begin(s->batch * s->k, count, end));
+  for (int i = by_blocks; i < 2; i++) {
+    int64_t from = piece_begin(counts[i], count, first), to = piece_begin(counts[i], count, end);
+    if (p->packed[i]) to_bf16(s, args[i], from, p->packed[i] + from, to - from);
+  }
+}
+
+static bool run_block(const struct unit_pieces *p, void *const *args, int piece, int64_t batch,
+                      int64_t block) {
+  const struct product *s = &p->size;
+  const uint16_t *a = p->packed[0] ? p->packed[0] : args[0], *b = p->packed[1] ? p->packed[1] : args[1];
+  int64_t top = block * p->high;
+  bool smaller = height_of(p, block) < p->high;
+  return matmul_units_run(p->units[piece][smaller], a + (batch * s->m + top) * s->k, b + batch * s->k * s->n,
+                          (float *)args[2] + (batch * s->m + top) * s->n);
+}
+
+/* The library refuses for want of memory only. */
+static void run_units(void *const *args, const void *state, int stage, int first, int end) {
+  const struct unit_pieces *p = state;
+  int64_t blocks = p->size.batch * p->rows;
+  int count = p->pieces.count[1];
+  bool done = true;
+  if (stage == 0) {
+    pack_operands(p, args, first, end);
+    return;
+  }
+  foreign_enter();
+  for (int i = first; i < end; i++)
+    for (int64_t u = piece_begin(blocks, count, i); done && u < piece_begin(blocks, count, i + 1); u++)
+      done = run_block(p, args, i, u / p->rows, u % p->rows);
+  foreign_leave();
+  if (!done) arena_exhausted();
+}
+
+static void unit_pieces_destroy(void *pieces) {
+  struct unit_pieces *p = pieces;
+  for (int i = p->pieces.count[1] - 1; i >= 0; i--)
+    for (int smaller = 0; smaller < 2; smaller++) matmul_units_destroy(p->units[i][smaller]);
+  for (int i = 0; i < 2; i++) free(p->packed[i]);
+  free(p);
+}
+
+/* Blocks of about equal size. */
+static void cut_units(struct unit_pieces *p) {
+  const struct product *s = &p->size;
+  int64_t count = s->m / LEAST_ROWS, most = (MOST_BLOCKS + s->batch - 1) / s->batch;
+  if (count > most) count = most;
+  if (count < 1) count = 1;
+  p->high = ((s->m + count - 1) / count + EVEN_ROWS - 1) / EVEN_ROWS * EVEN_ROWS;
+  if (p->high > s->m) p->high = s->m;
+  p->rows = (s->m + p->high - 1) / p->high;
+}
+
+static bool make_packed(struct unit_pieces *p) {
+  const struct product *s = &p->size;
+  bool wanted[] = {!s->stored || (s->transpose_a && p->rows > 1), !s->stored};
+  int64_t counts[] = {s->batch * s->m * s->k, s->batch * s->k * s->n};
+  for (int i = 0; i < 2; i++) {
+    if (wanted[i]) p->packed[i] = malloc((size_t)counts[i] * sizeof *p->packed[i]);
+    if (wanted[i] && !p->packed[i]) return false;
+  }
   return true;
 }
 
-static bool is_own(const struct cpu *cpu, const struct product *size) {
-  if (!gemm_can()) return false;
-  return product_in_order(size) || (size->dtype == DT_F32 && cpu->portable);
+/* False if there is no memory. `*taken`: whether the units have a way for all blocks. */
+static bool make_units(struct unit_pieces *p, bool *taken) {
+  struct product one = p->size;
+  for (int smaller = 0; smaller < 2; smaller++) {
+    one.m = smaller ? height_of(p, p->rows - 1) : p->high;
+    if (smaller && one.m == p->high) break;
+    if (!matmul_units_create(&one, &p->units[0][smaller])) return false;
+    *taken = p->units[0][smaller] != NULL;
+    if (!*taken) return true;
+    for (int i = 1; i < p->pieces.count[1]; i++) {
+      p->units[i][smaller] = matmul_units_again(p->units[0][smaller]);
+      if (!p->units[i][smaller]) return false;
+    }
+  }
+  return true;
+}
+
+/* `*made`: NULL if the units have no way for it. False if there is no memory. */
+static bool create_unit_pieces(const struct product *size, struct unit_pieces **made) {
+  struct unit_pieces asked = {.size = *size}, *p;
+  bool taken = false, good;
+  *made = NULL;
+  if (size->batch <= 0 || size->m <= 0 || size->n <= 0 || size->k <= 0 || !onednn_units()) return true;
+  cut_units(&asked);
+  int count = pieces_for(cost_of(size), size->batch * asked.rows);
+  int64_t words = size->batch * size->k * (size->m > size->n ? size->m : size->n);
+  p = calloc(1, sizeof *p + (size_t)count * sizeof *p->units);
+  if (!p) return false;
+  *p = asked;
+  p->pieces =
+      (struct pieces){.run = run_units, .state = p, .nstages = 2, .count = {1, count}, .cost = cost_of(size)};
+  p->pieces.count[0] = pieces_for(words, words / WORDS_AT_ONCE + 1);
+  good = make_units(p, &taken) && (!taken || make_packed(p));
+  if (good && taken)
+    *made = p;
+  else
+    unit_pieces_destroy(p);
+  return good;
 }
 
 bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                      struct diags *d) {
-  struct matmul_pieces asked = {.size = product_of(step->node)}, *p;
-  if (is_own(cpu, &asked.size)) return prepare_own(cpu, a, &asked.size, c);
-  choose_blocks(&asked);
-  int64_t cost = (int64_t)(0.01 * (double)asked.size.batch * work(&asked.size, asked.size.m, asked.size.n));
-  int count = pieces_for(cost, count_units(&asked));
-  p = calloc(1, sizeof *p + (size_t)count * sizeof *p->plans);
-  if (p) {
-    *p = asked;
-    p->pieces = (struct pieces){.run = run_piece, .state = p, .nstages = 1, .count = {count}, .cost = cost};
-  }
-  if (p && !make_plans(p)) {
-    pieces_destroy(p);
-    p = NULL;
+  struct product size = product_of(step->node);
+  struct unit_pieces *p = NULL;
+  bool good = !size.bf16 || cpu->portable || create_unit_pieces(&size, &p);
+  if (good && !p) {
+    prepare_own(cpu, a, &size, c);
+    return true;
   }
   c->kind = COMMAND_PIECES;
   if (p) c->pieces = &p->pieces;
-  return cpu_own(cpu, p, pieces_destroy, d);
+  return cpu_own(cpu, p, unit_pieces_destroy, d);
 }

@@ -151,7 +151,7 @@ int dnnl_sgemm(char ta, char tb, int64_t m, int64_t n, int64_t k, float alpha, c
   return 0;
 }
 
-/* A product of f32 by the CPU, without portable bits. */
+/* A product of f32 by the CPU, without --bits portable. */
 static void run_one(int m, int n, int k) {
   struct arena *a = arena_create();
   struct diags d;
@@ -179,9 +179,8 @@ static void starts_no_library(void **state) {
   unsetenv("DGC_CPU");
   run_one(128, 32, 64);
   run_one(1, 10, 40);
-  assert_int_equal(library_calls, 0);
   run_one(300, 300, 300);
-  assert_true(library_calls > 0);
+  assert_int_equal(library_calls, 0);
 }
 
 int main(void) {

@@ -4,7 +4,7 @@
 bf16.py DGC FOLDER. The folder is for its files.
 
 Each result may be off by as many roundings to f32 as it has terms; what is below 2^-126 may be lost from each. Zeros, subnormals,
-infinities, NaN, ties and numbers that round to infinity are among the operands. Where the CPU has AMX, the order of its sums
+infinities, NaN, ties and numbers that round to infinity are among the operands. Where the CPU has units for it, the order of their sums
 must show: a way that is never taken would agree with everything."""
 import os
 import subprocess
@@ -139,12 +139,14 @@ def main():
     differ = list(products(rng)) + list(convolutions(rng))
     gradients(rng)
     with open("/proc/cpuinfo") as f:
-        units = "amx_bf16" in f.read() and "DNNL_MAX_CPU_ISA" not in os.environ
+        words = f.read().split()
+    units = "amx_bf16" in words or ("avx512_bf16" in words and "AuthenticAMD" in words)
+    units = units and "DNNL_MAX_CPU_ISA" not in os.environ
     if units:
         check(differ[0] and differ[-1], "the units of this CPU are not taken")
     else:
         check(not any(differ), "units of a CPU that has none")
-        print("SKIP: this CPU has no AMX: both ways are those of f32")
+        print("SKIP: this CPU has no units for bfloat16: both ways are those of f32")
     print(len(failures), "failures")
     sys.exit(len(failures) > 0)
 

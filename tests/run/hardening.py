@@ -95,11 +95,12 @@ def compiled(dgc, library):
             check(first in LANDINGS[machine(library)], "%s: %s does not begin as calls through pointers want" % (library, name))
 
 
-# No f32 product: what oneDNN generates it can write to for ever, which docs/security.md says.
+# No convolution: what oneDNN generates it can write to for ever, which docs/security.md says.
 MODEL = """model line() {
   input x : f64[B, 8]
   var w : f64[8, 8] = normal(0, 1)
-  train mean(square(x @ w - exp(x))) with adam()
+  var v : f32[8, 8] = normal(0, 1)
+  train mean(square(x @ w - exp(x))) + mean(cast(square(cast(x, f32) @ v), f64)) with adam()
   data train { x = "x.npy" }
 }
 """

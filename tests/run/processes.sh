@@ -196,8 +196,10 @@ sed 's/hidden = 512/hidden = 32/; s/^\(model digits(.*)\) {/\1 with precision = 
 # shellcheck disable=SC2046,SC2086
 {
   unlike=0
-  grep -q amx_bf16 /proc/cpuinfo && [ -z "${DNNL_MAX_CPU_ISA-}" ] && unlike=2 ||
-    echo 'SKIP: who multiplies bfloat16 otherwise is not refused: this CPU has no AMX'
+  if grep -q amx_bf16 /proc/cpuinfo || { grep -q avx512_bf16 /proc/cpuinfo && grep -q AuthenticAMD /proc/cpuinfo; }; then
+    [ -n "${DNNL_MAX_CPU_ISA-}" ] || unlike=2
+  fi
+  [ $unlike = 2 ] || echo 'SKIP: who multiplies bfloat16 otherwise is not refused: this CPU has no units for it'
   small="bf16.dsl $(digits | cut -d' ' -f2-) --allow-path $samples"
   together 2 $small
   expect $unlike 'one without units' $bounded mpirun -n 1 "$dgc" train $small : -n 1 -x DGC_BF16_UNITS=off "$dgc" train $small

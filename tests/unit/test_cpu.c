@@ -4,8 +4,10 @@
 #include "runtime/cpu/jit.h"
 
 #include "ir/scalar/split.h"
+#include "kernels/cpu/bf16.h"
+#include "kernels/cpu/matmul.h"
 #include "runtime/cpu/codegen.h"
-#include "runtime/cpu/matmul.h"
+#include "runtime/cpu/matmul_units.h"
 #include "runtime/cpu/object.h"
 #include "runtime/cpu/onednn.h"
 #include "tests/support/kernels.h"
@@ -519,8 +521,21 @@ static void set_number(enum dtype d, void *p, int64_t i, int v) {
   }
 }
 
+/* One of a batch. */
+static void multiply(const struct product *p, const void *a, const void *b, void *c) {
+  int64_t a_row = p->transpose_a ? 1 : p->k, a_col = p->transpose_a ? p->m : 1;
+  int64_t b_row = p->transpose_b ? 1 : p->n, b_col = p->transpose_b ? p->k : 1;
+  switch (p->dtype) {
+  case DT_F32: matmul_f32(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
+  case DT_F64: matmul_f64(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
+  case DT_I32: matmul_u32(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
+  case DT_I64: matmul_u64(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
+  default: matmul_u8(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
+  }
+}
+
 /* Small integers: every sum is exact in every dtype, whatever the order. */
-static void check_product(struct arena *arena, const struct product *mm, bool planned) {
+static void check_product(struct arena *arena, const struct product *mm) {
   enum dtype d = mm->dtype;
   int64_t na = mm->batch * mm->m * mm->k, nb = mm->batch * mm->k * mm->n, nc = mm->batch * mm->m * mm->n;
   int limit = d == DT_U8 ? 3 : 9;
@@ -529,10 +544,21 @@ static void check_product(struct arena *arena, const struct product *mm, bool pl
   for (int64_t i = 0; i < na; i++) set_number(d, a, i, rng_below(&rng, limit) - (d == DT_U8 ? 0 : limit / 2));
   for (int64_t i = 0; i < nb; i++) set_number(d, b, i, rng_below(&rng, limit) - (d == DT_U8 ? 0 : limit / 2));
   for (int64_t i = 0; i <= nc; i++) set_number(d, c, i, 77);
-  struct matmul_rows rows = matmul_dense(mm);
-  struct cpu_matmul_plan *plan = planned ? cpu_matmul_plan_create(mm, &rows) : NULL;
-  assert_true(planned ? cpu_matmul_plan_run(plan, a, b, c) : cpu_matmul(mm, a, b, c));
-  cpu_matmul_plan_destroy(plan);
+  struct matmul_units *units = NULL;
+  uint16_t *halves[] = {arena_new_array(arena, (size_t)na + 1, uint16_t),
+                        arena_new_array(arena, (size_t)nb + 1, uint16_t)};
+  if (mm->bf16) assert_true(matmul_units_create(mm, &units));
+  for (int64_t i = 0, size = dtype_size(d); i < mm->batch; i++) {
+    const char *x = a + i * mm->m * mm->k * size, *y = b + i * mm->k * mm->n * size;
+    char *z = c + i * mm->m * mm->n * size;
+    if (units) {
+      bf16_pack((const float *)(const void *)x, halves[0], mm->m * mm->k);
+      bf16_pack((const float *)(const void *)y, halves[1], mm->k * mm->n);
+      assert_true(matmul_units_run(units, halves[0], halves[1], (float *)(void *)z));
+    } else
+      multiply(mm, x, y, z);
+  }
+  matmul_units_destroy(units);
   assert_true(number_at(d, c, nc) == 77);
   for (int64_t at = 0; at < nc; at++) {
     int64_t batch = at / (mm->m * mm->n), i = at / mm->n % mm->m, j = at % mm->n;
@@ -563,7 +589,7 @@ static void products(void **state) {
                          .transpose_a = rng_chance(&rng, 50),
                          .transpose_b = rng_chance(&rng, 50)};
     mm.bf16 = mm.dtype == DT_F32 && rng_chance(&rng, 50); /* the small integers are bfloat16 values */
-    check_product(a, &mm, i % 10 < 5);
+    check_product(a, &mm);
     arena_destroy(a);
   }
 }

@@ -38,5 +38,5 @@ model precise(precision = "bf16") with precision = precision {
 # CHECK: a.kernel.grad = matmul a.round_bf16, a.grad.round_bf16 {transpose_a=1, precision="bf16"} : f32[6,5]
 # PLAN: matmul a 4x5x6 bf16 :
 # PLAN: matmul c 4x4x5 tb bf16 :
-# PLAN: matmul d 4x5x4 in order :
+# PLAN: matmul d 4x5x4 :
 # F32-NOT: bf16
