@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The emitter hoists and merges already; what is left is in single instructions. */
+/* The emitter hoists and merges already; what is left is in single instructions, and of tiles nothing. */
 #define PASSES       "early-cse,instcombine<no-verify-fixpoint>"
 #define MOST_GROUPED 8
 #define GROUPS       8 /* at least, where there are so many requests: as many threads have something to do */
@@ -159,11 +159,12 @@ static void keep_selects(const struct work *w, LLVMModuleRef module, LLVMBuilder
       }
 }
 
-static LLVMMemoryBufferRef compile(struct work *w, const struct emit *e, LLVMTargetMachineRef machine) {
+static LLVMMemoryBufferRef compile(struct work *w, const struct emit *e, LLVMTargetMachineRef machine,
+                                   bool tiles) {
   LLVMModuleRef module = e->module;
   LLVMMemoryBufferRef object = NULL;
   char *message = NULL;
-  if (!verify(w, module) || !optimize(w, module, machine)) return NULL;
+  if (!verify(w, module) || (!tiles && !optimize(w, module, machine))) return NULL;
   keep_selects(w, module, e->builder);
   if (llvm.TargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &object)) {
     set_error(w, "generating code failed", message);
@@ -211,7 +212,7 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
   llvm.SetModuleDataLayout(e.module, layout);
   if (!w->shared[group] || !emit_shared(&e, w, group, scratch))
     for (int i = 0; i < w->code[group].count; i++) emit_request(&e, request(w, group, i), scratch);
-  LLVMMemoryBufferRef object = compile(w, &e, machine);
+  LLVMMemoryBufferRef object = compile(w, &e, machine, request(w, group, 0)->tile != NULL);
   if (object) {
     struct code *c = &w->code[group];
     c->data = llvm.GetBufferStart(object), c->size = llvm.GetBufferSize(object), c->owner = object;
