@@ -6,6 +6,7 @@
  * steps that need it wait for the mark: a device of the same backend lets its queue do so, any other asks until it is
  * reached. */
 #include "ir/graph/graph.h"
+#include "ir/ops/scan.h"
 #include "ir/plan/posts.h"
 #include "runtime/compiled.h"
 #include "runtime/cut.h"
@@ -80,6 +81,12 @@ struct loading {
   struct diags *diags;
   struct compiled *compiled;
   void **rendezvous; /* by collective */
+  /* Of the device whose commands are made: its board, what is shared there so far, and how often what is made now
+   * runs. */
+  struct board *board;
+  struct shared **shared;
+  int nshared;
+  int64_t times;
 };
 
 static const struct opened *on_device(const struct exec *e, int device) {
@@ -127,12 +134,21 @@ static bool load_all_reduce(struct loading *l, const struct step *s, int device,
 
 static bool load_step(struct loading *l, const struct step *s, int device, struct command *c);
 
-/* What is shared is done by the thread that runs the loop: its steps are short. */
-static void load_alone(struct exec *e, struct command *c) {
-  struct shared *s = arena_new(e->arena, struct shared);
+/* What is in pieces goes on the board of its device; what is one piece is a call like others. */
+static void load_pieces(struct loading *l, struct command *c) {
+  struct exec *e = l->e;
   if (c->kind != COMMAND_PIECES) return;
-  *s = (struct shared){.pieces = c->pieces, .args = c->args};
+  struct shared *s = arena_new(e->arena, struct shared);
+  *s = (struct shared){c->pieces, c->args, l->board, l->nshared + 1};
   *c = (struct command){COMMAND_CALL, c->step, .call = shared_run_alone, .args = c->args, .state = s};
+  int most = 1;
+  for (int i = 0; i < s->pieces->nstages; i++)
+    if (s->pieces->count[i] > most) most = s->pieces->count[i];
+  if (most == 1 || workers_count(e->workers) == 1) return;
+  l->shared[++l->nshared] = s;
+  c->call = shared_run;
+  e->cost += s->pieces->cost * l->times;
+  if (most - 1 > e->helpers) e->helpers = most - 1;
 }
 
 /* On a device that does not see the host's. */
@@ -177,14 +193,17 @@ static bool load_loop(struct loading *l, const struct step *s, int device, struc
   void *constants = NULL;
   if (!engines_on_host(e->engines, device) && !load_loop_constants(l, body, device, &constants)) return false;
   struct command *commands = arena_new_array(e->arena, (size_t)dp->nsteps + 1, struct command);
+  int64_t times = l->times;
+  l->times *= scan_of(s->node).length;
   for (int i = 0; i < dp->nsteps; i++) {
     const struct step *inner = &dp->steps[i];
     commands[i].step = (uint32_t)i;
     if (!(inner->kind == STEP_COPY ? load_loop_copy(l, inner->bytes, device, &commands[i])
                                    : load_step(l, inner, device, &commands[i])))
       return false;
-    load_alone(e, &commands[i]);
+    load_pieces(l, &commands[i]);
   }
+  l->times = times;
   struct command *copies = arena_new_array(e->arena, (size_t)body->noutputs + 1, struct command);
   for (int i = 0; i < body->noutputs; i++)
     if (!load_loop_copy(l, type_bytes(&body->graph->outputs[i].node->type), device, &copies[i])) return false;
@@ -214,22 +233,6 @@ static bool load_step(struct loading *l, const struct step *s, int device, struc
   case STEP_RECEIVE: break; /* see exec_load_message */
   }
   return o->backend->prepare(o->self, l->e->arena, s, device, c, l->diags);
-}
-
-/* On the board of its device; what is one piece is a call like others. */
-static void load_pieces(struct exec *e, struct command *c, struct lane *lane, struct shared **all,
-                        int *count) {
-  struct shared *s = arena_new(e->arena, struct shared);
-  *s = (struct shared){c->pieces, c->args, lane->board, *count + 1};
-  *c = (struct command){COMMAND_CALL, c->step, .call = shared_run_alone, .args = c->args, .state = s};
-  int most = 1;
-  for (int i = 0; i < s->pieces->nstages; i++)
-    if (s->pieces->count[i] > most) most = s->pieces->count[i];
-  if (most == 1 || workers_count(e->workers) == 1) return;
-  all[++*count] = s;
-  c->call = shared_run;
-  e->cost += s->pieces->cost;
-  if (most - 1 > e->helpers) e->helpers = most - 1;
 }
 
 static struct command *add_command(struct command **next, int step) {
@@ -327,16 +330,26 @@ static struct board *make_board(struct exec *e, struct shared **all) {
   return b;
 }
 
+/* With those of loops, each once. */
+static size_t count_steps(const struct device_plan *dp, int device) {
+  size_t count = (size_t)dp->nsteps;
+  for (int i = 0; i < dp->nsteps; i++)
+    if (dp->steps[i].kind == STEP_LOOP)
+      count += count_steps(&dp->steps[i].loop->body->devices[device], device);
+  return count;
+}
+
 static bool load_lane(struct loading *l, int device, struct lane *lane) {
   struct exec *e = l->e;
   const struct device_plan *dp = &e->plan->devices[device];
-  struct shared **all = arena_new_array(e->arena, (size_t)dp->nsteps + 1, struct shared *);
+  l->shared = arena_new_array(e->arena, count_steps(dp, device) + 2, struct shared *);
+  l->board = make_board(e, l->shared);
+  l->nshared = 0, l->times = 1;
   struct command *commands = arena_new_array(e->arena, count_commands(e, device), struct command);
   struct command *next = commands;
   struct post_lists posts = {NULL, NULL};
   if (e->outlets) posts = list_posts(e, device);
-  *lane = (struct lane){.commands = commands, .device = device, .board = make_board(e, all)};
-  int shared = 0;
+  *lane = (struct lane){.commands = commands, .device = device, .board = l->board};
   if (e->queues) load_mark(l, device, -1, &next);
   for (int i = 0; i < dp->nsteps; i++) {
     for (int k = e->outlets ? posts.first[i] : -1; k >= 0; k = posts.next[k])
@@ -346,7 +359,7 @@ static bool load_lane(struct loading *l, int device, struct lane *lane) {
     if (dp->steps[i].message ? !exec_load_message(e, device, i, &next, l->diags)
                              : !load_step(l, &dp->steps[i], device, add_command(&next, i)))
       return false;
-    if (next[-1].kind == COMMAND_PIECES) load_pieces(e, &next[-1], lane, all, &shared);
+    load_pieces(l, &next[-1]);
     if (dp->steps[i].kind == STEP_ALL_REDUCE) load_complete(l, device, &next);
     if (e->queues) load_mark(l, device, i, &next);
   }

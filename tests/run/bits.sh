@@ -46,6 +46,37 @@ for sample in digits lenet words; do
     same "$sample-1.safetensors" "$sample-$threads.safetensors"
   done
 done
+# The steps of a loop, too, and of a loop in a loop.
+cat >rows.dsl <<EOF
+use nn
+
+model rows {
+  input image : u8[B, 28, 28]
+  input label : u8[B]
+  var w : f32[28, 24] = glorot_uniform()
+  var u : f32[24, 24] = glorot_uniform()
+  x = cast(image, f32) / 255
+  h = x[:, 0, :] @ w
+  scan h over x_t in x {
+    q = h
+    scan(length = 3) q {
+      q = tanh(q @ u + x_t @ w)
+    }
+    h = 0.5 * (h + q)
+  }
+  logits = nn.dense(h, 10) + nn.dense(nn.lstm(x, 20), 10)
+  train mean(softmax_cross_entropy(logits, label)) with sgd(rate = 0.1)
+  data train {
+    image = "$samples/data/train-images.idx"
+    label = "$samples/data/train-labels.idx"
+  }
+}
+EOF
+for threads in 1 2 3 7; do
+  DGC_PIECE_COST=1 expect 0 "a loop on $threads threads" "$dgc" train rows.dsl --allow-path "$samples" --rows 0:150 --batch 64 \
+    --quiet --overwrite --epochs 1 --threads $threads --checkpoint "rows-$threads.safetensors"
+  same rows-1.safetensors "rows-$threads.safetensors"
+done
 train again --towers 4 --devices cpu:0
 same base.safetensors again.safetensors
 
