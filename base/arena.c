@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bump arenas: a list of chunks, the newest first. Large requests get a chunk of their own. */
+/* Bump arenas: a list of chunks, the newest first. Large requests get a chunk of their own. A chunk is cleared ahead of
+ * the requests, as few of them are as large as it is worth to clear at once, and no further than they go. */
 #include "base/arena.h"
 
+#include "base/format.h"
 #include "base/work.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,18 +28,21 @@
 #define REDZONE                           0
 #endif
 
-enum { ALIGN = 16, FIRST_CHUNK = 1 << 14, LAST_CHUNK = 1 << 20 };
+enum { ALIGN = 16, FIRST_CHUNK = 1 << 14, LAST_CHUNK = 1 << 20, AHEAD = 1 << 10 };
 
 struct chunk {
   struct chunk *next;
-  size_t size; /* bytes behind this header */
+  size_t size;  /* bytes behind this header */
+  size_t fill;  /* of them taken */
+  size_t clear; /* where those end that are taken or zero */
   _Alignas(ALIGN) char data[];
 };
 
 struct arena {
   struct chunk *chunks; /* the first one is being filled */
   struct chunk *spare;  /* emptied by arena_reset, used before the system is asked */
-  size_t fill;          /* bytes taken of the first chunk */
+  struct arena *kept;   /* arenas that die with this one; `next_kept` is the next of a list */
+  struct arena *next_kept;
   size_t next_size;
   size_t used;
 };
@@ -97,8 +103,22 @@ static void free_chunks(struct chunk *c) {
   }
 }
 
+static void destroy_kept(struct arena *a) {
+  while (a->kept) {
+    struct arena *other = a->kept;
+    a->kept = other->next_kept;
+    arena_destroy(other);
+  }
+}
+
+void arena_keep(struct arena *a, struct arena *other) {
+  other->next_kept = a->kept;
+  a->kept = other;
+}
+
 void arena_destroy(struct arena *a) {
   if (!a) return;
+  destroy_kept(a);
   free_chunks(a->chunks);
   free_chunks(a->spare);
   free(a);
@@ -118,14 +138,15 @@ void arena_destroy_guarded(struct arena *a, struct arena_guard *g) {
 }
 
 void arena_reset(struct arena *a) {
+  destroy_kept(a);
   while (a->chunks) {
     struct chunk *c = a->chunks;
     a->chunks = c->next;
     c->next = a->spare;
     a->spare = c;
+    c->fill = c->clear = 0;
     ASAN_POISON_MEMORY_REGION(c->data, c->size);
   }
-  a->fill = 0;
   a->used = 0;
 }
 
@@ -139,37 +160,56 @@ static struct chunk *take_chunk(struct arena *a, size_t size) {
   }
   size_t room = size > a->next_size ? size : a->next_size;
   struct chunk *c = system_alloc(sizeof *c + room);
-  c->size = room;
+  *c = (struct chunk){.size = room};
   ASAN_POISON_MEMORY_REGION(c->data, c->size);
   if (a->next_size < LAST_CHUNK) a->next_size *= 2;
   return c;
 }
 
-void *arena_alloc(struct arena *a, size_t size) {
+/* A chunk with room for `need` bytes, which is filled next if it has more room left than the first one. */
+static struct chunk *add_chunk(struct arena *a, size_t need) {
+  struct chunk *first = a->chunks, *c = take_chunk(a, need);
+  if (first && first->size - first->fill > c->size - need) {
+    c->next = first->next;
+    first->next = c;
+  } else {
+    c->next = first;
+    a->chunks = c;
+  }
+  return c;
+}
+
+/* Clears what is taken of the first chunk, and what comes next. */
+static void clear_ahead(struct chunk *c) {
+  size_t end = c->size - c->fill < AHEAD ? c->size : c->fill + AHEAD;
+  ASAN_UNPOISON_MEMORY_REGION(c->data + c->clear, end - c->clear);
+  memset(c->data + c->clear, 0, end - c->clear);
+  ASAN_POISON_MEMORY_REGION(c->data + c->clear, end - c->clear);
+  c->clear = end;
+}
+
+static inline void *take(struct arena *a, size_t size, bool cleared) {
   if (size > SIZE_MAX / 4) arena_exhausted();
   size_t need = (size + ALIGN - 1) / ALIGN * ALIGN + REDZONE;
-  char *p;
-  struct chunk *first = a->chunks;
-  if (first && first->size - a->fill >= need) {
-    p = first->data + a->fill;
-    a->fill += need;
-  } else {
-    struct chunk *c = take_chunk(a, need);
-    p = c->data;
-    if (first && first->size - a->fill > c->size - need) { /* the one with more room is filled further */
-      c->next = first->next;
-      first->next = c;
-    } else {
-      c->next = first;
-      a->chunks = c;
-      a->fill = need;
-    }
+  struct chunk *c = a->chunks;
+  if (!c || c->size - c->fill < need) c = add_chunk(a, need);
+  char *p = c->data + c->fill;
+  c->fill += need;
+  if (c->fill > c->clear) {
+    if (cleared)
+      clear_ahead(c);
+    else
+      c->clear = c->fill;
   }
   a->used += size;
   handed_out += size;
   ASAN_UNPOISON_MEMORY_REGION(p, size);
-  return memset(p, 0, size);
+  return p;
 }
+
+void *arena_alloc(struct arena *a, size_t size) { return take(a, size, true); }
+
+void *arena_room(struct arena *a, size_t size) { return take(a, size, false); }
 
 void *arena_array(struct arena *a, size_t count, size_t size) {
   size_t bytes;
@@ -178,13 +218,14 @@ void *arena_array(struct arena *a, size_t count, size_t size) {
 }
 
 void *arena_copy(struct arena *a, const void *data, size_t size) {
-  void *p = arena_alloc(a, size);
+  void *p = take(a, size, false);
   return size ? memcpy(p, data, size) : p;
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t len) {
-  char *p = arena_alloc(a, len + 1);
+  char *p = take(a, len + 1, false);
   if (len) memcpy(p, s, len);
+  p[len] = 0;
   return p;
 }
 
@@ -194,13 +235,12 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap) {
   char buf[256];
   va_list again;
   va_copy(again, ap);
-  int len = vsnprintf(buf, sizeof buf, fmt, ap);
-  if (len < 0) len = 0, buf[0] = 0;
-  char *p = arena_alloc(a, (size_t)len + 1);
-  if ((size_t)len < sizeof buf)
-    memcpy(p, buf, (size_t)len + 1);
+  size_t len = format_text(buf, sizeof buf, fmt, ap);
+  char *p = take(a, len + 1, false);
+  if (len < sizeof buf)
+    memcpy(p, buf, len + 1);
   else
-    vsnprintf(p, (size_t)len + 1, fmt, again);
+    format_text(p, len + 1, fmt, again);
   va_end(again);
   return p;
 }

@@ -18,9 +18,13 @@ struct arena *arena_create(void);
 void arena_destroy(struct arena *a);
 /* Forgets every allocation but keeps the memory for the next use (pass scratch). */
 void arena_reset(struct arena *a);
+/* `other` dies with `a`, or with what it is reset to forget. */
+void arena_keep(struct arena *a, struct arena *other);
 
 /* `size` bytes, zeroed, aligned to 16. Size 0 gives a valid pointer. Never returns NULL. */
 void *arena_alloc(struct arena *a, size_t size);
+/* The same, but for the zeros: whoever asks writes all that is read. */
+void *arena_room(struct arena *a, size_t size);
 /* `count` elements of `size` bytes; a product that overflows counts as out of memory. */
 void *arena_array(struct arena *a, size_t count, size_t size);
 /* A copy of `size` bytes at `data`. */

@@ -10,8 +10,19 @@ struct map map_make(struct arena *a) {
   return (struct map){.arena = a};
 }
 
-static uint32_t hash(const char *key, size_t len) {
-  return (uint32_t)(hash_word(str_digest(STR_HASH_SEED, key, len), len) >> 32);
+/* Eight bytes at a time; the last eight of a key may overlap those before. */
+uint32_t map_hash(const char *key, size_t len) {
+  uint64_t h = STR_HASH_SEED, word = 0;
+  if (len < 8) {
+    for (size_t i = 0; i < len; i++) word = word << 8 | (unsigned char)key[i];
+  } else {
+    for (size_t i = 0; i + 8 < len; i += 8) {
+      memcpy(&word, key + i, 8);
+      h = hash_word(h, word);
+    }
+    memcpy(&word, key + len - 8, 8);
+  }
+  return (uint32_t)(hash_word(hash_word(h, word), len) >> 32);
 }
 
 /* The slot that holds `key`, or the empty slot where it belongs. The map has slots. */
@@ -25,21 +36,29 @@ static struct map_slot *find(const struct map *m, const char *key, size_t len, u
   }
 }
 
-void *map_getn(const struct map *m, const char *key, size_t len) {
-  if (!m->nslots || memchr(key, 0, len)) return NULL;
-  uint32_t index = find(m, key, len, hash(key, len))->index;
+void *map_get_hashed(const struct map *m, const char *key, size_t len, uint32_t h) {
+  if (!m->nslots) return NULL;
+  uint32_t index = find(m, key, len, h)->index;
   return index ? m->entries[index - 1].value : NULL;
 }
 
-void *map_get(const struct map *m, const char *key) { return map_getn(m, key, strlen(key)); }
+void *map_getn(const struct map *m, const char *key, size_t len) {
+  if (!m->nslots || memchr(key, 0, len)) return NULL;
+  return map_get_hashed(m, key, len, map_hash(key, len));
+}
 
-static void grow(struct map *m) {
+void *map_get(const struct map *m, const char *key) {
+  size_t len = strlen(key);
+  return m->nslots ? map_get_hashed(m, key, len, map_hash(key, len)) : NULL;
+}
+
+static void grow(struct map *m, uint32_t nslots) {
   struct map_slot *old = m->slots;
   uint32_t nold = m->nslots;
-  m->nslots = nold ? 2 * nold : 16;
+  m->nslots = nslots;
   m->slots = arena_new_array(m->arena, m->nslots, struct map_slot);
   m->cap = m->nslots / 4 * 3;
-  struct map_entry *entries = arena_new_array(m->arena, m->cap, struct map_entry);
+  struct map_entry *entries = arena_room(m->arena, m->cap * sizeof *entries);
   if (m->count) memcpy(entries, m->entries, m->count * sizeof *entries);
   m->entries = entries;
   for (uint32_t i = 0; i < nold; i++) {
@@ -50,10 +69,14 @@ static void grow(struct map *m) {
   }
 }
 
-static void *put(struct map *m, const char *key, void *value, bool owned) {
-  if (m->count == m->cap) grow(m);
-  size_t len = strlen(key);
-  uint32_t h = hash(key, len);
+void map_reserve(struct map *m, uint32_t count) {
+  uint32_t nslots = m->nslots ? m->nslots : 16;
+  while (nslots / 4 * 3 < count) nslots *= 2;
+  if (nslots > m->nslots) grow(m, nslots);
+}
+
+static void *put(struct map *m, const char *key, size_t len, uint32_t h, void *value, bool owned) {
+  if (m->count == m->cap) grow(m, m->nslots ? 2 * m->nslots : 16);
   struct map_slot *slot = find(m, key, len, h);
   if (slot->index) {
     struct map_entry *e = &m->entries[slot->index - 1];
@@ -66,6 +89,16 @@ static void *put(struct map *m, const char *key, void *value, bool owned) {
   return NULL;
 }
 
-void *map_put(struct map *m, const char *key, void *value) { return put(m, key, value, false); }
+void map_put_hashed(struct map *m, const char *key, size_t len, uint32_t h, void *value) {
+  put(m, key, len, h, value, true);
+}
 
-void *map_put_owned(struct map *m, const char *key, void *value) { return put(m, key, value, true); }
+void *map_put(struct map *m, const char *key, void *value) {
+  size_t len = strlen(key);
+  return put(m, key, len, map_hash(key, len), value, false);
+}
+
+void *map_put_owned(struct map *m, const char *key, void *value) {
+  size_t len = strlen(key);
+  return put(m, key, len, map_hash(key, len), value, true);
+}

@@ -31,6 +31,12 @@ struct map map_make(struct arena *a);
 /* The value of `key`, or NULL. */
 void *map_get(const struct map *m, const char *key);
 void *map_getn(const struct map *m, const char *key, size_t len);
+/* What the map knows a key by, for several calls about one key. */
+uint32_t map_hash(const char *key, size_t len);
+void *map_get_hashed(const struct map *m, const char *key, size_t len, uint32_t hash);
+void map_put_hashed(struct map *m, const char *key, size_t len, uint32_t hash, void *value);
+/* Room for so many keys without growing. */
+void map_reserve(struct map *m, uint32_t count);
 /* Sets `key` to `value`, copying the key; returns the old value or NULL. */
 void *map_put(struct map *m, const char *key, void *value);
 /* As map_put, for a key that lives as long as the map: it is not copied. */

@@ -5,6 +5,8 @@
  * trailing zeros cut, or else the first longer one that reads back. Subnormals carry fewer digits and start at 1. */
 #include "base/str.h"
 
+#include "base/format.h"
+
 #include <float.h>
 #include <locale.h>
 #include <math.h>
@@ -16,15 +18,18 @@ struct str str_make(struct arena *a) {
   return (struct str){.arena = a, .data = (char *)""};
 }
 
-/* Makes room for `more` bytes and the NUL. */
-static void reserve(struct str *s, size_t more) {
-  if (more < s->cap - s->len) return;
+static void grow(struct str *s, size_t more) {
   size_t cap = s->cap ? s->cap : 32;
   while (cap - s->len <= more) cap *= 2;
-  char *data = arena_alloc(s->arena, cap);
-  memcpy(data, s->data, s->len);
+  char *data = arena_room(s->arena, cap);
+  memcpy(data, s->data, s->len + 1);
   s->data = data;
   s->cap = cap;
+}
+
+/* Makes room for `more` bytes and the NUL. */
+static inline void reserve(struct str *s, size_t more) {
+  if (more >= s->cap - s->len) grow(s, more);
 }
 
 void str_putn(struct str *s, const char *text, size_t len) {
@@ -34,26 +39,33 @@ void str_putn(struct str *s, const char *text, size_t len) {
   s->data[s->len] = 0;
 }
 
-void str_put(struct str *s, const char *text) { str_putn(s, text, strlen(text)); }
+void str_putc(struct str *s, char c) {
+  reserve(s, 1);
+  s->data[s->len++] = c;
+  s->data[s->len] = 0;
+}
 
-void str_putc(struct str *s, char c) { str_putn(s, &c, 1); }
+void str_int(struct str *s, int64_t value) {
+  reserve(s, FORMAT_DIGITS);
+  s->len += format_int(s->data + s->len, value);
+  s->data[s->len] = 0;
+}
 
 void str_printf(struct str *s, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   char buf[256];
-  int len = vsnprintf(buf, sizeof buf, fmt, ap);
+  size_t len = format_text(buf, sizeof buf, fmt, ap);
   va_end(ap);
-  if (len < 0) return;
-  if ((size_t)len < sizeof buf) {
-    str_putn(s, buf, (size_t)len);
+  if (len < sizeof buf) {
+    str_putn(s, buf, len);
     return;
   }
-  reserve(s, (size_t)len);
+  reserve(s, len);
   va_start(ap, fmt);
-  vsnprintf(s->data + s->len, (size_t)len + 1, fmt, ap);
+  format_text(s->data + s->len, len + 1, fmt, ap);
   va_end(ap);
-  s->len += (size_t)len;
+  s->len += len;
 }
 
 static locale_t c_locale(void) {

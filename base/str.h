@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct str {
   struct arena *arena;
@@ -17,9 +18,11 @@ struct str {
 };
 
 struct str str_make(struct arena *a);
-void str_put(struct str *s, const char *text);
 void str_putn(struct str *s, const char *text, size_t len);
+/* Here, so that the length of a literal is known. */
+static inline void str_put(struct str *s, const char *text) { str_putn(s, text, strlen(text)); }
 void str_putc(struct str *s, char c);
+void str_int(struct str *s, int64_t value);
 /* Must not be used for floating point numbers: they depend on the locale. Use str_double. */
 void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The shortest decimal that reads back to the same f64 (or f32): `0.1`, `1e-07`, `3.0`, `inf`, `-inf`, `nan`.

@@ -292,6 +292,7 @@ struct target target_copy(struct arena *a, const struct target *t) {
 }
 
 int tower_device(int tower, int towers, int ndevices) {
+  if (towers == ndevices) return tower; /* in large clusters, which ask for each */
   int each = towers / ndevices, more = towers % ndevices;
   if (tower < more * (each + 1)) return tower / (each + 1);
   return more + (tower - more * (each + 1)) / each;

@@ -149,7 +149,7 @@ void dim_print(struct str *s, int64_t dim) {
   else if (dim_is_whole(dim) && dim % DIM_WHOLE == 0)
     str_printf(s, "%lld*N", (long long)(dim / DIM_WHOLE));
   else if (dim >= 0)
-    str_printf(s, "%lld", (long long)dim);
+    str_int(s, dim);
   else if (dim == -1)
     str_putc(s, 'B');
   else

@@ -10,6 +10,8 @@
 #include "ir/ops/op_id.h"
 #include "passes/rebuild.h"
 
+#include <string.h>
+
 /* A copy of x in the memory of the device, made for another one there, or x itself. */
 static struct node *nearest(const struct graph *out, struct node *x, int device) {
   const struct target *t = &out->config.target;
@@ -50,6 +52,18 @@ static struct node *bring(struct pass_ctx *ctx, struct graph *out, const struct 
   return graph_node(out, &same);
 }
 
+/* Whether something has to come from another device, or is read by nobody: as in the part of a task of one device. */
+static bool has_work(struct pass_ctx *ctx, const struct graph *g) {
+  if (memchr(graph_live(ctx->scratch, g), 0, g->count)) return true;
+  for (uint32_t i = 0; i < g->count; i++) {
+    const struct node *n = g->nodes[i];
+    for (int k = 0; k < n->ninputs && n->op != OP_copy && !is_collective(n); k++)
+      if (n->inputs[k]->device != n->device) return true;
+  }
+  return false;
+}
+
 struct graph *pass_copies(struct pass_ctx *ctx, struct graph *g) {
+  if (!has_work(ctx, g)) return g;
   return rebuild(ctx, g, NULL, bring, NULL);
 }

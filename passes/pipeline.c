@@ -227,8 +227,11 @@ static struct graph *run_passes(struct pass_ctx *ctx, struct arena *a, struct gr
     }
     s.new = NULL;
   }
-  if (g && s.old) g = graph_copy(a, g);
   arena_unguard(&guard);
+  if (g && s.old) { /* the last pass had nothing to do */
+    arena_keep(a, s.old);
+    s.old = NULL;
+  }
   destroy_arenas(&s);
   return g;
 }

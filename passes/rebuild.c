@@ -6,6 +6,7 @@ struct graph *rebuild(struct pass_ctx *ctx, struct graph *g, struct graph *out, 
                       void *user) {
   if (!out) out = graph_create_like(ctx->arena, g);
   uint8_t *live = graph_live(ctx->scratch, g);
+  graph_reserve(out, g->count);
   struct node **map = arena_new_array(ctx->scratch, g->count + 1, struct node *);
   for (uint32_t i = 0; i < g->count; i++) {
     struct node *n = g->nodes[i];

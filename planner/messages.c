@@ -6,13 +6,16 @@
 
 #include <stdlib.h>
 
-static int compare(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
+/* A message and its task. */
+struct sorted {
+  struct message_key key;
+  int task;
+};
 
-static int by_order(const void *x, const void *y, void *schedule) {
-  const struct schedule *s = schedule;
-  const struct task *a = &s->tasks[*(const int *)x], *b = &s->tasks[*(const int *)y];
-  int order = message_compare(a->node, b->node);
-  return order ? order : compare(*(const int *)x, *(const int *)y);
+static int by_order(const void *x, const void *y) {
+  const struct sorted *a = x, *b = y;
+  int order = message_key_compare(&a->key, &b->key);
+  return order ? order : a->task - b->task;
 }
 
 /* Messages from one process to another are told apart by how many came before: both count alike. */
@@ -23,9 +26,12 @@ static int next_tag(struct schedule *s, int *tags, bool sends, int peer) {
 void schedule_messages(struct schedule *s) {
   struct plan *p = s->plan;
   s->by_message = arena_new_array(s->scratch, (size_t)s->ntasks, int);
+  struct sorted *sorted = arena_room(s->scratch, (size_t)s->ntasks * sizeof *sorted);
   for (int i = 0; i < s->ntasks; i++)
-    if (s->tasks[i].kind == STEP_SEND || s->tasks[i].kind == STEP_RECEIVE) s->by_message[p->nmessages++] = i;
-  qsort_r(s->by_message, (size_t)p->nmessages, sizeof *s->by_message, by_order, s);
+    if (s->tasks[i].kind == STEP_SEND || s->tasks[i].kind == STEP_RECEIVE)
+      sorted[p->nmessages++] = (struct sorted){message_key(s->tasks[i].node), i};
+  if (p->nmessages) qsort(sorted, (size_t)p->nmessages, sizeof *sorted, by_order);
+  for (int i = 0; i < p->nmessages; i++) s->by_message[i] = sorted[i].task;
   p->messages = arena_new_array(s->arena, (size_t)p->nmessages, struct message);
   int *tags = arena_new_array(s->scratch, 2 * (size_t)p->nprocesses, int);
   for (int i = 0; i < p->nmessages; i++) {

@@ -123,11 +123,10 @@ static struct graph_slot *table_slot(struct graph *g, const struct node *n, uint
   }
 }
 
-static void table_grow(struct graph *g) {
-  if (2 * (g->count + 1) < g->table_size) return;
+static void table_grow(struct graph *g, uint32_t size) {
   struct graph_slot *old = g->table;
   uint32_t nold = g->table_size;
-  g->table_size = nold ? 2 * nold : 64;
+  g->table_size = size;
   g->table = arena_new_array(g->arena, g->table_size, struct graph_slot);
   for (uint32_t i = 0; i < nold; i++) {
     if (!old[i].index) continue;
@@ -137,7 +136,13 @@ static void table_grow(struct graph *g) {
   }
 }
 
+/* For one node more. */
+static void table_room(struct graph *g) {
+  if (2 * (g->count + 1) >= g->table_size) table_grow(g, g->table_size ? 2 * g->table_size : 64);
+}
+
 const struct attr *node_attrs_copy(struct arena *a, const struct node *n) {
+  if (!n->nattrs) return NULL;
   struct attr *attrs = arena_copy(a, n->attrs, sizeof *attrs * (size_t)n->nattrs);
   for (int i = 0; i < n->nattrs; i++) switch (attr_kind_of(attrs[i].key)) {
     case ATTR_INTS:
@@ -163,19 +168,40 @@ const char *graph_keep_text(struct graph *g, const char *text) {
   return *last;
 }
 
-static struct node *append(struct graph *g, const struct node *proto, uint32_t hash,
-                           struct graph_slot *slot) {
-  if (g->count == g->cap) {
-    g->cap = g->cap ? 2 * g->cap : 64;
-    struct node **more = arena_new_array(g->arena, g->cap, struct node *);
-    if (g->count) memcpy(more, g->nodes, sizeof *more * g->count);
-    g->nodes = more;
-  }
-  struct node *n = arena_copy(g->arena, proto, sizeof *proto);
+/* A name with what the table of names knows it by. */
+struct hashed_name {
+  const char *text;
+  size_t len;
+  uint32_t hash;
+};
+
+static struct hashed_name name_of(const char *text) {
+  size_t len = strlen(text);
+  return (struct hashed_name){text, len, map_hash(text, len)};
+}
+
+static bool is_taken(const struct graph *g, const struct hashed_name *name) {
+  return map_get_hashed(&g->names, name->text, name->len, name->hash) != NULL;
+}
+
+static void nodes_grow(struct graph *g, uint32_t cap) {
+  struct node **more = arena_room(g->arena, cap * sizeof *more);
+  if (g->count) memcpy(more, g->nodes, sizeof *more * g->count);
+  g->nodes = more;
+  g->cap = cap;
+}
+
+static struct node *append(struct graph *g, const struct node *proto, const struct hashed_name *name,
+                           uint32_t hash, struct graph_slot *slot) {
+  if (g->count == g->cap) nodes_grow(g, g->cap ? 2 * g->cap : 64);
+  size_t inputs = sizeof *proto->inputs * (size_t)proto->ninputs;
+  struct node *n = arena_room(g->arena, sizeof *n + inputs);
+  *n = *proto;
   n->id = g->count;
-  n->inputs = arena_copy(g->arena, proto->inputs, sizeof *n->inputs * (size_t)n->ninputs);
+  n->inputs = (struct node **)(n + 1);
+  if (inputs) memcpy(n->inputs, proto->inputs, inputs);
   n->attrs = node_attrs_copy(g->arena, proto);
-  n->name = arena_strdup(g->arena, proto->name);
+  n->name = arena_strndup(g->arena, name->text, name->len);
   n->want = graph_keep_text(g, proto->want);
   n->why = (struct reason){graph_keep_text(g, proto->why.rule), graph_keep_text(g, proto->why.over)};
   n->origin = graph_keep_text(g, proto->origin);
@@ -183,15 +209,25 @@ static struct node *append(struct graph *g, const struct node *proto, uint32_t h
   n->own = node_is_own(n);
   g->nodes[g->count++] = n;
   *slot = (struct graph_slot){hash, g->count};
-  map_put_owned(&g->names, n->name, n);
+  map_put_hashed(&g->names, n->name, name->len, name->hash, n);
   return n;
 }
 
+void graph_reserve(struct graph *g, uint32_t count) {
+  uint32_t size = g->table_size ? g->table_size : 64;
+  while (size < 2 * (count + 1)) size *= 2;
+  if (size > g->table_size) table_grow(g, size);
+  if (count > g->cap) nodes_grow(g, count);
+  map_reserve(&g->names, count);
+}
+
 struct node *graph_node(struct graph *g, const struct node *proto) {
-  table_grow(g);
+  table_room(g);
   uint32_t hash = node_hash(proto);
   struct graph_slot *slot = table_slot(g, proto, hash);
-  return slot->index ? g->nodes[slot->index - 1] : append(g, proto, hash, slot);
+  if (slot->index) return g->nodes[slot->index - 1];
+  struct hashed_name name = name_of(proto->name);
+  return append(g, proto, &name, hash, slot);
 }
 
 bool graph_rename(struct graph *g, struct node *n, const char *name) {
@@ -288,14 +324,8 @@ static const char *last_part(const char *name) {
 /* A name is lengthened by the operands that tell it from others, but not by all of a long list. */
 enum { MAX_TELLING = 8 };
 
-/* The wanted name, lengthened by what tells the node from the one that has it. */
-static const char *free_name(struct graph *g, const char *wanted, const struct node *n) {
-  if (!graph_find(g, wanted)) return wanted;
-  const char *name = wanted;
-  for (int i = 0; i < n->ninputs && i < MAX_TELLING; i++) {
-    name = arena_printf(g->arena, "%s.%s", name, last_part(n->inputs[i]->name));
-    if (!graph_find(g, name)) return name;
-  }
+/* The wanted name and what the node is, in a number. */
+static struct hashed_name number_name(struct graph *g, const char *wanted, const struct node *n) {
   /* Content decides, never order: the same node has the same name in every compilation. */
   int64_t dims[MAX_RANK] = {0}; /* sizes behind the last axis are nobody's business, and so is padding */
   for (int i = 0; i < n->type.rank; i++) dims[i] = n->type.dim[i];
@@ -303,11 +333,19 @@ static const char *free_name(struct graph *g, const char *wanted, const struct n
   h = str_hash(h, dims, sizeof dims);
   for (int i = 0; i < n->nattrs; i++) h = attr_hash(h, &n->attrs[i]);
   for (int i = 0; i < n->ninputs; i++) h = str_hash(h, n->inputs[i]->name, strlen(n->inputs[i]->name) + 1);
-  do {
-    name = arena_printf(g->arena, "%s.%08x", wanted, (unsigned)(h >> 32));
+  for (;;) {
+    struct hashed_name name = name_of(arena_printf(g->arena, "%s.%08x", wanted, (unsigned)(h >> 32)));
+    if (!is_taken(g, &name)) return name;
     h = str_hash(h, "again", 5);
-  } while (graph_find(g, name));
-  return name;
+  }
+}
+
+/* The wanted name, lengthened by what tells the node from the one that has it. */
+static struct hashed_name free_name(struct graph *g, const char *wanted, const struct node *n) {
+  struct hashed_name name = name_of(wanted);
+  for (int i = 0; is_taken(g, &name) && i < n->ninputs && i < MAX_TELLING; i++)
+    name = name_of(arena_printf(g->arena, "%s.%s", name.text, last_part(n->inputs[i]->name)));
+  return is_taken(g, &name) ? number_name(g, wanted, n) : name;
 }
 
 static const char *scope_name(struct graph *g, const char *op) {
@@ -407,17 +445,17 @@ static struct node *construct(struct graph *g, const char *name, struct node *n,
   if (!folded && op->fold && !g->literal) folded = op->fold(g, n);
   if (folded) return folded;
   n->name = name;
-  table_grow(g);
+  table_room(g);
   uint32_t hash = node_hash(n);
   struct graph_slot *slot = table_slot(g, n, hash);
   if (slot->index) return g->nodes[slot->index - 1];
-  n->name = free_name(g, name, n);
-  if (n->op == OP_variable && strcmp(n->name, name) != 0) {
+  struct hashed_name given = free_name(g, name, n);
+  if (n->op == OP_variable && strcmp(given.text, name) != 0) {
     /* Its name is what the world knows it by. */
     diag_error(g->diags, n->loc, "variable %s cannot be called so: another node has the name", name);
     return NULL;
   }
-  return append(g, n, hash, slot);
+  return append(g, n, &given, hash, slot);
 }
 
 #define MAX_STACK_INPUTS 8
@@ -476,7 +514,7 @@ void build_at(struct graph *g, const struct node *n) {
 
 void build_takes_name(struct graph *g, struct node *made, const struct node *n, uint32_t before) {
   if (!made || made->id < before) return;
-  if (!graph_find(g, n->name)) graph_rename(g, made, n->name);
+  if (strcmp(made->name, n->name) != 0 && !graph_find(g, n->name)) graph_rename(g, made, n->name);
   if (!made->gradient_of) made->gradient_of = graph_keep_text(g, n->gradient_of);
 }
 

@@ -16,6 +16,8 @@
  * place), without folding. Inputs and attributes are copied. The name must be free; proto's type must be what
  * node_infer says. */
 struct node *graph_node(struct graph *g, const struct node *proto);
+/* Room for so many nodes, so that no table has to grow. */
+void graph_reserve(struct graph *g, uint32_t count);
 /* Whether each tower has another value of n, which has no rows: by its op, or by its operands. */
 bool node_is_own(const struct node *n);
 /* Applies the op's dtype and shape rules to proto's op, inputs, attributes (and type, for typed ops) and sets

@@ -7,6 +7,7 @@
 /* The nodes that `keep` marks (NULL: all), and the outputs. */
 static struct graph *copy_nodes(struct arena *a, const struct graph *from, const uint8_t *keep) {
   struct graph *g = graph_create_like(a, from);
+  graph_reserve(g, from->count);
   struct node **copy = arena_new_array(a, from->count, struct node *);
   for (uint32_t i = 0; i < from->count; i++) {
     if (keep && !keep[i]) continue;

@@ -21,6 +21,7 @@ const char *const text_roles[OUTPUT_ROLES] = {
 };
 
 bool text_is_backward(const char *name) {
+  if (!strstr(name, "grad")) return false; /* most are told by one look */
   for (const char *p = name; (p = strstr(p, ".grad")); p += 5)
     if (!p[5] || p[5] == '.' || p[5] == '/') return true;
   return strstr(name, TEXT_GRADIENT_SUM) != NULL;
@@ -45,9 +46,13 @@ const char *text_model(struct arena *a, const char *graph) {
   return dot ? arena_strndup(a, graph, (size_t)(dot - graph)) : graph;
 }
 
+/* A table, as each character of each name is looked at. */
 bool text_is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '-' && c <= '9') || /* - . / and digits */
-         c == '_' || c == '#' || c == '[' || c == ']' || c == '\'';
+  static const bool word[256] = {
+      ['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['-' ... '9'] = true, /* - . / and digits */
+      ['_'] = true,         ['#'] = true,         ['['] = true,         [']'] = true, ['\''] = true,
+  };
+  return word[(unsigned char)c];
 }
 
 void text_print_string(struct str *s, const char *text, size_t len) {
@@ -66,11 +71,17 @@ void text_print_string(struct str *s, const char *text, size_t len) {
   str_putc(s, '"');
 }
 
+/* Of a name that is printed as it is; 0: of others. */
+static size_t word_length(const char *text) {
+  size_t len = 0;
+  while (text_is_word(text[len])) len++;
+  return *text == '#' || text[len] ? 0 : len;
+}
+
 void text_print_name(struct str *s, const char *text) {
-  bool word = *text && *text != '#';
-  for (const char *c = text; *c; c++) word = word && text_is_word(*c);
-  if (word)
-    str_put(s, text);
+  size_t len = word_length(text);
+  if (len)
+    str_putn(s, text, len);
   else
     text_print_string(s, text, strlen(text));
 }
@@ -99,23 +110,13 @@ static void print_f32(struct str *s, float value) {
   str_double(s, (double)value);
 }
 
-/* Graphs are printed by the thousand, and printf was a fifth of that. */
-static void print_int(struct str *s, int64_t value) {
-  char digits[20], *p = digits + sizeof digits;
-  uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
-  do *--p = (char)('0' + left % 10);
-  while (left /= 10);
-  if (value < 0) str_putc(s, '-');
-  str_putn(s, p, (size_t)(digits + sizeof digits - p));
-}
-
 void text_print_element(struct str *s, enum dtype d, const void *data, int64_t index) {
   switch (d) {
   case DT_F32: print_f32(s, ((const float *)data)[index]); return;
   case DT_F64: print_f64(s, ((const double *)data)[index]); return;
-  case DT_I32: print_int(s, ((const int32_t *)data)[index]); return;
-  case DT_I64: print_int(s, ((const int64_t *)data)[index]); return;
-  case DT_U8: print_int(s, ((const uint8_t *)data)[index]); return;
+  case DT_I32: str_int(s, ((const int32_t *)data)[index]); return;
+  case DT_I64: str_int(s, ((const int64_t *)data)[index]); return;
+  case DT_U8: str_int(s, ((const uint8_t *)data)[index]); return;
   case DT_BOOL: str_put(s, ((const uint8_t *)data)[index] ? "true" : "false"); return;
   case DT_BF16:
   case DT_F16:
@@ -145,7 +146,7 @@ static void print_attr(struct str *s, const struct node *n, const struct attr *a
   str_put(s, attr_name(attr->key));
   str_putc(s, '=');
   switch (attr_kind_of(attr->key)) {
-  case ATTR_INT: print_int(s, attr->i); return;
+  case ATTR_INT: str_int(s, attr->i); return;
   case ATTR_FLOAT: print_f64(s, attr->f); return;
   case ATTR_STRING: text_print_string(s, attr->string, strlen(attr->string)); return;
   case ATTR_DATA: print_data(s, n, attr); return;
@@ -153,7 +154,7 @@ static void print_attr(struct str *s, const struct node *n, const struct attr *a
     str_putc(s, '[');
     for (int i = 0; i < attr->count; i++) {
       if (i) str_put(s, ", ");
-      print_int(s, attr->ints[i]);
+      str_int(s, attr->ints[i]);
     }
     str_putc(s, ']');
     return;
@@ -180,15 +181,48 @@ const char *text_comment(struct arena *a, const char *text, size_t len) {
   return line;
 }
 
-static void print_comment(struct str *s, const struct node *n, bool origins) {
-  const char *origin = origins ? node_origin(s->arena, n) : NULL;
+/* The origins printed last, as the nodes of a line come in a row, and those of several towers. */
+enum { ORIGINS = 64 };
+struct printed_origin {
+  struct loc loc;
+  const struct trail *trail;
+  const char *text;
+};
+
+/* As a comment has it. */
+static const char *origin_comment(struct arena *a, const struct node *n) {
+  const char *origin = node_origin(a, n);
+  return origin ? text_comment(a, origin, strlen(origin)) : NULL;
+}
+
+static const char *origin_of(struct arena *a, struct printed_origin *last, const struct node *n) {
+  if (n->origin || !n->loc.source) return origin_comment(a, n);
+  struct printed_origin *o = &last[(n->loc.begin ^ (uintptr_t)n->trail >> 4) % ORIGINS];
+  if (o->loc.source != n->loc.source || o->loc.begin != n->loc.begin || o->trail != n->trail)
+    *o = (struct printed_origin){n->loc, n->trail, origin_comment(a, n)};
+  return o->text;
+}
+
+/* Appends it as text_comment has it. Returns whether there is anything. */
+static bool put_comment(struct str *s, const char *before, const char *text) {
+  while (*text && is_blank(*text)) text++;
+  size_t len = strlen(text);
+  while (len && is_blank(text[len - 1])) len--;
+  if (!len) return false;
+  str_put(s, before);
+  str_putn(s, text, len);
+  for (char *p = s->data + s->len - len; *p; p++)
+    if (is_blank(*p)) *p = ' ';
+  return true;
+}
+
+static void print_comment(struct str *s, const struct node *n, struct printed_origin *origins) {
   const char *why = reason_text(s->arena, n->why);
-  if (why) why = text_comment(s->arena, why, strlen(why));
-  if (origin) origin = text_comment(s->arena, origin, strlen(origin));
-  if (why || origin) str_put(s, "  # ");
-  if (why) str_put(s, why);
-  if (why && origin) str_put(s, ", ");
-  if (origin) str_put(s, origin);
+  bool any = why && put_comment(s, "  # ", why);
+  const char *origin = origins ? origin_of(s->arena, origins, n) : NULL;
+  if (!origin) return;
+  str_put(s, any ? ", " : "  # ");
+  str_put(s, origin);
 }
 
 static void print_device(struct str *s, const struct graph *g, int device) {
@@ -200,7 +234,9 @@ static void print_device(struct str *s, const struct graph *g, int device) {
 
 /* What is printed of a node beside its own line. */
 struct printed {
-  bool body, origins;
+  bool body;
+  struct printed_origin *origins; /* NULL: none */
+  size_t *lengths; /* of the names that are words, by node, as far as they are known; NULL: of none */
   int indent;
 };
 static void print_node(struct str *s, const struct graph *g, const struct node *n, struct printed p);
@@ -209,10 +245,11 @@ static void print_indent(struct str *s, int indent) {
   for (int i = 0; i < indent; i++) str_putc(s, ' ');
 }
 
-static void print_contents(struct str *s, const struct graph *g, int indent, bool origins) {
+static void print_contents(struct str *s, const struct graph *g, int indent, struct printed_origin *origins) {
+  size_t *lengths = arena_new_array(s->arena, g->count, size_t);
   for (uint32_t i = 0; i < g->count; i++) {
     print_indent(s, indent);
-    print_node(s, g, g->nodes[i], (struct printed){true, origins, indent});
+    print_node(s, g, g->nodes[i], (struct printed){true, origins, lengths, indent});
     str_putc(s, '\n');
   }
   for (int i = 0; i < g->noutputs; i++) {
@@ -243,16 +280,30 @@ static void print_gradient_of(struct str *s, const struct node *n) {
 
 static void print_number(struct str *s, const char *word, int number) {
   str_put(s, word);
-  print_int(s, number);
+  str_int(s, number);
+}
+
+/* As text_print_name, which looks at each character. */
+static void print_name(struct str *s, const struct node *n, const struct printed *p) {
+  if (!p->lengths) {
+    text_print_name(s, n->name ? n->name : "");
+    return;
+  }
+  size_t *len = &p->lengths[n->id];
+  if (!*len) *len = word_length(n->name);
+  if (*len)
+    str_putn(s, n->name, *len);
+  else
+    text_print_string(s, n->name, strlen(n->name));
 }
 
 static void print_node(struct str *s, const struct graph *g, const struct node *n, struct printed p) {
-  text_print_name(s, n->name ? n->name : "");
+  print_name(s, n, &p);
   str_put(s, " = ");
   str_put(s, op_of(n)->name);
   for (int i = 0; i < n->ninputs; i++) {
     str_put(s, i ? ", " : " ");
-    text_print_name(s, n->inputs[i]->name);
+    print_name(s, n->inputs[i], &p);
   }
   const char *before = " {";
   for (int i = 0; i < n->nattrs; i++) {
@@ -290,7 +341,9 @@ static void print_node(struct str *s, const struct graph *g, const struct node *
 }
 
 void node_print(struct str *s, const struct graph *g, const struct node *n) {
-  print_node(s, g, n, (struct printed){.origins = true});
+  struct printed_origin origins[ORIGINS];
+  memset(origins, 0, sizeof origins);
+  print_node(s, g, n, (struct printed){.origins = origins});
 }
 
 static void print_devices(struct str *s, const struct target *t) {
@@ -336,7 +389,7 @@ static void print_graph(struct str *s, const struct graph *g, bool origins) {
     s->len--; /* the line goes on */
     str_printf(s, " %s\n", c->homes[i].device);
   }
-  print_contents(s, g, 2, origins);
+  print_contents(s, g, 2, origins ? arena_new_array(s->arena, ORIGINS, struct printed_origin) : NULL);
   str_put(s, "}\n");
 }
 

@@ -101,17 +101,26 @@ int64_t node_traffic(const struct node *n, bool in_place) {
 
 bool node_moves(const struct node *n) { return op_of(n)->traits & OP_MOVES; }
 
+struct message_key message_key(const struct node *n) {
+  struct message_key k = {.node = n};
+  int64_t peer = node_int(n, ATTR_peer);
+  k.order = node_ints(n, ATTR_order, &k.count);
+  k.from = n->op == OP_send ? n->device : peer;
+  k.to = n->op == OP_send ? peer : n->device;
+  return k;
+}
+
+int message_key_compare(const struct message_key *a, const struct message_key *b) {
+  for (int i = 0; i < a->count && i < b->count; i++)
+    if (a->order[i] != b->order[i]) return a->order[i] < b->order[i] ? -1 : 1;
+  if (a->count != b->count) return a->count < b->count ? -1 : 1;
+  if (a->from != b->from) return a->from < b->from ? -1 : 1;
+  return a->to < b->to ? -1 : a->to > b->to;
+}
+
 int message_compare(const struct node *a, const struct node *b) {
-  int na, nb, n = 0;
-  const int64_t *x = node_ints(a, ATTR_order, &na), *y = node_ints(b, ATTR_order, &nb);
-  while (n < na && n < nb && x[n] == y[n]) n++;
-  if (n < na && n < nb) return x[n] < y[n] ? -1 : 1;
-  if (na != nb) return na < nb ? -1 : 1;
-  int64_t peers[2] = {node_int(a, ATTR_peer), node_int(b, ATTR_peer)};
-  int64_t from[2] = {a->op == OP_send ? a->device : peers[0], b->op == OP_send ? b->device : peers[1]};
-  int64_t to[2] = {a->op == OP_send ? peers[0] : a->device, b->op == OP_send ? peers[1] : b->device};
-  if (from[0] != from[1]) return from[0] < from[1] ? -1 : 1;
-  return to[0] < to[1] ? -1 : to[0] > to[1];
+  struct message_key x = message_key(a), y = message_key(b);
+  return message_key_compare(&x, &y);
 }
 
 bool node_is_external(const struct node *n) { return op_of(n)->traits & OP_EXTERNAL; }

@@ -164,6 +164,15 @@ int collective_rank(const struct node *n);
 /* Of two nodes that send or receive, which message comes first among all of the cluster: by their orders, then by the
  * devices that send and receive. 0: they are of one message. */
 int message_compare(const struct node *a, const struct node *b);
+/* What it compares, to sort many. */
+struct message_key {
+  const struct node *node;
+  const int64_t *order;
+  int64_t from, to;
+  int count; /* of order */
+};
+struct message_key message_key(const struct node *n);
+int message_key_compare(const struct message_key *a, const struct message_key *b);
 /* OP_COUNT if there is none. */
 unsigned op_lookup(const char *name, size_t len);
 

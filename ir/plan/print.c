@@ -24,10 +24,18 @@ const char *step_word(const struct step *s) {
 static void print_operand(struct str *s, const struct plan *p, int device, const struct operand *o) {
   static const char *const regions[REGION_COUNT] = {"", "constant:", "variable:"};
   const struct plan_buffer *b = &p->buffers[o->buffer];
-  str_printf(s, "%s@", b->name);
-  if (b->device != device) str_printf(s, "%s:", plan_device_text(p, b->device));
-  str_printf(s, "%s%lld", regions[b->region], (long long)b->offset);
-  if (o->offset) str_printf(s, "+%lld", (long long)o->offset);
+  str_put(s, b->name);
+  str_putc(s, '@');
+  if (b->device != device) {
+    str_put(s, plan_device_text(p, b->device));
+    str_putc(s, ':');
+  }
+  str_put(s, regions[b->region]);
+  str_int(s, b->offset);
+  if (o->offset) {
+    str_putc(s, '+');
+    str_int(s, o->offset);
+  }
 }
 
 static int kernel_number(const struct plan *p, const struct kernel *k) {

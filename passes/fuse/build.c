@@ -250,6 +250,7 @@ struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f) {
   const struct graph *g = f->g;
   struct builder b = {.f = f, .g = graph_create_like(ctx->arena, g)};
   b.g->stage = STAGE_FUSED;
+  graph_reserve(b.g, g->count);
   b.made = arena_new_array(ctx->scratch, g->count + 1, struct node *);
   b.inner = arena_new_array(ctx->scratch, g->count + 1, struct node *);
   b.inner_of = arena_new_array(ctx->scratch, g->count + 1, int);

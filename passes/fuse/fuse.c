@@ -78,19 +78,27 @@ static int small_arity(const struct node *n) {
 
 /* Groups. */
 
-static bool add_use(struct group *g, struct group_use u) {
+static void add_room(struct fusion *f, struct group *g) {
+  g->uses_cap = g->uses_cap ? 2 * g->uses_cap : 4;
+  struct group_use *more = arena_room(f->scratch, (size_t)g->uses_cap * sizeof *more);
+  if (g->nuses) memcpy(more, g->uses, (size_t)g->nuses * sizeof *more);
+  g->uses = more;
+}
+
+static bool add_use(struct fusion *f, struct group *g, struct group_use u) {
   if (node_is_immediate(u.node)) return true;
   for (int i = 0; i < g->nuses; i++) {
     const struct group_use *have = &g->uses[i];
     if (have->node == u.node && have->view == u.view && have->inside == u.inside) return true;
   }
   if (g->nuses == MAX_KERNEL_ARGS) return false;
+  if (g->nuses == g->uses_cap) add_room(f, g);
   g->uses[g->nuses++] = u;
   return true;
 }
 
 /* n, read as u says, is computed inside: now its inputs are read. */
-static bool add_inputs(struct group *g, const struct node *n, struct group_use u) {
+static bool add_inputs(struct fusion *f, struct group *g, const struct node *n, struct group_use u) {
   bool strided = node_is_strided(n);
   if (strided) {
     u.view = u.view * 31 + n->id + 1;
@@ -101,7 +109,7 @@ static bool add_inputs(struct group *g, const struct node *n, struct group_use u
   if (is_source(n) && n->ninputs) u.view = LAST, u.expanding = true;
   for (int i = 0; i < n->ninputs; i++) {
     u.node = n->inputs[i];
-    if (!add_use(g, u)) return false;
+    if (!add_use(f, g, u)) return false;
   }
   return true;
 }
@@ -139,11 +147,9 @@ static void add_member(struct fusion *f, int group, const struct node *n, bool r
 static void new_group(struct fusion *f, const struct node *n) {
   GROW(f, f->groups, f->ngroups, f->groups_cap);
   struct group *g = &f->groups[f->ngroups];
-  memset(g, 0, offsetof(struct group, uses));
-  g->root = n;
-  g->members = NOWHERE;
+  *g = (struct group){.root = n, .members = NOWHERE};
   add_member(f, f->ngroups++, n, true);
-  add_inputs(g, n, (struct group_use){0});
+  add_inputs(f, &f->groups[f->ngroups - 1], n, (struct group_use){0});
 }
 
 static bool on_host(const struct fusion *f, const struct node *n) {
@@ -220,7 +226,7 @@ static bool join(struct fusion *f, const struct node *n, int group, bool result)
     if (before[i].node != n) g->uses[g->nuses++] = before[i];
   bool fits = true;
   for (int i = 0; i < nuses && fits; i++)
-    if (before[i].node == n) fits = add_inputs(g, n, before[i]);
+    if (before[i].node == n) fits = add_inputs(f, g, n, before[i]);
   if (!fits || g->nuses + g->nresults + result > MAX_KERNEL_ARGS) {
     memcpy(g->uses, before, (size_t)nuses * sizeof *before);
     g->nuses = nuses;
@@ -340,7 +346,7 @@ static bool join_sums(struct fusion *f, const struct node *n, const struct closu
     if (is_of_other_tower(f, g, n)) continue;
     if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
     if (has_to_wait(g) || !loads_same(f, g, c)) continue;
-    if (g->nuses + g->nresults + 2 > MAX_KERNEL_ARGS || !add_use(g, u)) continue;
+    if (g->nuses + g->nresults + 2 > MAX_KERNEL_ARGS || !add_use(f, g, u)) continue;
     add_member(f, f->sums[i], n, true);
     return true;
   }
@@ -398,23 +404,22 @@ static bool is_message(const struct node *n) {
   return n->op == OP_send || (n->op == OP_remote && node_attr(n, ATTR_order));
 }
 
-static int by_order(const void *a, const void *b) {
-  return message_compare(*(const struct node *const *)a, *(const struct node *const *)b);
-}
+static int by_order(const void *a, const void *b) { return message_key_compare(a, b); }
 
 static void find_messages(struct fusion *f) {
   const struct graph *g = f->g;
-  const struct node **messages = arena_new_array(f->scratch, g->count, const struct node *);
+  struct message_key *messages = arena_room(f->scratch, g->count * sizeof *messages);
   int count = 0;
   f->latest = arena_new_array(f->scratch, g->count, int);
   f->due = arena_new_array(f->scratch, g->count, int);
   for (uint32_t i = 0; i < g->count; i++) {
     f->latest[i] = -1;
     f->due[i] = INT_MAX;
-    if (f->live[i] && is_message(g->nodes[i])) messages[count++] = g->nodes[i];
+    if (f->live[i] && is_message(g->nodes[i])) messages[count++] = message_key(g->nodes[i]);
   }
   if (count) qsort(messages, (size_t)count, sizeof *messages, by_order);
-  for (int i = 0; i < count; i++) (messages[i]->op == OP_send ? f->due : f->latest)[messages[i]->id] = i;
+  for (int i = 0; i < count; i++)
+    (messages[i].node->op == OP_send ? f->due : f->latest)[messages[i].node->id] = i;
   for (uint32_t i = 0; i < g->count; i++)
     for (int k = 0; k < g->nodes[i]->ninputs; k++) {
       int latest = f->latest[g->nodes[i]->inputs[k]->id];

@@ -28,10 +28,11 @@ struct group {
   const struct node *root;                    /* its last node; the group runs at its place in the order */
   const struct node *reduce[MAX_KERNEL_SUMS]; /* its reductions, see use_allows */
   int nreduce, nmembers, nresults, nuses;
-  int latest, due; /* of all members, see fusion */
-  uint32_t seen;   /* the node + 1 whose readers were counted last */
-  int members;     /* index into fusion.members, ascending by node */
-  struct group_use uses[MAX_KERNEL_ARGS];
+  int latest, due;        /* of all members, see fusion */
+  uint32_t seen;          /* the node + 1 whose readers were counted last */
+  int members;            /* index into fusion.members, ascending by node */
+  struct group_use *uses; /* most groups have few: room for uses_cap, MAX_KERNEL_ARGS at most */
+  int uses_cap;
 };
 
 struct group_member {

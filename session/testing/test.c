@@ -298,6 +298,7 @@ static bool read_message(struct json *j, struct messages *out) {
   struct told_message m = {0};
   GROW(out, out->items, out->count, out->cap);
   int at = out->count++;
+  memset(&out->items[at], 0, sizeof out->items[at]);
   if (!json_take(j, '{')) return false;
   do {
     const char *key = json_string(j);

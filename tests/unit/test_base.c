@@ -2,16 +2,19 @@
 /* Arenas, strings and numbers, maps, diagnostics. */
 #include "base/arena.h"
 #include "base/diag.h"
+#include "base/format.h"
 #include "base/map.h"
 #include "base/str.h"
 
 #include <float.h>
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -410,6 +413,122 @@ static void reading(void **state) {
   assert_true(s->len > 0);
 }
 
+/* What is taken uncleared leaves what is cleared behind it clear, before a reset and after. */
+static void arena_uncleared(void **state) {
+  struct arena *a = *state;
+  for (int round = 0; round < 3; round++) {
+    for (size_t i = 0; i < 5000; i++) {
+      size_t size = i * 61 % 3000;
+      unsigned char *room = arena_room(a, size);
+      assert_int_equal((uintptr_t)room % 16, 0);
+      memset(room, 0xff, size);
+      unsigned char *zero = arena_alloc(a, size / 3);
+      for (size_t k = 0; k < size / 3; k++) assert_int_equal(zero[k], 0);
+      memset(zero, 0xff, size / 3);
+    }
+    arena_reset(a);
+  }
+}
+
+/* Kept arenas live as long as their keeper's allocations, and one that keeps others too. */
+static void arena_kept(void **state) {
+  struct arena *a = *state;
+  for (int round = 0; round < 3; round++) {
+    struct arena *first = arena_create(), *second = arena_create(), *inner = arena_create();
+    const char *text = arena_strdup(inner, "kept");
+    arena_keep(first, inner);
+    arena_keep(a, first);
+    arena_keep(a, second);
+    arena_alloc(a, 1000);
+    assert_string_equal(text, "kept");
+    if (round < 2) arena_reset(a); /* the last ones die with it; leaks are the sanitizers' to find */
+  }
+}
+
+/* format_text beside vsnprintf, in buffers of all sizes up to more than the text has. */
+__attribute__((format(printf, 1, 2))) static void check_format(const char *fmt, ...) {
+  char want[400], got[400];
+  for (size_t size = 0; size <= 60; size++) {
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    memset(want, 'x', sizeof want);
+    memset(got, 'x', sizeof got);
+    int len = vsnprintf(want, size, fmt, ap);
+    assert_int_equal(format_text(got, size, fmt, again), len);
+    va_end(again);
+    va_end(ap);
+    if (size) assert_string_equal(got, want);
+    for (size_t i = size; i < sizeof got; i++) assert_int_equal(got[i], 'x');
+  }
+}
+
+static void formats_of_words(void **state) {
+  (void)state;
+  static const int widths[] = {0, 1, 5, 16, 17, 40, -1, -5, -16, -40};
+  check_format("nothing");
+  check_format("100%% of %s%%", "it");
+  check_format("%s.%s", "", "a longer word than there is room for in most of these");
+  check_format("%c%5c%-5c|", 'a', 'b', '\'');
+  check_format("%5s|%-5s|%2s|%-2s|", "abc", "abc", "abc", "abc");
+  check_format("%.2s|%5.1s|%.0s|%.9s", "abc", "abc", "abc", "abc");
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    check_format("%*s|%-*s|", widths[i], "abc", widths[i], "abc");
+    check_format("%.*s|%*.*s|", widths[i], "abcdef", widths[i], widths[i], "abcdef");
+    check_format("%*d|%-*d|%*zu", widths[i], -12, widths[i], 12, widths[i], (size_t)7);
+  }
+  check_format("%.*s", 3, (char[]){'a', 'b', 'c'}); /* no NUL is looked for behind them */
+}
+
+static void formats_of_numbers(void **state) {
+  (void)state;
+  static const long long values[] = {0,   1,       -1,      9,        10,        -10,      99,
+                                     100, INT_MAX, INT_MIN, UINT_MAX, LLONG_MAX, LLONG_MIN};
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    long long v = values[i];
+    check_format("%d %u|%5d|%-5d|%5u", (int)v, (unsigned)v, (int)v, (int)v, (unsigned)v);
+    check_format("%ld %lu %lld %llu", (long)v, (unsigned long)v, v, (unsigned long long)v);
+    check_format("%zd %zu|%25lld|%-25lld|", (ssize_t)v, (size_t)v, v, v);
+    check_format("%s %05d|%+d|% d|%.3d|%x|%08x", "handed on", (int)v, (int)v, (int)v, (int)v, (unsigned)v,
+                 (unsigned)v);
+    check_format("%hd %hhu %lx %i %.*d", (short)v, (unsigned char)v, (unsigned long)v, (int)v, 4, (int)v);
+    char digits[FORMAT_DIGITS], want[32];
+    size_t len = format_int(digits, v);
+    assert_int_equal(len, snprintf(want, sizeof want, "%lld", v));
+    assert_memory_equal(digits, want, len);
+  }
+  check_format("%d %.3f %g", 7, 0.5, 1e100);
+  check_format("%1200d", 3);
+}
+
+static void map_room(void **state) {
+  struct arena *a = *state;
+  struct map m = map_make(a);
+  static int values[5000];
+  map_put(&m, "before", values);
+  map_reserve(&m, 3000);
+  uint32_t nslots = m.nslots;
+  assert_true(m.cap >= 3000);
+  map_reserve(&m, 10);
+  assert_int_equal(m.nslots, nslots);
+  assert_ptr_equal(map_get(&m, "before"), values);
+  for (int i = 1; i < 5000; i++) {
+    if (i == 2999) assert_int_equal(m.nslots, nslots);
+    const char *key = arena_printf(a, i % 2 ? "%d" : "a longer key, %d", i);
+    size_t len = strlen(key);
+    assert_null(map_get_hashed(&m, key, len, map_hash(key, len)));
+    map_put_hashed(&m, key, len, map_hash(key, len), values + i);
+  }
+  assert_int_equal(m.count, 5000);
+  for (int i = 1; i < 5000; i++) {
+    const char *key = arena_printf(a, i % 2 ? "%d" : "a longer key, %d", i);
+    assert_ptr_equal(map_get(&m, key), values + i);
+    assert_ptr_equal(map_getn(&m, key, strlen(key)), values + i);
+  }
+  struct map empty = map_make(a);
+  assert_null(map_get_hashed(&empty, "x", 1, map_hash("x", 1)));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void) {
@@ -417,6 +536,11 @@ int main(void) {
       TEST(arena_alignment),
       TEST(arena_large),
       TEST(arena_text),
+      TEST(arena_uncleared),
+      TEST(arena_kept),
+      TEST(formats_of_words),
+      TEST(formats_of_numbers),
+      TEST(map_room),
       TEST(arena_out_of_memory),
       TEST(str_building),
       TEST(numbers),
