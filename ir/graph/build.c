@@ -142,7 +142,8 @@ static void table_room(struct graph *g) {
 }
 
 const struct attr *node_attrs_copy(struct arena *a, const struct node *n) {
-  if (!n->nattrs) return NULL;
+  static const struct attr none; /* so that nobody copies from NULL */
+  if (!n->nattrs) return &none;
   struct attr *attrs = arena_copy(a, n->attrs, sizeof *attrs * (size_t)n->nattrs);
   for (int i = 0; i < n->nattrs; i++) switch (attr_kind_of(attrs[i].key)) {
     case ATTR_INTS:
