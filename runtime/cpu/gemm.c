@@ -280,10 +280,11 @@ static void run_tiles(const struct area *s, struct sums to, const struct strip *
   struct tile_run runs[PRODUCT_PIECE];
   struct tile_call some = *call;
   int64_t depth = 0, tiles = 0;
-  for (int64_t i = 0; i < call->nruns; i++) depth += call->runs[i].count;
-  for (int i = 0; i < nstrips; i++) tiles += blocks_of(strips[i].bottom - strips[i].top, g->rows);
+  bool asks = !g->packs_b && s->left + g->columns < s->right;
+  for (int64_t i = 0; asks && i < call->nruns; i++) depth += call->runs[i].count;
+  for (int i = 0; asks && i < nstrips; i++) tiles += blocks_of(strips[i].bottom - strips[i].top, g->rows);
   for (int64_t j = s->left; j < s->right; j += g->columns, b += g->b_apart) {
-    bool last_columns = j + g->columns > g->size.n, ask = !g->packs_b && j + g->columns < s->right;
+    bool last_columns = j + g->columns > g->size.n, ask = asks && j + g->columns < s->right;
     int64_t tile = 0;
     for (const struct strip *strip = strips; strip < strips + nstrips; strip++) {
       const char *a = strip->a;

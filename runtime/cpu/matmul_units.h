@@ -8,8 +8,8 @@
 /* One product of dense matrices of bfloat16, prepared for many runs. Of `size` neither batch, bf16 nor stored is looked
  * at. */
 struct matmul_units;
-/* `*made` is NULL where it is empty, the processor has no units, or oneDNN no code
- * that takes them for these sizes. False if there is no memory. */
+/* `*made` is NULL where it is empty, the processor has no units, or oneDNN no code that takes them for these sizes.
+ * False if there is no memory. */
 bool matmul_units_create(const struct product *size, struct matmul_units **made);
 /* The same for another thread, with memory of its own; NULL: there is none. It must be destroyed first. */
 struct matmul_units *matmul_units_again(const struct matmul_units *units);

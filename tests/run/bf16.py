@@ -64,7 +64,7 @@ def special(rng, x):
 
 
 def products(rng):
-    sizes = [(64, 784, 48), (33, 130, 17), (16, 10, 70), (40, 300, 1)]
+    sizes = [(64, 784, 48), (33, 130, 17), (16, 10, 70), (40, 300, 1), (787, 40, 33)]  # the last one in blocks of rows
     for rows, k, n in sizes:
         x, w = special(rng, mixed(rng, (rows, k))), mixed(rng, (k, n))
         w[rng.random((k, n)) < 0.05] = 1e30
@@ -107,16 +107,16 @@ def convolutions(rng):
     yield found["on"].tobytes() != found["off"].tobytes()
 
 
-def gradients(rng):
+def gradients(rng, width):
     """One step of gradient descent by 1 takes the gradients from the variables, which are 0 before or hold what they are
     multiplied with."""
-    x, r = mixed(rng, (64, 96)), mixed(rng, (64, 33))
-    w = mixed(rng, (96, 80)), mixed(rng, (80, 33))
+    x, r = mixed(rng, (64, width)), mixed(rng, (64, 33))
+    w = mixed(rng, (width, 80)), mixed(rng, (80, 33))
     np.save("x.npy", x)
     np.save("r.npy", r)
     with open("m.dsl", "w") as f:
-        f.write("model m with precision = bf16 {\n input x : f32[B, 96]\n input r : f32[B, 33]\n var u : f32[96, 80] = zeros()\n"
-                " var v : f32[80, 33] = zeros()\n var du : f32[96, 80] = zeros()\n"
+        f.write(f"model m with precision = bf16 {{\n input x : f32[B, {width}]\n input r : f32[B, 33]\n var u : f32[{width}, 80] = zeros()\n"
+                f" var v : f32[80, 33] = zeros()\n var du : f32[{width}, 80] = zeros()\n"
                 " h = x @ (u + du)\n train sum((h @ v) * r) with sgd(rate = 1.0)\n"
                 " data train {\n  x = \"x.npy\"\n  r = \"r.npy\"\n }\n}\n")
     for units in "on", "off":
@@ -130,14 +130,15 @@ def gradients(rng):
         got, want = -after["du"].astype(np.float64), rounded(x).astype(np.float64).T @ dh
         # dh may be rounded to the other neighbour: 2^-8 of each term
         size = np.abs(rounded(x)).astype(np.float64).T @ np.abs(dh)
-        check((np.abs(got - want) <= 2.0**-8 * size).all(), f"gradient, {units}")
+        check((np.abs(got - want) <= 2.0**-8 * size).all(), f"gradient of {width}, {units}")
 
 
 def main():
     os.chdir(FOLDER)
     rng = np.random.default_rng(11)
     differ = list(products(rng)) + list(convolutions(rng))
-    gradients(rng)
+    gradients(rng, 96)
+    gradients(rng, 787)  # in blocks, the last one smaller
     with open("/proc/cpuinfo") as f:
         words = f.read().split()
     units = "amx_bf16" in words or ("avx512_bf16" in words and "AuthenticAMD" in words)

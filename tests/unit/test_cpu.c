@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU backend against the interpreter: random kernels, bit for bit; products against a naive loop. Code comes from
- * the build's cache, which keeps none that another code generator has made; under sanitizers it is made anew. */
+/* The CPU backend against the interpreter: random kernels, bit for bit. Code comes from the build's cache, which keeps
+ * none that another code generator has made; under sanitizers it is made anew. */
 #include "runtime/cpu/jit.h"
 
 #include "ir/scalar/split.h"
-#include "kernels/cpu/bf16.h"
-#include "kernels/cpu/matmul.h"
 #include "runtime/cpu/codegen.h"
-#include "runtime/cpu/matmul_units.h"
 #include "runtime/cpu/object.h"
-#include "runtime/cpu/onednn.h"
 #include "tests/support/kernels.h"
 
 #include <inttypes.h>
@@ -499,101 +495,6 @@ static void text_is_stable(void **state) {
       strstr(cpu_kernel_llvm(f->arena, &k, "x86_64-pc-linux-gnu", &f->diags), "x86_64-pc-linux-gnu"));
 }
 
-/* ---- products ---- */
-
-static double number_at(enum dtype d, const void *p, int64_t i) {
-  switch (d) {
-  case DT_F32: return ((const float *)p)[i];
-  case DT_F64: return ((const double *)p)[i];
-  case DT_I32: return ((const int32_t *)p)[i];
-  case DT_I64: return (double)((const int64_t *)p)[i];
-  default: return ((const uint8_t *)p)[i];
-  }
-}
-
-static void set_number(enum dtype d, void *p, int64_t i, int v) {
-  switch (d) {
-  case DT_F32: ((float *)p)[i] = (float)v; break;
-  case DT_F64: ((double *)p)[i] = v; break;
-  case DT_I32: ((int32_t *)p)[i] = v; break;
-  case DT_I64: ((int64_t *)p)[i] = v; break;
-  default: ((uint8_t *)p)[i] = (uint8_t)v; break;
-  }
-}
-
-/* One of a batch. */
-static void multiply(const struct product *p, const void *a, const void *b, void *c) {
-  int64_t a_row = p->transpose_a ? 1 : p->k, a_col = p->transpose_a ? p->m : 1;
-  int64_t b_row = p->transpose_b ? 1 : p->n, b_col = p->transpose_b ? p->k : 1;
-  switch (p->dtype) {
-  case DT_F32: matmul_f32(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  case DT_F64: matmul_f64(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  case DT_I32: matmul_u32(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  case DT_I64: matmul_u64(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  default: matmul_u8(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  }
-}
-
-/* Small integers: every sum is exact in every dtype, whatever the order. */
-static void check_product(struct arena *arena, const struct product *mm) {
-  enum dtype d = mm->dtype;
-  int64_t na = mm->batch * mm->m * mm->k, nb = mm->batch * mm->k * mm->n, nc = mm->batch * mm->m * mm->n;
-  int limit = d == DT_U8 ? 3 : 9;
-  char *a = arena_array(arena, (size_t)na, 8), *b = arena_array(arena, (size_t)nb, 8);
-  char *c = arena_array(arena, (size_t)nc + 1, 8);
-  for (int64_t i = 0; i < na; i++) set_number(d, a, i, rng_below(&rng, limit) - (d == DT_U8 ? 0 : limit / 2));
-  for (int64_t i = 0; i < nb; i++) set_number(d, b, i, rng_below(&rng, limit) - (d == DT_U8 ? 0 : limit / 2));
-  for (int64_t i = 0; i <= nc; i++) set_number(d, c, i, 77);
-  struct matmul_units *units = NULL;
-  uint16_t *halves[] = {arena_new_array(arena, (size_t)na + 1, uint16_t),
-                        arena_new_array(arena, (size_t)nb + 1, uint16_t)};
-  if (mm->bf16) assert_true(matmul_units_create(mm, &units));
-  for (int64_t i = 0, size = dtype_size(d); i < mm->batch; i++) {
-    const char *x = a + i * mm->m * mm->k * size, *y = b + i * mm->k * mm->n * size;
-    char *z = c + i * mm->m * mm->n * size;
-    if (units) {
-      bf16_pack((const float *)(const void *)x, halves[0], mm->m * mm->k);
-      bf16_pack((const float *)(const void *)y, halves[1], mm->k * mm->n);
-      assert_true(matmul_units_run(units, halves[0], halves[1], (float *)(void *)z));
-    } else
-      multiply(mm, x, y, z);
-  }
-  matmul_units_destroy(units);
-  assert_true(number_at(d, c, nc) == 77);
-  for (int64_t at = 0; at < nc; at++) {
-    int64_t batch = at / (mm->m * mm->n), i = at / mm->n % mm->m, j = at % mm->n;
-    double sum = 0;
-    for (int64_t p = 0; p < mm->k; p++) {
-      double x = number_at(d, a, batch * mm->m * mm->k + (mm->transpose_a ? p * mm->m + i : i * mm->k + p));
-      double y = number_at(d, b, batch * mm->k * mm->n + (mm->transpose_b ? j * mm->k + p : p * mm->n + j));
-      sum += x * y;
-    }
-    if (d == DT_U8) sum = (uint8_t)(int64_t)sum;
-    assert_true(number_at(d, c, at) == sum);
-  }
-}
-
-static void products(void **state) {
-  static const int64_t size[] = {0, 1, 3, 4, 16, 17, 70, 300};
-  static const enum dtype dtypes[] = {DT_F32, DT_F64, DT_I32, DT_I64, DT_U8};
-  (void)state;
-  rng.state = 3;
-  cpu_thread_init();
-  for (int i = 0; i < 400; i++) {
-    struct arena *a = arena_create();
-    struct product mm = {.dtype = dtypes[i % 5],
-                         .batch = rng_below(&rng, 4),
-                         .m = size[rng_below(&rng, 7)],
-                         .n = size[rng_below(&rng, 7)],
-                         .k = size[rng_below(&rng, 8)],
-                         .transpose_a = rng_chance(&rng, 50),
-                         .transpose_b = rng_chance(&rng, 50)};
-    mm.bf16 = mm.dtype == DT_F32 && rng_chance(&rng, 50); /* the small integers are bfloat16 values */
-    check_product(a, &mm);
-    arena_destroy(a);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(random_maps, setup, teardown),
@@ -609,7 +510,6 @@ int main(void) {
       cmocka_unit_test_setup_teardown(damaged_objects, setup, teardown),
       cmocka_unit_test_setup_teardown(calls_of_the_library, setup, teardown),
       cmocka_unit_test_setup_teardown(text_is_stable, setup, teardown),
-      cmocka_unit_test(products),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
