@@ -29,6 +29,15 @@ static bool make_folder(const char *path) {
   return lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && is_ours(&s);
 }
 
+/* Those that are missing, as the XDG Base Directory Specification asks. `path` is written to, and as it was at the end. */
+static void make_parents(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    mkdir(path, 0700);
+    *slash = '/';
+  }
+}
+
 const char *cache_folder(struct arena *a) {
   const char *off = getenv("DGC_CACHE"), *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (off && strcmp(off, "off") == 0) return NULL;
@@ -37,7 +46,7 @@ const char *cache_folder(struct arena *a) {
     base = arena_printf(a, "%s/.cache", home);
   }
   const char *folder = arena_printf(a, "%s/dgc", base);
-  mkdir(base, 0700);
+  make_parents(arena_strdup(a, folder));
   return make_folder(folder) ? folder : NULL;
 }
 

@@ -78,6 +78,9 @@ check(found["ok"] and states["kernels"] == "ok" and states["machine"] == "ok", f
 check({"cache", "GPU", "MPI", "huge pages"} < set(states), states)
 bare = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_CACHE_HOME", "DGC_CACHE")}
 check(b"cache        not there" in run("doctor", env=bare).stdout, "no cache")
+says = run("doctor", env=dict(bare, XDG_CACHE_HOME=os.path.abspath("not/there"))).stdout
+check(b"cache        ok" in says and os.listdir("not/there/dgc"), "a cache makes its folders", says)
+check(os.stat("not").st_mode & 0o777 == 0o700, "for this user alone")
 os.mkdir("open")
 os.mkdir("open/dgc")
 os.chmod("open/dgc", 0o777)
