@@ -29,7 +29,7 @@ static bool make_folder(const char *path) {
   return lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && is_ours(&s);
 }
 
-/* Those that are missing, as the XDG Base Directory Specification asks. `path` is written to, and as it was at the end. */
+/* Those that are missing, as the XDG Base Directory Specification asks. `path` is written to, and then as it was. */
 static void make_parents(char *path) {
   for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
     *slash = 0;
