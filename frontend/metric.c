@@ -69,7 +69,8 @@ static enum part part_of_total(struct resolver *r, const struct node *n, struct 
   *o = (struct obstacle){n, "it is no sum, mean, maximum or minimum over the rows"};
   if (!join_of(n, &role)) return PART_NONE;
   o->why = "what it takes of a row depends on the other rows of the batch";
-  for (int i = 0; i < n->ninputs; i++)
+  /* Rows that a step has trained on are as that step saw them, batch normalization among what it did. */
+  for (int i = 0; r->run != RUN_TRAIN && i < n->ninputs; i++)
     if (reach_total(r, n->inputs[i])) return PART_NONE;
   return PART_TOTAL;
 }

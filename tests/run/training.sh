@@ -92,6 +92,33 @@ for name, value in {**t["metrics"], **t["losses"]}.items():
 assert math.isclose(t["loss"], r["first"] + r["second"], rel_tol=1e-5)
 PYTHON
 done
+# Where rows depend on each other in training, they are as their step saw them: 16, 16, 16 and 2 of them.
+cat >normed.dsl <<'MODEL'
+use nn
+model normed(rate = 0.0) {
+  input x : f32[B, 3]
+  z = nn.batch_norm(x)
+  train mean(square(z - 1)) with sgd(rate = rate)
+  metric share = mean(cast(z > 0.5, f32))
+  metric worst = max(abs(z))
+  metric rms = sqrt(mean(square(z * z)))
+}
+MODEL
+for more in '' '--devices cpu:0-1 --towers 3'; do
+  expect 0 "normalized rows $more" "$dgc" train normed.dsl --data x=rows.csv:1-3 --batch 16 --no-shuffle --train-metrics --json $more
+  python3 - <<'PYTHON' && pass || fail 'metrics of normalized rows are not those of their batches'
+import csv, json, math
+rows, seen = [[float(v) for v in row[:3]] for row in list(csv.reader(open("rows.csv")))[1:]], []
+for at in range(0, 50, 16):
+    for column in zip(*rows[at : at + 16]):
+        mean = sum(column) / len(column)
+        scale = math.sqrt(sum((v - mean) ** 2 for v in column) / len(column) + 1e-3)
+        seen += [(v - mean) / scale for v in column]
+wanted = {"share": sum(z > 0.5 for z in seen) / 150, "worst": max(map(abs, seen)), "rms": math.sqrt(sum(z**4 for z in seen) / 150)}
+got = json.load(open("out"))["training"]["metrics"]
+assert set(got) == set(wanted) and all(math.isclose(got[k], v, rel_tol=1e-4) for k, v in wanted.items()), (got, wanted)
+PYTHON
+done
 
 # --- a result, whichever way it ends ---
 result() { python3 -c 'import json, sys; r = json.load(open("out")); sys.exit(r["end"] != sys.argv[1] or ("message" in r) != (sys.argv[1] != "done"))' "$1" && pass || fail "no result: $(cat out)"; }
