@@ -97,8 +97,11 @@ static struct node **tensors_of(struct resolver *r, const struct value *v, int *
   }
   *n = v->list.count;
   struct node **x = arena_new_array(r->arena, (size_t)*n, struct node *);
-  for (int i = 0; i < *n; i++)
-    if (!(x[i] = tensor_node(r, &v->list.items[i], "each item"))) return NULL;
+  for (int i = 0; i < *n; i++) {
+    if ((x[i] = tensor_node(r, &v->list.items[i], "each item"))) continue;
+    if (value_is_scalar(&v->list.items[i])) help_list(r, v);
+    return NULL;
+  }
   return x;
 }
 

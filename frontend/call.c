@@ -145,6 +145,8 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
       struct frame *f = r->frame;
       r->frame = f->caller;
       report(r, loc, "`%s` is an initializer: it can only give a variable its first value", d->name);
+      report_help(r,
+                  "elsewhere a number stands for itself, and numbers become a tensor by `cast([...], f32)`");
       r->frame = f;
       return false;
     }

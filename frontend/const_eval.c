@@ -205,6 +205,7 @@ struct value const_binary(struct resolver *r, enum operator op, const struct val
   }
   report(r, loc, "`%s` does not work on %s and %s", operators[op].text, value_describe(r->arena, a),
          value_describe(r->arena, b));
+  if (a->kind == VALUE_LIST || b->kind == VALUE_LIST) help_list(r, a->kind == VALUE_LIST ? a : b);
   return value_error();
 }
 

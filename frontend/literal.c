@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of numbers as constant tensors: the first value of a variable may be `[[1, 0], [0, 1]]`. */
+/* Lists of numbers as constant tensors: the first value of a variable may be `[[1, 0], [0, 1]]`, and `x * [1, 2]`. */
 #include "frontend/resolve.h"
 
 #include <math.h>
@@ -16,10 +16,25 @@ static bool shape_of(struct resolver *r, const struct value *v, struct type *t) 
   return true;
 }
 
+void help_list(struct resolver *r, const struct value *v) {
+  for (const struct value *item = v; item->kind == VALUE_LIST; item = &item->list.items[0]) {
+    if (item->list.count == 0) return;
+    v = &item->list.items[0];
+  }
+  if (v->kind == VALUE_TENSOR)
+    report_help(r, "tensors become one by `stack([...], axis)` or `concat([...], axis)`");
+  else if (value_is_scalar(v))
+    report_help(r, "numbers become a tensor by `cast([...], %s)`",
+                v->kind == VALUE_FLOAT ? "f32"
+                : v->kind == VALUE_INT ? "i32"
+                                       : "bool");
+}
+
 static bool put(struct resolver *r, const struct value *v, enum dtype d, char **at) {
   bool whole = v->kind == VALUE_INT, flag = v->kind == VALUE_BOOL;
   if (dtype_is_float(d) ? !whole && v->kind != VALUE_FLOAT : d == DT_BOOL ? !flag : !whole) {
     report(r, v->at, "%s cannot become %s", value_describe(r->arena, v), dtype_name(d));
+    if (v->kind == VALUE_TENSOR) help_list(r, v);
     return false;
   }
   double f = whole ? (double)v->i : v->f;

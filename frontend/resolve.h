@@ -268,6 +268,8 @@ struct value matmul_in(struct resolver *r, struct value *ab, const struct value 
 
 /* literal.c: a list of numbers as a constant; NULL after an error */
 struct node *list_constant(struct resolver *r, const struct value *v, enum dtype d);
+/* How what is in a list becomes one tensor. */
+void help_list(struct resolver *r, const struct value *v);
 
 /* index.c */
 struct value eval_index(struct resolver *r, const struct expr *e, const struct role *role);

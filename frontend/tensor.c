@@ -29,6 +29,7 @@ struct node *tensor_node(struct resolver *r, const struct value *v, const char *
   if (v->kind == VALUE_ERROR) return NULL;
   if (v->kind != VALUE_TENSOR) {
     report(r, v->at, "%s must be a tensor, not %s", what, value_describe(r->arena, v));
+    if (v->kind == VALUE_LIST) help_list(r, v);
     return NULL;
   }
   if (v->tensor.graph != r->g) {
@@ -147,17 +148,27 @@ bool dtype_fits(struct resolver *r, unsigned op, const struct value *v, enum dty
   return false;
 }
 
+static bool any_is(const struct value *v, int n, enum value_kind kind) {
+  for (int i = 0; i < n; i++)
+    if (v[i].kind == kind) return true;
+  return false;
+}
+
+/* Beside a tensor a list of numbers is one, too. */
+static bool is_operand(struct resolver *r, unsigned op, const struct value *v, bool beside_tensor) {
+  if (v->kind == VALUE_TENSOR) return tensor_node(r, v, "this");
+  if (v->kind == VALUE_BATCH || value_is_scalar(v) || (v->kind == VALUE_LIST && beside_tensor)) return true;
+  report(r, v->at, "%s does not work on %s", op_table[op]->name, value_describe(r->arena, v));
+  if (v->kind == VALUE_LIST) help_list(r, v);
+  return false;
+}
+
 struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n, struct loc loc) {
-  bool tensors = false;
-  for (int i = 0; i < n; i++) {
-    if (v[i].kind == VALUE_ERROR) return value_error();
-    if (v[i].kind == VALUE_TENSOR && !tensor_node(r, &v[i], "this")) return value_error();
-    tensors |= v[i].kind == VALUE_TENSOR || v[i].kind == VALUE_BATCH;
-    if (v[i].kind != VALUE_TENSOR && v[i].kind != VALUE_BATCH && !value_is_scalar(&v[i])) {
-      report(r, v[i].at, "%s does not work on %s", op_table[op]->name, value_describe(r->arena, &v[i]));
-      return value_error();
-    }
-  }
+  bool tensors = any_is(v, n, VALUE_TENSOR);
+  if (any_is(v, n, VALUE_ERROR)) return value_error();
+  for (int i = 0; i < n; i++)
+    if (!is_operand(r, op, &v[i], tensors)) return value_error();
+  tensors |= any_is(v, n, VALUE_BATCH);
   if (!tensors) return const_op(r, op, v, n, loc);
 
   build_here(r, loc);

@@ -208,7 +208,7 @@ function between(T, size, factor) {
   return max(1 - abs(clip(at, 0, size - 1) - iota(T[size * factor, size], axis = 1)), 0)
 }
 
-# Over sequences [B, length, features]: h = activation([x_t, h] @ kernel + bias, from 0 on (Elman 1990). Gives the last h,
+# Over sequences [B, length, features]: h = activation([x_t, h] @ kernel + bias), from 0 on (Elman 1990). Gives the last h,
 # or all of them with `sequence = true`; `reverse = true` goes from the last step to the first. With `lengths`, integers
 # [B], a row has so many steps: behind them h stays as it is, and 0 is given. A `scan`: one step is compiled.
 #   input x : f32[B, 5, 3]

@@ -57,17 +57,13 @@ function random_erase(x : T[N, H, W, C], size : int) {
   return select(inside, 0, x)
 }
 
-# (x - mean) / stddev, lists of a number for each channel.
+# (x - mean) / stddev, lists of a number for each channel, or for each column of a table.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.normalize(x / 255, [0.49, 0.48, 0.45], [0.25, 0.24, 0.26])
-function normalize(x : T[N, H, W, C], mean : list, stddev : list) {
-  center = []
+function normalize(x : T[...S, C], mean : list, stddev : list) {
   scale = []
-  for i in 0..C {
-    center = center + [cast(mean[i], T)]
-    scale = scale + [cast(1.0 / stddev[i], T)]
-  }
-  return (x - stack(center, 0)) * stack(scale, 0)
+  for s in stddev { scale = scale + [1.0 / s] }
+  return (x - mean) * scale
 }
 
 # Each image less its mean, divided by its deviation, or by that of a single 1 where it has less: tf.image.per_image_standardization.
