@@ -44,7 +44,8 @@ static bool start(void) {
   if (!foreign_memory(0, ROOM)) return false;
   foreign_prepare();
   leave_profiling();
-  return done = true;
+  done = true;
+  return true;
 }
 
 /* ---- making ---- */
