@@ -76,11 +76,10 @@ layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3, synchronize = 
 layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
-  var kernel : T[size * size * C / groups, filters] = initial()
-  places = reshape(kernel, [size, size, C / groups, filters])
-  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = groups)) }
+  var kernel : T[size, size, C / groups, filters] = initial()
+  if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = groups)) }
   var bias : T[filters] = zeros()
-  return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
+  return activation(conv(x, kernel, stride, padding, dilation, groups = groups) + bias)
 }
 
 # As conv2d, of sequences [B, length, channels].
@@ -89,11 +88,10 @@ layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "
 layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
-  var kernel : T[size * C / groups, filters] = initial()
-  places = reshape(kernel, [size, C / groups, filters])
-  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = groups)) }
+  var kernel : T[size, C / groups, filters] = initial()
+  if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = groups)) }
   var bias : T[filters] = zeros()
-  return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
+  return activation(conv(x, kernel, stride, padding, dilation, groups = groups) + bias)
 }
 
 # As conv2d, of volumes [B, depth, height, width, channels].
@@ -102,11 +100,10 @@ layer conv1d(x : T[N, L, C], filters : int, size = 3, stride = 1, padding = "sam
 layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
              initial = glorot_uniform, precision = none, use_bias = true, groups = 1,
              dilation = 1) with precision = precision {
-  var kernel : T[size * size * size * C / groups, filters] = initial()
-  places = reshape(kernel, [size, size, size, C / groups, filters])
-  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = groups)) }
+  var kernel : T[size, size, size, C / groups, filters] = initial()
+  if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = groups)) }
   var bias : T[filters] = zeros()
-  return activation(conv(x, places, stride, padding, dilation, groups = groups) + bias)
+  return activation(conv(x, kernel, stride, padding, dilation, groups = groups) + bias)
 }
 
 # As conv2d, where each channel makes `multiplier` filters of its own.
@@ -115,11 +112,10 @@ layer conv3d(x : T[N, D, H, W, C], filters : int, size = 3, stride = 1, padding 
 layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding = "same", activation = identity,
                 initial = glorot_uniform, precision = none, use_bias = true,
                 dilation = 1) with precision = precision {
-  var kernel : T[size * size, C * multiplier] = initial()
-  places = reshape(kernel, [size, size, 1, C * multiplier])
-  if not use_bias { return activation(conv(x, places, stride, padding, dilation, groups = C)) }
+  var kernel : T[size, size, 1, C * multiplier] = initial()
+  if not use_bias { return activation(conv(x, kernel, stride, padding, dilation, groups = C)) }
   var bias : T[C * multiplier] = zeros()
-  return activation(conv(x, places, stride, padding, dilation, groups = C) + bias)
+  return activation(conv(x, kernel, stride, padding, dilation, groups = C) + bias)
 }
 
 # The way back of a conv2d that makes x of images `stride` times as high and wide; without padding, of those that its
@@ -129,12 +125,11 @@ layer depthwise(x : T[N, H, W, C], multiplier = 1, size = 3, stride = 1, padding
 layer conv_transpose(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
                      initial = glorot_uniform, precision = none, use_bias = true) with precision = precision {
   more = 0 if padding == "same" else max(size - stride, 0)
-  var kernel : T[size * size * filters, C] = initial()
-  places = reshape(kernel, [size, size, filters, C])
+  var kernel : T[size, size, filters, C] = initial()
   whole = [H * stride + more, W * stride + more]
-  if not use_bias { return activation(transposed_conv(x, places, whole, stride, padding)) }
+  if not use_bias { return activation(transposed_conv(x, kernel, whole, stride, padding)) }
   var bias : T[filters] = zeros()
-  return activation(transposed_conv(x, places, whole, stride, padding) + bias)
+  return activation(transposed_conv(x, kernel, whole, stride, padding) + bias)
 }
 
 # As max_pool2d, of sequences.

@@ -250,9 +250,7 @@ def conv_layer(name, rank):
             return f"depthwise({{0}}, {filters}, {shared})" if not groups else \
                 f"{name}({{0}}, {2 * filters}, {shared}, groups = {groups})"
         def run(m, x, path, d):
-            many, kernel = groups or x.shape[-1], m.data[path + ".kernel"]
-            w = kernel.reshape([size] * rank + [x.shape[-1] // many, kernel.shape[-1]])
-            p = plan(x)
+            many, w, p = groups or x.shape[-1], m.data[path + ".kernel"], plan(x)
             if m.jax and m.moves is None:
                 axes = "DHW"[3 - rank:]
                 y = m.jax.lax.conv_general_dilated(
@@ -274,7 +272,7 @@ def conv_transpose(g):
     more = 0 if padding == "same" else max(size - stride, 0)
     whole = lambda x: [n * stride + more for n in x.shape[1:3]]
     def run(m, x, path, d):
-        w = m.data[path + ".kernel"].reshape(size, size, 3, x.shape[-1])
+        w = m.data[path + ".kernel"]
         low = [same(n, size, stride, 1)[1] if padding == "same" else 0 for n in whole(x)]
         if m.jax and m.moves is None:
             y = m.jax.lax.conv_transpose(x, w, (stride, stride), padding.upper(), transpose_kernel=True)

@@ -108,6 +108,47 @@ def check_training(lib, drawn):
     return ([] if drawn.fits(y) else [f"{y[0, 0, :5]} is not so distributed"]) + ([] if (same == 2).all() else [f"predict: {same}"])
 
 
+FIRST = """use nn
+model m {
+  input x : f64[%s]
+  layer_of = %s
+  train mean(layer_of) with sgd()
+}
+"""
+
+
+class First:
+    """A layer's kernel, as JAX draws one of the shape."""
+
+    def __init__(self, layer, x, shape, initial="glorot_uniform"):
+        self.text, self.x, self.shape, self.initial = f"{layer[:-1]}, initial = {initial})", x, shape, initial
+
+
+# JAX's normal ones of these names are truncated, as Keras' are; PyTorch's and ours are not.
+IN_JAX = {f"{name}_{shape}": case.jax.nn.initializers.variance_scaling(scale, fans, shape) for shape in ("uniform", "normal")
+          for name, scale, fans in (("glorot", 1, "fan_avg"), ("he", 2, "fan_in"), ("lecun", 1, "fan_in"))}
+
+
+FIRSTS = [
+    First("nn.dense(x, 50)", "B, 40", (40, 50)),
+    First("nn.conv1d(x, 32, size = 5)", "B, 9, 12", (5, 12, 32)),
+    First("nn.conv2d(x, 16)", "B, 8, 8, 3", (3, 3, 3, 16)),
+    First("nn.conv2d(x, 64, size = 5, groups = 2)", "B, 8, 8, 6", (5, 5, 3, 64)),
+    First("nn.conv3d(x, 8)", "B, 4, 4, 4, 5", (3, 3, 3, 5, 8)),
+    First("nn.depthwise(x, 3)", "B, 8, 8, 40", (3, 3, 1, 120)),
+    First("nn.conv_transpose(x, 24)", "B, 4, 4, 6", (3, 3, 24, 6)),
+] + [First("nn.conv2d(x, 40)", "B, 8, 8, 4", (3, 3, 4, 40), initial)
+     for initial in ("glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "lecun_normal")]
+
+
+def check_first(lib, first):
+    with case.binding.Session(lib, [("devices", "cpu:0")]) as s:
+        s.load(FIRST % (first.x, first.text))
+        y = s.read("layer_of.kernel", np.float64, first.shape)
+    want = np.array([IN_JAX[first.initial](key, first.shape) for key in case.jax.random.split(case.jax.random.key(0), 20)])
+    return [] if stats.ks_2samp(y.ravel(), np.ravel(want)).pvalue > 1e-3 else [f"{np.abs(y).max()} is the greatest, not {np.abs(want).max()}"]
+
+
 def check(lib, drawn):
     with case.binding.Session(lib, [("devices", "cpu:0-2")]) as s:
         s.load("model m {\n  input x : f64[B, %d]\n  predict out = %s\n}\n" % (MANY, drawn.text))

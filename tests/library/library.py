@@ -29,6 +29,7 @@ def main():
     runs = [(c, f"{c.name()} {real}", lambda c=c, real=real: case.check(lib, c, real)) for c in CASES for real in c.types]
     runs += [(d, d.text, lambda d=d: drawn.check(lib, d)) for d in drawn.ALL]
     runs += [(d, d.text, lambda d=d: drawn.check_training(lib, d)) for d in drawn.IN_TRAINING]
+    runs += [(f, f.text, lambda f=f: drawn.check_first(lib, f)) for f in drawn.FIRSTS]
     runs += [(d, d.text, lambda d=d: images.check(lib, d)) for d in images.DRAWN]
     runs += [(text, text, lambda text=text, numbers=numbers: optimizers.check(lib, text, numbers))
              for text, numbers in optimizers.carried().items()]

@@ -299,23 +299,22 @@ model segments {
     x = rows_of(48, count, 16).reshape(count, 4, 4, 1)
     x[::5] = 0  # all windows equal
     data = {"x": x, "label": np.random.default_rng(49).integers(0, 3, (count, 4, 4)).astype("i4")}
-    first = draw(50, a__kernel=(9, 2), a__bias=(2,), b__kernel=(18, 3), b__bias=(3,), up__kernel=(8, 3), up__bias=(2,),
-                 logits__kernel=(4, 3), logits__bias=(3,))
+    first = draw(50, a__kernel=(3, 3, 1, 2), a__bias=(2,), b__kernel=(3, 3, 2, 3), b__bias=(3,), up__kernel=(2, 2, 2, 3), up__bias=(2,),
+                 logits__kernel=(1, 1, 4, 3), logits__bias=(3,))
 
-    def conv(p, name, x, size):
-        kernel = p[name + ".kernel"].reshape(size, size, x.shape[-1], -1)
-        y = jax.lax.conv_general_dilated(x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    def conv(p, name, x):
+        y = jax.lax.conv_general_dilated(x, p[name + ".kernel"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
         return y + p[name + ".bias"]
 
     def step(p, rows):
         def loss(p):
-            a = jnp.tanh(conv(p, "a", rows["x"], 3))
+            a = jnp.tanh(conv(p, "a", rows["x"]))
             windows = a.reshape(-1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 5, 2, 4).reshape(-1, 2, 2, 2, 4)
             first = jnp.argmax(windows, -1)  # of equals the first
-            b = jnp.tanh(conv(p, "b", jnp.take_along_axis(windows, first[..., None], -1)[..., 0], 3))
-            blocks = jnp.einsum("nhwc,ijfc->nhiwjf", b, p["up.kernel"].reshape(2, 2, 2, 3))
+            b = jnp.tanh(conv(p, "b", jnp.take_along_axis(windows, first[..., None], -1)[..., 0]))
+            blocks = jnp.einsum("nhwc,ijfc->nhiwjf", b, p["up.kernel"])
             up = blocks.reshape(-1, 4, 4, 2) + p["up.bias"]
-            logits = conv(p, "logits", jnp.concatenate([up, a], 3), 1)
+            logits = conv(p, "logits", jnp.concatenate([up, a], 3))
             return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(logits), rows["label"][..., None], -1))
 
         return sgd(p, loss, 0.3)

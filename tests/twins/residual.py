@@ -41,7 +41,7 @@ def values(real):
     """First values, with what momentum keeps for each that is trained."""
     first = draw(62, logits__kernel=(5, 3), logits__bias=(3,))
     for k, (name, channels, filters) in enumerate(LAYERS):
-        shapes = {name + ".conv2d.kernel": (9 * channels, filters), name + ".scale": (filters,), name + ".shift": (filters,)}
+        shapes = {name + ".conv2d.kernel": (3, 3, channels, filters), name + ".scale": (filters,), name + ".shift": (filters,)}
         first.update(draw(63 + k, **shapes))
     first.update({n + ".momentum.velocity": np.zeros_like(v) for n, v in first.items()})
     for name, _, filters in LAYERS:
@@ -51,8 +51,7 @@ def values(real):
 
 def conv(p, name, x, stride, moved):
     """A convolution of batch-normalized values; `moved` gets what evaluation is to see."""
-    kernel = p[name + ".conv2d.kernel"].reshape(3, 3, x.shape[-1], -1)
-    y = jax.lax.conv_general_dilated(x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    y = jax.lax.conv_general_dilated(x, p[name + ".conv2d.kernel"], (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     center, spread = y.mean((0, 1, 2)), y.var((0, 1, 2))
     for end, now in zip(MOVING, (center, spread)):
         moved[name + end] = 0.99 * p[name + end] + 0.01 * now

@@ -16,10 +16,10 @@
 
 # PLAN: kernel a [[K:k[0-9]+]] 4096x32 : a.x.x.conv@
 # PLAN: conv b.x.x.conv 16x16x16x32
-# PLAN: conv {{ *}}c.x.x.places.grad
+# PLAN: conv {{ *}}c.conv2d.kernel.grad
 # PLAN: kernel a.again [[K]] 4096x32 : a.x.x.conv@
 # PLAN: conv b.x.x.conv.again 16x16x16x32 3x3x32 low 1,1 high 1,1 : a.again@
-# PLAN: conv {{ *}}b.x.x.places.grad {{.*}} of kernel : a.again@
+# PLAN: conv {{ *}}b.conv2d.kernel.grad {{.*}} of kernel : a.again@
 
 # LESS: error: memory-limit: a training step needs {{[0-9]+}} bytes on /cpu:0, and 1000000 are allowed
 # LESS-NEXT: note: that is with {{[0-9]+}} activations computed again; with all kept it is {{[0-9]+}} bytes

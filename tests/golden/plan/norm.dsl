@@ -15,7 +15,7 @@
 # CHECK-NOT:  4096
 # CHECK:      kernel x.conv2d.bias.grad {{k[0-9]+}} 32/4096 : {{.*}}, x.grad@{{.*}}, x.x.x.conv@[[D:[0-9]+]], {{.*}} -> {{.*}}, x.x.x.conv@[[D]]{{$}}
 # CHECK-NOT:  4096
-# CHECK:      conv   x.x.x.places.grad
+# CHECK:      conv   x.conv2d.kernel.grad
 use nn
 
 model norm {
