@@ -16,7 +16,6 @@ struct sync {
   int *clocks; /* device * nticks + tick of the other */
   int *need;   /* by device: how many of its steps the task at hand needs */
   int *asked;  /* devices with a need */
-  int *needed; /* the same, as long as some are struck off `asked` */
   int nasked;
 };
 
@@ -157,15 +156,14 @@ static void synchronize(struct sync *y, int task) {
   bool receives = t->kind != STEP_RECEIVE && task_receives(y->s, t);
   if (receives) receive(y, task);
   require_all(y, task);
-  int waits = 0, nneeded = y->nasked;
-  for (int i = 0; i < nneeded; i++) y->needed[i] = y->asked[i];
+  bool waits = false;
   for (int i = 0; i < y->nasked; i++) {
     if (implied(y, y->asked[i])) continue;
-    y->asked[waits++] = y->asked[i];
+    wait_for(y, t, y->asked[i]);
+    waits = true;
   }
-  for (int i = 0; i < waits; i++) wait_for(y, t, y->asked[i]);
   if (waits || receives) take_snapshot(y, t, receives);
-  for (int i = 0; i < nneeded; i++) y->need[y->needed[i]] = 0; /* one by one: devices are many */
+  for (int i = 0; i < y->nasked; i++) y->need[y->asked[i]] = 0; /* one by one: devices are many */
   y->nasked = 0;
 }
 
@@ -235,7 +233,6 @@ void schedule_sync(struct schedule *s) {
   y.clocks = arena_new_array(s->scratch, (size_t)n * (size_t)s->nticks, int);
   y.need = arena_new_array(s->scratch, (size_t)n, int);
   y.asked = arena_new_array(s->scratch, (size_t)n, int);
-  y.needed = arena_new_array(s->scratch, (size_t)n, int);
   number_steps(s, n);
   if (s->process == NONE)
     s->plan->messages = arena_new_array(s->arena, s->plan->processes ? (size_t)s->ntasks : 0, struct message);
