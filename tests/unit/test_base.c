@@ -463,6 +463,21 @@ __attribute__((format(printf, 1, 2))) static void check_format(const char *fmt, 
   }
 }
 
+static volatile int least = INT_MIN; /* compilers refuse it as a width */
+
+/* The least width has no opposite: an error of the C library's, after which there is no text. */
+__attribute__((format(printf, 1, 2))) static void check_no_format(const char *fmt, ...) {
+  char got[] = "before";
+  va_list ap, again;
+  va_start(ap, fmt);
+  va_copy(again, ap);
+  assert_true(vsnprintf(NULL, 0, fmt, ap) < 0);
+  assert_int_equal(format_text(got, sizeof got, fmt, again), 0);
+  assert_string_equal(got, "");
+  va_end(again);
+  va_end(ap);
+}
+
 static void formats_of_words(void **state) {
   (void)state;
   static const int widths[] = {0, 1, 5, 16, 17, 40, -1, -5, -16, -40};
@@ -478,6 +493,8 @@ static void formats_of_words(void **state) {
     check_format("%*d|%-*d|%*zu", widths[i], -12, widths[i], 12, widths[i], (size_t)7);
   }
   check_format("%.*s", 3, (char[]){'a', 'b', 'c'}); /* no NUL is looked for behind them */
+  check_no_format("%*s", least, "abc");
+  check_no_format("%-*s|", least, "abc");
 }
 
 static void formats_of_numbers(void **state) {
@@ -499,6 +516,7 @@ static void formats_of_numbers(void **state) {
   }
   check_format("%d %.3f %g", 7, 0.5, 1e100);
   check_format("%1200d", 3);
+  check_no_format("%*d", least, 3);
 }
 
 static void map_room(void **state) {
