@@ -8,14 +8,9 @@
 #include "session/towers.h"
 #include "session/trace.h"
 
-enum dgc_status session_evaluation_rows(struct dgc_session *s, int64_t *rows) {
-  struct dataset *ds = NULL;
-  *rows = -1;
-  if (!entry_there(s, ENTRY_EVAL)) return DGC_OK;
-  enum dgc_status status = session_data(s, DATA_EVAL, true, &ds);
-  if (!status && ds) *rows = ds->rows;
-  dataset_close(ds);
-  return status;
+enum dgc_status session_evaluation_data(struct dgc_session *s, struct dataset **data) {
+  *data = NULL;
+  return entry_there(s, ENTRY_EVAL) ? session_data(s, DATA_EVAL, true, data) : DGC_OK;
 }
 
 static void finish_metrics(struct dgc_session *s, const struct totals *t, const struct dgc_metric **metrics,
@@ -57,7 +52,7 @@ static void end_evaluation(void *evaluation) {
   dataset_close(e->data);
 }
 
-enum dgc_status session_evaluation_open(struct dgc_session *s, struct dataset **data) {
+static enum dgc_status open_evaluation(struct dgc_session *s, struct dataset **data) {
   enum dgc_status status = session_need(s, ENTRY_EVAL);
   if (!status) status = session_data(s, DATA_EVAL, false, data);
   if (!status) status = session_ready(s, ENTRY_EVAL);
@@ -79,7 +74,7 @@ static enum dgc_status evaluate(struct dgc_session *s, const struct dgc_metric *
   struct evaluation e = {0};
   struct arena_guard guard;
   arena_guard(&guard, end_evaluation, &e);
-  enum dgc_status status = session_evaluation_open(s, &e.data);
+  enum dgc_status status = open_evaluation(s, &e.data);
   struct totals *sums = status ? NULL : totals_begin(s, ENTRY_EVAL);
   bool training = s->trace != NULL; /* asks for this: the file is its */
   if (!status) status = trace_open(s);
@@ -115,11 +110,17 @@ enum dgc_status dgc_evaluate(struct dgc_session *s, const struct dgc_metric **me
   CALL(s, evaluate(s, metrics, count, rows));
 }
 
-static enum dgc_status evaluation_rows_call(struct dgc_session *s, int64_t *rows) {
-  CALL(s, session_evaluation_rows(s, rows));
+static enum dgc_status find_data(struct dgc_session *s, bool *there) {
+  struct dataset *data;
+  enum dgc_status status = session_evaluation_data(s, &data);
+  *there = data != NULL;
+  dataset_close(data);
+  return status;
 }
 
+static enum dgc_status find_data_call(struct dgc_session *s, bool *there) { CALL(s, find_data(s, there)); }
+
 bool dgc_can_evaluate(struct dgc_session *s) {
-  int64_t rows = -1;
-  return evaluation_rows_call(s, &rows) == DGC_OK && rows >= 0;
+  bool there = false;
+  return find_data_call(s, &there) == DGC_OK && there;
 }

@@ -230,16 +230,21 @@ static void forget_evaluation(struct training *t) {
   for (int i = 0; t->test && i < t->s->model->nmeasures; i++) t->validation[i].value = NAN;
 }
 
-/* What there is to evaluate on, if it is to evaluate as it goes. */
+/* What there is to evaluate on: what is wrong with it is said before hours of training. It stays open if it is to
+ * evaluate as it goes. */
 static enum dgc_status open_test(struct training *t) {
   struct dgc_session *s = t->s;
-  int64_t rows;
   t->rates =
       arena_new_array(s->call, s->model->rates ? (size_t)s->model->rates->noutputs : 1, struct dgc_metric);
-  if (!session_evaluates_often(s)) return DGC_OK;
-  enum dgc_status status = session_evaluation_rows(s, &rows);
+  enum dgc_status status = session_evaluation_data(s, &t->test);
+  if (!status && t->test) status = session_takes_all(s, ENTRY_EVAL, t->test->rows);
   if (status) return status;
-  if (rows < 0) {
+  if (!session_evaluates_often(s)) {
+    dataset_close(t->test);
+    t->test = NULL;
+    return DGC_OK;
+  }
+  if (!t->test) {
     session_fail(s, DGC_USAGE, "there is nothing to evaluate on while it trains");
     diag_help(&s->diags, LOC_NONE, "give --eval-data NAME=FILE, or --eval-rows A:B of the data");
     return DGC_USAGE;
@@ -250,7 +255,7 @@ static enum dgc_status open_test(struct training *t) {
   for (int i = 0; i < n; i++) s->val_names[i] = arena_printf(s->arena, "val.%s", s->model->measures[i]);
   for (int i = 0; i < n; i++) t->validation[i].name = s->val_names[i];
   status = session_watch(s);
-  return status ? status : session_evaluation_open(s, &t->test);
+  return status ? status : session_ready(s, ENTRY_EVAL);
 }
 
 /* --- steps --- */
@@ -518,7 +523,6 @@ static enum dgc_status train(struct dgc_session *s) {
   struct arena_guard guard;
   arena_guard(&guard, end_training, &t);
   s->trained = true;
-  int64_t rows;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
   if (!status) status = refuse_evaluator(s);
   if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
@@ -534,10 +538,6 @@ static enum dgc_status train(struct dgc_session *s) {
   if (!status && s->free) status = session_free_allowed(s);
   if (!status)
     status = session_data(s, DATA_TRAIN, false, &t.data); /* whose words are those of the test data too */
-  if (!status)
-    status =
-        session_evaluation_rows(s, &rows); /* what is wrong with test data is said before hours of training */
-  if (!status && rows > 0) status = session_takes_all(s, ENTRY_EVAL, rows);
   if (!status) status = open_test(&t);
   if (!status) status = agree_on_training(s, t.data);
   if (!status) status = trace_open(s);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -361,6 +362,45 @@ static void one_file(void **state) {
   rmdir(folder);
 }
 
+static int opened(int events) {
+  char all[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+  ssize_t bytes = read(events, all, sizeof all);
+  int count = 0;
+  for (ssize_t at = 0; at < bytes;) {
+    const struct inotify_event *e = (const void *)(all + at);
+    count += (e->mask & IN_OPEN) != 0;
+    at += (ssize_t)(sizeof *e + e->len);
+  }
+  return count;
+}
+
+/* A training opens what it evaluates on once, whether it does so as it goes or its caller does behind it. */
+static void evaluation_data(void **state) {
+  (void)state;
+  for (int often = 0; often < 2; often++) {
+    char xs[] = "/tmp/dgc-session-x-XXXXXX", ys[] = "/tmp/dgc-session-y-XXXXXX", option[64];
+    struct dgc_session *s = open_with("cpu:0", "1");
+    write_npy(xs, x, 3);
+    write_npy(ys, y, 1);
+    for (int i = 0; i < 4; i++) {
+      snprintf(option, sizeof option, "%s=%s", i % 2 ? "x" : "y", i % 2 ? xs : ys);
+      assert_int_equal(dgc_set(s, i / 2 ? "eval-data" : "data", option), DGC_OK);
+    }
+    assert_int_equal(dgc_set(s, "batch", "3"), DGC_OK);
+    assert_int_equal(dgc_set(s, "steps", "3"), DGC_OK);
+    if (often) assert_int_equal(dgc_set(s, "eval-every", "1"), DGC_OK);
+    /* An open that comes right behind another is not told apart from it: but files are closed between. */
+    int events = inotify_init1(IN_NONBLOCK);
+    assert_true(events >= 0 && inotify_add_watch(events, ys, IN_OPEN | IN_CLOSE) >= 0);
+    assert_int_equal(dgc_train(s), DGC_OK);
+    assert_int_equal(opened(events), 2); /* to train on, too */
+    close(events);
+    dgc_destroy(s);
+    unlink(xs);
+    unlink(ys);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(descriptions),    cmocka_unit_test(structs_grow),
@@ -369,6 +409,7 @@ int main(void) {
       cmocka_unit_test(weights_alone),   cmocka_unit_test(misuse),
       cmocka_unit_test(classes),         cmocka_unit_test(sessions_in_threads),
       cmocka_unit_test(files_of_a_text), cmocka_unit_test(one_file),
+      cmocka_unit_test(evaluation_data),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }
