@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The emitter hoists and merges already; what is left is in single instructions, and of tiles nothing. */
+/* The emitter hoists and merges already; what is left is in single instructions. */
 #define PASSES       "early-cse,instcombine<no-verify-fixpoint>"
 #define MOST_GROUPED 8
 #define GROUPS       8 /* at least, where there are so many requests: as many threads have something to do */
@@ -159,12 +159,11 @@ static void keep_selects(const struct work *w, LLVMModuleRef module, LLVMBuilder
       }
 }
 
-static LLVMMemoryBufferRef compile(struct work *w, const struct emit *e, LLVMTargetMachineRef machine,
-                                   bool tiles) {
+static LLVMMemoryBufferRef compile(struct work *w, const struct emit *e, LLVMTargetMachineRef machine) {
   LLVMModuleRef module = e->module;
   LLVMMemoryBufferRef object = NULL;
   char *message = NULL;
-  if (!verify(w, module) || (!tiles && !optimize(w, module, machine))) return NULL;
+  if (!verify(w, module) || !optimize(w, module, machine)) return NULL;
   keep_selects(w, module, e->builder);
   if (llvm.TargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &message, &object)) {
     set_error(w, "generating code failed", message);
@@ -176,13 +175,6 @@ static LLVMMemoryBufferRef compile(struct work *w, const struct emit *e, LLVMTar
 
 static const struct request *request(const struct work *w, int group, int number) {
   return &w->requests[w->code[group].requests[number]];
-}
-
-static void emit_request(struct emit *e, const struct request *r, struct arena *scratch) {
-  if (r->kernel)
-    emit_kernel(e, r->kernel, r->symbol, scratch);
-  else
-    emit_tile(e, r->tile, r->symbol);
 }
 
 /* False if they differ in too much. */
@@ -211,8 +203,11 @@ static void make_group(struct work *w, int group, LLVMTargetMachineRef machine, 
   llvm.SetTarget(e.module, w->host->triple);
   llvm.SetModuleDataLayout(e.module, layout);
   if (!w->shared[group] || !emit_shared(&e, w, group, scratch))
-    for (int i = 0; i < w->code[group].count; i++) emit_request(&e, request(w, group, i), scratch);
-  LLVMMemoryBufferRef object = compile(w, &e, machine, request(w, group, 0)->tile != NULL);
+    for (int i = 0; i < w->code[group].count; i++) {
+      const struct request *r = request(w, group, i);
+      emit_kernel(&e, r->kernel, r->symbol, scratch);
+    }
+  LLVMMemoryBufferRef object = compile(w, &e, machine);
   if (object) {
     struct code *c = &w->code[group];
     c->data = llvm.GetBufferStart(object), c->size = llvm.GetBufferSize(object), c->owner = object;
@@ -298,8 +293,7 @@ static void make_all_groups(struct arena *a, struct work *w) {
   bool *grouped = arena_new_array(a, n, bool);
   int *all = arena_new_array(a, n, int), *next = all, *others = arena_new_array(a, n, int), nothers = 0;
   w->shared = arena_new_array(a, n, bool);
-  for (int i = 0; i < w->n; i++)
-    if (w->requests[i].kernel) shapes[i] = shape_of(a, w->requests[i].kernel);
+  for (int i = 0; i < w->n; i++) shapes[i] = shape_of(a, w->requests[i].kernel);
   for (int i = 0; i < w->n; i++) {
     if (grouped[i]) continue;
     int count = find_alike(w, shapes, i, grouped, next);
@@ -323,7 +317,7 @@ static struct str key_of(struct arena *a, const struct work *w, int group) {
   for (int i = 0; i < w->code[group].count; i++) {
     const struct request *r = request(w, group, i);
     str_printf(&key, "%s\n", r->symbol);
-    if (r->kernel) kernel_bytes(&key, r->kernel); /* a tile's symbol says all */
+    kernel_bytes(&key, r->kernel);
   }
   return key;
 }

@@ -5,7 +5,6 @@
 
 #include "base/diag.h"
 #include "ir/scalar/kernel.h"
-#include "runtime/cpu/tile.h"
 
 #include <llvm-c/Types.h>
 
@@ -18,10 +17,9 @@ struct host {
   const char *triple, *cpu, *features; /* of LLVM; NULL before it is needed */
 };
 
-/* One function to make: of a kernel, or of a tile. */
+/* One function to make. */
 struct request {
-  const struct kernel *kernel; /* NULL: a tile */
-  const struct tile *tile;
+  const struct kernel *kernel;
   const char *symbol;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels to LLVM IR: what loops.c (loops and memory), scalar.c (one instruction) and emit_tile.c share.
+/* Kernels to LLVM IR: what loops.c (loops and memory) and scalar.c (one instruction) share.
  *
  * A value of a program is one scalar where it is the same for all lanes, else one vector of KERNEL_LANES lanes.
  * Integers and floats have their own width whatever the machine's: LLVM splits what is too wide. A bool is an i1
@@ -9,7 +9,6 @@
 
 #include "ir/scalar/kernel.h"
 #include "runtime/cpu/llvm.h"
-#include "runtime/cpu/tile.h"
 
 struct emit {
   LLVMContextRef context;
@@ -45,7 +44,5 @@ enum { MAX_GIVEN = 8 };
 LLVMValueRef emit_shape(struct emit *e, const struct kernel *k, int given, const char *symbol,
                         struct arena *scratch);
 void emit_of_shape(struct emit *e, LLVMValueRef shape, const uint64_t *given, int count, const char *symbol);
-/* The function `symbol` for one tile; it has the type tile_fn. */
-void emit_tile(struct emit *e, const struct tile *t, const char *symbol);
 
 #endif

@@ -2,7 +2,7 @@
 /* Matrix products in a defined order.
  *
  * What an element is, ir/ops/matmul.c says: pieces of k, each a chain of fused multiply-adds, joined as a tree. Here C
- * is gone through in tiles that fit the registers (tile.h), whose code is generated for their size: 14 x 2 vectors
+ * is gone through in tiles that fit the registers (tile.h), whose code is written for their size: 14 x 2 vectors
  * with 32 registers, 6 x 2 with 16, 16, 24 or 12 x 1 where C is no wider than a vector. With 16 a column is computed
  * as a row: lanes run along it; and a row, if B lies transposed, without tiles: kernels/cpu/dots.c. A tile takes a
  * part of a piece of k, for which a panel of B stays in the first cache, and the next one goes on with the sums that
@@ -293,8 +293,9 @@ static void run_tiles(const struct area *s, struct sums to, const struct strip *
       some.nruns = all ? call->nruns : patch_runs_met(strip, call->runs, call->nruns, runs);
       for (int64_t i = strip->top; i < strip->bottom; i += g->rows, a += g->a_apart) {
         if (ask) ask_for(g, b + g->b_apart, depth, tile++, tiles, g->columns * g->bytes);
-        g->tile[i + g->rows > strip->bottom][last_columns]->fn(
-            a, b, to.at + (i - s->top) * to.step + (j - s->left) * g->bytes, &some);
+        some.a = a, some.b = b;
+        some.c = to.at + (i - s->top) * to.step + (j - s->left) * g->bytes;
+        g->tile[i + g->rows > strip->bottom][last_columns]->fn(&some);
       }
     }
   }
@@ -320,12 +321,12 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
   runs[0] = (struct tile_run){.count = depth};
   struct tile_call call = {.runs = runs,
                            .nruns = 1,
+                           .a_step = a_step,
                            .b_step = (g->packs_b ? g->columns : g->at.b_row) * g->bytes,
                            .c_step = to.step,
                            .goes_on = goes_on,
                            .add = add};
   call.a_ahead = AHEAD * a_step, call.b_ahead = AHEAD * call.b_step;
-  for (int64_t i = 1; i < (p->transpose_a || g->packs_a ? 2 : g->rows); i++) call.row[i] = i * a_step;
   const char *b = b_at(g, s->b, k, s->left);
   if (g->packs_b) {
     struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};

@@ -13,12 +13,15 @@
 
 struct jit_kernel {
   struct kernel kernel; /* a copy that lives as long as the JIT */
-  struct tile tile;     /* in its place, if it is one: then fn is to be called as a tile_fn */
-  struct tile_code code;
-  bool is_tile;
   const char *symbol;
   kernel_fn *fn;
   struct jit_kernel *next; /* of its bucket */
+};
+
+struct jit_tile {
+  struct tile tile;
+  struct tile_code code;
+  struct jit_tile *next;
 };
 
 #define BUCKETS 1024
@@ -35,7 +38,7 @@ struct cpu_jit {
   struct jit_object *loaded;
   LLVMOrcLLJITRef orc; /* NULL before it is needed */
   struct jit_kernel *bucket[BUCKETS];
-  struct jit_kernel *tiles;
+  struct jit_tile *tiles;
   int64_t compiled, cached, reused;
   double seconds;
 };
@@ -92,13 +95,18 @@ static bool look_up(struct cpu_jit *jit, struct jit_kernel *e, struct diags *d) 
   return true;
 }
 
+static bool keep_object(struct cpu_jit *jit, struct jit_object *l, struct object *object) {
+  if (object == NULL) return false;
+  l->object = object;
+  l->next = jit->loaded;
+  jit->loaded = l;
+  return true;
+}
+
 /* False if this is for ORC to do. */
 static bool load_object(struct cpu_jit *jit, const struct code *c, struct jit_kernel **entries, int n) {
   struct jit_object *l = arena_new(jit->arena, struct jit_object);
-  l->object = object_load(c->data, c->size);
-  if (l->object == NULL) return false;
-  l->next = jit->loaded;
-  jit->loaded = l;
+  if (!keep_object(jit, l, object_load(c->data, c->size))) return false;
   for (int i = 0; i < n; i++) {
     void *address = object_find(l->object, entries[i]->symbol);
     if (address == NULL) return false;
@@ -143,10 +151,6 @@ static void undo_codes(void *argument) {
   for (int i = 0; i < all->n; i++) code_dispose(&all->code[i]);
 }
 
-static struct request request_of(const struct jit_kernel *e) {
-  return (struct request){e->is_tile ? NULL : &e->kernel, e->is_tile ? &e->tile : NULL, e->symbol};
-}
-
 /* A failed compilation leaves entries without a function: they are tried again by the next call, under a new
  * symbol, as the linker may know the old one. */
 static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n, struct arena *scratch,
@@ -155,7 +159,7 @@ static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n,
   struct request *requests = arena_new_array(scratch, (size_t)n, struct request);
   struct codes all = {arena_new_array(scratch, (size_t)n, struct code), n};
   struct arena_guard guard;
-  for (int i = 0; i < n; i++) requests[i] = request_of(fresh[i]);
+  for (int i = 0; i < n; i++) requests[i] = (struct request){&fresh[i]->kernel, fresh[i]->symbol};
   arena_guard(&guard, undo_codes, &all);
   int cached = 0, nobjects = codegen(scratch, &jit->host, requests, n, all.code, &cached, d);
   bool ok = nobjects >= 0;
@@ -210,16 +214,12 @@ static bool same_tile(const struct tile *a, const struct tile *b) {
          a->last == b->last;
 }
 
-static struct jit_kernel *tile_entry(struct cpu_jit *jit, const struct tile *t) {
-  struct jit_kernel *e = jit->tiles;
+static struct jit_tile *tile_entry(struct cpu_jit *jit, const struct tile *t) {
+  struct jit_tile *e = jit->tiles;
   while (e && !same_tile(&e->tile, t)) e = e->next;
   if (e) return e;
-  e = arena_new(jit->arena, struct jit_kernel);
+  e = arena_new(jit->arena, struct jit_tile);
   e->tile = *t;
-  e->is_tile = true;
-  e->symbol = arena_printf(jit->arena, "tile_%s_%dx%dx%d_%d%s%s%s", dtype_name(t->dtype), t->rows, t->vectors,
-                           t->lanes, t->last, t->columns ? "_columns" : "", t->one_run ? "" : "_runs",
-                           t->positive ? "_positive" : "");
   e->next = jit->tiles;
   return jit->tiles = e;
 }
@@ -234,18 +234,42 @@ const struct tile_code *cpu_jit_tile(struct cpu_jit *jit, const struct tile *til
   return code;
 }
 
+/* The code of all tiles that have none yet, one behind the other. */
+static bool make_tiles(struct cpu_jit *jit, struct arena *scratch, struct diags *d) {
+  struct str all = str_make(scratch);
+  size_t n = 0;
+  for (const struct jit_tile *e = jit->tiles; e; e = e->next) n++;
+  size_t *at = arena_new_array(scratch, n, size_t);
+  n = 0;
+  for (const struct jit_tile *e = jit->tiles; e; e = e->next) {
+    if (e->code.fn) continue;
+    struct str code = tile_assemble(scratch, &e->tile);
+    while (all.len % TILE_ALIGNMENT) str_putc(&all, 0);
+    at[n++] = all.len;
+    str_putn(&all, code.data, code.len);
+  }
+  if (n == 0) return true;
+  struct jit_object *l = arena_new(jit->arena, struct jit_object);
+  const char *base;
+  if (!keep_object(jit, l, object_of_code(all.data, all.len, &base))) {
+    diag_failure(d, LOC_NONE, "cpu: no memory for code");
+    return false;
+  }
+  n = 0;
+  for (struct jit_tile *e = jit->tiles; e; e = e->next) {
+    if (e->code.fn) continue;
+    const char *address = base + at[n++];
+    memcpy(&e->code.fn, &address, sizeof address);
+  }
+  return true;
+}
+
 bool cpu_jit_finish(struct cpu_jit *jit, struct diags *d) {
   struct arena_guard guard, locked;
   struct arena *scratch = arena_create_guarded(&guard);
-  int all = 0, n = 0;
   pthread_mutex_lock(&jit->lock);
   arena_guard(&locked, undo_lock, &jit->lock);
-  for (const struct jit_kernel *e = jit->tiles; e; e = e->next) all++;
-  struct jit_kernel **fresh = arena_new_array(scratch, (size_t)all, struct jit_kernel *);
-  for (struct jit_kernel *e = jit->tiles; e; e = e->next)
-    if (!e->fn) fresh[n++] = e;
-  bool ok = n == 0 || compile_fresh(jit, fresh, n, scratch, d);
-  for (int i = 0; i < n; i++) memcpy(&fresh[i]->code.fn, &fresh[i]->fn, sizeof fresh[i]->fn);
+  bool ok = make_tiles(jit, scratch, d);
   arena_unguard(&locked);
   pthread_mutex_unlock(&jit->lock);
   arena_destroy_guarded(scratch, &guard);

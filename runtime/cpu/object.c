@@ -219,15 +219,22 @@ static struct object *list_functions(const struct object_loader *l) {
   return o;
 }
 
+/* Nothing of what lies there can be written any longer. */
+static bool seal(char *base, size_t size, size_t code_size) {
+  __builtin___clear_cache(base, base + code_size);
+  return mprotect(base, code_size, PROT_READ | PROT_EXEC) == 0 &&
+         (size == code_size || mprotect(base + code_size, size - code_size, PROT_READ) == 0);
+}
+
+static char *map(size_t size) {
+  char *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return base == MAP_FAILED ? NULL : base;
+}
+
 static struct object *load(struct object_loader *l) {
   for (int i = 0; i < l->nsections; i++)
     if (l->placed[i]) memcpy(l->base + l->at[i], l->data + l->section[i].sh_offset, l->section[i].sh_size);
-  if (!relocate_all(l)) return NULL;
-  __builtin___clear_cache(l->base, l->base + l->code_size);
-  if (mprotect(l->base, l->code_size, PROT_READ | PROT_EXEC) != 0) return NULL;
-  size_t constants = l->total - l->code_size;
-  if (constants > 0 && mprotect(l->base + l->code_size, constants, PROT_READ) != 0) return NULL;
-  return list_functions(l);
+  return relocate_all(l) && seal(l->base, l->total, l->code_size) ? list_functions(l) : NULL;
 }
 
 struct object *object_load(const char *data, size_t size) {
@@ -235,17 +242,38 @@ struct object *object_load(const char *data, size_t size) {
   if (!read_sections(&l) || !place(&l, SHF_EXECINSTR)) return NULL;
   l.code_size = l.total;
   if (!place(&l, 0)) return NULL;
-  l.base = mmap(NULL, l.total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (l.base == MAP_FAILED) return NULL;
+  l.base = map(l.total);
+  if (l.base == NULL) return NULL;
   struct object *o = load(&l);
   if (o == NULL) munmap(l.base, l.total);
   return o;
+}
+
+struct object *object_of_code(const char *code, size_t size, const char **base) {
+  size_t all = (LEAD + size + PAGE - 1) & ~(size_t)(PAGE - 1);
+  struct object *o = malloc(sizeof *o);
+  char *at = o ? map(all) : NULL;
+  if (at == NULL) {
+    free(o);
+    return NULL;
+  }
+  memcpy(at + LEAD, code, size);
+  *o = (struct object){.base = at, .size = all, .code_size = all};
+  *base = at + LEAD;
+  if (seal(at, all, all)) return o;
+  object_unload(o);
+  return NULL;
 }
 
 #else
 
 struct object *object_load(const char *data, size_t size) {
   (void)data, (void)size;
+  return NULL;
+}
+
+struct object *object_of_code(const char *code, size_t size, const char **base) {
+  (void)code, (void)size, (void)base;
   return NULL;
 }
 

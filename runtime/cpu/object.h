@@ -11,6 +11,9 @@ struct object;
 /* `data` may be anything. NULL if it is no object for this machine, refers to something outside, has data that
  * can be written, or if there is no memory. */
 struct object *object_load(const char *data, size_t size);
+/* The same of code that refers to nothing: `*base` is where it lies, on a multiple of 64. NULL if there is no
+ * memory. */
+struct object *object_of_code(const char *code, size_t size, const char **base);
 /* The address of a function, NULL if there is none of this name. */
 void *object_find(const struct object *o, const char *name);
 /* Ends all its functions. NULL is allowed. */

@@ -5,12 +5,13 @@
 #ifndef DGC_RUNTIME_CPU_TILE_H
 #define DGC_RUNTIME_CPU_TILE_H
 
+#include "base/str.h"
 #include "ir/type.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAX_TILE_ROWS = 24, MAX_TILE_VECTORS = 6, MAX_TILE_LANES = 16 };
+enum { MAX_TILE_VECTORS = 6 };
 
 struct tile {
   enum dtype dtype; /* f32 or f64 */
@@ -27,20 +28,26 @@ struct tile_run {
   int64_t line;        /* of patches: which of the kernel's lines it is in */
 };
 
-/* What a call is for, besides where A, B and C begin: the runs of k, at least one. In bytes: from the first row of A,
- * or its first column where it has columns, to another one; from a row of B, and of C, to the next; to the column of A,
- * where it has columns, and the row of B that a round asks for. */
+/* Where A, B and C begin, and the runs of k, at least one. In bytes: from a row of A, or a column where it has columns,
+ * to the next, and from a row of B, and of C; to the column of A, where it has columns, and the row of B that a round
+ * asks for. */
 struct tile_call {
+  const void *a, *b;
+  void *c;
   const struct tile_run *runs;
   int64_t nruns;
-  int64_t row[MAX_TILE_ROWS];
-  int64_t b_step, c_step;
+  int64_t a_step, b_step, c_step;
   int64_t a_ahead, b_ahead;
   int64_t goes_on; /* sums begin with C, else with zeros */
   int64_t add;     /* C is added to at the end, else written */
 };
 
 /* C[rows, columns] = or += A[rows, k] B[k, columns]; k goes through the runs, one after the other. */
-typedef void tile_fn(const void *a, const void *b, void *c, const struct tile_call *call);
+typedef void tile_fn(const struct tile_call *call);
+
+/* Its machine code, for wherever it lies behind a multiple of TILE_ALIGNMENT. Rows and vectors must fit the registers:
+ * with 16 of them 12 sums, with 32 of them 28, and two less where there are fewer rows than vectors. */
+enum { TILE_ALIGNMENT = 64 };
+struct str tile_assemble(struct arena *a, const struct tile *t);
 
 #endif

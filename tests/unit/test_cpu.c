@@ -5,6 +5,7 @@
 
 #include "ir/scalar/split.h"
 #include "runtime/cpu/codegen.h"
+#include "runtime/cpu/host.h"
 #include "runtime/cpu/object.h"
 #include "tests/support/kernels.h"
 
@@ -226,7 +227,7 @@ static int objects_of(struct fixture *f, const struct kernel *kernels, int n, si
   assert_true(codegen_host(f->arena, &host, &f->diags));
   host.cache = NULL;
   for (int i = 0; i < n; i++)
-    requests[i] = (struct request){&kernels[i], NULL, arena_printf(f->arena, "kernel_%d", i)};
+    requests[i] = (struct request){&kernels[i], arena_printf(f->arena, "kernel_%d", i)};
   int count = codegen(f->arena, &host, requests, n, code, &cached, &f->diags);
   *bytes = 0;
   for (int i = 0; i < count; i++) {
@@ -272,7 +273,7 @@ KERNEL_CALLER static void one_shape(void **state) {
 
 static void tiles_together(void **state) {
   struct fixture *f = *state;
-  struct tile t = {.dtype = DT_F32, .rows = 2, .vectors = 1, .lanes = 4}, u = t;
+  struct tile t = {.dtype = DT_F32, .rows = 2, .vectors = 1, .lanes = host_vectors().bytes / 4}, u = t;
   u.rows = 3;
   const struct tile_code *two = cpu_jit_tile(f->jit, &t), *three = cpu_jit_tile(f->jit, &u);
   assert_ptr_equal(cpu_jit_tile(f->jit, &t), two);
@@ -281,9 +282,6 @@ static void tiles_together(void **state) {
   assert_true(cpu_jit_finish(f->jit, &f->diags));
   assert_true(two->fn && three->fn && two->fn != three->fn);
   assert_true(cpu_jit_finish(f->jit, &f->diags)); /* nothing is left */
-  struct cpu_jit_stats stats;
-  cpu_jit_stats(f->jit, &stats);
-  assert_int_equal(stats.compiled + stats.cached, 2);
 }
 
 /* ---- the cache ---- */
