@@ -49,21 +49,6 @@ static bool note_split(struct compiled *c, const struct opened *o, const struct 
   return true;
 }
 
-static bool compile_splits(struct compiled *c, const struct opened *o) {
-  struct arena *a = c->e->arena;
-  int count = 0, i = 0;
-  for (struct compiled_split *s = c->splits; s; s = s->next) count += 2 * (s->on == o);
-  const struct kernel **kernels = arena_new_array(a, (size_t)count, const struct kernel *);
-  kernel_fn **code = arena_new_array(a, (size_t)count, kernel_fn *);
-  for (struct compiled_split *s = c->splits; s; s = s->next)
-    if (s->on == o) kernels[i++] = &s->split.segment, kernels[i++] = &s->split.join;
-  if (count && !o->backend->compile(o->self, kernels, count, code, c->diags)) return false;
-  i = 0;
-  for (struct compiled_split *s = c->splits; s; s = s->next)
-    if (s->on == o) s->fn[0] = code[i++], s->fn[1] = code[i++];
-  return true;
-}
-
 /* Marks the kernels that a device runs, those of its loops, too. */
 static void note_used(struct compiled *c, const struct opened *o, const struct plan *p, int device,
                       bool *used) {
@@ -77,23 +62,27 @@ static void note_used(struct compiled *c, const struct opened *o, const struct p
   }
 }
 
-/* The kernels that devices of one backend run. */
+/* The kernels that devices of one backend run: all together, as they are compiled by several threads. */
 static bool compile_on(struct compiled *c, const struct opened *o, kernel_fn **out) {
   const struct plan *p = c->e->plan;
   struct arena *a = c->e->arena;
   bool *used = arena_new_array(a, (size_t)p->nkernels, bool);
   for (int d = 0; d < p->ndevices; d++)
     if (c->e->engines->devices[d] == o) note_used(c, o, p, d, used);
-  const struct kernel **kernels = arena_new_array(a, (size_t)p->nkernels, const struct kernel *);
-  kernel_fn **code = arena_new_array(a, (size_t)p->nkernels, kernel_fn *);
-  int count = 0;
+  int most = p->nkernels, count = 0;
+  for (struct compiled_split *s = c->splits; s; s = s->next) most += 2 * (s->on == o);
+  const struct kernel **kernels = arena_new_array(a, (size_t)most, const struct kernel *);
+  kernel_fn **code = arena_new_array(a, (size_t)most, kernel_fn *);
   for (int i = 0; i < p->nkernels; i++)
     if (used[i]) kernels[count++] = p->kernels[i];
+  for (struct compiled_split *s = c->splits; s; s = s->next)
+    if (s->on == o) kernels[count++] = &s->split.segment, kernels[count++] = &s->split.join;
   if (count && !o->backend->compile(o->self, kernels, count, code, c->diags)) return false;
-  count = 0;
   for (int i = 0; i < p->nkernels; i++)
-    if (used[i]) out[i] = code[count++];
-  return compile_splits(c, o);
+    if (used[i]) out[i] = *code++;
+  for (struct compiled_split *s = c->splits; s; s = s->next)
+    if (s->on == o) s->fn[0] = *code++, s->fn[1] = *code++;
+  return true;
 }
 
 struct compiled *compile_kernels(const struct exec *e, struct diags *d) {
