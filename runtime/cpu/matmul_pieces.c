@@ -2,13 +2,14 @@
 /* The leaf matmul, in pieces: floats by generated code (gemm.c); bfloat16 values by the processor's units where it has
  * them; integers, and floats on a processor that does not multiply and add in one instruction, by kernels/cpu/matmul.c.
  * Of all but the second an element has the same bits however C is cut. */
-#include "runtime/cpu/leaf.h"
+#include "runtime/cpu/matmul_pieces.h"
 
 #include "base/arena.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/matmul.h"
 #include "runtime/cpu/foreign.h"
 #include "runtime/cpu/gemm.h"
+#include "runtime/cpu/leaf.h"
 #include "runtime/cpu/matmul_units.h"
 #include "runtime/cpu/onednn.h"
 
@@ -29,7 +30,7 @@ struct own_pieces {
   struct product size;
   const struct gemm *gemm; /* NULL: by kernels/cpu/matmul.c */
   struct pieces pieces;
-  int64_t batch, down, along; /* units of all, */
+  int64_t batch, down, along; /* what all can be cut to, */
   int64_t rows, columns;      /* and cuts of each product */
   float *wide[2];             /* operands that lie as bfloat16, widened before; NULL: none */
   int64_t counts[2];
@@ -43,15 +44,13 @@ static void widen(const struct own_pieces *p, void *const *args, int first, int 
   }
 }
 
-/* Rows of C by a function for its type; columns are not cut. */
-static void run_rows(const struct product *p, const struct gemm_block *block, const char *a, const char *b,
-                     char *c) {
+void matmul_rows(const struct product *p, int64_t batch, int64_t top, int64_t bottom, const void *a,
+                 const void *b, void *c) {
   int64_t size = dtype_size(p->dtype), a_row = p->transpose_a ? 1 : p->k, a_col = p->transpose_a ? p->m : 1,
-          b_row = p->transpose_b ? 1 : p->n, b_col = p->transpose_b ? p->k : 1,
-          m = block->bottom - block->top;
-  const void *from = a + (block->batch * p->m * p->k + block->top * a_row) * size,
-             *with = b + block->batch * p->k * p->n * size;
-  void *to = c + (block->batch * p->m + block->top) * p->n * size;
+          b_row = p->transpose_b ? 1 : p->n, b_col = p->transpose_b ? p->k : 1, m = bottom - top;
+  const void *from = (const char *)a + (batch * p->m * p->k + top * a_row) * size,
+             *with = (const char *)b + batch * p->k * p->n * size;
+  void *to = (char *)c + (batch * p->m + top) * p->n * size;
   switch (p->dtype) {
   case DT_F32: matmul_f32(m, p->n, p->k, from, a_row, a_col, with, b_row, b_col, to, p->n); break;
   case DT_F64: matmul_f64(m, p->n, p->k, from, a_row, a_col, with, b_row, b_col, to, p->n); break;
@@ -96,7 +95,7 @@ static void run_own(void *const *args, const void *state, int stage, int first, 
     if (p->gemm)
       gemm_run(p->gemm, &block, a, b, args[2]);
     else
-      run_rows(&p->size, &block, a, b, args[2]);
+      matmul_rows(&p->size, block.batch, block.top, block.bottom, a, b, args[2]); /* columns are not cut */
   }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products on the CPU that generated code does not compute, against a naive loop. */
 #include "kernels/cpu/bf16.h"
-#include "kernels/cpu/matmul.h"
+#include "runtime/cpu/matmul_pieces.h"
 #include "runtime/cpu/matmul_units.h"
 #include "runtime/cpu/onednn.h"
 #include "tests/support/random.h"
@@ -34,19 +34,6 @@ static void set_number(enum dtype d, void *p, int64_t i, int v) {
   }
 }
 
-/* One of a batch. */
-static void multiply(const struct product *p, const void *a, const void *b, void *c) {
-  int64_t a_row = p->transpose_a ? 1 : p->k, a_col = p->transpose_a ? p->m : 1;
-  int64_t b_row = p->transpose_b ? 1 : p->n, b_col = p->transpose_b ? p->k : 1;
-  switch (p->dtype) {
-  case DT_F32: matmul_f32(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  case DT_F64: matmul_f64(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  case DT_I32: matmul_u32(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  case DT_I64: matmul_u64(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  default: matmul_u8(p->m, p->n, p->k, a, a_row, a_col, b, b_row, b_col, c, p->n); break;
-  }
-}
-
 /* Small integers: every sum is exact in every dtype, whatever the order. */
 static void check_product(struct arena *arena, const struct product *mm) {
   enum dtype d = mm->dtype;
@@ -64,12 +51,15 @@ static void check_product(struct arena *arena, const struct product *mm) {
   for (int64_t i = 0, size = dtype_size(d); i < mm->batch; i++) {
     const char *x = a + i * mm->m * mm->k * size, *y = b + i * mm->k * mm->n * size;
     char *z = c + i * mm->m * mm->n * size;
+    int64_t cut = rng_below(&rng, mm->m + 1);
     if (units) {
       bf16_pack((const float *)(const void *)x, halves[0], mm->m * mm->k);
       bf16_pack((const float *)(const void *)y, halves[1], mm->k * mm->n);
       assert_true(matmul_units_run(units, halves[0], halves[1], (float *)(void *)z));
-    } else
-      multiply(mm, x, y, z);
+    } else {
+      matmul_rows(mm, i, cut, mm->m, a, b, c);
+      matmul_rows(mm, i, 0, cut, a, b, c);
+    }
   }
   matmul_units_destroy(units);
   assert_true(number_at(d, c, nc) == 77);
