@@ -201,6 +201,7 @@ struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n
     }
   }
   if (!type_check(r, &shape, loc)) {
+    for (int k = 0; k < n; k++) report_value(r, &v[k]);
     help_pairs(r, in, n);
     return value_error();
   }

@@ -63,7 +63,21 @@ bool gather_for_product(struct resolver *r, struct node **a, struct node **b, st
   return !inner || (*a = all_rows(r, *a, loc));
 }
 
+/* What is a number of each row as [B] on one side and as [B, 1] on the other. */
+static void help_column(struct resolver *r, struct node *const *x, int n) {
+  const struct type *row = NULL, *column = NULL;
+  for (int i = 0; i < n; i++) {
+    const struct type *t = &x[i]->type;
+    if (type_batch_axis(t) != 0) continue;
+    if (t->rank == 1) row = t;
+    if (t->rank == 2 && t->dim[1] == 1) column = t;
+  }
+  if (row && column)
+    report_help(r, "`squeeze(x, 1)` makes %s of %s", type_text(r->arena, row), type_text(r->arena, column));
+}
+
 void help_pairs(struct resolver *r, struct node *const *x, int n) {
+  help_column(r, x, n);
   int first = 0;
   bool apart = false;
   for (int i = 0; i < n; i++) {

@@ -3,6 +3,7 @@
  * part of a checkpoint: a training that goes on ends where one that was never stopped does. */
 #include "session/best.h"
 
+#include "ir/graph/graph.h"
 #include "session/model.h"
 
 #include <math.h>
@@ -22,19 +23,31 @@ static enum dgc_status no_metric(struct dgc_session *s, const char *name) {
   return DGC_USAGE;
 }
 
+static bool is_loss(const struct model *m, const char *name) {
+  for (int i = 0; m->train && i < m->train->noutputs; i++)
+    if (m->train->outputs[i].role == OUTPUT_LOSS && strcmp(m->train->outputs[i].name, name) == 0) return true;
+  return false;
+}
+
+/* Of a loss the least is best; of another metric nobody can know. */
+static enum dgc_status no_direction(struct dgc_session *s, const char *name) {
+  session_fail(s, DGC_USAGE, "metric-to-watch: which '%s' is best, the least or the greatest?", name);
+  diag_help(&s->diags, LOC_NONE, "write %s:min or %s:max", name, name);
+  return DGC_USAGE;
+}
+
 enum dgc_status session_watch(struct dgc_session *s) {
   const char *asked = s->options.metric_to_watch;
   const struct model *m = s->model;
   struct best_so_far *b = &s->best;
   const char *colon = asked ? strrchr(asked, ':') : NULL;
-  const char *name = asked;
-  bool most = colon && strcmp(colon, ":max") == 0;
-  if (most || (colon && strcmp(colon, ":min") == 0))
-    name = arena_strndup(s->call, asked, (size_t)(colon - asked));
+  const char *name = colon ? arena_strndup(s->call, asked, (size_t)(colon - asked)) : asked;
+  bool most = colon && strcmp(colon, ":max") == 0, least = colon && strcmp(colon, ":min") == 0;
   int metric = asked ? -1 : 0;
   for (int i = 0; asked && i < m->nmeasures; i++)
     if (strncmp(name, "val.", 4) == 0 && strcmp(name + 4, m->measures[i]) == 0) metric = i;
   if (metric < 0) return no_metric(s, name);
+  if (asked && !most && !least && (colon || !is_loss(m, m->measures[metric]))) return no_direction(s, name);
   const char *what = arena_printf(s->arena, "val.%s:%s", m->measures[metric], most ? "max" : "min");
   if (!b->what || strcmp(b->what, what) != 0) {
     if (b->what)

@@ -174,7 +174,9 @@ static const struct option_row option_table[] = {
      "save there what was evaluated best so far (evaluates every epoch unless --eval-every says otherwise)",
      DGC_WRITES},
     {"metric-to-watch", TEXT, AT(metric_to_watch), 0, 0, "val.NAME:min|max",
-     "which metric of the evaluation is to be best (default: the first loss, val.loss:min)", DGC_NO_FILE},
+     "which metric of the evaluation is to be best, min or max; of a loss min may be left out (default: the "
+     "first loss)",
+     DGC_NO_FILE},
     {"patience", INTEGER, AT(patience), 1, INT64_C(1) << 40, "N",
      "end the training when N evaluations in a row have not been better than the best before", DGC_NO_FILE},
     {"train-metrics", FLAG, AT(train_metrics), 0, 0, NULL,

@@ -201,7 +201,7 @@ layer loss_scale(loss, variables : list, initial = 32768.0, growth = 2.0, backof
 # dropout of whole channels, the last axis, of each row (Tompson et al. 2015).
 #   input x : f32[B, 4, 4, 8]
 #   predict y = nn.spatial_dropout(x, 0.1)
-function spatial_dropout(x : T[N, ...S, K], rate = 0.5) {
+function spatial_dropout(x : T[N, ...S, K], rate : fraction = 0.5) {
   if not training or rate == 0 { return x }
   lone = [N]
   for d in S { lone = lone + [1] }
@@ -212,7 +212,7 @@ function spatial_dropout(x : T[N, ...S, K], rate = 0.5) {
 # All of a row is 0 with the probability `rate`, as of a branch that is added to what goes past it (Huang et al. 2016).
 #   input x : f32[B, 8]
 #   predict y = x + nn.drop_path(relu(x), 0.1)
-function drop_path(x : T[N, ...S], rate = 0.5) {
+function drop_path(x : T[N, ...S], rate : fraction = 0.5) {
   if not training or rate == 0 { return x }
   lone = [N]
   for d in S { lone = lone + [1] }
@@ -231,7 +231,7 @@ function gaussian_noise(x, stddev = 0.1) {
 # x times normal noise of mean 1 and the variance rate / (1 - rate) (Srivastava et al. 2014, section 10).
 #   input x : f32[B, 8]
 #   predict y = nn.gaussian_dropout(x, 0.1)
-function gaussian_dropout(x, rate = 0.5) {
+function gaussian_dropout(x, rate : fraction = 0.5) {
   if not training or rate == 0 { return x }
   return x * (1 + sqrt(rate / (1.0 - rate)) * random_normal(type(x)))
 }
@@ -239,7 +239,7 @@ function gaussian_dropout(x, rate = 0.5) {
 # dropout for selu: what is dropped is selu's least value, and all is scaled so that mean and variance stay (Klambauer et al. 2017).
 #   input x : f32[B, 8]
 #   predict y = nn.alpha_dropout(selu(x), 0.1)
-function alpha_dropout(x, rate = 0.5) {
+function alpha_dropout(x, rate : fraction = 0.5) {
   if not training or rate == 0 { return x }
   least = -1.7580993408473766
   kept = random_uniform(type(x)) >= rate

@@ -164,10 +164,16 @@ function logsumexp(x, axis = -1, keep = false) {
 function softmax_cross_entropy(logits : T[..., classes], label) {
   shifted = logits - stop_gradient(max(logits, axis = -1, keep = true))
   total = log(sum(exp(shifted), axis = -1))
-  if dtype(label) == T { return sum(label, axis = -1) * total - sum(label * shifted, axis = -1) }
+  if dtype(label) == T { return cross_entropy_of_shares(shifted, total, label) }
   id = integers(expect_range(label, 0, classes - 1))
   hit = expand(id) == iota(dtype(id)[classes])
   return total * cast(of_class(label, classes), T) - sum(select(hit, shifted, 0), axis = -1)
+}
+
+# For softmax_cross_entropy: of a probability for each class.
+function cross_entropy_of_shares(shifted : T[..., classes], total : T[...],
+                                 label : T[..., classes]) {  # class numbers are integers
+  return sum(label, axis = -1) * total - sum(label * shifted, axis = -1)
 }
 
 # -label * log(sigmoid(x)) - (1 - label) * log(1 - sigmoid(x)), by element.
@@ -242,7 +248,7 @@ function correct(logits, label) {
 # (Srivastava et al. 2014).
 #   input x : f32[B, 4]
 #   predict y = dropout(x, 0.1)
-function dropout(x, rate = 0.5) {
+function dropout(x, rate : fraction = 0.5) {
   if not training or rate == 0 { return x }
   kept = random_uniform(type(x)) >= rate
   return select(kept, x / (1.0 - rate), 0)

@@ -134,6 +134,13 @@ result usage
 # --- what cannot be ---
 expect 2 'nothing to evaluate on' "$dgc" train still.dsl $data --eval-every 1e
 shows err 'give --eval-data NAME=FILE'
+for watched in val.rms val.rms:most; do
+  expect 2 "which way $watched" "$dgc" train still.dsl $data --eval-rows 0:9 --metric-to-watch $watched
+  shows err "which 'val.rms' is best, the least or the greatest?"
+  shows err 'help: write val.rms:min or val.rms:max'
+done
+expect 0 'a loss' "$dgc" train still.dsl $data --eval-rows 0:9 --metric-to-watch val.second
+expect 2 'a loss, and no direction' "$dgc" train still.dsl $data --eval-rows 0:9 --metric-to-watch val.second:less
 expect 2 'no such metric' "$dgc" train still.dsl $data --eval-rows 0:9 --metric-to-watch val.rsm:min
 shows err "did you mean 'val.rms'"
 expect 2 'no such period' "$dgc" train still.dsl $data --eval-rows 0:9 --eval-every 1h

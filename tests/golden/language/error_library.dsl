@@ -11,6 +11,13 @@ model library() {
   b = wrap(y)
   c = even(y)
   d = one_hot(cast(y, i32), 4611686018427387904)
+  t = y[:, 0]
+  e = squared_error(nn.dense(y, 1), t)
+  f = softmax_cross_entropy(y, t)
+  g = softmax_cross_entropy(y, expand(t, 1))
+  h = dropout(y, 50)
+  i = nn.drop_path(y, 1)
+  j = dropout(y, -0.1)
   predict p = a
 }
 # CHECK: error_library.dsl:10:7: error: 6 is not divisible by 4
@@ -19,3 +26,13 @@ model library() {
 # CHECK: error_library.dsl:11:7: note: in layer `wrap`, used here
 # CHECK: error_library.dsl:12:7: error: layer `{{even|odd}}` calls itself without end: calls are nested more than 200 deep
 # CHECK: error_library.dsl:13:7: error: an axis of 4611686018427387904 is too large
+# CHECK: error_library.dsl:15:7: error: only one axis of f32[B,B] may depend on B
+# CHECK: note: `x` is f32[B,1]
+# CHECK: note: `t` is f32[B]
+# CHECK: help: `squeeze(x, 1)` makes f32[B] of f32[B,1]
+# CHECK: error_library.dsl:16:7: error: `label` of `cross_entropy_of_shares` must be T[..., classes], not f32[B]: classes is 4 here
+# CHECK: label : T[..., classes]) {  # class numbers are integers
+# CHECK: error_library.dsl:17:7: error: `label` of `cross_entropy_of_shares` must be T[..., classes], not f32[B,1]
+# CHECK: error_library.dsl:18:18: error: `rate` of `dropout` must be fraction, not the number 50.0: it is at least 0 and less than 1
+# CHECK: error_library.dsl:19:23: error: `rate` of `drop_path` must be fraction, not the number 1.0
+# CHECK: error_library.dsl:20:18: error: `rate` of `dropout` must be fraction, not the number -0.1
