@@ -18,11 +18,14 @@
 static void *cpu_open(const struct target *target, struct diags *d) {
   (void)target;
   struct cpu_jit *jit = cpu_jit_create(d);
-  struct cpu *cpu = jit ? calloc(1, sizeof *cpu) : NULL;
-  if (cpu == NULL)
+  if (jit == NULL) return NULL;
+  struct cpu *cpu = calloc(1, sizeof *cpu);
+  if (cpu == NULL) {
+    diag_failure(d, LOC_NONE, "cpu: no memory");
     cpu_jit_destroy(jit);
-  else
-    cpu->jit = jit;
+    return NULL;
+  }
+  cpu->jit = jit;
   return cpu;
 }
 

@@ -199,10 +199,11 @@ check(good["c.safetensors"] == whole, "the library changes the bits")
 listing = set(os.listdir("."))
 
 
-def times(call, count):
-    """Some, from the first to the last; those of other libraries not before dgc runs: OpenMP's ends the process then."""
+def times(call, count, words):
+    """Some, from the first to the last, and of a training each time that dgc asks for memory; those of other libraries not
+    before dgc runs: OpenMP's ends the process then."""
     first = 100 if call == "foreign" else 1
-    if MOST == 0 or count - first < MOST:
+    if MOST == 0 or count - first < MOST or (call == "malloc" and words is TRAIN):
         return range(first, count + 1)
     return sorted({first + i * (count - first) // (MOST - 1) for i in range(MOST)})
 
@@ -212,7 +213,7 @@ for words in (TRAIN, EVAL, PREDICT):
     code, out, counts = results[words[0]]
     for call, count in counts.items():
         for how in HOW.get(call, "").split():
-            for k in times(call, count):
+            for k in times(call, count, words):
                 got = run(*words, inject="%s:%d:%s" % (call, k, how))
                 what = "%s with %s:%d:%s of %d" % (words[0], call, k, how, count)
                 ran += 1
