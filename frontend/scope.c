@@ -91,11 +91,20 @@ static const char **visible(struct resolver *r, size_t *count) {
   return names;
 }
 
+static const char *lower_case(struct arena *a, const char *name) {
+  char *small = arena_strdup(a, name);
+  for (char *c = small; *c; c++)
+    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+  return small;
+}
+
 void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called) {
   struct binding *b = called ? scope_find(r, name) : NULL;
   if (b) {
     report(r, loc, "`%s` is not a function: it is %s", name, value_describe(r->arena, &b->value));
     report_note(r, b->loc, "`%s` is bound here", name);
+    if (b->value.kind == VALUE_STRING)
+      report_help(r, "functions have no quotes: `%s = %s`", name, b->value.string);
     return;
   }
   report(r, loc, "unknown %s `%s`", called ? "function" : "name", name);
@@ -104,8 +113,9 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
     report_help(r, "write `use nn` at the top");
     return;
   }
-  if (nn && map_get(&nn->names, name)) {
-    report_help(r, "the library has it: `use nn` and write `nn.%s`", name);
+  const char *small = lower_case(r->arena, name);
+  if (nn && map_get(&nn->names, small)) {
+    report_help(r, "the library has it: `use nn` and write `nn.%s`", small);
     return;
   }
   const char *here = elsewhere_call(name);
@@ -120,9 +130,7 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
 
 /* What can be called without a library and is so called, but for case: "relu" of nn.ReLU. NULL: nothing. */
 static const char *outside_of_libraries(struct resolver *r, const char *name) {
-  char *small = arena_strdup(r->arena, name);
-  for (char *c = small; *c; c++)
-    if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+  const char *small = lower_case(r->arena, name);
   struct value function = lookup(r, small, true);
   return value_is_callable(&function) ? small : NULL;
 }

@@ -9,6 +9,11 @@ model m() {
   f = nn.ReLU(x)
   g = sum(x, keepdims = true)
   h = dropout(x, p = 0.1)
+  i = nn.dense(x, 3, activation = "relu")
+  j = Dense(x, 3)
+  k = nn.lstm(expand(x, 2), 3, return_sequences = true)
+  for l in range(3) { m = x }
+  n = accuracy(x, x)
   predict y = x
 }
 # CHECK: :6:7: error: unknown function `where`
@@ -19,3 +24,8 @@ model m() {
 # CHECK: help: it is in no library: write `relu(...)`
 # CHECK: help: did you mean `keep`?
 # CHECK: help: did you mean `rate`?
+# CHECK: help: functions have no quotes: `activation = relu`
+# CHECK: help: the library has it: `use nn` and write `nn.dense`
+# CHECK: help: did you mean `sequence`?
+# CHECK: help: it is written `for i in 0..n { }`
+# CHECK: help: it is written `mean(correct(logits, label))`
