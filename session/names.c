@@ -2,6 +2,8 @@
 /* Checkpoints whose variables have other names than the model's. */
 #include "session/names.h"
 
+#include "session/model.h"
+
 #include "base/map.h"
 #include "runtime/checkpoint.h"
 #include "runtime/model_variable.h"
@@ -172,6 +174,13 @@ static void add_lines(struct help *h, const struct model_variable *all, int coun
   }
 }
 
+/* Whether a line says of each variable that the file has not what it is called there. */
+static bool all_are_called(const struct help *h, const struct model_variable *all, int count) {
+  for (int i = 0; i < count; i++)
+    if (!checkpoint_find(h->c, all[i].name) && map_get(&h->known, all[i].name) != &all[i]) return false;
+  return true;
+}
+
 void names_help(struct dgc_session *s, const struct checkpoint *c, const struct model_variable *all,
                 int count) {
   enum { SHOWN = 8 };
@@ -179,7 +188,10 @@ void names_help(struct dgc_session *s, const struct checkpoint *c, const struct 
   for (int i = 0; i < count; i++) map_put(&h.known, all[i].name, &h);
   add_lines(&h, all, count, true);
   add_lines(&h, all, count, false);
-  if (!h.lines.count) return;
+  const char *model = checkpoint_text(c, "model");
+  bool other = model && strcmp(model, s->model->name) != 0;
+  if (other) diag_note(&s->diags, LOC_NONE, "the file is a checkpoint of model %s", model);
+  if (!h.lines.count || (other && !all_are_called(&h, all, count))) return;
   struct str text = str_make(s->call);
   for (uint32_t i = 0; i < h.lines.count && i < SHOWN; i++)
     str_printf(&text, "%s`%s`", i ? ", " : "", h.lines.entries[i].key);

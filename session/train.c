@@ -102,6 +102,9 @@ static enum dgc_status no_number(struct training *t, const struct loaded *l, int
               s->options.checkpoint, (long long)t->saved_step);
   else
     diag_help(&s->diags, LOC_NONE, "nothing has been saved; --allow-nan goes on all the same");
+  diag_help(&s->diags, LOC_NONE,
+            "where its data have no NaN (--dump-batch %lld writes what the step reads), try a smaller rate",
+            (long long)step);
   return DGC_MISMATCH;
 }
 

@@ -73,11 +73,15 @@ static const struct own_option own_options[] = {
 };
 enum { NOWN = sizeof own_options / sizeof *own_options };
 
-static bool takes(const struct verb *v, const char *name) {
+static bool in_list(const char *list, const char *name) {
   size_t len = strlen(name);
-  for (const char *p = v->options; (p = strstr(p, name)); p += len)
-    if ((p == v->options || p[-1] == ' ') && (p[len] == ' ' || !p[len])) return true;
-  return strcmp(name, "help") == 0 || strcmp(name, "color") == 0;
+  for (const char *p = list; len && (p = strstr(p, name)); p += len)
+    if ((p == list || p[-1] == ' ') && (p[len] == ' ' || !p[len])) return true;
+  return false;
+}
+
+static bool takes(const struct verb *v, const char *name) {
+  return in_list(v->options, name) || strcmp(name, "help") == 0 || strcmp(name, "color") == 0;
 }
 
 static const struct own_option *find_own(const char *name, size_t len) {
@@ -155,12 +159,32 @@ static bool print_takers(const struct cli *c, const char *name) {
   return n > 0;
 }
 
+/* What other tools call options: words, the option here, and how it is written. */
+static const struct {
+  const char *theirs, *name, *here;
+} elsewhere[] = {{"batch-size batchsize", "batch", "--batch N"},
+                 {"lr learning-rate", "set", "--set rate=X, if the model has a parameter `rate`"},
+                 {"num-epochs max-epochs", "epochs", "--epochs N"},
+                 {"max-steps num-steps", "steps", "--steps N"},
+                 {"gpus num-gpus", "devices", "--devices gpu, or gpu:0-3"},
+                 {"validation-data val-data", "eval-data", "--eval-data NAME=FILE"},
+                 {"save output-dir", "checkpoint", "--checkpoint FILE"}};
+
+static bool print_elsewhere(const struct cli *c, char *word) {
+  for (char *at = word; *at; at++)
+    if (*at == '_') *at = '-';
+  for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+    if (takes(c->verb, elsewhere[i].name) && in_list(elsewhere[i].theirs, word))
+      return fprintf(stderr, "dgc %s: help: write %s\n", c->verb->name, elsewhere[i].here) > 0;
+  return false;
+}
+
 static int unknown(struct cli *c, const char *name, size_t len) {
   char word[40] = "";
   if (len < sizeof word) memcpy(word, name, len);
   const char *closest = cli_closest(word, c->verb->options);
   cli_usage(c, "there is no option --%.*s", (int)len, name);
-  if (*word && print_takers(c, word)) return DGC_USAGE;
+  if (*word && (print_takers(c, word) || print_elsewhere(c, word))) return DGC_USAGE;
   if (closest) fprintf(stderr, "dgc %s: help: did you mean --%s?\n", c->verb->name, closest);
   return DGC_USAGE;
 }

@@ -43,6 +43,10 @@ expect 2 "another verb's option" "$dgc" bench "$samples/digits.dsl" --epochs 3
 shows err 'it is an option of dgc train'
 expect 2 'one dash' "$dgc" train "$samples/digits.dsl" -devices cpu:0
 shows err 'did you mean --devices'
+for words in 'batch_size=--batch N' 'learning-rate=--set rate=X' 'max_epochs=--epochs N'; do
+  expect 2 "an option of others" "$dgc" train "$samples/digits.dsl" "--${words%%=*}" 3
+  shows err "help: write ${words#*=}"
+done
 expect 2 'nothing like a verb' "$dgc" --strategy auto
 shows err 'verbs are check'
 expect 2 'auto for graph text' "$dgc" opt "$source/tests/golden/passes/pack.dg" --passes replicate --batch 4 --strategy auto

@@ -38,6 +38,11 @@ help='help: a file of lines `old = new` says by --names what its variables are c
 shows err "$help"
 for line in 'hid = h' 'mid = h#2' 'seen = known'; do shows err "\`$line\`"; done
 
+sed 's/model line/model other/; s/, 6)/, 7)/' new.dsl >other.dsl
+expect 4 'another model' run "$predict" other.dsl --checkpoint old.safetensors
+shows err 'note: the file is a checkpoint of model line'
+grep -q -- --names err && fail 'names of a model that it is not' || pass
+
 printf '# names of today\nhid = h   # the first\n\nmid=h#2\nmid.absent = nothing\nseen = known\n' >names
 expect 0 'old' run "$predict" old.dsl --checkpoint old.safetensors
 cp out expected
