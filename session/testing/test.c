@@ -129,7 +129,7 @@ static bool replace(struct tester *t, const char *path, const struct text *with)
   return false;
 }
 
-/* Whole-file goldens. One that is not there is as an empty one. */
+/* Whole-file goldens. */
 static bool run_golden(struct tester *t, struct loc loc, const struct run_command *c, const struct text *io) {
   struct diags *d = &t->s->diags, unread;
   if (c->nwords != 1) {
@@ -140,8 +140,9 @@ static bool run_golden(struct tester *t, struct loc loc, const struct run_comman
   const struct source *golden = source_read(t->s->call, c->words[0], MAX_TEST, &unread);
   struct text was = {golden ? golden->text : "", golden ? golden->len : 0};
   if (golden && was.len == io->len && memcmp(was.data, io->data, io->len) == 0) return true;
-  lines_diff(&t->text, was, *io, golden ? c->words[0] : "/dev/null",
-             t->test->update ? c->words[0] : "the text");
+  if (golden || t->test->update)
+    lines_diff(&t->text, was, *io, golden ? c->words[0] : "/dev/null",
+               t->test->update ? c->words[0] : "the text");
   if (t->test->update) return t->updated = true, replace(t, c->words[0], io);
   diag_error(d, loc, golden ? "the text differs from %s" : "there is no %s", c->words[0]);
   diag_help(d, LOC_NONE, "dgc test --update makes it what is printed now");

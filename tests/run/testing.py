@@ -113,7 +113,7 @@ ends("number_wrong.dsl", MODEL + "# EXPECT loss about 1 after 3 steps\n", "faile
 
 # Goldens, and their diff, which patch understands.
 golden = MODEL + "# RUN: dgc compile --emit graph %s | golden golden.expected\n"
-ends("golden.dsl", golden, "failed", "there is no golden.expected", "--update")
+check("+graph" not in ends("golden.dsl", golden, "failed", "there is no golden.expected", "--update"), "a text beside nothing")
 check(not os.path.exists("one/golden.expected"))
 ends("golden.dsl", golden, "updated", "+graph m.train", words=["--update"])
 ends("golden.dsl", golden, "passed")
