@@ -272,6 +272,7 @@ static void check_body(struct verify *v, const struct node *fused) {
  * the graph around it holds of it; it runs where the scan runs, and says nothing of towers. */
 static void check_loop(struct verify *v, const struct node *scan) {
   struct verify inner = *v;
+  inner.inside = true;
   inner.g = node_attr(scan, ATTR_body)->body;
   inner.ok = true;
   bool sound = check_inside(&inner);

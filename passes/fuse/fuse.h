@@ -76,6 +76,12 @@ bool fuse_is_cheap(struct fuse_cost *c, const struct node *n);
 struct graph *fuse_pull(struct pass_ctx *ctx, struct graph *g);
 /* Operands that CPUs multiply as bfloat16 are stored so (narrow.c). */
 struct graph *fuse_narrow(struct pass_ctx *ctx, struct graph *g);
+/* The kind of a device, "" for none; whether n multiplies bfloat16 values there; x as it is stored for that. */
+const char *fuse_kind(const struct graph *g, int device);
+bool fuse_is_product(const struct graph *g, const struct node *n, int device);
+struct node *fuse_narrowed(struct graph *out, struct node *x, int device, enum dtype d);
+/* What a loop's products need of its constants is made before the loop (hoist.c). */
+struct graph *fuse_hoist(struct pass_ctx *ctx, struct graph *g);
 struct graph *fuse_build(struct pass_ctx *ctx, const struct fusion *f);
 
 #endif

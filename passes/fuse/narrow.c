@@ -21,20 +21,25 @@ struct narrowing {
   const uint8_t *stored; /* by id: a rounded value that lies in 16 bits in memory */
 };
 
-static const char *kind_of(const struct graph *g, const struct node *n) {
-  return n->device < 0 || n->device >= g->config.target.ndevices
-             ? ""
-             : g->config.target.devices[n->device].name.kind;
+const char *fuse_kind(const struct graph *g, int device) {
+  return device < 0 || device >= g->config.target.ndevices ? "" : g->config.target.devices[device].name.kind;
 }
+
+static const char *kind_of(const struct graph *g, const struct node *n) { return fuse_kind(g, n->device); }
 
 static bool is_here(const struct graph *g, const struct node *n) {
   const char *kind = kind_of(g, n);
   return strcmp(kind, "cpu") == 0 || strcmp(kind, "gpu") == 0;
 }
 
-static bool is_product(const struct graph *g, const struct node *n) {
+bool fuse_is_product(const struct graph *g, const struct node *n, int device) {
+  const char *kind = fuse_kind(g, device);
   if (!node_attr(n, ATTR_precision)) return false;
-  return strcmp(kind_of(g, n), "cpu") == 0 || (strcmp(kind_of(g, n), "gpu") == 0 && n->op == OP_matmul);
+  return strcmp(kind, "cpu") == 0 || (strcmp(kind, "gpu") == 0 && n->op == OP_matmul);
+}
+
+static bool is_product(const struct graph *g, const struct node *n) {
+  return fuse_is_product(g, n, n->device);
 }
 
 static bool is_narrow(const struct node *x) { return dtype_is_narrow(x->type.dtype); }
@@ -64,7 +69,7 @@ static struct node *cast_on(struct graph *out, struct node *x, int device, enum 
   return build_cast(out, x, d);
 }
 
-static struct node *narrowed(struct graph *out, struct node *x, int device, enum dtype d) {
+struct node *fuse_narrowed(struct graph *out, struct node *x, int device, enum dtype d) {
   if (is_narrow(x) && x->type.dtype != d && !(x = cast_on(out, x, x->device, DT_F32))) return NULL;
   struct node *wide = is_narrow(x) ? NULL : unrounded(out, x, d);
   return cast_on(out, wide ? wide : x, device, d);
@@ -79,7 +84,7 @@ static struct node *product(struct graph *out, struct node *same, struct node **
   for (int i = 0; i < count; i++)
     if (all[i].key != ATTR_precision) attrs[same->nattrs++] = all[i];
   for (int i = 0; i < same->ninputs; i++)
-    if (!(in[i] = narrowed(out, in[i], same->device, DT_BF16))) return NULL;
+    if (!(in[i] = fuse_narrowed(out, in[i], same->device, DT_BF16))) return NULL;
   return graph_node(out, same);
 }
 
@@ -121,18 +126,18 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   struct node same = *n;
   same.inputs = in;
   if (is_product(out, n)) return product(out, &same, in);
-  if (r->stored[n->id]) return narrowed(out, in[0], n->device, op_of(n)->narrow);
+  if (r->stored[n->id]) return fuse_narrowed(out, in[0], n->device, op_of(n)->narrow);
   bool keeps = n->op == OP_copy || (n->op == OP_gather && is_here(out, n));
   if (n->op == OP_variable && is_stored(n) && is_here(out, n)) same.type.dtype = (uint8_t)node_storage(n);
   if (n->op == OP_assign && is_narrow(in[0])) {
     struct node *x = strcmp(kind_of(out, n), "cpu") == 0 ? unrounded(out, in[1], in[0]->type.dtype) : NULL;
     struct node *rows = x ? rows_in_place(out, in[0], x) : NULL;
     same.type.dtype = in[0]->type.dtype;
-    in[1] = rows ? rows : narrowed(out, in[1], n->device, in[0]->type.dtype);
+    in[1] = rows ? rows : fuse_narrowed(out, in[1], n->device, in[0]->type.dtype);
     return in[1] ? graph_node(out, &same) : NULL;
   }
   for (int i = 0; i < n->ninputs; i++) {
-    if (!is_narrow(in[i])) continue;
+    if (!is_narrow(in[i]) || is_narrow(n->inputs[i])) continue;
     if (keeps && i == 0)
       same.type.dtype = in[0]->type.dtype;
     else if (!(in[i] = cast_on(out, in[i], in[i]->device, DT_F32)))
