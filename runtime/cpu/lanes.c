@@ -4,7 +4,7 @@
 
 /* ---- memory ---- */
 
-enum { ROWS_AHEAD = 8 };
+enum { ROWS_AHEAD = 8, HEAVY_ROWS_AHEAD = 2 };
 
 LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef bytes) {
   return llvm.BuildGEP2(n->e->builder, i8(n), p, &bytes, 1, "");
@@ -34,16 +34,24 @@ static LLVMValueRef lane_address(struct cpu_loops *n, int a, int chunk) {
   return loops_advance(n, p, n->lane_offset[a]);
 }
 
-/* Sums of many columns take 256 bytes of each row: asks for those of a row some way below, which the processor does not
- * guess where rows are longer than that. */
-static void prefetch_column(struct cpu_loops *n, int a, LLVMValueRef p) {
-  int loop = n->order[n->k->rank - 1];
-  if (!is_reduce(n) || !vector_is_kept(n) || n->k->strip < MAX_UNROLL || n->k->still[a] >> loop & 1) return;
-  LLVMValueRef ahead = llvm.BuildMul(n->e->builder, n->stride[a][loop], int64(n, ROWS_AHEAD), "");
+/* Asks for what lies `rows` rounds of `loop` behind p. */
+static void prefetch(struct cpu_loops *n, int a, LLVMValueRef p, int loop, int rows) {
+  if (n->k->still[a] >> loop & 1) return;
+  LLVMValueRef ahead = llvm.BuildMul(n->e->builder, n->stride[a][loop], int64(n, rows), "");
   LLVMTypeRef t = llvm.TypeOf(p);
   LLVMValueRef args[] = {loops_advance(n, p, ahead), llvm.ConstInt(i32(n), 0, 0), llvm.ConstInt(i32(n), 3, 0),
                          llvm.ConstInt(i32(n), 1, 0)};
   emit_intrinsic(n->e, "llvm.prefetch", &t, 1, args, 4);
+}
+
+/* What a processor does not guess. Sums of many columns take 256 bytes of each row, and rows are longer. Parts of rows,
+ * slices say, are short, and a heavy body would wait for the first lines of each. */
+static void prefetch_rows(struct cpu_loops *n, int a, LLVMValueRef p) {
+  int innermost = n->order[n->k->rank - 1];
+  if (is_reduce(n) && vector_is_kept(n) && n->k->strip >= MAX_UNROLL && !n->mask)
+    prefetch(n, a, p, innermost, ROWS_AHEAD);
+  else if (!is_reduce(n) && n->heavy && n->vector_depth > 0)
+    prefetch(n, a, p, n->order[n->vector_depth - 1], HEAVY_ROWS_AHEAD);
 }
 
 static LLVMValueRef load_lanes(struct cpu_loops *n, int a, int chunk) {
@@ -52,8 +60,8 @@ static LLVMValueRef load_lanes(struct cpu_loops *n, int a, int chunk) {
   LLVMTypeRef t = emit_memory_type(e, d, KERNEL_LANES);
   LLVMValueRef p = lane_address(n, a, chunk), v;
   unsigned align = (unsigned)dtype_size(d);
+  if (n->k->args[a].vector == STRIDE_ONE) prefetch_rows(n, a, p);
   if (n->k->args[a].vector == STRIDE_ONE && n->mask == NULL) {
-    prefetch_column(n, a, p);
     v = llvm.BuildLoad2(e->builder, t, p, "");
     llvm.SetAlignment(v, align);
   } else {
