@@ -27,7 +27,7 @@
 
 /* Bytes of a row of C for which B is packed at a time, and tiles of A; the same where sums of pieces wait, in blocks
  * of so many tiles. */
-enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 1024, WAITING_TILES = 36 };
+enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 2048, WAITING_TILES = 36 };
 /* Rows of B that are asked for ahead, and how many of them stay in the first cache. */
 enum { AHEAD = 8, PART = 256, SHORT_PART = 64 };
 /* By measurements B is packed where more tiles than this read it downwards, and A where more do along. */
