@@ -12,22 +12,35 @@
 
 #include <string.h>
 
+/* By device: the next one that shares its memory, -1 behind the last. The first one is the memory's number. */
+static int *next_sharing(struct arena *a, const struct target *t) {
+  int *next = arena_new_array(a, (size_t)t->ndevices, int),
+      *last = arena_new_array(a, (size_t)t->ndevices, int);
+  for (int d = 0; d < t->ndevices; d++) {
+    int memory = t->devices[d].memory;
+    if (d != memory) next[last[memory]] = d;
+    last[memory] = d;
+    next[d] = -1;
+  }
+  return next;
+}
+
 /* A copy of x in the memory of the device, made for another one there, or x itself. */
-static struct node *nearest(const struct graph *out, struct node *x, int device) {
+static struct node *nearest(const struct graph *out, struct node *x, int device, const int *next) {
   const struct target *t = &out->config.target;
   if (t->devices[x->device].memory == t->devices[device].memory) return x;
-  for (int d = 0; d < t->ndevices; d++) {
-    if (d == device || t->devices[d].memory != t->devices[device].memory) continue;
+  for (int d = t->devices[device].memory; d >= 0; d = next[d]) {
+    if (d == device) continue;
     struct node *copy = graph_find(out, arena_printf(out->arena, "%s.copy_%d", x->name, d));
     if (copy && copy->op == OP_copy && copy->inputs[0] == x && copy->device == d) return copy;
   }
   return x;
 }
 
-static struct node *copy_to(struct graph *out, struct node *x, int device) {
+static struct node *copy_to(struct graph *out, struct node *x, int device, const int *next) {
   const struct device *devices = out->config.target.devices;
   const char *name = arena_printf(out->arena, "%s.copy_%d", x->name, device);
-  x = nearest(out, x, device);
+  x = nearest(out, x, device, next);
   build_at(out, x);
   out->at.device = device;
   out->at.want = NULL;
@@ -41,12 +54,12 @@ static struct node *copy_to(struct graph *out, struct node *x, int device) {
 
 static struct node *bring(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                           void *user) {
-  (void)ctx, (void)user;
+  (void)ctx;
   bool relay = n->op == OP_identity && n->dist == in[0]->dist; /* else it is a tower's share */
-  if (relay && in[0]->device != n->device) return copy_to(out, in[0], n->device);
+  if (relay && in[0]->device != n->device) return copy_to(out, in[0], n->device, user);
   for (int k = 0; k < n->ninputs; k++)
     if (n->op != OP_copy && !is_collective(n) && in[k]->device != n->device)
-      in[k] = copy_to(out, in[k], n->device);
+      in[k] = copy_to(out, in[k], n->device, user);
   struct node same = *n;
   same.inputs = in;
   return graph_node(out, &same);
@@ -65,5 +78,5 @@ static bool has_work(struct pass_ctx *ctx, const struct graph *g) {
 
 struct graph *pass_copies(struct pass_ctx *ctx, struct graph *g) {
   if (!has_work(ctx, g)) return g;
-  return rebuild(ctx, g, NULL, bring, NULL);
+  return rebuild(ctx, g, NULL, bring, next_sharing(ctx->scratch, &g->config.target));
 }

@@ -60,9 +60,10 @@ static bool make_attempt(struct search *x, struct attempt *out) {
   if (g) g = pass_fuse(&ctx, g);
   if (g) g->stage = STAGE_FUSED;
   out->plan = g ? (x->s->transport ? plan_build_processes : plan_build)(ctx.arena, g, &x->s->diags) : NULL;
-  const uint8_t *purposes = out->plan ? graph_purposes(ctx.scratch, g) : NULL;
+  struct inventory v = {0};
+  if (out->plan) v = plan_inventory(ctx.scratch, out->plan);
   for (int d = 0; out->plan && d < out->plan->ndevices; d++) {
-    struct memory_need need = memory_need(ctx.scratch, out->plan, purposes, d);
+    struct memory_need need = memory_need(ctx.scratch, &v, d);
     if (need.total > out->need.total) out->need = need, out->device = d;
   }
   arena_destroy_guarded(ctx.scratch, &guard);

@@ -80,25 +80,35 @@ static const struct share *common(const struct meaning *a, const struct meaning 
 
 /* ---- joining shares ---- */
 
+/* The first tower of a set, the one behind its last, and how many there are. */
+struct extent {
+  int first, end, count;
+};
+
+static struct extent extent_of(const struct certify *c, const uint64_t *set) {
+  struct extent e = {-1, 0, 0};
+  for (int i = 0; i < c->words; i++) {
+    if (!set[i]) continue;
+    if (e.first < 0) e.first = 64 * i + __builtin_ctzll(set[i]);
+    e.end = 64 * (i + 1) - __builtin_clzll(set[i]);
+    e.count += __builtin_popcountll(set[i]);
+  }
+  return e;
+}
+
 /* The fixed tree cuts a range behind the largest power of two below its length. */
 static bool is_fixed(const struct certify *c, const uint64_t *a, const uint64_t *b) {
-  int lo[2] = {-1, -1}, hi[2] = {0, 0}, count[2] = {0, 0};
-  for (int t = 0; t < c->towers; t++)
-    for (int k = 0; k < 2; k++) {
-      if (!certify_has(k ? b : a, t)) continue;
-      if (lo[k] < 0) lo[k] = t;
-      hi[k] = t + 1;
-      count[k]++;
-    }
-  int first = lo[0] < lo[1] ? 0 : 1, half = 1;
-  while (2 * half < count[0] + count[1]) half *= 2;
-  return hi[0] - lo[0] == count[0] && hi[1] - lo[1] == count[1] && hi[first] == lo[!first] &&
-         count[first] == half;
+  struct extent x = extent_of(c, a), y = extent_of(c, b);
+  struct extent before = x.first < y.first ? x : y, behind = x.first < y.first ? y : x;
+  int half = 1;
+  while (2 * half < x.count + y.count) half *= 2;
+  return x.end - x.first == x.count && y.end - y.first == y.count && before.end == behind.first &&
+         before.count == half;
 }
 
 static int common_tower(const struct certify *c, const uint64_t *a, const uint64_t *b) {
-  for (int t = 0; t < c->towers; t++)
-    if (certify_has(a, t) && certify_has(b, t)) return t;
+  for (int i = 0; i < c->words; i++)
+    if (a[i] & b[i]) return 64 * i + __builtin_ctzll(a[i] & b[i]);
   return -1;
 }
 

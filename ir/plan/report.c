@@ -56,13 +56,38 @@ enum purpose buffer_purpose(const struct plan *p, const uint8_t *purposes, const
   return n ? (enum purpose)purposes[n->id] : PURPOSE_ACTIVATION;
 }
 
+/* `device` by number; what has none, has a negative one. */
+static struct held hold(struct arena *a, const int *device, int count, int ndevices) {
+  int *first = arena_new_array(a, (size_t)ndevices + 2, int),
+      *number = arena_new_array(a, (size_t)count, int);
+  for (int i = 0; i < count; i++)
+    if (device[i] >= 0) first[device[i] + 2]++;
+  for (int d = 0; d < ndevices; d++) first[d + 2] += first[d + 1];
+  for (int i = 0; i < count; i++)
+    if (device[i] >= 0) number[first[device[i] + 1]++] = i;
+  return (struct held){first, number};
+}
+
+struct inventory plan_inventory(struct arena *a, const struct plan *p) {
+  const struct graph *g = p->graph;
+  int nodes = (int)g->count,
+      *device = arena_new_array(a, (size_t)(nodes > p->nbuffers ? nodes : p->nbuffers), int);
+  struct inventory v = {.plan = p, .purposes = graph_purposes(a, g)};
+  for (int i = 0; i < p->nbuffers; i++) device[i] = p->buffers[i].device;
+  v.buffers = hold(a, device, p->nbuffers, p->ndevices);
+  for (int i = 0; i < nodes; i++) device[i] = g->nodes[i]->device;
+  v.nodes = hold(a, device, nodes, p->ndevices);
+  return v;
+}
+
 /* The first step at which the most bytes are alive. */
-static void find_peak(struct arena *a, const struct plan *p, int device, struct memory_need *out) {
+static void find_peak(struct arena *a, const struct inventory *v, int device, struct memory_need *out) {
+  const struct plan *p = v->plan;
   int nsteps = p->devices[device].nsteps;
   int64_t *change = arena_new_array(a, (size_t)nsteps + 2, int64_t), live = 0;
-  for (int i = 0; i < p->nbuffers; i++) {
-    const struct plan_buffer *b = &p->buffers[i];
-    if (b->device != device || b->region != REGION_ARENA) continue;
+  for (int i = v->buffers.first[device]; i < v->buffers.first[device + 1]; i++) {
+    const struct plan_buffer *b = &p->buffers[v->buffers.number[i]];
+    if (b->region != REGION_ARENA) continue;
     change[b->first] += b->bytes;
     if (b->last < nsteps) change[b->last + 1] -= b->bytes;
   }
@@ -72,14 +97,14 @@ static void find_peak(struct arena *a, const struct plan *p, int device, struct 
   }
 }
 
-struct memory_need memory_need(struct arena *a, const struct plan *p, const uint8_t *purposes, int device) {
+struct memory_need memory_need(struct arena *a, const struct inventory *v, int device) {
+  const struct plan *p = v->plan;
   struct memory_need m = {.arena = p->devices[device].bytes[REGION_ARENA]};
-  find_peak(a, p, device, &m);
+  find_peak(a, v, device, &m);
   m.total = m.arena;
-  for (int i = 0; i < p->nbuffers; i++) {
-    const struct plan_buffer *b = &p->buffers[i];
-    if (b->device != device) continue;
-    enum purpose purpose = buffer_purpose(p, purposes, b);
+  for (int i = v->buffers.first[device]; i < v->buffers.first[device + 1]; i++) {
+    const struct plan_buffer *b = &p->buffers[v->buffers.number[i]];
+    enum purpose purpose = buffer_purpose(p, v->purposes, b);
     if (b->region == REGION_ARENA) {
       if (b->first <= m.step && b->last >= m.step) m.at_peak[purpose] += b->bytes;
       continue;
@@ -102,12 +127,10 @@ bool is_repeated(const struct node *n) {
   return n->inputs[0]->op == OP_fused && is_marked(body->outputs[node_int(n, ATTR_index)].node);
 }
 
-struct repeated plan_repeated(const struct plan *p, int device) {
+struct repeated plan_repeated(const struct inventory *v, int device) {
   struct repeated r = {0};
-  const struct graph *g = p->graph;
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    if (n->device != device) continue;
+  for (int i = v->nodes.first[device]; i < v->nodes.first[device + 1]; i++) {
+    const struct node *n = v->plan->graph->nodes[v->nodes.number[i]];
     const struct graph *body = n->op == OP_fused ? node_attr(n, ATTR_body)->body : NULL;
     for (uint32_t k = 0; body && k < body->count; k++)
       if (is_marked(body->nodes[k])) r.flops += node_flops(body->nodes[k]);

@@ -25,6 +25,18 @@ uint8_t *graph_purposes(struct arena *a, const struct graph *g);
 /* Of what a buffer holds first. */
 enum purpose buffer_purpose(const struct plan *p, const uint8_t *purposes, const struct plan_buffer *b);
 
+/* What each device of a plan holds, so that all of them are gone through once: numbers of its buffers and ids of its
+ * nodes, ascending; those of device d end where those of d + 1 begin. */
+struct inventory {
+  const struct plan *plan;
+  const uint8_t *purposes; /* of the plan's graph */
+  struct held {
+    const int *first, *number;
+  } buffers, nodes;
+};
+/* Lives in `a`. */
+struct inventory plan_inventory(struct arena *a, const struct plan *p);
+
 struct memory_need {
   int64_t total;                  /* variables, slots, constants and the arena */
   int64_t fixed[PURPOSE_COUNT];   /* outside of the arena */
@@ -37,12 +49,11 @@ struct repeated {
   int values; /* that are stored */
   int64_t bytes, flops;
 };
-struct repeated plan_repeated(const struct plan *p, int device);
+struct repeated plan_repeated(const struct inventory *v, int device);
 /* Whether `n`, a node of the plan's graph, or of a kernel what it gives, is computed for the second time. */
 bool is_repeated(const struct node *n);
 
-/* `purposes` are those of the plan's graph. */
-struct memory_need memory_need(struct arena *a, const struct plan *p, const uint8_t *purposes, int device);
+struct memory_need memory_need(struct arena *a, const struct inventory *v, int device);
 
 /* A copy from one device to another, or what a device's part of a collective sends to the next one: see
  * collective_bytes. NCCL may take another way. */

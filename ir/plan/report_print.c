@@ -9,12 +9,12 @@
 
 static long long gaps(const struct memory_need *m) { return (long long)(m->arena - m->peak); }
 
-static void print_live(struct str *s, const struct plan *p, const uint8_t *purposes, int device, int at) {
-  for (int i = 0; i < p->nbuffers; i++) {
-    const struct plan_buffer *b = &p->buffers[i];
-    if (b->device != device || b->region != REGION_ARENA || b->first > at || b->last < at) continue;
+static void print_live(struct str *s, const struct inventory *v, int device, int at) {
+  for (int i = v->buffers.first[device]; i < v->buffers.first[device + 1]; i++) {
+    const struct plan_buffer *b = &v->plan->buffers[v->buffers.number[i]];
+    if (b->region != REGION_ARENA || b->first > at || b->last < at) continue;
     str_printf(s, "      %10lld at %-10lld %s, %s of steps %d to ", (long long)b->bytes, (long long)b->offset,
-               b->name, purpose_names[buffer_purpose(p, purposes, b)], b->first);
+               b->name, purpose_names[buffer_purpose(v->plan, v->purposes, b)], b->first);
     if (b->last == INT_MAX)
       str_put(s, "the end\n");
     else
@@ -28,14 +28,14 @@ static void print_sums(struct str *s, const int64_t *sums, const char *indent) {
 }
 
 /* What is not kept for the backward pass: how much, and by name. */
-static void print_repeated(struct str *s, const struct plan *p, int device) {
-  struct repeated r = plan_repeated(p, device);
+static void print_repeated(struct str *s, const struct inventory *v, int device) {
+  struct repeated r = plan_repeated(v, device);
   if (!r.flops && !r.values) return;
   str_printf(s, "    %12lld computed again, %d value%s, by %lld operations\n", (long long)r.bytes, r.values,
              r.values == 1 ? "" : "s", (long long)r.flops);
-  for (uint32_t i = 0; i < p->graph->count; i++) {
-    const struct node *n = p->graph->nodes[i];
-    if (n->device != device || !is_repeated(n) || node_is_strided(n) || op_of(n)->view) continue;
+  for (int i = v->nodes.first[device]; i < v->nodes.first[device + 1]; i++) {
+    const struct node *n = v->plan->graph->nodes[v->nodes.number[i]];
+    if (!is_repeated(n) || node_is_strided(n) || op_of(n)->view) continue;
     str_printf(s, "      %10lld %s\n", (long long)type_bytes(&n->type), n->name);
   }
 }
@@ -43,10 +43,10 @@ static void print_repeated(struct str *s, const struct plan *p, int device) {
 void plan_print_memory(struct str *s, const struct plan *p) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
-  const uint8_t *purposes = graph_purposes(a, p->graph);
+  struct inventory v = plan_inventory(a, p);
   str_printf(s, "memory %s {\n", p->graph->name);
   for (int d = 0; d < p->ndevices; d++) {
-    struct memory_need m = memory_need(a, p, purposes, d);
+    struct memory_need m = memory_need(a, &v, d);
     str_printf(s, "  %s: %lld bytes\n", plan_device_text(p, d), (long long)m.total);
     print_sums(s, m.fixed, "    ");
     str_printf(s, "    %12lld arena", (long long)m.arena);
@@ -54,8 +54,8 @@ void plan_print_memory(struct str *s, const struct plan *p) {
     str_putc(s, '\n');
     print_sums(s, m.at_peak, "      ");
     if (gaps(&m)) str_printf(s, "      %12lld gaps\n", gaps(&m));
-    if (m.peak) print_live(s, p, purposes, d, m.step);
-    print_repeated(s, p, d);
+    if (m.peak) print_live(s, &v, d, m.step);
+    print_repeated(s, &v, d);
   }
   str_put(s, "}\n");
   arena_destroy_guarded(a, &guard);
@@ -113,12 +113,12 @@ static void json_sums(struct str *s, const int64_t *sums) {
 void plan_print_memory_json(struct str *s, const struct plan *p) {
   struct arena_guard guard;
   struct arena *a = arena_create_guarded(&guard);
-  const uint8_t *purposes = graph_purposes(a, p->graph);
+  struct inventory v = plan_inventory(a, p);
   str_put(s, "{\"graph\": ");
   text_print_json(s, p->graph->name);
   str_put(s, ", \"devices\": [");
   for (int d = 0; d < p->ndevices; d++) {
-    struct memory_need m = memory_need(a, p, purposes, d);
+    struct memory_need m = memory_need(a, &v, d);
     str_put(s, d ? ",\n  {\"name\": " : "\n  {\"name\": ");
     text_print_json(s, plan_device_text(p, d));
     str_printf(s, ", \"bytes\": %lld, \"fixed\": ", (long long)m.total);
@@ -126,7 +126,7 @@ void plan_print_memory_json(struct str *s, const struct plan *p) {
     str_printf(s, ", \"arena\": %lld, \"peak\": %lld, \"step\": %d, \"at_peak\": ", (long long)m.arena,
                (long long)m.peak, m.step);
     json_sums(s, m.at_peak);
-    struct repeated r = plan_repeated(p, d);
+    struct repeated r = plan_repeated(&v, d);
     str_printf(s, ", \"again\": {\"values\": %d, \"bytes\": %lld, \"operations\": %lld}}", r.values,
                (long long)r.bytes, (long long)r.flops);
   }

@@ -40,9 +40,9 @@ static int64_t arena_of(struct arena *a, const char *text, const char *device) {
 
 /* The numbers that are shown of a device add up. */
 static const char *sums_wrong(struct arena *a, const struct plan *p) {
-  const uint8_t *purposes = graph_purposes(a, p->graph);
+  struct inventory v = plan_inventory(a, p);
   for (int d = 0; d < p->ndevices; d++) {
-    struct memory_need m = memory_need(a, p, purposes, d);
+    struct memory_need m = memory_need(a, &v, d);
     int64_t fixed = 0, live = 0;
     for (int k = 0; k < PURPOSE_COUNT; k++) fixed += m.fixed[k], live += m.at_peak[k];
     int64_t stored = p->devices[d].bytes[REGION_VARIABLE] + p->devices[d].bytes[REGION_CONSTANT];
