@@ -105,6 +105,7 @@ struct tensor certify_compute(struct numbers *z, const struct node *n, const str
     of[k] = single ? converted(z, &in[k], DT_F32) : in[k];
   }
   if (type_is_symbolic(type)) return certify_gap(z, n, "its type depends on the batch");
+  if (n->op == OP_scan) return certify_gap(z, n, "its body is not computed in f64");
   struct tensor out = compute(z, n, narrow ? type : &wide, of);
   return narrow ? converted(z, &out, DT_F64) : out;
 }

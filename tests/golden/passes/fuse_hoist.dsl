@@ -8,6 +8,7 @@
 # RUN: %FileCheck --check-prefix=BF16 %s < %t.bf16.dg
 # RUN: %dgc opt --passes= %t.bf16.dg | %golden %t.bf16.dg
 # RUN: %dgc compile --emit fused --batch 8 --devices gpu:0 %s | %FileCheck --check-prefix=GPU %s
+# RUN: %dgc verify --batch 8 --numeric %s 2>&1 | %FileCheck --check-prefix=NUMBERS %s
 
 # CHECK:       h.last = scan x, s, w, v {{.*}}{
 # CHECK:       [[W:h.last.grad.scan.transpose]] = transpose w
@@ -23,6 +24,8 @@
 # BF16:        matmul {{[^ ]+}}, [[W]] {transpose_b=1} : f32[8,4]
 
 # GPU-NOT:     = transpose w
+# NUMBERS:     warning: numbers: h.last (scan) cannot be computed: its body is not computed in f64
+# NUMBERS:     not compared: {{.*}}w, v
 model loop(precision = "f32") with precision = precision {
   input x : f32[B, 4]
   var s : f32[3] = ones()
