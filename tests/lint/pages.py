@@ -7,7 +7,7 @@ import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-pages = [*root.glob("*.md"), *(root / "docs").glob("*.md")]
+pages = [*root.glob("*.md"), *(root / "docs").glob("*.md"), root / "tests/README.md"]
 wrong, linked = [], {}
 for page in pages:
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
