@@ -8,10 +8,10 @@ model chars(length = 48, width = 64, blocks = 2, heads = 4, count = 96, temperat
 
   embed  = nn.embedding.new(256, width)
   reader = nn.transformer_encoder.new(blocks, heads, 4 * width, causal = true, rotate = true)
-  x      = embed(cast(text, i32))
+  x      = embed(text)
   h      = reader(x)
   logits = h @ transpose(embed.table)
-  loss   = softmax_cross_entropy(logits, cast(next, i32))
+  loss   = softmax_cross_entropy(logits, next)
 
   # It reads what is given once more, step by step, and writes `count` characters.
   letter = cast(text[:, 0], i32)
@@ -27,7 +27,7 @@ model chars(length = 48, width = 64, blocks = 2, heads = 4, count = 96, temperat
   }
 
   train   mean(loss) with [clip_by_global_norm(1.0), adam(rate = rate)]
-  metric  accuracy = mean(correct(reshape(logits, [B * length, 256]), reshape(cast(next, i32), [B * length])))
+  metric  accuracy = mean(correct(logits, next))
   predict written  = cast(all[:, length:], u8)
 
   data train {
