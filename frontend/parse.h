@@ -26,7 +26,6 @@ struct parser {
 };
 
 /* Constructors: bison's actions. They report what a token cannot be (a number too large, say) and go on. */
-struct expr *ast_leaf(struct parser *p, struct loc loc, enum expr_kind kind);
 struct expr *ast_int(struct parser *p, struct loc loc, struct slice text);
 struct expr *ast_float(struct parser *p, struct loc loc, struct slice text);
 struct expr *ast_string(struct parser *p, struct loc loc, struct slice text);

@@ -21,7 +21,7 @@ static struct expr *set_depth(struct parser *p, struct expr *e, int depth) {
   return e;
 }
 
-struct expr *ast_leaf(struct parser *p, struct loc loc, enum expr_kind kind) {
+static struct expr *ast_leaf(struct parser *p, struct loc loc, enum expr_kind kind) {
   struct expr *e = arena_new(p->arena, struct expr);
   e->kind = kind;
   e->loc = loc;

@@ -205,7 +205,6 @@ void bind(struct resolver *r, const char *name, struct loc loc, struct value val
 const char *name_bound_again(struct resolver *r, const char *name);
 void scope_push(struct resolver *r);
 void scope_pop(struct resolver *r);
-struct value builtin_name(struct resolver *r, const char *name);
 /* A function of the language that is not written in it. */
 bool is_built_in(const char *name);
 

@@ -25,7 +25,7 @@ bool is_built_in(const char *name) {
   return builtin_find(name) || (op < OP_COUNT && is_function(op));
 }
 
-struct value builtin_name(struct resolver *r, const char *name) {
+static struct value builtin_name(struct resolver *r, const char *name) {
   enum dtype d;
   bool type = dtype_parse(name, strlen(name), &d);
   if (type && dtype_is_narrow(d)) return (struct value){.kind = VALUE_STRING, .string = dtype_name(d)};

@@ -20,7 +20,7 @@ int64_t dim_of_value(const struct value *v) {
 
 enum { MAX_SHOWN = 200 }; /* bytes after which a list is cut */
 
-void value_print(struct str *s, const struct value *v) {
+static void value_print(struct str *s, const struct value *v) {
   switch (v->kind) {
   case VALUE_ERROR: str_put(s, "?"); break;
   case VALUE_NONE: str_put(s, "none"); break;

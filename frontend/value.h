@@ -126,7 +126,6 @@ static inline bool value_is_scalar(const struct value *v) {
 struct value value_dim(int64_t dim);
 int64_t dim_of_value(const struct value *v);
 /* As the language writes it: `512`, `[1, 2]`, `f32[B,784]`, `nn.dense`. */
-void value_print(struct str *s, const struct value *v);
 const char *value_text(struct arena *a, const struct value *v);
 /* What it is, for messages: "a list", "f32[B,784]". */
 const char *value_describe(struct arena *a, const struct value *v);

@@ -116,7 +116,7 @@ static bool same_card(const struct device_name *a, const struct device_name *b) 
   return str_same(a->kind, "gpu") && str_same(b->kind, "gpu") && a->index == b->index && same_task(a, b);
 }
 
-int target_usual_memory(const struct target *t, int i) {
+static int target_usual_memory(const struct target *t, int i) {
   const struct device_name *name = &t->devices[i].name;
   for (int k = 0; k < i; k++) {
     const struct device_name *other = &t->devices[k].name;

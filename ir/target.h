@@ -45,10 +45,8 @@ const char *device_name_text(struct arena *a, struct device_name n);
 /* "cpu:0-1,gpu:0", "cpu:0,cpu:3", "gpu:0/0-3", "/job:worker/task:0/cpu:0". An error in `d` (at `loc`) and false
  * if it is malformed, holds a device twice, a GPU whole and in parts, or more than MAX_TARGET_DEVICES. */
 bool target_parse(struct arena *a, const char *list, struct target *out, struct diags *d, struct loc loc);
-/* The first device of the list up to `i` whose memory this one has, unless a text says otherwise: all CPUs of a
- * task share one, and all parts of a GPU. */
-int target_usual_memory(const struct target *t, int i);
-/* The same for all devices. */
+/* For each device the first one of the list whose memory it has, unless a text says otherwise: all CPUs of a task share
+ * one, and all parts of a GPU. */
 const int *target_usual_memories(struct arena *a, const struct target *t);
 /* Adds /cpu:0 of the task of device `like`, which every machine has, behind the others, in an array of `a`, as
  * storage. Its number. */

@@ -131,9 +131,6 @@ void exec_trace_stand(struct lane *lane, const struct command *c);
 int exec_awaited(const struct exec *e, int device, const struct command *c);
 /* Adds a run that took so long to what the process has done with its time. */
 void exec_tally(struct exec *e, uint64_t time);
-/* Where this process stands, as runtime/mpi/watch.h has it; `e` is the struct exec. */
-struct whereabouts;
-void exec_whereabouts(void *e, int device, struct whereabouts *out);
 /* Answers other processes, false if one of them has ended; and asks them, when the deadline has passed. */
 bool exec_answer(struct exec *e);
 void exec_inquire(struct exec *e);

@@ -210,7 +210,8 @@ static void say_wait(const struct exec *e, const struct message *m, int device, 
   snprintf(out->what, sizeof out->what, "%s %s", comes ? "sent" : "taken", value);
 }
 
-void exec_whereabouts(void *exec, int device, struct whereabouts *out) {
+/* Where this process stands, as runtime/mpi/watch.h has it; `exec` is the struct exec. */
+static void exec_whereabouts(void *exec, int device, struct whereabouts *out) {
   struct exec *e = exec;
   const struct lane *l = lane_in_question(e, device);
   for (int hops = 0; l && hops < e->nlanes; hops++) {

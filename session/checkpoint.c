@@ -181,16 +181,12 @@ enum dgc_status session_save_end(struct dgc_session *s, const char *path) {
   return agreed(s, path, session_save_wait(s, path, &s->diags) ? DGC_OK : DGC_RUNTIME);
 }
 
-enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite) {
-  enum dgc_status status = session_save_begin(s, path, finite);
-  return status ? status : session_save_end(s, path);
-}
-
 static enum dgc_status save(struct dgc_session *s, const char *path) {
   enum dgc_status status = session_may_write(s, "the file to save to", path);
   if (!status) status = session_open(s);
   if (!status) status = session_init(s);
-  return status ? status : session_save(s, path, false);
+  if (!status) status = session_save_begin(s, path, false);
+  return status ? status : session_save_end(s, path);
 }
 
 enum dgc_status dgc_save(struct dgc_session *s, const char *path) { CALL(s, save(s, path)); }

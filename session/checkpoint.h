@@ -7,10 +7,9 @@
 
 #include "runtime/checkpoint.h"
 
-/* `finite`: an error, and nothing is written, if a variable that is trained is not. */
-enum dgc_status session_save(struct dgc_session *s, const char *path, bool finite);
-/* The same in two parts: a copy of all, which a thread of the first process begins to write; and waiting for what is
- * written yet, which fails if that did. All processes have to call them. */
+/* To save is two parts: a copy of all, which a thread of the first process begins to write; and waiting for what is
+ * written yet, which fails if that did. All processes have to call them. `finite`: an error, and nothing is written, if
+ * a variable that is trained is not. */
 enum dgc_status session_save_begin(struct dgc_session *s, const char *path, bool finite);
 enum dgc_status session_save_end(struct dgc_session *s, const char *path);
 /* Whether something could not be written, which session_save_end will report. */

@@ -40,7 +40,7 @@ struct free_training {
   struct free_hooks hooks;
   void *training;
   struct free *free;
-  struct free_cast cast;
+  struct free_roles roles;
   struct step_of_worker *steps; /* by worker */
   int self;                     /* the worker that this process is; -1: a server */
   int64_t rows[SIZES];
@@ -53,7 +53,7 @@ static int number_of(const int *list, int count, int process) {
   return -1;
 }
 
-static void find_cast(struct dgc_session *s, struct free_cast *out) {
+static void find_roles(struct dgc_session *s, struct free_roles *out) {
   size_t n = (size_t)s->target.ndevices;
   int *workers = arena_new_array(s->call, n, int), *servers = arena_new_array(s->call, n, int);
   out->nworkers = session_workers(s, workers, servers, &out->nservers);
@@ -80,9 +80,9 @@ enum dgc_status session_free_allowed(struct dgc_session *s) {
 }
 
 void session_free_loader(struct dgc_session *s, struct loader_options *o) {
-  struct free_cast cast;
-  find_cast(s, &cast);
-  bool all = cast.nworkers == 1 && cast.workers[0] == s->transport->rank;
+  struct free_roles roles;
+  find_roles(s, &roles);
+  bool all = roles.nworkers == 1 && roles.workers[0] == s->transport->rank;
   o->towers = !all; /* of one tower none is this process's: rows are read when they are asked for */
 }
 
@@ -238,7 +238,7 @@ static enum dgc_status answer(struct free_training *f, int worker) {
 static bool poll(void *user) {
   struct free_training *f = user;
   enum dgc_status status = DGC_OK;
-  for (int i = 0; !status && i < f->cast.nworkers; i++)
+  for (int i = 0; !status && i < f->roles.nworkers; i++)
     if (f->steps[i].busy) status = answer(f, i);
   return !fails(f, status);
 }
@@ -255,7 +255,7 @@ static enum dgc_status plan_step(struct free_training *f, int worker, int size) 
   struct step_of_worker *w = &f->steps[worker];
   const struct transport *t = f->self == worker ? s->transport : NULL;
   if (f->self < 0) {
-    w->boxes[size] = mailbox_create(s->transport, f->cast.workers[worker]);
+    w->boxes[size] = mailbox_create(s->transport, f->roles.workers[worker]);
     if (!w->boxes[size]) return session_fail(s, DGC_RUNTIME, "out of memory");
     t = mailbox_transport(w->boxes[size]);
   }
@@ -267,7 +267,7 @@ static enum dgc_status plan_step(struct free_training *f, int worker, int size) 
 
 static enum dgc_status plan_all(struct free_training *f) {
   enum dgc_status status = DGC_OK;
-  for (int i = 0; !status && i < f->cast.nworkers; i++)
+  for (int i = 0; !status && i < f->roles.nworkers; i++)
     for (int k = 0; !status && k < SIZES; k++)
       if (k == 0 || f->rows[k] != f->rows[0]) status = plan_step(f, i, k);
   return status;
@@ -275,11 +275,11 @@ static enum dgc_status plan_all(struct free_training *f) {
 
 /* Only the first process says so. */
 static void say_free(const struct free_training *f) {
-  if (f->s->transport->rank > 0 || f->cast.nworkers == 1) return;
+  if (f->s->transport->rank > 0 || f->roles.nworkers == 1) return;
   diag_note(&f->s->diags, LOC_NONE,
             "staleness free: %d workers apply their gradients as they come, each with a batch of its own: no "
             "bits are promised",
-            f->cast.nworkers);
+            f->roles.nworkers);
 }
 
 enum dgc_status session_free_open(struct dgc_session *s, const struct dataset *ds, struct loader *loader,
@@ -288,24 +288,24 @@ enum dgc_status session_free_open(struct dgc_session *s, const struct dataset *d
   static const struct free_acts acts = {do_step, begin, apply, poll, wants};
   struct free_training *f = *out = arena_new(s->call, struct free_training);
   *f = (struct free_training){.s = s, .data = ds, .loader = loader, .hooks = *hooks, .training = training};
-  find_cast(s, &f->cast);
-  f->self = number_of(f->cast.workers, f->cast.nworkers, s->transport->rank);
-  f->steps = arena_new_array(s->call, (size_t)f->cast.nworkers, struct step_of_worker);
-  for (int i = 0; i < f->cast.nworkers; i++)
+  find_roles(s, &f->roles);
+  f->self = number_of(f->roles.workers, f->roles.nworkers, s->transport->rank);
+  f->steps = arena_new_array(s->call, (size_t)f->roles.nworkers, struct step_of_worker);
+  for (int i = 0; i < f->roles.nworkers; i++)
     f->steps[i].columns = arena_new_array(s->call, (size_t)ds->ncolumns, struct tensor);
   f->rows[0] = loader_batch_rows(loader, 0);
   f->rows[1] = loader_batch_rows(loader, loader_batches_per_epoch(loader) - 1);
   enum dgc_status status = plan_all(f);
   if (status) return status;
   say_free(f);
-  f->free = free_create(s->call, s->transport, &f->cast, s->free_bound, &acts, f);
+  f->free = free_create(s->call, s->transport, &f->roles, s->free_bound, &acts, f);
   return f->free ? DGC_OK : session_device_failed(s);
 }
 
 void session_free_close(struct free_training *f) {
   if (!f) return;
   free_destroy(f->free);
-  for (int i = 0; f->steps && i < f->cast.nworkers; i++)
+  for (int i = 0; f->steps && i < f->roles.nworkers; i++)
     for (int k = 0; k < SIZES; k++) {
       worker_unload(&f->steps[i].sizes[k]);
       mailbox_destroy(f->steps[i].boxes[k]);

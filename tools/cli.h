@@ -168,7 +168,5 @@ void cli_print_bench(const struct cli *c, const struct dgc_bench *b);
 void cli_print_tasks_json(struct dgc_session *s);
 void cli_json_string(FILE *f, const char *text);
 void cli_json_number(FILE *f, double value);
-/* The shortest decimal with at most `digits` digits; the same in every locale. */
-void cli_number(FILE *f, double value, int digits);
 
 #endif

@@ -36,8 +36,8 @@ int cli_status(struct cli *c, enum dgc_status status) {
   return status == DGC_OK && c->failed ? DGC_RUNTIME : (int)status;
 }
 
-/* The tool never calls setlocale, so printf's point is a point. */
-void cli_number(FILE *f, double value, int digits) { fprintf(f, "%.*g", digits, value); }
+/* The shortest decimal with at most `digits` digits. The tool never calls setlocale, so printf's point is a point. */
+static void put_number(FILE *f, double value, int digits) { fprintf(f, "%.*g", digits, value); }
 
 void cli_json_number(FILE *f, double value) {
   if (!isfinite(value)) {
@@ -102,7 +102,7 @@ void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int coun
       cli_json_number(stdout, m[i].value);
     } else {
       printf("%s ", m[i].name);
-      cli_number(stdout, m[i].value, 6);
+      put_number(stdout, m[i].value, 6);
       fputc('\n', stdout);
     }
   }
@@ -124,7 +124,7 @@ void cli_print_step(const struct cli *c, int64_t step, const struct dgc_metric *
       cli_json_number(stdout, m[i].value);
     } else {
       printf("  %s ", m[i].name);
-      cli_number(stdout, m[i].value, 6);
+      put_number(stdout, m[i].value, 6);
     }
   }
   fputs(c->json ? "}\n" : "\n", stdout);

@@ -24,7 +24,8 @@ enum attr_kind attr_kind_of(enum attr_key key) { return attr_table[key].kind; }
 
 enum attr_rule attr_rule_of(enum attr_key key) { return attr_table[key].rule; }
 
-const char *attr_words(enum attr_key key) { return attr_table[key].words; }
+/* "sum mean"; "" unless the rule is RULE_WORD */
+static const char *attr_words(enum attr_key key) { return attr_table[key].words; }
 
 enum attr_key attr_lookup(const char *name, size_t len) {
   for (int i = 0; i < ATTR_COUNT; i++)
@@ -74,7 +75,7 @@ static const char *check_sizes(const struct attr *a, struct arena *arena) {
   return NULL;
 }
 
-const char *attr_check(const struct node *n, const struct attr *a, struct arena *arena) {
+static const char *attr_check(const struct node *n, const struct attr *a, struct arena *arena) {
   const char *name = attr_name(a->key), *why;
   bool typed = op_of(n)->traits & OP_TYPED;
   const struct type *x = n->ninputs && op_of(n)->kind != KIND_SOURCE ? &n->inputs[0]->type : &n->type;

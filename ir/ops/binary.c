@@ -10,7 +10,8 @@
 #define BIN(op, l, r) s_binary(p, S_##op, (l), (r))
 #define K(v)          s_const(p, s_dtype(p, a), (v))
 
-#define FILL(v)       build_fill(c->g, &y->type, (v))
+#define FILL(v) build_fill(c->g, &y->type, (v))
+/* In this order, whatever the compiler: see ir/graph/build.h. */
 #define TWO(op, l, r) (grad_hold(c, (l)), grad_hold(c, (r)), grad_build(c, OP_##op, 2))
 #define MUL(l, r)     TWO(mul, l, r)
 #define DIV(l, r)     TWO(div, l, r)

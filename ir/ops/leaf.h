@@ -46,7 +46,6 @@ struct window_run {
   int64_t begin, end;
 };
 struct window_run window_run(const struct windows *w, int axis, int64_t o);
-bool window_sees(const struct windows *w, int axis, int64_t o, int64_t i);
 /* The element of x that the window of element e chooses; -1: it sees none. */
 int64_t window_choice(const struct windows *w, const struct tensor *x, int64_t e);
 

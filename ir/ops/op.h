@@ -191,12 +191,9 @@ const char *attr_name(enum attr_key key);
 enum attr_kind attr_kind_of(enum attr_key key);
 enum attr_rule attr_rule_of(enum attr_key key);
 bool attr_has_word(enum attr_key key, const char *word); /* of a RULE_WORD */
-const char *attr_words(enum attr_key key);               /* "sum mean"; "" unless the rule is RULE_WORD */
 enum attr_key attr_lookup(const char *name, size_t len); /* ATTR_COUNT if there is none */
-/* What is wrong with an attribute of n, whose op, operands and (of a typed op) type are valid; NULL: nothing. */
-const char *attr_check(const struct node *n, const struct attr *a, struct arena *arena);
-/* The same for all of them: those that n has, and those that it must have. *which: the one that is wrong, ATTR_COUNT
- * where one is missing. */
+/* What is wrong with the attributes of n, whose op, operands and (of a typed op) type are valid, those that it has and
+ * those that it must have; NULL: nothing. *which: the one that is wrong, ATTR_COUNT where one is missing. */
 const char *attrs_check(const struct node *n, enum attr_key *which, struct arena *arena);
 
 int64_t node_flops(const struct node *n);

@@ -9,7 +9,8 @@
 #define BIN(op, a, b) s_binary(p, S_##op, (a), (b))
 #define UN(op, a)     s_unary(p, S_##op, (a))
 
-#define FILL(v)       build_fill(c->g, &y->type, (v))
+#define FILL(v) build_fill(c->g, &y->type, (v))
+/* In this order, whatever the compiler: see ir/graph/build.h. */
 #define TWO(op, a, b) (grad_hold(c, (a)), grad_hold(c, (b)), grad_build(c, OP_##op, 2))
 #define MUL(a, b)     TWO(mul, a, b)
 #define DIV(a, b)     TWO(div, a, b)

@@ -190,7 +190,7 @@ struct window_run window_run(const struct windows *w, int axis, int64_t o) {
   return r;
 }
 
-bool window_sees(const struct windows *w, int axis, int64_t o, int64_t i) {
+static bool window_sees(const struct windows *w, int axis, int64_t o, int64_t i) {
   return (i * w->input_dilation[axis] + w->low[axis] - o * w->stride[axis]) % w->dilation[axis] == 0;
 }
 

@@ -8,14 +8,15 @@ sval math_float(struct sprog *p, sval bits) {
   return s_bitcast(p, s_dtype(p, bits) == DT_I32 ? DT_F32 : DT_F64, bits);
 }
 
-sval math_poly_on(struct sprog *p, sval x, const double *c, int n, sval top) {
+/* c[0] + c[1] x + ... + c[n-2] x^(n-2) + top x^(n-1); n >= 2. */
+static sval poly_on(struct sprog *p, sval x, const double *c, int n, sval top) {
   sval y = top;
   for (int i = n - 2; i >= 0; i--) y = s_fma(p, y, x, s_const(p, s_dtype(p, x), c[i]));
   return y;
 }
 
 sval math_poly(struct sprog *p, sval x, const double *c, int n) {
-  return math_poly_on(p, x, c, n, s_const(p, s_dtype(p, x), c[n - 1]));
+  return poly_on(p, x, c, n, s_const(p, s_dtype(p, x), c[n - 1]));
 }
 
 sval math_clamp(struct sprog *p, sval x, double lo, double hi) {

@@ -44,8 +44,6 @@ sval math_bits(struct sprog *p, sval x);
 sval math_float(struct sprog *p, sval bits);
 /* c[0] + c[1] x + ... + c[n-1] x^(n-1), by Horner's rule. */
 sval math_poly(struct sprog *p, sval x, const double *c, int n);
-/* c[0] + c[1] x + ... + c[n-2] x^(n-2) + top x^(n-1); n >= 2. */
-sval math_poly_on(struct sprog *p, sval x, const double *c, int n, sval top);
 /* x kept in [lo, hi]; NaN stays. One machine instruction for each bound that is given: pass -INFINITY or
  * INFINITY for none. */
 sval math_clamp(struct sprog *p, sval x, double lo, double hi);
@@ -68,8 +66,6 @@ sval math_pow2(struct sprog *p, sval t, int k);
 /* e^(x+extra) / 2^k in f64 for x in [-746, 710.5] (k = 0, full) or where the result is normal; extra < 0
  * means none. */
 sval math_exp_f64(struct sprog *p, sval x, sval extra, int k, bool full);
-/* expm1(x) / 4 in f64, for x in [-40, 710.5]; the sign of zero is lost. */
-sval math_expm1_quarter(struct sprog *p, sval x, bool full);
 /* 2^x in f64 for x + low, |low| below half an ulp of 1, low < 0 none; any x. */
 sval math_exp2_f64(struct sprog *p, sval x, sval low, bool full);
 
@@ -80,6 +76,5 @@ struct math_split {
 struct math_split math_split(struct sprog *p, sval x, bool subnormals);
 /* log(2^k (1+f)) + c in f64 (Tang-style atanh series); c < 0 means none, k < 0 means 0. */
 sval math_log_f64(struct sprog *p, struct math_split s, sval c, bool full);
-sval math_log1p_f64(struct sprog *p, sval x, bool full);
 
 #endif

@@ -130,7 +130,8 @@ static const double expm1_full[] = {0x1p-1,
                                     0x1.af5e67ff8fd4ap-26,
                                     0x1.1ee88c73eaa56p-29};
 
-sval math_expm1_quarter(struct sprog *p, sval x, bool full) {
+/* expm1(x) / 4 in f64, for x in [-40, 710.5]; the sign of zero is lost. */
+static sval expm1_quarter(struct sprog *p, sval x, bool full) {
   struct exp_reduced v = reduce(p, x, full);
   sval q = full ? math_poly(p, v.r, expm1_full, COUNT(expm1_full))
                 : math_poly(p, v.r, expm1_short, COUNT(expm1_short));
@@ -144,13 +145,13 @@ static sval tiny_is_itself(struct sprog *p, sval x, sval y) {
 }
 
 static sval expm1_f64(struct sprog *p, sval x, bool full) {
-  sval y = math_expm1_quarter(p, math_clamp(p, x, -40, 710), full);
+  sval y = expm1_quarter(p, math_clamp(p, x, -40, 710), full);
   return tiny_is_itself(p, x, mul(p, y, f64(p, 4)));
 }
 
 static sval sinh_f64(struct sprog *p, sval x, bool full) {
   sval a = math_clamp(p, mag(p, x), -INFINITY, 710.5);
-  sval q = math_expm1_quarter(p, a, full);
+  sval q = expm1_quarter(p, a, full);
   sval h = add(p, q, q); /* expm1 / 2, which may be inf */
   sval y = add(p, h, quo(p, q, add(p, h, f64(p, 0.5))));
   return tiny_is_itself(p, x, math_with_sign(p, y, x));
@@ -164,7 +165,7 @@ static sval cosh_f64(struct sprog *p, sval x, bool full) {
 
 static sval tanh_f64(struct sprog *p, sval x, bool full) {
   sval a = math_clamp(p, mag(p, x), -INFINITY, 20);
-  sval q = math_expm1_quarter(p, add(p, a, a), full);
+  sval q = expm1_quarter(p, add(p, a, a), full);
   return tiny_is_itself(p, x, math_with_sign(p, quo(p, q, add(p, q, f64(p, 0.5))), x));
 }
 

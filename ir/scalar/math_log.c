@@ -102,7 +102,7 @@ static sval log10_f64(struct sprog *p, sval x, bool full) {
 
 sval m_log10(struct sprog *p, sval x) { return math_wide(p, x, log10_f64); }
 
-sval math_log1p_f64(struct sprog *p, sval x, bool full) {
+static sval log1p_f64(struct sprog *p, sval x, bool full) {
   sval one = f64(p, 1), u = add(p, x, one), c = -1;
   if (full) { /* what rounding took from u */
     c = s_select(p, lt(p, x, one), sub(p, x, sub(p, u, one)), sub(p, one, sub(p, u, x)));
@@ -119,7 +119,7 @@ static sval asinh_f64(struct sprog *p, sval x, bool full) {
   sval a = mag(p, x), z = mul(p, a, a), one = f64(p, 1);
   sval big = lt(p, f64(p, 0x1p54), a);
   sval y = add(p, a, quo(p, z, add(p, one, root(p, add(p, one, z)))));
-  y = math_log1p_f64(p, s_select(p, big, a, y), full);
+  y = log1p_f64(p, s_select(p, big, a, y), full);
   return math_with_sign(p, add(p, y, s_select(p, big, f64(p, M_LN2), f64(p, 0))), x);
 }
 
@@ -127,18 +127,18 @@ static sval acosh_f64(struct sprog *p, sval x, bool full) {
   sval t = sub(p, x, f64(p, 1));
   sval big = lt(p, f64(p, 0x1p54), x);
   sval y = add(p, t, root(p, mul(p, t, add(p, t, f64(p, 2)))));
-  y = math_log1p_f64(p, s_select(p, big, x, y), full);
+  y = log1p_f64(p, s_select(p, big, x, y), full);
   y = add(p, y, s_select(p, big, f64(p, M_LN2), f64(p, 0)));
   return s_select(p, lt(p, x, f64(p, 1)), f64(p, NAN), y);
 }
 
 static sval atanh_f64(struct sprog *p, sval x, bool full) {
   sval a = mag(p, x);
-  sval y = math_log1p_f64(p, quo(p, add(p, a, a), sub(p, f64(p, 1), a)), full);
+  sval y = log1p_f64(p, quo(p, add(p, a, a), sub(p, f64(p, 1), a)), full);
   return math_with_sign(p, mul(p, y, f64(p, 0.5)), x);
 }
 
-sval m_log1p(struct sprog *p, sval x) { return math_wide(p, x, math_log1p_f64); }
+sval m_log1p(struct sprog *p, sval x) { return math_wide(p, x, log1p_f64); }
 sval m_asinh(struct sprog *p, sval x) { return math_wide(p, x, asinh_f64); }
 sval m_acosh(struct sprog *p, sval x) { return math_wide(p, x, acosh_f64); }
 sval m_atanh(struct sprog *p, sval x) { return math_wide(p, x, atanh_f64); }

@@ -76,7 +76,5 @@ const char *part_name(struct arena *a, const char *variable, const char *name, i
 /* Under which name a variable's home is known: its own, or, of an optimizer's state, that of the variable or part for
  * which it is kept: "h.kernel" for "h.kernel.adam.m". */
 const char *home_name(struct arena *a, const struct node *variable);
-/* The variable or part of g for which an optimizer keeps this one; NULL: it is none such, or g has not got it. */
-const struct node *slot_owner(struct arena *a, const struct graph *g, const struct node *variable);
 
 #endif

@@ -31,7 +31,8 @@ const char *home_name(struct arena *a, const struct node *variable) {
   return node_attr(variable, ATTR_part) ? part_name(a, of, of, (int)node_int(variable, ATTR_part)) : of;
 }
 
-const struct node *slot_owner(struct arena *a, const struct graph *g, const struct node *variable) {
+/* The variable or part of g for which an optimizer keeps this one; NULL: it is none such, or g has not got it. */
+static const struct node *slot_owner(struct arena *a, const struct graph *g, const struct node *variable) {
   if (!node_attr(variable, ATTR_slot)) return NULL;
   const struct node *n = graph_find(g, home_name(a, variable));
   return node_is(n, OP_variable) && !node_attr(n, ATTR_slot) ? n : NULL;

@@ -14,6 +14,7 @@
 #include "kernels/cpu/conv_lanes.h"
 #include "runtime/cpu/conv_order.h"
 #include "runtime/cpu/gemm.h"
+#include "runtime/cpu/patch_tiles.h"
 
 #include <string.h>
 
@@ -27,18 +28,16 @@ struct ordered_conv {
   struct patches patches;
   struct pieces pieces;
   bool gaps;            /* somewhere is no term */
-  int64_t counts[2];    /* numbers of the operands; */
+  int64_t counts[2];    /* of numbers, by operand */
   float *wide[2];       /* those of bfloat16 as f32; else NULL */
   char *turned;         /* the kernel as a matrix for each group, NULL: as it lies */
   char *parts;          /* sums of parts behind the first, which is the result */
   int64_t part, nparts; /* pieces of each, and how many */
   int64_t blocks;       /* of rows, of a group */
-  char *memory;         /* of each piece that computes by lanes */
+  char *memory;         /* of the pieces that compute by lanes: `room` bytes each */
   size_t room;
   bool special[MOST_PIECES]; /* whether a piece of the first stage has found Inf or NaN */
 };
-
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Whether an exponent is all ones: then 1 more goes over into the sign. Of so many numbers at a time compilers make
  * vectors. */

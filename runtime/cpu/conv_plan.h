@@ -20,8 +20,8 @@ struct conv_plan {
   struct convolution size; /* of a piece, as the library is told */
   bool has_primitive;      /* else kernels/cpu does it */
   bool bf16;               /* it multiplies bfloat16 */
-  bool stored;             /* which its operands are */
-  bool turned;             /* it is done the other way round: see turns */
+  bool stored;             /* its operands are bfloat16 in memory, too */
+  bool turned;             /* it is done with the kernel turned around: see conv_turns */
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   dnnl_primitive_t primitive, reorder; /* reorder: of the kernel; NULL where it lies as it is wanted */

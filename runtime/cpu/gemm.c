@@ -55,8 +55,6 @@ struct gemm {
   const struct tile_code *tile[2][2]; /* 1: of the last rows; 1: of the last columns */
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
 static int64_t up(int64_t size, int64_t to) { return blocks_of(size, to) * to; }
 
 bool gemm_can(void) { return host_vectors().fma; }

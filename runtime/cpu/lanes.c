@@ -123,16 +123,17 @@ LLVMValueRef loops_lanes(struct cpu_loops *n, const struct cpu_program *g, int v
   return g->uniform[v] ? g->splat[v] : g->lanes[v][chunk];
 }
 
+/* The index of the current round, or of its first lane. */
+static LLVMValueRef loops_index(struct cpu_loops *n, int loop) {
+  LLVMValueRef i = n->index[loop];
+  return n->start[loop] ? llvm.BuildAdd(n->e->builder, i, n->start[loop], "") : i;
+}
+
 static LLVMValueRef index_lanes(struct cpu_loops *n, int chunk) {
   LLVMBuilderRef ir = n->e->builder;
   LLVMValueRef lane = llvm.ConstAdd(emit_iota(n->e, 64),
                                     emit_const(n->e, DT_I64, (uint64_t)chunk * KERNEL_LANES, KERNEL_LANES));
   return llvm.BuildAdd(ir, emit_splat(n->e, loops_index(n, n->k->vector)), lane, "");
-}
-
-LLVMValueRef loops_index(struct cpu_loops *n, int loop) {
-  LLVMValueRef i = n->index[loop];
-  return n->start[loop] ? llvm.BuildAdd(n->e->builder, i, n->start[loop], "") : i;
 }
 
 LLVMValueRef loops_size(struct cpu_loops *n, int number) {

@@ -79,8 +79,6 @@ int program_weight(const struct cpu_program *g, int depth);
 
 /* sizes[number] */
 LLVMValueRef loops_size(struct cpu_loops *n, int number);
-/* The index of the current round, or of its first lane. */
-LLVMValueRef loops_index(struct cpu_loops *n, int loop);
 LLVMValueRef loops_advance(struct cpu_loops *n, LLVMValueRef p, LLVMValueRef bytes);
 /* Emits the live values that become known at depths first..last, for all chunks of the round. */
 void loops_values(struct cpu_loops *n, struct cpu_program *g, int first, int last);

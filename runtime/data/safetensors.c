@@ -172,7 +172,9 @@ static const char *check_layout(const struct safetensors *s, struct arena *a, in
   return arena_printf(a, "%lld bytes follow the last tensor; the file is damaged", (long long)(len - at));
 }
 
-const uint8_t *safetensors_head(struct arena *a, const struct content *file) {
+/* The length and the header of a file in memory, or as much of them as there is. NULL, with errno as content_read
+ * leaves it. */
+static const uint8_t *safetensors_head(struct arena *a, const struct content *file) {
   uint8_t length[8];
   int64_t len = file->len < 8 ? file->len : 8;
   if (!file->in_file) return file->bytes;

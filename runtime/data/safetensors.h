@@ -36,9 +36,6 @@ struct safetensors {
 
 /* The safetensors name of an element type, "F32". */
 const char *safetensors_dtype(enum dtype d);
-/* The length and the header of a file in memory, or as much of them as there is. NULL, with errno as content_read
- * leaves it. */
-const uint8_t *safetensors_head(struct arena *a, const struct content *file);
 /* Reads and checks the header of a file of `len` bytes. NULL, or what is wrong. */
 const char *safetensors_parse(struct safetensors *out, struct arena *a, const uint8_t *head, int64_t len);
 /* How long the first bytes say that the file is: see content_size_fn. */

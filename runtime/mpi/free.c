@@ -55,7 +55,7 @@ struct helper {
 
 struct free {
   const struct transport *t;
-  struct free_cast cast;
+  struct free_roles roles;
   struct free_acts acts;
   void *user;
   int64_t bound;
@@ -69,11 +69,11 @@ struct free {
   struct free_order order;
 };
 
-static bool is_coordinator(const struct free *f) { return f->cast.servers[0] == f->t->rank; }
+static bool is_coordinator(const struct free *f) { return f->roles.servers[0] == f->t->rank; }
 
 static bool is_worker(const struct free *f) {
-  for (int i = 0; i < f->cast.nworkers; i++)
-    if (f->cast.workers[i] == f->t->rank) return true;
+  for (int i = 0; i < f->roles.nworkers; i++)
+    if (f->roles.workers[i] == f->t->rank) return true;
   return false;
 }
 
@@ -126,7 +126,7 @@ static bool order_runner(struct free *f, struct runner *r, const struct free_ord
 
 /* To all servers; what this one has of it, it does. */
 static bool order_servers(struct free *f, const struct free_order *o, struct free_sum *sum) {
-  for (int i = 0; i + 1 < f->cast.nservers; i++) {
+  for (int i = 0; i + 1 < f->roles.nservers; i++) {
     struct helper *h = &f->helpers[i];
     if (!finish(f, &h->acks, "done what it was told") || !finish(f, &h->orders, heard)) return false;
     sum->wants |= h->ack.wants;
@@ -166,7 +166,7 @@ static bool hear(struct free *f, int worker, struct free_sum *sum) {
 }
 
 static bool may_begin(const struct free *f, int worker) {
-  for (int i = 0; i < f->cast.nworkers; i++)
+  for (int i = 0; i < f->roles.nworkers; i++)
     if (!f->runners[i].idle && f->runners[i].beside[worker] >= f->bound) return false;
   return true;
 }
@@ -174,7 +174,7 @@ static bool may_begin(const struct free *f, int worker) {
 /* Who has waited longest of those that may begin; -1: none may. */
 static int next_runner(const struct free *f) {
   int next = -1;
-  for (int i = 0; i < f->cast.nworkers; i++)
+  for (int i = 0; i < f->roles.nworkers; i++)
     if (f->runners[i].idle && (next < 0 || f->runners[i].asked < f->runners[next].asked) && may_begin(f, i))
       next = i;
   return next;
@@ -182,8 +182,8 @@ static int next_runner(const struct free *f) {
 
 static bool begin_step(struct free *f, int worker, struct free_sum *sum) {
   struct runner *r = &f->runners[worker];
-  for (int i = 0; i < f->cast.nworkers; i++) f->runners[i].beside[worker]++;
-  memset(r->beside, 0, (size_t)f->cast.nworkers * sizeof *r->beside);
+  for (int i = 0; i < f->roles.nworkers; i++) f->runners[i].beside[worker]++;
+  memset(r->beside, 0, (size_t)f->roles.nworkers * sizeof *r->beside);
   r->idle = false;
   r->step = sum->begun++;
   const struct free_order o = {f->stretch, ORDER_BEGIN, worker, r->step, *sum};
@@ -194,45 +194,45 @@ static bool begin_step(struct free *f, int worker, struct free_sum *sum) {
 /* The process whose step began first; there is one. */
 static int slowest(const struct free *f) {
   int slowest = -1;
-  for (int i = 0; i < f->cast.nworkers; i++)
+  for (int i = 0; i < f->roles.nworkers; i++)
     if (!f->runners[i].idle && (slowest < 0 || f->runners[i].step < f->runners[slowest].step)) slowest = i;
-  return f->cast.workers[slowest];
+  return f->roles.workers[slowest];
 }
 
 static bool all_idle(const struct free *f) {
-  for (int i = 0; i < f->cast.nworkers; i++)
+  for (int i = 0; i < f->roles.nworkers; i++)
     if (!f->runners[i].idle) return false;
   return true;
 }
 
 static bool meet(struct free *f, struct free_sum *sum) {
-  for (int i = 0; i + 1 < f->cast.nservers; i++) { /* what they want may not come behind the sum */
+  for (int i = 0; i + 1 < f->roles.nservers; i++) { /* what they want may not come behind the sum */
     if (!finish(f, &f->helpers[i].acks, "done what it was told")) return false;
     sum->wants |= f->helpers[i].ack.wants;
   }
   const struct free_order o = {f->stretch, ORDER_MEET, -1, sum->begun, *sum};
   struct free_sum unused = *sum;
   bool good = order_servers(f, &o, &unused);
-  for (int i = 0; good && i < f->cast.nworkers; i++) good = order_runner(f, &f->runners[i], &o);
-  for (int i = 0; good && i < f->cast.nworkers; i++) good = finish(f, &f->runners[i].orders, heard);
-  for (int i = 0; good && i + 1 < f->cast.nservers; i++)
+  for (int i = 0; good && i < f->roles.nworkers; i++) good = order_runner(f, &f->runners[i], &o);
+  for (int i = 0; good && i < f->roles.nworkers; i++) good = finish(f, &f->runners[i].orders, heard);
+  for (int i = 0; good && i + 1 < f->roles.nservers; i++)
     good = finish(f, &f->helpers[i].orders, heard) && finish(f, &f->helpers[i].acks, "come together");
   return good;
 }
 
 static bool coordinate(struct free *f, int64_t steps, struct free_sum *sum) {
   struct pause pause = {0};
-  for (int i = 0; i < f->cast.nworkers; i++) {
+  for (int i = 0; i < f->roles.nworkers; i++) {
     f->runners[i].idle = false;
     f->runners[i].step = -1;
-    memset(f->runners[i].beside, 0, (size_t)f->cast.nworkers * sizeof *f->runners[i].beside);
+    memset(f->runners[i].beside, 0, (size_t)f->roles.nworkers * sizeof *f->runners[i].beside);
     start(f, &f->runners[i].asks);
   }
-  for (int i = 0; i + 1 < f->cast.nservers; i++)
+  for (int i = 0; i + 1 < f->roles.nservers; i++)
     f->helpers[i].ack = (struct free_ack){0}; /* what was wanted too late */
   for (;;) {
     bool moved = false;
-    for (int i = 0; i < f->cast.nworkers; i++) {
+    for (int i = 0; i < f->roles.nworkers; i++) {
       if (f->runners[i].idle || !is_finished(f, &f->runners[i].asks)) continue;
       moved = true;
       if (!hear(f, i, sum)) return false;
@@ -286,20 +286,20 @@ static bool serve(struct free *f, struct free_sum *sum) {
 /* --- all --- */
 
 static bool open_coordinator(struct free *f, struct arena *a) {
-  int nworkers = f->cast.nworkers, nhelpers = f->cast.nservers - 1;
+  int nworkers = f->roles.nworkers, nhelpers = f->roles.nservers - 1;
   bool good = true;
   f->runners = arena_new_array(a, (size_t)nworkers, struct runner);
   f->helpers = arena_new_array(a, (size_t)nhelpers, struct helper);
   for (int i = 0; i < nworkers; i++) {
     struct runner *r = &f->runners[i];
     r->beside = arena_new_array(a, (size_t)nworkers, int64_t);
-    good = good && open_line(f, &r->asks, f->cast.workers[i], &r->ask, sizeof r->ask, false) &&
-           open_line(f, &r->orders, f->cast.workers[i], &r->order, sizeof r->order, true);
+    good = good && open_line(f, &r->asks, f->roles.workers[i], &r->ask, sizeof r->ask, false) &&
+           open_line(f, &r->orders, f->roles.workers[i], &r->order, sizeof r->order, true);
   }
   for (int i = 0; i < nhelpers; i++) {
     struct helper *h = &f->helpers[i];
-    good = good && open_line(f, &h->orders, f->cast.servers[i + 1], &h->order, sizeof h->order, true) &&
-           open_line(f, &h->acks, f->cast.servers[i + 1], &h->ack, sizeof h->ack, false);
+    good = good && open_line(f, &h->orders, f->roles.servers[i + 1], &h->order, sizeof h->order, true) &&
+           open_line(f, &h->acks, f->roles.servers[i + 1], &h->ack, sizeof h->ack, false);
   }
   return good;
 }
@@ -308,14 +308,14 @@ static bool open_other(struct free *f) {
   bool works = is_worker(f);
   void *data = works ? (void *)&f->ask : (void *)&f->ack;
   size_t bytes = works ? sizeof f->ask : sizeof f->ack;
-  return open_line(f, &f->out, f->cast.servers[0], data, bytes, true) &&
-         open_line(f, &f->in, f->cast.servers[0], &f->order, sizeof f->order, false);
+  return open_line(f, &f->out, f->roles.servers[0], data, bytes, true) &&
+         open_line(f, &f->in, f->roles.servers[0], &f->order, sizeof f->order, false);
 }
 
-struct free *free_create(struct arena *a, const struct transport *t, const struct free_cast *cast,
+struct free *free_create(struct arena *a, const struct transport *t, const struct free_roles *roles,
                          int64_t bound, const struct free_acts *acts, void *user) {
   struct free *f = arena_new(a, struct free);
-  *f = (struct free){.t = t, .cast = *cast, .acts = *acts, .user = user, .bound = bound};
+  *f = (struct free){.t = t, .roles = *roles, .acts = *acts, .user = user, .bound = bound};
   if (is_coordinator(f) ? open_coordinator(f, a) : open_other(f)) return f;
   free_destroy(f);
   return NULL;
@@ -327,11 +327,11 @@ static void close_line(const struct free *f, const struct free_line *l) {
 
 void free_destroy(struct free *f) {
   if (!f) return;
-  for (int i = 0; f->runners && i < f->cast.nworkers; i++) {
+  for (int i = 0; f->runners && i < f->roles.nworkers; i++) {
     close_line(f, &f->runners[i].asks);
     close_line(f, &f->runners[i].orders);
   }
-  for (int i = 0; f->helpers && i + 1 < f->cast.nservers; i++) {
+  for (int i = 0; f->helpers && i + 1 < f->roles.nservers; i++) {
     close_line(f, &f->helpers[i].orders);
     close_line(f, &f->helpers[i].acks);
   }

@@ -36,8 +36,9 @@ struct free_sum {
   double loss, weight;    /* sums over those that were applied */
   unsigned
       wants; /* what anybody has wanted that ended it, in bits of the caller's; 0: it was done to its end */
-  int64_t odd_step; /* of the first report that was odd, and its number and value */
-  int odd;          /* 0: none was */
+  /* Of the first report that was odd: its step, and the `odd` and `odd_value` that it gave; odd is 0 where none was. */
+  int64_t odd_step;
+  int odd;
   double odd_value;
 };
 
@@ -64,8 +65,8 @@ struct free_acts {
   unsigned (*wants)(void *user);
 };
 
-/* Who is who, by the numbers of processes: servers[0] is the coordinator. */
-struct free_cast {
+/* The processes that work and those that serve, by their numbers: servers[0] is the coordinator. */
+struct free_roles {
   const int *workers, *servers;
   int nworkers, nservers;
 };
@@ -74,7 +75,7 @@ struct free;
 
 /* `bound`: while a worker is in a step, each other one begins that many steps at most; 0: workers take turns. In
  * `a`. NULL after a failure of the transport. All processes come here, and to what follows. */
-struct free *free_create(struct arena *a, const struct transport *t, const struct free_cast *cast,
+struct free *free_create(struct arena *a, const struct transport *t, const struct free_roles *roles,
                          int64_t bound, const struct free_acts *acts, void *user);
 /* Between two stretches, or after a failure of the transport. NULL is allowed. */
 void free_destroy(struct free *f);

@@ -87,7 +87,6 @@ bool pjrt_do(struct pjrt_engine *e, int device, enum pjrt_call call, const char 
 #define PJRT(e, device, name, args) pjrt_do(e, device, CALL_##name, #name, args)
 /* Waits for the event and gives it back. False: what it waits for has failed, or takes longer than the limit. */
 bool pjrt_await(struct pjrt_engine *e, int device, void *event);
-void pjrt_forget_event(struct pjrt_engine *e, void *event);
 
 /* --- values --- */
 
@@ -103,9 +102,6 @@ struct pjrt_cell {
   int device; /* where the only part is */
 };
 void pjrt_cell_clear(struct pjrt_engine *e, struct pjrt_cell *c);
-/* The bytes of the host, which are the cell's from now on. */
-bool pjrt_cell_write(struct pjrt_engine *e, struct pjrt_cell *c, const void *data, size_t bytes);
-bool pjrt_cell_read(struct pjrt_engine *e, const struct pjrt_cell *c, void *data, size_t bytes);
 /* Buffers that are the cell's from now on, each of `bytes` bytes. */
 void pjrt_cell_hold(struct pjrt_engine *e, struct pjrt_cell *c, int device, int nparts, void *const *parts,
                     size_t bytes);

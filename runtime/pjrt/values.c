@@ -11,7 +11,7 @@
 
 /* --- waiting --- */
 
-void pjrt_forget_event(struct pjrt_engine *e, void *event) {
+static void forget_event(struct pjrt_engine *e, void *event) {
   struct pjrt_Event_Destroy args = PJRT_ARGS(Event_Destroy, .event = event);
   if (event) pjrt_invoke(e->plugin, CALL_Event_Destroy, &args);
 }
@@ -43,7 +43,7 @@ bool pjrt_await(struct pjrt_engine *e, int device, void *event) {
   if (e->limit && !await_limited(e, device, event)) return false;
   struct pjrt_Event_Await args = PJRT_ARGS(Event_Await, .event = event);
   bool good = PJRT(e, device, Event_Await, &args);
-  pjrt_forget_event(e, event);
+  forget_event(e, event);
   return good;
 }
 
@@ -82,7 +82,8 @@ static bool no_host_memory(struct pjrt_engine *e, int device) {
   return false;
 }
 
-bool pjrt_cell_write(struct pjrt_engine *e, struct pjrt_cell *c, const void *data, size_t bytes) {
+/* The bytes of the host, which are the cell's from now on. */
+static bool cell_write(struct pjrt_engine *e, struct pjrt_cell *c, const void *data, size_t bytes) {
   drop_parts(e, c);
   if (c->host && c->bytes != bytes) {
     host_free(c->host);
@@ -128,7 +129,7 @@ static bool begin_read(struct pjrt_engine *e, int device, void *buffer, void *to
   return good;
 }
 
-bool pjrt_cell_read(struct pjrt_engine *e, const struct pjrt_cell *c, void *data, size_t bytes) {
+static bool cell_read(struct pjrt_engine *e, const struct pjrt_cell *c, void *data, size_t bytes) {
   if (c->host) {
     if (bytes) memcpy(data, c->host, bytes);
     return true;
@@ -219,11 +220,11 @@ bool pjrt_copy(void *self, void *to, int to_device, const void *from, int from_d
   if (e->failed) return false;
   if (from_device < 0) {
     ((struct pjrt_cell *)to)->device = to_device;
-    return pjrt_cell_write(e, to, from, bytes);
+    return cell_write(e, to, from, bytes);
   }
-  if (to_device < 0) return pjrt_cell_read(e, from, to, bytes);
+  if (to_device < 0) return cell_read(e, from, to, bytes);
   void *between = host_alloc(bytes);
-  bool good = between ? pjrt_cell_read(e, from, between, bytes) && pjrt_cell_write(e, to, between, bytes)
+  bool good = between ? cell_read(e, from, between, bytes) && cell_write(e, to, between, bytes)
                       : no_host_memory(e, to_device);
   host_free(between);
   return good;
@@ -239,7 +240,7 @@ bool pjrt_post(void *self, int device, const void *from, size_t bytes, unsigned 
   *r = (struct pjrt_read){.taken = true};
   *number = i;
   if (c->nparts == 1) return begin_read(e, device, c->parts[0], r->value, bytes, &r->event);
-  return pjrt_cell_read(e, c, r->value, bytes);
+  return cell_read(e, c, r->value, bytes);
 }
 
 bool pjrt_collect(void *self, int device, unsigned number, void *to, size_t bytes) {

@@ -243,7 +243,7 @@ static void one_process(void *arg, const struct transport *t) {
   static const struct free_acts acts = {step, begin, apply, poll, wants};
   struct world *w = arg;
   struct process_state p = {.w = w, .t = t, .random = {w->seed + (uint64_t)t->rank}};
-  const struct free_cast cast = {w->workers, w->servers, w->nworkers, w->nservers};
+  const struct free_roles roles = {w->workers, w->servers, w->nworkers, w->nservers};
   int worker = place_of(w->workers, w->nworkers, t->rank),
       server = place_of(w->servers, w->nservers, t->rank);
   struct arena *a = arena_create();
@@ -253,7 +253,7 @@ static void one_process(void *arg, const struct transport *t) {
     open_links(&p);
   else
     open_worker(&p);
-  struct free *f = free_create(a, t, &cast, w->bound, &acts, &p);
+  struct free *f = free_create(a, t, &roles, w->bound, &acts, &p);
   for (p.stretch = 0; p.stretch < STRETCHES; p.stretch++) {
     p.asked = 0;
     if (!free_stretch(f, w->steps[p.stretch], &w->sums[t->rank][p.stretch])) w->lost = true;
