@@ -30,6 +30,8 @@
 enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 2048, WAITING_TILES = 36 };
 /* Rows of B that are asked for ahead, and how many of them stay in the first cache. */
 enum { AHEAD = 8, PART = 256, SHORT_PART = 64 };
+/* Bytes of B of a piece that is not cut into parts where A is patches, as each part copies the image for itself. */
+enum { SMALL = 16 << 10 };
 /* By measurements B is packed where more tiles than this read it downwards, and A where more do along. */
 enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8 };
 /* Rows of C at a time, where they are pixels. */
@@ -162,6 +164,7 @@ static void choose_patches(struct gemm *g) {
   int64_t most = turned || g->levels ? WAITING_TILES * g->rows : MOST_PIXELS;
   g->patches = patch_tiles_of(g->at.patches, turned, g->rows, most, PRODUCT_PIECE);
   g->a_row = g->patches.block.pixel;
+  if (turned && PRODUCT_PIECE * g->at.b_row * g->bytes <= SMALL) g->part = PRODUCT_PIECE;
   g->a_apart = g->rows * (turned ? g->bytes : g->a_row);
   g->high = g->patches.high;
 }
