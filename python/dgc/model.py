@@ -3,8 +3,12 @@
 import collections.abc
 import html
 import os
+import shutil
 import signal
+import tempfile
 import threading
+import warnings
+import weakref
 
 import numpy as np
 
@@ -35,7 +39,7 @@ class Source:
     `first + count`, which must be the same whenever they are asked for."""
 
     def __init__(self, shape, dtype, read):
-        self.shape, self.dtype, self.read = tuple(shape), np.dtype(dtype), read
+        self.shape, self.dtype, self.read = tuple(shape), np.dtype(DTYPES.get(dtype, dtype)), read
         if self.dtype not in NAMES:
             raise TypeError("there are no rows of %s; there are %s" % (self.dtype, ", ".join(DTYPES)))
 
@@ -96,6 +100,7 @@ class Model:
         self._kept = {}      # arrays and functions that the session reads, by option and input
         self._raised = None  # in a function that the library has called
         self._tensors = {}   # inputs and outputs of entries, which only options change
+        self._folder = None  # where predictions of what is no array go
         self.set(**options)
         if path is None:
             data = source.encode()
@@ -203,7 +208,8 @@ class Model:
         declares), as the options say: epochs=3, steps=100, checkpoint="m.safetensors", …
 
         `progress` is called with a Progress a few times a second and at the end of each epoch; False stops the training.
-        Returns the Progress at the end of each epoch, and that of a part of one at the end."""
+        Returns the Progress at the end of each epoch, and that of a part of one at the end. Epochs and steps count from the
+        model's first: a training that goes on has more of them."""
         self.set(**options)
         epochs = []
 
@@ -229,6 +235,8 @@ class Model:
                 pass
             finally:
                 lib.dgc_on_progress(self._session, ffi.NULL, ffi.NULL)
+            if not epochs and "nothing is left to do" in self.message:
+                warnings.warn("nothing is left to do: epochs and steps count from the model's first", stacklevel=2)
         return epochs
 
     def evaluate(self, data=None, **options):
@@ -253,7 +261,10 @@ class Model:
         return out
 
     def predict(self, data, batch=256):
-        """The predictions for all rows of the arrays in `data`, by name."""
+        """The predictions for all rows of `data`, as train() takes it, by name. Arrays go through the model `batch` rows at a
+        time; where one is a file or a Source, as many as the model's batch has."""
+        if hasattr(data, "values") and any(isinstance(v, (str, os.PathLike, Source)) for v in data.values()):
+            return self._predict_rows(data)
         with self._lock:
             inputs = self.inputs("predict")
             rows = _rows("predict", inputs, data)
@@ -261,7 +272,23 @@ class Model:
             each = {t.name: -t.shape[0] if t.shape and t.shape[0] < 0 else 1 for t in inputs}
             parts = [self.run("predict", {name: a[i * each[name]:(i + batch) * each[name]] for name, a in arrays.items()}, i)
                      for i in range(0, rows, batch)]
-        return {name: np.concatenate([p[name] for p in parts]) for name in (parts[0] if parts else {})}
+        empty = {t.name: np.empty(t.shape_of(0), DTYPES[t.dtype]) for t in self.outputs("predict")}
+        return {name: np.concatenate([e, *(p[name] for p in parts)]) for name, e in empty.items()}
+
+    def _predict_rows(self, data):
+        rows = ffi.new("int64_t *")
+        with self._lock:
+            outputs = self.outputs("predict")
+            self._give(b"eval-data", data)
+            made = self._folder is None
+            if made:
+                self._folder = tempfile.mkdtemp(prefix="dgc-")
+                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            paths = [os.path.join(self._folder, "%d.npy" % i) for i in range(len(outputs))]
+            for t, path in zip(outputs if made else [], paths):
+                self.set(output={t.name: path})
+            self._call(lib.dgc_predict, rows)
+            return {t.name: np.load(path) for t, path in zip(outputs, paths)}
 
     def save(self, path):
         """Writes variables, the optimizer's state and the position in the data as safetensors."""
@@ -284,6 +311,11 @@ class Model:
         graph, grad, replicated, placed, fused, plan, memory, traffic, llvm, stablehlo, dot, json, …; html is a Picture."""
         made = self._text(lib.dgc_emit, entry.encode() if entry else ffi.NULL, stage.encode())
         return Picture(made) if stage == "html" else made
+
+    def __repr__(self):
+        entry = next((e for e in ("predict", "train", "eval") if self.outputs(e)), "train")
+        return "<dgc.Model: %s of (%s) gives (%s)>" % (entry, ", ".join(map(repr, self.inputs(entry))),
+                                                      ", ".join(map(repr, self.outputs(entry))))
 
     def _repr_html_(self):
         return self.emit("html")._repr_html_()
@@ -308,6 +340,8 @@ def _pointers(arrays):
 
 def _rows(entry, inputs, batch):
     """How many rows a batch has, which must name each of the inputs."""
+    if entry not in ("train", "eval", "predict"):
+        raise ValueError("there is no entry %r; there are train, eval and predict" % (entry,))
     wanted = [t.name for t in inputs]
     if not hasattr(batch, "keys") or set(batch) != set(wanted):
         raise TypeError("%s wants a dict with arrays for %s" % (entry, ", ".join(wanted) or "no input"))

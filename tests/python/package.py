@@ -140,6 +140,43 @@ def test_sources(folder):
     check(calls and set(calls) != {threading.get_ident()}, "the function was called by a thread of the library's")
 
 
+WORDS = """model words {
+  input x : f32[B, 8]
+  input town : i32[B, 1]
+  input y : f32[B]
+  var w : f32[8] = normal()
+  var bias : f32[9, 1] = normal()
+  p = sum(x * w, axis = 1) + squeeze(lookup(bias, town[:, 0]), 1)
+  train mean(square(p - y)) with sgd(rate = 0.1)
+  predict p = p
+  predict is = p > 0
+}
+"""
+
+
+def test_predictions(folder):
+    """Rows in files, also words, and rows that a function makes, give what arrays give; no rows give none."""
+    np.save(folder / "x.npy", image)
+    towns = np.array(["Ulm", "Rom", "Oslo"])[label]
+    (folder / "t.csv").write_text("town\n" + "\n".join(towns) + "\n")
+    m = dgc.compile(WORDS, batch=32)
+    words = "%s:town:category" % (folder / "t.csv")
+    m.train({"x": image, "town": words, "y": image[:, 0]}, epochs=1)
+    numbers = {town: i for i, town in enumerate(dict.fromkeys(towns), 1)}  # 0 are those that training has not seen
+    want = m.predict({"x": image, "town": np.array([[numbers[t]] for t in towns], np.int32)})
+    forms = [{"x": image, "town": words}, {"x": folder / "x.npy", "town": words},
+             {"x": dgc.Source(image.shape, "f32", lambda first, count: image[first:first + count]), "town": words},
+             {"x": image[:50], "town": dgc.Source((50, 1), "i32", lambda first, count: [[numbers[t]] for t in towns[first:first + count]])}]
+    for form in forms:
+        got = m.predict(form)
+        rows = len(got["p"])
+        check(rows in (50, 201) and equal(got, {k: v[:rows] for k, v in want.items()}), "predicted otherwise", form)
+        check(got["is"].dtype == bool and got["p"].dtype == np.float32, got["is"].dtype)
+    none = m.predict({"x": image[:0], "town": np.zeros((0, 1), np.int32)})
+    check({k: (v.shape, v.dtype) for k, v in none.items()} == {"p": ((0,), np.float32), "is": ((0,), np.bool_)}, none)
+    check("x : f32[B, 8]" in repr(m) and "is : bool[B]" in repr(m), repr(m))
+
+
 def test_training(folder):
     """Progress, its end by False or by an exception, checkpoints, and what a second session makes of them."""
     seen = []
@@ -148,6 +185,9 @@ def test_training(folder):
     check([e.epoch for e in epochs if e.epoch_end] == [0, 1, 2] and epochs[2].loss < epochs[0].loss, epochs)
     check(seen and seen[-1].total_steps == 21, seen[-1:])
     check(seen[-1].losses == {"loss": seen[-1].loss} and seen[-1].validation == {}, seen[-1].losses)
+    refused(UserWarning, "count from the model's first", m.train, data, epochs=3)
+    check(m.train(data, epochs=4)[-1].epoch == 3, "goes on")
+    m.restore(folder / "m.safetensors")
     other = model()
     other.variables["h.bias"] = np.ones(16)
     other.restore(folder / "m.safetensors")
@@ -200,6 +240,7 @@ def test_refusals(folder):
     refused(TypeError, "no rows of complex64", m.train, {"image": image * 1j})
     refused(TypeError, "an axis that counts its rows", m.train, {"image": np.float32(1)})
     refused(TypeError, "image, label", m.run, "train", {"image": image})
+    refused(ValueError, "there are train, eval and predict", m.run, "trian", {"image": image})
     refused(ValueError, "is [4, 8], and this is [4, 3]", m.run, "predict", {"image": image[:4, :3]})
     refused(TypeError, "without loss", m.run, "eval", {"image": image, "label": label * 1.5})
     refused(dgc.InputError, "label", m.run, "eval", {"image": image, "label": label + 3})
@@ -269,6 +310,7 @@ check(pathlib.Path(dgc.__file__).parent.parent == folder / "site", dgc.__file__)
 test_line()
 test_drawn()
 test_sources(folder)
+test_predictions(folder)
 test_training(folder)
 test_signals()
 test_refusals(folder)

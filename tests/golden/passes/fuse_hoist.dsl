@@ -1,6 +1,5 @@
 # What products of a step would make of a loop's constants is made before the loop: for the gradient a CPU transposes
 # weights of f32, and those that are multiplied as bfloat16 are stored so. What something else reads, too, stays.
-# REQUIRES: shell
 # RUN: %dgc compile --emit fused --batch 8 --verify-each %s > %t.dg
 # RUN: %FileCheck %s < %t.dg
 # RUN: %dgc opt --passes= %t.dg | %golden %t.dg
