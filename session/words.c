@@ -38,8 +38,8 @@ void words_say_unknown(struct dgc_session *s) {
   for (struct words *w = s->words; w; w = w->next) {
     if (!w->vocabulary || !w->vocabulary->unknown) continue;
     diag_note(&s->diags, LOC_NONE,
-              "input %s: %lld rows have words that its training had not; they are read as 0", w->input,
-              (long long)w->vocabulary->unknown);
+              "input %s: %lld row%s words that its training had not, which are read as 0", w->input,
+              (long long)w->vocabulary->unknown, w->vocabulary->unknown == 1 ? " has" : "s have");
     w->vocabulary->unknown = 0;
   }
 }

@@ -45,7 +45,7 @@ static const struct own_option own_options[] = {
     {"min-tasks", 0, "M", "each restart has one task less, down to so many (default: always as many)",
      AT(min_tasks), DGC_NO_FILE},
     {"overwrite", 0, NULL,
-     "train from the first step, though the files of --checkpoint, --keep-best or --log are there: they are "
+     "begin anew, or with other contents, though the files that are to be written are there: they are "
      "replaced",
      AT(overwrite), DGC_NO_FILE},
     {"log", 0, "FILE.jsonl|csv",

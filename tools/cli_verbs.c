@@ -315,7 +315,15 @@ static int eval(struct cli *c) {
   return code ? code : evaluate(c);
 }
 
+static bool has_output(const struct cli *c) {
+  for (int i = 0; i < c->ngiven; i++)
+    if (strncmp(c->given[i], "--output=", 9) == 0) return true;
+  return false;
+}
+
 static int predict(struct cli *c) {
+  if (c->json && !has_output(c))
+    return cli_usage(c, "--json wants --output NAME=FILE: predictions are on standard output already");
   int code = load_trained(c);
   int64_t rows;
   if (!code) code = cli_status(c, dgc_predict(c->session, &rows));

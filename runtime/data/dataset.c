@@ -211,6 +211,10 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
                dtype_name(stored), dtype_name(row->dtype), name,
                c->pieces[i].source ? ": a function gives rows of the input's own type"
                                    : " without loss; convert them");
+    if (dtype_is_float(stored) && !dtype_is_float((enum dtype)row->dtype) && !c->pieces[i].source)
+      diag_help(d, LOC_NONE,
+                "numpy's `.astype(\"i4\")` does, or `input %s : f32[...]` with `cast(%s, i32)` in the model",
+                name, name);
     return false;
   }
   struct type have = c->pieces[0].row;

@@ -28,8 +28,9 @@ static bool list(struct reader *r, const struct data_spec *spec, struct folder *
     return false;
   }
   if (out->others && !r->member)
-    diag_note(r->diags, r->loc, "%s: %lld files are no PNG or JPEG by their names, and left out: %s%s",
-              r->path, (long long)out->others, out->other, out->others > 1 ? ", ..." : "");
+    diag_note(r->diags, r->loc, "%s: %lld file%s no PNG or JPEG by name, and left out: %s%s", r->path,
+              (long long)out->others, out->others > 1 ? "s are" : " is", out->other,
+              out->others > 1 ? ", ..." : "");
   return true;
 }
 

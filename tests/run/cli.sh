@@ -47,6 +47,8 @@ for words in 'batch_size=--batch N' 'learning-rate=--set rate=X' 'max_epochs=--e
   expect 2 "an option of others" "$dgc" train "$samples/digits.dsl" "--${words%%=*}" 3
   shows err "help: write ${words#*=}"
 done
+expect 2 'two formats on one output' "$dgc" predict "$samples/digits.dsl" --json
+shows out '--json wants --output NAME=FILE'
 expect 2 'nothing like a verb' "$dgc" --strategy auto
 shows err 'verbs are check'
 expect 2 'auto for graph text' "$dgc" opt "$source/tests/golden/passes/pack.dg" --passes replicate --batch 4 --strategy auto

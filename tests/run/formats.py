@@ -238,7 +238,7 @@ for name, files in (("one", ["t.csv"]), ("two", ["first.csv", "rest.csv"]), ("th
     equal(numbers_of(name + ".safetensors", "t.csv")[0], want, name)
     got, notes = numbers_of(name + ".safetensors", "other.csv")
     equal(got, np.array([numbers["Ulm"], 0, 0, numbers["aachen"], 0], "i4"), name + ", other words")
-    check("input city: 2 rows have words that its training had not" in notes, notes)
+    check("input city: 2 rows have words that its training had not, which" in notes, notes)
 check(open("one.safetensors", "rb").read() == open("two.safetensors", "rb").read(), "the same bytes from one file or two")
 # A training that goes on has the words of its checkpoint, also with other data.
 got = run("train", "m.dsl", *given("other.csv"), "--resume", "one.safetensors", "--checkpoint", "on.safetensors", "--steps", "5", "--batch",

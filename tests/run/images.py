@@ -215,7 +215,7 @@ order = ["a.png", "a/z.JPEG", "b/1/x.png", "b/2.png", "link.png"]
 want = np.stack([np.array(Image.open("mixed/" + name).convert("RGB")) for name in order])
 equal(read("mixed", (H, W, 3)), want, "in the order of bytes")
 noted = run("predict", "hand_on.dsl", "--data", "x=mixed", "--output", "y=y.npy")
-check("2 files are no PNG or JPEG by their names, and left out: Thumbs.db, ..." in noted.stderr, "others", noted.stderr)
+check("2 files are no PNG or JPEG by name, and left out: Thumbs.db, ..." in noted.stderr, "others", noted.stderr)
 equal(read("all/rgb.png,mixed,one/x.png:resize", (H, W, 3))[:6], np.concatenate([rgba[None, ..., :3], want]), "files and folders")
 os.symlink("../all", "mixed/there")
 refused(read("mixed", (H, W, 3)), "mixed/there: it is a link to a folder", "a link to a folder")
