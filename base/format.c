@@ -3,7 +3,6 @@
  * C library's work. */
 #include "base/format.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,18 +35,17 @@ struct format_arguments {
   va_list list;
 };
 
-static void put_blanks(struct format_output *t, int count) {
-  static const char blanks[] = "                ";
-  for (; count > 0; count -= (int)sizeof blanks - 1)
-    put(t, blanks, count < (int)sizeof blanks - 1 ? (size_t)count : sizeof blanks - 1);
+static void put_blanks(struct format_output *t, size_t count) {
+  if (t->len < t->size) memset(t->data + t->len, ' ', count < t->size - t->len ? count : t->size - t->len);
+  t->len += count;
 }
 
 /* On the right of `width` characters, on the left of -width. */
 static void put_wide(struct format_output *t, const char *from, size_t len, int width) {
-  int left = (width < 0 ? -width : width) - (int)len;
-  if (width > 0) put_blanks(t, left);
+  size_t wide = width < 0 ? -(size_t)width : (size_t)width, blanks = wide > len ? wide - len : 0;
+  if (width > 0) put_blanks(t, blanks);
   put(t, from, len);
-  if (width < 0) put_blanks(t, left);
+  if (width < 0) put_blanks(t, blanks);
 }
 
 static int64_t signed_argument(struct format_arguments *a, int longs) {
@@ -91,7 +89,6 @@ static bool put_directive(struct format_output *t, const char **at, struct forma
   char digits[FORMAT_DIGITS];
   const char *p = read_directive(*at, &d, a), *word;
   *at = p + 1;
-  if (d.width == INT_MIN) return false;
   if (d.precision >= 0 ? *p != 's' || d.longs : *p == 's' && d.longs) return false;
   switch (*p) {
   case 's':

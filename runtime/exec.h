@@ -78,7 +78,7 @@ void exec_trace(struct exec *e, struct exec_trace *t);
 
 /* A run that does not end within `seconds` is given up: it is false, and exec_status says which device has not
  * answered. 0 = none, as before the first call. False after an error in `d`. */
-bool exec_set_limit(struct exec *e, int seconds, struct diags *d);
+bool exec_set_limit(struct exec *e, double seconds, struct diags *d);
 
 /* A run that counts what it copies. */
 bool exec_run_counted(struct exec *e);

@@ -79,7 +79,7 @@ struct exec {
   bool counts;
 
   /* The watch over runs. */
-  int limit;            /* seconds; 0 = none */
+  double limit;         /* seconds; 0 = none */
   uint64_t deadline;    /* of the present run; 0 = none */
   uint64_t looked;      /* when the clock was looked at last */
   _Atomic bool looking; /* a worker is doing so */

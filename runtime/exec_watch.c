@@ -24,9 +24,9 @@ static bool make_ends(struct exec *e, struct diags *d) {
   return true;
 }
 
-bool exec_set_limit(struct exec *e, int seconds, struct diags *d) {
+bool exec_set_limit(struct exec *e, double seconds, struct diags *d) {
   e->limit = seconds;
-  return !seconds || e->ends || make_ends(e, d);
+  return seconds == 0 || e->ends || make_ends(e, d);
 }
 
 static uint64_t now(const struct exec *e) { return e->transport ? transport_now(e->transport) : clock_ns(); }
@@ -36,7 +36,7 @@ void exec_watch(struct exec *e) {
   if (!e->limit) return;
   atomic_store(&e->overdue, false);
   e->looked = now(e);
-  e->deadline = e->looked + (uint64_t)e->limit * 1000000000u;
+  e->deadline = e->looked + (uint64_t)(e->limit * 1e9);
 }
 
 /* False, too, where another worker is looking. */
@@ -210,18 +210,18 @@ void exec_explain_overdue(const struct exec *e, struct diags *d) {
     at = stand(e, blamed);
   }
   if (waiting < 0 && blamed >= 0)
-    diag_error(d, LOC_NONE, "the step did not end within %d s: %s has not answered; it stands at %s",
+    diag_error(d, LOC_NONE, "the step did not end within %g s: %s has not answered; it stands at %s",
                e->limit, devices[blamed].text, place(a, e, blamed, at.step));
   else if (blamed >= 0)
-    diag_error(d, LOC_NONE, "the step did not end within %d s: %s waits at %s for %s%s, which stands at %s",
+    diag_error(d, LOC_NONE, "the step did not end within %g s: %s waits at %s for %s%s, which stands at %s",
                e->limit, devices[waiting].text, place(a, e, waiting, before.step),
                before.missing >= 0 ? "" : arena_printf(a, "signal %d of ", before.waits),
                devices[blamed].text, place(a, e, blamed, at.step));
   else if (waiting >= 0)
     diag_error(d, LOC_NONE,
-               "the step did not end within %d s: %s waits at %s for signal %d, which nobody gives", e->limit,
+               "the step did not end within %g s: %s waits at %s for signal %d, which nobody gives", e->limit,
                devices[waiting].text, place(a, e, waiting, before.step), before.waits);
   else
-    diag_error(d, LOC_NONE, "the step did not end within %d s", e->limit);
+    diag_error(d, LOC_NONE, "the step did not end within %g s", e->limit);
   arena_destroy(a);
 }

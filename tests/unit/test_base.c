@@ -465,13 +465,13 @@ __attribute__((format(printf, 1, 2))) static void check_format(const char *fmt, 
 
 static volatile int least = INT_MIN; /* compilers refuse it as a width */
 
-/* The least width has no opposite: an error of the C library's, which takes three seconds for it; there is no text. */
-__attribute__((format(printf, 1, 2))) static void check_no_format(const char *fmt, ...) {
+/* The C library takes three seconds for blanks that there is no room for, and then has no int for their number. */
+__attribute__((format(printf, 1, 2))) static void check_wide(const char *fmt, ...) {
   char got[] = "before";
   va_list ap;
   va_start(ap, fmt);
-  assert_int_equal(format_text(got, sizeof got, fmt, ap), 0);
-  assert_string_equal(got, "");
+  assert_int_equal(format_text(got, sizeof got, fmt, ap), (size_t)1 << 31);
+  assert_string_equal(got, "3     ");
   va_end(ap);
 }
 
@@ -511,7 +511,7 @@ static void formats_of_numbers(void **state) {
   }
   check_format("%d %.3f %g", 7, 0.5, 1e100);
   check_format("%1200d", 3);
-  check_no_format("%*d", least, 3);
+  check_wide("%*d", least, 3);
 }
 
 static void map_room(void **state) {

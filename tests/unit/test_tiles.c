@@ -48,9 +48,14 @@ static bool same(double x, double y) {
   return (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
 }
 
+/* Of numbers, whichever they are: A and B are at some places of the pool, C is copied from one. */
 struct room {
-  double a[CELLS], b[CELLS], c[CELLS], expected[CELLS]; /* of numbers, whichever they are */
+  double pool[2][2 * CELLS], c[CELLS], expected[CELLS];
 };
+
+static const char *some_numbers(const struct room *m, enum dtype d) {
+  return (const char *)m->pool[d == DT_F64] + rng_below(&rng, CELLS) * dtype_size(d);
+}
 
 /* C begins EDGE numbers into its room; rows of A, or columns, and those of B and C lie APART further than they must. */
 static void check_call(const struct tile *t, tile_fn *fn, struct room *m, bool goes_on, bool add) {
@@ -64,12 +69,9 @@ static void check_call(const struct tile *t, tile_fn *fn, struct room *m, bool g
     runs[i].a = i * MOST_K * (t->columns ? a_step : 1) * size;
     runs[i].b = (nruns - 1 - i) * MOST_K * b_step * size;
   }
-  for (int64_t i = 0; i < CELLS; i++) {
-    set(t->dtype, m->a, i, some_number());
-    set(t->dtype, m->b, i, some_number());
-    set(t->dtype, m->c, i, some_number());
-    set(t->dtype, m->expected, i, get(t->dtype, m->c, i));
-  }
+  const char *a = some_numbers(m, t->dtype), *b = some_numbers(m, t->dtype);
+  memcpy(m->c, some_numbers(m, t->dtype), (size_t)(CELLS * size));
+  memcpy(m->expected, m->c, (size_t)(CELLS * size));
   for (int64_t r = 0; r < t->rows; r++)
     for (int64_t j = 0; j < columns; j++) {
       int64_t at = EDGE + r * c_step + j;
@@ -77,14 +79,14 @@ static void check_call(const struct tile *t, tile_fn *fn, struct room *m, bool g
       for (int64_t i = 0; i < nruns; i++)
         for (int64_t k = 0; k < runs[i].count; k++)
           sum = chain(t->dtype,
-                      get(t->dtype, m->a, runs[i].a / size + (t->columns ? k * a_step + r : r * a_step + k)),
-                      get(t->dtype, m->b, runs[i].b / size + k * b_step + j), sum);
+                      get(t->dtype, a, runs[i].a / size + (t->columns ? k * a_step + r : r * a_step + k)),
+                      get(t->dtype, b, runs[i].b / size + k * b_step + j), sum);
       if (add) sum = plus(t->dtype, before, sum);
       if (!add && t->positive) sum = plus(t->dtype, sum, 0);
       set(t->dtype, m->expected, at, sum);
     }
-  fn(&(struct tile_call){.a = m->a,
-                         .b = m->b,
+  fn(&(struct tile_call){.a = a,
+                         .b = b,
                          .c = (char *)m->c + EDGE * size,
                          .runs = runs,
                          .nruns = nruns,
@@ -147,6 +149,10 @@ static void every_tile(void **state) {
   struct vector_registers v = host_vectors();
   static struct room room;
   if (!v.fma) skip();
+  for (int64_t i = 0; i < 2 * CELLS; i++) {
+    set(DT_F32, room.pool[0], i, some_number());
+    set(DT_F64, room.pool[1], i, some_number());
+  }
   check_width(v.bytes, v.count, &room);
   if (v.bytes == 64) check_width(32, 16, &room);
 }
