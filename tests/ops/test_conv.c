@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions and both gradients against JAX's: conv.def, small integers, whose sums are exact in any order. Backends
- * are compared with what computes here in test_ops. */
+/* Convolutions and both gradients against JAX's: conv.def, small integers, whose sums are exact in any order: as
+ * evaluated here, by the CPU's backend, and on the GPU that is named. */
 #include "ir/ops/op.h"
 #include "ir/ops/op_id.h"
 #include "passes/pass.h"
@@ -163,7 +163,7 @@ static void sizes_have_ends(void **state) {
 static const char *gpu; /* "gpu:0", or NULL */
 
 /* Small integers are as exact as bfloat16 and as TF32. */
-static void check_on_gpu(struct engine *engine, const struct row *r, bool nan, bool bf16) {
+static void check_on(struct engine *engine, const char *target, const struct row *r, bool nan, bool bf16) {
   static const char *const outputs[] = {"y", "dx", "dw"};
   struct arena *a = arena_create();
   struct diags diags;
@@ -171,14 +171,23 @@ static void check_on_gpu(struct engine *engine, const struct row *r, bool nan, b
   struct values none = values_make(a), variables = values_make(a), found = values_make(a);
   struct graph *g = row_graph(a, r, nan, DT_F32, bf16, &variables, &diags);
   g->config.batch = 1;
-  target_parse(a, gpu, &g->config.target, &diags, LOC_NONE);
+  target_parse(a, target, &g->config.target, &diags, LOC_NONE);
   engines_allow_tf32(engine->engines, !bf16);
   struct plan *p = engine_plan(a, g, &diags);
   if (!p || !engine_run(engine, p, &none, &variables, &found, 1, &diags))
     fail_msg("%s by %s: %s", r->input, r->kernel, diags_text(&diags, false));
   for (int i = 0; i < 3; i++)
-    compare(r, nan, i, values_get(&found, outputs[i]), bf16 ? " in bf16" : " in TF32");
+    compare(r, nan, i, values_get(&found, outputs[i]), bf16 ? " in bf16" : " in f32 or TF32");
   arena_destroy(a);
+}
+
+/* Each by the way that its shape has, oneDNN's or one of our own; units give more NaN (docs/language.md). */
+static void on_cpu(void **state) {
+  assert_true(engine_open_on(&engines[nengines], "cpu", "cpu:0", 1));
+  for (int i = 0; i < CASE_COUNT(rows); i++)
+    for (int bf16 = 0; bf16 < 2; bf16++) check_on(&engines[nengines], "cpu:0", &rows[i], false, bf16);
+  nengines++;
+  close_engines(state);
 }
 
 static void on_gpu(void **state) {
@@ -187,7 +196,7 @@ static void on_gpu(void **state) {
     for (int how = 0; how < 4; how++) {
       const struct row *r = &rows[i];
       if (how < 2 || (!*r->strides && !*r->input_dilation && !*r->kernel_dilation))
-        check_on_gpu(&engines[nengines], r, how > 1, how % 2);
+        check_on(&engines[nengines], gpu, r, how > 1, how % 2);
     }
   nengines++;
   close_engines(state);
@@ -195,7 +204,7 @@ static void on_gpu(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_jax), cmocka_unit_test(in_single),
-                                     cmocka_unit_test(sizes_have_ends)};
+                                     cmocka_unit_test(sizes_have_ends), cmocka_unit_test(on_cpu)};
   const struct CMUnitTest one[] = {cmocka_unit_test(on_gpu)};
   if (argc > 1) gpu = argv[1];
   return gpu ? cmocka_run_group_tests_name("conv on a GPU", one, NULL, NULL)
