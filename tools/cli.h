@@ -63,8 +63,6 @@ struct cli_option {
 bool cli_option(const struct verb *v, int index, struct cli_option *out);
 /* Tells the session which files the command reads and writes; the exit code: 2 where two of them are one. */
 int cli_use_files(struct cli *c);
-/* "error: ..." on standard error; gives DGC_USAGE back. */
-int cli_usage(struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
 const char *cli_closest(const char *word, const char *candidates);
 
@@ -123,10 +121,22 @@ bool cli_asked(int code);
 /* Ends the tool with the signal that ended its work, if one did; gives the code back. */
 int cli_end(int code);
 
+/* cli_message.c */
+/* What the session has to say goes to standard error; gives `status` back. */
+int cli_status(struct cli *c, enum dgc_status status);
+/* "error: ..." on standard error; gives DGC_USAGE back. */
+int cli_usage(struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* cli_bar.c */
+/* Where standard error is a terminal that can have one. */
+void cli_draw_bar(const struct dgc_progress *p);
+/* Removes the bar, if there is one, before something else is printed. */
+void cli_clear_bar(void);
+/* "0:07", "12:07", "3:12:07", in `text`. */
+const char *cli_clock_text(double seconds, char *text, size_t size);
+
 /* cli_progress.c */
 bool cli_progress(void *user, const struct dgc_progress *p);
-/* Removes the progress bar, if there is one, before something else is printed. */
-void cli_clear_progress(void);
 
 /* cli_result.c */
 /* Remembers what the training has come to. */
@@ -158,15 +168,15 @@ bool cli_log_report(struct cli *c, const struct dgc_progress *p);
 void cli_log_close(void);
 
 /* cli_report.c */
-/* What the session has to say goes to standard error; gives `status` back. */
-int cli_status(struct cli *c, enum dgc_status status);
 void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows);
 /* The metrics of a training step, in one line. */
 void cli_print_step(const struct cli *c, int64_t step, const struct dgc_metric *m, int count, int64_t rows);
 void cli_print_bench(const struct cli *c, const struct dgc_bench *b);
-/* The tasks' times, behind another member of an object. */
-void cli_print_tasks_json(struct dgc_session *s);
+
+/* cli_json.c */
 void cli_json_string(FILE *f, const char *text);
 void cli_json_number(FILE *f, double value);
+/* The tasks' times, behind another member of an object. */
+void cli_print_tasks_json(struct dgc_session *s);
 
 #endif

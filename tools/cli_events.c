@@ -119,7 +119,7 @@ static uint32_t masked_crc(const unsigned char *data, size_t len) {
 }
 
 static void fail(struct cli *c) {
-  cli_clear_progress();
+  cli_clear_bar();
   if (!events.failed) fprintf(stderr, "error: cannot write %s: %s\n", events.path, strerror(errno));
   events.failed = c->failed = true;
   cli_events_close();

@@ -26,7 +26,7 @@ static bool ends_in(const char *path, const char *end) {
 }
 
 static int fail(struct cli *c, const char *what) {
-  cli_clear_progress();
+  cli_clear_bar();
   fprintf(stderr, "error: cannot %s %s: %s\n", what, c->log, strerror(errno));
   return DGC_RUNTIME;
 }
@@ -203,7 +203,7 @@ static bool begin_csv(struct cli *c, const struct dgc_progress *p) {
   bool same = names && strncmp(names, log_file.header, len - 1) == 0 && !log_file.header[len - 1];
   free(names);
   if (same) return true;
-  cli_clear_progress();
+  cli_clear_bar();
   cli_usage(c, "--log: %s has other columns than this training: give another name", c->log);
   return false;
 }

@@ -2,7 +2,6 @@
 /* Options: a table of the tool's own, and those of the library. */
 #include "cli.h"
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,17 +94,6 @@ static bool find_library(const char *name, size_t len, struct dgc_option *out) {
   for (int i = 0; dgc_option(i, out); i++)
     if (strlen(out->name) == len && strncmp(out->name, name, len) == 0) return true;
   return false;
-}
-
-int cli_usage(struct cli *c, const char *fmt, ...) {
-  char message[1024];
-  va_list ap;
-  va_start(ap, fmt);
-  vsnprintf(message, sizeof message, fmt, ap);
-  va_end(ap);
-  fprintf(stderr, "dgc %s: error: %s\n", c->verb->name, message);
-  cli_keep_usage(c, message);
-  return DGC_USAGE;
 }
 
 /* Edits from one word to the other, Levenshtein. */

@@ -4,93 +4,10 @@
 
 #include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* Of several processes the first one tells what goes on; the others say who they are, and why they end. */
-static void put_message(const struct cli *c, const char *message) {
-  for (const char *line = message, *end; c->process > 0 && *line; line = end) {
-    end = strchrnul(line, '\n');
-    end += *end != 0;
-    if (c->evaluator)
-      fprintf(stderr, "evaluator: %.*s", (int)(end - line), line);
-    else
-      fprintf(stderr, "process %d: %.*s", c->process, (int)(end - line), line);
-  }
-  if (!c->process) fputs(message, stderr);
-}
-
-int cli_status(struct cli *c, enum dgc_status status) {
-  const char *message = dgc_message(c->session);
-  bool fails = status && status != DGC_STOPPED;
-  if (c->json) cli_keep_diagnostics(c);
-  if (status) {
-    free(c->message);
-    c->message = strdup(message);
-  }
-  if (*message && (fails || !c->process)) {
-    cli_clear_progress();
-    put_message(c, message);
-  }
-  return status == DGC_OK && c->failed ? DGC_RUNTIME : (int)status;
-}
 
 /* The shortest decimal with at most `digits` digits. The tool never calls setlocale, so printf's point is a point. */
 static void put_number(FILE *f, double value, int digits) { fprintf(f, "%.*g", digits, value); }
-
-void cli_json_number(FILE *f, double value) {
-  if (!isfinite(value)) {
-    fputs("null", f);
-    return;
-  }
-  for (int digits = 6; digits <= 17; digits++) {
-    char text[40];
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (digits < 17 && strtod(text, NULL) != value) continue;
-    fputs(text, f);
-    return;
-  }
-}
-
-void cli_json_string(FILE *f, const char *text) {
-  fputc('"', f);
-  for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
-    if (*p == '"' || *p == '\\')
-      fprintf(f, "\\%c", *p);
-    else if (*p < 0x20)
-      fprintf(f, "\\u%04x", *p);
-    else
-      fputc(*p, f);
-  }
-  fputc('"', f);
-}
-
-void cli_print_tasks_json(struct dgc_session *s) {
-  int count;
-  const struct dgc_task *tasks = dgc_tasks(s, &count);
-  for (int i = 0; i < count; i++) {
-    const struct dgc_task *t = &tasks[i];
-    const struct {
-      const char *name;
-      double value;
-    } numbers[] = {{"computing", t->computing}, {"waiting", t->waiting}, {"other", t->other},
-                   {"longest", t->longest},     {"slower", t->slower},   {"sent", (double)t->sent},
-                   {"followers", t->followers}};
-    fputs(i ? ",{\"task\":" : ",\"tasks\":[{\"task\":", stdout);
-    cli_json_string(stdout, t->name);
-    fputs(",\"waits_for\":", stdout);
-    if (t->waits_for < 0)
-      fputs("null", stdout);
-    else
-      cli_json_string(stdout, tasks[t->waits_for].name);
-    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
-      fprintf(stdout, ",\"%s\":", numbers[k].name);
-      cli_json_number(stdout, numbers[k].value);
-    }
-    fputs(i + 1 < count ? "}" : "}]", stdout);
-  }
-}
 
 void cli_print_metrics(const struct cli *c, const struct dgc_metric *m, int count, int64_t rows) {
   if (c->json) fprintf(stdout, "{\"rows\":%lld", (long long)rows);

@@ -261,7 +261,7 @@ static int train_model(struct cli *c) {
   signal(SIGPIPE, SIG_IGN); /* who reads the progress may go: the training stays */
   code = cli_status(c, dgc_train(c->session));
   cli_training(NULL);
-  cli_clear_progress();
+  cli_clear_bar();
   cli_log_close();
   cli_events_close();
   if (code || c->refused) return code ? code : DGC_USAGE;
