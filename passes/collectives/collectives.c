@@ -33,14 +33,6 @@ static struct node *result_on(struct graph *out, struct tower_sum *s, int device
   return fetch(out, &s->fetchers, x, device, 0);
 }
 
-struct node *collective_divide(struct graph *g, const struct node *all, struct node *total) {
-  if (!total || strcmp(node_string(all, ATTR_reduction), "mean") != 0) return total;
-  build_at(g, all);
-  g->at.device = total->device;
-  return build2(g, OP_div, total,
-                build_fill(g, &all->type, g->config.task ? g->config.towers : all->ninputs));
-}
-
 /* The share of a worker's only tower is the whole, and its rows are all rows. */
 static struct node *only_share(struct graph *out, const struct node *n, struct node **in) {
   struct node whole = *n;
@@ -81,12 +73,12 @@ static struct node *reduce(struct collectives *e, struct graph *out, const struc
   if (s->ring || s->scatter) return result_on(out, s, n->device);
   bool halves = e->algorithm == CROSS_DEVICE_hierarchical_copy && t.count > 1;
   if (!whole && halves) return s->total = hierarchical_part(&t, e->count++);
-  if (!whole) return s->total = tree_part(&t, n->device, collective_divide, NULL);
+  if (!whole) return s->total = tree_part(&t, n->device, tree_divide, NULL);
   if (e->algorithm == CROSS_DEVICE_nccl && adds && nccl_make(e, &t, s)) return result_on(out, s, n->device);
   s->total =
       halves ? hierarchical_whole(e->ctx, &t, e->count, s) : tree_sum(&t, 0, n->ninputs, n->device, NULL);
   e->count++;
-  return s->total = collective_divide(out, n, s->total);
+  return s->total = tree_divide(out, n, s->total);
 }
 
 static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,

@@ -36,9 +36,6 @@ struct collectives {
   const uint8_t *live;
 };
 
-/* What is a mean divides the sum; NULL of NULL. */
-struct node *collective_divide(struct graph *g, const struct node *all, struct node *total);
-
 /* The sum, undivided, by two roots: those of the n-th sum. `s` knows then which of them a device reads from. */
 struct node *hierarchical_whole(struct pass_ctx *ctx, const struct tree *t, int n, struct tower_sum *s);
 /* In the part of one task: the sum, divided, on one of its devices. */

@@ -78,7 +78,7 @@ struct node *hierarchical_part(const struct tree *t, int n) {
   if (part_has(p, adder)) {
     int far = !half;
     pair[far] = tree_receive(t, h.begin[far], h.begin[far + 1], h.roots[far], adder, true, false);
-    total = collective_divide(t->out, t->all, add_halves(t, &h, pair));
+    total = tree_divide(t->out, t->all, add_halves(t, &h, pair));
     return total && hand_on(t, &h, total, half, readers) ? total : NULL;
   }
   if (part_has(p, root)) {

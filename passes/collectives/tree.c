@@ -275,3 +275,11 @@ struct node *fetch(struct graph *out, const struct fetchers *f, struct node *x, 
   while (f->hosts[f->devices[at]] != f->hosts[device] || left-- > 0) at++;
   return relay(out, x, x->name, f->devices[at]);
 }
+
+struct node *tree_divide(struct graph *g, const struct node *all, struct node *total) {
+  if (!total || strcmp(node_string(all, ATTR_reduction), "mean") != 0) return total;
+  build_at(g, all);
+  g->at.device = total->device;
+  return build2(g, OP_div, total,
+                build_fill(g, &all->type, g->config.task ? g->config.towers : all->ninputs));
+}

@@ -74,4 +74,7 @@ struct fetchers tree_fetchers(struct arena *a, const struct tree *t);
 /* x for a reader on this device: if that has towers and is on another host, by way of one of its host's, in turn. */
 struct node *fetch(struct graph *out, const struct fetchers *f, struct node *x, int device, int turn);
 
+/* What is a mean divides the sum; NULL of NULL. */
+struct node *tree_divide(struct graph *g, const struct node *all, struct node *total);
+
 #endif

@@ -6,37 +6,10 @@
 #include "runtime/host_memory.h"
 #include "runtime/pjrt/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(struct pjrt_cell) <= 64, "a cell fits between two addresses");
-
-/* --- failures --- */
-
-void pjrt_fail(struct pjrt_engine *e, int device, const char *call, const char *text) {
-  pthread_mutex_lock(&e->lock);
-  if (!e->failed) {
-    snprintf(e->message, sizeof e->message, "%s on %s: %s", call, e->devices[device].text, text);
-    e->failed = true;
-  }
-  pthread_mutex_unlock(&e->lock);
-}
-
-bool pjrt_do(struct pjrt_engine *e, int device, enum pjrt_call call, const char *name, void *args) {
-  if (e->failed) return false;
-  if (!pjrt_has(e->plugin, call)) {
-    pjrt_fail(e, device, name, "the plugin has no such call");
-    return false;
-  }
-  void *error = pjrt_invoke(e->plugin, call, args);
-  if (!error) return true;
-  struct arena_guard guard;
-  struct arena *a = arena_create_guarded(&guard);
-  pjrt_fail(e, device, name, pjrt_error_text(a, e->plugin, error));
-  arena_destroy_guarded(a, &guard);
-  return false;
-}
 
 static bool status(void *self, struct diags *d) {
   struct pjrt_engine *e = self;

@@ -1,51 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values on devices: cells, what is copied to them and from them, and what is read later. */
-#include "base/clock.h"
 #include "runtime/host_memory.h"
 #include "runtime/pjrt/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* --- waiting --- */
-
-static void forget_event(struct pjrt_engine *e, void *event) {
-  struct pjrt_Event_Destroy args = PJRT_ARGS(Event_Destroy, .event = event);
-  if (event) pjrt_invoke(e->plugin, CALL_Event_Destroy, &args);
-}
-
-static bool is_ready(struct pjrt_engine *e, int device, void *event) {
-  struct pjrt_Event_IsReady args = PJRT_ARGS(Event_IsReady, .event = event);
-  return !PJRT(e, device, Event_IsReady, &args) || args.is_ready;
-}
-
-/* Within the limit; else the device is given up. */
-static bool await_limited(struct pjrt_engine *e, int device, void *event) {
-  static const struct timespec pause = {0, 20000};
-  uint64_t end = clock_ns() + (uint64_t)e->limit * 1000000000u;
-  bool ready = is_ready(e, device, event);
-  while (!ready && clock_ns() < end) {
-    nanosleep(&pause, NULL);
-    ready = is_ready(e, device, event);
-  }
-  if (ready) return true;
-  char text[64];
-  snprintf(text, sizeof text, "no answer within %d s", e->limit);
-  pjrt_fail(e, device, "waiting", text);
-  *e->lost = true;
-  return false;
-}
-
-bool pjrt_await(struct pjrt_engine *e, int device, void *event) {
-  if (!event) return !e->failed;
-  if (e->limit && !await_limited(e, device, event)) return false;
-  struct pjrt_Event_Await args = PJRT_ARGS(Event_Await, .event = event);
-  bool good = PJRT(e, device, Event_Await, &args);
-  forget_event(e, event);
-  return good;
-}
 
 /* --- cells --- */
 
