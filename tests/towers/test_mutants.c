@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing that the certificate accepts does harm: the text of placed graphs of two models and every sample, under every strategy on
- * two and three devices, with one thing changed (mutants.def). What the reader, the verifier and the certificate let
- * pass is computed beside the graph that the passes made, on three inputs for two steps: all results and all copies of
- * all variables must be equal, to the bit where the certificate promises bits (not around the ring, not with NCCL).
+/* Nothing that the certificate accepts does harm: the text of the placed graphs of every sample, and of two models of
+ * its own, under every strategy on two and three devices, with one thing changed (mutants.def). What the reader, the
+ * verifier and the certificate let pass is computed beside the graph that the passes made, on three inputs for two
+ * steps: all results and all copies of all variables must be equal, to the bit where the certificate promises bits (not
+ * around the ring, not with NCCL).
  * That the passes' graph is the source's is the numeric claim of the certificate, asked for too where there is time.
  *
  * TEST_MUTANTS=N tries one mutant of N (1000; 1: all of them), TEST_PART=K those whose number leaves K: by N runs all
