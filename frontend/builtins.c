@@ -161,8 +161,7 @@ static struct value run_expect_range(struct resolver *r, struct value *args, str
   return args[0];
 }
 
-/* Whether `text` is what `pattern` says: * stands for any letters, ? for one. */
-static bool matches(const char *text, const char *pattern) {
+bool text_matches(const char *text, const char *pattern) {
   const char *star = NULL, *again = NULL;
   while (*text) {
     if (*pattern == '*') {
@@ -182,6 +181,16 @@ static bool matches(const char *text, const char *pattern) {
   return !*pattern;
 }
 
+/* A pattern by which the optimizer that runs asks for variables. */
+static void note_pattern(struct resolver *r, const char *text) {
+  if (!r->updating) return;
+  for (const struct asked_pattern *p = r->patterns; p; p = p->next)
+    if (p->text == text) return;
+  struct asked_pattern *p = arena_new(r->arena, struct asked_pattern);
+  *p = (struct asked_pattern){r->patterns, text};
+  r->patterns = p;
+}
+
 /* matches(text, pattern): of a list of patterns, one of them. */
 static struct value run_matches(struct resolver *r, struct value *args, struct loc loc,
                                 const struct role *role) {
@@ -192,7 +201,8 @@ static struct value run_matches(struct resolver *r, struct value *args, struct l
     const struct value *v = i < 0 ? &args[0] : list ? &args[1].list.items[i] : &args[1];
     if (v->kind == VALUE_STRING) {
       r->steps += (int64_t)((strlen(args[0].string) + 1) * (strlen(v->string) + 1) / 1024);
-      found |= i >= 0 && r->steps <= MAX_STEPS && matches(args[0].string, v->string);
+      if (i >= 0) note_pattern(r, v->string);
+      found |= i >= 0 && r->steps <= MAX_STEPS && text_matches(args[0].string, v->string);
       continue;
     }
     report(r, i < 0 ? args[0].at : args[1].at, "%s must be a string, not %s", i < 0 ? "`text`" : "a pattern",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls: arguments meet parameters, a function of the language runs in a frame of its own. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -91,7 +92,11 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     }
     if (a->name && at < 0) {
       report(r, a->loc, "%s `%s` has no parameter `%s`", s->what, s->name, a->name);
-      report_closest(r, a->name, s->params, (size_t)s->count);
+      const char *here = elsewhere_call(arena_printf(r->arena, "%s.%s", s->name, a->name));
+      if (here)
+        report_help(r, "it is written `%s`", here);
+      else
+        report_closest(r, a->name, s->params, (size_t)s->count);
       note_signature(r, s, callee);
       ok = false;
     } else if (at >= s->count) {

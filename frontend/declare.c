@@ -139,7 +139,11 @@ static struct variable *variable_at(struct resolver *r, const char *path, const 
   if (v && v->run == r->runs) {
     report(r, loc, "two variables would be called `%s`", path);
     report_note(r, v->loc, "the other one is declared here");
-    report_help(r, "bind the two values to different names");
+    if (as->slot)
+      report_help(r, "two train statements change `%s` by such an optimizer: `over` says what each trains",
+                  as->slot);
+    else
+      report_help(r, "bind the two values to different names");
     return NULL;
   }
   if (v && !type_equal(&v->type, t)) {
@@ -297,6 +301,7 @@ void declare_variable(struct resolver *r, const struct stmt *s) {
   bool trainable = as.trainable = s->kind == STMT_VAR && !slot && !as.on_read;
   if (ok && (type_is_symbolic(&t) || type_has_whole(&t))) {
     report(r, s->type->loc, "a variable cannot depend on the batch: %s", type_text(r->arena, &t));
+    if (r->inside) report_help(r, "of what is one number of each row, f32[B], `expand(x, 1)` makes f32[B,1]");
     ok = false;
   }
   if (ok && trainable && !dtype_is_float((enum dtype)t.dtype)) {

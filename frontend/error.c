@@ -13,25 +13,40 @@ bool is_library(const struct resolver *r, struct loc loc) {
   return m && m->library && m->source == loc.source;
 }
 
+/* What the library was given where the user called it: there is what can be changed. */
+static void note_arguments(struct resolver *r, const struct frame *f) {
+  const struct scope *s = f->scope;
+  while (s && s->outer) s = s->outer;
+  for (const struct param *p = f->function->def->params.first; s && p; p = p->next) {
+    const struct binding *b = map_get(&s->names, p->name);
+    if (b && b->value.kind == VALUE_TENSOR && !is_library(r, b->value.at)) report_value(r, &b->value);
+  }
+}
+
 void report(struct resolver *r, struct loc loc, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);
   const char *message = arena_vprintf(r->arena, fmt, ap);
   va_end(ap);
 
-  const struct frame *f = r->frame;
+  const struct frame *f = r->frame, *called = NULL;
   struct loc shown = loc;
-  while (f && is_library(r, shown)) {
+  for (; f && is_library(r, shown); f = f->caller) {
+    called = f;
     shown = f->call;
-    f = f->caller;
   }
-  const char *key = arena_printf(r->arena, "%s:%u:%u:%s", shown.source ? shown.source->name : "", shown.begin,
-                                 loc.begin, message);
+  /* Of the errors inside one call of the library the first is told: the others mostly follow from it. */
+  const char *where = shown.source ? shown.source->name : "";
+  const char *key = called ? arena_printf(r->arena, "%s:%u", where, shown.begin)
+                           : arena_printf(r->arena, "%s:%u:%s", where, shown.begin, message);
   r->quiet = r->stopped ||
              map_put(&r->reported, key, r) != NULL; /* what follows a stop is no mistake of the user's */
   if (r->quiet) return;
   diag_error(r->diags, shown, "%s", message);
-  if (shown.source != loc.source) diag_note(r->diags, loc, "in the standard library here");
+  r->inside = false;
+  if (called) diag_note(r->diags, loc, "in the standard library here");
+  if (called) note_arguments(r, called);
+  r->inside = called != NULL;
   for (int i = 0; f && f->caller && i < SHOWN_CALLS; f = f->caller, i++)
     if (!is_library(r, f->call))
       diag_note(r->diags, f->call, "in %s `%s`, used here", def_kind_name(f->function->def->kind),
@@ -55,7 +70,7 @@ void report_help(struct resolver *r, const char *fmt, ...) {
 }
 
 void report_value(struct resolver *r, const struct value *v) {
-  if (v->kind != VALUE_TENSOR) return;
+  if (v->kind != VALUE_TENSOR || r->inside) return;
   const char *type = type_text(r->arena, &v->tensor.node->type);
   if (v->name && v->decl.source)
     report_note(r, v->decl, "`%s` is %s", v->name, type);
@@ -69,8 +84,9 @@ void report_number(struct resolver *r, const struct value *v) {
 }
 
 /* From where a word comes, "tf.where". */
-static const char *const libraries[] = {"keras", "tf", "tensorflow", "torch", "jax",
-                                        "jnp",   "np", "numpy",      "flax",  "F"};
+static const char *const libraries[] = {"keras", "tf",    "tensorflow", "torch", "jax",   "jnp",
+                                        "np",    "numpy", "flax",       "F",     "optax", "layers",
+                                        "optim", "math",  "losses",     "linen"};
 
 static bool is_library_elsewhere(const char *word) {
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions. Chains of operators are walked, not recursed into; everything else is at most MAX_EVAL deep. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"
 
@@ -70,6 +71,8 @@ static struct value eval_member(struct resolver *r, const struct expr *e) {
     struct value function = lookup(r, e->name, true);
     if (value_is_callable(&function))
       report_help(r, "it is a function: `%s(...)`", e->name);
+    else if (elsewhere_call(e->name))
+      report_help(r, "it is written `%s`", elsewhere_call(e->name));
     else if (base.kind == VALUE_TENSOR)
       report_help(
           r,

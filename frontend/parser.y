@@ -369,9 +369,11 @@ static bool is_taken_word(const yypcontext_t *context, yysymbol_kind_t found, st
   return name && found != YYSYMBOL_NAME && loc.end > loc.begin && c >= 'a' && c <= 'z';
 }
 
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+
 /* `train x as loss`: a line of a statement, whose word has n letters, that names its value as Python does. */
 static bool help_with_as(struct parser *p, const char *line, size_t n) {
-  static const char *const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+  static const char *const letters = NAME_LETTERS "0123456789";
   const char *end = line + strcspn(line, "#\n"), *value = line + n + strspn(line + n, " \t"), *as = NULL;
   for (const char *c = value; c + 4 < end; c++)
     if (strncmp(c, " as ", 4) == 0) as = c;
@@ -394,7 +396,7 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
   const char *text = loc.source->text, *at = text + loc.begin, *line = at;
   while (line > text && line[-1] != '\n') line--;
   line += strspn(line, " \t");
-  size_t n = strspn(line, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_");
+  size_t n = strspn(line, NAME_LETTERS);
   const char *here = line <= at ? elsewhere_statement(line, n) : NULL;
   if (here) {
     diag_help(p->diags, LOC_NONE, "%s", here);
@@ -404,9 +406,27 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
     diag_help(p->diags, LOC_NONE, "a comment begins with `#`");
   bool result = (n == 7 && strncmp(line, "predict", n) == 0) || (n == 6 && strncmp(line, "metric", n) == 0);
   if ((result || (n == 5 && strncmp(line, "train", n) == 0)) && help_with_as(p, line, n)) return true;
-  if (result && found == YYSYMBOL_NEWLINE)
+  if (result && (found == YYSYMBOL_NEWLINE || at[0] == '('))
     diag_help(p->diags, LOC_NONE, "its name stands before its value: `%.*s name = value`", (int)n, line);
+  bool variable = n == 3 && strncmp(line, "var", n) == 0;
+  if (variable && (found == YYSYMBOL_NEWLINE || at[0] == '='))
+    diag_help(p->diags, LOC_NONE, "a variable has a type and a first value: `var w : f32[3] = zeros()`");
+  else if (at[0] == ':' && line + n + strspn(line + n, " \t") == at)
+    diag_help(p->diags, LOC_NONE, "write `%.*s = value`", (int)n, line);
+  if (found == YYSYMBOL_NEWLINE && n == 5 && strncmp(line, "train", n) == 0)
+    diag_help(p->diags, LOC_NONE, "an optimizer stands behind the loss: `train loss with adam(1e-3)`");
   return false;
+}
+
+/* Help where an open bracket holds what it cannot. */
+static void help_in_bracket(struct parser *p, char bracket, char found) {
+  if (bracket == '(' && found == ':') diag_help(p->diags, LOC_NONE, "an argument is given by name as `name = value`");
+  if (bracket == '(' && found == ',') diag_help(p->diags, LOC_NONE, "a list stands in `[ ]`");
+}
+
+static bool is_definition(yysymbol_kind_t word) {
+  return word == YYSYMBOL_LAYER || word == YYSYMBOL_FUNCTION || word == YYSYMBOL_INITIALIZER || word == YYSYMBOL_OPTIMIZER ||
+         word == YYSYMBOL_MODEL;
 }
 
 /* "unexpected X, expected A or B", and where an open bracket waits for its end. */
@@ -432,6 +452,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     char close = p->bracket[p->depth] == '(' ? ')' : ']';
     diag_error(p->diags, loc, "%s before `%c`", s.data, close);
     diag_note(p->diags, p->open[p->depth], "for this `%c`", p->bracket[p->depth]);
+    help_in_bracket(p, p->bracket[p->depth], loc.source->text[loc.begin]);
   } else {
     for (int i = 0; i < n; i++)
       str_printf(&s, "%s %s", i == 0 ? ", expected" : i == n - 1 ? " or" : ",", yysymbol_name(expected[i]));
@@ -447,7 +468,10 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     const char *meant = str_closest(word, words, sizeof words / sizeof *words);
     if (meant) diag_help(p->diags, LOC_NONE, "did you mean `%s`?", meant);
   }
-  if (is_taken_word(context, found, loc))
+  size_t behind = loc.end + strspn(loc.source->text + loc.end, " \t"), letters = strspn(loc.source->text + behind, NAME_LETTERS);
+  if (is_definition(found) && p->depth && !closing && letters)
+    diag_help(p->diags, LOC_NONE, "definitions stand beside each other: write it before the one that this is in");
+  else if (is_taken_word(context, found, loc))
     diag_help(p->diags, LOC_NONE, "`%.*s` is a word of the language: write another name", (int)(loc.end - loc.begin),
               loc.source->text + loc.begin);
   if (found == YYSYMBOL_ASSIGN) diag_help(p->diags, LOC_NONE, "to compare with a negative number write `< -`");

@@ -3,7 +3,7 @@
  *
  *   x : f32[..., K]    f32 of rank 1 or more; K is its last dimension
  *   x : T[...S, H, W]  any element type T; S is the list of leading dimensions
- *   n : int            a compile-time integer; so with float, bool, string, list
+ *   n : int            a compile-time integer; so with float, bool, string, list, function
  *   p : fraction       a float, at least 0 and less than 1 */
 #include "frontend/resolve.h"
 
@@ -13,11 +13,8 @@ static bool compile_time(const char *name, enum value_kind *kind) {
   static const struct {
     const char *name;
     enum value_kind kind;
-  } kinds[] = {{"int", VALUE_INT},
-               {"float", VALUE_FLOAT},
-               {"fraction", VALUE_FLOAT},
-               {"string", VALUE_STRING},
-               {"list", VALUE_LIST}};
+  } kinds[] = {{"int", VALUE_INT},       {"float", VALUE_FLOAT}, {"fraction", VALUE_FLOAT},
+               {"string", VALUE_STRING}, {"list", VALUE_LIST},   {"function", VALUE_FUNCTION}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i].name, name) == 0) return *kind = kinds[i].kind, true;
   return false;
@@ -122,7 +119,8 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v, str
     struct loc at = v->at;
     if (kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i), v->at = at;
     bool fraction = strcmp(e->name, "fraction") == 0;
-    if (v->kind == kind && (!fraction || (v->f >= 0 && v->f < 1))) return true;
+    bool is = v->kind == kind || (kind == VALUE_FUNCTION && value_is_callable(v));
+    if (is && (!fraction || (v->f >= 0 && v->f < 1))) return true;
     mismatch(r, p, v, fraction ? "it is at least 0 and less than 1" : "");
     return false;
   }
@@ -134,12 +132,15 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v, str
     *v = value_tensor(r, n, v->at);
     return n != NULL;
   }
+  struct binding *b = known ? NULL : own_binding(r, base->name);
   if (v->kind != VALUE_TENSOR) {
     mismatch(r, p, v, "");
+    if (value_is_scalar(v) && b && b->value.kind == VALUE_DTYPE)
+      report_help(r, "write `broadcast(cast(%s, %s), shape(x))`", value_text(r->arena, v),
+                  dtype_name(b->value.dtype));
     return false;
   }
   const struct type *t = &v->tensor.node->type;
-  struct binding *b = known ? NULL : own_binding(r, base->name);
   if (!known && !b) {
     bind(r, base->name, base->loc, value_dtype((enum dtype)t->dtype), true, false);
     d = t->dtype;
@@ -147,7 +148,8 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v, str
     d = b->value.kind == VALUE_DTYPE ? b->value.dtype : DT_COUNT;
   }
   if (t->dtype != d) {
-    mismatch(r, p, v, "");
+    mismatch(r, p, v,
+             b && d < DT_COUNT ? arena_printf(r->arena, "%s is %s here", base->name, dtype_name(d)) : "");
     if (d < DT_COUNT) report_help(r, "write `cast(%s, %s)`", v->name ? v->name : "x", dtype_name(d));
     return false;
   }

@@ -115,6 +115,12 @@ struct met {
   struct loc shown; /* itself, or the user's call that leads to it */
 };
 
+/* By which an optimizer asks for variables. */
+struct asked_pattern {
+  struct asked_pattern *next;
+  const char *text;
+};
+
 /* The global norm that was asked for last: of this list, in this graph. */
 struct known_norm {
   const struct value *of;
@@ -130,6 +136,7 @@ struct resolver {
   struct diags built;  /* what the builder says, until it is told where the user sees it */
   struct map reported; /* errors told already */
   bool quiet;          /* the last error was told before: drop its notes */
+  bool inside;         /* it arose in the library, and is told with what that was given */
   struct map modules;  /* by path or library name */
   struct module *prelude;
   struct model *model;
@@ -150,8 +157,9 @@ struct resolver {
   struct variable *updating;    /* the variable whose optimizer runs, or NULL */
   struct node *gradient;
   const struct value *variables_trained, *gradients; /* lists of all that its chain trains */
-  struct node *when;    /* what optimizers assign is assigned where this is true; NULL: always */
-  struct node *counted; /* what `step` is to them; NULL: as to everybody */
+  struct node *when;              /* what optimizers assign is assigned where this is true; NULL: always */
+  struct node *counted;           /* what `step` is to them; NULL: as to everybody */
+  struct asked_pattern *patterns; /* of the one of a chain that runs */
   int train_statements;
   int calls, depth;
   int scans; /* around, through all calls */
@@ -377,6 +385,8 @@ int op_params(unsigned op, const char **params, int *required);
 struct value op_call(struct resolver *r, unsigned op, struct value *args, struct loc loc);
 
 /* builtins.c */
+/* Whether `text` is what `pattern` says: * stands for any letters, ? for one. */
+bool text_matches(const char *text, const char *pattern);
 extern const struct builtin *const builtin_tables[];
 const struct builtin *builtin_find(const char *name);
 extern const struct builtin builtins_values[], builtins_reduce[], builtins_shape[], builtins_rows[],

@@ -100,6 +100,7 @@ static const char *lower_case(struct arena *a, const char *name) {
 
 void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called) {
   struct binding *b = called ? scope_find(r, name) : NULL;
+  if (b && b->value.kind == VALUE_ERROR) return;
   if (b) {
     report(r, loc, "`%s` is not a function: it is %s", name, value_describe(r->arena, &b->value));
     report_note(r, b->loc, "`%s` is bound here", name);

@@ -60,6 +60,35 @@ static void choose(struct resolver *r, const struct value *over, struct map *pat
   }
 }
 
+/* Says which variables there are. */
+static void help_variables(struct resolver *r) {
+  enum { SHOWN = 6 };
+  struct str s = str_make(r->arena);
+  int count = 0;
+  for (const struct variable *v = r->first_variable; v; v = v->next) {
+    if (!v->trainable || v->run != r->runs) continue;
+    if (count++ < SHOWN) str_printf(&s, "%s%s", count > 1 ? ", " : "", v->path);
+  }
+  if (count > SHOWN) str_printf(&s, " and %d more", count - SHOWN);
+  if (count) report_help(r, "there are %s", s.data);
+}
+
+/* One of `over` that means no trained variable. */
+static void report_over(struct resolver *r, struct loc loc, const struct value *q) {
+  if (q->kind == VALUE_STRING)
+    report(r, loc, "no trained variable lies under `%s`", q->string);
+  else
+    report(r, loc, "`over` takes trained variables or paths to them, not %s", value_describe(r->arena, q));
+  for (const struct variable *v = r->first_variable; v && q->kind == VALUE_TENSOR && q->name; v = v->next) {
+    size_t n = strlen(q->name);
+    if (!v->trainable || v->run != r->runs || strncmp(v->path, q->name, n) != 0 || v->path[n] != '.')
+      continue;
+    report_help(r, "the variables of the layer that makes it are `over \"%s\"`", q->name);
+    return;
+  }
+  if (q->kind == VALUE_STRING) help_variables(r);
+}
+
 static bool eval_over(struct resolver *r, const struct stmt *s, struct value *over) {
   *over = value_none();
   if (!s->over) return true;
@@ -80,8 +109,7 @@ static bool eval_over(struct resolver *r, const struct stmt *s, struct value *ov
     if (q->kind == VALUE_STRING) found = map_get(&paths, q->string) != r;
     if (q->kind == VALUE_LAYER) found = map_get(&paths, q->layer->owner) != r;
     if (found) continue;
-    report(r, over->at, "`over` takes trained variables or paths to them, not %s",
-           value_describe(r->arena, q));
+    report_over(r, over->at, q);
     return false;
   }
   return true;
@@ -111,6 +139,7 @@ struct chain {
   const struct stmt *s;
   struct trained *trained;
   int count;
+  const struct expr *unread;         /* the first behind the last that assigns which hands a gradient on */
   struct value variables, gradients; /* lists of them */
 };
 
@@ -177,9 +206,9 @@ static bool hand_on_at_times(struct resolver *r, const struct function *f, struc
   return hand_on(r, f, loc, &items[0], t);
 }
 
-/* One of a chain, for one variable. False after an error. */
+/* One of a chain, for one variable; *hands_on: it has returned something. False after an error. */
 static bool run_link(struct resolver *r, struct chain *c, const struct function *f, struct value *args,
-                     const struct expr *call, struct trained *t) {
+                     const struct expr *call, struct trained *t, bool *hands_on) {
   int before = r->diags->nerrors;
   build_here(r, c->s->loc);
   r->g->at.loc = c->s->loc;
@@ -195,10 +224,29 @@ static bool run_link(struct resolver *r, struct chain *c, const struct function 
   r->updating = NULL;
   r->when = NULL;
   if (r->diags->nerrors > before || r->stopped) return false;
+  *hands_on |= returned;
   if (!returned) return true;
   if (y.kind == VALUE_NONE) return t->left = true;
   build_here(r, call->loc);
   return y.kind == VALUE_LIST ? hand_on_at_times(r, f, call->loc, &y, t) : hand_on(r, f, call->loc, &y, t);
+}
+
+static bool is_asked(const struct resolver *r, const char *text) {
+  const struct asked_pattern *p = r->patterns;
+  while (p && p->text != text) p = p->next;
+  return p != NULL;
+}
+
+/* A string that was given to one of a chain, which asks by it for variables: the model should have one. */
+static void warn_unmatched(struct resolver *r, const struct value *given) {
+  if (given->kind == VALUE_LIST)
+    for (int i = 0; i < given->list.count; i++) warn_unmatched(r, &given->list.items[i]);
+  if (given->kind != VALUE_STRING || !is_asked(r, given->string)) return;
+  for (const struct variable *v = r->first_variable; v; v = v->next)
+    if (v->trainable && v->run == r->runs && text_matches(v->path, given->string)) return;
+  r->quiet = false;
+  diag_warning(r->diags, given->at, "no trained variable is called `%s`", given->string);
+  help_variables(r);
 }
 
 /* One of a chain, for all variables, before the next. */
@@ -212,15 +260,24 @@ static bool run_links(struct resolver *r, struct chain *c, const struct expr *e,
   r->path = arena_printf(r->arena, "%s.%s", name, f->def->name);
   r->counted = c->count ? c->trained[0].counted : NULL;
   if (!eval_args(r, call, &callee, NULL, args) || !list_trained(r, c, call->loc)) return false;
-  bool assigned = false;
+  bool assigned = false, hands_on = false;
+  r->patterns = NULL;
   for (int i = 0; i < c->count; i++) {
     struct trained *t = &c->trained[i];
     bool had = t->v->writer == r->train_statements;
-    if (!t->left && !run_link(r, c, f, args, call, t)) return false;
+    if (!t->left && !run_link(r, c, f, args, call, t, &hands_on)) return false;
     assigned |= !had && t->v->writer == r->train_statements;
   }
+  for (int i = 0; i < f->def->params.count; i++) warn_unmatched(r, &args[i]);
   if (assigned) keep_rate(r, f, args, name);
+  c->unread = assigned ? NULL : hands_on && !c->unread ? e : c->unread;
   return true;
+}
+
+static void check_read(struct resolver *r, const struct chain *c) {
+  if (!c->unread) return;
+  report(r, c->unread->loc, "this changes a gradient that nothing behind it reads");
+  report_help(r, "what changes a gradient stands before an optimizer, as in `[clip_by_norm(1.0), adam()]`");
 }
 
 /* Whether all that is not left out is assigned. */
@@ -268,9 +325,11 @@ static void optimize(struct resolver *r, const struct stmt *s, struct node *loss
   for (int i = 0; i < count && ok; i++) ok = run_links(r, &c, links[i], name);
   r->counted = NULL;
   if (!ok || r->stopped) return;
+  int before = r->diags->nerrors;
   check_assigned(r, &c);
   bool any = false;
   for (int i = 0; i < c.count; i++) any |= !c.trained[i].left;
+  if (any && r->diags->nerrors == before) check_read(r, &c);
   if (any) return;
   if (c.count)
     report(r, s->optimizer->loc, "all variables that this loss depends on are left out");

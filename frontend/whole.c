@@ -63,21 +63,26 @@ bool gather_for_product(struct resolver *r, struct node **a, struct node **b, st
   return !inner || (*a = all_rows(r, *a, loc));
 }
 
-/* What is a number of each row as [B] on one side and as [B, 1] on the other. */
+/* What is a number of each row, [B], beside what has it as [B, 1], or has several of each row. */
 static void help_column(struct resolver *r, struct node *const *x, int n) {
-  const struct type *row = NULL, *column = NULL;
+  const struct type *row = NULL, *table = NULL;
   for (int i = 0; i < n; i++) {
     const struct type *t = &x[i]->type;
     if (type_batch_axis(t) != 0) continue;
     if (t->rank == 1) row = t;
-    if (t->rank == 2 && t->dim[1] == 1) column = t;
+    if (t->rank == 2) table = t;
   }
-  if (row && column)
-    report_help(r, "`squeeze(x, 1)` makes %s of %s", type_text(r->arena, row), type_text(r->arena, column));
+  if (!row || !table) return;
+  const char *one = type_text(r->arena, row), *several = type_text(r->arena, table);
+  if (table->dim[1] == 1)
+    report_help(r, "`squeeze(x, 1)` makes %s of %s", one, several);
+  else if (!r->inside && !type_has_whole(table))
+    report_help(r, "`expand(x, 1)` puts the one number of a row in %s beside those in %s", one, several);
 }
 
 void help_pairs(struct resolver *r, struct node *const *x, int n) {
   help_column(r, x, n);
+  if (r->inside) return;
   int first = 0;
   bool apart = false;
   for (int i = 0; i < n; i++) {
