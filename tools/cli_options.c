@@ -150,12 +150,21 @@ static bool print_takers(const struct cli *c, const char *name) {
 /* What other tools call options: words, the option here, and how it is written. */
 static const struct {
   const char *theirs, *name, *here;
-} elsewhere[] = {{"batch-size batchsize", "batch", "--batch N"},
+} elsewhere[] = {{"batch-size batchsize bs", "batch", "--batch N"},
                  {"lr learning-rate", "set", "--set rate=X, if the model has a parameter `rate`"},
                  {"num-epochs max-epochs", "epochs", "--epochs N"},
                  {"max-steps num-steps", "steps", "--steps N"},
                  {"gpus num-gpus", "devices", "--devices gpu, or gpu:0-3"},
                  {"validation-data val-data", "eval-data", "--eval-data NAME=FILE"},
+                 {"validation-split val-split", "eval-rows", "--rows 0:8000 --eval-rows 8000:10000"},
+                 {"early-stopping", "patience", "--patience N"},
+                 {"load pretrained weights", "init-from", "--init-from FILE, or to go on --resume=FILE"},
+                 {"save-best", "keep-best", "--keep-best FILE"},
+                 {"tensorboard", "log-dir", "--log-dir DIR"},
+                 {"workers num-workers", "cluster", "--cluster worker=N, or of one process --threads N"},
+                 {"verbose", "log-every", "--log-every N"},
+                 {"amp fp16 bf16 mixed-precision", "set",
+                  "--set precision=bf16, if the model has a parameter `precision`"},
                  {"save output-dir", "checkpoint", "--checkpoint FILE"}};
 
 static bool print_elsewhere(const struct cli *c, char *word) {
@@ -302,7 +311,10 @@ int cli_parse(struct cli *c, int argc, char **argv) {
     } else if (!only_words && text[0] == '-' && text[1]) {
       int code = parse_option(c, argc, argv, &i);
       if (code) return code;
-    } else if (c->nwords == most_words(c->verb->words))
+    } else if (c->nwords == most_words(c->verb->words) && takes(c->verb, "processes"))
+      return cli_usage(
+          c, "'%s' stands behind --, with all that is started: dgc launch -n 4 -- train MODEL ...", text);
+    else if (c->nwords == most_words(c->verb->words))
       return cli_usage(c, "'%s' is one argument too many: usage: dgc %s %s", text, c->verb->name,
                        c->verb->words);
     else

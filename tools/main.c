@@ -23,15 +23,37 @@ static int too_much(const char *word) {
   return DGC_USAGE;
 }
 
+/* What other tools call a verb, and what it is here. */
+static const char *verb_elsewhere(const char *word) {
+  static const struct {
+    const char *theirs, *here;
+  } rows[] = {{"fit", "train MODEL"},
+              {"run", "train MODEL"},
+              {"evaluate", "eval MODEL"},
+              {"validate", "eval MODEL"},
+              {"infer", "predict MODEL"},
+              {"serve", "predict MODEL"},
+              {"export", "compile MODEL --emit stablehlo"},
+              {"convert", "compile MODEL --emit stablehlo"},
+              {"summary", "compile MODEL --emit html -o FILE"},
+              {"plot", "report LOG -o FILE"}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (strcmp(rows[i].theirs, word) == 0) return rows[i].here;
+  const char *dot = strrchr(word, '.');
+  return dot && strcmp(dot, ".dsl") == 0 ? "check FILE, or train FILE" : NULL;
+}
+
 static int no_verb(const char *word) {
   char names[256] = "";
   for (const struct verb *v = verbs; v->name; v++) {
     if (*names) strcat(names, " ");
     strcat(names, v->name);
   }
-  const char *closest = cli_closest(word, names);
+  const char *closest = cli_closest(word, names), *here = verb_elsewhere(word);
   fprintf(stderr, "dgc: error: there is no verb '%s'\n", word);
-  if (closest)
+  if (here)
+    fprintf(stderr, "dgc: help: write dgc %s\n", here);
+  else if (closest)
     fprintf(stderr, "dgc: help: did you mean '%s'?\n", closest);
   else
     fprintf(stderr, "dgc: help: verbs are %s\n", names);

@@ -43,10 +43,17 @@ expect 2 "another verb's option" "$dgc" bench "$samples/digits.dsl" --epochs 3
 shows err 'it is an option of dgc train'
 expect 2 'one dash' "$dgc" train "$samples/digits.dsl" -devices cpu:0
 shows err 'did you mean --devices'
-for words in 'batch_size=--batch N' 'learning-rate=--set rate=X' 'max_epochs=--epochs N'; do
+for words in 'batch_size=--batch N' 'learning-rate=--set rate=X' 'max_epochs=--epochs N' 'bs=--batch N' 'early_stopping=--patience N' \
+    'load=--init-from FILE' 'validation-split=--rows 0:8000 --eval-rows'; do
   expect 2 "an option of others" "$dgc" train "$samples/digits.dsl" "--${words%%=*}" 3
   shows err "help: write ${words#*=}"
 done
+for words in 'fit=train MODEL' 'evaluate=eval MODEL' 'export=compile MODEL --emit stablehlo' 'a.dsl=check FILE'; do
+  expect 2 "a verb of others" "$dgc" "${words%%=*}"
+  shows err "help: write dgc ${words#*=}"
+done
+expect 2 'launch without --' "$dgc" launch -n 2 train a.dsl
+shows err "'train' stands behind --"
 expect 2 'two formats on one output' "$dgc" predict "$samples/digits.dsl" --json
 shows out '--json wants --output NAME=FILE'
 expect 2 'nothing like a verb' "$dgc" --strategy auto
