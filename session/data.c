@@ -132,27 +132,39 @@ static struct pipes *session_pipes(struct dgc_session *s) {
 
 static const enum entry_kind entries_of[] = {ENTRY_TRAIN, ENTRY_EVAL, ENTRY_PREDICT};
 
+/* Where the rows of an input come from, if anything says so. */
+static bool find_rows(struct dgc_session *s, enum data_use use, const struct model_input *input,
+                      struct data_spec *out) {
+  if (!find_file(s, use, input->name, out)) return false;
+  struct type *row = arena_new(s->call, struct type);
+  *row = type_make((enum dtype)input->type.dtype, input->type.rank - 1, input->type.dim + 1);
+  out->row = row;
+  out->pipes = s->transport ? NULL : session_pipes(s);
+  out->vocabulary = words_of(s, input->name, use == DATA_TRAIN);
+  return true;
+}
+
 static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool optional,
                                   struct data_spec *specs, int *count) {
   const struct graph *g = entry_source(s, entries_of[use]);
+  bool reads = false;
   *count = 0;
   for (int i = 0; i < s->model->ninputs; i++) {
-    const char *name = s->model->inputs[i].name;
-    if (!graph_find(g, name)) continue;
-    if (find_file(s, use, name, &specs[*count])) {
-      const struct type *whole = &s->model->inputs[i].type;
-      struct type *row = arena_new(s->call, struct type);
-      *row = type_make((enum dtype)whole->dtype, whole->rank - 1, whole->dim + 1);
-      specs[*count].row = row;
-      specs[*count].pipes = s->transport ? NULL : session_pipes(s);
-      specs[(*count)++].vocabulary = words_of(s, name, use == DATA_TRAIN);
+    const struct model_input *input = &s->model->inputs[i];
+    if (!graph_find(g, input->name)) continue;
+    reads = true;
+    if (find_rows(s, use, input, &specs[*count])) {
+      ++*count;
     } else if (optional) {
       *count = 0;
       return DGC_OK;
     } else
-      return session_fail(s, DGC_USAGE, "no data for input %s of model %s: give --data %s=FILE", name,
-                          s->model->name, name);
+      return session_fail(s, DGC_USAGE, "no data for input %s of model %s: give --data %s=FILE", input->name,
+                          s->model->name, input->name);
   }
+  /* What is drawn for each row and reads nothing, as pictures of a generator, has as many rows as the data. */
+  for (int i = 0; i < s->model->ninputs && use == DATA_PREDICT && !reads; i++)
+    *count += find_rows(s, use, &s->model->inputs[i], &specs[*count]);
   return DGC_OK;
 }
 
@@ -167,7 +179,12 @@ enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool opti
   if (!status) status = find_files(s, use, optional, specs, &count);
   if (status || (optional && !count)) return status;
   if (!count)
-    return session_fail(s, DGC_USAGE, "model %s has no inputs: nothing to run over", s->model->name);
+    return session_fail(s, DGC_USAGE,
+                        s->model->ninputs
+                            ? "model %s reads no input here: it has as many rows as the data of one: "
+                              "give --data %s=FILE"
+                            : "model %s has no inputs: nothing to run over",
+                        s->model->name, s->model->ninputs ? s->model->inputs[0].name : "");
   if (use == DATA_TRAIN) status = session_own_files(s, specs, count);
   if (status) return status;
   const char *rows = use == DATA_TRAIN || (!o->eval_rows && !s->trained) ? o->rows : o->eval_rows;

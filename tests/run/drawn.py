@@ -228,6 +228,17 @@ for n in ("2", "3") if mpi else ():
     for name in NAMES:
         check(name in got and got[name].tobytes() == whole[name].tobytes(), n, "processes", name)
 
+# --- what is drawn and reads no input has the rows of the data ---
+
+pathlib.Path("blind.dsl").write_text(MODEL.replace("predict", "predict_no").split("  predict_no", 1)[0] +
+                                     "  predict u = u\n  train loss = mean(sum(square(x * w), axis = 1) * wide) with sgd(0.01)\n}\n")
+blind = "predict", "blind.dsl", "--seed", str(SEED), "--checkpoint", "c.safetensors", "--output", "u=blind.npy"
+for way in ("--batch", "7"), ("--batch", "64", "--devices", "cpu:0,cpu:1"):
+    ok(run(*blind, "--data", "x=x.npy", "--rows", "3:90", *way))
+    check(np.array_equal(np.load("blind.npy"), WANT["u"][:87]), way, "numbers of rows that nothing is read of")
+done = run(*blind)
+check(done.returncode == 2 and "give --data x=FILE" in done.stderr, done.returncode, done.stderr)
+
 # --- evaluation ---
 
 key, _ = streams("eval")
