@@ -265,8 +265,6 @@ class Model:
         time; where one is a file or a Source, as many as the model's batch has."""
         if hasattr(data, "values") and any(isinstance(v, (str, os.PathLike, Source)) for v in data.values()):
             return self._predict_rows(data)
-        if batch < 1:
-            raise ValueError("batch=%r: a batch has a row at least" % batch)
         with self._lock:
             inputs = self.inputs("predict")
             rows = _rows("predict", inputs, data)
@@ -346,10 +344,10 @@ def _rows(entry, inputs, batch):
         raise ValueError("there is no entry %r; there are train, eval and predict" % (entry,))
     wanted = [t.name for t in inputs]
     if not hasattr(batch, "keys") or set(batch) != set(wanted):
-        raise TypeError("%s wants a dict with arrays for %s" % (entry, ", ".join(wanted) or "no input"))
+        given = ", ".join(map(str, batch)) if hasattr(batch, "keys") else type(batch).__name__
+        raise TypeError("%s wants a dict with arrays for %s, and this is %s" % (
+            entry, ", ".join(wanted) or "no input", given or "empty"))
     for t in inputs:
         if t.shape and t.shape[0] < 0:
-            if not hasattr(batch[t.name], "__len__"):
-                raise TypeError("input %s is an array with rows, not %r" % (t.name, batch[t.name]))
             return len(batch[t.name]) // -t.shape[0]
     return 1
