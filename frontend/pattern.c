@@ -3,7 +3,7 @@
  *
  *   x : f32[..., K]    f32 of rank 1 or more; K is its last dimension
  *   x : T[...S, H, W]  any element type T; S is the list of leading dimensions
- *   n : int            a compile-time integer; so with float, bool, string, list, function
+ *   n : int            a compile-time integer; so with float, bool, string, list
  *   p : fraction       a float, at least 0 and less than 1 */
 #include "frontend/resolve.h"
 
@@ -13,8 +13,11 @@ static bool compile_time(const char *name, enum value_kind *kind) {
   static const struct {
     const char *name;
     enum value_kind kind;
-  } kinds[] = {{"int", VALUE_INT},       {"float", VALUE_FLOAT}, {"fraction", VALUE_FLOAT},
-               {"string", VALUE_STRING}, {"list", VALUE_LIST},   {"function", VALUE_FUNCTION}};
+  } kinds[] = {{"int", VALUE_INT},
+               {"float", VALUE_FLOAT},
+               {"fraction", VALUE_FLOAT},
+               {"string", VALUE_STRING},
+               {"list", VALUE_LIST}};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i].name, name) == 0) return *kind = kinds[i].kind, true;
   return false;
@@ -119,8 +122,7 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v, str
     struct loc at = v->at;
     if (kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i), v->at = at;
     bool fraction = strcmp(e->name, "fraction") == 0;
-    bool is = v->kind == kind || (kind == VALUE_FUNCTION && value_is_callable(v));
-    if (is && (!fraction || (v->f >= 0 && v->f < 1))) return true;
+    if (v->kind == kind && (!fraction || (v->f >= 0 && v->f < 1))) return true;
     mismatch(r, p, v, fraction ? "it is at least 0 and less than 1" : "");
     return false;
   }

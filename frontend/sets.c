@@ -95,6 +95,15 @@ static bool apply_set(struct resolver *r, const struct def *d, const char *set, 
   return false;
 }
 
+/* The value is of the parameter's type, if that says one; what would be a tensor stays a number. */
+static bool check_type(struct resolver *r, const struct param *p, struct value *v) {
+  struct value typed = *v;
+  if (!p->type || v->kind == VALUE_NONE) return true;
+  if (!match_param(r, p, &typed, p->loc)) return false;
+  if (typed.kind != VALUE_TENSOR) *v = typed;
+  return true;
+}
+
 /* Binds the parameters in the frame of the model; a default sees the values of the parameters before it. */
 bool model_parameters(struct resolver *r, const struct def *d, struct module *m) {
   (void)m;
@@ -119,6 +128,7 @@ bool model_parameters(struct resolver *r, const struct def *d, struct module *m)
       size_t len = strlen(p->name);
       if (strncmp(set, p->name, len) == 0 && set[len] == '=') ok &= apply_set(r, d, set, values, given);
     }
+    if (!check_type(r, p, &values[i])) return false;
     bind(r, p->name, p->loc, values[i], true, false);
   }
   for (int k = 0; k < r->options->nsets; k++) {

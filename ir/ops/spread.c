@@ -94,7 +94,9 @@ static enum spread spread_loop(const struct node *n, const char **why) {
 static enum spread spread_result(const struct node *n, const char **why) {
   if (axis_of(n) >= 0) return SPREAD_ROWS;
   if (!reads_rows(n->inputs[0]) && axis_of(n->inputs[0]) < 0) return SPREAD_SAME;
-  return not_spread(why, "it has no rows of the batch, and what makes it goes over such rows");
+  return not_spread(
+      why, "it has no rows of the batch, and the loop that makes it goes over such rows: let the loop "
+           "carry rows, `broadcast(i, [B, 1])` in the place of a number `i`");
 }
 
 /* ---- blocks ----

@@ -32,6 +32,8 @@ def converted(name, value, dtype, shape):
         raise ValueError("%s is %s, and this is %s%s" % (name, list(shape), list(array.shape), ": it lacks the axis of the rows" if lacks else ""))
     if array.dtype == dtype:
         return np.ascontiguousarray(array)
+    if array.dtype.kind not in "biuf":
+        raise TypeError("%s is %s, and %s are no numbers that fit" % (name, dtype, array.dtype))
     if dtype.kind != "f" and array.dtype.kind == "f":
         raise TypeError("%s is %s, and %s does not become that without loss" % (name, dtype, array.dtype))
     out = np.ascontiguousarray(array, dtype)

@@ -265,6 +265,8 @@ class Model:
         time; where one is a file or a Source, as many as the model's batch has."""
         if hasattr(data, "values") and any(isinstance(v, (str, os.PathLike, Source)) for v in data.values()):
             return self._predict_rows(data)
+        if batch < 1:
+            raise ValueError("batch=%r: a batch has a row at least" % batch)
         with self._lock:
             inputs = self.inputs("predict")
             rows = _rows("predict", inputs, data)
@@ -349,5 +351,7 @@ def _rows(entry, inputs, batch):
             entry, ", ".join(wanted) or "no input", given or "empty"))
     for t in inputs:
         if t.shape and t.shape[0] < 0:
+            if not hasattr(batch[t.name], "__len__"):
+                raise TypeError("input %s is an array with rows, not %r" % (t.name, batch[t.name]))
             return len(batch[t.name]) // -t.shape[0]
     return 1

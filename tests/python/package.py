@@ -240,6 +240,10 @@ def test_refusals(folder):
     refused(TypeError, "no rows of complex64", m.train, {"image": image * 1j})
     refused(TypeError, "an axis that counts its rows", m.train, {"image": np.float32(1)})
     refused(TypeError, "image, label", m.run, "train", {"image": image})
+    for values in (image * 1j, image.astype(object), image.astype(str)):
+        refused(TypeError, "no numbers that fit", m.predict, {"image": values})
+    refused(TypeError, "an array with rows, not None", m.predict, {"image": None})
+    refused(ValueError, "a row at least", m.predict, {"image": image}, batch=-1)
     refused(ValueError, "there are train, eval and predict", m.run, "trian", {"image": image})
     refused(ValueError, "is [4, 8], and this is [4, 3]", m.run, "predict", {"image": image[:4, :3]})
     refused(ValueError, "it lacks the axis of the rows", m.predict, {"image": image[0]})

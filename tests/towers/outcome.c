@@ -74,6 +74,15 @@ static struct type type_in(const struct bank *b, struct type t) {
   return t;
 }
 
+static uint64_t hash_body(uint64_t h, const struct graph *body) {
+  struct arena *scratch = arena_create();
+  struct str s = str_make(scratch);
+  graph_print(&s, body);
+  h = str_hash(h, s.data, s.len);
+  arena_destroy(scratch);
+  return h;
+}
+
 static uint64_t hash_node(const struct node *n, const uint32_t *in) {
   uint64_t h = hash_type(str_hash(STR_HASH_SEED, &n->op, sizeof n->op), &n->type);
   for (int i = 0; i < n->nattrs; i++) {
@@ -85,7 +94,7 @@ static uint64_t hash_node(const struct node *n, const uint32_t *in) {
     case ATTR_STRING: h = str_hash(h, a->string, strlen(a->string) + 1); break;
     case ATTR_INTS: h = str_hash(h, a->ints, sizeof *a->ints * (size_t)a->count); break;
     case ATTR_DATA: h = hash_bytes(h, a->data, (size_t)a->count); break;
-    case ATTR_BODY: break;
+    case ATTR_BODY: h = hash_body(h, a->body); break;
     }
   }
   for (int k = 0; k < n->ninputs; k++) h = str_hash(h, &in[k], sizeof *in);
@@ -98,9 +107,31 @@ static const void *wide_data(struct arena *a, const struct attr *attr) {
   return wide;
 }
 
-/* The number of n's value, 0 if it cannot be computed. */
-static uint32_t compute(struct bank *b, const struct node *n, const uint32_t *in) {
-  uint64_t hash = hash_node(n, in);
+/* Whose results n is one of, of which the first is a node's value, and which of them. */
+static const struct node *maker_of(const struct node *n, int *which) {
+  *which = n->op == OP_output ? (int)node_int(n, ATTR_index) : 0;
+  return *which ? n->inputs[0] : n;
+}
+
+/* All results of n up to this one, which is put into `out`. */
+static bool results_up_to(struct bank *b, const struct node *n, const struct tensor *in, int which,
+                          struct tensor *out) {
+  struct arena *scratch = arena_create();
+  struct tensor *all = arena_array(scratch, (size_t)which + 1, sizeof *all);
+  for (int i = 0; i <= which; i++) {
+    struct type t = node_result_type(n, i);
+    all[i] = (struct tensor){t, arena_alloc(b->arena, (size_t)type_bytes(&t))};
+  }
+  bool ok = results_eval(n, in, all, which + 1, 0);
+  *out = all[which];
+  arena_destroy(scratch);
+  return ok;
+}
+
+/* The number of result `which` of n, 0 if it cannot be computed. */
+static uint32_t compute(struct bank *b, const struct node *n, int which, const uint32_t *in) {
+  if (b->wide && n->op == OP_scan) return 0; /* bodies are as they are */
+  uint64_t hash = str_hash(hash_node(n, in), &which, sizeof which);
   struct bank_slot *slot = find_slot(b->arena, &b->nodes, &b->node_slots, b->nnodes, hash);
   if (slot->number) return slot->number;
   struct node w = *n;
@@ -121,8 +152,10 @@ static uint32_t compute(struct bank *b, const struct node *n, const uint32_t *in
     attrs[0].data = wide_data(scratch, &n->attrs[0]);
     attrs[0].count *= 2;
   }
-  struct tensor out = {w.type, arena_alloc(b->arena, (size_t)type_bytes(&w.type))};
-  uint32_t number = node_eval(&w, operands, &out, 0) ? number_of(b, &out) : 0;
+  struct tensor out = {w.type, NULL};
+  if (!which) out.data = arena_alloc(b->arena, (size_t)type_bytes(&w.type));
+  bool ok = which ? results_up_to(b, &w, operands, which, &out) : node_eval(&w, operands, &out, 0);
+  uint32_t number = ok ? number_of(b, &out) : 0;
   arena_destroy(scratch);
   if (!number) return 0;
   *slot = (struct bank_slot){hash, number};
@@ -194,12 +227,13 @@ static bool one_step(struct arena *a, struct bank *b, const struct graph *g, con
     if (g->nodes[i]->ninputs > most) most = g->nodes[i]->ninputs;
   uint32_t *in = arena_array(a, (size_t)most, sizeof *in);
   for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
+    int result;
+    const struct node *n = maker_of(g->nodes[i], &result);
     if (!live[i]) continue;
     for (int k = 0; k < n->ninputs; k++) in[k] = values[n->inputs[k]->id];
     values[i] = n->op == OP_input      ? first_value(b, n, which)
                 : n->op == OP_variable ? state[i]
-                                       : compute(b, n, in);
+                                       : compute(b, n, result, in);
     if (values[i]) continue;
     o->uncomputed = n->name;
     return false;

@@ -141,6 +141,27 @@ static void parameters_are_set(void **state) {
   }
 }
 
+/* Of a value that is set, of a default, and of one that is made of a parameter before it. */
+static void parameters_have_types(void **state) {
+  struct arena *a = *state;
+  struct diags d;
+  const char *text =
+      "model m(rate : fraction = 0.5, n : int = 3, other : fraction = rate, scale : f32 = 2.0) {\n"
+      " input x : f32[B]\n predict y = x * other * n * scale\n}\n";
+  const char *const good[] = {"rate=0", "n=-1", "scale=1"};
+  struct model *m = compile(a, text, &d, good, 3);
+  assert_non_null(m);
+  assert_string_equal(m->parameters[2].value, "0.0");
+  const char *const bad[] = {"rate=1", "rate=-0.1", "other=2", "rate=inf"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    assert_null(compile(a, text, &d, &bad[i], 1));
+    assert_non_null(strstr(diags_text(&d, false), "must be fraction"));
+  }
+  reject(a, "model m(n : int = 2.5) {\n input x : f32[B]\n predict y = x * n\n}\n",
+         "must be int, not the number 2.5");
+  reject(a, "model m(n : f32[2] = 2.5) {\n input x : f32[B]\n predict y = x * n\n}\n", "must be f32[2]");
+}
+
 static struct model *model_of(struct arena *a, const char *metric) {
   return accept(
       a, arena_printf(a, "model m() {\n input x : f32[B, 4]\n var w : f32[4] = ones()\n metric k = %s\n}\n",
@@ -288,6 +309,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(graphs_of_a_model, setup, teardown),
       cmocka_unit_test_setup_teardown(loops_and_conditions, setup, teardown),
       cmocka_unit_test_setup_teardown(parameters_are_set, setup, teardown),
+      cmocka_unit_test_setup_teardown(parameters_have_types, setup, teardown),
       cmocka_unit_test_setup_teardown(metrics_add_up, setup, teardown),
       cmocka_unit_test_setup_teardown(state_and_optimizers, setup, teardown),
       cmocka_unit_test_setup_teardown(library_by_definition, setup, teardown),
