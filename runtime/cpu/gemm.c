@@ -32,8 +32,9 @@ enum { WIDE = 4096, TILES = 18, WAITING_WIDE = 2048, WAITING_TILES = 36 };
 enum { AHEAD = 8, PART = 256, SHORT_PART = 64 };
 /* Bytes of B of a piece that is not cut into parts where A is patches, as each part copies the image for itself. */
 enum { SMALL = 16 << 10 };
-/* By measurements B is packed where more tiles than this read it downwards, and A where more do along. */
-enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8 };
+/* By measurements B is packed where more tiles than this read it downwards, and A where more do along; a panel of B at
+ * a time for no more tiles than FEW_ROWS. */
+enum { SEVERAL_ROWS = 20, SEVERAL_COLUMNS = 8, FEW_ROWS = 10 };
 /* Rows of C at a time, where they are pixels. */
 enum { MOST_PIXELS = 1024 };
 /* Panels lie a line more apart than they are long, as caches put what is a power of two apart in one place. Of what is
@@ -142,10 +143,12 @@ static void choose_tiles(struct gemm *g, const struct vector_registers *v) {
   if (g->at.patches || strip <= FEW * g->rows) g->rows = even(strip, g->rows);
 }
 
-/* B must be packed where it lies transposed; for few rows a panel at a time. */
-static void choose_panels(struct gemm *g) {
+/* B must be packed where it lies transposed. Elsewhere, where registers are many and a tile takes long, the one before
+ * has time to ask for it. */
+static void choose_panels(struct gemm *g, bool few) {
   const struct product *p = &g->size;
-  g->packs_b = p->transpose_b || (p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
+  bool asked = !few && !g->at.patches && p->k >= PART;
+  g->packs_b = p->transpose_b || (!asked && p->m > SEVERAL_ROWS * g->rows && p->n > g->columns);
   bool crowded = p->k * g->bytes % SAME_PLACE == 0 && p->m >= g->rows;
   g->packs_a = !g->at.patches && (p->transpose_a || crowded) && p->n > SEVERAL_COLUMNS * g->columns;
   g->a_row = up(g->rows * g->bytes, LINE / 2);
@@ -156,7 +159,8 @@ static void choose_panels(struct gemm *g) {
   g->high = g->levels ? WAITING_TILES : blocks_of(p->m, g->rows);
   g->deep = TILES * g->rows;
   g->part = PART;
-  if (p->transpose_b && p->m <= g->rows) g->wide = g->columns, g->part = SHORT_PART;
+  if (p->transpose_b && p->m <= FEW_ROWS * g->rows && !g->packs_a) g->wide = g->columns;
+  if (p->transpose_b && p->m <= g->rows) g->part = SHORT_PART;
 }
 
 static void choose_patches(struct gemm *g) {
@@ -197,7 +201,7 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
     return g;
   }
   choose_tiles(g, &v);
-  choose_panels(g);
+  choose_panels(g, few);
   if (g->at.patches) choose_patches(g);
   for (int i = 0; i < 4 && size->k > 0; i++)
     g->tile[i & 1][i >> 1] = make_tile(g, jit, v.bytes / (int)g->bytes, i & 1, i & 2);
@@ -274,6 +278,13 @@ static void ask_for(const struct gemm *g, const char *b, int64_t depth, int64_t 
       __builtin_prefetch(b + k * g->at.b_row * g->bytes + line, 0, 2);
 }
 
+/* So many rows of C, of the tile below. */
+static void ask_for_c(const struct gemm *g, const char *c, int64_t step, int64_t rows) {
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t line = 0; line < g->columns * g->bytes; line += LINE)
+      __builtin_prefetch(c + i * step + line, 1);
+}
+
 /* All tiles of some strips, whose B begins at `b`. */
 static void run_tiles(const struct area *s, struct sums to, const struct strip *strips, int nstrips,
                       const char *b, const struct tile_call *call) {
@@ -281,6 +292,7 @@ static void run_tiles(const struct area *s, struct sums to, const struct strip *
   struct tile_run runs[PRODUCT_PIECE];
   struct tile_call some = *call;
   int64_t depth = 0, tiles = 0;
+  bool asks_c = !g->at.patches && call->runs[0].count >= PART / 2;
   bool asks = !g->packs_b && s->left + g->columns < s->right;
   for (int64_t i = 0; asks && i < call->nruns; i++) depth += call->runs[i].count;
   for (int i = 0; asks && i < nstrips; i++) tiles += blocks_of(strips[i].bottom - strips[i].top, g->rows);
@@ -296,6 +308,9 @@ static void run_tiles(const struct area *s, struct sums to, const struct strip *
         if (ask) ask_for(g, b + g->b_apart, depth, tile++, tiles, g->columns * g->bytes);
         some.a = a, some.b = b;
         some.c = to.at + (i - s->top) * to.step + (j - s->left) * g->bytes;
+        if (asks_c)
+          ask_for_c(g, (char *)some.c + g->rows * to.step, to.step,
+                    least(g->rows, strip->bottom - i - g->rows));
         g->tile[i + g->rows > strip->bottom][last_columns]->fn(&some);
       }
     }
