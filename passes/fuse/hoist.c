@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What products of a step would make of the loop's constants, each time anew, is made once, before the loop: weights
- * that are multiplied as bfloat16 are stored so, and others that a CPU's products read transposed are transposed. No
- * bit changes: of what is f32 an element's sum has one order, whichever way operands lie. */
+ * that are multiplied as bfloat16 are stored so, and others that a CPU's products read transposed are transposed. Of
+ * weights for columns that nothing reads, as a slice has the others, nothing is left: so a first layer's gradient of
+ * what it carries has no part for its inputs. No bit changes: of what is f32 an element's sum has one order, whichever
+ * way operands lie. */
 #include "ir/ops/op_id.h"
 #include "ir/ops/scan.h"
 #include "passes/fuse/fuse.h"
@@ -13,28 +15,60 @@
 struct hoisting {
   bool products; /* by products alone, as what stands on the right */
   bool narrow, turned;
+  const struct node *product, *slice; /* the one product, and the columns of it that are read; NULL: all */
 };
+
+/* The slice of columns that alone reads the product, or NULL. */
+static const struct node *columns_read(const struct graph *body, const uint8_t *live,
+                                       const struct node *product) {
+  const struct node *slice = NULL;
+  for (int i = 0; i < body->noutputs; i++)
+    if (body->outputs[i].node == product) return NULL;
+  for (uint32_t i = 0; i < body->count; i++)
+    for (int k = 0; live[i] && k < body->nodes[i]->ninputs; k++) {
+      if (body->nodes[i]->inputs[k] != product) continue;
+      if (body->nodes[i]->op != OP_slice || slice) return NULL;
+      slice = body->nodes[i];
+    }
+  for (int i = 0; slice && i < product->type.rank - 1; i++)
+    if (slice->type.dim[i] != product->type.dim[i]) return NULL;
+  return slice;
+}
 
 static struct hoisting hoisting_of(const struct graph *body, const uint8_t *live, const struct node *x,
                                    const struct graph *g, int device) {
-  struct hoisting r = {true, true, strcmp(fuse_kind(g, device), "cpu") == 0};
-  bool any = false;
+  struct hoisting r = {true, true, strcmp(fuse_kind(g, device), "cpu") == 0, NULL, NULL};
+  int readers = 0;
   for (int i = 0; i < body->noutputs; i++) r.products &= body->outputs[i].node != x;
   for (uint32_t i = 0; i < body->count; i++)
     for (int k = 0; live[i] && k < body->nodes[i]->ninputs; k++) {
       const struct node *n = body->nodes[i];
       if (n->inputs[k] != x) continue;
-      any = true;
+      readers++;
+      r.product = n;
       r.products &= n->op == OP_matmul && k == 1;
       r.narrow &= fuse_is_product(g, n, device);
       r.turned &= node_int_or(n, ATTR_transpose_b, 0) != 0;
     }
-  r.products &= any;
+  r.products &= readers > 0;
   r.turned &= !r.narrow;
+  if (r.products && readers == 1) r.slice = columns_read(body, live, r.product);
   return r;
 }
 
-static bool is_hoisted(const struct hoisting *r) { return r->products && (r->narrow || r->turned); }
+static bool is_hoisted(const struct hoisting *r) {
+  return r->products && (r->narrow || r->turned || r->slice);
+}
+
+/* Of x what the product needs for the columns that are read. */
+static struct node *sliced(struct graph *g, struct node *x, const struct hoisting *r) {
+  struct type t = x->type;
+  int64_t begin[MAX_RANK] = {0};
+  int count, axis = t.rank - (node_int_or(r->product, ATTR_transpose_b, 0) ? 2 : 1);
+  begin[axis] = node_ints(r->slice, ATTR_begin, &count)[t.rank - 1];
+  t.dim[axis] = r->slice->type.dim[t.rank - 1];
+  return build_slice(g, x, begin, &t);
+}
 
 /* x with its last two axes swapped. */
 static struct node *turned(struct graph *g, struct node *x) {
@@ -46,21 +80,30 @@ static struct node *turned(struct graph *g, struct node *x) {
 
 static struct node *hoisted(struct graph *out, const struct hoisting *r, struct node *x,
                             const struct node *scan) {
-  if (r->narrow) return fuse_narrowed(out, x, scan->device, DT_BF16);
   build_at(out, scan);
-  return turned(out, x);
+  if (r->slice) x = sliced(out, x, r);
+  if (x && r->narrow) return fuse_narrowed(out, x, scan->device, DT_BF16);
+  return x && r->turned ? turned(out, x) : x;
 }
 
 /* A product that reads an input as it is now. */
-static struct node *product(struct graph *out, const struct node *n, struct node **in) {
+static struct node *product(struct graph *out, const struct node *n, struct node **in,
+                            const struct hoisting *r) {
   struct node same = *n;
   struct attr attrs[ATTR_COUNT];
   same.inputs = in;
   same.attrs = attrs;
   same.nattrs = 0;
+  if (r->slice) same.type = r->slice->type;
   for (int i = 0; i < n->nattrs; i++)
-    if (n->attrs[i].key != ATTR_transpose_b) attrs[same.nattrs++] = n->attrs[i];
+    if (!r->turned || n->attrs[i].key != ATTR_transpose_b) attrs[same.nattrs++] = n->attrs[i];
   return graph_node(out, &same);
+}
+
+/* Whether n is what its product is cut down to. */
+static bool is_cut_off(const struct node *n, const struct hoisting *const *hoisted) {
+  const struct node *x = n->op == OP_slice ? n->inputs[0] : NULL;
+  return x && x->op == OP_matmul && hoisted[x->inputs[1]->id] && hoisted[x->inputs[1]->id]->slice == n;
 }
 
 /* The body that is given what `operands` are now. */
@@ -68,7 +111,7 @@ static struct graph *body_of(struct pass_ctx *ctx, const struct graph *body, con
                              struct node *const *operands) {
   struct graph *out = graph_create(ctx->arena, body->name, ctx->diags);
   struct node **made = arena_new_array(ctx->scratch, body->count + 1, struct node *);
-  uint8_t *is_turned = arena_new_array(ctx->scratch, body->count + 1, uint8_t);
+  const struct hoisting **hoisted = arena_new_array(ctx->scratch, body->count + 1, const struct hoisting *);
   int input = 0;
   out->stage = body->stage;
   for (uint32_t i = 0; i < body->count; i++) {
@@ -79,12 +122,15 @@ static struct graph *body_of(struct pass_ctx *ctx, const struct graph *body, con
     same.inputs = in;
     if (n->op == OP_input && is_hoisted(&all[input])) {
       same.type = operands[input]->type;
-      is_turned[i] = all[input].turned;
+      hoisted[i] = &all[input];
       made[i] = graph_node(out, &same);
       if (all[input].narrow && made[i]) made[i] = build_cast(out, made[i], DT_F32);
+    } else if (n->op == OP_matmul && hoisted[n->inputs[1]->id]) {
+      made[i] = product(out, n, in, hoisted[n->inputs[1]->id]);
+    } else if (is_cut_off(n, hoisted)) {
+      made[i] = in[0];
     } else {
-      made[i] =
-          n->op == OP_matmul && is_turned[n->inputs[1]->id] ? product(out, n, in) : graph_node(out, &same);
+      made[i] = graph_node(out, &same);
     }
     input += n->op == OP_input;
     if (!made[i]) return NULL;
