@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 /* Costs are in nanoseconds of some processor. */
-enum { MAX_STAGES = 3, MOST_PIECES = 64, PIECE_COST = 8000, SHARED_COST = 100000 };
+enum { MAX_STAGES = 3, MOST_PIECES = 64, PIECE_COST = 2000, SHARED_COST = 100000 };
 
 /* Does pieces [first, end) of a stage, perhaps as one; operands as in call_fn. */
 typedef void piece_fn(void *const *args, const void *state, int stage, int first, int end);
