@@ -45,6 +45,7 @@ struct gemm {
   struct product size;
   struct gemm_layout at;
   bool swapped;           /* a and b, as op(b)' op(a)' is computed */
+  bool turned;            /* and what comes out is transposed */
   bool dots;              /* one row, and B lies transposed */
   int64_t bytes;          /* of a number */
   int64_t rows, columns;  /* of a whole tile */
@@ -161,6 +162,7 @@ static void choose_panels(struct gemm *g, bool few) {
   g->part = PART;
   if (p->transpose_b && p->m <= FEW_ROWS * g->rows && !g->packs_a) g->wide = g->columns;
   if (p->transpose_b && p->m <= g->rows) g->part = SHORT_PART;
+  if (g->turned) g->wide = up(p->n, g->columns), g->high = even(g->high, WAITING_TILES);
 }
 
 static void choose_patches(struct gemm *g) {
@@ -173,13 +175,24 @@ static void choose_patches(struct gemm *g) {
   g->high = g->patches.high;
 }
 
-/* A product of one column as one of a row. */
+/* The product's transpose is computed. */
 static void swap(struct gemm *g) {
   struct product *p = &g->size;
   bool transposed = p->transpose_a;
+  int64_t rows = p->n;
   g->swapped = true;
-  p->n = p->m, p->m = 1;
-  p->transpose_a = false, p->transpose_b = !transposed;
+  p->n = p->m, p->m = rows;
+  p->transpose_a = !p->transpose_b && rows > 1;
+  p->transpose_b = !transposed;
+}
+
+/* Whether a large B that lies transposed is better read by rows, as A is elsewhere, and the few rows of A as columns,
+ * which fill vectors: then A and C are transposed instead of it. */
+static bool pays_to_turn(const struct product *p, int64_t lanes) {
+  enum { MOST_ROWS = 140 };
+  bool crowded = p->k * dtype_size(p->dtype) % SAME_PLACE == 0, filled = 4 * up(p->m, lanes) <= 5 * p->m;
+  return p->transpose_b && p->k > 0 && !crowded && filled && p->m <= MOST_ROWS &&
+         3 * p->m * (p->k + p->n) < 2 * p->n * p->k;
 }
 
 const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struct product *size,
@@ -188,7 +201,10 @@ const struct gemm *gemm_create(struct cpu_jit *jit, struct arena *a, const struc
   struct gemm *g = arena_new(a, struct gemm);
   *g = (struct gemm){.size = *size, .bytes = dtype_size(size->dtype)};
   bool few = v.count < 32; /* where there are more, tiles of a column were measured to be fast */
-  if (few && !layout && size->n == 1 && size->m > 1 && (size->transpose_a || size->dtype == DT_F32)) swap(g);
+  if (few && !layout && size->n == 1 && size->m > 1 && (size->transpose_a || size->dtype == DT_F32))
+    swap(g);
+  else if (!layout && pays_to_turn(size, v.bytes / g->bytes))
+    swap(g), g->turned = true;
   g->at = layout ? *layout
                  : (struct gemm_layout){.b_row = g->size.n,
                                         .b_batch = g->size.k * g->size.n,
@@ -239,10 +255,11 @@ static int64_t waiting_rows(const struct gemm *g) {
 
 static struct sums level(const struct area *s, int64_t number) {
   const struct gemm *g = s->g;
-  if (number == 0)
+  int64_t blocks = number - !g->turned; /* before this one */
+  if (blocks < 0)
     return (struct sums){s->c + (s->top * g->at.c_row + s->left) * g->bytes, g->at.c_row * g->bytes};
   int64_t step = g->wide * g->bytes;
-  return (struct sums){s->waiting + (number - 1) * waiting_rows(g) * step, step};
+  return (struct sums){s->waiting + blocks * waiting_rows(g) * step, step};
 }
 
 #define ADD(T)                                                           \
@@ -394,7 +411,7 @@ static struct room room_of(const struct gemm *g) {
   if (g->packs_b) r.b = (size_t)(across * g->b_apart);
   if (g->packs_a) r.a = (size_t)(TILES * g->a_apart);
   if (g->at.patches) r.a = g->patches.room;
-  r.waiting = (size_t)(g->levels * waiting_rows(g) * g->wide * g->bytes);
+  r.waiting = (size_t)((g->levels + g->turned) * waiting_rows(g) * g->wide * g->bytes);
   return r;
 }
 
@@ -427,12 +444,23 @@ static void run_dots(const struct area *s, int64_t left, int64_t right) {
   }
 }
 
+/* C, of its transpose. */
+static void turn(const struct area *s) {
+  const struct gemm *g = s->g;
+  struct sums from = level(s, 0);
+  int64_t rows = s->right - s->left, columns = s->bottom - s->top, row = g->size.m * g->bytes;
+  struct panels panels = {.rows = rows, .columns = columns, .width = columns, .row_step = row};
+  pack_panels(&panels, (int)g->bytes, true, from.at, from.step / g->bytes,
+              s->c + s->left * row + s->top * g->bytes);
+}
+
 static void run_units(struct area *s, int64_t first, int64_t end) {
   const struct gemm *g = s->g;
   s->top = row_of(g, first), s->bottom = row_of(g, end);
   if (g->at.patches)
     s->nstrips = patch_strips(&g->patches, s->group, first, end, s->a, s->panels_a, s->strips);
   run_area(s);
+  if (g->turned) turn(s);
 }
 
 void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c) {
