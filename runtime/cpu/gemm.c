@@ -9,10 +9,10 @@
  * it has left in C. B goes into panels as wide as a tile, so that it is read in order, unless it is used too seldom
  * to pay, or tiles take so long that the one before can ask for its rows; A as well, by columns, where C is wide and A
  * lies transposed, or a tile's rows of it would crowd into the same few places of the first cache. Where A has few rows
- * and B lies transposed, the transpose of C is computed, which needs no large B packed. Patches of a convolution are read where they lie (patch_tiles.h). Sums of pieces
- * that wait for their other half lie in blocks of their own, one for each level of the tree; the lowest is C. Which
- * block of C a thread computes, what is packed and how large tiles are changes where
- * a number waits, and not what it is added to. */
+ * and B lies transposed, the transpose of C is computed, which needs no large B packed. Patches of a convolution are
+ * read where they lie (patch_tiles.h). Sums of pieces that wait for their other half lie in blocks of their own, one
+ * for each level of the tree; the lowest is C. Which block of C a thread computes, what is packed and how large tiles
+ * are changes where a number waits, and not what it is added to. */
 #include "runtime/cpu/gemm.h"
 
 #include "base/arena.h"
