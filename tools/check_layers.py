@@ -55,6 +55,7 @@ DOCUMENTED = [
     ("ir/strategies.def", "STRATEGY", ("docs/strategies.md", "docs/dgc.1")),
     ("passes/passes.def", "PASS", ("docs/passes.md",)),
     ("ir/ops/ops.def", "(?:OP|LEAF|KERNEL)", ("docs/stablehlo.md",)),
+    ("tools/cli_environment.def", "SWITCH", ("docs/dgc.1",)),
     ("ir/cross_device.def", "CROSS_DEVICE", ("docs/passes.md", "docs/dgc.1")),
 ]
 MAX_LINES = 1000
@@ -132,7 +133,7 @@ class Checker:
             return
         folder = path.split("/")[0]
         if "/" not in header:
-            if folder == "tools" and header != "dgc.h" and not re.match(r"cli(_\w+)?\.h$", header):
+            if folder == "tools" and header != "dgc.h" and not re.match(r"cli(_\w+)?\.(h|def)$", header):
                 self.fail(path, n, "the tool is a client of dgc.h and sees nothing else")
             elif folder not in ("tools", "samples", "bench"):
                 self.fail(path, n, 'includes start at the root: "%s/%s"' % (os.path.dirname(path), header))

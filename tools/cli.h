@@ -66,6 +66,10 @@ int cli_use_files(struct cli *c);
 /* The candidate most like `word`, or NULL. Candidates are separated by spaces. */
 const char *cli_closest(const char *word, const char *candidates);
 
+/* cli_environment.c */
+/* Warns of DGC_ names in the environment that nothing reads; the exit code: 2 where a value is none. */
+int cli_check_environment(struct cli *c);
+
 /* cli_help.c */
 /* A verb and its options by groups, the common ones first; lines of at most 80 columns. */
 void cli_print_help(const struct verb *v);

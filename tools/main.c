@@ -73,6 +73,7 @@ int cli_run(const struct verb *v, int argc, char **argv) {
   int code = cli_parse(&c, argc, argv);
   c.process = dgc_process(c.session, NULL);
   c.evaluator = dgc_is_evaluator(c.session);
+  if (!code && !c.help) code = cli_check_environment(&c);
   bool prints = c.process == 0 || c.evaluator;
   if (!prints && !freopen("/dev/null", "w", stdout)) code = DGC_RUNTIME;
   for (int i = 0; code && i < argc && strcmp(argv[i], "--") != 0; i++)

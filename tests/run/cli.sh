@@ -27,9 +27,21 @@ for option in $(for verb in $verbs; do "$dgc" $verb --help; done | sed -n 's/^  
   grep -qF -- "\-\-$(echo "$option" | sed 's/-/\\-/g')" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of --$option"
 done
 # And every variable of the environment; graph.md every header line.
-for name in DGC_DATA_MEMORY DGC_LLVM DGC_CUDA_PATH DGC_CACHE NO_COLOR; do
-  grep -q "$name" "$source/docs/dgc.1" && pass || fail "dgc.1 says nothing of $name"
+for name in $(grep -rhoE --include='*.[ch]' --include='*.py' '(getenv\("|environ.get\(")DGC_\w+' "$source" | grep -o 'DGC_.*' | grep -v DGC_SIMULATED | sort -u); do
+  grep -q "($name[,)]" "$source/tools/cli_environment.def" && pass || fail "cli_environment.def says nothing of $name"
 done
+expect 0 'a variable that nothing reads' env DGC_SPIN= DGC_SPIM=off DGC_SIMULATED_NEW=1 "$dgc" check "$samples/linear.dsl"
+shows err 'dgc check: warning: nothing reads DGC_SPIM in the environment: did you mean DGC_SPIN?'
+[ "$(grep -c DGC_ err)" = 1 ] && pass || fail 'it is said once, and of nothing else'
+for wrong in DGC_SPIN=of DGC_SHARED=no DGC_BF16_UNITS=0 DGC_CACHE=/not/a/folder; do
+  expect 2 "$wrong" env "$wrong" "$dgc" check "$samples/linear.dsl"
+  shows err "dgc check: error: ${wrong%%=*} in the environment is on or off, not '${wrong#*=}'"
+done
+shows err 'help: XDG_CACHE_HOME names the folder'
+expect 2 'a number with a unit' env DGC_DATA_MEMORY=1G "$dgc" check "$samples/linear.dsl"
+shows err "DGC_DATA_MEMORY in the environment is a number of bytes, not '1G'"
+expect 0 'values as they should be' env DGC_SPIN=on DGC_CACHE=off DGC_DATA_MEMORY=0 "$dgc" check "$samples/linear.dsl"
+empty err
 for key in $(sed -n 's/^[A-Z]*(\(.*, \)\{0,1\}\([a-z_]*\)\(, [A-Z_]*\)\{0,1\}).*/\2/p' "$source/ir/graph/config.def"); do
   grep -q "\"$key\"" "$source/docs/graph.md" && pass || fail "graph.md's grammar has no header line $key"
 done
