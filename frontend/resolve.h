@@ -71,6 +71,7 @@ struct frame {
   const struct function *function;
   struct loc call;
   struct scope *scope;
+  struct map left;   /* struct binding: what the bodies of loops have bound, which stays in them */
   const char *path;  /* of the binding that called: "h", "" for the model; its values are named by it */
   const char *owner; /* its variables are named by this one: see names.c */
   const struct stmt *statement; /* that is being run, or NULL */

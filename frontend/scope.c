@@ -109,6 +109,12 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
     return;
   }
   report(r, loc, "unknown %s `%s`", called ? "function" : "name", name);
+  b = r->frame && r->frame->left.arena ? map_get(&r->frame->left, name) : NULL;
+  if (b) {
+    report_note(r, b->loc, "`%s` is bound here, and is gone where the loop ends", name);
+    if (!b->fixed) report_help(r, "what is bound before a loop stays behind it; a `scan` carries it");
+    return;
+  }
   const struct module *nn = load_library(r, "nn");
   if (strcmp(name, "nn") == 0) {
     report_help(r, "write `use nn` at the top");
@@ -156,7 +162,14 @@ void scope_push(struct resolver *r) {
   r->frame->scope = s;
 }
 
-void scope_pop(struct resolver *r) { r->frame->scope = r->frame->scope->outer; }
+void scope_pop(struct resolver *r) {
+  struct frame *f = r->frame;
+  const struct map *names = &f->scope->names;
+  if (!f->left.arena) f->left = map_make(r->arena);
+  for (uint32_t i = 0; i < names->count; i++)
+    map_put(&f->left, names->entries[i].key, names->entries[i].value);
+  f->scope = f->scope->outer;
+}
 
 static bool in_this_block(const struct resolver *r, const struct binding *b) {
   return b->fixed || b->block == r->frame->block || r->frame->loops == 0;
