@@ -2,6 +2,7 @@
 /* Calls: arguments meet parameters, a function of the language runs in a frame of its own. */
 #include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
+#include "ir/ops/op_id.h"
 
 #include <string.h>
 
@@ -74,6 +75,31 @@ static void help_missing(struct resolver *r, const struct value *callee, int i) 
                 callee->function->def->name);
 }
 
+/* The activation whose result the node is, or NULL. */
+static const char *activation_of(const struct node *n) {
+  const struct trail *t = n->trail;
+  if (n->op == OP_sigmoid) return "sigmoid";
+  return n->op == OP_div && t && t->callee && strcmp(t->callee, "softmax") == 0 ? t->callee : NULL;
+}
+
+/* A function of the library that takes logits would have the activation a second time. */
+static void warn_probabilities(struct resolver *r, const struct signature *s, const struct expr *e,
+                               const struct value *callee, const struct value *args) {
+  if (is_library(r, e->loc)) return;
+  if (callee->kind == VALUE_FUNCTION && !is_library(r, callee->function->def->loc)) return;
+  for (int i = 0; i < s->count; i++) {
+    const char *done = args[i].kind == VALUE_TENSOR ? activation_of(args[i].tensor.node) : NULL;
+    if (!done || strcmp(s->params[i], "logits") != 0) continue;
+    struct loc at = args[i].at;
+    if (map_put(&r->reported,
+                arena_printf(r->arena, "%s:%u:logits", at.source ? at.source->name : "", at.begin), r))
+      continue;
+    diag_warning(r->diags, at, "probabilities are given where logits are wanted: this has been through `%s`",
+                 done);
+    diag_help(r->diags, LOC_NONE, "`%s` takes values that no `%s` has been taken of", s->name, done);
+  }
+}
+
 /* `making`: the arguments of `new`. */
 static bool match_args(struct resolver *r, const struct expr *e, const struct value *callee,
                        const struct role *role, bool making, struct value *out) {
@@ -130,6 +156,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     out[i] = eval(r, given[i]->value, &inner);
     if (out[i].kind == VALUE_ERROR) ok = false;
   }
+  if (ok) warn_probabilities(r, s, e, callee, out);
   return ok;
 }
 

@@ -1,0 +1,28 @@
+# Probabilities that are given where logits are wanted: by name, by an activation, of the library's functions alone.
+# RUN: %dgc check %s 2>&1 | %FileCheck %s
+# RUN: %dgc check %s 2>&1 | grep -c warning: | grep -x 5
+use nn
+function mine(logits) { return sum(logits) }
+model probabilities() {
+  input x : f32[B, 4]
+  input label : u8[B]
+  input t : f32[B, 3]
+  logits = nn.dense(x, units = 3)
+  p = softmax(logits)
+  q = nn.dense(x, units = 3, activation = sigmoid)
+  train mean(softmax_cross_entropy(p, label)) with adam(0.1)
+  metric a = mean(sigmoid_cross_entropy(q, t))
+  metric b = mean(softmax_cross_entropy(label = t, logits = sigmoid(logits)))
+  metric c = mean(sigmoid_focal_loss(p, t))
+  metric d = mean(softmax_cross_entropy(log_softmax(logits), label))
+  metric e = mean(softmax_cross_entropy(p / 2, label))
+  metric f = mean(sigmoid_cross_entropy(logits, p))
+  metric g = mine(p)
+  predict h = random_categorical(p)
+}
+# CHECK: :13:36: warning: probabilities are given where logits are wanted: this has been through `softmax`
+# CHECK: help: `softmax_cross_entropy` takes values that no `softmax` has been taken of
+# CHECK: :14:41: warning: {{.*}}`sigmoid`
+# CHECK: :15:61: warning: {{.*}}`sigmoid`
+# CHECK: :16:38: warning: {{.*}}`softmax`
+# CHECK: :21:34: warning: {{.*}}`softmax`
