@@ -277,14 +277,10 @@ static enum dgc_status fit_options(struct dgc_session *s, const struct saved *sa
   return session_compile(s);
 }
 
-/* With another batch size, the position in the data is the nearest one behind. */
-static void fit_position(struct dgc_session *s, const struct saved *saved, const char *path) {
+/* With another batch size, the position in the data is the nearest one behind. A training warns of it. */
+static void fit_position(struct dgc_session *s, const struct saved *saved) {
   s->position = saved->position;
-  int64_t batch = session_batch(s);
-  if (!saved->position.batch || saved->position.batch == batch) return;
-  s->position.index = saved->position.index * saved->position.batch / batch;
-  diag_warning(&s->diags, LOC_NONE, "%s was made with batches of %lld rows, and now they have %lld", path,
-               (long long)saved->position.batch, (long long)batch);
+  if (s->position.batch) s->position.index = s->position.index * s->position.batch / session_batch(s);
 }
 
 /* What only training needs, so that the weights of other programs do without: an optimizer's state, and `step`. */
@@ -382,7 +378,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     undo_restore(&before);
   else {
     if (saved.ours) words_restore(s, c, false);
-    fit_position(s, &saved, path);
+    fit_position(s, &saved);
     s->best = saved.best;
     s->restored = true;
     make_own(s, path);

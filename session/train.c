@@ -469,6 +469,10 @@ static enum dgc_status train_over(struct training *t) {
                               .seed = (uint64_t)s->options.seed,
                               .epoch = s->position.epoch,
                               .index = s->position.index};
+  if (s->restored && s->position.batch && s->position.batch != lo.batch)
+    diag_warning(&s->diags, LOC_NONE,
+                 "the checkpoint was made with batches of %lld rows, and now they have %lld",
+                 (long long)s->position.batch, (long long)lo.batch);
   s->position.batch = lo.batch;
   t->first_step = t->saved_step = s->begun = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");

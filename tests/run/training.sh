@@ -149,4 +149,12 @@ expect 2 'one file for two' $train --keep-best a.safetensors --checkpoint a.safe
 expect 2 'a file of another training' "$dgc" train $digits --keep-best w.safetensors
 shows err '--overwrite begins anew'
 expect 3 'no folder' $train --keep-best nowhere/a.safetensors
+# Another batch changes how a training goes on, and no bit of what is evaluated or predicted.
+expect 0 'some batches' "$dgc" train $digits --steps 2 --checkpoint other.safetensors
+expect 0 'evaluated by others' "$dgc" eval $digits --checkpoint other.safetensors --batch 8
+empty err
+expect 0 'predicted by others' "$dgc" predict $digits --checkpoint other.safetensors --batch 8 --output probability=p.npy
+[ "$(cat err)" = '200 rows' ] && pass || fail 'predictions with another batch'
+expect 0 'trained by others' "$dgc" train $digits --steps 3 --checkpoint other.safetensors --resume --batch 8
+shows err 'warning: the checkpoint was made with batches of '
 finish
