@@ -132,6 +132,8 @@ int cli_status(struct cli *c, enum dgc_status status);
 int cli_usage(struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* cli_bar.c */
+/* Of the terminal behind standard error; 0: it is none that a bar can be drawn on. */
+int cli_columns(void);
 /* Where standard error is a terminal that can have one. */
 void cli_draw_bar(const struct dgc_progress *p);
 /* Removes the bar, if there is one, before something else is printed. */

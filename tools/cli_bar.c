@@ -11,8 +11,7 @@
 
 static int bar_columns; /* columns of the bar on the screen; 0: there is none */
 
-/* Of the terminal behind standard error; 0: it is none that a bar can be drawn on. */
-static int columns(void) {
+int cli_columns(void) {
   const char *term = getenv("TERM"), *given = getenv("COLUMNS");
   struct winsize size = {0};
   if (!isatty(STDERR_FILENO) || (term && strcmp(term, "dumb") == 0)) return 0;
@@ -30,7 +29,7 @@ static void begin_line(int width) {
 
 void cli_clear_bar(void) {
   if (!bar_columns) return;
-  begin_line(columns());
+  begin_line(cli_columns());
   fputs("\033[K", stderr);
   bar_columns = 0;
 }
@@ -66,7 +65,7 @@ const char *cli_clock_text(double seconds, char *text, size_t size) {
 /* What matters least is left out first: the other figures, the bar itself, the rate, the time. */
 void cli_draw_bar(const struct dgc_progress *p) {
   enum { LEAST = 6, MOST = 24 };
-  int width = columns();
+  int width = cli_columns();
   if (!width) return;
   char to_go[32], bar[MOST + 1];
   struct bar_text head = {.limit = width - 1}, tail = {.limit = width - 1};

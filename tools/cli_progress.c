@@ -2,6 +2,9 @@
 /* How a training is going: a bar, or a line for each epoch and evaluation. */
 #include "cli.h"
 
+#include <stdarg.h>
+#include <string.h>
+
 /* "12.3 MB" */
 static void print_bytes(double bytes) {
   static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
@@ -39,30 +42,51 @@ static void print_tasks(struct dgc_session *s) {
     fprintf(stderr, "%d of %d wait for it\n", t->followers, count - 1);
 }
 
-static void print_figures(const struct dgc_metric *m, int count) {
-  for (int i = 0; i < count; i++) fprintf(stderr, "  %s %.4g", m[i].name, m[i].value);
+/* A line of parts. In a terminal that is too narrow for all of them, the rest goes to further lines. */
+struct wrapped_line {
+  int at, limit; /* 0: no limit */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct wrapped_line *l, const char *fmt, ...) {
+  char part[256];
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(part, sizeof part, fmt, ap);
+  va_end(ap);
+  if (l->limit && l->at && l->at + n > l->limit) {
+    l->at = fprintf(stderr, "\n   %s", part + strspn(part, " ")) - 1;
+    return;
+  }
+  fputs(part, stderr);
+  l->at += n;
+}
+
+static void put_figures(struct wrapped_line *l, const struct dgc_metric *m, int count) {
+  for (int i = 0; i < count; i++) put(l, "  %.200s %.4g", m[i].name, m[i].value);
 }
 
 /* Seconds of the epoch, of all, and of what is left. */
-static void print_times(const struct dgc_progress *p) {
+static void put_times(struct wrapped_line *l, const struct dgc_progress *p) {
   char to_go[32];
-  fprintf(stderr, "  %.0f examples/s  %.1f s", p->examples_per_second, p->epoch_seconds);
-  if (p->seconds - p->epoch_seconds >= 0.05) fprintf(stderr, ", %.1f s in all", p->seconds);
-  if (!p->end && p->seconds_to_go >= 1)
-    fprintf(stderr, ", %s to go", cli_clock_text(p->seconds_to_go, to_go, sizeof to_go));
-  fputc('\n', stderr);
+  bool more = p->seconds - p->epoch_seconds >= 0.05, goes_on = !p->end && p->seconds_to_go >= 1;
+  put(l, "  %.0f examples/s", p->examples_per_second);
+  put(l, "  %.1f s%s", p->epoch_seconds, more || goes_on ? "," : "");
+  if (more) put(l, " %.1f s in all%s", p->seconds, goes_on ? "," : "");
+  if (goes_on) put(l, " %s to go", cli_clock_text(p->seconds_to_go, to_go, sizeof to_go));
 }
 
 static void print_line(const struct dgc_progress *p) {
-  fprintf(stderr, "epoch %lld", (long long)p->epoch + 1);
-  if (p->epochs) fprintf(stderr, "/%lld", (long long)p->epochs);
-  if (!p->epoch_end) fprintf(stderr, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
-  fprintf(stderr, "  loss %.4g", p->loss);
-  if (p->nlosses > 1) print_figures(p->losses, p->nlosses);
-  print_figures(p->metrics, p->nmetrics);
-  if (p->evaluated) print_figures(p->validation, p->nvalidation);
-  if (p->improved) fputs("  (best)", stderr);
-  print_times(p);
+  struct wrapped_line l = {.limit = cli_columns()};
+  put(&l, "epoch %lld", (long long)p->epoch + 1);
+  if (p->epochs) put(&l, "/%lld", (long long)p->epochs);
+  if (!p->epoch_end) put(&l, "  step %lld/%lld", (long long)p->step, (long long)p->steps);
+  put(&l, "  loss %.4g", p->loss);
+  if (p->nlosses > 1) put_figures(&l, p->losses, p->nlosses);
+  put_figures(&l, p->metrics, p->nmetrics);
+  if (p->evaluated) put_figures(&l, p->validation, p->nvalidation);
+  if (p->improved) put(&l, "  (best)");
+  put_times(&l, p);
+  fputc('\n', stderr);
 }
 
 bool cli_progress(void *user, const struct dgc_progress *p) {

@@ -101,4 +101,16 @@ text = t.read_all.decode()
 check("\x1b" not in text, "dumb: %r" % text[-300:])
 for step in (100, 200, 300):
     check(text.count("epoch 1/1000  step %d/4000  loss" % step) == 1, "dumb: step %d: %r" % (step, text[-500:]))
+
+# Where a line is wider than the terminal, the rest goes to further ones.
+t = Terminal(40, "--steps", "200", "--log-every", "100", "--train-metrics")
+while t.read():
+    pass
+os.waitpid(t.process, 0)
+lines = re.sub("\r[^\n]*?\x1b\\[K", "", t.read_all.decode()).replace("\r", "").splitlines()
+check(lines and all(len(line) <= 40 for line in lines), "40 columns: %r" % lines)
+for step in (100, 200):
+    text = " ".join(line.strip() for line in lines)
+    check(re.search(r"epoch 1/1000 +step %d/4000 +loss [0-9.]+ +accuracy [0-9.]+ +[0-9.]+ examples/s +[0-9.]+ s" % step, text),
+          "40 columns: step %d: %r" % (step, text))
 finish()
