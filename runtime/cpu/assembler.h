@@ -45,6 +45,10 @@ struct label {
   int waiting;
 };
 void asm_place(struct assembler *a, struct label *l);
+/* The jump whose distance stands at `from` leads to the label, now or when it is placed. */
+void asm_aim(struct assembler *a, size_t from, struct label *l);
+/* Of each machine: writes the distance to `to` where that of a jump stands. */
+void asm_reach(struct assembler *a, size_t from, size_t to);
 /* Behind what fills a line up, so that a loop begins with it. */
 void asm_place_loop(struct assembler *a, struct label *l);
 void asm_jump(struct assembler *a, struct label *l);

@@ -42,17 +42,11 @@ void asm_prefetch(struct assembler *a, enum reg base, int at) { put(a, 0xf980000
 /* ---- jumps ---- */
 
 /* A jump without a condition counts its distance in the lowest 26 bits, others in 19 bits from the fifth on. */
-static void reach(struct assembler *a, size_t from, size_t to) {
+void asm_reach(struct assembler *a, size_t from, size_t to) {
   uint32_t jump, distance = (uint32_t)(((int64_t)to - (int64_t)from) >> 2);
   memcpy(&jump, a->code.data + from, sizeof jump);
   jump |= jump >> 26 == 5 ? distance & 0x3ffffff : (distance & 0x7ffff) << 5;
   memcpy(a->code.data + from, &jump, sizeof jump);
-}
-
-void asm_place(struct assembler *a, struct label *l) {
-  l->at = a->code.len;
-  l->placed = true;
-  for (int i = 0; i < l->waiting; i++) reach(a, l->from[i], l->at);
 }
 
 void asm_place_loop(struct assembler *a, struct label *l) {
@@ -64,10 +58,7 @@ void asm_place_loop(struct assembler *a, struct label *l) {
 static void put_jump(struct assembler *a, uint32_t jump, struct label *l) {
   size_t from = a->code.len;
   put(a, jump);
-  if (l->placed)
-    reach(a, from, l->at);
-  else
-    l->from[l->waiting++] = from;
+  asm_aim(a, from, l);
 }
 
 void asm_jump(struct assembler *a, struct label *l) { put_jump(a, 0x14000000, l); }

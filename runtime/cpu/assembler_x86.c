@@ -107,15 +107,9 @@ void asm_prefetch(struct assembler *a, enum reg base, int at) {
 
 /* ---- jumps ---- */
 
-static void reach(struct assembler *a, size_t from, size_t to) {
+void asm_reach(struct assembler *a, size_t from, size_t to) {
   int64_t distance = (int64_t)to - (int64_t)from - 4;
   for (int i = 0; i < 4; i++) a->code.data[from + (size_t)i] = (char)(distance >> 8 * i & 0xff);
-}
-
-void asm_place(struct assembler *a, struct label *l) {
-  l->at = a->code.len;
-  l->placed = true;
-  for (int i = 0; i < l->waiting; i++) reach(a, l->from[i], l->at);
 }
 
 void asm_place_loop(struct assembler *a, struct label *l) {
@@ -129,10 +123,7 @@ void asm_place_loop(struct assembler *a, struct label *l) {
 static void finish_jump(struct assembler *a, struct label *l) {
   size_t from = a->code.len;
   word(a, 0);
-  if (l->placed)
-    reach(a, from, l->at);
-  else
-    l->from[l->waiting++] = from;
+  asm_aim(a, from, l);
 }
 
 void asm_jump(struct assembler *a, struct label *l) {
