@@ -16,16 +16,36 @@ struct buffer_access {
   int device, step; /* step -1: none */
 };
 
+/* Since a buffer was written. */
+struct buffer_read {
+  struct buffer_access at;
+  struct buffer_read *before;
+};
+
 struct state {
   struct buffer_access write;
-  struct buffer_access *reads; /* by device, since the write: the latest step of each */
-  int leaving;                 /* messages of it that are being sent */
+  struct buffer_read *reads;
+  int leaving; /* messages of it that are being sent */
+};
+
+/* Of each device how many of its steps are known to be done: a binary tree by the bits of their places, the highest
+ * first. Trees share what is the same in them and are never changed, so that a thousand devices that all know of a
+ * thousand take no million numbers. NULL: nothing is known of any. */
+struct vector_clock {
+  const struct vector_clock *of[2];
+  int steps;  /* of a leaf */
+  int number; /* of those that were made */
+};
+
+/* What two clocks have come to. */
+struct merged_clocks {
+  const struct vector_clock *a, *b, *of_both;
 };
 
 /* A message so far. */
 struct passage {
-  const int *clock; /* that it passes on, NULL before it is sent */
-  int buffer;       /* that it is sent from */
+  const struct vector_clock *clock; /* that it passes on, NULL before it is sent */
+  int buffer;                       /* that it is sent from */
   bool received, gone;
 };
 
@@ -37,13 +57,18 @@ struct check {
   int n;                /* devices: all, or those of the part; below by their place among these, see place */
   int *devices, *place; /* by place: the number in the plan; and by that the place, -1: none */
   int next;             /* messages of a part that are done, all those before them, too */
-  int *clocks;          /* device * n + other: steps of other known to be done */
-  int *pc;              /* by device */
-  bool *met;            /* by collective: all of its devices have come there */
-  int **signal_clock;   /* by signal: the clock it passes on, NULL before it is given */
-  struct passage *passages; /* by message */
-  struct state *states;     /* by buffer */
-  const struct step *step;  /* at hand */
+  int bits;             /* of a place */
+  int nclocks;          /* that were made */
+  struct merged_clocks *merged; /* nmerged places, a power of two */
+  unsigned nmerged;
+  const struct vector_clock **clocks;       /* by device: of the others */
+  int *pc;                                  /* by device */
+  int *here;                                /* by device: 1 + the collective that it has come to last */
+  int *met;                                 /* by collective: how many of its devices have come there */
+  const struct vector_clock **signal_clock; /* by signal: that it passes on, NULL before it is given */
+  struct passage *passages;                 /* by message */
+  struct state *states;                     /* by buffer */
+  const struct step *step;                  /* at hand */
   int device;
 };
 
@@ -66,8 +91,20 @@ static void breach(struct check *c, const char *fmt, ...) {
 
 static bool is_write(const struct step *s, int operand) { return operand >= s->noperands - step_results(s); }
 
+static int steps_of(const struct check *c, const struct vector_clock *v, int device) {
+  for (int bit = c->bits - 1; v && bit >= 0; bit--) v = v->of[device >> bit & 1];
+  return v ? v->steps : 0;
+}
+
 static bool known(const struct check *c, struct buffer_access a) {
-  return a.step < 0 || a.device == c->device || c->clocks[c->device * c->n + a.device] > a.step;
+  return a.step < 0 || a.device == c->device || steps_of(c, c->clocks[c->device], a.device) > a.step;
+}
+
+/* Whether whatever has read it has done so by now. */
+static bool reads_known(const struct check *c, const struct state *s) {
+  const struct buffer_read *r = s->reads;
+  while (r && known(c, r->at)) r = r->before;
+  return !r;
 }
 
 static void check_bounds(struct check *c, int operand) {
@@ -91,7 +128,14 @@ static void check_read(struct check *c, int operand) {
     breach(c, "%s is read before it is written", b->name);
   else if (!known(c, s->write))
     breach(c, "%s is read without a wait for what writes it", b->name);
-  s->reads[c->device] = (struct buffer_access){c->device, c->pc[c->device]};
+  struct buffer_access at = {c->device, c->pc[c->device]};
+  if (s->reads && s->reads->at.device == c->device) {
+    s->reads->at = at;
+    return;
+  }
+  struct buffer_read *r = arena_new(c->arena, struct buffer_read);
+  *r = (struct buffer_read){at, s->reads};
+  s->reads = r;
 }
 
 static void check_write(struct check *c, int operand) {
@@ -103,10 +147,8 @@ static void check_write(struct check *c, int operand) {
   if (b->region == REGION_CONSTANT) breach(c, "the constant %s is written", b->name);
   if (s->write.step != INT_MAX && !known(c, s->write))
     breach(c, "%s is written twice without a wait between", b->name);
-  for (int d = 0; d < c->n; d++) {
-    if (!known(c, s->reads[d])) breach(c, "%s is overwritten without a wait for what reads it", b->name);
-    s->reads[d].step = -1;
-  }
+  if (!reads_known(c, s)) breach(c, "%s is overwritten without a wait for what reads it", b->name);
+  s->reads = NULL;
   s->write = (struct buffer_access){c->device, c->pc[c->device]};
 }
 
@@ -126,18 +168,43 @@ static void check_in_place(struct check *c, int out) {
   }
 }
 
-/* What the device knows behind this step. */
-static int *passed_on(struct check *c) {
-  int *clock = arena_copy(c->arena, &c->clocks[c->device * c->n], (size_t)c->n * sizeof(int));
-  clock[c->device] = c->pc[c->device] + 1;
-  return clock;
+/* The later of two, device by device; one of them where that is all of it. Many devices take in the same two, so
+ * results are kept, as long as no others need the place. */
+static const struct vector_clock *later(struct check *c, const struct vector_clock *a,
+                                        const struct vector_clock *b) {
+  if (a == b || !b) return a;
+  if (!a) return b;
+  struct merged_clocks *m =
+      &c->merged[((unsigned)a->number * 40503u + (unsigned)b->number) & (c->nmerged - 1)];
+  if (m->a == a && m->b == b) return m->of_both;
+  struct vector_clock v = {{later(c, a->of[0], b->of[0]), later(c, a->of[1], b->of[1])},
+                           a->steps > b->steps ? a->steps : b->steps,
+                           0};
+  const struct vector_clock *y = NULL;
+  if (v.of[0] == a->of[0] && v.of[1] == a->of[1] && v.steps == a->steps) y = a;
+  if (!y && v.of[0] == b->of[0] && v.of[1] == b->of[1] && v.steps == b->steps) y = b;
+  v.number = y ? 0 : ++c->nclocks;
+  if (!y) y = arena_copy(c->arena, &v, sizeof v);
+  *m = (struct merged_clocks){a, b, y};
+  return y;
 }
 
-static void take_in(struct check *c, const int *clock) {
-  for (int i = 0; i < c->n; i++) {
-    int *mine = &c->clocks[c->device * c->n + i];
-    if (i != c->device && clock[i] > *mine) *mine = clock[i];
+/* What the device knows behind this step. */
+static const struct vector_clock *passed_on(struct check *c) {
+  struct vector_clock *v = arena_new(c->arena, struct vector_clock);
+  v->steps = c->pc[c->device] + 1;
+  v->number = ++c->nclocks;
+  for (int bit = 0; bit < c->bits; bit++) {
+    struct vector_clock *above = arena_new(c->arena, struct vector_clock);
+    above->of[c->device >> bit & 1] = v;
+    above->number = ++c->nclocks;
+    v = above;
   }
+  return later(c, c->clocks[c->device], v);
+}
+
+static void take_in(struct check *c, const struct vector_clock *clock) {
+  c->clocks[c->device] = later(c, c->clocks[c->device], clock);
 }
 
 static void run_message(struct check *c) {
@@ -186,22 +253,17 @@ static void run_step(struct check *c) {
 static void check_deaths(struct check *c, const int *dying, int count) {
   for (int i = 0; i < count; i++) {
     const struct state *s = &c->states[dying[i]];
-    for (int d = 0; d < c->n; d++)
-      if (!known(c, s->reads[d]))
-        breach(c, "%s dies while another device may read it", c->p->buffers[dying[i]].name);
+    if (!reads_known(c, s))
+      breach(c, "%s dies while another device may read it", c->p->buffers[dying[i]].name);
     if (s->leaving) breach(c, "%s dies while it is being sent", c->p->buffers[dying[i]].name);
   }
 }
 
-/* Whether all devices have come to their part of it. */
+/* Whether all devices have come to their part of it, as this one now has. */
 static bool have_met(struct check *c, const struct collective *m) {
-  bool here = true;
-  for (int i = 0; i < m->count && !c->met[m->number]; i++) {
-    const struct device_plan *dp = &c->p->devices[m->devices[i]];
-    int at = c->pc[c->place[m->devices[i]]];
-    here = here && at < dp->nsteps && dp->steps[at].collective == m;
-  }
-  return c->met[m->number] |= here;
+  if (c->here[c->device] != m->number + 1) c->met[m->number]++;
+  c->here[c->device] = m->number + 1;
+  return c->met[m->number] >= m->count;
 }
 
 /* In the part of one process: all that is smaller has been sent and received. */
@@ -289,6 +351,7 @@ static void run(struct check *c) {
 static int by_birth(const void *x, const void *y, void *user) {
   const struct plan_buffer *b = user;
   int i = *(const int *)x, k = *(const int *)y;
+  if (b[i].device != b[k].device) return b[i].device < b[k].device ? -1 : 1;
   return b[i].first != b[k].first ? (b[i].first < b[k].first ? -1 : 1) : i - k;
 }
 
@@ -296,26 +359,25 @@ static int by_birth(const void *x, const void *y, void *user) {
 static void check_overlaps(struct check *c) {
   const struct plan *p = c->p;
   int *order = arena_new_array(c->arena, (size_t)p->nbuffers, int);
-  int *alive = arena_new_array(c->arena, (size_t)p->nbuffers, int), count = 0;
+  int *alive = arena_new_array(c->arena, (size_t)p->nbuffers, int), count = 0, device = -1;
   for (int i = 0; i < p->nbuffers; i++) order[i] = i;
-  for (int d = 0; d < c->n; d++) {
-    count = 0;
-    if (d == 0) qsort_r(order, (size_t)p->nbuffers, sizeof *order, by_birth, p->buffers);
-    for (int i = 0; i < p->nbuffers; i++) {
-      const struct plan_buffer *b = &p->buffers[order[i]];
-      if (c->place[b->device] != d || b->bytes == 0) continue;
-      int kept = 0;
-      for (int k = 0; k < count; k++) {
-        const struct plan_buffer *other = &p->buffers[alive[k]];
-        if (other->last < b->first) continue;
-        alive[kept++] = alive[k];
-        if (other->region == b->region && other->offset < b->offset + b->bytes &&
-            b->offset < other->offset + other->bytes)
-          breach(c, "%s and %s are alive at the same time and overlap", other->name, b->name);
-      }
-      alive[kept++] = order[i];
-      count = kept;
+  qsort_r(order, (size_t)p->nbuffers, sizeof *order, by_birth, p->buffers);
+  for (int i = 0; i < p->nbuffers; i++) {
+    const struct plan_buffer *b = &p->buffers[order[i]];
+    if (c->place[b->device] < 0 || b->bytes == 0) continue;
+    if (b->device != device) count = 0;
+    device = b->device;
+    int kept = 0;
+    for (int k = 0; k < count; k++) {
+      const struct plan_buffer *other = &p->buffers[alive[k]];
+      if (other->last < b->first) continue;
+      alive[kept++] = alive[k];
+      if (other->region == b->region && other->offset < b->offset + b->bytes &&
+          b->offset < other->offset + other->bytes)
+        breach(c, "%s and %s are alive at the same time and overlap", other->name, b->name);
     }
+    alive[kept++] = order[i];
+    count = kept;
   }
 }
 
@@ -489,18 +551,19 @@ bool plan_verify(const struct plan *p, struct diags *d) {
   struct arena *a = arena_create_guarded(&guard);
   struct check c = {.p = p, .arena = a, .d = d, .ok = true};
   find_devices(&c);
-  c.clocks = arena_new_array(a, (size_t)c.n * (size_t)c.n, int);
+  while (c.n > 1 << c.bits) c.bits++;
+  c.clocks = arena_new_array(a, (size_t)c.n, const struct vector_clock *);
+  c.nmerged = 16u << c.bits;
+  c.merged = arena_new_array(a, c.nmerged, struct merged_clocks);
   c.pc = arena_new_array(a, (size_t)c.n, int);
-  c.met = arena_new_array(a, (size_t)p->ncollectives, bool);
+  c.here = arena_new_array(a, (size_t)c.n, int);
+  c.met = arena_new_array(a, (size_t)p->ncollectives, int);
   c.passages = arena_new_array(a, (size_t)p->nmessages, struct passage);
-  c.signal_clock = arena_new_array(a, (size_t)p->nsignals, int *);
+  c.signal_clock = arena_new_array(a, (size_t)p->nsignals, const struct vector_clock *);
   c.states = arena_new_array(a, (size_t)p->nbuffers, struct state);
   if (check_buffers(&c) && check_steps(&c)) {
-    for (int i = 0; i < p->nbuffers; i++) {
+    for (int i = 0; i < p->nbuffers; i++)
       c.states[i].write.step = p->buffers[i].region == REGION_ARENA ? INT_MAX : -1;
-      c.states[i].reads = arena_new_array(a, (size_t)c.n, struct buffer_access);
-      for (int k = 0; k < c.n; k++) c.states[i].reads[k].step = -1;
-    }
     check_values(&c);
     check_overlaps(&c);
     run(&c);

@@ -25,9 +25,8 @@ static uint64_t blocks;
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void) { blocks++; }
 
-/* Not plan_verify, which keeps a clock of each device for each device. */
-enum part { PASSES, PLAN, GRAPH_TEXT, PLAN_TEXT, TRAFFIC, MEMORY, PARTS };
-static const char *const parts[PARTS] = {"passes",      "plan",    "graph's text",
+enum part { PASSES, PLAN, VERIFY, GRAPH_TEXT, PLAN_TEXT, TRAFFIC, MEMORY, PARTS };
+static const char *const parts[PARTS] = {"passes",      "plan",    "plan verified", "graph's text",
                                          "plan's text", "traffic", "memory"};
 
 struct work {
@@ -72,6 +71,8 @@ static struct work plan_cluster(const char *strategy, const char *sums, int task
   struct plan *p = g ? plan_build_processes(a, g, &d) : NULL;
   if (!p) fail_msg("%s", diags_text(&d, false));
   w.blocks[PLAN] = (double)since(&start);
+  assert_true(plan_verify(p, &d));
+  w.blocks[VERIFY] = (double)since(&start);
   struct str s = str_make(a);
   graph_print(&s, g);
   w.blocks[GRAPH_TEXT] = (double)since(&start);
