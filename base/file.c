@@ -136,3 +136,8 @@ int64_t file_read(int fd, void *out, int64_t len, int64_t offset) {
   }
   return done;
 }
+
+bool file_is_folder(const char *path) {
+  struct stat st;
+  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}

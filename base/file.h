@@ -21,6 +21,7 @@ struct file_roots {
 int file_open_within(const struct file_roots *roots, const char *path, int64_t *size, const char **cause);
 /* The same of a folder, which may also be one of the roots. */
 int file_open_folder_within(const struct file_roots *roots, const char *path, const char **cause);
+bool file_is_folder(const char *path);
 /* Whether an open file is named as a source is, where links to it lead: .dsl or .dg. */
 bool file_is_source(int fd);
 /* Whether errno's value `error` tells of a machine that failed or is short of something, not of a wrong path. */

@@ -2,6 +2,7 @@
 /* A thread begins with all signals blocked, but for faults. */
 #include "base/thread.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,3 +27,8 @@ bool thread_may_spin(void) {
 }
 
 void thread_nap(void) { nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL); }
+
+int thread_cores(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}

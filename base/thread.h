@@ -13,6 +13,8 @@ int thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 
 /* Whether threads that wait keep their processor for a while: DGC_SPIN=off says that others want it. */
 bool thread_may_spin(void);
+/* Processors that this process may use. */
+int thread_cores(void);
 /* Sleeps for some tens of microseconds. */
 void thread_nap(void);
 

@@ -208,7 +208,7 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
   return true;
 }
 
-static bool bind_params(struct resolver *r, const struct def *d, struct value *args, struct loc loc) {
+static bool bind_params(struct resolver *r, const struct def *d, struct value *args) {
   bool ok = true;
   int i = 0;
   for (const struct param *p = d->params.first; p; p = p->next, i++) {
@@ -219,7 +219,7 @@ static bool bind_params(struct resolver *r, const struct def *d, struct value *a
       v = eval(r, p->value, NULL);
       r->path = path;
     }
-    if (v.kind == VALUE_ERROR || (p->type && v.kind != VALUE_NONE && !match_param(r, p, &v, loc))) {
+    if (v.kind == VALUE_ERROR || (p->type && v.kind != VALUE_NONE && !match_param(r, p, &v))) {
       ok = false;
       v = value_error();
     }
@@ -283,7 +283,7 @@ static struct value call_defined(struct resolver *r, const struct function *f, s
   scope_push(r);
   uint32_t mark = r->g->count;
   uint64_t effects = r->effects;
-  bool ok = bind_implicit(r, f->def, loc) && bind_params(r, f->def, args, loc) && apply_settings(r, f->def);
+  bool ok = bind_implicit(r, f->def, loc) && bind_params(r, f->def, args) && apply_settings(r, f->def);
   if (ok) run_block(r, &f->def->body);
   struct value y = ok ? frame.result : value_error();
   r->calls--;

@@ -110,9 +110,8 @@ static bool match_shape(struct resolver *r, const struct param *p, const struct 
   return true;
 }
 
-bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call) {
+bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
-  (void)call;
   if (base->kind != EXPR_NAME) {
     report(r, e->loc, "the type of a parameter begins with a name");
     return false;

@@ -317,7 +317,7 @@ struct value layer_member(struct resolver *r, const struct made_layer *layer, co
                           struct loc loc);
 
 /* pattern.c */
-bool match_param(struct resolver *r, const struct param *p, struct value *v, struct loc call);
+bool match_param(struct resolver *r, const struct param *p, struct value *v);
 
 /* statement_effects.c: every statement that is met yields a node, a declaration or a diagnostic */
 void effects_begin(struct resolver *r);

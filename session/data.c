@@ -9,13 +9,13 @@
 #include "session/strategy.h"
 #include "session/words.h"
 
+#include "base/file.h"
 #include "ir/graph/graph.h"
 #include "passes/strategy/strategy.h"
 #include "runtime/data/pipe.h"
 #include "runtime/mpi/transport.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* "image=x.npy": the paths, if the name is `name`. */
@@ -44,17 +44,12 @@ static bool file_is_there(const struct dgc_session *s, const char *path) {
   return colon != NULL;
 }
 
-static bool is_folder(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 /* Every name that was given must be an input. */
 static enum dgc_status check_names(struct dgc_session *s, const struct list *l) {
   enum dgc_status status = DGC_OK;
   for (int i = 0; i < l->count && !status; i++) {
     const char *equals = strchr(l->items[i], '=');
-    if (!equals && file_is_there(s, l->items[i]) && !is_folder(l->items[i]))
+    if (!equals && file_is_there(s, l->items[i]) && !file_is_folder(l->items[i]))
       status = session_fail(s, DGC_USAGE, "data: which input is read from %s? write --data %s=%s",
                             l->items[i], s->model->ninputs ? s->model->inputs[0].name : "NAME", l->items[i]);
     if (equals)

@@ -72,19 +72,23 @@ void totals_clear(struct totals *t) {
 
 /* ---- numbers ---- */
 
-static double number_at(const struct tensor *t, int64_t i) {
-  switch ((enum dtype)t->type.dtype) {
-  case DT_F32: return (double)((const float *)t->data)[i];
-  case DT_F64: return ((const double *)t->data)[i];
-  case DT_I32: return ((const int32_t *)t->data)[i];
-  case DT_I64: return (double)((const int64_t *)t->data)[i];
+double number_at(enum dtype d, const void *data, int64_t i) {
+  switch (d) {
+  case DT_F32: return (double)((const float *)data)[i];
+  case DT_F64: return ((const double *)data)[i];
+  case DT_I32: return ((const int32_t *)data)[i];
+  case DT_I64: return (double)((const int64_t *)data)[i];
   case DT_U8:
-  case DT_BOOL: return ((const uint8_t *)t->data)[i];
+  case DT_BOOL: return ((const uint8_t *)data)[i];
   case DT_BF16:
   case DT_F16:
   case DT_COUNT: break;
   }
   return 0;
+}
+
+static double number_of(const struct tensor *t, int64_t i) {
+  return number_at((enum dtype)t->type.dtype, t->data, i);
 }
 
 static double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
@@ -152,7 +156,7 @@ static enum dgc_status add_output(struct dgc_session *s, struct totals *t, const
   bool there = r ? exec_collect(l->exec, r, to->batch.data) : exec_read(l->exec, at, to->batch.data);
   if (!there) return session_device_failed(s);
   for (int64_t i = 0; i < type_count(&to->batch.type); i++) {
-    double x = number_at(&to->batch, i);
+    double x = number_of(&to->batch, i);
     to->elements[i] = t->begun ? joined(o->role, to->elements[i], x) : x;
   }
   int64_t count = l->plan->outputs[at].count;
@@ -235,7 +239,7 @@ void totals_finish(struct dgc_session *s, const struct totals *t, struct dgc_met
   const struct tensor *values = g ? compute(s, t, 0, g) : NULL;
   for (int i = 0; g && i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
-    place_of(t, metrics, o->name)->value = number_at(&values[o->node->id], 0);
+    place_of(t, metrics, o->name)->value = number_of(&values[o->node->id], 0);
   }
 }
 
@@ -246,7 +250,7 @@ int session_rates(struct dgc_session *s, int64_t step, struct dgc_metric *out) {
   session_inner_begin(s, &inner);
   const struct tensor *values = compute(s, NULL, step, g);
   for (int i = 0; i < g->noutputs; i++)
-    out[i] = (struct dgc_metric){g->outputs[i].name, number_at(&values[g->outputs[i].node->id], 0)};
+    out[i] = (struct dgc_metric){g->outputs[i].name, number_of(&values[g->outputs[i].node->id], 0)};
   session_inner_end(&inner);
   return g->noutputs;
 }

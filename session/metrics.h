@@ -33,6 +33,8 @@ int session_rates(struct dgc_session *s, int64_t step, struct dgc_metric *out);
 /* The sum that a metric of one mean is made of, and what it is divided by, 0 if by nothing, by the index of the output
  * of the entry's source graph. */
 void totals_average(const struct totals *t, int output, double *sum, double *count);
+/* Element i of dense data. */
+double number_at(enum dtype d, const void *data, int64_t i);
 /* The elements of another output. */
 const double *totals_elements(const struct totals *t, int output);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be done with checkpoints without a model: seen, compared, renamed, averaged, written in other forms. */
 #include "session/checkpoint.h"
+#include "session/metrics.h"
 #include "session/names.h"
 
 #include "base/place.h"
@@ -24,18 +25,7 @@ struct checkpoint_work {
 };
 
 static double element(const struct checkpoint_entry *e, int64_t i) {
-  switch ((enum dtype)e->type.dtype) {
-  case DT_F32: return (double)((const float *)e->data)[i];
-  case DT_F64: return ((const double *)e->data)[i];
-  case DT_I32: return ((const int32_t *)e->data)[i];
-  case DT_I64: return (double)((const int64_t *)e->data)[i];
-  case DT_U8:
-  case DT_BOOL: return ((const uint8_t *)e->data)[i];
-  case DT_BF16:
-  case DT_F16:
-  case DT_COUNT: break;
-  }
-  return 0;
+  return number_at((enum dtype)e->type.dtype, e->data, i);
 }
 
 static void put_number(struct str *out, bool json, double value) {

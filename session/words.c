@@ -4,11 +4,11 @@
 
 #include "session/model.h"
 
+#include "base/file.h"
 #include "runtime/data/json.h"
 #include "runtime/data/vocabulary.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #define PREFIX "words."
 
@@ -46,10 +46,9 @@ void words_say_unknown(struct dgc_session *s) {
 
 /* "x.csv:city:category", and of a folder "photos/:label" */
 static bool reads(struct arena *a, const char *path) {
-  struct stat st;
   const char *colon = strrchr(path, ':');
   if (!colon || strcmp(colon, ":label") != 0) return colon && strcmp(colon, ":category") == 0;
-  return stat(arena_strndup(a, path, (size_t)(colon - path)), &st) == 0 && S_ISDIR(st.st_mode);
+  return file_is_folder(arena_strndup(a, path, (size_t)(colon - path)));
 }
 
 bool words_are_read(struct arena *a, const char *path, const char *const *more, int nmore) {

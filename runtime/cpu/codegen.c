@@ -100,7 +100,7 @@ bool codegen_start(struct host *host, struct diags *d) {
 }
 
 bool codegen_host(struct arena *a, struct host *host, struct diags *d) {
-  *host = (struct host){.arena = a, .cores = host_cores(), .cache = cache_folder(a)};
+  *host = (struct host){.arena = a, .cores = thread_cores(), .cache = cache_folder(a)};
   const char *processor;
   if (!host_processor(&processor, d)) return false;
   host->identity = host_identity(a);

@@ -7,15 +7,9 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-int host_cores(void) {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 /* A processor that DGC_CPU may name: LLVM's name and what it has; `here`: whether this machine has all that, too. */
 struct processor {

@@ -19,7 +19,5 @@ struct vector_registers {
 bool host_processor(const char **name, struct diags *d);
 /* Of that processor. */
 struct vector_registers host_vectors(void);
-/* Processors that this process may use. */
-int host_cores(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns: opens their files, which are recognised and handed to their format's reader, and reads rows of them. */
+#include "base/file.h"
 #include "runtime/data/decompress.h"
 #include "runtime/data/images.h"
 #include "runtime/data/pipe.h"
@@ -8,7 +9,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are little endian, and used as they are");
@@ -123,11 +123,6 @@ static const char *split_member(char *path) {
   return last + 1;
 }
 
-static bool is_folder(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static bool open_content(struct reader *r, const struct data_spec *spec, int64_t *budget) {
   r->pipe = !spec->roots && is_pipe(r->path);
   if (!r->pipe) return content_open(&r->in, spec->roots, r->path, size_of, budget, r->loc, r->diags);
@@ -149,7 +144,7 @@ bool piece_open(struct arena *a, const char *folder, const struct data_spec *spe
       folder && *folder && name[0] != '/' ? arena_printf(a, "%s/%s", folder, name) : arena_strdup(a, name);
   r.member = split_member(path);
   r.path = path;
-  bool folder_of_images = is_folder(path);
+  bool folder_of_images = file_is_folder(path);
   if (!folder_of_images && !open_content(&r, spec, budget)) return false;
   bool ok = folder_of_images ? read_images_folder(&r, spec) : read_any(&r, spec);
   if (ok && (r.own.map || p->images)) {
@@ -230,8 +225,8 @@ static bool rows_read(const struct column_piece *p, enum dtype to, int64_t row, 
   return true;
 }
 
-static bool file_read(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows, uint8_t *out,
-                      struct misfit *bad) {
+static bool read_from_file(const struct column_piece *p, enum dtype to, int64_t row, int64_t rows,
+                           uint8_t *out, struct misfit *bad) {
   int64_t together = piece_together(p, rows), bytes = together * type_count(&p->row) * dtype_size(to);
   for (int64_t i = 0; i < rows; i += together, out += bytes)
     if (!rows_read(p, to, row + i, together, out, bad)) return false;
@@ -254,7 +249,7 @@ static bool piece_read(const struct column_piece *p, enum dtype to, int64_t row,
   int64_t each = type_count(&p->row), size = dtype_size(from);
   if (p->source) return source_rows(p, row, rows, out, bad);
   if (p->images) return images_read(p, to, p->at / p->stride + row, rows, out, bad);
-  if (!p->data) return file_read(p, to, row, rows, out, bad);
+  if (!p->data) return read_from_file(p, to, row, rows, out, bad);
   int64_t together = piece_together(p, rows);
   for (int64_t end = row + rows; row < end; row += together, out += together * each * dtype_size(to)) {
     if (p->starts) {

@@ -6,7 +6,6 @@
 #include "base/thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 enum { MOST = 16 };
@@ -51,17 +50,12 @@ static void *thread_main(void *arg) {
   return NULL;
 }
 
-static int cores(void) {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 struct decoders *decoders_create(struct arena *a, int count, struct diags *d) {
   struct decoders *t = arena_new(a, struct decoders);
   pthread_mutex_init(&t->lock, NULL);
   pthread_cond_init(&t->begin, NULL);
   pthread_cond_init(&t->done, NULL);
-  if (count == 0) count = cores();
+  if (count == 0) count = thread_cores();
   if (count > MOST) count = MOST;
   while (t->count < count - 1) {
     int error = thread_start(&t->threads[t->count], thread_main, t);
