@@ -242,7 +242,7 @@ static void emit_values(struct schedule *s) {
   }
 }
 
-void schedule_emit(struct schedule *s) {
+static void emit(struct schedule *s) {
   struct plan *p = s->plan;
   for (int d = 0; d < p->ndevices; d++) {
     const struct timeline *line = &s->lines[d];
@@ -326,7 +326,7 @@ static struct plan *build(struct arena *a, const struct graph *g, enum outputs o
   schedule_order(&s);
   schedule_sync(&s);
   schedule_memory(&s);
-  schedule_emit(&s);
+  emit(&s);
   lower_destroy(s.lower);
   arena_destroy_guarded(scratch, &guard);
   return s.plan;
@@ -347,7 +347,7 @@ const struct plan_loop *plan_loop(struct schedule *s, const struct node *n) {
   schedule_order(&inner);
   schedule_sync(&inner);
   schedule_memory(&inner);
-  schedule_emit(&inner);
+  emit(&inner);
   for (int i = 0; i < p->ndevices; i++)
     for (int k = 0; k < p->devices[i].nsteps; k++) p->devices[i].steps[k].in_loop = true;
   struct plan_loop *loop = arena_new(s->arena, struct plan_loop);

@@ -169,7 +169,6 @@ void schedule_sync(struct schedule *s);
  * know it in no step. */
 int sync_last_unknowing(const struct schedule *s, int device, int other, int done);
 void schedule_memory(struct schedule *s);
-void schedule_emit(struct schedule *s);
 /* Offsets of buffers in arenas (arena.c): the bytes each device needs go to plan->devices. */
 void memory_offsets(struct schedule *s);
 

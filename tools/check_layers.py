@@ -66,6 +66,9 @@ SKIP = re.compile(r"^(\.git|build.*|generated|__pycache__|subprojects)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)')
 ALLOCATION = re.compile(r"\b(malloc|calloc|realloc|free)\s*\(")
 TAG = re.compile(r"\b(struct|union|enum) (\w+) \{")
+# A function that a header declares, and what is called or named anywhere.
+DECLARED = re.compile(r"^(?!static\b|typedef\b|#)[a-z][\w ]*[ *](\w+)\([^;{}]*\)[^;{}]*;", re.M)
+WORD = re.compile(r"[A-Za-z_]\w*")
 # A path of the tree in a text, and what a recipe makes.
 PATH = re.compile(r"(?<![\w./-])(?:base|bench|docs|frontend|hlo|include|ir|kernels|passes|planner|runtime|samples|session|tests|tools)"
                   r"/[\w./-]*\.(?:1|build|c|cu|cuh|def|dg|dsl|h|l|md|py|sh|y)\b(?![\w/])")
@@ -119,6 +122,8 @@ class Checker:
         self.root = root
         self.failures = 0
         self.modules = {}  # what each includes
+        self.declared = {}  # functions: the header and the line
+        self.named = {}  # words of code: the files that have them; a header as often as it does
         self.tags = {}  # of structs, unions and enumerations: where each was met
 
     def fail(self, path, line, message):
@@ -203,6 +208,21 @@ class Checker:
                     line = text.count("\n", 0, span.start() + match.start()) + 1
                     self.fail(path, line, "there is no %s" % name)
 
+    def names(self, path, text):
+        code = COMMENT.sub(lambda comment: "\n" * comment.group().count("\n"), text)
+        header = path.endswith((".h", ".def"))
+        for word in WORD.findall(code) if header else set(WORD.findall(code)):
+            self.named.setdefault(word, []).append(path)
+        if path.endswith(".h") and not path.startswith(("include/", "runtime/mpi/abi/", "tests/")):
+            for match in DECLARED.finditer(code):
+                self.declared[match.group(1)] = (path, code.count("\n", 0, match.start(1)) + 1)
+
+    # What a header declares, another file than the one that has it uses: otherwise it is static there.
+    def own(self):
+        for name, (header, line) in sorted(self.declared.items()):
+            if len(self.named[name]) == 2:
+                self.fail(header, line, "%s is used in no other file than the one that has it" % name)
+
     # Any file that is text, as git tells it: it has no zero byte.
     def conflicts(self, path):
         data = self.read(path)
@@ -233,6 +253,7 @@ class Checker:
                 self.unique_tags(path, lines)
         if path.endswith((".c", ".h", ".def", ".l", ".y")):
             self.paths(path, text)
+            self.names(path, text)
 
     # Modules that include each other in a circle: each circle once, by its first module. So with the folders of the table.
     def circles(self):
@@ -269,6 +290,7 @@ class Checker:
                 elif path.endswith(".md"):
                     self.paths(path, self.read(path).decode())
         self.circles()
+        self.own()
         if self.failures:
             print("%d failures" % self.failures)
         return 1 if self.failures else 0

@@ -41,11 +41,6 @@ struct windows {
 };
 bool has_windows(const struct node *n);
 struct windows windows_of(const struct node *n); /* of one that has */
-/* The elements of an axis between which window o lies; it sees one of them or not. */
-struct window_run {
-  int64_t begin, end;
-};
-struct window_run window_run(const struct windows *w, int axis, int64_t o);
 /* The element of x that the window of element e chooses; -1: it sees none. */
 int64_t window_choice(const struct windows *w, const struct tensor *x, int64_t e);
 

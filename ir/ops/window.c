@@ -181,7 +181,12 @@ static void windows_sizes(struct str *s, const struct node *n) {
 
 /* ---- values ---- */
 
-struct window_run window_run(const struct windows *w, int axis, int64_t o) {
+/* The elements of an axis between which window o lies; it sees one of them or not. */
+struct window_run {
+  int64_t begin, end;
+};
+
+static struct window_run window_run(const struct windows *w, int axis, int64_t o) {
   int64_t first = o * w->stride[axis] - w->low[axis], gap = w->input_dilation[axis];
   int64_t last = first + (w->size[axis] - 1) * w->dilation[axis];
   struct window_run r = {.begin = first <= 0 ? 0 : (first + gap - 1) / gap,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Does tools/check_layers.py refuse modules that include each other, at once or through others, in headers or in
 # sources, and folders that may, and nothing else? Tags of two structs, paths that are not there, sources that do not say at their
-# head what they hold?
+# head what they hold, functions of headers that one file alone uses?
 #   circles.sh PYTHON CHECK_LAYERS
 set -u
 folder=$(mktemp -d) || exit 1
@@ -83,3 +83,12 @@ echo '#include "session/low.h"' >"$folder/session/low.c"
 refused "$1" "$2" "a source without a comment" "session/low.c:1: no comment at its head"
 printf '/* SPDX-License-Identifier: Apache-2.0 */\n#include "session/low.h"\n' >"$folder/session/low.c"
 refused "$1" "$2" "a source without a comment but its license" "session/low.c:1: no comment at its head"
+
+start
+echo 'int shared(int x);' >>"$folder/session/low.h"
+echo 'int shared(int x) { return x; }' >>"$folder/session/low.c"
+refused "$1" "$2" "a function that no other file uses" "session/low.h:2: shared is used in no other file"
+echo '/* shared(1) */' >>"$folder/session/top.c"
+refused "$1" "$2" "a function that a comment alone names" "session/low.h:2: shared is used in no other file"
+echo 'int y = shared(1);' >>"$folder/session/top.c"
+"$1" "$2" "$folder" || fail "a function that another file uses is refused"
