@@ -59,6 +59,21 @@ bool patches_are_image(const struct patches *p) {
 
 int64_t patches_lines(const struct patches *p) { return p->batch * p->axis[0].pixels * p->axis[1].pixels; }
 
+/* Of an axis, how much the pixels before `pixel` meet; about. */
+static int64_t met_before(const struct patch_axis *a, int64_t pixel) {
+  int64_t last = ((pixel - 1) * a->by_pixel + (a->places - 1) * a->by_place + a->low) / a->gap + 1;
+  return pixel == 0 || last < 0 ? 0 : last < a->image ? last : a->image;
+}
+
+int64_t patches_reached(const struct patches *p, int64_t line) {
+  const struct patch_axis *a = p->axis;
+  int64_t plane = line / a[1].pixels, image = plane / a[0].pixels, depth = plane % a[0].pixels;
+  int64_t lines =
+      (image * a[0].image + met_before(&a[0], depth)) * a[1].image + met_before(&a[1], line % a[1].pixels);
+  int64_t all = p->batch * a[0].image * a[1].image;
+  return (lines < all ? lines : all) * a[2].image * p->groups * p->terms * p->size;
+}
+
 /* What lies `at` behind where the first place of the first pixel is; -1: nothing. */
 static int64_t met(const struct patch_axis *a, int64_t at) {
   at += a->low;

@@ -34,6 +34,9 @@ uint64_t patches_met(const struct patches *p, int64_t line);
 /* Whether the rows lie in the image as they are, one behind the other. */
 bool patches_are_image(const struct patches *p);
 
+/* How many bytes of the images the lines before `line` meet, about: for what is asked for ahead. */
+int64_t patches_reached(const struct patches *p, int64_t line);
+
 /* Lines of pixels, which are those of the last axis: the middle axis is how they lie one below the other. */
 int64_t patches_lines(const struct patches *p);
 

@@ -10,9 +10,10 @@
  * to pay, or tiles take so long that the one before can ask for its rows; A as well, by columns, where C is wide and A
  * lies transposed, or a tile's rows of it would crowd into the same few places of the first cache. Where A has few rows
  * and B lies transposed, the transpose of C is computed, which needs no large B packed. Patches of a convolution are
- * read where they lie (patch_tiles.h). Sums of pieces that wait for their other half lie in blocks of their own, one
- * for each level of the tree; the lowest is C. Which block of C a thread computes, what is packed and how large tiles
- * are changes where a number waits, and not what it is added to. */
+ * read where they lie (patch_tiles.h); what is copied of an image next is asked for by the tiles before, as it may be
+ * far. Sums of pieces that wait for their other half lie in blocks of their own, one for each level of the tree; the
+ * lowest is C. Which block of C a thread computes, what is packed and how large tiles are changes where a number waits,
+ * and not what it is added to. */
 #include "runtime/cpu/gemm.h"
 
 #include "base/arena.h"
@@ -232,6 +233,12 @@ void gemm_units(const struct gemm *g, int64_t *down, int64_t *along) {
 
 /* ---- running ---- */
 
+/* What of the image is copied next, and how many bytes of it each tile asks for. */
+struct ahead {
+  const char *at, *end;
+  int64_t each;
+};
+
 /* Rows [top, bottom) and columns [left, right) of C, and what a thread works with. */
 struct area {
   const struct gemm *g;
@@ -242,6 +249,7 @@ struct area {
   char *panels_a, *panels_b, *waiting;
   struct strip strips[MOST_STRIPS]; /* where A is made of patches */
   int nstrips;
+  struct ahead *ahead;
 };
 
 /* Where a sum lies: C or a block that waits. */
@@ -303,6 +311,21 @@ static void ask_for_c(const struct gemm *g, const char *c, int64_t step, int64_t
       __builtin_prefetch(c + i * step + line, 1);
 }
 
+/* The tiles until then, `times` times those of the strips, ask for what lines [first, end) of pixels meet. */
+static void look_ahead(const struct area *s, int64_t first, int64_t end, int64_t times) {
+  const struct patches *p = s->g->at.patches;
+  int64_t tiles = 0, begin = patches_reached(p, first), stop = patches_reached(p, end);
+  for (int i = 0; i < s->nstrips; i++)
+    tiles += times * blocks_of(s->strips[i].bottom - s->strips[i].top, s->g->rows);
+  tiles *= blocks_of(s->right - s->left, s->g->columns);
+  *s->ahead = (struct ahead){s->a + begin, s->a + stop, up(blocks_of(stop - begin, tiles), LINE)};
+}
+
+static void ask_ahead(struct ahead *a) {
+  const char *stop = a->end - a->at > a->each ? a->at + a->each : a->end;
+  for (; a->at < stop; a->at += LINE) __builtin_prefetch(a->at, 0, 2);
+}
+
 /* All tiles of some strips, whose B begins at `b`. */
 static void run_tiles(const struct area *s, struct sums to, const struct strip *strips, int nstrips,
                       const char *b, const struct tile_call *call) {
@@ -324,6 +347,7 @@ static void run_tiles(const struct area *s, struct sums to, const struct strip *
       some.nruns = all ? call->nruns : patch_runs_met(strip, call->runs, call->nruns, runs);
       for (int64_t i = strip->top; i < strip->bottom; i += g->rows, a += g->a_apart) {
         if (ask) ask_for(g, b + g->b_apart, depth, tile++, tiles, g->columns * g->bytes);
+        ask_ahead(s->ahead);
         some.a = a, some.b = b;
         some.c = to.at + (i - s->top) * to.step + (j - s->left) * g->bytes;
         if (asks_c)
@@ -370,6 +394,10 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
   if (g->at.patches) {
     call.nruns = patch_runs(&g->patches, s->group, k, depth, s->a, s->panels_a, runs);
     for (int64_t i = 0, at = 0; i < call.nruns; at += runs[i++].count) runs[i].b = at * call.b_step;
+    if (p->transpose_a) {
+      int64_t line = g->at.patches->axis[2].pixels, end = k + depth;
+      look_ahead(s, end / line, least(end + depth, p->k) / line, 1);
+    }
     run_tiles(s, to, s->strips, s->nstrips, b, &call);
     return;
   }
@@ -455,11 +483,15 @@ static void turn(const struct area *s) {
               s->c + s->left * row + s->top * g->bytes);
 }
 
-static void run_units(struct area *s, int64_t first, int64_t end) {
+/* Units [first, end), behind which others come until `last`. */
+static void run_units(struct area *s, int64_t first, int64_t end, int64_t last) {
   const struct gemm *g = s->g;
   s->top = row_of(g, first), s->bottom = row_of(g, end);
   if (g->at.patches)
     s->nstrips = patch_strips(&g->patches, s->group, first, end, s->a, s->panels_a, s->strips);
+  if (g->at.patches && !g->size.transpose_a)
+    look_ahead(s, end / g->patches.cuts, least(end + (end - first), last) / g->patches.cuts,
+               blocks_of(least(s->count * PRODUCT_PIECE, g->size.k), g->part));
   run_area(s);
   if (g->turned) turn(s);
 }
@@ -468,7 +500,9 @@ void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *
   const struct product *p = &g->size;
   int64_t left = block->left * g->columns, right = least(block->right * g->columns, p->n);
   const char *first = g->swapped ? b : a, *second = g->swapped ? a : b;
+  struct ahead ahead = {0};
   struct area s = {.g = g,
+                   .ahead = &ahead,
                    .a = first + (g->at.patches ? 0 : block->batch * p->m * p->k * g->bytes),
                    .b = second + block->batch * g->at.b_batch * g->bytes,
                    .c = (char *)c + block->batch * g->at.c_batch * g->bytes,
@@ -490,6 +524,6 @@ void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *
   for (; left < right; left += g->wide)
     for (int64_t unit = block->top; unit < block->bottom; unit += g->high) {
       s.left = left, s.right = least(left + g->wide, right);
-      run_units(&s, unit, least(unit + g->high, block->bottom));
+      run_units(&s, unit, least(unit + g->high, block->bottom), block->bottom);
     }
 }
