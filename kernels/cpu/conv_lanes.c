@@ -9,6 +9,8 @@
 #include <immintrin.h>
 #endif
 
+enum { THREE = 3 };
+
 /* Where the numbers of the first group lie. */
 struct meeting {
   int64_t a, b;
