@@ -136,13 +136,29 @@ INLINE void copy_transposed(const struct panels *p, int64_t size, bool wide, con
     }
 }
 
-#define DEFINE_PACK(name, wide, attribute)                                                            \
-  attribute static void name(const struct panels *p, int64_t size, bool transposed, const char *from, \
-                             int64_t step, char *to) {                                                \
-    if (transposed)                                                                                   \
-      copy_transposed(p, size, wide, from, step, to);                                                 \
-    else                                                                                              \
-      copy_rows(p, size, from, step, to);                                                             \
+INLINE void turn(int64_t rows, int64_t count, const float *from, int64_t step, float *to, const float *end) {
+  enum { HIGH = 4, SIDE = 8, SIZE = sizeof(float) };
+  for (int64_t at = 0; at < count; at += HIGH) {
+    int64_t i = count < HIGH ? at : least(at, count - HIGH), stop = least(i + HIGH, count);
+    if (stop == i + HIGH && end - to >= (stop - 1) * rows + SIDE)
+      block_4((const char *)(from + i), step * SIZE, (char *)(to + i * rows), rows * SIZE);
+    else
+      for (; i < stop; i++)
+        for (int64_t r = 0; r < rows; r++) to[i * rows + r] = from[r * step + i];
+  }
+}
+
+#define DEFINE_PACK(name, wide, attribute)                                                                   \
+  attribute static void name(const struct panels *p, int64_t size, bool transposed, const char *from,        \
+                             int64_t step, char *to) {                                                       \
+    if (transposed)                                                                                          \
+      copy_transposed(p, size, wide, from, step, to);                                                        \
+    else                                                                                                     \
+      copy_rows(p, size, from, step, to);                                                                    \
+  }                                                                                                          \
+  attribute static void turn_##name(int64_t rows, int64_t count, const float *from, int64_t step, float *to, \
+                                    const float *end) {                                                      \
+    turn(rows, count, from, step, to, end);                                                                  \
   }
 
 DEFINE_PACK(pack_any, false, )
@@ -164,4 +180,18 @@ void pack_panels(const struct panels *p, int size, bool transposed, const void *
   }
 #endif
   pack_any(p, size, transposed, from, step, to);
+}
+
+void turn_rows(int64_t rows, int64_t count, const float *from, int64_t step, float *to, const float *end) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vl")) {
+    turn_pack_avx512(rows, count, from, step, to, end);
+    return;
+  }
+  if (__builtin_cpu_supports("avx2")) {
+    turn_pack_avx2(rows, count, from, step, to, end);
+    return;
+  }
+#endif
+  turn_pack_any(rows, count, from, step, to, end);
 }

@@ -15,5 +15,8 @@ struct panels {
 
 /* (l, j) lies at from[l * step + j]; with `transposed` at from[j * step + l]. `size`: bytes of an element, 4 or 8. */
 void pack_panels(const struct panels *p, int size, bool transposed, const void *from, int64_t step, void *to);
+/* to[i * rows + r] = from[r * step + i], of at most 8 rows and `count` numbers of each. Of `from` 8 rows are read, and
+ * behind those of `to`, but not behind `end`, a few others may be overwritten. */
+void turn_rows(int64_t rows, int64_t count, const float *from, int64_t step, float *to, const float *end);
 
 #endif

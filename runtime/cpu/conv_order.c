@@ -2,7 +2,8 @@
 /* Convolutions of floats in the order of ir/ops/conv.c: products of patches and of what stands beside them, by gemm.c,
  * for each group; where groups have one channel and one filter, by conv_lanes.c. Of the output the kernel is a matrix
  * as it lies; of the input it is turned around before. Gradients of kernels are sums over all pixels, whose tree is
- * cut into parts of equally many pieces that any thread computes, and which are joined at the end.
+ * cut into parts of equally many pieces that any thread computes, and which are joined at the end. Results of few
+ * numbers in a pixel are conv_across.c's.
  *
  * Patches have 0 where there is no term. 0 times Inf or NaN is not 0: where the other operand has such, and there is
  * no term somewhere, `eval` computes it, slowly. */
@@ -12,6 +13,7 @@
 #include "ir/ops/op.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/conv_lanes.h"
+#include "runtime/cpu/conv_across.h"
 #include "runtime/cpu/conv_order.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/patch_tiles.h"
@@ -22,8 +24,9 @@ enum { MOST_BLOCKS = 16, MOST_PARTS = 16, WORDS_AT_ONCE = 1 << 14 };
 
 struct ordered_conv {
   const struct step *step;
-  const struct gemm *gemm; /* NULL: groups of one channel, by lanes */
-  struct product size;     /* of a group */
+  const struct gemm *gemm; /* NULL: groups of one channel, by lanes, or by what follows */
+  const struct conv_across *across;
+  struct product size; /* of a group */
   struct convolution conv;
   struct patches patches;
   struct pieces pieces;
@@ -136,6 +139,12 @@ static void run_products(const struct ordered_conv *p, void *const *args, int fi
   }
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
   const void *b = p->turned ? p->turned : p->wide[1] ? (const void *)p->wide[1] : args[1];
+  if (p->across) {
+    int count = p->pieces.count[1];
+    conv_across_run(p->across, a, b, args[2], piece_begin(p->conv.batch, count, first),
+                    piece_begin(p->conv.batch, count, end), p->memory + (size_t)first * p->room);
+    return;
+  }
   if (!p->gemm) {
     run_lanes(p, args, a, b, first, end);
     return;
@@ -228,7 +237,7 @@ static void cut_sums(struct ordered_conv *p, int count) {
 static void cut(struct ordered_conv *p) {
   enum { LEAST_WIDE = 16 };
   const struct product *s = &p->size;
-  int64_t down = s->m, along;
+  int64_t down = p->across ? p->conv.batch : s->m, along;
   double wide = (double)(s->n < LEAST_WIDE ? LEAST_WIDE : s->n);
   int64_t cost = (int64_t)(0.02 * (double)s->batch * (double)s->m * wide * (double)s->k);
   bool sums = p->conv.result == CONV_KERNEL;
@@ -255,6 +264,8 @@ static void make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a) 
   size_t size = (size_t)dtype_size(p->size.dtype);
   if (p->conv.result == CONV_INPUT || (p->conv.result == CONV_OUTPUT && p->conv.groups > 1))
     p->turned = arena_alloc(a, (size_t)(p->counts[1] + 1) * size);
+  if (p->conv.result != CONV_KERNEL) p->across = conv_across_create(cpu->jit, a, &p->patches, p->size.n);
+  if (p->across) return;
   struct gemm_layout layout = layout_of(p);
   p->gemm = gemm_create(cpu->jit, a, &p->size, &layout);
 }
@@ -283,6 +294,7 @@ bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step
     make_gemm(p, cpu, a);
   cut(p);
   p->room = by_lanes && p->conv.result == CONV_KERNEL ? conv_lanes_memory(&p->patches, p->size.k) : 0;
+  if (p->across) p->room = conv_across_memory(p->across);
   if (p->room) p->memory = arena_alloc(a, (size_t)p->pieces.count[1] * p->room);
   if (p->nparts > 1) p->parts = arena_alloc(a, (size_t)((p->nparts - 1) * type_bytes(&n->type)));
   c->kind = COMMAND_PIECES;
