@@ -3,7 +3,7 @@
  * for each group; where groups have one channel and one filter, by conv_lanes.c. Of the output the kernel is a matrix
  * as it lies; of the input it is turned around before. Gradients of kernels are sums over all pixels, whose tree is
  * cut into parts of equally many pieces that any thread computes, and which are joined at the end. Results of few
- * numbers in a pixel are conv_across.c's.
+ * numbers in a pixel are conv_across.c's, and gradients of small kernels conv_gathered.c's.
  *
  * Patches have 0 where there is no term. 0 times Inf or NaN is not 0: where the other operand has such, and there is
  * no term somewhere, `eval` computes it, slowly. */
@@ -14,6 +14,7 @@
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/conv_lanes.h"
 #include "runtime/cpu/conv_across.h"
+#include "runtime/cpu/conv_gathered.h"
 #include "runtime/cpu/conv_order.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/patch_tiles.h"
@@ -26,6 +27,7 @@ struct ordered_conv {
   const struct step *step;
   const struct gemm *gemm; /* NULL: groups of one channel, by lanes, or by what follows */
   const struct conv_across *across;
+  const struct conv_gathered *gathered;
   struct product size; /* of a group */
   struct convolution conv;
   struct patches patches;
@@ -118,6 +120,11 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
   int count = p->pieces.count[1];
   for (int64_t u = piece_begin(units, count, first); u < piece_begin(units, count, end); u++) {
     int64_t step = p->nparts > 1 ? p->part * PRODUCT_PIECE : rows;
+    if (p->gathered) {
+      conv_gathered_run(p->gathered, a, b, (float *)(void *)part_at(p, args, u), u * step,
+                        least((u + 1) * step, rows), p->memory + (size_t)first * p->room);
+      continue;
+    }
     struct lanes_call call = {.patches = &p->patches,
                               .turned = p->conv.result == CONV_INPUT,
                               .a = a,
@@ -265,7 +272,8 @@ static void make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a) 
   if (p->conv.result == CONV_INPUT || (p->conv.result == CONV_OUTPUT && p->conv.groups > 1))
     p->turned = arena_alloc(a, (size_t)(p->counts[1] + 1) * size);
   if (p->conv.result != CONV_KERNEL) p->across = conv_across_create(cpu->jit, a, &p->patches, p->size.n);
-  if (p->across) return;
+  if (p->conv.result == CONV_KERNEL) p->gathered = conv_gathered_create(cpu->jit, a, &p->patches, p->size.n);
+  if (p->across || p->gathered) return;
   struct gemm_layout layout = layout_of(p);
   p->gemm = gemm_create(cpu->jit, a, &p->size, &layout);
 }
@@ -294,6 +302,7 @@ bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step
     make_gemm(p, cpu, a);
   cut(p);
   p->room = by_lanes && p->conv.result == CONV_KERNEL ? conv_lanes_memory(&p->patches, p->size.k) : 0;
+  if (p->gathered) p->room = conv_gathered_memory(p->gathered);
   if (p->across) p->room = conv_across_memory(p->across);
   if (p->room) p->memory = arena_alloc(a, (size_t)p->pieces.count[1] * p->room);
   if (p->nparts > 1) p->parts = arena_alloc(a, (size_t)((p->nparts - 1) * type_bytes(&n->type)));
