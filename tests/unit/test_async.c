@@ -402,7 +402,7 @@ static bool is_said(const struct waiting *w, double seconds, char *said, size_t 
   assert_false(good);
   exec_status(e, &f.diags);
   snprintf(said, size, "%s", diags_text(&f.diags, false));
-  char limit[40];
+  char limit[80];
   snprintf(limit, sizeof limit, "the step did not end within %g s: ", seconds);
   if (!strstr(said, limit)) fail_msg("%s", said);
   assert_false(exec_run(e));
