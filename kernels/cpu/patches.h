@@ -13,6 +13,14 @@ struct patch_axis {
   int64_t pixels, places, image, by_pixel, by_place, low, gap;
 };
 
+/* How far it reaches into a plane that has a border of zeros: a plain one meets its numbers one by one. */
+static inline int64_t patch_axis_reach(const struct patch_axis *a) {
+  return a->pixels + (a->places - 1) * a->by_place;
+}
+static inline bool patch_axis_is_plain(const struct patch_axis *a) {
+  return a->by_pixel == 1 && a->gap == 1 && a->pixels > 0;
+}
+
 struct patches {
   struct patch_axis axis[3];
   int64_t batch, terms,

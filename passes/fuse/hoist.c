@@ -106,9 +106,10 @@ static bool is_cut_off(const struct node *n, const struct hoisting *const *hoist
   return x && x->op == OP_matmul && hoisted[x->inputs[1]->id] && hoisted[x->inputs[1]->id]->slice == n;
 }
 
-/* The body that is given what `operands` are now. */
-static struct graph *body_of(struct pass_ctx *ctx, const struct graph *body, const struct hoisting *all,
-                             struct node *const *operands) {
+/* The body that is given what `operands` are now, without nodes that nothing reads: their types would not follow from
+ * what products are now. */
+static struct graph *body_of(struct pass_ctx *ctx, const struct graph *body, const uint8_t *live,
+                             const struct hoisting *all, struct node *const *operands) {
   struct graph *out = graph_create(ctx->arena, body->name, ctx->diags);
   struct node **made = arena_new_array(ctx->scratch, body->count + 1, struct node *);
   const struct hoisting **hoisted = arena_new_array(ctx->scratch, body->count + 1, const struct hoisting *);
@@ -116,6 +117,7 @@ static struct graph *body_of(struct pass_ctx *ctx, const struct graph *body, con
   out->stage = body->stage;
   for (uint32_t i = 0; i < body->count; i++) {
     const struct node *n = body->nodes[i];
+    if (!live[i] && n->op != OP_input) continue;
     struct node same = *n;
     struct node **in = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct node *);
     for (int k = 0; k < n->ninputs; k++) in[k] = made[n->inputs[k]->id];
@@ -161,7 +163,7 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   if (!any) return graph_node(out, &same);
   memcpy(attrs, n->attrs, sizeof *attrs * (size_t)n->nattrs);
   for (int i = 0; i < n->nattrs; i++)
-    if (attrs[i].key == ATTR_body && !(attrs[i].body = body_of(ctx, s.body, all, in))) return NULL;
+    if (attrs[i].key == ATTR_body && !(attrs[i].body = body_of(ctx, s.body, live, all, in))) return NULL;
   same.attrs = attrs;
   return graph_node(out, &same);
 }

@@ -6,10 +6,9 @@
 #include "runtime/cpu/conv_across.h"
 
 #include "base/arena.h"
-#include "ir/ops/leaf.h"
 #include "kernels/cpu/pack.h"
 #include "runtime/cpu/host.h"
-#include "runtime/cpu/tile.h"
+#include "runtime/cpu/patch_tiles.h"
 
 #include <string.h>
 
@@ -24,20 +23,15 @@ struct conv_across {
   int64_t slots, down, plane; /* numbers of a line, lines and numbers of a plane */
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
-static int64_t reach(const struct patch_axis *a) { return a->pixels + (a->places - 1) * a->by_place; }
-
-static bool is_plain(const struct patch_axis *a) { return a->by_pixel == 1 && a->gap == 1 && a->pixels > 0; }
-
 static bool is_for(const struct patches *p, int64_t columns) {
   const struct patch_axis *a = p->axis;
   int64_t most = MOST_ROOM / (int64_t)sizeof(float);
   return p->size == sizeof(float) && p->groups == 1 && p->batch >= LEAST_IMAGES && columns <= MOST_COLUMNS &&
          columns > 0 && a[0].pixels == 1 && a[0].places == 1 && a[0].image == 1 && a[0].low == 0 &&
-         is_plain(&a[1]) && is_plain(&a[2]) && patches_columns(p) > 0 &&
-         patches_columns(p) <= PRODUCT_PIECE && reach(&a[1]) <= most && reach(&a[2]) <= most &&
-         reach(&a[1]) * reach(&a[2]) * p->terms <= most;
+         patch_axis_is_plain(&a[1]) && patch_axis_is_plain(&a[2]) && patches_columns(p) > 0 &&
+         patches_columns(p) <= PRODUCT_PIECE && patch_axis_reach(&a[1]) <= most &&
+         patch_axis_reach(&a[2]) <= most &&
+         patch_axis_reach(&a[1]) * patch_axis_reach(&a[2]) * p->terms <= most;
 }
 
 /* As many vectors as waste the fewest lanes, and have chains enough. */
@@ -62,8 +56,10 @@ const struct conv_across *conv_across_create(struct cpu_jit *jit, struct arena *
   struct vector_registers v = host_vectors();
   if (!is_for(p, columns)) return NULL;
   struct conv_across *x = arena_new(a, struct conv_across);
-  *x = (struct conv_across){
-      .patches = p, .columns = columns, .slots = reach(&p->axis[2]), .down = reach(&p->axis[1])};
+  *x = (struct conv_across){.patches = p,
+                            .columns = columns,
+                            .slots = patch_axis_reach(&p->axis[2]),
+                            .down = patch_axis_reach(&p->axis[1])};
   int vectors = choose(x, &v);
   if (vectors == 0) return NULL;
   x->plane = x->slots * x->down + LINE / (int64_t)sizeof(float);

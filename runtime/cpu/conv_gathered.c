@@ -4,9 +4,8 @@
 #include "runtime/cpu/conv_gathered.h"
 
 #include "base/arena.h"
-#include "ir/ops/leaf.h"
 #include "runtime/cpu/host.h"
-#include "runtime/cpu/tile.h"
+#include "runtime/cpu/patch_tiles.h"
 
 #include <string.h>
 
@@ -34,19 +33,15 @@ struct conv_gathered {
   int64_t slots, down;     /* numbers of a line of a copy, and lines */
 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t blocks_of(int64_t size, int64_t block) { return (size + block - 1) / block; }
-static int64_t reach(const struct patch_axis *a) { return a->pixels + (a->places - 1) * a->by_place; }
-static bool is_plain(const struct patch_axis *a) { return a->by_pixel == 1 && a->gap == 1 && a->pixels > 0; }
-
 static bool is_for(const struct patches *p, int64_t filters) {
   const struct patch_axis *a = p->axis;
   int64_t patch = patches_columns(p);
   return p->size == sizeof(float) && p->groups == 1 && p->batch > 0 && filters > 0 &&
          filters <= MOST_FILTERS && patch > 0 && patch <= MOST_PATCH && a[2].places * p->terms <= COPIED &&
-         a[0].pixels == 1 && a[0].places == 1 && a[0].image == 1 && a[0].low == 0 && is_plain(&a[1]) &&
-         is_plain(&a[2]) && a[2].by_place == 1 && reach(&a[1]) <= MOST_IMAGE && reach(&a[2]) <= MOST_IMAGE &&
-         reach(&a[1]) * reach(&a[2]) * p->terms <= MOST_IMAGE;
+         a[0].pixels == 1 && a[0].places == 1 && a[0].image == 1 && a[0].low == 0 &&
+         patch_axis_is_plain(&a[1]) && patch_axis_is_plain(&a[2]) && a[2].by_place == 1 &&
+         patch_axis_reach(&a[1]) <= MOST_IMAGE && patch_axis_reach(&a[2]) <= MOST_IMAGE &&
+         patch_axis_reach(&a[1]) * patch_axis_reach(&a[2]) * p->terms <= MOST_IMAGE;
 }
 
 const struct conv_gathered *conv_gathered_create(struct cpu_jit *jit, struct arena *a,
@@ -68,8 +63,8 @@ const struct conv_gathered *conv_gathered_create(struct cpu_jit *jit, struct are
                               .rows = blocks_of(all, blocks_of(all, most)),
                               .all = all,
                               .wide = vectors * lanes,
-                              .slots = reach(&p->axis[2]) * p->terms,
-                              .down = reach(&p->axis[1])};
+                              .slots = patch_axis_reach(&p->axis[2]) * p->terms,
+                              .down = patch_axis_reach(&p->axis[1])};
   for (int last = 0; last < 2; last++) {
     struct tile t = {.dtype = DT_F32,
                      .rows = (int)(last ? all % x->rows : x->rows),
