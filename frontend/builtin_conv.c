@@ -5,6 +5,7 @@
 #include "ir/ops/op_id.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* A number for each spatial axis: those of a list, or one for all; none: 1. */
 static bool each_axis(struct resolver *r, const struct value *v, const char *name, enum attr_key key,
@@ -48,11 +49,14 @@ static bool pad_pairs(struct resolver *r, const struct value *v, int rank, int64
            pair->list.items[1].kind == VALUE_INT;
     if (good) low[i] = pair->list.items[0].i, high[i] = pair->list.items[1].i;
   }
-  if (!good && v->kind != VALUE_ERROR)
-    report(r, v->at,
-           "`padding` is \"same\", \"valid\", or a list of [before, behind] for each of the %d "
-           "spatial axes, not %s",
-           rank, value_describe(r->arena, v));
+  if (good || v->kind == VALUE_ERROR) return good;
+  report(r, v->at,
+         "`padding` is \"same\", \"valid\", or a list of [before, behind] for each of the %d "
+         "spatial axes, not %s",
+         rank, value_describe(r->arena, v));
+  static const char *const words[] = {"same", "valid"};
+  for (int i = 0; i < 2 && v->kind == VALUE_STRING; i++)
+    if (strcasecmp(v->string, words[i]) == 0) report_help(r, "write \"%s\"", words[i]);
   return good;
 }
 

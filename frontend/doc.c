@@ -211,11 +211,13 @@ static void put_elsewhere(struct str *s) {
           "\n## What others call it\n\nIn NumPy, TensorFlow, Keras, PyTorch and JAX, and here. An error says "
           "so, too, and `dgc doc WORD`.\n\n| there | here |\n|---|---|\n");
 #define NAME(here, theirs)
-#define CALL(here, theirs) str_printf(s, "| %s | `%s` |\n", theirs, here);
+#define CALL(here, theirs)    str_printf(s, "| %s | `%s` |\n", theirs, here);
+#define INSTEAD(help, theirs) str_printf(s, "| %s | %s |\n", theirs, help);
 #define STATEMENT(here, theirs)
 #include "frontend/elsewhere.def"
 #undef NAME
 #undef CALL
+#undef INSTEAD
 #undef STATEMENT
 }
 
@@ -295,12 +297,17 @@ const char *frontend_doc(struct arena *a, const char *name, bool page, struct di
   if (s.len || put_builtin(&s, name)) return s.data;
   size_t count;
   const char *dot = strrchr(name, '.'), **names = names_of(a, parts, &count);
-  const char *here = elsewhere_call(dot ? dot + 1 : name);
+  const char *word = dot ? dot + 1 : name, *here = elsewhere_call(word);
+  const char *instead = elsewhere_instead(word, strlen(word));
   diag_error(d, LOC_NONE, "there is no function `%s` in the library", name);
   if (here) {
     diag_help(d, LOC_NONE, "it is written `%s`", here);
     return NULL;
   }
-  diag_closest(d, LOC_NONE, dot ? dot + 1 : name, names, count, NULL);
+  if (instead) {
+    diag_help(d, LOC_NONE, "%s", instead);
+    return NULL;
+  }
+  diag_closest(d, LOC_NONE, word, names, count, NULL);
   return NULL;
 }

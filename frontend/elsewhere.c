@@ -11,6 +11,7 @@ struct row {
 
 #define NAME(here, theirs) {here, theirs},
 #define CALL(here, theirs)
+#define INSTEAD(help, theirs)
 #define STATEMENT(here, theirs)
 static const struct row rows_of_names[] = {
 #include "frontend/elsewhere.def"
@@ -23,14 +24,22 @@ static const struct row calls[] = {
 #include "frontend/elsewhere.def"
 };
 #undef CALL
-#undef STATEMENT
+#undef INSTEAD
 #define CALL(here, theirs)
+#define INSTEAD(help, theirs) {help, theirs},
+static const struct row others[] = {
+#include "frontend/elsewhere.def"
+};
+#undef INSTEAD
+#undef STATEMENT
+#define INSTEAD(help, theirs)
 #define STATEMENT(here, theirs) {here, theirs},
 static const struct row statements[] = {
 #include "frontend/elsewhere.def"
 };
 #undef NAME
 #undef CALL
+#undef INSTEAD
 #undef STATEMENT
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -71,6 +80,11 @@ const char *elsewhere_name(const char *word, const char *const *names, size_t co
 const char *elsewhere_call(const char *word) {
   size_t i = find(calls, 0, COUNT(calls), word, strlen(word));
   return i < COUNT(calls) ? calls[i].here : NULL;
+}
+
+const char *elsewhere_instead(const char *word, size_t len) {
+  size_t i = find(others, 0, COUNT(others), word, len);
+  return i < COUNT(others) ? others[i].here : NULL;
 }
 
 const char *elsewhere_statement(const char *word, size_t len) {

@@ -9,6 +9,8 @@
 const char *elsewhere_name(const char *word, const char *const *names, size_t count);
 /* How a function or a layer that is called `word` elsewhere is written here, "select(c, a, b)"; NULL: not known. */
 const char *elsewhere_call(const char *word);
+/* What to do instead of such a call, where there is none; NULL: not known. */
+const char *elsewhere_instead(const char *word, size_t len);
 /* What to write instead of a statement that begins with the `len` letters at `word`; NULL: not known. */
 const char *elsewhere_statement(const char *word, size_t len);
 

@@ -107,6 +107,15 @@ bool eval_type(struct resolver *r, const struct expr *e, struct type *out) {
     report_help(r, "declare a variable as f32, and behind its first value say `storage(%s)`", base->name);
     return false;
   }
+  const struct expr *callee = e->kind == EXPR_CALL ? e->base : NULL;
+  if (callee && callee->kind == EXPR_NAME && dtype_parse(callee->name, strlen(callee->name), &d) &&
+      !scope_find(r, callee->name)) {
+    const char *dims = e->loc.source->text + callee->loc.end;
+    size_t len = e->loc.end - callee->loc.end;
+    report(r, e->loc, "the axes of a type stand in `[ ]`");
+    if (len > 2 && len < 60) report_help(r, "write `%s[%.*s]`", callee->name, (int)len - 2, dims + 1);
+    return false;
+  }
   struct value v = eval(r, e, NULL);
   return value_as_type(r, &v, out);
 }

@@ -37,6 +37,7 @@ static bool put(struct resolver *r, const struct value *v, enum dtype d, char **
     if (v->kind == VALUE_TENSOR) help_list(r, v);
     return false;
   }
+  if (!float_fits(r, v, d)) return false;
   double f = whole ? (double)v->i : v->f;
   float f32 = (float)f;
   int32_t i32 = (int32_t)v->i;

@@ -21,7 +21,8 @@ struct parser {
   int depth;       /* open brackets */
   struct loc open[MAX_NESTING + 1];
   char bracket[MAX_NESTING + 1];
-  bool fatal; /* reported something that makes all further messages noise */
+  bool inside; /* the last error is in brackets that its line does not close */
+  bool fatal;  /* reported something that makes all further messages noise */
   struct file *file;
 };
 

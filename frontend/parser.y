@@ -142,7 +142,11 @@ block
 
 lines
   : line                       { $$ = ast_block(p, (struct block){0}, $1); }
-  | lines NEWLINE line         { $$ = ast_block(p, $1, $3); }
+  | lines newline line         { $$ = ast_block(p, $1, $3); }
+  ;
+
+newline
+  : NEWLINE                    { if (!p->inside) yyerrok; p->inside = false; } /* bison would wait for three tokens */
   ;
 
 line
@@ -418,8 +422,33 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
   return false;
 }
 
+/* A call in whose brackets the error is, if it is none here. */
+static bool help_with_call(struct parser *p) {
+  for (int i = p->depth; i > 0 && p->bracket[i] != '{'; i--) {
+    const char *text = p->open[i].source->text, *end = text + p->open[i].begin, *word = end;
+    while (word > text && (strchr(NAME_LETTERS "0123456789", word[-1]))) word--;
+    const char *here = p->bracket[i] == '(' ? elsewhere_instead(word, (size_t)(end - word)) : NULL;
+    if (here) diag_help(p->diags, LOC_NONE, "%s", here);
+    if (here) return true;
+  }
+  return false;
+}
+
+/* Whether the line ends inside of brackets that the error is in: then the next ones go on, and are no lines. */
+static bool is_left_open(const struct parser *p, struct loc loc) {
+  int first = p->depth, open = 0;
+  while (first > 1 && p->bracket[first - 1] != '{') first--;
+  const char *at = loc.source->text + p->open[first].begin;
+  for (; *at && (*at != '\n' || at < loc.source->text + loc.begin); at++)
+    open += strchr("([", *at) ? 1 : strchr(")]", *at) ? -1 : 0;
+  return open > 0;
+}
+
 /* Help where an open bracket holds what it cannot. */
-static void help_in_bracket(struct parser *p, char bracket, char found) {
+static void help_in_bracket(struct parser *p, char bracket, yysymbol_kind_t token, char found) {
+  if (help_with_call(p)) return;
+  if (bracket == '[' && token == YYSYMBOL_FOR)
+    diag_help(p->diags, LOC_NONE, "a list grows in a loop: `list = [...list, item]` in `for i in 0..n { }`");
   if (bracket == '(' && found == ':') diag_help(p->diags, LOC_NONE, "an argument is given by name as `name = value`");
   if (bracket == '(' && found == ',') diag_help(p->diags, LOC_NONE, "a list stands in `[ ]`");
 }
@@ -452,7 +481,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     char close = p->bracket[p->depth] == '(' ? ')' : ']';
     diag_error(p->diags, loc, "%s before `%c`", s.data, close);
     diag_note(p->diags, p->open[p->depth], "for this `%c`", p->bracket[p->depth]);
-    help_in_bracket(p, p->bracket[p->depth], loc.source->text[loc.begin]);
+    p->inside = is_left_open(p, loc);
+    help_in_bracket(p, p->bracket[p->depth], found, loc.source->text[loc.begin]);
   } else {
     for (int i = 0; i < n; i++)
       str_printf(&s, "%s %s", i == 0 ? ", expected" : i == n - 1 ? " or" : ",", yysymbol_name(expected[i]));

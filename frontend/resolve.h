@@ -274,6 +274,8 @@ bool rounds_operands(struct resolver *r, const struct value *ab, const struct va
 /* a @ b in the precision `v`, or where that is none in the one that holds here. */
 struct value matmul_in(struct resolver *r, struct value *ab, const struct value *v, struct loc loc);
 
+/* tensor.c: whether a number that is finite is so as d; false after an error */
+bool float_fits(struct resolver *r, const struct value *v, enum dtype d);
 /* literal.c: a list of numbers as a constant; NULL after an error */
 struct node *list_constant(struct resolver *r, const struct value *v, enum dtype d);
 /* How what is in a list becomes one tensor. */

@@ -130,6 +130,11 @@ void report_unknown(struct resolver *r, struct loc loc, const char *name, bool c
     report_help(r, "it is written `%s`", here);
     return;
   }
+  here = elsewhere_instead(name, strlen(name));
+  if (here) {
+    report_help(r, "%s", here);
+    return;
+  }
   size_t count;
   const char **names = visible(r, &count);
   report_closest(r, name, names, count);
@@ -151,6 +156,8 @@ void report_no_member(struct resolver *r, struct loc loc, const struct module *m
     report_help(r, "it is in no library: write `%s(...)`", outside);
   else if (elsewhere_call(name))
     report_help(r, "it is written `%s`", elsewhere_call(name));
+  else if (elsewhere_instead(name, strlen(name)))
+    report_help(r, "%s", elsewhere_instead(name, strlen(name)));
   else
     report_closest(r, name, names, n);
 }

@@ -43,12 +43,20 @@ static const double int_limits[DT_COUNT][2] = {[DT_I32] = {-2147483648.0, 214748
                                                [DT_I64] = {-9223372036854775808.0, 9223372036854775807.0},
                                                [DT_U8] = {0, 255}};
 
+/* What is infinite already may be so. */
+bool float_fits(struct resolver *r, const struct value *v, enum dtype d) {
+  if (v->kind != VALUE_FLOAT || d != DT_F32 || isinf(v->f) || !isinf((float)v->f)) return true;
+  report(r, v->at, "%s does not fit into f32", value_text(r->arena, v));
+  return false;
+}
+
 static struct node *number(struct resolver *r, const struct value *v, enum dtype d) {
   if (d == DT_BOOL || (v->kind == VALUE_FLOAT && !dtype_is_float(d))) {
     report(r, v->at, "%s cannot become %s", value_describe(r->arena, v), dtype_name(d));
     if (d != DT_BOOL) report_help(r, "convert the tensor instead: `cast(x, f32)`");
     return NULL;
   }
+  if (!float_fits(r, v, d)) return NULL;
   if (dtype_is_float(d)) return build_scalar(r->g, d, v->kind == VALUE_INT ? (double)v->i : v->f);
   if ((double)v->i < int_limits[d][0] || (double)v->i > int_limits[d][1]) {
     report(r, v->at, "%lld does not fit into %s", (long long)v->i, dtype_name(d));
@@ -163,6 +171,16 @@ static bool is_operand(struct resolver *r, unsigned op, const struct value *v, b
   return false;
 }
 
+/* Of what is written as 0 where it divides a tensor. */
+static void warn_zero(struct resolver *r, unsigned op, const struct value *v, const struct node *const *in) {
+  const struct value *by = &v[1];
+  if ((op != OP_div && op != OP_mod) || !value_is_scalar(by) || by->name || is_library(r, by->at)) return;
+  if (!node_is_constant(in[1], 0)) return;
+  const char *name = by->at.source ? by->at.source->name : "";
+  if (map_put(&r->reported, arena_printf(r->arena, "%s:%u:zero", name, by->at.begin), r)) return;
+  diag_warning(r->diags, by->at, "division by zero");
+}
+
 struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n, struct loc loc) {
   bool tensors = any_is(v, n, VALUE_TENSOR);
   if (any_is(v, n, VALUE_ERROR)) return value_error();
@@ -200,6 +218,7 @@ struct value elementwise(struct resolver *r, unsigned op, struct value *v, int n
       return value_error();
     }
   }
+  warn_zero(r, op, v, (const struct node *const *)in);
   if (!type_check(r, &shape, loc)) {
     for (int k = 0; k < n; k++) report_value(r, &v[k]);
     help_pairs(r, in, n);

@@ -251,7 +251,7 @@ static void library_by_definition(void **state) {
 }
 
 /* A call of elsewhere.def calls what there is, and nothing of ours is called by a word of theirs. */
-static void check_call(struct arena *a, const char *here, const char *theirs) {
+static void check_call(struct arena *a, const char *here, const char *theirs, bool call) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
   struct diags d;
   diags_init(&d, a);
@@ -264,7 +264,9 @@ static void check_call(struct arena *a, const char *here, const char *theirs) {
   for (const char *at = theirs; *at;) {
     size_t n = strcspn(at, " ");
     const char *word = arena_strndup(a, at, n);
-    assert_string_equal(elsewhere_call(word), here); /* once in the table */
+    const char *found = call ? elsewhere_call(word) : elsewhere_instead(word, n);
+    assert_string_equal(found, here); /* once in the table */
+    if (!call) assert_null(elsewhere_call(word));
     if (frontend_doc(a, word, false, &d)) fail_msg("`%s` is a word of ours", word);
     at += n + (at[n] == ' ');
   }
@@ -272,11 +274,13 @@ static void check_call(struct arena *a, const char *here, const char *theirs) {
 
 static void words_of_others(void **state) {
 #define NAME(here, theirs)
-#define CALL(here, theirs) check_call(*state, here, theirs);
+#define CALL(here, theirs)    check_call(*state, here, theirs, true);
+#define INSTEAD(help, theirs) check_call(*state, help, theirs, false);
 #define STATEMENT(here, theirs)
 #include "frontend/elsewhere.def"
 #undef NAME
 #undef CALL
+#undef INSTEAD
 #undef STATEMENT
   assert_null(elsewhere_call("relu"));
   assert_string_equal(elsewhere_call("GlobalAveragePooling2D"), elsewhere_call("global_average_pooling2d"));

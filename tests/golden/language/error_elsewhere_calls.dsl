@@ -14,6 +14,15 @@ model m() {
   k = nn.lstm(expand(x, 2), 3, return_sequences = true)
   for l in range(3) { m = x }
   n = accuracy(x, x)
+  o = f1_score(x, x)
+  p = reduce_on_plateau(0.1)
+  q = x.T
+  r = nn.conv2d(reshape(x, [B, 2, 2, 1]), 3, padding = "SAME")
+  s = Input(x)
+  predict y = x
+}
+model shaped() {
+  input x : f32(B, 4)
   predict y = x
 }
 # CHECK: :6:7: error: unknown function `where`
@@ -29,3 +38,10 @@ model m() {
 # CHECK: help: did you mean `sequence`?
 # CHECK: help: it is written `for i in 0..n { }`
 # CHECK: help: it is written `mean(correct(logits, label))`
+# CHECK: help: of p and t, which are 0 or 1: `2 * sum(p * t) / (sum(p) + sum(t))`
+# CHECK: help: a rate follows `step` alone
+# CHECK: help: it is written `transpose(x)`
+# CHECK: help: write "same"
+# CHECK: help: a statement declares it: `input x : f32[B, 28]`
+# CHECK: :25:13: error: the axes of a type stand in `[ ]`
+# CHECK: help: write `f32[B, 4]`

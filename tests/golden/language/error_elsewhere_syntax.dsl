@@ -33,6 +33,12 @@ model m() {
   # CHECK: help: an optimizer stands behind the loss: `train loss with adam(1e-3)`
   train mean(x)
   four = x + 4
+  # CHECK: [[#@LINE+2]]:18: error: unexpected `for` before `]`
+  # CHECK: help: a list grows in a loop
+  items = [x * i for i in 0..3]
+  # CHECK: [[#@LINE+2]]:24: error: unexpected `,` before `)`
+  # CHECK: help: a statement declares it: `input x : f32[B, 28]`
+  h = Input(shape = (28,))
   # CHECK: [[#@LINE+3]]:3: error: unexpected `layer`
   # CHECK-NOT: is a word of the language
   # CHECK: help: definitions stand beside each other: write it before the one that this is in
