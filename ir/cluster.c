@@ -60,6 +60,8 @@ static bool parse_job(struct arena *a, const char *text, struct job *out, struct
     for (const char *p = tasks;; p++) {
       size_t len = strcspn(p, ",");
       if (len == 0) return wrong(d, loc, "a host is missing", text);
+      if (memchr(p, '=', len))
+        return wrong(d, loc, "jobs stand apart by `;`, not by `,`", arena_strndup(a, p, len));
       if (!is_host(p, len)) return wrong(d, loc, "no host, and no host:port", arena_strndup(a, p, len));
       out->tasks++;
       p += len;

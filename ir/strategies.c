@@ -4,7 +4,9 @@
 
 #include "base/str.h"
 
+#include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 const struct strategy_info strategies[] = {
 #define STRATEGY(name, storage, reach, settings, default_for, help) \
@@ -44,9 +46,33 @@ const char *strategies_taking(struct arena *a, uint32_t settings) {
   return s.data;
 }
 
+/* "mirrored" of "tf.distribute.MirroredStrategy", and what others call it; NULL: nothing. */
+static const char *called_elsewhere(const char *name) {
+  static const char *const mirrored[] = {
+      "ddp", "dp", "fsdp", "horovod", "pmap", "DataParallel", "DistributedDataParallel"};
+  const char *word = strrchr(name, '.') ? strrchr(name, '.') + 1 : name, *end = strcasestr(word, "Strategy");
+  if (!end) end = word + strlen(word);
+  for (const struct strategy_info *i = strategies; i->name; i++) {
+    const char *a = word, *b = i->name;
+    while (a < end && *b) {
+      a += *a == '_', b += *b == '_';
+      if (a == end || tolower((unsigned char)*a) != *b) break;
+      a++, b++;
+    }
+    if (a == end && !*b) return i->name;
+  }
+  for (size_t i = 0; i < sizeof mirrored / sizeof *mirrored; i++)
+    if (strcasecmp(word, mirrored[i]) == 0) return "mirrored";
+  return NULL;
+}
+
 void strategy_unknown(const char *name, const char *first, struct loc loc, struct diags *d) {
   const char **names;
   int n = names_of(d->arena, first, 0, &names);
   diag_error(d, loc, "there is no strategy '%s'", name);
-  diag_closest(d, LOC_NONE, name, names, (size_t)n, "strategies are");
+  const char *meant = called_elsewhere(name);
+  if (meant)
+    diag_meant(d, LOC_NONE, name, meant, '\'');
+  else
+    diag_closest(d, LOC_NONE, name, names, (size_t)n, "strategies are");
 }

@@ -228,7 +228,13 @@ static const struct emitted *find_stage(const char *name) {
 static enum dgc_status unknown_stage(struct dgc_session *s, const char *stage) {
   const char *names[NSTAGES];
   for (int i = 0; i < NSTAGES; i++) names[i] = stages[i].name;
+  static const char *const others[] = {"onnx", "hlo", "xla", "mlir", "tflite", "savedmodel", "torchscript"};
   session_fail(s, DGC_USAGE, "cannot emit '%s': there are %s", stage, str_join(s->call, names, NSTAGES));
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(stage, others[i]) == 0) {
+      diag_help(&s->diags, LOC_NONE, "'stablehlo' is what other compilers read");
+      return DGC_USAGE;
+    }
   diag_closest(&s->diags, LOC_NONE, stage, names, NSTAGES, NULL);
   return DGC_USAGE;
 }

@@ -309,11 +309,11 @@ static enum dgc_status train_batch(struct training *t, const struct batch *b) {
   return !status && is_due(t, b) && !done(listen(t)) ? begin_save(t) : status;
 }
 
-/* A training that would go on from where another one ended, and ends there as well. */
+/* A training that would go on from where another one ended, and ends there as well; or is asked for nothing. */
 static void say_done(const struct training *t) {
   const struct position *p = &t->s->position;
   const struct options *o = &t->s->options;
-  if (!p->step || !done(t)) return;
+  if (!done(t)) return;
   if (session_impatient(t->s)) return;
   bool epochs = t->goal.epochs >= 0 && p->epoch >= t->goal.epochs;
   long long is = (long long)(epochs ? p->epoch : p->step),

@@ -189,7 +189,20 @@ static int unknown(struct cli *c, const char *name, size_t len) {
 /* -devices */
 static int unknown_letter(struct cli *c, const char *text) {
   cli_usage(c, "there is no option %.2s", text);
-  if (takes(c->verb, text + 1)) fprintf(stderr, "dgc %s: help: did you mean -%s?\n", c->verb->name, text);
+  if (takes(c->verb, text + 1)) {
+    fprintf(stderr, "dgc %s: help: did you mean -%s?\n", c->verb->name, text);
+    return DGC_USAGE;
+  }
+  int n = 0;
+  for (const char *p = c->verb->options; *p; p += strspn(p, " ")) {
+    size_t len = strcspn(p, " ");
+    if (*p == text[1]) {
+      if (!n++) fprintf(stderr, "dgc %s: help: options that begin so are", c->verb->name);
+      fprintf(stderr, "%s --%.*s", n > 1 ? "," : "", (int)len, p);
+    }
+    p += len;
+  }
+  if (n) fputc('\n', stderr);
   return DGC_USAGE;
 }
 
@@ -299,6 +312,24 @@ static void say_pipes(const struct cli *c) {
   }
 }
 
+/* Of an input given twice one file would be read, and no word said of the other. */
+static int check_given(struct cli *c) {
+  for (int i = 0; i < c->ngiven; i++) {
+    const char *given = c->given[i], *name = strchr(given, '='), *file = name ? strchr(name + 1, '=') : NULL;
+    if (!file || (strncmp(given, "--data=", 7) != 0 && strncmp(given, "--eval-data=", 12) != 0)) continue;
+    size_t len = (size_t)(file + 1 - given);
+    for (int k = 0; k < i; k++) {
+      if (strncmp(given, c->given[k], len) != 0) continue;
+      cli_usage(c, "%.*s gives %.*s twice: %s and %s", (int)(name - given), given, (int)(file - name - 1),
+                name + 1, c->given[k] + len, file + 1);
+      fprintf(stderr, "dgc %s: help: files one behind the other are %.*s%s,%s\n", c->verb->name,
+              (int)len - (int)(name + 1 - given), name + 1, c->given[k] + len, file + 1);
+      return DGC_USAGE;
+    }
+  }
+  return DGC_OK;
+}
+
 int cli_parse(struct cli *c, int argc, char **argv) {
   bool only_words = false;
   int wanted = count_words(c->verb->words);
@@ -320,6 +351,7 @@ int cli_parse(struct cli *c, int argc, char **argv) {
     else
       c->words[c->nwords++] = text;
   }
+  if (check_given(c)) return DGC_USAGE;
   say_pipes(c);
   bool by_receipt = c->receipt && strcmp(c->verb->name, "verify") == 0;
   if (!c->help && !by_receipt && !c->lists && c->nwords < wanted)

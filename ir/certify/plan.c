@@ -274,10 +274,10 @@ bool plan_certify(struct arena *a, const struct plan *p, struct diags *d, struct
                               ? arena_printf(a, " in %d processes, with %d message%s between them,",
                                              p->nprocesses, p->nmessages, p->nmessages == 1 ? "" : "s")
                               : "";
-  o.out->claims[CLAIM_ORDER].text =
-      arena_printf(a, "%d device%s%s meet at %d signal%s%s %d wait%s%s, in one order", p->ndevices,
-                   p->ndevices == 1 ? "" : "s", processes, p->nsignals, p->nsignals == 1 ? "" : "s",
-                   p->ncollectives ? "," : " and", waits, waits == 1 ? "" : "s", sums);
+  o.out->claims[CLAIM_ORDER].text = arena_printf(
+      a, "%d device%s%s %s at %d signal%s%s %d wait%s%s, in one order", p->ndevices,
+      p->ndevices == 1 ? "" : "s", processes, p->ndevices == 1 ? "meets" : "meet", p->nsignals,
+      p->nsignals == 1 ? "" : "s", p->ncollectives ? "," : " and", waits, waits == 1 ? "" : "s", sums);
   arena_destroy_guarded(scratch, &guard);
   return o.out->breaches == before;
 }

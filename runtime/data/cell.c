@@ -115,13 +115,17 @@ static int64_t days_since_1970(int year, int month, int day) {
   return (int64_t)era * 146097 + days - 719468;
 }
 
+/* "2026-11-23" or "23.11.2026" */
 static bool take_date(const char **p, const char *end, int64_t *days) {
   static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  int year, month, day;
-  if (!take_number(p, end, 4, 1, 9999, &year) || !take_letter(p, end, "-") ||
-      !take_number(p, end, 2, 1, 12, &month) || !take_letter(p, end, "-") ||
-      !take_number(p, end, 2, 1, 31, &day))
-    return false;
+  int year = 0, month = 0, day = 0;
+  bool points = end - *p > 2 && (*p)[2] == '.';
+  const char *between = points ? "." : "-";
+  bool ok = points ? take_number(p, end, 2, 1, 31, &day) : take_number(p, end, 4, 1, 9999, &year);
+  ok = ok && take_letter(p, end, between) && take_number(p, end, 2, 1, 12, &month) &&
+       take_letter(p, end, between);
+  if (!ok) return false;
+  if (!(points ? take_number(p, end, 4, 1, 9999, &year) : take_number(p, end, 2, 1, 31, &day))) return false;
   bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
   if (day > lengths[month - 1] + (leap && month == 2)) return false;
   *days = days_since_1970(year, month, day);

@@ -32,8 +32,8 @@ static const struct {
     [CATEGORY] = {"category", "UTF-8; convert the file"},
     [OPTIONAL] = {"optional", "a number, nor NA or the like"},
     [PRESENT] = {"present", "a number, nor NA or the like"},
-    [DATE] = {"date", "a date, as 2026-11-23 is"},
-    [TIME] = {"time", "a time, as 2026-11-23T14:05:30Z is"},
+    [DATE] = {"date", "a date, as 2026-11-23 and 23.11.2026 are"},
+    [TIME] = {"time", "a time, as 2026-11-23T14:05:30Z and 23.11.2026 14:05:30 are"},
 };
 
 struct line {
@@ -239,6 +239,11 @@ static bool read_first_line(struct csv *c, const char *member, struct line line,
   if (!member) {
     c->last = c->ncolumns;
   } else if (!named && !ranged) {
+    const char *slash = strchr(member, '/');
+    if (slash && slash > member && strspn(slash + 1, "0123456789") == strlen(slash + 1))
+      return reader_fail(
+          r, "windows, as ':%s', are of texts alone; numpy's sliding_window_view makes them, in an npy file",
+          member);
     return reader_fail(r, "it has no column '%s', only: %s", member, names.data);
   } else if (c->last > c->ncolumns) {
     return reader_fail(r, "it has %d columns, so there is no ':%s'", c->ncolumns, member);

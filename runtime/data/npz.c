@@ -176,5 +176,10 @@ bool npz_member(struct reader *r, const struct content **out, int64_t *at, int64
 bool npz_array(struct reader *r) {
   const struct content *b;
   int64_t at, len;
-  return npz_member(r, &b, &at, &len) && npy_parse(r, b, at, len);
+  if (!npz_member(r, &b, &at, &len)) return false;
+  const char *file = r->path; /* what is wrong with it is so of the member */
+  if (r->member) r->path = arena_printf(r->arena, "%s:%s", file, r->member);
+  bool ok = npy_parse(r, b, at, len);
+  r->path = file;
+  return ok;
 }

@@ -188,6 +188,9 @@ static const uint8_t *safetensors_head(struct arena *a, const struct content *fi
 const char *safetensors_parse(struct safetensors *out, struct arena *a, const uint8_t *file, int64_t len) {
   *out = (struct safetensors){.checksum = -1};
   if (len < 10) return "it is too short for a safetensors file; it is truncated";
+  if (memcmp(file, "PK\3\4", 4) == 0)
+    return "it is a zip archive, as npz files, Keras' and PyTorch's are; `save_file` of the Python package "
+           "safetensors writes what is read here";
   uint64_t header = header_length(file);
   if (header > SAFETENSORS_HEADER_LIMIT || (int64_t)header > len - 8)
     return arena_printf(a, "its header claims %llu bytes, but the file has %lld; it is damaged or truncated",

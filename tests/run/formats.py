@@ -122,6 +122,13 @@ for path in ("x.txt:0", "x.txt:64/0", "x.txt:64/", "x.txt:/3", "x.txt:64+2", "x.
     refused(read(path, "u8", (64,)), "is not a window", path)
 refused(read("x.txt:1000", "u8", (1000,)), "too few", "one window is too long")
 
+# --- archives: what is wrong is so of a member; none is a checkpoint ---
+np.savez("x.npz", a=np.zeros(4, "c8"), b=np.zeros(4, "f4"))
+refused(read("x.npz:a", "f32"), "x.npz:a: its elements are '<c8'", "the member")
+open("learns.dsl", "w").write("model m() {\n  input x : f32[B]\n  var w : f32[1] = zeros()\n  predict p = x * w\n}\n")
+done = run("predict", "learns.dsl", "--data", "x=x.npz:b", "--checkpoint", "x.npz")
+check(done.returncode and "it is a zip archive, as npz files" in done.stderr, "an npz file as a checkpoint", done.stderr)
+
 # --- tables: words, dates, what is missing; quotes as RFC 4180 has them ---
 CITIES = ["Ulm", "Zürich", "Aachen, Stadt", 'the "other" one', "", "two\nlines", "aachen", "10", "Ulm", "Zürich"]
 AGES = ["31", "", "NA", "12.5", "nan", "null", "-4", "1e3", "?", "0.1"]
@@ -178,6 +185,15 @@ for separator in ",;\t":
             refused(read("t.csv:city", "f64"), "is not a number", what)
             refused(read("t.csv:city:date", "f64"), "is not a date", what)
             refused(read("t.csv:day:category:category", "i32"), "no column 'day:category'", what)
+POINTS = ["%s.%s.%s%s" % (cell[8:10], cell[5:7], cell[:4], cell[10:]) for cell in DATES + TIMES]
+table("p.csv", {"at": POINTS})
+equal(read("p.csv:at:time", "f64"), np.array([seconds(cell) for cell in DATES + TIMES]), "times with points, as Jena's weather has")
+table("p.csv", {"day": POINTS[:len(DATES)]})
+equal(read("p.csv:day:date", "i32"), np.array([datetime.date.fromisoformat(cell).toordinal() - 719163 for cell in DATES], "i4"), "days")
+refused(read("p.csv:1-2/24", "f64"), "sliding_window_view", "windows of tables")
+for day in ("29.02.2026", "01.13.2026", "32.01.2026", "1.1.2026", "01.01.26", "01-01-2026", "01.01-2026", "01.01.2026x", "01.01.0000", "01."):
+    table("d.csv", {"day": ["01.01.2026", day]})
+    refused(read("d.csv:day:date", "i32"), "'%s' is not a date" % day, day)
 for day in ("2026-02-29", "1900-02-29", "2026-13-01", "2026-00-10", "2026-1-1", "0000-01-01", "2026-01-32", "26-01-01", "2026-01-01x"):
     table("d.csv", {"day": ["2026-01-01", day]})
     refused(read("d.csv:day:date", "i32"), "'%s' is not a date" % day, day)

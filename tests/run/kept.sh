@@ -111,6 +111,8 @@ done_already() {
 }
 done_already '2 steps are done, and --steps 2 asks for no more' --steps 2
 done_already '2 steps are done, and --steps 1 asks for no more' --steps 1
+expect 0 'no epochs' train --epochs 0
+shows err 'note: nothing is left to do: 0 epochs are done, and --epochs 0 asks for no more'
 expect 0 'the rest of the epoch' train --checkpoint a.safetensors --resume
 grep -q 'nothing is left' err && fail "$(cat err)" || pass
 done_already '1 epoch is done, and --epochs 1 (the default) asks for no more'
@@ -152,7 +154,7 @@ npy("far.npy", [100 + i for i in good])
 npy("inf.npy", good[:9] + [float("inf")] + good[10:])
 PYTHON
 line() {
-  "$dgc" train line.dsl --data x=$x.npy --data y=good.npy --batch 2 --no-shuffle --quiet --overwrite "$@"
+  "$dgc" train line.dsl --data x=$x.npy --data y=$y.npy --batch 2 --no-shuffle --quiet --overwrite "$@"
 }
 # ends WHAT COMMAND...: the training ends with step 5.
 ends() {
@@ -161,6 +163,7 @@ ends() {
   empty out
 }
 rm -f ./*.safetensors
+y=good
 for x in nan inf; do
   kind='infinite'
   [ $x = nan ] && kind='not a number'
@@ -202,7 +205,8 @@ shows err 'error: the loss near is not a number at step 5: the training ends'
 # The loss is fine and what the step makes of the variables is not: the file stays good.
 expect 0 'one step' line --steps 1 --checkpoint a.safetensors
 cp a.safetensors kept
-high='--set rate=3e38 --data y=far.npy'
+high='--set rate=3e38'
+y=far
 expect 4 'a rate that is too high' line $high --steps 1 --checkpoint a.safetensors
 shows err 'error: variable a holds what is no finite number after step 1: the training ends'
 shows err 'help: a.safetensors is as it was before; --allow-nan saves all the same'
