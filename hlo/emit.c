@@ -241,17 +241,12 @@ struct hlo_value hlo_bits(struct hlo *h, const struct type *t, uint64_t bits) {
   return v;
 }
 
-/* As the op cast converts. */
-static uint64_t converted(enum dtype to, enum dtype from, uint64_t bits) {
-  return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
-}
-
 struct hlo_value hlo_number(struct hlo *h, const struct type *t, double value) {
-  return hlo_bits(h, t, converted((enum dtype)t->dtype, DT_F64, f64_bits(value)));
+  return hlo_bits(h, t, scalar_convert((enum dtype)t->dtype, DT_F64, f64_bits(value)));
 }
 
 struct hlo_value hlo_integer(struct hlo *h, const struct type *t, int64_t value) {
-  return hlo_bits(h, t, converted((enum dtype)t->dtype, DT_I64, (uint64_t)value));
+  return hlo_bits(h, t, scalar_convert((enum dtype)t->dtype, DT_I64, (uint64_t)value));
 }
 
 /* ---- movement ---- */

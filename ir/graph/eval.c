@@ -59,21 +59,17 @@ static uint64_t apply(enum sop op, enum dtype d, uint64_t a, uint64_t b) {
   return scalar_eval(&(struct sinst){.op = (uint8_t)op, .dtype = (uint8_t)d}, d, a, b, 0);
 }
 
-static uint64_t convert(enum dtype to, enum dtype from, uint64_t bits) {
-  return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
-}
-
-static uint64_t from_int(enum dtype d, int64_t value) { return convert(d, DT_I64, (uint64_t)value); }
+static uint64_t from_int(enum dtype d, int64_t value) { return scalar_convert(d, DT_I64, (uint64_t)value); }
 
 /* The type in which elements of `d` are accumulated. */
 static enum dtype wide(enum dtype d) { return dtype_is_float(d) ? DT_F64 : d == DT_BOOL ? DT_BOOL : DT_I64; }
 
 static uint64_t load_wide(const struct tensor *t, int64_t i) {
-  return convert(wide(dtype_of(t)), dtype_of(t), load(t, i));
+  return scalar_convert(wide(dtype_of(t)), dtype_of(t), load(t, i));
 }
 
 static void store_wide(struct tensor *t, int64_t i, uint64_t bits) {
-  store(t, i, convert(dtype_of(t), wide(dtype_of(t)), bits));
+  store(t, i, scalar_convert(dtype_of(t), wide(dtype_of(t)), bits));
 }
 
 /* ---- sources and elementwise ops ---- */

@@ -89,17 +89,13 @@ static const struct node *unmoved(const struct node *n) {
   return n;
 }
 
-static uint64_t converted(enum dtype to, enum dtype from, uint64_t bits) {
-  return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
-}
-
 /* Whether an f32 constant has values of the narrow type `d` alone. */
 static bool is_near(const struct node *n, enum dtype d) {
   const struct attr *value = node_attr(n, ATTR_value);
   uint32_t bits;
   for (int i = 0; i + 4 <= value->count; i += 4) {
     memcpy(&bits, (const char *)value->data + i, 4);
-    if (converted(DT_F32, d, converted(d, DT_F32, bits)) != bits) return false;
+    if (scalar_convert(DT_F32, d, scalar_convert(d, DT_F32, bits)) != bits) return false;
   }
   return true;
 }

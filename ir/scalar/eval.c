@@ -147,6 +147,8 @@ static inline uint64_t convert(enum dtype to, enum dtype from, uint64_t a) {
   return (uint64_t)(v >= 0x1p63 ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v);
 }
 
+uint64_t scalar_convert(enum dtype to, enum dtype from, uint64_t bits) { return convert(to, from, bits); }
+
 uint64_t scalar_eval(const struct sinst *inst, enum dtype operand, uint64_t a, uint64_t b, uint64_t c) {
   if (inst->op == S_CONST) return inst->bits;
   if (inst->op == S_SELECT) return a ? b : c;

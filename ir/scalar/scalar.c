@@ -122,13 +122,11 @@ sval s_bits(struct sprog *p, enum dtype d, uint64_t bits) {
 }
 
 sval s_const(struct sprog *p, enum dtype d, double value) {
-  struct sinst convert = {.op = S_CONVERT, .dtype = (uint8_t)d};
-  return s_bits(p, d, scalar_eval(&convert, DT_F64, f64_bits(value), 0, 0));
+  return s_bits(p, d, scalar_convert(d, DT_F64, f64_bits(value)));
 }
 
 sval s_int(struct sprog *p, enum dtype d, int64_t value) {
-  struct sinst convert = {.op = S_CONVERT, .dtype = (uint8_t)d};
-  return s_bits(p, d, scalar_eval(&convert, DT_I64, (uint64_t)value, 0, 0));
+  return s_bits(p, d, scalar_convert(d, DT_I64, (uint64_t)value));
 }
 
 sval s_arg(struct sprog *p, int arg, enum dtype d) {

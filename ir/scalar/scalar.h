@@ -81,6 +81,8 @@ void sprog_order(struct sprog *p, sval *results, int nresults);
 
 /* One instruction on numbers; operands and result are bits, zero-extended. */
 uint64_t scalar_eval(const struct sinst *inst, enum dtype operand, uint64_t a, uint64_t b, uint64_t c);
+/* As S_CONVERT, and so the op cast, converts. */
+uint64_t scalar_convert(enum dtype to, enum dtype from, uint64_t bits);
 /* The whole program for one element: args, indices and params as bits; `values` has room for p->count. */
 void sprog_eval(const struct sprog *p, const uint64_t *args, const int64_t *index, const int64_t *params,
                 uint64_t *values);

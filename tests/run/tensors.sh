@@ -211,7 +211,7 @@ for name in p:
         assert t[name.replace("trunk", "encoder")] == p[name], name
 assert unpack("I64", p["step"][2]) == [0]
 PYTHON
-expect 0 'another width' "$dgc" train teacher.dsl $data --set outputs=1 --data y=rows.csv:4 --steps 0 --quiet --init-from teacher.safetensors
+expect 0 'another width' "$dgc" train teacher.dsl --data x=rows.csv:1-3 --data y=rows.csv:4 --set outputs=1 --steps 0 --quiet --init-from teacher.safetensors
 shows err '2 variables are loaded'
 shows err 'not loaded: head.bias (f32[2] there, f32[1] here), head.kernel (f32[4,2] there, f32[4,1] here)'
 shows err 'init-from: these begin as the model says: head.bias, head.kernel'

@@ -13,13 +13,9 @@ uint64_t tensor_bits(const struct tensor *t, int64_t i) {
   return bits;
 }
 
-uint64_t bits_convert(enum dtype to, enum dtype from, uint64_t bits) {
-  return scalar_eval(&(struct sinst){.op = S_CONVERT, .dtype = (uint8_t)to}, from, bits, 0, 0);
-}
+double bits_number(enum dtype d, uint64_t bits) { return f64_of_bits(scalar_convert(DT_F64, d, bits)); }
 
-double bits_number(enum dtype d, uint64_t bits) { return f64_of_bits(bits_convert(DT_F64, d, bits)); }
-
-uint64_t number_bits(enum dtype d, double value) { return bits_convert(d, DT_F64, f64_bits(value)); }
+uint64_t number_bits(enum dtype d, double value) { return scalar_convert(d, DT_F64, f64_bits(value)); }
 
 double tensor_at(const struct tensor *t, int64_t i) { return bits_number(t->type.dtype, tensor_bits(t, i)); }
 
@@ -39,7 +35,7 @@ const char *tensor_element(struct arena *a, const struct tensor *t, int64_t e) {
   if (dtype_is_float(d))
     str_double(&s, tensor_at(t, e));
   else
-    str_printf(&s, "%lld", (long long)bits_convert(DT_I64, d, tensor_bits(t, e)));
+    str_printf(&s, "%lld", (long long)scalar_convert(DT_I64, d, tensor_bits(t, e)));
   return s.data;
 }
 

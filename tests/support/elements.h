@@ -12,8 +12,6 @@ void tensor_set(struct tensor *t, int64_t i, double value);
 /* The element in decimal, in `a`. */
 const char *tensor_element(struct arena *a, const struct tensor *t, int64_t i);
 
-/* As the op cast does, for any value of any dtype. */
-uint64_t bits_convert(enum dtype to, enum dtype from, uint64_t bits);
 double bits_number(enum dtype d, uint64_t bits);
 uint64_t number_bits(enum dtype d, double value);
 

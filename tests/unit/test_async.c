@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-/* --- plans by hand: additions and copies of vectors --- */
+#include "tests/unit/hand_plan.h"
 
-enum { N = 16, BYTES = 64, MAX_STEPS = 512 };
+/* --- plans by hand: additions and copies of vectors --- */
 
 struct fixture {
   struct arena *arena;
@@ -29,8 +29,6 @@ struct fixture {
   struct store *store;
   struct workers *workers;
 };
-
-static const int64_t sizes[] = {N, 1, 1, 1};
 
 static struct kernel addition(struct arena *a) {
   struct kernel k = {.rank = 1, .nargs = 3, .noutputs = 1, .name = "add"};
@@ -49,14 +47,7 @@ static void start(struct fixture *f, const char *list, int nthreads) {
   struct target *t = &f->graph.config.target;
   assert_true(target_parse(a, list, t, &f->diags, LOC_NONE));
   f->add = addition(a);
-  f->plan = (struct plan){.arena = a, .graph = &f->graph, .ndevices = t->ndevices, .nkernels = 1};
-  f->plan.devices = arena_new_array(a, (size_t)t->ndevices, struct device_plan);
-  for (int i = 0; i < t->ndevices; i++) f->plan.devices[i].steps = arena_new_array(a, MAX_STEPS, struct step);
-  f->plan.buffers = arena_new_array(a, 1024, struct plan_buffer);
-  f->plan.inputs = arena_new_array(a, 16, struct plan_value);
-  f->plan.outputs = arena_new_array(a, 16, struct plan_value);
-  f->plan.kernels = arena_new_array(a, 1, const struct kernel *);
-  f->plan.kernels[0] = &f->add;
+  f->plan = hand_plan(a, &f->graph, 1, (const struct kernel *[]){&f->add});
   f->workers = workers_create(nthreads, &f->diags);
   f->engines = engines_open(t, (const struct backend *[]){&backend_async, &backend_interp, NULL}, &f->diags);
   f->store = store_create(f->engines);
@@ -70,92 +61,51 @@ static void finish(struct fixture *f) {
   assert_int_equal(async_counts().allocations, 0);
 }
 
-static struct type vector_type(void) { return type_make(DT_F32, 1, (int64_t[]){N}); }
-
-static int buffer(struct fixture *f, int device) {
-  struct plan_buffer *b = &f->plan.buffers[f->plan.nbuffers];
-  int64_t *end = &f->plan.devices[device].bytes[REGION_ARENA];
-  *b = (struct plan_buffer){
-      .name = "", .device = device, .bytes = BYTES, .offset = *end, .type = vector_type()};
-  *end += BYTES;
-  return f->plan.nbuffers++;
-}
-
-static struct step *step(struct fixture *f, int device, enum step_kind kind) {
-  struct step *s = &f->plan.devices[device].steps[f->plan.devices[device].nsteps++];
-  assert_true(f->plan.devices[device].nsteps <= MAX_STEPS);
-  s->kind = kind;
-  return s;
-}
-
-static void operands(struct fixture *f, struct step *s, int n, const int *buffers) {
-  struct operand *o = arena_new_array(f->arena, (size_t)n, struct operand);
-  for (int i = 0; i < n; i++) o[i].buffer = buffers[i];
-  s->operands = o;
-  s->noperands = n;
-}
-
 static void add_step(struct fixture *f, int device, int x, int y, int z) {
-  struct step *s = step(f, device, STEP_KERNEL);
-  operands(f, s, 3, (int[]){x, y, z});
-  s->kernel = &f->add;
-  s->sizes = sizes;
+  hand_kernel(&f->plan, device, &f->add, x, y, z);
 }
 
 static void copy_step(struct fixture *f, int device, int from, int to) {
-  struct step *s = step(f, device, STEP_COPY);
-  operands(f, s, 2, (int[]){from, to});
+  struct step *s = hand_step(&f->plan, device, STEP_COPY);
+  hand_operands(&f->plan, s, 2, (int[]){from, to});
   s->bytes = BYTES;
-}
-
-static void meet(struct fixture *f, int from, int to) {
-  step(f, from, STEP_SIGNAL)->signal = f->plan.nsignals;
-  step(f, to, STEP_WAIT)->signal = f->plan.nsignals++;
-}
-
-static void input(struct fixture *f, int b) {
-  f->plan.inputs[f->plan.ninputs++] =
-      (struct plan_value){.name = "x", .type = vector_type(), .operand = {b, 0}};
-}
-
-static void output(struct fixture *f, int b) {
-  f->plan.outputs[f->plan.noutputs++] =
-      (struct plan_value){.role = OUTPUT_VALUE, .name = "y", .type = vector_type(), .operand = {b, 0}};
 }
 
 /* A value goes round all devices `rounds` times, and doubles at each. The factor. */
 static float ring(struct fixture *f, int rounds) {
-  int n = f->plan.ndevices, here[16], from = buffer(f, 0), last = 0;
+  int n = f->plan.ndevices, here[16], from = hand_buffer(&f->plan, 0, REGION_ARENA), last = 0;
   float factor = 1;
-  for (int d = 0; d < n; d++) here[d] = buffer(f, d);
-  input(f, from);
+  for (int d = 0; d < n; d++) here[d] = hand_buffer(&f->plan, d, REGION_ARENA);
+  hand_input(&f->plan, from);
   for (int i = 0; i < rounds * n; i++, factor *= 2) {
     int d = i % n;
-    if (d != last) meet(f, last, d);
+    if (d != last) hand_meet(&f->plan, last, d);
     int x = from;
-    if (d != last) copy_step(f, d, from, x = buffer(f, d));
+    if (d != last) copy_step(f, d, from, x = hand_buffer(&f->plan, d, REGION_ARENA));
     add_step(f, d, x, x, here[d]);
     from = here[d];
     last = d;
   }
-  output(f, from);
+  hand_output(&f->plan, from);
   return factor;
 }
 
 /* All devices take the first one's input and double it, and the first one adds up what they have. The factor. */
 static float fan(struct fixture *f) {
-  int n = f->plan.ndevices, x = buffer(f, 0), sum = buffer(f, 0);
-  input(f, x);
+  int n = f->plan.ndevices, x = hand_buffer(&f->plan, 0, REGION_ARENA),
+      sum = hand_buffer(&f->plan, 0, REGION_ARENA);
+  hand_input(&f->plan, x);
   add_step(f, 0, x, x, sum);
   for (int d = 1; d < n; d++) {
-    int own = buffer(f, d), twice = buffer(f, d), back = buffer(f, 0);
+    int own = hand_buffer(&f->plan, d, REGION_ARENA), twice = hand_buffer(&f->plan, d, REGION_ARENA),
+        back = hand_buffer(&f->plan, 0, REGION_ARENA);
     copy_step(f, d, x, own);
     add_step(f, d, own, own, twice);
-    meet(f, d, 0);
+    hand_meet(&f->plan, d, 0);
     copy_step(f, 0, twice, back);
     add_step(f, 0, sum, back, sum);
   }
-  output(f, sum);
+  hand_output(&f->plan, sum);
   return 2 * (float)n;
 }
 
@@ -287,10 +237,11 @@ static void input_on_host(void **state) {
   struct fixture f;
   async_configure((struct async_options){.recordable = true, .stuck = -1});
   start(&f, "gpu:0,cpu:0", 1);
-  int x = buffer(&f, 1), own = buffer(&f, 0), sum = buffer(&f, 0);
+  int x = hand_buffer(&f.plan, 1, REGION_ARENA), own = hand_buffer(&f.plan, 0, REGION_ARENA),
+      sum = hand_buffer(&f.plan, 0, REGION_ARENA);
   f.plan.buffers[sum] =
       (struct plan_buffer){.name = "sum", .region = REGION_VARIABLE, .bytes = BYTES, .type = vector_type()};
-  input(&f, x);
+  hand_input(&f.plan, x);
   copy_step(&f, 0, x, own);
   add_step(&f, 0, sum, own, sum);
   struct exec *e = load(&f);

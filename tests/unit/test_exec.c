@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/hand_plan.h"
+
 /* --- a backend whose kernels are C functions: kernel number `nparams` of the list below --- */
 
 static void add(void *const *args, const int64_t *sizes) {
@@ -36,7 +38,7 @@ static bool test_compile(void *self, const struct kernel *const *kernels, int co
 }
 
 /* A step in pieces, of which `together` are begun before one of them ends, and that ends when all are done. */
-enum { PIECES = 5, N = 16 };
+enum { PIECES = 5 };
 static struct {
   int together;
   bool fails; /* one of them finds no memory */
@@ -77,14 +79,13 @@ static struct backend test_backend(void) {
 
 /* --- plans --- */
 
-enum { BYTES = 64, MAX_STEPS = 4096, MAX_DEVICES = 64 };
+enum { MAX_DEVICES = 64 };
 
 static const struct kernel add_kernel = {
     .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 0, .args = {{0}, {0}, {0}}};
 static const struct kernel empty_kernel = {.rank = 1, .nparams = 1};
 static const struct kernel shared_kernel = {
     .rank = 1, .nargs = 3, .noutputs = 1, .nparams = 2, .args = {{0}, {0}, {0}}};
-static const int64_t sizes[] = {N, 1, 1, 1};
 
 struct fixture {
   struct arena *arena;
@@ -103,17 +104,7 @@ static void start(struct fixture *f, int ndevices, int nthreads) {
   diags_init(&f->diags, a);
   char *list = arena_printf(a, "cpu:0-%d", ndevices - 1);
   assert_true(target_parse(a, list, &f->graph.config.target, &f->diags, LOC_NONE));
-  f->plan = (struct plan){.arena = a, .graph = &f->graph, .ndevices = ndevices};
-  f->plan.devices = arena_new_array(a, (size_t)ndevices, struct device_plan);
-  for (int i = 0; i < ndevices; i++) f->plan.devices[i].steps = arena_new_array(a, MAX_STEPS, struct step);
-  f->plan.buffers = arena_new_array(a, 1024, struct plan_buffer);
-  f->plan.inputs = arena_new_array(a, 16, struct plan_value);
-  f->plan.outputs = arena_new_array(a, 16, struct plan_value);
-  f->plan.kernels = arena_new_array(a, 3, const struct kernel *);
-  f->plan.kernels[0] = &add_kernel;
-  f->plan.kernels[1] = &empty_kernel;
-  f->plan.kernels[2] = &shared_kernel;
-  f->plan.nkernels = 3;
+  f->plan = hand_plan(a, &f->graph, 3, (const struct kernel *[]){&add_kernel, &empty_kernel, &shared_kernel});
   f->engines =
       engines_open(&f->graph.config.target, (const struct backend *[]){&f->backend, NULL}, &f->diags);
   f->store = store_create(f->engines);
@@ -128,53 +119,12 @@ static void finish(struct fixture *f) {
   arena_destroy(f->arena);
 }
 
-static struct type vector_type(void) { return type_make(DT_F32, 1, (int64_t[]){N}); }
-
-static int buffer(struct fixture *f, int device, enum region region) {
-  struct plan_buffer *b = &f->plan.buffers[f->plan.nbuffers];
-  struct device_plan *dp = &f->plan.devices[device];
-  *b = (struct plan_buffer){
-      .name = "", .device = device, .region = region, .bytes = BYTES, .type = vector_type()};
-  b->offset = dp->bytes[region];
-  dp->bytes[region] += BYTES;
-  return f->plan.nbuffers++;
-}
-
-static struct step *step(struct fixture *f, int device, enum step_kind kind) {
-  struct step *s = &f->plan.devices[device].steps[f->plan.devices[device].nsteps++];
-  assert_true(f->plan.devices[device].nsteps <= MAX_STEPS);
-  s->kind = kind;
-  return s;
-}
-
 static void add_step(struct fixture *f, int device, int x, int y, int z) {
-  struct step *s = step(f, device, STEP_KERNEL);
-  struct operand *o = arena_new_array(f->arena, 3, struct operand);
-  o[0].buffer = x, o[1].buffer = y, o[2].buffer = z;
-  s->kernel = &add_kernel;
-  s->sizes = sizes;
-  s->operands = o;
-  s->noperands = 3;
+  hand_kernel(&f->plan, device, &add_kernel, x, y, z);
 }
 
 static void shared_step(struct fixture *f, int device, int x, int z) {
-  add_step(f, device, x, x, z);
-  f->plan.devices[device].steps[f->plan.devices[device].nsteps - 1].kernel = &shared_kernel;
-}
-
-static void meet(struct fixture *f, int from, int to) {
-  step(f, from, STEP_SIGNAL)->signal = f->plan.nsignals;
-  step(f, to, STEP_WAIT)->signal = f->plan.nsignals++;
-}
-
-static void input(struct fixture *f, int b) {
-  f->plan.inputs[f->plan.ninputs++] =
-      (struct plan_value){.name = "x", .type = vector_type(), .operand = {b, 0}};
-}
-
-static void output(struct fixture *f, int b) {
-  f->plan.outputs[f->plan.noutputs++] =
-      (struct plan_value){.role = OUTPUT_VALUE, .name = "y", .type = vector_type(), .operand = {b, 0}};
+  hand_kernel(&f->plan, device, &shared_kernel, x, x, z);
 }
 
 static struct exec *load(struct fixture *f) {
@@ -199,13 +149,14 @@ static void one_device(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 1, 1);
-  int x = buffer(&f, 0, REGION_ARENA), c = buffer(&f, 0, REGION_CONSTANT), y = buffer(&f, 0, REGION_ARENA);
+  int x = hand_buffer(&f.plan, 0, REGION_ARENA), c = hand_buffer(&f.plan, 0, REGION_CONSTANT),
+      y = hand_buffer(&f.plan, 0, REGION_ARENA);
   static const float ones[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
   f.plan.buffers[c].data = ones;
   add_step(&f, 0, x, c, y);
   add_step(&f, 0, y, y, y);
-  input(&f, x);
-  output(&f, y);
+  hand_input(&f.plan, x);
+  hand_output(&f.plan, y);
   struct exec *e = load(&f);
   for (int i = 0; i < 3; i++) assert_true(run_once(e, (float)i) == 2.0f * ((float)i + 1));
   assert_int_equal(exec_high_water(e, 0), 2 * BYTES);
@@ -231,10 +182,10 @@ static void another_thread(void **state) {
   struct fixture f;
   start(&f, 1, 1);
   f.backend.enter = enter;
-  int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA);
+  int x = hand_buffer(&f.plan, 0, REGION_ARENA), y = hand_buffer(&f.plan, 0, REGION_ARENA);
   add_step(&f, 0, x, x, y);
-  input(&f, x);
-  output(&f, y);
+  hand_input(&f.plan, x);
+  hand_output(&f.plan, y);
   struct exec *e = load(&f);
   assert_int_equal(entered, 1);
   assert_true(run_once(e, 1) == 2);
@@ -254,17 +205,17 @@ static void another_thread(void **state) {
 static void ring(struct fixture *f, int ndevices, int nthreads, int rounds) {
   start(f, ndevices, nthreads);
   int values[MAX_DEVICES];
-  for (int d = 0; d < ndevices; d++) values[d] = buffer(f, d, REGION_ARENA);
-  int x = buffer(f, 0, REGION_ARENA);
-  input(f, x);
+  for (int d = 0; d < ndevices; d++) values[d] = hand_buffer(&f->plan, d, REGION_ARENA);
+  int x = hand_buffer(&f->plan, 0, REGION_ARENA);
+  hand_input(&f->plan, x);
   int from = x;
   for (int i = 0; i < rounds * ndevices; i++) {
     int d = i % ndevices;
-    if (i > 0 && ndevices > 1) meet(f, (i - 1) % ndevices, d);
+    if (i > 0 && ndevices > 1) hand_meet(&f->plan, (i - 1) % ndevices, d);
     add_step(f, d, from, from, values[d]);
     from = values[d];
   }
-  output(f, from);
+  hand_output(&f->plan, from);
 }
 
 static void devices_and_threads(void **state) {
@@ -288,15 +239,15 @@ static void backwards(void **state) {
   enum { DEVICES = 8 };
   struct fixture f;
   start(&f, DEVICES, 2);
-  int x = buffer(&f, DEVICES - 1, REGION_ARENA), from = x;
-  input(&f, x);
+  int x = hand_buffer(&f.plan, DEVICES - 1, REGION_ARENA), from = x;
+  hand_input(&f.plan, x);
   for (int d = DEVICES - 1; d >= 0; d--) {
-    int y = buffer(&f, d, REGION_ARENA);
-    if (d < DEVICES - 1) meet(&f, d + 1, d);
+    int y = hand_buffer(&f.plan, d, REGION_ARENA);
+    if (d < DEVICES - 1) hand_meet(&f.plan, d + 1, d);
     add_step(&f, d, from, from, y);
     from = y;
   }
-  output(&f, from);
+  hand_output(&f.plan, from);
   struct exec *e = load(&f);
   for (int i = 1; i < 100; i++) assert_true(run_once(e, (float)i) == (float)i * 256);
   exec_unload(e);
@@ -307,21 +258,21 @@ static void copies_and_variables(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 2, 2);
-  int v = buffer(&f, 0, REGION_VARIABLE), w = buffer(&f, 1, REGION_VARIABLE);
+  int v = hand_buffer(&f.plan, 0, REGION_VARIABLE), w = hand_buffer(&f.plan, 1, REGION_VARIABLE);
   f.plan.buffers[v].name = "v";
   f.plan.buffers[w].name = "on another device";
   f.plan.buffers[w].identity = (struct variable_identity){.role = VARIABLE_REPLICA, .of = "v"};
-  int x = buffer(&f, 0, REGION_ARENA);
-  input(&f, x);
+  int x = hand_buffer(&f.plan, 0, REGION_ARENA);
+  hand_input(&f.plan, x);
   add_step(&f, 0, v, x, v);
-  meet(&f, 0, 1);
+  hand_meet(&f.plan, 0, 1);
   struct operand *o = arena_new_array(f.arena, 2, struct operand);
   o[0].buffer = v, o[1].buffer = w;
-  struct step *s = step(&f, 1, STEP_COPY);
+  struct step *s = hand_step(&f.plan, 1, STEP_COPY);
   s->operands = o;
   s->noperands = 2;
   s->bytes = BYTES;
-  output(&f, w);
+  hand_output(&f.plan, w);
   struct type t = vector_type();
   float start_value[N], back[N];
   for (int i = 0; i < N; i++) start_value[i] = 10;
@@ -424,11 +375,11 @@ static void pieces_of_one_device(void **state) {
   for (int nthreads = 1; nthreads <= PIECES; nthreads++) {
     struct fixture f;
     start(&f, 1, nthreads);
-    int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA);
+    int x = hand_buffer(&f.plan, 0, REGION_ARENA), y = hand_buffer(&f.plan, 0, REGION_ARENA);
     shared_step(&f, 0, x, y);
     for (int i = 0; i < 3; i++) shared_step(&f, 0, y, y);
-    input(&f, x);
-    output(&f, y);
+    hand_input(&f.plan, x);
+    hand_output(&f.plan, y);
     meeting.together = nthreads;
     struct exec *e = load(&f);
     for (int i = 1; i < 20; i++) assert_true(run_once(e, (float)i) == 16 * (float)i);
@@ -443,14 +394,15 @@ static void pieces_while_waiting(void **state) {
   for (int nthreads = 2; nthreads <= 3; nthreads++) {
     struct fixture f;
     start(&f, 2, nthreads);
-    int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA), z = buffer(&f, 1, REGION_ARENA);
+    int x = hand_buffer(&f.plan, 0, REGION_ARENA), y = hand_buffer(&f.plan, 0, REGION_ARENA),
+        z = hand_buffer(&f.plan, 1, REGION_ARENA);
     shared_step(&f, 0, x, y);
-    meet(&f, 0, 1);
+    hand_meet(&f.plan, 0, 1);
     shared_step(&f, 1, y, z);
-    meet(&f, 1, 0);
+    hand_meet(&f.plan, 1, 0);
     add_step(&f, 0, z, z, y);
-    input(&f, x);
-    output(&f, y);
+    hand_input(&f.plan, x);
+    hand_output(&f.plan, y);
     meeting.together = nthreads;
     struct exec *e = load(&f);
     for (int i = 1; i < 20; i++) assert_true(run_once(e, (float)i) == 8 * (float)i);
@@ -464,10 +416,10 @@ static void piece_without_memory(void **state) {
   (void)state;
   struct fixture f;
   start(&f, 1, 2);
-  int x = buffer(&f, 0, REGION_ARENA), y = buffer(&f, 0, REGION_ARENA);
+  int x = hand_buffer(&f.plan, 0, REGION_ARENA), y = hand_buffer(&f.plan, 0, REGION_ARENA);
   shared_step(&f, 0, x, y);
-  input(&f, x);
-  output(&f, y);
+  hand_input(&f.plan, x);
+  hand_output(&f.plan, y);
   meeting.together = 2;
   struct exec *e = load(&f);
   for (int i = 1; i < 6; i++) {
@@ -486,9 +438,9 @@ static void cost(void **state) {
   struct fixture f;
   start(&f, 1, 1);
   for (int i = 0; i < 1000; i++) {
-    struct step *s = step(&f, 0, STEP_KERNEL);
+    struct step *s = hand_step(&f.plan, 0, STEP_KERNEL);
     s->kernel = &empty_kernel;
-    s->sizes = sizes;
+    s->sizes = vector_sizes;
   }
   struct exec *e = load(&f);
   double begin = seconds();
@@ -498,7 +450,7 @@ static void cost(void **state) {
   finish(&f);
 
   start(&f, 2, 2);
-  for (int i = 0; i < 1000; i++) meet(&f, i % 2, 1 - i % 2);
+  for (int i = 0; i < 1000; i++) hand_meet(&f.plan, i % 2, 1 - i % 2);
   e = load(&f);
   begin = seconds();
   for (int i = 0; i < 100; i++) exec_run(e);
