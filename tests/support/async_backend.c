@@ -42,6 +42,7 @@ struct async_device {
   struct async_backend *backend;
   int index; /* in the target; -1: not this backend's */
   pthread_t thread;
+  pthread_cond_t come; /* what it is to do, or an event that it follows */
   struct work *first, **last;
   bool busy;
   struct rng rng;
@@ -59,7 +60,7 @@ struct access {
 
 struct async_backend {
   pthread_mutex_t lock;
-  pthread_cond_t change;
+  pthread_cond_t done; /* something that a device was given */
   struct async_device devices[MAX_DEVICES];
   int ndevices;
   void *interp; /* what computes */
@@ -147,7 +148,12 @@ static bool ready(const struct async_device *d, const struct work *w) {
 }
 
 static void dawdle(struct async_device *d) {
-  for (int n = rng_chance(&d->rng, 25) ? rng_below(&d->rng, 20) : 0; n > 0; n--) sched_yield();
+  for (int n = rng_chance(&d->rng, 25) ? rng_below(&d->rng, 4) : 0; n > 0; n--) sched_yield();
+}
+
+/* Lets the devices see whether they can go on. Under the lock. */
+static void wake_devices(struct async_backend *f) {
+  for (int i = 0; i < f->ndevices; i++) pthread_cond_signal(&f->devices[i].come);
 }
 
 static void *device_main(void *arg) {
@@ -155,7 +161,7 @@ static void *device_main(void *arg) {
   struct async_backend *f = d->backend;
   pthread_mutex_lock(&f->lock);
   for (;;) {
-    while (!f->closing && (!d->first || !ready(d, d->first))) pthread_cond_wait(&f->change, &f->lock);
+    while (!f->closing && (!d->first || !ready(d, d->first))) pthread_cond_wait(&d->come, &f->lock);
     if (!d->first) break;
     struct work *w = d->first;
     d->first = w->next;
@@ -172,12 +178,13 @@ static void *device_main(void *arg) {
     if (w->kind == WORK_MARK) {
       memcpy(w->event->clock[++w->event->done % 4], d->clock, sizeof d->clock);
       d->marks++;
+      wake_devices(f);
     }
     d->busy = false;
     d->arriving -= w->staged != NULL;
     free(w->staged);
     free(w);
-    pthread_cond_broadcast(&f->change);
+    pthread_cond_broadcast(&f->done);
   }
   pthread_mutex_unlock(&f->lock);
   return NULL;
@@ -202,7 +209,7 @@ static void give(struct async_device *d, const struct work *work) {
   if (w->kind == WORK_FOLLOW) w->turn = w->event->called;
   *d->last = w;
   d->last = &w->next;
-  pthread_cond_broadcast(&f->change);
+  pthread_cond_signal(&d->come);
 }
 
 /* What a command does; nothing any more after a failure. */
@@ -213,7 +220,8 @@ static void call(struct async_device *d, const struct work *w) {
   if (!f->failed && ++f->calls == options.fail_at) {
     f->failed = true;
     f->failed_device = d->index;
-    pthread_cond_broadcast(&f->change);
+    wake_devices(f);
+    pthread_cond_broadcast(&f->done);
   }
   if (!f->failed) give(d, w);
   pthread_mutex_unlock(&f->lock);
@@ -222,7 +230,7 @@ static void call(struct async_device *d, const struct work *w) {
 /* Until the device has done all it was given. Under the lock. */
 static void drain(struct async_device *d) {
   while (!hopeless(d->backend) && (d->first || d->busy))
-    pthread_cond_wait(&d->backend->change, &d->backend->lock);
+    pthread_cond_wait(&d->backend->done, &d->backend->lock);
 }
 
 /* --- hooks --- */
@@ -231,7 +239,7 @@ static void async_close(void *self) {
   struct async_backend *f = self;
   pthread_mutex_lock(&f->lock);
   f->closing = true;
-  pthread_cond_broadcast(&f->change);
+  wake_devices(f);
   pthread_mutex_unlock(&f->lock);
   for (int i = 0; i < f->ndevices; i++)
     if (f->devices[i].index >= 0) pthread_join(f->devices[i].thread, NULL);
@@ -241,7 +249,8 @@ static void async_close(void *self) {
     f->events = e->next;
     free(e);
   }
-  pthread_cond_destroy(&f->change);
+  for (int i = 0; i < f->ndevices; i++) pthread_cond_destroy(&f->devices[i].come);
+  pthread_cond_destroy(&f->done);
   pthread_mutex_destroy(&f->lock);
   free(f->accesses);
   free(f);
@@ -251,7 +260,7 @@ static void *async_open(const struct target *target, struct diags *d) {
   struct async_backend *f = calloc(1, sizeof *f);
   f->interp = backend_interp.open(target, d);
   pthread_mutex_init(&f->lock, NULL);
-  pthread_cond_init(&f->change, NULL);
+  pthread_cond_init(&f->done, NULL);
   f->ndevices = target->ndevices;
   last = f;
   for (int i = 0; i < target->ndevices; i++) {
@@ -260,6 +269,7 @@ static void *async_open(const struct target *target, struct diags *d) {
     *device = (struct async_device){.backend = f, .index = own ? i : -1, .rng = {options.seed + (uint64_t)i}};
     device->last = &device->first;
     device->everything.device = device;
+    pthread_cond_init(&device->come, NULL);
     if (own) pthread_create(&device->thread, NULL, device_main, device);
   }
   return f;
@@ -268,7 +278,7 @@ static void *async_open(const struct target *target, struct diags *d) {
 void async_release(void) {
   pthread_mutex_lock(&last->lock);
   options.stuck = -1;
-  pthread_cond_broadcast(&last->change);
+  wake_devices(last);
   for (int i = 0; i < last->ndevices; i++) drain(&last->devices[i]);
   for (int i = 0; i < MAX_MEMORY; i++) host_free(last->memory[i]);
   pthread_mutex_unlock(&last->lock);
@@ -361,7 +371,7 @@ static void copy_to_host(void *const *args, const void *state) {
   const struct state *s = state;
   struct async_backend *f = s->device->backend;
   pthread_mutex_lock(&f->lock);
-  while (s->device->arriving && !hopeless(f)) pthread_cond_wait(&f->change, &f->lock);
+  while (s->device->arriving && !hopeless(f)) pthread_cond_wait(&f->done, &f->lock);
   bool good = !f->failed;
   pthread_mutex_unlock(&f->lock);
   if (good) memcpy(args[1], to_host(args[0]), s->work.bytes);

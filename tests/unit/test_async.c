@@ -141,7 +141,7 @@ static void right(bool is_ring, const char *list, int threads, uint64_t seed, bo
   start(&f, list, threads);
   float factor = is_ring ? ring(&f, 2) : fan(&f), y;
   struct exec *e = load(&f);
-  for (int i = 1; i < 20; i++) {
+  for (int i = 1; i < 10; i++) {
     assert_true(run_once(e, (float)i, &y));
     assert_true(y == (float)i * factor);
   }
