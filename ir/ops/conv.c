@@ -13,7 +13,8 @@
  * of x, of x the filters, with the places from the last to the first. Of w they are numbered over the pixels of y,
  * batch and all. They are added up as those of a product of matrices (matmul.c): PRODUCT_PIECE successive numbers are
  * a chain of fused multiply-adds from +0, in which what is no term is left out, and pieces are joined as a tree. A
- * result of zero is +0. So a backend may take 0 for what is no term, unless the other factor is Inf or NaN. */
+ * result of zero is +0. So a backend may take 0 for what is no term: where the other factor is Inf or NaN the element
+ * is NaN then, and those alone are computed again. */
 #include "ir/graph/build.h"
 #include "ir/ops/leaf.h"
 #include "ir/ops/op_id.h"
@@ -377,6 +378,7 @@ static double f64_at(const struct tensor *t, int64_t i) { return ((const double 
         }                                                                                                \
         if (k < r.count) sum = FMA(AT(&in[0], r.a + k * r.step_a), AT(&in[1], r.b + k * r.step_b), sum); \
       }                                                                                                  \
+      if (sum != sum) return sum; /* and stays so */                                                     \
     }                                                                                                    \
     for (; count > 0; count--) sum = waiting[count - 1] + sum;                                           \
     return sum + 0;                                                                                      \
@@ -417,6 +419,41 @@ static void conv_eval(const struct node *n, const struct tensor *in, struct tens
   case DT_F16:
   case DT_COUNT: break;
   }
+  arena_destroy(a);
+}
+
+static bool has_gap(const struct convolution *c, const int32_t *met, int64_t pixel) {
+  int64_t places = count_of(c->kernel), k = 0;
+  while (k < places && met_by(c, met, pixel, k) >= 0) k++;
+  return k < places;
+}
+
+/* Of a pixel without a gap all elements are what they should be; those of a kernel are sums over all pixels. */
+#define DEFINE_MEND(name, T, ELEMENT)                                                                \
+  static void name(const struct convolution *c, const int32_t *met, const struct tensor *in, T *out, \
+                   int64_t first, int64_t end) {                                                     \
+    int64_t columns = c->groups * (c->result == CONV_INPUT ? c->channels : c->filters), pixel = -1;  \
+    int64_t pixels = count_of(c->result == CONV_INPUT ? c->input : c->output);                       \
+    bool gap = c->result == CONV_KERNEL;                                                             \
+    for (int64_t e = first; e < end; e++) {                                                          \
+      if (out[e] == out[e]) continue;                                                                \
+      if (c->result != CONV_KERNEL && e / columns != pixel)                                          \
+        pixel = e / columns, gap = has_gap(c, met, pixel % pixels);                                  \
+      if (gap) out[e] = ELEMENT(c, met, in, e);                                                      \
+    }                                                                                                \
+  }
+DEFINE_MEND(mend_f32, float, f32_element)
+DEFINE_MEND(mend_f64, double, f64_element)
+
+void conv_mend_gaps(const struct node *n, const struct tensor *in, struct tensor *out, int64_t first,
+                    int64_t end) {
+  struct convolution c = convolution_of(n);
+  struct arena *a = arena_create();
+  const int32_t *met = meetings_of(a, &c);
+  if (n->type.dtype == DT_F32)
+    mend_f32(&c, met, in, out->data, first, end);
+  else
+    mend_f64(&c, met, in, out->data, first, end);
   arena_destroy(a);
 }
 

@@ -5,8 +5,8 @@
  * cut into parts of equally many pieces that any thread computes, and which are joined at the end. Results of few
  * numbers in a pixel are conv_across.c's, and gradients of small kernels conv_gathered.c's.
  *
- * Patches have 0 where there is no term. 0 times Inf or NaN is not 0: where the other operand has such, and there is
- * no term somewhere, `eval` computes it, slowly. */
+ * Patches have 0 where there is no term. 0 times Inf or NaN is NaN: where the other operand has such, and there is no
+ * term somewhere, elements that are NaN are looked at again behind all others. */
 #include "runtime/cpu/leaf.h"
 
 #include "ir/ops/leaf.h"
@@ -140,10 +140,6 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
 
 /* Stage 1: blocks of rows of each group, of which those that lie side by side are one, or parts of the sums. */
 static void run_products(const struct ordered_conv *p, void *const *args, int first, int end) {
-  if (is_special(p)) {
-    if (first == 0) cpu_eval(args, p->step);
-    return;
-  }
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
   const void *b = p->turned ? p->turned : p->wide[1] ? (const void *)p->wide[1] : args[1];
   if (p->across) {
@@ -185,25 +181,34 @@ static void run_products(const struct ordered_conv *p, void *const *args, int fi
 DEFINE_JOIN(join_f32, float)
 DEFINE_JOIN(join_f64, double)
 
-/* Stage 2: the tree above the parts, of some numbers. */
-static void run_join(const struct ordered_conv *p, void *const *args, int first, int last) {
-  int64_t all = type_count(&p->step->node->type), begin = piece_begin(all, p->pieces.count[2], first),
-          end = piece_begin(all, p->pieces.count[2], last);
-  if (is_special(p)) return;
+/* Stage 2, of some numbers: the tree above the parts. */
+static void run_join(const struct ordered_conv *p, void *const *args, int64_t begin, int64_t end) {
   for (int64_t apart = 1; apart < p->nparts; apart *= 2)
     for (int64_t i = 0; i + apart < p->nparts; i += 2 * apart)
       (p->size.dtype == DT_F32 ? join_f32 : join_f64)(part_at(p, args, i), part_at(p, args, i + apart), begin,
                                                       end);
 }
 
+/* And what 0 beside Inf or NaN has made NaN. */
+static void run_mend(const struct ordered_conv *p, void *const *args, int64_t begin, int64_t end) {
+  const struct node *n = p->step->node;
+  const struct tensor in[] = {{n->inputs[0]->type, args[0]}, {n->inputs[1]->type, args[1]}};
+  struct tensor out = {n->type, args[2]};
+  if (is_special(p)) conv_mend_gaps(n, in, &out, begin, end);
+}
+
 static void run_conv(void *const *args, const void *state, int stage, int first, int end) {
   struct ordered_conv *p = (struct ordered_conv *)(uintptr_t)state;
+  int64_t all = type_count(&p->step->node->type), count = p->pieces.count[2];
   switch (stage) {
   case 0:
     for (int i = first; i < end; i++) run_before(p, args, i);
     break;
   case 1: run_products(p, args, first, end); break;
-  case 2: run_join(p, args, first, end); break;
+  case 2:
+    run_join(p, args, piece_begin(all, (int)count, first), piece_begin(all, (int)count, end));
+    run_mend(p, args, piece_begin(all, (int)count, first), piece_begin(all, (int)count, end));
+    break;
   }
 }
 
@@ -259,7 +264,8 @@ static void cut(struct ordered_conv *p) {
   int64_t units = (p->gemm ? s->batch : 1) * p->blocks * p->nparts;
   bool reads = p->wide[0] || sums;
   int64_t words = p->counts[0] > p->counts[1] ? p->counts[0] : p->counts[1];
-  p->pieces = (struct pieces){.run = run_conv, .state = p, .nstages = p->nparts > 1 ? 3 : 2, .cost = cost};
+  p->pieces =
+      (struct pieces){.run = run_conv, .state = p, .nstages = p->nparts > 1 || p->gaps ? 3 : 2, .cost = cost};
   p->pieces.count[0] = reads ? pieces_for(words, words / WORDS_AT_ONCE + 1) : 1;
   p->pieces.count[1] = (int)least(units, count);
   if (p->pieces.count[1] < 1) p->pieces.count[1] = 1;
