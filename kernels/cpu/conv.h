@@ -21,8 +21,4 @@ extern const struct leaf_functions cpu_conv;
 int64_t conv_units(const void *numbers);
 void conv_narrow_to(void *numbers, char **args, int64_t size, int64_t first, int64_t end);
 
-/* What conv_narrow.c computes, of f32. */
-bool conv_is_narrow(const struct conv_numbers *s);
-extern const struct leaf_functions cpu_conv_narrow;
-
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions on the host, each on the calling thread alone: f32 by oneDNN's three primitives, which are the three
- * results of conv, inputs of few channels by kernels/cpu/conv_narrow.c, what the library has no primitive for and the
- * other types by kernels/cpu/conv.c.
+/* Convolutions on the host: floats in order, by conv_order.c; integers by kernels/cpu/conv.c. By oneDNN's three primitives,
+ * which are the three results of conv, are those of bfloat16 where the CPU has units for it, gradients of small kernels,
+ * and those of f32 where there is no fused multiply-add.
  *
  * Input and output lie as they are, channels last. Kernels are small, and the library wants them in an order of its
  * own: they are put into it, or back from it, in each step. bfloat16 values are multiplied as such where the CPU has
@@ -227,27 +227,13 @@ static struct conv_plan *plan_create(const struct convolution *c, bool bf16, boo
   return p;
 }
 
-/* By the units. *done: it will be. */
-static bool prepare_units(struct cpu *cpu, const struct step *step, const struct convolution *size,
-                          struct command *c, bool *done, struct diags *d) {
-  struct conv_plan *plan = plan_create(size, true, step->node->inputs[0]->type.dtype == DT_BF16);
-  *done = true;
-  if (plan && !plan->has_primitive) {
+/* *done: it will be. The library has not all. */
+static bool prepare_library(struct cpu *cpu, const struct step *step, const struct convolution *size,
+                            bool units, struct command *c, bool *done, struct diags *d) {
+  struct conv_plan *plan = plan_create(size, units, units && step->node->inputs[0]->type.dtype == DT_BF16);
+  *done = !plan || plan->has_primitive;
+  if (!*done) {
     plan_destroy(plan);
-    *done = false;
-    return true;
-  }
-  c->kind = COMMAND_PIECES;
-  if (plan) c->pieces = &plan->pieces;
-  return cpu_own(cpu, plan, plan_destroy, d);
-}
-
-static bool prepare_f32(struct cpu *cpu, struct arena *a, const struct step *step,
-                        const struct convolution *size, struct command *c, struct diags *d) {
-  struct conv_plan *plan = plan_create(size, false, false);
-  if (plan && !plan->has_primitive) {
-    plan_destroy(plan);
-    cpu_call(a, step, &cpu_conv, c);
     return true;
   }
   c->kind = COMMAND_PIECES;
@@ -296,26 +282,31 @@ static bool prepare_widened(struct cpu *cpu, struct arena *a, const struct step 
   return true;
 }
 
-/* f64 always: the library has none. */
-static bool in_order(const struct cpu *cpu, const struct node *n) {
-  return gemm_can() && (n->type.dtype == DT_F64 || (n->type.dtype == DT_F32 && cpu->portable));
+/* What units for bfloat16 are no help for: gradients by inputs of few channels. */
+static bool is_narrow(const struct convolution *c) {
+  return c->result == CONV_INPUT && c->groups == 1 && c->channels <= 8 && c->channels * c->kernel[2] <= 32;
+}
+
+/* Gradients of small kernels are tiles too narrow for our own code. */
+static bool is_small(const struct convolution *c) {
+  enum { FEW = 8, MANY = 16 };
+  return c->result == CONV_KERNEL && c->groups == 1 && c->channels >= FEW && c->channels <= MANY &&
+         c->filters >= FEW && c->filters <= MANY;
 }
 
 bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                    struct diags *d) {
-  if (in_order(cpu, step->node)) return cpu_conv_in_order(cpu, a, step, c, d);
-  struct convolution size = convolution_of(step->node);
-  int64_t numbers[MAX_LEAF_NUMBERS];
-  op_of(step->node)->numbers(step->node, numbers);
-  bool f32 = step->node->type.dtype == DT_F32, stored = step->node->inputs[0]->type.dtype == DT_BF16;
-  bool narrow = f32 && conv_is_narrow((const struct conv_numbers *)numbers);
-  bool bf16 = stored || node_attr(step->node, ATTR_precision), done = false;
-  if (bf16 && !narrow && conv_wants_primitive(&size) && onednn_units() &&
-      !prepare_units(cpu, step, &size, c, &done, d))
+  const struct node *n = step->node;
+  struct convolution size = convolution_of(n);
+  bool ordered = gemm_can() && (n->type.dtype == DT_F32 || n->type.dtype == DT_F64);
+  bool stored = n->inputs[0]->type.dtype == DT_BF16, bf16 = stored || node_attr(n, ATTR_precision);
+  bool units = bf16 && !cpu->portable && !is_narrow(&size) && onednn_units(), done = false;
+  bool f32 = n->type.dtype == DT_F32 && !stored && !cpu->portable && (!ordered || is_small(&size));
+  if ((units || f32) && conv_wants_primitive(&size) && !prepare_library(cpu, step, &size, units, c, &done, d))
     return false;
   if (done) return true;
+  if (ordered) return cpu_conv_in_order(cpu, a, step, c, d);
   if (stored) return prepare_widened(cpu, a, step, c, d);
-  if (f32 && !narrow && conv_wants_primitive(&size)) return prepare_f32(cpu, a, step, &size, c, d);
-  cpu_call(a, step, narrow ? &cpu_conv_narrow : &cpu_conv, c);
+  cpu_call(a, step, &cpu_conv, c);
   return true;
 }

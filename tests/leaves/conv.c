@@ -15,7 +15,7 @@ static const struct shape shapes[] = {
   {x, w, strides, low, high, xd, wd, groups},
 #include "tests/ops/conv.def"
 #undef CONV
-    /* few channels over short rows of the kernel: kernels/cpu/conv_narrow.c */
+    /* few channels over short rows of the kernel */
     {"2,9,11,6", "3,5,6,8", "2,3", "1,2", "0,1", "", "2,1", 1},
     {"1,5,6,7,3", "2,3,4,3,5", "1,2,1", "0,1,1", "1,0,2", "", "2,1,1", 1},
     {"2,8,9,4", "2,4,4,4", "", "-1,-2", "0,1", "", "", 1},
