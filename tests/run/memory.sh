@@ -56,7 +56,7 @@ for cache in off on; do
   [ $got = 0 ] && pass || fail "with $megabytes MB there is enough"
 done
 
-# Convolutions and narrow products, whose library does not look at each piece of memory that it asks for: from the least with
+# Gradients of small convolution kernels and narrow products, whose library does not look at each piece of memory that it asks for: from the least with
 # which a step is done, a little less at a time. Kernels come from the cache, so that this is what takes the most.
 cat >there/narrow.dsl <<'END'
 model narrow() {
@@ -66,7 +66,14 @@ model narrow() {
   train mean(square(x[:, 0:3] @ v @ w)) with sgd(rate = 0.1)
 }
 END
-for model in lenet narrow; do
+cat >there/small.dsl <<'END'
+use nn
+model small() {
+  input x : f32[B, 28, 28, 16]
+  train mean(square(nn.conv2d(x, 16))) with sgd(rate = 0.1)
+}
+END
+for model in small narrow; do
   step() { limited_kb "$1" "$dgc" bench there/$model.dsl --batch 4 --steps 1 --threads 1 --devices cpu:0; }
   expect 0 "$model into the cache" env DGC_CACHE=on "$dgc" bench there/$model.dsl --batch 4 --steps 1 --threads 1 --devices cpu:0
   too_little=40960 least=614400
