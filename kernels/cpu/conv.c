@@ -106,12 +106,13 @@ DEFINE(uint64_t, uint64_t)
 DEFINE(uint32_t, uint32_t)
 DEFINE(uint8_t, uint32_t)
 
-int64_t conv_units(const void *numbers) {
+/* Whole images, where the result is no kernel: see struct leaf_functions. */
+static int64_t units(const void *numbers) {
   const struct conv_numbers *s = numbers;
   return s->result == 1 ? 1 : s->batch;
 }
 
-void conv_narrow_to(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
+static void narrow(void *numbers, char **args, int64_t size, int64_t first, int64_t end) {
   struct conv_numbers *s = numbers;
   int64_t input = count(s->input) * s->channels, output = count(s->output) * s->filters;
   if (s->result == 1) return;
@@ -125,5 +126,5 @@ const struct leaf_functions cpu_conv = {.f32 = conv_float,
                                         .i32 = conv_uint32_t,
                                         .i64 = conv_uint64_t,
                                         .u8 = conv_uint8_t,
-                                        .units = conv_units,
-                                        .narrow = conv_narrow_to};
+                                        .units = units,
+                                        .narrow = narrow};

@@ -17,8 +17,4 @@ struct conv_numbers {
 
 extern const struct leaf_functions cpu_conv;
 
-/* Whole images, where the result is no kernel: see struct leaf_functions. */
-int64_t conv_units(const void *numbers);
-void conv_narrow_to(void *numbers, char **args, int64_t size, int64_t first, int64_t end);
-
 #endif

@@ -57,7 +57,8 @@ static bool has_own_bits(const struct node *n) {
   return sums && dtype_is_float((enum dtype)n->type.dtype) && !gemm_can();
 }
 
-void cpu_eval(void *const *args, const void *state) {
+/* What `eval` of the step's op does; `state` is the step. */
+static void cpu_eval(void *const *args, const void *state) {
   const struct node *n = ((const struct step *)state)->node;
   struct tensor in[MAX_LEAF_INPUTS], out = {n->type, args[n->ninputs]};
   for (int i = 0; i < n->ninputs; i++) in[i] = (struct tensor){n->inputs[i]->type, args[i]};

@@ -24,8 +24,6 @@ typedef bool cpu_leaf_fn(struct cpu *cpu, struct arena *a, const struct step *st
 #include "ir/ops/ops.def"
 #undef OP
 cpu_leaf_fn cpu_leaf_kernel; /* for all that kernels/cpu computes */
-/* What `eval` of the step's op does; `state` is the step. */
-void cpu_eval(void *const *args, const void *state);
 /* The command of a step that one of these functions computes. */
 void cpu_call(struct arena *a, const struct step *step, const struct leaf_functions *f, struct command *c);
 

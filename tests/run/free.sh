@@ -201,7 +201,7 @@ got=$?
 awk 'NR == 500 { print "nan,1,1"; next } { print }' x.csv >nan.csv
 # shellcheck disable=SC2086
 {
-  expect 4 'no number' processes 3 "$dgc" train $count --data x=nan.csv --staleness free --cluster 'worker=2;ps=1' $save --no-shuffle
+  expect 4 'no number' processes 3 "$dgc" train ${count%% *} --data x=nan.csv --batch 16 --quiet --staleness free --cluster 'worker=2;ps=1' $save --no-shuffle
   shows err 'error: the loss is not a number at step 32: the training ends'
 }
 
