@@ -135,7 +135,7 @@ static enum dgc_status copy_all(struct dgc_session *s, const char *path, bool fi
   texts[(*n)++] = (struct checkpoint_text){"model", arena_strdup(a, s->model->name)};
   add_number(a, texts, n, "seed", s->options.seed);
   add_number(a, texts, n, "towers", s->config.towers);
-  add_number(a, texts, n, "batch", session_batch(s));
+  add_number(a, texts, n, "batch", s->position.batch ? s->position.batch : session_batch(s));
   add_number(a, texts, n, "step", s->position.step);
   add_number(a, texts, n, "epoch", s->position.epoch);
   add_number(a, texts, n, "epoch_batch", s->position.index);
@@ -277,12 +277,6 @@ static enum dgc_status fit_options(struct dgc_session *s, const struct saved *sa
   return session_compile(s);
 }
 
-/* With another batch size, the position in the data is the nearest one behind. A training warns of it. */
-static void fit_position(struct dgc_session *s, const struct saved *saved) {
-  s->position = saved->position;
-  if (s->position.batch) s->position.index = s->position.index * s->position.batch / session_batch(s);
-}
-
 /* What only training needs, so that the weights of other programs do without: an optimizer's state, and `step`. */
 static bool may_start_anew(const struct dgc_session *s, const char *name) {
   const struct node *n = variable_of(s, name);
@@ -378,7 +372,7 @@ static enum dgc_status restore_from(struct dgc_session *s, const struct checkpoi
     undo_restore(&before);
   else {
     if (saved.ours) words_restore(s, c, false);
-    fit_position(s, &saved);
+    s->position = saved.position;
     s->best = saved.best;
     s->restored = true;
     make_own(s, path);

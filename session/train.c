@@ -462,18 +462,27 @@ static void say_undumped(const struct training *t) {
                  file, (long long)from + 1, (long long)to);
 }
 
+/* With another batch size, the position in the data is the nearest one behind. */
+static void fit_position(struct dgc_session *s, int64_t batch) {
+  struct position *p = &s->position;
+  if (p->batch && p->batch != batch) {
+    if (s->restored)
+      diag_warning(&s->diags, LOC_NONE,
+                   "the checkpoint was made with batches of %lld rows, and now they have %lld",
+                   (long long)p->batch, (long long)batch);
+    p->index = p->index * p->batch / batch;
+  }
+  p->batch = batch;
+}
+
 static enum dgc_status train_over(struct training *t) {
   struct dgc_session *s = t->s;
+  fit_position(s, session_batch(s));
   struct loader_options lo = {.batch = session_batch(s),
                               .shuffle = !s->options.no_shuffle,
                               .seed = (uint64_t)s->options.seed,
                               .epoch = s->position.epoch,
                               .index = s->position.index};
-  if (s->restored && s->position.batch && s->position.batch != lo.batch)
-    diag_warning(&s->diags, LOC_NONE,
-                 "the checkpoint was made with batches of %lld rows, and now they have %lld",
-                 (long long)s->position.batch, (long long)lo.batch);
-  s->position.batch = lo.batch;
   t->first_step = t->saved_step = s->begun = s->position.step;
   if (t->data->rows == 0) return session_fail(s, DGC_INPUT, "no rows to train on");
   if (s->free) session_free_loader(s, &lo);

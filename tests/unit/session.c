@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/session.h"
 
+#include "tests/support/scratch.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,6 +29,9 @@ float x[ROWS * 3], y[ROWS];
 
 int fill(void **state) {
   (void)state;
+  static bool there;
+  if (!there && !scratch_enter()) return -1;
+  there = true;
   for (int i = 0; i < ROWS * 3; i++) x[i] = (float)(i % 5) / 5;
   for (int i = 0; i < ROWS; i++) y[i] = x[3 * i] - x[3 * i + 1];
   return 0;

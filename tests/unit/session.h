@@ -10,7 +10,7 @@ enum { ROWS = 7 };
 extern const char small_model[];
 extern float x[ROWS * 3], y[ROWS];
 
-/* Fills x and y, as cmocka's setup of a group. */
+/* Fills x and y, and goes to a folder that is gone with the test, as cmocka's setup of a group. */
 int fill(void **state);
 /* A new session with the model; the caller destroys it. */
 struct dgc_session *open_with(const char *devices, const char *towers);

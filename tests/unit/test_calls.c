@@ -43,8 +43,8 @@ static bool listen(void *user, const struct dgc_progress *p) {
 
 static void calls_from_progress(void **state) {
   (void)state;
-  char xs[] = "/tmp/dgc-session-x-XXXXXX", ys[] = "/tmp/dgc-session-y-XXXXXX", option[64];
-  char path[] = "/tmp/dgc-session-XXXXXX";
+  char xs[] = "x-XXXXXX", ys[] = "y-XXXXXX", option[64];
+  char path[] = "file-XXXXXX";
   const struct dgc_metric *metrics;
   int count, fd = mkstemp(path);
   float kernel[15], saved[15];
@@ -167,7 +167,7 @@ static void fail_each(const char *on, enum dgc_status (*call)(struct dgc_session
 
 static enum dgc_status one_batch(struct dgc_session *s) { return run(s, "train", ROWS, NULL); }
 
-static char x_path[] = "/tmp/dgc-session-x-XXXXXX", y_path[] = "/tmp/dgc-session-y-XXXXXX";
+static char x_path[] = "x-XXXXXX", y_path[] = "y-XXXXXX";
 
 static enum dgc_status give_data(struct dgc_session *s, const char *option) {
   char value[64];
@@ -196,7 +196,7 @@ static bool shows(struct dgc_session *s, const char *text) { return strstr(dgc_m
 /* One call answers one request: a training with the steps that it has done, all else without results. */
 static void stopped(void **state) {
   (void)state;
-  char path[] = "/tmp/dgc-session-XXXXXX";
+  char path[] = "file-XXXXXX";
   float kernel[15], other[15];
   int fd = mkstemp(path);
   assert_true(fd >= 0);
@@ -220,7 +220,7 @@ static void stopped(void **state) {
   dgc_set(s, "checkpoint", path);
   dgc_on_progress(s, stop, s);
   assert_int_equal(training(s), DGC_STOPPED);
-  assert_true(shows(s, "stopped after step 3, saved: --resume /tmp/dgc-session-"));
+  assert_true(shows(s, "stopped after step 3, saved: --resume file-"));
   assert_int_equal(dgc_read(s, "h.kernel", kernel, sizeof kernel), DGC_OK);
   dgc_destroy(s);
 

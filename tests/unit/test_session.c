@@ -104,7 +104,7 @@ static void variables(void **state) {
 /* Ten steps are five, a checkpoint, and five more on other devices. */
 static void checkpoints(void **state) {
   (void)state;
-  char path[] = "/tmp/dgc-session-XXXXXX";
+  char path[] = "file-XXXXXX";
   int fd = mkstemp(path);
   assert_true(fd >= 0);
   close(fd);
@@ -143,7 +143,7 @@ static void checkpoint_that_does_not_fit(void **state) {
                              "  var v : f32[hidden, 1] = normal()\n"
                              "  train mean(square(x @ w @ v - y)) with sgd(0.1)\n"
                              "}\n";
-  char path[] = "/tmp/dgc-session-XXXXXX";
+  char path[] = "file-XXXXXX";
   int fd = mkstemp(path);
   assert_true(fd >= 0);
   close(fd);
@@ -188,7 +188,7 @@ static void weights_alone(void **state) {
                                 "  var w : f32[3, 1] = normal()\n"
                                 "  train mean(square(x @ w - y)) with adam(rate = 0.1)\n"
                                 "}\n";
-  char path[] = "/tmp/dgc-session-XXXXXX";
+  char path[] = "file-XXXXXX";
   const char *name;
   float after[2][3];
   int fd = mkstemp(path);
@@ -285,7 +285,7 @@ static void files_of_a_text(void **state) {
                              "  train mean(x @ w) with sgd(rate = 0.1)\n"
                              "  data train { x = \"x.npy\" }\n"
                              "}\n";
-  char folder[] = "/tmp/dgc_session_XXXXXX", fresh[64], file[64], name[64];
+  char folder[] = "folder-XXXXXX", fresh[64], file[64], name[64];
   (void)state;
   assert_non_null(mkdtemp(folder));
   snprintf(fresh, sizeof fresh, "%s/XXXXXX", folder);
@@ -318,7 +318,7 @@ static void one_file(void **state) {
                              "  train mean(x @ w) with sgd(rate = 0.1)\n"
                              "  predict p = x @ w\n"
                              "}\n";
-  char folder[] = "/tmp/dgc_session_XXXXXX", fresh[64], data[64], model[64], given[80], output[80], other[96];
+  char folder[] = "folder-XXXXXX", fresh[64], data[64], model[64], given[80], output[80], other[96];
   (void)state;
   assert_non_null(mkdtemp(folder));
   snprintf(fresh, sizeof fresh, "%s/XXXXXX", folder);
@@ -362,6 +362,45 @@ static void one_file(void **state) {
   rmdir(folder);
 }
 
+/* The steps that are left of an epoch when its first ones have been done with batches of another size. */
+static bool count_steps(void *user, const struct dgc_progress *p) {
+  *(int64_t *)user = p->total_steps;
+  return true;
+}
+
+static void another_batch(void **state) {
+  (void)state;
+  for (int restored = 0; restored < 2; restored++) {
+    char xs[] = "x-XXXXXX", ys[] = "y-XXXXXX", path[] = "file-XXXXXX", option[64];
+    int64_t steps = 0;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    write_npy(xs, x, 3);
+    write_npy(ys, y, 1);
+    struct dgc_session *s = open_with("cpu:0", "1");
+    for (int often = 0; often < 2; often++) {
+      if (often && restored) {
+        assert_int_equal(dgc_save(s, path), DGC_OK);
+        dgc_destroy(s);
+        s = open_with("cpu:0", "1");
+        assert_int_equal(dgc_restore(s, path), DGC_OK); /* and then learns of its batches */
+      }
+      snprintf(option, sizeof option, "x=%s", xs);
+      assert_int_equal(dgc_set(s, "data", option), DGC_OK);
+      snprintf(option, sizeof option, "y=%s", ys);
+      assert_int_equal(dgc_set(s, "data", option), DGC_OK);
+      assert_int_equal(dgc_set(s, "batch", often ? "1" : "3"), DGC_OK);
+      assert_int_equal(dgc_set(s, "steps", often ? "100" : "1"), DGC_OK);
+      assert_int_equal(dgc_set(s, "epochs", "1"), DGC_OK);
+      dgc_on_progress(s, count_steps, &steps);
+      assert_int_equal(dgc_train(s), DGC_OK);
+      assert_int_equal(steps, often ? 1 + ROWS - 3 : 1);
+    }
+    dgc_destroy(s);
+  }
+}
+
 static int opened(int events) {
   char all[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
   ssize_t bytes = read(events, all, sizeof all);
@@ -378,8 +417,7 @@ static int opened(int events) {
 static void evaluation_data(void **state) {
   (void)state;
   for (int often = 0; often < 2; often++) {
-    char xs[] = "/tmp/dgc-session-x-XXXXXX", ys[] = "/tmp/dgc-session-y-XXXXXX",
-         evaluated[] = "/tmp/dgc-session-e-XXXXXX", option[64];
+    char xs[] = "x-XXXXXX", ys[] = "y-XXXXXX", evaluated[] = "e-XXXXXX", option[64];
     struct dgc_session *s = open_with("cpu:0", "1");
     write_npy(xs, x, 3);
     write_npy(ys, y, 1);
@@ -412,7 +450,7 @@ int main(void) {
       cmocka_unit_test(weights_alone),   cmocka_unit_test(misuse),
       cmocka_unit_test(classes),         cmocka_unit_test(sessions_in_threads),
       cmocka_unit_test(files_of_a_text), cmocka_unit_test(one_file),
-      cmocka_unit_test(evaluation_data),
+      cmocka_unit_test(another_batch),   cmocka_unit_test(evaluation_data),
   };
   return cmocka_run_group_tests(tests, fill, NULL);
 }

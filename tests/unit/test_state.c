@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State that towers have of their own, through a session: what is read, saved, written and taken to other towers. */
 #include "include/dgc.h"
+#include "tests/support/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +97,7 @@ static void checkpoints(void **state) {
                 {"cpu:0-1", "2", "central_storage", 2},
                 {"cpu:0-2", "3", "mirrored", 3},
                 {"cpu:0-3", "8", "round_robin", 4}}; /* four towers have no row */
-  char path[] = "/tmp/dgc-state-XXXXXX";
+  char path[] = "file-XXXXXX";
   int file = mkstemp(path);
   assert_true(file >= 0);
   close(file);
@@ -133,9 +134,14 @@ static void other_towers(void **state) {
   dgc_destroy(s);
 }
 
+static int begin(void **state) {
+  (void)state;
+  return scratch_enter() ? 0 : -1;
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(copies_have_no_names),
                                             cmocka_unit_test(reading_and_writing),
                                             cmocka_unit_test(checkpoints), cmocka_unit_test(other_towers)};
-  return cmocka_run_group_tests_name("state", tests, NULL, NULL);
+  return cmocka_run_group_tests_name("state", tests, begin, NULL);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A folder for what a test writes, which is gone with it, whatever assertion fails. */
+#ifndef TESTS_SUPPORT_SCRATCH_H
+#define TESTS_SUPPORT_SCRATCH_H
+
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char scratch_path[] = "/tmp/dgc-test-XXXXXX";
+static pid_t scratch_owner;
+
+static inline int scratch_remove_one(const char *path, const struct stat *s, int kind, struct FTW *at) {
+  (void)s, (void)kind, (void)at;
+  return remove(path);
+}
+
+static inline void scratch_remove(void) {
+  if (getpid() == scratch_owner) nftw(scratch_path, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Makes it, and goes there. */
+static inline bool scratch_enter(void) {
+  scratch_owner = getpid();
+  return mkdtemp(scratch_path) && atexit(scratch_remove) == 0 && chdir(scratch_path) == 0;
+}
+
+#endif
