@@ -10,7 +10,7 @@
 #define DGC_RUNTIME_EXEC_H
 
 #include "runtime/backend.h"
-#include "runtime/buffer.h"
+#include "runtime/store.h"
 #include "runtime/workers.h"
 
 struct exec;

@@ -4,7 +4,7 @@
 #define DGC_RUNTIME_EXEC_INTERNAL_H
 
 #include "runtime/backend.h"
-#include "runtime/buffer.h"
+#include "runtime/store.h"
 #include "runtime/workers.h"
 
 #include <stdalign.h>

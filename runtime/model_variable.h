@@ -4,7 +4,7 @@
 #ifndef DGC_RUNTIME_MODEL_VARIABLE_H
 #define DGC_RUNTIME_MODEL_VARIABLE_H
 
-#include "runtime/buffer.h"
+#include "runtime/store.h"
 #include "runtime/checkpoint.h"
 
 struct model_variable {

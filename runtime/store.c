@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variables of a session and the arenas of its devices. */
-#include "runtime/buffer.h"
+#include "runtime/store.h"
 
 #include "base/map.h"
 #include "runtime/host_memory.h"

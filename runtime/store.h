@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory that outlives plans: the variables of a session by name, and one arena per device. */
-#ifndef DGC_RUNTIME_BUFFER_H
-#define DGC_RUNTIME_BUFFER_H
+#ifndef DGC_RUNTIME_STORE_H
+#define DGC_RUNTIME_STORE_H
 
 #include "runtime/engines.h"
 
