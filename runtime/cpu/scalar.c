@@ -196,6 +196,15 @@ static LLVMValueRef shift(struct emit *e, enum sop op, enum dtype d, LLVMValueRe
   return llvm.BuildAShr(e->builder, a, count, "");
 }
 
+/* Of two lanes each the second: those of `first` at even places, of `second` at odd ones. Shifts and masks would be the
+ * same instructions, but LLVM asks for each where their bits come from, through all that they are computed from. */
+static LLVMValueRef high_lanes(struct emit *e, LLVMValueRef first, LLVMValueRef second, int lanes) {
+  LLVMTypeRef index = llvm.Int32TypeInContext(e->context);
+  LLVMValueRef lane[KERNEL_LANES];
+  for (int i = 0; i < lanes; i++) lane[i] = llvm.ConstInt(index, (unsigned)(i % 2 ? lanes + i : i + 1), 0);
+  return llvm.BuildShuffleVector(e->builder, first, second, llvm.ConstVector(lane, (unsigned)lanes), "");
+}
+
 /* Two lanes at a time are one of 64 bits: what vectors multiply, and what LLVM has nothing to find out about. */
 static LLVMValueRef mulhi_of_pairs(struct emit *e, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef ir = e->builder;
@@ -206,9 +215,8 @@ static LLVMValueRef mulhi_of_pairs(struct emit *e, LLVMValueRef a, LLVMValueRef 
   LLVMValueRef first = llvm.BuildMul(ir, llvm.BuildAnd(ir, x, low, ""), llvm.BuildAnd(ir, y, low, ""), "");
   LLVMValueRef second =
       llvm.BuildMul(ir, llvm.BuildLShr(ir, x, half, ""), llvm.BuildLShr(ir, y, half, ""), "");
-  LLVMValueRef high = llvm.BuildAnd(ir, second, emit_const(e, DT_I64, ~(uint64_t)UINT32_MAX, pairs), "");
-  LLVMValueRef both = llvm.BuildOr(ir, llvm.BuildLShr(ir, first, half, ""), high, "");
-  return llvm.BuildBitCast(ir, both, llvm.TypeOf(a), "");
+  return high_lanes(e, llvm.BuildBitCast(ir, first, llvm.TypeOf(a), ""),
+                    llvm.BuildBitCast(ir, second, llvm.TypeOf(a), ""), 2 * pairs);
 }
 
 static LLVMValueRef mulhi(struct emit *e, LLVMValueRef a, LLVMValueRef b) {
