@@ -127,6 +127,9 @@ struct backend {
    * compiled once only. Where it leaves out[i] NULL, or without it, prepare is given the kernel's steps. */
   bool (*compile)(void *self, const struct kernel *const *kernels, int count, kernel_fn **out,
                   struct diags *d);
+  /* (optional) Begins to compile what compile will be asked for, while the caller does something else. What is wrong
+   * with it compile reports. */
+  void (*foresee)(void *self, const struct kernel *const *kernels, int count);
   /* Fills in a KERNEL (see compile), LEAF or MODULE step of `device`: kind, call and state, which lives in `a` or
    * with the backend; with `host`, pieces instead where several threads may do the step together. `args` are set
    * already; addresses stand in them by the first run, and may change between runs. */

@@ -8,10 +8,12 @@
 #include "runtime/pieces.h"
 
 struct compiled;
-struct exec;
 
-/* Compiles what the devices of this process run, each backend what its own do, in e's arena. NULL after an error. */
-struct compiled *compile_kernels(const struct exec *e, struct diags *d);
+/* Compiles what the devices of this process run, each backend what its own do, in `a`. NULL after an error. */
+struct compiled *compile_kernels(struct arena *a, const struct engines *engines, const struct plan *p,
+                                 struct diags *d);
+/* Begins to, where a backend can, while the caller does something else: what is compiled later finds it. */
+void foresee_kernels(const struct engines *engines, const struct plan *p);
 /* The code of a kernel of the plan for the devices of a backend; NULL: it compiles none beforehand. */
 kernel_fn *compiled_kernel(const struct compiled *c, const struct opened *o, const struct kernel *kernel);
 /* A step whose kernel was compiled in segments, as pieces; NULL: it is none such. */

@@ -493,7 +493,7 @@ static bool load(struct exec *e, struct diags *d) {
   if (e->transport) exec_make_outlets(e);
   struct loading l = {.e = e, .diags = d};
   find_async(e);
-  l.compiled = compile_kernels(e, d);
+  l.compiled = compile_kernels(e->arena, e->engines, p, d);
   return l.compiled && load_queues(&l) && exec_load_rendezvous(e, &l.rendezvous, d) && load_lanes(&l) &&
          finish(e, d) && load_constants(e, d) && exec_bind(e, d);
 }

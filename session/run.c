@@ -17,6 +17,7 @@
 #include "planner/planner.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_writer.h"
+#include "runtime/compiled.h"
 #include "runtime/data/pipe.h"
 #include "runtime/devices.h"
 #include "runtime/model_variable.h"
@@ -288,31 +289,18 @@ static enum dgc_status build_plan(struct dgc_session *s, struct loaded *l) {
   if (s->options.verify_each)
 #endif
     if (!plan_verify(p, &s->diags)) return DGC_RUNTIME;
-  /* Where each process has planned its own part, what that comes from is the same. */
-  const struct graph *same = p->part ? session_source(s, s->call, l->kind, l->batch) : g;
-  enum dgc_status status = agree_on_plan(s, same, p);
-  if (status) return status;
   l->graph = g;
   l->plan = p;
-  l->exec = exec_load(p, s->engines, s->store, s->workers, &s->diags);
-  if (!l->exec) return DGC_RUNTIME;
-  if (exec_set_limit(l->exec, (int)s->options.timeout, &s->diags)) return DGC_OK;
-  exec_unload(l->exec);
-  return DGC_RUNTIME;
+  return DGC_OK;
 }
 
-enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
-                             struct loaded **out) {
-  if (kind == ENTRY_TRAIN && s->free)
-    return session_fail(s, DGC_USAGE, "staleness: free is for dgc train over files, not for single steps");
-  if (!s->store || s->moves) { /* options were changed while it was running */
-    enum dgc_status status = session_ready(s, kind);
-    if (status) return status;
-  }
+/* The entry for this batch size, planned if it is not there yet; it stands first then. */
+static enum dgc_status find_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
+                                 struct loaded **out) {
   for (struct loaded **p = &s->plans; *p; p = &(*p)->next) {
     struct loaded *l = *p;
     if (l->kind != kind || l->batch != batch) continue;
-    *p = l->next; /* the one in use stands first */
+    *p = l->next;
     l->next = s->plans;
     s->plans = *out = l;
     return DGC_OK;
@@ -329,6 +317,47 @@ enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_
   l->next = s->plans;
   s->plans = *out = l;
   return DGC_OK;
+}
+
+static enum dgc_status load_plan(struct dgc_session *s, struct loaded *l) {
+  const struct plan *p = l->plan;
+  /* Where each process has planned its own part, what that comes from is the same. */
+  const struct graph *same = p->part ? session_source(s, s->call, l->kind, l->batch) : l->graph;
+  enum dgc_status status = agree_on_plan(s, same, p);
+  if (status) return status;
+  struct exec *e = exec_load(p, s->engines, s->store, s->workers, &s->diags);
+  if (!e) return DGC_RUNTIME;
+  if (exec_set_limit(e, (int)s->options.timeout, &s->diags)) {
+    l->exec = e;
+    return DGC_OK;
+  }
+  exec_unload(e);
+  return DGC_RUNTIME;
+}
+
+enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch,
+                             struct loaded **out) {
+  if (kind == ENTRY_TRAIN && s->free)
+    return session_fail(s, DGC_USAGE, "staleness: free is for dgc train over files, not for single steps");
+  if (!s->store || s->moves) { /* options were changed while it was running */
+    enum dgc_status status = session_ready(s, kind);
+    if (status) return status;
+  }
+  enum dgc_status status = find_plan(s, kind, batch, out);
+  return status || (*out)->exec ? status : load_plan(s, *out);
+}
+
+enum dgc_status session_foresee(struct dgc_session *s, enum entry_kind kind) {
+  enum entry_kind kinds[] = {ENTRY_INIT, kind};
+  enum dgc_status status = session_need(s, kind);
+  if (!status) status = session_open(s);
+  if (s->initialised || s->free || !entry_there(s, ENTRY_INIT)) return status;
+  for (int i = 0; !status && i < 2; i++) {
+    struct loaded *l;
+    status = find_plan(s, kinds[i], session_batch(s), &l);
+    if (!status) foresee_kernels(s->engines, l->plan);
+  }
+  return status;
 }
 
 enum dgc_status session_run_exec(struct dgc_session *s, const struct plan_run *r) {

@@ -39,6 +39,9 @@ bool session_training_ended(struct dgc_session *s);
 enum dgc_status session_init(struct dgc_session *s);
 /* Everything an entry needs to run but its plan. */
 enum dgc_status session_ready(struct dgc_session *s, enum entry_kind kind);
+/* Where there are no first values yet: plans these and an entry of the batch that the session has, and begins to
+ * compile both, so that no core waits for the one before it has the other. */
+enum dgc_status session_foresee(struct dgc_session *s, enum entry_kind kind);
 /* The entry for this batch size, compiled if it is not there yet. It is the session's. */
 enum dgc_status session_plan(struct dgc_session *s, enum entry_kind kind, int64_t batch, struct loaded **out);
 /* One run of a plan whose inputs are written. */

@@ -549,6 +549,7 @@ static enum dgc_status train(struct dgc_session *s) {
     status = session_fail(s, DGC_USAGE,
                           "dump-batch: with staleness free no process knows which step reads a batch");
   if (!status) status = session_may_save(s);
+  if (!status) status = session_foresee(s, ENTRY_TRAIN);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status) status = session_init_from(s);
   if (!status && s->free) status = session_free_allowed(s);

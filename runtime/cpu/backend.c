@@ -43,6 +43,11 @@ static bool cpu_compile(void *self, const struct kernel *const *kernels, int cou
   return cpu_jit_compile(cpu->jit, kernels, count, out, d);
 }
 
+static void cpu_foresee(void *self, const struct kernel *const *kernels, int count) {
+  struct cpu *cpu = self;
+  cpu_jit_foresee(cpu->jit, kernels, count);
+}
+
 static cpu_leaf_fn *const leaves[OP_COUNT] = {
 #define OP(name, spread)
 #define LEAF(name, spread)   [OP_##name] = cpu_leaf_##name,
@@ -128,6 +133,7 @@ const struct backend backend_cpu = {
     .portable_bits = cpu_portable_bits,
     .bf16_units = cpu_bf16_units,
     .compile = cpu_compile,
+    .foresee = cpu_foresee,
     .prepare = cpu_prepare,
     .finish = cpu_finish,
     .emit = cpu_emit,

@@ -31,19 +31,31 @@ struct code {
   const int *requests;
   int count;
 };
-void code_dispose(struct code *c);
 
-/* Fills in `host`; its texts live in `a`. False and an error if it cannot be told without LLVM, which fails. */
+/* Fills in `host`; its texts live in `a`, which is its alone: threads that generate code use it. False and an error if
+ * it cannot be told without LLVM, which fails. */
 bool codegen_host(struct arena *a, struct host *host, struct diags *d);
 /* Loads LLVM, if there is room for it. */
 bool codegen_load(struct diags *d);
 /* LLVM and its code generator for the host: loaded when code is not in the cache, or if asked. */
 bool codegen_start(struct host *host, struct diags *d);
 
-/* Object files that hold all requests; their number is returned, -1 after an error. `out` has room for one per
- * request, zeroed; the caller disposes of all, also after an error. `*cached` counts the requests whose code
- * came from the cache. */
-int codegen(struct arena *a, struct host *host, const struct request *requests, int n, struct code *out,
-            int *cached, struct diags *d);
+/* Object files that hold all requests of one codegen_add. */
+struct made {
+  const struct request *requests;
+  struct code *code;
+  int count, cached; /* files; requests whose code came from the cache */
+};
+
+/* Code that is being made: what is not in the cache by other threads from when codegen_add returns, and by the caller,
+ * too, in codegen_end, which waits for all. It is false after an error. Requests stay as they are until
+ * codegen_dispose, with which all that was made goes; before codegen_end it ends what was begun. NULL is allowed. */
+struct codegen;
+struct codegen *codegen_create(struct host *host);
+void codegen_add(struct codegen *w, const struct request *requests, int n);
+bool codegen_end(struct codegen *w, struct diags *d);
+/* What the codegen_add of this number asked for, from 0 on; NULL: there were no more. */
+const struct made *codegen_made(const struct codegen *w, int number);
+void codegen_dispose(struct codegen *w);
 
 #endif

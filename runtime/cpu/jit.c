@@ -15,6 +15,8 @@ struct jit_kernel {
   struct kernel kernel; /* a copy that lives as long as the JIT */
   const char *symbol;
   kernel_fn *fn;
+  bool begun; /* its code is being made: */
+  struct jit_kernel *next_begun;
   struct jit_kernel *next; /* of its bucket */
 };
 
@@ -36,6 +38,8 @@ struct cpu_jit {
   pthread_mutex_t lock;
   struct host host;
   struct jit_object *loaded;
+  struct codegen *work; /* NULL: nothing is begun */
+  struct jit_kernel *begun;
   LLVMOrcLLJITRef orc; /* NULL before it is needed */
   struct jit_kernel *bucket[BUCKETS];
   struct jit_tile *tiles;
@@ -56,7 +60,9 @@ struct cpu_jit *cpu_jit_create(struct diags *d) {
   struct arena *a = arena_create_guarded(&guard);
   struct cpu_jit *jit = arena_new(a, struct cpu_jit);
   jit->arena = a;
-  bool ok = codegen_host(a, &jit->host, d);
+  struct arena *host = arena_create();
+  arena_keep(a, host);
+  bool ok = codegen_host(host, &jit->host, d);
   arena_unguard(&guard);
   if (!ok) {
     arena_destroy(a);
@@ -68,6 +74,7 @@ struct cpu_jit *cpu_jit_create(struct diags *d) {
 
 void cpu_jit_destroy(struct cpu_jit *jit) {
   if (jit == NULL) return;
+  codegen_dispose(jit->work);
   for (struct jit_object *l = jit->loaded; l != NULL; l = l->next) object_unload(l->object);
   if (jit->orc) llvm.ConsumeError(llvm.OrcDisposeLLJIT(jit->orc));
   pthread_mutex_destroy(&jit->lock);
@@ -141,71 +148,111 @@ static struct jit_kernel *entry_of(struct cpu_jit *jit, const struct kernel *k) 
   return *slot = e; /* at last: memory may run out before */
 }
 
-struct codes {
-  struct code *code;
-  int n;
-};
-
-static void undo_codes(void *argument) {
-  const struct codes *all = argument;
-  for (int i = 0; i < all->n; i++) code_dispose(&all->code[i]);
+/* Notes the entries of the kernels in `entry`; `fresh` are those that nobody has begun to compile. */
+static int note_entries(struct cpu_jit *jit, const struct kernel *const *kernels, int n,
+                        struct jit_kernel **entry, struct jit_kernel **fresh, int64_t *known) {
+  int nfresh = 0;
+  for (int i = 0; i < n; i++) {
+    struct jit_kernel *e = entry[i] = entry_of(jit, kernels[i]);
+    bool here = e->fn != NULL;
+    for (int f = 0; f < nfresh && !here; f++) here = fresh[f] == e;
+    *known += here;
+    if (!here && !e->begun) fresh[nfresh++] = e;
+  }
+  return nfresh;
 }
 
-/* A failed compilation leaves entries without a function: they are tried again by the next call, under a new
- * symbol, as the linker may know the old one. */
-static bool compile_fresh(struct cpu_jit *jit, struct jit_kernel **fresh, int n, struct arena *scratch,
-                          struct diags *d) {
-  double start = clock_seconds();
-  struct request *requests = arena_new_array(scratch, (size_t)n, struct request);
-  struct codes all = {arena_new_array(scratch, (size_t)n, struct code), n};
-  struct arena_guard guard;
+static void begin(struct cpu_jit *jit, struct jit_kernel *const *fresh, int n) {
+  if (n == 0) return;
+  struct request *requests = arena_new_array(jit->arena, (size_t)n, struct request);
   for (int i = 0; i < n; i++) requests[i] = (struct request){&fresh[i]->kernel, fresh[i]->symbol};
-  arena_guard(&guard, undo_codes, &all);
-  int cached = 0, nobjects = codegen(scratch, &jit->host, requests, n, all.code, &cached, d);
-  bool ok = nobjects >= 0;
-  struct jit_kernel **held = arena_new_array(scratch, (size_t)n, struct jit_kernel *);
-  for (int i = 0; ok && i < nobjects; i++) {
-    const struct code *c = &all.code[i];
-    for (int k = 0; k < c->count; k++) held[k] = fresh[c->requests[k]];
-    ok = link_code(jit, &all.code[i], held, c->count, d);
+  if (jit->work == NULL) jit->work = codegen_create(&jit->host);
+  codegen_add(jit->work, requests, n);
+  for (int i = 0; i < n; i++) {
+    fresh[i]->begun = true;
+    fresh[i]->next_begun = jit->begun;
+    jit->begun = fresh[i];
   }
+}
+
+/* The entries of an object get their functions. */
+static bool link_object(struct cpu_jit *jit, const struct made *m, struct code *c, struct arena *scratch,
+                        struct diags *d) {
+  struct jit_kernel **held = arena_new_array(scratch, (size_t)c->count, struct jit_kernel *);
+  for (int i = 0; i < c->count; i++) held[i] = entry_of(jit, m->requests[c->requests[i]].kernel);
+  return link_code(jit, c, held, c->count, d);
+}
+
+static bool link_all(struct cpu_jit *jit, struct codegen *work, struct arena *scratch, struct diags *d) {
+  const struct made *m;
+  bool ok = codegen_end(work, d);
+  for (int part = 0; ok && (m = codegen_made(work, part)) != NULL; part++) {
+    for (int i = 0; ok && i < m->count; i++) {
+      ok = link_object(jit, m, &m->code[i], scratch, d);
+      jit->compiled += m->code[i].count;
+    }
+    jit->compiled -= m->cached;
+    jit->cached += m->cached;
+  }
+  return ok;
+}
+
+static void undo_work(void *work) { codegen_dispose(work); }
+
+/* Whatever comes, nothing is begun then. A failed compilation leaves entries without a function: they are tried again
+ * by the next call, under a new symbol, as the linker may know the old one. */
+static bool end(struct cpu_jit *jit, struct arena *scratch, struct diags *d) {
+  struct arena_guard guard;
+  struct codegen *work = jit->work;
+  struct jit_kernel *all = jit->begun;
+  jit->work = NULL;
+  jit->begun = NULL;
+  for (struct jit_kernel *e = all; e; e = e->next_begun) e->begun = false;
+  arena_guard(&guard, undo_work, work);
+  bool ok = link_all(jit, work, scratch, d);
   arena_unguard(&guard);
-  undo_codes(&all);
-  for (int i = 0; !ok && i < n; i++) {
-    fresh[i]->fn = NULL;
-    fresh[i]->symbol = arena_printf(jit->arena, "%s_again", fresh[i]->symbol);
+  codegen_dispose(work);
+  for (struct jit_kernel *e = all; e && !ok; e = e->next_begun) {
+    e->fn = NULL;
+    e->symbol = arena_printf(jit->arena, "%s_again", e->symbol);
   }
-  jit->seconds += clock_seconds() - start;
-  if (ok) jit->compiled += n - cached, jit->cached += cached;
   return ok;
 }
 
 static void undo_lock(void *lock) { pthread_mutex_unlock(lock); }
 
-bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
-                     struct diags *d) {
-  struct arena_guard guard, locked;
+/* Begins what nobody has begun; if `out` is there, ends all that is. */
+static bool compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
+                    struct diags *d) {
+  struct arena_guard guard;
   struct arena *scratch = arena_create_guarded(&guard);
   struct jit_kernel **entry = arena_new_array(scratch, (size_t)n, struct jit_kernel *);
   struct jit_kernel **fresh = arena_new_array(scratch, (size_t)n, struct jit_kernel *);
-  int nfresh = 0;
-  pthread_mutex_lock(&jit->lock);
-  arena_guard(&locked, undo_lock, &jit->lock);
-  for (int i = 0; i < n; i++) {
-    entry[i] = entry_of(jit, kernels[i]);
-    bool known = entry[i]->fn != NULL;
-    for (int f = 0; f < nfresh && !known; f++) known = fresh[f] == entry[i];
-    if (known)
-      jit->reused++;
-    else
-      fresh[nfresh++] = entry[i];
-  }
-  bool ok = nfresh == 0 || compile_fresh(jit, fresh, nfresh, scratch, d);
-  for (int i = 0; i < n; i++) out[i] = entry[i]->fn;
-  arena_unguard(&locked);
-  pthread_mutex_unlock(&jit->lock);
+  double start = clock_seconds();
+  int64_t known = 0;
+  bool ok = true;
+  begin(jit, fresh, note_entries(jit, kernels, n, entry, fresh, &known));
+  if (out && jit->work) ok = end(jit, scratch, d);
+  for (int i = 0; i < n && out; i++) out[i] = entry[i]->fn;
+  if (out) jit->reused += known;
+  jit->seconds += clock_seconds() - start;
   arena_destroy_guarded(scratch, &guard);
   return ok;
+}
+
+bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
+                     struct diags *d) {
+  struct arena_guard locked;
+  pthread_mutex_lock(&jit->lock);
+  arena_guard(&locked, undo_lock, &jit->lock);
+  bool ok = compile(jit, kernels, n, out, d);
+  arena_unguard(&locked);
+  pthread_mutex_unlock(&jit->lock);
+  return ok;
+}
+
+void cpu_jit_foresee(struct cpu_jit *jit, const struct kernel *const *kernels, int n) {
+  cpu_jit_compile(jit, kernels, n, NULL, NULL);
 }
 
 static bool same_tile(const struct tile *a, const struct tile *b) {

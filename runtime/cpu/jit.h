@@ -18,6 +18,8 @@ void cpu_jit_destroy(struct cpu_jit *jit);
  * its function; all new ones are compiled together. The kernels are copied. */
 bool cpu_jit_compile(struct cpu_jit *jit, const struct kernel *const *kernels, int n, kernel_fn **out,
                      struct diags *d);
+/* Begins to compile kernels, on other threads than the caller's, that cpu_jit_compile will be asked for. */
+void cpu_jit_foresee(struct cpu_jit *jit, const struct kernel *const *kernels, int n);
 
 /* The function of a tile of a matrix product, made once, as long as `jit` lives: NULL until cpu_jit_finish, which makes
  * all that were asked for together. False after an error. */

@@ -47,6 +47,9 @@ if "$dgc" --version --verbose | grep -q LLVM; then
   expect 3 'train without LLVM' "$dgc" train "$samples/digits.dsl" --steps 1 --quiet
   shows err "LLVM cannot be loaded: $DGC_LLVM"
   [ "$(wc -l <err)" = 1 ] && pass || fail 'more than one line'
+  # Kernels of first values and of steps are compiled together: both are planned before the first needs LLVM.
+  expect 3 'planned together' "$dgc" train "$samples/digits.dsl" --steps 1 --quiet --time-passes
+  [ "$(cat out err | grep -c '^fuse ')" = 2 ] && pass || fail 'steps are not planned before first values need LLVM'
   expect 3 'emit without LLVM' "$dgc" compile "$samples/digits.dsl" --emit llvm
   shows err "LLVM cannot be loaded: $DGC_LLVM"
   empty out

@@ -202,6 +202,50 @@ static void compiled_once(void **state) {
   assert_true(out[40] == 7);
 }
 
+/* What was foreseen in two calls is compiled together: when the first is there, so is the second. */
+KERNEL_CALLER static void foreseen(void **state) {
+  enum { COUNT = 12, HALF = COUNT / 2 };
+  struct fixture *f = *state;
+  struct kernel k[COUNT];
+  const struct kernel *list[COUNT];
+  kernel_fn *fn[COUNT];
+  struct cpu_jit_stats stats;
+  for (int i = 0; i < COUNT; i++) {
+    relu_kernel(f->arena, &k[i], i + 0.5);
+    list[i] = &k[i];
+  }
+  cpu_jit_foresee(f->jit, list, HALF + 1);
+  cpu_jit_foresee(f->jit, list + HALF, HALF); /* one of them again */
+  assert_true(cpu_jit_compile(f->jit, list, HALF, fn, &f->diags));
+  cpu_jit_stats(f->jit, &stats);
+  assert_int_equal(stats.compiled + stats.cached, COUNT);
+  assert_int_equal(stats.reused, 0);
+  assert_true(cpu_jit_compile(f->jit, list + HALF, HALF, fn + HALF, &f->diags));
+  cpu_jit_stats(f->jit, &stats);
+  assert_int_equal(stats.compiled + stats.cached, COUNT);
+  assert_int_equal(stats.reused, HALF);
+  for (int i = 0; i < COUNT; i++) {
+    float in[] = {-1, 100}, out[2];
+    fn[i]((void *[]){in, out}, (int64_t[]){2, 1, 1, 0});
+    assert_true(out[0] == (float)i + 0.5F && out[1] == 100);
+  }
+}
+
+/* Nobody asks for it: it ends with the JIT. */
+static void foreseen_in_vain(void **state) {
+  enum { COUNT = 40 };
+  struct fixture *f = *state;
+  const struct kernel *list[COUNT];
+  struct cpu_jit *jit = cpu_jit_create(&f->diags);
+  for (int i = 0; i < COUNT; i++) {
+    struct kernel *k = arena_new(f->arena, struct kernel);
+    relu_kernel(f->arena, k, i + 0.125);
+    list[i] = k;
+  }
+  cpu_jit_foresee(jit, list, COUNT);
+  cpu_jit_destroy(jit);
+}
+
 /* ---- kernels of one shape ---- */
 
 /* y = x (..(x + 1)..) scale + shift, of many instructions. */
@@ -222,23 +266,25 @@ static void long_kernel(struct arena *a, struct kernel *k, float scale, float sh
 static int objects_of(struct fixture *f, const struct kernel *kernels, int n, size_t *bytes) {
   struct host host;
   struct request *requests = arena_new_array(f->arena, (size_t)n, struct request);
-  struct code *code = arena_new_array(f->arena, (size_t)n, struct code);
-  int cached;
   assert_true(codegen_host(f->arena, &host, &f->diags));
   host.cache = NULL;
   for (int i = 0; i < n; i++)
     requests[i] = (struct request){&kernels[i], arena_printf(f->arena, "kernel_%d", i)};
-  int count = codegen(f->arena, &host, requests, n, code, &cached, &f->diags);
+  struct codegen *work = codegen_create(&host);
+  codegen_add(work, requests, n);
+  assert_true(codegen_end(work, &f->diags));
+  const struct made *made = codegen_made(work, 0);
+  int count = made->count;
   *bytes = 0;
   for (int i = 0; i < count; i++) {
-    *bytes += code[i].size;
+    *bytes += made->code[i].size;
 #if defined(__x86_64__) || defined(__aarch64__)
-    struct object *o = object_load(code[i].data, code[i].size);
+    struct object *o = object_load(made->code[i].data, made->code[i].size);
     assert_non_null(o);
     object_unload(o);
 #endif
-    code_dispose(&code[i]);
   }
+  codegen_dispose(work);
   return count;
 }
 
@@ -501,6 +547,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(every_instruction, setup, teardown),
       cmocka_unit_test_setup_teardown(functions_agree, setup, teardown),
       cmocka_unit_test_setup_teardown(compiled_once, setup, teardown),
+      cmocka_unit_test_setup_teardown(foreseen, setup, teardown),
+      cmocka_unit_test_setup_teardown(foreseen_in_vain, setup, teardown),
       cmocka_unit_test_setup_teardown(one_shape, setup, teardown),
       cmocka_unit_test_setup_teardown(tiles_together, setup, teardown),
       cmocka_unit_test_setup_teardown(cache_on_disk, setup, teardown),
