@@ -4,8 +4,8 @@
 #ifndef DGC_RUNTIME_MODEL_VARIABLE_H
 #define DGC_RUNTIME_MODEL_VARIABLE_H
 
-#include "runtime/store.h"
 #include "runtime/checkpoint.h"
+#include "runtime/store.h"
 
 struct model_variable {
   const char *name; /* "h.kernel" */
