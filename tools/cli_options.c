@@ -312,22 +312,22 @@ static void say_pipes(const struct cli *c) {
   }
 }
 
-/* Of an input given twice one file would be read, and no word said of the other. */
-static int check_given(struct cli *c) {
+/* Of an input given twice the last file is read, as of other options the last value counts. */
+static void say_given_twice(const struct cli *c) {
   for (int i = 0; i < c->ngiven; i++) {
     const char *given = c->given[i], *name = strchr(given, '='), *file = name ? strchr(name + 1, '=') : NULL;
     if (!file || (strncmp(given, "--data=", 7) != 0 && strncmp(given, "--eval-data=", 12) != 0)) continue;
     size_t len = (size_t)(file + 1 - given);
     for (int k = 0; k < i; k++) {
       if (strncmp(given, c->given[k], len) != 0) continue;
-      cli_usage(c, "%.*s gives %.*s twice: %s and %s", (int)(name - given), given, (int)(file - name - 1),
-                name + 1, c->given[k] + len, file + 1);
-      fprintf(stderr, "dgc %s: help: files one behind the other are %.*s%s,%s\n", c->verb->name,
-              (int)len - (int)(name + 1 - given), name + 1, c->given[k] + len, file + 1);
-      return DGC_USAGE;
+      fprintf(stderr,
+              "dgc %s: warning: %.*s gives %.*s twice: %s is read, not %s; one behind the other they are "
+              "%.*s%s,%s\n",
+              c->verb->name, (int)(name - given), given, (int)(file - name - 1), name + 1, file + 1,
+              c->given[k] + len, (int)len - (int)(name + 1 - given), name + 1, c->given[k] + len, file + 1);
+      break;
     }
   }
-  return DGC_OK;
 }
 
 int cli_parse(struct cli *c, int argc, char **argv) {
@@ -351,7 +351,7 @@ int cli_parse(struct cli *c, int argc, char **argv) {
     else
       c->words[c->nwords++] = text;
   }
-  if (check_given(c)) return DGC_USAGE;
+  say_given_twice(c);
   say_pipes(c);
   bool by_receipt = c->receipt && strcmp(c->verb->name, "verify") == 0;
   if (!c->help && !by_receipt && !c->lists && c->nwords < wanted)
