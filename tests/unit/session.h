@@ -19,6 +19,6 @@ enum dgc_status run(struct dgc_session *s, const char *entry, int rows, void *co
 /* The loss of the last of so many steps. */
 float loss_after(struct dgc_session *s, int steps);
 /* ROWS rows of f32 as an npy file; `path` is a template of mkstemp. */
-void write_npy(char *path, const float *data, int columns);
+void write_npy(const char *path, const float *data, int columns);
 
 #endif
