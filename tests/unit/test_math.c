@@ -19,6 +19,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define SAMPLES  60000
+#define ROW \
+  64 /* samples at once: one by one the interpreter takes twice as long, and test_kernel compares the two */
 
 static const double special[] = {0.0,
                                  -0.0,
@@ -173,14 +175,16 @@ static struct recorded record(struct arena *a, function1 *f, function2 *g, enum 
   sval x = s_arg(&r.prog, 0, d);
   r.result = f ? f(&r.prog, x) : g(&r.prog, x, s_arg(&r.prog, 1, d));
   assert_int_equal(s_dtype(&r.prog, r.result), d);
-  r.values = arena_new_array(a, (size_t)r.prog.count, uint64_t);
+  r.values = arena_new_array(a, (size_t)r.prog.count * ROW, uint64_t);
   return r;
 }
 
-static double call(struct recorded *r, enum dtype d, double x, double y) {
-  const uint64_t args[] = {bits_of(d, x), bits_of(d, y)};
-  sprog_eval(&r->prog, args, NULL, NULL, r->values);
-  return value_of(d, r->values[r->result]);
+/* Of `n` numbers x, and y where the function has two operands. */
+static void call(struct recorded *r, enum dtype d, int n, const double *x, const double *y, double *out) {
+  uint64_t args[2 * ROW] = {0};
+  for (int i = 0; i < n; i++) args[i] = bits_of(d, x[i]), args[n + i] = bits_of(d, y[i]);
+  sprog_eval_row(&r->prog, n, args, r->values);
+  for (int i = 0; i < n; i++) out[i] = value_of(d, r->values[r->result * n + i]);
 }
 
 static const double bound[] = {[DT_F32] = 2, [DT_F64] = LDBL_MANT_DIG >= 64 ? 4 : 5};
@@ -195,19 +199,37 @@ static void report(const char *name, enum dtype d, const struct recorded *r, str
   assert_true(w.error <= bound[d]);
 }
 
+static int at_most_a_row(int n) { return n < ROW ? n : ROW; }
+
 static void check1(const char *name, function1 *f, long double (*want)(long double)) {
   for (enum dtype d = DT_F32; d <= DT_F64; d++) {
     struct arena *a = arena_create();
     struct recorded r = record(a, f, NULL, d);
     struct worst w = {0};
-    for (int i = 0; i < SAMPLES; i++) {
-      double x = rounded(d, sample(d, i)), got = call(&r, d, x, 0);
-      double error = ulp_error(d, got, want(x));
-      if (error > w.error) w = (struct worst){error, x, 0, got};
+    for (int from = 0; from < SAMPLES; from += ROW) {
+      double x[ROW], got[ROW];
+      int n = at_most_a_row(SAMPLES - from);
+      for (int i = 0; i < n; i++) x[i] = rounded(d, sample(d, from + i));
+      call(&r, d, n, x, x, got);
+      for (int i = 0; i < n; i++) {
+        double error = ulp_error(d, got[i], want(x[i]));
+        if (error > w.error) w = (struct worst){error, x[i], 0, got[i]};
+      }
     }
     report(name, d, &r, w);
     arena_destroy(a);
   }
+}
+
+/* Pair number i: first each special number with each. */
+static void sample2(enum dtype d, int i, double *x, double *y) {
+  const int n = (int)COUNT(special);
+  *x = i < n * n ? special[i / n] : sample(d, i);
+  *y = i < n * n ? special[i % n] : sample(d, i / 8 + n);
+  if (i >= n * n && i % 3 == 0 && fabs(*x) < 1e3) /* for pow: results in range from bases near 1 */
+    *y = (double)(int64_t)next_random() * (d == DT_F32 ? 0x1p-57 : 0x1p-54) / (1e-9 + fabs(log2(fabs(*x))));
+  *x = rounded(d, *x);
+  *y = rounded(d, *y);
 }
 
 static void check2(const char *name, function2 *f, long double (*want)(long double, long double)) {
@@ -215,16 +237,16 @@ static void check2(const char *name, function2 *f, long double (*want)(long doub
     struct arena *a = arena_create();
     struct recorded r = record(a, NULL, f, d);
     struct worst w = {0};
-    const int n = (int)COUNT(special);
-    for (int i = 0; i < SAMPLES + n * n; i++) {
-      double x = i < n * n ? special[i / n] : sample(d, i),
-             y = i < n * n ? special[i % n] : sample(d, i / 8 + n);
-      if (i >= n * n && i % 3 == 0 && fabs(x) < 1e3) /* for pow: results in range from bases near 1 */
-        y = (double)(int64_t)next_random() * (d == DT_F32 ? 0x1p-57 : 0x1p-54) / (1e-9 + fabs(log2(fabs(x))));
-      x = rounded(d, x);
-      y = rounded(d, y);
-      double got = call(&r, d, x, y), error = ulp_error(d, got, want(x, y));
-      if (error > w.error) w = (struct worst){error, x, y, got};
+    const int pairs = SAMPLES + (int)COUNT(special) * (int)COUNT(special);
+    for (int from = 0; from < pairs; from += ROW) {
+      double x[ROW], y[ROW], got[ROW];
+      int n = at_most_a_row(pairs - from);
+      for (int i = 0; i < n; i++) sample2(d, from + i, &x[i], &y[i]);
+      call(&r, d, n, x, y, got);
+      for (int i = 0; i < n; i++) {
+        double error = ulp_error(d, got[i], want(x[i], y[i]));
+        if (error > w.error) w = (struct worst){error, x[i], y[i], got[i]};
+      }
     }
     report(name, d, &r, w);
     arena_destroy(a);
@@ -260,9 +282,15 @@ TWO(atan2) TWO(pow) TWO(hypot) TWO(copysign)
     struct arena *a = arena_create();
     struct recorded r = record(a, hot[k].f, NULL, DT_F32);
     double worst = 0;
-    for (uint64_t bits = k; bits < UINT64_C(1) << 32; bits += 24989) {
-      double x = value_of(DT_F32, bits), error = ulp_error(DT_F32, call(&r, DT_F32, x, 0), hot[k].want(x));
-      if (error > worst) worst = error;
+    for (uint64_t bits = k; bits < UINT64_C(1) << 32;) {
+      double x[ROW], got[ROW];
+      int n = 0;
+      for (; n < ROW && bits < UINT64_C(1) << 32; bits += 24989) x[n++] = value_of(DT_F32, bits);
+      call(&r, DT_F32, n, x, x, got);
+      for (int i = 0; i < n; i++) {
+        double error = ulp_error(DT_F32, got[i], hot[k].want(x[i]));
+        if (error > worst) worst = error;
+      }
     }
     print_message("%-6s f32 sweep: %.3f ulp\n", hot[k].name, worst);
     assert_true(worst <= bound[DT_F32]);
@@ -306,12 +334,16 @@ static void check_moments(enum dtype d, bool normal, uint64_t seed, uint64_t str
   for (int i = 0; i < 4; i++) in[i] = s_arg(&p, i, DT_I64);
   sval r = normal ? m_random_normal(&p, d, in[0], in[1], in[2], in[3])
                   : m_random_uniform(&p, d, in[0], in[1], in[2], in[3]);
-  uint64_t *values = arena_new_array(a, (size_t)p.count, uint64_t);
+  uint64_t *values = arena_new_array(a, (size_t)p.count * ROW, uint64_t);
   double sum = 0, squares = 0, fourth = 0, neighbours = 0, last = 0, mean = normal ? 0 : 0.5;
-  for (uint64_t i = 0; i < N; i++) {
-    const uint64_t args[4] = {seed, stream, 3, i};
-    sprog_eval(&p, args, NULL, NULL, values);
-    double x = value_of(d, values[r]);
+  for (int i = 0; i < N; i++) {
+    if (i % ROW == 0) {
+      uint64_t args[4 * ROW];
+      for (int k = 0; k < ROW; k++)
+        args[k] = seed, args[ROW + k] = stream, args[2 * ROW + k] = 3, args[3 * ROW + k] = (uint64_t)(i + k);
+      sprog_eval_row(&p, ROW, args, values);
+    }
+    double x = value_of(d, values[r * ROW + i % ROW]);
     assert_true(isfinite(x));
     if (!normal) assert_true(x >= 0 && x < 1);
     x -= mean;
