@@ -156,6 +156,14 @@ static void wake_devices(struct async_backend *f) {
   for (int i = 0; i < f->ndevices; i++) pthread_cond_signal(&f->devices[i].come);
 }
 
+/* Those that follow the event and now can. Under the lock. */
+static void wake_followers(struct async_backend *f, const struct event *e) {
+  for (int i = 0; i < f->ndevices; i++) {
+    struct async_device *d = &f->devices[i];
+    if (d->first && d->first->event == e && ready(d, d->first)) pthread_cond_signal(&d->come);
+  }
+}
+
 static void *device_main(void *arg) {
   struct async_device *d = arg;
   struct async_backend *f = d->backend;
@@ -178,13 +186,14 @@ static void *device_main(void *arg) {
     if (w->kind == WORK_MARK) {
       memcpy(w->event->clock[++w->event->done % 4], d->clock, sizeof d->clock);
       d->marks++;
-      wake_devices(f);
+      wake_followers(f, w->event);
     }
     d->busy = false;
     d->arriving -= w->staged != NULL;
+    /* nobody waits for anything else: who is woken takes the lock from those that work */
+    if (!d->first || (w->staged && !d->arriving) || hopeless(f)) pthread_cond_broadcast(&f->done);
     free(w->staged);
     free(w);
-    pthread_cond_broadcast(&f->done);
   }
   pthread_mutex_unlock(&f->lock);
   return NULL;
@@ -209,7 +218,7 @@ static void give(struct async_device *d, const struct work *work) {
   if (w->kind == WORK_FOLLOW) w->turn = w->event->called;
   *d->last = w;
   d->last = &w->next;
-  pthread_cond_signal(&d->come);
+  if (d->first == w && ready(d, w)) pthread_cond_signal(&d->come);
 }
 
 /* What a command does; nothing any more after a failure. */
