@@ -166,6 +166,10 @@ static void rows_are_no_variable(void **state) {
          "write `s <- sum(...)` or `mean(...)`");
 }
 
+/* Sixty steps or more; a trip of a loop takes as long as many of them. */
+#define TEN       " + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1"
+#define LONG_TRIP "h = h" TEN TEN TEN
+
 /* Past the limit of steps there is one error. */
 static void one_error_at_the_limit(void **state) {
   static const char *const uses[] = {
@@ -182,7 +186,7 @@ static void one_error_at_the_limit(void **state) {
         arena_printf(a,
                      "model m() {\n input x : f32[B, 4]\n state s : f32 = 0\n %s\n predict q = x\n}\n"
                      "function g(x : f32[..., K]) { return x }\n"
-                     "function k() {\n h = 0\n for i in 0..1000000 { h = h + 1 }\n return h\n}\n",
+                     "function k() {\n h = 0\n for i in 0..1000000 { " LONG_TRIP " }\n return h\n}\n",
                      uses[i]);
     assert_null(frontend_compile(a, source_make(a, "t.dsl", text, strlen(text)), NULL, &d));
     if (d.nerrors != 1) fail_msg("%s", diags_text(&d, false));
