@@ -118,7 +118,10 @@ static void ranges_are_covered(void **state) {
   assert_in_range(touched, 2950, 3170);
 }
 
+static bool longer;
+
 static void each_run_is_the_same(void **state) {
+  if (!longer) skip();
   struct dgc_bench b;
   static float table[2][ROWS][UNITS];
   struct dgc_session *again = bench(&b), *const both[] = {((const struct measured *)*state)->session, again};
@@ -154,8 +157,10 @@ static void lines_are_the_step(void **state) {
   static const struct {
     const char *devices, *threads;
     int count;
-  } spreads[] = {{"cpu:0", "1", 1}, {"cpu:0-2", "1", 3}, {"cpu:0-1", "2", 2}};
+    bool longer;
+  } spreads[] = {{"cpu:0", "1", 1, true}, {"cpu:0-2", "1", 3, true}, {"cpu:0-1", "2", 2, false}};
   for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
+    if (spreads[k].longer && !longer) continue;
     struct dgc_bench b = {.size = sizeof b};
     struct dgc_session *s = profile(spreads[k].devices, spreads[k].threads, &b);
     double flops = 0, seconds = 0, gradient = 0;
@@ -200,7 +205,9 @@ static void lines_are_the_step(void **state) {
   }
 }
 
-int main(void) {
+/* test_bench [longer] */
+int main(int argc, char **argv) {
+  longer = argc > 1 && strcmp(argv[1], "longer") == 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_said), cmocka_unit_test(ranges_are_covered),
                                      cmocka_unit_test(each_run_is_the_same),
                                      cmocka_unit_test(lines_are_the_step)};
