@@ -27,7 +27,9 @@ struct machine {
   char **memory;          /* of each buffer */
   struct parcel *parcels; /* by message */
   int *const *posts; /* by device: as plan_posts; from then on a message may come. NULL: at their steps */
-  bool rendezvous;   /* no message is gone before it has been received */
+  int **at_post,
+      **next_post; /* by device and step: the receive that is posted there, and the next one; -1: none */
+  bool rendezvous; /* no message is gone before it has been received */
   uint64_t random;
 };
 
@@ -151,15 +153,31 @@ static inline bool machine_message(struct machine *m, const struct step *s) {
 /* What the device posts before its step `pc`. */
 static inline void machine_post(const struct machine *m, int device, int pc) {
   const struct device_plan *dp = &m->p->devices[device];
-  for (int i = pc; m->posts && i < dp->nsteps; i++) {
-    if (dp->steps[i].kind != STEP_RECEIVE || m->posts[device][i] != pc) continue;
+  for (int i = m->posts ? m->at_post[device][pc] : -1; i >= 0; i = m->next_post[device][i]) {
     struct parcel *r = &m->parcels[dp->steps[i].message->number];
     r->posted = machine_at(m, &dp->steps[i].operands[0]);
     machine_arrive(r, dp->steps[i].bytes);
   }
 }
 
+static inline void machine_order_posts(struct machine *m) {
+  m->at_post = arena_new_array(m->arena, (size_t)m->p->ndevices, int *);
+  m->next_post = arena_new_array(m->arena, (size_t)m->p->ndevices, int *);
+  for (int d = 0; d < m->p->ndevices; d++) {
+    const struct device_plan *dp = &m->p->devices[d];
+    int *at = m->at_post[d] = arena_new_array(m->arena, (size_t)dp->nsteps, int);
+    int *next = m->next_post[d] = arena_new_array(m->arena, (size_t)dp->nsteps, int);
+    for (int i = 0; i < dp->nsteps; i++) at[i] = -1;
+    for (int i = dp->nsteps; i-- > 0;) {
+      if (dp->steps[i].kind != STEP_RECEIVE) continue;
+      next[i] = at[m->posts[d][i]];
+      at[m->posts[d][i]] = i;
+    }
+  }
+}
+
 static inline void machine_begin(struct machine *m) {
+  if (m->posts) machine_order_posts(m);
   m->parcels = arena_new_array(m->arena, (size_t)m->p->nmessages, struct parcel);
   for (int i = 0; i < m->p->nmessages; i++) {
     m->parcels[i].late = random_below(&m->random, 2);

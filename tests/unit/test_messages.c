@@ -4,21 +4,6 @@
 #include "ir/plan/posts.h"
 #include "message_case.h"
 
-static void plans_for_processes_are_right(void **state) {
-  (void)state;
-  int first = number("PLAN_FIRST", 0), rounds = number("PLAN_ROUNDS", 300), messages = 0;
-  for (int i = first; i < first + rounds; i++) {
-    struct subject s;
-    struct plan *p = begin_random(&s, (uint64_t)i, NULL);
-    messages += p->nmessages;
-    must_be_right(&s, p, "as planned");
-    drop_meetings(&s.f, p);
-    end(&s.f);
-  }
-  print_message("%d plans, %d messages\n", rounds, messages);
-  assert_true(messages > rounds);
-}
-
 /* Whether a run with this receive posted one step earlier shows it. */
 static bool too_early_shows(struct subject *s, const struct plan *p, int **posts, int device, int step) {
   bool seen = false;
@@ -29,47 +14,62 @@ static bool too_early_shows(struct subject *s, const struct plan *p, int **posts
   return seen;
 }
 
+struct posted {
+  int receives, early, tried, seen, variables;
+};
+
 /* From where they are posted, messages may come; one step earlier, somebody would see that in many a plan: the others
  * are sent later, or what they overwrite is not read again. */
-static void receives_are_posted_early(void **state) {
-  (void)state;
-  int first = number("PLAN_FIRST", 0), rounds = number("PLAN_ROUNDS", 300), receives = 0, early = 0,
-      tried = 0, seen = 0, variables = 0;
-  for (int i = first; i < first + rounds; i++) {
-    struct subject s;
-    const struct plan *p = begin_random(&s, (uint64_t)i, NULL);
-    int **posts = arena_new_array(s.f.arena, (size_t)p->ndevices, int *);
-    for (int d = 0; d < p->ndevices; d++) posts[d] = plan_posts(s.f.arena, p, d);
-    for (uint64_t k = 0; k < 4; k++) {
-      const char *wrong = run_posted(&s.f, s.g, s.want, p, posts, s.seed * 5 + k);
-      if (wrong) {
-        show(&s.f, s.fused, p);
-        fail_msg("seed %d, posted early: %s differs", i, wrong);
-      }
+static void receives_are_posted_early(struct subject *s, const struct plan *p, struct posted *all) {
+  int **posts = arena_new_array(s->f.arena, (size_t)p->ndevices, int *);
+  for (int d = 0; d < p->ndevices; d++) posts[d] = plan_posts(s->f.arena, p, d);
+  for (uint64_t k = 0; k < 4; k++) {
+    const char *wrong = run_posted(&s->f, s->g, s->want, p, posts, s->seed * 5 + k);
+    if (wrong) {
+      show(&s->f, s->fused, p);
+      fail_msg("seed %d, posted early: %s differs", (int)s->seed, wrong);
     }
-    for (int d = 0; d < p->ndevices; d++)
-      for (int k = 0; k < p->devices[d].nsteps; k++) {
-        const struct step *step = &p->devices[d].steps[k];
-        if (step->kind != STEP_RECEIVE) {
-          assert_int_equal(posts[d][k], k);
-          continue;
-        }
-        assert_in_range(posts[d][k], 0, k);
-        receives++;
-        early += posts[d][k] < k;
-        variables += posts[d][k] < k && p->buffers[step->operands[0].buffer].region == REGION_VARIABLE;
-        if (posts[d][k] == 0 || step->bytes == 0) continue;
-        tried++;
-        seen += too_early_shows(&s, p, posts, d, k);
+  }
+  for (int d = 0; d < p->ndevices; d++)
+    for (int k = 0; k < p->devices[d].nsteps; k++) {
+      const struct step *step = &p->devices[d].steps[k];
+      if (step->kind != STEP_RECEIVE) {
+        assert_int_equal(posts[d][k], k);
+        continue;
       }
+      assert_in_range(posts[d][k], 0, k);
+      all->receives++;
+      all->early += posts[d][k] < k;
+      all->variables += posts[d][k] < k && p->buffers[step->operands[0].buffer].region == REGION_VARIABLE;
+      if (posts[d][k] == 0 || step->bytes == 0) continue;
+      all->tried++;
+      all->seen += too_early_shows(s, p, posts, d, k);
+    }
+}
+
+static int first_seed = 0, end_seed = 100;
+
+static void plans_for_processes_are_right(void **state) {
+  (void)state;
+  int messages = 0;
+  struct posted all = {0};
+  for (int i = first_seed; i < end_seed; i++) {
+    struct subject s;
+    struct plan *p = begin_random(&s, (uint64_t)i, NULL);
+    messages += p->nmessages;
+    must_be_right(&s, p, "as planned");
+    receives_are_posted_early(&s, p, &all);
+    drop_meetings(&s.f, p);
     end(&s.f);
   }
+  print_message("%d plans, %d messages\n", end_seed - first_seed, messages);
   print_message(
       "%d receives, %d posted early, %d of them to variables; one step before that: %d of %d seen\n",
-      receives, early, variables, seen, tried);
-  if (rounds < 300) return;
-  assert_true(early > receives / 2 && variables > 0);
-  assert_true(seen > tried / 4);
+      all.receives, all.early, all.variables, all.seen, all.tried);
+  assert_true(messages > end_seed - first_seed);
+  if (end_seed - first_seed < 100) return;
+  assert_true(all.early > all.receives / 2 && all.variables > 0);
+  assert_true(all.seen > all.tried / 4);
 }
 
 /* Of one task there is nothing to send: the plan is that of one process, step by step. */
@@ -88,10 +88,11 @@ static void one_process_needs_no_messages(void **state) {
   }
 }
 
-int main(void) {
+/* test_messages [FIRST END]: seeds */
+int main(int argc, char **argv) {
+  if (argc > 2) first_seed = atoi(argv[1]), end_seed = atoi(argv[2]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(plans_for_processes_are_right),
-      cmocka_unit_test(receives_are_posted_early),
       cmocka_unit_test(one_process_needs_no_messages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
