@@ -149,12 +149,29 @@ int64_t patches_run(const struct patches *p, const struct patch_block *b) {
   return b->place[2] == p->terms * p->size ? p->axis[2].places : 1;
 }
 
+/* Slots of the image as it is: what is outside of it lies before and behind. */
+static void copy_plain(const struct patches *p, int64_t first, int64_t count, const char *line, char *to) {
+  int64_t bytes = p->terms * p->size, image = p->axis[2].image;
+  int64_t begin = first < 0 ? -first : 0, end = image - first;
+  if (begin > count) begin = count;
+  if (end > count) end = count;
+  if (end < begin) end = begin;
+  memset(to, 0, (size_t)(begin * bytes));
+  if (begin < end)
+    memcpy(to + begin * bytes, line + (first + begin) * bytes, (size_t)((end - begin) * bytes));
+  memset(to + end * bytes, 0, (size_t)((count - end) * bytes));
+}
+
 /* A line of a copy; `line`: what is met of the last axis, of this group. */
 static void copy_line(const struct patches *p, const struct patch_block *b, const struct patch_area *area,
                       const char *line, char *to) {
   const struct patch_axis *a = &p->axis[2];
   struct slots s = slots_of(a, b->pixels);
   int64_t bytes = p->terms * p->size, end = read_by(a, &s, area->pixels);
+  if (p->groups == 1 && a->gap == 1 && !s.by_places) {
+    copy_plain(p, area->pixel * a->by_pixel + a->low, end, line, to);
+    return;
+  }
   for (int64_t i = 0, many; i < end; i += many, to += many * bytes) {
     int64_t at = held(a, &s, area->pixel, i), next = at, then = at;
     for (many = 1; i + many < end; many++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions on the host: floats in order, by conv_order.c; integers by kernels/cpu/conv.c. oneDNN, whose three
- * primitives are the three results of conv, has those of bfloat16 where the CPU has units for it, gradients of small
- * kernels, and f32 where there is no fused multiply-add.
+ * primitives are the three results of conv, has those of bfloat16 where the CPU has units for it, and f32 where there is
+ * no fused multiply-add.
  *
  * Input and output lie as they are, channels last. Kernels are small, and the library wants them in an order of its
  * own: they are put into it, or back from it, in each step. bfloat16 values are multiplied as such where the CPU has
@@ -287,13 +287,6 @@ static bool is_narrow(const struct convolution *c) {
   return c->result == CONV_INPUT && c->groups == 1 && c->channels <= 8 && c->channels * c->kernel[2] <= 32;
 }
 
-/* Gradients of small kernels are tiles too narrow for our own code. */
-static bool is_small(const struct convolution *c) {
-  enum { FEW = 8, MANY = 16 };
-  return c->result == CONV_KERNEL && c->groups == 1 && c->channels >= FEW && c->channels <= MANY &&
-         c->filters >= FEW && c->filters <= MANY;
-}
-
 bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, struct command *c,
                    struct diags *d) {
   const struct node *n = step->node;
@@ -301,7 +294,7 @@ bool cpu_leaf_conv(struct cpu *cpu, struct arena *a, const struct step *step, st
   bool ordered = gemm_can() && (n->type.dtype == DT_F32 || n->type.dtype == DT_F64);
   bool stored = n->inputs[0]->type.dtype == DT_BF16, bf16 = stored || node_attr(n, ATTR_precision);
   bool units = bf16 && !cpu->portable && !is_narrow(&size) && onednn_units(), done = false;
-  bool f32 = n->type.dtype == DT_F32 && !stored && !cpu->portable && (!ordered || is_small(&size));
+  bool f32 = n->type.dtype == DT_F32 && !stored && !cpu->portable && !ordered;
   if ((units || f32) && conv_wants_primitive(&size) && !prepare_library(cpu, step, &size, units, c, &done, d))
     return false;
   if (done) return true;

@@ -16,6 +16,7 @@
 #include "runtime/cpu/conv_across.h"
 #include "runtime/cpu/conv_gathered.h"
 #include "runtime/cpu/conv_order.h"
+#include "runtime/cpu/conv_strips.h"
 #include "runtime/cpu/gemm.h"
 #include "runtime/cpu/patch_tiles.h"
 
@@ -28,6 +29,7 @@ struct ordered_conv {
   const struct gemm *gemm; /* NULL: groups of one channel, by lanes, or by what follows */
   const struct conv_across *across;
   const struct conv_gathered *gathered;
+  const struct conv_strips *strips;
   struct product size; /* of a group */
   struct convolution conv;
   struct patches patches;
@@ -41,7 +43,7 @@ struct ordered_conv {
   int64_t blocks;       /* of rows, of a group */
   char *memory;         /* of the pieces that compute by lanes: `room` bytes each */
   size_t room;
-  bool special[MOST_PIECES]; /* whether a piece of the first stage has found Inf or NaN */
+  bool special; /* whether the kernel has Inf or NaN */
 };
 
 /* Whether an exponent is all ones: then 1 more goes over into the sign. Of so many numbers at a time compilers make
@@ -96,15 +98,21 @@ static void run_before(struct ordered_conv *p, void *const *args, int piece) {
       x = p->wide[i];
     }
     if (i == 0) continue;
-    p->special[piece] = p->gaps && (f32 ? special_f32 : special_f64)(x, begin, end);
+    if (whole && piece == 0) p->special = p->gaps && (f32 ? special_f32 : special_f64)(x, begin, end);
     if (p->turned && piece == 0) (f32 ? turn_f32 : turn_f64)(&p->conv, x, p->turned);
   }
 }
 
-static bool is_special(const struct ordered_conv *p) {
-  bool found = false;
-  for (int i = 0; i < p->pieces.count[0]; i++) found = found || p->special[i];
-  return found;
+static const void *beside(const struct ordered_conv *p, void *const *args) {
+  return p->wide[1] ? (const void *)p->wide[1] : args[1];
+}
+
+/* Whether 0 has met Inf or NaN. A kernel has been looked through before; of gradients, which are few numbers, those
+ * that are NaN tell that what is beside the pixels must be. */
+static bool is_special(const struct ordered_conv *p, void *const *args, int64_t begin, int64_t end) {
+  bool (*special)(const void *, int64_t, int64_t) = p->size.dtype == DT_F32 ? special_f32 : special_f64;
+  if (p->conv.result != CONV_KERNEL) return p->special;
+  return p->gaps && special(args[2], begin, end) && special(beside(p, args), 0, p->counts[1]);
 }
 
 static char *part_at(const struct ordered_conv *p, void *const *args, int64_t part) {
@@ -125,6 +133,11 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
                         least((u + 1) * step, rows), p->memory + (size_t)first * p->room);
       continue;
     }
+    if (p->strips) {
+      conv_strips_run(p->strips, a, b, part_at(p, args, u), u * step, least((u + 1) * step, rows),
+                      p->memory + (size_t)first * p->room);
+      continue;
+    }
     struct lanes_call call = {.patches = &p->patches,
                               .turned = p->conv.result == CONV_INPUT,
                               .a = a,
@@ -141,7 +154,7 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
 /* Stage 1: blocks of rows of each group, of which those that lie side by side are one, or parts of the sums. */
 static void run_products(const struct ordered_conv *p, void *const *args, int first, int end) {
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
-  const void *b = p->turned ? p->turned : p->wide[1] ? (const void *)p->wide[1] : args[1];
+  const void *b = p->turned ? p->turned : beside(p, args);
   if (p->across) {
     int count = p->pieces.count[1];
     conv_across_run(p->across, a, b, args[2], piece_begin(p->conv.batch, count, first),
@@ -194,7 +207,7 @@ static void run_mend(const struct ordered_conv *p, void *const *args, int64_t be
   const struct node *n = p->step->node;
   const struct tensor in[] = {{n->inputs[0]->type, args[0]}, {n->inputs[1]->type, args[1]}};
   struct tensor out = {n->type, args[2]};
-  if (is_special(p)) conv_mend_gaps(n, in, &out, begin, end);
+  if (is_special(p, args, begin, end)) conv_mend_gaps(n, in, &out, begin, end);
 }
 
 static void run_conv(void *const *args, const void *state, int stage, int first, int end) {
@@ -262,7 +275,7 @@ static void cut(struct ordered_conv *p) {
     p->blocks = least(down, p->gemm ? (count + s->batch - 1) / s->batch : count);
   if (p->blocks < 1) p->blocks = 1;
   int64_t units = (p->gemm ? s->batch : 1) * p->blocks * p->nparts;
-  bool reads = p->wide[0] || sums;
+  bool reads = p->wide[0] || p->wide[1];
   int64_t words = p->counts[0] > p->counts[1] ? p->counts[0] : p->counts[1];
   p->pieces =
       (struct pieces){.run = run_conv, .state = p, .nstages = p->nparts > 1 || p->gaps ? 3 : 2, .cost = cost};
@@ -279,7 +292,9 @@ static void make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a) 
     p->turned = arena_alloc(a, (size_t)(p->counts[1] + 1) * size);
   if (p->conv.result != CONV_KERNEL) p->across = conv_across_create(cpu->jit, a, &p->patches, p->size.n);
   if (p->conv.result == CONV_KERNEL) p->gathered = conv_gathered_create(cpu->jit, a, &p->patches, p->size.n);
-  if (p->across || p->gathered) return;
+  if (p->conv.result == CONV_KERNEL && !p->gathered)
+    p->strips = conv_strips_create(cpu->jit, a, &p->patches, p->size.n);
+  if (p->across || p->gathered || p->strips) return;
   struct gemm_layout layout = layout_of(p);
   p->gemm = gemm_create(cpu->jit, a, &p->size, &layout);
 }
@@ -309,6 +324,7 @@ bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step
   cut(p);
   p->room = by_lanes && p->conv.result == CONV_KERNEL ? conv_lanes_memory(&p->patches, p->size.k) : 0;
   if (p->gathered) p->room = conv_gathered_memory(p->gathered);
+  if (p->strips) p->room = conv_strips_memory(p->strips);
   if (p->across) p->room = conv_across_memory(p->across);
   if (p->room) p->memory = arena_alloc(a, (size_t)p->pieces.count[1] * p->room);
   if (p->nparts > 1) p->parts = arena_alloc(a, (size_t)((p->nparts - 1) * type_bytes(&n->type)));

@@ -45,8 +45,9 @@ struct tile_call {
 /* C[rows, columns] = or += A[rows, k] B[k, columns]; k goes through the runs, one after the other. */
 typedef void tile_fn(const struct tile_call *call);
 
-/* Its machine code, for wherever it lies behind a multiple of TILE_ALIGNMENT. Rows and vectors must fit the registers:
- * with 16 of them 12 sums, with 32 of them 28, and two less where there are fewer rows than vectors. */
+/* Its machine code, for wherever it lies behind a multiple of TILE_ALIGNMENT. Vectors must fit the registers: rows times
+ * vectors sums, as many more as there are rows or vectors, whichever are fewer, and another; with 16 registers one is a
+ * mask. */
 enum { TILE_ALIGNMENT = 64 };
 struct str tile_assemble(struct arena *a, const struct tile *t);
 
