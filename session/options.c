@@ -111,8 +111,7 @@ static const struct option_row option_table[] = {
     {"tf32", FLAG, AT(tf32), 0, 0, NULL,
      "GPUs: let f32 matrix products round their factors to 11 bits (TF32), which is faster", DGC_NO_FILE},
     {"bits", TEXT, AT(bits), 0, 0, "WHICH",
-     "fast: bf16 and small convolution kernels in each processor's own order of sums where that is faster "
-     "(default), or "
+     "fast: bf16 in each processor's own order of sums where that is faster (default), or "
      "portable: one order for all, so that every CPU computes the same bits",
      DGC_NO_FILE},
     {"backend", TEXT, AT(backend), 0, 0, "NAME", "what runs the plan; see dgc devices", DGC_NO_FILE},

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # --bits portable: one checkpoint whatever processor code is made for, and by the interpreter, which needs none. Without it,
-# too, where a model has neither small convolution kernels nor bf16.
+# too, where a model has no bf16.
 . "$(dirname "$0")/lib.sh"
 
 # Under sanitizers two steps, the second one of fewer rows.
@@ -41,7 +41,7 @@ done
 # Without a fused multiply-add products are in order, but of other sums.
 if ! grep -qs '^flags' /proc/cpuinfo || grep -qw fma /proc/cpuinfo; then
   bits=
-  for model in digits words lenet; do
+  for model in digits words lenet unet; do
     train $model default --towers 3
     bits='--bits portable' train $model interp --backend interp --towers 3
     same interp.safetensors default.safetensors
