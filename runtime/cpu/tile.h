@@ -45,9 +45,8 @@ struct tile_call {
 /* C[rows, columns] = or += A[rows, k] B[k, columns]; k goes through the runs, one after the other. */
 typedef void tile_fn(const struct tile_call *call);
 
-/* Its machine code, for wherever it lies behind a multiple of TILE_ALIGNMENT. Vectors must fit the registers: rows times
- * vectors sums, as many more as there are rows or vectors, whichever are fewer, and another; with 16 registers one is a
- * mask. */
+/* Its machine code, for wherever it lies behind a multiple of TILE_ALIGNMENT. It takes as many registers as there are
+ * sums, as many more as rows or vectors, whichever are fewer, and another; with 16 of them one is a mask. */
 enum { TILE_ALIGNMENT = 64 };
 struct str tile_assemble(struct arena *a, const struct tile *t);
 
