@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions on the host: floats in order, by conv_order.c; integers by kernels/cpu/conv.c. oneDNN, whose three
- * primitives are the three results of conv, has those of bfloat16 where the CPU has units for it, and f32 where there is
- * no fused multiply-add.
+ * primitives are the three results of conv, has those of bfloat16 where the CPU has units for it, and f32 where there
+ * is no fused multiply-add.
  *
  * Input and output lie as they are, channels last. Kernels are small, and the library wants them in an order of its
  * own: they are put into it, or back from it, in each step. bfloat16 values are multiplied as such where the CPU has

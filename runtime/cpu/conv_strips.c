@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of patches, pixel by pixel, and of the few filters beside them: lanes run along what of a patch lies side by
- * side, and rows are filters, so that a vector is used for several of them. Sums are the transpose of what comes out. */
+/* Products of patches, pixel by pixel, and of the few filters beside them: lanes run along what of a patch lies side
+ * by side, and rows are filters, so that a vector is used for several of them. Sums are the transpose of what comes
+ * out. */
 #include "runtime/cpu/conv_strips.h"
 
 #include "base/arena.h"
@@ -9,8 +10,7 @@
 
 #include <string.h>
 
-/* Pixels at a time, which stay in the first cache with what is copied for them; rows that are asked for ahead; sums that wait,
- * one more than ones in the number of pieces. */
+/* Pixels at a time, which stay in the first cache with what is copied for them; rows that are asked for ahead. */
 enum { AT_ONCE = 128, AHEAD = 16, LINE = 64 };
 
 struct conv_strips {
