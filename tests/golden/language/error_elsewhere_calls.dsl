@@ -25,6 +25,11 @@ model shaped() {
   input x : f32(B, 4)
   predict y = x
 }
+model padded() {
+  input x : f32[B, 8, 8, 3]
+  predict y = nn.conv2d(x, 8, padding = same)
+  predict z = nn.conv2d(x, 8, padding = valid)
+}
 # CHECK: :6:7: error: unknown function `where`
 # CHECK: help: it is written `select(c, a, b)`
 # CHECK: :7:7: error: `nn` has no `Linear`
@@ -45,3 +50,6 @@ model shaped() {
 # CHECK: help: a statement declares it: `input x : f32[B, 28]`
 # CHECK: :25:13: error: the axes of a type stand in `[ ]`
 # CHECK: help: write `f32[B, 4]`
+# CHECK: error: unknown name `same`
+# CHECK: help: words stand in quotes: "same"
+# CHECK: help: words stand in quotes: "valid"
