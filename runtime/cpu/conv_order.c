@@ -3,7 +3,8 @@
  * for each group; where groups have one channel and one filter, by conv_lanes.c. Of the output the kernel is a matrix
  * as it lies; of the input it is turned around before. Gradients of kernels are sums over all pixels, whose tree is
  * cut into parts of equally many pieces that any thread computes, and which are joined at the end. Results of few
- * numbers in a pixel are conv_across.c's, and gradients of small kernels conv_gathered.c's.
+ * numbers in a pixel are conv_across.c's; gradients of small kernels are conv_gathered.c's, and those of few
+ * filters conv_strips.c's.
  *
  * Patches have 0 where there is no term. 0 times Inf or NaN is NaN: where the other operand has such, and there is no
  * term somewhere, elements that are NaN are looked at again behind all others. */

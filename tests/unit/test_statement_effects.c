@@ -166,7 +166,7 @@ static void rows_are_no_variable(void **state) {
          "write `s <- sum(...)` or `mean(...)`");
 }
 
-/* Sixty steps or more; a trip of a loop takes as long as many of them. */
+/* A trip of a loop takes as long as many steps of an expression. */
 #define TEN       " + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1"
 #define LONG_TRIP "h = h" TEN TEN TEN
 
