@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions in the order of ir/ops/conv.c, bit for bit as plain loops here have it: of the interpreter, and of
  * compiled code with portable bits, for each processor that this machine can compute as. Places meet pixels by search,
- * and terms are laid out before they are added up. */
+ * and terms are laid out before they are added up. TEST_SHARE=8 tries one shape of eight, and TEST_PART=3 those whose
+ * number leaves 3. */
 #include "tests/ops/in_order.h"
 #include "tests/support/elements.h"
+#include "tests/support/fixture.h"
 #include "tests/support/random.h"
 
 #include "ir/graph/build.h"
@@ -71,6 +73,8 @@ static const struct shape given[] = {
     {9, 2, 12, 9, {14, 15}, {3, 3}, SAME},
     {2, 1, 24, 7, {2, 600}, {2, 3}, {1, 1}, {0, 1}, {1, 1}, {1, 1}, {1, 1}},
     {6, 1, 40, 3, {20, 9}, {1, 1}, PLAIN},
+    {1, 3, 5, 6, {2, 600}, {2, 3}, {1, 1}, {0, 2}, {1, 1}, {1, 1}, {1, 2}},
+    {2, 2, 12, 4, {9, 9}, {3, 3}, {1, 2}, {-1, -2}, {-1, 3}, {1, 1}, {1, 2}},
 };
 enum { NGIVEN = sizeof given / sizeof *given, NRANDOM = 60, NSHAPES = NGIVEN + NRANDOM };
 
@@ -137,13 +141,9 @@ static void put_term(struct terms *t, bool there, double a, double b) {
 DEFINE_SUM(sum_f32, float, fmaf)
 DEFINE_SUM(sum_f64, double, fma)
 
-/* Whether pixel o of the output meets pixel i of the input under place k. */
-static bool meets(const struct shape *s, const int *o, const int *k, const int *i) {
-  for (int axis = 0; axis < AXES; axis++)
-    if (o[axis] * s->stride[axis] + k[axis] * s->kernel_dilation[axis] !=
-        i[axis] * s->input_dilation[axis] + s->low[axis])
-      return false;
-  return true;
+/* Whether, on an axis, place o of the output meets place i of the input under place k. */
+static bool meets(const struct shape *s, int axis, int o, int k, int i) {
+  return o * s->stride[axis] + k * s->kernel_dilation[axis] == i * s->input_dilation[axis] + s->low[axis];
 }
 
 /* Number `channel` of pixel (n, y, x) of an image. */
@@ -152,13 +152,19 @@ static double pixel_at(const struct tensor *t, int n, const int *at, int channel
   return tensor_at(t, ((n * dim[1] + at[0]) * dim[2] + at[1]) * dim[3] + channel);
 }
 
-/* The pixel, of an image so large, that `o` meets under `k`; `forward`: of the input, else of the output. */
+/* The pixel, of an image so large, that `from` meets under `k`; `forward`: of the input, else of the output. What is
+ * met on one axis does not depend on the other. */
 static bool find_pixel(const struct shape *s, const int64_t *dim, const int *from, const int *k, bool forward,
                        int *at) {
-  for (at[0] = 0; at[0] < dim[1]; at[0]++)
-    for (at[1] = 0; at[1] < dim[2]; at[1]++)
-      if (forward ? meets(s, from, k, at) : meets(s, at, k, from)) return true;
-  return false;
+  for (int axis = 0; axis < AXES; axis++) {
+    int i = 0;
+    while (i < dim[1 + axis] &&
+           !(forward ? meets(s, axis, from[axis], k[axis], i) : meets(s, axis, i, k[axis], from[axis])))
+      i++;
+    if (i == dim[1 + axis]) return false;
+    at[axis] = i;
+  }
+  return true;
 }
 
 static void convolve(const struct shape *s, const struct tensor *t, int result, struct tensor *out) {
@@ -242,9 +248,10 @@ static void in_order(void **state) {
   const struct operand_kind *kind = *state;
   struct in_order *o = in_order_create(NSHAPES * RESULTS);
   struct arena *a = o->arena;
-  struct rng r = {78};
-  for (int i = 0; i < NSHAPES; i++) {
+  int share = (int)number_from("TEST_SHARE", 1), part = (int)number_from("TEST_PART", 0);
+  for (int i = part; i < NSHAPES; i += share) {
     struct shape s = shape_at(i);
+    struct rng r = {78 + (uint64_t)i};
     struct type types[RESULTS];
     struct tensor t[RESULTS];
     struct node *x[RESULTS];
