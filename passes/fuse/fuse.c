@@ -12,7 +12,8 @@
  *
  * On the host sums over the same axes that read the same memory are one kernel, whoever reads them, and what is summed
  * and read elsewhere, too, is stored by the kernel that sums it: so a batch norm passes over its operand once for both
- * statistics, and over two of them for all sums of its gradient.
+ * statistics, and over two of them for all sums of its gradient. So are elementwise values of one shape that load the
+ * same memory, on any device: the gradients of an LSTM's gates are one kernel.
  *
  * Where towers run one behind the other on a device, no kernel is of several, but for what is small: it would keep
  * values of all of them. So large gradients are added two by two. */
@@ -25,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_COPIES = 6, MAX_CLOSURE = 32, SUMS_TRIED = 8, LARGE_VALUE = 1 << 16 };
+enum { MAX_COPIES = 6, MAX_CLOSURE = 32, SUMS_TRIED = 8, GROUPS_TRIED = 8, LARGE_VALUE = 1 << 16 };
 #define LAST UINT32_MAX
 
 static bool is_source(const struct node *n) {
@@ -326,11 +327,11 @@ static void close_over(const struct fusion *f, struct closure *c, const struct n
         add_to_closure(c, c->node[i]->inputs[k]);
 }
 
-/* Whether the sums of the group load something that is loaded for this one. */
-static bool loads_same(const struct fusion *f, const struct group *g, const struct closure *c) {
+/* Whether the group, its sums where `inside` holds, loads something of the closure. */
+static bool loads_same(const struct fusion *f, const struct group *g, bool inside, const struct closure *c) {
   struct closure other = {.count = 0};
   for (int i = 0; i < g->nuses; i++)
-    if (g->uses[i].inside && g->uses[i].view == 0) close_over(f, &other, g->uses[i].node);
+    if (g->uses[i].inside == inside && g->uses[i].view == 0) close_over(f, &other, g->uses[i].node);
   for (int i = 0; i < other.count; i++)
     if (in_closure(c, other.node[i])) return true;
   return false;
@@ -345,7 +346,7 @@ static bool join_sums(struct fusion *f, const struct node *n, const struct closu
     if (g->root->device != n->device || r->place <= g->root->id || !may_reduce(f, g, n)) continue;
     if (is_of_other_tower(f, g, n)) continue;
     if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
-    if (has_to_wait(g) || !loads_same(f, g, c)) continue;
+    if (has_to_wait(g) || !loads_same(f, g, true, c)) continue;
     if (g->nuses + g->nresults + 2 > MAX_KERNEL_ARGS || !add_use(f, g, u)) continue;
     add_member(f, f->sums[i], n, true);
     return true;
@@ -382,6 +383,35 @@ static bool sums_at_once(struct fusion *f, const struct node *n, const struct cl
   return false;
 }
 
+/* ---- side by side ---- */
+
+static bool same_shape(const struct node *a, const struct node *b) {
+  return a->type.rank == b->type.rank &&
+         memcmp(a->type.dim, b->type.dim, (size_t)a->type.rank * sizeof *a->type.dim) == 0;
+}
+
+/* Makes n, which no member of it reads, a further result of a group that loads the same memory, if all that reads n
+ * stands behind. */
+static bool join_beside(struct fusion *f, const struct node *n, const struct readers *r) {
+  if (op_of(n)->kind != KIND_ELEMENTWISE || r->elsewhere || n->type.rank == 0) return false;
+  struct closure c = {.count = 0};
+  for (int k = 0; k < n->ninputs; k++) close_over(f, &c, n->inputs[k]);
+  for (int i = f->ngroups - 1; i >= 0 && i >= f->ngroups - GROUPS_TRIED; i--) {
+    struct group *g = &f->groups[i];
+    if (g->nreduce || op_of(g->root)->kind != KIND_ELEMENTWISE || !same_shape(n, g->root)) continue;
+    if (g->root->device != n->device || r->place <= g->root->id || is_of_other_tower(f, g, n)) continue;
+    if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
+    if (!loads_same(f, g, false, &c)) continue;
+    int nuses = g->nuses;
+    if (add_inputs(f, g, n, (struct group_use){0}) && g->nuses + g->nresults + 1 <= MAX_KERNEL_ARGS) {
+      add_member(f, i, n, true);
+      return true;
+    }
+    g->nuses = nuses;
+  }
+  return false;
+}
+
 static void visit(struct fusion *f, const struct node *n) {
   struct readers r = readers_of(f, n);
   f->place[n->id] = fuse_floats(n) || n->op == OP_assign ? r.place : n->id;
@@ -397,6 +427,7 @@ static void visit(struct fusion *f, const struct node *n) {
   }
   if (r.first != NOWHERE && r.elsewhere && has_to_wait(&f->groups[r.first])) alone = true;
   if (!alone && r.first != NOWHERE && r.place < r.next && join(f, n, r.first, result)) return;
+  if (!alone && join_beside(f, n, &r)) return;
   new_group(f, n);
 }
 
