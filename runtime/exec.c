@@ -52,9 +52,9 @@ static void count_copy(struct exec *e, int to, const struct command *c) {
     e->traffic[p->buffers[s->operands[0].buffer].device * p->ndevices + to] += s->bytes;
 }
 
-static void note_time(const struct exec *e, struct lane *lane, const struct command *c, uint64_t took) {
+static void note_time(struct lane *lane, const struct command *c, uint64_t took) {
   lane->busy += took;
-  if (e->times && e->times->steps) e->times->steps[lane->device][c->step] += took;
+  if (lane->took) lane->took[c->step] += took;
 }
 
 /* As advance, one command at a time, with a look at the clock around those that work, and at the copies. */
@@ -68,7 +68,7 @@ static const struct command *advance_slowly(struct exec *e, struct lane *lane, c
       return c;
     }
     if (e->trace) exec_trace_command(e, lane, c, begin, works);
-    if (works) note_time(e, lane, c, clock_ns() - begin);
+    if (works) note_time(lane, c, clock_ns() - begin);
     if (works && e->counts) count_copy(e, lane->device, c);
   }
 }
@@ -257,7 +257,10 @@ bool exec_run(struct exec *e) {
 
 bool exec_run_timed(struct exec *e, struct exec_times *t) {
   rebind(e);
-  for (int i = 0; i < e->nlanes; i++) e->lanes[i].busy = 0;
+  for (int i = 0; i < e->nlanes; i++) {
+    e->lanes[i].busy = 0;
+    e->lanes[i].took = t->steps ? t->steps[e->lanes[i].device] : NULL;
+  }
   e->times = t;
   e->looks++;
   uint64_t begin = clock_ns();
@@ -268,6 +271,7 @@ bool exec_run_timed(struct exec *e, struct exec_times *t) {
   for (int i = 0; i < e->nlanes; i++) {
     int device = e->lanes[i].device;
     const struct opened *o = e->engines->devices[device];
+    e->lanes[i].took = NULL;
     t->busy[device] = o->backend->busy ? o->backend->busy(o->self, device) : e->lanes[i].busy;
   }
   return done;

@@ -53,8 +53,9 @@ void exec_status(const struct exec *e, struct diags *d);
 struct exec_times {
   uint64_t wall;
   uint64_t *busy; /* per device: inside of kernels, library calls and copies, or as its backend says */
-  /* By device and step of its plan: what such a step took is added. NULL: it is not asked for. Nothing is known of the
-   * steps of devices that work behind the host, nor of those of other processes. */
+  /* By device and step of its plan, those in loops too (plan_all_steps): what such a step took is added. NULL: it is
+   * not asked for. Nothing is known of the steps of devices that work behind the host, nor of those of other
+   * processes. */
   uint64_t **steps;
 };
 bool exec_run_timed(struct exec *e, struct exec_times *t);

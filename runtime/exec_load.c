@@ -87,6 +87,8 @@ struct loading {
   struct shared **shared;
   int nshared;
   int64_t times;
+  int nnumbered; /* of its steps, see plan_all_steps */
+  uint64_t *const *took;
 };
 
 static const struct opened *on_device(const struct exec *e, int device) {
@@ -194,10 +196,12 @@ static bool load_loop(struct loading *l, const struct step *s, int device, struc
   if (!engines_on_host(e->engines, device) && !load_loop_constants(l, body, device, &constants)) return false;
   struct command *commands = arena_new_array(e->arena, (size_t)dp->nsteps + 1, struct command);
   int64_t times = l->times;
+  int first = l->nnumbered;
+  l->nnumbered += dp->nsteps;
   l->times *= scan_of(s->node).length;
   for (int i = 0; i < dp->nsteps; i++) {
     const struct step *inner = &dp->steps[i];
-    commands[i].step = (uint32_t)i;
+    commands[i].step = (uint32_t)(first + i);
     if (!(inner->kind == STEP_COPY ? load_loop_copy(l, inner->bytes, device, &commands[i])
                                    : load_step(l, inner, device, &commands[i])))
       return false;
@@ -209,7 +213,7 @@ static bool load_loop(struct loading *l, const struct step *s, int device, struc
     if (!load_loop_copy(l, type_bytes(&body->graph->outputs[i].node->type), device, &copies[i])) return false;
   c->kind = COMMAND_CALL;
   c->call = loop_run;
-  c->state = loop_make(e->arena, s, device, commands, copies, constants);
+  c->state = loop_make(e->arena, s, device, commands, copies, constants, l->took);
   return true;
 }
 
@@ -330,21 +334,13 @@ static struct board *make_board(struct exec *e, struct shared **all) {
   return b;
 }
 
-/* With those of loops, each once. */
-static size_t count_steps(const struct device_plan *dp, int device) {
-  size_t count = (size_t)dp->nsteps;
-  for (int i = 0; i < dp->nsteps; i++)
-    if (dp->steps[i].kind == STEP_LOOP)
-      count += count_steps(&dp->steps[i].loop->body->devices[device], device);
-  return count;
-}
-
 static bool load_lane(struct loading *l, int device, struct lane *lane) {
   struct exec *e = l->e;
   const struct device_plan *dp = &e->plan->devices[device];
-  l->shared = arena_new_array(e->arena, count_steps(dp, device) + 2, struct shared *);
+  l->shared = arena_new_array(e->arena, (size_t)plan_all_steps(e->plan, device) + 2, struct shared *);
   l->board = make_board(e, l->shared);
   l->nshared = 0, l->times = 1;
+  l->nnumbered = dp->nsteps, l->took = &lane->took;
   struct command *commands = arena_new_array(e->arena, count_commands(e, device), struct command);
   struct command *next = commands;
   struct post_lists posts = {NULL, NULL};

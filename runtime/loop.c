@@ -6,6 +6,7 @@
  * all steps one after the other, each with the addresses of its turn. */
 #include "runtime/loop.h"
 
+#include "base/clock.h"
 #include "ir/ops/scan.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ struct running_loop {
   struct scan scan;
   int device, nsteps;
   const struct command *commands, *copies;
+  uint64_t *const *took;
   char *constants;
   struct place *places; /* first those that move on from step to step */
   int nplaces, moving;
@@ -104,7 +106,7 @@ static void find_places(struct arena *a, struct running_loop *l) {
 }
 
 const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands,
-                      const struct command *copies, void *constants) {
+                      const struct command *copies, void *constants, uint64_t *const *took) {
   struct running_loop *l = arena_new(a, struct running_loop);
   const struct node *n = s->node;
   *l = (struct running_loop){.step = s,
@@ -114,7 +116,8 @@ const void *loop_make(struct arena *a, const struct step *s, int device, const s
                              .nsteps = s->loop->body->devices[device].nsteps,
                              .commands = commands,
                              .copies = copies,
-                             .constants = constants};
+                             .constants = constants,
+                             .took = took};
   int results = node_results(n);
   l->buffers = arena_new_array(a, (size_t)l->body->nbuffers + 1, char *);
   l->bytes = arena_new_array(a, (size_t)(n->ninputs + results) + 1, int64_t);
@@ -138,6 +141,15 @@ static void run_command(const struct command *c) {
     c->call(c->args, c->state);
   else if (c->bytes)
     memmove(c->args[1], c->args[0], c->bytes);
+}
+
+static void run_commands(const struct running_loop *l) {
+  uint64_t *took = *l->took;
+  for (int i = 0; i < l->nsteps; i++) {
+    uint64_t begin = took ? clock_ns() : 0;
+    run_command(&l->commands[i]);
+    if (took) took[l->commands[i].step] += clock_ns() - begin;
+  }
 }
 
 static void copy(const struct command *c, void *to, void *from) {
@@ -189,7 +201,7 @@ void loop_run(void *const *args, const void *state) {
     for (int i = s->carries; i < nresults; i++)
       if (l->written[i] >= 0) l->buffers[l->written[i]] = stacked(l, args, i, at);
     set_places(l, 0, l->moving);
-    for (int i = 0; i < l->nsteps; i++) run_command(&l->commands[i]);
+    run_commands(l);
     for (int i = 0; i < nresults; i++) {
       const struct operand *o = &l->body->outputs[i].operand;
       if (l->written[i] >= 0) continue;

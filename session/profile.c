@@ -16,7 +16,7 @@ enum dgc_status profile_begin(struct dgc_session *s, const struct plan *p, struc
   *out = (struct profile){.steps = arena_new_array(s->call, (size_t)p->ndevices, uint64_t *)};
   for (int d = 0; d < p->ndevices; d++) {
     out->steps[d] =
-        arena_new_array(s->call, (size_t)p->devices[d].nsteps + 1, uint64_t); /* what comes behind them */
+        arena_new_array(s->call, (size_t)plan_all_steps(p, d) + 1, uint64_t); /* what comes behind them */
     if (engines_on_host(s->engines, d) || !engines_here(s->engines, d)) continue;
     session_fail(s, DGC_USAGE, "profile: the steps of %s run behind the host and cannot be timed one by one",
                  p->graph->config.target.devices[d].text);
@@ -46,18 +46,47 @@ static bool works(const struct step *s) {
   return false;
 }
 
+/* A line while it is added up, in the list of all. */
+struct profiled {
+  struct dgc_bench_line line;
+  const struct profiled *loop; /* that it is in; NULL: none */
+  struct profiled *next;
+};
+
+struct profiling {
+  struct dgc_session *s;
+  const struct profile *x;
+  struct dgc_bench *out;
+  struct dgc_bench_line *lines; /* of out */
+  struct map known;
+  struct profiled *all;
+  int count;
+  int device, numbered; /* of its steps, see plan_all_steps */
+};
+
 /* The same for all that does the same for the same line: towers and replicas, and arrays of one type. */
-static const char *line_key(struct arena *a, const struct step *s, const char *where) {
+static const char *line_key(struct arena *a, const struct step *s, const char *where,
+                            const struct profiled *loop) {
   struct str key = str_make(a);
-  str_printf(&key, "%s %p %s ", step_word(s), (const void *)s->kernel, where ? where : "");
+  str_printf(&key, "%p %s %p %s ", (const void *)loop, step_word(s), (const void *)s->kernel,
+             where ? where : "");
   type_print(&key, &s->node->type);
   return key.data;
 }
 
-static int slowest_first(const void *a, const void *b) {
-  const struct dgc_bench_line *x = a, *y = b;
-  if (x->seconds != y->seconds) return x->seconds < y->seconds ? 1 : -1;
-  return strcmp(x->what, y->what);
+static struct profiled *find_line(struct profiling *p, const struct step *step, const struct profiled *loop) {
+  const char *where = node_origin(p->s->text, step->node), *key = line_key(p->s->call, step, where, loop);
+  struct profiled *found = map_get(&p->known, key);
+  if (found) return found;
+  found = arena_new(p->s->call, struct profiled);
+  *found = (struct profiled){.loop = loop, .next = p->all};
+  found->line = (struct dgc_bench_line){.what = arena_strdup(p->s->text, step->node->name),
+                                        .how = step_word(step),
+                                        .where = where,
+                                        .depth = loop ? loop->line.depth + 1 : 0};
+  map_put_owned(&p->known, key, found);
+  p->count++;
+  return p->all = found;
 }
 
 /* What all threads reach of it at most: bfloat16 is multiplied faster where there are units for it. */
@@ -71,36 +100,62 @@ static double peak_of(const struct dgc_session *s, const struct step *step, cons
 /* Seconds of one run. */
 static double seconds(const struct profile *x, uint64_t ns) { return (double)ns * 1e-9 / x->runs; }
 
+/* The steps of a plan, or of a loop's body, which has them `times` times in a step; numbered from `first`. */
+static void add_lines(struct profiling *p, const struct device_plan *dp, int first, int64_t times,
+                      const struct profiled *loop) {
+  double bandwidth = p->out->bandwidth / p->out->threads;
+  for (int i = 0; i < dp->nsteps; i++) {
+    const struct step *step = &dp->steps[i];
+    if (!works(step)) continue;
+    struct profiled *found = find_line(p, step, loop);
+    struct dgc_bench_line *line = &found->line;
+    double flops = (double)(step->flops * times), traffic = (double)(step->traffic * times),
+           compute = flops * p->out->threads / peak_of(p->s, step, p->out), move = traffic / bandwidth;
+    line->count += (int)times;
+    line->seconds += seconds(p->x, p->x->steps[p->device][first + i]);
+    line->flops += flops;
+    line->traffic += traffic;
+    line->roof += compute > move ? compute : move;
+    if (step->kind != STEP_LOOP) continue;
+    const struct device_plan *body = &step->loop->body->devices[p->device];
+    int inner = p->numbered;
+    p->numbered += body->nsteps;
+    add_lines(p, body, inner, times * step->loop->length, found);
+  }
+}
+
+static int slowest_first(const void *a, const void *b) {
+  const struct profiled *const *x = a, *const *y = b;
+  if ((*x)->line.seconds != (*y)->line.seconds) return (*x)->line.seconds < (*y)->line.seconds ? 1 : -1;
+  return strcmp((*x)->line.what, (*y)->line.what);
+}
+
+/* What is in the loop, each with what is in it. */
+static void put_lines(struct profiling *p, const struct profiled *loop) {
+  const struct profiled **found = arena_new_array(p->s->call, (size_t)p->count, const struct profiled *);
+  int count = 0;
+  for (const struct profiled *x = p->all; x; x = x->next)
+    if (x->loop == loop) found[count++] = x;
+  if (count) qsort(found, (size_t)count, sizeof *found, slowest_first);
+  for (int i = 0; i < count; i++) {
+    p->lines[p->out->nlines++] = found[i]->line;
+    put_lines(p, found[i]);
+  }
+}
+
 void profile_lines(struct dgc_session *s, const struct plan *p, const struct profile *x,
                    struct dgc_bench *out) {
-  struct map known = map_make(s->call);
-  int room = 0;
-  for (int d = 0; d < p->ndevices; d++) room += p->devices[d].nsteps;
-  struct dgc_bench_line *lines = arena_new_array(s->text, (size_t)room, struct dgc_bench_line);
-  double bandwidth = out->bandwidth / out->threads;
+  struct profiling all = {.s = s, .x = x, .out = out, .known = map_make(s->call)};
   for (int d = 0; d < p->ndevices; d++) {
-    for (int i = 0; i < p->devices[d].nsteps && engines_here(s->engines, d); i++) {
-      const struct step *step = &p->devices[d].steps[i];
-      if (!works(step)) continue;
-      const char *where = node_origin(s->text, step->node), *key = line_key(s->call, step, where);
-      struct dgc_bench_line *line = map_get(&known, key);
-      if (!line) {
-        line = &lines[out->nlines++];
-        *line = (struct dgc_bench_line){
-            .what = arena_strdup(s->text, step->node->name), .how = step_word(step), .where = where};
-        map_put_owned(&known, key, line);
-      }
-      double peak = peak_of(s, step, out) / out->threads, compute = (double)step->flops / peak,
-             move = (double)step->traffic / bandwidth;
-      line->count++;
-      line->seconds += seconds(x, x->steps[d][i]);
-      line->flops += (double)step->flops;
-      line->traffic += (double)step->traffic;
-      line->roof += compute > move ? compute : move;
-    }
+    if (!engines_here(s->engines, d)) continue;
+    all.device = d;
+    all.numbered = p->devices[d].nsteps;
+    add_lines(&all, &p->devices[d], 0, 1, NULL);
   }
-  qsort(lines, (size_t)out->nlines, sizeof *lines, slowest_first);
-  out->lines = lines;
+  all.lines = arena_new_array(s->text, (size_t)all.count + 1, struct dgc_bench_line);
+  out->nlines = 0;
+  out->lines = all.lines;
+  put_lines(&all, NULL);
 }
 
 /* --- by place --- */

@@ -7,7 +7,7 @@
 
 struct plan;
 
-/* What timed runs add up: by device and step of its plan, nanoseconds (struct exec_times). */
+/* What timed runs add up: by device and step of its plan, those in loops too, nanoseconds (struct exec_times). */
 struct profile {
   uint64_t **steps;
   uint64_t wall; /* of all runs */
@@ -17,7 +17,7 @@ struct profile {
 /* For this plan, with nothing in it, in the session's call. An error where there is a device whose work runs behind the
  * host: its steps cannot be timed one by one. */
 enum dgc_status profile_begin(struct dgc_session *s, const struct plan *p, struct profile *out);
-/* The lines of `out`, which knows the peak and the bandwidth. */
+/* The lines of `out`, which knows the peak and the bandwidth: those of the steps in a loop behind that of the loop. */
 void profile_lines(struct dgc_session *s, const struct plan *p, const struct profile *x,
                    struct dgc_bench *out);
 /* The places of `out`: x is a profile on several devices and their threads, `alone` one of another session, of the same

@@ -68,7 +68,7 @@ static void profile_json(const struct dgc_bench *b) {
     json_text(i ? ",{\"what\":" : "{\"what\":", l->what);
     json_text(",\"how\":", l->how);
     json_text(",\"where\":", l->where);
-    printf(",\"count\":%d", l->count);
+    printf(",\"depth\":%d,\"count\":%d", l->depth, l->count);
     json_field("ms", l->seconds * 1e3);
     json_field("gflop", l->flops * 1e-9);
     json_field("gb", l->traffic * 1e-9);
@@ -151,11 +151,11 @@ static void print_rate(double amount, double seconds) {
 static void print_profile(const struct dgc_bench *b) {
   enum { SHOWN = 30 };
   double all = 0, rest = 0;
-  for (int i = 0; i < b->nlines; i++) all += b->lines[i].seconds;
+  for (int i = 0; i < b->nlines; i++) all += b->lines[i].depth ? 0 : b->lines[i].seconds;
   printf("\n        ms       %%   times   GFLOP/s      GB/s  of roof  what\n");
   for (int i = 0; i < b->nlines; i++) {
     const struct dgc_bench_line *l = &b->lines[i];
-    if (i >= SHOWN) rest += l->seconds;
+    if (i >= SHOWN && l->depth == 0) rest += l->seconds;
     if (i >= SHOWN) continue;
     printf("%10.4f %7.1f %7d", l->seconds * 1e3, l->seconds / all * 100, l->count);
     print_rate(l->flops, l->seconds);
@@ -164,7 +164,8 @@ static void print_profile(const struct dgc_bench *b) {
       printf("  %5.0f %%", l->roof / l->seconds * 100);
     else
       fputs("        -", stdout);
-    printf("  %s %s%s%s\n", l->how, l->what, l->where ? ", " : "", l->where ? l->where : "");
+    printf("  %*s%s %s%s%s\n", 2 * l->depth, "", l->how, l->what, l->where ? ", " : "",
+           l->where ? l->where : "");
   }
   if (b->nlines > SHOWN)
     printf("%10.4f %7.1f          %d more, which --json lists\n", rest * 1e3, rest / all * 100,

@@ -189,6 +189,9 @@ static inline int plan_process(const struct plan *p, int device) {
 }
 
 /* "/cpu:0"; of no device: the host's. */
+/* How many steps a device has with those of the bodies of its loops, and of the loops in them. Where they are numbered,
+ * those of a body stand behind all that was numbered before its loop. */
+int plan_all_steps(const struct plan *p, int device);
 const char *plan_device_text(const struct plan *p, int device);
 void plan_print(struct str *s, const struct plan *p);
 /* What the text calls a step: "copy"; of a leaf, its op. */

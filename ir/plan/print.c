@@ -6,6 +6,14 @@
 
 #include <string.h>
 
+int plan_all_steps(const struct plan *p, int device) {
+  const struct device_plan *dp = &p->devices[device];
+  int count = dp->nsteps;
+  for (int i = 0; i < dp->nsteps; i++)
+    if (dp->steps[i].kind == STEP_LOOP) count += plan_all_steps(dp->steps[i].loop->body, device);
+  return count;
+}
+
 const char *plan_device_text(const struct plan *p, int device) {
   const struct target *t = &p->graph->config.target;
   return device < t->ndevices ? t->devices[device].text : "/cpu:0";

@@ -140,13 +140,26 @@ static const char layers[] = "use nn\n"
                              "  train loss with adam(rate = 0.01)\n"
                              "}\n";
 
-static struct dgc_session *profile(const char *devices, const char *threads, struct dgc_bench *out) {
+/* A loop of 5 steps, and in it one of 3. */
+static const char loops[] = "model m {\n"
+                            "  input x : f32[B, 8]\n"
+                            "  var w : f32[8, 8] = normal(stddev = 0.1)\n"
+                            "  h = x\n"
+                            "  scan(length = 5) h {\n"
+                            "    scan(length = 3) h { h = tanh(h @ w) }\n"
+                            "    h = h @ w\n"
+                            "  }\n"
+                            "  train mean(square(h)) with sgd(rate = 0.1)\n"
+                            "}\n";
+
+static struct dgc_session *profile(const char *text, const char *devices, const char *threads,
+                                   struct dgc_bench *out) {
   const char *const options[][2] = {
       {"devices", devices}, {"threads", threads}, {"steps", "20"}, {"batch", "64"}, {"profile", "true"}};
   struct dgc_session *s = dgc_create();
   for (size_t i = 0; i < sizeof options / sizeof *options; i++)
     assert_int_equal(dgc_set(s, options[i][0], options[i][1]), DGC_OK);
-  if (dgc_load_text(s, "m.dsl", layers, strlen(layers))) fail_msg("%s", dgc_message(s));
+  if (dgc_load_text(s, "m.dsl", text, strlen(text))) fail_msg("%s", dgc_message(s));
   if (dgc_benchmark(s, out)) fail_msg("%s", dgc_message(s));
   return s;
 }
@@ -162,7 +175,7 @@ static void lines_are_the_step(void **state) {
   for (size_t k = 0; k < sizeof spreads / sizeof *spreads; k++) {
     if (spreads[k].longer && !longer) continue;
     struct dgc_bench b = {.size = sizeof b};
-    struct dgc_session *s = profile(spreads[k].devices, spreads[k].threads, &b);
+    struct dgc_session *s = profile(layers, spreads[k].devices, spreads[k].threads, &b);
     double flops = 0, seconds = 0, gradient = 0;
     int places = 0;
     assert_true(b.nlines > 5);
@@ -205,11 +218,38 @@ static void lines_are_the_step(void **state) {
   }
 }
 
+/* What is in a loop stands behind it, as often as it runs, and takes no longer. */
+static void lines_of_loops(void **state) {
+  (void)state;
+  struct dgc_bench b = {.size = sizeof b};
+  struct dgc_session *s = profile(loops, "cpu:0", "1", &b);
+  double flops = 0, inside[3] = {0};
+  int deepest = 0, products = 0;
+  for (int i = 0; i < b.nlines; i++) {
+    const struct dgc_bench_line *l = &b.lines[i];
+    assert_in_range(l->depth, 0, 2);
+    assert_true(i > 0 || l->depth == 0);
+    assert_true(l->depth == 0 || l->depth <= l[-1].depth + 1);
+    assert_true(l->count > 0 && l->seconds > 0);
+    if (l->depth == 0) flops += l->flops;
+    if (l->depth > deepest) deepest = l->depth;
+    products += l->depth == 2 && strcmp(l->how, "matmul") == 0 && l->count % 15 == 0;
+    inside[l->depth] = 0;
+    for (int k = i + 1; k < b.nlines && b.lines[k].depth > l->depth; k++)
+      if (b.lines[k].depth == l->depth + 1) inside[l->depth] += b.lines[k].seconds;
+    assert_true(inside[l->depth] <= l->seconds);
+  }
+  assert_true(flops == b.flops);
+  assert_int_equal(deepest, 2);
+  assert_int_equal(products, 1);
+  dgc_destroy(s);
+}
+
 /* test_bench [longer] */
 int main(int argc, char **argv) {
   longer = argc > 1 && strcmp(argv[1], "longer") == 0;
   const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_said), cmocka_unit_test(ranges_are_covered),
                                      cmocka_unit_test(each_run_is_the_same),
-                                     cmocka_unit_test(lines_are_the_step)};
+                                     cmocka_unit_test(lines_are_the_step), cmocka_unit_test(lines_of_loops)};
   return cmocka_run_group_tests(tests, measure, forget);
 }
