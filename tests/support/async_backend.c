@@ -66,6 +66,8 @@ struct async_backend {
   void *interp; /* what computes */
   struct event *events;
   void *memory[MAX_MEMORY]; /* that was asked for and not freed; the host's addresses */
+  struct rng rng;
+  int haste; /* in how many of a hundred cases some devices work when one is given something */
   bool closing, failed;
   int failed_device, calls;
   struct access *accesses; /* so far */
@@ -120,13 +122,13 @@ static void learn(int *clock, const int *from) {
     if (from[i] > clock[i]) clock[i] = from[i];
 }
 
-static void compute(struct async_backend *f, struct async_device *d, struct work *w) {
-  if (options.check) {
-    pthread_mutex_lock(&f->lock);
-    for (int i = 0; i < w->nargs; i++) record_access(f, d, w->args[i], i >= w->nargs - w->nwrites);
-    if (w->staged) record_access(f, d, to_far(w->args[1]), true);
-    pthread_mutex_unlock(&f->lock);
-  } else if (w->kind == WORK_CALL) {
+static void record_accesses(struct async_backend *f, struct async_device *d, const struct work *w) {
+  for (int i = 0; i < w->nargs; i++) record_access(f, d, w->args[i], i >= w->nargs - w->nwrites);
+  if (w->staged) record_access(f, d, to_far(w->args[1]), true);
+}
+
+static void compute(const struct work *w) {
+  if (w->kind == WORK_CALL) {
     void *args[MAX_ARGS];
     for (int i = 0; i < w->nargs; i++) args[i] = to_host(w->args[i]);
     w->call(args, w->state);
@@ -164,6 +166,38 @@ static void wake_followers(struct async_backend *f, const struct event *e) {
   }
 }
 
+/* The first that it was given. Under the lock, which a thread of its own leaves meanwhile. */
+static void work_on(struct async_device *d) {
+  struct async_backend *f = d->backend;
+  struct work *w = d->first;
+  d->first = w->next;
+  if (!d->first) d->last = &d->first;
+  d->busy = true;
+  d->clock[d->index]++;
+  d->items++;
+  /* what it was given is freed already where a device is lost */
+  bool computes = (w->kind == WORK_CALL || w->kind == WORK_COPY) && !hopeless(f);
+  if (computes && options.check) record_accesses(f, d, w);
+  if (options.threads) {
+    pthread_mutex_unlock(&f->lock);
+    dawdle(d);
+  }
+  if (computes && !options.check) compute(w);
+  if (options.threads) pthread_mutex_lock(&f->lock);
+  if (w->kind == WORK_FOLLOW) learn(d->clock, w->event->clock[w->turn % 4]);
+  if (w->kind == WORK_MARK) {
+    memcpy(w->event->clock[++w->event->done % 4], d->clock, sizeof d->clock);
+    d->marks++;
+    wake_followers(f, w->event);
+  }
+  d->busy = false;
+  d->arriving -= w->staged != NULL;
+  /* nobody waits for anything else: who is woken takes the lock from those that work */
+  if (!d->first || (w->staged && !d->arriving) || hopeless(f)) pthread_cond_broadcast(&f->done);
+  free(w->staged);
+  free(w);
+}
+
 static void *device_main(void *arg) {
   struct async_device *d = arg;
   struct async_backend *f = d->backend;
@@ -171,33 +205,39 @@ static void *device_main(void *arg) {
   for (;;) {
     while (!f->closing && (!d->first || !ready(d, d->first))) pthread_cond_wait(&d->come, &f->lock);
     if (!d->first) break;
-    struct work *w = d->first;
-    d->first = w->next;
-    if (!d->first) d->last = &d->first;
-    d->busy = true;
-    d->clock[d->index]++;
-    d->items++;
-    bool lost = hopeless(f); /* what it was given is freed already */
-    pthread_mutex_unlock(&f->lock);
-    dawdle(d);
-    if (!lost && (w->kind == WORK_CALL || w->kind == WORK_COPY)) compute(f, d, w);
-    pthread_mutex_lock(&f->lock);
-    if (w->kind == WORK_FOLLOW) learn(d->clock, w->event->clock[w->turn % 4]);
-    if (w->kind == WORK_MARK) {
-      memcpy(w->event->clock[++w->event->done % 4], d->clock, sizeof d->clock);
-      d->marks++;
-      wake_followers(f, w->event);
-    }
-    d->busy = false;
-    d->arriving -= w->staged != NULL;
-    /* nobody waits for anything else: who is woken takes the lock from those that work */
-    if (!d->first || (w->staged && !d->arriving) || hopeless(f)) pthread_cond_broadcast(&f->done);
-    free(w->staged);
-    free(w);
+    work_on(d);
   }
   pthread_mutex_unlock(&f->lock);
   return NULL;
 }
+
+/* --- devices without threads: they work when the host comes by --- */
+
+/* One of those that can, any of them; false: there is none. Under the lock. */
+static bool one_works(struct async_backend *f) {
+  struct async_device *can[MAX_DEVICES];
+  int n = 0;
+  for (int i = 0; i < f->ndevices; i++) {
+    struct async_device *d = &f->devices[i];
+    if (d->first && ready(d, d->first)) can[n++] = d;
+  }
+  if (n) work_on(can[rng_below(&f->rng, n)]);
+  return n > 0;
+}
+
+static void some_work(struct async_backend *f) {
+  for (int n = options.threads ? 0 : rng_below(&f->rng, 4); n > 0 && one_works(f); n--) {}
+}
+
+/* Until something is done. Under the lock. */
+static void await_devices(struct async_backend *f) {
+  if (options.threads)
+    pthread_cond_wait(&f->done, &f->lock);
+  else if (!one_works(f))
+    abort(); /* one waits for another, and that one for it */
+}
+
+/* --- what the host gives them --- */
 
 /* Gives work to a device, or to the recording. Under the lock. */
 static void give(struct async_device *d, const struct work *work) {
@@ -219,6 +259,7 @@ static void give(struct async_device *d, const struct work *work) {
   *d->last = w;
   d->last = &w->next;
   if (d->first == w && ready(d, w)) pthread_cond_signal(&d->come);
+  if (rng_chance(&f->rng, f->haste)) some_work(f);
 }
 
 /* What a command does; nothing any more after a failure. */
@@ -238,8 +279,7 @@ static void call(struct async_device *d, const struct work *w) {
 
 /* Until the device has done all it was given. Under the lock. */
 static void drain(struct async_device *d) {
-  while (!hopeless(d->backend) && (d->first || d->busy))
-    pthread_cond_wait(&d->backend->done, &d->backend->lock);
+  while (!hopeless(d->backend) && (d->first || d->busy)) await_devices(d->backend);
 }
 
 /* --- hooks --- */
@@ -249,9 +289,10 @@ static void async_close(void *self) {
   pthread_mutex_lock(&f->lock);
   f->closing = true;
   wake_devices(f);
+  while (!options.threads && one_works(f)) {}
   pthread_mutex_unlock(&f->lock);
   for (int i = 0; i < f->ndevices; i++)
-    if (f->devices[i].index >= 0) pthread_join(f->devices[i].thread, NULL);
+    if (f->devices[i].index >= 0 && options.threads) pthread_join(f->devices[i].thread, NULL);
   backend_interp.close(f->interp);
   while (f->events) {
     struct event *e = f->events;
@@ -271,6 +312,8 @@ static void *async_open(const struct target *target, struct diags *d) {
   pthread_mutex_init(&f->lock, NULL);
   pthread_cond_init(&f->done, NULL);
   f->ndevices = target->ndevices;
+  f->rng = (struct rng){options.seed};
+  f->haste = rng_below(&f->rng, 100);
   last = f;
   for (int i = 0; i < target->ndevices; i++) {
     struct async_device *device = &f->devices[i];
@@ -279,7 +322,7 @@ static void *async_open(const struct target *target, struct diags *d) {
     device->last = &device->first;
     device->everything.device = device;
     pthread_cond_init(&device->come, NULL);
-    if (own) pthread_create(&device->thread, NULL, device_main, device);
+    if (own && options.threads) pthread_create(&device->thread, NULL, device_main, device);
   }
   return f;
 }
@@ -380,7 +423,7 @@ static void copy_to_host(void *const *args, const void *state) {
   const struct state *s = state;
   struct async_backend *f = s->device->backend;
   pthread_mutex_lock(&f->lock);
-  while (s->device->arriving && !hopeless(f)) pthread_cond_wait(&f->done, &f->lock);
+  while (s->device->arriving && !hopeless(f)) await_devices(f);
   bool good = !f->failed;
   pthread_mutex_unlock(&f->lock);
   if (good) memcpy(args[1], to_host(args[0]), s->work.bytes);
@@ -426,6 +469,7 @@ static bool async_reached(void *event) {
   pthread_mutex_lock(&f->lock);
   for (int i = 0; f->failed && i < f->ndevices; i++)
     drain(&f->devices[i]); /* the host goes on, and overwrites */
+  some_work(f);
   bool reached = f->failed || e->done >= e->called;
   pthread_mutex_unlock(&f->lock);
   return reached;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A backend for tests whose devices work behind the host: kind "gpu", a thread and a queue for each device.
+/* A backend for tests whose devices work behind the host: kind "gpu", a queue for each device, and a thread if asked
+ * for. Devices without threads work while the host gives, asks or waits, as far as the seed says, in any order that
+ * their queues and events allow.
  *
  * How fast a device gets on is random. Its addresses are not the host's: whoever touches them directly crashes.
  * What it computes is the interpreter's. It can also record, instead of computing, who reads and writes which
@@ -14,6 +16,7 @@ struct async_options {
   uint64_t seed;
   bool check; /* records accesses, computes nothing */
   bool recordable;
+  bool threads; /* a thread for each device */
   int fail_at; /* this call of a run's commands fails: 1 is the first since the backend was opened; 0 = none */
   int no_memory_at; /* this request for memory likewise */
   int stuck;        /* device whose work is never done from its second mark on; -1 = none */
