@@ -34,5 +34,7 @@ struct gemm_block {
 };
 void gemm_run(const struct gemm *g, const struct gemm_block *block, const void *a, const void *b, void *c);
 void gemm_enter(void);
+/* So much of that memory, from a multiple of 64 on, until the thread's next call; NULL: there is not enough. */
+void *gemm_memory(size_t size);
 
 #endif

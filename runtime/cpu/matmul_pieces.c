@@ -5,6 +5,7 @@
 #include "runtime/cpu/matmul_pieces.h"
 
 #include "base/arena.h"
+#include "kernels/cpu/amx.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/matmul.h"
 #include "runtime/cpu/foreign.h"
@@ -140,7 +141,66 @@ static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *
   c->pieces = &p->pieces;
 }
 
-/* ---- by units for bfloat16 ---- */
+/* ---- by AMX ---- */
+
+/* Each thread multiplies rows of C, or columns where these are more. */
+struct tile_pieces {
+  struct product size;
+  struct pieces pieces;
+  bool along;     /* columns */
+  int64_t strips; /* of 32 of them, of each product; the last one may be less */
+};
+
+enum { STRIP = 32 };
+
+static void run_strips(const struct tile_pieces *p, void *const *args, int64_t batch, int64_t first,
+                       int64_t end) {
+  const struct product *s = &p->size;
+  int64_t length = p->along ? s->n : s->m, from = first * STRIP,
+          to = end * STRIP < length ? end * STRIP : length;
+  int64_t top = p->along ? 0 : from, left = p->along ? from : 0;
+  struct amx_product one = {.m = p->along ? s->m : to - from,
+                            .n = p->along ? to - from : s->n,
+                            .k = s->k,
+                            .a_row = s->transpose_a ? s->m : s->k,
+                            .b_row = s->transpose_b ? s->k : s->n,
+                            .c_row = s->n,
+                            .transpose_a = s->transpose_a,
+                            .transpose_b = s->transpose_b};
+  const uint16_t *a = (const uint16_t *)args[0] + batch * s->m * s->k + top * (s->transpose_a ? 1 : s->k),
+                 *b = (const uint16_t *)args[1] + batch * s->k * s->n + left * (s->transpose_b ? s->k : 1);
+  void *room = gemm_memory(AMX_ROOM);
+  if (!room) arena_exhausted();
+  amx_multiply(&one, a, b, (float *)args[2] + (batch * s->m + top) * s->n + left, room);
+}
+
+static void run_tiles(void *const *args, const void *state, int stage, int first, int end) {
+  const struct tile_pieces *p = state;
+  int64_t all = p->size.batch * p->strips, at = piece_begin(all, p->pieces.count[0], first),
+          to = piece_begin(all, p->pieces.count[0], end);
+  (void)stage;
+  while (at < to) {
+    int64_t batch = at / p->strips, behind = (batch + 1) * p->strips < to ? (batch + 1) * p->strips : to;
+    run_strips(p, args, batch, at - batch * p->strips, behind - batch * p->strips);
+    at = behind;
+  }
+}
+
+/* Whether it does. */
+static bool prepare_tiles(struct arena *a, const struct product *size, struct command *c) {
+  const char *units = size->stored ? onednn_units() : NULL;
+  if (!units || strcmp(units, "AMX") != 0 || !amx_can()) return false;
+  struct tile_pieces *p = arena_new(a, struct tile_pieces);
+  *p = (struct tile_pieces){.size = *size, .along = size->n > size->m};
+  p->strips = ((p->along ? size->n : size->m) + STRIP - 1) / STRIP;
+  p->pieces = (struct pieces){.run = run_tiles, .state = p, .nstages = 1, .cost = cost_of(size)};
+  p->pieces.count[0] = pieces_for(p->pieces.cost, size->batch * p->strips);
+  c->kind = COMMAND_PIECES;
+  c->pieces = &p->pieces;
+  return true;
+}
+
+/* ---- by other units for bfloat16 ---- */
 
 /* The order of an element's sum may be another one in a product of other sizes. So blocks, of rows of C, follow from
  * the sizes of the product alone, and are what is computed on one thread, too. Stage 0 makes operands bfloat16, and
@@ -294,6 +354,7 @@ bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, 
                      struct diags *d) {
   struct product size = product_of(step->node);
   struct unit_pieces *p = NULL;
+  if (size.bf16 && !cpu->portable && prepare_tiles(a, &size, c)) return true;
   bool good = !size.bf16 || cpu->portable || create_unit_pieces(&size, &p);
   if (good && !p) {
     prepare_own(cpu, a, &size, c);

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products on the CPU that generated code does not compute, against a naive loop. */
+#include "kernels/cpu/amx.h"
 #include "kernels/cpu/bf16.h"
 #include "runtime/cpu/matmul_pieces.h"
 #include "runtime/cpu/matmul_units.h"
 #include "runtime/cpu/onednn.h"
 #include "tests/support/random.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -97,7 +101,81 @@ static void products(void **state) {
   }
 }
 
+/* ---- AMX ---- */
+
+static float widened(uint16_t x) {
+  uint32_t bits = (uint32_t)x << 16;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return fpclassify(f) == FP_SUBNORMAL ? copysignf(0, f) : f;
+}
+
+static float flushed(float x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x; }
+
+/* As amx.h says. */
+static float element(const struct amx_product *p, const uint16_t *a, const uint16_t *b, int64_t i,
+                     int64_t j) {
+  float sum = 0;
+  for (int64_t k = 0; k < p->k; k += 32) {
+    float chain[2] = {0, 0};
+    for (int64_t l = k; l < k + 32 && l < p->k; l++)
+      chain[l % 2] =
+          flushed(fmaf(widened(a[p->transpose_a ? l * p->a_row + i : i * p->a_row + l]),
+                       widened(b[p->transpose_b ? j * p->b_row + l : l * p->b_row + j]), chain[l % 2]));
+    sum = flushed(sum + flushed(chain[0] + chain[1]));
+  }
+  return sum;
+}
+
+/* Of all magnitudes, with zeros of both signs, subnormal numbers, Inf and NaN now and then where `wild` holds. */
+static uint16_t bf16_number(bool wild) {
+  static const uint16_t odd[] = {0, 0x8000, 1, 0x807f, 0x7f80, 0xff80, 0x7fc0, 0x7f7f, 0x0080};
+  if (rng_chance(&rng, wild ? 4 : 0)) return odd[rng_below(&rng, sizeof odd / sizeof *odd)];
+  return (uint16_t)((rng_chance(&rng, 50) ? 0x8000 : 0) | (118 + rng_below(&rng, 20)) << 7 |
+                    rng_below(&rng, 128));
+}
+
+/* To the last bit, and nothing beside C is written, nor read that is no operand. */
+static void tiles(void **state) {
+  static const int64_t size[] = {0, 1, 2, 15, 16, 17, 31, 32, 33, 48, 63, 65, 130};
+  (void)state;
+  if (!amx_can()) skip();
+  rng.state = 5;
+  void *room = aligned_alloc(64, AMX_ROOM);
+  assert_non_null(room);
+  for (int i = 0; i < 120; i++) {
+    struct arena *arena = arena_create();
+    struct amx_product p = {.m = size[rng_below(&rng, 13)],
+                            .n = i % 40 == 0 ? 1040 : size[rng_below(&rng, 13)],
+                            .k = i % 10 == 0 ? 500 + rng_below(&rng, 60) : size[rng_below(&rng, 13)],
+                            .transpose_a = rng_chance(&rng, 50),
+                            .transpose_b = rng_chance(&rng, 50)};
+    if (i % 40 == 20) p.m = 270;
+    p.a_row = (p.transpose_a ? p.m : p.k) + rng_below(&rng, 3);
+    p.b_row = (p.transpose_b ? p.k : p.n) + rng_below(&rng, 3);
+    p.c_row = p.n + rng_below(&rng, 3);
+    int64_t na = (p.transpose_a ? p.k : p.m) * p.a_row, nb = (p.transpose_b ? p.n : p.k) * p.b_row,
+            nc = p.m * p.c_row;
+    uint16_t *a = arena_new_array(arena, (size_t)na + 1, uint16_t),
+             *b = arena_new_array(arena, (size_t)nb + 1, uint16_t);
+    float *c = arena_new_array(arena, (size_t)nc + 1, float);
+    for (int64_t l = 0; l < na; l++) a[l] = bf16_number(i % 3 == 0);
+    for (int64_t l = 0; l < nb; l++) b[l] = bf16_number(i % 3 == 0);
+    for (int64_t l = 0; l <= nc; l++) c[l] = 77;
+    amx_multiply(&p, a, b, c, room);
+    for (int64_t l = 0; l <= nc; l++) {
+      bool inside = l < nc && l % p.c_row < p.n;
+      float wanted = inside ? element(&p, a, b, l / p.c_row, l % p.c_row) : 77;
+      if (isnan(wanted) ? !isnan(c[l]) : memcmp(&wanted, &c[l], sizeof wanted) != 0)
+        fail_msg("%lldx%lldx%lld %d %d, element %lld: %a instead of %a", (long long)p.m, (long long)p.n,
+                 (long long)p.k, p.transpose_a, p.transpose_b, (long long)l, (double)c[l], (double)wanted);
+    }
+    arena_destroy(arena);
+  }
+  free(room);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(tiles)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A tile of A has 16 rows of 32 values; one of B has 16 rows, each of which has of two successive k the values of 16
+ * columns, side by side; an instruction adds their product to a tile of 16 x 16 sums (Intel's manual, TDPBF16PS). Of
+ * eight tiles four are sums, 32 x 32 of C, so that each tile that is loaded is used twice.
+ *
+ * Operands are packed into tiles, one behind the other along k: of B as many columns and k as stay in the second-level
+ * cache, of A as many rows as leave room there. What lies along k is a row of pairs, and is turned for B; what lies
+ * across is two rows that are put together, and is turned for A. */
+#include "kernels/cpu/amx.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+
+#include <immintrin.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define AMX        __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl")))
+#define INLINE_AMX AMX __attribute__((always_inline)) static inline
+
+enum { LANES = 16, BLOCK = 2 * LANES, DEPTH = 32, TILE = LANES * DEPTH }; /* of bfloat16 values */
+enum { DEEP = 512, WIDE = 1024, HIGH = 256 };                             /* what is packed at a time */
+_Static_assert(AMX_ROOM == 2 * DEEP * (WIDE + HIGH) + (32 << 10),
+               "the packed operands, and some lines between");
+
+bool amx_can(void) {
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+  static int can = -1;
+  int known = __atomic_load_n(&can, __ATOMIC_RELAXED);
+  if (known < 0) {
+    __builtin_cpu_init();
+    known = __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") &&
+            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+    __atomic_store_n(&can, known, __ATOMIC_RELAXED);
+  }
+  return known;
+}
+
+/* Of a matrix of 16 x 16 words the transposed one: of pairs of words, of pairs of these, and so on. */
+INLINE_AMX void turn(__m512i r[LANES]) {
+  __m512i t[LANES];
+  for (int i = 0; i < LANES; i += 2) {
+    t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < LANES; i += 4) {
+    r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+    r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+    r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+    r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+  }
+  enum { EVEN = 0x88, ODD = 0xdd }; /* quarters of both operands */
+  for (int i = 0; i < 4; i++) {
+    t[i] = _mm512_shuffle_i32x4(r[i], r[4 + i], EVEN);
+    t[4 + i] = _mm512_shuffle_i32x4(r[i], r[4 + i], ODD);
+    t[8 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], EVEN);
+    t[12 + i] = _mm512_shuffle_i32x4(r[8 + i], r[12 + i], ODD);
+  }
+  for (int i = 0; i < 4; i++) {
+    r[i] = _mm512_shuffle_i32x4(t[i], t[8 + i], EVEN);
+    r[4 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], EVEN);
+    r[8 + i] = _mm512_shuffle_i32x4(t[i], t[8 + i], ODD);
+    r[12 + i] = _mm512_shuffle_i32x4(t[4 + i], t[12 + i], ODD);
+  }
+}
+
+/* An operand: rows of A or columns of B are lanes. */
+struct amx_operand {
+  const uint16_t *at;
+  int64_t row;
+  bool across;   /* the lanes of one k lie side by side, else the k of a lane */
+  bool by_pairs; /* a row of a tile is a pair of k, else a lane */
+};
+
+/* A tile of up to 16 lanes and 32 k; 0 for the others. */
+INLINE_AMX void pack_tile(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
+                          uint16_t *to) {
+  const uint16_t *from = o->across ? o->at + k * o->row + lane : o->at + lane * o->row + k;
+  __mmask16 halves = (__mmask16)(lanes < LANES ? (1U << lanes) - 1 : 0xffff);
+  __mmask32 words = depth < DEPTH ? (1U << depth) - 1 : 0xffffffffU;
+  __m512i r[LANES];
+  for (int i = 0; i < LANES; i++) {
+    if (o->across) {
+      const uint16_t *line = from + 2 * i * o->row;
+      __mmask16 second = 2 * i + 1 < depth ? halves : 0;
+      __m512i low = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(2 * i < depth ? halves : 0, line));
+      __m512i high = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(second, line + o->row));
+      r[i] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    } else {
+      r[i] = _mm512_maskz_loadu_epi16(i < lanes ? words : 0, from + i * o->row);
+    }
+  }
+  if (o->across != o->by_pairs) turn(r);
+  for (int i = 0; i < LANES; i++) _mm512_store_si512(to + i * DEPTH, r[i]);
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t tiles_of(int64_t count, int64_t each) { return (count + each - 1) / each; }
+
+/* Lanes from `lane` on, of k from `k` on, to an even number of tiles across. In the order in which they lie. */
+AMX static void pack(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
+                     uint16_t *to) {
+  int64_t deep = tiles_of(depth, DEPTH), wide = 2 * tiles_of(lanes, BLOCK);
+  for (int64_t i = 0; i < (o->across ? deep : wide); i++)
+    for (int64_t n = 0; n < (o->across ? wide : deep); n++) {
+      int64_t l = o->across ? n : i, q = o->across ? i : n;
+      pack_tile(o, lane + l * LANES, lanes - l * LANES, k + q * DEPTH, depth - q * DEPTH,
+                to + (l * deep + q) * TILE);
+    }
+}
+
+/* 32 x 32 sums, `row` numbers from one row to the next; to what is there if `add` holds. */
+AMX static void multiply_block(const uint16_t *a, const uint16_t *b, int64_t deep, bool add, float *c,
+                               int64_t row) {
+  size_t step = (size_t)row * sizeof *c, line = DEPTH * sizeof *a;
+  const uint16_t *below = a + deep * TILE, *beside = b + deep * TILE;
+  float *under = c + LANES * row;
+  if (add) {
+    _tile_loadd(0, c, step);
+    _tile_loadd(1, c + LANES, step);
+    _tile_loadd(2, under, step);
+    _tile_loadd(3, under + LANES, step);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (int64_t i = 0; i < deep * TILE; i += TILE) {
+    _tile_loadd(4, a + i, line);
+    _tile_loadd(6, b + i, line);
+    _tile_loadd(5, below + i, line);
+    _tile_loadd(7, beside + i, line);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, c, step);
+  _tile_stored(1, c + LANES, step);
+  _tile_stored(2, under, step);
+  _tile_stored(3, under + LANES, step);
+}
+
+static void copy_rows(int64_t rows, int64_t columns, const float *from, int64_t from_row, float *to,
+                      int64_t to_row) {
+  for (int64_t i = 0; i < rows; i++)
+    memcpy(to + i * to_row, from + i * from_row, (size_t)columns * sizeof *to);
+}
+
+/* What is packed, to rows and columns of C; blocks that reach over its ends by way of others. */
+AMX static void multiply_packed(const uint16_t *a, const uint16_t *b, int64_t high, int64_t wide,
+                                int64_t depth, bool add, float *c, int64_t row) {
+  _Alignas(64) float edge[BLOCK * BLOCK];
+  int64_t deep = tiles_of(depth, DEPTH);
+  for (int64_t j = 0; j < wide; j += BLOCK)
+    for (int64_t i = 0; i < high; i += BLOCK) {
+      int64_t rows = least(high - i, BLOCK), columns = least(wide - j, BLOCK);
+      const uint16_t *from = a + i / LANES * deep * TILE, *with = b + j / LANES * deep * TILE;
+      float *to = c + i * row + j;
+      if (rows == BLOCK && columns == BLOCK) {
+        multiply_block(from, with, deep, add, to, row);
+        continue;
+      }
+      if (add) copy_rows(rows, columns, to, row, edge, BLOCK);
+      multiply_block(from, with, deep, add, edge, BLOCK);
+      copy_rows(rows, columns, edge, BLOCK, to, row);
+    }
+}
+
+/* All tiles have 16 rows of 64 bytes. */
+AMX static void begin(void) {
+  struct {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+  } shapes = {.palette = 1};
+  for (int i = 0; i < 8; i++) shapes.bytes[i] = 64, shapes.rows[i] = LANES;
+  _tile_loadconfig(&shapes);
+}
+
+AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint16_t *b, float *c,
+                      void *room) {
+  const struct amx_operand left = {a, p->a_row, p->transpose_a, false},
+                           right = {b, p->b_row, !p->transpose_b, true};
+  uint16_t *packed_b = room, *packed_a = packed_b + DEEP * WIDE + 4096;
+  if (p->k == 0)
+    for (int64_t i = 0; i < p->m; i++) memset(c + i * p->c_row, 0, (size_t)p->n * sizeof *c);
+  begin();
+  for (int64_t j = 0; j < p->n; j += WIDE)
+    for (int64_t k = 0; k < p->k; k += DEEP) {
+      int64_t wide = least(p->n - j, WIDE), depth = least(p->k - k, DEEP);
+      pack(&right, j, wide, k, depth, packed_b);
+      for (int64_t i = 0; i < p->m; i += HIGH) {
+        int64_t high = least(p->m - i, HIGH);
+        pack(&left, i, high, k, depth, packed_a);
+        multiply_packed(packed_a, packed_b, high, wide, depth, k > 0, c + i * p->c_row + j, p->c_row);
+      }
+    }
+  _tile_release();
+}
+
+#else
+
+bool amx_can(void) { return false; }
+
+void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint16_t *b, float *c, void *room) {
+  (void)p, (void)a, (void)b, (void)c, (void)room;
+}
+
+#endif
