@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every kernel of every sample through the real NVRTC, where it is installed; no GPU and no driver are needed. A kernel
  * that another program had too, but for its name, is left out: that takes most of NVRTC's time.
- * test_nvrtc DGC FOLDER-OF-SAMPLES CACHE: what NVRTC makes of a text is kept in the folder CACHE, or in TEST_CACHE. */
+ * test_nvrtc FOLDER-OF-SAMPLES CACHE: what NVRTC makes of a text is kept in the folder CACHE, or in TEST_CACHE. */
 #include "base/map.h"
+#include "include/dgc.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/program.h"
 #include "tests/support/small.h"
@@ -14,17 +15,6 @@
 #include <string.h>
 
 enum { SKIPPED = 77, MACHINE_CUDA = 190 }; /* ELF's number of NVIDIA's processors */
-
-static const char *run(struct arena *a, const char *command, int *status) {
-  struct str text = str_make(a);
-  char chunk[4096];
-  size_t got;
-  FILE *f = popen(command, "r");
-  if (!f) exit(2);
-  while ((got = fread(chunk, 1, sizeof chunk, f)) > 0) str_putn(&text, chunk, got);
-  *status = pclose(f);
-  return text.data;
-}
 
 static const char head[] = "extern \"C\" __global__ void ";
 
@@ -118,24 +108,27 @@ static int compile(struct arena *a, const char *sample, const char *entry, const
   return failures;
 }
 
-/* What prints the kernels of an entry. */
-static const char *command_of(struct arena *a, const char *dgc, const char *sample, const char *entry) {
-  struct str s = str_make(a);
+/* A session with the sample, of which one GPU computes everything. */
+static struct dgc_session *open_sample(const char *sample) {
   int nsets;
   const char *const *sets = small_sets(sample, &nsets);
-  str_printf(&s, "'%s' compile '%s' --devices gpu:0 --entry %s --emit cuda", dgc, sample, entry);
-  for (int i = 0; i < nsets; i++) str_printf(&s, " --set %s", sets[i]);
-  return s.data;
+  struct dgc_session *d = dgc_create();
+  if (!d) exit(2);
+  dgc_set(d, "devices", "gpu:0");
+  for (int i = 0; i < nsets; i++) dgc_set(d, "set", sets[i]);
+  if (dgc_load(d, sample) == DGC_OK) return d;
+  printf("%s: FAILED\n%s", sample, dgc_message(d));
+  exit(1);
 }
 
 int main(int argc, char **argv) {
   static const char *const entries[] = {"init", "train", "eval", "predict"};
   glob_t samples;
   int failures = 0, compiled = 0;
-  if (argc < 4) return 2;
+  if (argc < 3) return 2;
   unsetenv("DGC_CUDA_PATH");
   const char *cache = getenv("TEST_CACHE");
-  setenv("XDG_CACHE_HOME", cache ? cache : argv[3], 1);
+  setenv("XDG_CACHE_HOME", cache ? cache : argv[2], 1);
   const char *why_not = cuda_load_nvrtc();
   if (why_not) {
     printf("SKIP: %s\n", why_not);
@@ -143,20 +136,20 @@ int main(int argc, char **argv) {
   }
   struct arena *a = arena_create();
   struct map seen = map_make(a);
-  if (glob(arena_printf(a, "%s/*.dsl", argv[2]), 0, NULL, &samples) != 0) return 2;
-  for (size_t s = 0; s < samples.gl_pathc; s++)
+  if (glob(arena_printf(a, "%s/*.dsl", argv[1]), 0, NULL, &samples) != 0) return 2;
+  for (size_t s = 0; s < samples.gl_pathc; s++) {
+    const char *sample = samples.gl_pathv[s], *text;
+    struct dgc_session *session = open_sample(sample);
     for (int e = 0; e < 4; e++) {
-      int status;
-      const char *sample = samples.gl_pathv[s];
-      const char *command = command_of(a, argv[1], sample, entries[e]);
-      const char *text = run(a, command, &status); /* without what dgc notes beside it */
-      if (status != 0) text = run(a, arena_printf(a, "%s 2>&1", command), &status);
-      if (status != 0 && strstr(text, "has no ")) continue; /* such a statement */
-      if (status != 0) printf("%s %s: FAILED\n%s", sample, entries[e], text);
-      const char *rest = status == 0 ? without(&seen, text) : NULL;
-      failures += status != 0 ? 1 : rest ? compile(a, sample, entries[e], rest) : 0;
+      bool made = dgc_emit(session, entries[e], "cuda", &text) == DGC_OK;
+      if (!made && strstr(dgc_message(session), "has no ")) continue; /* such a statement */
+      if (!made) printf("%s %s: FAILED\n%s", sample, entries[e], dgc_message(session));
+      const char *rest = made ? without(&seen, text) : NULL;
+      failures += !made ? 1 : rest ? compile(a, sample, entries[e], rest) : 0;
       compiled++;
     }
+    dgc_destroy(session);
+  }
   globfree(&samples);
   arena_destroy(a);
   printf("%d programs of %u different kernels, %d failures\n", compiled, seen.count, failures);
