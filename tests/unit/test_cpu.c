@@ -70,9 +70,9 @@ static void check_samples(struct fixture *f, struct arena *a, struct kernel_samp
 
 #define BATCH 50
 
-static void random_kernels(struct fixture *f, enum kernel_kind kind, int batches, uint64_t seed) {
+static void random_kernels(struct fixture *f, enum kernel_kind kind, int count, uint64_t seed) {
   struct rng r = {seed};
-  for (int b = 0; b < batches; b++) {
+  for (int b = 0; b < count; b++) {
     struct arena *a = arena_create();
     struct kernel_sample *s = arena_new_array(a, BATCH, struct kernel_sample);
     for (int i = 0; i < BATCH; i++) random_sample(&r, a, &s[i], kind, MAX_KERNEL_SUMS);
@@ -81,8 +81,10 @@ static void random_kernels(struct fixture *f, enum kernel_kind kind, int batches
   }
 }
 
-static void random_maps(void **state) { random_kernels(*state, KERNEL_MAP, 8, 1); }
-static void random_reductions(void **state) { random_kernels(*state, KERNEL_REDUCE, 8, 2); }
+static int batches = 3; /* or as the first argument says */
+
+static void random_maps(void **state) { random_kernels(*state, KERNEL_MAP, batches, 1); }
+static void random_reductions(void **state) { random_kernels(*state, KERNEL_REDUCE, batches, 2); }
 
 static size_t buffer_bytes(const struct kernel_sample *s, int i) {
   return (size_t)(s->buffer[i].elements + 4) * (size_t)dtype_size((enum dtype)s->kernel.args[i].dtype);
@@ -539,7 +541,8 @@ static void text_is_stable(void **state) {
       strstr(cpu_kernel_llvm(f->arena, &k, "x86_64-pc-linux-gnu", &f->diags), "x86_64-pc-linux-gnu"));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) batches = atoi(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(random_maps, setup, teardown),
       cmocka_unit_test_setup_teardown(random_reductions, setup, teardown),

@@ -18,7 +18,6 @@
 #include <cmocka.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define SAMPLES  60000
 #define ROW \
   64 /* samples at once: one by one the interpreter takes twice as long, and test_kernel compares the two */
 
@@ -105,6 +104,9 @@ static const double special[] = {0.0,
                                  0x1p27,
                                  0x1p55,
                                  0x1.6ac5b262ca1ffp849};
+
+static int samples = 15000; /* of each function; with an argument more, and a finer sweep */
+static uint64_t sweep = 4 * 24989;
 
 static uint64_t state = 88172645463325252u;
 
@@ -206,9 +208,9 @@ static void check1(const char *name, function1 *f, long double (*want)(long doub
     struct arena *a = arena_create();
     struct recorded r = record(a, f, NULL, d);
     struct worst w = {0};
-    for (int from = 0; from < SAMPLES; from += ROW) {
+    for (int from = 0; from < samples; from += ROW) {
       double x[ROW], got[ROW];
-      int n = at_most_a_row(SAMPLES - from);
+      int n = at_most_a_row(samples - from);
       for (int i = 0; i < n; i++) x[i] = rounded(d, sample(d, from + i));
       call(&r, d, n, x, x, got);
       for (int i = 0; i < n; i++) {
@@ -237,7 +239,7 @@ static void check2(const char *name, function2 *f, long double (*want)(long doub
     struct arena *a = arena_create();
     struct recorded r = record(a, NULL, f, d);
     struct worst w = {0};
-    const int pairs = SAMPLES + (int)COUNT(special) * (int)COUNT(special);
+    const int pairs = samples + (int)COUNT(special) * (int)COUNT(special);
     for (int from = 0; from < pairs; from += ROW) {
       double x[ROW], y[ROW], got[ROW];
       int n = at_most_a_row(pairs - from);
@@ -285,7 +287,7 @@ TWO(atan2) TWO(pow) TWO(hypot) TWO(copysign)
     for (uint64_t bits = k; bits < UINT64_C(1) << 32;) {
       double x[ROW], got[ROW];
       int n = 0;
-      for (; n < ROW && bits < UINT64_C(1) << 32; bits += 24989) x[n++] = value_of(DT_F32, bits);
+      for (; n < ROW && bits < UINT64_C(1) << 32; bits += sweep) x[n++] = value_of(DT_F32, bits);
       call(&r, DT_F32, n, x, x, got);
       for (int i = 0; i < n; i++) {
         double error = ulp_error(DT_F32, got[i], hot[k].want(x[i]));
@@ -388,7 +390,10 @@ static void test_counters(void **s) {
   arena_destroy(a);
 }
 
-int main(void) {
+/* test_math [longer] */
+int main(int argc, char **argv) {
+  (void)argv;
+  if (argc > 1) samples *= 4, sweep /= 4;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_exp),    cmocka_unit_test(test_exp2),     cmocka_unit_test(test_expm1),
       cmocka_unit_test(test_log),    cmocka_unit_test(test_log2),     cmocka_unit_test(test_log10),

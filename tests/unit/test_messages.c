@@ -47,7 +47,7 @@ static void receives_are_posted_early(struct subject *s, const struct plan *p, s
     }
 }
 
-static int first_seed = 0, end_seed = 100;
+static int first_seed = 0, end_seed = 50;
 
 static void plans_for_processes_are_right(void **state) {
   (void)state;

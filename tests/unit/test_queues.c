@@ -263,16 +263,19 @@ static void one_random(uint64_t seed, int nodes, int ndevices) {
   arena_destroy(scratch);
 }
 
+static int usual_rounds = 800; /* or as the first argument says */
+
 static void random_plans(void **state) {
   (void)state;
   const char *more = getenv("TEST_GRAPHS");
-  int rounds = more ? atoi(more) : 2000;
+  int rounds = more ? atoi(more) : usual_rounds;
   for (int i = 0; i < rounds; i++) one_random((uint64_t)i, 4 + i % 5 * 12, 1 + i % 4);
   print_message("%d waits, %d copies\n", waits, copies);
   assert_true(waits > rounds && copies > rounds / 2);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) usual_rounds = atoi(argv[1]);
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_plans)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
