@@ -27,11 +27,11 @@ static bool need(struct staging *g, const struct step *s) {
   return true;
 }
 
+/* *variable: it writes one, if only beside what is needed. */
 static bool writes_needed(const struct staging *g, const struct step *s, bool *variable) {
   bool writes = false;
   for (int i = s->noperands - step_results(s); i < s->noperands; i++) {
-    if (!g->needed[s->operands[i].buffer]) continue;
-    writes = true;
+    writes |= g->needed[s->operands[i].buffer];
     *variable |= g->p->buffers[s->operands[i].buffer].region == REGION_VARIABLE;
   }
   return writes;
