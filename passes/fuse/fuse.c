@@ -484,6 +484,7 @@ struct graph *pass_fuse(struct pass_ctx *ctx, struct graph *g) {
   struct pass_ctx inner = *ctx;
   inner.arena = arena_create_guarded(&guard);
   struct graph *out = fuse_pull(&inner, g);
+  if (out) out = fuse_stacks(&inner, out);
   if (out) out = fuse_narrow(&inner, out);
   if (out) out = fuse_hoist(&inner, out);
   if (out) out = fuse(ctx, out);

@@ -76,6 +76,11 @@ bool fuse_is_cheap(struct fuse_cost *c, const struct node *n);
 struct graph *fuse_pull(struct pass_ctx *ctx, struct graph *g);
 /* Operands that CPUs multiply as bfloat16 are stored so (narrow.c). */
 struct graph *fuse_narrow(struct pass_ctx *ctx, struct graph *g);
+/* What loops stack in 16 bits is stored so (stacks.c). */
+struct graph *fuse_stacks(struct pass_ctx *ctx, struct graph *g);
+/* Whether n is on a CPU or a GPU; whether it reads its operands in a kernel, element by element. */
+bool fuse_is_here(const struct graph *g, const struct node *n);
+bool fuse_is_kernel(const struct node *n);
 /* The kind of a device, "" for none; whether n multiplies bfloat16 values there; x as it is stored for that. */
 const char *fuse_kind(const struct graph *g, int device);
 bool fuse_is_product(const struct graph *g, const struct node *n, int device);

@@ -27,7 +27,7 @@ const char *fuse_kind(const struct graph *g, int device) {
 
 static const char *kind_of(const struct graph *g, const struct node *n) { return fuse_kind(g, n->device); }
 
-static bool is_here(const struct graph *g, const struct node *n) {
+bool fuse_is_here(const struct graph *g, const struct node *n) {
   const char *kind = kind_of(g, n);
   return strcmp(kind, "cpu") == 0 || strcmp(kind, "gpu") == 0;
 }
@@ -47,7 +47,8 @@ static bool is_narrow(const struct node *x) { return dtype_is_narrow(x->type.dty
 static bool is_stored(const struct node *variable) { return node_storage(variable) != DT_F32; }
 
 static bool is_moved(const struct node *x) {
-  return node_is(x, OP_reshape) || node_is(x, OP_transpose) || node_is(x, OP_broadcast);
+  return node_is(x, OP_reshape) || node_is(x, OP_transpose) || node_is(x, OP_broadcast) ||
+         node_is(x, OP_slice);
 }
 
 /* x before it was rounded to `d`, moved as x is; NULL: it was not. */
@@ -69,7 +70,19 @@ static struct node *cast_on(struct graph *out, struct node *x, int device, enum 
   return build_cast(out, x, d);
 }
 
+/* x as it lies, be it reshaped, before it was widened; NULL: it lies otherwise. */
+static struct node *unwidened(struct graph *out, struct node *x, enum dtype d) {
+  if (node_is(x, OP_cast) && x->inputs[0]->type.dtype == d) return x->inputs[0];
+  struct node *from = node_is(x, OP_reshape) ? unwidened(out, x->inputs[0], d) : NULL;
+  struct type t = type_with_dtype(x->type, d);
+  if (from == NULL) return NULL;
+  build_at(out, x);
+  return build_reshape(out, from, &t);
+}
+
 struct node *fuse_narrowed(struct graph *out, struct node *x, int device, enum dtype d) {
+  struct node *lies = is_narrow(x) ? NULL : unwidened(out, x, d);
+  if (lies && lies->device == device) return lies;
   if (is_narrow(x) && x->type.dtype != d && !(x = cast_on(out, x, x->device, DT_F32))) return NULL;
   struct node *wide = is_narrow(x) ? NULL : unrounded(out, x, d);
   return cast_on(out, wide ? wide : x, device, d);
@@ -127,8 +140,9 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   same.inputs = in;
   if (is_product(out, n)) return product(out, &same, in);
   if (r->stored[n->id]) return fuse_narrowed(out, in[0], n->device, op_of(n)->narrow);
-  bool keeps = n->op == OP_copy || (n->op == OP_gather && is_here(out, n));
-  if (n->op == OP_variable && is_stored(n) && is_here(out, n)) same.type.dtype = (uint8_t)node_storage(n);
+  bool keeps = n->op == OP_copy || (n->op == OP_gather && fuse_is_here(out, n));
+  if (n->op == OP_variable && is_stored(n) && fuse_is_here(out, n))
+    same.type.dtype = (uint8_t)node_storage(n);
   if (n->op == OP_assign && is_narrow(in[0])) {
     struct node *x = strcmp(kind_of(out, n), "cpu") == 0 ? unrounded(out, in[1], in[0]->type.dtype) : NULL;
     struct node *rows = x ? rows_in_place(out, in[0], x) : NULL;
@@ -146,8 +160,7 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
   return graph_node(out, &same);
 }
 
-/* Whether n reads its operands in a kernel, element by element. */
-static bool is_kernel(const struct node *n) {
+bool fuse_is_kernel(const struct node *n) {
   enum op_kind kind = op_of(n)->kind;
   return kind == KIND_ELEMENTWISE || kind == KIND_REDUCE || (node_is_strided(n) && !fuse_floats(n));
 }
@@ -161,9 +174,9 @@ static uint8_t *find_stored(struct pass_ctx *ctx, const struct graph *g) {
   for (uint32_t i = 0; i < g->count; i++)
     for (int k = 0; live[i] && k < g->nodes[i]->ninputs; k++) {
       const struct node *n = g->nodes[i], *x = n->inputs[k];
-      bool kernel = is_kernel(n) && n->device == x->device;
+      bool kernel = fuse_is_kernel(n) && n->device == x->device;
       if (!op_of(x)->narrow || (x->op == OP_round_bf16 && is_product(g, n))) continue;
-      if (kernel && is_here(g, x)) stored[x->id] = 1;
+      if (kernel && fuse_is_here(g, x)) stored[x->id] = 1;
       if (!kernel && n->op != OP_assign) refused[x->id] = 1;
     }
   for (uint32_t i = 0; i < g->count; i++) stored[i] &= !refused[i];
@@ -184,7 +197,8 @@ struct graph *fuse_narrow(struct pass_ctx *ctx, struct graph *g) {
   for (int i = 0; out && i < out->noutputs; i++) { /* results are f32 */
     struct output *o = &out->outputs[i];
     bool given = o->role == OUTPUT_UPDATE || o->role == OUTPUT_HELD || o->role == OUTPUT_SEND;
-    if (!given && is_narrow(o->node) && !(o->node = cast_on(out, o->node, o->node->device, DT_F32)))
+    if (!given && is_narrow(o->node) && !is_narrow(g->outputs[i].node) &&
+        !(o->node = cast_on(out, o->node, o->node->device, DT_F32)))
       return NULL;
   }
   return out;

@@ -13,7 +13,7 @@
 # CHECK:       [[P:[^ ]+]] = matmul {{[^ ]+}}, w : f32[8,4]
 # CHECK:       value result_0 = [[P]]
 
-# BF16:        [[S:h.last.grad.scan.slice]] = slice h.round_bf16.w {begin=[2, 0]} : f32[4,4]
+# BF16:        [[S:h.last.grad.scan.slice.slice]] = slice w {begin=[2, 0]} : f32[4,4]
 # BF16:        = cast [[S]] : bf16[4,4]
 # BF16:        {reverse=1
 # BF16:        matmul {{[^ ]+}}, {{[^ ]+}} {transpose_b=1} : f32[8,4]
