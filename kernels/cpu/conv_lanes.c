@@ -3,6 +3,8 @@
  * its chain of it. What is no term is not in the list. */
 #include "kernels/cpu/conv_lanes.h"
 
+#include "kernels/cpu/piece_sums.h"
+
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -85,10 +87,8 @@ static int64_t pixels_met(const struct patches *p, int64_t k, int64_t row, int64
   return count;
 }
 
-/* Sums of pieces that wait: one more than ones in the number of them. */
 size_t conv_lanes_memory(const struct patches *p, int64_t pixels) {
-  int64_t levels = 2;
-  for (int64_t n = pixels / LANES_PIECE; n > 0; n /= 2) levels++;
+  int64_t levels = piece_sums_levels((pixels + LANES_PIECE - 1) / LANES_PIECE);
   return (size_t)(levels * patches_columns(p) * p->groups * p->size);
 }
 

@@ -4,14 +4,14 @@
 #include "runtime/cpu/conv_gathered.h"
 
 #include "base/arena.h"
+#include "kernels/cpu/piece_sums.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/patch_tiles.h"
 
 #include <string.h>
 
 /* Numbers of a patch and filters at most; pixels that are gathered at once; numbers that are copied for a line of the
- * kernel, some of which may be too many; sums that wait, one more than ones in the number of pieces; pixels that are
- * asked for ahead. */
+ * kernel, some of which may be too many; pixels that are asked for ahead. */
 enum {
   MOST_PATCH = 32,
   MOST_FILTERS = 16,
@@ -19,7 +19,6 @@ enum {
   COPIED = 8,
   LINE = 64,
   MOST_IMAGE = 32 << 10,
-  LEVELS = 56,
   AHEAD = 32
 };
 
@@ -31,6 +30,7 @@ struct conv_gathered {
   int64_t row;             /* numbers from a patch that is gathered to the next */
   int64_t rows, all, wide; /* of a tile, of the sums, whose rows are so far apart */
   int64_t slots, down;     /* numbers of a line of a copy, and lines */
+  int64_t levels;          /* sums that wait at most */
 };
 
 static bool is_for(const struct patches *p, int64_t filters) {
@@ -64,7 +64,8 @@ const struct conv_gathered *conv_gathered_create(struct cpu_jit *jit, struct are
                               .all = all,
                               .wide = vectors * lanes,
                               .slots = patch_axis_reach(&p->axis[2]) * p->terms,
-                              .down = patch_axis_reach(&p->axis[1])};
+                              .down = patch_axis_reach(&p->axis[1]),
+                              .levels = piece_sums_levels(blocks_of(patches_rows(p), PRODUCT_PIECE))};
   for (int last = 0; last < 2; last++) {
     struct tile t = {.dtype = DT_F32,
                      .rows = (int)(last ? all % x->rows : x->rows),
@@ -86,7 +87,7 @@ static int64_t copy_size(const struct conv_gathered *x) {
 }
 size_t conv_gathered_memory(const struct conv_gathered *x) {
   int64_t patches = AT_ONCE * x->row + MOST_PATCH + COPIED;
-  return (size_t)(LEVELS * sum_size(x) + copy_size(x) + patches) * sizeof(float) + LINE;
+  return (size_t)(x->levels * sum_size(x) + copy_size(x) + patches) * sizeof(float) + LINE;
 }
 
 /* Over the border of zeros that is there. */
@@ -159,24 +160,17 @@ static void run_piece(struct gathering *w, const float *beside, int64_t first, i
   }
 }
 
-static void join(float *to, const float *from, int64_t count) {
-  for (int64_t i = 0; i < count; i++) to[i] = to[i] + from[i];
-}
-
 void conv_gathered_run(const struct conv_gathered *x, const float *image, const float *beside, float *out,
                        int64_t first, int64_t end, void *memory) {
-  float *sums = (float *)(((uintptr_t)memory + LINE - 1) / LINE * LINE), *copy = sums + LEVELS * sum_size(x);
-  int64_t size = sum_size(x), waiting = 0, done = 0;
+  float *at = (float *)(((uintptr_t)memory + LINE - 1) / LINE * LINE), *copy = at + x->levels * sum_size(x);
+  struct piece_sums sums = {.at = at, .count = sum_size(x), .size = sizeof *at};
   struct gathering w = {x, image, copy, copy + copy_size(x), -1};
   memset(copy, 0, (size_t)copy_size(x) * sizeof *copy);
-  if (first >= end) memset(sums, 0, (size_t)size * sizeof *sums);
-  for (; first < end; first += PRODUCT_PIECE, done++) {
-    run_piece(&w, beside, first, least(first + PRODUCT_PIECE, end), sums + waiting++ * size);
-    for (int64_t ones = done; ones & 1; ones >>= 1, waiting--)
-      join(sums + (waiting - 2) * size, sums + (waiting - 1) * size, size);
-  }
-  for (; waiting > 1; waiting--) join(sums + (waiting - 2) * size, sums + (waiting - 1) * size, size);
+  if (first >= end) memset(at, 0, (size_t)sum_size(x) * sizeof *at);
+  for (; first < end; first += PRODUCT_PIECE)
+    run_piece(&w, beside, first, least(first + PRODUCT_PIECE, end), piece_sums_next(&sums));
+  piece_sums_end(&sums);
   for (int64_t i = 0; i < x->patch; i++)
     for (int64_t f = 0; f < x->filters; f++)
-      out[i * x->filters + f] = x->turned ? sums[f * x->wide + i] : sums[i * x->wide + f];
+      out[i * x->filters + f] = x->turned ? at[f * x->wide + i] : at[i * x->wide + f];
 }

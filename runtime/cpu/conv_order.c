@@ -14,6 +14,7 @@
 #include "ir/ops/op.h"
 #include "kernels/cpu/bf16.h"
 #include "kernels/cpu/conv_lanes.h"
+#include "kernels/cpu/piece_sums.h"
 #include "runtime/cpu/conv_across.h"
 #include "runtime/cpu/conv_gathered.h"
 #include "runtime/cpu/conv_order.h"
@@ -186,21 +187,12 @@ static void run_products(const struct ordered_conv *p, void *const *args, int fi
   }
 }
 
-#define DEFINE_JOIN(name, T)                                                 \
-  static void name(void *to, const void *from, int64_t begin, int64_t end) { \
-    T *x = to;                                                               \
-    const T *y = from;                                                       \
-    for (int64_t i = begin; i < end; i++) x[i] = x[i] + y[i];                \
-  }
-DEFINE_JOIN(join_f32, float)
-DEFINE_JOIN(join_f64, double)
-
 /* Stage 2, of some numbers: the tree above the parts. */
 static void run_join(const struct ordered_conv *p, void *const *args, int64_t begin, int64_t end) {
+  int64_t size = dtype_size(p->size.dtype), at = begin * size;
   for (int64_t apart = 1; apart < p->nparts; apart *= 2)
     for (int64_t i = 0; i + apart < p->nparts; i += 2 * apart)
-      (p->size.dtype == DT_F32 ? join_f32 : join_f64)(part_at(p, args, i), part_at(p, args, i + apart), begin,
-                                                      end);
+      sums_join(size, part_at(p, args, i) + at, part_at(p, args, i + apart) + at, end - begin);
 }
 
 /* And what 0 beside Inf or NaN has made NaN. */

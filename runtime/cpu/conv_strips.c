@@ -5,6 +5,7 @@
 #include "runtime/cpu/conv_strips.h"
 
 #include "base/arena.h"
+#include "kernels/cpu/piece_sums.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/patch_tiles.h"
 
@@ -67,8 +68,7 @@ const struct conv_strips *conv_strips_create(struct cpu_jit *jit, struct arena *
   choose_tile(x, v.count);
   x->room = blocks_of(x->tiles.strip, lanes) * lanes;
   x->wide = x->strips * x->room;
-  x->levels = 2;
-  for (int64_t n = patches_rows(p) / PRODUCT_PIECE; n > 0; n /= 2) x->levels++;
+  x->levels = piece_sums_levels(blocks_of(patches_rows(p), PRODUCT_PIECE));
   for (int i = 0; i < 4; i++)
     x->tile[i & 1][i >> 1] = make_tile(x, jit, p->size == sizeof(float) ? DT_F32 : DT_F64, i & 1, i & 2);
   return x;
@@ -121,22 +121,6 @@ static void run_piece(const struct stripping *w, int64_t first, int64_t end, cha
   }
 }
 
-#define DEFINE_JOIN(name, T)                                    \
-  static void name(void *to, const void *from, int64_t count) { \
-    T *x = to;                                                  \
-    const T *y = from;                                          \
-    for (int64_t i = 0; i < count; i++) x[i] = x[i] + y[i];     \
-  }
-DEFINE_JOIN(join_f32, float)
-DEFINE_JOIN(join_f64, double)
-
-/* The upper two of so many sums as one. */
-static void join(const struct conv_strips *x, char *sums, int64_t waiting) {
-  char *to = sums + (waiting - 2) * sum_bytes(x);
-  int64_t count = x->filters * x->wide;
-  (x->size == sizeof(float) ? join_f32 : join_f64)(to, to + sum_bytes(x), count);
-}
-
 /* out[patch, filter], whose rows are of all groups. */
 #define DEFINE_PUT(name, T)                                                                   \
   static void name(const struct conv_strips *x, const void *sums, void *out) {                \
@@ -152,20 +136,16 @@ DEFINE_PUT(put_f64, double)
 
 void conv_strips_run(const struct conv_strips *x, const void *image, const void *beside, void *out,
                      int64_t first, int64_t end, void *memory) {
-  char *sums = (char *)(((uintptr_t)memory + LINE - 1) / LINE * LINE);
-  int64_t size = sum_bytes(x), groups = x->tiles.patches->groups, each = x->filters * x->size;
+  char *at = (char *)(((uintptr_t)memory + LINE - 1) / LINE * LINE);
+  int64_t size = x->levels * sum_bytes(x), groups = x->tiles.patches->groups, each = x->filters * x->size;
   for (int64_t g = 0; g < groups; g++) {
-    struct stripping w = {
-        x, image, (const char *)beside + g * each, sums + x->levels * size, g, groups * each, {{0}}};
-    int64_t waiting = 0, done = 0;
+    struct stripping w = {x, image, (const char *)beside + g * each, at + size, g, groups * each, {{0}}};
+    struct piece_sums sums = {.at = at, .count = x->filters * x->wide, .size = x->size};
     patch_strips(&x->tiles, g, 0, x->strips, image, w.copy, w.strips);
-    if (x->room != x->tiles.strip)
-      memset(sums, 0, (size_t)(x->levels * size)); /* lanes that no tile writes */
-    for (int64_t k = first; k < end; k += PRODUCT_PIECE, done++) {
-      run_piece(&w, k, least(k + PRODUCT_PIECE, end), sums + waiting++ * size);
-      for (int64_t ones = done; ones & 1; ones >>= 1, waiting--) join(x, sums, waiting);
-    }
-    for (; waiting > 1; waiting--) join(x, sums, waiting);
-    (x->size == sizeof(float) ? put_f32 : put_f64)(x, sums, (char *)out + g * each);
+    if (x->room != x->tiles.strip) memset(at, 0, (size_t)size); /* lanes that no tile writes */
+    for (int64_t k = first; k < end; k += PRODUCT_PIECE)
+      run_piece(&w, k, least(k + PRODUCT_PIECE, end), piece_sums_next(&sums));
+    piece_sums_end(&sums);
+    (x->size == sizeof(float) ? put_f32 : put_f64)(x, at, (char *)out + g * each);
   }
 }
