@@ -151,14 +151,16 @@ int64_t patches_run(const struct patches *p, const struct patch_block *b) {
 
 /* Slots of the image as it is: what is outside of it lies before and behind. */
 static void copy_plain(const struct patches *p, int64_t first, int64_t count, const char *line, char *to) {
-  int64_t bytes = p->terms * p->size, image = p->axis[2].image;
+  int64_t bytes = p->terms * p->size, image = p->axis[2].image, step = p->groups * bytes;
   int64_t begin = first < 0 ? -first : 0, end = image - first;
   if (begin > count) begin = count;
   if (end > count) end = count;
   if (end < begin) end = begin;
   memset(to, 0, (size_t)(begin * bytes));
-  if (begin < end)
+  if (p->groups == 1 && begin < end)
     memcpy(to + begin * bytes, line + (first + begin) * bytes, (size_t)((end - begin) * bytes));
+  else
+    for (int64_t i = begin; i < end; i++) memcpy(to + i * bytes, line + (first + i) * step, (size_t)bytes);
   memset(to + end * bytes, 0, (size_t)((count - end) * bytes));
 }
 
@@ -168,7 +170,7 @@ static void copy_line(const struct patches *p, const struct patch_block *b, cons
   const struct patch_axis *a = &p->axis[2];
   struct slots s = slots_of(a, b->pixels);
   int64_t bytes = p->terms * p->size, end = read_by(a, &s, area->pixels);
-  if (p->groups == 1 && a->gap == 1 && !s.by_places) {
+  if (a->gap == 1 && !s.by_places) {
     copy_plain(p, area->pixel * a->by_pixel + a->low, end, line, to);
     return;
   }
