@@ -26,6 +26,10 @@
 
 enum { MOST_BLOCKS = 16, MOST_PARTS = 16, WORDS_AT_ONCE = 1 << 14 };
 
+/* Of these a convolution has what it needs: it prepares operands that are bfloat16 in memory, and kernels that are
+ * turned or looked through; it finishes sums of several parts, and what may have to be mended. */
+enum ordered_stage { PREPARE, MULTIPLY, FINISH };
+
 struct ordered_conv {
   const struct step *step;
   const struct gemm *gemm; /* NULL: groups of one channel, by lanes, or by what follows */
@@ -36,14 +40,16 @@ struct ordered_conv {
   struct convolution conv;
   struct patches patches;
   struct pieces pieces;
-  bool gaps;            /* somewhere is no term */
-  int64_t counts[2];    /* of numbers, by operand */
-  float *wide[2];       /* those of bfloat16 as f32; else NULL */
-  char *turned;         /* the kernel as a matrix for each group, NULL: as it lies */
-  char *parts;          /* sums of parts behind the first, which is the result */
-  int64_t part, nparts; /* pieces of each, and how many */
-  int64_t blocks;       /* of rows, of a group */
-  char *memory;         /* of the pieces that compute by lanes: `room` bytes each */
+  enum ordered_stage stages[MAX_STAGES]; /* those of `pieces` */
+  int count[MAX_STAGES];                 /* into how many pieces each is cut */
+  bool gaps;                             /* somewhere is no term */
+  int64_t counts[2];                     /* of numbers, by operand */
+  float *wide[2];                        /* those of bfloat16 as f32; else NULL */
+  char *turned;                          /* the kernel as a matrix for each group, NULL: as it lies */
+  char *parts;                           /* sums of parts behind the first, which is the result */
+  int64_t part, nparts;                  /* pieces of each, and how many */
+  int64_t blocks;                        /* of rows, of a group */
+  char *memory;                          /* of the pieces that compute by lanes: `room` bytes each */
   size_t room;
   bool special; /* whether the kernel has Inf or NaN */
 };
@@ -86,9 +92,9 @@ DEFINE_SPECIAL(special_f64, uint64_t, UINT64_C(0x7ff0000000000000))
 DEFINE_TURN(turn_f32, float)
 DEFINE_TURN(turn_f64, double)
 
-/* Stage 0: operands as they are multiplied. */
-static void run_before(struct ordered_conv *p, void *const *args, int piece) {
-  int count = p->pieces.count[0];
+/* Operands as they are multiplied. */
+static void run_prepare(struct ordered_conv *p, void *const *args, int piece) {
+  int count = p->count[PREPARE];
   bool f32 = p->size.dtype == DT_F32;
   for (int i = 0; i < 2; i++) {
     bool whole = i == 1 && p->conv.result != CONV_KERNEL; /* the kernel: of the first piece */
@@ -127,7 +133,7 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
                       int first, int end) {
   bool sums = p->conv.result == CONV_KERNEL;
   int64_t units = sums ? p->nparts : p->blocks, rows = patches_rows(&p->patches);
-  int count = p->pieces.count[1];
+  int count = p->count[MULTIPLY];
   for (int64_t u = piece_begin(units, count, first); u < piece_begin(units, count, end); u++) {
     int64_t step = p->nparts > 1 ? p->part * PRODUCT_PIECE : rows;
     if (p->gathered) {
@@ -153,12 +159,12 @@ static void run_lanes(const struct ordered_conv *p, void *const *args, const voi
   }
 }
 
-/* Stage 1: blocks of rows of each group, of which those that lie side by side are one, or parts of the sums. */
+/* Blocks of rows of each group, of which those that lie side by side are one, or parts of the sums. */
 static void run_products(const struct ordered_conv *p, void *const *args, int first, int end) {
   const void *a = p->wide[0] ? (const void *)p->wide[0] : args[0];
   const void *b = p->turned ? p->turned : beside(p, args);
   if (p->across) {
-    int count = p->pieces.count[1];
+    int count = p->count[MULTIPLY];
     conv_across_run(p->across, a, b, args[2], piece_begin(p->conv.batch, count, first),
                     piece_begin(p->conv.batch, count, end), p->memory + (size_t)first * p->room);
     return;
@@ -168,7 +174,7 @@ static void run_products(const struct ordered_conv *p, void *const *args, int fi
     return;
   }
   int64_t each = p->blocks * p->nparts, units = each * p->conv.groups, down, along;
-  int count = p->pieces.count[1];
+  int count = p->count[MULTIPLY];
   gemm_units(p->gemm, &down, &along);
   for (int64_t u = piece_begin(units, count, first), stop = piece_begin(units, count, end), blocks; u < stop;
        u += blocks) {
@@ -187,7 +193,7 @@ static void run_products(const struct ordered_conv *p, void *const *args, int fi
   }
 }
 
-/* Stage 2, of some numbers: the tree above the parts. */
+/* Of some numbers: the tree above the parts. */
 static void run_join(const struct ordered_conv *p, void *const *args, int64_t begin, int64_t end) {
   int64_t size = dtype_size(p->size.dtype), at = begin * size;
   for (int64_t apart = 1; apart < p->nparts; apart *= 2)
@@ -205,15 +211,16 @@ static void run_mend(const struct ordered_conv *p, void *const *args, int64_t be
 
 static void run_conv(void *const *args, const void *state, int stage, int first, int end) {
   struct ordered_conv *p = (struct ordered_conv *)(uintptr_t)state;
-  int64_t all = type_count(&p->step->node->type), count = p->pieces.count[2];
-  switch (stage) {
-  case 0:
-    for (int i = first; i < end; i++) run_before(p, args, i);
+  int64_t all = type_count(&p->step->node->type);
+  int count = p->count[FINISH];
+  switch (p->stages[stage]) {
+  case PREPARE:
+    for (int i = first; i < end; i++) run_prepare(p, args, i);
     break;
-  case 1: run_products(p, args, first, end); break;
-  case 2:
-    run_join(p, args, piece_begin(all, (int)count, first), piece_begin(all, (int)count, end));
-    run_mend(p, args, piece_begin(all, (int)count, first), piece_begin(all, (int)count, end));
+  case MULTIPLY: run_products(p, args, first, end); break;
+  case FINISH:
+    run_join(p, args, piece_begin(all, count, first), piece_begin(all, count, end));
+    run_mend(p, args, piece_begin(all, count, first), piece_begin(all, count, end));
     break;
   }
 }
@@ -252,6 +259,11 @@ static void cut_sums(struct ordered_conv *p, int count) {
   p->nparts = count > 1 && pieces > 1 ? (pieces + p->part - 1) / p->part : 1;
 }
 
+static void add_stage(struct ordered_conv *p, enum ordered_stage stage, int64_t count) {
+  p->count[stage] = p->pieces.count[p->pieces.nstages] = (int)count;
+  p->stages[p->pieces.nstages++] = stage;
+}
+
 static void cut(struct ordered_conv *p) {
   enum { LEAST_WIDE = 16 };
   const struct product *s = &p->size;
@@ -270,13 +282,12 @@ static void cut(struct ordered_conv *p) {
   int64_t units = (p->gemm ? s->batch : 1) * p->blocks * p->nparts;
   bool reads = p->wide[0] || p->wide[1];
   int64_t words = p->counts[0] > p->counts[1] ? p->counts[0] : p->counts[1];
-  p->pieces =
-      (struct pieces){.run = run_conv, .state = p, .nstages = p->nparts > 1 || p->gaps ? 3 : 2, .cost = cost};
-  p->pieces.count[0] = reads ? pieces_for(words, words / WORDS_AT_ONCE + 1) : 1;
-  p->pieces.count[1] = (int)least(units, count);
-  if (p->pieces.count[1] < 1) p->pieces.count[1] = 1;
   int64_t results = type_count(&p->step->node->type);
-  p->pieces.count[2] = (int)least(results / WORDS_AT_ONCE + 1, MOST_BLOCKS);
+  p->pieces = (struct pieces){.run = run_conv, .state = p, .cost = cost};
+  if (reads || p->turned || (p->gaps && !sums))
+    add_stage(p, PREPARE, reads ? pieces_for(words, words / WORDS_AT_ONCE + 1) : 1);
+  add_stage(p, MULTIPLY, units < 1 ? 1 : least(units, count));
+  if (p->nparts > 1 || p->gaps) add_stage(p, FINISH, least(results / WORDS_AT_ONCE + 1, MOST_BLOCKS));
 }
 
 static void make_gemm(struct ordered_conv *p, struct cpu *cpu, struct arena *a) {
@@ -319,7 +330,7 @@ bool cpu_conv_in_order(struct cpu *cpu, struct arena *a, const struct step *step
   if (p->gathered) p->room = conv_gathered_memory(p->gathered);
   if (p->strips) p->room = conv_strips_memory(p->strips);
   if (p->across) p->room = conv_across_memory(p->across);
-  if (p->room) p->memory = arena_alloc(a, (size_t)p->pieces.count[1] * p->room);
+  if (p->room) p->memory = arena_alloc(a, (size_t)p->count[MULTIPLY] * p->room);
   if (p->nparts > 1) p->parts = arena_alloc(a, (size_t)((p->nparts - 1) * type_bytes(&n->type)));
   c->kind = COMMAND_PIECES;
   c->pieces = &p->pieces;
