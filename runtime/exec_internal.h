@@ -20,7 +20,7 @@ struct lane {
   const struct command *next;     /* in the present run */
   int device;
   uint64_t busy;
-  uint64_t *took; /* in a timed run that asks for it: by step, struct exec_times */
+  uint64_t *took;              /* in a timed run that asks for it: by step, struct exec_times */
   const struct command *stood; /* of a run that is looked at: where it waits, or waited last; NULL: nowhere */
   uint64_t stood_since;
   struct board *board; /* where it puts what it shares */
