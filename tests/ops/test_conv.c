@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions and both gradients against JAX's: conv.def, small integers, whose sums are exact in any order: as
- * evaluated here, by the CPU's backend, and on the GPU that is named. */
+ * evaluated here, by the CPU's backend, and on the GPU that is named. The CPU's units for bf16 are given windows over
+ * padding of all kinds, too. */
+#include "base/str.h"
 #include "ir/ops/op.h"
 #include "ir/ops/op_id.h"
 #include "passes/pass.h"
@@ -9,6 +11,7 @@
 #include "tests/support/elements.h"
 #include "tests/support/eval.h"
 #include "tests/support/fixture.h"
+#include "tests/support/random.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -194,6 +197,59 @@ static void on_cpu(void **state) {
   close_engines(state);
 }
 
+/* A row of two or three axes, whose windows may lie over padding, in part or wholly, in front or behind; false if it
+ * has none. */
+static bool draw_row(struct arena *a, struct rng *rng, struct row *r) {
+  static const int widths[] = {16, 32, 16, 48, 5};
+  struct str x, w, y, strides, low, high, dilation;
+  struct str *const all[] = {&x, &w, &y, &strides, &low, &high, &dilation};
+  int axes = rng_below(rng, 4) ? 2 : 3, batch = 1 + rng_below(rng, 3), groups = rng_below(rng, 8) ? 1 : 2;
+  int channels = widths[rng_below(rng, 5)], filters = widths[rng_below(rng, 5)],
+      spread = rng_below(rng, 5) ? 1 : 2;
+  bool some = true;
+  for (int i = 0; i < CASE_COUNT(all); i++) *all[i] = str_make(a);
+  str_printf(&x, "%d,", batch), str_printf(&y, "%d,", batch);
+  for (int i = 0; i < axes; i++) {
+    int size = 1 + rng_below(rng, 7), kernel = 1 + rng_below(rng, 4), stride = 1 + rng_below(rng, 3);
+    int before = rng_chance(rng, 50) ? rng_below(rng, 7) : 0, behind = rng_below(rng, 7);
+    int room = size + before + behind - (kernel - 1) * spread - 1;
+    const char *comma = i < axes - 1 ? "," : "";
+    some = some && room >= 0;
+    str_printf(&x, "%d,", size), str_printf(&w, "%d,", kernel), str_printf(&y, "%d,", room / stride + 1);
+    str_printf(&strides, "%d%s", stride, comma), str_printf(&dilation, "%d%s", spread, comma);
+    str_printf(&low, "%d%s", before, comma), str_printf(&high, "%d%s", behind, comma);
+  }
+  str_printf(&x, "%d", groups * channels), str_printf(&y, "%d", groups * filters);
+  str_printf(&w, "%d,%d", channels, groups * filters);
+  *r = (struct row){x.data, w.data,        strides.data, low.data, high.data,
+                    "",     dilation.data, groups,       y.data,   {{0}}};
+  return some;
+}
+
+/* By the CPU's units for bf16, where it has them, as evaluated here. */
+static void over_padding(void **state) {
+  enum { ROWS = 250 };
+  struct rng rng = {1};
+  assert_true(engine_open_on(&engines[nengines], "cpu", "cpu:0", 1));
+  for (int i = 0; i < ROWS; i++) {
+    struct arena *a = arena_create();
+    struct diags diags;
+    diags_init(&diags, a);
+    struct values none = values_make(a), variables = values_make(a);
+    struct row r;
+    if (draw_row(a, &rng, &r)) {
+      struct graph *e = row_graph(a, &r, false, DT_F32, false, &variables, &diags);
+      struct tensor *values = arena_new_array(a, e->count, struct tensor);
+      assert_true(graph_eval(a, e, &none, &variables, values));
+      for (int k = 0; k < 3; k++) r.sums[0][k] = check_sum(&values[e->outputs[k].node->id]);
+      check_on(&engines[nengines], "cpu:0", &r, false, true);
+    }
+    arena_destroy(a);
+  }
+  nengines++;
+  close_engines(state);
+}
+
 static void on_gpu(void **state) {
   assert_true(engine_open_on(&engines[nengines], "cuda", gpu, 1));
   for (int i = 0; i < CASE_COUNT(rows); i++)
@@ -208,7 +264,8 @@ static void on_gpu(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_jax), cmocka_unit_test(in_single),
-                                     cmocka_unit_test(sizes_have_ends), cmocka_unit_test(on_cpu)};
+                                     cmocka_unit_test(sizes_have_ends), cmocka_unit_test(on_cpu),
+                                     cmocka_unit_test(over_padding)};
   const struct CMUnitTest one[] = {cmocka_unit_test(on_gpu)};
   if (argc > 1) gpu = argv[1];
   return gpu ? cmocka_run_group_tests_name("conv on a GPU", one, NULL, NULL)
