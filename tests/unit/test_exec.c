@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -218,6 +219,8 @@ static void ring(struct fixture *f, int ndevices, int nthreads, int rounds) {
   hand_output(&f->plan, from);
 }
 
+static int runs = 8; /* of each plan, or as the first argument says */
+
 static void devices_and_threads(void **state) {
   (void)state;
   for (int ndevices = 1; ndevices <= 9; ndevices++)
@@ -225,7 +228,7 @@ static void devices_and_threads(void **state) {
       struct fixture f;
       ring(&f, ndevices, nthreads, 2);
       struct exec *e = load(&f);
-      for (int i = 1; i < 50; i++)
+      for (int i = 1; i <= runs; i++)
         assert_true(run_once(e, (float)i) == (float)i * (float)(1 << (2 * ndevices)));
       exec_unload(e);
       finish(&f);
@@ -459,7 +462,8 @@ static void cost(void **state) {
   finish(&f);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) runs = atoi(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_device),
       cmocka_unit_test(devices_and_threads),
