@@ -148,8 +148,9 @@ static bool create_reorder(struct conv_plan *p, const struct description *d,
   return good;
 }
 
-/* The gradient of an input under strides of 1 is a convolution with the kernel turned around. For many channels the
- * library's forward ones are the faster: 1.6 times with oneDNN 2.6 on AVX-512, from 32 channels and filters on. */
+/* The gradient of an input under strides of 1 is a convolution with the kernel turned around. Without a fused
+ * multiply-add, which is where f32 comes here, oneDNN 2.6 has a fit way for convolutions and none for gradients: a step
+ * of ResNet-20 takes 1.3 times as long if none of 32 channels and filters or more are turned. */
 bool conv_turns(const struct convolution *c) {
   bool good = c->result == CONV_INPUT && c->groups == 1 && !is_narrow(c);
   for (int i = 0; i < CONV_AXES; i++) {
@@ -170,14 +171,14 @@ struct convolution conv_turned_around(const struct convolution *c) {
   return t;
 }
 
-/* Where the library's ways to a kernel's gradient by AVX-512 read and write memory that is not theirs, or none has
- * written, oneDNN 2.6: along the first of three axes, what a kernel that begins behind the padding finds is less than
- * the kernel; with bfloat16, a kernel is longer than the image. */
+/* Where the library's ways to a kernel's gradient by AVX-512, which are those of bfloat16, read and write memory that
+ * is not theirs, or none has written, oneDNN 2.6: along the first of three axes, what a kernel that begins behind the
+ * padding finds is less than the kernel; or a kernel is longer than the image. */
 static bool overruns(const struct conv_plan *p) {
   const struct convolution *c = &p->size;
   int64_t over = c->low[0] % c->stride[0], begin = over ? c->stride[0] - over : 0;
   bool is = begin > 0 && reach_of(c, 0) > c->input[0] - begin;
-  for (int i = 0; i < CONV_AXES; i++) is |= p->bf16 && reach_of(c, i) > c->input[i];
+  for (int i = 0; i < CONV_AXES; i++) is |= reach_of(c, i) > c->input[i];
   return c->result == CONV_KERNEL && is;
 }
 
@@ -190,25 +191,18 @@ static bool sees_padding_alone(const struct convolution *c) {
   return does;
 }
 
-/* What the library may choose, and of that what it should. Measured with oneDNN 2.6 on AVX-512, LeNet's and ResNet's
- * layers: 1.1 to 1.7 times as fast as its own choice. bfloat16 units lose where a kernel is the result, and small: 0.4
- * to 0.8 times as fast as f32. */
+/* What the library may choose, and of that what it should. f32 comes here where the processor has no fused
+ * multiply-add, or is told to do as one that has none: not by AVX-512 then. bfloat16 units lose where a kernel is the
+ * result, and small: 0.4 to 0.8 times as fast as f32. */
 static bool is_fit(const struct conv_plan *p, const char *name) {
-  if (strstr(name, "avx512") && overruns(p)) return false;
-  if (p->bf16 && p->size.result == CONV_OUTPUT && sees_padding_alone(&p->size)) return false;
-  if (p->bf16)
-    return onednn_takes_units(name) &&
-           (p->size.result != CONV_KERNEL || conv_places(&p->size) * p->size.channels > 32);
-  return !strstr(name, "ref") && !strstr(name, "gemm");
+  if (!p->bf16) return !strstr(name, "ref") && !strstr(name, "gemm") && !strstr(name, "avx512");
+  if (overruns(p) || (p->size.result == CONV_OUTPUT && sees_padding_alone(&p->size))) return false;
+  return onednn_takes_units(name) &&
+         (p->size.result != CONV_KERNEL || conv_places(&p->size) * p->size.channels > 32);
 }
 
 static bool is_best(const struct conv_plan *p, const char *name) {
-  const struct convolution *c = &p->size;
-  if (p->bf16) return true;
-  if (c->result == CONV_INPUT && c->channels <= 8 && c->groups == 1) return strstr(name, "avx512") == NULL;
-  if (c->result == CONV_OUTPUT && is_narrow(c))
-    return strncmp(name, "br", 2) != 0 && strstr(name, "1x1") == NULL;
-  return true;
+  return p->bf16 || p->size.result != CONV_OUTPUT || !is_narrow(&p->size) || !strstr(name, "1x1");
 }
 
 /* The first of the library's ways that is best, else the first that is fit; NULL where there is none, or, as *status
