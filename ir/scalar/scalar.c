@@ -172,24 +172,6 @@ sval s_bitcast(struct sprog *p, enum dtype d, sval a) {
   return s_dtype(p, a) == d ? a : record(p, S_BITCAST, d, a, 0, 0);
 }
 
-sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, sval result) {
-  const bool *live = sprog_live(p->arena, body, &result, 1);
-  sval *map = arena_new_array(p->arena, (size_t)result + 1, sval);
-  for (sval v = 0; v <= result; v++) {
-    const struct sinst *i = &body->inst[v];
-    if (!live[v]) continue;
-    int n = sop_operands(i->op);
-    if (i->op == S_ARG) {
-      map[v] = args[i->a];
-      assert(s_dtype(p, map[v]) == i->dtype);
-    } else if (n == 0)
-      map[v] = append(p, *i);
-    else
-      map[v] = record(p, i->op, i->dtype, map[i->a], n > 1 ? map[i->b] : 0, n > 2 ? map[i->c] : 0);
-  }
-  return map[result];
-}
-
 /* The first operand of `i` that has no number in `map` yet, or -1. */
 static sval missing(const struct sinst *i, const sval *map) {
   sval use[3];

@@ -71,9 +71,6 @@ sval s_select(struct sprog *p, sval cond, sval a, sval b);
 sval s_convert(struct sprog *p, enum dtype d, sval a);
 sval s_bitcast(struct sprog *p, enum dtype d, sval a);
 
-/* Copies `body` into `p`: its S_ARG i becomes args[i]. Returns what `result` of `body` has become. */
-sval sprog_inline(struct sprog *p, const struct sprog *body, const sval *args, sval result);
-
 /* Renumbers `p` in the order in which the results reach their operands, and drops what no result needs;
  * the results are renumbered too. Bodies are written as nested calls, whose arguments C evaluates, and so
  * records, in an order of the compiler's own: after this nothing shows of it. */
