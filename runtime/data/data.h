@@ -120,9 +120,9 @@ bool data_shape(struct arena *a, const struct data_spec *spec, int file, struct 
 void dataset_close(struct dataset *ds);
 const struct column *dataset_find(const struct dataset *ds, const char *name);
 
-/* Delivers the column as rows of type `row`: its shape is replaced by one of as many elements, its numbers are
- * converted where nothing is lost but precision. Integers that may not fit are checked when they are read. A
- * fraction does not become an integer: that is an error. */
+/* Delivers the column as rows of type `row`. Axes of one element come and go, one axis becomes several or several one;
+ * any other shape is an error. Numbers are converted where nothing is lost but precision. Integers that may not fit are
+ * checked when they are read. A fraction does not become an integer: that is an error. */
 bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d);
 /* Reads a column of integers once: false, with an error in `d` that names the file, the row and the value, when
  * one of them is not from low to high. */

@@ -218,13 +218,14 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
     return false;
   }
   struct type have = c->pieces[0].row;
-  if (type_count(row) != type_count(&have)) {
+  if (!row_becomes(&have, row)) {
     diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path,
                type_text(d->arena, &have), name, type_text(d->arena, row));
     if (have.rank == 1 && type_count(row) < type_count(&have))
       diag_help(d, LOC_NONE,
                 "of a CSV file, columns are chosen by number or name: FILE.csv:1-%lld, FILE.csv:NAME",
                 (long long)type_count(row));
+    row_explain(name, &have, row, d);
     return false;
   }
   c->row = *row;

@@ -84,5 +84,10 @@ bool piece_numbers(const struct column_piece *p, int64_t row, int64_t first, int
 int64_t convert_numbers(enum dtype to, void *out, enum dtype from, const void *in, int64_t count);
 /* Whether numbers of one type may become the other at all. */
 bool convert_allowed(enum dtype to, enum dtype from);
+/* Whether rows of `have` are ones of `want`, whatever their types: axes of one element come and go, and what is one
+ * axis in one of them may be several in the other, the last one the fastest. */
+bool row_becomes(const struct type *have, const struct type *want);
+/* What to write instead, as help behind an error, where they have as many elements. */
+void row_explain(const char *input, const struct type *have, const struct type *want, struct diags *d);
 
 #endif
