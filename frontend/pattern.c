@@ -4,7 +4,9 @@
  *   x : f32[..., K]    f32 of rank 1 or more; K is its last dimension
  *   x : T[...S, H, W]  any element type T; S is the list of leading dimensions
  *   n : int            a compile-time integer; so with float, bool, string, list
- *   p : fraction       a float, at least 0 and less than 1 */
+ *   p : fraction       a float, at least 0 and less than 1
+ *   n : positive       a number, greater than 0; so with nonnegative, at least 0; a scalar tensor is not looked at
+ *   l : ascending      a list of numbers, each greater than the one before */
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -21,6 +23,26 @@ static bool compile_time(const char *name, enum value_kind *kind) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (strcmp(kinds[i].name, name) == 0) return *kind = kinds[i].kind, true;
   return false;
+}
+
+/* Numbers with an end: what they are, and whether this is one. NULL: no such type. */
+static const char *limit_of(const char *name, double x, bool *good) {
+  if (strcmp(name, "positive") == 0) return *good = x > 0, "it is greater than 0";
+  if (strcmp(name, "nonnegative") == 0) return *good = x >= 0, "it is at least 0";
+  return NULL;
+}
+
+static bool is_number(const struct value *v) { return v->kind == VALUE_INT || v->kind == VALUE_FLOAT; }
+
+static double number_of(const struct value *v) { return v->kind == VALUE_INT ? (double)v->i : v->f; }
+
+static bool is_ascending(const struct value *v) {
+  if (v->kind != VALUE_LIST) return false;
+  for (int i = 0; i < v->list.count; i++) {
+    const struct value *item = &v->list.items[i];
+    if (!is_number(item) || (i && !(number_of(item) > number_of(item - 1)))) return false;
+  }
+  return true;
 }
 
 static void mismatch(struct resolver *r, const struct param *p, const struct value *v, const char *why) {
@@ -117,6 +139,18 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
     return false;
   }
   enum value_kind kind;
+  bool good;
+  const char *limit = e->kind == EXPR_NAME ? limit_of(e->name, is_number(v) ? number_of(v) : 0, &good) : NULL;
+  if (limit) {
+    if (is_number(v) ? good : v->kind == VALUE_TENSOR && v->tensor.node->type.rank == 0) return true;
+    mismatch(r, p, v, limit);
+    return false;
+  }
+  if (e->kind == EXPR_NAME && strcmp(e->name, "ascending") == 0) {
+    if (is_ascending(v)) return true;
+    mismatch(r, p, v, "it is a list of numbers, each greater than the one before");
+    return false;
+  }
   if (e->kind == EXPR_NAME && compile_time(e->name, &kind)) {
     struct loc at = v->at;
     if (kind == VALUE_FLOAT && v->kind == VALUE_INT) *v = value_float((double)v->i), v->at = at;

@@ -5,7 +5,7 @@
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(exponential_decay(0.1, 1000, 0.9))
-function exponential_decay(rate, steps, decay, staircase = false) {
+function exponential_decay(rate, steps : positive, decay, staircase = false) {
   t = cast(step, f64) / steps
   return rate * decay ^ (floor(t) if staircase else t)
 }
@@ -14,7 +14,7 @@ function exponential_decay(rate, steps, decay, staircase = false) {
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(cosine_decay(0.1, 1000))
-function cosine_decay(rate, steps, alpha = 0.0) {
+function cosine_decay(rate, steps : positive, alpha = 0.0) {
   t = min(cast(step, f64) / steps, 1)
   return rate * ((1.0 - alpha) * 0.5 * (1 + cos(pi * t)) + alpha)
 }
@@ -23,7 +23,7 @@ function cosine_decay(rate, steps, alpha = 0.0) {
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(linear_decay(0.1, 1000))
-function linear_decay(rate, steps, to = 0.0) {
+function linear_decay(rate, steps : positive, to = 0.0) {
   t = min(cast(step, f64) / steps, 1)
   return rate + (to - rate) * t
 }
@@ -32,7 +32,7 @@ function linear_decay(rate, steps, to = 0.0) {
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(piecewise([100, 200], [0.1, 0.03, 0.01]))
-function piecewise(boundaries : list, values : list) {
+function piecewise(boundaries : ascending, values : list) {
   rate = cast(values[0], f64)
   for i in 0..size(boundaries) { rate = select(step >= boundaries[i], cast(values[i + 1], f64), rate) }
   return rate
@@ -42,13 +42,13 @@ function piecewise(boundaries : list, values : list) {
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(warmup(cosine_decay(0.1, 1000), 10))
-function warmup(rate, steps) { return cast(rate, f64) * min((cast(step, f64) + 1) / steps, 1) }
+function warmup(rate, steps : nonnegative) { return cast(rate, f64) * min((cast(step, f64) + 1) / steps, 1) }
 
 # From `rate` to `to` as (1 - t)^power, t = step / steps, 1 at most.
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(polynomial_decay(0.1, 1000, power = 2))
-function polynomial_decay(rate, steps, to = 0.0, power = 1.0) {
+function polynomial_decay(rate, steps : positive, to = 0.0, power = 1.0) {
   t = min(cast(step, f64) / steps, 1)
   return (rate - to) * (1 - t) ^ power + to
 }
@@ -58,7 +58,7 @@ function polynomial_decay(rate, steps, to = 0.0, power = 1.0) {
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(cosine_restarts(0.1, 100, longer = 2))
-function cosine_restarts(rate, steps : int, longer : int = 1, lower = 1.0, alpha = 0.0, restarts : int = 20) {
+function cosine_restarts(rate, steps : positive, longer : positive = 1, lower = 1.0, alpha = 0.0, restarts : int = 20) {
   begin = 0
   length = steps
   height = 1.0
@@ -66,7 +66,7 @@ function cosine_restarts(rate, steps : int, longer : int = 1, lower = 1.0, alpha
   y = cast(0.0, f64) * now
   for i in 0..restarts + 1 {
     t = min((now - begin) / length, 1)
-    y = select(step >= begin, (1.0 - alpha) * 0.5 * height * (1 + cos(pi * t)) + alpha, y)
+    y = select(now >= begin, (1.0 - alpha) * 0.5 * height * (1 + cos(pi * t)) + alpha, y)
     begin = begin + length
     length = length * longer
     height = height * lower
@@ -79,7 +79,7 @@ function cosine_restarts(rate, steps : int, longer : int = 1, lower = 1.0, alpha
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(one_cycle(0.1, 1000))
-function one_cycle(rate, steps : int, rise = 0.3, begin = 0.04, end = 4e-6) {
+function one_cycle(rate, steps : positive, rise = 0.3, begin = 0.04, end = 4e-6) {
   top = rise * steps - 1.0
   t = min(cast(step, f64), steps - 1)
   up = 0.5 * (1 - cos(pi * min(t / top, 1)))
