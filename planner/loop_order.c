@@ -291,7 +291,7 @@ static struct segments choose_segments(const struct nest *t, const struct kernel
     return (struct segments){1, 1};
   for (int i = 0; i < t->nloops; i++)
     if (t->reduced[i]) elements *= t->extent[i];
-  return segments_of(elements, t->extent[0]);
+  return segments_of(kept ? elements : elements / KERNEL_LANES, t->extent[0]); /* a chain in each lane */
 }
 
 void nest_end(struct nest *t, struct launch *out) {

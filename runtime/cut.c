@@ -65,16 +65,20 @@ static int choose_loop(const struct step *s, int kept) {
 struct cut_segments {
   struct split_launch launch;
   kernel_fn *fn[2];
-  int64_t *sizes; /* by segment, written in each run */
+  int count;      /* of pieces, each of successive segments */
+  int64_t *sizes; /* by piece, written for each segment */
 };
 
 KERNEL_CALLER static void run_segments(void *const *args, const void *state, int stage, int first, int end) {
   const struct cut_segments *c = state;
   void *moved[MAX_KERNEL_ARGS];
-  for (int i = first; stage == 0 && i < end; i++) {
-    int64_t *sizes = c->sizes + i * kernel_nlaunch(&c->launch.split->segment);
-    split_segment(&c->launch, i, args, moved, sizes);
-    c->fn[0](moved, sizes);
+  if (stage == 0) {
+    int segments = c->launch.segments.count, behind = (int)piece_begin(segments, c->count, end);
+    int64_t *sizes = c->sizes + first * kernel_nlaunch(&c->launch.split->segment);
+    for (int i = (int)piece_begin(segments, c->count, first); i < behind; i++) {
+      split_segment(&c->launch, i, args, moved, sizes);
+      c->fn[0](moved, sizes);
+    }
   }
   if (stage == 0) return;
   split_join(&c->launch, args, moved);
@@ -84,11 +88,13 @@ KERNEL_CALLER static void run_segments(void *const *args, const void *state, int
 const struct pieces *cut_segments(struct arena *a, const struct step *s, const struct split *split,
                                   kernel_fn *const fn[2]) {
   struct cut_segments *c = arena_new(a, struct cut_segments);
-  *c = (struct cut_segments){split_launch(a, s->kernel, split, s->sizes, s->segments), {fn[0], fn[1]}, NULL};
-  c->sizes = arena_new_array(a, (size_t)(s->segments.count * kernel_nlaunch(&split->segment)), int64_t);
+  int64_t cost = cost_of(s);
+  *c = (struct cut_segments){.launch = split_launch(a, s->kernel, split, s->sizes, s->segments),
+                             .fn = {fn[0], fn[1]},
+                             .count = pieces_for(cost, s->segments.count)};
+  c->sizes = arena_new_array(a, (size_t)(c->count * kernel_nlaunch(&split->segment)), int64_t);
   struct pieces *p = arena_new(a, struct pieces);
-  *p = (struct pieces){
-      .run = run_segments, .state = c, .nstages = 2, .count = {s->segments.count, 1}, .cost = cost_of(s)};
+  *p = (struct pieces){.run = run_segments, .state = c, .nstages = 2, .count = {c->count, 1}, .cost = cost};
   return p;
 }
 

@@ -390,6 +390,20 @@ static bool same_shape(const struct node *a, const struct node *b) {
          memcmp(a->type.dim, b->type.dim, (size_t)a->type.rank * sizeof *a->type.dim) == 0;
 }
 
+static bool is_assigned(const struct fusion *f, const struct node *n) {
+  for (uint32_t i = f->users.first[n->id]; i < f->users.first[n->id + 1]; i++)
+    if (f->live[f->users.users[i]->id] && f->users.users[i]->op == OP_assign) return true;
+  return false;
+}
+
+/* In the part of a task a kernel that writes a variable runs in its turn, others when somebody waits for them. */
+static bool in_turn(const struct fusion *f, const struct group *g, const struct node *n) {
+  bool assigned = is_assigned(f, n);
+  for (int m = g->members; m != NOWHERE; m = f->members[m].next_in_group)
+    assigned |= f->members[m].result && is_assigned(f, f->members[m].node);
+  return assigned;
+}
+
 /* Makes n, which no member of it reads, a further result of a group that loads the same memory, if all that reads n
  * stands behind. */
 static bool join_beside(struct fusion *f, const struct node *n, const struct readers *r) {
@@ -401,7 +415,7 @@ static bool join_beside(struct fusion *f, const struct node *n, const struct rea
     if (g->nreduce || op_of(g->root)->kind != KIND_ELEMENTWISE || !same_shape(n, g->root)) continue;
     if (g->root->device != n->device || r->place <= g->root->id || is_of_other_tower(f, g, n)) continue;
     if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
-    if (!loads_same(f, g, false, &c)) continue;
+    if ((f->latest && in_turn(f, g, n)) || !loads_same(f, g, false, &c)) continue;
     int nuses = g->nuses;
     if (add_inputs(f, g, n, (struct group_use){0}) && g->nuses + g->nresults + 1 <= MAX_KERNEL_ARGS) {
       add_member(f, i, n, true);

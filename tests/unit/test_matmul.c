@@ -143,14 +143,15 @@ static void tiles(void **state) {
   rng.state = 5;
   void *room = aligned_alloc(64, AMX_ROOM);
   assert_non_null(room);
-  for (int i = 0; i < 120; i++) {
+  for (int i = 0; i < 60; i++) {
     struct arena *arena = arena_create();
     struct amx_product p = {.m = size[rng_below(&rng, 13)],
-                            .n = i % 40 == 0 ? 1040 : size[rng_below(&rng, 13)],
+                            .n = i == 20 ? 1040 : size[rng_below(&rng, 13)],
                             .k = i % 10 == 0 ? 500 + rng_below(&rng, 60) : size[rng_below(&rng, 13)],
                             .transpose_a = rng_chance(&rng, 50),
                             .transpose_b = rng_chance(&rng, 50)};
-    if (i % 40 == 20) p.m = 270;
+    if (i == 20) p.m = 35, p.k = 40;
+    if (i == 40) p.m = 270, p.n = 17;
     p.a_row = (p.transpose_a ? p.m : p.k) + rng_below(&rng, 3);
     p.b_row = (p.transpose_b ? p.k : p.n) + rng_below(&rng, 3);
     p.c_row = p.n + rng_below(&rng, 3);

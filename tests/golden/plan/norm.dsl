@@ -5,13 +5,13 @@
 
 # CHECK:      conv   x.x.x.conv 16x16x16x8 3x3x32
 # CHECK:      kernel x.x.center.div {{k[0-9]+}} 32/16x16 : x.x.x.conv@{{[0-9]+}}+16384,
-# CHECK:      kernel x.x.rsqrt {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}} -> x.x.rsqrt@{{.*}}, x.x.center@{{.*}}, x.moving_mean@{{.*}}, x.moving_variance@
+# CHECK:      kernel x.x.rsqrt {{k[0-9]+}} 32/4096 in 16 : x.x.x.conv@{{.*}} -> x.x.rsqrt@{{.*}}, x.x.center@{{.*}}, x.moving_mean@{{.*}}, x.moving_variance@
 # CHECK-NEXT: kernel x {{k[0-9]+}} 4096x32 : x.x.x.conv@{{.*}} -> x@
 # CHECK-NEXT: conv   y.x.x.conv
 
-# CHECK:      kernel x.x.center.reduce_sum.square.grad {{k[0-9]+}} 32/4096 : x.x.x.conv@{{.*}}, x.grad@
+# CHECK:      kernel x.x.center.reduce_sum.square.grad {{k[0-9]+}} 32/4096 in 16 : x.x.x.conv@{{.*}}, x.grad@
 # CHECK-NOT:  4096
-# CHECK:      kernel x.conv2d.bias.grad {{k[0-9]+}} 32/4096 : {{.*}}, x.grad@{{.*}}, x.x.x.conv@[[D:[0-9]+]], {{.*}} -> {{.*}}, x.x.x.conv@[[D]]{{$}}
+# CHECK:      kernel x.conv2d.bias.grad {{k[0-9]+}} 32/4096 in 16 : {{.*}}, x.grad@{{.*}}, x.x.x.conv@[[D:[0-9]+]], {{.*}} -> {{.*}}, x.x.x.conv@[[D]]{{$}}
 # CHECK-NOT:  4096
 # CHECK:      conv   x.conv2d.kernel.grad
 use nn

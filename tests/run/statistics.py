@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics over many rows, of f32, beside those that numpy adds up in f64: statistics.py DGC FOLDER. Of what relu leaves
+most is 0: the differences to a mean are one number, added again and again, which is the worst that a sum in f32 can meet."""
+import json
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+
+DGC, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
+MODEL = """
+model m(height = 14, width = 14, channels = 32) {{
+  input h : f32[B, height, width, channels]
+  state mean_is : f32[channels] = 0
+  state variance_is : f32[channels] = 0
+  state sum_is : f32[channels] = 0
+  c, v = moments(h, [0, 1, 2])
+  mean_is <- c
+  variance_is <- v
+  sum_is <- sum(h, [0, 1, 2])
+  var w : f32 = 1
+  train mean(square(w)) with sgd(rate = 0.1)
+}}
+""".format()
+failures = 0
+
+
+def tensors(path):
+    """Of a checkpoint, which is a safetensors file."""
+    data = open(path, "rb").read()
+    end = 8 + struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:end])
+    return {k: np.frombuffer(data[end:][slice(*v["data_offsets"])], "<f4") for k, v in head.items() if v.get("dtype") == "F32"}
+
+
+def check(what, h, bound):
+    """Each may be off by `bound`, relative to itself."""
+    global failures
+    np.save(FOLDER + "/h.npy", h)
+    model, saved = FOLDER + "/m.dsl", FOLDER + "/m.st"
+    open(model, "w").write(MODEL)
+    subprocess.run([DGC, "train", model, "--data", "h=" + FOLDER + "/h.npy", "--batch", str(len(h)), "--steps", "1", "--overwrite",
+                    "--checkpoint", saved, "--quiet"], check=True)
+    got, h = tensors(saved), h.astype(np.float64)
+    for name, want in (("mean_is", h.mean((0, 1, 2))), ("variance_is", h.var((0, 1, 2))), ("sum_is", h.sum((0, 1, 2)))):
+        off = np.max(np.abs(got[name] - want) / np.abs(want))
+        print(f"{what}: {name} off by {off:.1e} of itself")
+        if off > bound:
+            failures += 1
+            print(f"FAILED: more than {bound:.1e}")
+
+
+rng = np.random.default_rng(0)
+z = rng.normal(size=(64, 14, 14, 32)).astype(np.float32)
+# Of 12544 rows: 64 segments of 196 each, as many roundings, each at most 2^-25 of what is there, and half of them that way.
+bound = (64 + 196) * 2.0**-25
+check("what relu leaves of z - 2", np.maximum(z - 2, 0).astype(np.float32), 2 * bound)
+check("relu", np.maximum(z, 0), bound)
+check("1 + z / 100", 1 + z / 100, bound)
+sys.exit(failures > 0)
