@@ -285,8 +285,6 @@ class Checker:
                 path = os.path.relpath(os.path.join(folder, name), self.root)
                 if os.path.isfile(os.path.join(self.root, path)):
                     self.conflicts(path)
-                if path == name and re.search(r"\.(c|h|def|dsl|dg|py|sh)$", name):
-                    self.fail(path, 1, "no code and no model stands in the root: each has a folder")
                 if name == "meson.build" or path.endswith((".c", ".h", ".def", ".l", ".y", ".py", ".sh")):
                     self.file(path)
                 elif path.endswith(".md"):
