@@ -163,6 +163,22 @@ static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool
   return DGC_OK;
 }
 
+int64_t session_rows_of_epoch(struct dgc_session *s) {
+  int64_t rows = 0;
+  int rank;
+  struct diags silent;
+  diags_init(&silent, s->call);
+  for (int i = 0; i < s->model->ninputs && !rows && transport_launched(&rank) <= 1; i++) {
+    struct data_spec spec;
+    if (!find_rows(s, DATA_TRAIN, &s->model->inputs[i], &spec)) continue;
+    spec.vocabulary = NULL; /* words are numbered when the training opens them */
+    struct dataset *ds = dataset_open(s->call, NULL, &spec, 1, s->options.rows, &silent);
+    if (ds) rows = ds->rows;
+    dataset_close(ds);
+  }
+  return rows;
+}
+
 enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out) {
   const struct options *o = &s->options;
   struct data_spec *specs = arena_new_array(s->call, (size_t)s->model->ninputs, struct data_spec);

@@ -166,6 +166,11 @@ static enum dgc_status take_clause(struct dgc_session *s, struct config *c) {
   return status;
 }
 
+bool session_chooses(const struct dgc_session *s) {
+  const char *name = s->options.strategy ? s->options.strategy : s->model ? s->model->strategy.name : NULL;
+  return name && strcmp(name, automatic) == 0;
+}
+
 /* --- settling --- */
 
 void options_over(const struct options *o, struct config *c) {

@@ -14,6 +14,8 @@ void session_configure(const struct dgc_session *s, struct config *c, int64_t ba
 int session_workers(struct dgc_session *s, int *workers, int *servers, int *nservers);
 /* The devices of s->worker alone carry towers. In `a`. */
 void session_one_worker(const struct dgc_session *s, struct arena *a, struct config *c);
+/* Whether the strategy is to be chosen. */
+bool session_chooses(const struct dgc_session *s);
 /* The rows of a global batch. */
 int64_t session_batch(const struct dgc_session *s);
 /* Options that were given win over what is in `c`. */

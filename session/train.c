@@ -540,6 +540,7 @@ static enum dgc_status train(struct dgc_session *s) {
   arena_guard(&guard, end_training, &t);
   s->trained = true;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
+  if (!status) s->epoch_rows = session_chooses(s) ? session_rows_of_epoch(s) : 0;
   if (!status) status = refuse_evaluator(s);
   if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");

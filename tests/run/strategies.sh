@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # --strategy auto: by its own table, what it takes is no worse than any other, the default among them; and what the
-# table says of copies and arenas is what the report says.
+# table says of copies and arenas is what the report says. What it takes for a training takes each of its batches.
 . "$(dirname "$0")/lib.sh"
 
 # NAME MOVED FULLEST ARENAS MARK SECONDS of each strategy in a table; MARK is *, default, *default or -.
@@ -60,4 +60,25 @@ for model in linear digits words; do
     try "$samples/$model.dsl" --cluster "$cluster" --towers 5 --batch 7
   done
 done
+
+cat >rows.dsl <<'EOF'
+model m {
+  input x : f32[B, 3]
+  var w : f32[3] = zeros()
+  train loss = mean(square(sum(x - w, axis = 1))) with sgd(0.1)
+}
+EOF
+yes 0,0,1 | head -n 1000 >rows.csv
+# for_rows BATCH RANGE: trains; the table is in err.
+for_rows() {
+  expect 0 "auto for rows $2 by $1" "$dgc" train rows.dsl --data x=rows.csv --rows "$2" --batch "$1" --devices cpu:0-2 --strategy auto
+}
+for_rows 96 0:960
+shows err '* replicate'
+for_rows 96 :
+grep -q '^[* ] replicate' err && fail 'replicate for 40 rows of 3 towers' || pass
+for_rows 96 0:990
+shows err '* replicate'
+for_rows 99 0:100
+grep -q '^[* ] replicate' err && fail 'replicate for 1 row of 3 towers' || pass
 finish
