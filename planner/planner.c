@@ -332,6 +332,17 @@ static struct plan *build(struct arena *a, const struct graph *g, enum outputs o
   return s.plan;
 }
 
+/* Which steps of a loop's body read this buffer, which holds a constant of the loop. */
+static void note_still(struct plan *body, int buffer) {
+  enum { BITS = 32 };
+  for (int d = 0; buffer != NONE && d < body->ndevices; d++)
+    for (int i = 0; i < body->devices[d].nsteps; i++) {
+      struct step *s = &body->devices[d].steps[i];
+      for (int k = 0; k < s->noperands && k < BITS; k++)
+        if (s->operands[k].buffer == buffer) s->still |= UINT32_C(1) << k;
+    }
+}
+
 const struct plan_loop *plan_loop(struct schedule *s, const struct node *n) {
   struct scan scan = scan_of(n);
   struct schedule inner = {.process = NONE,
@@ -358,6 +369,7 @@ const struct plan_loop *plan_loop(struct schedule *s, const struct node *n) {
     for (int k = 0; k < p->ninputs; k++)
       if (strcmp(p->inputs[k].name, inputs[i]->name) == 0) buffers[i] = p->inputs[k].operand.buffer;
   }
+  for (int i = scan.carries + scan.sequences; i < n->ninputs; i++) note_still(p, buffers[i]);
   *loop = (struct plan_loop){.body = p, .inputs = buffers, .length = scan.length};
   return loop;
 }

@@ -195,6 +195,7 @@ static bool load_loop(struct loading *l, const struct step *s, int device, struc
   void *constants = NULL;
   if (!engines_on_host(e->engines, device) && !load_loop_constants(l, body, device, &constants)) return false;
   struct command *commands = arena_new_array(e->arena, (size_t)dp->nsteps + 1, struct command);
+  const struct pieces **entered = arena_new_array(e->arena, (size_t)dp->nsteps + 1, const struct pieces *);
   int64_t times = l->times;
   int first = l->nnumbered;
   l->nnumbered += dp->nsteps;
@@ -205,6 +206,8 @@ static bool load_loop(struct loading *l, const struct step *s, int device, struc
     if (!(inner->kind == STEP_COPY ? load_loop_copy(l, inner->bytes, device, &commands[i])
                                    : load_step(l, inner, device, &commands[i])))
       return false;
+    bool enters = commands[i].kind == COMMAND_PIECES && commands[i].pieces->enter;
+    entered[i] = enters ? commands[i].pieces : NULL;
     load_pieces(l, &commands[i]);
   }
   l->times = times;
@@ -213,7 +216,7 @@ static bool load_loop(struct loading *l, const struct step *s, int device, struc
     if (!load_loop_copy(l, type_bytes(&body->graph->outputs[i].node->type), device, &copies[i])) return false;
   c->kind = COMMAND_CALL;
   c->call = loop_run;
-  c->state = loop_make(e->arena, s, device, commands, copies, constants, l->took);
+  c->state = loop_make(e->arena, s, device, commands, entered, copies, constants, l->took);
   return true;
 }
 

@@ -24,6 +24,7 @@ struct running_loop {
   struct scan scan;
   int device, nsteps;
   const struct command *commands, *copies;
+  const struct pieces *const *entered;
   uint64_t *const *took;
   char *constants;
   struct place *places; /* first those that move on from step to step */
@@ -106,7 +107,8 @@ static void find_places(struct arena *a, struct running_loop *l) {
 }
 
 const void *loop_make(struct arena *a, const struct step *s, int device, const struct command *commands,
-                      const struct command *copies, void *constants, uint64_t *const *took) {
+                      const struct pieces *const *entered, const struct command *copies, void *constants,
+                      uint64_t *const *took) {
   struct running_loop *l = arena_new(a, struct running_loop);
   const struct node *n = s->node;
   *l = (struct running_loop){.step = s,
@@ -115,6 +117,7 @@ const void *loop_make(struct arena *a, const struct step *s, int device, const s
                              .device = device,
                              .nsteps = s->loop->body->devices[device].nsteps,
                              .commands = commands,
+                             .entered = entered,
                              .copies = copies,
                              .constants = constants,
                              .took = took};
@@ -181,6 +184,8 @@ static void bind(const struct running_loop *l, void *const *args) {
   for (int i = 0; i < l->scan.carries; i++)
     if (l->written[i] >= 0) l->buffers[l->written[i]] = args[n->ninputs + i];
   set_places(l, l->moving, l->nplaces);
+  for (int i = 0; i < l->nsteps; i++)
+    if (l->entered[i]) l->entered[i]->enter(l->commands[i].args, l->entered[i]->state);
 }
 
 /* Where the results of step `at` are stacked. */

@@ -38,6 +38,9 @@ struct pieces {
   int nstages;
   int count[MAX_STAGES]; /* 1..MOST_PIECES each */
   int64_t cost;          /* of all */
+  /* NULL, or what is done in a loop before its first turn, where those operands are known that are the same in all
+   * turns (step.still); on one thread. */
+  void (*enter)(void *const *args, const void *state);
 };
 
 /* A command that is shared, and its place in the list of those of its device. */

@@ -125,7 +125,8 @@ struct step {
   const struct plan_loop *loop;        /* LOOP */
   int signal;                          /* SIGNAL, WAIT: 0..nsignals */
   int64_t flops, traffic;              /* floating point operations; bytes read and written */
-  bool in_loop;                        /* its operands lie elsewhere in each turn of a loop */
+  bool in_loop;                        /* its operands lie elsewhere in each turn of a loop, */
+  uint32_t still;                      /* but for these, by bit: they are the same in all turns */
 };
 
 struct device_plan {

@@ -181,6 +181,23 @@ AMX static void begin(void) {
   _tile_loadconfig(&shapes);
 }
 
+static int64_t up(int64_t count, int64_t to) { return tiles_of(count, to) * to; }
+
+int64_t amx_packed_count(int64_t n, int64_t k) { return up(n, BLOCK) * up(k, DEPTH); }
+
+/* For so many k, the panels of all columns; then those of the next k. */
+AMX void amx_pack(const struct amx_product *p, const uint16_t *b, uint16_t *packed) {
+  const struct amx_operand right = {b, p->b_row, !p->transpose_b, true};
+  for (int64_t k = 0; k < p->k; k += DEEP)
+    pack(&right, 0, p->n, k, least(p->k - k, DEEP), packed + up(p->n, BLOCK) * k);
+}
+
+/* Panels from column j on, for k from `k` on. */
+static const uint16_t *find_packed(const struct amx_product *p, int64_t j, int64_t k, int64_t depth) {
+  return p->packed + up(p->packed_n, BLOCK) * k +
+         (p->packed_left + j) / LANES * tiles_of(depth, DEPTH) * TILE;
+}
+
 AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint16_t *b, float *c,
                       void *room) {
   const struct amx_operand left = {a, p->a_row, p->transpose_a, false},
@@ -192,11 +209,12 @@ AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint
   for (int64_t j = 0; j < p->n; j += WIDE)
     for (int64_t k = 0; k < p->k; k += DEEP) {
       int64_t wide = least(p->n - j, WIDE), depth = least(p->k - k, DEEP);
-      pack(&right, j, wide, k, depth, packed_b);
+      const uint16_t *with = p->packed ? find_packed(p, j, k, depth) : packed_b;
+      if (!p->packed) pack(&right, j, wide, k, depth, packed_b);
       for (int64_t i = 0; i < p->m; i += HIGH) {
         int64_t high = least(p->m - i, HIGH);
         pack(&left, i, high, k, depth, packed_a);
-        multiply_packed(packed_a, packed_b, high, wide, depth, k > 0, c + i * p->c_row + j, p->c_row);
+        multiply_packed(packed_a, with, high, wide, depth, k > 0, c + i * p->c_row + j, p->c_row);
       }
     }
   _tile_release();
@@ -205,6 +223,12 @@ AMX void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint
 #else
 
 bool amx_can(void) { return false; }
+
+int64_t amx_packed_count(int64_t n, int64_t k) { return n * k; }
+
+void amx_pack(const struct amx_product *p, const uint16_t *b, uint16_t *packed) {
+  (void)p, (void)b, (void)packed;
+}
 
 void amx_multiply(const struct amx_product *p, const uint16_t *a, const uint16_t *b, float *c, void *room) {
   (void)p, (void)a, (void)b, (void)c, (void)room;

@@ -147,11 +147,32 @@ static void prepare_own(struct cpu *cpu, struct arena *a, const struct product *
 struct tile_pieces {
   struct product size;
   struct pieces pieces;
-  bool along;     /* columns */
-  int64_t strips; /* of 32 of them, of each product; the last one may be less */
+  bool along;       /* columns */
+  int64_t strips;   /* of 32 of them, of each product; the last one may be less */
+  uint16_t *packed; /* B of all products, where it is the same in all turns of a loop; else NULL */
 };
 
 enum { STRIP = 32 };
+
+static struct amx_product whole_product(const struct product *s) {
+  return (struct amx_product){.m = s->m,
+                              .n = s->n,
+                              .k = s->k,
+                              .a_row = s->transpose_a ? s->m : s->k,
+                              .b_row = s->transpose_b ? s->k : s->n,
+                              .c_row = s->n,
+                              .transpose_a = s->transpose_a,
+                              .transpose_b = s->transpose_b,
+                              .packed_n = s->n};
+}
+
+static void pack_all(void *const *args, const void *state) {
+  const struct tile_pieces *p = state;
+  const struct product *s = &p->size;
+  const struct amx_product one = whole_product(s);
+  for (int64_t i = 0; i < s->batch; i++)
+    amx_pack(&one, (const uint16_t *)args[1] + i * s->k * s->n, p->packed + i * amx_packed_count(s->n, s->k));
+}
 
 static void run_strips(const struct tile_pieces *p, void *const *args, int64_t batch, int64_t first,
                        int64_t end) {
@@ -159,14 +180,10 @@ static void run_strips(const struct tile_pieces *p, void *const *args, int64_t b
   int64_t length = p->along ? s->n : s->m, from = first * STRIP,
           to = end * STRIP < length ? end * STRIP : length;
   int64_t top = p->along ? 0 : from, left = p->along ? from : 0;
-  struct amx_product one = {.m = p->along ? s->m : to - from,
-                            .n = p->along ? to - from : s->n,
-                            .k = s->k,
-                            .a_row = s->transpose_a ? s->m : s->k,
-                            .b_row = s->transpose_b ? s->k : s->n,
-                            .c_row = s->n,
-                            .transpose_a = s->transpose_a,
-                            .transpose_b = s->transpose_b};
+  struct amx_product one = whole_product(s);
+  *(p->along ? &one.n : &one.m) = to - from;
+  one.packed = p->packed ? p->packed + batch * amx_packed_count(s->n, s->k) : NULL;
+  one.packed_left = left;
   const uint16_t *a = (const uint16_t *)args[0] + batch * s->m * s->k + top * (s->transpose_a ? 1 : s->k),
                  *b = (const uint16_t *)args[1] + batch * s->k * s->n + left * (s->transpose_b ? s->k : 1);
   void *room = gemm_memory(AMX_ROOM);
@@ -187,7 +204,7 @@ static void run_tiles(void *const *args, const void *state, int stage, int first
 }
 
 /* Whether it does. */
-static bool prepare_tiles(struct arena *a, const struct product *size, struct command *c) {
+static bool prepare_tiles(struct arena *a, const struct product *size, bool still, struct command *c) {
   const char *units = size->stored ? onednn_units() : NULL;
   if (!units || strcmp(units, "AMX") != 0 || !amx_can()) return false;
   struct tile_pieces *p = arena_new(a, struct tile_pieces);
@@ -195,6 +212,13 @@ static bool prepare_tiles(struct arena *a, const struct product *size, struct co
   p->strips = ((p->along ? size->n : size->m) + STRIP - 1) / STRIP;
   p->pieces = (struct pieces){.run = run_tiles, .state = p, .nstages = 1, .cost = cost_of(size)};
   p->pieces.count[0] = pieces_for(p->pieces.cost, size->batch * p->strips);
+  if (still) {
+    enum { LINE = 64 };
+    int64_t count = size->batch * amx_packed_count(size->n, size->k);
+    char *memory = arena_alloc(a, (size_t)count * sizeof *p->packed + LINE);
+    p->packed = (uint16_t *)(void *)(memory + (-(uintptr_t)memory & (LINE - 1)));
+    p->pieces.enter = pack_all;
+  }
   c->kind = COMMAND_PIECES;
   c->pieces = &p->pieces;
   return true;
@@ -354,7 +378,7 @@ bool cpu_leaf_matmul(struct cpu *cpu, struct arena *a, const struct step *step, 
                      struct diags *d) {
   struct product size = product_of(step->node);
   struct unit_pieces *p = NULL;
-  if (size.bf16 && !cpu->portable && prepare_tiles(a, &size, c)) return true;
+  if (size.bf16 && !cpu->portable && prepare_tiles(a, &size, (step->still & 2) != 0, c)) return true;
   bool good = !size.bf16 || cpu->portable || create_unit_pieces(&size, &p);
   if (good && !p) {
     prepare_own(cpu, a, &size, c);

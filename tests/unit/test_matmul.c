@@ -163,7 +163,24 @@ static void tiles(void **state) {
     for (int64_t l = 0; l < na; l++) a[l] = bf16_number(i % 3 == 0);
     for (int64_t l = 0; l < nb; l++) b[l] = bf16_number(i % 3 == 0);
     for (int64_t l = 0; l <= nc; l++) c[l] = 77;
-    amx_multiply(&p, a, b, c, room);
+    struct amx_product part = p;
+    int64_t packed_bytes = amx_packed_count(p.n, p.k) * (int64_t)sizeof *a;
+    uint16_t *packed = aligned_alloc(64, (size_t)(packed_bytes + 64));
+    assert_non_null(packed);
+    if (i % 2) {
+      amx_pack(&p, b, packed);
+      part.packed = packed;
+      part.packed_n = p.n;
+    }
+    /* The whole, or two parts of its columns. */
+    int64_t half = i % 3 == 1 && p.n > 32 ? p.n / 64 * 32 : 0;
+    part.n -= half;
+    part.packed_left = half;
+    amx_multiply(&part, a, b + half * (p.transpose_b ? p.b_row : 1), c + half, room);
+    part.n = half;
+    part.packed_left = 0;
+    if (half) amx_multiply(&part, a, b, c, room);
+    free(packed);
     for (int64_t l = 0; l <= nc; l++) {
       bool inside = l < nc && l % p.c_row < p.n;
       float wanted = inside ? element(&p, a, b, l / p.c_row, l % p.c_row) : 77;
