@@ -413,7 +413,9 @@ static bool join_beside(struct fusion *f, const struct node *n, const struct rea
   for (int i = f->ngroups - 1; i >= 0 && i >= f->ngroups - GROUPS_TRIED; i--) {
     struct group *g = &f->groups[i];
     if (g->nreduce || op_of(g->root)->kind != KIND_ELEMENTWISE || !same_shape(n, g->root)) continue;
-    if (g->root->device != n->device || r->place <= g->root->id || is_of_other_tower(f, g, n)) continue;
+    if (g->root->device != n->device || r->place <= g->root->id) continue;
+    if (g->root->tower != n->tower || g->root->replica != n->replica)
+      continue; /* none reads what is another's */
     if (g->nmembers == MAX_GROUP_MEMBERS || g->nresults == MAX_KERNEL_RESULTS || !in_time(f, g, n)) continue;
     if ((f->latest && in_turn(f, g, n)) || !loads_same(f, g, false, &c)) continue;
     int nuses = g->nuses;
