@@ -5,7 +5,8 @@
 Each model is trained for some steps in f64, from initial values that stand in its text, on rows among which are zeros and
 equal ones; then its variables, and what it predicts, are compared with JAX's. On one tower by the compiled backend and
 the interpreter, on three uneven towers, which give the same bits on one, two and three devices, and, where there is a
-plugin, some on two devices by XLA; or some on the GPUs that the folder SIMULATED has for CUDA."""
+plugin, some on two devices by XLA; or some on the GPUs that the folder SIMULATED has for CUDA. An LSTM is trained with
+products of bfloat16, too, beside JAX with operands and gradients rounded as such."""
 import glob
 import hashlib
 import json
@@ -25,6 +26,7 @@ SOME = "lstm, reversed", "a loop in a loop"  # where compilation takes seconds
 PLUGIN = "" if os.environ.get("TEST_PLUGIN") == "off" else os.environ.get("DGC_PJRT_PLUGIN") or "".join(glob.glob(sysconfig.get_paths()["purelib"] + "/lammps_jax_pjrt_cpu/*.so"))
 ROWS, BATCH, LENGTH, STEPS, RATE = 14, 7, 5, 6, 0.1
 failures = []
+ENVIRONMENT = {}
 numbers = np.random.default_rng(7)
 X = numbers.normal(size=(ROWS, LENGTH, 2))
 X[0], X[3], X[5, 2] = 0, X[4], X[5, 1]
@@ -63,11 +65,24 @@ def rnn(p, x, n):
     return h, ys.swapaxes(0, 1)
 
 
-def lstm(reverse):
+@jax.custom_vjp
+def narrow(a, b):
+    return near(a) @ near(b)
+
+
+def near(a):
+    return a.astype(jnp.bfloat16).astype(jnp.float64)
+
+
+narrow.defvjp(lambda a, b: (narrow(a, b), (a, b)),
+              lambda kept, dy: (near(dy) @ near(kept[1]).T, near(kept[0]).T @ near(dy)))
+
+
+def lstm(reverse, product=jnp.matmul):
     def run(p, x, n):
         def step(carry, xs):
             (h, c), (x_t, t) = carry, xs
-            z = jnp.concatenate([x_t, h], axis=1) @ p["k"] + p["b"]
+            z = product(jnp.concatenate([x_t, h], axis=1), p["k"]) + p["b"]
             i, f, g, o = z[:, :3], z[:, 3:6], z[:, 6:9], z[:, 9:]
             d = jax.nn.sigmoid(f + 1) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
             e = jax.nn.sigmoid(o) * jnp.tanh(d)
@@ -227,7 +242,7 @@ def expected(case, x, batch):
 
 
 def run(*args, refused=None):
-    environment = {**os.environ, "DGC_PJRT_PLUGIN": PLUGIN}
+    environment = {**os.environ, "DGC_PJRT_PLUGIN": PLUGIN, **ENVIRONMENT}
     if SIMULATED:
         environment.update(DGC_CUDA_PATH=SIMULATED, DGC_SIMULATED_DEVICES="3")
     done = subprocess.run([DGC, *args], capture_output=True, text=True, cwd=FOLDER, timeout=300, env=environment)
@@ -242,7 +257,7 @@ def read(path):
     with open(path, "rb") as f:
         size = int.from_bytes(f.read(8), "little")
         head, body = json.loads(f.read(size)), f.read()
-    kinds = {"F64": np.float64, "I64": np.int64}
+    kinds = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
     return {k: np.frombuffer(body[slice(*v["data_offsets"])], kinds[v["dtype"]]).reshape(v["shape"])
             for k, v in head.items() if k != "__metadata__"}
 
@@ -299,6 +314,34 @@ def compare(case):
     print(f"{case.name}: as JAX")
 
 
+def compare_narrow():
+    """f32 is off by 1e-3; a rounding to bfloat16 that tips shifts a weight by less than 1e-4."""
+    case = Case("lstm of bfloat16", {"k": (5, 12), "b": (12,)}, LSTM.replace("REVERSE", "reverse = true"), lstm(True, narrow))
+    case.start = {k: v.astype(np.float32).astype(np.float64) for k, v in case.start.items()}
+    text = case.text.replace("f64", "f32").replace("model m {", "model m with precision = bf16 {")
+    x = X.astype(np.float32)
+    np.save(os.path.join(FOLDER, "x.npy"), x)
+    np.save(os.path.join(FOLDER, "y.npy"), Y.astype(np.float32))
+    with open(os.path.join(FOLDER, "m.dsl"), "w") as f:
+        f.write(text)
+    want, bits = expected(case, x.astype(np.float64), BATCH), {}
+    one = ["--devices", "gpu:0" if SIMULATED else "cpu:0"]
+    ways = [("own", "on", one), ("own", "on", one + ["--threads", "2"]), ("f32", "off", one)]
+    for bit, units, options in ways if SIMULATED else ways + [("f32", "on", one + ["--backend", "interp"])]:
+        ENVIRONMENT["DGC_BF16_UNITS"] = units
+        have = trained(options, BATCH)
+        what = f"{case.name} with {' '.join(options)}, units {units}"
+        check(have is not None, what)
+        if have is None:
+            return
+        far = off(have, want)
+        check(far <= 1e-4, f"{what}: off by {far:.2g}")
+        value = hashlib.sha256(b"".join(have[0][k].tobytes() for k in sorted(want[0])) + have[1].tobytes()).hexdigest()
+        check(bits.setdefault(bit, value) == value, f"{what}: other bits")
+    ENVIRONMENT.clear()
+    print(f"{case.name}: as JAX")
+
+
 def refused():
     """A step that needs the rows of all towers."""
     text = CASES[0].text.replace("h = tanh(", "h = h - broadcast(mean(h, axis = 0), [B, 3]) + tanh(")
@@ -313,6 +356,7 @@ np.save(os.path.join(FOLDER, "n.npy"), COUNT)
 for case in CASES:
     if not SIMULATED or case.name in SOME:
         compare(case)
+compare_narrow()
 if not SIMULATED:
     refused()
 sys.exit(1 if failures else 0)
