@@ -6,7 +6,8 @@
  *   n : int            a compile-time integer; so with float, bool, string, list
  *   p : fraction       a float, at least 0 and less than 1
  *   n : positive       a number, greater than 0; so with nonnegative, at least 0; a scalar tensor is not looked at
- *   l : ascending      a list of numbers, each greater than the one before */
+ *   l : ascending      a list of numbers, each greater than the one before
+ *   l : list[n]        a list of so many items; a name binds their number */
 #include "frontend/resolve.h"
 
 #include <string.h>
@@ -149,6 +150,12 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   if (e->kind == EXPR_NAME && strcmp(e->name, "ascending") == 0) {
     if (is_ascending(v)) return true;
     mismatch(r, p, v, "it is a list of numbers, each greater than the one before");
+    return false;
+  }
+  if (e->kind == EXPR_INDEX && strcmp(base->name, "list") == 0 && e->items.count == 1 &&
+      e->items.first->value->kind != EXPR_REST) {
+    if (v->kind == VALUE_LIST) return match_dim(r, p, e->items.first->value, v->list.count, v);
+    mismatch(r, p, v, "");
     return false;
   }
   if (e->kind == EXPR_NAME && compile_time(e->name, &kind)) {

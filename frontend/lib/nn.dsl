@@ -225,7 +225,9 @@ layer rnn(x : T[N, L, K], units : int, sequence = false, reverse = false, length
 # For layers over sequences: `next` in rows that have the step t, else `other`; without `lengths` all have it.
 function within(t, lengths, next : T[N, K], other) {
   if lengths == none { return next }
-  return select(broadcast(expand(t < lengths, 1), [N, K]), next, broadcast(other, [N, K]))
+  end = integers(lengths)
+  at = cast(t, i64) if dtype(end) == i64 else t
+  return select(broadcast(expand(at < end, 1), [N, K]), next, broadcast(other, [N, K]))
 }
 
 # A gated recurrent unit (Cho et al. 2014), its reset gate behind the product as in cuDNN: the candidate is

@@ -270,4 +270,13 @@ function top_k(x, k : int) {
   return [take_along(x, places, -1), places]
 }
 
+# Is the label among the k largest logits? Of equals the first are taken, as by top_k: with k = 1 it is correct.
+#   input logits : f32[B, 5]
+#   input label : i32[B]
+#   metric accuracy = mean(in_top_k(logits, label, 2))
+function in_top_k(logits, label, k : int) {
+  id = label if dtype(label) == i64 else cast(label, i32)
+  return any(cast(top_k(logits, k)[1], dtype(id)) == expand(id), axis = -1)
+}
+
 # SPDX-License-Identifier: Apache-2.0

@@ -32,7 +32,7 @@ function linear_decay(rate, steps : positive, to = 0.0) {
 #   input x : f32[B, 3]
 #   var w : f32[3] = ones()
 #   train mean(square(sum(x * w, axis = 1))) with sgd(piecewise([100, 200], [0.1, 0.03, 0.01]))
-function piecewise(boundaries : ascending, values : list) {
+function piecewise(boundaries : ascending, values : list[size(boundaries) + 1]) {
   rate = cast(values[0], f64)
   for i in 0..size(boundaries) { rate = select(step >= boundaries[i], cast(values[i + 1], f64), rate) }
   return rate
@@ -82,7 +82,7 @@ function cosine_restarts(rate, steps : positive, longer : positive = 1, lower = 
 function one_cycle(rate, steps : positive, rise = 0.3, begin = 0.04, end = 4e-6) {
   top = rise * steps - 1.0
   t = min(cast(step, f64), steps - 1)
-  up = 0.5 * (1 - cos(pi * min(t / top, 1)))
+  up = 0.5 * (1 - cos(pi * min(t / max(top, 1e-9), 1))) # in a rise of one step t is 0, and so is `top`
   down = 0.5 * (1 + cos(pi * max(t - top, 0) / (steps - 1 - top)))
   return rate * select(t <= top, begin + (1 - begin) * up, end + (1 - end) * down)
 }

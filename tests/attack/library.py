@@ -123,6 +123,15 @@ def correct(g):
                   lambda m, v, i: m.xp.argmax(v, axis=-1) == i)
 
 
+def in_top_k(g):
+    x = g.pick(lambda v: v.dtype == g.real and len(v.shape) >= 2 and v.shape[0] == "B" and v.shape[-1] not in (0, "B"))
+    if x is None:
+        return None
+    ids, k = g.input(g.rng.choice(INTS), x.shape[:-1], 0, x.shape[-1] - 1), g.rng.randint(0, x.shape[-1])
+    return g.emit("in_top_k", f"in_top_k({{0}}, {{1}}, {k})", [x, ids], "bool", x.shape[:-1],
+                  lambda m, v, i: m.xp.any(leaves.argsort(m, x.dtype, (v,), v.ndim - 1, 1)[..., :k] == i[..., None], axis=-1))
+
+
 def pairs(name, f):
     def row(g):
         a = g.real_value()
@@ -427,7 +436,7 @@ def library_rows():
     rows = {
         "softmax": along("softmax", softmax_of), "log_softmax": along("log_softmax", log_softmax_of),
         "logsumexp": along("logsumexp", logsumexp_of, False), "l2_normalize": along("l2_normalize", l2_of),
-        "softmax_cross_entropy": cross_entropy, "correct": correct, "clip": clip,
+        "softmax_cross_entropy": cross_entropy, "correct": correct, "in_top_k": in_top_k, "clip": clip,
         "sort": sort, "top_k": top_k,
         "sigmoid_cross_entropy": pairs("sigmoid_cross_entropy", sigmoid_cross_entropy),
         "squared_error": pairs("squared_error", lambda m, x, y, d: m.r(m.r(x - y, d) ** 2, d)),

@@ -15,6 +15,14 @@ def rms(x, p):
     return x / jnp.sqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * p["y.scale"]
 
 
+def recurrent(x, n, p):
+    h = jnp.zeros((x.shape[0], p["y.bias"].shape[0]))
+    for t in range(x.shape[1]):
+        after = jnp.tanh(jnp.concatenate([x[:, t], h], 1) @ p["y.kernel"] + p["y.bias"])
+        h = jnp.where((t < n)[:, None], after, h)
+    return h
+
+
 def groups(count):
     def norm(x, p):
         parts = x.reshape(x.shape[0], -1, count, x.shape[-1] // count)
@@ -195,6 +203,16 @@ LAYERS = [
         table_rows(p["y.table"], i) * (i != 0)[..., None], 1) / jnp.maximum(jnp.sum(i != 0, 1), 1)[:, None], note="beyond"),
     Case("select(nn.length_mask(2 * i - i, 4)[:, 0, 0], 1, 0)", {"i": OUTSIDE[:, 0]}, lambda i: jnp.where(
         jnp.arange(4) < i[:, None], jnp.float32(1), jnp.float32(0)), note="beyond"),
+    Case("nn.rnn(x, 3, lengths = n)", {"x": SEQUENCE, "n": np.array([0, 255, 4, 3, 128, 1, 2], np.uint8)}, recurrent,
+         note="of bytes"),
+    Case("nn.rnn(x, 3, lengths = n)", {"x": SEQUENCE, "n": np.array([0, 2**32, 1, 1 - 2**32, -1, 2, 3])}, recurrent,
+         note="of 64 bits"),
+    Case("nn.rnn(x, 3, lengths = sum(x[:, :, 0] > 0, axis = 1))", {"x": SEQUENCE},
+         lambda x, p: recurrent(x, jnp.sum(x[:, :, 0] > 0, 1), p), note="counted"),
+    Case("  cell = nn.bidirectional.new(2, cell = nn.gru, sequence = true)\n  y = cell(x, lengths = n) - cell(x, lengths = cast(n, i32))",
+         {"x": SEQUENCE, "n": np.array([0, 1, 2, 3, 4, 5, -1])}, lambda x, n, p: jnp.zeros((7, 4, 4)), gradients=False, exact=True),
+    Case("  cell = nn.stacked.new([3, 2])\n  y = cell(x, lengths = n) - cell(x, lengths = cast(n, i32))",
+         {"x": SEQUENCE, "n": np.array([0, 1, 2, 3, 4, 5, 2], np.uint8)}, lambda x, n, p: jnp.zeros((7, 2)), gradients=False, exact=True),
     Case("nn.rms_norm(x)", {"x": X}, rms),
     Case("nn.rms_norm(x)", {"x": 0 * X}, rms, gradients=False, note="of 0"),
     Case("nn.group_norm(x, groups = 2)", {"x": IMAGE}, groups(2), off=10),

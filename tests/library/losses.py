@@ -113,6 +113,13 @@ def focal(x, i):
     return -(1 - p) ** 2 * jnp.log(p) + 0 * jnp.sum(x, 1) * p
 
 
+def among_greatest(k):
+    """By numpy's stable sort: of equals the first are the greater ones."""
+    def run(x, i):
+        return np.any(np.argsort(-np.asarray(x), -1, kind="stable")[..., :k] == np.asarray(i)[..., None], -1)
+    return run
+
+
 LOSSES = [
     Case("ctc_loss(x, w, lengths = ends, label_lengths = counts)", FRAMES_HERE, lambda *_: TORCH, gradients=False, note="as torch"),
     Case("gradient(sum(ctc_loss(x, w, lengths = ends, label_lengths = counts)), x)", FRAMES_HERE, lambda *_: TORCH_BY,
@@ -128,6 +135,13 @@ LOSSES = [
          lambda x, i: -jnp.sum((0.8 * jax.nn.one_hot(i, 4) + 0.05 + 0 * picked(x, i)[:, None]) * jax.nn.log_softmax(x), 1),
          gradients=False, note="of what is no class"),
     Case("focal_loss(x, 2 * i - i)", {"x": X, "i": BEYOND}, focal, note="of what is no class"),
+    Case("in_top_k(x, i, 2)", {"x": X, "i": ids(17, 4)}, among_greatest(2), gradients=False),
+    Case("in_top_k(x, i, 2)", {"x": np.round(X / 2), "i": ids(18, 4)}, among_greatest(2), gradients=False, note="of equals"),
+    Case("in_top_k(x, i, 3)", {"x": X, "i": BYTES}, among_greatest(3), gradients=False, note="of bytes"),
+    Case("in_top_k(x, i, 4)", {"x": X, "i": WIDE}, among_greatest(4), gradients=False, note="of what is no class"),
+    Case("select(in_top_k(x, i, 1) == correct(x, i), 1, 0)", {"x": 0 * X, "i": ids(19, 4)}, lambda x, i: jnp.ones(7, jnp.int32),
+         gradients=False, note="of the first alone"),
+    Case("in_top_k(x, i, 2)", {"x": rows(20, 3, 5), "i": ids(21, 5, 3)}, among_greatest(2), gradients=False, note="of places"),
     Case("correct(x, i)", {"x": X, "i": WIDE}, lambda x, i: jnp.argmax(x, 1) == i, gradients=False, note="of what is no class"),
     Case("one_hot(2 * i - i, 4, REAL)", {"i": BEYOND}, lambda i: jax.nn.one_hot(i, 4), note="of what is no place"),
     Case("softmax_cross_entropy(x, smooth_labels(i, 4, 0.2, REAL))", {"x": X, "i": LABEL},

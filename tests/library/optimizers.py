@@ -57,6 +57,11 @@ def optax(make):
     return {n: np.asarray(v) for n, v in p.items()}
 
 
+def at_rates(rate):
+    """By the rate of each step alone, where theirs divide 0 by 0."""
+    return {n: v - sum(rate(t) * gradient(n, t) for t in range(STEPS)) for n, v in FIRST.items()}
+
+
 def by(schedule):
     return lambda: optax(lambda x: x.sgd(schedule(x)))
 
@@ -88,6 +93,8 @@ ROWS = {
         o.schedules.CosineDecayRestarts(0.1, 2, 2.0, 0.5, 0.1))),
     "sgd(one_cycle(0.1, 11))": lambda: torch(
         lambda o, p: o.SGD(p, 0.1), lambda s, o: s.OneCycleLR(o, 0.1, 11, cycle_momentum=False)),
+    "sgd(one_cycle(0.1, 10, rise = 0.1))": lambda: at_rates(
+        lambda t: 0.1 * (0.04 if t == 0 else 4e-6 + (1 - 4e-6) * (1 + np.cos(np.pi * t / 9)) / 2)),
 }
 # Theirs compute these schedules in f32.
 ROUNDED = {"sgd(polynomial_decay(0.1, 8, 0.01, 2))", "sgd(cosine_restarts(0.1, 2, longer = 2, lower = 0.5, alpha = 0.1))"}

@@ -15,6 +15,9 @@ model m {
   train i = loss with sgd(piecewise([20, 10], [0.1, 0.03, 0.01]))
   train j = loss with sgd(piecewise([10, 10], [0.1, 0.03, 0.01]))
   train k = loss with sgd(piecewise(10, [0.1, 0.03]))
+  train l = loss with sgd(piecewise([10, 20], [0.1, 0.03, 0.01, 0.003]))
+  train o = loss with sgd(piecewise([10, 20], [0.1, 0.03]))
+  train q = loss with sgd(piecewise([10, 20], 0.1))
   train good = loss with sgd(warmup(piecewise([10, 20], [0.1, 0.03, 0.01]), 0))
 }
 # CHECK: error_schedules.dsl:7:45: error: `steps` of `cosine_decay` must be positive, not the number 0: it is greater than 0
@@ -28,4 +31,7 @@ model m {
 # CHECK: error_schedules.dsl:15:37: error: `boundaries` of `piecewise` must be ascending, not the list [20, 10]: it is a list of numbers, each greater than the one before
 # CHECK: error_schedules.dsl:16:37: error: `boundaries` of `piecewise` must be ascending, not the list [10, 10]: it is a list of numbers, each greater than the one before
 # CHECK: error_schedules.dsl:17:37: error: `boundaries` of `piecewise` must be ascending, not the number 10: it is a list of numbers, each greater than the one before
-# CHECK-NOT: :18:
+# CHECK: error_schedules.dsl:18:47: error: `values` of `piecewise` must be list[size(boundaries) + 1], not the list [0.1, 0.03, 0.01, 0.003]: size(boundaries) + 1 is 3 here
+# CHECK: error_schedules.dsl:19:47: error: `values` of `piecewise` must be list[size(boundaries) + 1], not the list [0.1, 0.03]: size(boundaries) + 1 is 3 here
+# CHECK: error_schedules.dsl:20:47: error: `values` of `piecewise` must be list[size(boundaries) + 1], not the number 0.1
+# CHECK-NOT: :21:
