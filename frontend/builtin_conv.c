@@ -57,6 +57,14 @@ static bool pad_pairs(struct resolver *r, const struct value *v, int rank, int64
   static const char *const words[] = {"same", "valid"};
   for (int i = 0; i < 2 && v->kind == VALUE_STRING; i++)
     if (strcasecmp(v->string, words[i]) == 0) report_help(r, "write \"%s\"", words[i]);
+  if (v->kind != VALUE_INT) return good;
+  struct str pairs = str_make(r->arena);
+  for (int i = 0; i < rank; i++)
+    str_printf(&pairs, "%s[%lld, %lld]", i ? ", " : "", (long long)v->i, (long long)v->i);
+  report_help(r,
+              "write `padding = [%s]`; with \"same\" the result has the size of the input, divided by the "
+              "stride",
+              pairs.data);
   return good;
 }
 

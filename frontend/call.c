@@ -69,8 +69,10 @@ static int next_param(const struct signature *s, int *next) {
   return (*next)++;
 }
 
-static void help_missing(struct resolver *r, const struct value *callee, int i) {
-  if (i == 0 && callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_LAYER)
+static void help_missing(struct resolver *r, const struct expr *e, const struct value *callee, int i) {
+  if (i > 0)
+    help_input_first(r, e, callee);
+  else if (callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_LAYER)
     report_help(r, "`%s.new(...)` makes a layer that is called later, as often as it is needed",
                 callee->function->def->name);
 }
@@ -100,6 +102,19 @@ static void warn_probabilities(struct resolver *r, const struct signature *s, co
   }
 }
 
+/* A parameter that there is not: what to write. */
+static void help_parameter(struct resolver *r, const struct signature *s, const char *name) {
+  const char *whole = arena_printf(r->arena, "%s.%s", s->name, name);
+  const char *here = elsewhere_call(whole), *instead = elsewhere_parameter(whole);
+  if (!instead && !elsewhere_name(name, s->params, (size_t)s->count)) instead = elsewhere_parameter(name);
+  if (here)
+    report_help(r, "it is written `%s`", here);
+  else if (instead)
+    report_help(r, "%s", instead);
+  else
+    report_closest(r, name, s->params, (size_t)s->count);
+}
+
 /* `making`: the arguments of `new`. */
 static bool match_args(struct resolver *r, const struct expr *e, const struct value *callee,
                        const struct role *role, bool making, struct value *out) {
@@ -118,11 +133,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     }
     if (a->name && at < 0) {
       report(r, a->loc, "%s `%s` has no parameter `%s`", s->what, s->name, a->name);
-      const char *here = elsewhere_call(arena_printf(r->arena, "%s.%s", s->name, a->name));
-      if (here)
-        report_help(r, "it is written `%s`", here);
-      else
-        report_closest(r, a->name, s->params, (size_t)s->count);
+      help_parameter(r, s, a->name);
       note_signature(r, s, callee);
       ok = false;
     } else if (at >= s->count) {
@@ -146,12 +157,21 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     if (given[i] || is_given(s, i)) continue;
     report(r, e->loc, "%s `%s` needs `%s`", s->what, s->name, s->params[i]);
     note_signature(r, s, callee);
-    help_missing(r, callee, i);
+    help_missing(r, e, callee, i);
     ok = false;
   }
-  for (int i = 0; i < s->count; i++) {
+  const struct function *f = s->made                          ? s->made->function
+                             : callee->kind == VALUE_FUNCTION ? callee->function
+                                                              : NULL;
+  const struct param *p = f ? f->def->params.first : NULL;
+  for (int i = 0; i < s->count; i++, p = p ? p->next : NULL) {
     out[i] = is_given(s, i) ? s->made->args[i] : value_none();
     if (!given[i]) continue;
+    if (p && report_called(r, f, p, given[i])) {
+      out[i] = value_error();
+      ok = false;
+      continue;
+    }
     struct role inner = {role, s->params[i], 0};
     out[i] = eval(r, given[i]->value, &inner);
     if (out[i].kind == VALUE_ERROR) ok = false;
@@ -323,6 +343,8 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
       if (!b || b->value.kind != VALUE_ERROR) report_unknown(r, e->base->loc, e->base->name, true);
       return value_error();
     }
+  } else if (report_curried(r, e)) {
+    return value_error();
   } else {
     struct value of = is_maker(e->base) ? eval(r, e->base->base, NULL) : value_none();
     if (of.kind == VALUE_FUNCTION) return make_layer(r, e, &of, role);

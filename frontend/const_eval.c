@@ -89,6 +89,11 @@ static struct value int_binary(struct resolver *r, enum operator op, int64_t a, 
     }
     if (a == INT64_MIN && b == -1) return op == OPERATOR_MOD ? value_int(0) : overflow(r, loc);
     if (op == OPERATOR_MOD) return value_int(a % b);
+    if (a % b && is_library(r, loc) && loc.end - loc.begin < 60) {
+      report(r, loc, "`%.*s` is no integer: %lld is not divisible by %lld", (int)(loc.end - loc.begin),
+             loc.source->text + loc.begin, (long long)a, (long long)b);
+      return value_error();
+    }
     if (a % b) {
       report(r, loc, "%lld is not divisible by %lld", (long long)a, (long long)b);
       report_help(r, "integers divide exactly; for a fraction write `%lld.0 / %lld`", (long long)a,

@@ -15,13 +15,28 @@ struct model_input *input_named(const struct resolver *r, const char *name) {
   return place ? &r->model->inputs[place - 1] : NULL;
 }
 
+/* The type with the batch in front of it, and where that may be what its first axis is meant for, in its place. */
+static void help_batch_first(struct resolver *r, const struct type *t) {
+  struct type rows = {.dtype = t->dtype, .rank = 1, .dim = {-1}}, instead = *t;
+  for (int i = 0; i < t->rank && rows.rank < MAX_RANK; i++) rows.dim[rows.rank++] = t->dim[i];
+  if (t->rank == 0 || t->rank == MAX_RANK || type_is_symbolic(t)) rows.rank = 1;
+  if (t->rank > 0) instead.dim[0] = -1;
+  if (rows.rank == 1 && t->rank > 0)
+    report_help(r, "write `%s[B, ...]`", dtype_name((enum dtype)t->dtype));
+  else if (t->rank > 0)
+    report_help(r, "write `%s`, or where %lld is the number of rows `%s`", type_text(r->arena, &rows),
+                (long long)t->dim[0], type_text(r->arena, &instead));
+  else
+    report_help(r, "write `%s`", type_text(r->arena, &rows));
+}
+
 void declare_input(struct resolver *r, const struct stmt *s) {
   const struct name *name = s->names.first;
   struct type t;
   bool ok = eval_type(r, s->type, &t);
   if (ok && (t.rank == 0 || t.dim[0] != -1)) {
     report(r, s->type->loc, "an input begins with the batch axis B, not %s", type_text(r->arena, &t));
-    report_help(r, "write `%s[B, ...]`", dtype_name((enum dtype)t.dtype));
+    help_batch_first(r, &t);
     ok = false;
   }
   if (!ok) {

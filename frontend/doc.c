@@ -214,7 +214,9 @@ static void put_elsewhere(struct str *s) {
 #define CALL(here, theirs)    str_printf(s, "| %s | `%s` |\n", theirs, here);
 #define INSTEAD(help, theirs) str_printf(s, "| %s | %s |\n", theirs, help);
 #define STATEMENT(here, theirs)
+#define PARAMETER(help, theirs) INSTEAD(help, theirs)
 #include "frontend/elsewhere.def"
+#undef PARAMETER
 #undef NAME
 #undef CALL
 #undef INSTEAD

@@ -12,6 +12,7 @@ struct row {
 #define NAME(here, theirs) {here, theirs},
 #define CALL(here, theirs)
 #define INSTEAD(help, theirs)
+#define PARAMETER(help, theirs)
 #define STATEMENT(here, theirs)
 static const struct row rows_of_names[] = {
 #include "frontend/elsewhere.def"
@@ -31,8 +32,15 @@ static const struct row others[] = {
 #include "frontend/elsewhere.def"
 };
 #undef INSTEAD
-#undef STATEMENT
+#undef PARAMETER
 #define INSTEAD(help, theirs)
+#define PARAMETER(help, theirs) {help, theirs},
+static const struct row parameters[] = {
+#include "frontend/elsewhere.def"
+};
+#undef PARAMETER
+#undef STATEMENT
+#define PARAMETER(help, theirs)
 #define STATEMENT(here, theirs) {here, theirs},
 static const struct row statements[] = {
 #include "frontend/elsewhere.def"
@@ -40,6 +48,7 @@ static const struct row statements[] = {
 #undef NAME
 #undef CALL
 #undef INSTEAD
+#undef PARAMETER
 #undef STATEMENT
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
@@ -85,6 +94,11 @@ const char *elsewhere_call(const char *word) {
 const char *elsewhere_instead(const char *word, size_t len) {
   size_t i = find(others, 0, COUNT(others), word, len);
   return i < COUNT(others) ? others[i].here : NULL;
+}
+
+const char *elsewhere_parameter(const char *word) {
+  size_t i = find(parameters, 0, COUNT(parameters), word, strlen(word));
+  return i < COUNT(parameters) ? parameters[i].here : NULL;
 }
 
 const char *elsewhere_statement(const char *word, size_t len) {

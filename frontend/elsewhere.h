@@ -11,6 +11,8 @@ const char *elsewhere_name(const char *word, const char *const *names, size_t co
 const char *elsewhere_call(const char *word);
 /* What to do instead of such a call, where there is none; NULL: not known. */
 const char *elsewhere_instead(const char *word, size_t len);
+/* What to do instead of a parameter, "embedding.mask_zero" or of whatever call "clipnorm"; NULL: not known. */
+const char *elsewhere_parameter(const char *word);
 /* What to write instead of a statement that begins with the `len` letters at `word`; NULL: not known. */
 const char *elsewhere_statement(const char *word, size_t len);
 

@@ -3,6 +3,7 @@
 #include "frontend/resolve.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* What elsewhere is None or -1. */
 static const char rows_are_b[] = "the axis of the batch, of whatever size, is `B`";
@@ -192,12 +193,42 @@ static struct value list_part(struct resolver *r, const struct expr *e, const st
   return value_error();
 }
 
+/* What makes an axis in other languages: `x[:, None]`, np.newaxis. */
+static bool is_new_axis(struct resolver *r, const struct expr *q) {
+  const char *name = q->kind == EXPR_NAME || q->kind == EXPR_MEMBER ? q->name : "";
+  if (q->kind == EXPR_NAME && scope_find(r, name)) return false;
+  return strcmp(name, "newaxis") == 0 || (q->kind == EXPR_NAME && strcasecmp(name, "none") == 0);
+}
+
+static bool report_new_axis(struct resolver *r, const struct expr *e) {
+  const struct arg *a = e->items.first, *new = NULL;
+  int axis = 0;
+  bool plain = true; /* besides it are whole axes alone */
+  for (; a; a = a->next) {
+    const struct expr *q = a->value;
+    bool all = q->kind == EXPR_RANGE && !q->lhs && !q->rhs && !q->condition, found = is_new_axis(r, q);
+    plain = plain && (all || (q->kind == EXPR_REST && !new) || (found && !new));
+    if (found && !new) new = a;
+    if (q->kind == EXPR_REST) axis = -1;
+    if (!new &&axis >= 0) axis++;
+  }
+  if (!new) return false;
+  const char *name = e->base->kind == EXPR_NAME ? e->base->name : "x";
+  report(r, new->loc, "an index makes no axis");
+  if (plain && (axis >= 0 || !new->next))
+    report_help(r, "write `expand(%s, %d)`", name, axis);
+  else
+    report_help(r, "`expand(%s, axis)` puts one of size 1 in front of axis `axis`", name);
+  return true;
+}
+
 static struct value tensor_part(struct resolver *r, const struct expr *e, struct value *base) {
   struct node *x = tensor_node(r, base, "this");
   if (!x) return value_error();
   struct type t = x->type, kept = {.dtype = t.dtype};
   int64_t begin[MAX_RANK] = {0}, step[MAX_RANK];
   int axis = 0, given = 0;
+  if (report_new_axis(r, e)) return value_error();
   for (int i = 0; i < MAX_RANK; i++) step[i] = 1;
   for (const struct arg *a = e->items.first; a; a = a->next) given += a->value->kind != EXPR_REST;
   if (given > t.rank) {

@@ -89,6 +89,18 @@ int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
       value->slice = (struct slice){"0", 1};
       token = INT;
       break;
+    case OPEN_POINT: {
+      bool first = value->slice.text[0] == '.';
+      diag_error(p->diags, *loc, "a number with a point has digits on both sides of it");
+      diag_help(p->diags, LOC_NONE, "write `%s%.*s%s`", first ? "0" : "", (int)value->slice.len,
+                value->slice.text, first ? "" : "0");
+      if (first)
+        value->slice = (struct slice){"0.0", 3};
+      else
+        value->slice.len--;
+      token = FLOAT;
+      break;
+    }
     case OPEN_STRING:
       diag_error(p->diags, *loc, "this string does not end on its line");
       value->slice = (struct slice){"\"\"", 2};

@@ -48,7 +48,7 @@ static void frontend_error(const struct loc *loc, struct parser *p, const char *
 %token END 0       "the end of the file"
 %token NEWLINE     "the end of the line"
 %token <slice> NAME "a name" INT "a number" FLOAT "a number with a point" STRING "a string"
-%token <slice> BAD_NUMBER OPEN_STRING STRAY
+%token <slice> BAD_NUMBER OPEN_POINT OPEN_STRING STRAY
 %token USE "`use`" AS "`as`" LAYER "`layer`" FUNCTION "`function`" INITIALIZER "`initializer`"
 %token OPTIMIZER "`optimizer`" MODEL "`model`" INPUT "`input`" VAR "`var`" STATE "`state`"
 %token RETURN "`return`" FOR "`for`" SCAN "`scan`" IN "`in`" IF "`if`" ELSE "`else`"
@@ -395,9 +395,18 @@ static bool help_with_as(struct parser *p, const char *line, size_t n) {
   return true;
 }
 
+/* Whether a line that begins with the word of n letters is followed by a block. */
+static bool has_body(const char *word, size_t n) {
+  static const char *const words[] = {"model", "layer", "function", "optimizer", "initializer", "for", "if", "else", "scan"};
+  bool found = false;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    found |= strlen(words[i]) == n && strncmp(word, words[i], n) == 0;
+  return found;
+}
+
 /* Help with what is usual elsewhere, and not here. True: it says what the whole line should be. */
 static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc loc) {
-  const char *text = loc.source->text, *at = text + loc.begin, *line = at;
+  const char *text = loc.source->text, *at = text + loc.begin, *line = at, *end = text + loc.source->len;
   while (line > text && line[-1] != '\n') line--;
   line += strspn(line, " \t");
   size_t n = strspn(line, NAME_LETTERS);
@@ -415,6 +424,11 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
   bool variable = n == 3 && strncmp(line, "var", n) == 0;
   if (variable && (found == YYSYMBOL_NEWLINE || at[0] == '='))
     diag_help(p->diags, LOC_NONE, "a variable has a type and a first value: `var w : f32[3] = zeros()`");
+  size_t behind = strspn(at + 1, " \t\r");
+  bool ends = at[0] == ':' && (at[1 + behind] == '\n' || at[1 + behind] == '#' || at + 1 + behind == end);
+  if (ends && has_body(line, n))
+    diag_help(p->diags, LOC_NONE, "what belongs to it stands in `{ }`: `%.*s {`, and `}` behind the last line",
+              (int)(at - line < 60 ? at - line : (long)n), line);
   else if (at[0] == ':' && line + n + strspn(line + n, " \t") == at)
     diag_help(p->diags, LOC_NONE, "write `%.*s = value`", (int)n, line);
   if (found == YYSYMBOL_NEWLINE && n == 5 && strncmp(line, "train", n) == 0)

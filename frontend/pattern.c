@@ -176,8 +176,11 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   }
   struct binding *b = known ? NULL : own_binding(r, base->name);
   if (v->kind != VALUE_TENSOR) {
+    const struct def *of = r->frame->function->def;
     mismatch(r, p, v, "");
-    if (value_is_scalar(v) && b && b->value.kind == VALUE_DTYPE)
+    if (value_is_scalar(v) && of->kind == DEF_LAYER && p == of->params.first)
+      report_help(r, "the input comes first; `%s.new(...)` makes a layer that is called later", of->name);
+    else if (value_is_scalar(v) && b && b->value.kind == VALUE_DTYPE)
       report_help(r, "write `broadcast(cast(%s, %s), shape(x))`", value_text(r->arena, v),
                   dtype_name(b->value.dtype));
     return false;

@@ -308,6 +308,13 @@ bool eval_new_args(struct resolver *r, const struct expr *e, const struct value 
 /* layer.c: layers that are made once and called often */
 /* Whether what is called is `... .new`. */
 bool is_maker(const struct expr *callee);
+
+/* curried.c: calls without their input, as other libraries have them; true: the error has been told */
+bool report_curried(struct resolver *r, const struct expr *e);
+/* Of an argument that should be a function itself. */
+bool report_called(struct resolver *r, const struct function *f, const struct param *p, const struct arg *a);
+/* Where a call of a layer lacks an argument: that its input is what it lacks. */
+void help_input_first(struct resolver *r, const struct expr *call, const struct value *callee);
 struct value make_layer(struct resolver *r, const struct expr *e, const struct value *of,
                         const struct role *role);
 struct value call_layer(struct resolver *r, const struct expr *e, const struct made_layer *layer,

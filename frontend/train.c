@@ -115,8 +115,27 @@ static bool eval_over(struct resolver *r, const struct stmt *s, struct value *ov
   return true;
 }
 
+/* adam(1e-3).clip(1.0), where a list has both. */
+static bool report_method(struct resolver *r, const struct expr *call) {
+  const struct expr *method = call->base, *of = method->kind == EXPR_MEMBER ? method->base : NULL;
+  if (!of || of->kind != EXPR_CALL) return false;
+  const char *text = of->loc.source->text + of->loc.begin;
+  int n = (int)(of->loc.end - of->loc.begin);
+  bool clips = strncmp(method->name, "clip", 4) == 0;
+  report(r, method->loc, "an optimizer has no part `%s`", method->name);
+  struct value one = lookup(r, method->name, true);
+  bool known = one.kind == VALUE_FUNCTION && one.function->def->kind == DEF_OPTIMIZER;
+  report_help(r, "several stand in a list, what changes gradients in front: `[%s(1.0), %.*s]`",
+              known   ? method->name
+              : clips ? "clip_by_global_norm"
+                      : "clip_by_norm",
+              n < 60 ? n : 6, n < 60 ? text : "adam()");
+  return true;
+}
+
 static const struct function *optimizer_of(struct resolver *r, const struct expr *call,
                                            struct value *callee) {
+  if (report_method(r, call)) return NULL;
   *callee = call->base->kind == EXPR_NAME ? lookup(r, call->base->name, true) : eval(r, call->base, NULL);
   if (callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_OPTIMIZER) return callee->function;
   if (callee->kind == VALUE_ERROR) {

@@ -19,9 +19,7 @@ static bool name_has_suffix(const char *path, const char *suffix) {
   return n >= m && memcmp(path + n - m, suffix, m) == 0;
 }
 
-static bool is_table(const char *path) {
-  return name_has_suffix(path, ".csv") || name_has_suffix(path, ".tsv");
-}
+bool is_table(const char *path) { return name_has_suffix(path, ".csv") || name_has_suffix(path, ".tsv"); }
 
 /* By the first bytes of a file. What has none of these is known by its name. */
 static const struct format {

@@ -198,6 +198,13 @@ const struct column *dataset_find(const struct dataset *ds, const char *name) {
   return NULL;
 }
 
+/* As an input of such rows is declared. */
+static const char *declared(struct arena *a, const char *name, const struct type *row, enum dtype d) {
+  struct type t = {.dtype = (uint8_t)d, .rank = 1, .dim = {-1}};
+  for (int i = 0; i < row->rank && t.rank < MAX_RANK; i++) t.dim[t.rank++] = row->dim[i];
+  return arena_printf(a, "input %s : %s", name, type_text(a, &t));
+}
+
 bool dataset_expect(struct dataset *ds, const char *name, const struct type *row, struct diags *d) {
   struct column *c = (struct column *)dataset_find(ds, name);
   if (!c) {
@@ -211,7 +218,13 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
                dtype_name(stored), dtype_name(row->dtype), name,
                c->pieces[i].source ? ": a function gives rows of the input's own type"
                                    : " without loss; convert them");
-    if (dtype_is_float(stored) && !dtype_is_float((enum dtype)row->dtype) && !c->pieces[i].source)
+    bool rounded = dtype_is_float(stored) && !dtype_is_float((enum dtype)row->dtype) && !c->pieces[i].source;
+    if (rounded && row->dtype == DT_U8)
+      diag_help(
+          d, LOC_NONE,
+          "as fractions they are `%s` in the model; whole numbers become bytes by numpy's `.astype(\"u1\")`",
+          declared(d->arena, name, row, DT_F32));
+    else if (rounded)
       diag_help(d, LOC_NONE,
                 "numpy's `.astype(\"i4\")` does, or `input %s : f32[...]` with `cast(%s, i32)` in the model",
                 name, name);
@@ -221,10 +234,13 @@ bool dataset_expect(struct dataset *ds, const char *name, const struct type *row
   if (!row_becomes(&have, row)) {
     diag_error(d, c->loc, "a row of %s is %s, but a row of input '%s' is %s", c->path,
                type_text(d->arena, &have), name, type_text(d->arena, row));
-    if (have.rank == 1 && type_count(row) < type_count(&have))
+    if (is_table(c->path) && have.rank == 1 && type_count(row) < type_count(&have))
       diag_help(d, LOC_NONE,
                 "of a CSV file, columns are chosen by number or name: FILE.csv:1-%lld, FILE.csv:NAME",
                 (long long)type_count(row));
+    else if (have.rank == row->rank && type_count(row) != type_count(&have))
+      diag_help(d, LOC_NONE, "such rows are `%s` in the model",
+                declared(d->arena, name, &have, (enum dtype)row->dtype));
     row_explain(name, &have, row, d);
     return false;
   }

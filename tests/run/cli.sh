@@ -56,7 +56,9 @@ shows err 'it is an option of dgc train'
 expect 2 'one dash' "$dgc" train "$samples/digits.dsl" -devices cpu:0
 shows err 'did you mean --devices'
 for words in 'batch_size=--batch N' 'learning-rate=--set rate=X' 'max_epochs=--epochs N' 'bs=--batch N' 'early_stopping=--patience N' \
-    'load=--init-from FILE' 'validation-split=--rows 0:8000 --eval-rows'; do
+    'load=--init-from FILE' 'load-weights=--init-from FILE' 'restore=--resume=FILE' 'optimizer=the optimizer in the model' \
+    'precision=--set precision=bf16' 'dtype=types in the model' 'test_data=--eval-data NAME=FILE' 'shuffle=nothing: rows are shuffled' \
+    'validation-split=--rows 0:8000 --eval-rows'; do
   expect 2 "an option of others" "$dgc" train "$samples/digits.dsl" "--${words%%=*}" 3
   shows err "help: write ${words#*=}"
 done

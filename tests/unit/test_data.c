@@ -301,10 +301,11 @@ static void datasets(void **state) {
 /* An array of numpy's, in a file. */
 static void write_npy(struct world *w, const char *name, const struct row_source *s) {
   struct str text = str_make(w->arena);
-  str_printf(&text, "{'descr': '|u1', 'fortran_order': False, 'shape': (%d,", (int)s->rows);
+  str_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (%d,",
+             s->row.dtype == DT_F32 ? "<f4" : "|u1", (int)s->rows);
   for (int i = 0; i < s->row.rank; i++) str_printf(&text, " %d,", (int)s->row.dim[i]);
   str_put(&text, ")}");
-  size_t length = strlen(text.data), bytes = (size_t)(s->rows * type_count(&s->row));
+  size_t length = strlen(text.data), bytes = (size_t)(s->rows * type_bytes(&s->row));
   char *all = arena_alloc(w->arena, 10 + length + bytes);
   memcpy(all, "\x93NUMPY\1\0", 8);
   all[8] = (char)length, all[9] = 0;
@@ -364,7 +365,13 @@ static void shapes_of_rows(void **state) {
        {8, 3},
        "is u8[4,2,3]",
        "declare `f32[B, 4, 2, 3]`, and write `reshape(x, [B, 8, 3])`"},
-      {1, {4}, 1, {5}, "is u8[4], but a row of input 'x' is f32[5]", NULL},
+      {1,
+       {4},
+       1,
+       {5},
+       "is u8[4], but a row of input 'x' is f32[5]",
+       "help: such rows are `input x : f32[B,4]` in the model"},
+      {2, {2, 5}, 1, {4}, "is u8[2,5], but a row of input 'x' is f32[4]", NULL},
   };
   static const uint8_t numbers[2 * 784];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -386,6 +393,36 @@ static void shapes_of_rows(void **state) {
         assert_null(strstr(said, "declare"));
       dataset_close(ds);
     }
+}
+
+/* What is said of a file is of use with that file: columns are chosen of tables alone, and fractions are no bytes. */
+static void helps_that_fit(void **state) {
+  struct world *w = *state;
+  static const float fractions[8] = {0.25f, 0.5f};
+  struct row_source source = {type_make(DT_F32, 2, (int64_t[]){2, 2}), 2, (const uint8_t *)fractions, NULL,
+                              NULL};
+  write_npy(w, "fractions.npy", &source);
+  write_file(w, "wide.csv", "1,2,3\n4,5,6\n", 12);
+  struct {
+    const char *path;
+    struct type row;
+    const char *help;
+  } cases[] = {
+      {"fractions.npy", type_make(DT_U8, 2, (int64_t[]){2, 2}),
+       "as fractions they are `input x : f32[B,2,2]`"},
+      {"fractions.npy", type_make(DT_I32, 2, (int64_t[]){2, 2}), ".astype(\"i4\")"},
+      {"wide.csv", type_make(DT_F32, 1, (int64_t[]){2}), "FILE.csv:1-2"},
+      {"wide.csv", type_make(DT_F32, 1, (int64_t[]){4}), "such rows are `input x : f32[B,3]`"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    diags_init(&w->diags, w->arena);
+    struct data_spec spec = {.name = "x", .path = cases[i].path};
+    struct dataset *ds = dataset_open(w->arena, w->folder, &spec, 1, NULL, &w->diags);
+    assert_non_null(ds);
+    assert_false(dataset_expect(ds, "x", &cases[i].row, &w->diags));
+    assert_mentions(diags_text(&w->diags, false), cases[i].help);
+    dataset_close(ds);
+  }
 }
 
 /* Several files of one column are one behind the other, whatever types they hold. */
@@ -553,9 +590,21 @@ static void lying(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(idx),       TEST(npy),     TEST(npz),    TEST(sparse),   TEST(safetensors),   TEST(csv),
-      TEST(text),      TEST(lying),   TEST(ranges), TEST(datasets), TEST(several_files), TEST(shapes_of_rows),
-      TEST(truncated), TEST(flipped),
+      TEST(idx),
+      TEST(npy),
+      TEST(npz),
+      TEST(sparse),
+      TEST(safetensors),
+      TEST(csv),
+      TEST(text),
+      TEST(lying),
+      TEST(ranges),
+      TEST(datasets),
+      TEST(several_files),
+      TEST(helps_that_fit),
+      TEST(shapes_of_rows),
+      TEST(truncated),
+      TEST(flipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

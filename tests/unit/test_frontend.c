@@ -250,8 +250,12 @@ static void library_by_definition(void **state) {
   assert_true(parsed > 100);
 }
 
-/* A call of elsewhere.def calls what there is, and nothing of ours is called by a word of theirs. */
-static void check_call(struct arena *a, const char *here, const char *theirs, bool call) {
+static const char *instead(const char *word) { return elsewhere_instead(word, strlen(word)); }
+
+/* A call of elsewhere.def calls what there is, nothing of ours is called by a word of theirs, and where a word is the
+ * parameter of a call there is that. */
+static void check_words(struct arena *a, const char *here, const char *theirs,
+                        const char *(*find)(const char *word)) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_.";
   struct diags d;
   diags_init(&d, a);
@@ -264,23 +268,28 @@ static void check_call(struct arena *a, const char *here, const char *theirs, bo
   for (const char *at = theirs; *at;) {
     size_t n = strcspn(at, " ");
     const char *word = arena_strndup(a, at, n);
-    const char *found = call ? elsewhere_call(word) : elsewhere_instead(word, n);
-    assert_string_equal(found, here); /* once in the table */
-    if (!call) assert_null(elsewhere_call(word));
-    if (frontend_doc(a, word, false, &d)) fail_msg("`%s` is a word of ours", word);
+    const char *dot = find == elsewhere_parameter ? strchr(word, '.') : NULL;
+    assert_string_equal(find(word), here); /* once in the table */
+    if (find != elsewhere_call) assert_null(elsewhere_call(word));
+    if (find != elsewhere_parameter && frontend_doc(a, word, false, &d))
+      fail_msg("`%s` is a word of ours", word);
+    if (dot && !frontend_doc(a, arena_strndup(a, word, (size_t)(dot - word)), false, &d))
+      fail_msg("there is nothing that `%s` is a parameter of", word);
     at += n + (at[n] == ' ');
   }
 }
 
 static void words_of_others(void **state) {
 #define NAME(here, theirs)
-#define CALL(here, theirs)    check_call(*state, here, theirs, true);
-#define INSTEAD(help, theirs) check_call(*state, help, theirs, false);
+#define CALL(here, theirs)      check_words(*state, here, theirs, elsewhere_call);
+#define INSTEAD(help, theirs)   check_words(*state, help, theirs, instead);
+#define PARAMETER(help, theirs) check_words(*state, help, theirs, elsewhere_parameter);
 #define STATEMENT(here, theirs)
 #include "frontend/elsewhere.def"
 #undef NAME
 #undef CALL
 #undef INSTEAD
+#undef PARAMETER
 #undef STATEMENT
   assert_null(elsewhere_call("relu"));
   assert_string_equal(elsewhere_call("GlobalAveragePooling2D"), elsewhere_call("global_average_pooling2d"));

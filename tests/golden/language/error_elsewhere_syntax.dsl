@@ -39,6 +39,18 @@ model m() {
   # CHECK: [[#@LINE+2]]:24: error: unexpected `,` before `)`
   # CHECK: help: a statement declares it: `input x : f32[B, 28]`
   h = Input(shape = (28,))
+  # CHECK: [[#@LINE+2]]:11: error: a number with a point has digits on both sides of it
+  # CHECK: help: write `255.0`
+  i = x / 255.
+  # CHECK: [[#@LINE+4]]:8: error: a number with a point
+  # CHECK: help: write `1.0`
+  # CHECK: error: a number with a point
+  # CHECK: help: write `0.5`
+  j = [1., .5]
+  # CHECK: [[#@LINE+2]]:16: error: unexpected `:`, expected `{`
+  # CHECK: help: what belongs to it stands in `{ }`: `for k in 0..3 {`, and `}` behind the last line
+  for k in 0..3:
+    five = x + k
   # CHECK: [[#@LINE+3]]:3: error: unexpected `layer`
   # CHECK-NOT: is a word of the language
   # CHECK: help: definitions stand beside each other: write it before the one that this is in
@@ -46,3 +58,6 @@ model m() {
     return z
   }
 }
+# CHECK: [[#@LINE+2]]:14: error: unexpected `:`, expected `with` or `{`
+# CHECK: help: what belongs to it stands in `{ }`: `model other() {`, and `}` behind the last line
+model other(): # as in Python

@@ -20,7 +20,7 @@ model library() {
   j = dropout(y, -0.1)
   predict p = a
 }
-# CHECK: error_library.dsl:10:7: error: 6 is not divisible by 4
+# CHECK: error_library.dsl:10:7: error: `K / heads` is no integer: 6 is not divisible by 4
 # CHECK: nn.dsl:{{[0-9]+}}:{{[0-9]+}}: note: in the standard library here
 # CHECK: error_library.dsl:6:24: error: there is no axis 5: the tensor has 2
 # CHECK: error_library.dsl:11:7: note: in layer `wrap`, used here
