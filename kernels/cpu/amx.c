@@ -73,11 +73,11 @@ struct amx_operand {
   bool by_pairs; /* a row of a tile is a pair of k, else a lane */
 };
 
-/* A tile of up to 16 lanes and 32 k; 0 for the others. */
+/* A tile of up to 16 lanes, perhaps of none, and 32 k; 0 for the others. */
 INLINE_AMX void pack_tile(const struct amx_operand *o, int64_t lane, int64_t lanes, int64_t k, int64_t depth,
                           uint16_t *to) {
   const uint16_t *from = o->across ? o->at + k * o->row + lane : o->at + lane * o->row + k;
-  __mmask16 halves = (__mmask16)(lanes < LANES ? (1U << lanes) - 1 : 0xffff);
+  __mmask16 halves = (__mmask16)(lanes <= 0 ? 0 : lanes < LANES ? (1U << lanes) - 1 : 0xffff);
   __mmask32 words = depth < DEPTH ? (1U << depth) - 1 : 0xffffffffU;
   __m512i r[LANES];
   for (int i = 0; i < LANES; i++) {
