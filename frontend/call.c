@@ -174,7 +174,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     }
     struct role inner = {role, s->params[i], 0};
     out[i] = eval(r, given[i]->value, &inner);
-    if (out[i].kind == VALUE_ERROR) ok = false;
+    if (out[i].kind == VALUE_ERROR || (p && report_no_function(r, f, p, &out[i]))) ok = false;
   }
   if (ok) warn_probabilities(r, s, e, callee, out);
   return ok;

@@ -131,19 +131,20 @@ void help_input_first(struct resolver *r, const struct expr *call, const struct 
                 with_input(r, call, "x"), maker_of(r, call));
 }
 
-/* Whether what a parameter has by default is called in its turn, as an activation is. */
-static bool takes_function(struct resolver *r, const struct function *f, const struct param *p) {
-  if (!p->value || p->value->kind != EXPR_NAME) return false;
+/* What a parameter has by default, if that is called in its turn, as an activation is: a word for it, else NULL. */
+static const char *taken_by(struct resolver *r, const struct function *f, const struct param *p) {
+  if (!p->value || p->value->kind != EXPR_NAME) return NULL;
   for (const struct module *m = f->module; m; m = m->outer) {
     const struct value *v = module_find(r, m, p->value->name);
-    if (v) return v->kind == VALUE_FUNCTION;
+    if (v && v->kind == VALUE_FUNCTION) return def_kind_name(v->function->def->kind);
+    if (v) return NULL;
   }
-  return is_built_in(p->value->name);
+  return is_built_in(p->value->name) ? "function" : NULL;
 }
 
 bool report_called(struct resolver *r, const struct function *f, const struct param *p, const struct arg *a) {
   const struct expr *call = a->value;
-  if (call->kind != EXPR_CALL || is_maker(call->base) || !takes_function(r, f, p)) return false;
+  if (call->kind != EXPR_CALL || is_maker(call->base) || !taken_by(r, f, p)) return false;
   struct value callee = callee_of(r, call);
   bool starts = callee.kind == VALUE_FUNCTION && callee.function->def->kind == DEF_INITIALIZER;
   if (starts ? r->declaring != NULL : !lacks_input(r, call, &callee)) return false;
@@ -158,5 +159,20 @@ bool report_called(struct resolver *r, const struct function *f, const struct pa
   else
     report_help(r, "define one beside the model: `function act(x) { return %s }`, and write `%s = act`",
                 with_input(r, call, "x"), p->name);
+  return true;
+}
+
+bool report_no_function(struct resolver *r, const struct function *f, const struct param *p,
+                        const struct value *v) {
+  const char *taken = is_library(r, f->def->loc) ? taken_by(r, f, p) : NULL;
+  if (!taken || !(value_is_scalar(v) || v->kind == VALUE_NONE)) return false;
+  bool starts = strcmp(taken, "initializer") == 0;
+  report(r, v->at, "`%s` of `%s` takes %s %s, not %s", p->name, f->def->name, starts ? "an" : "a", taken,
+         value_describe(r->arena, v));
+  if (starts && v->kind != VALUE_NONE)
+    report_help(r, "define one beside the model: `initializer first() { return %s }`, and write `%s = first`",
+                value_text(r->arena, v), p->name);
+  else if (!starts && v->kind == VALUE_NONE)
+    report_help(r, "write `%s = identity`", p->name);
   return true;
 }

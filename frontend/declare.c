@@ -111,7 +111,10 @@ static void initialize(struct resolver *r, struct variable *v, const struct expr
   uint32_t mark = r->init->count;
   struct value first = eval(r, value, NULL);
   struct node *n = NULL;
-  if (first.kind != VALUE_ERROR) {
+  if (first.kind == VALUE_FUNCTION && first.function->def->kind == DEF_INITIALIZER) {
+    report(r, value->loc, "a first value is what a call of an initializer gives");
+    report_help(r, "write `%s()`", first.function->def->name);
+  } else if (first.kind != VALUE_ERROR) {
     n = value_node(r, &first, (enum dtype)v->type.dtype);
     if (n && n->type.rank == 0 && n->type.dtype == v->type.dtype)
       n = build_broadcast_to(r->init, n, &v->type);

@@ -313,6 +313,9 @@ bool is_maker(const struct expr *callee);
 bool report_curried(struct resolver *r, const struct expr *e);
 /* Of an argument that should be a function itself. */
 bool report_called(struct resolver *r, const struct function *f, const struct param *p, const struct arg *a);
+/* Of one that is a number or none. */
+bool report_no_function(struct resolver *r, const struct function *f, const struct param *p,
+                        const struct value *v);
 /* Where a call of a layer lacks an argument: that its input is what it lacks. */
 void help_input_first(struct resolver *r, const struct expr *call, const struct value *callee);
 struct value make_layer(struct resolver *r, const struct expr *e, const struct value *of,

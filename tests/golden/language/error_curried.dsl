@@ -65,3 +65,16 @@ model wrong {
   # CHECK: help: several stand in a list, what changes gradients in front: `[clip_by_global_norm(1.0), adam(1e-3)]`
   train loss with adam(1e-3).clip(1.0)
 }
+model values {
+  input x : f32[B, 3]
+  # CHECK: [[#@LINE+2]]:20: error: a first value is what a call of an initializer gives
+  # CHECK: help: write `he_normal()`
+  var w : f32[3] = he_normal
+  # CHECK: [[#@LINE+2]]:32: error: `initial` of `dense` takes an initializer, not the number 0.1
+  # CHECK: help: define one beside the model: `initializer first() { return 0.1 }`, and write `initial = first`
+  s = nn.dense(x, 4, initial = 0.1)
+  # CHECK: [[#@LINE+2]]:35: error: `activation` of `dense` takes a function, not none
+  # CHECK: help: write `activation = identity`
+  t = nn.dense(x, 4, activation = none)
+  predict y = x
+}
