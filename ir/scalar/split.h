@@ -12,7 +12,8 @@ struct segments {
   int count;
   int64_t rows;
 };
-/* Short chains are exact, and equal numbers that are added again and again are off by the same way each time. */
+/* The longer a chain, the more it is off, most of all where one number is added again and again: each addition is then
+ * rounded the same way. */
 enum { MOST_SEGMENTS = 1024, LEAST_SEGMENT = 256 };
 
 /* Of a sum over `elements` elements for each chain of additions, `rows` of the axis that is reduced over first. */

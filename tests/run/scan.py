@@ -315,7 +315,7 @@ def compare(case):
 
 
 def compare_narrow():
-    """f32 is off by 1e-3; a rounding to bfloat16 that tips shifts a weight by less than 1e-4."""
+    """What is not rounded to bfloat16 is off by 1e-3, and what is, as measured, by 2e-7."""
     case = Case("lstm of bfloat16", {"k": (5, 12), "b": (12,)}, LSTM.replace("REVERSE", "reverse = true"), lstm(True, narrow))
     case.start = {k: v.astype(np.float32).astype(np.float64) for k, v in case.start.items()}
     text = case.text.replace("f64", "f32").replace("model m {", "model m with precision = bf16 {")
@@ -335,7 +335,7 @@ def compare_narrow():
         if have is None:
             return
         far = off(have, want)
-        check(far <= 1e-4, f"{what}: off by {far:.2g}")
+        check(far <= 1e-5, f"{what}: off by {far:.2g}")
         value = hashlib.sha256(b"".join(have[0][k].tobytes() for k in sorted(want[0])) + have[1].tobytes()).hexdigest()
         check(bits.setdefault(bit, value) == value, f"{what}: other bits")
     ENVIRONMENT.clear()

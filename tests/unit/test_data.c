@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readers and datasets: right files, wrong files, damaged files. The files in data/ were written by numpy and by the
  * reference implementation of safetensors. */
-#include "runtime/data/reader.h"
-#include "tests/support/fixture.h"
+#include "tests/support/npy_file.h"
 
 #include <fcntl.h>
 #include <locale.h>
@@ -298,103 +297,6 @@ static void datasets(void **state) {
   dataset_close(ds);
 }
 
-/* An array of numpy's, in a file. */
-static void write_npy(struct world *w, const char *name, const struct row_source *s) {
-  struct str text = str_make(w->arena);
-  str_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': (%d,",
-             s->row.dtype == DT_F32 ? "<f4" : "|u1", (int)s->rows);
-  for (int i = 0; i < s->row.rank; i++) str_printf(&text, " %d,", (int)s->row.dim[i]);
-  str_put(&text, ")}");
-  size_t length = strlen(text.data), bytes = (size_t)(s->rows * type_bytes(&s->row));
-  char *all = arena_alloc(w->arena, 10 + length + bytes);
-  memcpy(all, "\x93NUMPY\1\0", 8);
-  all[8] = (char)length, all[9] = 0;
-  memcpy(all + 10, text.data, length);
-  memcpy(all + 10 + length, s->data, bytes);
-  write_file(w, name, all, 10 + length + bytes);
-}
-
-/* Which rows are read as which: what is one axis on one side, and what has the same axes but for those of one element.
- * Of anything else of as many elements, what to write. */
-static void shapes_of_rows(void **state) {
-  struct world *w = *state;
-  static const struct {
-    int rank;
-    int64_t dims[4];
-    int input_rank;
-    int64_t input[4];
-    const char *error, *help; /* NULL: they are read */
-  } cases[] = {
-      {3, {3, 8, 4}, 3, {3, 8, 4}, NULL, NULL},
-      {2, {28, 28}, 1, {784}, NULL, NULL},
-      {1, {784}, 2, {28, 28}, NULL, NULL},
-      {1, {784}, 3, {28, 28, 1}, NULL, NULL},
-      {3, {1, 28, 28}, 3, {28, 28, 1}, NULL, NULL},
-      {3, {1, 6, 1}, 2, {2, 3}, NULL, NULL},
-      {0, {0}, 2, {1, 1}, NULL, NULL},
-      {1, {1}, 0, {0}, NULL, NULL},
-      {2, {1, 5}, 2, {5, 1}, NULL, NULL},
-      {3,
-       {3, 8, 8},
-       3,
-       {8, 8, 3},
-       "is u8[3,8,8], but a row of input 'x' is f32[8,8,3]",
-       "channels first? declare `f32[B, 3, 8, 8]`, and write `transpose(x, [0, 2, 3, 1])`"},
-      {4,
-       {1, 3, 8, 4},
-       3,
-       {8, 4, 3},
-       "is u8[1,3,8,4]",
-       "channels first? declare `f32[B, 3, 8, 4]`, and write `transpose(x, [0, 2, 3, 1])`"},
-      {3,
-       {8, 4, 3},
-       3,
-       {3, 8, 4},
-       "is u8[8,4,3]",
-       "axes in another order? declare `f32[B, 8, 4, 3]`, and write `transpose(x, [0, 3, 1, 2])`"},
-      {2,
-       {3, 4},
-       2,
-       {4, 3},
-       "is u8[3,4]",
-       "axes in another order? declare `f32[B, 3, 4]`, and write `transpose(x, [0, 2, 1])`"},
-      {2, {3, 4}, 2, {6, 2}, "is u8[3,4]", "declare `f32[B, 3, 4]`, and write `reshape(x, [B, 6, 2])`"},
-      {3,
-       {4, 2, 3},
-       2,
-       {8, 3},
-       "is u8[4,2,3]",
-       "declare `f32[B, 4, 2, 3]`, and write `reshape(x, [B, 8, 3])`"},
-      {1,
-       {4},
-       1,
-       {5},
-       "is u8[4], but a row of input 'x' is f32[5]",
-       "help: such rows are `input x : f32[B,4]` in the model"},
-      {2, {2, 5}, 1, {4}, "is u8[2,5], but a row of input 'x' is f32[4]", NULL},
-  };
-  static const uint8_t numbers[2 * 784];
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-    for (int file = 0; file < 2; file++) {
-      diags_init(&w->diags, w->arena);
-      struct row_source source = {type_make(DT_U8, cases[i].rank, cases[i].dims), 2, numbers, NULL, NULL};
-      struct type row = type_make(DT_F32, cases[i].input_rank, cases[i].input);
-      struct data_spec spec = {.name = "x", .path = "rows.npy", .source = file ? NULL : &source};
-      if (file) write_npy(w, spec.path, &source);
-      struct dataset *ds = dataset_open(w->arena, w->folder, &spec, 1, NULL, &w->diags);
-      assert_non_null(ds);
-      bool good = dataset_expect(ds, "x", &row, &w->diags);
-      const char *said = diags_text(&w->diags, false);
-      if (good != !cases[i].error) fail_msg("case %zu: %s", i, said);
-      if (!good) assert_mentions(said, cases[i].error);
-      if (cases[i].help)
-        assert_mentions(said, cases[i].help);
-      else
-        assert_null(strstr(said, "declare"));
-      dataset_close(ds);
-    }
-}
-
 /* What is said of a file is of use with that file: columns are chosen of tables alone, and fractions are no bytes. */
 static void helps_that_fit(void **state) {
   struct world *w = *state;
@@ -590,21 +492,9 @@ static void lying(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(idx),
-      TEST(npy),
-      TEST(npz),
-      TEST(sparse),
-      TEST(safetensors),
-      TEST(csv),
-      TEST(text),
-      TEST(lying),
-      TEST(ranges),
-      TEST(datasets),
-      TEST(several_files),
-      TEST(helps_that_fit),
-      TEST(shapes_of_rows),
-      TEST(truncated),
-      TEST(flipped),
+      TEST(idx),       TEST(npy),     TEST(npz),    TEST(sparse),   TEST(safetensors),   TEST(csv),
+      TEST(text),      TEST(lying),   TEST(ranges), TEST(datasets), TEST(several_files), TEST(helps_that_fit),
+      TEST(truncated), TEST(flipped),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
