@@ -424,8 +424,8 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
   bool variable = n == 3 && strncmp(line, "var", n) == 0;
   if (variable && (found == YYSYMBOL_NEWLINE || at[0] == '='))
     diag_help(p->diags, LOC_NONE, "a variable has a type and a first value: `var w : f32[3] = zeros()`");
-  size_t behind = strspn(at + 1, " \t\r");
-  bool ends = at[0] == ':' && (at[1 + behind] == '\n' || at[1 + behind] == '#' || at + 1 + behind == end);
+  const char *behind = at[0] == ':' ? at + 1 + strspn(at + 1, " \t\r") : NULL;
+  bool ends = behind && (behind == end || *behind == '\n' || *behind == '#');
   if (ends && has_body(line, n))
     diag_help(p->diags, LOC_NONE, "what belongs to it stands in `{ }`: `%.*s {`, and `}` behind the last line",
               (int)(at - line < 60 ? at - line : (long)n), line);
