@@ -60,9 +60,7 @@ static struct node *bring(struct pass_ctx *ctx, struct graph *out, const struct 
   for (int k = 0; k < n->ninputs; k++)
     if (n->op != OP_copy && !is_collective(n) && in[k]->device != n->device)
       in[k] = copy_to(out, in[k], n->device, user);
-  struct node same = *n;
-  same.inputs = in;
-  return graph_node(out, &same);
+  return graph_node_like(out, n, in);
 }
 
 /* Whether something has to come from another device, or is read by nobody: as in the part of a task of one device. */

@@ -175,13 +175,12 @@ static struct node *open(struct packing *p, int gradient, int replica) {
 
 /* As it is: what only says how a value lies over the towers must stay. */
 static bool copy_node(struct packing *p, const struct node *n) {
-  struct node same = *n, **in = arena_new_array(p->ctx->scratch, (size_t)n->ninputs + 1, struct node *);
+  struct node **in = arena_new_array(p->ctx->scratch, (size_t)n->ninputs + 1, struct node *);
   for (int k = 0; k < n->ninputs; k++) {
     const struct node *x = n->inputs[k];
     in[k] = p->packed[x->id] ? open(p, p->packed[x->id] - 1, n->replica) : p->map[x->id];
   }
-  same.inputs = in;
-  return (p->map[n->id] = graph_node(p->to, &same)) != NULL;
+  return (p->map[n->id] = graph_node_like(p->to, n, in)) != NULL;
 }
 
 /* What needs no packed sum, the packs, then the rest. */

@@ -138,11 +138,10 @@ static struct node *read_late(struct rebuilding *b, const struct node *n) {
 }
 
 static struct node *rebuilt(struct rebuilding *b, const struct node *n) {
-  struct node same = *n;
-  same.inputs = arena_new_array(b->scratch, (size_t)n->ninputs + 1, struct node *);
+  struct node **in = arena_new_array(b->scratch, (size_t)n->ninputs + 1, struct node *);
   for (int k = 0; k < n->ninputs; k++)
-    same.inputs[k] = n->backward ? read_late(b, n->inputs[k]) : b->map[n->inputs[k]->id];
-  return graph_node(b->out, &same);
+    in[k] = n->backward ? read_late(b, n->inputs[k]) : b->map[n->inputs[k]->id];
+  return graph_node_like(b->out, n, in);
 }
 
 struct graph *recompute_graph(struct pass_ctx *ctx, const struct recompute *r) {
@@ -155,9 +154,6 @@ struct graph *recompute_graph(struct pass_ctx *ctx, const struct recompute *r) {
   uint8_t *live = graph_live(ctx->scratch, g);
   for (uint32_t i = 0; i < g->count; i++)
     if (live[i]) b.map[i] = rebuilt(&b, g->nodes[i]);
-  for (int i = 0; i < g->noutputs; i++) {
-    const struct output *o = &g->outputs[i];
-    graph_add_output(b.out, o->role, o->name, b.map[o->node->id], o->count);
-  }
+  graph_copy_outputs(b.out, g, b.map);
   return b.out;
 }

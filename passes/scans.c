@@ -126,13 +126,7 @@ static struct node *make(struct pass_ctx *ctx, struct scans *all, struct graph *
     sequences += i >= s.carries && i < s.carries + s.sequences;
   }
   s.sequences = sequences;
-  for (uint32_t i = 0; i < body->count; i++) {
-    const struct node *x = body->nodes[i];
-    if (!needed[i] || made[i]) continue;
-    struct node **args = arena_new_array(ctx->scratch, (size_t)x->ninputs + 1, struct node *);
-    for (int k = 0; k < x->ninputs; k++) args[k] = made[x->inputs[k]->id];
-    if (!(made[i] = build_like(s.body, x, args, NULL))) return NULL;
-  }
+  if (!graph_copy_nodes(ctx->scratch, s.body, body, needed, made, build_again, NULL)) return NULL;
   for (int i = 0; i < s.carries; i++)
     graph_add_output(s.body, OUTPUT_VALUE, body->outputs[i].name, made[body->outputs[i].node->id], 0);
   for (int i = 0; i < l->nstacks; i++)

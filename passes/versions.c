@@ -92,9 +92,6 @@ struct graph *pass_versions(struct pass_ctx *ctx, struct graph *g) {
   mark_wanted(&v);
   for (uint32_t i = 0; i < g->count; i++)
     if (v.live[i] && !build_node(ctx, &v, g->nodes[i])) return NULL;
-  for (int i = 0; i < g->noutputs; i++) {
-    const struct output *o = &g->outputs[i];
-    graph_add_output(v.out, o->role, o->name, v.read[o->node->id], o->count);
-  }
+  graph_copy_outputs(v.out, g, v.read);
   return v.out;
 }

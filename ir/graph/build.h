@@ -108,6 +108,20 @@ struct node *build_gradient(struct graph *g, struct node *loss, struct node *var
 struct node *build_like(struct graph *g, const struct node *n, struct node *const *inputs,
                         const struct type *type);
 
+/* `n` of another graph with these inputs in g, otherwise exactly as it is: neither folded nor typed again. */
+struct node *graph_node_like(struct graph *g, const struct node *n, struct node **inputs);
+
+/* What n becomes in `out`, given what its inputs have become; NULL after an error. */
+typedef struct node *copy_visit(struct graph *out, const struct node *n, struct node **in, void *user);
+/* As build_like: copies fold, and their types are inferred. */
+copy_visit build_again;
+/* The nodes of `from` that `keep` marks (NULL: all), in their order, in `out`: as `visit` says (NULL: exactly as they
+ * are). `made`, by node, says what they have become; what is there before is not copied. False after an error. */
+bool graph_copy_nodes(struct arena *scratch, struct graph *out, const struct graph *from, const uint8_t *keep,
+                      struct node **made, copy_visit *visit, void *user);
+/* The outputs of `from` in `out`. */
+void graph_copy_outputs(struct graph *out, const struct graph *from, struct node *const *made);
+
 /* What n of another graph has become in g takes over its name, and whose gradient it is, if it is new: nodes from
  * `before` on are. */
 void build_takes_name(struct graph *g, struct node *made, const struct node *n, uint32_t before);

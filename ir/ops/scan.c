@@ -202,6 +202,17 @@ struct node *build_scan(struct graph *g, const char *name, const struct scan *s,
   return build_named(g, name, OP_scan, noperands, operands, s->reverse ? 5 : 4, attrs, NULL);
 }
 
+struct node *scan_like(struct graph *g, const struct node *n, struct node **inputs, struct graph *body) {
+  struct node same = *n;
+  struct attr attrs[ATTR_COUNT];
+  memcpy(attrs, n->attrs, sizeof *attrs * (size_t)n->nattrs);
+  for (int i = 0; i < n->nattrs; i++)
+    if (attrs[i].key == ATTR_body) attrs[i].body = body;
+  same.inputs = inputs;
+  same.attrs = attrs;
+  return graph_node(g, &same);
+}
+
 struct node *scan_result(struct graph *g, struct node *scan, int i, const char *name) {
   if (i == 0 || !scan) return scan;
   struct attr index = attr_int(ATTR_index, i);
@@ -265,14 +276,7 @@ static bool move_nodes(struct extraction *e) {
       e->read[g->nodes[i]->inputs[k]->id] = 1;
   for (uint32_t i = 0; i < g->count; i++)
     if (e->read[i] && e->inside[i] == OUTSIDE) add_operand(e, g->nodes[i], g->nodes[i]);
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    if (!e->read[i] || e->inner[i]) continue;
-    struct node **in = arena_new_array(g->arena, (size_t)n->ninputs + 1, struct node *);
-    for (int k = 0; k < n->ninputs; k++) in[k] = e->inner[n->inputs[k]->id];
-    if (!(e->inner[i] = build_like(e->body, n, in, NULL))) return false;
-  }
-  return true;
+  return graph_copy_nodes(g->arena, e->body, g, e->read, e->inner, build_again, NULL);
 }
 
 struct node *scan_extract(struct graph *g, const char *name, const struct scan_step *s) {

@@ -27,6 +27,8 @@ enum { MAX_BODIES = 4 };
 /* A scan of this body, whose types the operands fit. `constants` follow from noperands. NULL after an error. */
 struct node *build_scan(struct graph *g, const char *name, const struct scan *s, int noperands,
                         struct node *const *operands);
+/* A scan of another graph, with these inputs and this body, otherwise exactly as it is: as graph_node_like. */
+struct node *scan_like(struct graph *g, const struct node *n, struct node **inputs, struct graph *body);
 /* Result i of a scan: itself, or an `output`. */
 struct node *scan_result(struct graph *g, struct node *scan, int i, const char *name);
 

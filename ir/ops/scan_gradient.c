@@ -184,20 +184,25 @@ static void give_steps(struct back *b, struct node **inputs) {
     b->inner[inputs[i]->id] = add_operand(b, b->n->inputs[i], inputs[i]->name, &inputs[i]->type);
 }
 
+static int find(struct node *const *list, int count, const struct node *x) {
+  int i = 0;
+  while (i < count && list[i] != x) i++;
+  return i;
+}
+
+/* A node of the step, or the input that has its value. */
+static struct node *repeated(struct graph *body, const struct node *x, struct node **in, void *back) {
+  struct back *b = back;
+  struct node *again = build_like(body, x, in, NULL);
+  int product = find(b->products, b->nproducts, x);
+  if (product == b->nproducts) return again;
+  b->again[product] = again;
+  return again ? b->given[product] : NULL;
+}
+
 /* Computes the step again, from products that are kept. */
 static bool repeat_step(struct back *b) {
-  int product = 0;
-  for (uint32_t i = 0; i < b->s.body->count; i++) {
-    const struct node *x = b->s.body->nodes[i];
-    if (x->op == OP_input) continue;
-    struct node **in = arena_new_array(b->body->arena, (size_t)x->ninputs + 1, struct node *);
-    for (int k = 0; k < x->ninputs; k++) in[k] = b->inner[x->inputs[k]->id];
-    if (!(b->inner[i] = build_like(b->body, x, in, NULL))) return false;
-    if (product == b->nproducts || b->products[product] != x) continue;
-    b->again[product] = b->inner[i];
-    b->inner[i] = b->given[product++];
-  }
-  return true;
+  return graph_copy_nodes(b->body->arena, b->body, b->s.body, NULL, b->inner, repeated, b);
 }
 
 /* ---- sums over all steps ---- */
@@ -209,12 +214,6 @@ static bool is_matrix_product(const struct node *n) {
 
 static bool passes_sum(const struct node *n) {
   return n->op == OP_neg || n->op == OP_reshape || n->op == OP_transpose;
-}
-
-static int find(struct node *const *list, int count, const struct node *x) {
-  int i = 0;
-  while (i < count && list[i] != x) i++;
-  return i;
 }
 
 /* The number of the sequence that the body reads in x, -1 if it is none. */
@@ -408,13 +407,7 @@ static struct graph *ordered(struct back *b, struct node *const *results, int nr
       sums[k] = build_input(g, arena_printf(g->arena, "sum_%d.grad", k), &b->sums[k]->type);
     if (inputs[i]) made[inputs[i]->id] = graph_node(g, inputs[i]);
   }
-  for (uint32_t i = 0; i < b->body->count; i++) {
-    const struct node *x = b->body->nodes[i];
-    if (!live[i] || x->op == OP_input) continue;
-    struct node **in = arena_new_array(g->arena, (size_t)x->ninputs + 1, struct node *);
-    for (int k = 0; k < x->ninputs; k++) in[k] = made[x->inputs[k]->id];
-    if (!(made[i] = build_like(g, x, in, NULL))) return NULL;
-  }
+  if (!graph_copy_nodes(g->arena, g, b->body, live, made, build_again, NULL)) return NULL;
   for (int i = 0; i < nresults; i++) {
     struct node *x = made[results[i]->id];
     bool sum = i >= b->carries && i < b->carries + b->nsums;

@@ -365,23 +365,27 @@ static struct node *random_rows(struct graph *g, const char *name, const struct 
   return build_named(g, name, OP_reshape, 1, &x, 0, NULL, &out);
 }
 
+struct body_rows {
+  struct row_blocks blocks;
+  struct rows rows;
+};
+
+static struct node *rows_in_body(struct graph *g, const struct node *n, struct node **in, void *user) {
+  const struct body_rows *b = user;
+  build_at(g, n);
+  return build_rows(g, n->name, n, in, b->blocks.of[n->id], b->rows);
+}
+
 /* The same loop with a body for these rows. */
 static struct node *scan_rows(struct graph *g, const char *name, const struct node *n, struct node *const *in,
                               struct rows r) {
   struct scan s = scan_of(n);
   const struct graph *body = s.body;
-  struct row_blocks blocks = row_blocks(g->arena, body);
+  struct body_rows rows = {row_blocks(g->arena, body), r};
   struct node **made = arena_new_array(g->arena, body->count + 1, struct node *);
   s.body = graph_create(g->arena, body->name, g->diags);
-  for (uint32_t i = 0; i < body->count; i++) {
-    const struct node *x = body->nodes[i];
-    struct node **args = arena_new_array(g->arena, (size_t)x->ninputs + 1, struct node *);
-    for (int k = 0; k < x->ninputs; k++) args[k] = made[x->inputs[k]->id];
-    build_at(s.body, x);
-    if (!(made[i] = build_rows(s.body, x->name, x, args, blocks.of[i], r))) return NULL;
-  }
-  for (int i = 0; i < body->noutputs; i++)
-    graph_add_output(s.body, OUTPUT_VALUE, body->outputs[i].name, made[body->outputs[i].node->id], 0);
+  if (!graph_copy_nodes(g->arena, s.body, body, NULL, made, rows_in_body, &rows)) return NULL;
+  graph_copy_outputs(s.body, body, made);
   s.body->stage = STAGE_REPLICATED;
   return build_scan(g, name, &s, n->ninputs, in);
 }

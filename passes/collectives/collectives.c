@@ -96,9 +96,7 @@ static struct node *expand(struct pass_ctx *ctx, struct graph *out, const struct
     struct attr axis = attr_int(ATTR_axis, 0);
     return build_named(out, n->name, OP_concat, n->ninputs, in, 1, &axis, NULL);
   }
-  struct node same = *n;
-  same.inputs = in;
-  return graph_node(out, &same);
+  return graph_node_like(out, n, in);
 }
 
 /* The devices of the values that are to be summed. */

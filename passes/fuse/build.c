@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph of the groups that fuse.c has decided on. */
 #include "ir/ops/op_id.h"
+#include "ir/ops/scan.h"
 #include "passes/fuse/fuse.h"
 
 #include <string.h>
@@ -33,32 +34,29 @@ static struct graph *with_inputs(const struct builder *b, const struct graph *fu
   struct node **made = arena_new_array(b->f->scratch, fused->count + 1, struct node *);
   for (uint32_t i = 0; i < body->count; i++)
     if (body->nodes[i]->op == OP_input) graph_node(out, body->nodes[i]);
-  for (uint32_t i = 0; i < fused->count; i++) {
-    struct node proto = *fused->nodes[i];
-    proto.inputs = arena_new_array(b->f->scratch, (size_t)proto.ninputs + 1, struct node *);
-    for (int k = 0; k < proto.ninputs; k++) proto.inputs[k] = made[fused->nodes[i]->inputs[k]->id];
-    made[i] = proto.op == OP_input ? graph_find(out, proto.name) : graph_node(out, &proto);
-  }
-  for (int i = 0; i < fused->noutputs; i++)
-    graph_add_output(out, OUTPUT_VALUE, fused->outputs[i].name, made[fused->outputs[i].node->id], 0);
+  for (uint32_t i = 0; i < fused->count; i++)
+    if (fused->nodes[i]->op == OP_input) made[i] = graph_find(out, fused->nodes[i]->name);
+  graph_copy_nodes(b->f->scratch, out, fused, NULL, made, NULL, NULL);
+  graph_copy_outputs(out, fused, made);
   return out;
+}
+
+static struct node *on_device(struct graph *out, const struct node *n, struct node **in, void *device) {
+  struct node placed = *n;
+  placed.inputs = in;
+  placed.device = *(const int *)device;
+  return graph_node(out, &placed);
 }
 
 /* The body of a scan, which runs where the scan does, fused as any graph is. */
 static struct graph *fused_body(struct builder *b, const struct node *scan, const struct graph *body) {
   struct graph *placed = graph_create_like(b->f->scratch, b->g);
   struct node **made = arena_new_array(b->f->scratch, body->count + 1, struct node *);
+  int device = scan->device;
   placed->stage = STAGE_PLACED;
   placed->config.task = NULL;
-  for (uint32_t i = 0; i < body->count; i++) {
-    struct node proto = *body->nodes[i];
-    proto.inputs = arena_new_array(b->f->scratch, (size_t)proto.ninputs + 1, struct node *);
-    for (int k = 0; k < proto.ninputs; k++) proto.inputs[k] = made[body->nodes[i]->inputs[k]->id];
-    proto.device = scan->device;
-    made[i] = graph_node(placed, &proto);
-  }
-  for (int i = 0; i < body->noutputs; i++)
-    graph_add_output(placed, OUTPUT_VALUE, body->outputs[i].name, made[body->outputs[i].node->id], 0);
+  graph_copy_nodes(b->f->scratch, placed, body, NULL, made, on_device, &device);
+  graph_copy_outputs(placed, body, made);
   struct pass_ctx ctx = {.arena = b->g->arena, .scratch = b->f->scratch, .diags = b->g->diags};
   struct graph *fused = pass_fuse(&ctx, placed);
   if (!fused) return placed;
@@ -68,17 +66,10 @@ static struct graph *fused_body(struct builder *b, const struct node *scan, cons
 
 /* n with its inputs, all of which are made. */
 static struct node *make_like(struct builder *b, const struct node *n) {
-  struct node proto = *n;
-  proto.inputs = inputs_room(b, n->ninputs);
-  for (int i = 0; i < n->ninputs; i++) proto.inputs[i] = b->made[n->inputs[i]->id];
-  struct attr attrs[ATTR_COUNT];
-  if (n->op == OP_scan) {
-    memcpy(attrs, n->attrs, sizeof *attrs * (size_t)n->nattrs);
-    for (int i = 0; i < n->nattrs; i++)
-      if (attrs[i].key == ATTR_body) attrs[i].body = fused_body(b, n, attrs[i].body);
-    proto.attrs = attrs;
-  }
-  return b->made[n->id] = graph_node(b->g, &proto);
+  struct node **in = inputs_room(b, n->ninputs);
+  for (int i = 0; i < n->ninputs; i++) in[i] = b->made[n->inputs[i]->id];
+  return b->made[n->id] = n->op == OP_scan ? scan_like(b->g, n, in, fused_body(b, n, scan_of(n).body))
+                                           : graph_node_like(b->g, n, in);
 }
 
 /* The value of n. Sources and nodes that float are made when first read; an update has the value it writes. */

@@ -16,6 +16,7 @@ struct hoisting {
   bool products; /* by products alone, as what stands on the right */
   bool narrow, turned;
   const struct node *product, *slice; /* the one product, and the columns of it that are read; NULL: all */
+  const struct node *operand;         /* what it is given */
 };
 
 /* The slice of columns that alone reads the product, or NULL. */
@@ -37,7 +38,7 @@ static const struct node *columns_read(const struct graph *body, const uint8_t *
 
 static struct hoisting hoisting_of(const struct graph *body, const uint8_t *live, const struct node *x,
                                    const struct graph *g, int device) {
-  struct hoisting r = {true, true, strcmp(fuse_kind(g, device), "cpu") == 0, NULL, NULL};
+  struct hoisting r = {true, true, strcmp(fuse_kind(g, device), "cpu") == 0, NULL, NULL, NULL};
   int readers = 0;
   for (int i = 0; i < body->noutputs; i++) r.products &= body->outputs[i].node != x;
   for (uint32_t i = 0; i < body->count; i++)
@@ -86,6 +87,14 @@ static struct node *hoisted(struct graph *out, const struct hoisting *r, struct 
   return x && r->turned ? turned(out, x) : x;
 }
 
+/* An input that is given what its operand is now, as what its readers take. */
+static struct node *input(struct graph *out, const struct node *n, const struct hoisting *r) {
+  struct node same = *n;
+  same.type = r->operand->type;
+  struct node *x = graph_node(out, &same);
+  return x && r->narrow ? build_cast(out, x, DT_F32) : x;
+}
+
 /* A product that reads an input as it is now. */
 static struct node *product(struct graph *out, const struct node *n, struct node **in,
                             const struct hoisting *r) {
@@ -106,66 +115,39 @@ static bool is_cut_off(const struct node *n, const struct hoisting *const *hoist
   return x && x->op == OP_matmul && hoisted[x->inputs[1]->id] && hoisted[x->inputs[1]->id]->slice == n;
 }
 
-/* The body that is given what `operands` are now, without nodes that nothing reads: their types would not follow from
- * what products are now. */
-static struct graph *body_of(struct pass_ctx *ctx, const struct graph *body, const uint8_t *live,
-                             const struct hoisting *all, struct node *const *operands) {
-  struct graph *out = graph_create(ctx->arena, body->name, ctx->diags);
-  struct node **made = arena_new_array(ctx->scratch, body->count + 1, struct node *);
-  const struct hoisting **hoisted = arena_new_array(ctx->scratch, body->count + 1, const struct hoisting *);
-  int input = 0;
-  out->stage = body->stage;
-  for (uint32_t i = 0; i < body->count; i++) {
-    const struct node *n = body->nodes[i];
-    if (!live[i] && n->op != OP_input) continue;
-    struct node same = *n;
-    struct node **in = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct node *);
-    for (int k = 0; k < n->ninputs; k++) in[k] = made[n->inputs[k]->id];
-    same.inputs = in;
-    if (n->op == OP_input && is_hoisted(&all[input])) {
-      same.type = operands[input]->type;
-      hoisted[i] = &all[input];
-      made[i] = graph_node(out, &same);
-      if (all[input].narrow && made[i]) made[i] = build_cast(out, made[i], DT_F32);
-    } else if (n->op == OP_matmul && hoisted[n->inputs[1]->id]) {
-      made[i] = product(out, n, in, hoisted[n->inputs[1]->id]);
-    } else if (is_cut_off(n, hoisted)) {
-      made[i] = in[0];
-    } else {
-      made[i] = graph_node(out, &same);
-    }
-    input += n->op == OP_input;
-    if (!made[i]) return NULL;
-  }
-  for (int i = 0; i < body->noutputs; i++)
-    graph_add_output(out, OUTPUT_VALUE, body->outputs[i].name, made[body->outputs[i].node->id], 0);
-  return out;
+/* A node of the body, of whose nodes `user` says what is hoisted. */
+static struct node *in_body(struct graph *out, const struct node *n, struct node **in, void *user) {
+  const struct hoisting *const *hoisted = user;
+  if (hoisted[n->id]) return input(out, n, hoisted[n->id]);
+  if (n->op == OP_matmul && hoisted[n->inputs[1]->id]) return product(out, n, in, hoisted[n->inputs[1]->id]);
+  return is_cut_off(n, hoisted) ? in[0] : graph_node_like(out, n, in);
 }
 
 static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct node *n, struct node **in,
                           void *user) {
-  struct node same = *n;
-  struct attr attrs[ATTR_COUNT];
   (void)user;
-  same.inputs = in;
-  if (n->op != OP_scan) return graph_node(out, &same);
+  if (n->op != OP_scan) return graph_node_like(out, n, in);
   struct scan s = scan_of(n);
-  const uint8_t *live = graph_live(ctx->scratch, s.body);
+  uint8_t *live = graph_live(ctx->scratch, s.body);
   struct node **inputs = scan_inputs(ctx->scratch, s.body);
   struct hoisting *all = arena_new_array(ctx->scratch, (size_t)n->ninputs + 1, struct hoisting);
+  const struct hoisting **of = arena_new_array(ctx->scratch, s.body->count + 1, const struct hoisting *);
   bool any = false;
   for (int i = s.carries + s.sequences; i < n->ninputs; i++) {
     all[i] = hoisting_of(s.body, live, inputs[i], out, n->device);
     if (!is_hoisted(&all[i])) continue;
     any = true;
-    if (!(in[i] = hoisted(out, &all[i], in[i], n))) return NULL;
+    of[inputs[i]->id] = &all[i];
+    if (!(all[i].operand = in[i] = hoisted(out, &all[i], in[i], n))) return NULL;
   }
-  if (!any) return graph_node(out, &same);
-  memcpy(attrs, n->attrs, sizeof *attrs * (size_t)n->nattrs);
-  for (int i = 0; i < n->nattrs; i++)
-    if (attrs[i].key == ATTR_body && !(attrs[i].body = body_of(ctx, s.body, live, all, in))) return NULL;
-  same.attrs = attrs;
-  return graph_node(out, &same);
+  if (!any) return graph_node_like(out, n, in);
+  /* The body, without nodes that nothing reads: their types would not follow from what products are now. */
+  struct graph *body = graph_create_like(ctx->arena, s.body);
+  struct node **made = arena_new_array(ctx->scratch, s.body->count + 1, struct node *);
+  for (int i = 0; i < n->ninputs; i++) live[inputs[i]->id] = 1;
+  if (!graph_copy_nodes(ctx->scratch, body, s.body, live, made, in_body, of)) return NULL;
+  graph_copy_outputs(body, s.body, made);
+  return scan_like(out, n, in, body);
 }
 
 struct graph *fuse_hoist(struct pass_ctx *ctx, struct graph *g) {

@@ -80,9 +80,7 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
       if (sources(c, in[0], depth) <= MAX_SOURCES)
         return again(ctx, c, out, in[0], n->device, depth, n->name);
   }
-  struct node same = *n;
-  same.inputs = in;
-  return graph_node(out, &same);
+  return graph_node_like(out, n, in);
 }
 
 struct graph *fuse_pull(struct pass_ctx *ctx, struct graph *g) {

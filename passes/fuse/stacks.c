@@ -7,8 +7,6 @@
 #include "passes/fuse/fuse.h"
 #include "passes/rebuild.h"
 
-#include <string.h>
-
 struct stacks {
   uint8_t **types; /* by scan, by result: the type that it is stacked in; DT_F32: as it is; REFUSED */
 };
@@ -64,15 +62,9 @@ static bool is_narrow(const uint8_t *types, int result) {
 }
 
 static struct graph *body_of(struct pass_ctx *ctx, const struct graph *body, const uint8_t *types) {
-  struct graph *out = graph_create(ctx->arena, body->name, ctx->diags);
+  struct graph *out = graph_create_like(ctx->arena, body);
   struct node **made = arena_new_array(ctx->scratch, body->count + 1, struct node *);
-  out->stage = body->stage;
-  for (uint32_t i = 0; i < body->count; i++) {
-    struct node same = *body->nodes[i];
-    same.inputs = arena_new_array(ctx->scratch, (size_t)same.ninputs + 1, struct node *);
-    for (int k = 0; k < same.ninputs; k++) same.inputs[k] = made[body->nodes[i]->inputs[k]->id];
-    made[i] = graph_node(out, &same);
-  }
+  graph_copy_nodes(ctx->scratch, out, body, NULL, made, NULL, NULL);
   for (int i = 0; i < body->noutputs; i++) {
     const struct node *n = body->outputs[i].node;
     struct node *x = made[n->id];
@@ -88,20 +80,18 @@ static struct node *visit(struct pass_ctx *ctx, struct graph *out, const struct 
                           void *user) {
   const struct stacks *s = user;
   const uint8_t *types = s->types[n->op == OP_output ? n->inputs[0]->id : n->id];
-  struct node same = *n;
-  struct attr attrs[ATTR_COUNT];
-  same.inputs = in;
   if (n->op == OP_scan && types) {
-    memcpy(attrs, n->attrs, sizeof *attrs * (size_t)n->nattrs);
-    for (int i = 0; i < n->nattrs; i++)
-      if (attrs[i].key == ATTR_body && !(attrs[i].body = body_of(ctx, attrs[i].body, types))) return NULL;
-    same.attrs = attrs;
+    struct graph *body = body_of(ctx, scan_of(n).body, types);
+    return body ? scan_like(out, n, in, body) : NULL;
   }
-  if (n->op != OP_output || !is_narrow(types, (int)node_int(n, ATTR_index))) return graph_node(out, &same);
-  same.type.dtype = types[node_int(n, ATTR_index)];
-  struct node *narrow = graph_node(out, &same);
+  if (n->op != OP_output || !is_narrow(types, (int)node_int(n, ATTR_index)))
+    return graph_node_like(out, n, in);
+  struct node narrow = *n;
+  narrow.inputs = in;
+  narrow.type.dtype = types[node_int(n, ATTR_index)];
+  struct node *x = graph_node(out, &narrow);
   build_at(out, n);
-  return build_cast(out, narrow, DT_F32);
+  return build_cast(out, x, DT_F32);
 }
 
 struct graph *fuse_stacks(struct pass_ctx *ctx, struct graph *g) {

@@ -214,7 +214,8 @@ struct values values_wide(struct arena *a, const struct values *v) {
   return out;
 }
 
-static struct node *wide_node(struct arena *a, struct graph *out, const struct node *n, struct node **in) {
+static struct node *wide_node(struct graph *out, const struct node *n, struct node **in, void *arena) {
+  struct arena *a = arena;
   struct node proto = *n;
   struct attr *attrs = arena_new_array(a, (size_t)n->nattrs + 1, struct attr);
   proto.inputs = in;
@@ -236,15 +237,7 @@ struct graph *graph_wide(struct arena *a, const struct graph *g) {
     if (op_of(g->nodes[i])->dtypes == DTYPE_SINGLE || node_attr(g->nodes[i], ATTR_precision)) return NULL;
   struct graph *out = graph_create_like(a, g);
   struct node **map = arena_new_array(a, g->count + 1, struct node *);
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    struct node **in = arena_new_array(a, (size_t)n->ninputs + 1, struct node *);
-    for (int k = 0; k < n->ninputs; k++) in[k] = map[n->inputs[k]->id];
-    map[i] = wide_node(a, out, n, in);
-  }
-  for (int i = 0; i < g->noutputs; i++) {
-    const struct output *o = &g->outputs[i];
-    graph_add_output(out, o->role, o->name, map[o->node->id], o->count);
-  }
+  graph_copy_nodes(a, out, g, NULL, map, wide_node, a);
+  graph_copy_outputs(out, g, map);
   return out;
 }

@@ -38,7 +38,8 @@ struct values values_copy(struct arena *a, const struct values *v) {
 
 /* ---- a fixed batch ---- */
 
-static struct node *concrete_node(struct graph *out, const struct node *n, struct node **in, int64_t batch) {
+static struct node *concrete_node(struct graph *out, const struct node *n, struct node **in, void *rows) {
+  int64_t batch = *(const int64_t *)rows;
   struct node proto = *n;
   proto.inputs = in;
   proto.type = type_specialize(&n->type, batch);
@@ -49,9 +50,9 @@ static struct node *concrete_node(struct graph *out, const struct node *n, struc
     proto.attrs = attrs;
   }
   if (n->op != OP_batch_size) return graph_node(out, &proto);
-  struct tensor rows = {type_scalar(DT_I64), &batch}, value = {proto.type, arena_alloc(out->arena, 8)};
+  struct tensor count = {type_scalar(DT_I64), &batch}, value = {proto.type, arena_alloc(out->arena, 8)};
   struct node cast = {.op = OP_cast, .type = proto.type, .ninputs = 1};
-  node_eval(&cast, &rows, &value, 0);
+  node_eval(&cast, &count, &value, 0);
   proto.op = OP_constant;
   proto.nattrs = 1;
   proto.attrs = &(struct attr){.key = ATTR_value, .count = (int)type_bytes(&proto.type), .data = value.data};
@@ -66,12 +67,7 @@ struct graph *graph_concrete(struct arena *a, struct graph *g, int64_t batch) {
   struct graph *out = graph_create_like(a, g);
   out->config.batch = batch;
   struct node **map = arena_new_array(a, g->count + 1, struct node *);
-  for (uint32_t i = 0; i < g->count; i++) {
-    const struct node *n = g->nodes[i];
-    struct node **in = arena_new_array(a, (size_t)n->ninputs + 1, struct node *);
-    for (int k = 0; k < n->ninputs; k++) in[k] = map[n->inputs[k]->id];
-    map[i] = concrete_node(out, n, in, batch);
-  }
+  graph_copy_nodes(a, out, g, NULL, map, concrete_node, &batch);
   for (int i = 0; i < g->noutputs; i++) {
     const struct output *o = &g->outputs[i];
     graph_add_output(out, o->role, o->name, map[o->node->id], o->count < 0 ? -o->count * batch : o->count);
