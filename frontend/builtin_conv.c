@@ -80,9 +80,43 @@ struct window_arguments {
 
 enum { MOST_ATTRS = 10 };
 
-/* The attributes of a window over an input with these spatial axes. How many there are; 0 after an error. */
+/* Sizes of the axes of a window or an image: "5 x 5". */
+static const char *by_axis(struct resolver *r, const int64_t *sizes, int rank) {
+  struct str s = str_make(r->arena);
+  for (int i = 0; i < rank; i++) str_printf(&s, "%s%lld", i ? " x " : "", (long long)sizes[i]);
+  return s.data;
+}
+
+/* Layers and pools want a window that fits; conv itself gives nothing of one that does not. False after an error. */
+static bool window_fits(struct resolver *r, const int64_t *input, const int64_t *kernel,
+                        const struct attr *attrs, const int64_t *low, const int64_t *high, bool same,
+                        int rank, struct loc loc) {
+  const int64_t *dilation = attrs[1].ints;
+  int64_t wide[MAX_RANK], reach[MAX_RANK];
+  bool fits = true, padded = false, wider = false;
+  for (int i = 0; i < rank; i++) {
+    bool small = input[i] >= 0 && kernel[i] > 0 && kernel[i] <= MAX_ELEMENTS && dilation[i] > 0 &&
+                 !__builtin_mul_overflow(kernel[i] - 1, dilation[i], &reach[i]) && reach[i] < MAX_ELEMENTS &&
+                 low[i] > -MAX_ELEMENTS && low[i] < MAX_ELEMENTS && high[i] > -MAX_ELEMENTS &&
+                 high[i] < MAX_ELEMENTS;
+    if (!small) return true; /* refused with the node */
+    reach[i]++;
+    wide[i] = input[i] + low[i] + high[i];
+    padded = padded || low[i] || high[i];
+    wider = wider || dilation[i] > 1;
+    fits = fits && reach[i] <= wide[i];
+  }
+  if (fits || same || !is_library(r, loc)) return true;
+  report(r, loc, "a window of %s does not fit into an input of %s%s", by_axis(r, reach, rank),
+         by_axis(r, wide, rank), padded ? ", its padding counted" : "");
+  report_help(r, "write a smaller `size`%s, or `padding = \"same\"`", wider ? " or `dilation`" : "");
+  return false;
+}
+
+/* The attributes of a window over an input with these spatial axes. How many there are; 0 after an error. `back`: the
+ * input is the result. */
 static int window_attrs(struct resolver *r, const struct window_arguments *w, const int64_t *input,
-                        const int64_t *kernel, int rank, struct attr *out) {
+                        const int64_t *kernel, int rank, bool back, struct loc loc, struct attr *out) {
   int64_t *low = arena_new_array(r->arena, MAX_RANK, int64_t), wide[MAX_RANK];
   int64_t *high = arena_new_array(r->arena, MAX_RANK, int64_t);
   const struct value *p = w->padding;
@@ -105,6 +139,7 @@ static int window_attrs(struct resolver *r, const struct window_arguments *w, co
     pad_same(wide, kernel, out[0].ints, out[1].ints, rank, low, high);
   else if (!is_word(p, "valid") && p->kind != VALUE_NONE && !pad_pairs(r, p, rank, low, high))
     return 0;
+  if (!back && !window_fits(r, wide, kernel, out, low, high, is_word(p, "same"), rank, loc)) return 0;
   if (w->groups->kind != VALUE_INT && w->groups->kind != VALUE_NONE) {
     if (w->groups->kind != VALUE_ERROR)
       report(r, w->groups->at, "`groups` must be an integer, not %s", value_describe(r->arena, w->groups));
@@ -157,7 +192,7 @@ static struct value convolve(struct resolver *r, struct value *ab, const struct 
            rank == 1 ? "" : "s", given);
     return value_error();
   }
-  int n = window_attrs(r, w, size ? sizes : in[0]->type.dim + 1, in[1]->type.dim, rank, attrs);
+  int n = window_attrs(r, w, size ? sizes : in[0]->type.dim + 1, in[1]->type.dim, rank, size, loc, attrs);
   if (n == 0) return value_error();
   n = drop_defaults(attrs, n);
   if (size) attrs[n++] = attr_string(ATTR_result, "input");
@@ -205,7 +240,7 @@ static struct value run_window(struct resolver *r, enum op_id op, struct value *
            rank == 1 ? "" : "s", size.count);
     return value_error();
   }
-  int n = window_attrs(r, &w, x->type.dim + 1, size.ints, rank, attrs);
+  int n = window_attrs(r, &w, x->type.dim + 1, size.ints, rank, false, loc, attrs);
   if (n == 0) return value_error();
   n = drop_defaults(attrs, n);
   attrs[n++] = size;

@@ -70,7 +70,7 @@ layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3, synchronize = 
 }
 
 # Images are [B, height, width, channels]. `padding` is that of conv; `dilation` is how far apart the places of the kernel
-# lie; channels of one group make filters of that group.
+# lie; channels of one group make filters of that group. A kernel that does not fit into the padded image is an error.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.conv2d(x, 16, stride = 2)          # f32[B, 4, 4, 16]
 layer conv2d(x : T[N, H, W, C], filters : int, size = 3, stride = 1, padding = "same", activation = identity,
@@ -141,7 +141,7 @@ function max_pool1d(x : T[N, L, C], size = 2, stride = none, padding = "valid") 
 
 # The greatest of each window of images, channel by channel. `size`, `stride` (none: the size, so that windows do not
 # overlap) and `padding`, that of conv, are those of windows; a list has one for each axis. What does not fill a window is
-# left out.
+# left out; a window that does not fit into the padded image is an error.
 #   input x : f32[B, 8, 8, 3]
 #   predict y = nn.max_pool2d(x)                      # f32[B, 4, 4, 3]
 function max_pool2d(x : T[N, H, W, C], size = 2, stride = none, padding = "valid") {
