@@ -160,8 +160,10 @@ struct graph *pass_grad(struct pass_ctx *ctx, struct graph *g) {
   if (!any) return g;
   struct arena_guard guard;
   struct pass_ctx inner = *ctx;
+  int before = ctx->diags->nerrors;
   inner.arena = arena_create_guarded(&guard);
   struct graph *out = expand(&inner, g);
+  if (ctx->diags->nerrors > before) out = NULL; /* a gradient that cannot be built is not none */
   if (out) out = rebuild(&inner, out, NULL, strip, NULL);
   /* Without stop_gradient between them more nodes fold. */
   if (out) out = pass_simplify(ctx, out);

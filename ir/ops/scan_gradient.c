@@ -101,6 +101,8 @@ struct back {
   struct node **sums; /* and those that are added up as they come: carried from the input before to this */
   struct node **sum_inputs;
   int nsums;
+  uint8_t *noted;              /* by node of the body: what has been noted of it, */
+  struct node **summed, **all; /* and its sum over all steps, and its values in them, once made */
   struct node *loop;
 };
 
@@ -243,8 +245,18 @@ static void stack(struct back *b, struct node *x) {
   b->stacks[b->nstacks++] = x;
 }
 
+/* Whether d has been noted before: a value may be read more than once on each of many ways. */
+static bool is_noted(struct back *b, const struct node *d, uint8_t what) {
+  bool before = (b->noted[d->id] & what) != 0;
+  b->noted[d->id] |= what;
+  return before;
+}
+
+enum { NOTED_SUM = 1, NOTED_STEPS = 2 };
+
 /* Notes what has to be known of all steps for the sum of d over them. */
 static void note_sum(struct back *b, struct node *d) {
+  if (is_noted(b, d, NOTED_SUM)) return;
   if (type_is_symbolic(&d->type)) {
     b->sums[b->nsums++] = d;
   } else if (passes_sum(d)) {
@@ -271,6 +283,7 @@ static bool joins_rows(const struct node *d) {
 
 /* Notes what has to be stacked for the values of d in all steps: itself, or the rows that it joins. */
 static void note_steps(struct back *b, struct node *d) {
+  if (is_noted(b, d, NOTED_STEPS)) return;
   if (!joins_rows(d)) {
     if (d->op == OP_add || d->op == OP_neg)
       for (int k = 0; k < d->ninputs; k++) note_steps(b, d->inputs[k]);
@@ -308,8 +321,9 @@ static struct node *joined(struct graph *g, struct node *x, bool columns) {
   return build_reshape(g, axis ? build_transpose(g, x, perm) : x, &t);
 }
 
-/* The sum of d over all steps. */
-static struct node *sum_of(const struct back *b, const struct node *d) {
+static struct node *sum_of(const struct back *b, const struct node *d);
+
+static struct node *make_sum(const struct back *b, const struct node *d) {
   struct graph *g = b->g;
   int sum = find(b->sums, b->nsums, d);
   if (sum < b->nsums)
@@ -334,8 +348,15 @@ static struct node *sum_of(const struct back *b, const struct node *d) {
   return build_matmul_in(g, left, right, a, t, precision ? precision->string : NULL);
 }
 
-/* The values of d in all steps. */
-static struct node *steps_of(const struct back *b, const struct node *d) {
+/* The sum of d over all steps. */
+static struct node *sum_of(const struct back *b, const struct node *d) {
+  struct node **sum = &b->summed[d->id];
+  return *sum ? *sum : (*sum = make_sum(b, d));
+}
+
+static struct node *steps_of(const struct back *b, const struct node *d);
+
+static struct node *make_steps(const struct back *b, const struct node *d) {
   struct graph *g = b->g;
   if (!joins_rows(d)) {
     if (d->op != OP_add && d->op != OP_neg) return all_of(b, d);
@@ -351,6 +372,12 @@ static struct node *steps_of(const struct back *b, const struct node *d) {
   }
   struct node *left = all_of(b, d->inputs[0]), *right = all_of(b, d->inputs[1]);
   return build(g, OP_matmul, 2, (struct node *[]){left, right}, d->nattrs, d->attrs, NULL);
+}
+
+/* The values of d in all steps. */
+static struct node *steps_of(const struct back *b, const struct node *d) {
+  struct node **all = &b->all[d->id];
+  return *all ? *all : (*all = make_steps(b, d));
 }
 
 /* ---- the whole ---- */
@@ -457,13 +484,16 @@ static struct node **step_gradients(struct back *b, struct node **inputs, const 
 }
 
 /* The loop, whose steps give what is carried back, what is added up, and what is stacked: elements' gradients and the
- * factors of sums. False if there is nothing to give, or no room for it. */
+ * factors of sums. None where these are all given: gradients of what was stacked. False if there is no room for it. */
 static bool build_loop(struct back *b, struct node **d, const uint8_t *needed, const char *name) {
   struct graph *g = b->g;
   const struct scan *s = &b->s;
   size_t most = (size_t)b->body->count + 1;
   b->stacks = arena_new_array(g->arena, most, struct node *);
   b->sums = arena_new_array(g->arena, most, struct node *);
+  b->noted = arena_new_array(g->arena, most, uint8_t);
+  b->summed = arena_new_array(g->arena, most, struct node *);
+  b->all = arena_new_array(g->arena, most, struct node *);
   struct node **results = arena_new_array(g->arena, 2 * most, struct node *);
   int nresults = 0;
   for (int i = 0; i < b->n->ninputs; i++) {
@@ -477,7 +507,7 @@ static bool build_loop(struct back *b, struct node **d, const uint8_t *needed, c
   }
   for (int i = 0; i < b->nsums; i++) results[nresults++] = b->sums[i];
   for (int i = 0; i < b->nstacks; i++) results[nresults++] = b->stacks[i];
-  if (nresults == 0) return false;
+  if (nresults == 0) return true;
   carry_sums(b);
   struct scan back = {.body = ordered(b, results, nresults),
                       .carries = b->carries + b->nsums,
@@ -502,7 +532,20 @@ static struct node *loop_gradient(const struct back *b, int i, struct node *d, c
   return scan_result(b->g, b->loop, b->carry_of[i], arena_printf(b->g->arena, "%s.%s", scan, input));
 }
 
+/* Of no steps: what is carried is as it came, and of all else nothing is read. */
+static void no_steps(struct grad *c, const struct node *n, struct node *const *dy, const uint8_t *needed) {
+  for (int i = 0; i < n->ninputs; i++) {
+    if (!needed[n->inputs[i]->id] || !is_float(n->inputs[i])) continue;
+    struct node *d = i < node_int(n, ATTR_carries) ? dy[i] : NULL;
+    grad_add(c, n, i, d ? d : build_fill(c->g, &n->inputs[i]->type, 0));
+  }
+}
+
 void scan_gradient(struct grad *c, const struct node *n, struct node *const *dy, const uint8_t *needed) {
+  if (node_int(n, ATTR_length) == 0) {
+    no_steps(c, n, dy, needed);
+    return;
+  }
   struct graph *g = c->g;
   struct back b = {.g = g, .n = n, .s = scan_of(n), .dy = dy};
   struct node **inputs = scan_inputs(g->arena, b.s.body);

@@ -137,6 +137,11 @@ def long(p, x, n):
     return h, jnp.stack([h] * LENGTH, axis=1)
 
 
+def handed_on(p, x, n):
+    z = x @ p["w"]
+    return z[:, -1] * p["h0"], jnp.exp(p["h0"]) - z
+
+
 def both_ways(p, x, n):
     def step(h, x_t):
         h = jnp.tanh(x_t @ p["w"] + h @ p["u"])
@@ -209,6 +214,16 @@ CASES = [
   }
   ys = reshape(concat([h, h, h, h, h], axis = 1), [B, 5, 3])
 """, long),
+    Case("steps that compute nothing with what they give", {"w": (2, 3), "h0": (3,)}, """  z = x @ w
+  away = scan over z_t in z {
+    return -z_t
+  }
+  same, still = scan over z_t in z {
+    return [z_t, broadcast(exp(h0), [B, 3])]
+  }
+  h = same[:, -1] * h0
+  ys = still + away
+""", handed_on),
     Case("both ways", {"w": (2, 3), "u": (3, 3)}, ZERO + """  g = h
   ahead = scan h over x_t in x {
     h = tanh(x_t @ w + h @ u)
