@@ -162,7 +162,9 @@ static bool join(const struct einsum *e, struct lettered *a, struct lettered *b,
   char all[4 * MAX_RANK] = "";
   strcat(strcat(strcpy(all, lead), left), right);
   size_t rank = strlen(all);
-  bool whole = !dtype_is_float((enum dtype)a->x->type.dtype);
+  bool empty =
+      type_count(&a->x->type) == 0 || type_count(&b->x->type) == 0; /* a matrix of no rows loses the batch */
+  bool whole = empty || !dtype_is_float((enum dtype)a->x->type.dtype);
   if (rank + (whole ? strlen(sums) : 0) > MAX_RANK || strlen(lead) + 2 > MAX_RANK) {
     report(e->r, e->loc, "a tensor has at most %d axes", MAX_RANK);
     return false;

@@ -267,8 +267,10 @@ static struct value matmul(struct resolver *r, struct value *v, struct loc loc) 
       if (!dim_mul(dims[0], ta.dim[i], &dims[0])) return value_error();
     struct type flat = type_make(d, 2, dims), out = ta;
     out.dim[out.rank - 1] = tb.dim[1];
-    struct node *y = build_matmul_in(r->g, build_reshape(r->g, a, &flat), b, false, false, precision);
-    return value_tensor(r, build_reshape(r->g, y, &out), loc);
+    if (type_is_symbolic(&flat) == type_is_symbolic(&ta)) { /* no rows at all would lose the batch */
+      struct node *y = build_matmul_in(r->g, build_reshape(r->g, a, &flat), b, false, false, precision);
+      return value_tensor(r, build_reshape(r->g, y, &out), loc);
+    }
   }
   struct type wa = batch, wb = batch;
   wa.dtype = wb.dtype = (uint8_t)d;

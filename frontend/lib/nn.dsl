@@ -283,7 +283,7 @@ layer lstm(x : T[N, L, K], units : int, sequence = false, reverse = false, lengt
   var bias : T[4 * units] = zeros()
   h = broadcast(cast(0.0, T), [N, units])
   c = h
-  if L <= 32 and lengths == none and not reverse {
+  if 0 < L and L <= 32 and lengths == none and not reverse {
     all_h = []
     for t in 0..L {
       z = concat([x[:, t], h], axis = 1) @ kernel + bias
