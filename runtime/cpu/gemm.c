@@ -19,6 +19,7 @@
 #include "base/arena.h"
 #include "kernels/cpu/dots.h"
 #include "kernels/cpu/pack.h"
+#include "kernels/cpu/piece_sums.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/patch_tiles.h"
 #include "runtime/cpu/tile.h"
@@ -417,8 +418,8 @@ static void run_piece(const struct area *s, int64_t piece, struct sums to, bool 
   for (int64_t k = begin; k < end; k += depth) run_part(s, k, least(depth, end - k), to, k > begin, add);
 }
 
-/* Pieces in their order, as a binary counter: as many sums wait as the number of pieces so far has ones. The last
- * piece goes to whatever waits above. */
+/* Pieces in their order, as piece_sums.h has it, but that tiles add the second of two pieces to the first, and the last
+ * one to whatever waits above, in registers; and the first sum lies in C, if C is not turned. */
 static void run_area(const struct area *s) {
   int64_t count = s->count, waiting = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -456,22 +457,21 @@ static int64_t row_of(const struct gemm *g, int64_t unit) {
   return g->at.patches ? patch_row(&g->patches, unit) : least(unit * g->rows, g->size.m);
 }
 
-/* The tree of each column's pieces, as run_area has it: some columns at a time. */
+/* Some columns at a time. */
 static void run_dots(const struct area *s, int64_t left, int64_t right) {
   enum { LEVELS = 64 };
-  float sums[LEVELS][DOTS_ROWS];
+  const float *a = (const float *)(const void *)s->a, *b = (const float *)(const void *)s->b;
+  float at[LEVELS * DOTS_ROWS];
   int64_t k = s->g->size.k;
   for (int64_t j = left; j < right; j += DOTS_ROWS) {
-    int64_t columns = least(DOTS_ROWS, right - j), waiting = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-      int64_t begin = (s->first + i) * PRODUCT_PIECE;
-      dots_f32((const float *)(const void *)s->b + j * k + begin, k, columns,
-               (const float *)(const void *)s->a + begin, least(PRODUCT_PIECE, k - begin), sums[waiting++]);
-      for (int64_t ones = i; waiting > 1 && ((ones & 1) || i == s->count - 1); ones >>= 1, waiting--)
-        for (int64_t c = 0; c < columns; c++)
-          sums[waiting - 2][c] = sums[waiting - 2][c] + sums[waiting - 1][c];
+    int64_t columns = least(DOTS_ROWS, right - j);
+    struct piece_sums sums = {.at = at, .count = columns, .size = sizeof *at};
+    for (int64_t i = s->first; i < s->first + s->count; i++) {
+      int64_t begin = i * PRODUCT_PIECE, depth = least(PRODUCT_PIECE, k - begin);
+      dots_f32(b + j * k + begin, k, columns, a + begin, depth, piece_sums_next(&sums));
     }
-    memcpy(s->c + j * s->g->bytes, sums[0], (size_t)(columns * s->g->bytes));
+    piece_sums_end(&sums);
+    memcpy(s->c + j * s->g->bytes, at, (size_t)columns * sizeof *at);
   }
 }
 
