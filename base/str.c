@@ -201,6 +201,25 @@ static bool same_but_case(const char *a, const char *b) {
 
 bool str_same(const char *a, const char *b) { return a == b || (a && b && strcmp(a, b) == 0); }
 
+static bool is_same_word(const char *a, size_t a_len, const char *b, size_t b_len) {
+  const char *a_end = a + a_len, *b_end = b + b_len;
+  for (;; a++, b++) {
+    while (a < a_end && *a == '_') a++;
+    while (b < b_end && *b == '_') b++;
+    if (a == a_end || b == b_end) return a == a_end && b == b_end;
+    if (lower(*a) != lower(*b)) return false;
+  }
+}
+
+bool str_has_word(const char *words, const char *word, size_t len) {
+  for (const char *at = words; *at;) {
+    size_t n = strcspn(at, " ");
+    if (is_same_word(word, len, at, n)) return true;
+    at += n + (at[n] == ' ');
+  }
+  return false;
+}
+
 const char *str_join(struct arena *a, const char *const *words, size_t count) {
   struct str s = str_make(a);
   for (size_t i = 0; i < count; i++) str_printf(&s, "%s%s", i ? ", " : "", words[i]);

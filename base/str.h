@@ -37,6 +37,10 @@ double str_to_double(const char *text, const char **end);
 /* Whether both are the same text, or both NULL. */
 bool str_same(const char *a, const char *b);
 
+/* Whether one of `words`, which spaces part, is that of `len` letters at `word`, whatever the case and with any
+ * underscores: "global_average_pooling2d" and "GlobalAveragePooling2D" are the same. */
+bool str_has_word(const char *words, const char *word, size_t len);
+
 /* Edit distance (Damerau-Levenshtein) for did-you-mean. */
 int str_distance(const char *a, const char *b);
 /* The candidate closest to `word`; where none is close enough to be meant, the shortest that has it as a part, as

@@ -2,7 +2,8 @@
 /* Words of others, found in the rows of elsewhere.def. */
 #include "frontend/elsewhere.h"
 
-#include <stdbool.h>
+#include "base/str.h"
+
 #include <string.h>
 
 struct row {
@@ -51,28 +52,11 @@ static const struct row statements[] = {
 #undef PARAMETER
 #undef STATEMENT
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
-
-/* Whether the two are the same but for case and underscores: GlobalAveragePooling2D, global_average_pooling2d. */
-static bool is_same(const char *a, size_t a_len, const char *b, size_t b_len) {
-  const char *a_end = a + a_len, *b_end = b + b_len;
-  for (;; a++, b++) {
-    while (a < a_end && *a == '_') a++;
-    while (b < b_end && *b == '_') b++;
-    if (a == a_end || b == b_end) return a == a_end && b == b_end;
-    if (lower(*a) != lower(*b)) return false;
-  }
-}
-
 /* The next row from `from` on that has the word; `count`: none has. */
 static size_t find(const struct row *rows, size_t from, size_t count, const char *word, size_t len) {
-  for (size_t i = from; i < count; i++)
-    for (const char *at = rows[i].theirs; *at;) {
-      size_t n = strcspn(at, " ");
-      if (is_same(word, len, at, n)) return i;
-      at += n + (at[n] == ' ');
-    }
-  return count;
+  size_t i = from;
+  while (i < count && !str_has_word(rows[i].theirs, word, len)) i++;
+  return i;
 }
 
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))

@@ -4,13 +4,11 @@
 
 #include "base/str.h"
 
-#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 const struct strategy_info strategies[] = {
-#define STRATEGY(name, storage, reach, settings, default_for, help) \
-  {#name, STORAGE_##storage, REACH_##reach, settings, DEFAULT_FOR_##default_for, help},
+#define STRATEGY(name, storage, reach, settings, default_for, help, theirs) \
+  {#name, STORAGE_##storage, REACH_##reach, settings, DEFAULT_FOR_##default_for, help, theirs},
 #include "ir/strategies.def"
 #undef STRATEGY
     {0},
@@ -48,21 +46,10 @@ const char *strategies_taking(struct arena *a, uint32_t settings) {
 
 /* "mirrored" of "tf.distribute.MirroredStrategy", and what others call it; NULL: nothing. */
 static const char *called_elsewhere(const char *name) {
-  static const char *const mirrored[] = {
-      "ddp", "dp", "fsdp", "horovod", "pmap", "DataParallel", "DistributedDataParallel"};
   const char *word = strrchr(name, '.') ? strrchr(name, '.') + 1 : name, *end = strcasestr(word, "Strategy");
-  if (!end) end = word + strlen(word);
-  for (const struct strategy_info *i = strategies; i->name; i++) {
-    const char *a = word, *b = i->name;
-    while (a < end && *b) {
-      a += *a == '_', b += *b == '_';
-      if (a == end || tolower((unsigned char)*a) != *b) break;
-      a++, b++;
-    }
-    if (a == end && !*b) return i->name;
-  }
-  for (size_t i = 0; i < sizeof mirrored / sizeof *mirrored; i++)
-    if (strcasecmp(word, mirrored[i]) == 0) return "mirrored";
+  size_t len = end ? (size_t)(end - word) : strlen(word);
+  for (const struct strategy_info *i = strategies; i->name; i++)
+    if (str_has_word(i->name, word, len) || str_has_word(i->theirs, word, len)) return i->name;
   return NULL;
 }
 

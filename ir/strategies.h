@@ -32,6 +32,7 @@ struct strategy_info {
   uint32_t settings;
   enum default_for default_for;
   const char *help;
+  const char *theirs; /* what others call it: words */
 };
 /* All, the last one without a name. */
 extern const struct strategy_info strategies[];
