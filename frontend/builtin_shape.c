@@ -43,6 +43,8 @@ static struct value run_reshape(struct resolver *r, struct value *args, struct l
   report(r, loc, "%s cannot become %s: they hold different numbers of elements",
          type_text(r->arena, &x->type), value_text(r->arena, &args[1]));
   report_value(r, &args[0]);
+  if (type_is_symbolic(&x->type) && !type_is_symbolic(&t) && open < 0)
+    report_help(r, "a batch has any number of rows, which is called `B`");
   return value_error();
 }
 

@@ -69,12 +69,29 @@ static int next_param(const struct signature *s, int *next) {
   return (*next)++;
 }
 
-static void help_missing(struct resolver *r, const struct expr *e, const struct value *callee, int i) {
-  if (i > 0)
-    help_input_first(r, e, callee);
-  else if (callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_LAYER)
+static void help_missing(struct resolver *r, const struct signature *s, const struct expr *e,
+                         const struct value *callee, const struct arg *const *given, int first) {
+  if (first > 0 && help_input_first(r, e, callee)) return;
+  if (first == 0 && callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_LAYER) {
     report_help(r, "`%s.new(...)` makes a layer that is called later, as often as it is needed",
                 callee->function->def->name);
+    return;
+  }
+  const char **missing = arena_new_array(r->arena, (size_t)s->required, const char *);
+  int count = 0;
+  for (int i = first; i < s->required; i++)
+    if (!given[i] && !is_given(s, i)) missing[count++] = s->params[i];
+  help_call(r, e, missing, count);
+}
+
+/* More arguments than there are. */
+static void help_too_many(struct resolver *r, const struct signature *s, const struct value *callee) {
+  const char *last = s->count ? s->params[s->count - 1] : "";
+  if (callee->kind == VALUE_FUNCTION && callee->function->def->kind == DEF_INITIALIZER)
+    report_help(r, r->declaring ? "an initializer has the shape of its variable: `var w : f32[3] = zeros()`"
+                                : "a tensor of one number is `broadcast(cast(0, f32), shape)`");
+  else if (strcmp(last, "shape") == 0 || strcmp(last, "perm") == 0)
+    report_help(r, "the numbers of `%s` stand in a list: `[2, 3]`", last);
 }
 
 /* The activation whose result the node is, or NULL. */
@@ -140,6 +157,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
       report(r, a->loc, "%s `%s` takes %d argument%s, not %d", s->what, s->name, s->count,
              s->count == 1 ? "" : "s", e->items.count);
       note_signature(r, s, callee);
+      help_too_many(r, s, callee);
       return false;
     } else if (is_given(s, at)) {
       report(r, a->loc, "`%s` of `%s` was given when the layer was made", s->params[at], s->name);
@@ -157,7 +175,7 @@ static bool match_args(struct resolver *r, const struct expr *e, const struct va
     if (given[i] || is_given(s, i)) continue;
     report(r, e->loc, "%s `%s` needs `%s`", s->what, s->name, s->params[i]);
     note_signature(r, s, callee);
-    help_missing(r, e, callee, i);
+    help_missing(r, s, e, callee, given, i);
     ok = false;
   }
   const struct function *f = s->made                          ? s->made->function
@@ -214,6 +232,7 @@ static bool bind_implicit(struct resolver *r, const struct def *d, struct loc lo
       struct frame *f = r->frame;
       r->frame = f->caller;
       report(r, loc, "`%s` is an optimizer: it stands behind `with`", d->name);
+      report_help(r, "write `train loss with %s(...)`", d->name);
       r->frame = f;
       return false;
     }
@@ -349,7 +368,10 @@ struct value eval_call(struct resolver *r, const struct expr *e, const struct ro
     struct value of = is_maker(e->base) ? eval(r, e->base->base, NULL) : value_none();
     if (of.kind == VALUE_FUNCTION) return make_layer(r, e, &of, role);
     callee = of.kind == VALUE_ERROR ? of : eval(r, e->base, NULL);
-    if (callee.kind == VALUE_ERROR) return callee;
+    if (callee.kind == VALUE_ERROR) {
+      help_curried(r, e);
+      return callee;
+    }
   }
   if (!value_is_callable(&callee)) {
     report(r, e->base->loc, "%s cannot be called", value_describe(r->arena, &callee));

@@ -125,10 +125,41 @@ bool report_curried(struct resolver *r, const struct expr *e) {
   return true;
 }
 
-void help_input_first(struct resolver *r, const struct expr *call, const struct value *callee) {
-  if (is_layer(callee) && lacks_input(r, call, callee))
-    report_help(r, "the input comes first: `%s`; `%s` makes a layer that is called later",
-                with_input(r, call, "x"), maker_of(r, call));
+bool help_input_first(struct resolver *r, const struct expr *call, const struct value *callee) {
+  if (!is_layer(callee) || !lacks_input(r, call, callee)) return false;
+  report_help(r, "the input comes first: `%s`; `%s` makes a layer that is called later",
+              with_input(r, call, "x"), maker_of(r, call));
+  return true;
+}
+
+void help_curried(struct resolver *r, const struct expr *e) {
+  const struct expr *call = e->base;
+  if (call->kind != EXPR_CALL || is_maker(call->base)) return;
+  const struct expr *root = call->base;
+  while (root->kind == EXPR_MEMBER) root = root->base;
+  bool layer = root->kind == EXPR_NAME && strcmp(root->name, "nn") == 0;
+  const char *name = call->base->kind == EXPR_NAME || call->base->kind == EXPR_MEMBER ? call->base->name : "";
+  layer = layer || (*name >= 'A' && *name <= 'Z');
+  if (layer && callee_of(r, call).kind == VALUE_ERROR)
+    report_help(r, "a layer is called once, and its input comes first: `nn.dense(x, 64)`");
+}
+
+void help_call(struct resolver *r, const struct expr *call, const char *const *missing, int count) {
+  const char *name = source_of(r, call->base->loc);
+  if (!name) return;
+  struct str s = str_make(r->arena);
+  const char *comma = "";
+  const struct arg *a = call->items.first;
+  for (; a && !a->name; a = a->next, comma = ", ") {
+    const char *text = source_of(r, a->loc);
+    str_printf(&s, "%s%s", comma, text ? text : "...");
+  }
+  for (int i = 0; i < count; i++, comma = ", ") str_printf(&s, a ? "%s%s = ..." : "%s%s", comma, missing[i]);
+  for (; a; a = a->next, comma = ", ") {
+    const char *text = source_of(r, a->loc);
+    str_printf(&s, "%s%s", comma, text ? text : "...");
+  }
+  report_help(r, "write `%s(%s)`", name, s.data);
 }
 
 /* What a parameter has by default, if that is called in its turn, as an activation is: a word for it, else NULL. */

@@ -94,6 +94,40 @@ static bool is_library_elsewhere(const char *word) {
   return false;
 }
 
+static bool is_known(struct resolver *r, const char *name) {
+  return !scope_find(r, name) && lookup(r, name, false).kind != VALUE_ERROR;
+}
+
+/* What is here under the name of a member of a library elsewhere, or of a part of it, as `random` is; NULL: nothing. */
+static const char *here_of(struct resolver *r, const struct expr *e) {
+  const char *part = e->base->kind == EXPR_MEMBER ? e->base->name : "",
+             *small = lower_case(r->arena, e->name);
+  const char *random = arena_printf(r->arena, "random_%s", small);
+  if (strcmp(part, "random") == 0 && is_known(r, random)) return random;
+  const struct module *nn = load_library(r, "nn");
+  if (nn && map_get(&nn->names, small)) return arena_printf(r->arena, "nn.%s", small);
+  static const char *const types[] = {"f32", "f64", "i32", "i64", "u8", "bool"};
+  const char *here = elsewhere_call(e->name);
+  if (here || is_known(r, small)) return here ? here : small;
+  return elsewhere_name(e->name, types, sizeof types / sizeof *types);
+}
+
+bool report_elsewhere(struct resolver *r, const struct expr *e) {
+  const struct expr *root = e->base;
+  while (root->kind == EXPR_MEMBER) root = root->base;
+  if (root->kind != EXPR_NAME || !is_library_elsewhere(root->name) || scope_find(r, root->name)) return false;
+  struct value v = lookup(r, root->name, false);
+  const char *here = v.kind == VALUE_ERROR ? here_of(r, e) : NULL, *instead = NULL;
+  if (v.kind == VALUE_ERROR && !here) instead = elsewhere_instead(e->name, strlen(e->name));
+  if (!here && !instead) return false;
+  report(r, root->loc, "unknown name `%s`", root->name);
+  if (here)
+    report_help(r, "here it is `%s`", here);
+  else
+    report_help(r, "%s", instead);
+  return true;
+}
+
 void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count) {
   const char *meant = elsewhere_name(word, names, count);
   if (!meant && is_library_elsewhere(word)) {

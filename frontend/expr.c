@@ -4,6 +4,8 @@
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"
 
+#include <string.h>
+
 const char *role_path(struct resolver *r, const struct role *role) {
   struct str s = str_make(r->arena);
   const struct role *chain[64];
@@ -62,7 +64,18 @@ static struct value eval_name(struct resolver *r, const struct expr *e) {
   return v;
 }
 
+/* What is said of a member that there is not, whatever it is of: false if nothing is known of the word. */
+static bool help_member(struct resolver *r, const char *name) {
+  const char *instead = elsewhere_instead(name, strlen(name));
+  if (elsewhere_call(name))
+    report_help(r, "it is written `%s`", elsewhere_call(name));
+  else if (instead)
+    report_help(r, "%s", instead);
+  return elsewhere_call(name) || instead;
+}
+
 static struct value eval_member(struct resolver *r, const struct expr *e) {
+  if (report_elsewhere(r, e)) return value_error();
   struct value base = eval(r, e->base, NULL);
   if (base.kind == VALUE_ERROR) return base;
   if (base.kind == VALUE_LAYER) return layer_member(r, base.layer, e->name, e->loc);
@@ -71,8 +84,8 @@ static struct value eval_member(struct resolver *r, const struct expr *e) {
     struct value function = lookup(r, e->name, true);
     if (value_is_callable(&function))
       report_help(r, "it is a function: `%s(...)`", e->name);
-    else if (elsewhere_call(e->name))
-      report_help(r, "it is written `%s`", elsewhere_call(e->name));
+    else if (help_member(r, e->name))
+      ;
     else if (base.kind == VALUE_TENSOR)
       report_help(
           r,

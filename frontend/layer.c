@@ -73,6 +73,8 @@ static void report_unowned(struct resolver *r, struct loc loc, const struct made
       names[n++] = v->path + len + 1;
   if (!n) {
     report(r, loc, "`%s` has not been called, and its variables are made by its first call", layer->owner);
+    if (strcmp(name, "forward") == 0 || strcmp(name, "apply") == 0 || strcmp(name, "call") == 0)
+      report_help(r, "a layer is called by its name: `%s(x)`", layer->owner);
     return;
   }
   report(r, loc, "`%s` has no variable `%s`", layer->owner, name);

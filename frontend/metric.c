@@ -4,6 +4,7 @@
  * Batches are evaluated one after the other, and a metric is that of all rows: a mean or a sum over them, or any
  * function of such totals. The eval graph gives what a batch adds to each total; the graph `metrics` has the formulas,
  * which are computed once, at the end, in f64. What is one mean or sum needs no formula, but a count. */
+#include "frontend/elsewhere.h"
 #include "frontend/resolve.h"
 #include "ir/ops/op_id.h"
 #include "ir/ops/spread.h"
@@ -223,6 +224,8 @@ void run_metric(struct resolver *r, const char *name, struct loc loc, const stru
   build_here(r, loc);
   bool number = v->kind == VALUE_INT || v->kind == VALUE_FLOAT;
   struct node *n = number ? value_node(r, v, DT_F32) : tensor_node(r, v, "a metric");
+  if (!n && v->kind == VALUE_STRING && elsewhere_call(v->string))
+    report_help(r, "it is written `%s`", elsewhere_call(v->string));
   if (!n) return;
   if (n->type.rank != 0) {
     report(r, loc, "a metric is a scalar, not %s", type_text(r->arena, &n->type));

@@ -63,17 +63,33 @@ static void report_stray(struct parser *p, struct loc loc) {
     diag_error(p->diags, loc, "unexpected character `%c`", c);
   if (c == '!') diag_help(p->diags, LOC_NONE, "logical negation is written `not`");
   if (c == '\'') diag_help(p->diags, LOC_NONE, "strings stand in double quotes");
+  if (c == '?') diag_help(p->diags, LOC_NONE, "a choice is written `a if c else b`");
   if (c == '&') diag_help(p->diags, LOC_NONE, "logical conjunction is written `and`");
   if (c == '|') diag_help(p->diags, LOC_NONE, "logical disjunction is written `or`");
 }
 
+/* The end of a line of which something is wrong, behind all blocks that begin in it; or of the block that it is in. */
+static int lex_behind(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
+  p->skips = false;
+  for (;;) {
+    int token = frontend_raw_lex(value, loc, p->scanner);
+    if (token == '{')
+      p->skipped++;
+    else if (token == '}' && p->skipped)
+      p->skipped--;
+    else if (token == 0 || token == '}' || (token == NEWLINE && !p->skipped))
+      return token;
+  }
+}
+
 int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
   for (;;) {
-    int token = p->fatal ? 0 : frontend_raw_lex(value, loc, p->scanner);
+    bool behind = p->skips;
+    int token = p->fatal ? 0 : behind ? lex_behind(value, loc, p) : frontend_raw_lex(value, loc, p->scanner);
     switch (token) {
     case 0: *loc = (struct loc){p->source, (uint32_t)p->source->len, (uint32_t)p->source->len}; break;
     case NEWLINE:
-      if (continues(p->previous) || (p->depth && p->bracket[p->depth] != '{')) continue;
+      if ((!behind && continues(p->previous)) || (p->depth && p->bracket[p->depth] != '{')) continue;
       break;
     case '(':
     case '[':
@@ -86,6 +102,8 @@ int frontend_lex(FRONTEND_STYPE *value, struct loc *loc, struct parser *p) {
     case STRAY: report_stray(p, *loc); continue;
     case BAD_NUMBER:
       diag_error(p->diags, *loc, "a number ends before the first letter");
+      if (value->slice.text[0] == '0' && value->slice.text[1] == 'x')
+        diag_help(p->diags, LOC_NONE, "numbers are decimal");
       value->slice = (struct slice){"0", 1};
       token = INT;
       break;

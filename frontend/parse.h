@@ -22,6 +22,8 @@ struct parser {
   struct loc open[MAX_NESTING + 1];
   char bracket[MAX_NESTING + 1];
   bool inside; /* the last error is in brackets that its line does not close */
+  bool skips;  /* the rest of the line, of which something is wrong */
+  int skipped; /* blocks that are open in what has been skipped */
   bool fatal;  /* reported something that makes all further messages noise */
   struct file *file;
 };

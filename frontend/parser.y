@@ -12,6 +12,7 @@
 
 %code requires {
 #include "frontend/elsewhere.h"
+#include "frontend/meant.h"
 #include "frontend/parse.h"
 }
 
@@ -245,6 +246,8 @@ entries
 entry_list
   : NAME '=' expr
       { $$ = ast_args(p, (struct args){0}, @$, ast_text(p, @1, $1), $3); }
+  | error                      { $$ = (struct args){0}; }
+  | entry_list NEWLINE error
   | entry_list NEWLINE NAME '=' expr
       { $$ = ast_args(p, $1, loc_join(@3, @5), ast_text(p, @3, $3), $5); }
   ;
@@ -415,8 +418,10 @@ static bool help_with_line(struct parser *p, yysymbol_kind_t found, struct loc l
     diag_help(p->diags, LOC_NONE, "%s", here);
     return true;
   }
+  if (help_meant(p->diags, p->arena, loc.source, loc.begin, p->depth)) return true;
   if (at[0] == '/' && (at[1] == '*' || at[1] == '/' || (at > text && at[-1] == '/')))
-    diag_help(p->diags, LOC_NONE, "a comment begins with `#`");
+    diag_help(p->diags, LOC_NONE, "a comment begins with `#`%s",
+              at > line + 1 ? "; `floor_div(a, b)` divides and rounds down" : "");
   bool result = (n == 7 && strncmp(line, "predict", n) == 0) || (n == 6 && strncmp(line, "metric", n) == 0);
   if ((result || (n == 5 && strncmp(line, "train", n) == 0)) && help_with_as(p, line, n)) return true;
   if (result && (found == YYSYMBOL_NEWLINE || at[0] == '('))
@@ -465,6 +470,8 @@ static void help_in_bracket(struct parser *p, char bracket, yysymbol_kind_t toke
     diag_help(p->diags, LOC_NONE, "a list grows in a loop: `list = [...list, item]` in `for i in 0..n { }`");
   if (bracket == '(' && found == ':') diag_help(p->diags, LOC_NONE, "an argument is given by name as `name = value`");
   if (bracket == '(' && found == ',') diag_help(p->diags, LOC_NONE, "a list stands in `[ ]`");
+  if (found == '{') diag_help(p->diags, LOC_NONE, "a list stands in `[ ]`, and arguments by name are `name = value`");
+  if (found == '*') diag_help(p->diags, LOC_NONE, "a list's items are spread in another one: `[...list, item]`");
 }
 
 static bool is_definition(yysymbol_kind_t word) {
@@ -513,13 +520,17 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *p) 
     if (meant) diag_help(p->diags, LOC_NONE, "did you mean `%s`?", meant);
   }
   size_t behind = loc.end + strspn(loc.source->text + loc.end, " \t"), letters = strspn(loc.source->text + behind, NAME_LETTERS);
-  if (is_definition(found) && p->depth && !closing && letters)
+  if (!helped && is_definition(found) && p->depth && !closing && letters)
     diag_help(p->diags, LOC_NONE, "definitions stand beside each other: write it before the one that this is in");
-  else if (is_taken_word(context, found, loc))
+  else if (!helped && is_taken_word(context, found, loc))
     diag_help(p->diags, LOC_NONE, "`%.*s` is a word of the language: write another name", (int)(loc.end - loc.begin),
               loc.source->text + loc.begin);
   if (found == YYSYMBOL_ASSIGN) diag_help(p->diags, LOC_NONE, "to compare with a negative number write `< -`");
   /* Go on at the end of the line, whatever is still open in it. */
   while (p->depth && p->bracket[p->depth] != '{') p->depth--;
+  char first = loc.source->text[loc.begin];
+  p->skips = p->depth && !p->inside && found != YYSYMBOL_NEWLINE && found != YYSYMBOL_YYEOF && first != '}';
+  p->skipped = p->skips && first == '{';
+  if (p->skipped) p->depth--;
   return 0;
 }

@@ -133,6 +133,11 @@ static bool match_shape(struct resolver *r, const struct param *p, const struct 
   return true;
 }
 
+/* T[N] */
+static bool is_one_a_row(const struct expr *e) {
+  return e->kind == EXPR_INDEX && e->items.count == 1 && e->items.first->value->kind == EXPR_NAME;
+}
+
 bool match_param(struct resolver *r, const struct param *p, struct value *v) {
   const struct expr *e = p->type, *base = e->kind == EXPR_INDEX ? e->base : e;
   if (base->kind != EXPR_NAME) {
@@ -183,6 +188,8 @@ bool match_param(struct resolver *r, const struct param *p, struct value *v) {
     else if (value_is_scalar(v) && b && b->value.kind == VALUE_DTYPE)
       report_help(r, "write `broadcast(cast(%s, %s), shape(x))`", value_text(r->arena, v),
                   dtype_name(b->value.dtype));
+    else if (is_one_a_row(e) && (value_is_scalar(v) || v->kind == VALUE_LIST))
+      report_help(r, "it has one for each row, as `input %s : i32[B]` has", p->name);
     return false;
   }
   const struct type *t = &v->tensor.node->type;

@@ -200,6 +200,9 @@ void report_value(struct resolver *r, const struct value *v);
 void report_number(struct resolver *r, const struct value *v);
 /* "did you mean", among the given names. */
 void report_closest(struct resolver *r, const char *word, const char *const *names, size_t count);
+/* `np.where`, `torch.nn.functional.relu`: reported, if it is a member of a library elsewhere that can be told how it is
+ * written here; whether it is. */
+bool report_elsewhere(struct resolver *r, const struct expr *e);
 bool is_library(const struct resolver *r, struct loc loc);
 
 /* scope.c */
@@ -207,6 +210,7 @@ struct binding *scope_find(const struct resolver *r, const char *name);
 /* Finds any visible name; `called`: only what can be called. VALUE_ERROR (silent) if there is none. */
 struct value lookup(struct resolver *r, const char *name, bool called);
 void report_unknown(struct resolver *r, struct loc loc, const char *name, bool called);
+const char *lower_case(struct arena *a, const char *name);
 void report_no_member(struct resolver *r, struct loc loc, const struct module *m, const char *name);
 /* `name = value` in the current block; `again`: the value is made of what the name was bound to. */
 void bind(struct resolver *r, const char *name, struct loc loc, struct value value, bool fixed, bool again);
@@ -317,7 +321,11 @@ bool report_called(struct resolver *r, const struct function *f, const struct pa
 bool report_no_function(struct resolver *r, const struct function *f, const struct param *p,
                         const struct value *v);
 /* Where a call of a layer lacks an argument: that its input is what it lacks. */
-void help_input_first(struct resolver *r, const struct expr *call, const struct value *callee);
+bool help_input_first(struct resolver *r, const struct expr *call, const struct value *callee);
+/* A call of what is called there in its turn, `nn.Dense(64)(x)`, of which the first is not known. */
+void help_curried(struct resolver *r, const struct expr *e);
+/* The call, with the arguments that it has not and must have: `nn.dense(x, units)`. */
+void help_call(struct resolver *r, const struct expr *call, const char *const *missing, int count);
 struct value make_layer(struct resolver *r, const struct expr *e, const struct value *of,
                         const struct role *role);
 struct value call_layer(struct resolver *r, const struct expr *e, const struct made_layer *layer,

@@ -80,7 +80,7 @@ static const char **visible(struct resolver *r, size_t *count) {
   for (const struct module *m = r->frame ? r->frame->function->module : NULL; m; m = m->outer)
     collect(&s, &names, count, &cap, &m->names);
   struct map others = map_make(r->arena);
-  static const char *const words[] = {"none", "pi", "inf", "training", STEP_VARIABLE, "true", "false"};
+  static const char *const words[] = {"B", "none", "pi", "inf", "training", STEP_VARIABLE, "true", "false"};
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) map_put(&others, words[i], r);
   for (int d = 0; d < DT_COUNT; d++) map_put(&others, dtype_name((enum dtype)d), r);
   for (int t = 0; builtin_tables[t]; t++)
@@ -91,7 +91,7 @@ static const char **visible(struct resolver *r, size_t *count) {
   return names;
 }
 
-static const char *lower_case(struct arena *a, const char *name) {
+const char *lower_case(struct arena *a, const char *name) {
   char *small = arena_strdup(a, name);
   for (char *c = small; *c; c++)
     if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');

@@ -143,6 +143,8 @@ static const struct function *optimizer_of(struct resolver *r, const struct expr
     return NULL;
   }
   report(r, call->base->loc, "behind `with` stands an optimizer, not %s", value_describe(r->arena, callee));
+  if (callee->kind == VALUE_STRING)
+    report_help(r, "without quotes: `%s()`", lower_case(r->arena, callee->string));
   return NULL;
 }
 

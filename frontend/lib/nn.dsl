@@ -32,7 +32,7 @@ layer embedding(ids, size : int, units : int, initial = uniform, padding = none,
 # (x - mean) / sqrt(variance + epsilon) * scale + shift along the last axis (Ba, Kiros, Hinton 2016).
 #   input x : f32[B, 8]
 #   predict y = nn.layer_norm(x)
-layer layer_norm(x : T[..., K], epsilon = 1e-5) {
+layer layer_norm(x : T[..., K], epsilon : fraction = 1e-5) {
   var scale : T[K] = ones()
   var shift : T[K] = zeros()
   center = mean(x, axis = -1, keep = true)
@@ -46,7 +46,7 @@ layer layer_norm(x : T[..., K], epsilon = 1e-5) {
 # evaluation and prediction.
 #   input x : f32[B, 8]
 #   train mean(square(nn.batch_norm(x) - 1)) with sgd()
-layer batch_norm(x : T[...S, K], momentum = 0.99, epsilon = 1e-3, synchronize = true) {
+layer batch_norm(x : T[...S, K], momentum : fraction = 0.99, epsilon : fraction = 1e-3, synchronize = true) {
   var scale : T[K] = ones()
   var shift : T[K] = zeros()
   state moving_mean : T[K] = zeros()
@@ -209,7 +209,7 @@ function between(T, size, factor) {
 #   input x : f32[B, 5, 3]
 #   input n : i32[B]
 #   predict y = nn.rnn(x, 4, sequence = true, lengths = n)    # f32[B, 5, 4]
-layer rnn(x : T[N, L, K], units : int, sequence = false, reverse = false, lengths = none, activation = tanh,
+layer rnn(x : T[N, L, K], units : int, sequence = false, reverse = false, lengths : U[N] = none, activation = tanh,
           precision = none) with precision = precision {
   var kernel : T[K + units, units] = glorot_uniform()
   var bias : T[units] = zeros()
@@ -235,7 +235,7 @@ function within(t, lengths, next : T[N, K], other) {
 # and `recurrent` are reset, update, candidate. Otherwise as rnn.
 #   input x : f32[B, 5, 3]
 #   predict y = nn.gru(x, 4)                          # f32[B, 4]
-layer gru(x : T[N, L, K], units : int, sequence = false, reverse = false, lengths = none,
+layer gru(x : T[N, L, K], units : int, sequence = false, reverse = false, lengths : U[N] = none,
           precision = none) with precision = precision {
   var kernel : T[K, 3 * units] = glorot_uniform()
   var recurrent : T[units, 3 * units] = glorot_uniform()
@@ -277,7 +277,7 @@ layer gru_cell(x : T[N, K], h : T[N, units], precision = none) with precision = 
 # percent; with more, with `lengths` or `reverse`, one step is compiled.
 #   input x : f32[B, 5, 3]
 #   predict y = nn.lstm(x, 4)                         # f32[B, 4]
-layer lstm(x : T[N, L, K], units : int, sequence = false, reverse = false, lengths = none,
+layer lstm(x : T[N, L, K], units : int, sequence = false, reverse = false, lengths : U[N] = none,
            precision = none) with precision = precision {
   var kernel : T[K + units, 4 * units] = glorot_uniform()
   var bias : T[4 * units] = zeros()

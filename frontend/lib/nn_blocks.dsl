@@ -5,7 +5,7 @@
 # x / sqrt(mean(x^2) + epsilon) * scale along the last axis (Zhang, Sennrich 2019).
 #   input x : f32[B, 8]
 #   predict y = nn.rms_norm(x)
-layer rms_norm(x : T[..., K], epsilon = 1e-6) {
+layer rms_norm(x : T[..., K], epsilon : fraction = 1e-6) {
   var scale : T[K] = ones()
   return x * rsqrt(mean(square(x), axis = -1, keep = true) + epsilon) * scale
 }
@@ -14,7 +14,7 @@ layer rms_norm(x : T[..., K], epsilon = 1e-6) {
 # axis, has statistics of its own (Wu, He 2018).
 #   input x : f32[B, 4, 4, 8]
 #   predict y = nn.group_norm(x, groups = 2)
-layer group_norm(x : T[N, ...S, K], groups : int = 32, epsilon = 1e-5) {
+layer group_norm(x : T[N, ...S, K], groups : int = 32, epsilon : fraction = 1e-5) {
   var scale : T[K] = ones()
   var shift : T[K] = zeros()
   apart = reshape(x, [N] + S + [groups, K / groups])
@@ -28,7 +28,7 @@ layer group_norm(x : T[N, ...S, K], groups : int = 32, epsilon = 1e-5) {
 # group_norm with each channel as its own group (Ulyanov, Vedaldi, Lempitsky 2016).
 #   input x : f32[B, 4, 4, 8]
 #   predict y = nn.instance_norm(x)
-layer instance_norm(x : T[N, ...S, K], epsilon = 1e-5) { return group_norm(x, K, epsilon) }
+layer instance_norm(x : T[N, ...S, K], epsilon : fraction = 1e-5) { return group_norm(x, K, epsilon) }
 
 # A dense layer whose kernel is gain * v / |v|, for each unit: its length is learned by itself (Salimans, Kingma 2016).
 #   input x : f32[B, 8]

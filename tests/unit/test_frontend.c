@@ -7,10 +7,12 @@
 #include "ir/graph/text.h"
 #include "ir/ops/op_id.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -316,7 +318,52 @@ static void hostile_texts(void **state) {
   assert_non_null(strstr(diags_text(&d, false), "unexpected byte 0x00"));
 }
 
-int main(void) {
+static void parse(struct arena *a, const char *text, size_t len) {
+  struct diags d;
+  diags_init(&d, a);
+  ast_parse(a, source_make(a, "t", text, len), &d);
+  for (const struct diag *q = d.first; q; q = q->next)
+    if (q->loc.source && (q->loc.begin > q->loc.end || q->loc.end > len))
+      fail_msg("%s: not in `%.*s`", q->message, (int)len, text);
+}
+
+static const char *folder; /* of sources, most of which have errors */
+
+/* A source may end anywhere: what is said of its last line is within it. Sanitizers see what lies outside. */
+static void sources_end_anywhere(void **state) {
+  static const char head[] = "model m() {\n";
+  enum { MOST = 300 };
+  char text[sizeof head + MOST];
+  int lines = 0;
+  DIR *d = opendir(folder);
+  assert_non_null(d);
+  memcpy(text, head, sizeof head);
+  for (struct dirent *e; (e = readdir(d));) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    FILE *f = strncmp(e->d_name, "error_", 6) == 0 ? fopen(path, "r") : NULL;
+    while (f && fgets(text + sizeof head - 1, MOST, f)) {
+      size_t all = strcspn(text + sizeof head - 1, "\n"), first = strspn(text + sizeof head - 1, " \t");
+      if (text[sizeof head - 1 + first] == '#') continue;
+      lines++;
+      for (size_t n = first; n <= all; n++) {
+        struct arena *a = *state;
+        parse(a, text, sizeof head - 1 + n);
+        parse(a, text + sizeof head - 1, n);
+        arena_reset(a);
+      }
+    }
+    if (f) fclose(f);
+  }
+  closedir(d);
+  assert_true(lines > 500);
+}
+
+/* test_frontend [folder]: of sources. */
+int main(int argc, char **argv) {
+  const struct CMUnitTest ends[] = {cmocka_unit_test_setup_teardown(sources_end_anywhere, setup, teardown)};
+  folder = argc > 1 ? argv[1] : NULL;
+  if (folder) return cmocka_run_group_tests(ends, NULL, NULL);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(printing_is_stable, setup, teardown),
       cmocka_unit_test_setup_teardown(graphs_of_a_model, setup, teardown),

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was meant by a line that cannot be read: rules over its text, the first that fits says what to write. */
+#include "frontend/meant.h"
+
+#include "frontend/elsewhere.h"
+
+#include <string.h>
+
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+
+/* The text ends with a NUL, which no rule looks behind. */
+struct puzzle {
+  const char *begin; /* of the source */
+  const char *line;  /* its first letter */
+  const char *at;    /* where it cannot be read on */
+  size_t first;      /* letters of its first word */
+  size_t here;       /* of the word at `at` */
+  int depth;
+};
+
+static bool is_word(const char *at, size_t len, const char *word) {
+  return strlen(word) == len && strncmp(at, word, len) == 0;
+}
+
+/* The letter before, blanks left out, that the line has; NUL: none. */
+static char before(const struct puzzle *p, const char *at) {
+  while (at > p->line && strchr(" \t", at[-1])) at--;
+  return at > p->line ? at[-1] : '\0';
+}
+
+/* Whether the word before `at` is this one. */
+static bool is_behind(const struct puzzle *p, const char *word) {
+  const char *end = p->at;
+  while (end > p->line && strchr(" \t", end[-1])) end--;
+  const char *begin = end;
+  while (begin > p->line && strchr(LETTERS, begin[-1])) begin--;
+  return is_word(begin, (size_t)(end - begin), word);
+}
+
+static bool is_operand(char c) { return c && strchr(LETTERS "0123456789)]\"", c); }
+
+/* Whether the line has one name before `at`, and how long it is. */
+static bool is_one_name(const struct puzzle *p, size_t *len) {
+  *len = p->first ? strspn(p->line, LETTERS "0123456789") : 0;
+  return *len && p->line + *len <= p->at && p->line + *len + strspn(p->line + *len, " \t") == p->at;
+}
+
+/* Blanks and comments at its end left out. */
+static int length_of_rest(const char *at) {
+  size_t n = strcspn(at, "#;\n");
+  while (n && strchr(" \t\r", at[n - 1])) n--;
+  return (int)n;
+}
+
+/* `y -= 1`, `i++`. */
+static const char *changed(const struct puzzle *p, struct arena *a) {
+  enum { MOST = 60 };
+  size_t n;
+  char op = *p->at;
+  if (!op || !strchr("+-*/%", op) || !is_one_name(p, &n)) return NULL;
+  int len = (int)n;
+  if (op == p->at[1] && (op == '+' || op == '-'))
+    return arena_printf(a, "write `%.*s = %.*s %c 1`", len, p->line, len, p->line, op);
+  bool power = op == '*' && p->at[1] == '*';
+  const char *is = p->at + (power ? 2 : 1);
+  if (*is != '=') return NULL;
+  const char *value = is + 1 + strspn(is + 1, " \t");
+  int rest = length_of_rest(value);
+  bool fits = rest > 0 && rest < MOST;
+  return arena_printf(a, "write `%.*s = %.*s %c %.*s`", len, p->line, len, p->line, power ? '^' : op,
+                      fits ? rest : 5, fits ? value : "value");
+}
+
+/* `optimizer.step()`, `d.trainable = False`. */
+static const char *method(const struct puzzle *p, struct arena *a) {
+  size_t n;
+  const char *dot = p->at == p->line ? p->at + p->here : p->at;
+  if (*dot != '.' || (dot == p->at && !is_one_name(p, &n))) return NULL;
+  const char *word = dot + 1;
+  size_t len = strspn(word, LETTERS "0123456789");
+  const char *instead = elsewhere_instead(word, len);
+  return instead ? instead : elsewhere_parameter(arena_strndup(a, word, len));
+}
+
+static const char *of_line(const struct puzzle *p, struct arena *a) {
+  size_t n;
+  const char *help = changed(p, a);
+  if (!help) help = method(p, a);
+  if (help) return help;
+  bool first = p->at == p->line;
+  char c = *p->at, last = before(p, p->at);
+  if (first && is_word(p->at, p->here, "else"))
+    return "it stands behind the end of what belongs to its `if`: `} else {`";
+  if (c == ':' && is_behind(p, "else")) return "what belongs to it stands in `{ }`: `} else {`";
+  if (is_word(p->at, p->here, "elif") || is_word(p->at, p->here, "lambda"))
+    return elsewhere_statement(p->at, p->here);
+  if (is_behind(p, "lambda")) return elsewhere_statement("lambda", strlen("lambda"));
+  if (!first && is_word(p->at, p->here, "is")) return "values are compared by `==` and `!=`";
+  if (first && is_word(p->at, p->here, "with"))
+    return "what runs elsewhere stands in `on \"/gpu:0\" { }`, and gradients end at `stop_gradient(x)`";
+  if (!first && p->here && p->at[p->here] == '.' && last == '=' && p->here < 7)
+    return "the name of a file stands in quotes: `x = \"train.csv\"`";
+  if (is_word(p->line, p->first, "train") && is_word(p->at, p->here, "for"))
+    return "how long is said by `dgc train --epochs N` or `--steps N`";
+  if (is_word(p->line, p->first, "train") && c == ',')
+    return "what is done one after the other stands in a list: `with [clip_by_norm(1.0), adam()]`";
+  if (is_word(p->line, p->first, "for") && c && strchr("(,", c))
+    return "write `for i in 0..n { }`, or `for item in list { }`";
+  if (is_word(p->line, p->first, "input") && c == '=') return "an input has a type: `input x : f32[B, 4]`";
+  if (c && strchr("<>=!", c) && is_operand(last) && strcspn(p->line, "<>=!") < (size_t)(p->at - p->line))
+    return "two comparisons are joined: `a < b and b < c`";
+  if (c == '-' && p->at[1] == '>') return "what it gives is not said: `function f(x) { return ... }`";
+  if (c == '{' && last && strchr("=(,[", last))
+    return "a list stands in `[ ]`; values by name are statements of their own";
+  if (c == '[' && is_one_name(p, &n))
+    return "elements are not assigned: `select(c, a, b)` chooses among two, `scatter_add(x, index, values)` "
+           "adds to "
+           "rows";
+  if (first && c == '@') return "nothing stands before a definition: a model is compiled as a whole";
+  if (first && c == '"') return "a comment begins with `#`";
+  if (first && c == '(') return "names stand without brackets: `a, b = value`";
+  if (first && c == '}' && p->depth == 0) return "no `{` is open here";
+  if (first && p->depth == 0 && p->here && p->line[p->here + strspn(p->line + p->here, " \t")] == '=')
+    return "values stand in a model, a layer or a function";
+  if (c == ',' && is_operand(last)) return "each stands on a line of its own, or behind `;`";
+  return NULL;
+}
+
+bool help_meant(struct diags *d, struct arena *a, const struct source *source, uint32_t at, int depth) {
+  struct puzzle p = {
+      .begin = source->text, .line = source->text + at, .at = source->text + at, .depth = depth};
+  while (p.line > p.begin && p.line[-1] != '\n') p.line--;
+  p.line += strspn(p.line, " \t");
+  if (p.line > p.at) return false;
+  p.first = strspn(p.line, LETTERS);
+  p.here = strspn(p.at, LETTERS);
+  const char *help = of_line(&p, a);
+  if (help) diag_help(d, LOC_NONE, "%s", help);
+  return help != NULL;
+}
