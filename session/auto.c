@@ -52,7 +52,6 @@ struct contest {
   struct dgc_session *s;
   enum entry_kind kind;
   const struct config *config;
-  int64_t rows;     /* of an epoch, whose last batch may be smaller; 0: that is not known */
   const char *sums; /* how they travel, if the strategy makes any that all devices need */
   struct speeds speeds;
 };
@@ -68,9 +67,11 @@ static const struct plan *plan_with(const struct contest *all_of, const char *st
   struct config all = config_copy(s->call, &g->config);
   struct strategy unused;
   if (!strategy_resolve(s->call, session_all_variables(s), &all, &unused, why)) return NULL;
-  struct config last = config_copy(s->call, &g->config);
-  last.batch = all.batch ? all_of->rows % all.batch : 0;
-  if (last.batch && !strategy_resolve(s->call, session_all_variables(s), &last, &unused, why)) return NULL;
+  for (int i = 0; i < DATA_USES; i++) { /* the last batch may be smaller */
+    struct config last = config_copy(s->call, &g->config);
+    last.batch = all.batch ? s->rows[i] % all.batch : 0;
+    if (last.batch && !strategy_resolve(s->call, session_all_variables(s), &last, &unused, why)) return NULL;
+  }
   g->config.homes = all.homes;
   g->config.nhomes = all.nhomes;
   g->config.strategy = all.strategy;
@@ -183,8 +184,7 @@ const char *session_choose(struct dgc_session *s, const struct config *config, c
   enum entry_kind kind = entry_there(s, ENTRY_TRAIN)     ? ENTRY_TRAIN
                          : entry_there(s, ENTRY_PREDICT) ? ENTRY_PREDICT
                                                          : ENTRY_EVAL;
-  int64_t rows = kind == ENTRY_TRAIN && s->trained ? s->epoch_rows : 0;
-  struct contest c = {s, kind, config, rows, sums, session_speeds(s)};
+  struct contest c = {s, kind, config, sums, session_speeds(s)};
   int n = find_candidates(&c, all, &s->diags), best = find_best(all, n);
   if (n) print_table(table, &c, all, n, best);
   return n ? all[best].name : NULL;

@@ -163,22 +163,6 @@ static enum dgc_status find_files(struct dgc_session *s, enum data_use use, bool
   return DGC_OK;
 }
 
-int64_t session_rows_of_epoch(struct dgc_session *s) {
-  int64_t rows = 0;
-  int rank;
-  struct diags silent;
-  diags_init(&silent, s->call);
-  for (int i = 0; i < s->model->ninputs && !rows && transport_launched(&rank) <= 1; i++) {
-    struct data_spec spec;
-    if (!find_rows(s, DATA_TRAIN, &s->model->inputs[i], &spec)) continue;
-    spec.vocabulary = NULL; /* words are numbered when the training opens them */
-    struct dataset *ds = dataset_open(s->call, NULL, &spec, 1, s->options.rows, &silent);
-    if (ds) rows = ds->rows;
-    dataset_close(ds);
-  }
-  return rows;
-}
-
 enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out) {
   const struct options *o = &s->options;
   struct data_spec *specs = arena_new_array(s->call, (size_t)s->model->ninputs, struct data_spec);
@@ -249,10 +233,23 @@ enum dgc_status session_batch_run(struct dgc_session *s, enum entry_kind kind, c
   return status ? status : session_run(s, *out);
 }
 
-enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows) {
+static bool takes(struct dgc_session *s, enum entry_kind kind, int64_t rows, struct diags *why) {
   struct graph *g = session_source(s, s->call, kind, rows);
   struct strategy strategy;
-  return strategy_resolve(s->call, g, &g->config, &strategy, &s->diags) ? DGC_OK : session_blame(s);
+  return strategy_resolve(s->call, g, &g->config, &strategy, why);
+}
+
+enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows) {
+  return takes(s, kind, rows, &s->diags) ? DGC_OK : session_blame(s);
+}
+
+void session_note_rows(struct dgc_session *s, enum data_use use, const struct dataset *data) {
+  struct diags silent;
+  diags_init(&silent, s->call);
+  s->rows[use] = data->rows;
+  if (!session_chooses(s) || !s->settled || s->listening) return;
+  int64_t last = data->rows % session_batch(s);
+  if (last && !takes(s, entries_of[use], last, &silent)) session_unsettle(s);
 }
 
 enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all) {

@@ -6,13 +6,12 @@
 #include "runtime/data/loader.h"
 #include "session/run.h"
 
-enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT };
 /* The data that an entry's inputs come from; `*out` is NULL without an error when there is none and `optional`. It is
  * the caller's to close. */
 enum dgc_status session_data(struct dgc_session *s, enum data_use use, bool optional, struct dataset **out);
-/* How many rows the files of a training have, opened for that alone; 0: that is not known before it begins, as with
- * several processes. */
-int64_t session_rows_of_epoch(struct dgc_session *s);
+/* How many rows there are to run over, for the choice of a strategy, of which all processes know the same. One that was
+ * chosen before, and does not take the last batch, will be chosen again, but while a training goes on. */
+void session_note_rows(struct dgc_session *s, enum data_use use, const struct dataset *data);
 /* Whether the strategy takes a batch of so many rows, and the batches that `all` rows make; else an error. */
 enum dgc_status session_takes(struct dgc_session *s, enum entry_kind kind, int64_t rows);
 enum dgc_status session_takes_all(struct dgc_session *s, enum entry_kind kind, int64_t all);

@@ -55,6 +55,7 @@ static void end_evaluation(void *evaluation) {
 static enum dgc_status open_evaluation(struct dgc_session *s, struct dataset **data) {
   enum dgc_status status = session_need(s, ENTRY_EVAL);
   if (!status) status = session_data(s, DATA_EVAL, false, data);
+  if (!status) session_note_rows(s, DATA_EVAL, *data);
   if (!status) status = session_ready(s, ENTRY_EVAL);
   return status ? status : session_takes_all(s, ENTRY_EVAL, (*data)->rows);
 }

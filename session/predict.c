@@ -176,6 +176,7 @@ static enum dgc_status predict(struct dgc_session *s, int64_t *rows) {
     status = make_sinks(s, g, p.sinks, &p.nsinks);
   }
   if (!status) status = session_data(s, DATA_PREDICT, false, &p.data);
+  if (!status) session_note_rows(s, DATA_PREDICT, p.data);
   if (!status) status = session_ready(s, ENTRY_PREDICT);
   if (!status) status = session_takes_all(s, ENTRY_PREDICT, p.data->rows);
   if (!status) {

@@ -114,6 +114,9 @@ struct watched {
   int64_t saved;     /* and the step that it saved last; -1: none */
 };
 
+/* What data is for. */
+enum data_use { DATA_TRAIN, DATA_EVAL, DATA_PREDICT, DATA_USES };
+
 /* A file that the caller uses, by dgc_uses. */
 struct used_file {
   const char *what, *path;
@@ -184,11 +187,11 @@ struct dgc_session {
   struct dgc_task *tasks;           /* what they did last; NULL: that was never asked for */
   int ntasks;
   struct watched watched;
-  const char *seeds;  /* a digest of the first values that came from files; NULL: none did */
-  int64_t begun;      /* the step at which its last training began */
-  bool restored;      /* from a checkpoint */
-  int64_t epoch_rows; /* of what it is trained on, where a strategy is to be chosen for that; 0: not known */
-  bool trained;       /* since it was loaded: its training data is not what to evaluate on */
+  const char *seeds;       /* a digest of the first values that came from files; NULL: none did */
+  int64_t begun;           /* the step at which its last training began */
+  bool restored;           /* from a checkpoint */
+  int64_t rows[DATA_USES]; /* of what it runs over, for the choice of a strategy; 0: that is not known */
+  bool trained;            /* since it was loaded: its training data is not what to evaluate on */
 
   struct trace *trace; /* see trace.h; NULL: there is none at present */
   bool (*run_traced)(struct dgc_session *s, const struct plan_run *r);

@@ -239,7 +239,7 @@ static enum dgc_status open_test(struct training *t) {
   struct dgc_session *s = t->s;
   t->rates =
       arena_new_array(s->call, s->model->rates ? (size_t)s->model->rates->noutputs : 1, struct dgc_metric);
-  enum dgc_status status = session_evaluation_data(s, &t->test);
+  enum dgc_status status = t->test ? DGC_OK : session_evaluation_data(s, &t->test);
   if (!status && t->test) status = session_takes_all(s, ENTRY_EVAL, t->test->rows);
   if (status) return status;
   if (!session_evaluates_often(s)) {
@@ -533,6 +533,18 @@ static enum dgc_status refuse_evaluator(struct dgc_session *s) {
   return DGC_OK;
 }
 
+/* A strategy is chosen for the rows that there are. Of several processes each opens its own when they have met. */
+static enum dgc_status open_early(struct training *t) {
+  struct dgc_session *s = t->s;
+  int rank;
+  if (!session_chooses(s) || transport_launched(&rank) > 1) return DGC_OK;
+  enum dgc_status status = session_data(s, DATA_TRAIN, false, &t->data);
+  if (!status) status = session_evaluation_data(s, &t->test);
+  if (!status) session_note_rows(s, DATA_TRAIN, t->data);
+  if (!status && t->test) session_note_rows(s, DATA_EVAL, t->test);
+  return status;
+}
+
 static enum dgc_status train(struct dgc_session *s) {
   const struct options *o = &s->options;
   struct training t = {.s = s, .goal = options_goal(o)};
@@ -540,7 +552,6 @@ static enum dgc_status train(struct dgc_session *s) {
   arena_guard(&guard, end_training, &t);
   s->trained = true;
   enum dgc_status status = session_need(s, ENTRY_TRAIN);
-  if (!status) s->epoch_rows = session_chooses(s) ? session_rows_of_epoch(s) : 0;
   if (!status) status = refuse_evaluator(s);
   if (!status && (o->checkpoint_every || o->checkpoint_seconds) && !o->checkpoint)
     status = session_fail(s, DGC_USAGE, "checkpoint-every: there is no --checkpoint FILE to save to");
@@ -550,11 +561,12 @@ static enum dgc_status train(struct dgc_session *s) {
     status = session_fail(s, DGC_USAGE,
                           "dump-batch: with staleness free no process knows which step reads a batch");
   if (!status) status = session_may_save(s);
+  if (!status) status = open_early(&t);
   if (!status) status = session_foresee(s, ENTRY_TRAIN);
   if (!status) status = session_ready(s, ENTRY_TRAIN);
   if (!status) status = session_init_from(s);
   if (!status && s->free) status = session_free_allowed(s);
-  if (!status)
+  if (!status && !t.data)
     status = session_data(s, DATA_TRAIN, false, &t.data); /* whose words are those of the test data too */
   if (!status) status = open_test(&t);
   if (!status) status = agree_on_training(s, t.data);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # --strategy auto: by its own table, what it takes is no worse than any other, the default among them; and what the
-# table says of copies and arenas is what the report says. What it takes for a training takes each of its batches.
+# table says of copies and arenas is what the report says. What it takes takes each batch of what it is to run over.
 . "$(dirname "$0")/lib.sh"
 
 # NAME MOVED FULLEST ARENAS MARK SECONDS of each strategy in a table; MARK is *, default, *default or -.
@@ -65,7 +65,9 @@ cat >rows.dsl <<'EOF'
 model m {
   input x : f32[B, 3]
   var w : f32[3] = zeros()
-  train loss = mean(square(sum(x - w, axis = 1))) with sgd(0.1)
+  d = sum(x - w, axis = 1)
+  train loss = mean(square(d)) with sgd(0.1)
+  predict y = d
 }
 EOF
 yes 0,0,1 | head -n 1000 >rows.csv
@@ -81,4 +83,20 @@ for_rows 96 0:990
 shows err '* replicate'
 for_rows 99 0:100
 grep -q '^[* ] replicate' err && fail 'replicate for 1 row of 3 towers' || pass
+# runs WHAT VERB OPTIONS REPLICATES: over what it is to run over. What is restored has to lie somewhere before it is known how
+# many rows there are: the last table counts, and whether it has replicate.
+runs() {
+  expect 0 "auto for $1" "$dgc" "$2" rows.dsl --data x=rows.csv --batch 96 --devices cpu:0-2 --strategy auto $3
+  last=$(awk '/^strategies of/ { n = 0 } /^[* ] replicate/ { n++ } END { print n + 0 }' err)
+  [ "$last" = "$4" ] && pass || fail "$1: the last table has $last rows of replicate, not $4"
+}
+runs 'a training that evaluates 100 rows' train '--rows 0:960 --eval-rows 0:100 --checkpoint w.dgc' 0
+runs 'a training that evaluates 960 rows' train '--rows 0:960 --eval-rows 0:960 --checkpoint w.dgc --overwrite' 1
+runs 'an evaluation of 960 rows' eval '--rows 0:960 --checkpoint w.dgc' 1
+runs 'an evaluation of 1000 rows' eval '--rows : --checkpoint w.dgc' 0
+runs 'a prediction of 960 rows' predict '--rows 0:960 --output y=y.csv --checkpoint w.dgc' 1
+runs 'a prediction of 1000 rows' predict '--rows : --output y=z.csv --checkpoint w.dgc' 0
+runs 'a training that goes on, on other rows' train '--rows : --checkpoint w.dgc --epochs 2 --resume' 0
+expect 1 'auto without data' "$dgc" train rows.dsl --data x=none.csv --batch 96 --devices cpu:0-2 --strategy auto
+grep -q '^strategies of' err && fail 'a strategy was chosen without the data' || pass
 finish
