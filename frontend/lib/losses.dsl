@@ -1,5 +1,5 @@
-# Losses, always in scope: one number per example, unless it is said otherwise. mean, weighted_mean and their likes make one
-# number of them.
+# Losses and a metric, always in scope. Losses are one number per example, unless it is said otherwise: mean, weighted_mean and
+# their likes make one number of them.
 
 # ---- classes ----
 
@@ -221,6 +221,30 @@ function class_labels(label, classes, blank) {
   low = 1 if blank == 0 else 0
   high = classes - 2 if blank == classes - 1 else classes - 1
   return expect_range(label, low, high) if low <= high else label
+}
+
+# ---- metrics ----
+
+# The area under the ROC curve: how often a row whose label is 1, or true, has a higher score than one whose label is 0, of
+# scores from 0 to 1, as `sigmoid(logits)`. As Keras' AUC: rows are counted above each of so many thresholds from 0 to 1,
+# between which the curve is straight; so it adds up over batches. NaN where all labels are the same, or a score is none.
+#   input logits : f32[B]
+#   input label : i32[B]
+#   metric auc = auc(sigmoid(logits), label)
+function auc(scores : T[...S], label : U[...S], thresholds : int = 200, weights = 1) {
+  at = iota(i32[thresholds])
+  wrong = select(scores >= 0 and scores <= 1, 0 * scores, inf)
+  above = at == 0 or (expand(scores) > cast(at, T) / (thresholds - 1) and at < thresholds - 1)
+  true_weight = cast(label, T) * weights + wrong
+  false_weight = (1 - cast(label, T)) * weights + wrong
+  axes = []
+  for i in 0..rank(scores) { axes = axes + [i] }
+  hits = sum(select(above, expand(true_weight), 0), axis = axes)
+  falls = sum(select(above, expand(false_weight), 0), axis = axes)
+  high = hits / hits[0]
+  wide = falls / falls[0]
+  n = thresholds
+  return 0.5 * sum((wide[0:n - 1] - wide[1:n]) * (high[0:n - 1] + high[1:n]))
 }
 
 # SPDX-License-Identifier: Apache-2.0

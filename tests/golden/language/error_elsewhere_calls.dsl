@@ -46,7 +46,7 @@ model parameters() {
   c = ids[:, :, newaxis]
   d = x[None, 0, :]
   e = ids[None, :]
-  f = auc(x, x)
+  f = roc_auc(x, x)
   g = top_k_accuracy(x, ids, 3)
   h = nn.lstm(ids, 8, num_layers = 2)
   loss = mean(x)
@@ -101,7 +101,7 @@ model inputs() {
 # CHECK: help: write `expand(ids, 2)`
 # CHECK: help: `expand(x, axis)` puts one of size 1 in front of axis `axis`
 # CHECK: help: write `expand(ids, 0)`
-# CHECK: help: it is no mean of rows: `dgc predict --output NAME=FILE.npy` writes the scores
+# CHECK: help: it is written `auc(sigmoid(logits), label)`
 # CHECK: help: it is written `mean(in_top_k(logits, label, k))`
 # CHECK: help: layers one on the other are `nn.stacked(x, [64, 64], cell = nn.lstm)`
 # CHECK: help: a list says which weights decay: `[scale_by_adam(), decay_weights(0.01, only = "*kernel"), sgd(1e-3)]`
