@@ -74,20 +74,47 @@ static enum spread spread_made(const struct node *n, const char **why) {
   return not_spread(why, "it is made for towers that are there already");
 }
 
+static bool gives_rows(const struct node *loop) {
+  for (int i = 0; node_attr(loop, ATTR_body) && i < node_results(loop); i++) {
+    struct type t = node_result_type(loop, i);
+    if (type_is_symbolic(&t)) return true;
+  }
+  return false;
+}
+
+static enum spread spread_step(const struct node *x, const char **why);
+
+/* Of a loop each tower has its rows: whether no step joins them. */
+static bool steps_spread(const struct node *loop, const char **why) {
+  const struct graph *body = node_attr(loop, ATTR_body)->body;
+  for (uint32_t i = 0; i < body->count; i++) {
+    enum spread s = spread_step(body->nodes[i], why);
+    if (s == SPREAD_NOT) return false;
+    if (s == SPREAD_SAME || s == SPREAD_ROWS) continue;
+    *why = "each of its steps would have to wait for the rows of other towers: make what joins the batch "
+           "outside of "
+           "the loop, of all steps at once";
+    return false;
+  }
+  return true;
+}
+
 /* A loop over the rows of each tower, no step of which joins them. */
 static enum spread spread_loop(const struct node *n, const char **why) {
-  if (!reads_rows(n) && axis_of(n) < 0) return SPREAD_SAME;
-  const struct graph *body = node_attr(n, ATTR_body)->body;
-  for (uint32_t i = 0; i < body->count; i++) {
-    const struct node *x = body->nodes[i];
-    enum spread s = x->op == OP_input ? SPREAD_SAME : node_spread(x, why);
-    if (s == SPREAD_NOT) return s;
-    if (s != SPREAD_SAME && s != SPREAD_ROWS)
-      return not_spread(why, "each of its steps would have to wait for the rows of other towers: make what "
-                             "joins the batch outside of the loop, of all steps at once");
-  }
+  if (!reads_rows(n) && !gives_rows(n)) return SPREAD_SAME;
+  if (!steps_spread(n, why)) return SPREAD_NOT;
   if (axis_of(n) >= 0) return SPREAD_ROWS;
-  return not_spread(why, "the first of its results has no rows of the batch, which it is made of");
+  return not_spread(why, reads_rows(n)
+                             ? "the first of its results has no rows of the batch, which it is made of"
+                             : "the first of its results has no rows of the batch, and others have: let the "
+                               "loop carry rows, `broadcast(i, [B, 1])` in the place of a number `i`");
+}
+
+/* A node of a step, in which every value is made of the tower's rows: a loop inside, too, whatever it is given. */
+static enum spread spread_step(const struct node *x, const char **why) {
+  if (x->op == OP_input) return SPREAD_SAME;
+  if (x->op != OP_scan || reads_rows(x) || axis_of(x) >= 0) return node_spread(x, why);
+  return steps_spread(x, why) ? SPREAD_SAME : SPREAD_NOT;
 }
 
 /* One result of a node that has several. */
