@@ -152,7 +152,29 @@ static void check_write(struct check *c, int operand) {
   s->write = (struct buffer_access){c->device, c->pc[c->device]};
 }
 
-/* Within a step: what is written is no operand, or is one element by element. */
+/* Whether two results of a kernel lie beside each other in each row of what they are parts of: as far apart as that,
+ * modulo the length of a row, which all outer strides are multiples of. */
+static bool beside(const struct step *s, int a, int b, int64_t bytes_apart) {
+  if (s->kind != STEP_KERNEL || !is_write(s, a) || !is_write(s, b)) return false;
+  const struct kernel *k = s->kernel;
+  int64_t size = dtype_size((enum dtype)k->args[a].dtype), apart = bytes_apart / size;
+  const int64_t *strides = s->sizes + k->rank + (int64_t)a * k->rank,
+                *others = s->sizes + k->rank + (int64_t)b * k->rank;
+  if (dtype_size((enum dtype)k->args[b].dtype) != size || bytes_apart % size || apart <= 0) return false;
+  for (int row = 0; row < k->rank; row++) {
+    int64_t length = strides[row], wide = 1;
+    bool rows = length > 0;
+    for (int d = 0; d < k->rank && rows; d++) {
+      if (s->sizes[d] == 1) continue;
+      rows = strides[d] == others[d] && strides[d] >= 0 && (strides[d] < length || strides[d] % length == 0);
+      if (strides[d] < length) wide += (s->sizes[d] - 1) * strides[d];
+    }
+    if (rows && wide <= apart % length && apart % length + wide <= length) return true;
+  }
+  return false;
+}
+
+/* Within a step: what is written is no operand, or is one element by element, or the results are parts of one value. */
 static void check_in_place(struct check *c, int out) {
   const struct step *s = c->step;
   const struct plan_buffer *to = &c->p->buffers[s->operands[out].buffer];
@@ -164,6 +186,7 @@ static void check_in_place(struct check *c, int out) {
         at == stop || begin == end)
       continue;
     if (!is_write(s, i) && at == begin && step_in_place(s, i, out)) continue;
+    if (b == to && (at > begin ? beside(s, i, out, at - begin) : beside(s, out, i, begin - at))) continue;
     breach(c, "%s overlaps operand %d, %s", to->name, i, b->name);
   }
 }
