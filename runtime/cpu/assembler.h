@@ -28,6 +28,12 @@ enum reg {
 };
 /* Rows of A that one pointer reaches, by the steps above. */
 enum { ROWS_OF_POINTER = 4 };
+/* Whether an address may be two registers and a distance. */
+#ifdef __x86_64__
+enum { ASM_FAR = 1 };
+#else
+enum { ASM_FAR = 0 };
+#endif
 
 /* Vectors are numbered from 0 on, as the machine has them. */
 struct assembler {
@@ -67,8 +73,8 @@ void asm_add(struct assembler *a, enum reg to, enum reg what);
 void asm_sum(struct assembler *a, enum reg to, enum reg x, enum reg y, int shift);
 void asm_increase(struct assembler *a, enum reg r, int by);
 void asm_subtract(struct assembler *a, enum reg r, int by);
-/* Asks for what lies at base + at. */
-void asm_prefetch(struct assembler *a, enum reg base, int at);
+/* Asks for what lies at base + index + at; index: R_NONE, or R_T may change. */
+void asm_prefetch(struct assembler *a, enum reg base, enum reg index, int at);
 
 void asm_zero(struct assembler *a, int v);
 /* Keeps which lanes the last vector has, before one that is not whole is loaded or stored; changes R_T. */
@@ -76,7 +82,7 @@ void asm_mask(struct assembler *a);
 /* What is not there of one that is not `whole` is 0, and is not stored; `spare` and R_T may change. */
 void asm_load(struct assembler *a, int v, enum reg base, int at, bool whole);
 void asm_store(struct assembler *a, int v, enum reg base, int at, bool whole, int spare);
-/* v = the number at base + index + at, for asm_multiply; index: R_NONE, or at is 0. */
+/* v = the number at base + index + at, for asm_multiply; index: R_NONE, or at is 0 unless ASM_FAR. */
 void asm_number(struct assembler *a, int v, enum reg base, enum reg index, int at);
 /* sum += number * v, rounded once. */
 void asm_multiply(struct assembler *a, int sum, int v, int number);

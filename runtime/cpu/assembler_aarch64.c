@@ -37,7 +37,10 @@ void asm_subtract(struct assembler *a, enum reg r, int by) {
   put(a, 0xf1000000 | (uint32_t)by << 10 | machine(r) << 5 | machine(r));
 }
 
-void asm_prefetch(struct assembler *a, enum reg base, int at) { put(a, 0xf9800000 | from_base(base, at, 8)); }
+void asm_prefetch(struct assembler *a, enum reg base, enum reg index, int at) {
+  if (index != R_NONE) asm_sum(a, R_T, base, index, 0), base = R_T;
+  put(a, 0xf9800000 | from_base(base, at, 8));
+}
 
 /* ---- jumps ---- */
 

@@ -98,9 +98,10 @@ static void by_constant(struct assembler *a, int what, enum reg r, int by) {
 void asm_increase(struct assembler *a, enum reg r, int by) { by_constant(a, ADD, r, by); }
 void asm_subtract(struct assembler *a, enum reg r, int by) { by_constant(a, SUBTRACT, r, by); }
 
-void asm_prefetch(struct assembler *a, enum reg base, int at) {
-  struct memory m = at_address(base, R_NONE, at);
-  if (m.base >> 3) byte(a, 0x41);
+void asm_prefetch(struct assembler *a, enum reg base, enum reg index, int at) {
+  struct memory m = at_address(base, index, at);
+  int high = m.base >> 3 | (m.index >= 8) << 1;
+  if (high) byte(a, 0x40 | high);
   byte(a, 0x0f), byte(a, 0x18);
   put_memory(a, 1, &m);
 }

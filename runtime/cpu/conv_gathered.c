@@ -72,7 +72,6 @@ const struct conv_gathered *conv_gathered_create(struct cpu_jit *jit, struct are
                      .vectors = (int)vectors,
                      .lanes = (int)lanes,
                      .columns = true,
-                     .one_run = true,
                      .positive = true,
                      .last = turned ? 0 : (int)(filters % lanes)};
     if (t.rows > 0) x->tile[last] = cpu_jit_tile(jit, &t);

@@ -11,9 +11,9 @@
  * lies transposed, or a tile's rows of it would crowd into the same few places of the first cache. Where A has few rows
  * and B lies transposed, the transpose of C is computed, which needs no large B packed. Patches of a convolution are
  * read where they lie (patch_tiles.h); what is copied of an image next is asked for by the tiles before, as it may be
- * far. Sums of pieces that wait for their other half lie in blocks of their own, one for each level of the tree; the
- * lowest is C. Which block of C a thread computes, what is packed and how large tiles are changes where a number waits,
- * and not what it is added to. */
+ * far; so is C of the tile below, and where A lies transposed its columns. Sums of pieces that wait for their other
+ * half lie in blocks of their own, one for each level of the tree; the lowest is C. Which block of C a thread computes,
+ * what is packed and how large tiles are changes where a number waits, and not what it is added to. */
 #include "runtime/cpu/gemm.h"
 
 #include "base/arena.h"
@@ -55,6 +55,7 @@ struct gemm {
   int64_t pieces, levels; /* of k; sums that wait beside C */
   int64_t part;           /* of a piece, if nothing is added to */
   bool packs_a, packs_b;
+  bool asks;                  /* tiles ask for C of the one below */
   struct patch_tiles patches; /* where A is made of them */
   int64_t a_apart, b_apart;   /* bytes from a tile's rows of A to the next ones', and from columns of B */
   int64_t a_row;              /* bytes between rows of a panel of A */
@@ -122,7 +123,7 @@ static const struct tile_code *make_tile(const struct gemm *g, struct cpu_jit *j
                    .vectors = (int)blocks_of(columns, lanes),
                    .lanes = lanes,
                    .columns = p->transpose_a || g->packs_a,
-                   .one_run = !g->at.patches,
+                   .asks = g->asks,
                    .positive = g->at.positive,
                    .last = (int)(columns % lanes)};
   return cpu_jit_tile(jit, &t);
@@ -164,6 +165,7 @@ static void choose_panels(struct gemm *g, bool few) {
   g->wide = (g->levels ? WAITING_WIDE : WIDE) / g->bytes / g->columns * g->columns;
   g->high = g->levels ? WAITING_TILES : blocks_of(p->m, g->rows);
   g->deep = TILES * g->rows;
+  g->asks = !g->at.patches && p->k >= PART / 2;
   g->part = PART;
   if (p->transpose_b && p->m <= FEW_ROWS * g->rows && !g->packs_a) g->wide = g->columns;
   if (p->transpose_b && p->m <= g->rows) g->part = SHORT_PART;
@@ -307,13 +309,6 @@ static void ask_for(const struct gemm *g, const char *b, int64_t depth, int64_t 
       __builtin_prefetch(b + k * g->at.b_row * g->bytes + line, 0, 2);
 }
 
-/* So many rows of C, of the tile below. */
-static void ask_for_c(const struct gemm *g, const char *c, int64_t step, int64_t rows) {
-  for (int64_t i = 0; i < rows; i++)
-    for (int64_t line = 0; line < g->columns * g->bytes; line += LINE)
-      __builtin_prefetch(c + i * step + line, 1);
-}
-
 /* The tiles until then, `times` times those of the strips, ask for what lines [first, end) of pixels meet. */
 static void look_ahead(const struct area *s, int64_t first, int64_t end, int64_t times) {
   const struct patches *p = s->g->at.patches;
@@ -336,7 +331,6 @@ static void run_tiles(const struct area *s, struct sums to, const struct strip *
   struct tile_run runs[PRODUCT_PIECE];
   struct tile_call some = *call;
   int64_t depth = 0, tiles = 0;
-  bool asks_c = !g->at.patches && call->runs[0].count >= PART / 2;
   bool asks = !g->packs_b && s->left + g->columns < s->right;
   for (int64_t i = 0; asks && i < call->nruns; i++) depth += call->runs[i].count;
   for (int i = 0; asks && i < nstrips; i++) tiles += blocks_of(strips[i].bottom - strips[i].top, g->rows);
@@ -353,9 +347,7 @@ static void run_tiles(const struct area *s, struct sums to, const struct strip *
         ask_ahead(s->ahead);
         some.a = a, some.b = b;
         some.c = to.at + (i - s->top) * to.step + (j - s->left) * g->bytes;
-        if (asks_c)
-          ask_for_c(g, (char *)some.c + g->rows * to.step, to.step,
-                    least(g->rows, strip->bottom - i - g->rows));
+        some.c_ahead = (char *)some.c + g->rows * to.step;
         g->tile[i + g->rows > strip->bottom][last_columns]->fn(&some);
       }
     }
@@ -373,21 +365,37 @@ static const char *find_a(const struct area *s, int64_t k, int64_t depth, int64_
   return s->panels_a;
 }
 
+/* A part of k where operands are dense. Each run asks for a row of C, or several runs for the same: of all at once so
+ * many would be on their way that what is to be multiplied had to wait. */
+static int64_t dense_runs(const struct gemm *g, const struct tile_call *call, int64_t depth, int64_t c_step,
+                          struct tile_run *runs) {
+  int64_t most = depth;
+  if (g->asks) most = greatest(depth / g->rows / TILE_ROUNDS, 1) * TILE_ROUNDS;
+  int64_t n = blocks_of(depth, most);
+  int64_t a = g->packs_a || g->size.transpose_a ? call->a_step : g->bytes;
+  for (int64_t i = 0; i < n; i++)
+    runs[i] = (struct tile_run){.a = i * most * a,
+                                .b = i * most * call->b_step,
+                                .count = least(most, depth - i * most),
+                                .c = i * g->rows / n * c_step};
+  return n;
+}
+
 /* A part of a piece, which takes up the sums where the part before has left them in `to`. */
 static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums to, bool goes_on, bool add) {
   const struct gemm *g = s->g;
   const struct product *p = &g->size;
   int64_t a_step = g->packs_a || g->at.patches ? g->a_row : (p->transpose_a ? p->m : p->k) * g->bytes;
   struct tile_run runs[PRODUCT_PIECE];
-  runs[0] = (struct tile_run){.count = depth};
   struct tile_call call = {.runs = runs,
-                           .nruns = 1,
                            .a_step = a_step,
                            .b_step = (g->packs_b ? g->columns : g->at.b_row) * g->bytes,
                            .c_step = to.step,
                            .goes_on = goes_on,
                            .add = add};
-  call.a_ahead = AHEAD * a_step, call.b_ahead = AHEAD * call.b_step;
+  /* Columns of A that lie in memory as they are: a round asks for the line that the tile below needs at the same k. */
+  bool lies = p->transpose_a && !g->packs_a && !g->at.patches;
+  call.a_ahead = lies ? 2 * g->rows * g->bytes - 1 : AHEAD * a_step, call.b_ahead = AHEAD * call.b_step;
   const char *b = b_at(g, s->b, k, s->left);
   if (g->packs_b) {
     struct panels panels = {depth, s->right - s->left, g->columns, g->b_apart, call.b_step};
@@ -404,6 +412,7 @@ static void run_part(const struct area *s, int64_t k, int64_t depth, struct sums
     run_tiles(s, to, s->strips, s->nstrips, b, &call);
     return;
   }
+  call.nruns = dense_runs(g, &call, depth, to.step, runs);
   for (int64_t i = s->top; i < s->bottom; i += g->deep) {
     int64_t end = least(i + g->deep, s->bottom);
     struct strip strip = {find_a(s, k, depth, i, end), i, end, ALL_LINES};

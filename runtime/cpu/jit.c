@@ -257,8 +257,7 @@ void cpu_jit_foresee(struct cpu_jit *jit, const struct kernel *const *kernels, i
 
 static bool same_tile(const struct tile *a, const struct tile *b) {
   return a->dtype == b->dtype && a->rows == b->rows && a->vectors == b->vectors && a->lanes == b->lanes &&
-         a->columns == b->columns && a->one_run == b->one_run && a->positive == b->positive &&
-         a->last == b->last;
+         a->columns == b->columns && a->asks == b->asks && a->positive == b->positive && a->last == b->last;
 }
 
 static struct jit_tile *tile_entry(struct cpu_jit *jit, const struct tile *t) {

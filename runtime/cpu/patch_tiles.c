@@ -5,8 +5,6 @@
 
 enum { COPY = 32 << 10, LEAST_PIXELS = 64, LONG = 256 };
 
-static int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
-
 /* Blocks of k have so many pixels of a line. */
 static int64_t pixels_of_k(const struct patches *p) { return least(p->axis[2].pixels, LONG); }
 

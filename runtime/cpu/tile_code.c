@@ -2,9 +2,9 @@
 /* Tiles as machine code: a loop over the runs of k, and in each over its k.
  *
  * One round of the loop: `vectors` of a row of B are loaded, and of A one number for each row goes to all lanes; or,
- * where there are fewer rows than vectors, the numbers stay and the vectors go by. So many rounds are one iteration
- * that small tiles loop seldom; what is left goes round by round. Rows of A are reached from pointers to every fourth
- * one, as an address may be a register and another one. */
+ * where there are fewer rows than vectors, the numbers stay and the vectors go by. Some rounds are one iteration, as
+ * what counts and moves pointers takes room from multiply-adds; what is left goes round by round. Rows of A are reached
+ * from pointers to every fourth one, as an address may be a register and another one. */
 #include "runtime/cpu/tile.h"
 
 #if defined(__x86_64__) || defined(__aarch64__)
@@ -13,14 +13,11 @@
 
 #include <stddef.h>
 
-enum { MOST_ROUNDS = 4 };
-/* Multiply-adds of an iteration, at most, where it is more than a round. */
-enum { ITERATION = 32 };
-
 struct tiling {
   struct assembler a;
   const struct tile *t;
   int size, pointers; /* bytes of a number; of A */
+  int behind;         /* rounds that have gone by since the pointers were moved */
   int sums, spare;    /* vectors: sums come first, then those that rounds load */
 };
 
@@ -43,16 +40,13 @@ struct number {
 static struct number number_of(const struct tiling *g, int row) {
   static const enum reg index[ROWS_OF_POINTER] = {R_NONE, R_STEP, R_TWICE, R_THRICE};
   if (g->t->columns) return (struct number){R_A, R_NONE, row * g->size};
-  return (struct number){R_A + row / ROWS_OF_POINTER, index[row % ROWS_OF_POINTER], 0};
+  return (struct number){R_A + row / ROWS_OF_POINTER, index[row % ROWS_OF_POINTER], g->behind * g->size};
 }
 
 /* Asks for what is loaded some rounds later. */
 static void prefetch(struct tiling *g) {
-  asm_sum(&g->a, R_T, R_B, R_B_AHEAD, 0);
-  for (int v = 0; v < g->t->vectors; v++) asm_prefetch(&g->a, R_T, v * g->a.bytes);
-  if (!g->t->columns) return;
-  asm_sum(&g->a, R_T, R_A, R_A_AHEAD, 0);
-  asm_prefetch(&g->a, R_T, 0);
+  for (int v = 0; v < g->t->vectors; v++) asm_prefetch(&g->a, R_B, R_B_AHEAD, v * g->a.bytes);
+  if (g->t->columns) asm_prefetch(&g->a, R_A, R_A_AHEAD, 0);
 }
 
 static void multiply_by_rows(struct tiling *g) {
@@ -81,17 +75,22 @@ static void multiply_by_vectors(struct tiling *g) {
   }
 }
 
-static void put_round(struct tiling *g) {
+/* `last`: of its iteration. */
+static void put_round(struct tiling *g, bool last) {
   prefetch(g);
   if (g->t->rows < g->t->vectors)
     multiply_by_vectors(g);
   else
     multiply_by_rows(g);
   asm_add(&g->a, R_B, R_B_STEP);
-  if (g->t->columns)
+  if (g->t->columns) {
     asm_add(&g->a, R_A, R_STEP);
-  else
-    for (int i = 0; i < g->pointers; i++) asm_increase(&g->a, R_A + i, g->size);
+    return;
+  }
+  g->behind++;
+  if (ASM_FAR && !last) return;
+  for (int i = 0; i < g->pointers; i++) asm_increase(&g->a, R_A + i, g->behind * g->size);
+  g->behind = 0;
 }
 
 /* ---- loops ---- */
@@ -100,21 +99,17 @@ static void put_round(struct tiling *g) {
 static void put_rounds(struct tiling *g) {
   struct assembler *a = &g->a;
   struct label several = {0}, rest = {0}, single = {0}, end = {0};
-  int rounds = ITERATION / (g->t->rows * g->t->vectors);
-  rounds = rounds < 2 ? 1 : rounds < 4 ? 2 : MOST_ROUNDS;
-  if (rounds > 1) {
-    asm_subtract(a, R_COUNT, rounds);
-    asm_jump_if(a, IF_NEGATIVE, &rest);
-    asm_place_loop(a, &several);
-    for (int i = 0; i < rounds; i++) put_round(g);
-    asm_subtract(a, R_COUNT, rounds);
-    asm_jump_if(a, IF_NOT_NEGATIVE, &several);
-    asm_place(a, &rest);
-    asm_increase(a, R_COUNT, rounds);
-    asm_jump_if_zero(a, R_COUNT, &end);
-  }
+  asm_subtract(a, R_COUNT, TILE_ROUNDS);
+  asm_jump_if(a, IF_NEGATIVE, &rest);
+  asm_place_loop(a, &several);
+  for (int i = 0; i < TILE_ROUNDS; i++) put_round(g, i == TILE_ROUNDS - 1);
+  asm_subtract(a, R_COUNT, TILE_ROUNDS);
+  asm_jump_if(a, IF_NOT_NEGATIVE, &several);
+  asm_place(a, &rest);
+  asm_increase(a, R_COUNT, TILE_ROUNDS);
+  asm_jump_if_zero(a, R_COUNT, &end);
   asm_place_loop(a, &single);
-  put_round(g);
+  put_round(g, true);
   asm_subtract(a, R_COUNT, 1);
   asm_jump_if(a, IF_NOT_ZERO, &single);
   asm_place(a, &end);
@@ -122,6 +117,12 @@ static void put_rounds(struct tiling *g) {
 
 static void put_run(struct tiling *g) {
   struct assembler *a = &g->a;
+  if (g->t->asks) {
+    get(g, R_COUNT, offsetof(struct tile_call, c_ahead));
+    asm_get(a, R_T, R_RUN, offsetof(struct tile_run, c));
+    asm_add(a, R_COUNT, R_T);
+    for (int v = 0; v < g->t->vectors; v++) asm_prefetch(a, R_COUNT, R_NONE, v * a->bytes);
+  }
   get(g, R_A, offsetof(struct tile_call, a));
   asm_get(a, R_T, R_RUN, offsetof(struct tile_run, a));
   asm_add(a, R_A, R_T);
@@ -138,10 +139,6 @@ static void put_runs(struct tiling *g) {
   struct assembler *a = &g->a;
   struct label next = {0};
   get(g, R_RUN, offsetof(struct tile_call, runs));
-  if (g->t->one_run) {
-    put_run(g);
-    return;
-  }
   get(g, R_LEFT, offsetof(struct tile_call, nruns));
   asm_place(a, &next);
   put_run(g);

@@ -60,9 +60,8 @@ static const char *some_numbers(const struct room *m, enum dtype d) {
 /* C begins EDGE numbers into its room; rows of A, or columns, and those of B and C lie APART further than they must. */
 static void check_call(const struct tile *t, tile_fn *fn, struct room *m, bool goes_on, bool add) {
   int64_t size = dtype_size(t->dtype), columns = (t->vectors - 1) * t->lanes + (t->last ? t->last : t->lanes),
-          nruns = t->one_run ? 1 : 1 + rng_below(&rng, RUNS),
-          a_step = (t->columns ? t->rows : nruns * MOST_K) + APART, b_step = columns + APART,
-          c_step = columns + APART;
+          nruns = 1 + rng_below(&rng, RUNS), a_step = (t->columns ? t->rows : nruns * MOST_K) + APART,
+          b_step = columns + APART, c_step = columns + APART;
   struct tile_run runs[RUNS] = {{0}};
   for (int64_t i = 0; i < nruns; i++) {
     runs[i] = (struct tile_run){.count = 1 + rng_below(&rng, MOST_K)};
@@ -99,9 +98,9 @@ static void check_call(const struct tile *t, tile_fn *fn, struct room *m, bool g
                          .add = add});
   for (int64_t i = 0; i < CELLS; i++)
     if (!same(get(t->dtype, m->c, i), get(t->dtype, m->expected, i)))
-      fail_msg("%s, %d rows, %d vectors of %d, last %d, columns %d, one run %d, goes on %d, add %d: number "
+      fail_msg("%s, %d rows, %d vectors of %d, last %d, columns %d, asks %d, goes on %d, add %d: number "
                "%d is %g, not %g",
-               dtype_name(t->dtype), t->rows, t->vectors, t->lanes, t->last, t->columns, t->one_run, goes_on,
+               dtype_name(t->dtype), t->rows, t->vectors, t->lanes, t->last, t->columns, t->asks, goes_on,
                add, (int)i, get(t->dtype, m->c, i), get(t->dtype, m->expected, i));
 }
 
@@ -137,7 +136,7 @@ static void check_width(int bytes, int registers, struct room *m) {
                              .vectors = vectors,
                              .lanes = lanes,
                              .columns = how & 1,
-                             .one_run = how & 2,
+                             .asks = how & 2,
                              .positive = rng_below(&rng, 2),
                              .last = last};
             if (fits(&t, registers)) check_tile(&t, m);
