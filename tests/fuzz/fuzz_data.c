@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "runtime/data/data.h"
 #include "runtime/data/vocabulary.h"
+#include "tests/support/scratch.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -31,10 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                       "f.png",
                                       "f.jpg:resize"};
   static const struct type shape = {.dtype = DT_F32, .rank = 3, .dim = {5, 7, 3}};
-  static char folder[] = "/tmp/dgc_fuzz_XXXXXX";
-  static int made;
-  if (!made && !mkdtemp(folder)) abort();
-  made = 1;
+  if (!scratch_make()) abort();
   if (size == 0) return 0;
   const char *name = names[data[0] % (sizeof names / sizeof *names)];
 
@@ -42,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   struct diags d;
   diags_init(&d, a);
   char path[256];
-  snprintf(path, sizeof path, "%s/%s", folder, name);
+  snprintf(path, sizeof path, "%s/%s", scratch_path, name);
   for (char *p = path; *p; p++)
     if (*p == ':') {
       *p = 0;
@@ -54,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
   struct data_spec spec = {.name = "x", .path = name, .vocabulary = vocabulary_make(a)};
   if (strchr(name, 'j')) spec.row = &shape;
-  struct dataset *ds = dataset_open(a, folder, &spec, 1, NULL, &d);
+  struct dataset *ds = dataset_open(a, scratch_path, &spec, 1, NULL, &d);
   if (!ds && !d.nerrors) abort();
   if (ds && ds->rows > 0) {
     struct loader_options options = {.batch = 7, .shuffle = true, .epochs = 1};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/support/fixture.h"
 
-#include <ftw.h>
+#include "tests/support/scratch.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,20 +33,15 @@ int open_world(void **state) {
   struct world *w = calloc(1, sizeof *w); /* not in its arena, which tests may reset */
   w->arena = arena_create();
   diags_init(&w->diags, w->arena);
-  strcpy(w->folder, "/tmp/dgc_test_XXXXXX");
-  if (!mkdtemp(w->folder)) return -1;
   *state = w;
-  return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
-  (void)st, (void)kind, (void)at;
-  return remove(path);
+  if (!scratch_make()) return -1;
+  snprintf(w->folder, sizeof w->folder, "%s/XXXXXX", scratch_path);
+  return mkdtemp(w->folder) ? 0 : -1;
 }
 
 int close_world(void **state) {
   struct world *w = *state;
-  int left = nftw(w->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  int left = nftw(w->folder, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
   arena_destroy(w->arena);
   free(w);
   return left;

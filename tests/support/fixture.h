@@ -15,7 +15,7 @@ int close_engines(void **state);
 struct world {
   struct arena *arena;
   struct diags diags;
-  char folder[64];
+  char folder[220];
 };
 int open_world(void **state);
 int close_world(void **state);

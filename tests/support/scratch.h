@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static char scratch_path[] = "/tmp/dgc-test-XXXXXX";
+static char scratch_path[200]; /* in TMPDIR, or /tmp; "": not made yet */
 static pid_t scratch_owner;
 
 static inline int scratch_remove_one(const char *path, const struct stat *s, int kind, struct FTW *at) {
@@ -21,10 +21,16 @@ static inline void scratch_remove(void) {
   if (getpid() == scratch_owner) nftw(scratch_path, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Makes it, and goes there. */
-static inline bool scratch_enter(void) {
+/* Makes it, the first time. */
+static inline bool scratch_make(void) {
+  const char *top = getenv("TMPDIR");
+  if (*scratch_path) return true;
+  int length = snprintf(scratch_path, sizeof scratch_path, "%s/dgc-test-XXXXXX", top && *top ? top : "/tmp");
   scratch_owner = getpid();
-  return mkdtemp(scratch_path) && atexit(scratch_remove) == 0 && chdir(scratch_path) == 0;
+  return length < (int)sizeof scratch_path && mkdtemp(scratch_path) && atexit(scratch_remove) == 0;
 }
+
+/* And goes there. */
+static inline bool scratch_enter(void) { return scratch_make() && chdir(scratch_path) == 0; }
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "tests/support/scratch.h"
 
 #include <float.h>
 #include <limits.h>
@@ -401,10 +402,10 @@ static void reading(void **state) {
   diags_init(&d, a);
   assert_null(source_read(a, "/nonexistent/file", 100, &d));
   assert_null(source_read(a, "/", 100, &d));
-  char path[] = "/tmp/dgc_test_XXXXXX";
-  int fd = mkstemp(path);
-  assert_true(fd >= 0 && write(fd, "line\nx\0y", 8) == 8);
-  close(fd);
+  assert_true(scratch_make());
+  const char *path = arena_printf(a, "%s/text", scratch_path);
+  FILE *file = fopen(path, "w");
+  assert_true(file && fwrite("line\nx\0y", 1, 8, file) == 8 && fclose(file) == 0);
   struct source *s = source_read(a, path, 8, &d);
   assert_non_null(s);
   assert_int_equal(s->len, 8);

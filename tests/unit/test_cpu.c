@@ -8,6 +8,7 @@
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/object.h"
 #include "tests/support/kernels.h"
+#include "tests/support/scratch.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -359,23 +360,22 @@ static void set(const char *name, const char *value) {
 
 /* A cache of its own, until it is left. */
 struct own_cache {
-  char folder[32];
+  char folder[220];
   const char *before, *off;
 };
 
 static void enter_cache(struct fixture *f, struct own_cache *c) {
   const char *before = getenv("XDG_CACHE_HOME"), *off = getenv("DGC_CACHE");
-  *c = (struct own_cache){"/tmp/dgc-cache-XXXXXX", before ? arena_strdup(f->arena, before) : NULL,
-                          off ? arena_strdup(f->arena, off) : NULL};
+  *c = (struct own_cache){.before = before ? arena_strdup(f->arena, before) : NULL,
+                          .off = off ? arena_strdup(f->arena, off) : NULL};
+  assert_true(scratch_make());
+  snprintf(c->folder, sizeof c->folder, "%s/cache-XXXXXX", scratch_path);
   assert_non_null(mkdtemp(c->folder));
   set("XDG_CACHE_HOME", c->folder);
   set("DGC_CACHE", NULL);
 }
 
 static void leave_cache(const struct own_cache *c) {
-  char command[64];
-  snprintf(command, sizeof command, "rm -r %s", c->folder);
-  assert_int_equal(system(command), 0);
   set("XDG_CACHE_HOME", c->before);
   set("DGC_CACHE", c->off);
 }
@@ -404,7 +404,7 @@ static void damage(const char *path, long at) {
 static void cache_on_disk(void **state) {
   struct fixture *f = *state;
   struct own_cache c;
-  char path[500], folder[64];
+  char path[500], folder[240];
   kernel_fn *fn;
   enter_cache(f, &c);
   assert_int_equal(compile_in_new_jit(f, &fn).compiled, 1);

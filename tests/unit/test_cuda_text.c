@@ -7,6 +7,7 @@
 #include "runtime/cuda/program.h"
 #include "tests/support/gpu_order.h"
 #include "tests/support/kernels.h"
+#include "tests/support/scratch.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -399,16 +400,15 @@ static void launches_fit(void **state) {
 static void compiled_once(void **state) {
   struct arena *a = arena_create();
   struct kernel k = scale_kernel(a);
-  char folder[] = "/tmp/dgc-cubin-XXXXXX", command[100];
   const struct kernel *kernels[] = {&k};
   const char *before = getenv("XDG_CACHE_HOME");
   struct cuda_image image[2];
   struct diags d;
   (void)state;
   diags_init(&d, a);
-  assert_non_null(mkdtemp(folder));
+  assert_true(scratch_make());
   before = before ? arena_strdup(a, before) : NULL;
-  setenv("XDG_CACHE_HOME", folder, 1);
+  setenv("XDG_CACHE_HOME", scratch_path, 1);
   struct cuda_program p = cuda_program_text(a, kernels, 1, NULL);
   for (int i = 0; i < 2; i++) {
     assert_true(cuda_program_compile(a, &p, gpu.arch, &image[i], &d));
@@ -419,8 +419,6 @@ static void compiled_once(void **state) {
   assert_memory_equal(image[0].data, image[1].data, image[0].size);
   assert_true(cuda_program_compile(a, &p, "sm_80", &image[0], &d)); /* other code */
   assert_false(image[0].cached);
-  snprintf(command, sizeof command, "rm -r %s", folder);
-  assert_int_equal(system(command), 0);
   if (before)
     setenv("XDG_CACHE_HOME", before, 1);
   else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which files a model may name, while another process swaps them: what is opened was looked at. */
 #include "base/file.h"
+#include "tests/support/scratch.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -19,9 +20,9 @@
 
 enum { TRIES = 3000 };
 
-static char top[64];
-
-static void at(char *out, const char *name) { assert_true(snprintf(out, 256, "%s/%s", top, name) < 256); }
+static void at(char *out, const char *name) {
+  assert_true(snprintf(out, 256, "%s/%s", scratch_path, name) < 256);
+}
 
 static void put(const char *name, const char *text) {
   char path[256];
@@ -32,12 +33,11 @@ static void put(const char *name, const char *text) {
   assert_int_equal(fclose(f), 0);
 }
 
-/* top/own and top/other, each with a file x and a folder d with a file x. */
+/* own and other, each with a file x and a folder d with a file x. */
 static int make(void **state) {
   static const char *const folders[] = {"own", "other", "own/d", "own/e", "other/d"};
   (void)state;
-  strcpy(top, "/tmp/dgc_file_XXXXXX");
-  assert_non_null(mkdtemp(top));
+  assert_true(scratch_make());
   for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
     char path[256];
     at(path, folders[i]);
@@ -46,13 +46,6 @@ static int make(void **state) {
   put("own/x", "ours"), put("own/d/x", "ours"), put("own/e/x", "ours");
   put("other/x", "secret"), put("other/d/x", "secret");
   return 0;
-}
-
-static int clean(void **state) {
-  char command[128];
-  (void)state;
-  snprintf(command, sizeof command, "rm -rf '%s'", top);
-  return system(command);
 }
 
 static struct file_roots own(void) {
@@ -188,5 +181,5 @@ int main(void) {
       cmocka_unit_test(folder_race),
       cmocka_unit_test(replaced),
   };
-  return cmocka_run_group_tests(tests, make, clean);
+  return cmocka_run_group_tests(tests, make, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where libpng and libjpeg are missing, images are refused in words of use, when they are to be decoded. */
 #include "runtime/data/data.h"
+#include "tests/support/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,8 +17,9 @@ static void refused(const char *name, const void *bytes, size_t len, const char 
   struct arena *a = arena_create();
   struct diags d;
   const struct batch *b;
-  char path[64];
-  snprintf(path, sizeof path, "/tmp/dgc_test_%d_%s", (int)getpid(), name);
+  char path[220];
+  assert_true(scratch_make());
+  snprintf(path, sizeof path, "%s/%s", scratch_path, name);
   FILE *f = fopen(path, "wb");
   assert_non_null(f);
   assert_int_equal(fwrite(bytes, 1, len, f), len);
@@ -33,7 +35,6 @@ static void refused(const char *name, const void *bytes, size_t len, const char 
   assert_non_null(strstr(diags_text(&d, false), words));
   loader_destroy(l);
   dataset_close(ds);
-  unlink(path);
   arena_destroy(a);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loader: order, partial batches, what workers get, going on in the middle, errors from its thread. */
 #include "runtime/data/data.h"
+#include "tests/support/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,18 +15,16 @@
 struct world {
   struct arena *arena;
   struct diags diags;
-  char path[64];
+  char path[220];
 };
 
 static int setup(void **state) {
   struct world *w = calloc(1, sizeof *w);
   w->arena = arena_create();
   diags_init(&w->diags, w->arena);
-  strcpy(w->path, "/tmp/dgc_test_loader_XXXXXX.csv");
-  int fd = mkstemps(w->path, 4);
-  if (fd < 0) return -1;
-  close(fd);
   *state = w;
+  if (!scratch_make()) return -1;
+  snprintf(w->path, sizeof w->path, "%s/rows.csv", scratch_path);
   return 0;
 }
 
